@@ -1,1 +1,6 @@
-//! Under construction.
+//! The compiler: a pure function from model bytes, options and tuning records to a bundle of source text.
+//!
+//! It starts no process, reads no environment and keeps no global state: equal arguments give equal bytes.
+
+pub mod codegen;
+pub mod dtype;

@@ -1,0 +1,63 @@
+//! The product of the compiler: everything that the build needs to make one native library, as plain data.
+
+use super::interface::Interface;
+use bytes::Bytes;
+
+/// A generated text file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceFile {
+    /// Path relative to the bundle, such as `kernels.cpp` or `include/aoti/vec.h`.
+    pub name: String,
+    /// Its whole text.
+    pub text: String,
+}
+
+/// One compile action: a source file at one CPU level.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TranslationUnit {
+    /// Name of the [`SourceFile`] to compile.
+    pub source: String,
+    /// Name of the object, such as `kernels.v3.o`.
+    pub object: String,
+    /// CPU level by its toolchain name (`x86-64`, `x86-64-v3`, `native`, ...), or `None` for the target's baseline.
+    pub level: Option<String>,
+    /// Preprocessor definitions as (name, value).
+    pub defines: Vec<(String, String)>,
+}
+
+/// The weights blob: segments laid one after the other, each starting at a multiple of 64 bytes.
+#[derive(Clone, Default, Debug)]
+pub struct WeightsBlob {
+    /// (offset, content); offsets ascend and never overlap; gaps are zero.
+    pub segments: Vec<(u64, Bytes)>,
+    /// Whole length in bytes; a multiple of 64.
+    pub bytes: u64,
+}
+
+/// One model, compiled to source.
+#[derive(Clone, Debug)]
+pub struct SourceBundle {
+    /// Outside view of the model.
+    pub interface: Interface,
+    /// The identifier that stands for the model in C: the exported function is `aoti_<identifier>_api`.
+    pub identifier: String,
+    /// Generated files and the headers they include.
+    pub files: Vec<SourceFile>,
+    /// What to compile.
+    pub units: Vec<TranslationUnit>,
+    /// The assembler file that embeds the weights by `.incbin "weights.bin"`, for `weights = "embed"`.
+    pub weights_source: SourceFile,
+    /// The weights.
+    pub weights: WeightsBlob,
+    /// The typed Rust module.
+    pub bindings: String,
+    /// The typed C header.
+    pub header: String,
+}
+
+impl SourceBundle {
+    /// The one symbol that the library exports.
+    pub fn exported_symbol(&self) -> String {
+        format!("aoti_{}_api", self.identifier)
+    }
+}
