@@ -4,3 +4,5 @@
 
 pub mod codegen;
 pub mod dtype;
+pub mod graph;
+pub mod symbolic;

@@ -1,0 +1,227 @@
+//! The core graph: functional, typed, in static single assignment form.
+//!
+//! A [`Graph`] is a list of [`Node`]s in execution order. A value is defined once, by a node or as an input, and
+//! never changes; what a program mutates appears as an input and an output of a role. Shapes are expressions over
+//! the graph's size symbols, and a node's operands have exactly the shapes that its operator states.
+//!
+//! Knows neither file formats nor loops.
+
+mod builder;
+mod op;
+mod scalar;
+
+pub use builder::{Builder, ShapeError};
+pub use op::{BinaryOp, Combine, Conv, Coord, Op, ReduceOp, ResultType, ScanOp, UnaryOp};
+pub use scalar::Scalar;
+
+use crate::dtype::DType;
+use crate::symbolic::{Expr, Interval, RangeTable, Symbol};
+use bytes::Bytes;
+use cranelift_entity::{PrimaryMap, entity_impl};
+
+/// A value of a graph.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(u32);
+entity_impl!(ValueId, "%");
+
+/// A constant of a graph.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConstantId(u32);
+entity_impl!(ConstantId, "const");
+
+/// Where a node comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OriginId(u32);
+entity_impl!(OriginId, "origin");
+
+/// Element type and sizes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TensorType {
+    /// Element type.
+    pub dtype: DType,
+    /// Sizes, outermost first.
+    pub shape: Vec<Expr>,
+}
+
+impl TensorType {
+    /// Number of axes.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Number of elements.
+    pub fn numel(&self) -> Expr {
+        Expr::product(&self.shape)
+    }
+}
+
+/// A value: its type and a name for people.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Value {
+    /// Element type and shape.
+    pub ty: TensorType,
+    /// A name from the program, or empty.
+    pub name: String,
+}
+
+/// One application of an operator.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Node {
+    /// What is computed.
+    pub op: Op,
+    /// Operands.
+    pub inputs: Vec<ValueId>,
+    /// Results; most operators have one.
+    pub outputs: Vec<ValueId>,
+    /// Where in the user's program it comes from.
+    pub origin: OriginId,
+}
+
+/// The place in the user's program that a node comes from.
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Origin {
+    /// Operator and node name in the program, such as `aten.linear.default` of `linear_1`; may be empty.
+    pub node: String,
+    /// Innermost line of the user's code, such as `model.py:12 in forward: return self.fc(x)`; may be empty.
+    pub source: String,
+    /// Path of the module, such as `layers.0.mlp`; may be empty.
+    pub module: String,
+}
+
+/// A tensor whose elements are known when the program is compiled: row-major, contiguous.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Constant {
+    /// The program's own name for it, such as `layers.0.weight`; empty for literals made by the compiler.
+    pub name: String,
+    /// Element type.
+    pub dtype: DType,
+    /// Sizes.
+    pub sizes: Vec<i64>,
+    /// `product(sizes) * dtype.size()` bytes, little-endian. Shared with the mapped file where it comes from one.
+    pub data: Bytes,
+}
+
+/// Where the value of a size symbol comes from when a program runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SymbolSource {
+    /// Size of axis `axis` of input `input`.
+    InputDim {
+        /// Position among the inputs.
+        input: usize,
+        /// Axis.
+        axis: usize,
+    },
+    /// The value of the one-element integer input `input`.
+    InputValue {
+        /// Position among the inputs.
+        input: usize,
+    },
+    /// Read from data by an [`Op::Read`].
+    Data,
+}
+
+/// A size symbol. Symbol `s<k>` is entry `k` of [`Graph::symbols`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SymbolInfo {
+    /// A name for people, such as `batch`.
+    pub name: String,
+    /// The values it may take; checked when a run begins.
+    pub range: Interval,
+    /// Where its value comes from.
+    pub source: SymbolSource,
+}
+
+/// A relation between sizes that must hold when a run begins.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Guard {
+    /// Left side.
+    pub left: Expr,
+    /// The relation: one of Eq, Ne, Lt, Le, Gt, Ge.
+    pub relation: BinaryOp,
+    /// Right side.
+    pub right: Expr,
+}
+
+/// What an input is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InputRole {
+    /// Given by the caller on each run.
+    User,
+    /// Lives in the caller's state; starts as the constant.
+    State(ConstantId),
+}
+
+/// An input of a graph.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Input {
+    /// Its value.
+    pub value: ValueId,
+    /// The program's name for it.
+    pub name: String,
+    /// What it is for.
+    pub role: InputRole,
+}
+
+/// What an output is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OutputRole {
+    /// A result for the caller.
+    User,
+    /// The next value of the state input at this position among the inputs.
+    State(usize),
+    /// What the program has made of the user input at this position among the inputs; given to the caller as one
+    /// more output.
+    Mutation(usize),
+}
+
+/// An output of a graph.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Output {
+    /// Its value. One value may be several outputs, and an input or a constant may be an output.
+    pub value: ValueId,
+    /// A name for it.
+    pub name: String,
+    /// What it is for.
+    pub role: OutputRole,
+}
+
+/// A program, or the body of a branch or a loop. Bodies use the symbols of the outermost graph and have none of
+/// their own; they see outer values only through their inputs.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Graph {
+    /// The model's name.
+    pub name: String,
+    /// Size symbols.
+    pub symbols: Vec<SymbolInfo>,
+    /// Conditions between sizes.
+    pub guards: Vec<Guard>,
+    /// Values.
+    pub values: PrimaryMap<ValueId, Value>,
+    /// Nodes in execution order.
+    pub nodes: Vec<Node>,
+    /// Constants.
+    pub constants: PrimaryMap<ConstantId, Constant>,
+    /// Places in the user's program.
+    pub origins: PrimaryMap<OriginId, Origin>,
+    /// Inputs in order.
+    pub inputs: Vec<Input>,
+    /// Outputs in order.
+    pub outputs: Vec<Output>,
+}
+
+impl Graph {
+    /// The ranges of the size symbols.
+    pub fn ranges(&self) -> RangeTable {
+        let mut table = RangeTable::default();
+        for (index, symbol) in self.symbols.iter().enumerate() {
+            let index = u32::try_from(index).expect("symbols are few");
+            table.set(Symbol::size(index), symbol.range);
+        }
+        table
+    }
+
+    /// The type of a value.
+    pub fn ty(&self, value: ValueId) -> &TensorType {
+        &self.values[value].ty
+    }
+}

@@ -1,0 +1,111 @@
+//! Constants of one element.
+
+use crate::dtype::DType;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+/// A constant scalar. Floats compare by bits, so that NaN equals itself and -0 differs from 0.
+#[derive(Clone, Copy, Debug)]
+pub enum Scalar {
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A floating-point number.
+    Float(f64),
+}
+
+impl Scalar {
+    /// As a floating-point number.
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Scalar::Bool(value) => f64::from(u8::from(value)),
+            Scalar::Int(value) => value as f64,
+            Scalar::Float(value) => value,
+        }
+    }
+
+    /// As an integer, rounding towards zero.
+    pub fn to_i64(self) -> i64 {
+        match self {
+            Scalar::Bool(value) => i64::from(value),
+            Scalar::Int(value) => value,
+            Scalar::Float(value) => value as i64,
+        }
+    }
+
+    /// As a truth value: anything but zero is true.
+    pub fn to_bool(self) -> bool {
+        match self {
+            Scalar::Bool(value) => value,
+            Scalar::Int(value) => value != 0,
+            Scalar::Float(value) => value != 0.0,
+        }
+    }
+
+    /// The same number as the category of `dtype` holds it, wrapped or rounded to that type.
+    pub fn cast(self, dtype: DType) -> Scalar {
+        match dtype {
+            DType::Bool => Scalar::Bool(self.to_bool()),
+            DType::U8 => Scalar::Int(i64::from(self.to_i64() as u8)),
+            DType::I8 => Scalar::Int(i64::from(self.to_i64() as i8)),
+            DType::I16 => Scalar::Int(i64::from(self.to_i64() as i16)),
+            DType::I32 => Scalar::Int(i64::from(self.to_i64() as i32)),
+            DType::I64 => Scalar::Int(self.to_i64()),
+            DType::F16 => Scalar::Float(half::f16::from_f64(self.to_f64()).to_f64()),
+            DType::Bf16 => Scalar::Float(half::bf16::from_f64(self.to_f64()).to_f64()),
+            DType::F32 => Scalar::Float(f64::from(self.to_f64() as f32)),
+            DType::F64 => Scalar::Float(self.to_f64()),
+        }
+    }
+
+    fn key(self) -> (u8, u64) {
+        match self {
+            Scalar::Bool(value) => (0, u64::from(value)),
+            Scalar::Int(value) => (1, value as u64),
+            Scalar::Float(value) => (2, value.to_bits()),
+        }
+    }
+}
+
+impl PartialEq for Scalar {
+    fn eq(&self, other: &Scalar) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Scalar {}
+
+impl Hash for Scalar {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl From<bool> for Scalar {
+    fn from(value: bool) -> Scalar {
+        Scalar::Bool(value)
+    }
+}
+
+impl From<i64> for Scalar {
+    fn from(value: i64) -> Scalar {
+        Scalar::Int(value)
+    }
+}
+
+impl From<f64> for Scalar {
+    fn from(value: f64) -> Scalar {
+        Scalar::Float(value)
+    }
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scalar::Bool(value) => write!(f, "{value}"),
+            Scalar::Int(value) => write!(f, "{value}"),
+            Scalar::Float(value) => write!(f, "{value:?}"),
+        }
+    }
+}
