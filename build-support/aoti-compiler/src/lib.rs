@@ -2,7 +2,11 @@
 //!
 //! It starts no process, reads no environment and keeps no global state: equal arguments give equal bytes.
 
+pub mod aten;
 pub mod codegen;
+pub mod diagnostic;
 pub mod dtype;
+pub mod frontend;
 pub mod graph;
 pub mod symbolic;
+pub mod transform;

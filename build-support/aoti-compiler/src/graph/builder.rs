@@ -4,8 +4,9 @@
 //! non-negative positions here; callers normalise negative ones.
 
 use super::{
-    BinaryOp, Combine, Constant, ConstantId, Conv, Coord, Graph, Input, InputRole, Node, Op, Origin, OriginId,
-    Output, OutputRole, ReduceOp, ResultType, Scalar, ScanOp, SymbolInfo, TensorType, UnaryOp, Value, ValueId,
+    BinaryOp, Combine, Constant, ConstantId, Conv, Coord, Graph, Input, InputRole, Node, Op, Origin,
+    OriginId, Output, OutputRole, ReduceOp, ResultType, Scalar, ScanOp, SymbolInfo, TensorType, UnaryOp,
+    Value, ValueId,
 };
 use crate::dtype::DType;
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
@@ -162,7 +163,8 @@ impl Builder {
     /// A tensor of the program.
     pub fn constant(&mut self, constant: Constant) -> Built {
         let numel = constant.sizes.iter().try_fold(1i64, |n, size| n.checked_mul(*size));
-        let bytes = numel.and_then(|n| usize::try_from(n).ok()).and_then(|n| n.checked_mul(constant.dtype.size()));
+        let bytes =
+            numel.and_then(|n| usize::try_from(n).ok()).and_then(|n| n.checked_mul(constant.dtype.size()));
         ensure!(
             bytes == Some(constant.data.len()),
             "constant `{}` has {} bytes, which is not what {} of {:?} need",
@@ -247,8 +249,7 @@ impl Builder {
         let (a_type, b_type) = (self.dtype(a), self.dtype(b));
         ensure!(a_type == b_type, "values to choose from are {a_type} and {b_type}");
         let shape = self.broadcast_shapes(&[condition, a, b])?;
-        let operands =
-            [self.expand(condition, &shape)?, self.expand(a, &shape)?, self.expand(b, &shape)?];
+        let operands = [self.expand(condition, &shape)?, self.expand(a, &shape)?, self.expand(b, &shape)?];
         Ok(self.push1(Op::Select, &operands, a_type, shape))
     }
 
@@ -468,7 +469,8 @@ impl Builder {
         let ranges = self.axis_ranges(shape);
         let coords: Vec<Expr> = coords.iter().map(|coord| coord.simplify(&ranges)).collect();
         let own = self.shape(x);
-        let inside = |(coord, size): (&Expr, &Expr)| coord.never_negative(&ranges) && coord.always_less(size, &ranges);
+        let inside =
+            |(coord, size): (&Expr, &Expr)| coord.never_negative(&ranges) && coord.always_less(size, &ranges);
         if coords.iter().zip(&own).all(inside) {
             return self.view(x, shape, coords);
         }
@@ -575,8 +577,12 @@ impl Builder {
         axes.sort_unstable();
         axes.dedup();
         ensure!(axes.iter().all(|axis| *axis < ty.rank()), "axes {axes:?} of {}", ty.rank());
-        let kept: Vec<Expr> =
-            ty.shape.iter().enumerate().map(|(k, s)| if axes.contains(&k) { Expr::int(1) } else { s.clone() }).collect();
+        let kept: Vec<Expr> = ty
+            .shape
+            .iter()
+            .enumerate()
+            .map(|(k, s)| if axes.contains(&k) { Expr::int(1) } else { s.clone() })
+            .collect();
         let reduced: Vec<Expr> =
             ty.shape.iter().enumerate().filter(|(k, _)| !axes.contains(k)).map(|(_, s)| s.clone()).collect();
         let needs_element = matches!(op, ReduceOp::Max | ReduceOp::Min | ReduceOp::ArgMax | ReduceOp::ArgMin);
@@ -631,7 +637,12 @@ impl Builder {
     pub fn matmul(&mut self, a: ValueId, b: ValueId) -> Built {
         let (a_type, b_type) = (self.ty(a).clone(), self.ty(b).clone());
         ensure!(a_type.dtype == b_type.dtype, "factors are {} and {}", a_type.dtype, b_type.dtype);
-        ensure!(a_type.rank() >= 2 && b_type.rank() >= 2, "factors have {} and {} axes", a_type.rank(), b_type.rank());
+        ensure!(
+            a_type.rank() >= 2 && b_type.rank() >= 2,
+            "factors have {} and {} axes",
+            a_type.rank(),
+            b_type.rank()
+        );
         let (a_lead, a_matrix) = a_type.shape.split_at(a_type.rank() - 2);
         let (b_lead, b_matrix) = b_type.shape.split_at(b_type.rank() - 2);
         ensure!(
@@ -660,7 +671,9 @@ impl Builder {
             spatial + 2
         );
         ensure!(
-            conv.padding.len() == spatial && conv.dilation.len() == spatial && conv.output_padding.len() == spatial,
+            conv.padding.len() == spatial
+                && conv.dilation.len() == spatial
+                && conv.output_padding.len() == spatial,
             "parameters do not have one entry for each of {spatial} axes"
         );
         ensure!(
@@ -841,9 +854,10 @@ fn reshape_coords(from: &[Expr], to: &[Expr], ranges: &dyn Ranges) -> Vec<Expr> 
 }
 
 fn linearize(first_axis: usize, sizes: &[Expr]) -> Expr {
-    sizes.iter().enumerate().fold(Expr::int(0), |linear, (k, size)| {
-        &(&linear * size) + &Expr::axis(first_axis + k)
-    })
+    sizes
+        .iter()
+        .enumerate()
+        .fold(Expr::int(0), |linear, (k, size)| &(&linear * size) + &Expr::axis(first_axis + k))
 }
 
 fn delinearize(linear: &Expr, sizes: &[Expr], ranges: &dyn Ranges, coords: &mut Vec<Expr>) {

@@ -81,7 +81,8 @@ fn replace_axes(expr: &Expr, ranges: &dyn Ranges) -> Expr {
     expr.collect_symbols(&mut symbols);
     let mut result = expr.clone();
     for symbol in symbols.into_iter().filter(|symbol| symbol.kind == SymbolKind::Axis) {
-        let (Some(extent), Some((coefficient, rest))) = (ranges.extent(symbol), result.affine_in(symbol)) else {
+        let (Some(extent), Some((coefficient, rest))) = (ranges.extent(symbol), result.affine_in(symbol))
+        else {
             continue;
         };
         let sign = coefficient.interval(ranges);

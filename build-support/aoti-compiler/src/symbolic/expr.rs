@@ -161,7 +161,10 @@ impl Expr {
                 let mut factors = term.factors();
                 factors.extend(other_term.factors());
                 factors.sort();
-                terms.push((Expr::new(Node::Product(factors)), coefficient.saturating_mul(*other_coefficient)));
+                terms.push((
+                    Expr::new(Node::Product(factors)),
+                    coefficient.saturating_mul(*other_coefficient),
+                ));
             }
         }
         Expr::from_terms(a_constant.saturating_mul(b_constant), terms)
@@ -229,9 +232,15 @@ impl Expr {
             Node::FloorDiv(a, b) => {
                 a.substitute(replace, ranges).floor_div_in(&b.substitute(replace, ranges), ranges)
             }
-            Node::Mod(a, b) => a.substitute(replace, ranges).modulo_in(&b.substitute(replace, ranges), ranges),
-            Node::Min(a, b) => a.substitute(replace, ranges).minimum_in(&b.substitute(replace, ranges), ranges),
-            Node::Max(a, b) => a.substitute(replace, ranges).maximum_in(&b.substitute(replace, ranges), ranges),
+            Node::Mod(a, b) => {
+                a.substitute(replace, ranges).modulo_in(&b.substitute(replace, ranges), ranges)
+            }
+            Node::Min(a, b) => {
+                a.substitute(replace, ranges).minimum_in(&b.substitute(replace, ranges), ranges)
+            }
+            Node::Max(a, b) => {
+                a.substitute(replace, ranges).maximum_in(&b.substitute(replace, ranges), ranges)
+            }
         }
     }
 
@@ -248,9 +257,9 @@ impl Expr {
             Node::Sum { constant, terms } => terms.iter().try_fold(*constant, |sum, (term, coefficient)| {
                 sum.checked_add(term.evaluate(value_of)?.checked_mul(*coefficient)?)
             }),
-            Node::Product(factors) => {
-                factors.iter().try_fold(1i64, |product, factor| product.checked_mul(factor.evaluate(value_of)?))
-            }
+            Node::Product(factors) => factors
+                .iter()
+                .try_fold(1i64, |product, factor| product.checked_mul(factor.evaluate(value_of)?)),
             Node::FloorDiv(a, b) => floor_div(a.evaluate(value_of)?, b.evaluate(value_of)?),
             Node::Mod(a, b) => modulo(a.evaluate(value_of)?, b.evaluate(value_of)?),
             Node::Min(a, b) => Some(a.evaluate(value_of)?.min(b.evaluate(value_of)?)),

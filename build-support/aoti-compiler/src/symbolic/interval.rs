@@ -153,9 +153,9 @@ impl Expr {
                     sum.add(term.interval(ranges).mul(Interval::point(*coefficient)))
                 })
             }
-            Node::Product(factors) => {
-                factors.iter().fold(Interval::point(1), |product, factor| product.mul(factor.interval(ranges)))
-            }
+            Node::Product(factors) => factors
+                .iter()
+                .fold(Interval::point(1), |product, factor| product.mul(factor.interval(ranges))),
             Node::FloorDiv(a, b) => a.interval(ranges).floor_div(b.interval(ranges)),
             Node::Mod(a, b) => a.interval(ranges).modulo(b.interval(ranges)),
             Node::Min(a, b) => {

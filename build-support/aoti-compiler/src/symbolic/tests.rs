@@ -72,7 +72,9 @@ fn affine_parts() {
 
 #[test]
 fn text_round_trips() {
-    for text in ["-s0 + 2", "2*(i0 // 4) + s0*s1", "max(s0, 3) % 5", "(s0 + 1) // 2", "-(i0 // 3)", "2*(s0 % 3)"] {
+    for text in
+        ["-s0 + 2", "2*(i0 // 4) + s0*s1", "max(s0, 3) % 5", "(s0 + 1) // 2", "-(i0 // 3)", "2*(s0 % 3)"]
+    {
         let once = expr(text);
         assert_eq!(expr(&once.to_string()), once, "{text} -> {once}");
     }

@@ -1,0 +1,162 @@
+//! What is wrong with a model, said to the person who wrote it: code, place, reason, help.
+//!
+//! Stages collect diagnostics and fail once with all of them. Rendering is the caller's.
+
+use crate::graph::Origin;
+use std::fmt;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $code:ident = $number:literal $title:literal $explanation:literal,)*) => {
+        /// The kind of a diagnostic; its number never changes meaning.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub enum Code { $($(#[$doc])* $code = $number,)* }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &'static [Code] = &[$(Code::$code,)*];
+
+            /// One line: what the code is for.
+            pub fn title(self) -> &'static str {
+                match self { $(Code::$code => $title,)* }
+            }
+
+            /// The long text of `cargo aoti explain`.
+            pub fn explanation(self) -> &'static str {
+                match self { $(Code::$code => $explanation,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The file is not a readable archive.
+    Archive = 1 "the model file is not a readable archive"
+        "A .pt2 file is a zip archive of stored (uncompressed) entries. The file is truncated, not an archive, or an\nentry lies outside it, is compressed, or has a name that leaves the archive. Export the model again.",
+    /// The archive is of a layout or version that is not read.
+    Version = 2 "the archive's layout or schema version is not supported"
+        "torch.export writes `archive_format` pt2 and `model.json` of schema 8. Older layouts are named in the message;\nexport again with torch 2.8 or newer.",
+    /// `model.json` does not have the expected form.
+    Schema = 3 "the model description is malformed"
+        "`model.json` does not follow the export schema: a field is missing, of another kind, or refers to a name that\nis not defined. The message names the place.",
+    /// A weight's data does not fit its description.
+    Weights = 4 "a tensor's data does not fit its description"
+        "The bytes of a parameter, buffer or constant are fewer than its sizes and strides need, or its sizes are\nnegative or overflow.",
+    /// An element type is not supported.
+    DType = 5 "an element type is not supported"
+        "Supported are f64, f32, f16, bf16, i64, i32, i16, i8, u8 and bool. Complex and quantised types are not.",
+    /// An operator is not supported.
+    Operator = 7 "an operator is not supported"
+        "The program calls an operator that has no rule. Every such operator is listed at once, with its number of\ncalls and the line of your program. `cargo aoti inspect --ops` lists what is supported.",
+    /// An operator is supported, but not with these operands or options.
+    Operands = 8 "an operator is not supported with these operands"
+        "The operator has a rule, which does not cover the given types, shapes or options; the message says which.",
+    /// The graph text is malformed.
+    Text = 9 "the graph text is malformed"
+        "The `.aoti` text form does not parse; the message gives line and column.",
+    /// A program refers to what does not exist or in the wrong order.
+    Graph = 10 "the program's graph is not well formed"
+        "A value is used before it is defined, defined twice, or missing.",
+    /// A size is too large or negative.
+    Size = 11 "a size is out of range"
+        "A tensor's number of bytes overflows 63 bits or a size is negative.",
+    /// A file cannot be read.
+    Io = 12 "a file cannot be read"
+        "The operating system refused to open or read the file.",
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AOTI{:04}", *self as u16)
+    }
+}
+
+/// One finding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// Its kind.
+    pub code: Code,
+    /// Lower case, no full stop; names in backticks.
+    pub message: String,
+    /// Where: the user's line, module and node, as far as known.
+    pub origin: Option<Origin>,
+    /// Why.
+    pub notes: Vec<String>,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A finding without a place.
+    pub fn new(code: Code, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { code, message: message.into(), origin: None, notes: Vec::new(), help: None }
+    }
+
+    /// Says where.
+    #[must_use]
+    pub fn at(mut self, origin: &Origin) -> Diagnostic {
+        self.origin = Some(origin.clone());
+        self
+    }
+
+    /// Says why.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error[{}]: {}", self.code, self.message)?;
+        if let Some(origin) = &self.origin {
+            if !origin.source.is_empty() {
+                write!(f, "\n  --> {}", origin.source)?;
+            }
+            if !origin.module.is_empty() {
+                write!(f, "\n  = module: {}", origin.module)?;
+            }
+            if !origin.node.is_empty() {
+                write!(f, "\n  = node: {}", origin.node)?;
+            }
+        }
+        for note in &self.notes {
+            write!(f, "\n  = note: {note}")?;
+        }
+        if let Some(help) = &self.help {
+            write!(f, "\n  = help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+/// One or more findings; a stage's way to fail.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostics(pub Vec<Diagnostic>);
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, diagnostic) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{diagnostic}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(diagnostic: Diagnostic) -> Diagnostics {
+        Diagnostics(vec![diagnostic])
+    }
+}

@@ -1,0 +1,1 @@
+//! The front end for `torch.export` archives.

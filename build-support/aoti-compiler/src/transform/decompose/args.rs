@@ -1,0 +1,243 @@
+//! Typed access to the arguments of a call.
+
+use super::RuleError;
+use crate::aten::{Arg, Call, Program, TensorMeta};
+use crate::dtype::DType;
+use crate::graph::{Scalar, ValueId};
+use crate::symbolic::Expr;
+use indexmap::IndexMap;
+
+/// The arguments of one call, tensors already resolved to values of the core graph.
+pub struct Args<'a> {
+    pub(super) call: &'a Call,
+    pub(super) program: &'a Program,
+    /// Current value of every tensor argument, by its name in the program.
+    pub(super) tensors: &'a IndexMap<String, ValueId>,
+}
+
+impl<'a> Args<'a> {
+    /// The overload's name.
+    pub fn target(&self) -> &'a str {
+        &self.call.target
+    }
+
+    fn find(&self, name: &str) -> Option<&'a Arg> {
+        self.call
+            .args
+            .iter()
+            .find(|(own, _)| own == name)
+            .map(|(_, arg)| arg)
+            .filter(|arg| **arg != Arg::None)
+    }
+
+    /// Whether an argument is given and not `None`.
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// The argument as the program has it.
+    pub fn raw(&self, name: &str) -> Option<&'a Arg> {
+        self.find(name)
+    }
+
+    fn want(&self, name: &str) -> Result<&'a Arg, RuleError> {
+        self.find(name).ok_or_else(|| RuleError::Malformed(format!("argument `{name}` is missing")))
+    }
+
+    fn kind_error<T>(&self, name: &str, wanted: &str) -> Result<T, RuleError> {
+        Err(RuleError::Malformed(format!("argument `{name}` is not {wanted}")))
+    }
+
+    fn resolve(&self, tensor: &str) -> Result<ValueId, RuleError> {
+        let value = self.tensors.get(tensor).copied();
+        value.ok_or_else(|| RuleError::Malformed(format!("tensor `{tensor}` is not defined")))
+    }
+
+    /// A tensor.
+    pub fn tensor(&self, name: &str) -> Result<ValueId, RuleError> {
+        match self.want(name)? {
+            Arg::Tensor(tensor) => self.resolve(tensor),
+            _ => self.kind_error(name, "a tensor"),
+        }
+    }
+
+    /// A tensor that may be absent.
+    pub fn opt_tensor(&self, name: &str) -> Result<Option<ValueId>, RuleError> {
+        self.has(name).then(|| self.tensor(name)).transpose()
+    }
+
+    /// A list of tensors.
+    pub fn tensors(&self, name: &str) -> Result<Vec<ValueId>, RuleError> {
+        let list = self.opt_tensors(name)?;
+        list.into_iter()
+            .map(|tensor| {
+                tensor.ok_or_else(|| RuleError::Malformed(format!("`{name}` has an absent tensor")))
+            })
+            .collect()
+    }
+
+    /// A list of tensors, some of which may be absent.
+    pub fn opt_tensors(&self, name: &str) -> Result<Vec<Option<ValueId>>, RuleError> {
+        match self.want(name)? {
+            Arg::Tensors(list) => {
+                list.iter().map(|tensor| tensor.as_deref().map(|t| self.resolve(t)).transpose()).collect()
+            }
+            Arg::Ints(list) if list.is_empty() => Ok(vec![]),
+            _ => self.kind_error(name, "a list of tensors"),
+        }
+    }
+
+    /// What the program says of a tensor argument: strides matter to few operators.
+    pub fn meta(&self, name: &str) -> Result<&'a TensorMeta, RuleError> {
+        let Arg::Tensor(tensor) = self.want(name)? else { return self.kind_error(name, "a tensor") };
+        let meta = self.program.tensors.get(tensor);
+        meta.ok_or_else(|| RuleError::Malformed(format!("tensor `{tensor}` has no description")))
+    }
+
+    /// What the program says of output `index`, where it is a tensor.
+    pub fn output_meta(&self, index: usize) -> Option<&'a TensorMeta> {
+        match self.call.outputs.get(index)? {
+            crate::aten::Output::Tensor(name) => self.program.tensors.get(name),
+            _ => None,
+        }
+    }
+
+    /// The element type that the program states for its first output.
+    pub fn output_dtype(&self) -> Option<DType> {
+        match self.call.outputs.first()? {
+            crate::aten::Output::Tensor(name) => self.program.tensors.get(name).map(|meta| meta.dtype),
+            crate::aten::Output::Tensors(names) => {
+                names.first().and_then(|name| self.program.tensors.get(name)).map(|meta| meta.dtype)
+            }
+            _ => None,
+        }
+    }
+
+    /// An integer, perhaps symbolic.
+    pub fn sym(&self, name: &str) -> Result<Expr, RuleError> {
+        match self.want(name)? {
+            Arg::Int(value) => Ok(value.clone()),
+            Arg::Bool(value) => Ok(Expr::int(i64::from(*value))),
+            _ => self.kind_error(name, "an integer"),
+        }
+    }
+
+    /// An integer, perhaps symbolic, that may be absent.
+    pub fn opt_sym(&self, name: &str) -> Result<Option<Expr>, RuleError> {
+        self.has(name).then(|| self.sym(name)).transpose()
+    }
+
+    /// Integers, perhaps symbolic. One integer counts as a list of one.
+    pub fn syms(&self, name: &str) -> Result<Vec<Expr>, RuleError> {
+        match self.want(name)? {
+            Arg::Ints(values) => Ok(values.clone()),
+            Arg::Int(value) => Ok(vec![value.clone()]),
+            Arg::Tensors(list) if list.is_empty() => Ok(vec![]),
+            _ => self.kind_error(name, "a list of integers"),
+        }
+    }
+
+    /// A fixed integer.
+    pub fn int(&self, name: &str) -> Result<i64, RuleError> {
+        let value = self.sym(name)?;
+        value
+            .as_int()
+            .ok_or_else(|| RuleError::unsupported(format!("argument `{name}` is `{value}`, not a constant")))
+    }
+
+    /// A fixed integer with a default.
+    pub fn int_or(&self, name: &str, default: i64) -> Result<i64, RuleError> {
+        if self.has(name) { self.int(name) } else { Ok(default) }
+    }
+
+    /// A fixed integer that may be absent.
+    pub fn opt_int(&self, name: &str) -> Result<Option<i64>, RuleError> {
+        self.has(name).then(|| self.int(name)).transpose()
+    }
+
+    /// Fixed integers.
+    pub fn ints(&self, name: &str) -> Result<Vec<i64>, RuleError> {
+        let constant = |value: &Expr| {
+            value
+                .as_int()
+                .ok_or_else(|| RuleError::unsupported(format!("`{name}` holds `{value}`, not a constant")))
+        };
+        self.syms(name)?.iter().map(constant).collect()
+    }
+
+    /// Fixed integers with a default.
+    pub fn ints_or(&self, name: &str, default: &[i64]) -> Result<Vec<i64>, RuleError> {
+        if self.has(name) { self.ints(name) } else { Ok(default.to_vec()) }
+    }
+
+    /// A truth value with a default.
+    pub fn bool_or(&self, name: &str, default: bool) -> Result<bool, RuleError> {
+        match self.find(name) {
+            None => Ok(default),
+            Some(Arg::Bool(value)) => Ok(*value),
+            Some(Arg::Int(value)) => Ok(!value.is(0)),
+            Some(_) => self.kind_error(name, "a truth value"),
+        }
+    }
+
+    /// A number.
+    pub fn scalar(&self, name: &str) -> Result<Scalar, RuleError> {
+        match self.want(name)? {
+            Arg::Int(value) => value
+                .as_int()
+                .map(Scalar::Int)
+                .ok_or_else(|| RuleError::unsupported(format!("`{name}` is `{value}`, not a constant"))),
+            Arg::Float(value) => Ok(Scalar::Float(*value)),
+            Arg::Bool(value) => Ok(Scalar::Bool(*value)),
+            _ => self.kind_error(name, "a number"),
+        }
+    }
+
+    /// A number that may be absent.
+    pub fn opt_scalar(&self, name: &str) -> Result<Option<Scalar>, RuleError> {
+        self.has(name).then(|| self.scalar(name)).transpose()
+    }
+
+    /// A number with a default.
+    pub fn scalar_or(&self, name: &str, default: impl Into<Scalar>) -> Result<Scalar, RuleError> {
+        if self.has(name) { self.scalar(name) } else { Ok(default.into()) }
+    }
+
+    /// A floating-point number with a default.
+    pub fn float_or(&self, name: &str, default: f64) -> Result<f64, RuleError> {
+        Ok(self.scalar_or(name, default)?.to_f64())
+    }
+
+    /// Floating-point numbers.
+    pub fn floats(&self, name: &str) -> Result<Vec<f64>, RuleError> {
+        match self.want(name)? {
+            Arg::Floats(values) => Ok(values.clone()),
+            Arg::Float(value) => Ok(vec![*value]),
+            Arg::Ints(values) => values
+                .iter()
+                .map(|v| {
+                    v.as_int().map(|v| v as f64).ok_or_else(|| RuleError::unsupported("symbolic numbers"))
+                })
+                .collect(),
+            _ => self.kind_error(name, "a list of numbers"),
+        }
+    }
+
+    /// Text with a default.
+    pub fn str_or(&self, name: &str, default: &'a str) -> Result<&'a str, RuleError> {
+        match self.find(name) {
+            None => Ok(default),
+            Some(Arg::Str(text)) => Ok(text),
+            Some(_) => self.kind_error(name, "text"),
+        }
+    }
+
+    /// An element type that may be absent.
+    pub fn opt_dtype(&self, name: &str) -> Result<Option<DType>, RuleError> {
+        match self.find(name) {
+            None => Ok(None),
+            Some(Arg::DType(dtype)) => Ok(Some(*dtype)),
+            Some(_) => self.kind_error(name, "an element type"),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What a rule works with: the builder and the conventions that many rules share.
+
+use crate::dtype::{Category, DType};
+use crate::graph::{BinaryOp, Builder, Scalar, ShapeError, UnaryOp, ValueId};
+
+/// Why a rule cannot be applied to a call.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RuleError {
+    /// The operator does not cover this use.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The program's call is malformed: an argument is missing or of another kind.
+    #[error("{0}")]
+    Malformed(String),
+}
+
+impl RuleError {
+    /// A use that is not covered.
+    pub fn unsupported(reason: impl Into<String>) -> RuleError {
+        RuleError::Unsupported(reason.into())
+    }
+}
+
+impl From<ShapeError> for RuleError {
+    fn from(error: ShapeError) -> RuleError {
+        RuleError::Unsupported(error.0)
+    }
+}
+
+/// The builder of the core graph and helpers with PyTorch's conventions. `b` has every core operator.
+pub struct Context {
+    /// The graph under construction.
+    pub b: Builder,
+}
+
+/// PyTorch's default element type for floating-point results.
+pub const DEFAULT_FLOAT: DType = DType::F32;
+
+impl Context {
+    /// A possibly negative axis of a tensor with `rank` axes; a tensor without axes counts as having one.
+    pub fn axis(axis: i64, rank: usize) -> Result<usize, RuleError> {
+        let rank = i64::try_from(rank.max(1)).expect("few axes");
+        let positive = if axis < 0 { axis + rank } else { axis };
+        if (0..rank).contains(&positive) {
+            Ok(usize::try_from(positive).expect("checked to be in range"))
+        } else {
+            Err(RuleError::Malformed(format!("axis {axis} is outside a tensor of {rank} axes")))
+        }
+    }
+
+    /// Possibly negative axes; an empty list stands for all.
+    pub fn axes(axes: &[i64], rank: usize) -> Result<Vec<usize>, RuleError> {
+        if axes.is_empty() {
+            return Ok((0..rank).collect());
+        }
+        if rank == 0 {
+            return axes
+                .iter()
+                .map(|axis| Context::axis(*axis, 0))
+                .collect::<Result<Vec<_>, _>>()
+                .map(|_| vec![]);
+        }
+        axes.iter().map(|axis| Context::axis(*axis, rank)).collect()
+    }
+
+    /// The element type that operands promote to: tensors with axes win over tensors without within a category,
+    /// as `torch.result_type` defines it.
+    pub fn result_type(&self, values: &[ValueId]) -> DType {
+        let common = |with_axes: bool| {
+            values
+                .iter()
+                .filter(|value| (self.b.rank(**value) > 0) == with_axes)
+                .map(|value| self.b.dtype(*value))
+                .reduce(DType::promote)
+        };
+        match (common(true), common(false)) {
+            (Some(tensors), Some(scalars)) if scalars.category() > tensors.category() => {
+                promote_categories(tensors, scalars)
+            }
+            (Some(dtype), _) | (None, Some(dtype)) => dtype,
+            (None, None) => DEFAULT_FLOAT,
+        }
+    }
+
+    /// As [`Context::result_type`] with a Python number beside the tensors.
+    pub fn result_type_with(&self, values: &[ValueId], number: Scalar) -> DType {
+        let dtype = self.result_type(values);
+        match (number, dtype.category()) {
+            (Scalar::Float(_), Category::Bool | Category::Int) => DEFAULT_FLOAT,
+            (Scalar::Int(_), Category::Bool) => DType::I64,
+            _ => dtype,
+        }
+    }
+
+    /// The type in which a function that only gives floating-point results works on `dtype`.
+    pub fn float_type(dtype: DType) -> DType {
+        if dtype.is_float() { dtype } else { DEFAULT_FLOAT }
+    }
+
+    /// Converts an integer or boolean tensor to the default floating-point type.
+    pub fn to_float(&mut self, x: ValueId) -> ValueId {
+        let dtype = Context::float_type(self.b.dtype(x));
+        self.b.cast(x, dtype)
+    }
+
+    /// Converts operands to their common type.
+    pub fn promoted(&mut self, a: ValueId, b: ValueId) -> (ValueId, ValueId) {
+        let dtype = self.result_type(&[a, b]);
+        (self.b.cast(a, dtype), self.b.cast(b, dtype))
+    }
+
+    /// Runs `compute` in `f32` where the operand is of a half type, as PyTorch's kernels do, and rounds once.
+    pub fn in_compute_type(
+        &mut self,
+        x: ValueId,
+        compute: impl FnOnce(&mut Context, ValueId) -> Result<ValueId, RuleError>,
+    ) -> Result<ValueId, RuleError> {
+        let dtype = self.b.dtype(x);
+        let wide = self.b.cast(x, dtype.compute());
+        let result = compute(self, wide)?;
+        Ok(if self.b.dtype(result) == dtype.compute() { self.b.cast(result, dtype) } else { result })
+    }
+
+    /// Element-wise function of one operand (any type the function has).
+    pub fn unary(&mut self, op: UnaryOp, x: ValueId) -> ValueId {
+        self.b.unary(op, x)
+    }
+
+    /// Element-wise function of two operands of one type.
+    pub fn binary(&mut self, op: BinaryOp, a: ValueId, b: ValueId) -> Result<ValueId, RuleError> {
+        Ok(self.b.binary(op, a, b)?)
+    }
+
+    /// Sum of two.
+    pub fn add(&mut self, a: ValueId, b: ValueId) -> Result<ValueId, RuleError> {
+        self.binary(BinaryOp::Add, a, b)
+    }
+
+    /// Difference of two.
+    pub fn sub(&mut self, a: ValueId, b: ValueId) -> Result<ValueId, RuleError> {
+        self.binary(BinaryOp::Sub, a, b)
+    }
+
+    /// Product of two.
+    pub fn mul(&mut self, a: ValueId, b: ValueId) -> Result<ValueId, RuleError> {
+        self.binary(BinaryOp::Mul, a, b)
+    }
+
+    /// Quotient of two floating-point tensors.
+    pub fn div(&mut self, a: ValueId, b: ValueId) -> Result<ValueId, RuleError> {
+        self.binary(BinaryOp::Div, a, b)
+    }
+
+    /// A tensor combined with a number of its type.
+    pub fn with_number(
+        &mut self,
+        op: BinaryOp,
+        a: ValueId,
+        number: impl Into<Scalar>,
+    ) -> Result<ValueId, RuleError> {
+        Ok(self.b.binary_scalar(op, a, number)?)
+    }
+}
+
+/// The type of the higher category; a floating-point scalar tensor beside integers gives its own type.
+fn promote_categories(_tensors: DType, scalars: DType) -> DType {
+    scalars
+}

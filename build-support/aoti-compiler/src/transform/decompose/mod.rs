@@ -1,0 +1,19 @@
+//! Turns ATen programs into core graphs: makes mutation explicit and replaces every call by core operators.
+//!
+//! An operator overload has a [`Rule`]; rules are registered in tables, one file a family. Mutation and aliasing are
+//! handled here once, for all operators: a tensor value is a window (coordinates) onto a storage, an in-place call
+//! computes its result functionally and writes it back through the window, and other windows onto that storage are
+//! read anew. The technique is functionalisation by replaying views (PyTorch's `functorch` notes describe it); views
+//! being index maps, writing back is a scatter.
+
+mod args;
+mod context;
+mod registry;
+mod run;
+
+pub use args::Args;
+pub use context::{Context, RuleError};
+pub use registry::{Kind, Outputs, Registry, Rule, RuleFn};
+pub use run::decompose;
+
+mod pointwise;

@@ -1,0 +1,107 @@
+//! The table of operator overloads that have a rule.
+
+use super::{Args, Context, RuleError};
+use crate::graph::ValueId;
+use crate::symbolic::Expr;
+use indexmap::IndexMap;
+
+/// What a rule gives for one output of a call.
+#[derive(Clone, Debug)]
+pub enum Outputs {
+    /// One tensor.
+    One(ValueId),
+    /// Several outputs, each a tensor (`None` where the schema's output is not computed because nobody can use it).
+    Many(Vec<Option<ValueId>>),
+    /// One output that is a list of tensors.
+    List(Vec<ValueId>),
+    /// One output that is an integer.
+    Int(Expr),
+    /// No output.
+    Nothing,
+}
+
+impl From<ValueId> for Outputs {
+    fn from(value: ValueId) -> Outputs {
+        Outputs::One(value)
+    }
+}
+
+/// The body of a rule.
+pub type RuleFn = fn(&mut Context, &Args) -> Result<Outputs, RuleError>;
+
+/// How the outputs of an operator relate to the storage of its operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Outputs are new tensors.
+    Pure,
+    /// Outputs are windows onto the storage of the argument `self` (or of the first tensor argument).
+    View,
+    /// The argument `self` is overwritten with the output, which is returned.
+    InPlace,
+}
+
+/// One overload's rule.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    /// The overload, such as `aten.add.Tensor`.
+    pub name: &'static str,
+    /// Relation of outputs to operands.
+    pub kind: Kind,
+    /// What computes them.
+    pub run: RuleFn,
+}
+
+/// All rules by overload name.
+pub struct Registry {
+    rules: IndexMap<&'static str, Rule>,
+}
+
+impl Registry {
+    /// Collects the tables of all families.
+    pub fn new() -> Registry {
+        let families: &[&[Rule]] = &[super::pointwise::RULES];
+        let mut rules = IndexMap::new();
+        for rule in families.iter().copied().flatten() {
+            let earlier = rules.insert(rule.name, *rule);
+            debug_assert!(earlier.is_none(), "two rules for {}", rule.name);
+        }
+        Registry { rules }
+    }
+
+    /// The rule for an overload. An in-place overload `aten.f_.X` without a rule of its own uses that of `aten.f.X`.
+    pub fn find(&self, target: &str) -> Option<Rule> {
+        if let Some(rule) = self.rules.get(target) {
+            return Some(*rule);
+        }
+        let mut parts = target.splitn(3, '.');
+        let (namespace, name, overload) = (parts.next()?, parts.next()?, parts.next()?);
+        let functional = name.strip_suffix('_').filter(|base| !base.is_empty() && !base.ends_with('_'))?;
+        let rule = self.rules.get(format!("{namespace}.{functional}.{overload}").as_str())?;
+        Some(Rule { kind: Kind::InPlace, ..*rule })
+    }
+
+    /// The names of all overloads with a rule, in table order.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.rules.keys().copied()
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Registry {
+        Registry::new()
+    }
+}
+
+/// Writes a family's table: `rules! { pure "aten.abs.default" => abs, view "aten.t.default" => t, }`.
+macro_rules! rules {
+    ($($kind:ident $name:literal => $run:expr,)*) => {
+        /// The family's rules.
+        pub(super) const RULES: &[super::Rule] = &[$(
+            super::Rule { name: $name, kind: rules!(@kind $kind), run: $run },
+        )*];
+    };
+    (@kind pure) => { super::Kind::Pure };
+    (@kind view) => { super::Kind::View };
+    (@kind inplace) => { super::Kind::InPlace };
+}
+pub(super) use rules;
