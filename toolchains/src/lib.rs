@@ -1,1 +1,52 @@
-//! Under construction.
+//! Finds, probes and runs native compilers, and remembers what they made.
+//!
+//! This is the only crate of the project that starts processes. It knows nothing of models, graphs or generated
+//! code: it is handed bytes and arguments, and hands back files.
+//!
+//! In the order in which a build meets them:
+//!
+//! 1. [`Environment`]: a snapshot of variables, host and jobserver, taken once at the edge of the program.
+//! 2. [`Definition`]: what a toolchain is, read from `toolchains/*.toml`.
+//! 3. [`Toolchains`]: finds and probes candidates and resolves (device, target, requirements) to a [`Toolchain`];
+//!    the same data explains itself in [`Toolchains::report`].
+//! 4. [`Toolchain::compile`] and its siblings: plan an [`Action`], a pure value with a content [`Key`].
+//! 5. [`Executor`]: runs many actions under cargo's jobserver, through an [`ActionStore`].
+//! 6. [`audit`]: proves that what was linked needs nothing beyond libc, libm and libgcc.
+
+pub mod audit;
+
+mod action;
+mod cache;
+mod definition;
+mod embed;
+mod environment;
+mod error;
+mod events;
+mod executor;
+mod find;
+mod jobs;
+mod outputs;
+mod probe;
+mod probe_cache;
+mod process;
+mod report;
+mod resolve;
+mod target;
+
+pub use action::{Action, Content, FileContent, Input, Key, KeyField, Tool};
+pub use cache::{
+    ActionStore, CacheStat, Difference, Fetched, GcReport, LocalStore, Manifest, ManifestOutput, Miss,
+};
+pub use definition::{Arguments, Definition, Device, Family, Level, definitions};
+pub use embed::embed_assembly;
+pub use environment::Environment;
+pub use error::{Error, InputError};
+pub use events::{Event, Events, NoEvents};
+pub use executor::Executor;
+pub use find::{FoundBy, Launch};
+pub use jobs::{ArchiveJob, AssembleJob, CompileJob, LinkJob, Mode};
+pub use outputs::{OutputFile, Outputs};
+pub use probe::{Compiler, Identity};
+pub use report::{Report, ReportEntry};
+pub use resolve::{Consideration, Requirements, Resolution, ResolveError, Toolchain, Toolchains, Verdict};
+pub use target::Target;

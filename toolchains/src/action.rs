@@ -1,0 +1,287 @@
+//! A call of a tool as a value: inputs by content, arguments by relative names, outputs by name.
+//!
+//! Owns what an action *is* and the key that stands for it. Runs nothing (see [`executor`](crate::executor)) and
+//! stores nothing (see [`cache`](crate::cache)).
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Environment;
+use crate::error::InputError;
+use crate::find::Launch;
+use crate::probe::Identity;
+use crate::target::Target;
+
+/// Version of everything that keys and manifests mean; part of every key.
+pub(crate) const SCHEMA: &str = "1";
+
+/// A tool as actions need it.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    /// How it is started; only its arguments are part of keys.
+    pub launch: Launch,
+    /// What stands for it in keys.
+    pub identity: Identity,
+}
+
+/// Where the bytes of an input are.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// In memory.
+    Bytes(Arc<[u8]>),
+    /// In a file, which is linked to, not copied: it may be hundreds of megabytes.
+    File(FileContent),
+}
+
+/// A file with the digest of its content.
+#[derive(Debug, Clone)]
+pub struct FileContent {
+    path: PathBuf,
+    digest: String,
+    bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+impl FileContent {
+    /// Takes the digest of a file by reading it.
+    ///
+    /// # Errors
+    /// [`InputError::Unreadable`].
+    pub fn read(path: &Path) -> Result<Self, InputError> {
+        let unreadable = |source| InputError::Unreadable { path: path.to_owned(), source };
+        let file = fs_err::File::open(path).map_err(unreadable)?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(file).map_err(unreadable)?;
+        Self::with_digest(path, hasher.finalize().to_hex().as_str())
+    }
+
+    /// Takes a file whose content is known to have this BLAKE3 digest (64 hexadecimal digits).
+    ///
+    /// # Errors
+    /// [`InputError::Unreadable`] when it is not there.
+    pub fn with_digest(path: &Path, digest: &str) -> Result<Self, InputError> {
+        let unreadable = |source| InputError::Unreadable { path: path.to_owned(), source };
+        let path = fs_err::canonicalize(path).map_err(unreadable)?;
+        let metadata = fs_err::metadata(&path).map_err(unreadable)?;
+        let modified = metadata.modified().ok();
+        Ok(FileContent { path, digest: digest.to_owned(), bytes: metadata.len(), modified })
+    }
+
+    /// The file, absolute.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Refuses a file that was written since its digest was taken.
+    pub(crate) fn check_unchanged(&self) -> Result<(), InputError> {
+        let changed = || InputError::Changed { path: self.path.clone() };
+        let metadata = fs_err::metadata(&self.path).map_err(|_| changed())?;
+        let same = metadata.len() == self.bytes && metadata.modified().ok() == self.modified;
+        if same { Ok(()) } else { Err(changed()) }
+    }
+}
+
+/// One input of an action.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// Relative name, with `/`, that the tool sees.
+    pub name: String,
+    /// Its bytes.
+    pub content: Content,
+}
+
+impl Input {
+    /// An input in memory.
+    pub fn bytes(name: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
+        Input { name: name.into(), content: Content::Bytes(bytes.into()) }
+    }
+
+    /// An input of text in memory.
+    pub fn text(name: impl Into<String>, text: &str) -> Self {
+        Self::bytes(name, text.as_bytes())
+    }
+
+    /// An input in a file.
+    pub fn file(name: impl Into<String>, file: FileContent) -> Self {
+        Input { name: name.into(), content: Content::File(file) }
+    }
+
+    fn digest(&self) -> String {
+        match &self.content {
+            Content::Bytes(bytes) => blake3::hash(bytes).to_hex().to_string(),
+            Content::File(file) => file.digest.clone(),
+        }
+    }
+}
+
+/// A call of a tool. It runs in a fresh folder that holds exactly the inputs, so that names in arguments are relative
+/// and the outputs do not depend on where the build happens.
+#[derive(Debug, Clone)]
+pub struct Action {
+    /// What is made, for people: `digits: kernel softmax_0 at x86-64-v4`. Also finds the previous build in `cache why`.
+    pub label: String,
+    /// The tool.
+    pub tool: Tool,
+    /// The target of what is made.
+    pub target: Target,
+    /// What it reads.
+    pub inputs: Vec<Input>,
+    /// Arguments; `{directory}` stands for the folder that it runs in.
+    pub arguments: Vec<String>,
+    /// Relative names of what it writes.
+    pub outputs: Vec<String>,
+    /// The result depends on the processor that compiles.
+    pub host_only: bool,
+}
+
+/// The content key of an action: 64 hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Key(String);
+
+impl Key {
+    /// The digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// One ingredient of a key, kept in manifests so that a miss can name what changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyField {
+    /// What it is: `arguments`, `tool`, `input kernel.cpp`, …
+    pub name: String,
+    /// Digest of its value.
+    pub digest: String,
+    /// The value itself where it is short text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+impl Action {
+    /// The ingredients of the key: schema, this crate's version, tool, target, arguments, influential variables, host
+    /// processor where it matters, names of outputs, and every input.
+    pub fn key_fields(&self, environment: &Environment) -> Vec<KeyField> {
+        let mut fields = vec![
+            text_field("schema", SCHEMA.to_owned()),
+            text_field("version", env!("CARGO_PKG_VERSION").to_owned()),
+            text_field("tool", self.tool.identity.as_str().to_owned()),
+            text_field("tool arguments", self.tool.launch.arguments.join("\0")),
+            text_field("target", self.target.as_str().to_owned()),
+            text_field("arguments", self.arguments.join("\0")),
+            text_field("variables", environment.influences()),
+            text_field("outputs", self.outputs.join("\0")),
+        ];
+        if self.host_only {
+            fields.push(text_field("host processor", environment.host_processor().to_owned()));
+        }
+        fields.extend(self.inputs.iter().map(|input| KeyField {
+            name: format!("input {}", input.name),
+            digest: input.digest(),
+            text: None,
+        }));
+        fields
+    }
+
+    /// The key over these fields.
+    pub fn key(&self, environment: &Environment) -> Key {
+        key_of(&self.key_fields(environment))
+    }
+
+    /// Refuses names that would leave the folder, be taken for options, or collide.
+    pub(crate) fn check_names(&self) -> Result<(), InputError> {
+        let mut seen = BTreeSet::new();
+        for name in self.inputs.iter().map(|input| &input.name).chain(&self.outputs) {
+            if !is_plain(name) {
+                return Err(InputError::Name { name: name.clone() });
+            }
+            if !seen.insert(name) {
+                return Err(InputError::Duplicate { name: name.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The key over fields, each part with its length so that none can pass for another.
+pub(crate) fn key_of(fields: &[KeyField]) -> Key {
+    let mut hasher = blake3::Hasher::new();
+    for field in fields {
+        for part in [&field.name, &field.digest] {
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+        }
+    }
+    Key(hasher.finalize().to_hex().to_string())
+}
+
+/// Whether a name stays inside its folder on every system and is no option or response file.
+pub(crate) fn is_plain(name: &str) -> bool {
+    let good_part = |part: &str| !part.is_empty() && part != "." && part != "..";
+    let bad_char = |c: char| c.is_control() || c == '\\' || c == ':';
+    !name.starts_with(['-', '@']) && !name.contains(bad_char) && name.split('/').all(good_part)
+}
+
+fn text_field(name: &str, text: String) -> KeyField {
+    let digest = blake3::hash(text.as_bytes()).to_hex().to_string();
+    KeyField { name: name.to_owned(), digest, text: Some(text.replace('\0', " ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn action() -> Action {
+        let launch = Launch { program: "/bin/tool".into(), arguments: Vec::new() };
+        Action {
+            label: "a thing".to_owned(),
+            tool: Tool { launch, identity: Identity("id".to_owned()) },
+            target: Target::new("x86_64-unknown-linux-gnu"),
+            inputs: vec![Input::text("a.cpp", "int a;")],
+            arguments: vec!["-c".to_owned(), "a.cpp".to_owned()],
+            outputs: vec!["a.o".to_owned()],
+            host_only: false,
+        }
+    }
+
+    #[test]
+    fn every_ingredient_changes_the_key_and_nothing_else_does() {
+        let environment = Environment::from_variables([("HOME", "/x")], "/");
+        let key = action().key(&environment);
+        let differs = |change: fn(&mut Action)| {
+            let mut changed = action();
+            change(&mut changed);
+            changed.key(&environment) != key
+        };
+        assert!(differs(|a| a.inputs[0] = Input::text("a.cpp", "int b;")));
+        assert!(differs(|a| a.inputs[0].name = "b.cpp".to_owned()));
+        assert!(differs(|a| a.arguments = vec!["-c a.cpp".to_owned()]));
+        assert!(differs(|a| a.target = Target::new("aarch64-unknown-linux-gnu")));
+        assert!(differs(|a| a.tool.identity = Identity("other".to_owned())));
+        assert!(differs(|a| a.outputs.push("b.o".to_owned())));
+        assert!(!differs(|a| a.label.push('!')));
+        assert!(!differs(|a| a.tool.launch.program = "/elsewhere/tool".into()));
+        assert_ne!(action().key(&environment.clone().with("CPATH", "/y")), key);
+        assert_eq!(action().key(&environment.with("HOME", "/y")), key);
+    }
+
+    #[test]
+    fn names_cannot_leave_the_folder() {
+        for good in ["a.cpp", "aoti/vec.h", "a b", "..a", "名前.o"] {
+            assert!(is_plain(good), "{good}");
+        }
+        for bad in ["", "/etc/x", "../x", "a/../b", "a//b", "./a", "-o", "@file", "a\\b", "c:x", "a\nb"] {
+            assert!(!is_plain(bad), "{bad}");
+        }
+    }
+}

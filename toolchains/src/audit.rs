@@ -1,0 +1,177 @@
+//! Proves that what was compiled and linked needs nothing beyond libc, libm and libgcc.
+//!
+//! Reads ELF files; other formats are refused, not believed. Input may be damaged: errors, never panics.
+
+use std::collections::BTreeSet;
+
+use object::elf;
+use object::read::elf::{Dyn, ElfFile64, FileHeader};
+use object::{Object, ObjectSymbol, SymbolKind};
+
+mod permitted;
+
+/// Why a file fails the audit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AuditError {
+    /// It refers to symbols that neither it nor libc, libm and libgcc define.
+    #[error("undefined symbols outside libc, libm and libgcc: `{}`", symbols.join("`, `"))]
+    Symbols {
+        /// The symbols, sorted.
+        symbols: Vec<String>,
+    },
+    /// It needs libraries other than libc, libm and libgcc.
+    #[error("needs libraries outside libc, libm and libgcc: `{}`", libraries.join("`, `"))]
+    Libraries {
+        /// The libraries, in the order in which they are named.
+        libraries: Vec<String>,
+    },
+    /// It is not a 64-bit ELF file, or a damaged one.
+    #[error("cannot be read as an ELF file: {0}")]
+    Unreadable(String),
+}
+
+/// What is allowed beyond the permitted names.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Allow {
+    /// Further symbols.
+    pub symbols: BTreeSet<String>,
+    /// Runtimes of sanitizers, symbols and libraries.
+    pub sanitizers: bool,
+}
+
+impl Allow {
+    /// These symbols too.
+    pub fn symbols<S: Into<String>>(symbols: impl IntoIterator<Item = S>) -> Self {
+        Allow { symbols: symbols.into_iter().map(Into::into).collect(), sanitizers: false }
+    }
+
+    fn permits(&self, symbol: &str) -> bool {
+        let of_sanitizer = ["__asan_", "__ubsan_", "__tsan_", "__msan_", "__lsan_", "__sanitizer_"];
+        permitted::is_permitted(symbol)
+            || self.symbols.contains(symbol)
+            || (self.sanitizers && of_sanitizer.iter().any(|prefix| symbol.starts_with(prefix)))
+    }
+}
+
+/// Names that a file refers to and does not define, sorted. Weak references count.
+///
+/// # Errors
+/// [`AuditError::Unreadable`].
+pub fn undefined_symbols(bytes: &[u8]) -> Result<Vec<String>, AuditError> {
+    let file = parse(bytes)?;
+    let wanted = all_symbols(&file).filter(|symbol| symbol.is_undefined());
+    Ok(sorted(wanted))
+}
+
+/// Names that a file offers to others, sorted: of a shared library those in its dynamic table, of an object its global
+/// ones that are not hidden.
+///
+/// # Errors
+/// [`AuditError::Unreadable`].
+pub fn exported_symbols(bytes: &[u8]) -> Result<Vec<String>, AuditError> {
+    let file = parse(bytes)?;
+    let offered = all_symbols(&file).filter(|symbol| {
+        let object::SymbolFlags::Elf { st_other, .. } = symbol.flags() else { return false };
+        let visibility = st_other & 3;
+        let is_visible = visibility == elf::STV_DEFAULT || visibility == elf::STV_PROTECTED;
+        symbol.is_definition() && symbol.is_global() && is_visible
+    });
+    Ok(sorted(offered))
+}
+
+/// The libraries that a shared library or executable asks for (`DT_NEEDED`), in order.
+///
+/// # Errors
+/// [`AuditError::Unreadable`].
+pub fn needed_libraries(bytes: &[u8]) -> Result<Vec<String>, AuditError> {
+    let file = parse(bytes)?;
+    let (endian, data) = (file.endian(), file.data());
+    let sections = file.elf_header().sections(endian, data).map_err(unreadable)?;
+    let Some((dynamic, strings)) = sections.dynamic(endian, data).map_err(unreadable)? else {
+        return Ok(Vec::new());
+    };
+    let strings = sections.strings(endian, data, strings).map_err(unreadable)?;
+    let mut needed = Vec::new();
+    for entry in dynamic.iter().filter(|entry| entry.tag32(endian) == Some(elf::DT_NEEDED)) {
+        let name = entry.string(endian, strings).map_err(unreadable)?;
+        needed.push(String::from_utf8_lossy(name).into_owned());
+    }
+    Ok(needed)
+}
+
+/// Audits one file: an object by its undefined symbols, a shared library or executable by the libraries that it needs
+/// (its linker has found every symbol in them).
+///
+/// # Errors
+/// [`AuditError`] with everything that is too much.
+pub fn audit(bytes: &[u8], allow: &Allow) -> Result<(), AuditError> {
+    let file = parse(bytes)?;
+    if file.kind() == object::ObjectKind::Relocatable {
+        return audit_objects(&[bytes], allow);
+    }
+    let is_permitted = |name: &String| {
+        let of_sanitizer = ["libasan.", "libubsan.", "libtsan.", "libclang_rt."];
+        permitted::is_permitted_library(name)
+            || (allow.sanitizers && of_sanitizer.iter().any(|prefix| name.starts_with(prefix)))
+    };
+    let libraries = needed_libraries(bytes)?.into_iter().filter(|name| !is_permitted(name)).collect::<Vec<_>>();
+    if libraries.is_empty() { Ok(()) } else { Err(AuditError::Libraries { libraries }) }
+}
+
+/// Audits objects that will be linked together, so may use each other's symbols.
+///
+/// # Errors
+/// [`AuditError::Symbols`] with all symbols that are too many; [`AuditError::Unreadable`].
+pub fn audit_objects(objects: &[&[u8]], allow: &Allow) -> Result<(), AuditError> {
+    let (mut wanted, mut defined) = (BTreeSet::new(), BTreeSet::new());
+    for bytes in objects {
+        wanted.extend(undefined_symbols(bytes)?);
+        let file = parse(bytes)?;
+        let own = all_symbols(&file).filter(|symbol| symbol.is_definition() && symbol.is_global());
+        defined.extend(sorted(own));
+    }
+    let too_many = |name: &String| !defined.contains(name) && !allow.permits(name);
+    let symbols = wanted.into_iter().filter(too_many).collect::<Vec<_>>();
+    if symbols.is_empty() { Ok(()) } else { Err(AuditError::Symbols { symbols }) }
+}
+
+type File<'a> = ElfFile64<'a>;
+
+fn parse(bytes: &[u8]) -> Result<File<'_>, AuditError> {
+    ElfFile64::parse(bytes).map_err(unreadable)
+}
+
+/// The static table of an object, the dynamic one of anything linked: the other may have been stripped.
+fn all_symbols<'data, 'file>(
+    file: &'file File<'data>,
+) -> impl Iterator<Item = object::read::elf::ElfSymbol64<'data, 'file>> {
+    let is_object = file.kind() == object::ObjectKind::Relocatable;
+    let symbols = if is_object { file.symbols() } else { file.dynamic_symbols() };
+    symbols.filter(|symbol| !matches!(symbol.kind(), SymbolKind::Section | SymbolKind::File))
+}
+
+fn sorted<'data: 'file, 'file>(
+    symbols: impl Iterator<Item = object::read::elf::ElfSymbol64<'data, 'file>>,
+) -> Vec<String> {
+    let names = symbols.filter_map(|symbol| symbol.name().ok().map(str::to_owned));
+    let names: BTreeSet<String> = names.filter(|name| !name.is_empty()).collect();
+    names.into_iter().collect()
+}
+
+fn unreadable(error: object::Error) -> AuditError {
+    AuditError::Unreadable(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_files_are_errors() {
+        for bytes in [&b""[..], b"\x7fELF", b"not an object at all", &[0x7f; 300]] {
+            assert!(matches!(undefined_symbols(bytes), Err(AuditError::Unreadable(_))));
+            assert!(matches!(audit(bytes, &Allow::default()), Err(AuditError::Unreadable(_))));
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The names that generated code may ask of the system: parts of libc, libm and libgcc (or compiler-rt), and nothing
+//! that allocates behind a caller's back except where the run-time headers do so on purpose.
+
+/// Memory, files, dynamic loading and threads of libc.
+const LIBC: &[&str] = &[
+    "abort", "aligned_alloc", "calloc", "clock_gettime", "close", "dl_iterate_phdr", "dlclose", "dlerror", "dlopen",
+    "dlsym", "environ", "fclose", "fopen", "fread", "free", "fstat", "fwrite", "getauxval", "getenv", "malloc",
+    "memchr", "memcmp", "memcpy", "memmove", "memset", "mmap", "munmap", "open", "posix_memalign", "pthread_mutex_lock",
+    "pthread_mutex_unlock", "pthread_once", "read", "realloc", "snprintf", "strcmp", "strlen", "strncmp", "vsnprintf",
+];
+
+/// Functions of libm that exist for double and, with `f`, for float.
+const LIBM: &[&str] = &[
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "erf",
+    "erfc", "exp", "exp10", "exp2", "expm1", "fabs", "fdim", "floor", "fma", "fmax", "fmin", "fmod", "frexp", "hypot",
+    "ilogb", "j0", "j1", "ldexp", "lgamma", "llrint", "llround", "log", "log10", "log1p", "log2", "logb", "lrint",
+    "lround", "modf", "nearbyint", "nextafter", "pow", "remainder", "remquo", "rint", "round", "roundeven", "scalbln",
+    "scalbn", "sin", "sincos", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc", "y0", "y1",
+];
+
+/// What compilers call without being asked: wide integers, half precision, processor detection, outline atomics.
+const COMPILER: &[&str] = &[
+    "_GLOBAL_OFFSET_TABLE_", "__ashlti3", "__ashrti3", "__clzti2", "__cpu_features2", "__cpu_indicator_init",
+    "__cpu_model", "__ctzti2", "__divmodti4", "__divti3", "__extendbfsf2", "__extendhfdf2", "__extendhfsf2",
+    "__extendhfxf2", "__fixdfti", "__fixsfti", "__fixunsdfti", "__fixunssfti", "__floattidf", "__floattisf",
+    "__floatuntidf", "__floatuntisf", "__gnu_f2h_ieee", "__gnu_h2f_ieee", "__init_cpu_features_resolver", "__lshrti3",
+    "__aarch64_have_lse_atomics", "__aarch64_cpu_features", "__modti3", "__multi3", "__mulodi4", "__muloti4",
+    "__popcountdi2", "__popcountti2", "__stack_chk_fail", "__stack_chk_guard", "__truncdfbf2", "__truncdfhf2",
+    "__truncsfbf2", "__truncsfhf2", "__truncxfhf2", "__udivmodti4", "__udivti3", "__umodti3", "__tls_get_addr",
+];
+
+/// Whether a symbol is of libc, libm or libgcc.
+pub(super) fn is_permitted(symbol: &str) -> bool {
+    let is_math = |name: &str| LIBM.contains(&name);
+    let is_outline_atomic = symbol.strip_prefix("__aarch64_").is_some_and(|rest| {
+        ["cas", "swp", "ldadd", "ldset", "ldclr", "ldeor"].iter().any(|operation| rest.starts_with(operation))
+    });
+    LIBC.contains(&symbol)
+        || is_math(symbol)
+        || symbol.strip_suffix('f').is_some_and(is_math)
+        || COMPILER.contains(&symbol)
+        || is_outline_atomic
+}
+
+/// Whether a library is libc, libm, libgcc, a part that older C libraries keep apart, or the dynamic loader.
+pub(super) fn is_permitted_library(name: &str) -> bool {
+    const STEMS: [&str; 8] =
+        ["libc.", "libm.", "libgcc_s.", "libdl.", "libpthread.", "ld-linux", "ld-musl", "ld64."];
+    STEMS.iter().any(|stem| name.starts_with(stem)) || name.starts_with("libc.musl")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_c_library_is_permitted_and_the_cpp_library_is_not() {
+        for good in ["memcpy", "expf", "exp", "__divti3", "__truncsfhf2", "__aarch64_ldadd8_acq_rel", "erff"] {
+            assert!(is_permitted(good), "{good}");
+        }
+        for bad in ["_Znwm", "__cxa_throw", "__gxx_personality_v0", "omp_get_num_threads", "system", "f", ""] {
+            assert!(!is_permitted(bad), "{bad}");
+        }
+        assert!(is_permitted_library("libc.so.6"));
+        assert!(is_permitted_library("ld-linux-x86-64.so.2"));
+        assert!(!is_permitted_library("libstdc++.so.6"));
+        assert!(!is_permitted_library("libcublas.so.12"));
+    }
+}

@@ -1,0 +1,246 @@
+//! A store in a local folder.
+//!
+//! ```text
+//! <root>/CACHEDIR.TAG
+//! <root>/actions-v1/<2 digits>/<key>/{manifest.json,0,1,…,used}   one entry; the time of `used` is its last use
+//! <root>/locks-v1/<key>                                           locked while somebody makes the entry
+//! <root>/latest-v1/<digest of label and target>.json              manifest of the last entry made for a label
+//! <root>/tmp-v1/                                                  entries being written
+//! ```
+//! An entry is written aside and renamed in one step. Presence proves nothing: every fetch checks digests.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::action::{Action, Key, KeyField};
+use crate::cache::manifest::{Manifest, ManifestOutput, Miss, differences};
+use crate::cache::{ActionStore, Fetched};
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::outputs::{OutputFile, Outputs, digest_of};
+
+/// How long a lock is tried for before the wait is announced.
+const SHORT_WAIT: Duration = Duration::from_millis(150);
+
+const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
+    # This folder holds results of cargo-aoti that can be made again.\n\
+    # See https://bford.info/cachedir/\n";
+
+/// A store in a local folder, safe for any number of processes at once.
+#[derive(Debug, Clone)]
+pub struct LocalStore {
+    root: PathBuf,
+}
+
+impl LocalStore {
+    /// The store in this folder, which need not exist and is made at the first write.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        LocalStore { root: root.into() }
+    }
+
+    /// Its folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Why this action is, or would be, run.
+    ///
+    /// # Errors
+    /// [`Error::Cache`] when the store cannot be read.
+    pub fn why(&self, action: &Action, environment: &Environment) -> Result<Miss, Error> {
+        let fields = action.key_fields(environment);
+        let key = crate::action::key_of(&fields);
+        if let Fetched::Hit(_) = self.fetch(&key, &action.outputs)? {
+            return Ok(Miss::Hit);
+        }
+        let latest = self.latest(&action.label, action.target.as_str());
+        let Ok(text) = fs_err::read(latest) else { return Ok(Miss::NeverBuilt) };
+        let Ok(before) = serde_json::from_slice::<Manifest>(&text) else { return Ok(Miss::NeverBuilt) };
+        if before.key == key {
+            return Ok(Miss::Evicted);
+        }
+        Ok(Miss::Changed(differences(&before.fields, &fields)))
+    }
+
+    pub(crate) fn actions(&self) -> PathBuf {
+        self.root.join("actions-v1")
+    }
+
+    pub(crate) fn locks(&self) -> PathBuf {
+        self.root.join("locks-v1")
+    }
+
+    pub(crate) fn aside(&self) -> PathBuf {
+        self.root.join("tmp-v1")
+    }
+
+    fn entry(&self, key: &Key) -> PathBuf {
+        let digits = key.as_str().get(..2).unwrap_or("00");
+        self.actions().join(digits).join(key.as_str())
+    }
+
+    fn latest(&self, label: &str, target: &str) -> PathBuf {
+        let name = blake3::hash(format!("{target}\0{label}").as_bytes()).to_hex();
+        self.root.join("latest-v1").join(format!("{name}.json"))
+    }
+
+    /// Makes the root with its tag, which keeps backups away.
+    fn prepare(&self) -> Result<(), Error> {
+        let tag = self.root.join("CACHEDIR.TAG");
+        if !tag.exists() {
+            fs_err::create_dir_all(&self.root).map_err(cache_error("make", &self.root))?;
+            fs_err::write(&tag, TAG).map_err(cache_error("write", &tag))?;
+        }
+        Ok(())
+    }
+
+    fn write_entry(&self, folder: &Path, manifest: &Manifest, files: &[OutputFile]) -> io::Result<()> {
+        for (index, file) in files.iter().enumerate() {
+            let to = folder.join(index.to_string());
+            // A link costs nothing; across file systems it must be a copy.
+            if fs_err::hard_link(&file.path, &to).is_err() {
+                fs_err::copy(&file.path, &to)?;
+            }
+        }
+        fs_err::write(folder.join("used"), b"")?;
+        fs_err::write(folder.join("manifest.json"), serde_json::to_vec_pretty(manifest)?)
+    }
+
+    fn temporary(&self) -> Result<tempfile::TempDir, Error> {
+        let aside = self.aside();
+        fs_err::create_dir_all(&aside).map_err(cache_error("make", &aside))?;
+        tempfile::tempdir_in(&aside).map_err(cache_error("write in", &aside))
+    }
+}
+
+impl ActionStore for LocalStore {
+    fn fetch(&self, key: &Key, outputs: &[String]) -> Result<Fetched, Error> {
+        let entry = self.entry(key);
+        let manifest = entry.join("manifest.json");
+        let text = match fs_err::read(&manifest) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !entry.exists() => return Ok(Fetched::Miss),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Fetched::Corrupt("it has no manifest".to_owned()));
+            }
+            Err(source) => return Err(Error::Cache { action: "read", path: manifest, source }),
+        };
+        let manifest: Manifest = match serde_json::from_slice(&text) {
+            Ok(manifest) => manifest,
+            Err(error) => return Ok(Fetched::Corrupt(format!("its manifest does not parse: {error}"))),
+        };
+        let names = manifest.outputs.iter().map(|output| &output.name);
+        if manifest.key != *key || !names.eq(outputs) {
+            return Ok(Fetched::Corrupt("its manifest is of something else".to_owned()));
+        }
+        let mut files = Vec::new();
+        for (index, output) in manifest.outputs.into_iter().enumerate() {
+            let path = entry.join(index.to_string());
+            if !digest_of(&path).is_ok_and(|found| found == (output.digest.clone(), output.bytes)) {
+                return Ok(Fetched::Corrupt(format!("`{}` is not what was kept", output.name)));
+            }
+            files.push(OutputFile { name: output.name, path, digest: output.digest, bytes: output.bytes });
+        }
+        touch(&entry.join("used"));
+        Ok(Fetched::Hit(Outputs::new(files, true, None)))
+    }
+
+    fn publish(
+        &self,
+        key: &Key,
+        action: &Action,
+        fields: &[KeyField],
+        files: &[OutputFile],
+    ) -> Result<(), Error> {
+        self.prepare()?;
+        let outputs = files.iter().map(|file| ManifestOutput {
+            name: file.name.clone(),
+            digest: file.digest.clone(),
+            bytes: file.bytes,
+        });
+        let manifest = Manifest {
+            key: key.clone(),
+            label: action.label.clone(),
+            target: action.target.as_str().to_owned(),
+            fields: fields.to_vec(),
+            outputs: outputs.collect(),
+        };
+        let aside = self.temporary()?;
+        let written = aside.path().join("entry");
+        fs_err::create_dir(&written).map_err(cache_error("make", &written))?;
+        self.write_entry(&written, &manifest, files).map_err(cache_error("write", &written))?;
+
+        let entry = self.entry(key);
+        let bucket = entry.parent().unwrap_or(&self.root);
+        fs_err::create_dir_all(bucket).map_err(cache_error("make", bucket))?;
+        match fs_err::rename(&written, &entry) {
+            Ok(()) => {}
+            // Somebody without our lock was faster; one result is as good as the other.
+            Err(_) if entry.join("manifest.json").exists() => {}
+            Err(source) => return Err(Error::Cache { action: "make", path: entry, source }),
+        }
+
+        let latest = self.latest(&action.label, action.target.as_str());
+        let folder = latest.parent().unwrap_or(&self.root);
+        fs_err::create_dir_all(folder).map_err(cache_error("make", folder))?;
+        let copy = aside.path().join("latest");
+        let text = serde_json::to_vec_pretty(&manifest).expect("a manifest has only strings and numbers");
+        fs_err::write(&copy, text).map_err(cache_error("write", &copy))?;
+        fs_err::rename(&copy, &latest).map_err(cache_error("write", &latest))
+    }
+
+    fn remove(&self, key: &Key) -> Result<(), Error> {
+        let entry = self.entry(key);
+        if !entry.exists() {
+            return Ok(());
+        }
+        let aside = self.temporary()?;
+        fs_err::rename(&entry, aside.path().join("gone")).map_err(cache_error("remove", &entry))
+    }
+
+    fn exclusively(&self, key: &Key, waiting: &dyn Fn(), work: &mut dyn FnMut()) -> Result<(), Error> {
+        self.prepare()?;
+        let folder = self.locks();
+        fs_err::create_dir_all(&folder).map_err(cache_error("make", &folder))?;
+        let path = folder.join(key.as_str());
+        let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let mut lock = fd_lock::RwLock::new(file.map_err(cache_error("lock", &path))?);
+        let begun = Instant::now();
+        while begun.elapsed() < SHORT_WAIT {
+            match lock.try_write() {
+                Ok(_guard) => {
+                    work();
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(source) => return Err(Error::Cache { action: "lock", path, source }),
+            }
+        }
+        waiting();
+        loop {
+            match lock.write() {
+                Ok(_guard) => {
+                    work();
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(Error::Cache { action: "lock", path, source }),
+            }
+        }
+    }
+}
+
+pub(crate) fn cache_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error + use<> {
+    let path = path.to_owned();
+    move |source| Error::Cache { action, path, source }
+}
+
+/// Notes a use. A store that cannot be written still serves.
+fn touch(path: &Path) {
+    if let Ok(file) = std::fs::OpenOptions::new().write(true).open(path) {
+        let _ = file.set_modified(SystemTime::now());
+    }
+}

@@ -1,0 +1,164 @@
+//! Upkeep of a local store: how big it is, emptying it, and keeping it below a size.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::cache::local::{LocalStore, cache_error};
+use crate::error::Error;
+
+/// How big a store is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CacheStat {
+    /// Number of results kept.
+    pub entries: u64,
+    /// Their size in bytes, manifests included.
+    pub bytes: u64,
+}
+
+/// What a collection did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GcReport {
+    /// Results removed.
+    pub removed_entries: u64,
+    /// Bytes freed.
+    pub freed_bytes: u64,
+    /// What is left.
+    pub kept: CacheStat,
+}
+
+/// Entries used this recently stay: a build that is running may be about to read them.
+const GRACE: Duration = Duration::from_secs(10 * 60);
+/// Half-written entries this old belong to a process that died.
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
+
+struct Entry {
+    path: PathBuf,
+    bytes: u64,
+    used: SystemTime,
+}
+
+impl LocalStore {
+    /// Counts entries and bytes. A store that was never written has none.
+    ///
+    /// # Errors
+    /// [`Error::Cache`] when it cannot be read.
+    pub fn stat(&self) -> Result<CacheStat, Error> {
+        let entries = self.entries()?;
+        Ok(total(&entries))
+    }
+
+    /// Removes everything that the project keeps in the folder, and nothing else that may be there.
+    ///
+    /// # Errors
+    /// [`Error::Cache`] when something cannot be removed.
+    pub fn clear(&self) -> Result<CacheStat, Error> {
+        let removed = self.stat()?;
+        for name in ["actions-v1", "latest-v1", "probes-v1", "tmp-v1", "locks-v1"] {
+            let folder = self.root().join(name);
+            match fs_err::remove_dir_all(&folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(cache_error("remove", &folder)(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Removes entries, the longest unused first, until no more than `max_bytes` are left. Entries used in the last ten
+    /// minutes stay in any case. Also sweeps up after processes that died.
+    ///
+    /// # Errors
+    /// [`Error::Cache`] when the store cannot be read or an entry cannot be removed.
+    pub fn gc(&self, max_bytes: u64) -> Result<GcReport, Error> {
+        self.gc_with_grace(max_bytes, GRACE)
+    }
+
+    /// [`gc`](Self::gc) with another period in which used entries stay.
+    ///
+    /// # Errors
+    /// As [`gc`](Self::gc).
+    pub fn gc_with_grace(&self, max_bytes: u64, grace: Duration) -> Result<GcReport, Error> {
+        let mut entries = self.entries()?;
+        entries.sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
+        let mut report = GcReport { kept: total(&entries), ..GcReport::default() };
+        let now = SystemTime::now();
+        for entry in entries {
+            let age = now.duration_since(entry.used).unwrap_or_default();
+            if report.kept.bytes <= max_bytes || age < grace {
+                continue;
+            }
+            // Renamed first, so that nobody finds half an entry.
+            let aside = self.aside();
+            fs_err::create_dir_all(&aside).map_err(cache_error("make", &aside))?;
+            let gone = tempfile::tempdir_in(&aside).map_err(cache_error("write in", &aside))?;
+            fs_err::rename(&entry.path, gone.path().join("gone")).map_err(cache_error("remove", &entry.path))?;
+            report.removed_entries += 1;
+            report.freed_bytes += entry.bytes;
+            report.kept.entries -= 1;
+            report.kept.bytes -= entry.bytes;
+        }
+        self.sweep(now);
+        Ok(report)
+    }
+
+    /// Removes abandoned half-written entries and unused lock files. What cannot be removed waits for the next time.
+    fn sweep(&self, now: SystemTime) {
+        let is_old = |path: &Path| {
+            let modified = fs_err::metadata(path).and_then(|metadata| metadata.modified());
+            modified.is_ok_and(|time| now.duration_since(time).is_ok_and(|age| age > ABANDONED))
+        };
+        for path in children(&self.aside()).unwrap_or_default() {
+            if is_old(&path) {
+                let _ = fs_err::remove_dir_all(&path);
+            }
+        }
+        for path in children(&self.locks()).unwrap_or_default() {
+            let Ok(file) = std::fs::File::open(&path) else { continue };
+            let mut lock = fd_lock::RwLock::new(file);
+            // Whoever opens the file between our lock and its removal builds beside the next one: repeated work, no harm.
+            if is_old(&path) && lock.try_write().is_ok() {
+                let _ = fs_err::remove_file(&path);
+            }
+        }
+    }
+
+    fn entries(&self) -> Result<Vec<Entry>, Error> {
+        let mut found = Vec::new();
+        let actions = self.actions();
+        for bucket in children(&actions).map_err(cache_error("read", &actions))? {
+            for path in children(&bucket).map_err(cache_error("read", &bucket))? {
+                let mut entry = Entry { path, bytes: 0, used: SystemTime::UNIX_EPOCH };
+                for file in children(&entry.path).map_err(cache_error("read", &entry.path))? {
+                    let Ok(metadata) = fs_err::metadata(&file) else { continue };
+                    entry.bytes += metadata.len();
+                    if file.ends_with("used") {
+                        entry.used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                    }
+                }
+                found.push(entry);
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn total(entries: &[Entry]) -> CacheStat {
+    let bytes = entries.iter().map(|entry| entry.bytes).sum();
+    CacheStat { entries: entries.len() as u64, bytes }
+}
+
+/// The children of a folder in order; none if there is no folder, or if it is gone by now.
+fn children(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let listing = match fs_err::read_dir(folder) {
+        Ok(listing) => listing,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(error),
+    };
+    let mut paths = listing.map(|child| child.map(|child| child.path())).collect::<io::Result<Vec<_>>>()?;
+    paths.sort();
+    Ok(paths)
+}

@@ -1,0 +1,261 @@
+//! The declarations in `toolchains/*.toml`.
+//!
+//! Owns their schema and checks it. Looks at nothing on the machine: what is really there is the business of
+//! [`find`](crate::find) and [`probe`](crate::probe).
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::error::Error;
+use crate::target::Target;
+
+/// A class of devices that code is compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Device {
+    /// The processor that the program runs on.
+    Cpu,
+    /// NVIDIA GPUs.
+    Cuda,
+    /// AMD GPUs.
+    Rocm,
+}
+
+impl Device {
+    /// The name used in manifests.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Device::Cpu => "cpu",
+            Device::Cuda => "cuda",
+            Device::Rocm => "rocm",
+        }
+    }
+}
+
+/// Which compiler a program turns out to be, whatever its file name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// GNU.
+    Gcc,
+    /// LLVM, vendors' builds included.
+    Clang,
+    /// NVIDIA's driver around a host compiler.
+    Nvcc,
+    /// AMD's driver around clang.
+    Hipcc,
+}
+
+impl Family {
+    /// The name used in definitions and messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Family::Gcc => "gcc",
+            Family::Clang => "clang",
+            Family::Nvcc => "nvcc",
+            Family::Hipcc => "hipcc",
+        }
+    }
+}
+
+/// One toolchain, as declared.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Definition {
+    /// The name that users and reports call it by.
+    pub name: String,
+    /// One phrase for reports.
+    pub summary: String,
+    /// The compiler that the probe must find.
+    pub kind: Family,
+    /// Order among toolchains that serve the same request; the smallest is tried first.
+    pub priority: u32,
+    /// Oldest major version that understands the arguments.
+    pub minimum_version: u32,
+    /// How candidates are found.
+    pub find: Find,
+    /// The (device, target) pairs that it serves.
+    pub serves: Vec<Serves>,
+    /// Arguments of each kind of call.
+    pub arguments: Arguments,
+    /// Instruction-set levels and GPU architectures by name.
+    pub levels: BTreeMap<String, Level>,
+    /// How to install it, by distribution (`ID` of os-release).
+    pub install: BTreeMap<String, String>,
+}
+
+/// How candidates of a toolchain are found, in this order: variables, programs on `PATH`, home variables, places.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Find {
+    /// Arguments given in every call, the probe included.
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    /// Variables that name the compiler, tried with `_<target>`, `HOST_` and `TARGET_` as the `cc` crate does.
+    pub variables: Vec<String>,
+    /// Names on `PATH`.
+    pub programs: Vec<String>,
+    /// Variables that name an installation whose `bin` holds the programs.
+    #[serde(default)]
+    pub home_variables: Vec<String>,
+    /// Usual installation folders, searched last.
+    #[serde(default)]
+    pub places: Vec<String>,
+    /// Variables that name the archiver.
+    #[serde(default)]
+    pub archiver_variables: Vec<String>,
+    /// Archivers on `PATH`.
+    #[serde(default)]
+    pub archivers: Vec<String>,
+}
+
+/// One device with the targets that it is served for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Serves {
+    /// The device.
+    pub device: Device,
+    /// Rust target triples of the host side.
+    pub targets: Vec<String>,
+}
+
+/// Argument lists of each kind of call. `{directory}` stands for the folder of the call and `{sanitizers}` for the
+/// comma-separated sanitizers asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Arguments {
+    /// Every compile.
+    pub compile: Vec<String>,
+    /// Compiles for speed.
+    pub optimize: Vec<String>,
+    /// Compiles for debugging, instead of `optimize`.
+    pub debug: Vec<String>,
+    /// Added under sanitizers.
+    pub sanitize: Vec<String>,
+    /// Every assembly.
+    pub assemble: Vec<String>,
+    /// Every link.
+    pub link: Vec<String>,
+    /// Links without sanitizers: names every library there is.
+    pub link_strict: Vec<String>,
+    /// Links with sanitizers, whose runtimes the driver must add.
+    pub link_sanitize: Vec<String>,
+    /// Links of shared libraries.
+    pub link_shared: Vec<String>,
+    /// Links of executables.
+    pub link_executable: Vec<String>,
+    /// Removes symbols nobody resolves against; not used when debugging.
+    pub strip: Vec<String>,
+}
+
+/// One instruction-set level or GPU architecture.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Level {
+    /// Architecture of the targets that have it; any, if absent.
+    #[serde(default)]
+    pub architecture: Option<String>,
+    /// Depends on the machine that compiles, so only that machine may use the result.
+    #[serde(default)]
+    pub host_only: bool,
+    /// Arguments that select it.
+    pub arguments: Vec<String>,
+}
+
+impl Level {
+    fn is_for(&self, target: &Target, is_native: bool) -> bool {
+        let of_architecture = self.architecture.as_deref().is_none_or(|name| name == target.architecture());
+        of_architecture && (is_native || !self.host_only)
+    }
+}
+
+impl Definition {
+    /// Reads one definition. `file` is only for messages.
+    ///
+    /// # Errors
+    /// [`Error::Definition`] for text that is not TOML, has unknown or missing keys, or contradicts itself.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Error> {
+        let fail = |message: String| Error::Definition { file: file.to_owned(), message };
+        let definition: Definition = toml::from_str(text).map_err(|error| fail(error.to_string()))?;
+        if definition.find.variables.is_empty() && definition.find.programs.is_empty() {
+            return Err(fail("nothing says how it is found".to_owned()));
+        }
+        if definition.serves.iter().all(|serves| serves.targets.is_empty()) {
+            return Err(fail("it serves no target".to_owned()));
+        }
+        Ok(definition)
+    }
+
+    /// Whether the definition declares this pair.
+    pub fn declares(&self, device: Device, target: &Target) -> bool {
+        self.serves.iter().any(|serves| {
+            serves.device == device && serves.targets.iter().any(|triple| triple == target.as_str())
+        })
+    }
+
+    /// The level with this name, if it is one of this target's.
+    pub fn level_for(&self, name: &str, target: &Target, is_native: bool) -> Option<&Level> {
+        self.levels.get(name).filter(|level| level.is_for(target, is_native))
+    }
+
+    /// The names of the levels that it has for a target.
+    pub fn level_names(&self, target: &Target, is_native: bool) -> Vec<&str> {
+        let fits = |(_, level): &(&String, &Level)| level.is_for(target, is_native);
+        self.levels.iter().filter(fits).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// How to install it on the first of these distributions that the definition knows.
+    pub fn install_help(&self, distribution: &[String]) -> Option<&str> {
+        distribution.iter().find_map(|name| self.install.get(name)).map(String::as_str)
+    }
+}
+
+const SOURCES: [(&str, &str); 4] = [
+    ("gcc.toml", include_str!("../gcc.toml")),
+    ("clang.toml", include_str!("../clang.toml")),
+    ("gcc-aarch64.toml", include_str!("../gcc-aarch64.toml")),
+    ("clang-aarch64.toml", include_str!("../clang-aarch64.toml")),
+];
+
+/// The definitions that come with the crate, in order of priority.
+pub fn definitions() -> Vec<Definition> {
+    let mut all: Vec<Definition> = SOURCES
+        .iter()
+        .map(|(file, text)| Definition::parse(file, text).expect("embedded definitions are checked by a test"))
+        .collect();
+    all.sort_by_key(|definition| definition.priority);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn embedded_definitions_parse_and_have_distinct_names() {
+        let all = definitions();
+        assert_eq!(all.len(), SOURCES.len());
+        let names: std::collections::BTreeSet<_> = all.iter().map(|definition| &definition.name).collect();
+        assert_eq!(names.len(), all.len());
+    }
+
+    #[test]
+    fn no_definition_asks_for_arguments_that_change_values() {
+        for definition in definitions() {
+            let every = [&definition.arguments.compile, &definition.arguments.optimize];
+            for argument in every.into_iter().flatten() {
+                for banned in ["fast-math", "unsafe-math", "finite-math", "associative", "Ofast", "no-signed-zeros"] {
+                    assert!(!argument.contains(banned), "{}: {argument}", definition.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_keys_are_errors() {
+        let text = format!("surprise = 1\n{}", SOURCES[0].1);
+        let error = Definition::parse("x.toml", &text).unwrap_err();
+        assert!(error.to_string().contains("surprise"), "{error}");
+    }
+}

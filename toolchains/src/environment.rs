@@ -1,0 +1,199 @@
+//! The outside world as one value.
+//!
+//! Owns every look at process-wide state: variables, working directory, host processor, distribution, jobserver.
+//! [`Environment::capture`] is called once, by the program; nothing else in the crate asks the system.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use jobserver::Client;
+
+use crate::target::Target;
+
+/// A snapshot of variables, host and jobserver.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+    directory: PathBuf,
+    host: Target,
+    host_processor: String,
+    distribution: Vec<String>,
+    jobserver: Option<Client>,
+    parallelism: usize,
+}
+
+/// Variables that would redirect a compiler's output or have it talk to a jobserver that is not its own.
+const DROPPED: [&str; 6] =
+    ["DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES", "MAKEFLAGS", "MFLAGS", "CARGO_MAKEFLAGS", "GCC_COLORS"];
+
+/// Variables that change what compilers and linkers make; they are part of every action's key.
+const INFLUENTIAL: [&str; 15] = [
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+    "COMPILER_PATH",
+    "LIBRARY_PATH",
+    "GCC_EXEC_PREFIX",
+    "LD_RUN_PATH",
+    "LDEMULATION",
+    "CCC_OVERRIDE_OPTIONS",
+    "SDKROOT",
+    "MACOSX_DEPLOYMENT_TARGET",
+    "NIX_CFLAGS_COMPILE",
+    "NIX_CFLAGS_LINK",
+    "NIX_LDFLAGS",
+    "NIX_ENFORCE_NO_NATIVE",
+];
+
+impl Environment {
+    /// Reads the process's environment. Call it early in `main`, before files are opened: the jobserver is
+    /// inherited through file descriptors.
+    pub fn capture() -> Self {
+        // SAFETY: the descriptors named by CARGO_MAKEFLAGS were opened for us by cargo or make. The contract asks
+        // for a call before this process opens descriptors that could be mistaken for them, which the doc passes on.
+        let jobserver = unsafe { Client::from_env() };
+        Environment {
+            variables: std::env::vars_os().collect(),
+            directory: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
+            host: Target::host(),
+            host_processor: host_processor(),
+            distribution: distribution(),
+            jobserver,
+            parallelism: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+
+    /// An environment of exactly these variables, with no jobserver; for tests and sandboxes.
+    pub fn from_variables<K, V>(
+        variables: impl IntoIterator<Item = (K, V)>,
+        directory: impl Into<PathBuf>,
+    ) -> Self
+    where
+        K: Into<OsString>,
+        V: Into<OsString>,
+    {
+        Environment {
+            variables: variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            directory: directory.into(),
+            host: Target::host(),
+            host_processor: String::new(),
+            distribution: Vec::new(),
+            jobserver: None,
+            parallelism: 2,
+        }
+    }
+
+    /// The same snapshot with one variable replaced.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// The value of a variable, when set and not empty.
+    pub fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.variables.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// The machine that the build runs on.
+    pub fn host(&self) -> &Target {
+        &self.host
+    }
+
+    /// The directory that relative paths in variables are relative to.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Where this user's caches of the project live: `AOTI_CACHE_DIR`, else `aoti` in the user's cache folder.
+    /// `None` when the environment names no such folder.
+    pub fn cache_directory(&self) -> Option<PathBuf> {
+        if let Some(explicit) = self.variable("AOTI_CACHE_DIR") {
+            return Some(self.directory.join(explicit));
+        }
+        let absolute = |name: &str| self.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        if let Some(cache) = absolute("XDG_CACHE_HOME") {
+            return Some(cache.join("aoti"));
+        }
+        if let Some(local) = absolute("LOCALAPPDATA") {
+            return Some(local.join("aoti").join("cache"));
+        }
+        let home = absolute("HOME")?;
+        let caches = if self.host.as_str().contains("darwin") { "Library/Caches" } else { ".cache" };
+        Some(home.join(caches).join("aoti"))
+    }
+
+    /// Where temporary folders are made.
+    pub fn temporary_directory(&self) -> PathBuf {
+        ["TMPDIR", "TEMP", "TMP"]
+            .iter()
+            .find_map(|name| self.variable(name))
+            .map_or_else(|| PathBuf::from("/tmp"), |value| self.directory.join(value))
+    }
+
+    /// One line that stands for this host's processor; part of the key of what is built for `native`.
+    pub(crate) fn host_processor(&self) -> &str {
+        &self.host_processor
+    }
+
+    /// Names of the distribution and of those that it derives from, nearest first.
+    pub(crate) fn distribution(&self) -> &[String] {
+        &self.distribution
+    }
+
+    pub(crate) fn jobserver(&self) -> Option<&Client> {
+        self.jobserver.as_ref()
+    }
+
+    pub(crate) fn parallelism(&self) -> usize {
+        self.parallelism
+    }
+
+    /// The variables that a tool is started with: ours, with messages in English and a fixed clock.
+    pub(crate) fn for_tools(&self) -> BTreeMap<OsString, OsString> {
+        let mut variables = self.variables.clone();
+        for name in DROPPED {
+            variables.remove(OsStr::new(name));
+        }
+        variables.insert("LC_ALL".into(), "C".into());
+        variables.insert("SOURCE_DATE_EPOCH".into(), "0".into());
+        variables
+    }
+
+    /// The variables that change results, as `NAME=value` lines.
+    pub(crate) fn influences(&self) -> String {
+        let mut lines = String::new();
+        for name in INFLUENTIAL {
+            if let Some(value) = self.variable(name) {
+                lines.push_str(&format!("{name}={}\n", value.to_string_lossy()));
+            }
+        }
+        lines
+    }
+}
+
+fn host_processor() -> String {
+    let text = fs_err::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    ["vendor_id", "cpu family", "model", "model name", "flags", "Features", "CPU part"]
+        .iter()
+        .filter_map(|field| {
+            let of_field = |line: &&str| line.split(':').next().is_some_and(|name| name.trim() == *field);
+            text.lines().find(of_field)
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn distribution() -> Vec<String> {
+    let text = fs_err::read_to_string("/etc/os-release").unwrap_or_default();
+    let mut names = Vec::new();
+    for field in ["ID=", "ID_LIKE="] {
+        let value = text.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();
+        names.extend(value.trim_matches('"').split_whitespace().map(|name| {
+            let suse = name.contains("suse");
+            if suse { "suse".to_owned() } else { name.to_owned() }
+        }));
+    }
+    names
+}

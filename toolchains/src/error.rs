@@ -1,0 +1,149 @@
+//! Everything that can go wrong with tools and the machine. Each of these is exit code 3 of the subcommand.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::audit::AuditError;
+use crate::resolve::ResolveError;
+
+/// A failure of a tool or of the machine; never of the user's model.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No toolchain serves the request.
+    #[error(transparent)]
+    NotFound(#[from] Box<ResolveError>),
+    /// A tool ran and said no.
+    #[error("`{label}` failed with {status}\n  command: {command}\n{stderr}")]
+    ToolFailed {
+        /// What was being made.
+        label: String,
+        /// A line to paste into a shell; it enters the kept folder first.
+        command: String,
+        /// The folder with the inputs, kept for inspection.
+        directory: PathBuf,
+        /// Exit status in words.
+        status: String,
+        /// What the tool wrote to its standard error.
+        stderr: String,
+    },
+    /// A tool said yes but did not write what it was asked for.
+    #[error("`{label}` succeeded without writing `{output}`\n  command: {command}")]
+    OutputMissing {
+        /// What was being made.
+        label: String,
+        /// The absent file.
+        output: String,
+        /// A line to paste into a shell.
+        command: String,
+        /// The folder with the inputs, kept for inspection.
+        directory: PathBuf,
+    },
+    /// A tool could not be started.
+    #[error("cannot start `{}`", program.display())]
+    Spawn {
+        /// The program.
+        program: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The folder in which a tool runs could not be prepared.
+    #[error("cannot prepare `{}` for `{label}`", path.display())]
+    Workspace {
+        /// What was being made.
+        label: String,
+        /// The file or folder.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// An input could not be used.
+    #[error("input of `{label}` is unusable")]
+    Input {
+        /// What was being made.
+        label: String,
+        /// The input's trouble.
+        source: InputError,
+    },
+    /// The cache could not be used. Builds go on without it; only explicit cache commands fail.
+    #[error("cannot {action} `{}` in the cache", path.display())]
+    Cache {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A produced file could not be read or copied.
+    #[error("cannot {action} `{}`", path.display())]
+    Output {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A toolchain definition is wrong.
+    #[error("toolchain definition `{file}`: {message}")]
+    Definition {
+        /// The file's name.
+        file: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The toolchain does not know an instruction-set level.
+    #[error("toolchain `{toolchain}` has no level `{level}` for `{target}`; it has {known}")]
+    UnknownLevel {
+        /// The toolchain.
+        toolchain: String,
+        /// The level asked for.
+        level: String,
+        /// The target.
+        target: String,
+        /// The levels that it has, comma-separated.
+        known: String,
+    },
+    /// The toolchain came without an archiver.
+    #[error("toolchain `{toolchain}` has no archiver; install binutils or llvm, or set `AR`")]
+    NoArchiver {
+        /// The toolchain.
+        toolchain: String,
+    },
+    /// A linked file needs more than it may.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
+}
+
+/// Why an input of an action is unusable.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// Names are relative, with `/` between parts that are neither empty, `.` nor `..`, and start with no `-` or `@`.
+    #[error("`{name}` is not a plain relative name")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// Two inputs or outputs share a name.
+    #[error("`{name}` is named twice")]
+    Duplicate {
+        /// The name.
+        name: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The file is not the one whose digest was taken.
+    #[error("`{}` changed while it was being used", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+}

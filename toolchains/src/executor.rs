@@ -1,0 +1,321 @@
+//! Runs actions: from the store if they are there, else in a fresh folder, in parallel as far as the jobserver allows.
+//!
+//! Owns the order of fetch, lock, run and publish, and what happens when the store fails (the build goes on without
+//! it). Knows no compiler: an action says all.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Instant;
+
+use jobserver::{Acquired, Client};
+use tempfile::TempDir;
+
+use crate::action::{Action, Content, Key};
+use crate::cache::{ActionStore, Fetched};
+use crate::environment::Environment;
+use crate::error::{Error, InputError};
+use crate::events::{Event, Events};
+use crate::outputs::{OutputFile, Outputs, digest_of};
+use crate::process;
+
+/// Runs actions in parallel, with a store.
+pub struct Executor {
+    environment: Environment,
+    store: Option<Arc<dyn ActionStore>>,
+    jobs: Client,
+    most: usize,
+    /// A store that failed once is reported once, not for each action.
+    store_failed: AtomicBool,
+}
+
+impl Executor {
+    /// An executor with this store (or none) that runs at most `jobs` tools at once: by default as many as cargo's
+    /// jobserver allows, or as many as there are processors when there is no jobserver.
+    ///
+    /// # Errors
+    /// [`Error::Workspace`] when no jobserver can be made.
+    pub fn new(
+        environment: &Environment,
+        store: Option<Arc<dyn ActionStore>>,
+        jobs: Option<usize>,
+    ) -> Result<Self, Error> {
+        let most = jobs.unwrap_or(usize::MAX).max(1);
+        let client = match environment.jobserver() {
+            Some(client) => client.clone(),
+            None => {
+                // This process holds one token without asking; the others are in the pipe.
+                let tokens = jobs.unwrap_or_else(|| environment.parallelism()).clamp(1, 4096) - 1;
+                Client::new(tokens).map_err(|source| Error::Workspace {
+                    label: "jobserver".to_owned(),
+                    path: environment.temporary_directory(),
+                    source,
+                })?
+            }
+        };
+        let store_failed = AtomicBool::new(false);
+        Ok(Executor { environment: environment.clone(), store, jobs: client, most, store_failed })
+    }
+
+    /// Runs all actions and returns their results in the order given. One failure does not stop the others, so that a
+    /// user sees all of them.
+    pub fn run(&self, actions: &[Action], events: &dyn Events) -> Vec<Result<Outputs, Error>> {
+        if actions.len() < 2 || self.most < 2 {
+            return actions.iter().map(|action| self.run_one(action, events)).collect();
+        }
+        self.run_parallel(actions, events)
+    }
+
+    /// Runs one action on this thread, under the token that every process holds.
+    ///
+    /// # Errors
+    /// [`Error::ToolFailed`] and its siblings; never [`Error::Cache`].
+    pub fn run_one(&self, action: &Action, events: &dyn Events) -> Result<Outputs, Error> {
+        let label = action.label.as_str();
+        events.event(&Event::Started { label });
+        let begun = Instant::now();
+        let result = self.through_store(action, events);
+        match &result {
+            Ok(outputs) => {
+                let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+                events.event(&Event::Finished { label, cached: outputs.cached, millis });
+            }
+            Err(_) => events.event(&Event::Failed { label }),
+        }
+        result
+    }
+
+    fn run_parallel(&self, actions: &[Action], events: &dyn Events) -> Vec<Result<Outputs, Error>> {
+        enum News {
+            Token(std::io::Result<Acquired>),
+            Done(usize, Box<std::thread::Result<Result<Outputs, Error>>>, Option<Acquired>),
+        }
+        let (sender, receiver) = mpsc::channel();
+        let token_sender = sender.clone();
+        let helper = self.jobs.clone().into_helper_thread(move |token| {
+            // The receiver is gone when all work is done; the token then returns by being dropped.
+            let _ = token_sender.send(News::Token(token));
+        });
+        if let Ok(helper) = &helper {
+            for _ in 1..actions.len().min(self.most) {
+                helper.request_token();
+            }
+        }
+
+        let mut results = actions.iter().map(|_| None).collect::<Vec<_>>();
+        let mut pending = (0..actions.len()).collect::<VecDeque<_>>();
+        let mut left = actions.len();
+        std::thread::scope(|scope| {
+            let start = |index: usize, token: Option<Acquired>| {
+                let sender = sender.clone();
+                scope.spawn(move || {
+                    // Only a listener's panic can pass here; unreported it would leave the loop below waiting for ever.
+                    let run = std::panic::AssertUnwindSafe(|| self.run_one(&actions[index], events));
+                    let result = std::panic::catch_unwind(run);
+                    let _ = sender.send(News::Done(index, Box::new(result), token));
+                });
+            };
+            if let Some(index) = pending.pop_front() {
+                start(index, None);
+            }
+            while left > 0 {
+                let Ok(news) = receiver.recv() else { break };
+                // A token that finds no work left goes back at once.
+                let token = match news {
+                    News::Token(Ok(token)) => Some(token),
+                    // Without further tokens the implicit one does all the work.
+                    News::Token(Err(_)) => continue,
+                    News::Done(index, result, token) => {
+                        match *result {
+                            Ok(result) => results[index] = Some(result),
+                            Err(panic) => std::panic::resume_unwind(panic),
+                        }
+                        left -= 1;
+                        token
+                    }
+                };
+                if let Some(index) = pending.pop_front() {
+                    start(index, token);
+                }
+            }
+        });
+        drop(helper);
+        results.into_iter().map(|result| result.expect("every action reports before the loop ends")).collect()
+    }
+
+    fn through_store(&self, action: &Action, events: &dyn Events) -> Result<Outputs, Error> {
+        let bad_input = |source| Error::Input { label: action.label.clone(), source };
+        action.check_names().map_err(bad_input)?;
+        if action.outputs.is_empty() {
+            return Err(bad_input(InputError::Name { name: String::new() }));
+        }
+        let fields = action.key_fields(&self.environment);
+        let key = crate::action::key_of(&fields);
+        let Some(store) = &self.store else { return self.execute(action, &key) };
+
+        match store.fetch(&key, &action.outputs) {
+            Ok(Fetched::Hit(outputs)) => return Ok(outputs),
+            Ok(Fetched::Miss | Fetched::Corrupt(_)) => {}
+            Err(error) => {
+                self.warn(action, &error, events);
+                return self.execute(action, &key);
+            }
+        }
+        let mut result = None;
+        let label = action.label.as_str();
+        let locked = store.exclusively(&key, &|| events.event(&Event::Waiting { label }), &mut || {
+            result = Some(self.fetch_or_make(store.as_ref(), action, &key, &fields, events));
+        });
+        match (locked, result) {
+            (_, Some(result)) => result,
+            (Err(error), None) => {
+                self.warn(action, &error, events);
+                self.execute(action, &key)
+            }
+            (Ok(()), None) => self.execute(action, &key),
+        }
+    }
+
+    /// What is done under the key's lock. Somebody may have made it while we waited.
+    fn fetch_or_make(
+        &self,
+        store: &dyn ActionStore,
+        action: &Action,
+        key: &Key,
+        fields: &[crate::action::KeyField],
+        events: &dyn Events,
+    ) -> Result<Outputs, Error> {
+        match store.fetch(key, &action.outputs) {
+            Ok(Fetched::Hit(outputs)) => return Ok(outputs),
+            Ok(Fetched::Miss) => {}
+            Ok(Fetched::Corrupt(why)) => {
+                let message = format!("a cached result was spoiled and is made again: {why}");
+                events.event(&Event::Warning { label: &action.label, message: &message });
+                if let Err(error) = store.remove(key) {
+                    self.warn(action, &error, events);
+                }
+            }
+            Err(error) => self.warn(action, &error, events),
+        }
+        let outputs = self.execute(action, key)?;
+        if let Err(error) = store.publish(key, action, fields, &outputs.files) {
+            self.warn(action, &error, events);
+        }
+        Ok(outputs)
+    }
+
+    fn warn(&self, action: &Action, error: &Error, events: &dyn Events) {
+        if !self.store_failed.swap(true, Ordering::Relaxed) {
+            let source = std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
+            let message = format!("building without the cache: {error}{source}");
+            events.event(&Event::Warning { label: &action.label, message: &message });
+        }
+    }
+
+    /// Runs the tool in a fresh folder and takes the digests of what it wrote.
+    fn execute(&self, action: &Action, key: &Key) -> Result<Outputs, Error> {
+        let temporary = self.environment.temporary_directory();
+        let workspace_error = |path: &Path, source| Error::Workspace {
+            label: action.label.clone(),
+            path: path.to_owned(),
+            source,
+        };
+        let folder = tempfile::Builder::new().prefix("aoti-action-").tempdir_in(&temporary);
+        let folder = folder.map_err(|source| workspace_error(&temporary, source))?;
+        lay_out(action, folder.path())?;
+
+        let here = folder.path().to_string_lossy();
+        let arguments =
+            action.arguments.iter().map(|word| word.replace("{directory}", &here)).collect::<Vec<_>>();
+        let launch = &action.tool.launch;
+        let output = process::run(launch, &arguments, folder.path(), &self.environment)
+            .map_err(|source| Error::Spawn { program: launch.program.clone(), source })?;
+        if !output.status.success() {
+            let directory = keep(folder, &temporary, key);
+            return Err(Error::ToolFailed {
+                label: action.label.clone(),
+                command: process::copyable(launch, &arguments, &directory),
+                directory,
+                status: output.status.to_string(),
+                stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            });
+        }
+        check_files_unchanged(action)?;
+
+        let mut files = Vec::new();
+        for name in &action.outputs {
+            let path = folder.path().join(name);
+            let Ok((digest, bytes)) = digest_of(&path) else {
+                let directory = keep(folder, &temporary, key);
+                return Err(Error::OutputMissing {
+                    label: action.label.clone(),
+                    output: name.clone(),
+                    command: process::copyable(launch, &arguments, &directory),
+                    directory,
+                });
+            };
+            files.push(OutputFile { name: name.clone(), path, digest, bytes });
+        }
+        Ok(Outputs::new(files, false, Some(folder)))
+    }
+}
+
+/// Puts the inputs into the folder, and the folders that outputs go to.
+fn lay_out(action: &Action, folder: &Path) -> Result<(), Error> {
+    for input in &action.inputs {
+        let path = folder.join(&input.name);
+        let write = || -> std::io::Result<()> {
+            fs_err::create_dir_all(path.parent().unwrap_or(folder))?;
+            match &input.content {
+                Content::Bytes(bytes) => fs_err::write(&path, bytes),
+                Content::File(file) => link(file.path(), &path),
+            }
+        };
+        write().map_err(|source| Error::Workspace {
+            label: action.label.clone(),
+            path: path.clone(),
+            source,
+        })?;
+    }
+    for output in &action.outputs {
+        let path = folder.join(output);
+        let parent = path.parent().unwrap_or(folder);
+        fs_err::create_dir_all(parent).map_err(|source| Error::Workspace {
+            label: action.label.clone(),
+            path: parent.to_owned(),
+            source,
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn link(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs_err::os::unix::fs::symlink(from, to)
+}
+
+#[cfg(not(unix))]
+fn link(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs_err::hard_link(from, to).or_else(|_| fs_err::copy(from, to).map(|_| ()))
+}
+
+/// A result is only worth its key if the files that the tool read are those whose digests the key has.
+fn check_files_unchanged(action: &Action) -> Result<(), Error> {
+    for input in &action.inputs {
+        if let Content::File(file) = &input.content {
+            file.check_unchanged()
+                .map_err(|source| Error::Input { label: action.label.clone(), source })?;
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the folder of a failure under a name made of the key, so that repeating a failure does not fill the disk.
+fn keep(folder: TempDir, temporary: &Path, key: &Key) -> PathBuf {
+    let path = folder.keep();
+    let name = temporary.join(format!("aoti-failed-{}", key.as_str().get(..16).unwrap_or("action")));
+    // Either step may fail where another user owns the name; the folder then keeps its own.
+    let _ = fs_err::remove_dir_all(&name);
+    if fs_err::rename(&path, &name).is_ok() { name } else { path }
+}

@@ -1,0 +1,195 @@
+//! Plans the actions that a toolchain is for: compile, assemble, archive, link. Pure: makes values, runs nothing.
+
+use crate::action::{Action, Input, Tool};
+use crate::definition::Level;
+use crate::error::Error;
+use crate::resolve::Toolchain;
+
+/// How code is compiled and linked. All objects of one library are made in one mode.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Mode {
+    /// With debug information and little optimisation.
+    pub debug: bool,
+    /// Sanitizers by the names that `-fsanitize` takes.
+    pub sanitize: Vec<String>,
+}
+
+/// One C++ translation unit.
+#[derive(Debug, Clone)]
+pub struct CompileJob {
+    /// For people.
+    pub label: String,
+    /// The `.cpp` file.
+    pub source: Input,
+    /// The headers that it may include, by the names it includes them by.
+    pub headers: Vec<Input>,
+    /// Instruction-set level; the target's baseline if absent.
+    pub level: Option<String>,
+    /// Macros, `NAME` or `NAME=VALUE`.
+    pub defines: Vec<String>,
+    /// Arguments after all others.
+    pub extra: Vec<String>,
+    /// Name of the object.
+    pub output: String,
+}
+
+/// One assembly file, preprocessed.
+#[derive(Debug, Clone)]
+pub struct AssembleJob {
+    /// For people.
+    pub label: String,
+    /// The `.S` file.
+    pub source: Input,
+    /// The files that it includes with `.incbin`.
+    pub files: Vec<Input>,
+    /// Name of the object.
+    pub output: String,
+}
+
+/// One static library. Members stand in the order given.
+#[derive(Debug, Clone)]
+pub struct ArchiveJob {
+    /// For people.
+    pub label: String,
+    /// The members.
+    pub objects: Vec<Input>,
+    /// Name of the archive.
+    pub output: String,
+}
+
+/// One shared library or executable.
+#[derive(Debug, Clone)]
+pub struct LinkJob {
+    /// For people.
+    pub label: String,
+    /// Objects and archives in link order.
+    pub objects: Vec<Input>,
+    /// For a shared library, the only symbols that it exports.
+    pub exports: Vec<String>,
+    /// Further arguments, such as `-ldl`.
+    pub extra: Vec<String>,
+    /// Name of the file; for a shared library also the name by which programs ask for it.
+    pub output: String,
+}
+
+const EXPORTS: &str = "exports.map";
+
+impl Toolchain {
+    /// Plans a compile.
+    ///
+    /// # Errors
+    /// [`Error::UnknownLevel`].
+    pub fn compile(&self, job: CompileJob, mode: &Mode) -> Result<Action, Error> {
+        let given = &self.definition.arguments;
+        let level = job.level.as_deref().map(|name| self.level(name)).transpose()?;
+        let mut arguments = given.compile.clone();
+        arguments.extend(if mode.debug { given.debug.clone() } else { given.optimize.clone() });
+        if !mode.sanitize.is_empty() {
+            arguments.extend(sanitized(&given.sanitize, mode));
+        }
+        arguments.extend(level.iter().flat_map(|level| level.arguments.iter().cloned()));
+        arguments.extend(job.defines.iter().map(|define| format!("-D{define}")));
+        arguments.extend(job.extra);
+        arguments.extend(["-c".to_owned(), job.source.name.clone(), "-o".to_owned(), job.output.clone()]);
+        let mut action = self.action(job.label, self.compiler_tool(), arguments, job.output);
+        action.host_only = level.is_some_and(|level| level.host_only);
+        action.inputs.push(job.source);
+        action.inputs.extend(job.headers);
+        Ok(action)
+    }
+
+    /// Plans an assembly.
+    pub fn assemble(&self, job: AssembleJob) -> Action {
+        let mut arguments = self.definition.arguments.assemble.clone();
+        arguments.extend(["-c".to_owned(), job.source.name.clone(), "-o".to_owned(), job.output.clone()]);
+        let mut action = self.action(job.label, self.compiler_tool(), arguments, job.output);
+        action.inputs.push(job.source);
+        action.inputs.extend(job.files);
+        action
+    }
+
+    /// Plans a static library without times or owners in it.
+    ///
+    /// # Errors
+    /// [`Error::NoArchiver`].
+    pub fn archive(&self, job: ArchiveJob) -> Result<Action, Error> {
+        let no_archiver = || Error::NoArchiver { toolchain: self.definition.name.clone() };
+        let tool = self.archiver.clone().ok_or_else(no_archiver)?;
+        let mut arguments = vec!["rcsD".to_owned(), job.output.clone()];
+        arguments.extend(job.objects.iter().map(|object| object.name.clone()));
+        let mut action = self.action(job.label, tool, arguments, job.output);
+        action.inputs = job.objects;
+        Ok(action)
+    }
+
+    /// Plans a shared library that exports only what it should.
+    pub fn link_shared(&self, job: LinkJob, mode: &Mode) -> Action {
+        let mut arguments = self.definition.arguments.link_shared.clone();
+        arguments.push(format!("-Wl,-soname,{}", file_name(&job.output)));
+        arguments.push(format!("-Wl,--version-script={EXPORTS}"));
+        let map = version_script(&job.exports);
+        let mut action = self.link(job, mode, arguments);
+        action.inputs.push(Input::text(EXPORTS, &map));
+        action
+    }
+
+    /// Plans an executable; `exports` of the job is not used.
+    pub fn link_executable(&self, job: LinkJob, mode: &Mode) -> Action {
+        let arguments = self.definition.arguments.link_executable.clone();
+        self.link(job, mode, arguments)
+    }
+
+    fn link(&self, job: LinkJob, mode: &Mode, mut arguments: Vec<String>) -> Action {
+        let given = &self.definition.arguments;
+        arguments.extend(given.link.iter().cloned());
+        if !mode.debug && mode.sanitize.is_empty() {
+            arguments.extend(given.strip.iter().cloned());
+        }
+        arguments.extend(["-o".to_owned(), job.output.clone()]);
+        arguments.extend(job.objects.iter().map(|object| object.name.clone()));
+        arguments.extend(job.extra);
+        // Libraries come after what needs them.
+        if mode.sanitize.is_empty() {
+            arguments.extend(given.link_strict.iter().cloned());
+        } else {
+            arguments.extend(sanitized(&given.link_sanitize, mode));
+        }
+        let mut action = self.action(job.label, self.compiler_tool(), arguments, job.output);
+        action.inputs = job.objects;
+        action
+    }
+
+    fn level(&self, name: &str) -> Result<&Level, Error> {
+        self.definition.level_for(name, &self.target, self.is_native).ok_or_else(|| Error::UnknownLevel {
+            toolchain: self.definition.name.clone(),
+            level: name.to_owned(),
+            target: self.target.to_string(),
+            known: self.definition.level_names(&self.target, self.is_native).join(", "),
+        })
+    }
+
+    fn compiler_tool(&self) -> Tool {
+        Tool { launch: self.compiler.launch.clone(), identity: self.compiler.identity.clone() }
+    }
+
+    fn action(&self, label: String, tool: Tool, arguments: Vec<String>, output: String) -> Action {
+        let target = self.target.clone();
+        let (inputs, outputs) = (Vec::new(), vec![output]);
+        Action { label, tool, target, inputs, arguments, outputs, host_only: false }
+    }
+}
+
+fn sanitized(arguments: &[String], mode: &Mode) -> Vec<String> {
+    let names = mode.sanitize.join(",");
+    arguments.iter().map(|argument| argument.replace("{sanitizers}", &names)).collect()
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn version_script(exports: &[String]) -> String {
+    let globals = exports.iter().map(|name| format!(" {name};")).collect::<String>();
+    let globals = if exports.is_empty() { String::new() } else { format!("  global:{globals}\n") };
+    format!("{{\n{globals}  local: *;\n}};\n")
+}

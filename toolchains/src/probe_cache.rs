@@ -1,0 +1,110 @@
+//! Remembers what a probe found, so that a second build neither starts a process nor hashes a 30 MB compiler.
+//!
+//! A record is good as long as every file that it was drawn from has the same size, times and inode. Losing the
+//! cache, or failing to write it, costs time only.
+
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+use crate::probe::Facts;
+
+/// What tells that a file is still the same one, without reading it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Stamp {
+    path: PathBuf,
+    bytes: u64,
+    modified_nanos: u64,
+    /// Inode and time of its last change; zero where the system has none.
+    inode: u64,
+    changed_nanos: i64,
+}
+
+impl Stamp {
+    /// The stamp of the file that this path leads to, links resolved.
+    pub(crate) fn of(path: &Path) -> Option<Stamp> {
+        let path = fs_err::canonicalize(path).ok()?;
+        let metadata = fs_err::metadata(&path).ok()?;
+        let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        let (inode, changed_nanos) = unix_part(&metadata);
+        Some(Stamp {
+            path,
+            bytes: metadata.len(),
+            modified_nanos: u64::try_from(modified.as_nanos()).ok()?,
+            inode,
+            changed_nanos,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn still_holds(&self) -> bool {
+        Stamp::of(&self.path).as_ref() == Some(self)
+    }
+}
+
+#[cfg(unix)]
+fn unix_part(metadata: &std::fs::Metadata) -> (u64, i64) {
+    use std::os::unix::fs::MetadataExt;
+    let changed = metadata.ctime().wrapping_mul(1_000_000_000).wrapping_add(metadata.ctime_nsec());
+    (metadata.ino(), changed)
+}
+
+#[cfg(not(unix))]
+fn unix_part(_: &std::fs::Metadata) -> (u64, i64) {
+    (0, 0)
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    question: String,
+    stamps: Vec<Stamp>,
+    facts: Facts,
+}
+
+/// A folder of probe records; without a folder it remembers nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct ProbeCache {
+    folder: Option<PathBuf>,
+}
+
+impl ProbeCache {
+    pub(crate) fn new(cache: Option<&Path>) -> Self {
+        ProbeCache { folder: cache.map(|root| root.join("probes-v1")) }
+    }
+
+    /// The facts recorded for this question, if all files they were drawn from are unchanged.
+    pub(crate) fn get(&self, question: &str) -> Option<Facts> {
+        let text = fs_err::read(self.file(question)?).ok()?;
+        let record: Record = serde_json::from_slice(&text).ok()?;
+        let good = record.question == question && record.stamps.iter().all(Stamp::still_holds);
+        good.then_some(record.facts)
+    }
+
+    /// Records an answer. Failure is silent: the next build asks again.
+    pub(crate) fn put(&self, question: &str, stamps: Vec<Stamp>, facts: &Facts) {
+        let Some(file) = self.file(question) else { return };
+        let Some(folder) = file.parent() else { return };
+        let record = Record { question: question.to_owned(), stamps, facts: facts.clone() };
+        let Ok(text) = serde_json::to_vec_pretty(&record) else { return };
+        let write = || -> std::io::Result<()> {
+            fs_err::create_dir_all(folder)?;
+            let mut aside = tempfile::NamedTempFile::new_in(folder)?;
+            std::io::Write::write_all(&mut aside, &text)?;
+            aside.persist(&file)?;
+            Ok(())
+        };
+        // A probe without a record is only slower.
+        let _ = write();
+    }
+
+    fn file(&self, question: &str) -> Option<PathBuf> {
+        let name = blake3::hash(question.as_bytes()).to_hex();
+        Some(self.folder.as_ref()?.join(format!("{name}.json")))
+    }
+}

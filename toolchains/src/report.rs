@@ -1,0 +1,81 @@
+//! What `doctor` shows: every toolchain with what was found, what it can do, and how to get it.
+
+use std::collections::BTreeSet;
+
+use crate::definition::Device;
+use crate::find;
+use crate::resolve::{Consideration, Requirements, Toolchain, Toolchains, Verdict};
+use crate::target::Target;
+
+/// The state of every known toolchain.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// By priority.
+    pub entries: Vec<ReportEntry>,
+}
+
+/// The state of one toolchain.
+#[derive(Debug, Clone)]
+pub struct ReportEntry {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub summary: String,
+    /// Every candidate for every target, each with its verdict.
+    pub candidates: Vec<Consideration>,
+    /// The (device, target) pairs that it serves here, with the levels it knows for each.
+    pub serves: Vec<(Device, Target, Vec<String>)>,
+    /// The toolchain as found for the first pair that it serves.
+    pub toolchain: Option<Toolchain>,
+    /// How to install it on this machine, if it serves nothing.
+    pub install: Option<String>,
+}
+
+impl Toolchains {
+    /// Probes everything that can be found. Never fails: what is missing is what the report is about.
+    pub fn report(&self) -> Report {
+        Report { entries: (0..self.definitions.len()).map(|index| self.report_entry(index)).collect() }
+    }
+
+    fn report_entry(&self, index: usize) -> ReportEntry {
+        let definition = &self.definitions[index];
+        let mut entry = ReportEntry {
+            name: definition.name.clone(),
+            summary: definition.summary.clone(),
+            candidates: Vec::new(),
+            serves: Vec::new(),
+            toolchain: None,
+            install: None,
+        };
+        let mut told = BTreeSet::new();
+        for serves in &definition.serves {
+            for target in serves.targets.iter().map(Target::new) {
+                let requirements = Requirements { device: serves.device, ..Requirements::cpu(target.clone()) };
+                let mut is_served = false;
+                for candidate in find::compilers(definition, &self.environment, &target) {
+                    let (consideration, toolchain) = self.consider(definition, &candidate, &requirements);
+                    if told.insert(consideration.to_string()) {
+                        entry.candidates.push(consideration);
+                    }
+                    is_served |= toolchain.is_some();
+                    entry.toolchain = entry.toolchain.or(toolchain);
+                }
+                if is_served {
+                    let is_native = target == *self.environment.host();
+                    let levels = definition.level_names(&target, is_native);
+                    let levels = levels.into_iter().map(str::to_owned).collect();
+                    entry.serves.push((serves.device, target, levels));
+                }
+            }
+        }
+        // A candidate that serves one target says nothing by not serving another.
+        let taken = |c: &Consideration| c.verdict == Verdict::Taken;
+        let useful: BTreeSet<_> =
+            entry.candidates.iter().filter(|c| taken(c)).map(|c| c.program.clone()).collect();
+        entry.candidates.retain(|c| taken(c) || !useful.contains(&c.program));
+        if entry.serves.is_empty() {
+            entry.install = definition.install_help(self.environment.distribution()).map(str::to_owned);
+        }
+        entry
+    }
+}

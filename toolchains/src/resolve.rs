@@ -1,0 +1,343 @@
+//! Toolchain resolution: (device, target, requirements) to the toolchains that serve it, best first, with a reason for
+//! every candidate that was taken or refused.
+//!
+//! Order: what a variable names (the user asked for it), then by the definitions' priority. A variable that is meant
+//! for the target and names something unusable is an error, not a reason to take something else behind the user's back.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::action::Tool;
+use crate::definition::{Definition, Device, definitions};
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::find::{self, Candidate, FoundBy};
+use crate::probe::{self, Compiler};
+use crate::probe_cache::ProbeCache;
+use crate::target::Target;
+
+/// What a toolchain is wanted for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Requirements {
+    /// The device that code is for.
+    pub device: Device,
+    /// The target of the host side.
+    pub target: Target,
+    /// Levels that it must know.
+    pub levels: Vec<String>,
+    /// It must be able to make static libraries.
+    pub archive: bool,
+    /// Only the toolchain with this name will do.
+    pub toolchain: Option<String>,
+}
+
+impl Requirements {
+    /// CPU code for a target, at any level.
+    pub fn cpu(target: Target) -> Self {
+        Requirements { device: Device::Cpu, target, levels: Vec::new(), archive: false, toolchain: None }
+    }
+}
+
+/// A toolchain that serves a request.
+#[derive(Debug, Clone)]
+pub struct Toolchain {
+    /// Its declaration.
+    pub definition: Arc<Definition>,
+    /// Its compiler, also the linker's driver.
+    pub compiler: Compiler,
+    /// Its archiver, if there is one.
+    pub archiver: Option<Tool>,
+    /// The target that it was resolved for.
+    pub target: Target,
+    /// How its compiler was found.
+    pub found_by: FoundBy,
+    /// The target is the machine that the build runs on.
+    pub(crate) is_native: bool,
+}
+
+impl Toolchain {
+    /// The name of its definition.
+    pub fn name(&self) -> &str {
+        &self.definition.name
+    }
+}
+
+/// One candidate with what became of it.
+#[derive(Debug, Clone)]
+pub struct Consideration {
+    /// The definition that it was considered for.
+    pub toolchain: String,
+    /// How it was found; `None` when the definition found nothing, or was not asked.
+    pub found_by: Option<FoundBy>,
+    /// The program, if there is one.
+    pub program: Option<PathBuf>,
+    /// Its version, if it answered.
+    pub version: Option<String>,
+    /// Taken or refused.
+    pub verdict: Verdict,
+}
+
+/// What became of a candidate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It serves the request.
+    Taken,
+    /// It does not, for this reason.
+    Refused(String),
+}
+
+/// The outcome of a resolution.
+#[derive(Debug, Clone)]
+pub struct Resolution {
+    /// Toolchains that serve the request, best first.
+    pub taken: Vec<Toolchain>,
+    /// All candidates, by priority of their definitions.
+    pub considered: Vec<Consideration>,
+}
+
+/// No toolchain serves a request.
+#[derive(Debug, Clone)]
+pub struct ResolveError {
+    /// What was asked for.
+    pub requirements: Requirements,
+    /// What was considered and why it was refused.
+    pub considered: Vec<Consideration>,
+    /// What to install, one way a line.
+    pub help: Vec<String>,
+}
+
+impl std::error::Error for ResolveError {}
+
+impl fmt::Display for ResolveError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Requirements { device, target, .. } = &self.requirements;
+        write!(formatter, "no toolchain compiles {} code for `{target}`", device.as_str())?;
+        for consideration in &self.considered {
+            write!(formatter, "\n  {consideration}")?;
+        }
+        for help in &self.help {
+            write!(formatter, "\n  help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Consideration {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: ", self.toolchain)?;
+        if let Some(found_by) = &self.found_by {
+            write!(formatter, "{found_by} ")?;
+        }
+        match &self.verdict {
+            Verdict::Taken => write!(formatter, "is usable")?,
+            Verdict::Refused(reason) => write!(formatter, "{reason}")?,
+        }
+        if let Some(version) = &self.version {
+            write!(formatter, " ({version})")?;
+        }
+        Ok(())
+    }
+}
+
+/// The known toolchains in an environment.
+#[derive(Debug, Clone)]
+pub struct Toolchains {
+    pub(crate) definitions: Vec<Arc<Definition>>,
+    pub(crate) environment: Environment,
+    pub(crate) probes: ProbeCache,
+}
+
+impl Toolchains {
+    /// The embedded definitions in an environment; probes are remembered in the cache folder, if there is one.
+    pub fn new(environment: &Environment, cache: Option<&Path>) -> Self {
+        Self::with_definitions(definitions(), environment, cache)
+    }
+
+    /// These definitions in an environment.
+    pub fn with_definitions(
+        definitions: Vec<Definition>,
+        environment: &Environment,
+        cache: Option<&Path>,
+    ) -> Self {
+        Toolchains {
+            definitions: definitions.into_iter().map(Arc::new).collect(),
+            environment: environment.clone(),
+            probes: ProbeCache::new(cache),
+        }
+    }
+
+    /// The best toolchain for a request.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] with every candidate and the reason against it.
+    pub fn resolve(&self, requirements: &Requirements) -> Result<Toolchain, Error> {
+        let first = self.resolve_all(requirements)?.taken.into_iter().next();
+        Ok(first.expect("a resolution without toolchains is an error"))
+    }
+
+    /// All toolchains that serve a request, at most one for each definition.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there are none.
+    pub fn resolve_all(&self, requirements: &Requirements) -> Result<Resolution, Error> {
+        let (mut taken, mut considered) = (Vec::new(), Vec::new());
+        for definition in &self.definitions {
+            if let Some(reason) = not_asked(definition, requirements) {
+                considered.push(refused(definition, None, reason));
+                continue;
+            }
+            let found = find::compilers(definition, &self.environment, &requirements.target);
+            if found.is_empty() {
+                considered.push(refused(definition, None, "not found".to_owned()));
+            }
+            for candidate in found {
+                let (consideration, toolchain) = self.consider(definition, &candidate, requirements);
+                considered.push(consideration);
+                if let Some(toolchain) = toolchain {
+                    taken.push(toolchain);
+                    break;
+                }
+            }
+        }
+        taken.sort_by_key(|toolchain| !toolchain.found_by.is_explicit());
+        let unmet = self.unmet_wish(requirements, &considered);
+        if taken.is_empty() || unmet {
+            let help = self.help(requirements, unmet);
+            let requirements = requirements.clone();
+            return Err(Box::new(ResolveError { requirements, considered, help }).into());
+        }
+        Ok(Resolution { taken, considered })
+    }
+
+    /// Judges one candidate for one definition.
+    pub(crate) fn consider(
+        &self,
+        definition: &Arc<Definition>,
+        candidate: &Candidate,
+        requirements: &Requirements,
+    ) -> (Consideration, Option<Toolchain>) {
+        let mut consideration = refused(definition, Some(candidate.found_by.clone()), String::new());
+        let mut refuse = |reason: String| consideration.verdict = Verdict::Refused(reason);
+        let launch = match &candidate.launch {
+            Ok(launch) => launch,
+            Err(value) => {
+                refuse(format!("names `{value}`, which is not a program"));
+                return (consideration, None);
+            }
+        };
+        let compiler = match probe::compiler(launch, &self.environment, &self.probes) {
+            Ok(compiler) => compiler,
+            Err(reason) => {
+                refuse(reason);
+                consideration.program = Some(launch.program.clone());
+                return (consideration, None);
+            }
+        };
+        consideration.program = Some(launch.program.clone());
+        consideration.version = Some(compiler.version.clone());
+        if let Some(reason) = unsuitable(definition, &compiler, requirements) {
+            consideration.verdict = Verdict::Refused(reason);
+            return (consideration, None);
+        }
+        let archiver = self.archiver(definition, &requirements.target);
+        if requirements.archive && archiver.is_none() {
+            let names = definition.find.archivers.join("`, `");
+            consideration.verdict = Verdict::Refused(format!("has no archiver; looked for `{names}`"));
+            return (consideration, None);
+        }
+        consideration.verdict = Verdict::Taken;
+        let toolchain = Toolchain {
+            definition: Arc::clone(definition),
+            compiler,
+            archiver,
+            target: requirements.target.clone(),
+            found_by: candidate.found_by.clone(),
+            is_native: requirements.target == *self.environment.host(),
+        };
+        (consideration, Some(toolchain))
+    }
+
+    fn archiver(&self, definition: &Definition, target: &Target) -> Option<Tool> {
+        find::archivers(definition, &self.environment, target).into_iter().find_map(|candidate| {
+            let launch = candidate.launch.ok()?;
+            let (identity, _) = probe::archiver(&launch, &self.environment, &self.probes).ok()?;
+            Some(Tool { launch, identity })
+        })
+    }
+
+    /// Whether a variable that is meant for this target was refused by every definition.
+    fn unmet_wish(&self, requirements: &Requirements, considered: &[Consideration]) -> bool {
+        if requirements.toolchain.is_some() {
+            return false; // a toolchain asked for by name goes before the variables
+        }
+        let is_host = requirements.target == *self.environment.host();
+        let wishes = considered.iter().filter(|consideration| match &consideration.found_by {
+            // The bare variable is about the host; for other targets it may well not apply.
+            Some(FoundBy::Variable(name)) => is_host || name.contains('_'),
+            Some(FoundBy::Path(_) | FoundBy::Place(_)) | None => false,
+        });
+        let mut verdicts = wishes.map(|wish| &wish.verdict).peekable();
+        verdicts.peek().is_some() && verdicts.all(|verdict| *verdict != Verdict::Taken)
+    }
+
+    fn help(&self, requirements: &Requirements, unmet: bool) -> Vec<String> {
+        let mut help = Vec::new();
+        if unmet {
+            help.push("a variable names a compiler that does not serve; correct or unset it".to_owned());
+        }
+        let fitting = self.definitions.iter().filter(|definition| not_asked(definition, requirements).is_none());
+        for definition in fitting {
+            if let Some(install) = definition.install_help(self.environment.distribution()) {
+                help.push(format!("for {}: {install}", definition.name));
+            }
+        }
+        if help.is_empty() {
+            help.push("set `CXX` to a C++ compiler for this target".to_owned());
+        }
+        help
+    }
+}
+
+/// Why a definition has nothing to do with a request.
+fn not_asked(definition: &Definition, requirements: &Requirements) -> Option<String> {
+    let wanted = requirements.toolchain.as_deref();
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != definition.name) {
+        return Some(format!("`{wanted}` was asked for"));
+    }
+    if !definition.declares(requirements.device, &requirements.target) {
+        let device = requirements.device.as_str();
+        return Some(format!("does not serve {device} on `{}`", requirements.target));
+    }
+    None
+}
+
+/// Why a compiler that answered will not do.
+fn unsuitable(definition: &Definition, compiler: &Compiler, requirements: &Requirements) -> Option<String> {
+    let target = &requirements.target;
+    if compiler.family != definition.kind {
+        return Some(format!("is {}, not {}", compiler.family.as_str(), definition.kind.as_str()));
+    }
+    if compiler.major < definition.minimum_version {
+        return Some(format!("is older than version {}", definition.minimum_version));
+    }
+    if !target.is_served_by(&compiler.machine) {
+        return Some(format!("makes code for `{}`, not for `{target}`", compiler.machine));
+    }
+    if !compiler.has_libc_headers {
+        return Some(format!("finds no C library headers for `{}`", compiler.machine));
+    }
+    let is_unknown = |level: &&String| definition.level_for(level, target, true).is_none();
+    let unknown = requirements.levels.iter().find(is_unknown)?;
+    Some(format!("has no level `{unknown}`"))
+}
+
+fn refused(definition: &Definition, found_by: Option<FoundBy>, reason: String) -> Consideration {
+    Consideration {
+        toolchain: definition.name.clone(),
+        found_by,
+        program: None,
+        version: None,
+        verdict: Verdict::Refused(reason),
+    }
+}
