@@ -174,17 +174,17 @@ impl Action {
     /// processor where it matters, names of outputs, and every input.
     pub fn key_fields(&self, environment: &Environment) -> Vec<KeyField> {
         let mut fields = vec![
-            text_field("schema", SCHEMA.to_owned()),
-            text_field("version", env!("CARGO_PKG_VERSION").to_owned()),
-            text_field("tool", self.tool.identity.as_str().to_owned()),
-            text_field("tool arguments", self.tool.launch.arguments.join("\0")),
-            text_field("target", self.target.as_str().to_owned()),
-            text_field("arguments", self.arguments.join("\0")),
-            text_field("variables", environment.influences()),
-            text_field("outputs", self.outputs.join("\0")),
+            text_field("schema", SCHEMA),
+            text_field("version", env!("CARGO_PKG_VERSION")),
+            text_field("tool", self.tool.identity.as_str()),
+            text_field("tool arguments", &self.tool.launch.arguments.join("\0")),
+            text_field("target", self.target.as_str()),
+            text_field("arguments", &self.arguments.join("\0")),
+            text_field("variables", &environment.influences()),
+            text_field("outputs", &self.outputs.join("\0")),
         ];
         if self.host_only {
-            fields.push(text_field("host processor", environment.host_processor().to_owned()));
+            fields.push(text_field("host processor", environment.host_processor()));
         }
         fields.extend(self.inputs.iter().map(|input| KeyField {
             name: format!("input {}", input.name),
@@ -232,7 +232,7 @@ pub(crate) fn is_plain(name: &str) -> bool {
     !name.starts_with(['-', '@']) && !name.contains(bad_char) && name.split('/').all(good_part)
 }
 
-fn text_field(name: &str, text: String) -> KeyField {
+fn text_field(name: &str, text: &str) -> KeyField {
     let digest = blake3::hash(text.as_bytes()).to_hex().to_string();
     KeyField { name: name.to_owned(), digest, text: Some(text.replace('\0', " ")) }
 }

@@ -115,7 +115,8 @@ pub fn audit(bytes: &[u8], allow: &Allow) -> Result<(), AuditError> {
         permitted::is_permitted_library(name)
             || (allow.sanitizers && of_sanitizer.iter().any(|prefix| name.starts_with(prefix)))
     };
-    let libraries = needed_libraries(bytes)?.into_iter().filter(|name| !is_permitted(name)).collect::<Vec<_>>();
+    let libraries =
+        needed_libraries(bytes)?.into_iter().filter(|name| !is_permitted(name)).collect::<Vec<_>>();
     if libraries.is_empty() { Ok(()) } else { Err(AuditError::Libraries { libraries }) }
 }
 

@@ -222,7 +222,9 @@ const SOURCES: [(&str, &str); 4] = [
 pub fn definitions() -> Vec<Definition> {
     let mut all: Vec<Definition> = SOURCES
         .iter()
-        .map(|(file, text)| Definition::parse(file, text).expect("embedded definitions are checked by a test"))
+        .map(|(file, text)| {
+            Definition::parse(file, text).expect("embedded definitions are checked by a test")
+        })
         .collect();
     all.sort_by_key(|definition| definition.priority);
     all
@@ -245,7 +247,9 @@ mod tests {
         for definition in definitions() {
             let every = [&definition.arguments.compile, &definition.arguments.optimize];
             for argument in every.into_iter().flatten() {
-                for banned in ["fast-math", "unsafe-math", "finite-math", "associative", "Ofast", "no-signed-zeros"] {
+                for banned in
+                    ["fast-math", "unsafe-math", "finite-math", "associative", "Ofast", "no-signed-zeros"]
+                {
                     assert!(!argument.contains(banned), "{}: {argument}", definition.name);
                 }
             }

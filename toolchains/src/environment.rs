@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use jobserver::Client;
@@ -12,7 +13,7 @@ use jobserver::Client;
 use crate::target::Target;
 
 /// A snapshot of variables, host and jobserver.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
     directory: PathBuf,
@@ -45,6 +46,18 @@ const INFLUENTIAL: [&str; 15] = [
     "NIX_LDFLAGS",
     "NIX_ENFORCE_NO_NATIVE",
 ];
+
+impl fmt::Debug for Environment {
+    /// Names of variables without their values, which may be secrets.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Environment")
+            .field("variables", &self.variables.keys())
+            .field("directory", &self.directory)
+            .field("host", &self.host)
+            .finish_non_exhaustive()
+    }
+}
 
 impl Environment {
     /// Reads the process's environment. Call it early in `main`, before files are opened: the jobserver is

@@ -207,7 +207,8 @@ impl Executor {
 
     fn warn(&self, action: &Action, error: &Error, events: &dyn Events) {
         if !self.store_failed.swap(true, Ordering::Relaxed) {
-            let source = std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
+            let source =
+                std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
             let message = format!("building without the cache: {error}{source}");
             events.event(&Event::Warning { label: &action.label, message: &message });
         }
@@ -304,8 +305,7 @@ fn link(from: &Path, to: &Path) -> std::io::Result<()> {
 fn check_files_unchanged(action: &Action) -> Result<(), Error> {
     for input in &action.inputs {
         if let Content::File(file) = &input.content {
-            file.check_unchanged()
-                .map_err(|source| Error::Input { label: action.label.clone(), source })?;
+            file.check_unchanged().map_err(|source| Error::Input { label: action.label.clone(), source })?;
         }
     }
     Ok(())

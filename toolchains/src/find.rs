@@ -55,7 +55,11 @@ pub(crate) struct Candidate {
 }
 
 /// Candidates for the compiler of a definition, best first, each program once.
-pub(crate) fn compilers(definition: &Definition, environment: &Environment, target: &Target) -> Vec<Candidate> {
+pub(crate) fn compilers(
+    definition: &Definition,
+    environment: &Environment,
+    target: &Target,
+) -> Vec<Candidate> {
     let find = &definition.find;
     let mut found = in_variables(&find.variables, environment, target);
     found.extend(on_path(&find.programs, environment));
@@ -75,7 +79,8 @@ pub(crate) fn compilers(definition: &Definition, environment: &Environment, targ
         }
     }
     for candidate in &mut found {
-        if let (Ok(launch), false) = (&mut candidate.launch, matches!(candidate.found_by, FoundBy::Place(_))) {
+        if let (Ok(launch), false) = (&mut candidate.launch, matches!(candidate.found_by, FoundBy::Place(_)))
+        {
             launch.arguments.extend(find.arguments.iter().cloned());
         }
     }
@@ -83,7 +88,11 @@ pub(crate) fn compilers(definition: &Definition, environment: &Environment, targ
 }
 
 /// Candidates for the archiver of a definition, best first.
-pub(crate) fn archivers(definition: &Definition, environment: &Environment, target: &Target) -> Vec<Candidate> {
+pub(crate) fn archivers(
+    definition: &Definition,
+    environment: &Environment,
+    target: &Target,
+) -> Vec<Candidate> {
     let mut found = in_variables(&definition.find.archiver_variables, environment, target);
     found.extend(on_path(&definition.find.archivers, environment));
     each_once(found)
@@ -134,7 +143,9 @@ fn on_path(programs: &[String], environment: &Environment) -> Vec<Candidate> {
 
 /// The absolute path of a program given as a name on `PATH` or as a path.
 pub(crate) fn program_named(name: &OsStr, environment: &Environment) -> Option<PathBuf> {
-    which::which_in(name, environment.variable("PATH"), environment.directory()).ok()
+    let found = which::which_in(name, environment.variable("PATH"), environment.directory()).ok()?;
+    // Tools run in other folders, and `PATH` may have relative entries.
+    Some(environment.directory().join(found))
 }
 
 /// Distributions link one compiler under several names; the first name stands for all.

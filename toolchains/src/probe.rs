@@ -21,6 +21,11 @@ use crate::process;
 pub struct Identity(pub(crate) String);
 
 impl Identity {
+    /// An identity that the caller vouches for, for tools that are not found by this crate.
+    pub fn from_text(text: &str) -> Self {
+        Identity(blake3::hash(text.as_bytes()).to_hex().to_string())
+    }
+
     /// Hexadecimal digits.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -191,12 +196,13 @@ fn family_in(answer: &str) -> (Option<Family>, u32) {
 fn version_text(launch: &Launch, environment: &Environment, directory: &Path) -> Result<String, String> {
     let text = output(launch, &["--version"], directory, environment)
         .map_err(|reason| format!("does not tell its version: {reason}"))?;
-    let placeless = |line: &&str| !line.starts_with("InstalledDir:") && !line.starts_with("Configuration file:");
+    let placeless =
+        |line: &&str| !line.starts_with("InstalledDir:") && !line.starts_with("Configuration file:");
     let mut lines = text.lines().filter(placeless).map(str::trim_end).collect::<Vec<_>>();
     // GNU tools begin with the name they were called by.
     if let Some(first) = lines.first_mut()
-        && let Some((name, rest)) = first.split_once(" (")
-        && !name.contains(' ')
+        && let Some((_, rest)) = first.split_once(' ')
+        && rest.starts_with('(')
     {
         *first = rest;
     }
@@ -210,7 +216,8 @@ fn output(
     environment: &Environment,
 ) -> Result<String, String> {
     let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>();
-    let output = process::run(launch, &arguments, directory, environment).map_err(|error| error.to_string())?;
+    let output =
+        process::run(launch, &arguments, directory, environment).map_err(|error| error.to_string())?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

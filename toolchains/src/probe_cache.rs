@@ -3,7 +3,9 @@
 //! A record is good as long as every file that it was drawn from has the same size, times and inode. Losing the
 //! cache, or failing to write it, costs time only.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
@@ -59,7 +61,7 @@ fn unix_part(_: &std::fs::Metadata) -> (u64, i64) {
     (0, 0)
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Record {
     question: String,
@@ -67,30 +69,40 @@ struct Record {
     facts: Facts,
 }
 
-/// A folder of probe records; without a folder it remembers nothing.
+/// A folder of probe records, and the memory of this process for when there is no folder.
 #[derive(Debug, Clone)]
 pub(crate) struct ProbeCache {
     folder: Option<PathBuf>,
+    memory: Arc<Mutex<BTreeMap<String, Record>>>,
 }
 
 impl ProbeCache {
     pub(crate) fn new(cache: Option<&Path>) -> Self {
-        ProbeCache { folder: cache.map(|root| root.join("probes-v1")) }
+        ProbeCache { folder: cache.map(|root| root.join("probes-v1")), memory: Arc::default() }
     }
 
     /// The facts recorded for this question, if all files they were drawn from are unchanged.
     pub(crate) fn get(&self, question: &str) -> Option<Facts> {
-        let text = fs_err::read(self.file(question)?).ok()?;
-        let record: Record = serde_json::from_slice(&text).ok()?;
+        let remembered = self.memory().get(question).cloned();
+        let record = remembered.or_else(|| {
+            let text = fs_err::read(self.file(question)?).ok()?;
+            serde_json::from_slice::<Record>(&text).ok()
+        })?;
         let good = record.question == question && record.stamps.iter().all(Stamp::still_holds);
-        good.then_some(record.facts)
+        if !good {
+            self.memory().remove(question);
+            return None;
+        }
+        self.memory().insert(question.to_owned(), record.clone());
+        Some(record.facts)
     }
 
     /// Records an answer. Failure is silent: the next build asks again.
     pub(crate) fn put(&self, question: &str, stamps: Vec<Stamp>, facts: &Facts) {
+        let record = Record { question: question.to_owned(), stamps, facts: facts.clone() };
+        self.memory().insert(question.to_owned(), record.clone());
         let Some(file) = self.file(question) else { return };
         let Some(folder) = file.parent() else { return };
-        let record = Record { question: question.to_owned(), stamps, facts: facts.clone() };
         let Ok(text) = serde_json::to_vec_pretty(&record) else { return };
         let write = || -> std::io::Result<()> {
             fs_err::create_dir_all(folder)?;
@@ -101,6 +113,11 @@ impl ProbeCache {
         };
         // A probe without a record is only slower.
         let _ = write();
+    }
+
+    fn memory(&self) -> MutexGuard<'_, BTreeMap<String, Record>> {
+        // A map of whole records is sound whatever a panicking thread was doing.
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn file(&self, question: &str) -> Option<PathBuf> {

@@ -50,7 +50,8 @@ impl Toolchains {
         let mut told = BTreeSet::new();
         for serves in &definition.serves {
             for target in serves.targets.iter().map(Target::new) {
-                let requirements = Requirements { device: serves.device, ..Requirements::cpu(target.clone()) };
+                let requirements =
+                    Requirements { device: serves.device, ..Requirements::cpu(target.clone()) };
                 let mut is_served = false;
                 for candidate in find::compilers(definition, &self.environment, &target) {
                     let (consideration, toolchain) = self.consider(definition, &candidate, &requirements);

@@ -134,7 +134,7 @@ impl fmt::Display for Consideration {
             Verdict::Refused(reason) => write!(formatter, "{reason}")?,
         }
         if let Some(version) = &self.version {
-            write!(formatter, " ({version})")?;
+            write!(formatter, ": {version}")?;
         }
         Ok(())
     }
@@ -286,7 +286,8 @@ impl Toolchains {
         if unmet {
             help.push("a variable names a compiler that does not serve; correct or unset it".to_owned());
         }
-        let fitting = self.definitions.iter().filter(|definition| not_asked(definition, requirements).is_none());
+        let fitting =
+            self.definitions.iter().filter(|definition| not_asked(definition, requirements).is_none());
         for definition in fitting {
             if let Some(install) = definition.install_help(self.environment.distribution()) {
                 help.push(format!("for {}: {install}", definition.name));

@@ -120,7 +120,9 @@ impl ActionStore for LocalStore {
         let manifest = entry.join("manifest.json");
         let text = match fs_err::read(&manifest) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !entry.exists() => return Ok(Fetched::Miss),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !entry.exists() => {
+                return Ok(Fetched::Miss);
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Fetched::Corrupt("it has no manifest".to_owned()));
             }

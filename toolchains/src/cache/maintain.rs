@@ -93,7 +93,8 @@ impl LocalStore {
             let aside = self.aside();
             fs_err::create_dir_all(&aside).map_err(cache_error("make", &aside))?;
             let gone = tempfile::tempdir_in(&aside).map_err(cache_error("write in", &aside))?;
-            fs_err::rename(&entry.path, gone.path().join("gone")).map_err(cache_error("remove", &entry.path))?;
+            fs_err::rename(&entry.path, gone.path().join("gone"))
+                .map_err(cache_error("remove", &entry.path))?;
             report.removed_entries += 1;
             report.freed_bytes += entry.bytes;
             report.kept.entries -= 1;

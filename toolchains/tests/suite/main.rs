@@ -1,0 +1,7 @@
+//! The crate from outside: with real compilers, with shims that record their calls, and with a cache under stress.
+
+mod cache;
+mod common;
+mod processes;
+mod real_compilers;
+mod shim;

@@ -1,0 +1,237 @@
+//! Compilers that are scripts: what is found, what is asked, what is remembered, what is refused and why.
+
+#![cfg(unix)]
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use aoti_toolchain::{Environment, Error, Mode, Requirements, Target, Toolchains, Verdict};
+
+use crate::common::{Log, compile};
+
+/// A folder with scripts, on the only `PATH` there is; `calls` gets one line for each call.
+struct Machine {
+    folder: tempfile::TempDir,
+    variables: Vec<(OsString, OsString)>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["bin", "other", "cache", "tmp"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        Machine { folder, variables: Vec::new() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn script(&self, path: &str, body: &str) -> PathBuf {
+        let path = self.path(path);
+        let calls = self.path("calls");
+        let text = format!("#!/bin/sh\necho \"$@\" >> {}\n{body}\n", calls.display());
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    /// A script that answers like a compiler of a family and copies its sources to its output.
+    fn compiler(&self, path: &str, family: &str, major: u32, machine: &str) -> PathBuf {
+        self.script(
+            path,
+            &format!(
+                "case \"$*\" in\n\
+                 *-E*) echo 'aoti_family {family} {major}'; echo aoti_headers;;\n\
+                 *--version*) echo '{family} (shim) {major}.1';;\n\
+                 *-dumpmachine*) echo {machine};;\n\
+                 *-print-prog-name*) echo none;;\n\
+                 *) for last; do :; done; echo object > \"$last\";;\n\
+                 esac"
+            ),
+        )
+    }
+
+    fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        self.variables.push((name.into(), value.into()));
+    }
+
+    fn environment(&self) -> Environment {
+        let path = format!("{}:{}", self.path("bin").display(), self.path("other").display());
+        Environment::from_variables(
+            [("PATH", OsString::from(path)), ("TMPDIR", self.path("tmp").into())],
+            "/",
+        )
+        .with_all(&self.variables)
+    }
+
+    fn toolchains(&self) -> Toolchains {
+        Toolchains::new(&self.environment(), Some(&self.path("cache")))
+    }
+
+    fn calls(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.path("calls")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+trait WithAll {
+    fn with_all(self, variables: &[(OsString, OsString)]) -> Self;
+}
+
+impl WithAll for Environment {
+    fn with_all(self, variables: &[(OsString, OsString)]) -> Self {
+        variables.iter().fold(self, |environment, (name, value)| environment.with(name, value))
+    }
+}
+
+const X86: &str = "x86_64-linux-gnu";
+
+fn request() -> Requirements {
+    Requirements::cpu(Target::new("x86_64-unknown-linux-gnu"))
+}
+
+#[test]
+fn a_compile_passes_the_declared_arguments_and_relative_names() {
+    let machine = Machine::new();
+    machine.compiler("bin/g++", "gcc", 13, X86);
+    let toolchain = machine.toolchains().resolve(&request()).unwrap();
+    let action = compile(&toolchain, Some("x86-64-v4"), &Mode::default());
+    let executor = aoti_toolchain::Executor::new(&machine.environment(), None, Some(1)).unwrap();
+    executor.run_one(&action, &Log::default()).unwrap();
+    let call = machine.calls().pop().unwrap();
+    for argument in ["-std=c++17", "-fno-exceptions", "-march=x86-64-v4", "-mprefer-vector-width=512"] {
+        assert!(call.contains(argument), "{argument} is not in {call}");
+    }
+    assert!(call.ends_with("-DAOTI_TEST=1 -c kernel.cpp -o kernel.o"), "{call}");
+    assert!(!call.contains(&*machine.folder.path().to_string_lossy()), "{call}");
+}
+
+#[test]
+fn a_second_build_starts_no_process_and_a_replaced_compiler_is_noticed() {
+    let machine = Machine::new();
+    machine.compiler("bin/g++", "gcc", 13, X86);
+    let first = machine.toolchains().resolve(&request()).unwrap().compiler;
+    let calls = machine.calls().len();
+    let second = machine.toolchains().resolve(&request()).unwrap().compiler;
+    assert_eq!(machine.calls().len(), calls, "the probe was not remembered");
+    assert_eq!(first.identity, second.identity);
+
+    machine.compiler("bin/g++", "gcc", 14, X86);
+    let third = machine.toolchains().resolve(&request()).unwrap().compiler;
+    assert_eq!(third.major, 14);
+    assert_ne!(first.identity, third.identity);
+}
+
+#[test]
+fn identity_does_not_depend_on_the_place() {
+    let machine = Machine::new();
+    let original = machine.compiler("bin/g++", "gcc", 13, X86);
+    let first = machine.toolchains().resolve(&request()).unwrap().compiler;
+    std::fs::rename(original, machine.path("other/c++")).unwrap();
+    let second = machine.toolchains().resolve(&request()).unwrap().compiler;
+    assert_ne!(first.launch.program, second.launch.program);
+    assert_eq!(first.identity, second.identity);
+}
+
+#[test]
+fn a_variable_goes_before_priority_and_may_hold_a_wrapper() {
+    let mut machine = Machine::new();
+    machine.compiler("bin/g++", "gcc", 13, X86);
+    let clang = machine.compiler("other/my-clang", "clang", 19, X86);
+    let wrapper = machine.script("bin/wrapper", "exec \"$@\"");
+    machine.set("CXX", format!("wrapper {}", clang.display()));
+    let resolution = machine.toolchains().resolve_all(&request()).unwrap();
+    let names = resolution.taken.iter().map(|toolchain| toolchain.name()).collect::<Vec<_>>();
+    assert_eq!(names, ["clang", "gcc"]);
+    let launch = &resolution.taken[0].compiler.launch;
+    assert_eq!(launch.program, wrapper);
+    assert_eq!(launch.arguments, [clang.to_string_lossy()]);
+    let reasons = resolution.considered.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert!(reasons.iter().any(|reason| reason.contains("variable `CXX` is clang, not gcc")), "{reasons:?}");
+}
+
+#[test]
+fn a_variable_for_this_target_that_does_not_serve_is_an_error() {
+    for (value, reason) in [
+        ("no-such-program", "names `no-such-program`, which is not a program"),
+        ("old", "is older than version 11"),
+        ("arm", "makes code for `aarch64-linux-gnu`, not for `x86_64-unknown-linux-gnu`"),
+        ("strange", "is neither gcc nor clang"),
+        ("broken", "does not preprocess C++"),
+    ] {
+        let mut machine = Machine::new();
+        machine.compiler("bin/g++", "gcc", 13, X86);
+        machine.compiler("bin/old", "gcc", 8, X86);
+        machine.compiler("bin/arm", "gcc", 13, "aarch64-linux-gnu");
+        machine.compiler("bin/strange", "unknown", 1, X86);
+        machine.script("bin/broken", "echo no C++ here >&2; exit 1");
+        machine.set("CXX_x86_64_unknown_linux_gnu", value);
+        let error = machine.toolchains().resolve(&request()).unwrap_err();
+        let Error::NotFound(found) = &error else { panic!("{error}") };
+        assert!(
+            found.considered.iter().any(|c| matches!(&c.verdict, Verdict::Refused(r) if r.contains(reason)))
+        );
+        assert!(error.to_string().contains(reason), "{error}");
+        assert!(error.to_string().contains("correct or unset it"), "{error}");
+    }
+}
+
+#[test]
+fn an_empty_machine_explains_what_is_missing() {
+    let machine = Machine::new();
+    let error = machine.toolchains().resolve(&request()).unwrap_err().to_string();
+    assert!(error.contains("no toolchain compiles cpu code for `x86_64-unknown-linux-gnu`"), "{error}");
+    assert!(error.contains("gcc: not found") && error.contains("clang: not found"), "{error}");
+    assert!(error.contains("gcc-aarch64: does not serve cpu on"), "{error}");
+    let report = machine.toolchains().report();
+    assert!(report.entries.iter().all(|entry| entry.serves.is_empty() && entry.toolchain.is_none()));
+}
+
+#[test]
+fn the_report_tells_targets_and_levels() {
+    let machine = Machine::new();
+    machine.compiler("bin/g++", "gcc", 13, X86);
+    machine.compiler("bin/aarch64-linux-gnu-g++", "gcc", 12, "aarch64-linux-gnu");
+    let report = machine.toolchains().report();
+    let entry = |name: &str| report.entries.iter().find(|entry| entry.name == name).unwrap();
+    let served = |name: &str| {
+        let pairs = entry(name).serves.iter();
+        pairs.map(|(_, target, levels)| format!("{target}: {}", levels.join(" "))).collect::<Vec<_>>()
+    };
+    assert!(served("gcc")[0].starts_with("x86_64-unknown-linux-gnu: "), "{:?}", served("gcc"));
+    assert!(served("gcc")[0].contains("x86-64 x86-64-v3 x86-64-v4"));
+    assert_eq!(served("gcc").len(), 2);
+    assert_eq!(served("gcc-aarch64")[0], "aarch64-unknown-linux-gnu: neon");
+    assert_eq!(entry("gcc").candidates.len(), 1);
+    assert_eq!(entry("gcc").candidates[0].version.as_deref(), Some("(shim) 13.1"));
+}
+
+#[test]
+fn a_missing_archiver_is_a_reason() {
+    let machine = Machine::new();
+    machine.compiler("bin/g++", "gcc", 13, X86);
+    let wish = Requirements { archive: true, ..request() };
+    let error = machine.toolchains().resolve(&wish).unwrap_err().to_string();
+    assert!(error.contains("has no archiver"), "{error}");
+    machine.script("bin/ar", "echo 'GNU ar 2.40'");
+    let toolchain = machine.toolchains().resolve(&wish).unwrap();
+    assert!(toolchain.archiver.unwrap().launch.program.ends_with(Path::new("bin/ar")));
+}
+
+#[test]
+fn a_tool_that_writes_nothing_or_is_gone_is_told() {
+    let machine = Machine::new();
+    machine.compiler("bin/g++", "gcc", 13, X86);
+    let toolchain = machine.toolchains().resolve(&request()).unwrap();
+    let action = compile(&toolchain, None, &Mode::default());
+    let executor = aoti_toolchain::Executor::new(&machine.environment(), None, Some(1)).unwrap();
+    machine.script("bin/g++", "exit 0");
+    let error = executor.run_one(&action, &Log::default()).unwrap_err();
+    assert!(matches!(&error, Error::OutputMissing { output, .. } if output == "kernel.o"), "{error}");
+    std::fs::remove_file(machine.path("bin/g++")).unwrap();
+    let error = executor.run_one(&action, &Log::default()).unwrap_err();
+    assert!(matches!(error, Error::Spawn { .. }), "{error}");
+}
