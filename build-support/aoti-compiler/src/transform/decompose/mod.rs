@@ -16,4 +16,11 @@ pub use context::{Context, RuleError};
 pub use registry::{Kind, Outputs, Registry, Rule, RuleFn};
 pub use run::decompose;
 
+mod attention;
+mod contraction;
+mod convolution;
+mod einsum;
+mod embedding;
+mod linalg;
 mod pointwise;
+mod support;

@@ -59,7 +59,15 @@ pub struct Registry {
 impl Registry {
     /// Collects the tables of all families.
     pub fn new() -> Registry {
-        let families: &[&[Rule]] = &[super::pointwise::RULES];
+        let families: &[&[Rule]] = &[
+            super::pointwise::RULES,
+            super::attention::RULES,
+            super::contraction::RULES,
+            super::convolution::RULES,
+            super::einsum::RULES,
+            super::embedding::RULES,
+            super::linalg::RULES,
+        ];
         let mut rules = IndexMap::new();
         for rule in families.iter().copied().flatten() {
             let earlier = rules.insert(rule.name, *rule);

@@ -1,0 +1,157 @@
+//! Scaled dot-product attention in all the forms in which programs call it.
+//!
+//! The result is a fixed shape of nodes - product, scale, mask, softmax, product - that later stages recognise.
+//! Scores and softmax are kept in the compute type, weights are rounded to the operands' type before the second
+//! product, as fused kernels do.
+
+use super::registry::rules;
+use super::{Args, Context, Outputs, RuleError};
+use crate::dtype::DType;
+use crate::graph::{BinaryOp, ReduceOp, UnaryOp, ValueId};
+use crate::symbolic::Expr;
+
+type Rule = Result<Outputs, RuleError>;
+
+rules! {
+    pure "aten.scaled_dot_product_attention.default" => |cx, a| {
+        let result = attention(cx, a, "attn_mask")?;
+        Ok(result.output.into())
+    },
+    pure "aten._scaled_dot_product_attention_math.default" => |cx, a| {
+        let result = attention(cx, a, "attn_mask")?;
+        Ok(Outputs::Many(vec![Some(result.output), Some(result.weights)]))
+    },
+    pure "aten._scaled_dot_product_flash_attention_for_cpu.default" => |cx, a| {
+        with_normalizer(cx, a, "attn_mask")
+    },
+    pure "aten._scaled_dot_product_efficient_attention.default" => |cx, a| with_normalizer(cx, a, "attn_bias"),
+    pure "aten._scaled_dot_product_flash_attention.default" => |cx, a| with_normalizer(cx, a, "attn_mask"),
+    pure "aten._native_multi_head_attention.default" => |_, _| {
+        Err(RuleError::unsupported("the fused module of fast-path inference; export with \
+            `torch.backends.mha.set_fastpath_enabled(False)`"))
+    },
+}
+
+struct Attention {
+    output: ValueId,
+    /// Normalised weights, rounded to the operands' type.
+    weights: ValueId,
+    /// Logarithm of the sum of exponentials of each row of scores.
+    normalizer: ValueId,
+}
+
+fn with_normalizer(cx: &mut Context, a: &Args, mask: &str) -> Rule {
+    let result = attention(cx, a, mask)?;
+    Ok(Outputs::Many(vec![Some(result.output), Some(result.normalizer)]))
+}
+
+fn attention(cx: &mut Context, a: &Args, mask_name: &str) -> Result<Attention, RuleError> {
+    if a.float_or("dropout_p", 0.0)? != 0.0 {
+        return Err(RuleError::unsupported("dropout is random; export the model in evaluation mode"));
+    }
+    let (query, mut key, mut value) = (a.tensor("query")?, a.tensor("key")?, a.tensor("value")?);
+    let dtype = cx.b.dtype(query);
+    let (q_shape, rank) = (cx.b.shape(query), cx.b.rank(query));
+    if rank < 2 || cx.b.rank(key) < 2 {
+        return Err(RuleError::Malformed("queries and keys need two axes".to_owned()));
+    }
+    if a.bool_or("enable_gqa", false)? {
+        key = share_heads(cx, key, &q_shape)?;
+        value = share_heads(cx, value, &q_shape)?;
+    }
+    let scale = match a.opt_scalar("scale")? {
+        Some(scale) => scale.to_f64(),
+        None => default_scale(&q_shape[rank - 1])?,
+    };
+    let wide = dtype.compute();
+    let (query, key) = (cx.b.cast(query, wide), cx.b.cast(key, wide));
+    let keys = cx.b.rank(key);
+    let key = cx.b.transpose(key, keys - 2, keys - 1)?;
+    let scores = cx.b.matmul(query, key)?;
+    let mut scores = cx.with_number(BinaryOp::Mul, scores, scale)?;
+    let mask = a.opt_tensor(mask_name)?;
+    if a.bool_or("is_causal", false)? {
+        scores = causal(cx, scores)?;
+    }
+    if let Some(mask) = mask {
+        scores = masked(cx, scores, mask)?;
+    }
+    let (weights, normalizer) = softmax(cx, scores, mask.is_some())?;
+    let weights = cx.b.cast(weights, dtype);
+    let output = cx.b.matmul(weights, value)?;
+    Ok(Attention { output, weights, normalizer })
+}
+
+fn default_scale(width: &Expr) -> Result<f64, RuleError> {
+    let width = width
+        .as_int()
+        .ok_or_else(|| RuleError::unsupported("the width of a query must be fixed, or `scale` given"))?;
+    Ok(if width == 0 { 1.0 } else { 1.0 / (width as f64).sqrt() })
+}
+
+/// Grouped queries: each key and value head serves several query heads in a row.
+fn share_heads(cx: &mut Context, x: ValueId, query: &[Expr]) -> Result<ValueId, RuleError> {
+    let mut shape = cx.b.shape(x);
+    let rank = shape.len();
+    if rank < 3 || query.len() < 3 {
+        return Ok(x);
+    }
+    let heads = query[query.len() - 3].clone();
+    let share = heads.floor_div(&shape[rank - 3]);
+    shape[rank - 3] = heads;
+    let mut coords: Vec<Expr> = (0..rank).map(Expr::axis).collect();
+    coords[rank - 3] = Expr::axis(rank - 3).floor_div(&share);
+    Ok(cx.b.view(x, &shape, coords)?)
+}
+
+/// Hides keys behind the query's own position, both counted from the start.
+fn causal(cx: &mut Context, scores: ValueId) -> Result<ValueId, RuleError> {
+    let shape = cx.b.shape(scores);
+    let tail = &shape[shape.len() - 2..];
+    let visible = cx.index_is(BinaryOp::Ge, &Expr::axis(0) - &Expr::axis(1), tail)?;
+    hide(cx, scores, visible)
+}
+
+fn hide(cx: &mut Context, scores: ValueId, visible: ValueId) -> Result<ValueId, RuleError> {
+    let dtype = cx.b.dtype(scores);
+    let hidden = cx.b.scalar(f64::NEG_INFINITY, dtype);
+    Ok(cx.b.select(visible, scores, hidden)?)
+}
+
+fn masked(cx: &mut Context, scores: ValueId, mask: ValueId) -> Result<ValueId, RuleError> {
+    if cx.b.dtype(mask) == DType::Bool {
+        return hide(cx, scores, mask);
+    }
+    let dtype = cx.b.dtype(scores);
+    let bias = cx.b.cast(mask, dtype);
+    cx.add(scores, bias)
+}
+
+/// Softmax over the last axis and the logarithm of its denominator. With `guarded`, rows in which everything is
+/// hidden give zeros instead of NaN.
+fn softmax(cx: &mut Context, x: ValueId, guarded: bool) -> Result<(ValueId, ValueId), RuleError> {
+    let ty = cx.b.ty(x).clone();
+    let last = ty.rank() - 1;
+    if ty.shape[last].is(0) {
+        let normalizer = cx.b.full(f64::NEG_INFINITY, ty.dtype, &ty.shape[..last]);
+        return Ok((x, normalizer));
+    }
+    let mut peak = cx.b.reduce(ReduceOp::Max, x, &[last], true)?;
+    if guarded {
+        let nothing = cx.with_number(BinaryOp::Eq, peak, f64::NEG_INFINITY)?;
+        let zero = cx.b.full_like(0.0, peak);
+        peak = cx.b.select(nothing, zero, peak)?;
+    }
+    let shifted = cx.sub(x, peak)?;
+    let powers = cx.unary(UnaryOp::Exp, shifted);
+    let mut total = cx.sum(powers, &[last], true)?;
+    let logarithm = cx.unary(UnaryOp::Log, total);
+    let normalizer = cx.add(logarithm, peak)?;
+    let normalizer = cx.b.squeeze(normalizer, &[last])?;
+    if guarded {
+        let nothing = cx.with_number(BinaryOp::Eq, total, 0.0)?;
+        let one = cx.b.full_like(1.0, total);
+        total = cx.b.select(nothing, one, total)?;
+    }
+    Ok((cx.div(powers, total)?, normalizer))
+}

@@ -1,0 +1,116 @@
+//! Small shape manipulations that several families share. Knows no operator of ATen.
+
+use super::{Context, RuleError};
+use crate::dtype::DType;
+use crate::graph::{BinaryOp, ReduceOp, ValueId};
+use crate::symbolic::Expr;
+
+impl Context {
+    /// Merges axes `from .. to` into one.
+    pub(super) fn merge_axes(&mut self, x: ValueId, from: usize, to: usize) -> Result<ValueId, RuleError> {
+        let shape = self.b.shape(x);
+        let merged = Expr::product(&shape[from..to]);
+        let mut target = shape[..from].to_vec();
+        target.push(merged);
+        target.extend_from_slice(&shape[to..]);
+        Ok(self.b.reshape(x, &target)?)
+    }
+
+    /// Replaces one axis by several whose sizes multiply to its size.
+    pub(super) fn split_axis(
+        &mut self,
+        x: ValueId,
+        axis: usize,
+        sizes: &[Expr],
+    ) -> Result<ValueId, RuleError> {
+        let mut target = self.b.shape(x);
+        target.splice(axis..=axis, sizes.iter().cloned());
+        Ok(self.b.reshape(x, &target)?)
+    }
+
+    /// Moves one axis to another position.
+    pub(super) fn move_axis(&mut self, x: ValueId, from: usize, to: usize) -> Result<ValueId, RuleError> {
+        let mut order: Vec<usize> = (0..self.b.rank(x)).filter(|axis| *axis != from).collect();
+        order.insert(to, from);
+        Ok(self.b.permute(x, &order)?)
+    }
+
+    /// Inserts axes of size 1 at the end until there are `rank`.
+    pub(super) fn trailing_ones(&mut self, x: ValueId, rank: usize) -> Result<ValueId, RuleError> {
+        let mut shape = self.b.shape(x);
+        while shape.len() < rank {
+            shape.push(Expr::int(1));
+        }
+        Ok(self.b.reshape(x, &shape)?)
+    }
+
+    /// Inserts an axis of size 1 in front.
+    pub(super) fn batched(&mut self, x: ValueId) -> Result<ValueId, RuleError> {
+        Ok(self.b.unsqueeze(x, 0)?)
+    }
+
+    /// Views a tensor without axes as one with a single axis of size 1; others stay.
+    pub(super) fn at_least_1d(&mut self, x: ValueId) -> Result<ValueId, RuleError> {
+        if self.b.rank(x) == 0 { Ok(self.b.reshape(x, &[Expr::int(1)])?) } else { Ok(x) }
+    }
+
+    /// All elements in row-major order along one axis.
+    pub(super) fn flattened(&mut self, x: ValueId) -> Result<ValueId, RuleError> {
+        let numel = self.b.ty(x).numel();
+        Ok(self.b.reshape(x, &[numel])?)
+    }
+
+    /// Sum over axes in the type of the operand.
+    pub(super) fn sum(&mut self, x: ValueId, axes: &[usize], keep: bool) -> Result<ValueId, RuleError> {
+        Ok(self.b.reduce(ReduceOp::Sum, x, axes, keep)?)
+    }
+
+    /// A comparison of a number with every index of a shape: `expr <op> 0` as booleans.
+    pub(super) fn index_is(
+        &mut self,
+        op: BinaryOp,
+        expr: Expr,
+        shape: &[Expr],
+    ) -> Result<ValueId, RuleError> {
+        let index = self.b.index(expr, shape);
+        self.with_number(op, index, 0i64)
+    }
+
+    /// Ones on the main diagonal of the last two of the axes of `shape`.
+    pub(super) fn identity_matrix(&mut self, dtype: DType, shape: &[Expr]) -> Result<ValueId, RuleError> {
+        let rank = shape.len();
+        let on = self.index_is(BinaryOp::Eq, &Expr::axis(rank - 2) - &Expr::axis(rank - 1), shape)?;
+        Ok(self.b.cast(on, dtype))
+    }
+}
+
+/// Fixed sizes, or a refusal that names what needs them.
+pub(super) fn fixed(sizes: &[Expr], what: &str) -> Result<Vec<i64>, RuleError> {
+    sizes
+        .iter()
+        .map(|size| {
+            size.as_int().ok_or_else(|| {
+                RuleError::unsupported(format!("{what} needs fixed sizes, one of them is `{size}`"))
+            })
+        })
+        .collect()
+}
+
+/// A small count as the size or number of an axis.
+pub(super) fn count(value: i64) -> Result<usize, RuleError> {
+    usize::try_from(value).map_err(|_| RuleError::Malformed(format!("{value} is negative")))
+}
+
+/// A length as an `i64`.
+pub(super) fn length(value: usize) -> i64 {
+    i64::try_from(value).expect("lengths in memory fit")
+}
+
+/// `values`, repeated to `count` entries where there is only one.
+pub(super) fn spread(values: &[i64], count: usize) -> Result<Vec<i64>, RuleError> {
+    match values {
+        [one] => Ok(vec![*one; count]),
+        _ if values.len() == count => Ok(values.to_vec()),
+        _ => Err(RuleError::Malformed(format!("{} entries for {count} axes", values.len()))),
+    }
+}
