@@ -4,6 +4,7 @@
 
 pub mod aten;
 pub mod codegen;
+pub mod compile;
 pub mod diagnostic;
 pub mod dtype;
 pub mod frontend;
