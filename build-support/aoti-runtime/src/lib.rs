@@ -1,1 +1,57 @@
-//! Under construction.
+//! What the Rust modules that cargo-aoti generates depend on: tensors, weights, workspaces, executors, and a safe
+//! [`Model`] over the C interface of a compiled library.
+//!
+//! Knows nothing of any particular model, of graphs or of compilers, reads no environment variable, and starts no
+//! process. `unsafe` lives in `ffi/` and in the one line that maps a weights file; everything else is checked Rust.
+//!
+//! A compiled model is used through its generated module:
+//!
+//! ```ignore
+//! aoti_runtime::include_model!("digits");
+//!
+//! let model = digits::Model::load()?;
+//! let out = model.run(&digits::Inputs { image: TensorView::new(&pixels, &[1, 28, 28])? })?;
+//! ```
+//!
+//! [`Model`] is the layer below, for programs that learn only at run time which model they hold.
+#![deny(unsafe_code)]
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("aoti-runtime needs a 64-bit target: sizes cross the C interface as 64-bit integers in place");
+
+mod dtype;
+mod error;
+mod executor;
+#[expect(unsafe_code, reason = "the C interface, aligned memory and the hand-over of work between threads")]
+mod ffi;
+mod info;
+#[cfg(feature = "dynamic")]
+mod library;
+mod pool;
+mod tensor;
+mod weights;
+
+pub use dtype::{DType, Element};
+pub use error::{Error, ErrorCode};
+pub use executor::{Executor, Inline};
+pub use ffi::abi;
+pub use ffi::model::{LoadOptions, Model};
+pub use ffi::view::AnyView;
+pub use ffi::workspace::{State, Workspace};
+#[cfg(feature = "half")]
+pub use half::{bf16, f16};
+pub use info::{ConstantInfo, DimInfo, ModelInfo, ValueInfo};
+#[cfg(feature = "dynamic")]
+pub use library::Library;
+pub use pool::ThreadPool;
+pub use tensor::{DynTensor, Tensor, TensorView};
+pub use weights::Weights;
+
+/// Brings in the module that `aoti-build` generated for the model of this name: `include_model!("digits")` defines
+/// `pub mod digits`. The name is the model's identifier, as the build prints it.
+#[macro_export]
+macro_rules! include_model {
+    ($name:literal) => {
+        include!(concat!(env!("OUT_DIR"), "/aoti/", $name, ".rs"));
+    };
+}

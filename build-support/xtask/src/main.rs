@@ -1,2 +1,47 @@
-//! Under construction.
-fn main() {}
+//! Development tasks of this repository, run as `cargo xtask <task>`.
+//!
+//! Owns the list of tasks only: each task is a module that reads its own arguments.
+
+mod regenerate;
+
+use std::process::ExitCode;
+
+/// One task: its name, what it does, and the function that does it.
+struct Task {
+    name: &'static str,
+    summary: &'static str,
+    run: fn(&[String]) -> anyhow::Result<()>,
+}
+
+const TASKS: &[Task] = &[Task {
+    name: "regenerate",
+    summary: "rewrite generated files that are committed; with --check, only say whether they are fresh",
+    run: regenerate::run,
+}];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = arguments.split_first() else {
+        usage();
+        return ExitCode::from(2);
+    };
+    let Some(task) = TASKS.iter().find(|task| task.name == name) else {
+        eprintln!("error: no task is named `{name}`\n");
+        usage();
+        return ExitCode::from(2);
+    };
+    match (task.run)(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage() {
+    eprintln!("usage: cargo xtask <task> [arguments]\n");
+    for task in TASKS {
+        eprintln!("  {:<12} {}", task.name, task.summary);
+    }
+}

@@ -1,0 +1,136 @@
+//! Element types at run time, and the Rust types that stand for them.
+
+use crate::ffi::abi;
+use std::fmt;
+
+/// The element type of a tensor.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum DType {
+    /// One byte, 0 or 1.
+    Bool,
+    /// Unsigned 8-bit integer.
+    U8,
+    /// Signed 8-bit integer.
+    I8,
+    /// Signed 16-bit integer.
+    I16,
+    /// Signed 32-bit integer.
+    I32,
+    /// Signed 64-bit integer.
+    I64,
+    /// IEEE 754 binary16.
+    F16,
+    /// bfloat16.
+    Bf16,
+    /// IEEE 754 binary32.
+    F32,
+    /// IEEE 754 binary64.
+    F64,
+}
+
+/// Every element type beside its number in the C interface and its name.
+const TABLE: [(DType, abi::AotiDType, &str); 10] = [
+    (DType::Bool, abi::AOTI_BOOL, "bool"),
+    (DType::U8, abi::AOTI_U8, "u8"),
+    (DType::I8, abi::AOTI_I8, "i8"),
+    (DType::I16, abi::AOTI_I16, "i16"),
+    (DType::I32, abi::AOTI_I32, "i32"),
+    (DType::I64, abi::AOTI_I64, "i64"),
+    (DType::F16, abi::AOTI_F16, "f16"),
+    (DType::Bf16, abi::AOTI_BF16, "bf16"),
+    (DType::F32, abi::AOTI_F32, "f32"),
+    (DType::F64, abi::AOTI_F64, "f64"),
+];
+
+impl DType {
+    /// Bytes of one element.
+    pub const fn size(self) -> usize {
+        match self {
+            DType::Bool | DType::U8 | DType::I8 => 1,
+            DType::I16 | DType::F16 | DType::Bf16 => 2,
+            DType::I32 | DType::F32 => 4,
+            DType::I64 | DType::F64 => 8,
+        }
+    }
+
+    /// The short name: `f32`, `i64`, `bool`.
+    pub const fn name(self) -> &'static str {
+        TABLE[self as usize].2
+    }
+
+    /// The inverse of [`DType::name`].
+    pub fn from_name(name: &str) -> Option<DType> {
+        TABLE.iter().find(|row| row.2 == name).map(|row| row.0)
+    }
+
+    /// Its number in the C interface.
+    pub const fn code(self) -> i32 {
+        TABLE[self as usize].1 as i32
+    }
+
+    /// The inverse of [`DType::code`].
+    pub fn from_code(code: i32) -> Option<DType> {
+        TABLE.iter().find(|row| row.1 as i32 == code).map(|row| row.0)
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A Rust type that is the element of a tensor. Sealed: aligned memory is handed out as slices of these types, which
+/// is sound only for the list below.
+pub trait Element: sealed::Sealed + Copy + Default + PartialEq + fmt::Debug + Send + Sync + 'static {
+    /// The element type that this Rust type stands for; of the same size and layout.
+    const DTYPE: DType;
+}
+
+macro_rules! elements {
+    ($($type:ty => $dtype:ident,)*) => {$(
+        impl sealed::Sealed for $type {}
+        impl Element for $type {
+            const DTYPE: DType = DType::$dtype;
+        }
+        const _: () = assert!(size_of::<$type>() == DType::$dtype.size());
+    )*};
+}
+
+elements! {
+    bool => Bool,
+    u8 => U8,
+    i8 => I8,
+    i16 => I16,
+    i32 => I32,
+    i64 => I64,
+    f32 => F32,
+    f64 => F64,
+}
+
+#[cfg(feature = "half")]
+elements! {
+    half::f16 => F16,
+    half::bf16 => Bf16,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_codes_round_trip() {
+        for (index, (dtype, code, name)) in TABLE.into_iter().enumerate() {
+            assert_eq!(dtype as usize, index);
+            assert_eq!(DType::from_code(code as i32), Some(dtype));
+            assert_eq!(DType::from_name(name), Some(dtype));
+            assert_eq!((dtype.code(), dtype.name()), (code as i32, name));
+        }
+        assert_eq!(DType::from_code(99), None);
+        assert_eq!(DType::from_name("f8"), None);
+    }
+}

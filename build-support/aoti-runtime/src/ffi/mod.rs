@@ -1,0 +1,101 @@
+//! Everything that touches raw pointers: the C interface, aligned memory, and work lent to other threads.
+//!
+//! Callers above see only safe functions; what each pointer must be is settled here.
+
+#[expect(missing_docs, reason = "written by bindgen; the header documents it")]
+#[rustfmt::skip]
+pub mod abi;
+pub(crate) mod buffer;
+pub(crate) mod gate;
+pub(crate) mod model;
+mod tables;
+pub(crate) mod view;
+pub(crate) mod workspace;
+
+use crate::{Error, ErrorCode, ModelInfo};
+use abi::{AotiApi, AotiError};
+use std::ffi::CStr;
+
+/// A model's function table that has been checked: of the right version and with every entry present.
+#[derive(Clone, Debug)]
+pub(crate) struct Api {
+    table: &'static AotiApi,
+    /// Keeps the code of `table` in memory. Statically linked models need no keeping.
+    #[cfg(feature = "dynamic")]
+    _library: Option<crate::library::Handle>,
+}
+
+impl Api {
+    /// # Safety
+    ///
+    /// `table` is null or what an `aoti_<name>_api` function returned, and its library stays loaded.
+    unsafe fn new(table: *const AotiApi) -> Result<Api, Error> {
+        let refuse = |what: String| Err(Error::new(ErrorCode::Version, what));
+        // SAFETY: the caller vouches for the pointer. The version and the length come first in every version of the
+        // table, and nothing else is read before they are known to fit.
+        let table = unsafe {
+            if table.is_null() {
+                return refuse("the library gives no function table".to_owned());
+            }
+            let version = (&raw const (*table).abi_version).read();
+            let bytes = (&raw const (*table).struct_bytes).read();
+            if version != abi::AOTI_ABI_VERSION || (bytes as usize) < size_of::<AotiApi>() {
+                let ours = abi::AOTI_ABI_VERSION;
+                return refuse(format!("the library speaks version {version} of the interface, not {ours}"));
+            }
+            &*table
+        };
+        let complete = !table.info.is_null()
+            && table.create.is_some()
+            && table.destroy.is_some()
+            && table.output_sizes.is_some()
+            && table.workspace_bytes.is_some()
+            && table.init_state.is_some()
+            && table.run.is_some()
+            && table.level.is_some();
+        if !complete {
+            return refuse("the library's function table has gaps".to_owned());
+        }
+        Ok(Api {
+            table,
+            #[cfg(feature = "dynamic")]
+            _library: None,
+        })
+    }
+
+    /// What the model says about itself.
+    pub(crate) fn info(&self) -> Result<ModelInfo, Error> {
+        // SAFETY: `info` is not null, and a model's tables are valid by the interface's contract.
+        unsafe { tables::read(&*self.table.info) }
+    }
+}
+
+/// Opens a shared library and finds a model's function table in it.
+#[cfg(feature = "dynamic")]
+pub(crate) fn open(path: &std::path::Path, symbol: &str) -> Result<Api, Error> {
+    use crate::library::failed;
+    type Entry = unsafe extern "C" fn() -> *const AotiApi;
+    // SAFETY: `Library::open` documents that the file is trusted to run code, and that the symbol is a model's.
+    unsafe {
+        let library = libloading::Library::new(path).map_err(|e| failed(path, &e))?;
+        let table = library.get::<Entry>(symbol).map_err(|e| failed(path, &e))?();
+        let api = Api::new(table)?;
+        Ok(Api { _library: Some(crate::library::Handle::new(library)), ..api })
+    }
+}
+
+/// Calls a function of the interface that reports by status and message.
+fn call(function: impl FnOnce(*mut AotiError) -> i32) -> Result<(), Error> {
+    let mut error = AotiError { code: 0, message: [0; abi::AOTI_MESSAGE_BYTES as usize] };
+    let status = function(&mut error);
+    if status == abi::AOTI_OK as i32 {
+        return Ok(());
+    }
+    // The last byte is ours, so that a message without an end is cut and not read past.
+    error.message[abi::AOTI_MESSAGE_BYTES as usize - 1] = 0;
+    // SAFETY: the message ends at the latest with the zero just written.
+    let message = unsafe { CStr::from_ptr(error.message.as_ptr()) }.to_string_lossy();
+    let message =
+        if message.is_empty() { format!("the model gave status {status}") } else { message.into_owned() };
+    Err(Error::new(ErrorCode::from_status(status), message))
+}

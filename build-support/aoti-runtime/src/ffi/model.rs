@@ -1,0 +1,320 @@
+//! A safe model over the C interface.
+
+use super::{
+    Api,
+    abi::{AotiApi, AotiContext, AotiCreateOptions, AotiModel, AotiParallelBody, AotiTensor},
+    call,
+    view::AnyView,
+    workspace::{Descriptors, Plan, State, Workspace},
+};
+use crate::{DynTensor, Error, ErrorCode, Executor, ModelInfo, Weights, ffi::buffer::Buffer};
+use std::{
+    ffi::{CStr, c_void},
+    fmt, ptr,
+};
+
+/// How to load a model.
+#[derive(Clone, Default, Debug)]
+pub struct LoadOptions {
+    /// Where the weights are.
+    pub weights: Weights,
+    /// Which of the compiled CPU levels to run, lowest first; `None` for the best that the processor runs.
+    pub cpu_level: Option<u16>,
+}
+
+/// A loaded model. It never changes, so threads share it freely; each run brings its own [`Workspace`].
+pub struct Model {
+    raw: ptr::NonNull<AotiModel>,
+    api: Api,
+    info: ModelInfo,
+    /// Borrowed by the native model for as long as it lives.
+    _weights: Weights,
+}
+
+// SAFETY: the interface makes every function but `create` and `destroy` re-entrant on one model, and has no state that
+// belongs to a thread.
+unsafe impl Send for Model {}
+// SAFETY: as above.
+unsafe impl Sync for Model {}
+
+impl Model {
+    /// Loads a model that is linked into the program. Generated modules call this.
+    ///
+    /// # Safety
+    ///
+    /// `api` is null or what an `aoti_<name>_api` function of a compiled model returned.
+    pub unsafe fn from_api(api: *const AotiApi, options: LoadOptions) -> Result<Model, Error> {
+        // SAFETY: the caller vouches for the pointer; what is linked into the program stays loaded.
+        Model::from_checked_api(unsafe { Api::new(api) }?, options)
+    }
+
+    pub(crate) fn from_checked_api(api: Api, options: LoadOptions) -> Result<Model, Error> {
+        let info = api.info()?;
+        let weights = options.weights.as_bytes();
+        if let Some(found) = weights.map(<[u8]>::len).filter(|&found| found as u64 != info.weights_bytes) {
+            let (name, wanted) = (&info.name, info.weights_bytes);
+            let message = format!("the weights given to `{name}` have {found} bytes instead of {wanted}");
+            return Err(Error::new(ErrorCode::Weights, message));
+        }
+        let create = api.table.create.expect("the table was checked");
+        let native = AotiCreateOptions {
+            weights: weights.map_or(ptr::null(), |bytes| bytes.as_ptr().cast()),
+            weights_bytes: weights.map_or(0, |bytes| bytes.len() as i64),
+            cpu_level: options.cpu_level.map_or(-1, i32::from),
+            reserved: 0,
+        };
+        let mut raw = ptr::null_mut();
+        // SAFETY: all pointers are valid for the call; the weights are kept as long as the model.
+        call(|error| unsafe { create(&native, &mut raw, error) })?;
+        let raw =
+            ptr::NonNull::new(raw).ok_or_else(|| Error::new(ErrorCode::Null, "the model was not created"))?;
+        Ok(Model { raw, api, info, _weights: options.weights })
+    }
+
+    /// What the model says about itself.
+    pub fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    /// The CPU level in use, such as `x86-64-v3`.
+    pub fn level(&self) -> String {
+        let level = self.api.table.level.expect("the table was checked");
+        // SAFETY: the model is alive; the name is null or a string that lives as long as the library.
+        unsafe {
+            let name = level(self.raw.as_ptr());
+            if name.is_null() { String::new() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
+        }
+    }
+
+    /// Checks the inputs and gives the sizes of each output.
+    pub fn output_sizes(&self, inputs: &[AnyView<'_>]) -> Result<Vec<Vec<usize>>, Error> {
+        let mut workspace = Workspace::new();
+        let Workspace { inputs: staging, plan, .. } = &mut workspace;
+        self.plan_sizes(staging.contiguous(inputs)?, plan)?;
+        let mut rest = plan.sizes.as_slice();
+        Ok(self.info.outputs.iter().map(|output| take(&mut rest, output.dims.len()).to_vec()).collect())
+    }
+
+    /// Bytes of workspace that a run on `threads` threads needs for such inputs.
+    pub fn workspace_bytes(&self, inputs: &[AnyView<'_>], threads: usize) -> Result<usize, Error> {
+        let mut workspace = Workspace::new();
+        self.plan_arena(workspace.inputs.contiguous(inputs)?, threads)
+    }
+
+    /// A new state with the values that the program starts from. Empty where the program mutates nothing.
+    pub fn state(&self) -> Result<State, Error> {
+        let bytes = self.info.state_bytes as usize;
+        let mut buffer = Buffer::new();
+        buffer.reserve(bytes)?;
+        let init = self.api.table.init_state.expect("the table was checked");
+        if bytes > 0 {
+            // SAFETY: the state is as long and as aligned as the model wants it.
+            call(|error| unsafe { init(self.raw.as_ptr(), buffer.as_mut_ptr().cast(), error) })?;
+        }
+        Ok(State { buffer, bytes })
+    }
+
+    /// Runs the model. Outputs are resized as the inputs need it; they must have the model's element types. `state` is
+    /// needed exactly when the program mutates tensors. Allocates nothing when `workspace` and `outputs` have served
+    /// such sizes before.
+    pub fn run(
+        &self,
+        inputs: &[AnyView<'_>],
+        outputs: &mut [&mut DynTensor],
+        state: Option<&mut State>,
+        workspace: &mut Workspace,
+        executor: &dyn Executor,
+    ) -> Result<(), Error> {
+        self.check_outputs(outputs)?;
+        let state = self.check_state(state)?;
+        let threads = executor.threads().clamp(1, i32::MAX as usize);
+        let Workspace { arena, inputs: staging, outputs: descriptors, plan } = workspace;
+        let known = plan.matches(self.raw.as_ptr() as usize, threads, inputs);
+        let inputs = staging.contiguous(inputs)?;
+        let mut run = Run { model: self, inputs, outputs, descriptors, arena, state, threads, executor };
+        if known {
+            match run.execute(plan) {
+                // The plan was for another model at this address, or sizes depend on more than sizes: plan anew.
+                Err(error) if is_about_sizes(error.code()) => {}
+                done => return done,
+            }
+        }
+        let planned = self.plan_sizes(inputs, plan).and_then(|()| self.plan_arena(inputs, threads));
+        match planned {
+            Ok(bytes) => plan.arena_bytes = bytes,
+            Err(error) => {
+                plan.key.clear();
+                return Err(error);
+            }
+        }
+        run.execute(plan)
+    }
+
+    fn check_outputs(&self, outputs: &[&mut DynTensor]) -> Result<(), Error> {
+        let wanted = &self.info.outputs;
+        if outputs.len() != wanted.len() {
+            let message = format!("{} outputs given to a model of {}", outputs.len(), wanted.len());
+            return Err(Error::new(ErrorCode::Count, message));
+        }
+        match outputs.iter().zip(wanted).find(|(given, wanted)| given.dtype() != wanted.dtype) {
+            None => Ok(()),
+            Some((given, wanted)) => {
+                let message = format!("output `{}` is {}, not {}", wanted.name, wanted.dtype, given.dtype());
+                Err(Error::new(ErrorCode::DType, message))
+            }
+        }
+    }
+
+    fn check_state(&self, state: Option<&mut State>) -> Result<*mut c_void, Error> {
+        let wanted = self.info.state_bytes as usize;
+        match state {
+            None if wanted == 0 => Ok(ptr::null_mut()),
+            None => Err(Error::new(ErrorCode::Null, format!("`{}` needs a state", self.info.name))),
+            Some(state) if state.bytes == wanted => Ok(state.buffer.as_mut_ptr().cast()),
+            Some(state) => {
+                let message = format!("a state of {} bytes is not one of `{}`", state.bytes, self.info.name);
+                Err(Error::new(ErrorCode::Size, message))
+            }
+        }
+    }
+
+    fn plan_sizes(&self, inputs: &[AotiTensor], plan: &mut Plan) -> Result<(), Error> {
+        let Plan { sizes, places, .. } = plan;
+        sizes.clear();
+        sizes.resize(self.info.outputs.iter().map(|output| output.dims.len()).sum(), 0);
+        places.0.clear();
+        let mut next = sizes.as_mut_ptr();
+        for output in &self.info.outputs {
+            places.0.push(next.cast());
+            // SAFETY: the list has as many places as all outputs have dimensions.
+            next = unsafe { next.add(output.dims.len()) };
+        }
+        let output_sizes = self.api.table.output_sizes.expect("the table was checked");
+        let n_inputs = count(inputs.len());
+        // SAFETY: inputs are valid descriptors; each output has a place for as many sizes as its rank.
+        call(|error| unsafe {
+            output_sizes(self.raw.as_ptr(), inputs.as_ptr(), n_inputs, places.0.as_ptr(), error)
+        })
+    }
+
+    fn plan_arena(&self, inputs: &[AotiTensor], threads: usize) -> Result<usize, Error> {
+        let workspace_bytes = self.api.table.workspace_bytes.expect("the table was checked");
+        let (n_inputs, threads, mut bytes) = (count(inputs.len()), count(threads), 0);
+        // SAFETY: inputs are valid descriptors.
+        call(|error| unsafe {
+            workspace_bytes(self.raw.as_ptr(), inputs.as_ptr(), n_inputs, threads, &mut bytes, error)
+        })?;
+        usize::try_from(bytes).map_err(|_| Error::memory(usize::MAX))
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        let destroy = self.api.table.destroy.expect("the table was checked");
+        // SAFETY: made by this table's `create` and destroyed once.
+        unsafe { destroy(self.raw.as_ptr()) };
+    }
+}
+
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Model").field("name", &self.info.name).finish_non_exhaustive()
+    }
+}
+
+/// One run, when its arguments have been checked.
+struct Run<'r, 'o> {
+    model: &'r Model,
+    inputs: &'r [AotiTensor],
+    outputs: &'r mut [&'o mut DynTensor],
+    descriptors: &'r mut Descriptors<AotiTensor>,
+    arena: &'r mut Buffer,
+    state: *mut c_void,
+    threads: usize,
+    executor: &'r dyn Executor,
+}
+
+impl Run<'_, '_> {
+    fn execute(&mut self, plan: &Plan) -> Result<(), Error> {
+        self.describe_outputs(&plan.sizes)?;
+        self.arena.reserve(plan.arena_bytes)?;
+        let context = AotiContext {
+            parallel_for: if self.threads > 1 { Some(parallel_for) } else { None },
+            pool: ptr::from_ref(&self.executor).cast_mut().cast(),
+            threads: count(self.threads),
+            reserved: 0,
+            stream: ptr::null_mut(),
+        };
+        let run = self.model.api.table.run.expect("the table was checked");
+        let (inputs, outputs) = (self.inputs, self.descriptors.0.as_slice());
+        // SAFETY: descriptors are valid and borrowed for the call; outputs, state and arena are borrowed mutably, so
+        // nothing else sees them; the context outlives the call, which ends its parallel loops before it returns.
+        call(|error| unsafe {
+            run(
+                self.model.raw.as_ptr(),
+                inputs.as_ptr(),
+                count(inputs.len()),
+                outputs.as_ptr(),
+                count(outputs.len()),
+                self.state,
+                self.arena.as_mut_ptr().cast(),
+                self.arena.capacity() as i64,
+                &context,
+                error,
+            )
+        })
+    }
+
+    fn describe_outputs(&mut self, mut sizes: &[usize]) -> Result<(), Error> {
+        self.descriptors.0.clear();
+        for (tensor, info) in self.outputs.iter_mut().zip(&self.model.info.outputs) {
+            tensor.resize(take(&mut sizes, info.dims.len()))?;
+            self.descriptors.0.push(AotiTensor {
+                data: tensor.data_mut_ptr().cast(),
+                sizes: tensor.sizes().as_ptr().cast(),
+                strides: ptr::null(),
+                rank: count(tensor.sizes().len()),
+                dtype: tensor.dtype().code(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Connects the C side's parallel loops to an executor: `pool` is a `&dyn Executor` on the stack of `execute`.
+///
+/// An executor that unwinds in spite of its contract ends the process here, as nothing may unwind through C.
+unsafe extern "C" fn parallel_for(pool: *mut c_void, n: i64, body: AotiParallelBody, arg: *mut c_void) {
+    struct Body(AotiParallelBody, *mut c_void);
+    // SAFETY: the interface lets parts run at the same time on several threads, with this one argument.
+    unsafe impl Sync for Body {}
+    impl Body {
+        fn call(&self, part: std::ops::Range<i64>, worker: usize) {
+            if let Some(body) = self.0 {
+                // SAFETY: the C side gave both; the executor keeps to ranges and worker numbers by its contract.
+                unsafe { body(self.1, part.start, part.end, count(worker)) }
+            }
+        }
+    }
+    // SAFETY: `pool` comes from the context of a run that is under way.
+    let executor = unsafe { *pool.cast::<&dyn Executor>() };
+    let body = Body(body, arg);
+    executor.parallel_for(n, &|part, worker| body.call(part, worker));
+}
+
+/// Whether a plan for other inputs or another model could have caused it.
+fn is_about_sizes(code: ErrorCode) -> bool {
+    use ErrorCode::{Count, DType, Guard, Memory, Range, Rank, Size, Workspace};
+    matches!(code, Count | DType | Rank | Size | Range | Guard | Workspace | Memory)
+}
+
+fn count(n: usize) -> i32 {
+    i32::try_from(n).unwrap_or(i32::MAX)
+}
+
+/// Splits the first `n` off `rest`.
+fn take<'a>(rest: &mut &'a [usize], n: usize) -> &'a [usize] {
+    let (first, others) = rest.split_at(n);
+    *rest = others;
+    first
+}

@@ -1,0 +1,152 @@
+//! A borrowed tensor whose element type is a value, in the very layout that the C interface takes.
+
+use super::abi::AotiTensor;
+use crate::{DType, DynTensor, Element, TensorView};
+use std::{fmt, marker::PhantomData, ptr, slice};
+
+/// A borrowed tensor whose element type is a value. Data, sizes and strides live as long as `'a`.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct AnyView<'a> {
+    /// `strides` is null exactly when the tensor is row-major contiguous.
+    raw: AotiTensor,
+    lifetime: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: a view is a shared borrow of elements, all of which are `Sync`.
+unsafe impl Send for AnyView<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for AnyView<'_> {}
+
+impl<'a> AnyView<'a> {
+    pub(crate) fn new<T: Element>(view: &'a TensorView<'_, T>) -> AnyView<'a> {
+        let strides = view.strides().map_or(ptr::null(), <[usize]>::as_ptr);
+        AnyView::from_parts(T::DTYPE, view.data().as_ptr().cast(), view.sizes(), strides)
+    }
+
+    pub(crate) fn of_tensor(tensor: &'a DynTensor) -> AnyView<'a> {
+        AnyView::from_parts(tensor.dtype(), tensor.data_ptr(), tensor.sizes(), ptr::null())
+    }
+
+    fn from_parts(dtype: DType, data: *const u8, sizes: &'a [usize], strides: *const usize) -> AnyView<'a> {
+        let raw = AotiTensor {
+            data: data.cast_mut().cast(),
+            sizes: sizes.as_ptr().cast(),
+            strides: strides.cast(),
+            rank: i32::try_from(sizes.len()).unwrap_or(i32::MAX),
+            dtype: dtype.code(),
+        };
+        AnyView { raw, lifetime: PhantomData }
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        DType::from_code(self.raw.dtype).expect("views are made with an element type")
+    }
+
+    /// The sizes, outermost first.
+    pub fn sizes(&self) -> &'a [usize] {
+        // SAFETY: made from a slice of this length that lives as long as `'a`.
+        unsafe { slice::from_raw_parts(self.raw.sizes.cast(), self.raw.rank as usize) }
+    }
+
+    /// The strides in elements, or `None` for row-major contiguous.
+    pub fn strides(&self) -> Option<&'a [usize]> {
+        let strides: *const usize = self.raw.strides.cast();
+        // SAFETY: strides, when given, are as many as sizes and live as long.
+        (!strides.is_null()).then(|| unsafe { slice::from_raw_parts(strides, self.raw.rank as usize) })
+    }
+
+    /// Bytes of the tensor when it is contiguous.
+    pub(super) fn packed_bytes(&self) -> usize {
+        self.sizes().iter().product::<usize>() * self.dtype().size()
+    }
+
+    pub(super) fn raw(&self) -> AotiTensor {
+        self.raw
+    }
+
+    /// The views as the C interface takes them.
+    pub(super) fn as_raw_slice<'s>(views: &'s [AnyView<'_>]) -> &'s [AotiTensor] {
+        // SAFETY: `AnyView` is transparent over `AotiTensor`.
+        unsafe { slice::from_raw_parts(views.as_ptr().cast(), views.len()) }
+    }
+
+    /// Copies the elements in row-major order to the first [`AnyView::packed_bytes`] of `target`.
+    pub(super) fn pack(&self, target: &mut [u8]) {
+        let target = &mut target[..self.packed_bytes()];
+        let Some(strides) = self.strides().filter(|_| !target.is_empty()) else {
+            // SAFETY: without strides the data is contiguous and as long as its packed form, which `target` is.
+            return unsafe {
+                ptr::copy_nonoverlapping(self.raw.data.cast(), target.as_mut_ptr(), target.len())
+            };
+        };
+        let element = self.dtype().size();
+        // SAFETY: `TensorView::strided` keeps every offset inside the data, `target` has room for every element, and
+        // a borrowed target does not overlap data that is borrowed as shared.
+        unsafe { pack(self.raw.data.cast(), self.sizes(), strides, element, target.as_mut_ptr()) };
+    }
+}
+
+/// Copies one level of dimensions; returns where the target goes on.
+unsafe fn pack(
+    source: *const u8,
+    sizes: &[usize],
+    strides: &[usize],
+    element: usize,
+    target: *mut u8,
+) -> *mut u8 {
+    // SAFETY: the caller vouches for source and target over all of `sizes`; each step covers a part of them.
+    unsafe {
+        let ([size, inner_sizes @ ..], [stride, inner_strides @ ..]) = (sizes, strides) else {
+            ptr::copy_nonoverlapping(source, target, element);
+            return target.add(element);
+        };
+        if inner_sizes.is_empty() && *stride == 1 {
+            ptr::copy_nonoverlapping(source, target, size * element);
+            return target.add(size * element);
+        }
+        (0..*size).fold(target, |target, index| {
+            pack(source.add(index * stride * element), inner_sizes, inner_strides, element, target)
+        })
+    }
+}
+
+impl<'a, T: Element> From<&'a TensorView<'_, T>> for AnyView<'a> {
+    fn from(view: &'a TensorView<'_, T>) -> Self {
+        view.erase()
+    }
+}
+
+impl<'a> From<&'a DynTensor> for AnyView<'a> {
+    fn from(tensor: &'a DynTensor) -> Self {
+        tensor.view()
+    }
+}
+
+impl fmt::Debug for AnyView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("AnyView");
+        debug.field("dtype", &self.dtype()).field("sizes", &self.sizes());
+        debug.field("strides", &self.strides()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transposed_and_a_repeated_view_are_packed_in_row_major_order() {
+        let packed = |sizes: &[usize], strides: &[usize]| {
+            let view = TensorView::strided(&[1u8, 2, 3, 4, 5, 6], sizes, strides).unwrap();
+            let mut bytes = vec![0; view.erase().packed_bytes()];
+            view.erase().pack(&mut bytes);
+            bytes
+        };
+        assert_eq!(packed(&[3, 2], &[1, 3]), [1, 4, 2, 5, 3, 6]);
+        assert_eq!(packed(&[2, 2], &[0, 1]), [1, 2, 1, 2]);
+        assert_eq!(packed(&[2, 1, 3], &[3, 9, 1]), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(packed(&[0, 3], &[3, 2]), [0u8; 0]);
+    }
+}

@@ -1,0 +1,134 @@
+//! Memory that runs use and callers keep: the workspace of one caller, and the state of one sequence of runs.
+
+use super::{abi::AotiTensor, buffer::Buffer, view::AnyView};
+use crate::Error;
+use std::fmt;
+
+/// What a run needs besides inputs and outputs. Kept between runs, it makes them allocate nothing: it grows when a run
+/// needs more and remembers the plan for the sizes it saw last. Any model may use any workspace, one run at a time.
+#[derive(Default)]
+pub struct Workspace {
+    pub(super) arena: Buffer,
+    pub(super) inputs: Staging,
+    pub(super) outputs: Descriptors<AotiTensor>,
+    pub(super) plan: Plan,
+}
+
+/// Sizes of outputs and workspace for one model, one number of threads and one list of input sizes.
+#[derive(Default)]
+pub(super) struct Plan {
+    /// Model, threads, then rank and sizes of each input; empty where there is no plan.
+    pub(super) key: Vec<usize>,
+    /// Sizes of all outputs, one after the other.
+    pub(super) sizes: Vec<usize>,
+    /// Where the sizes of each output lie, for the time of a call.
+    pub(super) places: Descriptors<*mut i64>,
+    pub(super) arena_bytes: usize,
+}
+
+/// Packed copies of inputs that are not row-major contiguous.
+#[derive(Default)]
+pub(super) struct Staging {
+    packed: Buffer,
+    descriptors: Descriptors<AotiTensor>,
+}
+
+/// A reusable list of pointers for the C interface. What it points to may be gone between runs, when nobody reads it.
+pub(super) struct Descriptors<T>(pub(super) Vec<T>);
+
+// SAFETY: entries are written anew at the start of each use, under `&mut`; those left over are never read.
+unsafe impl<T> Send for Descriptors<T> {}
+// SAFETY: as above; nothing can be done with a shared reference.
+unsafe impl<T> Sync for Descriptors<T> {}
+
+impl<T> Default for Descriptors<T> {
+    fn default() -> Self {
+        Descriptors(Vec::new())
+    }
+}
+
+impl Workspace {
+    /// An empty workspace; allocates nothing until it is used.
+    pub fn new() -> Workspace {
+        Workspace::default()
+    }
+
+    /// Bytes held for runs at present.
+    pub fn bytes(&self) -> usize {
+        self.arena.capacity() + self.inputs.packed.capacity()
+    }
+}
+
+impl fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workspace").field("bytes", &self.bytes()).finish_non_exhaustive()
+    }
+}
+
+impl Plan {
+    /// Whether this is the plan for such inputs; if not, becomes a plan without sizes for them.
+    pub(super) fn matches(&mut self, model: usize, threads: usize, inputs: &[AnyView<'_>]) -> bool {
+        let wanted = || {
+            let sizes = inputs
+                .iter()
+                .flat_map(|view| [view.sizes().len()].into_iter().chain(view.sizes().iter().copied()));
+            [model, threads].into_iter().chain(sizes)
+        };
+        let same = self.key.iter().copied().eq(wanted());
+        if !same {
+            self.key.clear();
+            self.key.extend(wanted());
+        }
+        same
+    }
+}
+
+impl Staging {
+    /// The inputs in the layout of the C interface, those with strides replaced by packed copies.
+    pub(super) fn contiguous<'s>(&'s mut self, views: &'s [AnyView<'_>]) -> Result<&'s [AotiTensor], Error> {
+        if views.iter().all(|view| view.strides().is_none()) {
+            return Ok(AnyView::as_raw_slice(views));
+        }
+        let room = |view: &AnyView<'_>| view.packed_bytes().next_multiple_of(64);
+        let strided = views.iter().filter(|view| view.strides().is_some());
+        let bytes = strided
+            .map(room)
+            .try_fold(0usize, usize::checked_add)
+            .ok_or_else(|| Error::memory(usize::MAX))?;
+        self.packed.reserve(bytes)?;
+        let mut free = self.packed.elements_mut::<u8>(bytes);
+        self.descriptors.0.clear();
+        for view in views {
+            let mut raw = view.raw();
+            if view.strides().is_some() {
+                let (target, rest) = std::mem::take(&mut free).split_at_mut(room(view));
+                view.pack(target);
+                raw.data = target.as_mut_ptr().cast();
+                raw.strides = std::ptr::null();
+                free = rest;
+            }
+            self.descriptors.0.push(raw);
+        }
+        Ok(&self.descriptors.0)
+    }
+}
+
+/// The tensors that a program mutates, such as a key-value cache: one for each sequence of runs that belong together.
+#[derive(Clone)]
+pub struct State {
+    pub(super) buffer: Buffer,
+    pub(super) bytes: usize,
+}
+
+impl State {
+    /// Its length in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}

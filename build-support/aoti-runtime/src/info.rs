@@ -1,0 +1,61 @@
+//! What a compiled model says about itself, read once from its C tables into plain Rust values.
+
+use crate::DType;
+
+/// One dimension of a tensor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DimInfo {
+    /// `None` for a fixed size; else the size in terms of the model's symbols, such as `batch` or `2*seq`.
+    pub expression: Option<String>,
+    /// Smallest size, inclusive.
+    pub min: i64,
+    /// Largest size, inclusive; `i64::MAX` where there is no bound.
+    pub max: i64,
+}
+
+/// One input, output or state tensor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ValueInfo {
+    /// The program's own name for it.
+    pub name: String,
+    /// Element type.
+    pub dtype: DType,
+    /// Dimensions, outermost first.
+    pub dims: Vec<DimInfo>,
+}
+
+/// One constant of the program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConstantInfo {
+    /// Fully qualified name, such as `layers.0.weight`.
+    pub name: String,
+    /// Element type.
+    pub dtype: DType,
+    /// Sizes, outermost first.
+    pub sizes: Vec<i64>,
+    /// Byte offset into the weights.
+    pub offset: u64,
+    /// Bytes in the weights.
+    pub bytes: u64,
+}
+
+/// The outside view of a compiled model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModelInfo {
+    /// The model's name.
+    pub name: String,
+    /// Name and version of the compiler that made it.
+    pub compiler: String,
+    /// Inputs in order.
+    pub inputs: Vec<ValueInfo>,
+    /// Outputs in order.
+    pub outputs: Vec<ValueInfo>,
+    /// Tensors that the program mutates; they live in a [`State`](crate::State).
+    pub states: Vec<ValueInfo>,
+    /// Constants.
+    pub constants: Vec<ConstantInfo>,
+    /// Bytes of the weights.
+    pub weights_bytes: u64,
+    /// Bytes of a [`State`](crate::State); zero where nothing is mutated.
+    pub state_bytes: u64,
+}

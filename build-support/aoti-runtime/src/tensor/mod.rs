@@ -1,0 +1,10 @@
+//! Tensors: borrowed and owned, with the element type in the Rust type or as a value.
+
+mod dims;
+mod dynamic;
+mod owned;
+mod view;
+
+pub use dynamic::DynTensor;
+pub use owned::Tensor;
+pub use view::TensorView;

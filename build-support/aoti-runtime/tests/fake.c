@@ -1,0 +1,170 @@
+// A model written by hand against abi.h, to test what sits on this side of the interface: y = x + weights[0], with a
+// mutated counter, a parallel loop, and the checks that a compiled model makes. It knows nothing of the compiler.
+//
+// FAKE_API names the exported function. FAKE_STATE adds the counter as state and as a second output. FAKE_VERSION and
+// FAKE_GAP spoil the function table.
+#include <aoti/abi.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef FAKE_VERSION
+#define FAKE_VERSION AOTI_ABI_VERSION
+#endif
+
+struct AotiModel {
+  const float *weights;
+};
+
+static const float embedded[16] = {1.0f};
+static const AotiDimInfo x_dims[] = {{"batch", 1, 1000000}, {NULL, 3, 3}};
+static const AotiValueInfo inputs_info[] = {{"x", AOTI_F32, 2, x_dims}};
+static const AotiValueInfo outputs_info[] = {{"y", AOTI_F32, 2, x_dims}, {"count", AOTI_I64, 0, NULL}};
+static const int64_t bias_sizes[] = {1};
+static const AotiConstantInfo constants_info[] = {{"layer.bias", AOTI_F32, 1, bias_sizes, 0, 4}};
+
+#ifdef FAKE_STATE
+enum { N_OUTPUTS = 2, N_STATES = 1, STATE_BYTES = 64 };
+#else
+enum { N_OUTPUTS = 1, N_STATES = 0, STATE_BYTES = 0 };
+#endif
+
+static const AotiModelInfo info = {
+    .name = "fake",
+    .compiler = "by hand",
+    .n_inputs = 1,
+    .n_outputs = N_OUTPUTS,
+    .n_constants = 1,
+    .n_states = N_STATES,
+    .inputs = inputs_info,
+    .outputs = outputs_info,
+    .constants = constants_info,
+    .states = &outputs_info[1],
+    .weights_bytes = sizeof embedded,
+    .state_bytes = STATE_BYTES,
+};
+
+static int32_t fail(AotiError *error, int32_t code, const char *format, long long value) {
+  if (error) {
+    error->code = code;
+    snprintf(error->message, sizeof error->message, format, value);
+  }
+  return code;
+}
+
+static int32_t check(const AotiTensor *inputs, int32_t n_inputs, AotiError *error) {
+  if (n_inputs != 1) return fail(error, AOTI_ERROR_COUNT, "%lld inputs given, not 1", n_inputs);
+  if (inputs[0].dtype != AOTI_F32) return fail(error, AOTI_ERROR_DTYPE, "input `x` has dtype %lld", inputs[0].dtype);
+  if (inputs[0].rank != 2) return fail(error, AOTI_ERROR_RANK, "input `x` has rank %lld, not 2", inputs[0].rank);
+  if (inputs[0].strides) return fail(error, AOTI_ERROR_STRIDE, "input `x` has %lld strides", inputs[0].rank);
+  if (inputs[0].sizes[1] != 3)
+    return fail(error, AOTI_ERROR_SIZE, "input `x`: dimension 1 is %lld, not 3", inputs[0].sizes[1]);
+  if (inputs[0].sizes[0] < 1 || inputs[0].sizes[0] > 1000000)
+    return fail(error, AOTI_ERROR_RANGE, "input `x`: dimension 0 (`batch`) is %lld, outside 1..=1000000",
+                inputs[0].sizes[0]);
+  return AOTI_OK;
+}
+
+static int32_t create(const AotiCreateOptions *options, AotiModel **model, AotiError *error) {
+  if (options->cpu_level > 0) return fail(error, AOTI_ERROR_CPU, "there is no level %lld", options->cpu_level);
+  if (options->weights && options->weights_bytes != sizeof embedded)
+    return fail(error, AOTI_ERROR_WEIGHTS, "weights have %lld bytes", options->weights_bytes);
+  *model = malloc(sizeof **model);
+  if (!*model) return fail(error, AOTI_ERROR_MEMORY, "no memory for %lld model", 1);
+  (*model)->weights = options->weights ? options->weights : embedded;
+  return AOTI_OK;
+}
+
+static void destroy(AotiModel *model) { free(model); }
+
+static int32_t output_sizes(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int64_t *const *sizes,
+                            AotiError *error) {
+  (void)model;
+  int32_t status = check(inputs, n_inputs, error);
+  if (status != AOTI_OK) return status;
+  sizes[0][0] = inputs[0].sizes[0];
+  sizes[0][1] = 3;
+  return AOTI_OK;
+}
+
+static int32_t workspace_bytes(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int32_t threads,
+                               int64_t *bytes, AotiError *error) {
+  (void)model;
+  int32_t status = check(inputs, n_inputs, error);
+  *bytes = status == AOTI_OK ? inputs[0].sizes[0] * 3 * 4 + threads * 64 : 0;
+  return status;
+}
+
+static int32_t init_state(const AotiModel *model, void *state, AotiError *error) {
+  (void)model, (void)error;
+  memset(state, 0, STATE_BYTES);
+  *(int64_t *)state = 10;
+  return AOTI_OK;
+}
+
+typedef struct Loop {
+  const float *x;
+  float *copy;
+  int64_t *rows_of_worker;
+  float bias;
+} Loop;
+
+static void rows(void *arg, int64_t begin, int64_t end, int32_t worker) {
+  Loop *loop = arg;
+  for (int64_t i = begin * 3; i < end * 3; ++i) loop->copy[i] = loop->x[i] + loop->bias;
+  // One cache line for each worker: a lost update here shows two parts with one worker number at a time.
+  loop->rows_of_worker[worker * 8] += end - begin;
+}
+
+static int32_t run(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
+                   int32_t n_outputs, void *state, void *workspace, int64_t bytes, const AotiContext *context,
+                   AotiError *error) {
+  int32_t status = check(inputs, n_inputs, error);
+  if (status != AOTI_OK) return status;
+  int64_t batch = inputs[0].sizes[0], needed = batch * 3 * 4 + context->threads * 64;
+  if (n_outputs != N_OUTPUTS) return fail(error, AOTI_ERROR_COUNT, "%lld outputs", n_outputs);
+  if (outputs[0].sizes[0] != batch) return fail(error, AOTI_ERROR_SIZE, "output `y` has %lld rows", outputs[0].sizes[0]);
+  if ((uintptr_t)workspace % AOTI_ALIGNMENT || (uintptr_t)outputs[0].data % AOTI_ALIGNMENT)
+    return fail(error, AOTI_ERROR_ALIGNMENT, "workspace of %lld bytes is not aligned", bytes);
+  if (bytes < needed) return fail(error, AOTI_ERROR_WORKSPACE, "workspace is short of %lld bytes", needed - bytes);
+  Loop loop = {inputs[0].data, NULL, workspace, model->weights[0]};
+  loop.copy = (float *)((char *)workspace + context->threads * 64);
+  memset(workspace, 0, (size_t)context->threads * 64);
+  if (context->parallel_for)
+    context->parallel_for(context->pool, batch, rows, &loop);
+  else
+    rows(&loop, 0, batch, 0);
+  int64_t seen = 0;
+  for (int32_t t = 0; t < context->threads; ++t) seen += loop.rows_of_worker[t * 8];
+  if (seen != batch) return fail(error, AOTI_ERROR_ASSERT, "parallel_for covered %lld rows", seen);
+  memcpy(outputs[0].data, loop.copy, (size_t)batch * 12);
+  if (N_STATES) *(int64_t *)outputs[1].data = ++*(int64_t *)state;
+  return AOTI_OK;
+}
+
+static const char *level(const AotiModel *model) {
+  (void)model;
+  return "by-hand";
+}
+
+static const AotiApi api = {
+    .abi_version = FAKE_VERSION,
+    .struct_bytes = sizeof(AotiApi),
+    .info = &info,
+    .create = create,
+    .destroy = destroy,
+    .output_sizes = output_sizes,
+    .workspace_bytes = workspace_bytes,
+    .init_state = init_state,
+#ifndef FAKE_GAP
+    .run = run,
+#endif
+    .level = level,
+};
+
+const AotiApi *FAKE_API(void);
+const AotiApi *FAKE_API(void) {
+  (void)run;
+  return &api;
+}

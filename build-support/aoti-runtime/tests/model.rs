@@ -1,0 +1,174 @@
+//! A model written by hand in C, run through the safe interface.
+
+mod support;
+
+use aoti_runtime::{
+    DType, DynTensor, ErrorCode, Executor, Inline, Library, LoadOptions, Model, TensorView, ThreadPool,
+    Weights, Workspace,
+};
+use support::library;
+
+fn model() -> Model {
+    library(&[]).unwrap().load(LoadOptions::default()).unwrap()
+}
+
+fn run(
+    model: &Model,
+    view: &TensorView<'_, f32>,
+    executor: &dyn Executor,
+) -> Result<DynTensor, aoti_runtime::Error> {
+    let mut y = DynTensor::empty(DType::F32);
+    model.run(&[view.erase()], &mut [&mut y], None, &mut Workspace::new(), executor)?;
+    Ok(y)
+}
+
+#[test]
+fn a_run_gives_values_and_sizes() {
+    let model = model();
+    let y = run(&model, &(&[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).into(), &Inline).unwrap();
+    assert_eq!(y.sizes(), [2, 3]);
+    assert_eq!(y.as_slice::<f32>().unwrap(), [2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
+    assert_eq!(model.level(), "by-hand");
+}
+
+#[test]
+fn sizes_are_told_before_a_run() {
+    let x = TensorView::new(&[0f32; 12], &[4, 3]).unwrap();
+    assert_eq!(model().output_sizes(&[x.erase()]).unwrap(), [[4, 3]]);
+    assert_eq!(model().workspace_bytes(&[x.erase()], 2).unwrap(), 4 * 3 * 4 + 128);
+}
+
+#[test]
+fn the_tables_are_read() {
+    let library = library(&["FAKE_STATE"]).unwrap();
+    let info = library.info().unwrap();
+    assert_eq!((info.name.as_str(), info.compiler.as_str()), ("fake", "by hand"));
+    assert_eq!(info.inputs[0].name, "x");
+    assert_eq!(info.inputs[0].dims[0].expression.as_deref(), Some("batch"));
+    assert_eq!((info.inputs[0].dims[1].min, info.inputs[0].dims[1].max), (3, 3));
+    assert_eq!((info.outputs[1].dtype, info.outputs[1].dims.len()), (DType::I64, 0));
+    assert_eq!((info.constants[0].name.as_str(), info.constants[0].bytes), ("layer.bias", 4));
+    assert_eq!((info.states.len(), info.state_bytes, info.weights_bytes), (1, 64, 64));
+}
+
+#[test]
+fn bad_inputs_are_errors_of_the_model() {
+    let model = model();
+    let error = run(&model, &TensorView::new(&[0.0; 8], &[2, 4]).unwrap(), &Inline).unwrap_err();
+    assert_eq!((error.code(), error.message()), (ErrorCode::Size, "input `x`: dimension 1 is 4, not 3"));
+    let error = run(&model, &TensorView::new(&[], &[0, 3]).unwrap(), &Inline).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Range);
+    let error = run(&model, &TensorView::from(&[0.0, 0.0, 0.0]), &Inline).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Rank);
+    let mut y = DynTensor::empty(DType::F32);
+    let wrong = TensorView::from(&[[1i64, 2, 3]]);
+    let error = model.run(&[wrong.erase()], &mut [&mut y], None, &mut Workspace::new(), &Inline).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::DType);
+    let error = model.run(&[], &mut [&mut y], None, &mut Workspace::new(), &Inline).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Count);
+}
+
+#[test]
+fn bad_outputs_are_refused() {
+    let model = model();
+    let x = TensorView::from(&[[1f32, 2.0, 3.0]]);
+    let mut y = DynTensor::empty(DType::F64);
+    let error = model.run(&[x.erase()], &mut [&mut y], None, &mut Workspace::new(), &Inline).unwrap_err();
+    assert_eq!(error.message(), "output `y` is f32, not f64");
+    let error = model.run(&[x.erase()], &mut [], None, &mut Workspace::new(), &Inline).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Count);
+}
+
+#[test]
+fn an_error_does_not_spoil_the_workspace() {
+    let model = model();
+    let (mut workspace, mut y) = (Workspace::new(), DynTensor::empty(DType::F32));
+    for rows in [2usize, 0, 5, 0, 2] {
+        let data = vec![1f32; rows * 3];
+        let x = TensorView::new(&data, &[rows, 3]).unwrap();
+        let result = model.run(&[x.erase()], &mut [&mut y], None, &mut workspace, &Inline);
+        assert_eq!(result.is_ok(), rows > 0);
+        if rows > 0 {
+            assert_eq!(y.as_slice::<f32>().unwrap(), vec![2f32; rows * 3]);
+        }
+    }
+}
+
+#[test]
+fn strided_inputs_are_packed() {
+    let columns = [1f32, 4.0, 2.0, 5.0, 3.0, 6.0];
+    let x = TensorView::strided(&columns, &[2, 3], &[1, 2]).unwrap();
+    assert_eq!(
+        run(&model(), &x, &Inline).unwrap().as_slice::<f32>().unwrap(),
+        [2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    );
+}
+
+#[test]
+fn weights_may_be_given_and_are_checked() {
+    let library = library(&[]).unwrap();
+    let load = |weights| library.load(LoadOptions { weights, ..LoadOptions::default() });
+    let mut bytes = [0u8; 64];
+    bytes[..4].copy_from_slice(&5f32.to_ne_bytes());
+    let model = load(Weights::bytes(&bytes).unwrap()).unwrap();
+    assert_eq!(
+        run(&model, &(&[[1.0, 2.0, 3.0]]).into(), &Inline).unwrap().as_slice::<f32>().unwrap(),
+        [6.0, 7.0, 8.0]
+    );
+    let error = load(Weights::bytes(&bytes[..60]).unwrap()).unwrap_err();
+    assert_eq!(error.message(), "the weights given to `fake` have 60 bytes instead of 64");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), bytes).unwrap();
+    load(Weights::file(file.path()).unwrap()).unwrap();
+    let error = library.load(LoadOptions { cpu_level: Some(3), ..LoadOptions::default() }).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Cpu);
+}
+
+#[test]
+fn states_count_apart() {
+    let model = library(&["FAKE_STATE"]).unwrap().load(LoadOptions::default()).unwrap();
+    let mut workspace = Workspace::new();
+    let mut next = |state: Option<&mut aoti_runtime::State>| {
+        let (mut y, mut n) = (DynTensor::empty(DType::F32), DynTensor::empty(DType::I64));
+        let x = TensorView::from(&[[1f32, 2.0, 3.0]]);
+        model.run(&[x.erase()], &mut [&mut y, &mut n], state, &mut workspace, &Inline)?;
+        Ok::<i64, aoti_runtime::Error>(n.as_slice::<i64>().unwrap()[0])
+    };
+    let (mut a, mut b) = (model.state().unwrap(), model.state().unwrap());
+    assert_eq!((next(Some(&mut a)), next(Some(&mut a)), next(Some(&mut b))), (Ok(11), Ok(12), Ok(11)));
+    let mut c = a.clone();
+    assert_eq!((next(Some(&mut c)), next(Some(&mut a))), (Ok(13), Ok(13)));
+    assert_eq!(next(None).unwrap_err().code(), ErrorCode::Null);
+}
+
+#[test]
+fn other_versions_and_gaps_are_refused() {
+    let error = library(&["FAKE_VERSION=7"]).unwrap_err();
+    assert_eq!(
+        (error.code(), error.message()),
+        (ErrorCode::Version, "the library speaks version 7 of the interface, not 1")
+    );
+    assert_eq!(library(&["FAKE_GAP"]).unwrap_err().code(), ErrorCode::Version);
+    assert_eq!(Library::open("no/such/library.so", "x").unwrap_err().code(), ErrorCode::Library);
+}
+
+#[test]
+fn sixty_four_threads_share_a_model_and_a_pool() {
+    let (model, pool) = (model(), ThreadPool::new(3));
+    std::thread::scope(|scope| {
+        for thread in 0..64usize {
+            let (model, pool) = (&model, &pool);
+            scope.spawn(move || {
+                let mut workspace = Workspace::new();
+                let mut y = DynTensor::empty(DType::F32);
+                for round in 0..50 {
+                    let rows = 1 + (thread * 7 + round) % 90;
+                    let data: Vec<f32> = (0..rows * 3).map(|i| (i + thread) as f32).collect();
+                    let x = TensorView::new(&data, &[rows, 3]).unwrap();
+                    model.run(&[x.erase()], &mut [&mut y], None, &mut workspace, pool).unwrap();
+                    assert!(y.as_slice::<f32>().unwrap().iter().zip(&data).all(|(y, x)| *y == x + 1.0));
+                }
+            });
+        }
+    });
+}
