@@ -6,7 +6,7 @@
 //!
 //! A compiled model is used through its generated module:
 //!
-//! ```ignore
+//! ```text
 //! aoti_runtime::include_model!("digits");
 //!
 //! let model = digits::Model::load()?;

@@ -7,10 +7,11 @@ use super::{
     view::AnyView,
     workspace::{Descriptors, Plan, State, Workspace},
 };
-use crate::{DynTensor, Error, ErrorCode, Executor, ModelInfo, Weights, ffi::buffer::Buffer};
+use crate::{DynTensor, Error, ErrorCode, Executor, ModelInfo, ThreadPool, Weights, ffi::buffer::Buffer};
 use std::{
     ffi::{CStr, c_void},
     fmt, ptr,
+    sync::{Mutex, PoisonError},
 };
 
 /// How to load a model.
@@ -27,6 +28,8 @@ pub struct Model {
     raw: ptr::NonNull<AotiModel>,
     api: Api,
     info: ModelInfo,
+    /// Workspaces of [`Model::run_shared`] that no run uses at present.
+    idle: Mutex<Vec<Workspace>>,
     /// Borrowed by the native model for as long as it lives.
     _weights: Weights,
 }
@@ -68,7 +71,7 @@ impl Model {
         call(|error| unsafe { create(&native, &mut raw, error) })?;
         let raw =
             ptr::NonNull::new(raw).ok_or_else(|| Error::new(ErrorCode::Null, "the model was not created"))?;
-        Ok(Model { raw, api, info, _weights: options.weights })
+        Ok(Model { raw, api, info, idle: Mutex::default(), _weights: options.weights })
     }
 
     /// What the model says about itself.
@@ -148,6 +151,21 @@ impl Model {
             }
         }
         run.execute(plan)
+    }
+
+    /// Runs the model on [`ThreadPool::global`], in a workspace that the model keeps for the next such run: as many as
+    /// there were runs at one time. For full control, use [`Model::run`].
+    pub fn run_shared(
+        &self,
+        inputs: &[AnyView<'_>],
+        outputs: &mut [&mut DynTensor],
+        state: Option<&mut State>,
+    ) -> Result<(), Error> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workspace = idle().pop().unwrap_or_default();
+        let done = self.run(inputs, outputs, state, &mut workspace, ThreadPool::global());
+        idle().push(workspace);
+        done
     }
 
     fn check_outputs(&self, outputs: &[&mut DynTensor]) -> Result<(), Error> {

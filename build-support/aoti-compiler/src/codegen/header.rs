@@ -1,0 +1,145 @@
+//! Prints the typed C header of a model: its function, the positions of its inputs and outputs, and a function for
+//! each input and output that makes its descriptor from a pointer of the right type.
+//!
+//! Valid in C11 and in C++17 without a warning; builds on `aoti/abi.h` and repeats nothing of it.
+
+use super::{
+    docs,
+    interface::{Interface, ValueInterface},
+    names::{self, Language, Namer},
+};
+use crate::dtype::DType;
+use std::fmt::Write;
+
+/// The text of the header.
+pub fn print(interface: &Interface, identifier: &str) -> String {
+    let identifier = names::identifier(identifier);
+    let groups = [
+        Group::new("input", &interface.inputs, Access::Read),
+        Group::new("output", &interface.outputs, Access::Write),
+        Group::new("state", &interface.states, Access::None),
+    ];
+    let mut out = String::new();
+    comment(
+        &mut out,
+        &format!("C interface of the compiled model {}, written by cargo-aoti.", docs::code(&interface.name)),
+    );
+    for group in &groups {
+        let table = docs::table(group.kind, group.values, &group.names);
+        if !table.is_empty() {
+            comment(&mut out, "");
+            table.iter().for_each(|line| comment(&mut out, line));
+        }
+    }
+    out.push_str("#pragma once\n\n#include <aoti/abi.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    comment(&mut out, "The model's function table: lives as long as the library and needs no freeing.");
+    out.push_str(&format!("const AotiApi *aoti_{identifier}_api(void);\n"));
+    for group in &groups {
+        group.positions(&identifier, &mut out);
+    }
+    for group in &groups {
+        group.descriptors(&identifier, &mut out);
+    }
+    out.push_str("\n#ifdef __cplusplus\n}\n#endif\n");
+    out
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+    /// Not passed one by one.
+    None,
+}
+
+/// The inputs, the outputs or the states.
+struct Group<'a> {
+    kind: &'static str,
+    values: &'a [ValueInterface],
+    names: Vec<String>,
+    access: Access,
+}
+
+impl<'a> Group<'a> {
+    fn new(kind: &'static str, values: &'a [ValueInterface], access: Access) -> Self {
+        // Lower snake case, as for Rust, so that names differ in capitals too; the prefix keeps them off C's words.
+        let mut namer = Namer::new(Language::Rust);
+        namer.reserve("count");
+        let names = values.iter().map(|value| namer.name(&value.name)).collect();
+        Group { kind, values, names, access }
+    }
+
+    fn positions(&self, identifier: &str, out: &mut String) {
+        if self.values.is_empty() && self.access == Access::None {
+            return;
+        }
+        let prefix = format!("{identifier}_{}", self.kind).to_ascii_uppercase();
+        out.push('\n');
+        comment(out, &format!("Positions of the {}s.", self.kind));
+        out.push_str("enum {\n");
+        for (index, name) in self.names.iter().enumerate() {
+            write!(out, "  {prefix}_{} = {index},\n", name.to_ascii_uppercase())
+                .expect("a string takes all text");
+        }
+        write!(out, "  {prefix}_COUNT = {}\n}};\n", self.names.len()).expect("a string takes all text");
+    }
+
+    fn descriptors(&self, identifier: &str, out: &mut String) {
+        let constant = match self.access {
+            Access::Read => "const ",
+            Access::Write => "",
+            Access::None => return,
+        };
+        for (value, name) in self.values.iter().zip(&self.names) {
+            let (function, element) = (format!("{identifier}_{}_{name}", self.kind), element(value.dtype));
+            let (rank, dtype) = (value.dims.len(), dtype(value.dtype));
+            let what = format!(
+                "{} {}: {}, row-major",
+                self.kind,
+                docs::named(name, &value.name),
+                docs::sizes(value)
+            );
+            out.push('\n');
+            comment(out, &format!("Describes {what}."));
+            out.push_str(&format!(
+                "static inline AotiTensor {function}({constant}{element} *data, const int64_t *sizes) {{\n  \
+                 AotiTensor tensor = {{(void *)data, sizes, 0, {rank}, {dtype}}};\n  return tensor;\n}}\n"
+            ));
+        }
+    }
+}
+
+fn comment(out: &mut String, line: &str) {
+    let line = format!("// {line}");
+    out.push_str(line.trim_end());
+    out.push('\n');
+}
+
+/// The C type of an element. Half types have none that every compiler knows, so their bits are taken.
+fn element(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool | DType::U8 => "uint8_t",
+        DType::I8 => "int8_t",
+        DType::I16 => "int16_t",
+        DType::I32 => "int32_t",
+        DType::I64 => "int64_t",
+        DType::F16 | DType::Bf16 => "uint16_t",
+        DType::F32 => "float",
+        DType::F64 => "double",
+    }
+}
+
+fn dtype(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool => "AOTI_BOOL",
+        DType::U8 => "AOTI_U8",
+        DType::I8 => "AOTI_I8",
+        DType::I16 => "AOTI_I16",
+        DType::I32 => "AOTI_I32",
+        DType::I64 => "AOTI_I64",
+        DType::F16 => "AOTI_F16",
+        DType::Bf16 => "AOTI_BF16",
+        DType::F32 => "AOTI_F32",
+        DType::F64 => "AOTI_F64",
+    }
+}

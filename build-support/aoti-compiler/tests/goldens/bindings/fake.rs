@@ -1,0 +1,115 @@
+// Typed interface of a compiled model, written by cargo-aoti; changes are lost at the next build.
+
+/// The compiled model `fake`.
+///
+/// | input | elements | sizes | bounds |
+/// |---|---|---|---|
+/// | `x` | `f32` | `[batch, 3]` | `batch`: 1 to 1000000 |
+///
+/// | output | elements | sizes | bounds |
+/// |---|---|---|---|
+/// | `y` | `f32` | `[batch, 3]` | `batch`: 1 to 1000000 |
+/// | `count` | `i64` | `[]` | |
+///
+/// | state | elements | sizes | bounds |
+/// |---|---|---|---|
+/// | `count` | `i64` | `[]` | |
+#[allow(
+    clippy::all,
+    clippy::pedantic,
+    clippy::restriction,
+    dead_code,
+    unreachable_pub,
+    unsafe_code
+)]
+pub mod fake {
+    #[link(name = "aoti_fake", kind = "static")]
+    unsafe extern "C" {
+        fn aoti_fake_api() -> *const ::aoti_runtime::abi::AotiApi;
+    }
+    /// The model, loaded. Threads may share it.
+    #[derive(Debug)]
+    pub struct Model {
+        inner: ::aoti_runtime::Model,
+    }
+    impl Model {
+        /// Loads the model with the weights inside the program.
+        pub fn load() -> Result<Self, ::aoti_runtime::Error> {
+            Self::load_from(::aoti_runtime::Weights::embedded())
+        }
+        /// Loads the model with weights from elsewhere, laid out as the build wrote them.
+        pub fn load_from(
+            weights: ::aoti_runtime::Weights,
+        ) -> Result<Self, ::aoti_runtime::Error> {
+            Self::load_with(::aoti_runtime::LoadOptions {
+                weights,
+                ..Default::default()
+            })
+        }
+        /// Loads the model with full control.
+        pub fn load_with(
+            options: ::aoti_runtime::LoadOptions,
+        ) -> Result<Self, ::aoti_runtime::Error> {
+            let inner = unsafe {
+                ::aoti_runtime::Model::from_api(aoti_fake_api(), options)
+            }?;
+            Ok(Self { inner })
+        }
+        /// A new state with the values that the program starts from. Runs that belong together share one.
+        pub fn state(&self) -> Result<::aoti_runtime::State, ::aoti_runtime::Error> {
+            self.inner.state()
+        }
+        /// Runs the model on the program's shared thread pool.
+        pub fn run(
+            &self,
+            inputs: &Inputs<'_>,
+            state: &mut ::aoti_runtime::State,
+        ) -> Result<Outputs, ::aoti_runtime::Error> {
+            let mut outputs = Outputs::default();
+            self.inner
+                .run_shared(
+                    &[inputs.x.erase()],
+                    &mut [outputs.y.as_dyn_mut(), outputs.count.as_dyn_mut()],
+                    Some(state),
+                )?;
+            Ok(outputs)
+        }
+        /// Runs the model into outputs, with a workspace and on threads that the caller keeps. Allocates nothing
+        /// when outputs and workspace have served such sizes before.
+        pub fn run_with(
+            &self,
+            inputs: &Inputs<'_>,
+            outputs: &mut Outputs,
+            state: &mut ::aoti_runtime::State,
+            workspace: &mut ::aoti_runtime::Workspace,
+            executor: &dyn ::aoti_runtime::Executor,
+        ) -> Result<(), ::aoti_runtime::Error> {
+            self.inner
+                .run(
+                    &[inputs.x.erase()],
+                    &mut [outputs.y.as_dyn_mut(), outputs.count.as_dyn_mut()],
+                    Some(state),
+                    workspace,
+                    executor,
+                )
+        }
+        /// The same model without types, with what it says about itself.
+        pub fn untyped(&self) -> &::aoti_runtime::Model {
+            &self.inner
+        }
+    }
+    /// What a run reads.
+    #[derive(Clone, Debug)]
+    pub struct Inputs<'a> {
+        /// `x`: `f32` of sizes `[batch, 3]`; `batch`: 1 to 1000000.
+        pub x: ::aoti_runtime::TensorView<'a, f32>,
+    }
+    /// What a run gives; sizes are set by the run.
+    #[derive(Clone, Debug, Default)]
+    pub struct Outputs {
+        /// `y`: `f32` of sizes `[batch, 3]`; `batch`: 1 to 1000000.
+        pub y: ::aoti_runtime::Tensor<f32>,
+        /// `count`: `i64` of sizes `[]`.
+        pub count: ::aoti_runtime::Tensor<i64>,
+    }
+}

@@ -1,0 +1,82 @@
+// Typed interface of a compiled model, written by cargo-aoti; changes are lost at the next build.
+
+/// The compiled model `for`.
+///
+/// | input | elements | sizes | bounds |
+/// |---|---|---|---|
+/// | `x` | `f32` | `[]` | |
+#[allow(
+    clippy::all,
+    clippy::pedantic,
+    clippy::restriction,
+    dead_code,
+    unreachable_pub,
+    unsafe_code
+)]
+pub mod for_ {
+    unsafe extern "C" {
+        fn aoti_for__api() -> *const ::aoti_runtime::abi::AotiApi;
+    }
+    /// The model, loaded. Threads may share it.
+    #[derive(Debug)]
+    pub struct Model {
+        inner: ::aoti_runtime::Model,
+    }
+    impl Model {
+        /// Loads the model, which has no weights.
+        pub fn load() -> Result<Self, ::aoti_runtime::Error> {
+            Self::load_from(::aoti_runtime::Weights::embedded())
+        }
+        /// Loads the model with weights from elsewhere, laid out as the build wrote them.
+        pub fn load_from(
+            weights: ::aoti_runtime::Weights,
+        ) -> Result<Self, ::aoti_runtime::Error> {
+            Self::load_with(::aoti_runtime::LoadOptions {
+                weights,
+                ..Default::default()
+            })
+        }
+        /// Loads the model with full control.
+        pub fn load_with(
+            options: ::aoti_runtime::LoadOptions,
+        ) -> Result<Self, ::aoti_runtime::Error> {
+            let inner = unsafe {
+                ::aoti_runtime::Model::from_api(aoti_for__api(), options)
+            }?;
+            Ok(Self { inner })
+        }
+        /// Runs the model on the program's shared thread pool.
+        pub fn run(
+            &self,
+            inputs: &Inputs<'_>,
+        ) -> Result<Outputs, ::aoti_runtime::Error> {
+            let outputs = Outputs {};
+            self.inner.run_shared(&[inputs.x.erase()], &mut [], None)?;
+            Ok(outputs)
+        }
+        /// Runs the model into outputs, with a workspace and on threads that the caller keeps. Allocates nothing
+        /// when outputs and workspace have served such sizes before.
+        pub fn run_with(
+            &self,
+            inputs: &Inputs<'_>,
+            _outputs: &mut Outputs,
+            workspace: &mut ::aoti_runtime::Workspace,
+            executor: &dyn ::aoti_runtime::Executor,
+        ) -> Result<(), ::aoti_runtime::Error> {
+            self.inner.run(&[inputs.x.erase()], &mut [], None, workspace, executor)
+        }
+        /// The same model without types, with what it says about itself.
+        pub fn untyped(&self) -> &::aoti_runtime::Model {
+            &self.inner
+        }
+    }
+    /// What a run reads.
+    #[derive(Clone, Debug)]
+    pub struct Inputs<'a> {
+        /// `x`: `f32` of sizes `[]`.
+        pub x: ::aoti_runtime::TensorView<'a, f32>,
+    }
+    /// What a run gives; sizes are set by the run.
+    #[derive(Clone, Debug, Default, Copy)]
+    pub struct Outputs {}
+}
