@@ -241,7 +241,7 @@ fn main() -> Result<(), aoti_runtime::Error> {
 
     let bad = model.run(&fake::Inputs { x: (&[[1.0]]).into() }, &mut state).unwrap_err();
     assert_eq!(bad.to_string(), "input `x`: dimension 1 is 1, not 3");
-    assert_eq!(model.untyped().info().name, "fake");
+    assert_eq!(model.untyped().info(), &fake::Model::info()?);
     Ok(())
 }
 "#;

@@ -27,6 +27,7 @@ mod ffi;
 mod info;
 #[cfg(feature = "dynamic")]
 mod library;
+mod named;
 mod pool;
 mod tensor;
 mod weights;
@@ -43,6 +44,7 @@ pub use half::{bf16, f16};
 pub use info::{ConstantInfo, DimInfo, ModelInfo, ValueInfo};
 #[cfg(feature = "dynamic")]
 pub use library::Library;
+pub use named::NamedTensor;
 pub use pool::ThreadPool;
 pub use tensor::{DynTensor, Tensor, TensorView};
 pub use weights::Weights;

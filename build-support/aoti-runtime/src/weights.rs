@@ -57,12 +57,17 @@ impl Weights {
         Ok(weights)
     }
 
+    /// Bytes that are already in aligned memory.
+    pub(crate) fn from_buffer(buffer: Buffer, len: usize) -> Weights {
+        Weights { source: Source::Bytes(Arc::new(buffer), len) }
+    }
+
     /// A copy of these bytes, aligned as models need it.
     pub fn bytes(bytes: &[u8]) -> Result<Weights, Error> {
         let mut buffer = Buffer::new();
         buffer.reserve(bytes.len())?;
         buffer.elements_mut::<u8>(bytes.len()).copy_from_slice(bytes);
-        Ok(Weights { source: Source::Bytes(Arc::new(buffer), bytes.len()) })
+        Ok(Weights::from_buffer(buffer, bytes.len()))
     }
 
     /// The bytes, or `None` where they are inside the library.

@@ -3,8 +3,8 @@
 mod support;
 
 use aoti_runtime::{
-    DType, DynTensor, ErrorCode, Executor, Inline, Library, LoadOptions, Model, TensorView, ThreadPool,
-    Weights, Workspace,
+    DType, DynTensor, ErrorCode, Executor, Inline, Library, LoadOptions, Model, NamedTensor, TensorView,
+    ThreadPool, Weights, Workspace,
 };
 use support::library;
 
@@ -122,6 +122,37 @@ fn weights_may_be_given_and_are_checked() {
     load(Weights::file(file.path()).unwrap()).unwrap();
     let error = library.load(LoadOptions { cpu_level: Some(3), ..LoadOptions::default() }).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Cpu);
+}
+
+#[test]
+fn weights_are_found_by_name() {
+    let library = library(&[]).unwrap();
+    let info = library.info().unwrap();
+    let value = 3f32.to_ne_bytes();
+    let with = |dtype, sizes: &'static [usize], bytes: &'static [u8]| {
+        let tensor = NamedTensor { dtype, sizes, bytes };
+        Weights::from_named(&info, |name| (name == "layer.bias").then_some(tensor))
+    };
+    let error = |result: Result<Weights, aoti_runtime::Error>| result.unwrap_err().message().to_owned();
+    let absent = Weights::from_named(&info, |_| None);
+    assert_eq!(error(absent), "constant `layer.bias` is not among the weights given");
+    let wrong = "constant `layer.bias` is given as i32 of sizes [1], not f32 of [1]";
+    assert_eq!(error(with(DType::I32, &[1], &[0; 4])), wrong);
+    assert!(with(DType::F32, &[2], &[0; 8]).is_err() && with(DType::F32, &[1], &[0; 3]).is_err());
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.safetensors");
+    let header = r#"{"layer.bias":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;
+    std::fs::write(&path, [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &value].concat())
+        .unwrap();
+    let weights = Weights::from_safetensors(&path, &info).unwrap();
+    let model = library.load(LoadOptions { weights, ..LoadOptions::default() }).unwrap();
+    assert_eq!(
+        run(&model, &(&[[1.0, 2.0, 3.0]]).into(), &Inline).unwrap().as_slice::<f32>().unwrap(),
+        [4.0, 5.0, 6.0]
+    );
+    std::fs::write(&path, [7; 20]).unwrap();
+    assert_eq!(Weights::from_safetensors(&path, &info).unwrap_err().code(), ErrorCode::Weights);
 }
 
 #[test]

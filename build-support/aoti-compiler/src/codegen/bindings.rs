@@ -118,7 +118,7 @@ impl<'a> Ctx<'a> {
 
     fn model(&self) -> TokenStream {
         let api = format_ident!("aoti_{}_api", self.module);
-        // The `unsafe` below is sound: the function is the library's own, and the library is part of the program.
+        // The uses of `unsafe` below are sound: the function is the library's own, and the library is part of the program.
         let (load, state, run) = (self.load(), self.state(), self.run());
         quote! {
             /// The model, loaded. Threads may share it.
@@ -139,6 +139,11 @@ impl<'a> Ctx<'a> {
                 pub fn load_with(options: ::aoti_runtime::LoadOptions) -> Result<Self, ::aoti_runtime::Error> {
                     let inner = unsafe { ::aoti_runtime::Model::from_api(#api(), options) }?;
                     Ok(Self { inner })
+                }
+
+                /// What the model says about itself; needs no weights.
+                pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
+                    unsafe { ::aoti_runtime::Model::info_of(#api()) }
                 }
 
                 #state

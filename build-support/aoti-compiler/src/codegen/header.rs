@@ -78,10 +78,10 @@ impl<'a> Group<'a> {
         comment(out, &format!("Positions of the {}s.", self.kind));
         out.push_str("enum {\n");
         for (index, name) in self.names.iter().enumerate() {
-            write!(out, "  {prefix}_{} = {index},\n", name.to_ascii_uppercase())
+            writeln!(out, "  {prefix}_{} = {index},", name.to_ascii_uppercase())
                 .expect("a string takes all text");
         }
-        write!(out, "  {prefix}_COUNT = {}\n}};\n", self.names.len()).expect("a string takes all text");
+        writeln!(out, "  {prefix}_COUNT = {}\n}};", self.names.len()).expect("a string takes all text");
     }
 
     fn descriptors(&self, identifier: &str, out: &mut String) {

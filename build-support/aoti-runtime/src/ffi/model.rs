@@ -51,6 +51,16 @@ impl Model {
         Model::from_checked_api(unsafe { Api::new(api) }?, options)
     }
 
+    /// What a model that is linked into the program says about itself, before any weights are there to load it with.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Model::from_api`].
+    pub unsafe fn info_of(api: *const AotiApi) -> Result<ModelInfo, Error> {
+        // SAFETY: the caller vouches for the pointer.
+        unsafe { Api::new(api) }?.info()
+    }
+
     pub(crate) fn from_checked_api(api: Api, options: LoadOptions) -> Result<Model, Error> {
         let info = api.info()?;
         let weights = options.weights.as_bytes();

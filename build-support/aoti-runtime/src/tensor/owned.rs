@@ -1,7 +1,7 @@
 //! An owned tensor whose element type is known to the compiler: what the fields of generated `Outputs` hold.
 
 use super::{DynTensor, TensorView};
-use crate::{Element, Error};
+use crate::{Element, Error, ErrorCode};
 use std::{fmt, marker::PhantomData, ops};
 
 /// An owned, row-major tensor in memory aligned to 64 bytes. Dereferences to its elements.
@@ -30,13 +30,13 @@ impl<T: Element> Tensor<T> {
         Ok(tensor)
     }
 
-    /// Takes over a tensor whose element type is a value; gives it back if that is another.
-    pub fn from_dyn(tensor: DynTensor) -> Result<Tensor<T>, DynTensor> {
-        if tensor.dtype() == T::DTYPE {
-            Ok(Tensor { inner: tensor, elements: PhantomData })
-        } else {
-            Err(tensor)
+    /// Takes over a tensor whose element type is a value, which must be `T`'s.
+    pub fn from_dyn(tensor: DynTensor) -> Result<Tensor<T>, Error> {
+        if tensor.dtype() != T::DTYPE {
+            let message = format!("a tensor of {} is not one of {}", tensor.dtype(), T::DTYPE);
+            return Err(Error::new(ErrorCode::DType, message));
         }
+        Ok(Tensor { inner: tensor, elements: PhantomData })
     }
 
     /// The same tensor with its element type as a value.

@@ -42,6 +42,10 @@ pub mod constant {
             }?;
             Ok(Self { inner })
         }
+        /// What the model says about itself; needs no weights.
+        pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
+            unsafe { ::aoti_runtime::Model::info_of(aoti_constant_api()) }
+        }
         /// Runs the model on the program's shared thread pool.
         pub fn run(&self, _inputs: &Inputs) -> Result<Outputs, ::aoti_runtime::Error> {
             let mut outputs = Outputs::default();

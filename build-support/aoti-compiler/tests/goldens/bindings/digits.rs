@@ -50,6 +50,10 @@ pub mod digits {
             }?;
             Ok(Self { inner })
         }
+        /// What the model says about itself; needs no weights.
+        pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
+            unsafe { ::aoti_runtime::Model::info_of(aoti_digits_api()) }
+        }
         /// Runs the model on the program's shared thread pool.
         pub fn run(
             &self,

@@ -74,6 +74,10 @@ pub mod double_trouble {
             }?;
             Ok(Self { inner })
         }
+        /// What the model says about itself; needs no weights.
+        pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
+            unsafe { ::aoti_runtime::Model::info_of(aoti_double_trouble_api()) }
+        }
         /// A new state with the values that the program starts from. Runs that belong together share one.
         pub fn state(&self) -> Result<::aoti_runtime::State, ::aoti_runtime::Error> {
             self.inner.state()

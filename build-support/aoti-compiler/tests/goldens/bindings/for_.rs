@@ -45,6 +45,10 @@ pub mod for_ {
             }?;
             Ok(Self { inner })
         }
+        /// What the model says about itself; needs no weights.
+        pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
+            unsafe { ::aoti_runtime::Model::info_of(aoti_for__api()) }
+        }
         /// Runs the model on the program's shared thread pool.
         pub fn run(
             &self,
