@@ -31,7 +31,7 @@ impl Library {
     }
 }
 
-/// Opens the library and keeps it open for as long as the value lives.
+/// The error for a library that could not be opened or lacks the symbol.
 pub(crate) fn failed(path: &Path, error: &libloading::Error) -> Error {
     Error::new(ErrorCode::Library, format!("could not open `{}`: {error}", path.display()))
 }

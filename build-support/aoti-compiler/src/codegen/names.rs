@@ -1,8 +1,8 @@
 //! Makes identifiers of any text: the one place that knows which words each language keeps for itself.
 //!
 //! Names in models are arbitrary: `input.1`, `0`, `type`, `入力`, the empty text. An identifier made here is ASCII, at
-//! most 64 characters before numbering, starts with a letter, has no doubled or leading underscore, is no reserved word, and depends on
-//! nothing but the texts asked before.
+//! most 64 characters before numbering, starts with a letter, has no doubled or leading underscore, is no reserved
+//! word, and depends on nothing but the texts asked before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
