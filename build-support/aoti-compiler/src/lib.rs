@@ -9,5 +9,6 @@ pub mod diagnostic;
 pub mod dtype;
 pub mod frontend;
 pub mod graph;
+pub mod interpret;
 pub mod symbolic;
 pub mod transform;

@@ -1,0 +1,22 @@
+//! The reference evaluator: computes a core graph slowly and in the most direct way.
+//!
+//! It is what constant folding, `verify --reference` and numeric tests rely on, so each operator is written from its
+//! documentation in [`crate::graph::Op`], with no shortcut shared with code generation. Half types are held as stored
+//! and computed in `f32`; sums of floating-point numbers are accumulated in `f64`.
+
+mod binary;
+mod contract;
+mod convert;
+mod error;
+mod index;
+mod movement;
+mod order;
+mod reduce;
+mod run;
+mod special;
+mod tensor;
+mod unary;
+
+pub use error::EvalError;
+pub use run::evaluate;
+pub use tensor::{Tensor, TensorError};

@@ -1,0 +1,187 @@
+//! Tensors in memory: element type, sizes and contiguous little-endian bytes.
+//!
+//! Knows how elements are stored, not what operators do with them.
+
+use crate::dtype::DType;
+use bytes::Bytes;
+use half::{bf16, f16};
+use std::fmt;
+
+/// A tensor, row-major and contiguous. Cheap to clone.
+#[derive(Clone, PartialEq)]
+pub struct Tensor {
+    dtype: DType,
+    sizes: Vec<usize>,
+    data: Bytes,
+}
+
+/// Data that do not fit their description.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{given} bytes do not make a tensor of {dtype}{sizes:?}")]
+pub struct TensorError {
+    /// Element type.
+    pub dtype: DType,
+    /// Sizes.
+    pub sizes: Vec<usize>,
+    /// Bytes given.
+    pub given: usize,
+}
+
+/// Elements in the type that arithmetic is done in.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Lanes {
+    /// `f16`, `bf16` and `f32`.
+    F32(Vec<f32>),
+    /// `f64`.
+    F64(Vec<f64>),
+    /// Integers, and booleans as 0 and 1.
+    Int(Vec<i64>),
+}
+
+macro_rules! constructors {
+    ($($name:ident $ty:ty, $dtype:ident;)*) => {$(
+        #[doc = concat!("A tensor of `", stringify!($ty), "`. Panics if the number of values is not the product of the sizes.")]
+        pub fn $name(sizes: &[usize], values: &[$ty]) -> Tensor {
+            let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            Tensor::new(DType::$dtype, sizes.to_vec(), data).expect("as many values as the sizes say")
+        }
+    )*};
+}
+
+impl Tensor {
+    /// A tensor of little-endian elements; booleans are bytes of 0 or 1.
+    pub fn new(dtype: DType, sizes: Vec<usize>, data: impl Into<Bytes>) -> Result<Tensor, TensorError> {
+        let data = data.into();
+        let needed = sizes.iter().try_fold(dtype.size(), |bytes, size| bytes.checked_mul(*size));
+        if needed != Some(data.len()) {
+            return Err(TensorError { dtype, sizes, given: data.len() });
+        }
+        Ok(Tensor { dtype, sizes, data })
+    }
+
+    constructors! {
+        from_u8 u8, U8;
+        from_i8 i8, I8;
+        from_i16 i16, I16;
+        from_i32 i32, I32;
+        from_i64 i64, I64;
+        from_f16 f16, F16;
+        from_bf16 bf16, Bf16;
+        from_f32 f32, F32;
+        from_f64 f64, F64;
+    }
+
+    /// A tensor of `bool`. Panics if the number of values is not the product of the sizes.
+    pub fn from_bool(sizes: &[usize], values: &[bool]) -> Tensor {
+        let data: Vec<u8> = values.iter().map(|value| u8::from(*value)).collect();
+        Tensor::new(DType::Bool, sizes.to_vec(), data).expect("as many values as the sizes say")
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Sizes, outermost first.
+    pub fn sizes(&self) -> &[usize] {
+        &self.sizes
+    }
+
+    /// Number of elements.
+    pub fn numel(&self) -> usize {
+        self.sizes.iter().product()
+    }
+
+    /// Elements, little-endian, row-major.
+    pub fn bytes(&self) -> &Bytes {
+        &self.data
+    }
+
+    /// Every element as `f64`; integers beyond 2^53 are rounded.
+    pub fn to_f64(&self) -> Vec<f64> {
+        match self.lanes() {
+            Lanes::F32(values) => values.into_iter().map(f64::from).collect(),
+            Lanes::F64(values) => values,
+            Lanes::Int(values) => values.into_iter().map(|value| value as f64).collect(),
+        }
+    }
+
+    /// Every element of an integer or boolean tensor as `i64`; `None` for floating-point tensors.
+    pub fn to_i64(&self) -> Option<Vec<i64>> {
+        match self.lanes() {
+            Lanes::Int(values) => Some(values),
+            Lanes::F32(_) | Lanes::F64(_) => None,
+        }
+    }
+
+    /// The elements in the type of arithmetic.
+    pub(super) fn lanes(&self) -> Lanes {
+        let data = &self.data;
+        match self.dtype {
+            DType::Bool => Lanes::Int(data.iter().map(|byte| i64::from(*byte != 0)).collect()),
+            DType::U8 => Lanes::Int(data.iter().map(|byte| i64::from(*byte)).collect()),
+            DType::I8 => Lanes::Int(data.iter().map(|byte| i64::from(*byte as i8)).collect()),
+            DType::I16 => Lanes::Int(decode(data, |b| i64::from(i16::from_le_bytes(b)))),
+            DType::I32 => Lanes::Int(decode(data, |b| i64::from(i32::from_le_bytes(b)))),
+            DType::I64 => Lanes::Int(decode(data, i64::from_le_bytes)),
+            DType::F16 => Lanes::F32(decode(data, |b| f16::from_le_bytes(b).to_f32())),
+            DType::Bf16 => Lanes::F32(decode(data, |b| bf16::from_le_bytes(b).to_f32())),
+            DType::F32 => Lanes::F32(decode(data, f32::from_le_bytes)),
+            DType::F64 => Lanes::F64(decode(data, f64::from_le_bytes)),
+        }
+    }
+
+    /// Stores lanes of the element type's own kind: integers wrap, floats round, booleans are whether non-zero.
+    pub(super) fn store(dtype: DType, sizes: Vec<usize>, lanes: &Lanes) -> Tensor {
+        let data = match lanes {
+            Lanes::F32(values) => encode_floats(dtype, values.iter().map(|value| f64::from(*value))),
+            Lanes::F64(values) => encode_floats(dtype, values.iter().copied()),
+            Lanes::Int(values) => encode_ints(dtype, values),
+        };
+        Tensor::new(dtype, sizes, data).expect("an operator gives as many elements as its result has")
+    }
+}
+
+fn decode<const N: usize, T>(data: &[u8], element: impl Fn([u8; N]) -> T) -> Vec<T> {
+    data.chunks_exact(N).map(|chunk| element(chunk.try_into().expect("chunks of N"))).collect()
+}
+
+fn encode_floats(dtype: DType, values: impl Iterator<Item = f64>) -> Vec<u8> {
+    match dtype {
+        DType::F16 => values.flat_map(|value| f16::from_f64(value).to_le_bytes()).collect(),
+        DType::Bf16 => values.flat_map(|value| bf16::from_f64(value).to_le_bytes()).collect(),
+        DType::F32 => values.flat_map(|value| (value as f32).to_le_bytes()).collect(),
+        DType::F64 => values.flat_map(f64::to_le_bytes).collect(),
+        DType::Bool => values.map(|value| u8::from(value != 0.0)).collect(),
+        DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
+            let ints: Vec<i64> = values.map(|value| super::convert::float_to_int(value, dtype)).collect();
+            encode_ints(dtype, &ints)
+        }
+    }
+}
+
+fn encode_ints(dtype: DType, values: &[i64]) -> Vec<u8> {
+    match dtype {
+        DType::Bool => values.iter().map(|value| u8::from(*value != 0)).collect(),
+        DType::U8 | DType::I8 => values.iter().map(|value| *value as u8).collect(),
+        DType::I16 => values.iter().flat_map(|value| (*value as i16).to_le_bytes()).collect(),
+        DType::I32 => values.iter().flat_map(|value| (*value as i32).to_le_bytes()).collect(),
+        DType::I64 => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+        // An integer goes to f32 directly: by way of f64 it would be rounded twice.
+        DType::F16 => values.iter().flat_map(|value| f16::from_f32(*value as f32).to_le_bytes()).collect(),
+        DType::Bf16 => values.iter().flat_map(|value| bf16::from_f32(*value as f32).to_le_bytes()).collect(),
+        DType::F32 => values.iter().flat_map(|value| (*value as f32).to_le_bytes()).collect(),
+        DType::F64 => values.iter().flat_map(|value| (*value as f64).to_le_bytes()).collect(),
+    }
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{:?} ", self.dtype, self.sizes)?;
+        match self.lanes() {
+            Lanes::F32(values) => write!(f, "{values:?}"),
+            Lanes::F64(values) => write!(f, "{values:?}"),
+            Lanes::Int(values) => write!(f, "{values:?}"),
+        }
+    }
+}
