@@ -1,3 +1,12 @@
 //! Front ends: the only part of the compiler that knows file formats.
 
 pub mod pt2;
+
+use crate::aten::Program;
+use crate::diagnostic::Diagnostics;
+use bytes::Bytes;
+
+/// Reads a model of any known format, told by its content. `name` becomes the program's name; tensors share `file`.
+pub fn import(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
+    pt2::import(name, file)
+}

@@ -1,1 +1,16 @@
-//! The front end for `torch.export` archives.
+//! The `.pt2` front end: archives that `torch.export.save` writes become programs of ATen calls.
+//!
+//! Nothing of the file is copied that can be shared: tensors are slices of the caller's bytes. Everything in the
+//! file may be wrong or hostile; whatever is not understood is named in a diagnostic, all of it at once.
+
+mod archive;
+mod constants;
+mod expr;
+mod guards;
+mod import;
+mod origin;
+mod schema;
+mod symbols;
+mod values;
+
+pub use import::import;

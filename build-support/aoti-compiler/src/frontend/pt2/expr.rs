@@ -1,0 +1,540 @@
+//! Integer expressions as the export writes them: sympy's `srepr` (`Mul(Integer(2), Symbol('s0', ...))`) and the
+//! infix text of older versions and of guards (`2*s0`, `L['x'].size()[0]`).
+//!
+//! Text becomes a [`Tree`], a tree becomes an [`Expr`] in a [`Scope`] that knows the names. Division is exact or
+//! rounded explicitly; what is not an integer is refused.
+
+use crate::graph::BinaryOp;
+use crate::symbolic::{Expr, Node, Ranges};
+
+/// Nesting of an expression; sympy's own stay far below.
+const MAX_DEPTH: usize = 64;
+/// Divisions in one chain of infix operators.
+const MAX_DIVISIONS: usize = 8;
+/// Terms and factors that arithmetic may produce.
+const MAX_TERMS: usize = 1024;
+
+/// An expression as written.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Tree {
+    /// An integer.
+    Int(i64),
+    /// A symbol.
+    Symbol(String),
+    /// The size of an argument of the program: path of the argument, axis.
+    Size(String, usize),
+    /// A function or operator by its sympy name.
+    Call(String, Vec<Tree>),
+}
+
+/// What names mean.
+pub(super) trait Scope {
+    /// The value of a symbol.
+    fn symbol(&mut self, name: &str) -> Result<Expr, String>;
+    /// The size of axis `axis` of the argument `name`.
+    fn size(&mut self, name: &str, axis: usize) -> Result<Expr, String> {
+        let _ = axis;
+        Err(format!("the size of `{name}` has no meaning here"))
+    }
+    /// What is known of symbols.
+    fn ranges(&self) -> &dyn Ranges;
+}
+
+/// A relation between two expressions.
+pub(super) type Relation = (Expr, BinaryOp, Expr);
+
+/// Reads an expression.
+pub(super) fn parse(text: &str) -> Result<Tree, String> {
+    let mut parser = Parser { text, at: 0, depth: 0 };
+    let tree = parser.comparison()?;
+    parser.space();
+    if parser.at < text.len() {
+        return Err(format!("unexpected text at byte {}", parser.at));
+    }
+    Ok(tree)
+}
+
+impl Tree {
+    /// Its value as an integer expression.
+    pub(super) fn integer(&self, scope: &mut dyn Scope) -> Result<Expr, String> {
+        self.fraction(scope)?.exact(scope.ranges())
+    }
+
+    /// Its meaning as a condition: relations that must all hold.
+    pub(super) fn relations(&self, scope: &mut dyn Scope) -> Result<Vec<Relation>, String> {
+        let Tree::Call(name, args) = self else { return Err("not a condition".to_owned()) };
+        let relation = match (name.as_str(), args.as_slice()) {
+            ("And", args) => {
+                let parts: Result<Vec<_>, _> = args.iter().map(|arg| arg.relations(scope)).collect();
+                return Ok(parts?.into_iter().flatten().collect());
+            }
+            ("Equality" | "Eq", [_, _]) => BinaryOp::Eq,
+            ("Unequality" | "Ne", [_, _]) => BinaryOp::Ne,
+            ("GreaterThan" | "Ge", [_, _]) => BinaryOp::Ge,
+            ("LessThan" | "Le", [_, _]) => BinaryOp::Le,
+            ("StrictGreaterThan" | "Gt", [_, _]) => BinaryOp::Gt,
+            ("StrictLessThan" | "Lt", [_, _]) => BinaryOp::Lt,
+            _ => return Err(format!("`{name}` is not a condition on sizes")),
+        };
+        let left = args[0].integer(scope)?;
+        let right = args[1].integer(scope)?;
+        Ok(vec![(left, relation, right)])
+    }
+
+    /// Adds the names of its symbols to `names`, each once, in order.
+    pub(super) fn symbols(&self, names: &mut Vec<String>) {
+        match self {
+            Tree::Int(_) | Tree::Size(..) => {}
+            Tree::Symbol(name) => {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+            Tree::Call(_, args) => args.iter().for_each(|arg| arg.symbols(names)),
+        }
+    }
+
+    fn fraction(&self, scope: &mut dyn Scope) -> Result<Fraction, String> {
+        match self {
+            Tree::Int(value) => Ok(Fraction::whole(Expr::int(*value))),
+            Tree::Symbol(name) => Ok(Fraction::whole(scope.symbol(name)?)),
+            Tree::Size(name, axis) => Ok(Fraction::whole(scope.size(name, *axis)?)),
+            Tree::Call(name, args) => call(name, args, scope),
+        }
+    }
+}
+
+/// A quotient that has not been rounded yet.
+#[derive(Clone)]
+struct Fraction {
+    numerator: Expr,
+    denominator: Expr,
+}
+
+impl Fraction {
+    fn whole(numerator: Expr) -> Fraction {
+        Fraction { numerator, denominator: Expr::int(1) }
+    }
+
+    fn add(&self, other: &Fraction) -> Result<Fraction, String> {
+        if self.denominator == other.denominator {
+            let numerator = checked(&self.numerator + &other.numerator)?;
+            return Ok(Fraction { numerator, denominator: self.denominator.clone() });
+        }
+        let left = product(&self.numerator, &other.denominator)?;
+        let right = product(&other.numerator, &self.denominator)?;
+        Ok(Fraction {
+            numerator: checked(left + right)?,
+            denominator: product(&self.denominator, &other.denominator)?,
+        })
+    }
+
+    fn multiply(&self, other: &Fraction) -> Result<Fraction, String> {
+        Ok(Fraction {
+            numerator: product(&self.numerator, &other.numerator)?,
+            denominator: product(&self.denominator, &other.denominator)?,
+        })
+    }
+
+    fn divide(&self, other: &Fraction) -> Result<Fraction, String> {
+        if other.numerator.is(0) {
+            return Err("division by zero".to_owned());
+        }
+        self.multiply(&Fraction {
+            numerator: other.denominator.clone(),
+            denominator: other.numerator.clone(),
+        })
+    }
+
+    fn floor(&self, ranges: &dyn Ranges) -> Expr {
+        self.numerator.floor_div_in(&self.denominator, ranges)
+    }
+
+    fn exact(&self, ranges: &dyn Ranges) -> Result<Expr, String> {
+        if self.denominator.is(1) {
+            return Ok(self.numerator.clone());
+        }
+        if self.numerator.modulo_in(&self.denominator, ranges).is(0) {
+            return Ok(self.floor(ranges));
+        }
+        Err(format!("`({}) / ({})` is not an integer", self.numerator, self.denominator))
+    }
+}
+
+/// Multiplies unless the result would be huge or overflow.
+fn product(a: &Expr, b: &Expr) -> Result<Expr, String> {
+    if weight(a).saturating_mul(weight(b)) > MAX_TERMS {
+        return Err("the expression is too large".to_owned());
+    }
+    checked(a * b)
+}
+
+fn weight(expr: &Expr) -> usize {
+    match expr.node() {
+        Node::Sum { terms, .. } => 1 + terms.iter().map(|(term, _)| weight(term)).sum::<usize>(),
+        Node::Product(factors) => factors.len(),
+        _ => 1,
+    }
+}
+
+/// Constructors saturate; a saturated number is an overflow.
+fn checked(expr: Expr) -> Result<Expr, String> {
+    let (constant, terms) = expr.as_sum();
+    let saturated = |value: i64| value == i64::MAX || value == i64::MIN;
+    if saturated(constant) || terms.iter().any(|(_, coefficient)| saturated(*coefficient)) {
+        return Err("the expression overflows 63 bits".to_owned());
+    }
+    if terms.len() > MAX_TERMS {
+        return Err("the expression is too large".to_owned());
+    }
+    Ok(expr)
+}
+
+fn call(name: &str, args: &[Tree], scope: &mut dyn Scope) -> Result<Fraction, String> {
+    let values: Result<Vec<Fraction>, String> = args.iter().map(|arg| arg.fraction(scope)).collect();
+    let values = values?;
+    let ranges = scope.ranges();
+    let whole = |expr| Ok(Fraction::whole(expr));
+    match (name, values.as_slice()) {
+        ("Add", [first, rest @ ..]) => rest.iter().try_fold(first.clone(), |sum, value| sum.add(value)),
+        ("Mul", [first, rest @ ..]) => rest.iter().try_fold(first.clone(), |all, value| all.multiply(value)),
+        ("Pow" | "PowByNatural", [base, exponent]) => power(base, &exponent.exact(ranges)?),
+        ("Rational" | "IntTrueDiv" | "TrueDiv" | "FloatTrueDiv", [a, b]) => a.divide(b),
+        ("FloorDiv" | "CleanDiv", [a, b]) => whole(a.divide(b)?.floor(ranges)),
+        ("FloorToInt" | "floor", [a]) => whole(a.floor(ranges)),
+        ("CeilToInt" | "ceiling", [a]) => {
+            let negated = Fraction { numerator: -&a.numerator, denominator: a.denominator.clone() };
+            whole(-negated.floor(ranges))
+        }
+        ("TruncToInt", [a]) => {
+            let is_floor = a.numerator.never_negative(ranges) && a.denominator.never_negative(ranges);
+            if !is_floor && !a.denominator.is(1) {
+                return Err("rounding towards zero of what may be negative".to_owned());
+            }
+            whole(a.floor(ranges))
+        }
+        ("Mod" | "PythonMod", [a, b]) => whole(a.exact(ranges)?.modulo_in(&b.exact(ranges)?, ranges)),
+        ("ModularIndexing", [base, divisor, modulus]) => {
+            let quotient = base.divide(divisor)?.floor(ranges);
+            whole(quotient.modulo_in(&modulus.exact(ranges)?, ranges))
+        }
+        ("Max", [first, rest @ ..]) => rest
+            .iter()
+            .try_fold(first.exact(ranges)?, |all, value| Ok(all.maximum_in(&value.exact(ranges)?, ranges)))
+            .and_then(whole),
+        ("Min", [first, rest @ ..]) => rest
+            .iter()
+            .try_fold(first.exact(ranges)?, |all, value| Ok(all.minimum_in(&value.exact(ranges)?, ranges)))
+            .and_then(whole),
+        ("Identity" | "ToFloat", [a]) => Ok(a.clone()),
+        _ => Err(format!("`{name}` of {} operands is not understood", values.len())),
+    }
+}
+
+fn power(base: &Fraction, exponent: &Expr) -> Result<Fraction, String> {
+    let Some(exponent) = exponent.as_int().filter(|exponent| exponent.unsigned_abs() <= 16) else {
+        return Err(format!("the power `{exponent}` is not a small number"));
+    };
+    let one = Fraction::whole(Expr::int(1));
+    let power = (0..exponent.unsigned_abs()).try_fold(one.clone(), |power, _| power.multiply(base))?;
+    if exponent < 0 { one.divide(&power) } else { Ok(power) }
+}
+
+/// Recursive descent; recursion is bounded by [`MAX_DEPTH`].
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn space(&mut self) {
+        let trimmed = self.rest().trim_start().len();
+        self.at = self.text.len() - trimmed;
+    }
+
+    fn eat(&mut self, token: &str) -> bool {
+        self.space();
+        let found = self.rest().starts_with(token);
+        if found {
+            self.at += token.len();
+        }
+        found
+    }
+
+    fn want(&mut self, token: &str) -> Result<(), String> {
+        if self.eat(token) { Ok(()) } else { Err(format!("`{token}` is missing at byte {}", self.at)) }
+    }
+
+    fn comparison(&mut self) -> Result<Tree, String> {
+        let left = self.sum()?;
+        const RELATIONS: [(&str, &str); 6] =
+            [("==", "Eq"), ("!=", "Ne"), (">=", "Ge"), ("<=", "Le"), (">", "Gt"), ("<", "Lt")];
+        for (token, name) in RELATIONS {
+            if self.eat(token) {
+                let right = self.sum()?;
+                return Ok(Tree::Call(name.to_owned(), vec![left, right]));
+            }
+        }
+        Ok(left)
+    }
+
+    fn sum(&mut self) -> Result<Tree, String> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err("the expression is nested too deeply".to_owned());
+        }
+        let mut parts = vec![self.product()?];
+        loop {
+            if self.eat("+") {
+                parts.push(self.product()?);
+            } else if self.eat("-") {
+                parts.push(negated(self.product()?));
+            } else {
+                break;
+            }
+        }
+        self.depth -= 1;
+        Ok(joined("Add", parts))
+    }
+
+    fn product(&mut self) -> Result<Tree, String> {
+        let mut factors = vec![self.unary()?];
+        let mut divisions = 0;
+        loop {
+            let name = if self.eat("*") {
+                factors.push(self.unary()?);
+                continue;
+            } else if self.eat("//") {
+                "FloorDiv"
+            } else if self.eat("/") {
+                "TrueDiv"
+            } else if self.eat("%") {
+                "Mod"
+            } else {
+                return Ok(joined("Mul", factors));
+            };
+            // Each division nests the tree, which is walked recursively, one level deeper.
+            divisions += 1;
+            if divisions > MAX_DIVISIONS {
+                return Err("the expression divides too often".to_owned());
+            }
+            let left = joined("Mul", std::mem::take(&mut factors));
+            factors.push(Tree::Call(name.to_owned(), vec![left, self.unary()?]));
+        }
+    }
+
+    fn unary(&mut self) -> Result<Tree, String> {
+        let mut negative = false;
+        while self.eat("-") {
+            negative = !negative;
+        }
+        let base = self.atom()?;
+        let value =
+            if self.eat("**") { Tree::Call("Pow".to_owned(), vec![base, self.atom()?]) } else { base };
+        Ok(if negative { negated(value) } else { value })
+    }
+
+    fn atom(&mut self) -> Result<Tree, String> {
+        if self.eat("(") {
+            let inner = self.sum()?;
+            self.want(")")?;
+            return Ok(inner);
+        }
+        self.space();
+        let word = self.word();
+        if word.is_empty() {
+            return Err(format!("a number or a name is missing at byte {}", self.at));
+        }
+        if word.starts_with(|first: char| first.is_ascii_digit()) {
+            return word.parse().map(Tree::Int).map_err(|_| format!("`{word}` is not an integer of 63 bits"));
+        }
+        if word == "L" && self.rest().starts_with('[') {
+            return self.argument_size();
+        }
+        if !self.eat("(") {
+            return Ok(Tree::Symbol(word));
+        }
+        match word.as_str() {
+            "Symbol" => self.symbol_call(),
+            "Integer" => {
+                let value = self.sum()?;
+                self.want(")")?;
+                Ok(value)
+            }
+            _ => {
+                let args = self.arguments()?;
+                Ok(Tree::Call(word, args))
+            }
+        }
+    }
+
+    fn word(&mut self) -> String {
+        let length =
+            self.rest().find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(self.rest().len());
+        let word = self.rest()[..length].to_owned();
+        self.at += length;
+        word
+    }
+
+    fn quoted(&mut self) -> Result<String, String> {
+        self.space();
+        let quote = match self.rest().chars().next() {
+            Some(quote @ ('\'' | '"')) => quote,
+            _ => return Err(format!("a quoted name is missing at byte {}", self.at)),
+        };
+        self.at += 1;
+        let Some(length) = self.rest().find(quote) else { return Err("a quote is not closed".to_owned()) };
+        let text = self.rest()[..length].to_owned();
+        self.at += length + 1;
+        Ok(text)
+    }
+
+    /// After `Symbol(`: the name, then assumptions such as `integer=True`.
+    fn symbol_call(&mut self) -> Result<Tree, String> {
+        let name = self.quoted()?;
+        while self.eat(",") {
+            self.space();
+            self.word();
+            self.want("=")?;
+            self.space();
+            self.word();
+        }
+        self.want(")")?;
+        Ok(Tree::Symbol(name))
+    }
+
+    fn arguments(&mut self) -> Result<Vec<Tree>, String> {
+        let mut args = Vec::new();
+        if self.eat(")") {
+            return Ok(args);
+        }
+        loop {
+            if !self.keyword() {
+                args.push(self.comparison()?);
+            }
+            if self.eat(")") {
+                return Ok(args);
+            }
+            self.want(",")?;
+        }
+    }
+
+    /// Skips `evaluate=False` and the like.
+    fn keyword(&mut self) -> bool {
+        self.space();
+        let start = self.at;
+        let is_word = !self.word().is_empty();
+        if is_word && self.rest().starts_with('=') && !self.rest().starts_with("==") {
+            self.at += 1;
+            self.word();
+            return true;
+        }
+        self.at = start;
+        false
+    }
+
+    /// After `L`: `['name'][0].size()[1]`.
+    fn argument_size(&mut self) -> Result<Tree, String> {
+        let mut parts = Vec::new();
+        while self.eat("[") {
+            self.space();
+            let part = match self.rest().chars().next() {
+                Some('\'' | '"') => self.quoted()?,
+                _ => self.word(),
+            };
+            parts.push(part);
+            self.want("]")?;
+        }
+        self.want(".size()[")?;
+        let axis = self.word();
+        self.want("]")?;
+        let axis = axis.parse().map_err(|_| format!("`{axis}` is not an axis"))?;
+        Ok(Tree::Size(parts.join("_"), axis))
+    }
+}
+
+/// One call of many operands: chains must not nest.
+fn joined(name: &str, mut parts: Vec<Tree>) -> Tree {
+    match parts.pop() {
+        Some(only) if parts.is_empty() => only,
+        Some(last) => {
+            parts.push(last);
+            Tree::Call(name.to_owned(), parts)
+        }
+        None => Tree::Call(name.to_owned(), parts),
+    }
+}
+
+fn negated(tree: Tree) -> Tree {
+    match tree {
+        Tree::Int(value) => Tree::Int(value.saturating_neg()),
+        other => Tree::Call("Mul".to_owned(), vec![Tree::Int(-1), other]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbolic::{Interval, RangeTable, Symbol};
+
+    struct Sizes(RangeTable);
+
+    impl Scope for Sizes {
+        fn symbol(&mut self, name: &str) -> Result<Expr, String> {
+            let index = name.strip_prefix('s').and_then(|digits| digits.parse().ok());
+            let symbol = Symbol::size(index.ok_or_else(|| format!("unknown `{name}`"))?);
+            self.0.set(symbol, Interval::new(1, 1024));
+            Ok(Expr::sym(symbol))
+        }
+        fn ranges(&self) -> &dyn Ranges {
+            &self.0
+        }
+    }
+
+    fn text(source: &str) -> String {
+        match parse(source).and_then(|tree| tree.integer(&mut Sizes(RangeTable::default()))) {
+            Ok(expr) => expr.to_string(),
+            Err(error) => format!("error: {error}"),
+        }
+    }
+
+    #[test]
+    fn srepr_and_infix_agree() {
+        assert_eq!(text("Mul(Integer(128), Symbol('s7', positive=True, integer=True))"), "128*s7");
+        assert_eq!(text("128*s7"), "128*s7");
+        assert_eq!(text("Pow(Symbol('s7', integer=True), Integer(2))"), text("s7**2"));
+        assert_eq!(text("FloorDiv(Add(Symbol('s1'), Integer(-1)), Integer(2))"), text("(s1 - 1)//2"));
+        assert_eq!(text("Mul(Rational(1, 2), Mul(Integer(4), Symbol('s1')))"), "2*s1");
+        assert_eq!(text("TruncToInt(IntTrueDiv(Symbol('s1'), Integer(2)))"), text("s1//2"));
+        assert_eq!(text("CeilToInt(IntTrueDiv(Symbol('s1'), Integer(1)))"), "s1");
+        assert_eq!(text("Max(Integer(1), Symbol('s1'))"), "s1");
+        assert_eq!(text("PythonMod(Symbol('s1'), Integer(1))"), "0");
+    }
+
+    #[test]
+    fn what_is_no_integer_is_refused() {
+        for source in ["", "s1/2", "s1 +", "Foo(s1)", "9223372036854775807*s1", "1/0", "Symbol(s1", "x"] {
+            assert!(text(source).starts_with("error"), "{source}: {}", text(source));
+        }
+        assert!(text(&"(".repeat(100_000)).starts_with("error"));
+        assert!(text(&"Add(".repeat(100_000)).starts_with("error"));
+        assert!(text(&"1+".repeat(100_000)).starts_with("error"));
+        assert!(text("((s0+s1+s2+s3)**16)**16").starts_with("error"));
+    }
+
+    #[test]
+    fn conditions_are_relations() {
+        let mut scope = Sizes(RangeTable::default());
+        let tree = parse("And(GreaterThan(Symbol('s0', integer=True), Integer(2)), Ne(s0, 5))").unwrap();
+        let relations = tree.relations(&mut scope).unwrap();
+        assert_eq!(relations.len(), 2);
+        assert_eq!(relations[0].1, BinaryOp::Ge);
+        let guard = parse("L['xs'][0].size()[1] == 3").unwrap();
+        assert_eq!(guard, Tree::Call("Eq".to_owned(), vec![Tree::Size("xs_0".to_owned(), 1), Tree::Int(3)]));
+    }
+}

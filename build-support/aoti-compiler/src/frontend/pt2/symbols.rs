@@ -1,0 +1,206 @@
+//! The program's size symbols: which there are, their ranges and where their values come from when it runs.
+//!
+//! A symbol that is exactly the size of an input's axis takes that size. One that occurs only inside a linear
+//! expression, such as `2*s0`, is replaced by what solves it for the size of that axis. Symbols of values that are
+//! read from data are declared where they are first met.
+
+use super::expr::{Scope, Tree};
+use super::schema::RangeConstraint;
+use crate::graph::{SymbolInfo, SymbolSource};
+use crate::symbolic::{Expr, Interval, RangeTable, Ranges, Symbol};
+use indexmap::IndexMap;
+use std::collections::BTreeSet;
+
+/// Stands for the symbol that is being solved for.
+const UNKNOWN: Symbol = Symbol { kind: crate::symbolic::SymbolKind::Size, index: u32::MAX };
+
+/// One place where the size of a user's input is an expression.
+pub(super) struct Occurrence {
+    /// The input's name.
+    pub(super) input: String,
+    /// Where its value comes from when the program runs.
+    pub(super) source: SymbolSource,
+    /// The size as written.
+    pub(super) tree: Tree,
+}
+
+/// Symbols by their names in the file.
+pub(super) struct Symbols {
+    constraints: IndexMap<String, RangeConstraint>,
+    values: IndexMap<String, Expr>,
+    infos: Vec<SymbolInfo>,
+    ranges: RangeTable,
+    /// Symbols of sizes that no input has.
+    underived: BTreeSet<String>,
+    /// User inputs' sizes by input name, for guards.
+    inputs: IndexMap<String, Vec<Expr>>,
+}
+
+impl Symbols {
+    /// Declares the symbols of the inputs' sizes.
+    pub(super) fn new(constraints: IndexMap<String, RangeConstraint>, places: &[Occurrence]) -> Symbols {
+        let mut symbols = Symbols {
+            constraints,
+            values: IndexMap::new(),
+            infos: Vec::new(),
+            ranges: RangeTable::default(),
+            underived: BTreeSet::new(),
+            inputs: IndexMap::new(),
+        };
+        for place in places {
+            if let Tree::Symbol(name) = &place.tree
+                && !symbols.values.contains_key(name)
+            {
+                let range = symbols.constraint(name, true);
+                let symbol = symbols.declare(label(place), range, place.source.clone());
+                symbols.values.insert(name.clone(), Expr::sym(symbol));
+            }
+        }
+        // Solving one symbol may make another the only unknown of its expression.
+        while places.iter().any(|place| symbols.solve(place)) {}
+        symbols
+    }
+
+    /// The finished table and the names of symbols whose values nothing determines.
+    pub(super) fn finish(self) -> (Vec<SymbolInfo>, BTreeSet<String>) {
+        (self.infos, self.underived)
+    }
+
+    /// Tells the sizes of a user input, which guards refer to.
+    pub(super) fn set_input(&mut self, name: &str, sizes: Vec<Expr>) {
+        self.inputs.insert(name.to_owned(), sizes);
+    }
+
+    /// Whether `symbol` is read from data.
+    pub(super) fn is_data(&self, symbol: Symbol) -> bool {
+        self.infos.get(symbol.index as usize).is_some_and(|info| info.source == SymbolSource::Data)
+    }
+
+    /// Restricts the range of a symbol; an empty intersection leaves it.
+    pub(super) fn narrow(&mut self, symbol: Symbol, range: Interval) {
+        let Some(info) = self.infos.get_mut(symbol.index as usize) else { return };
+        let narrowed = Interval::new(info.range.min.max(range.min), info.range.max.min(range.max));
+        if narrowed.min <= narrowed.max {
+            info.range = narrowed;
+            self.ranges.set(symbol, narrowed);
+        }
+    }
+
+    fn declare(&mut self, name: String, range: Interval, source: SymbolSource) -> Symbol {
+        let symbol = Symbol::size(u32::try_from(self.infos.len()).unwrap_or(u32::MAX - 1));
+        self.infos.push(SymbolInfo { name, range, source });
+        self.ranges.set(symbol, range);
+        symbol
+    }
+
+    /// The stated range; the largest values of 64 bits stand for infinity.
+    fn constraint(&self, name: &str, is_size: bool) -> Interval {
+        let stated = self.constraints.get(name);
+        let min = stated.and_then(|range| range.min_val).unwrap_or(i64::MIN);
+        let max = stated.and_then(|range| range.max_val).unwrap_or(i64::MAX);
+        let min = if is_size { min.max(0) } else { min };
+        let max = if max >= i64::MAX - 1 { i64::MAX } else { max };
+        Interval::new(min, max.max(min))
+    }
+
+    /// Solves the expression of `place` for its only unknown symbol, if it has just one and is linear in it.
+    fn solve(&mut self, place: &Occurrence) -> bool {
+        let mut names = Vec::new();
+        place.tree.symbols(&mut names);
+        let mut unknown = names.into_iter().filter(|name| !self.values.contains_key(name));
+        let (Some(name), None) = (unknown.next(), unknown.next()) else { return false };
+        let range = self.constraint(&name, true);
+        self.ranges.set(UNKNOWN, range);
+        self.values.insert(name.clone(), Expr::sym(UNKNOWN));
+        let size = place.tree.integer(self);
+        self.values.shift_remove(&name);
+        let Some((coefficient, rest)) = size.as_ref().ok().and_then(|size| size.affine_in(UNKNOWN)) else {
+            return false;
+        };
+        let Some(scale) = coefficient.as_int().filter(|scale| *scale > 0) else { return false };
+        let Ok(size) = size else { return false };
+        let range = size.interval(&self.ranges);
+        let symbol =
+            self.declare(label(place), Interval::new(range.min.max(0), range.max), place.source.clone());
+        let value = (Expr::sym(symbol) - rest).floor_div_in(&Expr::int(scale), &self.ranges);
+        self.values.insert(name, value);
+        true
+    }
+}
+
+/// The export keeps no names of dimensions; the first place where one occurs names it.
+fn label(place: &Occurrence) -> String {
+    match &place.source {
+        SymbolSource::InputDim { axis, .. } => format!("{}_d{axis}", place.input),
+        SymbolSource::InputValue { .. } | SymbolSource::Data => place.input.clone(),
+    }
+}
+
+impl Scope for Symbols {
+    fn symbol(&mut self, name: &str) -> Result<Expr, String> {
+        if let Some(value) = self.values.get(name) {
+            return Ok(value.clone());
+        }
+        if self.infos.len() >= 1 << 20 {
+            return Err("the program has too many symbols".to_owned());
+        }
+        // Sizes are `s<k>`; what is read from data is `u<k>`.
+        if !name.starts_with('u') {
+            self.underived.insert(name.to_owned());
+        }
+        let range = self.constraint(name, false);
+        let symbol = self.declare(name.to_owned(), range, SymbolSource::Data);
+        self.values.insert(name.to_owned(), Expr::sym(symbol));
+        Ok(Expr::sym(symbol))
+    }
+
+    fn size(&mut self, name: &str, axis: usize) -> Result<Expr, String> {
+        let size = self.inputs.get(name).and_then(|sizes| sizes.get(axis));
+        size.cloned().ok_or_else(|| format!("`{name}` is no input with an axis {axis}"))
+    }
+
+    fn ranges(&self) -> &dyn Ranges {
+        &self.ranges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::expr::parse;
+    use super::*;
+
+    fn place(input: usize, axis: usize, text: &str) -> Occurrence {
+        let source = SymbolSource::InputDim { input, axis };
+        Occurrence { input: format!("x{input}"), source, tree: parse(text).unwrap() }
+    }
+
+    #[test]
+    fn sizes_come_from_the_first_input_that_has_them() {
+        let places = [place(0, 0, "2*s9"), place(0, 1, "s4"), place(1, 0, "s9")];
+        let mut symbols = Symbols::new(IndexMap::new(), &places);
+        assert_eq!(symbols.symbol("s9").unwrap(), Expr::sym(Symbol::size(1)));
+        let (infos, underived) = symbols.finish();
+        assert_eq!(infos[0].name, "x0_d1");
+        assert_eq!(infos[1].source, SymbolSource::InputDim { input: 1, axis: 0 });
+        assert!(underived.is_empty());
+    }
+
+    #[test]
+    fn linear_expressions_are_solved() {
+        let range = RangeConstraint { min_val: Some(1), max_val: Some(8) };
+        let places = [place(0, 0, "2*s9 + 1")];
+        let mut symbols = Symbols::new(IndexMap::from([("s9".to_owned(), range)]), &places);
+        let t = Symbol::size(0);
+        let value = symbols.symbol("s9").unwrap();
+        assert_eq!(value.evaluate(&|symbol| (symbol == t).then_some(9)), Some(4));
+        assert_eq!(symbols.finish().0[0].range, Interval::new(3, 17));
+    }
+
+    #[test]
+    fn symbols_of_no_input_are_told() {
+        let mut symbols = Symbols::new(IndexMap::new(), &[]);
+        symbols.symbol("u0").unwrap();
+        symbols.symbol("s1").unwrap();
+        assert_eq!(symbols.finish().1, BTreeSet::from(["s1".to_owned()]));
+    }
+}

@@ -1,0 +1,114 @@
+//! Small facts of the schema: element types, layouts and memory formats by number, and reading JSON with a place
+//! in every error.
+
+use super::schema::Device;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::dtype::DType;
+use serde::de::DeserializeOwned;
+
+/// The number of the dense layout.
+pub(super) const STRIDED: i64 = 7;
+/// PyTorch's own limit on the number of axes.
+pub(super) const MAX_RANK: usize = 64;
+
+/// The element type of a number of the schema, or the name of one that is not supported.
+pub(super) fn dtype(number: i64) -> Result<DType, String> {
+    let unsupported = |name: &str| Err(name.to_owned());
+    match number {
+        1 => Ok(DType::U8),
+        2 => Ok(DType::I8),
+        3 => Ok(DType::I16),
+        4 => Ok(DType::I32),
+        5 => Ok(DType::I64),
+        6 => Ok(DType::F16),
+        7 => Ok(DType::F32),
+        8 => Ok(DType::F64),
+        12 => Ok(DType::Bool),
+        13 => Ok(DType::Bf16),
+        9 => unsupported("complex32"),
+        10 => unsupported("complex64"),
+        11 => unsupported("complex128"),
+        28 => unsupported("uint16"),
+        29 => unsupported("float8_e4m3fn"),
+        30 => unsupported("float8_e5m2"),
+        31 => unsupported("float8_e4m3fnuz"),
+        32 => unsupported("float8_e5m2fnuz"),
+        33 => unsupported("float8_e8m0fnu"),
+        34 => unsupported("uint32"),
+        35 => unsupported("uint64"),
+        other => Err(format!("element type number {other}")),
+    }
+}
+
+/// The name of a memory format.
+pub(super) fn memory_format(number: i64) -> Option<&'static str> {
+    match number {
+        1 => Some("contiguous_format"),
+        2 => Some("channels_last"),
+        3 => Some("channels_last_3d"),
+        4 => Some("preserve_format"),
+        _ => None,
+    }
+}
+
+/// The name of a layout.
+pub(super) fn layout(number: i64) -> Option<&'static str> {
+    match number {
+        1 => Some("sparse_coo"),
+        2 => Some("sparse_csr"),
+        3 => Some("sparse_csc"),
+        4 => Some("sparse_bsr"),
+        5 => Some("sparse_bsc"),
+        6 => Some("_mkldnn"),
+        STRIDED => Some("strided"),
+        _ => None,
+    }
+}
+
+/// A device as PyTorch prints it: `cpu`, `cuda:0`.
+pub(super) fn device(device: &Device) -> String {
+    match device.index {
+        Some(index) => format!("{}:{index}", device.kind),
+        None => device.kind.clone(),
+    }
+}
+
+/// Reads JSON; an error names the file and the place in it.
+pub(super) fn read_json<T: DeserializeOwned>(bytes: &[u8], path: &str) -> Result<T, Diagnostic> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let place = error.path().to_string();
+        let message = format!("`{path}` is malformed at `{place}`: {}", error.inner());
+        Diagnostic::new(Code::Schema, message)
+    })?;
+    reader.end().map_err(|error| Diagnostic::new(Code::Schema, format!("`{path}` is malformed: {error}")))?;
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontend::pt2::schema::{Argument, Float, NamedArgument, RangeConstraint};
+
+    #[test]
+    fn unknown_union_keys_are_kept_by_name() {
+        let argument: Argument = read_json(br#"{"as_novelty": [1, {"a": 2}]}"#, "f").unwrap();
+        assert!(matches!(argument, Argument::Unknown(key) if key == "as_novelty"));
+        assert!(read_json::<Argument>(br#"{"as_int": 1, "as_bool": true}"#, "f").is_err());
+        assert!(read_json::<Argument>(b"{}", "f").is_err());
+    }
+
+    #[test]
+    fn infinities_are_text() {
+        let argument: Argument = read_json(br#"{"as_float": "-Infinity"}"#, "f").unwrap();
+        assert!(matches!(argument, Argument::Float(Float(value)) if value == f64::NEG_INFINITY));
+    }
+
+    #[test]
+    fn errors_name_the_place() {
+        let error = read_json::<Vec<NamedArgument>>(br#"[{"name": "a"}]"#, "m.json").err().unwrap();
+        assert!(error.message.contains("`[0]`") && error.message.contains("`arg`"), "{}", error.message);
+        let deep = "[".repeat(100_000);
+        assert!(read_json::<RangeConstraint>(deep.as_bytes(), "f").is_err());
+    }
+}
