@@ -67,6 +67,12 @@ impl Registry {
             super::einsum::RULES,
             super::embedding::RULES,
             super::linalg::RULES,
+            super::join::RULES,
+            super::padding::RULES,
+            super::rearrange::RULES,
+            super::shape::RULES,
+            super::slice::RULES,
+            super::strided::RULES,
         ];
         let mut rules = IndexMap::new();
         for rule in families.iter().copied().flatten() {

@@ -2,8 +2,8 @@
 
 use super::{Context, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, ReduceOp, ValueId};
-use crate::symbolic::Expr;
+use crate::graph::{BinaryOp, ReduceOp, SymbolSource, ValueId};
+use crate::symbolic::{Expr, Node};
 
 impl Context {
     /// Merges axes `from .. to` into one.
@@ -112,5 +112,30 @@ pub(super) fn spread(values: &[i64], count: usize) -> Result<Vec<i64>, RuleError
         [one] => Ok(vec![*one; count]),
         _ if values.len() == count => Ok(values.to_vec()),
         _ => Err(RuleError::Malformed(format!("{} entries for {count} axes", values.len()))),
+    }
+}
+
+/// Makes a size of a result that depends on data known: reads `value` into it where it is a symbol.
+pub(super) fn read_size(cx: &mut Context, value: ValueId, size: &Expr) -> Result<(), RuleError> {
+    match size.node() {
+        Node::Int(_) => Ok(()),
+        Node::Sym(symbol) => {
+            let data = cx
+                .b
+                .graph()
+                .symbols
+                .get(symbol.index as usize)
+                .is_none_or(|info| info.source == SymbolSource::Data);
+            if data { Ok(cx.b.read(value, *symbol)?) } else { Ok(()) }
+        }
+        Node::Sum { .. }
+        | Node::Product(_)
+        | Node::FloorDiv(..)
+        | Node::Mod(..)
+        | Node::Min(..)
+        | Node::Max(..) => {
+            // An expression over symbols that are read elsewhere.
+            Ok(())
+        }
     }
 }

@@ -1,0 +1,177 @@
+//! Diagonals, sliding windows and strided views, and writing through views functionally.
+
+use super::registry::rules;
+use super::slice::{span, wrapped};
+use super::{Args, Context, Outputs, RuleError};
+use crate::graph::{Combine, Coord, ValueId};
+use crate::symbolic::Expr;
+
+type Rule = Result<Outputs, RuleError>;
+
+rules! {
+    view "aten.diagonal.default" => |cx, a| diagonal(cx, a, "self", [0, 1]),
+    pure "aten.diagonal_copy.default" => |cx, a| diagonal(cx, a, "self", [0, 1]),
+    view "aten.linalg_diagonal.default" => |cx, a| diagonal(cx, a, "A", [-2, -1]),
+    view "aten.unfold.default" => unfold,
+    pure "aten.unfold_copy.default" => unfold,
+    view "aten.as_strided.default" => as_strided,
+    pure "aten.as_strided_copy.default" => as_strided,
+    pure "aten.as_strided_scatter.default" => as_strided_scatter,
+    pure "aten.slice_scatter.default" => slice_scatter,
+    pure "aten.select_scatter.default" => select_scatter,
+    pure "aten.diagonal_scatter.default" => diagonal_scatter,
+    pure "aten.select_backward.default" => select_backward,
+}
+
+/// Shape and coordinates of a diagonal.
+fn diagonal_map(
+    cx: &Context,
+    x: ValueId,
+    offset: i64,
+    axes: [i64; 2],
+) -> Result<(Vec<Expr>, Vec<Expr>), RuleError> {
+    let own = cx.b.shape(x);
+    let (first, second) = (Context::axis(axes[0], own.len())?, Context::axis(axes[1], own.len())?);
+    if own.len() < 2 || first == second {
+        return Err(RuleError::Malformed("a diagonal needs two different axes".to_owned()));
+    }
+    let (down, right) = ((-offset).max(0), offset.max(0));
+    let ranges = cx.b.ranges();
+    let rows = &own[first] - down;
+    let length = rows.minimum_in(&(&own[second] - right), ranges).maximum_in(&Expr::int(0), ranges);
+    let mut shape = Vec::new();
+    let mut coords = Vec::new();
+    let last = Expr::axis(own.len() - 2);
+    for (axis, size) in own.iter().enumerate() {
+        if axis == first {
+            coords.push(&last + down);
+        } else if axis == second {
+            coords.push(&last + right);
+        } else {
+            coords.push(Expr::axis(shape.len()));
+            shape.push(size.clone());
+        }
+    }
+    shape.push(length);
+    Ok((shape, coords))
+}
+
+fn diagonal(cx: &mut Context, a: &Args, name: &str, default: [i64; 2]) -> Rule {
+    let x = a.tensor(name)?;
+    let axes = [a.int_or("dim1", default[0])?, a.int_or("dim2", default[1])?];
+    let (shape, coords) = diagonal_map(cx, x, a.int_or("offset", 0)?, axes)?;
+    Ok(cx.b.view(x, &shape, coords)?.into())
+}
+
+fn unfold(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.tensor("self")?;
+    let (size, step) = (a.int("size")?, a.int("step")?);
+    let axis = Context::axis(a.int("dimension")?, cx.b.rank(x))?;
+    if cx.b.rank(x) == 0 {
+        let x = cx.at_least_1d(x)?;
+        return Ok(cx.b.slice(x, 0, &Expr::int(0), &Expr::int(size), 1)?.into());
+    }
+    if size == 0 {
+        let mut shape = cx.b.shape(x);
+        shape[axis] = &shape[axis].floor_div_in(&Expr::int(step), cx.b.ranges()) + 1;
+        shape.push(Expr::int(0));
+        let dtype = cx.b.dtype(x);
+        return Ok(cx.b.full(0i64, dtype, &shape).into());
+    }
+    Ok(cx.b.windows(x, axis, size, step, 1)?.into())
+}
+
+/// Coordinates into `self` of the element at a position of its storage, which must be dense.
+fn storage_map(cx: &Context, a: &Args, x: ValueId) -> Result<(Vec<Expr>, Vec<Expr>), RuleError> {
+    let meta = a.meta("self")?;
+    let (sizes, strides) = (a.syms("size")?, a.syms("stride")?);
+    let offset = a.opt_sym("storage_offset")?.unwrap_or_else(|| meta.storage_offset.clone());
+    let mut position = &offset - &meta.storage_offset;
+    for (axis, stride) in strides.iter().enumerate() {
+        position = &position + &(&Expr::axis(axis) * stride);
+    }
+    let own = cx.b.shape(x);
+    let mut order: Vec<usize> = (0..own.len()).filter(|axis| !own[*axis].is(1)).collect();
+    order.sort_by(|p, q| {
+        let larger = (&meta.strides[*q] - &meta.strides[*p]).interval(cx.b.ranges());
+        if larger.min > 0 { std::cmp::Ordering::Greater } else { p.cmp(q) }
+    });
+    let ranges = cx.b.axis_ranges(&sizes);
+    let mut coords = vec![Expr::int(0); own.len()];
+    let mut dense = Expr::int(1);
+    for (k, axis) in order.iter().enumerate().rev() {
+        if !cx.b.same_size(&meta.strides[*axis], &dense) {
+            return Err(RuleError::unsupported("a strided view of a tensor that is not dense in its storage"));
+        }
+        let quotient = position.floor_div_in(&dense, &ranges);
+        coords[*axis] = if k == 0 { quotient } else { quotient.modulo_in(&own[*axis], &ranges) };
+        dense = &dense * &own[*axis];
+    }
+    Ok((sizes, coords))
+}
+
+fn as_strided(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.tensor("self")?;
+    let (shape, coords) = storage_map(cx, a, x)?;
+    Ok(cx.b.view(x, &shape, coords)?.into())
+}
+
+/// `base` with `src` written where the coordinates say.
+fn write(cx: &mut Context, base: ValueId, src: ValueId, shape: &[Expr], coords: Vec<Expr>) -> Rule {
+    let dtype = cx.b.dtype(base);
+    let src = cx.b.cast(src, dtype);
+    let src = cx.b.expand(src, shape)?;
+    let coords = coords.into_iter().map(Coord::Expr).collect();
+    Ok(cx.b.scatter(base, src, &[], coords, Combine::Set)?.into())
+}
+
+fn as_strided_scatter(cx: &mut Context, a: &Args) -> Rule {
+    let (x, src) = (a.tensor("self")?, a.tensor("src")?);
+    let (shape, coords) = storage_map(cx, a, x)?;
+    write(cx, x, src, &shape, coords)
+}
+
+fn slice_scatter(cx: &mut Context, a: &Args) -> Rule {
+    let (x, src) = (a.tensor("self")?, a.tensor("src")?);
+    let span = span(cx, a, x)?;
+    let mut shape = cx.b.shape(x);
+    let mut coords: Vec<Expr> = (0..shape.len()).map(Expr::axis).collect();
+    coords[span.axis] = &(&Expr::axis(span.axis) * span.step) + &span.start;
+    shape[span.axis] = span.length;
+    write(cx, x, src, &shape, coords)
+}
+
+/// Coordinates that hold one axis at a position, over the remaining axes.
+fn picked(rank: usize, axis: usize, position: &Expr) -> Vec<Expr> {
+    let other = |k: usize| Expr::axis(if k < axis { k } else { k - 1 });
+    (0..rank).map(|k| if k == axis { position.clone() } else { other(k) }).collect()
+}
+
+fn select_scatter(cx: &mut Context, a: &Args) -> Rule {
+    let (x, src) = (a.tensor("self")?, a.tensor("src")?);
+    let mut shape = cx.b.shape(x);
+    let axis = Context::axis(a.int("dim")?, shape.len())?;
+    let position = wrapped(cx, &a.sym("index")?, &shape[axis]);
+    let coords = picked(shape.len(), axis, &position);
+    shape.remove(axis);
+    write(cx, x, src, &shape, coords)
+}
+
+fn select_backward(cx: &mut Context, a: &Args) -> Rule {
+    let grad = a.tensor("grad_output")?;
+    let mut shape = a.syms("input_sizes")?;
+    let axis = Context::axis(a.int("dim")?, shape.len())?;
+    let position = wrapped(cx, &a.sym("index")?, &shape[axis]);
+    let dtype = cx.b.dtype(grad);
+    let base = cx.b.full(0i64, dtype, &shape);
+    let coords = picked(shape.len(), axis, &position);
+    shape.remove(axis);
+    write(cx, base, grad, &shape, coords)
+}
+
+fn diagonal_scatter(cx: &mut Context, a: &Args) -> Rule {
+    let (x, src) = (a.tensor("self")?, a.tensor("src")?);
+    let axes = [a.int_or("dim1", 0)?, a.int_or("dim2", 1)?];
+    let (shape, coords) = diagonal_map(cx, x, a.int_or("offset", 0)?, axes)?;
+    write(cx, x, src, &shape, coords)
+}
