@@ -1,0 +1,102 @@
+//! One case: reads its files, takes the model through the stages and compares the outputs.
+
+use crate::compare::compare;
+use aoti_compiler::diagnostic::{Code, Diagnostics};
+use aoti_compiler::dtype::DType;
+use aoti_compiler::graph::{InputRole, OutputRole};
+use aoti_compiler::interpret::{Tensor, evaluate};
+use aoti_compiler::{frontend, transform};
+use bytes::Bytes;
+use std::path::Path;
+
+/// Where and why a case failed.
+#[derive(Clone)]
+pub(crate) struct Failure {
+    /// `files`, `import`, `decompose`, `run`, `compare` or `panic`.
+    pub(crate) stage: &'static str,
+    /// For people.
+    pub(crate) reason: String,
+    /// Operators without a rule.
+    pub(crate) unsupported: Vec<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(stage: &'static str, reason: impl ToString) -> Failure {
+        Failure { stage, reason: reason.to_string(), unsupported: Vec::new() }
+    }
+
+    fn from_diagnostics(stage: &'static str, diagnostics: &Diagnostics) -> Failure {
+        let unsupported = diagnostics.0.iter().filter(|finding| finding.code == Code::Operator);
+        let name = |message: &str| message.split('`').nth(1).unwrap_or(message).to_owned();
+        Failure {
+            stage,
+            reason: diagnostics.to_string(),
+            unsupported: unsupported.map(|finding| name(&finding.message)).collect(),
+        }
+    }
+}
+
+/// Runs the case in folder `path`.
+pub(crate) fn run(name: &str, path: &Path) -> Result<(), Failure> {
+    let files = |error: String| Failure::new("files", error);
+    let inputs = read_tensors(&path.join("inputs.safetensors")).map_err(files)?;
+    let expected = read_tensors(&path.join("outputs.safetensors")).map_err(files)?;
+    let (atol, rtol) = tolerances(path);
+    let model = std::fs::read(path.join("model.pt2")).map_err(|error| files(error.to_string()))?;
+    let program = frontend::import(name, Bytes::from(model))
+        .map_err(|diagnostics| Failure::from_diagnostics("import", &diagnostics))?;
+    let graph = transform::decompose::decompose(&program)
+        .map_err(|diagnostics| Failure::from_diagnostics("decompose", &diagnostics))?;
+    let users = graph.inputs.iter().filter(|input| input.role == InputRole::User).count();
+    // A case may hold numbers too that the exporter made part of the program; those come last or not at all.
+    let inputs = if inputs.len() > users { &inputs[..users] } else { &inputs[..] };
+    let results = evaluate(&graph, inputs).map_err(|error| Failure::new("run", error))?;
+    let roles = graph.outputs.iter().map(|output| output.role);
+    let results: Vec<Tensor> =
+        results.into_iter().zip(roles).filter(|(_, role)| *role == OutputRole::User).map(|(t, _)| t).collect();
+    if results.len() != expected.len() {
+        let reason = format!("{} outputs, expected are {}", results.len(), expected.len());
+        return Err(Failure::new("compare", reason));
+    }
+    for (index, (result, expected)) in results.iter().zip(&expected).enumerate() {
+        compare(result, expected, atol, rtol)
+            .map_err(|reason| Failure::new("compare", format!("output {index}: {reason}")))?;
+    }
+    Ok(())
+}
+
+fn tolerances(path: &Path) -> (f64, f64) {
+    let text = std::fs::read_to_string(path.join("case.json")).unwrap_or_default();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let number = |key: &str, default: f64| value.get(key).and_then(serde_json::Value::as_f64).unwrap_or(default);
+    (number("atol", 1e-4), number("rtol", 1e-3))
+}
+
+/// Tensors of a file with keys "0", "1", ... in order.
+fn read_tensors(path: &Path) -> Result<Vec<Tensor>, String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let file = safetensors::SafeTensors::deserialize(&bytes).map_err(|error| error.to_string())?;
+    (0..file.len())
+        .map(|index| {
+            let view = file.tensor(&index.to_string()).map_err(|error| error.to_string())?;
+            let dtype = dtype(view.dtype()).ok_or_else(|| format!("tensor {index} is {:?}", view.dtype()))?;
+            Tensor::new(dtype, view.shape().to_vec(), view.data().to_vec()).map_err(|error| error.to_string())
+        })
+        .collect()
+}
+
+fn dtype(dtype: safetensors::Dtype) -> Option<DType> {
+    Some(match dtype {
+        safetensors::Dtype::BOOL => DType::Bool,
+        safetensors::Dtype::U8 => DType::U8,
+        safetensors::Dtype::I8 => DType::I8,
+        safetensors::Dtype::I16 => DType::I16,
+        safetensors::Dtype::I32 => DType::I32,
+        safetensors::Dtype::I64 => DType::I64,
+        safetensors::Dtype::F16 => DType::F16,
+        safetensors::Dtype::BF16 => DType::Bf16,
+        safetensors::Dtype::F32 => DType::F32,
+        safetensors::Dtype::F64 => DType::F64,
+        _ => return None,
+    })
+}
