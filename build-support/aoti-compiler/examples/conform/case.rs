@@ -28,11 +28,13 @@ impl Failure {
     fn from_diagnostics(stage: &'static str, diagnostics: &Diagnostics) -> Failure {
         let unsupported = diagnostics.0.iter().filter(|finding| finding.code == Code::Operator);
         let name = |message: &str| message.split('`').nth(1).unwrap_or(message).to_owned();
-        Failure {
-            stage,
-            reason: diagnostics.to_string(),
-            unsupported: unsupported.map(|finding| name(&finding.message)).collect(),
+        let unsupported: Vec<String> = unsupported.map(|finding| name(&finding.message)).collect();
+        let others = diagnostics.0.iter().filter(|finding| finding.code != Code::Operator);
+        let mut reasons: Vec<String> = others.map(ToString::to_string).collect();
+        if !unsupported.is_empty() {
+            reasons.push(format!("unsupported {}", unsupported.join(" ")));
         }
+        Failure { stage, reason: reasons.join("\n"), unsupported }
     }
 }
 
@@ -52,8 +54,12 @@ pub(crate) fn run(name: &str, path: &Path) -> Result<(), Failure> {
     let inputs = if inputs.len() > users { &inputs[..users] } else { &inputs[..] };
     let results = evaluate(&graph, inputs).map_err(|error| Failure::new("run", error))?;
     let roles = graph.outputs.iter().map(|output| output.role);
-    let results: Vec<Tensor> =
-        results.into_iter().zip(roles).filter(|(_, role)| *role == OutputRole::User).map(|(t, _)| t).collect();
+    let results: Vec<Tensor> = results
+        .into_iter()
+        .zip(roles)
+        .filter(|(_, role)| *role == OutputRole::User)
+        .map(|(t, _)| t)
+        .collect();
     if results.len() != expected.len() {
         let reason = format!("{} outputs, expected are {}", results.len(), expected.len());
         return Err(Failure::new("compare", reason));
@@ -68,7 +74,8 @@ pub(crate) fn run(name: &str, path: &Path) -> Result<(), Failure> {
 fn tolerances(path: &Path) -> (f64, f64) {
     let text = std::fs::read_to_string(path.join("case.json")).unwrap_or_default();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    let number = |key: &str, default: f64| value.get(key).and_then(serde_json::Value::as_f64).unwrap_or(default);
+    let number =
+        |key: &str, default: f64| value.get(key).and_then(serde_json::Value::as_f64).unwrap_or(default);
     (number("atol", 1e-4), number("rtol", 1e-3))
 }
 

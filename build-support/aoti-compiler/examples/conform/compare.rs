@@ -24,5 +24,8 @@ fn report<T: Copy + std::fmt::Display>(a: &[T], b: &[T], equal: impl Fn(T, T) ->
         return Ok(());
     };
     let (count, total) = (wrong.len(), a.len());
-    Err(format!("{count} of {total} elements differ, first is {first}: {} instead of {}", a[*first], b[*first]))
+    Err(format!(
+        "{count} of {total} elements differ, first is {first}: {} instead of {}",
+        a[*first], b[*first]
+    ))
 }

@@ -51,7 +51,11 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|_| {}));
     let outcomes = run_all(&cases, options.failures_only);
     summarise(&outcomes);
-    if outcomes.iter().all(|outcome| outcome.failure.is_none()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if outcomes.iter().all(|outcome| outcome.failure.is_none()) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn parse(arguments: impl Iterator<Item = String>) -> Option<Options> {
@@ -127,7 +131,11 @@ fn print(outcome: &Outcome, failures_only: bool) {
     let (name, seconds) = (&outcome.name, outcome.seconds);
     match &outcome.failure {
         Some(failure) => {
-            println!("fail {} {name} ({seconds:.2} s): {}", failure.stage, failure.reason.replace('\n', "\n    "));
+            println!(
+                "fail {} {name} ({seconds:.2} s): {}",
+                failure.stage,
+                failure.reason.replace('\n', "\n    ")
+            );
         }
         None if failures_only => {}
         None => println!("pass {name} ({seconds:.2} s)"),

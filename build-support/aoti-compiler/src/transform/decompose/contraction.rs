@@ -37,9 +37,7 @@ rules! {
 /// `torch.matmul`: every combination of ranks from 1 up.
 pub(super) fn matmul(cx: &mut Context, x: ValueId, y: ValueId) -> Result<ValueId, RuleError> {
     match (cx.b.rank(x), cx.b.rank(y)) {
-        (0, _) | (_, 0) => {
-            Err(RuleError::Malformed("both factors must have at least one axis".to_owned()))
-        }
+        (0, _) | (_, 0) => Err(RuleError::Malformed("both factors must have at least one axis".to_owned())),
         (1, _) => {
             let row = cx.b.unsqueeze(x, 0)?;
             let result = matmul(cx, row, y)?;

@@ -150,11 +150,7 @@ fn diagonals(cx: &mut Context, value: ValueId, labels: Vec<Label>) -> Result<Lab
     Ok(Labelled { value: cx.b.view(value, &shape, coords)?, labels: distinct })
 }
 
-fn contract_all(
-    cx: &mut Context,
-    operands: Vec<Labelled>,
-    output: &[Label],
-) -> Result<ValueId, RuleError> {
+fn contract_all(cx: &mut Context, operands: Vec<Labelled>, output: &[Label]) -> Result<ValueId, RuleError> {
     let mut rest = std::collections::VecDeque::from(operands);
     let Some(mut current) = rest.pop_front() else {
         return Err(malformed("no tensors".to_owned()));
@@ -227,12 +223,7 @@ fn contract(
 }
 
 /// Broadcasts shared axes of size 1 to the other operand's size.
-fn equalize(
-    cx: &mut Context,
-    a: &mut Labelled,
-    b: &mut Labelled,
-    shared: &[Label],
-) -> Result<(), RuleError> {
+fn equalize(cx: &mut Context, a: &mut Labelled, b: &mut Labelled, shared: &[Label]) -> Result<(), RuleError> {
     for label in shared {
         let (a_size, b_size) = (sizes(cx, a, &[*label]).remove(0), sizes(cx, b, &[*label]).remove(0));
         if a_size.is(1) && !b_size.is(1) {

@@ -59,7 +59,9 @@ fn bag(cx: &mut Context, a: &Args) -> Rule {
 fn entries(cx: &mut Context, a: &Args) -> Result<Entries, RuleError> {
     let (table, mut indices, offsets) = (a.tensor("weight")?, a.tensor("indices")?, a.tensor("offsets")?);
     if cx.b.rank(indices) != 1 || cx.b.rank(offsets) != 1 || cx.b.rank(table) != 2 {
-        return Err(RuleError::unsupported("bags need a table of rows, a list of indices and a list of offsets"));
+        return Err(RuleError::unsupported(
+            "bags need a table of rows, a list of indices and a list of offsets",
+        ));
     }
     indices = cx.b.cast(indices, DType::I64);
     let offsets = cx.b.cast(offsets, DType::I64);

@@ -109,7 +109,8 @@ fn multiply_chain(cx: &mut Context, matrices: &[ValueId]) -> Result<ValueId, Rul
             let to = from + span;
             cost[from][to] = f64::INFINITY;
             for middle in from..to {
-                let work = cost[from][middle] + cost[middle + 1][to] + dims[from] * dims[middle + 1] * dims[to + 1];
+                let work =
+                    cost[from][middle] + cost[middle + 1][to] + dims[from] * dims[middle + 1] * dims[to + 1];
                 if work < cost[from][to] {
                     cost[from][to] = work;
                     split[from][to] = middle;

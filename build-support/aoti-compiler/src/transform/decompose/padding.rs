@@ -71,8 +71,7 @@ fn indexed(cx: &mut Context, a: &Args, name: &str, source: Source) -> Rule {
     let x = a.tensor("self")?;
     let amounts = amounts(cx, a, x, name)?;
     let own = cx.b.shape(x);
-    let shape: Vec<Expr> =
-        own.iter().zip(&amounts).map(|(size, (low, high))| &(size + low) + high).collect();
+    let shape: Vec<Expr> = own.iter().zip(&amounts).map(|(size, (low, high))| &(size + low) + high).collect();
     let ranges = cx.b.axis_ranges(&shape);
     let coords = amounts
         .iter()

@@ -282,7 +282,8 @@ fn col2im(cx: &mut Context, a: &Args) -> Rule {
     let own = cx.b.shape(x);
     let taps = [Expr::int(blocks.kernel[0]), Expr::int(blocks.kernel[1])];
     let channels = own[1].floor_div(&(&taps[0] * &taps[1]));
-    let shape = [own[0].clone(), channels, taps[0].clone(), taps[1].clone(), counts[0].clone(), counts[1].clone()];
+    let shape =
+        [own[0].clone(), channels, taps[0].clone(), taps[1].clone(), counts[0].clone(), counts[1].clone()];
     let x = cx.b.reshape(x, &shape)?;
     let dtype = cx.b.dtype(x);
     let x = cx.b.cast(x, dtype.compute());

@@ -199,7 +199,8 @@ fn move_axes(cx: &mut Context, a: &Args) -> Rule {
         order[*target] = Some(*source);
     }
     let mut others = (0..rank).filter(|axis| !sources.contains(axis));
-    let order: Vec<usize> = order.into_iter().map(|axis| axis.or_else(|| others.next()).unwrap_or(0)).collect();
+    let order: Vec<usize> =
+        order.into_iter().map(|axis| axis.or_else(|| others.next()).unwrap_or(0)).collect();
     Ok(cx.b.permute(x, &order)?.into())
 }
 

@@ -113,9 +113,8 @@ fn slice_at(
     let offsets = cx.b.index(Expr::axis(axis), &shape);
     let start = cx.b.cast(start, crate::dtype::DType::I64);
     let positions = cx.add(offsets, start)?;
-    let coords = (0..rank)
-        .map(|k| if k == axis { Coord::Indirect(0) } else { Coord::Expr(Expr::axis(k)) })
-        .collect();
+    let coords =
+        (0..rank).map(|k| if k == axis { Coord::Indirect(0) } else { Coord::Expr(Expr::axis(k)) }).collect();
     Ok(cx.b.gather(x, &[positions], coords, &shape)?)
 }
 
@@ -298,8 +297,6 @@ fn unbind(cx: &mut Context, a: &Args) -> Rule {
         Some(None) => length(listed(a).len()),
         None => return Err(RuleError::Malformed("a tensor without axes has no parts".to_owned())),
     };
-    let values =
-        (0..size).map(|k| cx.b.pick(x, axis, &Expr::int(k))).collect::<Result<Vec<_>, _>>()?;
+    let values = (0..size).map(|k| cx.b.pick(x, axis, &Expr::int(k))).collect::<Result<Vec<_>, _>>()?;
     Ok(Outputs::List(values))
 }
-

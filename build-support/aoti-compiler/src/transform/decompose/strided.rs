@@ -101,7 +101,9 @@ fn storage_map(cx: &Context, a: &Args, x: ValueId) -> Result<(Vec<Expr>, Vec<Exp
     let mut dense = Expr::int(1);
     for (k, axis) in order.iter().enumerate().rev() {
         if !cx.b.same_size(&meta.strides[*axis], &dense) {
-            return Err(RuleError::unsupported("a strided view of a tensor that is not dense in its storage"));
+            return Err(RuleError::unsupported(
+                "a strided view of a tensor that is not dense in its storage",
+            ));
         }
         let quotient = position.floor_div_in(&dense, &ranges);
         coords[*axis] = if k == 0 { quotient } else { quotient.modulo_in(&own[*axis], &ranges) };

@@ -120,12 +120,11 @@ pub(super) fn read_size(cx: &mut Context, value: ValueId, size: &Expr) -> Result
     match size.node() {
         Node::Int(_) => Ok(()),
         Node::Sym(symbol) => {
-            let data = cx
-                .b
-                .graph()
-                .symbols
-                .get(symbol.index as usize)
-                .is_none_or(|info| info.source == SymbolSource::Data);
+            let data =
+                cx.b.graph()
+                    .symbols
+                    .get(symbol.index as usize)
+                    .is_none_or(|info| info.source == SymbolSource::Data);
             if data { Ok(cx.b.read(value, *symbol)?) } else { Ok(()) }
         }
         Node::Sum { .. }
