@@ -31,12 +31,24 @@ impl From<ShapeError> for RuleError {
 pub struct Context {
     /// The graph under construction.
     pub b: Builder,
+    /// What the current rule makes of tensor arguments that its operator overwrites, by argument name.
+    pub(super) overwritten: Vec<(&'static str, ValueId)>,
 }
 
 /// PyTorch's default element type for floating-point results.
 pub const DEFAULT_FLOAT: DType = DType::F32;
 
 impl Context {
+    /// Rules that build onto `b`.
+    pub fn new(b: Builder) -> Context {
+        Context { b, overwritten: Vec::new() }
+    }
+
+    /// States that the operator overwrites its tensor argument `name`, beside its results.
+    pub fn overwrite(&mut self, name: &'static str, value: ValueId) {
+        self.overwritten.push((name, value));
+    }
+
     /// A possibly negative axis of a tensor with `rank` axes; a tensor without axes counts as having one.
     pub fn axis(axis: i64, rank: usize) -> Result<usize, RuleError> {
         let rank = i64::try_from(rank.max(1)).expect("few axes");

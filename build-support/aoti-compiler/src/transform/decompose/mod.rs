@@ -6,17 +6,23 @@
 //! read anew. The technique is functionalisation by replaying views (PyTorch's `functorch` notes describe it); views
 //! being index maps, writing back is a scatter.
 
+mod aliases;
 mod args;
 mod context;
+mod formula;
+mod operand;
 mod registry;
 mod run;
 
 pub use args::Args;
 pub use context::{Context, RuleError};
+pub use formula::Formula;
+pub use operand::Operand;
 pub use registry::{Kind, Outputs, Registry, Rule, RuleFn};
 pub use run::decompose;
 
 mod attention;
+mod casts;
 mod contraction;
 mod convolution;
 mod einsum;
@@ -30,3 +36,5 @@ mod shape;
 mod slice;
 mod strided;
 mod support;
+mod ternary;
+mod unary;

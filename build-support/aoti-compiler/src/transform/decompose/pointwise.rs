@@ -1,46 +1,250 @@
-//! Element-wise operators.
+//! Element-wise operators of two tensors, or of a tensor and a number.
 
+use super::operand::Operand;
 use super::registry::rules;
-use super::{Args, Context, Outputs, RuleError};
+use super::{Args, Context, Formula, Outputs, RuleError};
+use crate::dtype::DType;
 use crate::graph::{BinaryOp, Scalar, UnaryOp, ValueId};
 
 type Rule = Result<Outputs, RuleError>;
 
 rules! {
-    pure "aten.relu.default" => relu,
-    pure "aten.tanh.default" => |cx, a| float_unary(cx, a, UnaryOp::Tanh),
-    pure "aten.add.Tensor" => add,
+    pure "aten.add.*" => |cx, a| scaled(cx, a, BinaryOp::Add),
+    pure "aten.sub.*" => |cx, a| scaled(cx, a, BinaryOp::Sub),
+    pure "aten.rsub.*" => reversed_sub,
+    pure "aten.mul.*" => |cx, a| common(cx, a, BinaryOp::Mul),
+    pure "aten.div.*" => div,
+    pure "aten.floor_divide.*" => |cx, a| common(cx, a, BinaryOp::FloorDiv),
+    pure "aten.remainder.*" => |cx, a| common(cx, a, BinaryOp::Remainder),
+    pure "aten.fmod.*" => |cx, a| common(cx, a, BinaryOp::Fmod),
+    pure "aten.pow.*" => pow,
+    pure "aten.float_power.*" => float_power,
+    pure "aten.maximum.default" => |cx, a| common(cx, a, BinaryOp::Maximum),
+    pure "aten.minimum.default" => |cx, a| common(cx, a, BinaryOp::Minimum),
+    pure "aten.max.other" => |cx, a| common(cx, a, BinaryOp::Maximum),
+    pure "aten.min.other" => |cx, a| common(cx, a, BinaryOp::Minimum),
+    pure "aten.fmax.default" => |cx, a| common(cx, a, BinaryOp::Fmax),
+    pure "aten.fmin.default" => |cx, a| common(cx, a, BinaryOp::Fmin),
+    pure "aten.eq.*" => |cx, a| common(cx, a, BinaryOp::Eq),
+    pure "aten.ne.*" => |cx, a| common(cx, a, BinaryOp::Ne),
+    pure "aten.lt.*" => |cx, a| common(cx, a, BinaryOp::Lt),
+    pure "aten.le.*" => |cx, a| common(cx, a, BinaryOp::Le),
+    pure "aten.gt.*" => |cx, a| common(cx, a, BinaryOp::Gt),
+    pure "aten.ge.*" => |cx, a| common(cx, a, BinaryOp::Ge),
+    pure "aten.bitwise_and.*" => |cx, a| common(cx, a, BinaryOp::And),
+    pure "aten.bitwise_or.*" => |cx, a| common(cx, a, BinaryOp::Or),
+    pure "aten.bitwise_xor.*" => |cx, a| common(cx, a, BinaryOp::Xor),
+    pure "aten.bitwise_left_shift.*" => |cx, a| common(cx, a, BinaryOp::Shl),
+    pure "aten.bitwise_right_shift.*" => |cx, a| common(cx, a, BinaryOp::Shr),
+    pure "aten.logical_and.default" => |cx, a| logical(cx, a, BinaryOp::And),
+    pure "aten.logical_or.default" => |cx, a| logical(cx, a, BinaryOp::Or),
+    pure "aten.logical_xor.default" => |cx, a| logical(cx, a, BinaryOp::Xor),
+    pure "aten.gcd.default" => |cx, a| common(cx, a, BinaryOp::Gcd),
+    pure "aten.lcm.default" => lcm,
+    pure "aten.atan2.default" => |cx, a| float(cx, a, BinaryOp::Atan2),
+    pure "aten.hypot.default" => |cx, a| float(cx, a, BinaryOp::Hypot),
+    pure "aten.copysign.*" => |cx, a| float(cx, a, BinaryOp::CopySign),
+    pure "aten.nextafter.default" => |cx, a| float(cx, a, BinaryOp::NextAfter),
+    pure "aten.igamma.default" => |cx, a| float(cx, a, BinaryOp::Igamma),
+    pure "aten.igammac.default" => |cx, a| float(cx, a, BinaryOp::Igammac),
+    pure "aten.special_zeta.*" => |cx, a| float(cx, a, BinaryOp::Zeta),
+    pure "aten.special_chebyshev_polynomial_t.*" => |cx, a| float(cx, a, BinaryOp::ChebyshevT),
+    pure "aten.special_chebyshev_polynomial_u.*" => |cx, a| float(cx, a, BinaryOp::ChebyshevU),
+    pure "aten.special_chebyshev_polynomial_v.*" => |cx, a| float(cx, a, BinaryOp::ChebyshevV),
+    pure "aten.special_chebyshev_polynomial_w.*" => |cx, a| float(cx, a, BinaryOp::ChebyshevW),
+    pure "aten.special_shifted_chebyshev_polynomial_t.*" => |cx, a| float(cx, a, BinaryOp::ShiftedChebyshevT),
+    pure "aten.special_shifted_chebyshev_polynomial_u.*" => |cx, a| float(cx, a, BinaryOp::ShiftedChebyshevU),
+    pure "aten.special_shifted_chebyshev_polynomial_v.*" => |cx, a| float(cx, a, BinaryOp::ShiftedChebyshevV),
+    pure "aten.special_shifted_chebyshev_polynomial_w.*" => |cx, a| float(cx, a, BinaryOp::ShiftedChebyshevW),
+    pure "aten.special_hermite_polynomial_h.*" => |cx, a| float(cx, a, BinaryOp::HermiteH),
+    pure "aten.special_hermite_polynomial_he.*" => |cx, a| float(cx, a, BinaryOp::HermiteHe),
+    pure "aten.special_laguerre_polynomial_l.*" => |cx, a| float(cx, a, BinaryOp::LaguerreL),
+    pure "aten.special_legendre_polynomial_p.*" => |cx, a| float(cx, a, BinaryOp::LegendreP),
+    pure "aten.heaviside.default" => heaviside,
+    pure "aten.xlogy.*" => |cx, a| x_times_log(cx, a, |y| y.log()),
+    pure "aten.special_xlog1py.*" => |cx, a| x_times_log(cx, a, |y| y.log1p()),
+    pure "aten.logaddexp.default" => |cx, a| log_add(cx, a, |d| d.exp().log1p()),
+    pure "aten.logaddexp2.default" => |cx, a| log_add(cx, a, |d| d.exp2().log1p() * std::f64::consts::LOG2_E),
+    pure "aten.ldexp.Tensor" => ldexp,
+    pure "aten.isclose.default" => is_close,
 }
 
-/// A function that gives floating-point results of any input.
-fn float_unary(cx: &mut Context, a: &Args, op: UnaryOp) -> Rule {
-    let x = a.tensor("self")?;
-    let x = cx.to_float(x);
-    Ok(cx.unary(op, x).into())
+fn float_of(dtype: DType) -> DType {
+    Context::float_type(dtype)
 }
 
-fn relu(cx: &mut Context, a: &Args) -> Rule {
-    let x = a.tensor("self")?;
-    Ok(cx.with_number(BinaryOp::Maximum, x, 0i64)?.into())
+/// In the operands' common type.
+fn common(cx: &mut Context, a: &Args, op: BinaryOp) -> Rule {
+    let (x, y) = (a.left()?, a.right()?);
+    Ok(cx.combine(op, &x, &y)?.into())
 }
 
-/// The second operand of a binary overload: a tensor (`Tensor` overloads may hold a number there too) or a number,
-/// both operands converted to their common type.
-pub(super) fn operands(cx: &mut Context, a: &Args) -> Result<(ValueId, ValueId), RuleError> {
-    let x = a.tensor("self")?;
-    if let Ok(y) = a.tensor("other") {
-        return Ok(cx.promoted(x, y));
-    }
-    let number = a.scalar("other")?;
-    let dtype = cx.result_type_with(&[x], number);
-    Ok((cx.b.cast(x, dtype), cx.b.scalar(number, dtype)))
+/// In the operands' common type, made floating-point.
+fn float(cx: &mut Context, a: &Args, op: BinaryOp) -> Rule {
+    let (x, y) = (a.left()?, a.right()?);
+    let dtype = float_of(cx.operands_type(&[&x, &y]));
+    Ok(cx.combine_as(op, &x, &y, dtype)?.into())
 }
 
-fn add(cx: &mut Context, a: &Args) -> Rule {
-    let (x, mut y) = operands(cx, a)?;
+/// Both operands as tensors of their common type (made floating-point), which is returned too.
+fn float_operands(cx: &mut Context, a: &Args) -> Result<(ValueId, ValueId, DType), RuleError> {
+    let (x, y) = (a.left()?, a.right()?);
+    let dtype = float_of(cx.operands_type(&[&x, &y]));
+    Ok((x.to_value(cx, dtype), y.to_value(cx, dtype), dtype))
+}
+
+fn logical(cx: &mut Context, a: &Args, op: BinaryOp) -> Rule {
+    let (x, y) = (a.left()?, a.right()?);
+    Ok(cx.combine_as(op, &x, &y, DType::Bool)?.into())
+}
+
+/// `x + alpha * y` and its like.
+fn scaled(cx: &mut Context, a: &Args, op: BinaryOp) -> Rule {
+    let (x, y) = (a.left()?, a.right()?);
     let alpha = a.scalar_or("alpha", 1i64)?;
-    if alpha != Scalar::Int(1) {
-        y = cx.with_number(BinaryOp::Mul, y, alpha)?;
+    scaled_by(cx, op, &x, &y, alpha)
+}
+
+fn scaled_by(cx: &mut Context, op: BinaryOp, x: &Operand, y: &Operand, alpha: Scalar) -> Rule {
+    if alpha.to_f64() == 1.0 {
+        return Ok(cx.combine(op, x, y)?.into());
     }
-    Ok(cx.add(x, y)?.into())
+    let dtype = cx.operands_type(&[x, y]);
+    let wide = dtype.compute();
+    let (x, y) = (x.to_value(cx, wide), y.to_value(cx, wide));
+    let y = cx.with_number(BinaryOp::Mul, y, alpha)?;
+    let result = cx.binary(op, x, y)?;
+    Ok(cx.b.cast(result, dtype).into())
+}
+
+/// `other - alpha * self`.
+fn reversed_sub(cx: &mut Context, a: &Args) -> Rule {
+    let (x, y) = (a.left()?, a.right()?);
+    let alpha = a.scalar_or("alpha", 1i64)?;
+    scaled_by(cx, BinaryOp::Sub, &y, &x, alpha)
+}
+
+fn div(cx: &mut Context, a: &Args) -> Rule {
+    match a.str_or("rounding_mode", "")? {
+        "" => float(cx, a, BinaryOp::Div),
+        "floor" => common(cx, a, BinaryOp::FloorDiv),
+        "trunc" => common(cx, a, BinaryOp::TruncDiv),
+        other => Err(RuleError::unsupported(format!("rounding mode `{other}`"))),
+    }
+}
+
+fn pow(cx: &mut Context, a: &Args) -> Rule {
+    let (x, y) = (a.left()?, a.right()?);
+    let dtype = cx.operands_type(&[&x, &y]);
+    Ok(power(cx, &x, &y, dtype)?.into())
+}
+
+fn float_power(cx: &mut Context, a: &Args) -> Rule {
+    let (x, y) = (a.left()?, a.right()?);
+    Ok(power(cx, &x, &y, DType::F64)?.into())
+}
+
+/// A power; small constant exponents become products and roots, exactly where PyTorch's kernel does so.
+fn power(cx: &mut Context, x: &Operand, y: &Operand, dtype: DType) -> Result<ValueId, RuleError> {
+    let (Operand::Tensor(base), Operand::Number(exponent)) = (x, y) else {
+        return cx.combine_as(BinaryOp::Pow, x, y, dtype);
+    };
+    let exponent = exponent.to_f64();
+    let special = |x: Formula| {
+        if exponent == 2.0 {
+            Some(&x * &x)
+        } else if exponent == 3.0 {
+            Some(&x * &x * &x)
+        } else if !dtype.is_float() {
+            None
+        } else if exponent == 0.5 {
+            Some(x.sqrt())
+        } else if exponent == -0.5 {
+            Some(x.rsqrt())
+        } else if exponent == -1.0 {
+            Some(x.unary(UnaryOp::Reciprocal))
+        } else if exponent == -2.0 {
+            Some((&x * &x).unary(UnaryOp::Reciprocal))
+        } else {
+            None
+        }
+    };
+    if exponent == 1.0 {
+        return Ok(cx.b.cast(*base, dtype));
+    }
+    if !dtype.is_float() && exponent < 0.0 {
+        return Err(RuleError::unsupported("integers to negative integer powers"));
+    }
+    let number = match y {
+        Operand::Number(number) => *number,
+        Operand::Tensor(_) | Operand::Size(_) => Scalar::Float(exponent),
+    };
+    cx.apply([*base], dtype, |[x]| special(x.clone()).unwrap_or_else(|| x.pow(number)))
+}
+
+fn lcm(cx: &mut Context, a: &Args) -> Rule {
+    let (x, y) = (a.left()?, a.right()?);
+    let dtype = cx.operands_type(&[&x, &y]);
+    let (x, y) = (x.to_value(cx, dtype), y.to_value(cx, dtype));
+    let result = cx.apply([x, y], dtype, |[x, y]| {
+        let divisor = x.gcd(&y);
+        let multiple = (x.trunc_div(&divisor) * &y).abs();
+        divisor.equals(0.0).select(0.0, multiple)
+    })?;
+    Ok(result.into())
+}
+
+fn heaviside(cx: &mut Context, a: &Args) -> Rule {
+    let (x, y) = (a.left()?, a.tensor("values")?);
+    let y = Operand::Tensor(y);
+    let dtype = cx.operands_type(&[&x, &y]);
+    let (x, y) = (x.to_value(cx, dtype), y.to_value(cx, dtype));
+    let step = |x: Formula, y: Formula| x.equals(0.0).select(y, x.gt(0.0).cast(dtype.compute()));
+    Ok(cx.apply([x, y], dtype, |[x, y]| step(x, y))?.into())
+}
+
+fn x_times_log(cx: &mut Context, a: &Args, log: impl FnOnce(&Formula) -> Formula) -> Rule {
+    let (x, y, dtype) = float_operands(cx, a)?;
+    let result = cx.apply([x, y], dtype, |[x, y]| {
+        let product = &x * log(&y);
+        y.is_nan().select(&y, x.equals(0.0).select(0.0, product))
+    })?;
+    Ok(result.into())
+}
+
+/// `max + grow(-|x - y|)`; equal infinities give themselves.
+fn log_add(cx: &mut Context, a: &Args, grow: impl FnOnce(Formula) -> Formula) -> Rule {
+    let (x, y, dtype) = float_operands(cx, a)?;
+    let result = cx.apply([x, y], dtype, |[x, y]| {
+        let sum = x.max(&y) + grow(-(&x - &y).abs());
+        x.is_inf().and(x.equals(&y)).select(&x, sum)
+    })?;
+    Ok(result.into())
+}
+
+fn ldexp(cx: &mut Context, a: &Args) -> Rule {
+    let (x, exponent) = (a.left()?, a.right()?);
+    let Operand::Tensor(exponent) = exponent else {
+        return Err(RuleError::Malformed("the exponent is not a tensor".to_owned()));
+    };
+    // As PyTorch: the power of two is a tensor of its own, in the exponent's floating-point type.
+    let power = cx.apply_float([exponent], |[e]| e.exp2())?;
+    Ok(cx.combine(BinaryOp::Mul, &x, &Operand::Tensor(power))?.into())
+}
+
+fn is_close(cx: &mut Context, a: &Args) -> Rule {
+    let (x, y) = (a.tensor("self")?, a.tensor("other")?);
+    let (rtol, atol) = (a.float_or("rtol", 1e-5)?, a.float_or("atol", 1e-8)?);
+    let dtype = cx.b.dtype(x);
+    let wide = if dtype.is_float() { dtype.compute() } else { DType::F64 };
+    let (x, y) = (cx.b.cast(x, wide), cx.b.cast(y, wide));
+    let (x, y) = (Formula::from(x), Formula::from(y));
+    let mut close = x.equals(&y);
+    if a.bool_or("equal_nan", false)? && dtype.is_float() {
+        close = close.or(x.is_nan().and(y.is_nan()));
+    }
+    let difference = (&x - &y).abs();
+    let allowed = (&y * rtol).abs() + atol;
+    let close = close.or(difference.is_finite().and(difference.le(allowed)));
+    Ok(cx.formula(wide, &close)?.into())
 }

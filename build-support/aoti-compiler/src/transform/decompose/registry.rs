@@ -61,6 +61,9 @@ impl Registry {
     pub fn new() -> Registry {
         let families: &[&[Rule]] = &[
             super::pointwise::RULES,
+            super::unary::RULES,
+            super::ternary::RULES,
+            super::casts::RULES,
             super::attention::RULES,
             super::contraction::RULES,
             super::convolution::RULES,
@@ -82,16 +85,31 @@ impl Registry {
         Registry { rules }
     }
 
-    /// The rule for an overload. An in-place overload `aten.f_.X` without a rule of its own uses that of `aten.f.X`.
+    /// The rule for an overload. An in-place overload `aten.f_.X` without a rule of its own uses that of `aten.f.X`;
+    /// a second name of an operator uses the operator's; a rule named `aten.f.*` serves all functional overloads.
     pub fn find(&self, target: &str) -> Option<Rule> {
-        if let Some(rule) = self.rules.get(target) {
-            return Some(*rule);
-        }
         let mut parts = target.splitn(3, '.');
         let (namespace, name, overload) = (parts.next()?, parts.next()?, parts.next()?);
+        let names = [Some(name), super::aliases::canonical(name)];
+        names.into_iter().flatten().find_map(|name| self.lookup(namespace, name, overload))
+    }
+
+    fn lookup(&self, namespace: &str, name: &str, overload: &str) -> Option<Rule> {
+        if let Some(rule) = self.exact(namespace, name, overload) {
+            return Some(rule);
+        }
         let functional = name.strip_suffix('_').filter(|base| !base.is_empty() && !base.ends_with('_'))?;
-        let rule = self.rules.get(format!("{namespace}.{functional}.{overload}").as_str())?;
-        Some(Rule { kind: Kind::InPlace, ..*rule })
+        let rule = self.exact(namespace, functional, overload)?;
+        Some(Rule { kind: Kind::InPlace, ..rule })
+    }
+
+    fn exact(&self, namespace: &str, name: &str, overload: &str) -> Option<Rule> {
+        if let Some(rule) = self.rules.get(format!("{namespace}.{name}.{overload}").as_str()) {
+            return Some(*rule);
+        }
+        // Overloads that write into given tensors or take lists have another meaning.
+        let other_meaning = overload.contains("out") || overload.contains("list");
+        if other_meaning { None } else { self.rules.get(format!("{namespace}.{name}.*").as_str()).copied() }
     }
 
     /// The names of all overloads with a rule, in table order.

@@ -134,7 +134,7 @@ impl<'a> Walk<'a> {
         Walk {
             program,
             registry,
-            cx: Context { b: builder },
+            cx: Context::new(builder),
             windows: IndexMap::new(),
             storages: vec![],
             mutates,
@@ -327,7 +327,13 @@ impl<'a> Walk<'a> {
             tensors.insert(name.to_owned(), value);
         }
         let args = Args { call, program: self.program, tensors: &tensors };
+        self.cx.overwritten.clear();
         let outputs = (rule.run)(&mut self.cx, &args)?;
+        for (name, value) in std::mem::take(&mut self.cx.overwritten) {
+            if let Some((_, Arg::Tensor(tensor))) = call.args.iter().find(|(own, _)| own == name) {
+                self.write(tensor, value)?;
+            }
+        }
         if rule.kind == Kind::InPlace {
             return self.finish_in_place(call, outputs);
         }

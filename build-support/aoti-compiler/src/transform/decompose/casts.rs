@@ -1,0 +1,105 @@
+//! Conversions, copies and what does nothing at inference.
+
+use super::registry::rules;
+use super::{Args, Context, Outputs, RuleError};
+use crate::graph::ValueId;
+
+type Rule = Result<Outputs, RuleError>;
+
+rules! {
+    view "aten.to.dtype" => convert,
+    view "aten.to.device" => convert,
+    view "aten.to.dtype_layout" => convert,
+    view "aten.to.other" => convert,
+    view "aten.to.prim_dtype" => convert,
+    view "aten.to.prim_Device" => convert,
+    view "aten.type_as.default" => convert,
+    pure "aten._to_copy.default" => convert,
+    pure "aten._cast_Float.default" => to_output_type,
+    pure "aten._cast_Double.default" => to_output_type,
+    pure "aten._cast_Half.default" => to_output_type,
+    pure "aten._cast_Long.default" => to_output_type,
+    pure "aten._cast_Int.default" => to_output_type,
+    pure "aten._cast_Short.default" => to_output_type,
+    pure "aten._cast_Char.default" => to_output_type,
+    pure "aten._cast_Byte.default" => to_output_type,
+    pure "prims.convert_element_type.default" => convert,
+    pure "aten.clone.default" => same,
+    view "aten.contiguous.default" => same,
+    view "aten.lift.default" => same,
+    view "aten.lift_fresh.default" => same,
+    pure "aten.lift_fresh_copy.default" => same,
+    view "aten.conj.default" => same,
+    view "aten._conj.default" => same,
+    pure "aten._conj_copy.default" => same,
+    pure "aten.conj_physical.default" => same,
+    view "aten.resolve_conj.default" => same,
+    view "aten.resolve_neg.default" => same,
+    view "aten.positive.default" => same,
+    pure "aten.pin_memory.default" => same,
+    pure "aten.dropout.default" => dropout,
+    pure "aten.alpha_dropout.default" => dropout,
+    pure "aten.feature_dropout.default" => dropout,
+    pure "aten.feature_alpha_dropout.default" => dropout,
+    pure "aten.native_dropout.default" => native_dropout,
+    pure "aten.native_dropout_backward.default" => native_dropout_backward,
+}
+
+fn same(_cx: &mut Context, a: &Args) -> Rule {
+    Ok(a.only()?.into())
+}
+
+/// To the type that is asked for, or that of another tensor.
+fn convert(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.only()?;
+    let dtype = if a.has("other") {
+        let other = a.tensor("other")?;
+        Some(cx.b.dtype(other))
+    } else {
+        a.opt_dtype("dtype").ok().flatten().or(a.output_dtype())
+    };
+    Ok(dtype.map_or(x, |dtype| cx.b.cast(x, dtype)).into())
+}
+
+fn to_output_type(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.only()?;
+    Ok(a.output_dtype().map_or(x, |dtype| cx.b.cast(x, dtype)).into())
+}
+
+fn random() -> RuleError {
+    RuleError::unsupported("it draws random numbers; export the model in evaluation mode (`model.eval()`)")
+}
+
+/// The identity at inference.
+fn dropout(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.only()?;
+    let p = a.float_or("p", 0.5)?;
+    if !a.bool_or("train", true)? || p == 0.0 {
+        return Ok(x.into());
+    }
+    if p == 1.0 {
+        let zero: ValueId = cx.b.full_like(0i64, x);
+        return Ok(zero.into());
+    }
+    Err(random())
+}
+
+fn native_dropout(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.only()?;
+    let p = a.float_or("p", 0.5)?;
+    // `train` absent counts as true.
+    if a.bool_or("train", true)? && p != 0.0 {
+        return Err(random());
+    }
+    let shape = cx.b.shape(x);
+    let mask = cx.b.full(true, crate::dtype::DType::Bool, &shape);
+    Ok(Outputs::Many(vec![Some(x), Some(mask)]))
+}
+
+fn native_dropout_backward(cx: &mut Context, a: &Args) -> Rule {
+    let (grad, mask) = (a.tensor("grad_output")?, a.tensor("mask")?);
+    let scale = a.float_or("scale", 1.0)?;
+    let dtype = cx.result_type(&[grad, mask]);
+    let dtype = Context::float_type(dtype);
+    Ok(cx.apply([grad, mask], dtype, |[grad, mask]| grad * mask * scale)?.into())
+}
