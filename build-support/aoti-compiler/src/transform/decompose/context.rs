@@ -36,7 +36,7 @@ pub struct Context {
 }
 
 /// PyTorch's default element type for floating-point results.
-pub const DEFAULT_FLOAT: DType = DType::F32;
+pub(super) const DEFAULT_FLOAT: DType = DType::F32;
 
 impl Context {
     /// Rules that build onto `b`.

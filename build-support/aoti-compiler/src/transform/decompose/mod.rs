@@ -6,11 +6,8 @@
 //! read anew. The technique is functionalisation by replaying views (PyTorch's `functorch` notes describe it); views
 //! being index maps, writing back is a scatter.
 
-mod aliases;
 mod args;
 mod context;
-mod formula;
-mod operand;
 mod registry;
 mod run;
 
@@ -21,14 +18,20 @@ pub use operand::Operand;
 pub use registry::{Kind, Outputs, Registry, Rule, RuleFn};
 pub use run::decompose;
 
+mod aliases;
 mod attention;
 mod casts;
 mod contraction;
 mod convolution;
+mod create;
 mod einsum;
 mod embedding;
+mod formula;
+mod index;
 mod join;
 mod linalg;
+mod matrices;
+mod operand;
 mod padding;
 mod pointwise;
 mod rearrange;

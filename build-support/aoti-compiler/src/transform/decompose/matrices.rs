@@ -1,0 +1,135 @@
+//! Triangles, diagonals and other matrices given by their indices.
+
+use super::registry::rules;
+use super::support::{fixed, length};
+use super::{Args, Context, Outputs, RuleError};
+use crate::dtype::DType;
+use crate::graph::{BinaryOp, Scalar, ValueId};
+use crate::symbolic::Expr;
+
+type Rule = Result<Outputs, RuleError>;
+
+rules! {
+    pure "aten.tril.default" => |cx, a| triangle(cx, a, BinaryOp::Le),
+    pure "aten.triu.default" => |cx, a| triangle(cx, a, BinaryOp::Ge),
+    pure "aten.tril_indices.default" => |cx, a| triangle_indices(cx, a, true),
+    pure "aten.triu_indices.default" => |cx, a| triangle_indices(cx, a, false),
+    pure "aten.eye.default" => eye,
+    pure "aten.eye.m" => eye,
+    pure "aten.diag.default" => diag,
+    pure "aten.diagflat.default" => |cx, a| {
+        let x = cx.flattened(a.tensor("self")?)?;
+        Ok(embed(cx, x, a.int_or("offset", 0)?, [0, 1])?.into())
+    },
+    pure "aten.diag_embed.default" => |cx, a| {
+        let x = a.tensor("self")?;
+        let axes = [a.int_or("dim1", -2)?, a.int_or("dim2", -1)?];
+        Ok(embed(cx, x, a.int_or("offset", 0)?, axes)?.into())
+    },
+    pure "aten.vander.default" => vander,
+}
+
+/// Keeps elements where `column - row - diagonal <op> 0`.
+fn triangle(cx: &mut Context, a: &Args, op: BinaryOp) -> Rule {
+    let x = a.tensor("self")?;
+    let shape = cx.b.shape(x);
+    if shape.len() < 2 {
+        return Err(RuleError::Malformed("a matrix has two axes".to_owned()));
+    }
+    let diagonal = a.opt_sym("diagonal")?.unwrap_or_else(|| Expr::int(0));
+    let tail = &shape[shape.len() - 2..];
+    let kept = cx.index_is(op, &(&Expr::axis(1) - &Expr::axis(0)) - &diagonal, tail)?;
+    let zero = cx.b.full_like(0i64, x);
+    Ok(cx.b.select(kept, x, zero)?.into())
+}
+
+fn triangle_indices(cx: &mut Context, a: &Args, lower: bool) -> Rule {
+    let (rows, columns, offset) = (a.int("row")?, a.int("col")?, a.int_or("offset", 0)?);
+    let (mut down, mut across) = (Vec::new(), Vec::new());
+    for row in 0..rows {
+        for column in 0..columns {
+            let kept = if lower { column - row <= offset } else { column - row >= offset };
+            if kept {
+                down.push(row);
+                across.push(column);
+            }
+        }
+    }
+    let count = length(down.len());
+    down.append(&mut across);
+    let flat = cx.b.int_vector(&down);
+    let pairs = cx.b.reshape(flat, &[Expr::int(2), Expr::int(count)])?;
+    let dtype = a.opt_dtype("dtype")?.or(a.output_dtype()).unwrap_or(DType::I64);
+    Ok(cx.b.cast(pairs, dtype).into())
+}
+
+fn eye(cx: &mut Context, a: &Args) -> Rule {
+    let rows = a.sym("n")?;
+    let columns = a.opt_sym("m")?.unwrap_or_else(|| rows.clone());
+    let dtype = a.opt_dtype("dtype")?.or(a.output_dtype()).unwrap_or(DType::F32);
+    Ok(cx.identity_matrix(dtype, &[rows, columns])?.into())
+}
+
+fn diag(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.tensor("self")?;
+    let offset = a.int_or("diagonal", 0)?;
+    if cx.b.rank(x) == 1 {
+        return Ok(embed(cx, x, offset, [0, 1])?.into());
+    }
+    let shape = cx.b.shape(x);
+    let [rows, columns] = shape.as_slice() else {
+        return Err(RuleError::Malformed("a vector or a matrix is needed".to_owned()));
+    };
+    let (down, right) = ((-offset).max(0), offset.max(0));
+    let ranges = cx.b.ranges();
+    let size = (rows - down).minimum_in(&(columns - right), ranges).maximum_in(&Expr::int(0), ranges);
+    Ok(cx.b.view(x, &[size], vec![&Expr::axis(0) + down, &Expr::axis(0) + right])?.into())
+}
+
+/// Puts the last axis on a diagonal of two new axes, zeros elsewhere.
+fn embed(cx: &mut Context, x: ValueId, offset: i64, axes: [i64; 2]) -> Result<ValueId, RuleError> {
+    let x = cx.at_least_1d(x)?;
+    let own = cx.b.shape(x);
+    let rank = own.len() + 1;
+    let (first, second) = (Context::axis(axes[0], rank)?, Context::axis(axes[1], rank)?);
+    if first == second {
+        return Err(RuleError::Malformed("a diagonal needs two different axes".to_owned()));
+    }
+    let size = &own[own.len() - 1] + offset.abs();
+    let mut rest = own[..own.len() - 1].iter().cloned();
+    let mut coords = Vec::new();
+    let mut shape = Vec::new();
+    for axis in 0..rank {
+        if axis == first || axis == second {
+            shape.push(size.clone());
+        } else {
+            shape.push(rest.next().expect("one size for each other axis"));
+            coords.push(Expr::axis(axis));
+        }
+    }
+    // Along the diagonal, row - max(-offset, 0) == column - max(offset, 0).
+    coords.push(&Expr::axis(first) - (-offset).max(0));
+    let spread = cx.b.padded_view(x, &shape, coords, Scalar::Int(0))?;
+    let on = cx.index_is(BinaryOp::Eq, &(&Expr::axis(second) - &Expr::axis(first)) - offset, &shape)?;
+    let zero = cx.b.full_like(0i64, spread);
+    Ok(cx.b.select(on, spread, zero)?)
+}
+
+/// Columns are powers of the vector, falling or rising.
+fn vander(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.tensor("x")?;
+    let own = cx.b.shape(x);
+    let columns = match a.opt_int("N")? {
+        Some(columns) => columns,
+        None => fixed(&own, "`vander`")?.first().copied().unwrap_or(0),
+    };
+    let exponent =
+        if a.bool_or("increasing", false)? { Expr::axis(1) } else { &Expr::int(columns - 1) - &Expr::axis(1) };
+    let dtype = cx.b.dtype(x);
+    let dtype = if dtype.is_float() { dtype } else { DType::I64 };
+    let base = cx.b.cast(x, dtype);
+    let base = cx.b.unsqueeze(base, 1)?;
+    let powers = cx.b.index(exponent, &[own[0].clone(), Expr::int(columns)]);
+    let powers = cx.b.cast(powers, dtype);
+    Ok(cx.binary(BinaryOp::Pow, base, powers)?.into())
+}
