@@ -1,0 +1,211 @@
+// Scalar foundations of generated CPU kernels: names of element types, half-precision storage and their conversions,
+// and the macros that keep objects built for different CPU levels apart.
+// Owns nothing about vectors. Uses compiler builtins only; includes no standard C++ header.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Objects of several CPU levels are linked into one library. An inline function that the linker merged across levels
+// would run AVX-512 instructions on a baseline processor, so everything sits in a namespace named for the level and,
+// inside it, in an unnamed one: no symbol leaves its object file.
+#ifndef AOTI_LEVEL_NS
+#define AOTI_LEVEL_NS base
+#endif
+#define AOTI_NAMESPACE_BEGIN \
+  namespace aoti {           \
+  inline namespace AOTI_LEVEL_NS { \
+  namespace {
+#define AOTI_NAMESPACE_END \
+  }                        \
+  }                        \
+  }
+
+#define AOTI_INLINE inline __attribute__((always_inline, unused))
+#define AOTI_NOINLINE __attribute__((noinline, unused))
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#define AOTI_AVX512 1
+#define AOTI_VECTOR_BYTES 64
+#elif defined(__AVX2__) && defined(__FMA__)
+#define AOTI_AVX512 0
+#define AOTI_VECTOR_BYTES 32
+#else
+#define AOTI_AVX512 0
+#define AOTI_VECTOR_BYTES 16
+#endif
+#if defined(__AVX2__) && defined(__FMA__)
+#define AOTI_AVX2 1
+#else
+#define AOTI_AVX2 0
+#endif
+#if defined(__aarch64__)
+#define AOTI_AARCH64 1
+#else
+#define AOTI_AARCH64 0
+#endif
+// Lanes of a vector register for 4-byte elements.
+#define AOTI_LANES (AOTI_VECTOR_BYTES / 4)
+
+// Whether a fused multiply-add is one instruction.
+#if AOTI_AVX2 || defined(__aarch64__)
+#define AOTI_HAS_FMA 1
+#else
+#define AOTI_HAS_FMA 0
+#endif
+
+// Element types are the same at every level: a kernel's signature may name them without becoming local to its object.
+namespace aoti {
+
+using i8 = int8_t;
+using i16 = int16_t;
+using i32 = int32_t;
+using i64 = int64_t;
+using u8 = uint8_t;
+using u16 = uint16_t;
+using u32 = uint32_t;
+using u64 = uint64_t;
+using f32 = float;
+using f64 = double;
+
+// Storage of a half-precision element. Arithmetic is done in f32.
+struct f16 {
+  u16 bits;
+};
+struct bf16 {
+  u16 bits;
+};
+
+} // namespace aoti
+
+AOTI_NAMESPACE_BEGIN
+
+template <class A, class B> constexpr bool is_same = false;
+template <class A> constexpr bool is_same<A, A> = true;
+template <class T> constexpr bool is_float = is_same<T, f32> || is_same<T, f64>;
+template <class T> constexpr bool is_signed = T(-1) < T(0);
+
+// Keeps a parameter out of template argument deduction.
+template <class T> struct Identity {
+  using type = T;
+};
+template <class T> using identity = typename Identity<T>::type;
+
+template <bool B, class Then, class Else> struct Conditional {
+  using type = Then;
+};
+template <class Then, class Else> struct Conditional<false, Then, Else> {
+  using type = Else;
+};
+template <bool B, class Then, class Else> using conditional = typename Conditional<B, Then, Else>::type;
+
+template <bool B, class T = int> struct EnableIf {};
+template <class T> struct EnableIf<true, T> {
+  using type = T;
+};
+template <bool B, class T = int> using enable_if = typename EnableIf<B, T>::type;
+
+// The integer types that are as wide as T.
+template <int Bytes> struct Integers;
+template <> struct Integers<1> {
+  using Signed = i8;
+  using Unsigned = u8;
+};
+template <> struct Integers<2> {
+  using Signed = i16;
+  using Unsigned = u16;
+};
+template <> struct Integers<4> {
+  using Signed = i32;
+  using Unsigned = u32;
+};
+template <> struct Integers<8> {
+  using Signed = i64;
+  using Unsigned = u64;
+};
+template <class T> using signed_of = typename Integers<sizeof(T)>::Signed;
+template <class T> using unsigned_of = typename Integers<sizeof(T)>::Unsigned;
+
+// A compile-time list 0..N-1.
+template <int... I> struct Indices {};
+#if defined(__clang__)
+template <class T, T... I> struct IndexSequence {
+  using type = Indices<I...>;
+};
+template <int N> using indices = typename __make_integer_seq<IndexSequence, int, N>::type;
+#else
+template <int N> using indices = Indices<__integer_pack(N)...>;
+#endif
+
+template <class To, class From> AOTI_INLINE To bit_cast(From from) {
+  static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
+  To to;
+  __builtin_memcpy(&to, &from, sizeof(To));
+  return to;
+}
+
+template <class T> struct Limits;
+template <> struct Limits<f32> {
+  static constexpr f32 infinity = __builtin_inff();
+  static constexpr f32 nan = __builtin_nanf("");
+  static constexpr f32 max = 3.40282346638528859812e+38f;
+  static constexpr f32 lowest = -max;
+  static constexpr f32 epsilon = 1.1920928955078125e-07f;
+  static constexpr f32 min_positive = 1.17549435082228750797e-38f;
+};
+template <> struct Limits<f64> {
+  static constexpr f64 infinity = __builtin_inf();
+  static constexpr f64 nan = __builtin_nan("");
+  static constexpr f64 max = 1.79769313486231570815e+308;
+  static constexpr f64 lowest = -max;
+  static constexpr f64 epsilon = 2.22044604925031308085e-16;
+  static constexpr f64 min_positive = 2.22507385850720138309e-308;
+};
+template <> struct Limits<u8> {
+  static constexpr u8 max = 255, lowest = 0;
+};
+template <> struct Limits<i8> {
+  static constexpr i8 max = 127, lowest = -128;
+};
+template <> struct Limits<i16> {
+  static constexpr i16 max = 32767, lowest = -32768;
+};
+template <> struct Limits<i32> {
+  static constexpr i32 max = 0x7fffffff, lowest = -0x7fffffff - 1;
+};
+template <> struct Limits<i64> {
+  static constexpr i64 max = 0x7fffffffffffffff, lowest = -0x7fffffffffffffff - 1;
+};
+
+// Half-precision conversions: exact upwards, to nearest even downwards; NaN stays NaN.
+AOTI_INLINE f32 to_f32(bf16 x) { return bit_cast<f32>(u32(x.bits) << 16); }
+AOTI_INLINE f32 to_f32(f16 x) {
+  // The exponent is rebiased by multiplying, which also normalises denormals.
+  u32 magnitude = u32(x.bits & 0x7fff) << 13;
+  u32 sign = u32(x.bits & 0x8000) << 16;
+  u32 bits = bit_cast<u32>(bit_cast<f32>(magnitude) * 0x1p112f);
+  if (magnitude >= (0x7c00u << 13)) bits |= 0x7f800000u;
+  return bit_cast<f32>(bits | sign);
+}
+AOTI_INLINE bf16 to_bf16(f32 x) {
+  u32 bits = bit_cast<u32>(x);
+  if (x != x) return {u16((bits >> 16) | 0x40)};
+  return {u16((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
+}
+AOTI_INLINE f16 to_f16(f32 x) {
+  u32 bits = bit_cast<u32>(x);
+  u32 sign = (bits >> 16) & 0x8000;
+  u32 magnitude = bits & 0x7fffffff;
+  u32 half;
+  if (magnitude > 0x7f800000u)
+    half = 0x7e00 | ((magnitude >> 13) & 0x3ff);
+  else if (magnitude >= 0x477ff000u) // rounds to 65536 or more
+    half = 0x7c00;
+  else if (magnitude < 0x38800000u) // denormal or zero: adding 1/2 leaves the rounded value in the low bits
+    half = bit_cast<u32>(bit_cast<f32>(magnitude) + 0.5f) - 0x3f000000u;
+  else
+    half = (magnitude - 0x38000000u + 0xfff + ((magnitude >> 13) & 1)) >> 13;
+  return {u16(half | sign)};
+}
+
+AOTI_NAMESPACE_END

@@ -1,0 +1,318 @@
+// Loads and stores: contiguous, strided and indexed, whole or of the first n lanes only.
+// `bool` elements are bytes and become a Mask; `f16` and `bf16` elements become f32 vectors. Memory beyond the lanes in
+// use is neither read nor written. See vec.h for the API.
+#pragma once
+
+#include "ops.h"
+
+AOTI_NAMESPACE_BEGIN
+
+namespace detail {
+
+template <int... I, int W> AOTI_INLINE Vec<i32, W> count_lanes(Indices<I...>, Full<W>) {
+  if constexpr (W == 1)
+    return {0};
+  else if constexpr (shape_of<i32, W> == kPair) {
+    auto h = count_lanes(indices<W / 2>{}, Full<W / 2>{});
+    return {h, h + i32(W / 2)};
+  } else
+    return {typename Vec<i32, W>::Register{I...}};
+}
+template <int W> AOTI_INLINE Vec<i32, W> count_lanes() { return count_lanes(indices<W>{}, Full<W>{}); }
+
+template <int W, class T> AOTI_INLINE Vec<T, W> load_raw(Full<W>, const T *p) {
+  Vec<T, W> r;
+  if constexpr (shape_of<T, W> == kPair)
+    r = {load_raw(Full<W / 2>{}, p), load_raw(Full<W / 2>{}, p + W / 2)};
+  else
+    __builtin_memcpy(&r.v, p, sizeof r.v);
+  return r;
+}
+template <int W, class T> AOTI_INLINE void store_raw(Full<W>, T *p, Vec<T, W> a) {
+  if constexpr (shape_of<T, W> == kPair) {
+    store_raw(Full<W / 2>{}, p, a.lo);
+    store_raw(Full<W / 2>{}, p + W / 2, a.hi);
+  } else
+    __builtin_memcpy(p, &a.v, sizeof a.v);
+}
+
+#if AOTI_AVX2
+typedef char v16c __attribute__((vector_size(16)));
+typedef char v32c __attribute__((vector_size(32)));
+typedef short v8s __attribute__((vector_size(16)));
+typedef short v16s __attribute__((vector_size(32)));
+typedef int v4i __attribute__((vector_size(16)));
+typedef int v8i __attribute__((vector_size(32)));
+typedef int v16i __attribute__((vector_size(64)));
+typedef long long v2l __attribute__((vector_size(16)));
+typedef long long v4l __attribute__((vector_size(32)));
+typedef long long v8l __attribute__((vector_size(64)));
+// The two compilers disagree on the pointer type of the masked byte and word builtins.
+#if defined(__clang__)
+#define AOTI_NARROW(VECTOR, SCALAR) VECTOR
+#else
+#define AOTI_NARROW(VECTOR, SCALAR) SCALAR
+#endif
+#endif
+
+template <int W, class T> AOTI_INLINE Vec<T, W> load_elements(const T *p, int n) {
+  T buffer[W] = {};
+  for (int i = 0; i < n; ++i) buffer[i] = p[i];
+  return load_raw(Full<W>{}, buffer);
+}
+
+// The first n lanes, n in 0..=W, the others zero.
+template <int W, class T> AOTI_INLINE Vec<T, W> load_raw(Tail<W> tail, const T *p) {
+  constexpr int bytes = W * int(sizeof(T));
+  constexpr int size = sizeof(T);
+  (void)size, (void)bytes;
+  int n = tail.n;
+  if constexpr (W == 1)
+    return n > 0 ? Vec<T, W>{*p} : Vec<T, W>{T(0)};
+  else if constexpr (shape_of<T, W> == kPair) {
+    constexpr int h = W / 2;
+    return {load_raw(Tail<h>{n < h ? n : h}, p), load_raw(Tail<h>{n < h ? 0 : n - h}, p + h)};
+  }
+#if AOTI_AVX512
+  else if constexpr (size == 4 && bytes == 64)
+    return {(typename Vec<T, W>::Register)__builtin_ia32_loaddqusi512_mask((const int *)p, v16i{}, u16((1u << n) - 1))};
+  else if constexpr (size == 8 && bytes == 64)
+    return {(typename Vec<T, W>::Register)__builtin_ia32_loaddqudi512_mask(
+        (const long long *)p, v8l{}, u8((1u << n) - 1))};
+  else if constexpr (size == 2 && bytes == 32)
+    return {(typename Vec<T, W>::Register)__builtin_ia32_loaddquhi256_mask(
+        (const AOTI_NARROW(v16s, short) *)p, v16s{}, u16((1u << n) - 1))};
+  else if constexpr (size == 1 && bytes == 16)
+    return {(typename Vec<T, W>::Register)__builtin_ia32_loaddquqi128_mask(
+        (const AOTI_NARROW(v16c, char) *)p, v16c{}, u16((1u << n) - 1))};
+#endif
+#if AOTI_AVX2
+  else if constexpr (size == 4 && bytes == 32)
+    return {(typename Vec<T, W>::Register)__builtin_ia32_maskloadd256((const v8i *)p, (v8i)(count_lanes<8>() < n).m.v)};
+  else if constexpr (size == 8 && bytes == 32)
+    return {(typename Vec<T, W>::Register)__builtin_ia32_maskloadq256(
+        (const v4l *)p, (v4l)convert<i64>((count_lanes<4>() < n).m).v)};
+#endif
+  else
+    return load_elements<W>(p, n);
+}
+template <int W, class T> AOTI_INLINE void store_raw(Tail<W> tail, T *p, Vec<T, W> a) {
+  constexpr int bytes = W * int(sizeof(T));
+  constexpr int size = sizeof(T);
+  (void)size, (void)bytes;
+  int n = tail.n;
+  if constexpr (W == 1) {
+    if (n > 0) *p = a.v;
+  } else if constexpr (shape_of<T, W> == kPair) {
+    constexpr int h = W / 2;
+    store_raw(Tail<h>{n < h ? n : h}, p, a.lo);
+    store_raw(Tail<h>{n < h ? 0 : n - h}, p + h, a.hi);
+  }
+#if AOTI_AVX512
+  else if constexpr (bytes == 64 && size == 4)
+    __builtin_ia32_storedqusi512_mask((int *)p, (v16i)a.v, u16((1u << n) - 1));
+  else if constexpr (bytes == 64 && size == 8)
+    __builtin_ia32_storedqudi512_mask((long long *)p, (v8l)a.v, u8((1u << n) - 1));
+  else if constexpr (bytes == 32 && size == 2)
+    __builtin_ia32_storedquhi256_mask((AOTI_NARROW(v16s, short) *)p, (v16s)a.v, u16((1u << n) - 1));
+  else if constexpr (bytes == 16 && size == 1)
+    __builtin_ia32_storedquqi128_mask((AOTI_NARROW(v16c, char) *)p, (v16c)a.v, u16((1u << n) - 1));
+#endif
+#if AOTI_AVX2
+  else if constexpr (size == 4 && bytes == 32)
+    __builtin_ia32_maskstored256((v8i *)p, (v8i)(count_lanes<8>() < n).m.v, (v8i)a.v);
+  else if constexpr (size == 8 && bytes == 32)
+    __builtin_ia32_maskstoreq256((v4l *)p, (v4l)convert<i64>((count_lanes<4>() < n).m).v, (v4l)a.v);
+#endif
+  else {
+    T buffer[W];
+    __builtin_memcpy(buffer, &a.v, bytes);
+    for (int i = 0; i < n; ++i) p[i] = buffer[i];
+  }
+}
+
+// Lane i from f(i), a constant-index expression.
+template <int W, class T, class F, int... I> AOTI_INLINE Vec<T, W> generate(F f, Indices<I...>) {
+  if constexpr (W == 1)
+    return {f(0)};
+  else if constexpr (shape_of<T, W> == kPair) {
+    constexpr int h = W / 2;
+    return {generate<h, T>(f, indices<h>{}), generate<h, T>([&](int i) { return f(i + h); }, indices<h>{})};
+  } else
+    return {typename Vec<T, W>::Register{f(I)...}};
+}
+template <int W, class T, class F> AOTI_INLINE Vec<T, W> fill(Full<W>, F f) { return generate<W, T>(f, indices<W>{}); }
+template <int W, class T, class F> AOTI_INLINE Vec<T, W> fill(Tail<W> tail, F f) {
+  T buffer[W] = {};
+  for (int i = 0; i < tail.n; ++i) buffer[i] = f(i);
+  return load_raw(Full<W>{}, buffer);
+}
+template <int W> AOTI_INLINE int used(Full<W>) { return W; }
+template <int W> AOTI_INLINE int used(Tail<W> tail) { return tail.n; }
+
+// f16 <-> f32 on vectors.
+template <int W> AOTI_INLINE Vec<f32, W> f32_from_f16(Vec<u16, W> a) {
+  if constexpr (W == 1)
+    return {to_f32(f16{a.v})};
+  else if constexpr (shape_of<f32, W> == kPair)
+    return join(f32_from_f16(lower(a)), f32_from_f16(upper(a)));
+#if AOTI_AVX512
+  else if constexpr (W == 16)
+    return {(typename Vec<f32, 16>::Register)__builtin_ia32_vcvtph2ps512_mask(
+        (v16s)a.v, typename Vec<f32, 16>::Register{}, u16(-1), 4)};
+#endif
+#if AOTI_AVX2 && defined(__F16C__)
+  else if constexpr (W == 8)
+    return {__builtin_ia32_vcvtph2ps256((v8s)a.v)};
+#endif
+  else {
+    Vec<u32, W> wide = convert<u32>(a);
+    Vec<u32, W> magnitude = shl<13>(wide & 0x7fffu);
+    Vec<u32, W> bits = bits_as<u32>(bits_as<f32>(magnitude) * 0x1p112f);
+    bits = bits | (bits_as<u32>((bits_as<i32>(magnitude) >= (0x7c00 << 13)).m) & 0x7f800000u);
+    return bits_as<f32>(bits | shl<16>(wide & 0x8000u));
+  }
+}
+template <int W> AOTI_INLINE Vec<u16, W> f16_from_f32(Vec<f32, W> a) {
+  if constexpr (W == 1)
+    return {to_f16(a.v).bits};
+  else if constexpr (shape_of<f32, W> == kPair)
+    return join(f16_from_f32(a.lo), f16_from_f32(a.hi));
+#if AOTI_AVX512
+  else if constexpr (W == 16)
+    return {(typename Vec<u16, 16>::Register)__builtin_ia32_vcvtps2ph512_mask(a.v, 0, v16s{}, u16(-1))};
+#endif
+#if AOTI_AVX2 && defined(__F16C__)
+  else if constexpr (W == 8)
+    return {(typename Vec<u16, 8>::Register)__builtin_ia32_vcvtps2ph256(a.v, 0)};
+#endif
+  else {
+    // The three ranges of to_f16 (base.h), selected.
+    Vec<i32, W> bits = bits_as<i32>(a);
+    Vec<i32, W> sign = shr<16>(bits) & 0x8000;
+    Vec<i32, W> magnitude = bits & 0x7fffffff;
+    Vec<i32, W> normal = shr<13>(magnitude - 0x38000000 + 0xfff + (shr<13>(magnitude) & 1));
+    Vec<i32, W> denormal = bits_as<i32>(bits_as<f32>(magnitude) + 0.5f) - 0x3f000000;
+    Vec<i32, W> nan = (shr<13>(magnitude) & 0x3ff) | 0x7e00;
+    Vec<i32, W> half = select(magnitude < 0x38800000, denormal, normal);
+    half = select(magnitude >= 0x477ff000, 0x7c00, half);
+    half = select(magnitude > 0x7f800000, nan, half);
+    return convert<u16>(bits_as<u32>(half | sign));
+  }
+}
+template <int W> AOTI_INLINE Vec<f32, W> f32_from_bf16(Vec<u16, W> a) {
+  return bits_as<f32>(shl<16>(convert<u32>(a)));
+}
+template <int W> AOTI_INLINE Vec<u16, W> bf16_from_f32(Vec<f32, W> a) {
+  Vec<u32, W> bits = bits_as<u32>(a);
+  Vec<u32, W> rounded = shr<16>(bits + 0x7fffu + (shr<16>(bits) & 1u));
+  return convert<u16>(select(a != a, shr<16>(bits) | 0x40u, rounded));
+}
+
+// How an element type is held in memory (Raw) and in lanes.
+template <class T> struct Element {
+  using Raw = T;
+  template <int W> static AOTI_INLINE Vec<T, W> decode(Vec<T, W> a) { return a; }
+  template <int W> static AOTI_INLINE Vec<T, W> encode(Vec<T, W> a) { return a; }
+};
+template <> struct Element<bool> {
+  using Raw = u8;
+  template <int W> static AOTI_INLINE Mask<W> decode(Vec<u8, W> a) { return convert<i32>(a) != 0; }
+  template <int W> static AOTI_INLINE Vec<u8, W> encode(Mask<W> a) { return convert<u8>(a.m & 1); }
+};
+template <> struct Element<f16> {
+  using Raw = u16;
+  template <int W> static AOTI_INLINE Vec<f32, W> decode(Vec<u16, W> a) { return f32_from_f16(a); }
+  template <int W> static AOTI_INLINE Vec<u16, W> encode(Vec<f32, W> a) { return f16_from_f32(a); }
+};
+template <> struct Element<bf16> {
+  using Raw = u16;
+  template <int W> static AOTI_INLINE Vec<f32, W> decode(Vec<u16, W> a) { return f32_from_bf16(a); }
+  template <int W> static AOTI_INLINE Vec<u16, W> encode(Vec<f32, W> a) { return bf16_from_f32(a); }
+};
+template <class T> using raw_of = typename Element<T>::Raw;
+
+template <> struct Cast<f16> {
+  template <class A> static AOTI_INLINE auto from(A a) { return f32_from_f16(f16_from_f32(Cast<f32>::from(a))); }
+};
+template <> struct Cast<bf16> {
+  template <class A> static AOTI_INLINE auto from(A a) { return f32_from_bf16(bf16_from_f32(Cast<f32>::from(a))); }
+};
+
+// p read as raw elements, lane by lane without assuming that the storage structs alias integers.
+template <class T> AOTI_INLINE raw_of<T> peek(const T *p) {
+  raw_of<T> r;
+  __builtin_memcpy(&r, p, sizeof r);
+  return r;
+}
+template <class T> AOTI_INLINE void poke(T *p, raw_of<T> x) { __builtin_memcpy(p, &x, sizeof x); }
+
+} // namespace detail
+
+template <class To, class T, int W> AOTI_INLINE auto cast(Vec<T, W> a) { return detail::Cast<To>::from(a); }
+template <class To, int W> AOTI_INLINE auto cast(Mask<W> a) { return detail::Cast<To>::from(a); }
+
+template <class L, class T> AOTI_INLINE auto load(L lanes, const T *p) {
+  return detail::Element<T>::decode(detail::load_raw(lanes, (const detail::raw_of<T> *)p));
+}
+template <class L, class T, class V> AOTI_INLINE void store(L lanes, T *p, V a) {
+  detail::store_raw(lanes, (detail::raw_of<T> *)p, detail::Element<T>::encode(a));
+}
+// Lane i at p + i * stride.
+template <class L, class T> AOTI_INLINE auto load_strided(L lanes, const T *p, i64 stride) {
+  return detail::Element<T>::decode(
+      detail::fill<L::width, detail::raw_of<T>>(lanes, [&](int i) { return detail::peek(p + i * stride); }));
+}
+template <class L, class T, class V> AOTI_INLINE void store_strided(L lanes, T *p, i64 stride, V a) {
+  detail::raw_of<T> buffer[L::width];
+  detail::store_raw(Full<L::width>{}, buffer, detail::Element<T>::encode(a));
+  for (int i = 0; i < detail::used(lanes); ++i) detail::poke(p + i * stride, buffer[i]);
+}
+// Lane i at p + index[i].
+template <class L, class T, class I> AOTI_INLINE auto gather(L lanes, const T *p, Vec<I, L::width> index) {
+  return detail::Element<T>::decode(
+      detail::fill<L::width, detail::raw_of<T>>(lanes, [&](int i) { return detail::peek(p + lane(index, i)); }));
+}
+// Lanes are stored in order, so the last of equal indices wins.
+template <class L, class T, class I, class V> AOTI_INLINE void scatter(L lanes, T *p, Vec<I, L::width> index, V a) {
+  detail::raw_of<T> buffer[L::width];
+  I at[L::width];
+  detail::store_raw(Full<L::width>{}, buffer, detail::Element<T>::encode(a));
+  detail::store_raw(Full<L::width>{}, at, index);
+  for (int i = 0; i < detail::used(lanes); ++i) detail::poke(p + at[i], buffer[i]);
+}
+
+// The same value in all lanes, also those that a Tail does not use.
+template <class L, class T> AOTI_INLINE auto broadcast(L, T x) {
+  if constexpr (is_same<T, bool>)
+    return Mask<L::width>{splat<L::width>(-i32(x))};
+  else if constexpr (is_same<T, f16> || is_same<T, bf16>)
+    return splat<L::width>(to_f32(x));
+  else
+    return splat<L::width>(x);
+}
+// start + i * step.
+template <class L> AOTI_INLINE Vec<i64, L::width> iota(L, i64 start, i64 step = 1) {
+  return convert<i64>(detail::count_lanes<L::width>()) * step + start;
+}
+template <class L> AOTI_INLINE Vec<i32, L::width> iota32(L, i32 start, i32 step = 1) {
+  return detail::count_lanes<L::width>() * step + start;
+}
+
+// The lanes in use, as a mask; and `a` with `neutral` in the lanes that are not.
+template <int W> AOTI_INLINE Mask<W> active(Full<W>) { return {splat<W>(i32(-1))}; }
+template <int W> AOTI_INLINE Mask<W> active(Tail<W> tail) { return detail::count_lanes<W>() < i32(tail.n); }
+template <class T, int W> AOTI_INLINE Vec<T, W> select_tail(Full<W>, Vec<T, W> a, identity<T>) { return a; }
+template <class T, int W> AOTI_INLINE Vec<T, W> select_tail(Full<W>, Vec<T, W> a, Vec<T, W>) { return a; }
+template <class T, int W> AOTI_INLINE Vec<T, W> select_tail(Tail<W> tail, Vec<T, W> a, identity<T> neutral) {
+  return select(active(tail), a, splat<W, T>(neutral));
+}
+template <class T, int W> AOTI_INLINE Vec<T, W> select_tail(Tail<W> tail, Vec<T, W> a, Vec<T, W> neutral) {
+  return select(active(tail), a, neutral);
+}
+template <int W> AOTI_INLINE Mask<W> select_tail(Full<W>, Mask<W> a, bool) { return a; }
+template <int W> AOTI_INLINE Mask<W> select_tail(Tail<W> tail, Mask<W> a, bool neutral) {
+  return neutral ? a | ~active(tail) : a & active(tail);
+}
+
+AOTI_NAMESPACE_END

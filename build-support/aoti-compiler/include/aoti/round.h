@@ -1,0 +1,275 @@
+// Operations that are one machine instruction but have no operator: square root, fused multiply-add, rounding to an
+// integer; and division with its integer and modulo forms. Knows instruction sets; see vec.h for the API.
+#pragma once
+
+#include "memory.h"
+
+AOTI_NAMESPACE_BEGIN
+
+#if defined(__clang__)
+#define AOTI_ELEMENTWISE 1
+#else
+#define AOTI_ELEMENTWISE 0
+#endif
+
+namespace detail {
+
+AOTI_INLINE f32 scalar_sqrt(f32 x) { return __builtin_sqrtf(x); }
+AOTI_INLINE f64 scalar_sqrt(f64 x) { return __builtin_sqrt(x); }
+AOTI_INLINE f32 scalar_fma(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, c); }
+AOTI_INLINE f64 scalar_fma(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
+AOTI_INLINE f32 scalar_fmod(f32 a, f32 b) { return __builtin_fmodf(a, b); }
+AOTI_INLINE f64 scalar_fmod(f64 a, f64 b) { return __builtin_fmod(a, b); }
+
+// Applies a register function to each register of a vector.
+template <class F, class T, int W> AOTI_INLINE Vec<T, W> per_register(F f, Vec<T, W> a) {
+  if constexpr (shape_of<T, W> == kPair)
+    return {per_register(f, a.lo), per_register(f, a.hi)};
+  else
+    return f(a);
+}
+
+template <class T, int W> AOTI_INLINE Vec<T, W> sqrt_register(Vec<T, W> a) {
+  constexpr int bytes = W * int(sizeof(T));
+  (void)bytes;
+  if constexpr (W == 1)
+    return {scalar_sqrt(a.v)};
+#if AOTI_ELEMENTWISE
+  else
+    return {__builtin_elementwise_sqrt(a.v)};
+#else
+#if AOTI_AVX512
+  else if constexpr (bytes == 64 && is_same<T, f32>)
+    return {__builtin_ia32_sqrtps512_mask(a.v, a.v, u16(-1), 4)};
+  else if constexpr (bytes == 64)
+    return {__builtin_ia32_sqrtpd512_mask(a.v, a.v, u8(-1), 4)};
+#endif
+#if AOTI_AVX2
+  else if constexpr (bytes == 32 && is_same<T, f32>)
+    return {__builtin_ia32_sqrtps256(a.v)};
+  else if constexpr (bytes == 32)
+    return {__builtin_ia32_sqrtpd256(a.v)};
+#endif
+#if defined(__SSE2__)
+  else if constexpr (bytes == 16 && is_same<T, f32>)
+    return {__builtin_ia32_sqrtps(a.v)};
+  else if constexpr (bytes == 16)
+    return {__builtin_ia32_sqrtpd(a.v)};
+#elif AOTI_AARCH64
+  else if constexpr (bytes == 16 && is_same<T, f32>)
+    return {__builtin_aarch64_sqrtv4sf(a.v)};
+  else if constexpr (bytes == 16)
+    return {__builtin_aarch64_sqrtv2df(a.v)};
+#endif
+  else
+    return lanewise([](T x) { return scalar_sqrt(x); }, a);
+#endif
+}
+
+template <class T, int W> AOTI_INLINE Vec<T, W> fma_register(Vec<T, W> a, Vec<T, W> b, Vec<T, W> c) {
+  constexpr int bytes = W * int(sizeof(T));
+  (void)bytes;
+  if constexpr (W == 1)
+    return {scalar_fma(a.v, b.v, c.v)};
+#if AOTI_ELEMENTWISE
+  else
+    return {__builtin_elementwise_fma(a.v, b.v, c.v)};
+#else
+#if AOTI_AVX512
+  else if constexpr (bytes == 64 && is_same<T, f32>)
+    return {__builtin_ia32_vfmaddps512_mask(a.v, b.v, c.v, u16(-1), 4)};
+  else if constexpr (bytes == 64)
+    return {__builtin_ia32_vfmaddpd512_mask(a.v, b.v, c.v, u8(-1), 4)};
+#endif
+#if AOTI_AVX2
+  else if constexpr (bytes == 32 && is_same<T, f32>)
+    return {__builtin_ia32_vfmaddps256(a.v, b.v, c.v)};
+  else if constexpr (bytes == 32)
+    return {__builtin_ia32_vfmaddpd256(a.v, b.v, c.v)};
+  else if constexpr (bytes == 16 && is_same<T, f32>)
+    return {__builtin_ia32_vfmaddps(a.v, b.v, c.v)};
+  else if constexpr (bytes == 16)
+    return {__builtin_ia32_vfmaddpd(a.v, b.v, c.v)};
+#elif AOTI_AARCH64
+  else if constexpr (bytes == 16 && is_same<T, f32>)
+    return {__builtin_aarch64_fmav4sf(a.v, b.v, c.v)};
+  else if constexpr (bytes == 16)
+    return {__builtin_aarch64_fmav2df(a.v, b.v, c.v)};
+#endif
+  else {
+    T x[W], y[W], z[W];
+    store_raw(Full<W>{}, x, a);
+    store_raw(Full<W>{}, y, b);
+    store_raw(Full<W>{}, z, c);
+    for (int i = 0; i < W; ++i) x[i] = scalar_fma(x[i], y[i], z[i]);
+    return load_raw(Full<W>{}, x);
+  }
+#endif
+}
+
+enum Rounding { kNearest = 8, kFloor = 9, kCeil = 10, kTrunc = 11 }; // the immediates of SSE4.1, exceptions off
+
+// Without a rounding instruction: adding and taking away 2^23 (2^52) rounds to nearest; then correct by one.
+template <Rounding R, class T, int W> AOTI_INLINE Vec<T, W> round_by_adding(Vec<T, W> a) {
+  constexpr T big = is_same<T, f32> ? T(0x1p23) : T(0x1p52);
+  Vec<T, W> m = abs(a);
+  Vec<T, W> r = (m + big) - big;
+  if constexpr (R == kTrunc)
+    r = r - select(r > m, splat<W, T>(1), T(0));
+  r = copysign(r, a);
+  if constexpr (R == kFloor)
+    r = copysign(r - select(r > a, splat<W, T>(1), T(0)), a);
+  if constexpr (R == kCeil)
+    r = copysign(r + select(r < a, splat<W, T>(1), T(0)), a);
+  return select(m < big, r, a);
+}
+
+template <Rounding R, class T, int W> AOTI_INLINE Vec<T, W> round_register(Vec<T, W> a) {
+  constexpr int bytes = W * int(sizeof(T));
+  (void)bytes;
+#if defined(__SSE4_1__) || AOTI_AARCH64
+  constexpr bool f = is_same<T, f32>;
+  (void)f;
+  if constexpr (W == 1 && R == kNearest)
+    return {T(f ? __builtin_rintf(f32(a.v)) : __builtin_rint(f64(a.v)))};
+  else if constexpr (W == 1 && R == kFloor)
+    return {T(f ? __builtin_floorf(f32(a.v)) : __builtin_floor(f64(a.v)))};
+  else if constexpr (W == 1 && R == kCeil)
+    return {T(f ? __builtin_ceilf(f32(a.v)) : __builtin_ceil(f64(a.v)))};
+  else if constexpr (W == 1)
+    return {T(f ? __builtin_truncf(f32(a.v)) : __builtin_trunc(f64(a.v)))};
+#if AOTI_ELEMENTWISE
+  else if constexpr (R == kNearest)
+    return {__builtin_elementwise_roundeven(a.v)};
+  else if constexpr (R == kFloor)
+    return {__builtin_elementwise_floor(a.v)};
+  else if constexpr (R == kCeil)
+    return {__builtin_elementwise_ceil(a.v)};
+  else
+    return {__builtin_elementwise_trunc(a.v)};
+#else
+#if AOTI_AVX512
+  else if constexpr (bytes == 64 && f)
+    return {__builtin_ia32_rndscaleps_mask(a.v, R, a.v, u16(-1), 4)};
+  else if constexpr (bytes == 64)
+    return {__builtin_ia32_rndscalepd_mask(a.v, R, a.v, u8(-1), 4)};
+#endif
+#if AOTI_AVX2
+  else if constexpr (bytes == 32 && f)
+    return {__builtin_ia32_roundps256(a.v, R)};
+  else if constexpr (bytes == 32)
+    return {__builtin_ia32_roundpd256(a.v, R)};
+#endif
+#if defined(__SSE4_1__)
+  else if constexpr (bytes == 16 && f)
+    return {__builtin_ia32_roundps(a.v, R)};
+  else if constexpr (bytes == 16)
+    return {__builtin_ia32_roundpd(a.v, R)};
+#endif
+  else
+    return round_by_adding<R>(a);
+#endif
+#else
+  return round_by_adding<R>(a);
+#endif
+}
+template <Rounding R, class T, int W> AOTI_INLINE Vec<T, W> round_to(Vec<T, W> a) {
+  if constexpr (is_float<T>)
+    return per_register([](auto x) { return round_register<R>(x); }, a);
+  else
+    return a;
+}
+
+} // namespace detail
+
+template <class T, int W> AOTI_INLINE Vec<T, W> sqrt(Vec<T, W> a) {
+  return detail::per_register([](auto x) { return detail::sqrt_register(x); }, a);
+}
+template <class T, int W> AOTI_INLINE Vec<T, W> rsqrt(Vec<T, W> a) { return T(1) / sqrt(a); }
+template <class T, int W> AOTI_INLINE Vec<T, W> reciprocal(Vec<T, W> a) { return T(1) / a; }
+
+// a * b + c with one rounding on every machine (slow without the instruction). `mad` is as fast as the machine allows:
+// fused where that is one instruction, else with two roundings.
+template <class T, int W> AOTI_INLINE Vec<T, W> fma(Vec<T, W> a, Vec<T, W> b, Vec<T, W> c) {
+  if constexpr (!is_float<T>)
+    return a * b + c;
+  else if constexpr (shape_of<T, W> == kPair)
+    return {fma(a.lo, b.lo, c.lo), fma(a.hi, b.hi, c.hi)};
+  else
+    return detail::fma_register(a, b, c);
+}
+template <class T, int W> AOTI_INLINE Vec<T, W> mad(Vec<T, W> a, Vec<T, W> b, Vec<T, W> c) {
+#if AOTI_HAS_FMA
+  return fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+template <class T, int W> AOTI_INLINE Vec<T, W> mad(Vec<T, W> a, Vec<T, W> b, identity<T> c) {
+  return mad(a, b, splat<W, T>(c));
+}
+template <class T, int W> AOTI_INLINE Vec<T, W> mad(Vec<T, W> a, identity<T> b, Vec<T, W> c) {
+  return mad(a, splat<W, T>(b), c);
+}
+
+template <class T, int W> AOTI_INLINE Vec<T, W> floor(Vec<T, W> a) { return detail::round_to<detail::kFloor>(a); }
+template <class T, int W> AOTI_INLINE Vec<T, W> ceil(Vec<T, W> a) { return detail::round_to<detail::kCeil>(a); }
+template <class T, int W> AOTI_INLINE Vec<T, W> trunc(Vec<T, W> a) { return detail::round_to<detail::kTrunc>(a); }
+// To nearest, ties to even, as torch.round.
+template <class T, int W> AOTI_INLINE Vec<T, W> round(Vec<T, W> a) { return detail::round_to<detail::kNearest>(a); }
+
+// Quotients rounded towards zero. Integer division by zero gives 0; the most negative value divided by -1 wraps.
+template <class T, int W> AOTI_INLINE Vec<T, W> trunc_div(Vec<T, W> a, Vec<T, W> b) {
+  if constexpr (is_float<T>)
+    return trunc(a / b);
+  else if constexpr (sizeof(T) <= 4 && is_signed<T>) {
+    // Exact in f64: a quotient of 32-bit numbers that is no integer is further from one than f64 rounds.
+    Vec<T, W> divisor = select(b == T(0), T(1), b);
+    Vec<T, W> q = convert<T>(convert<f64>(a) / convert<f64>(divisor));
+    return select(b == T(0), T(0), select(b == T(-1), -a, q));
+  } else
+    return lanewise(
+        [](T x, T y) { return y == 0 ? T(0) : is_signed<T> && y == T(-1) ? T(0 - u64(x)) : T(x / y); }, a, b);
+}
+
+// The remainder of trunc_div, with the sign of `a`; an integer remainder by zero is 0.
+template <class T, int W> AOTI_INLINE Vec<T, W> fmod(Vec<T, W> a, Vec<T, W> b) {
+  if constexpr (is_float<T>)
+    return lanewise([](T x, T y) { return detail::scalar_fmod(x, y); }, a, b);
+  else
+    return select(b == T(0), T(0), a - trunc_div(a, b) * b);
+}
+
+// The remainder of floor_div, with the sign of `b`, as in Python; an integer remainder by zero is 0.
+template <class T, int W> AOTI_INLINE Vec<T, W> remainder(Vec<T, W> a, Vec<T, W> b) {
+  Vec<T, W> r = fmod(a, b);
+  if constexpr (!is_signed<T>)
+    return r;
+  else
+    return select((r != T(0)) & ((r < T(0)) != (b < T(0))), r + b, r);
+}
+
+// Quotients rounded down, as in Python; integer division by zero gives 0. For floats the remainder is exact, which
+// makes the quotient right where a / b would round up to the next integer.
+template <class T, int W> AOTI_INLINE Vec<T, W> floor_div(Vec<T, W> a, Vec<T, W> b) {
+  Vec<T, W> r = fmod(a, b);
+  auto wrong_sign = (r != T(0)) & ((r < T(0)) != (b < T(0)));
+  if constexpr (!is_signed<T>)
+    return trunc_div(a, b);
+  else if constexpr (!is_float<T>)
+    return trunc_div(a, b) - detail::Cast<T>::from(wrong_sign);
+  else {
+    Vec<T, W> q = (a - r) / b;
+    q = select(wrong_sign, q - T(1), q);
+    Vec<T, W> down = floor(q);
+    down = select(q - down > T(0.5), down + T(1), down);
+    down = select(q == T(0), copysign(splat<W, T>(0), a / b), down);
+    return select(b == T(0), a / b, down);
+  }
+}
+AOTI_WITH_SCALAR(trunc_div)
+AOTI_WITH_SCALAR(floor_div)
+AOTI_WITH_SCALAR(fmod)
+AOTI_WITH_SCALAR(remainder)
+
+AOTI_NAMESPACE_END
