@@ -39,10 +39,20 @@
 #else
 #define AOTI_AVX2 0
 #endif
+#if defined(__clang__)
+#define AOTI_CLANG 1
+#else
+#define AOTI_CLANG 0
+#endif
 #if defined(__aarch64__)
 #define AOTI_AARCH64 1
 #else
 #define AOTI_AARCH64 0
+#endif
+#if !AOTI_CLANG && defined(__x86_64__)
+#define AOTI_GCC_X86 1
+#else
+#define AOTI_GCC_X86 0
 #endif
 // Lanes of a vector register for 4-byte elements.
 #define AOTI_LANES (AOTI_VECTOR_BYTES / 4)

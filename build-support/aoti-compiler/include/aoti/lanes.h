@@ -5,6 +5,9 @@
 #pragma once
 
 #include "base.h"
+#if AOTI_GCC_X86
+#include "x86_gcc.h"
+#endif
 
 AOTI_NAMESPACE_BEGIN
 
@@ -40,15 +43,27 @@ template <int W> struct Tail {
 
 namespace detail {
 
-template <int Offset, class T, int W, int... I> AOTI_INLINE Vec<T, W / 2> half(Vec<T, W> a, Indices<I...>) {
+template <class T, int W, int... I, int Offset>
+AOTI_INLINE Vec<T, W / 2> pick(Vec<T, W> a, Indices<I...>, Indices<Offset>) {
+  return {__builtin_shufflevector(a.v, a.v, (I + Offset)...)};
+}
+template <int Offset, class T, int W> AOTI_INLINE Vec<T, W / 2> half(Vec<T, W> a) {
   if constexpr (W == 2)
     return {a.v[Offset]};
+#if AOTI_GCC_X86 && AOTI_AVX2
+  else if constexpr (W * sizeof(T) >= 32)
+    return {(typename Vec<T, W / 2>::Register)gcc::extract_half<Offset != 0>(a.v)};
+#endif
   else
-    return {__builtin_shufflevector(a.v, a.v, (I + Offset)...)};
+    return pick(a, indices<W / 2>{}, Indices<Offset>{});
 }
 template <class T, int W, int... I> AOTI_INLINE Vec<T, W> concat(Vec<T, W / 2> a, Vec<T, W / 2> b, Indices<I...>) {
   if constexpr (W == 2)
     return {typename Vec<T, W>::Register{a.v, b.v}};
+#if AOTI_GCC_X86 && AOTI_AVX2
+  else if constexpr (W * sizeof(T) >= 32)
+    return {(typename Vec<T, W>::Register)gcc::join_halves(a.v, b.v)};
+#endif
   else
     return {__builtin_shufflevector(a.v, b.v, I...)};
 }
@@ -64,13 +79,13 @@ template <class T, int W> AOTI_INLINE Vec<T, W / 2> lower(Vec<T, W> a) {
   if constexpr (shape_of<T, W> == kPair)
     return a.lo;
   else
-    return detail::half<0>(a, indices<W / 2>{});
+    return detail::half<0>(a);
 }
 template <class T, int W> AOTI_INLINE Vec<T, W / 2> upper(Vec<T, W> a) {
   if constexpr (shape_of<T, W> == kPair)
     return a.hi;
   else
-    return detail::half<W / 2>(a, indices<W / 2>{});
+    return detail::half<W / 2>(a);
 }
 template <class T, int H> AOTI_INLINE Vec<T, 2 * H> join(Vec<T, H> a, Vec<T, H> b) {
   if constexpr (shape_of<T, 2 * H> == kPair)
@@ -154,6 +169,14 @@ template <class To, class T, int W> AOTI_INLINE Vec<To, W> convert_register(Vec<
   constexpr bool narrow_ints = !is_float<T> && !is_float<To> && sizeof(To) < sizeof(T);
   if constexpr (W == 1)
     return {To(a.v)};
+#if AOTI_GCC_X86
+  else if constexpr (gcc::widens<To, T, W>)
+    return {gcc::widen<To, T, W>(a.v)};
+  else if constexpr (gcc::narrows<To, T, W>)
+    return {gcc::narrow<To, T, W>(a.v)};
+  else if constexpr (gcc::converts_f64<To, T, W>)
+    return {gcc::convert_f64<To, T, W>(a.v)};
+#endif
   else if constexpr (narrow_ints && !AOTI_AVX512) {
     // Compilers scalarise this; it is picking every n-th element of the narrower type.
     constexpr int step = sizeof(T) / sizeof(To);
@@ -171,7 +194,10 @@ template <class To, class T, int W> AOTI_INLINE Vec<To, W> convert_register(Vec<
 template <class To, class T, int W> AOTI_INLINE Vec<To, W> convert(Vec<T, W> a) {
   if constexpr (is_same<To, T>)
     return a;
-  else if constexpr (W > 1 && is_float<T> != is_float<To> && sizeof(T) < 4 && !is_same<T, i32>)
+  else if constexpr (W > 1 && !is_float<T> && !is_float<To> && sizeof(T) + sizeof(To) >= 9 && sizeof(T) != 4 &&
+                     sizeof(To) != 4 && sizeof(T) != sizeof(To))
+    return convert<To>(convert<conditional<is_signed<T>, i32, u32>>(a)); // between 1 or 2 and 8 bytes
+  else if constexpr (W > 1 && is_float<T> != is_float<To> && sizeof(T) < 4)
     return convert<To>(convert<i32>(a)); // there is no instruction from narrow integers to floats
   else if constexpr (W > 1 && is_float<T> && !is_float<To> && sizeof(To) < 4)
     return convert<To>(convert<i32>(a));

@@ -84,7 +84,11 @@ template <class T, int W> AOTI_INLINE Vec<T, W> select(Mask<W> mask, Vec<T, W> a
     return {mask.m.v ? a.v : b.v};
   else {
     auto m = convert<signed_of<T>>(mask.m).v;
+#if AOTI_GCC_X86
+    return {gcc::blend(m, a.v, b.v)};
+#else
     return {(typename Vec<T, W>::Register)(m ? a.v : b.v)};
+#endif
   }
 }
 template <class T, int W> AOTI_INLINE Vec<T, W> select(Mask<W> mask, Vec<T, W> a, identity<T> b) {

@@ -6,12 +6,6 @@
 
 AOTI_NAMESPACE_BEGIN
 
-#if defined(__clang__)
-#define AOTI_ELEMENTWISE 1
-#else
-#define AOTI_ELEMENTWISE 0
-#endif
-
 namespace detail {
 
 AOTI_INLINE f32 scalar_sqrt(f32 x) { return __builtin_sqrtf(x); }
@@ -34,7 +28,7 @@ template <class T, int W> AOTI_INLINE Vec<T, W> sqrt_register(Vec<T, W> a) {
   (void)bytes;
   if constexpr (W == 1)
     return {scalar_sqrt(a.v)};
-#if AOTI_ELEMENTWISE
+#if AOTI_CLANG
   else
     return {__builtin_elementwise_sqrt(a.v)};
 #else
@@ -71,7 +65,7 @@ template <class T, int W> AOTI_INLINE Vec<T, W> fma_register(Vec<T, W> a, Vec<T,
   (void)bytes;
   if constexpr (W == 1)
     return {scalar_fma(a.v, b.v, c.v)};
-#if AOTI_ELEMENTWISE
+#if AOTI_CLANG
   else
     return {__builtin_elementwise_fma(a.v, b.v, c.v)};
 #else
@@ -138,7 +132,7 @@ template <Rounding R, class T, int W> AOTI_INLINE Vec<T, W> round_register(Vec<T
     return {T(f ? __builtin_ceilf(f32(a.v)) : __builtin_ceil(f64(a.v)))};
   else if constexpr (W == 1)
     return {T(f ? __builtin_truncf(f32(a.v)) : __builtin_trunc(f64(a.v)))};
-#if AOTI_ELEMENTWISE
+#if AOTI_CLANG
   else if constexpr (R == kNearest)
     return {__builtin_elementwise_roundeven(a.v)};
   else if constexpr (R == kFloor)
