@@ -1,0 +1,126 @@
+// The f32 functions that kernels spend their time in, on f32 lanes: exp, log, tanh, sigmoid, erf, sin and cos.
+// Polynomials are minimax fits by Remez exchange; error bounds stand beside them.
+#pragma once
+
+#include "math_f64.h"
+
+AOTI_NAMESPACE_BEGIN
+
+namespace detail {
+
+template <int W> struct RoundedF32 {
+  Vec<f32, W> value;
+  Vec<i32, W> integer;
+};
+template <int W> AOTI_INLINE RoundedF32<W> round_product(Vec<f32, W> x, f32 factor) {
+  constexpr f32 magic = 0x1.8p23f;
+  Vec<f32, W> shifted = mad(x, factor, splat<W>(magic));
+  return {shifted - magic, bits_as<i32>(shifted) - 0x4b400000};
+}
+
+// p * 2^n, n in -250..250.
+template <int W> AOTI_INLINE Vec<f32, W> scale(Vec<f32, W> p, Vec<i32, W> n) {
+  Vec<i32, W> first = shr<1>(n);
+  Vec<i32, W> second = n - first;
+  return p * bits_as<f32>(shl<23>(first + 127)) * bits_as<f32>(shl<23>(second + 127));
+}
+
+// e^r for |r| <= ln(2)/2, absolute error 2^-28.
+template <int W> AOTI_INLINE Vec<f32, W> exp_reduced(Vec<f32, W> r) {
+  Vec<f32, W> q = horner(r, 0x1.000000p-1f, 0x1.555486p-3f, 0x1.555450p-5f, 0x1.12414ap-7f, 0x1.6dbedap-10f);
+  return mad(q, r * r, r) + 1.0f;
+}
+
+template <int W> AOTI_INLINE Vec<f32, W> exp_f32(Vec<f32, W> x) {
+  x = select(x > 89.0f, 89.0f, x);
+  x = select(x < -104.0f, -104.0f, x);
+  RoundedF32<W> n = round_product(x, 0x1.715476p+0f);
+  Vec<f32, W> r = mad(n.value, -0x1.7f7d1cp-20f, mad(n.value, -0x1.62e400p-1f, x));
+  return scale(exp_reduced(r), n.integer);
+}
+
+// log(m * 2^e) = e ln2 + f - f^2/2 + f^3 q(f), f = m - 1, m in [sqrt(1/2), sqrt(2)); error of the fit 2^-27 f^2.
+template <int W> AOTI_INLINE Vec<f32, W> log_f32(Vec<f32, W> x) {
+  auto tiny = x < Limits<f32>::min_positive;
+  Vec<i32, W> bits = bits_as<i32>(select(tiny, x * 0x1p23f, x));
+  Vec<i32, W> exponent = shr<23>(bits - 0x3f3504f3);
+  Vec<f32, W> f = bits_as<f32>(bits - shl<23>(exponent)) - 1.0f;
+  Vec<f32, W> e = convert<f32>(exponent);
+  e = select(tiny, e - 23.0f, e);
+  Vec<f32, W> q = horner(f, 0x1.55554ap-2f, -0x1.000220p-2f, 0x1.99a5a4p-3f, -0x1.5478a8p-3f, 0x1.226d46p-3f,
+                         -0x1.0cde6ap-3f, 0x1.07d6ccp-3f, -0x1.4207p-4f);
+  Vec<f32, W> square = f * f;
+  Vec<f32, W> low = mad(square * f, q, mad(e, 0x1.7f7d1cp-20f, square * -0.5f));
+  Vec<f32, W> r = mad(e, splat<W>(0x1.62e400p-1f), f + low);
+  r = select(x == 0.0f, -Limits<f32>::infinity, r);
+  r = select(x == Limits<f32>::infinity, x, r);
+  return select((x < 0.0f) | isnan(x), Limits<f32>::nan, r);
+}
+
+// log(1 + x): the rounding of 1 + x is made good to first order.
+template <int W> AOTI_INLINE Vec<f32, W> log1p_f32(Vec<f32, W> x) {
+  Vec<f32, W> u = x + 1.0f;
+  Vec<f32, W> r = log_f32(u) + (x - (u - 1.0f)) / u;
+  return select((u == 1.0f) | (u == Limits<f32>::infinity) | (u == 0.0f), select(u == 0.0f, log_f32(u), x), r);
+}
+
+// Below 0.625, x + x^3 p(x^2), error 2^-28; above, 1 - 2 / (e^2x + 1).
+template <int W> AOTI_INLINE Vec<f32, W> tanh_f32(Vec<f32, W> x) {
+  Vec<f32, W> a = abs(x);
+  Vec<f32, W> z = x * x;
+  Vec<f32, W> small = mad(a * z, horner(z, -0x1.555534p-2f, 0x1.11074ep-3f, -0x1.b8407cp-5f, 0x1.523c86p-6f,
+                                        -0x1.76301ep-8f), a);
+  Vec<f32, W> large = 1.0f - 2.0f / (exp_f32(a + a) + 1.0f);
+  return copysign(select(a < 0.625f, small, large), x);
+}
+
+// Below 1, x (1 + p(x^2)), error 2^-29; above, 1 - e^q(x) with q fitted to log(erfc), error 2^-35; 1 from 4 on.
+template <int W> AOTI_INLINE Vec<f32, W> erf_f32(Vec<f32, W> x) {
+  Vec<f32, W> a = abs(x);
+  Vec<f32, W> z = x * x;
+  Vec<f32, W> small = mad(a, horner(z, 0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2cf6p-4f, -0x1.b7f8e2p-6f,
+                                    0x1.54043ep-8f, -0x1.a3eb8ap-11f, 0x1.4948cap-14f), a);
+  Vec<f32, W> c = select(a > 4.0f, 4.0f, a);
+  Vec<f32, W> q = horner(c, 0x1.8b27d0p-13f, -0x1.212c2ap+0f, -0x1.4434fep-1f, -0x1.bc185ap-4f, 0x1.9d0aaap-6f,
+                         -0x1.13973ap-8f, 0x1.cee540p-12f, -0x1.6bfedap-16f);
+  Vec<f32, W> large = 1.0f - exp_f32(q);
+  return copysign(select(a < 1.0f, small, large), x);
+}
+
+// Sine (Shift 0) or cosine (Shift 1). The reduction is in f64; beyond 2^20 libm takes over.
+template <int Shift, int W> AOTI_INLINE Vec<f32, W> sine_f32(Vec<f32, W> x) {
+  Rounded<W> reduced = reduce_quadrant(convert<f64>(x));
+  Vec<f32, W> r = convert<f32>(reduced.value);
+  Vec<i32, W> k = convert<i32>(reduced.integer) + Shift;
+  Vec<f32, W> z = r * r;
+  Vec<f32, W> s = mad(r * z, horner(z, -0x1.555546p-3f, 0x1.11072cp-7f, -0x1.993ce8p-13f), r);
+  Vec<f32, W> c = mad(z, mad(z, horner(z, 0x1.55554ap-5f, -0x1.6c0c58p-10f, 0x1.99f2dap-16f), splat<W>(-0.5f)),
+                      splat<W>(1.0f));
+  Vec<f32, W> y = select((k & 1) == 0, s, c);
+  y = bits_as<f32>(bits_as<i32>(y) ^ shl<30>(k & 2));
+  if (Shift == 0) y = select(x == 0.0f, x, y);
+  auto large = ~(abs(x) < 0x1p20f);
+  if (__builtin_expect(any(large), 0)) {
+    auto exact = lanewise([](f32 v) { return Shift == 0 ? __builtin_sinf(v) : __builtin_cosf(v); }, x);
+    y = select(large, exact, y);
+  }
+  return y;
+}
+
+// Computes in f64 and rounds.
+template <class F, int W> AOTI_INLINE Vec<f32, W> through_f64(F f, Vec<f32, W> x) {
+  if constexpr (shape_of<f64, W> == kPair)
+    return join(through_f64(f, lower(x)), through_f64(f, upper(x)));
+  else
+    return convert<f32>(f(convert<f64>(x)));
+}
+template <class F, int W> AOTI_INLINE Vec<f32, W> through_f64(F f, Vec<f32, W> x, Vec<f32, W> y) {
+  if constexpr (shape_of<f64, W> == kPair)
+    return join(through_f64(f, lower(x), lower(y)), through_f64(f, upper(x), upper(y)));
+  else
+    return convert<f32>(f(convert<f64>(x), convert<f64>(y)));
+}
+
+} // namespace detail
+
+AOTI_NAMESPACE_END

@@ -1,0 +1,288 @@
+// The public elementary functions: f32 ones that work in f64 and round, f64 ones, and what is put together from both.
+// Knows formulas only; the kernels are in math_f32.h and math_f64.h. math.h lists the functions and their errors.
+#pragma once
+
+#include "math_f32.h"
+
+AOTI_NAMESPACE_BEGIN
+
+namespace detail {
+
+constexpr f64 half_pi = 0x1.921fb54442d18p+0, pi = 0x1.921fb54442d18p+1;
+
+// e^x - 1 = 2^n (e^r - 1) + (2^n - 1); beyond 40 the 1 no longer matters.
+template <int W> AOTI_INLINE Vec<f64, W> expm1_f64(Vec<f64, W> x) {
+  Vec<f64, W> c = select(x > 40.0, 40.0, x);
+  c = select(c < -60.0, -60.0, c);
+  Rounded<W> n = round_product(c, log2_e);
+  Vec<f64, W> r = mad(n.value, -ln2_low, mad(n.value, -ln2_high, c));
+  Vec<f64, W> p = mad(exp_tail(r), r * r, r);
+  Vec<f64, W> power = bits_as<f64>(shl<52>(n.integer + 1023));
+  Vec<f64, W> y = mad(p, power, power - 1.0);
+  y = select(x > 40.0, exp_f64(x), y);
+  return select(x == 0.0, x, y);
+}
+template <int W> AOTI_INLINE Vec<f64, W> log1p_f64(Vec<f64, W> x) {
+  Vec<f64, W> u = x + 1.0;
+  Vec<f64, W> r = log_f64(u) + (x - (u - 1.0)) / u;
+  r = select((u == 1.0) | (u == Limits<f64>::infinity), x, r);
+  return select(u == 0.0, -Limits<f64>::infinity, r);
+}
+
+// sin(r) and cos(r), |r| <= pi/4; relative errors 2^-47 and 2^-53.
+template <int W> AOTI_INLINE Vec<f64, W> sin_reduced(Vec<f64, W> r, Vec<f64, W> z) {
+  return mad(r * z, horner(z, -0x1.5555555552170p-3, 0x1.1111110c7450bp-7, -0x1.a019f91a5b812p-13,
+                           0x1.71d75a56a27b4p-19, -0x1.a95a28fabe8fep-26), r);
+}
+template <int W> AOTI_INLINE Vec<f64, W> cos_reduced(Vec<f64, W> z) {
+  Vec<f64, W> p = horner(z, 0x1.5555555552f44p-5, -0x1.6c16c1673bea8p-10, 0x1.a019fa751f6c1p-16,
+                         -0x1.27e0120ef3950p-22, 0x1.1bbfcf3852dfdp-29);
+  return mad(z, mad(z, p, splat<W>(-0.5)), splat<W>(1.0));
+}
+template <int W> AOTI_INLINE Vec<f64, W> tan_f64(Vec<f64, W> x) {
+  Rounded<W> k = reduce_quadrant(x);
+  Vec<f64, W> z = k.value * k.value;
+  Vec<f64, W> s = sin_reduced(k.value, z), c = cos_reduced(z);
+  auto odd = (k.integer & 1) != 0;
+  return select(x == 0.0, x, select(odd, -c, s) / select(odd, s, c));
+}
+
+// The hyperbolic functions of f32 arguments. Differences that cancel near 0 give way to two terms of the series there.
+constexpr f64 series_limit = 0x1p-10;
+template <int W> AOTI_INLINE Vec<f64, W> sinh_f64(Vec<f64, W> x) {
+  Vec<f64, W> e = exp_f64(x);
+  Vec<f64, W> series = mad(x * x * x, splat<W>(1.0 / 6), x);
+  return select(x == 0.0, x, select(abs(x) < series_limit, series, (e - 1.0 / e) * 0.5));
+}
+template <int W> AOTI_INLINE Vec<f64, W> cosh_f64(Vec<f64, W> x) {
+  Vec<f64, W> e = exp_f64(x);
+  return (e + 1.0 / e) * 0.5;
+}
+template <int W> AOTI_INLINE Vec<f64, W> asinh_f64(Vec<f64, W> x) {
+  Vec<f64, W> a = abs(x);
+  Vec<f64, W> series = mad(a * a * a, splat<W>(-1.0 / 6), a);
+  return copysign(select(a < series_limit, series, log_f64(a + sqrt(mad(a, a, splat<W>(1.0))))), x);
+}
+template <int W> AOTI_INLINE Vec<f64, W> acosh_f64(Vec<f64, W> x) {
+  return select(x < 1.0, Limits<f64>::nan, log_f64(x + sqrt((x - 1.0) * (x + 1.0))));
+}
+template <int W> AOTI_INLINE Vec<f64, W> atanh_f64(Vec<f64, W> x) {
+  Vec<f64, W> series = mad(x * x * x, splat<W>(1.0 / 3), x);
+  Vec<f64, W> y = log_f64((1.0 + x) / (1.0 - x)) * 0.5;
+  return select(x == 0.0, x, select(abs(x) < series_limit, series, y));
+}
+
+template <int W> AOTI_INLINE Vec<f64, W> atan_f64(Vec<f64, W> x) {
+  return copysign(angle_f64(abs(x), splat<W>(1.0)), x);
+}
+template <int W> AOTI_INLINE Vec<f64, W> atan2_f64(Vec<f64, W> y, Vec<f64, W> x) {
+  Vec<f64, W> a = abs(y), b = abs(x);
+  auto both_infinite = (a == Limits<f64>::infinity) & (b == Limits<f64>::infinity);
+  auto both_zero = (a == 0.0) & (b == 0.0);
+  a = select(both_infinite, 1.0, a);
+  b = select(both_infinite | both_zero, 1.0, b);
+  Vec<f64, W> angle = angle_f64(a, b);
+  return copysign(select(signbit(x), pi - angle, angle), y);
+}
+
+// erfcx(x) (1 + 2x) as a polynomial in (x - 3) / (x + 3); relative error 2^-30 up to x = 10.3, beyond which f32 has 0.
+template <int W> AOTI_INLINE Vec<f64, W> erfc_for_f32(Vec<f64, W> x) {
+  Vec<f64, W> a = abs(x);
+  a = select(a > 12.0, 12.0, a);
+  Vec<f64, W> g = horner((a - 3.0) / (a + 3.0), 0x1.40c522daed594p+0, -0x1.15c08594e5781p-3, -0x1.85a18e6163a0fp-5,
+                         0x1.09838742e1792p-3, -0x1.e8894eadd908ep-4, 0x1.17c82ba875aabp-4, -0x1.85bdb422f628ep-6,
+                         0x1.4b75ed9d88896p-9, 0x1.ff2bf98bc67f5p-10, -0x1.840cdd5ddbcbep-11, -0x1.7c02645307977p-13,
+                         0x1.2ca7873a65d98p-15);
+  Vec<f64, W> y = exp_f64(-(a * a)) * g / mad(a, 2.0, splat<W>(1.0));
+  return select(x < 0.0, 2.0 - y, y);
+}
+
+// erfinv(x) / x in w = -log(1 - x^2), as Giles proposed, with our own fits: below 5 in w (2^-31), above in sqrt(w),
+// to 2^-26 for f32 arguments and to 2^-20 for all of f64's, where Newton's method follows.
+template <int W> AOTI_INLINE Vec<f64, W> erfinv_for_f32(Vec<f64, W> x) {
+  Vec<f64, W> w = -log_f64((1.0 - x) * (1.0 + x));
+  Vec<f64, W> central =
+      horner(w - 2.5, 0x1.805c5cff6fe7bp+0, 0x1.f91e8972db4dep-3, -0x1.11c3e0c1af379p-8, -0x1.486399c8ba212p-10,
+             0x1.c9bb5ced361efp-13, -0x1.4f761938b9485p-18, -0x1.cbd5128646f3ap-19, 0x1.018965307f3e4p-21,
+             0x1.1abf93cfb4982p-26, -0x1.7ac197a0924a9p-27, 0x1.e076e331b6844p-32, 0x1.2429383cf1711p-33);
+  Vec<f64, W> tail =
+      horner(sqrt(w) - 3.0, 0x1.6a9efbdf1ba90p+1, 0x1.006dc4f011e5fp+0, 0x1.35800289b0996p-7, -0x1.f47ec4f2dbdc4p-8,
+             0x1.74c1a7e784400p-8, -0x1.d7ba80ad38ed7p-9, 0x1.84b81f330cd87p-10, -0x1.c2d50cc13e514p-15,
+             -0x1.42b0d37db6646p-12, 0x1.dc99c107df1fdp-14);
+  Vec<f64, W> y = x * select(w < 5.0, central, tail);
+  y = select(abs(x) == 1.0, copysign(splat<W>(Limits<f64>::infinity), x), y);
+  return select(abs(x) > 1.0, Limits<f64>::nan, y);
+}
+inline f64 erfinv_scalar(f64 x) {
+  f64 a = __builtin_fabs(x);
+  if (!(a <= 1.0)) return Limits<f64>::nan;
+  if (a == 1.0) return __builtin_copysign(Limits<f64>::infinity, x);
+  f64 w = -__builtin_log((1.0 - a) * (1.0 + a));
+  f64 y;
+  if (w < 5.0)
+    y = erfinv_for_f32(Vec<f64, 1>{a}).v;
+  else
+    y = a * horner(Vec<f64, 1>{__builtin_sqrt(w) - 4.0}, 0x1.eb7dfc4c382d0p+1, 0x1.026ee54b52554p+0,
+                   0x1.502d276864234p-10, -0x1.e1c44a926159fp-11, 0x1.21022fff0bc49p-12, -0x1.b16412edc1c27p-15,
+                   0x1.4e6ab96ee9a85p-14, -0x1.2301cdd6adae4p-14, 0x1.499bc5a52cd44p-16, -0x1.5e9c8511af28fp-20).v;
+  for (int i = 0; i < 2; ++i) {
+    f64 excess = a < 0.5 ? __builtin_erf(y) - a : (1.0 - a) - __builtin_erfc(y);
+    f64 step = excess * 0x1.c5bf891b4ef6bp-1 * __builtin_exp(y * y); // times sqrt(pi)/2
+    y -= step / (1.0 + y * step);                                    // Halley's correction
+  }
+  return __builtin_copysign(y, x);
+}
+
+template <int W> AOTI_INLINE Vec<f64, W> pow_for_f32(Vec<f64, W> x, Vec<f64, W> y) {
+  Vec<f64, W> product = y * log_f64(abs(x));
+  product = select(product > 700.0, 700.0, product);
+  product = select(product < -700.0, -700.0, product);
+  Vec<f64, W> r = exp_f64(product);
+  auto integer = trunc(y) == y;
+  auto odd = integer & (trunc(y * 0.5) * 2.0 != y);
+  r = select(signbit(x) & odd, -r, r);
+  r = select((x < 0.0) & ~integer & (abs(x) != Limits<f64>::infinity), Limits<f64>::nan, r);
+  auto one = (x == 1.0) | (y == 0.0) | ((x == -1.0) & (abs(y) == Limits<f64>::infinity));
+  return select(one, 1.0, r);
+}
+
+} // namespace detail
+
+#define AOTI_F32_DIRECT(NAME, KERNEL)                                                                \
+  template <int W> AOTI_INLINE Vec<f32, W> NAME(Vec<f32, W> x) { return detail::KERNEL(x); }
+#define AOTI_F64_DIRECT(NAME, KERNEL)                                                                \
+  template <int W> AOTI_INLINE Vec<f64, W> NAME(Vec<f64, W> x) { return detail::KERNEL(x); }
+#define AOTI_F64_LIBM(NAME)                                                                          \
+  template <int W> AOTI_INLINE Vec<f64, W> NAME(Vec<f64, W> x) {                                     \
+    return lanewise([](f64 v) { return __builtin_##NAME(v); }, x);                                   \
+  }
+#define AOTI_F64_LIBM2(NAME)                                                                         \
+  template <int W> AOTI_INLINE Vec<f64, W> NAME(Vec<f64, W> x, Vec<f64, W> y) {                      \
+    return lanewise([](f64 v, f64 u) { return __builtin_##NAME(v, u); }, x, y);                      \
+  }
+// f32 by a formula in f64: `v` is the argument's f64 vector, of some width inside the lambda.
+#define AOTI_F32_THROUGH(NAME, FORMULA)                                                              \
+  template <int W> AOTI_INLINE Vec<f32, W> NAME(Vec<f32, W> x) {                                     \
+    return detail::through_f64([](auto v) { return FORMULA; }, x);                                   \
+  }
+
+AOTI_F32_DIRECT(exp, exp_f32)
+AOTI_F32_DIRECT(log, log_f32)
+AOTI_F32_DIRECT(log1p, log1p_f32)
+AOTI_F32_DIRECT(tanh, tanh_f32)
+AOTI_F32_DIRECT(erf, erf_f32)
+AOTI_F32_DIRECT(sin, sine_f32<0>)
+AOTI_F32_DIRECT(cos, sine_f32<1>)
+AOTI_F64_DIRECT(exp, exp_f64)
+AOTI_F64_DIRECT(expm1, expm1_f64)
+AOTI_F64_DIRECT(log, log_f64)
+AOTI_F64_DIRECT(log1p, log1p_f64)
+AOTI_F64_LIBM(log2)
+AOTI_F64_LIBM(log10)
+AOTI_F64_LIBM(exp2)
+AOTI_F64_LIBM(sin)
+AOTI_F64_LIBM(cos)
+AOTI_F64_LIBM(tan)
+AOTI_F64_LIBM(asin)
+AOTI_F64_LIBM(acos)
+AOTI_F64_LIBM(atan)
+AOTI_F64_LIBM(sinh)
+AOTI_F64_LIBM(cosh)
+AOTI_F64_LIBM(asinh)
+AOTI_F64_LIBM(acosh)
+AOTI_F64_LIBM(atanh)
+AOTI_F64_LIBM(erf)
+AOTI_F64_LIBM(erfc)
+AOTI_F64_LIBM2(atan2)
+AOTI_F64_LIBM2(pow)
+AOTI_F64_LIBM2(hypot)
+
+template <int W> AOTI_INLINE Vec<f32, W> exp2(Vec<f32, W> x) {
+  Vec<f32, W> c = select(x > 129.0f, 129.0f, x);
+  c = select(c < -151.0f, -151.0f, c);
+  auto n = detail::round_product(c, 1.0f);
+  return detail::scale(detail::exp_reduced((c - n.value) * 0x1.62e430p-1f), n.integer);
+}
+AOTI_F32_THROUGH(expm1, detail::expm1_f64(v))
+AOTI_F32_THROUGH(log2, detail::log_f64(v) * detail::log2_e)
+AOTI_F32_THROUGH(log10, detail::log_f64(v) * 0x1.bcb7b1526e50ep-2)
+AOTI_F32_THROUGH(erfc, detail::erfc_for_f32(v))
+AOTI_F32_THROUGH(erfinv, detail::erfinv_for_f32(v))
+
+template <int W> AOTI_INLINE Vec<f32, W> tan(Vec<f32, W> x) {
+  Vec<f32, W> y = detail::through_f64([](auto v) { return detail::tan_f64(v); }, x);
+  auto large = ~(abs(x) < 0x1p20f);
+  if (__builtin_expect(any(large), 0)) y = select(large, lanewise([](f32 v) { return __builtin_tanf(v); }, x), y);
+  return y;
+}
+
+AOTI_F32_THROUGH(asin, copysign(detail::angle_f64(abs(v), sqrt((1.0 - v) * (1.0 + v))), v))
+AOTI_F32_THROUGH(acos, detail::atan2_f64(sqrt((1.0 - v) * (1.0 + v)), v))
+AOTI_F32_THROUGH(atan, detail::atan_f64(v))
+
+AOTI_F32_THROUGH(cosh, detail::cosh_f64(v))
+AOTI_F32_THROUGH(sinh, detail::sinh_f64(v))
+AOTI_F32_THROUGH(asinh, detail::asinh_f64(v))
+AOTI_F32_THROUGH(acosh, detail::acosh_f64(v))
+AOTI_F32_THROUGH(atanh, detail::atanh_f64(v))
+
+template <int W> AOTI_INLINE Vec<f32, W> atan2(Vec<f32, W> y, Vec<f32, W> x) {
+  return detail::through_f64([](auto a, auto b) { return detail::atan2_f64(a, b); }, y, x);
+}
+template <int W> AOTI_INLINE Vec<f32, W> pow(Vec<f32, W> x, Vec<f32, W> y) {
+  return detail::through_f64([](auto a, auto b) { return detail::pow_for_f32(a, b); }, x, y);
+}
+template <int W> AOTI_INLINE Vec<f32, W> hypot(Vec<f32, W> x, Vec<f32, W> y) {
+  Vec<f32, W> r = detail::through_f64([](auto a, auto b) { return sqrt(a * a + b * b); }, x, y);
+  return select(isinf(x) | isinf(y), Limits<f32>::infinity, r);
+}
+
+// PyTorch's integer powers: a negative exponent gives 1 for base 1, +-1 for base -1, and 0 for all else.
+template <class T, int W, enable_if<!is_float<T>> = 0> AOTI_INLINE Vec<T, W> pow(Vec<T, W> x, Vec<T, W> y) {
+  return lanewise(
+      [](T base, T exponent) {
+        if (is_signed<T> && exponent < T(0)) {
+          if (base == T(1)) return T(1);
+          if (base == T(-1)) return T(exponent & 1 ? -1 : 1);
+          return T(0);
+        }
+        u64 result = 1, square = u64(base);
+        for (u64 e = u64(exponent); e != 0; e >>= 1, square *= square)
+          if (e & 1) result *= square;
+        return T(result);
+      },
+      x, y);
+}
+
+template <int W> AOTI_INLINE Vec<f64, W> erfinv(Vec<f64, W> x) {
+  return lanewise([](f64 v) { return detail::erfinv_scalar(v); }, x);
+}
+template <int W> AOTI_INLINE Vec<f64, W> tanh(Vec<f64, W> x) {
+  Vec<f64, W> a = abs(x);
+  Vec<f64, W> c = select(a > 20.0, 20.0, a);
+  Vec<f64, W> t = detail::expm1_f64(c + c);
+  return copysign(t / (t + 2.0), x);
+}
+template <class T, int W> AOTI_INLINE Vec<T, W> sigmoid(Vec<T, W> x) { return T(1) / (T(1) + exp(-x)); }
+template <class T, int W> AOTI_INLINE Vec<T, W> silu(Vec<T, W> x) { return x / (T(1) + exp(-x)); }
+// log(1 + e^x) without overflow.
+template <class T, int W> AOTI_INLINE Vec<T, W> softplus(Vec<T, W> x) {
+  return maximum(x, splat<W, T>(0)) + log1p(exp(-abs(x)));
+}
+template <class T, int W> AOTI_INLINE Vec<T, W> gelu(Vec<T, W> x) {
+  return x * T(0.5) * (erf(x * T(0x1.6a09e667f3bcdp-1)) + T(1));
+}
+template <class T, int W> AOTI_INLINE Vec<T, W> gelu_tanh(Vec<T, W> x) {
+  Vec<T, W> inner = (x + x * x * x * T(0.044715)) * T(0x1.988453c6b0c93p-1); // sqrt(2 / pi)
+  return x * T(0.5) * (tanh(inner) + T(1));
+}
+AOTI_WITH_SCALAR(atan2)
+AOTI_WITH_SCALAR(pow)
+AOTI_WITH_SCALAR(hypot)
+#undef AOTI_F32_DIRECT
+#undef AOTI_F64_DIRECT
+#undef AOTI_F64_LIBM
+#undef AOTI_F64_LIBM2
+#undef AOTI_F32_THROUGH
+
+AOTI_NAMESPACE_END

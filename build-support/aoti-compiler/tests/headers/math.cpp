@@ -1,0 +1,151 @@
+// Measures the f32 functions of math.h against libm in f64: prints the largest error of each in ULP and fails above the
+// bound given beside it. `STRIDE` (every n-th bit pattern) sets how dense the arguments are.
+#include "aoti/math.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+using namespace aoti;
+
+namespace {
+
+constexpr int W = AOTI_LANES;
+int failures = 0;
+
+double ulp_error(float got, double want) {
+  float rounded = (float)want;
+  if (std::isnan(want)) return std::isnan(got) ? 0 : 1e30;
+  if (std::isnan(got)) return 1e30;
+  if (std::isinf(rounded) || std::isinf(got)) {
+    if (got == rounded) return 0;
+    // One step beyond the largest number counts as half a ULP when the true value is that close.
+    return std::fabs(want) > 3.4028233e38 && std::fabs(want) < 3.402825e38 && std::signbit(got) == std::signbit(rounded) ? 1 : 1e30;
+  }
+  if (want == 0 || rounded == 0) {
+    if (got == 0) return want == 0 && std::signbit(got) != std::signbit(want) ? 1e30 : 0;
+  }
+  int exponent;
+  std::frexp(want, &exponent);
+  if (exponent < -125) exponent = -125;
+  return std::fabs((double)got - want) / std::ldexp(1.0, exponent - 24);
+}
+
+float from_bits(uint32_t bits) {
+  float f;
+  std::memcpy(&f, &bits, 4);
+  return f;
+}
+
+void report(const char *name, double worst, float at, float at2, double bound) {
+  std::printf("%-10s %.3f at %a %a\n", name, worst, at, at2);
+  if (!(worst <= bound)) {
+    std::printf("FAIL %s: %g ULP exceeds %g\n", name, worst, bound);
+    ++failures;
+  }
+}
+
+template <class F, class R> void check(const char *name, F f, R reference, double bound, uint64_t stride) {
+  double worst = 0;
+  float at = 0;
+  float in[W], out[W], one[1];
+  const uint32_t special[] = {0, 0x80000000, 1, 0x80000001, 0x7f800000, 0xff800000, 0x7fc00000, 0x3f800000,
+                              0xbf800000, 0x7f7fffff, 0xff7fffff, 0x00800000, 0x3f7fffff, 0x3f800001, 0xbf7fffff};
+  uint64_t count = (uint64_t(1) << 32) / stride;
+  uint64_t specials = sizeof special / sizeof *special;
+  for (uint64_t i = 0; i < count + specials; i += W) {
+    for (int j = 0; j < W; ++j) {
+      uint64_t k = i + j;
+      in[j] = from_bits(k < specials ? special[k] : uint32_t((k - specials) * stride));
+    }
+    store(Full<W>{}, out, f(load(Full<W>{}, in)));
+    for (int j = 0; j < W; ++j) {
+      double e = ulp_error(out[j], reference((double)in[j]));
+      if (e > worst) worst = e, at = in[j];
+    }
+    if (i % (1024 * W) == 0) {
+      store(Full<1>{}, one, f(load(Full<1>{}, in)));
+      if (std::memcmp(one, out, 4) != 0 && !(std::isnan(one[0]) && std::isnan(out[0]))) {
+        std::printf("FAIL %s: one lane gives %a, a vector %a at %a\n", name, one[0], out[0], in[0]);
+        ++failures;
+      }
+    }
+  }
+  report(name, worst, at, 0, bound);
+}
+
+template <class F, class R> void check2(const char *name, F f, R reference, double bound, uint64_t stride) {
+  const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f, 3.0f, -3.0f, 0.5f, -0.5f, INFINITY, -INFINITY, NAN, 1e-45f, 1e30f, -1e30f};
+  double worst = 0;
+  float at = 0, at2 = 0, a[W], b[W], out[W];
+  uint64_t count = (uint64_t(1) << 32) / stride, state = 1;
+  for (uint64_t i = 0; i < count + 256; i += W) {
+    for (int j = 0; j < W; ++j) {
+      uint64_t k = i + j;
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      if (k < 256) {
+        a[j] = special[k / 16], b[j] = special[k % 16];
+      } else { // exponents of both near 1 in every second pair
+        uint32_t x = uint32_t(state >> 32), y = uint32_t(state >> 8);
+        if (k & 1) x = (x & 0x87ffffff) | 0x3c000000, y = (y & 0x87ffffff) | 0x3c000000;
+        a[j] = from_bits(x), b[j] = from_bits(y);
+      }
+    }
+    store(Full<W>{}, out, f(load(Full<W>{}, a), load(Full<W>{}, b)));
+    for (int j = 0; j < W; ++j) {
+      double e = ulp_error(out[j], reference((double)a[j], (double)b[j]));
+      if (e > worst) worst = e, at = a[j], at2 = b[j];
+    }
+  }
+  report(name, worst, at, at2, bound);
+}
+
+// libm has no erfinv: Newton's method on libm's erfc.
+double erfinv_reference(double x) {
+  double a = std::fabs(x);
+  if (!(a <= 1)) return NAN;
+  if (a == 1) return std::copysign(INFINITY, x);
+  double y = a < 0.9 ? a : std::sqrt(-std::log(1 - a));
+  for (int i = 0; i < 40; ++i) {
+    double step = (a < 0.5 ? std::erf(y) - a : (1 - a) - std::erfc(y)) * 0.88622692545275801365 * std::exp(y * y);
+    y -= step / (1 + y * step);
+    if (std::fabs(step) < 1e-15 * y) break;
+  }
+  return std::copysign(y, x);
+}
+
+} // namespace
+
+#define CHECK(NAME, REFERENCE, BOUND) check(#NAME, [](auto x) { return NAME(x); }, [](double v) { return REFERENCE; }, BOUND, stride)
+
+int main(int argc, char **argv) {
+  uint64_t stride = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 4999;
+  CHECK(exp, std::exp(v), 1.1);
+  CHECK(exp2, std::exp2(v), 1.1);
+  CHECK(expm1, std::expm1(v), 0.6);
+  CHECK(log, std::log(v), 1.2);
+  CHECK(log2, std::log2(v), 0.6);
+  CHECK(log10, std::log10(v), 0.6);
+  CHECK(log1p, std::log1p(v), 2);
+  CHECK(sin, std::sin(v), 1.5);
+  CHECK(cos, std::cos(v), 1.5);
+  CHECK(tan, std::tan(v), 1.2);
+  CHECK(asin, std::asin(v), 0.6);
+  CHECK(acos, std::acos(v), 0.6);
+  CHECK(atan, std::atan(v), 0.6);
+  CHECK(sinh, std::sinh(v), 0.6);
+  CHECK(cosh, std::cosh(v), 0.6);
+  CHECK(tanh, std::tanh(v), 2);
+  CHECK(asinh, std::asinh(v), 0.6);
+  CHECK(acosh, std::acosh(v), 0.6);
+  CHECK(atanh, std::atanh(v), 0.6);
+  CHECK(erf, std::erf(v), 2);
+  CHECK(erfc, std::erfc(v), 0.6);
+  CHECK(erfinv, erfinv_reference(v), 0.8);
+  CHECK(softplus, std::isnan(v) ? v : std::fmax(v, 0) + std::log1p(std::exp(-std::fabs(v))), 2.5);
+  check2("pow", [](auto x, auto y) { return pow(x, y); }, [](double x, double y) { return std::pow(x, y); }, 0.6, stride);
+  check2("atan2", [](auto x, auto y) { return atan2(x, y); }, [](double x, double y) { return std::atan2(x, y); }, 0.6, stride);
+  check2("hypot", [](auto x, auto y) { return hypot(x, y); }, [](double x, double y) { return std::hypot(x, y); }, 0.6, stride);
+  return failures != 0;
+}
