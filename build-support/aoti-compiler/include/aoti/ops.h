@@ -149,8 +149,11 @@ template <class T, int W> AOTI_INLINE Vec<T, W> operator>>(Vec<T, W> a, Vec<T, W
       Vec<T, W> r;
       r.v = a.v >> (n & T(bits - 1)).v;
       return select(in_range, r, T(0));
-    } else
-      return {a.v >> select(in_range, n, T(bits - 1)).v};
+    } else {
+      Vec<T, W> r;
+      r.v = a.v >> select(in_range, n, T(bits - 1)).v;
+      return r;
+    }
   }
 }
 template <class T, int W> AOTI_INLINE Vec<T, W> operator<<(Vec<T, W> a, identity<T> n) { return a << splat<W, T>(n); }

@@ -1,0 +1,185 @@
+// Bessel and Airy functions. Ordinary Bessel functions are libm's; the modified ones are power series (no cancellation),
+// asymptotic series, and, for the second kind in between, the trapezoidal rule on an integral, which converges
+// exponentially. Formulas by DLMF number (https://dlmf.nist.gov); edge values are PyTorch's.
+#pragma once
+
+#include "special_gamma.h"
+
+// Clang has no builtins for these. The names are our own, so that no declaration of <math.h> can contradict them.
+namespace aoti {
+namespace libm {
+extern "C" double aoti_libm_j0(double) __asm__("j0");
+extern "C" double aoti_libm_j1(double) __asm__("j1");
+extern "C" double aoti_libm_y0(double) __asm__("y0");
+extern "C" double aoti_libm_y1(double) __asm__("y1");
+} // namespace libm
+} // namespace aoti
+
+AOTI_NAMESPACE_BEGIN
+namespace special {
+namespace detail {
+
+// e^-x I_order(x) for order 0 or 1 and x >= 0: DLMF 10.25.2 below 20, 10.40.1 above (smallest term e^-2x).
+AOTI_NOINLINE f64 bessel_i_scaled(int order, f64 x) {
+  if (x < 20) {
+    f64 z = x * x / 4, term = order == 0 ? 1 : x / 2, sum = term;
+    for (int k = 1; k < 100; ++k) {
+      term *= z / (f64(k) * (k + order));
+      sum += term;
+      if (term <= 1e-17 * sum) break;
+    }
+    return sum * __builtin_exp(-x);
+  }
+  if (x == infinity) return 0;
+  f64 mu = 4 * order, term = 1, sum = 1;
+  for (int k = 1; k < 40; ++k) {
+    f64 odd = 2 * k - 1;
+    term *= -(mu - odd * odd) / (8 * x * k);
+    sum += term;
+    if (__builtin_fabs(term) <= 1e-17) break;
+  }
+  return sum / __builtin_sqrt(2 * pi * x);
+}
+AOTI_INLINE f64 i0e_f64(f64 x) { return bessel_i_scaled(0, __builtin_fabs(x)); }
+AOTI_INLINE f64 i1e_f64(f64 x) { return __builtin_copysign(bessel_i_scaled(1, __builtin_fabs(x)), x); }
+// Two factors, so that the product overflows only where the function does; at infinity PyTorch gives NaN.
+AOTI_NOINLINE f64 unscale(f64 scaled, f64 x) {
+  if (x == infinity) return nan;
+  f64 half = __builtin_exp(x / 2);
+  return scaled * half * half;
+}
+AOTI_NOINLINE f64 i0_f64(f64 x) { return unscale(i0e_f64(x), __builtin_fabs(x)); }
+AOTI_NOINLINE f64 i1_f64(f64 x) {
+  f64 a = __builtin_fabs(x);
+  return __builtin_copysign(unscale(bessel_i_scaled(1, a), a), x);
+}
+
+// The integral of e^(-x (cosh t - 1)) cosh(nu t) over t >= 0, that is e^x K_nu(x): DLMF 10.32.9.
+AOTI_NOINLINE f64 bessel_k_integral(f64 nu, f64 x) {
+  const f64 step = 0.125;
+  f64 sum = 0.5;
+  for (int k = 1; k < 400; ++k) {
+    f64 t = k * step, s = __builtin_sinh(t / 2);
+    f64 term = __builtin_exp(-2 * x * s * s) * __builtin_cosh(nu * t);
+    sum += term;
+    if (term < 1e-18 * sum) break;
+  }
+  return sum * step;
+}
+AOTI_NOINLINE f64 bessel_k_asymptotic(f64 nu, f64 x) { // DLMF 10.40.2
+  f64 mu = 4 * nu * nu, term = 1, sum = 1;
+  for (int k = 1; k < 40; ++k) {
+    f64 odd = 2 * k - 1;
+    term *= (mu - odd * odd) / (8 * x * k);
+    sum += term;
+    if (__builtin_fabs(term) <= 1e-17) break;
+  }
+  return sum * __builtin_sqrt(pi / (2 * x));
+}
+// e^x K_order(x); DLMF 10.31.2 up to 1.
+AOTI_NOINLINE f64 bessel_k_scaled(int order, f64 x) {
+  if (x == 0) return infinity;
+  if (!(x > 0)) return nan;
+  if (x == infinity) return 0;
+  if (x >= 20) return bessel_k_asymptotic(order, x);
+  if (x > 1) return bessel_k_integral(order, x);
+  const f64 euler = 0x1.2788cfc6fb619p-1;
+  f64 z = x * x / 4, log_half = __builtin_log(x / 2);
+  f64 power = order == 0 ? 1 : x / 2, harmonic = order == 0 ? 0 : 0.5; // psi sums: H_k, or (H_k + H_(k+1)) / 2
+  f64 sum = 0, sign = order == 0 ? 1 : -1;
+  for (int k = 0; k < 30; ++k) {
+    sum += power * (harmonic - euler - log_half);
+    if (power < 1e-18 * __builtin_fabs(sum)) break;
+    harmonic += order == 0 ? 1.0 / (k + 1) : 0.5 / (k + 1) + 0.5 / (k + 2);
+    power *= z / (f64(k + 1) * (k + 1 + order));
+  }
+  f64 value = sign * sum + (order == 0 ? 0 : 1 / x);
+  return value * __builtin_exp(x);
+}
+AOTI_INLINE f64 k0e_f64(f64 x) { return bessel_k_scaled(0, x); }
+AOTI_INLINE f64 k1e_f64(f64 x) { return bessel_k_scaled(1, x); }
+AOTI_NOINLINE f64 k0_f64(f64 x) { return x == infinity ? 0 : bessel_k_scaled(0, x) * __builtin_exp(-x); }
+AOTI_NOINLINE f64 k1_f64(f64 x) { return x == infinity ? 0 : bessel_k_scaled(1, x) * __builtin_exp(-x); }
+
+AOTI_NOINLINE f64 j0_f64(f64 x) { return __builtin_isinf(x) ? nan : libm::aoti_libm_j0(x); }
+AOTI_NOINLINE f64 j1_f64(f64 x) { return __builtin_isinf(x) ? nan : libm::aoti_libm_j1(x); }
+AOTI_NOINLINE f64 y0_f64(f64 x) { return x < 0 ? nan : x == 0 ? -infinity : __builtin_isinf(x) ? nan : libm::aoti_libm_y0(x); }
+AOTI_NOINLINE f64 y1_f64(f64 x) { return x < 0 ? nan : x == 0 ? -infinity : __builtin_isinf(x) ? nan : libm::aoti_libm_y1(x); }
+AOTI_NOINLINE f64 spherical_j0_f64(f64 x) { return __builtin_isinf(x) ? 0 : x == 0 ? 1 : __builtin_sin(x) / x; }
+
+// Between -10.5 and 2.5, the Taylor series of y'' = x y about the nearest integer; beyond, DLMF 9.6.2 with K_1/3, and
+// the asymptotic series 9.7.9.
+AOTI_NOINLINE f64 airy_f64(f64 x) {
+  static const f64 at_integers[][2] = {
+      {0x1.49a7fe67fe71ap-5, 0x1.fe1673ad658b8p-1}, // -10
+      {-0x1.6aa38e8bd0844p-6, -0x1.f38a3ab3ed723p-1}, // -9
+      {-0x1.afc28073abb84p-5, 0x1.df01d7e1f41fap-1}, // -8
+      {0x1.79683b0571a28p-3, -0x1.8ac195288a6bdp-1}, // -7
+      {-0x1.510b6eb1815d2p-2, 0x1.623ce99198c5bp-2}, // -6
+      {0x1.672de4d9e1d32p-2, 0x1.4f0ba25cb5a72p-2}, // -5
+      {-0x1.1fcec060d9f19p-4, -0x1.94cd44c4fb752p-1}, // -4
+      {-0x1.83e7e4ea6959ap-2, 0x1.42223f628d022p-2}, // -3
+      {0x1.d1bafc57f31d0p-3, 0x1.3c8c724515c8fp-1}, // -2
+      {0x1.1235093d83da5p-1, -0x1.4cf103bcc6624p-7}, // -1
+      {0x1.6b8c7962715b8p-2, -0x1.0907f42b70f8bp-2}, // 0
+      {0x1.151430bbaf656p-3, -0x1.45ef17fce4faep-3}, // 1
+      {0x1.1e1935c04b623p-5, -0x1.b2ea9b1bfccdcp-5}, // 2
+  };
+  if (__builtin_isinf(x) || __builtin_isnan(x)) return nan;
+  if (x > 103.892) return 0;
+  if (x > 2.5) {
+    f64 root = __builtin_sqrt(x), zeta = x * root * 2 / 3;
+    f64 k = zeta >= 20 ? bessel_k_asymptotic(1.0 / 3, zeta) : bessel_k_integral(1.0 / 3, zeta);
+    return root * k * __builtin_exp(-zeta) / (pi * 0x1.bb67ae8584caap+0);
+  }
+  if (x > -10.5) {
+    f64 centre = __builtin_rint(x), h = x - centre;
+    const f64 *start = at_integers[int(centre) + 10];
+    f64 before = 0, current = start[0], next = start[1], power = 1, sum = 0; // coefficients n - 1, n, n + 1
+    for (int n = 0; n < 60; ++n) {
+      sum += current * power;
+      f64 after = (centre * current + before) / ((n + 2.0) * (n + 1.0));
+      before = current, current = next, next = after;
+      power *= h;
+      if (__builtin_fabs(power * current) + __builtin_fabs(power * h * next) < 1e-19) break;
+    }
+    return sum;
+  }
+  f64 a = -x, root = __builtin_sqrt(a), zeta = a * root * 2 / 3;
+  f64 term = 1, even = 1, odd = 0; // u_k / zeta^k with signs of period four
+  for (int k = 1; k < 40; ++k) {
+    f64 u = (6.0 * k - 5) * (6.0 * k - 3) * (6.0 * k - 1) / (216.0 * k * (2.0 * k - 1));
+    f64 next = term * u / zeta;
+    if (next > term || next < 1e-18) break;
+    term = next;
+    f64 sign = (k / 2) % 2 == 0 ? 1 : -1;
+    if (k % 2 == 0)
+      even += sign * term;
+    else
+      odd += sign * term;
+  }
+  f64 angle = zeta - pi / 4;
+  return (__builtin_cos(angle) * even + __builtin_sin(angle) * odd) / __builtin_sqrt(pi * root);
+}
+
+} // namespace detail
+
+AOTI_SPECIAL1(i0, detail::i0_f64)
+AOTI_SPECIAL1(i0e, detail::i0e_f64)
+AOTI_SPECIAL1(i1, detail::i1_f64)
+AOTI_SPECIAL1(i1e, detail::i1e_f64)
+AOTI_SPECIAL1(bessel_j0, detail::j0_f64)
+AOTI_SPECIAL1(bessel_j1, detail::j1_f64)
+AOTI_SPECIAL1(bessel_y0, detail::y0_f64)
+AOTI_SPECIAL1(bessel_y1, detail::y1_f64)
+AOTI_SPECIAL1(spherical_bessel_j0, detail::spherical_j0_f64)
+AOTI_SPECIAL1(airy_ai, detail::airy_f64)
+AOTI_SPECIAL1(modified_bessel_i0, detail::i0_f64)
+AOTI_SPECIAL1(modified_bessel_i1, detail::i1_f64)
+AOTI_SPECIAL1(modified_bessel_k0, detail::k0_f64)
+AOTI_SPECIAL1(modified_bessel_k1, detail::k1_f64)
+AOTI_SPECIAL1(scaled_modified_bessel_k0, detail::k0e_f64)
+AOTI_SPECIAL1(scaled_modified_bessel_k1, detail::k1e_f64)
+
+} // namespace special
+AOTI_NAMESPACE_END
