@@ -5,12 +5,17 @@
 //   exp exp2 expm1 log log2 log10 log1p pow hypot
 //   sin cos tan asin acos atan atan2(y, x) sinh cosh tanh asinh acosh atanh
 //   erf erfc erfinv sigmoid silu softplus(x) = log1p(exp(x)) gelu gelu_tanh
-// For f64, exp log tanh sigmoid silu softplus gelu_tanh are vectors; the others call libm lane by lane.
+// For f64, exp expm1 log log1p tanh sigmoid silu softplus gelu_tanh are vectors; the others call libm lane by lane.
 //   pow(Vec<integer>, Vec<integer>)   PyTorch's: a negative exponent gives 1, -1 or 0
 //
 // Largest error found for f32, in units of the last place (ULP) of the correctly rounded result, over every 97th of all
-// 2^32 arguments (tests/headers/math.cpp); pow, atan2 and hypot over 2^24 pairs:
-//AOTI_ERROR_TABLE
+// 2^32 arguments (tests/headers/math.cpp); pow, atan2 and hypot over 2^25 pairs:
+//   exp 1.03    exp2 1.03   expm1 0.51  log 0.87    log2 0.51   log10 0.51  log1p 1.44
+//   sin 1.54    cos 1.52    tan 1.37    asin 0.51   acos 0.51   atan 0.51   atan2 0.51
+//   sinh 0.51   cosh 0.51   tanh 1.31   asinh 0.51  acosh 0.51  atanh 0.51
+//   erf 1.30    erfc 0.52   erfinv 0.60 softplus 2.06           pow 0.51    hypot 0.51
+// For f64, over samples against 64-bit mantissas: exp 0.96, expm1 1.56, log 0.77, log1p 1.44, tanh 2.10, sigmoid 1.99,
+// erfinv 2.0; the lane-by-lane ones are libm's. Beyond 2^20 in magnitude sin, cos and tan of f32 are libm's as well.
 #pragma once
 
 #include "math_more.h"

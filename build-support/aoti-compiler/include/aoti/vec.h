@@ -29,6 +29,8 @@
 // Reductions to a scalar, lanes halved in a fixed order
 //   reduce_add reduce_mul reduce_min reduce_max (NaN propagates) reduce_fmin reduce_fmax
 //   reduce_and reduce_or reduce_xor (integers; and, or also on Mask -> bool)
+// Build flags: -ffp-contract=off, so that only `fma` and `mad` fuse; clang at x86-64-v4 also wants
+// -mprefer-vector-width=512; AOTI_LEVEL_NS names the level. A fallback may call libm.
 // Own functions per lane:  lanewise(f, a), lanewise(f, a, b)
 #pragma once
 
