@@ -1,0 +1,121 @@
+// Depthwise convolution in f32: one input channel per group, any number of output channels per group. It is bound by
+// loads, not multiply-adds, so each output channel is done alone, in blocks whose padded planes (see conv.h) fit in L1.
+// Weights are as the model has them: [OC][taps], not packed. Sums are chains over the taps in order.
+#pragma once
+
+#include "conv.h"
+
+AOTI_NAMESPACE_BEGIN
+namespace detail {
+
+constexpr i64 kDepthwiseFloats = 8192;
+
+// tile[q] = sum over taps of weights[tap] * planes[q + offset], for q in [0, size) rounded up to vectors.
+AOTI_NOINLINE AOTI_CONTRACT void depthwise_kernel(i64 taps, const i64 *offsets, const f32 *weights, const f32 *planes,
+                                                  i64 size, f32 *tile) {
+  AOTI_CONTRACT_BODY
+  i64 q = 0;
+  for (; q < size - 3 * kLanes; q += 4 * kLanes) {
+    TileVector sum[4];
+    AOTI_UNROLL for (int v = 0; v < 4; ++v) sum[v] = TileVector{};
+    for (i64 t = 0; t < taps; ++t) {
+      const f32 *from = planes + q + offsets[t];
+      AOTI_UNROLL for (int v = 0; v < 4; ++v) sum[v] += load_tile_vector(from + v * kLanes) * weights[t];
+    }
+    AOTI_UNROLL for (int v = 0; v < 4; ++v) store_tile_vector(tile + q + v * kLanes, sum[v]);
+  }
+  for (; q < size; q += kLanes) {
+    TileVector sum = {};
+    for (i64 t = 0; t < taps; ++t) sum += load_tile_vector(planes + q + offsets[t]) * weights[t];
+    store_tile_vector(tile + q, sum);
+  }
+}
+
+// One output pixel, for kernels so spread out that the planes of a single pixel exceed the buffer.
+AOTI_NOINLINE AOTI_CONTRACT f32 depthwise_pixel(const ConvShape &s, const f32 *weights, const f32 *x) {
+  AOTI_CONTRACT_BODY
+  f32 sum = 0;
+  for (i64 d = 0; d < s.kernel[0]; ++d)
+    for (i64 h = 0; h < s.kernel[1]; ++h)
+      for (i64 w = 0; w < s.kernel[2]; ++w, ++weights) {
+        i64 id = d * s.dilation[0] - s.padding[0], ih = h * s.dilation[1] - s.padding[1];
+        i64 iw = w * s.dilation[2] - s.padding[2];
+        bool inside = id >= 0 && id < s.in[0] && ih >= 0 && ih < s.in[1] && iw >= 0 && iw < s.in[2];
+        sum += *weights * (inside ? x[(id * s.in[1] + ih) * s.in[2] + iw] : 0.0f);
+      }
+  return sum;
+}
+
+// The block of output sizes whose planes fit the buffer.
+AOTI_INLINE void depthwise_block(const ConvShape &s, i64 *size) {
+  ConvShape block = s;
+  block.out[0] = 1;
+  for (int d = 1; d < 3; ++d)
+    while (conv_plan(block).channel > kDepthwiseFloats && block.out[d] > 1) block.out[d] = ceil_div(block.out[d], 2);
+  for (int d = 0; d < 3; ++d) size[d] = block.out[d];
+}
+
+// Sums of one block of a channel; returns where they are, output rows back to back: in `tile`, or in `planes`, which are
+// done with by then. `s` has the block's output sizes and its padding moved to the block's origin.
+AOTI_NOINLINE const f32 *depthwise_tile(const ConvShape &s, const f32 *weights, const f32 *x, f32 *planes, f32 *tile) {
+  ConvPlan p = conv_plan(s);
+  if (p.channel > kDepthwiseFloats || p.taps > kMaxTaps) {
+    tile[0] = depthwise_pixel(s, weights, x);
+    return tile;
+  }
+  i64 offsets[kMaxTaps];
+  conv_tap_offsets(s, p, offsets);
+  conv_pad_channel(s, p, x, planes);
+  depthwise_kernel(p.taps, offsets, weights, planes, p.pixels, tile);
+  if (p.plane[2] == s.out[2]) return tile;
+  // Rows move by whole vectors: what is written past a row's end is overwritten by the next.
+  for (i64 h = 0; h < s.out[1]; ++h)
+    for (i64 c = 0; c < s.out[2]; c += kLanes)
+      store_tile_vector(planes + h * s.out[2] + c, load_tile_vector(tile + h * p.plane[2] + c));
+  return planes;
+}
+
+} // namespace detail
+
+// Work units of `conv_depthwise`: output channels of the batch.
+AOTI_INLINE i64 conv_depthwise_units(const ConvShape &s) { return s.batch * s.out_channels; }
+
+// Units [u0, u1) of a convolution with one input channel per group. Needs no scratch; uses about 64 KiB of stack. The
+// epilogue is called as by `conv`.
+template <class Epilogue>
+AOTI_INLINE void conv_depthwise(const ConvShape &s, i64 u0, i64 u1, const f32 *x, const f32 *weights,
+                                Epilogue &&epilogue) {
+  using namespace detail;
+  if (u0 >= u1) return;
+  alignas(64) f32 planes[kDepthwiseFloats + 8 * kLanes], tile[kDepthwiseFloats + 8 * kLanes];
+  i64 size[3], taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
+  depthwise_block(s, size);
+  if (taps > kMaxTaps) size[1] = size[2] = 1;
+  for (i64 u = u0; u < u1; ++u) {
+    i64 image = u / s.out_channels, channel = u % s.out_channels;
+    i64 in_channel = image * s.groups + channel / (s.out_channels / s.groups);
+    const f32 *from = x + in_channel * s.in[0] * s.in[1] * s.in[2];
+    for (i64 od = 0; od < s.out[0]; ++od)
+      for (i64 oh = 0; oh < s.out[1]; oh += size[1])
+        for (i64 ow = 0; ow < s.out[2]; ow += size[2]) {
+          i64 at[3] = {od, oh, ow};
+          ConvShape block = s;
+          for (int d = 0; d < 3; ++d) {
+            block.out[d] = min_i64(size[d], s.out[d] - at[d]);
+            block.padding[d] = s.padding[d] - at[d] * s.stride[d];
+          }
+          const f32 *sums_of_block = depthwise_tile(block, weights + channel * taps, from, planes, tile);
+          // Blocks of whole rows are one run of pixels.
+          bool whole = size[2] == s.out[2];
+          i64 rows = whole ? 1 : block.out[1], run = whole ? block.out[1] * block.out[2] : block.out[2];
+          for (i64 r = 0; r < rows; ++r) {
+            i64 pixel = (od * s.out[1] + oh + r) * s.out[2] + ow;
+            for_each_vector(sums_of_block + r * run, run, [&](i64 c, auto lanes, auto sums) __attribute__((always_inline)) {
+              epilogue(image, channel, pixel + c, lanes, sums);
+            });
+          }
+        }
+  }
+}
+
+AOTI_NAMESPACE_END

@@ -1,0 +1,65 @@
+// What the contraction kernels of one CPU level share: register block sizes, unaligned vector access, and the walk over
+// a finished tile that hands its vectors to an epilogue. Knows nothing of what a tile holds or where results go.
+//
+// Micro-kernels are ordinary functions that write a tile of sums to a small buffer, still in L1 when the epilogue reads
+// it: one micro-kernel serves every layer of a translation unit, and only the short epilogue walk is compiled per layer.
+#pragma once
+
+#include "base.h"
+#include "lanes.h"
+
+// Complete unrolling of loops over registers.
+#if defined(__clang__)
+#define AOTI_UNROLL _Pragma("clang loop unroll(full)")
+#define AOTI_CONTRACT
+#define AOTI_CONTRACT_BODY _Pragma("clang fp contract(fast)")
+#else
+#define AOTI_UNROLL _Pragma("GCC unroll 64")
+// Products feed sums through one fused instruction whatever -ffp-contract says: that is the kernels' documented sum.
+#define AOTI_CONTRACT __attribute__((optimize("fp-contract=fast")))
+#define AOTI_CONTRACT_BODY
+#endif
+
+// Functions whose plain loops of run-time length should become vector code, which gcc's -O2 leaves alone.
+#if defined(__clang__)
+#define AOTI_VECTORIZE
+#else
+#define AOTI_VECTORIZE __attribute__((optimize("O3")))
+#endif
+
+AOTI_NAMESPACE_BEGIN
+
+// Columns of a packed panel of B. One blob of weights serves every CPU level, so this is the same for all of them.
+constexpr int kPanel = 32;
+// Output channels of a packed panel of convolution weights; the same for all levels, as above.
+constexpr int kConvRows = 8;
+// Floats of a vector register.
+constexpr int kLanes = AOTI_LANES;
+
+typedef f32 TileVector __attribute__((vector_size(kLanes * 4)));
+typedef f32 UnalignedTileVector __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+
+AOTI_INLINE TileVector load_tile_vector(const f32 *p) { return *(const UnalignedTileVector *)p; }
+AOTI_INLINE void store_tile_vector(f32 *p, TileVector v) { *(UnalignedTileVector *)p = v; }
+
+AOTI_INLINE i64 min_i64(i64 a, i64 b) { return a < b ? a : b; }
+AOTI_INLINE i64 max_i64(i64 a, i64 b) { return a > b ? a : b; }
+constexpr i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
+constexpr i64 round_up(i64 a, i64 b) { return ceil_div(a, b) * b; }
+
+// An element widened to the type that sums are kept in.
+template <class Sum, class T> AOTI_INLINE Sum widen(T x) {
+  if constexpr (is_same<T, f16> || is_same<T, bf16>)
+    return Sum(to_f32(x));
+  else
+    return Sum(x);
+}
+
+// Calls `sink(column, lanes, sums)` for the first `width` columns of one tile row, a vector at a time.
+template <class Sink> AOTI_INLINE void for_each_vector(const f32 *row, i64 width, Sink &&sink) {
+  i64 c = 0;
+  for (; c + kLanes <= width; c += kLanes) sink(c, Full<kLanes>{}, Vec<f32, kLanes>{load_tile_vector(row + c)});
+  if (c < width) sink(c, Tail<kLanes>{int(width - c)}, Vec<f32, kLanes>{load_tile_vector(row + c)});
+}
+
+AOTI_NAMESPACE_END

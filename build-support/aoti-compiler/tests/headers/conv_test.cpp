@@ -1,0 +1,194 @@
+// Convolutions of conv.h, depthwise.h and contract_any.h against plain loops: odd sizes, strides, paddings, dilations,
+// groups, one to three dimensions, splits.
+#include "aoti/contract_any.h"
+#include "aoti/depthwise.h"
+#include "check.h"
+
+using namespace aoti;
+
+static i64 volume(const i64 *size) { return size[0] * size[1] * size[2]; }
+
+// The sum of one output element, in a wide type.
+template <class T> static double convolve(const ConvShape &s, const T *x, const T *w, i64 n, i64 oc, const i64 *o) {
+  i64 ic = s.in_channels / s.groups, group = oc / (s.out_channels / s.groups), k[3];
+  double sum = 0;
+  for (i64 c = 0; c < ic; ++c)
+    for (k[0] = 0; k[0] < s.kernel[0]; ++k[0])
+      for (k[1] = 0; k[1] < s.kernel[1]; ++k[1])
+        for (k[2] = 0; k[2] < s.kernel[2]; ++k[2]) {
+          i64 at = n * s.in_channels + group * ic + c, tap = oc * ic + c;
+          bool inside = true;
+          for (int d = 0; d < 3; ++d) {
+            i64 i = o[d] * s.stride[d] + k[d] * s.dilation[d] - s.padding[d];
+            inside = inside && i >= 0 && i < s.in[d];
+            at = at * s.in[d] + i, tap = tap * s.kernel[d] + k[d];
+          }
+          if (inside) sum += check_value(x[at]) * check_value(w[tap]);
+        }
+  return sum;
+}
+template <class T> static void transpose(const ConvShape &s, const T *x, const T *w, double *y) {
+  i64 ic = s.in_channels / s.groups, oc = s.out_channels / s.groups, i[3], k[3];
+  for (i64 n = 0; n < s.batch; ++n)
+    for (i64 c = 0; c < s.in_channels; ++c)
+      for (i64 f = 0; f < oc; ++f)
+        for (i[0] = 0; i[0] < s.in[0]; ++i[0])
+          for (i[1] = 0; i[1] < s.in[1]; ++i[1])
+            for (i[2] = 0; i[2] < s.in[2]; ++i[2])
+              for (k[0] = 0; k[0] < s.kernel[0]; ++k[0])
+                for (k[1] = 0; k[1] < s.kernel[1]; ++k[1])
+                  for (k[2] = 0; k[2] < s.kernel[2]; ++k[2]) {
+                    i64 from = n * s.in_channels + c, tap = c * oc + f;
+                    i64 to = n * s.out_channels + c / ic * oc + f;
+                    bool inside = true;
+                    for (int d = 0; d < 3; ++d) {
+                      i64 o = i[d] * s.stride[d] + k[d] * s.dilation[d] - s.padding[d];
+                      inside = inside && o >= 0 && o < s.out[d];
+                      from = from * s.in[d] + i[d], tap = tap * s.kernel[d] + k[d], to = to * s.out[d] + o;
+                    }
+                    if (inside) y[to] += check_value(x[from]) * check_value(w[tap]);
+                  }
+}
+
+static void fail(const char *what, const ConvShape &s, const Collected &c, i64 at, double want) {
+  CHECK_FAIL("%s n %ld ic %ld oc %ld g %ld in %ldx%ldx%ld k %ldx%ldx%ld s %ld,%ld,%ld d %ld,%ld,%ld p %ld,%ld,%ld out "
+             "%ldx%ldx%ld: element %ld is %g, written %d times, want %g",
+             what, (long)s.batch, (long)s.in_channels, (long)s.out_channels, (long)s.groups, (long)s.in[0],
+             (long)s.in[1], (long)s.in[2], (long)s.kernel[0], (long)s.kernel[1], (long)s.kernel[2], (long)s.stride[0],
+             (long)s.stride[1], (long)s.stride[2], (long)s.dilation[0], (long)s.dilation[1], (long)s.dilation[2],
+             (long)s.padding[0], (long)s.padding[1], (long)s.padding[2], (long)s.out[0], (long)s.out[1],
+             (long)s.out[2], (long)at, c.value[at], c.times[at], want);
+}
+template <class T>
+static void compare(const char *what, const ConvShape &s, const Collected &c, const T *x, const T *w) {
+  ++check_cases;
+  i64 at = 0, o[3];
+  for (i64 n = 0; n < s.batch; ++n)
+    for (i64 oc = 0; oc < s.out_channels; ++oc)
+      for (o[0] = 0; o[0] < s.out[0]; ++o[0])
+        for (o[1] = 0; o[1] < s.out[1]; ++o[1])
+          for (o[2] = 0; o[2] < s.out[2]; ++o[2], ++at) {
+            double want = convolve(s, x, w, n, oc, o);
+            if (!check_same(c, at, want)) return fail(what, s, c, at, want);
+          }
+}
+
+// Runs units in two or three parts.
+template <class F> static void split(i64 units, F &&run) {
+  i64 a = check_random(0, int(units)), b = check_random(int(a), int(units));
+  run(i64(0), a), run(a, b), run(b, units);
+}
+
+static void check_conv(const ConvShape &s) {
+  i64 ic = s.in_channels / s.groups, oc = s.out_channels / s.groups, taps = volume(s.kernel), k = ic * taps;
+  Guarded<f32> x(s.batch * s.in_channels * volume(s.in)), w(s.out_channels * k);
+  Guarded<f32> packed(s.groups * ceil_div(oc, kConvRows) * k * kConvRows, true);
+  Guarded<char> scratch(conv_scratch_bytes(s), true);
+  check_fill(x), check_fill(w);
+  for (i64 g = 0, at = 0; g < s.groups; ++g)
+    for (i64 r = 0; r < oc; r += kConvRows)
+      for (i64 i = 0; i < k; ++i)
+        for (i64 j = r; j < r + kConvRows; ++j) packed.data[at++] = j < oc ? w.data[(g * oc + j) * k + i] : 0;
+  i64 pixels = volume(s.out);
+  Collected c(s.batch * s.out_channels * pixels);
+  split(conv_pad_units(s), [&](i64 u0, i64 u1) { conv_pad(s, u0, u1, x.data, scratch.data); });
+  split(conv_units(s), [&](i64 u0, i64 u1) {
+    conv(s, u0, u1, x.data, packed.data, scratch.data, [&](i64 n, i64 channel, i64 pixel, auto lanes, auto v) {
+      c.put(lanes, (n * s.out_channels + channel) * pixels + pixel, v);
+    });
+  });
+  compare("conv", s, c, x.data, w.data);
+  if (ic != 1) return;
+  Collected d(c.n);
+  split(conv_depthwise_units(s), [&](i64 u0, i64 u1) {
+    conv_depthwise(s, u0, u1, x.data, w.data, [&](i64 n, i64 channel, i64 pixel, auto lanes, auto v) {
+      d.put(lanes, (n * s.out_channels + channel) * pixels + pixel, v);
+    });
+  });
+  compare("depthwise", s, d, x.data, w.data);
+}
+
+template <class Sum, int W, class T> static void check_any(const ConvShape &s) {
+  Guarded<T> x(s.batch * s.in_channels * volume(s.in));
+  Guarded<T> w(s.out_channels * (s.in_channels / s.groups) * volume(s.kernel));
+  check_fill(x), check_fill(w);
+  i64 pixels = volume(s.out);
+  Collected c(s.batch * s.out_channels * pixels);
+  split(conv_any_units(s), [&](i64 u0, i64 u1) {
+    conv_any<Sum, W>(s, u0, u1, x.data, w.data, [&](i64 n, i64 channel, i64 pixel, auto lanes, auto v) {
+      c.put(lanes, (n * s.out_channels + channel) * pixels + pixel, v);
+    });
+  });
+  compare("any", s, c, x.data, w.data);
+}
+
+template <class Sum, int W, class T> static void check_transposed(ConvShape s, int output_padding) {
+  for (int d = 0; d < 3; ++d)
+    s.out[d] = max_i64(
+        (s.in[d] - 1) * s.stride[d] - 2 * s.padding[d] + s.dilation[d] * (s.kernel[d] - 1) + 1 + output_padding, 1);
+  Guarded<T> x(s.batch * s.in_channels * volume(s.in));
+  Guarded<T> w(s.in_channels * (s.out_channels / s.groups) * volume(s.kernel));
+  check_fill(x), check_fill(w);
+  i64 pixels = volume(s.out);
+  Collected c(s.batch * s.out_channels * pixels);
+  split(conv_any_units(s), [&](i64 u0, i64 u1) {
+    conv_transposed<Sum, W>(s, u0, u1, x.data, w.data, [&](i64 n, i64 channel, i64 pixel, auto lanes, auto v) {
+      c.put(lanes, (n * s.out_channels + channel) * pixels + pixel, v);
+    });
+  });
+  double *want = (double *)calloc(size_t(c.n), sizeof(double));
+  transpose(s, x.data, w.data, want);
+  ++check_cases;
+  for (i64 i = 0; i < c.n; ++i)
+    if (!check_same(c, i, want[i])) {
+      fail("transposed", s, c, i, want[i]);
+      break;
+    }
+  free(want);
+}
+
+// A 2-D shape; the end padding follows from the output size.
+static ConvShape shape(i64 n, i64 ic, i64 oc, i64 g, i64 h, i64 w, i64 kh, i64 kw, i64 s, i64 d, i64 p, i64 end) {
+  ConvShape c{n, ic, oc, g, {1, h, w}, {1, kh, kw}, {1, s, s}, {1, d, d}, {0, p, p}, {1, 0, 0}};
+  for (int i = 1; i < 3; ++i) {
+    i64 room = c.in[i] + p + end - d * (c.kernel[i] - 1) - 1;
+    c.out[i] = room < 0 ? 0 : room / s + 1;
+  }
+  return c;
+}
+
+static void check_random_shapes() {
+  const i64 sizes[] = {1, 2, 3, 5, 7, 8, 14, 17, 31, 33, 40};
+  for (int i = 0; i < 1500; ++i) {
+    i64 g = check_random(0, 3) ? 1 : check_random(1, 5);
+    i64 ic = g * (check_random(0, 3) ? check_random(1, 9) : 1), oc = g * check_random(1, 19);
+    ConvShape s = shape(check_random(1, 2), ic, oc, g, sizes[check_random(0, 10)], sizes[check_random(0, 10)],
+                        check_random(1, 4), check_random(1, 4), check_random(1, 3), check_random(1, 3),
+                        check_random(0, 3), check_random(0, 2));
+    if (check_random(0, 5) == 0) { // one dimension, or three
+      s.in[0] = check_random(1, 6), s.kernel[0] = check_random(1, 3), s.stride[0] = check_random(1, 2);
+      s.padding[0] = check_random(0, 1), s.dilation[0] = check_random(1, 2);
+      i64 room = s.in[0] + 2 * s.padding[0] - s.dilation[0] * (s.kernel[0] - 1) - 1;
+      s.out[0] = room < 0 ? 0 : room / s.stride[0] + 1;
+    }
+    check_conv(s);
+    if (volume(s.out) * ic * oc > 40000) continue;
+    check_any<f64, 8, f64>(s), check_any<i32, 1, i8>(s), check_any<f32, 4, f16>(s);
+    check_transposed<f32, kLanes, f32>(s, 0), check_transposed<i64, 1, i64>(s, check_random(0, 1));
+  }
+}
+
+int main() {
+  check_conv(shape(1, 64, 64, 1, 56, 56, 3, 3, 1, 1, 1, 1)), check_conv(shape(2, 3, 20, 1, 64, 60, 7, 7, 2, 1, 3, 3));
+  check_conv(shape(1, 200, 30, 1, 7, 7, 1, 1, 1, 1, 0, 0)), check_conv(shape(3, 70, 9, 1, 1, 1, 1, 1, 1, 1, 0, 0));
+  check_conv(shape(1, 40, 16, 1, 3, 3, 3, 3, 1, 1, 0, 0)), check_conv(shape(1, 3, 12, 1, 64, 64, 16, 16, 16, 1, 0, 0));
+  check_conv(shape(1, 6, 6, 6, 200, 210, 3, 3, 1, 1, 1, 1)), check_conv(shape(1, 2, 2, 2, 1, 9000, 1, 5, 1, 1, 2, 2));
+  ConvShape wide = shape(1, 2, 4, 2, 1, 12000, 1, 3, 1, 9000, 9000, 9000);
+  wide.padding[1] = 0, wide.out[1] = 1;
+  check_conv(wide);
+  check_conv(shape(1, 2, 2, 2, 100, 100, 3, 3, 2, 1, 1, 1));
+  ConvShape far = shape(1, 1, 2, 1, 1, 3, 1, 3, 300, 1, 0, 0);
+  check_transposed<f32, kLanes, f32>(far, 0), check_transposed<f32, kLanes, f32>(shape(1, 2, 3, 1, 9, 700, 2, 4, 2, 1, 1, 1), 0);
+  check_random_shapes();
+  return check_end();
+}

@@ -1,0 +1,113 @@
+// Matrix products of gemm.h and contract_any.h against plain loops: odd sizes, strides, element types, splits.
+#include "aoti/contract_any.h"
+#include "check.h"
+
+using namespace aoti;
+
+template <class TA, class TB>
+static void compare(const char *what, const Collected &c, i64 m, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b) {
+  ++check_cases;
+  for (i64 i = 0; i < m; ++i)
+    for (i64 j = 0; j < n; ++j) {
+      double want = 0;
+      for (i64 l = 0; l < k; ++l)
+        want += check_value(a.data[i * a.row_stride + l * a.col_stride]) *
+                check_value(b.data[l * b.row_stride + j * b.col_stride]);
+      if (!check_same(c, i * n + j, want))
+        return CHECK_FAIL("%s %ld x %ld x %ld at (%ld, %ld): %g, written %d times, want %g", what, (long)m, (long)n,
+                          (long)k, (long)i, (long)j, c.value[i * n + j], c.times[i * n + j], want);
+    }
+}
+
+enum Layout { kRows, kColumns, kBoth };
+template <class T> static Matrix<T> view(const Guarded<T> &g, Layout layout, i64 rows, i64 cols, i64 extra) {
+  if (layout == kRows) return {g.data, cols + extra, 1};
+  if (layout == kColumns) return {g.data, 1, rows + extra};
+  return {g.data, 2 * cols, 2};
+}
+static i64 extent(Layout layout, i64 rows, i64 cols, i64 extra) {
+  if (rows == 0 || cols == 0) return 0;
+  if (layout == kRows) return (rows - 1) * (cols + extra) + cols;
+  if (layout == kColumns) return (cols - 1) * (rows + extra) + rows;
+  return (rows - 1) * 2 * cols + (cols - 1) * 2 + 1;
+}
+
+// Splits rows and panels, as threads would, and calls run(m0, m1, p0, p1) for each part.
+template <class F> static void split(i64 m, i64 panels, bool whole, F &&run) {
+  i64 mid = whole ? m : check_random(0, int(m)), half = whole ? panels : check_random(0, int(panels));
+  run(i64(0), mid, i64(0), half), run(mid, m, i64(0), half), run(i64(0), mid, half, panels);
+  run(mid, m, half, panels);
+}
+
+template <class T> static void check_packed(i64 m, i64 n, i64 k, Layout layout, i64 extra, bool whole) {
+  Guarded<T> a(extent(layout, m, k, extra));
+  Guarded<f32> b(k * n), packed(gemm_panels(n) * k * kPanel, true);
+  Guarded<char> scratch(gemm_packed_scratch_bytes(m, k), true);
+  check_fill(a), check_fill(b);
+  for (i64 p = 0; p < gemm_panels(n); ++p)
+    for (i64 i = 0; i < k * kPanel; ++i) {
+      i64 column = p * kPanel + i % kPanel;
+      packed.data[p * k * kPanel + i] = column < n ? b.data[i / kPanel * n + column] : 0;
+    }
+  Matrix<T> am = view(a, layout, m, k, extra);
+  Collected c(m * n);
+  split(m, gemm_panels(n), whole, [&](i64 m0, i64 m1, i64 p0, i64 p1) {
+    gemm_packed(m0, m1, p0, p1, n, k, am, packed.data, scratch.data,
+                [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); });
+  });
+  compare("packed", c, m, n, k, am, Matrix<f32>{b.data, n, 1});
+}
+
+template <class TA, class TB> static void check_general(i64 m, i64 n, i64 k, Layout la, Layout lb, i64 extra) {
+  Guarded<TA> a(extent(la, m, k, extra));
+  Guarded<TB> b(extent(lb, k, n, extra));
+  Guarded<char> scratch(gemm_general_scratch_bytes(m, n, k), true);
+  check_fill(a), check_fill(b);
+  Matrix<TA> am = view(a, la, m, k, extra);
+  Matrix<TB> bm = view(b, lb, k, n, extra);
+  Collected c(m * n);
+  split(m, gemm_panels(n), check_random(0, 1), [&](i64 m0, i64 m1, i64 p0, i64 p1) {
+    gemm_general(m0, m1, p0, p1, n, k, am, bm, scratch.data,
+                 [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); });
+  });
+  compare("general", c, m, n, k, am, bm);
+}
+
+template <class Sum, int W, class T> static void check_any(i64 m, i64 n, i64 k, Layout la, Layout lb) {
+  Guarded<T> a(extent(la, m, k, 0)), b(extent(lb, k, n, 0));
+  check_fill(a), check_fill(b);
+  Matrix<T> am = view(a, la, m, k, 0), bm = view(b, lb, k, n, 0);
+  Collected c(m * n);
+  gemm_any<Sum, W>(0, m, n, k, am, bm, [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); });
+  compare("any", c, m, n, k, am, bm);
+}
+
+static void check_wrapping() {
+  i32 a[2] = {0x7fffffff, 2}, b[2] = {2, 0x7fffffff};
+  Collected c(1);
+  gemm_any<i32, 1>(0, 1, 1, 2, Matrix<i32>{a, 2, 1}, Matrix<i32>{b, 1, 1},
+                   [&](i64, i64, auto lanes, auto v) { c.put(lanes, 0, v); });
+  if (!check_same(c, 0, -4)) CHECK_FAIL("i32 sums do not wrap: %g", c.value[0]);
+}
+
+int main() {
+  const i64 sizes[] = {0, 1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 100, 257};
+  for (i64 m : sizes)
+    for (i64 n : sizes)
+      for (i64 k : sizes)
+        if (m * n * k < 40000 || check_random(0, 15) == 0) check_packed<f32>(m, n, k, kRows, 0, false);
+  for (int i = 0; i < 400; ++i) {
+    i64 m = sizes[check_random(0, 16)], n = sizes[check_random(0, 16)], k = sizes[check_random(0, 16)];
+    Layout la = Layout(check_random(0, 2)), lb = Layout(check_random(0, 2));
+    check_packed<f32>(m, n, k, la, check_random(0, 5), i & 1);
+    check_general<f32, f32>(m, n, k, la, lb, check_random(0, 5));
+    if (m * n * k > 300000) continue;
+    check_packed<f16>(m, n, k, la, 0, false), check_general<bf16, f16>(m, n, k, la, lb, 0);
+    check_any<f64, 8, f64>(m, n, k, la, lb), check_any<i32, 1, i8>(m, n, k, la, lb);
+    check_any<i64, 4, i64>(m, n, k, la, lb), check_any<f32, 16, bf16>(m, n, k, la, lb);
+  }
+  check_packed<f32>(40, 70, 1024, kRows, 0, true), check_general<f32, f32>(40, 70, 1024, kRows, kColumns, 1024);
+  check_packed<f32>(1, 70, 5000, kRows, 0, true), check_packed<f32>(60, 33, 5000, kRows, 0, false);
+  check_wrapping();
+  return check_end();
+}
