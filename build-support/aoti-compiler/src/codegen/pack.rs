@@ -1,0 +1,293 @@
+//! Rewrites weights into the panels that the contraction kernels read, and says which kernel a convolution takes.
+//!
+//! The twin of `include/aoti/gemm.h` and `include/aoti/conv.h`: [`PANEL`] and [`CONV_ROWS`] are their `kPanel` and
+//! `kConvRows`, equal for every CPU level because one blob serves them all. Pure functions from bytes to bytes; knows
+//! nothing of graphs, blobs or generated text.
+
+use half::{bf16, f16};
+
+/// Columns of a panel of a packed matrix, `kPanel` of `tile.h`.
+pub const PANEL: usize = 32;
+/// Output channels of a panel of packed convolution weights, `kConvRows` of `tile.h`.
+pub const CONV_ROWS: usize = 8;
+/// Kernel taps that the tiled convolution takes at most, `kMaxTaps` of `conv.h`.
+pub const MAX_TAPS: u64 = 1024;
+
+/// How weights are stored; packed weights are always f32.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Storage {
+    /// IEEE 754 binary32.
+    F32,
+    /// IEEE 754 binary16.
+    F16,
+    /// bfloat16.
+    Bf16,
+}
+
+/// Why weights cannot be packed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PackError {
+    /// An element lies outside the bytes given.
+    #[error("weights of {bytes} bytes do not hold element {element}")]
+    OutOfBounds {
+        /// Bytes given.
+        bytes: usize,
+        /// Index of the element.
+        element: usize,
+    },
+    /// The packed size overflows.
+    #[error("packed weights are too large")]
+    TooLarge,
+    /// Channels are not a multiple of the groups.
+    #[error("{channels} output channels cannot be split into {groups} groups")]
+    Groups {
+        /// Output channels.
+        channels: usize,
+        /// Groups.
+        groups: usize,
+    },
+}
+
+/// A strided little-endian matrix in bytes. Offset and strides count elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The storage that the matrix lies in.
+    pub bytes: &'a [u8],
+    /// Type of an element.
+    pub storage: Storage,
+    /// Element (0, 0).
+    pub offset: usize,
+    /// Elements from a row to the next.
+    pub row_stride: usize,
+    /// Elements from a column to the next.
+    pub col_stride: usize,
+}
+
+impl Source<'_> {
+    fn index(&self, row: usize, col: usize) -> Option<usize> {
+        row.checked_mul(self.row_stride)?.checked_add(col.checked_mul(self.col_stride)?)?.checked_add(self.offset)
+    }
+
+    /// Checks that all of a `rows` x `cols` matrix lies inside the bytes; after that, `value` cannot fail.
+    fn check(&self, rows: usize, cols: usize) -> Result<(), PackError> {
+        if rows == 0 || cols == 0 {
+            return Ok(());
+        }
+        let element = self.index(rows - 1, cols - 1).ok_or(PackError::TooLarge)?;
+        let size = if self.storage == Storage::F32 { 4 } else { 2 };
+        let end = element.checked_add(1).and_then(|n| n.checked_mul(size)).ok_or(PackError::TooLarge)?;
+        if end > self.bytes.len() {
+            return Err(PackError::OutOfBounds { bytes: self.bytes.len(), element });
+        }
+        Ok(())
+    }
+
+    fn value(&self, row: usize, col: usize) -> f32 {
+        let at = self.offset + row * self.row_stride + col * self.col_stride;
+        let b = self.bytes;
+        match self.storage {
+            Storage::F32 => f32::from_le_bytes([b[4 * at], b[4 * at + 1], b[4 * at + 2], b[4 * at + 3]]),
+            Storage::F16 => f16::from_le_bytes([b[2 * at], b[2 * at + 1]]).to_f32(),
+            Storage::Bf16 => bf16::from_le_bytes([b[2 * at], b[2 * at + 1]]).to_f32(),
+        }
+    }
+}
+
+/// Bytes of a packed `k` x `n` matrix, `None` if that overflows.
+pub fn packed_product_bytes(k: usize, n: usize) -> Option<usize> {
+    n.div_ceil(PANEL).checked_mul(k)?.checked_mul(PANEL * 4)
+}
+
+/// Packs B of `A[m, k] * B[k, n]` for `gemm_packed`: `[ceil(n / PANEL)][k][PANEL]` f32, columns past `n` zero.
+///
+/// A `Linear` weight of shape `[n, k]` is the source with `row_stride: 1, col_stride: k`.
+pub fn pack_product(b: &Source<'_>, k: usize, n: usize) -> Result<Vec<u8>, PackError> {
+    b.check(k, n)?;
+    let mut packed = Vec::with_capacity(packed_product_bytes(k, n).ok_or(PackError::TooLarge)?);
+    for panel in (0..n).step_by(PANEL) {
+        for row in 0..k {
+            for col in panel..panel + PANEL {
+                let x = if col < n { b.value(row, col) } else { 0.0 };
+                packed.extend_from_slice(&x.to_le_bytes());
+            }
+        }
+    }
+    Ok(packed)
+}
+
+/// Bytes of packed convolution weights of `channels` rows of `k`, `None` if that overflows.
+pub fn packed_conv_bytes(groups: usize, channels: usize, k: usize) -> Option<usize> {
+    let rows = channels.checked_div(groups)?.div_ceil(CONV_ROWS);
+    groups.checked_mul(rows)?.checked_mul(k)?.checked_mul(CONV_ROWS * 4)
+}
+
+/// Packs convolution weights for `conv`: `[groups][ceil(channels / groups / CONV_ROWS)][k][CONV_ROWS]` f32, rows past the
+/// group's last channel zero.
+///
+/// The source is the model's weight `[channels][k]`, `k` being input channels per group times kernel taps.
+pub fn pack_conv(w: &Source<'_>, groups: usize, channels: usize, k: usize) -> Result<Vec<u8>, PackError> {
+    if groups == 0 || !channels.is_multiple_of(groups) {
+        return Err(PackError::Groups { channels, groups });
+    }
+    w.check(channels, k)?;
+    let mut packed = Vec::with_capacity(packed_conv_bytes(groups, channels, k).ok_or(PackError::TooLarge)?);
+    let per_group = channels / groups;
+    for group in 0..groups {
+        for panel in (0..per_group).step_by(CONV_ROWS) {
+            for col in 0..k {
+                for row in panel..panel + CONV_ROWS {
+                    let x = if row < per_group { w.value(group * per_group + row, col) } else { 0.0 };
+                    packed.extend_from_slice(&x.to_le_bytes());
+                }
+            }
+        }
+    }
+    Ok(packed)
+}
+
+/// Copies weights that are read unpacked as row-major f32: those of `conv_depthwise` and transposed convolutions.
+pub fn widen_rows(w: &Source<'_>, rows: usize, cols: usize) -> Result<Vec<u8>, PackError> {
+    w.check(rows, cols)?;
+    let mut out = Vec::with_capacity(rows.checked_mul(cols).ok_or(PackError::TooLarge)?.saturating_mul(4));
+    for row in 0..rows {
+        for col in 0..cols {
+            out.extend_from_slice(&w.value(row, col).to_le_bytes());
+        }
+    }
+    Ok(out)
+}
+
+/// What the choice of a convolution kernel depends on. Sizes are depth, height, width; `None` is dynamic.
+#[derive(Clone, Copy, Debug)]
+pub struct ConvSizes {
+    /// Input channels.
+    pub in_channels: u64,
+    /// Output channels.
+    pub out_channels: u64,
+    /// Groups, at least 1.
+    pub groups: u64,
+    /// Input size.
+    pub input: [Option<u64>; 3],
+    /// Kernel size.
+    pub kernel: [u64; 3],
+    /// Padding at the beginning of each dimension.
+    pub padding: [u64; 3],
+    /// Output size.
+    pub output: [Option<u64>; 3],
+}
+
+/// The kernel that an f32 convolution takes, which fixes how its weights are packed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConvPath {
+    /// The kernel covers the whole input: `gemm_packed` with a row per image, `k` and [`pack_product`] as for `Linear`.
+    Product,
+    /// `conv_depthwise`, weights as [`widen_rows`] gives them.
+    Depthwise,
+    /// `conv_pad` and `conv`, weights by [`pack_conv`].
+    Tiled,
+    /// `conv_any`, weights as [`widen_rows`] gives them.
+    Any,
+}
+
+/// Chooses the kernel from what is known of the sizes.
+pub fn conv_path(s: &ConvSizes) -> ConvPath {
+    let taps = s.kernel.iter().try_fold(1u64, |n, &k| n.checked_mul(k));
+    let covers = (0..3).all(|d| s.input[d] == Some(s.kernel[d]) && s.padding[d] == 0 && s.output[d] == Some(1));
+    if s.groups == 1 && covers {
+        ConvPath::Product
+    } else if s.in_channels == s.groups && s.out_channels < 4 * s.groups {
+        ConvPath::Depthwise
+    } else if taps.is_some_and(|n| n <= MAX_TAPS) {
+        ConvPath::Tiled
+    } else {
+        ConvPath::Any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn floats(bytes: &[u8]) -> Vec<f32> {
+        bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+    }
+
+    fn numbers(n: usize) -> Vec<u8> {
+        (0..n).flat_map(|i| (i as f32 + 1.0).to_le_bytes()).collect()
+    }
+
+    fn rows(bytes: &[u8], storage: Storage, cols: usize) -> Source<'_> {
+        Source { bytes, storage, offset: 0, row_stride: cols, col_stride: 1 }
+    }
+
+    #[test]
+    fn panels_hold_consecutive_columns_of_each_row() {
+        let bytes = numbers(3 * 40);
+        let packed = floats(&pack_product(&rows(&bytes, Storage::F32, 40), 3, 40).unwrap());
+        assert_eq!(packed.len() * 4, packed_product_bytes(3, 40).unwrap());
+        assert_eq!(packed[PANEL], 41.0);
+        assert_eq!(packed[3 * PANEL], 33.0);
+        assert_eq!(packed[3 * PANEL + 7], 40.0);
+        assert!(packed[3 * PANEL + 8..4 * PANEL].iter().all(|&x| x == 0.0));
+    }
+
+    #[test]
+    fn a_transposed_weight_packs_like_its_transpose() {
+        let bytes = numbers(6);
+        let linear = Source { bytes: &bytes, storage: Storage::F32, offset: 0, row_stride: 1, col_stride: 3 };
+        let packed = floats(&pack_product(&linear, 3, 2).unwrap());
+        assert_eq!(packed[..3], [1.0, 4.0, 0.0]);
+        assert_eq!(packed[PANEL..PANEL + 3], [2.0, 5.0, 0.0]);
+    }
+
+    #[test]
+    fn convolution_panels_interleave_channels_of_one_group() {
+        let bytes = numbers(2 * 9 * 2);
+        let packed = floats(&pack_conv(&rows(&bytes, Storage::F32, 2), 2, 18, 2).unwrap());
+        assert_eq!(packed.len() * 4, packed_conv_bytes(2, 18, 2).unwrap());
+        assert_eq!(packed[..CONV_ROWS], [1.0, 3.0, 5.0, 7.0, 9.0, 11.0, 13.0, 15.0]);
+        assert_eq!(packed[2 * CONV_ROWS..2 * CONV_ROWS + 2], [17.0, 0.0]);
+        assert_eq!(packed[4 * CONV_ROWS], 19.0);
+    }
+
+    #[test]
+    fn halves_widen_exactly() {
+        let f16s: Vec<u8> = [0.5f32, -3.0].iter().flat_map(|&x| f16::from_f32(x).to_le_bytes()).collect();
+        assert_eq!(floats(&widen_rows(&rows(&f16s, Storage::F16, 2), 1, 2).unwrap()), [0.5, -3.0]);
+        let bf16s: Vec<u8> = [2.0f32, 1e30].iter().flat_map(|&x| bf16::from_f32(x).to_le_bytes()).collect();
+        assert_eq!(floats(&widen_rows(&rows(&bf16s, Storage::Bf16, 2), 1, 2).unwrap())[0], 2.0);
+    }
+
+    #[test]
+    fn sources_outside_their_bytes_are_errors() {
+        let bytes = numbers(5);
+        let short = pack_product(&rows(&bytes, Storage::F32, 3), 2, 3);
+        assert_eq!(short, Err(PackError::OutOfBounds { bytes: 20, element: 5 }));
+        let huge = Source { row_stride: usize::MAX, ..rows(&bytes, Storage::F32, 3) };
+        assert_eq!(pack_product(&huge, 3, 1), Err(PackError::TooLarge));
+        assert_eq!(
+            pack_conv(&rows(&bytes, Storage::F32, 1), 2, 5, 1),
+            Err(PackError::Groups { channels: 5, groups: 2 })
+        );
+        assert!(pack_product(&rows(&[], Storage::F32, 3), 0, 3).unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_kernel_follows_from_the_sizes() {
+        let plain = ConvSizes {
+            in_channels: 16,
+            out_channels: 32,
+            groups: 1,
+            input: [Some(1), Some(7), None],
+            kernel: [1, 3, 3],
+            padding: [0, 1, 1],
+            output: [Some(1), Some(7), None],
+        };
+        assert_eq!(conv_path(&plain), ConvPath::Tiled);
+        assert_eq!(conv_path(&ConvSizes { groups: 16, out_channels: 16, ..plain }), ConvPath::Depthwise);
+        assert_eq!(conv_path(&ConvSizes { kernel: [1, 64, 64], ..plain }), ConvPath::Any);
+        let pooled = ConvSizes { input: [Some(1); 3], kernel: [1; 3], padding: [0; 3], output: [Some(1); 3], ..plain };
+        assert_eq!(conv_path(&pooled), ConvPath::Product);
+        assert_eq!(conv_path(&ConvSizes { padding: [0, 1, 0], ..pooled }), ConvPath::Tiled);
+    }
+}
