@@ -6,10 +6,6 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-#[path = "../src/codegen/pack.rs"]
-#[expect(dead_code, reason = "its own tests are what runs here")]
-mod pack;
-
 fn compiler() -> Option<String> {
     let name = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
     if Command::new(&name).arg("--version").output().is_ok_and(|o| o.status.success()) {
@@ -26,7 +22,10 @@ fn levels() -> Vec<Vec<&'static str>> {
     #[cfg(target_arch = "x86_64")]
     {
         let mut levels = vec![vec!["-march=x86-64"]];
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2") {
+        if is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("bmi2")
+        {
             levels.push(vec!["-march=x86-64-v3"]);
         }
         let v4 = is_x86_feature_detected!("avx512f")

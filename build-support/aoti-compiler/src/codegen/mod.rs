@@ -6,3 +6,4 @@ mod docs;
 pub mod header;
 pub mod interface;
 pub mod names;
+pub mod pack;

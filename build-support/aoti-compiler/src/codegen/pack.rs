@@ -65,7 +65,9 @@ pub struct Source<'a> {
 
 impl Source<'_> {
     fn index(&self, row: usize, col: usize) -> Option<usize> {
-        row.checked_mul(self.row_stride)?.checked_add(col.checked_mul(self.col_stride)?)?.checked_add(self.offset)
+        row.checked_mul(self.row_stride)?
+            .checked_add(col.checked_mul(self.col_stride)?)?
+            .checked_add(self.offset)
     }
 
     /// Checks that all of a `rows` x `cols` matrix lies inside the bytes; after that, `value` cannot fail.
@@ -192,7 +194,8 @@ pub enum ConvPath {
 /// Chooses the kernel from what is known of the sizes.
 pub fn conv_path(s: &ConvSizes) -> ConvPath {
     let taps = s.kernel.iter().try_fold(1u64, |n, &k| n.checked_mul(k));
-    let covers = (0..3).all(|d| s.input[d] == Some(s.kernel[d]) && s.padding[d] == 0 && s.output[d] == Some(1));
+    let covers =
+        (0..3).all(|d| s.input[d] == Some(s.kernel[d]) && s.padding[d] == 0 && s.output[d] == Some(1));
     if s.groups == 1 && covers {
         ConvPath::Product
     } else if s.in_channels == s.groups && s.out_channels < 4 * s.groups {
@@ -286,7 +289,8 @@ mod tests {
         assert_eq!(conv_path(&plain), ConvPath::Tiled);
         assert_eq!(conv_path(&ConvSizes { groups: 16, out_channels: 16, ..plain }), ConvPath::Depthwise);
         assert_eq!(conv_path(&ConvSizes { kernel: [1, 64, 64], ..plain }), ConvPath::Any);
-        let pooled = ConvSizes { input: [Some(1); 3], kernel: [1; 3], padding: [0; 3], output: [Some(1); 3], ..plain };
+        let pooled =
+            ConvSizes { input: [Some(1); 3], kernel: [1; 3], padding: [0; 3], output: [Some(1); 3], ..plain };
         assert_eq!(conv_path(&pooled), ConvPath::Product);
         assert_eq!(conv_path(&ConvSizes { padding: [0, 1, 0], ..pooled }), ConvPath::Tiled);
     }
