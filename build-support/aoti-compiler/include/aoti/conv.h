@@ -108,28 +108,23 @@ AOTI_INLINE Inside conv_inside(i64 size, i64 plane, i64 stride, i64 shift) {
   return {first, max_i64(first, min_i64(last, plane)), shift};
 }
 
-AOTI_INLINE void fill_zero(f32 *to, i64 n) {
-  if (n > 0) __builtin_memset(to, 0, size_t(n) * 4);
-}
-
-// Rows [h0, h1) of one phase plane slice of the input slice x[height][width].
-AOTI_INLINE void conv_pad_slice(const ConvShape &s, const f32 *x, f32 *to, i64 pitch, i64 h0, i64 h1, Inside h,
-                                Inside w) {
-  for (i64 j = h0; j < h1; ++j, to += pitch) {
-    if (j < h.first || j >= h.last) {
-      fill_zero(to, pitch);
-      continue;
-    }
-    const f32 *row = x + (j * s.stride[1] + h.shift) * s.in[2] + w.shift;
-    fill_zero(to, w.first);
+// One phase plane slice of the input slice x[height][width].
+AOTI_INLINE void conv_pad_slice(const ConvShape &s, const ConvPlan &p, const f32 *x, f32 *to, Inside h, Inside w) {
+  i64 pitch = p.plane[2], inside = w.last - w.first;
+  zero_floats(to, h.first * pitch);
+  to += h.first * pitch;
+  const f32 *row = x + (h.first * s.stride[1] + h.shift) * s.in[2] + w.first * s.stride[2] + w.shift;
+  for (i64 j = h.first; j < h.last; ++j, to += pitch, row += s.stride[1] * s.in[2]) {
+    zero_floats(to, w.first);
     if (s.stride[2] == 1)
-      __builtin_memcpy(to + w.first, row + w.first, size_t(w.last - w.first) * 4);
+      copy_floats(to + w.first, row, inside);
     else if (s.stride[2] == 2)
-      for (i64 i = w.first; i < w.last; ++i) to[i] = row[i * 2];
+      copy_every_second(to + w.first, row, inside);
     else
-      for (i64 i = w.first; i < w.last; ++i) to[i] = row[i * s.stride[2]];
-    fill_zero(to + w.last, pitch - w.last);
+      for (i64 i = 0; i < inside; ++i) to[w.first + i] = row[i * s.stride[2]];
+    zero_floats(to + w.last, pitch - w.last);
   }
+  zero_floats(to, (p.plane[1] - h.last) * pitch);
 }
 
 // The first input index of phase `i` of dimension `d`.
@@ -147,10 +142,9 @@ AOTI_NOINLINE void conv_pad_channel(const ConvShape &s, const ConvPlan &p, const
         Inside w = conv_phase(s, p, 2, c);
         for (i64 j = 0; j < p.plane[0]; ++j, to += slice) {
           if (j < d.first || j >= d.last)
-            fill_zero(to, slice);
+            zero_floats(to, slice);
           else
-            conv_pad_slice(s, x + (j * s.stride[0] + d.shift) * s.in[1] * s.in[2], to, p.plane[2], 0, p.plane[1], h,
-                           w);
+            conv_pad_slice(s, p, x + (j * s.stride[0] + d.shift) * s.in[1] * s.in[2], to, h, w);
         }
       }
     }
@@ -267,6 +261,29 @@ AOTI_NOINLINE void conv_compact(const ConvRuns &runs, int rows, const f32 *tile,
   }
 }
 
+// Where a unit lies. What is larger, weights or image, is passed over once; the other stays in cache.
+struct ConvCursor {
+  i64 image, group, row, block;
+  bool weights_outside;
+};
+AOTI_INLINE ConvCursor conv_cursor(const ConvShape &s, const ConvPlan &p, i64 unit) {
+  ConvCursor c{};
+  c.weights_outside = p.oc * p.taps > p.channel;
+  i64 image = unit / (p.rows * p.blocks), rest = unit % (p.rows * p.blocks);
+  c.row = c.weights_outside ? rest / p.blocks : rest % p.rows;
+  c.block = c.weights_outside ? rest % p.blocks : rest / p.rows;
+  c.image = image / s.groups, c.group = image % s.groups;
+  return c;
+}
+AOTI_INLINE void conv_next(const ConvShape &s, const ConvPlan &p, ConvCursor &c) {
+  i64 &inner = c.weights_outside ? c.block : c.row, &outer = c.weights_outside ? c.row : c.block;
+  if (++inner < (c.weights_outside ? p.blocks : p.rows)) return;
+  inner = 0;
+  if (++outer < (c.weights_outside ? p.rows : p.blocks)) return;
+  outer = 0;
+  if (++c.group == s.groups) c.group = 0, ++c.image;
+}
+
 } // namespace detail
 
 // Bytes of the padded copy that `conv_pad` makes, 0 if the convolution reads its input in place. Shared by all threads.
@@ -304,17 +321,13 @@ AOTI_INLINE void conv(const ConvShape &s, i64 u0, i64 u1, const f32 *x, const f3
   ConvTaps taps;
   conv_taps(s, p, taps);
   const f32 *planes = p.in_place ? x : (const f32 *)scratch;
-  // What is larger, weights or image, is passed over once; the other stays in cache.
-  bool weights_outside = p.oc * p.taps > p.channel;
   alignas(64) f32 tile[kConvRows * kConvPixels + kLanes], compact[kConvRows * kConvPixels + kLanes];
   const f32 *sums_of_block = p.compact ? tile : compact;
   ConvRuns runs;
-  for (i64 u = u0; u < u1; ++u) {
-    i64 image = u / (p.rows * p.blocks), rest = u % (p.rows * p.blocks);
-    i64 group = image % s.groups;
-    i64 row = weights_outside ? rest / p.blocks : rest % p.rows;
-    i64 q = (weights_outside ? rest % p.blocks : rest / p.rows) * kConvPixels;
-    image /= s.groups;
+  i64 runs_of = -1;
+  ConvCursor at = conv_cursor(s, p, u0);
+  for (i64 u = u0; u < u1; ++u, conv_next(s, p, at)) {
+    i64 image = at.image, group = at.group, row = at.row, q = at.block * kConvPixels;
     i64 size = min_i64(p.pixels - q, kConvPixels);
     int rows = int(min_i64(p.oc - row * kConvRows, kConvRows));
     const f32 *from = planes + (image * s.in_channels + group * p.ic) * p.channel + q;
@@ -326,7 +339,8 @@ AOTI_INLINE void conv(const ConvShape &s, i64 u0, i64 u1, const f32 *x, const f3
     if (p.compact) {
       runs.pixel = q, runs.total = size;
     } else {
-      conv_runs(s, p, q, size, runs);
+      if (runs_of != q) conv_runs(s, p, q, size, runs);
+      runs_of = q;
       conv_compact(runs, rows, tile, compact);
     }
     for (int r = 0; r < rows; ++r)

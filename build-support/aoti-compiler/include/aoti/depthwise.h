@@ -55,18 +55,39 @@ AOTI_INLINE void depthwise_block(const ConvShape &s, i64 *size) {
   for (int d = 0; d < 3; ++d) size[d] = block.out[d];
 }
 
+// A block's geometry, kept from one block to the next: most have the same size.
+struct DepthwiseBlock {
+  ConvShape shape; // with the block's output sizes, and its padding moved to the block's origin
+  ConvPlan plan;
+  i64 offsets[kMaxTaps];
+  bool fits;
+};
+AOTI_INLINE void depthwise_move(const ConvShape &s, const i64 *at, const i64 *size, DepthwiseBlock &b) {
+  bool same = true;
+  for (int d = 0; d < 3; ++d) {
+    i64 out = min_i64(size[d], s.out[d] - at[d]);
+    same = same && out == b.shape.out[d];
+    b.shape.out[d] = out;
+    b.shape.padding[d] = s.padding[d] - at[d] * s.stride[d];
+  }
+  if (same) return;
+  b.plan = conv_plan(b.shape);
+  b.fits = b.plan.channel <= kDepthwiseFloats && b.plan.taps <= kMaxTaps;
+  if (b.fits) conv_tap_offsets(b.shape, b.plan, b.offsets);
+}
+
 // Sums of one block of a channel; returns where they are, output rows back to back: in `tile`, or in `planes`, which are
-// done with by then. `s` has the block's output sizes and its padding moved to the block's origin.
-AOTI_NOINLINE const f32 *depthwise_tile(const ConvShape &s, const f32 *weights, const f32 *x, f32 *planes, f32 *tile) {
-  ConvPlan p = conv_plan(s);
-  if (p.channel > kDepthwiseFloats || p.taps > kMaxTaps) {
+// done with by then.
+AOTI_NOINLINE const f32 *depthwise_tile(const DepthwiseBlock &b, const f32 *weights, const f32 *x, f32 *planes,
+                                        f32 *tile) {
+  const ConvShape &s = b.shape;
+  const ConvPlan &p = b.plan;
+  if (!b.fits) {
     tile[0] = depthwise_pixel(s, weights, x);
     return tile;
   }
-  i64 offsets[kMaxTaps];
-  conv_tap_offsets(s, p, offsets);
   conv_pad_channel(s, p, x, planes);
-  depthwise_kernel(p.taps, offsets, weights, planes, p.pixels, tile);
+  depthwise_kernel(p.taps, b.offsets, weights, planes, p.pixels, tile);
   if (p.plane[2] == s.out[2]) return tile;
   // Rows move by whole vectors: what is written past a row's end is overwritten by the next.
   for (i64 h = 0; h < s.out[1]; ++h)
@@ -91,23 +112,22 @@ AOTI_INLINE void conv_depthwise(const ConvShape &s, i64 u0, i64 u1, const f32 *x
   i64 size[3], taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
   depthwise_block(s, size);
   if (taps > kMaxTaps) size[1] = size[2] = 1;
+  DepthwiseBlock block;
+  block.shape = s, block.shape.out[2] = -1;
+  i64 per_group = s.out_channels / s.groups;
   for (i64 u = u0; u < u1; ++u) {
     i64 image = u / s.out_channels, channel = u % s.out_channels;
-    i64 in_channel = image * s.groups + channel / (s.out_channels / s.groups);
+    i64 in_channel = image * s.groups + channel / per_group;
     const f32 *from = x + in_channel * s.in[0] * s.in[1] * s.in[2];
     for (i64 od = 0; od < s.out[0]; ++od)
       for (i64 oh = 0; oh < s.out[1]; oh += size[1])
         for (i64 ow = 0; ow < s.out[2]; ow += size[2]) {
           i64 at[3] = {od, oh, ow};
-          ConvShape block = s;
-          for (int d = 0; d < 3; ++d) {
-            block.out[d] = min_i64(size[d], s.out[d] - at[d]);
-            block.padding[d] = s.padding[d] - at[d] * s.stride[d];
-          }
+          depthwise_move(s, at, size, block);
           const f32 *sums_of_block = depthwise_tile(block, weights + channel * taps, from, planes, tile);
           // Blocks of whole rows are one run of pixels.
           bool whole = size[2] == s.out[2];
-          i64 rows = whole ? 1 : block.out[1], run = whole ? block.out[1] * block.out[2] : block.out[2];
+          i64 rows = whole ? 1 : block.shape.out[1], run = whole ? block.shape.out[1] * block.shape.out[2] : block.shape.out[2];
           for (i64 r = 0; r < rows; ++r) {
             i64 pixel = (od * s.out[1] + oh + r) * s.out[2] + ow;
             for_each_vector(sums_of_block + r * run, run, [&](i64 c, auto lanes, auto sums) __attribute__((always_inline)) {

@@ -42,6 +42,46 @@ typedef f32 UnalignedTileVector __attribute__((vector_size(kLanes * 4), aligned(
 AOTI_INLINE TileVector load_tile_vector(const f32 *p) { return *(const UnalignedTileVector *)p; }
 AOTI_INLINE void store_tile_vector(f32 *p, TileVector v) { *(UnalignedTileVector *)p = v; }
 
+typedef f32 FourFloats __attribute__((vector_size(16), aligned(4), may_alias));
+
+// memcpy and memset for rows that are often shorter than a call costs. Nothing outside the n floats is touched.
+AOTI_INLINE void copy_floats(f32 *to, const f32 *from, i64 n) {
+  i64 i = 0;
+  if (n >= kLanes) {
+    for (; i + kLanes <= n; i += kLanes) store_tile_vector(to + i, load_tile_vector(from + i));
+    if (i < n) store_tile_vector(to + n - kLanes, load_tile_vector(from + n - kLanes));
+  } else if (n >= 4) {
+    for (; i + 4 <= n; i += 4) *(FourFloats *)(to + i) = *(const FourFloats *)(from + i);
+    if (i < n) *(FourFloats *)(to + n - 4) = *(const FourFloats *)(from + n - 4);
+  } else {
+    if (n > 0) to[0] = from[0];
+    if (n > 1) to[1] = from[1];
+    if (n > 2) to[2] = from[2];
+  }
+}
+AOTI_INLINE void zero_floats(f32 *to, i64 n) {
+  i64 i = 0;
+  for (; i + kLanes <= n; i += kLanes) store_tile_vector(to + i, TileVector{});
+  for (; i + 4 <= n; i += 4) *(FourFloats *)(to + i) = FourFloats{};
+  if (n - i > 0) to[i] = 0;
+  if (n - i > 1) to[i + 1] = 0;
+  if (n - i > 2) to[i + 2] = 0;
+}
+// Every second float, n of them.
+template <int... I> AOTI_INLINE TileVector even_lanes(Indices<I...>, const f32 *from) {
+  return __builtin_shufflevector(load_tile_vector(from), load_tile_vector(from + kLanes), (2 * I)...);
+}
+AOTI_INLINE void copy_every_second(f32 *to, const f32 *from, i64 n) {
+  i64 i = 0;
+  // A vector reads one float more than it needs, which must not be the one past the end.
+  for (; i + kLanes < n; i += kLanes) store_tile_vector(to + i, even_lanes(indices<kLanes>{}, from + 2 * i));
+  for (; i + 4 < n; i += 4) {
+    FourFloats a = *(const FourFloats *)(from + 2 * i), b = *(const FourFloats *)(from + 2 * i + 4);
+    *(FourFloats *)(to + i) = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+  }
+  for (; i < n; ++i) to[i] = from[2 * i];
+}
+
 AOTI_INLINE i64 min_i64(i64 a, i64 b) { return a < b ? a : b; }
 AOTI_INLINE i64 max_i64(i64 a, i64 b) { return a > b ? a : b; }
 constexpr i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
