@@ -8,6 +8,7 @@
 
 #include "conv.h"
 #include "gemm.h"
+#include "transposed.h"
 
 AOTI_NAMESPACE_BEGIN
 namespace detail {
@@ -63,7 +64,7 @@ AOTI_INLINE void gemm_any(i64 m0, i64 m1, i64 n, i64 k, Matrix<T> a, Matrix<T> b
     }
 }
 
-// Work units of `conv_any` and `conv_transposed`: output rows of every channel of the batch.
+// Work units of `conv_any` and `conv_transposed_any`: output rows of every channel of the batch.
 AOTI_INLINE i64 conv_any_units(const ConvShape &s) { return s.batch * s.out_channels * s.out[0] * s.out[1]; }
 
 namespace detail {
@@ -127,22 +128,10 @@ AOTI_INLINE void conv_any(const ConvShape &s, i64 u0, i64 u1, const T *x, const 
 
 namespace detail {
 
-AOTI_INLINE i64 floor_mod(i64 a, i64 b) { return (a % b + b) % b; }
-
-// Which input index, if any, reaches output index `o` through tap `k`: o + padding = i * stride + k * dilation.
-AOTI_INLINE i64 transposed_index(const ConvShape &s, int d, i64 o, i64 k) {
-  i64 reach = o + s.padding[d] - k * s.dilation[d];
-  if (reach < 0 || reach % s.stride[d] != 0) return -1;
-  i64 i = reach / s.stride[d];
-  return i < s.in[d] ? i : -1;
-}
-
-// Adds channel `x` to output pixels [w0, w0 + width), which are kept by stride phase: pixel j * stride + phase at
-// sums[phase * pitch + j], so that inputs and sums are both contiguous. `phase` counts from w0.
+// Adds channel `x` to a chunk of an output row.
 template <class Sum, class T>
-AOTI_NOINLINE void transposed_row_channel(const ConvShape &s, const ConvRow &row, i64 w0, i64 width, i64 pitch,
+AOTI_NOINLINE void transposed_row_channel(const ConvShape &s, const ConvRow &row, const TransposedChunk &chunk,
                                           const T *x, const T *weights, Sum *sums) {
-  i64 stride = s.stride[2];
   for (i64 kd = 0; kd < s.kernel[0]; ++kd) {
     i64 id = transposed_index(s, 0, row.d, kd);
     if (id < 0) continue;
@@ -152,12 +141,9 @@ AOTI_NOINLINE void transposed_row_channel(const ConvShape &s, const ConvRow &row
       const T *from = x + (id * s.in[1] + ih) * s.in[2];
       const T *w = weights + (kd * s.kernel[1] + kh) * s.kernel[2];
       for (i64 kw = 0; kw < s.kernel[2]; ++kw) {
-        // Pixel w0 + j * stride + phase takes input j + shift.
-        i64 phase = floor_mod(kw * s.dilation[2] - s.padding[2] - w0, stride);
-        i64 shift = (w0 + phase + s.padding[2] - kw * s.dilation[2]) / stride;
-        i64 first = max_i64(0, -shift), last = min_i64(ceil_div(width - phase, stride), s.in[2] - shift);
-        if (phase < width && first < last)
-          add_scaled(last - first, sums + phase * pitch + first, from + first + shift, 1, w[kw]);
+        TransposedRun run = transposed_run(s, chunk, kw);
+        if (run.count > 0)
+          add_scaled(run.count, sums + run.phase * chunk.pitch + run.first, from + run.from, 1, w[kw]);
       }
     }
   }
@@ -168,7 +154,7 @@ AOTI_NOINLINE void transposed_row_channel(const ConvShape &s, const ConvRow &row
 // Units [u0, u1) of a transposed convolution: `in` and `out` are its own input and output sizes, weights
 // [IC][OC / groups][taps] as the model has them. The epilogue is called as by `conv`.
 template <class Sum, int W, class T, class Epilogue>
-AOTI_INLINE void conv_transposed(const ConvShape &s, i64 u0, i64 u1, const T *x, const T *weights,
+AOTI_INLINE void conv_transposed_any(const ConvShape &s, i64 u0, i64 u1, const T *x, const T *weights,
                                  Epilogue &&epilogue) {
   using namespace detail;
   i64 taps = s.kernel[0] * s.kernel[1] * s.kernel[2];
@@ -183,7 +169,7 @@ AOTI_INLINE void conv_transposed(const ConvShape &s, i64 u0, i64 u1, const T *x,
       __builtin_memset(sums, 0, sizeof sums);
       for (i64 c = 0; c < ic; ++c) {
         i64 channel = row.group * ic + c;
-        transposed_row_channel(s, row, w0, width, pitch,
+        transposed_row_channel(s, row, TransposedChunk{w0, width, pitch, phases},
                                x + (row.image * s.in_channels + channel) * s.in[0] * s.in[1] * s.in[2],
                                weights + (channel * oc + row.channel % oc) * taps, sums);
       }

@@ -102,8 +102,8 @@ struct Inside {
   i64 first, last, shift;
 };
 AOTI_INLINE Inside conv_inside(i64 size, i64 plane, i64 stride, i64 shift) {
-  i64 first = shift >= 0 ? 0 : ceil_div(-shift, stride);
-  i64 last = size > shift ? ceil_div(size - shift, stride) : 0;
+  i64 first = max_i64(-shift, 0), last = max_i64(size - shift, 0);
+  if (stride != 1) first = ceil_div(first, stride), last = ceil_div(last, stride);
   first = min_i64(first, plane);
   return {first, max_i64(first, min_i64(last, plane)), shift};
 }
@@ -129,7 +129,8 @@ AOTI_INLINE void conv_pad_slice(const ConvShape &s, const ConvPlan &p, const f32
 
 // The first input index of phase `i` of dimension `d`.
 AOTI_INLINE Inside conv_phase(const ConvShape &s, const ConvPlan &p, int d, i64 i) {
-  return conv_inside(s.in[d], p.plane[d], s.stride[d], i * s.dilation[d] % s.stride[d] - s.padding[d]);
+  i64 phase = i == 0 ? 0 : i * s.dilation[d] % s.stride[d];
+  return conv_inside(s.in[d], p.plane[d], s.stride[d], phase - s.padding[d]);
 }
 
 AOTI_NOINLINE void conv_pad_channel(const ConvShape &s, const ConvPlan &p, const f32 *x, f32 *to) {

@@ -39,9 +39,9 @@ pub enum PackError {
     #[error("packed weights are too large")]
     TooLarge,
     /// Channels are not a multiple of the groups.
-    #[error("{channels} output channels cannot be split into {groups} groups")]
+    #[error("{channels} channels cannot be split into {groups} groups")]
     Groups {
-        /// Output channels.
+        /// Channels to split.
         channels: usize,
         /// Groups.
         groups: usize,
@@ -132,13 +132,42 @@ pub fn pack_conv(w: &Source<'_>, groups: usize, channels: usize, k: usize) -> Re
         return Err(PackError::Groups { channels, groups });
     }
     w.check(channels, k)?;
-    let mut packed = Vec::with_capacity(packed_conv_bytes(groups, channels, k).ok_or(PackError::TooLarge)?);
     let per_group = channels / groups;
+    pack_groups(groups, per_group, k, |group, row, col| w.value(group * per_group + row, col))
+}
+
+/// Packs transposed convolution weights for `conv_transposed_products`: those of the 1x1 convolution to `rows` =
+/// output channels per group times kernel taps, in the layout of [`pack_conv`].
+///
+/// The source is the model's weight `[in_channels][rows]`; `k` of the packed weights is input channels per group.
+pub fn pack_conv_transposed(
+    w: &Source<'_>,
+    groups: usize,
+    in_channels: usize,
+    rows: usize,
+) -> Result<Vec<u8>, PackError> {
+    if groups == 0 || !in_channels.is_multiple_of(groups) {
+        return Err(PackError::Groups { channels: in_channels, groups });
+    }
+    w.check(in_channels, rows)?;
+    let k = in_channels / groups;
+    pack_groups(groups, rows, k, |group, row, col| w.value(group * k + col, row))
+}
+
+/// The panels of `groups` matrices of `rows` x `k`, given by `value(group, row, col)`.
+fn pack_groups(
+    groups: usize,
+    rows: usize,
+    k: usize,
+    value: impl Fn(usize, usize, usize) -> f32,
+) -> Result<Vec<u8>, PackError> {
+    let channels = groups.checked_mul(rows).ok_or(PackError::TooLarge)?;
+    let mut packed = Vec::with_capacity(packed_conv_bytes(groups, channels, k).ok_or(PackError::TooLarge)?);
     for group in 0..groups {
-        for panel in (0..per_group).step_by(CONV_ROWS) {
+        for panel in (0..rows).step_by(CONV_ROWS) {
             for col in 0..k {
                 for row in panel..panel + CONV_ROWS {
-                    let x = if row < per_group { w.value(group * per_group + row, col) } else { 0.0 };
+                    let x = if row < rows { value(group, row, col) } else { 0.0 };
                     packed.extend_from_slice(&x.to_le_bytes());
                 }
             }
@@ -147,7 +176,7 @@ pub fn pack_conv(w: &Source<'_>, groups: usize, channels: usize, k: usize) -> Re
     Ok(packed)
 }
 
-/// Copies weights that are read unpacked as row-major f32: those of `conv_depthwise` and transposed convolutions.
+/// Copies weights that are read unpacked as row-major f32: those of `conv_depthwise` and `conv_any`.
 pub fn widen_rows(w: &Source<'_>, rows: usize, cols: usize) -> Result<Vec<u8>, PackError> {
     w.check(rows, cols)?;
     let mut out = Vec::with_capacity(rows.checked_mul(cols).ok_or(PackError::TooLarge)?.saturating_mul(4));
@@ -251,6 +280,17 @@ mod tests {
         assert_eq!(packed[..CONV_ROWS], [1.0, 3.0, 5.0, 7.0, 9.0, 11.0, 13.0, 15.0]);
         assert_eq!(packed[2 * CONV_ROWS..2 * CONV_ROWS + 2], [17.0, 0.0]);
         assert_eq!(packed[4 * CONV_ROWS], 19.0);
+    }
+
+    #[test]
+    fn transposed_weights_pack_like_a_convolution_to_every_tap() {
+        // 2 groups of 2 input channels, 3 rows each.
+        let bytes = numbers(4 * 3);
+        let packed = floats(&pack_conv_transposed(&rows(&bytes, Storage::F32, 3), 2, 4, 3).unwrap());
+        assert_eq!(packed.len(), 2 * 2 * CONV_ROWS);
+        assert_eq!(packed[..4], [1.0, 2.0, 3.0, 0.0]);
+        assert_eq!(packed[CONV_ROWS..CONV_ROWS + 4], [4.0, 5.0, 6.0, 0.0]);
+        assert_eq!(packed[2 * CONV_ROWS], 7.0);
     }
 
     #[test]

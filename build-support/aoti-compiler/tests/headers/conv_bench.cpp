@@ -1,7 +1,7 @@
 // Speed of the convolutions of conv.h on the layers of ResNet-18 and MobileNet, batch 1, one thread.
 // Not run by the tests; build with the flags of generated code and run on a calm machine.
-#include "aoti/contract_any.h"
 #include "aoti/depthwise.h"
+#include "aoti/transposed.h"
 #include "bench.h"
 
 using namespace aoti;
@@ -46,8 +46,10 @@ static void bench_transposed(i64 ic, i64 oc, i64 size, i64 kernel, i64 stride, i
               {1, out, out}};
   f32 *x = bench_floats(ic * size * size), *w = bench_floats(ic * oc * kernel * kernel);
   f32 *y = bench_floats(oc * out * out);
+  f32 *scratch = bench_floats(conv_transposed_scratch_bytes(s) / 4);
   double us = bench_best([&] {
-    conv_transposed<f32, kLanes>(s, 0, conv_any_units(s), x, w, [&](i64, i64 channel, i64 pixel, auto lanes, auto sums) {
+    conv_transposed_products(s, 0, conv_transposed_product_units(s), x, w, scratch);
+    conv_transposed_gather(s, 0, conv_transposed_units(s), scratch, [&](i64, i64 channel, i64 pixel, auto lanes, auto sums) {
       bench_store(lanes, y + channel * out * out + pixel, sums);
     });
   });
