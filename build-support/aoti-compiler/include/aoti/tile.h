@@ -59,7 +59,7 @@ AOTI_INLINE void copy_floats(f32 *to, const f32 *from, i64 n) {
     if (n > 2) to[2] = from[2];
   }
 }
-AOTI_INLINE void zero_floats(f32 *to, i64 n) {
+AOTI_NOINLINE void zero_floats(f32 *to, i64 n) {
   i64 i = 0;
   for (; i + kLanes <= n; i += kLanes) store_tile_vector(to + i, TileVector{});
   for (; i + 4 <= n; i += 4) *(FourFloats *)(to + i) = FourFloats{};
