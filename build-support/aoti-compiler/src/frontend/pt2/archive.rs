@@ -32,7 +32,6 @@ impl Archive {
             return Err(foreign(file));
         }
         let entries = entries(file)?;
-        recognise_others(&entries)?;
         let archive = Archive { entries: below_root(entries)? };
         archive.check_kind()?;
         Ok(archive)
@@ -106,6 +105,10 @@ fn entries(file: &Bytes) -> Result<IndexMap<String, Bytes>, Diagnostic> {
     if zip.len() > MAX_ENTRIES {
         return Err(broken(format!("the archive has {} entries; at most {MAX_ENTRIES} are read", zip.len())));
     }
+    // What other tools write is named as such, whatever else is unusual about it.
+    let names: Vec<String> =
+        zip.file_names_raw().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    recognise_others(&names)?;
     let mut entries = IndexMap::new();
     for index in 0..zip.len() {
         let entry = zip
@@ -182,10 +185,10 @@ fn below_root(entries: IndexMap<String, Bytes>) -> Result<IndexMap<String, Bytes
 }
 
 /// Names the other kinds of zip archives that PyTorch writes.
-fn recognise_others(entries: &IndexMap<String, Bytes>) -> Result<(), Diagnostic> {
-    let ends_with = |suffix: &str| entries.keys().any(|name| name.ends_with(suffix));
-    let contains = |part: &str| entries.keys().any(|name| name.contains(part));
-    let in_models = entries.keys().any(|name| name.contains("/models/") && name.ends_with(".json"));
+fn recognise_others(names: &[String]) -> Result<(), Diagnostic> {
+    let ends_with = |suffix: &str| names.iter().any(|name| name.ends_with(suffix));
+    let contains = |part: &str| names.iter().any(|name| name.contains(part));
+    let in_models = names.iter().any(|name| name.contains("/models/") && name.ends_with(".json"));
     if in_models {
         return Ok(());
     }

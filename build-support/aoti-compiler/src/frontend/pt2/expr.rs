@@ -1,16 +1,13 @@
 //! Integer expressions as the export writes them: sympy's `srepr` (`Mul(Integer(2), Symbol('s0', ...))`) and the
 //! infix text of older versions and of guards (`2*s0`, `L['x'].size()[0]`).
 //!
-//! Text becomes a [`Tree`], a tree becomes an [`Expr`] in a [`Scope`] that knows the names. Division is exact or
+//! Text becomes a [`Tree`] (by [`parse`]), a tree becomes an [`Expr`] in a [`Scope`] that knows the names. Division is exact or
 //! rounded explicitly; what is not an integer is refused.
 
+pub(super) use super::parse::parse;
 use crate::graph::BinaryOp;
 use crate::symbolic::{Expr, Node, Ranges};
 
-/// Nesting of an expression; sympy's own stay far below.
-const MAX_DEPTH: usize = 64;
-/// Divisions in one chain of infix operators.
-const MAX_DIVISIONS: usize = 8;
 /// Terms and factors that arithmetic may produce.
 const MAX_TERMS: usize = 1024;
 
@@ -42,17 +39,6 @@ pub(super) trait Scope {
 
 /// A relation between two expressions.
 pub(super) type Relation = (Expr, BinaryOp, Expr);
-
-/// Reads an expression.
-pub(super) fn parse(text: &str) -> Result<Tree, String> {
-    let mut parser = Parser { text, at: 0, depth: 0 };
-    let tree = parser.comparison()?;
-    parser.space();
-    if parser.at < text.len() {
-        return Err(format!("unexpected text at byte {}", parser.at));
-    }
-    Ok(tree)
-}
 
 impl Tree {
     /// Its value as an integer expression.
@@ -240,243 +226,6 @@ fn power(base: &Fraction, exponent: &Expr) -> Result<Fraction, String> {
     if exponent < 0 { one.divide(&power) } else { Ok(power) }
 }
 
-/// Recursive descent; recursion is bounded by [`MAX_DEPTH`].
-struct Parser<'a> {
-    text: &'a str,
-    at: usize,
-    depth: usize,
-}
-
-impl Parser<'_> {
-    fn rest(&self) -> &str {
-        &self.text[self.at..]
-    }
-
-    fn space(&mut self) {
-        let trimmed = self.rest().trim_start().len();
-        self.at = self.text.len() - trimmed;
-    }
-
-    fn eat(&mut self, token: &str) -> bool {
-        self.space();
-        let found = self.rest().starts_with(token);
-        if found {
-            self.at += token.len();
-        }
-        found
-    }
-
-    fn want(&mut self, token: &str) -> Result<(), String> {
-        if self.eat(token) { Ok(()) } else { Err(format!("`{token}` is missing at byte {}", self.at)) }
-    }
-
-    fn comparison(&mut self) -> Result<Tree, String> {
-        let left = self.sum()?;
-        const RELATIONS: [(&str, &str); 6] =
-            [("==", "Eq"), ("!=", "Ne"), (">=", "Ge"), ("<=", "Le"), (">", "Gt"), ("<", "Lt")];
-        for (token, name) in RELATIONS {
-            if self.eat(token) {
-                let right = self.sum()?;
-                return Ok(Tree::Call(name.to_owned(), vec![left, right]));
-            }
-        }
-        Ok(left)
-    }
-
-    fn sum(&mut self) -> Result<Tree, String> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err("the expression is nested too deeply".to_owned());
-        }
-        let mut parts = vec![self.product()?];
-        loop {
-            if self.eat("+") {
-                parts.push(self.product()?);
-            } else if self.eat("-") {
-                parts.push(negated(self.product()?));
-            } else {
-                break;
-            }
-        }
-        self.depth -= 1;
-        Ok(joined("Add", parts))
-    }
-
-    fn product(&mut self) -> Result<Tree, String> {
-        let mut factors = vec![self.unary()?];
-        let mut divisions = 0;
-        loop {
-            let name = if self.eat("*") {
-                factors.push(self.unary()?);
-                continue;
-            } else if self.eat("//") {
-                "FloorDiv"
-            } else if self.eat("/") {
-                "TrueDiv"
-            } else if self.eat("%") {
-                "Mod"
-            } else {
-                return Ok(joined("Mul", factors));
-            };
-            // Each division nests the tree, which is walked recursively, one level deeper.
-            divisions += 1;
-            if divisions > MAX_DIVISIONS {
-                return Err("the expression divides too often".to_owned());
-            }
-            let left = joined("Mul", std::mem::take(&mut factors));
-            factors.push(Tree::Call(name.to_owned(), vec![left, self.unary()?]));
-        }
-    }
-
-    fn unary(&mut self) -> Result<Tree, String> {
-        let mut negative = false;
-        while self.eat("-") {
-            negative = !negative;
-        }
-        let base = self.atom()?;
-        let value =
-            if self.eat("**") { Tree::Call("Pow".to_owned(), vec![base, self.atom()?]) } else { base };
-        Ok(if negative { negated(value) } else { value })
-    }
-
-    fn atom(&mut self) -> Result<Tree, String> {
-        if self.eat("(") {
-            let inner = self.sum()?;
-            self.want(")")?;
-            return Ok(inner);
-        }
-        self.space();
-        let word = self.word();
-        if word.is_empty() {
-            return Err(format!("a number or a name is missing at byte {}", self.at));
-        }
-        if word.starts_with(|first: char| first.is_ascii_digit()) {
-            return word.parse().map(Tree::Int).map_err(|_| format!("`{word}` is not an integer of 63 bits"));
-        }
-        if word == "L" && self.rest().starts_with('[') {
-            return self.argument_size();
-        }
-        if !self.eat("(") {
-            return Ok(Tree::Symbol(word));
-        }
-        match word.as_str() {
-            "Symbol" => self.symbol_call(),
-            "Integer" => {
-                let value = self.sum()?;
-                self.want(")")?;
-                Ok(value)
-            }
-            _ => {
-                let args = self.arguments()?;
-                Ok(Tree::Call(word, args))
-            }
-        }
-    }
-
-    fn word(&mut self) -> String {
-        let length =
-            self.rest().find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(self.rest().len());
-        let word = self.rest()[..length].to_owned();
-        self.at += length;
-        word
-    }
-
-    fn quoted(&mut self) -> Result<String, String> {
-        self.space();
-        let quote = match self.rest().chars().next() {
-            Some(quote @ ('\'' | '"')) => quote,
-            _ => return Err(format!("a quoted name is missing at byte {}", self.at)),
-        };
-        self.at += 1;
-        let Some(length) = self.rest().find(quote) else { return Err("a quote is not closed".to_owned()) };
-        let text = self.rest()[..length].to_owned();
-        self.at += length + 1;
-        Ok(text)
-    }
-
-    /// After `Symbol(`: the name, then assumptions such as `integer=True`.
-    fn symbol_call(&mut self) -> Result<Tree, String> {
-        let name = self.quoted()?;
-        while self.eat(",") {
-            self.space();
-            self.word();
-            self.want("=")?;
-            self.space();
-            self.word();
-        }
-        self.want(")")?;
-        Ok(Tree::Symbol(name))
-    }
-
-    fn arguments(&mut self) -> Result<Vec<Tree>, String> {
-        let mut args = Vec::new();
-        if self.eat(")") {
-            return Ok(args);
-        }
-        loop {
-            if !self.keyword() {
-                args.push(self.comparison()?);
-            }
-            if self.eat(")") {
-                return Ok(args);
-            }
-            self.want(",")?;
-        }
-    }
-
-    /// Skips `evaluate=False` and the like.
-    fn keyword(&mut self) -> bool {
-        self.space();
-        let start = self.at;
-        let is_word = !self.word().is_empty();
-        if is_word && self.rest().starts_with('=') && !self.rest().starts_with("==") {
-            self.at += 1;
-            self.word();
-            return true;
-        }
-        self.at = start;
-        false
-    }
-
-    /// After `L`: `['name'][0].size()[1]`.
-    fn argument_size(&mut self) -> Result<Tree, String> {
-        let mut parts = Vec::new();
-        while self.eat("[") {
-            self.space();
-            let part = match self.rest().chars().next() {
-                Some('\'' | '"') => self.quoted()?,
-                _ => self.word(),
-            };
-            parts.push(part);
-            self.want("]")?;
-        }
-        self.want(".size()[")?;
-        let axis = self.word();
-        self.want("]")?;
-        let axis = axis.parse().map_err(|_| format!("`{axis}` is not an axis"))?;
-        Ok(Tree::Size(parts.join("_"), axis))
-    }
-}
-
-/// One call of many operands: chains must not nest.
-fn joined(name: &str, mut parts: Vec<Tree>) -> Tree {
-    match parts.pop() {
-        Some(only) if parts.is_empty() => only,
-        Some(last) => {
-            parts.push(last);
-            Tree::Call(name.to_owned(), parts)
-        }
-        None => Tree::Call(name.to_owned(), parts),
-    }
-}
-
-fn negated(tree: Tree) -> Tree {
-    match tree {
-        Tree::Int(value) => Tree::Int(value.saturating_neg()),
-        other => Tree::Call("Mul".to_owned(), vec![Tree::Int(-1), other]),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -513,6 +262,10 @@ mod tests {
         assert_eq!(text("TruncToInt(IntTrueDiv(Symbol('s1'), Integer(2)))"), text("s1//2"));
         assert_eq!(text("CeilToInt(IntTrueDiv(Symbol('s1'), Integer(1)))"), "s1");
         assert_eq!(text("Max(Integer(1), Symbol('s1'))"), "s1");
+        assert_eq!(
+            text("TruncToInt(Mul(Float('1.5', precision=53), ToFloat(Symbol('s1'))))"),
+            text("3*s1//2")
+        );
         assert_eq!(text("PythonMod(Symbol('s1'), Integer(1))"), "0");
     }
 

@@ -4,12 +4,17 @@
 //! file may be wrong or hostile; whatever is not understood is named in a diagnostic, all of it at once.
 
 mod archive;
+mod arguments;
+mod body;
 mod constants;
 mod expr;
 mod guards;
 mod import;
+mod meta;
 mod origin;
+mod parse;
 mod schema;
+mod signature;
 mod symbols;
 mod values;
 

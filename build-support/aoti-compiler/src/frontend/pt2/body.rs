@@ -1,0 +1,215 @@
+//! Graphs: the program's own and the bodies of higher-order operators. Every value is defined once and before its
+//! first use.
+
+use super::arguments::kind;
+use super::import::Importer;
+use super::origin::{origin, target};
+use super::schema::{
+    Argument, Graph, InputSpec, Node, OptionalTensor, SymBoolArgument, SymFloatArgument, SymIntArgument,
+};
+use crate::aten::{Arg, Call, InputKind, Output, OutputKind, Program, ProgramInput, ProgramOutput};
+use crate::diagnostic::Code;
+use crate::graph::Origin;
+use crate::symbolic::Expr;
+use indexmap::IndexMap;
+use std::collections::BTreeSet;
+
+/// Graphs inside of graphs; the JSON reader's own limit on nesting is near.
+const MAX_BODIES: usize = 8;
+
+/// What is in reach while one graph is read.
+pub(super) struct Body<'g> {
+    pub(super) graph: &'g Graph,
+    pub(super) defined: BTreeSet<&'g str>,
+    pub(super) sym_ints: IndexMap<String, Expr>,
+}
+
+impl Importer {
+    /// Values and calls of a graph; inputs and outputs are the caller's.
+    pub(super) fn body(&mut self, name: &str, graph: &Graph, defined: BTreeSet<&str>) -> Program {
+        let mut program = Program { name: name.to_owned(), ..Program::default() };
+        let producers = producers(graph);
+        for (value, meta) in &graph.tensor_values {
+            let at = producers.get(value.as_str()).map(|node| origin(node)).unwrap_or_default();
+            if let Some(meta) = self.meta(value, meta, &at) {
+                program.tensors.insert(value.clone(), meta);
+            }
+        }
+        for (value, size) in &graph.sym_int_values {
+            let at = producers.get(value.as_str()).map(|node| origin(node)).unwrap_or_default();
+            if let Some(size) = self.size(size, &format!("the integer `{value}`"), &at) {
+                program.sym_ints.insert(value.clone(), size);
+            }
+        }
+        let mut body = Body { graph, defined, sym_ints: std::mem::take(&mut program.sym_ints) };
+        for node in &graph.nodes {
+            let call = self.call(&mut body, node);
+            program.calls.push(call);
+        }
+        program.sym_ints = body.sym_ints;
+        program
+    }
+
+    /// A body of a higher-order operator.
+    pub(super) fn nested(&mut self, name: &str, graph: &Graph, at: &Origin) -> Option<Arg> {
+        if self.depth >= MAX_BODIES {
+            self.report(Code::Graph, format!("`{name}` is nested in more than {MAX_BODIES} graphs"), at);
+            return None;
+        }
+        self.depth += 1;
+        let mut program = self.body(name, graph, inputs_defined(graph, &[]));
+        self.depth -= 1;
+        for arg in &graph.inputs {
+            let kind = match arg {
+                Argument::Tensor(_) => InputKind::User,
+                Argument::SymInt(SymIntArgument::Name(name)) => match program.sym_ints.get(name) {
+                    Some(value) => InputKind::UserInt(value.clone()),
+                    None => InputKind::UserConstant,
+                },
+                _ => InputKind::UserConstant,
+            };
+            let name = value_name(arg).unwrap_or_default().to_owned();
+            program.inputs.push(ProgramInput { name, kind });
+        }
+        let defined = program_values(&program, graph);
+        let mut body = Body { graph, defined, sym_ints: std::mem::take(&mut program.sym_ints) };
+        for arg in &graph.outputs {
+            if let Some(value) = self.arg(&mut body, arg, at) {
+                program.outputs.push(ProgramOutput { value, kind: OutputKind::User });
+            }
+        }
+        program.sym_ints = body.sym_ints;
+        Some(Arg::Graph(Box::new(program)))
+    }
+
+    fn call<'g>(&mut self, body: &mut Body<'g>, node: &'g Node) -> Call {
+        let at = origin(node);
+        let mut args = Vec::new();
+        for input in &node.inputs {
+            if let Some(arg) = self.arg(body, &input.arg, &at) {
+                args.push((input.name.clone(), arg));
+            }
+        }
+        let mut outputs = Vec::new();
+        for output in &node.outputs {
+            outputs.extend(self.output(body, output, &at));
+        }
+        Call { target: target(&node.target).to_owned(), args, outputs, origin: at }
+    }
+
+    fn output<'g>(&mut self, body: &mut Body<'g>, output: &'g Argument, at: &Origin) -> Option<Output> {
+        match output {
+            Argument::None(_) => Some(Output::None),
+            Argument::Tensor(tensor) => {
+                self.define(body, &tensor.name, at);
+                Some(Output::Tensor(tensor.name.clone()))
+            }
+            Argument::Tensors(tensors) => {
+                tensors.iter().for_each(|tensor| self.define(body, &tensor.name, at));
+                Some(Output::Tensors(tensors.iter().map(|tensor| tensor.name.clone()).collect()))
+            }
+            Argument::OptionalTensor(OptionalTensor::Tensor(tensor)) => {
+                self.define(body, &tensor.name, at);
+                Some(Output::Tensor(tensor.name.clone()))
+            }
+            Argument::OptionalTensor(OptionalTensor::None(_)) => Some(Output::None),
+            Argument::OptionalTensors(tensors) => {
+                let mut names = Vec::new();
+                for tensor in tensors {
+                    match tensor {
+                        OptionalTensor::Tensor(tensor) => {
+                            self.define(body, &tensor.name, at);
+                            names.push(tensor.name.clone());
+                        }
+                        OptionalTensor::None(_) | OptionalTensor::Unknown(_) => names.push(String::new()),
+                    }
+                }
+                Some(Output::Tensors(names))
+            }
+            Argument::SymInt(SymIntArgument::Name(name)) => {
+                self.define(body, name, at);
+                Some(Output::SymInt(name.clone()))
+            }
+            Argument::SymBool(SymBoolArgument::Name(name)) => {
+                self.define(body, name, at);
+                Some(Output::SymBool(name.clone()))
+            }
+            Argument::SymFloat(SymFloatArgument::Name(name)) => {
+                self.define(body, name, at);
+                Some(Output::SymFloat(name.clone()))
+            }
+            // Constants: nothing refers to them by name.
+            Argument::Int(_) | Argument::Float(_) | Argument::Bool(_) | Argument::String(_) => {
+                Some(Output::None)
+            }
+            other => {
+                let message = format!("a result is of kind `{}`, which is not supported", kind(other));
+                self.report(Code::Operands, message, at);
+                None
+            }
+        }
+    }
+
+    fn define<'g>(&mut self, body: &mut Body<'g>, name: &'g str, at: &Origin) {
+        // Results that nothing uses may have no name.
+        if !name.is_empty() && !body.defined.insert(name) {
+            self.report(Code::Graph, format!("the value `{name}` is defined twice"), at);
+        }
+    }
+}
+
+/// Values that exist before the first call.
+pub(super) fn inputs_defined<'g>(graph: &'g Graph, specs: &'g [InputSpec]) -> BTreeSet<&'g str> {
+    let mut names = BTreeSet::new();
+    for arg in &graph.inputs {
+        names.extend(value_name(arg));
+    }
+    for spec in specs {
+        match spec {
+            InputSpec::User(spec) => names.extend(value_name(&spec.arg)),
+            InputSpec::Parameter(spec) => names.extend([spec.arg.name.as_str()]),
+            InputSpec::Buffer(spec) => names.extend([spec.arg.name.as_str()]),
+            InputSpec::TensorConstant(spec) => names.extend([spec.arg.name.as_str()]),
+            InputSpec::Constant(_)
+            | InputSpec::CustomObj(_)
+            | InputSpec::Token(_)
+            | InputSpec::Unknown(_) => {}
+        }
+    }
+    names
+}
+
+fn value_name(arg: &Argument) -> Option<&str> {
+    match arg {
+        Argument::Tensor(tensor) => Some(&tensor.name),
+        Argument::SymInt(SymIntArgument::Name(name))
+        | Argument::SymBool(SymBoolArgument::Name(name))
+        | Argument::SymFloat(SymFloatArgument::Name(name)) => Some(name),
+        _ => None,
+    }
+}
+/// The node that makes each value, by the value's name.
+fn producers(graph: &Graph) -> IndexMap<&str, &Node> {
+    let mut producers = IndexMap::new();
+    for node in &graph.nodes {
+        for output in &node.outputs {
+            if let Argument::Tensors(tensors) = output {
+                producers.extend(tensors.iter().map(|tensor| (tensor.name.as_str(), node)));
+            }
+            producers.extend(value_name(output).map(|name| (name, node)));
+        }
+    }
+    producers
+}
+
+/// Every value that exists after the last call.
+pub(super) fn program_values<'g>(program: &Program, graph: &'g Graph) -> BTreeSet<&'g str> {
+    let mut names = inputs_defined(graph, &[]);
+    names.extend(producers(graph).keys());
+    // Inputs that only the signature names.
+    let known = graph.tensor_values.keys().chain(graph.sym_int_values.keys());
+    names.extend(
+        known.map(String::as_str).filter(|name| program.inputs.iter().any(|input| input.name == *name)),
+    );
+    names
+}

@@ -1,0 +1,74 @@
+//! What the program says of its values: element types, sizes and strides of tensors, values of integers.
+
+use super::expr::{Scope, parse};
+use super::import::Importer;
+use super::schema::{SymInt, TensorMeta as RawMeta};
+use super::values;
+use crate::aten::TensorMeta;
+use crate::diagnostic::Code;
+use crate::graph::Origin;
+use crate::symbolic::Expr;
+
+/// Bytes of a tensor.
+const MAX_BYTES: i64 = 1 << 47;
+
+impl Importer {
+    /// A size or another integer; `what` names it.
+    pub(super) fn size(&mut self, size: &SymInt, what: &str, at: &Origin) -> Option<Expr> {
+        let value = match size {
+            SymInt::Int(value) => return Some(Expr::int(*value)),
+            SymInt::Expr(expr) => parse(&expr.expr_str)
+                .and_then(|tree| tree.integer(&mut self.symbols))
+                .map_err(|reason| format!("{what} is `{}`: {reason}", expr.expr_str)),
+            SymInt::Unknown(key) => Err(format!("{what} is of kind `{key}`, which is not known")),
+        };
+        value.map_err(|message| self.report(Code::Schema, message, at)).ok()
+    }
+
+    fn sizes(&mut self, sizes: &[SymInt], what: &str, at: &Origin) -> Option<Vec<Expr>> {
+        sizes.iter().map(|size| self.size(size, what, at)).collect()
+    }
+
+    /// The description of a tensor; `None` where it was refused.
+    pub(super) fn meta(&mut self, name: &str, meta: &RawMeta, at: &Origin) -> Option<TensorMeta> {
+        let dtype = match values::dtype(meta.dtype) {
+            Ok(dtype) => dtype,
+            Err(dtype) => {
+                self.report(Code::DType, format!("the value `{name}` is a tensor of `{dtype}`"), at);
+                return None;
+            }
+        };
+        if meta.layout != values::STRIDED {
+            let layout = values::layout(meta.layout).unwrap_or("unknown");
+            self.report(
+                Code::DType,
+                format!("the value `{name}` is not dense: its layout is `{layout}`"),
+                at,
+            );
+            return None;
+        }
+        if meta.sizes.len() > values::MAX_RANK || meta.sizes.len() != meta.strides.len() {
+            let (sizes, strides) = (meta.sizes.len(), meta.strides.len());
+            self.report(Code::Schema, format!("`{name}` has {sizes} sizes and {strides} strides"), at);
+            return None;
+        }
+        let sizes = self.sizes(&meta.sizes, &format!("a size of `{name}`"), at)?;
+        let strides = self.sizes(&meta.strides, &format!("a stride of `{name}`"), at)?;
+        let storage_offset = self.size(&meta.storage_offset, &format!("the offset of `{name}`"), at)?;
+        // Symbols count with their smallest values, so that every run would overflow.
+        let bytes = sizes.iter().try_fold(dtype.size() as i64, |all, size| {
+            let size = size.interval(self.symbols.ranges());
+            let size = if size.max < 0 { return None } else { size.min.max(1) };
+            all.checked_mul(size).filter(|bytes| *bytes <= MAX_BYTES)
+        });
+        if bytes.is_none() {
+            self.report(
+                Code::Size,
+                format!("the size of `{name}`, {sizes:?} of {dtype}, is out of range"),
+                at,
+            );
+            return None;
+        }
+        Some(TensorMeta { dtype, sizes, strides, storage_offset })
+    }
+}

@@ -1,0 +1,279 @@
+//! The text of expressions: one grammar for sympy's `srepr`, for infix arithmetic and for the terms of guards.
+
+use super::expr::Tree;
+
+/// Nesting of an expression; sympy's own stay far below.
+const MAX_DEPTH: usize = 64;
+/// Divisions in one chain of infix operators.
+const MAX_DIVISIONS: usize = 8;
+/// Denominator of the fractions that stand for floating-point numbers.
+const MAX_DENOMINATOR: i32 = 1 << 12;
+
+/// Reads an expression.
+pub(super) fn parse(text: &str) -> Result<Tree, String> {
+    let mut parser = Parser { text, at: 0, depth: 0 };
+    let tree = parser.comparison()?;
+    parser.space();
+    if parser.at < text.len() {
+        return Err(format!("unexpected text at byte {}", parser.at));
+    }
+    Ok(tree)
+}
+
+/// Recursive descent; recursion is bounded by [`MAX_DEPTH`].
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn space(&mut self) {
+        let trimmed = self.rest().trim_start().len();
+        self.at = self.text.len() - trimmed;
+    }
+
+    fn eat(&mut self, token: &str) -> bool {
+        self.space();
+        let found = self.rest().starts_with(token);
+        if found {
+            self.at += token.len();
+        }
+        found
+    }
+
+    fn want(&mut self, token: &str) -> Result<(), String> {
+        if self.eat(token) { Ok(()) } else { Err(format!("`{token}` is missing at byte {}", self.at)) }
+    }
+
+    fn comparison(&mut self) -> Result<Tree, String> {
+        let left = self.sum()?;
+        const RELATIONS: [(&str, &str); 6] =
+            [("==", "Eq"), ("!=", "Ne"), (">=", "Ge"), ("<=", "Le"), (">", "Gt"), ("<", "Lt")];
+        for (token, name) in RELATIONS {
+            if self.eat(token) {
+                let right = self.sum()?;
+                return Ok(Tree::Call(name.to_owned(), vec![left, right]));
+            }
+        }
+        Ok(left)
+    }
+
+    fn sum(&mut self) -> Result<Tree, String> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err("the expression is nested too deeply".to_owned());
+        }
+        let mut parts = vec![self.product()?];
+        loop {
+            if self.eat("+") {
+                parts.push(self.product()?);
+            } else if self.eat("-") {
+                parts.push(negated(self.product()?));
+            } else {
+                break;
+            }
+        }
+        self.depth -= 1;
+        Ok(joined("Add", parts))
+    }
+
+    fn product(&mut self) -> Result<Tree, String> {
+        let mut factors = vec![self.unary()?];
+        let mut divisions = 0;
+        loop {
+            let name = if self.eat("*") {
+                factors.push(self.unary()?);
+                continue;
+            } else if self.eat("//") {
+                "FloorDiv"
+            } else if self.eat("/") {
+                "TrueDiv"
+            } else if self.eat("%") {
+                "Mod"
+            } else {
+                return Ok(joined("Mul", factors));
+            };
+            // Each division nests the tree, which is walked recursively, one level deeper.
+            divisions += 1;
+            if divisions > MAX_DIVISIONS {
+                return Err("the expression divides too often".to_owned());
+            }
+            let left = joined("Mul", std::mem::take(&mut factors));
+            factors.push(Tree::Call(name.to_owned(), vec![left, self.unary()?]));
+        }
+    }
+
+    fn unary(&mut self) -> Result<Tree, String> {
+        let mut negative = false;
+        while self.eat("-") {
+            negative = !negative;
+        }
+        let base = self.atom()?;
+        let value =
+            if self.eat("**") { Tree::Call("Pow".to_owned(), vec![base, self.atom()?]) } else { base };
+        Ok(if negative { negated(value) } else { value })
+    }
+
+    fn atom(&mut self) -> Result<Tree, String> {
+        if self.eat("(") {
+            let inner = self.sum()?;
+            self.want(")")?;
+            return Ok(inner);
+        }
+        self.space();
+        let word = self.word();
+        if word.is_empty() {
+            return Err(format!("a number or a name is missing at byte {}", self.at));
+        }
+        if word.starts_with(|first: char| first.is_ascii_digit()) {
+            return word.parse().map(Tree::Int).map_err(|_| format!("`{word}` is not an integer of 63 bits"));
+        }
+        if word == "L" && self.rest().starts_with('[') {
+            return self.argument_size();
+        }
+        if !self.eat("(") {
+            return Ok(Tree::Symbol(word));
+        }
+        match word.as_str() {
+            "Symbol" => self.symbol_call(),
+            "Float" => self.float_call(),
+            "Integer" => {
+                let value = self.sum()?;
+                self.want(")")?;
+                Ok(value)
+            }
+            _ => {
+                let args = self.arguments()?;
+                Ok(Tree::Call(word, args))
+            }
+        }
+    }
+
+    fn word(&mut self) -> String {
+        let length =
+            self.rest().find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(self.rest().len());
+        let word = self.rest()[..length].to_owned();
+        self.at += length;
+        word
+    }
+
+    fn quoted(&mut self) -> Result<String, String> {
+        self.space();
+        let quote = match self.rest().chars().next() {
+            Some(quote @ ('\'' | '"')) => quote,
+            _ => return Err(format!("a quoted name is missing at byte {}", self.at)),
+        };
+        self.at += 1;
+        let Some(length) = self.rest().find(quote) else { return Err("a quote is not closed".to_owned()) };
+        let text = self.rest()[..length].to_owned();
+        self.at += length + 1;
+        Ok(text)
+    }
+
+    /// After `Symbol(`: the name, then assumptions such as `integer=True`.
+    fn symbol_call(&mut self) -> Result<Tree, String> {
+        let name = self.quoted()?;
+        while self.eat(",") {
+            self.space();
+            self.word();
+            self.want("=")?;
+            self.space();
+            self.word();
+        }
+        self.want(")")?;
+        Ok(Tree::Symbol(name))
+    }
+
+    /// After `Float(`: decimal text, then the precision. Kept where it is a fraction of a small power of two, so that
+    /// arithmetic with it is exact.
+    fn float_call(&mut self) -> Result<Tree, String> {
+        let text = self.quoted()?;
+        while self.eat(",") {
+            if !self.keyword() {
+                self.space();
+                self.word();
+            }
+        }
+        self.want(")")?;
+        let value: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+        let scaled = value * f64::from(MAX_DENOMINATOR);
+        if scaled.fract() != 0.0 || scaled.abs() > 1e15 {
+            return Err(format!("`{text}` is not a fraction of a small power of two"));
+        }
+        let parts = vec![Tree::Int(scaled as i64), Tree::Int(i64::from(MAX_DENOMINATOR))];
+        Ok(Tree::Call("Rational".to_owned(), parts))
+    }
+
+    fn arguments(&mut self) -> Result<Vec<Tree>, String> {
+        let mut args = Vec::new();
+        if self.eat(")") {
+            return Ok(args);
+        }
+        loop {
+            if !self.keyword() {
+                args.push(self.comparison()?);
+            }
+            if self.eat(")") {
+                return Ok(args);
+            }
+            self.want(",")?;
+        }
+    }
+
+    /// Skips `evaluate=False` and the like.
+    fn keyword(&mut self) -> bool {
+        self.space();
+        let start = self.at;
+        let is_word = !self.word().is_empty();
+        if is_word && self.rest().starts_with('=') && !self.rest().starts_with("==") {
+            self.at += 1;
+            self.word();
+            return true;
+        }
+        self.at = start;
+        false
+    }
+
+    /// After `L`: `['name'][0].size()[1]`.
+    fn argument_size(&mut self) -> Result<Tree, String> {
+        let mut parts = Vec::new();
+        while self.eat("[") {
+            self.space();
+            let part = match self.rest().chars().next() {
+                Some('\'' | '"') => self.quoted()?,
+                _ => self.word(),
+            };
+            parts.push(part);
+            self.want("]")?;
+        }
+        self.want(".size()[")?;
+        let axis = self.word();
+        self.want("]")?;
+        let axis = axis.parse().map_err(|_| format!("`{axis}` is not an axis"))?;
+        Ok(Tree::Size(parts.join("_"), axis))
+    }
+}
+
+/// One call of many operands: chains must not nest.
+fn joined(name: &str, mut parts: Vec<Tree>) -> Tree {
+    match parts.pop() {
+        Some(only) if parts.is_empty() => only,
+        Some(last) => {
+            parts.push(last);
+            Tree::Call(name.to_owned(), parts)
+        }
+        None => Tree::Call(name.to_owned(), parts),
+    }
+}
+
+fn negated(tree: Tree) -> Tree {
+    match tree {
+        Tree::Int(value) => Tree::Int(value.saturating_neg()),
+        other => Tree::Call("Mul".to_owned(), vec![Tree::Int(-1), other]),
+    }
+}

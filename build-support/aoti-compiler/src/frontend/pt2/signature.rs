@@ -1,0 +1,151 @@
+//! The signature: what each input and output of the program is for, and the data of its constants.
+
+use super::body::{Body, program_values};
+use super::constants::Payloads;
+use super::import::Importer;
+use super::schema::{
+    Argument, Graph, InputSpec, OutputSpec, SymBoolArgument, SymFloatArgument, SymIntArgument,
+};
+use crate::aten::{InputKind, OutputKind, Program, ProgramInput, ProgramOutput};
+use crate::diagnostic::Code;
+use crate::graph::Origin;
+
+impl Importer {
+    pub(super) fn inputs(&mut self, program: &mut Program, specs: &[InputSpec], payloads: &Payloads) {
+        for spec in specs {
+            let (name, kind) = match spec {
+                InputSpec::User(spec) => match self.user_input(program, &spec.arg) {
+                    Some(input) => input,
+                    None => continue,
+                },
+                InputSpec::Parameter(spec) => {
+                    (&spec.arg.name, InputKind::Constant(spec.parameter_name.clone()))
+                }
+                InputSpec::Buffer(spec) => (&spec.arg.name, InputKind::Constant(spec.buffer_name.clone())),
+                InputSpec::TensorConstant(spec) => {
+                    (&spec.arg.name, InputKind::Constant(spec.tensor_constant_name.clone()))
+                }
+                InputSpec::Constant(constant) => (&constant.name, InputKind::UserConstant),
+                InputSpec::CustomObj(spec) => {
+                    let message = format!("`{}` is a custom object, not a tensor", spec.custom_obj_name);
+                    self.report(Code::Operator, message, &Origin::default());
+                    continue;
+                }
+                // Tokens order effects; calls are in order anyway.
+                InputSpec::Token(_) => continue,
+                InputSpec::Unknown(key) => {
+                    let message = format!("an input is of kind `{key}`, which is not known");
+                    self.report(Code::Schema, message, &Origin::default());
+                    continue;
+                }
+            };
+            if let InputKind::Constant(constant) = &kind {
+                self.constant(program, name, constant, payloads);
+            }
+            program.inputs.push(ProgramInput { name: name.clone(), kind });
+        }
+    }
+
+    fn user_input<'s>(&mut self, program: &Program, arg: &'s Argument) -> Option<(&'s String, InputKind)> {
+        match arg {
+            Argument::Tensor(tensor) => {
+                match program.tensors.get(&tensor.name) {
+                    Some(meta) => self.symbols.set_input(&tensor.name, meta.sizes.clone()),
+                    // Refused for its element type or sizes already, or not described at all.
+                    None if self.findings.is_empty() => {
+                        let message = format!("input `{}` has no entry in `tensor_values`", tensor.name);
+                        self.report(Code::Schema, message, &Origin::default());
+                    }
+                    None => {}
+                }
+                Some((&tensor.name, InputKind::User))
+            }
+            Argument::SymInt(SymIntArgument::Name(name)) => {
+                let value = program.sym_ints.get(name).cloned();
+                let Some(value) = value else {
+                    let message = format!("input `{name}` has no entry in `sym_int_values`");
+                    self.report(Code::Schema, message, &Origin::default());
+                    return None;
+                };
+                Some((name, InputKind::UserInt(value)))
+            }
+            Argument::SymBool(SymBoolArgument::Name(name))
+            | Argument::SymFloat(SymFloatArgument::Name(name)) => {
+                let message = format!("input `{name}` is a number that is not an integer");
+                self.report(Code::Operands, message, &Origin::default());
+                None
+            }
+            Argument::CustomObj(_) => {
+                self.report(Code::Operator, "an input is a custom object, not a tensor", &Origin::default());
+                None
+            }
+            Argument::Unknown(key) => {
+                let message = format!("an input is of kind `{key}`, which is not known");
+                self.report(Code::Schema, message, &Origin::default());
+                None
+            }
+            // Constants were specialised when the program was exported.
+            _ => None,
+        }
+    }
+
+    fn constant(&mut self, program: &mut Program, value: &str, name: &str, payloads: &Payloads) {
+        if program.constants.contains_key(name) {
+            return;
+        }
+        let constant = match payloads.constant(name) {
+            Ok(constant) => constant,
+            Err(finding) => return self.findings.push(finding),
+        };
+        if let Some(meta) = program.tensors.get(value) {
+            let same_sizes = meta.sizes.len() == constant.sizes.len()
+                && meta.sizes.iter().zip(&constant.sizes).all(|(size, own)| size.is(*own));
+            if meta.dtype != constant.dtype || !same_sizes {
+                let message = format!(
+                    "`{name}` is {:?} of {} where the program has {:?} of {}",
+                    constant.sizes, constant.dtype, meta.sizes, meta.dtype
+                );
+                self.report(Code::Weights, message, &Origin::default());
+            }
+        }
+        program.constants.insert(name.to_owned(), constant);
+    }
+
+    pub(super) fn outputs(&mut self, program: &mut Program, graph: &Graph, specs: &[OutputSpec]) {
+        let defined = program_values(program, graph);
+        let mut body = Body { graph, defined, sym_ints: std::mem::take(&mut program.sym_ints) };
+        let here = Origin { node: "output".to_owned(), ..Origin::default() };
+        for spec in specs {
+            let (value, kind) = match spec {
+                OutputSpec::User(spec) => (self.arg(&mut body, &spec.arg, &here), OutputKind::User),
+                OutputSpec::Loss(spec) => (self.tensor(&body, &spec.arg.name, &here), OutputKind::User),
+                OutputSpec::BufferMutation(spec) => {
+                    let kind = OutputKind::BufferMutation(spec.buffer_name.clone());
+                    (self.tensor(&body, &spec.arg.name, &here), kind)
+                }
+                OutputSpec::ParameterMutation(spec) => {
+                    let kind = OutputKind::BufferMutation(spec.parameter_name.clone());
+                    (self.tensor(&body, &spec.arg.name, &here), kind)
+                }
+                OutputSpec::InputMutation(spec) => {
+                    let kind = OutputKind::InputMutation(spec.user_input_name.clone());
+                    (self.tensor(&body, &spec.arg.name, &here), kind)
+                }
+                OutputSpec::ParameterGradient(_) | OutputSpec::InputGradient(_) => {
+                    self.report(Code::Operator, "the program computes gradients", &here);
+                    continue;
+                }
+                OutputSpec::Token(_) => continue,
+                OutputSpec::Unknown(key) => {
+                    let message = format!("an output is of kind `{key}`, which is not known");
+                    self.report(Code::Schema, message, &here);
+                    continue;
+                }
+            };
+            if let Some(value) = value {
+                program.outputs.push(ProgramOutput { value, kind });
+            }
+        }
+        program.sym_ints = body.sym_ints;
+    }
+}
