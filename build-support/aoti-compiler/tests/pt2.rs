@@ -3,6 +3,7 @@
 use aoti_compiler::aten::{Arg, InputKind, OutputKind, Program};
 use aoti_compiler::diagnostic::{Code, Diagnostics};
 use aoti_compiler::frontend;
+use aoti_compiler::graph::SymbolSource;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::io::{Cursor, Write};
@@ -146,6 +147,20 @@ fn weights_are_slices_of_the_file() {
     let file = Bytes::from(Model::good().bytes());
     let program = frontend::import("net", file.clone()).unwrap();
     assert!(file.as_ptr_range().contains(&program.constants["w"].data.as_ptr()));
+}
+
+#[test]
+fn what_calls_overwrite_becomes_state() {
+    let mut value = program();
+    let node = &mut value["graph_module"]["graph"]["nodes"][0];
+    node["target"] = json!("torch.ops.aten.add_.Tensor");
+    node["inputs"][0]["arg"]["as_tensor"]["name"] = json!("p_w");
+    node["inputs"][1]["arg"]["as_tensor"]["name"] = json!("x");
+    let program = import(Model::new(&value, &weights()).bytes()).unwrap();
+    assert_eq!(program.outputs[0].kind, OutputKind::BufferMutation("w".to_owned()));
+    assert_eq!(program.outputs[0].value, Arg::Tensor("p_w".to_owned()));
+    // State comes before the user's input, whose size the symbol is.
+    assert_eq!(program.symbols[0].source, SymbolSource::InputDim { input: 1, axis: 0 });
 }
 
 #[test]

@@ -7,16 +7,15 @@ use super::body::inputs_defined;
 use super::constants::Payloads;
 use super::expr::{Tree, parse};
 use super::guards::guards;
-use super::schema::{
-    Argument, ExportedProgram, Graph, InputSpec, OutputSpec, SymInt, SymIntArgument, VersionOnly,
-};
+use super::mutation::mutation;
+use super::schema::{Argument, ExportedProgram, Graph, InputSpec, SymInt, SymIntArgument, VersionOnly};
 use super::symbols::{Occurrence, Symbols};
 use super::values::read_json;
 use crate::aten::Program;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::graph::{Origin, SymbolSource};
 use bytes::Bytes;
-use std::collections::BTreeSet;
+use indexmap::IndexSet;
 
 /// Reads a `.pt2` archive. Tensors share `file`; `name` becomes the program's name.
 pub fn import(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
@@ -28,8 +27,8 @@ pub fn import(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
     let payloads = Payloads::read(&archive, &model)?;
     let graph = &exported.graph_module.graph;
     let specs = &exported.graph_module.signature.input_specs;
-    let mutated = mutated(&exported.graph_module.signature.output_specs);
-    let places = occurrences(graph, specs, &mutated);
+    let mutation = mutation(graph, specs, &exported.graph_module.signature.output_specs);
+    let places = occurrences(graph, specs, &mutation.names);
     let mut importer = Importer {
         symbols: Symbols::new(exported.range_constraints.clone(), &places),
         findings: Vec::new(),
@@ -37,6 +36,7 @@ pub fn import(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
     };
     let mut program = importer.body(name, graph, inputs_defined(graph, specs));
     importer.inputs(&mut program, specs, &payloads);
+    importer.unstated(&mut program, &mutation);
     importer.outputs(&mut program, graph, &exported.graph_module.signature.output_specs);
     program.guards = guards(&exported.guards_code, graph, &mut importer.symbols);
     importer.finish(program)
@@ -59,19 +59,9 @@ fn read_program(archive: &Archive, model: &str) -> Result<ExportedProgram, Diagn
     read_json(bytes, &path)
 }
 
-/// Qualified names of what the program overwrites.
-fn mutated(specs: &[OutputSpec]) -> BTreeSet<&str> {
-    let names = specs.iter().filter_map(|spec| match spec {
-        OutputSpec::BufferMutation(spec) => Some(spec.buffer_name.as_str()),
-        OutputSpec::ParameterMutation(spec) => Some(spec.parameter_name.as_str()),
-        _ => None,
-    });
-    names.collect()
-}
-
 /// Where sizes of user inputs are symbolic. Positions count what is passed when the program runs: the user's
 /// tensors and integers, and state.
-fn occurrences(graph: &Graph, specs: &[InputSpec], mutated: &BTreeSet<&str>) -> Vec<Occurrence> {
+fn occurrences(graph: &Graph, specs: &[InputSpec], mutated: &IndexSet<String>) -> Vec<Occurrence> {
     let mut places = Vec::new();
     let mut position = 0;
     for spec in specs {
@@ -93,10 +83,10 @@ fn occurrences(graph: &Graph, specs: &[InputSpec], mutated: &BTreeSet<&str>) -> 
                 }
                 _ => {}
             },
-            InputSpec::Parameter(spec) => position += usize::from(mutated.contains(&*spec.parameter_name)),
-            InputSpec::Buffer(spec) => position += usize::from(mutated.contains(&*spec.buffer_name)),
+            InputSpec::Parameter(spec) => position += usize::from(mutated.contains(&spec.parameter_name)),
+            InputSpec::Buffer(spec) => position += usize::from(mutated.contains(&spec.buffer_name)),
             InputSpec::TensorConstant(spec) => {
-                position += usize::from(mutated.contains(&*spec.tensor_constant_name));
+                position += usize::from(mutated.contains(&spec.tensor_constant_name));
             }
             InputSpec::CustomObj(_)
             | InputSpec::Token(_)

@@ -11,6 +11,7 @@ mod expr;
 mod guards;
 mod import;
 mod meta;
+mod mutation;
 mod origin;
 mod parse;
 mod schema;

@@ -3,10 +3,11 @@
 use super::body::{Body, program_values};
 use super::constants::Payloads;
 use super::import::Importer;
+use super::mutation::Mutation;
 use super::schema::{
     Argument, Graph, InputSpec, OutputSpec, SymBoolArgument, SymFloatArgument, SymIntArgument,
 };
-use crate::aten::{InputKind, OutputKind, Program, ProgramInput, ProgramOutput};
+use crate::aten::{Arg, InputKind, OutputKind, Program, ProgramInput, ProgramOutput};
 use crate::diagnostic::Code;
 use crate::graph::Origin;
 
@@ -109,6 +110,16 @@ impl Importer {
             }
         }
         program.constants.insert(name.to_owned(), constant);
+    }
+
+    /// Gives what calls overwrite a place among the outputs: its value after the last call.
+    pub(super) fn unstated(&mut self, program: &mut Program, mutation: &Mutation) {
+        for (value, name) in &mutation.unstated {
+            program.outputs.push(ProgramOutput {
+                value: Arg::Tensor(value.clone()),
+                kind: OutputKind::BufferMutation(name.clone()),
+            });
+        }
     }
 
     pub(super) fn outputs(&mut self, program: &mut Program, graph: &Graph, specs: &[OutputSpec]) {
