@@ -130,10 +130,12 @@ fn split_multiples(expr: &Expr, divisor: &Expr) -> (Expr, Expr) {
 fn exact_quotient(term: &Expr, coefficient: i64, divisor: &Expr) -> Option<(Expr, i64)> {
     let (constant, divisor_terms) = divisor.as_sum();
     if divisor_terms.is_empty() {
-        return (coefficient % constant == 0).then(|| (term.clone(), coefficient / constant));
+        // Zero divides nothing; a division by it is kept as it is.
+        let is_whole = coefficient.checked_rem(constant)? == 0;
+        return is_whole.then(|| (term.clone(), coefficient / constant));
     }
     let [(product, scale)] = divisor_terms.as_slice() else { return None };
-    if constant != 0 || coefficient % scale != 0 {
+    if constant != 0 || coefficient.checked_rem(*scale)? != 0 {
         return None;
     }
     let mut factors = match term.node() {

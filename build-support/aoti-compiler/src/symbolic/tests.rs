@@ -107,3 +107,12 @@ fn simplification_keeps_values() {
         }
     }
 }
+
+#[test]
+fn division_by_zero_is_kept() {
+    let s = Expr::sym(Symbol::size(0));
+    let rest = s.modulo(&Expr::int(0));
+    let quotient = s.floor_div(&Expr::int(0));
+    assert_eq!((&rest + &quotient).evaluate(&|_| Some(4)), None);
+    assert_eq!((&rest + &Expr::int(1)).to_string(), "s0 % 0 + 1");
+}

@@ -199,10 +199,10 @@ fn call(name: &str, args: &[Tree], scope: &mut dyn Scope) -> Result<Fraction, St
             }
             whole(a.floor(ranges))
         }
-        ("Mod" | "PythonMod", [a, b]) => whole(a.exact(ranges)?.modulo_in(&b.exact(ranges)?, ranges)),
+        ("Mod" | "PythonMod", [a, b]) => whole(remainder(&a.exact(ranges)?, b, ranges)?),
         ("ModularIndexing", [base, divisor, modulus]) => {
             let quotient = base.divide(divisor)?.floor(ranges);
-            whole(quotient.modulo_in(&modulus.exact(ranges)?, ranges))
+            whole(remainder(&quotient, modulus, ranges)?)
         }
         ("Max", [first, rest @ ..]) => rest
             .iter()
@@ -215,6 +215,11 @@ fn call(name: &str, args: &[Tree], scope: &mut dyn Scope) -> Result<Fraction, St
         ("Identity" | "ToFloat", [a]) => Ok(a.clone()),
         _ => Err(format!("`{name}` of {} operands is not understood", values.len())),
     }
+}
+
+fn remainder(a: &Expr, b: &Fraction, ranges: &dyn Ranges) -> Result<Expr, String> {
+    let b = b.exact(ranges)?;
+    if b.is(0) { Err("division by zero".to_owned()) } else { Ok(a.modulo_in(&b, ranges)) }
 }
 
 fn power(base: &Fraction, exponent: &Expr) -> Result<Fraction, String> {
@@ -271,7 +276,9 @@ mod tests {
 
     #[test]
     fn what_is_no_integer_is_refused() {
-        for source in ["", "s1/2", "s1 +", "Foo(s1)", "9223372036854775807*s1", "1/0", "Symbol(s1", "x"] {
+        for source in
+            ["", "s1/2", "s1 +", "Foo(s1)", "9223372036854775807*s1", "1/0", "Mod(s1, 0)", "Symbol(s1", "x"]
+        {
             assert!(text(source).starts_with("error"), "{source}: {}", text(source));
         }
         assert!(text(&"(".repeat(100_000)).starts_with("error"));
