@@ -70,6 +70,8 @@ impl Registry {
             super::einsum::RULES,
             super::embedding::RULES,
             super::linalg::RULES,
+            super::gather::RULES,
+            super::recurrent::RULES,
             super::create::RULES,
             super::index::RULES,
             super::matrices::RULES,
