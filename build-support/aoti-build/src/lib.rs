@@ -1,1 +1,39 @@
-//! Under construction.
+//! Builds the models of a cargo project: manifest, compiler, native tools, artefacts.
+//!
+//! What `build.rs` calls ([`Builder`]) and what the subcommand drives ([`Session`]). Owns the metadata table, the layout
+//! of artefacts and what counts as up to date. Knows no file format of models, prints no C++ and starts no process: for
+//! the first two there is the compiler, for the last the toolchain crate.
+//!
+//! ```no_run
+//! // build.rs
+//! fn main() -> Result<(), aoti_build::Error> {
+//!     aoti_build::Builder::from_manifest()?.build()
+//! }
+//! ```
+
+mod artefacts;
+mod builder;
+mod error;
+mod files;
+mod layout;
+mod manifest;
+mod model;
+mod pipeline;
+mod plan;
+mod progress;
+mod session;
+mod state;
+mod variables;
+
+pub use artefacts::{Artefact, Built};
+pub use builder::Builder;
+pub use error::{Error, Fault};
+pub use layout::Layout;
+pub use manifest::{Code, Manifest, Problem, Problems, suggest};
+pub use model::{LinkKind, Model, Weights, default_levels};
+pub use progress::{ModelEvent, Progress, Silent};
+pub use session::{Job, Session, Settings};
+pub use variables::{VARIABLES, Variable};
+
+/// What stands for this version of the compiler in the record of what is up to date.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("AOTI_SOURCES"));

@@ -1,0 +1,85 @@
+//! The one line of a build script.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use aoti_toolchain::{Environment, Target};
+
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::manifest::Manifest;
+use crate::progress::Silent;
+use crate::session::{Job, Session, Settings};
+use crate::variables;
+
+/// Builds the models of the package whose build script runs.
+///
+/// Writes under `OUT_DIR` only, and the cache of native tools, which `cargo aoti build` shares. With `DOCS_RS` set, or
+/// `AOTI_BUILD=bindings`, only Rust modules are made and no native tool is needed.
+#[derive(Debug)]
+pub struct Builder {
+    environment: Environment,
+    manifest: Manifest,
+    out_dir: PathBuf,
+    target: Target,
+}
+
+impl Builder {
+    /// Reads `[package.metadata.aoti]` of the package, else the workspace's table.
+    ///
+    /// # Errors
+    /// All problems of the table; [`Error::NoCargo`] outside a build script.
+    pub fn from_manifest() -> Result<Builder, Error> {
+        Builder::in_environment(Environment::capture())
+    }
+
+    fn in_environment(environment: Environment) -> Result<Builder, Error> {
+        let path = |name: &'static str| environment.variable(name).ok_or(Error::NoCargo(name));
+        let folder = PathBuf::from(path("CARGO_MANIFEST_DIR")?);
+        let out_dir = PathBuf::from(path("OUT_DIR")?);
+        let target = Target::new(path("TARGET")?.to_string_lossy());
+        // Said before anything can fail, or cargo would not run the script again when the mistake is put right.
+        println!("cargo::rerun-if-changed={}", folder.join("Cargo.toml").display());
+        for name in variables::rebuilding(target.as_str()) {
+            println!("cargo::rerun-if-env-changed={name}");
+        }
+        let models = folder.join("models");
+        if models.is_dir() {
+            println!("cargo::rerun-if-changed={}", models.display());
+        }
+        let manifest = Manifest::of_folder(&folder)?;
+        Ok(Builder { environment, manifest, out_dir, target })
+    }
+
+    /// Builds the models and tells cargo where they are.
+    ///
+    /// # Errors
+    /// Everything found in all models, as one error.
+    pub fn build(self) -> Result<(), Error> {
+        for file in &self.manifest.files {
+            println!("cargo::rerun-if-changed={}", file.display());
+        }
+        for model in &self.manifest.models {
+            println!("cargo::rerun-if-changed={}", model.path.display());
+        }
+        let bindings_only = self.environment.variable("DOCS_RS").is_some()
+            || self.environment.variable("AOTI_BUILD") == Some(OsStr::new("bindings"));
+        let settings = Settings { target: Some(self.target.clone()), bindings_only, ..Settings::default() };
+        let session = Session::new(&self.environment, settings)?;
+        let jobs: Vec<Job> = self.manifest.models.iter().map(|model| self.job(model)).collect();
+        let errors = session.build(&jobs, &Silent).into_iter().filter_map(Result::err).collect();
+        Error::all(errors)?;
+        // The modules themselves say which libraries they need.
+        println!("cargo::rustc-link-search=native={}", self.public().display());
+        Ok(())
+    }
+
+    fn job(&self, model: &crate::model::Model) -> Job {
+        let layout = Layout::of_build_script(&self.out_dir, &model.identifier());
+        Job { model: model.clone(), layout, incremental: true }
+    }
+
+    fn public(&self) -> PathBuf {
+        Path::new(&self.out_dir).join("aoti")
+    }
+}

@@ -1,0 +1,106 @@
+//! Everything that can go wrong in a build, and whose fault it is.
+
+use aoti_compiler::diagnostic::Diagnostics;
+use std::{error, fmt, io, path::PathBuf};
+
+use crate::manifest::Problems;
+
+/// Who can put an error right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// Whoever wrote the model or the manifest.
+    User,
+    /// Whoever runs the machine: a tool, a disk, a permission.
+    Machine,
+}
+
+/// A failed build.
+///
+/// `Debug` prints the same text as `Display`: it is what a user sees when `main` of a build script returns the error.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The metadata table or the project is at fault.
+    #[error("{0}")]
+    Manifest(#[from] Problems),
+    /// A model does not compile.
+    #[error("{diagnostics}")]
+    Model {
+        /// The model's name.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+        /// Everything found.
+        diagnostics: Diagnostics,
+    },
+    /// A model's file cannot be read.
+    #[error("error[AOTI0012]: cannot read the model `{}`\n  = note: {source}", path.display())]
+    Unreadable {
+        /// The model's name.
+        name: String,
+        /// Its file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A native tool or the cache.
+    #[error("{}", chain(.0))]
+    Tool(#[from] aoti_toolchain::Error),
+    /// A file of the build.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    File {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A variable that cargo sets for build scripts is not set.
+    #[error("`{0}` is not set: `Builder` is for build scripts, which cargo runs")]
+    NoCargo(&'static str),
+    /// More than one model failed.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Several(Vec<Error>),
+}
+
+impl Error {
+    /// Who can put it right; of several errors, the first says.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Error::Manifest(_) | Error::Model { .. } | Error::Unreadable { .. } => Fault::User,
+            Error::Tool(_) | Error::File { .. } | Error::NoCargo(_) => Fault::Machine,
+            Error::Several(errors) => errors.first().map_or(Fault::Machine, Error::fault),
+        }
+    }
+
+    /// Keeps one error as it is and several as one.
+    pub(crate) fn all(mut errors: Vec<Error>) -> Result<(), Error> {
+        match errors.len() {
+            0 => Ok(()),
+            1 => Err(errors.remove(0)),
+            _ => Err(Error::Several(errors)),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// An error with its causes on one line.
+fn chain(error: &dyn error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        next = cause.source();
+    }
+    text
+}

@@ -1,0 +1,140 @@
+//! Writing and reading files: in one step, and only when something changed.
+
+use std::fs::Metadata;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use aoti_compiler::codegen::bundle::WeightsBlob;
+use bytes::Bytes;
+use memmap2::Mmap;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// What can be known of a file without reading it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Stamp {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
+    pub(crate) modified_ns: u64,
+}
+
+impl Stamp {
+    pub(crate) fn of(path: &Path) -> io::Result<Stamp> {
+        let metadata = fs_err::metadata(path)?;
+        Ok(Stamp { path: path.to_owned(), bytes: metadata.len(), modified_ns: modified_ns(&metadata) })
+    }
+
+    /// Whether the file is still as it was, by its metadata.
+    pub(crate) fn holds(&self) -> bool {
+        Stamp::of(&self.path).is_ok_and(|now| now == *self)
+    }
+}
+
+fn modified_ns(metadata: &Metadata) -> u64 {
+    let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    since.and_then(|time| u64::try_from(time.as_nanos()).ok()).unwrap_or(0)
+}
+
+/// Maps a file, so that models of any size cost no memory.
+pub(crate) fn map(path: &Path) -> io::Result<Bytes> {
+    let file = fs_err::File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    if file.metadata()?.len() == 0 {
+        return Ok(Bytes::new());
+    }
+    // SAFETY: the map is read-only and read as bytes only. A file that is cut while a build reads it can end the build,
+    // as with every program that maps files; it cannot change what other programs see.
+    let map = unsafe { Mmap::map(file.file()) }?;
+    Ok(Bytes::from_owner(map))
+}
+
+/// Writes a file in one step, unless it already has this content. Gives whether it was written.
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<bool, Error> {
+    if fs_err::read(path).is_ok_and(|old| old == content) {
+        return Ok(false);
+    }
+    replace(path, |file| file.write_all(content))?;
+    Ok(true)
+}
+
+/// Writes the weights in one step, unless the file already holds them, and gives their digest.
+pub(crate) fn write_weights(path: &Path, weights: &WeightsBlob) -> Result<String, Error> {
+    let mut hasher = blake3::Hasher::new();
+    stream(weights, &mut hasher).map_err(file_error("read", path))?;
+    let digest = hasher.finalize().to_hex().to_string();
+    let is_same_length = fs_err::metadata(path).is_ok_and(|metadata| metadata.len() == weights.bytes);
+    if !is_same_length || digest_of(path).ok().as_deref() != Some(digest.as_str()) {
+        replace(path, |file| stream(weights, file))?;
+    }
+    Ok(digest)
+}
+
+/// The digest that the weights will have as a file.
+pub(crate) fn weights_digest(weights: &WeightsBlob) -> String {
+    let mut hasher = blake3::Hasher::new();
+    stream(weights, &mut hasher).expect("a hasher takes everything and segments ascend");
+    hasher.finalize().to_hex().to_string()
+}
+
+fn stream(weights: &WeightsBlob, target: &mut dyn Write) -> io::Result<()> {
+    let mut at = 0;
+    for (offset, content) in &weights.segments {
+        zeros(offset.saturating_sub(at), target)?;
+        target.write_all(content)?;
+        at = offset + content.len() as u64;
+    }
+    zeros(weights.bytes.saturating_sub(at), target)
+}
+
+fn zeros(mut count: u64, target: &mut dyn Write) -> io::Result<()> {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    while count > 0 {
+        let part = count.min(ZEROS.len() as u64);
+        target.write_all(&ZEROS[..part as usize])?;
+        count -= part;
+    }
+    Ok(())
+}
+
+fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs_err::create_dir_all(folder).map_err(file_error("make", folder))?;
+    let aside = tempfile::Builder::new().prefix(".aoti-").tempfile_in(folder);
+    let mut aside = aside.map_err(file_error("write in", folder))?;
+    let mut writer = io::BufWriter::new(aside.as_file_mut());
+    fill(&mut writer).and_then(|()| writer.flush()).map_err(file_error("write", path))?;
+    drop(writer);
+    // Temporary files are private; what a build makes is not.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let readable = std::fs::Permissions::from_mode(0o644);
+        aside.as_file().set_permissions(readable).map_err(file_error("write", path))?;
+    }
+    aside.persist(path).map_err(|error| file_error("write", path)(error.error))?;
+    Ok(())
+}
+
+/// The digest of a file.
+pub(crate) fn digest_of(path: &Path) -> io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(fs_err::File::open(path)?)?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+pub(crate) fn file_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error + use<> {
+    let path = path.to_owned();
+    move |source| Error::File { action, path, source }
+}
+
+/// Removes a file if it is there.
+pub(crate) fn remove(path: &Path) -> Result<(), Error> {
+    match fs_err::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error("remove", path)(error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,61 @@
+//! Where the artefacts of one model lie.
+
+use std::path::{Path, PathBuf};
+
+/// The folders of one model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Layout {
+    /// Sources, header, manifest and the record of what is up to date.
+    pub folder: PathBuf,
+    /// Library, Rust module and weights file.
+    pub public: PathBuf,
+}
+
+impl Layout {
+    /// Everything in one folder: `<target dir>/aoti/<profile>/<triple>/<package>/<model>`.
+    pub fn of_target(
+        target_directory: &Path,
+        profile: &str,
+        triple: &str,
+        package: &str,
+        identifier: &str,
+    ) -> Layout {
+        Layout::flat(target_directory.join("aoti").join(profile).join(triple).join(package).join(identifier))
+    }
+
+    /// Everything in this folder.
+    pub fn flat(folder: impl Into<PathBuf>) -> Layout {
+        let folder = folder.into();
+        Layout { public: folder.clone(), folder }
+    }
+
+    /// The layout that generated modules expect of a build script's output folder.
+    pub fn of_build_script(out_dir: &Path, identifier: &str) -> Layout {
+        let public = out_dir.join("aoti");
+        Layout { folder: public.join(identifier), public }
+    }
+
+    pub(crate) fn sources(&self) -> PathBuf {
+        self.folder.join("src")
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folder.join("state.json")
+    }
+
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.folder.join(".lock")
+    }
+
+    pub(crate) fn manifest(&self) -> PathBuf {
+        self.folder.join("manifest.json")
+    }
+
+    pub(crate) fn bindings(&self, identifier: &str) -> PathBuf {
+        self.public.join(format!("{identifier}.rs"))
+    }
+
+    pub(crate) fn header(&self, identifier: &str) -> PathBuf {
+        self.folder.join(format!("aoti_{identifier}.h"))
+    }
+}

@@ -1,0 +1,199 @@
+//! Checks a metadata table key by key, collecting every problem.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::{Code, Problem, Problems, RawModel, RawTable, Table, suggest};
+use crate::model::Model;
+
+const TABLE_KEYS: [&str; 5] = ["devices", "cpu", "cuda", "rocm", "models"];
+const MODEL_KEYS: [&str; 3] = ["path", "weights", "link"];
+const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
+
+pub(super) struct Checker<'a> {
+    table: Option<&'a Table>,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(table: Option<&'a Table>) -> Self {
+        Checker { table, problems: Vec::new() }
+    }
+
+    pub(super) fn finish(self) -> Result<(), Problems> {
+        if self.problems.is_empty() { Ok(()) } else { Err(Problems(self.problems)) }
+    }
+
+    /// The table, as far as it makes sense; the rest is reported.
+    pub(super) fn table(&mut self, value: &Value) -> RawTable {
+        let Some(map) = self.map(value, "") else { return RawTable::default() };
+        self.keys(map, "", &TABLE_KEYS);
+        let mut list = |key: &str| self.field::<Vec<String>>(map, "", key).unwrap_or_default();
+        let mut raw = RawTable { devices: list("devices"), cpu: list("cpu"), models: None };
+        // Lists of architectures mean nothing before there is such a device, but must be lists.
+        let _ = (list("cuda"), list("rocm"));
+        if let Some(models) = map.get("models")
+            && let Some(models) = self.map(models, "models")
+        {
+            let read = |(name, value): (&String, &Value)| Some((name.clone(), self.raw_model(name, value)?));
+            raw.models = Some(models.iter().filter_map(read).collect::<BTreeMap<_, _>>());
+        }
+        raw
+    }
+
+    fn raw_model(&mut self, name: &str, value: &Value) -> Option<RawModel> {
+        let place = format!("models.{name}");
+        let map = self.map(value, &place)?;
+        self.keys(map, &place, &MODEL_KEYS);
+        Some(RawModel {
+            path: self.field(map, &place, "path"),
+            weights: self.word(map, &place, "weights", &["embed", "sidecar", "external"]),
+            link: self.word(map, &place, "link", &["static", "dylib"]),
+        })
+    }
+
+    /// One model, if it can be built.
+    pub(super) fn model(&mut self, name: &str, raw: &RawModel, base: &Path) -> Option<Model> {
+        let place = format!("models.{name}");
+        let Some(path) = &raw.path else {
+            let help = format!("say `path = \"models/{name}.pt2\"`");
+            self.report(Code::Missing, format!("model `{name}` has no `path`"), &place, Some(help));
+            return None;
+        };
+        let path = base.join(path);
+        if !path.is_file() {
+            let message = format!("there is no file `{}`", path.display());
+            let help = "paths are relative to the manifest with the table".to_owned();
+            self.report(Code::Missing, message, &format!("{place}.path"), Some(help));
+            return None;
+        }
+        let mut model = Model::new(name, path);
+        (model.weights, model.link) = (raw.weights, raw.link);
+        Some(model)
+    }
+
+    /// Reports devices that are not known or not built for.
+    pub(super) fn devices(&mut self, devices: &[String]) {
+        for device in devices {
+            match device.as_str() {
+                "cpu" => {}
+                known if DEVICES.contains(&known) => {
+                    let message = format!("device `{known}` is not built for by this version");
+                    let help = Some("leave it out of `devices`".to_owned());
+                    self.report(Code::Device, message, "devices", help);
+                }
+                unknown => {
+                    let help = suggestion(unknown, &DEVICES);
+                    self.report(Code::Device, format!("there is no device `{unknown}`"), "devices", help);
+                }
+            }
+        }
+    }
+
+    /// The levels, of which none may be unknown to every toolchain.
+    pub(super) fn levels(&mut self, levels: &[String]) -> Vec<String> {
+        if levels.is_empty() {
+            return Vec::new();
+        }
+        let definitions = aoti_toolchain::definitions();
+        let known: BTreeSet<&str> =
+            definitions.iter().flat_map(|definition| definition.levels.keys().map(String::as_str)).collect();
+        for level in levels.iter().filter(|level| !known.contains(level.as_str())) {
+            let known: Vec<&str> = known.iter().copied().collect();
+            let message = format!("no toolchain knows the level `{level}`");
+            self.report(Code::Device, message, "cpu", suggestion(level, &known));
+        }
+        levels.to_vec()
+    }
+
+    /// Reports models that would be one module.
+    pub(super) fn duplicates(&mut self, models: &[Model]) {
+        let mut seen: BTreeMap<String, &Model> = BTreeMap::new();
+        for model in models {
+            let Some(first) = seen.insert(model.identifier(), model) else { continue };
+            let (a, b) = (first.path.display(), model.path.display());
+            let message = format!("`{a}` and `{b}` both become the model `{}`", model.identifier());
+            let help = "name them in `[package.metadata.aoti.models.<name>]`".to_owned();
+            self.report(Code::Duplicate, message, "models", Some(help));
+        }
+    }
+
+    fn map<'v>(&mut self, value: &'v Value, place: &str) -> Option<&'v Map<String, Value>> {
+        let map = value.as_object();
+        if map.is_none() {
+            self.report(Code::Value, format!("expected a table, found {}", kind(value)), place, None);
+        }
+        map
+    }
+
+    fn keys(&mut self, map: &Map<String, Value>, place: &str, known: &[&str]) {
+        for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
+            let help = suggestion(key, known);
+            self.report(Code::UnknownKey, format!("unknown key `{key}`"), place, help);
+        }
+    }
+
+    fn field<T: DeserializeOwned>(&mut self, map: &Map<String, Value>, place: &str, key: &str) -> Option<T> {
+        let value = map.get(key)?;
+        match T::deserialize(value) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.report(Code::Value, error.to_string(), &join(place, key), None);
+                None
+            }
+        }
+    }
+
+    fn word<T: DeserializeOwned + Default>(
+        &mut self,
+        map: &Map<String, Value>,
+        place: &str,
+        key: &str,
+        known: &[&str],
+    ) -> T {
+        let Some(value) = map.get(key) else { return T::default() };
+        if let Ok(value) = T::deserialize(value) {
+            return value;
+        }
+        let given = value.as_str().map_or_else(|| kind(value).to_owned(), |text| format!("`{text}`"));
+        let help = value.as_str().and_then(|text| suggestion(text, known));
+        self.report(Code::Value, format!("`{key}` cannot be {given}"), &join(place, key), help);
+        T::default()
+    }
+
+    fn report(&mut self, code: Code, message: String, key: &str, help: Option<String>) {
+        let place = match self.table {
+            Some(table) => {
+                let key = join(table.name, key);
+                format!("{}: {}", table.file.display(), key.trim_end_matches('.'))
+            }
+            None => "no metadata table; models/*.{pt2,onnx,aoti}".to_owned(),
+        };
+        self.problems.push(Problem { code, message, place, help });
+    }
+}
+
+fn join(place: &str, key: &str) -> String {
+    if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") }
+}
+
+fn suggestion(given: &str, known: &[&str]) -> Option<String> {
+    Some(match suggest(given, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known are `{}`", known.join("`, `")),
+    })
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a table",
+    }
+}

@@ -1,0 +1,140 @@
+//! What is wrong with a metadata table, said to the person who wrote it.
+
+use std::fmt;
+
+/// The kind of a problem; its number never changes meaning.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Code {
+    /// A key that is not known.
+    UnknownKey = 101,
+    /// A value that cannot be.
+    Value = 102,
+    /// Two models of one name.
+    Duplicate = 103,
+    /// A model's file is not there, or there are no models.
+    Missing = 104,
+    /// A device or level that this version does not build for.
+    Device = 105,
+    /// `Cargo.toml` cannot be read.
+    Unreadable = 106,
+}
+
+impl Code {
+    /// Every code.
+    pub const ALL: &'static [Code] =
+        &[Code::UnknownKey, Code::Value, Code::Duplicate, Code::Missing, Code::Device, Code::Unreadable];
+
+    /// One line: what the code is for.
+    pub fn title(self) -> &'static str {
+        match self {
+            Code::UnknownKey => "an unknown key in the metadata table",
+            Code::Value => "a value in the metadata table is not one that it can have",
+            Code::Duplicate => "two models have one name",
+            Code::Missing => "a model file is missing",
+            Code::Device => "a device or instruction-set level is not known",
+            Code::Unreadable => "the package manifest cannot be read",
+        }
+    }
+
+    /// The long text of `cargo aoti explain`.
+    pub fn explanation(self) -> &'static str {
+        match self {
+            Code::UnknownKey => {
+                "Cargo takes anything under `[package.metadata]`, so a misspelt key would silently do nothing.\nKnown are `devices`, `cpu`, `cuda`, `rocm` and `models`; of a model `path`, `weights` and `link`."
+            }
+            Code::Value => {
+                "A value is of another type than its key needs, or is a word that is not among the known ones:\n`weights` is `embed`, `sidecar` or `external`; `link` is `static` or `dylib`; the rest are lists of text."
+            }
+            Code::Duplicate => {
+                "A model's name becomes a Rust module and a symbol. Names that become one identifier, such as `my-net`\nand `my_net`, or `models/net.pt2` beside `models/net.onnx`, would collide. Name them in\n`[package.metadata.aoti.models.<name>]`."
+            }
+            Code::Missing => {
+                "The file that a model's `path` names is not there. Paths are relative to the manifest with the table.\nWithout a table of models, every `models/*.pt2`, `*.onnx` and `*.aoti` of the package is one."
+            }
+            Code::Device => {
+                "`devices` lists `cpu`, `cuda` and `rocm`; `cpu` lists instruction-set levels that the toolchains know,\nas `cargo aoti doctor` shows. The message names the one that is not known or not built for yet."
+            }
+            Code::Unreadable => "`Cargo.toml` is not there, cannot be read, or is not TOML.",
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AOTI{:04}", *self as u16)
+    }
+}
+
+/// One problem.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// Its kind.
+    pub code: Code,
+    /// Lower case, no full stop.
+    pub message: String,
+    /// The file, and the key in it where there is one.
+    pub place: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error[{}]: {}\n  --> {}", self.code, self.message, self.place)?;
+        if let Some(help) = &self.help {
+            write!(f, "\n  = help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+/// One or more problems.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problems(pub Vec<Problem>);
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// The known word nearest to a given one, if one is near enough to have been meant: at most a third of its letters
+/// inserted, left out, replaced or swapped (optimal string alignment).
+pub fn suggest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let given: Vec<char> = given.chars().take(64).collect();
+    let near = |word: &'a str| {
+        let letters: Vec<char> = word.chars().collect();
+        let distance = distance(&given, &letters);
+        (distance * 3 <= letters.len().max(given.len()).max(3)).then_some((distance, word))
+    };
+    known.into_iter().filter_map(near).min().map(|(_, word)| word)
+}
+
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for (i, row) in table.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    for (j, cell) in table[0].iter_mut().enumerate() {
+        *cell = j;
+    }
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let replaced = table[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(table[i - 1][j] + 1).min(table[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(table[i - 2][j - 2] + 1);
+            }
+            table[i][j] = best;
+        }
+    }
+    table[a.len()][b.len()]
+}

@@ -1,0 +1,108 @@
+use super::*;
+
+fn project(manifest: &str, files: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = format!("[package]\nname = \"p\"\nversion = \"0.1.0\"\n{manifest}");
+    fs_err::write(folder.path().join("Cargo.toml"), manifest).unwrap();
+    for file in files {
+        let path = folder.path().join(file);
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        fs_err::write(path, "").unwrap();
+    }
+    folder
+}
+
+fn names(manifest: &Manifest) -> Vec<&str> {
+    manifest.models.iter().map(|model| model.name.as_str()).collect()
+}
+
+fn problems(manifest: &str, files: &[&str]) -> Vec<Problem> {
+    let folder = project(manifest, files);
+    Manifest::of_folder(folder.path()).unwrap_err().0
+}
+
+#[test]
+fn without_a_table_every_file_is_a_model() {
+    let folder = project("", &["models/b.onnx", "models/a.pt2", "models/c.aoti", "models/readme.md"]);
+    let manifest = Manifest::of_folder(folder.path()).unwrap();
+    assert_eq!(names(&manifest), ["a", "b", "c"]);
+    assert_eq!(manifest.searched, Some(folder.path().join("models")));
+}
+
+#[test]
+fn a_table_says_all() {
+    let table = "[package.metadata.aoti]\ncpu = [\"x86-64-v3\"]\ndevices = [\"cpu\"]\n\
+        [package.metadata.aoti.models.digits]\npath = \"m/d.pt2\"\nweights = \"sidecar\"\nlink = \"dylib\"\n";
+    let folder = project(table, &["m/d.pt2", "models/other.pt2"]);
+    let manifest = Manifest::of_folder(folder.path()).unwrap();
+    let [model] = &manifest.models[..] else { panic!("{manifest:?}") };
+    assert_eq!((model.weights, model.link), (Weights::Sidecar, LinkKind::Dylib));
+    assert_eq!(model.levels, ["x86-64-v3"]);
+    assert_eq!(model.path, folder.path().join("m/d.pt2"));
+}
+
+#[test]
+fn the_workspace_is_the_fallback() {
+    let root = tempfile::tempdir().unwrap();
+    let table = "[workspace]\nmembers = [\"a\"]\n[workspace.metadata.aoti]\ncpu = [\"x86-64\"]\n";
+    fs_err::write(root.path().join("Cargo.toml"), table).unwrap();
+    fs_err::create_dir_all(root.path().join("a/models")).unwrap();
+    fs_err::write(root.path().join("a/Cargo.toml"), "[package]\nname = \"a\"\n").unwrap();
+    fs_err::write(root.path().join("a/models/m.pt2"), "").unwrap();
+    let manifest = Manifest::of_folder(&root.path().join("a")).unwrap();
+    assert_eq!((names(&manifest), &manifest.models[0].levels[..]), (vec!["m"], &["x86-64".to_owned()][..]));
+    assert_eq!(manifest.files.len(), 2);
+}
+
+#[test]
+fn unknown_keys_are_errors_with_a_suggestion_all_at_once() {
+    let table = "[package.metadata.aoti]\ncpus = [\"x86-64\"]\nquux = 1\n\
+        [package.metadata.aoti.models.d]\npath = \"d.pt2\"\nwieghts = \"embed\"\nlink = \"statik\"\n";
+    let found = problems(table, &["d.pt2"]);
+    let helps: Vec<_> = found.iter().map(|problem| problem.help.clone().unwrap_or_default()).collect();
+    assert_eq!(helps[0], "did you mean `cpu`?");
+    assert!(helps[1].starts_with("known are"), "{helps:?}");
+    assert_eq!(helps[2], "did you mean `weights`?");
+    assert_eq!(helps[3], "did you mean `static`?");
+    assert!(found[2].place.ends_with("Cargo.toml: package.metadata.aoti.models.d"), "{}", found[2].place);
+}
+
+#[test]
+fn bad_values_are_named() {
+    let found = problems("[package.metadata.aoti]\ncpu = \"x86-64\"\ndevices = [\"cdua\", \"rocm\"]\n", &[]);
+    let codes: Vec<_> = found.iter().map(|problem| problem.code).collect();
+    assert_eq!(codes, [Code::Value, Code::Device, Code::Device]);
+    assert_eq!(found[1].help.as_deref(), Some("did you mean `cuda`?"));
+    let found = problems("[package.metadata.aoti]\ncpu = [\"x86-64-v9\"]\n", &[]);
+    assert!(found[0].help.as_deref().unwrap().contains("x86-64-v"), "{found:?}");
+    let found = problems("[package.metadata]\naoti = 3\n", &[]);
+    assert_eq!(found[0].message, "expected a table, found a number");
+}
+
+#[test]
+fn models_of_one_name_are_refused() {
+    let found = problems("", &["models/my-net.pt2", "models/my_net.onnx"]);
+    assert_eq!(found[0].code, Code::Duplicate);
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let found = problems("[package.metadata.aoti.models.d]\npath = \"nowhere.pt2\"\n", &[]);
+    assert_eq!(found[0].code, Code::Missing);
+    assert!(found[0].message.contains("nowhere.pt2"));
+}
+
+#[test]
+fn broken_manifests_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(Manifest::of_folder(folder.path()).unwrap_err().0[0].code, Code::Unreadable);
+    fs_err::write(folder.path().join("Cargo.toml"), "[package\n").unwrap();
+    assert_eq!(Manifest::of_folder(folder.path()).unwrap_err().0[0].code, Code::Unreadable);
+}
+
+#[test]
+fn suggestions_are_near_or_none() {
+    assert_eq!(suggest("wieghts", ["path", "weights", "link"]), Some("weights"));
+    assert_eq!(suggest("zzz", ["path", "weights", "link"]), None);
+    assert_eq!(suggest("", ["path"]), None);
+}

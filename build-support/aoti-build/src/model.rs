@@ -1,0 +1,72 @@
+//! One model as the manifest or a command asks for it.
+
+use std::path::PathBuf;
+
+use aoti_compiler::codegen::names;
+use serde::{Deserialize, Serialize};
+
+/// Where the weights of a model lie.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Weights {
+    /// Inside the library.
+    #[default]
+    Embed,
+    /// In a file beside the program.
+    Sidecar,
+    /// Given by the program at run time.
+    External,
+}
+
+/// What kind of library is made.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkKind {
+    /// A static library.
+    #[default]
+    Static,
+    /// A shared library.
+    Dylib,
+}
+
+/// One model to build.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Model {
+    /// Its name.
+    pub name: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// Where its weights lie.
+    pub weights: Weights,
+    /// What kind of library is made.
+    pub link: LinkKind,
+    /// CPU levels; none for the target's defaults.
+    pub levels: Vec<String>,
+}
+
+impl Model {
+    /// A model with default settings.
+    pub fn new(name: impl Into<String>, path: impl Into<PathBuf>) -> Model {
+        Model {
+            name: name.into(),
+            path: path.into(),
+            weights: Weights::Embed,
+            link: LinkKind::Static,
+            levels: Vec::new(),
+        }
+    }
+
+    /// The identifier that stands for it in file names, symbols and modules.
+    pub fn identifier(&self) -> String {
+        names::identifier(&self.name)
+    }
+}
+
+/// The levels that models are built for on an architecture (as in the first part of a triple) when none are given.
+pub fn default_levels(architecture: &str) -> &'static [&'static str] {
+    match architecture {
+        "x86_64" => &["x86-64", "x86-64-v3", "x86-64-v4"],
+        "aarch64" => &["neon"],
+        _ => &[],
+    }
+}

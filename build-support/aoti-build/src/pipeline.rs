@@ -1,0 +1,298 @@
+//! The way of a build: what is up to date stays; the rest is locked, compiled, handed to tools and put in place.
+//!
+//! All models go through each step together, so that the tools of all run side by side.
+
+use std::fs::File;
+use std::time::Instant;
+
+use aoti_compiler::codegen::bundle::SourceBundle;
+use aoti_compiler::compile;
+use aoti_toolchain::{Action, Events, FileContent, Outputs};
+use fd_lock::RwLock;
+
+use crate::artefacts::{Artefact, Built};
+use crate::error::Error;
+use crate::files::{self, Stamp, file_error};
+use crate::model::Weights;
+use crate::plan;
+use crate::progress::{ModelEvent, Progress};
+use crate::session::{Compiler, Job, Session};
+use crate::state::{self, Recipe, Seen, State};
+
+mod place;
+
+/// A model on its way through the steps.
+struct Passing<'a> {
+    job: &'a Job,
+    recipe: Recipe,
+    begun: Instant,
+    model: Seen,
+    bundle: SourceBundle,
+    /// Everything put in place so far.
+    artefacts: Vec<Artefact>,
+    tools_run: usize,
+    objects: Vec<Outputs>,
+    library: Option<Outputs>,
+}
+
+impl Session {
+    /// Builds models, side by side. Gives a result for each, in the order given.
+    pub fn build(&self, jobs: &[Job], progress: &dyn Progress) -> Vec<Result<Built, Error>> {
+        let mut results: Vec<Option<Result<Built, Error>>> = jobs.iter().map(|_| None).collect();
+        let recipes: Vec<Result<Recipe, Error>> = jobs.iter().map(|job| self.recipe(&job.model)).collect();
+        let mut stale = Vec::new();
+        for (index, (job, recipe)) in jobs.iter().zip(recipes).enumerate() {
+            match recipe {
+                Err(error) => results[index] = Some(Err(error)),
+                Ok(recipe) => match is_fresh(job, &recipe, progress) {
+                    Some(built) => results[index] = Some(Ok(built)),
+                    None => stale.push((index, recipe)),
+                },
+            }
+        }
+        if !stale.is_empty() {
+            self.build_stale(jobs, stale, progress, &mut results);
+        }
+        results.into_iter().map(|result| result.expect("every model gets a result")).collect()
+    }
+
+    fn build_stale(
+        &self,
+        jobs: &[Job],
+        mut stale: Vec<(usize, Recipe)>,
+        progress: &dyn Progress,
+        results: &mut [Option<Result<Built, Error>>],
+    ) {
+        // One order for all processes, or two could wait for each other.
+        stale.sort_by(|(a, _), (b, _)| jobs[*a].layout.folder.cmp(&jobs[*b].layout.folder));
+        let mut locks = Vec::new();
+        stale.retain(|(index, _)| match open_lock(&jobs[*index]) {
+            Ok(lock) => {
+                locks.push(lock);
+                true
+            }
+            Err(error) => {
+                results[*index] = Some(Err(error));
+                false
+            }
+        });
+        let mut guards = Vec::new();
+        for (lock, (index, _)) in locks.iter_mut().zip(&stale) {
+            guards.push(lock.as_mut().map(|lock| take(lock, &jobs[*index].model.name, progress)));
+        }
+        let mut passing = Vec::new();
+        for (index, recipe) in stale {
+            // Whoever held the lock may have done the work.
+            match is_fresh(&jobs[index], &recipe, progress) {
+                Some(built) => results[index] = Some(Ok(built)),
+                None => passing.push((index, recipe)),
+            }
+        }
+        let passing = compile_all(self.compiler, jobs, passing, progress);
+        for (index, built) in self.run_tools(passing, progress) {
+            results[index] = Some(built);
+        }
+        drop(guards);
+    }
+
+    /// From source bundles to artefacts.
+    fn run_tools<'a>(
+        &self,
+        compiled: Vec<(usize, Result<Passing<'a>, Error>)>,
+        progress: &dyn Progress,
+    ) -> Vec<(usize, Result<Built, Error>)> {
+        let placed = compiled.into_iter().map(|(index, passing)| {
+            let planned = passing.and_then(|mut passing| {
+                let embedded = place::sources(&mut passing, self)?;
+                let actions = self.object_actions(&passing, embedded)?;
+                Ok((passing, actions))
+            });
+            (index, planned)
+        });
+        let with_objects = self.run_step(placed.collect(), progress, |passing, made| passing.objects = made);
+        let planned = with_objects.into_iter().map(|(index, passing)| {
+            let planned = passing.and_then(|passing| {
+                let actions = self.library_actions(&passing)?;
+                Ok((passing, actions))
+            });
+            (index, planned)
+        });
+        let linked = self.run_step(planned.collect(), progress, |passing, made| {
+            passing.library = made.into_iter().next();
+        });
+        let finish = |passing| self.finish(passing, progress);
+        linked.into_iter().map(|(index, passing)| (index, passing.and_then(finish))).collect()
+    }
+
+    /// Runs the actions of all models side by side and hands each model what its own made.
+    fn run_step<'a>(
+        &self,
+        planned: Vec<(usize, Result<(Passing<'a>, Vec<Action>), Error>)>,
+        progress: &dyn Progress,
+        mut take: impl FnMut(&mut Passing<'a>, Vec<Outputs>),
+    ) -> Vec<(usize, Result<Passing<'a>, Error>)> {
+        let actions: Vec<Action> =
+            planned.iter().filter_map(|(_, plan)| plan.as_ref().ok()).flat_map(|(_, a)| a.clone()).collect();
+        progress.planned(actions.len());
+        let mut results = self.executor.run(&actions, &Forward(progress)).into_iter();
+        let mut passed = Vec::new();
+        for (index, plan) in planned {
+            let result = plan.and_then(|(mut passing, actions)| {
+                let (mut made, mut errors) = (Vec::new(), Vec::new());
+                for result in results.by_ref().take(actions.len()) {
+                    match result {
+                        Ok(outputs) => made.push(outputs),
+                        Err(error) => errors.push(Error::Tool(error)),
+                    }
+                }
+                Error::all(errors)?;
+                passing.tools_run += made.iter().filter(|outputs| !outputs.cached).count();
+                take(&mut passing, made);
+                Ok(passing)
+            });
+            passed.push((index, result));
+        }
+        passed
+    }
+
+    fn object_actions(
+        &self,
+        passing: &Passing<'_>,
+        embedded: Option<FileContent>,
+    ) -> Result<Vec<Action>, Error> {
+        if self.settings.bindings_only {
+            return Ok(Vec::new());
+        }
+        let (model, mode) = (&passing.job.model, &self.settings.mode);
+        plan::objects(self.toolchain()?, model, &passing.bundle, embedded, mode)
+    }
+
+    fn library_actions(&self, passing: &Passing<'_>) -> Result<Vec<Action>, Error> {
+        if self.settings.bindings_only {
+            return Ok(Vec::new());
+        }
+        let (model, mode) = (&passing.job.model, &self.settings.mode);
+        let action = plan::library(self.toolchain()?, model, &passing.bundle, &passing.objects, mode)?;
+        Ok(vec![action])
+    }
+
+    fn finish(&self, mut passing: Passing<'_>, progress: &dyn Progress) -> Result<Built, Error> {
+        if let Some(library) = passing.library.take() {
+            place::audit(&passing, &library, &self.settings.mode)?;
+            place::library(&mut passing, &library)?;
+        }
+        place::manifest(&passing, self)?;
+        place::remove_stale(&passing);
+        let millis = u64::try_from(passing.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let Passing { job, recipe, model, artefacts, tools_run, .. } = passing;
+        if job.incremental {
+            State::new(recipe, model, artefacts.clone(), millis).write(&job.layout)?;
+        }
+        progress.model(&ModelEvent::Built { name: &job.model.name, millis });
+        let (name, identifier) = (job.model.name.clone(), job.model.identifier());
+        Ok(Built { name, identifier, artefacts, fresh: false, compile_ms: millis, tools_run })
+    }
+}
+
+fn is_fresh(job: &Job, recipe: &Recipe, progress: &dyn Progress) -> Option<Built> {
+    let built = job.incremental.then(|| state::fresh(&job.model, &job.layout, recipe)).flatten()?;
+    progress.model(&ModelEvent::Fresh { name: &job.model.name });
+    Some(built)
+}
+
+/// Runs the compiler over models, several at a time.
+fn compile_all<'a>(
+    compiler: Compiler,
+    jobs: &'a [Job],
+    stale: Vec<(usize, Recipe)>,
+    progress: &dyn Progress,
+) -> Vec<(usize, Result<Passing<'a>, Error>)> {
+    let mut results = Vec::new();
+    let width = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut rest = stale.into_iter().peekable();
+    while rest.peek().is_some() {
+        let group: Vec<_> = rest.by_ref().take(width).collect();
+        let one =
+            |index: usize, recipe: Recipe| (index, compile_one(compiler, &jobs[index], recipe, progress));
+        if let [_] = &group[..] {
+            results.extend(group.into_iter().map(|(index, recipe)| one(index, recipe)));
+            continue;
+        }
+        std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                group.into_iter().map(|(index, recipe)| scope.spawn(move || one(index, recipe))).collect();
+            for thread in threads {
+                match thread.join() {
+                    Ok(result) => results.push(result),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+        });
+    }
+    results
+}
+
+fn compile_one<'a>(
+    compiler: Compiler,
+    job: &'a Job,
+    recipe: Recipe,
+    progress: &dyn Progress,
+) -> Result<Passing<'a>, Error> {
+    let (name, path) = (&job.model.name, &job.model.path);
+    progress.model(&ModelEvent::Compiling { name });
+    let begun = Instant::now();
+    let unreadable = |source| Error::Unreadable { name: name.clone(), path: path.clone(), source };
+    let (looked, stamp) = (state::now_ns(), Stamp::of(path).map_err(unreadable)?);
+    let bytes = files::map(path).map_err(unreadable)?;
+    let model = Seen::new(stamp, looked, &bytes);
+    let options = compile::Options { name: name.clone(), levels: recipe.levels.clone() };
+    let bundle = compiler(bytes, &options).map_err(|diagnostics| Error::Model {
+        name: name.clone(),
+        path: path.clone(),
+        diagnostics,
+    })?;
+    let (artefacts, objects) = (Vec::new(), Vec::new());
+    Ok(Passing { job, recipe, begun, model, bundle, artefacts, tools_run: 0, objects, library: None })
+}
+
+fn open_lock(job: &Job) -> Result<Option<RwLock<File>>, Error> {
+    if !job.incremental {
+        return Ok(None);
+    }
+    let folder = &job.layout.folder;
+    fs_err::create_dir_all(folder).map_err(file_error("make", folder))?;
+    let path = job.layout.lock();
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    Ok(Some(RwLock::new(file.map_err(file_error("open", &path))?)))
+}
+
+/// Takes the lock, saying so if that means waiting. Where files cannot be locked, the build goes on without: what it
+/// writes is whole at any moment.
+fn take<'l>(
+    lock: &'l mut RwLock<File>,
+    name: &str,
+    progress: &dyn Progress,
+) -> Option<fd_lock::RwLockWriteGuard<'l, File>> {
+    if lock.try_write().is_err() {
+        progress.model(&ModelEvent::Waiting { name });
+    }
+    lock.write().ok()
+}
+
+/// Whether the weights go into the library. A model without weights needs no file for them.
+fn is_embedded(passing: &Passing<'_>) -> bool {
+    passing.job.model.weights == Weights::Embed || passing.bundle.weights.bytes == 0
+}
+
+struct Forward<'a>(&'a dyn Progress);
+
+impl Events for Forward<'_> {
+    fn event(&self, event: &aoti_toolchain::Event<'_>) {
+        self.0.tool(event);
+    }
+}
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod tests;

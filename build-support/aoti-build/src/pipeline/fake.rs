@@ -1,0 +1,76 @@
+//! A compiler of one model, for tests: the first four bytes of a model are its weight, the rest is its program, of which
+//! `error` does not compile.
+
+use aoti_compiler::codegen::bundle::{SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
+use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
+use aoti_compiler::codegen::names;
+use aoti_compiler::compile::Options;
+use aoti_compiler::diagnostic::{Code, Diagnostic, Diagnostics};
+use aoti_compiler::dtype::DType;
+use bytes::Bytes;
+
+pub(crate) fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnostics> {
+    let (weight, program) = model.split_at(4.min(model.len()));
+    let program = String::from_utf8_lossy(program).into_owned();
+    if program == "error" {
+        let help = "write something else";
+        return Err(Diagnostic::new(Code::Operator, "`error` is not supported").help(help).into());
+    }
+    let identifier = names::identifier(&options.name);
+    let wrapper = include_str!("fake.cpp")
+        .replace(" *API()", &format!(" *aoti_{identifier}_api()"))
+        .replace("EMBEDDED", &format!("aoti_{identifier}_weights"))
+        .replace("KERNEL", &format!("aoti_{identifier}_kernel"));
+    let kernel =
+        format!("void aoti_{identifier}_kernel(const float *x, float *y, long long n, float weight)");
+    let body = "for (long long i = 0; i < n; ++i) y[i] = x[i] + weight;";
+    let file = |name: &str, text: String| SourceFile { name: name.to_owned(), text };
+    let files = vec![
+        file("include/aoti/abi.h", include_str!("../../../aoti-compiler/include/aoti/abi.h").to_owned()),
+        file("kernels.h", format!("#pragma once\n{kernel};\n")),
+        file("kernels.cpp", format!("// {program}\n#include \"kernels.h\"\n{kernel} {{ {body} }}\n")),
+        file("wrapper.cpp", wrapper),
+    ];
+    let unit = |source: &str, object: &str, level: Option<&String>| TranslationUnit {
+        source: source.to_owned(),
+        object: object.to_owned(),
+        level: level.cloned(),
+        defines: vec![("UNUSED".to_owned(), "1".to_owned())],
+    };
+    let units = vec![
+        unit("kernels.cpp", "kernels.o", options.levels.first()),
+        unit("wrapper.cpp", "wrapper.o", None),
+    ];
+    Ok(SourceBundle {
+        interface: interface(&options.name),
+        identifier,
+        files,
+        units,
+        weights_source: file("unused.S", String::new()),
+        weights: WeightsBlob { segments: vec![(0, Bytes::copy_from_slice(weight))], bytes: 64 },
+        bindings: String::new(),
+        header: String::new(),
+    })
+}
+
+fn interface(name: &str) -> Interface {
+    let dim = |expression: Option<&str>, min, max| DimInterface {
+        expression: expression.map(str::to_owned),
+        min,
+        max,
+    };
+    let value = |name: &str| ValueInterface {
+        name: name.to_owned(),
+        dtype: DType::F32,
+        dims: vec![dim(Some("batch"), 1, 1_000_000), dim(None, 3, 3)],
+    };
+    Interface {
+        name: name.to_owned(),
+        inputs: vec![value("x")],
+        outputs: vec![value("y")],
+        states: Vec::new(),
+        constants: Vec::new(),
+        weights_bytes: 64,
+        state_bytes: 0,
+    }
+}

@@ -1,0 +1,199 @@
+//! Puts what the compiler and the tools made into its place, and proves the library sound first.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use aoti_compiler::codegen::bindings::{self, Link, WeightsPlacement};
+use aoti_compiler::codegen::header;
+use aoti_compiler::codegen::interface::ValueInterface;
+use aoti_toolchain::audit::{self, Allow};
+use aoti_toolchain::{FileContent, Mode, Outputs};
+
+use super::{Passing, is_embedded};
+use crate::artefacts::{Artefact, FileEntry, ManifestFile, ToolchainEntry, ValueEntry};
+use crate::error::Error;
+use crate::files;
+use crate::model::{LinkKind, Weights};
+use crate::plan;
+use crate::session::Session;
+
+/// Writes sources, header, weights and Rust module; gives the weights that are to be embedded.
+pub(super) fn sources(passing: &mut Passing<'_>, session: &Session) -> Result<Option<FileContent>, Error> {
+    let folder = passing.job.layout.sources();
+    for file in &passing.bundle.files {
+        files::write(&folder.join(&file.name), file.text.as_bytes())?;
+    }
+    let identifier = passing.bundle.identifier.clone();
+    let (placement, embedded) = weights(passing, session)?;
+    let options = bindings::Options { weights: placement, link: link(passing.job.model.link) };
+    let module = bindings::print(&passing.bundle.interface, &identifier, &options);
+    write(passing, "bindings", passing.job.layout.bindings(&identifier), module.as_bytes())?;
+    let text = header::print(&passing.bundle.interface, &identifier);
+    write(passing, "header", passing.job.layout.header(&identifier), text.as_bytes())?;
+    Ok(embedded)
+}
+
+fn weights(
+    passing: &mut Passing<'_>,
+    session: &Session,
+) -> Result<(WeightsPlacement, Option<FileContent>), Error> {
+    let layout = &passing.job.layout;
+    let (identifier, blob) = (&passing.bundle.identifier, &passing.bundle.weights);
+    if is_embedded(passing) {
+        if session.settings.bindings_only {
+            return Ok((WeightsPlacement::Embedded, None));
+        }
+        let path = layout.sources().join(plan::WEIGHTS);
+        let digest = files::write_weights(&path, blob)?;
+        files::write(&layout.sources().join("weights.S"), plan::weights_assembly(identifier).as_bytes())?;
+        let content = FileContent::with_digest(&path, &digest).map_err(|source| {
+            aoti_toolchain::Error::Input { label: format!("{}: weights", passing.job.model.name), source }
+        })?;
+        return Ok((WeightsPlacement::Embedded, Some(content)));
+    }
+    let digest = files::weights_digest(blob);
+    let file = match passing.job.model.weights {
+        Weights::Sidecar => format!("{identifier}-{}.weights.bin", &digest[..16]),
+        Weights::Embed | Weights::External => format!("{identifier}.weights.bin"),
+    };
+    let path = layout.public.join(&file);
+    let bytes = blob.bytes;
+    if !session.settings.bindings_only {
+        files::write_weights(&path, blob)?;
+        passing.artefacts.push(Artefact { kind: "weights".to_owned(), path, bytes, digest: digest.clone() });
+    }
+    let placement = match passing.job.model.weights {
+        Weights::Sidecar => WeightsPlacement::Sidecar { file, digest },
+        Weights::Embed | Weights::External => WeightsPlacement::External,
+    };
+    Ok((placement, None))
+}
+
+/// Proves that the library needs nothing beyond libc, libm and libgcc.
+pub(super) fn audit(passing: &Passing<'_>, library: &Outputs, mode: &Mode) -> Result<(), Error> {
+    let sanitizers = !mode.sanitize.is_empty();
+    if passing.job.model.link == LinkKind::Dylib {
+        let bytes = library.first().read()?;
+        let allow = Allow { sanitizers, ..Allow::default() };
+        return Ok(audit::audit(&bytes, &allow).map_err(aoti_toolchain::Error::Audit)?);
+    }
+    // The weights' object is large and refers to nothing.
+    let units = passing.objects.iter().take(passing.bundle.units.len());
+    let objects = units.map(|object| object.first().read()).collect::<Result<Vec<_>, _>>()?;
+    let symbol = plan::weights_symbol(&passing.bundle.identifier);
+    let allow = Allow { sanitizers, ..Allow::symbols([format!("{symbol}_end"), symbol]) };
+    let objects: Vec<&[u8]> = objects.iter().map(Vec::as_slice).collect();
+    Ok(audit::audit_objects(&objects, &allow).map_err(aoti_toolchain::Error::Audit)?)
+}
+
+/// Puts the library in place.
+pub(super) fn library(passing: &mut Passing<'_>, library: &Outputs) -> Result<(), Error> {
+    let file = library.first();
+    let path = passing.job.layout.public.join(&file.name);
+    file.copy_to(&path)?;
+    let artefact =
+        Artefact { kind: "library".to_owned(), path, bytes: file.bytes, digest: file.digest.clone() };
+    passing.artefacts.insert(0, artefact);
+    Ok(())
+}
+
+/// Writes `manifest.json`.
+pub(super) fn manifest(passing: &Passing<'_>, session: &Session) -> Result<(), Error> {
+    let Passing { job, recipe, model, bundle, artefacts, .. } = passing;
+    let toolchain = if session.settings.bindings_only { None } else { Some(session.toolchain()?) };
+    let file = |artefact: &Artefact| FileEntry {
+        kind: artefact.kind.clone(),
+        file: artefact.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        bytes: artefact.bytes,
+        digest: artefact.digest.clone(),
+    };
+    let manifest = ManifestFile {
+        name: &job.model.name,
+        identifier: &bundle.identifier,
+        symbol: bundle.exported_symbol(),
+        compiler: &recipe.version,
+        model_digest: &model.digest,
+        target: &recipe.target,
+        levels: &recipe.levels,
+        toolchain: toolchain.map(|toolchain| ToolchainEntry {
+            name: toolchain.name().to_owned(),
+            version: toolchain.compiler.version.clone(),
+            identity: toolchain.compiler.identity.as_str().to_owned(),
+        }),
+        weights_bytes: bundle.weights.bytes,
+        state_bytes: bundle.interface.state_bytes,
+        inputs: bundle.interface.inputs.iter().map(value).collect(),
+        outputs: bundle.interface.outputs.iter().map(value).collect(),
+        files: artefacts.iter().map(file).collect(),
+    };
+    let text = serde_json::to_vec_pretty(&manifest).expect("a manifest has text keys only");
+    files::write(&job.layout.manifest(), &text).map(drop)
+}
+
+/// Removes what an earlier build left and this one did not make: sources of kernels that are gone, a library of the other
+/// kind, weights of another content. What cannot be removed does no harm.
+pub(super) fn remove_stale(passing: &Passing<'_>) {
+    let layout = &passing.job.layout;
+    let folder = layout.sources();
+    let mut kept: BTreeSet<PathBuf> =
+        passing.bundle.files.iter().map(|file| folder.join(&file.name)).collect();
+    if is_embedded(passing) {
+        kept.extend([folder.join(plan::WEIGHTS), folder.join("weights.S")]);
+    }
+    for path in walk(&folder) {
+        if !kept.contains(&path) {
+            let _ = files::remove(&path);
+        }
+    }
+    let identifier = &passing.bundle.identifier;
+    let is_ours = |name: &str| {
+        let is_library = [LinkKind::Static, LinkKind::Dylib].iter();
+        let is_library = is_library.into_iter().any(|&link| name == plan::library_name(identifier, link));
+        let rest = name.strip_prefix(identifier.as_str()).and_then(|rest| rest.strip_suffix("weights.bin"));
+        is_library || rest.is_some_and(|rest| rest == "." || is_digest(rest))
+    };
+    let Ok(listing) = fs_err::read_dir(&layout.public) else { return };
+    for path in listing.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if is_ours(&name) && !passing.artefacts.iter().any(|artefact| artefact.path == path) {
+            let _ = files::remove(&path);
+        }
+    }
+}
+
+/// Whether this is the middle of a sidecar's name.
+fn is_digest(text: &str) -> bool {
+    let digits = text.strip_prefix('-').and_then(|text| text.strip_suffix('.'));
+    digits.is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let Ok(listing) = fs_err::read_dir(folder) else { return Vec::new() };
+    let paths = listing.flatten().map(|entry| entry.path());
+    paths.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
+fn write(passing: &mut Passing<'_>, kind: &str, path: PathBuf, content: &[u8]) -> Result<(), Error> {
+    files::write(&path, content)?;
+    let (bytes, digest) = (content.len() as u64, blake3::hash(content).to_hex().to_string());
+    passing.artefacts.push(Artefact { kind: kind.to_owned(), path, bytes, digest });
+    Ok(())
+}
+
+fn link(link: LinkKind) -> Link {
+    match link {
+        LinkKind::Static => Link::Static,
+        LinkKind::Dylib => Link::Dylib,
+    }
+}
+
+fn value(value: &ValueInterface) -> ValueEntry {
+    let size = |dim: &aoti_compiler::codegen::interface::DimInterface| {
+        dim.expression.clone().unwrap_or_else(|| dim.min.to_string())
+    };
+    ValueEntry {
+        name: value.name.clone(),
+        dtype: value.dtype.name().to_owned(),
+        sizes: value.dims.iter().map(size).collect(),
+    }
+}

@@ -1,0 +1,173 @@
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::SystemTime;
+
+use aoti_toolchain::Environment;
+
+use super::*;
+use crate::layout::Layout;
+use crate::model::{LinkKind, Model};
+use crate::session::Settings;
+
+struct Bench {
+    folder: tempfile::TempDir,
+    session: Session,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        Bench::with(Settings::default())
+    }
+
+    fn with(settings: Settings) -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        let environment = Environment::capture().with("AOTI_CACHE_DIR", folder.path().join("cache"));
+        let mut session = Session::new(&environment, settings).unwrap();
+        session.compiler = fake::compile;
+        Bench { folder, session }
+    }
+
+    fn write(&self, name: &str, weight: f32, program: &str) -> Job {
+        let path = self.folder.path().join(format!("{name}.fake"));
+        let content = [&weight.to_le_bytes()[..], program.as_bytes()].concat();
+        fs_err::write(&path, content).unwrap();
+        let layout = Layout::flat(self.folder.path().join("out").join(name));
+        Job { model: Model::new(name, path), layout, incremental: true }
+    }
+
+    fn build(&self, job: &Job) -> Built {
+        self.session.build(std::slice::from_ref(job), &Silent).remove(0).unwrap()
+    }
+}
+
+use crate::progress::Silent;
+
+fn times(folder: &Path) -> Vec<(PathBuf, SystemTime)> {
+    let mut found = Vec::new();
+    for entry in fs_err::read_dir(folder).unwrap().flatten() {
+        if entry.path().is_dir() {
+            found.extend(times(&entry.path()));
+        } else if !entry.path().ends_with("state.json") {
+            found.push((entry.path(), entry.metadata().unwrap().modified().unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_second_build_does_nothing() {
+    let bench = Bench::new();
+    let job = bench.write("digits", 1.0, "program");
+    let first = bench.build(&job);
+    assert!(!first.fresh && first.tools_run == 4, "{first:?}");
+    let library = first.library().unwrap();
+    assert!(library.path.ends_with("libaoti_digits.a") && library.path.is_file());
+    let before = times(&job.layout.folder);
+    let second = bench.build(&job);
+    assert!(second.fresh);
+    assert_eq!(second.artefacts, first.artefacts);
+    assert_eq!(times(&job.layout.folder), before);
+}
+
+#[test]
+fn a_touched_model_is_not_built_again_and_a_changed_weight_only_links() {
+    let bench = Bench::new();
+    let mut job = bench.write("digits", 1.0, "program");
+    job.model.link = LinkKind::Dylib;
+    bench.build(&job);
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    bench.write("digits", 1.0, "program");
+    assert!(bench.build(&job).fresh);
+    bench.write("digits", 2.0, "program");
+    let built = bench.build(&job);
+    assert!(!built.fresh);
+    assert_eq!(built.tools_run, 2, "weights and library");
+    bench.write("digits", 2.0, "another");
+    assert_eq!(
+        bench.build(&job).tools_run,
+        1,
+        "another comment makes the same object, which is linked already"
+    );
+}
+
+#[test]
+fn what_is_gone_is_made_again_from_the_cache() {
+    let bench = Bench::new();
+    let job = bench.write("digits", 1.0, "program");
+    let library = bench.build(&job).library().unwrap().path.clone();
+    fs_err::remove_file(&library).unwrap();
+    let built = bench.build(&job);
+    assert_eq!((built.fresh, built.tools_run), (false, 0));
+    assert!(library.is_file());
+}
+
+#[test]
+fn weights_lie_where_they_are_asked_for() {
+    let bench = Bench::new();
+    let mut job = bench.write("digits", 1.0, "program");
+    job.model.weights = Weights::Sidecar;
+    job.model.link = LinkKind::Dylib;
+    let built = bench.build(&job);
+    let weights = built.artefact("weights").unwrap();
+    let name = weights.path.file_name().unwrap().to_str().unwrap();
+    assert_eq!(name, format!("digits-{}.weights.bin", &weights.digest[..16]));
+    let bytes = fs_err::read(&weights.path).unwrap();
+    assert_eq!((bytes.len(), &bytes[..4]), (64, &1f32.to_le_bytes()[..]));
+    bench.write("digits", 2.0, "program");
+    bench.build(&job);
+    assert!(!weights.path.exists(), "weights of another content are removed");
+    job.model.weights = Weights::External;
+    let built = bench.build(&job);
+    assert!(built.artefact("weights").unwrap().path.ends_with("digits.weights.bin"));
+}
+
+#[test]
+fn several_models_fail_each_for_itself() {
+    let bench = Bench::new();
+    let jobs =
+        [bench.write("a", 1.0, "error"), bench.write("b", 1.0, "fine"), bench.write("c", 1.0, "error")];
+    let results = bench.session.build(&jobs, &Silent);
+    assert!(matches!(&results[0], Err(Error::Model { name, .. }) if name == "a"));
+    assert!(results[1].is_ok() && results[2].is_err());
+    let text = results[0].as_ref().unwrap_err().to_string();
+    assert_eq!(text, "error[AOTI0007]: `error` is not supported\n  = help: write something else");
+}
+
+#[test]
+fn bindings_need_no_tool() {
+    let mut bench = Bench::with(Settings { bindings_only: true, ..Settings::default() });
+    bench.session.environment = Environment::from_variables([("PATH", "/nowhere")], "/");
+    let job = bench.write("digits", 1.0, "program");
+    let built = bench.build(&job);
+    assert!(built.library().is_none());
+    let module = fs_err::read_to_string(&built.artefact("bindings").unwrap().path).unwrap();
+    assert!(module.contains("pub mod digits") && module.contains("aoti_digits_api"), "{module}");
+    assert!(bench.build(&job).fresh);
+}
+
+#[test]
+fn many_builders_of_one_folder_share_the_work() {
+    let bench = Bench::new();
+    let job = bench.write("digits", 1.0, "program");
+    let built = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| built.lock().unwrap().push(bench.build(&job)));
+        }
+    });
+    // The lock above is taken after the build, so that builds do run side by side.
+    let built = built.into_inner().unwrap();
+    assert_eq!(built.iter().map(|built| built.tools_run).sum::<usize>(), 4);
+    assert_eq!(built.iter().filter(|built| !built.fresh).count(), 1);
+}
+
+#[test]
+fn a_file_that_is_no_model_is_named() {
+    let bench = Bench::new();
+    let mut job = bench.write("digits", 1.0, "program");
+    job.model.path = bench.folder.path().join("absent.pt2");
+    let error = bench.session.build(&[job], &Silent).remove(0).unwrap_err();
+    assert!(error.to_string().contains("absent.pt2"), "{error}");
+    assert_eq!(error.fault(), crate::Fault::User);
+}

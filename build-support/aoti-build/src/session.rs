@@ -1,0 +1,141 @@
+//! What the builds of one process share: environment, cache, toolchain and executor.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use aoti_compiler::codegen::bundle::SourceBundle;
+use aoti_compiler::compile;
+use aoti_compiler::diagnostic::Diagnostics;
+use aoti_toolchain::{
+    ActionStore, Environment, Executor, LocalStore, Mode, Requirements, Target, Toolchain, Toolchains,
+};
+use bytes::Bytes;
+
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::model::{Model, default_levels};
+use crate::state::Recipe;
+
+/// What the caller decides about all builds of a session.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The target; by default the host.
+    pub target: Option<Target>,
+    /// At most so many tools at once; by default as many as cargo's jobserver or the processors allow.
+    pub jobs: Option<usize>,
+    /// Whether results of tools are kept for later builds.
+    pub cache: bool,
+    /// Make the Rust module and the header only, and run no tool.
+    pub bindings_only: bool,
+    /// How code is compiled and linked.
+    pub mode: Mode,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { target: None, jobs: None, cache: true, bindings_only: false, mode: Mode::default() }
+    }
+}
+
+/// One model to build, with its place.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The model.
+    pub model: Model,
+    /// Where its artefacts go.
+    pub layout: Layout,
+    /// Keep a record of what is up to date, and let no other process into the folder meanwhile. Not for folders that
+    /// are thrown away.
+    pub incremental: bool,
+}
+
+pub(crate) type Compiler = fn(Bytes, &compile::Options) -> Result<SourceBundle, Diagnostics>;
+
+/// What builds share. Threads may use one session at the same time.
+pub struct Session {
+    pub(crate) environment: Environment,
+    pub(crate) settings: Settings,
+    pub(crate) target: Target,
+    pub(crate) executor: Executor,
+    /// The compiler; tests put a small one in its place.
+    pub(crate) compiler: Compiler,
+    cache: Option<PathBuf>,
+    toolchain: OnceLock<Toolchain>,
+}
+
+impl Session {
+    /// A session in an environment.
+    ///
+    /// # Errors
+    /// [`Error::Tool`] when there can be no jobserver.
+    pub fn new(environment: &Environment, settings: Settings) -> Result<Session, Error> {
+        let cache = environment.cache_directory();
+        let store = cache.as_ref().filter(|_| settings.cache);
+        let store = store.map(|folder| Arc::new(LocalStore::new(folder)) as Arc<dyn ActionStore>);
+        let executor = Executor::new(environment, store, settings.jobs)?;
+        let target = settings.target.clone().unwrap_or_else(|| environment.host().clone());
+        let (environment, toolchain) = (environment.clone(), OnceLock::new());
+        let compiler = compile::compile;
+        Ok(Session { environment, settings, target, executor, compiler, cache, toolchain })
+    }
+
+    /// The target.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The environment.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// The toolchain that builds for the target; looked for once.
+    ///
+    /// # Errors
+    /// [`Error::Tool`] with every candidate and the reason against it.
+    pub fn toolchain(&self) -> Result<&Toolchain, Error> {
+        if let Some(toolchain) = self.toolchain.get() {
+            return Ok(toolchain);
+        }
+        let toolchains = Toolchains::new(&self.environment, self.cache.as_deref());
+        let mut requirements = Requirements::cpu(self.target.clone());
+        requirements.archive = true;
+        let found = toolchains.resolve(&requirements)?;
+        Ok(self.toolchain.get_or_init(|| found))
+    }
+
+    /// The levels that a model is compiled for: those asked for that are of the target's architecture, else its defaults.
+    ///
+    /// # Errors
+    /// As [`Session::toolchain`].
+    pub fn levels(&self, model: &Model) -> Result<Vec<String>, Error> {
+        let defaults = || default_levels(self.target.architecture()).iter().map(ToString::to_string);
+        if self.settings.bindings_only {
+            return Ok(if model.levels.is_empty() { defaults().collect() } else { model.levels.clone() });
+        }
+        let toolchain = self.toolchain()?;
+        let known = |level: &String| toolchain.definition.level_for(level, &toolchain.target, true).is_some();
+        let asked: Vec<String> = model.levels.iter().filter(|level| known(level)).cloned().collect();
+        Ok(if asked.is_empty() { defaults().filter(|level| known(level)).collect() } else { asked })
+    }
+
+    pub(crate) fn recipe(&self, model: &Model) -> Result<Recipe, Error> {
+        let toolchain = if self.settings.bindings_only {
+            None
+        } else {
+            let toolchain = self.toolchain()?;
+            let archiver = toolchain.archiver.as_ref().map_or("", |tool| tool.identity.as_str());
+            Some(format!("{} {} {archiver}", toolchain.name(), toolchain.compiler.identity.as_str()))
+        };
+        Ok(Recipe {
+            version: crate::VERSION.to_owned(),
+            name: model.name.clone(),
+            target: self.target.to_string(),
+            levels: self.levels(model)?,
+            weights: model.weights,
+            link: model.link,
+            mode: format!("{:?}", self.settings.mode),
+            toolchain,
+        })
+    }
+}

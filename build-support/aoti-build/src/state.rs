@@ -1,0 +1,131 @@
+//! The record of what is up to date: `state.json` beside the artefacts.
+//!
+//! A build is up to date when nothing that it was made from and nothing that it made has changed. Metadata decides where
+//! it can; a file whose times changed is read, and only another content makes a difference.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::artefacts::{Artefact, Built};
+use crate::error::Error;
+use crate::files::{self, Stamp};
+use crate::layout::Layout;
+use crate::model::Model;
+
+const SCHEMA: u32 = 1;
+
+/// Clocks of file systems tick in steps, so a file that was written just before it was looked at may have been written
+/// again just after, in the same tick. Times that close to the look prove nothing.
+const TICK_NS: u64 = 1_000_000_000;
+
+/// What a build was made from, but for the model's file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Recipe {
+    pub(crate) version: String,
+    pub(crate) name: String,
+    pub(crate) target: String,
+    pub(crate) levels: Vec<String>,
+    pub(crate) weights: crate::model::Weights,
+    pub(crate) link: crate::model::LinkKind,
+    pub(crate) mode: String,
+    /// Absent where only bindings are made.
+    pub(crate) toolchain: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct State {
+    schema: u32,
+    recipe: Recipe,
+    model: Stamp,
+    model_digest: String,
+    /// When the model was looked at.
+    looked_ns: u64,
+    outputs: Vec<Stamp>,
+    artefacts: Vec<Artefact>,
+    compile_ms: u64,
+}
+
+impl State {
+    pub(crate) fn new(recipe: Recipe, model: Seen, artefacts: Vec<Artefact>, compile_ms: u64) -> State {
+        let outputs = artefacts.iter().filter_map(|artefact| Stamp::of(&artefact.path).ok()).collect();
+        State {
+            schema: SCHEMA,
+            recipe,
+            model: model.stamp,
+            model_digest: model.digest,
+            looked_ns: model.looked_ns,
+            outputs,
+            artefacts,
+            compile_ms,
+        }
+    }
+
+    pub(crate) fn write(&self, layout: &Layout) -> Result<(), Error> {
+        let text = serde_json::to_vec_pretty(self).expect("a state has text keys only");
+        files::write(&layout.state(), &text).map(drop)
+    }
+
+    fn read(layout: &Layout) -> Option<State> {
+        let text = fs_err::read(layout.state()).ok()?;
+        serde_json::from_slice::<State>(&text).ok().filter(|state| state.schema == SCHEMA)
+    }
+}
+
+/// A model file, read to its digest.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) stamp: Stamp,
+    pub(crate) digest: String,
+    pub(crate) looked_ns: u64,
+}
+
+impl Seen {
+    /// Of a file with this content; the stamp is taken before the content was.
+    pub(crate) fn new(stamp: Stamp, looked_ns: u64, content: &[u8]) -> Seen {
+        Seen { stamp, digest: blake3::hash(content).to_hex().to_string(), looked_ns }
+    }
+
+    pub(crate) fn of(path: &Path) -> std::io::Result<Seen> {
+        let (looked_ns, stamp) = (now_ns(), Stamp::of(path)?);
+        Ok(Seen { stamp, digest: files::digest_of(path)?, looked_ns })
+    }
+}
+
+/// The artefacts of the last build, if they are what a build would make now.
+pub(crate) fn fresh(model: &Model, layout: &Layout, recipe: &Recipe) -> Option<Built> {
+    let state = State::read(layout)?;
+    let outputs_hold = !state.outputs.is_empty()
+        && state.outputs.len() == state.artefacts.len()
+        && state.outputs.iter().all(Stamp::holds);
+    if state.recipe != *recipe || !outputs_hold {
+        return None;
+    }
+    let stamp = Stamp::of(&model.path).ok()?;
+    let is_settled = stamp.modified_ns.saturating_add(TICK_NS) < state.looked_ns;
+    if stamp != state.model || !is_settled {
+        let seen = Seen::of(&model.path).ok()?;
+        if seen.digest != state.model_digest || seen.stamp.path != state.model.path {
+            return None;
+        }
+        if seen.looked_ns.saturating_sub(seen.stamp.modified_ns) > TICK_NS {
+            let newer = State { model: seen.stamp, looked_ns: seen.looked_ns, ..state.clone() };
+            // Only saves the next build from reading the model.
+            let _ = newer.write(layout);
+        }
+    }
+    Some(Built {
+        name: model.name.clone(),
+        identifier: model.identifier(),
+        artefacts: state.artefacts,
+        fresh: true,
+        compile_ms: state.compile_ms,
+        tools_run: 0,
+    })
+}
+
+pub(crate) fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+    since.and_then(|time| u64::try_from(time.as_nanos()).ok()).unwrap_or(0)
+}

@@ -1,0 +1,55 @@
+//! The environment variables that this project reads: one declaration each, with the line that documents it.
+//!
+//! Values are read through [`aoti_toolchain::Environment`], which is captured once.
+
+/// One variable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Variable {
+    /// Its name; `<target>` stands for the triple.
+    pub name: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+    /// Whether a build script must run again when it changes.
+    pub rebuilds: bool,
+}
+
+const fn build(name: &'static str, meaning: &'static str) -> Variable {
+    Variable { name, meaning, rebuilds: true }
+}
+
+const fn other(name: &'static str, meaning: &'static str) -> Variable {
+    Variable { name, meaning, rebuilds: false }
+}
+
+/// Every variable, in the order of the documentation.
+pub const VARIABLES: &[Variable] = &[
+    build("AOTI_BUILD", "`bindings` makes build scripts write Rust modules only and run no native tool"),
+    other(
+        "AOTI_CACHE_DIR",
+        "where results of native tools are kept; by default `aoti` in the user's cache folder",
+    ),
+    build("DOCS_RS", "set by docs.rs; as `AOTI_BUILD=bindings`"),
+    build("CXX", "C++ compiler"),
+    build("CXX_<target>", "C++ compiler for one target; goes before `CXX`"),
+    build("TARGET_CXX", "C++ compiler for targets other than the host"),
+    build("HOST_CXX", "C++ compiler for the host when another target is built for"),
+    build("AR", "archiver"),
+    build("AR_<target>", "archiver for one target; goes before `AR`"),
+    other("CARGO", "the cargo that the subcommand asks about the project"),
+    other("CARGO_MAKEFLAGS", "cargo's jobserver, which native tools take their turns from"),
+    other("NO_COLOR", "when set, no colours"),
+    other("CARGO_TERM_COLOR", "`always`, `never` or `auto`"),
+];
+
+/// The names of the variables that rebuild, for a target.
+pub(crate) fn rebuilding(target: &str) -> Vec<String> {
+    let underscored = target.replace(['-', '.'], "_");
+    let mut names = Vec::new();
+    for variable in VARIABLES.iter().filter(|variable| variable.rebuilds) {
+        names.push(variable.name.replace("<target>", target));
+        if variable.name.contains("<target>") {
+            names.push(variable.name.replace("<target>", &underscored));
+        }
+    }
+    names
+}
