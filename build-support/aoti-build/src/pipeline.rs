@@ -35,6 +35,9 @@ struct Passing<'a> {
     library: Option<Outputs>,
 }
 
+/// What a step gives: for each model its place among the jobs, and how it fared.
+type Step<T> = Vec<(usize, Result<T, Error>)>;
+
 impl Session {
     /// Builds models, side by side. Gives a result for each, in the order given.
     pub fn build(&self, jobs: &[Job], progress: &dyn Progress) -> Vec<Result<Built, Error>> {
@@ -96,11 +99,7 @@ impl Session {
     }
 
     /// From source bundles to artefacts.
-    fn run_tools<'a>(
-        &self,
-        compiled: Vec<(usize, Result<Passing<'a>, Error>)>,
-        progress: &dyn Progress,
-    ) -> Vec<(usize, Result<Built, Error>)> {
+    fn run_tools<'a>(&self, compiled: Step<Passing<'a>>, progress: &dyn Progress) -> Step<Built> {
         let placed = compiled.into_iter().map(|(index, passing)| {
             let planned = passing.and_then(|mut passing| {
                 let embedded = place::sources(&mut passing, self)?;
@@ -127,10 +126,10 @@ impl Session {
     /// Runs the actions of all models side by side and hands each model what its own made.
     fn run_step<'a>(
         &self,
-        planned: Vec<(usize, Result<(Passing<'a>, Vec<Action>), Error>)>,
+        planned: Step<(Passing<'a>, Vec<Action>)>,
         progress: &dyn Progress,
         mut take: impl FnMut(&mut Passing<'a>, Vec<Outputs>),
-    ) -> Vec<(usize, Result<Passing<'a>, Error>)> {
+    ) -> Step<Passing<'a>> {
         let actions: Vec<Action> =
             planned.iter().filter_map(|(_, plan)| plan.as_ref().ok()).flat_map(|(_, a)| a.clone()).collect();
         progress.planned(actions.len());
@@ -206,7 +205,7 @@ fn compile_all<'a>(
     jobs: &'a [Job],
     stale: Vec<(usize, Recipe)>,
     progress: &dyn Progress,
-) -> Vec<(usize, Result<Passing<'a>, Error>)> {
+) -> Step<Passing<'a>> {
     let mut results = Vec::new();
     let width = std::thread::available_parallelism().map_or(1, usize::from);
     let mut rest = stale.into_iter().peekable();
