@@ -3,7 +3,7 @@
 use crate::compare::compare;
 use aoti_compiler::diagnostic::{Code, Diagnostics};
 use aoti_compiler::dtype::DType;
-use aoti_compiler::graph::{InputRole, OutputRole};
+use aoti_compiler::graph::{self, Graph, InputRole, OutputRole};
 use aoti_compiler::interpret::{Tensor, evaluate};
 use aoti_compiler::{frontend, transform};
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use std::path::Path;
 /// Where and why a case failed.
 #[derive(Clone)]
 pub(crate) struct Failure {
-    /// `files`, `import`, `decompose`, `run`, `compare` or `panic`.
+    /// `files`, `import`, `decompose`, `verify`, `text`, `run`, `compare` or `panic`.
     pub(crate) stage: &'static str,
     /// For people.
     pub(crate) reason: String,
@@ -38,8 +38,8 @@ impl Failure {
     }
 }
 
-/// Runs the case in folder `path`.
-pub(crate) fn run(name: &str, path: &Path) -> Result<(), Failure> {
+/// Runs the case in folder `path`; with `text` the graph also goes through its text form.
+pub(crate) fn run(name: &str, path: &Path, text: bool) -> Result<(), Failure> {
     let files = |error: String| Failure::new("files", error);
     let inputs = read_tensors(&path.join("inputs.safetensors")).map_err(files)?;
     let expected = read_tensors(&path.join("outputs.safetensors")).map_err(files)?;
@@ -49,6 +49,10 @@ pub(crate) fn run(name: &str, path: &Path) -> Result<(), Failure> {
         .map_err(|diagnostics| Failure::from_diagnostics("import", &diagnostics))?;
     let graph = transform::decompose::decompose(&program)
         .map_err(|diagnostics| Failure::from_diagnostics("decompose", &diagnostics))?;
+    graph::verify(&graph).map_err(|diagnostics| Failure::from_diagnostics("verify", &diagnostics))?;
+    if text {
+        round_trip(&graph)?;
+    }
     let users = graph.inputs.iter().filter(|input| input.role == InputRole::User).count();
     // A case may hold numbers too that the exporter made part of the program; those come last or not at all.
     let inputs = if inputs.len() > users { &inputs[..users] } else { &inputs[..] };
@@ -69,6 +73,18 @@ pub(crate) fn run(name: &str, path: &Path) -> Result<(), Failure> {
             .map_err(|reason| Failure::new("compare", format!("output {index}: {reason}")))?;
     }
     Ok(())
+}
+
+fn round_trip(graph: &Graph) -> Result<(), Failure> {
+    let printed = graph::text::print(graph);
+    let again = graph::text::parse(&printed)
+        .map_err(|diagnostics| Failure::from_diagnostics("text", &diagnostics))?;
+    if again == *graph {
+        return Ok(());
+    }
+    let other = graph::text::print(&again);
+    let difference = printed.lines().zip(other.lines()).find(|(a, b)| a != b);
+    Err(Failure::new("text", format!("the graph does not come back: {difference:?}")))
 }
 
 fn tolerances(path: &Path) -> (f64, f64) {

@@ -1,7 +1,8 @@
-//! `conform [--filter SUBSTR] [--failures-only] PATH...`: runs conformance cases on the reference evaluator.
+//! `conform [--filter SUBSTR] [--failures-only] [--text] PATH...`: runs conformance cases on the reference evaluator.
 //!
 //! A case is a folder with `model.pt2`, `inputs.safetensors` and `outputs.safetensors` (keys "0", "1", ...) and
-//! perhaps `case.json` (`atol`, `rtol`). Each is imported, decomposed, evaluated and compared; no native code is made.
+//! perhaps `case.json` (`atol`, `rtol`). Each is imported, decomposed, verified, evaluated and compared; no native code
+//! is made. With `--text` the graph is printed and parsed too, and must come back equal.
 //! A development aid: `cargo aoti verify` is the tool for users.
 
 mod case;
@@ -25,6 +26,7 @@ const STACK_BYTES: usize = 64 << 20;
 struct Options {
     filter: String,
     failures_only: bool,
+    text: bool,
     paths: Vec<PathBuf>,
 }
 
@@ -38,7 +40,7 @@ struct Outcome {
 
 fn main() -> ExitCode {
     let Some(options) = parse(std::env::args().skip(1)) else {
-        eprintln!("usage: conform [--filter SUBSTR] [--failures-only] PATH...");
+        eprintln!("usage: conform [--filter SUBSTR] [--failures-only] [--text] PATH...");
         return ExitCode::from(2);
     };
     let mut cases = Vec::new();
@@ -49,7 +51,7 @@ fn main() -> ExitCode {
     cases.sort();
     // A panic is a failure of its case and is reported there.
     std::panic::set_hook(Box::new(|_| {}));
-    let outcomes = run_all(&cases, options.failures_only);
+    let outcomes = run_all(&cases, &options);
     summarise(&outcomes);
     if outcomes.iter().all(|outcome| outcome.failure.is_none()) {
         ExitCode::SUCCESS
@@ -65,6 +67,7 @@ fn parse(arguments: impl Iterator<Item = String>) -> Option<Options> {
         match argument.as_str() {
             "--filter" => options.filter = arguments.next()?,
             "--failures-only" => options.failures_only = true,
+            "--text" => options.text = true,
             _ if argument.starts_with('-') => return None,
             _ => options.paths.push(PathBuf::from(argument)),
         }
@@ -88,15 +91,15 @@ fn collect(path: &Path, cases: &mut Vec<PathBuf>) {
     }
 }
 
-fn run_all(cases: &[PathBuf], failures_only: bool) -> Vec<Outcome> {
+fn run_all(cases: &[PathBuf], options: &Options) -> Vec<Outcome> {
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             let work = || {
                 while let Some(path) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let outcome = run_one(path);
-                    print(&outcome, failures_only);
+                    let outcome = run_one(path, options.text);
+                    print(&outcome, options.failures_only);
                     outcomes.lock().expect("no holder panics").push(outcome);
                 }
             };
@@ -111,10 +114,10 @@ fn run_all(cases: &[PathBuf], failures_only: bool) -> Vec<Outcome> {
     outcomes
 }
 
-fn run_one(path: &Path) -> Outcome {
+fn run_one(path: &Path, text: bool) -> Outcome {
     let name = path.file_name().map_or_else(|| "?".to_owned(), |name| name.to_string_lossy().into_owned());
     let start = Instant::now();
-    let result = std::panic::catch_unwind(AssertUnwindSafe(|| case::run(&name, path)));
+    let result = std::panic::catch_unwind(AssertUnwindSafe(|| case::run(&name, path, text)));
     let failure = match result {
         Ok(result) => result.err(),
         Err(payload) => Some(case::Failure::new("panic", panic_text(&*payload))),

@@ -1,6 +1,7 @@
 //! Front ends: the only part of the compiler that knows file formats.
 
 pub mod pt2;
+pub mod text;
 
 use crate::aten::Program;
 use crate::diagnostic::Diagnostics;

@@ -9,10 +9,13 @@
 mod builder;
 mod op;
 mod scalar;
+pub mod text;
+mod verify;
 
 pub use builder::{Builder, ShapeError};
 pub use op::{BinaryOp, Combine, Conv, Coord, Op, ReduceOp, ResultType, ScanOp, UnaryOp};
 pub use scalar::Scalar;
+pub use verify::verify;
 
 use crate::dtype::DType;
 use crate::symbolic::{Expr, Interval, RangeTable, Symbol};

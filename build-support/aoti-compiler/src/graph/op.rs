@@ -339,6 +339,10 @@ pub enum ScanOp {
 }
 
 impl ScanOp {
+    /// Every running reduction.
+    pub const ALL: &'static [ScanOp] =
+        &[ScanOp::Sum, ScanOp::Prod, ScanOp::LogSumExp, ScanOp::Max, ScanOp::Min];
+
     /// The name in text forms and generated code.
     pub fn name(self) -> &'static str {
         match self {
@@ -372,6 +376,15 @@ pub enum Combine {
 }
 
 impl Combine {
+    /// Every combination.
+    pub const ALL: &'static [Combine] =
+        &[Combine::Set, Combine::Add, Combine::Mul, Combine::Max, Combine::Min];
+
+    /// The inverse of [`Combine::name`].
+    pub fn from_name(name: &str) -> Option<Combine> {
+        Combine::ALL.iter().copied().find(|combine| combine.name() == name)
+    }
+
     /// The name in text forms and generated code.
     pub fn name(self) -> &'static str {
         match self {
@@ -503,4 +516,34 @@ pub enum Op {
         /// Number of carried values.
         carried: usize,
     },
+}
+
+impl Op {
+    /// The name in text forms and messages; for functions and reductions that of the function.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::Constant(_) => "constant",
+            Op::Full(_) => "full",
+            Op::Index(_) => "index",
+            Op::Unary(op) => op.name(),
+            Op::Binary(op) => op.name(),
+            Op::Select => "select",
+            Op::Cast => "cast",
+            Op::View(_) => "view",
+            Op::Pad { .. } => "pad",
+            Op::Gather(_) => "gather",
+            Op::Scatter { .. } => "scatter",
+            Op::Cat { .. } => "cat",
+            Op::Reduce { op, .. } => op.name(),
+            Op::Scan { op, .. } => op.name(),
+            Op::Sort { .. } => "sort",
+            Op::SearchSorted { .. } => "searchsorted",
+            Op::MatMul => "matmul",
+            Op::Conv(_) => "conv",
+            Op::Read(_) => "read",
+            Op::Assert(_) => "assert",
+            Op::Cond { .. } => "cond",
+            Op::While { .. } => "while",
+        }
+    }
 }

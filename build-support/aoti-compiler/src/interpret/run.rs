@@ -10,7 +10,7 @@ use crate::symbolic::Symbol;
 use cranelift_entity::EntityRef;
 
 /// Tensors larger than this many bytes are refused.
-const MAX_BYTES: i64 = 1 << 36;
+const MAX_BYTES: i64 = 1 << 32;
 
 /// Computes all outputs of a graph, in order.
 ///
@@ -303,8 +303,7 @@ fn single(x: &Tensor) -> Result<i64, EvalError> {
 
 fn place(graph: &Graph, node: &Node) -> String {
     let result = node.outputs.first().map_or_else(String::new, |value| format!("{value:?} = "));
-    let operator: String = format!("{:?}", node.op).chars().take_while(|c| c.is_alphanumeric()).collect();
     let origin = graph.origins.get(node.origin);
     let origin = origin.filter(|origin| !origin.node.is_empty()).map(|origin| format!(" ({})", origin.node));
-    format!("{result}{operator}{}", origin.unwrap_or_default())
+    format!("{result}{}{}", node.op.name(), origin.unwrap_or_default())
 }

@@ -33,6 +33,20 @@ enum Precedence {
 }
 
 impl Expr {
+    /// Terms and the constant of a sum, at least 1.
+    fn n_terms(&self) -> usize {
+        match self.node() {
+            Node::Sum { terms, .. } => terms.len() + 1,
+            Node::Int(_)
+            | Node::Sym(_)
+            | Node::Product(_)
+            | Node::FloorDiv(..)
+            | Node::Mod(..)
+            | Node::Min(..)
+            | Node::Max(..) => 1,
+        }
+    }
+
     /// Prints it with other names for its symbols. `//` and `%` round towards negative infinity.
     pub fn display_with(&self, name: &dyn Fn(Symbol) -> String) -> String {
         self.print(name, Precedence::Sum)
@@ -131,6 +145,9 @@ pub fn parse(text: &str, resolve: &dyn Fn(&str) -> Option<Expr>) -> Result<Expr,
 /// Nesting beyond this is refused, so that hostile text cannot exhaust the stack.
 const MAX_DEPTH: usize = 64;
 
+/// A product of sums that would give more terms than this is refused: hostile text could double them with each factor.
+const MAX_TERMS: usize = 256;
+
 struct Parser<'a> {
     text: &'a str,
     at: usize,
@@ -174,7 +191,11 @@ impl Parser<'_> {
         let mut product = self.atom()?;
         loop {
             if self.eat("*") {
-                product = &product * &self.atom()?;
+                let factor = self.atom()?;
+                if product.n_terms() * factor.n_terms() > MAX_TERMS {
+                    return Err(self.error("product of sums is too large"));
+                }
+                product = &product * &factor;
             } else if self.eat("//") {
                 product = product.floor_div(&self.atom()?);
             } else if self.eat("%") {

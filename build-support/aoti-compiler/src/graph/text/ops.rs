@@ -1,0 +1,155 @@
+//! Parses operators: name, operands, parameters.
+
+use super::cursor::SyntaxError;
+use super::data;
+use super::parse::{Parser, Scope};
+use crate::dtype::DType;
+use crate::graph::{
+    BinaryOp, Combine, ConstantId, Conv, Coord, Op, ReduceOp, Scalar, ScanOp, UnaryOp, ValueId,
+};
+use crate::symbolic::Symbol;
+
+impl<'a> Parser<'a> {
+    /// An operator with its operands; numbers are taken as `dtype`, the type of the first result.
+    pub(super) fn op(
+        &mut self,
+        scope: &mut Scope<'a>,
+        dtype: DType,
+    ) -> Result<(Op, Vec<ValueId>), SyntaxError> {
+        let name = self.cursor.word()?;
+        let place = self.cursor.place();
+        let mut inputs = Vec::new();
+        if self.cursor.peek_word().starts_with('%') {
+            inputs.push(self.value(scope)?);
+            while self.cursor.eat(',') {
+                inputs.push(self.value(scope)?);
+            }
+        }
+        let op = match self.structural(name, dtype)? {
+            Some(op) => op,
+            None => self.by_table(name, place)?,
+        };
+        Ok((op, inputs))
+    }
+
+    /// Operators that are the only ones of their form.
+    fn structural(&mut self, name: &str, dtype: DType) -> Result<Option<Op>, SyntaxError> {
+        Ok(Some(match name {
+            "constant" => Op::Constant(ConstantId::from_u32(self.cursor.reference('c')?)),
+            "full" => Op::Full(self.scalar(dtype)?),
+            "index" => Op::Index(self.expression()?),
+            "select" => Op::Select,
+            "cast" => Op::Cast,
+            "view" => Op::View(self.expressions()?),
+            "pad" => {
+                let coords = self.expressions()?;
+                self.cursor.expect_word("fill")?;
+                Op::Pad { coords, fill: self.scalar(dtype)? }
+            }
+            "gather" => Op::Gather(self.coordinates()?),
+            "scatter" => {
+                let word = self.cursor.word()?;
+                let combine =
+                    Combine::from_name(word).ok_or_else(|| self.cursor.error("expected a combination"))?;
+                Op::Scatter { coords: self.coordinates()?, combine }
+            }
+            "cat" => Op::Cat { axis: self.axis()? },
+            "sort" => Op::Sort { axis: self.axis()?, descending: self.cursor.eat_word("descending") },
+            "searchsorted" => Op::SearchSorted { right: self.cursor.eat_word("right") },
+            "matmul" => Op::MatMul,
+            "conv" => Op::Conv(self.conv()?),
+            "read" => Op::Read(Symbol::size(self.cursor.reference('s')?)),
+            "assert" => Op::Assert(self.cursor.string()?),
+            "cond" => {
+                self.cursor.expect_word("then")?;
+                let then = Box::new(self.graph()?);
+                self.cursor.expect_word("else")?;
+                Op::Cond { then, otherwise: Box::new(self.graph()?) }
+            }
+            "while" => {
+                self.cursor.expect_word("carried")?;
+                let carried = self.cursor.position()?;
+                self.cursor.expect_word("condition")?;
+                let condition = Box::new(self.graph()?);
+                self.cursor.expect_word("body")?;
+                Op::While { condition, body: Box::new(self.graph()?), carried }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Operators that stand in a table.
+    fn by_table(&mut self, name: &str, place: usize) -> Result<Op, SyntaxError> {
+        if let Some(op) = UnaryOp::from_name(name) {
+            return Ok(Op::Unary(op));
+        }
+        if let Some(op) = BinaryOp::from_name(name) {
+            return Ok(Op::Binary(op));
+        }
+        if let Some(op) = ReduceOp::ALL.iter().find(|op| op.name() == name) {
+            self.cursor.expect_word("axes")?;
+            let axes: Option<Vec<usize>> =
+                self.cursor.bracketed()?.iter().map(|item| item.parse().ok()).collect();
+            let axes = axes.ok_or_else(|| self.cursor.error("axes are numbers"))?;
+            return Ok(Op::Reduce { op: *op, axes });
+        }
+        if let Some(op) = ScanOp::ALL.iter().find(|op| op.name() == name) {
+            return Ok(Op::Scan { op: *op, axis: self.axis()? });
+        }
+        Err(self.cursor.error_at(place, format!("`{}` is not an operator", data::clip(name))))
+    }
+
+    fn axis(&mut self) -> Result<usize, SyntaxError> {
+        self.cursor.expect_word("axis")?;
+        self.cursor.position()
+    }
+
+    fn scalar(&mut self, dtype: DType) -> Result<Scalar, SyntaxError> {
+        let number = data::parse_scalar(self.cursor.word()?);
+        let number = number.ok_or_else(|| self.cursor.error("expected a number"))?;
+        // The bits of a NaN are kept.
+        Ok(if number.to_f64().is_nan() { number } else { number.cast(dtype) })
+    }
+
+    fn coordinates(&mut self) -> Result<Vec<Coord>, SyntaxError> {
+        let items = self.cursor.bracketed()?;
+        items
+            .into_iter()
+            .map(|item| match item.strip_prefix('$') {
+                Some(number) => {
+                    let number =
+                        number.parse().map_err(|_| self.cursor.error("expected `$` and a number"))?;
+                    Ok(Coord::Indirect(number))
+                }
+                None => self.parse_expr(item).map(Coord::Expr),
+            })
+            .collect()
+    }
+
+    fn conv(&mut self) -> Result<Conv, SyntaxError> {
+        self.cursor.expect_word("stride")?;
+        let stride = self.integers()?;
+        self.cursor.expect_word("padding")?;
+        let items = self.cursor.bracketed()?;
+        let pair = |item: &str| {
+            let (low, high) = item.split_once(':')?;
+            Some((low.trim().parse().ok()?, high.trim().parse().ok()?))
+        };
+        let padding: Option<Vec<(i64, i64)>> = items.into_iter().map(pair).collect();
+        let padding = padding.ok_or_else(|| self.cursor.error("expected paddings such as `[1:1, 0:0]`"))?;
+        self.cursor.expect_word("dilation")?;
+        let dilation = self.integers()?;
+        self.cursor.expect_word("groups")?;
+        let groups = self.cursor.number()?;
+        let transposed = self.cursor.eat_word("transposed");
+        let output_padding =
+            if self.cursor.eat_word("output_padding") { self.integers()? } else { vec![0; stride.len()] };
+        Ok(Conv { stride, padding, dilation, groups, transposed, output_padding })
+    }
+
+    fn integers(&mut self) -> Result<Vec<i64>, SyntaxError> {
+        let numbers: Option<Vec<i64>> =
+            self.cursor.bracketed()?.iter().map(|item| item.parse().ok()).collect();
+        numbers.ok_or_else(|| self.cursor.error("expected a list of integers"))
+    }
+}

@@ -1,0 +1,323 @@
+//! Parses graphs. Ids and references are resolved here; whether types fit is the verifier's business.
+
+use super::cursor::{Cursor, SyntaxError};
+use super::data;
+use crate::diagnostic::Diagnostics;
+use crate::dtype::DType;
+use crate::graph::{
+    BinaryOp, Constant, ConstantId, Graph, Guard, Input, InputRole, Node, Origin, OriginId, Output,
+    OutputRole, SymbolInfo, SymbolSource, TensorType, Value, ValueId,
+};
+use crate::symbolic::{self, Expr, Interval, Symbol};
+use cranelift_entity::EntityRef;
+use indexmap::IndexMap;
+
+/// Bodies nested deeper than this are refused, so that hostile text cannot exhaust the stack.
+const MAX_DEPTH: usize = 16;
+
+/// Longer expressions are refused: simplification takes more than linear time.
+const MAX_EXPR: usize = 4096;
+
+/// Parses the text form. A fault is reported with line and column; the result is not verified.
+pub fn parse(text: &str) -> Result<Graph, Diagnostics> {
+    let mut parser = Parser { cursor: Cursor::new(text), budget: data::GENERATED_BYTES, depth: 0 };
+    let result = parser.graph().and_then(|graph| match parser.cursor.peek() {
+        None => Ok(graph),
+        Some(_) => Err(parser.cursor.error("expected the end of the text")),
+    });
+    result.map_err(|error| error.to_diagnostic(text).into())
+}
+
+pub(super) struct Parser<'a> {
+    pub(super) cursor: Cursor<'a>,
+    /// Bytes of data that may still be generated.
+    budget: usize,
+    depth: usize,
+}
+
+/// One graph while it is parsed. Values are numbered by first mention until all are known.
+#[derive(Default)]
+pub(super) struct Scope<'a> {
+    graph: Graph,
+    /// The value and first mention of each id.
+    mentions: IndexMap<&'a str, usize>,
+    definitions: Vec<Option<Value>>,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn mention(&mut self, id: &'a str, place: usize) -> ValueId {
+        let next = self.mentions.len();
+        let entry = self.mentions.entry(id);
+        let index = entry.index();
+        entry.or_insert(place);
+        if index == next {
+            self.definitions.push(None);
+        }
+        ValueId::new(index)
+    }
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn graph(&mut self) -> Result<Graph, SyntaxError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(self.cursor.error("bodies are nested too deeply"));
+        }
+        self.cursor.expect_word("graph")?;
+        let mut scope = Scope::default();
+        scope.graph.name = self.cursor.optional_string()?.unwrap_or_default();
+        self.cursor.expect('{')?;
+        while !self.cursor.eat('}') {
+            self.statement(&mut scope)?;
+        }
+        self.depth -= 1;
+        self.finish(scope)
+    }
+
+    fn statement(&mut self, scope: &mut Scope<'a>) -> Result<(), SyntaxError> {
+        match self.cursor.peek_word() {
+            "symbol" => self.symbol(scope),
+            "guard" => self.guard(scope),
+            "origin" => self.origin(scope),
+            "const" => self.constant(scope),
+            "input" => self.input(scope),
+            "value" => {
+                self.cursor.word()?;
+                self.definition(scope).map(|_| ())
+            }
+            "output" => self.output(scope),
+            _ => self.node(scope),
+        }
+    }
+
+    fn symbol(&mut self, scope: &mut Scope<'a>) -> Result<(), SyntaxError> {
+        self.cursor.word()?;
+        self.next_reference('s', scope.graph.symbols.len())?;
+        let name = self.cursor.optional_string()?.unwrap_or_default();
+        self.cursor.expect_word("in")?;
+        let range = self.range()?;
+        self.cursor.expect_word("from")?;
+        let source = match self.cursor.word()? {
+            "input" => {
+                let input = self.cursor.position()?;
+                self.cursor.expect_word("axis")?;
+                SymbolSource::InputDim { input, axis: self.cursor.position()? }
+            }
+            "value" => SymbolSource::InputValue { input: self.cursor.position()? },
+            "data" => SymbolSource::Data,
+            _ => return Err(self.cursor.error("expected `input`, `value` or `data`")),
+        };
+        scope.graph.symbols.push(SymbolInfo { name, range, source });
+        Ok(())
+    }
+
+    fn range(&mut self) -> Result<Interval, SyntaxError> {
+        let word = self.cursor.word()?;
+        let bound = |text: &str| match text {
+            "-inf" => Some(i64::MIN),
+            "inf" => Some(i64::MAX),
+            text => text.parse().ok(),
+        };
+        let bounds = word.split_once("..").and_then(|(min, max)| Some((bound(min)?, bound(max)?)));
+        let (min, max) = bounds.ok_or_else(|| self.cursor.error("expected a range such as `1..4096`"))?;
+        Ok(Interval::new(min, max))
+    }
+
+    /// Definitions of symbols, constants and origins are numbered in order.
+    fn next_reference(&mut self, prefix: char, expected: usize) -> Result<(), SyntaxError> {
+        let number = self.cursor.reference(prefix)?;
+        if number as usize == expected {
+            return Ok(());
+        }
+        Err(self.cursor.error(format!("expected `{prefix}{expected}`: definitions are numbered in order")))
+    }
+
+    fn guard(&mut self, scope: &mut Scope<'a>) -> Result<(), SyntaxError> {
+        self.cursor.word()?;
+        let left = self.expression()?;
+        let relation = BinaryOp::from_name(self.cursor.word()?);
+        let relation = relation.ok_or_else(|| self.cursor.error("expected a relation such as `le`"))?;
+        scope.graph.guards.push(Guard { left, relation, right: self.expression()? });
+        Ok(())
+    }
+
+    fn origin(&mut self, scope: &mut Scope<'a>) -> Result<(), SyntaxError> {
+        self.cursor.word()?;
+        self.next_reference('o', scope.graph.origins.len())?;
+        self.cursor.expect('=')?;
+        let (node, source, module) = (self.cursor.string()?, self.cursor.string()?, self.cursor.string()?);
+        scope.graph.origins.push(Origin { node, source, module });
+        Ok(())
+    }
+
+    fn constant(&mut self, scope: &mut Scope<'a>) -> Result<(), SyntaxError> {
+        self.cursor.word()?;
+        self.next_reference('c', scope.graph.constants.len())?;
+        let name = self.cursor.optional_string()?.unwrap_or_default();
+        self.cursor.expect(':')?;
+        let dtype = self.dtype()?;
+        let items = self.cursor.bracketed()?;
+        let sizes: Option<Vec<i64>> = items.iter().map(|item| item.parse().ok()).collect();
+        let sizes = sizes.ok_or_else(|| self.cursor.error("the sizes of a constant are numbers"))?;
+        self.cursor.expect('=')?;
+        let data = data::parse(&mut self.cursor, dtype, &sizes, &mut self.budget)?.into();
+        scope.graph.constants.push(Constant { name, dtype, sizes, data });
+        Ok(())
+    }
+
+    fn input(&mut self, scope: &mut Scope<'a>) -> Result<(), SyntaxError> {
+        self.cursor.word()?;
+        let value = self.definition(scope)?;
+        let role = if self.cursor.eat_word("state") {
+            InputRole::State(ConstantId::from_u32(self.cursor.reference('c')?))
+        } else {
+            InputRole::User
+        };
+        let slot = scope.definitions[value.index()].as_mut().expect("defined above");
+        let name = slot.name.clone();
+        // A value statement may follow on the next line; a name for the value stands in quotes.
+        if self.value_name_follows() {
+            slot.name = self.cursor.string()?;
+        }
+        scope.graph.inputs.push(Input { value, name, role });
+        Ok(())
+    }
+
+    /// Takes the keyword `value` where a string follows it.
+    fn value_name_follows(&mut self) -> bool {
+        let before = self.cursor.save();
+        if self.cursor.eat_word("value") && self.cursor.peek() == Some('"') {
+            return true;
+        }
+        self.cursor.restore(before);
+        false
+    }
+
+    fn output(&mut self, scope: &mut Scope<'a>) -> Result<(), SyntaxError> {
+        self.cursor.word()?;
+        let value = self.value(scope)?;
+        let name = self.cursor.optional_string()?;
+        let name = name.unwrap_or_else(|| format!("output_{}", scope.graph.outputs.len()));
+        let role = if self.cursor.eat_word("state") {
+            OutputRole::State(self.cursor.position()?)
+        } else if self.cursor.eat_word("mutation") {
+            OutputRole::Mutation(self.cursor.position()?)
+        } else {
+            OutputRole::User
+        };
+        scope.graph.outputs.push(Output { value, name, role });
+        Ok(())
+    }
+
+    fn node(&mut self, scope: &mut Scope<'a>) -> Result<(), SyntaxError> {
+        let mut outputs = Vec::new();
+        if self.cursor.peek_word().starts_with('%') {
+            outputs.push(self.definition(scope)?);
+            while self.cursor.eat(',') {
+                outputs.push(self.definition(scope)?);
+            }
+            self.cursor.expect('=')?;
+        }
+        let dtype = outputs.first().and_then(|value| scope.definitions[value.index()].as_ref());
+        let dtype = dtype.map_or(DType::F32, |value| value.ty.dtype);
+        let (op, inputs) = self.op(scope, dtype)?;
+        let origin = if self.cursor.eat('@') { self.cursor.reference('o')? } else { 0 };
+        scope.graph.nodes.push(Node { op, inputs, outputs, origin: OriginId::from_u32(origin) });
+        Ok(())
+    }
+
+    /// `%id "name": type`.
+    fn definition(&mut self, scope: &mut Scope<'a>) -> Result<ValueId, SyntaxError> {
+        let id = self.value(scope)?;
+        if scope.definitions[id.index()].is_some() {
+            return Err(self.cursor.error("the value is defined twice"));
+        }
+        let own = scope.mentions.get_index(id.index()).map_or("", |(id, _)| &id[1..]);
+        let name = self.cursor.optional_string()?;
+        self.cursor.expect(':')?;
+        let ty = self.ty()?;
+        // A word is a name for people too.
+        let word = if own.starts_with(|c: char| c.is_ascii_digit()) { "" } else { own };
+        scope.definitions[id.index()] = Some(Value { ty, name: name.unwrap_or_else(|| word.to_owned()) });
+        Ok(id)
+    }
+
+    pub(super) fn value(&mut self, scope: &mut Scope<'a>) -> Result<ValueId, SyntaxError> {
+        let word = self.cursor.word()?;
+        if word.len() < 2 || !word.starts_with('%') {
+            return Err(self.cursor.error("expected a value such as `%3`"));
+        }
+        Ok(scope.mention(word, self.cursor.place()))
+    }
+
+    fn ty(&mut self) -> Result<TensorType, SyntaxError> {
+        let dtype = self.dtype()?;
+        Ok(TensorType { dtype, shape: self.expressions()? })
+    }
+
+    fn dtype(&mut self) -> Result<DType, SyntaxError> {
+        DType::from_name(self.cursor.word()?).ok_or_else(|| self.cursor.error("expected an element type"))
+    }
+
+    pub(super) fn expressions(&mut self) -> Result<Vec<Expr>, SyntaxError> {
+        let items = self.cursor.bracketed()?;
+        items.into_iter().map(|item| self.parse_expr(item)).collect()
+    }
+
+    /// One expression in brackets.
+    pub(super) fn expression(&mut self) -> Result<Expr, SyntaxError> {
+        match self.expressions()?.as_slice() {
+            [expr] => Ok(expr.clone()),
+            _ => Err(self.cursor.error("expected one expression in brackets")),
+        }
+    }
+
+    pub(super) fn parse_expr(&self, text: &str) -> Result<Expr, SyntaxError> {
+        if text.len() > MAX_EXPR {
+            return Err(self.cursor.error("the expression is too long"));
+        }
+        let number = |name: &str| name.get(1..).and_then(|number| number.parse().ok());
+        let resolve = |name: &str| match name.chars().next()? {
+            's' => number(name).map(|k| Expr::sym(Symbol::size(k))),
+            'i' => number(name).map(|k| Expr::sym(Symbol::axis(k))),
+            _ => None,
+        };
+        symbolic::parse(text, &resolve).map_err(|error| self.cursor.error(error.to_string()))
+    }
+
+    /// Numbers the values and checks that all are defined.
+    fn finish(&self, scope: Scope<'a>) -> Result<Graph, SyntaxError> {
+        let Scope { mut graph, mentions, definitions } = scope;
+        let mut ids = Vec::new();
+        for ((id, place), definition) in mentions.iter().zip(&definitions) {
+            if definition.is_none() {
+                return Err(self.cursor.error_at(*place, format!("`{}` is not defined", data::clip(id))));
+            }
+            ids.push(id[1..].parse::<u32>().ok());
+        }
+        let mut order: Vec<usize> = (0..ids.len()).collect();
+        // Numbers are kept as the printer wrote them; words are numbered by first mention.
+        if ids.iter().all(Option::is_some) {
+            order.sort_by_key(|index| ids[*index]);
+        }
+        let mut renamed = vec![ValueId::new(0); ids.len()];
+        for (to, from) in order.iter().enumerate() {
+            renamed[*from] = ValueId::new(to);
+        }
+        let mut definitions = definitions;
+        for from in order {
+            graph.values.push(definitions[from].take().expect("checked above"));
+        }
+        let rename = |value: &mut ValueId| *value = renamed[value.index()];
+        graph
+            .nodes
+            .iter_mut()
+            .for_each(|node| node.inputs.iter_mut().chain(&mut node.outputs).for_each(rename));
+        graph.inputs.iter_mut().for_each(|input| rename(&mut input.value));
+        graph.outputs.iter_mut().for_each(|output| rename(&mut output.value));
+        if graph.origins.is_empty() && !graph.nodes.is_empty() {
+            graph.origins.push(Origin::default());
+        }
+        Ok(graph)
+    }
+}

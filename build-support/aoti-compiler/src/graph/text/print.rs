@@ -1,0 +1,272 @@
+//! Prints graphs.
+
+use super::data;
+use crate::graph::{
+    Constant, ConstantId, Conv, Coord, Graph, InputRole, Node, Op, OriginId, OutputRole, SymbolInfo,
+    SymbolSource, TensorType, ValueId,
+};
+use crate::symbolic::Expr;
+use cranelift_entity::EntityRef;
+use std::fmt::{self, Write};
+
+/// Constants of more elements than this are left out of the short form.
+const SHORT_ELEMENTS: usize = 16;
+
+/// The whole graph; [`super::parse`] gives it back.
+pub fn print(graph: &Graph) -> String {
+    let mut printer = Printer { text: String::new(), depth: 0, short: false };
+    printer.graph(graph);
+    printer.text.push('\n');
+    printer.text
+}
+
+/// For people: the data of larger constants is left out, so it cannot be parsed again.
+pub fn print_short(graph: &Graph) -> String {
+    let mut printer = Printer { text: String::new(), depth: 0, short: true };
+    printer.graph(graph);
+    printer.text.push('\n');
+    printer.text
+}
+
+impl fmt::Display for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&print(self))
+    }
+}
+
+impl fmt::Display for TensorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.dtype, bracketed(&self.shape))
+    }
+}
+
+pub(super) fn bracketed<T: ToString>(items: &[T]) -> String {
+    let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+    format!("[{}]", items.join(", "))
+}
+
+/// A string literal; the inverse is the cursor's `string`.
+pub(super) fn quoted(text: &str) -> String {
+    let mut result = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => result.push_str("\\\""),
+            '\\' => result.push_str("\\\\"),
+            '\n' => result.push_str("\\n"),
+            c if c.is_control() => {
+                let _ = write!(result, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => result.push(c),
+        }
+    }
+    result.push('"');
+    result
+}
+
+fn value(id: ValueId) -> String {
+    format!("%{}", id.index())
+}
+
+fn name(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" {}", quoted(text)) }
+}
+
+struct Printer {
+    text: String,
+    depth: usize,
+    short: bool,
+}
+
+impl Printer {
+    fn line(&mut self, text: &str) {
+        self.text.push_str(&"  ".repeat(self.depth));
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    /// Everything from `graph` to the closing brace; the caller ends the line.
+    fn graph(&mut self, graph: &Graph) {
+        let _ = writeln!(self.text, "graph {} {{", quoted(&graph.name));
+        self.depth += 1;
+        for (index, symbol) in graph.symbols.iter().enumerate() {
+            self.line(&symbol_line(index, symbol));
+        }
+        for guard in &graph.guards {
+            self.line(&format!("guard [{}] {} [{}]", guard.left, guard.relation.name(), guard.right));
+        }
+        self.origins(graph);
+        for (id, constant) in &graph.constants {
+            let line = self.constant(id, constant);
+            self.line(&line);
+        }
+        self.inputs(graph);
+        for node in &graph.nodes {
+            self.node(graph, node);
+        }
+        for output in &graph.outputs {
+            let role = match output.role {
+                OutputRole::User => String::new(),
+                OutputRole::State(input) => format!(" state {input}"),
+                OutputRole::Mutation(input) => format!(" mutation {input}"),
+            };
+            self.line(&format!("output {} {}{role}", value(output.value), quoted(&output.name)));
+        }
+        self.depth -= 1;
+        self.text.push_str(&"  ".repeat(self.depth));
+        self.text.push('}');
+    }
+
+    /// One empty origin that nodes use goes without saying.
+    fn origins(&mut self, graph: &Graph) {
+        let plain = graph.origins.len() == 1
+            && !graph.nodes.is_empty()
+            && graph.origins.values().all(|origin| *origin == crate::graph::Origin::default());
+        if plain {
+            return;
+        }
+        for (id, origin) in &graph.origins {
+            let (node, source, module) =
+                (quoted(&origin.node), quoted(&origin.source), quoted(&origin.module));
+            self.line(&format!("origin o{} = {node} {source} {module}", id.index()));
+        }
+    }
+
+    fn constant(&self, id: ConstantId, constant: &Constant) -> String {
+        let sizes = bracketed(&constant.sizes);
+        let elements = constant.data.len() / constant.dtype.size();
+        let data = if self.short && elements > SHORT_ELEMENTS {
+            "...".to_owned()
+        } else {
+            data::print(constant.dtype, &constant.data)
+        };
+        format!("const c{}{}: {}{sizes} = {data}", id.index(), name(&constant.name), constant.dtype)
+    }
+
+    fn inputs(&mut self, graph: &Graph) {
+        let mut is_defined = vec![false; graph.values.len()];
+        for input in &graph.inputs {
+            let own = &graph.values[input.value];
+            is_defined[input.value.index()] = true;
+            let role = match input.role {
+                InputRole::User => String::new(),
+                InputRole::State(id) => format!(" state c{}", id.index()),
+            };
+            let value_name =
+                if own.name == input.name { String::new() } else { format!(" value {}", quoted(&own.name)) };
+            let name = quoted(&input.name);
+            self.line(&format!("input {} {name}: {}{role}{value_name}", value(input.value), own.ty));
+        }
+        for output in graph.nodes.iter().flat_map(|node| &node.outputs) {
+            is_defined[output.index()] = true;
+        }
+        for (id, own) in graph.values.iter().filter(|(id, _)| !is_defined[id.index()]) {
+            self.line(&format!("value {}{}: {}", value(id), name(&own.name), own.ty));
+        }
+    }
+
+    fn node(&mut self, graph: &Graph, node: &Node) {
+        let indent = "  ".repeat(self.depth);
+        self.text.push_str(&indent);
+        let results: Vec<String> = node
+            .outputs
+            .iter()
+            .map(|id| {
+                let own = &graph.values[*id];
+                format!("{}{}: {}", value(*id), name(&own.name), own.ty)
+            })
+            .collect();
+        self.text.push_str(&results.join(", "));
+        if !results.is_empty() {
+            self.text.push_str(" = ");
+        }
+        self.op(node);
+        if node.origin != OriginId::new(0) {
+            let _ = write!(self.text, " @ o{}", node.origin.index());
+        }
+        self.text.push('\n');
+    }
+
+    /// Operator, operands, parameters.
+    fn op(&mut self, node: &Node) {
+        let operands: Vec<String> = node.inputs.iter().map(|id| value(*id)).collect();
+        let operands = operands.join(", ");
+        let space = if operands.is_empty() { "" } else { " " };
+        let _ = write!(self.text, "{}{space}{operands}", node.op.name());
+        let parameters = match &node.op {
+            Op::Constant(id) => format!(" c{}", id.index()),
+            Op::Full(number) => format!(" {}", data::print_scalar(*number)),
+            Op::Index(expr) => format!(" [{expr}]"),
+            Op::View(coords) => format!(" {}", bracketed(coords)),
+            Op::Pad { coords, fill } => format!(" {} fill {}", bracketed(coords), data::print_scalar(*fill)),
+            Op::Gather(coords) => format!(" {}", coordinates(coords)),
+            Op::Scatter { coords, combine } => format!(" {} {}", combine.name(), coordinates(coords)),
+            Op::Cat { axis } | Op::Scan { axis, .. } => format!(" axis {axis}"),
+            Op::Reduce { axes, .. } => format!(" axes {}", bracketed(axes)),
+            Op::Sort { axis, descending } => {
+                format!(" axis {axis}{}", if *descending { " descending" } else { "" })
+            }
+            Op::SearchSorted { right } => if *right { " right" } else { "" }.to_owned(),
+            Op::Conv(conv) => conv_parameters(conv),
+            Op::Read(symbol) => format!(" {symbol}"),
+            Op::Assert(message) => format!(" {}", quoted(message)),
+            Op::Cond { then, otherwise } => return self.bodies(&[("then", then), ("else", otherwise)]),
+            Op::While { condition, body, carried } => {
+                let _ = write!(self.text, " carried {carried}");
+                return self.bodies(&[("condition", condition), ("body", body)]);
+            }
+            Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast | Op::MatMul => String::new(),
+        };
+        self.text.push_str(&parameters);
+    }
+
+    fn bodies(&mut self, bodies: &[(&str, &Graph)]) {
+        for (keyword, body) in bodies {
+            let _ = write!(self.text, " {keyword} ");
+            self.graph(body);
+        }
+    }
+}
+
+fn symbol_line(index: usize, symbol: &SymbolInfo) -> String {
+    let bound = |value: i64| match value {
+        i64::MIN => "-inf".to_owned(),
+        i64::MAX => "inf".to_owned(),
+        value => value.to_string(),
+    };
+    let source = match symbol.source {
+        SymbolSource::InputDim { input, axis } => format!("input {input} axis {axis}"),
+        SymbolSource::InputValue { input } => format!("value {input}"),
+        SymbolSource::Data => "data".to_owned(),
+    };
+    let range = format!("{}..{}", bound(symbol.range.min), bound(symbol.range.max));
+    format!("symbol s{index} {} in {range} from {source}", quoted(&symbol.name))
+}
+
+fn coordinates(coords: &[Coord]) -> String {
+    let items: Vec<String> = coords
+        .iter()
+        .map(|coord| match coord {
+            Coord::Expr(expr) => Expr::to_string(expr),
+            Coord::Indirect(k) => format!("${k}"),
+        })
+        .collect();
+    bracketed(&items)
+}
+
+fn conv_parameters(conv: &Conv) -> String {
+    let padding: Vec<String> = conv.padding.iter().map(|(low, high)| format!("{low}:{high}")).collect();
+    let mut text = format!(
+        " stride {} padding {} dilation {} groups {}",
+        bracketed(&conv.stride),
+        bracketed(&padding),
+        bracketed(&conv.dilation),
+        conv.groups
+    );
+    if conv.transposed {
+        text.push_str(" transposed");
+    }
+    if conv.output_padding != vec![0; conv.stride.len()] {
+        let _ = write!(text, " output_padding {}", bracketed(&conv.output_padding));
+    }
+    text
+}
