@@ -61,6 +61,14 @@ impl Registry {
     pub fn new() -> Registry {
         let families: &[&[Rule]] = &[
             super::pointwise::RULES,
+            super::scan::RULES,
+            super::search::RULES,
+            super::order::RULES,
+            super::softmax::RULES,
+            super::reduction::RULES,
+            super::norm::RULES,
+            super::extremum::RULES,
+            super::activation::RULES,
             super::unary::RULES,
             super::ternary::RULES,
             super::casts::RULES,

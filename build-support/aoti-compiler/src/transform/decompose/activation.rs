@@ -1,0 +1,161 @@
+//! Activation functions.
+
+use super::registry::rules;
+use super::unary::formula;
+use super::{Args, Context, Formula, Outputs, RuleError};
+use crate::graph::BinaryOp;
+use crate::symbolic::Expr;
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, SQRT_2};
+
+type Rule = Result<Outputs, RuleError>;
+
+rules! {
+    pure "aten.relu.default" => relu,
+    pure "aten.relu6.default" => |cx, a| clipped(cx, a, 0.0, 6.0),
+    pure "aten.hardtanh.default" => |cx, a| clipped(cx, a, a.float_or("min_val", -1.0)?, a.float_or("max_val", 1.0)?),
+    pure "aten.gelu.default" => gelu,
+    pure "aten.silu.default" => |cx, a| formula(cx, a, |x| &x * x.sigmoid()),
+    pure "aten.mish.default" => |cx, a| formula(cx, a, |x| &x * soft_plus(&x).tanh()),
+    pure "aten.hardsigmoid.default" => |cx, a| formula(cx, a, |x| hard_sigmoid(&x)),
+    pure "aten.hardswish.default" => |cx, a| formula(cx, a, |x| &x * hard_sigmoid(&x)),
+    pure "aten.leaky_relu.default" => |cx, a| {
+        let slope = a.float_or("negative_slope", 0.01)?;
+        formula(cx, a, |x| leaky(&x, slope))
+    },
+    pure "aten.rrelu.default" => rrelu,
+    pure "aten.rrelu_with_noise.default" => rrelu,
+    pure "aten.elu.default" => |cx, a| {
+        let alpha = a.float_or("alpha", 1.0)?;
+        exponential(cx, a, alpha, a.float_or("scale", 1.0)?, a.float_or("input_scale", 1.0)?)
+    },
+    pure "aten.celu.default" => |cx, a| {
+        let alpha = a.float_or("alpha", 1.0)?;
+        exponential(cx, a, alpha, 1.0, 1.0 / alpha)
+    },
+    pure "aten.selu.default" => |cx, a| {
+        exponential(cx, a, 1.673_263_242_354_377_2, 1.050_700_987_355_480_5, 1.0)
+    },
+    pure "aten.softplus.default" => softplus,
+    pure "aten.softshrink.default" => |cx, a| {
+        let bound = a.float_or("lambd", 0.5)?;
+        formula(cx, a, |x| {
+            // Within the bounds the product keeps NaN.
+            let below = x.lt(-bound).select(&x + bound, &x * 0.0);
+            x.gt(bound).select(&x - bound, below)
+        })
+    },
+    pure "aten.hardshrink.default" => |cx, a| {
+        let bound = a.float_or("lambd", 0.5)?;
+        formula(cx, a, |x| x.ge(-bound).and(x.le(bound)).select(0.0, &x))
+    },
+    pure "aten.threshold.default" => threshold,
+    pure "aten.prelu.default" => prelu,
+    pure "aten._prelu_kernel.default" => |cx, a| {
+        let operands = [a.tensor("self")?, a.tensor("weight")?];
+        Ok(cx.apply_float(operands, |[x, weight]| x.gt(0.0).select(&x, &x * weight))?.into())
+    },
+    pure "aten.glu.default" => glu,
+    pure "aten.log_sigmoid.default" => |cx, a| formula(cx, a, |x| log_sigmoid(&x)),
+    pure "aten.log_sigmoid_forward.default" => |cx, a| {
+        let x = a.tensor("self")?;
+        let y = cx.apply_float([x], |[x]| log_sigmoid(&x))?;
+        Ok(Outputs::Many(vec![Some(y), None]))
+    },
+}
+
+fn relu(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.only()?;
+    Ok(cx.with_number(BinaryOp::Maximum, x, 0i64)?.into())
+}
+
+/// Clamps in the operand's own type.
+fn clipped(cx: &mut Context, a: &Args, low: f64, high: f64) -> Rule {
+    let x = a.only()?;
+    let x = cx.with_number(BinaryOp::Maximum, x, low)?;
+    Ok(cx.with_number(BinaryOp::Minimum, x, high)?.into())
+}
+
+fn gelu(cx: &mut Context, a: &Args) -> Rule {
+    match a.str_or("approximate", "none")? {
+        "tanh" => formula(cx, a, |x| {
+            let inner = (&x + &x * &x * &x * 0.044715) * (SQRT_2 * FRAC_2_SQRT_PI * 0.5);
+            &x * 0.5 * (1.0 + inner.tanh())
+        }),
+        "none" => formula(cx, a, |x| &x * 0.5 * (1.0 + (&x * FRAC_1_SQRT_2).erf())),
+        other => Err(RuleError::unsupported(format!("approximation `{other}`"))),
+    }
+}
+
+fn soft_plus(x: &Formula) -> Formula {
+    // Beyond 20 the logarithm changes nothing in single precision, and the exponential would overflow.
+    x.gt(20.0).select(x, x.exp().log1p())
+}
+
+fn hard_sigmoid(x: &Formula) -> Formula {
+    (x + 3.0).max(0.0).min(6.0) * (1.0 / 6.0)
+}
+
+fn leaky(x: &Formula, slope: f64) -> Formula {
+    x.gt(0.0).select(x, x * slope)
+}
+
+/// Logarithm of the sigmoid, without overflow on either side.
+pub(super) fn log_sigmoid(x: &Formula) -> Formula {
+    x.min(0.0) - (-x.abs()).exp().log1p()
+}
+
+fn rrelu(cx: &mut Context, a: &Args) -> Rule {
+    if a.bool_or("training", false)? {
+        return Err(RuleError::unsupported("it draws random numbers; export the model in evaluation mode"));
+    }
+    let slope = (a.float_or("lower", 0.125)? + a.float_or("upper", 1.0 / 3.0)?) / 2.0;
+    formula(cx, a, |x| leaky(&x, slope))
+}
+
+fn exponential(cx: &mut Context, a: &Args, alpha: f64, scale: f64, input_scale: f64) -> Rule {
+    formula(cx, a, |x| {
+        let negative = (&x * input_scale).expm1() * (alpha * scale);
+        x.gt(0.0).select(&x * scale, negative)
+    })
+}
+
+fn softplus(cx: &mut Context, a: &Args) -> Rule {
+    let (beta, threshold) = (a.float_or("beta", 1.0)?, a.float_or("threshold", 20.0)?);
+    formula(cx, a, |x| {
+        let scaled = &x * beta;
+        scaled.gt(threshold).select(&x, scaled.exp().log1p() / beta)
+    })
+}
+
+fn threshold(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.only()?;
+    let (threshold, value) = (a.scalar("threshold")?, a.scalar("value")?);
+    let dtype = cx.b.dtype(x);
+    Ok(cx.apply([x], dtype, |[x]| x.le(threshold).select(value, &x))?.into())
+}
+
+/// The weight belongs to axis 1, or is one number.
+fn prelu(cx: &mut Context, a: &Args) -> Rule {
+    let (x, weight) = (a.tensor("self")?, a.tensor("weight")?);
+    let rank = cx.b.rank(x);
+    let channels = cx.b.ty(weight).numel();
+    let mut shape = vec![Expr::int(1); rank];
+    if let Some(slot) = shape.get_mut(1).filter(|_| !channels.is(1)) {
+        *slot = channels;
+    }
+    let weight = if rank == 1 && cx.b.rank(weight) == 1 { weight } else { cx.b.reshape(weight, &shape)? };
+    Ok(cx.apply_float([x, weight], |[x, weight]| x.gt(0.0).select(&x, &x * weight))?.into())
+}
+
+/// The first half of an axis times the sigmoid of the second.
+fn glu(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.tensor("self")?;
+    let axis = Context::axis(a.int_or("dim", -1)?, cx.b.rank(x))?;
+    let Some(size) = cx.b.shape(x).get(axis).cloned() else {
+        return Err(RuleError::Malformed("a tensor without axes has no halves".to_owned()));
+    };
+    let half = size.floor_div_in(&Expr::int(2), cx.b.ranges());
+    let first = cx.b.slice(x, axis, &Expr::int(0), &half, 1)?;
+    let second = cx.b.slice(x, axis, &half, &half, 1)?;
+    Ok(cx.apply_float([first, second], |[x, gate]| x * gate.sigmoid())?.into())
+}

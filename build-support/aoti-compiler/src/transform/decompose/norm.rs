@@ -1,0 +1,243 @@
+//! Norms and distances.
+
+use super::registry::rules;
+use super::support::fixed;
+use super::{Args, Context, Formula, Outputs, RuleError};
+use crate::aten::Arg;
+use crate::dtype::DType;
+use crate::graph::{BinaryOp, Coord, ReduceOp, UnaryOp, ValueId};
+use crate::symbolic::Expr;
+
+type Rule = Result<Outputs, RuleError>;
+
+rules! {
+    pure "aten.linalg_vector_norm.default" => |cx, a| vector(cx, a, "ord"),
+    pure "aten.norm.Scalar" => |cx, a| vector(cx, a, "p"),
+    pure "aten.norm.ScalarOpt_dim" => |cx, a| vector(cx, a, "p"),
+    pure "aten.norm.ScalarOpt_dtype" => |cx, a| vector(cx, a, "p"),
+    pure "aten.norm.ScalarOpt_dim_dtype" => |cx, a| vector(cx, a, "p"),
+    pure "aten.native_norm.default" => |cx, a| vector(cx, a, "p"),
+    pure "aten.native_norm.ScalarOpt_dim_dtype" => |cx, a| vector(cx, a, "p"),
+    pure "aten.frobenius_norm.dim" => |cx, a| vector(cx, a, "ord"),
+    pure "aten.linalg_norm.default" => linalg_norm,
+    pure "aten.linalg_norm.ord_str" => matrix,
+    pure "aten.linalg_matrix_norm.default" => matrix,
+    pure "aten.linalg_matrix_norm.str_ord" => matrix,
+    pure "aten.dist.default" => dist,
+    pure "aten.pairwise_distance.default" => pairwise,
+    pure "aten.cosine_similarity.default" => cosine,
+    pure "aten.cdist.default" => cdist,
+    pure "aten._cdist_forward.default" => cdist,
+    pure "aten._euclidean_dist.default" => cdist,
+    pure "aten.pdist.default" => pdist,
+    pure "aten._pdist_forward.default" => pdist,
+    pure "aten.renorm.default" => renorm,
+}
+
+impl Context {
+    /// The `order`-norm over axes of an `f32` or `f64` tensor.
+    pub(super) fn vector_norm(
+        &mut self,
+        x: ValueId,
+        order: f64,
+        axes: &[usize],
+        keep: bool,
+    ) -> Result<ValueId, RuleError> {
+        if order == 2.0 {
+            let squares = self.mul(x, x)?;
+            let total = self.sum(squares, axes, keep)?;
+            return Ok(self.unary(UnaryOp::Sqrt, total));
+        }
+        if order == 0.0 {
+            let nonzero = self.with_number(BinaryOp::Ne, x, 0.0)?;
+            let dtype = self.b.dtype(x);
+            let ones = self.b.cast(nonzero, dtype);
+            return self.sum(ones, axes, keep);
+        }
+        let magnitude = self.unary(UnaryOp::Abs, x);
+        if order.is_infinite() {
+            let shape = self.b.shape(x);
+            if order > 0.0 && axes.iter().any(|axis| shape[*axis].is(0)) {
+                // The largest magnitude of nothing is 0, as is its sum.
+                return self.sum(magnitude, axes, keep);
+            }
+            let op = if order > 0.0 { ReduceOp::Max } else { ReduceOp::Min };
+            return Ok(self.b.reduce(op, magnitude, axes, keep)?);
+        }
+        if order == 1.0 {
+            return self.sum(magnitude, axes, keep);
+        }
+        let powers = self.with_number(BinaryOp::Pow, magnitude, order)?;
+        let total = self.sum(powers, axes, keep)?;
+        self.with_number(BinaryOp::Pow, total, 1.0 / order)
+    }
+}
+
+/// The operand of a norm in the type that `dtype=` asks for.
+fn operand(cx: &mut Context, a: &Args) -> Result<ValueId, RuleError> {
+    let x = a.tensor("self")?;
+    Ok(match a.opt_dtype("dtype")? {
+        Some(dtype) => cx.b.cast(x, dtype),
+        None => cx.to_float(x),
+    })
+}
+
+fn vector(cx: &mut Context, a: &Args, order: &str) -> Rule {
+    let x = operand(cx, a)?;
+    let order = a.float_or(order, 2.0)?;
+    let (axes, keep) = super::reduction::reduced(cx, a, x)?;
+    Ok(cx.in_compute_type(x, |cx, x| cx.vector_norm(x, order, &axes, keep))?.into())
+}
+
+/// A vector norm for one axis or all of a vector, a matrix norm for two.
+fn linalg_norm(cx: &mut Context, a: &Args) -> Rule {
+    let rank = { cx.b.rank(a.tensor("self")?) };
+    let n_axes = if a.has("dim") { a.ints("dim")?.len() } else { rank };
+    if a.has("ord") && n_axes == 2 { matrix(cx, a) } else { vector(cx, a, "ord") }
+}
+
+fn matrix(cx: &mut Context, a: &Args) -> Rule {
+    let x = operand(cx, a)?;
+    let keep = a.bool_or("keepdim", false)?;
+    let axes = Context::axes(&a.ints_or("dim", &[-2, -1])?, cx.b.rank(x))?;
+    let [rows, columns] = axes.as_slice() else {
+        return Err(RuleError::Malformed("a matrix norm is over two axes".to_owned()));
+    };
+    let order = match a.raw("ord") {
+        None => "fro".to_owned(),
+        Some(Arg::Str(name)) => name.clone(),
+        Some(_) => a.scalar("ord")?.to_f64().to_string(),
+    };
+    let (summed, compared, op) = match order.as_str() {
+        "fro" => {
+            return Ok(cx.in_compute_type(x, |cx, x| cx.vector_norm(x, 2.0, &axes, keep))?.into());
+        }
+        "1" => (*rows, *columns, ReduceOp::Max),
+        "-1" => (*rows, *columns, ReduceOp::Min),
+        "inf" => (*columns, *rows, ReduceOp::Max),
+        "-inf" => (*columns, *rows, ReduceOp::Min),
+        other => return Err(RuleError::unsupported(format!("order `{other}` needs singular values"))),
+    };
+    let result = cx.in_compute_type(x, |cx, x| {
+        let magnitude = cx.unary(UnaryOp::Abs, x);
+        let sums = cx.sum(magnitude, &[summed], true)?;
+        let result = cx.b.reduce(op, sums, &[compared], true)?;
+        if keep { Ok(result) } else { cx.drop_axes(result, &axes) }
+    })?;
+    Ok(result.into())
+}
+
+fn dist(cx: &mut Context, a: &Args) -> Rule {
+    let order = a.float_or("p", 2.0)?;
+    let (x, y) = (a.tensor("self")?, a.tensor("other")?);
+    let dtype = Context::float_type(cx.result_type(&[x, y]));
+    let wide = dtype.compute();
+    let difference = cx.apply([x, y], wide, |[x, y]| x - y)?;
+    let axes: Vec<usize> = (0..cx.b.rank(difference)).collect();
+    let result = cx.vector_norm(difference, order, &axes, false)?;
+    Ok(cx.b.cast(result, dtype).into())
+}
+
+/// `norm(x1 - x2 + eps)` over the last axis, in the operands' type.
+pub(super) fn pairwise_distance(
+    cx: &mut Context,
+    x: ValueId,
+    y: ValueId,
+    (order, eps): (f64, f64),
+    keep: bool,
+) -> Result<ValueId, RuleError> {
+    let difference = cx.apply([x, y], cx.b.dtype(x), |[x, y]| x - y + eps)?;
+    let rank = cx.b.rank(difference);
+    let axes: Vec<usize> = rank.checked_sub(1).into_iter().collect();
+    cx.vector_norm(difference, order, &axes, keep)
+}
+
+fn pairwise(cx: &mut Context, a: &Args) -> Rule {
+    let (x, y) = (a.tensor("x1")?, a.tensor("x2")?);
+    let dtype = Context::float_type(cx.result_type(&[x, y]));
+    let (x, y) = (cx.b.cast(x, dtype.compute()), cx.b.cast(y, dtype.compute()));
+    let parameters = (a.float_or("p", 2.0)?, a.float_or("eps", 1e-6)?);
+    let result = pairwise_distance(cx, x, y, parameters, a.bool_or("keepdim", false)?)?;
+    Ok(cx.b.cast(result, dtype).into())
+}
+
+fn cosine(cx: &mut Context, a: &Args) -> Rule {
+    let (x, y) = (a.tensor("x1")?, a.tensor("x2")?);
+    let eps = a.float_or("eps", 1e-8)?;
+    let dtype = Context::float_type(cx.result_type(&[x, y]));
+    let wide = dtype.compute();
+    let shape = cx.b.broadcast_shapes(&[x, y])?;
+    let axis = Context::axis(a.int_or("dim", 1)?, shape.len())?;
+    let axes = if shape.is_empty() { vec![] } else { vec![axis] };
+    let mut unit = Vec::new();
+    for value in [x, y] {
+        let value = cx.b.cast(value, wide);
+        let value = cx.b.expand(value, &shape)?;
+        let norm = cx.vector_norm(value, 2.0, &axes, true)?;
+        let norm = cx.with_number(BinaryOp::Maximum, norm, eps)?;
+        unit.push(cx.div(value, norm)?);
+    }
+    let product = cx.mul(unit[0], unit[1])?;
+    let result = cx.sum(product, &axes, false)?;
+    Ok(cx.b.cast(result, dtype).into())
+}
+
+/// Distances between every row of one matrix and every row of another.
+fn cdist(cx: &mut Context, a: &Args) -> Rule {
+    let (x, y) = (a.tensor("x1")?, a.tensor("x2")?);
+    let order = a.float_or("p", 2.0)?;
+    let rank = cx.b.rank(x).min(cx.b.rank(y));
+    if rank < 2 {
+        return Err(RuleError::Malformed("the operands are not matrices".to_owned()));
+    }
+    let dtype = Context::float_type(cx.result_type(&[x, y]));
+    let x = cx.b.unsqueeze(x, cx.b.rank(x) - 1)?;
+    let y = cx.b.unsqueeze(y, cx.b.rank(y) - 2)?;
+    let difference = cx.apply([x, y], dtype.compute(), |[x, y]: [Formula; 2]| x - y)?;
+    let last = cx.b.rank(difference) - 1;
+    let result = cx.vector_norm(difference, order, &[last], false)?;
+    Ok(cx.b.cast(result, dtype).into())
+}
+
+/// Distances between all pairs of rows, in the order (0, 1), (0, 2), ..., (1, 2), ...
+fn pdist(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.tensor("self")?;
+    let order = a.float_or("p", 2.0)?;
+    let dtype = cx.b.dtype(x);
+    let shape = cx.b.shape(x);
+    let [rows, columns] = shape.as_slice() else {
+        return Err(RuleError::Malformed("the operand is not a matrix".to_owned()));
+    };
+    let n = fixed(std::slice::from_ref(rows), "`pdist`")?[0];
+    let pairs = || (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
+    let firsts: Vec<i64> = pairs().map(|(i, _)| i).collect();
+    let seconds: Vec<i64> = pairs().map(|(_, j)| j).collect();
+    let wide = cx.b.cast(x, dtype.compute());
+    let count = Expr::int(super::support::length(firsts.len()));
+    let mut sides = Vec::new();
+    for rows in [firsts, seconds] {
+        let index = cx.b.int_vector(&rows);
+        let index = cx.b.unsqueeze(index, 1)?;
+        let coords = vec![Coord::Indirect(0), Coord::Expr(Expr::axis(1))];
+        sides.push(cx.b.gather(wide, &[index], coords, &[count.clone(), columns.clone()])?);
+    }
+    let difference = cx.sub(sides[0], sides[1])?;
+    let result = cx.vector_norm(difference, order, &[1], false)?;
+    Ok(cx.b.cast(result, dtype).into())
+}
+
+/// Scales each slice along an axis down to a largest norm.
+fn renorm(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.tensor("self")?;
+    let (order, limit) = (a.float_or("p", 2.0)?, a.float_or("maxnorm", 1.0)?);
+    let dtype: DType = cx.b.dtype(x);
+    let rank = cx.b.rank(x);
+    let axis = Context::axis(a.int("dim")?, rank)?;
+    let others: Vec<usize> = (0..rank).filter(|k| *k != axis).collect();
+    let wide = cx.b.cast(x, dtype.compute());
+    let norm = cx.vector_norm(wide, order, &others, true)?;
+    let result = cx.apply([wide, norm], dtype.compute(), |[x, norm]| {
+        x * norm.gt(limit).select(limit / (&norm + 1e-7), 1.0)
+    })?;
+    Ok(cx.b.cast(result, dtype).into())
+}

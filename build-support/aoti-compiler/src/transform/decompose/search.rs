@@ -1,0 +1,137 @@
+//! Searches in sorted sequences, membership and counting by value.
+
+use super::order::any_equal;
+use super::registry::rules;
+use super::{Args, Context, Operand, Outputs, RuleError};
+use crate::aten::Arg;
+use crate::dtype::DType;
+use crate::graph::{BinaryOp, Combine, Coord, ReduceOp, UnaryOp, ValueId};
+use crate::symbolic::{Expr, Node};
+
+type Rule = Result<Outputs, RuleError>;
+
+rules! {
+    pure "aten.searchsorted.Tensor" => search_sorted,
+    pure "aten.searchsorted.Scalar" => search_sorted,
+    pure "aten.bucketize.Tensor" => bucketize,
+    pure "aten.bucketize.Scalar" => bucketize,
+    pure "aten.isin.Tensor_Tensor" => |cx, a| is_in(cx, a, "elements", "test_elements"),
+    pure "aten.isin.Tensor_Scalar" => |cx, a| is_in(cx, a, "elements", "test_element"),
+    pure "aten.isin.Scalar_Tensor" => |cx, a| is_in(cx, a, "element", "test_elements"),
+    pure "aten.histc.default" => histc,
+    pure "aten.bincount.default" => bincount,
+}
+
+fn search_sorted(cx: &mut Context, a: &Args) -> Rule {
+    let (mut sorted, values) = (a.tensor("sorted_sequence")?, a.operand(&["self"], 1)?);
+    if let Some(order) = a.opt_tensor("sorter")? {
+        let shape = cx.b.shape(sorted);
+        let last = shape.len() - 1;
+        let coords = (0..shape.len())
+            .map(|k| if k == last { Coord::Indirect(0) } else { Coord::Expr(Expr::axis(k)) })
+            .collect();
+        sorted = cx.b.gather(sorted, &[order], coords, &shape)?;
+    }
+    let right = a.bool_or("right", false)? || a.str_or("side", "left")? == "right";
+    search(cx, a, sorted, &values, right)
+}
+
+fn bucketize(cx: &mut Context, a: &Args) -> Rule {
+    let (sorted, values) = (a.tensor("boundaries")?, a.operand(&["self"], 0)?);
+    search(cx, a, sorted, &values, a.bool_or("right", false)?)
+}
+
+fn search(cx: &mut Context, a: &Args, sorted: ValueId, values: &Operand, right: bool) -> Rule {
+    let dtype = cx.operands_type(&[&Operand::Tensor(sorted), values]);
+    let sorted = cx.b.cast(sorted, dtype);
+    let values = values.to_value(cx, dtype);
+    let shape = cx.b.shape(values);
+    let found = if cx.b.rank(sorted) == 1 {
+        let flat = cx.flattened(values)?;
+        let found = cx.b.search_sorted(sorted, flat, right)?;
+        cx.b.reshape(found, &shape)?
+    } else {
+        cx.b.search_sorted(sorted, values, right)?
+    };
+    let dtype = if a.bool_or("out_int32", false)? { DType::I32 } else { DType::I64 };
+    Ok(cx.b.cast(found, dtype).into())
+}
+
+fn is_in(cx: &mut Context, a: &Args, elements: &str, candidates: &str) -> Rule {
+    let (x, candidates) = (a.operand(&[elements], 0)?, a.operand(&[candidates], 1)?);
+    let dtype = cx.operands_type(&[&x, &candidates]);
+    let (x, candidates) = (x.to_value(cx, dtype), candidates.to_value(cx, dtype));
+    let candidates = cx.flattened(candidates)?;
+    let found = any_equal(cx, x, candidates)?;
+    Ok(if a.bool_or("invert", false)? { cx.unary(UnaryOp::Not, found) } else { found }.into())
+}
+
+/// Counts of elements in `bins` equal intervals of `[min, max]`; the last is closed. Equal bounds stand for the range
+/// of the data.
+fn histc(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.tensor("self")?;
+    let dtype = cx.b.dtype(x);
+    let bins = a.int_or("bins", 100)?;
+    let (low, high) = (a.float_or("min", 0.0)?, a.float_or("max", 0.0)?);
+    let flat = cx.flattened(x)?;
+    let wide = cx.b.cast(flat, dtype.compute());
+    let bounds = if low == high && !cx.b.ty(flat).numel().is(0) {
+        let low = cx.b.reduce(ReduceOp::Min, wide, &[0], false)?;
+        let high = cx.b.reduce(ReduceOp::Max, wide, &[0], false)?;
+        let apart = |cx: &mut Context, by: f64, bound| {
+            cx.apply([low, high, bound], dtype.compute(), |[low, high, bound]| {
+                low.equals(high).select(&bound + by, &bound)
+            })
+        };
+        (apart(cx, -1.0, low)?, apart(cx, 1.0, high)?)
+    } else {
+        (cx.b.scalar(low, dtype.compute()), cx.b.scalar(high, dtype.compute()))
+    };
+    let operands = [wide, bounds.0, bounds.1];
+    let inside = cx.apply(operands, dtype.compute(), |[x, low, high]| x.ge(low).and(x.le(high)))?;
+    let bin = cx.apply(operands, dtype.compute(), |[x, low, high]| {
+        let last = bins as f64 - 1.0;
+        ((x - &low) * (bins as f64) / (high - low)).trunc().max(0.0).min(last)
+    })?;
+    // Where the element is outside (or NaN), bin 0 is incremented by 0.
+    let zero = cx.b.full_like(0.0, bin);
+    let bin = cx.b.select(inside, bin, zero)?;
+    let bin = cx.b.cast(bin, DType::I64);
+    let ones = cx.b.cast(inside, dtype);
+    let base = cx.b.full(0i64, dtype, &[Expr::int(bins)]);
+    Ok(cx.b.scatter(base, ones, &[bin], vec![Coord::Indirect(0)], Combine::Add)?.into())
+}
+
+/// Counts (or sums of weights) of each integer; the size follows from the data.
+fn bincount(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.tensor("self")?;
+    let x = cx.b.cast(x, DType::I64);
+    let least = match a.raw("minlength") {
+        Some(Arg::Int(size)) => size.clone(),
+        _ => Expr::int(0),
+    };
+    let size = a.output_meta(0).and_then(|meta| meta.sizes.first().cloned());
+    let Some(size) = size else {
+        return Err(RuleError::Malformed("the result has no described size".to_owned()));
+    };
+    match size.node() {
+        Node::Sym(symbol) => {
+            let largest = cx.b.reduce(ReduceOp::Max, x, &[0], false)?;
+            let count = cx.with_number(BinaryOp::Add, largest, 1i64)?;
+            let least = cx.b.index(least, &[]);
+            let count = cx.binary(BinaryOp::Maximum, count, least)?;
+            cx.b.read(count, *symbol)?;
+        }
+        Node::Int(_) => {}
+        _ => return Err(RuleError::unsupported(format!("a result of size `{size}`"))),
+    }
+    let updates = match a.opt_tensor("weights")? {
+        Some(weights) => {
+            let dtype = if cx.b.dtype(weights) == DType::F32 { DType::F32 } else { DType::F64 };
+            cx.b.cast(weights, dtype)
+        }
+        None => cx.b.full_like(1i64, x),
+    };
+    let base = cx.b.full(0i64, cx.b.dtype(updates), &[size]);
+    Ok(cx.b.scatter(base, updates, &[x], vec![Coord::Indirect(0)], Combine::Add)?.into())
+}
