@@ -222,9 +222,10 @@ fn sum_to_size(cx: &mut Context, a: &Args) -> Rule {
     let axes: Vec<usize> = (0..shape.len())
         .filter(|axis| *axis < extra || (size[*axis - extra].is(1) && !shape[*axis].is(1)))
         .collect();
-    if axes.is_empty() {
+    if axes.is_empty() && !size.is_empty() {
         return Ok(x.into());
     }
+    let x = accumulating(cx, a, x)?;
     let total = cx.sum(x, &axes, false)?;
     Ok(cx.b.reshape(total, &size)?.into())
 }

@@ -61,6 +61,9 @@ impl Registry {
     pub fn new() -> Registry {
         let families: &[&[Rule]] = &[
             super::pointwise::RULES,
+            super::class_loss::RULES,
+            super::loss::RULES,
+            super::normalization::RULES,
             super::scan::RULES,
             super::search::RULES,
             super::order::RULES,
