@@ -1,6 +1,7 @@
 //! Reading and writing along one axis at positions given by a tensor, and through flat positions.
 
 use super::registry::rules;
+use super::support::{highest, lowest};
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::{Category, DType};
 use crate::graph::{BinaryOp, Combine, Coord, Scalar, ValueId};
@@ -220,21 +221,11 @@ fn index_fill(cx: &mut Context, a: &Args) -> Rule {
 
 /// The number that leaves every other one as it is under a combination.
 fn neutral(combine: Combine, dtype: DType) -> Scalar {
-    let (lowest, highest) = match dtype {
-        DType::Bool => (0, 1),
-        DType::U8 => (0, i64::from(u8::MAX)),
-        DType::I8 => (i64::from(i8::MIN), i64::from(i8::MAX)),
-        DType::I16 => (i64::from(i16::MIN), i64::from(i16::MAX)),
-        DType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        DType::I64 | DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => (i64::MIN, i64::MAX),
-    };
     match combine {
         Combine::Set | Combine::Add => Scalar::Int(0),
         Combine::Mul => Scalar::Int(1),
-        Combine::Max if dtype.is_float() => Scalar::Float(f64::NEG_INFINITY),
-        Combine::Min if dtype.is_float() => Scalar::Float(f64::INFINITY),
-        Combine::Max => Scalar::Int(lowest),
-        Combine::Min => Scalar::Int(highest),
+        Combine::Max => lowest(dtype),
+        Combine::Min => highest(dtype),
     }
 }
 

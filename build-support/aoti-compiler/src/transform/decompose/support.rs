@@ -2,7 +2,7 @@
 
 use super::{Context, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, ReduceOp, SymbolSource, ValueId};
+use crate::graph::{BinaryOp, ReduceOp, Scalar, SymbolSource, ValueId};
 use crate::symbolic::{Expr, Node};
 
 impl Context {
@@ -136,5 +136,40 @@ pub(super) fn read_size(cx: &mut Context, value: ValueId, size: &Expr) -> Result
             // An expression over symbols that are read elsewhere.
             Ok(())
         }
+    }
+}
+
+/// The smallest number of a type: negative infinity where there is one.
+pub(super) fn lowest(dtype: DType) -> Scalar {
+    match dtype {
+        DType::Bool => Scalar::Bool(false),
+        DType::U8 => Scalar::Int(0),
+        DType::I8 => Scalar::Int(i64::from(i8::MIN)),
+        DType::I16 => Scalar::Int(i64::from(i16::MIN)),
+        DType::I32 => Scalar::Int(i64::from(i32::MIN)),
+        DType::I64 => Scalar::Int(i64::MIN),
+        DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => Scalar::Float(f64::NEG_INFINITY),
+    }
+}
+
+/// The largest number of a type: infinity where there is one.
+pub(super) fn highest(dtype: DType) -> Scalar {
+    match dtype {
+        DType::Bool => Scalar::Bool(true),
+        DType::U8 => Scalar::Int(i64::from(u8::MAX)),
+        DType::I8 => Scalar::Int(i64::from(i8::MAX)),
+        DType::I16 => Scalar::Int(i64::from(i16::MAX)),
+        DType::I32 => Scalar::Int(i64::from(i32::MAX)),
+        DType::I64 => Scalar::Int(i64::MAX),
+        DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => Scalar::Float(f64::INFINITY),
+    }
+}
+
+/// `sizes`, repeated to `count` entries where there is only one.
+pub(super) fn spread_syms(sizes: &[Expr], count: usize) -> Result<Vec<Expr>, RuleError> {
+    match sizes {
+        [one] => Ok(vec![one.clone(); count]),
+        _ if sizes.len() == count => Ok(sizes.to_vec()),
+        _ => Err(RuleError::Malformed(format!("{} entries for {count} axes", sizes.len()))),
     }
 }

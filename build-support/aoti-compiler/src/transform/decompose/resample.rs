@@ -1,0 +1,361 @@
+//! Resampling images to another size: nearest, linear and cubic interpolation, axis by axis.
+//!
+//! Source positions are exact rational functions of the axes, so that they stay plain index expressions; only the
+//! interpolation weights are floating-point, and being continuous they do not depend on how positions are rounded.
+
+use super::registry::rules;
+use super::support::spread_syms;
+use super::{Args, Context, Outputs, RuleError};
+use crate::aten::Arg;
+use crate::dtype::DType;
+use crate::graph::{BinaryOp, Coord, UnaryOp, ValueId};
+use crate::symbolic::Expr;
+
+type Rule = Result<Outputs, RuleError>;
+
+rules! {
+    pure "aten.upsample_nearest1d.default" => |cx, a| resample(cx, a, 1, Filter::Nearest),
+    pure "aten.upsample_nearest2d.default" => |cx, a| resample(cx, a, 2, Filter::Nearest),
+    pure "aten.upsample_nearest3d.default" => |cx, a| resample(cx, a, 3, Filter::Nearest),
+    pure "aten.upsample_nearest1d.vec" => |cx, a| resample(cx, a, 1, Filter::Nearest),
+    pure "aten.upsample_nearest2d.vec" => |cx, a| resample(cx, a, 2, Filter::Nearest),
+    pure "aten.upsample_nearest3d.vec" => |cx, a| resample(cx, a, 3, Filter::Nearest),
+    pure "aten._upsample_nearest_exact1d.default" => |cx, a| resample(cx, a, 1, Filter::NearestExact),
+    pure "aten._upsample_nearest_exact2d.default" => |cx, a| resample(cx, a, 2, Filter::NearestExact),
+    pure "aten._upsample_nearest_exact3d.default" => |cx, a| resample(cx, a, 3, Filter::NearestExact),
+    pure "aten._upsample_nearest_exact1d.vec" => |cx, a| resample(cx, a, 1, Filter::NearestExact),
+    pure "aten._upsample_nearest_exact2d.vec" => |cx, a| resample(cx, a, 2, Filter::NearestExact),
+    pure "aten._upsample_nearest_exact3d.vec" => |cx, a| resample(cx, a, 3, Filter::NearestExact),
+    pure "aten.upsample_linear1d.default" => |cx, a| resample(cx, a, 1, Filter::Linear),
+    pure "aten.upsample_bilinear2d.default" => |cx, a| resample(cx, a, 2, Filter::Linear),
+    pure "aten.upsample_trilinear3d.default" => |cx, a| resample(cx, a, 3, Filter::Linear),
+    pure "aten.upsample_linear1d.vec" => |cx, a| resample(cx, a, 1, Filter::Linear),
+    pure "aten.upsample_bilinear2d.vec" => |cx, a| resample(cx, a, 2, Filter::Linear),
+    pure "aten.upsample_trilinear3d.vec" => |cx, a| resample(cx, a, 3, Filter::Linear),
+    pure "aten.upsample_bicubic2d.default" => |cx, a| resample(cx, a, 2, Filter::Cubic),
+    pure "aten.upsample_bicubic2d.vec" => |cx, a| resample(cx, a, 2, Filter::Cubic),
+}
+
+/// How values between elements are found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Filter {
+    Nearest,
+    NearestExact,
+    Linear,
+    Cubic,
+}
+
+/// One axis of the resampling: the sizes and the explicit scale, if the program gives one.
+pub(super) struct Scaled {
+    pub(super) input: Expr,
+    pub(super) output: Expr,
+    pub(super) scale: Option<f64>,
+}
+
+/// The image and, for each spatial axis, sizes and scale.
+pub(super) fn scaled_axes(
+    cx: &Context,
+    a: &Args,
+    spatial: usize,
+) -> Result<(ValueId, Vec<Scaled>), RuleError> {
+    let x = a.tensor("self").or_else(|_| a.tensor("input"))?;
+    let own = cx.b.shape(x);
+    if own.len() != spatial + 2 {
+        return Err(RuleError::Malformed(format!("an image of {spatial} axes has two more")));
+    }
+    let scales = scales(a, spatial)?;
+    let outputs = if a.has("output_size") {
+        spread_syms(&a.syms("output_size")?, spatial)?
+    } else {
+        (0..spatial).map(|k| scaled_size(cx, &own[k + 2], scales[k])).collect::<Result<_, _>>()?
+    };
+    let axes = own[2..].iter().zip(outputs).zip(scales);
+    Ok((x, axes.map(|((input, output), scale)| Scaled { input: input.clone(), output, scale }).collect()))
+}
+
+/// `floor(size * scale)`.
+fn scaled_size(cx: &Context, size: &Expr, scale: Option<f64>) -> Result<Expr, RuleError> {
+    let scale = scale.ok_or_else(|| RuleError::Malformed("neither a size nor a scale is given".to_owned()))?;
+    Ok(match size.as_int() {
+        Some(size) => Expr::int((size as f64 * scale) as i64),
+        None => {
+            let (p, q) = rational(scale);
+            (size * p).floor_div_in(&Expr::int(q), cx.b.ranges())
+        }
+    })
+}
+
+fn scales(a: &Args, spatial: usize) -> Result<Vec<Option<f64>>, RuleError> {
+    let positive = |scale: f64| if scale > 0.0 { Some(scale) } else { None };
+    if let Some(Arg::Floats(_) | Arg::Float(_) | Arg::Ints(_)) = a.raw("scale_factors") {
+        let mut factors = a.floats("scale_factors")?;
+        if let [one] = factors.as_slice() {
+            factors = vec![*one; spatial];
+        }
+        if factors.len() == spatial {
+            return Ok(factors.into_iter().map(positive).collect());
+        }
+        if !factors.is_empty() {
+            return Err(RuleError::Malformed(format!("{} scales for {spatial} axes", factors.len())));
+        }
+    }
+    let names: &[&str] = if spatial == 1 { &["scales"] } else { &["scales_d", "scales_h", "scales_w"] };
+    let names = &names[names.len() - spatial.min(names.len())..];
+    names.iter().map(|name| Ok(a.opt_scalar(name)?.and_then(|scale| positive(scale.to_f64())))).collect()
+}
+
+/// A fraction equal to `value` up to rounding, by its continued fraction.
+fn rational(value: f64) -> (i64, i64) {
+    let (mut p, mut q, mut last_p, mut last_q) = (1i64, 0i64, 0i64, 1i64);
+    let mut rest = value;
+    loop {
+        let whole = rest.floor();
+        let (next_p, next_q) = (whole as i64 * p + last_p, whole as i64 * q + last_q);
+        if next_q > 1_000_000 || next_p > 1_000_000_000 {
+            break;
+        }
+        (last_p, last_q, p, q) = (p, q, next_p, next_q);
+        if (value - p as f64 / q as f64).abs() <= value * 1e-12 || rest - whole < 1e-12 {
+            break;
+        }
+        rest = 1.0 / (rest - whole);
+    }
+    (p.max(1), q.max(1))
+}
+
+/// Input elements per output element, as a fraction.
+fn ratio(axis: &Scaled, align: bool) -> (Expr, Expr) {
+    if align {
+        let steps = &axis.output - 1;
+        return if steps.is(0) { (Expr::int(0), Expr::int(1)) } else { (&axis.input - 1, steps) };
+    }
+    match axis.scale {
+        Some(scale) => {
+            let (p, q) = rational(scale);
+            (Expr::int(q), Expr::int(p))
+        }
+        None => (axis.input.clone(), axis.output.clone()),
+    }
+}
+
+fn resample(cx: &mut Context, a: &Args, spatial: usize, filter: Filter) -> Rule {
+    let (x, axes) = scaled_axes(cx, a, spatial)?;
+    let align = a.bool_or("align_corners", false)?;
+    let dtype = cx.b.dtype(x);
+    if matches!(filter, Filter::Nearest | Filter::NearestExact) {
+        let mut result = x;
+        for (k, axis) in axes.iter().enumerate() {
+            result = nearest(cx, result, k + 2, axis, filter == Filter::NearestExact)?;
+        }
+        return Ok(result.into());
+    }
+    let wide = if dtype.is_float() { dtype.compute() } else { DType::F32 };
+    let mut result = cx.b.cast(x, wide);
+    for (k, axis) in axes.iter().enumerate() {
+        let line = Line { axis: k + 2, scaled: axis, align };
+        result = if filter == Filter::Cubic { cubic(cx, result, &line)? } else { linear(cx, result, &line)? };
+    }
+    Ok(rounded(cx, result, dtype).into())
+}
+
+/// Integers round to nearest and saturate, as images of bytes do.
+pub(super) fn rounded(cx: &mut Context, x: ValueId, dtype: DType) -> ValueId {
+    if dtype.is_float() {
+        return cx.b.cast(x, dtype);
+    }
+    let whole = cx.unary(UnaryOp::Round, x);
+    if dtype != DType::U8 {
+        return cx.b.cast(whole, dtype);
+    }
+    let (low, high) = (cx.b.full_like(0.0, whole), cx.b.full_like(255.0, whole));
+    let bounded = cx.binary(BinaryOp::Maximum, whole, low).and_then(|x| cx.binary(BinaryOp::Minimum, x, high));
+    // The operands are of one type and shape.
+    let bounded = bounded.unwrap_or(whole);
+    cx.b.cast(bounded, dtype)
+}
+
+/// The operand read at `position` (over the result's axes) of an axis that gets another size.
+fn along(
+    cx: &mut Context,
+    x: ValueId,
+    axis: usize,
+    size: &Expr,
+    position: Expr,
+) -> Result<ValueId, RuleError> {
+    let mut shape = cx.b.shape(x);
+    let mut coords: Vec<Expr> = (0..shape.len()).map(Expr::axis).collect();
+    shape[axis] = size.clone();
+    coords[axis] = position;
+    Ok(cx.b.view(x, &shape, coords)?)
+}
+
+/// Positions as PyTorch computes them in `f32` where sizes are fixed; they differ from the exact fraction only where
+/// that is within rounding of a whole number.
+fn nearest_table(axis: &Scaled, exact: bool) -> Option<Vec<i64>> {
+    let (input, output) = (axis.input.as_int()?, axis.output.as_int()?);
+    let scale = match axis.scale {
+        Some(scale) => (1.0 / scale) as f32,
+        None => input as f32 / output as f32,
+    };
+    let offset = if exact { 0.5f32 } else { 0.0 };
+    let position = |i: i64| (((i as f32 + offset) * scale).floor() as i64).min(input - 1);
+    Some((0..output).map(position).collect())
+}
+
+fn nearest(
+    cx: &mut Context,
+    x: ValueId,
+    axis: usize,
+    scaled: &Scaled,
+    exact: bool,
+) -> Result<ValueId, RuleError> {
+    let (p, q) = ratio(scaled, false);
+    let (input, output) = (&scaled.input, &scaled.output);
+    let at = Expr::axis(axis);
+    let mut shape = cx.b.shape(x);
+    shape[axis] = output.clone();
+    let ranges = cx.b.axis_ranges(&shape);
+    let position = if exact {
+        (&(&(&at * 2) + 1) * &p).floor_div_in(&(&q * 2), &ranges)
+    } else {
+        (&at * &p).floor_div_in(&q, &ranges)
+    };
+    let position = position.minimum_in(&(input - 1), &ranges);
+    if let Some(table) = nearest_table(scaled, exact) {
+        let symbol = crate::symbolic::Symbol::axis(u32::try_from(axis).unwrap_or(0));
+        let agrees = table.iter().zip(0i64..).all(|(wanted, i)| {
+            position.evaluate(&|other| (other == symbol).then_some(i)) == Some(*wanted)
+        });
+        if !agrees {
+            let index = cx.b.int_vector(&table);
+            let index = cx.trailing_ones(index, shape.len() - axis)?;
+            let coords = (0..shape.len())
+                .map(|k| if k == axis { Coord::Indirect(0) } else { Coord::Expr(Expr::axis(k)) })
+                .collect();
+            return Ok(cx.b.gather(x, &[index], coords, &shape)?);
+        }
+    }
+    along(cx, x, axis, output, position)
+}
+
+/// One axis to interpolate.
+struct Line<'a> {
+    axis: usize,
+    scaled: &'a Scaled,
+    align: bool,
+}
+
+impl Line<'_> {
+    /// The whole part of the source position over axis `at`; may be -1 where nothing clamps it.
+    fn whole(&self, cx: &Context, at: usize) -> Expr {
+        let (p, q) = ratio(self.scaled, self.align);
+        let at = Expr::axis(at);
+        let ranges = cx.b.ranges();
+        if self.align {
+            return (&at * &p).floor_div_in(&q, ranges);
+        }
+        // (i + 1/2) p / q - 1/2
+        (&(&(&(&at * 2) + 1) * &p) - &q).floor_div_in(&(&q * 2), ranges)
+    }
+
+    /// The source position minus `whole` (both over the one axis of a vector), as a vector.
+    fn fraction(&self, cx: &mut Context, whole: &Expr, dtype: DType) -> Result<ValueId, RuleError> {
+        let (p, q) = ratio(self.scaled, self.align);
+        let shape = [self.scaled.output.clone()];
+        let at = Expr::axis(0);
+        // Exact in integers up to one division: no cancellation.
+        let (numerator, denominator) = if self.align {
+            (&(&at * &p) - &(whole * &q), q)
+        } else {
+            (&(&(&(&at * 2) + 1) * &p) - &(&(&(whole * 2) + 1) * &q), &q * 2)
+        };
+        let numerator = cx.b.index(numerator, &shape);
+        let numerator = cx.b.cast(numerator, dtype);
+        let denominator = cx.b.index(denominator, &shape);
+        let denominator = cx.b.cast(denominator, dtype);
+        cx.div(numerator, denominator)
+    }
+
+    /// The sum of the operand at positions times weights, vectors along the axis.
+    fn weighted(
+        &self,
+        cx: &mut Context,
+        x: ValueId,
+        taps: &[(Expr, ValueId)],
+    ) -> Result<ValueId, RuleError> {
+        let behind = cx.b.rank(x) - self.axis;
+        let mut sum = None;
+        for (position, weight) in taps {
+            let value = along(cx, x, self.axis, &self.scaled.output, position.clone())?;
+            let weight = cx.trailing_ones(*weight, behind)?;
+            let term = cx.mul(value, weight)?;
+            sum = Some(match sum {
+                Some(sum) => cx.add(sum, term)?,
+                None => term,
+            });
+        }
+        sum.ok_or_else(|| RuleError::Malformed("no taps".to_owned()))
+    }
+
+    fn clamped(&self, cx: &Context, position: &Expr) -> Expr {
+        let ranges = cx.b.ranges();
+        position.maximum_in(&Expr::int(0), ranges).minimum_in(&(&self.scaled.input - 1), ranges)
+    }
+}
+
+fn linear(cx: &mut Context, x: ValueId, line: &Line) -> Result<ValueId, RuleError> {
+    let dtype = cx.b.dtype(x);
+    // Positions before the first element count as on it.
+    let low = |cx: &Context, at: usize| line.clamped(cx, &line.whole(cx, at));
+    let whole = low(cx, 0);
+    let fraction = line.fraction(cx, &whole, dtype)?;
+    let (zero, one) = (cx.b.full_like(0.0, fraction), cx.b.full_like(1.0, fraction));
+    let high_weight = cx.binary(BinaryOp::Maximum, fraction, zero)?;
+    let high_weight = cx.binary(BinaryOp::Minimum, high_weight, one)?;
+    let low_weight = cx.sub(one, high_weight)?;
+    let low = low(cx, line.axis);
+    let high = line.clamped(cx, &(&low + 1));
+    line.weighted(cx, x, &[(low, low_weight), (high, high_weight)])
+}
+
+/// The coefficient of cubic convolution that PyTorch uses (Keys, "Cubic convolution interpolation", 1981).
+pub(super) const CUBIC: f64 = -0.75;
+
+fn cubic(cx: &mut Context, x: ValueId, line: &Line) -> Result<ValueId, RuleError> {
+    let dtype = cx.b.dtype(x);
+    let whole = line.whole(cx, 0);
+    let fraction = line.fraction(cx, &whole, dtype)?;
+    let weights = cubic_weights(cx, fraction)?;
+    let whole = line.whole(cx, line.axis);
+    let mut taps = Vec::new();
+    for (weight, offset) in weights.into_iter().zip(-1..) {
+        taps.push((line.clamped(cx, &(&whole + offset)), weight));
+    }
+    line.weighted(cx, x, &taps)
+}
+
+/// Weights of the elements at -1, 0, 1 and 2 from the one before a position, from the fraction behind it.
+pub(super) fn cubic_weights(cx: &mut Context, t: ValueId) -> Result<[ValueId; 4], RuleError> {
+    let one = cx.b.full_like(1.0, t);
+    let rest = cx.sub(one, t)?;
+    let (before, after) = (cx.add(t, one)?, cx.add(rest, one)?);
+    Ok([cubic_far(cx, before)?, cubic_near(cx, t)?, cubic_near(cx, rest)?, cubic_far(cx, after)?])
+}
+
+/// A polynomial of third degree by Horner's scheme.
+fn polynomial(cx: &mut Context, x: ValueId, coefficients: [f64; 4]) -> Result<ValueId, RuleError> {
+    let mut value = cx.b.full_like(coefficients[0], x);
+    for coefficient in &coefficients[1..] {
+        let product = cx.mul(value, x)?;
+        value = cx.with_number(BinaryOp::Add, product, *coefficient)?;
+    }
+    Ok(value)
+}
+
+fn cubic_near(cx: &mut Context, x: ValueId) -> Result<ValueId, RuleError> {
+    polynomial(cx, x, [CUBIC + 2.0, -(CUBIC + 3.0), 0.0, 1.0])
+}
+
+fn cubic_far(cx: &mut Context, x: ValueId) -> Result<ValueId, RuleError> {
+    polynomial(cx, x, [CUBIC, -5.0 * CUBIC, 8.0 * CUBIC, -4.0 * CUBIC])
+}
