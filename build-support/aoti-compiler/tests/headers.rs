@@ -34,13 +34,15 @@ fn is_installed(tool: &str) -> bool {
 
 fn run(command: &mut Command) -> String {
     let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("the tool was found before");
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let text =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{command:?} failed:\n{text}");
     text
 }
 
 fn check(toolchain: &Toolchain) {
-    if !is_installed(toolchain.compiler) || toolchain.emulator.is_some_and(|emulator| !is_installed(emulator)) {
+    if !is_installed(toolchain.compiler) || toolchain.emulator.is_some_and(|emulator| !is_installed(emulator))
+    {
         return;
     }
     let directory = scratch_folder(toolchain);
@@ -76,7 +78,9 @@ fn check_level(compiler: &'static str, level: &str) {
     let (flags, runs): (&[&str], bool) = match level {
         "v3" => (
             &["-march=x86-64-v3"],
-            is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c"),
+            is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("f16c"),
         ),
         "v4" => (
             &["-march=x86-64-v4"],

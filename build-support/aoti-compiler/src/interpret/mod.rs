@@ -15,6 +15,8 @@ mod reduce;
 mod run;
 mod special;
 mod tensor;
+#[cfg(test)]
+mod tests;
 mod unary;
 
 pub use error::EvalError;

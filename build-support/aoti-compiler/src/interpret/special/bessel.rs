@@ -2,6 +2,11 @@
 
 use std::f64::consts::PI;
 
+/// `f(x)`, but NaN at infinity, where PyTorch's Bessel functions of the first and second kind have no limit.
+pub(crate) fn finite(f: fn(f64) -> f64, x: f64) -> f64 {
+    if x.is_infinite() { f64::NAN } else { f(x) }
+}
+
 /// I of order 0.
 pub(crate) fn i0(x: f64) -> f64 {
     i0e(x) * x.abs().exp()

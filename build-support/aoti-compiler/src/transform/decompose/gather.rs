@@ -70,7 +70,9 @@ fn take_along(cx: &mut Context, a: &Args) -> Rule {
     let (own, places) = (cx.b.shape(x), cx.b.shape(index));
     let axis = Context::axis(axis, own.len())?;
     if own.len() != places.len() {
-        return Err(RuleError::Malformed("the tensor and its indices have different numbers of axes".to_owned()));
+        return Err(RuleError::Malformed(
+            "the tensor and its indices have different numbers of axes".to_owned(),
+        ));
     }
     // All axes but the indexed one broadcast.
     let (mut left, mut right) = (own.clone(), places.clone());

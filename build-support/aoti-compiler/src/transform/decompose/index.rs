@@ -159,7 +159,12 @@ fn hit_size(cx: &Context, a: &Args, given: &[Option<ValueId>], k: usize) -> Resu
 
 /// Linear positions of the first `size` true elements of a mask, and their number. Beyond the last one the position is
 /// the number of elements.
-fn linear_hits(cx: &mut Context, mask: ValueId, size: &Expr, read: bool) -> Result<(ValueId, ValueId), RuleError> {
+fn linear_hits(
+    cx: &mut Context,
+    mask: ValueId,
+    size: &Expr,
+    read: bool,
+) -> Result<(ValueId, ValueId), RuleError> {
     let flags = cx.b.cast(mask, DType::Bool);
     let ones = cx.b.cast(flags, DType::I64);
     let ones = cx.flattened(ones)?;
@@ -196,7 +201,11 @@ fn hits(
 }
 
 /// Indices brought within bounds, for the overloads that promise not to look at what they read there.
-fn clamped(cx: &mut Context, x: ValueId, indices: Vec<Option<ValueId>>) -> Result<Vec<Option<ValueId>>, RuleError> {
+fn clamped(
+    cx: &mut Context,
+    x: ValueId,
+    indices: Vec<Option<ValueId>>,
+) -> Result<Vec<Option<ValueId>>, RuleError> {
     let own = cx.b.shape(x);
     let mut safe = Vec::new();
     for (axis, index) in indices.into_iter().enumerate() {
@@ -381,8 +390,7 @@ fn as_columns(cx: &mut Context, lines: &[ValueId], size: &Expr) -> Rule {
     if lines.is_empty() {
         return Ok(cx.b.full(0i64, DType::I64, &[size.clone(), Expr::int(0)]).into());
     }
-    let columns =
-        lines.iter().map(|line| cx.b.unsqueeze(*line, 1)).collect::<Result<Vec<_>, _>>()?;
+    let columns = lines.iter().map(|line| cx.b.unsqueeze(*line, 1)).collect::<Result<Vec<_>, _>>()?;
     Ok(cx.b.cat(&columns, 1)?.into())
 }
 

@@ -123,8 +123,11 @@ fn vander(cx: &mut Context, a: &Args) -> Rule {
         Some(columns) => columns,
         None => fixed(&own, "`vander`")?.first().copied().unwrap_or(0),
     };
-    let exponent =
-        if a.bool_or("increasing", false)? { Expr::axis(1) } else { &Expr::int(columns - 1) - &Expr::axis(1) };
+    let exponent = if a.bool_or("increasing", false)? {
+        Expr::axis(1)
+    } else {
+        &Expr::int(columns - 1) - &Expr::axis(1)
+    };
     let dtype = cx.b.dtype(x);
     let dtype = if dtype.is_float() { dtype } else { DType::I64 };
     let base = cx.b.cast(x, dtype);

@@ -187,7 +187,8 @@ fn step(
     let recurrent = linear_of(cx, state.hidden, weights.hidden, weights.hidden_bias)?;
     match cell {
         Cell::Lstm => {
-            let old = state.cell.ok_or_else(|| RuleError::Malformed("the cell state is missing".to_owned()))?;
+            let old =
+                state.cell.ok_or_else(|| RuleError::Malformed("the cell state is missing".to_owned()))?;
             let gates = cx.add(gates, recurrent)?;
             lstm_step(cx, gates, old, weights.projection)
         }

@@ -72,11 +72,7 @@ fn lerp(cx: &mut Context, a: &Args) -> Rule {
     Ok(cx.apply([x, y, weight], dtype, |[x, y, weight]| interpolate(&x, &y, &weight))?.into())
 }
 
-fn add_combined(
-    cx: &mut Context,
-    a: &Args,
-    combine: impl FnOnce(Formula, Formula) -> Formula,
-) -> Rule {
+fn add_combined(cx: &mut Context, a: &Args, combine: impl FnOnce(Formula, Formula) -> Formula) -> Rule {
     let operands = [a.tensor("self")?, a.tensor("tensor1")?, a.tensor("tensor2")?];
     let value = a.scalar_or("value", 1i64)?;
     let dtype = cx.result_type(&operands);

@@ -246,13 +246,14 @@ fn mvlgamma(cx: &mut Context, a: &Args) -> Rule {
     let dimension = p as f64;
     formula(cx, a, |x| {
         let constant = dimension * (dimension - 1.0) / 4.0 * PI.ln();
-        (0..p).fold(None, |sum: Option<Formula>, j| {
-            let term = (&x - j as f64 / 2.0).lgamma();
-            Some(match sum {
-                None => term + constant,
-                Some(sum) => sum + term,
+        (0..p)
+            .fold(None, |sum: Option<Formula>, j| {
+                let term = (&x - j as f64 / 2.0).lgamma();
+                Some(match sum {
+                    None => term + constant,
+                    Some(sum) => sum + term,
+                })
             })
-        })
-        .unwrap_or(x)
+            .unwrap_or(x)
     })
 }

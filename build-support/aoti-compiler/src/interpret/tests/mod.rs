@@ -1,0 +1,4 @@
+//! Tests of the evaluator.
+
+mod functions;
+mod ops;
