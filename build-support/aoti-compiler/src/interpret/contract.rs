@@ -100,7 +100,8 @@ struct Geometry {
 pub(super) fn conv(x: &Tensor, weight: &Tensor, conv: &Conv, sizes: Vec<usize>) -> Result<Tensor, EvalError> {
     let groups = usize::try_from(conv.groups).unwrap_or(0);
     let fits = x.sizes().len() == conv.stride.len() + 2 && weight.sizes().len() == x.sizes().len();
-    if groups == 0 || !fits {
+    let steps = conv.stride.iter().chain(&conv.dilation).all(|step| *step > 0);
+    if groups == 0 || !fits || !steps {
         return Err(EvalError::Malformed("operands of a convolution do not fit".to_owned()));
     }
     // Without spatial axes it is a convolution over one axis of size 1.
@@ -172,16 +173,19 @@ fn accumulate<T: Copy + Mul<Output = T> + AddAssign>(
                 far_row = far_row.zip(inside).map(|(sum, at)| sum + at * far_strides[axis]);
             }
             if let Some(far_row) = far_row {
-                for position in 0..near[last] {
-                    let at = position as i64 * g.stride[last] + shift(last);
-                    if at >= 0 && at < far[last] as i64 {
-                        let (near_at, far_at) = (near_row + position, far_row + at as usize);
-                        if g.transposed {
-                            target[far_at] += plane[near_at] * *weight;
-                        } else {
-                            target[near_at] += plane[far_at] * *weight;
-                        }
+                // Positions whose far side is inside: 0 <= position * stride + shift < far.
+                let (stride, shift) = (g.stride[last], shift(last));
+                let first = ceil_div((-shift).max(0), stride);
+                let end = ceil_div((far[last] as i64 - shift).max(0), stride).min(near[last] as i64);
+                let mut at = first * stride + shift;
+                for position in first..end {
+                    let (near_at, far_at) = (near_row + position as usize, far_row + at as usize);
+                    if g.transposed {
+                        target[far_at] += plane[near_at] * *weight;
+                    } else {
+                        target[near_at] += plane[far_at] * *weight;
                     }
+                    at += stride;
                 }
             }
             if !advance(&mut row, &near[..last]) {
@@ -190,4 +194,9 @@ fn accumulate<T: Copy + Mul<Output = T> + AddAssign>(
         }
         advance(&mut tap, &g.window);
     }
+}
+
+/// Quotient rounded up; neither operand is negative.
+fn ceil_div(a: i64, b: i64) -> i64 {
+    (a + b - 1) / b
 }

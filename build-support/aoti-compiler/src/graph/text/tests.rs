@@ -20,27 +20,7 @@ const SAMPLE: &str = r#"graph "every \"op\"" {
 }
 "#;
 
-fn round_trip(text: &str) -> String {
-    let graph = parse(text).expect("parses");
-    let printed = print(&graph);
-    assert_eq!(parse(&printed).expect("parses again"), graph, "{printed}");
-    printed
-}
-
-fn message(text: &str) -> String {
-    parse(text).expect_err("does not parse").0[0].message.clone()
-}
-
-#[test]
-fn printing_gives_the_text_back() {
-    let text =
-        SAMPLE.replace("  %6: f32[s0, 3] = relu6 %5\n", "  output %5 \"y\"\n  output %1 \"c\" state 1\n");
-    assert_eq!(round_trip(&text), text);
-}
-
-#[test]
-fn every_operator_survives() {
-    let text = r#"graph "ops" {
+const EVERY_OPERATOR: &str = r#"graph "ops" {
   symbol s0 "n" in 0..inf from data
   const c0: f32[2] = [nan, -0.0]
   input %0 "a": f32[4, 4]
@@ -85,7 +65,28 @@ fn every_operator_survives() {
   output %22 "y" mutation 0
 }
 "#;
-    assert_eq!(round_trip(text), text);
+
+fn round_trip(text: &str) -> String {
+    let graph = parse(text).expect("parses");
+    let printed = print(&graph);
+    assert_eq!(parse(&printed).expect("parses again"), graph, "{printed}");
+    printed
+}
+
+fn message(text: &str) -> String {
+    parse(text).expect_err("does not parse").0[0].message.clone()
+}
+
+#[test]
+fn printing_gives_the_text_back() {
+    let text =
+        SAMPLE.replace("  %6: f32[s0, 3] = relu6 %5\n", "  output %5 \"y\"\n  output %1 \"c\" state 1\n");
+    assert_eq!(round_trip(&text), text);
+}
+
+#[test]
+fn every_operator_survives() {
+    assert_eq!(round_trip(EVERY_OPERATOR), EVERY_OPERATOR);
 }
 
 #[test]
@@ -156,4 +157,39 @@ fn truncated_text_never_panics() {
             let _ = parse(&text[..end]);
         }
     }
+}
+
+#[test]
+fn altered_text_never_panics() {
+    let sources = [SAMPLE.as_bytes(), EVERY_OPERATOR.as_bytes()];
+    let letters = b"%$#\"[]{}(),:=@-*/ \n09sico\\.x";
+    let mut state = 1u64;
+    let mut next = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % bound
+    };
+    let mut parsed = 0;
+    for round in 0..4000 {
+        let mut bytes = sources[round % 2].to_vec();
+        for _ in 0..=next(3) {
+            let at = next(bytes.len());
+            match next(4) {
+                0 => drop(bytes.remove(at)),
+                1 => bytes.insert(at, letters[next(letters.len())]),
+                2 => bytes[at] = letters[next(letters.len())],
+                _ => {
+                    // Words from elsewhere: numbers where others were, axes, operators.
+                    let (from, length) = (next(bytes.len()), next(8));
+                    let piece = bytes[from..(from + length).min(bytes.len())].to_vec();
+                    bytes.splice(at..at, piece);
+                }
+            }
+        }
+        let text = String::from_utf8(bytes).expect("only ASCII is put in");
+        if let Ok(graph) = parse(&text) {
+            let _ = crate::graph::verify(&graph);
+            parsed += 1;
+        }
+    }
+    assert!(parsed > 100, "some alterations still parse, so that the verifier is reached: {parsed}");
 }

@@ -62,7 +62,13 @@ fn table(axis: &Scaled, align: bool, filter: &Filter) -> Result<Table, RuleError
         return Err(RuleError::unsupported("antialiased resampling between symbolic sizes"));
     };
     let scale = match axis.scale {
-        _ if align => if output > 1 { (input - 1) as f64 / (output - 1) as f64 } else { 0.0 },
+        _ if align => {
+            if output > 1 {
+                (input - 1) as f64 / (output - 1) as f64
+            } else {
+                0.0
+            }
+        }
         Some(scale) => 1.0 / scale,
         None => input as f64 / output as f64,
     };

@@ -45,7 +45,11 @@ fn positions(cx: &mut Context, a: &Args, op: ReduceOp) -> Rule {
     let rank = cx.b.rank(x);
     let flat = cx.flattened(x)?;
     let position: ValueId = cx.b.reduce(op, flat, &[0], false)?;
-    if a.bool_or("keepdim", false)? { Ok(cx.trailing_ones(position, rank)?.into()) } else { Ok(position.into()) }
+    if a.bool_or("keepdim", false)? {
+        Ok(cx.trailing_ones(position, rank)?.into())
+    } else {
+        Ok(position.into())
+    }
 }
 
 fn aminmax(cx: &mut Context, a: &Args) -> Rule {

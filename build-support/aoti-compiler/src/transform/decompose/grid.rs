@@ -46,7 +46,9 @@ fn sample(cx: &mut Context, a: &Args) -> Rule {
     let own = cx.b.shape(x);
     let spatial = own.len().saturating_sub(2);
     if !(2..=3).contains(&spatial) || cx.b.rank(grid) != own.len() {
-        return Err(RuleError::Malformed("images of two or three axes and a grid of as many are needed".to_owned()));
+        return Err(RuleError::Malformed(
+            "images of two or three axes and a grid of as many are needed".to_owned(),
+        ));
     }
     let beyond = match a.int_or("padding_mode", 0)? {
         0 => Beyond::Zeros,
@@ -195,8 +197,10 @@ impl Sampler {
 fn combine(cx: &mut Context, x: ValueId, taps: &[Vec<Tap>]) -> Result<ValueId, RuleError> {
     let mut choices: Vec<Vec<Tap>> = vec![vec![]];
     for axis in taps {
-        choices =
-            choices.iter().flat_map(|head| axis.iter().map(|tap| [head.as_slice(), &[*tap]].concat())).collect();
+        choices = choices
+            .iter()
+            .flat_map(|head| axis.iter().map(|tap| [head.as_slice(), &[*tap]].concat()))
+            .collect();
     }
     let mut sum = None;
     for choice in choices {

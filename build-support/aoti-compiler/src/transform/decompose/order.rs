@@ -229,11 +229,7 @@ fn quantile_rows(
     let size = cx.element_count(rows, &[last], dtype);
     let ranks = cx.apply([q, n_nan, size], dtype, |[q, n_nan, size]| {
         let end = size - 1.0;
-        if ignore_nan {
-            ((&end - n_nan) * q).max(0.0)
-        } else {
-            n_nan.gt(0.0).select(&end, &end * q)
-        }
+        if ignore_nan { ((&end - n_nan) * q).max(0.0) } else { n_nan.gt(0.0).select(&end, &end * q) }
     })?;
     let ranks = match a.str_or("interpolation", "linear")? {
         "lower" => cx.unary(UnaryOp::Floor, ranks),

@@ -167,8 +167,7 @@ fn onto_planes(
     let dtype = cx.b.dtype(values);
     let base = cx.b.full(0i64, dtype, shape);
     let base = flat_planes(cx, base, spatial)?;
-    let mut coords: Vec<Coord> =
-        (0..cx.b.rank(base) - 1).map(|axis| Coord::Expr(Expr::axis(axis))).collect();
+    let mut coords: Vec<Coord> = (0..cx.b.rank(base) - 1).map(|axis| Coord::Expr(Expr::axis(axis))).collect();
     coords.push(Coord::Indirect(0));
     let planes = cx.b.scatter(base, values, &[indices], coords, combine)?;
     Ok(cx.b.reshape(planes, shape)?)

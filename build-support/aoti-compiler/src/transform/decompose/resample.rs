@@ -75,7 +75,8 @@ pub(super) fn scaled_axes(
 
 /// `floor(size * scale)`.
 fn scaled_size(cx: &Context, size: &Expr, scale: Option<f64>) -> Result<Expr, RuleError> {
-    let scale = scale.ok_or_else(|| RuleError::Malformed("neither a size nor a scale is given".to_owned()))?;
+    let scale =
+        scale.ok_or_else(|| RuleError::Malformed("neither a size nor a scale is given".to_owned()))?;
     Ok(match size.as_int() {
         Some(size) => Expr::int((size as f64 * scale) as i64),
         None => {
@@ -168,7 +169,8 @@ pub(super) fn rounded(cx: &mut Context, x: ValueId, dtype: DType) -> ValueId {
         return cx.b.cast(whole, dtype);
     }
     let (low, high) = (cx.b.full_like(0.0, whole), cx.b.full_like(255.0, whole));
-    let bounded = cx.binary(BinaryOp::Maximum, whole, low).and_then(|x| cx.binary(BinaryOp::Minimum, x, high));
+    let bounded =
+        cx.binary(BinaryOp::Maximum, whole, low).and_then(|x| cx.binary(BinaryOp::Minimum, x, high));
     // The operands are of one type and shape.
     let bounded = bounded.unwrap_or(whole);
     cx.b.cast(bounded, dtype)
@@ -223,9 +225,10 @@ fn nearest(
     let position = position.minimum_in(&(input - 1), &ranges);
     if let Some(table) = nearest_table(scaled, exact) {
         let symbol = crate::symbolic::Symbol::axis(u32::try_from(axis).unwrap_or(0));
-        let agrees = table.iter().zip(0i64..).all(|(wanted, i)| {
-            position.evaluate(&|other| (other == symbol).then_some(i)) == Some(*wanted)
-        });
+        let agrees = table
+            .iter()
+            .zip(0i64..)
+            .all(|(wanted, i)| position.evaluate(&|other| (other == symbol).then_some(i)) == Some(*wanted));
         if !agrees {
             let index = cx.b.int_vector(&table);
             let index = cx.trailing_ones(index, shape.len() - axis)?;
@@ -277,12 +280,7 @@ impl Line<'_> {
     }
 
     /// The sum of the operand at positions times weights, vectors along the axis.
-    fn weighted(
-        &self,
-        cx: &mut Context,
-        x: ValueId,
-        taps: &[(Expr, ValueId)],
-    ) -> Result<ValueId, RuleError> {
+    fn weighted(&self, cx: &mut Context, x: ValueId, taps: &[(Expr, ValueId)]) -> Result<ValueId, RuleError> {
         let behind = cx.b.rank(x) - self.axis;
         let mut sum = None;
         for (position, weight) in taps {

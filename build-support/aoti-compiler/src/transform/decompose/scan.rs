@@ -123,11 +123,8 @@ fn trapezoid(cx: &mut Context, a: &Args, cumulative: bool) -> Rule {
     // Halving makes integers floating-point.
     let dtype = Context::float_type(common);
     let areas = cx.apply([next, this, steps], dtype.compute(), |[next, this, step]| (next + this) * step)?;
-    let result = if cumulative {
-        cx.b.scan(ScanOp::Sum, areas, axis)?[0]
-    } else {
-        cx.sum(areas, &[axis], false)?
-    };
+    let result =
+        if cumulative { cx.b.scan(ScanOp::Sum, areas, axis)?[0] } else { cx.sum(areas, &[axis], false)? };
     Ok(cx.apply([result], dtype, |[sum]| sum / 2.0)?.into())
 }
 
