@@ -10,5 +10,8 @@ pub mod dtype;
 pub mod frontend;
 pub mod graph;
 pub mod interpret;
+pub mod loops;
+pub mod lower;
+pub mod schedule;
 pub mod symbolic;
 pub mod transform;

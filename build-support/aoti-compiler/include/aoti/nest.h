@@ -1,0 +1,220 @@
+// What generated loop nests are made of: vector loops with tails, accumulators, guarded loads, checked indices.
+// Knows nothing of particular kernels.
+#pragma once
+
+#include "math.h"
+#include "run.h"
+#include "vec.h"
+
+AOTI_NAMESPACE_BEGIN
+
+// Which of several independent accumulators a step feeds.
+template <int I> struct Slot {
+  static constexpr int index = I;
+};
+
+// body(lanes, i, slot) over [begin, end): whole vectors, then one tail.
+template <int W, class Body> AOTI_INLINE void over(i64 begin, i64 end, const Body &body) {
+  i64 i = begin;
+  for (; i + W <= end; i += W) body(Full<W>{}, i, Slot<0>{});
+  if constexpr (W > 1)
+    if (i < end) body(Tail<W>{int(end - i)}, i, Slot<0>{});
+}
+
+// The same with four steps at a time in different slots, so that sums do not wait for each other.
+template <int W, class Body> AOTI_INLINE void over_slots(i64 begin, i64 end, const Body &body) {
+  i64 i = begin;
+  for (; i + 4 * W <= end; i += 4 * W) {
+    body(Full<W>{}, i, Slot<0>{});
+    body(Full<W>{}, i + W, Slot<1>{});
+    body(Full<W>{}, i + 2 * W, Slot<2>{});
+    body(Full<W>{}, i + 3 * W, Slot<3>{});
+  }
+  for (; i + W <= end; i += W) body(Full<W>{}, i, Slot<0>{});
+  if constexpr (W > 1)
+    if (i < end) body(Tail<W>{int(end - i)}, i, Slot<0>{});
+}
+
+// --- one element for all lanes ---------------------------------------------------------------------------------------
+
+// The value of a one-lane vector or mask in every lane.
+template <class L, class T> AOTI_INLINE auto spread(L lanes, Vec<T, 1> a) { return broadcast(lanes, a.v); }
+template <class L> AOTI_INLINE Mask<L::width> spread(L lanes, Mask<1> a) { return broadcast(lanes, lane(a, 0)); }
+template <class L, class T> AOTI_INLINE auto uniform(L lanes, const T *p) { return spread(lanes, load(Full<1>{}, p)); }
+
+// --- accumulators ----------------------------------------------------------------------------------------------------
+// add(lanes, slot, x) for each step, value() -> Vec per lane, result() -> Vec<T, 1> over all lanes.
+
+template <class T, int W> struct SumAccumulator {
+  Vec<T, W> part[4];
+  AOTI_INLINE SumAccumulator() {
+    for (auto &p : part) p = splat<W>(T(0));
+  }
+  template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Vec<T, W> x) {
+    part[S] = part[S] + select_tail(lanes, x, T(0));
+  }
+  AOTI_INLINE Vec<T, W> value() const { return (part[0] + part[1]) + (part[2] + part[3]); }
+  AOTI_INLINE Vec<T, 1> result() const { return {reduce_add(value())}; }
+};
+
+template <class T, int W> struct ProdAccumulator {
+  Vec<T, W> part[4];
+  AOTI_INLINE ProdAccumulator() {
+    for (auto &p : part) p = splat<W>(T(1));
+  }
+  template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Vec<T, W> x) {
+    part[S] = part[S] * select_tail(lanes, x, T(1));
+  }
+  AOTI_INLINE Vec<T, W> value() const { return (part[0] * part[1]) * (part[2] * part[3]); }
+  AOTI_INLINE Vec<T, 1> result() const { return {reduce_mul(value())}; }
+};
+
+template <class T> AOTI_INLINE T lowest_of() {
+  if constexpr (is_same<T, f32>)
+    return -__builtin_inff();
+  else if constexpr (is_same<T, f64>)
+    return -__builtin_inf();
+  else if constexpr (!is_signed<T>)
+    return 0;
+  else
+    return T(T(1) << (sizeof(T) * 8 - 1));
+}
+template <class T> AOTI_INLINE T highest_of() {
+  if constexpr (is_float<T>)
+    return -lowest_of<T>();
+  else
+    return T(~lowest_of<T>());
+}
+
+template <class T, int W> struct MaxAccumulator {
+  Vec<T, W> part[4];
+  AOTI_INLINE MaxAccumulator() {
+    for (auto &p : part) p = splat<W>(lowest_of<T>());
+  }
+  template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Vec<T, W> x) {
+    part[S] = maximum(part[S], select_tail(lanes, x, lowest_of<T>()));
+  }
+  AOTI_INLINE Vec<T, W> value() const { return maximum(maximum(part[0], part[1]), maximum(part[2], part[3])); }
+  AOTI_INLINE Vec<T, 1> result() const { return {reduce_max(value())}; }
+};
+
+template <class T, int W> struct MinAccumulator {
+  Vec<T, W> part[4];
+  AOTI_INLINE MinAccumulator() {
+    for (auto &p : part) p = splat<W>(highest_of<T>());
+  }
+  template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Vec<T, W> x) {
+    part[S] = minimum(part[S], select_tail(lanes, x, highest_of<T>()));
+  }
+  AOTI_INLINE Vec<T, W> value() const { return minimum(minimum(part[0], part[1]), minimum(part[2], part[3])); }
+  AOTI_INLINE Vec<T, 1> result() const { return {reduce_min(value())}; }
+};
+
+template <int W> struct AnyAccumulator {
+  Mask<W> part{splat<W>(i32(0))};
+  template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Mask<W> x) {
+    part = part | select_tail(lanes, x, false);
+  }
+  AOTI_INLINE Mask<W> value() const { return part; }
+  AOTI_INLINE Mask<1> result() const { return broadcast(Full<1>{}, any(part)); }
+};
+
+template <int W> struct AllAccumulator {
+  Mask<W> part{splat<W>(i32(-1))};
+  template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Mask<W> x) {
+    part = part & select_tail(lanes, x, true);
+  }
+  AOTI_INLINE Mask<W> value() const { return part; }
+  AOTI_INLINE Mask<1> result() const { return broadcast(Full<1>{}, all(part)); }
+};
+
+template <class T, int W> struct XorAccumulator {
+  Vec<T, W> part{splat<W>(T(0))};
+  template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Vec<T, W> x) {
+    part = part ^ select_tail(lanes, x, T(0));
+  }
+  AOTI_INLINE Vec<T, W> value() const { return part; }
+  AOTI_INLINE Vec<T, 1> result() const { return {reduce_xor(part)}; }
+};
+
+// The first position of the extreme value; NaN beats every number.
+template <class T, int W, bool Max> struct ArgAccumulator {
+  Vec<T, W> best{splat<W>(Max ? lowest_of<T>() : highest_of<T>())};
+  Vec<i64, W> position{splat<W>(i64(-1))};
+  template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Vec<T, W> x, Vec<i64, W> at) {
+    Mask<W> better = (Max ? x > best : x < best) | (position < i64(0));
+    if constexpr (is_float<T>) better = better | (isnan(x) & ~isnan(best));
+    better = select_tail(lanes, better, false);
+    best = select(better, x, best);
+    position = select(better, at, position);
+  }
+  AOTI_INLINE Vec<i64, W> value() const { return position; }
+  AOTI_INLINE Vec<i64, 1> result() const {
+    T value = lane(best, 0);
+    i64 at = lane(position, 0);
+    for (int i = 1; i < W; ++i) {
+      T x = lane(best, i);
+      i64 p = lane(position, i);
+      if (p < 0) continue;
+      bool x_nan = x != x, value_nan = value != value;
+      bool wins = at < 0 || (x_nan && !value_nan) || (!value_nan && (Max ? x > value : x < value));
+      bool ties = x == value || (x_nan && value_nan);
+      if (wins || (ties && p < at)) value = x, at = p;
+    }
+    return {at};
+  }
+};
+
+// --- guarded access --------------------------------------------------------------------------------------------------
+
+// Lanes [low, high) of p, where `some` holds; `fill` elsewhere. Only those lanes are read.
+template <class L, class T, class F> AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some, F fill) {
+  constexpr int W = L::width;
+  auto result = broadcast(lanes, fill);
+  if (!some) return result;
+  if (low <= 0 && high >= W) return load(lanes, p);
+  if (high > W) high = W;
+  if constexpr (W == 1) {
+    if (low <= 0 && high >= 1) result = load(lanes, p);
+  } else {
+    if (low <= 0 && high > 0) return select(active(Tail<W>{int(high)}), load(Tail<W>{int(high)}, p), result);
+    alignas(64) T copy[W];
+    if (low < 0) low = 0;
+    if (low >= high) return result;
+    __builtin_memset(copy, 0, sizeof copy);
+    for (i64 i = low; i < high; ++i) copy[i] = p[i];
+    Vec<i64, W> at = iota(lanes, 0);
+    result = select((at >= low) & (at < high), load(Full<W>{}, copy), result);
+  }
+  return result;
+}
+
+// Elements at `index` where `mask` holds, `fill` elsewhere. Only those elements are read.
+template <class L, class T, class F>
+AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<i64, L::width> index, Mask<L::width> mask, F fill) {
+  auto result = broadcast(lanes, fill);
+  if (!any(mask & active(lanes))) return result;
+  // Lanes without an element read one that some other lane reads.
+  i64 safe = 0;
+  Mask<L::width> live = mask & active(lanes);
+  for (int i = 0; i < L::width; ++i)
+    if (lane(live, i)) safe = lane(index, i);
+  return select(mask, gather(lanes, p, select(mask, index, splat<L::width>(safe))), result);
+}
+
+// An index into a dimension of `size`: negative ones count from the end. One outside is noted as the fault of operator
+// `site`, and replaced by 0, so that nothing outside is touched.
+template <class L>
+AOTI_INLINE Vec<i64, L::width> check_index(L lanes, const Run &run, Vec<i64, L::width> index, i64 size, int site) {
+  constexpr int W = L::width;
+  Vec<i64, W> wrapped = select(index < i64(0), index + size, index);
+  Mask<W> bad = ((wrapped < i64(0)) | (wrapped >= size)) & active(lanes);
+  if (__builtin_expect(any(bad), 0)) {
+    int none = 0;
+    __atomic_compare_exchange_n(run.fault, &none, site + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    wrapped = select(bad, splat<W>(i64(0)), wrapped);
+  }
+  return select_tail(lanes, wrapped, i64(0));
+}
+
+AOTI_NAMESPACE_END

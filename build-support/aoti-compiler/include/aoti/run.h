@@ -1,0 +1,47 @@
+// One run of a model, as its kernels see it: threads, scratch memory, and faults in the data.
+// Knows nothing of tensors; the layouts here are the same at every CPU level.
+#pragma once
+
+#include "abi.h"
+#include "base.h"
+
+namespace aoti {
+
+// `scratch` belongs to the kernel that runs now: `shared_scratch` bytes for all workers, then `worker_scratch` bytes for
+// each worker. `fault` is 0, or 1 + the number of the first operator that met an index outside its dimension.
+struct Run {
+  const AotiContext *context;
+  char *scratch;
+  int *fault;
+};
+
+} // namespace aoti
+
+AOTI_NAMESPACE_BEGIN
+
+// Covers [0, n) by calls body(begin, end, worker). Work of fewer than `grain` units is not worth a hand-over.
+template <class Body> AOTI_INLINE void parallel(const Run &run, i64 n, i64 grain, const Body &body) {
+  const AotiContext &context = *run.context;
+  if (n <= 0) return;
+  if (!context.parallel_for || context.threads <= 1 || n < 2 * grain) {
+    body(i64(0), n, i64(0));
+    return;
+  }
+  struct Call {
+    const Body *body;
+    i64 n, parts;
+  };
+  i64 parts = n / (grain > 0 ? grain : 1);
+  if (parts > 4 * i64(context.threads)) parts = 4 * i64(context.threads);
+  Call call{&body, n, parts};
+  context.parallel_for(
+      context.pool, parts,
+      [](void *arg, int64_t begin, int64_t end, int32_t worker) {
+        const Call &call = *(const Call *)arg;
+        (*call.body)(call.n / call.parts * begin + (begin < call.n % call.parts ? begin : call.n % call.parts),
+                     call.n / call.parts * end + (end < call.n % call.parts ? end : call.n % call.parts), i64(worker));
+      },
+      &call);
+}
+
+AOTI_NAMESPACE_END

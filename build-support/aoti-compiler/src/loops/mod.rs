@@ -1,0 +1,447 @@
+//! The loop level: buffers, and kernels that are loop nests over symbolic ranges or contractions with an epilogue.
+//!
+//! Values of the graph have become buffers; views have become coordinates. Within a kernel, computation is a list of
+//! [`Term`]s in single assignment form evaluated at one position of the iteration space. Knows no C++ and no devices.
+
+mod access;
+mod print;
+
+pub use access::{Access, Index};
+
+use crate::dtype::DType;
+use crate::graph::Guard as SizeGuard;
+use crate::graph::{BinaryOp, Combine, Constant, ConstantId, Conv, ReduceOp, Scalar, ScanOp, SymbolInfo, UnaryOp};
+use crate::symbolic::{Expr, Symbol};
+use cranelift_entity::{PrimaryMap, entity_impl};
+
+/// A buffer: row-major contiguous memory for one tensor.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BufferId(u32);
+entity_impl!(BufferId, "b");
+
+/// Where a buffer lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Storage {
+    /// The caller's input at this position. Read only.
+    Input(usize),
+    /// The caller's output at this position. Written once, may be read afterwards.
+    Output(usize),
+    /// The caller's mutable state at this position.
+    State(usize),
+    /// A constant, row-major as the graph has it.
+    Constant(ConstantId),
+    /// The arena, for as long as it is needed.
+    Temporary,
+    /// A worker's own scratch within one kernel, holding one row; the leading axes that count rows are not stored.
+    Row {
+        /// Number of leading axes that are not stored.
+        outer: usize,
+    },
+}
+
+/// A buffer's type, place and name.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Buffer {
+    /// Element type.
+    pub dtype: DType,
+    /// Sizes.
+    pub shape: Vec<Expr>,
+    /// Where it lives.
+    pub storage: Storage,
+    /// A name for people and generated code, or empty.
+    pub name: String,
+}
+
+/// One loop: an axis symbol that runs over `0 .. extent`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Axis {
+    /// The symbol in index expressions.
+    pub symbol: Symbol,
+    /// Number of iterations.
+    pub extent: Expr,
+}
+
+/// A term by its position in its stage.
+pub type TermId = usize;
+
+/// An accumulator by its position in its nest.
+pub type AccumulatorId = usize;
+
+/// A value at one position of the iteration space. Half types are held as `f32`.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Term {
+    /// A number.
+    Literal(Scalar),
+    /// The value of an integer expression.
+    Index(Expr),
+    /// An element of a buffer; where a guard does not hold, `fill`.
+    Load {
+        /// Which element.
+        access: Access,
+        /// Conditions under which the element exists.
+        guards: Vec<Guard>,
+        /// The value where it does not.
+        fill: Scalar,
+    },
+    /// Function of one term.
+    Unary(UnaryOp, TermId),
+    /// Function of two terms of one type.
+    Binary(BinaryOp, TermId, TermId),
+    /// Choice by a boolean.
+    Select(TermId, TermId, TermId),
+    /// Conversion.
+    Cast(TermId),
+    /// Whether all guards hold.
+    Inside(Vec<Guard>),
+    /// An index term checked against a size: negative counts from the end, outside is a fault of the run at `site`.
+    CheckIndex {
+        /// The index (`i64`).
+        index: TermId,
+        /// Size of the axis.
+        size: Expr,
+        /// Which operator of the model is to blame: an entry of [`Program::sites`].
+        site: usize,
+    },
+    /// The finished value of an accumulator of an earlier stage.
+    Accumulated(AccumulatorId),
+    /// A term of an earlier stage without inner axes.
+    Earlier {
+        /// The stage.
+        stage: usize,
+        /// Its term.
+        term: TermId,
+    },
+    /// The sum of a contraction, in its epilogue.
+    Sum,
+}
+
+/// `0 <= coordinate < size`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Guard {
+    /// The coordinate.
+    pub coordinate: Expr,
+    /// The size.
+    pub size: Expr,
+}
+
+/// A term and its element type.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TypedTerm {
+    /// What it is.
+    pub term: Term,
+    /// Its element type as the graph has it (half types included).
+    pub dtype: DType,
+}
+
+/// What a stage does with its terms.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Effect {
+    /// Writes an element.
+    Store {
+        /// Where.
+        access: Access,
+        /// What.
+        value: TermId,
+        /// How it meets what is there.
+        combine: Combine,
+    },
+    /// Feeds an accumulator.
+    Accumulate {
+        /// Which.
+        accumulator: AccumulatorId,
+        /// With what.
+        value: TermId,
+    },
+}
+
+/// Terms and effects at each position of `axes`, inside the axes of the nest.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Stage {
+    /// Inner axes, outermost first; none for what happens once per position of the nest's axes.
+    pub axes: Vec<Axis>,
+    /// Terms; each uses only earlier ones.
+    pub terms: Vec<TypedTerm>,
+    /// Effects, in order.
+    pub effects: Vec<Effect>,
+}
+
+/// A running reduction over the inner axes of one stage.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Accumulator {
+    /// The reduction.
+    pub op: ReduceOp,
+    /// Element type of what is reduced.
+    pub dtype: DType,
+    /// The stage that feeds it.
+    pub stage: usize,
+    /// For positions ([`ReduceOp::is_arg`]): the expression whose value is kept.
+    pub position: Option<Expr>,
+}
+
+/// Loops over `axes`; at each position the stages run one after the other, each over its own inner axes.
+///
+/// Different positions of `axes` are independent and can run in any order and in parallel, unless `serial`.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Nest {
+    /// Outer axes, outermost first. Symbols are `i0, i1, ...`.
+    pub axes: Vec<Axis>,
+    /// Stages in order. Their axes' symbols continue the numbering.
+    pub stages: Vec<Stage>,
+    /// Accumulators.
+    pub accumulators: Vec<Accumulator>,
+    /// Whether positions must run in order (scatters whose targets may coincide).
+    pub serial: bool,
+}
+
+/// The strided matrix operand of a contraction: element (row, column) at batch position `i0, i1, ...` is at
+/// `offset + row * row_stride + column * column_stride`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MatrixOperand {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// Offset over the batch axes.
+    pub offset: Expr,
+    /// Elements between rows.
+    pub row_stride: Expr,
+    /// Elements between columns.
+    pub column_stride: Expr,
+}
+
+/// A batched matrix product. The epilogue runs at each position of (batch axes..., row, column) with the sum.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MatMul {
+    /// Batch axes, then row, then column.
+    pub axes: Vec<Axis>,
+    /// Length of the sums.
+    pub depth: Expr,
+    /// Left operand: rows by depth.
+    pub a: MatrixOperand,
+    /// Right operand: depth by columns.
+    pub b: MatrixOperand,
+    /// Element type.
+    pub dtype: DType,
+    /// What happens to each sum.
+    pub epilogue: Stage,
+}
+
+/// A convolution. The epilogue runs at each position of (image, channel, spatial axes...) with the sum.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Convolution {
+    /// Image, output channel, then spatial axes.
+    pub axes: Vec<Axis>,
+    /// Parameters.
+    pub conv: Conv,
+    /// Input `[n, c, spatial...]`.
+    pub input: BufferId,
+    /// Weight, as the graph has it.
+    pub weight: BufferId,
+    /// Element type.
+    pub dtype: DType,
+    /// What happens to each sum.
+    pub epilogue: Stage,
+}
+
+/// An operation on rows along one axis of contiguous buffers `[outer, length, inner]`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RowOperation {
+    /// What is done.
+    pub op: RowOp,
+    /// Element type of the input.
+    pub dtype: DType,
+    /// Input buffers.
+    pub inputs: Vec<BufferId>,
+    /// Output buffers.
+    pub outputs: Vec<BufferId>,
+    /// Product of the sizes before the axis.
+    pub outer: Expr,
+    /// Size of the axis.
+    pub length: Expr,
+    /// Product of the sizes after the axis.
+    pub inner: Expr,
+}
+
+/// What a [`RowOperation`] does.
+#[derive(Clone, PartialEq, Debug)]
+pub enum RowOp {
+    /// Running reduction.
+    Scan(ScanOp),
+    /// Stable sort with indices.
+    Sort {
+        /// Largest first.
+        descending: bool,
+    },
+    /// Insertion points: inputs are sorted rows of `length`, and values, `inner` of them per row.
+    SearchSorted {
+        /// Right of equal elements.
+        right: bool,
+    },
+}
+
+/// What a kernel computes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum KernelKind {
+    /// Fused loops.
+    Nest(Nest),
+    /// Matrix product.
+    MatMul(MatMul),
+    /// Convolution.
+    Convolution(Convolution),
+    /// Rows.
+    Rows(RowOperation),
+}
+
+/// A kernel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Kernel {
+    /// Name, from the model's own names; not yet unique.
+    pub name: String,
+    /// One line for each graph node inside, with its place in the user's program.
+    pub notes: Vec<String>,
+    /// What it computes.
+    pub kind: KernelKind,
+}
+
+/// One step of a program.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Step {
+    /// Runs a kernel.
+    Kernel(Kernel),
+    /// Reads an `i64` buffer of one element into a size symbol.
+    Read(BufferId, Symbol),
+    /// Fails the run where a boolean buffer of one element is false.
+    Assert(BufferId, String),
+    /// Runs one of two lists of steps.
+    If {
+        /// Boolean of one element.
+        predicate: BufferId,
+        /// Where true.
+        then: Vec<Step>,
+        /// Where false.
+        otherwise: Vec<Step>,
+    },
+    /// Runs `condition`, then, while the predicate holds, `body` and `condition` again.
+    Loop {
+        /// Computes the predicate.
+        condition: Vec<Step>,
+        /// Boolean of one element.
+        predicate: BufferId,
+        /// One iteration.
+        body: Vec<Step>,
+    },
+}
+
+/// A program at loop level.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Program {
+    /// The model's name.
+    pub name: String,
+    /// Size symbols.
+    pub symbols: Vec<SymbolInfo>,
+    /// Conditions between sizes.
+    pub guards: Vec<SizeGuard>,
+    /// Buffers.
+    pub buffers: PrimaryMap<BufferId, Buffer>,
+    /// Tensors known at compile time.
+    pub constants: PrimaryMap<ConstantId, Constant>,
+    /// Inputs in order, states among them.
+    pub inputs: Vec<BufferId>,
+    /// Outputs in order, without states.
+    pub outputs: Vec<BufferId>,
+    /// States in order with their first values.
+    pub states: Vec<(BufferId, ConstantId)>,
+    /// Steps in order.
+    pub steps: Vec<Step>,
+    /// Operators that check indices at run time, as text for messages.
+    pub sites: Vec<String>,
+}
+
+impl Stage {
+    /// Appends a term, or finds an equal one.
+    pub fn term(&mut self, term: Term, dtype: DType) -> TermId {
+        let typed = TypedTerm { term, dtype };
+        match self.terms.iter().position(|other| *other == typed) {
+            Some(position) => position,
+            None => {
+                self.terms.push(typed);
+                self.terms.len() - 1
+            }
+        }
+    }
+
+    /// The accesses of all loads and stores.
+    pub fn accesses(&self) -> impl Iterator<Item = &Access> {
+        let loads = self.terms.iter().filter_map(|term| match &term.term {
+            Term::Load { access, .. } => Some(access),
+            _ => None,
+        });
+        let stores = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Store { access, .. } => Some(access),
+            Effect::Accumulate { .. } => None,
+        });
+        loads.chain(stores)
+    }
+
+    /// Buffers that are read.
+    pub fn reads(&self) -> impl Iterator<Item = BufferId> + '_ {
+        self.terms.iter().filter_map(|term| match &term.term {
+            Term::Load { access, .. } => Some(access.buffer),
+            _ => None,
+        })
+    }
+
+    /// Buffers that are written.
+    pub fn writes(&self) -> impl Iterator<Item = BufferId> + '_ {
+        self.effects.iter().filter_map(|effect| match effect {
+            Effect::Store { access, .. } => Some(access.buffer),
+            Effect::Accumulate { .. } => None,
+        })
+    }
+}
+
+impl Kernel {
+    /// The stages of loops or the epilogue.
+    pub fn stages(&self) -> &[Stage] {
+        match &self.kind {
+            KernelKind::Nest(nest) => &nest.stages,
+            KernelKind::MatMul(matmul) => std::slice::from_ref(&matmul.epilogue),
+            KernelKind::Convolution(conv) => std::slice::from_ref(&conv.epilogue),
+            KernelKind::Rows(_) => &[],
+        }
+    }
+
+    /// Buffers that are read, in order of first use.
+    pub fn reads(&self) -> Vec<BufferId> {
+        let mut buffers: Vec<BufferId> = match &self.kind {
+            KernelKind::Nest(_) => vec![],
+            KernelKind::MatMul(matmul) => vec![matmul.a.buffer, matmul.b.buffer],
+            KernelKind::Convolution(conv) => vec![conv.input, conv.weight],
+            KernelKind::Rows(rows) => rows.inputs.clone(),
+        };
+        for stage in self.stages() {
+            buffers.extend(stage.reads());
+            for effect in &stage.effects {
+                // Combining stores read what is there; indirect ones leave most of it as it is.
+                if let Effect::Store { access, combine, .. } = effect
+                    && (*combine != Combine::Set || !access.is_direct())
+                {
+                    buffers.push(access.buffer);
+                }
+            }
+        }
+        unique(buffers)
+    }
+
+    /// Buffers that are written, in order of first use.
+    pub fn writes(&self) -> Vec<BufferId> {
+        let mut buffers: Vec<BufferId> = self.stages().iter().flat_map(Stage::writes).collect();
+        if let KernelKind::Rows(rows) = &self.kind {
+            buffers.extend(&rows.outputs);
+        }
+        unique(buffers)
+    }
+}
+
+fn unique(buffers: Vec<BufferId>) -> Vec<BufferId> {
+    let mut seen = std::collections::BTreeSet::new();
+    buffers.into_iter().filter(|buffer| seen.insert(*buffer)).collect()
+}

@@ -1,0 +1,190 @@
+//! Writes the terms of a value at given coordinates, through views and element-wise operators, down to buffers.
+
+use super::Scope;
+use crate::dtype::DType;
+use crate::graph::{Coord, Node, Op, Scalar, ValueId};
+use crate::loops::{Access, Guard, Index, Stage, Term, TermId};
+use crate::symbolic::{Expr, RangeTable, Symbol, SymbolKind};
+use std::collections::HashMap;
+
+/// A stage under construction.
+pub(super) struct Expander<'s, 'a> {
+    pub(super) scope: &'s mut Scope<'a>,
+    pub(super) stage: Stage,
+    /// Ranges of size symbols and of the nest's axes.
+    pub(super) ranges: RangeTable,
+    /// The value that this kernel computes: it is expanded even though it has a home.
+    root: Option<ValueId>,
+    memo: HashMap<(ValueId, Vec<Expr>, Vec<Guard>), TermId>,
+}
+
+impl<'s, 'a> Expander<'s, 'a> {
+    pub(super) fn new(scope: &'s mut Scope<'a>, ranges: RangeTable, root: Option<ValueId>) -> Expander<'s, 'a> {
+        Expander { scope, stage: Stage::default(), ranges, root, memo: HashMap::new() }
+    }
+
+    /// The term of a value at coordinates.
+    pub(super) fn value(&mut self, value: ValueId, coords: &[Expr]) -> TermId {
+        self.guarded(value, coords, &[])
+    }
+
+    /// The term of a value at coordinates that are only within bounds where the guards hold.
+    fn guarded(&mut self, value: ValueId, coords: &[Expr], guards: &[Guard]) -> TermId {
+        let key = (value, coords.to_vec(), guards.to_vec());
+        if let Some(term) = self.memo.get(&key) {
+            return *term;
+        }
+        let is_root = self.root == Some(value);
+        let term = match if is_root { None } else { self.scope.home(value) } {
+            Some(buffer) => {
+                let indices = coords.iter().cloned().map(Index::Expr).collect();
+                let access = Access::new(buffer, &self.scope.program.buffers[buffer], indices, &self.ranges);
+                let dtype = self.scope.graph.ty(value).dtype;
+                let fill = Scalar::Int(0).cast(dtype);
+                self.stage.term(Term::Load { access, guards: guards.to_vec(), fill }, dtype)
+            }
+            None => {
+                let node = self.scope.producer(value).expect("a value without a buffer is made by a node");
+                self.node(node, value, coords, guards)
+            }
+        };
+        self.memo.insert(key, term);
+        term
+    }
+
+    fn node(&mut self, node: &'a Node, value: ValueId, coords: &[Expr], guards: &[Guard]) -> TermId {
+        let dtype = self.scope.graph.ty(value).dtype;
+        match &node.op {
+            Op::Full(scalar) => self.stage.term(Term::Literal(*scalar), dtype),
+            Op::Index(expr) => {
+                let expr = self.at(expr, coords);
+                self.stage.term(Term::Index(expr), DType::I64)
+            }
+            Op::Unary(op) => {
+                let a = self.guarded(node.inputs[0], coords, guards);
+                self.stage.term(Term::Unary(*op, a), dtype)
+            }
+            Op::Binary(op) => {
+                let a = self.guarded(node.inputs[0], coords, guards);
+                let b = self.guarded(node.inputs[1], coords, guards);
+                self.stage.term(Term::Binary(*op, a, b), dtype)
+            }
+            Op::Select => {
+                let operands: Vec<TermId> =
+                    node.inputs.iter().map(|input| self.guarded(*input, coords, guards)).collect();
+                self.stage.term(Term::Select(operands[0], operands[1], operands[2]), dtype)
+            }
+            Op::Cast => {
+                let a = self.guarded(node.inputs[0], coords, guards);
+                self.stage.term(Term::Cast(a), dtype)
+            }
+            Op::View(map) => {
+                let inner: Vec<Expr> = map.iter().map(|expr| self.at(expr, coords)).collect();
+                self.guarded(node.inputs[0], &inner, guards)
+            }
+            Op::Pad { coords: map, fill } => self.pad(node.inputs[0], map, *fill, coords, guards),
+            Op::Gather(map) => self.gather(node, map, coords, guards),
+            Op::Constant(_)
+            | Op::Scatter { .. }
+            | Op::Cat { .. }
+            | Op::Reduce { .. }
+            | Op::Scan { .. }
+            | Op::Sort { .. }
+            | Op::SearchSorted { .. }
+            | Op::MatMul
+            | Op::Conv(_)
+            | Op::Read(_)
+            | Op::Assert(_)
+            | Op::Cond { .. }
+            | Op::While { .. } => unreachable!("results of `{:?}` have a buffer", node.op),
+        }
+    }
+
+    /// An expression over a value's axes, at coordinates.
+    pub(super) fn at(&self, expr: &Expr, coords: &[Expr]) -> Expr {
+        let replace = |symbol: Symbol| match symbol.kind {
+            SymbolKind::Axis => coords.get(symbol.index as usize).cloned(),
+            SymbolKind::Size => None,
+        };
+        expr.substitute(&replace, &self.ranges)
+    }
+
+    fn pad(&mut self, operand: ValueId, map: &[Expr], fill: Scalar, coords: &[Expr], guards: &[Guard]) -> TermId {
+        let shape = self.scope.graph.ty(operand).shape.clone();
+        let dtype = self.scope.graph.ty(operand).dtype;
+        let inner: Vec<Expr> = map.iter().map(|expr| self.at(expr, coords)).collect();
+        let own: Vec<Guard> = inner
+            .iter()
+            .zip(&shape)
+            .filter(|(coord, size)| !coord.never_negative(&self.ranges) || !coord.always_less(size, &self.ranges))
+            .map(|(coordinate, size)| Guard { coordinate: coordinate.clone(), size: size.clone() })
+            .collect();
+        if own.is_empty() {
+            return self.guarded(operand, &inner, guards);
+        }
+        let all: Vec<Guard> = guards.iter().chain(&own).cloned().collect();
+        let value = self.guarded(operand, &inner, &all);
+        // A load that only these guards hold back can bring the fill itself.
+        if guards.is_empty()
+            && let Term::Load { access, guards: held, .. } = &self.stage.terms[value].term
+            && *held == all
+        {
+            let load = Term::Load { access: access.clone(), guards: all, fill };
+            return self.stage.term(load, dtype);
+        }
+        let inside = self.stage.term(Term::Inside(own), DType::Bool);
+        let fill = self.stage.term(Term::Literal(fill), dtype);
+        self.stage.term(Term::Select(inside, value, fill), dtype)
+    }
+
+    fn gather(&mut self, node: &'a Node, map: &[Coord], coords: &[Expr], guards: &[Guard]) -> TermId {
+        let data = node.inputs[0];
+        let ty = self.scope.graph.ty(data).clone();
+        let buffer = self.scope.home(data).expect("gathered data has a buffer");
+        let site = self.site(node);
+        let indices = self.indices(map, &node.inputs[1..], &ty.shape, coords, guards, site);
+        let access = Access::new(buffer, &self.scope.program.buffers[buffer], indices, &self.ranges);
+        let fill = Scalar::Int(0).cast(ty.dtype);
+        self.stage.term(Term::Load { access, guards: guards.to_vec(), fill }, ty.dtype)
+    }
+
+    /// Coordinates of an indirect access, indices checked.
+    pub(super) fn indices(
+        &mut self,
+        map: &[Coord],
+        operands: &[ValueId],
+        shape: &[Expr],
+        coords: &[Expr],
+        guards: &[Guard],
+        site: usize,
+    ) -> Vec<Index> {
+        map.iter()
+            .zip(shape)
+            .map(|(coord, size)| match coord {
+                Coord::Expr(expr) => Index::Expr(self.at(expr, coords)),
+                Coord::Indirect(k) => {
+                    let index = self.guarded(operands[*k], coords, guards);
+                    let check = Term::CheckIndex { index, size: size.clone(), site };
+                    Index::Term(self.stage.term(check, DType::I64))
+                }
+            })
+            .collect()
+    }
+
+    /// The entry for messages about indices of a node.
+    pub(super) fn site(&mut self, node: &Node) -> usize {
+        let origin = &self.scope.graph.origins[node.origin];
+        let mut text = if origin.node.is_empty() { "an index operator".to_owned() } else { origin.node.clone() };
+        if !origin.source.is_empty() {
+            text = format!("{text} at {}", origin.source);
+        }
+        let sites = &mut self.scope.program.sites;
+        match sites.iter().position(|other| *other == text) {
+            Some(position) => position,
+            None => {
+                sites.push(text);
+                sites.len() - 1
+            }
+        }
+    }
+}

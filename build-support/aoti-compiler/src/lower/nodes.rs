@@ -1,0 +1,420 @@
+//! One kernel (or a few) for each node whose result has a buffer.
+
+use super::Scope;
+use super::expand::Expander;
+use super::realize::is_inline;
+use crate::graph::{Combine, Conv, Coord, Graph, Node, Op, ReduceOp, Scalar, ValueId};
+use crate::loops::{
+    Access, Accumulator, Axis, BufferId, Buffer, Convolution, Effect, Index, Kernel, KernelKind, MatMul,
+    MatrixOperand, Nest, RowOp, RowOperation, Stage, Step, Storage, Term,
+};
+use crate::symbolic::{Expr, RangeTable, Symbol};
+use cranelift_entity::SecondaryMap;
+
+/// Axes `first, first + 1, ...` over a shape.
+fn axes_over(shape: &[Expr], first: usize) -> Vec<Axis> {
+    shape
+        .iter()
+        .enumerate()
+        .map(|(k, extent)| Axis { symbol: axis_symbol(first + k), extent: extent.clone() })
+        .collect()
+}
+
+fn axis_symbol(index: usize) -> Symbol {
+    Symbol::axis(u32::try_from(index).expect("axes are few"))
+}
+
+fn axis_exprs(range: std::ops::Range<usize>) -> Vec<Expr> {
+    range.map(Expr::axis).collect()
+}
+
+fn expr_indices(exprs: &[Expr]) -> Vec<Index> {
+    exprs.iter().cloned().map(Index::Expr).collect()
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn node(&mut self, node: &'a Node) {
+        match &node.op {
+            Op::Constant(_) => {}
+            op if is_inline(op) => {
+                let value = node.outputs[0];
+                if self.realized[value] {
+                    self.realize_now(value);
+                }
+            }
+            Op::Reduce { op, axes } => self.reduce(node, *op, axes),
+            Op::Cat { axis } => self.cat(node, *axis),
+            Op::Scatter { coords, combine } => self.scatter(node, coords, *combine),
+            Op::MatMul => self.matmul(node),
+            Op::Conv(conv) => self.convolution(node, conv),
+            Op::Scan { op, axis } => self.rows(node, RowOp::Scan(*op), *axis),
+            Op::Sort { axis, descending } => self.rows(node, RowOp::Sort { descending: *descending }, *axis),
+            Op::SearchSorted { right } => self.search_sorted(node, *right),
+            Op::Read(symbol) => {
+                let buffer = self.realize_now(node.inputs[0]);
+                self.steps.push(Step::Read(buffer, *symbol));
+            }
+            Op::Assert(message) => {
+                let buffer = self.realize_now(node.inputs[0]);
+                self.steps.push(Step::Assert(buffer, message.clone()));
+            }
+            Op::Cond { then, otherwise } => self.cond(node, then, otherwise),
+            Op::While { condition, body, carried } => self.while_loop(node, condition, body, *carried),
+            Op::Full(_)
+            | Op::Index(_)
+            | Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Select
+            | Op::Cast
+            | Op::View(_)
+            | Op::Pad { .. }
+            | Op::Gather(_) => unreachable!("inline operators are handled above"),
+        }
+    }
+
+    // --- loops ---------------------------------------------------------------------------------------------------
+
+    fn table(&self, axes: &[&[Axis]]) -> RangeTable {
+        let mut table = self.ranges.clone();
+        for axis in axes.iter().copied().flatten() {
+            table.set_extent(axis.symbol, axis.extent.clone());
+        }
+        table
+    }
+
+    /// A kernel's name and its notes.
+    fn kernel(&self, node: Option<&Node>, fallback: &str, kind: KernelKind) -> Step {
+        let (mut name, mut notes) = (fallback.to_owned(), Vec::new());
+        if let Some(node) = node {
+            if let Some(value) = node.outputs.first()
+                && !self.graph.values[*value].name.is_empty()
+            {
+                name.clone_from(&self.graph.values[*value].name);
+            }
+            let origin = &self.graph.origins[node.origin];
+            let parts: Vec<&str> =
+                [origin.node.as_str(), origin.source.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
+            if !parts.is_empty() {
+                notes.push(parts.join(" at "));
+            }
+        }
+        Step::Kernel(Kernel { name, notes, kind })
+    }
+
+    /// Gives a value a buffer now, if it has none.
+    pub(super) fn realize_now(&mut self, value: ValueId) -> BufferId {
+        if let Some(buffer) = self.home(value) {
+            return buffer;
+        }
+        let buffer = self.new_home(value);
+        self.fill(value, buffer, Some(value));
+        buffer
+    }
+
+    /// Computes a value that has no buffer into a buffer that is not its home.
+    pub(super) fn copy(&mut self, value: ValueId, target: BufferId) {
+        self.fill(value, target, None);
+    }
+
+    fn fill(&mut self, value: ValueId, target: BufferId, root: Option<ValueId>) {
+        let shape = self.graph.ty(value).shape.clone();
+        self.store_region(value, target, &axis_exprs(0..shape.len()), root);
+    }
+
+    /// Computes a value into the part of a buffer at `coords` over the value's axes.
+    fn store_region(&mut self, value: ValueId, target: BufferId, coords: &[Expr], root: Option<ValueId>) {
+        let axes = axes_over(&self.graph.ty(value).shape.clone(), 0);
+        let own = axis_exprs(0..axes.len());
+        let ranges = self.table(&[&axes]);
+        let mut expander = Expander::new(self, ranges, root);
+        let term = expander.value(value, &own);
+        let (mut stage, ranges) = (expander.stage, expander.ranges);
+        let access = Access::new(target, &self.program.buffers[target], expr_indices(coords), &ranges);
+        stage.effects.push(Effect::Store { access, value: term, combine: Combine::Set });
+        let nest = Nest { axes, stages: vec![stage], accumulators: vec![], serial: false };
+        let node = self.producer(value);
+        let step = self.kernel(node, "copy", KernelKind::Nest(nest));
+        self.steps.push(step);
+    }
+
+    /// Copies one buffer to another of the same shape.
+    pub(super) fn copy_buffer(&mut self, from: BufferId, to: BufferId) {
+        let (shape, dtype) = {
+            let buffer = &self.program.buffers[from];
+            (buffer.shape.clone(), buffer.dtype)
+        };
+        let axes = axes_over(&shape, 0);
+        let ranges = self.table(&[&axes]);
+        let indices = expr_indices(&axis_exprs(0..axes.len()));
+        let mut stage = Stage::default();
+        let access = Access::with_shape(from, &shape, indices.clone(), &ranges);
+        let load = Term::Load { access, guards: vec![], fill: Scalar::Int(0).cast(dtype) };
+        let term = stage.term(load, dtype);
+        let access = Access::with_shape(to, &shape, indices, &ranges);
+        stage.effects.push(Effect::Store { access, value: term, combine: Combine::Set });
+        let nest = Nest { axes, stages: vec![stage], accumulators: vec![], serial: false };
+        let step = self.kernel(None, "copy", KernelKind::Nest(nest));
+        self.steps.push(step);
+    }
+
+    fn reduce(&mut self, node: &'a Node, op: ReduceOp, reduced: &[usize]) {
+        let (operand, value) = (node.inputs[0], node.outputs[0]);
+        let shape = self.graph.ty(operand).shape.clone();
+        let dtype = self.graph.ty(operand).dtype;
+        let kept: Vec<usize> = (0..shape.len()).filter(|axis| !reduced.contains(axis)).collect();
+        let pick = |axes: &[usize]| -> Vec<Expr> { axes.iter().map(|axis| shape[*axis].clone()).collect() };
+        let outer = axes_over(&pick(&kept), 0);
+        let inner = axes_over(&pick(reduced), kept.len());
+        let mut coords = vec![Expr::int(0); shape.len()];
+        for (position, axis) in kept.iter().chain(reduced).enumerate() {
+            coords[*axis] = Expr::axis(position);
+        }
+        let target = self.new_home(value);
+        let ranges = self.table(&[&outer, &inner]);
+        let position = op.is_arg().then(|| linear_position(&inner));
+        let mut expander = Expander::new(self, ranges, None);
+        let term = expander.value(operand, &coords);
+        let (mut stage, ranges) = (expander.stage, expander.ranges);
+        stage.axes = inner;
+        stage.effects.push(Effect::Accumulate { accumulator: 0, value: term });
+        let mut last = Stage::default();
+        let result = last.term(Term::Accumulated(0), self.graph.ty(value).dtype);
+        let indices = expr_indices(&axis_exprs(0..outer.len()));
+        let access = Access::new(target, &self.program.buffers[target], indices, &ranges);
+        last.effects.push(Effect::Store { access, value: result, combine: Combine::Set });
+        let accumulators = vec![Accumulator { op, dtype, stage: 0, position }];
+        let nest = Nest { axes: outer, stages: vec![stage, last], accumulators, serial: false };
+        let step = self.kernel(Some(node), "reduce", KernelKind::Nest(nest));
+        self.steps.push(step);
+    }
+
+    fn cat(&mut self, node: &'a Node, axis: usize) {
+        let target = self.new_home(node.outputs[0]);
+        let mut start = Expr::int(0);
+        for input in &node.inputs {
+            let shape = self.graph.ty(*input).shape.clone();
+            let mut coords = axis_exprs(0..shape.len());
+            coords[axis] = &coords[axis] + &start;
+            self.store_region(*input, target, &coords, None);
+            start = &start + &shape[axis];
+        }
+    }
+
+    fn scatter(&mut self, node: &'a Node, coords: &[Coord], combine: Combine) {
+        let [base, updates, indices @ ..] = node.inputs.as_slice() else {
+            unreachable!("a scatter has a base and updates")
+        };
+        let target = self.new_home(node.outputs[0]);
+        self.copy(*base, target);
+        let shape = self.graph.ty(*base).shape.clone();
+        let axes = axes_over(&self.graph.ty(*updates).shape.clone(), 0);
+        let own = axis_exprs(0..axes.len());
+        let ranges = self.table(&[&axes]);
+        let mut expander = Expander::new(self, ranges, None);
+        let site = expander.site(node);
+        let term = expander.value(*updates, &own);
+        let place = expander.indices(coords, indices, &shape, &own, &[], site);
+        let (mut stage, ranges) = (expander.stage, expander.ranges);
+        let serial = place.iter().any(|index| matches!(index, Index::Term(_))) || !is_injective(&place, &axes);
+        let access = Access::new(target, &self.program.buffers[target], place, &ranges);
+        stage.effects.push(Effect::Store { access, value: term, combine });
+        let nest = Nest { axes, stages: vec![stage], accumulators: vec![], serial };
+        let step = self.kernel(Some(node), "scatter", KernelKind::Nest(nest));
+        self.steps.push(step);
+    }
+
+    // --- contractions --------------------------------------------------------------------------------------------
+
+    fn matmul(&mut self, node: &'a Node) {
+        let value = node.outputs[0];
+        let ty = self.graph.ty(value).clone();
+        let rank = ty.rank();
+        let depth = self.graph.ty(node.inputs[0]).shape[rank - 1].clone();
+        let a = self.matrix_operand(node.inputs[0]);
+        let b = self.matrix_operand(node.inputs[1]);
+        let axes = axes_over(&ty.shape, 0);
+        let target = self.new_home(value);
+        let epilogue = self.plain_epilogue(&axes, target, ty.dtype);
+        let matmul = MatMul { axes, depth, a, b, dtype: ty.dtype, epilogue };
+        let step = self.kernel(Some(node), "matmul", KernelKind::MatMul(matmul));
+        self.steps.push(step);
+    }
+
+    /// An epilogue that stores the sum.
+    fn plain_epilogue(&mut self, axes: &[Axis], target: BufferId, dtype: crate::dtype::DType) -> Stage {
+        let ranges = self.table(&[axes]);
+        let mut epilogue = Stage::default();
+        let sum = epilogue.term(Term::Sum, dtype);
+        let indices = expr_indices(&axis_exprs(0..axes.len()));
+        let access = Access::new(target, &self.program.buffers[target], indices, &ranges);
+        epilogue.effects.push(Effect::Store { access, value: sum, combine: Combine::Set });
+        epilogue
+    }
+
+    /// A matrix read in place through its views where they are strided, else from a copy.
+    fn matrix_operand(&mut self, value: ValueId) -> MatrixOperand {
+        let shape = self.graph.ty(value).shape.clone();
+        let (batch, row, column) = (shape.len() - 2, axis_symbol(shape.len() - 2), axis_symbol(shape.len() - 1));
+        let axes = axes_over(&shape, 0);
+        let ranges = self.table(&[&axes]);
+        let (mut source, mut coords) = (value, axis_exprs(0..shape.len()));
+        loop {
+            if let Some(buffer) = self.home(source) {
+                let indices = expr_indices(&coords);
+                let access = Access::new(buffer, &self.program.buffers[buffer], indices, &ranges);
+                if let Some(operand) = strided(&access, row, column) {
+                    return operand;
+                }
+                break;
+            }
+            let Some(Node { op: Op::View(map), inputs, .. }) = self.producer(source) else { break };
+            let replace = |symbol: Symbol| coords.get(symbol.index as usize).cloned();
+            let only_axes = |symbol: Symbol| match symbol.kind {
+                crate::symbolic::SymbolKind::Axis => replace(symbol),
+                crate::symbolic::SymbolKind::Size => None,
+            };
+            coords = map.iter().map(|expr| expr.substitute(&only_axes, &ranges)).collect();
+            source = inputs[0];
+        }
+        let buffer = match self.homes[value] {
+            Some(buffer) => buffer,
+            None => self.realize_now(value),
+        };
+        let lead = axis_exprs(0..batch);
+        let matrix = &shape[batch] * &shape[batch + 1];
+        let offset = lead.iter().enumerate().fold(Expr::int(0), |offset, (k, axis)| {
+            &offset + &(axis * &(&Expr::product(&shape[k + 1..batch]) * &matrix))
+        });
+        MatrixOperand { buffer, offset, row_stride: shape[batch + 1].clone(), column_stride: Expr::int(1) }
+    }
+
+    fn convolution(&mut self, node: &'a Node, conv: &Conv) {
+        let value = node.outputs[0];
+        let ty = self.graph.ty(value).clone();
+        let input = self.realize_now(node.inputs[0]);
+        let weight = self.realize_now(node.inputs[1]);
+        let axes = axes_over(&ty.shape, 0);
+        let target = self.new_home(value);
+        let epilogue = self.plain_epilogue(&axes, target, ty.dtype);
+        let kind = Convolution { axes, conv: conv.clone(), input, weight, dtype: ty.dtype, epilogue };
+        let step = self.kernel(Some(node), "conv", KernelKind::Convolution(kind));
+        self.steps.push(step);
+    }
+
+    // --- rows ----------------------------------------------------------------------------------------------------
+
+    fn rows(&mut self, node: &'a Node, op: RowOp, axis: usize) {
+        let ty = self.graph.ty(node.inputs[0]).clone();
+        let inputs = vec![self.realize_now(node.inputs[0])];
+        let outputs = node.outputs.iter().map(|output| self.new_home(*output)).collect();
+        let operation = RowOperation {
+            op,
+            dtype: ty.dtype,
+            inputs,
+            outputs,
+            outer: Expr::product(&ty.shape[..axis]),
+            length: ty.shape[axis].clone(),
+            inner: Expr::product(&ty.shape[axis + 1..]),
+        };
+        let step = self.kernel(Some(node), "rows", KernelKind::Rows(operation));
+        self.steps.push(step);
+    }
+
+    fn search_sorted(&mut self, node: &'a Node, right: bool) {
+        let sorted = self.graph.ty(node.inputs[0]).clone();
+        let values = self.graph.ty(node.inputs[1]).clone();
+        let last = sorted.rank() - 1;
+        let inputs = node.inputs.iter().map(|input| self.realize_now(*input)).collect();
+        let outputs = vec![self.new_home(node.outputs[0])];
+        let operation = RowOperation {
+            op: RowOp::SearchSorted { right },
+            dtype: sorted.dtype,
+            inputs,
+            outputs,
+            outer: Expr::product(&sorted.shape[..last]),
+            length: sorted.shape[last].clone(),
+            inner: values.shape[last].clone(),
+        };
+        let step = self.kernel(Some(node), "search_sorted", KernelKind::Rows(operation));
+        self.steps.push(step);
+    }
+
+    // --- control flow --------------------------------------------------------------------------------------------
+
+    fn cond(&mut self, node: &'a Node, then: &'a Graph, otherwise: &'a Graph) {
+        let buffers: Vec<BufferId> = node.inputs.iter().map(|input| self.realize_now(*input)).collect();
+        let targets: Vec<BufferId> = node.outputs.iter().map(|output| self.new_home(*output)).collect();
+        let then = self.body(then, &buffers[1..], &targets);
+        let otherwise = self.body(otherwise, &buffers[1..], &targets);
+        self.steps.push(Step::If { predicate: buffers[0], then, otherwise });
+    }
+
+    fn while_loop(&mut self, node: &'a Node, condition: &'a Graph, body: &'a Graph, carried: usize) {
+        let mut buffers: Vec<BufferId> = node.inputs.iter().map(|input| self.realize_now(*input)).collect();
+        for (position, output) in node.outputs.iter().enumerate().take(carried) {
+            let current = self.new_home(*output);
+            self.copy_buffer(buffers[position], current);
+            buffers[position] = current;
+        }
+        let predicate = self.temporary(crate::dtype::DType::Bool, vec![], "predicate");
+        let condition = self.body(condition, &buffers, &[predicate]);
+        let next: Vec<BufferId> = (0..carried)
+            .map(|position| {
+                let buffer = &self.program.buffers[buffers[position]];
+                let (dtype, shape) = (buffer.dtype, buffer.shape.clone());
+                self.temporary(dtype, shape, "next")
+            })
+            .collect();
+        let mut body = self.body(body, &buffers, &next);
+        let outside = std::mem::take(self.steps);
+        for (from, to) in next.iter().zip(&buffers) {
+            self.copy_buffer(*from, *to);
+        }
+        body.extend(std::mem::replace(self.steps, outside));
+        self.steps.push(Step::Loop { condition, predicate, body });
+    }
+
+    fn temporary(&mut self, dtype: crate::dtype::DType, shape: Vec<Expr>, name: &str) -> BufferId {
+        self.program.buffers.push(Buffer { dtype, shape, storage: Storage::Temporary, name: name.to_owned() })
+    }
+
+    /// The steps of a body that reads `inputs` and writes its results to `targets`.
+    fn body(&mut self, body: &'a Graph, inputs: &[BufferId], targets: &[BufferId]) -> Vec<Step> {
+        let mut homes = SecondaryMap::new();
+        for (input, buffer) in body.inputs.iter().zip(inputs) {
+            homes[input.value] = Some(*buffer);
+        }
+        let mut steps = Vec::new();
+        let targets: Vec<Option<BufferId>> = targets.iter().copied().map(Some).collect();
+        let mut scope = Scope::new(body, &mut *self.program, self.ranges, homes, &mut steps);
+        scope.run(&targets);
+        steps
+    }
+}
+
+/// The position within the reduced axes, row-major.
+fn linear_position(inner: &[Axis]) -> Expr {
+    inner.iter().fold(Expr::int(0), |position, axis| &(&position * &axis.extent) + &Expr::sym(axis.symbol))
+}
+
+/// A store whose coordinates name every axis plainly writes each element at most once.
+fn is_injective(place: &[Index], axes: &[Axis]) -> bool {
+    axes.iter().all(|axis| {
+        axis.extent.is(1)
+            || place.iter().any(|index| match index {
+                Index::Expr(expr) => {
+                    let others = axes.iter().filter(|other| other.symbol != axis.symbol);
+                    expr.affine_in(axis.symbol).is_some_and(|(coefficient, _)| coefficient.as_int().is_some_and(|c| c != 0))
+                        && others.clone().all(|other| !expr.mentions(other.symbol))
+                }
+                Index::Term(_) => false,
+            })
+    })
+}
+
+fn strided(access: &Access, row: Symbol, column: Symbol) -> Option<MatrixOperand> {
+    let (row_stride, rest) = access.offset.affine_in(row)?;
+    let (column_stride, offset) = rest.affine_in(column)?;
+    let plain = !row_stride.mentions(column) && !row_stride.mentions(row);
+    plain.then(|| MatrixOperand { buffer: access.buffer, offset, row_stride, column_stride })
+}

@@ -1,0 +1,202 @@
+//! Which values get a buffer. What does not is computed again at each use, inside the kernel that uses it.
+
+use crate::graph::{BinaryOp, Graph, Node, Op, UnaryOp, ValueId};
+use crate::symbolic::Expr;
+use cranelift_entity::SecondaryMap;
+
+/// An expression with more operations than this is cut by a buffer.
+const MAX_WEIGHT: usize = 48;
+/// What is used more than once gets a buffer from this many operations on.
+const SHARED_WEIGHT: usize = 3;
+
+/// What computing an element of a value costs where it has no buffer.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    /// Number of operations.
+    weight: usize,
+    /// Whether some operation takes much longer than an addition.
+    heavy: bool,
+}
+
+/// Decides for all values of a graph.
+pub(super) fn decide(graph: &Graph) -> SecondaryMap<ValueId, bool> {
+    let uses = count_uses(graph);
+    let mut realized: SecondaryMap<ValueId, bool> = SecondaryMap::new();
+    let mut costs: SecondaryMap<ValueId, Cost> = SecondaryMap::new();
+    for node in &graph.nodes {
+        demand_operands(graph, node, &mut realized, &mut costs);
+        for output in &node.outputs {
+            if !is_inline(&node.op) {
+                realized[*output] = true;
+                continue;
+            }
+            let cost = inline_cost(node, &costs);
+            costs[*output] = cost;
+            let shared = uses[*output] > 1 && (cost.heavy || cost.weight >= SHARED_WEIGHT);
+            if shared || cost.weight > MAX_WEIGHT {
+                realized[*output] = true;
+                costs[*output] = Cost::default();
+            }
+        }
+    }
+    for output in &graph.outputs {
+        realized[output.value] = true;
+    }
+    realized
+}
+
+fn count_uses(graph: &Graph) -> SecondaryMap<ValueId, usize> {
+    let mut uses: SecondaryMap<ValueId, usize> = SecondaryMap::new();
+    let operands = graph.nodes.iter().flat_map(|node| &node.inputs).copied();
+    for value in operands.chain(graph.outputs.iter().map(|output| output.value)) {
+        uses[value] += 1;
+    }
+    uses
+}
+
+/// Whether an operator's result can be computed inside the kernel that uses it.
+pub(super) fn is_inline(op: &Op) -> bool {
+    match op {
+        Op::Constant(_)
+        | Op::Full(_)
+        | Op::Index(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Cast
+        | Op::View(_)
+        | Op::Pad { .. }
+        | Op::Gather(_) => true,
+        Op::Scatter { .. }
+        | Op::Cat { .. }
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::MatMul
+        | Op::Conv(_)
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Cond { .. }
+        | Op::While { .. } => false,
+    }
+}
+
+/// Operands that an operator can only read from a buffer, and operands that it would compute too often.
+fn demand_operands(
+    graph: &Graph,
+    node: &Node,
+    realized: &mut SecondaryMap<ValueId, bool>,
+    costs: &mut SecondaryMap<ValueId, Cost>,
+) {
+    let too_often = node.inputs.first().map_or_else(Cost::default, |operand| costs[*operand]);
+    let mut demand = |value: ValueId| {
+        realized[value] = true;
+        costs[value] = Cost::default();
+    };
+    match &node.op {
+        Op::Gather(_) => demand(node.inputs[0]),
+        Op::Scatter { .. } => {}
+        Op::Scan { .. } | Op::Sort { .. } | Op::SearchSorted { .. } | Op::Read(_) | Op::Assert(_) => {
+            node.inputs.iter().copied().for_each(demand);
+        }
+        Op::Cond { .. } | Op::While { .. } => node.inputs.iter().copied().for_each(demand),
+        Op::Conv(_) => node.inputs.iter().copied().for_each(demand),
+        // Strided views of buffers are read in place; what is behind the view must have one.
+        Op::MatMul => node.inputs.iter().for_each(|value| demand(behind_views(graph, *value))),
+        Op::View(_) | Op::Pad { .. } => {
+            if repeats_elements(graph, node) && (too_often.heavy || too_often.weight >= SHARED_WEIGHT) {
+                demand(node.inputs[0]);
+            }
+        }
+        Op::Constant(_)
+        | Op::Full(_)
+        | Op::Index(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Cast
+        | Op::Cat { .. }
+        | Op::Reduce { .. } => {}
+    }
+}
+
+/// The value that a chain of views looks at.
+pub(super) fn behind_views(graph: &Graph, value: ValueId) -> ValueId {
+    let mut value = value;
+    while let Some(node) = graph.nodes.iter().find(|node| node.outputs.contains(&value)) {
+        let Op::View(_) = node.op else { break };
+        value = node.inputs[0];
+    }
+    value
+}
+
+/// Whether a view shows some element more than once (judged by sizes).
+fn repeats_elements(graph: &Graph, node: &Node) -> bool {
+    let (from, to) = (graph.ty(node.inputs[0]).numel(), graph.ty(node.outputs[0]).numel());
+    let ranges = graph.ranges();
+    let difference: Expr = &to - &from;
+    difference.interval(&ranges).max > 0
+}
+
+fn inline_cost(node: &Node, costs: &SecondaryMap<ValueId, Cost>) -> Cost {
+    let operands = node.inputs.iter().map(|value| costs[*value]);
+    let sum = operands.fold(Cost::default(), |sum, cost| Cost {
+        weight: sum.weight + cost.weight,
+        heavy: sum.heavy || cost.heavy,
+    });
+    let own = match &node.op {
+        Op::Unary(op) => usize::from(true) + 9 * usize::from(is_heavy_unary(*op)),
+        Op::Binary(op) => 1 + 9 * usize::from(is_heavy_binary(*op)),
+        Op::Select | Op::Cast | Op::Pad { .. } => 1,
+        Op::Gather(_) => 3,
+        Op::Constant(_) | Op::Full(_) | Op::Index(_) | Op::View(_) => 0,
+        Op::Scatter { .. }
+        | Op::Cat { .. }
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::MatMul
+        | Op::Conv(_)
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Cond { .. }
+        | Op::While { .. } => 0,
+    };
+    Cost { weight: sum.weight + own, heavy: sum.heavy || own > 9 }
+}
+
+fn is_heavy_unary(op: UnaryOp) -> bool {
+    use UnaryOp::*;
+    !matches!(
+        op,
+        Abs | Neg | Sign | Floor | Ceil | Trunc | Round | Sqrt | Reciprocal | IsNan | IsInf | SignBit | Not
+    )
+}
+
+fn is_heavy_binary(op: BinaryOp) -> bool {
+    use BinaryOp::*;
+    !matches!(
+        op,
+        Add | Sub
+            | Mul
+            | Div
+            | Maximum
+            | Minimum
+            | Fmax
+            | Fmin
+            | CopySign
+            | And
+            | Or
+            | Xor
+            | Shl
+            | Shr
+            | Eq
+            | Ne
+            | Lt
+            | Le
+            | Gt
+            | Ge
+    )
+}

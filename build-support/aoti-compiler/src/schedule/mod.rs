@@ -1,0 +1,1 @@
+//! Decides how loop nests run: fusion, memory.
