@@ -1,0 +1,102 @@
+//! Integer expressions as C++.
+
+use crate::symbolic::{Expr, Node, Symbol, SymbolKind};
+
+/// The C++ variable of a symbol.
+pub(crate) fn symbol_name(symbol: Symbol) -> String {
+    match symbol.kind {
+        SymbolKind::Size => format!("s{}", symbol.index),
+        SymbolKind::Axis => format!("i{}", symbol.index),
+    }
+}
+
+/// An `i64` expression. Every division in an index has non-negative operands, where C++ rounds as we do; others go
+/// through helpers that round down.
+pub(crate) fn scalar(expr: &Expr) -> String {
+    print(expr, false)
+}
+
+fn print(expr: &Expr, tight: bool) -> String {
+    let text = match expr.node() {
+        Node::Int(value) => return literal(*value),
+        Node::Sym(symbol) => return symbol_name(*symbol),
+        Node::Sum { constant, terms } => return sum(*constant, terms, tight),
+        Node::Product(factors) => factors.iter().map(|f| print(f, true)).collect::<Vec<_>>().join(" * "),
+        Node::FloorDiv(a, b) => return format!("floor_div({}, {})", print(a, false), print(b, false)),
+        Node::Mod(a, b) => return format!("floor_mod({}, {})", print(a, false), print(b, false)),
+        Node::Min(a, b) => return format!("min_i64({}, {})", print(a, false), print(b, false)),
+        Node::Max(a, b) => return format!("max_i64({}, {})", print(a, false), print(b, false)),
+    };
+    if tight { format!("({text})") } else { text }
+}
+
+fn literal(value: i64) -> String {
+    if value == i64::MIN {
+        "(-9223372036854775807 - 1)".to_owned()
+    } else if value < 0 {
+        format!("({value})")
+    } else {
+        value.to_string()
+    }
+}
+
+fn sum(constant: i64, terms: &[(Expr, i64)], tight: bool) -> String {
+    let mut text = String::new();
+    for (term, coefficient) in terms {
+        let sign = match (text.is_empty(), *coefficient < 0) {
+            (true, true) => "-",
+            (true, false) => "",
+            (false, true) => " - ",
+            (false, false) => " + ",
+        };
+        text.push_str(sign);
+        let magnitude = coefficient.unsigned_abs();
+        if magnitude != 1 {
+            text.push_str(&format!("{magnitude} * "));
+        }
+        text.push_str(&print(term, true));
+    }
+    if constant != 0 {
+        text.push_str(&format!(" {} {}", if constant < 0 { '-' } else { '+' }, constant.unsigned_abs()));
+    }
+    if tight { format!("({text})") } else { text }
+}
+
+/// A `Vec<i64, W>` of the expression's values in the lanes, lane `k` being `vector + k`.
+pub(crate) fn lanes(expr: &Expr, vector: Symbol) -> String {
+    if !expr.mentions(vector) {
+        return format!("broadcast(lanes, i64({}))", scalar(expr));
+    }
+    if let Some((coefficient, _)) = expr.affine_in(vector) {
+        // The value at lane 0 is the expression itself, the axis variable standing at lane 0.
+        let step = if coefficient.is(1) { String::new() } else { format!(", {}", scalar(&coefficient)) };
+        return format!("iota(lanes, {}{step})", scalar(expr));
+    }
+    match expr.node() {
+        Node::Int(_) | Node::Sym(_) => unreachable!("constants and symbols are affine"),
+        Node::Sum { constant, terms } => {
+            let mut text = String::new();
+            for (term, coefficient) in terms {
+                if !text.is_empty() {
+                    text.push_str(" + ");
+                }
+                text.push_str(&lanes(term, vector));
+                if *coefficient != 1 {
+                    text.push_str(&format!(" * i64({coefficient})"));
+                }
+            }
+            if *constant != 0 {
+                text.push_str(&format!(" + i64({constant})"));
+            }
+            format!("({text})")
+        }
+        Node::Product(factors) => {
+            let factors: Vec<String> = factors.iter().map(|factor| lanes(factor, vector)).collect();
+            format!("({})", factors.join(" * "))
+        }
+        Node::FloorDiv(a, b) => format!("floor_div({}, {})", lanes(a, vector), lanes(b, vector)),
+        Node::Mod(a, b) => format!("remainder({}, {})", lanes(a, vector), lanes(b, vector)),
+        Node::Min(a, b) => format!("minimum({}, {})", lanes(a, vector), lanes(b, vector)),
+        Node::Max(a, b) => format!("maximum({}, {})", lanes(a, vector), lanes(b, vector)),
+    }
+}

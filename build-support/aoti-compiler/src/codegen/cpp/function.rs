@@ -1,0 +1,150 @@
+//! The frame of a kernel function: its parameters and their names.
+
+use super::expr::symbol_name;
+use super::terms::type_name;
+use crate::dtype::DType;
+use crate::loops::{AccumulatorId, BufferId, Kernel, KernelKind, Program, Storage};
+use crate::symbolic::{Expr, Symbol, SymbolKind};
+use indexmap::IndexMap;
+use std::collections::BTreeSet;
+
+/// Names of what a kernel reads and writes. They follow roles, not the model, so that kernels that do the same have the
+/// same text and are compiled once.
+pub(crate) struct Parameters<'a> {
+    program: &'a Program,
+    buffers: IndexMap<BufferId, (String, bool)>,
+    symbols: BTreeSet<Symbol>,
+    positions: Vec<Option<Expr>>,
+}
+
+impl<'a> Parameters<'a> {
+    pub(super) fn new(program: &'a Program, kernel: &Kernel) -> Parameters<'a> {
+        let writes = kernel.writes();
+        let mut buffers = IndexMap::new();
+        let (mut inputs, mut outputs, mut rows) = (0, 0, 0);
+        for buffer in kernel.reads().into_iter().chain(writes.iter().copied()) {
+            if buffers.contains_key(&buffer) {
+                continue;
+            }
+            let written = writes.contains(&buffer);
+            let counter = match (program.buffers[buffer].storage, written) {
+                (Storage::Row { .. }, _) => &mut rows,
+                (_, true) => &mut outputs,
+                (_, false) => &mut inputs,
+            };
+            let prefix = match (program.buffers[buffer].storage, written) {
+                (Storage::Row { .. }, _) => "row",
+                (_, true) => "out",
+                (_, false) => "in",
+            };
+            buffers.insert(buffer, (format!("{prefix}{counter}"), written));
+            *counter += 1;
+        }
+        let positions = match &kernel.kind {
+            KernelKind::Nest(nest) => nest.accumulators.iter().map(|acc| acc.position.clone()).collect(),
+            KernelKind::MatMul(_) | KernelKind::Convolution(_) | KernelKind::Rows(_) => vec![],
+        };
+        Parameters { program, buffers, symbols: symbols_of(program, kernel), positions }
+    }
+
+    pub(super) fn buffer(&self, buffer: BufferId) -> &str {
+        &self.buffers[&buffer].0
+    }
+
+    pub(super) fn dtype(&self, buffer: BufferId) -> DType {
+        self.program.buffers[buffer].dtype
+    }
+
+    /// What an accumulator of positions keeps.
+    pub(super) fn position(&self, accumulator: AccumulatorId) -> Option<&Expr> {
+        self.positions.get(accumulator).and_then(Option::as_ref)
+    }
+
+    /// Buffers that the caller passes, in order.
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = BufferId> + '_ {
+        self.buffers.keys().copied().filter(|id| !matches!(self.program.buffers[*id].storage, Storage::Row { .. }))
+    }
+
+    /// Rows of scratch, with their names.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (BufferId, &str)> + '_ {
+        self.buffers
+            .iter()
+            .filter(|(id, _)| matches!(self.program.buffers[**id].storage, Storage::Row { .. }))
+            .map(|(id, (name, _))| (*id, name.as_str()))
+    }
+
+    /// Size symbols that the caller passes, in order.
+    pub(crate) fn symbols(&self) -> impl Iterator<Item = Symbol> + '_ {
+        self.symbols.iter().copied()
+    }
+
+    /// The parameter list.
+    pub(crate) fn declaration(&self) -> String {
+        let mut parts = vec!["const Run &run".to_owned()];
+        for buffer in self.arguments() {
+            let (name, written) = &self.buffers[&buffer];
+            let constness = if *written { "" } else { "const " };
+            parts.push(format!("{constness}{} *{name}", type_name(self.dtype(buffer))));
+        }
+        parts.extend(self.symbols.iter().map(|symbol| format!("i64 {}", symbol_name(*symbol))));
+        parts.join(", ")
+    }
+}
+
+/// Size symbols that a kernel's text mentions.
+fn symbols_of(program: &Program, kernel: &Kernel) -> BTreeSet<Symbol> {
+    let mut all = BTreeSet::new();
+    let mut add = |expr: &Expr| expr.collect_symbols(&mut all);
+    for stage in kernel.stages() {
+        stage.axes.iter().for_each(|axis| add(&axis.extent));
+        stage.accesses().for_each(|access| {
+            add(&access.offset);
+            access.indirect.iter().for_each(|(_, stride)| add(stride));
+        });
+        for typed in &stage.terms {
+            use crate::loops::Term;
+            match &typed.term {
+                Term::Index(expr) => add(expr),
+                Term::Load { guards, .. } | Term::Inside(guards) => guards.iter().for_each(|guard| {
+                    add(&guard.coordinate);
+                    add(&guard.size);
+                }),
+                Term::CheckIndex { size, .. } => add(size),
+                Term::Literal(_)
+                | Term::Unary(..)
+                | Term::Binary(..)
+                | Term::Select(..)
+                | Term::Cast(_)
+                | Term::Accumulated(_)
+                | Term::Earlier { .. }
+                | Term::Sum => {}
+            }
+        }
+    }
+    match &kernel.kind {
+        KernelKind::Nest(nest) => {
+            nest.axes.iter().for_each(|axis| add(&axis.extent));
+            nest.accumulators.iter().filter_map(|acc| acc.position.as_ref()).for_each(add);
+        }
+        KernelKind::MatMul(matmul) => {
+            matmul.axes.iter().for_each(|axis| add(&axis.extent));
+            add(&matmul.depth);
+            for operand in [&matmul.a, &matmul.b] {
+                [&operand.offset, &operand.row_stride, &operand.column_stride].into_iter().for_each(&mut add);
+            }
+        }
+        KernelKind::Convolution(conv) => {
+            conv.axes.iter().for_each(|axis| add(&axis.extent));
+            for buffer in [conv.input, conv.weight] {
+                program.buffers[buffer].shape.iter().for_each(&mut add);
+            }
+        }
+        KernelKind::Rows(rows) => [&rows.outer, &rows.length, &rows.inner].into_iter().for_each(&mut add),
+    }
+    for buffer in kernel.reads().into_iter().chain(kernel.writes()) {
+        if let Storage::Row { outer } = program.buffers[buffer].storage {
+            program.buffers[buffer].shape[outer..].iter().for_each(|size| size.collect_symbols(&mut all));
+        }
+    }
+    all.into_iter().filter(|symbol| symbol.kind == SymbolKind::Size).collect()
+}

@@ -1,0 +1,429 @@
+//! Terms and effects of a stage as C++ on lanes.
+//!
+//! Lanes run along one axis, the vector axis. A term that does not depend on it is *uniform*: it is computed once,
+//! in one lane, before the vector loop, and spread.
+
+use super::expr::{lanes, scalar};
+use super::function::Parameters;
+use crate::dtype::DType;
+use crate::graph::{BinaryOp, Combine, Scalar, UnaryOp};
+use crate::loops::{Access, Effect, Guard, Stage, Term, TermId};
+use crate::symbolic::{Expr, Symbol};
+use std::fmt::Write;
+
+/// How values of earlier stages look from this one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Earlier {
+    /// One lane, in variables.
+    OneLane,
+    /// The same lanes as here.
+    SameLanes,
+}
+
+/// Where a stage is printed.
+pub(super) struct Context<'a> {
+    pub(super) parameters: &'a Parameters<'a>,
+    pub(super) stage: &'a Stage,
+    /// Prefix of the stage's variables.
+    pub(super) prefix: String,
+    /// The axis along the lanes; `None` where there is one lane.
+    pub(super) vector: Option<Symbol>,
+    pub(super) earlier: Earlier,
+}
+
+/// Text for before the vector loop, and for its body.
+#[derive(Default)]
+pub(super) struct StageText {
+    pub(super) uniform: String,
+    pub(super) body: String,
+}
+
+/// The C++ name of an element type.
+pub(crate) fn type_name(dtype: DType) -> &'static str {
+    dtype.name()
+}
+
+/// The type that a term of this element type is computed in: half types in `f32`.
+pub(super) fn lane_type(dtype: DType) -> &'static str {
+    type_name(dtype.compute())
+}
+
+/// A C++ literal.
+pub(super) fn literal(value: Scalar, dtype: DType) -> String {
+    match dtype {
+        DType::Bool => value.to_bool().to_string(),
+        DType::U8 | DType::I8 | DType::I16 | DType::I32 => format!("{}({})", type_name(dtype), value.to_i64()),
+        DType::I64 => match value.to_i64() {
+            i64::MIN => "i64(-9223372036854775807 - 1)".to_owned(),
+            value => format!("i64({value})"),
+        },
+        DType::F16 | DType::Bf16 | DType::F32 => float_literal(f64::from(value.to_f64() as f32), "f"),
+        DType::F64 => float_literal(value.to_f64(), ""),
+    }
+}
+
+fn float_literal(value: f64, suffix: &str) -> String {
+    if value.is_nan() {
+        format!("__builtin_nan{suffix}(\"\")")
+    } else if value.is_infinite() {
+        format!("{}__builtin_inf{suffix}()", if value < 0.0 { "-" } else { "" })
+    } else if suffix == "f" {
+        format!("{:?}f", value as f32)
+    } else {
+        format!("{value:?}")
+    }
+}
+
+impl Context<'_> {
+    /// Prints all terms and effects.
+    pub(super) fn print(&self) -> StageText {
+        let varying = self.varying();
+        let mut text = StageText::default();
+        let mut spread = vec![false; self.stage.terms.len()];
+        for id in 0..self.stage.terms.len() {
+            if self.vector.is_some() && varying[id] {
+                for operand in self.stage.terms[id].term.operands() {
+                    self.spread(operand, &varying, &mut spread, &mut text);
+                }
+                let value = self.term(id, &varying, true);
+                let _ = writeln!(text.body, "const auto {} = {value};", self.name(id));
+            } else {
+                let value = self.term(id, &varying, false);
+                let _ = writeln!(text.uniform, "const auto {} = {value};", self.name(id));
+            }
+        }
+        for effect in &self.stage.effects {
+            for operand in effect_operands(effect) {
+                self.spread(operand, &varying, &mut spread, &mut text);
+            }
+            self.effect(effect, &varying, &mut text);
+        }
+        text
+    }
+
+    fn name(&self, id: TermId) -> String {
+        format!("{}t{id}", self.prefix)
+    }
+
+    /// The variable to use for a term inside the vector loop.
+    fn operand(&self, id: TermId, varying: &[bool], in_lanes: bool) -> String {
+        if in_lanes && self.vector.is_some() && !varying[id] { format!("{}v{id}", self.prefix) } else { self.name(id) }
+    }
+
+    fn spread(&self, id: TermId, varying: &[bool], done: &mut [bool], text: &mut StageText) {
+        if self.vector.is_none() || varying[id] || done[id] {
+            return;
+        }
+        done[id] = true;
+        let _ = writeln!(text.body, "const auto {}v{id} = spread(lanes, {});", self.prefix, self.name(id));
+    }
+
+    /// Which terms differ between lanes.
+    fn varying(&self) -> Vec<bool> {
+        let Some(vector) = self.vector else { return vec![false; self.stage.terms.len()] };
+        let mut varying: Vec<bool> = Vec::with_capacity(self.stage.terms.len());
+        for typed in &self.stage.terms {
+            let own = match &typed.term {
+                Term::Literal(_) => false,
+                Term::Index(expr) => expr.mentions(vector),
+                Term::Load { access, guards, .. } => {
+                    access.offset.mentions(vector) || guards.iter().any(|guard| guard.coordinate.mentions(vector))
+                }
+                Term::Inside(guards) => guards.iter().any(|guard| guard.coordinate.mentions(vector)),
+                Term::Accumulated(_) | Term::Earlier { .. } => self.earlier == Earlier::SameLanes,
+                Term::Sum => true,
+                Term::Unary(..) | Term::Binary(..) | Term::Select(..) | Term::Cast(_) | Term::CheckIndex { .. } => false,
+            };
+            varying.push(own || typed.term.operands().iter().any(|operand| varying[*operand]));
+        }
+        varying
+    }
+
+    fn term(&self, id: TermId, varying: &[bool], in_lanes: bool) -> String {
+        let typed = &self.stage.terms[id];
+        let tag = if in_lanes { "lanes" } else { "Full<1>{}" };
+        let of = |operand: &TermId| self.operand(*operand, varying, in_lanes);
+        let dtype_of = |operand: &TermId| self.stage.terms[*operand].dtype;
+        match &typed.term {
+            Term::Literal(value) => format!("broadcast({tag}, {})", literal(*value, typed.dtype)),
+            Term::Index(expr) => match self.vector.filter(|_| in_lanes) {
+                Some(vector) => lanes(expr, vector),
+                None => format!("broadcast({tag}, i64({}))", scalar(expr)),
+            },
+            Term::Load { access, guards, fill } => {
+                let fill = literal(*fill, typed.dtype);
+                self.load(access, guards, &fill, varying, in_lanes)
+            }
+            Term::Unary(op, a) => unary(*op, &of(a), dtype_of(a)),
+            Term::Binary(op, a, b) => binary(*op, &of(a), &of(b), dtype_of(a)),
+            Term::Select(c, a, b) => format!("select({}, {}, {})", of(c), of(a), of(b)),
+            Term::Cast(a) => cast(&of(a), dtype_of(a), typed.dtype),
+            Term::Inside(guards) => self.inside(guards, in_lanes),
+            Term::CheckIndex { index, size, site } => {
+                format!("check_index({tag}, run, {}, {}, {site})", of(index), scalar(size))
+            }
+            Term::Accumulated(accumulator) => match self.earlier {
+                Earlier::OneLane => format!("accumulator{accumulator}.result()"),
+                Earlier::SameLanes => format!("accumulator{accumulator}.value()"),
+            },
+            Term::Earlier { stage, term } => format!("stage{stage}_t{term}"),
+            Term::Sum if typed.dtype.is_float() => "sum".to_owned(),
+            Term::Sum => format!("cast<{}>(sum)", type_name(typed.dtype)),
+        }
+    }
+
+    /// Whether all guards hold, as a mask.
+    fn inside(&self, guards: &[Guard], in_lanes: bool) -> String {
+        let vector = self.vector.filter(|_| in_lanes);
+        let tests: Vec<String> = guards
+            .iter()
+            .map(|guard| match vector {
+                Some(vector) if guard.coordinate.mentions(vector) => {
+                    let coordinate = lanes(&guard.coordinate, vector);
+                    format!("inside({coordinate}, {})", scalar(&guard.size))
+                }
+                Some(_) => format!("broadcast(lanes, {})", scalar_test(guard)),
+                None => format!("broadcast(Full<1>{{}}, {})", scalar_test(guard)),
+            })
+            .collect();
+        tests.join(" & ")
+    }
+
+    fn load(&self, access: &Access, guards: &[Guard], fill: &str, varying: &[bool], in_lanes: bool) -> String {
+        let pointer = self.parameters.buffer(access.buffer);
+        let Some(vector) = self.vector.filter(|_| in_lanes) else {
+            let element = format!("{pointer} + {}", self.address(access, varying));
+            return if guards.is_empty() {
+                format!("load(Full<1>{{}}, {element})")
+            } else {
+                format!("load_between(Full<1>{{}}, {element}, 0, 1, {}, {fill})", scalar_tests(guards))
+            };
+        };
+        let steady = access.indirect.iter().all(|(term, _)| !varying[*term]);
+        if let Some((step, _)) = access.offset.affine_in(vector).filter(|_| steady) {
+            let element = format!("{pointer} + {}", self.address(access, varying));
+            if guards.is_empty() {
+                return if step.is(1) {
+                    format!("load(lanes, {element})")
+                } else if step.is(0) {
+                    format!("uniform(lanes, {element})")
+                } else {
+                    format!("load_strided(lanes, {element}, {})", scalar(&step))
+                };
+            }
+            if step.is(1)
+                && let Some(window) = guard_window(guards, vector)
+            {
+                return format!("load_between(lanes, {element}, {window}, {fill})");
+            }
+        }
+        let index = self.lane_address(access, varying, vector);
+        if guards.is_empty() {
+            format!("gather(lanes, {pointer}, {index})")
+        } else {
+            format!("gather_where(lanes, {pointer}, {index}, {}, {fill})", self.inside(guards, true))
+        }
+    }
+
+    /// Element offset of lane 0.
+    fn address(&self, access: &Access, varying: &[bool]) -> String {
+        let _ = varying;
+        let mut text = format!("({}", scalar(&access.offset));
+        for (term, stride) in &access.indirect {
+            let _ = write!(text, " + lane({}, 0) * ({})", self.name(*term), scalar(stride));
+        }
+        text.push(')');
+        text
+    }
+
+    /// Element offsets of all lanes.
+    fn lane_address(&self, access: &Access, varying: &[bool], vector: Symbol) -> String {
+        let mut text = lanes(&access.offset, vector);
+        for (term, stride) in &access.indirect {
+            let _ = write!(text, " + {} * i64({})", self.operand(*term, varying, true), scalar(stride));
+        }
+        text
+    }
+
+    fn effect(&self, effect: &Effect, varying: &[bool], text: &mut StageText) {
+        match effect {
+            Effect::Accumulate { accumulator, value } => {
+                let value = self.operand(*value, varying, true);
+                let line = match self.parameters.position(*accumulator) {
+                    None => format!("accumulator{accumulator}.add(lanes, slot, {value});"),
+                    Some(position) => {
+                        let at = match self.vector {
+                            Some(vector) => lanes(position, vector),
+                            None => format!("broadcast(lanes, i64({}))", scalar(position)),
+                        };
+                        format!("accumulator{accumulator}.add(lanes, slot, {value}, {at});")
+                    }
+                };
+                let _ = writeln!(text.body, "{line}");
+            }
+            Effect::Store { access, value, combine } => {
+                let value = self.operand(*value, varying, true);
+                let line = self.store(access, &value, *combine, varying);
+                let target = if self.vector.is_some() { &mut text.body } else { &mut text.uniform };
+                let _ = writeln!(target, "{line}");
+            }
+        }
+    }
+
+    fn store(&self, access: &Access, value: &str, combine: Combine, varying: &[bool]) -> String {
+        let pointer = self.parameters.buffer(access.buffer);
+        let dtype = self.parameters.dtype(access.buffer);
+        let Some(vector) = self.vector else {
+            let element = format!("{pointer} + {}", self.address(access, varying));
+            let value = combined(combine, &format!("load(Full<1>{{}}, {element})"), value, dtype);
+            return format!("store(Full<1>{{}}, {element}, {value});");
+        };
+        let steady = access.indirect.iter().all(|(term, _)| !varying[*term]);
+        if let Some((step, _)) = access.offset.affine_in(vector).filter(|_| steady) {
+            let element = format!("{pointer} + {}", self.address(access, varying));
+            return if step.is(1) {
+                let value = combined(combine, &format!("load(lanes, {element})"), value, dtype);
+                format!("store(lanes, {element}, {value});")
+            } else {
+                let step = scalar(&step);
+                let value = combined(combine, &format!("load_strided(lanes, {element}, {step})"), value, dtype);
+                format!("store_strided(lanes, {element}, {step}, {value});")
+            };
+        }
+        let index = self.lane_address(access, varying, vector);
+        let value = combined(combine, &format!("gather(lanes, {pointer}, {index})"), value, dtype);
+        format!("scatter(lanes, {pointer}, {index}, {value});")
+    }
+}
+
+fn effect_operands(effect: &Effect) -> Vec<TermId> {
+    match effect {
+        Effect::Store { access, value, .. } => {
+            access.indirect.iter().map(|(term, _)| *term).chain([*value]).collect()
+        }
+        Effect::Accumulate { value, .. } => vec![*value],
+    }
+}
+
+fn combined(combine: Combine, old: &str, new: &str, dtype: DType) -> String {
+    match combine {
+        Combine::Set => new.to_owned(),
+        Combine::Add => binary(BinaryOp::Add, old, new, dtype),
+        Combine::Mul => binary(BinaryOp::Mul, old, new, dtype),
+        Combine::Max => binary(BinaryOp::Maximum, old, new, dtype),
+        Combine::Min => binary(BinaryOp::Minimum, old, new, dtype),
+    }
+}
+
+fn scalar_test(guard: &Guard) -> String {
+    // One comparison for both ends: a negative coordinate is a huge unsigned number.
+    format!("u64({}) < u64({})", scalar(&guard.coordinate), scalar(&guard.size))
+}
+
+fn scalar_tests(guards: &[Guard]) -> String {
+    guards.iter().map(scalar_test).collect::<Vec<_>>().join(" && ")
+}
+
+/// `low, high, condition` of the lanes in which guards hold, where each either holds for all lanes or moves with them.
+fn guard_window(guards: &[Guard], vector: Symbol) -> Option<String> {
+    let (mut low, mut high, mut tests) = (Vec::new(), Vec::new(), Vec::new());
+    for guard in guards {
+        if !guard.coordinate.mentions(vector) {
+            tests.push(scalar_test(guard));
+            continue;
+        }
+        let (step, _) = guard.coordinate.affine_in(vector)?;
+        if !step.is(1) {
+            return None;
+        }
+        low.push(scalar(&-&guard.coordinate));
+        let distance: Expr = &guard.size - &guard.coordinate;
+        high.push(scalar(&distance));
+    }
+    let join = |parts: Vec<String>, function: &str, none: &str| {
+        parts.into_iter().reduce(|a, b| format!("{function}({a}, {b})")).unwrap_or_else(|| none.to_owned())
+    };
+    let test = if tests.is_empty() { "true".to_owned() } else { tests.join(" && ") };
+    Some(format!("{}, {}, {test}", join(low, "max_i64", "0"), join(high, "min_i64", "AOTI_LANES")))
+}
+
+fn cast(value: &str, from: DType, to: DType) -> String {
+    if from == to || (from.is_half() && to == DType::F32) {
+        value.to_owned()
+    } else {
+        format!("cast<{}>({value})", type_name(to))
+    }
+}
+
+fn unary(op: UnaryOp, a: &str, dtype: DType) -> String {
+    match op {
+        UnaryOp::Neg => format!("-{a}"),
+        UnaryOp::Not => format!("~{a}"),
+        UnaryOp::IsNan | UnaryOp::IsInf if !dtype.is_float() => format!("no_lanes({a})"),
+        UnaryOp::SignBit if !dtype.is_float() => format!("{a} < {}(0)", lane_type(dtype)),
+        _ => format!("{}({a})", op.name()),
+    }
+}
+
+fn binary(op: BinaryOp, a: &str, b: &str, dtype: DType) -> String {
+    let is_bool = dtype == DType::Bool;
+    let infix = match op {
+        BinaryOp::Add if is_bool => "|",
+        BinaryOp::Mul if is_bool => "&",
+        BinaryOp::Maximum | BinaryOp::Fmax if is_bool => "|",
+        BinaryOp::Minimum | BinaryOp::Fmin if is_bool => "&",
+        BinaryOp::Add => "+",
+        BinaryOp::Sub => "-",
+        BinaryOp::Mul => "*",
+        BinaryOp::Div => "/",
+        BinaryOp::And => "&",
+        BinaryOp::Or => "|",
+        BinaryOp::Xor => "^",
+        BinaryOp::Shl => "<<",
+        BinaryOp::Shr => ">>",
+        BinaryOp::Eq => "==",
+        BinaryOp::Ne => "!=",
+        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
+            let sign = match op {
+                BinaryOp::Lt => "<",
+                BinaryOp::Le => "<=",
+                BinaryOp::Gt => ">",
+                _ => ">=",
+            };
+            return if is_bool { format!("cast<i32>({a}) {sign} cast<i32>({b})") } else { format!("{a} {sign} {b}") };
+        }
+        BinaryOp::Fmax if !dtype.is_float() => return format!("maximum({a}, {b})"),
+        BinaryOp::Fmin if !dtype.is_float() => return format!("minimum({a}, {b})"),
+        BinaryOp::FloorDiv
+        | BinaryOp::TruncDiv
+        | BinaryOp::Remainder
+        | BinaryOp::Fmod
+        | BinaryOp::Pow
+        | BinaryOp::Maximum
+        | BinaryOp::Minimum
+        | BinaryOp::Fmax
+        | BinaryOp::Fmin
+        | BinaryOp::Atan2
+        | BinaryOp::Hypot
+        | BinaryOp::CopySign
+        | BinaryOp::NextAfter
+        | BinaryOp::Gcd
+        | BinaryOp::Igamma
+        | BinaryOp::Igammac
+        | BinaryOp::Zeta
+        | BinaryOp::Polygamma
+        | BinaryOp::ChebyshevT
+        | BinaryOp::ChebyshevU
+        | BinaryOp::ChebyshevV
+        | BinaryOp::ChebyshevW
+        | BinaryOp::ShiftedChebyshevT
+        | BinaryOp::ShiftedChebyshevU
+        | BinaryOp::ShiftedChebyshevV
+        | BinaryOp::ShiftedChebyshevW
+        | BinaryOp::HermiteH
+        | BinaryOp::HermiteHe
+        | BinaryOp::LaguerreL
+        | BinaryOp::LegendreP => return format!("{}({a}, {b})", op.name()),
+    };
+    format!("{a} {infix} {b}")
+}
