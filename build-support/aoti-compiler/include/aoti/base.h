@@ -23,6 +23,8 @@
 
 #define AOTI_INLINE inline __attribute__((always_inline, unused))
 #define AOTI_NOINLINE __attribute__((noinline, unused))
+// After the parameters of a lambda: its body becomes part of the loop that calls it.
+#define AOTI_LAMBDA __attribute__((always_inline))
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define AOTI_AVX512 1
@@ -94,6 +96,18 @@ template <class A, class B> constexpr bool is_same = false;
 template <class A> constexpr bool is_same<A, A> = true;
 template <class T> constexpr bool is_float = is_same<T, f32> || is_same<T, f64>;
 template <class T> constexpr bool is_signed = T(-1) < T(0);
+
+// --- integer arithmetic of sizes and indices ---
+
+AOTI_INLINE i64 min_i64(i64 a, i64 b) { return a < b ? a : b; }
+AOTI_INLINE i64 max_i64(i64 a, i64 b) { return a > b ? a : b; }
+constexpr i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
+constexpr i64 round_up(i64 a, i64 b) { return ceil_div(a, b) * b; }
+// Quotient and remainder that round down; the divisor is positive.
+constexpr i64 floor_div(i64 a, i64 b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+constexpr i64 floor_mod(i64 a, i64 b) { return a - floor_div(a, b) * b; }
+// Bytes rounded up so that what follows is aligned for vectors.
+constexpr i64 align(i64 bytes) { return round_up(bytes, 64); }
 
 // Keeps a parameter out of template argument deduction.
 template <class T> struct Identity {

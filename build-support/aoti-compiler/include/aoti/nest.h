@@ -202,6 +202,15 @@ AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<i64, L::width> index, Mas
   return select(mask, gather(lanes, p, select(mask, index, splat<L::width>(safe))), result);
 }
 
+// Whether 0 <= coordinate < size.
+template <int W> AOTI_INLINE Mask<W> inside(Vec<i64, W> coordinate, i64 size) {
+  return (coordinate >= i64(0)) & (coordinate < size);
+}
+
+// False in every lane: what isnan and isinf give for integers.
+template <class T, int W> AOTI_INLINE Mask<W> no_lanes(Vec<T, W>) { return {splat<W>(i32(0))}; }
+template <int W> AOTI_INLINE Mask<W> no_lanes(Mask<W>) { return {splat<W>(i32(0))}; }
+
 // An index into a dimension of `size`: negative ones count from the end. One outside is noted as the fault of operator
 // `site`, and replaced by 0, so that nothing outside is touched.
 template <class L>

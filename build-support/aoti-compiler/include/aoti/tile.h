@@ -82,10 +82,6 @@ AOTI_INLINE void copy_every_second(f32 *to, const f32 *from, i64 n) {
   for (; i < n; ++i) to[i] = from[2 * i];
 }
 
-AOTI_INLINE i64 min_i64(i64 a, i64 b) { return a < b ? a : b; }
-AOTI_INLINE i64 max_i64(i64 a, i64 b) { return a > b ? a : b; }
-constexpr i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
-constexpr i64 round_up(i64 a, i64 b) { return ceil_div(a, b) * b; }
 
 // An element widened to the type that sums are kept in.
 template <class Sum, class T> AOTI_INLINE Sum widen(T x) {

@@ -1,0 +1,42 @@
+//! Row operations: calls of the templates in `rows.h`.
+
+use super::KernelText;
+use super::expr::scalar;
+use super::function::Parameters;
+use super::terms::type_name;
+use crate::dtype::DType;
+use crate::graph::ScanOp;
+use crate::loops::{Program, RowOp, RowOperation};
+
+pub(super) fn print(program: &Program, parameters: &Parameters, rows: &RowOperation, text: &mut KernelText) {
+    let name = |index: usize| parameters.buffer(rows.inputs[index]);
+    let output = |index: usize| parameters.buffer(rows.outputs[index]);
+    let element = type_name(rows.dtype);
+    let (outer, length, inner) = (scalar(&rows.outer), scalar(&rows.length), scalar(&rows.inner));
+    let _ = program;
+    text.body = match &rows.op {
+        RowOp::Scan(op) => {
+            let combine = match op {
+                ScanOp::Sum => "ScanSum",
+                ScanOp::Prod => "ScanProd",
+                ScanOp::LogSumExp => "ScanLogSumExp",
+                ScanOp::Max => "ScanMax",
+                ScanOp::Min => "ScanMin",
+            };
+            if op.has_indices() {
+                format!("scan_extreme<{combine}, {element}>(run, {}, {}, {}, {outer}, {length}, {inner});\n", name(0), output(0), output(1))
+            } else {
+                format!("scan<{combine}, {element}>(run, {}, {}, {outer}, {length}, {inner});\n", name(0), output(0))
+            }
+        }
+        RowOp::Sort { descending } => {
+            // Indices of one row are merged between two arrays.
+            text.scratch = Some(format!("threads * align(2 * ({length}) * 8)"));
+            format!("sort_rows<{element}, {descending}>(run, {}, {}, {}, {outer}, {length}, {inner});\n", name(0), output(0), output(1))
+        }
+        RowOp::SearchSorted { right } => {
+            format!("search_sorted<{element}, {right}>(run, {}, {}, {}, {outer}, {length}, {inner});\n", name(0), name(1), output(0))
+        }
+    };
+    debug_assert!(rows.dtype != DType::Bool || matches!(rows.op, RowOp::Sort { .. } | RowOp::Scan(_) | RowOp::SearchSorted { .. }));
+}

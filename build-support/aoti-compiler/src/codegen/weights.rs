@@ -1,0 +1,102 @@
+//! Lays constants out in the weights blob, in the forms that kernels read.
+
+use super::bundle::WeightsBlob;
+use super::pack;
+use crate::dtype::DType;
+use crate::graph::Constant;
+use bytes::Bytes;
+
+/// The form in which a kernel reads a constant.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) enum Packing {
+    /// As the graph has it: row-major.
+    Plain,
+    /// Panels of a matrix `[k, n]`; element (row, column) at `offset + row * row_stride + column * col_stride`.
+    Product {
+        /// First element.
+        offset: usize,
+        /// Elements between rows.
+        row_stride: usize,
+        /// Elements between columns.
+        col_stride: usize,
+        /// Rows.
+        k: usize,
+        /// Columns.
+        n: usize,
+    },
+    /// Rows of convolution weights.
+    Conv {
+        /// Groups.
+        groups: usize,
+        /// Output channels.
+        channels: usize,
+        /// Length of a sum.
+        k: usize,
+    },
+    /// Rows of transposed convolution weights.
+    ConvTransposed {
+        /// Groups.
+        groups: usize,
+        /// Input channels.
+        in_channels: usize,
+        /// Output channels per group times taps.
+        rows: usize,
+    },
+}
+
+/// A constant in one form, placed in the blob.
+pub(crate) struct Placed {
+    /// Byte offset.
+    pub(crate) offset: u64,
+    /// Bytes.
+    pub(crate) bytes: u64,
+}
+
+/// The blob under construction.
+#[derive(Default)]
+pub(crate) struct Layout {
+    blob: WeightsBlob,
+}
+
+impl Layout {
+    /// Appends a constant in a form, 64-byte aligned.
+    pub(crate) fn place(&mut self, constant: &Constant, packing: &Packing) -> Placed {
+        let data = packed(constant, packing);
+        let bytes = data.len() as u64;
+        let offset = self.blob.bytes;
+        self.blob.segments.push((offset, data));
+        self.blob.bytes = (offset + bytes).next_multiple_of(64);
+        Placed { offset, bytes }
+    }
+
+    pub(crate) fn finish(self) -> WeightsBlob {
+        self.blob
+    }
+}
+
+fn packed(constant: &Constant, packing: &Packing) -> Bytes {
+    let storage = match constant.dtype {
+        DType::F16 => pack::Storage::F16,
+        DType::Bf16 => pack::Storage::Bf16,
+        DType::Bool
+        | DType::U8
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::F32
+        | DType::F64 => pack::Storage::F32,
+    };
+    let source = |offset, row_stride, col_stride| pack::Source { bytes: &constant.data, storage, offset, row_stride, col_stride };
+    let result = match packing {
+        Packing::Plain => return constant.data.clone(),
+        Packing::Product { offset, row_stride, col_stride, k, n } => {
+            pack::pack_product(&source(*offset, *row_stride, *col_stride), *k, *n)
+        }
+        Packing::Conv { groups, channels, k } => pack::pack_conv(&source(0, *k, 1), *groups, *channels, *k),
+        Packing::ConvTransposed { groups, in_channels, rows } => {
+            pack::pack_conv_transposed(&source(0, *rows, 1), *groups, *in_channels, *rows)
+        }
+    };
+    result.expect("packings are chosen within the constant's bounds").into()
+}
