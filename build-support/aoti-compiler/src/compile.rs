@@ -1,8 +1,13 @@
 //! The pipeline, top to bottom: which stage follows which, and nothing else.
 
 use crate::codegen::bundle::SourceBundle;
-use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::codegen::{self, bindings};
+use crate::diagnostic::Diagnostics;
 use crate::graph::Graph;
+use crate::loops::Program;
+use crate::lower::lower;
+use crate::schedule::memory::{self, MemoryPlan};
+use crate::{frontend, transform};
 
 use bytes::Bytes;
 
@@ -14,6 +19,8 @@ pub struct Options {
     /// CPU levels to compile kernels for, lowest first, by toolchain name; the first must run on every machine that
     /// the library is meant for.
     pub levels: Vec<String>,
+    /// Where weights are and how the library is linked, as the Rust module must know it.
+    pub bindings: bindings::Options,
 }
 
 /// One stage's text, for `inspect --emit`.
@@ -35,24 +42,48 @@ pub enum Emit {
     Header,
 }
 
-/// Reads a model of any supported format and lowers it to a core graph.
+/// Reads a model of any supported format and turns it into a core graph.
 pub fn import(name: &str, model: Bytes) -> Result<Graph, Diagnostics> {
-    let _ = (name, model);
-    Err(Diagnostic::new(Code::Version, "not built yet").into())
+    let program = frontend::import(name, model)?;
+    transform::decompose::decompose(&program)
+}
+
+/// A model on its way through the stages.
+struct Stages {
+    graph: Graph,
+    lowered: Program,
+    scheduled: Program,
+    memory: MemoryPlan,
+}
+
+fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
+    let graph = import(&options.name, model)?;
+    let lowered = lower(&graph);
+    let scheduled = lowered.clone();
+    let memory = memory::plan(&scheduled, &graph.ranges());
+    Ok(Stages { graph, lowered, scheduled, memory })
 }
 
 /// Compiles a model to a source bundle.
 pub fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnostics> {
-    let _graph = import(&options.name, model)?;
-    Err(Diagnostic::new(Code::Version, "not built yet").into())
+    let stages = stages(model, options)?;
+    let request = codegen::Request { levels: &options.levels, bindings: &options.bindings };
+    Ok(codegen::generate(&stages.scheduled, &stages.memory, &stages.graph.ranges(), &request))
 }
 
 /// The text of one stage.
 pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagnostics> {
-    let bundle = compile(model, options)?;
-    Ok(match what {
-        Emit::Bindings => bundle.bindings,
-        Emit::Header => bundle.header,
-        Emit::Graph | Emit::Loops | Emit::Schedule | Emit::Cpp | Emit::Wrapper => String::new(),
-    })
+    match what {
+        Emit::Graph => Ok(format!("{:#?}", import(&options.name, model)?)),
+        Emit::Loops => Ok(stages(model, options)?.lowered.to_string()),
+        Emit::Schedule => Ok(stages(model, options)?.scheduled.to_string()),
+        Emit::Bindings => Ok(compile(model, options)?.bindings),
+        Emit::Header => Ok(compile(model, options)?.header),
+        Emit::Cpp => Ok(sources(&compile(model, options)?, |name| name.starts_with("kernels"))),
+        Emit::Wrapper => Ok(sources(&compile(model, options)?, |name| name == "run.cpp" || name == "model.cpp")),
+    }
+}
+
+fn sources(bundle: &SourceBundle, wanted: impl Fn(&str) -> bool) -> String {
+    bundle.files.iter().filter(|file| wanted(&file.name)).map(|file| file.text.as_str()).collect()
 }

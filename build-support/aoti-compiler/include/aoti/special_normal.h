@@ -124,6 +124,13 @@ template <class T> AOTI_INLINE enable_if<is_float<T>, T> frexp(T x, i32 &exponen
   exponent = __builtin_isfinite(x) ? e : 0;
   return mantissa;
 }
+// The two results of frexp apart, the exponent as a number of x's type.
+template <class T, int W> AOTI_INLINE Vec<T, W> frexp_mantissa(Vec<T, W> x) {
+  return lanewise([](T v) { i32 e; return frexp(v, e); }, x);
+}
+template <class T, int W> AOTI_INLINE Vec<T, W> frexp_exponent(Vec<T, W> x) {
+  return lanewise([](T v) { i32 e; frexp(v, e); return T(e); }, x);
+}
 template <class T, int W> AOTI_INLINE Vec<T, W> frexp(Vec<T, W> x, Vec<i32, W> &exponent) {
   exponent = lanewise([](T v) { i32 e; frexp(v, e); return e; }, x);
   return lanewise([](T v) { i32 e; return frexp(v, e); }, x);

@@ -45,8 +45,6 @@ pub struct SourceBundle {
     pub files: Vec<SourceFile>,
     /// What to compile.
     pub units: Vec<TranslationUnit>,
-    /// The assembler file that embeds the weights by `.incbin "weights.bin"`, for `weights = "embed"`.
-    pub weights_source: SourceFile,
     /// The weights.
     pub weights: WeightsBlob,
     /// The typed Rust module.

@@ -1,9 +1,151 @@
 //! Prints planned models as source text. The only part of the compiler that knows C++ and Rust text.
 
+mod api;
 pub mod bindings;
 pub mod bundle;
+mod cpp;
 mod docs;
 pub mod header;
+mod headers;
 pub mod interface;
 pub mod names;
 pub mod pack;
+mod weights;
+mod wrapper;
+
+use crate::loops::Program;
+use crate::schedule::memory::MemoryPlan;
+use crate::symbolic::RangeTable;
+use bundle::{SourceBundle, SourceFile, TranslationUnit};
+use wrapper::{Function, Planned};
+
+/// Code of more than this much goes to translation units of its own.
+const UNIT_WEIGHT: usize = 160;
+
+/// What code generation needs to know besides the program.
+pub struct Request<'a> {
+    /// CPU levels, lowest first.
+    pub levels: &'a [String],
+    /// Weights and link, as the Rust module must know them.
+    pub bindings: &'a bindings::Options,
+}
+
+/// Prints a scheduled program.
+pub fn generate(program: &Program, memory: &MemoryPlan, ranges: &RangeTable, request: &Request) -> SourceBundle {
+    let identifier = names::identifier(&program.name);
+    let mut planned = wrapper::plan(program, memory, ranges);
+    let initial_states = planned.place_states();
+    let blob = std::mem::take(&mut planned.layout).finish();
+    let interface = planned.interface(blob.bytes);
+    let embedded = request.bindings.weights == bindings::WeightsPlacement::Embedded;
+    let api = api::Api {
+        planned: &planned,
+        interface: &interface,
+        identifier: &identifier,
+        levels: request.levels,
+        embedded,
+        initial_states: &initial_states,
+    };
+    let mut files = vec![SourceFile { name: "model.cpp".to_owned(), text: api.print() }];
+    files.extend(kernel_files(&planned, &identifier));
+    let mut units = Vec::new();
+    for level in request.levels {
+        let tag = api::level_tag(level);
+        for file in files.iter().filter(|file| file.name.ends_with(".cpp") && file.name != "model.cpp") {
+            let stem = file.name.trim_end_matches(".cpp");
+            units.push(TranslationUnit {
+                source: file.name.clone(),
+                object: format!("{stem}.{tag}.o"),
+                level: Some(level.clone()),
+                defines: vec![("AOTI_LEVEL_NS".to_owned(), tag.clone())],
+            });
+        }
+    }
+    let table = TranslationUnit {
+        source: "model.cpp".to_owned(),
+        object: "model.o".to_owned(),
+        level: None,
+        defines: vec![],
+    };
+    units.push(table);
+    files.extend(headers::all());
+    SourceBundle {
+        bindings: bindings::print(&interface, &identifier, request.bindings),
+        header: header::print(&interface, &identifier),
+        interface,
+        files,
+        units,
+        weights: blob,
+        identifier,
+    }
+}
+
+/// The files of the kernels: one with everything where that is little, else parts that compile in parallel.
+fn kernel_files(planned: &Planned, identifier: &str) -> Vec<SourceFile> {
+    let total: usize = planned.functions.iter().map(|function| function.text.weight).sum();
+    let prologue = "#define AOTI_JOIN_(a, b) a##_##b\n#define AOTI_JOIN(a, b) AOTI_JOIN_(a, b)\n\
+                    #define AOTI_LEVEL_NAME(name) AOTI_JOIN(name, AOTI_LEVEL_NS)\n\nusing namespace aoti;\n\n";
+    let title = format!("// Kernels of the model `{identifier}`, written by cargo-aoti.\n");
+    let run = planned.run_functions(identifier);
+    if total <= UNIT_WEIGHT {
+        let all: Vec<&Function> = planned.functions.iter().collect();
+        let kernels: String = all.iter().map(|function| planned.definition(function, "static ")).collect();
+        let text = format!("{title}{}{prologue}{kernels}{run}", includes(&all));
+        return vec![SourceFile { name: "kernels.cpp".to_owned(), text }];
+    }
+    let space = format!("namespace AOTI_JOIN(aoti_{identifier}, AOTI_LEVEL_NS)");
+    let mut files = vec![SourceFile {
+        name: "kernels.h".to_owned(),
+        text: format!(
+            "// Kernels of the model `{identifier}`.\n#pragma once\n\n#include \"aoti/run.h\"\n\n{prologue}{space} {{\n{}}}\n",
+            planned.declarations()
+        ),
+    }];
+    for (number, part) in parts(&planned.functions, total).into_iter().enumerate() {
+        let kernels: String = part.iter().map(|function| planned.definition(function, "")).collect();
+        files.push(SourceFile {
+            name: format!("kernels_{number}.cpp"),
+            text: format!("{title}{}#include \"kernels.h\"\n\n{space} {{\n\n{kernels}}}\n", includes(&part)),
+        });
+    }
+    let everything: Vec<&Function> = planned.functions.iter().filter(|f| f.text.scratch.is_some()).collect();
+    files.push(SourceFile {
+        name: "run.cpp".to_owned(),
+        text: format!("{title}{}#include \"kernels.h\"\n\nusing {space};\n\n{run}", includes(&everything)),
+    });
+    files
+}
+
+/// Splits kernels, in order, into parts of about equal weight.
+fn parts(functions: &[Function], total: usize) -> Vec<Vec<&Function>> {
+    let count = total.div_ceil(UNIT_WEIGHT);
+    let goal = total.div_ceil(count);
+    let mut parts: Vec<Vec<&Function>> = vec![vec![]];
+    let mut weight = 0;
+    for function in functions {
+        if weight >= goal {
+            parts.push(vec![]);
+            weight = 0;
+        }
+        weight += function.text.weight;
+        parts.last_mut().expect("never empty").push(function);
+    }
+    parts
+}
+
+/// The headers that some kernels need.
+fn includes(functions: &[&Function]) -> String {
+    let mut names = vec!["nest.h"];
+    for header in headers::OPTIONAL {
+        let used = |function: &&Function| {
+            let scratch = function.text.scratch.as_deref().unwrap_or("");
+            header.marks.iter().any(|mark| function.text.body.contains(mark) || scratch.contains(mark))
+        };
+        if functions.iter().any(used) {
+            names.push(header.name);
+        }
+    }
+    let mut text: String = names.iter().map(|name| format!("#include \"aoti/{name}\"\n")).collect();
+    text.push('\n');
+    text
+}

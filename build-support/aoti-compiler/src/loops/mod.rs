@@ -343,8 +343,10 @@ pub struct Program {
     pub buffers: PrimaryMap<BufferId, Buffer>,
     /// Tensors known at compile time.
     pub constants: PrimaryMap<ConstantId, Constant>,
-    /// Inputs in order, states among them.
+    /// The caller's inputs in order.
     pub inputs: Vec<BufferId>,
+    /// All inputs of the graph in order, states among them.
+    pub graph_inputs: Vec<BufferId>,
     /// Outputs in order, without states.
     pub outputs: Vec<BufferId>,
     /// States in order with their first values.

@@ -38,6 +38,7 @@ pub fn lower(graph: &Graph) -> Program {
             storage,
             name: input.name.clone(),
         });
+        program.graph_inputs.push(buffer);
         match input.role {
             InputRole::User => program.inputs.push(buffer),
             InputRole::State(initial) => {

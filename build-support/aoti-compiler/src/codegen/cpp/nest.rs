@@ -5,7 +5,7 @@ use super::function::Parameters;
 use super::terms::{Context, Earlier, lane_type, type_name};
 use super::{KernelText, indent};
 use crate::graph::ReduceOp;
-use crate::loops::{Accumulator, Axis, Effect, Nest, Program, Stage, Storage, Term};
+use crate::loops::{Accumulator, Axis, Effect, Nest, Program, Stage, Storage};
 use crate::symbolic::{Expr, Symbol};
 use std::fmt::Write;
 
@@ -244,13 +244,4 @@ fn grain(work: &Expr) -> String {
         Some(work) => (GRAIN / work.max(1)).max(1).to_string(),
         None => format!("1 + {GRAIN} / max_i64({}, 1)", scalar(work)),
     }
-}
-
-/// Whether a nest needs the header of special functions.
-pub(super) fn uses_special(stages: &[Stage]) -> bool {
-    stages.iter().flat_map(|stage| &stage.terms).any(|typed| match &typed.term {
-        Term::Unary(op, _) => super::terms::is_special_unary(*op),
-        Term::Binary(op, ..) => super::terms::is_special_binary(*op),
-        _ => false,
-    })
 }

@@ -361,8 +361,40 @@ fn unary(op: UnaryOp, a: &str, dtype: DType) -> String {
         UnaryOp::Not => format!("~{a}"),
         UnaryOp::IsNan | UnaryOp::IsInf if !dtype.is_float() => format!("no_lanes({a})"),
         UnaryOp::SignBit if !dtype.is_float() => format!("{a} < {}(0)", lane_type(dtype)),
+        _ if is_special(op) => format!("special::{}({a})", op.name()),
         _ => format!("{}({a})", op.name()),
     }
+}
+
+/// Whether a function is one of `special.h`.
+fn is_special(op: UnaryOp) -> bool {
+    use UnaryOp::*;
+    matches!(
+        op,
+        Lgamma
+            | Digamma
+            | I0
+            | I0e
+            | I1
+            | I1e
+            | Erfcx
+            | Ndtri
+            | LogNdtr
+            | BesselJ0
+            | BesselJ1
+            | BesselY0
+            | BesselY1
+            | ModifiedBesselI0
+            | ModifiedBesselI1
+            | ModifiedBesselK0
+            | ModifiedBesselK1
+            | ScaledModifiedBesselK0
+            | ScaledModifiedBesselK1
+            | SphericalBesselJ0
+            | AiryAi
+            | FrexpMantissa
+            | FrexpExponent
+    )
 }
 
 fn binary(op: BinaryOp, a: &str, b: &str, dtype: DType) -> String {
@@ -405,8 +437,8 @@ fn binary(op: BinaryOp, a: &str, b: &str, dtype: DType) -> String {
         | BinaryOp::Fmin
         | BinaryOp::Atan2
         | BinaryOp::Hypot
-        | BinaryOp::CopySign
-        | BinaryOp::NextAfter
+        | BinaryOp::CopySign => return format!("{}({a}, {b})", op.name()),
+        BinaryOp::NextAfter
         | BinaryOp::Gcd
         | BinaryOp::Igamma
         | BinaryOp::Igammac
@@ -423,7 +455,7 @@ fn binary(op: BinaryOp, a: &str, b: &str, dtype: DType) -> String {
         | BinaryOp::HermiteH
         | BinaryOp::HermiteHe
         | BinaryOp::LaguerreL
-        | BinaryOp::LegendreP => return format!("{}({a}, {b})", op.name()),
+        | BinaryOp::LegendreP => return format!("special::{}({a}, {b})", op.name()),
     };
     format!("{a} {infix} {b}")
 }

@@ -1,0 +1,191 @@
+//! Plans one arena for all temporary buffers: offsets fixed when the model is compiled, or expressions over its sizes.
+//!
+//! Buffers of fixed size are placed largest first at the lowest offset where no buffer that is alive at the same time
+//! lies (greedy by size, as in Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020).
+//! Behind them, buffers of symbolic size share a slot where their sizes are equal and their lives do not meet.
+
+use crate::loops::{BufferId, Program, Step, Storage};
+use crate::symbolic::{Expr, Ranges};
+use std::collections::BTreeMap;
+
+/// Every buffer starts at a multiple of this many bytes.
+pub const ALIGNMENT: i64 = 64;
+
+/// Where temporary buffers lie.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct MemoryPlan {
+    /// Byte offset of each temporary buffer that is used.
+    pub offsets: BTreeMap<BufferId, Expr>,
+    /// Bytes of the whole arena.
+    pub arena_bytes: Expr,
+}
+
+impl Default for Expr {
+    fn default() -> Expr {
+        Expr::int(0)
+    }
+}
+
+/// From the first write to the last use, in positions of steps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Life {
+    from: usize,
+    to: usize,
+}
+
+impl Life {
+    fn meets(self, other: Life) -> bool {
+        self.from <= other.to && other.from <= self.to
+    }
+}
+
+/// Plans a program's arena.
+pub fn plan(program: &Program, ranges: &dyn Ranges) -> MemoryPlan {
+    let lives = lives(program);
+    let (mut fixed, mut symbolic) = (Vec::new(), Vec::new());
+    for (id, life) in lives {
+        let buffer = &program.buffers[id];
+        if buffer.storage != Storage::Temporary {
+            continue;
+        }
+        let bytes = &Expr::product(&buffer.shape) * i64::try_from(buffer.dtype.size()).expect("small");
+        match bytes.as_int() {
+            Some(bytes) => fixed.push((id, life, align(bytes))),
+            None => symbolic.push((id, life, align_expr(&bytes, ranges))),
+        }
+    }
+    let mut plan = MemoryPlan::default();
+    let fixed_bytes = place_fixed(fixed, &mut plan);
+    plan.arena_bytes = place_symbolic(symbolic, Expr::int(fixed_bytes), &mut plan);
+    plan
+}
+
+fn align(bytes: i64) -> i64 {
+    bytes.saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT
+}
+
+fn align_expr(bytes: &Expr, ranges: &dyn Ranges) -> Expr {
+    &(bytes + (ALIGNMENT - 1)).floor_div_in(&Expr::int(ALIGNMENT), ranges) * ALIGNMENT
+}
+
+fn place_fixed(mut buffers: Vec<(BufferId, Life, i64)>, plan: &mut MemoryPlan) -> i64 {
+    buffers.sort_by_key(|(id, life, bytes)| (-bytes, life.from, *id));
+    let mut placed: Vec<(Life, i64, i64)> = Vec::new();
+    let mut total = 0;
+    for (id, life, bytes) in buffers {
+        let mut taken: Vec<(i64, i64)> = placed
+            .iter()
+            .filter(|(other, ..)| other.meets(life))
+            .map(|(_, offset, size)| (*offset, *size))
+            .collect();
+        taken.sort_unstable();
+        let mut offset = 0;
+        for (start, size) in taken {
+            if offset + bytes <= start {
+                break;
+            }
+            offset = offset.max(start + size);
+        }
+        placed.push((life, offset, bytes));
+        plan.offsets.insert(id, Expr::int(offset));
+        total = total.max(offset + bytes);
+    }
+    total
+}
+
+fn place_symbolic(mut buffers: Vec<(BufferId, Life, Expr)>, start: Expr, plan: &mut MemoryPlan) -> Expr {
+    buffers.sort_by_key(|(id, life, _)| (life.from, *id));
+    let mut slots: Vec<(Expr, Expr, Vec<Life>)> = Vec::new();
+    let mut end = start;
+    for (id, life, bytes) in buffers {
+        let slot = slots
+            .iter_mut()
+            .find(|(_, size, lives)| *size == bytes && lives.iter().all(|other| !other.meets(life)));
+        match slot {
+            Some((offset, _, lives)) => {
+                lives.push(life);
+                plan.offsets.insert(id, offset.clone());
+            }
+            None => {
+                plan.offsets.insert(id, end.clone());
+                slots.push((end.clone(), bytes.clone(), vec![life]));
+                end = &end + &bytes;
+            }
+        }
+    }
+    end
+}
+
+/// The life of every buffer that some step touches.
+fn lives(program: &Program) -> BTreeMap<BufferId, Life> {
+    let mut lives = BTreeMap::new();
+    let mut position = 0;
+    walk(&program.steps, &mut position, &mut lives);
+    lives
+}
+
+fn walk(steps: &[Step], position: &mut usize, lives: &mut BTreeMap<BufferId, Life>) {
+    for step in steps {
+        *position += 1;
+        match step {
+            Step::Kernel(kernel) => {
+                for buffer in kernel.reads().into_iter().chain(kernel.writes()) {
+                    touch(lives, buffer, *position, *position);
+                }
+            }
+            Step::Read(buffer, _) | Step::Assert(buffer, _) => touch(lives, *buffer, *position, *position),
+            Step::If { predicate, then, otherwise } => {
+                touch(lives, *predicate, *position, *position);
+                walk(then, position, lives);
+                walk(otherwise, position, lives);
+            }
+            Step::Loop { condition, predicate, body } => {
+                // What an iteration leaves is read by the next one: everything inside lives as long as the loop.
+                let from = *position;
+                let mut inner = BTreeMap::new();
+                walk(condition, position, &mut inner);
+                walk(body, position, &mut inner);
+                *position += 1;
+                touch(&mut inner, *predicate, from, *position);
+                for buffer in inner.into_keys() {
+                    touch(lives, buffer, from, *position);
+                }
+            }
+        }
+    }
+}
+
+fn touch(lives: &mut BTreeMap<BufferId, Life>, buffer: BufferId, from: usize, to: usize) {
+    let life = lives.entry(buffer).or_insert(Life { from, to });
+    life.from = life.from.min(from);
+    life.to = life.to.max(to);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cranelift_entity::EntityRef;
+
+    fn life(from: usize, to: usize) -> Life {
+        Life { from, to }
+    }
+
+    #[test]
+    fn buffers_alive_together_do_not_overlap() {
+        let lives = [life(0, 2), life(1, 3), life(3, 5), life(4, 6), life(0, 6), life(2, 2)];
+        let sizes = [128, 64, 128, 256, 64, 192];
+        let buffers: Vec<_> =
+            (0..6).map(|k| (BufferId::new(k), lives[k], sizes[k])).collect();
+        let mut plan = MemoryPlan::default();
+        let total = place_fixed(buffers, &mut plan);
+        let at = |k: usize| plan.offsets[&BufferId::new(k)].as_int().expect("fixed");
+        for a in 0..6 {
+            assert!(at(a) % ALIGNMENT == 0 && at(a) + sizes[a] <= total);
+            for b in 0..a {
+                let apart = at(a) + sizes[a] <= at(b) || at(b) + sizes[b] <= at(a);
+                assert!(apart || !lives[a].meets(lives[b]), "{a} and {b} overlap");
+            }
+        }
+        assert!(total < sizes.iter().sum::<i64>(), "something is reused");
+    }
+}
