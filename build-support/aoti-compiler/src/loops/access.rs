@@ -26,7 +26,7 @@ pub struct Access {
 }
 
 /// Replaces symbols by expressions.
-pub type Replace<'a> = &'a dyn Fn(Symbol) -> Option<Expr>;
+pub(super) type Replace<'a> = &'a dyn Fn(Symbol) -> Option<Expr>;
 
 impl Access {
     /// Of a row-major buffer.
