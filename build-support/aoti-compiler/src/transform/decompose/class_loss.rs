@@ -218,6 +218,7 @@ fn multi_margin(cx: &mut Context, a: &Args) -> Rule {
     let dtype = cx.b.dtype(x);
     let (p, margin) = (a.float_or("p", 1.0)?, a.float_or("margin", 1.0)?);
     let x = cx.b.cast(x, dtype.compute());
+    let x = cx.at_least_1d(x)?;
     let axis = class_axis(cx, x);
     // A single sample may come with a target of one element.
     let mut lead = cx.b.shape(x);
@@ -315,7 +316,7 @@ fn cosine_embedding(cx: &mut Context, a: &Args) -> Rule {
 fn triplet_margin(cx: &mut Context, a: &Args) -> Rule {
     let operands = [a.tensor("anchor")?, a.tensor("positive")?, a.tensor("negative")?];
     let dtype = Context::float_type(cx.result_type(&operands));
-    let [anchor, positive, negative] = operands.map(|value| cx.b.cast(value, dtype.compute()));
+    let [anchor, positive, negative] = operands;
     let parameters = (a.float_or("p", 2.0)?, a.float_or("eps", 1e-6)?);
     let near = pairwise_distance(cx, anchor, positive, parameters, false)?;
     let mut far = pairwise_distance(cx, anchor, negative, parameters, false)?;

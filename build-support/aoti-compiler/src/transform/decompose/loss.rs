@@ -26,7 +26,7 @@ rules! {
             d.le(delta).select(d.square() * 0.5, (&d - 0.5 * delta) * delta)
         })
     },
-    pure "aten.soft_margin_loss.default" => |cx, a| pair(cx, a, |x, y| soft_plus(&-(x * y))),
+    pure "aten.soft_margin_loss.default" => soft_margin,
     pure "aten.binary_cross_entropy.default" => binary_cross_entropy,
     pure "aten.binary_cross_entropy_with_logits.default" => with_logits,
     pure "aten.kl_div.default" => kl_div,
@@ -35,11 +35,6 @@ rules! {
     pure "aten.margin_ranking_loss.default" => margin_ranking,
     pure "aten.ctc_loss.IntList" => |_, _| Err(RuleError::unsupported("a sequence loss is for training only")),
     pure "aten.ctc_loss.Tensor" => |_, _| Err(RuleError::unsupported("a sequence loss is for training only")),
-}
-
-/// `log(1 + e^x)` without overflow.
-fn soft_plus(x: &Formula) -> Formula {
-    x.max(0.0) + (-x.abs()).exp().log1p()
 }
 
 /// Applies `reduction` (0 none, 1 mean, 2 sum) to losses in a computing type and rounds to `dtype`.
@@ -81,6 +76,17 @@ fn weighted(cx: &mut Context, a: &Args, losses: ValueId, dtype: DType) -> Rule {
         }
         None => losses,
     };
+    reduce(cx, a, losses, dtype)
+}
+
+/// `log(1 + e^(-target * x))`, every step in the operands' type as PyTorch has it: large products overflow.
+fn soft_margin(cx: &mut Context, a: &Args) -> Rule {
+    let (x, y) = (a.tensor("self")?, a.tensor("target")?);
+    let (x, y) = cx.promoted(x, y);
+    let dtype = cx.b.dtype(x);
+    let product = Formula::from(x) * Formula::from(y);
+    let losses = cx.formula(dtype, &(-product).exp().log1p())?;
+    let losses = cx.b.cast(losses, dtype.compute());
     reduce(cx, a, losses, dtype)
 }
 
@@ -146,9 +152,10 @@ fn hinge_embedding(cx: &mut Context, a: &Args) -> Rule {
 fn margin_ranking(cx: &mut Context, a: &Args) -> Rule {
     let margin = a.float_or("margin", 0.0)?;
     let operands = [a.tensor("input1")?, a.tensor("input2")?, a.tensor("target")?];
-    // A fractional number makes integers floating-point.
-    let dtype = cx.result_type_with(&operands, crate::graph::Scalar::Float(margin));
-    let losses =
-        cx.apply(operands, dtype.compute(), |[x, y, target]| (-target * (x - y) + margin).max(0.0))?;
+    let common = cx.result_type(&operands);
+    // Integers are subtracted and multiplied as integers; the fractional margin makes them floating-point.
+    let product = cx.apply(operands, common, |[x, y, target]| -target * (x - y))?;
+    let dtype = Context::float_type(common);
+    let losses = cx.apply([product], dtype.compute(), |[product]| (product + margin).max(0.0))?;
     reduce(cx, a, losses, dtype)
 }

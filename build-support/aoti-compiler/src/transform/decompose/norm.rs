@@ -132,13 +132,20 @@ fn dist(cx: &mut Context, a: &Args) -> Rule {
     let (x, y) = (a.tensor("self")?, a.tensor("other")?);
     let dtype = Context::float_type(cx.result_type(&[x, y]));
     let wide = dtype.compute();
-    let difference = cx.apply([x, y], wide, |[x, y]| x - y)?;
+    let difference = difference(cx, x, y)?;
+    let difference = cx.b.cast(difference, wide);
     let axes: Vec<usize> = (0..cx.b.rank(difference)).collect();
     let result = cx.vector_norm(difference, order, &axes, false)?;
     Ok(cx.b.cast(result, dtype).into())
 }
 
-/// `norm(x1 - x2 + eps)` over the last axis, in the operands' type.
+/// `x - y` in the common type; half types stay wide.
+fn difference(cx: &mut Context, x: ValueId, y: ValueId) -> Result<ValueId, RuleError> {
+    let dtype = cx.result_type(&[x, y]);
+    cx.apply([x, y], dtype.compute(), |[x, y]| x - y)
+}
+
+/// `norm(x1 - x2 + eps)` over the last axis, in the computing type; integers are subtracted as integers.
 pub(super) fn pairwise_distance(
     cx: &mut Context,
     x: ValueId,
@@ -146,7 +153,8 @@ pub(super) fn pairwise_distance(
     (order, eps): (f64, f64),
     keep: bool,
 ) -> Result<ValueId, RuleError> {
-    let difference = cx.apply([x, y], cx.b.dtype(x), |[x, y]| x - y + eps)?;
+    let difference = difference(cx, x, y)?;
+    let difference = cx.apply_float([difference], |[d]| d + eps)?;
     let rank = cx.b.rank(difference);
     let axes: Vec<usize> = rank.checked_sub(1).into_iter().collect();
     cx.vector_norm(difference, order, &axes, keep)
@@ -155,7 +163,6 @@ pub(super) fn pairwise_distance(
 fn pairwise(cx: &mut Context, a: &Args) -> Rule {
     let (x, y) = (a.tensor("x1")?, a.tensor("x2")?);
     let dtype = Context::float_type(cx.result_type(&[x, y]));
-    let (x, y) = (cx.b.cast(x, dtype.compute()), cx.b.cast(y, dtype.compute()));
     let parameters = (a.float_or("p", 2.0)?, a.float_or("eps", 1e-6)?);
     let result = pairwise_distance(cx, x, y, parameters, a.bool_or("keepdim", false)?)?;
     Ok(cx.b.cast(result, dtype).into())

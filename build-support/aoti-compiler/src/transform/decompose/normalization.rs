@@ -209,6 +209,10 @@ struct Batch {
 fn batch_norm(cx: &mut Context, a: &Args, extras: Extras) -> Rule {
     let x = a.tensor("input")?;
     let (dtype, rank) = (cx.b.dtype(x), cx.b.rank(x));
+    if rank < 2 && extras == Extras::None {
+        // PyTorch lets an empty tensor pass without channels.
+        return Ok(x.into());
+    }
     let wide = cx.b.cast(x, dtype.compute());
     let always = a.target().contains("with_update");
     let never = a.target().contains("no_training") || a.target().contains("no_update");

@@ -128,9 +128,20 @@ fn div(cx: &mut Context, a: &Args) -> Rule {
     match a.str_or("rounding_mode", "")? {
         "" => float(cx, a, BinaryOp::Div),
         "floor" => common(cx, a, BinaryOp::FloorDiv),
-        "trunc" => common(cx, a, BinaryOp::TruncDiv),
+        "trunc" => truncated(cx, a),
         other => Err(RuleError::unsupported(format!("rounding mode `{other}`"))),
     }
+}
+
+/// Quotient rounded towards zero; of half types, after the quotient itself is rounded.
+fn truncated(cx: &mut Context, a: &Args) -> Rule {
+    let (x, y) = (a.left()?, a.right()?);
+    let dtype = cx.operands_type(&[&x, &y]);
+    if !dtype.is_float() {
+        return Ok(cx.combine_as(BinaryOp::TruncDiv, &x, &y, dtype)?.into());
+    }
+    let quotient = cx.combine_as(BinaryOp::Div, &x, &y, dtype)?;
+    Ok(cx.unary(UnaryOp::Trunc, quotient).into())
 }
 
 fn pow(cx: &mut Context, a: &Args) -> Rule {

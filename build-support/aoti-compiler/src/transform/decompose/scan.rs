@@ -91,41 +91,50 @@ fn diff(cx: &mut Context, a: &Args) -> Rule {
     Ok(result.into())
 }
 
-/// Integral by the trapezoidal rule over given points (`x`) or equal steps (`dx`).
+/// The distances between the points of `x` along the axis of integration.
+fn point_steps(cx: &mut Context, a: &Args, points: ValueId, y: ValueId) -> Result<ValueId, RuleError> {
+    let (rank, own_rank) = (cx.b.rank(y), cx.b.rank(points));
+    let dim = a.int_or("dim", -1)?;
+    if own_rank != 1 {
+        return differences(cx, points, Context::axis(dim, own_rank)?);
+    }
+    let steps = differences(cx, points, 0)?;
+    let mut shape = vec![Expr::int(1); rank];
+    shape[Context::axis(dim, rank)?] = cx.b.shape(steps)[0].clone();
+    Ok(cx.b.reshape(steps, &shape)?)
+}
+
+/// Integral by the trapezoidal rule over given points (`x`) or equal steps (`dx`). Neighbours are added in their own
+/// type, as PyTorch does; halving makes integers floating-point.
 fn trapezoid(cx: &mut Context, a: &Args, cumulative: bool) -> Rule {
     let y = a.tensor("y")?;
-    let rank = cx.b.rank(y);
-    let axis = Context::axis(a.int_or("dim", -1)?, rank)?;
+    let axis = Context::axis(a.int_or("dim", -1)?, cx.b.rank(y))?;
+    let y = cx.at_least_1d(y)?;
     let fewer = (&cx.b.shape(y)[axis] - 1).maximum_in(&Expr::int(0), cx.b.ranges());
-    let steps = match a.opt_tensor("x")? {
-        Some(points) if cx.b.rank(points) == 1 => {
-            // Points of one axis belong to the axis of integration.
-            let steps = differences(cx, points, 0)?;
-            let mut shape = vec![Expr::int(1); rank];
-            shape[axis] = cx.b.shape(steps)[0].clone();
-            cx.b.reshape(steps, &shape)?
-        }
-        Some(points) => {
-            let own_rank = cx.b.rank(points);
-            let own_axis = Context::axis(a.int_or("dim", -1)?, own_rank)?;
-            differences(cx, points, own_axis)?
-        }
-        None => {
-            let dx = a.scalar_or("dx", 1i64)?;
-            let dtype = cx.result_type_with(&[y], dx);
-            cx.b.scalar(dx, dtype)
-        }
-    };
     let start = i64::from(!cx.b.shape(y)[axis].is(0));
     let next = part(cx, y, axis, start, &fewer)?;
     let this = part(cx, y, axis, 0, &fewer)?;
-    let common = cx.result_type(&[y, steps]);
-    // Halving makes integers floating-point.
-    let dtype = Context::float_type(common);
-    let areas = cx.apply([next, this, steps], dtype.compute(), |[next, this, step]| (next + this) * step)?;
-    let result =
-        if cumulative { cx.b.scan(ScanOp::Sum, areas, axis)?[0] } else { cx.sum(areas, &[axis], false)? };
-    Ok(cx.apply([result], dtype, |[sum]| sum / 2.0)?.into())
+    let dtype = cx.b.dtype(y);
+    let sums = cx.apply([next, this], dtype, |[next, this]| next + this)?;
+    let Some(points) = a.opt_tensor("x")? else {
+        let half = a.float_or("dx", 1.0)? / 2.0;
+        let totals = total(cx, sums, axis, cumulative)?;
+        return Ok(cx.apply_float([totals], |[sum]| sum * half)?.into());
+    };
+    let steps = point_steps(cx, a, points, y)?;
+    let dtype = cx.result_type(&[sums, steps]);
+    let areas = cx.apply([sums, steps], dtype, |[sum, step]| sum * step)?;
+    let totals = total(cx, areas, axis, cumulative)?;
+    Ok(cx.apply_float([totals], |[sum]| sum / 2.0)?.into())
+}
+
+/// Sum or running sum along an axis; integers in `i64`, half types in `f32`.
+fn total(cx: &mut Context, x: ValueId, axis: usize, running: bool) -> Result<ValueId, RuleError> {
+    let dtype = cx.b.dtype(x);
+    let x = if dtype.is_float() { x } else { cx.b.cast(x, DType::I64) };
+    cx.in_compute_type(x, |cx, x| {
+        if running { Ok(cx.b.scan(ScanOp::Sum, x, axis)?[0]) } else { cx.sum(x, &[axis], false) }
+    })
 }
 
 /// Derivatives along axes by central differences, one-sided at the ends.

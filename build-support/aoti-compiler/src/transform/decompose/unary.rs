@@ -186,7 +186,11 @@ fn logit(cx: &mut Context, a: &Args) -> Rule {
     let eps = a.opt_scalar("eps")?;
     formula(cx, a, |x| {
         let x = match eps {
-            Some(eps) => x.max(eps.to_f64()).min(1.0 - eps.to_f64()),
+            Some(eps) => {
+                let (low, high) = (eps.to_f64(), 1.0 - eps.to_f64());
+                // The lower bound comes first: beyond a half, the bounds are the wrong way round.
+                x.lt(low).select(low, x.gt(high).select(high, &x))
+            }
             None => x,
         };
         (&x / (1.0 - &x)).log()
