@@ -244,7 +244,8 @@ fn compile_one<'a>(
     let (looked, stamp) = (state::now_ns(), Stamp::of(path).map_err(unreadable)?);
     let bytes = files::map(path).map_err(unreadable)?;
     let model = Seen::new(stamp, looked, &bytes);
-    let options = compile::Options { name: name.clone(), levels: recipe.levels.clone() };
+    let embed_weights = job.model.weights == crate::model::Weights::Embed;
+    let options = compile::Options { name: name.clone(), levels: recipe.levels.clone(), embed_weights };
     let bundle = compiler(bytes, &options).map_err(|diagnostics| Error::Model {
         name: name.clone(),
         path: path.clone(),

@@ -1,6 +1,5 @@
 //! Writes the source bundle of a model to a folder: `bundle MODEL OUT [LEVEL...]`.
 
-use aoti_compiler::codegen::bindings::{self, Link, WeightsPlacement};
 use aoti_compiler::compile::{Emit, Options, compile, emit};
 use std::fs;
 use std::path::Path;
@@ -9,8 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [model, out, levels @ ..] = arguments.as_slice() else { return Err("bundle MODEL OUT [LEVEL...]".into()) };
     let levels = if levels.is_empty() { vec!["native".to_owned()] } else { levels.to_vec() };
-    let bindings = bindings::Options { weights: WeightsPlacement::Embedded, link: Link::Static };
-    let options = Options { name: "model".to_owned(), levels, bindings };
+    let options = Options { name: "model".to_owned(), levels, embed_weights: true };
     let bytes = bytes::Bytes::from(fs::read(model)?);
     let bundle = compile(bytes.clone(), &options)?;
     let out = Path::new(out);

@@ -1,7 +1,7 @@
 //! The pipeline, top to bottom: which stage follows which, and nothing else.
 
 use crate::codegen::bundle::SourceBundle;
-use crate::codegen::{self, bindings};
+use crate::codegen;
 use crate::diagnostic::Diagnostics;
 use crate::graph::Graph;
 use crate::loops::Program;
@@ -19,8 +19,8 @@ pub struct Options {
     /// CPU levels to compile kernels for, lowest first, by toolchain name; the first must run on every machine that
     /// the library is meant for.
     pub levels: Vec<String>,
-    /// Where weights are and how the library is linked, as the Rust module must know it.
-    pub bindings: bindings::Options,
+    /// Whether the weights are linked into the library; else they are given when a model is loaded.
+    pub embed_weights: bool,
 }
 
 /// One stage's text, for `inspect --emit`.
@@ -44,6 +44,9 @@ pub enum Emit {
 
 /// Reads a model of any supported format and turns it into a core graph.
 pub fn import(name: &str, model: Bytes) -> Result<Graph, Diagnostics> {
+    if frontend::text::is_text(&model) {
+        return frontend::text::import(name, model);
+    }
     let program = frontend::import(name, model)?;
     transform::decompose::decompose(&program)
 }
@@ -67,14 +70,14 @@ fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
 /// Compiles a model to a source bundle.
 pub fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnostics> {
     let stages = stages(model, options)?;
-    let request = codegen::Request { levels: &options.levels, bindings: &options.bindings };
+    let request = codegen::Request { levels: &options.levels, embed_weights: options.embed_weights };
     Ok(codegen::generate(&stages.scheduled, &stages.memory, &stages.graph.ranges(), &request))
 }
 
 /// The text of one stage.
 pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagnostics> {
     match what {
-        Emit::Graph => Ok(format!("{:#?}", import(&options.name, model)?)),
+        Emit::Graph => Ok(crate::graph::text::print_short(&import(&options.name, model)?)),
         Emit::Loops => Ok(stages(model, options)?.lowered.to_string()),
         Emit::Schedule => Ok(stages(model, options)?.scheduled.to_string()),
         Emit::Bindings => Ok(compile(model, options)?.bindings),

@@ -46,7 +46,6 @@ pub(crate) fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, D
         identifier,
         files,
         units,
-        weights_source: file("unused.S", String::new()),
         weights: WeightsBlob { segments: vec![(0, Bytes::copy_from_slice(weight))], bytes: 64 },
         bindings: String::new(),
         header: String::new(),

@@ -47,7 +47,7 @@ pub struct SourceBundle {
     pub units: Vec<TranslationUnit>,
     /// The weights.
     pub weights: WeightsBlob,
-    /// The typed Rust module.
+    /// The typed Rust module for a static library; [`crate::codegen::bindings::print`] gives others.
     pub bindings: String,
     /// The typed C header.
     pub header: String,

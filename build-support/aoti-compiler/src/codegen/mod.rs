@@ -26,8 +26,8 @@ const UNIT_WEIGHT: usize = 160;
 pub struct Request<'a> {
     /// CPU levels, lowest first.
     pub levels: &'a [String],
-    /// Weights and link, as the Rust module must know them.
-    pub bindings: &'a bindings::Options,
+    /// Whether the weights are linked into the library.
+    pub embed_weights: bool,
 }
 
 /// Prints a scheduled program.
@@ -37,7 +37,10 @@ pub fn generate(program: &Program, memory: &MemoryPlan, ranges: &RangeTable, req
     let initial_states = planned.place_states();
     let blob = std::mem::take(&mut planned.layout).finish();
     let interface = planned.interface(blob.bytes);
-    let embedded = request.bindings.weights == bindings::WeightsPlacement::Embedded;
+    let embedded = request.embed_weights;
+    let placement =
+        if embedded { bindings::WeightsPlacement::Embedded } else { bindings::WeightsPlacement::External };
+    let module = bindings::Options { weights: placement, link: bindings::Link::Static };
     let api = api::Api {
         planned: &planned,
         interface: &interface,
@@ -70,7 +73,7 @@ pub fn generate(program: &Program, memory: &MemoryPlan, ranges: &RangeTable, req
     units.push(table);
     files.extend(headers::all());
     SourceBundle {
-        bindings: bindings::print(&interface, &identifier, request.bindings),
+        bindings: bindings::print(&interface, &identifier, &module),
         header: header::print(&interface, &identifier),
         interface,
         files,
