@@ -13,6 +13,7 @@ type Rule = Result<Outputs, RuleError>;
 rules! {
     pure "aten.einsum.default" => einsum_rule,
     pure "aten.tensordot.default" => tensordot,
+    pure "aten._trilinear.default" => trilinear,
 }
 
 /// A name of an axis: a letter, or the k-th axis under an ellipsis counted from the right.
@@ -284,4 +285,24 @@ fn tensordot(cx: &mut Context, a: &Args) -> Rule {
 
 fn contracted_axes(axes: &[i64], rank: usize) -> Result<Vec<usize>, RuleError> {
     axes.iter().map(|axis| Context::axis(*axis, rank)).collect()
+}
+
+/// The product of three tensors, each with axes of size 1 inserted, summed over some of the common axes.
+fn trilinear(cx: &mut Context, a: &Args) -> Rule {
+    let mut operands = Vec::new();
+    let mut rank = 0;
+    for (name, inserted) in [("i1", "expand1"), ("i2", "expand2"), ("i3", "expand3")] {
+        let (value, inserted) = (a.tensor(name)?, a.ints(inserted)?);
+        rank = cx.b.rank(value) + inserted.len();
+        let inserted = contracted_axes(&inserted, rank)?;
+        let labels = (0..rank).filter(|axis| !inserted.contains(axis)).map(Label::Ellipsis).collect();
+        operands.push(Labelled { value, labels });
+    }
+    let summed = contracted_axes(&a.ints("sumdim")?, rank)?;
+    let output: Vec<Label> = (0..rank).filter(|axis| !summed.contains(axis)).map(Label::Ellipsis).collect();
+    let fits = operands.iter().all(|operand| operand.labels.len() == cx.b.rank(operand.value));
+    if !fits {
+        return Err(RuleError::Malformed("axes are inserted twice".to_owned()));
+    }
+    Ok(contract_all(cx, operands, &output)?.into())
 }

@@ -232,14 +232,18 @@ fn at_taps(cx: &mut Context, x: ValueId, taps: &[Tap]) -> Result<ValueId, RuleEr
     }
     let mut coords = vec![Coord::Expr(Expr::axis(0)), Coord::Expr(Expr::axis(1))];
     coords.extend((0..taps.len()).map(Coord::Indirect));
-    let mut value = cx.b.gather(x, &indices, coords, &shape)?;
-    if let Some(weight) = weight {
-        let weight = cx.b.unsqueeze(weight, 1)?;
-        value = cx.mul(value, weight)?;
-    }
+    let value = cx.b.gather(x, &indices, coords, &shape)?;
     let inside = cx.b.unsqueeze(inside, 1)?;
     let zero = cx.b.full_like(0.0, value);
-    Ok(cx.b.select(inside, value, zero)?)
+    let value = cx.b.select(inside, value, zero)?;
+    // Weighted last: a weight of NaN shows even where the tap is outside.
+    match weight {
+        Some(weight) => {
+            let weight = cx.b.unsqueeze(weight, 1)?;
+            cx.mul(value, weight)
+        }
+        None => Ok(value),
+    }
 }
 
 /// `theta [n, d, d + 1]` applied to the centres (or corners) of an image's elements in -1 .. 1.

@@ -24,6 +24,7 @@ mod aliases;
 mod antialias;
 mod attention;
 mod casts;
+mod checks;
 mod class_loss;
 mod contraction;
 mod convolution;

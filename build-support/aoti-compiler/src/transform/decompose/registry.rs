@@ -81,6 +81,7 @@ impl Registry {
             super::einsum::RULES,
             super::embedding::RULES,
             super::linalg::RULES,
+            super::checks::RULES,
             super::resample::RULES,
             super::antialias::RULES,
             super::grid::RULES,

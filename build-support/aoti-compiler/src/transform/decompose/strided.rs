@@ -94,7 +94,13 @@ fn storage_map(cx: &Context, a: &Args, x: ValueId) -> Result<(Vec<Expr>, Vec<Exp
     let mut order: Vec<usize> = (0..own.len()).filter(|axis| !own[*axis].is(1)).collect();
     order.sort_by(|p, q| {
         let larger = (&meta.strides[*q] - &meta.strides[*p]).interval(cx.b.ranges());
-        if larger.min > 0 { std::cmp::Ordering::Greater } else { p.cmp(q) }
+        if larger.min > 0 {
+            std::cmp::Ordering::Greater
+        } else if larger.max < 0 {
+            std::cmp::Ordering::Less
+        } else {
+            p.cmp(q)
+        }
     });
     let ranges = cx.b.axis_ranges(&sizes);
     let mut coords = vec![Expr::int(0); own.len()];
