@@ -1,7 +1,8 @@
 //! What a rule works with: the builder and the conventions that many rules share.
 
 use crate::dtype::{Category, DType};
-use crate::graph::{BinaryOp, Builder, Scalar, ShapeError, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, Builder, Guard, Scalar, ShapeError, UnaryOp, ValueId};
+use crate::symbolic::Expr;
 
 /// Why a rule cannot be applied to a call.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -141,6 +142,26 @@ impl Context {
     /// Element-wise function of two operands of one type.
     pub fn binary(&mut self, op: BinaryOp, a: ValueId, b: ValueId) -> Result<ValueId, RuleError> {
         Ok(self.b.binary(op, a, b)?)
+    }
+
+    /// Views `x` as `shape`, whose sizes the operator requires to be its own: where that cannot be decided now, it is
+    /// checked when a run begins.
+    pub(super) fn required_shape(&mut self, x: ValueId, shape: &[Expr]) -> Result<ValueId, RuleError> {
+        let own = self.b.shape(x);
+        if own.len() != shape.len() {
+            return Err(RuleError::Malformed(format!("a tensor of {own:?} where {shape:?} is needed")));
+        }
+        for (left, right) in own.iter().zip(shape) {
+            if self.b.same_size(left, right) {
+                continue;
+            }
+            if left.as_int().is_some() && right.as_int().is_some() {
+                return Err(RuleError::Malformed(format!("a tensor of {own:?} where {shape:?} is needed")));
+            }
+            self.b.guard(Guard { left: left.clone(), relation: BinaryOp::Eq, right: right.clone() });
+        }
+        let coords = (0..own.len()).map(Expr::axis).collect();
+        Ok(self.b.view(x, shape, coords)?)
     }
 
     /// Sum of two.

@@ -56,6 +56,7 @@ mod search;
 mod shape;
 mod slice;
 mod softmax;
+mod statistics;
 mod strided;
 mod support;
 mod ternary;

@@ -122,18 +122,19 @@ fn rms_norm(cx: &mut Context, a: &Args, with_statistics: bool) -> Rule {
 }
 
 /// A parameter per channel, shaped to broadcast against `[n, channels, ...]`.
-fn per_channel(cx: &mut Context, value: ValueId, rank: usize) -> Result<ValueId, RuleError> {
-    let mut shape = vec![Expr::int(1); rank.max(2)];
-    shape[1] = cx.b.ty(value).numel();
+fn per_channel(cx: &mut Context, value: ValueId, like: &[Expr]) -> Result<ValueId, RuleError> {
+    let mut shape = vec![Expr::int(1); like.len()];
+    shape[1] = like[1].clone();
+    let value = cx.required_shape(value, &like[1..2])?;
     Ok(cx.b.reshape(value, &shape)?)
 }
 
 fn opt_per_channel(
     cx: &mut Context,
     value: Option<ValueId>,
-    rank: usize,
+    like: &[Expr],
 ) -> Result<Option<ValueId>, RuleError> {
-    value.map(|value| per_channel(cx, value, rank)).transpose()
+    value.map(|value| per_channel(cx, value, like)).transpose()
 }
 
 fn group_norm(cx: &mut Context, a: &Args, groups: i64, with_statistics: bool) -> Rule {
@@ -154,8 +155,8 @@ fn group_norm(cx: &mut Context, a: &Args, groups: i64, with_statistics: bool) ->
     let centred = cx.sub(grouped, mean)?;
     let normal = cx.mul(centred, inverse)?;
     let normal = cx.b.reshape(normal, &shape)?;
-    let weight = opt_per_channel(cx, a.opt_tensor("weight")?, shape.len())?;
-    let bias = opt_per_channel(cx, a.opt_tensor("bias")?, shape.len())?;
+    let weight = opt_per_channel(cx, a.opt_tensor("weight")?, &shape)?;
+    let bias = opt_per_channel(cx, a.opt_tensor("bias")?, &shape)?;
     let result = scale_and_shift(cx, normal, weight, bias)?;
     let result = cx.b.cast(result, dtype);
     if !with_statistics {
@@ -171,15 +172,18 @@ fn instance_norm(cx: &mut Context, a: &Args) -> Rule {
         return batch_norm(cx, a, Extras::None);
     }
     let x = a.tensor("input")?;
-    let (dtype, rank) = (cx.b.dtype(x), cx.b.rank(x));
-    let axes: Vec<usize> = (2..rank).collect();
+    let (dtype, shape) = (cx.b.dtype(x), cx.b.shape(x));
+    if shape.len() < 2 {
+        return Err(RuleError::Malformed("the input has no channels".to_owned()));
+    }
+    let axes: Vec<usize> = (2..shape.len()).collect();
     let wide = cx.b.cast(x, dtype.compute());
     let (variance, mean) = cx.variance(wide, &axes, 0.0)?;
     let inverse = inverse_deviation(cx, variance, a.float_or("eps", 1e-5)?)?;
     let centred = cx.sub(wide, mean)?;
     let normal = cx.mul(centred, inverse)?;
-    let weight = opt_per_channel(cx, a.opt_tensor("weight")?, rank)?;
-    let bias = opt_per_channel(cx, a.opt_tensor("bias")?, rank)?;
+    let weight = opt_per_channel(cx, a.opt_tensor("weight")?, &shape)?;
+    let bias = opt_per_channel(cx, a.opt_tensor("bias")?, &shape)?;
     let result = scale_and_shift(cx, normal, weight, bias)?;
     Ok(cx.b.cast(result, dtype).into())
 }
@@ -209,9 +213,13 @@ struct Batch {
 fn batch_norm(cx: &mut Context, a: &Args, extras: Extras) -> Rule {
     let x = a.tensor("input")?;
     let (dtype, rank) = (cx.b.dtype(x), cx.b.rank(x));
-    if rank < 2 && extras == Extras::None {
+    if rank < 2 {
         // PyTorch lets an empty tensor pass without channels.
-        return Ok(x.into());
+        return if extras == Extras::None {
+            Ok(x.into())
+        } else {
+            Err(RuleError::Malformed("the input has no channels".to_owned()))
+        };
     }
     let wide = cx.b.cast(x, dtype.compute());
     let always = a.target().contains("with_update");
@@ -222,7 +230,7 @@ fn batch_norm(cx: &mut Context, a: &Args, extras: Extras) -> Rule {
     } else {
         from_running(cx, a, wide)?
     };
-    let result = normalise(cx, a, wide, &batch, rank)?;
+    let result = normalise(cx, a, wide, &batch)?;
     let result = cx.b.cast(result, dtype);
     let mut outputs = vec![Some(result)];
     if extras == Extras::None {
@@ -258,28 +266,27 @@ fn batch_eps(a: &Args) -> Result<f64, RuleError> {
 }
 
 /// `x * scale + shift` with both per channel.
-fn normalise(
-    cx: &mut Context,
-    a: &Args,
-    x: ValueId,
-    batch: &Batch,
-    rank: usize,
-) -> Result<ValueId, RuleError> {
-    let dtype = cx.b.dtype(x);
+fn normalise(cx: &mut Context, a: &Args, x: ValueId, batch: &Batch) -> Result<ValueId, RuleError> {
+    let (dtype, shape) = (cx.b.dtype(x), cx.b.shape(x));
+    let channels = &shape[1..2];
     let mut scale = batch.inverse;
     if let Some(weight) = a.opt_tensor("weight")? {
+        let weight = cx.required_shape(weight, channels)?;
         let weight = cx.b.cast(weight, dtype);
+        scale = cx.required_shape(scale, channels)?;
         scale = cx.mul(scale, weight)?;
     }
-    let moved = cx.mul(batch.mean, scale)?;
+    let mean = cx.required_shape(batch.mean, channels)?;
+    let moved = cx.mul(mean, scale)?;
     let shift = match a.opt_tensor("bias")? {
         Some(bias) => {
+            let bias = cx.required_shape(bias, channels)?;
             let bias = cx.b.cast(bias, dtype);
             cx.sub(bias, moved)?
         }
         None => cx.unary(UnaryOp::Neg, moved),
     };
-    let (scale, shift) = (per_channel(cx, scale, rank)?, per_channel(cx, shift, rank)?);
+    let (scale, shift) = (per_channel(cx, scale, &shape)?, per_channel(cx, shift, &shape)?);
     let scaled = cx.mul(x, scale)?;
     cx.add(scaled, shift)
 }
@@ -287,6 +294,8 @@ fn normalise(
 fn from_running(cx: &mut Context, a: &Args, x: ValueId) -> Result<Batch, RuleError> {
     let dtype = cx.b.dtype(x);
     let (mean, variance) = (a.tensor("running_mean")?, a.tensor("running_var")?);
+    let channels = cx.b.shape(x)[1..2].to_vec();
+    let (mean, variance) = (cx.required_shape(mean, &channels)?, cx.required_shape(variance, &channels)?);
     let (mean, variance) = (cx.b.cast(mean, dtype), cx.b.cast(variance, dtype));
     let inverse = inverse_deviation(cx, variance, batch_eps(a)?)?;
     Ok(Batch { mean, inverse, updated: None })
@@ -310,6 +319,8 @@ fn from_batch(cx: &mut Context, a: &Args, x: ValueId) -> Result<Batch, RuleError
     let mut updated = Vec::new();
     for (name, new) in [("running_mean", mean), ("running_var", unbiased)] {
         let old = a.tensor(name)?;
+        let channels = cx.b.shape(new);
+        let old = cx.required_shape(old, &channels)?;
         let stored = cx.b.dtype(old);
         let mixed = cx.apply([old, new], dtype, |[old, new]| old * (1.0 - momentum) + new * momentum)?;
         updated.push(cx.b.cast(mixed, stored));

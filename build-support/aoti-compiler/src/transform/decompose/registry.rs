@@ -61,6 +61,7 @@ impl Registry {
     pub fn new() -> Registry {
         let families: &[&[Rule]] = &[
             super::pointwise::RULES,
+            super::statistics::RULES,
             super::class_loss::RULES,
             super::loss::RULES,
             super::normalization::RULES,

@@ -127,6 +127,7 @@ fn bincount(cx: &mut Context, a: &Args) -> Rule {
     }
     let updates = match a.opt_tensor("weights")? {
         Some(weights) => {
+            let weights = cx.required_shape(weights, &cx.b.shape(x))?;
             let dtype = if cx.b.dtype(weights) == DType::F32 { DType::F32 } else { DType::F64 };
             cx.b.cast(weights, dtype)
         }
