@@ -4,7 +4,7 @@ use super::registry::rules;
 use super::support::{count, fixed, length};
 use super::{Args, Context, Outputs, RuleError};
 use crate::aten::{Output, TensorMeta};
-use crate::graph::{Coord, ValueId};
+use crate::graph::{Coord, SymbolSource, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -52,7 +52,21 @@ fn select(cx: &mut Context, a: &Args) -> Rule {
         return Err(RuleError::Malformed("a tensor without axes has nothing to select".to_owned()));
     };
     let position = wrapped(cx, &a.sym("index")?, &size);
+    if from_data(cx, &position) {
+        // An indirect access checks its bounds when it runs.
+        let start = cx.b.index(position, &[]);
+        let one = slice_at(cx, x, axis, start, &Expr::int(1))?;
+        return Ok(cx.b.squeeze(one, &[axis])?.into());
+    }
     Ok(cx.b.pick(x, axis, &position)?.into())
+}
+
+/// Whether a position depends on a number read from data, about which nothing is known.
+fn from_data(cx: &Context, position: &Expr) -> bool {
+    let mut symbols = std::collections::BTreeSet::new();
+    position.collect_symbols(&mut symbols);
+    let info = |symbol: &crate::symbolic::Symbol| cx.b.graph().symbols.get(symbol.index as usize);
+    symbols.iter().any(|symbol| info(symbol).is_some_and(|info| info.source == SymbolSource::Data))
 }
 
 /// First position and number of positions of a Python slice.
