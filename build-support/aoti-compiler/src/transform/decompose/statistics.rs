@@ -28,8 +28,6 @@ rules! {
     pure "aten.equal.default" => |_, _| Err(RuleError::unsupported("a comparison that decides control flow")),
     pure "aten.item.default" => item,
     pure "aten._local_scalar_dense.default" => item,
-    pure "aten._assert_async.default" => assert,
-    pure "aten._assert_async.msg" => assert,
 }
 
 /// Weights of observations: those of frequency and of importance multiplied, in the type of `x`.
@@ -166,10 +164,4 @@ fn item(cx: &mut Context, a: &Args) -> Rule {
         Some(Node::Int(_)) => Ok(Outputs::Nothing),
         _ => Err(RuleError::Malformed(format!("the integer `{name}` is no symbol"))),
     }
-}
-
-fn assert(cx: &mut Context, a: &Args) -> Rule {
-    let x = a.tensor("self")?;
-    cx.b.assert(x, a.str_or("assert_msg", "an assertion of the model failed")?)?;
-    Ok(Outputs::Nothing)
 }
