@@ -1,11 +1,10 @@
-//! Covariances, weight normalisation, and values that leave the world of tensors.
+//! Covariances, weight normalisation and whole-tensor tests.
 
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
-use crate::aten::Output;
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, ReduceOp, UnaryOp, ValueId};
-use crate::symbolic::{Expr, Node};
+use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
 
@@ -26,8 +25,6 @@ rules! {
     pure "aten._is_all_true.default" => |cx, a| every(cx, a, ReduceOp::All),
     pure "aten._is_any_true.default" => |cx, a| every(cx, a, ReduceOp::Any),
     pure "aten.equal.default" => |_, _| Err(RuleError::unsupported("a comparison that decides control flow")),
-    pure "aten.item.default" => item,
-    pure "aten._local_scalar_dense.default" => item,
 }
 
 /// Weights of observations: those of frequency and of importance multiplied, in the type of `x`.
@@ -148,20 +145,4 @@ fn every(cx: &mut Context, a: &Args, op: ReduceOp) -> Rule {
     let x = a.tensor("self")?;
     let axes: Vec<usize> = (0..cx.b.rank(x)).collect();
     Ok(cx.b.reduce(op, x, &axes, false)?.into())
-}
-
-/// An integer read from a tensor becomes a size symbol of the program.
-fn item(cx: &mut Context, a: &Args) -> Rule {
-    let x = a.tensor("self")?;
-    let Some(Output::SymInt(name)) = a.call.outputs.first() else {
-        return Err(RuleError::unsupported("a number read from a tensor that is not an integer"));
-    };
-    match a.program.sym_ints.get(name).map(Expr::node) {
-        Some(Node::Sym(symbol)) => {
-            cx.b.read(x, *symbol)?;
-            Ok(Outputs::Nothing)
-        }
-        Some(Node::Int(_)) => Ok(Outputs::Nothing),
-        _ => Err(RuleError::Malformed(format!("the integer `{name}` is no symbol"))),
-    }
 }
