@@ -5,6 +5,7 @@
 
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
+use crate::dtype::DType;
 use crate::graph::{BinaryOp, Scalar, ValueId};
 use crate::symbolic::Expr;
 
@@ -18,6 +19,11 @@ rules! {
     pure "aten.mm.dtype" => product_as,
     pure "aten.bmm.default" => |cx, a| product(cx, a, "self", "mat2"),
     pure "aten.bmm.dtype" => product_as,
+    pure "aten._int_mm.default" => |cx, a| {
+        let (x, y) = (a.tensor("self")?, a.tensor("mat2")?);
+        let (x, y) = (cx.b.cast(x, DType::I32), cx.b.cast(y, DType::I32));
+        Ok(cx.b.matmul(x, y)?.into())
+    },
     pure "aten.mv.default" => |cx, a| product(cx, a, "self", "vec"),
     pure "aten.dot.default" => |cx, a| product(cx, a, "self", "tensor"),
     pure "aten.vdot.default" => |cx, a| product(cx, a, "self", "other"),

@@ -28,6 +28,7 @@ mod checks;
 mod class_loss;
 mod contraction;
 mod convolution;
+mod copies;
 mod create;
 mod einsum;
 mod embedding;

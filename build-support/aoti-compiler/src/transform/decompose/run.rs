@@ -165,6 +165,10 @@ impl<'a> Walk<'a> {
         let (base, version) = (storage.value, storage.version);
         let value = match &window.coords {
             None => base,
+            Some(coords) if self.depends_on_data(coords) => {
+                let (indices, coords) = self.checked(coords, &window.shape);
+                self.cx.b.gather(base, &indices, coords, &window.shape)?
+            }
             Some(coords) => self.cx.b.view(base, &window.shape, coords.clone())?,
         };
         self.windows.insert(name.to_owned(), Window { value, version, ..window });
@@ -183,8 +187,8 @@ impl<'a> Walk<'a> {
         let new_base = match &window.coords {
             None => value,
             Some(coords) => {
-                let coords = coords.iter().cloned().map(Coord::Expr).collect();
-                self.cx.b.scatter(base, value, &[], coords, Combine::Set)?
+                let (indices, coords) = self.checked(coords, &window.shape);
+                self.cx.b.scatter(base, value, &indices, coords, Combine::Set)?
             }
         };
         let storage = &mut self.storages[window.storage];
@@ -193,6 +197,35 @@ impl<'a> Walk<'a> {
         let version = storage.version;
         self.windows.insert(name.to_owned(), Window { value, version, ..window });
         Ok(())
+    }
+
+    /// Whether coordinates depend on numbers read from data, about which nothing is known before the run.
+    fn depends_on_data(&self, coords: &[Expr]) -> bool {
+        coords.iter().any(|coord| self.from_data(coord))
+    }
+
+    fn from_data(&self, coord: &Expr) -> bool {
+        let mut symbols = BTreeSet::new();
+        coord.collect_symbols(&mut symbols);
+        let info = |symbol: &crate::symbolic::Symbol| self.cx.b.graph().symbols.get(symbol.index as usize);
+        symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Size).any(|symbol| {
+            info(symbol).is_some_and(|info| info.source == crate::graph::SymbolSource::Data)
+        })
+    }
+
+    /// Coordinates for an access whose bounds are checked at run time where they depend on data.
+    fn checked(&mut self, coords: &[Expr], shape: &[Expr]) -> (Vec<ValueId>, Vec<Coord>) {
+        let mut indices = Vec::new();
+        let mut result = Vec::new();
+        for coord in coords {
+            if self.from_data(coord) {
+                result.push(Coord::Indirect(indices.len()));
+                indices.push(self.cx.b.index(coord.clone(), shape));
+            } else {
+                result.push(Coord::Expr(coord.clone()));
+            }
+        }
+        (indices, result)
     }
 
     // --- inputs and outputs --------------------------------------------------------------------------------------
@@ -337,7 +370,8 @@ impl<'a> Walk<'a> {
         if rule.kind == Kind::InPlace {
             return self.finish_in_place(call, outputs);
         }
-        let windows = if rule.kind == Kind::View && self.mutates {
+        let is_window = rule.kind == Kind::View && !super::copies::copies(call, self.program);
+        let windows = if is_window && self.mutates {
             self.window_onto_operand(call, rule)?
         } else {
             None
@@ -367,14 +401,19 @@ impl<'a> Walk<'a> {
     /// The windows that a view operator's outputs are, found by applying its rule to a stand-in for the operand.
     fn window_onto_operand(&mut self, call: &Call, rule: Rule) -> Result<Option<Vec<Window>>, RuleError> {
         let names = tensor_names(call);
-        let [operand] = names.as_slice() else { return Ok(None) };
+        // Other tensors, of `view_as` and the like, only lend their shapes.
+        let Some((operand, others)) = names.split_first() else { return Ok(None) };
         let source = self.windows[*operand].clone();
         let dtype = self.cx.b.dtype(source.value);
         let mut scratch = self.cx.b.child("window");
         let ty = TensorType { dtype, shape: source.shape.clone() };
         let stand_in = scratch.input("operand", ty, InputRole::User);
+        let mut tensors = IndexMap::from([((*operand).to_owned(), stand_in)]);
+        for other in others {
+            let ty = self.cx.b.ty(self.windows[*other].value).clone();
+            tensors.insert((*other).to_owned(), scratch.input(other, ty, InputRole::User));
+        }
         std::mem::swap(&mut self.cx.b, &mut scratch);
-        let tensors = IndexMap::from([((*operand).to_owned(), stand_in)]);
         let args = Args { call, program: self.program, tensors: &tensors };
         let outputs = (rule.run)(&mut self.cx, &args);
         std::mem::swap(&mut self.cx.b, &mut scratch);
