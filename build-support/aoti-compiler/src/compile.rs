@@ -7,6 +7,7 @@ use crate::graph::Graph;
 use crate::loops::Program;
 use crate::lower::lower;
 use crate::schedule::memory::{self, MemoryPlan};
+use crate::schedule::{Explanation, schedule};
 use crate::{frontend, transform};
 
 use bytes::Bytes;
@@ -57,14 +58,15 @@ struct Stages {
     lowered: Program,
     scheduled: Program,
     memory: MemoryPlan,
+    explanations: Vec<Explanation>,
 }
 
 fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
     let graph = import(&options.name, model)?;
     let lowered = lower(&graph);
-    let scheduled = lowered.clone();
+    let (scheduled, explanations) = schedule(lowered.clone(), &graph.ranges());
     let memory = memory::plan(&scheduled, &graph.ranges());
-    Ok(Stages { graph, lowered, scheduled, memory })
+    Ok(Stages { graph, lowered, scheduled, memory, explanations })
 }
 
 /// Compiles a model to a source bundle.
@@ -72,6 +74,11 @@ pub fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnost
     let stages = stages(model, options)?;
     let request = codegen::Request { levels: &options.levels, embed_weights: options.embed_weights };
     Ok(codegen::generate(&stages.scheduled, &stages.memory, &stages.graph.ranges(), &request))
+}
+
+/// Which kernels were not fused, and why.
+pub fn explain_fusion(model: Bytes, options: &Options) -> Result<Vec<Explanation>, Diagnostics> {
+    Ok(stages(model, options)?.explanations)
 }
 
 /// The text of one stage.

@@ -16,6 +16,8 @@ struct Cost {
     weight: usize,
     /// Whether some operation takes much longer than an addition.
     heavy: bool,
+    /// Whether it reads a contraction's result, in whose epilogue it could be computed.
+    contraction: bool,
 }
 
 /// Decides for all values of a graph.
@@ -28,11 +30,13 @@ pub(super) fn decide(graph: &Graph) -> SecondaryMap<ValueId, bool> {
         for output in &node.outputs {
             if !is_inline(&node.op) {
                 realized[*output] = true;
+                costs[*output].contraction = matches!(node.op, Op::MatMul | Op::Conv(_));
                 continue;
             }
             let cost = inline_cost(node, &costs);
             costs[*output] = cost;
-            let shared = uses[*output] > 1 && (cost.heavy || cost.weight >= SHARED_WEIGHT);
+            let in_epilogue = cost.contraction && cost.weight > 0;
+            let shared = uses[*output] > 1 && (cost.heavy || cost.weight >= SHARED_WEIGHT || in_epilogue);
             if shared || cost.weight > MAX_WEIGHT {
                 realized[*output] = true;
                 costs[*output] = Cost::default();
@@ -144,6 +148,7 @@ fn inline_cost(node: &Node, costs: &SecondaryMap<ValueId, Cost>) -> Cost {
     let sum = operands.fold(Cost::default(), |sum, cost| Cost {
         weight: sum.weight + cost.weight,
         heavy: sum.heavy || cost.heavy,
+        contraction: sum.contraction || cost.contraction,
     });
     let own = match &node.op {
         Op::Unary(op) => usize::from(true) + 9 * usize::from(is_heavy_unary(*op)),
@@ -164,7 +169,8 @@ fn inline_cost(node: &Node, costs: &SecondaryMap<ValueId, Cost>) -> Cost {
         | Op::Cond { .. }
         | Op::While { .. } => 0,
     };
-    Cost { weight: sum.weight + own, heavy: sum.heavy || own > 9 }
+    let contraction = sum.contraction && !matches!(node.op, Op::Gather(_));
+    Cost { weight: sum.weight + own, heavy: sum.heavy || own > 9, contraction }
 }
 
 fn is_heavy_unary(op: UnaryOp) -> bool {

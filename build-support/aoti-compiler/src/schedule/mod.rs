@@ -2,4 +2,109 @@
 //!
 //! Works on loop-level programs; knows no C++ and no devices.
 
+mod align;
+mod axes;
+mod clean;
+mod fuse;
 pub mod memory;
+mod merge;
+
+use crate::loops::{KernelKind, Program, Step};
+use crate::symbolic::Ranges;
+use std::fmt;
+
+/// Why two kernels stay apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The kernel's kind takes no part in fusion.
+    Kind,
+    /// Its positions must run in order.
+    Serial,
+    /// Nothing that one reads or writes concerns the other.
+    NothingShared,
+    /// Their loops do not run over the same space.
+    OtherSpace,
+    /// The consumer reads what another position of the loops produces.
+    OtherPosition,
+    /// The producer writes the value in a way that cannot be followed (indirect, combining, or more than once).
+    UnclearProducer,
+    /// The consumer writes what the producer reads or writes.
+    Overwrites,
+    /// It would leave no loop to run in parallel.
+    LosesParallelism,
+    /// A contraction's epilogue has no room for a reduction.
+    NotElementWise,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::Kind => "this kind of kernel is not fused",
+            Refusal::Serial => "its positions must run in order",
+            Refusal::NothingShared => "they share no data",
+            Refusal::OtherSpace => "their loops run over different spaces",
+            Refusal::OtherPosition => "it reads what another position of the loops produces",
+            Refusal::UnclearProducer => "the value is written indirectly, in parts or more than once",
+            Refusal::Overwrites => "it overwrites what the other uses",
+            Refusal::LosesParallelism => "no loop would be left to run in parallel",
+            Refusal::NotElementWise => "an epilogue has no room for a reduction",
+        })
+    }
+}
+
+/// One decision against fusing, by the kernels' names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Explanation {
+    /// The earlier kernel.
+    pub producer: String,
+    /// The later kernel.
+    pub consumer: String,
+    /// Why not.
+    pub reason: Refusal,
+}
+
+/// Fuses kernels and simplifies their loops; says what was not fused and why.
+pub fn schedule(mut program: Program, ranges: &dyn Ranges) -> (Program, Vec<Explanation>) {
+    let mut explanations = Vec::new();
+    for_each_list(&mut program, &mut |program, steps| {
+        steps.iter_mut().for_each(|step| each_nest(step, &mut |nest| axes::drop_unit_axes(nest, ranges)));
+        fuse::fuse_list(program, steps, ranges, &mut explanations);
+    });
+    clean::remove_dead(&mut program);
+    clean::keep_rows_local(&mut program, ranges);
+    for_each_list(&mut program, &mut |_, steps| {
+        steps.iter_mut().for_each(|step| each_nest(step, &mut |nest| axes::merge_axes(nest, ranges)));
+    });
+    (program, explanations)
+}
+
+/// Calls `visit` with every list of steps, inner lists first.
+fn for_each_list(program: &mut Program, visit: &mut dyn FnMut(&mut Program, &mut Vec<Step>)) {
+    fn descend(program: &mut Program, steps: &mut Vec<Step>, visit: &mut dyn FnMut(&mut Program, &mut Vec<Step>)) {
+        for step in steps.iter_mut() {
+            match step {
+                Step::Kernel(_) | Step::Read(..) | Step::Assert(..) => {}
+                Step::If { then, otherwise, .. } => {
+                    descend(program, then, visit);
+                    descend(program, otherwise, visit);
+                }
+                Step::Loop { condition, body, .. } => {
+                    descend(program, condition, visit);
+                    descend(program, body, visit);
+                }
+            }
+        }
+        visit(program, steps);
+    }
+    let mut steps = std::mem::take(&mut program.steps);
+    descend(program, &mut steps, visit);
+    program.steps = steps;
+}
+
+fn each_nest(step: &mut Step, visit: &mut dyn FnMut(&mut crate::loops::Nest)) {
+    if let Step::Kernel(kernel) = step
+        && let KernelKind::Nest(nest) = &mut kernel.kind
+    {
+        visit(nest);
+    }
+}

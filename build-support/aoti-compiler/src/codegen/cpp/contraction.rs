@@ -40,6 +40,12 @@ fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -> String {
     format!("{}{}", printed.uniform, printed.body)
 }
 
+/// Keeps compilers quiet about positions that an epilogue has no use for.
+fn unused(axes: &[Symbol]) -> String {
+    let parts: Vec<String> = axes.iter().map(|axis| format!("(void){}", symbol_name(*axis))).collect();
+    format!("  {};\n", parts.join(", "))
+}
+
 // --- matrix products ---------------------------------------------------------------------------------------------
 
 pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul, text: &mut KernelText) {
@@ -49,9 +55,10 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
     let packing = packed_product(program, matmul, column);
     let (m, n, k) = (scalar(&row.extent), scalar(&column.extent), scalar(&matmul.depth));
     let lambda = format!(
-        "const auto epilogue = [&](i64 {}, i64 {}, auto lanes, auto sum) AOTI_LAMBDA {{\n{}}};\n",
+        "const auto epilogue = [&](i64 {}, i64 {}, auto lanes, auto sum) AOTI_LAMBDA {{\n{}{}}};\n",
         symbol_name(row.symbol),
         symbol_name(column.symbol),
+        unused(&[row.symbol, column.symbol]),
         indent(&epilogue(parameters, &matmul.epilogue, column.symbol), 1)
     );
     let a = matrix_text(parameters, &matmul.a, matmul.dtype, "a");
@@ -200,7 +207,7 @@ pub(super) fn convolution(program: &Program, parameters: &Parameters, conv: &Con
     let over_pixels = lambda(
         pixel,
         format!("i64 {}, i64 {}, i64 {}", symbol_name(image), symbol_name(channel), symbol_name(pixel)),
-        "",
+        &unused(&[image, channel, pixel]),
     );
     let work = "shape.out[0] * shape.out[1] * shape.out[2] * shape.in_channels / shape.groups * shape.kernel[0] * shape.kernel[1] * shape.kernel[2]";
     let prelude = format!("const ConvShape shape{shape};\nconst i64 work = {work} * shape.batch * shape.out_channels;\n(void)work;\n");
@@ -213,7 +220,8 @@ pub(super) fn convolution(program: &Program, parameters: &Parameters, conv: &Con
     let loops = match path {
         Path::Product => {
             let k = sizes.depth();
-            let zero = format!("  constexpr i64 {name} = 0;\n  (void){name};\n", name = symbol_name(pixel));
+            let zero =
+                format!("  constexpr i64 {} = 0;\n{}", symbol_name(pixel), unused(&[image, channel, pixel]));
             let over_channels =
                 lambda(channel, format!("i64 {}, i64 {}", symbol_name(image), symbol_name(channel)), &zero);
             text.packed.push(PackedOperand { buffer: conv.weight, packing: sizes.product_packing() });

@@ -1,0 +1,321 @@
+//! What fusion leaves behind: stores that nobody reads any more go, with the terms that only they needed, and buffers
+//! that live inside one kernel become rows of its workers' scratch.
+
+use super::fuse::is_temporary;
+use crate::loops::{
+    Access, BufferId, Effect, Index, Kernel, KernelKind, Nest, Program, Stage, Step, Storage, Term, TermId,
+};
+use crate::symbolic::{Expr, Ranges};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rows larger than this stay in the arena.
+const MAX_ROW_BYTES: i64 = 64 * 1024;
+
+/// Removes stores to temporary buffers that nothing reads, until nothing more goes.
+pub(super) fn remove_dead(program: &mut Program) {
+    loop {
+        let mut read = BTreeSet::new();
+        visit(&program.steps, &mut |step| collect_reads(step, &mut read));
+        let buffers = &program.buffers;
+        let dead = |buffer: BufferId| buffers[buffer].storage == Storage::Temporary && !read.contains(&buffer);
+        let mut changed = false;
+        let mut steps = std::mem::take(&mut program.steps);
+        visit_mut(&mut steps, &mut |kernel| changed |= drop_stores(kernel, &dead));
+        remove_empty(&mut steps);
+        program.steps = steps;
+        if !changed {
+            return;
+        }
+    }
+}
+
+fn visit(steps: &[Step], f: &mut dyn FnMut(&Step)) {
+    for step in steps {
+        f(step);
+        match step {
+            Step::Kernel(_) | Step::Read(..) | Step::Assert(..) => {}
+            Step::If { then, otherwise, .. } => {
+                visit(then, f);
+                visit(otherwise, f);
+            }
+            Step::Loop { condition, body, .. } => {
+                visit(condition, f);
+                visit(body, f);
+            }
+        }
+    }
+}
+
+fn visit_mut(steps: &mut [Step], f: &mut dyn FnMut(&mut Kernel)) {
+    for step in steps {
+        match step {
+            Step::Kernel(kernel) => f(kernel),
+            Step::Read(..) | Step::Assert(..) => {}
+            Step::If { then, otherwise, .. } => {
+                visit_mut(then, f);
+                visit_mut(otherwise, f);
+            }
+            Step::Loop { condition, body, .. } => {
+                visit_mut(condition, f);
+                visit_mut(body, f);
+            }
+        }
+    }
+}
+
+fn collect_reads(step: &Step, read: &mut BTreeSet<BufferId>) {
+    match step {
+        Step::Kernel(kernel) => {
+            // A store that combines reads its buffer, but that alone keeps nothing alive.
+            read.extend(kernel.stages().iter().flat_map(Stage::reads));
+            match &kernel.kind {
+                KernelKind::Nest(_) => {}
+                KernelKind::MatMul(matmul) => read.extend([matmul.a.buffer, matmul.b.buffer]),
+                KernelKind::Convolution(conv) => read.extend([conv.input, conv.weight]),
+                KernelKind::Rows(rows) => read.extend(&rows.inputs),
+            }
+        }
+        Step::Read(buffer, _) | Step::Assert(buffer, _) => {
+            read.insert(*buffer);
+        }
+        Step::If { predicate, .. } | Step::Loop { predicate, .. } => {
+            read.insert(*predicate);
+        }
+    }
+}
+
+fn drop_stores(kernel: &mut Kernel, dead: &dyn Fn(BufferId) -> bool) -> bool {
+    let stages: &mut [Stage] = match &mut kernel.kind {
+        KernelKind::Nest(nest) => &mut nest.stages,
+        KernelKind::MatMul(matmul) => std::slice::from_mut(&mut matmul.epilogue),
+        KernelKind::Convolution(conv) => std::slice::from_mut(&mut conv.epilogue),
+        KernelKind::Rows(_) => return false,
+    };
+    let mut changed = false;
+    for stage in stages {
+        let before = stage.effects.len();
+        stage.effects.retain(|effect| match effect {
+            Effect::Store { access, .. } => !dead(access.buffer),
+            Effect::Accumulate { .. } => true,
+        });
+        changed |= stage.effects.len() != before;
+    }
+    match &mut kernel.kind {
+        KernelKind::Nest(nest) => prune_nest(nest),
+        KernelKind::MatMul(matmul) => {
+            let _ = prune_stage(&mut matmul.epilogue, &BTreeSet::new());
+        }
+        KernelKind::Convolution(conv) => {
+            let _ = prune_stage(&mut conv.epilogue, &BTreeSet::new());
+        }
+        KernelKind::Rows(_) => {}
+    }
+    changed
+}
+
+/// Removes terms that no effect, later stage or accumulator needs; and accumulators nobody reads.
+fn prune_nest(nest: &mut Nest) {
+    let mut used_accumulators = BTreeSet::new();
+    for typed in nest.stages.iter().flat_map(|stage| &stage.terms) {
+        if let Term::Accumulated(accumulator) = typed.term {
+            used_accumulators.insert(accumulator);
+        }
+    }
+    for stage in &mut nest.stages {
+        stage.effects.retain(|effect| match effect {
+            Effect::Accumulate { accumulator, .. } => used_accumulators.contains(accumulator),
+            Effect::Store { .. } => true,
+        });
+    }
+    let mut wanted: BTreeMap<usize, BTreeSet<TermId>> = BTreeMap::new();
+    for index in (0..nest.stages.len()).rev() {
+        let own = wanted.remove(&index).unwrap_or_default();
+        let numbers = prune_stage(&mut nest.stages[index], &own);
+        for typed in &nest.stages[index].terms {
+            if let Term::Earlier { stage, term } = typed.term {
+                wanted.entry(stage).or_default().insert(term);
+            }
+        }
+        for later in &mut nest.stages[index + 1..] {
+            for typed in &mut later.terms {
+                if let Term::Earlier { stage, term } = &mut typed.term
+                    && *stage == index
+                {
+                    *term = numbers[term];
+                }
+            }
+        }
+    }
+    renumber_accumulators(nest, &used_accumulators);
+}
+
+fn renumber_accumulators(nest: &mut Nest, used: &BTreeSet<usize>) {
+    if used.len() == nest.accumulators.len() {
+        return;
+    }
+    let numbers: BTreeMap<usize, usize> = used.iter().enumerate().map(|(new, old)| (*old, new)).collect();
+    let mut index = 0;
+    nest.accumulators.retain(|_| {
+        index += 1;
+        used.contains(&(index - 1))
+    });
+    for stage in &mut nest.stages {
+        for typed in &mut stage.terms {
+            if let Term::Accumulated(accumulator) = &mut typed.term {
+                *accumulator = numbers[accumulator];
+            }
+        }
+        for effect in &mut stage.effects {
+            if let Effect::Accumulate { accumulator, .. } = effect {
+                *accumulator = numbers[accumulator];
+            }
+        }
+    }
+}
+
+/// Keeps the terms that effects and `wanted` need; gives their new numbers.
+fn prune_stage(stage: &mut Stage, wanted: &BTreeSet<TermId>) -> BTreeMap<TermId, TermId> {
+    let mut live: Vec<bool> = vec![false; stage.terms.len()];
+    wanted.iter().for_each(|term| live[*term] = true);
+    for effect in &stage.effects {
+        match effect {
+            Effect::Store { access, value, .. } => {
+                live[*value] = true;
+                access.indirect.iter().for_each(|(term, _)| live[*term] = true);
+            }
+            Effect::Accumulate { value, .. } => live[*value] = true,
+        }
+    }
+    for index in (0..stage.terms.len()).rev() {
+        if live[index] {
+            stage.terms[index].term.operands().into_iter().for_each(|operand| live[operand] = true);
+        }
+    }
+    let numbers: BTreeMap<TermId, TermId> =
+        (0..live.len()).filter(|index| live[*index]).enumerate().map(|(new, old)| (old, new)).collect();
+    let mut index = 0;
+    stage.terms.retain(|_| {
+        index += 1;
+        live[index - 1]
+    });
+    for typed in &mut stage.terms {
+        typed.term.renumber(&|old| numbers[&old]);
+    }
+    for effect in &mut stage.effects {
+        match effect {
+            Effect::Store { access, value, .. } => {
+                access.renumber(&|old| numbers[&old]);
+                *value = numbers[value];
+            }
+            Effect::Accumulate { value, .. } => *value = numbers[value],
+        }
+    }
+    numbers
+}
+
+/// Removes kernels that do nothing any more.
+fn remove_empty(steps: &mut Vec<Step>) {
+    steps.retain_mut(|step| match step {
+        Step::Kernel(kernel) => match &kernel.kind {
+            KernelKind::Nest(nest) => nest.stages.iter().any(|stage| !stage.effects.is_empty()),
+            KernelKind::MatMul(matmul) => !matmul.epilogue.effects.is_empty(),
+            KernelKind::Convolution(conv) => !conv.epilogue.effects.is_empty(),
+            KernelKind::Rows(_) => true,
+        },
+        Step::Read(..) | Step::Assert(..) => true,
+        Step::If { then, otherwise, .. } => {
+            remove_empty(then);
+            remove_empty(otherwise);
+            true
+        }
+        Step::Loop { condition, body, .. } => {
+            remove_empty(condition);
+            remove_empty(body);
+            true
+        }
+    });
+}
+
+/// Turns temporary buffers that one nest alone writes and reads, row by row, into its workers' scratch.
+pub(super) fn keep_rows_local(program: &mut Program, ranges: &dyn Ranges) {
+    let mut users: BTreeMap<BufferId, usize> = BTreeMap::new();
+    visit(&program.steps, &mut |step| {
+        let mut touched = BTreeSet::new();
+        match step {
+            Step::Kernel(kernel) => touched.extend(kernel.reads().into_iter().chain(kernel.writes())),
+            Step::Read(buffer, _) | Step::Assert(buffer, _) => {
+                touched.insert(*buffer);
+            }
+            Step::If { predicate, .. } | Step::Loop { predicate, .. } => {
+                touched.insert(*predicate);
+            }
+        }
+        touched.into_iter().for_each(|buffer| *users.entry(buffer).or_default() += 1);
+    });
+    let mut steps = std::mem::take(&mut program.steps);
+    visit_mut(&mut steps, &mut |kernel| {
+        let written = kernel.writes();
+        let KernelKind::Nest(nest) = &mut kernel.kind else { return };
+        // A nest without outer axes has one row; its vector axis must stay an axis of the nest.
+        if nest.serial || nest.axes.is_empty() {
+            return;
+        }
+        for buffer in written {
+            if users[&buffer] == 1
+                && is_temporary(program, buffer)
+                && let Some(outer) = row_axes(program, nest, buffer)
+            {
+                make_row(program, nest, buffer, outer, ranges);
+            }
+        }
+    });
+    program.steps = steps;
+}
+
+/// How many leading axes of a buffer count rows, where every access names them as the nest's outer axes.
+fn row_axes(program: &Program, nest: &Nest, buffer: BufferId) -> Option<usize> {
+    let accesses: Vec<&Access> =
+        nest.stages.iter().flat_map(Stage::accesses).filter(|access| access.buffer == buffer).collect();
+    let first = accesses.first()?;
+    let mut outer = 0;
+    for axis in &nest.axes {
+        let plain = Index::Expr(Expr::sym(axis.symbol));
+        let position = first.coords.iter().position(|coord| *coord == plain)?;
+        outer = outer.max(position + 1);
+    }
+    let shape = &program.buffers[buffer].shape;
+    let leads = |access: &&Access| {
+        access.coords.len() == shape.len()
+            && access.coords[..outer] == first.coords[..outer]
+    };
+    let covered = first.coords[..outer].iter().zip(shape).all(|(coord, size)| {
+        let is_axis = nest.axes.iter().any(|axis| *coord == Index::Expr(Expr::sym(axis.symbol)));
+        is_axis || size.is(1)
+    });
+    let bytes = &Expr::product(&shape[outer..]) * i64::try_from(program.buffers[buffer].dtype.size()).ok()?;
+    let small = bytes.as_int().is_some_and(|bytes| bytes <= MAX_ROW_BYTES);
+    (covered && small && accesses.iter().all(leads)).then_some(outer)
+}
+
+fn make_row(program: &mut Program, nest: &mut Nest, buffer: BufferId, outer: usize, ranges: &dyn Ranges) {
+    let row_shape: Vec<Expr> = program.buffers[buffer].shape[outer..].to_vec();
+    program.buffers[buffer].storage = Storage::Row { outer };
+    let shorten = |access: &mut Access| {
+        if access.buffer == buffer {
+            let coords = access.coords.split_off(outer);
+            *access = Access::with_shape(buffer, &row_shape, coords, ranges);
+        }
+    };
+    for stage in &mut nest.stages {
+        for typed in &mut stage.terms {
+            if let Term::Load { access, .. } = &mut typed.term {
+                shorten(access);
+            }
+        }
+        for effect in &mut stage.effects {
+            if let Effect::Store { access, .. } = effect {
+                shorten(access);
+            }
+        }
+    }
+}

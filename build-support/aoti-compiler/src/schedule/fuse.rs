@@ -1,0 +1,330 @@
+//! Decides which kernels become one: a consumer joins a producer (or a reader of the same data) where every position of
+//! the joint loops reads only what the same position has produced, and nothing in between depends on the order.
+
+use super::align::align;
+use super::merge::{append, store_site};
+use super::{Explanation, Refusal};
+use crate::loops::{Access, Axis, BufferId, Index, Kernel, KernelKind, Nest, Program, Stage, Step, Storage, Term};
+use crate::symbolic::{Expr, Ranges};
+use std::collections::BTreeSet;
+
+/// How far back a partner is looked for.
+const WINDOW: usize = 24;
+/// Elements up to which splitting over threads does not pay.
+const SMALL: i64 = 16384;
+
+/// Fuses what can be fused in one list of steps.
+pub(super) fn fuse_list(
+    program: &Program,
+    steps: &mut Vec<Step>,
+    ranges: &dyn Ranges,
+    explanations: &mut Vec<Explanation>,
+) {
+    let mut done: Vec<Step> = Vec::with_capacity(steps.len());
+    for step in std::mem::take(steps) {
+        let Step::Kernel(kernel) = step else {
+            done.push(step);
+            continue;
+        };
+        if let Some(rest) = place(program, &mut done, kernel, ranges, explanations) {
+            done.push(Step::Kernel(rest));
+        }
+    }
+    *steps = done;
+}
+
+/// Joins a kernel with an earlier one, or gives it back.
+fn place(
+    program: &Program,
+    done: &mut [Step],
+    kernel: Kernel,
+    ranges: &dyn Ranges,
+    explanations: &mut Vec<Explanation>,
+) -> Option<Kernel> {
+    let KernelKind::Nest(consumer) = &kernel.kind else { return Some(kernel) };
+    let reads: BTreeSet<BufferId> = kernel.reads().into_iter().collect();
+    let writes: BTreeSet<BufferId> = kernel.writes().into_iter().collect();
+    for position in (0..done.len()).rev().take(WINDOW) {
+        let (step_reads, step_writes) = effects_of(&done[position]);
+        if let Step::Kernel(producer) = &mut done[position] {
+            match fuse(program, producer, consumer, ranges) {
+                Ok(fused) => {
+                    let shorter = producer.name.is_empty() || producer.name == "copy" || producer.name == "reduce";
+                    if shorter || !matches!(producer.kind, KernelKind::Nest(_)) {
+                        producer.name = better_name(&producer.name, &kernel.name);
+                    }
+                    producer.kind = fused;
+                    for note in &kernel.notes {
+                        if !producer.notes.contains(note) {
+                            producer.notes.push(note.clone());
+                        }
+                    }
+                    return None;
+                }
+                Err(reason) => {
+                    if reason != Refusal::NothingShared {
+                        let (producer, consumer) = (producer.name.clone(), kernel.name.clone());
+                        explanations.push(Explanation { producer, consumer, reason });
+                    }
+                }
+            }
+        }
+        // Moving further up must not pass a step that makes what is read, or uses what is written.
+        let blocked = !step_writes.is_disjoint(&reads)
+            || !step_writes.is_disjoint(&writes)
+            || !step_reads.is_disjoint(&writes);
+        if blocked {
+            break;
+        }
+    }
+    Some(kernel)
+}
+
+fn better_name(producer: &str, consumer: &str) -> String {
+    let plain = |name: &str| name.is_empty() || matches!(name, "copy" | "reduce" | "matmul" | "conv");
+    match (plain(producer), plain(consumer)) {
+        (true, _) => consumer.to_owned(),
+        (false, true) => producer.to_owned(),
+        (false, false) if producer.len() + consumer.len() < 48 => format!("{producer}_{consumer}"),
+        (false, false) => producer.to_owned(),
+    }
+}
+
+/// Buffers that a step reads and writes, inner steps included.
+fn effects_of(step: &Step) -> (BTreeSet<BufferId>, BTreeSet<BufferId>) {
+    let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
+    let mut add = |steps: &[Step]| {
+        for step in steps {
+            let (r, w) = effects_of(step);
+            reads.extend(r);
+            writes.extend(w);
+        }
+    };
+    match step {
+        Step::Kernel(kernel) => {
+            reads.extend(kernel.reads());
+            writes.extend(kernel.writes());
+        }
+        Step::Read(buffer, _) | Step::Assert(buffer, _) => {
+            reads.insert(*buffer);
+        }
+        Step::If { predicate, then, otherwise } => {
+            add(then);
+            add(otherwise);
+            reads.insert(*predicate);
+        }
+        Step::Loop { condition, predicate, body } => {
+            add(condition);
+            add(body);
+            reads.insert(*predicate);
+        }
+    }
+    (reads, writes)
+}
+
+/// The fusion of two kernels.
+fn fuse(program: &Program, producer: &Kernel, consumer: &Nest, ranges: &dyn Ranges) -> Result<KernelKind, Refusal> {
+    let reads: Vec<BufferId> = consumer.stages.iter().flat_map(Stage::reads).collect();
+    let writes: Vec<BufferId> = consumer.stages.iter().flat_map(Stage::writes).collect();
+    let produced = producer.writes();
+    let shares = reads.iter().any(|buffer| produced.contains(buffer));
+    let reads_same = producer.reads().iter().any(|buffer| reads.contains(buffer));
+    if !shares && !reads_same {
+        return Err(Refusal::NothingShared);
+    }
+    if consumer.serial {
+        return Err(Refusal::Serial);
+    }
+    if writes.iter().any(|buffer| produced.contains(buffer) || producer.reads().contains(buffer)) {
+        return Err(Refusal::Overwrites);
+    }
+    match &producer.kind {
+        KernelKind::Nest(nest) if nest.serial => Err(Refusal::Serial),
+        KernelKind::Nest(nest) => fuse_nests(program, nest, consumer, shares, ranges).map(KernelKind::Nest),
+        KernelKind::MatMul(matmul) if shares => {
+            let mut matmul = matmul.clone();
+            fuse_epilogue(&matmul.axes, &mut matmul.epilogue, consumer, ranges)?;
+            Ok(KernelKind::MatMul(matmul))
+        }
+        KernelKind::Convolution(conv) if shares => {
+            let mut conv = conv.clone();
+            fuse_epilogue(&conv.axes, &mut conv.epilogue, consumer, ranges)?;
+            Ok(KernelKind::Convolution(conv))
+        }
+        KernelKind::MatMul(_) | KernelKind::Convolution(_) | KernelKind::Rows(_) => Err(Refusal::Kind),
+    }
+}
+
+/// Whether nothing happens in inner loops.
+fn is_flat(nest: &Nest) -> bool {
+    nest.accumulators.is_empty() && nest.stages.iter().all(|stage| stage.axes.is_empty())
+}
+
+/// Whether one thread does a flat nest as well as several.
+fn is_small(nest: &Nest) -> bool {
+    Expr::product(nest.axes.iter().map(|axis| &axis.extent)).as_int().is_some_and(|count| count <= SMALL)
+}
+
+/// A flat nest with only `outer` axes outside; the others become the inner axes of its stages.
+fn with_inner(nest: &Nest, outer: usize) -> Nest {
+    let mut nest = nest.clone();
+    let inner = nest.axes.split_off(outer);
+    for stage in &mut nest.stages {
+        stage.axes.clone_from(&inner);
+    }
+    nest
+}
+
+fn fuse_nests(
+    program: &Program,
+    producer: &Nest,
+    consumer: &Nest,
+    shares: bool,
+    ranges: &dyn Ranges,
+) -> Result<Nest, Refusal> {
+    let (mut first, second) = match (is_flat(producer), is_flat(consumer)) {
+        (true, true) => {
+            let aligned = align(consumer, &producer.axes, ranges).ok_or(Refusal::OtherSpace)?;
+            if aligned.axes.len() != producer.axes.len() {
+                return Err(Refusal::OtherSpace);
+            }
+            (producer.clone(), aligned)
+        }
+        (true, false) => {
+            if consumer.axes.is_empty() && !is_small(producer) {
+                return Err(Refusal::LosesParallelism);
+            }
+            let aligned = align(producer, &consumer.axes, ranges).ok_or(Refusal::OtherSpace)?;
+            (with_inner(&aligned, consumer.axes.len()), consumer.clone())
+        }
+        (false, true) => {
+            if producer.axes.is_empty() && !is_small(consumer) {
+                return Err(Refusal::LosesParallelism);
+            }
+            let aligned = align(consumer, &producer.axes, ranges).ok_or(Refusal::OtherSpace)?;
+            (producer.clone(), with_inner(&aligned, producer.axes.len()))
+        }
+        (false, false) => {
+            let extents = |nest: &Nest| nest.axes.iter().map(|axis| axis.extent.clone()).collect::<Vec<_>>();
+            if extents(producer) != extents(consumer) {
+                return Err(Refusal::OtherSpace);
+            }
+            (producer.clone(), consumer.clone())
+        }
+    };
+    if !shares && !reads_alike(&first, &second) {
+        return Err(Refusal::NothingShared);
+    }
+    check_positions(&first, &second)?;
+    let _ = program;
+    append(&mut first, &second);
+    Ok(first)
+}
+
+/// Whether both load some element alike, so that one load serves both.
+fn reads_alike(a: &Nest, b: &Nest) -> bool {
+    let loads = |nest: &Nest| -> Vec<Access> {
+        nest.stages
+            .iter()
+            .flat_map(|stage| &stage.terms)
+            .filter_map(|typed| match &typed.term {
+                Term::Load { access, .. } if access.is_direct() => Some(access.clone()),
+                _ => None,
+            })
+            .collect()
+    };
+    let (a, b) = (loads(a), loads(b));
+    // Single elements and short vectors are no reason to fuse.
+    a.iter().any(|x| x.coords.len() > 1 && b.iter().any(|y| x.buffer == y.buffer && x.coords == y.coords))
+}
+
+/// Every load of what the first nest stores must be of the same position of the outer axes.
+fn check_positions(first: &Nest, second: &Nest) -> Result<(), Refusal> {
+    let produced: BTreeSet<BufferId> = first.stages.iter().flat_map(Stage::writes).collect();
+    for typed in second.stages.iter().flat_map(|stage| &stage.terms) {
+        let Term::Load { access, guards, .. } = &typed.term else { continue };
+        if !produced.contains(&access.buffer) {
+            continue;
+        }
+        let site = store_site(first, access.buffer).ok_or(Refusal::UnclearProducer)?;
+        if !same_row(&first.axes, site.access, access) || !guards_leave_row(&first.axes, guards) {
+            return Err(Refusal::OtherPosition);
+        }
+    }
+    Ok(())
+}
+
+/// Whether each outer axis is, plainly, the same coordinate of the store and of the load.
+fn same_row(axes: &[Axis], store: &Access, load: &Access) -> bool {
+    axes.iter().all(|axis| {
+        let plain = Index::Expr(Expr::sym(axis.symbol));
+        store.coords.iter().zip(&load.coords).any(|(s, l)| *s == plain && *l == plain)
+    })
+}
+
+/// Guards on outer axes could make the load reach outside its row only where they do not hold, which is not read.
+fn guards_leave_row(_axes: &[Axis], _guards: &[crate::loops::Guard]) -> bool {
+    true
+}
+
+/// Puts an element-wise consumer into the epilogue of a contraction.
+fn fuse_epilogue(axes: &[Axis], epilogue: &mut Stage, consumer: &Nest, ranges: &dyn Ranges) -> Result<(), Refusal> {
+    if !is_flat(consumer) {
+        return Err(Refusal::NotElementWise);
+    }
+    // The consumer has no axes of one iteration; the contraction's own ones stay at 0.
+    let wanted: Vec<Axis> = axes.iter().filter(|axis| !axis.extent.is(1)).cloned().collect();
+    let numbered: Vec<Axis> = wanted
+        .iter()
+        .enumerate()
+        .map(|(k, axis)| Axis { symbol: super::axes::symbol(k), extent: axis.extent.clone() })
+        .collect();
+    let mut aligned = align(consumer, &numbered, ranges).ok_or(Refusal::OtherSpace)?;
+    if aligned.axes.len() != numbered.len() {
+        return Err(Refusal::OtherSpace);
+    }
+    let map = numbered.iter().zip(&wanted).map(|(from, to)| (from.symbol, Expr::sym(to.symbol))).collect();
+    let table = super::axes::table(ranges, &[axes], &[]);
+    let mut nest = Nest { axes: wanted.clone(), stages: vec![epilogue.clone()], accumulators: vec![], serial: false };
+    for stage in &mut aligned.stages {
+        super::axes::substitute_stage(stage, &map, &table);
+    }
+    aligned.axes = wanted;
+    unit_coordinates(&mut nest, axes);
+    for typed in aligned.stages.iter().flat_map(|stage| &stage.terms) {
+        let Term::Load { access, .. } = &typed.term else { continue };
+        let Some(site) = store_site(&nest, access.buffer) else { continue };
+        if site.access.coords != access.coords {
+            return Err(Refusal::OtherPosition);
+        }
+    }
+    append(&mut nest, &aligned);
+    match <[Stage; 1]>::try_from(nest.stages) {
+        Ok([stage]) => {
+            *epilogue = stage;
+            Ok(())
+        }
+        Err(_) => Err(Refusal::OtherPosition),
+    }
+}
+
+/// Writes 0 for coordinates along axes of one iteration, as consumers do.
+fn unit_coordinates(nest: &mut Nest, axes: &[Axis]) {
+    for axis in axes.iter().filter(|axis| axis.extent.is(1)) {
+        let plain = Index::Expr(Expr::sym(axis.symbol));
+        for stage in &mut nest.stages {
+            for effect in &mut stage.effects {
+                if let crate::loops::Effect::Store { access, .. } = effect {
+                    for coord in access.coords.iter_mut().filter(|coord| **coord == plain) {
+                        *coord = Index::Expr(Expr::int(0));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether a buffer is seen only inside a run.
+pub(super) fn is_temporary(program: &Program, buffer: BufferId) -> bool {
+    program.buffers[buffer].storage == Storage::Temporary
+}
