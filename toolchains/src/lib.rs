@@ -31,6 +31,7 @@ mod probe_cache;
 mod process;
 mod report;
 mod resolve;
+mod runtime_files;
 mod target;
 
 pub use action::{Action, Content, FileContent, Input, Key, KeyField, Tool};

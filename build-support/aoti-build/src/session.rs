@@ -7,7 +7,7 @@ use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_compiler::compile;
 use aoti_compiler::diagnostic::Diagnostics;
 use aoti_toolchain::{
-    ActionStore, Environment, Executor, LocalStore, Mode, Requirements, Target, Toolchain, Toolchains,
+    Action, ActionStore, Environment, Executor, LocalStore, Mode, Requirements, Target, Toolchain, Toolchains,
 };
 use bytes::Bytes;
 
@@ -29,11 +29,20 @@ pub struct Settings {
     pub bindings_only: bool,
     /// How code is compiled and linked.
     pub mode: Mode,
+    /// Only the toolchain of this name will do.
+    pub toolchain: Option<String>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { target: None, jobs: None, cache: true, bindings_only: false, mode: Mode::default() }
+        Settings {
+            target: None,
+            jobs: None,
+            cache: true,
+            bindings_only: false,
+            mode: Mode::default(),
+            toolchain: None,
+        }
     }
 }
 
@@ -100,6 +109,7 @@ impl Session {
         let toolchains = Toolchains::new(&self.environment, self.cache.as_deref());
         let mut requirements = Requirements::cpu(self.target.clone());
         requirements.archive = true;
+        requirements.toolchain.clone_from(&self.settings.toolchain);
         let found = toolchains.resolve(&requirements)?;
         Ok(self.toolchain.get_or_init(|| found))
     }
@@ -117,6 +127,40 @@ impl Session {
         let known = |level: &String| toolchain.definition.level_for(level, &toolchain.target, true).is_some();
         let asked: Vec<String> = model.levels.iter().filter(|level| known(level)).cloned().collect();
         Ok(if asked.is_empty() { defaults().filter(|level| known(level)).collect() } else { asked })
+    }
+
+    /// The compile actions of a model, for questions to the cache. Runs none of them and writes nothing.
+    ///
+    /// # Errors
+    /// As a build, as far as it does not concern files that are written.
+    pub fn actions(&self, model: &Model) -> Result<Vec<Action>, Error> {
+        let (name, path) = (model.name.clone(), model.path.clone());
+        let bytes = crate::files::map(&path).map_err(|source| Error::Unreadable {
+            name: name.clone(),
+            path: path.clone(),
+            source,
+        })?;
+        let options = compile::Options { name: name.clone(), levels: self.levels(model)? };
+        let bundle = (self.compiler)(bytes, &options)
+            .map_err(|diagnostics| Error::Model { name, path, diagnostics })?;
+        crate::plan::objects(self.toolchain()?, model, &bundle, None, &self.settings.mode)
+    }
+
+    /// The runtime libraries that code compiled with these sanitizers needs before all others in a process.
+    ///
+    /// # Errors
+    /// As [`Session::toolchain`].
+    pub fn sanitizer_runtimes(&self, sanitizers: &[String]) -> Result<Vec<PathBuf>, Error> {
+        let toolchain = self.toolchain()?;
+        let file = |name: &String| {
+            let library = match name.as_str() {
+                "address" => "libasan.so",
+                "undefined" => "libubsan.so",
+                other => other,
+            };
+            toolchain.runtime_file(library, &self.environment)
+        };
+        Ok(sanitizers.iter().filter_map(file).collect())
     }
 
     pub(crate) fn recipe(&self, model: &Model) -> Result<Recipe, Error> {

@@ -1,0 +1,175 @@
+//! Cases: folders with a model, its inputs and its expected outputs.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use serde::Deserialize;
+
+use crate::failure::Failure;
+use crate::memory;
+use crate::tensors::compare::Tolerance;
+
+/// Format of a model file.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Format {
+    /// torch.export
+    Pt2,
+    /// ONNX
+    Onnx,
+    /// cargo-aoti's own text
+    Aoti,
+}
+
+impl Format {
+    pub(crate) const ALL: [Format; 3] = [Format::Pt2, Format::Onnx, Format::Aoti];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Format::Pt2 => "pt2",
+            Format::Onnx => "onnx",
+            Format::Aoti => "aoti",
+        }
+    }
+
+    fn file(self) -> String {
+        format!("model.{}", self.as_str())
+    }
+}
+
+/// One model of one case.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Case {
+    /// Path of the folder below the one given, for people.
+    pub(crate) name: String,
+    pub(crate) folder: PathBuf,
+    pub(crate) format: Format,
+}
+
+/// `case.json`; what it says beyond this is for whoever made the case.
+#[derive(Deserialize, Debug)]
+struct CaseFile {
+    atol: Option<f64>,
+    rtol: Option<f64>,
+    /// Why the case cannot be run here.
+    skip: Option<String>,
+}
+
+/// What a case says of itself.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Terms {
+    pub(crate) tolerance: Tolerance,
+    pub(crate) skip: Option<String>,
+}
+
+impl Case {
+    pub(crate) fn model(&self) -> PathBuf {
+        self.folder.join(self.format.file())
+    }
+
+    pub(crate) fn inputs(&self) -> PathBuf {
+        self.folder.join("inputs.safetensors")
+    }
+
+    pub(crate) fn outputs(&self) -> PathBuf {
+        self.folder.join("outputs.safetensors")
+    }
+
+    pub(crate) fn terms(&self) -> Result<Terms, Failure> {
+        let path = self.folder.join("case.json");
+        let mut file = CaseFile { atol: None, rtol: None, skip: None };
+        if path.is_file() {
+            file = serde_json::from_slice(&memory::map(&path)?)
+                .map_err(|error| Failure::User(format!("`{}`: {error}", path.display())))?;
+        }
+        let tolerance = Tolerance { atol: file.atol.unwrap_or(1e-4), rtol: file.rtol.unwrap_or(1e-3) };
+        Ok(Terms { tolerance, skip: file.skip })
+    }
+}
+
+/// The cases at and below a path, by name.
+pub(crate) fn find(root: &Path, only: Option<Format>) -> Result<Vec<Case>, Failure> {
+    if !root.is_dir() {
+        return Err(Failure::User(format!("`{}` is not a folder of cases", root.display())));
+    }
+    let mut found = Vec::new();
+    walk(root, root, only, 0, &mut found)?;
+    Ok(found)
+}
+
+/// A folder that is a case has no cases below it.
+fn walk(
+    root: &Path,
+    folder: &Path,
+    only: Option<Format>,
+    depth: usize,
+    found: &mut Vec<Case>,
+) -> Result<(), Failure> {
+    // Deeper are only links that go in a circle.
+    if depth > 32 {
+        return Ok(());
+    }
+    let formats = Format::ALL.into_iter().filter(|format| folder.join(format.file()).is_file());
+    let formats: Vec<Format> = formats.collect();
+    if !formats.is_empty() {
+        let name = folder.strip_prefix(root).unwrap_or(folder).to_string_lossy().into_owned();
+        let name = if name.is_empty() { last_name(folder) } else { name };
+        let wanted = formats.into_iter().filter(|format| only.is_none_or(|only| only == *format));
+        found.extend(wanted.map(|format| Case { name: name.clone(), folder: folder.to_owned(), format }));
+        return Ok(());
+    }
+    let listing = fs_err::read_dir(folder).map_err(Failure::machine("read", folder))?;
+    let mut folders: Vec<PathBuf> =
+        listing.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders.iter().try_for_each(|child| walk(root, child, only, depth + 1, found))
+}
+
+fn last_name(folder: &Path) -> String {
+    let folder = fs_err::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The model file that a command's argument means, and the case that it belongs to, if any: a file, or a case's folder.
+pub(crate) fn model_file(path: &Path) -> Result<(PathBuf, Option<Case>), Failure> {
+    if !path.is_dir() {
+        return Ok((path.to_owned(), None));
+    }
+    let case = find(path, None)?.into_iter().find(|case| case.folder == path);
+    let case = case.ok_or_else(|| {
+        Failure::User(format!("`{}` has no `model.pt2`, `model.onnx` or `model.aoti`", path.display()))
+    })?;
+    Ok((case.model(), Some(case)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_found_with_their_formats() {
+        let root = tempfile::tempdir().unwrap();
+        for file in ["b/model.pt2", "a/x/model.onnx", "a/x/model.pt2", "a/x/deeper/model.pt2", "c/other.txt"] {
+            let path = root.path().join(file);
+            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+            fs_err::write(path, "").unwrap();
+        }
+        let names = |only| -> Vec<String> {
+            let cases = find(root.path(), only).unwrap();
+            cases.iter().map(|case| format!("{} {}", case.name, case.format.as_str())).collect()
+        };
+        assert_eq!(names(None), ["a/x pt2", "a/x onnx", "b pt2"]);
+        assert_eq!(names(Some(Format::Onnx)), ["a/x onnx"]);
+        assert_eq!(find(&root.path().join("b"), None).unwrap()[0].name, "b");
+    }
+
+    #[test]
+    fn terms_have_defaults_and_bad_ones_are_the_users() {
+        let root = tempfile::tempdir().unwrap();
+        let case = Case { name: String::new(), folder: root.path().to_owned(), format: Format::Pt2 };
+        assert_eq!(case.terms().unwrap().tolerance, Tolerance { atol: 1e-4, rtol: 1e-3 });
+        fs_err::write(root.path().join("case.json"), "{\"atol\": 1, \"op\": \"x\"}").unwrap();
+        assert_eq!(case.terms().unwrap().tolerance, Tolerance { atol: 1.0, rtol: 1e-3 });
+        fs_err::write(root.path().join("case.json"), "{").unwrap();
+        assert!(matches!(case.terms(), Err(Failure::User(_))));
+    }
+}

@@ -1,0 +1,160 @@
+//! `bench`: measures the latency of a model.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use aoti_runtime::{AnyView, DynTensor, Executor, Inline, Model, ModelInfo, ThreadPool, Workspace};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::{Context, print, print_json, run};
+use crate::case;
+use crate::dims;
+use crate::failure::Failure;
+use crate::progress::Shown;
+use crate::single;
+
+/// Measures the latency of a model on this machine
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// A case's folder, or a model file
+    model: PathBuf,
+    /// Threads to run on
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: u16,
+    /// Measure for so long
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
+    secs: f64,
+    /// Device to run on
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: Device,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Size of an open dimension, for random inputs; by default the smallest
+    #[arg(long, value_name = "NAME=SIZE", value_parser = dims::parse)]
+    dim: Vec<(String, i64)>,
+    /// Inputs under the keys "0", "1", … or their names
+    #[arg(long, value_name = "FILE")]
+    inputs: Option<PathBuf>,
+    /// Instruction-set level
+    #[arg(long, default_value = "native")]
+    level: String,
+    /// Take no results from the cache, so that the compile time is that of a first build
+    #[arg(long)]
+    no_cache: bool,
+}
+
+/// What models run on.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Device {
+    Cpu,
+    Cuda,
+    Rocm,
+}
+
+impl Device {
+    /// Refuses what this version does not build for.
+    pub(crate) fn check(self) -> Result<(), Failure> {
+        let name = match self {
+            Device::Cpu => return Ok(()),
+            Device::Cuda => "cuda",
+            Device::Rocm => "rocm",
+        };
+        Err(Failure::User(format!("device `{name}` is not built for by this version")))
+    }
+}
+
+const WARM_UPS: usize = 5;
+const MOST_RUNS: usize = 2_000_000;
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if (0.0..=86_400.0).contains(&value) { Ok(value) } else { Err("not between 0 and a day".to_owned()) }
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+    arguments.device.check()?;
+    let (path, case) = case::model_file(&arguments.model)?;
+    let session = single::session(context, !arguments.no_cache)?;
+    let progress = Shown::new(context.terminal);
+    let begun = Instant::now();
+    let single = single::build(&session, &path, vec![arguments.level.clone()], &progress);
+    progress.finish();
+    let single = single?;
+    let compile_ms = begun.elapsed().as_millis();
+    let (model, info) = single.load()?;
+    let from_case = || case.as_ref().map(case::Case::inputs).filter(|path| path.is_file());
+    let file = arguments.inputs.clone().or_else(from_case);
+    let inputs = run::inputs(&info, file.as_deref(), &arguments.dim)?;
+    let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
+    let threads = usize::from(arguments.threads);
+    let pool;
+    let executor: &dyn Executor = if threads == 1 {
+        &Inline
+    } else {
+        pool = ThreadPool::new(threads);
+        &pool
+    };
+    let limit = Duration::from_secs_f64(arguments.secs);
+    let mut micros = measure(&model, &info, &views, executor, limit)?;
+    micros.sort_by(f64::total_cmp);
+    let (median, least) = (micros[micros.len() / 2], micros[0]);
+    let library_bytes = single.built.library().map_or(0, |library| library.bytes);
+    let workspace_bytes = model.workspace_bytes(&views, threads)?;
+    let n = micros.len();
+    if arguments.json {
+        print_json(&json!({
+            "us_med": round(median), "us_min": round(least), "n": n, "compile_ms": compile_ms,
+            "library_bytes": library_bytes, "workspace_bytes": workspace_bytes,
+            "threads": threads, "level": model.level(),
+        }));
+    } else {
+        let name = &single.built.name;
+        print(&format!(
+            "{name}: {median:.2} us median, {least:.2} us least of {n} runs on {threads} thread(s) at {}\n\
+             compiled in {compile_ms} ms, library {library_bytes} bytes, workspace {workspace_bytes} bytes\n",
+            model.level()
+        ));
+    }
+    Ok(())
+}
+
+/// Times runs one by one, in microseconds; at least one.
+fn measure(
+    model: &Model,
+    info: &ModelInfo,
+    views: &[AnyView<'_>],
+    executor: &dyn Executor,
+    limit: Duration,
+) -> Result<Vec<f64>, Failure> {
+    let mut outputs: Vec<DynTensor> =
+        info.outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();
+    let mut targets: Vec<&mut DynTensor> = outputs.iter_mut().collect();
+    let mut workspace = Workspace::new();
+    let mut once = || -> Result<f64, Failure> {
+        // Each run starts from the same state; making it is not what is measured.
+        let mut state = if info.state_bytes > 0 { Some(model.state()?) } else { None };
+        let begun = Instant::now();
+        model.run(views, &mut targets, state.as_mut(), &mut workspace, executor)?;
+        Ok(begun.elapsed().as_nanos() as f64 / 1e3)
+    };
+    let warm = Instant::now();
+    for done in 0.. {
+        once()?;
+        // The processor's clock and the caches settle for a tenth of the time.
+        if done + 1 >= WARM_UPS && warm.elapsed() >= limit / 10 {
+            break;
+        }
+    }
+    let begun = Instant::now();
+    let mut micros = Vec::with_capacity(1 << 16);
+    while micros.is_empty() || (begun.elapsed() < limit && micros.len() < MOST_RUNS) {
+        micros.push(once()?);
+    }
+    Ok(micros)
+}
+
+fn round(micros: f64) -> f64 {
+    (micros * 1e3).round() / 1e3
+}

@@ -1,0 +1,210 @@
+//! `build`: compiles the models of a cargo project.
+
+use std::time::Instant;
+
+use aoti_build::{Built, Error, Job, Layout, Session, Settings};
+use aoti_toolchain::Target;
+use cargo_metadata::Package;
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::{Context, print_json};
+use crate::failure::Failure;
+use crate::progress::Shown;
+use crate::project::{Project, Selection, profile_folder, shown};
+
+/// Compiles the models of a cargo project into target/aoti/<profile>/<triple>/<package>/<model>/
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    /// Build for this target
+    #[arg(long, value_name = "TRIPLE")]
+    target: Option<String>,
+    /// Artefacts of the release profile (kernels are optimised in every profile)
+    #[arg(short, long, conflicts_with = "profile")]
+    release: bool,
+    /// Artefacts of this profile
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// So many native tools at once
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Form of messages
+    #[arg(long, value_enum, default_value = "human", value_name = "FORM")]
+    message_format: MessageFormat,
+}
+
+/// Form of messages.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum MessageFormat {
+    Human,
+    Short,
+    /// One object a line on stdout, the last with the reason `build-finished`
+    Json,
+}
+
+/// One model with the package that it is of.
+struct Planned<'a> {
+    package: &'a Package,
+    job: Job,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let result = build(arguments, context, begun);
+    if arguments.message_format == MessageFormat::Json {
+        print_json(&json!({ "reason": "build-finished", "success": result.is_ok() }));
+    }
+    result
+}
+
+fn build(arguments: &Arguments, context: &Context, begun: Instant) -> Result<(), Failure> {
+    let project = Project::open(&arguments.selection, context)?;
+    let settings = Settings {
+        target: arguments.target.as_ref().map(Target::new),
+        jobs: arguments.jobs.map(usize::from),
+        ..Settings::default()
+    };
+    let session = Session::new(&context.environment, settings)?;
+    let planned = plan(arguments, context, &project, &session)?;
+    if planned.is_empty() {
+        let help = "put a model into `models/` or name one in `[package.metadata.aoti.models]`";
+        context.terminal.warn(&format!("there are no models to build; {help}"));
+        return Ok(());
+    }
+    let jobs: Vec<Job> = planned.iter().map(|planned| planned.job.clone()).collect();
+    let progress = Shown::new(context.terminal);
+    let results = session.build(&jobs, &progress);
+    progress.finish();
+    report(arguments, context, &planned, results, begun)
+}
+
+/// What is to be built; every problem of every manifest at once.
+fn plan<'a>(
+    arguments: &Arguments,
+    context: &Context,
+    project: &'a Project,
+    session: &Session,
+) -> Result<Vec<Planned<'a>>, Failure> {
+    let profile = match (&arguments.profile, arguments.release) {
+        (Some(profile), _) => profile.as_str(),
+        (None, true) => "release",
+        (None, false) => "dev",
+    };
+    let is_plain = profile.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if profile.is_empty() || !is_plain {
+        return Err(Failure::Usage(format!("`{profile}` is not the name of a profile")));
+    }
+    let (mut planned, mut problems) = (Vec::new(), Vec::new());
+    for package in project.packages(&arguments.selection, context)? {
+        match project.manifest(package) {
+            Err(found) => problems.extend(found.0),
+            Ok(manifest) => planned.extend(manifest.models.into_iter().map(|model| {
+                let layout = Layout::of_target(
+                    &project.target_directory,
+                    profile_folder(profile),
+                    session.target().as_str(),
+                    &package.name,
+                    &model.identifier(),
+                );
+                Planned { package, job: Job { model, layout, incremental: true } }
+            })),
+        }
+    }
+    // A table of the workspace is read once for each package.
+    problems.dedup();
+    if problems.is_empty() { Ok(planned) } else { Err(aoti_build::Problems(problems).into()) }
+}
+
+fn report(
+    arguments: &Arguments,
+    context: &Context,
+    planned: &[Planned<'_>],
+    results: Vec<Result<Built, Error>>,
+    begun: Instant,
+) -> Result<(), Failure> {
+    let json = arguments.message_format == MessageFormat::Json;
+    let (mut failures, mut fresh, count) = (Vec::new(), 0, results.len());
+    for (planned, result) in planned.iter().zip(results) {
+        match result {
+            Ok(built) => {
+                fresh += usize::from(built.fresh);
+                if json {
+                    artifact(planned, &built);
+                } else {
+                    let folder = shown(&planned.job.layout.folder, context);
+                    context.terminal.detail("Artefacts", &folder);
+                }
+            }
+            Err(error) => failures.push((planned, error)),
+        }
+    }
+    let millis = begun.elapsed().as_millis();
+    if failures.is_empty() {
+        let models = if count == 1 { "model" } else { "models" };
+        let done = match fresh {
+            all if all == count => "nothing to do".to_owned(),
+            0 => String::from("all built"),
+            some => format!("{some} up to date"),
+        };
+        context.terminal.status("Finished", &format!("{count} {models} in {millis} ms ({done})"));
+        return Ok(());
+    }
+    let mut is_machine = false;
+    for (planned, error) in &failures {
+        let failure = Failure::from_reference(error);
+        is_machine |= failure.exit_code() == 3;
+        if json {
+            diagnostics(planned, error);
+        }
+        let (name, path) = (&planned.job.model.name, shown(&planned.job.model.path, context));
+        if arguments.message_format == MessageFormat::Short {
+            let first = error.to_string().lines().next().unwrap_or_default().to_owned();
+            context.terminal.failure(&Failure::User(format!("{path}: {first}")));
+        } else {
+            context.terminal.status("Failed", &format!("{name} ({path})"));
+            context.terminal.failure(&failure);
+        }
+    }
+    Err(if is_machine && failures.len() == 1 { Failure::ReportedMachine } else { Failure::Reported })
+}
+
+fn artifact(planned: &Planned<'_>, built: &Built) {
+    let files = built.artefacts.iter().map(|artefact| {
+        json!({ "kind": artefact.kind, "path": artefact.path, "bytes": artefact.bytes, "digest": artefact.digest })
+    });
+    print_json(&json!({
+        "reason": "aoti-artifact",
+        "package_id": planned.package.id,
+        "manifest_path": planned.package.manifest_path,
+        "model": built.name,
+        "identifier": built.identifier,
+        "symbol": built.symbol(),
+        "fresh": built.fresh,
+        "compile_ms": built.compile_ms,
+        "files": files.collect::<Vec<_>>(),
+    }));
+}
+
+fn diagnostics(planned: &Planned<'_>, error: &Error) {
+    let line = |code: Option<String>, message: &str, rendered: String| {
+        print_json(&json!({
+            "reason": "aoti-diagnostic",
+            "package_id": planned.package.id,
+            "model": planned.job.model.name,
+            "level": "error",
+            "code": code,
+            "message": message,
+            "rendered": rendered,
+        }));
+    };
+    match error {
+        Error::Model { diagnostics, .. } => {
+            for diagnostic in &diagnostics.0 {
+                line(Some(diagnostic.code.to_string()), &diagnostic.message, diagnostic.to_string());
+            }
+        }
+        other => line(None, other.to_string().lines().next().unwrap_or_default(), other.to_string()),
+    }
+}

@@ -1,0 +1,38 @@
+//! `explain`: the long text of a diagnostic's code.
+
+use aoti_compiler::diagnostic;
+use clap::Args;
+
+use super::print;
+use crate::failure::Failure;
+
+/// Explains a diagnostic's code; without one, lists them
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Such as AOTI0007
+    code: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let all = all();
+    let Some(wanted) = &arguments.code else {
+        print(&all.iter().map(|(code, title, _)| format!("{code}: {title}\n")).collect::<String>());
+        return Ok(());
+    };
+    let digits = wanted.trim().to_ascii_uppercase();
+    let digits = digits.strip_prefix("AOTI").unwrap_or(&digits);
+    let wanted_code = format!("AOTI{digits:0>4}");
+    let Some((code, title, text)) = all.iter().find(|(code, _, _)| *code == wanted_code) else {
+        let message = format!("there is no code `{wanted}`; `cargo aoti explain` lists all");
+        return Err(Failure::Usage(message));
+    };
+    print(&format!("{code}: {title}\n\n{text}\n"));
+    Ok(())
+}
+
+fn all() -> Vec<(String, &'static str, &'static str)> {
+    let compiler = diagnostic::Code::ALL.iter();
+    let compiler = compiler.map(|code| (code.to_string(), code.title(), code.explanation()));
+    let manifest = aoti_build::Code::ALL.iter();
+    compiler.chain(manifest.map(|code| (code.to_string(), code.title(), code.explanation()))).collect()
+}

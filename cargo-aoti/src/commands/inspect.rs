@@ -1,0 +1,135 @@
+//! `inspect`: a model's signature, and what it is compiled to.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
+use aoti_compiler::compile::{self, Emit, Options};
+use aoti_compiler::diagnostic::Diagnostics;
+use aoti_compiler::frontend;
+use aoti_compiler::transform::decompose::Registry;
+use clap::{Args, ValueEnum};
+
+use super::{Context, print};
+use crate::case;
+use crate::failure::Failure;
+use crate::memory;
+use crate::single;
+
+/// Shows a model's signature, its operators, or the text of any stage of its compilation
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// A model file, or a case's folder
+    #[arg(required_unless_present = "ops")]
+    model: Option<PathBuf>,
+    /// Print the text of one stage
+    #[arg(long, value_enum, value_name = "STAGE")]
+    emit: Option<Stage>,
+    /// Say why loops were not fused
+    #[arg(long)]
+    explain_fusion: bool,
+    /// List the operators of the model; without a model, all that are supported
+    #[arg(long)]
+    ops: bool,
+    /// Instruction-set level to compile for
+    #[arg(long, default_value = "x86-64-v3")]
+    level: String,
+}
+
+/// A stage that has a text.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Graph,
+    Loops,
+    Schedule,
+    Cpp,
+    Cuda,
+    Hip,
+    Wrapper,
+    Bindings,
+    Header,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+    let Some(path) = &arguments.model else {
+        print(&Registry::new().names().fold(String::new(), |text, name| text + name + "\n"));
+        return Ok(());
+    };
+    let (path, _) = case::model_file(path)?;
+    let model = memory::map(&path)?;
+    let name = single::name_of(&path);
+    let refuse = |diagnostics: Diagnostics| Failure::User(diagnostics.to_string());
+    if arguments.ops {
+        let program = frontend::import(&name, model).map_err(refuse)?;
+        print(&operators(&program));
+        return Ok(());
+    }
+    let options = Options { name, levels: vec![arguments.level.clone()] };
+    if arguments.explain_fusion {
+        let text = compile::emit(model, &options, Emit::Schedule).map_err(refuse)?;
+        print(&text);
+        return Ok(());
+    }
+    let Some(stage) = arguments.emit else {
+        let bundle = compile::compile(model, &options).map_err(refuse)?;
+        print(&signature(&bundle.interface));
+        context.terminal.status("Compiled", &format!("to {} kernels files", bundle.files.len()));
+        return Ok(());
+    };
+    let emit = match stage {
+        Stage::Graph => Emit::Graph,
+        Stage::Loops => Emit::Loops,
+        Stage::Schedule => Emit::Schedule,
+        Stage::Cpp => Emit::Cpp,
+        Stage::Wrapper => Emit::Wrapper,
+        Stage::Bindings => Emit::Bindings,
+        Stage::Header => Emit::Header,
+        Stage::Cuda | Stage::Hip => {
+            return Err(Failure::User("models are not compiled for GPUs by this version".to_owned()));
+        }
+    };
+    print(&compile::emit(model, &options, emit).map_err(refuse)?);
+    Ok(())
+}
+
+/// The operators of a program with the number of their calls; those without a rule are marked.
+fn operators(program: &aoti_compiler::aten::Program) -> String {
+    let registry = Registry::new();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for call in &program.calls {
+        *counts.entry(&call.target).or_default() += 1;
+    }
+    let line = |(name, count): (&&str, &usize)| {
+        let mark = if registry.get(name).is_some() { "" } else { "  (not an operator with a rule)" };
+        format!("{count:6}  {name}{mark}\n")
+    };
+    counts.iter().map(line).collect()
+}
+
+fn signature(interface: &Interface) -> String {
+    let mut text = format!("model {}\n", interface.name);
+    let groups = [("input", &interface.inputs), ("output", &interface.outputs), ("state", &interface.states)];
+    for (kind, values) in groups {
+        for value in values {
+            text.push_str(&format!("{kind:>8} {}\n", describe(value)));
+        }
+    }
+    text.push_str(&format!(
+        "{:>8} {} bytes in {} constants; state {} bytes\n",
+        "weights",
+        interface.weights_bytes,
+        interface.constants.len(),
+        interface.state_bytes
+    ));
+    text
+}
+
+fn describe(value: &ValueInterface) -> String {
+    let size = |dim: &DimInterface| match &dim.expression {
+        None => dim.min.to_string(),
+        Some(text) if dim.max == i64::MAX => format!("{text} >= {}", dim.min),
+        Some(text) => format!("{text} in {}..={}", dim.min, dim.max),
+    };
+    let sizes: Vec<String> = value.dims.iter().map(size).collect();
+    format!("{}: {}[{}]", value.name, value.dtype.name(), sizes.join(", "))
+}

@@ -1,0 +1,60 @@
+//! The commands, one file each.
+
+pub(crate) mod bench;
+pub(crate) mod build;
+pub(crate) mod cache;
+pub(crate) mod clean;
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod inspect;
+pub(crate) mod new;
+pub(crate) mod run;
+pub(crate) mod run_case;
+pub(crate) mod verify;
+
+use std::io::Write;
+
+use aoti_toolchain::Environment;
+use serde::Serialize;
+
+use crate::arguments::Command;
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// What every command may use.
+pub(crate) struct Context {
+    pub(crate) environment: Environment,
+    pub(crate) terminal: Terminal,
+}
+
+/// Runs a command.
+pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
+    match command {
+        Command::Build(arguments) => build::run(&arguments, context),
+        Command::Run(arguments) => run::run(&arguments, context),
+        Command::Verify(arguments) => verify::run(&arguments, context),
+        Command::Bench(arguments) => bench::run(&arguments, context),
+        Command::Inspect(arguments) => inspect::run(&arguments, context),
+        Command::Doctor(arguments) => doctor::run(&arguments, context),
+        Command::Clean(arguments) => clean::run(&arguments, context),
+        Command::Cache(arguments) => cache::run(&arguments, context),
+        Command::Explain(arguments) => explain::run(&arguments),
+        Command::New(arguments) => new::run(&arguments, context),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::RunCase(arguments) => run_case::run(&arguments),
+    }
+}
+
+/// Writes text to stdout. A reader that has gone away, as `head` does, is no failure.
+pub(crate) fn print(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+/// Writes one JSON object on a line of stdout.
+pub(crate) fn print_json(value: &impl Serialize) {
+    let mut line = serde_json::to_string(value).expect("reports have text keys only");
+    line.push('\n');
+    print(&line);
+}

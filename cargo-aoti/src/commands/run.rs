@@ -1,0 +1,99 @@
+//! `run`: compiles a model and runs it once.
+
+use std::path::PathBuf;
+
+use aoti_runtime::{AnyView, DynTensor, ModelInfo, ThreadPool, Workspace};
+use clap::Args;
+
+use super::{Context, print};
+use crate::case;
+use crate::dims;
+use crate::failure::Failure;
+use crate::progress::Shown;
+use crate::single;
+use crate::tensors::file;
+use crate::tensors::random::Random;
+
+/// Compiles a model and runs it once
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// A model file, or a case's folder
+    model: PathBuf,
+    /// Inputs under the keys "0", "1", … or their names; random ones if absent
+    #[arg(long, value_name = "FILE")]
+    inputs: Option<PathBuf>,
+    /// Where to write the outputs
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Size of an open dimension, for random inputs; by default the smallest
+    #[arg(long, value_name = "NAME=SIZE", value_parser = dims::parse)]
+    dim: Vec<(String, i64)>,
+    /// Threads to run on
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: u16,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+    let (path, case) = case::model_file(&arguments.model)?;
+    let session = single::session(context, true)?;
+    let progress = Shown::new(context.terminal);
+    let single = single::build(&session, &path, vec!["native".to_owned()], &progress);
+    progress.finish();
+    let single = single?;
+    let (model, info) = single.load()?;
+    let file = arguments.inputs.clone().or_else(|| case.map(|case| case.inputs()).filter(|path| path.is_file()));
+    let inputs = inputs(&info, file.as_deref(), &arguments.dim)?;
+    let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
+    let mut outputs: Vec<DynTensor> =
+        info.outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();
+    let mut targets: Vec<&mut DynTensor> = outputs.iter_mut().collect();
+    let mut state = if info.state_bytes > 0 { Some(model.state()?) } else { None };
+    let pool = ThreadPool::new(usize::from(arguments.threads));
+    model.run(&views, &mut targets, state.as_mut(), &mut Workspace::new(), &pool)?;
+    for (output, tensor) in info.outputs.iter().zip(&outputs) {
+        print(&format!("{}: {} {:?} {}\n", output.name, tensor.dtype(), tensor.sizes(), head(tensor)));
+    }
+    match &arguments.output {
+        Some(path) => file::write(path, &outputs),
+        None => Ok(()),
+    }
+}
+
+/// Inputs from a file, or random ones.
+pub(crate) fn inputs(
+    info: &ModelInfo,
+    file: Option<&std::path::Path>,
+    dims: &[(String, i64)],
+) -> Result<Vec<DynTensor>, Failure> {
+    if let Some(path) = file {
+        let names: Vec<String> = info.inputs.iter().map(|input| input.name.clone()).collect();
+        return file::read_for(path, &names);
+    }
+    let mut random = Random::new(0);
+    let sizes = dims::of_inputs(info, dims)?;
+    let tensors = info.inputs.iter().zip(&sizes).map(|(input, sizes)| random.tensor(input.dtype, sizes));
+    Ok(tensors.collect::<Result<Vec<_>, _>>()?)
+}
+
+/// The first elements, for people.
+fn head(tensor: &DynTensor) -> String {
+    use aoti_runtime::{DType, bf16, f16};
+    fn some<T: aoti_runtime::Element>(tensor: &DynTensor) -> String {
+        let elements = tensor.as_slice::<T>().unwrap_or_default();
+        let shown: Vec<String> = elements.iter().take(8).map(|element| format!("{element:?}")).collect();
+        let more = if elements.len() > 8 { ", …" } else { "" };
+        format!("[{}{more}]", shown.join(", "))
+    }
+    match tensor.dtype() {
+        DType::Bool => some::<bool>(tensor),
+        DType::U8 => some::<u8>(tensor),
+        DType::I8 => some::<i8>(tensor),
+        DType::I16 => some::<i16>(tensor),
+        DType::I32 => some::<i32>(tensor),
+        DType::I64 => some::<i64>(tensor),
+        DType::F16 => some::<f16>(tensor),
+        DType::Bf16 => some::<bf16>(tensor),
+        DType::F32 => some::<f32>(tensor),
+        DType::F64 => some::<f64>(tensor),
+    }
+}

@@ -1,0 +1,96 @@
+//! The process that runs a case.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+/// What the process says when all is well.
+#[derive(Deserialize, Debug)]
+struct Report {
+    run_us: f64,
+}
+
+/// Runs this program's `__run-case` with these arguments; gives the microseconds that the run took. The error is why there
+/// are none.
+pub(super) fn run(
+    arguments: &[OsString],
+    folder: &Path,
+    variables: &[(OsString, OsString)],
+    timeout: Duration,
+) -> Result<f64, String> {
+    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    // Files, not pipes: a process that says much must not wait for a reader that waits for it.
+    let (out, err) = (folder.join("stdout"), folder.join("stderr"));
+    let create = |path: &Path| std::fs::File::create(path).map_err(|error| error.to_string());
+    let mut command = Command::new(program);
+    command.arg("__run-case").args(arguments).envs(variables.iter().cloned());
+    command.stdin(Stdio::null()).stdout(create(&out)?).stderr(create(&err)?);
+    let mut child = command.spawn().map_err(|error| format!("cannot start a process: {error}"))?;
+    let Some(status) = wait(&mut child, timeout) else {
+        return Err(format!("no result after {} s", timeout.as_secs()));
+    };
+    if !status.success() {
+        return Err(format!("{}{}", describe(status), tail(&err)));
+    }
+    let text = std::fs::read_to_string(&out).unwrap_or_default();
+    let report = serde_json::from_str::<Report>(text.trim());
+    report.map(|report| report.run_us).map_err(|_| format!("the process gave no report{}", tail(&err)))
+}
+
+/// Waits for the end; a process that takes too long is ended.
+fn wait(child: &mut Child, timeout: Duration) -> Option<ExitStatus> {
+    let begun = Instant::now();
+    let mut pause = Duration::from_micros(500);
+    loop {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        if begun.elapsed() >= timeout {
+            let _ = child.kill();
+            let _ = child.wait();
+            return None;
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::ExitStatusExt;
+        if let Some(signal) = status.signal() {
+            let name = match signal {
+                4 => " (illegal instruction)",
+                6 => " (abort)",
+                8 => " (arithmetic)",
+                9 => " (killed)",
+                11 => " (segmentation fault)",
+                _ => "",
+            };
+            return format!("crashed with signal {signal}{name}");
+        }
+    }
+    match status.code() {
+        // The program itself said what is wrong.
+        Some(1) => String::new(),
+        Some(code) => format!("ended with code {code}"),
+        None => "ended".to_owned(),
+    }
+}
+
+/// The end of what the process said, after a colon if something comes before.
+fn tail(path: &Path) -> String {
+    const MOST: u64 = 4000;
+    let mut text = Vec::new();
+    if let Ok(file) = std::fs::File::open(path) {
+        let _ = file.take(MOST).read_to_end(&mut text);
+    }
+    let text = String::from_utf8_lossy(&text);
+    let text = text.trim().trim_start_matches("error: ");
+    if text.is_empty() { String::new() } else { format!(" {text}") }
+}

@@ -1,0 +1,62 @@
+//! Builds one model outside of any project, as a shared library in a folder that is thrown away.
+
+use std::path::Path;
+
+use aoti_build::{Built, Job, Layout, LinkKind, Model, Progress, Session, Settings};
+use aoti_runtime::{Library, LoadOptions, ModelInfo};
+use tempfile::TempDir;
+
+use crate::commands::Context;
+use crate::failure::Failure;
+
+/// A built model with the folder that it is in.
+pub(crate) struct Single {
+    pub(crate) built: Built,
+    _folder: TempDir,
+}
+
+/// The name of a model that has none but its file's; that of its folder where the file is just `model`.
+pub(crate) fn name_of(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let folder = path.parent().and_then(Path::file_name);
+    match folder {
+        Some(folder) if stem == "model" => folder.to_string_lossy().into_owned(),
+        _ => stem,
+    }
+}
+
+/// Builds a model for this machine at these levels.
+pub(crate) fn build(
+    session: &Session,
+    path: &Path,
+    levels: Vec<String>,
+    progress: &dyn Progress,
+) -> Result<Single, aoti_build::Error> {
+    let temporary = session.environment().temporary_directory();
+    let folder = tempfile::Builder::new().prefix("aoti-").tempdir_in(&temporary);
+    let folder = folder.map_err(|source| aoti_build::Error::File {
+        action: "make a folder in",
+        path: temporary.clone(),
+        source,
+    })?;
+    let mut model = Model::new(name_of(path), path);
+    (model.link, model.levels) = (LinkKind::Dylib, levels);
+    let job = Job { model, layout: Layout::flat(folder.path()), incremental: false };
+    let built = session.build(&[job], progress).remove(0)?;
+    Ok(Single { built, _folder: folder })
+}
+
+/// A session for one model on this machine.
+pub(crate) fn session(context: &Context, cache: bool) -> Result<Session, Failure> {
+    Ok(Session::new(&context.environment, Settings { cache, ..Settings::default() })?)
+}
+
+impl Single {
+    /// Opens the library and loads the model.
+    pub(crate) fn load(&self) -> Result<(aoti_runtime::Model, ModelInfo), Failure> {
+        let path = self.built.library().map(|library| library.path.clone()).unwrap_or_default();
+        let library = Library::open(path, &self.built.symbol())?;
+        let info = library.info()?;
+        Ok((library.load(LoadOptions::default())?, info))
+    }
+}

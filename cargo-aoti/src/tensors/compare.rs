@@ -1,0 +1,151 @@
+//! How far a result is from what was expected.
+
+use aoti_runtime::{DType, DynTensor};
+
+/// How far floating-point values may be apart: `|a - b| <= atol + rtol * |b|`, where `b` is expected.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Tolerance {
+    pub(crate) atol: f64,
+    pub(crate) rtol: f64,
+}
+
+/// The largest differences over all elements that are finite in both.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub(crate) struct Distance {
+    pub(crate) max_abs: f64,
+    pub(crate) max_rel: f64,
+}
+
+/// Compares element types, sizes and values. NaN equals NaN and infinities equal themselves; integers and booleans are
+/// equal or not. The error is a sentence about the first tensor that differs.
+pub(crate) fn all(
+    found: &[DynTensor],
+    expected: &[DynTensor],
+    tolerance: Tolerance,
+) -> (Distance, Result<(), String>) {
+    let mut distance = Distance::default();
+    if found.len() != expected.len() {
+        let message = format!("{} outputs instead of {}", found.len(), expected.len());
+        return (distance, Err(message));
+    }
+    let mut first = Ok(());
+    for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let result = one(found, expected, tolerance, &mut distance);
+        if let (Ok(()), Err(message)) = (&first, result) {
+            first = Err(format!("output {index}: {message}"));
+        }
+    }
+    (distance, first)
+}
+
+fn one(
+    found: &DynTensor,
+    expected: &DynTensor,
+    tolerance: Tolerance,
+    distance: &mut Distance,
+) -> Result<(), String> {
+    if found.dtype() != expected.dtype() {
+        return Err(format!("element type {} instead of {}", found.dtype(), expected.dtype()));
+    }
+    if found.sizes() != expected.sizes() {
+        return Err(format!("sizes {:?} instead of {:?}", found.sizes(), expected.sizes()));
+    }
+    let is_float = matches!(found.dtype(), DType::F16 | DType::Bf16 | DType::F32 | DType::F64);
+    let (mut wrong, mut worst): (usize, Option<(f64, usize)>) = (0, None);
+    let (a, b) = (values(found), values(expected));
+    for (at, (&a, &b)) in a.iter().zip(&b).enumerate() {
+        if a == b || (a.is_nan() && b.is_nan()) {
+            continue;
+        }
+        let apart = (a - b).abs();
+        if apart.is_finite() {
+            distance.max_abs = distance.max_abs.max(apart);
+            distance.max_rel = distance.max_rel.max(apart / b.abs().max(f64::MIN_POSITIVE));
+        }
+        let is_near = is_float && apart.is_finite() && apart <= tolerance.atol + tolerance.rtol * b.abs();
+        if !is_near {
+            wrong += 1;
+            let badness = if apart.is_finite() { apart } else { f64::INFINITY };
+            if worst.is_none_or(|(worst, _)| badness > worst) {
+                worst = Some((badness, at));
+            }
+        }
+    }
+    let Some((_, at)) = worst else { return Ok(()) };
+    let place = unravel(at, found.sizes());
+    let (got, wanted, count) = (a[at], b[at], a.len());
+    Err(format!("{wrong} of {count} elements differ, most at {place:?}: {got} instead of {wanted}"))
+}
+
+/// The elements as numbers. 64-bit integers beyond 2^53 lose their last digits, on both sides.
+fn values(tensor: &DynTensor) -> Vec<f64> {
+    fn cast<T: aoti_runtime::Element>(tensor: &DynTensor, value: impl Fn(T) -> f64) -> Vec<f64> {
+        tensor.as_slice::<T>().unwrap_or_default().iter().map(|&element| value(element)).collect()
+    }
+    match tensor.dtype() {
+        DType::Bool => cast::<bool>(tensor, |x| f64::from(u8::from(x))),
+        DType::U8 => cast::<u8>(tensor, f64::from),
+        DType::I8 => cast::<i8>(tensor, f64::from),
+        DType::I16 => cast::<i16>(tensor, f64::from),
+        DType::I32 => cast::<i32>(tensor, f64::from),
+        DType::I64 => cast::<i64>(tensor, |x| x as f64),
+        DType::F16 => cast::<aoti_runtime::f16>(tensor, |x| x.to_f64()),
+        DType::Bf16 => cast::<aoti_runtime::bf16>(tensor, |x| x.to_f64()),
+        DType::F32 => cast::<f32>(tensor, f64::from),
+        DType::F64 => cast::<f64>(tensor, |x| x),
+    }
+}
+
+fn unravel(mut at: usize, sizes: &[usize]) -> Vec<usize> {
+    let mut place = vec![0; sizes.len()];
+    for (place, &size) in place.iter_mut().zip(sizes).rev() {
+        *place = at % size.max(1);
+        at /= size.max(1);
+    }
+    place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOLERANCE: Tolerance = Tolerance { atol: 1e-4, rtol: 1e-3 };
+
+    fn f32s(values: &[f32]) -> DynTensor {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        DynTensor::from_bytes(DType::F32, &[values.len()], &bytes).unwrap()
+    }
+
+    fn check(a: &[f32], b: &[f32]) -> Result<(), String> {
+        all(&[f32s(a)], &[f32s(b)], TOLERANCE).1
+    }
+
+    #[test]
+    fn near_is_equal_and_so_are_nan_and_infinity() {
+        check(&[1.0, f32::NAN, f32::INFINITY], &[1.0005, f32::NAN, f32::INFINITY]).unwrap();
+        assert!(check(&[f32::NAN], &[1.0]).is_err());
+        assert!(check(&[f32::INFINITY], &[f32::NEG_INFINITY]).is_err());
+        assert!(check(&[f32::MAX], &[f32::INFINITY]).is_err());
+    }
+
+    #[test]
+    fn a_difference_is_described() {
+        let message = check(&[1.0, 2.0, 3.0], &[1.0, 2.5, 4.0]).unwrap_err();
+        assert_eq!(message, "output 0: 2 of 3 elements differ, most at [2]: 3 instead of 4");
+    }
+
+    #[test]
+    fn type_size_and_count_matter() {
+        assert!(check(&[1.0], &[1.0, 2.0]).unwrap_err().contains("sizes [1] instead of [2]"));
+        let byte = DynTensor::from_bytes(DType::U8, &[1], &[1]).unwrap();
+        let (_, result) = all(&[byte], &[f32s(&[1.0])], TOLERANCE);
+        assert_eq!(result.unwrap_err(), "output 0: element type u8 instead of f32");
+        assert_eq!(all(&[], &[f32s(&[1.0])], TOLERANCE).1.unwrap_err(), "0 outputs instead of 1");
+    }
+
+    #[test]
+    fn integers_are_exact() {
+        let int = |value: i64| DynTensor::from_bytes(DType::I64, &[1], &value.to_ne_bytes()).unwrap();
+        assert!(all(&[int(100_000)], &[int(100_001)], TOLERANCE).1.is_err());
+    }
+}

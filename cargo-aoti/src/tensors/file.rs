@@ -1,0 +1,142 @@
+//! Tensors in safetensors files, under the keys "0", "1", … in order, or under names.
+
+use std::path::Path;
+
+use aoti_runtime::{DType, DynTensor};
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+
+use crate::failure::Failure;
+use crate::memory;
+
+/// The tensors of a file, in the order of their keys as numbers.
+pub(crate) fn read(path: &Path) -> Result<Vec<DynTensor>, Failure> {
+    let named = read_named(path)?;
+    let wanted: Vec<String> = (0..named.len()).map(|index| index.to_string()).collect();
+    order(named, &wanted).map_err(|missing| {
+        let path = path.display();
+        Failure::User(format!("`{path}` has no tensor `{missing}`: keys are \"0\", \"1\", … in order"))
+    })
+}
+
+/// The tensors of a file for inputs of these names: by number if there is a "0", else by name.
+pub(crate) fn read_for(path: &Path, names: &[String]) -> Result<Vec<DynTensor>, Failure> {
+    let named = read_named(path)?;
+    let by_number = named.is_empty() || named.iter().any(|(name, _)| name == "0");
+    let numbers: Vec<String> = (0..names.len()).map(|index| index.to_string()).collect();
+    order(named, if by_number { &numbers } else { names }).map_err(|missing| {
+        let path = path.display();
+        let known = names.join("`, `");
+        Failure::User(format!(
+            "`{path}` has no tensor `{missing}`; the model's inputs are `{known}`, or \"0\", \"1\", … in order"
+        ))
+    })
+}
+
+/// Writes tensors under the keys "0", "1", ….
+pub(crate) fn write(path: &Path, tensors: &[DynTensor]) -> Result<(), Failure> {
+    let view = |tensor| {
+        let DynTensorRef { dtype, sizes, bytes } = tensor;
+        TensorView::new(stored(dtype), sizes, bytes)
+    };
+    let mut views = Vec::new();
+    for (index, tensor) in tensors.iter().enumerate() {
+        let parts =
+            DynTensorRef { dtype: tensor.dtype(), sizes: tensor.sizes().to_vec(), bytes: tensor.bytes() };
+        let view = view(parts).map_err(|error| Failure::Machine(format!("cannot store a tensor: {error}")))?;
+        views.push((index.to_string(), view));
+    }
+    let bytes = safetensors::serialize(views, None)
+        .map_err(|error| Failure::Machine(format!("cannot store tensors: {error}")))?;
+    fs_err::write(path, bytes).map_err(Failure::machine("write", path))
+}
+
+struct DynTensorRef<'a> {
+    dtype: DType,
+    sizes: Vec<usize>,
+    bytes: &'a [u8],
+}
+
+fn read_named(path: &Path) -> Result<Vec<(String, DynTensor)>, Failure> {
+    let bytes = memory::map(path)?;
+    let refuse = |what: String| Failure::User(format!("`{}`: {what}", path.display()));
+    let file = SafeTensors::deserialize(&bytes)
+        .map_err(|error| refuse(format!("not a safetensors file: {error}")))?;
+    let mut tensors = Vec::new();
+    for (name, view) in file.tensors() {
+        let dtype = loaded(view.dtype()).ok_or_else(|| {
+            refuse(format!("tensor `{name}` has the element type {:?}, which is not supported", view.dtype()))
+        })?;
+        let tensor = DynTensor::from_bytes(dtype, view.shape(), view.data())
+            .map_err(|error| refuse(format!("tensor `{name}`: {error}")))?;
+        tensors.push((name, tensor));
+    }
+    Ok(tensors)
+}
+
+/// Picks tensors by name; the error is the first name that is not there.
+fn order(mut named: Vec<(String, DynTensor)>, wanted: &[String]) -> Result<Vec<DynTensor>, String> {
+    let mut found = Vec::new();
+    for name in wanted {
+        let at = named.iter().position(|(given, _)| given == name).ok_or_else(|| name.clone())?;
+        found.push(named.swap_remove(at).1);
+    }
+    Ok(found)
+}
+
+fn loaded(dtype: Dtype) -> Option<DType> {
+    Some(match dtype {
+        Dtype::BOOL => DType::Bool,
+        Dtype::U8 => DType::U8,
+        Dtype::I8 => DType::I8,
+        Dtype::I16 => DType::I16,
+        Dtype::I32 => DType::I32,
+        Dtype::I64 => DType::I64,
+        Dtype::F16 => DType::F16,
+        Dtype::BF16 => DType::Bf16,
+        Dtype::F32 => DType::F32,
+        Dtype::F64 => DType::F64,
+        // The other crate's list may grow.
+        _ => return None,
+    })
+}
+
+fn stored(dtype: DType) -> Dtype {
+    match dtype {
+        DType::Bool => Dtype::BOOL,
+        DType::U8 => Dtype::U8,
+        DType::I8 => Dtype::I8,
+        DType::I16 => Dtype::I16,
+        DType::I32 => Dtype::I32,
+        DType::I64 => Dtype::I64,
+        DType::F16 => Dtype::F16,
+        DType::Bf16 => Dtype::BF16,
+        DType::F32 => Dtype::F32,
+        DType::F64 => Dtype::F64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tensors_round_trip_and_keep_their_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.safetensors");
+        let tensors: Vec<DynTensor> =
+            (0..12).map(|n| DynTensor::from_bytes(DType::U8, &[1], &[n]).unwrap()).collect();
+        write(&path, &tensors).unwrap();
+        assert_eq!(read(&path).unwrap(), tensors);
+    }
+
+    #[test]
+    fn damaged_files_are_the_users() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.safetensors");
+        for bytes in [&b""[..], b"x", &[0xff; 64]] {
+            fs_err::write(&path, bytes).unwrap();
+            assert!(matches!(read(&path), Err(Failure::User(_))));
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Tensors outside of models: files of them, random ones, and how far two are apart.
+
+pub(crate) mod compare;
+pub(crate) mod file;
+pub(crate) mod random;

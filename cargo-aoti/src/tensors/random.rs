@@ -1,0 +1,50 @@
+//! Inputs for models when there are none: the same ones each time.
+
+use aoti_runtime::{DType, DynTensor, bf16, f16};
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// In [-1, 1).
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+
+    /// A tensor: floating-point values in [-1, 1), integers 0 or 1, which are indices into nearly everything.
+    pub(crate) fn tensor(&mut self, dtype: DType, sizes: &[usize]) -> Result<DynTensor, aoti_runtime::Error> {
+        let mut tensor = DynTensor::zeros(dtype, sizes)?;
+        macro_rules! fill {
+            ($type:ty, $value:expr) => {
+                for element in tensor.as_mut_slice::<$type>().unwrap_or_default() {
+                    *element = $value;
+                }
+            };
+        }
+        match dtype {
+            DType::Bool => fill!(bool, self.next() & 1 == 1),
+            DType::U8 => fill!(u8, (self.next() & 1) as u8),
+            DType::I8 => fill!(i8, (self.next() & 1) as i8),
+            DType::I16 => fill!(i16, (self.next() & 1) as i16),
+            DType::I32 => fill!(i32, (self.next() & 1) as i32),
+            DType::I64 => fill!(i64, (self.next() & 1) as i64),
+            DType::F16 => fill!(f16, f16::from_f64(self.unit())),
+            DType::Bf16 => fill!(bf16, bf16::from_f64(self.unit())),
+            DType::F32 => fill!(f32, self.unit() as f32),
+            DType::F64 => fill!(f64, self.unit()),
+        }
+        Ok(tensor)
+    }
+}
