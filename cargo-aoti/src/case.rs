@@ -148,7 +148,8 @@ mod tests {
     #[test]
     fn cases_are_found_with_their_formats() {
         let root = tempfile::tempdir().unwrap();
-        for file in ["b/model.pt2", "a/x/model.onnx", "a/x/model.pt2", "a/x/deeper/model.pt2", "c/other.txt"] {
+        for file in ["b/model.pt2", "a/x/model.onnx", "a/x/model.pt2", "a/x/deeper/model.pt2", "c/other.txt"]
+        {
             let path = root.path().join(file);
             fs_err::create_dir_all(path.parent().unwrap()).unwrap();
             fs_err::write(path, "").unwrap();

@@ -204,7 +204,10 @@ mod tests {
         assert_eq!(value("2*(s0 - 1) + 3"), Some(15));
         assert_eq!(value("(s0 + 1)//2 % 3"), Some(1));
         assert_eq!(value("max(s0, 9) - min(1, s0)"), Some(8));
-        assert_eq!((value("s1"), value("s0 s0"), value("1/0"), value("9223372036854775807*2")), (None, None, None, None));
+        assert_eq!(
+            (value("s1"), value("s0 s0"), value("1/0"), value("9223372036854775807*2")),
+            (None, None, None, None)
+        );
         assert_eq!(value(&"(".repeat(10_000)), None);
     }
 

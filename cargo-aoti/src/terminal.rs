@@ -1,7 +1,7 @@
 //! Talk on stderr: status lines as cargo writes them, warnings, errors.
 
-use aoti_toolchain::Environment;
 use anstyle::{AnsiColor, Style};
+use aoti_toolchain::Environment;
 
 use crate::arguments::{Color, Global};
 use crate::failure::Failure;

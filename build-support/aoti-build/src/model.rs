@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use aoti_compiler::codegen::names;
+use aoti_compiler::compile;
 use serde::{Deserialize, Serialize};
 
 /// Where the weights of a model lie.
@@ -54,6 +55,11 @@ impl Model {
             link: LinkKind::Static,
             levels: Vec::new(),
         }
+    }
+
+    /// What the compiler is told.
+    pub(crate) fn options(&self, levels: Vec<String>) -> compile::Options {
+        compile::Options { name: self.name.clone(), levels, embed_weights: self.weights == Weights::Embed }
     }
 
     /// The identifier that stands for it in file names, symbols and modules.

@@ -6,7 +6,6 @@ use std::fs::File;
 use std::time::Instant;
 
 use aoti_compiler::codegen::bundle::SourceBundle;
-use aoti_compiler::compile;
 use aoti_toolchain::{Action, Events, FileContent, Outputs};
 use fd_lock::RwLock;
 
@@ -244,8 +243,7 @@ fn compile_one<'a>(
     let (looked, stamp) = (state::now_ns(), Stamp::of(path).map_err(unreadable)?);
     let bytes = files::map(path).map_err(unreadable)?;
     let model = Seen::new(stamp, looked, &bytes);
-    let embed_weights = job.model.weights == crate::model::Weights::Embed;
-    let options = compile::Options { name: name.clone(), levels: recipe.levels.clone(), embed_weights };
+    let options = job.model.options(recipe.levels.clone());
     let bundle = compiler(bytes, &options).map_err(|diagnostics| Error::Model {
         name: name.clone(),
         path: path.clone(),

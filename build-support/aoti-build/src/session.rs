@@ -140,9 +140,12 @@ impl Session {
             path: path.clone(),
             source,
         })?;
-        let options = compile::Options { name: name.clone(), levels: self.levels(model)? };
-        let bundle = (self.compiler)(bytes, &options)
-            .map_err(|diagnostics| Error::Model { name, path, diagnostics })?;
+        let options = model.options(self.levels(model)?);
+        let bundle = (self.compiler)(bytes, &options).map_err(|diagnostics| Error::Model {
+            name,
+            path,
+            diagnostics,
+        })?;
         crate::plan::objects(self.toolchain()?, model, &bundle, None, &self.settings.mode)
     }
 

@@ -7,7 +7,7 @@ use aoti_runtime::{AnyView, DynTensor, Executor, Inline, Model, ModelInfo, Threa
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::{Context, print, print_json, run};
+use super::{Context, print, print_json};
 use crate::case;
 use crate::dims;
 use crate::failure::Failure;
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let (model, info) = single.load()?;
     let from_case = || case.as_ref().map(case::Case::inputs).filter(|path| path.is_file());
     let file = arguments.inputs.clone().or_else(from_case);
-    let inputs = run::inputs(&info, file.as_deref(), &arguments.dim)?;
+    let inputs = super::run::inputs(&info, file.as_deref(), &arguments.dim)?;
     let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
     let threads = usize::from(arguments.threads);
     let pool;

@@ -67,7 +67,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         }
         Command::Clear => {
             let removed = store.clear()?;
-            context.terminal.status("Removed", &format!("{} results, {} bytes", removed.entries, removed.bytes));
+            context
+                .terminal
+                .status("Removed", &format!("{} results, {} bytes", removed.entries, removed.bytes));
         }
         Command::Why { model, levels } => return why(&store, model, levels, context),
     }
@@ -96,7 +98,10 @@ fn why(
                 for difference in differences {
                     let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "absent".to_owned());
                     let (before, now) = (shown(&difference.before), shown(&difference.now));
-                    text.push_str(&format!("  {}\n    before: {before}\n    now:    {now}\n", difference.field));
+                    text.push_str(&format!(
+                        "  {}\n    before: {before}\n    now:    {now}\n",
+                        difference.field
+                    ));
                 }
             }
         }

@@ -19,7 +19,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let environment = &context.environment;
     let report = Toolchains::new(environment, environment.cache_directory().as_deref()).report();
-    let serves_host = |entry: &ReportEntry| entry.serves.iter().any(|(_, target, _)| target == environment.host());
+    let serves_host =
+        |entry: &ReportEntry| entry.serves.iter().any(|(_, target, _)| target == environment.host());
     let is_ready = report.entries.iter().any(serves_host);
     if arguments.json {
         print_json(&json!({

@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         print(&operators(&program));
         return Ok(());
     }
-    let options = Options { name, levels: vec![arguments.level.clone()] };
+    let options = Options { name, levels: vec![arguments.level.clone()], embed_weights: true };
     if arguments.explain_fusion {
         let text = compile::emit(model, &options, Emit::Schedule).map_err(refuse)?;
         print(&text);
@@ -100,7 +100,7 @@ fn operators(program: &aoti_compiler::aten::Program) -> String {
         *counts.entry(&call.target).or_default() += 1;
     }
     let line = |(name, count): (&&str, &usize)| {
-        let mark = if registry.get(name).is_some() { "" } else { "  (not an operator with a rule)" };
+        let mark = if registry.find(name).is_some() { "" } else { "  (not an operator with a rule)" };
         format!("{count:6}  {name}{mark}\n")
     };
     counts.iter().map(line).collect()

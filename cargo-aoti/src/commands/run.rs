@@ -41,7 +41,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     progress.finish();
     let single = single?;
     let (model, info) = single.load()?;
-    let file = arguments.inputs.clone().or_else(|| case.map(|case| case.inputs()).filter(|path| path.is_file()));
+    let file =
+        arguments.inputs.clone().or_else(|| case.map(|case| case.inputs()).filter(|path| path.is_file()));
     let inputs = inputs(&info, file.as_deref(), &arguments.dim)?;
     let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
     let mut outputs: Vec<DynTensor> =

@@ -71,7 +71,8 @@ fn reference(model: &std::path::Path, inputs: &[DynTensor]) -> Result<(Vec<DynTe
         let dtype = aoti_compiler::dtype::DType::from_name(tensor.dtype().name())
             .ok_or_else(|| refuse(format!("the interpreter has no {}", tensor.dtype())))?;
         let bytes = bytes::Bytes::copy_from_slice(tensor.bytes());
-        interpret::Tensor::new(dtype, tensor.sizes().to_vec(), bytes).map_err(|error| refuse(error.to_string()))
+        interpret::Tensor::new(dtype, tensor.sizes().to_vec(), bytes)
+            .map_err(|error| refuse(error.to_string()))
     };
     let inputs = inputs.iter().map(into).collect::<Result<Vec<_>, _>>()?;
     let begun = Instant::now();

@@ -43,7 +43,8 @@ pub(crate) fn write(path: &Path, tensors: &[DynTensor]) -> Result<(), Failure> {
     for (index, tensor) in tensors.iter().enumerate() {
         let parts =
             DynTensorRef { dtype: tensor.dtype(), sizes: tensor.sizes().to_vec(), bytes: tensor.bytes() };
-        let view = view(parts).map_err(|error| Failure::Machine(format!("cannot store a tensor: {error}")))?;
+        let view =
+            view(parts).map_err(|error| Failure::Machine(format!("cannot store a tensor: {error}")))?;
         views.push((index.to_string(), view));
     }
     let bytes = safetensors::serialize(views, None)

@@ -47,12 +47,18 @@ impl Examiner {
         outcome
     }
 
-    fn stages(&self, case: &Case, outcome: &mut Outcome, terms: Result<Terms, Failure>) -> Result<(), Stopped> {
+    fn stages(
+        &self,
+        case: &Case,
+        outcome: &mut Outcome,
+        terms: Result<Terms, Failure>,
+    ) -> Result<(), Stopped> {
         let said = |stage| move |failure: Failure| (stage, failure.message().unwrap_or_default().to_owned());
         let terms = terms.map_err(said(Stage::Import))?;
         let temporary = self.session.environment().temporary_directory();
         let folder = tempfile::Builder::new().prefix("aoti-case-").tempdir_in(temporary);
-        let folder: TempDir = folder.map_err(|error| (Stage::Run, format!("no temporary folder: {error}")))?;
+        let folder: TempDir =
+            folder.map_err(|error| (Stage::Run, format!("no temporary folder: {error}")))?;
         let outputs = folder.path().join("outputs.safetensors");
 
         let mut arguments = vec![OsString::from("--inputs"), case.inputs().into()];

@@ -75,7 +75,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         return Err(Failure::User(message));
     }
     if let Some(unknown) = arguments.sanitize.iter().find(|name| !SANITIZERS.contains(&name.as_str())) {
-        return Err(Failure::Usage(format!("there is no sanitizer `{unknown}`; known are `address`, `undefined`")));
+        return Err(Failure::Usage(format!(
+            "there is no sanitizer `{unknown}`; known are `address`, `undefined`"
+        )));
     }
     let mut cases = Vec::new();
     for path in &arguments.path {
@@ -84,10 +86,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     if cases.is_empty() {
         return Err(Failure::User("there are no cases at or below these paths".to_owned()));
     }
-    let width = arguments.jobs.map_or_else(
-        || std::thread::available_parallelism().map_or(1, usize::from),
-        usize::from,
-    );
+    let width = arguments
+        .jobs
+        .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     let counts = examine_all(arguments, context, &cases, width.min(cases.len()))?;
     let [passed, failed, skipped] = counts;
     print(&format!("{passed} passed, {failed} failed, {skipped} skipped\n"));
