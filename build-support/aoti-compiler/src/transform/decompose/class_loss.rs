@@ -228,8 +228,9 @@ fn multi_margin(cx: &mut Context, a: &Args) -> Rule {
     let chosen = at_class(cx, x, axis, target)?;
     let chosen = cx.b.unsqueeze(chosen, axis)?;
     let mut losses = cx.apply([x, chosen], dtype.compute(), |[x, chosen]| {
-        let gap = (x - chosen + margin).max(0.0);
-        if p == 1.0 { gap } else { gap.square() }
+        let gap = x - chosen + margin;
+        // A gap that is not a number costs nothing, as in PyTorch's kernel.
+        gap.gt(0.0).select(if p == 1.0 { gap.clone() } else { gap.square() }, 0.0)
     })?;
     if let Some(weight) = a.opt_tensor("weight")? {
         let weight = cx.b.cast(weight, dtype.compute());
@@ -277,7 +278,9 @@ fn multilabel_margin(cx: &mut Context, a: &Args, with_mask: bool) -> Rule {
     let (chosen, valid) = (cx.b.unsqueeze(chosen, axis + 1)?, cx.b.unsqueeze(valid, axis + 1)?);
     let (others, taken) = (cx.b.unsqueeze(wide, axis)?, cx.b.unsqueeze(is_target, axis)?);
     let margins = cx.apply([chosen, others, valid, taken], dtype.compute(), |[t, x, valid, taken]| {
-        (1.0 - t + x).max(0.0) * valid * (1.0 - taken)
+        let gap = 1.0 - t + x;
+        let counts = gap.gt(0.0).and(valid.differs(0.0)).and(taken.equals(0.0));
+        counts.select(gap, 0.0)
     })?;
     let total = cx.sum(margins, &[axis, axis + 1], false)?;
     let classes = cx.element_count(wide, &[axis], dtype.compute());

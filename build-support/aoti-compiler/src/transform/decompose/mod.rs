@@ -62,3 +62,6 @@ mod strided;
 mod support;
 mod ternary;
 mod unary;
+
+#[cfg(test)]
+mod tests;

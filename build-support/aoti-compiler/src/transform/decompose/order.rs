@@ -167,7 +167,12 @@ fn mode(cx: &mut Context, a: &Args) -> Rule {
     let (values, indices) = cx.b.sort(moved, last, false)?;
     let below = cx.b.search_sorted(values, values, false)?;
     let above = cx.b.search_sorted(values, values, true)?;
-    let runs = cx.sub(above, below)?;
+    let mut runs = cx.sub(above, below)?;
+    if cx.b.dtype(values).is_float() {
+        // No NaN equals another.
+        let (nan, one) = (cx.unary(UnaryOp::IsNan, values), cx.b.full_like(1i64, runs));
+        runs = cx.b.select(nan, one, runs)?;
+    }
     let start = cx.b.reduce(ReduceOp::ArgMax, runs, &[last], true)?;
     let length = cx.b.reduce(ReduceOp::Max, runs, &[last], true)?;
     let position = cx.apply([start, length], DType::I64, |[start, length]| start + length - 1.0)?;

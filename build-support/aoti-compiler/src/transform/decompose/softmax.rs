@@ -88,8 +88,8 @@ fn backward(cx: &mut Context, a: &Args, log: bool) -> Rule {
     } else {
         let weighted = cx.mul(grad, y)?;
         let total = cx.sum(weighted, &axes, true)?;
-        let shared = cx.mul(y, total)?;
-        cx.sub(weighted, shared)?
+        let centred = cx.sub(grad, total)?;
+        cx.mul(centred, y)?
     };
     Ok(cx.b.cast(result, dtype).into())
 }

@@ -72,7 +72,9 @@ fn covariance(cx: &mut Context, a: &Args, x: ValueId) -> Result<ValueId, RuleErr
                 Some(importance) => {
                     let squares = cx.mul(weights, importance)?;
                     let squares = cx.sum(squares, &[0], false)?;
-                    cx.apply([total, squares], wide, |[total, squares]| &total - squares * correction / &total)?
+                    cx.apply([total, squares], wide, |[total, squares]| {
+                        &total - squares * correction / &total
+                    })?
                 }
                 None => cx.with_number(BinaryOp::Sub, total, correction)?,
             };
@@ -100,8 +102,7 @@ fn correlation(cx: &mut Context, a: &Args) -> Rule {
     let [n, _] = shape.as_slice() else {
         return Ok(cx.apply([covariance], dtype, |[c]| &c / &c)?.into());
     };
-    let diagonal =
-        cx.b.view(covariance, std::slice::from_ref(n), vec![Expr::axis(0), Expr::axis(0)])?;
+    let diagonal = cx.b.view(covariance, std::slice::from_ref(n), vec![Expr::axis(0), Expr::axis(0)])?;
     let deviation = cx.unary(UnaryOp::Sqrt, diagonal);
     let column = cx.b.unsqueeze(deviation, 1)?;
     let result = cx.apply([covariance, column, deviation], dtype, |[c, column, row]| {
