@@ -62,6 +62,7 @@ pub(crate) struct ManifestFile<'a> {
     pub(crate) target: &'a str,
     pub(crate) levels: &'a [String],
     pub(crate) toolchain: Option<ToolchainEntry>,
+    pub(crate) kernels: usize,
     pub(crate) weights_bytes: u64,
     pub(crate) state_bytes: u64,
     pub(crate) inputs: Vec<ValueEntry>,

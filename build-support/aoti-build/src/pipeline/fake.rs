@@ -46,6 +46,7 @@ pub(crate) fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, D
         identifier,
         files,
         units,
+        kernels: 1,
         weights: WeightsBlob { segments: vec![(0, Bytes::copy_from_slice(weight))], bytes: 64 },
         bindings: String::new(),
         header: String::new(),

@@ -120,6 +120,7 @@ pub(super) fn manifest(passing: &Passing<'_>, session: &Session) -> Result<(), E
             version: toolchain.compiler.version.clone(),
             identity: toolchain.compiler.identity.as_str().to_owned(),
         }),
+        kernels: bundle.kernels,
         weights_bytes: bundle.weights.bytes,
         state_bytes: bundle.interface.state_bytes,
         inputs: bundle.interface.inputs.iter().map(value).collect(),

@@ -45,6 +45,8 @@ pub struct SourceBundle {
     pub files: Vec<SourceFile>,
     /// What to compile.
     pub units: Vec<TranslationUnit>,
+    /// Kernels: distinct functions of the generated source, however many levels each is compiled for.
+    pub kernels: usize,
     /// The weights.
     pub weights: WeightsBlob,
     /// The typed Rust module for a static library; [`crate::codegen::bindings::print`] gives others.

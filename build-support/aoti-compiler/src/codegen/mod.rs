@@ -78,6 +78,7 @@ pub fn generate(program: &Program, memory: &MemoryPlan, ranges: &RangeTable, req
         interface,
         files,
         units,
+        kernels: planned.functions.len(),
         weights: blob,
         identifier,
     }
