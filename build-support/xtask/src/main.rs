@@ -2,7 +2,11 @@
 //!
 //! Owns the list of tasks only: each task is a module that reads its own arguments.
 
+mod demo;
 mod regenerate;
+mod setup;
+mod test;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -13,11 +17,15 @@ struct Task {
     run: fn(&[String]) -> anyhow::Result<()>,
 }
 
-const TASKS: &[Task] = &[Task {
-    name: "regenerate",
-    summary: "rewrite generated files that are committed; with --check, only say whether they are fresh",
-    run: regenerate::run,
-}];
+const TASKS: &[Task] = &[
+    Task { name: "demo", summary: "compile the example's model and read pictures with it", run: demo::run },
+    Task { name: "test", summary: "formatting, tests, the example, lints", run: test::run },
+    Task {
+        name: "regenerate",
+        summary: "rewrite generated files that are committed; with --check, only say whether they are fresh",
+        run: regenerate::run,
+    },
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,0 +1,100 @@
+//! `cargo xtask test`: everything that must hold before a change goes in. Runs all steps, then says which failed.
+
+use anyhow::{Context, bail};
+use std::fs;
+use std::time::Instant;
+use xshell::cmd;
+
+use crate::setup;
+use crate::workspace::{Workspace, step};
+
+const EXAMPLE: &str = "examples/digits";
+
+/// One step: its title and what it does.
+type Step = (&'static str, fn(&Workspace) -> anyhow::Result<()>);
+
+const STEPS: &[Step] = &[
+    ("set-up", |workspace| setup::tools_for_tests(&workspace.shell)),
+    ("formatting: cargo fmt --check", formatting),
+    ("tests: cargo test --workspace", tests),
+    ("the example: cargo run (in examples/digits)", example),
+    ("lints: cargo clippy", lints),
+    ("generated files: cargo xtask regenerate --check", generated),
+];
+
+/// Entry point of the task.
+pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
+    if !arguments.is_empty() {
+        bail!("usage: cargo xtask test");
+    }
+    let begun = Instant::now();
+    let workspace = Workspace::open()?;
+    let mut failed = Vec::new();
+    for (title, run) in STEPS {
+        if let Err(error) = step(title, || run(&workspace)) {
+            eprintln!("error: {error:#}");
+            failed.push(*title);
+        }
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    if failed.is_empty() {
+        println!("\nall steps passed in {seconds:.0} s");
+        return Ok(());
+    }
+    bail!("{} of {} steps failed after {seconds:.0} s: {}", failed.len(), STEPS.len(), failed.join("; "))
+}
+
+fn formatting(workspace: &Workspace) -> anyhow::Result<()> {
+    let cargo = &workspace.cargo;
+    if !has_component(workspace, "fmt") {
+        eprintln!("    skipped: rustfmt is not installed (rustup component add rustfmt)");
+        return Ok(());
+    }
+    cmd!(workspace.shell, "{cargo} fmt --all --check").quiet().run()?;
+    let example = workspace.inside(EXAMPLE);
+    Ok(cmd!(example.shell, "{cargo} fmt --check").quiet().run()?)
+}
+
+fn lints(workspace: &Workspace) -> anyhow::Result<()> {
+    let cargo = &workspace.cargo;
+    if !has_component(workspace, "clippy") {
+        eprintln!("    skipped: clippy is not installed (rustup component add clippy)");
+        return Ok(());
+    }
+    Ok(cmd!(workspace.shell, "{cargo} clippy --quiet --workspace --all-targets -- -D warnings")
+        .quiet()
+        .run()?)
+}
+
+fn tests(workspace: &Workspace) -> anyhow::Result<()> {
+    let cargo = &workspace.cargo;
+    Ok(cmd!(workspace.shell, "{cargo} test --workspace --no-fail-fast").quiet().run()?)
+}
+
+/// Builds the example as a user would and compares what it prints with what PyTorch says of the same pictures.
+fn example(workspace: &Workspace) -> anyhow::Result<()> {
+    let example = workspace.inside(EXAMPLE);
+    let cargo = &workspace.cargo;
+    let printed = cmd!(example.shell, "{cargo} run").quiet().read()?;
+    println!("{printed}");
+    let path = workspace.root.join(EXAMPLE).join("expected.txt");
+    let expected = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    if printed.trim_end() != expected.trim_end() {
+        bail!("PyTorch says otherwise (expected.txt):\n{expected}");
+    }
+    Ok(())
+}
+
+fn generated(workspace: &Workspace) -> anyhow::Result<()> {
+    let required = workspace.shell.var("AOTI_TEST_REQUIRE").unwrap_or_default();
+    if !required.split(',').any(|name| name.trim() == "libclang") {
+        eprintln!("    skipped: AOTI_TEST_REQUIRE does not name libclang, which bindgen needs");
+        return Ok(());
+    }
+    crate::regenerate::run(&["--check".to_owned()])
+}
+
+fn has_component(workspace: &Workspace, name: &str) -> bool {
+    let cargo = &workspace.cargo;
+    cmd!(workspace.shell, "{cargo} {name} --version").quiet().ignore_stdout().ignore_stderr().run().is_ok()
+}
