@@ -1,3 +1,5 @@
+//! Cases of the metadata table: what is read from it, and every problem that is reported.
+
 use super::*;
 
 fn project(manifest: &str, files: &[&str]) -> tempfile::TempDir {

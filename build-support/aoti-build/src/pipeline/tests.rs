@@ -1,3 +1,5 @@
+//! Builds with a stand-in for the compiler and real native tools: what is made, what is kept, what fails how.
+
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;

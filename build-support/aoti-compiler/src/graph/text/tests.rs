@@ -1,3 +1,5 @@
+//! The text form goes in and out unchanged, and bad text is named with its line.
+
 use super::{parse, print, print_short};
 
 const SAMPLE: &str = r#"graph "every \"op\"" {

@@ -1,3 +1,5 @@
+//! One case for each rule of the verifier.
+
 use super::verify;
 use crate::graph::text::parse;
 use crate::graph::{Graph, OriginId};

@@ -1,0 +1,150 @@
+//! The house's rules on text that no compiler checks: what files start with, and what they must not hold.
+//!
+//! Reads the sources only; builds nothing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders with sources of our own.
+const FOLDERS: &[&str] = &["build-support", "cargo-aoti", "examples", "tests", "toolchains"];
+
+/// A source file: its path from the repository's root, with `/` between names, and its text.
+struct Source {
+    path: String,
+    text: String,
+}
+
+impl Source {
+    fn has_extension(&self, extensions: &[&str]) -> bool {
+        self.path.rsplit_once('.').is_some_and(|(_, extension)| extensions.contains(&extension))
+    }
+
+    /// Generated text, kept to be compared with.
+    fn is_golden(&self) -> bool {
+        self.path.contains("/goldens/")
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate lies below the root")
+}
+
+fn sources() -> Vec<Source> {
+    let mut sources = Vec::new();
+    for folder in FOLDERS {
+        collect(&root().join(folder), &mut sources);
+    }
+    for entry in fs::read_dir(root()).expect("the root can be read") {
+        let path = entry.expect("the root can be read").path();
+        if path.extension().is_some_and(|extension| extension == "md" || extension == "toml") {
+            push(path, &mut sources);
+        }
+    }
+    assert!(sources.len() > 100, "the sources are not where they are looked for");
+    sources
+}
+
+fn collect(folder: &Path, sources: &mut Vec<Source>) {
+    for entry in fs::read_dir(folder).expect("a folder of the repository can be read") {
+        let path = entry.expect("a folder of the repository can be read").path();
+        let name = path.file_name().expect("an entry has a name").to_string_lossy();
+        if name == "target" || name.starts_with('.') {
+            continue;
+        }
+        if path.is_dir() {
+            collect(&path, sources);
+        } else {
+            push(path, sources);
+        }
+    }
+}
+
+/// Keeps a file if it is text.
+fn push(path: PathBuf, sources: &mut Vec<Source>) {
+    let Ok(text) = fs::read_to_string(&path) else { return };
+    let relative = path.strip_prefix(root()).expect("everything lies below the root");
+    sources.push(Source { path: relative.to_string_lossy().replace('\\', "/"), text });
+}
+
+/// Fails with every finding at once.
+fn check(rule: &str, finds: impl Fn(&Source) -> Vec<String>) {
+    let findings: Vec<String> = sources()
+        .iter()
+        .flat_map(|source| {
+            finds(source).into_iter().map(|what| format!("{}: {what}", source.path)).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(findings.is_empty(), "{rule}:\n{}", findings.join("\n"));
+}
+
+/// The lines that hold one of these, with their numbers.
+fn lines_with(source: &Source, needles: &[String]) -> Vec<String> {
+    let lines = source.text.lines().enumerate();
+    let guilty = lines.filter(|(_, line)| needles.iter().any(|needle| line.contains(needle.as_str())));
+    guilty.map(|(index, line)| format!("line {}: {}", index + 1, line.trim())).collect()
+}
+
+#[test]
+fn every_rust_file_says_what_it_is_for() {
+    check("these Rust files do not start with `//!`", |source| {
+        let is_ours = source.has_extension(&["rs"]) && !source.is_golden();
+        let is_guilty = is_ours && !source.text.starts_with("//!");
+        is_guilty.then(|| "first line".to_owned()).into_iter().collect()
+    });
+}
+
+#[test]
+fn every_native_file_says_what_it_is_for() {
+    check("these files do not start with a comment", |source| {
+        let is_ours = source.has_extension(&["h", "c", "cpp", "inc"]);
+        let is_guilty = is_ours && !source.text.starts_with("//") && !source.text.starts_with("/*");
+        is_guilty.then(|| "first line".to_owned()).into_iter().collect()
+    });
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    // Put together here, so that this file does not hold what it looks for.
+    let words = [("TO", "DO"), ("FIX", "ME"), ("todo", "!("), ("unimplemented", "!("), ("#[ign", "ore")];
+    let needles = words.map(|(start, end)| format!("{start}{end}"));
+    check("these lines put something off", |source| {
+        if source.has_extension(&["rs", "h", "c", "cpp", "inc", "toml"]) {
+            lines_with(source, &needles)
+        } else {
+            Vec::new()
+        }
+    });
+}
+
+#[test]
+fn no_folder_of_anybodys_machine_is_named() {
+    let needles = ["root", "work", "mnt", "Users", "tmp", "scratch"].map(|name| format!("/{name}/"));
+    check("these lines name folders of one machine", |source| lines_with(source, &needles));
+}
+
+#[test]
+fn lints_are_expected_with_a_reason_never_allowed() {
+    let needles = ["#[allow(", "#![allow("].map(str::to_owned);
+    check("say `#[expect(lint, reason = ...)]` here", |source| {
+        // What the compiler prints for users stands in other projects, under other lints.
+        let is_ours = source.has_extension(&["rs"]) && !source.is_golden();
+        let is_exempt =
+            source.path.ends_with("codegen/bindings.rs") || source.path.ends_with("tests/tidy.rs");
+        if is_ours && !is_exempt { lines_with(source, &needles) } else { Vec::new() }
+    });
+}
+
+#[test]
+fn lines_end_without_blanks_and_files_with_a_newline() {
+    check("stray white space", |source| {
+        if !source.has_extension(&["rs", "h", "c", "cpp", "md", "toml", "py"]) {
+            return Vec::new();
+        }
+        let lines = source.text.lines().enumerate().filter(|(_, line)| line.ends_with([' ', '\t']));
+        let mut findings: Vec<String> = lines.map(|(index, _)| format!("line {}", index + 1)).collect();
+        if !source.text.is_empty() && !source.text.ends_with('\n') {
+            findings.push("no newline at the end".to_owned());
+        }
+        findings
+    });
+}
