@@ -3,13 +3,15 @@
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Combine, Coord, ValueId};
+use crate::graph::{BinaryOp, Combine, Coord, ReduceOp, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
 
 rules! {
     pure "aten.embedding.default" => embedding,
+    inplace "aten.embedding_renorm_.default" => renorm,
+    pure "aten.embedding_renorm.default" => renorm,
     pure "aten.embedding_bag.default" => bag,
     pure "aten.embedding_bag.padding_idx" => bag,
     pure "aten._embedding_bag.default" => bag,
@@ -33,6 +35,36 @@ fn embedding(cx: &mut Context, a: &Args) -> Rule {
         return Err(RuleError::Malformed("the table has no axes".to_owned()));
     }
     Ok(rows(cx, table, indices)?.into())
+}
+
+/// Scales down the rows that are looked up and whose norm exceeds the limit.
+fn renorm(cx: &mut Context, a: &Args) -> Rule {
+    let (table, indices) = (a.tensor("self")?, a.tensor("indices")?);
+    let (limit, order) = (a.float_or("max_norm", 1.0)?, a.float_or("norm_type", 2.0)?);
+    let ty = cx.b.ty(table).clone();
+    let wide = cx.b.cast(table, ty.dtype.compute());
+    let magnitude = cx.unary(UnaryOp::Abs, wide);
+    let norm = if order.is_infinite() {
+        cx.b.reduce(ReduceOp::Max, magnitude, &[1], true)?
+    } else {
+        let powers = cx.with_number(BinaryOp::Pow, magnitude, order)?;
+        let total = cx.sum(powers, &[1], true)?;
+        cx.with_number(BinaryOp::Pow, total, 1.0 / order)?
+    };
+    let indices = cx.flattened(indices)?;
+    let unseen = cx.b.full(false, DType::Bool, &[ty.shape[0].clone()]);
+    let hits = cx.b.shape(indices);
+    let hits = cx.b.full(true, DType::Bool, &hits);
+    let seen = cx.b.scatter(unseen, hits, &[indices], vec![Coord::Indirect(0)], Combine::Set)?;
+    let seen = cx.b.unsqueeze(seen, 1)?;
+    let long = cx.with_number(BinaryOp::Gt, norm, limit)?;
+    let scaled = cx.binary(BinaryOp::And, long, seen)?;
+    let divisor = cx.with_number(BinaryOp::Add, norm, 1e-7)?;
+    let limit = cx.b.full_like(limit, divisor);
+    let factor = cx.div(limit, divisor)?;
+    let shorter = cx.mul(wide, factor)?;
+    let result = cx.b.select(scaled, shorter, wide)?;
+    Ok(cx.b.cast(result, ty.dtype).into())
 }
 
 /// The entries of all bags: their rows, the bag of each, and which of them count.

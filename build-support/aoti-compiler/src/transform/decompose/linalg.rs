@@ -190,17 +190,21 @@ fn matrix_power(cx: &mut Context, a: &Args) -> Rule {
     Ok(result.expect("a positive exponent has a bit set").into())
 }
 
-/// Degree of the Taylor polynomial and the largest number of squarings of [`matrix_exp`].
+/// Degree of the Taylor polynomial, the norm up to which it is exact in `f64`, and the largest number of squarings.
 const EXP_DEGREE: i32 = 18;
+const EXP_RADIUS: f64 = 1.09;
 const EXP_SQUARINGS: i32 = 14;
 
 /// Scaling and squaring with a Taylor polynomial (Bader, Blanes, Casas, "Computing the matrix exponential with an
-/// optimized Taylor polynomial approximation", 2019, for the thresholds). The number of squarings depends on the
+/// optimized Taylor polynomial approximation", 2019, for the radius). The number of squarings depends on the
 /// norm of each matrix, so a fixed number are computed and those not needed are not taken.
 fn matrix_exp(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
-    let result = cx.in_compute_type(x, exponential)?;
-    Ok(result.into())
+    // Squaring amplifies rounding errors by the norm of the matrix, hence the widest type.
+    let dtype = cx.b.dtype(x);
+    let wide = cx.b.cast(x, DType::F64);
+    let result = exponential(cx, wide)?;
+    Ok(cx.b.cast(result, dtype).into())
 }
 
 fn exponential(cx: &mut Context, x: ValueId) -> Result<ValueId, RuleError> {
@@ -212,11 +216,10 @@ fn exponential(cx: &mut Context, x: ValueId) -> Result<ValueId, RuleError> {
     if ty.numel().is(0) {
         return Ok(x);
     }
-    let theta = if ty.dtype == DType::F64 { 1.09 } else { 3.01 };
     let magnitude = cx.unary(UnaryOp::Abs, x);
     let columns = cx.sum(magnitude, &[rank - 2], true)?;
     let norm = cx.b.reduce(ReduceOp::Max, columns, &[rank - 1], true)?;
-    let ratio = cx.with_number(BinaryOp::Div, norm, theta)?;
+    let ratio = cx.with_number(BinaryOp::Div, norm, EXP_RADIUS)?;
     let ratio = cx.with_number(BinaryOp::Maximum, ratio, 1.0)?;
     let exponent = cx.unary(UnaryOp::Log2, ratio);
     let squarings = cx.unary(UnaryOp::Ceil, exponent);

@@ -10,13 +10,13 @@ type Rule = Result<Outputs, RuleError>;
 rules! {
     pure "aten.constant_pad_nd.default" => |cx, a| constant(cx, a),
     pure "aten.pad.default" => pad,
-    pure "aten._pad_circular.default" => |cx, a| indexed(cx, a, "pad", around),
-    pure "aten.reflection_pad1d.default" => |cx, a| indexed(cx, a, "padding", reflect),
-    pure "aten.reflection_pad2d.default" => |cx, a| indexed(cx, a, "padding", reflect),
-    pure "aten.reflection_pad3d.default" => |cx, a| indexed(cx, a, "padding", reflect),
-    pure "aten.replication_pad1d.default" => |cx, a| indexed(cx, a, "padding", replicate),
-    pure "aten.replication_pad2d.default" => |cx, a| indexed(cx, a, "padding", replicate),
-    pure "aten.replication_pad3d.default" => |cx, a| indexed(cx, a, "padding", replicate),
+    pure "aten._pad_circular.default" => |cx, a| indexed(cx, a, "pad", around, true),
+    pure "aten.reflection_pad1d.default" => |cx, a| indexed(cx, a, "padding", reflect, false),
+    pure "aten.reflection_pad2d.default" => |cx, a| indexed(cx, a, "padding", reflect, false),
+    pure "aten.reflection_pad3d.default" => |cx, a| indexed(cx, a, "padding", reflect, false),
+    pure "aten.replication_pad1d.default" => |cx, a| indexed(cx, a, "padding", replicate, false),
+    pure "aten.replication_pad2d.default" => |cx, a| indexed(cx, a, "padding", replicate, false),
+    pure "aten.replication_pad3d.default" => |cx, a| indexed(cx, a, "padding", replicate, false),
 }
 
 /// Amounts before and after each axis; the list begins with the last axis.
@@ -42,9 +42,9 @@ fn constant(cx: &mut Context, a: &Args) -> Rule {
 fn pad(cx: &mut Context, a: &Args) -> Rule {
     match a.str_or("mode", "constant")? {
         "constant" => constant(cx, a),
-        "reflect" => indexed(cx, a, "pad", reflect),
-        "replicate" => indexed(cx, a, "pad", replicate),
-        "circular" => indexed(cx, a, "pad", around),
+        "reflect" => indexed(cx, a, "pad", reflect, false),
+        "replicate" => indexed(cx, a, "pad", replicate, false),
+        "circular" => indexed(cx, a, "pad", around, true),
         other => Err(RuleError::Malformed(format!("padding mode `{other}`"))),
     }
 }
@@ -67,9 +67,28 @@ fn around(position: Expr, size: &Expr, ranges: &RangeTable) -> Expr {
     position.modulo_in(size, ranges)
 }
 
-fn indexed(cx: &mut Context, a: &Args, name: &str, source: Source) -> Rule {
+/// What negative amounts take away, and amounts without them: wrapping around happens in what is left.
+fn cropped(
+    cx: &mut Context,
+    x: ValueId,
+    amounts: Vec<(Expr, Expr)>,
+) -> Result<(ValueId, Vec<(Expr, Expr)>), RuleError> {
+    let (zero, ranges) = (Expr::int(0), cx.b.ranges().clone());
+    let part = |(low, high): &(Expr, Expr), positive: bool| {
+        let side = |amount: &Expr| {
+            if positive { amount.maximum_in(&zero, &ranges) } else { amount.minimum_in(&zero, &ranges) }
+        };
+        (side(low), side(high))
+    };
+    let away: Vec<(Expr, Expr)> = amounts.iter().map(|pair| part(pair, false)).collect();
+    let more = amounts.iter().map(|pair| part(pair, true)).collect();
+    Ok((cx.b.pad(x, &away, 0i64)?, more))
+}
+
+fn indexed(cx: &mut Context, a: &Args, name: &str, source: Source, wraps: bool) -> Rule {
     let x = a.tensor("self")?;
     let amounts = amounts(cx, a, x, name)?;
+    let (x, amounts) = if wraps { cropped(cx, x, amounts)? } else { (x, amounts) };
     let own = cx.b.shape(x);
     let shape: Vec<Expr> = own.iter().zip(&amounts).map(|(size, (low, high))| &(size + low) + high).collect();
     let ranges = cx.b.axis_ranges(&shape);

@@ -103,6 +103,11 @@ fn storage_map(cx: &Context, a: &Args, x: ValueId) -> Result<(Vec<Expr>, Vec<Exp
         }
     });
     let ranges = cx.b.axis_ranges(&sizes);
+    let (reach, room) = (position.interval(&ranges), Expr::product(&own).interval(&ranges));
+    let empty = sizes.iter().any(|size| size.is(0));
+    if !empty && (reach.min < 0 || (reach.max < i64::MAX && reach.max >= room.max)) {
+        return Err(RuleError::unsupported("a strided view of more of the storage than the tensor covers"));
+    }
     let mut coords = vec![Expr::int(0); own.len()];
     let mut dense = Expr::int(1);
     for (k, axis) in order.iter().enumerate().rev() {
