@@ -62,7 +62,9 @@ struct Stages {
 }
 
 fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
-    let graph = import(&options.name, model)?;
+    let mut graph = import(&options.name, model)?;
+    // A text may have a name of its own; symbols and bindings are found by the one asked for.
+    graph.name.clone_from(&options.name);
     let lowered = lower(&graph);
     let (scheduled, explanations) = schedule(lowered.clone(), &graph.ranges());
     let memory = memory::plan(&scheduled, &graph.ranges());

@@ -151,10 +151,10 @@ fn report(
         context.terminal.status("Finished", &format!("{count} {models} in {millis} ms ({done})"));
         return Ok(());
     }
-    let mut is_machine = false;
+    let (mut all_machine, mut told) = (true, Vec::new());
     for (planned, error) in &failures {
         let failure = Failure::from_reference(error);
-        is_machine |= failure.exit_code() == 3;
+        all_machine &= failure.exit_code() == 3;
         if json {
             diagnostics(planned, error);
         }
@@ -164,10 +164,15 @@ fn report(
             context.terminal.failure(&Failure::User(format!("{path}: {first}")));
         } else {
             context.terminal.status("Failed", &format!("{name} ({path})"));
-            context.terminal.failure(&failure);
+            // One cause, such as a missing compiler, is told once.
+            let text = failure.message().map(str::to_owned);
+            if !told.contains(&text) {
+                context.terminal.failure(&failure);
+                told.push(text);
+            }
         }
     }
-    Err(if is_machine && failures.len() == 1 { Failure::ReportedMachine } else { Failure::Reported })
+    Err(if all_machine { Failure::ReportedMachine } else { Failure::Reported })
 }
 
 fn artifact(planned: &Planned<'_>, built: &Built) {

@@ -10,7 +10,7 @@ use aoti_compiler::frontend;
 use aoti_compiler::transform::decompose::Registry;
 use clap::{Args, ValueEnum};
 
-use super::{Context, print};
+use super::print;
 use crate::case;
 use crate::failure::Failure;
 use crate::memory;
@@ -50,7 +50,7 @@ enum Stage {
     Header,
 }
 
-pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Some(path) = &arguments.model else {
         print(&Registry::new().names().fold(String::new(), |text, name| text + name + "\n"));
         return Ok(());
@@ -60,20 +60,25 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let name = single::name_of(&path);
     let refuse = |diagnostics: Diagnostics| Failure::User(diagnostics.to_string());
     if arguments.ops {
+        if frontend::text::is_text(&model) {
+            let message = "graph text has no operators of PyTorch's; `--emit graph` shows its own";
+            return Err(Failure::User(message.to_owned()));
+        }
         let program = frontend::import(&name, model).map_err(refuse)?;
         print(&operators(&program));
         return Ok(());
     }
     let options = Options { name, levels: vec![arguments.level.clone()], embed_weights: true };
     if arguments.explain_fusion {
-        let text = compile::emit(model, &options, Emit::Schedule).map_err(refuse)?;
-        print(&text);
+        for explanation in compile::explain_fusion(model, &options).map_err(refuse)? {
+            let (producer, consumer) = (&explanation.producer, &explanation.consumer);
+            print(&format!("{producer} + {consumer}: {}\n", explanation.reason));
+        }
         return Ok(());
     }
     let Some(stage) = arguments.emit else {
         let bundle = compile::compile(model, &options).map_err(refuse)?;
         print(&signature(&bundle.interface));
-        context.terminal.status("Compiled", &format!("to {} kernels files", bundle.files.len()));
         return Ok(());
     };
     let emit = match stage {

@@ -35,7 +35,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Run(arguments) => run::run(&arguments, context),
         Command::Verify(arguments) => verify::run(&arguments, context),
         Command::Bench(arguments) => bench::run(&arguments, context),
-        Command::Inspect(arguments) => inspect::run(&arguments, context),
+        Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments, context),
         Command::Clean(arguments) => clean::run(&arguments, context),
         Command::Cache(arguments) => cache::run(&arguments, context),

@@ -34,7 +34,7 @@ pub(super) fn run(
         return Err(format!("no result after {} s", timeout.as_secs()));
     };
     if !status.success() {
-        return Err(format!("{}{}", describe(status), tail(&err)));
+        return Err(format!("{}{}", describe(status), tail(&err)).trim_start().to_owned());
     }
     let text = std::fs::read_to_string(&out).unwrap_or_default();
     let report = serde_json::from_str::<Report>(text.trim());

@@ -78,7 +78,10 @@ impl Examiner {
         };
         outcome.stage = Stage::Run;
         let run = child::run(&arguments, folder.path(), &self.variables(), self.timeout);
-        outcome.run_us = Some(run.map_err(|message| (Stage::Run, message))?);
+        outcome.run_us = Some(run.map_err(|message| {
+            let is_read = !self.reference || stage_of_rejection(&case.model()) == Stage::Lower;
+            (if is_read { Stage::Run } else { Stage::Import }, message)
+        })?);
 
         outcome.stage = Stage::Compare;
         let found = file::read(&outputs).map_err(said(Stage::Compare))?;
