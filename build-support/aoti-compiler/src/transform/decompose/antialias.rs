@@ -106,6 +106,10 @@ fn resample(cx: &mut Context, a: &Args, filter: &Filter) -> Rule {
     for (k, axis) in axes.iter().enumerate().rev() {
         let table = table(axis, align, filter)?;
         result = apply(cx, result, k + 2, &axis.output, &table)?;
+        if dtype == DType::U8 {
+            let bytes = rounded(cx, result, dtype);
+            result = cx.b.cast(bytes, wide);
+        }
     }
     Ok(rounded(cx, result, dtype).into())
 }

@@ -57,3 +57,33 @@ fn viewable(tensor: &TensorMeta, sizes: &[Expr]) -> bool {
     }
     left == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::viewable;
+    use crate::aten::TensorMeta;
+    use crate::dtype::DType;
+    use crate::symbolic::Expr;
+
+    fn exprs(values: &[i64]) -> Vec<Expr> {
+        values.iter().copied().map(Expr::int).collect()
+    }
+
+    fn tensor(sizes: &[i64], strides: &[i64]) -> TensorMeta {
+        TensorMeta {
+            dtype: DType::F32,
+            sizes: exprs(sizes),
+            strides: exprs(strides),
+            storage_offset: Expr::int(0),
+        }
+    }
+
+    #[test]
+    fn strides_decide_what_is_a_view() {
+        assert!(viewable(&tensor(&[3, 4], &[4, 1]), &exprs(&[12])));
+        assert!(!viewable(&tensor(&[4, 3], &[1, 4]), &exprs(&[12])));
+        assert!(viewable(&tensor(&[2, 4], &[8, 1]), &exprs(&[2, 2, 2])));
+        assert!(!viewable(&tensor(&[2, 2], &[4, 1]), &exprs(&[4])));
+        assert!(viewable(&tensor(&[2, 1, 4], &[4, 99, 1]), &exprs(&[8])));
+    }
+}

@@ -306,3 +306,17 @@ fn trilinear(cx: &mut Context, a: &Args) -> Rule {
     }
     Ok(contract_all(cx, operands, &output)?.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Label, parse_term};
+
+    #[test]
+    fn an_ellipsis_takes_what_is_left() {
+        let labels = parse_term("a...b", Some(4)).unwrap();
+        let expected = [Label::Letter('a'), Label::Ellipsis(1), Label::Ellipsis(0), Label::Letter('b')];
+        assert_eq!(labels, expected);
+        assert!(parse_term("ab", Some(3)).is_err());
+        assert!(parse_term("a1", Some(2)).is_err());
+    }
+}

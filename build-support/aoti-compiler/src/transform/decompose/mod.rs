@@ -40,6 +40,7 @@ mod index;
 mod join;
 mod linalg;
 mod loss;
+mod masks;
 mod matrices;
 mod norm;
 mod normalization;

@@ -82,6 +82,7 @@ impl Registry {
             super::einsum::RULES,
             super::embedding::RULES,
             super::linalg::RULES,
+            super::masks::RULES,
             super::checks::RULES,
             super::resample::RULES,
             super::antialias::RULES,

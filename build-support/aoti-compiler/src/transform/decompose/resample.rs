@@ -152,26 +152,34 @@ fn resample(cx: &mut Context, a: &Args, spatial: usize, filter: Filter) -> Rule 
     }
     let wide = if dtype.is_float() { dtype.compute() } else { DType::F32 };
     let mut result = cx.b.cast(x, wide);
-    for (k, axis) in axes.iter().enumerate() {
+    // Innermost axis first: bytes are rounded after each pass, so that the order shows.
+    for (k, axis) in axes.iter().enumerate().rev() {
         let line = Line { axis: k + 2, scaled: axis, align };
         result = if filter == Filter::Cubic { cubic(cx, result, &line)? } else { linear(cx, result, &line)? };
+        if dtype == DType::U8 {
+            let bytes = rounded(cx, result, dtype);
+            result = cx.b.cast(bytes, wide);
+        }
     }
     Ok(rounded(cx, result, dtype).into())
 }
 
-/// Integers round to nearest and saturate, as images of bytes do.
+/// Integers round to nearest; images of bytes round halves up and saturate.
 pub(super) fn rounded(cx: &mut Context, x: ValueId, dtype: DType) -> ValueId {
     if dtype.is_float() {
         return cx.b.cast(x, dtype);
     }
-    let whole = cx.unary(UnaryOp::Round, x);
     if dtype != DType::U8 {
+        let whole = cx.unary(UnaryOp::Round, x);
         return cx.b.cast(whole, dtype);
     }
+    let half = cx.b.full_like(0.5, x);
+    // The operands are of one type and shape.
+    let shifted = cx.add(x, half).unwrap_or(x);
+    let whole = cx.unary(UnaryOp::Floor, shifted);
     let (low, high) = (cx.b.full_like(0.0, whole), cx.b.full_like(255.0, whole));
     let bounded =
         cx.binary(BinaryOp::Maximum, whole, low).and_then(|x| cx.binary(BinaryOp::Minimum, x, high));
-    // The operands are of one type and shape.
     let bounded = bounded.unwrap_or(whole);
     cx.b.cast(bounded, dtype)
 }
@@ -356,4 +364,18 @@ fn cubic_near(cx: &mut Context, x: ValueId) -> Result<ValueId, RuleError> {
 
 fn cubic_far(cx: &mut Context, x: ValueId) -> Result<ValueId, RuleError> {
     polynomial(cx, x, [CUBIC, -5.0 * CUBIC, 8.0 * CUBIC, -4.0 * CUBIC])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rational;
+
+    #[test]
+    fn scales_are_small_fractions() {
+        assert_eq!(rational(2.0), (2, 1));
+        assert_eq!(rational(0.5), (1, 2));
+        assert_eq!(rational(1.7), (17, 10));
+        let (p, q) = rational(std::f64::consts::SQRT_2);
+        assert!((p as f64 / q as f64 - std::f64::consts::SQRT_2).abs() < 1e-11);
+    }
 }
