@@ -6,7 +6,9 @@ use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [model, out, levels @ ..] = arguments.as_slice() else { return Err("bundle MODEL OUT [LEVEL...]".into()) };
+    let [model, out, levels @ ..] = arguments.as_slice() else {
+        return Err("bundle MODEL OUT [LEVEL...]".into());
+    };
     let levels = if levels.is_empty() { vec!["native".to_owned()] } else { levels.to_vec() };
     let options = Options { name: "model".to_owned(), levels, embed_weights: true };
     let bytes = bytes::Bytes::from(fs::read(model)?);

@@ -1,7 +1,7 @@
 //! The pipeline, top to bottom: which stage follows which, and nothing else.
 
-use crate::codegen::bundle::SourceBundle;
 use crate::codegen;
+use crate::codegen::bundle::SourceBundle;
 use crate::diagnostic::Diagnostics;
 use crate::graph::Graph;
 use crate::loops::Program;
@@ -92,7 +92,9 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
         Emit::Bindings => Ok(compile(model, options)?.bindings),
         Emit::Header => Ok(compile(model, options)?.header),
         Emit::Cpp => Ok(sources(&compile(model, options)?, |name| name.starts_with("kernels"))),
-        Emit::Wrapper => Ok(sources(&compile(model, options)?, |name| name == "run.cpp" || name == "model.cpp")),
+        Emit::Wrapper => {
+            Ok(sources(&compile(model, options)?, |name| name == "run.cpp" || name == "model.cpp"))
+        }
     }
 }
 

@@ -128,6 +128,19 @@ template <int W> struct AllAccumulator {
   AOTI_INLINE Mask<1> result() const { return broadcast(Full<1>{}, all(part)); }
 };
 
+template <int W> struct ParityAccumulator {
+  Mask<W> part{splat<W>(i32(0))};
+  template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Mask<W> x) {
+    part = part ^ select_tail(lanes, x, false);
+  }
+  AOTI_INLINE Mask<W> value() const { return part; }
+  AOTI_INLINE Mask<1> result() const {
+    bool odd = false;
+    for (int i = 0; i < W; ++i) odd = odd != lane(part, i);
+    return broadcast(Full<1>{}, odd);
+  }
+};
+
 template <class T, int W> struct XorAccumulator {
   Vec<T, W> part{splat<W>(T(0))};
   template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Vec<T, W> x) {

@@ -90,22 +90,29 @@ impl Api<'_> {
 
     fn tables(&self) -> String {
         let mut out = String::new();
-        for (kind, values) in
-            [("input", &self.interface.inputs), ("output", &self.interface.outputs), ("state", &self.interface.states)]
-        {
+        for (kind, values) in [
+            ("input", &self.interface.inputs),
+            ("output", &self.interface.outputs),
+            ("state", &self.interface.states),
+        ] {
             out.push_str(&value_table(kind, values));
         }
         let constants = &self.interface.constants;
         for (k, constant) in constants.iter().enumerate() {
             let sizes: Vec<String> = constant.sizes.iter().map(ToString::to_string).collect();
             if !sizes.is_empty() {
-                let _ = writeln!(out, "static const int64_t constant_sizes_{k}[] = {{{}}};", sizes.join(", "));
+                let _ =
+                    writeln!(out, "static const int64_t constant_sizes_{k}[] = {{{}}};", sizes.join(", "));
             }
         }
         if !constants.is_empty() {
             out.push_str("static const AotiConstantInfo constants[] = {\n");
             for (k, constant) in constants.iter().enumerate() {
-                let sizes = if constant.sizes.is_empty() { "nullptr".to_owned() } else { format!("constant_sizes_{k}") };
+                let sizes = if constant.sizes.is_empty() {
+                    "nullptr".to_owned()
+                } else {
+                    format!("constant_sizes_{k}")
+                };
                 let _ = writeln!(
                     out,
                     "    {{{}, {}, {}, {sizes}, {}, {}}},",
@@ -118,7 +125,8 @@ impl Api<'_> {
             }
             out.push_str("};\n");
         }
-        let table = |name: &str, count: usize| if count == 0 { "nullptr".to_owned() } else { name.to_owned() };
+        let table =
+            |name: &str, count: usize| if count == 0 { "nullptr".to_owned() } else { name.to_owned() };
         let i = self.interface;
         let _ = write!(
             out,
@@ -255,7 +263,9 @@ impl Api<'_> {
         let Node::Sym(symbol) = size.node() else { return false };
         let Some(info) = self.planned.program.symbols.get(symbol.index as usize) else { return false };
         match info.source {
-            SymbolSource::InputDim { input, axis: own } => own == axis && self.graph_input(input) == Some(buffer),
+            SymbolSource::InputDim { input, axis: own } => {
+                own == axis && self.graph_input(input) == Some(buffer)
+            }
             SymbolSource::InputValue { .. } | SymbolSource::Data => false,
         }
     }
@@ -360,7 +370,13 @@ fn value_table(kind: &str, values: &[ValueInterface]) -> String {
     let _ = writeln!(out, "static const AotiValueInfo {kind}s_info[] = {{");
     for (k, value) in values.iter().enumerate() {
         let dims = if value.dims.is_empty() { "nullptr".to_owned() } else { format!("{kind}_dims_{k}") };
-        let _ = writeln!(out, "    {{{}, {}, {}, {dims}}},", quoted(&value.name), value.dtype as u8, value.dims.len());
+        let _ = writeln!(
+            out,
+            "    {{{}, {}, {}, {dims}}},",
+            quoted(&value.name),
+            value.dtype as u8,
+            value.dims.len()
+        );
     }
     out.push_str("};\n");
     out

@@ -31,7 +31,12 @@ pub struct Request<'a> {
 }
 
 /// Prints a scheduled program.
-pub fn generate(program: &Program, memory: &MemoryPlan, ranges: &RangeTable, request: &Request) -> SourceBundle {
+pub fn generate(
+    program: &Program,
+    memory: &MemoryPlan,
+    ranges: &RangeTable,
+    request: &Request,
+) -> SourceBundle {
     let identifier = names::identifier(&program.name);
     let mut planned = wrapper::plan(program, memory, ranges);
     let initial_states = planned.place_states();

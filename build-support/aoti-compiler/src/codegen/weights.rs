@@ -87,7 +87,13 @@ fn packed(constant: &Constant, packing: &Packing) -> Bytes {
         | DType::F32
         | DType::F64 => pack::Storage::F32,
     };
-    let source = |offset, row_stride, col_stride| pack::Source { bytes: &constant.data, storage, offset, row_stride, col_stride };
+    let source = |offset, row_stride, col_stride| pack::Source {
+        bytes: &constant.data,
+        storage,
+        offset,
+        row_stride,
+        col_stride,
+    };
     let result = match packing {
         Packing::Plain => return constant.data.clone(),
         Packing::Product { offset, row_stride, col_stride, k, n } => {

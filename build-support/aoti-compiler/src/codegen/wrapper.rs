@@ -52,7 +52,9 @@ pub(super) fn plan<'a>(program: &'a Program, memory: &'a MemoryPlan, ranges: &'a
         namer: Namer::new(Language::C),
         asserts: vec![],
     };
-    for name in ["run", "inputs", "outputs", "state", "weights", "arena", "symbols", "context", "scratch", "fault"] {
+    for name in
+        ["run", "inputs", "outputs", "state", "weights", "arena", "symbols", "context", "scratch", "fault"]
+    {
         planned.namer.reserve(name);
     }
     planned.calls = planned.steps(&program.steps);
@@ -66,7 +68,12 @@ impl Planned<'_> {
             match step {
                 Step::Kernel(kernel) => text.push_str(&self.call(kernel)),
                 Step::Read(buffer, symbol) => {
-                    let _ = writeln!(text, "{} = *{};", symbol_name(*symbol), self.pointer(*buffer, &Packing::Plain));
+                    let _ = writeln!(
+                        text,
+                        "{} = *{};",
+                        symbol_name(*symbol),
+                        self.pointer(*buffer, &Packing::Plain)
+                    );
                 }
                 Step::Assert(buffer, message) => {
                     self.asserts.push(message.clone());
@@ -261,18 +268,16 @@ impl Planned<'_> {
             return DimInterface { expression: None, min: size, max: size };
         }
         let interval = size.interval(self.ranges);
-        DimInterface {
-            expression: Some(self.size_text(size)),
-            min: interval.min.max(0),
-            max: interval.max,
-        }
+        DimInterface { expression: Some(self.size_text(size)), min: interval.min.max(0), max: interval.max }
     }
 
     /// A size in terms of the symbols' names.
     pub(super) fn size_text(&self, size: &Expr) -> String {
         size.display_with(&|symbol: Symbol| {
             let info = self.program.symbols.get(symbol.index as usize);
-            info.map(|info| info.name.clone()).filter(|name| !name.is_empty()).unwrap_or_else(|| symbol.to_string())
+            info.map(|info| info.name.clone())
+                .filter(|name| !name.is_empty())
+                .unwrap_or_else(|| symbol.to_string())
         })
     }
 }
@@ -303,7 +308,10 @@ pub(super) fn state_offsets(program: &Program) -> Vec<u64> {
 }
 
 fn state_bytes(program: &Program) -> u64 {
-    program.states.iter().fold(0, |sum, (buffer, _)| (sum + fixed_bytes(program, *buffer)).next_multiple_of(64))
+    program
+        .states
+        .iter()
+        .fold(0, |sum, (buffer, _)| (sum + fixed_bytes(program, *buffer)).next_multiple_of(64))
 }
 
 /// An upper bound of a symbol that is read from data, for planning before it is known.

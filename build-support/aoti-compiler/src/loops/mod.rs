@@ -10,7 +10,9 @@ pub use access::{Access, Index};
 
 use crate::dtype::DType;
 use crate::graph::Guard as SizeGuard;
-use crate::graph::{BinaryOp, Combine, Constant, ConstantId, Conv, ReduceOp, Scalar, ScanOp, SymbolInfo, UnaryOp};
+use crate::graph::{
+    BinaryOp, Combine, Constant, ConstantId, Conv, ReduceOp, Scalar, ScanOp, SymbolInfo, UnaryOp,
+};
 use crate::symbolic::{Expr, Symbol};
 use cranelift_entity::{PrimaryMap, entity_impl};
 

@@ -52,7 +52,14 @@ impl Display for Kernel {
         match &self.kind {
             KernelKind::Nest(nest) => write!(f, "{nest}"),
             KernelKind::MatMul(m) => {
-                writeln!(f, "  matmul {} {} over {} depth {}", m.a.buffer, m.b.buffer, axes(&m.axes), m.depth)?;
+                writeln!(
+                    f,
+                    "  matmul {} {} over {} depth {}",
+                    m.a.buffer,
+                    m.b.buffer,
+                    axes(&m.axes),
+                    m.depth
+                )?;
                 stage(f, &m.epilogue, "    ")
             }
             KernelKind::Convolution(c) => {
@@ -60,7 +67,11 @@ impl Display for Kernel {
                 stage(f, &c.epilogue, "    ")
             }
             KernelKind::Rows(r) => {
-                writeln!(f, "  {:?} {:?} -> {:?} [{}, {}, {}]", r.op, r.inputs, r.outputs, r.outer, r.length, r.inner)
+                writeln!(
+                    f,
+                    "  {:?} {:?} -> {:?} [{}, {}, {}]",
+                    r.op, r.inputs, r.outputs, r.outer, r.length, r.inner
+                )
             }
         }
     }
@@ -91,7 +102,9 @@ fn stage(f: &mut Formatter<'_>, stage: &Stage, pad: &str) -> fmt::Result {
     }
     for effect in &stage.effects {
         match effect {
-            Effect::Store { access, value, combine } => writeln!(f, "{pad}{} {access} t{value}", combine.name())?,
+            Effect::Store { access, value, combine } => {
+                writeln!(f, "{pad}{} {access} t{value}", combine.name())?
+            }
             Effect::Accumulate { accumulator, value } => writeln!(f, "{pad}acc{accumulator} <- t{value}")?,
         }
     }

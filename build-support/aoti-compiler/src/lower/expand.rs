@@ -19,7 +19,11 @@ pub(super) struct Expander<'s, 'a> {
 }
 
 impl<'s, 'a> Expander<'s, 'a> {
-    pub(super) fn new(scope: &'s mut Scope<'a>, ranges: RangeTable, root: Option<ValueId>) -> Expander<'s, 'a> {
+    pub(super) fn new(
+        scope: &'s mut Scope<'a>,
+        ranges: RangeTable,
+        root: Option<ValueId>,
+    ) -> Expander<'s, 'a> {
         Expander { scope, stage: Stage::default(), ranges, root, memo: HashMap::new() }
     }
 
@@ -109,14 +113,23 @@ impl<'s, 'a> Expander<'s, 'a> {
         expr.substitute(&replace, &self.ranges)
     }
 
-    fn pad(&mut self, operand: ValueId, map: &[Expr], fill: Scalar, coords: &[Expr], guards: &[Guard]) -> TermId {
+    fn pad(
+        &mut self,
+        operand: ValueId,
+        map: &[Expr],
+        fill: Scalar,
+        coords: &[Expr],
+        guards: &[Guard],
+    ) -> TermId {
         let shape = self.scope.graph.ty(operand).shape.clone();
         let dtype = self.scope.graph.ty(operand).dtype;
         let inner: Vec<Expr> = map.iter().map(|expr| self.at(expr, coords)).collect();
         let own: Vec<Guard> = inner
             .iter()
             .zip(&shape)
-            .filter(|(coord, size)| !coord.never_negative(&self.ranges) || !coord.always_less(size, &self.ranges))
+            .filter(|(coord, size)| {
+                !coord.never_negative(&self.ranges) || !coord.always_less(size, &self.ranges)
+            })
             .map(|(coordinate, size)| Guard { coordinate: coordinate.clone(), size: size.clone() })
             .collect();
         if own.is_empty() {
@@ -174,7 +187,8 @@ impl<'s, 'a> Expander<'s, 'a> {
     /// The entry for messages about indices of a node.
     pub(super) fn site(&mut self, node: &Node) -> usize {
         let origin = &self.scope.graph.origins[node.origin];
-        let mut text = if origin.node.is_empty() { "an index operator".to_owned() } else { origin.node.clone() };
+        let mut text =
+            if origin.node.is_empty() { "an index operator".to_owned() } else { origin.node.clone() };
         if !origin.source.is_empty() {
             text = format!("{text} at {}", origin.source);
         }

@@ -68,8 +68,7 @@ fn output_buffers(graph: &Graph, program: &mut Program) -> Vec<Option<BufferId>>
                 let ty = graph.ty(output.value).clone();
                 let storage = Storage::Output(program.outputs.len());
                 let name = output.name.clone();
-                let buffer =
-                    program.buffers.push(Buffer { dtype: ty.dtype, shape: ty.shape, storage, name });
+                let buffer = program.buffers.push(Buffer { dtype: ty.dtype, shape: ty.shape, storage, name });
                 program.outputs.push(buffer);
                 Some(buffer)
             }

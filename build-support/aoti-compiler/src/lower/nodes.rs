@@ -5,7 +5,7 @@ use super::expand::Expander;
 use super::realize::is_inline;
 use crate::graph::{Combine, Conv, Coord, Graph, Node, Op, ReduceOp, Scalar, ValueId};
 use crate::loops::{
-    Access, Accumulator, Axis, BufferId, Buffer, Convolution, Effect, Index, Kernel, KernelKind, MatMul,
+    Access, Accumulator, Axis, Buffer, BufferId, Convolution, Effect, Index, Kernel, KernelKind, MatMul,
     MatrixOperand, Nest, RowOp, RowOperation, Stage, Step, Storage, Term,
 };
 use crate::symbolic::{Expr, RangeTable, Symbol};
@@ -92,8 +92,10 @@ impl<'a> Scope<'a> {
                 name.clone_from(&self.graph.values[*value].name);
             }
             let origin = &self.graph.origins[node.origin];
-            let parts: Vec<&str> =
-                [origin.node.as_str(), origin.source.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
+            let parts: Vec<&str> = [origin.node.as_str(), origin.source.as_str()]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .collect();
             if !parts.is_empty() {
                 notes.push(parts.join(" at "));
             }
@@ -215,7 +217,8 @@ impl<'a> Scope<'a> {
         let term = expander.value(*updates, &own);
         let place = expander.indices(coords, indices, &shape, &own, &[], site);
         let (mut stage, ranges) = (expander.stage, expander.ranges);
-        let serial = place.iter().any(|index| matches!(index, Index::Term(_))) || !is_injective(&place, &axes);
+        let serial =
+            place.iter().any(|index| matches!(index, Index::Term(_))) || !is_injective(&place, &axes);
         let access = Access::new(target, &self.program.buffers[target], place, &ranges);
         stage.effects.push(Effect::Store { access, value: term, combine });
         let nest = Nest { axes, stages: vec![stage], accumulators: vec![], serial };
@@ -254,7 +257,8 @@ impl<'a> Scope<'a> {
     /// A matrix read in place through its views where they are strided, else from a copy.
     fn matrix_operand(&mut self, value: ValueId) -> MatrixOperand {
         let shape = self.graph.ty(value).shape.clone();
-        let (batch, row, column) = (shape.len() - 2, axis_symbol(shape.len() - 2), axis_symbol(shape.len() - 1));
+        let (batch, row, column) =
+            (shape.len() - 2, axis_symbol(shape.len() - 2), axis_symbol(shape.len() - 1));
         let axes = axes_over(&shape, 0);
         let ranges = self.table(&[&axes]);
         let (mut source, mut coords) = (value, axis_exprs(0..shape.len()));
@@ -404,7 +408,8 @@ fn is_injective(place: &[Index], axes: &[Axis]) -> bool {
             || place.iter().any(|index| match index {
                 Index::Expr(expr) => {
                     let others = axes.iter().filter(|other| other.symbol != axis.symbol);
-                    expr.affine_in(axis.symbol).is_some_and(|(coefficient, _)| coefficient.as_int().is_some_and(|c| c != 0))
+                    expr.affine_in(axis.symbol)
+                        .is_some_and(|(coefficient, _)| coefficient.as_int().is_some_and(|c| c != 0))
                         && others.clone().all(|other| !expr.mentions(other.symbol))
                 }
                 Index::Term(_) => false,

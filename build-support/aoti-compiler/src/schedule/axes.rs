@@ -1,7 +1,7 @@
 //! Simpler loops: axes of one iteration go, and axes that every access walks through together become one.
 
 use crate::loops::{Access, Axis, Effect, Nest, Stage, Term};
-use crate::symbolic::{Expr, RangeTable, Ranges, Symbol, SymbolKind};
+use crate::symbolic::{Expr, Node, RangeTable, Ranges, Symbol, SymbolKind};
 use std::collections::BTreeMap;
 
 /// The symbol of axis number `index`.
@@ -93,9 +93,94 @@ fn keep(axes: &[Axis], first: usize, map: &mut BTreeMap<Symbol, Expr>) -> Vec<Ax
     kept
 }
 
+/// Cuts axes where index expressions divide them, so that blocks of a reshaped tensor become plain strides again.
+fn split_axes(nest: &mut Nest, ranges: &dyn Ranges) {
+    // Each cut makes an axis shorter; the bound only guards against a pathological expression.
+    for _ in 0..8 {
+        let Some((position, divisor)) = find_cut(nest) else { return };
+        let mut map = BTreeMap::new();
+        let mut outer = Vec::new();
+        for (index, axis) in nest.axes.iter().enumerate() {
+            let first = symbol(outer.len());
+            if index == position {
+                let blocks = axis.extent.floor_div_in(&divisor, ranges);
+                outer.push(Axis { symbol: first, extent: blocks });
+                let second = symbol(outer.len());
+                outer.push(Axis { symbol: second, extent: divisor.clone() });
+                map.insert(axis.symbol, &(&Expr::sym(first) * &divisor) + &Expr::sym(second));
+            } else {
+                map.insert(axis.symbol, Expr::sym(first));
+                outer.push(Axis { symbol: first, extent: axis.extent.clone() });
+            }
+        }
+        let (mut inner, mut maps) = (Vec::new(), Vec::new());
+        for stage in &nest.stages {
+            let mut own = map.clone();
+            let axes: Vec<Axis> = stage
+                .axes
+                .iter()
+                .enumerate()
+                .map(|(k, axis)| Axis { symbol: symbol(outer.len() + k), extent: axis.extent.clone() })
+                .collect();
+            for (old, new) in stage.axes.iter().zip(&axes) {
+                own.insert(old.symbol, Expr::sym(new.symbol));
+            }
+            inner.push(axes);
+            maps.push(own);
+        }
+        rebuild(nest, outer, inner, &maps, ranges);
+    }
+}
+
+/// Blocks of fewer elements than this are not worth a loop of their own along the lanes.
+const MIN_BLOCK: i64 = 8;
+
+/// An outer axis and a divisor of its extent by which some access divides it.
+fn find_cut(nest: &Nest) -> Option<(usize, Expr)> {
+    let last_is_vector = nest.stages.iter().all(|stage| stage.axes.is_empty());
+    for (position, axis) in nest.axes.iter().enumerate() {
+        let mut divisors = Vec::new();
+        for access in nest.stages.iter().flat_map(Stage::accesses) {
+            collect_divisors(&access.offset, axis.symbol, &mut divisors);
+        }
+        let vector = last_is_vector && position + 1 == nest.axes.len();
+        let fits = |divisor: &&Expr| match (axis.extent.as_int(), divisor.as_int()) {
+            (Some(extent), Some(divisor)) => {
+                divisor < extent && extent % divisor == 0 && (!vector || divisor >= MIN_BLOCK)
+            }
+            _ => false,
+        };
+        if let Some(divisor) = divisors.iter().filter(fits).max_by_key(|divisor| divisor.as_int()) {
+            return Some((position, divisor.clone()));
+        }
+    }
+    None
+}
+
+/// Divisors `d` of `axis // d` and `axis % d` anywhere in an expression.
+fn collect_divisors(expr: &Expr, axis: Symbol, divisors: &mut Vec<Expr>) {
+    match expr.node() {
+        Node::Int(_) | Node::Sym(_) => {}
+        Node::Sum { terms, .. } => terms.iter().for_each(|(term, _)| collect_divisors(term, axis, divisors)),
+        Node::Product(factors) => factors.iter().for_each(|factor| collect_divisors(factor, axis, divisors)),
+        Node::FloorDiv(a, b) | Node::Mod(a, b) => {
+            if a.node() == &Node::Sym(axis) && !divisors.contains(b) {
+                divisors.push(b.clone());
+            }
+            collect_divisors(a, axis, divisors);
+            collect_divisors(b, axis, divisors);
+        }
+        Node::Min(a, b) | Node::Max(a, b) => {
+            collect_divisors(a, axis, divisors);
+            collect_divisors(b, axis, divisors);
+        }
+    }
+}
+
 /// Joins neighbouring axes that all accesses walk through like one. Coordinates are not kept: this comes last.
 pub(super) fn merge_axes(nest: &mut Nest, ranges: &dyn Ranges) {
     drop_unit_axes(nest, ranges);
+    split_axes(nest, ranges);
     while let Some(position) = (1..nest.axes.len()).rev().find(|k| {
         let (a, b) = (&nest.axes[k - 1], &nest.axes[*k]);
         nest.stages.iter().all(|stage| joins(stage, a, b)) && positions_join(nest, a, b)
@@ -118,7 +203,9 @@ fn joins(stage: &Stage, a: &Axis, b: &Axis) -> bool {
     let mentions = |expr: &Expr| expr.mentions(a.symbol) || expr.mentions(b.symbol);
     let plain_terms = stage.terms.iter().all(|typed| match &typed.term {
         Term::Index(expr) => expr_joins(expr, a, b),
-        Term::Load { guards, .. } | Term::Inside(guards) => guards.iter().all(|guard| !mentions(&guard.coordinate)),
+        Term::Load { guards, .. } | Term::Inside(guards) => {
+            guards.iter().all(|guard| !mentions(&guard.coordinate))
+        }
         Term::Literal(_)
         | Term::Unary(..)
         | Term::Binary(..)
@@ -133,7 +220,10 @@ fn joins(stage: &Stage, a: &Axis, b: &Axis) -> bool {
 }
 
 fn positions_join(nest: &Nest, a: &Axis, b: &Axis) -> bool {
-    nest.accumulators.iter().filter_map(|accumulator| accumulator.position.as_ref()).all(|expr| expr_joins(expr, a, b))
+    nest.accumulators
+        .iter()
+        .filter_map(|accumulator| accumulator.position.as_ref())
+        .all(|expr| expr_joins(expr, a, b))
 }
 
 fn expr_joins(expr: &Expr, a: &Axis, b: &Axis) -> bool {

@@ -17,7 +17,8 @@ pub(super) fn remove_dead(program: &mut Program) {
         let mut read = BTreeSet::new();
         visit(&program.steps, &mut |step| collect_reads(step, &mut read));
         let buffers = &program.buffers;
-        let dead = |buffer: BufferId| buffers[buffer].storage == Storage::Temporary && !read.contains(&buffer);
+        let dead =
+            |buffer: BufferId| buffers[buffer].storage == Storage::Temporary && !read.contains(&buffer);
         let mut changed = false;
         let mut steps = std::mem::take(&mut program.steps);
         visit_mut(&mut steps, &mut |kernel| changed |= drop_stores(kernel, &dead));
@@ -285,8 +286,7 @@ fn row_axes(program: &Program, nest: &Nest, buffer: BufferId) -> Option<usize> {
     }
     let shape = &program.buffers[buffer].shape;
     let leads = |access: &&Access| {
-        access.coords.len() == shape.len()
-            && access.coords[..outer] == first.coords[..outer]
+        access.coords.len() == shape.len() && access.coords[..outer] == first.coords[..outer]
     };
     let covered = first.coords[..outer].iter().zip(shape).all(|(coord, size)| {
         let is_axis = nest.axes.iter().any(|axis| *coord == Index::Expr(Expr::sym(axis.symbol)));

@@ -4,7 +4,9 @@
 use super::align::align;
 use super::merge::{append, store_site};
 use super::{Explanation, Refusal};
-use crate::loops::{Access, Axis, BufferId, Index, Kernel, KernelKind, Nest, Program, Stage, Step, Storage, Term};
+use crate::loops::{
+    Access, Axis, BufferId, Index, Kernel, KernelKind, Nest, Program, Stage, Step, Storage, Term,
+};
 use crate::symbolic::{Expr, Ranges};
 use std::collections::BTreeSet;
 
@@ -33,51 +35,113 @@ pub(super) fn fuse_list(
     *steps = done;
 }
 
+/// The steps between a kernel and a possible partner, as far as they matter for moving the kernel up to it.
+#[derive(Default)]
+struct Between {
+    /// Positions of steps that make what the kernel (or another of these) reads: they would move up with it.
+    needed: Vec<usize>,
+    /// What the kernel and the needed steps read.
+    reads: BTreeSet<BufferId>,
+    /// What they write.
+    writes: BTreeSet<BufferId>,
+    /// What the needed steps alone read and write.
+    needed_reads: BTreeSet<BufferId>,
+    needed_writes: BTreeSet<BufferId>,
+    /// What the steps that stay read and write.
+    passed_reads: BTreeSet<BufferId>,
+    passed_writes: BTreeSet<BufferId>,
+}
+
+impl Between {
+    /// Takes one more step, upwards, into account.
+    fn pass(&mut self, position: usize, reads: &BTreeSet<BufferId>, writes: &BTreeSet<BufferId>) {
+        if writes.is_disjoint(&self.reads) {
+            self.passed_reads.extend(reads);
+            self.passed_writes.extend(writes);
+        } else {
+            self.needed.push(position);
+            self.reads.extend(reads);
+            self.writes.extend(writes);
+            self.needed_reads.extend(reads);
+            self.needed_writes.extend(writes);
+        }
+    }
+
+    /// Whether the kernel and what it needs can move above everything that stays.
+    fn can_move(&self) -> bool {
+        self.writes.is_disjoint(&self.passed_reads)
+            && self.writes.is_disjoint(&self.passed_writes)
+            && self.reads.is_disjoint(&self.passed_writes)
+    }
+
+    /// Whether what the kernel needs does not itself depend on the partner.
+    fn is_free_of(&self, reads: &BTreeSet<BufferId>, writes: &BTreeSet<BufferId>) -> bool {
+        self.needed_reads.is_disjoint(writes)
+            && self.needed_writes.is_disjoint(reads)
+            && self.needed_writes.is_disjoint(writes)
+    }
+}
+
 /// Joins a kernel with an earlier one, or gives it back.
 fn place(
     program: &Program,
-    done: &mut [Step],
+    done: &mut Vec<Step>,
     kernel: Kernel,
     ranges: &dyn Ranges,
     explanations: &mut Vec<Explanation>,
 ) -> Option<Kernel> {
     let KernelKind::Nest(consumer) = &kernel.kind else { return Some(kernel) };
-    let reads: BTreeSet<BufferId> = kernel.reads().into_iter().collect();
-    let writes: BTreeSet<BufferId> = kernel.writes().into_iter().collect();
+    let mut between = Between {
+        reads: kernel.reads().into_iter().collect(),
+        writes: kernel.writes().into_iter().collect(),
+        ..Between::default()
+    };
     for position in (0..done.len()).rev().take(WINDOW) {
-        let (step_reads, step_writes) = effects_of(&done[position]);
-        if let Step::Kernel(producer) = &mut done[position] {
+        if !between.can_move() {
+            break;
+        }
+        let (reads, writes) = effects_of(&done[position]);
+        if let Step::Kernel(producer) = &mut done[position]
+            && between.is_free_of(&reads, &writes)
+        {
             match fuse(program, producer, consumer, ranges) {
                 Ok(fused) => {
-                    let shorter = producer.name.is_empty() || producer.name == "copy" || producer.name == "reduce";
-                    if shorter || !matches!(producer.kind, KernelKind::Nest(_)) {
-                        producer.name = better_name(&producer.name, &kernel.name);
-                    }
-                    producer.kind = fused;
-                    for note in &kernel.notes {
-                        if !producer.notes.contains(note) {
-                            producer.notes.push(note.clone());
-                        }
-                    }
+                    absorb(producer, &kernel, fused);
+                    lift(done, position, &between.needed);
                     return None;
                 }
+                Err(Refusal::NothingShared) => {}
                 Err(reason) => {
-                    if reason != Refusal::NothingShared {
-                        let (producer, consumer) = (producer.name.clone(), kernel.name.clone());
-                        explanations.push(Explanation { producer, consumer, reason });
-                    }
+                    let (producer, consumer) = (producer.name.clone(), kernel.name.clone());
+                    explanations.push(Explanation { producer, consumer, reason });
                 }
             }
         }
-        // Moving further up must not pass a step that makes what is read, or uses what is written.
-        let blocked = !step_writes.is_disjoint(&reads)
-            || !step_writes.is_disjoint(&writes)
-            || !step_reads.is_disjoint(&writes);
-        if blocked {
-            break;
-        }
+        between.pass(position, &reads, &writes);
     }
     Some(kernel)
+}
+
+/// The producer becomes the fused kernel.
+fn absorb(producer: &mut Kernel, consumer: &Kernel, fused: KernelKind) {
+    let unnamed = producer.name.is_empty() || producer.name == "copy" || producer.name == "reduce";
+    if unnamed || !matches!(producer.kind, KernelKind::Nest(_)) {
+        producer.name = better_name(&producer.name, &consumer.name);
+    }
+    producer.kind = fused;
+    for note in &consumer.notes {
+        if !producer.notes.contains(note) {
+            producer.notes.push(note.clone());
+        }
+    }
+}
+
+/// Moves the steps at `needed` (descending positions, all behind `position`) in front of `position`.
+fn lift(done: &mut Vec<Step>, position: usize, needed: &[usize]) {
+    for (moved, from) in needed.iter().rev().enumerate() {
+        let step = done.remove(*from);
+        done.insert(position + moved, step);
+    }
 }
 
 fn better_name(producer: &str, consumer: &str) -> String {
@@ -123,7 +187,12 @@ fn effects_of(step: &Step) -> (BTreeSet<BufferId>, BTreeSet<BufferId>) {
 }
 
 /// The fusion of two kernels.
-fn fuse(program: &Program, producer: &Kernel, consumer: &Nest, ranges: &dyn Ranges) -> Result<KernelKind, Refusal> {
+fn fuse(
+    program: &Program,
+    producer: &Kernel,
+    consumer: &Nest,
+    ranges: &dyn Ranges,
+) -> Result<KernelKind, Refusal> {
     let reads: Vec<BufferId> = consumer.stages.iter().flat_map(Stage::reads).collect();
     let writes: Vec<BufferId> = consumer.stages.iter().flat_map(Stage::writes).collect();
     let produced = producer.writes();
@@ -268,7 +337,12 @@ fn guards_leave_row(_axes: &[Axis], _guards: &[crate::loops::Guard]) -> bool {
 }
 
 /// Puts an element-wise consumer into the epilogue of a contraction.
-fn fuse_epilogue(axes: &[Axis], epilogue: &mut Stage, consumer: &Nest, ranges: &dyn Ranges) -> Result<(), Refusal> {
+fn fuse_epilogue(
+    axes: &[Axis],
+    epilogue: &mut Stage,
+    consumer: &Nest,
+    ranges: &dyn Ranges,
+) -> Result<(), Refusal> {
     if !is_flat(consumer) {
         return Err(Refusal::NotElementWise);
     }
@@ -285,7 +359,8 @@ fn fuse_epilogue(axes: &[Axis], epilogue: &mut Stage, consumer: &Nest, ranges: &
     }
     let map = numbered.iter().zip(&wanted).map(|(from, to)| (from.symbol, Expr::sym(to.symbol))).collect();
     let table = super::axes::table(ranges, &[axes], &[]);
-    let mut nest = Nest { axes: wanted.clone(), stages: vec![epilogue.clone()], accumulators: vec![], serial: false };
+    let mut nest =
+        Nest { axes: wanted.clone(), stages: vec![epilogue.clone()], accumulators: vec![], serial: false };
     for stage in &mut aligned.stages {
         super::axes::substitute_stage(stage, &map, &table);
     }

@@ -174,8 +174,7 @@ mod tests {
     fn buffers_alive_together_do_not_overlap() {
         let lives = [life(0, 2), life(1, 3), life(3, 5), life(4, 6), life(0, 6), life(2, 2)];
         let sizes = [128, 64, 128, 256, 64, 192];
-        let buffers: Vec<_> =
-            (0..6).map(|k| (BufferId::new(k), lives[k], sizes[k])).collect();
+        let buffers: Vec<_> = (0..6).map(|k| (BufferId::new(k), lives[k], sizes[k])).collect();
         let mut plan = MemoryPlan::default();
         let total = place_fixed(buffers, &mut plan);
         let at = |k: usize| plan.offsets[&BufferId::new(k)].as_int().expect("fixed");

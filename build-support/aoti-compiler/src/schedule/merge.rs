@@ -106,7 +106,9 @@ fn can_join(nest: &Nest, target: usize, stage: &Stage) -> bool {
     extents(&nest.stages[target]) == extents(stage)
         && stage.terms.iter().all(|typed| match &typed.term {
             Term::Load { access, guards, .. } => match store_site(nest, access.buffer) {
-                Some(site) if site.stage == target => guards.is_empty() && access.coords == site.access.coords,
+                Some(site) if site.stage == target => {
+                    guards.is_empty() && access.coords == site.access.coords
+                }
                 Some(site) => site.stage < target,
                 None => true,
             },

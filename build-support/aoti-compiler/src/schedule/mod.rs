@@ -80,7 +80,11 @@ pub fn schedule(mut program: Program, ranges: &dyn Ranges) -> (Program, Vec<Expl
 
 /// Calls `visit` with every list of steps, inner lists first.
 fn for_each_list(program: &mut Program, visit: &mut dyn FnMut(&mut Program, &mut Vec<Step>)) {
-    fn descend(program: &mut Program, steps: &mut Vec<Step>, visit: &mut dyn FnMut(&mut Program, &mut Vec<Step>)) {
+    fn descend(
+        program: &mut Program,
+        steps: &mut Vec<Step>,
+        visit: &mut dyn FnMut(&mut Program, &mut Vec<Step>),
+    ) {
         for step in steps.iter_mut() {
             match step {
                 Step::Kernel(_) | Step::Read(..) | Step::Assert(..) => {}

@@ -29,13 +29,8 @@ fn is_f32_sum(dtype: DType) -> bool {
 
 /// The epilogue as text: statements that use `lanes` and `sum`, lanes along `vector`.
 fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -> String {
-    let context = Context {
-        parameters,
-        stage,
-        prefix: String::new(),
-        vector: Some(vector),
-        earlier: Earlier::OneLane,
-    };
+    let context =
+        Context { parameters, stage, prefix: String::new(), vector: Some(vector), earlier: Earlier::OneLane };
     let printed = context.print();
     format!("{}{}", printed.uniform, printed.body)
 }
@@ -78,12 +73,15 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
         None => "nullptr".to_owned(),
     };
     if let Some(bytes) = scratch_bytes {
-        let bytes = bytes.replace("(m, n, k)", &format!("({m}, {n}, {k})")).replace("(m, k)", &format!("({m}, {k})"));
+        let bytes =
+            bytes.replace("(m, n, k)", &format!("({m}, {n}, {k})")).replace("(m, k)", &format!("({m}, {k})"));
         text.scratch = Some(format!("threads * align({bytes})"));
     }
     let call = |range: &str| match &packing {
         Some(_) => format!("gemm_packed({range}, n, k, a, b, {scratch}, epilogue);\n"),
-        None if is_f32_sum(matmul.dtype) => format!("gemm_general({range}, n, k, a, b, {scratch}, epilogue);\n"),
+        None if is_f32_sum(matmul.dtype) => {
+            format!("gemm_general({range}, n, k, a, b, {scratch}, epilogue);\n")
+        }
         None => {
             let rows = range.split(", ").take(2).collect::<Vec<_>>().join(", ");
             format!("gemm_any<{}, AOTI_LANES>({rows}, n, k, a, b, epilogue);\n", sum_type(matmul.dtype))
@@ -91,8 +89,12 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
     };
     let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
     text.body = if batches.is(1) {
-        let zero: String =
-            batch.iter().map(|axis| format!("constexpr i64 {name} = 0;\n(void){name};\n", name = symbol_name(axis.symbol))).collect();
+        let zero: String = batch
+            .iter()
+            .map(|axis| {
+                format!("constexpr i64 {name} = 0;\n(void){name};\n", name = symbol_name(axis.symbol))
+            })
+            .collect();
         format!("{constants}{zero}{a}{b}{lambda}{}", split_matrix(&call, is_f32_sum(matmul.dtype)))
     } else {
         let positions = batch_positions(batch);
@@ -165,7 +167,8 @@ fn plain_rows(matmul: &MatMul) -> bool {
 fn packed_product(program: &Program, matmul: &MatMul, column: &Axis) -> Option<Packing> {
     let b = &matmul.b;
     let is_constant = matches!(program.buffers[b.buffer].storage, Storage::Constant(_));
-    let read_elsewhere = matmul.a.buffer == b.buffer || matmul.epilogue.reads().any(|buffer| buffer == b.buffer);
+    let read_elsewhere =
+        matmul.a.buffer == b.buffer || matmul.epilogue.reads().any(|buffer| buffer == b.buffer);
     if !is_constant || read_elsewhere || !is_f32_sum(matmul.dtype) {
         return None;
     }
@@ -191,7 +194,12 @@ enum Path {
     TransposedAny,
 }
 
-pub(super) fn convolution(program: &Program, parameters: &Parameters, conv: &Convolution, text: &mut KernelText) {
+pub(super) fn convolution(
+    program: &Program,
+    parameters: &Parameters,
+    conv: &Convolution,
+    text: &mut KernelText,
+) {
     let sizes = Sizes::new(program, conv);
     let path = choose_path(program, conv, &sizes);
     let (pixel_stage, pixel) = merge_pixels(conv);
@@ -210,7 +218,9 @@ pub(super) fn convolution(program: &Program, parameters: &Parameters, conv: &Con
         &unused(&[image, channel, pixel]),
     );
     let work = "shape.out[0] * shape.out[1] * shape.out[2] * shape.in_channels / shape.groups * shape.kernel[0] * shape.kernel[1] * shape.kernel[2]";
-    let prelude = format!("const ConvShape shape{shape};\nconst i64 work = {work} * shape.batch * shape.out_channels;\n(void)work;\n");
+    let prelude = format!(
+        "const ConvShape shape{shape};\nconst i64 work = {work} * shape.batch * shape.out_channels;\n(void)work;\n"
+    );
     let split = |units: &str, call: &str| {
         format!(
             "parallel(run, {units}, 1 + {GRAIN} * {units} / max_i64(work, 1), [&](i64 begin, i64 end, i64 worker) {{\n  (void)worker;\n  {call}\n}});\n"
@@ -227,19 +237,28 @@ pub(super) fn convolution(program: &Program, parameters: &Parameters, conv: &Con
             text.packed.push(PackedOperand { buffer: conv.weight, packing: sizes.product_packing() });
             format!(
                 "const i64 m = shape.batch, n = shape.out_channels, k = {k};\nconst Matrix<f32> a{{{x}, k, 1}};\n{over_channels}{}",
-                split("gemm_panels(n)", &format!("gemm_packed(0, m, begin, end, n, k, a, {w}, nullptr, epilogue);"))
+                split(
+                    "gemm_panels(n)",
+                    &format!("gemm_packed(0, m, begin, end, n, k, a, {w}, nullptr, epilogue);")
+                )
             )
         }
         Path::Depthwise => format!(
             "{over_pixels}{}",
-            split("conv_depthwise_units(shape)", &format!("conv_depthwise(shape, begin, end, {x}, {w}, epilogue);"))
+            split(
+                "conv_depthwise_units(shape)",
+                &format!("conv_depthwise(shape, begin, end, {x}, {w}, epilogue);")
+            )
         ),
         Path::Tiled => {
             text.packed.push(PackedOperand { buffer: conv.weight, packing: sizes.conv_packing() });
             text.scratch = Some(format!("conv_scratch_bytes(ConvShape{shape})"));
             format!(
                 "parallel(run, conv_pad_units(shape), 8, [&](i64 begin, i64 end, i64) {{ conv_pad(shape, begin, end, {x}, run.scratch); }});\n{over_pixels}{}",
-                split("conv_units(shape)", &format!("conv(shape, begin, end, {x}, {w}, run.scratch, epilogue);"))
+                split(
+                    "conv_units(shape)",
+                    &format!("conv(shape, begin, end, {x}, {w}, run.scratch, epilogue);")
+                )
             )
         }
         Path::Any => format!(
@@ -371,7 +390,8 @@ fn fixed(expr: &Expr) -> usize {
 
 fn choose_path(program: &Program, conv: &Convolution, sizes: &Sizes) -> Path {
     let is_constant = matches!(program.buffers[conv.weight].storage, Storage::Constant(_));
-    let read_elsewhere = conv.input == conv.weight || conv.epilogue.reads().any(|buffer| buffer == conv.weight);
+    let read_elsewhere =
+        conv.input == conv.weight || conv.epilogue.reads().any(|buffer| buffer == conv.weight);
     let packable = is_constant && !read_elsewhere && conv.dtype == DType::F32 && sizes.is_fixed();
     let unpadded = sizes.padding.iter().all(|padding| *padding >= 0);
     if conv.conv.transposed {

@@ -62,7 +62,10 @@ impl<'a> Parameters<'a> {
 
     /// Buffers that the caller passes, in order.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = BufferId> + '_ {
-        self.buffers.keys().copied().filter(|id| !matches!(self.program.buffers[*id].storage, Storage::Row { .. }))
+        self.buffers
+            .keys()
+            .copied()
+            .filter(|id| !matches!(self.program.buffers[*id].storage, Storage::Row { .. }))
     }
 
     /// Rows of scratch, with their names.

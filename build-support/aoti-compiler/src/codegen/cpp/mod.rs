@@ -67,5 +67,7 @@ pub(crate) fn print_kernel(program: &Program, kernel: &Kernel) -> KernelText {
 /// Indents every non-empty line by `depth` steps.
 pub(crate) fn indent(text: &str, depth: usize) -> String {
     let pad = "  ".repeat(depth);
-    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("{pad}{line}\n") }).collect()
+    text.lines()
+        .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("{pad}{line}\n") })
+        .collect()
 }

@@ -4,6 +4,7 @@ use super::expr::{scalar, symbol_name};
 use super::function::Parameters;
 use super::terms::{Context, Earlier, lane_type, type_name};
 use super::{KernelText, indent};
+use crate::dtype::DType;
 use crate::graph::ReduceOp;
 use crate::loops::{Accumulator, Axis, Effect, Nest, Program, Stage, Storage};
 use crate::symbolic::{Expr, Symbol};
@@ -51,8 +52,13 @@ fn choose_vector(nest: &Nest) -> Vector {
         nest.stages.iter().filter_map(|stage| Some(contiguous(stage, stage.axes.last()?.symbol))).sum();
     let outer_score: usize = nest.stages.iter().map(|stage| contiguous(stage, last.symbol)).sum();
     let tiny = |extent: &Expr, limit: i64| extent.as_int().is_some_and(|size| size < limit);
-    let inner_tiny = nest.stages.iter().filter_map(|stage| stage.axes.last()).all(|axis| tiny(&axis.extent, 4));
-    if outer_score > inner_score || (inner_tiny && !tiny(&last.extent, 4)) { Vector::Outer } else { Vector::Inner }
+    let inner_tiny =
+        nest.stages.iter().filter_map(|stage| stage.axes.last()).all(|axis| tiny(&axis.extent, 4));
+    if outer_score > inner_score || (inner_tiny && !tiny(&last.extent, 4)) {
+        Vector::Outer
+    } else {
+        Vector::Inner
+    }
 }
 
 /// Accesses that are contiguous along an axis.
@@ -78,7 +84,8 @@ impl Printer<'_> {
             let element = type_name(buffer.dtype);
             let at = if offset.is_empty() { "0".to_owned() } else { offset.join(" + ") };
             let _ = writeln!(text, "{element} *const {name} = ({element} *)(scratch + {at});");
-            let bytes = &Expr::product(&buffer.shape[outer..]) * i64::try_from(buffer.dtype.size()).expect("small");
+            let bytes =
+                &Expr::product(&buffer.shape[outer..]) * i64::try_from(buffer.dtype.size()).expect("small");
             offset.push(format!("align({})", scalar(&bytes)));
         }
         let bytes = (!offset.is_empty()).then(|| offset.join(" + "));
@@ -95,7 +102,13 @@ impl Printer<'_> {
             return format!("{scratch}{rows}{}", plain_loops(loops, &inner));
         }
         if loops.is_empty() {
-            return self.split_vector_axis(vector_axis.expect("some axis is split"), rows, row_bytes, &inner, &work);
+            return self.split_vector_axis(
+                vector_axis.expect("some axis is split"),
+                rows,
+                row_bytes,
+                &inner,
+                &work,
+            );
         }
         let units = Expr::product(loops.iter().map(|axis| &axis.extent));
         let mut text = format!(
@@ -110,7 +123,13 @@ impl Printer<'_> {
             Some(axis) => over(axis, "0", &scalar(&axis.extent), false, &inner),
         };
         let names = unit_axes(loops);
-        text.push_str(&indent(&format!("for (i64 unit = begin; unit < end; ++unit) {{\n{}}}\n", indent(&format!("{names}{body}"), 1)), 1));
+        text.push_str(&indent(
+            &format!(
+                "for (i64 unit = begin; unit < end; ++unit) {{\n{}}}\n",
+                indent(&format!("{names}{body}"), 1)
+            ),
+            1,
+        ));
         text.push_str("});\n");
         text
     }
@@ -123,7 +142,14 @@ impl Printer<'_> {
         }
     }
 
-    fn split_vector_axis(&self, axis: &Axis, rows: &str, row_bytes: Option<&str>, inner: &str, work: &Expr) -> String {
+    fn split_vector_axis(
+        &self,
+        axis: &Axis,
+        rows: &str,
+        row_bytes: Option<&str>,
+        inner: &str,
+        work: &Expr,
+    ) -> String {
         let extent = scalar(&axis.extent);
         let body = over(axis, "begin * chunk", "min_i64(end * chunk, extent)", false, inner);
         let scratch = self.scratch_line(row_bytes, "worker");
@@ -160,6 +186,16 @@ impl Printer<'_> {
 
     fn accumulator_type(&self, accumulator: &Accumulator) -> String {
         let width = if self.vector == Vector::None { "1" } else { "AOTI_LANES" };
+        // Booleans are masks: their sum and maximum is "any", their product and minimum is "all".
+        if accumulator.dtype == DType::Bool {
+            return match accumulator.op {
+                ReduceOp::Sum | ReduceOp::Max | ReduceOp::Any => format!("AnyAccumulator<{width}>"),
+                ReduceOp::Prod | ReduceOp::Min | ReduceOp::All => format!("AllAccumulator<{width}>"),
+                ReduceOp::Xor => format!("ParityAccumulator<{width}>"),
+                ReduceOp::ArgMax => format!("ArgAccumulator<i32, {width}, true>"),
+                ReduceOp::ArgMin => format!("ArgAccumulator<i32, {width}, false>"),
+            };
+        }
         let element = lane_type(accumulator.dtype);
         match accumulator.op {
             ReduceOp::Sum => format!("SumAccumulator<{element}, {width}>"),
@@ -207,7 +243,11 @@ impl Printer<'_> {
 fn plain_loops(axes: &[Axis], body: &str) -> String {
     axes.iter().rev().fold(body.to_owned(), |body, axis| {
         let name = symbol_name(axis.symbol);
-        format!("for (i64 {name} = 0; {name} < {}; ++{name}) {{\n{}}}\n", scalar(&axis.extent), indent(&body, 1))
+        format!(
+            "for (i64 {name} = 0; {name} < {}; ++{name}) {{\n{}}}\n",
+            scalar(&axis.extent),
+            indent(&body, 1)
+        )
     })
 }
 

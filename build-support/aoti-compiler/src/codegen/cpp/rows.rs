@@ -24,19 +24,41 @@ pub(super) fn print(program: &Program, parameters: &Parameters, rows: &RowOperat
                 ScanOp::Min => "ScanMin",
             };
             if op.has_indices() {
-                format!("scan_extreme<{combine}, {element}>(run, {}, {}, {}, {outer}, {length}, {inner});\n", name(0), output(0), output(1))
+                format!(
+                    "scan_extreme<{combine}, {element}>(run, {}, {}, {}, {outer}, {length}, {inner});\n",
+                    name(0),
+                    output(0),
+                    output(1)
+                )
             } else {
-                format!("scan<{combine}, {element}>(run, {}, {}, {outer}, {length}, {inner});\n", name(0), output(0))
+                format!(
+                    "scan<{combine}, {element}>(run, {}, {}, {outer}, {length}, {inner});\n",
+                    name(0),
+                    output(0)
+                )
             }
         }
         RowOp::Sort { descending } => {
             // Indices of one row are merged between two arrays.
             text.scratch = Some(format!("threads * align(2 * ({length}) * 8)"));
-            format!("sort_rows<{element}, {descending}>(run, {}, {}, {}, {outer}, {length}, {inner});\n", name(0), output(0), output(1))
+            format!(
+                "sort_rows<{element}, {descending}>(run, {}, {}, {}, {outer}, {length}, {inner});\n",
+                name(0),
+                output(0),
+                output(1)
+            )
         }
         RowOp::SearchSorted { right } => {
-            format!("search_sorted<{element}, {right}>(run, {}, {}, {}, {outer}, {length}, {inner});\n", name(0), name(1), output(0))
+            format!(
+                "search_sorted<{element}, {right}>(run, {}, {}, {}, {outer}, {length}, {inner});\n",
+                name(0),
+                name(1),
+                output(0)
+            )
         }
     };
-    debug_assert!(rows.dtype != DType::Bool || matches!(rows.op, RowOp::Sort { .. } | RowOp::Scan(_) | RowOp::SearchSorted { .. }));
+    debug_assert!(
+        rows.dtype != DType::Bool
+            || matches!(rows.op, RowOp::Sort { .. } | RowOp::Scan(_) | RowOp::SearchSorted { .. })
+    );
 }

@@ -52,7 +52,9 @@ pub(super) fn lane_type(dtype: DType) -> &'static str {
 pub(super) fn literal(value: Scalar, dtype: DType) -> String {
     match dtype {
         DType::Bool => value.to_bool().to_string(),
-        DType::U8 | DType::I8 | DType::I16 | DType::I32 => format!("{}({})", type_name(dtype), value.to_i64()),
+        DType::U8 | DType::I8 | DType::I16 | DType::I32 => {
+            format!("{}({})", type_name(dtype), value.to_i64())
+        }
         DType::I64 => match value.to_i64() {
             i64::MIN => "i64(-9223372036854775807 - 1)".to_owned(),
             value => format!("i64({value})"),
@@ -107,7 +109,11 @@ impl Context<'_> {
 
     /// The variable to use for a term inside the vector loop.
     fn operand(&self, id: TermId, varying: &[bool], in_lanes: bool) -> String {
-        if in_lanes && self.vector.is_some() && !varying[id] { format!("{}v{id}", self.prefix) } else { self.name(id) }
+        if in_lanes && self.vector.is_some() && !varying[id] {
+            format!("{}v{id}", self.prefix)
+        } else {
+            self.name(id)
+        }
     }
 
     fn spread(&self, id: TermId, varying: &[bool], done: &mut [bool], text: &mut StageText) {
@@ -127,12 +133,17 @@ impl Context<'_> {
                 Term::Literal(_) => false,
                 Term::Index(expr) => expr.mentions(vector),
                 Term::Load { access, guards, .. } => {
-                    access.offset.mentions(vector) || guards.iter().any(|guard| guard.coordinate.mentions(vector))
+                    access.offset.mentions(vector)
+                        || guards.iter().any(|guard| guard.coordinate.mentions(vector))
                 }
                 Term::Inside(guards) => guards.iter().any(|guard| guard.coordinate.mentions(vector)),
                 Term::Accumulated(_) | Term::Earlier { .. } => self.earlier == Earlier::SameLanes,
                 Term::Sum => true,
-                Term::Unary(..) | Term::Binary(..) | Term::Select(..) | Term::Cast(_) | Term::CheckIndex { .. } => false,
+                Term::Unary(..)
+                | Term::Binary(..)
+                | Term::Select(..)
+                | Term::Cast(_)
+                | Term::CheckIndex { .. } => false,
             };
             varying.push(own || typed.term.operands().iter().any(|operand| varying[*operand]));
         }
@@ -189,7 +200,14 @@ impl Context<'_> {
         tests.join(" & ")
     }
 
-    fn load(&self, access: &Access, guards: &[Guard], fill: &str, varying: &[bool], in_lanes: bool) -> String {
+    fn load(
+        &self,
+        access: &Access,
+        guards: &[Guard],
+        fill: &str,
+        varying: &[bool],
+        in_lanes: bool,
+    ) -> String {
         let pointer = self.parameters.buffer(access.buffer);
         let Some(vector) = self.vector.filter(|_| in_lanes) else {
             let element = format!("{pointer} + {}", self.address(access, varying));
@@ -248,7 +266,11 @@ impl Context<'_> {
     fn effect(&self, effect: &Effect, varying: &[bool], text: &mut StageText) {
         match effect {
             Effect::Accumulate { accumulator, value } => {
-                let value = self.operand(*value, varying, true);
+                let is_bool = self.stage.terms[*value].dtype == DType::Bool;
+                let mut value = self.operand(*value, varying, true);
+                if is_bool && self.parameters.position(*accumulator).is_some() {
+                    value = format!("cast<i32>({value})");
+                }
                 let line = match self.parameters.position(*accumulator) {
                     None => format!("accumulator{accumulator}.add(lanes, slot, {value});"),
                     Some(position) => {
@@ -286,7 +308,8 @@ impl Context<'_> {
                 format!("store(lanes, {element}, {value});")
             } else {
                 let step = scalar(&step);
-                let value = combined(combine, &format!("load_strided(lanes, {element}, {step})"), value, dtype);
+                let value =
+                    combined(combine, &format!("load_strided(lanes, {element}, {step})"), value, dtype);
                 format!("store_strided(lanes, {element}, {step}, {value});")
             };
         }
@@ -422,7 +445,11 @@ fn binary(op: BinaryOp, a: &str, b: &str, dtype: DType) -> String {
                 BinaryOp::Gt => ">",
                 _ => ">=",
             };
-            return if is_bool { format!("cast<i32>({a}) {sign} cast<i32>({b})") } else { format!("{a} {sign} {b}") };
+            return if is_bool {
+                format!("cast<i32>({a}) {sign} cast<i32>({b})")
+            } else {
+                format!("{a} {sign} {b}")
+            };
         }
         BinaryOp::Fmax if !dtype.is_float() => return format!("maximum({a}, {b})"),
         BinaryOp::Fmin if !dtype.is_float() => return format!("minimum({a}, {b})"),

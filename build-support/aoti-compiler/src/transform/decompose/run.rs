@@ -208,9 +208,10 @@ impl<'a> Walk<'a> {
         let mut symbols = BTreeSet::new();
         coord.collect_symbols(&mut symbols);
         let info = |symbol: &crate::symbolic::Symbol| self.cx.b.graph().symbols.get(symbol.index as usize);
-        symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Size).any(|symbol| {
-            info(symbol).is_some_and(|info| info.source == crate::graph::SymbolSource::Data)
-        })
+        symbols
+            .iter()
+            .filter(|symbol| symbol.kind == SymbolKind::Size)
+            .any(|symbol| info(symbol).is_some_and(|info| info.source == crate::graph::SymbolSource::Data))
     }
 
     /// Coordinates for an access whose bounds are checked at run time where they depend on data.
@@ -371,11 +372,7 @@ impl<'a> Walk<'a> {
             return self.finish_in_place(call, outputs);
         }
         let is_window = rule.kind == Kind::View && !super::copies::copies(call, self.program);
-        let windows = if is_window && self.mutates {
-            self.window_onto_operand(call, rule)?
-        } else {
-            None
-        };
+        let windows = if is_window && self.mutates { self.window_onto_operand(call, rule)? } else { None };
         self.bind(call, outputs, windows)
     }
 
