@@ -146,6 +146,21 @@ fn a_bad_table_ends_with_1_and_says_all() {
     let text = err(&output);
     assert!(text.contains("AOTI0101") && text.contains("did you mean `models`?"), "{text}");
     assert!(text.contains("AOTI0105"), "{text}");
+    let output = aoti(folder.path(), &["build", "--message-format", "json"]);
+    let lines = out(&output);
+    let codes: Vec<&str> = ["AOTI0101", "AOTI0105", "build-finished"].into();
+    assert!(lines.lines().zip(codes).all(|(line, code)| line.contains(code)), "{lines}");
+}
+
+#[test]
+fn devices_that_are_not_built_for_fail_each_case() {
+    let folder = tempfile::tempdir().unwrap();
+    case(folder.path(), "good", MODEL, &[1.0, 2.0, 3.0]);
+    let output = aoti(folder.path(), &["verify", ".", "--device", "cuda"]);
+    assert_eq!(code(&output), 1);
+    assert!(
+        out(&output).contains("device `cuda`") && out(&output).ends_with("0 passed, 1 failed, 0 skipped\n")
+    );
 }
 
 #[test]

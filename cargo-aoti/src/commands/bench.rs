@@ -54,14 +54,14 @@ pub(crate) enum Device {
 }
 
 impl Device {
-    /// Refuses what this version does not build for.
-    pub(crate) fn check(self) -> Result<(), Failure> {
+    /// Why this version does not build for the device, if so.
+    pub(crate) fn refusal(self) -> Option<String> {
         let name = match self {
-            Device::Cpu => return Ok(()),
+            Device::Cpu => return None,
             Device::Cuda => "cuda",
             Device::Rocm => "rocm",
         };
-        Err(Failure::User(format!("device `{name}` is not built for by this version")))
+        Some(format!("device `{name}` is not built for by this version"))
     }
 }
 
@@ -74,7 +74,9 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    arguments.device.check()?;
+    if let Some(refusal) = arguments.device.refusal() {
+        return Err(Failure::User(refusal));
+    }
     let (path, case) = case::model_file(&arguments.model)?;
     let session = single::session(context, !arguments.no_cache)?;
     let progress = Shown::new(context.terminal);

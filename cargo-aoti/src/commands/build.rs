@@ -114,7 +114,21 @@ fn plan<'a>(
     }
     // A table of the workspace is read once for each package.
     problems.dedup();
-    if problems.is_empty() { Ok(planned) } else { Err(aoti_build::Problems(problems).into()) }
+    if problems.is_empty() {
+        return Ok(planned);
+    }
+    if arguments.message_format == MessageFormat::Json {
+        for problem in &problems {
+            print_json(&json!({
+                "reason": "aoti-diagnostic",
+                "level": "error",
+                "code": problem.code.to_string(),
+                "message": problem.message,
+                "rendered": problem.to_string(),
+            }));
+        }
+    }
+    Err(aoti_build::Problems(problems).into())
 }
 
 fn report(

@@ -19,6 +19,8 @@ use crate::tensors::{compare, file};
 
 pub(super) struct Examiner {
     pub(super) session: Session,
+    /// Why no case can be run.
+    pub(super) refusal: Option<String>,
     pub(super) reference: bool,
     pub(super) timeout: Duration,
     pub(super) threads: u16,
@@ -35,6 +37,10 @@ impl Examiner {
         let terms = case.terms();
         if let Ok(Terms { skip: Some(reason), .. }) = &terms {
             (outcome.status, outcome.message) = (Status::Skip, reason.clone());
+            return outcome;
+        }
+        if let Some(refusal) = &self.refusal {
+            (outcome.stage, outcome.message) = (Stage::Lower, refusal.clone());
             return outcome;
         }
         let result = bug::caught(|| self.stages(case, &mut outcome, terms));

@@ -69,11 +69,6 @@ enum ReportFormat {
 const SANITIZERS: [&str; 2] = ["address", "undefined"];
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    arguments.device.check()?;
-    if let Some(target) = &arguments.target {
-        let message = format!("cases cannot be run for another target (`{target}`) by this version");
-        return Err(Failure::User(message));
-    }
     if let Some(unknown) = arguments.sanitize.iter().find(|name| !SANITIZERS.contains(&name.as_str())) {
         return Err(Failure::Usage(format!(
             "there is no sanitizer `{unknown}`; known are `address`, `undefined`"
@@ -148,9 +143,19 @@ fn examiner(arguments: &Arguments, context: &Context) -> Result<Examiner, Failur
     }
     Ok(Examiner {
         session,
+        refusal: refusal(arguments),
         reference: arguments.reference,
         timeout: Duration::from_secs(arguments.timeout),
         threads: arguments.threads,
         preload,
     })
+}
+
+/// Why no case can be run as asked for, if so. Cases then fail, each: what was to be proved has not been.
+fn refusal(arguments: &Arguments) -> Option<String> {
+    let target = arguments.target.as_ref();
+    let of_target = || {
+        target.map(|target| format!("cases cannot be run for another target (`{target}`) by this version"))
+    };
+    arguments.device.refusal().or_else(of_target)
 }
