@@ -137,6 +137,8 @@ pub struct Action {
     pub outputs: Vec<String>,
     /// The result depends on the processor that compiles.
     pub host_only: bool,
+    /// It may be started through `AOTI_COMPILER_LAUNCHER`: it compiles, and makes one file of others.
+    pub distributable: bool,
 }
 
 /// The content key of an action: 64 hexadecimal digits.
@@ -242,7 +244,7 @@ mod tests {
     use super::*;
 
     fn action() -> Action {
-        let launch = Launch { program: "/bin/tool".into(), arguments: Vec::new() };
+        let launch = Launch::of("/bin/tool");
         Action {
             label: "a thing".to_owned(),
             tool: Tool { launch, identity: Identity("id".to_owned()) },
@@ -251,6 +253,7 @@ mod tests {
             arguments: vec!["-c".to_owned(), "a.cpp".to_owned()],
             outputs: vec!["a.o".to_owned()],
             host_only: false,
+            distributable: false,
         }
     }
 
@@ -270,6 +273,7 @@ mod tests {
         assert!(differs(|a| a.tool.identity = Identity("other".to_owned())));
         assert!(differs(|a| a.outputs.push("b.o".to_owned())));
         assert!(!differs(|a| a.label.push('!')));
+        assert!(!differs(|a| a.tool.launch.places.push("/usr/bin/g++".to_owned())));
         assert!(!differs(|a| a.tool.launch.program = "/elsewhere/tool".into()));
         assert_ne!(action().key(&environment.clone().with("CPATH", "/y")), key);
         assert_eq!(action().key(&environment.with("HOME", "/y")), key);

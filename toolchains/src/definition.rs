@@ -77,15 +77,22 @@ pub struct Definition {
     pub find: Find,
     /// The (device, target) pairs that it serves.
     pub serves: Vec<Serves>,
-    /// Arguments of each kind of call.
+    /// Arguments of each kind of call for the CPU.
+    #[serde(default)]
     pub arguments: Arguments,
-    /// Instruction-set levels and GPU architectures by name.
+    /// Arguments of calls for a GPU.
+    #[serde(default)]
+    pub device: Option<DeviceArguments>,
+    /// Instruction-set levels by name.
+    #[serde(default)]
     pub levels: BTreeMap<String, Level>,
     /// How to install it, by distribution (`ID` of os-release).
+    #[serde(default)]
     pub install: BTreeMap<String, String>,
 }
 
-/// How candidates of a toolchain are found, in this order: variables, programs on `PATH`, home variables, places.
+/// How candidates of a toolchain are found, in this order: variables, home variables, programs on `PATH`, places,
+/// packages of Python environments.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Find {
@@ -99,9 +106,21 @@ pub struct Find {
     /// Variables that name an installation whose `bin` holds the programs.
     #[serde(default)]
     pub home_variables: Vec<String>,
-    /// Usual installation folders, searched last.
+    /// Usual installation folders; a `*` in the last part stands for anything, and the newest version goes first.
     #[serde(default)]
     pub places: Vec<String>,
+    /// Folders of Python packages that hold a `bin`, below `site-packages`; `*` as in `places`.
+    #[serde(default)]
+    pub python_packages: Vec<String>,
+    /// Programs beside the compiler, or found as it is, that are used where they are there.
+    #[serde(default)]
+    pub helpers: Vec<String>,
+    /// Variables that name the host compiler that the compiler itself calls.
+    #[serde(default)]
+    pub host_variables: Vec<String>,
+    /// Host compilers on `PATH`, tried in this order until the compiler accepts one.
+    #[serde(default)]
+    pub host_programs: Vec<String>,
     /// Variables that name the archiver.
     #[serde(default)]
     pub archiver_variables: Vec<String>,
@@ -122,7 +141,7 @@ pub struct Serves {
 
 /// Argument lists of each kind of call. `{directory}` stands for the folder of the call and `{sanitizers}` for the
 /// comma-separated sanitizers asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Arguments {
     /// Every compile.
@@ -149,7 +168,27 @@ pub struct Arguments {
     pub strip: Vec<String>,
 }
 
-/// One instruction-set level or GPU architecture.
+/// Argument lists of calls for a GPU. `{architecture}` stands for `sm_90a` or `gfx90a`, `{virtual}` for `compute_90a`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct DeviceArguments {
+    /// What sources are called behind the dot.
+    pub suffix: String,
+    /// Every compile.
+    pub compile: Vec<String>,
+    /// Compiles for speed.
+    pub optimize: Vec<String>,
+    /// Compiles for debugging, instead of `optimize`.
+    pub debug: Vec<String>,
+    /// Asks for machine code of one architecture; absent where the compiler makes none.
+    #[serde(default)]
+    pub binary: Option<Vec<String>>,
+    /// Asks for portable text (PTX); absent where there is none.
+    #[serde(default)]
+    pub text: Option<Vec<String>>,
+}
+
+/// One instruction-set level.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Level {
@@ -184,7 +223,30 @@ impl Definition {
         if definition.serves.iter().all(|serves| serves.targets.is_empty()) {
             return Err(fail("it serves no target".to_owned()));
         }
+        definition.check().map_err(fail)?;
         Ok(definition)
+    }
+
+    /// What it serves and the arguments that it has must be about the same devices.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let is_for = |device: Device| self.serves.iter().any(|serves| serves.device == device);
+        let is_for_gpu = is_for(Device::Cuda) || is_for(Device::Rocm);
+        if is_for_gpu != self.device.is_some() {
+            return Err("it needs a table `device` if it serves a GPU, and only then".to_owned());
+        }
+        if is_for(Device::Cpu) && self.arguments.compile.is_empty() {
+            return Err("it serves the CPU and has no arguments for compiles".to_owned());
+        }
+        let makes = |device: &DeviceArguments| device.binary.is_some() || device.text.is_some();
+        if self.device.as_ref().is_some_and(|device| !makes(device)) {
+            return Err("its table `device` has neither `binary` nor `text`".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The GPU that it is for, if it is for one.
+    pub fn gpu(&self) -> Option<Device> {
+        self.serves.iter().map(|serves| serves.device).find(|device| *device != Device::Cpu)
     }
 
     /// Whether the definition declares this pair.
@@ -211,11 +273,15 @@ impl Definition {
     }
 }
 
-const SOURCES: [(&str, &str); 4] = [
+const SOURCES: [(&str, &str); 8] = [
     ("gcc.toml", include_str!("../gcc.toml")),
     ("clang.toml", include_str!("../clang.toml")),
     ("gcc-aarch64.toml", include_str!("../gcc-aarch64.toml")),
     ("clang-aarch64.toml", include_str!("../clang-aarch64.toml")),
+    ("nvcc.toml", include_str!("../nvcc.toml")),
+    ("clang-cuda.toml", include_str!("../clang-cuda.toml")),
+    ("hipcc.toml", include_str!("../hipcc.toml")),
+    ("clang-hip.toml", include_str!("../clang-hip.toml")),
 ];
 
 /// The definitions that come with the crate, in order of priority.
@@ -245,11 +311,20 @@ mod tests {
     #[test]
     fn no_definition_asks_for_arguments_that_change_values() {
         for definition in definitions() {
-            let every = [&definition.arguments.compile, &definition.arguments.optimize];
-            for argument in every.into_iter().flatten() {
-                for banned in
-                    ["fast-math", "unsafe-math", "finite-math", "associative", "Ofast", "no-signed-zeros"]
-                {
+            let mut every = [definition.arguments.compile, definition.arguments.optimize].concat();
+            if let Some(device) = definition.device {
+                every.extend([device.compile, device.optimize].concat());
+            }
+            for argument in every {
+                for banned in [
+                    "fast-math",
+                    "use_fast_math",
+                    "unsafe-math",
+                    "finite-math",
+                    "associative",
+                    "Ofast",
+                    "no-signed-zeros",
+                ] {
                     assert!(!argument.contains(banned), "{}: {argument}", definition.name);
                 }
             }

@@ -29,7 +29,7 @@ const DROPPED: [&str; 6] =
     ["DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES", "MAKEFLAGS", "MFLAGS", "CARGO_MAKEFLAGS", "GCC_COLORS"];
 
 /// Variables that change what compilers and linkers make; they are part of every action's key.
-const INFLUENTIAL: [&str; 15] = [
+const INFLUENTIAL: [&str; 25] = [
     "CPATH",
     "C_INCLUDE_PATH",
     "CPLUS_INCLUDE_PATH",
@@ -45,6 +45,30 @@ const INFLUENTIAL: [&str; 15] = [
     "NIX_CFLAGS_LINK",
     "NIX_LDFLAGS",
     "NIX_ENFORCE_NO_NATIVE",
+    "NVCC_PREPEND_FLAGS",
+    "NVCC_APPEND_FLAGS",
+    "HIP_PLATFORM",
+    "HIP_COMPILER",
+    "HIP_CLANG_PATH",
+    "HIP_DEVICE_LIB_PATH",
+    "DEVICE_LIB_PATH",
+    "HIPCC_COMPILE_FLAGS_APPEND",
+    "HIPCC_LINK_FLAGS_APPEND",
+    "HCC_AMDGPU_TARGET",
+];
+
+/// Variables that change which programs are found beside the one that is asked; part of what a probe is remembered by.
+const FINDING: [&str; 10] = [
+    "PATH",
+    "CUDA_PATH",
+    "CUDA_HOME",
+    "CUDA_ROOT",
+    "NVCC_CCBIN",
+    "CUDAHOSTCXX",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "ROCM_PATH",
+    "HIP_PATH",
 ];
 
 impl fmt::Debug for Environment {
@@ -176,8 +200,17 @@ impl Environment {
 
     /// The variables that change results, as `NAME=value` lines.
     pub(crate) fn influences(&self) -> String {
+        self.lines_of(&INFLUENTIAL)
+    }
+
+    /// The variables that change which programs work together, as `NAME=value` lines.
+    pub(crate) fn finding(&self) -> String {
+        self.lines_of(&FINDING)
+    }
+
+    fn lines_of(&self, names: &[&str]) -> String {
         let mut lines = String::new();
-        for name in INFLUENTIAL {
+        for name in names {
             if let Some(value) = self.variable(name) {
                 lines.push_str(&format!("{name}={}\n", value.to_string_lossy()));
             }

@@ -105,6 +105,16 @@ pub enum Error {
         /// The levels that it has, comma-separated.
         known: String,
     },
+    /// A compiler said yes and made code for another device.
+    #[error("`{label}` became {found}, not {wanted}")]
+    WrongDeviceCode {
+        /// What was being made.
+        label: String,
+        /// What was asked for.
+        wanted: String,
+        /// What came.
+        found: String,
+    },
     /// The toolchain came without an archiver.
     #[error("toolchain `{toolchain}` has no archiver; install binutils or llvm, or set `AR`")]
     NoArchiver {

@@ -75,10 +75,11 @@ impl Executor {
         let label = action.label.as_str();
         events.event(&Event::Started { label });
         let begun = Instant::now();
-        let result = self.through_store(action, events);
-        match &result {
+        let mut result = self.through_store(action, events);
+        match &mut result {
             Ok(outputs) => {
                 let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+                outputs.millis = millis;
                 events.event(&Event::Finished { label, cached: outputs.cached, millis });
             }
             Err(_) => events.event(&Event::Failed { label }),

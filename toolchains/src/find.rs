@@ -1,13 +1,15 @@
-//! Finds programs that may be a toolchain's compiler or archiver: variables by `cc`'s conventions, then `PATH`, then
-//! installation folders. Runs nothing and believes no name: what a program is, the probe finds out.
+//! Finds programs that may be a toolchain's compiler, archiver or helper: variables by `cc`'s conventions, then `PATH`,
+//! then installation folders and the packages of Python environments. Runs nothing and believes no name: what a program is, the probe finds out.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::definition::Definition;
+use crate::definition::{Definition, Find};
 use crate::environment::Environment;
 use crate::target::Target;
+
+mod python;
 
 /// How to start a tool: an absolute program and the words that always come first (`ccache g++` has one).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +18,20 @@ pub struct Launch {
     pub program: PathBuf,
     /// Words before all others.
     pub arguments: Vec<String>,
+    /// Words after those that only say where something is (`-ccbin /usr/bin/g++`): not part of keys, which have the
+    /// identity of what is there instead.
+    pub places: Vec<String>,
+}
+
+impl Launch {
+    /// A program that is started without further words.
+    pub fn of(program: impl Into<PathBuf>) -> Self {
+        Launch { program: program.into(), arguments: Vec::new(), places: Vec::new() }
+    }
+
+    fn with(program: PathBuf, arguments: &[String]) -> Self {
+        Launch { program, arguments: arguments.to_vec(), places: Vec::new() }
+    }
 }
 
 /// Where a candidate was found.
@@ -23,6 +39,8 @@ pub struct Launch {
 pub enum FoundBy {
     /// In this variable: the user asked for it.
     Variable(String),
+    /// In the installation that this variable names.
+    Home(String),
     /// On `PATH`, under this name.
     Path(String),
     /// In an installation folder.
@@ -32,7 +50,7 @@ pub enum FoundBy {
 impl FoundBy {
     /// Whether the user asked for exactly this one.
     pub fn is_explicit(&self) -> bool {
-        matches!(self, FoundBy::Variable(_))
+        matches!(self, FoundBy::Variable(_) | FoundBy::Home(_))
     }
 }
 
@@ -40,6 +58,7 @@ impl std::fmt::Display for FoundBy {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             FoundBy::Variable(name) => write!(formatter, "variable `{name}`"),
+            FoundBy::Home(name) => write!(formatter, "variable `{name}`"),
             FoundBy::Path(name) => write!(formatter, "`{name}` on PATH"),
             FoundBy::Place(place) => write!(formatter, "`{}`", place.display()),
         }
@@ -62,29 +81,100 @@ pub(crate) fn compilers(
 ) -> Vec<Candidate> {
     let find = &definition.find;
     let mut found = in_variables(&find.variables, environment, target);
+    found.extend(in_homes(find, &find.programs, environment, true));
     found.extend(on_path(&find.programs, environment));
-    let homes = find
-        .home_variables
-        .iter()
-        .filter_map(|name| environment.variable(name))
-        .map(|home| environment.directory().join(home))
-        .chain(find.places.iter().map(PathBuf::from));
-    for home in homes {
-        for program in &find.programs {
-            let path = home.join("bin").join(program);
-            if let Some(program) = program_named(path.as_os_str(), environment) {
-                let launch = Ok(Launch { program, arguments: find.arguments.clone() });
-                found.push(Candidate { found_by: FoundBy::Place(path), launch });
-            }
-        }
-    }
-    for candidate in &mut found {
-        if let (Ok(launch), false) = (&mut candidate.launch, matches!(candidate.found_by, FoundBy::Place(_)))
-        {
-            launch.arguments.extend(find.arguments.iter().cloned());
-        }
+    found.extend(in_homes(find, &find.programs, environment, false));
+    for launch in found.iter_mut().filter_map(|candidate| candidate.launch.as_mut().ok()) {
+        launch.arguments.extend(find.arguments.iter().cloned());
     }
     each_once(found)
+}
+
+/// Programs in the installations that variables name, or else in usual places and Python packages.
+fn in_homes(
+    find: &Find,
+    programs: &[String],
+    environment: &Environment,
+    by_variable: bool,
+) -> Vec<Candidate> {
+    let mut homes = Vec::new();
+    if by_variable {
+        for name in &find.home_variables {
+            let home = environment.variable(name).map(|home| environment.directory().join(home));
+            homes.extend(home.map(|home| (Some(name), home)));
+        }
+    } else {
+        let mut places = find.places.iter().flat_map(|place| matching(Path::new(place))).collect::<Vec<_>>();
+        if !find.python_packages.is_empty() {
+            for folder in python::site_packages(environment) {
+                places
+                    .extend(find.python_packages.iter().flat_map(|package| matching(&folder.join(package))));
+            }
+        }
+        homes.extend(places.into_iter().map(|home| (None, home)));
+    }
+    let mut found = Vec::new();
+    for (variable, home) in homes {
+        for path in programs.iter().map(|program| home.join("bin").join(program)) {
+            let Some(program) = program_named(path.as_os_str(), environment) else { continue };
+            let found_by = variable.map_or(FoundBy::Place(path), |name| FoundBy::Home(name.clone()));
+            found.push(Candidate { found_by, launch: Ok(Launch::of(program)) });
+        }
+    }
+    found
+}
+
+/// A program that works for the compiler: beside it, or where it might itself have been found.
+pub(crate) fn helper(
+    name: &str,
+    definition: &Definition,
+    beside: &[PathBuf],
+    environment: &Environment,
+) -> Option<PathBuf> {
+    let near = beside.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
+    let find = &definition.find;
+    let names = [name.to_owned()];
+    let elsewhere = || {
+        let mut found = in_homes(find, &names, environment, true);
+        found.extend(on_path(&names, environment));
+        found.extend(in_homes(find, &names, environment, false));
+        found.into_iter().find_map(|candidate| Some(candidate.launch.ok()?.program))
+    };
+    near.or_else(elsewhere)
+}
+
+/// Host compilers that a definition's compiler may call: what a variable names, or else all on `PATH`.
+pub(crate) fn host_compilers(definition: &Definition, environment: &Environment) -> Vec<Candidate> {
+    let explicit = in_variables(&definition.find.host_variables, environment, environment.host());
+    if explicit.is_empty() {
+        each_once(on_path(&definition.find.host_programs, environment))
+    } else {
+        explicit
+    }
+}
+
+/// The folders that a path stands for whose last part may hold one `*`; the newest version first.
+fn matching(pattern: &Path) -> Vec<PathBuf> {
+    let (Some(folder), Some(name)) = (pattern.parent(), pattern.file_name().and_then(OsStr::to_str)) else {
+        return Vec::new();
+    };
+    let Some((before, after)) = name.split_once('*') else { return vec![pattern.to_owned()] };
+    let names = fs_err::read_dir(folder).into_iter().flatten().flatten();
+    let names = names.filter_map(|child| child.file_name().into_string().ok());
+    let mut names = names
+        .filter(|name| {
+            name.len() >= before.len() + after.len() && name.starts_with(before) && name.ends_with(after)
+        })
+        .collect::<Vec<_>>();
+    names.sort_by_key(|name| std::cmp::Reverse(version_in(name)));
+    names.into_iter().map(|name| folder.join(name)).collect()
+}
+
+/// The numbers in a name, for comparing versions; a name without any is a link to the one that the user prefers.
+fn version_in(name: &str) -> (bool, Vec<u32>, String) {
+    let numbers =
+        name.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect::<Vec<u32>>();
+    (numbers.is_empty(), numbers, name.to_owned())
 }
 
 /// Candidates for the archiver of a definition, best first.
@@ -125,17 +215,17 @@ fn in_variables(bases: &[String], environment: &Environment, target: &Target) ->
 /// A variable's value is a program, or a program with arguments.
 fn launch_of(value: &OsStr, environment: &Environment) -> Option<Launch> {
     if let Some(program) = program_named(value, environment) {
-        return Some(Launch { program, arguments: Vec::new() });
+        return Some(Launch::of(program));
     }
     let mut words = value.to_str()?.split_whitespace();
     let program = program_named(OsStr::new(words.next()?), environment)?;
-    Some(Launch { program, arguments: words.map(str::to_owned).collect() })
+    Some(Launch::with(program, &words.map(str::to_owned).collect::<Vec<_>>()))
 }
 
 fn on_path(programs: &[String], environment: &Environment) -> Vec<Candidate> {
     let found = programs.iter().filter_map(|name| {
         let program = program_named(OsStr::new(name), environment)?;
-        let launch = Ok(Launch { program, arguments: Vec::new() });
+        let launch = Ok(Launch::of(program));
         Some(Candidate { found_by: FoundBy::Path(name.clone()), launch })
     });
     found.collect()
@@ -179,6 +269,25 @@ mod tests {
         assert_eq!(names, ["CXX_thumbv7em-none-eabi.x", "CXX_thumbv7em_none_eabi_x", "TARGET_CXX", "CXX"]);
         let host = environment.host().clone();
         assert_eq!(variable_names("AR", &environment, &host)[2], "HOST_AR");
+    }
+
+    #[test]
+    fn the_newest_of_several_installations_goes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["cuda-9.2", "cuda-13.1", "cuda-12.10", "cuda-12.9", "other"] {
+            fs_err::create_dir(folder.path().join(name)).unwrap();
+        }
+        let names = |pattern: &str| {
+            let found = matching(&folder.path().join(pattern));
+            found
+                .iter()
+                .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names("cuda*"), ["cuda-13.1", "cuda-12.10", "cuda-12.9", "cuda-9.2"]);
+        fs_err::create_dir(folder.path().join("cuda")).unwrap();
+        assert_eq!(names("cuda*")[0], "cuda");
+        assert_eq!(names("nothing*"), [""; 0]);
     }
 
     #[test]

@@ -93,6 +93,8 @@ impl Toolchain {
         arguments.extend(["-c".to_owned(), job.source.name.clone(), "-o".to_owned(), job.output.clone()]);
         let mut action = self.action(job.label, self.compiler_tool(), arguments, job.output);
         action.host_only = level.is_some_and(|level| level.host_only);
+        // What another machine would make of `native` is for that machine.
+        action.distributable = !action.host_only;
         action.inputs.push(job.source);
         action.inputs.extend(job.headers);
         Ok(action)
@@ -175,7 +177,7 @@ impl Toolchain {
     fn action(&self, label: String, tool: Tool, arguments: Vec<String>, output: String) -> Action {
         let target = self.target.clone();
         let (inputs, outputs) = (Vec::new(), vec![output]);
-        Action { label, tool, target, inputs, arguments, outputs, host_only: false }
+        Action { label, tool, target, inputs, arguments, outputs, host_only: false, distributable: false }
     }
 }
 

@@ -9,7 +9,8 @@
 //! 2. [`Definition`]: what a toolchain is, read from `toolchains/*.toml`.
 //! 3. [`Toolchains`]: finds and probes candidates and resolves (device, target, requirements) to a [`Toolchain`];
 //!    the same data explains itself in [`Toolchains::report`].
-//! 4. [`Toolchain::compile`] and its siblings: plan an [`Action`], a pure value with a content [`Key`].
+//! 4. [`Toolchain::compile`] and its siblings: plan an [`Action`], a pure value with a content [`Key`];
+//!    [`Toolchain::device_code`] plans the code of many GPU architectures, and [`inspect`] says what came out.
 //! 5. [`Executor`]: runs many actions under cargo's jobserver, through an [`ActionStore`].
 //! 6. [`audit`]: proves that what was linked needs nothing beyond libc, libm and libgcc.
 
@@ -18,12 +19,15 @@ pub mod audit;
 mod action;
 mod cache;
 mod definition;
+mod device;
+mod device_code;
 mod embed;
 mod environment;
 mod error;
 mod events;
 mod executor;
 mod find;
+mod gpu;
 mod jobs;
 mod outputs;
 mod probe;
@@ -38,13 +42,16 @@ pub use action::{Action, Content, FileContent, Input, Key, KeyField, Tool};
 pub use cache::{
     ActionStore, CacheStat, Difference, Fetched, GcReport, LocalStore, Manifest, ManifestOutput, Miss,
 };
-pub use definition::{Arguments, Definition, Device, Family, Level, definitions};
+pub use definition::{Arguments, Definition, Device, DeviceArguments, Family, Level, definitions};
+pub use device::{DeviceImage, DeviceJob, DevicePart, DevicePlan, PartReport};
+pub use device_code::{DeviceCode, DeviceCodeError, Form, bundle, inspect};
 pub use embed::embed_assembly;
 pub use environment::Environment;
 pub use error::{Error, InputError};
 pub use events::{Event, Events, NoEvents};
 pub use executor::Executor;
 pub use find::{FoundBy, Launch};
+pub use gpu::{GpuArchitecture, Scope, gpu_architectures};
 pub use jobs::{ArchiveJob, AssembleJob, CompileJob, LinkJob, Mode};
 pub use outputs::{OutputFile, Outputs};
 pub use probe::{Compiler, Identity};

@@ -29,12 +29,14 @@ pub struct Outputs {
     pub files: Vec<OutputFile>,
     /// Whether they were there already.
     pub cached: bool,
+    /// Wall time of getting them in milliseconds, waits included.
+    pub millis: u64,
     _folder: Option<Arc<TempDir>>,
 }
 
 impl Outputs {
     pub(crate) fn new(files: Vec<OutputFile>, cached: bool, folder: Option<TempDir>) -> Self {
-        Outputs { files, cached, _folder: folder.map(Arc::new) }
+        Outputs { files, cached, millis: 0, _folder: folder.map(Arc::new) }
     }
 
     /// The file with this name.

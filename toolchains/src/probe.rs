@@ -3,17 +3,21 @@
 //!
 //! Believes the compiler, not its name. Does not decide whether it will do: [`resolve`](crate::resolve) does.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::Family;
+use crate::definition::{Definition, Family};
 use crate::environment::Environment;
 use crate::find::{Launch, program_named};
+use crate::gpu::GpuArchitecture;
 use crate::probe_cache::{ProbeCache, Stamp};
 use crate::process;
+
+mod gpu;
 
 /// A digest that changes when a tool does and not when it moves: over its version text, its binary and those of its
 /// helpers (`cc1plus`, `as`, `ld`).
@@ -48,6 +52,21 @@ pub(crate) struct Facts {
     pub(crate) machine: String,
     pub(crate) has_libc_headers: bool,
     pub(crate) identity: Identity,
+    /// GPU architectures that it makes code for, verbatim.
+    pub(crate) architectures: Vec<String>,
+    /// The host compiler that it calls.
+    pub(crate) host: Option<PathBuf>,
+    pub(crate) helpers: BTreeMap<String, Helper>,
+}
+
+/// A program that works for a compiler.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Helper {
+    pub(crate) program: PathBuf,
+    pub(crate) identity: Identity,
+    /// GPU architectures that it makes code for, where it was asked.
+    pub(crate) architectures: Vec<String>,
 }
 
 /// A compiler that answered.
@@ -67,6 +86,23 @@ pub struct Compiler {
     pub has_libc_headers: bool,
     /// What stands for it in keys.
     pub identity: Identity,
+    /// GPU architectures that it makes code for; empty for compilers of CPU code.
+    pub architectures: Vec<String>,
+    /// The host compiler that it calls, if it needs one.
+    pub host: Option<PathBuf>,
+    pub(crate) helpers: BTreeMap<String, Helper>,
+}
+
+impl Compiler {
+    /// Whether it makes code for a GPU architecture.
+    pub fn supports(&self, architecture: &GpuArchitecture) -> bool {
+        let name = match architecture {
+            GpuArchitecture::Cuda { .. } => architecture.to_string(),
+            // Settings are the same for all compilers that know the processor.
+            GpuArchitecture::Rocm { .. } => architecture.base(),
+        };
+        self.architectures.contains(&name)
+    }
 }
 
 /// Expands to facts in quotes-free lines; a compiler that cannot do C++ fails here already.
@@ -90,20 +126,40 @@ const HELPERS: [&str; 3] = ["cc1plus", "as", "ld"];
 
 /// Asks a program what it is. `Err` is a reason in words.
 pub(crate) fn compiler(
+    definition: &Definition,
     launch: &Launch,
     environment: &Environment,
     cache: &ProbeCache,
 ) -> Result<Compiler, String> {
-    let facts = remembered(launch, "compiler", environment, cache, || compiler_facts(launch, environment))?;
+    let kind = match &definition.device {
+        None => "compiler".to_owned(),
+        // What is asked depends on the declaration, which a user may have changed.
+        Some(device) => format!("{} {device:?} {:?}", definition.kind.as_str(), definition.find),
+    };
+    let facts =
+        remembered(launch, &kind, environment, cache, || match (&definition.device, definition.kind) {
+            (None, _) => compiler_facts(launch, environment),
+            (Some(_), Family::Nvcc) => gpu::nvcc_facts(definition, launch, environment),
+            (Some(device), Family::Gcc | Family::Clang | Family::Hipcc) => {
+                gpu::clang_facts(definition, device, launch, environment)
+            }
+        })?;
     let family = facts.family.ok_or("is neither gcc nor clang")?;
+    let mut launch = launch.clone();
+    if let Some(host) = &facts.host {
+        launch.places = vec!["-ccbin".to_owned(), host.to_string_lossy().into_owned()];
+    }
     Ok(Compiler {
-        launch: launch.clone(),
+        launch,
         family,
         major: facts.major,
         version: facts.version,
         machine: facts.machine,
         has_libc_headers: facts.has_libc_headers,
         identity: facts.identity,
+        architectures: facts.architectures,
+        host: facts.host,
+        helpers: facts.helpers,
     })
 }
 
@@ -118,15 +174,7 @@ pub(crate) fn archiver(
         let stamps = stamps_of(launch, &[])?;
         let identity = identity(&version, "", &stamps)?;
         let version = first_line(&version).to_owned();
-        let facts = Facts {
-            family: None,
-            major: 0,
-            version,
-            machine: String::new(),
-            has_libc_headers: false,
-            identity,
-        };
-        Ok((facts, stamps))
+        Ok((Facts::new(None, 0, version, identity), stamps))
     })?;
     Ok((facts.identity, facts.version))
 }
@@ -139,10 +187,10 @@ fn remembered(
     ask: impl FnOnce() -> Result<(Facts, Vec<Stamp>), String>,
 ) -> Result<Facts, String> {
     let question = format!(
-        "{kind} {} {:?}\nPATH={}\n{}",
+        "{kind} {} {:?}\n{}{}",
         launch.program.display(),
         launch.arguments,
-        environment.variable("PATH").unwrap_or_default().to_string_lossy(),
+        environment.finding(),
         environment.influences(),
     );
     if let Some(facts) = cache.get(&question) {
@@ -154,12 +202,8 @@ fn remembered(
 }
 
 fn compiler_facts(launch: &Launch, environment: &Environment) -> Result<(Facts, Vec<Stamp>), String> {
-    let folder = tempfile::Builder::new()
-        .prefix("aoti-probe-")
-        .tempdir_in(environment.temporary_directory())
-        .map_err(|error| format!("cannot be probed: {error}"))?;
+    let folder = folder_with("probe.cpp", QUESTION, environment)?;
     let here = folder.path();
-    fs_err::write(here.join("probe.cpp"), QUESTION).map_err(|error| format!("cannot be probed: {error}"))?;
 
     let answer = output(launch, &["-E", "-P", "probe.cpp"], here, environment)
         .map_err(|reason| format!("does not preprocess C++: {reason}"))?;
@@ -177,7 +221,31 @@ fn compiler_facts(launch: &Launch, environment: &Environment) -> Result<(Facts, 
     let stamps = stamps_of(launch, &helpers)?;
     let identity = identity(&version, &machine, &stamps)?;
     let version = first_line(&version).to_owned();
-    Ok((Facts { family, major, version, machine, has_libc_headers, identity }, stamps))
+    Ok((Facts { machine, has_libc_headers, ..Facts::new(family, major, version, identity) }, stamps))
+}
+
+impl Facts {
+    fn new(family: Option<Family>, major: u32, version: String, identity: Identity) -> Self {
+        Facts {
+            family,
+            major,
+            version,
+            machine: String::new(),
+            has_libc_headers: false,
+            identity,
+            architectures: Vec::new(),
+            host: None,
+            helpers: BTreeMap::new(),
+        }
+    }
+}
+
+fn folder_with(file: &str, text: &str, environment: &Environment) -> Result<tempfile::TempDir, String> {
+    let cannot = |error: std::io::Error| format!("cannot be probed: {error}");
+    let temporary = environment.temporary_directory();
+    let folder = tempfile::Builder::new().prefix("aoti-probe-").tempdir_in(temporary).map_err(cannot)?;
+    fs_err::write(folder.path().join(file), text).map_err(cannot)?;
+    Ok(folder)
 }
 
 fn family_in(answer: &str) -> (Option<Family>, u32) {
@@ -215,15 +283,28 @@ fn output(
     directory: &Path,
     environment: &Environment,
 ) -> Result<String, String> {
+    Ok(outputs(launch, arguments, directory, environment)?.0)
+}
+
+/// Both streams of a call that succeeds, or why it does not: the first line that names an error.
+fn outputs(
+    launch: &Launch,
+    arguments: &[&str],
+    directory: &Path,
+    environment: &Environment,
+) -> Result<(String, String), String> {
     let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>();
     let output =
         process::run(launch, &arguments, directory, environment).map_err(|error| error.to_string())?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        return Ok((stdout, stderr));
     }
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let why = stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    Err(format!("{}: {why}", output.status))
+    let mut lines = stderr.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.clone().next().unwrap_or_default();
+    let why = lines.find(|line| line.contains("error") || line.contains("fatal")).unwrap_or(first);
+    Err(format!("{}: {}", output.status, why.trim()))
 }
 
 fn stamps_of(launch: &Launch, helpers: &[PathBuf]) -> Result<Vec<Stamp>, String> {

@@ -78,7 +78,7 @@ pub(crate) struct ProbeCache {
 
 impl ProbeCache {
     pub(crate) fn new(cache: Option<&Path>) -> Self {
-        ProbeCache { folder: cache.map(|root| root.join("probes-v1")), memory: Arc::default() }
+        ProbeCache { folder: cache.map(|root| root.join("probes-v2")), memory: Arc::default() }
     }
 
     /// The facts recorded for this question, if all files they were drawn from are unchanged.

@@ -19,6 +19,7 @@ pub(crate) fn run(
     let mut command = Command::new(&launch.program);
     command
         .args(&launch.arguments)
+        .args(&launch.places)
         .args(arguments)
         .current_dir(directory)
         .env_clear()
@@ -41,6 +42,7 @@ pub(crate) fn run(
 pub(crate) fn copyable(launch: &Launch, arguments: &[String], directory: &Path) -> String {
     let words = std::iter::once(launch.program.as_os_str().to_owned())
         .chain(launch.arguments.iter().map(OsString::from))
+        .chain(launch.places.iter().map(OsString::from))
         .chain(arguments.iter().map(OsString::from))
         .map(|word| quoted(&word.to_string_lossy()))
         .collect::<Vec<_>>();

@@ -63,8 +63,14 @@ impl Toolchains {
                 }
                 if is_served {
                     let is_native = target == *self.environment.host();
-                    let levels = definition.level_names(&target, is_native);
-                    let levels = levels.into_iter().map(str::to_owned).collect();
+                    let levels = match &entry.toolchain {
+                        Some(toolchain) if serves.device != Device::Cpu => toolchain.architectures(),
+                        _ => definition
+                            .level_names(&target, is_native)
+                            .into_iter()
+                            .map(str::to_owned)
+                            .collect(),
+                    };
                     entry.serves.push((serves.device, target, levels));
                 }
             }

@@ -13,6 +13,7 @@ use crate::definition::{Definition, Device, definitions};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::find::{self, Candidate, FoundBy};
+use crate::gpu::GpuArchitecture;
 use crate::probe::{self, Compiler};
 use crate::probe_cache::ProbeCache;
 use crate::target::Target;
@@ -24,7 +25,7 @@ pub struct Requirements {
     pub device: Device,
     /// The target of the host side.
     pub target: Target,
-    /// Levels that it must know.
+    /// Levels that it must know; for a GPU its architectures.
     pub levels: Vec<String>,
     /// It must be able to make static libraries.
     pub archive: bool,
@@ -36,6 +37,12 @@ impl Requirements {
     /// CPU code for a target, at any level.
     pub fn cpu(target: Target) -> Self {
         Requirements { device: Device::Cpu, target, levels: Vec::new(), archive: false, toolchain: None }
+    }
+
+    /// Code for a GPU at these architectures, for programs of a target.
+    pub fn gpu(device: Device, target: Target, architectures: &[&str]) -> Self {
+        let levels = architectures.iter().map(|&name| name.to_owned()).collect();
+        Requirements { device, levels, ..Requirements::cpu(target) }
     }
 }
 
@@ -226,7 +233,7 @@ impl Toolchains {
                 return (consideration, None);
             }
         };
-        let compiler = match probe::compiler(launch, &self.environment, &self.probes) {
+        let compiler = match probe::compiler(definition, launch, &self.environment, &self.probes) {
             Ok(compiler) => compiler,
             Err(reason) => {
                 refuse(reason);
@@ -272,9 +279,12 @@ impl Toolchains {
             return false; // a toolchain asked for by name goes before the variables
         }
         let is_host = requirements.target == *self.environment.host();
+        // The variables of GPU compilers say nothing of the host's side.
+        let is_for_gpu = requirements.device != Device::Cpu;
         let wishes = considered.iter().filter(|consideration| match &consideration.found_by {
             // The bare variable is about the host; for other targets it may well not apply.
-            Some(FoundBy::Variable(name)) => is_host || name.contains('_'),
+            Some(FoundBy::Variable(name)) => is_host || is_for_gpu || name.contains('_'),
+            Some(FoundBy::Home(_)) => is_for_gpu,
             Some(FoundBy::Path(_) | FoundBy::Place(_)) | None => false,
         });
         let mut verdicts = wishes.map(|wish| &wish.verdict).peekable();
@@ -293,7 +303,7 @@ impl Toolchains {
                 help.push(format!("for {}: {install}", definition.name));
             }
         }
-        if help.is_empty() {
+        if help.is_empty() && requirements.device == Device::Cpu {
             help.push("set `CXX` to a C++ compiler for this target".to_owned());
         }
         help
@@ -322,6 +332,9 @@ fn unsuitable(definition: &Definition, compiler: &Compiler, requirements: &Requi
     if compiler.major < definition.minimum_version {
         return Some(format!("is older than version {}", definition.minimum_version));
     }
+    if definition.device.is_some() {
+        return without_architecture(compiler, requirements);
+    }
     if !target.is_served_by(&compiler.machine) {
         return Some(format!("makes code for `{}`, not for `{target}`", compiler.machine));
     }
@@ -331,6 +344,23 @@ fn unsuitable(definition: &Definition, compiler: &Compiler, requirements: &Requi
     let is_unknown = |level: &&String| definition.level_for(level, target, true).is_none();
     let unknown = requirements.levels.iter().find(is_unknown)?;
     Some(format!("has no level `{unknown}`"))
+}
+
+/// The first GPU architecture asked for that is none, or that the compiler does not know.
+fn without_architecture(compiler: &Compiler, requirements: &Requirements) -> Option<String> {
+    for name in &requirements.levels {
+        match GpuArchitecture::parse(requirements.device, name) {
+            None => return Some(format!("`{name}` is no {} architecture", requirements.device.as_str())),
+            Some(architecture) if !compiler.supports(&architecture) => {
+                return Some(format!(
+                    "makes no code for `{name}`; it knows {}",
+                    compiler.architectures.join(", ")
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    None
 }
 
 fn refused(definition: &Definition, found_by: Option<FoundBy>, reason: String) -> Consideration {

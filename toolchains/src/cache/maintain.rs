@@ -54,7 +54,7 @@ impl LocalStore {
     /// [`Error::Cache`] when something cannot be removed.
     pub fn clear(&self) -> Result<CacheStat, Error> {
         let removed = self.stat()?;
-        for name in ["actions-v1", "latest-v1", "probes-v1", "tmp-v1", "locks-v1"] {
+        for name in ["actions-v1", "latest-v1", "probes-v1", "probes-v2", "tmp-v1", "locks-v1"] {
             let folder = self.root().join(name);
             match fs_err::remove_dir_all(&folder) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {

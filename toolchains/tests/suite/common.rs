@@ -11,7 +11,6 @@ use aoti_toolchain::{
 /// The real toolchains among these names. A missing one is told, and fails if `AOTI_TEST_REQUIRE` lists it.
 pub(crate) fn toolchains(names: &[&str], target: &Target) -> Vec<Toolchain> {
     let environment = Environment::capture();
-    let required = std::env::var("AOTI_TEST_REQUIRE").unwrap_or_default();
     let known = Toolchains::new(&environment, None);
     let mut found = Vec::new();
     for name in names {
@@ -19,13 +18,19 @@ pub(crate) fn toolchains(names: &[&str], target: &Target) -> Vec<Toolchain> {
             Requirements { toolchain: Some((*name).to_owned()), ..Requirements::cpu(target.clone()) };
         match known.resolve(&requirements) {
             Ok(toolchain) => found.push(toolchain),
-            Err(error) if required.split(',').any(|required| required == *name) => {
+            Err(error) if is_required(name) => {
                 panic!("`{name}` is required: {error}")
             }
             Err(error) => println!("skipped `{name}`: {error}"),
         }
     }
     found
+}
+
+/// Whether `AOTI_TEST_REQUIRE` lists a tool.
+pub(crate) fn is_required(tool: &str) -> bool {
+    let required = std::env::var("AOTI_TEST_REQUIRE").unwrap_or_default();
+    required.split(',').any(|required| required.trim() == tool)
 }
 
 /// gcc and clang for the host.

@@ -2,6 +2,7 @@
 
 mod cache;
 mod common;
+mod gpu;
 mod processes;
 mod real_compilers;
 mod shim;

@@ -24,7 +24,7 @@ fn slow_action(folder: &Path, seconds: &str) -> Action {
         std::fs::set_permissions(&aside, std::fs::Permissions::from_mode(0o755)).unwrap();
         std::fs::rename(aside, &program).unwrap();
     }
-    let launch = Launch { program, arguments: Vec::new() };
+    let launch = Launch::of(program);
     Action {
         label: "slow".to_owned(),
         tool: Tool { launch, identity: Identity::from_text("slow tool") },
@@ -33,6 +33,7 @@ fn slow_action(folder: &Path, seconds: &str) -> Action {
         arguments: Vec::new(),
         outputs: vec!["out".to_owned()],
         host_only: false,
+        distributable: false,
     }
 }
 

@@ -1,0 +1,2 @@
+// The test kernels for NVIDIA GPUs.
+#include "kernels.h"

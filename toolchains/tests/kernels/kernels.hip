@@ -1,0 +1,2 @@
+// The test kernels for AMD GPUs.
+#include "kernels.h"
