@@ -3,7 +3,7 @@
 //! Reads the sources only; builds nothing.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Folders with sources of our own.
 const FOLDERS: &[&str] = &["build-support", "cargo-aoti", "examples", "tests", "toolchains"];
@@ -37,7 +37,7 @@ fn sources() -> Vec<Source> {
     for entry in fs::read_dir(root()).expect("the root can be read") {
         let path = entry.expect("the root can be read").path();
         if path.extension().is_some_and(|extension| extension == "md" || extension == "toml") {
-            push(path, &mut sources);
+            push(&path, &mut sources);
         }
     }
     assert!(sources.len() > 100, "the sources are not where they are looked for");
@@ -54,14 +54,14 @@ fn collect(folder: &Path, sources: &mut Vec<Source>) {
         if path.is_dir() {
             collect(&path, sources);
         } else {
-            push(path, sources);
+            push(&path, sources);
         }
     }
 }
 
 /// Keeps a file if it is text.
-fn push(path: PathBuf, sources: &mut Vec<Source>) {
-    let Ok(text) = fs::read_to_string(&path) else { return };
+fn push(path: &Path, sources: &mut Vec<Source>) {
+    let Ok(text) = fs::read_to_string(path) else { return };
     let relative = path.strip_prefix(root()).expect("everything lies below the root");
     sources.push(Source { path: relative.to_string_lossy().replace('\\', "/"), text });
 }

@@ -304,6 +304,7 @@ pub struct Kernel {
 }
 
 /// One step of a program.
+#[expect(clippy::large_enum_variant, reason = "nearly all steps are kernels")]
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
     /// Runs a kernel.

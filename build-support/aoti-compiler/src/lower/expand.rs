@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::graph::{Coord, Node, Op, Scalar, ValueId};
 use crate::loops::{Access, Guard, Index, Stage, Term, TermId};
 use crate::symbolic::{Expr, RangeTable, Symbol, SymbolKind};
-use std::collections::HashMap;
+use indexmap::IndexMap;
 
 /// A stage under construction.
 pub(super) struct Expander<'s, 'a> {
@@ -15,7 +15,7 @@ pub(super) struct Expander<'s, 'a> {
     pub(super) ranges: RangeTable,
     /// The value that this kernel computes: it is expanded even though it has a home.
     root: Option<ValueId>,
-    memo: HashMap<(ValueId, Vec<Expr>, Vec<Guard>), TermId>,
+    memo: IndexMap<(ValueId, Vec<Expr>, Vec<Guard>), TermId>,
 }
 
 impl<'s, 'a> Expander<'s, 'a> {
@@ -24,7 +24,7 @@ impl<'s, 'a> Expander<'s, 'a> {
         ranges: RangeTable,
         root: Option<ValueId>,
     ) -> Expander<'s, 'a> {
-        Expander { scope, stage: Stage::default(), ranges, root, memo: HashMap::new() }
+        Expander { scope, stage: Stage::default(), ranges, root, memo: IndexMap::new() }
     }
 
     /// The term of a value at coordinates.

@@ -421,5 +421,5 @@ fn strided(access: &Access, row: Symbol, column: Symbol) -> Option<MatrixOperand
     let (row_stride, rest) = access.offset.affine_in(row)?;
     let (column_stride, offset) = rest.affine_in(column)?;
     let plain = !row_stride.mentions(column) && !row_stride.mentions(row);
-    plain.then(|| MatrixOperand { buffer: access.buffer, offset, row_stride, column_stride })
+    plain.then_some(MatrixOperand { buffer: access.buffer, offset, row_stride, column_stride })
 }

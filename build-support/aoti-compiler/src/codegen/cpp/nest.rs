@@ -175,11 +175,11 @@ impl Printer<'_> {
             let cost = i64::try_from(stage.terms.len()).expect("few terms");
             work = &work + &(&size * cost);
         }
-        if vector_axis.is_some() && !self.nest.axes.is_empty() {
-            // A unit is a whole row of lanes where the vector axis is not the one that is split.
-            if self.nest.axes.len() > 1 {
-                work = &work * &vector_axis.expect("checked").extent;
-            }
+        // A unit is a whole row of lanes where the vector axis is not the one that is split.
+        if let Some(axis) = vector_axis
+            && self.nest.axes.len() > 1
+        {
+            work = &work * &axis.extent;
         }
         (text, work)
     }

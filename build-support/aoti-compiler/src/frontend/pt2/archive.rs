@@ -273,7 +273,8 @@ mod tests {
 
     #[test]
     fn other_kinds_are_named() {
-        let kinds: [(&[(&str, &[u8])], &str); 4] = [
+        type Entry = (&'static str, &'static [u8]);
+        let kinds: [(&[Entry], &str); 4] = [
             (&[("serialized_exported_program.json", b"{}")], "2.7"),
             (&[("m/data/aotinductor/model/x.so", b"")], "AOTInductor"),
             (&[("m/code/a.py", b""), ("m/constants.pkl", b"")], "TorchScript"),

@@ -53,10 +53,10 @@ pub(super) fn print(dtype: DType, data: &[u8]) -> String {
         if let Some(texts) = texts {
             return format!("[{}]", texts.join(", "));
         }
-    } else if data.chunks_exact(dtype.size()).all(|element| element == elements[0]) {
-        if let Some(text) = print_element(dtype, elements[0]) {
-            return format!("splat {text}");
-        }
+    } else if data.chunks_exact(dtype.size()).all(|element| element == elements[0])
+        && let Some(text) = print_element(dtype, elements[0])
+    {
+        return format!("splat {text}");
     }
     let mut text = String::with_capacity(2 * data.len() + 6);
     text.push_str("hex \"");

@@ -38,7 +38,7 @@ fn linear_hits(
         read_size(cx, total, size)?;
     }
     let running = cx.b.scan(ScanOp::Sum, ones, 0)?[0];
-    let wanted = cx.b.index(&Expr::axis(0) + 1, &[size.clone()]);
+    let wanted = cx.b.index(&Expr::axis(0) + 1, std::slice::from_ref(size));
     Ok((cx.b.search_sorted(running, wanted, false)?, total))
 }
 
@@ -142,7 +142,7 @@ fn nonzero_static(cx: &mut Context, a: &Args) -> Rule {
     let (mask, size) = (truth(cx, a)?, a.sym("size")?);
     let fill = a.int_or("fill_value", -1)?;
     let (lines, total) = hits(cx, mask, &size, false)?;
-    let number = cx.b.index(Expr::axis(0), &[size.clone()]);
+    let number = cx.b.index(Expr::axis(0), std::slice::from_ref(&size));
     let found = cx.binary(BinaryOp::Lt, number, total)?;
     let mut columns = Vec::new();
     for line in lines {

@@ -201,10 +201,10 @@ impl<'a> Walk<'a> {
 
     /// Whether coordinates depend on numbers read from data, about which nothing is known before the run.
     fn depends_on_data(&self, coords: &[Expr]) -> bool {
-        coords.iter().any(|coord| self.from_data(coord))
+        coords.iter().any(|coord| self.is_from_data(coord))
     }
 
-    fn from_data(&self, coord: &Expr) -> bool {
+    fn is_from_data(&self, coord: &Expr) -> bool {
         let mut symbols = BTreeSet::new();
         coord.collect_symbols(&mut symbols);
         let info = |symbol: &crate::symbolic::Symbol| self.cx.b.graph().symbols.get(symbol.index as usize);
@@ -219,7 +219,7 @@ impl<'a> Walk<'a> {
         let mut indices = Vec::new();
         let mut result = Vec::new();
         for coord in coords {
-            if self.from_data(coord) {
+            if self.is_from_data(coord) {
                 result.push(Coord::Indirect(indices.len()));
                 indices.push(self.cx.b.index(coord.clone(), shape));
             } else {

@@ -100,6 +100,7 @@ fn correlation(cx: &mut Context, a: &Args) -> Rule {
     let dtype = cx.b.dtype(covariance);
     let shape = cx.b.shape(covariance);
     let [n, _] = shape.as_slice() else {
+        #[expect(clippy::eq_op, reason = "one, and not a number where the variance is zero or not finite")]
         return Ok(cx.apply([covariance], dtype, |[c]| &c / &c)?.into());
     };
     let diagonal = cx.b.view(covariance, std::slice::from_ref(n), vec![Expr::axis(0), Expr::axis(0)])?;

@@ -56,11 +56,11 @@ fn f32s(values: &[f32]) -> Tensor {
 fn integers_promote_as_in_pytorch() {
     let x = Tensor::from_i64(&[2], &[7, -7]);
     let two = ("other", Arg::Int(Expr::int(2)));
-    check("aten.div.Tensor", &[("self", x.clone())], &[two.clone()], &f32s(&[3.5, -3.5]));
+    check("aten.div.Tensor", &[("self", x.clone())], std::slice::from_ref(&two), &f32s(&[3.5, -3.5]));
     check(
         "aten.floor_divide.default",
         &[("self", x.clone())],
-        &[two.clone()],
+        std::slice::from_ref(&two),
         &Tensor::from_i64(&[2], &[3, -4]),
     );
     check("aten.remainder.Scalar", &[("self", x.clone())], &[two], &Tensor::from_i64(&[2], &[1, 1]));
