@@ -62,7 +62,7 @@ struct Stages {
 }
 
 fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
-    let mut graph = import(&options.name, model)?;
+    let mut graph = transform::optimize(import(&options.name, model)?);
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);
     let lowered = lower(&graph);
@@ -86,7 +86,7 @@ pub fn explain_fusion(model: Bytes, options: &Options) -> Result<Vec<Explanation
 /// The text of one stage.
 pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagnostics> {
     match what {
-        Emit::Graph => Ok(crate::graph::text::print_short(&import(&options.name, model)?)),
+        Emit::Graph => Ok(crate::graph::text::print_short(&transform::optimize(import(&options.name, model)?))),
         Emit::Loops => Ok(stages(model, options)?.lowered.to_string()),
         Emit::Schedule => Ok(stages(model, options)?.scheduled.to_string()),
         Emit::Bindings => Ok(compile(model, options)?.bindings),

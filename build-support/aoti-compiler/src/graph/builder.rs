@@ -60,6 +60,23 @@ impl Builder {
         Builder { graph, ranges, origin }
     }
 
+    /// Continues a graph whose symbols have these ranges: a body has its symbols from the outermost graph.
+    pub fn resume(graph: Graph, ranges: RangeTable) -> Builder {
+        let mut builder = Builder::from_graph(graph);
+        builder.ranges = ranges;
+        builder
+    }
+
+    /// Appends a node of this graph as it is; its results exist already.
+    pub fn append(&mut self, node: Node) {
+        self.graph.nodes.push(node);
+    }
+
+    /// States that the following nodes come from where another one does.
+    pub fn continue_origin(&mut self, origin: OriginId) {
+        self.origin = origin;
+    }
+
     /// The graph so far.
     pub fn graph(&self) -> &Graph {
         &self.graph

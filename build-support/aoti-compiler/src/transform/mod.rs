@@ -1,3 +1,52 @@
 //! Transformations of programs and graphs, each a function between values.
 
+mod cse;
+mod dce;
 pub mod decompose;
+mod fold_constants;
+mod fold_scales;
+mod rewrite;
+mod simplify;
+mod splats;
+#[cfg(test)]
+mod tests;
+
+pub use cse::cse;
+pub use dce::dce;
+pub use fold_constants::fold_constants;
+pub use fold_scales::fold_scales;
+pub use simplify::simplify;
+pub use splats::fold_splats;
+
+use crate::graph::{Graph, verify};
+
+/// A pass over the core graph.
+type Pass = fn(Graph) -> Graph;
+
+/// The passes between decomposition and lowering, in order. What folding uncovers is simplified once more.
+const PASSES: &[(&str, Pass)] = &[
+    ("dce", dce),
+    ("fold_splats", fold_splats),
+    ("simplify", simplify),
+    ("cse", cse),
+    ("fold_constants", fold_constants),
+    ("fold_splats", fold_splats),
+    ("simplify", simplify),
+    ("dce", dce),
+    ("fold_scales", fold_scales),
+    ("cse", cse),
+    ("dce", dce),
+];
+
+/// Makes a verified graph compute the same with less. The result is verified after each pass in debug builds.
+pub fn optimize(graph: Graph) -> Graph {
+    PASSES.iter().fold(graph, |graph, (name, pass)| {
+        let graph = pass(graph);
+        if cfg!(debug_assertions)
+            && let Err(findings) = verify(&graph)
+        {
+            panic!("pass `{name}` breaks the graph: {findings:?}");
+        }
+        graph
+    })
+}

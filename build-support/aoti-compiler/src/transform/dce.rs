@@ -1,0 +1,103 @@
+//! Removes what no output and no effect needs: nodes, values and constants. What stays is renumbered.
+
+use super::rewrite::everywhere;
+use crate::graph::{Constant, ConstantId, Graph, InputRole, Node, Op, Value, ValueId};
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
+
+/// Dead code elimination. Nodes with effects stay: reads of sizes, assertions, and branches and loops with such inside.
+pub fn dce(graph: Graph) -> Graph {
+    everywhere(graph, &|graph, _| {
+        sweep(graph);
+        compact(graph);
+    })
+}
+
+fn sweep(graph: &mut Graph) {
+    let mut live: SecondaryMap<ValueId, bool> = SecondaryMap::new();
+    for output in &graph.outputs {
+        live[output.value] = true;
+    }
+    let mut kept: Vec<Node> = Vec::with_capacity(graph.nodes.len());
+    for node in std::mem::take(&mut graph.nodes).into_iter().rev() {
+        if has_effect(&node.op) || node.outputs.iter().any(|output| live[*output]) {
+            node.inputs.iter().for_each(|input| live[*input] = true);
+            kept.push(node);
+        }
+    }
+    kept.reverse();
+    graph.nodes = kept;
+}
+
+/// Whether a node does more than give values. A loop may not end, which is an effect too.
+pub(super) fn has_effect(op: &Op) -> bool {
+    match op {
+        Op::Read(_) | Op::Assert(_) | Op::While { .. } => true,
+        Op::Cond { then, otherwise } => {
+            then.nodes.iter().chain(&otherwise.nodes).any(|node| has_effect(&node.op))
+        }
+        Op::Constant(_)
+        | Op::Full(_)
+        | Op::Index(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Cast
+        | Op::View(_)
+        | Op::Pad { .. }
+        | Op::Gather(_)
+        | Op::Scatter { .. }
+        | Op::Cat { .. }
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::MatMul
+        | Op::Conv(_) => false,
+    }
+}
+
+/// Renumbers values in order of definition and constants in order of use.
+fn compact(graph: &mut Graph) {
+    let mut values = Renumbered { old: std::mem::take(&mut graph.values), ..Renumbered::default() };
+    let mut constants: PrimaryMap<ConstantId, Constant> = PrimaryMap::new();
+    let mut new_constants: Vec<Option<ConstantId>> = vec![None; graph.constants.len()];
+    let mut constant = |id: &mut ConstantId| {
+        let old = &graph.constants;
+        *id = *new_constants[id.index()].get_or_insert_with(|| constants.push(old[*id].clone()));
+    };
+    for input in &mut graph.inputs {
+        values.define(&mut input.value);
+        if let InputRole::State(id) = &mut input.role {
+            constant(id);
+        }
+    }
+    for node in &mut graph.nodes {
+        node.inputs.iter_mut().for_each(|input| values.rename(input));
+        node.outputs.iter_mut().for_each(|output| values.define(output));
+        if let Op::Constant(id) = &mut node.op {
+            constant(id);
+        }
+    }
+    graph.outputs.iter_mut().for_each(|output| values.rename(&mut output.value));
+    graph.values = values.new;
+    graph.constants = constants;
+}
+
+#[derive(Default)]
+struct Renumbered {
+    old: PrimaryMap<ValueId, Value>,
+    new: PrimaryMap<ValueId, Value>,
+    ids: SecondaryMap<ValueId, Option<ValueId>>,
+}
+
+impl Renumbered {
+    fn define(&mut self, value: &mut ValueId) {
+        let id = self.new.push(self.old[*value].clone());
+        self.ids[*value] = Some(id);
+        *value = id;
+    }
+
+    fn rename(&self, value: &mut ValueId) {
+        *value = self.ids[*value].expect("a verified graph defines values before their uses");
+    }
+}

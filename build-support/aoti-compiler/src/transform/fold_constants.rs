@@ -1,0 +1,213 @@
+//! Evaluates, when the model is compiled, what depends on constants only.
+//!
+//! The reference evaluator does it. Views of constants are left alone: they cost nothing, and products pack their
+//! weights through them. So are results much larger than what they come from, and cheap functions of positions.
+
+use super::rewrite::{everywhere, rewrite};
+use crate::graph::{Builder, Constant, Graph, Node, Op, Output, OutputRole, ValueId};
+use crate::interpret::{Tensor, evaluate};
+use crate::symbolic::{Expr, SymbolKind};
+use cranelift_entity::{EntityRef, SecondaryMap};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A result of at most this many bytes is always worth having as a constant.
+const SMALL_BYTES: u64 = 16 << 10;
+/// A larger result may have this many times the bytes of the constants that it comes from: what dequantising takes.
+const MAX_GROWTH: u64 = 4;
+/// Functions of positions with at most this many operations are computed where they are used.
+const CHEAP: usize = 8;
+/// Operations that the evaluator is willing to do for one result.
+const MAX_WORK: u64 = 1 << 26;
+
+/// Replaces what depends on constants only by constants.
+pub fn fold_constants(graph: Graph) -> Graph {
+    everywhere(graph, &|graph, ranges| {
+        let folded = evaluate_all(graph);
+        rewrite(graph, ranges, |rewriter, node| {
+            let tensors = folded.get(node.outputs.first()?)?;
+            tensors.iter().map(|tensor| make_constant(&mut rewriter.builder, tensor)).collect()
+        });
+    })
+}
+
+fn make_constant(builder: &mut Builder, tensor: &Tensor) -> Option<ValueId> {
+    let sizes = tensor.sizes().iter().map(|size| i64::try_from(*size)).collect::<Result<_, _>>().ok()?;
+    let data = tensor.bytes().clone();
+    builder.constant(Constant { name: String::new(), dtype: tensor.dtype(), sizes, data }).ok()
+}
+
+/// The results of every node to be replaced, by its first output.
+fn evaluate_all(graph: &Graph) -> BTreeMap<ValueId, Vec<Tensor>> {
+    let producers = graph.producers();
+    let known = known_values(graph);
+    let mut search = Search { graph, producers: &producers, seen: SecondaryMap::new(), chosen: BTreeSet::new() };
+    for node in graph.nodes.iter().filter(|node| !node.outputs.iter().any(|output| known[*output])) {
+        for (position, input) in node.inputs.iter().enumerate() {
+            if known[*input] {
+                search.visit(*input, needs_buffer(&node.op, position));
+            }
+        }
+    }
+    for output in graph.outputs.iter().filter(|output| known[output.value]) {
+        search.visit(output.value, false);
+    }
+    let chosen = search.chosen;
+    let mut results = BTreeMap::new();
+    for position in chosen {
+        let node = &graph.nodes[position];
+        if let Ok(tensors) = evaluate(&alone(graph, &producers, node), &[]) {
+            results.insert(node.outputs[0], tensors);
+        }
+    }
+    results
+}
+
+/// Operands that are copied on every run where they are not buffers already.
+fn needs_buffer(op: &Op, position: usize) -> bool {
+    matches!((op, position), (Op::Conv(_), _) | (Op::Gather(_), 0))
+}
+
+/// Which values depend on constants only, with fixed sizes.
+fn known_values(graph: &Graph) -> SecondaryMap<ValueId, bool> {
+    let mut known: SecondaryMap<ValueId, bool> = SecondaryMap::new();
+    for node in &graph.nodes {
+        let is_fixed = |value: &ValueId| graph.ty(*value).shape.iter().all(|size| size.as_int().is_some());
+        let all = node.inputs.iter().all(|input| known[*input])
+            && node.outputs.iter().all(is_fixed)
+            && is_pure(&node.op);
+        node.outputs.iter().for_each(|output| known[*output] = all);
+    }
+    known
+}
+
+/// Whether a node has no effect and mentions no size symbol.
+fn is_pure(op: &Op) -> bool {
+    use crate::graph::Coord;
+    let fixed = |expr: &Expr| {
+        let mut symbols = BTreeSet::new();
+        expr.collect_symbols(&mut symbols);
+        symbols.iter().all(|symbol| symbol.kind == SymbolKind::Axis)
+    };
+    let fixed_coord = |coord: &Coord| match coord {
+        Coord::Expr(expr) => fixed(expr),
+        Coord::Indirect(_) => true,
+    };
+    match op {
+        Op::Index(expr) => fixed(expr),
+        Op::View(coords) | Op::Pad { coords, .. } => coords.iter().all(fixed),
+        Op::Gather(coords) | Op::Scatter { coords, .. } => coords.iter().all(fixed_coord),
+        Op::Constant(_)
+        | Op::Full(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Cast
+        | Op::Cat { .. }
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::MatMul
+        | Op::Conv(_) => true,
+        Op::Read(_) | Op::Assert(_) | Op::Cond { .. } | Op::While { .. } => false,
+    }
+}
+
+/// Looks for the nodes to evaluate, from their uses backwards.
+struct Search<'a> {
+    graph: &'a Graph,
+    producers: &'a [Option<usize>],
+    seen: SecondaryMap<ValueId, bool>,
+    /// Positions of nodes.
+    chosen: BTreeSet<usize>,
+}
+
+impl Search<'_> {
+    fn visit(&mut self, value: ValueId, needs_buffer: bool) {
+        if self.seen[value] && !needs_buffer {
+            return;
+        }
+        self.seen[value] = true;
+        let Some(position) = self.producers[value.index()] else { return };
+        let node = &self.graph.nodes[position];
+        match &node.op {
+            Op::Constant(_) | Op::Full(_) | Op::Index(_) => {}
+            Op::View(_) if !needs_buffer => self.visit(node.inputs[0], false),
+            _ if self.is_worthwhile(position, needs_buffer) => {
+                self.chosen.insert(position);
+            }
+            _ => node.inputs.clone().into_iter().for_each(|input| self.visit(input, false)),
+        }
+    }
+
+    fn is_worthwhile(&self, position: usize, needs_buffer: bool) -> bool {
+        let cone = cone(self.graph, self.producers, position);
+        let (mut operations, mut work, mut leaves) = (0, 0u64, 0u64);
+        for node in cone.iter().map(|position| &self.graph.nodes[*position]) {
+            let bytes: u64 = node.outputs.iter().map(|output| bytes_of(self.graph, *output)).sum();
+            match &node.op {
+                Op::Constant(_) => leaves = leaves.saturating_add(bytes),
+                Op::Full(_) | Op::Index(_) | Op::View(_) => {}
+                _ => operations += 1,
+            }
+            work = work.saturating_add(bytes.saturating_mul(depth(self.graph, node)));
+        }
+        let node = &self.graph.nodes[position];
+        let bytes: u64 = node.outputs.iter().map(|output| bytes_of(self.graph, *output)).sum();
+        let small = bytes <= SMALL_BYTES.max(leaves.saturating_mul(MAX_GROWTH));
+        let real = leaves > 0 || operations > CHEAP;
+        small && work <= MAX_WORK && (real || needs_buffer)
+    }
+}
+
+/// Multiplications for one element of a contraction.
+fn depth(graph: &Graph, node: &Node) -> u64 {
+    let elements = |value: ValueId, from: usize| {
+        let sizes = graph.ty(value).shape.iter().skip(from);
+        sizes.fold(1u64, |product, size| product.saturating_mul(fixed_size(size)))
+    };
+    match &node.op {
+        Op::MatMul => graph.ty(node.inputs[0]).shape.last().map_or(1, fixed_size),
+        Op::Conv(_) => elements(node.inputs[1], 1),
+        Op::Reduce { .. } => {
+            let (from, to) = (elements(node.inputs[0], 0), elements(node.outputs[0], 0));
+            from / to.max(1)
+        }
+        _ => 1,
+    }
+}
+
+fn fixed_size(size: &Expr) -> u64 {
+    size.as_int().and_then(|size| u64::try_from(size).ok()).unwrap_or(u64::MAX)
+}
+
+fn bytes_of(graph: &Graph, value: ValueId) -> u64 {
+    let ty = graph.ty(value);
+    ty.shape.iter().fold(ty.dtype.size() as u64, |bytes, size| bytes.saturating_mul(fixed_size(size)))
+}
+
+/// Positions of a node and everything that it depends on.
+fn cone(graph: &Graph, producers: &[Option<usize>], position: usize) -> BTreeSet<usize> {
+    let (mut cone, mut open) = (BTreeSet::new(), vec![position]);
+    while let Some(position) = open.pop() {
+        if cone.insert(position) {
+            open.extend(graph.nodes[position].inputs.iter().filter_map(|input| producers[input.index()]));
+        }
+    }
+    cone
+}
+
+/// A graph that computes just the results of one node.
+fn alone(graph: &Graph, producers: &[Option<usize>], node: &Node) -> Graph {
+    let position = producers[node.outputs[0].index()].expect("the node makes its outputs");
+    let nodes = cone(graph, producers, position).iter().map(|position| graph.nodes[*position].clone()).collect();
+    let output = |value: &ValueId| Output { value: *value, name: String::new(), role: OutputRole::User };
+    Graph {
+        values: graph.values.clone(),
+        constants: graph.constants.clone(),
+        origins: graph.origins.clone(),
+        nodes,
+        outputs: node.outputs.iter().map(output).collect(),
+        ..Graph::default()
+    }
+}

@@ -1,0 +1,124 @@
+//! How passes over the core graph walk and replace: the shared machinery, with no rule of its own.
+//!
+//! A pass looks at one node at a time, in execution order, with its operands already rewritten. Values that a rule
+//! replaces stay defined until [`super::dce`] takes them away.
+
+use crate::graph::{Builder, Graph, Node, Op, ValueId};
+use crate::symbolic::RangeTable;
+use cranelift_entity::SecondaryMap;
+
+/// Applies `pass` to the bodies of branches and loops, innermost first, then to the graph itself. Bodies use the
+/// symbols of the outermost graph, so its ranges go with them.
+pub(super) fn everywhere(mut graph: Graph, pass: &dyn Fn(&mut Graph, &RangeTable)) -> Graph {
+    let ranges = graph.ranges();
+    in_graph(&mut graph, &ranges, pass);
+    graph
+}
+
+fn in_graph(graph: &mut Graph, ranges: &RangeTable, pass: &dyn Fn(&mut Graph, &RangeTable)) {
+    for node in &mut graph.nodes {
+        let bodies = match &mut node.op {
+            Op::Cond { then, otherwise } => [then, otherwise],
+            Op::While { condition, body, .. } => [condition, body],
+            _ => continue,
+        };
+        for body in bodies {
+            in_graph(body, ranges, pass);
+        }
+    }
+    pass(graph, ranges);
+}
+
+/// A graph while its nodes are looked at one by one.
+pub(super) struct Rewriter {
+    /// Makes the nodes that replace others.
+    pub(super) builder: Builder,
+    /// Position of the node that makes a value, plus one, among those in the builder.
+    makers: SecondaryMap<ValueId, usize>,
+    n_seen: usize,
+    replaced: SecondaryMap<ValueId, Option<ValueId>>,
+}
+
+impl Rewriter {
+    /// The node that makes a value, if it is not an input.
+    pub(super) fn producer(&self, value: ValueId) -> Option<&Node> {
+        self.makers[value].checked_sub(1).map(|position| &self.builder.graph().nodes[position])
+    }
+
+    /// The operator that makes a value, if it is not an input.
+    pub(super) fn op(&self, value: ValueId) -> Option<&Op> {
+        self.producer(value).map(|node| &node.op)
+    }
+
+    fn note_makers(&mut self) {
+        let nodes = &self.builder.graph().nodes;
+        for (position, node) in nodes.iter().enumerate().skip(self.n_seen) {
+            for output in &node.outputs {
+                self.makers[*output] = position + 1;
+            }
+        }
+        self.n_seen = nodes.len();
+    }
+
+    fn replace(&mut self, old: ValueId, new: ValueId) {
+        let name = self.builder.graph().values[old].name.clone();
+        if old != new && !name.is_empty() && self.makers[new] != 0 {
+            self.builder.name(new, &name);
+        }
+        self.replaced[old] = Some(new);
+    }
+
+    /// What stands for a value of the graph as it was.
+    pub(super) fn current(&self, value: ValueId) -> ValueId {
+        self.replaced[value].unwrap_or(value)
+    }
+}
+
+/// Walks a graph. Where `rule` gives values, they stand for the node's results and the node goes; where it gives
+/// `None`, the node stays. The rule may add nodes through the builder in either case.
+pub(super) fn rewrite(
+    graph: &mut Graph,
+    ranges: &RangeTable,
+    mut rule: impl FnMut(&mut Rewriter, &Node) -> Option<Vec<ValueId>>,
+) {
+    let nodes = std::mem::take(&mut graph.nodes);
+    let mut rewriter = Rewriter {
+        builder: Builder::resume(std::mem::take(graph), ranges.clone()),
+        makers: SecondaryMap::new(),
+        n_seen: 0,
+        replaced: SecondaryMap::new(),
+    };
+    for mut node in nodes {
+        for input in &mut node.inputs {
+            *input = rewriter.current(*input);
+        }
+        rewriter.builder.continue_origin(node.origin);
+        match rule(&mut rewriter, &node) {
+            Some(values) => {
+                rewriter.note_makers();
+                for (old, new) in node.outputs.iter().zip(values) {
+                    rewriter.replace(*old, new);
+                }
+            }
+            None => {
+                rewriter.builder.append(node);
+                rewriter.note_makers();
+            }
+        }
+    }
+    let Rewriter { builder, replaced, .. } = rewriter;
+    *graph = builder.finish();
+    for output in &mut graph.outputs {
+        output.value = replaced[output.value].unwrap_or(output.value);
+    }
+}
+
+/// How often each value is read, by nodes and as an output.
+pub(super) fn count_uses(graph: &Graph) -> SecondaryMap<ValueId, usize> {
+    let mut uses: SecondaryMap<ValueId, usize> = SecondaryMap::new();
+    let operands = graph.nodes.iter().flat_map(|node| &node.inputs).copied();
+    for value in operands.chain(graph.outputs.iter().map(|output| output.value)) {
+        uses[value] += 1;
+    }
+    uses
+}
