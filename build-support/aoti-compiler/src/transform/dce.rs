@@ -1,7 +1,7 @@
-//! Removes what no output and no effect needs: nodes, values and constants. What stays is renumbered.
+//! Removes what no output and no effect needs: nodes, values, constants and origins. What stays is renumbered.
 
 use super::rewrite::everywhere;
-use crate::graph::{Constant, ConstantId, Graph, InputRole, Node, Op, Value, ValueId};
+use crate::graph::{Constant, ConstantId, Graph, InputRole, Node, Op, Origin, OriginId, Value, ValueId};
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
 /// Dead code elimination. Nodes with effects stay: reads of sizes, assertions, and branches and loops with such inside.
@@ -56,7 +56,7 @@ pub(super) fn has_effect(op: &Op) -> bool {
     }
 }
 
-/// Renumbers values in order of definition and constants in order of use.
+/// Renumbers values in order of definition, constants and origins in order of use.
 fn compact(graph: &mut Graph) {
     let mut values = Renumbered { old: std::mem::take(&mut graph.values), ..Renumbered::default() };
     let mut constants: PrimaryMap<ConstantId, Constant> = PrimaryMap::new();
@@ -71,7 +71,11 @@ fn compact(graph: &mut Graph) {
             constant(id);
         }
     }
+    let mut origins: PrimaryMap<OriginId, Origin> = PrimaryMap::new();
+    let mut new_origins: Vec<Option<OriginId>> = vec![None; graph.origins.len()];
     for node in &mut graph.nodes {
+        let slot = &mut new_origins[node.origin.index()];
+        node.origin = *slot.get_or_insert_with(|| origins.push(graph.origins[node.origin].clone()));
         node.inputs.iter_mut().for_each(|input| values.rename(input));
         node.outputs.iter_mut().for_each(|output| values.define(output));
         if let Op::Constant(id) = &mut node.op {
@@ -81,6 +85,7 @@ fn compact(graph: &mut Graph) {
     graph.outputs.iter_mut().for_each(|output| values.rename(&mut output.value));
     graph.values = values.new;
     graph.constants = constants;
+    graph.origins = origins;
 }
 
 #[derive(Default)]
