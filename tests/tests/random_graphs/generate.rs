@@ -1,0 +1,462 @@
+//! Makes small graphs of every operator, from a seed, and says how exactly their outputs are determined.
+//!
+//! Indices are made valid by construction, and nothing discontinuous is applied to what rounding may change.
+
+use crate::accuracy::{Accuracy, rounding};
+use crate::rng::Rng;
+use aoti_compiler::dtype::{Category, DType};
+use aoti_compiler::graph::{
+    BinaryOp, Builder, Constant, Graph, InputRole, OutputRole, ResultType, Scalar, SymbolInfo, SymbolSource,
+    TensorType, UnaryOp, ValueId,
+};
+use aoti_compiler::symbolic::{Expr, Interval, Symbol, SymbolKind};
+
+/// Tensors have at most this many elements in a trial.
+const MAX_ELEMENTS: i64 = 1500;
+/// The trial values of size symbols: of the first, the second, ...; in each trial.
+pub(crate) const TRIALS: [[i64; 2]; 2] = [[5, 3], [1, 18]];
+const DATA_SIZE: i64 = 6;
+
+/// A graph and how its outputs are to be compared.
+pub(crate) struct Generated {
+    /// The graph.
+    pub(crate) graph: Graph,
+    /// One for each output.
+    pub(crate) outputs: Vec<Accuracy>,
+}
+
+/// A value to build on.
+#[derive(Clone, Copy)]
+pub(crate) struct Item {
+    pub(crate) value: ValueId,
+    pub(crate) accuracy: Accuracy,
+}
+
+/// A graph under construction.
+pub(crate) struct Generator {
+    pub(crate) rng: Rng,
+    pub(crate) b: Builder,
+    pub(crate) items: Vec<Item>,
+    /// Whether a symbol is sourced by data.
+    n_size_symbols: usize,
+}
+
+/// What an attempt to add a node gives: nothing where the choice does not fit.
+pub type Made = Option<()>;
+
+/// The graph of a seed.
+pub(crate) fn generate(seed: u64) -> Generated {
+    let mut g = Generator { rng: Rng::new(seed), b: Builder::new("random"), items: vec![], n_size_symbols: 0 };
+    let n_inputs = 1 + g.rng.below(4);
+    for number in 0..n_inputs {
+        g.input(number);
+    }
+    for _ in 0..g.rng.below(3) {
+        g.constant();
+    }
+    let n_nodes = 2 + g.rng.below(11);
+    for _ in 0..n_nodes {
+        // Several tries, since a choice may not fit the values there are.
+        for _ in 0..4 {
+            if g.node().is_some() {
+                break;
+            }
+        }
+    }
+    g.finish(n_inputs)
+}
+
+impl Generator {
+    fn input(&mut self, number: usize) {
+        let dtype = self.dtype();
+        let rank = self.rng.below(5).min(4);
+        let mut shape = Vec::new();
+        for axis in 0..rank {
+            let size = if self.rng.one_in(3) { self.symbol(number, axis) } else { None };
+            let size = size.unwrap_or_else(|| self.size());
+            shape.push(size);
+            if self.elements(&shape) > MAX_ELEMENTS / 4 {
+                *shape.last_mut().expect("just pushed") = Expr::int(1);
+            }
+        }
+        let fixed = shape.iter().all(|size| size.as_int().is_some());
+        let ty = TensorType { dtype, shape };
+        let role = if fixed && self.rng.one_in(10) {
+            let constant = self.literal(dtype, &ty.shape);
+            InputRole::State(self.b.add_constant(constant))
+        } else {
+            InputRole::User
+        };
+        let value = self.b.input(&format!("x{number}"), ty, role);
+        self.items.push(Item { value, accuracy: given(dtype) });
+    }
+
+    /// A new size symbol for an axis of an input, or one that is there.
+    fn symbol(&mut self, input: usize, axis: usize) -> Option<Expr> {
+        if self.n_size_symbols > 0 && self.rng.one_in(2) {
+            return Some(Expr::sym(Symbol::size(self.rng.below(self.n_size_symbols) as u32)));
+        }
+        if self.n_size_symbols == TRIALS[0].len() {
+            return None;
+        }
+        self.n_size_symbols += 1;
+        let range = Interval::new(self.rng.between(0, 1), self.rng.between(18, 70));
+        let source = SymbolSource::InputDim { input, axis };
+        Some(Expr::sym(self.b.symbol(SymbolInfo { name: format!("n{input}_{axis}"), range, source })))
+    }
+
+    pub(crate) fn constant(&mut self) {
+        let dtype = self.dtype();
+        let shape: Vec<Expr> = (0..self.rng.below(4)).map(|_| self.size()).collect();
+        if self.elements(&shape) > MAX_ELEMENTS / 4 {
+            return;
+        }
+        let constant = self.literal(dtype, &shape);
+        let value = self.b.constant(constant).expect("the data fit the sizes");
+        self.items.push(Item { value, accuracy: given(dtype) });
+    }
+
+    /// Random data of fixed sizes.
+    pub(crate) fn literal(&mut self, dtype: DType, shape: &[Expr]) -> Constant {
+        let sizes: Vec<i64> = shape.iter().map(|size| size.as_int().expect("fixed sizes")).collect();
+        let count = sizes.iter().product::<i64>();
+        let data: Vec<u8> = (0..count).flat_map(|_| element(&mut self.rng, dtype)).collect();
+        Constant { name: String::new(), dtype, sizes, data: data.into() }
+    }
+
+    pub(crate) fn dtype(&mut self) -> DType {
+        use DType::*;
+        self.rng.pick(&[Bool, Bool, U8, I8, I16, I32, I64, I64, F16, Bf16, F32, F32, F32, F32, F32, F64])
+    }
+
+    fn size(&mut self) -> Expr {
+        Expr::int(self.rng.pick(&[0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 16, 17, 33]))
+    }
+
+    /// The largest number of elements in a trial.
+    pub(crate) fn elements(&self, shape: &[Expr]) -> i64 {
+        (0..TRIALS.len()).map(|trial| shape.iter().map(|size| at(size, trial)).product()).max().unwrap_or(0)
+    }
+
+    /// Whether a size is at least 1 in every trial.
+    pub(crate) fn is_positive(&self, size: &Expr) -> bool {
+        (0..TRIALS.len()).all(|trial| at(size, trial) > 0)
+    }
+
+    /// Takes a value into the pool, if it is not too large.
+    pub(crate) fn add(&mut self, value: ValueId, accuracy: Accuracy) -> Made {
+        if self.elements(&self.b.shape(value)) <= MAX_ELEMENTS {
+            self.items.push(Item { value, accuracy });
+        }
+        Some(())
+    }
+
+    /// A value that can be computed with, rather a recent one, that satisfies a condition.
+    pub(crate) fn any(&mut self, fits: impl Fn(&TensorType, Accuracy) -> bool) -> Option<Item> {
+        let fitting: Vec<Item> = self
+            .items
+            .iter()
+            .filter(|item| {
+                let ty = self.b.ty(item.value);
+                item.accuracy.is_usable(ty.dtype) && fits(ty, item.accuracy)
+            })
+            .copied()
+            .collect();
+        let recent = fitting.len().saturating_sub(3);
+        let from = if self.rng.one_in(2) { recent } else { 0 };
+        fitting.get(from + self.rng.below(fitting.len() - from)).copied()
+    }
+
+    fn node(&mut self) -> Made {
+        match self.rng.below(30) {
+            0..=1 => self.unary(),
+            2..=4 => self.smooth(),
+            5 => self.special(),
+            6..=9 => self.binary(),
+            10 => self.select(),
+            11..=12 => self.cast(),
+            13..=16 => self.view(),
+            17 => self.pad(),
+            18 => self.gather(),
+            19 => self.scatter(),
+            20 => self.cat(),
+            21..=23 => self.reduce(),
+            24 => self.scan(),
+            25 => self.sort(),
+            26 => self.matmul(),
+            27 => self.conv(),
+            28 => self.control(),
+            _ => self.source(),
+        }
+    }
+
+    fn unary(&mut self) -> Made {
+        use UnaryOp::*;
+        let x = self.any(|_, accuracy| accuracy.is_exact())?;
+        let dtype = self.b.dtype(x.value);
+        let choices: &[UnaryOp] = match dtype.category() {
+            Category::Bool => &[Not],
+            Category::Int => &[Abs, Neg, Sign, Floor, Round, IsNan, SignBit, Not],
+            Category::Float => &[Abs, Neg, Sign, Floor, Ceil, Trunc, Round, IsNan, IsInf],
+        };
+        let op = self.rng.pick(choices);
+        let value = self.b.unary(op, x.value);
+        let accuracy = match op {
+            Abs | Neg => x.accuracy,
+            _ => Accuracy::exact(x.accuracy.size + 1.0, 0),
+        };
+        self.add(value, accuracy)
+    }
+
+    /// Functions that keep errors small, on the whole line.
+    fn smooth(&mut self) -> Made {
+        use UnaryOp::*;
+        let x = self.any(|ty, _| ty.dtype.is_float())?;
+        let dtype = self.b.dtype(x.value);
+        let op = self.rng.pick(&[Tanh, Sigmoid, Sin, Cos, Atan, Erf, Asinh, Sqrt, Log, Rsqrt, Reciprocal, Exp, Log1p]);
+        if matches!(op, Tanh | Sigmoid | Sin | Cos | Atan | Erf | Asinh) {
+            let value = self.b.unary(op, x.value);
+            let noise = Accuracy { error: x.accuracy.error + rounding(dtype) * x.accuracy.size, ..x.accuracy };
+            return self.add(value, noise.through(if op == Asinh { 15.0 } else { 2.0 }, dtype));
+        }
+        let size = self.b.unary(Abs, x.value);
+        let (argument, bound) = if op == Exp {
+            (self.b.unary(Neg, size), 1.0)
+        } else {
+            (self.b.binary_scalar(BinaryOp::Add, size, 1.0).ok()?, x.accuracy.size + 2.0)
+        };
+        let noise = Accuracy { error: x.accuracy.error + rounding(dtype) * x.accuracy.size, ..x.accuracy };
+        let value = self.b.unary(op, argument);
+        self.add(value, noise.through(bound, dtype))
+    }
+
+    /// Any function, on exact operands; nothing is built on it.
+    fn special(&mut self) -> Made {
+        let x = self.any(|ty, accuracy| {
+            matches!(ty.dtype, DType::F32 | DType::F64) && accuracy.is_exact() && accuracy.size <= 8.0
+        })?;
+        if self.rng.one_in(4) {
+            use BinaryOp::*;
+            let op = self.rng.pick(&[Atan2, Hypot, Pow, Igamma, Igammac, Zeta]);
+            let other = self.operand(x, true)?;
+            let value = self.b.binary(op, x.value, other.value).ok()?;
+            return self.add(value, Accuracy::last());
+        }
+        let choices: Vec<UnaryOp> =
+            UnaryOp::ALL.iter().copied().filter(|op| op.result() == ResultType::Same && *op != UnaryOp::Not).collect();
+        let op = self.rng.pick(&choices);
+        let value = self.b.unary(op, x.value);
+        self.add(value, Accuracy::last())
+    }
+
+    /// A second operand of the type of `x` whose shape broadcasts with it.
+    pub(crate) fn operand(&mut self, x: Item, exact: bool) -> Option<Item> {
+        let dtype = self.b.dtype(x.value);
+        if self.rng.one_in(4) {
+            let number = self.rng.between(-3, 3);
+            let number = if dtype == DType::U8 || dtype == DType::Bool { number.abs().min(1) } else { number };
+            let value = self.b.scalar(number, dtype);
+            return Some(Item { value, accuracy: Accuracy::exact(3.0, 0) });
+        }
+        let shape = self.b.shape(x.value);
+        let fits: Vec<bool> = self
+            .items
+            .iter()
+            .map(|item| self.b.broadcast(&[shape.clone(), self.b.shape(item.value)]).is_ok())
+            .collect();
+        let allowed: Vec<ValueId> =
+            self.items.iter().zip(&fits).filter(|(_, fits)| **fits).map(|(item, _)| item.value).collect();
+        let values = allowed.clone();
+        let types: Vec<TensorType> = values.iter().map(|value| self.b.ty(*value).clone()).collect();
+        self.any(|ty, accuracy| ty.dtype == dtype && types.contains(ty) && (accuracy.is_exact() || !exact))
+    }
+
+    fn binary(&mut self) -> Made {
+        use BinaryOp::*;
+        let x = self.any(|_, _| true)?;
+        let dtype = self.b.dtype(x.value);
+        let y = self.operand(x, false)?;
+        let (a, b) = (x.accuracy, y.accuracy);
+        let exact = a.is_exact() && b.is_exact();
+        let op = match dtype.category() {
+            Category::Bool => self.rng.pick(&[Add, Mul, And, Or, Xor, Maximum, Minimum, Eq, Ne, Lt, Ge]),
+            Category::Int => self.rng.pick(&[
+                Add, Sub, Mul, FloorDiv, TruncDiv, Remainder, Fmod, Pow, Maximum, Minimum, And, Or, Xor, Shl, Shr,
+                Gcd, Eq, Ne, Lt, Le, Gt, Ge,
+            ]),
+            Category::Float if exact => {
+                self.rng.pick(&[Add, Sub, Mul, Maximum, Minimum, Fmax, Fmin, CopySign, Eq, Ne, Lt, Le, Gt, Ge])
+            }
+            Category::Float => self.rng.pick(&[Add, Sub, Mul, Mul, Maximum, Minimum, Div]),
+        };
+        let mut right = y.value;
+        if op == Div {
+            let size = self.b.unary(UnaryOp::Abs, right);
+            right = self.b.binary_scalar(Add, size, 1.0).ok()?;
+        }
+        let value = self.b.binary(op, x.value, right).ok()?;
+        let accuracy = match op {
+            _ if !dtype.is_float() || op.result() == ResultType::Bool => Accuracy::exact(1e19, 0).rounded(self.b.dtype(value)),
+            Add | Sub => a.plus(b, dtype),
+            Mul => a.times(b, dtype),
+            Div => Accuracy {
+                size: a.size,
+                error: a.error + (b.error + rounding(dtype) * (b.size + 1.0)) * a.size + rounding(dtype) * a.size,
+                ..a
+            },
+            _ => a.either(b),
+        };
+        self.add(value, accuracy)
+    }
+
+    fn select(&mut self) -> Made {
+        let x = self.any(|_, _| true)?;
+        let y = self.operand(x, false)?;
+        let condition = self.any(|ty, _| ty.dtype == DType::Bool)?;
+        let value = self.b.select(condition.value, x.value, y.value).ok()?;
+        self.add(value, x.accuracy.either(y.accuracy))
+    }
+
+    fn cast(&mut self) -> Made {
+        let x = self.any(|_, _| true)?;
+        let (from, to) = (self.b.dtype(x.value), self.dtype());
+        let a = x.accuracy;
+        // What a float outside an integer type's range becomes is nobody's promise, nor is infinity of a half.
+        let discrete = from.is_float() && !to.is_float();
+        if discrete && !(a.is_exact() && a.size < 120.0) {
+            return None;
+        }
+        if to == DType::F16 && a.size > 2000.0 {
+            return None;
+        }
+        let value = self.b.cast(x.value, to);
+        let accuracy = match (from.is_float(), to.is_float()) {
+            (_, false) => Accuracy::exact(a.size.max(256.0), 0).rounded(to),
+            (_, true) => a.rounded(to),
+        };
+        self.add(value, accuracy)
+    }
+
+    /// Values without operands.
+    fn source(&mut self) -> Made {
+        let rank = self.rng.below(4);
+        let like = self.any(|ty, _| ty.rank() > 0)?;
+        let mut shape = self.b.shape(like.value);
+        shape.truncate(rank);
+        match self.rng.below(4) {
+            0 => {
+                self.constant();
+                Some(())
+            }
+            1 => {
+                let dtype = self.dtype();
+                let number = self.rng.between(0, 1);
+                let value = self.b.full(number, dtype, &shape);
+                self.add(value, Accuracy::exact(1.0, 0))
+            }
+            2 => self.read(),
+            _ => {
+                let mut expr = Expr::int(self.rng.between(-2, 2));
+                for axis in 0..shape.len() {
+                    expr = &expr + &(&Expr::axis(axis) * self.rng.between(-2, 3));
+                }
+                let value = self.b.index(expr, &shape);
+                self.add(value, Accuracy::exact(1e4, 0))
+            }
+        }
+    }
+
+    /// A size read from data, and a tensor of that size.
+    fn read(&mut self) -> Made {
+        let x = self.any(|ty, _| ty.dtype.category() == Category::Int)?;
+        let axes: Vec<usize> = (0..self.b.rank(x.value)).collect();
+        let sum = self.b.reduce(aoti_compiler::graph::ReduceOp::Sum, x.value, &axes, false).ok()?;
+        let wide = self.b.cast(sum, DType::I64);
+        let rest = self.b.binary_scalar(BinaryOp::Remainder, wide, DATA_SIZE).ok()?;
+        let least = self.rng.between(0, 1);
+        let size = self.b.binary_scalar(BinaryOp::Add, rest, least).ok()?;
+        let range = Interval::new(least, DATA_SIZE);
+        let info = SymbolInfo { name: "data".to_owned(), range, source: SymbolSource::Data };
+        let symbol = self.b.symbol(info);
+        self.b.read(size, symbol).ok()?;
+        let value = self.b.index(&Expr::axis(0) * 3, &[Expr::sym(symbol)]);
+        self.add(value, Accuracy::exact(100.0, 0))
+    }
+
+    fn is_from_data(&self, size: &Expr) -> bool {
+        let mut symbols = std::collections::BTreeSet::new();
+        size.collect_symbols(&mut symbols);
+        let sources = &self.b.graph().symbols;
+        symbols.iter().any(|symbol| sources[symbol.index as usize].source == SymbolSource::Data)
+    }
+
+    fn finish(mut self, n_inputs: usize) -> Generated {
+        let mut outputs = Vec::new();
+        let n_outputs = 1 + self.rng.below(4);
+        for number in 0..n_outputs {
+            let back = self.rng.below(4).min(self.items.len() - 1);
+            let any = self.rng.below(self.items.len());
+            let chosen = if self.rng.one_in(4) { any } else { self.items.len() - 1 - back };
+            let item = self.items[chosen];
+            // The caller makes the outputs before a run, so their sizes cannot come from data.
+            if self.b.shape(item.value).iter().any(|size| self.is_from_data(size)) {
+                continue;
+            }
+            self.b.output(&format!("y{number}"), item.value, OutputRole::User);
+            outputs.push(item.accuracy);
+        }
+        for input in 0..n_inputs {
+            let Some(old) = self.b.graph().inputs.get(input).cloned() else { continue };
+            if old.role == InputRole::User {
+                continue;
+            }
+            // The state becomes another exact value of its type, or stays.
+            let ty = self.b.ty(old.value).clone();
+            let next = self.any(|other, accuracy| *other == ty && accuracy.is_exact() && accuracy.size < 100.0);
+            let value = next.map_or(old.value, |item| item.value);
+            self.b.output(&format!("s{input}"), value, OutputRole::State(input));
+        }
+        Generated { graph: self.b.finish(), outputs }
+    }
+}
+
+/// A size in a trial; sizes read from data are taken at their largest.
+pub(crate) fn at(size: &Expr, trial: usize) -> i64 {
+    let value_of = |symbol: Symbol| match symbol.kind {
+        SymbolKind::Size => TRIALS[trial].get(symbol.index as usize).copied().or(Some(DATA_SIZE)),
+        SymbolKind::Axis => None,
+    };
+    size.evaluate(&value_of).unwrap_or(MAX_ELEMENTS + 1).max(0)
+}
+
+/// Of inputs and constants.
+fn given(dtype: DType) -> Accuracy {
+    match dtype.category() {
+        Category::Bool => Accuracy::exact(1.0, 0),
+        Category::Int => Accuracy::exact(9.0, 0),
+        Category::Float => Accuracy::exact(2.0, 2),
+    }
+}
+
+/// A random element: multiples of 1/4 in -2 .. 2, integers in -9 .. 9.
+pub(crate) fn element(rng: &mut Rng, dtype: DType) -> Vec<u8> {
+    let float = rng.between(-8, 8) as f64 / 4.0;
+    let int = rng.between(-9, 9);
+    match dtype {
+        DType::Bool => vec![(int & 1) as u8],
+        DType::U8 => vec![int.unsigned_abs() as u8],
+        DType::I8 => (int as i8).to_le_bytes().to_vec(),
+        DType::I16 => (int as i16).to_le_bytes().to_vec(),
+        DType::I32 => (int as i32).to_le_bytes().to_vec(),
+        DType::I64 => int.to_le_bytes().to_vec(),
+        DType::F16 => half::f16::from_f64(float).to_le_bytes().to_vec(),
+        DType::Bf16 => half::bf16::from_f64(float).to_le_bytes().to_vec(),
+        DType::F32 => (float as f32).to_le_bytes().to_vec(),
+        DType::F64 => float.to_le_bytes().to_vec(),
+    }
+}
+
+/// A number of the type that every type holds.
+pub(crate) fn fill(rng: &mut Rng) -> Scalar {
+    Scalar::Int(rng.between(0, 1))
+}

@@ -1,0 +1,182 @@
+//! Random small graphs give the same in the reference evaluator and as compiled code.
+//!
+//! `AOTI_RANDOM_GRAPHS` is the number of graphs, `AOTI_RANDOM_SEED` the first seed; a difference is reported with the
+//! seed and the graph's text. Needs a C++ compiler: `g++`, or what `CXX` names.
+
+mod accuracy;
+mod folds;
+mod generate;
+mod moves;
+mod native;
+mod rng;
+
+use accuracy::Accuracy;
+use aoti_compiler::graph::{Graph, InputRole, OutputRole, text, verify};
+use aoti_compiler::interpret::{Tensor, evaluate};
+use aoti_runtime::{AnyView, DType, DynTensor, Inline, Model, State, Workspace};
+use generate::{Generated, TRIALS, at, element, generate};
+use rng::Rng;
+
+/// Graphs of one library.
+const BATCH: u64 = 40;
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).map_or(otherwise, |text| text.parse().expect("the variable holds a number"))
+}
+
+fn compiler_is_missing() -> bool {
+    let name = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
+    if std::process::Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        return false;
+    }
+    let required = std::env::var("AOTI_TEST_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|tool| tool == "gcc"), "`{name}` is required and does not run");
+    eprintln!("skipped: no C++ compiler `{name}`");
+    true
+}
+
+#[test]
+fn random_graphs_agree_with_the_reference() {
+    if compiler_is_missing() {
+        return;
+    }
+    let (count, first) = (number("AOTI_RANDOM_GRAPHS", 2 * BATCH), number("AOTI_RANDOM_SEED", 0));
+    let mut failures = Vec::new();
+    for start in (first..first + count).step_by(BATCH as usize) {
+        let seeds: Vec<u64> = (start..(start + BATCH).min(first + count)).collect();
+        check_batch(&seeds, &mut failures);
+        eprintln!("seeds {start} to {}: {} differences so far", start + seeds.len() as u64 - 1, failures.len());
+    }
+    assert!(failures.is_empty(), "{} of {count} graphs differ:\n{}", failures.len(), failures.join("\n"));
+}
+
+fn check_batch(seeds: &[u64], failures: &mut Vec<String>) {
+    let cases: Vec<Generated> = seeds.iter().map(|seed| generate(*seed)).collect();
+    for (seed, case) in seeds.iter().zip(&cases) {
+        verify(&case.graph).unwrap_or_else(|findings| panic!("seed {seed}: {findings:?}\n{}", text::print(&case.graph)));
+    }
+    let graphs: Vec<Graph> = cases.iter().map(|case| case.graph.clone()).collect();
+    let folder = tempfile::tempdir().expect("a folder for the library");
+    let models = match native::build(&graphs, folder.path()) {
+        Ok(models) => models,
+        Err(message) if seeds.len() == 1 => {
+            return failures.push(format!("seed {}: {message}\n{}", seeds[0], text::print(&graphs[0])));
+        }
+        // One that does not compile must not hide the others.
+        Err(_) => {
+            let (left, right) = seeds.split_at(seeds.len() / 2);
+            check_batch(left, failures);
+            return check_batch(right, failures);
+        }
+    };
+    for ((seed, case), model) in seeds.iter().zip(&cases).zip(&models) {
+        if let Err(message) = check(*seed, case, model) {
+            failures.push(format!("seed {seed}: {message}\n{}", text::print(&case.graph)));
+        }
+    }
+}
+
+/// Runs every trial; where the program has state, it goes from one run to the next.
+fn check(seed: u64, case: &Generated, model: &Model) -> Result<(), String> {
+    let graph = &case.graph;
+    let mut rng = Rng::new(seed ^ 0xda7a);
+    let mut state = model.state().map_err(|error| error.to_string())?;
+    let mut old_states = initial_states(graph);
+    for trial in 0..TRIALS.len() {
+        let mut inputs = trial_inputs(graph, trial, &mut rng);
+        for (input, old) in graph.inputs.iter().zip(&mut inputs).filter(|(input, _)| input.role != InputRole::User) {
+            *old = old_states.remove(0);
+            debug_assert!(input.role != InputRole::User);
+        }
+        let expected = evaluate(graph, &inputs).map_err(|error| format!("the reference fails: {error}"))?;
+        let given: Vec<&Tensor> =
+            graph.inputs.iter().zip(&inputs).filter(|(input, _)| input.role == InputRole::User).map(|(_, x)| x).collect();
+        let results = run(model, &given, &mut state).map_err(|message| format!("trial {trial}: {message}"))?;
+        let mut next = vec![None; graph.inputs.len()];
+        let mut results = results.iter();
+        for (position, (output, wanted)) in graph.outputs.iter().zip(&expected).enumerate() {
+            match output.role {
+                OutputRole::State(input) => next[input] = Some(wanted.clone()),
+                OutputRole::User | OutputRole::Mutation(_) => {
+                    let found = results.next().ok_or("an output is missing")?;
+                    compare(wanted, found, case.outputs[position])
+                        .map_err(|message| format!("trial {trial}, output {position}: {message}"))?;
+                }
+            }
+        }
+        old_states = next.into_iter().flatten().collect();
+    }
+    Ok(())
+}
+
+fn initial_states(graph: &Graph) -> Vec<Tensor> {
+    let initial = |input: &aoti_compiler::graph::Input| match input.role {
+        InputRole::User => None,
+        InputRole::State(id) => {
+            let constant = &graph.constants[id];
+            let sizes = constant.sizes.iter().map(|size| *size as usize).collect();
+            Some(Tensor::new(constant.dtype, sizes, constant.data.clone()).expect("the data fit"))
+        }
+    };
+    graph.inputs.iter().filter_map(initial).collect()
+}
+
+fn trial_inputs(graph: &Graph, trial: usize, rng: &mut Rng) -> Vec<Tensor> {
+    let mut inputs = Vec::new();
+    for input in &graph.inputs {
+        let ty = graph.ty(input.value);
+        let sizes: Vec<usize> = ty.shape.iter().map(|size| at(size, trial) as usize).collect();
+        let count: usize = sizes.iter().product();
+        let data: Vec<u8> = (0..count).flat_map(|_| element(rng, ty.dtype)).collect();
+        inputs.push(Tensor::new(ty.dtype, sizes, data).expect("the data fit"));
+    }
+    inputs
+}
+
+fn runtime_type(dtype: aoti_compiler::dtype::DType) -> DType {
+    use aoti_compiler::dtype::DType as Compiled;
+    match dtype {
+        Compiled::Bool => DType::Bool,
+        Compiled::U8 => DType::U8,
+        Compiled::I8 => DType::I8,
+        Compiled::I16 => DType::I16,
+        Compiled::I32 => DType::I32,
+        Compiled::I64 => DType::I64,
+        Compiled::F16 => DType::F16,
+        Compiled::Bf16 => DType::Bf16,
+        Compiled::F32 => DType::F32,
+        Compiled::F64 => DType::F64,
+    }
+}
+
+fn run(model: &Model, inputs: &[&Tensor], state: &mut State) -> Result<Vec<DynTensor>, String> {
+    let tensors: Vec<DynTensor> = inputs
+        .iter()
+        .map(|x| DynTensor::from_bytes(runtime_type(x.dtype()), x.sizes(), x.bytes()))
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())?;
+    let views: Vec<AnyView> = tensors.iter().map(DynTensor::view).collect();
+    let mut outputs: Vec<DynTensor> = model.info().outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();
+    let state = (!model.info().states.is_empty()).then_some(state);
+    let mut places: Vec<&mut DynTensor> = outputs.iter_mut().collect();
+    model.run(&views, &mut places, state, &mut Workspace::new(), &Inline).map_err(|error| error.to_string())?;
+    Ok(outputs)
+}
+
+fn compare(wanted: &Tensor, found: &DynTensor, accuracy: Accuracy) -> Result<(), String> {
+    if runtime_type(wanted.dtype()) != found.dtype() || wanted.sizes() != found.sizes() {
+        return Err(format!("{:?}{:?} instead of {}{:?}", found.dtype(), found.sizes(), wanted.dtype(), wanted.sizes()));
+    }
+    let found = Tensor::new(wanted.dtype(), wanted.sizes().to_vec(), found.bytes().to_vec()).expect("the same type");
+    if !wanted.dtype().is_float() {
+        return if *wanted == found { Ok(()) } else { Err(format!("{found:?}\ninstead of {wanted:?}")) };
+    }
+    for (position, (a, b)) in wanted.to_f64().into_iter().zip(found.to_f64()).enumerate() {
+        let allowed = if accuracy.last { 1e-4 + 1e-3 * a.abs() } else { 4.0 * accuracy.error };
+        let same = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= allowed;
+        if !same {
+            return Err(format!("element {position} is {b} instead of {a} (allowed {allowed:e})"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! Compiles many graphs into one shared library: one invocation of the compiler is much of the time.
+
+use aoti_compiler::codegen::bundle::SourceBundle;
+use aoti_compiler::compile::{Options, compile};
+use aoti_compiler::graph::{Graph, text};
+use aoti_runtime::{Library, LoadOptions, Model, Weights};
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The name of a graph of a batch.
+fn name(number: usize) -> String {
+    format!("g{number}")
+}
+
+/// Compiles graphs and loads them.
+pub(crate) fn build(graphs: &[Graph], folder: &Path) -> Result<Vec<Model>, String> {
+    let bundles = graphs.iter().enumerate().map(|(number, graph)| bundle(number, graph)).collect::<Result<Vec<_>, _>>()?;
+    for (number, bundle) in bundles.iter().enumerate() {
+        write_files(number, bundle, folder)?;
+    }
+    fs::write(folder.join("all.cpp"), unit(&bundles)).map_err(|error| error.to_string())?;
+    let library = folder.join("all.so");
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
+    let output = Command::new(&compiler)
+        .args(["-std=c++17", "-O1", "-fPIC", "-shared", "-march=native", "-fno-exceptions", "-fno-rtti"])
+        .args(["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fno-strict-aliasing", "-w"])
+        .args(["-DAOTI_LEVEL_NS=native", "-Ig0/include", "all.cpp", "-o", "all.so"])
+        .args((0..graphs.len()).map(|number| format!("{}/model.cpp", name(number))))
+        .current_dir(folder)
+        .output()
+        .map_err(|error| format!("`{compiler}`: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("generated code does not compile: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    bundles.iter().enumerate().map(|(number, bundle)| load(&library, number, bundle)).collect()
+}
+
+/// The graph goes through its text form, which is a test of that too.
+fn bundle(number: usize, graph: &Graph) -> Result<SourceBundle, String> {
+    let options = Options { name: name(number), levels: vec!["native".to_owned()], embed_weights: false };
+    compile(text::print(graph).into_bytes().into(), &options).map_err(|findings| format!("graph {number}: {findings:?}"))
+}
+
+fn write_files(number: usize, bundle: &SourceBundle, folder: &Path) -> Result<(), String> {
+    for file in &bundle.files {
+        let is_shared = file.name.starts_with("include/");
+        if is_shared && number > 0 {
+            continue;
+        }
+        let path = folder.join(name(number)).join(&file.name);
+        let parent = path.parent().expect("the file is in a folder");
+        fs::create_dir_all(parent).and_then(|()| fs::write(&path, &file.text)).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Whether a file holds kernels. The table is a unit of its own: its one type is not in a namespace.
+fn is_kernels(name: &str) -> bool {
+    name.ends_with(".cpp") && name != "model.cpp"
+}
+
+/// One translation unit of all kernels: system and run-time headers first, then each graph in a namespace of its own.
+fn unit(bundles: &[SourceBundle]) -> String {
+    let mut unit = String::from("#include <string.h>\n");
+    let shared = bundles[0].files.iter().filter_map(|file| file.name.strip_prefix("include/"));
+    let mut headers: Vec<&str> = shared.filter(|name| !name.ends_with("x86_gcc.h")).collect();
+    // `nest.h` is what every kernel begins with.
+    headers.sort_by_key(|name| (!name.ends_with("/nest.h"), *name));
+    headers.iter().for_each(|name| unit.push_str(&format!("#include \"{name}\"\n")));
+    for (number, bundle) in bundles.iter().enumerate() {
+        let _ = writeln!(unit, "namespace graph_{number} {{");
+        for source in bundle.files.iter().filter(|file| is_kernels(&file.name)) {
+            let _ = writeln!(unit, "#include \"{}/{}\"", name(number), source.name);
+        }
+        unit.push_str("}\n");
+    }
+    unit
+}
+
+fn load(library: &Path, number: usize, bundle: &SourceBundle) -> Result<Model, String> {
+    let mut bytes = vec![0u8; usize::try_from(bundle.weights.bytes).map_err(|error| error.to_string())?];
+    for (offset, data) in &bundle.weights.segments {
+        let start = usize::try_from(*offset).map_err(|error| error.to_string())?;
+        bytes[start..start + data.len()].copy_from_slice(data);
+    }
+    let weights = Weights::bytes(&bytes).map_err(|error| error.to_string())?;
+    let library = Library::open(library, &bundle.exported_symbol()).map_err(|error| error.to_string())?;
+    library
+        .load(LoadOptions { weights, ..LoadOptions::default() })
+        .map_err(|error| format!("graph {number}: {error}"))
+}

@@ -1,0 +1,39 @@
+//! Random numbers from a seed: equal everywhere. (SplitMix64, by Steele, Lea and Flood, 2014.)
+
+/// A generator.
+pub(crate) struct Rng(u64);
+
+impl Rng {
+    /// From a seed; different seeds give unrelated sequences.
+    pub(crate) fn new(seed: u64) -> Rng {
+        Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678))
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in `0 .. bound`; 0 where there is nothing to choose.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        if bound == 0 { 0 } else { (self.next() % bound as u64) as usize }
+    }
+
+    /// Uniform in `low ..= high`.
+    pub(crate) fn between(&mut self, low: i64, high: i64) -> i64 {
+        low + self.below((high - low + 1) as usize) as i64
+    }
+
+    /// True once in `n` times.
+    pub(crate) fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    /// One of some.
+    pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+}
