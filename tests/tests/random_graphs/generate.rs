@@ -15,6 +15,8 @@ use aoti_compiler::symbolic::{Expr, Interval, Symbol, SymbolKind};
 const MAX_ELEMENTS: i64 = 1500;
 /// The trial values of size symbols: of the first, the second, ...; in each trial.
 pub(crate) const TRIALS: [[i64; 2]; 2] = [[5, 3], [1, 18]];
+/// The largest of them.
+const MAX_TRIAL: i64 = 18;
 const DATA_SIZE: i64 = 6;
 
 /// A graph and how its outputs are to be compared.
@@ -37,7 +39,6 @@ pub(crate) struct Generator {
     pub(crate) rng: Rng,
     pub(crate) b: Builder,
     pub(crate) items: Vec<Item>,
-    /// Whether a symbol is sourced by data.
     n_size_symbols: usize,
 }
 
@@ -72,12 +73,10 @@ impl Generator {
         let rank = self.rng.below(5).min(4);
         let mut shape = Vec::new();
         for axis in 0..rank {
-            let size = if self.rng.one_in(3) { self.symbol(number, axis) } else { None };
-            let size = size.unwrap_or_else(|| self.size());
-            shape.push(size);
-            if self.elements(&shape) > MAX_ELEMENTS / 4 {
-                *shape.last_mut().expect("just pushed") = Expr::int(1);
-            }
+            let room = MAX_ELEMENTS / 4 / self.elements(&shape).max(1);
+            let symbol = if room >= MAX_TRIAL && self.rng.one_in(3) { self.symbol(number, axis) } else { None };
+            let size = symbol.unwrap_or_else(|| self.size());
+            shape.push(if size.as_int().is_some_and(|size| size > room) { Expr::int(1) } else { size });
         }
         let fixed = shape.iter().all(|size| size.as_int().is_some());
         let ty = TensorType { dtype, shape };
