@@ -50,7 +50,7 @@ scalar_functions! {
         Abs "abs" Same,
         /// Negation; wraps for the smallest integer.
         Neg "neg" Same,
-        /// -1, 0 or 1; NaN gives NaN... as PyTorch's `sign`, 0 for NaN.
+        /// -1, 0 or 1; 0 for NaN, as `torch.sign`.
         Sign "sign" Same,
         /// Rounds down.
         Floor "floor" Same,

@@ -1,7 +1,6 @@
 //! What fusion leaves behind: stores that nobody reads any more go, with the terms that only they needed, and buffers
 //! that live inside one kernel become rows of its workers' scratch.
 
-use super::fuse::is_temporary;
 use crate::loops::{
     Access, BufferId, Effect, Index, Kernel, KernelKind, Nest, Program, Stage, Step, Storage, Term, TermId,
 };
@@ -263,7 +262,7 @@ pub(super) fn keep_rows_local(program: &mut Program, ranges: &dyn Ranges) {
         }
         for buffer in written {
             if users[&buffer] == 1
-                && is_temporary(program, buffer)
+                && program.buffers[buffer].storage == Storage::Temporary
                 && let Some(outer) = row_axes(program, nest, buffer)
             {
                 make_row(program, nest, buffer, outer, ranges);

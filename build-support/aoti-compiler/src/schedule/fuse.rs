@@ -4,9 +4,7 @@
 use super::align::align;
 use super::merge::{append, store_site};
 use super::{Explanation, Refusal};
-use crate::loops::{
-    Access, Axis, BufferId, Index, Kernel, KernelKind, Nest, Program, Stage, Step, Storage, Term,
-};
+use crate::loops::{Access, Axis, BufferId, Index, Kernel, KernelKind, Nest, Stage, Step, Term};
 use crate::symbolic::{Expr, Ranges};
 use std::collections::BTreeSet;
 
@@ -16,19 +14,14 @@ const WINDOW: usize = 24;
 const SMALL: i64 = 16384;
 
 /// Fuses what can be fused in one list of steps.
-pub(super) fn fuse_list(
-    program: &Program,
-    steps: &mut Vec<Step>,
-    ranges: &dyn Ranges,
-    explanations: &mut Vec<Explanation>,
-) {
+pub(super) fn fuse_list(steps: &mut Vec<Step>, ranges: &dyn Ranges, explanations: &mut Vec<Explanation>) {
     let mut done: Vec<Step> = Vec::with_capacity(steps.len());
     for step in std::mem::take(steps) {
         let Step::Kernel(kernel) = step else {
             done.push(step);
             continue;
         };
-        if let Some(rest) = place(program, &mut done, kernel, ranges, explanations) {
+        if let Some(rest) = place(&mut done, kernel, ranges, explanations) {
             done.push(Step::Kernel(rest));
         }
     }
@@ -84,7 +77,6 @@ impl Between {
 
 /// Joins a kernel with an earlier one, or gives it back.
 fn place(
-    program: &Program,
     done: &mut Vec<Step>,
     kernel: Kernel,
     ranges: &dyn Ranges,
@@ -104,7 +96,7 @@ fn place(
         if let Step::Kernel(producer) = &mut done[position]
             && between.is_free_of(&reads, &writes)
         {
-            match fuse(program, producer, consumer, ranges) {
+            match fuse(producer, consumer, ranges) {
                 Ok(fused) => {
                     absorb(producer, &kernel, fused);
                     lift(done, position, &between.needed);
@@ -187,12 +179,7 @@ fn effects_of(step: &Step) -> (BTreeSet<BufferId>, BTreeSet<BufferId>) {
 }
 
 /// The fusion of two kernels.
-fn fuse(
-    program: &Program,
-    producer: &Kernel,
-    consumer: &Nest,
-    ranges: &dyn Ranges,
-) -> Result<KernelKind, Refusal> {
+fn fuse(producer: &Kernel, consumer: &Nest, ranges: &dyn Ranges) -> Result<KernelKind, Refusal> {
     let reads: Vec<BufferId> = consumer.stages.iter().flat_map(Stage::reads).collect();
     let writes: Vec<BufferId> = consumer.stages.iter().flat_map(Stage::writes).collect();
     let produced = producer.writes();
@@ -209,7 +196,7 @@ fn fuse(
     }
     match &producer.kind {
         KernelKind::Nest(nest) if nest.serial => Err(Refusal::Serial),
-        KernelKind::Nest(nest) => fuse_nests(program, nest, consumer, shares, ranges).map(KernelKind::Nest),
+        KernelKind::Nest(nest) => fuse_nests(nest, consumer, shares, ranges).map(KernelKind::Nest),
         KernelKind::MatMul(matmul) if shares => {
             let mut matmul = matmul.clone();
             fuse_epilogue(&matmul.axes, &mut matmul.epilogue, consumer, ranges)?;
@@ -244,13 +231,7 @@ fn with_inner(nest: &Nest, outer: usize) -> Nest {
     nest
 }
 
-fn fuse_nests(
-    program: &Program,
-    producer: &Nest,
-    consumer: &Nest,
-    shares: bool,
-    ranges: &dyn Ranges,
-) -> Result<Nest, Refusal> {
+fn fuse_nests(producer: &Nest, consumer: &Nest, shares: bool, ranges: &dyn Ranges) -> Result<Nest, Refusal> {
     let (mut first, second) = match (is_flat(producer), is_flat(consumer)) {
         (true, true) => {
             let aligned = align(consumer, &producer.axes, ranges).ok_or(Refusal::OtherSpace)?;
@@ -285,7 +266,6 @@ fn fuse_nests(
         return Err(Refusal::NothingShared);
     }
     check_positions(&first, &second)?;
-    let _ = program;
     append(&mut first, &second);
     Ok(first)
 }
@@ -311,12 +291,12 @@ fn reads_alike(a: &Nest, b: &Nest) -> bool {
 fn check_positions(first: &Nest, second: &Nest) -> Result<(), Refusal> {
     let produced: BTreeSet<BufferId> = first.stages.iter().flat_map(Stage::writes).collect();
     for typed in second.stages.iter().flat_map(|stage| &stage.terms) {
-        let Term::Load { access, guards, .. } = &typed.term else { continue };
+        let Term::Load { access, .. } = &typed.term else { continue };
         if !produced.contains(&access.buffer) {
             continue;
         }
         let site = store_site(first, access.buffer).ok_or(Refusal::UnclearProducer)?;
-        if !same_row(&first.axes, site.access, access) || !guards_leave_row(&first.axes, guards) {
+        if !same_row(&first.axes, site.access, access) {
             return Err(Refusal::OtherPosition);
         }
     }
@@ -329,11 +309,6 @@ fn same_row(axes: &[Axis], store: &Access, load: &Access) -> bool {
         let plain = Index::Expr(Expr::sym(axis.symbol));
         store.coords.iter().zip(&load.coords).any(|(s, l)| *s == plain && *l == plain)
     })
-}
-
-/// Guards on outer axes could make the load reach outside its row only where they do not hold, which is not read.
-fn guards_leave_row(_axes: &[Axis], _guards: &[crate::loops::Guard]) -> bool {
-    true
 }
 
 /// Puts an element-wise consumer into the epilogue of a contraction.
@@ -397,9 +372,4 @@ fn unit_coordinates(nest: &mut Nest, axes: &[Axis]) {
             }
         }
     }
-}
-
-/// Whether a buffer is seen only inside a run.
-pub(super) fn is_temporary(program: &Program, buffer: BufferId) -> bool {
-    program.buffers[buffer].storage == Storage::Temporary
 }

@@ -20,12 +20,6 @@ pub struct MemoryPlan {
     pub arena_bytes: Expr,
 }
 
-impl Default for Expr {
-    fn default() -> Expr {
-        Expr::int(0)
-    }
-}
-
 /// From the first write to the last use, in positions of steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Life {

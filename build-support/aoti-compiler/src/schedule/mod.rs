@@ -66,43 +66,37 @@ pub struct Explanation {
 /// Fuses kernels and simplifies their loops; says what was not fused and why.
 pub fn schedule(mut program: Program, ranges: &dyn Ranges) -> (Program, Vec<Explanation>) {
     let mut explanations = Vec::new();
-    for_each_list(&mut program, &mut |program, steps| {
+    for_each_list(&mut program, &mut |steps| {
         steps.iter_mut().for_each(|step| each_nest(step, &mut |nest| axes::drop_unit_axes(nest, ranges)));
-        fuse::fuse_list(program, steps, ranges, &mut explanations);
+        fuse::fuse_list(steps, ranges, &mut explanations);
     });
     clean::remove_dead(&mut program);
     clean::keep_rows_local(&mut program, ranges);
-    for_each_list(&mut program, &mut |_, steps| {
+    for_each_list(&mut program, &mut |steps| {
         steps.iter_mut().for_each(|step| each_nest(step, &mut |nest| axes::merge_axes(nest, ranges)));
     });
     (program, explanations)
 }
 
 /// Calls `visit` with every list of steps, inner lists first.
-fn for_each_list(program: &mut Program, visit: &mut dyn FnMut(&mut Program, &mut Vec<Step>)) {
-    fn descend(
-        program: &mut Program,
-        steps: &mut Vec<Step>,
-        visit: &mut dyn FnMut(&mut Program, &mut Vec<Step>),
-    ) {
+fn for_each_list(program: &mut Program, visit: &mut dyn FnMut(&mut Vec<Step>)) {
+    fn descend(steps: &mut Vec<Step>, visit: &mut dyn FnMut(&mut Vec<Step>)) {
         for step in steps.iter_mut() {
             match step {
                 Step::Kernel(_) | Step::Read(..) | Step::Assert(..) => {}
                 Step::If { then, otherwise, .. } => {
-                    descend(program, then, visit);
-                    descend(program, otherwise, visit);
+                    descend(then, visit);
+                    descend(otherwise, visit);
                 }
                 Step::Loop { condition, body, .. } => {
-                    descend(program, condition, visit);
-                    descend(program, body, visit);
+                    descend(condition, visit);
+                    descend(body, visit);
                 }
             }
         }
-        visit(program, steps);
+        visit(steps);
     }
-    let mut steps = std::mem::take(&mut program.steps);
-    descend(program, &mut steps, visit);
-    program.steps = steps;
+    descend(&mut program.steps, visit);
 }
 
 fn each_nest(step: &mut Step, visit: &mut dyn FnMut(&mut crate::loops::Nest)) {

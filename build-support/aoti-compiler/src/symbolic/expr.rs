@@ -340,6 +340,12 @@ pub(super) fn modulo(a: i64, b: i64) -> Option<i64> {
     Some(if rest != 0 && ((rest < 0) != (b < 0)) { rest + b } else { rest })
 }
 
+impl Default for Expr {
+    fn default() -> Expr {
+        Expr::int(0)
+    }
+}
+
 impl From<i64> for Expr {
     fn from(value: i64) -> Expr {
         Expr::int(value)

@@ -147,11 +147,15 @@ fn batch_positions(axes: &[Axis]) -> String {
 }
 
 fn matrix_text(parameters: &Parameters, operand: &MatrixOperand, dtype: DType, name: &str) -> String {
+    let pointer = parameters.buffer(operand.buffer);
+    let start = if operand.offset.is(0) {
+        pointer.to_owned()
+    } else {
+        format!("{pointer} + ({})", scalar(&operand.offset))
+    };
     format!(
-        "const Matrix<{}> {name}{{{} + ({}), {}, {}}};\n",
+        "const Matrix<{}> {name}{{{start}, {}, {}}};\n",
         type_name(dtype),
-        parameters.buffer(operand.buffer),
-        scalar(&operand.offset),
         scalar(&operand.row_stride),
         scalar(&operand.column_stride)
     )

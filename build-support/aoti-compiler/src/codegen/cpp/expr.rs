@@ -10,8 +10,7 @@ pub(crate) fn symbol_name(symbol: Symbol) -> String {
     }
 }
 
-/// An `i64` expression. Every division in an index has non-negative operands, where C++ rounds as we do; others go
-/// through helpers that round down.
+/// An `i64` expression; division rounds down.
 pub(crate) fn scalar(expr: &Expr) -> String {
     print(expr, false)
 }

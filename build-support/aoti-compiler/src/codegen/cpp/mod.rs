@@ -59,7 +59,7 @@ pub(crate) fn print_kernel(program: &Program, kernel: &Kernel) -> KernelText {
         KernelKind::Nest(nest) => nest::print(program, &parameters, nest, &mut text),
         KernelKind::MatMul(matmul) => contraction::matmul(program, &parameters, matmul, &mut text),
         KernelKind::Convolution(conv) => contraction::convolution(program, &parameters, conv, &mut text),
-        KernelKind::Rows(rows) => rows::print(program, &parameters, rows, &mut text),
+        KernelKind::Rows(rows) => rows::print(&parameters, rows, &mut text),
     }
     text
 }

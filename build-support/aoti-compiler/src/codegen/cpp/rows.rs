@@ -4,16 +4,14 @@ use super::KernelText;
 use super::expr::scalar;
 use super::function::Parameters;
 use super::terms::type_name;
-use crate::dtype::DType;
 use crate::graph::ScanOp;
-use crate::loops::{Program, RowOp, RowOperation};
+use crate::loops::{RowOp, RowOperation};
 
-pub(super) fn print(program: &Program, parameters: &Parameters, rows: &RowOperation, text: &mut KernelText) {
+pub(super) fn print(parameters: &Parameters, rows: &RowOperation, text: &mut KernelText) {
     let name = |index: usize| parameters.buffer(rows.inputs[index]);
     let output = |index: usize| parameters.buffer(rows.outputs[index]);
     let element = type_name(rows.dtype);
     let (outer, length, inner) = (scalar(&rows.outer), scalar(&rows.length), scalar(&rows.inner));
-    let _ = program;
     text.body = match &rows.op {
         RowOp::Scan(op) => {
             let combine = match op {
@@ -57,8 +55,4 @@ pub(super) fn print(program: &Program, parameters: &Parameters, rows: &RowOperat
             )
         }
     };
-    debug_assert!(
-        rows.dtype != DType::Bool
-            || matches!(rows.op, RowOp::Sort { .. } | RowOp::Scan(_) | RowOp::SearchSorted { .. })
-    );
 }

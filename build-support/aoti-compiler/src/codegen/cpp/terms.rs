@@ -210,7 +210,7 @@ impl Context<'_> {
     ) -> String {
         let pointer = self.parameters.buffer(access.buffer);
         let Some(vector) = self.vector.filter(|_| in_lanes) else {
-            let element = format!("{pointer} + {}", self.address(access, varying));
+            let element = self.element(pointer, access);
             return if guards.is_empty() {
                 format!("load(Full<1>{{}}, {element})")
             } else {
@@ -219,7 +219,7 @@ impl Context<'_> {
         };
         let steady = access.indirect.iter().all(|(term, _)| !varying[*term]);
         if let Some((step, _)) = access.offset.affine_in(vector).filter(|_| steady) {
-            let element = format!("{pointer} + {}", self.address(access, varying));
+            let element = self.element(pointer, access);
             if guards.is_empty() {
                 return if step.is(1) {
                     format!("load(lanes, {element})")
@@ -243,15 +243,21 @@ impl Context<'_> {
         }
     }
 
-    /// Element offset of lane 0.
-    fn address(&self, access: &Access, varying: &[bool]) -> String {
-        let _ = varying;
-        let mut text = format!("({}", scalar(&access.offset));
-        for (term, stride) in &access.indirect {
-            let _ = write!(text, " + lane({}, 0) * ({})", self.name(*term), scalar(stride));
+    /// The address of lane 0's element.
+    fn element(&self, pointer: &str, access: &Access) -> String {
+        let mut parts = Vec::new();
+        if !access.offset.is(0) {
+            parts.push(scalar(&access.offset));
         }
-        text.push(')');
-        text
+        for (term, stride) in &access.indirect {
+            let index = format!("lane({}, 0)", self.name(*term));
+            parts.push(if stride.is(1) { index } else { format!("{index} * ({})", scalar(stride)) });
+        }
+        match parts.as_slice() {
+            [] => pointer.to_owned(),
+            [one] if one.bytes().all(|byte| byte.is_ascii_alphanumeric()) => format!("{pointer} + {one}"),
+            _ => format!("{pointer} + ({})", parts.join(" + ")),
+        }
     }
 
     /// Element offsets of all lanes.
@@ -296,13 +302,13 @@ impl Context<'_> {
         let pointer = self.parameters.buffer(access.buffer);
         let dtype = self.parameters.dtype(access.buffer);
         let Some(vector) = self.vector else {
-            let element = format!("{pointer} + {}", self.address(access, varying));
+            let element = self.element(pointer, access);
             let value = combined(combine, &format!("load(Full<1>{{}}, {element})"), value, dtype);
             return format!("store(Full<1>{{}}, {element}, {value});");
         };
         let steady = access.indirect.iter().all(|(term, _)| !varying[*term]);
         if let Some((step, _)) = access.offset.affine_in(vector).filter(|_| steady) {
-            let element = format!("{pointer} + {}", self.address(access, varying));
+            let element = self.element(pointer, access);
             return if step.is(1) {
                 let value = combined(combine, &format!("load(lanes, {element})"), value, dtype);
                 format!("store(lanes, {element}, {value});")
