@@ -39,6 +39,11 @@ const REQUIRABLE: &[Tool] = &[
         programs: &["aarch64-linux-gnu-gcc"],
         packages: &[&["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]],
     },
+    Tool {
+        name: "libclang",
+        programs: &["libclang.so", "libclang.so.1", "libclang-19.so.1"],
+        packages: &[&["libclang1-19"], &["libclang1"]],
+    },
     Tool { name: "qemu", programs: &["qemu-aarch64", "qemu-aarch64-static"], packages: &[&["qemu-user"]] },
 ];
 
@@ -101,8 +106,15 @@ fn is_there(tool: &Tool) -> bool {
     tool.programs.iter().any(|program| find(program).is_some())
 }
 
-/// The first file of this name in the folders of `PATH`.
+/// The first file of this name in the folders of `PATH`, or for a library in those of LLVM's releases.
 fn find(program: &str) -> Option<PathBuf> {
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
+    if program.starts_with("lib") {
+        let releases = std::fs::read_dir("/usr/lib").ok()?.filter_map(Result::ok).map(|entry| entry.path());
+        folders = releases
+            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("llvm-")))
+            .map(|path| path.join("lib"))
+            .collect();
+    }
+    folders.into_iter().map(|folder| folder.join(program)).find(|path| path.is_file())
 }
