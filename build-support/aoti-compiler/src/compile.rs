@@ -8,7 +8,7 @@ use crate::loops::Program;
 use crate::lower::lower;
 use crate::schedule::memory::{self, MemoryPlan};
 use crate::schedule::{Explanation, schedule};
-use crate::{frontend, transform};
+use crate::{frontend, loops, transform};
 
 use bytes::Bytes;
 
@@ -66,9 +66,19 @@ fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);
     let lowered = lower(&graph);
+    check(&lowered, "lowering");
     let (scheduled, explanations) = schedule(lowered.clone(), &graph.ranges());
+    check(&scheduled, "scheduling");
     let memory = memory::plan(&scheduled, &graph.ranges());
     Ok(Stages { graph, lowered, scheduled, memory, explanations })
+}
+
+/// Runs the verifier of loop-level programs in debug builds: a finding there is our bug.
+fn check(program: &Program, pass: &str) {
+    if cfg!(debug_assertions) {
+        let findings = loops::verify(program);
+        assert!(findings.is_empty(), "{pass} made a malformed program:\n{}", findings.join("\n"));
+    }
 }
 
 /// Compiles a model to a source bundle.
@@ -86,7 +96,9 @@ pub fn explain_fusion(model: Bytes, options: &Options) -> Result<Vec<Explanation
 /// The text of one stage.
 pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagnostics> {
     match what {
-        Emit::Graph => Ok(crate::graph::text::print_short(&transform::optimize(import(&options.name, model)?))),
+        Emit::Graph => {
+            Ok(crate::graph::text::print_short(&transform::optimize(import(&options.name, model)?)))
+        }
         Emit::Loops => Ok(stages(model, options)?.lowered.to_string()),
         Emit::Schedule => Ok(stages(model, options)?.scheduled.to_string()),
         Emit::Bindings => Ok(compile(model, options)?.bindings),

@@ -5,8 +5,10 @@
 
 mod access;
 mod print;
+mod verify;
 
 pub use access::{Access, Index};
+pub use verify::verify;
 
 use crate::dtype::DType;
 use crate::graph::Guard as SizeGuard;

@@ -40,7 +40,8 @@ fn make_constant(builder: &mut Builder, tensor: &Tensor) -> Option<ValueId> {
 fn evaluate_all(graph: &Graph) -> BTreeMap<ValueId, Vec<Tensor>> {
     let producers = graph.producers();
     let known = known_values(graph);
-    let mut search = Search { graph, producers: &producers, seen: SecondaryMap::new(), chosen: BTreeSet::new() };
+    let mut search =
+        Search { graph, producers: &producers, seen: SecondaryMap::new(), chosen: BTreeSet::new() };
     for node in graph.nodes.iter().filter(|node| !node.outputs.iter().any(|output| known[*output])) {
         for (position, input) in node.inputs.iter().enumerate() {
             if known[*input] {
@@ -200,7 +201,8 @@ fn cone(graph: &Graph, producers: &[Option<usize>], position: usize) -> BTreeSet
 /// A graph that computes just the results of one node.
 fn alone(graph: &Graph, producers: &[Option<usize>], node: &Node) -> Graph {
     let position = producers[node.outputs[0].index()].expect("the node makes its outputs");
-    let nodes = cone(graph, producers, position).iter().map(|position| graph.nodes[*position].clone()).collect();
+    let nodes =
+        cone(graph, producers, position).iter().map(|position| graph.nodes[*position].clone()).collect();
     let output = |value: &ValueId| Output { value: *value, name: String::new(), role: OutputRole::User };
     Graph {
         values: graph.values.clone(),

@@ -90,7 +90,9 @@ fn start<'a>(
     };
     let operand = node.inputs[1];
     let (source, view) = match maker(operand)? {
-        Node { op: Op::View(coords), inputs, .. } if constant_axis.is_none() => (inputs[0], Some(coords.clone())),
+        Node { op: Op::View(coords), inputs, .. } if constant_axis.is_none() => {
+            (inputs[0], Some(coords.clone()))
+        }
         _ => (operand, None),
     };
     let Op::Constant(id) = &maker(source)?.op else { return None };

@@ -6,7 +6,9 @@
 use super::rewrite::{Rewriter, everywhere, rewrite};
 use super::splats::splat;
 use crate::dtype::{Category, DType};
-use crate::graph::{BinaryOp, Combine, Coord, Graph, Node, Op, ReduceOp, Scalar, TensorType, UnaryOp, ValueId};
+use crate::graph::{
+    BinaryOp, Combine, Coord, Graph, Node, Op, ReduceOp, Scalar, TensorType, UnaryOp, ValueId,
+};
 use crate::symbolic::Expr;
 
 /// Replaces nodes by cheaper equal ones.
@@ -51,7 +53,8 @@ fn rule(rewriter: &mut Rewriter, node: &Node, ty: &TensorType) -> Option<ValueId
             // Everything is overwritten by updates of the same shape.
             let (base, updates) = (node.inputs[0], node.inputs[1]);
             let same = rewriter.builder.shape(base) == rewriter.builder.shape(updates);
-            let plain = coords.iter().enumerate().all(|(axis, coord)| *coord == Coord::Expr(Expr::axis(axis)));
+            let plain =
+                coords.iter().enumerate().all(|(axis, coord)| *coord == Coord::Expr(Expr::axis(axis)));
             (same && plain).then_some(updates)
         }
         Op::Constant(_)
@@ -109,7 +112,9 @@ fn binary(rewriter: &mut Rewriter, op: BinaryOp, a: ValueId, b: ValueId) -> Opti
         BinaryOp::Shl | BinaryOp::Shr if zero(b) => Some(a),
         BinaryOp::Div => reciprocal_of_power(rewriter, b)
             .and_then(|reciprocal| rewriter.builder.binary_scalar(BinaryOp::Mul, a, reciprocal).ok()),
-        BinaryOp::Pow if is_number(rewriter, b, Scalar::Int(2)) => rewriter.builder.binary(BinaryOp::Mul, a, a).ok(),
+        BinaryOp::Pow if is_number(rewriter, b, Scalar::Int(2)) => {
+            rewriter.builder.binary(BinaryOp::Mul, a, a).ok()
+        }
         BinaryOp::Pow if is_number(rewriter, b, Scalar::Int(3)) && !rewriter.builder.dtype(a).is_half() => {
             let square = rewriter.builder.binary(BinaryOp::Mul, a, a).ok()?;
             rewriter.builder.binary(BinaryOp::Mul, square, a).ok()
@@ -201,9 +206,10 @@ fn view(rewriter: &mut Rewriter, x: ValueId, coords: &[Expr], ty: &TensorType) -
     };
     let same_shape = rewriter.builder.ty(x).shape == ty.shape;
     let identity = same_shape
-        && coords.iter().enumerate().all(|(axis, coord)| {
-            *coord == Expr::axis(axis) || (coord.is(0) && ty.shape[axis].is(1))
-        });
+        && coords
+            .iter()
+            .enumerate()
+            .all(|(axis, coord)| *coord == Expr::axis(axis) || (coord.is(0) && ty.shape[axis].is(1)));
     if identity {
         return Some(x);
     }

@@ -31,7 +31,9 @@ pub(super) fn splat(rewriter: &Rewriter, value: ValueId) -> Option<Scalar> {
 fn position(rewriter: &Rewriter, value: ValueId) -> Option<Expr> {
     match rewriter.op(value)? {
         Op::Index(expr) => Some(expr.clone()),
-        Op::Full(Scalar::Int(number)) if rewriter.builder.dtype(value) == DType::I64 => Some(Expr::int(*number)),
+        Op::Full(Scalar::Int(number)) if rewriter.builder.dtype(value) == DType::I64 => {
+            Some(Expr::int(*number))
+        }
         _ => None,
     }
 }
@@ -41,7 +43,8 @@ fn rule(rewriter: &mut Rewriter, node: &Node) -> Option<ValueId> {
     match &node.op {
         Op::Constant(id) => {
             let constant = &rewriter.builder.graph().constants[*id];
-            let sizes = constant.sizes.iter().map(|size| usize::try_from(*size).ok()).collect::<Option<_>>()?;
+            let sizes =
+                constant.sizes.iter().map(|size| usize::try_from(*size).ok()).collect::<Option<_>>()?;
             let tensor = Tensor::new(constant.dtype, sizes, constant.data.clone()).ok()?;
             let number = only_element(&tensor)?;
             Some(rewriter.builder.full(number, ty.dtype, &ty.shape))
@@ -137,7 +140,10 @@ fn arithmetic(rewriter: &mut Rewriter, node: &Node, op: BinaryOp, ty: &TensorTyp
         _ => return None,
     };
     // Integers wrap around, expressions do not: only what stays small is the same.
-    [&a, &b, &expr].iter().all(|expr| is_small(expr, &ranges)).then(|| rewriter.builder.index(expr, &ty.shape))
+    [&a, &b, &expr]
+        .iter()
+        .all(|expr| is_small(expr, &ranges))
+        .then(|| rewriter.builder.index(expr, &ty.shape))
 }
 
 fn is_small(expr: &Expr, ranges: &RangeTable) -> bool {

@@ -118,7 +118,8 @@ fn positions_are_folded_into_accesses() {
 fn positions_that_may_be_out_of_range_stay_indirect() {
     let text = "input %x: f32[3] %k: i64[4] = index [i0] %y: f32[2] = view %x [i0] output %y output %k";
     check(fold_splats, text, text);
-    let graph = parse("graph { input %x: f32[3] %k: i64[4] = index [i0] %y: f32[4] = gather %x, %k [$0] output %y }");
+    let graph =
+        parse("graph { input %x: f32[3] %k: i64[4] = index [i0] %y: f32[4] = gather %x, %k [$0] output %y }");
     let graph = fold_splats(graph.expect("parses"));
     assert!(matches!(graph.nodes[1].op, crate::graph::Op::Gather(_)));
 }

@@ -1,0 +1,236 @@
+//! Checks that a loop-level program is well formed. A finding is a bug of the compiler, never of a model.
+//!
+//! * Terms use earlier terms of their stage only; effects use terms that exist.
+//! * `Accumulated` names an accumulator that an earlier stage feeds; `Earlier` names a term of an earlier stage
+//!   without inner axes.
+//! * `Sum` occurs only in the epilogue of a contraction.
+//! * Index expressions mention only axes that are in scope and size symbols of the program.
+//! * Nothing is stored to an input or a constant.
+//! * A temporary buffer is written before it is read.
+
+use super::{BufferId, Effect, Kernel, KernelKind, Nest, Program, Stage, Step, Storage, Term};
+use crate::symbolic::{Expr, Symbol, SymbolKind};
+use std::collections::BTreeSet;
+
+/// Everything that is wrong, one sentence each; empty where the program is well formed.
+pub fn verify(program: &Program) -> Vec<String> {
+    let mut checker = Checker { program, findings: vec![], written: BTreeSet::new() };
+    checker.steps(&program.steps);
+    checker.findings
+}
+
+struct Checker<'a> {
+    program: &'a Program,
+    findings: Vec<String>,
+    written: BTreeSet<BufferId>,
+}
+
+impl Checker<'_> {
+    fn steps(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Kernel(kernel) => self.kernel(kernel),
+                Step::Read(buffer, _) | Step::Assert(buffer, _) => self.read("a step", *buffer),
+                Step::If { predicate, then, otherwise } => {
+                    self.read("a branch", *predicate);
+                    let before = self.written.clone();
+                    self.steps(then);
+                    let after_then = std::mem::replace(&mut self.written, before);
+                    self.steps(otherwise);
+                    // Only what both branches write is there afterwards.
+                    self.written = self.written.intersection(&after_then).copied().collect();
+                }
+                Step::Loop { condition, predicate, body } => {
+                    self.steps(condition);
+                    self.read("a loop", *predicate);
+                    self.steps(body);
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, reader: &str, buffer: BufferId) {
+        let storage = self.program.buffers[buffer].storage;
+        if storage == Storage::Temporary && !self.written.contains(&buffer) {
+            self.findings.push(format!("{reader} reads {buffer} before anything is written there"));
+        }
+    }
+
+    fn kernel(&mut self, kernel: &Kernel) {
+        let own: BTreeSet<BufferId> = kernel.writes().into_iter().collect();
+        // A fused kernel may read what an earlier stage of its own stored.
+        for buffer in kernel.reads().into_iter().filter(|buffer| !own.contains(buffer)) {
+            self.read(&format!("kernel `{}`", kernel.name), buffer);
+        }
+        for buffer in &own {
+            if matches!(self.program.buffers[*buffer].storage, Storage::Input(_) | Storage::Constant(_)) {
+                self.findings
+                    .push(format!("kernel `{}` writes to {buffer}, which is read only", kernel.name));
+            }
+        }
+        match &kernel.kind {
+            KernelKind::Nest(nest) => self.nest(&kernel.name, nest),
+            KernelKind::MatMul(matmul) => {
+                let axes: BTreeSet<Symbol> = matmul.axes.iter().map(|axis| axis.symbol).collect();
+                self.stage(&kernel.name, &matmul.epilogue, &axes, true);
+            }
+            KernelKind::Convolution(conv) => {
+                let axes: BTreeSet<Symbol> = conv.axes.iter().map(|axis| axis.symbol).collect();
+                self.stage(&kernel.name, &conv.epilogue, &axes, true);
+            }
+            KernelKind::Rows(_) => {}
+        }
+        self.written.extend(own);
+    }
+
+    fn nest(&mut self, name: &str, nest: &Nest) {
+        let outer: BTreeSet<Symbol> = nest.axes.iter().map(|axis| axis.symbol).collect();
+        for (index, stage) in nest.stages.iter().enumerate() {
+            let mut axes = outer.clone();
+            axes.extend(stage.axes.iter().map(|axis| axis.symbol));
+            if axes.len() != outer.len() + stage.axes.len() {
+                self.findings.push(format!("kernel `{name}`: stage {index} names an axis twice"));
+            }
+            self.stage(name, stage, &axes, false);
+            self.earlier(name, nest, index);
+        }
+    }
+
+    fn earlier(&mut self, name: &str, nest: &Nest, index: usize) {
+        let stage = &nest.stages[index];
+        for typed in &stage.terms {
+            let fine = match &typed.term {
+                Term::Accumulated(accumulator) => {
+                    nest.accumulators.get(*accumulator).is_some_and(|accumulator| accumulator.stage < index)
+                }
+                Term::Earlier { stage: other, term } => {
+                    *other < index
+                        && nest.stages[*other].axes.is_empty()
+                        && *term < nest.stages[*other].terms.len()
+                }
+                _ => true,
+            };
+            if !fine {
+                self.findings.push(format!("kernel `{name}`: stage {index} uses `{}` too early", typed.term));
+            }
+        }
+        for effect in &stage.effects {
+            if let Effect::Accumulate { accumulator, .. } = effect
+                && nest.accumulators.get(*accumulator).is_none_or(|accumulator| accumulator.stage != index)
+            {
+                self.findings.push(format!("kernel `{name}`: stage {index} feeds a foreign accumulator"));
+            }
+        }
+    }
+
+    fn stage(&mut self, name: &str, stage: &Stage, axes: &BTreeSet<Symbol>, is_epilogue: bool) {
+        for (id, typed) in stage.terms.iter().enumerate() {
+            if typed.term.operands().iter().any(|operand| *operand >= id) {
+                self.findings.push(format!("kernel `{name}`: t{id} uses a later term"));
+            }
+            if matches!(typed.term, Term::Sum) && !is_epilogue {
+                self.findings.push(format!("kernel `{name}`: t{id} is a sum outside an epilogue"));
+            }
+            if let Term::Index(expr) = &typed.term {
+                self.scope(name, expr, axes);
+            }
+        }
+        for access in stage.accesses() {
+            self.scope(name, &access.offset, axes);
+            if access.indirect.iter().any(|(term, _)| *term >= stage.terms.len()) {
+                self.findings.push(format!("kernel `{name}`: an access uses a term that does not exist"));
+            }
+        }
+        for effect in &stage.effects {
+            let (Effect::Store { value, .. } | Effect::Accumulate { value, .. }) = effect;
+            if *value >= stage.terms.len() {
+                self.findings.push(format!("kernel `{name}`: an effect uses a term that does not exist"));
+            }
+        }
+    }
+
+    fn scope(&mut self, name: &str, expr: &Expr, axes: &BTreeSet<Symbol>) {
+        let mut symbols = BTreeSet::new();
+        expr.collect_symbols(&mut symbols);
+        for symbol in symbols {
+            let known = match symbol.kind {
+                SymbolKind::Axis => axes.contains(&symbol),
+                SymbolKind::Size => (symbol.index as usize) < self.program.symbols.len(),
+            };
+            if !known {
+                self.findings
+                    .push(format!("kernel `{name}`: `{expr}` mentions {symbol}, which is not in scope"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::graph::{Combine, Scalar};
+    use crate::loops::{Access, Axis, Buffer, Index};
+    use crate::symbolic::NoRanges;
+
+    /// One kernel that copies a buffer of four elements.
+    fn copy(from: Storage, to: Storage) -> Program {
+        let mut program = Program::default();
+        let buffer =
+            |storage| Buffer { dtype: DType::F32, shape: vec![Expr::int(4)], storage, name: String::new() };
+        let (from, to) = (program.buffers.push(buffer(from)), program.buffers.push(buffer(to)));
+        let at =
+            |buffer| Access::with_shape(buffer, &[Expr::int(4)], vec![Index::Expr(Expr::axis(0))], &NoRanges);
+        let mut stage = Stage::default();
+        let load = Term::Load { access: at(from), guards: vec![], fill: Scalar::Float(0.0) };
+        let value = stage.term(load, DType::F32);
+        stage.effects.push(Effect::Store { access: at(to), value, combine: Combine::Set });
+        let axes = vec![Axis { symbol: Symbol::axis(0), extent: Expr::int(4) }];
+        let nest = Nest { axes, stages: vec![stage], ..Nest::default() };
+        program.steps.push(Step::Kernel(Kernel {
+            name: "copy".into(),
+            notes: vec![],
+            kind: KernelKind::Nest(nest),
+        }));
+        program
+    }
+
+    #[track_caller]
+    fn finds(program: &Program, text: &str) {
+        let findings = verify(program);
+        assert!(findings.iter().any(|finding| finding.contains(text)), "{findings:?}");
+    }
+
+    fn nest(program: &mut Program) -> &mut Nest {
+        match &mut program.steps[0] {
+            Step::Kernel(Kernel { kind: KernelKind::Nest(nest), .. }) => nest,
+            _ => unreachable!("made so above"),
+        }
+    }
+
+    #[test]
+    fn a_plain_copy_is_well_formed() {
+        assert_eq!(verify(&copy(Storage::Input(0), Storage::Output(0))), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_rule_is_checked() {
+        finds(&copy(Storage::Temporary, Storage::Output(0)), "before anything is written");
+        finds(&copy(Storage::Input(0), Storage::Input(1)), "read only");
+        let mut program = copy(Storage::Input(0), Storage::Output(0));
+        nest(&mut program).axes.clear();
+        finds(&program, "not in scope");
+        let mut program = copy(Storage::Input(0), Storage::Output(0));
+        nest(&mut program).stages[0].term(Term::Sum, DType::F32);
+        finds(&program, "outside an epilogue");
+        let mut program = copy(Storage::Input(0), Storage::Output(0));
+        nest(&mut program).stages[0].term(Term::Accumulated(0), DType::F32);
+        finds(&program, "too early");
+        let mut program = copy(Storage::Input(0), Storage::Output(0));
+        nest(&mut program).stages[0].term(Term::Cast(7), DType::F32);
+        finds(&program, "later term");
+        let mut program = copy(Storage::Input(0), Storage::Output(0));
+        nest(&mut program).stages[0].effects.push(Effect::Accumulate { accumulator: 0, value: 0 });
+        finds(&program, "foreign accumulator");
+    }
+}
