@@ -99,6 +99,10 @@ fn version(message: impl Into<String>) -> Diagnostic {
 fn entries(file: &Bytes) -> Result<IndexMap<String, Bytes>, Diagnostic> {
     let mut zip = ZipArchive::new(Cursor::new(file.as_ref()))
         .map_err(|error| broken(format!("the archive cannot be read: {error}")))?;
+    // The end of a truncated archive is looked for backwards, and may be that of an archive inside it.
+    if zip.offset() != 0 {
+        return Err(broken("the archive is truncated: its directory is missing"));
+    }
     if zip.has_duplicate_names() {
         return Err(broken("the archive has two entries of one name"));
     }
@@ -237,7 +241,7 @@ fn foreign(file: &[u8]) -> Diagnostic {
     } else if file.starts_with(b"PK") {
         ("begins as a zip archive but is damaged", export)
     } else {
-        ("is not a zip archive", export)
+        ("is neither a zip archive nor the text of a graph", export)
     };
     Diagnostic::new(Code::Archive, format!("the file {what}")).help(help)
 }
@@ -286,5 +290,15 @@ mod tests {
             assert!(error.message.contains(word), "{}", error.message);
         }
         assert!(Archive::open(&Bytes::from_static(b"\x80\x02}q")).unwrap_err().message.contains("pickle"));
+    }
+
+    #[test]
+    fn the_directory_of_an_archive_inside_is_not_taken_for_that_of_a_truncated_one() {
+        let inner = archive(&[("x/data.pkl", b"x")]);
+        let outer = archive(&[("m/archive_format", b"pt2"), ("m/sample.pt", &inner)]);
+        for length in inner.len() + 100..outer.len() {
+            let error = Archive::open(&outer.slice(..length)).unwrap_err();
+            assert_eq!(error.code, Code::Archive, "{length}: {}", error.message);
+        }
     }
 }
