@@ -92,6 +92,9 @@ impl Session {
         }
         let passing = compile_all(self.compiler, jobs, passing, progress);
         for (index, built) in self.run_tools(passing, progress) {
+            if built.is_err() {
+                retract(&jobs[index]);
+            }
             results[index] = Some(built);
         }
         drop(guards);
@@ -275,6 +278,17 @@ fn take<'l>(
         progress.model(&ModelEvent::Waiting { name });
     }
     lock.write().ok()
+}
+
+/// Takes back the folder of a model that was refused, if all that is in it is the lock. Whoever waits for that lock goes on
+/// without one; the tools' own locks still see to it that nothing is compiled twice.
+fn retract(job: &Job) {
+    let (folder, lock) = (&job.layout.folder, job.layout.lock());
+    let Ok(mut listing) = fs_err::read_dir(folder) else { return };
+    if job.incremental && listing.all(|entry| entry.is_ok_and(|entry| entry.path() == lock)) {
+        let _ = files::remove(&lock);
+        let _ = fs_err::remove_dir(folder);
+    }
 }
 
 /// Whether the weights go into the library. A model without weights needs no file for them.
