@@ -1,1 +1,9 @@
-//! Nothing of its own: the tests of the whole lie in `tests/`, one file a concern.
+//! What the tests of the whole share: the subcommand, projects in temporary folders, models, damaged archives.
+//!
+//! The tests themselves lie in `tests/`, one file a concern.
+
+pub mod archive;
+pub mod models;
+pub mod native;
+pub mod project;
+pub mod subcommand;

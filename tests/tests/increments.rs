@@ -1,0 +1,63 @@
+//! What a build does again when something changed, and that it does nothing when nothing did.
+
+use aoti_tests::archive;
+use aoti_tests::models;
+use aoti_tests::project::Project;
+use std::fs::{self, File};
+use std::time::{Duration, SystemTime};
+
+#[test]
+fn a_second_build_does_nothing_and_says_so() {
+    let project = Project::new("").with_model("digits.pt2", &models::digits());
+    assert!(project.build().tools().contains(&"digits: library"));
+    let outputs = project.outputs();
+    let again = project.build();
+    assert_eq!(again.tools(), Vec::<&str>::new());
+    assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    assert_eq!(project.outputs(), outputs);
+}
+
+#[test]
+fn a_touched_model_is_not_compiled_again() {
+    let project = Project::new("").with_model("digits.pt2", &models::digits());
+    project.build();
+    let model = File::options().write(true).open(project.folder().join("models/digits.pt2")).unwrap();
+    for seconds in [0, 3600] {
+        model.set_modified(SystemTime::now() + Duration::from_secs(seconds)).unwrap();
+        let again = project.build();
+        assert_eq!(again.tools(), Vec::<&str>::new());
+        assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    }
+}
+
+#[test]
+fn another_weight_makes_weights_again_and_no_kernels() {
+    let project = Project::new("").with_model("digits.pt2", &models::digits());
+    let first = project.build().tools().len();
+    assert!(first > 2);
+    let path = project.folder().join("models/digits.pt2");
+    let mut file = fs::read(&path).unwrap();
+    // The first element of a matrix, and its sign.
+    let sign = archive::data_start(&file, "/weight_8") + 3;
+    file[sign] ^= 0x80;
+    fs::write(&path, &file).unwrap();
+    assert_eq!(project.build().tools(), ["digits: weights", "digits: library"]);
+    // What was made before is kept.
+    file[sign] ^= 0x80;
+    fs::write(&path, &file).unwrap();
+    assert_eq!(project.build().tools(), Vec::<&str>::new());
+}
+
+#[test]
+fn a_lost_or_damaged_library_is_made_again() {
+    let project = Project::new("").with_model("digits.pt2", &models::digits());
+    project.build();
+    let library = project.artefacts("digits").join("libaoti_digits.a");
+    let content = fs::read(&library).unwrap();
+    fs::remove_file(&library).unwrap();
+    project.build();
+    assert!(fs::read(&library).unwrap() == content);
+    fs::write(&library, "damaged").unwrap();
+    project.build();
+    assert!(fs::read(&library).unwrap() == content);
+}

@@ -1,0 +1,106 @@
+//! `verify`: what it reports, and that a case which crashes or hangs takes no other with it.
+
+use aoti_tests::models;
+use aoti_tests::project::Project;
+use aoti_tests::subcommand::Ended;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+
+const KEYS: [&str; 10] =
+    ["reason", "name", "format", "status", "stage", "message", "max_abs", "max_rel", "compile_ms", "run_us"];
+
+/// A compiler that puts a constructor into models of certain names: one that crashes, one that never ends.
+const SABOTEUR: &str = "\
+#!/bin/sh
+for argument; do
+  case $argument in
+    *model.cpp)
+      if grep -q '`crashes`\\|aoti_crashes' \"$argument\"; then set -- \"$@\" -include \"$SABOTAGE/crash.h\"; fi
+      if grep -q '`hangs`\\|aoti_hangs' \"$argument\"; then set -- \"$@\" -include \"$SABOTAGE/hang.h\"; fi ;;
+  esac
+done
+exec c++ \"$@\"
+";
+
+/// One tensor of f32 in the safetensors format.
+fn safetensors(sizes: &str, values: &[f32]) -> Vec<u8> {
+    let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let header =
+        format!("{{\"0\":{{\"dtype\":\"F32\",\"shape\":{sizes},\"data_offsets\":[0,{}]}}}}", data.len());
+    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat()
+}
+
+fn with_case(project: &Project, name: &str, model: &str, expected: &[f32]) {
+    project.write(&format!("cases/{name}/model.aoti"), model);
+    project.write(&format!("cases/{name}/inputs.safetensors"), safetensors("[1,3]", &[1.0, 1.0, 1.0]));
+    project.write(&format!("cases/{name}/outputs.safetensors"), safetensors("[1,3]", expected));
+}
+
+fn of_lines(text: &str) -> BTreeMap<String, Value> {
+    let lines = text.lines().filter(|line| line.starts_with('{'));
+    let values = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
+    values.map(|value| (value["name"].as_str().unwrap().to_owned(), value)).collect()
+}
+
+#[test]
+fn a_crash_and_a_hang_fail_their_own_cases_only() {
+    let project = Project::new("");
+    for name in ["crashes", "hangs", "works"] {
+        with_case(&project, name, models::SCALED, &[1.0, 2.0, 3.0]);
+    }
+    let function = "__attribute__((constructor)) static void sabotage()";
+    project.write("crash.h", format!("{function} {{ __builtin_trap(); }}\n"));
+    project.write("hang.h", format!("{function} {{ for (volatile int i = 0;; i = 0) {{}} }}\n"));
+    project.write("c++", SABOTEUR);
+    let compiler = project.folder().join("c++");
+    std::fs::set_permissions(&compiler, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = project.aoti(&["verify", "cases", "--format", "json", "--timeout", "10"]);
+    command.env("CXX", &compiler).env("SABOTAGE", project.folder());
+    let ended = Ended::of(&mut command);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stdout.ends_with("\n1 passed, 2 failed, 0 skipped\n"), "{}", ended.stdout);
+    let cases = of_lines(&ended.stdout);
+    for (name, status, stage, message) in [
+        ("crashes", "fail", "run", "signal"),
+        ("hangs", "fail", "run", "10 s"),
+        ("works", "pass", "compare", ""),
+    ] {
+        let case = &cases[name];
+        assert_eq!((&case["status"], &case["stage"]), (&status.into(), &stage.into()), "{case}");
+        assert!(case["message"].as_str().unwrap().contains(message), "{case}");
+    }
+}
+
+#[test]
+fn lines_have_the_documented_keys() {
+    let project = Project::new("");
+    with_case(&project, "good", models::SCALED, &[1.0, 2.0, 3.0]);
+    with_case(&project, "wrong", models::SCALED, &[1.0, 2.0, 4.0]);
+    with_case(&project, "broken", "graph {", &[]);
+    with_case(&project, "elsewhere", models::SCALED, &[]);
+    project.write("cases/elsewhere/case.json", "{\"skip\": \"needs a telescope\"}");
+    let verify = |arguments: &[&str]| Ended::of(&mut project.aoti(&[&["verify"], arguments].concat()));
+
+    let ended = verify(&["cases", "--format", "json"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stdout.ends_with("\n1 passed, 2 failed, 1 skipped\n"), "{}", ended.stdout);
+    let cases = of_lines(&ended.stdout);
+    assert_eq!(cases.len(), 4);
+    for case in cases.values() {
+        let keys: Vec<&str> = case.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, KEYS);
+        assert_eq!((&case["reason"], &case["format"]), (&"case".into(), &"aoti".into()));
+    }
+    for key in ["max_abs", "max_rel", "compile_ms", "run_us"] {
+        assert!(cases["good"][key].is_number() && cases["broken"][key].is_null(), "{key}");
+    }
+    assert_eq!(cases["elsewhere"]["message"], "needs a telescope");
+
+    let ended = verify(&["cases/good", "cases/elsewhere"]);
+    assert_eq!((ended.code, ended.stdout.lines().last()), (Some(0), Some("1 passed, 0 failed, 1 skipped")));
+    assert_eq!(verify(&["cases", "--only", "pt2"]).code, Some(1));
+    assert_eq!(verify(&["cases", "--only", "mlir"]).code, Some(2));
+    assert_eq!(verify(&[]).code, Some(2));
+    assert_eq!(verify(&["nowhere"]).code, Some(1));
+}
