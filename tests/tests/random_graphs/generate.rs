@@ -25,6 +25,8 @@ pub(crate) struct Generated {
     pub(crate) graph: Graph,
     /// One for each output.
     pub(crate) outputs: Vec<Accuracy>,
+    /// Whether inputs hold infinities and NaN.
+    pub(crate) wild: bool,
 }
 
 /// A value to build on.
@@ -39,15 +41,19 @@ pub(crate) struct Generator {
     pub(crate) rng: Rng,
     pub(crate) b: Builder,
     pub(crate) items: Vec<Item>,
+    /// Inputs hold infinities and NaN, so that floats are not made into integers.
+    wild: bool,
     n_size_symbols: usize,
 }
 
 /// What an attempt to add a node gives: nothing where the choice does not fit.
-pub type Made = Option<()>;
+pub(crate) type Made = Option<()>;
 
 /// The graph of a seed.
 pub(crate) fn generate(seed: u64) -> Generated {
-    let mut g = Generator { rng: Rng::new(seed), b: Builder::new("random"), items: vec![], n_size_symbols: 0 };
+    let (mut rng, b) = (Rng::new(seed), Builder::new("random"));
+    let wild = rng.one_in(6);
+    let mut g = Generator { rng, b, items: vec![], wild, n_size_symbols: 0 };
     let n_inputs = 1 + g.rng.below(4);
     for number in 0..n_inputs {
         g.input(number);
@@ -139,7 +145,7 @@ impl Generator {
 
     /// Whether a size is at least 1 in every trial.
     pub(crate) fn is_positive(&self, size: &Expr) -> bool {
-        (0..TRIALS.len()).all(|trial| at(size, trial) > 0)
+        (0..TRIALS.len()).all(|trial| [0, DATA_SIZE].iter().all(|data| size_at(size, trial, *data) > 0))
     }
 
     /// Takes a value into the pool, if it is not too large.
@@ -322,7 +328,7 @@ impl Generator {
         let a = x.accuracy;
         // What a float outside an integer type's range becomes is nobody's promise, nor is infinity of a half.
         let discrete = from.is_float() && !to.is_float();
-        if discrete && !(a.is_exact() && a.size < 120.0) {
+        if discrete && (self.wild || !a.is_exact() || a.size >= 120.0) {
             return None;
         }
         if to == DType::F16 && a.size > 2000.0 {
@@ -415,14 +421,18 @@ impl Generator {
             let value = next.map_or(old.value, |item| item.value);
             self.b.output(&format!("s{input}"), value, OutputRole::State(input));
         }
-        Generated { graph: self.b.finish(), outputs }
+        Generated { graph: self.b.finish(), outputs, wild: self.wild }
     }
 }
 
 /// A size in a trial; sizes read from data are taken at their largest.
 pub(crate) fn at(size: &Expr, trial: usize) -> i64 {
+    size_at(size, trial, DATA_SIZE)
+}
+
+fn size_at(size: &Expr, trial: usize, data: i64) -> i64 {
     let value_of = |symbol: Symbol| match symbol.kind {
-        SymbolKind::Size => TRIALS[trial].get(symbol.index as usize).copied().or(Some(DATA_SIZE)),
+        SymbolKind::Size => TRIALS[trial].get(symbol.index as usize).copied().or(Some(data)),
         SymbolKind::Axis => None,
     };
     size.evaluate(&value_of).unwrap_or(MAX_ELEMENTS + 1).max(0)
@@ -452,6 +462,20 @@ pub(crate) fn element(rng: &mut Rng, dtype: DType) -> Vec<u8> {
         DType::Bf16 => half::bf16::from_f64(float).to_le_bytes().to_vec(),
         DType::F32 => (float as f32).to_le_bytes().to_vec(),
         DType::F64 => float.to_le_bytes().to_vec(),
+    }
+}
+
+/// As [`element`], but one in six floating-point numbers is infinite or NaN.
+pub(crate) fn wild_element(rng: &mut Rng, dtype: DType) -> Vec<u8> {
+    if !dtype.is_float() || !rng.one_in(6) {
+        return element(rng, dtype);
+    }
+    let number = rng.pick(&[f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
+    match dtype {
+        DType::F16 => half::f16::from_f64(number).to_le_bytes().to_vec(),
+        DType::Bf16 => half::bf16::from_f64(number).to_le_bytes().to_vec(),
+        DType::F32 => (number as f32).to_le_bytes().to_vec(),
+        _ => number.to_le_bytes().to_vec(),
     }
 }
 

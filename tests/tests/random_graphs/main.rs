@@ -14,7 +14,7 @@ use accuracy::Accuracy;
 use aoti_compiler::graph::{Graph, InputRole, OutputRole, text, verify};
 use aoti_compiler::interpret::{Tensor, evaluate};
 use aoti_runtime::{AnyView, DType, DynTensor, Inline, Model, State, Workspace};
-use generate::{Generated, TRIALS, at, element, generate};
+use generate::{Generated, TRIALS, at, element, generate, wild_element};
 use rng::Rng;
 
 /// Graphs of one library.
@@ -83,7 +83,7 @@ fn check(seed: u64, case: &Generated, model: &Model) -> Result<(), String> {
     let mut state = model.state().map_err(|error| error.to_string())?;
     let mut old_states = initial_states(graph);
     for trial in 0..TRIALS.len() {
-        let mut inputs = trial_inputs(graph, trial, &mut rng);
+        let mut inputs = trial_inputs(case, trial, &mut rng);
         for (input, old) in graph.inputs.iter().zip(&mut inputs).filter(|(input, _)| input.role != InputRole::User) {
             *old = old_states.remove(0);
             debug_assert!(input.role != InputRole::User);
@@ -121,13 +121,15 @@ fn initial_states(graph: &Graph) -> Vec<Tensor> {
     graph.inputs.iter().filter_map(initial).collect()
 }
 
-fn trial_inputs(graph: &Graph, trial: usize, rng: &mut Rng) -> Vec<Tensor> {
+fn trial_inputs(case: &Generated, trial: usize, rng: &mut Rng) -> Vec<Tensor> {
+    let graph = &case.graph;
+    let of_type = if case.wild { wild_element } else { element };
     let mut inputs = Vec::new();
     for input in &graph.inputs {
         let ty = graph.ty(input.value);
         let sizes: Vec<usize> = ty.shape.iter().map(|size| at(size, trial) as usize).collect();
         let count: usize = sizes.iter().product();
-        let data: Vec<u8> = (0..count).flat_map(|_| element(rng, ty.dtype)).collect();
+        let data: Vec<u8> = (0..count).flat_map(|_| of_type(rng, ty.dtype)).collect();
         inputs.push(Tensor::new(ty.dtype, sizes, data).expect("the data fit"));
     }
     inputs
