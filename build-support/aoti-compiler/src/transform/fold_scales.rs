@@ -128,7 +128,12 @@ fn extend(graph: &Graph, chain: &mut Chain, user: &Node, value: ValueId, maker: 
     let Op::Binary(op) = user.op else { return None };
     let left = user.inputs[0] == value;
     let other = if left { user.inputs[1] } else { user.inputs[0] };
-    if !matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul) && !(op == BinaryOp::Div && left) {
+    let is_affine = match op {
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => true,
+        BinaryOp::Div => left,
+        _ => false,
+    };
+    if !is_affine {
         return None;
     }
     let numbers = channel_numbers(graph, other, chain.axis, chain.scale.len(), maker)?;
