@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::advice;
 use crate::audit::AuditError;
 use crate::resolve::ResolveError;
 
@@ -14,7 +15,7 @@ pub enum Error {
     #[error(transparent)]
     NotFound(#[from] Box<ResolveError>),
     /// A tool ran and said no.
-    #[error("`{label}` failed with {status}\n  command: {command}\n{stderr}")]
+    #[error("`{label}` failed with {status}\n  command: {command}\n{stderr}{}", help_line(*.advice))]
     ToolFailed {
         /// What was being made.
         label: String,
@@ -26,6 +27,8 @@ pub enum Error {
         status: String,
         /// What the tool wrote to its standard error.
         stderr: String,
+        /// What to do about it, if the failure is a known one.
+        advice: Option<&'static str>,
     },
     /// A tool said yes but did not write what it was asked for.
     #[error("`{label}` succeeded without writing `{output}`\n  command: {command}")]
@@ -46,6 +49,12 @@ pub enum Error {
         program: PathBuf,
         /// Why not.
         source: io::Error,
+    },
+    /// What compiles should be started through is no program.
+    #[error("`AOTI_COMPILER_LAUNCHER` names `{value}`, which is not a program")]
+    Launcher {
+        /// The variable's value.
+        value: String,
     },
     /// The folder in which a tool runs could not be prepared.
     #[error("cannot prepare `{}` for `{label}`", path.display())]
@@ -124,6 +133,32 @@ pub enum Error {
     /// A linked file needs more than it may.
     #[error(transparent)]
     Audit(#[from] AuditError),
+}
+
+fn help_line(advice: Option<&str>) -> String {
+    advice.map(|advice| format!("\n  help: {advice}")).unwrap_or_default()
+}
+
+impl Error {
+    /// What to do about it, where that is known: a full disk, a host compiler that nvcc does not take, …
+    pub fn advice(&self) -> Option<&'static str> {
+        match self {
+            Error::ToolFailed { advice, .. } => *advice,
+            Error::Spawn { source, .. }
+            | Error::Workspace { source, .. }
+            | Error::Cache { source, .. }
+            | Error::Output { source, .. } => advice::for_io(source),
+            Error::NotFound(_)
+            | Error::OutputMissing { .. }
+            | Error::Launcher { .. }
+            | Error::Input { .. }
+            | Error::Definition { .. }
+            | Error::UnknownLevel { .. }
+            | Error::WrongDeviceCode { .. }
+            | Error::NoArchiver { .. }
+            | Error::Audit(_) => None,
+        }
+    }
 }
 
 /// Why an input of an action is unusable.

@@ -13,12 +13,17 @@ use jobserver::{Acquired, Client};
 use tempfile::TempDir;
 
 use crate::action::{Action, Content, Key};
-use crate::cache::{ActionStore, Fetched};
+use crate::advice;
+use crate::cache::{ActionStore, Fetched, Manifest};
 use crate::environment::Environment;
 use crate::error::{Error, InputError};
 use crate::events::{Event, Events};
+use crate::find::{Launch, launch_of};
 use crate::outputs::{OutputFile, Outputs, digest_of};
 use crate::process;
+
+/// Names the program that compiles are started through.
+const LAUNCHER: &str = "AOTI_COMPILER_LAUNCHER";
 
 /// Runs actions in parallel, with a store.
 pub struct Executor {
@@ -26,6 +31,8 @@ pub struct Executor {
     store: Option<Arc<dyn ActionStore>>,
     jobs: Client,
     most: usize,
+    /// Started instead of compilers, with them as its first argument.
+    launcher: Option<Launch>,
     /// A store that failed once is reported once, not for each action.
     store_failed: AtomicBool,
 }
@@ -34,8 +41,11 @@ impl Executor {
     /// An executor with this store (or none) that runs at most `jobs` tools at once: by default as many as cargo's
     /// jobserver allows, or as many as there are processors when there is no jobserver.
     ///
+    /// Compiles are started through what `AOTI_COMPILER_LAUNCHER` names, such as `sccache`, `distcc` or `icecc`. It is
+    /// no part of keys: a launcher that changes what compilers make is broken.
+    ///
     /// # Errors
-    /// [`Error::Workspace`] when no jobserver can be made.
+    /// [`Error::Workspace`] when no jobserver can be made; [`Error::Launcher`] when the launcher is no program.
     pub fn new(
         environment: &Environment,
         store: Option<Arc<dyn ActionStore>>,
@@ -54,8 +64,15 @@ impl Executor {
                 })?
             }
         };
+        let launcher = match environment.variable(LAUNCHER) {
+            Some(value) => Some(
+                launch_of(value, environment)
+                    .ok_or_else(|| Error::Launcher { value: value.to_string_lossy().into_owned() })?,
+            ),
+            None => None,
+        };
         let store_failed = AtomicBool::new(false);
-        Ok(Executor { environment: environment.clone(), store, jobs: client, most, store_failed })
+        Ok(Executor { environment: environment.clone(), store, jobs: client, most, launcher, store_failed })
     }
 
     /// Runs all actions and returns their results in the order given. One failure does not stop the others, so that a
@@ -76,6 +93,9 @@ impl Executor {
         events.event(&Event::Started { label });
         let begun = Instant::now();
         let mut result = self.through_store(action, events);
+        for message in self.store.iter().flat_map(|store| store.warnings()) {
+            events.event(&Event::Warning { label, message: &message });
+        }
         match &mut result {
             Ok(outputs) => {
                 let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -200,7 +220,8 @@ impl Executor {
             Err(error) => self.warn(action, &error, events),
         }
         let outputs = self.execute(action, key)?;
-        if let Err(error) = store.publish(key, action, fields, &outputs.files) {
+        if let Err(error) = store.publish(&Manifest::new(key, action, fields, &outputs.files), &outputs.files)
+        {
             self.warn(action, &error, events);
         }
         Ok(outputs)
@@ -213,6 +234,17 @@ impl Executor {
             let message = format!("building without the cache: {error}{source}");
             events.event(&Event::Warning { label: &action.label, message: &message });
         }
+    }
+
+    fn launch_for(&self, action: &Action) -> Launch {
+        let own = &action.tool.launch;
+        let Some(launcher) = self.launcher.as_ref().filter(|_| action.distributable) else {
+            return own.clone();
+        };
+        let mut arguments = launcher.arguments.clone();
+        arguments.push(own.program.to_string_lossy().into_owned());
+        arguments.extend(own.arguments.iter().cloned());
+        Launch { program: launcher.program.clone(), arguments, places: own.places.clone() }
     }
 
     /// Runs the tool in a fresh folder and takes the digests of what it wrote.
@@ -230,17 +262,19 @@ impl Executor {
         let here = folder.path().to_string_lossy();
         let arguments =
             action.arguments.iter().map(|word| word.replace("{directory}", &here)).collect::<Vec<_>>();
-        let launch = &action.tool.launch;
+        let launch = &self.launch_for(action);
         let output = process::run(launch, &arguments, folder.path(), &self.environment)
             .map_err(|source| Error::Spawn { program: launch.program.clone(), source })?;
         if !output.status.success() {
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
             let directory = keep(folder, &temporary, key);
             return Err(Error::ToolFailed {
                 label: action.label.clone(),
                 command: process::copyable(launch, &arguments, &directory),
                 directory,
+                advice: advice::for_failure(&output.status.to_string(), &stderr),
                 status: output.status.to_string(),
-                stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+                stderr,
             });
         }
         check_files_unchanged(action)?;

@@ -213,7 +213,7 @@ fn in_variables(bases: &[String], environment: &Environment, target: &Target) ->
 }
 
 /// A variable's value is a program, or a program with arguments.
-fn launch_of(value: &OsStr, environment: &Environment) -> Option<Launch> {
+pub(crate) fn launch_of(value: &OsStr, environment: &Environment) -> Option<Launch> {
     if let Some(program) = program_named(value, environment) {
         return Some(Launch::of(program));
     }

@@ -17,6 +17,7 @@
 pub mod audit;
 
 mod action;
+mod advice;
 mod cache;
 mod definition;
 mod device;
@@ -30,6 +31,7 @@ mod find;
 mod gpu;
 mod jobs;
 mod outputs;
+mod present;
 mod probe;
 mod probe_cache;
 mod process;
@@ -37,10 +39,14 @@ mod report;
 mod resolve;
 mod runtime_files;
 mod target;
+mod user;
 
 pub use action::{Action, Content, FileContent, Input, Key, KeyField, Tool};
+#[cfg(feature = "remote")]
+pub use cache::RemoteStore;
 pub use cache::{
-    ActionStore, CacheStat, Difference, Fetched, GcReport, LocalStore, Manifest, ManifestOutput, Miss,
+    ActionStore, CacheStat, Difference, Fetched, GcReport, LayeredStore, LocalStore, Manifest,
+    ManifestOutput, Miss, open_store, parse_size,
 };
 pub use definition::{Arguments, Definition, Device, DeviceArguments, Family, Level, definitions};
 pub use device::{DeviceImage, DeviceJob, DevicePart, DevicePlan, PartReport};
@@ -54,7 +60,9 @@ pub use find::{FoundBy, Launch};
 pub use gpu::{GpuArchitecture, Scope, gpu_architectures};
 pub use jobs::{ArchiveJob, AssembleJob, CompileJob, LinkJob, Mode};
 pub use outputs::{OutputFile, Outputs};
+pub use present::{PresentDevice, present_devices};
 pub use probe::{Compiler, Identity};
 pub use report::{Report, ReportEntry};
 pub use resolve::{Consideration, Requirements, Resolution, ResolveError, Toolchain, Toolchains, Verdict};
 pub use target::Target;
+pub use user::{UserToolchain, project_definitions, with_user_toolchains};

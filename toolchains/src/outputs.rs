@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use crate::action::{FileContent, Input};
+use crate::cache::Manifest;
 use crate::error::{Error, InputError};
 
 /// One file that was made.
@@ -31,12 +32,14 @@ pub struct Outputs {
     pub cached: bool,
     /// Wall time of getting them in milliseconds, waits included.
     pub millis: u64,
+    /// What the store that they came from knows of them.
+    pub(crate) manifest: Option<Arc<Manifest>>,
     _folder: Option<Arc<TempDir>>,
 }
 
 impl Outputs {
     pub(crate) fn new(files: Vec<OutputFile>, cached: bool, folder: Option<TempDir>) -> Self {
-        Outputs { files, cached, millis: 0, _folder: folder.map(Arc::new) }
+        Outputs { files, cached, millis: 0, manifest: None, _folder: folder.map(Arc::new) }
     }
 
     /// The file with this name.

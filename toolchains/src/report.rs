@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::definition::Device;
 use crate::find;
+use crate::present::{PresentDevice, present_devices};
 use crate::resolve::{Consideration, Requirements, Toolchain, Toolchains, Verdict};
 use crate::target::Target;
 
@@ -12,6 +13,8 @@ use crate::target::Target;
 pub struct Report {
     /// By priority.
     pub entries: Vec<ReportEntry>,
+    /// The GPUs of this machine; none are needed.
+    pub devices: Vec<PresentDevice>,
 }
 
 /// The state of one toolchain.
@@ -27,6 +30,8 @@ pub struct ReportEntry {
     pub serves: Vec<(Device, Target, Vec<String>)>,
     /// The toolchain as found for the first pair that it serves.
     pub toolchain: Option<Toolchain>,
+    /// What it works with and what it lacks, one fact each: host compiler, `ptxas`, archiver.
+    pub details: Vec<String>,
     /// How to install it on this machine, if it serves nothing.
     pub install: Option<String>,
 }
@@ -34,7 +39,10 @@ pub struct ReportEntry {
 impl Toolchains {
     /// Probes everything that can be found. Never fails: what is missing is what the report is about.
     pub fn report(&self) -> Report {
-        Report { entries: (0..self.definitions.len()).map(|index| self.report_entry(index)).collect() }
+        Report {
+            entries: (0..self.definitions.len()).map(|index| self.report_entry(index)).collect(),
+            devices: present_devices(&self.environment),
+        }
     }
 
     fn report_entry(&self, index: usize) -> ReportEntry {
@@ -45,6 +53,7 @@ impl Toolchains {
             candidates: Vec::new(),
             serves: Vec::new(),
             toolchain: None,
+            details: Vec::new(),
             install: None,
         };
         let mut told = BTreeSet::new();
@@ -80,9 +89,34 @@ impl Toolchains {
         let useful: BTreeSet<_> =
             entry.candidates.iter().filter(|c| taken(c)).map(|c| c.program.clone()).collect();
         entry.candidates.retain(|c| taken(c) || !useful.contains(&c.program));
+        entry.details = entry.toolchain.as_ref().map(details).unwrap_or_default();
         if entry.serves.is_empty() {
             entry.install = definition.install_help(self.environment.distribution()).map(str::to_owned);
         }
         entry
     }
+}
+
+fn details(toolchain: &Toolchain) -> Vec<String> {
+    let mut facts = Vec::new();
+    if let Some(host) = &toolchain.compiler.host {
+        facts.push(format!("host compiler `{}`", host.display()));
+    }
+    for name in &toolchain.definition.find.helpers {
+        facts.push(match toolchain.compiler.helpers.get(name) {
+            Some(helper) => format!("{name} `{}`", helper.program.display()),
+            None if name == "ptxas" => {
+                "no ptxas: makes PTX only, which drivers compile when they load it".to_owned()
+            }
+            None => format!("no {name}: parts are not packed into one file"),
+        });
+    }
+    match &toolchain.archiver {
+        Some(archiver) => facts.push(format!("archiver `{}`", archiver.launch.program.display())),
+        None if toolchain.definition.device.is_none() => {
+            facts.push("no archiver: makes no static libraries".to_owned())
+        }
+        None => {}
+    }
+    facts
 }

@@ -17,6 +17,7 @@ use crate::gpu::GpuArchitecture;
 use crate::probe::{self, Compiler};
 use crate::probe_cache::ProbeCache;
 use crate::target::Target;
+use crate::user::project_definitions;
 
 /// What a toolchain is wanted for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,6 +160,19 @@ impl Toolchains {
     /// The embedded definitions in an environment; probes are remembered in the cache folder, if there is one.
     pub fn new(environment: &Environment, cache: Option<&Path>) -> Self {
         Self::with_definitions(definitions(), environment, cache)
+    }
+
+    /// The definitions for a project, a user's own from `.cargo/aoti.toml` included.
+    ///
+    /// # Errors
+    /// [`Error::Definition`] when that file is wrong.
+    pub fn for_project(
+        environment: &Environment,
+        cache: Option<&Path>,
+        project: &Path,
+    ) -> Result<Self, Error> {
+        let definitions = project_definitions(project, environment)?;
+        Ok(Self::with_definitions(definitions, environment, cache))
     }
 
     /// These definitions in an environment.

@@ -11,10 +11,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::action::{Action, Key, KeyField};
-use crate::cache::manifest::{Manifest, ManifestOutput, Miss, differences};
+use crate::action::{Action, Key};
+use crate::cache::maintain::Limit;
+use crate::cache::manifest::{Manifest, Miss, differences};
 use crate::cache::{ActionStore, Fetched};
 use crate::environment::Environment;
 use crate::error::Error;
@@ -31,12 +33,25 @@ const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
 #[derive(Debug, Clone)]
 pub struct LocalStore {
     root: PathBuf,
+    read_only: bool,
+    limit: Option<Limit>,
 }
 
 impl LocalStore {
     /// The store in this folder, which need not exist and is made at the first write.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        LocalStore { root: root.into() }
+        LocalStore { root: root.into(), read_only: false, limit: None }
+    }
+
+    /// The store in this folder, of which nothing is ever written: no entry, no lock, no time of use.
+    pub fn read_only(root: impl Into<PathBuf>) -> Self {
+        LocalStore { read_only: true, ..LocalStore::new(root) }
+    }
+
+    /// The same store, which keeps itself below a size by [`gc`](LocalStore::gc) now and then as it is written to.
+    #[must_use]
+    pub fn with_limit(self, max_bytes: u64) -> Self {
+        LocalStore { limit: Some(Limit::new(max_bytes)), ..self }
     }
 
     /// Its folder.
@@ -83,6 +98,10 @@ impl LocalStore {
     fn latest(&self, label: &str, target: &str) -> PathBuf {
         let name = blake3::hash(format!("{target}\0{label}").as_bytes()).to_hex();
         self.root.join("latest-v1").join(format!("{name}.json"))
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
     }
 
     /// Makes the root with its tag, which keeps backups away.
@@ -132,48 +151,36 @@ impl ActionStore for LocalStore {
             Ok(manifest) => manifest,
             Err(error) => return Ok(Fetched::Corrupt(format!("its manifest does not parse: {error}"))),
         };
-        let names = manifest.outputs.iter().map(|output| &output.name);
-        if manifest.key != *key || !names.eq(outputs) {
+        if !manifest.is_of(key, outputs) {
             return Ok(Fetched::Corrupt("its manifest is of something else".to_owned()));
         }
         let mut files = Vec::new();
-        for (index, output) in manifest.outputs.into_iter().enumerate() {
+        for (index, output) in manifest.outputs.iter().cloned().enumerate() {
             let path = entry.join(index.to_string());
             if !digest_of(&path).is_ok_and(|found| found == (output.digest.clone(), output.bytes)) {
                 return Ok(Fetched::Corrupt(format!("`{}` is not what was kept", output.name)));
             }
             files.push(OutputFile { name: output.name, path, digest: output.digest, bytes: output.bytes });
         }
-        touch(&entry.join("used"));
-        Ok(Fetched::Hit(Outputs::new(files, true, None)))
+        if !self.read_only {
+            touch(&entry.join("used"));
+        }
+        let mut outputs = Outputs::new(files, true, None);
+        outputs.manifest = Some(Arc::new(manifest));
+        Ok(Fetched::Hit(outputs))
     }
 
-    fn publish(
-        &self,
-        key: &Key,
-        action: &Action,
-        fields: &[KeyField],
-        files: &[OutputFile],
-    ) -> Result<(), Error> {
+    fn publish(&self, manifest: &Manifest, files: &[OutputFile]) -> Result<(), Error> {
+        if self.read_only {
+            return Ok(());
+        }
         self.prepare()?;
-        let outputs = files.iter().map(|file| ManifestOutput {
-            name: file.name.clone(),
-            digest: file.digest.clone(),
-            bytes: file.bytes,
-        });
-        let manifest = Manifest {
-            key: key.clone(),
-            label: action.label.clone(),
-            target: action.target.as_str().to_owned(),
-            fields: fields.to_vec(),
-            outputs: outputs.collect(),
-        };
         let aside = self.temporary()?;
         let written = aside.path().join("entry");
         fs_err::create_dir(&written).map_err(cache_error("make", &written))?;
-        self.write_entry(&written, &manifest, files).map_err(cache_error("write", &written))?;
+        self.write_entry(&written, manifest, files).map_err(cache_error("write", &written))?;
 
-        let entry = self.entry(key);
+        let entry = self.entry(&manifest.key);
         let bucket = entry.parent().unwrap_or(&self.root);
         fs_err::create_dir_all(bucket).map_err(cache_error("make", bucket))?;
         match fs_err::rename(&written, &entry) {
@@ -183,18 +190,22 @@ impl ActionStore for LocalStore {
             Err(source) => return Err(Error::Cache { action: "make", path: entry, source }),
         }
 
-        let latest = self.latest(&action.label, action.target.as_str());
+        let latest = self.latest(&manifest.label, &manifest.target);
         let folder = latest.parent().unwrap_or(&self.root);
         fs_err::create_dir_all(folder).map_err(cache_error("make", folder))?;
         let copy = aside.path().join("latest");
-        let text = serde_json::to_vec_pretty(&manifest).expect("a manifest has only strings and numbers");
+        let text = serde_json::to_vec_pretty(manifest).expect("a manifest has only strings and numbers");
         fs_err::write(&copy, text).map_err(cache_error("write", &copy))?;
-        fs_err::rename(&copy, &latest).map_err(cache_error("write", &latest))
+        fs_err::rename(&copy, &latest).map_err(cache_error("write", &latest))?;
+        if let Some(limit) = &self.limit {
+            limit.published(self, files.iter().map(|file| file.bytes).sum());
+        }
+        Ok(())
     }
 
     fn remove(&self, key: &Key) -> Result<(), Error> {
         let entry = self.entry(key);
-        if !entry.exists() {
+        if self.read_only || !entry.exists() {
             return Ok(());
         }
         let aside = self.temporary()?;
@@ -202,6 +213,10 @@ impl ActionStore for LocalStore {
     }
 
     fn exclusively(&self, key: &Key, waiting: &dyn Fn(), work: &mut dyn FnMut()) -> Result<(), Error> {
+        if self.read_only {
+            work();
+            return Ok(());
+        }
         self.prepare()?;
         let folder = self.locks();
         fs_err::create_dir_all(&folder).map_err(cache_error("make", &folder))?;

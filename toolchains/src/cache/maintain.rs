@@ -2,6 +2,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use crate::cache::local::{LocalStore, cache_error};
@@ -54,6 +56,9 @@ impl LocalStore {
     /// [`Error::Cache`] when something cannot be removed.
     pub fn clear(&self) -> Result<CacheStat, Error> {
         let removed = self.stat()?;
+        if self.is_read_only() {
+            return Ok(CacheStat::default());
+        }
         for name in ["actions-v1", "latest-v1", "probes-v1", "probes-v2", "tmp-v1", "locks-v1"] {
             let folder = self.root().join(name);
             match fs_err::remove_dir_all(&folder) {
@@ -81,11 +86,11 @@ impl LocalStore {
     /// As [`gc`](Self::gc).
     pub fn gc_with_grace(&self, max_bytes: u64, grace: Duration) -> Result<GcReport, Error> {
         let mut entries = self.entries()?;
-        entries.sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
-        let mut report = GcReport { kept: total(&entries), ..GcReport::default() };
         let now = SystemTime::now();
+        entries.sort_by_key(|entry| (std::cmp::Reverse(age_of(entry.used, now)), entry.path.clone()));
+        let mut report = GcReport { kept: total(&entries), ..GcReport::default() };
         for entry in entries {
-            let age = now.duration_since(entry.used).unwrap_or_default();
+            let age = age_of(entry.used, now);
             if report.kept.bytes <= max_bytes || age < grace {
                 continue;
             }
@@ -93,8 +98,12 @@ impl LocalStore {
             let aside = self.aside();
             fs_err::create_dir_all(&aside).map_err(cache_error("make", &aside))?;
             let gone = tempfile::tempdir_in(&aside).map_err(cache_error("write in", &aside))?;
-            fs_err::rename(&entry.path, gone.path().join("gone"))
-                .map_err(cache_error("remove", &entry.path))?;
+            match fs_err::rename(&entry.path, gone.path().join("gone")) {
+                Ok(()) => {}
+                // Another collection was faster.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(cache_error("remove", &entry.path)(error)),
+            }
             report.removed_entries += 1;
             report.freed_bytes += entry.bytes;
             report.kept.entries -= 1;
@@ -108,7 +117,7 @@ impl LocalStore {
     fn sweep(&self, now: SystemTime) {
         let is_old = |path: &Path| {
             let modified = fs_err::metadata(path).and_then(|metadata| metadata.modified());
-            modified.is_ok_and(|time| now.duration_since(time).is_ok_and(|age| age > ABANDONED))
+            modified.is_ok_and(|time| age_of(time, now) > ABANDONED)
         };
         for path in children(&self.aside()).unwrap_or_default() {
             if is_old(&path) {
@@ -142,6 +151,50 @@ impl LocalStore {
             }
         }
         Ok(found)
+    }
+}
+
+/// How long ago a time was. One that is well ahead of us was written under a clock that has been set back since, and
+/// says nothing: such a file counts as old, for otherwise it would stay for ever.
+fn age_of(time: SystemTime, now: SystemTime) -> Duration {
+    match now.duration_since(time) {
+        Ok(age) => age,
+        Err(ahead) if ahead.duration() > ABANDONED => Duration::MAX,
+        Err(_) => Duration::ZERO,
+    }
+}
+
+/// The size that a store keeps to, looked after by whoever writes to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Limit {
+    max_bytes: u64,
+    /// Bytes written by this process since it last looked; the first write always looks.
+    since: Arc<AtomicU64>,
+}
+
+impl Limit {
+    pub(crate) fn new(max_bytes: u64) -> Self {
+        Limit { max_bytes, since: Arc::new(AtomicU64::new(u64::MAX)) }
+    }
+
+    /// Counts what was written, and collects each time a twentieth of the limit has come together. Failure waits for the
+    /// next time: the cache is only larger meanwhile.
+    pub(crate) fn published(&self, store: &LocalStore, bytes: u64) {
+        let before = self.since.load(Ordering::Relaxed);
+        let written = before.saturating_add(bytes);
+        if written < self.max_bytes / 20 {
+            self.since.store(written, Ordering::Relaxed);
+            return;
+        }
+        self.since.store(0, Ordering::Relaxed);
+        let path = store.locks().join("gc");
+        let Ok(file) = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path) else {
+            return;
+        };
+        let mut lock = fd_lock::RwLock::new(file);
+        if let Ok(_guard) = lock.try_write() {
+            let _ = store.gc(self.max_bytes);
+        };
     }
 }
 

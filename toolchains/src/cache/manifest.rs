@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{Key, KeyField};
+use crate::action::{Action, Key, KeyField};
+use crate::outputs::OutputFile;
 
 /// What an entry holds and why it has its key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +19,29 @@ pub struct Manifest {
     pub fields: Vec<KeyField>,
     /// The files.
     pub outputs: Vec<ManifestOutput>,
+}
+
+impl Manifest {
+    /// The manifest of what an action made.
+    pub fn new(key: &Key, action: &Action, fields: &[KeyField], files: &[OutputFile]) -> Self {
+        let outputs = files.iter().map(|file| ManifestOutput {
+            name: file.name.clone(),
+            digest: file.digest.clone(),
+            bytes: file.bytes,
+        });
+        Manifest {
+            key: key.clone(),
+            label: action.label.clone(),
+            target: action.target.as_str().to_owned(),
+            fields: fields.to_vec(),
+            outputs: outputs.collect(),
+        }
+    }
+
+    /// Whether it is of this key and these outputs.
+    pub(crate) fn is_of(&self, key: &Key, outputs: &[String]) -> bool {
+        self.key == *key && self.outputs.iter().map(|output| &output.name).eq(outputs)
+    }
 }
 
 /// One file of an entry.

@@ -1,19 +1,28 @@
 //! What actions made, kept by key.
 //!
-//! [`ActionStore`] is what the executor needs of a cache; [`LocalStore`] is one in a local folder. A store never
-//! decides what a key means and never runs a tool.
+//! [`ActionStore`] is what the executor needs of a cache; [`LocalStore`] is one in a local folder, [`LayeredStore`] puts
+//! one in front of others, and behind the feature `remote` there is one on a server. A store never decides what a key
+//! means and never runs a tool. `CACHE.md` beside the crate has the table of keys, the layout and the promises.
 
+mod layered;
 mod local;
 mod maintain;
 mod manifest;
+mod open;
+#[cfg(feature = "remote")]
+mod remote;
 
-use crate::action::{Action, Key, KeyField};
+use crate::action::Key;
 use crate::error::Error;
 use crate::outputs::{OutputFile, Outputs};
 
+pub use layered::LayeredStore;
 pub use local::LocalStore;
 pub use maintain::{CacheStat, GcReport};
 pub use manifest::{Difference, Manifest, ManifestOutput, Miss};
+pub use open::{open_store, parse_size};
+#[cfg(feature = "remote")]
+pub use remote::RemoteStore;
 
 /// What a look into a store found.
 #[derive(Debug)]
@@ -36,17 +45,11 @@ pub trait ActionStore: Send + Sync {
     /// [`Error::Cache`] when the store cannot be read.
     fn fetch(&self, key: &Key, outputs: &[String]) -> Result<Fetched, Error>;
 
-    /// Keeps copies of files under a key, all or none of them.
+    /// Keeps copies of files under the manifest's key, all or none of them.
     ///
     /// # Errors
     /// [`Error::Cache`] when the store cannot be written.
-    fn publish(
-        &self,
-        key: &Key,
-        action: &Action,
-        fields: &[KeyField],
-        files: &[OutputFile],
-    ) -> Result<(), Error>;
+    fn publish(&self, manifest: &Manifest, files: &[OutputFile]) -> Result<(), Error>;
 
     /// Removes what is under a key.
     ///
@@ -60,4 +63,9 @@ pub trait ActionStore: Send + Sync {
     /// # Errors
     /// [`Error::Cache`] when there can be no lock.
     fn exclusively(&self, key: &Key, waiting: &dyn Fn(), work: &mut dyn FnMut()) -> Result<(), Error>;
+
+    /// What went wrong behind the store's back without stopping it, once; the executor tells it.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aoti_toolchain::{
-    Action, ActionStore, Environment, Error, Executor, Fetched, Key, KeyField, LocalStore, Miss, Mode,
-    OutputFile,
+    ActionStore, Environment, Error, Executor, Fetched, Key, LocalStore, Manifest, Miss, Mode, OutputFile,
 };
 
 use crate::common::{Log, compile, executor, host_toolchains};
@@ -155,7 +154,7 @@ impl ActionStore for FullDisk {
     fn fetch(&self, key: &Key, outputs: &[String]) -> Result<Fetched, Error> {
         self.0.fetch(key, outputs)
     }
-    fn publish(&self, _: &Key, _: &Action, _: &[KeyField], _: &[OutputFile]) -> Result<(), Error> {
+    fn publish(&self, _: &Manifest, _: &[OutputFile]) -> Result<(), Error> {
         let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
         Err(Error::Cache { action: "write", path: self.0.root().to_owned(), source })
     }

@@ -2,7 +2,10 @@
 
 mod cache;
 mod common;
+mod faults;
 mod gpu;
+mod layers;
 mod processes;
 mod real_compilers;
 mod shim;
+mod user;

@@ -1,0 +1,228 @@
+//! Layers behind the local store: read-only folders, size limits, and a real server that dies in the middle of a build.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use aoti_toolchain::{
+    Action, ActionStore, Environment, Executor, Identity, Input, Launch, LayeredStore, LocalStore, Target,
+    Tool, open_store,
+};
+
+use crate::common::Log;
+
+/// Copies its input; a compiler would be slower.
+pub(crate) fn copy_action(content: &str) -> Action {
+    Action {
+        label: format!("copy of {}", Identity::from_text(content)),
+        tool: Tool { launch: Launch::of("/bin/cp"), identity: Identity::from_text("cp") },
+        target: Target::host(),
+        inputs: vec![Input::text("in", content)],
+        arguments: vec!["in".to_owned(), "out".to_owned()],
+        outputs: vec!["out".to_owned()],
+        host_only: false,
+        distributable: false,
+    }
+}
+
+fn run(folder: &Path, store: Arc<dyn ActionStore>, content: &str) -> (bool, Log) {
+    let environment = Environment::capture().with("TMPDIR", folder);
+    let log = Log::default();
+    let executor = Executor::new(&environment, Some(store), Some(1)).unwrap();
+    let outputs = executor.run_one(&copy_action(content), &log).unwrap();
+    assert_eq!(outputs.first().read().unwrap(), content.as_bytes());
+    (outputs.cached, log)
+}
+
+#[test]
+fn a_layer_below_serves_and_is_never_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let lower = folder.path().join("ci");
+    run(folder.path(), Arc::new(LocalStore::new(&lower)), "made by a CI job");
+    let before = LocalStore::new(&lower).stat().unwrap();
+
+    let upper = LocalStore::new(folder.path().join("local"));
+    let below: Arc<dyn ActionStore> = Arc::new(LocalStore::read_only(&lower));
+    let layered =
+        || Arc::new(LayeredStore::new(Arc::new(upper.clone())).with_layer("ci", Arc::clone(&below), false));
+    assert!(run(folder.path(), layered(), "made by a CI job").0);
+    assert_eq!(upper.stat().unwrap().entries, 1, "what was found below is kept above");
+    assert!(!run(folder.path(), layered(), "made here").0);
+    assert_eq!(LocalStore::new(&lower).stat().unwrap(), before);
+    std::fs::remove_dir_all(&lower).unwrap();
+    assert!(run(folder.path(), layered(), "made by a CI job").0);
+    assert!(!lower.exists());
+}
+
+#[test]
+fn a_spoiled_layer_is_told_and_not_believed() {
+    let folder = tempfile::tempdir().unwrap();
+    let lower = folder.path().join("ci");
+    run(folder.path(), Arc::new(LocalStore::new(&lower)), "content");
+    let spoil = |path: &Path| std::fs::write(path, b"something else").unwrap();
+    crate::faults::each_file(&lower.join("actions-v1"), &mut |path| {
+        if path.ends_with("0") {
+            spoil(path);
+        }
+    });
+    let layered = LayeredStore::new(Arc::new(LocalStore::new(folder.path().join("local"))));
+    let layered = layered.with_layer("ci", Arc::new(LocalStore::read_only(&lower)), false);
+    let (cached, log) = run(folder.path(), Arc::new(layered), "content");
+    assert!(!cached);
+    assert_eq!(log.count("warning a result in the cache `ci` is spoiled"), 1, "{:?}", log.lines());
+}
+
+#[test]
+fn the_environment_names_layers_and_sizes_and_mistakes_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let lower = folder.path().join("ci");
+    run(folder.path(), Arc::new(LocalStore::new(&lower)), "content");
+    let environment = Environment::capture()
+        .with("AOTI_CACHE_DIR", folder.path().join("local"))
+        .with("AOTI_CACHE_LAYERS", &lower)
+        .with("AOTI_CACHE_SIZE", "plenty");
+    let (cached, log) = run(folder.path(), open_store(&environment).unwrap(), "content");
+    assert!(cached);
+    assert_eq!(log.count("warning `AOTI_CACHE_SIZE` is `plenty`"), 1, "{:?}", log.lines());
+}
+
+#[test]
+fn a_store_keeps_itself_below_its_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("cache");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    for index in 0..10 {
+        run(folder.path(), Arc::new(LocalStore::new(&root)), &format!("{index}{}", "x".repeat(20_000)));
+    }
+    // Nothing that was used in the last minutes goes, so these must look older.
+    crate::faults::each_file(&root, &mut |path| {
+        if path.ends_with("used") {
+            std::fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
+        }
+    });
+    let limited = LocalStore::new(&root).with_limit(100_000);
+    run(folder.path(), Arc::new(limited.clone()), "one more");
+    let stat = limited.stat().unwrap();
+    assert!(stat.bytes <= 100_000 && stat.entries >= 3, "{stat:?}");
+    assert!(run(folder.path(), Arc::new(limited), "one more").0, "the newest stays");
+}
+
+#[cfg(not(feature = "remote"))]
+#[test]
+fn a_server_without_support_is_told_and_the_build_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let environment = Environment::capture()
+        .with("AOTI_CACHE_DIR", folder.path().join("local"))
+        .with("AOTI_CACHE_REMOTE", "redis://localhost:1/");
+    let (_, log) = run(folder.path(), open_store(&environment).unwrap(), "content");
+    assert_eq!(log.count("warning going on without the remote cache"), 1, "{:?}", log.lines());
+}
+
+#[cfg(feature = "remote")]
+mod remote {
+    use super::{Arc, Environment, Executor, Log, Path, copy_action, open_store, run};
+    use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    /// A Redis of our own on a free port of the loopback device; killed when dropped.
+    struct Redis {
+        child: Child,
+        port: u16,
+    }
+
+    impl Drop for Redis {
+        fn drop(&mut self) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+
+    fn redis(folder: &Path) -> Option<Redis> {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let child = Command::new("redis-server")
+            .args([
+                "--port",
+                &port.to_string(),
+                "--bind",
+                "127.0.0.1",
+                "--save",
+                "",
+                "--appendonly",
+                "no",
+                "--dir",
+            ])
+            .arg(folder)
+            .stdout(Stdio::null())
+            .spawn();
+        let child = match child {
+            Ok(child) => child,
+            Err(error) if crate::common::is_required("redis") => {
+                panic!("`redis-server` is required: {error}")
+            }
+            Err(error) => {
+                println!("skipped: redis-server: {error}");
+                return None;
+            }
+        };
+        let redis = Redis { child, port };
+        let begun = Instant::now();
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "redis-server does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Some(redis)
+    }
+
+    fn environment(folder: &Path, local: &str, port: u16) -> Environment {
+        Environment::capture()
+            .with("TMPDIR", folder)
+            .with("AOTI_CACHE_DIR", folder.join(local))
+            .with("AOTI_CACHE_REMOTE", format!("redis://127.0.0.1:{port}/aoti"))
+            .with("AOTI_CACHE_REMOTE_WRITE", "1")
+    }
+
+    #[test]
+    fn two_machines_share_a_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(redis) = redis(folder.path()) else { return };
+        let store = |local: &str| open_store(&environment(folder.path(), local, redis.port)).unwrap();
+        assert!(!run(folder.path(), store("one"), "shared").0);
+        let (cached, log) = run(folder.path(), store("two"), "shared");
+        assert!(cached, "{:?}", log.lines());
+        assert_eq!(log.count("warning"), 0);
+        // Read-only clients do not write.
+        let reader = environment(folder.path(), "three", redis.port).with("AOTI_CACHE_REMOTE_WRITE", "");
+        assert!(!run(folder.path(), open_store(&reader).unwrap(), "unshared").0);
+        assert!(!run(folder.path(), store("four"), "unshared").0);
+    }
+
+    #[test]
+    fn a_server_that_dies_in_the_middle_is_told_once_and_the_build_succeeds() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(redis) = redis(folder.path()) else { return };
+        let environment = environment(folder.path(), "local", redis.port);
+        let executor = Executor::new(&environment, open_store(&environment), Some(2)).unwrap();
+        let log = Arc::new(Log::default());
+        let actions = (0..40).map(|index| copy_action(&format!("content {index}"))).collect::<Vec<_>>();
+        for result in executor.run(&actions[..20], &*log) {
+            result.unwrap();
+        }
+        assert_eq!(log.count("warning"), 0, "{:?}", log.lines());
+        drop(redis);
+        let begun = Instant::now();
+        for (index, result) in executor.run(&actions[20..], &*log).into_iter().enumerate() {
+            assert_eq!(result.unwrap().first().read().unwrap(), format!("content {}", index + 20).as_bytes());
+        }
+        assert_eq!(log.count("warning going on without the cache"), 1, "{:?}", log.lines());
+        assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn a_url_with_credentials_is_refused_and_not_repeated() {
+        let folder = tempfile::tempdir().unwrap();
+        let environment = environment(folder.path(), "local", 1)
+            .with("AOTI_CACHE_REMOTE", "redis://user:secret@127.0.0.1:1/");
+        let (_, log) = run(folder.path(), open_store(&environment).unwrap(), "content");
+        assert_eq!(log.count("warning going on without the remote cache"), 1);
+        assert!(!log.lines().concat().contains("secret"));
+    }
+}

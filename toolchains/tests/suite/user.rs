@@ -1,0 +1,109 @@
+//! What users set: toolchains of their own, and a launcher in front of compiles.
+
+#![cfg(unix)]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use aoti_toolchain::{Environment, Error, Executor, LocalStore, Mode, Requirements, Target, Toolchains};
+
+use crate::common::{Log, compile, host_toolchains};
+
+fn script(path: &Path, body: &str) {
+    std::fs::write(path, format!("#!/bin/sh\n{body}\n")).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_users_toolchain_goes_first_with_its_flags_and_sysroot() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join("a/b");
+    std::fs::create_dir_all(&project).unwrap();
+    std::fs::create_dir_all(folder.path().join(".cargo")).unwrap();
+    script(
+        &folder.path().join("my-g++"),
+        "case \"$*\" in\n*-E*) echo 'aoti_family gcc 14'; echo aoti_headers;;\n*-dumpmachine*) echo x86_64-linux-gnu;;\n\
+         *-print-prog-name*) echo none;;\n*) echo 'g++ (mine) 14';;\nesac",
+    );
+    let text = "[toolchain.mine]\nbase = \"gcc\"\nprogram = \"./my-g++\"\nsysroot = \"root\"\n\
+                flags = [\"-mtune=native\"]\ntargets = [\"x86_64-unknown-linux-gnu\"]\n";
+    std::fs::write(folder.path().join(".cargo/aoti.toml"), text).unwrap();
+    let environment =
+        Environment::from_variables([("PATH", "/usr/bin:/bin")], folder.path()).with("TMPDIR", folder.path());
+    let toolchains = Toolchains::for_project(&environment, None, &project).unwrap();
+    let found = toolchains.resolve(&Requirements::cpu(Target::new("x86_64-unknown-linux-gnu"))).unwrap();
+    assert_eq!(found.name(), "mine");
+    let action = compile(&found, None, &Mode::default());
+    assert!(action.arguments.contains(&"-mtune=native".to_owned()));
+    let sysroot = format!("--sysroot={}", folder.path().join("root").display());
+    assert_eq!(action.tool.launch.arguments, [sysroot]);
+    assert!(toolchains.report().entries[0].summary.contains("`mine` of the user"));
+}
+
+#[test]
+fn mistakes_in_a_users_file_are_told() {
+    for (text, part) in [
+        ("[toolchain.gcc]\nbase = \"gcc\"", "built in"),
+        ("[toolchain.mine]\nbase = \"icc\"", "based on `icc`, which is none of `gcc`"),
+        ("[toolchain.mine]\nbase = \"gcc\"\nflag = []", "unknown field `flag`"),
+        ("[toolchain.mine", "TOML parse error"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(".cargo")).unwrap();
+        std::fs::write(folder.path().join(".cargo/aoti.toml"), text).unwrap();
+        let environment = Environment::from_variables([("PATH", "/bin")], folder.path());
+        let error = Toolchains::for_project(&environment, None, Path::new(".")).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+        assert!(error.contains("aoti.toml"), "{error}");
+    }
+}
+
+#[test]
+fn a_launcher_starts_compiles_only_and_is_no_part_of_keys() {
+    for toolchain in host_toolchains() {
+        let folder = tempfile::tempdir().unwrap();
+        let calls = folder.path().join("calls");
+        let launcher = folder.path().join("launcher");
+        script(&launcher, &format!("echo \"$@\" >> {}\nexec \"$@\"", calls.display()));
+        let plain = Environment::capture().with("TMPDIR", folder.path());
+        let environment = plain.clone().with("AOTI_COMPILER_LAUNCHER", &launcher);
+        let store = || Some(std::sync::Arc::new(LocalStore::new(folder.path().join("cache"))) as _);
+        let run = Executor::new(&environment, store(), Some(1)).unwrap();
+        crate::common::library(&toolchain, &run, &Mode::default());
+        let text = std::fs::read_to_string(&calls).unwrap();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(
+            text.starts_with(&*toolchain.compiler.launch.program.to_string_lossy())
+                && text.contains("kernel.cpp")
+        );
+        let action = compile(&toolchain, None, &Mode::default());
+        let without = Executor::new(&plain, store(), Some(1)).unwrap();
+        assert!(without.run_one(&action, &Log::default()).unwrap().cached);
+    }
+    let environment = Environment::capture().with("AOTI_COMPILER_LAUNCHER", "no-such-program");
+    let error = Executor::new(&environment, None, None).err().unwrap();
+    assert!(matches!(&error, Error::Launcher { value } if value == "no-such-program"), "{error}");
+}
+
+#[test]
+fn a_killed_compiler_and_an_unsupported_one_come_with_advice() {
+    for toolchain in host_toolchains() {
+        let folder = tempfile::tempdir().unwrap();
+        let environment = Environment::capture().with("TMPDIR", folder.path());
+        for (body, part) in [
+            ("kill -9 $$", "memory runs out"),
+            ("echo 'ld: cannot find -lstdc++: No such file or directory' >&2; exit 1", "install g++"),
+        ] {
+            let launcher = folder.path().join("launcher");
+            script(&launcher, body);
+            let environment = environment.clone().with("AOTI_COMPILER_LAUNCHER", &launcher);
+            let run = Executor::new(&environment, None, Some(1)).unwrap();
+            let error =
+                run.run_one(&compile(&toolchain, None, &Mode::default()), &Log::default()).unwrap_err();
+            assert!(error.advice().unwrap().contains(part), "{error}");
+            assert!(error.to_string().contains("help: "), "{error}");
+            let Error::ToolFailed { directory, .. } = error else { panic!("{error}") };
+            assert!(directory.join("kernel.cpp").exists());
+        }
+    }
+}
