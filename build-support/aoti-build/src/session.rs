@@ -1,13 +1,13 @@
 //! What the builds of one process share: environment, cache, toolchain and executor.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_compiler::compile;
 use aoti_compiler::diagnostic::Diagnostics;
 use aoti_toolchain::{
-    Action, ActionStore, Environment, Executor, LocalStore, Mode, Requirements, Target, Toolchain, Toolchains,
+    Action, Environment, Executor, Mode, Requirements, Target, Toolchain, Toolchains, open_store,
 };
 use bytes::Bytes;
 
@@ -79,8 +79,7 @@ impl Session {
     /// [`Error::Tool`] when there can be no jobserver.
     pub fn new(environment: &Environment, settings: Settings) -> Result<Session, Error> {
         let cache = environment.cache_directory();
-        let store = cache.as_ref().filter(|_| settings.cache);
-        let store = store.map(|folder| Arc::new(LocalStore::new(folder)) as Arc<dyn ActionStore>);
+        let store = if settings.cache { open_store(environment) } else { None };
         let executor = Executor::new(environment, store, settings.jobs)?;
         let target = settings.target.clone().unwrap_or_else(|| environment.host().clone());
         let (environment, toolchain) = (environment.clone(), OnceLock::new());
@@ -106,7 +105,8 @@ impl Session {
         if let Some(toolchain) = self.toolchain.get() {
             return Ok(toolchain);
         }
-        let toolchains = Toolchains::new(&self.environment, self.cache.as_deref());
+        let project = self.environment.directory();
+        let toolchains = Toolchains::for_project(&self.environment, self.cache.as_deref(), project)?;
         let mut requirements = Requirements::cpu(self.target.clone());
         requirements.archive = true;
         requirements.toolchain.clone_from(&self.settings.toolchain);

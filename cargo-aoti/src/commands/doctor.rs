@@ -1,7 +1,7 @@
 //! `doctor`: each toolchain, where it was found, what it can do, and how to get it.
 
 use aoti_build::VARIABLES;
-use aoti_toolchain::{ReportEntry, Toolchains, Verdict};
+use aoti_toolchain::{Device, ReportEntry, Toolchains, Verdict};
 use clap::Args;
 use serde_json::json;
 
@@ -18,15 +18,24 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let environment = &context.environment;
-    let report = Toolchains::new(environment, environment.cache_directory().as_deref()).report();
-    let serves_host =
-        |entry: &ReportEntry| entry.serves.iter().any(|(_, target, _)| target == environment.host());
+    let cache = environment.cache_directory();
+    let toolchains = Toolchains::for_project(environment, cache.as_deref(), environment.directory());
+    let report = toolchains.map_err(|error| Failure::Machine(error.to_string()))?.report();
+    // Code for GPUs needs a compiler for the host too.
+    let serves_host = |entry: &ReportEntry| {
+        entry.serves.iter().any(|(device, target, _)| *device == Device::Cpu && target == environment.host())
+    };
     let is_ready = report.entries.iter().any(serves_host);
     if arguments.json {
         print_json(&json!({
             "host": environment.host().as_str(),
             "ready": is_ready,
             "cache": environment.cache_directory(),
+            "devices": report.devices.iter().map(|found| json!({
+                "device": found.device.as_str(),
+                "architecture": found.architecture,
+                "count": found.count,
+            })).collect::<Vec<_>>(),
             "toolchains": report.entries.iter().map(entry_json).collect::<Vec<_>>(),
         }));
     } else {
@@ -34,6 +43,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         match environment.cache_directory() {
             Some(cache) => text.push_str(&format!("cache {}\n", cache.display())),
             None => text.push_str("cache none: set `AOTI_CACHE_DIR`\n"),
+        }
+        for found in &report.devices {
+            text.push_str(&format!(
+                "device {} {} x {}\n",
+                found.device.as_str(),
+                found.count,
+                found.architecture
+            ));
         }
         report.entries.iter().for_each(|entry| describe(entry, &mut text));
         text.push_str("\nvariables\n");
@@ -59,8 +76,14 @@ fn describe(entry: &ReportEntry, text: &mut String) {
             text.push_str(&format!("    {}\n", program.display()));
         }
     }
-    for (device, target, levels) in &entry.serves {
-        text.push_str(&format!("  {} on {target}: {}\n", device.as_str(), levels.join(", ")));
+    for detail in &entry.details {
+        text.push_str(&format!("  {detail}\n"));
+    }
+    // Targets with the same levels share a line.
+    for group in entry.serves.chunk_by(|a, b| (a.0, &a.2) == (b.0, &b.2)) {
+        let Some((device, _, levels)) = group.first() else { continue };
+        let targets = group.iter().map(|(_, target, _)| target.as_str()).collect::<Vec<_>>().join(", ");
+        text.push_str(&format!("  {} on {targets}: {}\n", device.as_str(), levels.join(", ")));
     }
     if let Some(install) = &entry.install {
         text.push_str(&format!("  install: {install}\n"));
@@ -87,6 +110,7 @@ fn entry_json(entry: &ReportEntry) -> serde_json::Value {
         "summary": entry.summary,
         "candidates": candidates.collect::<Vec<_>>(),
         "serves": serves.collect::<Vec<_>>(),
+        "details": entry.details,
         "install": entry.install,
     })
 }
