@@ -118,8 +118,9 @@ static void rows(void *arg, int64_t begin, int64_t end, int32_t worker) {
 }
 
 static int32_t run(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
-                   int32_t n_outputs, void *state, void *workspace, int64_t bytes, const AotiContext *context,
-                   AotiError *error) {
+                   int32_t n_outputs, int64_t *const *sizes, void *state, void *workspace, int64_t bytes,
+                   const AotiContext *context, AotiError *error) {
+  (void)sizes;
   int32_t status = check(inputs, n_inputs, error);
   if (status != AOTI_OK) return status;
   int64_t batch = inputs[0].sizes[0], needed = batch * 3 * 4 + context->threads * 64;

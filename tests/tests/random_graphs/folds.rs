@@ -135,11 +135,8 @@ impl Generator {
         let transposed = self.rng.one_in(4);
         let groups = if self.rng.one_in(3) { channels } else { 1 };
         let per_group = self.rng.between(1, 3);
-        let mut weight_shape = if transposed {
-            vec![channels, per_group]
-        } else {
-            vec![per_group * groups, channels / groups]
-        };
+        let mut weight_shape =
+            if transposed { vec![channels, per_group] } else { vec![per_group * groups, channels / groups] };
         let (mut stride, mut padding, mut dilation) = (vec![], vec![], vec![]);
         for axis in 0..spatial {
             let window = self.rng.between(1, 3);

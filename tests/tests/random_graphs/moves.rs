@@ -33,9 +33,11 @@ impl Generator {
             }
             6 => self.reshape(x.value, axis)?,
             7 => {
-                let (size, step, dilation) = (self.rng.between(1, 3), self.rng.between(1, 2), self.rng.between(1, 2));
+                let (size, step, dilation) =
+                    (self.rng.between(1, 3), self.rng.between(1, 2), self.rng.between(1, 2));
                 let room = &shape[axis] - (dilation * (size - 1));
-                self.is_positive(&room).then(|| self.b.windows(x.value, axis, size, step, dilation).ok())??
+                self.is_positive(&room)
+                    .then(|| self.b.windows(x.value, axis, size, step, dilation).ok())??
             }
             _ => {
                 let single: Vec<usize> = (0..rank).filter(|axis| shape[*axis].is(1)).collect();
@@ -77,12 +79,22 @@ impl Generator {
 
     pub(crate) fn pad(&mut self) -> Made {
         let x = self.any(|ty, _| ty.rank() > 0)?;
-        let amounts: Vec<(Expr, Expr)> = (0..self.b.rank(x.value))
-            .map(|_| if self.rng.one_in(2) { (0, 0) } else { (self.rng.between(-1, 2), self.rng.between(0, 3)) })
-            .map(|(low, high)| (Expr::int(low), Expr::int(high)))
-            .collect();
+        let amounts: Vec<(Expr, Expr)> =
+            (0..self.b.rank(x.value))
+                .map(|_| {
+                    if self.rng.one_in(2) {
+                        (0, 0)
+                    } else {
+                        (self.rng.between(-1, 2), self.rng.between(0, 3))
+                    }
+                })
+                .map(|(low, high)| (Expr::int(low), Expr::int(high)))
+                .collect();
         let shape = self.b.shape(x.value);
-        let fits = shape.iter().zip(&amounts).all(|(size, (low, high))| self.is_positive(&(&(&(size + low) + high) + 1)));
+        let fits = shape
+            .iter()
+            .zip(&amounts)
+            .all(|(size, (low, high))| self.is_positive(&(&(&(size + low) + high) + 1)));
         let number = fill(&mut self.rng);
         let value = fits.then(|| self.b.pad(x.value, &amounts, number).ok())??;
         self.add(value, x.accuracy.either(Accuracy::exact(1.0, 0)))
@@ -101,7 +113,8 @@ impl Generator {
             }
             _ => {
                 let slope = self.rng.between(-2, 3);
-                let expr = (0..shape.len()).fold(Expr::int(1), |sum, axis| &sum + &(&Expr::axis(axis) * slope));
+                let expr =
+                    (0..shape.len()).fold(Expr::int(1), |sum, axis| &sum + &(&Expr::axis(axis) * slope));
                 self.b.index(expr, shape)
             }
         };

@@ -16,7 +16,11 @@ fn name(number: usize) -> String {
 
 /// Compiles graphs and loads them.
 pub(crate) fn build(graphs: &[Graph], folder: &Path) -> Result<Vec<Model>, String> {
-    let bundles = graphs.iter().enumerate().map(|(number, graph)| bundle(number, graph)).collect::<Result<Vec<_>, _>>()?;
+    let bundles = graphs
+        .iter()
+        .enumerate()
+        .map(|(number, graph)| bundle(number, graph))
+        .collect::<Result<Vec<_>, _>>()?;
     for (number, bundle) in bundles.iter().enumerate() {
         write_files(number, bundle, folder)?;
     }
@@ -40,7 +44,8 @@ pub(crate) fn build(graphs: &[Graph], folder: &Path) -> Result<Vec<Model>, Strin
 /// The graph goes through its text form, which is a test of that too.
 fn bundle(number: usize, graph: &Graph) -> Result<SourceBundle, String> {
     let options = Options { name: name(number), levels: vec!["native".to_owned()], embed_weights: false };
-    compile(text::print(graph).into_bytes().into(), &options).map_err(|findings| format!("graph {number}: {findings:?}"))
+    compile(text::print(graph).into_bytes().into(), &options)
+        .map_err(|findings| format!("graph {number}: {findings:?}"))
 }
 
 fn write_files(number: usize, bundle: &SourceBundle, folder: &Path) -> Result<(), String> {
@@ -51,7 +56,9 @@ fn write_files(number: usize, bundle: &SourceBundle, folder: &Path) -> Result<()
         }
         let path = folder.join(name(number)).join(&file.name);
         let parent = path.parent().expect("the file is in a folder");
-        fs::create_dir_all(parent).and_then(|()| fs::write(&path, &file.text)).map_err(|error| error.to_string())?;
+        fs::create_dir_all(parent)
+            .and_then(|()| fs::write(&path, &file.text))
+            .map_err(|error| error.to_string())?;
     }
     Ok(())
 }

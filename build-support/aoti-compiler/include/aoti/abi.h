@@ -138,10 +138,13 @@ typedef struct AotiApi {
                              int64_t *bytes, AotiError *error);
   // Writes the initial values of mutable state to `state` (info->state_bytes, 64-byte aligned).
   int32_t (*init_state)(const AotiModel *model, void *state, AotiError *error);
-  // Re-entrant on one model; allocates nothing. `workspace` is 64-byte aligned; outputs are contiguous and the caller's.
+  // Re-entrant on one model; allocates nothing. `workspace` is 64-byte aligned; outputs are contiguous and the caller's,
+  // of the sizes that `output_sizes` gives. Where a size depends on data, that is its bound: the output then holds a
+  // smaller tensor, contiguous at the start of its memory, whose sizes are written to sizes[k][0 .. rank). `sizes` may
+  // be null.
   int32_t (*run)(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
-                 int32_t n_outputs, void *state, void *workspace, int64_t workspace_bytes, const AotiContext *context,
-                 AotiError *error);
+                 int32_t n_outputs, int64_t *const *sizes, void *state, void *workspace, int64_t workspace_bytes,
+                 const AotiContext *context, AotiError *error);
   // Name of the kernel level in use, such as "x86-64-v3".
   const char *(*level)(const AotiModel *model);
 } AotiApi;

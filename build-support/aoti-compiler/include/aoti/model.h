@@ -16,7 +16,7 @@ struct Level {
   const char *name;
   bool (*runs_here)();
   int32_t (*run)(const void *const *inputs, void *const *outputs, char *state, const char *weights, char *arena,
-                 const int64_t *symbols, const AotiContext *context, char *scratch, int *fault);
+                 int64_t *symbols, const AotiContext *context, char *scratch, int *fault);
   int64_t (*scratch_bytes)(const int64_t *symbols, int64_t threads);
 };
 

@@ -154,7 +154,7 @@ impl Api<'_> {
         for level in &levels {
             let _ = writeln!(
                 out,
-                "extern \"C\" int32_t aoti_{id}_run_{tag}(const void *const *, void *const *, char *, const char *, char *, const int64_t *, const AotiContext *, char *, int *);\n\
+                "extern \"C\" int32_t aoti_{id}_run_{tag}(const void *const *, void *const *, char *, const char *, char *, int64_t *, const AotiContext *, char *, int *);\n\
                  extern \"C\" int64_t aoti_{id}_scratch_{tag}(const int64_t *, int64_t);",
                 tag = level.tag
             );
@@ -414,13 +414,18 @@ static void destroy(AotiModel *model) { free(model); }
 
 static const char *level(const AotiModel *model) { return model ? levels[model->level].name : ""; }
 
+static void write_sizes(const int64_t *symbols, int64_t *const *sizes) {
+  (void)symbols, (void)sizes;
+@LOCALS@@OUTPUT_SIZES@}
+
 static int32_t output_sizes(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int64_t *const *sizes,
                             AotiError *error) {
   (void)model;
   int64_t symbols[n_symbols] = {};
   if (int32_t code = bind(inputs, n_inputs, symbols, error)) return code;
   if (@N_OUTPUTS@ > 0 && !sizes) return fail(error, AOTI_ERROR_NULL, "the place for sizes is null");
-@LOCALS@@OUTPUT_SIZES@  return succeed(error);
+  write_sizes(symbols, sizes);
+  return succeed(error);
 }
 
 static int64_t arena_bytes(const int64_t *symbols) {
@@ -444,8 +449,8 @@ static int32_t init_state(const AotiModel *model, void *state, AotiError *error)
 }
 
 static int32_t run(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
-                   int32_t n_outputs, void *state, void *workspace, int64_t bytes, const AotiContext *context,
-                   AotiError *error) {
+                   int32_t n_outputs, int64_t *const *sizes, void *state, void *workspace, int64_t bytes,
+                   const AotiContext *context, AotiError *error) {
   if (!model) return fail(error, AOTI_ERROR_NULL, "the model is null");
   int64_t symbols[n_symbols] = {};
   if (int32_t code = bind(inputs, n_inputs, symbols, error)) return code;
@@ -472,6 +477,7 @@ static int32_t run(const AotiModel *model, const AotiTensor *inputs, int32_t n_i
   if (failed > 0) return fail(error, AOTI_ERROR_ASSERT, "%s", assert_texts[failed - 1]);
   if (fault > 0)
     return fail(error, AOTI_ERROR_INDEX, "an index is outside its dimension in %s", site_texts[fault - 1]);
+  if (sizes) write_sizes(symbols, sizes);
   return succeed(error);
 }
 

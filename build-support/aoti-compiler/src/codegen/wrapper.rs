@@ -6,6 +6,7 @@ use super::interface::{ConstantInterface, DimInterface, Interface, ValueInterfac
 use super::names::{Language, Namer};
 use super::weights::{Layout, Packing, Placed};
 use crate::dtype::DType;
+use crate::graph::SymbolSource;
 use crate::loops::{BufferId, Kernel, Program, Step, Storage};
 use crate::schedule::memory::MemoryPlan;
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
@@ -68,11 +69,22 @@ impl Planned<'_> {
             match step {
                 Step::Kernel(kernel) => text.push_str(&self.call(kernel)),
                 Step::Read(buffer, symbol) => {
-                    let _ = writeln!(
+                    let pointer = self.pointer(*buffer, &Packing::Plain);
+                    let range = self.ranges.range(*symbol);
+                    let name = symbol_name(*symbol);
+                    self.asserts.push(format!(
+                        "the size {} that is read from data must be in {}..={}",
+                        self.size_text(&Expr::sym(*symbol)),
+                        range.min,
+                        range.max
+                    ));
+                    let bounds = [range.min, range.max].map(|bound| scalar(&Expr::int(bound)));
+                    let _ = write!(
                         text,
-                        "{} = *{};",
-                        symbol_name(*symbol),
-                        self.pointer(*buffer, &Packing::Plain)
+                        "{name} = *{pointer};\nif ({name} < {} || {name} > {}) return {};\n",
+                        bounds[0],
+                        bounds[1],
+                        self.asserts.len()
                     );
                 }
                 Step::Assert(buffer, message) => {
@@ -200,13 +212,21 @@ impl Planned<'_> {
             .scratch
             .iter()
             .fold(String::new(), |text, bytes| format!("{text}  bytes = max_i64(bytes, {bytes});\n"));
+        let found: String = self
+            .program
+            .symbols
+            .iter()
+            .enumerate()
+            .filter(|(_, info)| info.source == SymbolSource::Data)
+            .map(|(k, _)| format!("  symbols[{k}] = s{k};\n"))
+            .collect();
         format!(
             "extern \"C\" int32_t AOTI_LEVEL_NAME(aoti_{identifier}_run)(\n\
              \x20   const void *const *inputs, void *const *outputs, char *state, const char *weights, char *arena,\n\
-             \x20   const int64_t *symbols, const AotiContext *context, char *scratch, int *fault) {{\n\
+             \x20   int64_t *symbols, const AotiContext *context, char *scratch, int *fault) {{\n\
              \x20 const Run run{{context, scratch, fault}};\n\
              \x20 (void)inputs, (void)outputs, (void)state, (void)weights, (void)arena, (void)symbols;\n\
-             {symbols}{}  return 0;\n}}\n\n\
+             {symbols}{}{found}  return 0;\n}}\n\n\
              extern \"C\" int64_t AOTI_LEVEL_NAME(aoti_{identifier}_scratch)(const int64_t *symbols, int64_t threads) {{\n\
              \x20 (void)symbols, (void)threads;\n{symbols}  i64 bytes = 0;\n{scratch}  return bytes;\n}}\n",
             indent(&self.calls, 1)

@@ -107,6 +107,15 @@ impl Builder {
         symbol
     }
 
+    /// States that a size that is read from data is at most `most`; what is read must obey it when a run does.
+    pub fn bound(&mut self, symbol: Symbol, most: &Expr) {
+        let max = most.interval(&self.ranges).max;
+        if let Some(info) = self.graph.symbols.get_mut(symbol.index as usize) {
+            info.range.max = info.range.max.min(max);
+            self.ranges.set(symbol, info.range);
+        }
+    }
+
     /// Adds a condition that is checked when a run begins.
     pub fn guard(&mut self, guard: super::Guard) {
         if !self.graph.guards.contains(&guard) {

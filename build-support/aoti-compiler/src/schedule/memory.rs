@@ -4,8 +4,9 @@
 //! lies (greedy by size, as in Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020).
 //! Behind them, buffers of symbolic size share a slot where their sizes are equal and their lives do not meet.
 
+use crate::graph::SymbolSource;
 use crate::loops::{BufferId, Program, Step, Storage};
-use crate::symbolic::{Expr, Ranges};
+use crate::symbolic::{Expr, Ranges, Symbol, SymbolKind};
 use std::collections::BTreeMap;
 
 /// Every buffer starts at a multiple of this many bytes.
@@ -43,6 +44,8 @@ pub fn plan(program: &Program, ranges: &dyn Ranges) -> MemoryPlan {
             continue;
         }
         let bytes = &Expr::product(&buffer.shape) * i64::try_from(buffer.dtype.size()).expect("small");
+        // Sizes that are read from data count with their bounds, so that offsets do not move during a run.
+        let bytes = bytes.substitute(&|symbol| bound(program, symbol), ranges);
         match bytes.as_int() {
             Some(bytes) => fixed.push((id, life, align(bytes))),
             None => symbolic.push((id, life, align_expr(&bytes, ranges))),
@@ -52,6 +55,11 @@ pub fn plan(program: &Program, ranges: &dyn Ranges) -> MemoryPlan {
     let fixed_bytes = place_fixed(fixed, &mut plan);
     plan.arena_bytes = place_symbolic(symbolic, Expr::int(fixed_bytes), &mut plan);
     plan
+}
+
+fn bound(program: &Program, symbol: Symbol) -> Option<Expr> {
+    let info = program.symbols.get(symbol.index as usize).filter(|_| symbol.kind == SymbolKind::Size)?;
+    (info.source == SymbolSource::Data).then(|| Expr::int(info.range.max))
 }
 
 fn align(bytes: i64) -> i64 {

@@ -341,6 +341,7 @@ pub struct AotiApi {
             n_inputs: i32,
             outputs: *const AotiTensor,
             n_outputs: i32,
+            sizes: *const *mut i64,
             state: *mut ::core::ffi::c_void,
             workspace: *mut ::core::ffi::c_void,
             workspace_bytes: i64,

@@ -210,6 +210,17 @@ impl Model {
         let Plan { sizes, places, .. } = plan;
         sizes.clear();
         sizes.resize(self.info.outputs.iter().map(|output| output.dims.len()).sum(), 0);
+        self.point_at(sizes, places);
+        let output_sizes = self.api.table.output_sizes.expect("the table was checked");
+        let n_inputs = count(inputs.len());
+        // SAFETY: inputs are valid descriptors; each output has a place for as many sizes as its rank.
+        call(|error| unsafe {
+            output_sizes(self.raw.as_ptr(), inputs.as_ptr(), n_inputs, places.0.as_ptr(), error)
+        })
+    }
+
+    /// Makes `places` point at each output's sizes in the list of all sizes.
+    fn point_at(&self, sizes: &mut [usize], places: &mut Descriptors<*mut i64>) {
         places.0.clear();
         let mut next = sizes.as_mut_ptr();
         for output in &self.info.outputs {
@@ -217,12 +228,6 @@ impl Model {
             // SAFETY: the list has as many places as all outputs have dimensions.
             next = unsafe { next.add(output.dims.len()) };
         }
-        let output_sizes = self.api.table.output_sizes.expect("the table was checked");
-        let n_inputs = count(inputs.len());
-        // SAFETY: inputs are valid descriptors; each output has a place for as many sizes as its rank.
-        call(|error| unsafe {
-            output_sizes(self.raw.as_ptr(), inputs.as_ptr(), n_inputs, places.0.as_ptr(), error)
-        })
     }
 
     fn plan_arena(&self, inputs: &[AotiTensor], threads: usize) -> Result<usize, Error> {
@@ -263,8 +268,10 @@ struct Run<'r, 'o> {
 }
 
 impl Run<'_, '_> {
-    fn execute(&mut self, plan: &Plan) -> Result<(), Error> {
+    fn execute(&mut self, plan: &mut Plan) -> Result<(), Error> {
         self.describe_outputs(&plan.sizes)?;
+        plan.found.clone_from(&plan.sizes);
+        self.model.point_at(&mut plan.found, &mut plan.places);
         self.arena.reserve(plan.arena_bytes)?;
         let context = AotiContext {
             parallel_for: if self.threads > 1 { Some(parallel_for) } else { None },
@@ -284,13 +291,23 @@ impl Run<'_, '_> {
                 count(inputs.len()),
                 outputs.as_ptr(),
                 count(outputs.len()),
+                plan.places.0.as_ptr(),
                 self.state,
                 self.arena.as_mut_ptr().cast(),
                 self.arena.capacity() as i64,
                 &context,
                 error,
             )
-        })
+        })?;
+        self.shrink_outputs(&plan.found)
+    }
+
+    /// Gives outputs the sizes that the run found.
+    fn shrink_outputs(&mut self, mut sizes: &[usize]) -> Result<(), Error> {
+        for (tensor, info) in self.outputs.iter_mut().zip(&self.model.info.outputs) {
+            tensor.resize(take(&mut sizes, info.dims.len()))?;
+        }
+        Ok(())
     }
 
     fn describe_outputs(&mut self, mut sizes: &[usize]) -> Result<(), Error> {

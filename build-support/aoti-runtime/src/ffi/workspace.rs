@@ -23,6 +23,8 @@ pub(super) struct Plan {
     pub(super) sizes: Vec<usize>,
     /// Where the sizes of each output lie, for the time of a call.
     pub(super) places: Descriptors<*mut i64>,
+    /// Sizes of all outputs as a run found them: smaller where they depend on data.
+    pub(super) found: Vec<usize>,
     pub(super) arena_bytes: usize,
 }
 

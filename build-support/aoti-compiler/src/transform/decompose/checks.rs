@@ -34,6 +34,6 @@ fn item(cx: &mut Context, a: &Args) -> Rule {
     let Some(size) = a.program.sym_ints.get(name) else {
         return Err(RuleError::Malformed(format!("number `{name}` is not described")));
     };
-    read_size(cx, x, size)?;
+    read_size(cx, x, size, None)?;
     Ok(Outputs::Nothing)
 }

@@ -35,7 +35,8 @@ fn linear_hits(
     let ones = cx.flattened(ones)?;
     let total = cx.sum(ones, &[0], false)?;
     if read {
-        read_size(cx, total, size)?;
+        let most = cx.b.ty(ones).numel();
+        read_size(cx, total, size, Some(&most))?;
     }
     let running = cx.b.scan(ScanOp::Sum, ones, 0)?[0];
     let wanted = cx.b.index(&Expr::axis(0) + 1, std::slice::from_ref(size));

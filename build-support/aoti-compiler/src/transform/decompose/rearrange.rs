@@ -143,7 +143,7 @@ fn sources(cx: &mut Context, a: &Args, repeats: ValueId, axis: usize) -> Result<
         (None, Some(size)) => {
             let number = cx.b.shape(repeats)[0].clone();
             let total = cx.b.pick(ends, 0, &(&number - 1))?;
-            read_size(cx, total, size)?;
+            read_size(cx, total, size, None)?;
             size.clone()
         }
         (None, None) => return Err(RuleError::unsupported("the size of the result is not described")),

@@ -5,7 +5,8 @@ use crate::aten::{Arg, Call, InputKind, Output, OutputKind, Program, ProgramInpu
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::dtype::DType;
 use crate::graph::{
-    Builder, Combine, Coord, Graph, InputRole, Node, Op, Origin, OutputRole, TensorType, ValueId,
+    Builder, Combine, Coord, Graph, InputRole, Node, Op, Origin, OutputRole, SymbolInfo, SymbolSource,
+    TensorType, ValueId,
 };
 use crate::symbolic::{Expr, SymbolKind};
 use indexmap::IndexMap;
@@ -29,7 +30,29 @@ pub fn decompose(program: &Program) -> Result<Graph, Diagnostics> {
     walk.inputs()?;
     walk.calls()?;
     walk.outputs()?;
-    Ok(walk.cx.b.finish())
+    let graph = walk.cx.b.finish();
+    let unbounded = unbounded_sizes(&graph);
+    if unbounded.is_empty() { Ok(graph) } else { Err(Diagnostics(unbounded)) }
+}
+
+/// Sizes that are read from data and that nothing limits: no memory can be planned for them.
+fn unbounded_sizes(graph: &Graph) -> Vec<Diagnostic> {
+    let mut sizes = BTreeSet::new();
+    for node in &graph.nodes {
+        for size in node.outputs.iter().flat_map(|value| &graph.ty(*value).shape) {
+            size.collect_symbols(&mut sizes);
+        }
+    }
+    let unlimited = |info: &&SymbolInfo| info.source == SymbolSource::Data && info.range.max == i64::MAX;
+    sizes
+        .into_iter()
+        .filter_map(|symbol| graph.symbols.get(symbol.index as usize).filter(unlimited))
+        .map(|info| {
+            let message = format!("the size `{}` is read from data and has no bound", info.name);
+            Diagnostic::new(Code::Size, message)
+                .help("state one in the program with `torch._check(size <= bound)` and export again")
+        })
+        .collect()
 }
 
 /// One finding for each operator that has no rule, at its first call.

@@ -285,7 +285,7 @@ fn parts_at_data(cx: &mut Context, a: &Args) -> Rule {
         let Some(length) = meta.and_then(|meta| meta.sizes.get(axis)).cloned() else {
             return Err(RuleError::Malformed("the sizes of the parts are not described".to_owned()));
         };
-        super::support::read_size(cx, gap, &length)?;
+        super::support::read_size(cx, gap, &length, Some(&size))?;
         values.push(slice_at(cx, x, axis, start, &length)?);
         start = end;
     }

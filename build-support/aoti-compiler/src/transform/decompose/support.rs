@@ -116,7 +116,12 @@ pub(super) fn spread(values: &[i64], count: usize) -> Result<Vec<i64>, RuleError
 }
 
 /// Makes a size of a result that depends on data known: reads `value` into it where it is a symbol.
-pub(super) fn read_size(cx: &mut Context, value: ValueId, size: &Expr) -> Result<(), RuleError> {
+pub(super) fn read_size(
+    cx: &mut Context,
+    value: ValueId,
+    size: &Expr,
+    most: Option<&Expr>,
+) -> Result<(), RuleError> {
     match size.node() {
         Node::Int(_) => Ok(()),
         Node::Sym(symbol) => {
@@ -125,7 +130,13 @@ pub(super) fn read_size(cx: &mut Context, value: ValueId, size: &Expr) -> Result
                     .symbols
                     .get(symbol.index as usize)
                     .is_none_or(|info| info.source == SymbolSource::Data);
-            if data { Ok(cx.b.read(value, *symbol)?) } else { Ok(()) }
+            if !data {
+                return Ok(());
+            }
+            if let Some(most) = most {
+                cx.b.bound(*symbol, most);
+            }
+            Ok(cx.b.read(value, *symbol)?)
         }
         Node::Sum { .. }
         | Node::Product(_)
