@@ -80,7 +80,8 @@ impl Generator {
         let mut shape = Vec::new();
         for axis in 0..rank {
             let room = MAX_ELEMENTS / 4 / self.elements(&shape).max(1);
-            let symbol = if room >= MAX_TRIAL && self.rng.one_in(3) { self.symbol(number, axis) } else { None };
+            let symbol =
+                if room >= MAX_TRIAL && self.rng.one_in(3) { self.symbol(number, axis) } else { None };
             let size = symbol.unwrap_or_else(|| self.size());
             shape.push(if size.as_int().is_some_and(|size| size > room) { Expr::int(1) } else { size });
         }
@@ -218,10 +219,13 @@ impl Generator {
         use UnaryOp::*;
         let x = self.any(|ty, _| ty.dtype.is_float())?;
         let dtype = self.b.dtype(x.value);
-        let op = self.rng.pick(&[Tanh, Sigmoid, Sin, Cos, Atan, Erf, Asinh, Sqrt, Log, Rsqrt, Reciprocal, Exp, Log1p]);
+        let op = self
+            .rng
+            .pick(&[Tanh, Sigmoid, Sin, Cos, Atan, Erf, Asinh, Sqrt, Log, Rsqrt, Reciprocal, Exp, Log1p]);
         if matches!(op, Tanh | Sigmoid | Sin | Cos | Atan | Erf | Asinh) {
             let value = self.b.unary(op, x.value);
-            let noise = Accuracy { error: x.accuracy.error + rounding(dtype) * x.accuracy.size, ..x.accuracy };
+            let noise =
+                Accuracy { error: x.accuracy.error + rounding(dtype) * x.accuracy.size, ..x.accuracy };
             return self.add(value, noise.through(if op == Asinh { 15.0 } else { 2.0 }, dtype));
         }
         let size = self.b.unary(Abs, x.value);
@@ -247,8 +251,11 @@ impl Generator {
             let value = self.b.binary(op, x.value, other.value).ok()?;
             return self.add(value, Accuracy::last());
         }
-        let choices: Vec<UnaryOp> =
-            UnaryOp::ALL.iter().copied().filter(|op| op.result() == ResultType::Same && *op != UnaryOp::Not).collect();
+        let choices: Vec<UnaryOp> = UnaryOp::ALL
+            .iter()
+            .copied()
+            .filter(|op| op.result() == ResultType::Same && *op != UnaryOp::Not)
+            .collect();
         let op = self.rng.pick(&choices);
         let value = self.b.unary(op, x.value);
         self.add(value, Accuracy::last())
@@ -259,7 +266,8 @@ impl Generator {
         let dtype = self.b.dtype(x.value);
         if self.rng.one_in(4) {
             let number = self.rng.between(-3, 3);
-            let number = if dtype == DType::U8 || dtype == DType::Bool { number.abs().min(1) } else { number };
+            let number =
+                if dtype == DType::U8 || dtype == DType::Bool { number.abs().min(1) } else { number };
             let value = self.b.scalar(number, dtype);
             return Some(Item { value, accuracy: Accuracy::exact(3.0, 0) });
         }
@@ -286,12 +294,12 @@ impl Generator {
         let op = match dtype.category() {
             Category::Bool => self.rng.pick(&[Add, Mul, And, Or, Xor, Maximum, Minimum, Eq, Ne, Lt, Ge]),
             Category::Int => self.rng.pick(&[
-                Add, Sub, Mul, FloorDiv, TruncDiv, Remainder, Fmod, Pow, Maximum, Minimum, And, Or, Xor, Shl, Shr,
-                Gcd, Eq, Ne, Lt, Le, Gt, Ge,
+                Add, Sub, Mul, FloorDiv, TruncDiv, Remainder, Fmod, Pow, Maximum, Minimum, And, Or, Xor, Shl,
+                Shr, Gcd, Eq, Ne, Lt, Le, Gt, Ge,
             ]),
-            Category::Float if exact => {
-                self.rng.pick(&[Add, Sub, Mul, Maximum, Minimum, Fmax, Fmin, CopySign, Eq, Ne, Lt, Le, Gt, Ge])
-            }
+            Category::Float if exact => self
+                .rng
+                .pick(&[Add, Sub, Mul, Maximum, Minimum, Fmax, Fmin, CopySign, Eq, Ne, Lt, Le, Gt, Ge]),
             Category::Float => self.rng.pick(&[Add, Sub, Mul, Mul, Maximum, Minimum, Div]),
         };
         let mut right = y.value;
@@ -301,12 +309,16 @@ impl Generator {
         }
         let value = self.b.binary(op, x.value, right).ok()?;
         let accuracy = match op {
-            _ if !dtype.is_float() || op.result() == ResultType::Bool => Accuracy::exact(1e19, 0).rounded(self.b.dtype(value)),
+            _ if !dtype.is_float() || op.result() == ResultType::Bool => {
+                Accuracy::exact(1e19, 0).rounded(self.b.dtype(value))
+            }
             Add | Sub => a.plus(b, dtype),
             Mul => a.times(b, dtype),
             Div => Accuracy {
                 size: a.size,
-                error: a.error + (b.error + rounding(dtype) * (b.size + 1.0)) * a.size + rounding(dtype) * a.size,
+                error: a.error
+                    + (b.error + rounding(dtype) * (b.size + 1.0)) * a.size
+                    + rounding(dtype) * a.size,
                 ..a
             },
             _ => a.either(b),
@@ -417,7 +429,8 @@ impl Generator {
             }
             // The state becomes another exact value of its type, or stays.
             let ty = self.b.ty(old.value).clone();
-            let next = self.any(|other, accuracy| *other == ty && accuracy.is_exact() && accuracy.size < 100.0);
+            let next =
+                self.any(|other, accuracy| *other == ty && accuracy.is_exact() && accuracy.size < 100.0);
             let value = next.map_or(old.value, |item| item.value);
             self.b.output(&format!("s{input}"), value, OutputRole::State(input));
         }

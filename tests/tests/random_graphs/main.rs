@@ -26,7 +26,8 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 
 fn compiler_is_missing() -> bool {
     let name = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
-    if std::process::Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success()) {
+    if std::process::Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success())
+    {
         return false;
     }
     let required = std::env::var("AOTI_TEST_REQUIRE").unwrap_or_default();
@@ -45,7 +46,11 @@ fn random_graphs_agree_with_the_reference() {
     for start in (first..first + count).step_by(BATCH as usize) {
         let seeds: Vec<u64> = (start..(start + BATCH).min(first + count)).collect();
         check_batch(&seeds, &mut failures);
-        eprintln!("seeds {start} to {}: {} differences so far", start + seeds.len() as u64 - 1, failures.len());
+        eprintln!(
+            "seeds {start} to {}: {} differences so far",
+            start + seeds.len() as u64 - 1,
+            failures.len()
+        );
     }
     assert!(failures.is_empty(), "{} of {count} graphs differ:\n{}", failures.len(), failures.join("\n"));
 }
@@ -53,7 +58,8 @@ fn random_graphs_agree_with_the_reference() {
 fn check_batch(seeds: &[u64], failures: &mut Vec<String>) {
     let cases: Vec<Generated> = seeds.iter().map(|seed| generate(*seed)).collect();
     for (seed, case) in seeds.iter().zip(&cases) {
-        verify(&case.graph).unwrap_or_else(|findings| panic!("seed {seed}: {findings:?}\n{}", text::print(&case.graph)));
+        verify(&case.graph)
+            .unwrap_or_else(|findings| panic!("seed {seed}: {findings:?}\n{}", text::print(&case.graph)));
     }
     let graphs: Vec<Graph> = cases.iter().map(|case| case.graph.clone()).collect();
     let folder = tempfile::tempdir().expect("a folder for the library");
@@ -84,14 +90,22 @@ fn check(seed: u64, case: &Generated, model: &Model) -> Result<(), String> {
     let mut old_states = initial_states(graph);
     for trial in 0..TRIALS.len() {
         let mut inputs = trial_inputs(case, trial, &mut rng);
-        for (input, old) in graph.inputs.iter().zip(&mut inputs).filter(|(input, _)| input.role != InputRole::User) {
+        for (input, old) in
+            graph.inputs.iter().zip(&mut inputs).filter(|(input, _)| input.role != InputRole::User)
+        {
             *old = old_states.remove(0);
             debug_assert!(input.role != InputRole::User);
         }
         let expected = evaluate(graph, &inputs).map_err(|error| format!("the reference fails: {error}"))?;
-        let given: Vec<&Tensor> =
-            graph.inputs.iter().zip(&inputs).filter(|(input, _)| input.role == InputRole::User).map(|(_, x)| x).collect();
-        let results = run(model, &given, &mut state).map_err(|message| format!("trial {trial}: {message}"))?;
+        let given: Vec<&Tensor> = graph
+            .inputs
+            .iter()
+            .zip(&inputs)
+            .filter(|(input, _)| input.role == InputRole::User)
+            .map(|(_, x)| x)
+            .collect();
+        let results =
+            run(model, &given, &mut state).map_err(|message| format!("trial {trial}: {message}"))?;
         let mut next = vec![None; graph.inputs.len()];
         let mut results = results.iter();
         for (position, (output, wanted)) in graph.outputs.iter().zip(&expected).enumerate() {
@@ -158,18 +172,28 @@ fn run(model: &Model, inputs: &[&Tensor], state: &mut State) -> Result<Vec<DynTe
         .collect::<Result<_, _>>()
         .map_err(|error| error.to_string())?;
     let views: Vec<AnyView> = tensors.iter().map(DynTensor::view).collect();
-    let mut outputs: Vec<DynTensor> = model.info().outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();
+    let mut outputs: Vec<DynTensor> =
+        model.info().outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();
     let state = (!model.info().states.is_empty()).then_some(state);
     let mut places: Vec<&mut DynTensor> = outputs.iter_mut().collect();
-    model.run(&views, &mut places, state, &mut Workspace::new(), &Inline).map_err(|error| error.to_string())?;
+    model
+        .run(&views, &mut places, state, &mut Workspace::new(), &Inline)
+        .map_err(|error| error.to_string())?;
     Ok(outputs)
 }
 
 fn compare(wanted: &Tensor, found: &DynTensor, accuracy: Accuracy) -> Result<(), String> {
     if runtime_type(wanted.dtype()) != found.dtype() || wanted.sizes() != found.sizes() {
-        return Err(format!("{:?}{:?} instead of {}{:?}", found.dtype(), found.sizes(), wanted.dtype(), wanted.sizes()));
+        return Err(format!(
+            "{:?}{:?} instead of {}{:?}",
+            found.dtype(),
+            found.sizes(),
+            wanted.dtype(),
+            wanted.sizes()
+        ));
     }
-    let found = Tensor::new(wanted.dtype(), wanted.sizes().to_vec(), found.bytes().to_vec()).expect("the same type");
+    let found =
+        Tensor::new(wanted.dtype(), wanted.sizes().to_vec(), found.bytes().to_vec()).expect("the same type");
     if !wanted.dtype().is_float() {
         return if *wanted == found { Ok(()) } else { Err(format!("{found:?}\ninstead of {wanted:?}")) };
     }
