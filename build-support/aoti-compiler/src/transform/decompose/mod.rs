@@ -36,6 +36,7 @@ mod extremum;
 mod formula;
 mod gather;
 mod grid;
+mod grouped;
 mod index;
 mod join;
 mod linalg;

@@ -78,6 +78,7 @@ impl Registry {
             super::casts::RULES,
             super::attention::RULES,
             super::contraction::RULES,
+            super::grouped::RULES,
             super::convolution::RULES,
             super::einsum::RULES,
             super::embedding::RULES,

@@ -143,3 +143,25 @@ fn random_operators_are_refused_by_name() {
     let error = decompose(&program).expect_err("dropout in training draws random numbers");
     assert!(error.to_string().contains("aten.dropout.default"), "{error}");
 }
+
+#[test]
+fn grouped_products_take_the_matrix_of_their_run() {
+    // Runs of 1, 0 and 2 rows; the last row belongs to none.
+    let x = Tensor::from_f32(&[4, 2], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+    let matrices = Tensor::from_f32(&[3, 2, 1], &[1.0, 10.0, f32::NAN, 7.0, 2.0, -1.0]);
+    let ends = Tensor::from_i64(&[3], &[1, 1, 3]);
+    let expected = Tensor::from_f32(&[4, 1], &[21.0, 2.0, 4.0, 0.0]);
+    let names = [
+        ("self", "mat2", "aten._grouped_mm.default"),
+        ("input", "weight", "transformers.grouped_mm_fallback.default"),
+    ];
+    for (left, right, target) in names {
+        let operands = [(left, x.clone()), (right, matrices.clone()), ("offs", ends.clone())];
+        check(target, &operands, &[], &expected);
+    }
+    // Groups of terms: one product each.
+    let y = Tensor::from_f32(&[2, 1], &[10.0, 100.0]);
+    let operands = [("self", x), ("mat2", y), ("offs", Tensor::from_i64(&[2], &[1, 2]))];
+    let expected = [10.0, 30.0, 50.0, 70.0, 200.0, 400.0, 600.0, 800.0];
+    check("aten._grouped_mm.default", &operands, &[], &Tensor::from_f32(&[2, 4, 1], &expected));
+}
