@@ -38,6 +38,7 @@ mod gather;
 mod grid;
 mod grouped;
 mod index;
+mod inline;
 mod join;
 mod linalg;
 mod loss;

@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Turns a program into a core graph. All unsupported operators are reported together.
 pub fn decompose(program: &Program) -> Result<Graph, Diagnostics> {
     let registry = Registry::new();
+    let program = super::inline::inlined(program);
+    let program = program.as_ref();
     let unsupported = unsupported_operators(program, &registry);
     if !unsupported.is_empty() {
         return Err(Diagnostics(unsupported));

@@ -165,3 +165,39 @@ fn grouped_products_take_the_matrix_of_their_run() {
     let expected = [10.0, 30.0, 50.0, 70.0, 200.0, 400.0, 600.0, 800.0];
     check("aten._grouped_mm.default", &operands, &[], &Tensor::from_f32(&[2, 4, 1], &expected));
 }
+
+#[test]
+fn regions_that_state_a_mode_are_their_bodies() {
+    let x = Tensor::from_f32(&[2], &[1.0, 2.0]);
+    let plain = |target: &str| program(target, &[("self", x.clone())], &[], meta(DType::F32, &[2]));
+    // The body's names are those of the program outside, which it must not disturb.
+    let body = Arg::Graph(Box::new(plain("aten.exp.default")));
+    let mut whole = plain("aten.neg.default");
+    let region = |mode: Vec<Arg>, from: &str, to: &str| {
+        let mut args = mode;
+        args.extend([body.clone(), Arg::Tensor(from.to_owned())]);
+        Call {
+            target: format!(
+                "higher_order.wrap_with_{}",
+                if args.len() == 3 { "set_grad_enabled" } else { "autocast" }
+            ),
+            args: args.into_iter().map(|arg| (String::new(), arg)).collect(),
+            outputs: vec![Output::Tensor(to.to_owned())],
+            origin: Origin::default(),
+        }
+    };
+    let autocast =
+        |enabled| vec![Arg::Str("cpu".to_owned()), Arg::None, Arg::Bool(enabled), Arg::Bool(false)];
+    whole.calls.push(region(vec![Arg::Bool(false)], "result", "second"));
+    whole.calls.push(region(autocast(false), "second", "third"));
+    whole.outputs[0].value = Arg::Tensor("third".to_owned());
+    let graph = decompose(&whole).expect("regions are taken apart");
+    let results = evaluate(&graph, &[x.clone()]).expect("it runs");
+    let want = [(-1.0f64).exp().exp(), (-2.0f64).exp().exp()];
+    for (got, want) in results[0].to_f64().into_iter().zip(want) {
+        assert!((got - want).abs() < 1e-6, "{got} instead of {want}");
+    }
+    whole.calls.push(region(autocast(true), "third", "fourth"));
+    let error = decompose(&whole).expect_err("casts that depend on the device");
+    assert!(error.to_string().contains("wrap_with_autocast"), "{error}");
+}
