@@ -3,6 +3,7 @@
 //! Callers above see only safe functions; what each pointer must be is settled here.
 
 #[expect(missing_docs, reason = "written by bindgen; the header documents it")]
+#[expect(clippy::type_complexity, reason = "function pointers as the header has them")]
 #[rustfmt::skip]
 pub mod abi;
 pub(crate) mod buffer;

@@ -45,7 +45,7 @@ fn grouped(cx: &mut Context, a: &Args, left: &str, right: &str) -> Rule {
 /// The run that each of `count` positions belongs to; the number of runs for those behind the last end.
 fn runs(cx: &mut Context, ends: ValueId, count: &Expr) -> Result<ValueId, RuleError> {
     let ends = cx.b.cast(ends, DType::I64);
-    let positions = cx.b.index(Expr::axis(0), &[count.clone()]);
+    let positions = cx.b.index(Expr::axis(0), std::slice::from_ref(count));
     Ok(cx.b.search_sorted(ends, positions, true)?)
 }
 
