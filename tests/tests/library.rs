@@ -62,7 +62,7 @@ fn check_symbols(name: &str, library: &Path) {
     let is_foreign =
         |name: &&str| name.contains("gomp") || name.starts_with("_Z") || name.starts_with("__cxa_g");
     let undefined: Vec<&str> = undefined.iter().map(|(_, name)| name.as_str()).collect();
-    assert!(!undefined.iter().any(|name| is_foreign(name)), "{undefined:?}");
+    assert!(!undefined.iter().any(is_foreign), "{undefined:?}");
     let permitted = ["libc.so.6", "libm.so.6", "libgcc_s.so.1"];
     let needed = needed(library);
     assert!(needed.iter().all(|library| permitted.contains(&library.as_str())), "{needed:?}");

@@ -192,7 +192,7 @@ fn regions_that_state_a_mode_are_their_bodies() {
     whole.calls.push(region(autocast(false), "second", "third"));
     whole.outputs[0].value = Arg::Tensor("third".to_owned());
     let graph = decompose(&whole).expect("regions are taken apart");
-    let results = evaluate(&graph, &[x.clone()]).expect("it runs");
+    let results = evaluate(&graph, std::slice::from_ref(&x)).expect("it runs");
     let want = [(-1.0f64).exp().exp(), (-2.0f64).exp().exp()];
     for (got, want) in results[0].to_f64().into_iter().zip(want) {
         assert!((got - want).abs() < 1e-6, "{got} instead of {want}");
