@@ -298,8 +298,8 @@ impl Toolchains {
         let wishes = considered.iter().filter(|consideration| match &consideration.found_by {
             // The bare variable is about the host; for other targets it may well not apply.
             Some(FoundBy::Variable(name)) => is_host || is_for_gpu || name.contains('_'),
-            Some(FoundBy::Home(_)) => is_for_gpu,
-            Some(FoundBy::Path(_) | FoundBy::Place(_)) | None => false,
+            // Installations are named for many programs, not for us alone.
+            Some(FoundBy::Home(_) | FoundBy::Path(_) | FoundBy::Place(_)) | None => false,
         });
         let mut verdicts = wishes.map(|wish| &wish.verdict).peekable();
         verdicts.peek().is_some() && verdicts.all(|verdict| *verdict != Verdict::Taken)

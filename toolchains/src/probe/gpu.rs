@@ -204,6 +204,7 @@ pub(super) fn clang_facts(
     let (out, error) = outputs(&real, &["--print-supported-cpus", target], here, environment)
         .map_err(|reason| format!("does not list its GPUs: {reason}"))?;
     facts.architectures = listed_architectures(gpu, &(out + &error));
+    facts.architectures.retain(|name| has_device_library(&parts, name));
     let known = |one: &GpuArchitecture| facts.architectures.contains(&one.to_string());
     let sample =
         gpu_architectures(gpu).into_iter().find(known).ok_or("lists no GPU that is in our tables")?;
@@ -262,6 +263,15 @@ fn files_in_plan(plan: &str, here: &Path) -> Vec<PathBuf> {
 fn listed_architectures(gpu: Device, text: &str) -> Vec<String> {
     let is_one = |word: &&str| GpuArchitecture::parse(gpu, word).is_some();
     text.split_whitespace().filter(is_one).map(str::to_owned).collect()
+}
+
+/// Where a plan links device libraries, an architecture needs one of its own beside those of the plan.
+fn has_device_library(parts: &[PathBuf], architecture: &str) -> bool {
+    let prefix = "oclc_isa_version_";
+    let is_version =
+        |path: &&PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
+    let Some(version) = parts.iter().find(is_version) else { return true };
+    version.with_file_name(format!("{prefix}{}.bc", architecture.trim_start_matches("gfx"))).is_file()
 }
 
 /// The helpers that are there, each with an identity of its own.

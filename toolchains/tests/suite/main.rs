@@ -8,4 +8,5 @@ mod layers;
 mod processes;
 mod real_compilers;
 mod shim;
+mod shim_gpu;
 mod user;

@@ -11,13 +11,13 @@ use aoti_toolchain::{Environment, Error, Mode, Requirements, Target, Toolchains,
 use crate::common::{Log, compile};
 
 /// A folder with scripts, on the only `PATH` there is; `calls` gets one line for each call.
-struct Machine {
+pub(crate) struct Machine {
     folder: tempfile::TempDir,
     variables: Vec<(OsString, OsString)>,
 }
 
 impl Machine {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in ["bin", "other", "cache", "tmp"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
@@ -25,11 +25,11 @@ impl Machine {
         Machine { folder, variables: Vec::new() }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn script(&self, path: &str, body: &str) -> PathBuf {
+    pub(crate) fn script(&self, path: &str, body: &str) -> PathBuf {
         let path = self.path(path);
         let calls = self.path("calls");
         let text = format!("#!/bin/sh\necho \"$@\" >> {}\n{body}\n", calls.display());
@@ -39,7 +39,7 @@ impl Machine {
     }
 
     /// A script that answers like a compiler of a family and copies its sources to its output.
-    fn compiler(&self, path: &str, family: &str, major: u32, machine: &str) -> PathBuf {
+    pub(crate) fn compiler(&self, path: &str, family: &str, major: u32, machine: &str) -> PathBuf {
         self.script(
             path,
             &format!(
@@ -54,11 +54,11 @@ impl Machine {
         )
     }
 
-    fn set(&mut self, name: &str, value: impl Into<OsString>) {
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>) {
         self.variables.push((name.into(), value.into()));
     }
 
-    fn environment(&self) -> Environment {
+    pub(crate) fn environment(&self) -> Environment {
         let path = format!("{}:{}", self.path("bin").display(), self.path("other").display());
         Environment::from_variables(
             [("PATH", OsString::from(path)), ("TMPDIR", self.path("tmp").into())],
@@ -67,11 +67,11 @@ impl Machine {
         .with_all(&self.variables)
     }
 
-    fn toolchains(&self) -> Toolchains {
+    pub(crate) fn toolchains(&self) -> Toolchains {
         Toolchains::new(&self.environment(), Some(&self.path("cache")))
     }
 
-    fn calls(&self) -> Vec<String> {
+    pub(crate) fn calls(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.path("calls")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
@@ -87,7 +87,7 @@ impl WithAll for Environment {
     }
 }
 
-const X86: &str = "x86_64-linux-gnu";
+pub(crate) const X86: &str = "x86_64-linux-gnu";
 
 fn request() -> Requirements {
     Requirements::cpu(Target::new("x86_64-unknown-linux-gnu"))
