@@ -23,6 +23,10 @@ pub(crate) struct Stamp {
 impl Stamp {
     pub(crate) fn of(path: &Path) -> io::Result<Stamp> {
         let metadata = fs_err::metadata(path)?;
+        // Opening a pipe would wait for a writer.
+        if !metadata.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
         Ok(Stamp { path: path.to_owned(), bytes: metadata.len(), modified_ns: modified_ns(&metadata) })
     }
 

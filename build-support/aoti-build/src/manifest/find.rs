@@ -49,7 +49,9 @@ pub(super) fn models(folder: &Path) -> Vec<Model> {
     paths.sort();
     let is_model = |path: &PathBuf| {
         let extension = path.extension().and_then(|extension| extension.to_str());
-        extension.is_some_and(|extension| EXTENSIONS.contains(&extension)) && path.is_file()
+        // A link to nothing is a mistake to tell of.
+        extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
+            && (path.is_file() || !path.exists())
     };
     paths.into_iter().filter(is_model).map(|path| Model::new(stem(&path), path)).collect()
 }
