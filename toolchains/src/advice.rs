@@ -135,7 +135,7 @@ mod tests {
             ("signal: 9 (SIGKILL)", "", "-j1"),
             (
                 "exit status: 1",
-                "fatal error: error writing to /tmp/x.s: No space left on device",
+                "fatal error: error writing to x.s: No space left on device",
                 "disk is full",
             ),
             (
