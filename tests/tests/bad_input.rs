@@ -146,6 +146,20 @@ fn a_file_that_is_not_there_is_named() {
 }
 
 #[test]
+fn what_is_no_file_is_no_model() {
+    let project = Project::new("[package.metadata.aoti.models.special]\npath = \"/dev/zero\"\n");
+    let ended = Ended::of(&mut project.aoti(&["build"]));
+    assert!(ended.code == Some(1) && ended.stderr.contains("/dev/zero"), "{}", ended.stderr);
+    assert_eq!(project.outputs(), []);
+
+    let project = Project::new("");
+    project.write("models/folder.pt2/model.json", "{}");
+    std::os::unix::fs::symlink("nowhere", project.folder().join("models/link.pt2")).unwrap();
+    let ended = Ended::of(&mut project.aoti(&["build"]));
+    assert!(ended.code == Some(1) && ended.stderr.contains("link.pt2"), "{}", ended.stderr);
+}
+
+#[test]
 fn one_bad_model_does_not_keep_the_others_from_being_built() {
     let project = Project::new("");
     project.write("models/bad.pt2", "PK");
