@@ -146,7 +146,9 @@ impl Generator {
 
     /// Whether a size is at least 1 in every trial.
     pub(crate) fn is_positive(&self, size: &Expr) -> bool {
-        (0..TRIALS.len()).all(|trial| [0, DATA_SIZE].iter().all(|data| size_at(size, trial, *data) > 0))
+        // Symbols from data come after those of inputs.
+        let positive = |sizes: &[i64], data| size_at(size, &sizes[..self.n_size_symbols], data) > 0;
+        TRIALS.iter().all(|sizes| positive(sizes, 0) && positive(sizes, DATA_SIZE))
     }
 
     /// Takes a value into the pool, if it is not too large.
@@ -440,12 +442,12 @@ impl Generator {
 
 /// A size in a trial; sizes read from data are taken at their largest.
 pub(crate) fn at(size: &Expr, trial: usize) -> i64 {
-    size_at(size, trial, DATA_SIZE)
+    size_at(size, &TRIALS[trial], DATA_SIZE)
 }
 
-fn size_at(size: &Expr, trial: usize, data: i64) -> i64 {
+fn size_at(size: &Expr, sizes: &[i64], data: i64) -> i64 {
     let value_of = |symbol: Symbol| match symbol.kind {
-        SymbolKind::Size => TRIALS[trial].get(symbol.index as usize).copied().or(Some(data)),
+        SymbolKind::Size => sizes.get(symbol.index as usize).copied().or(Some(data)),
         SymbolKind::Axis => None,
     };
     size.evaluate(&value_of).unwrap_or(MAX_ELEMENTS + 1).max(0)

@@ -149,7 +149,9 @@ AOTI_INLINE void search_sorted(const Run &run, const T *sorted, const T *values,
       i64 low = 0, high = length;
       while (low < high) {
         i64 middle = low + (high - low) / 2;
-        bool goes_right = Right ? !before(x, computed<T>(read(row + middle))) : before(computed<T>(read(row + middle)), x);
+        // Plain comparisons, as PyTorch's search has them: it goes right of NaN, whatever is looked for.
+        computed<T> other = read(row + middle);
+        bool goes_right = Right ? !(other > x) : !(other >= x);
         if (goes_right)
           low = middle + 1;
         else
