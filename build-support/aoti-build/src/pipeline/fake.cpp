@@ -32,8 +32,8 @@ static int32_t workspace_bytes(const AotiModel *, const AotiTensor *, int32_t, i
   return AOTI_OK;
 }
 static int32_t init_state(const AotiModel *, void *, AotiError *) { return AOTI_OK; }
-static int32_t run(const AotiModel *model, const AotiTensor *inputs, int32_t, const AotiTensor *outputs, int32_t, void *,
-                   void *, int64_t, const AotiContext *, AotiError *) {
+static int32_t run(const AotiModel *model, const AotiTensor *inputs, int32_t, const AotiTensor *outputs, int32_t,
+                   int64_t *const *, void *, void *, int64_t, const AotiContext *, AotiError *) {
   KERNEL(static_cast<const float *>(inputs[0].data), static_cast<float *>(outputs[0].data), inputs[0].sizes[0] * 3,
          model->weights[0]);
   return AOTI_OK;
