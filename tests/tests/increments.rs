@@ -4,17 +4,24 @@ use aoti_tests::archive;
 use aoti_tests::models;
 use aoti_tests::project::Project;
 use std::fs::{self, File};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 #[test]
 fn a_second_build_does_nothing_and_says_so() {
     let project = Project::new("").with_model("digits.pt2", &models::digits());
     assert!(project.build().tools().contains(&"digits: library"));
-    let outputs = project.outputs();
+    let outputs = artefacts(&project);
     let again = project.build();
     assert_eq!(again.tools(), Vec::<&str>::new());
     assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
-    assert_eq!(project.outputs(), outputs);
+    assert!(artefacts(&project) == outputs, "the second build changed an artefact");
+}
+
+/// What a build made, but for its record of when it looked at the model: a build that follows within the resolution of
+/// file times looks again, and notes that.
+fn artefacts(project: &Project) -> Vec<(PathBuf, Vec<u8>)> {
+    project.outputs().into_iter().filter(|(path, _)| !path.ends_with("state.json")).collect()
 }
 
 #[test]

@@ -133,11 +133,7 @@ mod tests {
             ("exit status: 1", "/usr/bin/ld: cannot find -lstdc++: No such file or directory", "install g++"),
             ("exit status: 1", "g++: fatal error: Killed signal terminated program cc1plus", "-j1"),
             ("signal: 9 (SIGKILL)", "", "-j1"),
-            (
-                "exit status: 1",
-                "fatal error: error writing to x.s: No space left on device",
-                "disk is full",
-            ),
+            ("exit status: 1", "fatal error: error writing to x.s: No space left on device", "disk is full"),
             (
                 "exit status: 1",
                 "gcc: fatal error: cannot execute 'cc1plus': execvp: No such file",
