@@ -1,9 +1,10 @@
 //! The file with the model's table: argument checks, sizes, and the choice of the CPU level.
 
 use super::cpp::expr::scalar;
+use super::cpp::relation_sign;
 use super::interface::{Interface, ValueInterface};
 use super::wrapper::{Planned, bound_of, fixed_bytes, state_offsets};
-use crate::graph::{BinaryOp, SymbolSource};
+use crate::graph::SymbolSource;
 use crate::loops::BufferId;
 use crate::symbolic::{Expr, Node, Symbol};
 use std::fmt::Write;
@@ -233,14 +234,7 @@ impl Api<'_> {
             }
         }
         for guard in &program.guards {
-            let relation = match guard.relation {
-                BinaryOp::Eq => "==",
-                BinaryOp::Ne => "!=",
-                BinaryOp::Lt => "<",
-                BinaryOp::Le => "<=",
-                BinaryOp::Gt => ">",
-                _ => ">=",
-            };
+            let relation = relation_sign(guard.relation);
             let text = format!(
                 "the model requires {} {relation} {}",
                 self.planned.size_text(&guard.left),

@@ -3,6 +3,8 @@
 //! Values of the graph have become buffers; views have become coordinates. Within a kernel, computation is a list of
 //! [`Term`]s in single assignment form evaluated at one position of the iteration space. Knows no C++ and no devices.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod access;
 mod print;
 mod verify;
@@ -375,12 +377,17 @@ impl Stage {
         }
     }
 
+    /// All loads, with their guards.
+    pub fn loads(&self) -> impl Iterator<Item = (&Access, &[Guard])> {
+        self.terms.iter().filter_map(|typed| {
+            let Term::Load { access, guards, .. } = &typed.term else { return None };
+            Some((access, guards.as_slice()))
+        })
+    }
+
     /// The accesses of all loads and stores.
     pub fn accesses(&self) -> impl Iterator<Item = &Access> {
-        let loads = self.terms.iter().filter_map(|term| match &term.term {
-            Term::Load { access, .. } => Some(access),
-            _ => None,
-        });
+        let loads = self.loads().map(|(access, _)| access);
         let stores = self.effects.iter().filter_map(|effect| match effect {
             Effect::Store { access, .. } => Some(access),
             Effect::Accumulate { .. } => None,
@@ -390,10 +397,7 @@ impl Stage {
 
     /// Buffers that are read.
     pub fn reads(&self) -> impl Iterator<Item = BufferId> + '_ {
-        self.terms.iter().filter_map(|term| match &term.term {
-            Term::Load { access, .. } => Some(access.buffer),
-            _ => None,
-        })
+        self.loads().map(|(access, _)| access.buffer)
     }
 
     /// Buffers that are written.

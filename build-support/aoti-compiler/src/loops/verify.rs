@@ -108,7 +108,16 @@ impl Checker<'_> {
                         && nest.stages[*other].axes.is_empty()
                         && *term < nest.stages[*other].terms.len()
                 }
-                _ => true,
+                Term::Literal(_)
+                | Term::Index(_)
+                | Term::Load { .. }
+                | Term::Unary(..)
+                | Term::Binary(..)
+                | Term::Select(..)
+                | Term::Cast(_)
+                | Term::Inside(_)
+                | Term::CheckIndex { .. }
+                | Term::Sum => true,
             };
             if !fine {
                 self.findings.push(format!("kernel `{name}`: stage {index} uses `{}` too early", typed.term));
@@ -202,10 +211,10 @@ mod tests {
     }
 
     fn nest(program: &mut Program) -> &mut Nest {
-        match &mut program.steps[0] {
-            Step::Kernel(Kernel { kind: KernelKind::Nest(nest), .. }) => nest,
-            _ => unreachable!("made so above"),
-        }
+        let Step::Kernel(Kernel { kind: KernelKind::Nest(nest), .. }) = &mut program.steps[0] else {
+            unreachable!("made so above")
+        };
+        nest
     }
 
     #[test]

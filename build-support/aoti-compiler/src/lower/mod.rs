@@ -3,6 +3,8 @@
 //!
 //! Fuses nothing: that is the scheduler's. Knows no C++ and no devices.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod expand;
 mod nodes;
 mod realize;

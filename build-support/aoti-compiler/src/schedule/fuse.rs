@@ -273,14 +273,8 @@ fn fuse_nests(producer: &Nest, consumer: &Nest, shares: bool, ranges: &dyn Range
 /// Whether both load some element alike, so that one load serves both.
 fn reads_alike(a: &Nest, b: &Nest) -> bool {
     let loads = |nest: &Nest| -> Vec<Access> {
-        nest.stages
-            .iter()
-            .flat_map(|stage| &stage.terms)
-            .filter_map(|typed| match &typed.term {
-                Term::Load { access, .. } if access.is_direct() => Some(access.clone()),
-                _ => None,
-            })
-            .collect()
+        let all = nest.stages.iter().flat_map(Stage::loads).map(|(access, _)| access);
+        all.filter(|access| access.is_direct()).cloned().collect()
     };
     let (a, b) = (loads(a), loads(b));
     // Single elements and short vectors are no reason to fuse.

@@ -55,14 +55,13 @@ struct Place {
 fn renumbered(stage: &Stage, first_accumulator: usize, places: &[Place]) -> Stage {
     let mut stage = stage.clone();
     for typed in &mut stage.terms {
-        match &mut typed.term {
-            Term::Accumulated(accumulator) => *accumulator += first_accumulator,
-            Term::Earlier { stage, term } => {
-                let place = &places[*stage];
-                *term = place.terms[*term];
-                *stage = place.stage;
-            }
-            _ => {}
+        if let Term::Accumulated(accumulator) = &mut typed.term {
+            *accumulator += first_accumulator;
+        }
+        if let Term::Earlier { stage, term } = &mut typed.term {
+            let place = &places[*stage];
+            *term = place.terms[*term];
+            *stage = place.stage;
         }
     }
     for effect in &mut stage.effects {
@@ -94,7 +93,15 @@ fn first_possible(nest: &Nest, stage: &Stage) -> usize {
             Term::Earlier { stage: earlier, .. } => earlier + 1,
             // In the storing stage itself if the very same element is read, else after it.
             Term::Load { access, .. } => store_site(nest, access.buffer).map_or(0, |site| site.stage),
-            _ => 0,
+            Term::Literal(_)
+            | Term::Index(_)
+            | Term::Unary(..)
+            | Term::Binary(..)
+            | Term::Select(..)
+            | Term::Cast(_)
+            | Term::Inside(_)
+            | Term::CheckIndex { .. }
+            | Term::Sum => 0,
         };
         first = first.max(needed);
     }
@@ -104,15 +111,10 @@ fn first_possible(nest: &Nest, stage: &Stage) -> usize {
 fn can_join(nest: &Nest, target: usize, stage: &Stage) -> bool {
     let extents = |stage: &Stage| stage.axes.iter().map(|axis| axis.extent.clone()).collect::<Vec<_>>();
     extents(&nest.stages[target]) == extents(stage)
-        && stage.terms.iter().all(|typed| match &typed.term {
-            Term::Load { access, guards, .. } => match store_site(nest, access.buffer) {
-                Some(site) if site.stage == target => {
-                    guards.is_empty() && access.coords == site.access.coords
-                }
-                Some(site) => site.stage < target,
-                None => true,
-            },
-            _ => true,
+        && stage.loads().all(|(access, guards)| match store_site(nest, access.buffer) {
+            Some(site) if site.stage == target => guards.is_empty() && access.coords == site.access.coords,
+            Some(site) => site.stage < target,
+            None => true,
         })
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Works on loop-level programs; knows no C++ and no devices.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod align;
 mod axes;
 mod clean;

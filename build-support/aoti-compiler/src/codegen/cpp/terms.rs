@@ -385,14 +385,22 @@ fn cast(value: &str, from: DType, to: DType) -> String {
 }
 
 fn unary(op: UnaryOp, a: &str, dtype: DType) -> String {
-    match op {
-        UnaryOp::Neg => format!("-{a}"),
-        UnaryOp::Not => format!("~{a}"),
-        UnaryOp::IsNan | UnaryOp::IsInf if !dtype.is_float() => format!("no_lanes({a})"),
-        UnaryOp::SignBit if !dtype.is_float() => format!("{a} < {}(0)", lane_type(dtype)),
-        _ if is_special(op) => format!("special::{}({a})", op.name()),
-        _ => format!("{}({a})", op.name()),
+    // Integers are never NaN or infinite, and their sign bit is a comparison.
+    if !dtype.is_float() && matches!(op, UnaryOp::IsNan | UnaryOp::IsInf) {
+        return format!("no_lanes({a})");
     }
+    if !dtype.is_float() && op == UnaryOp::SignBit {
+        return format!("{a} < {}(0)", lane_type(dtype));
+    }
+    if op == UnaryOp::Neg {
+        return format!("-{a}");
+    }
+    if op == UnaryOp::Not {
+        return format!("~{a}");
+    }
+    // Every other function is named in the headers as in the table.
+    let space = if is_special(op) { "special::" } else { "" };
+    format!("{space}{}({a})", op.name())
 }
 
 /// Whether a function is one of `special.h`.
@@ -426,6 +434,19 @@ fn is_special(op: UnaryOp) -> bool {
     )
 }
 
+/// The C++ operator of a comparison.
+pub(crate) fn relation_sign(op: BinaryOp) -> &'static str {
+    const SIGNS: [(BinaryOp, &str); 6] = [
+        (BinaryOp::Eq, "=="),
+        (BinaryOp::Ne, "!="),
+        (BinaryOp::Lt, "<"),
+        (BinaryOp::Le, "<="),
+        (BinaryOp::Gt, ">"),
+        (BinaryOp::Ge, ">="),
+    ];
+    SIGNS.iter().find(|(relation, _)| *relation == op).expect("only comparisons are asked for").1
+}
+
 fn binary(op: BinaryOp, a: &str, b: &str, dtype: DType) -> String {
     let is_bool = dtype == DType::Bool;
     let infix = match op {
@@ -445,12 +466,7 @@ fn binary(op: BinaryOp, a: &str, b: &str, dtype: DType) -> String {
         BinaryOp::Eq => "==",
         BinaryOp::Ne => "!=",
         BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
-            let sign = match op {
-                BinaryOp::Lt => "<",
-                BinaryOp::Le => "<=",
-                BinaryOp::Gt => ">",
-                _ => ">=",
-            };
+            let sign = relation_sign(op);
             return if is_bool {
                 format!("cast<i32>({a}) {sign} cast<i32>({b})")
             } else {

@@ -172,11 +172,12 @@ impl Ctx<'_> {
     }
 
     fn bodies(&mut self, node: &Node) {
-        let bodies = match &node.op {
-            Op::Cond { then, otherwise } => [then, otherwise],
-            Op::While { condition, body, .. } => [condition, body],
-            _ => return,
+        let (Op::Cond { then: first, otherwise: second } | Op::While { condition: first, body: second, .. }) =
+            &node.op
+        else {
+            return;
         };
+        let bodies = [first, second];
         for body in bodies {
             let is_plain = body.inputs.iter().all(|input| input.role == InputRole::User)
                 && body.outputs.iter().all(|output| output.role == OutputRole::User);
