@@ -10,6 +10,8 @@ mod clean;
 mod fuse;
 pub mod memory;
 mod merge;
+#[cfg(test)]
+mod tests;
 
 use crate::loops::{KernelKind, Program, Step};
 use crate::symbolic::Ranges;

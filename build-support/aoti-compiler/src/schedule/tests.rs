@@ -1,0 +1,217 @@
+//! What is fused and what is not, as graphs in the text form and an outline of the kernels that come out.
+
+use super::*;
+use crate::graph::text::parse;
+use crate::loops::{Effect, Kernel, Storage};
+use crate::lower::lower;
+
+/// The scheduled program of a graph with the given statements.
+fn scheduled(body: &str) -> (Program, Vec<Explanation>) {
+    let graph = parse(&format!("graph \"test\" {{\n{body}\n}}")).expect("the text parses");
+    crate::graph::verify(&graph).expect("the graph is well formed");
+    let lowered = lower(&graph);
+    assert_eq!(crate::loops::verify(&lowered), Vec::<String>::new());
+    let (program, explanations) = schedule(lowered, &graph.ranges());
+    assert_eq!(crate::loops::verify(&program), Vec::<String>::new());
+    (program, explanations)
+}
+
+/// One line a kernel: its kind, outer extents, and the extents of each stage.
+fn outline(program: &Program) -> Vec<String> {
+    let kernel = |step: &Step| match step {
+        Step::Kernel(kernel) => describe(kernel),
+        Step::Read(..) => "read".to_owned(),
+        Step::Assert(..) => "assert".to_owned(),
+        Step::If { .. } => "if".to_owned(),
+        Step::Loop { .. } => "loop".to_owned(),
+    };
+    program.steps.iter().map(kernel).collect()
+}
+
+fn describe(kernel: &Kernel) -> String {
+    let extents = |axes: &[crate::loops::Axis]| {
+        let all: Vec<String> = axes.iter().map(|axis| axis.extent.to_string()).collect();
+        format!("({})", all.join(", "))
+    };
+    match &kernel.kind {
+        KernelKind::Nest(nest) => {
+            let stages: Vec<String> = nest.stages.iter().map(|stage| extents(&stage.axes)).collect();
+            format!("nest {} stages {}", extents(&nest.axes), stages.join(" "))
+        }
+        KernelKind::MatMul(matmul) => format!("matmul {}", extents(&matmul.axes)),
+        KernelKind::Convolution(conv) => format!("conv {}", extents(&conv.axes)),
+        KernelKind::Rows(_) => "rows".to_owned(),
+    }
+}
+
+#[track_caller]
+fn check(body: &str, expected: &[&str]) {
+    assert_eq!(outline(&scheduled(body).0), expected);
+}
+
+#[track_caller]
+fn refuses(body: &str, reason: Refusal) {
+    let reasons: Vec<Refusal> = scheduled(body).1.into_iter().map(|explanation| explanation.reason).collect();
+    assert!(reasons.contains(&reason), "{reasons:?}");
+}
+
+const SOFTMAX: &str = "
+    symbol s0 \"batch\" in 1..64 from input 0 axis 0
+    input %x \"x\": f32[s0, 100]
+    %high: f32[s0] = max %x axes [1]
+    %h: f32[s0, 100] = view %high [i0]
+    %d: f32[s0, 100] = sub %x, %h
+    %e: f32[s0, 100] = exp %d
+    %sum: f32[s0] = sum %e axes [1]
+    %s: f32[s0, 100] = view %sum [i0]
+    %y: f32[s0, 100] = div %e, %s
+    output %y \"y\"";
+
+#[test]
+fn softmax_is_one_kernel_that_keeps_its_row_local() {
+    check(SOFTMAX, &["nest (s0) stages (100) () (100) () (100)"]);
+    let (program, _) = scheduled(SOFTMAX);
+    let rows =
+        program.buffers.values().filter(|buffer| matches!(buffer.storage, Storage::Row { .. })).count();
+    assert_eq!(rows, 1, "the exponentials stay in the worker's scratch");
+}
+
+#[test]
+fn statistics_and_normalisation_are_one_kernel() {
+    check(
+        "input %x \"x\": f32[8, 96]
+         %sum: f32[8] = sum %x axes [1]
+         %n: f32[8] = full 96.0
+         %mean: f32[8] = div %sum, %n
+         %m: f32[8, 96] = view %mean [i0]
+         %c: f32[8, 96] = sub %x, %m
+         %q: f32[8, 96] = mul %c, %c
+         %var: f32[8] = sum %q axes [1]
+         %r: f32[8] = rsqrt %var
+         %rr: f32[8, 96] = view %r [i0]
+         %y: f32[8, 96] = mul %c, %rr
+         output %y \"y\"",
+        &["nest (8) stages (96) () (96) () (96)"],
+    );
+}
+
+#[test]
+fn element_wise_consumers_go_into_the_epilogue() {
+    let (program, _) = scheduled(
+        "const c0 \"w\": f32[16, 32] = splat 0.5
+         const c1 \"b\": f32[32] = splat 0.5
+         input %x \"x\": f32[6, 16]
+         input %r \"r\": f32[2, 3, 32]
+         %w: f32[16, 32] = constant c0
+         %b: f32[32] = constant c1
+         %p: f32[6, 32] = matmul %x, %w
+         %bb: f32[6, 32] = view %b [i1]
+         %q: f32[6, 32] = add %p, %bb
+         %t: f32[2, 3, 32] = view %q [3*i0 + i1, i2]
+         %y: f32[2, 3, 32] = add %t, %r
+         output %y \"y\"",
+    );
+    assert_eq!(outline(&program), ["matmul (6, 32)"]);
+    let Step::Kernel(kernel) = &program.steps[0] else { unreachable!("checked above") };
+    assert_eq!(kernel.stages()[0].effects.len(), 1, "only the result is stored");
+}
+
+#[test]
+fn a_reduction_stays_out_of_an_epilogue() {
+    let body = "
+        input %a \"a\": f32[6, 16]
+        input %b \"b\": f32[16, 32]
+        %p: f32[6, 32] = matmul %a, %b
+        %y: f32[6] = sum %p axes [1]
+        output %y \"y\"";
+    check(body, &["matmul (6, 32)", "nest (6) stages (32) ()"]);
+    refuses(body, Refusal::NotElementWise);
+}
+
+#[test]
+fn what_another_row_produces_is_not_fused() {
+    let body = "
+        input %x \"x\": f32[8, 96]
+        %sum: f32[8] = sum %x axes [1]
+        %back: f32[8, 96] = view %sum [-i0 + 7]
+        %y: f32[8, 96] = mul %x, %back
+        output %y \"y\"";
+    check(body, &["nest (8) stages (96) ()", "nest (8, 96) stages ()"]);
+    refuses(body, Refusal::OtherPosition);
+}
+
+#[test]
+fn a_large_full_reduction_leaves_its_producer_parallel() {
+    let body = "
+        input %x \"x\": f32[512, 512]
+        %e: f32[512, 512] = exp %x
+        %sum: f32[] = sum %e axes [0, 1]
+        output %e \"e\"
+        output %sum \"sum\"";
+    refuses(body, Refusal::LosesParallelism);
+}
+
+#[test]
+fn values_of_several_outputs_share_a_kernel() {
+    check(
+        "input %x \"x\": f32[7, 5]
+         %a: f32[7, 5] = exp %x
+         %b: f32[7, 5] = neg %a
+         %c: f32[7, 5] = mul %a, %b
+         output %a \"a\"
+         output %b \"b\"
+         output %c \"c\"",
+        &["nest (35) stages ()"],
+    );
+}
+
+#[test]
+fn independent_steps_move_out_of_the_way() {
+    // The scale is computed between the product and its consumer, from other data.
+    let (program, _) = scheduled(
+        "input %a \"a\": f32[6, 16]
+         input %b \"b\": f32[16, 32]
+         input %v \"v\": f32[32, 9]
+         %p: f32[6, 32] = matmul %a, %b
+         %s: f32[32] = sum %v axes [1]
+         %ss: f32[6, 32] = view %s [i1]
+         %y: f32[6, 32] = mul %p, %ss
+         output %y \"y\"",
+    );
+    assert_eq!(outline(&program), ["nest (32) stages (9) ()", "matmul (6, 32)"]);
+}
+
+#[test]
+fn blocks_of_a_transposed_tensor_become_plain_strides() {
+    // [2, 3, 5, 32] read as [2, 5, 96]: the last axis is cut into heads of 32.
+    check(
+        "input %x \"x\": f32[2, 3, 5, 32]
+         %y: f32[2, 5, 96] = view %x [i0, i2 // 32, i1, i2 % 32]
+         output %y \"y\"",
+        &["nest (2, 5, 3, 32) stages ()"],
+    );
+}
+
+#[test]
+fn scatters_with_indices_run_in_order() {
+    let (program, _) = scheduled(
+        "input %base \"base\": f32[8]
+         input %at \"at\": i64[5]
+         input %v \"v\": f32[5]
+         %y: f32[8] = scatter %base, %v, %at add [$0]
+         output %y \"y\"",
+    );
+    let serial = |step: &Step| matches!(step, Step::Kernel(Kernel { kind: KernelKind::Nest(nest), .. }) if nest.serial);
+    assert_eq!(program.steps.iter().filter(|step| serial(step)).count(), 1);
+}
+
+#[test]
+fn nothing_is_stored_that_nobody_reads() {
+    let (program, _) = scheduled(SOFTMAX);
+    let Step::Kernel(kernel) = &program.steps[0] else { unreachable!("one kernel") };
+    for effect in kernel.stages().iter().flat_map(|stage| &stage.effects) {
+        if let Effect::Store { access, .. } = effect {
+            assert_ne!(program.buffers[access.buffer].storage, Storage::Temporary);
+        }
+    }
+}
