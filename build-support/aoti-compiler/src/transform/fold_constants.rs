@@ -3,6 +3,8 @@
 //! The reference evaluator does it. Views of constants are left alone: they cost nothing, and products pack their
 //! weights through them. So are results much larger than what they come from, and cheap functions of positions.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use super::rewrite::{everywhere, rewrite};
 use crate::graph::{Builder, Constant, Graph, Node, Op, Output, OutputRole, ValueId};
 use crate::interpret::{Tensor, evaluate};
@@ -137,7 +139,25 @@ impl Search<'_> {
             _ if self.is_worthwhile(position, needs_buffer) => {
                 self.chosen.insert(position);
             }
-            _ => node.inputs.clone().into_iter().for_each(|input| self.visit(input, false)),
+            Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Select
+            | Op::Cast
+            | Op::View(_)
+            | Op::Pad { .. }
+            | Op::Gather(_)
+            | Op::Scatter { .. }
+            | Op::Cat { .. }
+            | Op::Reduce { .. }
+            | Op::Scan { .. }
+            | Op::Sort { .. }
+            | Op::SearchSorted { .. }
+            | Op::MatMul
+            | Op::Conv(_)
+            | Op::Read(_)
+            | Op::Assert(_)
+            | Op::Cond { .. }
+            | Op::While { .. } => node.inputs.clone().into_iter().for_each(|input| self.visit(input, false)),
         }
     }
 
@@ -149,7 +169,24 @@ impl Search<'_> {
             match &node.op {
                 Op::Constant(_) => leaves = leaves.saturating_add(bytes),
                 Op::Full(_) | Op::Index(_) | Op::View(_) => {}
-                _ => operations += 1,
+                Op::Unary(_)
+                | Op::Binary(_)
+                | Op::Select
+                | Op::Cast
+                | Op::Pad { .. }
+                | Op::Gather(_)
+                | Op::Scatter { .. }
+                | Op::Cat { .. }
+                | Op::Reduce { .. }
+                | Op::Scan { .. }
+                | Op::Sort { .. }
+                | Op::SearchSorted { .. }
+                | Op::MatMul
+                | Op::Conv(_)
+                | Op::Read(_)
+                | Op::Assert(_)
+                | Op::Cond { .. }
+                | Op::While { .. } => operations += 1,
             }
             work = work.saturating_add(bytes.saturating_mul(depth(self.graph, node)));
         }
@@ -174,7 +211,25 @@ fn depth(graph: &Graph, node: &Node) -> u64 {
             let (from, to) = (elements(node.inputs[0], 0), elements(node.outputs[0], 0));
             from / to.max(1)
         }
-        _ => 1,
+        Op::Constant(_)
+        | Op::Full(_)
+        | Op::Index(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Cast
+        | Op::View(_)
+        | Op::Pad { .. }
+        | Op::Gather(_)
+        | Op::Scatter { .. }
+        | Op::Cat { .. }
+        | Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Cond { .. }
+        | Op::While { .. } => 1,
     }
 }
 

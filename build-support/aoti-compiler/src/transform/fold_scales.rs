@@ -3,6 +3,8 @@
 //!
 //! (x * W) * s + t = x * (W * s) + t: the same function, rounded elsewhere.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Constant, Graph, Node, Op, Scalar, ValueId};
@@ -86,7 +88,27 @@ fn start<'a>(
         Op::Conv(conv) if !conv.transposed => (1, Some(0)),
         Op::Conv(conv) if conv.groups == 1 => (1, Some(1)),
         Op::MatMul => (ty.rank() - 1, None),
-        _ => return None,
+        Op::Constant(_)
+        | Op::Full(_)
+        | Op::Index(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Cast
+        | Op::View(_)
+        | Op::Pad { .. }
+        | Op::Gather(_)
+        | Op::Scatter { .. }
+        | Op::Cat { .. }
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::Conv(_)
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Cond { .. }
+        | Op::While { .. } => return None,
     };
     let operand = node.inputs[1];
     let (source, view) = match maker(operand)? {
@@ -131,7 +153,47 @@ fn extend(graph: &Graph, chain: &mut Chain, user: &Node, value: ValueId, maker: 
     let is_affine = match op {
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => true,
         BinaryOp::Div => left,
-        _ => false,
+        BinaryOp::FloorDiv
+        | BinaryOp::TruncDiv
+        | BinaryOp::Remainder
+        | BinaryOp::Fmod
+        | BinaryOp::Pow
+        | BinaryOp::Maximum
+        | BinaryOp::Minimum
+        | BinaryOp::Fmax
+        | BinaryOp::Fmin
+        | BinaryOp::Atan2
+        | BinaryOp::Hypot
+        | BinaryOp::CopySign
+        | BinaryOp::NextAfter
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::Xor
+        | BinaryOp::Shl
+        | BinaryOp::Shr
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge
+        | BinaryOp::Gcd
+        | BinaryOp::Igamma
+        | BinaryOp::Igammac
+        | BinaryOp::Zeta
+        | BinaryOp::Polygamma
+        | BinaryOp::ChebyshevT
+        | BinaryOp::ChebyshevU
+        | BinaryOp::ChebyshevV
+        | BinaryOp::ChebyshevW
+        | BinaryOp::ShiftedChebyshevT
+        | BinaryOp::ShiftedChebyshevU
+        | BinaryOp::ShiftedChebyshevV
+        | BinaryOp::ShiftedChebyshevW
+        | BinaryOp::HermiteH
+        | BinaryOp::HermiteHe
+        | BinaryOp::LaguerreL
+        | BinaryOp::LegendreP => false,
     };
     if !is_affine {
         return None;
@@ -143,7 +205,48 @@ fn extend(graph: &Graph, chain: &mut Chain, user: &Node, value: ValueId, maker: 
             BinaryOp::Sub if left => *shift -= number,
             BinaryOp::Sub => (*scale, *shift) = (-*scale, number - *shift),
             BinaryOp::Mul => (*scale, *shift) = (*scale * number, *shift * number),
-            _ => (*scale, *shift) = (*scale / number, *shift / number),
+            BinaryOp::Div
+            | BinaryOp::FloorDiv
+            | BinaryOp::TruncDiv
+            | BinaryOp::Remainder
+            | BinaryOp::Fmod
+            | BinaryOp::Pow
+            | BinaryOp::Maximum
+            | BinaryOp::Minimum
+            | BinaryOp::Fmax
+            | BinaryOp::Fmin
+            | BinaryOp::Atan2
+            | BinaryOp::Hypot
+            | BinaryOp::CopySign
+            | BinaryOp::NextAfter
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::Xor
+            | BinaryOp::Shl
+            | BinaryOp::Shr
+            | BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge
+            | BinaryOp::Gcd
+            | BinaryOp::Igamma
+            | BinaryOp::Igammac
+            | BinaryOp::Zeta
+            | BinaryOp::Polygamma
+            | BinaryOp::ChebyshevT
+            | BinaryOp::ChebyshevU
+            | BinaryOp::ChebyshevV
+            | BinaryOp::ChebyshevW
+            | BinaryOp::ShiftedChebyshevT
+            | BinaryOp::ShiftedChebyshevU
+            | BinaryOp::ShiftedChebyshevV
+            | BinaryOp::ShiftedChebyshevW
+            | BinaryOp::HermiteH
+            | BinaryOp::HermiteHe
+            | BinaryOp::LaguerreL
+            | BinaryOp::LegendreP => (*scale, *shift) = (*scale / number, *shift / number),
         }
     }
     Some(matches!(op, BinaryOp::Mul | BinaryOp::Div))
@@ -160,7 +263,27 @@ fn channel_numbers(
     let node = maker(value)?;
     let (source, coords) = match &node.op {
         Op::View(coords) => (maker(node.inputs[0])?, coords.clone()),
-        _ => (node, (0..graph.ty(value).rank()).map(Expr::axis).collect()),
+        Op::Constant(_)
+        | Op::Full(_)
+        | Op::Index(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Cast
+        | Op::Pad { .. }
+        | Op::Gather(_)
+        | Op::Scatter { .. }
+        | Op::Cat { .. }
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::MatMul
+        | Op::Conv(_)
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Cond { .. }
+        | Op::While { .. } => (node, (0..graph.ty(value).rank()).map(Expr::axis).collect()),
     };
     match &source.op {
         Op::Full(Scalar::Float(number)) => Some(vec![*number; channels]),
@@ -179,7 +302,27 @@ fn channel_numbers(
             }
             (0..channels).map(|number| element(constant, &fixed, i64::try_from(number).ok()?)).collect()
         }
-        _ => None,
+        Op::Full(_)
+        | Op::Index(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Cast
+        | Op::View(_)
+        | Op::Pad { .. }
+        | Op::Gather(_)
+        | Op::Scatter { .. }
+        | Op::Cat { .. }
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::MatMul
+        | Op::Conv(_)
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Cond { .. }
+        | Op::While { .. } => None,
     }
 }
 
@@ -202,7 +345,14 @@ fn read(constant: &Constant, index: usize) -> Option<f64> {
     match constant.dtype {
         DType::F32 => Some(f64::from(f32::from_le_bytes(bytes.try_into().ok()?))),
         DType::F64 => Some(f64::from_le_bytes(bytes.try_into().ok()?)),
-        _ => None,
+        DType::Bool
+        | DType::U8
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::F16
+        | DType::Bf16 => None,
     }
 }
 
@@ -224,7 +374,27 @@ fn apply(rewriter: &mut Rewriter, chain: &Chain) -> Option<ValueId> {
     builder.continue_origin(contraction.origin);
     let result = match &contraction.op {
         Op::Conv(conv) => builder.conv(x, operand, conv.clone()).ok()?,
-        _ => builder.matmul(x, operand).ok()?,
+        Op::Constant(_)
+        | Op::Full(_)
+        | Op::Index(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Cast
+        | Op::View(_)
+        | Op::Pad { .. }
+        | Op::Gather(_)
+        | Op::Scatter { .. }
+        | Op::Cat { .. }
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::MatMul
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Cond { .. }
+        | Op::While { .. } => builder.matmul(x, operand).ok()?,
     };
     if let Some(origin) = last {
         builder.continue_origin(origin);

@@ -3,6 +3,8 @@
 //! A pass looks at one node at a time, in execution order, with its operands already rewritten. Values that a rule
 //! replaces stay defined until [`super::dce`] takes them away.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use crate::graph::{Builder, Graph, Node, Op, ValueId};
 use crate::symbolic::RangeTable;
 use cranelift_entity::SecondaryMap;
@@ -20,7 +22,26 @@ fn in_graph(graph: &mut Graph, ranges: &RangeTable, pass: &dyn Fn(&mut Graph, &R
         let bodies = match &mut node.op {
             Op::Cond { then, otherwise } => [then, otherwise],
             Op::While { condition, body, .. } => [condition, body],
-            _ => continue,
+            Op::Constant(_)
+            | Op::Full(_)
+            | Op::Index(_)
+            | Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Select
+            | Op::Cast
+            | Op::View(_)
+            | Op::Pad { .. }
+            | Op::Gather(_)
+            | Op::Scatter { .. }
+            | Op::Cat { .. }
+            | Op::Reduce { .. }
+            | Op::Scan { .. }
+            | Op::Sort { .. }
+            | Op::SearchSorted { .. }
+            | Op::MatMul
+            | Op::Conv(_)
+            | Op::Read(_)
+            | Op::Assert(_) => continue,
         };
         for body in bodies {
             in_graph(body, ranges, pass);

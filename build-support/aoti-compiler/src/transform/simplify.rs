@@ -3,6 +3,8 @@
 //!
 //! Two rules are PyTorch's own choice of formula rather than identities: squares and cubes are products.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use super::rewrite::{Rewriter, everywhere, rewrite};
 use super::splats::splat;
 use crate::dtype::{Category, DType};
@@ -121,7 +123,50 @@ fn binary(rewriter: &mut Rewriter, op: BinaryOp, a: ValueId, b: ValueId) -> Opti
         }
         BinaryOp::And | BinaryOp::Or if a == b => Some(a),
         BinaryOp::And | BinaryOp::Or if category == Category::Bool => logical(rewriter, op, a, b),
-        _ => None,
+        BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::FloorDiv
+        | BinaryOp::TruncDiv
+        | BinaryOp::Remainder
+        | BinaryOp::Fmod
+        | BinaryOp::Pow
+        | BinaryOp::Maximum
+        | BinaryOp::Minimum
+        | BinaryOp::Fmax
+        | BinaryOp::Fmin
+        | BinaryOp::Atan2
+        | BinaryOp::Hypot
+        | BinaryOp::CopySign
+        | BinaryOp::NextAfter
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::Xor
+        | BinaryOp::Shl
+        | BinaryOp::Shr
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge
+        | BinaryOp::Gcd
+        | BinaryOp::Igamma
+        | BinaryOp::Igammac
+        | BinaryOp::Zeta
+        | BinaryOp::Polygamma
+        | BinaryOp::ChebyshevT
+        | BinaryOp::ChebyshevU
+        | BinaryOp::ChebyshevV
+        | BinaryOp::ChebyshevW
+        | BinaryOp::ShiftedChebyshevT
+        | BinaryOp::ShiftedChebyshevU
+        | BinaryOp::ShiftedChebyshevV
+        | BinaryOp::ShiftedChebyshevW
+        | BinaryOp::HermiteH
+        | BinaryOp::HermiteHe
+        | BinaryOp::LaguerreL
+        | BinaryOp::LegendreP => None,
     }
 }
 

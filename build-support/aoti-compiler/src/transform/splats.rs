@@ -3,6 +3,8 @@
 //! A function of `Full` operands is a `Full`; a view of one too. Arithmetic on `Index` operands goes into their
 //! expressions, and an indirect access whose indices are such an expression, provably in range, becomes direct.
 
+#![warn(clippy::wildcard_enum_match_arm)]
+
 use super::rewrite::{Rewriter, everywhere, rewrite};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Builder, Coord, Graph, Node, Op, OutputRole, Scalar, TensorType, ValueId};
@@ -23,7 +25,27 @@ pub fn fold_splats(graph: Graph) -> Graph {
 pub(super) fn splat(rewriter: &Rewriter, value: ValueId) -> Option<Scalar> {
     match rewriter.op(value)? {
         Op::Full(scalar) => Some(*scalar),
-        _ => None,
+        Op::Constant(_)
+        | Op::Index(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Cast
+        | Op::View(_)
+        | Op::Pad { .. }
+        | Op::Gather(_)
+        | Op::Scatter { .. }
+        | Op::Cat { .. }
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::MatMul
+        | Op::Conv(_)
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Cond { .. }
+        | Op::While { .. } => None,
     }
 }
 
@@ -34,7 +56,27 @@ fn position(rewriter: &Rewriter, value: ValueId) -> Option<Expr> {
         Op::Full(Scalar::Int(number)) if rewriter.builder.dtype(value) == DType::I64 => {
             Some(Expr::int(*number))
         }
-        _ => None,
+        Op::Constant(_)
+        | Op::Full(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Cast
+        | Op::View(_)
+        | Op::Pad { .. }
+        | Op::Gather(_)
+        | Op::Scatter { .. }
+        | Op::Cat { .. }
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::MatMul
+        | Op::Conv(_)
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Cond { .. }
+        | Op::While { .. } => None,
     }
 }
 
@@ -104,7 +146,25 @@ fn of_numbers(rewriter: &mut Rewriter, node: &Node, ty: &TensorType) -> Option<V
         Op::Unary(op) => one.unary(*op, inputs[0]),
         Op::Binary(op) => one.binary(*op, inputs[0], inputs[1]).ok()?,
         Op::Select => one.select(inputs[0], inputs[1], inputs[2]).ok()?,
-        _ => one.cast(inputs[0], ty.dtype),
+        Op::Constant(_)
+        | Op::Full(_)
+        | Op::Index(_)
+        | Op::Cast
+        | Op::View(_)
+        | Op::Pad { .. }
+        | Op::Gather(_)
+        | Op::Scatter { .. }
+        | Op::Cat { .. }
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::MatMul
+        | Op::Conv(_)
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Cond { .. }
+        | Op::While { .. } => one.cast(inputs[0], ty.dtype),
     };
     one.output("", result, OutputRole::User);
     let number = only_element(evaluate(&one.finish(), &[]).ok()?.first()?)?;
@@ -137,7 +197,46 @@ fn arithmetic(rewriter: &mut Rewriter, node: &Node, op: BinaryOp, ty: &TensorTyp
         BinaryOp::Remainder if positive => a.modulo_in(&b, &ranges),
         BinaryOp::Maximum => a.maximum_in(&b, &ranges),
         BinaryOp::Minimum => a.minimum_in(&b, &ranges),
-        _ => return None,
+        BinaryOp::Div
+        | BinaryOp::FloorDiv
+        | BinaryOp::TruncDiv
+        | BinaryOp::Remainder
+        | BinaryOp::Fmod
+        | BinaryOp::Pow
+        | BinaryOp::Fmax
+        | BinaryOp::Fmin
+        | BinaryOp::Atan2
+        | BinaryOp::Hypot
+        | BinaryOp::CopySign
+        | BinaryOp::NextAfter
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::Xor
+        | BinaryOp::Shl
+        | BinaryOp::Shr
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge
+        | BinaryOp::Gcd
+        | BinaryOp::Igamma
+        | BinaryOp::Igammac
+        | BinaryOp::Zeta
+        | BinaryOp::Polygamma
+        | BinaryOp::ChebyshevT
+        | BinaryOp::ChebyshevU
+        | BinaryOp::ChebyshevV
+        | BinaryOp::ChebyshevW
+        | BinaryOp::ShiftedChebyshevT
+        | BinaryOp::ShiftedChebyshevU
+        | BinaryOp::ShiftedChebyshevV
+        | BinaryOp::ShiftedChebyshevW
+        | BinaryOp::HermiteH
+        | BinaryOp::HermiteHe
+        | BinaryOp::LaguerreL
+        | BinaryOp::LegendreP => return None,
     };
     // Integers wrap around, expressions do not: only what stays small is the same.
     [&a, &b, &expr]
