@@ -1,0 +1,40 @@
+//! `docs/OPERATORS.md` lists the operators that have a rule, and is written from the table of rules itself.
+//! `UPDATE_GOLDENS=1` rewrites it.
+
+use aoti_compiler::transform::decompose::Registry;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+fn listing() -> String {
+    let registry = Registry::new();
+    // Overloads by operator, both in order of the alphabet.
+    let mut operators: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for name in registry.names() {
+        let (operator, overload) = name.rsplit_once('.').expect("a rule's name ends in its overload");
+        operators.entry(operator).or_default().push(overload);
+    }
+    let mut text = String::from(
+        "# Operators\n\nWritten from the table of rules by `UPDATE_GOLDENS=1 cargo test -p aoti-compiler --test operators`; \
+         `cargo aoti inspect --ops`\nprints the same table. `*` stands for every overload. An in-place overload `f_` is \
+         covered where `f` is, and so is\n`special_f`.\n\n| operator | overloads |\n|---|---|\n",
+    );
+    for (operator, overloads) in &mut operators {
+        overloads.sort_unstable();
+        writeln!(text, "| `{operator}` | {} |", overloads.join(", ").replace('*', "\\*"))
+            .expect("text takes text");
+    }
+    writeln!(text, "\n{} operators.", operators.len()).expect("text takes text");
+    text
+}
+
+#[test]
+fn the_list_of_operators_is_fresh() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/OPERATORS.md");
+    let fresh = listing();
+    if std::env::var_os("UPDATE_GOLDENS").is_some() {
+        std::fs::write(&path, &fresh).expect("the documentation can be written");
+    }
+    let committed = std::fs::read_to_string(&path).expect("the documentation is there");
+    assert!(committed == fresh, "docs/OPERATORS.md is out of date; run this test with UPDATE_GOLDENS=1");
+}
