@@ -14,7 +14,7 @@ use crate::tensors::compare::Tolerance;
 pub(crate) enum Format {
     /// torch.export
     Pt2,
-    /// ONNX
+    /// ONNX, which has no front end yet
     Onnx,
     /// cargo-aoti's own text
     Aoti,

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Measure for so long
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     secs: f64,
-    /// Device to run on
+    /// Device to run on; only `cpu` works yet
     #[arg(long, value_enum, default_value = "cpu")]
     device: Device,
     /// Print one JSON object

@@ -39,45 +39,7 @@ pub(super) fn compare<T: PartialOrd>(op: BinaryOp, a: T, b: T) -> i64 {
         BinaryOp::Le => a <= b,
         BinaryOp::Gt => a > b,
         BinaryOp::Ge => a >= b,
-        BinaryOp::Add
-        | BinaryOp::Sub
-        | BinaryOp::Mul
-        | BinaryOp::Div
-        | BinaryOp::FloorDiv
-        | BinaryOp::TruncDiv
-        | BinaryOp::Remainder
-        | BinaryOp::Fmod
-        | BinaryOp::Pow
-        | BinaryOp::Maximum
-        | BinaryOp::Minimum
-        | BinaryOp::Fmax
-        | BinaryOp::Fmin
-        | BinaryOp::Atan2
-        | BinaryOp::Hypot
-        | BinaryOp::CopySign
-        | BinaryOp::NextAfter
-        | BinaryOp::And
-        | BinaryOp::Or
-        | BinaryOp::Xor
-        | BinaryOp::Shl
-        | BinaryOp::Shr
-        | BinaryOp::Gcd
-        | BinaryOp::Igamma
-        | BinaryOp::Igammac
-        | BinaryOp::Zeta
-        | BinaryOp::Polygamma
-        | BinaryOp::ChebyshevT
-        | BinaryOp::ChebyshevU
-        | BinaryOp::ChebyshevV
-        | BinaryOp::ChebyshevW
-        | BinaryOp::ShiftedChebyshevT
-        | BinaryOp::ShiftedChebyshevU
-        | BinaryOp::ShiftedChebyshevV
-        | BinaryOp::ShiftedChebyshevW
-        | BinaryOp::HermiteH
-        | BinaryOp::HermiteHe
-        | BinaryOp::LaguerreL
-        | BinaryOp::LegendreP => false,
+        _ => false,
     })
 }
 
@@ -124,27 +86,7 @@ pub(super) fn int_op(op: BinaryOp, a: i64, b: i64, dtype: DType) -> Result<i64, 
         BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
             compare(op, a, b)
         }
-        BinaryOp::Div
-        | BinaryOp::Atan2
-        | BinaryOp::Hypot
-        | BinaryOp::CopySign
-        | BinaryOp::NextAfter
-        | BinaryOp::Igamma
-        | BinaryOp::Igammac
-        | BinaryOp::Zeta
-        | BinaryOp::Polygamma
-        | BinaryOp::ChebyshevT
-        | BinaryOp::ChebyshevU
-        | BinaryOp::ChebyshevV
-        | BinaryOp::ChebyshevW
-        | BinaryOp::ShiftedChebyshevT
-        | BinaryOp::ShiftedChebyshevU
-        | BinaryOp::ShiftedChebyshevV
-        | BinaryOp::ShiftedChebyshevW
-        | BinaryOp::HermiteH
-        | BinaryOp::HermiteHe
-        | BinaryOp::LaguerreL
-        | BinaryOp::LegendreP => return Err(EvalError::Malformed(format!("`{}` of {dtype}", op.name()))),
+        _ => return Err(EvalError::Malformed(format!("`{}` of {dtype}", op.name()))),
     })
 }
 
@@ -261,34 +203,6 @@ fn special(op: BinaryOp, a: f64, b: f64) -> f64 {
         BinaryOp::LaguerreL => polynomials::laguerre_l(a, b),
         BinaryOp::LegendreP => polynomials::legendre_p(a, b),
         // For integers only, or of other result: handled by the callers or refused by the verifier.
-        BinaryOp::Add
-        | BinaryOp::Sub
-        | BinaryOp::Mul
-        | BinaryOp::Div
-        | BinaryOp::FloorDiv
-        | BinaryOp::TruncDiv
-        | BinaryOp::Remainder
-        | BinaryOp::Fmod
-        | BinaryOp::Pow
-        | BinaryOp::Maximum
-        | BinaryOp::Minimum
-        | BinaryOp::Fmax
-        | BinaryOp::Fmin
-        | BinaryOp::Atan2
-        | BinaryOp::Hypot
-        | BinaryOp::CopySign
-        | BinaryOp::NextAfter
-        | BinaryOp::And
-        | BinaryOp::Or
-        | BinaryOp::Xor
-        | BinaryOp::Shl
-        | BinaryOp::Shr
-        | BinaryOp::Eq
-        | BinaryOp::Ne
-        | BinaryOp::Lt
-        | BinaryOp::Le
-        | BinaryOp::Gt
-        | BinaryOp::Ge
-        | BinaryOp::Gcd => f64::NAN,
+        _ => f64::NAN,
     }
 }

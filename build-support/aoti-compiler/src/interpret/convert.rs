@@ -19,15 +19,7 @@ pub(super) fn float_to_int(value: f64, dtype: DType) -> i64 {
     let truncated = value.trunc();
     let (low, high, otherwise) = match dtype {
         DType::I64 => (-(2f64.powi(63)), 2f64.powi(63), i64::MIN),
-        DType::Bool
-        | DType::U8
-        | DType::I8
-        | DType::I16
-        | DType::I32
-        | DType::F16
-        | DType::Bf16
-        | DType::F32
-        | DType::F64 => (-(2f64.powi(31)), 2f64.powi(31), i64::from(i32::MIN)),
+        _ => (-(2f64.powi(31)), 2f64.powi(31), i64::from(i32::MIN)),
     };
     if truncated >= low && truncated < high { truncated as i64 } else { otherwise }
 }

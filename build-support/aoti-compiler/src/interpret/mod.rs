@@ -4,8 +4,6 @@
 //! documentation in [`crate::graph::Op`], with no shortcut shared with code generation. Half types are held as stored
 //! and computed in `f32`; sums of floating-point numbers are accumulated in `f64`.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
 mod binary;
 mod contract;
 mod convert;

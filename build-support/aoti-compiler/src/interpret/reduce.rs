@@ -49,13 +49,7 @@ pub(super) fn reduce(
             Lanes::Int(match op {
                 ReduceOp::Any => fold(&v, &targets, vec![0; numel], |a, b| a | i64::from(b != 0)),
                 ReduceOp::All => fold(&v, &targets, vec![1; numel], |a, b| a & i64::from(b != 0)),
-                ReduceOp::Sum
-                | ReduceOp::Prod
-                | ReduceOp::Max
-                | ReduceOp::Min
-                | ReduceOp::ArgMax
-                | ReduceOp::ArgMin
-                | ReduceOp::Xor => fold(&v, &targets, vec![0; numel], |a, b| a ^ b),
+                _ => fold(&v, &targets, vec![0; numel], |a, b| a ^ b),
             })
         }
     };

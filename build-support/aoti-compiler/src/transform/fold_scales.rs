@@ -3,8 +3,6 @@
 //!
 //! (x * W) * s + t = x * (W * s) + t: the same function, rounded elsewhere.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Constant, Graph, Node, Op, Scalar, ValueId};
@@ -84,31 +82,15 @@ fn start<'a>(
     if !matches!(ty.dtype, DType::F32 | DType::F64) {
         return None;
     }
-    let (axis, constant_axis) = match &node.op {
-        Op::Conv(conv) if !conv.transposed => (1, Some(0)),
-        Op::Conv(conv) if conv.groups == 1 => (1, Some(1)),
-        Op::MatMul => (ty.rank() - 1, None),
-        Op::Constant(_)
-        | Op::Full(_)
-        | Op::Index(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Select
-        | Op::Cast
-        | Op::View(_)
-        | Op::Pad { .. }
-        | Op::Gather(_)
-        | Op::Scatter { .. }
-        | Op::Cat { .. }
-        | Op::Reduce { .. }
-        | Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::Conv(_)
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Cond { .. }
-        | Op::While { .. } => return None,
+    let (axis, constant_axis) = if let Op::Conv(conv) = &node.op {
+        if conv.transposed && conv.groups != 1 {
+            return None;
+        }
+        (1, Some(usize::from(conv.transposed)))
+    } else if node.op == Op::MatMul {
+        (ty.rank() - 1, None)
+    } else {
+        return None;
     };
     let operand = node.inputs[1];
     let (source, view) = match maker(operand)? {
@@ -145,108 +127,44 @@ fn plain_axis(coords: &[Expr], axis: usize) -> Option<usize> {
     (*coord == Expr::axis(axis) && mentions.next().is_none()).then_some(position)
 }
 
+/// What an operator with a number for each channel does to the chain.
+#[derive(Clone, Copy)]
+enum Affine {
+    Add,
+    Subtract,
+    SubtractFrom,
+    Multiply,
+    Divide,
+}
+
+impl Affine {
+    /// Of an operator whose left (or else right) operand is the chain; `None` where it is no scale or shift.
+    fn of(op: BinaryOp, left: bool) -> Option<Affine> {
+        const STEPS: [(BinaryOp, Affine, Option<Affine>); 4] = [
+            (BinaryOp::Add, Affine::Add, Some(Affine::Add)),
+            (BinaryOp::Sub, Affine::Subtract, Some(Affine::SubtractFrom)),
+            (BinaryOp::Mul, Affine::Multiply, Some(Affine::Multiply)),
+            (BinaryOp::Div, Affine::Divide, None),
+        ];
+        let (_, chain_left, chain_right) = STEPS.into_iter().find(|(step, ..)| *step == op)?;
+        if left { Some(chain_left) } else { chain_right }
+    }
+}
+
 /// Takes `user` into the chain that ends in `value`; whether it scales.
 fn extend(graph: &Graph, chain: &mut Chain, user: &Node, value: ValueId, maker: Maker<'_>) -> Option<bool> {
     let Op::Binary(op) = user.op else { return None };
     let left = user.inputs[0] == value;
     let other = if left { user.inputs[1] } else { user.inputs[0] };
-    let is_affine = match op {
-        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => true,
-        BinaryOp::Div => left,
-        BinaryOp::FloorDiv
-        | BinaryOp::TruncDiv
-        | BinaryOp::Remainder
-        | BinaryOp::Fmod
-        | BinaryOp::Pow
-        | BinaryOp::Maximum
-        | BinaryOp::Minimum
-        | BinaryOp::Fmax
-        | BinaryOp::Fmin
-        | BinaryOp::Atan2
-        | BinaryOp::Hypot
-        | BinaryOp::CopySign
-        | BinaryOp::NextAfter
-        | BinaryOp::And
-        | BinaryOp::Or
-        | BinaryOp::Xor
-        | BinaryOp::Shl
-        | BinaryOp::Shr
-        | BinaryOp::Eq
-        | BinaryOp::Ne
-        | BinaryOp::Lt
-        | BinaryOp::Le
-        | BinaryOp::Gt
-        | BinaryOp::Ge
-        | BinaryOp::Gcd
-        | BinaryOp::Igamma
-        | BinaryOp::Igammac
-        | BinaryOp::Zeta
-        | BinaryOp::Polygamma
-        | BinaryOp::ChebyshevT
-        | BinaryOp::ChebyshevU
-        | BinaryOp::ChebyshevV
-        | BinaryOp::ChebyshevW
-        | BinaryOp::ShiftedChebyshevT
-        | BinaryOp::ShiftedChebyshevU
-        | BinaryOp::ShiftedChebyshevV
-        | BinaryOp::ShiftedChebyshevW
-        | BinaryOp::HermiteH
-        | BinaryOp::HermiteHe
-        | BinaryOp::LaguerreL
-        | BinaryOp::LegendreP => false,
-    };
-    if !is_affine {
-        return None;
-    }
+    let step = Affine::of(op, left)?;
     let numbers = channel_numbers(graph, other, chain.axis, chain.scale.len(), maker)?;
     for ((scale, shift), number) in chain.scale.iter_mut().zip(&mut chain.shift).zip(numbers) {
-        match op {
-            BinaryOp::Add => *shift += number,
-            BinaryOp::Sub if left => *shift -= number,
-            BinaryOp::Sub => (*scale, *shift) = (-*scale, number - *shift),
-            BinaryOp::Mul => (*scale, *shift) = (*scale * number, *shift * number),
-            BinaryOp::Div
-            | BinaryOp::FloorDiv
-            | BinaryOp::TruncDiv
-            | BinaryOp::Remainder
-            | BinaryOp::Fmod
-            | BinaryOp::Pow
-            | BinaryOp::Maximum
-            | BinaryOp::Minimum
-            | BinaryOp::Fmax
-            | BinaryOp::Fmin
-            | BinaryOp::Atan2
-            | BinaryOp::Hypot
-            | BinaryOp::CopySign
-            | BinaryOp::NextAfter
-            | BinaryOp::And
-            | BinaryOp::Or
-            | BinaryOp::Xor
-            | BinaryOp::Shl
-            | BinaryOp::Shr
-            | BinaryOp::Eq
-            | BinaryOp::Ne
-            | BinaryOp::Lt
-            | BinaryOp::Le
-            | BinaryOp::Gt
-            | BinaryOp::Ge
-            | BinaryOp::Gcd
-            | BinaryOp::Igamma
-            | BinaryOp::Igammac
-            | BinaryOp::Zeta
-            | BinaryOp::Polygamma
-            | BinaryOp::ChebyshevT
-            | BinaryOp::ChebyshevU
-            | BinaryOp::ChebyshevV
-            | BinaryOp::ChebyshevW
-            | BinaryOp::ShiftedChebyshevT
-            | BinaryOp::ShiftedChebyshevU
-            | BinaryOp::ShiftedChebyshevV
-            | BinaryOp::ShiftedChebyshevW
-            | BinaryOp::HermiteH
-            | BinaryOp::HermiteHe
-            | BinaryOp::LaguerreL
-            | BinaryOp::LegendreP => (*scale, *shift) = (*scale / number, *shift / number),
+        match step {
+            Affine::Add => *shift += number,
+            Affine::Subtract => *shift -= number,
+            Affine::SubtractFrom => (*scale, *shift) = (-*scale, number - *shift),
+            Affine::Multiply => (*scale, *shift) = (*scale * number, *shift * number),
+            Affine::Divide => (*scale, *shift) = (*scale / number, *shift / number),
         }
     }
     Some(matches!(op, BinaryOp::Mul | BinaryOp::Div))
@@ -261,69 +179,28 @@ fn channel_numbers(
     maker: Maker<'_>,
 ) -> Option<Vec<f64>> {
     let node = maker(value)?;
-    let (source, coords) = match &node.op {
-        Op::View(coords) => (maker(node.inputs[0])?, coords.clone()),
-        Op::Constant(_)
-        | Op::Full(_)
-        | Op::Index(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Select
-        | Op::Cast
-        | Op::Pad { .. }
-        | Op::Gather(_)
-        | Op::Scatter { .. }
-        | Op::Cat { .. }
-        | Op::Reduce { .. }
-        | Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::MatMul
-        | Op::Conv(_)
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Cond { .. }
-        | Op::While { .. } => (node, (0..graph.ty(value).rank()).map(Expr::axis).collect()),
+    let (source, coords) = if let Op::View(coords) = &node.op {
+        (maker(node.inputs[0])?, coords.clone())
+    } else {
+        (node, (0..graph.ty(value).rank()).map(Expr::axis).collect())
     };
-    match &source.op {
-        Op::Full(Scalar::Float(number)) => Some(vec![*number; channels]),
-        Op::Constant(id) => {
-            let constant = &graph.constants[*id];
-            let fixed: Vec<Expr> = coords
-                .iter()
-                .zip(&constant.sizes)
-                .map(|(coord, size)| if *size == 1 { Expr::int(0) } else { coord.clone() })
-                .collect();
-            let mut symbols = BTreeSet::new();
-            fixed.iter().for_each(|coord| coord.collect_symbols(&mut symbols));
-            let channel = Symbol::axis(u32::try_from(axis).ok()?);
-            if symbols.iter().any(|symbol| *symbol != channel) {
-                return None;
-            }
-            (0..channels).map(|number| element(constant, &fixed, i64::try_from(number).ok()?)).collect()
-        }
-        Op::Full(_)
-        | Op::Index(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Select
-        | Op::Cast
-        | Op::View(_)
-        | Op::Pad { .. }
-        | Op::Gather(_)
-        | Op::Scatter { .. }
-        | Op::Cat { .. }
-        | Op::Reduce { .. }
-        | Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::MatMul
-        | Op::Conv(_)
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Cond { .. }
-        | Op::While { .. } => None,
+    if let Op::Full(Scalar::Float(number)) = source.op {
+        return Some(vec![number; channels]);
     }
+    let Op::Constant(id) = source.op else { return None };
+    let constant = &graph.constants[id];
+    let fixed: Vec<Expr> = coords
+        .iter()
+        .zip(&constant.sizes)
+        .map(|(coord, size)| if *size == 1 { Expr::int(0) } else { coord.clone() })
+        .collect();
+    let mut symbols = BTreeSet::new();
+    fixed.iter().for_each(|coord| coord.collect_symbols(&mut symbols));
+    let channel = Symbol::axis(u32::try_from(axis).ok()?);
+    if symbols.iter().any(|symbol| *symbol != channel) {
+        return None;
+    }
+    (0..channels).map(|number| element(constant, &fixed, i64::try_from(number).ok()?)).collect()
 }
 
 /// The element at coordinates over the one axis at `position`.
@@ -345,14 +222,7 @@ fn read(constant: &Constant, index: usize) -> Option<f64> {
     match constant.dtype {
         DType::F32 => Some(f64::from(f32::from_le_bytes(bytes.try_into().ok()?))),
         DType::F64 => Some(f64::from_le_bytes(bytes.try_into().ok()?)),
-        DType::Bool
-        | DType::U8
-        | DType::I8
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::F16
-        | DType::Bf16 => None,
+        _ => None,
     }
 }
 
@@ -372,29 +242,10 @@ fn apply(rewriter: &mut Rewriter, chain: &Chain) -> Option<ValueId> {
     let x = rewriter.current(contraction.inputs[0]);
     let builder = &mut rewriter.builder;
     builder.continue_origin(contraction.origin);
-    let result = match &contraction.op {
-        Op::Conv(conv) => builder.conv(x, operand, conv.clone()).ok()?,
-        Op::Constant(_)
-        | Op::Full(_)
-        | Op::Index(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Select
-        | Op::Cast
-        | Op::View(_)
-        | Op::Pad { .. }
-        | Op::Gather(_)
-        | Op::Scatter { .. }
-        | Op::Cat { .. }
-        | Op::Reduce { .. }
-        | Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::MatMul
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Cond { .. }
-        | Op::While { .. } => builder.matmul(x, operand).ok()?,
+    let result = if let Op::Conv(conv) = &contraction.op {
+        builder.conv(x, operand, conv.clone()).ok()?
+    } else {
+        builder.matmul(x, operand).ok()?
     };
     if let Some(origin) = last {
         builder.continue_origin(origin);

@@ -28,13 +28,13 @@ pub(crate) struct Arguments {
     /// Models of this format only
     #[arg(long, value_enum, value_name = "FORMAT")]
     only: Option<Format>,
-    /// Device to run on
+    /// Device to run on; only `cpu` works yet
     #[arg(long, value_enum, default_value = "cpu")]
     device: Device,
-    /// Build for this target
+    /// Build for this target (not yet: every case fails and says so)
     #[arg(long, value_name = "TRIPLE", requires = "runner")]
     target: Option<String>,
-    /// Program that runs the target's programs here
+    /// Program that runs the target's programs here (not yet: every case fails and says so)
     #[arg(long, value_name = "COMMAND", requires = "target")]
     runner: Option<String>,
     /// So many cases at once; by default as many as there are processors

@@ -67,45 +67,7 @@ fn holds(relation: BinaryOp, gap: Interval) -> bool {
         BinaryOp::Gt => gap.min > 0,
         BinaryOp::Le => gap.max <= 0,
         BinaryOp::Lt => gap.max < 0,
-        BinaryOp::Add
-        | BinaryOp::Sub
-        | BinaryOp::Mul
-        | BinaryOp::Div
-        | BinaryOp::FloorDiv
-        | BinaryOp::TruncDiv
-        | BinaryOp::Remainder
-        | BinaryOp::Fmod
-        | BinaryOp::Pow
-        | BinaryOp::Maximum
-        | BinaryOp::Minimum
-        | BinaryOp::Fmax
-        | BinaryOp::Fmin
-        | BinaryOp::Atan2
-        | BinaryOp::Hypot
-        | BinaryOp::CopySign
-        | BinaryOp::NextAfter
-        | BinaryOp::And
-        | BinaryOp::Or
-        | BinaryOp::Xor
-        | BinaryOp::Shl
-        | BinaryOp::Shr
-        | BinaryOp::Gcd
-        | BinaryOp::Igamma
-        | BinaryOp::Igammac
-        | BinaryOp::Zeta
-        | BinaryOp::Polygamma
-        | BinaryOp::ChebyshevT
-        | BinaryOp::ChebyshevU
-        | BinaryOp::ChebyshevV
-        | BinaryOp::ChebyshevW
-        | BinaryOp::ShiftedChebyshevT
-        | BinaryOp::ShiftedChebyshevU
-        | BinaryOp::ShiftedChebyshevV
-        | BinaryOp::ShiftedChebyshevW
-        | BinaryOp::HermiteH
-        | BinaryOp::HermiteHe
-        | BinaryOp::LaguerreL
-        | BinaryOp::LegendreP => false,
+        _ => false,
     }
 }
 
@@ -117,46 +79,7 @@ fn bound(left: &Expr, relation: BinaryOp, right: &Expr, symbols: &mut Symbols) {
         BinaryOp::Gt => Interval::new(value.saturating_add(1), i64::MAX),
         BinaryOp::Le => Interval::new(i64::MIN, value),
         BinaryOp::Lt => Interval::new(i64::MIN, value.saturating_sub(1)),
-        BinaryOp::Add
-        | BinaryOp::Sub
-        | BinaryOp::Mul
-        | BinaryOp::Div
-        | BinaryOp::FloorDiv
-        | BinaryOp::TruncDiv
-        | BinaryOp::Remainder
-        | BinaryOp::Fmod
-        | BinaryOp::Pow
-        | BinaryOp::Maximum
-        | BinaryOp::Minimum
-        | BinaryOp::Fmax
-        | BinaryOp::Fmin
-        | BinaryOp::Atan2
-        | BinaryOp::Hypot
-        | BinaryOp::CopySign
-        | BinaryOp::NextAfter
-        | BinaryOp::And
-        | BinaryOp::Or
-        | BinaryOp::Xor
-        | BinaryOp::Shl
-        | BinaryOp::Shr
-        | BinaryOp::Ne
-        | BinaryOp::Gcd
-        | BinaryOp::Igamma
-        | BinaryOp::Igammac
-        | BinaryOp::Zeta
-        | BinaryOp::Polygamma
-        | BinaryOp::ChebyshevT
-        | BinaryOp::ChebyshevU
-        | BinaryOp::ChebyshevV
-        | BinaryOp::ChebyshevW
-        | BinaryOp::ShiftedChebyshevT
-        | BinaryOp::ShiftedChebyshevU
-        | BinaryOp::ShiftedChebyshevV
-        | BinaryOp::ShiftedChebyshevW
-        | BinaryOp::HermiteH
-        | BinaryOp::HermiteHe
-        | BinaryOp::LaguerreL
-        | BinaryOp::LegendreP => return,
+        _ => return,
     };
     symbols.narrow(*symbol, range);
 }
