@@ -41,6 +41,15 @@ pub enum Category {
     Float,
 }
 
+/// What a floating-point type can hold.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Limits {
+    /// The distance from 1 to the next number.
+    pub epsilon: f64,
+    /// The largest finite number.
+    pub largest: f64,
+}
+
 impl DType {
     /// Every element type, in the order of the C interface's numbering.
     pub const ALL: [DType; 10] = [
@@ -109,6 +118,18 @@ impl DType {
     /// The type that arithmetic on this one is done in: `f32` for half types, else the type itself.
     pub fn compute(self) -> DType {
         if self.is_half() { DType::F32 } else { self }
+    }
+
+    /// What a floating-point type can hold; `None` for others.
+    pub fn limits(self) -> Option<Limits> {
+        let (epsilon, largest) = match self {
+            DType::F16 => (half::f16::EPSILON.to_f64(), half::f16::MAX.to_f64()),
+            DType::Bf16 => (half::bf16::EPSILON.to_f64(), half::bf16::MAX.to_f64()),
+            DType::F32 => (f64::from(f32::EPSILON), f64::from(f32::MAX)),
+            DType::F64 => (f64::EPSILON, f64::MAX),
+            DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => return None,
+        };
+        Some(Limits { epsilon, largest })
     }
 
     /// The common type of two tensors of equal standing, as `torch.promote_types` gives it.

@@ -3,7 +3,9 @@
 use crate::accuracy::Accuracy;
 use crate::generate::{Generator, Made};
 use aoti_compiler::dtype::DType;
-use aoti_compiler::graph::{BinaryOp, Conv, InputRole, OutputRole, ReduceOp, ScanOp, UnaryOp, ValueId};
+use aoti_compiler::graph::{
+    BinaryOp, Conv, InputRole, OutputRole, ReduceOp, Relation, ScanOp, UnaryOp, ValueId,
+};
 use aoti_compiler::symbolic::Expr;
 
 impl Generator {
@@ -41,7 +43,12 @@ impl Generator {
         let accuracy = match op {
             ReduceOp::Sum => x.accuracy.summed(count, dtype),
             ReduceOp::Max | ReduceOp::Min => x.accuracy,
-            _ => Accuracy::exact(1e19, 0).rounded(dtype),
+            ReduceOp::Prod
+            | ReduceOp::ArgMax
+            | ReduceOp::ArgMin
+            | ReduceOp::Any
+            | ReduceOp::All
+            | ReduceOp::Xor => Accuracy::exact(1e19, 0).rounded(dtype),
         };
         let accuracy = if op.is_arg() { Accuracy::exact(1500.0, 0) } else { accuracy };
         self.add(value, accuracy)
@@ -167,7 +174,7 @@ impl Generator {
         match self.rng.below(3) {
             0 => {
                 let condition = self.condition()?;
-                let yes = self.b.binary(BinaryOp::Eq, condition, condition).ok()?;
+                let yes = self.b.binary(Relation::Eq, condition, condition).ok()?;
                 self.b.assert(yes, "a boolean equals itself").ok()
             }
             1 => {
@@ -210,7 +217,7 @@ impl Generator {
         let mut condition = self.b.child("condition");
         let count = condition.input("count", counter.clone(), InputRole::User);
         condition.input("x", ty.clone(), InputRole::User);
-        let goes_on = condition.binary_scalar(BinaryOp::Lt, count, 3i64).ok()?;
+        let goes_on = condition.binary_scalar(Relation::Lt, count, 3i64).ok()?;
         condition.output("goes_on", goes_on, OutputRole::User);
         let mut body = self.b.child("body");
         let count = body.input("count", counter, InputRole::User);

@@ -6,8 +6,8 @@ use crate::accuracy::{Accuracy, rounding};
 use crate::rng::Rng;
 use aoti_compiler::dtype::{Category, DType};
 use aoti_compiler::graph::{
-    BinaryOp, Builder, Constant, Graph, InputRole, OutputRole, ResultType, Scalar, SymbolInfo, SymbolSource,
-    TensorType, UnaryOp, ValueId,
+    BinaryOp, Builder, Constant, FloatBinary, FloatUnary, Graph, InputRole, IntBinary, OutputRole, Relation,
+    Scalar, SpecialBinary, SymbolInfo, SymbolSource, TensorType, UnaryOp, ValueId,
 };
 use aoti_compiler::symbolic::{Expr, Interval, Symbol, SymbolKind};
 
@@ -199,26 +199,25 @@ impl Generator {
     }
 
     fn unary(&mut self) -> Made {
-        use UnaryOp::*;
+        use UnaryOp::{Abs, Neg, Not};
         let x = self.any(|_, accuracy| accuracy.is_exact())?;
         let dtype = self.b.dtype(x.value);
-        let choices: &[UnaryOp] = match dtype.category() {
-            Category::Bool => &[Not],
-            Category::Int => &[Abs, Neg, Sign, Floor, Round, IsNan, SignBit, Not],
-            Category::Float => &[Abs, Neg, Sign, Floor, Ceil, Trunc, Round, IsNan, IsInf],
+        let choices: Vec<UnaryOp> = match dtype.category() {
+            Category::Bool => vec![Not],
+            Category::Int | Category::Float => UnaryOp::all()
+                .filter(|op| op.takes(dtype) && !matches!(op, UnaryOp::Float(_) | UnaryOp::Special(_)))
+                .collect(),
         };
-        let op = self.rng.pick(choices);
+        let op = self.rng.pick(&choices);
         let value = self.b.unary(op, x.value);
-        let accuracy = match op {
-            Abs | Neg => x.accuracy,
-            _ => Accuracy::exact(x.accuracy.size + 1.0, 0),
-        };
+        let keeps_size = matches!(op, Abs | Neg);
+        let accuracy = if keeps_size { x.accuracy } else { Accuracy::exact(x.accuracy.size + 1.0, 0) };
         self.add(value, accuracy)
     }
 
     /// Functions that keep errors small, on the whole line.
     fn smooth(&mut self) -> Made {
-        use UnaryOp::*;
+        use FloatUnary::*;
         let x = self.any(|ty, _| ty.dtype.is_float())?;
         let dtype = self.b.dtype(x.value);
         let op = self
@@ -230,9 +229,9 @@ impl Generator {
                 Accuracy { error: x.accuracy.error + rounding(dtype) * x.accuracy.size, ..x.accuracy };
             return self.add(value, noise.through(if op == Asinh { 15.0 } else { 2.0 }, dtype));
         }
-        let size = self.b.unary(Abs, x.value);
+        let size = self.b.unary(UnaryOp::Abs, x.value);
         let (argument, bound) = if op == Exp {
-            (self.b.unary(Neg, size), 1.0)
+            (self.b.unary(UnaryOp::Neg, size), 1.0)
         } else {
             (self.b.binary_scalar(BinaryOp::Add, size, 1.0).ok()?, x.accuracy.size + 2.0)
         };
@@ -247,17 +246,21 @@ impl Generator {
             matches!(ty.dtype, DType::F32 | DType::F64) && accuracy.is_exact() && accuracy.size <= 8.0
         })?;
         if self.rng.one_in(4) {
-            use BinaryOp::*;
-            let op = self.rng.pick(&[Atan2, Hypot, Pow, Igamma, Igammac, Zeta]);
+            let op = self.rng.pick(&[
+                BinaryOp::Pow,
+                FloatBinary::Atan2.into(),
+                FloatBinary::Hypot.into(),
+                SpecialBinary::Igamma.into(),
+                SpecialBinary::Igammac.into(),
+                SpecialBinary::Zeta.into(),
+            ]);
             let other = self.operand(x, true)?;
             let value = self.b.binary(op, x.value, other.value).ok()?;
             return self.add(value, Accuracy::last());
         }
-        let choices: Vec<UnaryOp> = UnaryOp::ALL
-            .iter()
-            .copied()
-            .filter(|op| op.result() == ResultType::Same && *op != UnaryOp::Not)
-            .collect();
+        let dtype = self.b.dtype(x.value);
+        let choices: Vec<UnaryOp> =
+            UnaryOp::all().filter(|op| op.takes(dtype) && !matches!(op, UnaryOp::Test(_))).collect();
         let op = self.rng.pick(&choices);
         let value = self.b.unary(op, x.value);
         self.add(value, Accuracy::last())
@@ -288,42 +291,55 @@ impl Generator {
 
     fn binary(&mut self) -> Made {
         use BinaryOp::*;
+        use FloatBinary::{CopySign, Div};
+        use IntBinary::{And, Gcd, Or, Shl, Shr, Xor};
+        use Relation::{Eq, Ge, Gt, Le, Lt, Ne};
         let x = self.any(|_, _| true)?;
         let dtype = self.b.dtype(x.value);
         let y = self.operand(x, false)?;
         let (a, b) = (x.accuracy, y.accuracy);
         let exact = a.is_exact() && b.is_exact();
         let op = match dtype.category() {
-            Category::Bool => self.rng.pick(&[Add, Mul, And, Or, Xor, Maximum, Minimum, Eq, Ne, Lt, Ge]),
-            Category::Int => self.rng.pick(&[
-                Add, Sub, Mul, FloorDiv, TruncDiv, Remainder, Fmod, Pow, Maximum, Minimum, And, Or, Xor, Shl,
-                Shr, Gcd, Eq, Ne, Lt, Le, Gt, Ge,
-            ]),
-            Category::Float if exact => self
-                .rng
-                .pick(&[Add, Sub, Mul, Maximum, Minimum, Fmax, Fmin, CopySign, Eq, Ne, Lt, Le, Gt, Ge]),
-            Category::Float => self.rng.pick(&[Add, Sub, Mul, Mul, Maximum, Minimum, Div]),
+            Category::Bool => {
+                let numbers = [Add, Mul, Maximum, Minimum];
+                let bits = [And, Or, Xor].map(Int);
+                let relations = [Eq, Ne, Lt, Ge].map(Compare);
+                self.rng.pick(&[&numbers[..], &bits, &relations].concat())
+            }
+            Category::Int => {
+                let numbers = [Add, Sub, Mul, FloorDiv, TruncDiv, Remainder, Fmod, Pow, Maximum, Minimum];
+                let bits = [And, Or, Xor, Shl, Shr, Gcd].map(Int);
+                let relations = [Eq, Ne, Lt, Le, Gt, Ge].map(Compare);
+                self.rng.pick(&[&numbers[..], &bits, &relations].concat())
+            }
+            Category::Float if exact => {
+                let numbers = [Add, Sub, Mul, Maximum, Minimum, Fmax, Fmin, Float(CopySign)];
+                let relations = [Eq, Ne, Lt, Le, Gt, Ge].map(Compare);
+                self.rng.pick(&[&numbers[..], &relations].concat())
+            }
+            Category::Float => self.rng.pick(&[Add, Sub, Mul, Mul, Maximum, Minimum, Float(Div)]),
         };
         let mut right = y.value;
-        if op == Div {
+        if op == Float(Div) {
             let size = self.b.unary(UnaryOp::Abs, right);
             right = self.b.binary_scalar(Add, size, 1.0).ok()?;
         }
         let value = self.b.binary(op, x.value, right).ok()?;
         let accuracy = match op {
-            _ if !dtype.is_float() || op.result() == ResultType::Bool => {
+            _ if !dtype.is_float() || matches!(op, Compare(_)) => {
                 Accuracy::exact(1e19, 0).rounded(self.b.dtype(value))
             }
             Add | Sub => a.plus(b, dtype),
             Mul => a.times(b, dtype),
-            Div => Accuracy {
+            Float(Div) => Accuracy {
                 size: a.size,
                 error: a.error
                     + (b.error + rounding(dtype) * (b.size + 1.0)) * a.size
                     + rounding(dtype) * a.size,
                 ..a
             },
-            _ => a.either(b),
+            FloorDiv | TruncDiv | Remainder | Fmod | Pow | Maximum | Minimum | Fmax | Fmin | Compare(_)
+            | Int(_) | Float(_) | Special(_) => a.either(b),
         };
         self.add(value, accuracy)
     }
@@ -466,6 +482,11 @@ fn given(dtype: DType) -> Accuracy {
 pub(crate) fn element(rng: &mut Rng, dtype: DType) -> Vec<u8> {
     let float = rng.between(-8, 8) as f64 / 4.0;
     let int = rng.between(-9, 9);
+    encode(int, float, dtype)
+}
+
+/// The bytes of a number: `float` of a floating-point type, else `int`.
+fn encode(int: i64, float: f64, dtype: DType) -> Vec<u8> {
     match dtype {
         DType::Bool => vec![(int & 1) as u8],
         DType::U8 => vec![int.unsigned_abs() as u8],
@@ -486,12 +507,7 @@ pub(crate) fn wild_element(rng: &mut Rng, dtype: DType) -> Vec<u8> {
         return element(rng, dtype);
     }
     let number = rng.pick(&[f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
-    match dtype {
-        DType::F16 => half::f16::from_f64(number).to_le_bytes().to_vec(),
-        DType::Bf16 => half::bf16::from_f64(number).to_le_bytes().to_vec(),
-        DType::F32 => (number as f32).to_le_bytes().to_vec(),
-        _ => number.to_le_bytes().to_vec(),
-    }
+    encode(0, number, dtype)
 }
 
 /// A number of the type that every type holds.

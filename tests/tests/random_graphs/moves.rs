@@ -164,10 +164,10 @@ impl Generator {
             None => source,
         };
         let index = self.indices(&shape[axis], &updates_shape)?;
-        let combine = match dtype {
-            DType::Bool => Combine::Set,
-            _ if dtype.is_float() => self.rng.pick(&[Combine::Set, Combine::Add, Combine::Max, Combine::Min]),
-            _ => self.rng.pick(Combine::ALL),
+        let combine = match dtype.category() {
+            Category::Bool => Combine::Set,
+            Category::Float => self.rng.pick(&[Combine::Set, Combine::Add, Combine::Max, Combine::Min]),
+            Category::Int => self.rng.pick(Combine::ALL),
         };
         let value = self.b.scatter(x.value, updates, &[index], coords, combine).ok()?;
         let accuracy = match combine {

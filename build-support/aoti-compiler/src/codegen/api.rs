@@ -1,7 +1,6 @@
 //! The file with the model's table: argument checks, sizes, and the choice of the CPU level.
 
 use super::cpp::expr::scalar;
-use super::cpp::relation_sign;
 use super::interface::{Interface, ValueInterface};
 use super::wrapper::{Planned, bound_of, fixed_bytes, state_offsets};
 use crate::graph::SymbolSource;
@@ -234,7 +233,7 @@ impl Api<'_> {
             }
         }
         for guard in &program.guards {
-            let relation = relation_sign(guard.relation);
+            let relation = guard.relation.sign();
             let text = format!(
                 "the model requires {} {relation} {}",
                 self.planned.size_text(&guard.left),

@@ -1,7 +1,5 @@
 //! Prints planned models as source text. The only part of the compiler that knows C++ and Rust text.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
 mod api;
 pub mod bindings;
 pub mod bundle;

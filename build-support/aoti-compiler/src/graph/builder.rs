@@ -5,8 +5,7 @@
 
 use super::{
     BinaryOp, Combine, Constant, ConstantId, Conv, Coord, Graph, Input, InputRole, Node, Op, Origin,
-    OriginId, Output, OutputRole, ReduceOp, ResultType, Scalar, ScanOp, SymbolInfo, TensorType, UnaryOp,
-    Value, ValueId,
+    OriginId, Output, OutputRole, ReduceOp, Scalar, ScanOp, SymbolInfo, TensorType, UnaryOp, Value, ValueId,
 };
 use crate::dtype::DType;
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
@@ -247,24 +246,23 @@ impl Builder {
     // --- element-wise --------------------------------------------------------------------------------------------
 
     /// Element-wise function of one operand.
-    pub fn unary(&mut self, op: UnaryOp, x: ValueId) -> ValueId {
-        let ty = self.ty(x).clone();
-        let dtype = if op.result() == ResultType::Bool { DType::Bool } else { ty.dtype };
-        self.push1(Op::Unary(op), &[x], dtype, ty.shape)
+    pub fn unary(&mut self, op: impl Into<UnaryOp>, x: ValueId) -> ValueId {
+        let (op, ty) = (op.into(), self.ty(x).clone());
+        self.push1(Op::Unary(op), &[x], op.result(ty.dtype), ty.shape)
     }
 
     /// Element-wise function of two operands of one type, broadcast to a common shape.
-    pub fn binary(&mut self, op: BinaryOp, a: ValueId, b: ValueId) -> Built {
+    pub fn binary(&mut self, op: impl Into<BinaryOp>, a: ValueId, b: ValueId) -> Built {
+        let op = op.into();
         let (a_type, b_type) = (self.dtype(a), self.dtype(b));
         ensure!(a_type == b_type, "operands of `{}` are {a_type} and {b_type}", op.name());
         let shape = self.broadcast_shapes(&[a, b])?;
         let (a, b) = (self.expand(a, &shape)?, self.expand(b, &shape)?);
-        let dtype = if op.result() == ResultType::Bool { DType::Bool } else { a_type };
-        Ok(self.push1(Op::Binary(op), &[a, b], dtype, shape))
+        Ok(self.push1(Op::Binary(op), &[a, b], op.result(a_type), shape))
     }
 
     /// Element-wise function of a tensor and a number of its type.
-    pub fn binary_scalar(&mut self, op: BinaryOp, a: ValueId, b: impl Into<Scalar>) -> Built {
+    pub fn binary_scalar(&mut self, op: impl Into<BinaryOp>, a: ValueId, b: impl Into<Scalar>) -> Built {
         let b = self.full_like(b, a);
         self.binary(op, a, b)
     }

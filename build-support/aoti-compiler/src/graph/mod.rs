@@ -7,13 +7,18 @@
 //! Knows neither file formats nor loops.
 
 mod builder;
+mod functions;
 mod op;
 mod scalar;
 pub mod text;
 mod verify;
 
 pub use builder::{Builder, ShapeError};
-pub use op::{BinaryOp, Combine, Conv, Coord, Op, ReduceOp, ResultType, ScanOp, UnaryOp};
+pub use functions::{
+    BinaryOp, Combine, FloatBinary, FloatTest, FloatUnary, IntBinary, ReduceOp, Relation, Rounding, ScanOp,
+    SpecialBinary, SpecialUnary, UnaryOp,
+};
+pub use op::{Conv, Coord, Op};
 pub use scalar::Scalar;
 pub use verify::verify;
 
@@ -139,8 +144,8 @@ pub struct SymbolInfo {
 pub struct Guard {
     /// Left side.
     pub left: Expr,
-    /// The relation: one of Eq, Ne, Lt, Le, Gt, Ge.
-    pub relation: BinaryOp,
+    /// What must hold between them.
+    pub relation: Relation,
     /// Right side.
     pub right: Expr,
 }

@@ -1,93 +1,87 @@
-//! Functions of two numbers.
+//! Functions of two numbers: looked up once for an operator and a kind of lanes, then applied to every pair.
 
 use super::error::EvalError;
 use super::special::{gamma, polynomials};
 use super::tensor::{Lanes, Tensor};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, ResultType};
+use crate::graph::{BinaryOp, FloatBinary, IntBinary, Relation, SpecialBinary};
 
 /// Applies a function to every pair of elements.
 pub(super) fn binary(op: BinaryOp, a: &Tensor, b: &Tensor) -> Result<Tensor, EvalError> {
-    let is_comparison = op.result() == ResultType::Bool;
-    let dtype = if is_comparison { DType::Bool } else { a.dtype() };
-    let lanes = match (a.lanes(), b.lanes()) {
-        (Lanes::F32(a), Lanes::F32(b)) if is_comparison => Lanes::Int(zip(&a, &b, |a, b| compare(op, a, b))),
-        (Lanes::F64(a), Lanes::F64(b)) if is_comparison => Lanes::Int(zip(&a, &b, |a, b| compare(op, a, b))),
-        (Lanes::Int(a), Lanes::Int(b)) if is_comparison => Lanes::Int(zip(&a, &b, |a, b| compare(op, a, b))),
-        (Lanes::F32(a), Lanes::F32(b)) => Lanes::F32(zip(&a, &b, |a, b| f32_op(op, a, b))),
-        (Lanes::F64(a), Lanes::F64(b)) => Lanes::F64(zip(&a, &b, |a, b| f64_op(op, a, b))),
-        (Lanes::Int(x), Lanes::Int(y)) => {
-            let results: Result<Vec<i64>, EvalError> =
-                x.iter().zip(&y).map(|(x, y)| int_op(op, *x, *y, a.dtype())).collect();
-            Lanes::Int(results?)
+    let dtype = a.dtype();
+    let lanes = match (op, a.lanes(), b.lanes()) {
+        (BinaryOp::Compare(op), Lanes::F32(a), Lanes::F32(b)) => compare(op, &a, &b),
+        (BinaryOp::Compare(op), Lanes::F64(a), Lanes::F64(b)) => compare(op, &a, &b),
+        (BinaryOp::Compare(op), Lanes::Int(a), Lanes::Int(b)) => compare(op, &a, &b),
+        (op, Lanes::F32(a), Lanes::F32(b)) => Lanes::F32(zip(&a, &b, defined(of_f32(op), op, dtype)?)),
+        (op, Lanes::F64(a), Lanes::F64(b)) => Lanes::F64(zip(&a, &b, defined(of_f64(op), op, dtype)?)),
+        (op, Lanes::Int(a), Lanes::Int(b)) => {
+            Lanes::Int(zip(&a, &b, defined(of_integers(op, dtype), op, dtype)?))
         }
-        _ => return Err(EvalError::Malformed(format!("operands of `{}` differ in type", op.name()))),
+        (op, Lanes::F32(_) | Lanes::F64(_) | Lanes::Int(_), _) => {
+            return Err(EvalError::Malformed(format!("operands of `{}` differ in type", op.name())));
+        }
     };
-    Ok(Tensor::store(dtype, a.sizes().to_vec(), &lanes))
+    Ok(Tensor::store(op.result(dtype), a.sizes().to_vec(), &lanes))
 }
 
 fn zip<T: Copy, R>(a: &[T], b: &[T], f: impl Fn(T, T) -> R) -> Vec<R> {
     a.iter().zip(b).map(|(a, b)| f(*a, *b)).collect()
 }
 
-/// 1 where the relation holds.
-pub(super) fn compare<T: PartialOrd>(op: BinaryOp, a: T, b: T) -> i64 {
-    i64::from(match op {
-        BinaryOp::Eq => a == b,
-        BinaryOp::Ne => a != b,
-        BinaryOp::Lt => a < b,
-        BinaryOp::Le => a <= b,
-        BinaryOp::Gt => a > b,
-        BinaryOp::Ge => a >= b,
-        _ => false,
-    })
+fn compare<T: PartialOrd + Copy>(op: Relation, a: &[T], b: &[T]) -> Lanes {
+    Lanes::Int(zip(a, b, |a, b| i64::from(op.holds(a, b))))
+}
+
+/// The function, or that there is none for an element type.
+pub(super) fn defined<F>(function: Option<F>, op: BinaryOp, dtype: DType) -> Result<F, EvalError> {
+    function.ok_or_else(|| EvalError::Malformed(format!("`{}` of {dtype}", op.name())))
 }
 
 /// On integers and booleans, before wrapping to `dtype`.
-pub(super) fn int_op(op: BinaryOp, a: i64, b: i64, dtype: DType) -> Result<i64, EvalError> {
+pub(super) fn of_integers(op: BinaryOp, dtype: DType) -> Option<impl Fn(i64, i64) -> i64> {
     let width = 8 * dtype.size() as i64;
-    Ok(match op {
-        BinaryOp::Add if dtype == DType::Bool => a | b,
-        BinaryOp::Add => a.wrapping_add(b),
-        BinaryOp::Sub => a.wrapping_sub(b),
-        BinaryOp::Mul => a.wrapping_mul(b),
-        BinaryOp::FloorDiv | BinaryOp::TruncDiv | BinaryOp::Remainder | BinaryOp::Fmod if b == 0 => 0,
-        BinaryOp::FloorDiv => {
-            let inexact = a.wrapping_rem(b) != 0 && (a < 0) != (b < 0);
-            a.wrapping_div(b) - i64::from(inexact)
-        }
-        BinaryOp::TruncDiv => a.wrapping_div(b),
-        BinaryOp::Remainder => {
-            let rest = a.wrapping_rem(b);
-            if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }
-        }
-        BinaryOp::Fmod => a.wrapping_rem(b),
-        BinaryOp::Pow => int_pow(a, b),
-        BinaryOp::Maximum | BinaryOp::Fmax => a.max(b),
-        BinaryOp::Minimum | BinaryOp::Fmin => a.min(b),
-        BinaryOp::And => a & b,
-        BinaryOp::Or => a | b,
-        BinaryOp::Xor => a ^ b,
-        BinaryOp::Shl => {
-            if (0..width).contains(&b) {
-                a.wrapping_shl(b as u32)
-            } else {
-                0
+    let function: fn(i64, i64, i64) -> i64 = match op {
+        BinaryOp::Add if dtype == DType::Bool => |a, b, _| a | b,
+        BinaryOp::Add => |a, b, _| a.wrapping_add(b),
+        BinaryOp::Sub => |a, b, _| a.wrapping_sub(b),
+        BinaryOp::Mul => |a, b, _| a.wrapping_mul(b),
+        BinaryOp::FloorDiv => |a, b, _| floor_div(a, b),
+        BinaryOp::TruncDiv => |a, b, _| if b == 0 { 0 } else { a.wrapping_div(b) },
+        BinaryOp::Remainder => |a, b, _| remainder(a, b),
+        BinaryOp::Fmod => |a, b, _| if b == 0 { 0 } else { a.wrapping_rem(b) },
+        BinaryOp::Pow => |a, b, _| int_pow(a, b),
+        BinaryOp::Maximum | BinaryOp::Fmax => |a, b, _| a.max(b),
+        BinaryOp::Minimum | BinaryOp::Fmin => |a, b, _| a.min(b),
+        BinaryOp::Int(op) => match op {
+            IntBinary::And => |a, b, _| a & b,
+            IntBinary::Or => |a, b, _| a | b,
+            IntBinary::Xor => |a, b, _| a ^ b,
+            IntBinary::Shl => {
+                |a, b, width| if (0..width).contains(&b) { a.wrapping_shl(b as u32) } else { 0 }
             }
-        }
-        BinaryOp::Shr => {
-            if (0..width).contains(&b) {
-                a >> b
-            } else {
-                a >> 63
-            }
-        }
-        BinaryOp::Gcd => gcd(a, b),
-        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
-            compare(op, a, b)
-        }
-        _ => return Err(EvalError::Malformed(format!("`{}` of {dtype}", op.name()))),
-    })
+            IntBinary::Shr => |a, b, width| if (0..width).contains(&b) { a >> b } else { a >> 63 },
+            IntBinary::Gcd => |a, b, _| gcd(a, b),
+        },
+        BinaryOp::Compare(_) | BinaryOp::Float(_) | BinaryOp::Special(_) => return None,
+    };
+    Some(move |a, b| function(a, b, width))
+}
+
+fn floor_div(a: i64, b: i64) -> i64 {
+    if b == 0 {
+        return 0;
+    }
+    let inexact = a.wrapping_rem(b) != 0 && (a < 0) != (b < 0);
+    a.wrapping_div(b) - i64::from(inexact)
+}
+
+fn remainder(a: i64, b: i64) -> i64 {
+    if b == 0 {
+        return 0;
+    }
+    let rest = a.wrapping_rem(b);
+    if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }
 }
 
 fn int_pow(base: i64, exponent: i64) -> i64 {
@@ -123,17 +117,20 @@ fn gcd(a: i64, b: i64) -> i64 {
     a as i64
 }
 
-macro_rules! float_arithmetic {
-    ($name:ident $ty:ty, $next_after:path, $op:ident $a:ident $b:ident, $otherwise:expr) => {
-        /// On floating-point numbers.
-        pub(super) fn $name($op: BinaryOp, $a: $ty, $b: $ty) -> $ty {
-            let (a, b) = ($a, $b);
-            match $op {
-                BinaryOp::Add => a + b,
-                BinaryOp::Sub => a - b,
-                BinaryOp::Mul => a * b,
-                BinaryOp::Div => a / b,
-                BinaryOp::FloorDiv => {
+/// Functions of a floating-point type; the special ones in `f64`, rounded.
+macro_rules! of_floats {
+    ($name:ident $float:ty, $next_after:path) => {
+        pub(super) fn $name(op: BinaryOp) -> Option<fn($float, $float) -> $float> {
+            macro_rules! wide {
+                ($function:expr) => {
+                    |a, b| $function(f64::from(a), f64::from(b)) as $float
+                };
+            }
+            Some(match op {
+                BinaryOp::Add => |a, b| a + b,
+                BinaryOp::Sub => |a, b| a - b,
+                BinaryOp::Mul => |a, b| a * b,
+                BinaryOp::FloorDiv => |a, b| {
                     if b == 0.0 {
                         return a / b;
                     }
@@ -143,66 +140,57 @@ macro_rules! float_arithmetic {
                         quotient -= 1.0;
                     }
                     if quotient == 0.0 {
-                        return (0.0 as $ty).copysign(a / b);
+                        return (0.0 as $float).copysign(a / b);
                     }
                     let floor = quotient.floor();
                     if quotient - floor > 0.5 { floor + 1.0 } else { floor }
-                }
-                BinaryOp::TruncDiv => (a / b).trunc(),
-                BinaryOp::Remainder => {
+                },
+                BinaryOp::TruncDiv => |a, b| (a / b).trunc(),
+                BinaryOp::Remainder => |a, b| {
                     let rest = a % b;
                     if rest != 0.0 && (b < 0.0) != (rest < 0.0) { rest + b } else { rest }
-                }
-                BinaryOp::Fmod => a % b,
-                BinaryOp::Pow => a.powf(b),
-                BinaryOp::Maximum => {
-                    if a.is_nan() || a > b {
-                        a
-                    } else {
-                        b
-                    }
-                }
-                BinaryOp::Minimum => {
-                    if a.is_nan() || a < b {
-                        a
-                    } else {
-                        b
-                    }
-                }
-                BinaryOp::Fmax => a.max(b),
-                BinaryOp::Fmin => a.min(b),
-                BinaryOp::Atan2 => a.atan2(b),
-                BinaryOp::Hypot => a.hypot(b),
-                BinaryOp::CopySign => a.copysign(b),
-                BinaryOp::NextAfter => $next_after(a, b),
-                _ => $otherwise,
-            }
+                },
+                BinaryOp::Fmod => |a, b| a % b,
+                BinaryOp::Pow => <$float>::powf,
+                BinaryOp::Maximum => |a, b| if a.is_nan() || a > b { a } else { b },
+                BinaryOp::Minimum => |a, b| if a.is_nan() || a < b { a } else { b },
+                BinaryOp::Fmax => <$float>::max,
+                BinaryOp::Fmin => <$float>::min,
+                BinaryOp::Float(op) => match op {
+                    FloatBinary::Div => |a, b| a / b,
+                    FloatBinary::Atan2 => <$float>::atan2,
+                    FloatBinary::Hypot => <$float>::hypot,
+                    FloatBinary::CopySign => <$float>::copysign,
+                    FloatBinary::NextAfter => $next_after,
+                },
+                BinaryOp::Special(op) => match op {
+                    SpecialBinary::Igamma => wide!(gamma::igamma),
+                    SpecialBinary::Igammac => wide!(gamma::igammac),
+                    SpecialBinary::Zeta => wide!(gamma::zeta),
+                    SpecialBinary::Polygamma => wide!(gamma::polygamma),
+                    SpecialBinary::ChebyshevT => wide!(polynomials::chebyshev_t),
+                    SpecialBinary::ChebyshevU => wide!(polynomials::chebyshev_u),
+                    SpecialBinary::ChebyshevV => wide!(polynomials::chebyshev_v),
+                    SpecialBinary::ChebyshevW => wide!(polynomials::chebyshev_w),
+                    SpecialBinary::ShiftedChebyshevT => wide!(shifted(polynomials::chebyshev_t)),
+                    SpecialBinary::ShiftedChebyshevU => wide!(shifted(polynomials::chebyshev_u)),
+                    SpecialBinary::ShiftedChebyshevV => wide!(shifted(polynomials::chebyshev_v)),
+                    SpecialBinary::ShiftedChebyshevW => wide!(shifted(polynomials::chebyshev_w)),
+                    SpecialBinary::HermiteH => wide!(polynomials::hermite_h),
+                    SpecialBinary::HermiteHe => wide!(polynomials::hermite_he),
+                    SpecialBinary::LaguerreL => wide!(polynomials::laguerre_l),
+                    SpecialBinary::LegendreP => wide!(polynomials::legendre_p),
+                },
+                BinaryOp::Compare(_) | BinaryOp::Int(_) => return None,
+            })
         }
     };
 }
 
-float_arithmetic!(f32_op f32, libm::nextafterf, op a b, special(op, f64::from(a), f64::from(b)) as f32);
-float_arithmetic!(f64_op f64, libm::nextafter, op a b, special(op, a, b));
+of_floats!(of_f32 f32, libm::nextafterf);
+of_floats!(of_f64 f64, libm::nextafter);
 
-fn special(op: BinaryOp, a: f64, b: f64) -> f64 {
-    match op {
-        BinaryOp::Igamma => gamma::igamma(a, b),
-        BinaryOp::Igammac => gamma::igammac(a, b),
-        BinaryOp::Zeta => gamma::zeta(a, b),
-        BinaryOp::Polygamma => gamma::polygamma(a, b),
-        BinaryOp::ChebyshevT => polynomials::chebyshev_t(a, b),
-        BinaryOp::ChebyshevU => polynomials::chebyshev_u(a, b),
-        BinaryOp::ChebyshevV => polynomials::chebyshev_v(a, b),
-        BinaryOp::ChebyshevW => polynomials::chebyshev_w(a, b),
-        BinaryOp::ShiftedChebyshevT => polynomials::chebyshev_t(2.0 * a - 1.0, b),
-        BinaryOp::ShiftedChebyshevU => polynomials::chebyshev_u(2.0 * a - 1.0, b),
-        BinaryOp::ShiftedChebyshevV => polynomials::chebyshev_v(2.0 * a - 1.0, b),
-        BinaryOp::ShiftedChebyshevW => polynomials::chebyshev_w(2.0 * a - 1.0, b),
-        BinaryOp::HermiteH => polynomials::hermite_h(a, b),
-        BinaryOp::HermiteHe => polynomials::hermite_he(a, b),
-        BinaryOp::LaguerreL => polynomials::laguerre_l(a, b),
-        BinaryOp::LegendreP => polynomials::legendre_p(a, b),
-        // For integers only, or of other result: handled by the callers or refused by the verifier.
-        _ => f64::NAN,
-    }
+/// A polynomial on [0, 1] instead of [-1, 1].
+fn shifted(polynomial: fn(f64, f64) -> f64) -> impl Fn(f64, f64) -> f64 {
+    move |x, degree| polynomial(2.0 * x - 1.0, degree)
 }

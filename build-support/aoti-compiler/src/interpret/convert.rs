@@ -17,9 +17,10 @@ pub(super) fn store_like(x: &Tensor, lanes: &Lanes) -> Tensor {
 /// `i64` and 32 bits for narrower types, then wraps.
 pub(super) fn float_to_int(value: f64, dtype: DType) -> i64 {
     let truncated = value.trunc();
-    let (low, high, otherwise) = match dtype {
-        DType::I64 => (-(2f64.powi(63)), 2f64.powi(63), i64::MIN),
-        _ => (-(2f64.powi(31)), 2f64.powi(31), i64::from(i32::MIN)),
+    let (low, high, otherwise) = if dtype == DType::I64 {
+        (-(2f64.powi(63)), 2f64.powi(63), i64::MIN)
+    } else {
+        (-(2f64.powi(31)), 2f64.powi(31), i64::from(i32::MIN))
     };
     if truncated >= low && truncated < high { truncated as i64 } else { otherwise }
 }

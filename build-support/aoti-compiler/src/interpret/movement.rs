@@ -1,5 +1,6 @@
 //! Operators that move elements without looking at them, and scatters.
 
+use super::binary::{defined, of_f32, of_f64, of_integers};
 use super::error::EvalError;
 use super::index::{IndexFn, Symbols, advance, strides};
 use super::tensor::{Lanes, Tensor};
@@ -193,24 +194,21 @@ pub(super) fn scatter(
         Combine::Max => BinaryOp::Maximum,
         Combine::Min => BinaryOp::Minimum,
     };
+    let dtype = base.dtype();
     let mut lanes = base.lanes();
     match (&mut lanes, updates.lanes()) {
         (Lanes::F32(base), Lanes::F32(updates)) => {
-            for (offset, update) in offsets.iter().zip(updates) {
-                base[*offset] = super::binary::f32_op(op, base[*offset], update);
-            }
+            accumulate(base, &offsets, &updates, defined(of_f32(op), op, dtype)?);
         }
         (Lanes::F64(base), Lanes::F64(updates)) => {
-            for (offset, update) in offsets.iter().zip(updates) {
-                base[*offset] = super::binary::f64_op(op, base[*offset], update);
-            }
+            accumulate(base, &offsets, &updates, defined(of_f64(op), op, dtype)?);
         }
-        (Lanes::Int(values), Lanes::Int(updates)) => {
-            for (offset, update) in offsets.iter().zip(updates) {
-                values[*offset] = super::binary::int_op(op, values[*offset], update, base.dtype())?;
-            }
+        (Lanes::Int(base), Lanes::Int(updates)) => {
+            accumulate(base, &offsets, &updates, defined(of_integers(op, dtype), op, dtype)?);
         }
-        _ => return Err(EvalError::Malformed("updates and base differ in type".to_owned())),
+        (Lanes::F32(_) | Lanes::F64(_) | Lanes::Int(_), _) => {
+            return Err(EvalError::Malformed("updates and base differ in type".to_owned()));
+        }
     }
     Ok(super::convert::store_like(base, &lanes))
 }
@@ -222,6 +220,12 @@ fn overwrite(base: &Tensor, updates: &Tensor, offsets: &[usize]) -> Tensor {
         data[offset * width..(offset + 1) * width].copy_from_slice(update);
     }
     Tensor::new(base.dtype(), base.sizes().to_vec(), data).expect("the base's own size")
+}
+
+fn accumulate<T: Copy>(base: &mut [T], offsets: &[usize], updates: &[T], combine: impl Fn(T, T) -> T) {
+    for (offset, update) in offsets.iter().zip(updates) {
+        base[*offset] = combine(base[*offset], *update);
+    }
 }
 
 /// Operands laid one after the other along an axis.

@@ -42,18 +42,24 @@ pub(super) fn reduce(
             let values: Vec<i64> = positions.into_iter().map(along).collect();
             return Ok(Tensor::from_i64(&sizes, &values));
         }
-        ReduceOp::Any | ReduceOp::All | ReduceOp::Xor => {
-            let Lanes::Int(v) = x.lanes() else {
-                return Err(EvalError::Malformed(format!("`{}` of {}", op.name(), x.dtype())));
-            };
-            Lanes::Int(match op {
-                ReduceOp::Any => fold(&v, &targets, vec![0; numel], |a, b| a | i64::from(b != 0)),
-                ReduceOp::All => fold(&v, &targets, vec![1; numel], |a, b| a & i64::from(b != 0)),
-                _ => fold(&v, &targets, vec![0; numel], |a, b| a ^ b),
-            })
+        ReduceOp::Any => {
+            Lanes::Int(fold(&integers(op, x)?, &targets, vec![0; numel], |a, b| a | i64::from(b != 0)))
         }
+        ReduceOp::All => {
+            Lanes::Int(fold(&integers(op, x)?, &targets, vec![1; numel], |a, b| a & i64::from(b != 0)))
+        }
+        ReduceOp::Xor => Lanes::Int(fold(&integers(op, x)?, &targets, vec![0; numel], |a, b| a ^ b)),
     };
     Ok(Tensor::store(x.dtype(), sizes, &lanes))
+}
+
+fn integers(op: ReduceOp, x: &Tensor) -> Result<Vec<i64>, EvalError> {
+    match x.lanes() {
+        Lanes::Int(v) => Ok(v),
+        Lanes::F32(_) | Lanes::F64(_) => {
+            Err(EvalError::Malformed(format!("`{}` of {}", op.name(), x.dtype())))
+        }
+    }
 }
 
 /// For each element of the operand, in order, the element of the result that it goes to.

@@ -110,7 +110,7 @@ fn check_guard(guard: &Guard, symbols: &Symbols) -> Result<(), EvalError> {
     let (Ok(left), Ok(right)) = (symbols.value(&guard.left), symbols.value(&guard.right)) else {
         return Ok(());
     };
-    if binary::compare(guard.relation, left, right) != 0 {
+    if guard.relation.holds(left, right) {
         return Ok(());
     }
     let guard = format!("{} {} {}", guard.left, guard.relation.name(), guard.right);

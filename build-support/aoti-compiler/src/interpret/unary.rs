@@ -1,152 +1,139 @@
-//! Functions of one number.
+//! Functions of one number: looked up once for an operator and a kind of lanes, then applied to every element.
 
 use super::error::EvalError;
 use super::special::{airy, bessel, error_function, gamma};
 use super::tensor::{Lanes, Tensor};
 use crate::dtype::DType;
-use crate::graph::UnaryOp;
+use crate::graph::{FloatTest, FloatUnary, Rounding, SpecialUnary, UnaryOp};
 
 /// Applies a function to every element.
 pub(super) fn unary(op: UnaryOp, x: &Tensor) -> Result<Tensor, EvalError> {
-    let is_boolean = matches!(op, UnaryOp::IsNan | UnaryOp::IsInf | UnaryOp::SignBit);
-    let dtype = if is_boolean { DType::Bool } else { x.dtype() };
-    let lanes = match x.lanes() {
-        Lanes::F32(v) if is_boolean => Lanes::Int(v.into_iter().map(|v| test(op, f64::from(v))).collect()),
-        Lanes::F64(v) if is_boolean => Lanes::Int(v.into_iter().map(|v| test(op, v)).collect()),
-        Lanes::F32(v) => Lanes::F32(v.into_iter().map(|v| f32_op(op, v)).collect()),
-        Lanes::F64(v) => Lanes::F64(v.into_iter().map(|v| f64_op(op, v)).collect()),
-        Lanes::Int(v) => {
-            Lanes::Int(v.into_iter().map(|v| int_op(op, v, x.dtype())).collect::<Result<_, _>>()?)
+    let dtype = x.dtype();
+    let lanes = match (op, x.lanes()) {
+        (UnaryOp::Test(op), Lanes::F32(v)) => {
+            Lanes::Int(v.into_iter().map(|v| test(op, f64::from(v))).collect())
+        }
+        (UnaryOp::Test(op), Lanes::F64(v)) => Lanes::Int(v.into_iter().map(|v| test(op, v)).collect()),
+        (op, Lanes::F32(v)) => Lanes::F32(each(v, of_f32(op), op, dtype)?),
+        (op, Lanes::F64(v)) => Lanes::F64(each(v, of_f64(op), op, dtype)?),
+        (op, Lanes::Int(v)) => Lanes::Int(each(v, of_integers(op, dtype), op, dtype)?),
+    };
+    Ok(Tensor::store(op.result(dtype), x.sizes().to_vec(), &lanes))
+}
+
+fn each<T>(
+    values: Vec<T>,
+    function: Option<fn(T) -> T>,
+    op: UnaryOp,
+    dtype: DType,
+) -> Result<Vec<T>, EvalError> {
+    let undefined = || EvalError::Malformed(format!("`{}` of {dtype}", op.name()));
+    Ok(values.into_iter().map(function.ok_or_else(undefined)?).collect())
+}
+
+fn test(op: FloatTest, x: f64) -> i64 {
+    i64::from(match op {
+        FloatTest::IsNan => x.is_nan(),
+        FloatTest::IsInf => x.is_infinite(),
+        FloatTest::SignBit => x.is_sign_negative(),
+    })
+}
+
+fn of_integers(op: UnaryOp, dtype: DType) -> Option<fn(i64) -> i64> {
+    Some(match op {
+        UnaryOp::Abs => i64::wrapping_abs,
+        UnaryOp::Neg => i64::wrapping_neg,
+        UnaryOp::Sign => i64::signum,
+        UnaryOp::Not if dtype == DType::Bool => |x| i64::from(x == 0),
+        UnaryOp::Not => |x| !x,
+        UnaryOp::Round(_) => |x| x,
+        UnaryOp::Test(FloatTest::IsNan | FloatTest::IsInf) => |_| 0,
+        UnaryOp::Test(FloatTest::SignBit) => |x| i64::from(x < 0),
+        UnaryOp::Float(_) | UnaryOp::Special(_) => return None,
+    })
+}
+
+/// Functions of a floating-point type: its own where the standard library has them, else those of `f64`, rounded.
+macro_rules! of_floats {
+    ($name:ident $float:ty) => {
+        pub(super) fn $name(op: UnaryOp) -> Option<fn($float) -> $float> {
+            macro_rules! wide {
+                ($function:expr) => {
+                    |x| $function(f64::from(x)) as $float
+                };
+            }
+            Some(match op {
+                UnaryOp::Abs => <$float>::abs,
+                UnaryOp::Neg => |x| -x,
+                UnaryOp::Sign => wide!(|x: f64| f64::from(i8::from(x > 0.0) - i8::from(x < 0.0))),
+                UnaryOp::Round(Rounding::Floor) => <$float>::floor,
+                UnaryOp::Round(Rounding::Ceil) => <$float>::ceil,
+                UnaryOp::Round(Rounding::Trunc) => <$float>::trunc,
+                UnaryOp::Round(Rounding::Round) => <$float>::round_ties_even,
+                UnaryOp::Float(op) => match op {
+                    FloatUnary::Sqrt => <$float>::sqrt,
+                    FloatUnary::Rsqrt => |x| 1.0 / x.sqrt(),
+                    FloatUnary::Reciprocal => |x| 1.0 / x,
+                    FloatUnary::Exp => <$float>::exp,
+                    FloatUnary::Exp2 => <$float>::exp2,
+                    FloatUnary::Expm1 => <$float>::exp_m1,
+                    FloatUnary::Log => <$float>::ln,
+                    FloatUnary::Log2 => <$float>::log2,
+                    FloatUnary::Log10 => <$float>::log10,
+                    FloatUnary::Log1p => <$float>::ln_1p,
+                    FloatUnary::Sin => <$float>::sin,
+                    FloatUnary::Cos => <$float>::cos,
+                    FloatUnary::Tan => <$float>::tan,
+                    FloatUnary::Asin => <$float>::asin,
+                    FloatUnary::Acos => <$float>::acos,
+                    FloatUnary::Atan => <$float>::atan,
+                    FloatUnary::Sinh => <$float>::sinh,
+                    FloatUnary::Cosh => <$float>::cosh,
+                    FloatUnary::Tanh => <$float>::tanh,
+                    FloatUnary::Asinh => wide!(libm::asinh),
+                    FloatUnary::Acosh => wide!(libm::acosh),
+                    FloatUnary::Atanh => wide!(libm::atanh),
+                    FloatUnary::Erf => wide!(libm::erf),
+                    FloatUnary::Erfc => wide!(libm::erfc),
+                    FloatUnary::Erfinv => wide!(error_function::erfinv),
+                    FloatUnary::Sigmoid => |x| 1.0 / (1.0 + (-x).exp()),
+                },
+                UnaryOp::Special(op) => match op {
+                    SpecialUnary::Lgamma => wide!(libm::lgamma),
+                    SpecialUnary::Digamma => wide!(gamma::digamma),
+                    SpecialUnary::I0 | SpecialUnary::ModifiedBesselI0 => wide!(bessel::i0),
+                    SpecialUnary::I0e => wide!(bessel::i0e),
+                    SpecialUnary::I1 | SpecialUnary::ModifiedBesselI1 => wide!(bessel::i1),
+                    SpecialUnary::I1e => wide!(bessel::i1e),
+                    SpecialUnary::Erfcx => wide!(error_function::erfcx),
+                    SpecialUnary::Ndtri => wide!(error_function::ndtri),
+                    SpecialUnary::LogNdtr => wide!(error_function::log_ndtr),
+                    SpecialUnary::BesselJ0 => wide!(|x| bessel::finite(libm::j0, x)),
+                    SpecialUnary::BesselJ1 => wide!(|x| bessel::finite(libm::j1, x)),
+                    SpecialUnary::BesselY0 => wide!(|x| bessel::finite(libm::y0, x)),
+                    SpecialUnary::BesselY1 => wide!(|x| bessel::finite(libm::y1, x)),
+                    SpecialUnary::ModifiedBesselK0 => wide!(|x| bessel::k(0, x, false)),
+                    SpecialUnary::ModifiedBesselK1 => wide!(|x| bessel::k(1, x, false)),
+                    SpecialUnary::ScaledModifiedBesselK0 => wide!(|x| bessel::k(0, x, true)),
+                    SpecialUnary::ScaledModifiedBesselK1 => wide!(|x| bessel::k(1, x, true)),
+                    SpecialUnary::SphericalBesselJ0 => wide!(bessel::spherical_j0),
+                    SpecialUnary::AiryAi => wide!(airy::airy_ai),
+                    SpecialUnary::FrexpMantissa => wide!(frexp_mantissa),
+                    SpecialUnary::FrexpExponent => wide!(frexp_exponent),
+                },
+                UnaryOp::Not | UnaryOp::Test(_) => return None,
+            })
         }
     };
-    Ok(Tensor::store(dtype, x.sizes().to_vec(), &lanes))
 }
 
-fn test(op: UnaryOp, x: f64) -> i64 {
-    i64::from(match op {
-        UnaryOp::IsNan => x.is_nan(),
-        UnaryOp::IsInf => x.is_infinite(),
-        _ => x.is_sign_negative(),
-    })
+of_floats!(of_f32 f32);
+of_floats!(of_f64 f64);
+
+fn frexp_mantissa(x: f64) -> f64 {
+    if x.is_finite() { libm::frexp(x).0 } else { x }
 }
 
-fn int_op(op: UnaryOp, x: i64, dtype: DType) -> Result<i64, EvalError> {
-    Ok(match op {
-        UnaryOp::Abs => x.wrapping_abs(),
-        UnaryOp::Neg => x.wrapping_neg(),
-        UnaryOp::Sign => x.signum(),
-        UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Trunc | UnaryOp::Round => x,
-        UnaryOp::IsNan | UnaryOp::IsInf => 0,
-        UnaryOp::SignBit => i64::from(x < 0),
-        UnaryOp::Not if dtype == DType::Bool => i64::from(x == 0),
-        UnaryOp::Not => !x,
-        _ => return Err(EvalError::Malformed(format!("`{}` of {dtype}", op.name()))),
-    })
-}
-
-/// In `f32` where the standard library has the function, else in `f64` and rounded.
-pub(super) fn f32_op(op: UnaryOp, x: f32) -> f32 {
-    match op {
-        UnaryOp::Abs => x.abs(),
-        UnaryOp::Neg => -x,
-        UnaryOp::Floor => x.floor(),
-        UnaryOp::Ceil => x.ceil(),
-        UnaryOp::Trunc => x.trunc(),
-        UnaryOp::Round => x.round_ties_even(),
-        UnaryOp::Sqrt => x.sqrt(),
-        UnaryOp::Rsqrt => 1.0 / x.sqrt(),
-        UnaryOp::Reciprocal => 1.0 / x,
-        UnaryOp::Exp => x.exp(),
-        UnaryOp::Exp2 => x.exp2(),
-        UnaryOp::Expm1 => x.exp_m1(),
-        UnaryOp::Log => x.ln(),
-        UnaryOp::Log2 => x.log2(),
-        UnaryOp::Log10 => x.log10(),
-        UnaryOp::Log1p => x.ln_1p(),
-        UnaryOp::Sin => x.sin(),
-        UnaryOp::Cos => x.cos(),
-        UnaryOp::Tan => x.tan(),
-        UnaryOp::Asin => x.asin(),
-        UnaryOp::Acos => x.acos(),
-        UnaryOp::Atan => x.atan(),
-        UnaryOp::Sinh => x.sinh(),
-        UnaryOp::Cosh => x.cosh(),
-        UnaryOp::Tanh => x.tanh(),
-        UnaryOp::Sigmoid => 1.0 / (1.0 + (-x).exp()),
-        _ => f64_op(op, f64::from(x)) as f32,
-    }
-}
-
-/// In `f64`.
-pub(super) fn f64_op(op: UnaryOp, x: f64) -> f64 {
-    match op {
-        UnaryOp::Abs => x.abs(),
-        UnaryOp::Neg => -x,
-        UnaryOp::Sign => f64::from(i8::from(x > 0.0) - i8::from(x < 0.0)),
-        UnaryOp::Floor => x.floor(),
-        UnaryOp::Ceil => x.ceil(),
-        UnaryOp::Trunc => x.trunc(),
-        UnaryOp::Round => x.round_ties_even(),
-        UnaryOp::Sqrt => x.sqrt(),
-        UnaryOp::Rsqrt => 1.0 / x.sqrt(),
-        UnaryOp::Reciprocal => 1.0 / x,
-        UnaryOp::Exp => x.exp(),
-        UnaryOp::Exp2 => x.exp2(),
-        UnaryOp::Expm1 => x.exp_m1(),
-        UnaryOp::Log => x.ln(),
-        UnaryOp::Log2 => x.log2(),
-        UnaryOp::Log10 => x.log10(),
-        UnaryOp::Log1p => x.ln_1p(),
-        UnaryOp::Sin => x.sin(),
-        UnaryOp::Cos => x.cos(),
-        UnaryOp::Tan => x.tan(),
-        UnaryOp::Asin => x.asin(),
-        UnaryOp::Acos => x.acos(),
-        UnaryOp::Atan => x.atan(),
-        UnaryOp::Sinh => x.sinh(),
-        UnaryOp::Cosh => x.cosh(),
-        UnaryOp::Tanh => x.tanh(),
-        UnaryOp::Asinh => libm::asinh(x),
-        UnaryOp::Acosh => libm::acosh(x),
-        UnaryOp::Atanh => libm::atanh(x),
-        UnaryOp::Erf => libm::erf(x),
-        UnaryOp::Erfc => libm::erfc(x),
-        UnaryOp::Erfinv => error_function::erfinv(x),
-        UnaryOp::Sigmoid => 1.0 / (1.0 + (-x).exp()),
-        UnaryOp::Lgamma => libm::lgamma(x),
-        UnaryOp::Digamma => gamma::digamma(x),
-        UnaryOp::I0 | UnaryOp::ModifiedBesselI0 => bessel::i0(x),
-        UnaryOp::I0e => bessel::i0e(x),
-        UnaryOp::I1 | UnaryOp::ModifiedBesselI1 => bessel::i1(x),
-        UnaryOp::I1e => bessel::i1e(x),
-        UnaryOp::Erfcx => error_function::erfcx(x),
-        UnaryOp::Ndtri => error_function::ndtri(x),
-        UnaryOp::LogNdtr => error_function::log_ndtr(x),
-        UnaryOp::BesselJ0 => bessel::finite(libm::j0, x),
-        UnaryOp::BesselJ1 => bessel::finite(libm::j1, x),
-        UnaryOp::BesselY0 => bessel::finite(libm::y0, x),
-        UnaryOp::BesselY1 => bessel::finite(libm::y1, x),
-        UnaryOp::ModifiedBesselK0 => bessel::k(0, x, false),
-        UnaryOp::ModifiedBesselK1 => bessel::k(1, x, false),
-        UnaryOp::ScaledModifiedBesselK0 => bessel::k(0, x, true),
-        UnaryOp::ScaledModifiedBesselK1 => bessel::k(1, x, true),
-        UnaryOp::SphericalBesselJ0 => bessel::spherical_j0(x),
-        UnaryOp::AiryAi => airy::airy_ai(x),
-        UnaryOp::FrexpMantissa => {
-            if x.is_finite() {
-                libm::frexp(x).0
-            } else {
-                x
-            }
-        }
-        UnaryOp::FrexpExponent => {
-            if x.is_finite() {
-                f64::from(libm::frexp(x).1)
-            } else {
-                0.0
-            }
-        }
-        // Of other result or for integers only: handled by the callers or refused by the verifier.
-        UnaryOp::IsNan | UnaryOp::IsInf | UnaryOp::SignBit | UnaryOp::Not => f64::NAN,
-    }
+fn frexp_exponent(x: f64) -> f64 {
+    if x.is_finite() { f64::from(libm::frexp(x).1) } else { 0.0 }
 }

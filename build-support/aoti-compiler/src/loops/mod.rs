@@ -3,8 +3,6 @@
 //! Values of the graph have become buffers; views have become coordinates. Within a kernel, computation is a list of
 //! [`Term`]s in single assignment form evaluated at one position of the iteration space. Knows no C++ and no devices.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
 mod access;
 mod print;
 mod verify;

@@ -1,8 +1,9 @@
 //! Writes the terms of a value at given coordinates, through views and element-wise operators, down to buffers.
 
 use super::Scope;
+use super::element::Element;
 use crate::dtype::DType;
-use crate::graph::{Coord, Node, Op, Scalar, ValueId};
+use crate::graph::{Coord, Node, Scalar, ValueId};
 use crate::loops::{Access, Guard, Index, Stage, Term, TermId};
 use crate::symbolic::{Expr, RangeTable, Symbol, SymbolKind};
 use indexmap::IndexMap;
@@ -58,49 +59,36 @@ impl<'s, 'a> Expander<'s, 'a> {
 
     fn node(&mut self, node: &'a Node, value: ValueId, coords: &[Expr], guards: &[Guard]) -> TermId {
         let dtype = self.scope.graph.ty(value).dtype;
-        match &node.op {
-            Op::Full(scalar) => self.stage.term(Term::Literal(*scalar), dtype),
-            Op::Index(expr) => {
+        match Element::of(&node.op).expect("what only a kernel can make has a buffer") {
+            Element::Literal(number) => self.stage.term(Term::Literal(number), dtype),
+            Element::Index(expr) => {
                 let expr = self.at(expr, coords);
                 self.stage.term(Term::Index(expr), DType::I64)
             }
-            Op::Unary(op) => {
+            Element::Unary(op) => {
                 let a = self.guarded(node.inputs[0], coords, guards);
-                self.stage.term(Term::Unary(*op, a), dtype)
+                self.stage.term(Term::Unary(op, a), dtype)
             }
-            Op::Binary(op) => {
+            Element::Binary(op) => {
                 let a = self.guarded(node.inputs[0], coords, guards);
                 let b = self.guarded(node.inputs[1], coords, guards);
-                self.stage.term(Term::Binary(*op, a, b), dtype)
+                self.stage.term(Term::Binary(op, a, b), dtype)
             }
-            Op::Select => {
+            Element::Select => {
                 let operands: Vec<TermId> =
                     node.inputs.iter().map(|input| self.guarded(*input, coords, guards)).collect();
                 self.stage.term(Term::Select(operands[0], operands[1], operands[2]), dtype)
             }
-            Op::Cast => {
+            Element::Cast => {
                 let a = self.guarded(node.inputs[0], coords, guards);
                 self.stage.term(Term::Cast(a), dtype)
             }
-            Op::View(map) => {
+            Element::View(map) => {
                 let inner: Vec<Expr> = map.iter().map(|expr| self.at(expr, coords)).collect();
                 self.guarded(node.inputs[0], &inner, guards)
             }
-            Op::Pad { coords: map, fill } => self.pad(node.inputs[0], map, *fill, coords, guards),
-            Op::Gather(map) => self.gather(node, map, coords, guards),
-            Op::Constant(_)
-            | Op::Scatter { .. }
-            | Op::Cat { .. }
-            | Op::Reduce { .. }
-            | Op::Scan { .. }
-            | Op::Sort { .. }
-            | Op::SearchSorted { .. }
-            | Op::MatMul
-            | Op::Conv(_)
-            | Op::Read(_)
-            | Op::Assert(_)
-            | Op::Cond { .. }
-            | Op::While { .. } => unreachable!("results of `{:?}` have a buffer", node.op),
+            Element::Pad(map, fill) => self.pad(node.inputs[0], map, fill, coords, guards),
+            Element::Gather(map) => self.gather(node, map, coords, guards),
         }
     }
 

@@ -3,8 +3,7 @@
 //!
 //! Fuses nothing: that is the scheduler's. Knows no C++ and no devices.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
+mod element;
 mod expand;
 mod nodes;
 mod realize;

@@ -2,7 +2,6 @@
 
 use super::Scope;
 use super::expand::Expander;
-use super::realize::is_inline;
 use crate::graph::{Combine, Conv, Coord, Graph, Node, Op, ReduceOp, Scalar, ValueId};
 use crate::loops::{
     Access, Accumulator, Axis, Buffer, BufferId, Convolution, Effect, Index, Kernel, KernelKind, MatMul,
@@ -36,7 +35,15 @@ impl<'a> Scope<'a> {
     pub(super) fn node(&mut self, node: &'a Node) {
         match &node.op {
             Op::Constant(_) => {}
-            op if is_inline(op) => {
+            Op::Full(_)
+            | Op::Index(_)
+            | Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Select
+            | Op::Cast
+            | Op::View(_)
+            | Op::Pad { .. }
+            | Op::Gather(_) => {
                 let value = node.outputs[0];
                 if self.realized[value] {
                     self.realize_now(value);
@@ -60,15 +67,6 @@ impl<'a> Scope<'a> {
             }
             Op::Cond { then, otherwise } => self.cond(node, then, otherwise),
             Op::While { condition, body, carried } => self.while_loop(node, condition, body, *carried),
-            Op::Full(_)
-            | Op::Index(_)
-            | Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Select
-            | Op::Cast
-            | Op::View(_)
-            | Op::Pad { .. }
-            | Op::Gather(_) => unreachable!("inline operators are handled above"),
         }
     }
 

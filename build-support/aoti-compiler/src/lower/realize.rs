@@ -1,6 +1,7 @@
 //! Which values get a buffer. What does not is computed again at each use, inside the kernel that uses it.
 
-use crate::graph::{BinaryOp, Graph, Node, Op, UnaryOp, ValueId};
+use super::element::Element;
+use crate::graph::{Graph, Node, Op, ValueId};
 use crate::symbolic::Expr;
 use cranelift_entity::SecondaryMap;
 
@@ -28,12 +29,13 @@ pub(super) fn decide(graph: &Graph) -> SecondaryMap<ValueId, bool> {
     for node in &graph.nodes {
         demand_operands(graph, node, &mut realized, &mut costs);
         for output in &node.outputs {
-            if !is_inline(&node.op) {
-                realized[*output] = true;
+            let Some(element) = Element::of(&node.op) else {
+                // Constants are memory already.
+                realized[*output] = !matches!(node.op, Op::Constant(_));
                 costs[*output].contraction = matches!(node.op, Op::MatMul | Op::Conv(_));
                 continue;
-            }
-            let cost = inline_cost(node, &costs);
+            };
+            let cost = inline_cost(node, &element, &costs);
             costs[*output] = cost;
             let in_epilogue = cost.contraction && cost.weight > 0;
             let shared = uses[*output] > 1 && (cost.heavy || cost.weight >= SHARED_WEIGHT || in_epilogue);
@@ -56,34 +58,6 @@ fn count_uses(graph: &Graph) -> SecondaryMap<ValueId, usize> {
         uses[value] += 1;
     }
     uses
-}
-
-/// Whether an operator's result can be computed inside the kernel that uses it.
-pub(super) fn is_inline(op: &Op) -> bool {
-    match op {
-        Op::Constant(_)
-        | Op::Full(_)
-        | Op::Index(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Select
-        | Op::Cast
-        | Op::View(_)
-        | Op::Pad { .. }
-        | Op::Gather(_) => true,
-        Op::Scatter { .. }
-        | Op::Cat { .. }
-        | Op::Reduce { .. }
-        | Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::MatMul
-        | Op::Conv(_)
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Cond { .. }
-        | Op::While { .. } => false,
-    }
 }
 
 /// Operands that an operator can only read from a buffer, and operands that it would compute too often.
@@ -143,66 +117,15 @@ fn repeats_elements(graph: &Graph, node: &Node) -> bool {
     difference.interval(&ranges).max > 0
 }
 
-fn inline_cost(node: &Node, costs: &SecondaryMap<ValueId, Cost>) -> Cost {
+/// The cost of what computes an element, given that of its operands.
+fn inline_cost(node: &Node, element: &Element, costs: &SecondaryMap<ValueId, Cost>) -> Cost {
+    let own = element.weight();
     let operands = node.inputs.iter().map(|value| costs[*value]);
     let sum = operands.fold(Cost::default(), |sum, cost| Cost {
         weight: sum.weight + cost.weight,
         heavy: sum.heavy || cost.heavy,
         contraction: sum.contraction || cost.contraction,
     });
-    let own = match &node.op {
-        Op::Unary(op) => usize::from(true) + 9 * usize::from(is_heavy_unary(*op)),
-        Op::Binary(op) => 1 + 9 * usize::from(is_heavy_binary(*op)),
-        Op::Select | Op::Cast | Op::Pad { .. } => 1,
-        Op::Gather(_) => 3,
-        Op::Constant(_) | Op::Full(_) | Op::Index(_) | Op::View(_) => 0,
-        Op::Scatter { .. }
-        | Op::Cat { .. }
-        | Op::Reduce { .. }
-        | Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::MatMul
-        | Op::Conv(_)
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Cond { .. }
-        | Op::While { .. } => 0,
-    };
-    let contraction = sum.contraction && !matches!(node.op, Op::Gather(_));
+    let contraction = sum.contraction && !matches!(element, Element::Gather(_));
     Cost { weight: sum.weight + own, heavy: sum.heavy || own > 9, contraction }
-}
-
-fn is_heavy_unary(op: UnaryOp) -> bool {
-    use UnaryOp::*;
-    !matches!(
-        op,
-        Abs | Neg | Sign | Floor | Ceil | Trunc | Round | Sqrt | Reciprocal | IsNan | IsInf | SignBit | Not
-    )
-}
-
-fn is_heavy_binary(op: BinaryOp) -> bool {
-    use BinaryOp::*;
-    !matches!(
-        op,
-        Add | Sub
-            | Mul
-            | Div
-            | Maximum
-            | Minimum
-            | Fmax
-            | Fmin
-            | CopySign
-            | And
-            | Or
-            | Xor
-            | Shl
-            | Shr
-            | Eq
-            | Ne
-            | Lt
-            | Le
-            | Gt
-            | Ge
-    )
 }

@@ -1,7 +1,5 @@
 //! Computes equal things once: nodes with the same operator, operands and result types become one.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
 use super::dce::has_effect;
 use super::rewrite::{everywhere, rewrite};
 use crate::graph::{Constant, Graph, Node, Op, TensorType, ValueId};

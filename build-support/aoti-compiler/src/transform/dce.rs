@@ -1,7 +1,5 @@
 //! Removes what no output and no effect needs: nodes, values, constants and origins. What stays is renumbered.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
 use super::rewrite::everywhere;
 use crate::graph::{Constant, ConstantId, Graph, InputRole, Node, Op, Origin, OriginId, Value, ValueId};
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};

@@ -3,8 +3,6 @@
 //! The reference evaluator does it. Views of constants are left alone: they cost nothing, and products pack their
 //! weights through them. So are results much larger than what they come from, and cheap functions of positions.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
 use super::rewrite::{everywhere, rewrite};
 use crate::graph::{Builder, Constant, Graph, Node, Op, Output, OutputRole, ValueId};
 use crate::interpret::{Tensor, evaluate};

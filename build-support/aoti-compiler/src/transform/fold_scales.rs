@@ -5,7 +5,7 @@
 
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Constant, Graph, Node, Op, Scalar, ValueId};
+use crate::graph::{BinaryOp, Constant, FloatBinary, Graph, Node, Op, Scalar, ValueId};
 use crate::symbolic::{Expr, Symbol, SymbolKind};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,7 +144,7 @@ impl Affine {
             (BinaryOp::Add, Affine::Add, Some(Affine::Add)),
             (BinaryOp::Sub, Affine::Subtract, Some(Affine::SubtractFrom)),
             (BinaryOp::Mul, Affine::Multiply, Some(Affine::Multiply)),
-            (BinaryOp::Div, Affine::Divide, None),
+            (BinaryOp::Float(FloatBinary::Div), Affine::Divide, None),
         ];
         let (_, chain_left, chain_right) = STEPS.into_iter().find(|(step, ..)| *step == op)?;
         if left { Some(chain_left) } else { chain_right }
@@ -167,7 +167,7 @@ fn extend(graph: &Graph, chain: &mut Chain, user: &Node, value: ValueId, maker: 
             Affine::Divide => (*scale, *shift) = (*scale / number, *shift / number),
         }
     }
-    Some(matches!(op, BinaryOp::Mul | BinaryOp::Div))
+    Some(matches!(op, BinaryOp::Mul | BinaryOp::Float(FloatBinary::Div)))
 }
 
 /// The values of a constant tensor that differs along one axis only.
@@ -219,11 +219,10 @@ fn element(constant: &Constant, coords: &[Expr], position: i64) -> Option<f64> {
 fn read(constant: &Constant, index: usize) -> Option<f64> {
     let size = constant.dtype.size();
     let bytes = constant.data.get(index * size..(index + 1) * size)?;
-    match constant.dtype {
-        DType::F32 => Some(f64::from(f32::from_le_bytes(bytes.try_into().ok()?))),
-        DType::F64 => Some(f64::from_le_bytes(bytes.try_into().ok()?)),
-        _ => None,
+    if constant.dtype == DType::F32 {
+        return Some(f64::from(f32::from_le_bytes(bytes.try_into().ok()?)));
     }
+    (constant.dtype == DType::F64).then_some(f64::from_le_bytes(bytes.try_into().ok()?))
 }
 
 fn apply(rewriter: &mut Rewriter, chain: &Chain) -> Option<ValueId> {

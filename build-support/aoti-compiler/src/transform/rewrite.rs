@@ -3,8 +3,6 @@
 //! A pass looks at one node at a time, in execution order, with its operands already rewritten. Values that a rule
 //! replaces stay defined until [`super::dce`] takes them away.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
 use crate::graph::{Builder, Graph, Node, Op, ValueId};
 use crate::symbolic::RangeTable;
 use cranelift_entity::SecondaryMap;

@@ -3,13 +3,12 @@
 //!
 //! Two rules are PyTorch's own choice of formula rather than identities: squares and cubes are products.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
 use super::rewrite::{Rewriter, everywhere, rewrite};
 use super::splats::splat;
 use crate::dtype::{Category, DType};
 use crate::graph::{
-    BinaryOp, Combine, Coord, Graph, Node, Op, ReduceOp, Scalar, TensorType, UnaryOp, ValueId,
+    BinaryOp, Combine, Coord, FloatBinary, Graph, IntBinary, Node, Op, ReduceOp, Scalar, TensorType, UnaryOp,
+    ValueId,
 };
 use crate::symbolic::Expr;
 
@@ -77,17 +76,27 @@ fn rule(rewriter: &mut Rewriter, node: &Node, ty: &TensorType) -> Option<ValueId
 }
 
 fn unary(rewriter: &mut Rewriter, op: UnaryOp, x: ValueId) -> Option<ValueId> {
-    use UnaryOp::{Abs, Ceil, Floor, Neg, Not, Round, Trunc};
-    if matches!(op, Floor | Ceil | Trunc | Round) && !rewriter.builder.dtype(x).is_float() {
+    use UnaryOp::{Abs, Neg, Not, Round};
+    if matches!(op, Round(_)) && !rewriter.builder.dtype(x).is_float() {
         return Some(x);
     }
     let Some(Node { op: Op::Unary(inner), inputs, .. }) = rewriter.producer(x) else { return None };
     let (inner, source) = (*inner, inputs[0]);
     match (op, inner) {
         (Neg, Neg) | (Not, Not) => Some(source),
-        (Abs, Abs) | (Floor | Ceil | Trunc | Round, Floor | Ceil | Trunc | Round) => Some(x),
+        (Abs, Abs) | (Round(_), Round(_)) => Some(x),
         (Abs, Neg) => Some(rewriter.builder.unary(Abs, source)),
-        _ => None,
+        (
+            Abs
+            | Neg
+            | UnaryOp::Sign
+            | Not
+            | Round(_)
+            | UnaryOp::Test(_)
+            | UnaryOp::Float(_)
+            | UnaryOp::Special(_),
+            _,
+        ) => None,
     }
 }
 
@@ -109,10 +118,9 @@ fn binary(rewriter: &mut Rewriter, op: BinaryOp, a: ValueId, b: ValueId) -> Opti
         BinaryOp::Sub if zero(b) => Some(a),
         BinaryOp::Mul if one(b) => Some(a),
         BinaryOp::Mul if one(a) => Some(b),
-        BinaryOp::Div | BinaryOp::Pow if one(b) => Some(a),
+        BinaryOp::Float(FloatBinary::Div) | BinaryOp::Pow if one(b) => Some(a),
         BinaryOp::FloorDiv | BinaryOp::TruncDiv if one(b) && !float => Some(a),
-        BinaryOp::Shl | BinaryOp::Shr if zero(b) => Some(a),
-        BinaryOp::Div => reciprocal_of_power(rewriter, b)
+        BinaryOp::Float(FloatBinary::Div) => reciprocal_of_power(rewriter, b)
             .and_then(|reciprocal| rewriter.builder.binary_scalar(BinaryOp::Mul, a, reciprocal).ok()),
         BinaryOp::Pow if is_number(rewriter, b, Scalar::Int(2)) => {
             rewriter.builder.binary(BinaryOp::Mul, a, a).ok()
@@ -121,8 +129,10 @@ fn binary(rewriter: &mut Rewriter, op: BinaryOp, a: ValueId, b: ValueId) -> Opti
             let square = rewriter.builder.binary(BinaryOp::Mul, a, a).ok()?;
             rewriter.builder.binary(BinaryOp::Mul, square, a).ok()
         }
-        BinaryOp::And | BinaryOp::Or if a == b => Some(a),
-        BinaryOp::And | BinaryOp::Or if category == Category::Bool => logical(rewriter, op, a, b),
+        BinaryOp::Int(IntBinary::Shl | IntBinary::Shr) if zero(b) => Some(a),
+        BinaryOp::Int(IntBinary::And | IntBinary::Or) if a == b => Some(a),
+        BinaryOp::Int(IntBinary::And) if category == Category::Bool => logical(rewriter, true, a, b),
+        BinaryOp::Int(IntBinary::Or) if category == Category::Bool => logical(rewriter, false, a, b),
         BinaryOp::Add
         | BinaryOp::Sub
         | BinaryOp::Mul
@@ -135,44 +145,15 @@ fn binary(rewriter: &mut Rewriter, op: BinaryOp, a: ValueId, b: ValueId) -> Opti
         | BinaryOp::Minimum
         | BinaryOp::Fmax
         | BinaryOp::Fmin
-        | BinaryOp::Atan2
-        | BinaryOp::Hypot
-        | BinaryOp::CopySign
-        | BinaryOp::NextAfter
-        | BinaryOp::And
-        | BinaryOp::Or
-        | BinaryOp::Xor
-        | BinaryOp::Shl
-        | BinaryOp::Shr
-        | BinaryOp::Eq
-        | BinaryOp::Ne
-        | BinaryOp::Lt
-        | BinaryOp::Le
-        | BinaryOp::Gt
-        | BinaryOp::Ge
-        | BinaryOp::Gcd
-        | BinaryOp::Igamma
-        | BinaryOp::Igammac
-        | BinaryOp::Zeta
-        | BinaryOp::Polygamma
-        | BinaryOp::ChebyshevT
-        | BinaryOp::ChebyshevU
-        | BinaryOp::ChebyshevV
-        | BinaryOp::ChebyshevW
-        | BinaryOp::ShiftedChebyshevT
-        | BinaryOp::ShiftedChebyshevU
-        | BinaryOp::ShiftedChebyshevV
-        | BinaryOp::ShiftedChebyshevW
-        | BinaryOp::HermiteH
-        | BinaryOp::HermiteHe
-        | BinaryOp::LaguerreL
-        | BinaryOp::LegendreP => None,
+        | BinaryOp::Compare(_)
+        | BinaryOp::Int(_)
+        | BinaryOp::Float(_)
+        | BinaryOp::Special(_) => None,
     }
 }
 
-/// And with true, or with false: the other. And with false, or with true: that.
-fn logical(rewriter: &Rewriter, op: BinaryOp, a: ValueId, b: ValueId) -> Option<ValueId> {
-    let neutral = op == BinaryOp::And;
+/// And with true, or with false (`neutral`): the other. And with false, or with true: that.
+fn logical(rewriter: &Rewriter, neutral: bool, a: ValueId, b: ValueId) -> Option<ValueId> {
     for (x, other) in [(a, b), (b, a)] {
         if let Some(number) = splat(rewriter, x) {
             return Some(if number.to_bool() == neutral { other } else { x });

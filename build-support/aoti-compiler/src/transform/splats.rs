@@ -3,8 +3,6 @@
 //! A function of `Full` operands is a `Full`; a view of one too. Arithmetic on `Index` operands goes into their
 //! expressions, and an indirect access whose indices are such an expression, provably in range, becomes direct.
 
-#![warn(clippy::wildcard_enum_match_arm)]
-
 use super::rewrite::{Rewriter, everywhere, rewrite};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Builder, Coord, Graph, Node, Op, OutputRole, Scalar, TensorType, ValueId};
@@ -23,61 +21,17 @@ pub fn fold_splats(graph: Graph) -> Graph {
 
 /// The number that every element of a value is.
 pub(super) fn splat(rewriter: &Rewriter, value: ValueId) -> Option<Scalar> {
-    match rewriter.op(value)? {
-        Op::Full(scalar) => Some(*scalar),
-        Op::Constant(_)
-        | Op::Index(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Select
-        | Op::Cast
-        | Op::View(_)
-        | Op::Pad { .. }
-        | Op::Gather(_)
-        | Op::Scatter { .. }
-        | Op::Cat { .. }
-        | Op::Reduce { .. }
-        | Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::MatMul
-        | Op::Conv(_)
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Cond { .. }
-        | Op::While { .. } => None,
-    }
+    let Op::Full(scalar) = rewriter.op(value)? else { return None };
+    Some(*scalar)
 }
 
 /// Of a value's elements as a function of their position.
 fn position(rewriter: &Rewriter, value: ValueId) -> Option<Expr> {
-    match rewriter.op(value)? {
-        Op::Index(expr) => Some(expr.clone()),
-        Op::Full(Scalar::Int(number)) if rewriter.builder.dtype(value) == DType::I64 => {
-            Some(Expr::int(*number))
-        }
-        Op::Constant(_)
-        | Op::Full(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Select
-        | Op::Cast
-        | Op::View(_)
-        | Op::Pad { .. }
-        | Op::Gather(_)
-        | Op::Scatter { .. }
-        | Op::Cat { .. }
-        | Op::Reduce { .. }
-        | Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::MatMul
-        | Op::Conv(_)
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Cond { .. }
-        | Op::While { .. } => None,
+    if let Op::Index(expr) = rewriter.op(value)? {
+        return Some(expr.clone());
     }
+    let Scalar::Int(number) = splat(rewriter, value)? else { return None };
+    (rewriter.builder.dtype(value) == DType::I64).then(|| Expr::int(number))
 }
 
 fn rule(rewriter: &mut Rewriter, node: &Node) -> Option<ValueId> {
@@ -91,8 +45,15 @@ fn rule(rewriter: &mut Rewriter, node: &Node) -> Option<ValueId> {
             let number = only_element(&tensor)?;
             Some(rewriter.builder.full(number, ty.dtype, &ty.shape))
         }
-        Op::Unary(_) | Op::Select | Op::Cast => of_numbers(rewriter, node, &ty),
-        Op::Binary(op) => of_numbers(rewriter, node, &ty).or_else(|| arithmetic(rewriter, node, *op, &ty)),
+        Op::Unary(op) => of_numbers(rewriter, node, &ty, |b, operands| Some(b.unary(*op, operands[0]))),
+        Op::Select => of_numbers(rewriter, node, &ty, |b, operands| {
+            b.select(operands[0], operands[1], operands[2]).ok()
+        }),
+        Op::Cast => of_numbers(rewriter, node, &ty, |b, operands| Some(b.cast(operands[0], ty.dtype))),
+        Op::Binary(op) => {
+            of_numbers(rewriter, node, &ty, |b, operands| b.binary(*op, operands[0], operands[1]).ok())
+                .or_else(|| arithmetic(rewriter, node, *op, &ty))
+        }
         Op::View(coords) => {
             if let Some(number) = splat(rewriter, node.inputs[0]) {
                 return Some(rewriter.builder.full(number, ty.dtype, &ty.shape));
@@ -135,37 +96,19 @@ fn axes_at(coords: &[Expr]) -> impl Fn(Symbol) -> Option<Expr> + '_ {
 }
 
 /// An element-wise operator on operands of one number each: the reference evaluator says what it gives.
-fn of_numbers(rewriter: &mut Rewriter, node: &Node, ty: &TensorType) -> Option<ValueId> {
+fn of_numbers(
+    rewriter: &mut Rewriter,
+    node: &Node,
+    ty: &TensorType,
+    apply: impl FnOnce(&mut Builder, &[ValueId]) -> Option<ValueId>,
+) -> Option<ValueId> {
     let mut one = Builder::new("");
-    let mut inputs = Vec::new();
+    let mut operands = Vec::new();
     for input in &node.inputs {
         let number = splat(rewriter, *input)?;
-        inputs.push(one.scalar(number, rewriter.builder.dtype(*input)));
+        operands.push(one.scalar(number, rewriter.builder.dtype(*input)));
     }
-    let result = match &node.op {
-        Op::Unary(op) => one.unary(*op, inputs[0]),
-        Op::Binary(op) => one.binary(*op, inputs[0], inputs[1]).ok()?,
-        Op::Select => one.select(inputs[0], inputs[1], inputs[2]).ok()?,
-        Op::Constant(_)
-        | Op::Full(_)
-        | Op::Index(_)
-        | Op::Cast
-        | Op::View(_)
-        | Op::Pad { .. }
-        | Op::Gather(_)
-        | Op::Scatter { .. }
-        | Op::Cat { .. }
-        | Op::Reduce { .. }
-        | Op::Scan { .. }
-        | Op::Sort { .. }
-        | Op::SearchSorted { .. }
-        | Op::MatMul
-        | Op::Conv(_)
-        | Op::Read(_)
-        | Op::Assert(_)
-        | Op::Cond { .. }
-        | Op::While { .. } => one.cast(inputs[0], ty.dtype),
-    };
+    let result = apply(&mut one, &operands)?;
     one.output("", result, OutputRole::User);
     let number = only_element(evaluate(&one.finish(), &[]).ok()?.first()?)?;
     Some(rewriter.builder.full(number, ty.dtype, &ty.shape))
@@ -195,48 +138,17 @@ fn arithmetic(rewriter: &mut Rewriter, node: &Node, op: BinaryOp, ty: &TensorTyp
         BinaryOp::Mul => &a * &b,
         BinaryOp::FloorDiv if positive => a.floor_div_in(&b, &ranges),
         BinaryOp::Remainder if positive => a.modulo_in(&b, &ranges),
-        BinaryOp::Maximum => a.maximum_in(&b, &ranges),
-        BinaryOp::Minimum => a.minimum_in(&b, &ranges),
-        BinaryOp::Div
-        | BinaryOp::FloorDiv
+        BinaryOp::Maximum | BinaryOp::Fmax => a.maximum_in(&b, &ranges),
+        BinaryOp::Minimum | BinaryOp::Fmin => a.minimum_in(&b, &ranges),
+        BinaryOp::FloorDiv
         | BinaryOp::TruncDiv
         | BinaryOp::Remainder
         | BinaryOp::Fmod
         | BinaryOp::Pow
-        | BinaryOp::Fmax
-        | BinaryOp::Fmin
-        | BinaryOp::Atan2
-        | BinaryOp::Hypot
-        | BinaryOp::CopySign
-        | BinaryOp::NextAfter
-        | BinaryOp::And
-        | BinaryOp::Or
-        | BinaryOp::Xor
-        | BinaryOp::Shl
-        | BinaryOp::Shr
-        | BinaryOp::Eq
-        | BinaryOp::Ne
-        | BinaryOp::Lt
-        | BinaryOp::Le
-        | BinaryOp::Gt
-        | BinaryOp::Ge
-        | BinaryOp::Gcd
-        | BinaryOp::Igamma
-        | BinaryOp::Igammac
-        | BinaryOp::Zeta
-        | BinaryOp::Polygamma
-        | BinaryOp::ChebyshevT
-        | BinaryOp::ChebyshevU
-        | BinaryOp::ChebyshevV
-        | BinaryOp::ChebyshevW
-        | BinaryOp::ShiftedChebyshevT
-        | BinaryOp::ShiftedChebyshevU
-        | BinaryOp::ShiftedChebyshevV
-        | BinaryOp::ShiftedChebyshevW
-        | BinaryOp::HermiteH
-        | BinaryOp::HermiteHe
-        | BinaryOp::LaguerreL
-        | BinaryOp::LegendreP => return None,
+        | BinaryOp::Compare(_)
+        | BinaryOp::Int(_)
+        | BinaryOp::Float(_)
+        | BinaryOp::Special(_) => return None,
     };
     // Integers wrap around, expressions do not: only what stays small is the same.
     [&a, &b, &expr]

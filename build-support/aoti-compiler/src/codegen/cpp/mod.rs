@@ -8,7 +8,7 @@ mod rows;
 mod terms;
 
 pub(crate) use function::Parameters;
-pub(crate) use terms::{relation_sign, type_name};
+pub(crate) use terms::type_name;
 
 use crate::loops::{BufferId, Kernel, KernelKind, Program};
 use crate::symbolic::Symbol;

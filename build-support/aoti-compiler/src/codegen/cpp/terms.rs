@@ -6,7 +6,7 @@
 use super::expr::{lanes, scalar};
 use super::function::Parameters;
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Combine, Scalar, UnaryOp};
+use crate::graph::{BinaryOp, Combine, FloatBinary, FloatTest, IntBinary, Relation, Scalar, UnaryOp};
 use crate::loops::{Access, Effect, Guard, Stage, Term, TermId};
 use crate::symbolic::{Expr, Symbol};
 use std::fmt::Write;
@@ -385,96 +385,44 @@ fn cast(value: &str, from: DType, to: DType) -> String {
 }
 
 fn unary(op: UnaryOp, a: &str, dtype: DType) -> String {
-    // Integers are never NaN or infinite, and their sign bit is a comparison.
-    if !dtype.is_float() && matches!(op, UnaryOp::IsNan | UnaryOp::IsInf) {
-        return format!("no_lanes({a})");
+    match op {
+        UnaryOp::Neg => format!("-{a}"),
+        UnaryOp::Not => format!("~{a}"),
+        // Integers are never NaN or infinite, and their sign bit is a comparison.
+        UnaryOp::Test(FloatTest::IsNan | FloatTest::IsInf) if !dtype.is_float() => format!("no_lanes({a})"),
+        UnaryOp::Test(FloatTest::SignBit) if !dtype.is_float() => format!("{a} < {}(0)", lane_type(dtype)),
+        // Every other function is named in the headers as in the table.
+        UnaryOp::Abs | UnaryOp::Sign | UnaryOp::Round(_) | UnaryOp::Test(_) | UnaryOp::Float(_) => {
+            format!("{}({a})", op.name())
+        }
+        UnaryOp::Special(_) => format!("special::{}({a})", op.name()),
     }
-    if !dtype.is_float() && op == UnaryOp::SignBit {
-        return format!("{a} < {}(0)", lane_type(dtype));
-    }
-    if op == UnaryOp::Neg {
-        return format!("-{a}");
-    }
-    if op == UnaryOp::Not {
-        return format!("~{a}");
-    }
-    // Every other function is named in the headers as in the table.
-    let space = if is_special(op) { "special::" } else { "" };
-    format!("{space}{}({a})", op.name())
-}
-
-/// Whether a function is one of `special.h`.
-fn is_special(op: UnaryOp) -> bool {
-    use UnaryOp::*;
-    matches!(
-        op,
-        Lgamma
-            | Digamma
-            | I0
-            | I0e
-            | I1
-            | I1e
-            | Erfcx
-            | Ndtri
-            | LogNdtr
-            | BesselJ0
-            | BesselJ1
-            | BesselY0
-            | BesselY1
-            | ModifiedBesselI0
-            | ModifiedBesselI1
-            | ModifiedBesselK0
-            | ModifiedBesselK1
-            | ScaledModifiedBesselK0
-            | ScaledModifiedBesselK1
-            | SphericalBesselJ0
-            | AiryAi
-            | FrexpMantissa
-            | FrexpExponent
-    )
-}
-
-/// The C++ operator of a comparison.
-pub(crate) fn relation_sign(op: BinaryOp) -> &'static str {
-    const SIGNS: [(BinaryOp, &str); 6] = [
-        (BinaryOp::Eq, "=="),
-        (BinaryOp::Ne, "!="),
-        (BinaryOp::Lt, "<"),
-        (BinaryOp::Le, "<="),
-        (BinaryOp::Gt, ">"),
-        (BinaryOp::Ge, ">="),
-    ];
-    SIGNS.iter().find(|(relation, _)| *relation == op).expect("only comparisons are asked for").1
 }
 
 fn binary(op: BinaryOp, a: &str, b: &str, dtype: DType) -> String {
-    let is_bool = dtype == DType::Bool;
+    let (is_bool, is_float) = (dtype == DType::Bool, dtype.is_float());
     let infix = match op {
-        BinaryOp::Add if is_bool => "|",
-        BinaryOp::Mul if is_bool => "&",
-        BinaryOp::Maximum | BinaryOp::Fmax if is_bool => "|",
-        BinaryOp::Minimum | BinaryOp::Fmin if is_bool => "&",
+        BinaryOp::Add | BinaryOp::Maximum | BinaryOp::Fmax if is_bool => "|",
+        BinaryOp::Mul | BinaryOp::Minimum | BinaryOp::Fmin if is_bool => "&",
         BinaryOp::Add => "+",
         BinaryOp::Sub => "-",
         BinaryOp::Mul => "*",
-        BinaryOp::Div => "/",
-        BinaryOp::And => "&",
-        BinaryOp::Or => "|",
-        BinaryOp::Xor => "^",
-        BinaryOp::Shl => "<<",
-        BinaryOp::Shr => ">>",
-        BinaryOp::Eq => "==",
-        BinaryOp::Ne => "!=",
-        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
-            let sign = relation_sign(op);
-            return if is_bool {
-                format!("cast<i32>({a}) {sign} cast<i32>({b})")
-            } else {
-                format!("{a} {sign} {b}")
-            };
-        }
-        BinaryOp::Fmax if !dtype.is_float() => return format!("maximum({a}, {b})"),
-        BinaryOp::Fmin if !dtype.is_float() => return format!("minimum({a}, {b})"),
+        BinaryOp::Float(FloatBinary::Div) => "/",
+        BinaryOp::Int(IntBinary::And) => "&",
+        BinaryOp::Int(IntBinary::Or) => "|",
+        BinaryOp::Int(IntBinary::Xor) => "^",
+        BinaryOp::Int(IntBinary::Shl) => "<<",
+        BinaryOp::Int(IntBinary::Shr) => ">>",
+        BinaryOp::Compare(relation) => match relation {
+            Relation::Lt | Relation::Le | Relation::Gt | Relation::Ge if is_bool => {
+                return format!("cast<i32>({a}) {} cast<i32>({b})", relation.sign());
+            }
+            Relation::Eq | Relation::Ne | Relation::Lt | Relation::Le | Relation::Gt | Relation::Ge => {
+                relation.sign()
+            }
+        },
+        BinaryOp::Fmax if !is_float => return format!("maximum({a}, {b})"),
+        BinaryOp::Fmin if !is_float => return format!("minimum({a}, {b})"),
         BinaryOp::FloorDiv
         | BinaryOp::TruncDiv
         | BinaryOp::Remainder
@@ -484,27 +432,12 @@ fn binary(op: BinaryOp, a: &str, b: &str, dtype: DType) -> String {
         | BinaryOp::Minimum
         | BinaryOp::Fmax
         | BinaryOp::Fmin
-        | BinaryOp::Atan2
-        | BinaryOp::Hypot
-        | BinaryOp::CopySign => return format!("{}({a}, {b})", op.name()),
-        BinaryOp::NextAfter
-        | BinaryOp::Gcd
-        | BinaryOp::Igamma
-        | BinaryOp::Igammac
-        | BinaryOp::Zeta
-        | BinaryOp::Polygamma
-        | BinaryOp::ChebyshevT
-        | BinaryOp::ChebyshevU
-        | BinaryOp::ChebyshevV
-        | BinaryOp::ChebyshevW
-        | BinaryOp::ShiftedChebyshevT
-        | BinaryOp::ShiftedChebyshevU
-        | BinaryOp::ShiftedChebyshevV
-        | BinaryOp::ShiftedChebyshevW
-        | BinaryOp::HermiteH
-        | BinaryOp::HermiteHe
-        | BinaryOp::LaguerreL
-        | BinaryOp::LegendreP => return format!("special::{}({a}, {b})", op.name()),
+        | BinaryOp::Float(FloatBinary::Atan2 | FloatBinary::Hypot | FloatBinary::CopySign) => {
+            return format!("{}({a}, {b})", op.name());
+        }
+        BinaryOp::Float(FloatBinary::NextAfter) | BinaryOp::Int(IntBinary::Gcd) | BinaryOp::Special(_) => {
+            return format!("special::{}({a}, {b})", op.name());
+        }
     };
     format!("{a} {infix} {b}")
 }

@@ -5,7 +5,7 @@
 //! rounded explicitly; what is not an integer is refused.
 
 pub(super) use super::parse::parse;
-use crate::graph::BinaryOp;
+use crate::graph::{Guard, Relation};
 use crate::symbolic::{Expr, Node, Ranges};
 
 /// Terms and factors that arithmetic may produce.
@@ -37,9 +37,6 @@ pub(super) trait Scope {
     fn ranges(&self) -> &dyn Ranges;
 }
 
-/// A relation between two expressions.
-pub(super) type Relation = (Expr, BinaryOp, Expr);
-
 impl Tree {
     /// Its value as an integer expression.
     pub(super) fn integer(&self, scope: &mut dyn Scope) -> Result<Expr, String> {
@@ -47,24 +44,24 @@ impl Tree {
     }
 
     /// Its meaning as a condition: relations that must all hold.
-    pub(super) fn relations(&self, scope: &mut dyn Scope) -> Result<Vec<Relation>, String> {
+    pub(super) fn relations(&self, scope: &mut dyn Scope) -> Result<Vec<Guard>, String> {
         let Tree::Call(name, args) = self else { return Err("not a condition".to_owned()) };
         let relation = match (name.as_str(), args.as_slice()) {
             ("And", args) => {
                 let parts: Result<Vec<_>, _> = args.iter().map(|arg| arg.relations(scope)).collect();
                 return Ok(parts?.into_iter().flatten().collect());
             }
-            ("Equality" | "Eq", [_, _]) => BinaryOp::Eq,
-            ("Unequality" | "Ne", [_, _]) => BinaryOp::Ne,
-            ("GreaterThan" | "Ge", [_, _]) => BinaryOp::Ge,
-            ("LessThan" | "Le", [_, _]) => BinaryOp::Le,
-            ("StrictGreaterThan" | "Gt", [_, _]) => BinaryOp::Gt,
-            ("StrictLessThan" | "Lt", [_, _]) => BinaryOp::Lt,
+            ("Equality" | "Eq", [_, _]) => Relation::Eq,
+            ("Unequality" | "Ne", [_, _]) => Relation::Ne,
+            ("GreaterThan" | "Ge", [_, _]) => Relation::Ge,
+            ("LessThan" | "Le", [_, _]) => Relation::Le,
+            ("StrictGreaterThan" | "Gt", [_, _]) => Relation::Gt,
+            ("StrictLessThan" | "Lt", [_, _]) => Relation::Lt,
             _ => return Err(format!("`{name}` is not a condition on sizes")),
         };
         let left = args[0].integer(scope)?;
         let right = args[1].integer(scope)?;
-        Ok(vec![(left, relation, right)])
+        Ok(vec![Guard { left, relation, right }])
     }
 
     /// Adds the names of its symbols to `names`, each once, in order.
@@ -156,11 +153,10 @@ fn product(a: &Expr, b: &Expr) -> Result<Expr, String> {
 }
 
 fn weight(expr: &Expr) -> usize {
-    match expr.node() {
-        Node::Sum { terms, .. } => 1 + terms.iter().map(|(term, _)| weight(term)).sum::<usize>(),
-        Node::Product(factors) => factors.len(),
-        _ => 1,
+    if let Node::Sum { terms, .. } = expr.node() {
+        return 1 + terms.iter().map(|(term, _)| weight(term)).sum::<usize>();
     }
+    if let Node::Product(factors) = expr.node() { factors.len() } else { 1 }
 }
 
 /// Constructors saturate; a saturated number is an overflow.
@@ -293,7 +289,7 @@ mod tests {
         let tree = parse("And(GreaterThan(Symbol('s0', integer=True), Integer(2)), Ne(s0, 5))").unwrap();
         let relations = tree.relations(&mut scope).unwrap();
         assert_eq!(relations.len(), 2);
-        assert_eq!(relations[0].1, BinaryOp::Ge);
+        assert_eq!(relations[0].relation, Relation::Ge);
         let guard = parse("L['xs'][0].size()[1] == 3").unwrap();
         assert_eq!(guard, Tree::Call("Eq".to_owned(), vec![Tree::Size("xs_0".to_owned(), 1), Tree::Int(3)]));
     }

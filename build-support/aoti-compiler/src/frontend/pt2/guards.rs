@@ -4,11 +4,11 @@
 //! What follows from the ranges is dropped. A bound on a value read from data narrows its symbol's range.
 
 use super::expr::Scope;
-use super::expr::{Relation, parse};
+use super::expr::parse;
 use super::schema::{Argument, Graph, SymBool, SymBoolArgument};
 use super::symbols::Symbols;
-use crate::graph::{BinaryOp, Guard};
-use crate::symbolic::{Expr, Interval, Node};
+use crate::graph::{Guard, Relation};
+use crate::symbolic::{Interval, Node};
 use std::collections::BTreeSet;
 
 /// The conditions to check when a run begins.
@@ -30,56 +30,54 @@ pub(super) fn guards(code: &[String], graph: &Graph, symbols: &mut Symbols) -> V
 fn asserted(graph: &Graph) -> Vec<&str> {
     let calls = graph.nodes.iter().filter(|node| node.target == "torch.ops.aten._assert_scalar.default");
     calls
-        .filter_map(|node| match &node.inputs.first()?.arg {
-            Argument::SymBool(SymBoolArgument::Name(name)) => match graph.sym_bool_values.get(name)? {
-                SymBool::Expr(expr) => Some(expr.expr_str.as_str()),
-                SymBool::Bool(_) | SymBool::Unknown(_) => None,
-            },
-            _ => None,
+        .filter_map(|node| {
+            let Argument::SymBool(SymBoolArgument::Name(name)) = &node.inputs.first()?.arg else {
+                return None;
+            };
+            let SymBool::Expr(expr) = graph.sym_bool_values.get(name)? else { return None };
+            Some(expr.expr_str.as_str())
         })
         .collect()
 }
 
-fn add((left, relation, right): Relation, symbols: &mut Symbols, guards: &mut Vec<Guard>) {
-    let gap = (&left - &right).interval(symbols.ranges());
-    if holds(relation, gap) {
+fn add(guard: Guard, symbols: &mut Symbols, guards: &mut Vec<Guard>) {
+    let gap = (&guard.left - &guard.right).interval(symbols.ranges());
+    if holds(guard.relation, gap) {
         return;
     }
     let mut used = BTreeSet::new();
-    left.collect_symbols(&mut used);
-    right.collect_symbols(&mut used);
+    guard.left.collect_symbols(&mut used);
+    guard.right.collect_symbols(&mut used);
     if used.iter().any(|symbol| symbols.is_data(*symbol)) {
-        bound(&left, relation, &right, symbols);
+        bound(&guard, symbols);
         return;
     }
-    let guard = Guard { left, relation, right };
     if !guards.contains(&guard) {
         guards.push(guard);
     }
 }
 
 /// Whether the relation holds for every difference in `gap`.
-fn holds(relation: BinaryOp, gap: Interval) -> bool {
+fn holds(relation: Relation, gap: Interval) -> bool {
     match relation {
-        BinaryOp::Eq => gap == Interval::point(0),
-        BinaryOp::Ne => gap.min > 0 || gap.max < 0,
-        BinaryOp::Ge => gap.min >= 0,
-        BinaryOp::Gt => gap.min > 0,
-        BinaryOp::Le => gap.max <= 0,
-        BinaryOp::Lt => gap.max < 0,
-        _ => false,
+        Relation::Eq => gap == Interval::point(0),
+        Relation::Ne => gap.min > 0 || gap.max < 0,
+        Relation::Ge => gap.min >= 0,
+        Relation::Gt => gap.min > 0,
+        Relation::Le => gap.max <= 0,
+        Relation::Lt => gap.max < 0,
     }
 }
 
-fn bound(left: &Expr, relation: BinaryOp, right: &Expr, symbols: &mut Symbols) {
-    let (Node::Sym(symbol), Some(value)) = (left.node(), right.as_int()) else { return };
-    let range = match relation {
-        BinaryOp::Eq => Interval::point(value),
-        BinaryOp::Ge => Interval::new(value, i64::MAX),
-        BinaryOp::Gt => Interval::new(value.saturating_add(1), i64::MAX),
-        BinaryOp::Le => Interval::new(i64::MIN, value),
-        BinaryOp::Lt => Interval::new(i64::MIN, value.saturating_sub(1)),
-        _ => return,
+fn bound(guard: &Guard, symbols: &mut Symbols) {
+    let (Node::Sym(symbol), Some(value)) = (guard.left.node(), guard.right.as_int()) else { return };
+    let range = match guard.relation {
+        Relation::Eq => Interval::point(value),
+        Relation::Ge => Interval::new(value, i64::MAX),
+        Relation::Gt => Interval::new(value.saturating_add(1), i64::MAX),
+        Relation::Le => Interval::new(i64::MIN, value),
+        Relation::Lt => Interval::new(i64::MIN, value.saturating_sub(1)),
+        Relation::Ne => return,
     };
     symbols.narrow(*symbol, range);
 }

@@ -86,15 +86,15 @@ impl<'a> Parser<'a> {
         if let Some(op) = BinaryOp::from_name(name) {
             return Ok(Op::Binary(op));
         }
-        if let Some(op) = ReduceOp::ALL.iter().find(|op| op.name() == name) {
+        if let Some(op) = ReduceOp::from_name(name) {
             self.cursor.expect_word("axes")?;
             let axes: Option<Vec<usize>> =
                 self.cursor.bracketed()?.iter().map(|item| item.parse().ok()).collect();
             let axes = axes.ok_or_else(|| self.cursor.error("axes are numbers"))?;
-            return Ok(Op::Reduce { op: *op, axes });
+            return Ok(Op::Reduce { op, axes });
         }
-        if let Some(op) = ScanOp::ALL.iter().find(|op| op.name() == name) {
-            return Ok(Op::Scan { op: *op, axis: self.axis()? });
+        if let Some(op) = ScanOp::from_name(name) {
+            return Ok(Op::Scan { op, axis: self.axis()? });
         }
         Err(self.cursor.error_at(place, format!("`{}` is not an operator", data::clip(name))))
     }

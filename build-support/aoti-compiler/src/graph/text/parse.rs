@@ -5,8 +5,8 @@ use super::data;
 use crate::diagnostic::Diagnostics;
 use crate::dtype::DType;
 use crate::graph::{
-    BinaryOp, Constant, ConstantId, Graph, Guard, Input, InputRole, Node, Origin, OriginId, Output,
-    OutputRole, SymbolInfo, SymbolSource, TensorType, Value, ValueId,
+    Constant, ConstantId, Graph, Guard, Input, InputRole, Node, Origin, OriginId, Output, OutputRole,
+    Relation, SymbolInfo, SymbolSource, TensorType, Value, ValueId,
 };
 use crate::symbolic::{self, Expr, Interval, Symbol};
 use cranelift_entity::EntityRef;
@@ -135,7 +135,7 @@ impl<'a> Parser<'a> {
     fn guard(&mut self, scope: &mut Scope<'a>) -> Result<(), SyntaxError> {
         self.cursor.word()?;
         let left = self.expression()?;
-        let relation = BinaryOp::from_name(self.cursor.word()?);
+        let relation = Relation::from_name(self.cursor.word()?);
         let relation = relation.ok_or_else(|| self.cursor.error("expected a relation such as `le`"))?;
         scope.graph.guards.push(Guard { left, relation, right: self.expression()? });
         Ok(())

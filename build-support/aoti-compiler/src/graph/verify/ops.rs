@@ -3,8 +3,7 @@
 use super::Ctx;
 use crate::dtype::{Category, DType};
 use crate::graph::{
-    BinaryOp, Constant, Conv, Coord, Graph, Node, Op, ReduceOp, ResultType, Scalar, SymbolSource, TensorType,
-    UnaryOp,
+    BinaryOp, Constant, Conv, Coord, Graph, Node, Op, ReduceOp, Scalar, SymbolSource, TensorType, UnaryOp,
 };
 use crate::symbolic::{Expr, Symbol};
 
@@ -170,31 +169,17 @@ impl Ctx<'_> {
     }
 
     fn unary(&self, op: UnaryOp, x: &TensorType, out: &TensorType) -> Check {
-        use UnaryOp::{Abs, Ceil, Floor, IsInf, IsNan, Neg, Not, Round, Sign, SignBit, Trunc};
-        let dtype = if op.result() == ResultType::Bool { DType::Bool } else { x.dtype };
+        let dtype = op.result(x.dtype);
         ensure!(out.dtype == dtype, "the result is {}, not {dtype}", out.dtype);
-        let any = matches!(op, Abs | Neg | Sign | Floor | Ceil | Trunc | Round | IsNan | IsInf | SignBit);
-        let allowed = any || x.dtype.is_float() != (op == Not);
-        ensure!(allowed, "the function is not defined for {}", x.dtype);
+        ensure!(op.takes(x.dtype), "the function is not defined for {}", x.dtype);
         self.shapes(x, out)
     }
 
     fn binary(&self, op: BinaryOp, a: &TensorType, b: &TensorType, out: &TensorType) -> Check {
-        use BinaryOp::*;
         ensure!(self.same_type(a, b), "the operands are {a} and {b}");
-        let dtype = if op.result() == ResultType::Bool { DType::Bool } else { a.dtype };
+        let dtype = op.result(a.dtype);
         ensure!(out.dtype == dtype, "the result is {}, not {dtype}", out.dtype);
-        let allowed = match op {
-            Add | Sub | Mul | FloorDiv | TruncDiv | Remainder | Fmod | Pow | Maximum | Minimum | Fmax
-            | Fmin | Eq | Ne | Lt | Le | Gt | Ge => true,
-            And | Or | Xor | Shl | Shr | Gcd => !a.dtype.is_float(),
-            Div | Atan2 | Hypot | CopySign | NextAfter | Igamma | Igammac | Zeta | Polygamma | ChebyshevT
-            | ChebyshevU | ChebyshevV | ChebyshevW | ShiftedChebyshevT | ShiftedChebyshevU
-            | ShiftedChebyshevV | ShiftedChebyshevW | HermiteH | HermiteHe | LaguerreL | LegendreP => {
-                a.dtype.is_float()
-            }
-        };
-        ensure!(allowed, "the function is not defined for {}", a.dtype);
+        ensure!(op.takes(a.dtype), "the function is not defined for {}", a.dtype);
         self.shapes(a, out)
     }
 

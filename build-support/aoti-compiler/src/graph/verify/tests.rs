@@ -39,7 +39,8 @@ fn a_symbol_has_a_range_and_a_source() {
 
 #[test]
 fn a_guard_compares_sizes() {
-    check("guard [1] add [2]", "`add` is not a comparison");
+    let bad = crate::graph::text::parse("graph { guard [1] add [2] }").expect_err("no relation");
+    assert!(bad.to_string().contains("expected a relation"), "{bad}");
     check("guard [s0] le [2]", "s0, which does not exist");
 }
 

@@ -17,8 +17,10 @@ fn functions_give_what_pytorch_gives() {
         let words: Vec<&str> = line.split(' ').collect();
         let numbers: Vec<f64> = words[1..].iter().map(|word| word.parse().expect("a number")).collect();
         let (result, expected) = match numbers.as_slice() {
-            [x, y] => (unary::f64_op(UnaryOp::from_name(words[0]).expect("a function"), *x), *y),
-            [a, b, y] => (binary::f64_op(BinaryOp::from_name(words[0]).expect("a function"), *a, *b), *y),
+            [x, y] => (UnaryOp::from_name(words[0]).and_then(unary::of_f64).expect("a function")(*x), *y),
+            [a, b, y] => {
+                (BinaryOp::from_name(words[0]).and_then(binary::of_f64).expect("a function")(*a, *b), *y)
+            }
             _ => panic!("{line}"),
         };
         if !agree(result, expected) {

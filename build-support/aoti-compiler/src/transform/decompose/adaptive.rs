@@ -4,7 +4,7 @@ use super::registry::rules;
 use super::support::{lowest, spread_syms};
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, ReduceOp, Scalar, ValueId};
+use crate::graph::{BinaryOp, FloatBinary, ReduceOp, Relation, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -72,7 +72,7 @@ fn windows(
     let mut taps = cx.b.view(x, &shape, coords)?;
     for (k, axis) in axes.iter().enumerate().filter(|(_, axis)| !axis.even) {
         let inside = &axis.count - &Expr::axis(own.len() + k);
-        let inside = cx.index_is(BinaryOp::Gt, inside, &shape)?;
+        let inside = cx.index_is(Relation::Gt, inside, &shape)?;
         let other = cx.b.full_like(fill, taps);
         taps = cx.b.select(inside, taps, other)?;
     }
@@ -105,7 +105,7 @@ fn average(cx: &mut Context, a: &Args, spatial: usize) -> Rule {
     };
     let counts = Expr::product(axes.iter().map(|axis| &axis.count));
     let result = if let Some(count) = counts.as_int() {
-        cx.with_number(BinaryOp::Div, total, count as f64)?
+        cx.with_number(FloatBinary::Div, total, count as f64)?
     } else {
         let shape = cx.b.shape(total);
         let counts = cx.b.index(counts, &shape);

@@ -7,7 +7,7 @@
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, ReduceOp, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, FloatUnary, ReduceOp, Relation, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -108,7 +108,7 @@ fn share_heads(cx: &mut Context, x: ValueId, query: &[Expr]) -> Result<ValueId, 
 fn causal(cx: &mut Context, scores: ValueId) -> Result<ValueId, RuleError> {
     let shape = cx.b.shape(scores);
     let tail = &shape[shape.len() - 2..];
-    let visible = cx.index_is(BinaryOp::Ge, &Expr::axis(0) - &Expr::axis(1), tail)?;
+    let visible = cx.index_is(Relation::Ge, &Expr::axis(0) - &Expr::axis(1), tail)?;
     hide(cx, scores, visible)
 }
 
@@ -138,18 +138,18 @@ fn softmax(cx: &mut Context, x: ValueId, guarded: bool) -> Result<(ValueId, Valu
     }
     let mut peak = cx.b.reduce(ReduceOp::Max, x, &[last], true)?;
     if guarded {
-        let nothing = cx.with_number(BinaryOp::Eq, peak, f64::NEG_INFINITY)?;
+        let nothing = cx.with_number(Relation::Eq, peak, f64::NEG_INFINITY)?;
         let zero = cx.b.full_like(0.0, peak);
         peak = cx.b.select(nothing, zero, peak)?;
     }
     let shifted = cx.sub(x, peak)?;
-    let powers = cx.unary(UnaryOp::Exp, shifted);
+    let powers = cx.unary(FloatUnary::Exp, shifted);
     let mut total = cx.sum(powers, &[last], true)?;
-    let logarithm = cx.unary(UnaryOp::Log, total);
+    let logarithm = cx.unary(FloatUnary::Log, total);
     let normalizer = cx.add(logarithm, peak)?;
     let normalizer = cx.b.squeeze(normalizer, &[last])?;
     if guarded {
-        let nothing = cx.with_number(BinaryOp::Eq, total, 0.0)?;
+        let nothing = cx.with_number(Relation::Eq, total, 0.0)?;
         let one = cx.b.full_like(1.0, total);
         total = cx.b.select(nothing, one, total)?;
     }

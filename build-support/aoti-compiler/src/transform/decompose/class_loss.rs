@@ -7,7 +7,7 @@ use super::registry::rules;
 use super::softmax::{Form, softmax};
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Coord, Scalar, ScanOp, ValueId};
+use crate::graph::{BinaryOp, Coord, Relation, Scalar, ScanOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -35,7 +35,7 @@ fn class_axis(cx: &Context, x: ValueId) -> usize {
 fn targets(cx: &mut Context, a: &Args, target: ValueId) -> Result<(ValueId, ValueId), RuleError> {
     let ignored = a.int_or("ignore_index", -100)?;
     let target = cx.b.cast(target, DType::I64);
-    let counts = cx.with_number(BinaryOp::Ne, target, ignored)?;
+    let counts = cx.with_number(Relation::Ne, target, ignored)?;
     let zero = cx.b.full_like(0i64, target);
     Ok((counts, cx.b.select(counts, target, zero)?))
 }
@@ -241,7 +241,7 @@ fn multi_margin(cx: &mut Context, a: &Args) -> Rule {
     let shape = cx.b.shape(x);
     let class = cx.b.index(Expr::axis(axis), &shape);
     let target = cx.b.unsqueeze(target, axis)?;
-    let own = cx.binary(BinaryOp::Eq, class, target)?;
+    let own = cx.binary(Relation::Eq, class, target)?;
     let zero = cx.b.full_like(0.0, losses);
     let losses = cx.b.select(own, zero, losses)?;
     let losses = cx.mean(losses, &[axis], false)?;
@@ -259,7 +259,7 @@ fn multilabel_margin(cx: &mut Context, a: &Args, with_mask: bool) -> Rule {
     let target = cx.b.cast(target, DType::I64);
     let target = cx.at_least_1d(target)?;
     let axis = axis.min(cx.b.rank(wide) - 1);
-    let named = cx.with_number(BinaryOp::Ge, target, 0i64)?;
+    let named = cx.with_number(Relation::Ge, target, 0i64)?;
     let named = cx.b.cast(named, DType::I64);
     let valid = cx.b.scan(ScanOp::Prod, named, axis)?[0];
     let class = cx.apply([target, valid], DType::I64, |[t, valid]| valid.differs(0.0).select(t, 0.0))?;
@@ -286,14 +286,14 @@ fn multilabel_margin(cx: &mut Context, a: &Args, with_mask: bool) -> Rule {
     let classes = cx.element_count(wide, &[axis], dtype.compute());
     let losses = cx.div(total, classes)?;
     let result = reduce(cx, a, losses, dtype)?;
-    match result {
-        Outputs::One(value) if with_mask => {
-            let mask = cx.b.cast(is_target, dtype);
-            let mask = cx.b.reshape(mask, &shape)?;
-            Ok(Outputs::Many(vec![Some(value), Some(mask)]))
-        }
-        other => Ok(other),
+    if let Outputs::One(value) = result
+        && with_mask
+    {
+        let mask = cx.b.cast(is_target, dtype);
+        let mask = cx.b.reshape(mask, &shape)?;
+        return Ok(Outputs::Many(vec![Some(value), Some(mask)]));
     }
+    Ok(result)
 }
 
 fn cosine_embedding(cx: &mut Context, a: &Args) -> Rule {

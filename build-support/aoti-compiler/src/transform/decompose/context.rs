@@ -1,7 +1,7 @@
 //! What a rule works with: the builder and the conventions that many rules share.
 
 use crate::dtype::{Category, DType};
-use crate::graph::{BinaryOp, Builder, Guard, Scalar, ShapeError, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, Builder, FloatBinary, Guard, Relation, Scalar, ShapeError, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 
 /// Why a rule cannot be applied to a call.
@@ -135,12 +135,12 @@ impl Context {
     }
 
     /// Element-wise function of one operand (any type the function has).
-    pub fn unary(&mut self, op: UnaryOp, x: ValueId) -> ValueId {
+    pub fn unary(&mut self, op: impl Into<UnaryOp>, x: ValueId) -> ValueId {
         self.b.unary(op, x)
     }
 
     /// Element-wise function of two operands of one type.
-    pub fn binary(&mut self, op: BinaryOp, a: ValueId, b: ValueId) -> Result<ValueId, RuleError> {
+    pub fn binary(&mut self, op: impl Into<BinaryOp>, a: ValueId, b: ValueId) -> Result<ValueId, RuleError> {
         Ok(self.b.binary(op, a, b)?)
     }
 
@@ -158,7 +158,7 @@ impl Context {
             if left.as_int().is_some() && right.as_int().is_some() {
                 return Err(RuleError::Malformed(format!("a tensor of {own:?} where {shape:?} is needed")));
             }
-            self.b.guard(Guard { left: left.clone(), relation: BinaryOp::Eq, right: right.clone() });
+            self.b.guard(Guard { left: left.clone(), relation: Relation::Eq, right: right.clone() });
         }
         let coords = (0..own.len()).map(Expr::axis).collect();
         Ok(self.b.view(x, shape, coords)?)
@@ -181,13 +181,13 @@ impl Context {
 
     /// Quotient of two floating-point tensors.
     pub fn div(&mut self, a: ValueId, b: ValueId) -> Result<ValueId, RuleError> {
-        self.binary(BinaryOp::Div, a, b)
+        self.binary(FloatBinary::Div, a, b)
     }
 
     /// A tensor combined with a number of its type.
     pub fn with_number(
         &mut self,
-        op: BinaryOp,
+        op: impl Into<BinaryOp>,
         a: ValueId,
         number: impl Into<Scalar>,
     ) -> Result<ValueId, RuleError> {

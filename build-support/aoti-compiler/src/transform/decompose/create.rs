@@ -5,7 +5,7 @@ use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::aten::Arg;
 use crate::dtype::{Category, DType};
-use crate::graph::{BinaryOp, Scalar, ValueId};
+use crate::graph::{BinaryOp, FloatBinary, Relation, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -148,7 +148,7 @@ fn bound(a: &Args, name: &str, default: i64) -> Result<Bound, RuleError> {
         Some(Arg::Int(expr)) => Ok(Bound::Int(expr.clone())),
         Some(_) => match a.scalar(name)? {
             Scalar::Float(value) => Ok(Bound::Float(value)),
-            other => Ok(Bound::Int(Expr::int(other.to_i64()))),
+            number @ (Scalar::Int(_) | Scalar::Bool(_)) => Ok(Bound::Int(Expr::int(number.to_i64()))),
         },
     }
 }
@@ -231,7 +231,7 @@ fn spaced(cx: &mut Context, a: &Args) -> Result<(ValueId, DType), RuleError> {
         return Ok((cx.b.expand(start, &shape)?, dtype));
     }
     let gap = cx.sub(end, start)?;
-    let step = cx.with_number(BinaryOp::Div, gap, (count - 1) as f64)?;
+    let step = cx.with_number(FloatBinary::Div, gap, (count - 1) as f64)?;
     let counted = |cx: &mut Context, expr: Expr| {
         let index = cx.b.index(expr, &shape);
         let index = cx.b.cast(index, wide);
@@ -241,7 +241,7 @@ fn spaced(cx: &mut Context, a: &Args) -> Result<(ValueId, DType), RuleError> {
     let forward = cx.add(start, forward)?;
     let backward = counted(cx, &Expr::int(count - 1) - &Expr::axis(0))?;
     let backward = cx.sub(end, backward)?;
-    let first_half = cx.index_is(BinaryOp::Lt, &Expr::axis(0) - count / 2, &shape)?;
+    let first_half = cx.index_is(Relation::Lt, &Expr::axis(0) - count / 2, &shape)?;
     Ok((cx.b.select(first_half, forward, backward)?, dtype))
 }
 
@@ -271,6 +271,6 @@ fn one_hot(cx: &mut Context, a: &Args) -> Rule {
     let column = cx.b.cast(column, DType::I64);
     shape.push(classes);
     let class = cx.b.index(Expr::axis(shape.len() - 1), &shape);
-    let hot = cx.binary(BinaryOp::Eq, column, class)?;
+    let hot = cx.binary(Relation::Eq, column, class)?;
     Ok(cx.b.cast(hot, DType::I64).into())
 }

@@ -3,7 +3,7 @@
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Combine, Coord, ReduceOp, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, Combine, Coord, IntBinary, ReduceOp, Relation, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -57,8 +57,8 @@ fn renorm(cx: &mut Context, a: &Args) -> Rule {
     let hits = cx.b.full(true, DType::Bool, &hits);
     let seen = cx.b.scatter(unseen, hits, &[indices], vec![Coord::Indirect(0)], Combine::Set)?;
     let seen = cx.b.unsqueeze(seen, 1)?;
-    let long = cx.with_number(BinaryOp::Gt, norm, limit)?;
-    let scaled = cx.binary(BinaryOp::And, long, seen)?;
+    let long = cx.with_number(Relation::Gt, norm, limit)?;
+    let scaled = cx.binary(IntBinary::And, long, seen)?;
     let divisor = cx.with_number(BinaryOp::Add, norm, 1e-7)?;
     let limit = cx.b.full_like(limit, divisor);
     let factor = cx.div(limit, divisor)?;
@@ -109,7 +109,7 @@ fn entries(cx: &mut Context, a: &Args) -> Result<Entries, RuleError> {
     let bag = cx.with_number(BinaryOp::Sub, after, 1i64)?;
     let table_rows = cx.b.shape(table)[0].clone();
     let counts = match padding_row(a, &table_rows)? {
-        Some(row) => Some(cx.with_number(BinaryOp::Ne, indices, row)?),
+        Some(row) => Some(cx.with_number(Relation::Ne, indices, row)?),
         None => None,
     };
     let rows = rows(cx, table, indices)?;
@@ -190,7 +190,7 @@ fn largest(cx: &mut Context, entries: &Entries) -> Result<ValueId, RuleError> {
     let updates = counted(cx, entries, f64::NEG_INFINITY)?;
     let peaks = combine(cx, entries, updates, f64::NEG_INFINITY, Combine::Max)?;
     let sizes = bag_sizes(cx, entries)?;
-    let empty = cx.with_number(BinaryOp::Eq, sizes, 0.0)?;
+    let empty = cx.with_number(Relation::Eq, sizes, 0.0)?;
     let zero = cx.b.full_like(0.0, peaks);
     Ok(cx.b.select(empty, zero, peaks)?)
 }

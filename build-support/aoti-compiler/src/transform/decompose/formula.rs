@@ -5,7 +5,10 @@
 
 use super::{Context, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Scalar, UnaryOp, ValueId};
+use crate::graph::{
+    BinaryOp, FloatBinary, FloatTest, FloatUnary, IntBinary, Relation, Rounding, Scalar, SpecialUnary,
+    UnaryOp, ValueId,
+};
 use std::collections::BTreeMap;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::rc::Rc;
@@ -48,28 +51,28 @@ impl From<&Formula> for Formula {
 }
 
 macro_rules! unary_methods {
-    ($($name:ident $op:ident,)*) => {$(
-        #[doc = concat!("[`UnaryOp::", stringify!($op), "`].")]
-        pub fn $name(&self) -> Formula { self.unary(UnaryOp::$op) }
+    ($($name:ident $op:path,)*) => {$(
+        #[doc = concat!("[`", stringify!($op), "`].")]
+        pub fn $name(&self) -> Formula { self.unary($op) }
     )*};
 }
 
 macro_rules! binary_methods {
-    ($($name:ident $op:ident,)*) => {$(
-        #[doc = concat!("[`BinaryOp::", stringify!($op), "`].")]
-        pub fn $name(&self, other: impl Into<Formula>) -> Formula { self.binary(BinaryOp::$op, other) }
+    ($($name:ident $op:path,)*) => {$(
+        #[doc = concat!("[`", stringify!($op), "`].")]
+        pub fn $name(&self, other: impl Into<Formula>) -> Formula { self.binary($op, other) }
     )*};
 }
 
 impl Formula {
     /// A function of one operand.
-    pub fn unary(&self, op: UnaryOp) -> Formula {
-        Formula(Rc::new(Term::Unary(op, self.clone())))
+    pub fn unary(&self, op: impl Into<UnaryOp>) -> Formula {
+        Formula(Rc::new(Term::Unary(op.into(), self.clone())))
     }
 
     /// A function of two operands.
-    pub fn binary(&self, op: BinaryOp, other: impl Into<Formula>) -> Formula {
-        Formula(Rc::new(Term::Binary(op, self.clone(), other.into())))
+    pub fn binary(&self, op: impl Into<BinaryOp>, other: impl Into<Formula>) -> Formula {
+        Formula(Rc::new(Term::Binary(op.into(), self.clone(), other.into())))
     }
 
     /// This, a condition, chooses between two values.
@@ -93,38 +96,42 @@ impl Formula {
     }
 
     unary_methods! {
-        abs Abs, sign Sign, floor Floor, ceil Ceil, trunc Trunc, round Round, sqrt Sqrt, rsqrt Rsqrt, exp Exp,
-        exp2 Exp2, expm1 Expm1, log Log, log2 Log2, log1p Log1p, sin Sin, tanh Tanh, erf Erf, erfc Erfc,
-        sigmoid Sigmoid, lgamma Lgamma, is_nan IsNan, is_inf IsInf, not Not,
+        abs UnaryOp::Abs, sign UnaryOp::Sign, floor Rounding::Floor, ceil Rounding::Ceil, trunc Rounding::Trunc,
+        round Rounding::Round, sqrt FloatUnary::Sqrt, rsqrt FloatUnary::Rsqrt, exp FloatUnary::Exp,
+        exp2 FloatUnary::Exp2, expm1 FloatUnary::Expm1, log FloatUnary::Log, log2 FloatUnary::Log2,
+        log1p FloatUnary::Log1p, sin FloatUnary::Sin, tanh FloatUnary::Tanh, erf FloatUnary::Erf,
+        erfc FloatUnary::Erfc, sigmoid FloatUnary::Sigmoid, lgamma SpecialUnary::Lgamma,
+        is_nan FloatTest::IsNan, is_inf FloatTest::IsInf, not UnaryOp::Not,
     }
 
     binary_methods! {
-        pow Pow, max Maximum, min Minimum, and And, or Or, equals Eq, differs Ne, lt Lt, le Le, gt Gt, ge Ge,
-        gcd Gcd, trunc_div TruncDiv,
+        pow BinaryOp::Pow, max BinaryOp::Maximum, min BinaryOp::Minimum, and IntBinary::And, or IntBinary::Or,
+        equals Relation::Eq, differs Relation::Ne, lt Relation::Lt, le Relation::Le, gt Relation::Gt,
+        ge Relation::Ge, gcd IntBinary::Gcd, trunc_div BinaryOp::TruncDiv,
     }
 }
 
 macro_rules! operators {
-    ($($trait:ident $method:ident $op:ident,)*) => {$(
+    ($($trait:ident $method:ident $op:path,)*) => {$(
         impl<R: Into<Formula>> $trait<R> for Formula {
             type Output = Formula;
-            fn $method(self, other: R) -> Formula { self.binary(BinaryOp::$op, other) }
+            fn $method(self, other: R) -> Formula { self.binary($op, other) }
         }
         impl<R: Into<Formula>> $trait<R> for &Formula {
             type Output = Formula;
-            fn $method(self, other: R) -> Formula { self.binary(BinaryOp::$op, other) }
+            fn $method(self, other: R) -> Formula { self.binary($op, other) }
         }
         impl $trait<Formula> for f64 {
             type Output = Formula;
-            fn $method(self, other: Formula) -> Formula { Formula::from(self).binary(BinaryOp::$op, other) }
+            fn $method(self, other: Formula) -> Formula { Formula::from(self).binary($op, other) }
         }
         impl $trait<&Formula> for f64 {
             type Output = Formula;
-            fn $method(self, other: &Formula) -> Formula { Formula::from(self).binary(BinaryOp::$op, other) }
+            fn $method(self, other: &Formula) -> Formula { Formula::from(self).binary($op, other) }
         }
     )*};
 }
-operators! { Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, }
+operators! { Add add BinaryOp::Add, Sub sub BinaryOp::Sub, Mul mul BinaryOp::Mul, Div div FloatBinary::Div, }
 
 impl Neg for Formula {
     type Output = Formula;

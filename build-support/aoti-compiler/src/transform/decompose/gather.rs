@@ -4,7 +4,7 @@ use super::registry::rules;
 use super::support::{highest, lowest};
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::{Category, DType};
-use crate::graph::{BinaryOp, Combine, Coord, Scalar, ValueId};
+use crate::graph::{BinaryOp, Combine, Coord, FloatBinary, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -262,7 +262,7 @@ fn reduce(cx: &mut Context, a: &Args, target: Target) -> Rule {
     let ones = cx.b.full(1i64, count_type, &places);
     let counts = target.scatter(cx, start, ones, Combine::Add)?;
     let counts = cx.with_number(BinaryOp::Maximum, counts, 1i64)?;
-    let op = if dtype.category() == Category::Float { BinaryOp::Div } else { BinaryOp::FloorDiv };
+    let op = if dtype.category() == Category::Float { FloatBinary::Div.into() } else { BinaryOp::FloorDiv };
     let total = cx.b.cast(result, count_type);
     let average = cx.binary(op, total, counts)?;
     Ok(cx.b.cast(average, dtype).into())

@@ -4,7 +4,7 @@ use super::registry::rules;
 use super::resample::cubic_weights;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Coord, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, Coord, FloatBinary, IntBinary, Relation, Rounding, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -93,14 +93,14 @@ impl Sampler {
     fn position(&self, cx: &mut Context, x: ValueId) -> Result<ValueId, RuleError> {
         let shifted = cx.with_number(BinaryOp::Add, x, 1.0)?;
         if self.align {
-            let half = cx.with_number(BinaryOp::Div, shifted, 2.0)?;
+            let half = cx.with_number(FloatBinary::Div, shifted, 2.0)?;
             let last = self.last(cx, x);
             return cx.mul(half, last);
         }
         let size = self.number(cx, self.size.clone(), x);
         let scaled = cx.mul(shifted, size)?;
         let moved = cx.with_number(BinaryOp::Sub, scaled, 1.0)?;
-        cx.with_number(BinaryOp::Div, moved, 2.0)
+        cx.with_number(FloatBinary::Div, moved, 2.0)
     }
 
     /// Brings positions into the image, as the mode says.
@@ -134,16 +134,16 @@ impl Sampler {
             return Ok(cx.b.full_like(0.0, x));
         }
         let start = self.number(cx, low.clone(), x);
-        let start = cx.with_number(BinaryOp::Div, start, 2.0)?;
+        let start = cx.with_number(FloatBinary::Div, start, 2.0)?;
         let span = self.number(cx, high - low, x);
-        let span = cx.with_number(BinaryOp::Div, span, 2.0)?;
+        let span = cx.with_number(FloatBinary::Div, span, 2.0)?;
         let distance = cx.sub(x, start)?;
         let distance = cx.unary(UnaryOp::Abs, distance);
         let extra = cx.binary(BinaryOp::Fmod, distance, span)?;
         let flips = cx.div(distance, span)?;
-        let flips = cx.unary(UnaryOp::Floor, flips);
+        let flips = cx.unary(Rounding::Floor, flips);
         let odd = cx.with_number(BinaryOp::Fmod, flips, 2.0)?;
-        let even = cx.with_number(BinaryOp::Eq, odd, 0.0)?;
+        let even = cx.with_number(Relation::Eq, odd, 0.0)?;
         let mirrored = cx.sub(span, extra)?;
         let offset = cx.b.select(even, extra, mirrored)?;
         cx.add(offset, start)
@@ -152,9 +152,9 @@ impl Sampler {
     /// The element at a whole position.
     fn tap(&self, cx: &mut Context, at: ValueId, weight: Option<ValueId>) -> Result<Tap, RuleError> {
         let last = self.last(cx, at);
-        let above = cx.with_number(BinaryOp::Ge, at, 0.0)?;
-        let below = cx.binary(BinaryOp::Le, at, last)?;
-        let inside = cx.binary(BinaryOp::And, above, below)?;
+        let above = cx.with_number(Relation::Ge, at, 0.0)?;
+        let below = cx.binary(Relation::Le, at, last)?;
+        let inside = cx.binary(IntBinary::And, above, below)?;
         let zero = cx.b.full_like(0.0, at);
         // Whatever is outside, NaN included, must not reach the conversion to an integer.
         let safe = cx.b.select(inside, at, zero)?;
@@ -164,14 +164,14 @@ impl Sampler {
     fn nearest(&self, cx: &mut Context, x: ValueId) -> Result<Vec<Tap>, RuleError> {
         let position = self.position(cx, x)?;
         let position = self.confine(cx, position)?;
-        let whole = cx.unary(UnaryOp::Round, position);
+        let whole = cx.unary(Rounding::Round, position);
         Ok(vec![self.tap(cx, whole, None)?])
     }
 
     fn linear(&self, cx: &mut Context, x: ValueId) -> Result<Vec<Tap>, RuleError> {
         let position = self.position(cx, x)?;
         let position = self.confine(cx, position)?;
-        let low = cx.unary(UnaryOp::Floor, position);
+        let low = cx.unary(Rounding::Floor, position);
         let high = cx.with_number(BinaryOp::Add, low, 1.0)?;
         let high_weight = cx.sub(position, low)?;
         let low_weight = cx.sub(high, position)?;
@@ -180,7 +180,7 @@ impl Sampler {
 
     fn cubic(&self, cx: &mut Context, x: ValueId) -> Result<Vec<Tap>, RuleError> {
         let position = self.position(cx, x)?;
-        let whole = cx.unary(UnaryOp::Floor, position);
+        let whole = cx.unary(Rounding::Floor, position);
         let fraction = cx.sub(position, whole)?;
         let weights = cubic_weights(cx, fraction)?;
         let mut taps = Vec::new();
@@ -223,7 +223,7 @@ fn at_taps(cx: &mut Context, x: ValueId, taps: &[Tap]) -> Result<ValueId, RuleEr
     for (k, tap) in taps.iter().enumerate() {
         indices.push(cx.b.unsqueeze(tap.index, 1)?);
         if k > 0 {
-            inside = cx.binary(BinaryOp::And, inside, tap.inside)?;
+            inside = cx.binary(IntBinary::And, inside, tap.inside)?;
         }
         weight = match (weight, tap.weight) {
             (Some(weight), Some(more)) => Some(cx.mul(weight, more)?),

@@ -7,7 +7,7 @@
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError, contraction};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Coord, ValueId};
+use crate::graph::{BinaryOp, Coord, Relation, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -65,7 +65,7 @@ fn rows(cx: &mut Context, x: ValueId, weight: ValueId, ends: ValueId) -> Result<
     let x = cx.b.unsqueeze(x, 2)?;
     let products = cx.mul(x, matrices)?;
     let sum = cx.sum(products, &[1], false)?;
-    let inside = cx.binary(BinaryOp::Le, run, last)?;
+    let inside = cx.binary(Relation::Le, run, last)?;
     let zero = cx.b.full_like(0.0, sum);
     Ok(cx.b.select(inside, sum, zero)?)
 }
@@ -76,7 +76,7 @@ fn terms(cx: &mut Context, x: ValueId, y: ValueId, ends: ValueId) -> Result<Valu
     let count = cx.b.shape(x)[1].clone();
     let run = runs(cx, ends, &count)?;
     let own = cx.b.index(Expr::axis(0), &[groups, Expr::int(1), Expr::int(1)]);
-    let inside = cx.binary(BinaryOp::Eq, run, own)?;
+    let inside = cx.binary(Relation::Eq, run, own)?;
     let zero = cx.b.scalar(0.0, cx.b.dtype(x));
     let x = cx.b.select(inside, x, zero)?;
     contraction::matmul(cx, x, y)

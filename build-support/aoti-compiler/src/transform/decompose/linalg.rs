@@ -4,7 +4,7 @@ use super::contraction::{as_rows, matmul};
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, ReduceOp, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, FloatBinary, FloatUnary, ReduceOp, Relation, Rounding, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -219,10 +219,10 @@ fn exponential(cx: &mut Context, x: ValueId) -> Result<ValueId, RuleError> {
     let magnitude = cx.unary(UnaryOp::Abs, x);
     let columns = cx.sum(magnitude, &[rank - 2], true)?;
     let norm = cx.b.reduce(ReduceOp::Max, columns, &[rank - 1], true)?;
-    let ratio = cx.with_number(BinaryOp::Div, norm, EXP_RADIUS)?;
+    let ratio = cx.with_number(FloatBinary::Div, norm, EXP_RADIUS)?;
     let ratio = cx.with_number(BinaryOp::Maximum, ratio, 1.0)?;
-    let exponent = cx.unary(UnaryOp::Log2, ratio);
-    let squarings = cx.unary(UnaryOp::Ceil, exponent);
+    let exponent = cx.unary(FloatUnary::Log2, ratio);
+    let squarings = cx.unary(Rounding::Ceil, exponent);
     let squarings = cx.with_number(BinaryOp::Minimum, squarings, f64::from(EXP_SQUARINGS))?;
     let two = cx.b.full_like(2.0, squarings);
     let scale = cx.binary(BinaryOp::Pow, two, squarings)?;
@@ -231,12 +231,12 @@ fn exponential(cx: &mut Context, x: ValueId) -> Result<ValueId, RuleError> {
     // Horner's scheme: I + X/1 (I + X/2 (I + X/3 (...))).
     let mut result = identity;
     for k in (1..=EXP_DEGREE).rev() {
-        let step = cx.with_number(BinaryOp::Div, scaled, f64::from(k))?;
+        let step = cx.with_number(FloatBinary::Div, scaled, f64::from(k))?;
         let product = if k == EXP_DEGREE { step } else { cx.b.matmul(step, result)? };
         result = cx.add(product, identity)?;
     }
     for k in 0..EXP_SQUARINGS {
-        let wanted = cx.with_number(BinaryOp::Gt, squarings, f64::from(k))?;
+        let wanted = cx.with_number(Relation::Gt, squarings, f64::from(k))?;
         let squared = cx.b.matmul(result, result)?;
         result = cx.b.select(wanted, squared, result)?;
     }

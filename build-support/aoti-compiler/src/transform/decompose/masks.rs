@@ -7,7 +7,7 @@ use super::registry::rules;
 use super::support::read_size;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, ScanOp, ValueId};
+use crate::graph::{BinaryOp, Relation, ScanOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -144,7 +144,7 @@ fn nonzero_static(cx: &mut Context, a: &Args) -> Rule {
     let fill = a.int_or("fill_value", -1)?;
     let (lines, total) = hits(cx, mask, &size, false)?;
     let number = cx.b.index(Expr::axis(0), std::slice::from_ref(&size));
-    let found = cx.binary(BinaryOp::Lt, number, total)?;
+    let found = cx.binary(Relation::Lt, number, total)?;
     let mut columns = Vec::new();
     for line in lines {
         let fill = cx.b.full_like(fill, line);

@@ -4,14 +4,14 @@ use super::registry::rules;
 use super::support::{fixed, length};
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Scalar, ValueId};
+use crate::graph::{BinaryOp, Relation, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
 
 rules! {
-    pure "aten.tril.default" => |cx, a| triangle(cx, a, BinaryOp::Le),
-    pure "aten.triu.default" => |cx, a| triangle(cx, a, BinaryOp::Ge),
+    pure "aten.tril.default" => |cx, a| triangle(cx, a, Relation::Le),
+    pure "aten.triu.default" => |cx, a| triangle(cx, a, Relation::Ge),
     pure "aten.tril_indices.default" => |cx, a| triangle_indices(cx, a, true),
     pure "aten.triu_indices.default" => |cx, a| triangle_indices(cx, a, false),
     pure "aten.eye.default" => eye,
@@ -30,7 +30,7 @@ rules! {
 }
 
 /// Keeps elements where `column - row - diagonal <op> 0`.
-fn triangle(cx: &mut Context, a: &Args, op: BinaryOp) -> Rule {
+fn triangle(cx: &mut Context, a: &Args, op: Relation) -> Rule {
     let x = a.tensor("self")?;
     let shape = cx.b.shape(x);
     if shape.len() < 2 {
@@ -110,7 +110,7 @@ fn embed(cx: &mut Context, x: ValueId, offset: i64, axes: [i64; 2]) -> Result<Va
     // Along the diagonal, row - max(-offset, 0) == column - max(offset, 0).
     coords.push(&Expr::axis(first) - (-offset).max(0));
     let spread = cx.b.padded_view(x, &shape, coords, Scalar::Int(0))?;
-    let on = cx.index_is(BinaryOp::Eq, &(&Expr::axis(second) - &Expr::axis(first)) - offset, &shape)?;
+    let on = cx.index_is(Relation::Eq, &(&Expr::axis(second) - &Expr::axis(first)) - offset, &shape)?;
     let zero = cx.b.full_like(0i64, spread);
     Ok(cx.b.select(on, spread, zero)?)
 }

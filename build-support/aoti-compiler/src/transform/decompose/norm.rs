@@ -5,7 +5,7 @@ use super::support::fixed;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::aten::Arg;
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Coord, ReduceOp, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, Coord, FloatUnary, ReduceOp, Relation, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -46,10 +46,10 @@ impl Context {
         if order == 2.0 {
             let squares = self.mul(x, x)?;
             let total = self.sum(squares, axes, keep)?;
-            return Ok(self.unary(UnaryOp::Sqrt, total));
+            return Ok(self.unary(FloatUnary::Sqrt, total));
         }
         if order == 0.0 {
-            let nonzero = self.with_number(BinaryOp::Ne, x, 0.0)?;
+            let nonzero = self.with_number(Relation::Ne, x, 0.0)?;
             let dtype = self.b.dtype(x);
             let ones = self.b.cast(nonzero, dtype);
             return self.sum(ones, axes, keep);

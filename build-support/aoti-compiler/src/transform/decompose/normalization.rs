@@ -6,7 +6,7 @@
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, FloatUnary, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -35,7 +35,7 @@ rules! {
 /// `1 / sqrt(variance + eps)`.
 fn inverse_deviation(cx: &mut Context, variance: ValueId, eps: f64) -> Result<ValueId, RuleError> {
     let shifted = cx.with_number(BinaryOp::Add, variance, eps)?;
-    Ok(cx.unary(UnaryOp::Rsqrt, shifted))
+    Ok(cx.unary(FloatUnary::Rsqrt, shifted))
 }
 
 /// `x * weight + bias`, where they are given; all in the type of `x`.
@@ -92,21 +92,14 @@ fn layer_norm(cx: &mut Context, a: &Args, with_statistics: bool) -> Rule {
     Ok(Outputs::Many(vec![Some(result), Some(mean), Some(inverse)]))
 }
 
-/// The distance from 1 to the next number of a floating-point type.
-fn epsilon(dtype: DType) -> f64 {
-    match dtype {
-        DType::F16 => half::f16::EPSILON.to_f64(),
-        DType::Bf16 => half::bf16::EPSILON.to_f64(),
-        DType::F64 => f64::EPSILON,
-        _ => f64::from(f32::EPSILON),
-    }
-}
-
 fn rms_norm(cx: &mut Context, a: &Args, with_statistics: bool) -> Rule {
     let x = a.tensor("input")?;
     let dtype = cx.b.dtype(x);
     let axes = trailing_axes(cx, a, x)?;
-    let eps = a.float_or("eps", epsilon(dtype))?;
+    let Some(limits) = dtype.limits() else {
+        return Err(RuleError::unsupported(format!("a mean of {dtype}")));
+    };
+    let eps = a.float_or("eps", limits.epsilon)?;
     let wide = cx.b.cast(x, dtype.compute());
     let squares = cx.mul(wide, wide)?;
     let mean = cx.mean(squares, &axes, true)?;

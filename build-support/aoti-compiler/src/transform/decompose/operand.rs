@@ -3,7 +3,7 @@
 use super::{Args, Context, RuleError};
 use crate::aten::Arg;
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Scalar, ValueId};
+use crate::graph::{BinaryOp, FloatBinary, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 /// An argument that is a tensor or a number.
@@ -66,7 +66,12 @@ impl Context {
 
     /// A function of two operands in their common type. Half types with a number are computed in `f32`, where the
     /// number keeps its digits.
-    pub fn combine(&mut self, op: BinaryOp, a: &Operand, b: &Operand) -> Result<ValueId, RuleError> {
+    pub fn combine(
+        &mut self,
+        op: impl Into<BinaryOp>,
+        a: &Operand,
+        b: &Operand,
+    ) -> Result<ValueId, RuleError> {
         let dtype = self.operands_type(&[a, b]);
         self.combine_as(op, a, b, dtype)
     }
@@ -74,12 +79,14 @@ impl Context {
     /// As [`Context::combine`], in the given type.
     pub fn combine_as(
         &mut self,
-        op: BinaryOp,
+        op: impl Into<BinaryOp>,
         a: &Operand,
         b: &Operand,
         dtype: DType,
     ) -> Result<ValueId, RuleError> {
-        let keeps_digits = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div);
+        use BinaryOp::{Add, Float, Mul, Sub};
+        let op = op.into();
+        let keeps_digits = matches!(op, Add | Sub | Mul | Float(FloatBinary::Div));
         let has_number = a.number().is_some() || b.number().is_some();
         let wide = if keeps_digits && has_number { dtype.compute() } else { dtype };
         let result = match (a, b) {
@@ -118,11 +125,15 @@ impl Args<'_> {
         let Some((name, arg)) = named.or_else(positional) else {
             return Err(RuleError::Malformed(format!("operand {position} is missing")));
         };
-        Ok(match arg {
-            Arg::Tensor(_) => Operand::Tensor(self.tensor(name)?),
-            Arg::Int(size) if size.as_int().is_none() => Operand::Size(size.clone()),
-            _ => Operand::Number(self.scalar(name)?),
-        })
+        if let Arg::Tensor(_) = arg {
+            return Ok(Operand::Tensor(self.tensor(name)?));
+        }
+        if let Arg::Int(size) = arg
+            && size.as_int().is_none()
+        {
+            return Ok(Operand::Size(size.clone()));
+        }
+        Ok(Operand::Number(self.scalar(name)?))
     }
 
     /// The first operand of an element-wise operator, whatever the schema calls it.

@@ -3,7 +3,7 @@
 use super::registry::rules;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Coord, ReduceOp, UnaryOp, ValueId};
+use crate::graph::{Coord, FloatTest, ReduceOp, Relation, Rounding, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -138,7 +138,7 @@ fn median(cx: &mut Context, a: &Args, ignore_nan: bool) -> Rule {
     shape[axis] = Expr::int(1);
     let mut position = cx.b.expand(middle, &shape).or_else(|_| cx.b.reshape(middle, &shape))?;
     if cx.b.dtype(x).is_float() {
-        let nan = cx.unary(UnaryOp::IsNan, x);
+        let nan = cx.unary(FloatTest::IsNan, x);
         let nan = cx.b.cast(nan, DType::I64);
         let n_nan = cx.sum(nan, &[axis], true)?;
         let size = cx.b.index(size, &shape);
@@ -170,7 +170,7 @@ fn mode(cx: &mut Context, a: &Args) -> Rule {
     let mut runs = cx.sub(above, below)?;
     if cx.b.dtype(values).is_float() {
         // No NaN equals another.
-        let (nan, one) = (cx.unary(UnaryOp::IsNan, values), cx.b.full_like(1i64, runs));
+        let (nan, one) = (cx.unary(FloatTest::IsNan, values), cx.b.full_like(1i64, runs));
         runs = cx.b.select(nan, one, runs)?;
     }
     let start = cx.b.reduce(ReduceOp::ArgMax, runs, &[last], true)?;
@@ -228,7 +228,7 @@ fn quantile_rows(
     let dtype = cx.b.dtype(rows);
     let last = cx.b.rank(rows) - 1;
     let (values, _) = cx.b.sort(rows, last, false)?;
-    let nan = cx.unary(UnaryOp::IsNan, rows);
+    let nan = cx.unary(FloatTest::IsNan, rows);
     let nan = cx.b.cast(nan, dtype);
     let n_nan = cx.sum(nan, &[last], true)?;
     let size = cx.element_count(rows, &[last], dtype);
@@ -237,15 +237,15 @@ fn quantile_rows(
         if ignore_nan { ((&end - n_nan) * q).max(0.0) } else { n_nan.gt(0.0).select(&end, &end * q) }
     })?;
     let ranks = match a.str_or("interpolation", "linear")? {
-        "lower" => cx.unary(UnaryOp::Floor, ranks),
-        "higher" => cx.unary(UnaryOp::Ceil, ranks),
-        "nearest" => cx.unary(UnaryOp::Round, ranks),
+        "lower" => cx.unary(Rounding::Floor, ranks),
+        "higher" => cx.unary(Rounding::Ceil, ranks),
+        "nearest" => cx.unary(Rounding::Round, ranks),
         "linear" | "midpoint" => ranks,
         other => return Err(RuleError::unsupported(format!("interpolation `{other}`"))),
     };
     let low = cx.b.cast(ranks, DType::I64);
     let below = take(cx, values, last, low)?;
-    let high = cx.unary(UnaryOp::Ceil, ranks);
+    let high = cx.unary(Rounding::Ceil, ranks);
     let high = cx.b.cast(high, DType::I64);
     let above = take(cx, values, last, high)?;
     let midpoint = a.str_or("interpolation", "linear")? == "midpoint";
@@ -266,7 +266,7 @@ pub(super) fn with_last_axis(cx: &mut Context, x: ValueId) -> Result<ValueId, Ru
 /// Whether any of a comparison along the last axis holds.
 pub(super) fn any_equal(cx: &mut Context, x: ValueId, candidates: ValueId) -> Result<ValueId, RuleError> {
     let x = with_last_axis(cx, x)?;
-    let equal = cx.binary(BinaryOp::Eq, x, candidates)?;
+    let equal = cx.binary(Relation::Eq, x, candidates)?;
     let last = cx.b.rank(equal) - 1;
     Ok(cx.b.reduce(ReduceOp::Any, equal, &[last], false)?)
 }

@@ -4,7 +4,9 @@ use super::operand::Operand;
 use super::registry::rules;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Scalar, UnaryOp, ValueId};
+use crate::graph::{
+    BinaryOp, FloatBinary, FloatUnary, IntBinary, Relation, Rounding, Scalar, SpecialBinary, ValueId,
+};
 
 type Rule = Result<Outputs, RuleError>;
 
@@ -25,41 +27,41 @@ rules! {
     pure "aten.min.other" => |cx, a| common(cx, a, BinaryOp::Minimum),
     pure "aten.fmax.default" => |cx, a| common(cx, a, BinaryOp::Fmax),
     pure "aten.fmin.default" => |cx, a| common(cx, a, BinaryOp::Fmin),
-    pure "aten.eq.*" => |cx, a| common(cx, a, BinaryOp::Eq),
-    pure "aten.ne.*" => |cx, a| common(cx, a, BinaryOp::Ne),
-    pure "aten.lt.*" => |cx, a| common(cx, a, BinaryOp::Lt),
-    pure "aten.le.*" => |cx, a| common(cx, a, BinaryOp::Le),
-    pure "aten.gt.*" => |cx, a| common(cx, a, BinaryOp::Gt),
-    pure "aten.ge.*" => |cx, a| common(cx, a, BinaryOp::Ge),
-    pure "aten.bitwise_and.*" => |cx, a| common(cx, a, BinaryOp::And),
-    pure "aten.bitwise_or.*" => |cx, a| common(cx, a, BinaryOp::Or),
-    pure "aten.bitwise_xor.*" => |cx, a| common(cx, a, BinaryOp::Xor),
-    pure "aten.bitwise_left_shift.*" => |cx, a| common(cx, a, BinaryOp::Shl),
-    pure "aten.bitwise_right_shift.*" => |cx, a| common(cx, a, BinaryOp::Shr),
-    pure "aten.logical_and.default" => |cx, a| logical(cx, a, BinaryOp::And),
-    pure "aten.logical_or.default" => |cx, a| logical(cx, a, BinaryOp::Or),
-    pure "aten.logical_xor.default" => |cx, a| logical(cx, a, BinaryOp::Xor),
-    pure "aten.gcd.default" => |cx, a| common(cx, a, BinaryOp::Gcd),
+    pure "aten.eq.*" => |cx, a| common(cx, a, Relation::Eq),
+    pure "aten.ne.*" => |cx, a| common(cx, a, Relation::Ne),
+    pure "aten.lt.*" => |cx, a| common(cx, a, Relation::Lt),
+    pure "aten.le.*" => |cx, a| common(cx, a, Relation::Le),
+    pure "aten.gt.*" => |cx, a| common(cx, a, Relation::Gt),
+    pure "aten.ge.*" => |cx, a| common(cx, a, Relation::Ge),
+    pure "aten.bitwise_and.*" => |cx, a| common(cx, a, IntBinary::And),
+    pure "aten.bitwise_or.*" => |cx, a| common(cx, a, IntBinary::Or),
+    pure "aten.bitwise_xor.*" => |cx, a| common(cx, a, IntBinary::Xor),
+    pure "aten.bitwise_left_shift.*" => |cx, a| common(cx, a, IntBinary::Shl),
+    pure "aten.bitwise_right_shift.*" => |cx, a| common(cx, a, IntBinary::Shr),
+    pure "aten.logical_and.default" => |cx, a| logical(cx, a, IntBinary::And),
+    pure "aten.logical_or.default" => |cx, a| logical(cx, a, IntBinary::Or),
+    pure "aten.logical_xor.default" => |cx, a| logical(cx, a, IntBinary::Xor),
+    pure "aten.gcd.default" => |cx, a| common(cx, a, IntBinary::Gcd),
     pure "aten.lcm.default" => lcm,
-    pure "aten.atan2.default" => |cx, a| float(cx, a, BinaryOp::Atan2),
-    pure "aten.hypot.default" => |cx, a| float(cx, a, BinaryOp::Hypot),
-    pure "aten.copysign.*" => |cx, a| float(cx, a, BinaryOp::CopySign),
-    pure "aten.nextafter.default" => |cx, a| float(cx, a, BinaryOp::NextAfter),
-    pure "aten.igamma.default" => |cx, a| float(cx, a, BinaryOp::Igamma),
-    pure "aten.igammac.default" => |cx, a| float(cx, a, BinaryOp::Igammac),
-    pure "aten.special_zeta.*" => |cx, a| float(cx, a, BinaryOp::Zeta),
-    pure "aten.special_chebyshev_polynomial_t.*" => |cx, a| float(cx, a, BinaryOp::ChebyshevT),
-    pure "aten.special_chebyshev_polynomial_u.*" => |cx, a| float(cx, a, BinaryOp::ChebyshevU),
-    pure "aten.special_chebyshev_polynomial_v.*" => |cx, a| float(cx, a, BinaryOp::ChebyshevV),
-    pure "aten.special_chebyshev_polynomial_w.*" => |cx, a| float(cx, a, BinaryOp::ChebyshevW),
-    pure "aten.special_shifted_chebyshev_polynomial_t.*" => |cx, a| float(cx, a, BinaryOp::ShiftedChebyshevT),
-    pure "aten.special_shifted_chebyshev_polynomial_u.*" => |cx, a| float(cx, a, BinaryOp::ShiftedChebyshevU),
-    pure "aten.special_shifted_chebyshev_polynomial_v.*" => |cx, a| float(cx, a, BinaryOp::ShiftedChebyshevV),
-    pure "aten.special_shifted_chebyshev_polynomial_w.*" => |cx, a| float(cx, a, BinaryOp::ShiftedChebyshevW),
-    pure "aten.special_hermite_polynomial_h.*" => |cx, a| float(cx, a, BinaryOp::HermiteH),
-    pure "aten.special_hermite_polynomial_he.*" => |cx, a| float(cx, a, BinaryOp::HermiteHe),
-    pure "aten.special_laguerre_polynomial_l.*" => |cx, a| float(cx, a, BinaryOp::LaguerreL),
-    pure "aten.special_legendre_polynomial_p.*" => |cx, a| float(cx, a, BinaryOp::LegendreP),
+    pure "aten.atan2.default" => |cx, a| float(cx, a, FloatBinary::Atan2),
+    pure "aten.hypot.default" => |cx, a| float(cx, a, FloatBinary::Hypot),
+    pure "aten.copysign.*" => |cx, a| float(cx, a, FloatBinary::CopySign),
+    pure "aten.nextafter.default" => |cx, a| float(cx, a, FloatBinary::NextAfter),
+    pure "aten.igamma.default" => |cx, a| float(cx, a, SpecialBinary::Igamma),
+    pure "aten.igammac.default" => |cx, a| float(cx, a, SpecialBinary::Igammac),
+    pure "aten.special_zeta.*" => |cx, a| float(cx, a, SpecialBinary::Zeta),
+    pure "aten.special_chebyshev_polynomial_t.*" => |cx, a| float(cx, a, SpecialBinary::ChebyshevT),
+    pure "aten.special_chebyshev_polynomial_u.*" => |cx, a| float(cx, a, SpecialBinary::ChebyshevU),
+    pure "aten.special_chebyshev_polynomial_v.*" => |cx, a| float(cx, a, SpecialBinary::ChebyshevV),
+    pure "aten.special_chebyshev_polynomial_w.*" => |cx, a| float(cx, a, SpecialBinary::ChebyshevW),
+    pure "aten.special_shifted_chebyshev_polynomial_t.*" => |cx, a| float(cx, a, SpecialBinary::ShiftedChebyshevT),
+    pure "aten.special_shifted_chebyshev_polynomial_u.*" => |cx, a| float(cx, a, SpecialBinary::ShiftedChebyshevU),
+    pure "aten.special_shifted_chebyshev_polynomial_v.*" => |cx, a| float(cx, a, SpecialBinary::ShiftedChebyshevV),
+    pure "aten.special_shifted_chebyshev_polynomial_w.*" => |cx, a| float(cx, a, SpecialBinary::ShiftedChebyshevW),
+    pure "aten.special_hermite_polynomial_h.*" => |cx, a| float(cx, a, SpecialBinary::HermiteH),
+    pure "aten.special_hermite_polynomial_he.*" => |cx, a| float(cx, a, SpecialBinary::HermiteHe),
+    pure "aten.special_laguerre_polynomial_l.*" => |cx, a| float(cx, a, SpecialBinary::LaguerreL),
+    pure "aten.special_legendre_polynomial_p.*" => |cx, a| float(cx, a, SpecialBinary::LegendreP),
     pure "aten.heaviside.default" => heaviside,
     pure "aten.xlogy.*" => |cx, a| x_times_log(cx, a, |y| y.log()),
     pure "aten.special_xlog1py.*" => |cx, a| x_times_log(cx, a, |y| y.log1p()),
@@ -74,13 +76,13 @@ fn float_of(dtype: DType) -> DType {
 }
 
 /// In the operands' common type.
-fn common(cx: &mut Context, a: &Args, op: BinaryOp) -> Rule {
+fn common(cx: &mut Context, a: &Args, op: impl Into<BinaryOp>) -> Rule {
     let (x, y) = (a.left()?, a.right()?);
     Ok(cx.combine(op, &x, &y)?.into())
 }
 
 /// In the operands' common type, made floating-point.
-fn float(cx: &mut Context, a: &Args, op: BinaryOp) -> Rule {
+fn float(cx: &mut Context, a: &Args, op: impl Into<BinaryOp>) -> Rule {
     let (x, y) = (a.left()?, a.right()?);
     let dtype = float_of(cx.operands_type(&[&x, &y]));
     Ok(cx.combine_as(op, &x, &y, dtype)?.into())
@@ -93,7 +95,7 @@ fn float_operands(cx: &mut Context, a: &Args) -> Result<(ValueId, ValueId, DType
     Ok((x.to_value(cx, dtype), y.to_value(cx, dtype), dtype))
 }
 
-fn logical(cx: &mut Context, a: &Args, op: BinaryOp) -> Rule {
+fn logical(cx: &mut Context, a: &Args, op: impl Into<BinaryOp>) -> Rule {
     let (x, y) = (a.left()?, a.right()?);
     Ok(cx.combine_as(op, &x, &y, DType::Bool)?.into())
 }
@@ -126,7 +128,7 @@ fn reversed_sub(cx: &mut Context, a: &Args) -> Rule {
 
 fn div(cx: &mut Context, a: &Args) -> Rule {
     match a.str_or("rounding_mode", "")? {
-        "" => float(cx, a, BinaryOp::Div),
+        "" => float(cx, a, FloatBinary::Div),
         "floor" => common(cx, a, BinaryOp::FloorDiv),
         "trunc" => truncated(cx, a),
         other => Err(RuleError::unsupported(format!("rounding mode `{other}`"))),
@@ -140,8 +142,8 @@ fn truncated(cx: &mut Context, a: &Args) -> Rule {
     if !dtype.is_float() {
         return Ok(cx.combine_as(BinaryOp::TruncDiv, &x, &y, dtype)?.into());
     }
-    let quotient = cx.combine_as(BinaryOp::Div, &x, &y, dtype)?;
-    Ok(cx.unary(UnaryOp::Trunc, quotient).into())
+    let quotient = cx.combine_as(FloatBinary::Div, &x, &y, dtype)?;
+    Ok(cx.unary(Rounding::Trunc, quotient).into())
 }
 
 fn pow(cx: &mut Context, a: &Args) -> Rule {
@@ -173,9 +175,9 @@ fn power(cx: &mut Context, x: &Operand, y: &Operand, dtype: DType) -> Result<Val
         } else if exponent == -0.5 {
             Some(x.rsqrt())
         } else if exponent == -1.0 {
-            Some(x.unary(UnaryOp::Reciprocal))
+            Some(x.unary(FloatUnary::Reciprocal))
         } else if exponent == -2.0 {
-            Some((&x * &x).unary(UnaryOp::Reciprocal))
+            Some((&x * &x).unary(FloatUnary::Reciprocal))
         } else {
             None
         }

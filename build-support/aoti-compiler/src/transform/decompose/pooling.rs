@@ -4,7 +4,7 @@ use super::registry::rules;
 use super::support::{lowest, spread};
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::{Category, DType};
-use crate::graph::{BinaryOp, Combine, Coord, ReduceOp, ValueId};
+use crate::graph::{BinaryOp, Combine, Coord, FloatBinary, ReduceOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -201,7 +201,7 @@ fn avg_pool(cx: &mut Context, a: &Args, spatial: usize) -> Rule {
     let (own, rank) = (cx.b.shape(x), cx.b.rank(x));
     let axes: Vec<usize> = (rank..rank + spatial).collect();
     let total = cx.sum(taps, &axes, false)?;
-    let op = if dtype.category() == Category::Float { BinaryOp::Div } else { BinaryOp::TruncDiv };
+    let op = if dtype.category() == Category::Float { FloatBinary::Div.into() } else { BinaryOp::TruncDiv };
     let include = a.bool_or("count_include_pad", true)?;
     let average = if let Some(divisor) = a.opt_int("divisor_override")? {
         cx.with_number(op, total, divisor)?

@@ -6,7 +6,7 @@ use super::contraction::linear_of;
 use super::registry::rules;
 use super::support::{count, length};
 use super::{Args, Context, Outputs, RuleError};
-use crate::graph::{BinaryOp, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, FloatUnary, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -14,11 +14,11 @@ type Rule = Result<Outputs, RuleError>;
 rules! {
     pure "aten.lstm.input" => |cx, a| layers(cx, a, Cell::Lstm),
     pure "aten.gru.input" => |cx, a| layers(cx, a, Cell::Gru),
-    pure "aten.rnn_tanh.input" => |cx, a| layers(cx, a, Cell::Plain(UnaryOp::Tanh)),
+    pure "aten.rnn_tanh.input" => |cx, a| layers(cx, a, Cell::Plain(FloatUnary::Tanh)),
     pure "aten.rnn_relu.input" => |cx, a| layers(cx, a, Cell::Relu),
     pure "aten.lstm_cell.default" => |cx, a| single(cx, a, Cell::Lstm),
     pure "aten.gru_cell.default" => |cx, a| single(cx, a, Cell::Gru),
-    pure "aten.rnn_tanh_cell.default" => |cx, a| single(cx, a, Cell::Plain(UnaryOp::Tanh)),
+    pure "aten.rnn_tanh_cell.default" => |cx, a| single(cx, a, Cell::Plain(FloatUnary::Tanh)),
     pure "aten.rnn_relu_cell.default" => |cx, a| single(cx, a, Cell::Relu),
     pure "aten.lstm.data" => packed,
     pure "aten.gru.data" => packed,
@@ -35,7 +35,7 @@ fn packed(_: &mut Context, _: &Args) -> Rule {
 enum Cell {
     Lstm,
     Gru,
-    Plain(UnaryOp),
+    Plain(FloatUnary),
     Relu,
 }
 
@@ -211,11 +211,12 @@ fn lstm_step(
     projection: Option<ValueId>,
 ) -> Result<State, RuleError> {
     let parts = gate_parts(cx, gates, 4)?;
-    let [input, forget, output] = [parts[0], parts[1], parts[3]].map(|gate| cx.unary(UnaryOp::Sigmoid, gate));
-    let candidate = cx.unary(UnaryOp::Tanh, parts[2]);
+    let [input, forget, output] =
+        [parts[0], parts[1], parts[3]].map(|gate| cx.unary(FloatUnary::Sigmoid, gate));
+    let candidate = cx.unary(FloatUnary::Tanh, parts[2]);
     let (kept, new) = (cx.mul(forget, old)?, cx.mul(input, candidate)?);
     let cell = cx.add(kept, new)?;
-    let squashed = cx.unary(UnaryOp::Tanh, cell);
+    let squashed = cx.unary(FloatUnary::Tanh, cell);
     let mut hidden = cx.mul(output, squashed)?;
     if let Some(projection) = projection {
         hidden = linear_of(cx, hidden, projection, None)?;
@@ -226,12 +227,12 @@ fn lstm_step(
 fn gru_step(cx: &mut Context, gates: ValueId, recurrent: ValueId, old: ValueId) -> Result<State, RuleError> {
     let (x, h) = (gate_parts(cx, gates, 3)?, gate_parts(cx, recurrent, 3)?);
     let reset = cx.add(x[0], h[0])?;
-    let reset = cx.unary(UnaryOp::Sigmoid, reset);
+    let reset = cx.unary(FloatUnary::Sigmoid, reset);
     let update = cx.add(x[1], h[1])?;
-    let update = cx.unary(UnaryOp::Sigmoid, update);
+    let update = cx.unary(FloatUnary::Sigmoid, update);
     let remembered = cx.mul(reset, h[2])?;
     let candidate = cx.add(x[2], remembered)?;
-    let candidate = cx.unary(UnaryOp::Tanh, candidate);
+    let candidate = cx.unary(FloatUnary::Tanh, candidate);
     let gap = cx.sub(old, candidate)?;
     let kept = cx.mul(gap, update)?;
     Ok(State { hidden: cx.add(kept, candidate)?, cell: None })

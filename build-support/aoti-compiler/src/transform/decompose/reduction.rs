@@ -3,7 +3,7 @@
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::{Category, DType};
-use crate::graph::{BinaryOp, ReduceOp, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, FloatTest, FloatUnary, ReduceOp, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -59,7 +59,7 @@ fn without_nan(cx: &mut Context, x: ValueId) -> Result<ValueId, RuleError> {
     if !cx.b.dtype(x).is_float() {
         return Ok(x);
     }
-    let (nan, zero) = (cx.unary(UnaryOp::IsNan, x), cx.b.full_like(0.0, x));
+    let (nan, zero) = (cx.unary(FloatTest::IsNan, x), cx.b.full_like(0.0, x));
     Ok(cx.b.select(nan, zero, x)?)
 }
 
@@ -150,7 +150,7 @@ fn nanmean(cx: &mut Context, a: &Args) -> Rule {
     let x = cx.b.cast(x, dtype);
     let (axes, keep) = reduced(cx, a, x)?;
     let result = cx.in_compute_type(x, |cx, x| {
-        let nan = cx.unary(UnaryOp::IsNan, x);
+        let nan = cx.unary(FloatTest::IsNan, x);
         let present = cx.unary(UnaryOp::Not, nan);
         let present = cx.b.cast(present, dtype.compute());
         let count = cx.sum(present, &axes, keep)?;
@@ -177,7 +177,7 @@ fn moments(cx: &mut Context, a: &Args, root: bool, with_mean: bool) -> Rule {
     let x = cx.b.cast(x, dtype.compute());
     let (mut spread, mean) = cx.variance(x, &axes, correction)?;
     if root {
-        spread = cx.unary(UnaryOp::Sqrt, spread);
+        spread = cx.unary(FloatUnary::Sqrt, spread);
     }
     let mut results = Vec::new();
     for value in if with_mean { vec![spread, mean] } else { vec![spread] } {

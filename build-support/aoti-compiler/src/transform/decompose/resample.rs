@@ -8,7 +8,7 @@ use super::support::spread_syms;
 use super::{Args, Context, Outputs, RuleError};
 use crate::aten::Arg;
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Coord, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, Coord, Rounding, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -170,13 +170,13 @@ pub(super) fn rounded(cx: &mut Context, x: ValueId, dtype: DType) -> ValueId {
         return cx.b.cast(x, dtype);
     }
     if dtype != DType::U8 {
-        let whole = cx.unary(UnaryOp::Round, x);
+        let whole = cx.unary(Rounding::Round, x);
         return cx.b.cast(whole, dtype);
     }
     let half = cx.b.full_like(0.5, x);
     // The operands are of one type and shape.
     let shifted = cx.add(x, half).unwrap_or(x);
-    let whole = cx.unary(UnaryOp::Floor, shifted);
+    let whole = cx.unary(Rounding::Floor, shifted);
     let (low, high) = (cx.b.full_like(0.0, whole), cx.b.full_like(255.0, whole));
     let bounded =
         cx.binary(BinaryOp::Maximum, whole, low).and_then(|x| cx.binary(BinaryOp::Minimum, x, high));

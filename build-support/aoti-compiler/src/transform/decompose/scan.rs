@@ -67,7 +67,7 @@ fn differences(cx: &mut Context, x: ValueId, axis: usize) -> Result<ValueId, Rul
     let next = part(cx, x, axis, start, &fewer)?;
     let this = part(cx, x, axis, 0, &fewer)?;
     if cx.b.dtype(x) == DType::Bool {
-        return cx.binary(crate::graph::BinaryOp::Xor, next, this);
+        return cx.binary(crate::graph::IntBinary::Xor, next, this);
     }
     cx.sub(next, this)
 }

@@ -114,16 +114,14 @@ fn bincount(cx: &mut Context, a: &Args) -> Rule {
     let Some(size) = size else {
         return Err(RuleError::Malformed("the result has no described size".to_owned()));
     };
-    match size.node() {
-        Node::Sym(symbol) => {
-            let largest = cx.b.reduce(ReduceOp::Max, x, &[0], false)?;
-            let count = cx.with_number(BinaryOp::Add, largest, 1i64)?;
-            let least = cx.b.index(least, &[]);
-            let count = cx.binary(BinaryOp::Maximum, count, least)?;
-            cx.b.read(count, *symbol)?;
-        }
-        Node::Int(_) => {}
-        _ => return Err(RuleError::unsupported(format!("a result of size `{size}`"))),
+    if let Node::Sym(symbol) = size.node() {
+        let largest = cx.b.reduce(ReduceOp::Max, x, &[0], false)?;
+        let count = cx.with_number(BinaryOp::Add, largest, 1i64)?;
+        let least = cx.b.index(least, &[]);
+        let count = cx.binary(BinaryOp::Maximum, count, least)?;
+        cx.b.read(count, *symbol)?;
+    } else if size.as_int().is_none() {
+        return Err(RuleError::unsupported(format!("a result of size `{size}`")));
     }
     let updates = match a.opt_tensor("weights")? {
         Some(weights) => {

@@ -4,7 +4,7 @@ use super::registry::rules;
 use super::support::{count, fixed, length};
 use super::{Args, Context, Outputs, RuleError};
 use crate::aten::{Output, TensorMeta};
-use crate::graph::{Coord, SymbolSource, ValueId};
+use crate::graph::{BinaryOp, Coord, Relation, SymbolSource, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -294,13 +294,12 @@ fn parts_at_data(cx: &mut Context, a: &Args) -> Rule {
 
 /// A boundary as a position in `0 ..= size`, negative ones counted from the end.
 fn bounded(cx: &mut Context, at: ValueId, zero: ValueId, size: ValueId) -> Result<ValueId, RuleError> {
-    use crate::graph::BinaryOp::{Lt, Maximum, Minimum};
     let at = cx.b.cast(at, crate::dtype::DType::I64);
-    let negative = cx.binary(Lt, at, zero)?;
+    let negative = cx.binary(Relation::Lt, at, zero)?;
     let from_end = cx.add(at, size)?;
     let at = cx.b.select(negative, from_end, at)?;
-    let at = cx.binary(Maximum, at, zero)?;
-    cx.binary(Minimum, at, size)
+    let at = cx.binary(BinaryOp::Maximum, at, zero)?;
+    cx.binary(BinaryOp::Minimum, at, size)
 }
 
 fn unbind(cx: &mut Context, a: &Args) -> Rule {

@@ -3,7 +3,7 @@
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, ReduceOp, UnaryOp, ValueId};
+use crate::graph::{FloatTest, FloatUnary, ReduceOp, Relation, ValueId};
 
 type Rule = Result<Outputs, RuleError>;
 
@@ -55,17 +55,17 @@ pub(super) fn softmax(cx: &mut Context, x: ValueId, axis: usize, form: Form) -> 
     }
     let largest = cx.b.reduce(ReduceOp::Max, x, &axes, true)?;
     let shifted = cx.sub(x, largest)?;
-    let exponentials = cx.unary(UnaryOp::Exp, shifted);
+    let exponentials = cx.unary(FloatUnary::Exp, shifted);
     let total = cx.sum(exponentials, &axes, true)?;
     match form {
         Form::Plain => cx.div(exponentials, total),
         Form::Log => {
-            let log = cx.unary(UnaryOp::Log, total);
+            let log = cx.unary(FloatUnary::Log, total);
             cx.sub(shifted, log)
         }
         Form::ZeroOfNothing => {
             let quotient = cx.div(exponentials, total)?;
-            let nothing = cx.with_number(BinaryOp::Eq, largest, f64::NEG_INFINITY)?;
+            let nothing = cx.with_number(Relation::Eq, largest, f64::NEG_INFINITY)?;
             let zero = cx.b.full_like(0.0, quotient);
             Ok(cx.b.select(nothing, zero, quotient)?)
         }
@@ -82,7 +82,7 @@ fn backward(cx: &mut Context, a: &Args, log: bool) -> Rule {
     let axes = if rank == 0 { vec![] } else { vec![axis] };
     let result = if log {
         let total = cx.sum(grad, &axes, true)?;
-        let exponentials = cx.unary(UnaryOp::Exp, y);
+        let exponentials = cx.unary(FloatUnary::Exp, y);
         let shared = cx.mul(exponentials, total)?;
         cx.sub(grad, shared)?
     } else {
@@ -111,19 +111,19 @@ pub(super) fn log_sum_exp(
 ) -> Result<ValueId, RuleError> {
     let shape = cx.b.shape(x);
     if axes.iter().any(|axis| shape[*axis].is(0)) {
-        let exponentials = cx.unary(UnaryOp::Exp, x);
+        let exponentials = cx.unary(FloatUnary::Exp, x);
         let total = cx.sum(exponentials, axes, keep)?;
-        return Ok(cx.unary(UnaryOp::Log, total));
+        return Ok(cx.unary(FloatUnary::Log, total));
     }
     let largest = cx.b.reduce(ReduceOp::Max, x, axes, true)?;
     // An infinite maximum would give infinity minus infinity.
-    let infinite = cx.unary(UnaryOp::IsInf, largest);
+    let infinite = cx.unary(FloatTest::IsInf, largest);
     let zero = cx.b.full_like(0.0, largest);
     let shift = cx.b.select(infinite, zero, largest)?;
     let shifted = cx.sub(x, shift)?;
-    let exponentials = cx.unary(UnaryOp::Exp, shifted);
+    let exponentials = cx.unary(FloatUnary::Exp, shifted);
     let total = cx.sum(exponentials, axes, true)?;
-    let log = cx.unary(UnaryOp::Log, total);
+    let log = cx.unary(FloatUnary::Log, total);
     let result = cx.add(log, shift)?;
     if keep {
         return Ok(result);

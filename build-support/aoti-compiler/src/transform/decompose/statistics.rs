@@ -3,7 +3,7 @@
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, ReduceOp, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, FloatUnary, ReduceOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -104,7 +104,7 @@ fn correlation(cx: &mut Context, a: &Args) -> Rule {
         return Ok(cx.apply([covariance], dtype, |[c]| &c / &c)?.into());
     };
     let diagonal = cx.b.view(covariance, std::slice::from_ref(n), vec![Expr::axis(0), Expr::axis(0)])?;
-    let deviation = cx.unary(UnaryOp::Sqrt, diagonal);
+    let deviation = cx.unary(FloatUnary::Sqrt, diagonal);
     let column = cx.b.unsqueeze(deviation, 1)?;
     let result = cx.apply([covariance, column, deviation], dtype, |[c, column, row]| {
         (c / column / row).max(-1.0).min(1.0)

@@ -2,7 +2,7 @@
 
 use super::{Context, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, ReduceOp, Scalar, SymbolSource, ValueId};
+use crate::graph::{ReduceOp, Relation, Scalar, SymbolSource, ValueId};
 use crate::symbolic::{Expr, Node};
 
 impl Context {
@@ -65,21 +65,21 @@ impl Context {
         Ok(self.b.reduce(ReduceOp::Sum, x, axes, keep)?)
     }
 
-    /// A comparison of a number with every index of a shape: `expr <op> 0` as booleans.
+    /// A comparison of a number with every index of a shape: `expr <relation> 0` as booleans.
     pub(super) fn index_is(
         &mut self,
-        op: BinaryOp,
+        relation: Relation,
         expr: Expr,
         shape: &[Expr],
     ) -> Result<ValueId, RuleError> {
         let index = self.b.index(expr, shape);
-        self.with_number(op, index, 0i64)
+        self.with_number(relation, index, 0i64)
     }
 
     /// Ones on the main diagonal of the last two of the axes of `shape`.
     pub(super) fn identity_matrix(&mut self, dtype: DType, shape: &[Expr]) -> Result<ValueId, RuleError> {
         let rank = shape.len();
-        let on = self.index_is(BinaryOp::Eq, &Expr::axis(rank - 2) - &Expr::axis(rank - 1), shape)?;
+        let on = self.index_is(Relation::Eq, &Expr::axis(rank - 2) - &Expr::axis(rank - 1), shape)?;
         Ok(self.b.cast(on, dtype))
     }
 }

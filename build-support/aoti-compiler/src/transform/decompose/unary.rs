@@ -2,68 +2,68 @@
 
 use super::registry::rules;
 use super::{Args, Context, Formula, Outputs, RuleError};
-use crate::dtype::{Category, DType};
-use crate::graph::{BinaryOp, UnaryOp};
+use crate::dtype::DType;
+use crate::graph::{FloatTest, FloatUnary, Rounding, SpecialBinary, SpecialUnary, UnaryOp};
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 type Rule = Result<Outputs, RuleError>;
 
 rules! {
-    pure "aten.acos.default" => |cx, a| float(cx, a, UnaryOp::Acos),
-    pure "aten.acosh.default" => |cx, a| float(cx, a, UnaryOp::Acosh),
-    pure "aten.asin.default" => |cx, a| float(cx, a, UnaryOp::Asin),
-    pure "aten.asinh.default" => |cx, a| float(cx, a, UnaryOp::Asinh),
-    pure "aten.atan.default" => |cx, a| float(cx, a, UnaryOp::Atan),
-    pure "aten.atanh.default" => |cx, a| float(cx, a, UnaryOp::Atanh),
-    pure "aten.cos.default" => |cx, a| float(cx, a, UnaryOp::Cos),
-    pure "aten.cosh.default" => |cx, a| float(cx, a, UnaryOp::Cosh),
-    pure "aten.digamma.default" => |cx, a| float(cx, a, UnaryOp::Digamma),
-    pure "aten.erf.default" => |cx, a| float(cx, a, UnaryOp::Erf),
-    pure "aten.erfc.default" => |cx, a| float(cx, a, UnaryOp::Erfc),
-    pure "aten.erfinv.default" => |cx, a| float(cx, a, UnaryOp::Erfinv),
-    pure "aten.exp.default" => |cx, a| float(cx, a, UnaryOp::Exp),
-    pure "aten.exp2.default" => |cx, a| float(cx, a, UnaryOp::Exp2),
-    pure "aten.expm1.default" => |cx, a| float(cx, a, UnaryOp::Expm1),
-    pure "aten.i0.default" => |cx, a| float(cx, a, UnaryOp::I0),
-    pure "aten.lgamma.default" => |cx, a| float(cx, a, UnaryOp::Lgamma),
-    pure "aten.log.default" => |cx, a| float(cx, a, UnaryOp::Log),
-    pure "aten.log10.default" => |cx, a| float(cx, a, UnaryOp::Log10),
-    pure "aten.log1p.default" => |cx, a| float(cx, a, UnaryOp::Log1p),
-    pure "aten.log2.default" => |cx, a| float(cx, a, UnaryOp::Log2),
-    pure "aten.reciprocal.default" => |cx, a| float(cx, a, UnaryOp::Reciprocal),
-    pure "aten.rsqrt.default" => |cx, a| float(cx, a, UnaryOp::Rsqrt),
-    pure "aten.sigmoid.default" => |cx, a| float(cx, a, UnaryOp::Sigmoid),
-    pure "aten.sin.default" => |cx, a| float(cx, a, UnaryOp::Sin),
-    pure "aten.sinh.default" => |cx, a| float(cx, a, UnaryOp::Sinh),
-    pure "aten.sqrt.default" => |cx, a| float(cx, a, UnaryOp::Sqrt),
-    pure "aten.tan.default" => |cx, a| float(cx, a, UnaryOp::Tan),
-    pure "aten.tanh.default" => |cx, a| float(cx, a, UnaryOp::Tanh),
-    pure "aten.special_airy_ai.default" => |cx, a| float(cx, a, UnaryOp::AiryAi),
-    pure "aten.special_bessel_j0.default" => |cx, a| float(cx, a, UnaryOp::BesselJ0),
-    pure "aten.special_bessel_j1.default" => |cx, a| float(cx, a, UnaryOp::BesselJ1),
-    pure "aten.special_bessel_y0.default" => |cx, a| float(cx, a, UnaryOp::BesselY0),
-    pure "aten.special_bessel_y1.default" => |cx, a| float(cx, a, UnaryOp::BesselY1),
-    pure "aten.special_erfcx.default" => |cx, a| float(cx, a, UnaryOp::Erfcx),
-    pure "aten.special_i0e.default" => |cx, a| float(cx, a, UnaryOp::I0e),
-    pure "aten.special_i1.default" => |cx, a| float(cx, a, UnaryOp::I1),
-    pure "aten.special_i1e.default" => |cx, a| float(cx, a, UnaryOp::I1e),
-    pure "aten.special_log_ndtr.default" => |cx, a| float(cx, a, UnaryOp::LogNdtr),
-    pure "aten.special_modified_bessel_i0.default" => |cx, a| float(cx, a, UnaryOp::ModifiedBesselI0),
-    pure "aten.special_modified_bessel_i1.default" => |cx, a| float(cx, a, UnaryOp::ModifiedBesselI1),
-    pure "aten.special_modified_bessel_k0.default" => |cx, a| float(cx, a, UnaryOp::ModifiedBesselK0),
-    pure "aten.special_modified_bessel_k1.default" => |cx, a| float(cx, a, UnaryOp::ModifiedBesselK1),
-    pure "aten.special_ndtri.default" => |cx, a| float(cx, a, UnaryOp::Ndtri),
-    pure "aten.special_scaled_modified_bessel_k0.default" => |cx, a| float(cx, a, UnaryOp::ScaledModifiedBesselK0),
-    pure "aten.special_scaled_modified_bessel_k1.default" => |cx, a| float(cx, a, UnaryOp::ScaledModifiedBesselK1),
-    pure "aten.special_spherical_bessel_j0.default" => |cx, a| float(cx, a, UnaryOp::SphericalBesselJ0),
+    pure "aten.acos.default" => |cx, a| float(cx, a, FloatUnary::Acos),
+    pure "aten.acosh.default" => |cx, a| float(cx, a, FloatUnary::Acosh),
+    pure "aten.asin.default" => |cx, a| float(cx, a, FloatUnary::Asin),
+    pure "aten.asinh.default" => |cx, a| float(cx, a, FloatUnary::Asinh),
+    pure "aten.atan.default" => |cx, a| float(cx, a, FloatUnary::Atan),
+    pure "aten.atanh.default" => |cx, a| float(cx, a, FloatUnary::Atanh),
+    pure "aten.cos.default" => |cx, a| float(cx, a, FloatUnary::Cos),
+    pure "aten.cosh.default" => |cx, a| float(cx, a, FloatUnary::Cosh),
+    pure "aten.digamma.default" => |cx, a| float(cx, a, SpecialUnary::Digamma),
+    pure "aten.erf.default" => |cx, a| float(cx, a, FloatUnary::Erf),
+    pure "aten.erfc.default" => |cx, a| float(cx, a, FloatUnary::Erfc),
+    pure "aten.erfinv.default" => |cx, a| float(cx, a, FloatUnary::Erfinv),
+    pure "aten.exp.default" => |cx, a| float(cx, a, FloatUnary::Exp),
+    pure "aten.exp2.default" => |cx, a| float(cx, a, FloatUnary::Exp2),
+    pure "aten.expm1.default" => |cx, a| float(cx, a, FloatUnary::Expm1),
+    pure "aten.i0.default" => |cx, a| float(cx, a, SpecialUnary::I0),
+    pure "aten.lgamma.default" => |cx, a| float(cx, a, SpecialUnary::Lgamma),
+    pure "aten.log.default" => |cx, a| float(cx, a, FloatUnary::Log),
+    pure "aten.log10.default" => |cx, a| float(cx, a, FloatUnary::Log10),
+    pure "aten.log1p.default" => |cx, a| float(cx, a, FloatUnary::Log1p),
+    pure "aten.log2.default" => |cx, a| float(cx, a, FloatUnary::Log2),
+    pure "aten.reciprocal.default" => |cx, a| float(cx, a, FloatUnary::Reciprocal),
+    pure "aten.rsqrt.default" => |cx, a| float(cx, a, FloatUnary::Rsqrt),
+    pure "aten.sigmoid.default" => |cx, a| float(cx, a, FloatUnary::Sigmoid),
+    pure "aten.sin.default" => |cx, a| float(cx, a, FloatUnary::Sin),
+    pure "aten.sinh.default" => |cx, a| float(cx, a, FloatUnary::Sinh),
+    pure "aten.sqrt.default" => |cx, a| float(cx, a, FloatUnary::Sqrt),
+    pure "aten.tan.default" => |cx, a| float(cx, a, FloatUnary::Tan),
+    pure "aten.tanh.default" => |cx, a| float(cx, a, FloatUnary::Tanh),
+    pure "aten.special_airy_ai.default" => |cx, a| float(cx, a, SpecialUnary::AiryAi),
+    pure "aten.special_bessel_j0.default" => |cx, a| float(cx, a, SpecialUnary::BesselJ0),
+    pure "aten.special_bessel_j1.default" => |cx, a| float(cx, a, SpecialUnary::BesselJ1),
+    pure "aten.special_bessel_y0.default" => |cx, a| float(cx, a, SpecialUnary::BesselY0),
+    pure "aten.special_bessel_y1.default" => |cx, a| float(cx, a, SpecialUnary::BesselY1),
+    pure "aten.special_erfcx.default" => |cx, a| float(cx, a, SpecialUnary::Erfcx),
+    pure "aten.special_i0e.default" => |cx, a| float(cx, a, SpecialUnary::I0e),
+    pure "aten.special_i1.default" => |cx, a| float(cx, a, SpecialUnary::I1),
+    pure "aten.special_i1e.default" => |cx, a| float(cx, a, SpecialUnary::I1e),
+    pure "aten.special_log_ndtr.default" => |cx, a| float(cx, a, SpecialUnary::LogNdtr),
+    pure "aten.special_modified_bessel_i0.default" => |cx, a| float(cx, a, SpecialUnary::ModifiedBesselI0),
+    pure "aten.special_modified_bessel_i1.default" => |cx, a| float(cx, a, SpecialUnary::ModifiedBesselI1),
+    pure "aten.special_modified_bessel_k0.default" => |cx, a| float(cx, a, SpecialUnary::ModifiedBesselK0),
+    pure "aten.special_modified_bessel_k1.default" => |cx, a| float(cx, a, SpecialUnary::ModifiedBesselK1),
+    pure "aten.special_ndtri.default" => |cx, a| float(cx, a, SpecialUnary::Ndtri),
+    pure "aten.special_scaled_modified_bessel_k0.default" => |cx, a| float(cx, a, SpecialUnary::ScaledModifiedBesselK0),
+    pure "aten.special_scaled_modified_bessel_k1.default" => |cx, a| float(cx, a, SpecialUnary::ScaledModifiedBesselK1),
+    pure "aten.special_spherical_bessel_j0.default" => |cx, a| float(cx, a, SpecialUnary::SphericalBesselJ0),
     pure "aten.abs.default" => |cx, a| same(cx, a, UnaryOp::Abs),
     pure "aten.neg.default" => |cx, a| same(cx, a, UnaryOp::Neg),
     pure "aten.sign.default" => sign,
     pure "aten.bitwise_not.default" => |cx, a| same(cx, a, UnaryOp::Not),
-    pure "aten.floor.default" => |cx, a| rounding(cx, a, UnaryOp::Floor),
-    pure "aten.ceil.default" => |cx, a| rounding(cx, a, UnaryOp::Ceil),
-    pure "aten.trunc.default" => |cx, a| rounding(cx, a, UnaryOp::Trunc),
-    pure "aten.round.default" => |cx, a| rounding(cx, a, UnaryOp::Round),
+    pure "aten.floor.default" => |cx, a| rounding(cx, a, Rounding::Floor),
+    pure "aten.ceil.default" => |cx, a| rounding(cx, a, Rounding::Ceil),
+    pure "aten.trunc.default" => |cx, a| rounding(cx, a, Rounding::Trunc),
+    pure "aten.round.default" => |cx, a| rounding(cx, a, Rounding::Round),
     pure "aten.round.decimals" => round_decimals,
     pure "aten.special_round.default" => round_decimals,
     pure "aten.isnan.default" => |cx, a| test(cx, a, false, |x| x.is_nan()),
@@ -95,20 +95,20 @@ rules! {
 }
 
 /// A function that gives floating-point results of any input.
-fn float(cx: &mut Context, a: &Args, op: UnaryOp) -> Rule {
+fn float(cx: &mut Context, a: &Args, op: impl Into<UnaryOp>) -> Rule {
     let x = a.only()?;
     let x = cx.to_float(x);
     Ok(cx.unary(op, x).into())
 }
 
 /// A function that keeps its operand's type.
-fn same(cx: &mut Context, a: &Args, op: UnaryOp) -> Rule {
+fn same(cx: &mut Context, a: &Args, op: impl Into<UnaryOp>) -> Rule {
     let x = a.only()?;
     Ok(cx.unary(op, x).into())
 }
 
 /// Rounding, which changes no integer.
-fn rounding(cx: &mut Context, a: &Args, op: UnaryOp) -> Rule {
+fn rounding(cx: &mut Context, a: &Args, op: Rounding) -> Rule {
     let x = a.only()?;
     Ok(if cx.b.dtype(x).is_float() { cx.unary(op, x) } else { x }.into())
 }
@@ -143,10 +143,10 @@ fn sign(cx: &mut Context, a: &Args) -> Rule {
 
 fn signbit(cx: &mut Context, a: &Args) -> Rule {
     let x = a.only()?;
-    match cx.b.dtype(x) {
-        DType::Bool | DType::U8 => constant_bool(cx, a, false),
-        _ => Ok(cx.unary(UnaryOp::SignBit, x).into()),
+    if matches!(cx.b.dtype(x), DType::Bool | DType::U8) {
+        return constant_bool(cx, a, false);
     }
+    Ok(cx.unary(FloatTest::SignBit, x).into())
 }
 
 fn logical_not(cx: &mut Context, a: &Args) -> Rule {
@@ -197,25 +197,13 @@ fn logit(cx: &mut Context, a: &Args) -> Rule {
     })
 }
 
-/// Largest finite number of a floating-point type.
-pub(super) fn largest(dtype: DType) -> f64 {
-    match dtype {
-        DType::F16 => 65504.0,
-        DType::Bf16 => half::bf16::MAX.to_f64(),
-        DType::F32 => f64::from(f32::MAX),
-        _ => f64::MAX,
-    }
-}
-
 fn nan_to_num(cx: &mut Context, a: &Args) -> Rule {
     let x = a.only()?;
     let dtype = cx.b.dtype(x);
-    if dtype.category() != Category::Float {
-        return Ok(x.into());
-    }
+    let Some(limits) = dtype.limits() else { return Ok(x.into()) };
     let nan = a.float_or("nan", 0.0)?;
-    let high = a.float_or("posinf", largest(dtype))?;
-    let low = a.float_or("neginf", -largest(dtype))?;
+    let high = a.float_or("posinf", limits.largest)?;
+    let low = a.float_or("neginf", -limits.largest)?;
     let result = cx.apply([x], dtype, |[x]| {
         let finite = x.equals(f64::NEG_INFINITY).select(low, &x);
         x.is_nan().select(nan, x.equals(f64::INFINITY).select(high, finite))
@@ -226,8 +214,8 @@ fn nan_to_num(cx: &mut Context, a: &Args) -> Rule {
 fn frexp(cx: &mut Context, a: &Args) -> Rule {
     let x = a.only()?;
     let x = cx.to_float(x);
-    let mantissa = cx.unary(UnaryOp::FrexpMantissa, x);
-    let exponent = cx.unary(UnaryOp::FrexpExponent, x);
+    let mantissa = cx.unary(SpecialUnary::FrexpMantissa, x);
+    let exponent = cx.unary(SpecialUnary::FrexpExponent, x);
     let exponent = cx.b.cast(exponent, DType::I32);
     Ok(Outputs::Many(vec![Some(mantissa), Some(exponent)]))
 }
@@ -236,10 +224,10 @@ fn polygamma(cx: &mut Context, a: &Args) -> Rule {
     let (x, order) = (a.tensor("self")?, a.int("n")?);
     let x = cx.to_float(x);
     if order == 0 {
-        return Ok(cx.unary(UnaryOp::Digamma, x).into());
+        return Ok(cx.unary(SpecialUnary::Digamma, x).into());
     }
     let order = cx.b.full_like(order, x);
-    Ok(cx.binary(BinaryOp::Polygamma, order, x)?.into())
+    Ok(cx.binary(SpecialBinary::Polygamma, order, x)?.into())
 }
 
 fn mvlgamma(cx: &mut Context, a: &Args) -> Rule {
