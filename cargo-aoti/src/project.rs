@@ -67,11 +67,11 @@ impl Project {
         ];
         let flags = flags.iter().filter(|(given, _)| *given).map(|(_, flag)| (*flag).to_owned());
         command.other_options(flags.collect::<Vec<_>>());
-        let metadata = command.exec().map_err(|error| match error {
-            cargo_metadata::Error::CargoMetadata { stderr } => {
-                Failure::User(stderr.trim_start_matches("error: ").trim_end().to_owned())
+        let metadata = command.exec().map_err(|error| {
+            if let cargo_metadata::Error::CargoMetadata { stderr } = &error {
+                return Failure::User(stderr.trim_start_matches("error: ").trim_end().to_owned());
             }
-            other => Failure::Machine(format!("cannot ask cargo about the project: {other}")),
+            Failure::Machine(format!("cannot ask cargo about the project: {error}"))
         })?;
         let target_directory = match &selection.target_dir {
             Some(folder) => context.environment.directory().join(folder),

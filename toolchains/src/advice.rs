@@ -105,11 +105,11 @@ pub(crate) fn for_failure(status: &str, stderr: &str) -> Option<&'static str> {
 
 /// Advice for a failure of the system.
 pub(crate) fn for_io(error: &std::io::Error) -> Option<&'static str> {
-    match error.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Some(DISK_FULL),
-        std::io::ErrorKind::OutOfMemory => Some(OUT_OF_MEMORY),
-        _ => None,
+    use std::io::ErrorKind;
+    if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
+        return Some(DISK_FULL);
     }
+    (error.kind() == ErrorKind::OutOfMemory).then_some(OUT_OF_MEMORY)
 }
 
 #[cfg(test)]

@@ -218,12 +218,10 @@ fn diagnostics(planned: &Planned<'_>, error: &Error) {
             "rendered": rendered,
         }));
     };
-    match error {
-        Error::Model { diagnostics, .. } => {
-            for diagnostic in &diagnostics.0 {
-                line(Some(diagnostic.code.to_string()), &diagnostic.message, diagnostic.to_string());
-            }
-        }
-        other => line(None, other.to_string().lines().next().unwrap_or_default(), other.to_string()),
+    let Error::Model { diagnostics, .. } = error else {
+        return line(None, error.to_string().lines().next().unwrap_or_default(), error.to_string());
+    };
+    for diagnostic in &diagnostics.0 {
+        line(Some(diagnostic.code.to_string()), &diagnostic.message, diagnostic.to_string());
     }
 }

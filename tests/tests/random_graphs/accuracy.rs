@@ -25,7 +25,7 @@ pub(crate) fn rounding(dtype: DType) -> f64 {
         DType::Bf16 => 2f64.powi(-6),
         DType::F32 => 2f64.powi(-21),
         DType::F64 => 2f64.powi(-48),
-        _ => 0.0,
+        DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => 0.0,
     }
 }
 
@@ -34,7 +34,7 @@ fn mantissa(dtype: DType) -> i32 {
         DType::F16 => 11,
         DType::Bf16 => 8,
         DType::F32 => 24,
-        _ => 53,
+        DType::F64 | DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => 53,
     }
 }
 
@@ -124,6 +124,6 @@ pub(crate) fn wrap(dtype: DType) -> f64 {
         DType::U8 | DType::I8 => 256.0,
         DType::I16 => 65536.0,
         DType::I32 => 4294967296.0,
-        _ => 1e19,
+        DType::I64 | DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => 1e19,
     }
 }

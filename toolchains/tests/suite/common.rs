@@ -53,6 +53,7 @@ impl Log {
 }
 
 impl Events for Log {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "of another crate, which may add events")]
     fn event(&self, event: &Event<'_>) {
         let line = match event {
             Event::Started { label } => format!("started {label}"),

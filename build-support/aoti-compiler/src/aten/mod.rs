@@ -54,6 +54,23 @@ pub enum Arg {
     Graph(Box<Program>),
 }
 
+impl Arg {
+    /// The names of the tensors that it mentions, in order.
+    pub fn tensors(&self) -> Vec<&str> {
+        if let Arg::Tensor(name) = self {
+            return vec![name];
+        }
+        let Arg::Tensors(names) = self else { return vec![] };
+        names.iter().flatten().map(String::as_str).collect()
+    }
+
+    /// The body that it is, if it is one.
+    pub fn graph(&self) -> Option<&Program> {
+        let Arg::Graph(body) = self else { return None };
+        Some(body)
+    }
+}
+
 /// A result of a call.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Output {
@@ -69,6 +86,22 @@ pub enum Output {
     SymFloat(String),
     /// Absent.
     None,
+}
+
+impl Output {
+    /// The name, if it is one tensor.
+    pub fn tensor(&self) -> Option<&str> {
+        let Output::Tensor(name) = self else { return None };
+        Some(name)
+    }
+
+    /// The names of the tensors that it defines, in order.
+    pub fn tensors(&self) -> Vec<&str> {
+        if let Output::Tensors(names) = self {
+            return names.iter().map(String::as_str).collect();
+        }
+        self.tensor().into_iter().collect()
+    }
 }
 
 /// One call.

@@ -138,15 +138,8 @@ fn exact_quotient(term: &Expr, coefficient: i64, divisor: &Expr) -> Option<(Expr
     if constant != 0 || coefficient.checked_rem(*scale)? != 0 {
         return None;
     }
-    let mut factors = match term.node() {
-        Node::Product(factors) => factors.clone(),
-        _ => vec![term.clone()],
-    };
-    let wanted = match product.node() {
-        Node::Product(factors) => factors.clone(),
-        _ => vec![product.clone()],
-    };
-    for factor in &wanted {
+    let mut factors = term.factors();
+    for factor in &product.factors() {
         let position = factors.iter().position(|candidate| candidate == factor)?;
         factors.remove(position);
     }
@@ -156,19 +149,18 @@ fn exact_quotient(term: &Expr, coefficient: i64, divisor: &Expr) -> Option<(Expr
 
 /// Divides what is left after whole multiples were taken out.
 fn div_rest(rest: &Expr, divisor: &Expr, ranges: &dyn Ranges) -> Expr {
-    match rest.node() {
-        // (a / b) / c == a / (b*c)
-        Node::FloorDiv(inner, first) if first.interval(ranges).min > 0 => {
-            return inner.floor_div_in(&(first * divisor), ranges);
+    // (a / b) / c == a / (b*c)
+    if let Node::FloorDiv(inner, first) = rest.node()
+        && first.interval(ranges).min > 0
+    {
+        return inner.floor_div_in(&(first * divisor), ranges);
+    }
+    // (a mod (b*c)) / b == (a / b) mod c
+    if let Node::Mod(inner, modulus) = rest.node() {
+        let (quotient, remainder) = split_multiples(modulus, divisor);
+        if remainder.is(0) && quotient.interval(ranges).min > 0 {
+            return inner.floor_div_in(divisor, ranges).modulo_in(&quotient, ranges);
         }
-        // (a mod (b*c)) / b == (a / b) mod c
-        Node::Mod(inner, modulus) => {
-            let (quotient, remainder) = split_multiples(modulus, divisor);
-            if remainder.is(0) && quotient.interval(ranges).min > 0 {
-                return inner.floor_div_in(divisor, ranges).modulo_in(&quotient, ranges);
-            }
-        }
-        _ => {}
     }
     if let Some((_, small_rest, small_divisor)) = common_factor(rest, divisor) {
         return small_rest.floor_div_in(&small_divisor, ranges);
@@ -249,12 +241,10 @@ fn joins(other: &Expr, other_scale: i64, a: &Expr, b: &Expr, scale: i64) -> Opti
     if quotient_scale != scale {
         return None;
     }
-    match quotient.node() {
-        Node::FloorDiv(x, y) if x == a && y == b => Some(a.clone()),
-        Node::Mod(inner, c) => match inner.node() {
-            Node::FloorDiv(x, y) if x == a && y == b => Some(raw_mod(a, &(b * c))),
-            _ => None,
-        },
-        _ => None,
+    let divides = |node: &Node| matches!(node, Node::FloorDiv(x, y) if x == a && y == b);
+    if divides(quotient.node()) {
+        return Some(a.clone());
     }
+    let Node::Mod(inner, c) = quotient.node() else { return None };
+    divides(inner.node()).then(|| raw_mod(a, &(b * c)))
 }

@@ -92,10 +92,8 @@ impl Expr {
 
     /// The value, if it is a constant.
     pub fn as_int(&self) -> Option<i64> {
-        match self.node() {
-            Node::Int(value) => Some(*value),
-            _ => None,
-        }
+        let Node::Int(value) = self.node() else { return None };
+        Some(*value)
     }
 
     /// Whether it is the constant `value`.
@@ -105,10 +103,12 @@ impl Expr {
 
     /// The constant part and the terms with their coefficients, of any expression.
     pub fn as_sum(&self) -> (i64, Vec<(Expr, i64)>) {
-        match self.node() {
-            Node::Int(value) => (*value, Vec::new()),
-            Node::Sum { constant, terms } => (*constant, terms.clone()),
-            _ => (0, vec![(self.clone(), 1)]),
+        if let Node::Sum { constant, terms } = self.node() {
+            return (*constant, terms.clone());
+        }
+        match self.as_int() {
+            Some(value) => (value, Vec::new()),
+            None => (0, vec![(self.clone(), 1)]),
         }
     }
 
@@ -141,11 +141,9 @@ impl Expr {
         }
     }
 
-    fn factors(&self) -> Vec<Expr> {
-        match self.node() {
-            Node::Product(factors) => factors.clone(),
-            _ => vec![self.clone()],
-        }
+    /// What it is a product of: itself where it is none.
+    pub(super) fn factors(&self) -> Vec<Expr> {
+        if let Node::Product(factors) = self.node() { factors.clone() } else { vec![self.clone()] }
     }
 
     fn multiply(&self, other: &Expr) -> Expr {

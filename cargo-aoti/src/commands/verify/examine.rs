@@ -102,10 +102,12 @@ impl Examiner {
         outcome.stage = Stage::Lower;
         let built = single::build(&self.session, &path, vec!["native".to_owned()], &Silent);
         let single = built.map_err(|error| {
-            let stage = match &error {
-                Error::Unreadable { .. } => Stage::Import,
-                Error::Model { .. } => stage_of_rejection(&path),
-                _ => Stage::Compile,
+            let stage = if let Error::Unreadable { .. } = &error {
+                Stage::Import
+            } else if let Error::Model { .. } = &error {
+                stage_of_rejection(&path)
+            } else {
+                Stage::Compile
             };
             (stage, error.to_string())
         })?;

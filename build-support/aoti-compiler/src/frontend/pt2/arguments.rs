@@ -4,7 +4,7 @@ use super::body::Body;
 use super::import::Importer;
 use super::origin::target;
 use super::schema::{
-    Argument, OptionalTensor, SymBool, SymBoolArgument, SymFloat, SymFloatArgument, SymIntArgument,
+    Argument, OptionalTensor, SymBool, SymBoolArgument, SymFloat, SymFloatArgument, SymIntArgument, Union,
 };
 use super::values;
 use crate::aten::Arg;
@@ -69,7 +69,7 @@ impl Importer {
             | Argument::CustomObj(_)
             | Argument::Complex(_)
             | Argument::Unknown(_) => {
-                let message = format!("an argument is of kind `{}`, which is not supported", kind(arg));
+                let message = format!("an argument is of kind `{}`, which is not supported", arg.key());
                 self.report(Code::Operands, message, at);
                 None
             }
@@ -176,20 +176,5 @@ impl Importer {
                 None
             }
         }
-    }
-}
-
-/// The name of an argument's kind in the file.
-pub(super) fn kind(arg: &Argument) -> &str {
-    match arg {
-        Argument::Strings(_) => "as_strings",
-        Argument::SymBools(_) => "as_sym_bools",
-        Argument::CustomObj(_) => "as_custom_obj",
-        Argument::Complex(_) => "as_complex",
-        Argument::Graph(_) => "as_graph",
-        Argument::Ints(_) => "as_ints",
-        Argument::SymInts(_) => "as_sym_ints",
-        Argument::Unknown(key) => key,
-        _ => "another kind",
     }
 }

@@ -1,11 +1,11 @@
 //! Graphs: the program's own and the bodies of higher-order operators. Every value is defined once and before its
 //! first use.
 
-use super::arguments::kind;
 use super::import::Importer;
 use super::origin::{origin, target};
 use super::schema::{
-    Argument, Graph, InputSpec, Node, OptionalTensor, SymBoolArgument, SymFloatArgument, SymIntArgument,
+    Argument, Graph, InputSpec, Name, Node, OptionalTensor, SymBoolArgument, SymFloatArgument,
+    SymIntArgument, Union,
 };
 use crate::aten::{Arg, Call, InputKind, Output, OutputKind, Program, ProgramInput, ProgramOutput};
 use crate::diagnostic::Code;
@@ -60,13 +60,14 @@ impl Importer {
         let mut program = self.body(name, graph, inputs_defined(graph, &[]));
         self.depth -= 1;
         for arg in &graph.inputs {
-            let kind = match arg {
-                Argument::Tensor(_) => InputKind::User,
-                Argument::SymInt(SymIntArgument::Name(name)) => match program.sym_ints.get(name) {
-                    Some(value) => InputKind::UserInt(value.clone()),
-                    None => InputKind::UserConstant,
-                },
-                _ => InputKind::UserConstant,
+            let kind = if let Argument::Tensor(_) = arg {
+                InputKind::User
+            } else if let Argument::SymInt(SymIntArgument::Name(name)) = arg
+                && let Some(value) = program.sym_ints.get(name)
+            {
+                InputKind::UserInt(value.clone())
+            } else {
+                InputKind::UserConstant
             };
             let name = value_name(arg).unwrap_or_default().to_owned();
             program.inputs.push(ProgramInput { name, kind });
@@ -142,8 +143,27 @@ impl Importer {
             Argument::Int(_) | Argument::Float(_) | Argument::Bool(_) | Argument::String(_) => {
                 Some(Output::None)
             }
-            other => {
-                let message = format!("a result is of kind `{}`, which is not supported", kind(other));
+            other @ (Argument::Ints(_)
+            | Argument::Floats(_)
+            | Argument::Strings(_)
+            | Argument::SymInt(_)
+            | Argument::SymInts(_)
+            | Argument::SymBool(_)
+            | Argument::SymBools(_)
+            | Argument::Bools(_)
+            | Argument::SymFloat(_)
+            | Argument::SymFloats(_)
+            | Argument::ScalarType(_)
+            | Argument::MemoryFormat(_)
+            | Argument::Layout(_)
+            | Argument::Device(_)
+            | Argument::Graph(_)
+            | Argument::OptionalTensor(_)
+            | Argument::CustomObj(_)
+            | Argument::Operator(_)
+            | Argument::Complex(_)
+            | Argument::Unknown(_)) => {
+                let message = format!("a result is of kind `{}`, which is not supported", other.key());
                 self.report(Code::Operands, message, at);
                 None
             }
@@ -180,14 +200,16 @@ pub(super) fn inputs_defined<'g>(graph: &'g Graph, specs: &'g [InputSpec]) -> BT
 }
 
 fn value_name(arg: &Argument) -> Option<&str> {
-    match arg {
-        Argument::Tensor(tensor) => Some(&tensor.name),
-        Argument::SymInt(SymIntArgument::Name(name))
-        | Argument::SymBool(SymBoolArgument::Name(name))
-        | Argument::SymFloat(SymFloatArgument::Name(name)) => Some(name),
-        _ => None,
+    if let Argument::Tensor(Name { name })
+    | Argument::SymInt(SymIntArgument::Name(name))
+    | Argument::SymBool(SymBoolArgument::Name(name))
+    | Argument::SymFloat(SymFloatArgument::Name(name)) = arg
+    {
+        return Some(name);
     }
+    None
 }
+
 /// The node that makes each value, by the value's name.
 fn producers(graph: &Graph) -> IndexMap<&str, &Node> {
     let mut producers = IndexMap::new();

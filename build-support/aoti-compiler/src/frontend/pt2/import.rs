@@ -66,23 +66,21 @@ fn occurrences(graph: &Graph, specs: &[InputSpec], mutated: &IndexSet<String>) -
     let mut position = 0;
     for spec in specs {
         match spec {
-            InputSpec::User(spec) => match &spec.arg {
-                Argument::Tensor(tensor) => {
+            InputSpec::User(spec) => {
+                if let Argument::Tensor(tensor) = &spec.arg {
                     let sizes = graph.tensor_values.get(&tensor.name).map(|meta| meta.sizes.as_slice());
                     for (axis, size) in sizes.unwrap_or_default().iter().enumerate() {
                         let source = SymbolSource::InputDim { input: position, axis };
                         places.extend(occurrence(&tensor.name, size, source));
                     }
                     position += 1;
-                }
-                Argument::SymInt(SymIntArgument::Name(name)) => {
+                } else if let Argument::SymInt(SymIntArgument::Name(name)) = &spec.arg {
                     let source = SymbolSource::InputValue { input: position };
                     let value = graph.sym_int_values.get(name);
                     places.extend(value.and_then(|value| occurrence(name, value, source)));
                     position += 1;
                 }
-                _ => {}
-            },
+            }
             InputSpec::Parameter(spec) => position += usize::from(mutated.contains(&spec.parameter_name)),
             InputSpec::Buffer(spec) => position += usize::from(mutated.contains(&spec.buffer_name)),
             InputSpec::TensorConstant(spec) => {

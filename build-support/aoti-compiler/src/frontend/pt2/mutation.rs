@@ -82,7 +82,13 @@ pub(super) fn mutation(graph: &Graph, inputs: &[InputSpec], outputs: &[OutputSpe
     mutation.names.extend(outputs.iter().filter_map(|spec| match spec {
         OutputSpec::BufferMutation(spec) => Some(spec.buffer_name.clone()),
         OutputSpec::ParameterMutation(spec) => Some(spec.parameter_name.clone()),
-        _ => None,
+        OutputSpec::User(_)
+        | OutputSpec::Loss(_)
+        | OutputSpec::InputMutation(_)
+        | OutputSpec::ParameterGradient(_)
+        | OutputSpec::InputGradient(_)
+        | OutputSpec::Token(_)
+        | OutputSpec::Unknown(_) => None,
     }));
     let written = written(graph);
     for spec in inputs {
@@ -120,14 +126,10 @@ fn written(graph: &Graph) -> IndexSet<&str> {
             written.insert(root);
         }
         for output in &node.outputs {
-            match output {
-                Argument::Tensor(tensor) => {
-                    viewed.insert(&tensor.name, root);
-                }
-                Argument::Tensors(tensors) => {
-                    viewed.extend(tensors.iter().map(|tensor| (tensor.name.as_str(), root)));
-                }
-                _ => {}
+            if let Argument::Tensor(tensor) = output {
+                viewed.insert(&tensor.name, root);
+            } else if let Argument::Tensors(tensors) = output {
+                viewed.extend(tensors.iter().map(|tensor| (tensor.name.as_str(), root)));
             }
         }
     }

@@ -274,6 +274,8 @@ fn joined(name: &str, mut parts: Vec<Tree>) -> Tree {
 fn negated(tree: Tree) -> Tree {
     match tree {
         Tree::Int(value) => Tree::Int(value.saturating_neg()),
-        other => Tree::Call("Mul".to_owned(), vec![Tree::Int(-1), other]),
+        other @ (Tree::Symbol(_) | Tree::Size(..) | Tree::Call(..)) => {
+            Tree::Call("Mul".to_owned(), vec![Tree::Int(-1), other])
+        }
     }
 }

@@ -42,11 +42,26 @@ impl<'de> Deserialize<'de> for Float {
     }
 }
 
+/// A union of the file.
+pub(super) trait Union {
+    /// The key that stands in the file.
+    fn key(&self) -> &str;
+}
+
 macro_rules! union {
     ($(#[$doc:meta])* $name:ident { $($variant:ident($ty:ty) = $key:literal,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Debug)]
         pub(super) enum $name { $($variant($ty),)* Unknown(String) }
+
+        impl Union for $name {
+            fn key(&self) -> &str {
+                match self {
+                    $($name::$variant(_) => $key,)*
+                    $name::Unknown(key) => key,
+                }
+            }
+        }
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {

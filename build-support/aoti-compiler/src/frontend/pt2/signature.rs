@@ -86,7 +86,31 @@ impl Importer {
                 None
             }
             // Constants were specialised when the program was exported.
-            _ => None,
+            Argument::None(_)
+            | Argument::Tensors(_)
+            | Argument::Int(_)
+            | Argument::Ints(_)
+            | Argument::Float(_)
+            | Argument::Floats(_)
+            | Argument::String(_)
+            | Argument::Strings(_)
+            | Argument::SymInt(_)
+            | Argument::SymInts(_)
+            | Argument::ScalarType(_)
+            | Argument::MemoryFormat(_)
+            | Argument::Layout(_)
+            | Argument::Device(_)
+            | Argument::Bool(_)
+            | Argument::Bools(_)
+            | Argument::SymBool(_)
+            | Argument::SymBools(_)
+            | Argument::Graph(_)
+            | Argument::OptionalTensors(_)
+            | Argument::Operator(_)
+            | Argument::SymFloat(_)
+            | Argument::SymFloats(_)
+            | Argument::OptionalTensor(_)
+            | Argument::Complex(_) => None,
         }
     }
 

@@ -55,10 +55,8 @@ impl<'a> Args<'a> {
 
     /// A tensor.
     pub fn tensor(&self, name: &str) -> Result<ValueId, RuleError> {
-        match self.want(name)? {
-            Arg::Tensor(tensor) => self.resolve(tensor),
-            _ => self.kind_error(name, "a tensor"),
-        }
+        let Arg::Tensor(tensor) = self.want(name)? else { return self.kind_error(name, "a tensor") };
+        self.resolve(tensor)
     }
 
     /// A tensor that may be absent.
@@ -78,13 +76,12 @@ impl<'a> Args<'a> {
 
     /// A list of tensors, some of which may be absent.
     pub fn opt_tensors(&self, name: &str) -> Result<Vec<Option<ValueId>>, RuleError> {
-        match self.want(name)? {
-            Arg::Tensors(list) => {
-                list.iter().map(|tensor| tensor.as_deref().map(|t| self.resolve(t)).transpose()).collect()
-            }
-            Arg::Ints(list) if list.is_empty() => Ok(vec![]),
-            _ => self.kind_error(name, "a list of tensors"),
+        let arg = self.want(name)?;
+        if is_empty_list(arg) {
+            return Ok(vec![]);
         }
+        let Arg::Tensors(list) = arg else { return self.kind_error(name, "a list of tensors") };
+        list.iter().map(|tensor| tensor.as_deref().map(|t| self.resolve(t)).transpose()).collect()
     }
 
     /// What the program says of a tensor argument: strides matter to few operators.
@@ -96,30 +93,23 @@ impl<'a> Args<'a> {
 
     /// What the program says of output `index`, where it is a tensor.
     pub fn output_meta(&self, index: usize) -> Option<&'a TensorMeta> {
-        match self.call.outputs.get(index)? {
-            crate::aten::Output::Tensor(name) => self.program.tensors.get(name),
-            _ => None,
-        }
+        self.program.tensors.get(self.call.outputs.get(index)?.tensor()?)
     }
 
     /// The element type that the program states for its first output.
     pub fn output_dtype(&self) -> Option<DType> {
-        match self.call.outputs.first()? {
-            crate::aten::Output::Tensor(name) => self.program.tensors.get(name).map(|meta| meta.dtype),
-            crate::aten::Output::Tensors(names) => {
-                names.first().and_then(|name| self.program.tensors.get(name)).map(|meta| meta.dtype)
-            }
-            _ => None,
-        }
+        let first = self.call.outputs.first()?.tensors().first().copied()?;
+        self.program.tensors.get(first).map(|meta| meta.dtype)
     }
 
     /// An integer, perhaps symbolic.
     pub fn sym(&self, name: &str) -> Result<Expr, RuleError> {
-        match self.want(name)? {
-            Arg::Int(value) => Ok(value.clone()),
-            Arg::Bool(value) => Ok(Expr::int(i64::from(*value))),
-            _ => self.kind_error(name, "an integer"),
+        let arg = self.want(name)?;
+        if let Arg::Bool(value) = arg {
+            return Ok(Expr::int(i64::from(*value)));
         }
+        let Arg::Int(value) = arg else { return self.kind_error(name, "an integer") };
+        Ok(value.clone())
     }
 
     /// An integer, perhaps symbolic, that may be absent.
@@ -129,12 +119,15 @@ impl<'a> Args<'a> {
 
     /// Integers, perhaps symbolic. One integer counts as a list of one.
     pub fn syms(&self, name: &str) -> Result<Vec<Expr>, RuleError> {
-        match self.want(name)? {
-            Arg::Ints(values) => Ok(values.clone()),
-            Arg::Int(value) => Ok(vec![value.clone()]),
-            Arg::Tensors(list) if list.is_empty() => Ok(vec![]),
-            _ => self.kind_error(name, "a list of integers"),
+        let arg = self.want(name)?;
+        if is_empty_list(arg) {
+            return Ok(vec![]);
         }
+        if let Arg::Int(value) = arg {
+            return Ok(vec![value.clone()]);
+        }
+        let Arg::Ints(values) = arg else { return self.kind_error(name, "a list of integers") };
+        Ok(values.clone())
     }
 
     /// A fixed integer.
@@ -182,15 +175,16 @@ impl<'a> Args<'a> {
 
     /// A number.
     pub fn scalar(&self, name: &str) -> Result<Scalar, RuleError> {
-        match self.want(name)? {
-            Arg::Int(value) => value
-                .as_int()
-                .map(Scalar::Int)
-                .ok_or_else(|| RuleError::unsupported(format!("`{name}` is `{value}`, not a constant"))),
-            Arg::Float(value) => Ok(Scalar::Float(*value)),
-            Arg::Bool(value) => Ok(Scalar::Bool(*value)),
-            _ => self.kind_error(name, "a number"),
+        let arg = self.want(name)?;
+        if let Arg::Float(value) = arg {
+            return Ok(Scalar::Float(*value));
         }
+        if let Arg::Bool(value) = arg {
+            return Ok(Scalar::Bool(*value));
+        }
+        let Arg::Int(value) = arg else { return self.kind_error(name, "a number") };
+        let number = value.as_int().map(Scalar::Int);
+        number.ok_or_else(|| RuleError::unsupported(format!("`{name}` is `{value}`, not a constant")))
     }
 
     /// A number that may be absent.
@@ -210,17 +204,17 @@ impl<'a> Args<'a> {
 
     /// Floating-point numbers.
     pub fn floats(&self, name: &str) -> Result<Vec<f64>, RuleError> {
-        match self.want(name)? {
-            Arg::Floats(values) => Ok(values.clone()),
-            Arg::Float(value) => Ok(vec![*value]),
-            Arg::Ints(values) => values
-                .iter()
-                .map(|v| {
-                    v.as_int().map(|v| v as f64).ok_or_else(|| RuleError::unsupported("symbolic numbers"))
-                })
-                .collect(),
-            _ => self.kind_error(name, "a list of numbers"),
+        let arg = self.want(name)?;
+        if let Arg::Float(value) = arg {
+            return Ok(vec![*value]);
         }
+        if let Arg::Floats(values) = arg {
+            return Ok(values.clone());
+        }
+        let Arg::Ints(values) = arg else { return self.kind_error(name, "a list of numbers") };
+        let fixed = |value: &Expr| value.as_int().map(|value| value as f64);
+        let fixed: Option<Vec<f64>> = values.iter().map(fixed).collect();
+        fixed.ok_or_else(|| RuleError::unsupported("symbolic numbers"))
     }
 
     /// Text with a default.
@@ -240,4 +234,9 @@ impl<'a> Args<'a> {
             Some(_) => self.kind_error(name, "an element type"),
         }
     }
+}
+
+/// What an empty list is a list of is not known.
+fn is_empty_list(arg: &Arg) -> bool {
+    matches!(arg, Arg::Ints(list) if list.is_empty()) || matches!(arg, Arg::Tensors(list) if list.is_empty())
 }

@@ -29,11 +29,8 @@ pub(super) fn inlined(program: &Program) -> Cow<'_, Program> {
 
 fn has_regions(program: &Program) -> bool {
     program.calls.iter().any(|call| {
-        let mut bodies = call.args.iter().filter_map(|(_, arg)| match arg {
-            Arg::Graph(body) => Some(body),
-            _ => None,
-        });
-        Region::of(call).is_some() || bodies.any(|body| has_regions(body))
+        let mut bodies = call.args.iter().filter_map(|(_, arg)| arg.graph());
+        Region::of(call).is_some() || bodies.any(has_regions)
     })
 }
 

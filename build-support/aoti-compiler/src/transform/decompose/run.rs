@@ -9,8 +9,8 @@ use crate::graph::{
     TensorType, ValueId,
 };
 use crate::symbolic::{Expr, SymbolKind};
-use indexmap::IndexMap;
-use std::collections::{BTreeMap, BTreeSet};
+use indexmap::{IndexMap, IndexSet};
+use std::collections::BTreeSet;
 
 /// Turns a program into a core graph. All unsupported operators are reported together.
 pub fn decompose(program: &Program) -> Result<Graph, Diagnostics> {
@@ -323,7 +323,16 @@ impl<'a> Walk<'a> {
                 }
                 Arg::Bool(flag) => (format!("output_{user_outputs}"), self.cx.b.scalar(*flag, DType::Bool)),
                 // `None` is returned as nothing.
-                _ => continue,
+                Arg::None
+                | Arg::Tensors(_)
+                | Arg::Ints(_)
+                | Arg::Floats(_)
+                | Arg::Bools(_)
+                | Arg::SymBool(_)
+                | Arg::Str(_)
+                | Arg::DType(_)
+                | Arg::Other(_)
+                | Arg::Graph(_) => continue,
             };
             let role = match &output.kind {
                 OutputKind::User => OutputRole::User,
@@ -449,14 +458,13 @@ impl<'a> Walk<'a> {
         for value in values {
             let inner = if value == stand_in {
                 None
+            } else if let Some(Node { op: Op::View(coords), inputs, .. }) = scratch.producer(value)
+                && inputs[0] == stand_in
+            {
+                Some(coords.clone())
             } else {
-                match scratch.producer(value) {
-                    Some(Node { op: Op::View(coords), inputs, .. }) if inputs[0] == stand_in => {
-                        Some(coords.clone())
-                    }
-                    // Not a window (such as `to` with another type): a tensor of its own.
-                    _ => return Ok(None),
-                }
+                // Not a window (such as `to` with another type): a tensor of its own.
+                return Ok(None);
             };
             let shape = scratch.shape(value);
             windows.push(self.compose(&source, inner, shape));
@@ -488,20 +496,19 @@ impl<'a> Walk<'a> {
             (Outputs::List(values), [Output::Tensors(names)]) => {
                 pair(names.iter().map(String::as_str), values)?
             }
-            (Outputs::List(values), names) => pair(tensor_outputs(names).into_iter(), values)?,
+            (Outputs::List(values), names) => {
+                let names: Vec<&str> = names.iter().filter_map(Output::tensor).collect();
+                pair(names.into_iter(), values)?
+            }
             (Outputs::Many(values), [Output::Tensors(names)]) => {
                 names.iter().map(String::as_str).zip(values).collect()
             }
-            (Outputs::Many(values), names) => {
-                let slots: Vec<Option<&str>> = names
-                    .iter()
-                    .map(|output| match output {
-                        Output::Tensor(name) => Some(name.as_str()),
-                        _ => None,
-                    })
-                    .collect();
-                slots.into_iter().zip(values).filter_map(|(name, value)| Some((name?, value))).collect()
-            }
+            (Outputs::Many(values), names) => names
+                .iter()
+                .map(Output::tensor)
+                .zip(values)
+                .filter_map(|(name, value)| Some((name?, value)))
+                .collect(),
             (Outputs::One(_) | Outputs::Int(_), _) => {
                 return Err(RuleError::Malformed("the call's results do not fit its operator".to_owned()));
             }
@@ -557,10 +564,12 @@ impl<'a> Walk<'a> {
         else {
             return Err(RuleError::Malformed("`cond` takes a predicate, two graphs and operands".to_owned()));
         };
-        let predicate = match predicate {
-            Arg::Tensor(name) => self.read(name)?,
-            Arg::Bool(value) => self.cx.b.scalar(*value, DType::Bool),
-            _ => return Err(RuleError::unsupported("a predicate that is not a tensor")),
+        let predicate = if let Arg::Tensor(name) = predicate {
+            self.read(name)?
+        } else if let Arg::Bool(value) = predicate {
+            self.cx.b.scalar(*value, DType::Bool)
+        } else {
+            return Err(RuleError::unsupported("a predicate that is not a tensor"));
         };
         let operands = self.operand_list(rest)?;
         let types: Vec<TensorType> = operands.iter().map(|value| self.cx.b.ty(*value).clone()).collect();
@@ -590,16 +599,24 @@ impl<'a> Walk<'a> {
         let mut values = Vec::new();
         for (_, arg) in args {
             match arg {
-                Arg::Tensor(name) => values.push(self.read(name)?),
-                Arg::Tensors(names) => {
-                    for name in names.iter().flatten() {
+                Arg::Tensor(_) | Arg::Tensors(_) => {
+                    for name in arg.tensors() {
                         values.push(self.read(name)?);
                     }
                 }
                 Arg::Ints(list) if list.is_empty() => {}
                 Arg::None => {}
                 Arg::Int(expr) => values.push(self.cx.b.index(expr.clone(), &[])),
-                _ => return Err(RuleError::unsupported("an operand that is not a tensor")),
+                Arg::Ints(_)
+                | Arg::Float(_)
+                | Arg::Floats(_)
+                | Arg::Bool(_)
+                | Arg::Bools(_)
+                | Arg::SymBool(_)
+                | Arg::Str(_)
+                | Arg::DType(_)
+                | Arg::Other(_)
+                | Arg::Graph(_) => return Err(RuleError::unsupported("an operand that is not a tensor")),
             }
         }
         Ok(values)
@@ -651,48 +668,12 @@ fn pair<'n>(
     Ok(names.zip(values.into_iter().map(Some)).collect())
 }
 
-fn tensor_outputs(outputs: &[Output]) -> Vec<&str> {
-    outputs
-        .iter()
-        .filter_map(|output| match output {
-            Output::Tensor(name) => Some(name.as_str()),
-            Output::Tensors(_)
-            | Output::SymInt(_)
-            | Output::SymBool(_)
-            | Output::SymFloat(_)
-            | Output::None => None,
-        })
-        .collect()
-}
-
 fn output_names(call: &Call) -> Vec<&str> {
-    let mut names = tensor_outputs(&call.outputs);
-    for output in &call.outputs {
-        if let Output::Tensors(list) = output {
-            names.extend(list.iter().map(String::as_str));
-        }
-    }
-    names
+    call.outputs.iter().flat_map(Output::tensors).collect()
 }
 
 /// Names of the tensors among a call's arguments, each once.
 fn tensor_names(call: &Call) -> Vec<&str> {
-    let mut names: BTreeMap<&str, usize> = BTreeMap::new();
-    for (position, (_, arg)) in call.args.iter().enumerate() {
-        match arg {
-            Arg::Tensor(name) => {
-                names.entry(name).or_insert(position);
-            }
-            Arg::Tensors(list) => {
-                for name in list.iter().flatten() {
-                    names.entry(name).or_insert(position);
-                }
-            }
-            _ => {}
-        }
-    }
-    let mut ordered: Vec<(usize, &str)> =
-        names.into_iter().map(|(name, position)| (position, name)).collect();
-    ordered.sort_unstable();
-    ordered.into_iter().map(|(_, name)| name).collect()
+    let names: IndexSet<&str> = call.args.iter().flat_map(|(_, arg)| arg.tensors()).collect();
+    names.into_iter().collect()
 }
