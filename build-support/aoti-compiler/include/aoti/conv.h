@@ -8,7 +8,8 @@
 // are dropped before the epilogue. A 1x1 convolution of stride 1 without padding reads the input in place.
 //
 // Packed weights are [groups][ceil(OC/groups / kConvRows)][K][kConvRows], K = IC/groups * taps, rows past OC zero;
-// `codegen/pack.rs` writes them. Each output is one chain of fused multiply-adds over k, whatever the split.
+// `codegen/pack.rs` writes them. Each output is a sum of chains of about kChain fused multiply-adds over
+// k, whatever the split.
 #pragma once
 
 #include "tile.h"
@@ -152,16 +153,13 @@ AOTI_NOINLINE void conv_pad_channel(const ConvShape &s, const ConvPlan &p, const
   }
 }
 
-// tile[Rows][kConvPixels] = (or +=) sum over k of weights[k][row] * x[tap of k][pixel].
+// tile[Rows][kConvPixels] = sum over k of weights[k][row] * x[tap of k][pixel].
 template <int Rows, int Vectors>
 AOTI_NOINLINE AOTI_CONTRACT void conv_kernel(i64 k_count, i64 taps, const i64 *offsets, i64 step, const f32 *weights,
-                                             const f32 *x, bool add, f32 *tile) {
+                                             const f32 *x, f32 *tile) {
   AOTI_CONTRACT_BODY
   TileVector sum[Rows][Vectors];
   AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] = TileVector{};
-  if (add)
-    AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] =
-        load_tile_vector(tile + r * kConvPixels + v * kLanes);
   while (k_count > 0) {
     i64 n = min_i64(k_count, taps);
     for (i64 t = 0; t < n; ++t) {
@@ -193,18 +191,30 @@ AOTI_NOINLINE void conv_taps(const ConvShape &s, const ConvPlan &p, ConvTaps &ta
   for (i64 i = p.taps; i < taps.count; ++i) taps.offsets[i] = taps.offsets[i - p.taps] + p.channel;
 }
 
-// `rows` channels by one block of pixels.
-AOTI_NOINLINE void conv_tile(const ConvPlan &p, const ConvTaps &taps, int rows, i64 pixels, i64 k, const f32 *weights,
-                             const f32 *x, bool add, f32 *tile) {
-  i64 step = taps.channels * p.channel;
+// One chain of `rows` channels by one block of pixels.
+AOTI_NOINLINE void conv_chain(const ConvTaps &taps, i64 step, int rows, i64 pixels, i64 k, const f32 *weights,
+                              const f32 *x, f32 *tile) {
 #if AOTI_AVX512
-  if (rows <= 4) return conv_kernel<4, 2>(k, taps.count, taps.offsets, step, weights, x, add, tile);
-  if (pixels <= kLanes) return conv_kernel<8, 1>(k, taps.count, taps.offsets, step, weights, x, add, tile);
+  if (rows <= 4) return conv_kernel<4, 2>(k, taps.count, taps.offsets, step, weights, x, tile);
+  if (pixels <= kLanes) return conv_kernel<8, 1>(k, taps.count, taps.offsets, step, weights, x, tile);
 #endif
   (void)pixels;
   for (int r = 0; r < rows; r += kConvKernelRows)
-    conv_kernel<kConvKernelRows, kConvVectors>(k, taps.count, taps.offsets, step, weights + r, x, add,
-                                               tile + r * kConvPixels);
+    conv_kernel<kConvKernelRows, kConvVectors>(k, taps.count, taps.offsets, step, weights + r, x, tile + r * kConvPixels);
+}
+
+// `rows` channels by one block of pixels, chain by chain: each is as many whole tables of taps as make about kChain.
+AOTI_INLINE void conv_tile(const ConvPlan &p, const ConvTaps &taps, int rows, i64 pixels, i64 k, const f32 *weights,
+                           const f32 *x, f32 *tile) {
+  i64 step = taps.channels * p.channel, tables = max_i64(kChain / max_i64(taps.count, 1), 1);
+  i64 length = tables * taps.count;
+  conv_chain(taps, step, rows, pixels, min_i64(k, length), weights, x, tile);
+  for (i64 i = length; i < k; i += length) {
+    alignas(64) f32 chain[kConvRows * kConvPixels];
+    x += tables * step;
+    conv_chain(taps, step, rows, pixels, min_i64(k - i, length), weights + i * kConvRows, x, chain);
+    add_chain(tile, chain, rows, pixels, kConvPixels);
+  }
 }
 
 // Channels whose last block of pixels would be read past the end of the input go through a copy.
@@ -219,8 +229,10 @@ AOTI_NOINLINE void conv_tile_at_end(const ConvPlan &p, const ConvTaps &taps, int
       copy[i * kConvPixels + j] = j < pixels ? x[(p.k - unsafe + i) * p.channel + j] : 0;
   }
   one.count = one.channels = unsafe;
-  conv_tile(p, taps, rows, pixels, p.k - unsafe, weights, x, false, tile);
-  conv_tile(p, one, rows, pixels, unsafe, weights + (p.k - unsafe) * kConvRows, copy, true, tile);
+  conv_tile(p, taps, rows, pixels, p.k - unsafe, weights, x, tile);
+  alignas(64) f32 chain[kConvRows * kConvPixels];
+  conv_chain(one, 0, rows, pixels, unsafe, weights + (p.k - unsafe) * kConvRows, copy, chain);
+  add_chain(tile, chain, rows, pixels, kConvPixels);
 }
 
 // The runs of output pixels among the q of one block: tile columns [from, from + size), all consecutive pixels from
@@ -336,7 +348,7 @@ AOTI_INLINE void conv(const ConvShape &s, i64 u0, i64 u1, const f32 *x, const f3
     if (p.in_place && size < kConvPixels)
       conv_tile_at_end(p, taps, rows, size, w, from, tile);
     else
-      conv_tile(p, taps, rows, size, p.k, w, from, false, tile);
+      conv_tile(p, taps, rows, size, p.k, w, from, tile);
     if (p.compact) {
       runs.pixel = q, runs.total = size;
     } else {

@@ -1,8 +1,9 @@
 // Matrix products C[M,N] = A[M,K] * B[K,N] with f32 sums: packed weights (`gemm_packed`) and run-time matrices
 // (`gemm_general`). Results leave only through the caller's epilogue, so nothing here knows of C, biases or activations.
 //
-// Each output is one chain of fused multiply-adds over k = 0, 1, .. K-1. All block shapes keep that order, so results do
-// not depend on M, on how rows and panels are split over threads, nor (where the level has FMA) on the CPU level.
+// Each output is a sum of chains of kChain fused multiply-adds over k = 0, 1, .. K-1. All block shapes keep that order,
+// so results do not depend on M, on how rows and panels are split over threads, nor (where the level has FMA) on the CPU
+// level.
 //
 // Packed B is [ceil(N / kPanel)][K][kPanel], columns past N zero, 64-byte aligned; `codegen/pack.rs` writes it.
 // Register blocking and operand order follow Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication".
@@ -36,7 +37,7 @@ AOTI_INLINE i64 gemm_block_rows(i64 k) { return max_i64(98304 / max_i64(k, 1) / 
 // Row stride of copied A: never a multiple of a page, so that the rows of a block fall into different cache sets.
 AOTI_INLINE i64 gemm_copy_stride(i64 k) { return round_up(k, 16) + 16; }
 
-// Sums of Rows rows and, of each of Panels panels, Vectors vectors, into tile[Rows][Panels * kPanel].
+// One chain for Rows rows and, of each of Panels panels, Vectors vectors, into tile[Rows][Panels * kPanel].
 template <int Rows, int Panels, int Vectors>
 AOTI_NOINLINE AOTI_CONTRACT void gemm_kernel(i64 k_count, const f32 *a, i64 a_row, i64 a_k, const f32 *b, i64 b_k,
                                              i64 b_panel, f32 *tile) {
@@ -86,8 +87,9 @@ AOTI_INLINE GemmBlock gemm_block(i64 rows) {
 #endif
 }
 
-AOTI_NOINLINE void gemm_tile(GemmBlock block, i64 k, const f32 *a, i64 a_row, i64 a_k, const f32 *b, i64 b_k,
-                             i64 b_panel, f32 *tile) {
+// One chain of a block.
+AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const f32 *a, i64 a_row, i64 a_k, const f32 *b, i64 b_k,
+                              i64 b_panel, f32 *tile) {
 #define AOTI_GEMM(ROWS, PANELS, VECTORS)               \
   if (block.rows == ROWS && block.panels == PANELS) \
     return gemm_panel<ROWS, PANELS, VECTORS>(k, a, a_row, a_k, b, b_k, b_panel, tile)
@@ -116,6 +118,16 @@ AOTI_NOINLINE void gemm_tile(GemmBlock block, i64 k, const f32 *a, i64 a_row, i6
   AOTI_GEMM(1, 1, 8);
 #endif
 #undef AOTI_GEMM
+}
+
+AOTI_INLINE void gemm_tile(GemmBlock block, i64 k, const f32 *a, i64 a_row, i64 a_k, const f32 *b, i64 b_k,
+                           i64 b_panel, f32 *tile) {
+  gemm_chain(block, min_i64(k, kChain), a, a_row, a_k, b, b_k, b_panel, tile);
+  for (i64 i = kChain; i < k; i += kChain) {
+    alignas(64) f32 chain[kTileFloats];
+    gemm_chain(block, min_i64(k - i, kChain), a + i * a_k, a_row, a_k, b + i * b_k, b_k, b_panel, chain);
+    add_chain(tile, chain, block.rows, block.panels * kPanel, block.panels * kPanel);
+  }
 }
 
 // Four rows of four, transposed.

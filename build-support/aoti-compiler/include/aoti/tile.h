@@ -35,12 +35,21 @@ constexpr int kPanel = 32;
 constexpr int kConvRows = 8;
 // Floats of a vector register.
 constexpr int kLanes = AOTI_LANES;
+// Products in one chain of multiply-adds. A longer sum is the sum of its chains, in order: rounding errors grow with the
+// length of a chain and the number of chains, not with their product (Higham, "The Accuracy of Floating Point Summation").
+constexpr i64 kChain = 1024;
 
 typedef f32 TileVector __attribute__((vector_size(kLanes * 4)));
 typedef f32 UnalignedTileVector __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 
 AOTI_INLINE TileVector load_tile_vector(const f32 *p) { return *(const UnalignedTileVector *)p; }
 AOTI_INLINE void store_tile_vector(f32 *p, TileVector v) { *(UnalignedTileVector *)p = v; }
+// tile[r][c] += chain[r][c] for `width` columns, rounded up to vectors, of rows of `pitch` floats.
+AOTI_INLINE void add_chain(f32 *tile, const f32 *chain, int rows, i64 width, i64 pitch) {
+  for (int r = 0; r < rows; ++r, tile += pitch, chain += pitch)
+    for (i64 c = 0; c < width; c += kLanes)
+      store_tile_vector(tile + c, load_tile_vector(tile + c) + load_tile_vector(chain + c));
+}
 
 typedef f32 FourFloats __attribute__((vector_size(16), aligned(4), may_alias));
 

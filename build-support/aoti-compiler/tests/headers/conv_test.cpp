@@ -202,6 +202,26 @@ static void check_random_shapes() {
   }
 }
 
+// Sums of equal products drift in one direction, and one chain of them drifts in proportion to its length: by 2e-4 here.
+static void check_long_sums(const ConvShape &s) {
+  i64 k = s.in_channels * volume(s.kernel);
+  Guarded<f32> x(s.in_channels * volume(s.in)), packed(ceil_div(s.out_channels, kConvRows) * kConvRows * k, true);
+  Guarded<char> scratch(conv_scratch_bytes(s), true);
+  for (i64 i = 0; i < x.n; ++i) x.data[i] = 0.1f;
+  for (i64 i = 0; i < packed.n; ++i) packed.data[i] = 0.1f;
+  i64 pixels = volume(s.out);
+  Collected c(s.out_channels * pixels);
+  conv_pad(s, 0, conv_pad_units(s), x.data, scratch.data);
+  conv(s, 0, conv_units(s), x.data, packed.data, scratch.data, [&](i64, i64 channel, i64 pixel, auto lanes, auto v) {
+    c.put(lanes, channel * pixels + pixel, v);
+  });
+  ++check_cases;
+  double want = double(k) * 0.1f * 0.1f;
+  for (i64 i = 0; i < c.n; ++i)
+    if (__builtin_fabs(c.value[i] / want - 1) > 5e-5)
+      return CHECK_FAIL("a sum of %ld products is off by %g", (long)k, c.value[i] / want - 1);
+}
+
 int main() {
   check_conv(shape(1, 64, 64, 1, 56, 56, 3, 3, 1, 1, 1, 1)), check_conv(shape(2, 3, 20, 1, 64, 60, 7, 7, 2, 1, 3, 3));
   check_conv(shape(1, 200, 30, 1, 7, 7, 1, 1, 1, 1, 0, 0)), check_conv(shape(3, 70, 9, 1, 1, 1, 1, 1, 1, 1, 0, 0));
@@ -216,5 +236,7 @@ int main() {
   far.stride[1] = 1, far.stride[2] = 1500, check_transposed<f32, kLanes, f32>(far, 0);
   check_transposed<f32, kLanes, f32>(shape(1, 2, 3, 1, 9, 700, 2, 4, 2, 1, 1, 1), 0);
   check_random_shapes();
+  check_long_sums(shape(1, 5000, 9, 1, 5, 6, 3, 3, 1, 1, 0, 0));
+  check_long_sums(shape(1, 40000, 3, 1, 5, 8, 1, 1, 1, 1, 0, 0));
   return check_end();
 }

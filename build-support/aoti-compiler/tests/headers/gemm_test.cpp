@@ -90,6 +90,23 @@ static void check_wrapping() {
   if (!check_same(c, 0, -4)) CHECK_FAIL("i32 sums do not wrap: %g", c.value[0]);
 }
 
+// Sums of equal products drift in one direction, and one chain of them drifts in proportion to its length: by 1e-3 here.
+static void check_long_sums(i64 m) {
+  const i64 n = 33, k = 200000;
+  Guarded<f32> a(m * k), b(k * n);
+  Guarded<char> scratch(gemm_general_scratch_bytes(m, n, k), true);
+  for (i64 i = 0; i < m * k; ++i) a.data[i] = 0.1f;
+  for (i64 i = 0; i < k * n; ++i) b.data[i] = 0.1f;
+  Collected c(m * n);
+  gemm_general(0, m, 0, gemm_panels(n), n, k, Matrix<f32>{a.data, k, 1}, Matrix<f32>{b.data, n, 1}, scratch.data,
+               [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); });
+  ++check_cases;
+  double want = double(k) * 0.1f * 0.1f;
+  for (i64 i = 0; i < m * n; ++i)
+    if (__builtin_fabs(c.value[i] / want - 1) > 5e-5)
+      return CHECK_FAIL("a sum of %ld products is off by %g", (long)k, c.value[i] / want - 1);
+}
+
 int main() {
   const i64 sizes[] = {0, 1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 100, 257};
   for (i64 m : sizes)
@@ -109,5 +126,6 @@ int main() {
   check_packed<f32>(40, 70, 1024, kRows, 0, true), check_general<f32, f32>(40, 70, 1024, kRows, kColumns, 1024);
   check_packed<f32>(1, 70, 5000, kRows, 0, true), check_packed<f32>(60, 33, 5000, kRows, 0, false);
   check_wrapping();
+  check_long_sums(1), check_long_sums(20);
   return check_end();
 }
