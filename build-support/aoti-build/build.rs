@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 fn main() {
     let mut hasher = blake3::Hasher::new();
     hasher.update(std::env::var("CARGO_PKG_VERSION").unwrap_or_default().as_bytes());
-    for folder in ["src", "../aoti-compiler/src", "../aoti-compiler/include"] {
+    for folder in ["src", "../aoti-compiler/src", "../aoti-compiler/include", "../aoti-compiler/harness"] {
         if Path::new(folder).is_dir() {
             println!("cargo::rerun-if-changed={folder}");
             add(&mut hasher, Path::new(folder));

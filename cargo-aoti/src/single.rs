@@ -1,4 +1,4 @@
-//! Builds one model outside of any project, as a shared library in a folder that is thrown away.
+//! Builds one model outside of any project, in a folder that is thrown away.
 
 use std::path::Path;
 
@@ -25,10 +25,11 @@ pub(crate) fn name_of(path: &Path) -> String {
     }
 }
 
-/// Builds a model for this machine at these levels.
+/// Builds a model as a library of this kind at these levels.
 pub(crate) fn build(
     session: &Session,
     path: &Path,
+    link: LinkKind,
     levels: Vec<String>,
     progress: &dyn Progress,
 ) -> Result<Single, aoti_build::Error> {
@@ -40,7 +41,7 @@ pub(crate) fn build(
         source,
     })?;
     let mut model = Model::new(name_of(path), path);
-    (model.link, model.levels) = (LinkKind::Dylib, levels);
+    (model.link, model.levels) = (link, levels);
     let job = Job { model, layout: Layout::flat(folder.path()), incremental: false };
     let built = session.build(&[job], progress).remove(0)?;
     Ok(Single { built, _folder: folder })
@@ -49,6 +50,16 @@ pub(crate) fn build(
 /// A session for one model on this machine.
 pub(crate) fn session(context: &Context, cache: bool) -> Result<Session, Failure> {
     Ok(Session::new(&context.environment, Settings { cache, ..Settings::default() })?)
+}
+
+/// Refuses a level that the session's target does not have.
+pub(crate) fn check_level(session: &Session, level: &str) -> Result<(), Failure> {
+    let known = session.known_levels()?;
+    if known.contains(&level) {
+        return Ok(());
+    }
+    let (target, known) = (session.target(), known.join("`, `"));
+    Err(Failure::Usage(format!("`{target}` has no level `{level}`; known are `{known}`")))
 }
 
 impl Single {

@@ -3,7 +3,9 @@
 //! The tests themselves lie in `tests/`, one file a concern.
 
 pub mod archive;
+pub mod cases;
 pub mod models;
 pub mod native;
 pub mod project;
 pub mod subcommand;
+pub mod tools;

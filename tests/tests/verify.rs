@@ -1,5 +1,6 @@
 //! `verify`: what it reports, and that a case which crashes or hangs takes no other with it.
 
+use aoti_tests::cases::scaled;
 use aoti_tests::models;
 use aoti_tests::project::Project;
 use aoti_tests::subcommand::Ended;
@@ -23,20 +24,6 @@ done
 exec c++ \"$@\"
 ";
 
-/// One tensor of f32 in the safetensors format.
-fn safetensors(sizes: &str, values: &[f32]) -> Vec<u8> {
-    let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    let header =
-        format!("{{\"0\":{{\"dtype\":\"F32\",\"shape\":{sizes},\"data_offsets\":[0,{}]}}}}", data.len());
-    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat()
-}
-
-fn with_case(project: &Project, name: &str, model: &str, expected: &[f32]) {
-    project.write(&format!("cases/{name}/model.aoti"), model);
-    project.write(&format!("cases/{name}/inputs.safetensors"), safetensors("[1,3]", &[1.0, 1.0, 1.0]));
-    project.write(&format!("cases/{name}/outputs.safetensors"), safetensors("[1,3]", expected));
-}
-
 fn of_lines(text: &str) -> BTreeMap<String, Value> {
     let lines = text.lines().filter(|line| line.starts_with('{'));
     let values = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -47,7 +34,7 @@ fn of_lines(text: &str) -> BTreeMap<String, Value> {
 fn a_crash_and_a_hang_fail_their_own_cases_only() {
     let project = Project::new("");
     for name in ["crashes", "hangs", "works"] {
-        with_case(&project, name, models::SCALED, &[1.0, 2.0, 3.0]);
+        scaled(&project, name, models::SCALED, &[1.0, 2.0, 3.0]);
     }
     let function = "__attribute__((constructor)) static void sabotage()";
     project.write("crash.h", format!("{function} {{ __builtin_trap(); }}\n"));
@@ -75,10 +62,10 @@ fn a_crash_and_a_hang_fail_their_own_cases_only() {
 #[test]
 fn lines_have_the_documented_keys() {
     let project = Project::new("");
-    with_case(&project, "good", models::SCALED, &[1.0, 2.0, 3.0]);
-    with_case(&project, "wrong", models::SCALED, &[1.0, 2.0, 4.0]);
-    with_case(&project, "broken", "graph {", &[]);
-    with_case(&project, "elsewhere", models::SCALED, &[]);
+    scaled(&project, "good", models::SCALED, &[1.0, 2.0, 3.0]);
+    scaled(&project, "wrong", models::SCALED, &[1.0, 2.0, 4.0]);
+    scaled(&project, "broken", "graph {", &[]);
+    scaled(&project, "elsewhere", models::SCALED, &[]);
     project.write("cases/elsewhere/case.json", "{\"skip\": \"needs a telescope\"}");
     let verify = |arguments: &[&str]| Ended::of(&mut project.aoti(&[&["verify"], arguments].concat()));
 

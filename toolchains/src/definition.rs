@@ -144,8 +144,10 @@ pub struct Serves {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Arguments {
-    /// Every compile.
+    /// Every compile of C++.
     pub compile: Vec<String>,
+    /// Every compile of C.
+    pub compile_c: Vec<String>,
     /// Compiles for speed.
     pub optimize: Vec<String>,
     /// Compiles for debugging, instead of `optimize`.
@@ -164,6 +166,8 @@ pub struct Arguments {
     pub link_shared: Vec<String>,
     /// Links of executables.
     pub link_executable: Vec<String>,
+    /// Added for executables that need no library of the machine that they run on.
+    pub link_static: Vec<String>,
     /// Removes symbols nobody resolves against; not used when debugging.
     pub strip: Vec<String>,
 }

@@ -1,5 +1,8 @@
 //! Plans the actions that a toolchain is for: compile, assemble, archive, link. Pure: makes values, runs nothing.
 
+use std::collections::BTreeSet;
+use std::fmt;
+
 use crate::action::{Action, Input, Tool};
 use crate::definition::Level;
 use crate::error::Error;
@@ -10,16 +13,65 @@ use crate::resolve::Toolchain;
 pub struct Mode {
     /// With debug information and little optimisation.
     pub debug: bool,
-    /// Sanitizers by the names that `-fsanitize` takes.
-    pub sanitize: Vec<String>,
+    /// What is checked while the code runs.
+    pub sanitize: BTreeSet<Sanitizer>,
 }
 
-/// One C++ translation unit.
+/// A kind of mistake that compilers can make code look for while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Sanitizer {
+    /// Memory that is not there, or not there any more.
+    Address,
+    /// Operations without a defined result.
+    Undefined,
+    /// Data races.
+    Thread,
+}
+
+impl Sanitizer {
+    /// The name that `-fsanitize` takes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Sanitizer::Address => "address",
+            Sanitizer::Undefined => "undefined",
+            Sanitizer::Thread => "thread",
+        }
+    }
+}
+
+impl fmt::Display for Sanitizer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// What a translation unit is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Language {
+    /// C++17.
+    #[default]
+    Cpp,
+    /// C11.
+    C,
+}
+
+/// Where the libraries of an executable come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linking {
+    /// The machine that it runs on.
+    Dynamic,
+    /// The executable itself.
+    Static,
+}
+
+/// One translation unit.
 #[derive(Debug, Clone)]
 pub struct CompileJob {
     /// For people.
     pub label: String,
-    /// The `.cpp` file.
+    /// What it is written in.
+    pub language: Language,
+    /// Its file.
     pub source: Input,
     /// The headers that it may include, by the names it includes them by.
     pub headers: Vec<Input>,
@@ -82,7 +134,10 @@ impl Toolchain {
     pub fn compile(&self, job: CompileJob, mode: &Mode) -> Result<Action, Error> {
         let given = &self.definition.arguments;
         let level = job.level.as_deref().map(|name| self.level(name)).transpose()?;
-        let mut arguments = given.compile.clone();
+        let mut arguments = match job.language {
+            Language::Cpp => given.compile.clone(),
+            Language::C => given.compile_c.clone(),
+        };
         arguments.extend(if mode.debug { given.debug.clone() } else { given.optimize.clone() });
         if !mode.sanitize.is_empty() {
             arguments.extend(sanitized(&given.sanitize, mode));
@@ -136,8 +191,11 @@ impl Toolchain {
     }
 
     /// Plans an executable; `exports` of the job is not used.
-    pub fn link_executable(&self, job: LinkJob, mode: &Mode) -> Action {
-        let arguments = self.definition.arguments.link_executable.clone();
+    pub fn link_executable(&self, job: LinkJob, linking: Linking, mode: &Mode) -> Action {
+        let mut arguments = self.definition.arguments.link_executable.clone();
+        if linking == Linking::Static {
+            arguments.extend(self.definition.arguments.link_static.iter().cloned());
+        }
         self.link(job, mode, arguments)
     }
 
@@ -182,7 +240,7 @@ impl Toolchain {
 }
 
 fn sanitized(arguments: &[String], mode: &Mode) -> Vec<String> {
-    let names = mode.sanitize.join(",");
+    let names = mode.sanitize.iter().map(|sanitizer| sanitizer.as_str()).collect::<Vec<_>>().join(",");
     arguments.iter().map(|argument| argument.replace("{sanitizers}", &names)).collect()
 }
 

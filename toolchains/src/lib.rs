@@ -37,7 +37,6 @@ mod probe_cache;
 mod process;
 mod report;
 mod resolve;
-mod runtime_files;
 mod target;
 mod user;
 
@@ -58,7 +57,7 @@ pub use events::{Event, Events, NoEvents};
 pub use executor::Executor;
 pub use find::{FoundBy, Launch};
 pub use gpu::{GpuArchitecture, Scope, gpu_architectures};
-pub use jobs::{ArchiveJob, AssembleJob, CompileJob, LinkJob, Mode};
+pub use jobs::{ArchiveJob, AssembleJob, CompileJob, Language, LinkJob, Linking, Mode, Sanitizer};
 pub use outputs::{OutputFile, Outputs};
 pub use present::{PresentDevice, present_devices};
 pub use probe::{Compiler, Identity};

@@ -109,6 +109,7 @@ fn laid_over(base: &Definition, name: &str, own: &UserToolchain, folder: &Path) 
         made.find.arguments.push(format!("--sysroot={}", folder.join(sysroot).display()));
     }
     made.arguments.compile.extend(own.flags.iter().cloned());
+    made.arguments.compile_c.extend(own.flags.iter().cloned());
     made.arguments.link.extend(own.link_flags.iter().cloned());
     if let Some(device) = &mut made.device {
         device.compile.extend(own.flags.iter().cloned());

@@ -15,6 +15,7 @@ mod artefacts;
 mod builder;
 mod error;
 mod files;
+mod harness;
 mod layout;
 mod manifest;
 mod model;

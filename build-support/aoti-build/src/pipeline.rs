@@ -305,6 +305,6 @@ impl Events for Forward<'_> {
 }
 
 #[cfg(test)]
-mod fake;
+pub(crate) mod fake;
 #[cfg(test)]
 mod tests;

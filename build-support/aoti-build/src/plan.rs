@@ -2,8 +2,8 @@
 
 use aoti_compiler::codegen::bundle::{SourceBundle, TranslationUnit};
 use aoti_toolchain::{
-    Action, ArchiveJob, AssembleJob, CompileJob, FileContent, Input, LinkJob, Mode, Outputs, Toolchain,
-    embed_assembly,
+    Action, ArchiveJob, AssembleJob, CompileJob, FileContent, Input, Language, LinkJob, Mode, Outputs,
+    Toolchain, embed_assembly,
 };
 
 use crate::error::Error;
@@ -104,6 +104,7 @@ fn compile_job(
     };
     CompileJob {
         label: format!("{}: {}", model.name, unit.object),
+        language: Language::Cpp,
         source: Input::text(&unit.source, text),
         headers: headers.to_vec(),
         level: unit.level.clone(),

@@ -124,9 +124,21 @@ impl Session {
             return Ok(if model.levels.is_empty() { defaults().collect() } else { model.levels.clone() });
         }
         let toolchain = self.toolchain()?;
-        let known = |level: &String| toolchain.definition.level_for(level, &toolchain.target, true).is_some();
+        let is_native = self.target == *self.environment.host();
+        let known =
+            |level: &String| toolchain.definition.level_for(level, &toolchain.target, is_native).is_some();
         let asked: Vec<String> = model.levels.iter().filter(|level| known(level)).cloned().collect();
         Ok(if asked.is_empty() { defaults().filter(|level| known(level)).collect() } else { asked })
+    }
+
+    /// The levels that can be asked for, by name.
+    ///
+    /// # Errors
+    /// As [`Session::toolchain`].
+    pub fn known_levels(&self) -> Result<Vec<&str>, Error> {
+        let toolchain = self.toolchain()?;
+        let is_native = self.target == *self.environment.host();
+        Ok(toolchain.definition.level_names(&toolchain.target, is_native))
     }
 
     /// The compile actions of a model, for questions to the cache. Runs none of them and writes nothing.
@@ -147,23 +159,6 @@ impl Session {
             diagnostics,
         })?;
         crate::plan::objects(self.toolchain()?, model, &bundle, None, &self.settings.mode)
-    }
-
-    /// The runtime libraries that code compiled with these sanitizers needs before all others in a process.
-    ///
-    /// # Errors
-    /// As [`Session::toolchain`].
-    pub fn sanitizer_runtimes(&self, sanitizers: &[String]) -> Result<Vec<PathBuf>, Error> {
-        let toolchain = self.toolchain()?;
-        let file = |name: &String| {
-            let library = match name.as_str() {
-                "address" => "libasan.so",
-                "undefined" => "libubsan.so",
-                other => other,
-            };
-            toolchain.runtime_file(library, &self.environment)
-        };
-        Ok(sanitizers.iter().filter_map(file).collect())
     }
 
     pub(crate) fn recipe(&self, model: &Model) -> Result<Recipe, Error> {

@@ -46,6 +46,10 @@ pub const VARIABLES: &[Variable] = &[
     build("HOST_CXX", "C++ compiler for the host when another target is built for"),
     build("AR", "archiver"),
     build("AR_<target>", "archiver for one target; goes before `AR`"),
+    other(
+        "CARGO_TARGET_<target>_RUNNER",
+        "what `verify` runs programs of another target with, by cargo's convention: in upper case, `-` as `_`",
+    ),
     other("CARGO", "the cargo that the subcommand asks about the project"),
     other("CARGO_MAKEFLAGS", "cargo's jobserver, which native tools take their turns from"),
     other("NO_COLOR", "when set, no colours"),

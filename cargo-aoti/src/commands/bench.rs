@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use aoti_build::LinkKind;
 use aoti_runtime::{AnyView, DynTensor, Executor, Inline, Model, ModelInfo, ThreadPool, Workspace};
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -79,9 +80,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     }
     let (path, case) = case::model_file(&arguments.model)?;
     let session = single::session(context, !arguments.no_cache)?;
+    single::check_level(&session, &arguments.level)?;
     let progress = Shown::new(context.terminal);
     let begun = Instant::now();
-    let single = single::build(&session, &path, vec![arguments.level.clone()], &progress);
+    let single = single::build(&session, &path, LinkKind::Dylib, vec![arguments.level.clone()], &progress);
     progress.finish();
     let single = single?;
     let compile_ms = begun.elapsed().as_millis();

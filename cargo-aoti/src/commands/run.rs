@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use aoti_build::LinkKind;
 use aoti_runtime::{AnyView, DynTensor, ModelInfo, ThreadPool, Workspace};
 use clap::Args;
 
@@ -37,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let (path, case) = case::model_file(&arguments.model)?;
     let session = single::session(context, true)?;
     let progress = Shown::new(context.terminal);
-    let single = single::build(&session, &path, vec!["native".to_owned()], &progress);
+    let single = single::build(&session, &path, LinkKind::Dylib, vec!["native".to_owned()], &progress);
     progress.finish();
     let single = single?;
     let (model, info) = single.load()?;

@@ -2,4 +2,5 @@
 
 pub(crate) mod compare;
 pub(crate) mod file;
+pub(crate) mod flat;
 pub(crate) mod random;

@@ -106,7 +106,7 @@ fn collection_removes_the_longest_unused_first() {
         let store = LocalStore::new(cache.path());
         let run = executor(folder.path(), Some(store.clone()));
         let [old, new] = [false, true].map(|debug| {
-            let action = compile(&toolchain, None, &Mode { debug, sanitize: Vec::new() });
+            let action = compile(&toolchain, None, &Mode { debug, ..Mode::default() });
             run.run_one(&action, &Log::default()).unwrap();
             std::thread::sleep(Duration::from_millis(20));
             action

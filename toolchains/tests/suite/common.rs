@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use aoti_toolchain::{
-    Action, ArchiveJob, AssembleJob, CompileJob, Environment, Event, Events, Executor, Input, LinkJob,
-    LocalStore, Mode, Outputs, Requirements, Target, Toolchain, Toolchains, embed_assembly,
+    Action, ArchiveJob, AssembleJob, CompileJob, Environment, Event, Events, Executor, Input, Language,
+    LinkJob, LocalStore, Mode, Outputs, Requirements, Target, Toolchain, Toolchains, embed_assembly,
 };
 
 /// The real toolchains among these names. A missing one is told, and fails if `AOTI_TEST_REQUIRE` lists it.
@@ -96,6 +96,7 @@ extern "C" int not_exported() { return __FILE__[0]; }
 pub(crate) fn compile(toolchain: &Toolchain, level: Option<&str>, mode: &Mode) -> Action {
     let job = CompileJob {
         label: format!("kernel at {}", level.unwrap_or("baseline")),
+        language: Language::Cpp,
         source: Input::text("kernel.cpp", KERNEL),
         headers: vec![Input::text("aoti/base.h", HEADER)],
         level: level.map(str::to_owned),

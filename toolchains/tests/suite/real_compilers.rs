@@ -6,13 +6,15 @@ use std::process::Command;
 
 use crate::common::{Log, compile, executor, host_toolchains, library};
 use aoti_toolchain::audit::{self, Allow, AuditError};
-use aoti_toolchain::{CompileJob, Error, FileContent, Input, LinkJob, Mode, Target};
+use aoti_toolchain::{
+    CompileJob, Error, FileContent, Input, Language, LinkJob, Linking, Mode, Sanitizer, Target,
+};
 
 #[test]
 fn bytes_are_the_same_in_different_folders() {
     for toolchain in host_toolchains() {
         for debug in [false, true] {
-            let mode = Mode { debug, sanitize: Vec::new() };
+            let mode = Mode { debug, ..Mode::default() };
             let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
             let longer = other.path().join("a much longer name");
             std::fs::create_dir(&longer).unwrap();
@@ -135,12 +137,13 @@ fn sanitized_executables_run_and_report() {
     for toolchain in host_toolchains() {
         let folder = tempfile::tempdir().unwrap();
         let executor = executor(folder.path(), None);
-        let mode = Mode { debug: true, sanitize: vec!["address".to_owned(), "undefined".to_owned()] };
+        let mode = Mode { debug: true, sanitize: [Sanitizer::Address, Sanitizer::Undefined].into() };
         let text = "int main(int argc, char**) { int a[2] = {}; volatile int i = argc + 1; return a[i]; }";
         let object =
             executor.run_one(&toolchain.compile(job(text), &mode).unwrap(), &Log::default()).unwrap();
         let link = link(vec![object.as_input("job.o").unwrap()], "program", "");
-        let program = executor.run_one(&toolchain.link_executable(link, &mode), &Log::default()).unwrap();
+        let linking = toolchain.link_executable(link, Linking::Dynamic, &mode);
+        let program = executor.run_one(&linking, &Log::default()).unwrap();
         let output = Command::new(&program.first().path).output().unwrap();
         assert!(String::from_utf8_lossy(&output.stderr).contains("index 2 out of bounds"));
     }
@@ -158,10 +161,10 @@ fn executables_run_here_and_arm_ones_in_an_emulator() {
         let mode = Mode::default();
         let object =
             executor.run_one(&toolchain.compile(job(text), &mode).unwrap(), &Log::default()).unwrap();
-        let mut link = link(vec![object.as_input("job.o").unwrap()], "program", "");
+        let link = link(vec![object.as_input("job.o").unwrap()], "program", "");
         let foreign = toolchain.target == arm && Target::host() != arm;
-        link.extra = if foreign { vec!["-static".to_owned()] } else { Vec::new() };
-        let linked = executor.run_one(&toolchain.link_executable(link, &mode), &Log::default());
+        let linking = if foreign { Linking::Static } else { Linking::Dynamic };
+        let linked = executor.run_one(&toolchain.link_executable(link, linking, &mode), &Log::default());
         let program = linked.unwrap_or_else(|error| panic!("{}: {error}", toolchain.name()));
         let path = &program.first().path;
         let output = if foreign { run_in_emulator(path) } else { Command::new(path).output().ok() };
@@ -179,6 +182,7 @@ fn run_in_emulator(program: &Path) -> Option<std::process::Output> {
 fn job(text: &str) -> CompileJob {
     CompileJob {
         label: "job".to_owned(),
+        language: Language::Cpp,
         source: Input::text("job.cpp", text),
         headers: Vec::new(),
         level: None,

@@ -2,8 +2,9 @@
 // code in the tests of the build, which care for files and tools, not for kernels.
 #include "kernels.h"
 #include <aoti/abi.h>
+#include <string.h>
 
-extern "C" const float EMBEDDED[] __attribute__((weak, visibility("hidden")));
+extern "C" const float EMBEDDED[] __attribute__((WEAK visibility("hidden")));
 
 struct AotiModel {
   const float *weights;
@@ -33,7 +34,13 @@ static int32_t workspace_bytes(const AotiModel *, const AotiTensor *, int32_t, i
 }
 static int32_t init_state(const AotiModel *, void *, AotiError *) { return AOTI_OK; }
 static int32_t run(const AotiModel *model, const AotiTensor *inputs, int32_t, const AotiTensor *outputs, int32_t,
-                   int64_t *const *, void *, void *, int64_t, const AotiContext *, AotiError *) {
+                   int64_t *const *, void *, void *, int64_t, const AotiContext *, AotiError *error) {
+  if (REFUSES) {
+    error->code = AOTI_ERROR_ASSERT;
+    static const char text[] = "it never wants to";
+    memcpy(error->message, text, sizeof text);
+    return AOTI_ERROR_ASSERT;
+  }
   KERNEL(static_cast<const float *>(inputs[0].data), static_cast<float *>(outputs[0].data), inputs[0].sizes[0] * 3,
          model->weights[0]);
   return AOTI_OK;

@@ -1,5 +1,5 @@
 //! A compiler of one model, for tests: the first four bytes of a model are its weight, the rest is its program, of which
-//! `error` does not compile.
+//! `error` does not compile. Others make the kernel err, each in its way.
 
 use aoti_compiler::codegen::bundle::{SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
@@ -20,10 +20,14 @@ pub(crate) fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, D
     let wrapper = include_str!("fake.cpp")
         .replace(" *API()", &format!(" *aoti_{identifier}_api()"))
         .replace("EMBEDDED", &format!("aoti_{identifier}_weights"))
-        .replace("KERNEL", &format!("aoti_{identifier}_kernel"));
+        .replace("KERNEL", &format!("aoti_{identifier}_kernel"))
+        // A weak reference takes no member out of a static library.
+        .replace("WEAK", if options.embed_weights { "" } else { "weak," })
+        .replace("REFUSES", if program == "refuses" { "1" } else { "0" });
     let kernel =
         format!("void aoti_{identifier}_kernel(const float *x, float *y, long long n, float weight)");
-    let body = "for (long long i = 0; i < n; ++i) y[i] = x[i] + weight;";
+    let end = if program == "forgets" { "n - 1" } else { "n" };
+    let body = format!("for (long long i = 0; i < {end}; ++i) y[i] = x[i] + weight; {}", mistake(&program));
     let file = |name: &str, text: String| SourceFile { name: name.to_owned(), text };
     let files = vec![
         file("include/aoti/abi.h", include_str!("../../../aoti-compiler/include/aoti/abi.h").to_owned()),
@@ -51,6 +55,18 @@ pub(crate) fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, D
         bindings: String::new(),
         header: String::new(),
     })
+}
+
+/// What the kernel does beyond its task.
+fn mistake(program: &str) -> &'static str {
+    match program {
+        "overruns" => "y[n] = weight;",
+        "underruns" => "y[0] = x[-1];",
+        "overflows" => "volatile int most = 0x7fffffff; y[0] = float(most + 1);",
+        "races" => "static volatile long long calls; calls = calls + 1;",
+        "scribbles" => "const_cast<float *>(x)[0] = weight;",
+        _ => "",
+    }
 }
 
 fn interface(name: &str) -> Interface {

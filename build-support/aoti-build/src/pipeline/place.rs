@@ -71,19 +71,17 @@ fn weights(
 
 /// Proves that the library needs nothing beyond libc, libm and libgcc.
 pub(super) fn audit(passing: &Passing<'_>, library: &Outputs, mode: &Mode) -> Result<(), Error> {
-    // What sanitizers bring along is for tests, not for others.
-    if !mode.sanitize.is_empty() {
-        return Ok(());
-    }
+    let sanitizers = !mode.sanitize.is_empty();
     if passing.job.model.link == LinkKind::Dylib {
         let bytes = library.first().read()?;
-        return Ok(audit::audit(&bytes, &Allow::default()).map_err(aoti_toolchain::Error::Audit)?);
+        let allow = Allow { sanitizers, ..Allow::default() };
+        return Ok(audit::audit(&bytes, &allow).map_err(aoti_toolchain::Error::Audit)?);
     }
     // The weights' object is large and refers to nothing.
     let units = passing.objects.iter().take(passing.bundle.units.len());
     let objects = units.map(|object| object.first().read()).collect::<Result<Vec<_>, _>>()?;
     let symbol = plan::weights_symbol(&passing.bundle.identifier);
-    let allow = Allow::symbols([format!("{symbol}_end"), symbol]);
+    let allow = Allow { sanitizers, ..Allow::symbols([format!("{symbol}_end"), symbol]) };
     let objects: Vec<&[u8]> = objects.iter().map(Vec::as_slice).collect();
     Ok(audit::audit_objects(&objects, &allow).map_err(aoti_toolchain::Error::Audit)?)
 }

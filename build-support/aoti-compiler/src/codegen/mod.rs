@@ -5,6 +5,7 @@ pub mod bindings;
 pub mod bundle;
 mod cpp;
 mod docs;
+pub mod harness;
 pub mod header;
 mod headers;
 pub mod interface;

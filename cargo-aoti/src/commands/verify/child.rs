@@ -1,7 +1,6 @@
 //! The process that runs a case.
 
-use std::ffi::OsString;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -14,22 +13,16 @@ struct Report {
     run_us: f64,
 }
 
-/// Runs this program's `__run-case` with these arguments; gives the microseconds that the run took. The error is why there
-/// are none.
-pub(super) fn run(
-    arguments: &[OsString],
-    folder: &Path,
-    variables: &[(OsString, OsString)],
-    timeout: Duration,
-) -> Result<f64, String> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+/// Runs a command that prints a report; gives the microseconds that the run took. The error is why there are none.
+pub(super) fn run(mut command: Command, folder: &Path, timeout: Duration) -> Result<f64, String> {
     // Files, not pipes: a process that says much must not wait for a reader that waits for it.
     let (out, err) = (folder.join("stdout"), folder.join("stderr"));
     let create = |path: &Path| std::fs::File::create(path).map_err(|error| error.to_string());
-    let mut command = Command::new(program);
-    command.arg("__run-case").args(arguments).envs(variables.iter().cloned());
     command.stdin(Stdio::null()).stdout(create(&out)?).stderr(create(&err)?);
-    let mut child = command.spawn().map_err(|error| format!("cannot start a process: {error}"))?;
+    let mut child = spawn(&mut command).map_err(|error| {
+        let program = Path::new(command.get_program()).display();
+        format!("cannot start `{program}`: {error}")
+    })?;
     let Some(status) = wait(&mut child, timeout) else {
         return Err(format!("no result after {} s", timeout.as_secs()));
     };
@@ -39,6 +32,20 @@ pub(super) fn run(
     let text = std::fs::read_to_string(&out).unwrap_or_default();
     let report = serde_json::from_str::<Report>(text.trim());
     report.map(|report| report.run_us).map_err(|_| format!("the process gave no report{}", tail(&err)))
+}
+
+/// A program that was written a moment ago may still be open for writing in a process that another thread has forked and
+/// that has not yet started what it is for; the kernel refuses to run it for those few milliseconds.
+fn spawn(command: &mut Command) -> std::io::Result<Child> {
+    for _ in 0..20 {
+        match command.spawn() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
+    }
+    command.spawn()
 }
 
 /// Waits for the end; a process that takes too long is ended.

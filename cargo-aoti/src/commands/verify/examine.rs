@@ -1,32 +1,42 @@
 //! Takes one case through its stages.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
-use aoti_build::{Error, Session, Silent};
+use aoti_build::{Error, LinkKind, Session, Silent};
 use aoti_compiler::compile;
+use aoti_runtime::DynTensor;
 use tempfile::TempDir;
 
 use super::child;
 use super::outcome::{Outcome, Stage, Status};
+use super::place::{Place, Program};
 use crate::bug;
 use crate::case::{Case, Terms};
 use crate::failure::Failure;
 use crate::memory;
 use crate::single;
-use crate::tensors::{compare, file};
+use crate::tensors::{compare, file, flat};
 
 pub(super) struct Examiner {
     pub(super) session: Session,
     /// Why no case can be run.
     pub(super) refusal: Option<String>,
-    pub(super) reference: bool,
+    pub(super) place: Place,
+    /// CPU levels; none for the target's defaults.
+    pub(super) levels: Vec<String>,
     pub(super) timeout: Duration,
     pub(super) threads: u16,
-    /// Runtime libraries of sanitizers.
-    pub(super) preload: Vec<PathBuf>,
 }
+
+/// A finding ends the process at once, with the code that says that the process itself told why. What is not given back at
+/// the end of a process is no finding.
+const SANITIZER_OPTIONS: [(&str, &str); 3] = [
+    ("ASAN_OPTIONS", "exitcode=1:detect_leaks=0"),
+    ("UBSAN_OPTIONS", "exitcode=1:print_stacktrace=1"),
+    ("TSAN_OPTIONS", "exitcode=1:halt_on_error=1"),
+];
 
 /// Where a case stopped, and why.
 type Stopped = (Stage, String);
@@ -59,48 +69,97 @@ impl Examiner {
         outcome: &mut Outcome,
         terms: Result<Terms, Failure>,
     ) -> Result<(), Stopped> {
-        let said = |stage| move |failure: Failure| (stage, failure.message().unwrap_or_default().to_owned());
         let terms = terms.map_err(said(Stage::Import))?;
         let temporary = self.session.environment().temporary_directory();
         let folder = tempfile::Builder::new().prefix("aoti-case-").tempdir_in(temporary);
         let folder: TempDir =
             folder.map_err(|error| (Stage::Run, format!("no temporary folder: {error}")))?;
-        let outputs = folder.path().join("outputs.safetensors");
-
-        let mut arguments = vec![OsString::from("--inputs"), case.inputs().into()];
-        arguments.extend(["--outputs".into(), outputs.clone().into()]);
-        arguments.extend(["--threads".into(), self.threads.to_string().into()]);
-        // Lives until the run is over.
-        let _single = if self.reference {
-            outcome.stage = Stage::Import;
-            arguments.extend(["--model".into(), case.model().into()]);
-            None
-        } else {
-            let single = self.build(case, outcome)?;
-            let library = single.built.library().map(|library| library.path.clone()).unwrap_or_default();
-            arguments.extend(["--library".into(), library.into()]);
-            arguments.extend(["--symbol".into(), single.built.symbol().into()]);
-            Some(single)
-        };
-        outcome.stage = Stage::Run;
-        let run = child::run(&arguments, folder.path(), &self.variables(), self.timeout);
-        outcome.run_us = Some(run.map_err(|message| {
-            let is_read = !self.reference || stage_of_rejection(&case.model()) == Stage::Lower;
-            (if is_read { Stage::Run } else { Stage::Import }, message)
-        })?);
-
+        let found = match &self.place {
+            Place::Interpreter => self.in_interpreter(case, outcome, folder.path()),
+            Place::Library => self.as_library(case, outcome, folder.path()),
+            Place::Program(program) => self.as_program(program, case, outcome, folder.path()),
+        }?;
         outcome.stage = Stage::Compare;
-        let found = file::read(&outputs).map_err(said(Stage::Compare))?;
         let expected = file::read(&case.outputs()).map_err(said(Stage::Compare))?;
         let (distance, result) = compare::all(&found, &expected, terms.tolerance);
         outcome.distance = Some(distance);
         result.map_err(|message| (Stage::Compare, message))
     }
 
-    fn build(&self, case: &Case, outcome: &mut Outcome) -> Result<single::Single, Stopped> {
+    fn in_interpreter(
+        &self,
+        case: &Case,
+        outcome: &mut Outcome,
+        folder: &Path,
+    ) -> Result<Vec<DynTensor>, Stopped> {
+        outcome.stage = Stage::Import;
+        let outputs = folder.join("outputs.safetensors");
+        let mut command = self.run_case(case, &outputs)?;
+        command.arg("--model").arg(case.model());
+        let stage =
+            if stage_of_rejection(&case.model()) == Stage::Lower { Stage::Run } else { Stage::Import };
+        self.run(command, outcome, folder).map_err(|(_, message)| (stage, message))?;
+        file::read(&outputs).map_err(said(Stage::Compare))
+    }
+
+    fn as_library(
+        &self,
+        case: &Case,
+        outcome: &mut Outcome,
+        folder: &Path,
+    ) -> Result<Vec<DynTensor>, Stopped> {
+        let single = self.build(case, LinkKind::Dylib, outcome)?;
+        let outputs = folder.join("outputs.safetensors");
+        let mut command = self.run_case(case, &outputs)?;
+        let library = single.built.library().map(|library| library.path.clone()).unwrap_or_default();
+        command.arg("--library").arg(library).arg("--symbol").arg(single.built.symbol());
+        self.run(command, outcome, folder)?;
+        file::read(&outputs).map_err(said(Stage::Compare))
+    }
+
+    fn as_program(
+        &self,
+        program: &Program,
+        case: &Case,
+        outcome: &mut Outcome,
+        folder: &Path,
+    ) -> Result<Vec<DynTensor>, Stopped> {
+        let single = self.build(case, LinkKind::Static, outcome)?;
+        let [path, inputs, outputs] = ["harness", "inputs", "outputs"].map(|name| folder.join(name));
+        let made = self.session.harness(&single.built, program.linking, &path);
+        made.map_err(|error| (Stage::Compile, error.to_string()))?;
+        let given = file::read(&case.inputs()).map_err(said(Stage::Run))?;
+        flat::write(&inputs, &given).map_err(said(Stage::Run))?;
+        let mut words = program.runner.iter().cloned().chain([path.into_os_string()]);
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words).arg(inputs).arg(&outputs);
+        command.args([self.threads, program.callers].map(|number| number.to_string()));
+        command.envs(SANITIZER_OPTIONS);
+        self.run(command, outcome, folder)?;
+        flat::read(&outputs).map_err(said(Stage::Compare))
+    }
+
+    /// This program as the process that runs a case.
+    fn run_case(&self, case: &Case, outputs: &Path) -> Result<Command, Stopped> {
+        let program = std::env::current_exe();
+        let program = program.map_err(|error| (Stage::Run, format!("cannot find this program: {error}")))?;
+        let mut command = Command::new(program);
+        command.arg("__run-case").arg("--inputs").arg(case.inputs()).arg("--outputs").arg(outputs);
+        command.args(["--threads", &self.threads.to_string()]);
+        Ok(command)
+    }
+
+    fn run(&self, command: Command, outcome: &mut Outcome, folder: &Path) -> Result<(), Stopped> {
+        outcome.stage = Stage::Run;
+        let micros = child::run(command, folder, self.timeout);
+        outcome.run_us = Some(micros.map_err(|message| (Stage::Run, message))?);
+        Ok(())
+    }
+
+    fn build(&self, case: &Case, link: LinkKind, outcome: &mut Outcome) -> Result<single::Single, Stopped> {
         let path = case.model();
         outcome.stage = Stage::Lower;
-        let built = single::build(&self.session, &path, vec!["native".to_owned()], &Silent);
+        let built = single::build(&self.session, &path, link, self.levels.clone(), &Silent);
         let single = built.map_err(|error| {
             let stage = if let Error::Unreadable { .. } = &error {
                 Stage::Import
@@ -114,20 +173,11 @@ impl Examiner {
         outcome.compile_ms = Some(single.built.compile_ms);
         Ok(single)
     }
+}
 
-    /// Sanitized libraries need the sanitizer's runtime before everything else in the process.
-    fn variables(&self) -> Vec<(OsString, OsString)> {
-        if self.preload.is_empty() {
-            return Vec::new();
-        }
-        let preload: Vec<String> = self.preload.iter().map(|path| path.display().to_string()).collect();
-        vec![
-            ("LD_PRELOAD".into(), preload.join(" ").into()),
-            // What leaks at the end of a process is not the model's affair.
-            ("ASAN_OPTIONS".into(), "detect_leaks=0:abort_on_error=1".into()),
-            ("UBSAN_OPTIONS".into(), "halt_on_error=1:print_stacktrace=1".into()),
-        ]
-    }
+/// A failure as the reason why a case stopped.
+fn said(stage: Stage) -> impl Fn(Failure) -> Stopped {
+    move |failure| (stage, failure.message().unwrap_or_default().to_owned())
 }
 
 /// Which part of the compiler refuses a model: the one that reads it, or one behind it.

@@ -3,6 +3,7 @@
 mod child;
 mod examine;
 mod outcome;
+mod place;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,14 +11,17 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use aoti_build::{Session, Settings};
+use aoti_toolchain::Target;
 use clap::{Args, ValueEnum};
 
 use super::bench::Device;
 use super::{Context, print};
 use crate::case::{self, Case, Format};
 use crate::failure::Failure;
+use crate::single;
 use examine::Examiner;
 use outcome::{Outcome, Status};
+use place::{Check, Place};
 
 /// Compiles and runs cases, and compares the results with those expected
 #[derive(Args, Debug)]
@@ -31,12 +35,19 @@ pub(crate) struct Arguments {
     /// Device to run on; only `cpu` works yet
     #[arg(long, value_enum, default_value = "cpu")]
     device: Device,
-    /// Build for this target (not yet: every case fails and says so)
-    #[arg(long, value_name = "TRIPLE", requires = "runner")]
+    /// Build for this target
+    #[arg(long, value_name = "TRIPLE", conflicts_with = "reference")]
     target: Option<String>,
-    /// Program that runs the target's programs here (not yet: every case fails and says so)
-    #[arg(long, value_name = "COMMAND", requires = "target")]
+    /// Command that runs the target's programs here, such as `qemu-aarch64`; by default what cargo's
+    /// CARGO_TARGET_<TRIPLE>_RUNNER names
+    #[arg(long, value_name = "COMMAND", conflicts_with = "reference")]
     runner: Option<String>,
+    /// Compile for this instruction-set level; by default for this machine's processor, or the target's levels
+    #[arg(long, value_name = "LEVEL", conflicts_with = "reference")]
+    level: Option<String>,
+    /// Compile with this toolchain only, as `cargo aoti doctor` names it
+    #[arg(long, value_name = "NAME", conflicts_with = "reference")]
+    toolchain: Option<String>,
     /// So many cases at once; by default as many as there are processors
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -46,9 +57,9 @@ pub(crate) struct Arguments {
     /// Run the interpreter, not native code
     #[arg(long)]
     reference: bool,
-    /// Compile with these sanitizers, comma-separated: address, undefined
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "reference")]
-    sanitize: Vec<String>,
+    /// Compile with sanitizers, comma-separated; a finding fails its case
+    #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', conflicts_with = "reference")]
+    sanitize: Vec<Check>,
     /// Form of the report
     #[arg(long, value_enum, default_value = "human", value_name = "FORM")]
     format: ReportFormat,
@@ -66,14 +77,7 @@ enum ReportFormat {
     Json,
 }
 
-const SANITIZERS: [&str; 2] = ["address", "undefined"];
-
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    if let Some(unknown) = arguments.sanitize.iter().find(|name| !SANITIZERS.contains(&name.as_str())) {
-        return Err(Failure::Usage(format!(
-            "there is no sanitizer `{unknown}`; known are `address`, `undefined`"
-        )));
-    }
     let mut cases = Vec::new();
     for path in &arguments.path {
         cases.extend(case::find(path, arguments.only)?);
@@ -129,33 +133,30 @@ fn examine_all(
 
 /// Each thread builds one case at a time with one tool at a time; the cases are what runs side by side.
 fn examiner(arguments: &Arguments, context: &Context) -> Result<Examiner, Failure> {
+    let place = Place::of(arguments, &context.environment)?;
     let mut settings = Settings { jobs: Some(1), ..Settings::default() };
-    settings.mode.sanitize.clone_from(&arguments.sanitize);
-    if !arguments.sanitize.is_empty() {
-        // Its sanitizers are shared libraries, which a process that opens the model can load first.
-        settings.toolchain = Some("gcc".to_owned());
-    }
+    settings.target = arguments.target.clone().map(Target::new);
+    settings.toolchain.clone_from(&arguments.toolchain);
+    settings.mode.sanitize = arguments.sanitize.iter().map(|check| check.sanitizer()).collect();
     let session = Session::new(&context.environment, settings)?;
-    let preload = session.sanitizer_runtimes(&arguments.sanitize)?;
-    if preload.len() != arguments.sanitize.len() {
-        let message = "gcc has no shared libraries of these sanitizers; install them (libasan, libubsan)";
-        return Err(Failure::Machine(message.to_owned()));
+    if place != Place::Interpreter {
+        // Without one no case has a chance, and it is not the cases' fault.
+        session.toolchain()?;
     }
+    let levels = match &arguments.level {
+        Some(level) => {
+            single::check_level(&session, level)?;
+            vec![level.clone()]
+        }
+        None if *session.target() == *context.environment.host() => vec!["native".to_owned()],
+        None => Vec::new(),
+    };
     Ok(Examiner {
         session,
-        refusal: refusal(arguments),
-        reference: arguments.reference,
+        refusal: arguments.device.refusal(),
+        place,
+        levels,
         timeout: Duration::from_secs(arguments.timeout),
         threads: arguments.threads,
-        preload,
     })
-}
-
-/// Why no case can be run as asked for, if so. Cases then fail, each: what was to be proved has not been.
-fn refusal(arguments: &Arguments) -> Option<String> {
-    let target = arguments.target.as_ref();
-    let of_target = || {
-        target.map(|target| format!("cases cannot be run for another target (`{target}`) by this version"))
-    };
-    arguments.device.refusal().or_else(of_target)
 }
