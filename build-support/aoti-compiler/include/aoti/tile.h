@@ -16,7 +16,13 @@
 #else
 #define AOTI_UNROLL _Pragma("GCC unroll 64")
 // Products feed sums through one fused instruction whatever -ffp-contract says: that is the kernels' documented sum.
+#if defined(__aarch64__)
+// Blocks use 28 of the 32 registers. Scheduling before registers are given out loads the factors of all rows first, and
+// sums then go through memory in every step.
+#define AOTI_CONTRACT __attribute__((optimize("fp-contract=fast", "no-schedule-insns")))
+#else
 #define AOTI_CONTRACT __attribute__((optimize("fp-contract=fast")))
+#endif
 #define AOTI_CONTRACT_BODY
 #endif
 
