@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use aoti_build::{Manifest, Problems, suggest};
+use aoti_build::{Manifest, Problems, Wishes, suggest};
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 use clap::Args;
 
@@ -80,6 +80,12 @@ impl Project {
         Ok(Project { metadata, target_directory })
     }
 
+    /// Whether a command is given in a project at all, or names one.
+    pub(crate) fn is_there(selection: &Selection, context: &Context) -> bool {
+        let mut folders = context.environment.directory().ancestors();
+        selection.manifest_path.is_some() || folders.any(|folder| folder.join("Cargo.toml").is_file())
+    }
+
     /// The packages that the flags select.
     pub(crate) fn packages(
         &self,
@@ -114,6 +120,17 @@ impl Project {
     pub(crate) fn manifest(&self, package: &Package) -> Result<Manifest, Problems> {
         let workspace = self.metadata.workspace_root.join("Cargo.toml");
         Manifest::of_metadata(
+            package.manifest_path.as_std_path(),
+            &package.metadata,
+            workspace.as_std_path(),
+            &self.metadata.workspace_metadata,
+        )
+    }
+
+    /// What a package says it is built for, and with what.
+    pub(crate) fn wishes(&self, package: &Package) -> Result<Wishes, Problems> {
+        let workspace = self.metadata.workspace_root.join("Cargo.toml");
+        Wishes::of_metadata(
             package.manifest_path.as_std_path(),
             &package.metadata,
             workspace.as_std_path(),

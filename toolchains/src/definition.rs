@@ -31,6 +31,20 @@ impl Device {
             Device::Rocm => "rocm",
         }
     }
+
+    /// The device with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Device::Cpu, Device::Cuda, Device::Rocm].into_iter().find(|device| device.as_str() == name)
+    }
+
+    /// A level or architecture that many have.
+    pub(crate) fn example(self) -> &'static str {
+        match self {
+            Device::Cpu => "x86-64-v3",
+            Device::Cuda => "sm_90a",
+            Device::Rocm => "gfx90a",
+        }
+    }
 }
 
 /// Which compiler a program turns out to be, whatever its file name.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::advice;
 use crate::audit::AuditError;
+use crate::definition::Device;
 use crate::resolve::ResolveError;
 
 /// A failure of a tool or of the machine; never of the user's model.
@@ -14,6 +15,17 @@ pub enum Error {
     /// No toolchain serves the request.
     #[error(transparent)]
     NotFound(#[from] Box<ResolveError>),
+    /// Code was asked for the GPUs of this machine, and it has none.
+    #[error(
+        "`native` {} code is for the GPUs of this machine, and there is none: {}\n  help: name the architectures, such as `{}`",
+        device.as_str(), looked_for.join("; "), device.example()
+    )]
+    NoDevice {
+        /// The device.
+        device: Device,
+        /// Where was looked, and what was found there.
+        looked_for: Vec<String>,
+    },
     /// A tool ran and said no.
     #[error("`{label}` failed with {status}\n  command: {command}\n{stderr}{}", help_line(*.advice))]
     ToolFailed {
@@ -149,6 +161,7 @@ impl Error {
             | Error::Cache { source, .. }
             | Error::Output { source, .. } => advice::for_io(source),
             Error::NotFound(_)
+            | Error::NoDevice { .. }
             | Error::OutputMissing { .. }
             | Error::Launcher { .. }
             | Error::Input { .. }

@@ -3,13 +3,11 @@
 //! Owns the order of fetch, lock, run and publish, and what happens when the store fails (the build goes on without
 //! it). Knows no compiler: an action says all.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
-use jobserver::{Acquired, Client};
 use tempfile::TempDir;
 
 use crate::action::{Action, Content, Key};
@@ -21,6 +19,7 @@ use crate::events::{Event, Events};
 use crate::find::{Launch, launch_of};
 use crate::outputs::{OutputFile, Outputs, digest_of};
 use crate::process;
+use crate::turns::Turns;
 
 /// Names the program that compiles are started through.
 const LAUNCHER: &str = "AOTI_COMPILER_LAUNCHER";
@@ -29,8 +28,7 @@ const LAUNCHER: &str = "AOTI_COMPILER_LAUNCHER";
 pub struct Executor {
     environment: Environment,
     store: Option<Arc<dyn ActionStore>>,
-    jobs: Client,
-    most: usize,
+    turns: Turns,
     /// Started instead of compilers, with them as its first argument.
     launcher: Option<Launch>,
     /// A store that failed once is reported once, not for each action.
@@ -51,19 +49,12 @@ impl Executor {
         store: Option<Arc<dyn ActionStore>>,
         jobs: Option<usize>,
     ) -> Result<Self, Error> {
-        let most = jobs.unwrap_or(usize::MAX).max(1);
-        let client = match environment.jobserver() {
-            Some(client) => client.clone(),
-            None => {
-                // This process holds one token without asking; the others are in the pipe.
-                let tokens = jobs.unwrap_or_else(|| environment.parallelism()).clamp(1, 4096) - 1;
-                Client::new(tokens).map_err(|source| Error::Workspace {
-                    label: "jobserver".to_owned(),
-                    path: environment.temporary_directory(),
-                    source,
-                })?
-            }
-        };
+        let turns = Turns::new(environment.jobserver(), jobs, environment.parallelism());
+        let turns = turns.map_err(|source| Error::Workspace {
+            label: "jobserver".to_owned(),
+            path: environment.temporary_directory(),
+            source,
+        })?;
         let launcher = match environment.variable(LAUNCHER) {
             Some(value) => Some(
                 launch_of(value, environment)
@@ -72,16 +63,19 @@ impl Executor {
             None => None,
         };
         let store_failed = AtomicBool::new(false);
-        Ok(Executor { environment: environment.clone(), store, jobs: client, most, launcher, store_failed })
+        Ok(Executor { environment: environment.clone(), store, turns, launcher, store_failed })
     }
 
     /// Runs all actions and returns their results in the order given. One failure does not stop the others, so that a
     /// user sees all of them.
     pub fn run(&self, actions: &[Action], events: &dyn Events) -> Vec<Result<Outputs, Error>> {
-        if actions.len() < 2 || self.most < 2 {
-            return actions.iter().map(|action| self.run_one(action, events)).collect();
-        }
-        self.run_parallel(actions, events)
+        self.in_turns(actions.len(), |index| self.run_one(&actions[index], events))
+    }
+
+    /// Does other work than actions under the same tokens: calls `work` for each number below `count`, several at a time
+    /// as far as there are tokens, and returns what it gave, in order.
+    pub fn in_turns<T: Send>(&self, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+        self.turns.each(count, work)
     }
 
     /// Runs one action on this thread, under the token that every process holds.
@@ -105,64 +99,6 @@ impl Executor {
             Err(_) => events.event(&Event::Failed { label }),
         }
         result
-    }
-
-    fn run_parallel(&self, actions: &[Action], events: &dyn Events) -> Vec<Result<Outputs, Error>> {
-        enum News {
-            Token(std::io::Result<Acquired>),
-            Done(usize, Box<std::thread::Result<Result<Outputs, Error>>>, Option<Acquired>),
-        }
-        let (sender, receiver) = mpsc::channel();
-        let token_sender = sender.clone();
-        let helper = self.jobs.clone().into_helper_thread(move |token| {
-            // The receiver is gone when all work is done; the token then returns by being dropped.
-            let _ = token_sender.send(News::Token(token));
-        });
-        if let Ok(helper) = &helper {
-            for _ in 1..actions.len().min(self.most) {
-                helper.request_token();
-            }
-        }
-
-        let mut results = actions.iter().map(|_| None).collect::<Vec<_>>();
-        let mut pending = (0..actions.len()).collect::<VecDeque<_>>();
-        let mut left = actions.len();
-        std::thread::scope(|scope| {
-            let start = |index: usize, token: Option<Acquired>| {
-                let sender = sender.clone();
-                scope.spawn(move || {
-                    // Only a listener's panic can pass here; unreported it would leave the loop below waiting for ever.
-                    let run = std::panic::AssertUnwindSafe(|| self.run_one(&actions[index], events));
-                    let result = std::panic::catch_unwind(run);
-                    let _ = sender.send(News::Done(index, Box::new(result), token));
-                });
-            };
-            if let Some(index) = pending.pop_front() {
-                start(index, None);
-            }
-            while left > 0 {
-                let Ok(news) = receiver.recv() else { break };
-                // A token that finds no work left goes back at once.
-                let token = match news {
-                    News::Token(Ok(token)) => Some(token),
-                    // Without further tokens the implicit one does all the work.
-                    News::Token(Err(_)) => continue,
-                    News::Done(index, result, token) => {
-                        match *result {
-                            Ok(result) => results[index] = Some(result),
-                            Err(panic) => std::panic::resume_unwind(panic),
-                        }
-                        left -= 1;
-                        token
-                    }
-                };
-                if let Some(index) = pending.pop_front() {
-                    start(index, token);
-                }
-            }
-        });
-        drop(helper);
-        results.into_iter().map(|result| result.expect("every action reports before the loop ends")).collect()
     }
 
     fn through_store(&self, action: &Action, events: &dyn Events) -> Result<Outputs, Error> {

@@ -8,7 +8,7 @@
 //! 1. [`Environment`]: a snapshot of variables, host and jobserver, taken once at the edge of the program.
 //! 2. [`Definition`]: what a toolchain is, read from `toolchains/*.toml`.
 //! 3. [`Toolchains`]: finds and probes candidates and resolves (device, target, requirements) to a [`Toolchain`];
-//!    the same data explains itself in [`Toolchains::report`].
+//!    [`Resolution`] has the reason for each that was considered, and [`Toolchains::report`] tells what is there at all.
 //! 4. [`Toolchain::compile`] and its siblings: plan an [`Action`], a pure value with a content [`Key`];
 //!    [`Toolchain::device_code`] plans the code of many GPU architectures, and [`inspect`] says what came out.
 //! 5. [`Executor`]: runs many actions under cargo's jobserver, through an [`ActionStore`].
@@ -38,6 +38,7 @@ mod process;
 mod report;
 mod resolve;
 mod target;
+mod turns;
 mod user;
 
 pub use action::{Action, Content, FileContent, Input, Key, KeyField, Tool};
@@ -59,9 +60,9 @@ pub use find::{FoundBy, Launch};
 pub use gpu::{GpuArchitecture, Scope, gpu_architectures};
 pub use jobs::{ArchiveJob, AssembleJob, CompileJob, Language, LinkJob, Linking, Mode, Sanitizer};
 pub use outputs::{OutputFile, Outputs};
-pub use present::{PresentDevice, present_devices};
+pub use present::{PresentDevice, PresentDevices, present_devices};
 pub use probe::{Compiler, Identity};
 pub use report::{Report, ReportEntry};
 pub use resolve::{Consideration, Requirements, Resolution, ResolveError, Toolchain, Toolchains, Verdict};
 pub use target::Target;
-pub use user::{UserToolchain, project_definitions, with_user_toolchains};
+pub use user::{UserToolchain, UserToolchains, user_file};

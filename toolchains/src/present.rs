@@ -1,11 +1,25 @@
 //! The GPUs of this machine, for `native`. Nothing depends on there being any.
+//!
+//! | device | asked | on machines without |
+//! |---|---|---|
+//! | cuda | `nvidia-smi` on `PATH`, or where WSL has it: compute capabilities | it is not there |
+//! | rocm | the kernel driver's `gfx_target_version` of each node; where there is no such driver (WSL), `rocm_agent_enumerator` or clang's `amdgpu-arch` on `PATH` | neither is there |
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::definition::Device;
 use crate::environment::Environment;
+use crate::error::Error;
 use crate::find::{Launch, program_named};
 use crate::process;
+use crate::resolve::Requirements;
+
+/// The level that stands for this machine.
+const NATIVE: &str = "native";
+/// Where AMD's kernel driver tells of processors and GPUs.
+const NODES: &str = "/sys/class/kfd/kfd/topology/nodes";
+/// Programs that print the names of AMD processors, one a line.
+const AMD_PROGRAMS: [&str; 2] = ["rocm_agent_enumerator", "amdgpu-arch"];
 
 /// One GPU, or several of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,29 +32,100 @@ pub struct PresentDevice {
     pub count: usize,
 }
 
-/// The GPUs that the drivers of this machine tell of; none where there is no driver.
-pub fn present_devices(environment: &Environment) -> Vec<PresentDevice> {
-    let mut names = nvidia(environment).into_iter().map(|name| (Device::Cuda, name)).collect::<Vec<_>>();
-    names.extend(
-        amd(Path::new("/sys/class/kfd/kfd/topology/nodes")).into_iter().map(|name| (Device::Rocm, name)),
-    );
-    names.sort();
-    let mut found: Vec<PresentDevice> = Vec::new();
-    for (device, architecture) in names {
-        match found.last_mut().filter(|last| last.architecture == architecture) {
-            Some(last) => last.count += 1,
-            None => found.push(PresentDevice { device, architecture, count: 1 }),
-        }
-    }
-    found
+/// The GPUs of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PresentDevices {
+    /// In order of class and architecture.
+    pub found: Vec<PresentDevice>,
+    /// For each class without any: where was looked, and what was found there.
+    pub absent: Vec<(Device, Vec<String>)>,
 }
 
-fn nvidia(environment: &Environment) -> Vec<String> {
-    let Some(program) = program_named("nvidia-smi".as_ref(), environment) else { return Vec::new() };
-    let arguments = ["--query-gpu=compute_cap", "--format=csv,noheader"].map(str::to_owned);
+/// The GPUs that the drivers of this machine tell of; none where there is no driver.
+pub fn present_devices(environment: &Environment) -> PresentDevices {
+    let (mut found, mut absent) = (Vec::new(), Vec::new());
+    for device in [Device::Cuda, Device::Rocm] {
+        let mut names = match architectures(device, environment) {
+            Ok(names) => names,
+            Err(looked_for) => {
+                absent.push((device, looked_for));
+                continue;
+            }
+        };
+        names.sort();
+        for group in names.chunk_by(|a, b| a == b) {
+            found.push(PresentDevice { device, architecture: group[0].clone(), count: group.len() });
+        }
+    }
+    PresentDevices { found, absent }
+}
+
+/// A request for a GPU with the architectures of this machine in the place of `native`.
+///
+/// # Errors
+/// [`Error::NoDevice`] when there are none.
+pub(crate) fn without_native(wish: &Requirements, environment: &Environment) -> Result<Requirements, Error> {
+    let mut wish = wish.clone();
+    // A processor's `native` is the compiler's business.
+    if wish.device == Device::Cpu || !wish.levels.iter().any(|level| level == NATIVE) {
+        return Ok(wish);
+    }
+    let present = architectures(wish.device, environment)
+        .map_err(|looked_for| Error::NoDevice { device: wish.device, looked_for })?;
+    let mut levels: Vec<String> = Vec::new();
+    for level in wish.levels {
+        let meant = if level == NATIVE { present.clone() } else { vec![level] };
+        for level in meant {
+            if !levels.contains(&level) {
+                levels.push(level);
+            }
+        }
+    }
+    wish.levels = levels;
+    Ok(wish)
+}
+
+/// The architecture of each GPU of a class, or what was looked for.
+fn architectures(device: Device, environment: &Environment) -> Result<Vec<String>, Vec<String>> {
+    match device {
+        Device::Cpu => Err(Vec::new()),
+        Device::Cuda => nvidia(environment).map_err(|reason| vec![reason]),
+        Device::Rocm => amd(Path::new(NODES)).or_else(|of_driver| {
+            by_programs(environment).map_err(|of_programs| vec![of_driver, of_programs])
+        }),
+    }
+}
+
+fn nvidia(environment: &Environment) -> Result<Vec<String>, String> {
+    let names = ["nvidia-smi", "/usr/lib/wsl/lib/nvidia-smi"];
+    let program = names.iter().find_map(|name| program_named(name.as_ref(), environment));
+    let program = program.ok_or("`nvidia-smi`, which comes with NVIDIA's driver, is not on PATH")?;
+    let arguments = ["--query-gpu=compute_cap", "--format=csv,noheader"];
+    let found = capabilities(&answer(&program, &arguments, environment)?);
+    if found.is_empty() { Err("`nvidia-smi` tells of no GPU".to_owned()) } else { Ok(found) }
+}
+
+fn by_programs(environment: &Environment) -> Result<Vec<String>, String> {
+    let program = AMD_PROGRAMS.iter().find_map(|name| program_named(name.as_ref(), environment));
+    let missing = || format!("neither `{}` is on PATH", AMD_PROGRAMS.join("` nor `"));
+    let program = program.ok_or_else(missing)?;
+    let text = answer(&program, &[], environment)?;
+    // `gfx000` is the processor.
+    let is_gpu = |name: &&str| name.starts_with("gfx") && *name != "gfx000";
+    let found: Vec<String> = text.split_whitespace().filter(is_gpu).map(str::to_owned).collect();
+    if found.is_empty() { Err(format!("`{}` tells of no GPU", program.display())) } else { Ok(found) }
+}
+
+fn answer(program: &PathBuf, arguments: &[&str], environment: &Environment) -> Result<String, String> {
+    let arguments = arguments.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
     match process::run(&Launch::of(program), &arguments, Path::new("/"), environment) {
-        Ok(output) if output.status.success() => capabilities(&String::from_utf8_lossy(&output.stdout)),
-        Ok(_) | Err(_) => Vec::new(),
+        Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Ok(output) => {
+            let said = [output.stderr, output.stdout].concat();
+            let said = String::from_utf8_lossy(&said).lines().next().unwrap_or_default().trim().to_owned();
+            Err(format!("`{}` failed with {}: {said}", program.display(), output.status))
+        }
+        Err(error) => Err(format!("`{}` cannot be started: {error}", program.display())),
     }
 }
 
@@ -56,14 +141,17 @@ fn capabilities(text: &str) -> Vec<String> {
 }
 
 /// The kernel driver tells a version for each node, 0 for processors.
-fn amd(nodes: &Path) -> Vec<String> {
+fn amd(nodes: &Path) -> Result<Vec<String>, String> {
+    let shown = nodes.display();
+    let listing = fs_err::read_dir(nodes)
+        .map_err(|_| format!("`{shown}`, which AMD's kernel driver makes, cannot be read"))?;
     let mut names = Vec::new();
-    for node in fs_err::read_dir(nodes).into_iter().flatten().flatten() {
+    for node in listing.flatten() {
         let text = fs_err::read_to_string(node.path().join("properties")).unwrap_or_default();
         let version = text.lines().find_map(|line| line.strip_prefix("gfx_target_version "));
         names.extend(version.and_then(|version| version.trim().parse().ok()).and_then(processor));
     }
-    names
+    if names.is_empty() { Err(format!("`{shown}` has no node with a GPU")) } else { Ok(names) }
 }
 
 /// 90010 is 9.0.10, gfx90a: the last two digits of the name are hexadecimal.
@@ -82,5 +170,25 @@ mod tests {
         let names = [0, 90010, 90402, 110000, 100300, 120001].map(processor);
         let names = names.iter().flatten().map(String::as_str).collect::<Vec<_>>();
         assert_eq!(names, ["gfx90a", "gfx942", "gfx1100", "gfx1030", "gfx1201"]);
+    }
+
+    #[test]
+    fn nodes_of_the_kernel_driver_are_gpus_or_processors() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(amd(&folder.path().join("nodes")).unwrap_err().contains("cannot be read"));
+        for (node, text) in [
+            ("0", "cpu_cores_count 64\ngfx_target_version 0\n"),
+            ("1", "cpu_cores_count 0\nsimd_count 416\ngfx_target_version 90010\n"),
+            ("2", "gfx_target_version 90010"),
+            ("3", "gfx_target_version nonsense"),
+        ] {
+            fs_err::create_dir_all(folder.path().join(node)).unwrap();
+            fs_err::write(folder.path().join(node).join("properties"), text).unwrap();
+        }
+        assert_eq!(amd(folder.path()).unwrap(), ["gfx90a", "gfx90a"]);
+        for node in ["1", "2"] {
+            fs_err::remove_dir_all(folder.path().join(node)).unwrap();
+        }
+        assert!(amd(folder.path()).unwrap_err().contains("no node with a GPU"));
     }
 }

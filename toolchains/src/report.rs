@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::definition::Device;
 use crate::find;
-use crate::present::{PresentDevice, present_devices};
+use crate::present::{PresentDevices, present_devices};
 use crate::resolve::{Consideration, Requirements, Toolchain, Toolchains, Verdict};
 use crate::target::Target;
 
@@ -14,7 +14,7 @@ pub struct Report {
     /// By priority.
     pub entries: Vec<ReportEntry>,
     /// The GPUs of this machine; none are needed.
-    pub devices: Vec<PresentDevice>,
+    pub devices: PresentDevices,
 }
 
 /// The state of one toolchain.
@@ -85,11 +85,11 @@ impl Toolchains {
             }
         }
         // A candidate that serves one target says nothing by not serving another.
-        let taken = |c: &Consideration| c.verdict == Verdict::Taken;
+        let serves = |c: &Consideration| c.verdict == Verdict::Usable;
         let useful: BTreeSet<_> =
-            entry.candidates.iter().filter(|c| taken(c)).map(|c| c.program.clone()).collect();
-        entry.candidates.retain(|c| taken(c) || !useful.contains(&c.program));
-        entry.details = entry.toolchain.as_ref().map(details).unwrap_or_default();
+            entry.candidates.iter().filter(|c| serves(c)).map(|c| c.program.clone()).collect();
+        entry.candidates.retain(|c| serves(c) || !useful.contains(&c.program));
+        entry.details = entry.toolchain.as_ref().map(Toolchain::details).unwrap_or_default();
         if entry.serves.is_empty() {
             entry.install = definition.install_help(self.environment.distribution()).map(str::to_owned);
         }
@@ -97,26 +97,29 @@ impl Toolchains {
     }
 }
 
-fn details(toolchain: &Toolchain) -> Vec<String> {
-    let mut facts = Vec::new();
-    if let Some(host) = &toolchain.compiler.host {
-        facts.push(format!("host compiler `{}`", host.display()));
-    }
-    for name in &toolchain.definition.find.helpers {
-        facts.push(match toolchain.compiler.helpers.get(name) {
-            Some(helper) => format!("{name} `{}`", helper.program.display()),
-            None if name == "ptxas" => {
-                "no ptxas: makes PTX only, which drivers compile when they load it".to_owned()
-            }
-            None => format!("no {name}: parts are not packed into one file"),
-        });
-    }
-    match &toolchain.archiver {
-        Some(archiver) => facts.push(format!("archiver `{}`", archiver.launch.program.display())),
-        None if toolchain.definition.device.is_none() => {
-            facts.push("no archiver: makes no static libraries".to_owned())
+impl Toolchain {
+    /// What it works with and what it lacks, one fact each: host compiler, `ptxas`, archiver.
+    pub fn details(&self) -> Vec<String> {
+        let mut facts = Vec::new();
+        if let Some(host) = &self.compiler.host {
+            facts.push(format!("host compiler `{}`", host.display()));
         }
-        None => {}
+        for name in &self.definition.find.helpers {
+            facts.push(match self.compiler.helpers.get(name) {
+                Some(helper) => format!("{name} `{}`", helper.program.display()),
+                None if name == "ptxas" => {
+                    "no ptxas: makes PTX only, which drivers compile when they load it".to_owned()
+                }
+                None => format!("no {name}: parts are not packed into one file"),
+            });
+        }
+        match &self.archiver {
+            Some(archiver) => facts.push(format!("archiver `{}`", archiver.launch.program.display())),
+            None if self.definition.device.is_none() => {
+                facts.push("no archiver: makes no static libraries".to_owned())
+            }
+            None => {}
+        }
+        facts
     }
-    facts
 }

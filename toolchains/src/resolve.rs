@@ -14,10 +14,11 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::find::{self, Candidate, FoundBy};
 use crate::gpu::GpuArchitecture;
+use crate::present::without_native;
 use crate::probe::{self, Compiler};
 use crate::probe_cache::ProbeCache;
 use crate::target::Target;
-use crate::user::project_definitions;
+use crate::user::{UserToolchains, project_definitions};
 
 /// What a toolchain is wanted for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub struct Requirements {
     pub device: Device,
     /// The target of the host side.
     pub target: Target,
-    /// Levels that it must know; for a GPU its architectures.
+    /// Levels that it must know; for a GPU its architectures, of which `native` stands for those of this machine.
     pub levels: Vec<String>,
     /// It must be able to make static libraries.
     pub archive: bool,
@@ -58,6 +59,8 @@ pub struct Toolchain {
     pub archiver: Option<Tool>,
     /// The target that it was resolved for.
     pub target: Target,
+    /// The levels that it was resolved for; for a GPU with this machine's in the place of `native`.
+    pub levels: Vec<String>,
     /// How its compiler was found.
     pub found_by: FoundBy,
     /// The target is the machine that the build runs on.
@@ -68,6 +71,18 @@ impl Toolchain {
     /// The name of its definition.
     pub fn name(&self) -> &str {
         &self.definition.name
+    }
+
+    /// A digest of everything but sources that results for these levels depend on: the programs, what they are always
+    /// called with, the variables that they obey, and for `native` the processor.
+    pub fn fingerprint(&self, wanted: &[String], environment: &Environment) -> String {
+        let programs = [Some(&self.compiler.identity), self.archiver.as_ref().map(|tool| &tool.identity)];
+        let Definition { arguments, device, levels, .. } = &*self.definition;
+        let called = (&self.compiler.launch.arguments, arguments, device, levels);
+        let host_only = |name: &String| self.definition.levels.get(name).is_some_and(|level| level.host_only);
+        let processor = if wanted.iter().any(host_only) { environment.host_processor() } else { "" };
+        let text = format!("{programs:?}\n{called:?}\n{}\n{processor}", environment.influences());
+        blake3::hash(text.as_bytes()).to_hex().to_string()
     }
 }
 
@@ -89,19 +104,39 @@ pub struct Consideration {
 /// What became of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It serves the request.
+    /// It serves the request, and goes before all others that do.
     Taken,
+    /// It serves the request too.
+    Usable,
     /// It does not, for this reason.
     Refused(String),
+    /// It was not tried, for this reason.
+    NotTried(String),
 }
 
-/// The outcome of a resolution.
+/// The outcome of a resolution, with everything that led to it.
 #[derive(Debug, Clone)]
 pub struct Resolution {
-    /// Toolchains that serve the request, best first.
-    pub taken: Vec<Toolchain>,
-    /// All candidates, by priority of their definitions.
+    /// What was asked for, with this machine's architectures in the place of `native`.
+    pub requirements: Requirements,
+    /// Toolchains that serve the request, best first, at most one for each definition.
+    pub serving: Vec<Toolchain>,
+    /// All candidates, in the order in which they are preferred.
     pub considered: Vec<Consideration>,
+    /// What to do where nothing serves, one way a line.
+    pub help: Vec<String>,
+}
+
+impl Resolution {
+    /// The best toolchain.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] with every candidate and the reason against it.
+    pub fn into_toolchain(self) -> Result<Toolchain, Error> {
+        let Resolution { requirements, serving, considered, help } = self;
+        let none = || Box::new(ResolveError { requirements, considered, help }).into();
+        serving.into_iter().next().ok_or_else(none)
+    }
 }
 
 /// No toolchain serves a request.
@@ -138,8 +173,10 @@ impl fmt::Display for Consideration {
             write!(formatter, "{found_by} ")?;
         }
         match &self.verdict {
-            Verdict::Taken => write!(formatter, "is usable")?,
+            Verdict::Taken => write!(formatter, "is taken")?,
+            Verdict::Usable => write!(formatter, "is usable")?,
             Verdict::Refused(reason) => write!(formatter, "{reason}")?,
+            Verdict::NotTried(reason) => write!(formatter, "is not tried: {reason}")?,
         }
         if let Some(version) = &self.version {
             write!(formatter, ": {version}")?;
@@ -162,16 +199,16 @@ impl Toolchains {
         Self::with_definitions(definitions(), environment, cache)
     }
 
-    /// The definitions for a project, a user's own from `.cargo/aoti.toml` included.
+    /// The definitions for a project: the user's own from `.cargo/aoti.toml`, those of its manifest, the built-in ones.
     ///
     /// # Errors
-    /// [`Error::Definition`] when that file is wrong.
+    /// [`Error::Definition`] when one of them is wrong.
     pub fn for_project(
         environment: &Environment,
         cache: Option<&Path>,
-        project: &Path,
+        manifest: Option<&UserToolchains>,
     ) -> Result<Self, Error> {
-        let definitions = project_definitions(project, environment)?;
+        let definitions = project_definitions(environment, manifest)?;
         Ok(Self::with_definitions(definitions, environment, cache))
     }
 
@@ -191,20 +228,20 @@ impl Toolchains {
     /// The best toolchain for a request.
     ///
     /// # Errors
-    /// [`Error::NotFound`] with every candidate and the reason against it.
+    /// [`Error::NotFound`] with every candidate and the reason against it; [`Error::NoDevice`].
     pub fn resolve(&self, requirements: &Requirements) -> Result<Toolchain, Error> {
-        let first = self.resolve_all(requirements)?.taken.into_iter().next();
-        Ok(first.expect("a resolution without toolchains is an error"))
+        self.resolution(requirements)?.into_toolchain()
     }
 
-    /// All toolchains that serve a request, at most one for each definition.
+    /// All candidates for a request, each with what became of it, and the toolchains that serve it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] when there are none.
-    pub fn resolve_all(&self, requirements: &Requirements) -> Result<Resolution, Error> {
-        let (mut taken, mut considered) = (Vec::new(), Vec::new());
+    /// [`Error::NoDevice`] when it is for the `native` GPU and there is none. That nothing serves is no error here.
+    pub fn resolution(&self, requirements: &Requirements) -> Result<Resolution, Error> {
+        let requirements = without_native(requirements, &self.environment)?;
+        let (mut serving, mut considered) = (Vec::new(), Vec::new());
         for definition in &self.definitions {
-            if let Some(reason) = not_asked(definition, requirements) {
+            if let Some(reason) = not_asked(definition, &requirements) {
                 considered.push(refused(definition, None, reason));
                 continue;
             }
@@ -212,23 +249,31 @@ impl Toolchains {
             if found.is_empty() {
                 considered.push(refused(definition, None, "not found".to_owned()));
             }
+            let mut first: Option<String> = None;
             for candidate in found {
-                let (consideration, toolchain) = self.consider(definition, &candidate, requirements);
-                considered.push(consideration);
-                if let Some(toolchain) = toolchain {
-                    taken.push(toolchain);
-                    break;
+                if let Some(first) = &first {
+                    considered.push(not_tried(definition, candidate, first));
+                    continue;
                 }
+                let (consideration, toolchain) = self.consider(definition, &candidate, &requirements);
+                first = toolchain.is_some().then(|| candidate.found_by.to_string());
+                considered.push(consideration);
+                serving.extend(toolchain);
             }
         }
-        taken.sort_by_key(|toolchain| !toolchain.found_by.is_explicit());
-        let unmet = self.unmet_wish(requirements, &considered);
-        if taken.is_empty() || unmet {
-            let help = self.help(requirements, unmet);
-            let requirements = requirements.clone();
-            return Err(Box::new(ResolveError { requirements, considered, help }).into());
+        let is_explicit = |found_by: &FoundBy| found_by.is_explicit();
+        serving.sort_by_key(|toolchain| !is_explicit(&toolchain.found_by));
+        considered.sort_by_key(|one| !one.found_by.as_ref().is_some_and(is_explicit));
+        let unmet = self.unmet_wish(&requirements, &considered);
+        if unmet {
+            serving.clear();
         }
-        Ok(Resolution { taken, considered })
+        let help = if serving.is_empty() { self.help(&requirements, unmet) } else { Vec::new() };
+        let best = considered.iter_mut().find(|one| one.verdict == Verdict::Usable);
+        if let (Some(best), false) = (best, unmet) {
+            best.verdict = Verdict::Taken;
+        }
+        Ok(Resolution { requirements, serving, considered, help })
     }
 
     /// Judges one candidate for one definition.
@@ -267,12 +312,13 @@ impl Toolchains {
             consideration.verdict = Verdict::Refused(format!("has no archiver; looked for `{names}`"));
             return (consideration, None);
         }
-        consideration.verdict = Verdict::Taken;
+        consideration.verdict = Verdict::Usable;
         let toolchain = Toolchain {
             definition: Arc::clone(definition),
             compiler,
             archiver,
             target: requirements.target.clone(),
+            levels: requirements.levels.clone(),
             found_by: candidate.found_by.clone(),
             is_native: requirements.target == *self.environment.host(),
         };
@@ -302,7 +348,7 @@ impl Toolchains {
             Some(FoundBy::Home(_) | FoundBy::Path(_) | FoundBy::Place(_)) | None => false,
         });
         let mut verdicts = wishes.map(|wish| &wish.verdict).peekable();
-        verdicts.peek().is_some() && verdicts.all(|verdict| *verdict != Verdict::Taken)
+        verdicts.peek().is_some() && verdicts.all(|verdict| *verdict != Verdict::Usable)
     }
 
     fn help(&self, requirements: &Requirements, unmet: bool) -> Vec<String> {
@@ -375,6 +421,14 @@ fn without_architecture(compiler: &Compiler, requirements: &Requirements) -> Opt
         }
     }
     None
+}
+
+/// A candidate behind one of the same definition that serves.
+fn not_tried(definition: &Definition, candidate: Candidate, first: &str) -> Consideration {
+    let verdict = Verdict::NotTried(format!("{first} goes first"));
+    let program = candidate.launch.ok().map(|launch| launch.program);
+    let found_by = Some(candidate.found_by);
+    Consideration { toolchain: definition.name.clone(), found_by, program, version: None, verdict }
 }
 
 fn refused(definition: &Definition, found_by: Option<FoundBy>, reason: String) -> Consideration {

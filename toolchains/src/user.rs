@@ -1,17 +1,19 @@
-//! A user's own toolchains: a table for each in `.cargo/aoti.toml` (or, with the same keys, in a manifest), laid over a
-//! built-in definition.
+//! A user's own toolchains: a table for each in `.cargo/aoti.toml` or, with the same keys, in a manifest
+//! (`[package.metadata.aoti.toolchain.<name>]`), laid over a built-in definition.
 //!
 //! ```toml
 //! [toolchain.board]
 //! base = "gcc-aarch64"                      # whose arguments it takes over
-//! program = "/opt/board/bin/aarch64-g++"    # a path, relative to this file's folder, or a name on PATH
+//! program = "/opt/board/bin/aarch64-g++"    # a path, or a name on PATH
 //! archiver = "aarch64-ar"
 //! sysroot = "/opt/board/sysroot"
 //! flags = ["-mcpu=neoverse-n1"]             # added to every compile
 //! link-flags = ["-Wl,-z,now"]               # added to every link
 //! targets = ["aarch64-unknown-linux-gnu"]   # by default the base's
 //! ```
-//! They go before the built-in ones, in the order of their names.
+//! Paths are relative to the folder above `.cargo`, or to the manifest's. All go before the built-in ones: those of
+//! `.cargo/aoti.toml`, which are a person's, before those of a manifest, which are a project's, each in the order of
+//! their names. Where both have a name, the person's is meant.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -48,6 +50,23 @@ pub struct UserToolchain {
     pub targets: Vec<String>,
 }
 
+impl UserToolchain {
+    /// The keys of a table.
+    pub const KEYS: [&'static str; 7] =
+        ["base", "program", "archiver", "sysroot", "flags", "link-flags", "targets"];
+}
+
+/// Toolchains from one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserToolchains {
+    /// The file with the tables, for messages.
+    pub file: PathBuf,
+    /// What paths are relative to.
+    pub folder: PathBuf,
+    /// The tables by name.
+    pub tables: BTreeMap<String, UserToolchain>,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -55,28 +74,27 @@ struct File {
     toolchain: BTreeMap<String, UserToolchain>,
 }
 
-/// The built-in definitions with a user's before them. Paths are relative to `folder`; `file` is for messages.
-///
-/// # Errors
-/// [`Error::Definition`] for an unknown base, or a name that is taken.
-pub fn with_user_toolchains(
-    own: &BTreeMap<String, UserToolchain>,
-    folder: &Path,
-    file: &str,
-) -> Result<Vec<Definition>, Error> {
+/// The definitions that the tables of these places make, those of the first place first, and behind them the built-in ones.
+fn with_built_in(places: &[&UserToolchains]) -> Result<Vec<Definition>, Error> {
     let built_in = definitions();
-    let mut all = Vec::new();
-    for (name, own) in own {
-        let fail = |message: String| Error::Definition { file: file.to_owned(), message };
-        if built_in.iter().any(|known| known.name == *name) {
-            return Err(fail(format!("the toolchain `{name}` is built in; give yours another name")));
+    let mut all: Vec<Definition> = Vec::new();
+    for UserToolchains { file, folder, tables } in places {
+        for (name, own) in tables {
+            let fail = |message: String| Error::Definition { file: file.display().to_string(), message };
+            if built_in.iter().any(|known| known.name == *name) {
+                return Err(fail(format!("the toolchain `{name}` is built in; give yours another name")));
+            }
+            let base = built_in.iter().find(|known| known.name == own.base).ok_or_else(|| {
+                let known = built_in.iter().map(|known| known.name.as_str()).collect::<Vec<_>>().join("`, `");
+                fail(format!("the toolchain `{name}` is based on `{}`, which is none of `{known}`", own.base))
+            })?;
+            let made = laid_over(base, name, own, folder);
+            made.check().map_err(fail)?;
+            // The person's, which came before, goes before the project's of the same name.
+            if !all.iter().any(|known| known.name == *name) {
+                all.push(made);
+            }
         }
-        let base = built_in.iter().find(|known| known.name == own.base).ok_or_else(|| {
-            let known = built_in.iter().map(|known| known.name.as_str()).collect::<Vec<_>>().join("`, `");
-            fail(format!("the toolchain `{name}` is based on `{}`, which is none of `{known}`", own.base))
-        })?;
-        all.push(laid_over(base, name, own, folder));
-        all.last().map_or(Ok(()), Definition::check).map_err(fail)?;
     }
     all.extend(built_in);
     Ok(all)
@@ -121,20 +139,29 @@ fn laid_over(base: &Definition, name: &str, own: &UserToolchain, folder: &Path) 
     made
 }
 
-/// The definitions for a project: the user's from the nearest `.cargo/aoti.toml` at or above its folder, then the
-/// built-in ones.
+/// The nearest `.cargo/aoti.toml`, as cargo looks for its own configuration: in the working directory and above.
+pub fn user_file(environment: &Environment) -> Option<PathBuf> {
+    let folders = environment.directory().ancestors();
+    folders.map(|folder| folder.join(".cargo").join("aoti.toml")).find(|file| file.is_file())
+}
+
+/// The definitions for a project: the user's from [`user_file`], the manifest's, the built-in ones.
 ///
 /// # Errors
-/// [`Error::Definition`] when that file cannot be read or is wrong.
-pub fn project_definitions(project: &Path, environment: &Environment) -> Result<Vec<Definition>, Error> {
-    let project = environment.directory().join(project);
-    let file =
-        project.ancestors().map(|folder| folder.join(".cargo").join("aoti.toml")).find(|file| file.is_file());
-    let Some(file) = file else { return Ok(definitions()) };
-    let shown = file.display().to_string();
-    let fail = |message: String| Error::Definition { file: shown.clone(), message };
+/// [`Error::Definition`] when that file cannot be read, or a table is wrong.
+pub(crate) fn project_definitions(
+    environment: &Environment,
+    manifest: Option<&UserToolchains>,
+) -> Result<Vec<Definition>, Error> {
+    let own = user_file(environment).map(read).transpose()?;
+    let places: Vec<&UserToolchains> = own.iter().chain(manifest).collect();
+    with_built_in(&places)
+}
+
+fn read(file: PathBuf) -> Result<UserToolchains, Error> {
+    let fail = |message: String| Error::Definition { file: file.display().to_string(), message };
     let text = fs_err::read_to_string(&file).map_err(|error| fail(error.to_string()))?;
-    let parsed: File = toml::from_str(&text).map_err(|error| fail(error.to_string()))?;
+    let File { toolchain: tables } = toml::from_str(&text).map_err(|error| fail(error.to_string()))?;
     let folder = file.parent().and_then(Path::parent).map_or_else(|| PathBuf::from("/"), Path::to_owned);
-    with_user_toolchains(&parsed.toolchain, &folder, &shown)
+    Ok(UserToolchains { file, folder, tables })
 }

@@ -59,6 +59,9 @@ impl Builder {
         for file in &self.manifest.files {
             println!("cargo::rerun-if-changed={}", file.display());
         }
+        if let Some(file) = aoti_toolchain::user_file(&self.environment) {
+            println!("cargo::rerun-if-changed={}", file.display());
+        }
         for model in &self.manifest.models {
             println!("cargo::rerun-if-changed={}", model.path.display());
         }

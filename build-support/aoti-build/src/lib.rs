@@ -30,7 +30,7 @@ pub use artefacts::{Artefact, Built};
 pub use builder::Builder;
 pub use error::{Error, Fault};
 pub use layout::Layout;
-pub use manifest::{Code, Manifest, Problem, Problems, suggest};
+pub use manifest::{Code, Manifest, Problem, Problems, Wishes, suggest};
 pub use model::{LinkKind, Model, Weights, default_levels};
 pub use progress::{ModelEvent, Progress, Silent};
 pub use session::{Job, Session, Settings};

@@ -1,9 +1,11 @@
 //! One model as the manifest or a command asks for it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use aoti_compiler::codegen::names;
 use aoti_compiler::compile;
+use aoti_toolchain::UserToolchains;
 use serde::{Deserialize, Serialize};
 
 /// Where the weights of a model lie.
@@ -43,6 +45,8 @@ pub struct Model {
     pub link: LinkKind,
     /// CPU levels; none for the target's defaults.
     pub levels: Vec<String>,
+    /// Toolchains that its project brings.
+    pub toolchains: Option<Arc<UserToolchains>>,
 }
 
 impl Model {
@@ -54,6 +58,7 @@ impl Model {
             weights: Weights::Embed,
             link: LinkKind::Static,
             levels: Vec::new(),
+            toolchains: None,
         }
     }
 

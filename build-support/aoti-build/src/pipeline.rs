@@ -90,7 +90,7 @@ impl Session {
                 None => passing.push((index, recipe)),
             }
         }
-        let passing = compile_all(self.compiler, jobs, passing, progress);
+        let passing = self.compile_all(jobs, &passing, progress);
         for (index, built) in self.run_tools(passing, progress) {
             if built.is_err() {
                 retract(&jobs[index]);
@@ -98,6 +98,19 @@ impl Session {
             results[index] = Some(built);
         }
         drop(guards);
+    }
+
+    /// Runs the compiler over models, under the same tokens as the tools.
+    fn compile_all<'a>(
+        &self,
+        jobs: &'a [Job],
+        stale: &[(usize, Recipe)],
+        progress: &dyn Progress,
+    ) -> Step<Passing<'a>> {
+        self.executor.in_turns(stale.len(), |turn| {
+            let (index, recipe) = &stale[turn];
+            (*index, compile_one(self.compiler, &jobs[*index], recipe.clone(), progress))
+        })
     }
 
     /// From source bundles to artefacts.
@@ -165,7 +178,7 @@ impl Session {
             return Ok(Vec::new());
         }
         let (model, mode) = (&passing.job.model, &self.settings.mode);
-        plan::objects(self.toolchain()?, model, &passing.bundle, embedded, mode)
+        plan::objects(&*self.toolchain_of(model)?, model, &passing.bundle, embedded, mode)
     }
 
     fn library_actions(&self, passing: &Passing<'_>) -> Result<Vec<Action>, Error> {
@@ -173,7 +186,8 @@ impl Session {
             return Ok(Vec::new());
         }
         let (model, mode) = (&passing.job.model, &self.settings.mode);
-        let action = plan::library(self.toolchain()?, model, &passing.bundle, &passing.objects, mode)?;
+        let action =
+            plan::library(&*self.toolchain_of(model)?, model, &passing.bundle, &passing.objects, mode)?;
         Ok(vec![action])
     }
 
@@ -199,38 +213,6 @@ fn is_fresh(job: &Job, recipe: &Recipe, progress: &dyn Progress) -> Option<Built
     let built = job.incremental.then(|| state::fresh(&job.model, &job.layout, recipe)).flatten()?;
     progress.model(&ModelEvent::Fresh { name: &job.model.name });
     Some(built)
-}
-
-/// Runs the compiler over models, several at a time.
-fn compile_all<'a>(
-    compiler: Compiler,
-    jobs: &'a [Job],
-    stale: Vec<(usize, Recipe)>,
-    progress: &dyn Progress,
-) -> Step<Passing<'a>> {
-    let mut results = Vec::new();
-    let width = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut rest = stale.into_iter().peekable();
-    while rest.peek().is_some() {
-        let group: Vec<_> = rest.by_ref().take(width).collect();
-        let one =
-            |index: usize, recipe: Recipe| (index, compile_one(compiler, &jobs[index], recipe, progress));
-        if let [_] = &group[..] {
-            results.extend(group.into_iter().map(|(index, recipe)| one(index, recipe)));
-            continue;
-        }
-        std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                group.into_iter().map(|(index, recipe)| scope.spawn(move || one(index, recipe))).collect();
-            for thread in threads {
-                match thread.join() {
-                    Ok(result) => results.push(result),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-        });
-    }
-    results
 }
 
 fn compile_one<'a>(

@@ -1,13 +1,14 @@
 //! What the builds of one process share: environment, cache, toolchain and executor.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_compiler::compile;
 use aoti_compiler::diagnostic::Diagnostics;
 use aoti_toolchain::{
-    Action, Environment, Executor, Mode, Requirements, Target, Toolchain, Toolchains, open_store,
+    Action, Environment, Executor, Mode, Requirements, Target, Toolchain, Toolchains, UserToolchains,
+    open_store,
 };
 use bytes::Bytes;
 
@@ -69,7 +70,18 @@ pub struct Session {
     /// The compiler; tests put a small one in its place.
     pub(crate) compiler: Compiler,
     cache: Option<PathBuf>,
-    toolchain: OnceLock<Toolchain>,
+    resolved: Mutex<Vec<Resolved>>,
+}
+
+/// The toolchain for models whose project brings these of its own.
+struct Resolved {
+    own: Option<Arc<UserToolchains>>,
+    toolchain: Arc<Toolchain>,
+}
+
+/// What a build of CPU code asks of a toolchain.
+pub(crate) fn cpu_requirements(target: &Target) -> Requirements {
+    Requirements { archive: true, ..Requirements::cpu(target.clone()) }
 }
 
 impl Session {
@@ -82,9 +94,9 @@ impl Session {
         let store = if settings.cache { open_store(environment) } else { None };
         let executor = Executor::new(environment, store, settings.jobs)?;
         let target = settings.target.clone().unwrap_or_else(|| environment.host().clone());
-        let (environment, toolchain) = (environment.clone(), OnceLock::new());
+        let (environment, resolved) = (environment.clone(), Mutex::default());
         let compiler = compile::compile;
-        Ok(Session { environment, settings, target, executor, compiler, cache, toolchain })
+        Ok(Session { environment, settings, target, executor, compiler, cache, resolved })
     }
 
     /// The target.
@@ -97,21 +109,35 @@ impl Session {
         &self.environment
     }
 
-    /// The toolchain that builds for the target; looked for once.
+    /// The toolchain that builds for the target, for models of no project; looked for once.
     ///
     /// # Errors
     /// [`Error::Tool`] with every candidate and the reason against it.
-    pub fn toolchain(&self) -> Result<&Toolchain, Error> {
-        if let Some(toolchain) = self.toolchain.get() {
-            return Ok(toolchain);
+    pub fn toolchain(&self) -> Result<Arc<Toolchain>, Error> {
+        self.toolchain_with(None)
+    }
+
+    /// The toolchain that builds a model for the target: perhaps one that its project brings.
+    ///
+    /// # Errors
+    /// As [`Session::toolchain`].
+    pub fn toolchain_of(&self, model: &Model) -> Result<Arc<Toolchain>, Error> {
+        self.toolchain_with(model.toolchains.as_ref())
+    }
+
+    fn toolchain_with(&self, own: Option<&Arc<UserToolchains>>) -> Result<Arc<Toolchain>, Error> {
+        // Held while looking, so that two threads do not look for the same.
+        let mut resolved = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = resolved.iter().find(|known| known.own.as_ref() == own) {
+            return Ok(Arc::clone(&known.toolchain));
         }
-        let project = self.environment.directory();
-        let toolchains = Toolchains::for_project(&self.environment, self.cache.as_deref(), project)?;
-        let mut requirements = Requirements::cpu(self.target.clone());
-        requirements.archive = true;
-        requirements.toolchain.clone_from(&self.settings.toolchain);
-        let found = toolchains.resolve(&requirements)?;
-        Ok(self.toolchain.get_or_init(|| found))
+        let own = own.cloned();
+        let toolchains = Toolchains::for_project(&self.environment, self.cache.as_deref(), own.as_deref())?;
+        let toolchain = self.settings.toolchain.clone();
+        let requirements = Requirements { toolchain, ..cpu_requirements(&self.target) };
+        let toolchain = Arc::new(toolchains.resolve(&requirements)?);
+        resolved.push(Resolved { own, toolchain: Arc::clone(&toolchain) });
+        Ok(toolchain)
     }
 
     /// The levels that a model is compiled for: those asked for that are of the target's architecture, else its defaults.
@@ -123,7 +149,7 @@ impl Session {
         if self.settings.bindings_only {
             return Ok(if model.levels.is_empty() { defaults().collect() } else { model.levels.clone() });
         }
-        let toolchain = self.toolchain()?;
+        let toolchain = self.toolchain_of(model)?;
         let is_native = self.target == *self.environment.host();
         let known =
             |level: &String| toolchain.definition.level_for(level, &toolchain.target, is_native).is_some();
@@ -135,10 +161,11 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::toolchain`].
-    pub fn known_levels(&self) -> Result<Vec<&str>, Error> {
+    pub fn known_levels(&self) -> Result<Vec<String>, Error> {
         let toolchain = self.toolchain()?;
         let is_native = self.target == *self.environment.host();
-        Ok(toolchain.definition.level_names(&toolchain.target, is_native))
+        let names = toolchain.definition.level_names(&toolchain.target, is_native);
+        Ok(names.into_iter().map(str::to_owned).collect())
     }
 
     /// The compile actions of a model, for questions to the cache. Runs none of them and writes nothing.
@@ -158,22 +185,22 @@ impl Session {
             path,
             diagnostics,
         })?;
-        crate::plan::objects(self.toolchain()?, model, &bundle, None, &self.settings.mode)
+        crate::plan::objects(&*self.toolchain_of(model)?, model, &bundle, None, &self.settings.mode)
     }
 
     pub(crate) fn recipe(&self, model: &Model) -> Result<Recipe, Error> {
+        let levels = self.levels(model)?;
         let toolchain = if self.settings.bindings_only {
             None
         } else {
-            let toolchain = self.toolchain()?;
-            let archiver = toolchain.archiver.as_ref().map_or("", |tool| tool.identity.as_str());
-            Some(format!("{} {} {archiver}", toolchain.name(), toolchain.compiler.identity.as_str()))
+            let toolchain = self.toolchain_of(model)?;
+            Some(format!("{} {}", toolchain.name(), toolchain.fingerprint(&levels, &self.environment)))
         };
         Ok(Recipe {
             version: crate::VERSION.to_owned(),
             name: model.name.clone(),
             target: self.target.to_string(),
-            levels: self.levels(model)?,
+            levels,
             weights: model.weights,
             link: model.link,
             mode: format!("{:?}", self.settings.mode),

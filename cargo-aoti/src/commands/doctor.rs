@@ -1,12 +1,15 @@
 //! `doctor`: each toolchain, where it was found, what it can do, and how to get it.
 
 use aoti_build::VARIABLES;
-use aoti_toolchain::{Device, ReportEntry, Toolchains, Verdict};
+use aoti_toolchain::{Consideration, Device, PresentDevices, ReportEntry, Toolchains, Verdict};
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Context, print, print_json};
 use crate::failure::Failure;
+use crate::project::Selection;
+
+mod explain;
 
 /// Shows the native toolchains: where they were found, which version, for what, and what is missing
 #[derive(Args, Debug)]
@@ -14,13 +17,35 @@ pub(crate) struct Arguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Show for each device and target that the project wants which toolchains were considered, in which order, and why
+    /// each was taken or refused
+    #[arg(long)]
+    explain: bool,
+    /// With --explain: for this device only
+    #[arg(long, value_name = "DEVICE", value_parser = explain::device, requires = "explain")]
+    device: Vec<Device>,
+    /// With --explain: for this target instead of the host
+    #[arg(long, value_name = "TRIPLE", requires = "explain")]
+    target: Vec<String>,
+    #[command(flatten)]
+    selection: Selection,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let environment = &context.environment;
+    let wanted = explain::wanted(arguments, context);
+    if arguments.explain {
+        return explain::run(arguments, &wanted?, context);
+    }
+    // A project that cannot be read is no reason not to say what this machine has.
+    let wanted = wanted.unwrap_or_else(|failure| {
+        context.terminal.warn(failure.message().unwrap_or_default());
+        Vec::new()
+    });
     let cache = environment.cache_directory();
-    let toolchains = Toolchains::for_project(environment, cache.as_deref(), environment.directory());
-    let report = toolchains.map_err(|error| Failure::Machine(error.to_string()))?.report();
+    // Where packages bring toolchains of their own, those of the first that does are shown.
+    let own = wanted.iter().find_map(|wanted| wanted.wishes.toolchains.as_deref());
+    let report = Toolchains::for_project(environment, cache.as_deref(), own)?.report();
     // Code for GPUs needs a compiler for the host too.
     let serves_host = |entry: &ReportEntry| {
         entry.serves.iter().any(|(device, target, _)| *device == Device::Cpu && target == environment.host())
@@ -31,11 +56,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             "host": environment.host().as_str(),
             "ready": is_ready,
             "cache": environment.cache_directory(),
-            "devices": report.devices.iter().map(|found| json!({
-                "device": found.device.as_str(),
-                "architecture": found.architecture,
-                "count": found.count,
-            })).collect::<Vec<_>>(),
+            "devices": devices_json(&report.devices),
             "toolchains": report.entries.iter().map(entry_json).collect::<Vec<_>>(),
         }));
     } else {
@@ -44,13 +65,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             Some(cache) => text.push_str(&format!("cache {}\n", cache.display())),
             None => text.push_str("cache none: set `AOTI_CACHE_DIR`\n"),
         }
-        for found in &report.devices {
-            text.push_str(&format!(
-                "device {} {} x {}\n",
-                found.device.as_str(),
-                found.count,
-                found.architecture
-            ));
+        for found in &report.devices.found {
+            let device = found.device.as_str();
+            text.push_str(&format!("{device} devices: {} x {}\n", found.count, found.architecture));
+        }
+        for (device, looked_for) in &report.devices.absent {
+            text.push_str(&format!("{} devices: none ({})\n", device.as_str(), looked_for.join("; ")));
         }
         report.entries.iter().for_each(|entry| describe(entry, &mut text));
         text.push_str("\nvariables\n");
@@ -90,25 +110,45 @@ fn describe(entry: &ReportEntry, text: &mut String) {
     }
 }
 
-fn entry_json(entry: &ReportEntry) -> serde_json::Value {
-    let candidates = entry.candidates.iter().map(|candidate| {
+fn devices_json(devices: &PresentDevices) -> Value {
+    let found = devices.found.iter().map(|found| {
         json!({
-            "program": candidate.program,
-            "found_by": candidate.found_by.as_ref().map(ToString::to_string),
-            "version": candidate.version,
-            "refused": match &candidate.verdict {
-                Verdict::Taken => None,
-                Verdict::Refused(reason) => Some(reason),
-            },
+            "device": found.device.as_str(),
+            "architecture": found.architecture,
+            "count": found.count,
         })
     });
+    let absent = devices.absent.iter().map(
+        |(device, looked_for)| json!({ "device": device.as_str(), "count": 0, "looked_for": looked_for }),
+    );
+    found.chain(absent).collect()
+}
+
+fn consideration_json(candidate: &Consideration) -> Value {
+    let (verdict, reason) = match &candidate.verdict {
+        Verdict::Taken => ("taken", None),
+        Verdict::Usable => ("usable", None),
+        Verdict::Refused(reason) => ("refused", Some(reason)),
+        Verdict::NotTried(reason) => ("not tried", Some(reason)),
+    };
+    json!({
+        "toolchain": candidate.toolchain,
+        "program": candidate.program,
+        "found_by": candidate.found_by.as_ref().map(ToString::to_string),
+        "version": candidate.version,
+        "verdict": verdict,
+        "reason": reason,
+    })
+}
+
+fn entry_json(entry: &ReportEntry) -> Value {
     let serves = entry.serves.iter().map(|(device, target, levels)| {
         json!({ "device": device.as_str(), "target": target.as_str(), "levels": levels })
     });
     json!({
         "name": entry.name,
         "summary": entry.summary,
-        "candidates": candidates.collect::<Vec<_>>(),
+        "candidates": entry.candidates.iter().map(consideration_json).collect::<Vec<_>>(),
         "serves": serves.collect::<Vec<_>>(),
         "details": entry.details,
         "install": entry.install,

@@ -5,6 +5,7 @@ mod common;
 mod faults;
 mod gpu;
 mod layers;
+mod present;
 mod processes;
 mod real_compilers;
 mod shim;

@@ -143,10 +143,10 @@ fn a_variable_goes_before_priority_and_may_hold_a_wrapper() {
     let clang = machine.compiler("other/my-clang", "clang", 19, X86);
     let wrapper = machine.script("bin/wrapper", "exec \"$@\"");
     machine.set("CXX", format!("wrapper {}", clang.display()));
-    let resolution = machine.toolchains().resolve_all(&request()).unwrap();
-    let names = resolution.taken.iter().map(|toolchain| toolchain.name()).collect::<Vec<_>>();
+    let resolution = machine.toolchains().resolution(&request()).unwrap();
+    let names = resolution.serving.iter().map(|toolchain| toolchain.name()).collect::<Vec<_>>();
     assert_eq!(names, ["clang", "gcc"]);
-    let launch = &resolution.taken[0].compiler.launch;
+    let launch = &resolution.serving[0].compiler.launch;
     assert_eq!(launch.program, wrapper);
     assert_eq!(launch.arguments, [clang.to_string_lossy()]);
     let reasons = resolution.considered.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -207,6 +207,99 @@ fn the_report_tells_targets_and_levels() {
     assert_eq!(served("gcc-aarch64")[0], "aarch64-unknown-linux-gnu: neon");
     assert_eq!(entry("gcc").candidates.len(), 1);
     assert_eq!(entry("gcc").candidates[0].version.as_deref(), Some("(shim) 13.1"));
+}
+
+#[test]
+fn a_resolution_tells_of_every_candidate_in_the_order_of_preference() {
+    let mut machine = Machine::new();
+    machine.compiler("bin/g++", "gcc", 13, X86);
+    machine.compiler("bin/g++-12", "gcc", 12, X86);
+    machine.compiler("bin/clang++", "clang", 9, X86);
+    machine.compiler("other/mine", "clang", 19, X86);
+    let told = |machine: &Machine| {
+        let resolution = machine.toolchains().resolution(&request()).unwrap();
+        let lines = resolution.considered.iter().map(ToString::to_string).collect::<Vec<_>>();
+        (lines[..5].to_vec(), resolution.into_toolchain().map(|one| one.name().to_owned()))
+    };
+    let (lines, taken) = told(&machine);
+    assert_eq!(
+        lines,
+        [
+            "gcc: `g++` on PATH is taken: (shim) 13.1",
+            "gcc: `g++-12` on PATH is not tried: `g++` on PATH goes first",
+            "clang: `clang++` on PATH is older than version 12: (shim) 9.1",
+            "gcc-aarch64: does not serve cpu on `x86_64-unknown-linux-gnu`",
+            "clang-aarch64: does not serve cpu on `x86_64-unknown-linux-gnu`",
+        ]
+    );
+    assert_eq!(taken.unwrap(), "gcc");
+    machine.set("CXX", machine.path("other/mine"));
+    let (lines, taken) = told(&machine);
+    assert_eq!(
+        lines[..4],
+        [
+            "gcc: variable `CXX` is clang, not gcc: (shim) 19.1",
+            "clang: variable `CXX` is taken: (shim) 19.1",
+            "gcc: `g++` on PATH is usable: (shim) 13.1",
+            "gcc: `g++-12` on PATH is not tried: `g++` on PATH goes first",
+        ]
+    );
+    assert_eq!(taken.unwrap(), "clang");
+    // A wish that cannot be met is not passed over: others would do, and none is taken.
+    machine.set("CXX", machine.path("bin/clang++"));
+    let resolution = machine.toolchains().resolution(&request()).unwrap();
+    assert!(resolution.considered.iter().any(|one| one.verdict == Verdict::Usable));
+    assert!(!resolution.considered.iter().any(|one| one.verdict == Verdict::Taken));
+    assert!(resolution.help[0].contains("correct or unset it"), "{:?}", resolution.help);
+    assert!(resolution.into_toolchain().is_err());
+}
+
+#[test]
+fn a_fingerprint_changes_with_whatever_changes_results() {
+    let mut machine = Machine::new();
+    machine.compiler("bin/g++", "gcc", 13, X86);
+    let print = |machine: &Machine, level: &str| {
+        let toolchain = machine.toolchains().resolve(&request()).unwrap();
+        toolchain.fingerprint(&[level.to_owned()], &machine.environment())
+    };
+    let plain = print(&machine, "x86-64");
+    assert_eq!(plain, print(&machine, "x86-64"));
+    machine.set("CPATH", "/elsewhere");
+    assert_ne!(plain, print(&machine, "x86-64"));
+    machine.set("CPATH", "");
+    assert_eq!(plain, print(&machine, "x86-64"));
+    machine.compiler("bin/g++", "gcc", 14, X86);
+    assert_ne!(plain, print(&machine, "x86-64"));
+}
+
+/// As a package manager that sets times, or a file system with coarse ones: size, time and name are the same.
+#[test]
+fn another_compiler_at_the_same_path_and_time_is_noticed() {
+    for in_place in [true, false] {
+        let machine = Machine::new();
+        let path = machine.compiler("bin/g++", "gcc", 13, X86);
+        let first = machine.toolchains().resolve(&request()).unwrap().compiler;
+        let before = std::fs::metadata(&path).unwrap();
+        if in_place {
+            let text = std::fs::read_to_string(&path).unwrap().replace(" 13", " 14");
+            std::fs::write(&path, text).unwrap();
+        } else {
+            machine.compiler("bin/new", "gcc", 14, X86);
+            std::fs::rename(machine.path("bin/new"), &path).unwrap();
+        }
+        std::fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(before.modified().unwrap())
+            .unwrap();
+        let after = std::fs::metadata(&path).unwrap();
+        assert_eq!((before.len(), before.modified().unwrap()), (after.len(), after.modified().unwrap()));
+        let second = machine.toolchains().resolve(&request()).unwrap().compiler;
+        assert_eq!(second.major, 14, "in place: {in_place}");
+        let keys = [first, second].map(|compiler| compiler.identity);
+        assert_ne!(keys[0], keys[1], "in place: {in_place}");
+    }
 }
 
 #[test]

@@ -5,7 +5,10 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use aoti_toolchain::{Environment, Error, Executor, LocalStore, Mode, Requirements, Target, Toolchains};
+use aoti_toolchain::{
+    Environment, Error, Executor, LocalStore, Mode, Requirements, Target, Toolchains, UserToolchain,
+    UserToolchains,
+};
 
 use crate::common::{Log, compile, host_toolchains};
 
@@ -29,8 +32,8 @@ fn a_users_toolchain_goes_first_with_its_flags_and_sysroot() {
                 flags = [\"-mtune=native\"]\ntargets = [\"x86_64-unknown-linux-gnu\"]\n";
     std::fs::write(folder.path().join(".cargo/aoti.toml"), text).unwrap();
     let environment =
-        Environment::from_variables([("PATH", "/usr/bin:/bin")], folder.path()).with("TMPDIR", folder.path());
-    let toolchains = Toolchains::for_project(&environment, None, &project).unwrap();
+        Environment::from_variables([("PATH", "/usr/bin:/bin")], &project).with("TMPDIR", folder.path());
+    let toolchains = Toolchains::for_project(&environment, None, None).unwrap();
     let found = toolchains.resolve(&Requirements::cpu(Target::new("x86_64-unknown-linux-gnu"))).unwrap();
     assert_eq!(found.name(), "mine");
     let action = compile(&found, None, &Mode::default());
@@ -38,6 +41,47 @@ fn a_users_toolchain_goes_first_with_its_flags_and_sysroot() {
     let sysroot = format!("--sysroot={}", folder.path().join("root").display());
     assert_eq!(action.tool.launch.arguments, [sysroot]);
     assert!(toolchains.report().entries[0].summary.contains("`mine` of the user"));
+}
+
+#[test]
+fn a_persons_toolchains_go_before_a_projects_and_variables_before_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    std::fs::create_dir(here.join(".cargo")).unwrap();
+    for name in ["g++", "persons", "projects", "named"] {
+        let answers = "case \"$*\" in\n*-E*) echo 'aoti_family gcc 14'; echo aoti_headers;;\n\
+             *-dumpmachine*) echo x86_64-linux-gnu;;\n*-print-prog-name*) echo none;;\n*) echo 'g++ (shim) 14';;\nesac";
+        script(&here.join(name), answers);
+    }
+    let table = |program: &str| UserToolchain {
+        base: "gcc".to_owned(),
+        program: Some(program.to_owned()),
+        archiver: None,
+        sysroot: None,
+        flags: Vec::new(),
+        link_flags: Vec::new(),
+        targets: Vec::new(),
+    };
+    let tables = [("a", table("./projects")), ("b", table("./projects"))];
+    let tables = tables.map(|(name, table)| (name.to_owned(), table)).into();
+    let project = UserToolchains { file: here.join("Cargo.toml"), folder: here.to_owned(), tables };
+    let environment = Environment::from_variables([("PATH", here)], here).with("TMPDIR", here);
+    let order = |environment: &Environment| {
+        let toolchains = Toolchains::for_project(environment, None, Some(&project)).unwrap();
+        let found =
+            toolchains.resolution(&Requirements::cpu(Target::new("x86_64-unknown-linux-gnu"))).unwrap();
+        let name = |one: &aoti_toolchain::Toolchain| {
+            let program = one.compiler.launch.program.file_name().unwrap().to_string_lossy().into_owned();
+            format!("{} {program}", one.name())
+        };
+        found.serving.iter().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(order(&environment), ["a projects", "b projects", "gcc g++"]);
+    let text = "[toolchain.b]\nbase = \"gcc\"\nprogram = \"./persons\"\n";
+    std::fs::write(here.join(".cargo/aoti.toml"), text).unwrap();
+    assert_eq!(order(&environment), ["b persons", "a projects", "gcc g++"]);
+    let named = environment.with("CXX", here.join("named"));
+    assert_eq!(order(&named), ["gcc named", "b persons", "a projects"]);
 }
 
 #[test]
@@ -52,7 +96,7 @@ fn mistakes_in_a_users_file_are_told() {
         std::fs::create_dir(folder.path().join(".cargo")).unwrap();
         std::fs::write(folder.path().join(".cargo/aoti.toml"), text).unwrap();
         let environment = Environment::from_variables([("PATH", "/bin")], folder.path());
-        let error = Toolchains::for_project(&environment, None, Path::new(".")).unwrap_err().to_string();
+        let error = Toolchains::for_project(&environment, None, None).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
         assert!(error.contains("aoti.toml"), "{error}");
     }

@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use aoti_toolchain::{Device, UserToolchain};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{Code, Problem, Problems, RawModel, RawTable, Table, suggest};
 use crate::model::Model;
 
-const TABLE_KEYS: [&str; 5] = ["devices", "cpu", "cuda", "rocm", "models"];
+const TABLE_KEYS: [&str; 6] = ["devices", "cpu", "cuda", "rocm", "models", "toolchain"];
 const MODEL_KEYS: [&str; 3] = ["path", "weights", "link"];
 const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
 
@@ -32,9 +34,11 @@ impl<'a> Checker<'a> {
         let Some(map) = self.map(value, "") else { return RawTable::default() };
         self.keys(map, "", &TABLE_KEYS);
         let mut list = |key: &str| self.field::<Vec<String>>(map, "", key).unwrap_or_default();
-        let mut raw = RawTable { devices: list("devices"), cpu: list("cpu"), models: None };
-        // Lists of architectures mean nothing before there is such a device, but must be lists.
-        let _ = (list("cuda"), list("rocm"));
+        let [devices, cpu, cuda, rocm] = ["devices", "cpu", "cuda", "rocm"].map(&mut list);
+        let mut raw = RawTable { devices, cpu, cuda, rocm, models: None, toolchains: None };
+        if let Some(tables) = map.get("toolchain") {
+            raw.toolchains = self.toolchains(tables);
+        }
         if let Some(models) = map.get("models")
             && let Some(models) = self.map(models, "models")
         {
@@ -53,6 +57,38 @@ impl<'a> Checker<'a> {
             weights: self.word(map, &place, "weights", &["embed", "sidecar", "external"]),
             link: self.word(map, &place, "link", &["static", "dylib"]),
         })
+    }
+
+    /// The project's own toolchains.
+    fn toolchains(&mut self, value: &Value) -> Option<BTreeMap<String, UserToolchain>> {
+        let mut tables = BTreeMap::new();
+        for (name, value) in self.map(value, "toolchain")? {
+            let place = format!("toolchain.{name}");
+            let Some(map) = self.map(value, &place) else { continue };
+            self.keys(map, &place, &UserToolchain::KEYS);
+            let known = |(key, _): &(&String, &Value)| UserToolchain::KEYS.contains(&key.as_str());
+            let known: Map<String, Value> =
+                map.iter().filter(known).map(|(key, value)| (key.clone(), value.clone())).collect();
+            match UserToolchain::deserialize(&Value::Object(known)) {
+                Ok(table) => drop(tables.insert(name.clone(), table)),
+                Err(error) => self.report(Code::Value, error.to_string(), &place, None),
+            }
+        }
+        Some(tables)
+    }
+
+    /// Architectures of GPUs, of which none may have a name that no GPU can have.
+    pub(super) fn architectures(&mut self, device: Device, names: &[String]) {
+        let is_one = |name: &&String| {
+            *name != "native" && aoti_toolchain::GpuArchitecture::parse(device, name).is_none()
+        };
+        for name in names.iter().filter(is_one) {
+            let known: Vec<String> =
+                aoti_toolchain::gpu_architectures(device).iter().map(ToString::to_string).collect();
+            let known: Vec<&str> = ["native"].into_iter().chain(known.iter().map(String::as_str)).collect();
+            let message = format!("`{name}` is no {} architecture", device.as_str());
+            self.report(Code::Device, message, device.as_str(), suggestion(name, &known));
+        }
     }
 
     /// One model, if it can be built.

@@ -9,10 +9,13 @@ mod problem;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use aoti_toolchain::{Device, Requirements, Target, UserToolchain, UserToolchains};
 use serde_json::Value;
 
 use crate::model::{LinkKind, Model, Weights};
+use crate::session::cpu_requirements;
 use check::Checker;
 
 pub use problem::{Code, Problem, Problems, suggest};
@@ -27,11 +30,28 @@ pub(crate) struct Table {
     pub(crate) name: &'static str,
 }
 
+/// What a project builds for, and with what.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Wishes {
+    /// Devices by name; none for the processor alone.
+    pub devices: Vec<String>,
+    /// Levels of processors; none for the target's defaults.
+    pub cpu: Vec<String>,
+    /// Architectures of NVIDIA GPUs.
+    pub cuda: Vec<String>,
+    /// Architectures of AMD GPUs.
+    pub rocm: Vec<String>,
+    /// Toolchains that the project brings.
+    pub toolchains: Option<Arc<UserToolchains>>,
+}
+
 /// What a project says about its models.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Manifest {
     /// The models, by name.
     pub models: Vec<Model>,
+    /// What they are built for.
+    pub wishes: Wishes,
     /// Manifests that were read.
     pub files: Vec<PathBuf>,
     /// The folder that was searched for models, if it was and is there.
@@ -43,7 +63,10 @@ pub struct Manifest {
 struct RawTable {
     devices: Vec<String>,
     cpu: Vec<String>,
+    cuda: Vec<String>,
+    rocm: Vec<String>,
     models: Option<BTreeMap<String, RawModel>>,
+    toolchains: Option<BTreeMap<String, UserToolchain>>,
 }
 
 #[derive(Debug)]
@@ -51,6 +74,55 @@ struct RawModel {
     path: Option<PathBuf>,
     weights: Weights,
     link: LinkKind,
+}
+
+impl Wishes {
+    /// Takes the tables as `cargo metadata` gives them; null stands for an absent one. Looks at no model.
+    ///
+    /// # Errors
+    /// All [`Problems`] of the table that have nothing to do with models.
+    pub fn of_metadata(
+        package_manifest: &Path,
+        package: &Value,
+        workspace_manifest: &Path,
+        workspace: &Value,
+    ) -> Result<Wishes, Problems> {
+        let table = find::of_values(package_manifest, package, workspace_manifest, workspace);
+        let mut checker = Checker::new(table.as_ref());
+        let raw = table.as_ref().map(|table| checker.table(&table.value)).unwrap_or_default();
+        let wishes = Wishes::of_table(&mut checker, table.as_ref(), raw);
+        checker.finish()?;
+        Ok(wishes)
+    }
+
+    /// What builds ask of toolchains for a target, one request for each device. Devices that are only given
+    /// architectures are among them: nothing is built for those yet, but people want to know what could be.
+    pub fn requirements(&self, target: &Target) -> Vec<Requirements> {
+        let is_for = |device: Device| self.devices.iter().any(|name| name == device.as_str());
+        let mut all = Vec::new();
+        if self.devices.is_empty() || is_for(Device::Cpu) {
+            all.push(cpu_requirements(target));
+        }
+        for (device, names) in [(Device::Cuda, &self.cuda), (Device::Rocm, &self.rocm)] {
+            if is_for(device) || !names.is_empty() {
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                all.push(Requirements::gpu(device, target.clone(), &names));
+            }
+        }
+        all
+    }
+
+    fn of_table(checker: &mut Checker<'_>, table: Option<&Table>, raw: RawTable) -> Wishes {
+        let RawTable { devices, cpu, cuda, rocm, models: _, toolchains } = raw;
+        let cpu = checker.levels(&cpu);
+        checker.architectures(Device::Cuda, &cuda);
+        checker.architectures(Device::Rocm, &rocm);
+        let toolchains = table.zip(toolchains).map(|(table, tables)| {
+            let folder = table.file.parent().map(Path::to_owned).unwrap_or_default();
+            Arc::new(UserToolchains { file: table.file.clone(), folder, tables })
+        });
+        Wishes { devices, cpu, cuda, rocm, toolchains }
+    }
 }
 
 impl Manifest {
@@ -97,14 +169,15 @@ impl Manifest {
                 found
             }
         };
-        let levels = checker.levels(&raw.cpu);
         checker.devices(&raw.devices);
+        let wishes = Wishes::of_table(&mut checker, table, raw);
         for model in &mut models {
-            model.levels.clone_from(&levels);
+            model.levels.clone_from(&wishes.cpu);
+            model.toolchains.clone_from(&wishes.toolchains);
         }
         checker.duplicates(&models);
         checker.finish()?;
-        Ok(Manifest { models, files, searched })
+        Ok(Manifest { models, wishes, files, searched })
     }
 }
 

@@ -40,7 +40,7 @@ impl Code {
     pub fn explanation(self) -> &'static str {
         match self {
             Code::UnknownKey => {
-                "Cargo takes anything under `[package.metadata]`, so a misspelt key would silently do nothing.\nKnown are `devices`, `cpu`, `cuda`, `rocm` and `models`; of a model `path`, `weights` and `link`."
+                "Cargo takes anything under `[package.metadata]`, so a misspelt key would silently do nothing.\nKnown are `devices`, `cpu`, `cuda`, `rocm`, `models` and `toolchain`; of a model `path`, `weights` and `link`; of a\ntoolchain `base`, `program`, `archiver`, `sysroot`, `flags`, `link-flags` and `targets`."
             }
             Code::Value => {
                 "A value is of another type than its key needs, or is a word that is not among the known ones:\n`weights` is `embed`, `sidecar` or `external`; `link` is `static` or `dylib`; the rest are lists of text."

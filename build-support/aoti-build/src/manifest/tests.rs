@@ -108,3 +108,45 @@ fn suggestions_are_near_or_none() {
     assert_eq!(suggest("zzz", ["path", "weights", "link"]), None);
     assert_eq!(suggest("", ["path"]), None);
 }
+
+#[test]
+fn toolchains_of_a_project_are_read_with_the_folder_of_their_manifest() {
+    let table = "[package.metadata.aoti]\ncuda = [\"sm_80\", \"native\"]\nrocm = [\"gfx90a\"]\n\
+        [package.metadata.aoti.toolchain.board]\nbase = \"gcc-aarch64\"\nprogram = \"tools/g++\"\n\
+        flags = [\"-mcpu=neoverse-n1\"]\nlink-flags = [\"-s\"]\nsysroot = \"root\"\n";
+    let folder = project(table, &["models/m.aoti"]);
+    let manifest = Manifest::of_folder(folder.path()).unwrap();
+    let toolchains = manifest.models[0].toolchains.clone().unwrap();
+    assert_eq!((toolchains.folder.as_path(), toolchains.tables.len()), (folder.path(), 1));
+    let board = &toolchains.tables["board"];
+    assert_eq!((board.base.as_str(), board.program.as_deref()), ("gcc-aarch64", Some("tools/g++")));
+    assert_eq!(
+        (&board.flags[..], &board.link_flags[..]),
+        (&["-mcpu=neoverse-n1".to_owned()][..], &["-s".to_owned()][..])
+    );
+    let asked = manifest.wishes.requirements(&Target::new("aarch64-unknown-linux-gnu"));
+    let asked: Vec<_> = asked.iter().map(|one| (one.device.as_str(), one.levels.join(" "))).collect();
+    let expected = [("cpu", ""), ("cuda", "sm_80 native"), ("rocm", "gfx90a")];
+    assert_eq!(asked, expected.map(|(device, levels)| (device, levels.to_owned())));
+}
+
+#[test]
+fn mistakes_in_toolchains_and_architectures_come_with_suggestions() {
+    let table = "[package.metadata.aoti]\ncuda = [\"sm90a\", \"sm_80a\"]\nrocm = [\"gfx90x\"]\n\
+        [package.metadata.aoti.toolchain.board]\nbase = \"gcc\"\nflag = [\"-O3\"]\nsys-root = \"x\"\n\
+        [package.metadata.aoti.toolchain.other]\nprogram = \"g++\"\n\
+        [package.metadata.aoti.toolchain.third]\nbase = \"gcc\"\nflags = \"-O3\"\n";
+    let found: Vec<String> = problems(table, &[]).iter().map(ToString::to_string).collect();
+    for (part, help) in [
+        ("unknown key `flag`", "did you mean `flags`?"),
+        ("unknown key `sys-root`", "did you mean `sysroot`?"),
+        ("missing field `base`", "toolchain.other"),
+        ("invalid type: string", "toolchain.third"),
+        ("`sm90a` is no cuda architecture", "did you mean `sm_90a`?"),
+        ("`sm_80a` is no cuda architecture", "did you mean `sm_80`?"),
+        ("`gfx90x` is no rocm architecture", "did you mean `gfx90"),
+    ] {
+        assert!(found.iter().any(|one| one.contains(part) && one.contains(help)), "{part}: {found:#?}");
+    }
+    assert_eq!(found.len(), 7, "{found:#?}");
+}

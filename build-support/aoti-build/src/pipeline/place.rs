@@ -100,7 +100,8 @@ pub(super) fn library(passing: &mut Passing<'_>, library: &Outputs) -> Result<()
 /// Writes `manifest.json`.
 pub(super) fn manifest(passing: &Passing<'_>, session: &Session) -> Result<(), Error> {
     let Passing { job, recipe, model, bundle, artefacts, .. } = passing;
-    let toolchain = if session.settings.bindings_only { None } else { Some(session.toolchain()?) };
+    let toolchain =
+        if session.settings.bindings_only { None } else { Some(session.toolchain_of(&job.model)?) };
     let file = |artefact: &Artefact| FileEntry {
         kind: artefact.kind.clone(),
         file: artefact.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
