@@ -4,6 +4,7 @@ use std::path::Path;
 
 use aoti_build::{Built, Job, Layout, LinkKind, Model, Progress, Session, Settings};
 use aoti_runtime::{Library, LoadOptions, ModelInfo};
+use aoti_toolchain::temporary_folder;
 use tempfile::TempDir;
 
 use crate::commands::Context;
@@ -33,11 +34,10 @@ pub(crate) fn build(
     levels: Vec<String>,
     progress: &dyn Progress,
 ) -> Result<Single, aoti_build::Error> {
-    let temporary = session.environment().temporary_directory();
-    let folder = tempfile::Builder::new().prefix("aoti-").tempdir_in(&temporary);
+    let folder = temporary_folder("model", session.environment());
     let folder = folder.map_err(|source| aoti_build::Error::File {
         action: "make a folder in",
-        path: temporary.clone(),
+        path: session.environment().temporary_directory(),
         source,
     })?;
     let mut model = Model::new(name_of(path), path);
@@ -55,7 +55,7 @@ pub(crate) fn session(context: &Context, cache: bool) -> Result<Session, Failure
 /// Refuses a level that the session's target does not have.
 pub(crate) fn check_level(session: &Session, level: &str) -> Result<(), Failure> {
     let known = session.known_levels()?;
-    if known.contains(&level) {
+    if known.iter().any(|name| name == level) {
         return Ok(());
     }
     let (target, known) = (session.target(), known.join("`, `"));

@@ -247,6 +247,10 @@ fn the_cache_says_why() {
     write(folder.path(), "scaled.aoti", MODEL.replace("mul", "add"));
     assert!(why().contains("changed\n  input kernels.cpp"), "{}", why());
     assert!(out(&aoti(folder.path(), &["cache", "stat", "--json"])).contains("\"entries\""));
+    // What was used a moment ago stays; a size is a size.
+    let gc = aoti(folder.path(), &["cache", "gc", "--max-size", "0"]);
+    assert!(code(&gc) == 0 && err(&gc).contains("Removed 0 results"), "{}", err(&gc));
+    assert_eq!(code(&aoti(folder.path(), &["cache", "gc", "--max-size", "plenty"])), 2);
     assert_eq!(code(&aoti(folder.path(), &["cache", "clear"])), 0);
     assert!(why().contains("never made"));
 }

@@ -129,6 +129,9 @@ pub struct Find {
     /// Programs beside the compiler, or found as it is, that are used where they are there.
     #[serde(default)]
     pub helpers: Vec<String>,
+    /// Variables that name another program beside which helpers may be.
+    #[serde(default)]
+    pub helper_variables: Vec<String>,
     /// Variables that name the host compiler that the compiler itself calls.
     #[serde(default)]
     pub host_variables: Vec<String>,

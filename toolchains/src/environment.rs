@@ -58,8 +58,10 @@ const INFLUENTIAL: [&str; 25] = [
 ];
 
 /// Variables that change which programs are found beside the one that is asked; part of what a probe is remembered by.
-const FINDING: [&str; 10] = [
+const FINDING: [&str; 12] = [
     "PATH",
+    "NVCC",
+    "CUDACXX",
     "CUDA_PATH",
     "CUDA_HOME",
     "CUDA_ROOT",

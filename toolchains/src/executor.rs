@@ -19,6 +19,7 @@ use crate::events::{Event, Events};
 use crate::find::{Launch, launch_of};
 use crate::outputs::{OutputFile, Outputs, digest_of};
 use crate::process;
+use crate::temporary::temporary_folder;
 use crate::turns::Turns;
 
 /// Names the program that compiles are started through.
@@ -191,7 +192,7 @@ impl Executor {
             path: path.to_owned(),
             source,
         };
-        let folder = tempfile::Builder::new().prefix("aoti-action-").tempdir_in(&temporary);
+        let folder = temporary_folder("action", &self.environment);
         let folder = folder.map_err(|source| workspace_error(&temporary, source))?;
         lay_out(action, folder.path())?;
 

@@ -131,8 +131,12 @@ pub(crate) fn helper(
     beside: &[PathBuf],
     environment: &Environment,
 ) -> Option<PathBuf> {
-    let near = beside.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
     let find = &definition.find;
+    let named = in_variables(&find.helper_variables, environment, environment.host());
+    let programs = named.into_iter().filter_map(|named| Some(named.launch.ok()?.program));
+    let folders = programs.filter_map(|program| Some(program.parent()?.to_owned()));
+    let mut places = beside.iter().cloned().chain(folders).map(|folder| folder.join(name));
+    let near = places.find(|path| path.is_file());
     let names = [name.to_owned()];
     let elsewhere = || {
         let mut found = in_homes(find, &names, environment, true);
@@ -225,8 +229,10 @@ pub(crate) fn launch_of(value: &OsStr, environment: &Environment) -> Option<Laun
 fn on_path(programs: &[String], environment: &Environment) -> Vec<Candidate> {
     let found = programs.iter().filter_map(|name| {
         let program = program_named(OsStr::new(name), environment)?;
-        let launch = Ok(Launch::of(program));
-        Some(Candidate { found_by: FoundBy::Path(name.clone()), launch })
+        // A user's own toolchain may be given by its path.
+        let is_path = name.contains('/');
+        let found_by = if is_path { FoundBy::Place(program.clone()) } else { FoundBy::Path(name.clone()) };
+        Some(Candidate { found_by, launch: Ok(Launch::of(program)) })
     });
     found.collect()
 }

@@ -38,6 +38,7 @@ mod process;
 mod report;
 mod resolve;
 mod target;
+mod temporary;
 mod turns;
 mod user;
 
@@ -46,7 +47,7 @@ pub use action::{Action, Content, FileContent, Input, Key, KeyField, Tool};
 pub use cache::RemoteStore;
 pub use cache::{
     ActionStore, CacheStat, Difference, Fetched, GcReport, LayeredStore, LocalStore, Manifest,
-    ManifestOutput, Miss, open_store, parse_size,
+    ManifestOutput, Miss, cache_size, open_store, parse_size,
 };
 pub use definition::{Arguments, Definition, Device, DeviceArguments, Family, Level, definitions};
 pub use device::{DeviceImage, DeviceJob, DevicePart, DevicePlan, PartReport};
@@ -65,4 +66,5 @@ pub use probe::{Compiler, Identity};
 pub use report::{Report, ReportEntry};
 pub use resolve::{Consideration, Requirements, Resolution, ResolveError, Toolchain, Toolchains, Verdict};
 pub use target::Target;
+pub use temporary::{sweep_temporaries, temporary_folder};
 pub use user::{UserToolchain, UserToolchains, user_file};

@@ -91,7 +91,7 @@ fn architectures(device: Device, environment: &Environment) -> Result<Vec<String
         Device::Cpu => Err(Vec::new()),
         Device::Cuda => nvidia(environment).map_err(|reason| vec![reason]),
         Device::Rocm => amd(Path::new(NODES)).or_else(|of_driver| {
-            by_programs(environment).map_err(|of_programs| vec![of_driver, of_programs])
+            by_programs(environment).map_err(|of_programs| [vec![of_driver], of_programs].concat())
         }),
     }
 }
@@ -105,15 +105,28 @@ fn nvidia(environment: &Environment) -> Result<Vec<String>, String> {
     if found.is_empty() { Err("`nvidia-smi` tells of no GPU".to_owned()) } else { Ok(found) }
 }
 
-fn by_programs(environment: &Environment) -> Result<Vec<String>, String> {
-    let program = AMD_PROGRAMS.iter().find_map(|name| program_named(name.as_ref(), environment));
-    let missing = || format!("neither `{}` is on PATH", AMD_PROGRAMS.join("` nor `"));
-    let program = program.ok_or_else(missing)?;
-    let text = answer(&program, &[], environment)?;
-    // `gfx000` is the processor.
-    let is_gpu = |name: &&str| name.starts_with("gfx") && *name != "gfx000";
-    let found: Vec<String> = text.split_whitespace().filter(is_gpu).map(str::to_owned).collect();
-    if found.is_empty() { Err(format!("`{}` tells of no GPU", program.display())) } else { Ok(found) }
+/// What the first program tells that can; else why each cannot.
+fn by_programs(environment: &Environment) -> Result<Vec<String>, Vec<String>> {
+    let mut looked_for = Vec::new();
+    for name in AMD_PROGRAMS {
+        let Some(program) = program_named(name.as_ref(), environment) else {
+            looked_for.push(format!("`{name}` is not on PATH"));
+            continue;
+        };
+        match answer(&program, &[], environment) {
+            Err(reason) => looked_for.push(reason),
+            Ok(text) => {
+                // `gfx000` is the processor.
+                let is_gpu = |name: &&str| name.starts_with("gfx") && *name != "gfx000";
+                let found: Vec<String> = text.split_whitespace().filter(is_gpu).map(str::to_owned).collect();
+                if !found.is_empty() {
+                    return Ok(found);
+                }
+                looked_for.push(format!("`{name}` tells of no GPU"));
+            }
+        }
+    }
+    Err(looked_for)
 }
 
 fn answer(program: &PathBuf, arguments: &[&str], environment: &Environment) -> Result<String, String> {
@@ -121,8 +134,10 @@ fn answer(program: &PathBuf, arguments: &[&str], environment: &Environment) -> R
     match process::run(&Launch::of(program), &arguments, Path::new("/"), environment) {
         Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         Ok(output) => {
-            let said = [output.stderr, output.stdout].concat();
-            let said = String::from_utf8_lossy(&said).lines().next().unwrap_or_default().trim().to_owned();
+            let said = [output.stdout, output.stderr].concat();
+            let said = String::from_utf8_lossy(&said);
+            // The last line of a script's traceback is its cause.
+            let said = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
             Err(format!("`{}` failed with {}: {said}", program.display(), output.status))
         }
         Err(error) => Err(format!("`{}` cannot be started: {error}", program.display())),

@@ -16,6 +16,7 @@ use crate::find::{Launch, program_named};
 use crate::gpu::GpuArchitecture;
 use crate::probe_cache::{ProbeCache, Stamp};
 use crate::process;
+use crate::temporary::temporary_folder;
 
 mod gpu;
 
@@ -242,8 +243,7 @@ impl Facts {
 
 fn folder_with(file: &str, text: &str, environment: &Environment) -> Result<tempfile::TempDir, String> {
     let cannot = |error: std::io::Error| format!("cannot be probed: {error}");
-    let temporary = environment.temporary_directory();
-    let folder = tempfile::Builder::new().prefix("aoti-probe-").tempdir_in(temporary).map_err(cannot)?;
+    let folder = temporary_folder("probe", environment).map_err(cannot)?;
     fs_err::write(folder.path().join(file), text).map_err(cannot)?;
     Ok(folder)
 }

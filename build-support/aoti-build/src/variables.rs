@@ -50,6 +50,21 @@ pub const VARIABLES: &[Variable] = &[
         "CARGO_TARGET_<target>_RUNNER",
         "what `verify` runs programs of another target with, by cargo's convention: in upper case, `-` as `_`",
     ),
+    build("NVCC", "CUDA compiler"),
+    build("CUDACXX", "CUDA compiler too, as CMake calls it"),
+    build("NVCC_CCBIN", "host compiler that nvcc calls"),
+    build("CUDAHOSTCXX", "host compiler that nvcc calls, as CMake calls it"),
+    build("CUDA_PATH", "installation of CUDA; goes before PATH"),
+    build("CUDA_HOME", "as `CUDA_PATH`"),
+    build("CUDA_ROOT", "as `CUDA_PATH`"),
+    build("CLANG_CUDA", "clang for NVIDIA GPUs"),
+    build("HIPCC", "HIP compiler"),
+    build("HIPCXX", "HIP compiler too, as CMake calls it"),
+    build("ROCM_PATH", "installation of ROCm; goes before PATH"),
+    build("HIP_PATH", "as `ROCM_PATH`"),
+    build("CLANG_HIP", "clang for AMD GPUs"),
+    other("VIRTUAL_ENV", "Python environment whose `nvidia` packages may hold nvcc"),
+    other("CONDA_PREFIX", "as `VIRTUAL_ENV`"),
     other("CARGO", "the cargo that the subcommand asks about the project"),
     other("CARGO_MAKEFLAGS", "cargo's jobserver, which native tools take their turns from"),
     other("NO_COLOR", "when set, no colours"),
@@ -67,4 +82,21 @@ pub(crate) fn rebuilding(target: &str) -> Vec<String> {
         }
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variable_of_a_toolchain_is_declared() {
+        for definition in aoti_toolchain::definitions() {
+            let find = definition.find;
+            let groups = [find.variables, find.home_variables, find.host_variables, find.archiver_variables];
+            for name in groups.concat() {
+                let declared = VARIABLES.iter().find(|variable| variable.name == name);
+                assert!(declared.is_some_and(|variable| variable.rebuilds), "{name} of {}", definition.name);
+            }
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use aoti_toolchain::{LocalStore, Miss};
+use aoti_toolchain::{LocalStore, Miss, cache_size, parse_size, sweep_temporaries};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -26,11 +26,11 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Remove what was longest unused until the cache is small enough
+    /// Remove what was longest unused until the cache is small enough, and temporary folders of builds that were killed
     Gc {
-        /// Size to get below, such as 500M or 2G
-        #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = size)]
-        max_size: u64,
+        /// Size to get below, such as 500M or 2G; by default that of `AOTI_CACHE_SIZE`
+        #[arg(long, value_name = "SIZE", value_parser = size)]
+        max_size: Option<u64>,
     },
     /// Remove everything
     Clear,
@@ -61,9 +61,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             }
         }
         Command::Gc { max_size } => {
-            let report = store.gc(*max_size)?;
+            let limit = max_size.map_or_else(|| cache_size(&context.environment), |size| Ok(Some(size)));
+            let report = store.gc(limit.map_err(Failure::Usage)?.unwrap_or(u64::MAX))?;
             let (removed, freed) = (report.removed_entries, report.freed_bytes);
             context.terminal.status("Removed", &format!("{removed} results, {freed} bytes"));
+            let abandoned = sweep_temporaries(&context.environment);
+            if abandoned > 0 {
+                context.terminal.status("Removed", &format!("{abandoned} abandoned temporary folders"));
+            }
         }
         Command::Clear => {
             let removed = store.clear()?;
@@ -110,27 +115,7 @@ fn why(
     Ok(())
 }
 
-/// Reads `500M`, `2G` or plain bytes.
+/// Reads a size, for clap.
 fn size(text: &str) -> Result<u64, String> {
-    let text = text.trim().trim_end_matches(['B', 'b']).trim_end_matches('i');
-    let (digits, unit) = match text.char_indices().last() {
-        Some((at, 'k' | 'K')) => (&text[..at], 1 << 10),
-        Some((at, 'm' | 'M')) => (&text[..at], 1 << 20),
-        Some((at, 'g' | 'G')) => (&text[..at], 1 << 30),
-        _ => (text, 1u64),
-    };
-    let number = digits.trim().parse::<u64>().map_err(|error| error.to_string())?;
-    number.checked_mul(unit).ok_or_else(|| "too large".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::size;
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!((size("500"), size("2G"), size("3 MiB")), (Ok(500), Ok(2 << 30), Ok(3 << 20)));
-        assert!(size("").is_err() && size("G").is_err() && size("99999999999999999999").is_err());
-        assert!(size("99999999999G").is_err());
-    }
+    parse_size(text).ok_or_else(|| "not a size such as `500M` or `2G`".to_owned())
 }

@@ -115,12 +115,8 @@ impl LocalStore {
 
     /// Removes abandoned half-written entries and unused lock files. What cannot be removed waits for the next time.
     fn sweep(&self, now: SystemTime) {
-        let is_old = |path: &Path| {
-            let modified = fs_err::metadata(path).and_then(|metadata| metadata.modified());
-            modified.is_ok_and(|time| age_of(time, now) > ABANDONED)
-        };
         for path in children(&self.aside()).unwrap_or_default() {
-            if is_old(&path) {
+            if is_abandoned(&path, now) {
                 let _ = fs_err::remove_dir_all(&path);
             }
         }
@@ -128,7 +124,7 @@ impl LocalStore {
             let Ok(file) = std::fs::File::open(&path) else { continue };
             let mut lock = fd_lock::RwLock::new(file);
             // Whoever opens the file between our lock and its removal builds beside the next one: repeated work, no harm.
-            if is_old(&path) && lock.try_write().is_ok() {
+            if is_abandoned(&path, now) && lock.try_write().is_ok() {
                 let _ = fs_err::remove_file(&path);
             }
         }
@@ -152,6 +148,12 @@ impl LocalStore {
         }
         Ok(found)
     }
+}
+
+/// Whether a file or folder is so old that nobody is at work on it any more.
+pub(crate) fn is_abandoned(path: &Path, now: SystemTime) -> bool {
+    let modified = fs_err::metadata(path).and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|time| age_of(time, now) > ABANDONED)
 }
 
 /// How long ago a time was. One that is well ahead of us was written under a clock that has been set back since, and

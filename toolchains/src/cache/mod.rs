@@ -18,9 +18,10 @@ use crate::outputs::{OutputFile, Outputs};
 
 pub use layered::LayeredStore;
 pub use local::LocalStore;
+pub(crate) use maintain::is_abandoned;
 pub use maintain::{CacheStat, GcReport};
 pub use manifest::{Difference, Manifest, ManifestOutput, Miss};
-pub use open::{open_store, parse_size};
+pub use open::{cache_size, open_store, parse_size};
 #[cfg(feature = "remote")]
 pub use remote::RemoteStore;
 

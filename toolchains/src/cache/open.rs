@@ -5,7 +5,7 @@
 //! | `AOTI_CACHE_DIR` | the local folder; by default `aoti` in the user's cache folder |
 //! | `AOTI_CACHE_SIZE` | its size: `500M`, `20G`, `0` for no limit; by default `10G` |
 //! | `AOTI_CACHE_LAYERS` | folders of the same layout that are only read, separated as in `PATH` |
-//! | `AOTI_CACHE_REMOTE` | a server, `redis://host:6379/prefix`, `s3://bucket/prefix`, … (needs the feature `remote`) |
+//! | `AOTI_CACHE_REMOTE` | a server, `redis://host:6379/prefix`, `s3://bucket/prefix`, … (needs the feature `remote`, `CACHE.md` has all) |
 //! | `AOTI_CACHE_REMOTE_WRITE` | `1` also keeps there what is made here; by default the server is only read |
 //!
 //! Nothing here fails a build: what cannot be used is told and left out.
@@ -22,17 +22,15 @@ const DEFAULT_SIZE: u64 = 10 << 30;
 pub fn open_store(environment: &Environment) -> Option<Arc<dyn ActionStore>> {
     let mut warnings = Vec::new();
     let text = |name: &str| environment.variable(name).map(|value| value.to_string_lossy().into_owned());
-    let mut limit = DEFAULT_SIZE;
-    if let Some(size) = text("AOTI_CACHE_SIZE") {
-        match parse_size(&size) {
-            Some(bytes) => limit = bytes,
-            None => warnings.push(format!("`AOTI_CACHE_SIZE` is `{size}`, not a size such as `20G`")),
-        }
-    }
-    let mut local = LocalStore::new(environment.cache_directory()?);
-    if limit > 0 {
-        local = local.with_limit(limit);
-    }
+    let limit = cache_size(environment).unwrap_or_else(|message| {
+        warnings.push(message);
+        Some(DEFAULT_SIZE)
+    });
+    let local = LocalStore::new(environment.cache_directory()?);
+    let local = match limit {
+        Some(bytes) => local.with_limit(bytes),
+        None => local,
+    };
     let mut store = LayeredStore::new(Arc::new(local));
     if let Some(layers) = environment.variable("AOTI_CACHE_LAYERS") {
         for folder in std::env::split_paths(layers).filter(|folder| !folder.as_os_str().is_empty()) {
@@ -50,6 +48,18 @@ pub fn open_store(environment: &Environment) -> Option<Arc<dyn ActionStore>> {
     }
     let store = warnings.into_iter().fold(store, LayeredStore::with_warning);
     Some(Arc::new(store))
+}
+
+/// The size that the local folder keeps to, by `AOTI_CACHE_SIZE`; `None` for no limit.
+///
+/// # Errors
+/// A phrase that says what the variable is instead.
+pub fn cache_size(environment: &Environment) -> Result<Option<u64>, String> {
+    let Some(text) = environment.variable("AOTI_CACHE_SIZE") else { return Ok(Some(DEFAULT_SIZE)) };
+    let text = text.to_string_lossy();
+    let bytes = parse_size(&text)
+        .ok_or_else(|| format!("`AOTI_CACHE_SIZE` is `{text}`, not a size such as `20G`"))?;
+    Ok((bytes > 0).then_some(bytes))
 }
 
 #[cfg(feature = "remote")]

@@ -204,3 +204,20 @@ fn results_come_in_order_and_failures_do_not_stop_others() {
         assert_eq!(kinds.collect::<Vec<_>>(), ["ok", "ok", "failed", "ok", "input", "ok"]);
     }
 }
+
+#[test]
+fn every_ingredient_of_a_key_is_in_the_documented_table() {
+    let environment = Environment::capture();
+    let text = include_str!("../../CACHE.md");
+    let rows =
+        text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name));
+    let documented = rows.collect::<Vec<_>>();
+    for toolchain in host_toolchains() {
+        for level in [None, Some("native")] {
+            for field in compile(&toolchain, level, &Mode::default()).key_fields(&environment) {
+                let kind = if field.name.starts_with("input ") { "input NAME" } else { field.name.as_str() };
+                assert!(documented.contains(&kind), "`{kind}` is not in {documented:?}");
+            }
+        }
+    }
+}

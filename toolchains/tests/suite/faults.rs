@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use aoti_toolchain::{LocalStore, OutputFile};
+use aoti_toolchain::{Environment, LocalStore, OutputFile, sweep_temporaries};
 
 use crate::common::{Log, executor};
 use crate::layers::copy_action;
@@ -105,7 +105,53 @@ fn two_hundred_kills_leave_nothing_wrong_behind() {
     }
     cache.gc(u64::MAX).unwrap();
     assert_eq!(std::fs::read_dir(&aside).unwrap().count(), 0);
+    // So are the folders that they worked in; those of the living stay, and so does what is not ours.
+    let temporary = folder.path().join("tmp");
+    let environment = Environment::from_variables([("TMPDIR", &temporary)], "/");
+    let left = std::fs::read_dir(&temporary).unwrap().count();
+    println!("{left} folders were left");
+    assert_eq!(sweep_temporaries(&environment), 0, "they are young");
+    std::fs::create_dir(temporary.join("somebody-elses")).unwrap();
+    for child in std::fs::read_dir(&temporary).unwrap() {
+        std::fs::File::open(child.unwrap().path()).unwrap().set_modified(long_ago).unwrap();
+    }
+    std::fs::create_dir(temporary.join("aoti-action-of-the-living")).unwrap();
+    assert_eq!(sweep_temporaries(&environment), left);
+    let mut kept = Vec::new();
+    for child in std::fs::read_dir(&temporary).unwrap() {
+        kept.push(child.unwrap().file_name().into_string().unwrap());
+    }
+    kept.sort();
+    assert_eq!(kept, ["aoti-action-of-the-living", "somebody-elses"]);
     assert_eq!(build_all(folder.path()), ACTIONS);
+}
+
+#[test]
+fn every_byte_of_a_manifest_may_be_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = executor(folder.path(), Some(LocalStore::new(folder.path().join("cache"))));
+    let action = copy_action("content");
+    run.run_one(&action, &Log::default()).unwrap();
+    let mut manifest = None;
+    each_file(&folder.path().join("cache/actions-v1"), &mut |path| {
+        if path.ends_with("manifest.json") {
+            manifest = Some(path.to_owned());
+        }
+    });
+    let manifest = manifest.unwrap();
+    let good = std::fs::read(&manifest).unwrap();
+    let mut noticed = 0;
+    for position in 0..good.len() {
+        let mut bytes = good.clone();
+        bytes[position] ^= 1 << (position % 8);
+        std::fs::write(&manifest, bytes).unwrap();
+        let outputs = run.run_one(&action, &Log::default()).unwrap();
+        assert_eq!(outputs.first().read().unwrap(), b"content", "byte {position}");
+        noticed += usize::from(!outputs.cached);
+    }
+    println!("{noticed} of {} bytes", good.len());
+    // The others are in the text that tells people what was made, and prove nothing.
+    assert!(noticed > 200, "{noticed} of {} bytes", good.len());
 }
 
 #[test]

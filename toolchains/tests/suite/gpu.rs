@@ -116,6 +116,7 @@ fn clang_alone_makes_ptx() {
         assert_eq!(parts(&image), ["cubin sm_80", "cubin sm_90a", "ptx sm_90"]);
         check_parts(&image);
     } else {
+        assert!(!is_required("nvcc"), "`ptxas`, which comes with nvcc, is required");
         println!("skipped machine code by clang: ptxas is absent");
     }
 }

@@ -170,6 +170,7 @@ fn executables_run_here_and_arm_ones_in_an_emulator() {
         let output = if foreign { run_in_emulator(path) } else { Command::new(path).output().ok() };
         match output {
             Some(output) => assert!(output.status.success(), "{}: {output:?}", toolchain.name()),
+            None if crate::common::is_required("qemu") => panic!("`qemu-aarch64` is required"),
             None => println!("skipped the run for {}: qemu-aarch64 is absent", toolchain.name()),
         }
     }

@@ -4,6 +4,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use aoti_toolchain::{
     Environment, Error, Executor, LocalStore, Mode, Requirements, Target, Toolchains, UserToolchain,
@@ -127,6 +128,41 @@ fn a_launcher_starts_compiles_only_and_is_no_part_of_keys() {
     let environment = Environment::capture().with("AOTI_COMPILER_LAUNCHER", "no-such-program");
     let error = Executor::new(&environment, None, None).err().unwrap();
     assert!(matches!(&error, Error::Launcher { value } if value == "no-such-program"), "{error}");
+}
+
+/// A real launcher: what it has seen before it does not compile again, though our own cache is another.
+#[test]
+fn ccache_compiles_once_for_two_caches() {
+    let count = |folder: &Path, counter: &str| -> usize {
+        let output = Command::new("ccache").arg("--print-stats").env("CCACHE_DIR", folder).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(counter)?.strip_prefix('\t')?.parse().ok());
+        line.unwrap_or_else(|| panic!("{counter}: {text}"))
+    };
+    let is_there = Command::new("ccache").arg("--version").output().is_ok();
+    assert!(is_there || !crate::common::is_required("ccache"), "`ccache` is required");
+    if !is_there {
+        println!("skipped: ccache is absent");
+        return;
+    }
+    for toolchain in host_toolchains() {
+        let folder = tempfile::tempdir().unwrap();
+        let environment = Environment::capture()
+            .with("TMPDIR", folder.path())
+            .with("CCACHE_DIR", folder.path().join("ccache"))
+            .with("AOTI_COMPILER_LAUNCHER", "ccache");
+        let [first, second] = ["one", "two"].map(|cache| {
+            let store = std::sync::Arc::new(LocalStore::new(folder.path().join(cache)));
+            let run = Executor::new(&environment, Some(store), Some(1)).unwrap();
+            let made = run.run_one(&compile(&toolchain, None, &Mode::default()), &Log::default()).unwrap();
+            made.first().read().unwrap()
+        });
+        assert_eq!(first, second, "{}", toolchain.name());
+        let hits = ["direct_cache_hit", "preprocessed_cache_hit"]
+            .map(|counter| count(&folder.path().join("ccache"), counter));
+        assert_eq!(hits.iter().sum::<usize>(), 1, "{}: {hits:?}", toolchain.name());
+        assert_eq!(count(&folder.path().join("ccache"), "cache_miss"), 1);
+    }
 }
 
 #[test]
