@@ -45,6 +45,8 @@ const REQUIRABLE: &[Tool] = &[
         packages: &[&["libclang1-19"], &["libclang1"]],
     },
     Tool { name: "qemu", programs: &["qemu-aarch64", "qemu-aarch64-static"], packages: &[&["qemu-user"]] },
+    Tool { name: "redis", programs: &["redis-server"], packages: &[&["redis-server"]] },
+    Tool { name: "ccache", programs: &["ccache"], packages: &[&["ccache"]] },
 ];
 
 /// Makes sure that there is a C++ compiler.

@@ -17,6 +17,7 @@ const STEPS: &[Step] = &[
     ("set-up", |workspace| setup::tools_for_tests(&workspace.shell)),
     ("formatting: cargo fmt --check", formatting),
     ("tests: cargo test --workspace", tests),
+    ("caches on servers: cargo test -p aoti-toolchain --features remote", servers),
     ("the example: cargo run (in examples/digits)", example),
     ("lints: cargo clippy", lints),
     ("generated files: cargo xtask regenerate --check", generated),
@@ -71,6 +72,18 @@ fn tests(workspace: &Workspace) -> anyhow::Result<()> {
     Ok(cmd!(workspace.shell, "{cargo} test --workspace --no-fail-fast").quiet().run()?)
 }
 
+/// Not with the others: what these tests need takes minutes to compile.
+fn servers(workspace: &Workspace) -> anyhow::Result<()> {
+    if !is_required(workspace, "redis") {
+        eprintln!("    skipped: AOTI_TEST_REQUIRE does not name redis");
+        return Ok(());
+    }
+    let cargo = &workspace.cargo;
+    Ok(cmd!(workspace.shell, "{cargo} test -p aoti-toolchain --features remote --test suite servers")
+        .quiet()
+        .run()?)
+}
+
 /// Builds the example as a user would and compares what it prints with what PyTorch says of the same pictures.
 fn example(workspace: &Workspace) -> anyhow::Result<()> {
     let example = workspace.inside(EXAMPLE);
@@ -86,12 +99,16 @@ fn example(workspace: &Workspace) -> anyhow::Result<()> {
 }
 
 fn generated(workspace: &Workspace) -> anyhow::Result<()> {
-    let required = workspace.shell.var("AOTI_TEST_REQUIRE").unwrap_or_default();
-    if !required.split(',').any(|name| name.trim() == "libclang") {
+    if !is_required(workspace, "libclang") {
         eprintln!("    skipped: AOTI_TEST_REQUIRE does not name libclang, which bindgen needs");
         return Ok(());
     }
     crate::regenerate::run(&["--check".to_owned()])
+}
+
+fn is_required(workspace: &Workspace, tool: &str) -> bool {
+    let required = workspace.shell.var("AOTI_TEST_REQUIRE").unwrap_or_default();
+    required.split(',').any(|name| name.trim() == tool)
 }
 
 fn has_component(workspace: &Workspace, name: &str) -> bool {

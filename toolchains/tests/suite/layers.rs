@@ -1,4 +1,4 @@
-//! Layers behind the local store: read-only folders, size limits, and a real server that dies in the middle of a build.
+//! Layers behind the local store: read-only folders and size limits.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) fn copy_action(content: &str) -> Action {
     }
 }
 
-fn run(folder: &Path, store: Arc<dyn ActionStore>, content: &str) -> (bool, Log) {
+pub(crate) fn run(folder: &Path, store: Arc<dyn ActionStore>, content: &str) -> (bool, Log) {
     let environment = Environment::capture().with("TMPDIR", folder);
     let log = Log::default();
     let executor = Executor::new(&environment, Some(store), Some(1)).unwrap();
@@ -115,114 +115,4 @@ fn a_server_without_support_is_told_and_the_build_goes_on() {
         .with("AOTI_CACHE_REMOTE", "redis://localhost:1/");
     let (_, log) = run(folder.path(), open_store(&environment).unwrap(), "content");
     assert_eq!(log.count("warning going on without the remote cache"), 1, "{:?}", log.lines());
-}
-
-#[cfg(feature = "remote")]
-mod remote {
-    use super::{Arc, Environment, Executor, Log, Path, copy_action, open_store, run};
-    use std::process::{Child, Command, Stdio};
-    use std::time::{Duration, Instant};
-
-    /// A Redis of our own on a free port of the loopback device; killed when dropped.
-    struct Redis {
-        child: Child,
-        port: u16,
-    }
-
-    impl Drop for Redis {
-        fn drop(&mut self) {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
-    }
-
-    fn redis(folder: &Path) -> Option<Redis> {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let child = Command::new("redis-server")
-            .args([
-                "--port",
-                &port.to_string(),
-                "--bind",
-                "127.0.0.1",
-                "--save",
-                "",
-                "--appendonly",
-                "no",
-                "--dir",
-            ])
-            .arg(folder)
-            .stdout(Stdio::null())
-            .spawn();
-        let child = match child {
-            Ok(child) => child,
-            Err(error) if crate::common::is_required("redis") => {
-                panic!("`redis-server` is required: {error}")
-            }
-            Err(error) => {
-                println!("skipped: redis-server: {error}");
-                return None;
-            }
-        };
-        let redis = Redis { child, port };
-        let begun = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "redis-server does not listen");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Some(redis)
-    }
-
-    fn environment(folder: &Path, local: &str, port: u16) -> Environment {
-        Environment::capture()
-            .with("TMPDIR", folder)
-            .with("AOTI_CACHE_DIR", folder.join(local))
-            .with("AOTI_CACHE_REMOTE", format!("redis://127.0.0.1:{port}/aoti"))
-            .with("AOTI_CACHE_REMOTE_WRITE", "1")
-    }
-
-    #[test]
-    fn two_machines_share_a_server() {
-        let folder = tempfile::tempdir().unwrap();
-        let Some(redis) = redis(folder.path()) else { return };
-        let store = |local: &str| open_store(&environment(folder.path(), local, redis.port)).unwrap();
-        assert!(!run(folder.path(), store("one"), "shared").0);
-        let (cached, log) = run(folder.path(), store("two"), "shared");
-        assert!(cached, "{:?}", log.lines());
-        assert_eq!(log.count("warning"), 0);
-        // Read-only clients do not write.
-        let reader = environment(folder.path(), "three", redis.port).with("AOTI_CACHE_REMOTE_WRITE", "");
-        assert!(!run(folder.path(), open_store(&reader).unwrap(), "unshared").0);
-        assert!(!run(folder.path(), store("four"), "unshared").0);
-    }
-
-    #[test]
-    fn a_server_that_dies_in_the_middle_is_told_once_and_the_build_succeeds() {
-        let folder = tempfile::tempdir().unwrap();
-        let Some(redis) = redis(folder.path()) else { return };
-        let environment = environment(folder.path(), "local", redis.port);
-        let executor = Executor::new(&environment, open_store(&environment), Some(2)).unwrap();
-        let log = Arc::new(Log::default());
-        let actions = (0..40).map(|index| copy_action(&format!("content {index}"))).collect::<Vec<_>>();
-        for result in executor.run(&actions[..20], &*log) {
-            result.unwrap();
-        }
-        assert_eq!(log.count("warning"), 0, "{:?}", log.lines());
-        drop(redis);
-        let begun = Instant::now();
-        for (index, result) in executor.run(&actions[20..], &*log).into_iter().enumerate() {
-            assert_eq!(result.unwrap().first().read().unwrap(), format!("content {}", index + 20).as_bytes());
-        }
-        assert_eq!(log.count("warning going on without the cache"), 1, "{:?}", log.lines());
-        assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
-    }
-
-    #[test]
-    fn a_url_with_credentials_is_refused_and_not_repeated() {
-        let folder = tempfile::tempdir().unwrap();
-        let environment = environment(folder.path(), "local", 1)
-            .with("AOTI_CACHE_REMOTE", "redis://user:secret@127.0.0.1:1/");
-        let (_, log) = run(folder.path(), open_store(&environment).unwrap(), "content");
-        assert_eq!(log.count("warning going on without the remote cache"), 1);
-        assert!(!log.lines().concat().contains("secret"));
-    }
 }

@@ -8,6 +8,10 @@ mod layers;
 mod present;
 mod processes;
 mod real_compilers;
+#[cfg(feature = "remote")]
+mod servers;
 mod shim;
 mod shim_gpu;
 mod user;
+#[cfg(feature = "remote")]
+mod web;

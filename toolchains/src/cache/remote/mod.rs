@@ -1,6 +1,6 @@
-//! A store on a server, through OpenDAL: Redis, S3, GCS, Azure blobs, WebDAV, HTTP (read only), as built in.
+//! A store on a server, through OpenDAL: Redis, HTTP as bazel-remote speaks it, WebDAV, S3, Google's, Azure's.
 //!
-//! One object for each key, `v1/<2 digits>/<key>`, written in one request:
+//! One object for each key, `v1/ac/<key>` (under such a name bazel-remote takes any content), written in one request:
 //!
 //! ```text
 //! 8 bytes   length of the manifest, little endian
@@ -24,17 +24,29 @@ use crate::cache::{ActionStore, Fetched};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::outputs::{OutputFile, Outputs};
+use crate::temporary::temporary_folder;
 
 /// How long a request may take. Caches that are slower than this are slower than compiling.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Larger results, such as weights, stay at home.
 const LARGEST: u64 = 64 << 20;
 
+/// Options of services that hold credentials, with the variables that they are taken from.
+const CREDENTIALS: [(&str, &str); 3] = [
+    ("username", "AOTI_CACHE_REMOTE_USERNAME"),
+    ("password", "AOTI_CACHE_REMOTE_PASSWORD"),
+    ("token", "AOTI_CACHE_REMOTE_TOKEN"),
+];
+
+mod address;
+
+use address::Address;
+
 /// A store on a server.
 pub struct RemoteStore {
     operator: Operator,
     runtime: Runtime,
-    temporary: PathBuf,
+    environment: Environment,
 }
 
 impl RemoteStore {
@@ -47,27 +59,20 @@ impl RemoteStore {
     /// # Errors
     /// A phrase that says what is wrong with the URL.
     pub fn connect(url: &str, environment: &Environment) -> Result<Self, String> {
-        let (scheme, rest) = url.split_once("://").ok_or("it is not a URL")?;
-        if rest.split(['/', '?']).next().unwrap_or_default().contains('@') {
-            return Err(format!(
-                "the `{scheme}` URL holds credentials; put them into `AOTI_CACHE_REMOTE_USERNAME` and `_PASSWORD`"
-            ));
-        }
-        let mut options = Vec::new();
-        for (option, name) in [
-            ("username", "AOTI_CACHE_REMOTE_USERNAME"),
-            ("password", "AOTI_CACHE_REMOTE_PASSWORD"),
-            ("token", "AOTI_CACHE_REMOTE_TOKEN"),
-        ] {
+        let Address { service, mut options } = Address::parse(url)?;
+        for (option, name) in CREDENTIALS {
             if let Some(value) = environment.variable(name) {
                 options.push((option.to_owned(), value.to_string_lossy().into_owned()));
             }
         }
-        opendal::install_default();
-        let operator = Operator::from_uri((url, options)).map_err(|error| error.to_string())?;
+        // Both are for the whole process; whoever was first is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        opendal::init_default_registry();
+        opendal_http_transport_reqwest::install_default();
+        let operator = Operator::via_iter(service, options).map_err(|error| error.to_string())?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
-        Ok(RemoteStore { operator, runtime, temporary: environment.temporary_directory() })
+        Ok(RemoteStore { operator, runtime, environment: environment.clone() })
     }
 
     /// Runs one request to its end, or until its time is up.
@@ -89,7 +94,7 @@ impl RemoteStore {
 }
 
 fn object_of(key: &Key) -> String {
-    format!("v1/{}/{key}", key.as_str().get(..2).unwrap_or("00"))
+    format!("v1/ac/{key}")
 }
 
 /// Takes an object apart. `Err` says what is wrong with it.
@@ -128,8 +133,7 @@ impl ActionStore for RemoteStore {
             Err(why) => return Ok(Fetched::Corrupt(why)),
         };
         let fail = |source| Error::Cache { action: "unpack", path: PathBuf::from(&object), source };
-        let folder =
-            tempfile::Builder::new().prefix("aoti-remote-").tempdir_in(&self.temporary).map_err(fail)?;
+        let folder = temporary_folder("remote", &self.environment).map_err(fail)?;
         let mut files = Vec::new();
         for (index, (output, content)) in manifest.outputs.iter().zip(contents).enumerate() {
             let path = folder.path().join(index.to_string());
