@@ -25,7 +25,7 @@ pub use verify::verify;
 use crate::dtype::DType;
 use crate::symbolic::{Expr, Interval, RangeTable, Symbol};
 use bytes::Bytes;
-use cranelift_entity::{PrimaryMap, entity_impl};
+use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
 
 /// A value of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -231,5 +231,21 @@ impl Graph {
     /// The type of a value.
     pub fn ty(&self, value: ValueId) -> &TensorType {
         &self.values[value].ty
+    }
+
+    /// Position of an input's value among the inputs.
+    pub fn input_position(&self, value: ValueId) -> Option<usize> {
+        self.inputs.iter().position(|input| input.value == value)
+    }
+
+    /// For each value, the position of the node that makes it.
+    pub fn producers(&self) -> Vec<Option<usize>> {
+        let mut producers = vec![None; self.values.len()];
+        for (position, node) in self.nodes.iter().enumerate() {
+            for output in &node.outputs {
+                producers[output.index()] = Some(position);
+            }
+        }
+        producers
     }
 }

@@ -1,0 +1,69 @@
+//! Reductions, running reductions, and what depends on order.
+
+use super::{Builder, Built, ensure};
+use crate::dtype::DType;
+use crate::graph::{Op, ReduceOp, ScanOp, TensorType, ValueId};
+use crate::symbolic::Expr;
+
+impl Builder {
+    /// Reduces axes; with `keep` they stay with size 1.
+    pub fn reduce(&mut self, op: ReduceOp, x: ValueId, axes: &[usize], keep: bool) -> Built {
+        let ty = self.ty(x).clone();
+        let mut axes = axes.to_vec();
+        axes.sort_unstable();
+        axes.dedup();
+        ensure!(axes.iter().all(|axis| *axis < ty.rank()), "axes {axes:?} of {}", ty.rank());
+        let kept: Vec<Expr> = ty
+            .shape
+            .iter()
+            .enumerate()
+            .map(|(k, s)| if axes.contains(&k) { Expr::int(1) } else { s.clone() })
+            .collect();
+        let reduced: Vec<Expr> =
+            ty.shape.iter().enumerate().filter(|(k, _)| !axes.contains(k)).map(|(_, s)| s.clone()).collect();
+        let needs_element = matches!(op, ReduceOp::Max | ReduceOp::Min | ReduceOp::ArgMax | ReduceOp::ArgMin);
+        ensure!(
+            !needs_element || axes.iter().all(|axis| !ty.shape[*axis].is(0)),
+            "`{}` of an empty axis has no value",
+            op.name()
+        );
+        let dtype = if op.is_arg() { DType::I64 } else { ty.dtype };
+        let result = if axes.is_empty() {
+            if op.is_arg() { self.full(0i64, DType::I64, &reduced) } else { x }
+        } else {
+            self.push1(Op::Reduce { op, axes: axes.clone() }, &[x], dtype, reduced)
+        };
+        if keep { self.reshape(result, &kept) } else { Ok(result) }
+    }
+
+    /// Running reduction: values, and indices where the operator has them.
+    pub fn scan(&mut self, op: ScanOp, x: ValueId, axis: usize) -> Built<Vec<ValueId>> {
+        let ty = self.ty(x).clone();
+        ensure!(axis < ty.rank(), "axis {axis} of {}", ty.rank());
+        let mut types = vec![ty.clone()];
+        if op.has_indices() {
+            types.push(TensorType { dtype: DType::I64, shape: ty.shape });
+        }
+        Ok(self.push(Op::Scan { op, axis }, &[x], types))
+    }
+
+    /// Stable sort: values and indices.
+    pub fn sort(&mut self, x: ValueId, axis: usize, descending: bool) -> Built<(ValueId, ValueId)> {
+        let ty = self.ty(x).clone();
+        ensure!(axis < ty.rank(), "axis {axis} of {}", ty.rank());
+        let indices = TensorType { dtype: DType::I64, shape: ty.shape.clone() };
+        let outputs = self.push(Op::Sort { axis, descending }, &[x], vec![ty, indices]);
+        Ok((outputs[0], outputs[1]))
+    }
+
+    /// Where values would be inserted into sorted rows.
+    pub fn search_sorted(&mut self, sorted: ValueId, values: ValueId, right: bool) -> Built {
+        let (rows, ty) = (self.ty(sorted).clone(), self.ty(values).clone());
+        ensure!(rows.dtype == ty.dtype, "sorted is {}, values are {}", rows.dtype, ty.dtype);
+        ensure!(rows.rank() >= 1 && rows.rank() == ty.rank(), "ranks {} and {}", rows.rank(), ty.rank());
+        for (a, b) in rows.shape.iter().zip(&ty.shape).take(rows.rank() - 1) {
+            ensure!(self.same_size(a, b), "leading sizes {a} and {b} differ");
+        }
+        Ok(self.push1(Op::SearchSorted { right }, &[sorted, values], DType::I64, ty.shape))
+    }
+}

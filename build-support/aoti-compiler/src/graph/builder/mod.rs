@@ -1,0 +1,295 @@
+//! Builds graphs: one method per operator, with shape inference, broadcasting and the composition of views. Here are
+//! the graph's frame, sources and element-wise operators.
+//!
+//! Every front end and every decomposition goes through it, so an ill-typed node cannot be made. Names of axes are
+//! non-negative positions here; callers normalise negative ones.
+
+mod contract;
+mod control;
+mod fold;
+mod indirect;
+mod view;
+
+use super::{
+    BinaryOp, Constant, ConstantId, Graph, Input, InputRole, Node, Op, Origin, OriginId, Output, OutputRole,
+    Scalar, SymbolInfo, TensorType, UnaryOp, Value, ValueId,
+};
+use crate::dtype::DType;
+use crate::symbolic::{Expr, RangeTable, Symbol};
+
+/// Operands that do not fit the operator.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ShapeError(pub String);
+
+/// Result of building a node.
+type Built<T = ValueId> = Result<T, ShapeError>;
+
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)+) => {
+        if !$condition { return Err($crate::graph::ShapeError(format!($($message)+))); }
+    };
+}
+use ensure;
+
+/// Appends nodes to a graph.
+pub struct Builder {
+    graph: Graph,
+    ranges: RangeTable,
+    origin: OriginId,
+}
+
+impl Builder {
+    /// Starts a graph.
+    pub fn new(name: &str) -> Builder {
+        let mut graph = Graph { name: name.to_owned(), ..Graph::default() };
+        let origin = graph.origins.push(Origin::default());
+        Builder { graph, ranges: RangeTable::default(), origin }
+    }
+
+    /// Starts the body of a branch or a loop: it sees this graph's symbols.
+    pub fn child(&self, name: &str) -> Builder {
+        let mut child = Builder::new(name);
+        child.ranges = self.ranges.clone();
+        child.graph.origins[child.origin] = self.graph.origins[self.origin].clone();
+        child
+    }
+
+    /// Continues a finished graph.
+    pub fn from_graph(graph: Graph) -> Builder {
+        let ranges = graph.ranges();
+        let mut graph = graph;
+        let origin = match graph.origins.keys().next() {
+            Some(origin) => origin,
+            None => graph.origins.push(Origin::default()),
+        };
+        Builder { graph, ranges, origin }
+    }
+
+    /// Continues a graph whose symbols have these ranges: a body has its symbols from the outermost graph.
+    pub fn resume(graph: Graph, ranges: RangeTable) -> Builder {
+        let mut builder = Builder::from_graph(graph);
+        builder.ranges = ranges;
+        builder
+    }
+
+    /// Appends a node of this graph as it is; its results exist already.
+    pub fn append(&mut self, node: Node) {
+        self.graph.nodes.push(node);
+    }
+
+    /// States that the following nodes come from where another one does.
+    pub fn continue_origin(&mut self, origin: OriginId) {
+        self.origin = origin;
+    }
+
+    /// The graph so far.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The ranges of the size symbols so far.
+    pub fn ranges(&self) -> &RangeTable {
+        &self.ranges
+    }
+
+    /// Gives the graph away.
+    pub fn finish(self) -> Graph {
+        self.graph
+    }
+
+    /// States where the following nodes come from.
+    pub fn set_origin(&mut self, origin: Origin) {
+        if self.graph.origins[self.origin] != origin {
+            self.origin = self.graph.origins.push(origin);
+        }
+    }
+
+    /// Adds a size symbol.
+    pub fn symbol(&mut self, info: SymbolInfo) -> Symbol {
+        let symbol = Symbol::size(u32::try_from(self.graph.symbols.len()).expect("symbols are few"));
+        self.ranges.set(symbol, info.range);
+        self.graph.symbols.push(info);
+        symbol
+    }
+
+    /// States that a size that is read from data is at most `most`; what is read must obey it when a run does.
+    pub fn bound(&mut self, symbol: Symbol, most: &Expr) {
+        let max = most.interval(&self.ranges).max;
+        if let Some(info) = self.graph.symbols.get_mut(symbol.index as usize) {
+            info.range.max = info.range.max.min(max);
+            self.ranges.set(symbol, info.range);
+        }
+    }
+
+    /// Adds a condition that is checked when a run begins.
+    pub fn guard(&mut self, guard: super::Guard) {
+        if !self.graph.guards.contains(&guard) {
+            self.graph.guards.push(guard);
+        }
+    }
+
+    /// Adds an input.
+    pub fn input(&mut self, name: &str, ty: TensorType, role: InputRole) -> ValueId {
+        let value = self.value(ty, name);
+        self.graph.inputs.push(Input { value, name: name.to_owned(), role });
+        value
+    }
+
+    /// Adds an output.
+    pub fn output(&mut self, name: &str, value: ValueId, role: OutputRole) {
+        self.graph.outputs.push(Output { value, name: name.to_owned(), role });
+    }
+
+    /// Gives a value a name for people, if it has none.
+    pub fn name(&mut self, value: ValueId, name: &str) {
+        let slot = &mut self.graph.values[value].name;
+        if slot.is_empty() {
+            name.clone_into(slot);
+        }
+    }
+
+    /// The type of a value.
+    pub fn ty(&self, value: ValueId) -> &TensorType {
+        self.graph.ty(value)
+    }
+
+    /// The sizes of a value.
+    pub fn shape(&self, value: ValueId) -> Vec<Expr> {
+        self.graph.ty(value).shape.clone()
+    }
+
+    /// The element type of a value.
+    pub fn dtype(&self, value: ValueId) -> DType {
+        self.graph.ty(value).dtype
+    }
+
+    /// The number of axes of a value.
+    pub fn rank(&self, value: ValueId) -> usize {
+        self.graph.ty(value).rank()
+    }
+
+    /// The number of a value's node and the node, if a node makes it. Linear; for rules that look at patterns.
+    pub fn producer(&self, value: ValueId) -> Option<&Node> {
+        self.graph.nodes.iter().rev().find(|node| node.outputs.contains(&value))
+    }
+
+    fn value(&mut self, ty: TensorType, name: &str) -> ValueId {
+        self.graph.values.push(Value { ty, name: name.to_owned() })
+    }
+
+    /// Appends a node whose result types the caller has already decided.
+    fn push(&mut self, op: Op, inputs: &[ValueId], types: Vec<TensorType>) -> Vec<ValueId> {
+        let outputs: Vec<ValueId> = types.into_iter().map(|ty| self.value(ty, "")).collect();
+        let node = Node { op, inputs: inputs.to_vec(), outputs: outputs.clone(), origin: self.origin };
+        self.graph.nodes.push(node);
+        outputs
+    }
+
+    fn push1(&mut self, op: Op, inputs: &[ValueId], dtype: DType, shape: Vec<Expr>) -> ValueId {
+        self.push(op, inputs, vec![TensorType { dtype, shape }])[0]
+    }
+
+    // --- sources -------------------------------------------------------------------------------------------------
+
+    /// A tensor of the program.
+    pub fn constant(&mut self, constant: Constant) -> Built {
+        let numel = constant.sizes.iter().try_fold(1i64, |n, size| n.checked_mul(*size));
+        let bytes =
+            numel.and_then(|n| usize::try_from(n).ok()).and_then(|n| n.checked_mul(constant.dtype.size()));
+        ensure!(
+            bytes == Some(constant.data.len()),
+            "constant `{}` has {} bytes, which is not what {} of {:?} need",
+            constant.name,
+            constant.data.len(),
+            constant.dtype,
+            constant.sizes
+        );
+        let (dtype, shape) = (constant.dtype, constant.sizes.iter().map(|s| Expr::int(*s)).collect());
+        let name = constant.name.clone();
+        let id = self.graph.constants.push(constant);
+        let value = self.push1(Op::Constant(id), &[], dtype, shape);
+        self.graph.values[value].name = name;
+        Ok(value)
+    }
+
+    /// The constant of a state input.
+    pub fn add_constant(&mut self, constant: Constant) -> ConstantId {
+        self.graph.constants.push(constant)
+    }
+
+    /// A one-dimensional constant of integers.
+    pub fn int_vector(&mut self, values: &[i64]) -> ValueId {
+        let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let sizes = vec![i64::try_from(values.len()).expect("a vector in memory")];
+        self.constant(Constant { name: String::new(), dtype: DType::I64, sizes, data: data.into() })
+            .expect("length and bytes agree")
+    }
+
+    /// A tensor of one number.
+    pub fn full(&mut self, value: impl Into<Scalar>, dtype: DType, shape: &[Expr]) -> ValueId {
+        self.push1(Op::Full(value.into().cast(dtype)), &[], dtype, shape.to_vec())
+    }
+
+    /// A tensor without axes.
+    pub fn scalar(&mut self, value: impl Into<Scalar>, dtype: DType) -> ValueId {
+        self.full(value, dtype, &[])
+    }
+
+    /// A tensor of one number with the type and shape of another.
+    pub fn full_like(&mut self, value: impl Into<Scalar>, like: ValueId) -> ValueId {
+        let ty = self.ty(like).clone();
+        self.full(value, ty.dtype, &ty.shape)
+    }
+
+    /// An `i64` tensor whose elements are the values of an expression over its axes and size symbols.
+    pub fn index(&mut self, expr: Expr, shape: &[Expr]) -> ValueId {
+        if let Some(value) = expr.as_int() {
+            return self.full(value, DType::I64, shape);
+        }
+        self.push1(Op::Index(expr), &[], DType::I64, shape.to_vec())
+    }
+
+    // --- element-wise --------------------------------------------------------------------------------------------
+
+    /// Element-wise function of one operand.
+    pub fn unary(&mut self, op: impl Into<UnaryOp>, x: ValueId) -> ValueId {
+        let (op, ty) = (op.into(), self.ty(x).clone());
+        self.push1(Op::Unary(op), &[x], op.result(ty.dtype), ty.shape)
+    }
+
+    /// Element-wise function of two operands of one type, broadcast to a common shape.
+    pub fn binary(&mut self, op: impl Into<BinaryOp>, a: ValueId, b: ValueId) -> Built {
+        let op = op.into();
+        let (a_type, b_type) = (self.dtype(a), self.dtype(b));
+        ensure!(a_type == b_type, "operands of `{}` are {a_type} and {b_type}", op.name());
+        let shape = self.broadcast_shapes(&[a, b])?;
+        let (a, b) = (self.expand(a, &shape)?, self.expand(b, &shape)?);
+        Ok(self.push1(Op::Binary(op), &[a, b], op.result(a_type), shape))
+    }
+
+    /// Element-wise function of a tensor and a number of its type.
+    pub fn binary_scalar(&mut self, op: impl Into<BinaryOp>, a: ValueId, b: impl Into<Scalar>) -> Built {
+        let b = self.full_like(b, a);
+        self.binary(op, a, b)
+    }
+
+    /// Element-wise choice, broadcast to a common shape.
+    pub fn select(&mut self, condition: ValueId, a: ValueId, b: ValueId) -> Built {
+        ensure!(self.dtype(condition) == DType::Bool, "condition is {}, not bool", self.dtype(condition));
+        let (a_type, b_type) = (self.dtype(a), self.dtype(b));
+        ensure!(a_type == b_type, "values to choose from are {a_type} and {b_type}");
+        let shape = self.broadcast_shapes(&[condition, a, b])?;
+        let operands = [self.expand(condition, &shape)?, self.expand(a, &shape)?, self.expand(b, &shape)?];
+        Ok(self.push1(Op::Select, &operands, a_type, shape))
+    }
+
+    /// Conversion to another element type.
+    pub fn cast(&mut self, x: ValueId, dtype: DType) -> ValueId {
+        let ty = self.ty(x).clone();
+        if ty.dtype == dtype {
+            return x;
+        }
+        self.push1(Op::Cast, &[x], dtype, ty.shape)
+    }
+}

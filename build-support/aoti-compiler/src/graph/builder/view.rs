@@ -1,0 +1,330 @@
+//! Shapes and views: broadcasting, and the coordinates that one operator after another composes.
+
+use super::{Builder, Built, ShapeError, ensure};
+use crate::graph::{Node, Op, Scalar, ValueId};
+use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
+
+impl Builder {
+    /// Whether two sizes are the same for all values of the symbols.
+    pub fn same_size(&self, a: &Expr, b: &Expr) -> bool {
+        a == b || (a - b).simplify(&self.ranges).is(0)
+    }
+
+    /// The common shape of operands by NumPy's broadcasting rules.
+    pub fn broadcast_shapes(&self, values: &[ValueId]) -> Built<Vec<Expr>> {
+        let shapes: Vec<Vec<Expr>> = values.iter().map(|value| self.shape(*value)).collect();
+        self.broadcast(&shapes)
+    }
+
+    /// The common shape of shapes by NumPy's broadcasting rules. Two different symbolic sizes cannot be decided and
+    /// are refused, except against 1.
+    pub fn broadcast(&self, shapes: &[Vec<Expr>]) -> Built<Vec<Expr>> {
+        let rank = shapes.iter().map(Vec::len).max().unwrap_or(0);
+        let mut result = vec![Expr::int(1); rank];
+        for shape in shapes {
+            for (size, slot) in shape.iter().zip(&mut result[rank - shape.len()..]) {
+                if slot.is(1) {
+                    *slot = size.clone();
+                } else if !size.is(1) && !self.same_size(size, slot) {
+                    return Err(ShapeError(format!("shapes {shapes:?} do not broadcast together")));
+                }
+            }
+        }
+        Ok(result)
+    }
+
+    /// General view: element at axes `i0, i1, ...` of the result is the operand's at `coords`.
+    /// A view of a view becomes one view.
+    pub fn view(&mut self, x: ValueId, shape: &[Expr], coords: Vec<Expr>) -> Built {
+        ensure!(coords.len() == self.rank(x), "{} coordinates for {} axes", coords.len(), self.rank(x));
+        let ranges = self.axis_ranges(shape);
+        let coords: Vec<Expr> = coords.iter().map(|coord| coord.simplify(&ranges)).collect();
+        if shape == self.shape(x).as_slice() && is_identity(&coords, shape) {
+            return Ok(x);
+        }
+        let (source, coords) = match self.producer(x) {
+            Some(Node { op: Op::View(inner), inputs, .. }) => {
+                let outer = coords;
+                let composed =
+                    inner.iter().map(|coord| coord.substitute(&axis_replacer(&outer), &ranges)).collect();
+                (inputs[0], composed)
+            }
+            _ => (x, coords),
+        };
+        if shape == self.shape(source).as_slice() && is_identity(&coords, shape) {
+            return Ok(source);
+        }
+        let dtype = self.dtype(source);
+        Ok(self.push1(Op::View(coords), &[source], dtype, shape.to_vec()))
+    }
+
+    /// Ranges of the symbols and of axes that run over `shape`.
+    pub fn axis_ranges(&self, shape: &[Expr]) -> RangeTable {
+        let mut table = self.ranges.clone();
+        for (axis, size) in shape.iter().enumerate() {
+            table.set_extent(axis_symbol(axis), size.clone());
+        }
+        table
+    }
+
+    /// Reorders axes: axis `k` of the result is the operand's axis `order[k]`.
+    pub fn permute(&mut self, x: ValueId, order: &[usize]) -> Built {
+        let shape = self.shape(x);
+        let mut seen = vec![false; shape.len()];
+        ensure!(order.len() == shape.len(), "order {order:?} for {} axes", shape.len());
+        for axis in order {
+            ensure!(*axis < shape.len() && !seen[*axis], "order {order:?} is not a permutation");
+            seen[*axis] = true;
+        }
+        let mut coords = vec![Expr::int(0); shape.len()];
+        for (to, from) in order.iter().enumerate() {
+            coords[*from] = Expr::axis(to);
+        }
+        let new_shape: Vec<Expr> = order.iter().map(|axis| shape[*axis].clone()).collect();
+        self.view(x, &new_shape, coords)
+    }
+
+    /// Swaps two axes.
+    pub fn transpose(&mut self, x: ValueId, a: usize, b: usize) -> Built {
+        let mut order: Vec<usize> = (0..self.rank(x)).collect();
+        ensure!(a < order.len() && b < order.len(), "axes {a} and {b} of {}", order.len());
+        order.swap(a, b);
+        self.permute(x, &order)
+    }
+
+    /// Broadcasts to a shape.
+    pub fn expand(&mut self, x: ValueId, shape: &[Expr]) -> Built {
+        let own = self.shape(x);
+        if own == shape {
+            return Ok(x);
+        }
+        ensure!(own.len() <= shape.len(), "{own:?} does not broadcast to {shape:?}");
+        let offset = shape.len() - own.len();
+        let mut coords = Vec::with_capacity(own.len());
+        for (axis, size) in own.iter().enumerate() {
+            let target = &shape[axis + offset];
+            if self.same_size(size, target) {
+                coords.push(Expr::axis(axis + offset));
+            } else {
+                ensure!(size.is(1), "{own:?} does not broadcast to {shape:?}");
+                coords.push(Expr::int(0));
+            }
+        }
+        self.view(x, shape, coords)
+    }
+
+    /// The same elements in row-major order under another shape with as many elements.
+    pub fn reshape(&mut self, x: ValueId, shape: &[Expr]) -> Built {
+        let own = self.shape(x);
+        if own == shape {
+            return Ok(x);
+        }
+        let (from, to) = (Expr::product(&own), Expr::product(shape));
+        ensure!(self.same_size(&from, &to), "{own:?} has {from} elements and {shape:?} has {to}");
+        let ranges = self.axis_ranges(shape);
+        if from.is(0) {
+            return Ok(self.full(0i64, self.dtype(x), shape));
+        }
+        let coords = reshape_coords(&own, shape, &ranges);
+        self.view(x, shape, coords)
+    }
+
+    /// Inserts an axis of size 1.
+    pub fn unsqueeze(&mut self, x: ValueId, axis: usize) -> Built {
+        let mut shape = self.shape(x);
+        ensure!(axis <= shape.len(), "axis {axis} of {}", shape.len());
+        let coords = (0..shape.len()).map(|k| Expr::axis(if k < axis { k } else { k + 1 })).collect();
+        shape.insert(axis, Expr::int(1));
+        self.view(x, &shape, coords)
+    }
+
+    /// Removes axes of size 1.
+    pub fn squeeze(&mut self, x: ValueId, axes: &[usize]) -> Built {
+        let shape = self.shape(x);
+        let (mut kept, mut coords) = (Vec::new(), Vec::new());
+        for (axis, size) in shape.iter().enumerate() {
+            if axes.contains(&axis) {
+                ensure!(size.is(1), "axis {axis} has size {size}, not 1");
+                coords.push(Expr::int(0));
+            } else {
+                coords.push(Expr::axis(kept.len()));
+                kept.push(size.clone());
+            }
+        }
+        self.view(x, &kept, coords)
+    }
+
+    /// `length` elements of an axis from `start` in steps of `step`, all within bounds.
+    pub fn slice(&mut self, x: ValueId, axis: usize, start: &Expr, length: &Expr, step: i64) -> Built {
+        let mut shape = self.shape(x);
+        ensure!(axis < shape.len(), "axis {axis} of {}", shape.len());
+        shape[axis] = length.clone();
+        let mut coords: Vec<Expr> = (0..shape.len()).map(Expr::axis).collect();
+        coords[axis] = &(&Expr::axis(axis) * step) + start;
+        self.view(x, &shape, coords)
+    }
+
+    /// The element at `position` of an axis, which goes.
+    pub fn pick(&mut self, x: ValueId, axis: usize, position: &Expr) -> Built {
+        let mut shape = self.shape(x);
+        ensure!(axis < shape.len(), "axis {axis} of {}", shape.len());
+        shape.remove(axis);
+        let coords = (0..=shape.len())
+            .map(|k| match k.cmp(&axis) {
+                std::cmp::Ordering::Less => Expr::axis(k),
+                std::cmp::Ordering::Equal => position.clone(),
+                std::cmp::Ordering::Greater => Expr::axis(k - 1),
+            })
+            .collect();
+        self.view(x, &shape, coords)
+    }
+
+    /// Reverses axes.
+    pub fn flip(&mut self, x: ValueId, axes: &[usize]) -> Built {
+        let shape = self.shape(x);
+        let coords = (0..shape.len())
+            .map(|k| if axes.contains(&k) { &(&shape[k] - 1) - &Expr::axis(k) } else { Expr::axis(k) })
+            .collect();
+        self.view(x, &shape, coords)
+    }
+
+    /// Sliding windows: axis `axis` becomes the window's number, and a new last axis the position inside it.
+    pub fn windows(&mut self, x: ValueId, axis: usize, size: i64, step: i64, dilation: i64) -> Built {
+        let mut shape = self.shape(x);
+        ensure!(axis < shape.len(), "axis {axis} of {}", shape.len());
+        ensure!(size >= 0 && step > 0 && dilation > 0, "window {size} step {step} dilation {dilation}");
+        let span = dilation * (size - 1).max(0) + 1;
+        let count = &(&shape[axis] - span).floor_div_in(&Expr::int(step), &self.ranges) + 1;
+        ensure!(count.interval(&self.ranges).min >= 0, "window of {span} over {}", shape[axis]);
+        let last = shape.len();
+        let mut coords: Vec<Expr> = (0..shape.len()).map(Expr::axis).collect();
+        coords[axis] = &(&Expr::axis(axis) * step) + &(&Expr::axis(last) * dilation);
+        shape[axis] = count;
+        shape.push(Expr::int(size));
+        self.view(x, &shape, coords)
+    }
+
+    /// General view with a value for what lies outside the operand.
+    pub fn padded_view(&mut self, x: ValueId, shape: &[Expr], coords: Vec<Expr>, fill: Scalar) -> Built {
+        ensure!(coords.len() == self.rank(x), "{} coordinates for {} axes", coords.len(), self.rank(x));
+        let ranges = self.axis_ranges(shape);
+        let coords: Vec<Expr> = coords.iter().map(|coord| coord.simplify(&ranges)).collect();
+        let own = self.shape(x);
+        let inside =
+            |(coord, size): (&Expr, &Expr)| coord.never_negative(&ranges) && coord.always_less(size, &ranges);
+        if coords.iter().zip(&own).all(inside) {
+            return self.view(x, shape, coords);
+        }
+        let dtype = self.dtype(x);
+        Ok(self.push1(Op::Pad { coords, fill: fill.cast(dtype) }, &[x], dtype, shape.to_vec()))
+    }
+
+    /// Adds elements before and after each axis (or takes away, where negative).
+    pub fn pad(&mut self, x: ValueId, amounts: &[(Expr, Expr)], fill: impl Into<Scalar>) -> Built {
+        let own = self.shape(x);
+        ensure!(amounts.len() == own.len(), "{} paddings for {} axes", amounts.len(), own.len());
+        let shape: Vec<Expr> =
+            own.iter().zip(amounts).map(|(size, (low, high))| &(size + low) + high).collect();
+        for size in &shape {
+            ensure!(size.interval(&self.ranges).max >= 0, "padding leaves a size of {size}");
+        }
+        let coords = amounts.iter().enumerate().map(|(axis, (low, _))| &Expr::axis(axis) - low).collect();
+        self.padded_view(x, &shape, coords, fill.into())
+    }
+
+    /// Lays operands of one type one after the other along an axis.
+    pub fn cat(&mut self, values: &[ValueId], axis: usize) -> Built {
+        let Some(first) = values.first() else {
+            return Err(ShapeError("nothing to concatenate".to_owned()));
+        };
+        let mut ty = self.ty(*first).clone();
+        ensure!(axis < ty.rank(), "axis {axis} of {}", ty.rank());
+        let mut total = Expr::int(0);
+        for value in values {
+            let other = self.ty(*value);
+            ensure!(other.dtype == ty.dtype, "operands are {} and {}", ty.dtype, other.dtype);
+            ensure!(other.rank() == ty.rank(), "operands have {} and {} axes", ty.rank(), other.rank());
+            for (k, (a, b)) in ty.shape.iter().zip(&other.shape).enumerate() {
+                ensure!(k == axis || self.same_size(a, b), "sizes {a} and {b} of axis {k} differ");
+            }
+            total = &total + &other.shape[axis];
+        }
+        if values.len() == 1 {
+            return Ok(*first);
+        }
+        ty.shape[axis] = total;
+        Ok(self.push1(Op::Cat { axis }, values, ty.dtype, ty.shape))
+    }
+}
+
+fn axis_symbol(axis: usize) -> Symbol {
+    Symbol::axis(u32::try_from(axis).expect("axes are few"))
+}
+
+/// Replaces axis `k` by `coords[k]`.
+fn axis_replacer(coords: &[Expr]) -> impl Fn(Symbol) -> Option<Expr> + '_ {
+    move |symbol| match symbol.kind {
+        crate::symbolic::SymbolKind::Axis => coords.get(symbol.index as usize).cloned(),
+        crate::symbolic::SymbolKind::Size => None,
+    }
+}
+
+/// Whether coordinates name each axis in order (an axis of size 1 may also be named by 0).
+fn is_identity(coords: &[Expr], shape: &[Expr]) -> bool {
+    coords.len() == shape.len()
+        && coords
+            .iter()
+            .enumerate()
+            .all(|(k, coord)| *coord == Expr::axis(k) || (coord.is(0) && shape[k].is(1)))
+}
+
+/// Coordinates into `from` of the element at axes over `to`, both row-major with equally many elements.
+///
+/// Axes are matched in groups of equal products, so that a reshape of some axes leaves the others plain.
+fn reshape_coords(from: &[Expr], to: &[Expr], ranges: &dyn Ranges) -> Vec<Expr> {
+    let mut coords = Vec::with_capacity(from.len());
+    let (mut f, mut t) = (0, 0);
+    while f < from.len() {
+        let (f_start, t_start) = (f, t);
+        let (mut f_product, mut t_product) = (from[f].clone(), Expr::int(1));
+        f += 1;
+        if f_product.is(1) {
+            coords.push(Expr::int(0));
+            continue;
+        }
+        loop {
+            if f_product == t_product {
+                break;
+            }
+            // Take from the side that is visibly smaller; where neither is, take everything that is left.
+            let t_smaller = (&f_product - &t_product).interval(ranges).min >= 0;
+            if t < to.len() && (t_smaller || f == from.len()) {
+                t_product = &t_product * &to[t];
+                t += 1;
+            } else if f < from.len() {
+                f_product = &f_product * &from[f];
+                f += 1;
+            } else {
+                break;
+            }
+        }
+        let linear = linearize(t_start, &to[t_start..t]);
+        delinearize(&linear, &from[f_start..f], ranges, &mut coords);
+    }
+    coords
+}
+
+fn linearize(first_axis: usize, sizes: &[Expr]) -> Expr {
+    sizes
+        .iter()
+        .enumerate()
+        .fold(Expr::int(0), |linear, (k, size)| &(&linear * size) + &Expr::axis(first_axis + k))
+}
+
+fn delinearize(linear: &Expr, sizes: &[Expr], ranges: &dyn Ranges, coords: &mut Vec<Expr>) {
+    for (k, size) in sizes.iter().enumerate() {
+        let stride = Expr::product(&sizes[k + 1..]);
+        let quotient = linear.floor_div_in(&stride, ranges);
+        coords.push(if k == 0 { quotient } else { quotient.modulo_in(size, ranges) });
+    }
+}
