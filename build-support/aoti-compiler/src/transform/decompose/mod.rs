@@ -8,6 +8,7 @@
 
 mod args;
 mod context;
+mod control;
 mod registry;
 mod run;
 
@@ -65,6 +66,8 @@ mod strided;
 mod support;
 mod ternary;
 mod unary;
+mod unsupported;
+mod windows;
 
 #[cfg(test)]
 mod tests;
