@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use aoti_compiler::aten::Program;
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
 use aoti_compiler::compile::{self, Emit, Options};
 use aoti_compiler::diagnostic::Diagnostics;
 use aoti_compiler::frontend;
-use aoti_compiler::transform::decompose::Registry;
+use aoti_compiler::transform::decompose::{self, Entry, Registry};
 use clap::{Args, ValueEnum};
 
 use super::print;
@@ -97,15 +98,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The operators of a program with the number of their calls; those without a rule are marked.
-fn operators(program: &aoti_compiler::aten::Program) -> String {
-    let registry = Registry::new();
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for call in &program.calls {
-        *counts.entry(&call.target).or_default() += 1;
+/// The operators of a program, its bodies included, with the number of their calls; what is not supported is marked.
+fn operators(program: &Program) -> String {
+    fn count<'a>(program: &'a Program, counts: &mut BTreeMap<&'a str, usize>) {
+        for call in &program.calls {
+            *counts.entry(&call.target).or_default() += 1;
+            call.args.iter().filter_map(|(_, arg)| arg.graph()).for_each(|body| count(body, counts));
+        }
     }
+    let registry = Registry::new();
+    let mut counts = BTreeMap::new();
+    count(program, &mut counts);
     let line = |(name, count): (&&str, &usize)| {
-        let mark = if registry.find(name).is_some() { "" } else { "  (not an operator with a rule)" };
+        let mark = match registry.entry(name) {
+            Some(Entry::Rule(_)) => String::new(),
+            Some(Entry::Refused(refusal)) => format!("  (not supported: {})", refusal.reason),
+            None if decompose::is_structural(name) => String::new(),
+            None => "  (not supported)".to_owned(),
+        };
         format!("{count:6}  {name}{mark}\n")
     };
     counts.iter().map(line).collect()

@@ -99,7 +99,10 @@ impl Walk<'_> {
             let messages: Vec<String> = diagnostics.0.into_iter().map(|finding| finding.message).collect();
             RuleError::Unsupported(messages.join("; "))
         };
-        walk.calls().map_err(inner)?;
+        let findings = walk.calls();
+        if !findings.is_empty() {
+            return Err(inner(Diagnostics(findings)));
+        }
         walk.outputs().map_err(inner)?;
         Ok(walk.cx.b.finish())
     }

@@ -1,4 +1,4 @@
-//! Making tensors of numbers and overwriting whole tensors; random numbers are refused here, by name.
+//! Making tensors of numbers and overwriting whole tensors.
 
 use super::context::DEFAULT_FLOAT;
 use super::registry::rules;
@@ -48,39 +48,6 @@ rules! {
     pure "aten.fill.Scalar" => fill,
     pure "aten.fill.Tensor" => fill,
     pure "aten.copy.default" => copy,
-    pure "aten.set_.source_Tensor" => |_, _| Err(RuleError::unsupported("exchanging a tensor's storage")),
-    pure "aten.complex.default" => |_, _| Err(RuleError::unsupported("complex numbers")),
-    pure "aten.polar.default" => |_, _| Err(RuleError::unsupported("complex numbers")),
-    pure "aten.rand.default" => random,
-    pure "aten.rand.generator" => random,
-    pure "aten.randn.default" => random,
-    pure "aten.randn.generator" => random,
-    pure "aten.randint.default" => random,
-    pure "aten.randint.low" => random,
-    pure "aten.randperm.default" => random,
-    pure "aten.rand_like.default" => random,
-    pure "aten.randn_like.default" => random,
-    pure "aten.randint_like.default" => random,
-    pure "aten.randint_like.low_dtype" => random,
-    pure "aten.normal.Tensor_float" => random,
-    pure "aten.normal.float_Tensor" => random,
-    pure "aten.normal.Tensor_Tensor" => random,
-    pure "aten.normal.float_float" => random,
-    pure "aten.normal_.default" => random,
-    pure "aten.uniform.default" => random,
-    pure "aten.exponential.default" => random,
-    pure "aten.bernoulli.default" => random,
-    pure "aten.bernoulli.p" => random,
-    pure "aten.bernoulli.Tensor" => random,
-    pure "aten.bernoulli_.float" => random,
-    pure "aten.multinomial.default" => random,
-    pure "aten.poisson.default" => random,
-}
-
-fn random(_: &mut Context, _: &Args) -> Rule {
-    Err(RuleError::unsupported(
-        "draws random numbers, which a compiled model does not; pass them in as an input",
-    ))
 }
 
 /// The type that the call asks for, else the one that the program states, else that of `self`.

@@ -23,12 +23,6 @@ rules! {
     pure "aten.avg_pool3d.default" => |cx, a| avg_pool(cx, a, 3),
     pure "aten.max_unpool2d.default" => |cx, a| max_unpool(cx, a, 2),
     pure "aten.max_unpool3d.default" => |cx, a| max_unpool(cx, a, 3),
-    pure "aten.fractional_max_pool2d.default" => fractional,
-    pure "aten.fractional_max_pool3d.default" => fractional,
-}
-
-fn fractional(_: &mut Context, _: &Args) -> Rule {
-    Err(RuleError::unsupported("the windows of fractional pooling are drawn at random"))
 }
 
 /// Windows over the last axes.

@@ -1,5 +1,6 @@
-//! The table of operator overloads that have a rule.
+//! The table of operator overloads that have a rule, or a reason why they have none.
 
+use super::refused::{REFUSED, Refusal};
 use super::{Args, Context, RuleError};
 use crate::graph::ValueId;
 use crate::symbolic::Expr;
@@ -51,9 +52,18 @@ pub struct Rule {
     pub run: RuleFn,
 }
 
-/// All rules by overload name.
+/// What is known of an overload.
+#[derive(Clone, Copy)]
+pub enum Entry {
+    /// It has a rule.
+    Rule(Rule),
+    /// No rule can serve it.
+    Refused(Refusal),
+}
+
+/// All rules and refusals by overload name.
 pub struct Registry {
-    rules: IndexMap<&'static str, Rule>,
+    entries: IndexMap<&'static str, Entry>,
 }
 
 impl Registry {
@@ -102,44 +112,56 @@ impl Registry {
             super::slice::RULES,
             super::strided::RULES,
         ];
-        let mut rules = IndexMap::new();
-        for rule in families.iter().copied().flatten() {
-            let earlier = rules.insert(rule.name, *rule);
-            debug_assert!(earlier.is_none(), "two rules for {}", rule.name);
+        let rules = families.iter().copied().flatten().map(|rule| (rule.name, Entry::Rule(*rule)));
+        let refused = REFUSED.iter().map(|(name, refusal)| (*name, Entry::Refused(*refusal)));
+        let mut entries = IndexMap::new();
+        for (name, entry) in rules.chain(refused) {
+            let earlier = entries.insert(name, entry);
+            debug_assert!(earlier.is_none(), "two rules for {name}");
         }
-        Registry { rules }
+        Registry { entries }
     }
 
-    /// The rule for an overload. An in-place overload `aten.f_.X` without a rule of its own uses that of `aten.f.X`;
-    /// a second name of an operator uses the operator's; a rule named `aten.f.*` serves all functional overloads.
+    /// The rule for an overload.
     pub fn find(&self, target: &str) -> Option<Rule> {
+        let Entry::Rule(rule) = self.entry(target)? else { return None };
+        Some(rule)
+    }
+
+    /// What is known of an overload. An in-place overload `aten.f_.X` without an entry of its own uses that of
+    /// `aten.f.X`; a second name of an operator uses the operator's; an entry `aten.f.*` serves all functional
+    /// overloads.
+    pub fn entry(&self, target: &str) -> Option<Entry> {
         let mut parts = target.splitn(3, '.');
         let (namespace, name, overload) = (parts.next()?, parts.next()?, parts.next()?);
         let names = [Some(name), super::aliases::canonical(name)];
         names.into_iter().flatten().find_map(|name| self.lookup(namespace, name, overload))
     }
 
-    fn lookup(&self, namespace: &str, name: &str, overload: &str) -> Option<Rule> {
-        if let Some(rule) = self.exact(namespace, name, overload) {
-            return Some(rule);
+    fn lookup(&self, namespace: &str, name: &str, overload: &str) -> Option<Entry> {
+        if let Some(entry) = self.exact(namespace, name, overload) {
+            return Some(entry);
         }
         let functional = name.strip_suffix('_').filter(|base| !base.is_empty() && !base.ends_with('_'))?;
-        let rule = self.exact(namespace, functional, overload)?;
-        Some(Rule { kind: Kind::InPlace, ..rule })
+        Some(match self.exact(namespace, functional, overload)? {
+            Entry::Rule(rule) => Entry::Rule(Rule { kind: Kind::InPlace, ..rule }),
+            refused @ Entry::Refused(_) => refused,
+        })
     }
 
-    fn exact(&self, namespace: &str, name: &str, overload: &str) -> Option<Rule> {
-        if let Some(rule) = self.rules.get(format!("{namespace}.{name}.{overload}").as_str()) {
-            return Some(*rule);
+    fn exact(&self, namespace: &str, name: &str, overload: &str) -> Option<Entry> {
+        if let Some(entry) = self.entries.get(format!("{namespace}.{name}.{overload}").as_str()) {
+            return Some(*entry);
         }
         // Overloads that write into given tensors or take lists have another meaning.
         let other_meaning = overload.contains("out") || overload.contains("list");
-        if other_meaning { None } else { self.rules.get(format!("{namespace}.{name}.*").as_str()).copied() }
+        if other_meaning { None } else { self.entries.get(format!("{namespace}.{name}.*").as_str()).copied() }
     }
 
     /// The names of all overloads with a rule, in table order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.rules.keys().copied()
+        let rules = self.entries.iter().filter(|(_, entry)| matches!(entry, Entry::Rule(_)));
+        rules.map(|(name, _)| *name)
     }
 }
 

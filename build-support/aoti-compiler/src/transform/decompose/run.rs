@@ -1,6 +1,6 @@
 //! Walks a program call by call: its inputs, the rule of each call, its outputs.
 
-use super::unsupported::{is_structural, unsupported_operators};
+use super::unsupported::{is_structural, is_unsupported, unsupported_operators};
 use super::windows::{Storage, Window};
 use super::{Args, Context, Kind, Outputs, Registry, RuleError};
 use crate::aten::{Arg, Call, InputKind, Output, OutputKind, Program, ProgramInput};
@@ -11,15 +11,13 @@ use crate::symbolic::Expr;
 use indexmap::{IndexMap, IndexSet};
 use std::collections::BTreeSet;
 
-/// Turns a program into a core graph. All unsupported operators are reported together.
+/// Turns a program into a core graph. All operators that are not supported, and all calls that a rule refuses, are
+/// reported together.
 pub fn decompose(program: &Program) -> Result<Graph, Diagnostics> {
     let registry = Registry::new();
     let program = super::inline::inlined(program);
     let program = program.as_ref();
-    let unsupported = unsupported_operators(program, &registry);
-    if !unsupported.is_empty() {
-        return Err(Diagnostics(unsupported));
-    }
+    let mut findings = unsupported_operators(program, &registry);
     let mut builder = Builder::new(&program.name);
     for symbol in &program.symbols {
         builder.symbol(symbol.clone());
@@ -28,8 +26,13 @@ pub fn decompose(program: &Program) -> Result<Graph, Diagnostics> {
         builder.guard(guard.clone());
     }
     let mut walk = Walk::new(program, &registry, builder);
-    walk.inputs()?;
-    walk.calls()?;
+    match walk.inputs() {
+        Ok(()) => findings.extend(walk.calls()),
+        Err(inputs) => findings.extend(inputs.0),
+    }
+    if !findings.is_empty() {
+        return Err(Diagnostics(findings));
+    }
     walk.outputs()?;
     let graph = walk.cx.b.finish();
     let unbounded = unbounded_sizes(&graph);
@@ -193,13 +196,15 @@ impl<'a> Walk<'a> {
 
     // --- calls ---------------------------------------------------------------------------------------------------
 
-    pub(super) fn calls(&mut self) -> Result<(), Diagnostics> {
+    /// Applies the rule of each call; gives the calls that a rule refuses.
+    pub(super) fn calls(&mut self) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
         let mut poisoned: BTreeSet<&str> = BTreeSet::new();
         let program = self.program;
         for call in &program.calls {
-            // What depends on a refused call is not a finding of its own.
-            let blocked = tensor_names(call).iter().any(|name| poisoned.contains(name));
+            // What depends on a refused call is not a finding of its own; operators without rules have theirs.
+            let blocked = is_unsupported(call, self.registry)
+                || tensor_names(call).iter().any(|name| poisoned.contains(name));
             let result = if blocked { None } else { Some(self.call(call)) };
             if let Some(Ok(())) = result {
                 continue;
@@ -210,7 +215,7 @@ impl<'a> Walk<'a> {
                 findings.push(Diagnostic::new(Code::Operands, message).at(&call.origin));
             }
         }
-        if findings.is_empty() { Ok(()) } else { Err(Diagnostics(findings)) }
+        findings
     }
 
     fn call(&mut self, call: &Call) -> Result<(), RuleError> {
@@ -218,7 +223,7 @@ impl<'a> Walk<'a> {
         if is_structural(&call.target) {
             return self.structural(call);
         }
-        let rule = self.registry.find(&call.target).expect("unsupported operators were reported before");
+        let rule = self.registry.find(&call.target).expect("unsupported operators are left out");
         let mut tensors = IndexMap::new();
         for name in tensor_names(call) {
             let value = self.read(name)?;

@@ -1,55 +1,78 @@
-//! Which operators of a program cannot be compiled at all: all of them, before anything is done.
+//! Which operators of a program cannot be compiled whatever their arguments are: those without a rule, and those that
+//! no rule can serve.
 
-use super::Registry;
-use crate::aten::{Arg, Program};
+use super::{Entry, Refusal, Registry};
+use crate::aten::{Call, Program};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::graph::Origin;
 use indexmap::IndexMap;
 
-/// One finding for each operator that has no rule, at its first call.
-pub(super) fn unsupported_operators(program: &Program, registry: &Registry) -> Vec<Diagnostic> {
-    let mut calls: IndexMap<&str, Vec<&Origin>> = IndexMap::new();
-    collect_unsupported(program, registry, &mut calls);
-    calls
-        .into_iter()
-        .map(|(target, origins)| {
-            let times =
-                if origins.len() == 1 { "once".to_owned() } else { format!("{} times", origins.len()) };
-            let mut finding = Diagnostic::new(
-                Code::Operator,
-                format!("operator `{target}` is not supported (called {times})"),
-            )
-            .at(origins[0])
-            .help("`cargo aoti inspect --ops` lists the supported operators");
-            for origin in origins.iter().skip(1).take(4) {
-                if !origin.source.is_empty() {
-                    finding = finding.note(format!("also at {}", origin.source));
-                }
-            }
-            finding
-        })
-        .collect()
+/// Places beyond the first that a finding names.
+const MORE_PLACES: usize = 4;
+
+/// The calls of one operator that is not supported.
+struct Unsupported<'a> {
+    refusal: Option<Refusal>,
+    calls: Vec<&'a Origin>,
 }
 
-fn collect_unsupported<'a>(
+/// One finding for each operator that is not supported, at its first call.
+pub(super) fn unsupported_operators(program: &Program, registry: &Registry) -> Vec<Diagnostic> {
+    let mut operators = IndexMap::new();
+    collect(program, registry, &mut operators);
+    operators.into_iter().map(|(target, unsupported)| finding(target, &unsupported)).collect()
+}
+
+/// Whether a call is a reason for one of these findings: by its own operator or by one inside its bodies.
+pub(super) fn is_unsupported(call: &Call, registry: &Registry) -> bool {
+    let own = !is_structural(&call.target) && registry.find(&call.target).is_none();
+    let mut bodies = call.args.iter().filter_map(|(_, arg)| arg.graph());
+    own || bodies.any(|body| body.calls.iter().any(|call| is_unsupported(call, registry)))
+}
+
+fn collect<'a>(
     program: &'a Program,
     registry: &Registry,
-    calls: &mut IndexMap<&'a str, Vec<&'a Origin>>,
+    operators: &mut IndexMap<&'a str, Unsupported<'a>>,
 ) {
     for call in &program.calls {
-        if !is_structural(&call.target) && registry.find(&call.target).is_none() {
-            calls.entry(&call.target).or_default().push(&call.origin);
+        let refusal = match registry.entry(&call.target) {
+            Some(Entry::Rule(_)) => continue,
+            Some(Entry::Refused(refusal)) => Some(refusal),
+            None => None,
+        };
+        if refusal.is_some() || !is_structural(&call.target) {
+            let entry = operators.entry(&call.target);
+            entry.or_insert_with(|| Unsupported { refusal, calls: vec![] }).calls.push(&call.origin);
         }
         for (_, arg) in &call.args {
-            if let Arg::Graph(body) = arg {
-                collect_unsupported(body, registry, calls);
+            if let Some(body) = arg.graph() {
+                collect(body, registry, operators);
             }
         }
     }
 }
 
+fn finding(target: &str, unsupported: &Unsupported) -> Diagnostic {
+    let (first, more) = unsupported.calls.split_first().expect("an operator is here for a call");
+    let times = if more.is_empty() { "once".to_owned() } else { format!("{} times", more.len() + 1) };
+    let message = format!("operator `{target}` is not supported (called {times})");
+    let mut finding = Diagnostic::new(Code::Operator, message).at(first);
+    for origin in more.iter().take(MORE_PLACES) {
+        let module =
+            if origin.module.is_empty() { String::new() } else { format!(" (module {})", origin.module) };
+        if !origin.source.is_empty() {
+            finding = finding.note(format!("also at {}{module}", origin.source));
+        }
+    }
+    match unsupported.refusal {
+        Some(Refusal { reason, help }) => finding.note(reason).help(help),
+        None => finding.help("`cargo aoti inspect --ops` lists the supported operators"),
+    }
+}
+
 /// Calls that concern sizes and control flow, which the walk handles itself.
-pub(super) fn is_structural(target: &str) -> bool {
+pub fn is_structural(target: &str) -> bool {
     target.starts_with("_operator.")
         || target.starts_with("math.")
         || matches!(
