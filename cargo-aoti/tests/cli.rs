@@ -232,6 +232,11 @@ fn a_model_is_inspected_at_every_stage() {
         let output = aoti(folder.path(), &["inspect", "scaled.aoti", "--emit", stage]);
         assert!(code(&output) == 0 && out(&output).len() > 50, "{stage}: {}", err(&output));
     }
+    let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/digits/models/digits.pt2");
+    let output = aoti(folder.path(), &["inspect", digits, "--emit", "aten"]);
+    assert!(out(&output).contains(" = aten.conv2d.default("), "{}{}", out(&output), err(&output));
+    let output = aoti(folder.path(), &["inspect", "scaled.aoti", "--emit", "aten"]);
+    assert!(code(&output) == 1 && err(&output).contains("--emit graph"), "{}", err(&output));
     assert_eq!(code(&aoti(folder.path(), &["inspect", "scaled.aoti", "--explain-fusion"])), 0);
     assert!(out(&aoti(folder.path(), &["inspect", "--ops"])).contains("aten.relu.default"));
 }

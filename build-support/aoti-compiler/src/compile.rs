@@ -2,13 +2,13 @@
 
 use crate::codegen;
 use crate::codegen::bundle::SourceBundle;
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::graph::Graph;
 use crate::loops::Program;
 use crate::lower::lower;
 use crate::schedule::memory::{self, MemoryPlan};
 use crate::schedule::{Explanation, schedule};
-use crate::{frontend, loops, transform};
+use crate::{aten, frontend, loops, transform};
 
 use bytes::Bytes;
 
@@ -27,6 +27,8 @@ pub struct Options {
 /// One stage's text, for `inspect --emit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Emit {
+    /// The program as it was exported, in the text form of ATen calls.
+    Aten,
     /// The core graph after all transformations, in `.aoti` text.
     Graph,
     /// Loop nests before fusion.
@@ -48,8 +50,7 @@ pub fn import(name: &str, model: Bytes) -> Result<Graph, Diagnostics> {
     if frontend::text::is_text(&model) {
         return frontend::text::import(name, model);
     }
-    let program = frontend::import(name, model)?;
-    transform::decompose::decompose(&program)
+    transform::decompose::decompose(&frontend::import(name, model)?)
 }
 
 /// A model on its way through the stages.
@@ -96,6 +97,12 @@ pub fn explain_fusion(model: Bytes, options: &Options) -> Result<Vec<Explanation
 /// The text of one stage.
 pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagnostics> {
     match what {
+        Emit::Aten if frontend::text::is_text(&model) => {
+            Err(Diagnostic::new(Code::Text, "graph text has no program of PyTorch's")
+                .help("`--emit graph` shows its own operators")
+                .into())
+        }
+        Emit::Aten => Ok(aten::text::print_short(&frontend::import(&options.name, model)?)),
         Emit::Graph => {
             Ok(crate::graph::text::print_short(&transform::optimize(import(&options.name, model)?)))
         }

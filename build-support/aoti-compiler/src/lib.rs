@@ -14,4 +14,5 @@ pub mod loops;
 pub mod lower;
 pub mod schedule;
 pub mod symbolic;
+mod text;
 pub mod transform;

@@ -40,14 +40,25 @@ pub(crate) struct Arguments {
 /// A stage that has a text.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
+    /// The program as it was exported, in calls of PyTorch's operators
+    Aten,
+    /// The core graph after all passes
     Graph,
+    /// Kernels as loops, one for each value that is stored
     Loops,
+    /// Kernels after fusion
     Schedule,
+    /// The kernels' C++
     Cpp,
+    /// The kernels' CUDA C++
     Cuda,
+    /// The kernels' HIP
     Hip,
+    /// The C++ that checks arguments and runs the kernels
     Wrapper,
+    /// The Rust module
     Bindings,
+    /// The C header
     Header,
 }
 
@@ -83,6 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     };
     let emit = match stage {
+        Stage::Aten => Emit::Aten,
         Stage::Graph => Emit::Graph,
         Stage::Loops => Emit::Loops,
         Stage::Schedule => Emit::Schedule,

@@ -3,6 +3,11 @@
 //!
 //! Calls may mutate and alias their operands here. Knows no file format.
 
+pub mod text;
+mod verify;
+
+pub use verify::verify;
+
 use crate::dtype::DType;
 use crate::graph::{Constant, Guard, Origin, SymbolInfo};
 use crate::symbolic::Expr;

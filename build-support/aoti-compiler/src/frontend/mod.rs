@@ -3,11 +3,13 @@
 pub mod pt2;
 pub mod text;
 
-use crate::aten::Program;
+use crate::aten::{self, Program};
 use crate::diagnostic::Diagnostics;
 use bytes::Bytes;
 
-/// Reads a model of any known format, told by its content. `name` becomes the program's name; tensors share `file`.
+/// Reads a model of any known format, told by its content, and checks that the program is well formed. `name` becomes the program's name; tensors share `file`.
 pub fn import(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
-    pt2::import(name, file)
+    let program = pt2::import(name, file)?;
+    aten::verify(&program)?;
+    Ok(program)
 }

@@ -18,8 +18,6 @@
 //! The data of a constant is a list, `splat NUMBER`, `hex "..."`, or `random SEED` (uniform in -1 .. 1, integers in
 //! 0 .. 9, by a fixed generator). Printing and parsing again gives an equal graph.
 
-mod cursor;
-mod data;
 mod ops;
 mod parse;
 mod print;

@@ -1,15 +1,12 @@
 //! Parses operators: name, operands, parameters.
 
-use super::cursor::SyntaxError;
-use super::data;
 use super::parse::{Parser, Scope};
 use crate::dtype::DType;
-use crate::graph::{
-    BinaryOp, Combine, ConstantId, Conv, Coord, Op, ReduceOp, Scalar, ScanOp, UnaryOp, ValueId,
-};
+use crate::graph::{BinaryOp, Combine, ConstantId, Conv, Coord, Op, ReduceOp, ScanOp, UnaryOp, ValueId};
 use crate::symbolic::Symbol;
+use crate::text::{SyntaxError, clip};
 
-impl<'a> Parser<'a> {
+impl<'a> Parser<'_, 'a> {
     /// An operator with its operands; numbers are taken as `dtype`, the type of the first result.
     pub(super) fn op(
         &mut self,
@@ -36,15 +33,15 @@ impl<'a> Parser<'a> {
     fn structural(&mut self, name: &str, dtype: DType) -> Result<Option<Op>, SyntaxError> {
         Ok(Some(match name {
             "constant" => Op::Constant(ConstantId::from_u32(self.cursor.reference('c')?)),
-            "full" => Op::Full(self.scalar(dtype)?),
-            "index" => Op::Index(self.expression()?),
+            "full" => Op::Full(self.cursor.scalar(dtype)?),
+            "index" => Op::Index(self.cursor.expression()?),
             "select" => Op::Select,
             "cast" => Op::Cast,
-            "view" => Op::View(self.expressions()?),
+            "view" => Op::View(self.cursor.expressions()?),
             "pad" => {
-                let coords = self.expressions()?;
+                let coords = self.cursor.expressions()?;
                 self.cursor.expect_word("fill")?;
-                Op::Pad { coords, fill: self.scalar(dtype)? }
+                Op::Pad { coords, fill: self.cursor.scalar(dtype)? }
             }
             "gather" => Op::Gather(self.coordinates()?),
             "scatter" => {
@@ -96,19 +93,12 @@ impl<'a> Parser<'a> {
         if let Some(op) = ScanOp::from_name(name) {
             return Ok(Op::Scan { op, axis: self.axis()? });
         }
-        Err(self.cursor.error_at(place, format!("`{}` is not an operator", data::clip(name))))
+        Err(self.cursor.error_at(place, format!("`{}` is not an operator", clip(name))))
     }
 
     fn axis(&mut self) -> Result<usize, SyntaxError> {
         self.cursor.expect_word("axis")?;
         self.cursor.position()
-    }
-
-    fn scalar(&mut self, dtype: DType) -> Result<Scalar, SyntaxError> {
-        let number = data::parse_scalar(self.cursor.word()?);
-        let number = number.ok_or_else(|| self.cursor.error("expected a number"))?;
-        // The bits of a NaN are kept.
-        Ok(if number.to_f64().is_nan() { number } else { number.cast(dtype) })
     }
 
     fn coordinates(&mut self) -> Result<Vec<Coord>, SyntaxError> {
@@ -121,14 +111,14 @@ impl<'a> Parser<'a> {
                         number.parse().map_err(|_| self.cursor.error("expected `$` and a number"))?;
                     Ok(Coord::Indirect(number))
                 }
-                None => self.parse_expr(item).map(Coord::Expr),
+                None => self.cursor.parse_expr(item).map(Coord::Expr),
             })
             .collect()
     }
 
     fn conv(&mut self) -> Result<Conv, SyntaxError> {
         self.cursor.expect_word("stride")?;
-        let stride = self.integers()?;
+        let stride = self.cursor.integers()?;
         self.cursor.expect_word("padding")?;
         let items = self.cursor.bracketed()?;
         let pair = |item: &str| {
@@ -138,18 +128,15 @@ impl<'a> Parser<'a> {
         let padding: Option<Vec<(i64, i64)>> = items.into_iter().map(pair).collect();
         let padding = padding.ok_or_else(|| self.cursor.error("expected paddings such as `[1:1, 0:0]`"))?;
         self.cursor.expect_word("dilation")?;
-        let dilation = self.integers()?;
+        let dilation = self.cursor.integers()?;
         self.cursor.expect_word("groups")?;
         let groups = self.cursor.number()?;
         let transposed = self.cursor.eat_word("transposed");
-        let output_padding =
-            if self.cursor.eat_word("output_padding") { self.integers()? } else { vec![0; stride.len()] };
+        let output_padding = if self.cursor.eat_word("output_padding") {
+            self.cursor.integers()?
+        } else {
+            vec![0; stride.len()]
+        };
         Ok(Conv { stride, padding, dilation, groups, transposed, output_padding })
-    }
-
-    fn integers(&mut self) -> Result<Vec<i64>, SyntaxError> {
-        let numbers: Option<Vec<i64>> =
-            self.cursor.bracketed()?.iter().map(|item| item.parse().ok()).collect();
-        numbers.ok_or_else(|| self.cursor.error("expected a list of integers"))
     }
 }

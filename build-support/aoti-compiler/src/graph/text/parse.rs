@@ -1,38 +1,21 @@
 //! Parses graphs. Ids and references are resolved here; whether types fit is the verifier's business.
 
-use super::cursor::{Cursor, SyntaxError};
-use super::data;
 use crate::diagnostic::Diagnostics;
 use crate::dtype::DType;
 use crate::graph::{
-    Constant, ConstantId, Graph, Guard, Input, InputRole, Node, Origin, OriginId, Output, OutputRole,
-    Relation, SymbolInfo, SymbolSource, TensorType, Value, ValueId,
+    ConstantId, Graph, Input, InputRole, Node, Origin, OriginId, Output, OutputRole, Value, ValueId,
 };
-use crate::symbolic::{self, Expr, Interval, Symbol};
+use crate::text::{Cursor, SyntaxError, clip};
 use cranelift_entity::EntityRef;
 use indexmap::IndexMap;
 
-/// Bodies nested deeper than this are refused, so that hostile text cannot exhaust the stack.
-const MAX_DEPTH: usize = 16;
-
-/// Longer expressions are refused: simplification takes more than linear time.
-const MAX_EXPR: usize = 4096;
-
 /// Parses the text form. A fault is reported with line and column; the result is not verified.
 pub fn parse(text: &str) -> Result<Graph, Diagnostics> {
-    let mut parser = Parser { cursor: Cursor::new(text), budget: data::GENERATED_BYTES, depth: 0 };
-    let result = parser.graph().and_then(|graph| match parser.cursor.peek() {
-        None => Ok(graph),
-        Some(_) => Err(parser.cursor.error("expected the end of the text")),
-    });
-    result.map_err(|error| error.to_diagnostic(text).into())
+    Cursor::whole(text, |cursor| Parser { cursor }.graph())
 }
 
-pub(super) struct Parser<'a> {
-    pub(super) cursor: Cursor<'a>,
-    /// Bytes of data that may still be generated.
-    budget: usize,
-    depth: usize,
+pub(super) struct Parser<'c, 'a> {
+    pub(super) cursor: &'c mut Cursor<'a>,
 }
 
 /// One graph while it is parsed. Values are numbered by first mention until all are known.
@@ -57,12 +40,9 @@ impl<'a> Scope<'a> {
     }
 }
 
-impl<'a> Parser<'a> {
+impl<'a> Parser<'_, 'a> {
     pub(super) fn graph(&mut self) -> Result<Graph, SyntaxError> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(self.cursor.error("bodies are nested too deeply"));
-        }
+        self.cursor.enter()?;
         self.cursor.expect_word("graph")?;
         let mut scope = Scope::default();
         scope.graph.name = self.cursor.optional_string()?.unwrap_or_default();
@@ -70,14 +50,21 @@ impl<'a> Parser<'a> {
         while !self.cursor.eat('}') {
             self.statement(&mut scope)?;
         }
-        self.depth -= 1;
+        self.cursor.leave();
         self.finish(scope)
     }
 
     fn statement(&mut self, scope: &mut Scope<'a>) -> Result<(), SyntaxError> {
         match self.cursor.peek_word() {
-            "symbol" => self.symbol(scope),
-            "guard" => self.guard(scope),
+            "symbol" => {
+                self.cursor.word()?;
+                self.cursor.symbol(&mut scope.graph.symbols)
+            }
+            "guard" => {
+                self.cursor.word()?;
+                scope.graph.guards.push(self.cursor.guard()?);
+                Ok(())
+            }
             "origin" => self.origin(scope),
             "const" => self.constant(scope),
             "input" => self.input(scope),
@@ -90,78 +77,20 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn symbol(&mut self, scope: &mut Scope<'a>) -> Result<(), SyntaxError> {
-        self.cursor.word()?;
-        self.next_reference('s', scope.graph.symbols.len())?;
-        let name = self.cursor.optional_string()?.unwrap_or_default();
-        self.cursor.expect_word("in")?;
-        let range = self.range()?;
-        self.cursor.expect_word("from")?;
-        let source = match self.cursor.word()? {
-            "input" => {
-                let input = self.cursor.position()?;
-                self.cursor.expect_word("axis")?;
-                SymbolSource::InputDim { input, axis: self.cursor.position()? }
-            }
-            "value" => SymbolSource::InputValue { input: self.cursor.position()? },
-            "data" => SymbolSource::Data,
-            _ => return Err(self.cursor.error("expected `input`, `value` or `data`")),
-        };
-        scope.graph.symbols.push(SymbolInfo { name, range, source });
-        Ok(())
-    }
-
-    fn range(&mut self) -> Result<Interval, SyntaxError> {
-        let word = self.cursor.word()?;
-        let bound = |text: &str| match text {
-            "-inf" => Some(i64::MIN),
-            "inf" => Some(i64::MAX),
-            text => text.parse().ok(),
-        };
-        let bounds = word.split_once("..").and_then(|(min, max)| Some((bound(min)?, bound(max)?)));
-        let (min, max) = bounds.ok_or_else(|| self.cursor.error("expected a range such as `1..4096`"))?;
-        Ok(Interval::new(min, max))
-    }
-
-    /// Definitions of symbols, constants and origins are numbered in order.
-    fn next_reference(&mut self, prefix: char, expected: usize) -> Result<(), SyntaxError> {
-        let number = self.cursor.reference(prefix)?;
-        if number as usize == expected {
-            return Ok(());
-        }
-        Err(self.cursor.error(format!("expected `{prefix}{expected}`: definitions are numbered in order")))
-    }
-
-    fn guard(&mut self, scope: &mut Scope<'a>) -> Result<(), SyntaxError> {
-        self.cursor.word()?;
-        let left = self.expression()?;
-        let relation = Relation::from_name(self.cursor.word()?);
-        let relation = relation.ok_or_else(|| self.cursor.error("expected a relation such as `le`"))?;
-        scope.graph.guards.push(Guard { left, relation, right: self.expression()? });
-        Ok(())
-    }
-
     fn origin(&mut self, scope: &mut Scope<'a>) -> Result<(), SyntaxError> {
         self.cursor.word()?;
-        self.next_reference('o', scope.graph.origins.len())?;
+        self.cursor.next_reference('o', scope.graph.origins.len())?;
         self.cursor.expect('=')?;
-        let (node, source, module) = (self.cursor.string()?, self.cursor.string()?, self.cursor.string()?);
-        scope.graph.origins.push(Origin { node, source, module });
+        scope.graph.origins.push(self.cursor.origin()?);
         Ok(())
     }
 
     fn constant(&mut self, scope: &mut Scope<'a>) -> Result<(), SyntaxError> {
         self.cursor.word()?;
-        self.next_reference('c', scope.graph.constants.len())?;
+        self.cursor.next_reference('c', scope.graph.constants.len())?;
         let name = self.cursor.optional_string()?.unwrap_or_default();
         self.cursor.expect(':')?;
-        let dtype = self.dtype()?;
-        let items = self.cursor.bracketed()?;
-        let sizes: Option<Vec<i64>> = items.iter().map(|item| item.parse().ok()).collect();
-        let sizes = sizes.ok_or_else(|| self.cursor.error("the sizes of a constant are numbers"))?;
-        self.cursor.expect('=')?;
-        let data = data::parse(&mut self.cursor, dtype, &sizes, &mut self.budget)?.into();
-        scope.graph.constants.push(Constant { name, dtype, sizes, data });
+        scope.graph.constants.push(self.cursor.constant(name)?);
         Ok(())
     }
 
@@ -235,7 +164,7 @@ impl<'a> Parser<'a> {
         let own = scope.mentions.get_index(id.index()).map_or("", |(id, _)| &id[1..]);
         let name = self.cursor.optional_string()?;
         self.cursor.expect(':')?;
-        let ty = self.ty()?;
+        let ty = self.cursor.tensor_type()?;
         // A word is a name for people too.
         let word = if own.starts_with(|c: char| c.is_ascii_digit()) { "" } else { own };
         scope.definitions[id.index()] = Some(Value { ty, name: name.unwrap_or_else(|| word.to_owned()) });
@@ -250,48 +179,13 @@ impl<'a> Parser<'a> {
         Ok(scope.mention(word, self.cursor.place()))
     }
 
-    fn ty(&mut self) -> Result<TensorType, SyntaxError> {
-        let dtype = self.dtype()?;
-        Ok(TensorType { dtype, shape: self.expressions()? })
-    }
-
-    fn dtype(&mut self) -> Result<DType, SyntaxError> {
-        DType::from_name(self.cursor.word()?).ok_or_else(|| self.cursor.error("expected an element type"))
-    }
-
-    pub(super) fn expressions(&mut self) -> Result<Vec<Expr>, SyntaxError> {
-        let items = self.cursor.bracketed()?;
-        items.into_iter().map(|item| self.parse_expr(item)).collect()
-    }
-
-    /// One expression in brackets.
-    pub(super) fn expression(&mut self) -> Result<Expr, SyntaxError> {
-        match self.expressions()?.as_slice() {
-            [expr] => Ok(expr.clone()),
-            _ => Err(self.cursor.error("expected one expression in brackets")),
-        }
-    }
-
-    pub(super) fn parse_expr(&self, text: &str) -> Result<Expr, SyntaxError> {
-        if text.len() > MAX_EXPR {
-            return Err(self.cursor.error("the expression is too long"));
-        }
-        let number = |name: &str| name.get(1..).and_then(|number| number.parse().ok());
-        let resolve = |name: &str| match name.chars().next()? {
-            's' => number(name).map(|k| Expr::sym(Symbol::size(k))),
-            'i' => number(name).map(|k| Expr::sym(Symbol::axis(k))),
-            _ => None,
-        };
-        symbolic::parse(text, &resolve).map_err(|error| self.cursor.error(error.to_string()))
-    }
-
     /// Numbers the values and checks that all are defined.
     fn finish(&self, scope: Scope<'a>) -> Result<Graph, SyntaxError> {
         let Scope { mut graph, mentions, definitions } = scope;
         let mut ids = Vec::new();
         for ((id, place), definition) in mentions.iter().zip(&definitions) {
             if definition.is_none() {
-                return Err(self.cursor.error_at(*place, format!("`{}` is not defined", data::clip(id))));
+                return Err(self.cursor.error_at(*place, format!("`{}` is not defined", clip(id))));
             }
             ids.push(id[1..].parse::<u32>().ok());
         }

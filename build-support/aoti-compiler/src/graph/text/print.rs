@@ -1,20 +1,16 @@
 //! Prints graphs.
 
-use super::data;
-use crate::graph::{
-    Constant, ConstantId, Conv, Coord, Graph, InputRole, Node, Op, OriginId, OutputRole, SymbolInfo,
-    SymbolSource, TensorType, ValueId,
-};
+use crate::graph::{Conv, Coord, Graph, InputRole, Node, Op, OriginId, OutputRole, TensorType, ValueId};
 use crate::symbolic::Expr;
+use crate::text::{
+    Detail, bracketed, constant_text, guard_line, origin_text, print_scalar, quoted, quoted_name, symbol_line,
+};
 use cranelift_entity::EntityRef;
 use std::fmt::{self, Write};
 
-/// Constants of more elements than this are left out of the short form.
-const SHORT_ELEMENTS: usize = 16;
-
 /// The whole graph; [`super::parse`] gives it back.
 pub fn print(graph: &Graph) -> String {
-    let mut printer = Printer { text: String::new(), depth: 0, short: false };
+    let mut printer = Printer { text: String::new(), depth: 0, detail: Detail::Full };
     printer.graph(graph);
     printer.text.push('\n');
     printer.text
@@ -22,7 +18,7 @@ pub fn print(graph: &Graph) -> String {
 
 /// For people: the data of larger constants is left out, so it cannot be parsed again.
 pub fn print_short(graph: &Graph) -> String {
-    let mut printer = Printer { text: String::new(), depth: 0, short: true };
+    let mut printer = Printer { text: String::new(), depth: 0, detail: Detail::Short };
     printer.graph(graph);
     printer.text.push('\n');
     printer.text
@@ -40,41 +36,14 @@ impl fmt::Display for TensorType {
     }
 }
 
-pub(super) fn bracketed<T: ToString>(items: &[T]) -> String {
-    let items: Vec<String> = items.iter().map(ToString::to_string).collect();
-    format!("[{}]", items.join(", "))
-}
-
-/// A string literal; the inverse is the cursor's `string`.
-pub(super) fn quoted(text: &str) -> String {
-    let mut result = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => result.push_str("\\\""),
-            '\\' => result.push_str("\\\\"),
-            '\n' => result.push_str("\\n"),
-            c if c.is_control() => {
-                let _ = write!(result, "\\u{{{:x}}}", u32::from(c));
-            }
-            c => result.push(c),
-        }
-    }
-    result.push('"');
-    result
-}
-
 fn value(id: ValueId) -> String {
     format!("%{}", id.index())
-}
-
-fn name(text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!(" {}", quoted(text)) }
 }
 
 struct Printer {
     text: String,
     depth: usize,
-    short: bool,
+    detail: Detail,
 }
 
 impl Printer {
@@ -92,12 +61,12 @@ impl Printer {
             self.line(&symbol_line(index, symbol));
         }
         for guard in &graph.guards {
-            self.line(&format!("guard [{}] {} [{}]", guard.left, guard.relation.name(), guard.right));
+            self.line(&guard_line(guard));
         }
         self.origins(graph);
         for (id, constant) in &graph.constants {
-            let line = self.constant(id, constant);
-            self.line(&line);
+            let text = constant_text(constant, self.detail);
+            self.line(&format!("const c{}{}: {text}", id.index(), quoted_name(&constant.name)));
         }
         self.inputs(graph);
         for node in &graph.nodes {
@@ -125,21 +94,8 @@ impl Printer {
             return;
         }
         for (id, origin) in &graph.origins {
-            let (node, source, module) =
-                (quoted(&origin.node), quoted(&origin.source), quoted(&origin.module));
-            self.line(&format!("origin o{} = {node} {source} {module}", id.index()));
+            self.line(&format!("origin o{} = {}", id.index(), origin_text(origin)));
         }
-    }
-
-    fn constant(&self, id: ConstantId, constant: &Constant) -> String {
-        let sizes = bracketed(&constant.sizes);
-        let elements = constant.data.len() / constant.dtype.size();
-        let data = if self.short && elements > SHORT_ELEMENTS {
-            "...".to_owned()
-        } else {
-            data::print(constant.dtype, &constant.data)
-        };
-        format!("const c{}{}: {}{sizes} = {data}", id.index(), name(&constant.name), constant.dtype)
     }
 
     fn inputs(&mut self, graph: &Graph) {
@@ -160,7 +116,7 @@ impl Printer {
             is_defined[output.index()] = true;
         }
         for (id, own) in graph.values.iter().filter(|(id, _)| !is_defined[id.index()]) {
-            self.line(&format!("value {}{}: {}", value(id), name(&own.name), own.ty));
+            self.line(&format!("value {}{}: {}", value(id), quoted_name(&own.name), own.ty));
         }
     }
 
@@ -172,7 +128,7 @@ impl Printer {
             .iter()
             .map(|id| {
                 let own = &graph.values[*id];
-                format!("{}{}: {}", value(*id), name(&own.name), own.ty)
+                format!("{}{}: {}", value(*id), quoted_name(&own.name), own.ty)
             })
             .collect();
         self.text.push_str(&results.join(", "));
@@ -194,10 +150,10 @@ impl Printer {
         let _ = write!(self.text, "{}{space}{operands}", node.op.name());
         let parameters = match &node.op {
             Op::Constant(id) => format!(" c{}", id.index()),
-            Op::Full(number) => format!(" {}", data::print_scalar(*number)),
+            Op::Full(number) => format!(" {}", print_scalar(*number)),
             Op::Index(expr) => format!(" [{expr}]"),
             Op::View(coords) => format!(" {}", bracketed(coords)),
-            Op::Pad { coords, fill } => format!(" {} fill {}", bracketed(coords), data::print_scalar(*fill)),
+            Op::Pad { coords, fill } => format!(" {} fill {}", bracketed(coords), print_scalar(*fill)),
             Op::Gather(coords) => format!(" {}", coordinates(coords)),
             Op::Scatter { coords, combine } => format!(" {} {}", combine.name(), coordinates(coords)),
             Op::Cat { axis } | Op::Scan { axis, .. } => format!(" axis {axis}"),
@@ -225,21 +181,6 @@ impl Printer {
             self.graph(body);
         }
     }
-}
-
-fn symbol_line(index: usize, symbol: &SymbolInfo) -> String {
-    let bound = |value: i64| match value {
-        i64::MIN => "-inf".to_owned(),
-        i64::MAX => "inf".to_owned(),
-        value => value.to_string(),
-    };
-    let source = match symbol.source {
-        SymbolSource::InputDim { input, axis } => format!("input {input} axis {axis}"),
-        SymbolSource::InputValue { input } => format!("value {input}"),
-        SymbolSource::Data => "data".to_owned(),
-    };
-    let range = format!("{}..{}", bound(symbol.range.min), bound(symbol.range.max));
-    format!("symbol s{index} {} in {range} from {source}", quoted(&symbol.name))
 }
 
 fn coordinates(coords: &[Coord]) -> String {

@@ -1,8 +1,9 @@
 //! Rules against values that PyTorch gives: one call a case, evaluated by the interpreter.
 
 use super::{Registry, decompose};
+use crate::aten::text::parse;
 use crate::aten::{
-    Arg, Call, InputKind, Output, OutputKind, Program, ProgramInput, ProgramOutput, TensorMeta,
+    Arg, Call, InputKind, Output, OutputKind, Program, ProgramInput, ProgramOutput, TensorMeta, verify,
 };
 use crate::dtype::DType;
 use crate::graph::Origin;
@@ -135,13 +136,50 @@ fn ignored_targets_cost_nothing() {
     );
 }
 
+/// The findings of a program that cannot be compiled, as text.
+fn refused(statements: &str) -> Vec<String> {
+    let program = parse(&format!("program {{ {statements} }}")).expect("the text parses");
+    verify(&program).expect("it is well formed");
+    let findings = decompose(&program).expect_err("it is refused");
+    findings.0.iter().map(ToString::to_string).collect()
+}
+
 #[test]
-fn random_operators_are_refused_by_name() {
-    let x = f32s(&[1.0]);
-    let rest = [("p", Arg::Float(0.5)), ("train", Arg::Bool(true))];
-    let program = program("aten.dropout.default", &[("input", x)], &rest, meta(DType::F32, &[1]));
-    let error = decompose(&program).expect_err("dropout in training draws random numbers");
-    assert!(error.to_string().contains("aten.dropout.default"), "{error}");
+fn one_report_names_everything_that_is_not_supported() {
+    let findings = refused(
+        r#"input %x: f32[4]
+        %svd: f32[4] = aten.linalg_svd.default(A = %x) @ "linalg_svd" "m.py:3 in forward: svd(x)" "low.rank"
+        %noise: f32[4] = aten.rand_like.default(self = %x) @ "rand_like" "m.py:4 in forward: rand_like(x)" "noise"
+        %both: f32[4] = aten.add.Tensor(self = %svd, other = %noise)
+        %again: f32[4] = aten.linalg_svd.default(A = %both) @ "linalg_svd_1" "m.py:5 in forward: svd(y)" "low.other"
+        %dropped: f32[4] = aten.dropout.default(input = %x, p = 0.5, train = true) @ "dropout" "m.py:6" "drop"
+        %flag: bool[] = aten.any.default(self = %x)
+        %chosen: f32[4] = higher_order.cond(%flag, program "then" {
+            input %x: f32[4]
+            %u: f32[4] = aten.uniform_.default(self = %x) @ "uniform_" "m.py:7 in forward: x.uniform_()" ""
+            output %u
+        }, program "else" { input %x: f32[4] output %x }, [%x])
+        output %again
+        output %chosen"#,
+    );
+    let expected = [
+        "error[AOTI0007]: operator `aten.linalg_svd.default` is not supported (called 2 times)\n  \
+         --> m.py:3 in forward: svd(x)\n  = module: low.rank\n  = node: linalg_svd\n  \
+         = note: also at m.py:5 in forward: svd(y) (module low.other)\n  \
+         = help: `cargo aoti inspect --ops` lists the supported operators",
+        "error[AOTI0007]: operator `aten.rand_like.default` is not supported (called once)\n  \
+         --> m.py:4 in forward: rand_like(x)\n  = module: noise\n  = node: rand_like\n  \
+         = note: it draws random numbers, which a compiled model does not\n  \
+         = help: pass the numbers in as an input of the model",
+        "error[AOTI0007]: operator `aten.uniform_.default` is not supported (called once)\n  \
+         --> m.py:7 in forward: x.uniform_()\n  = node: uniform_\n  \
+         = note: it draws random numbers, which a compiled model does not\n  \
+         = help: pass the numbers in as an input of the model",
+        // A rule looks at the arguments; what depends on a refused call is no finding of its own.
+        "error[AOTI0008]: operator `aten.dropout.default`: it draws random numbers; export the model in evaluation \
+         mode (`model.eval()`)\n  --> m.py:6\n  = module: drop\n  = node: dropout",
+    ];
+    assert_eq!(findings, expected);
 }
 
 #[test]
@@ -166,38 +204,27 @@ fn grouped_products_take_the_matrix_of_their_run() {
     check("aten._grouped_mm.default", &operands, &[], &Tensor::from_f32(&[2, 4, 1], &expected));
 }
 
+/// A program whose body reuses the names outside, which it must not disturb.
+fn regions(mode: &str, body: &str) -> String {
+    format!(
+        r#"input %x: f32[2]
+        %y: f32[2] = aten.neg.default(self = %x)
+        %second: f32[2] = higher_order.wrap_with_set_grad_enabled(false, {body}, %y)
+        %third: f32[2] = higher_order.wrap_with_autocast("cpu", none, {mode}, false, {body}, %second)
+        output %third"#
+    )
+}
+
 #[test]
 fn regions_that_state_a_mode_are_their_bodies() {
-    let x = Tensor::from_f32(&[2], &[1.0, 2.0]);
-    let plain = |target: &str| program(target, &[("self", x.clone())], &[], meta(DType::F32, &[2]));
-    // The body's names are those of the program outside, which it must not disturb.
-    let body = Arg::Graph(Box::new(plain("aten.exp.default")));
-    let mut whole = plain("aten.neg.default");
-    let region = |mode: Vec<Arg>, from: &str, to: &str| {
-        let mut args = mode;
-        args.extend([body.clone(), Arg::Tensor(from.to_owned())]);
-        Call {
-            target: format!(
-                "higher_order.wrap_with_{}",
-                if args.len() == 3 { "set_grad_enabled" } else { "autocast" }
-            ),
-            args: args.into_iter().map(|arg| (String::new(), arg)).collect(),
-            outputs: vec![Output::Tensor(to.to_owned())],
-            origin: Origin::default(),
-        }
-    };
-    let autocast =
-        |enabled| vec![Arg::Str("cpu".to_owned()), Arg::None, Arg::Bool(enabled), Arg::Bool(false)];
-    whole.calls.push(region(vec![Arg::Bool(false)], "result", "second"));
-    whole.calls.push(region(autocast(false), "second", "third"));
-    whole.outputs[0].value = Arg::Tensor("third".to_owned());
-    let graph = decompose(&whole).expect("regions are taken apart");
-    let results = evaluate(&graph, std::slice::from_ref(&x)).expect("it runs");
+    let body = "program { input %x: f32[2] %y: f32[2] = aten.exp.default(self = %x) output %y }";
+    let program = parse(&format!("program {{ {} }}", regions("false", body))).expect("the text parses");
+    let graph = decompose(&program).expect("regions are taken apart");
+    let results = evaluate(&graph, &[f32s(&[1.0, 2.0])]).expect("it runs");
     let want = [(-1.0f64).exp().exp(), (-2.0f64).exp().exp()];
     for (got, want) in results[0].to_f64().into_iter().zip(want) {
         assert!((got - want).abs() < 1e-6, "{got} instead of {want}");
     }
-    whole.calls.push(region(autocast(true), "third", "fourth"));
-    let error = decompose(&whole).expect_err("casts that depend on the device");
-    assert!(error.to_string().contains("wrap_with_autocast"), "{error}");
+    let findings = refused(&regions("true", body));
+    assert!(findings[0].contains("wrap_with_autocast"), "casts that depend on the device: {findings:?}");
 }

@@ -1,10 +1,11 @@
 //! Walks over text: words, numbers, strings and bracketed lists, with the place of every fault.
 
-use crate::diagnostic::{Code, Diagnostic};
+use super::data::GENERATED_BYTES;
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 
 /// Text that does not parse.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct SyntaxError {
+pub(crate) struct SyntaxError {
     /// Byte offset.
     at: usize,
     message: String,
@@ -12,7 +13,7 @@ pub(super) struct SyntaxError {
 
 impl SyntaxError {
     /// With line and column, both from 1.
-    pub(super) fn to_diagnostic(&self, text: &str) -> Diagnostic {
+    fn to_diagnostic(&self, text: &str) -> Diagnostic {
         let before = &text[..self.at.min(text.len())];
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
@@ -21,12 +22,19 @@ impl SyntaxError {
 }
 
 /// A position in a text.
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     text: &'a str,
     at: usize,
     /// Where the last token began; what faults point at.
     token: usize,
+    /// How many bodies deep.
+    depth: usize,
+    /// Bytes of data that may still be generated.
+    budget: usize,
 }
+
+/// Bodies nested deeper than this are refused, so that hostile text cannot exhaust the stack.
+const MAX_DEPTH: usize = 16;
 
 /// Letters that make words: names, numbers, references.
 fn is_word(c: char) -> bool {
@@ -34,31 +42,65 @@ fn is_word(c: char) -> bool {
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(text: &'a str) -> Cursor<'a> {
-        Cursor { text, at: 0, token: 0 }
+    fn new(text: &'a str) -> Cursor<'a> {
+        Cursor { text, at: 0, token: 0, depth: 0, budget: GENERATED_BYTES }
     }
 
-    pub(super) fn error(&self, message: impl Into<String>) -> SyntaxError {
+    /// Parses a whole text; a fault is reported with line and column.
+    pub(crate) fn whole<T>(
+        text: &'a str,
+        parse: impl FnOnce(&mut Cursor<'a>) -> Result<T, SyntaxError>,
+    ) -> Result<T, Diagnostics> {
+        let mut cursor = Cursor::new(text);
+        let result = parse(&mut cursor).and_then(|result| match cursor.peek() {
+            None => Ok(result),
+            Some(_) => Err(cursor.error("expected the end of the text")),
+        });
+        result.map_err(|error| error.to_diagnostic(text).into())
+    }
+
+    /// Goes into a body; [`Cursor::leave`] goes out of it.
+    pub(crate) fn enter(&mut self) -> Result<(), SyntaxError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH { Err(self.error("bodies are nested too deeply")) } else { Ok(()) }
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    /// Takes from the bytes that one text may generate.
+    pub(super) fn spend(&mut self, bytes: usize) -> Result<(), SyntaxError> {
+        match self.budget.checked_sub(bytes) {
+            Some(rest) => {
+                self.budget = rest;
+                Ok(())
+            }
+            None => Err(self.error("constants of generated data are too large")),
+        }
+    }
+
+    pub(crate) fn error(&self, message: impl Into<String>) -> SyntaxError {
         SyntaxError { at: self.token, message: message.into() }
     }
 
     /// Byte offset of the last token.
-    pub(super) fn place(&self) -> usize {
+    pub(crate) fn place(&self) -> usize {
         self.token
     }
 
     /// A fault at an earlier place.
-    pub(super) fn error_at(&self, place: usize, message: impl Into<String>) -> SyntaxError {
+    pub(crate) fn error_at(&self, place: usize, message: impl Into<String>) -> SyntaxError {
         SyntaxError { at: place, message: message.into() }
     }
 
     /// The position, to come back to.
-    pub(super) fn save(&self) -> usize {
+    pub(crate) fn save(&self) -> usize {
         self.at
     }
 
     /// Goes back to a saved position.
-    pub(super) fn restore(&mut self, at: usize) {
+    pub(crate) fn restore(&mut self, at: usize) {
         self.at = at;
     }
 
@@ -80,13 +122,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next token's first letter.
-    pub(super) fn peek(&mut self) -> Option<char> {
+    pub(crate) fn peek(&mut self) -> Option<char> {
         self.skip();
         self.rest().chars().next()
     }
 
     /// Takes `token`, if it is next.
-    pub(super) fn eat(&mut self, token: char) -> bool {
+    pub(crate) fn eat(&mut self, token: char) -> bool {
         let found = self.peek() == Some(token);
         if found {
             self.at += token.len_utf8();
@@ -94,12 +136,12 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    pub(super) fn expect(&mut self, token: char) -> Result<(), SyntaxError> {
+    pub(crate) fn expect(&mut self, token: char) -> Result<(), SyntaxError> {
         if self.eat(token) { Ok(()) } else { Err(self.error(format!("expected `{token}`"))) }
     }
 
     /// Takes the keyword, if it is next.
-    pub(super) fn eat_word(&mut self, keyword: &str) -> bool {
+    pub(crate) fn eat_word(&mut self, keyword: &str) -> bool {
         let found = self.peek_word() == keyword;
         if found {
             self.at += keyword.len();
@@ -108,7 +150,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next word without taking it; empty if there is none.
-    pub(super) fn peek_word(&mut self) -> &'a str {
+    pub(crate) fn peek_word(&mut self) -> &'a str {
         self.skip();
         let rest = self.rest();
         let word = &rest[..rest.find(|c| !is_word(c)).unwrap_or(rest.len())];
@@ -116,7 +158,7 @@ impl<'a> Cursor<'a> {
         word.strip_suffix(':').unwrap_or(word)
     }
 
-    pub(super) fn word(&mut self) -> Result<&'a str, SyntaxError> {
+    pub(crate) fn word(&mut self) -> Result<&'a str, SyntaxError> {
         let word = self.peek_word();
         if word.is_empty() {
             return Err(self.error("expected a word"));
@@ -125,21 +167,21 @@ impl<'a> Cursor<'a> {
         Ok(word)
     }
 
-    pub(super) fn expect_word(&mut self, keyword: &str) -> Result<(), SyntaxError> {
+    pub(crate) fn expect_word(&mut self, keyword: &str) -> Result<(), SyntaxError> {
         if self.eat_word(keyword) { Ok(()) } else { Err(self.error(format!("expected `{keyword}`"))) }
     }
 
-    pub(super) fn number(&mut self) -> Result<i64, SyntaxError> {
+    pub(crate) fn number(&mut self) -> Result<i64, SyntaxError> {
         self.word()?.parse().map_err(|_| self.error("expected an integer"))
     }
 
     /// An axis, a position or a count.
-    pub(super) fn position(&mut self) -> Result<usize, SyntaxError> {
+    pub(crate) fn position(&mut self) -> Result<usize, SyntaxError> {
         self.word()?.parse().map_err(|_| self.error("expected a number"))
     }
 
     /// A word that is `prefix` and a number: `c3`, `s0`.
-    pub(super) fn reference(&mut self, prefix: char) -> Result<u32, SyntaxError> {
+    pub(crate) fn reference(&mut self, prefix: char) -> Result<u32, SyntaxError> {
         let word = self.word()?;
         let number = word.strip_prefix(prefix).and_then(|number| number.parse().ok());
         // The largest number is not a valid id.
@@ -147,7 +189,7 @@ impl<'a> Cursor<'a> {
         number.ok_or_else(|| self.error(format!("expected `{prefix}` and a number")))
     }
 
-    pub(super) fn string(&mut self) -> Result<String, SyntaxError> {
+    pub(crate) fn string(&mut self) -> Result<String, SyntaxError> {
         self.expect('"')?;
         let mut result = String::new();
         let mut letters = self.rest().char_indices();
@@ -181,12 +223,21 @@ impl<'a> Cursor<'a> {
     }
 
     /// A string, if one is next.
-    pub(super) fn optional_string(&mut self) -> Result<Option<String>, SyntaxError> {
+    pub(crate) fn optional_string(&mut self) -> Result<Option<String>, SyntaxError> {
         if self.peek() == Some('"') { self.string().map(Some) } else { Ok(None) }
     }
 
+    /// The text between braces.
+    pub(crate) fn braced(&mut self) -> Result<&'a str, SyntaxError> {
+        self.expect('{')?;
+        let rest = self.rest();
+        let end = rest.find('}').ok_or_else(|| self.error("missing `}`"))?;
+        self.at += end + 1;
+        Ok(&rest[..end])
+    }
+
     /// The items of a list in brackets, split at commas outside parentheses.
-    pub(super) fn bracketed(&mut self) -> Result<Vec<&'a str>, SyntaxError> {
+    pub(crate) fn bracketed(&mut self) -> Result<Vec<&'a str>, SyntaxError> {
         self.expect('[')?;
         let rest = self.rest();
         let end = rest.find(']').ok_or_else(|| self.error("missing `]`"))?;

@@ -13,7 +13,7 @@ const LISTED: usize = 16;
 pub(super) const GENERATED_BYTES: usize = 256 << 20;
 
 /// A number; floating-point ones always have a point, an exponent or a name. NaN of other bits is `nan:BITS`.
-pub(super) fn print_scalar(number: Scalar) -> String {
+pub(crate) fn print_scalar(number: Scalar) -> String {
     match number {
         Scalar::Bool(value) => value.to_string(),
         Scalar::Int(value) => value.to_string(),
@@ -26,7 +26,7 @@ pub(super) fn print_scalar(number: Scalar) -> String {
 }
 
 /// The inverse of [`print_scalar`].
-pub(super) fn parse_scalar(word: &str) -> Option<Scalar> {
+pub(crate) fn parse_scalar(word: &str) -> Option<Scalar> {
     match word {
         "true" => return Some(Scalar::Bool(true)),
         "false" => return Some(Scalar::Bool(false)),
@@ -115,12 +115,7 @@ fn parse_element(dtype: DType, word: &str, data: &mut Vec<u8>) -> Option<()> {
 }
 
 /// Parses the data of a constant of the given type and sizes. `budget` is what may still be generated.
-pub(super) fn parse(
-    cursor: &mut Cursor<'_>,
-    dtype: DType,
-    sizes: &[i64],
-    budget: &mut usize,
-) -> Result<Vec<u8>, SyntaxError> {
+pub(super) fn parse(cursor: &mut Cursor<'_>, dtype: DType, sizes: &[i64]) -> Result<Vec<u8>, SyntaxError> {
     let needed = sizes
         .iter()
         .try_fold(dtype.size(), |bytes, size| bytes.checked_mul(usize::try_from(*size).ok()?))
@@ -138,10 +133,7 @@ pub(super) fn parse(
                 unhex(&text).ok_or_else(|| cursor.error("not an even number of hexadecimal digits"))
             })?;
         } else {
-            if needed > *budget {
-                return Err(cursor.error("constants of generated data are too large"));
-            }
-            *budget -= needed;
+            cursor.spend(needed)?;
             match word {
                 "splat" => {
                     let number = cursor.word()?;
@@ -165,7 +157,7 @@ pub(super) fn parse(
 }
 
 /// The start of a text that may be long.
-pub(super) fn clip(text: &str) -> &str {
+pub(crate) fn clip(text: &str) -> &str {
     text.char_indices().nth(40).map_or(text, |(end, _)| &text[..end])
 }
 

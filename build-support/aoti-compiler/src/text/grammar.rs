@@ -1,0 +1,131 @@
+//! Parses what occurs in every form.
+
+use super::cursor::{Cursor, SyntaxError};
+use super::data;
+use crate::dtype::DType;
+use crate::graph::{Constant, Guard, Origin, Relation, Scalar, SymbolInfo, SymbolSource, TensorType};
+use crate::symbolic::{self, Expr, Interval, Symbol};
+
+/// Longer expressions are refused: simplification takes more than linear time.
+const MAX_EXPR: usize = 4096;
+
+impl<'a> Cursor<'a> {
+    /// An element type.
+    pub(crate) fn dtype(&mut self) -> Result<DType, SyntaxError> {
+        DType::from_name(self.word()?).ok_or_else(|| self.error("expected an element type"))
+    }
+
+    /// Element type and sizes.
+    pub(crate) fn tensor_type(&mut self) -> Result<TensorType, SyntaxError> {
+        let dtype = self.dtype()?;
+        Ok(TensorType { dtype, shape: self.expressions()? })
+    }
+
+    /// Expressions in brackets.
+    pub(crate) fn expressions(&mut self) -> Result<Vec<Expr>, SyntaxError> {
+        let items = self.bracketed()?;
+        items.into_iter().map(|item| self.parse_expr(item)).collect()
+    }
+
+    /// One expression in brackets.
+    pub(crate) fn expression(&mut self) -> Result<Expr, SyntaxError> {
+        match self.expressions()?.as_slice() {
+            [expr] => Ok(expr.clone()),
+            _ => Err(self.error("expected one expression in brackets")),
+        }
+    }
+
+    /// An expression over sizes `s0, s1, ...` and axes `i0, i1, ...`.
+    pub(crate) fn parse_expr(&self, text: &str) -> Result<Expr, SyntaxError> {
+        if text.len() > MAX_EXPR {
+            return Err(self.error("the expression is too long"));
+        }
+        let number = |name: &str| name.get(1..).and_then(|number| number.parse().ok());
+        let resolve = |name: &str| match name.chars().next()? {
+            's' => number(name).map(|k| Expr::sym(Symbol::size(k))),
+            'i' => number(name).map(|k| Expr::sym(Symbol::axis(k))),
+            _ => None,
+        };
+        symbolic::parse(text, &resolve).map_err(|error| self.error(error.to_string()))
+    }
+
+    /// Integers in brackets.
+    pub(crate) fn integers(&mut self) -> Result<Vec<i64>, SyntaxError> {
+        let numbers: Option<Vec<i64>> = self.bracketed()?.iter().map(|item| item.parse().ok()).collect();
+        numbers.ok_or_else(|| self.error("expected a list of integers"))
+    }
+
+    /// A number, taken as one of `dtype`.
+    pub(crate) fn scalar(&mut self, dtype: DType) -> Result<Scalar, SyntaxError> {
+        let number = data::parse_scalar(self.word()?);
+        let number = number.ok_or_else(|| self.error("expected a number"))?;
+        // The bits of a NaN are kept.
+        Ok(if number.to_f64().is_nan() { number } else { number.cast(dtype) })
+    }
+
+    /// Definitions of symbols, constants and the like are numbered in order.
+    pub(crate) fn next_reference(&mut self, prefix: char, expected: usize) -> Result<(), SyntaxError> {
+        let number = self.reference(prefix)?;
+        if number as usize == expected {
+            return Ok(());
+        }
+        Err(self.error(format!("expected `{prefix}{expected}`: definitions are numbered in order")))
+    }
+
+    /// `symbol s0 "batch" in 1..4096 from input 0 axis 0`, the first of these words taken.
+    pub(crate) fn symbol(&mut self, symbols: &mut Vec<SymbolInfo>) -> Result<(), SyntaxError> {
+        self.next_reference('s', symbols.len())?;
+        let name = self.optional_string()?.unwrap_or_default();
+        self.expect_word("in")?;
+        let range = self.range()?;
+        self.expect_word("from")?;
+        let source = match self.word()? {
+            "input" => {
+                let input = self.position()?;
+                self.expect_word("axis")?;
+                SymbolSource::InputDim { input, axis: self.position()? }
+            }
+            "value" => SymbolSource::InputValue { input: self.position()? },
+            "data" => SymbolSource::Data,
+            _ => return Err(self.error("expected `input`, `value` or `data`")),
+        };
+        symbols.push(SymbolInfo { name, range, source });
+        Ok(())
+    }
+
+    fn range(&mut self) -> Result<Interval, SyntaxError> {
+        let word = self.word()?;
+        let bound = |text: &str| match text {
+            "-inf" => Some(i64::MIN),
+            "inf" => Some(i64::MAX),
+            text => text.parse().ok(),
+        };
+        let bounds = word.split_once("..").and_then(|(min, max)| Some((bound(min)?, bound(max)?)));
+        let (min, max) = bounds.ok_or_else(|| self.error("expected a range such as `1..4096`"))?;
+        Ok(Interval::new(min, max))
+    }
+
+    /// `guard [2*s0] le [4096]`, the first of these words taken.
+    pub(crate) fn guard(&mut self) -> Result<Guard, SyntaxError> {
+        let left = self.expression()?;
+        let relation = Relation::from_name(self.word()?);
+        let relation = relation.ok_or_else(|| self.error("expected a relation such as `le`"))?;
+        Ok(Guard { left, relation, right: self.expression()? })
+    }
+
+    /// Node, line and module.
+    pub(crate) fn origin(&mut self) -> Result<Origin, SyntaxError> {
+        Ok(Origin { node: self.string()?, source: self.string()?, module: self.string()? })
+    }
+
+    /// Type and data of a constant.
+    pub(crate) fn constant(&mut self, name: String) -> Result<Constant, SyntaxError> {
+        let dtype = self.dtype()?;
+        let items = self.bracketed()?;
+        let sizes: Option<Vec<i64>> = items.iter().map(|item| item.parse().ok()).collect();
+        let sizes = sizes.ok_or_else(|| self.error("the sizes of a constant are numbers"))?;
+        self.expect('=')?;
+        let data = data::parse(self, dtype, &sizes)?.into();
+        Ok(Constant { name, dtype, sizes, data })
+    }
+}

@@ -1,0 +1,15 @@
+//! What the text forms of all intermediate representations share: the lexer, numbers and data, and the statements that
+//! occur in each of them (symbols, guards, constants, expressions over sizes).
+//!
+//! One statement a line by custom, `#` starts a comment. Knows none of the representations.
+
+mod cursor;
+mod data;
+mod grammar;
+mod print;
+
+pub(crate) use cursor::{Cursor, SyntaxError};
+pub(crate) use data::{clip, parse_scalar, print_scalar};
+pub(crate) use print::{
+    Detail, bracketed, constant_text, guard_line, origin_text, quoted, quoted_name, symbol_line,
+};

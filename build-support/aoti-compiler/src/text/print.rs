@@ -1,0 +1,83 @@
+//! Prints what occurs in every form.
+
+use super::data;
+use crate::graph::{Constant, Guard, Origin, SymbolInfo, SymbolSource};
+use std::fmt::Write;
+
+/// Constants of more elements than this are left out of the short form.
+const SHORT_ELEMENTS: usize = 16;
+
+/// How much of a form is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Detail {
+    /// Everything: it can be parsed again.
+    Full,
+    /// For people: without the data of larger constants.
+    Short,
+}
+
+/// A list.
+pub(crate) fn bracketed<T: ToString>(items: &[T]) -> String {
+    let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+    format!("[{}]", items.join(", "))
+}
+
+/// A string literal; the inverse is the cursor's `string`.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut result = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => result.push_str("\\\""),
+            '\\' => result.push_str("\\\\"),
+            '\n' => result.push_str("\\n"),
+            c if c.is_control() => {
+                let _ = write!(result, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => result.push(c),
+        }
+    }
+    result.push('"');
+    result
+}
+
+/// A name behind what it names, if there is one.
+pub(crate) fn quoted_name(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" {}", quoted(text)) }
+}
+
+/// The statement that declares a size symbol.
+pub(crate) fn symbol_line(index: usize, symbol: &SymbolInfo) -> String {
+    let bound = |value: i64| match value {
+        i64::MIN => "-inf".to_owned(),
+        i64::MAX => "inf".to_owned(),
+        value => value.to_string(),
+    };
+    let source = match symbol.source {
+        SymbolSource::InputDim { input, axis } => format!("input {input} axis {axis}"),
+        SymbolSource::InputValue { input } => format!("value {input}"),
+        SymbolSource::Data => "data".to_owned(),
+    };
+    let range = format!("{}..{}", bound(symbol.range.min), bound(symbol.range.max));
+    format!("symbol s{index} {} in {range} from {source}", quoted(&symbol.name))
+}
+
+/// The statement that relates two sizes.
+pub(crate) fn guard_line(guard: &Guard) -> String {
+    format!("guard [{}] {} [{}]", guard.left, guard.relation.name(), guard.right)
+}
+
+/// A place in the user's program.
+pub(crate) fn origin_text(origin: &Origin) -> String {
+    format!("{} {} {}", quoted(&origin.node), quoted(&origin.source), quoted(&origin.module))
+}
+
+/// Type and data of a constant.
+pub(crate) fn constant_text(constant: &Constant, detail: Detail) -> String {
+    let elements = constant.data.len() / constant.dtype.size();
+    let data = if detail == Detail::Short && elements > SHORT_ELEMENTS {
+        "...".to_owned()
+    } else {
+        data::print(constant.dtype, &constant.data)
+    };
+    format!("{}{} = {data}", constant.dtype, bracketed(&constant.sizes))
+}
