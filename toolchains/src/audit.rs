@@ -47,10 +47,9 @@ impl Allow {
     }
 
     fn permits(&self, symbol: &str) -> bool {
-        let of_sanitizer = ["__asan_", "__ubsan_", "__tsan_", "__msan_", "__lsan_", "__sanitizer_"];
         permitted::is_permitted(symbol)
             || self.symbols.contains(symbol)
-            || (self.sanitizers && of_sanitizer.iter().any(|prefix| symbol.starts_with(prefix)))
+            || (self.sanitizers && permitted::is_of_sanitizer(symbol))
     }
 }
 

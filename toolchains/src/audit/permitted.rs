@@ -172,6 +172,21 @@ pub(super) fn is_permitted(symbol: &str) -> bool {
         || is_outline_atomic
 }
 
+/// Whether a symbol is of a sanitizer's runtime, or of the section that clang keeps for it.
+pub(super) fn is_of_sanitizer(symbol: &str) -> bool {
+    const PREFIXES: [&str; 8] = [
+        "__asan_",
+        "__ubsan_",
+        "__tsan_",
+        "__msan_",
+        "__lsan_",
+        "__sanitizer_",
+        "__start_asan_globals",
+        "__stop_asan_globals",
+    ];
+    PREFIXES.iter().any(|prefix| symbol.starts_with(prefix))
+}
+
 /// Whether a library is libc, libm, libgcc, a part that older C libraries keep apart, or the dynamic loader.
 pub(super) fn is_permitted_library(name: &str) -> bool {
     const STEMS: [&str; 8] =

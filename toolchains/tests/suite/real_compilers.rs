@@ -150,6 +150,24 @@ fn sanitized_executables_run_and_report() {
 }
 
 #[test]
+fn sanitized_objects_pass_the_audit_where_sanitizers_are_allowed() {
+    let text = "static int table[4]; extern \"C\" int pick(int i) { return table[i] += i; }";
+    for toolchain in host_toolchains() {
+        for sanitize in [&[Sanitizer::Address, Sanitizer::Undefined][..], &[Sanitizer::Thread]] {
+            let folder = tempfile::tempdir().unwrap();
+            let mode = Mode { sanitize: sanitize.iter().copied().collect(), ..Mode::default() };
+            let action = toolchain.compile(job(text), &mode).unwrap();
+            let object = executor(folder.path(), None).run_one(&action, &Log::default()).unwrap();
+            let bytes = object.first().read().unwrap();
+            let refused = audit::audit(&bytes, &Allow::default());
+            assert!(matches!(refused, Err(AuditError::Symbols { .. })), "{}: {refused:?}", toolchain.name());
+            audit::audit(&bytes, &Allow { sanitizers: true, ..Allow::default() })
+                .unwrap_or_else(|error| panic!("{} {sanitize:?}: {error}", toolchain.name()));
+        }
+    }
+}
+
+#[test]
 fn executables_run_here_and_arm_ones_in_an_emulator() {
     let text = "#include <math.h>\nint main(int argc, char**) { return (int)sqrt(argc * 49.0) - 7; }";
     let arm = Target::new("aarch64-unknown-linux-gnu");
