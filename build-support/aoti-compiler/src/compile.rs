@@ -33,7 +33,7 @@ pub enum Emit {
     Graph,
     /// Loop nests before fusion.
     Loops,
-    /// Loop nests after fusion, with the memory plan.
+    /// Loop nests after fusion.
     Schedule,
     /// C++ kernels.
     Cpp,
@@ -106,8 +106,8 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
         Emit::Graph => {
             Ok(crate::graph::text::print_short(&transform::optimize(import(&options.name, model)?)))
         }
-        Emit::Loops => Ok(stages(model, options)?.lowered.to_string()),
-        Emit::Schedule => Ok(stages(model, options)?.scheduled.to_string()),
+        Emit::Loops => Ok(loops::text::print_short(&stages(model, options)?.lowered)),
+        Emit::Schedule => Ok(loops::text::print_short(&stages(model, options)?.scheduled)),
         Emit::Bindings => Ok(compile(model, options)?.bindings),
         Emit::Header => Ok(compile(model, options)?.header),
         Emit::Cpp => Ok(sources(&compile(model, options)?, |name| name.starts_with("kernels"))),

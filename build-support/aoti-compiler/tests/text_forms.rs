@@ -1,28 +1,36 @@
 //! The text forms of all stages give their programs back: for real models, where `AOTI_CONFORMANCE` names a folder of
 //! cases.
 
-use aoti_compiler::{aten, frontend};
+use aoti_compiler::lower::lower;
+use aoti_compiler::schedule::schedule;
+use aoti_compiler::{aten, compile, frontend, graph, loops, transform};
 use bytes::Bytes;
 use std::path::PathBuf;
 
-/// Every model of the cases, with its path.
-fn models() -> Vec<(PathBuf, Bytes)> {
+/// Models of the cases with their paths: of each set at most `most`, evenly chosen.
+fn models(most: usize) -> Vec<(PathBuf, Bytes)> {
     let Some(folder) = std::env::var_os("AOTI_CONFORMANCE") else {
         eprintln!("skipped: AOTI_CONFORMANCE does not name a folder of cases");
         return vec![];
     };
-    let sets = std::fs::read_dir(folder).expect("the folder can be read");
-    let cases = sets.flat_map(|set| std::fs::read_dir(set.expect("an entry").path()).into_iter().flatten());
-    let mut paths: Vec<PathBuf> =
-        cases.map(|case| case.expect("an entry").path().join("model.pt2")).collect();
-    paths.sort();
-    paths.into_iter().filter_map(|path| Some((path.clone(), std::fs::read(path).ok()?.into()))).collect()
+    let mut models = Vec::new();
+    for set in std::fs::read_dir(folder).expect("the folder can be read") {
+        let cases = std::fs::read_dir(set.expect("an entry").path()).into_iter().flatten();
+        let paths = cases.map(|case| case.expect("an entry").path().join("model.pt2"));
+        let mut paths: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
+        paths.sort();
+        let step = paths.len().div_ceil(most).max(1);
+        let read = |path: PathBuf| (path.clone(), std::fs::read(path).expect("the model can be read").into());
+        models.extend(paths.into_iter().step_by(step).map(read));
+    }
+    assert!(!models.is_empty(), "the folder holds no case");
+    models
 }
 
 #[test]
 fn programs_of_aten_calls_come_back() {
     let (mut count, mut wrong) = (0, Vec::new());
-    for (path, model) in models() {
+    for (path, model) in models(usize::MAX) {
         let Ok(program) = frontend::import("model", model) else { continue };
         count += 1;
         let text = aten::text::print(&program);
@@ -31,6 +39,36 @@ fn programs_of_aten_calls_come_back() {
             Ok(back) if back == program || aten::text::print(&back) == text => {}
             Ok(_) => wrong.push(format!("{}: comes back changed", path.display())),
             Err(error) => wrong.push(format!("{}: {error}", path.display())),
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Models of a set that go through all stages.
+const SAMPLE: usize = 100;
+
+#[test]
+fn graphs_and_loops_come_back() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for (path, model) in models(SAMPLE) {
+        let Ok(graph) = compile::import("model", model) else { continue };
+        let graph = transform::optimize(graph);
+        count += 1;
+        let text = graph::text::print(&graph);
+        match graph::text::parse(&text) {
+            Ok(back) if back == graph || graph::text::print(&back) == text => {}
+            Ok(_) => wrong.push(format!("{}: the graph comes back changed", path.display())),
+            Err(error) => wrong.push(format!("{}: the graph: {error}", path.display())),
+        }
+        let lowered = lower(&graph);
+        let (scheduled, _) = schedule(lowered.clone(), &graph.ranges());
+        for program in [lowered, scheduled] {
+            let text = loops::text::print(&program);
+            match loops::text::parse(&text) {
+                Ok(back) if back == program || loops::text::print(&back) == text => {}
+                Ok(_) => wrong.push(format!("{}: the loops come back changed", path.display())),
+                Err(error) => wrong.push(format!("{}: the loops: {error}", path.display())),
+            }
         }
     }
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));

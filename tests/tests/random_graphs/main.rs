@@ -13,6 +13,9 @@ mod rng;
 use accuracy::Accuracy;
 use aoti_compiler::graph::{Graph, InputRole, OutputRole, text, verify};
 use aoti_compiler::interpret::{Tensor, evaluate};
+use aoti_compiler::loops;
+use aoti_compiler::lower::lower;
+use aoti_compiler::schedule::schedule;
 use aoti_runtime::{AnyView, DType, DynTensor, Inline, Model, State, Workspace};
 use generate::{Generated, TRIALS, at, element, generate, wild_element};
 use rng::Rng;
@@ -60,6 +63,9 @@ fn check_batch(seeds: &[u64], failures: &mut Vec<String>) {
     for (seed, case) in seeds.iter().zip(&cases) {
         verify(&case.graph)
             .unwrap_or_else(|findings| panic!("seed {seed}: {findings:?}\n{}", text::print(&case.graph)));
+        if let Some(text) = changed_by_its_text(&case.graph) {
+            failures.push(format!("seed {seed}: a text does not come back as it went\n{text}"));
+        }
     }
     let graphs: Vec<Graph> = cases.iter().map(|case| case.graph.clone()).collect();
     let folder = tempfile::tempdir().expect("a folder for the library");
@@ -80,6 +86,23 @@ fn check_batch(seeds: &[u64], failures: &mut Vec<String>) {
             failures.push(format!("seed {seed}: {message}\n{}", text::print(&case.graph)));
         }
     }
+}
+
+/// The text of the graph, or of its loops before or after scheduling, that parses to something else.
+fn changed_by_its_text(graph: &Graph) -> Option<String> {
+    let own = text::print(graph);
+    // NaN is not equal to itself; its text is.
+    if text::parse(&own).ok().as_ref().map(text::print).as_ref() != Some(&own) {
+        return Some(own);
+    }
+    let lowered = lower(graph);
+    let (scheduled, _) = schedule(lowered.clone(), &graph.ranges());
+    [lowered, scheduled].into_iter().find_map(|program| {
+        let own = loops::text::print(&program);
+        let back = loops::text::parse(&own);
+        let same = back.is_ok_and(|back| back == program || loops::text::print(&back) == own);
+        (!same).then_some(own)
+    })
 }
 
 /// Runs every trial; where the program has state, it goes from one run to the next.

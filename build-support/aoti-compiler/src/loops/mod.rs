@@ -4,7 +4,7 @@
 //! [`Term`]s in single assignment form evaluated at one position of the iteration space. Knows no C++ and no devices.
 
 mod access;
-mod print;
+pub mod text;
 mod verify;
 
 pub use access::{Access, Index};

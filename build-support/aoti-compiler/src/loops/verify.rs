@@ -98,7 +98,7 @@ impl Checker<'_> {
 
     fn earlier(&mut self, name: &str, nest: &Nest, index: usize) {
         let stage = &nest.stages[index];
-        for typed in &stage.terms {
+        for (id, typed) in stage.terms.iter().enumerate() {
             let fine = match &typed.term {
                 Term::Accumulated(accumulator) => {
                     nest.accumulators.get(*accumulator).is_some_and(|accumulator| accumulator.stage < index)
@@ -120,7 +120,7 @@ impl Checker<'_> {
                 | Term::Sum => true,
             };
             if !fine {
-                self.findings.push(format!("kernel `{name}`: stage {index} uses `{}` too early", typed.term));
+                self.findings.push(format!("kernel `{name}`: t{id} of stage {index} uses what comes later"));
             }
         }
         for effect in &stage.effects {
@@ -177,69 +177,47 @@ impl Checker<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
-    use crate::graph::{Combine, Scalar};
-    use crate::loops::{Access, Axis, Buffer, Index};
-    use crate::symbolic::NoRanges;
+    use crate::loops::text::parse;
 
-    /// One kernel that copies a buffer of four elements.
-    fn copy(from: Storage, to: Storage) -> Program {
-        let mut program = Program::default();
-        let buffer =
-            |storage| Buffer { dtype: DType::F32, shape: vec![Expr::int(4)], storage, name: String::new() };
-        let (from, to) = (program.buffers.push(buffer(from)), program.buffers.push(buffer(to)));
-        let at =
-            |buffer| Access::with_shape(buffer, &[Expr::int(4)], vec![Index::Expr(Expr::axis(0))], &NoRanges);
-        let mut stage = Stage::default();
-        let load = Term::Load { access: at(from), guards: vec![], fill: Scalar::Float(0.0) };
-        let value = stage.term(load, DType::F32);
-        stage.effects.push(Effect::Store { access: at(to), value, combine: Combine::Set });
-        let axes = vec![Axis { symbol: Symbol::axis(0), extent: Expr::int(4) }];
-        let nest = Nest { axes, stages: vec![stage], ..Nest::default() };
-        program.steps.push(Step::Kernel(Kernel {
-            name: "copy".into(),
-            notes: vec![],
-            kind: KernelKind::Nest(nest),
-        }));
-        program
+    const LOAD: &str = "t0: f32 = load b0[i0]";
+    const STORE: &str = "store b1[i0] = t0";
+
+    /// What is found in one kernel over four positions that reads `b0` and writes `b1`.
+    fn findings(from: &str, to: &str, axes: &str, stage: &str) -> Vec<String> {
+        let program = parse(&format!(
+            r#"loops {{
+                buffer b0: f32[4] {from}
+                buffer b1: f32[4] {to}
+                kernel "copy" {{ for [{axes}] {{ stage [] {{ {stage} }} }} }}
+            }}"#
+        ));
+        verify(&program.unwrap_or_else(|error| panic!("{error}")))
     }
 
     #[track_caller]
-    fn finds(program: &Program, text: &str) {
-        let findings = verify(program);
+    fn finds(stage: &str, text: &str) {
+        let findings = findings("input 0", "output 0", "i0 < 4", stage);
         assert!(findings.iter().any(|finding| finding.contains(text)), "{findings:?}");
-    }
-
-    fn nest(program: &mut Program) -> &mut Nest {
-        let Step::Kernel(Kernel { kind: KernelKind::Nest(nest), .. }) = &mut program.steps[0] else {
-            unreachable!("made so above")
-        };
-        nest
     }
 
     #[test]
     fn a_plain_copy_is_well_formed() {
-        assert_eq!(verify(&copy(Storage::Input(0), Storage::Output(0))), Vec::<String>::new());
+        let stage = format!("{LOAD} {STORE}");
+        assert_eq!(findings("input 0", "output 0", "i0 < 4", &stage), Vec::<String>::new());
     }
 
     #[test]
     fn each_rule_is_checked() {
-        finds(&copy(Storage::Temporary, Storage::Output(0)), "before anything is written");
-        finds(&copy(Storage::Input(0), Storage::Input(1)), "read only");
-        let mut program = copy(Storage::Input(0), Storage::Output(0));
-        nest(&mut program).axes.clear();
-        finds(&program, "not in scope");
-        let mut program = copy(Storage::Input(0), Storage::Output(0));
-        nest(&mut program).stages[0].term(Term::Sum, DType::F32);
-        finds(&program, "outside an epilogue");
-        let mut program = copy(Storage::Input(0), Storage::Output(0));
-        nest(&mut program).stages[0].term(Term::Accumulated(0), DType::F32);
-        finds(&program, "too early");
-        let mut program = copy(Storage::Input(0), Storage::Output(0));
-        nest(&mut program).stages[0].term(Term::Cast(7), DType::F32);
-        finds(&program, "later term");
-        let mut program = copy(Storage::Input(0), Storage::Output(0));
-        nest(&mut program).stages[0].effects.push(Effect::Accumulate { accumulator: 0, value: 0 });
-        finds(&program, "foreign accumulator");
+        let copy = format!("{LOAD} {STORE}");
+        let first = |from, to, axes| findings(from, to, axes, &copy).swap_remove(0);
+        assert!(first("temporary", "output 0", "i0 < 4").contains("before anything is written"));
+        assert!(first("input 0", "input 1", "i0 < 4").contains("read only"));
+        assert!(first("input 0", "output 0", "").contains("not in scope"));
+        finds("t0: f32 = total", "outside an epilogue");
+        finds("t0: f32 = result acc0", "what comes later");
+        finds("t0: f32 = earlier 0 t0", "what comes later");
+        finds("t0: f32 = cast t7", "later term");
+        finds(&format!("{LOAD} accumulate acc0 t0"), "foreign accumulator");
+        finds(&format!("{LOAD} store b1[i0] = t3"), "an effect uses a term that does not exist");
     }
 }

@@ -11,8 +11,12 @@ fn scheduled(body: &str) -> (Program, Vec<Explanation>) {
     crate::graph::verify(&graph).expect("the graph is well formed");
     let lowered = lower(&graph);
     assert_eq!(crate::loops::verify(&lowered), Vec::<String>::new());
-    let (program, explanations) = schedule(lowered, &graph.ranges());
+    let (program, explanations) = schedule(lowered.clone(), &graph.ranges());
     assert_eq!(crate::loops::verify(&program), Vec::<String>::new());
+    for stage in [&lowered, &program] {
+        let text = crate::loops::text::print(stage);
+        assert_eq!(crate::loops::text::parse(&text).as_ref(), Ok(stage), "{text}");
+    }
     (program, explanations)
 }
 

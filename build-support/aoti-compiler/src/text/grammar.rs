@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, SyntaxError};
 use super::data;
 use crate::dtype::DType;
-use crate::graph::{Constant, Guard, Origin, Relation, Scalar, SymbolInfo, SymbolSource, TensorType};
+use crate::graph::{Constant, Conv, Guard, Origin, Relation, Scalar, SymbolInfo, SymbolSource, TensorType};
 use crate::symbolic::{self, Expr, Interval, Symbol};
 
 /// Longer expressions are refused: simplification takes more than linear time.
@@ -127,5 +127,27 @@ impl<'a> Cursor<'a> {
         self.expect('=')?;
         let data = data::parse(self, dtype, &sizes)?.into();
         Ok(Constant { name, dtype, sizes, data })
+    }
+
+    /// The parameters of a convolution.
+    pub(crate) fn conv(&mut self) -> Result<Conv, SyntaxError> {
+        self.expect_word("stride")?;
+        let stride = self.integers()?;
+        self.expect_word("padding")?;
+        let items = self.bracketed()?;
+        let pair = |item: &str| {
+            let (low, high) = item.split_once(':')?;
+            Some((low.trim().parse().ok()?, high.trim().parse().ok()?))
+        };
+        let padding: Option<Vec<(i64, i64)>> = items.into_iter().map(pair).collect();
+        let padding = padding.ok_or_else(|| self.error("expected paddings such as `[1:1, 0:0]`"))?;
+        self.expect_word("dilation")?;
+        let dilation = self.integers()?;
+        self.expect_word("groups")?;
+        let groups = self.number()?;
+        let transposed = self.eat_word("transposed");
+        let output_padding =
+            if self.eat_word("output_padding") { self.integers()? } else { vec![0; stride.len()] };
+        Ok(Conv { stride, padding, dilation, groups, transposed, output_padding })
     }
 }

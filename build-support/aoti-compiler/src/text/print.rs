@@ -1,7 +1,7 @@
 //! Prints what occurs in every form.
 
 use super::data;
-use crate::graph::{Constant, Guard, Origin, SymbolInfo, SymbolSource};
+use crate::graph::{Constant, Conv, Guard, Origin, SymbolInfo, SymbolSource};
 use std::fmt::Write;
 
 /// Constants of more elements than this are left out of the short form.
@@ -80,4 +80,23 @@ pub(crate) fn constant_text(constant: &Constant, detail: Detail) -> String {
         data::print(constant.dtype, &constant.data)
     };
     format!("{}{} = {data}", constant.dtype, bracketed(&constant.sizes))
+}
+
+/// The parameters of a convolution, a space before each.
+pub(crate) fn conv_text(conv: &Conv) -> String {
+    let padding: Vec<String> = conv.padding.iter().map(|(low, high)| format!("{low}:{high}")).collect();
+    let mut text = format!(
+        " stride {} padding {} dilation {} groups {}",
+        bracketed(&conv.stride),
+        bracketed(&padding),
+        bracketed(&conv.dilation),
+        conv.groups
+    );
+    if conv.transposed {
+        text.push_str(" transposed");
+    }
+    if conv.output_padding != vec![0; conv.stride.len()] {
+        let _ = write!(text, " output_padding {}", bracketed(&conv.output_padding));
+    }
+    text
 }

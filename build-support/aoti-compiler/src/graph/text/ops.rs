@@ -2,7 +2,7 @@
 
 use super::parse::{Parser, Scope};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Combine, ConstantId, Conv, Coord, Op, ReduceOp, ScanOp, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, Combine, ConstantId, Coord, Op, ReduceOp, ScanOp, UnaryOp, ValueId};
 use crate::symbolic::Symbol;
 use crate::text::{SyntaxError, clip};
 
@@ -54,7 +54,7 @@ impl<'a> Parser<'_, 'a> {
             "sort" => Op::Sort { axis: self.axis()?, descending: self.cursor.eat_word("descending") },
             "searchsorted" => Op::SearchSorted { right: self.cursor.eat_word("right") },
             "matmul" => Op::MatMul,
-            "conv" => Op::Conv(self.conv()?),
+            "conv" => Op::Conv(self.cursor.conv()?),
             "read" => Op::Read(Symbol::size(self.cursor.reference('s')?)),
             "assert" => Op::Assert(self.cursor.string()?),
             "cond" => {
@@ -114,29 +114,5 @@ impl<'a> Parser<'_, 'a> {
                 None => self.cursor.parse_expr(item).map(Coord::Expr),
             })
             .collect()
-    }
-
-    fn conv(&mut self) -> Result<Conv, SyntaxError> {
-        self.cursor.expect_word("stride")?;
-        let stride = self.cursor.integers()?;
-        self.cursor.expect_word("padding")?;
-        let items = self.cursor.bracketed()?;
-        let pair = |item: &str| {
-            let (low, high) = item.split_once(':')?;
-            Some((low.trim().parse().ok()?, high.trim().parse().ok()?))
-        };
-        let padding: Option<Vec<(i64, i64)>> = items.into_iter().map(pair).collect();
-        let padding = padding.ok_or_else(|| self.cursor.error("expected paddings such as `[1:1, 0:0]`"))?;
-        self.cursor.expect_word("dilation")?;
-        let dilation = self.cursor.integers()?;
-        self.cursor.expect_word("groups")?;
-        let groups = self.cursor.number()?;
-        let transposed = self.cursor.eat_word("transposed");
-        let output_padding = if self.cursor.eat_word("output_padding") {
-            self.cursor.integers()?
-        } else {
-            vec![0; stride.len()]
-        };
-        Ok(Conv { stride, padding, dilation, groups, transposed, output_padding })
     }
 }

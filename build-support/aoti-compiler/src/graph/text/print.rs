@@ -1,9 +1,10 @@
 //! Prints graphs.
 
-use crate::graph::{Conv, Coord, Graph, InputRole, Node, Op, OriginId, OutputRole, TensorType, ValueId};
+use crate::graph::{Coord, Graph, InputRole, Node, Op, OriginId, OutputRole, TensorType, ValueId};
 use crate::symbolic::Expr;
 use crate::text::{
-    Detail, bracketed, constant_text, guard_line, origin_text, print_scalar, quoted, quoted_name, symbol_line,
+    Detail, bracketed, constant_text, conv_text, guard_line, origin_text, print_scalar, quoted, quoted_name,
+    symbol_line,
 };
 use cranelift_entity::EntityRef;
 use std::fmt::{self, Write};
@@ -162,7 +163,7 @@ impl Printer {
                 format!(" axis {axis}{}", if *descending { " descending" } else { "" })
             }
             Op::SearchSorted { right } => if *right { " right" } else { "" }.to_owned(),
-            Op::Conv(conv) => conv_parameters(conv),
+            Op::Conv(conv) => conv_text(conv),
             Op::Read(symbol) => format!(" {symbol}"),
             Op::Assert(message) => format!(" {}", quoted(message)),
             Op::Cond { then, otherwise } => return self.bodies(&[("then", then), ("else", otherwise)]),
@@ -192,22 +193,4 @@ fn coordinates(coords: &[Coord]) -> String {
         })
         .collect();
     bracketed(&items)
-}
-
-fn conv_parameters(conv: &Conv) -> String {
-    let padding: Vec<String> = conv.padding.iter().map(|(low, high)| format!("{low}:{high}")).collect();
-    let mut text = format!(
-        " stride {} padding {} dilation {} groups {}",
-        bracketed(&conv.stride),
-        bracketed(&padding),
-        bracketed(&conv.dilation),
-        conv.groups
-    );
-    if conv.transposed {
-        text.push_str(" transposed");
-    }
-    if conv.output_padding != vec![0; conv.stride.len()] {
-        let _ = write!(text, " output_padding {}", bracketed(&conv.output_padding));
-    }
-    text
 }

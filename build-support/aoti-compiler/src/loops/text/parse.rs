@@ -1,0 +1,304 @@
+//! Parses programs: declarations, steps and kernels. Buffers and constants exist when they are mentioned; all else is
+//! the verifier's business.
+
+use crate::diagnostic::Diagnostics;
+use crate::graph::{ConstantId, ReduceOp, ScanOp};
+use crate::loops::{
+    Accumulator, Axis, Buffer, BufferId, Convolution, Kernel, KernelKind, MatMul, MatrixOperand, Nest,
+    Program, RowOp, RowOperation, Stage, Step, Storage,
+};
+use crate::symbolic::{Expr, Node, Symbol, SymbolKind};
+use crate::text::{Cursor, SyntaxError};
+
+/// Parses the text form. A fault is reported with line and column; the result is not verified.
+pub fn parse(text: &str) -> Result<Program, Diagnostics> {
+    Cursor::whole(text, |cursor| {
+        let mut parser = Parser { cursor, program: Program::default() };
+        parser.program()?;
+        Ok(parser.program)
+    })
+}
+
+pub(super) struct Parser<'c, 'a> {
+    pub(super) cursor: &'c mut Cursor<'a>,
+    /// What has been declared so far.
+    pub(super) program: Program,
+}
+
+impl Parser<'_, '_> {
+    fn program(&mut self) -> Result<(), SyntaxError> {
+        self.cursor.expect_word("loops")?;
+        self.program.name = self.cursor.optional_string()?.unwrap_or_default();
+        self.cursor.expect('{')?;
+        loop {
+            match self.cursor.peek_word() {
+                "symbol" => {
+                    self.cursor.word()?;
+                    self.cursor.symbol(&mut self.program.symbols)?;
+                }
+                "guard" => {
+                    self.cursor.word()?;
+                    self.program.guards.push(self.cursor.guard()?);
+                }
+                "const" => self.constant()?,
+                "buffer" => self.declaration()?,
+                "inputs" => self.program.inputs = self.interface()?,
+                "graph_inputs" => self.program.graph_inputs = self.interface()?,
+                "outputs" => self.program.outputs = self.interface()?,
+                "state" => {
+                    self.cursor.word()?;
+                    let state = (self.buffer()?, self.constant_id()?);
+                    self.program.states.push(state);
+                }
+                "site" => {
+                    self.cursor.word()?;
+                    self.program.sites.push(self.cursor.string()?);
+                }
+                _ => break,
+            }
+        }
+        self.program.steps = self.steps()?;
+        Ok(())
+    }
+
+    fn constant(&mut self) -> Result<(), SyntaxError> {
+        self.cursor.word()?;
+        self.cursor.next_reference('c', self.program.constants.len())?;
+        let name = self.cursor.optional_string()?.unwrap_or_default();
+        self.cursor.expect(':')?;
+        self.program.constants.push(self.cursor.constant(name)?);
+        Ok(())
+    }
+
+    fn constant_id(&mut self) -> Result<ConstantId, SyntaxError> {
+        let id = ConstantId::from_u32(self.cursor.reference('c')?);
+        if self.program.constants.is_valid(id) {
+            Ok(id)
+        } else {
+            Err(self.cursor.error("there is no such constant"))
+        }
+    }
+
+    fn declaration(&mut self) -> Result<(), SyntaxError> {
+        self.cursor.word()?;
+        self.cursor.next_reference('b', self.program.buffers.len())?;
+        let name = self.cursor.optional_string()?.unwrap_or_default();
+        self.cursor.expect(':')?;
+        let ty = self.cursor.tensor_type()?;
+        let storage = match self.cursor.word()? {
+            "input" => Storage::Input(self.cursor.position()?),
+            "output" => Storage::Output(self.cursor.position()?),
+            "state" => Storage::State(self.cursor.position()?),
+            "constant" => Storage::Constant(self.constant_id()?),
+            "temporary" => Storage::Temporary,
+            "row" => Storage::Row { outer: self.cursor.position()? },
+            _ => return Err(self.cursor.error("expected where the buffer lives")),
+        };
+        self.program.buffers.push(Buffer { dtype: ty.dtype, shape: ty.shape, storage, name });
+        Ok(())
+    }
+
+    /// A keyword and buffers.
+    fn interface(&mut self) -> Result<Vec<BufferId>, SyntaxError> {
+        self.cursor.word()?;
+        self.buffers()
+    }
+
+    fn buffers(&mut self) -> Result<Vec<BufferId>, SyntaxError> {
+        self.cursor.expect('[')?;
+        let mut buffers = Vec::new();
+        while !self.cursor.eat(']') {
+            if !buffers.is_empty() {
+                self.cursor.expect(',')?;
+            }
+            buffers.push(self.buffer()?);
+        }
+        Ok(buffers)
+    }
+
+    pub(super) fn buffer(&mut self) -> Result<BufferId, SyntaxError> {
+        let id = BufferId::from_u32(self.cursor.reference('b')?);
+        if self.program.buffers.is_valid(id) {
+            Ok(id)
+        } else {
+            Err(self.cursor.error("there is no such buffer"))
+        }
+    }
+
+    /// Up to the closing brace.
+    fn steps(&mut self) -> Result<Vec<Step>, SyntaxError> {
+        self.cursor.enter()?;
+        let mut steps = Vec::new();
+        while !self.cursor.eat('}') {
+            steps.push(self.step()?);
+        }
+        self.cursor.leave();
+        Ok(steps)
+    }
+
+    fn block(&mut self) -> Result<Vec<Step>, SyntaxError> {
+        self.cursor.expect('{')?;
+        self.steps()
+    }
+
+    fn step(&mut self) -> Result<Step, SyntaxError> {
+        Ok(match self.cursor.word()? {
+            "kernel" => Step::Kernel(self.kernel()?),
+            "read" => {
+                let symbol = Symbol::size(self.cursor.reference('s')?);
+                Step::Read(self.buffer()?, symbol)
+            }
+            "assert" => Step::Assert(self.buffer()?, self.cursor.string()?),
+            "if" => {
+                let (predicate, then) = (self.buffer()?, self.block()?);
+                self.cursor.expect_word("else")?;
+                Step::If { predicate, then, otherwise: self.block()? }
+            }
+            "loop" => {
+                let condition = self.block()?;
+                self.cursor.expect_word("while")?;
+                Step::Loop { condition, predicate: self.buffer()?, body: self.block()? }
+            }
+            _ => return Err(self.cursor.error("expected a step such as `kernel`")),
+        })
+    }
+
+    fn kernel(&mut self) -> Result<Kernel, SyntaxError> {
+        let name = self.cursor.string()?;
+        self.cursor.expect('{')?;
+        let mut notes = Vec::new();
+        while self.cursor.eat_word("note") {
+            notes.push(self.cursor.string()?);
+        }
+        let kind = match self.cursor.word()? {
+            "for" => KernelKind::Nest(self.nest()?),
+            "matmul" => KernelKind::MatMul(self.matmul()?),
+            "conv" => KernelKind::Convolution(self.convolution()?),
+            "rows" => KernelKind::Rows(self.rows()?),
+            _ => return Err(self.cursor.error("expected `for`, `matmul`, `conv` or `rows`")),
+        };
+        self.cursor.expect('}')?;
+        Ok(Kernel { name, notes, kind })
+    }
+
+    fn nest(&mut self) -> Result<Nest, SyntaxError> {
+        let (axes, serial) = (self.axes()?, self.cursor.eat_word("serial"));
+        let mut nest = Nest { axes, serial, ..Nest::default() };
+        self.cursor.expect('{')?;
+        while self.cursor.eat_word("accumulator") {
+            let accumulator = self.accumulator(nest.accumulators.len())?;
+            nest.accumulators.push(accumulator);
+        }
+        while self.cursor.eat_word("stage") {
+            let axes = self.axes()?;
+            nest.stages.push(self.stage(axes)?);
+        }
+        self.cursor.expect('}')?;
+        Ok(nest)
+    }
+
+    fn accumulator(&mut self, expected: usize) -> Result<Accumulator, SyntaxError> {
+        if self.id("acc")? != expected {
+            return Err(self.cursor.error(format!("expected `acc{expected}`")));
+        }
+        self.cursor.expect(':')?;
+        let op = ReduceOp::from_name(self.cursor.word()?);
+        let op = op.ok_or_else(|| self.cursor.error("expected a reduction"))?;
+        let dtype = self.cursor.dtype()?;
+        self.cursor.expect_word("in")?;
+        self.cursor.expect_word("stage")?;
+        let stage = self.cursor.position()?;
+        let position = if self.cursor.eat_word("at") { Some(self.cursor.expression()?) } else { None };
+        Ok(Accumulator { op, dtype, stage, position })
+    }
+
+    fn matmul(&mut self) -> Result<MatMul, SyntaxError> {
+        let dtype = self.cursor.dtype()?;
+        let a = self.operand()?;
+        self.cursor.expect(',')?;
+        let b = self.operand()?;
+        self.cursor.expect_word("over")?;
+        let axes = self.axes()?;
+        self.cursor.expect_word("depth")?;
+        let depth = self.cursor.expression()?;
+        Ok(MatMul { axes, depth, a, b, dtype, epilogue: self.epilogue()? })
+    }
+
+    fn operand(&mut self) -> Result<MatrixOperand, SyntaxError> {
+        let buffer = self.buffer()?;
+        let [offset, row_stride, column_stride] = self.three()?;
+        Ok(MatrixOperand { buffer, offset, row_stride, column_stride })
+    }
+
+    fn three(&mut self) -> Result<[Expr; 3], SyntaxError> {
+        let exprs = self.cursor.expressions()?;
+        exprs.try_into().map_err(|_| self.cursor.error("expected three expressions"))
+    }
+
+    fn convolution(&mut self) -> Result<Convolution, SyntaxError> {
+        let (dtype, input) = (self.cursor.dtype()?, self.buffer()?);
+        self.cursor.expect(',')?;
+        let weight = self.buffer()?;
+        self.cursor.expect_word("over")?;
+        let (axes, conv) = (self.axes()?, self.cursor.conv()?);
+        Ok(Convolution { axes, conv, input, weight, dtype, epilogue: self.epilogue()? })
+    }
+
+    fn epilogue(&mut self) -> Result<Stage, SyntaxError> {
+        self.stage(vec![])
+    }
+
+    fn rows(&mut self) -> Result<RowOperation, SyntaxError> {
+        let op = match self.cursor.word()? {
+            "sort" => RowOp::Sort { descending: self.cursor.eat_word("descending") },
+            "searchsorted" => RowOp::SearchSorted { right: self.cursor.eat_word("right") },
+            name => RowOp::Scan(
+                ScanOp::from_name(name).ok_or_else(|| self.cursor.error("expected an operation on rows"))?,
+            ),
+        };
+        let dtype = self.cursor.dtype()?;
+        self.cursor.expect_word("from")?;
+        let inputs = self.buffers()?;
+        self.cursor.expect_word("to")?;
+        let outputs = self.buffers()?;
+        self.cursor.expect_word("sizes")?;
+        let [outer, length, inner] = self.three()?;
+        Ok(RowOperation { op, dtype, inputs, outputs, outer, length, inner })
+    }
+
+    /// `[i0 < s0, i1 < 3]`.
+    fn axes(&mut self) -> Result<Vec<Axis>, SyntaxError> {
+        let pairs = self.pairs()?;
+        let axis = |(symbol, extent): (Expr, Expr)| match symbol.node() {
+            Node::Sym(symbol) if symbol.kind == SymbolKind::Axis => Some(Axis { symbol: *symbol, extent }),
+            Node::Sym(_)
+            | Node::Int(_)
+            | Node::Sum { .. }
+            | Node::Product(_)
+            | Node::FloorDiv(..)
+            | Node::Mod(..)
+            | Node::Min(..)
+            | Node::Max(..) => None,
+        };
+        let axes: Option<Vec<Axis>> = pairs.into_iter().map(axis).collect();
+        axes.ok_or_else(|| self.cursor.error("expected an axis such as `i0` before `<`"))
+    }
+
+    /// `[a < b, c < d]`.
+    pub(super) fn pairs(&mut self) -> Result<Vec<(Expr, Expr)>, SyntaxError> {
+        let items = self.cursor.bracketed()?;
+        let pair = |item: &str| match item.split_once('<') {
+            Some((left, right)) => {
+                Ok((self.cursor.parse_expr(left.trim())?, self.cursor.parse_expr(right.trim())?))
+            }
+            None => Err(self.cursor.error("expected `<`")),
+        };
+        items.into_iter().map(pair).collect()
+    }
+
+    /// A word that is `prefix` and a number.
+    pub(super) fn id(&mut self, prefix: &str) -> Result<usize, SyntaxError> {
+        let number = self.cursor.word()?.strip_prefix(prefix).and_then(|number| number.parse().ok());
+        number.ok_or_else(|| self.cursor.error(format!("expected `{prefix}` and a number")))
+    }
+}

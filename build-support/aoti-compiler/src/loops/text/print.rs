@@ -1,0 +1,254 @@
+//! Prints programs.
+
+use super::plain_access;
+use crate::dtype::DType;
+use crate::graph::{Combine, Scalar};
+use crate::loops::{
+    Access, Accumulator, Axis, Effect, Guard, Index, Kernel, KernelKind, MatrixOperand, Nest, Program, RowOp,
+    RowOperation, Stage, Step, Storage, Term, TypedTerm,
+};
+use crate::text::{
+    Detail, bracketed, constant_text, conv_text, guard_line, print_scalar, quoted, quoted_name, symbol_line,
+};
+use cranelift_entity::EntityRef;
+
+/// The whole program; [`super::parse`] gives it back.
+pub fn print(program: &Program) -> String {
+    printed(program, Detail::Full)
+}
+
+/// For people: the data of larger constants is left out, so it cannot be parsed again.
+pub fn print_short(program: &Program) -> String {
+    printed(program, Detail::Short)
+}
+
+fn printed(program: &Program, detail: Detail) -> String {
+    let mut printer = Printer { program, detail, depth: 0, text: String::new() };
+    printer.block(&format!("loops {}", quoted(&program.name)), Printer::program);
+    printer.text
+}
+
+struct Printer<'a> {
+    program: &'a Program,
+    detail: Detail,
+    depth: usize,
+    text: String,
+}
+
+impl Printer<'_> {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(&"  ".repeat(self.depth));
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn block(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
+        self.line(&format!("{head} {{"));
+        self.depth += 1;
+        body(self);
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    fn program(&mut self) {
+        let program = self.program;
+        for (index, symbol) in program.symbols.iter().enumerate() {
+            self.line(&symbol_line(index, symbol));
+        }
+        for guard in &program.guards {
+            self.line(&guard_line(guard));
+        }
+        for (id, constant) in &program.constants {
+            let text = constant_text(constant, self.detail);
+            self.line(&format!("const c{}{}: {text}", id.index(), quoted_name(&constant.name)));
+        }
+        for (id, buffer) in &program.buffers {
+            let place = match buffer.storage {
+                Storage::Input(position) => format!("input {position}"),
+                Storage::Output(position) => format!("output {position}"),
+                Storage::State(position) => format!("state {position}"),
+                Storage::Constant(constant) => format!("constant c{}", constant.index()),
+                Storage::Temporary => "temporary".to_owned(),
+                Storage::Row { outer } => format!("row {outer}"),
+            };
+            let name = quoted_name(&buffer.name);
+            self.line(&format!("buffer {id}{name}: {}{} {place}", buffer.dtype, bracketed(&buffer.shape)));
+        }
+        self.line(&format!("inputs {}", bracketed(&program.inputs)));
+        self.line(&format!("graph_inputs {}", bracketed(&program.graph_inputs)));
+        self.line(&format!("outputs {}", bracketed(&program.outputs)));
+        for (buffer, constant) in &program.states {
+            self.line(&format!("state {buffer} c{}", constant.index()));
+        }
+        for site in &program.sites {
+            self.line(&format!("site {}", quoted(site)));
+        }
+        self.steps(&program.steps);
+    }
+
+    fn steps(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Kernel(kernel) => {
+                    self.block(&format!("kernel {}", quoted(&kernel.name)), |printer| printer.kernel(kernel));
+                }
+                Step::Read(buffer, symbol) => self.line(&format!("read {symbol} {buffer}")),
+                Step::Assert(buffer, message) => self.line(&format!("assert {buffer} {}", quoted(message))),
+                Step::If { predicate, then, otherwise } => {
+                    self.block(&format!("if {predicate}"), |printer| printer.steps(then));
+                    self.block("else", |printer| printer.steps(otherwise));
+                }
+                Step::Loop { condition, predicate, body } => {
+                    self.block("loop", |printer| printer.steps(condition));
+                    self.block(&format!("while {predicate}"), |printer| printer.steps(body));
+                }
+            }
+        }
+    }
+
+    fn kernel(&mut self, kernel: &Kernel) {
+        for note in &kernel.notes {
+            self.line(&format!("note {}", quoted(note)));
+        }
+        match &kernel.kind {
+            KernelKind::Nest(nest) => {
+                let serial = if nest.serial { " serial" } else { "" };
+                self.block(&format!("for {}{serial}", axes(&nest.axes)), |printer| printer.nest(nest));
+            }
+            KernelKind::MatMul(matmul) => {
+                let (a, b) = (operand(&matmul.a), operand(&matmul.b));
+                let (over, depth) = (axes(&matmul.axes), &matmul.depth);
+                let head = format!("matmul {} {a}, {b} over {over} depth [{depth}]", matmul.dtype);
+                self.block(&head, |printer| printer.stage(&matmul.epilogue));
+            }
+            KernelKind::Convolution(own) => {
+                let (input, weight, over) = (own.input, own.weight, axes(&own.axes));
+                let head =
+                    format!("conv {} {input}, {weight} over {over}{}", own.dtype, conv_text(&own.conv));
+                self.block(&head, |printer| printer.stage(&own.epilogue));
+            }
+            KernelKind::Rows(rows) => self.line(&row_operation(rows)),
+        }
+    }
+
+    fn nest(&mut self, nest: &Nest) {
+        for (index, accumulator) in nest.accumulators.iter().enumerate() {
+            self.line(&accumulator_line(index, accumulator));
+        }
+        for stage in &nest.stages {
+            self.block(&format!("stage {}", axes(&stage.axes)), |printer| printer.stage(stage));
+        }
+    }
+
+    /// Terms and effects.
+    fn stage(&mut self, stage: &Stage) {
+        for (id, term) in stage.terms.iter().enumerate() {
+            let text = self.term(term);
+            self.line(&format!("t{id}: {} = {text}", term.dtype));
+        }
+        for effect in &stage.effects {
+            match effect {
+                Effect::Store { access, value, combine } => {
+                    let how = match combine {
+                        Combine::Set => String::new(),
+                        Combine::Add | Combine::Mul | Combine::Max | Combine::Min => {
+                            format!("{} ", combine.name())
+                        }
+                    };
+                    let access = self.access(access);
+                    self.line(&format!("store {how}{access} = t{value}"));
+                }
+                Effect::Accumulate { accumulator, value } => {
+                    self.line(&format!("accumulate acc{accumulator} t{value}"));
+                }
+            }
+        }
+    }
+
+    fn term(&self, typed: &TypedTerm) -> String {
+        match &typed.term {
+            Term::Literal(value) => print_scalar(*value),
+            Term::Index(expr) => format!("index [{expr}]"),
+            Term::Load { access, guards, fill } => {
+                let access = self.access(access);
+                let held =
+                    if guards.is_empty() { String::new() } else { format!(" if {}", conditions(guards)) };
+                let fill = print_scalar(*fill);
+                let is_plain = guards.is_empty() && fill == print_scalar(zero(typed.dtype));
+                let otherwise = if is_plain { String::new() } else { format!(" else {fill}") };
+                format!("load {access}{held}{otherwise}")
+            }
+            Term::Unary(op, a) => format!("{} t{a}", op.name()),
+            Term::Binary(op, a, b) => format!("{} t{a}, t{b}", op.name()),
+            Term::Select(c, a, b) => format!("select t{c}, t{a}, t{b}"),
+            Term::Cast(a) => format!("cast t{a}"),
+            Term::Inside(guards) => format!("inside {}", conditions(guards)),
+            Term::CheckIndex { index, size, site } => format!("check t{index} below [{size}] site {site}"),
+            Term::Accumulated(accumulator) => format!("result acc{accumulator}"),
+            Term::Earlier { stage, term } => format!("earlier {stage} t{term}"),
+            Term::Sum => "total".to_owned(),
+        }
+    }
+
+    fn access(&self, access: &Access) -> String {
+        let coords: Vec<String> = access
+            .coords
+            .iter()
+            .map(|coord| match coord {
+                Index::Expr(expr) => expr.to_string(),
+                Index::Term(term) => format!("t{term}"),
+            })
+            .collect();
+        let mut text = format!("{}{}", access.buffer, bracketed(&coords));
+        let plain = plain_access(access.buffer, &self.program.buffers[access.buffer], access.coords.clone());
+        if access.offset != plain.offset {
+            text += &format!(" at [{}]", access.offset);
+        }
+        if access.indirect != plain.indirect {
+            let strides: Vec<String> =
+                access.indirect.iter().map(|(term, stride)| format!("t{term}: {stride}")).collect();
+            text += &format!(" by {}", bracketed(&strides));
+        }
+        text
+    }
+}
+
+/// What a load without guards is said to be filled with.
+pub(super) fn zero(dtype: DType) -> Scalar {
+    Scalar::Int(0).cast(dtype)
+}
+
+fn axes(axes: &[Axis]) -> String {
+    let axes: Vec<String> = axes.iter().map(|axis| format!("{} < {}", axis.symbol, axis.extent)).collect();
+    bracketed(&axes)
+}
+
+fn conditions(guards: &[Guard]) -> String {
+    let guards: Vec<String> =
+        guards.iter().map(|guard| format!("{} < {}", guard.coordinate, guard.size)).collect();
+    bracketed(&guards)
+}
+
+fn operand(operand: &MatrixOperand) -> String {
+    let MatrixOperand { buffer, offset, row_stride, column_stride } = operand;
+    format!("{buffer} [{offset}, {row_stride}, {column_stride}]")
+}
+
+fn accumulator_line(index: usize, accumulator: &Accumulator) -> String {
+    let Accumulator { op, dtype, stage, position } = accumulator;
+    let position = position.as_ref().map_or(String::new(), |position| format!(" at [{position}]"));
+    format!("accumulator acc{index}: {} {dtype} in stage {stage}{position}", op.name())
+}
+
+fn row_operation(rows: &RowOperation) -> String {
+    let op = match &rows.op {
+        RowOp::Scan(op) => op.name(),
+        RowOp::Sort { descending: false } => "sort",
+        RowOp::Sort { descending: true } => "sort descending",
+        RowOp::SearchSorted { right: false } => "searchsorted",
+        RowOp::SearchSorted { right: true } => "searchsorted right",
+    };
+    let (inputs, outputs) = (bracketed(&rows.inputs), bracketed(&rows.outputs));
+    let sizes = bracketed(&[&rows.outer, &rows.length, &rows.inner]);
+    format!("rows {op} {} from {inputs} to {outputs} sizes {sizes}", rows.dtype)
+}
