@@ -136,6 +136,23 @@ fn lints_are_expected_with_a_reason_never_allowed() {
 }
 
 #[test]
+fn every_crate_has_the_lints_of_the_workspace() {
+    let lint = "wildcard_enum_match_arm";
+    check(
+        "every crate says `[lints] workspace = true`, and the workspace warns of wildcard arms",
+        |source| {
+            let finding = |is_fine: bool| if is_fine { Vec::new() } else { vec!["the lints".to_owned()] };
+            if source.path == "Cargo.toml" {
+                return finding(source.text.contains(&format!("{lint} = \"warn\"")));
+            }
+            // Examples are projects of their own, as a user would have them.
+            let is_crate = source.path.ends_with("/Cargo.toml") && !source.path.starts_with("examples/");
+            finding(!is_crate || source.text.contains("[lints]\nworkspace = true"))
+        },
+    );
+}
+
+#[test]
 fn lines_end_without_blanks_and_files_with_a_newline() {
     check("stray white space", |source| {
         if !source.has_extension(&["rs", "h", "c", "cpp", "md", "toml", "py"]) {
