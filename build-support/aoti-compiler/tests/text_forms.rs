@@ -63,6 +63,9 @@ fn graphs_and_loops_come_back() {
         let lowered = lower(&graph);
         let (scheduled, _) = schedule(lowered.clone(), &graph.ranges());
         for program in [lowered, scheduled] {
+            wrong.extend(
+                loops::verify(&program).into_iter().map(|finding| format!("{}: {finding}", path.display())),
+            );
             let text = loops::text::print(&program);
             match loops::text::parse(&text) {
                 Ok(back) if back == program || loops::text::print(&back) == text => {}

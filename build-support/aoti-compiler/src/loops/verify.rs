@@ -4,11 +4,13 @@
 //! * `Accumulated` names an accumulator that an earlier stage feeds; `Earlier` names a term of an earlier stage
 //!   without inner axes.
 //! * `Sum` occurs only in the epilogue of a contraction.
-//! * Index expressions mention only axes that are in scope and size symbols of the program.
+//! * Index expressions, guards and the places of matrices mention only axes that are in scope and size symbols of the
+//!   program.
+//! * A check of an index blames an operator that is listed.
 //! * Nothing is stored to an input or a constant.
 //! * A temporary buffer is written before it is read.
 
-use super::{BufferId, Effect, Kernel, KernelKind, Nest, Program, Stage, Step, Storage, Term};
+use super::{BufferId, Effect, Kernel, KernelKind, MatrixOperand, Nest, Program, Stage, Step, Storage, Term};
 use crate::symbolic::{Expr, Symbol, SymbolKind};
 use std::collections::BTreeSet;
 
@@ -72,6 +74,11 @@ impl Checker<'_> {
             KernelKind::Nest(nest) => self.nest(&kernel.name, nest),
             KernelKind::MatMul(matmul) => {
                 let axes: BTreeSet<Symbol> = matmul.axes.iter().map(|axis| axis.symbol).collect();
+                for MatrixOperand { offset, row_stride, column_stride, .. } in [&matmul.a, &matmul.b] {
+                    for expr in [offset, row_stride, column_stride] {
+                        self.scope(&kernel.name, expr, &axes);
+                    }
+                }
                 self.stage(&kernel.name, &matmul.epilogue, &axes, true);
             }
             KernelKind::Convolution(conv) => {
@@ -93,6 +100,10 @@ impl Checker<'_> {
             }
             self.stage(name, stage, &axes, false);
             self.earlier(name, nest, index);
+            let fed = nest.accumulators.iter().filter(|accumulator| accumulator.stage == index);
+            for position in fed.filter_map(|accumulator| accumulator.position.as_ref()) {
+                self.scope(name, position, &axes);
+            }
         }
     }
 
@@ -140,8 +151,19 @@ impl Checker<'_> {
             if matches!(typed.term, Term::Sum) && !is_epilogue {
                 self.findings.push(format!("kernel `{name}`: t{id} is a sum outside an epilogue"));
             }
-            if let Term::Index(expr) = &typed.term {
+            if let Term::Index(expr) | Term::CheckIndex { size: expr, .. } = &typed.term {
                 self.scope(name, expr, axes);
+            }
+            if let Term::CheckIndex { site, .. } = typed.term
+                && site >= self.program.sites.len()
+            {
+                self.findings.push(format!("kernel `{name}`: t{id} blames a site that does not exist"));
+            }
+            if let Term::Load { guards, .. } | Term::Inside(guards) = &typed.term {
+                for guard in guards {
+                    self.scope(name, &guard.coordinate, axes);
+                    self.scope(name, &guard.size, axes);
+                }
             }
         }
         for access in stage.accesses() {
@@ -218,6 +240,9 @@ mod tests {
         finds("t0: f32 = earlier 0 t0", "what comes later");
         finds("t0: f32 = cast t7", "later term");
         finds(&format!("{LOAD} accumulate acc0 t0"), "foreign accumulator");
+        finds("t0: f32 = load b0[i0] if [i7 < 4] else 0.0", "mentions i7");
+        finds("t0: i64 = index [i0] t1: i64 = check t0 below [s3] site 0", "mentions s3");
+        finds("t0: i64 = index [i0] t1: i64 = check t0 below [4] site 0", "a site that does not exist");
         finds(&format!("{LOAD} store b1[i0] = t3"), "an effect uses a term that does not exist");
     }
 }
