@@ -42,7 +42,13 @@ fn a_compiler_that_fails_is_shown_with_its_command_and_its_words() {
 #[test]
 fn wrong_command_lines_are_usage_errors() {
     let project = Project::new("");
-    for arguments in [&["build", "--frob"][..], &["build", "-j", "0"], &["build", "-p", "other"], &["run"]] {
+    for arguments in [
+        &["build", "--frob"][..],
+        &["build", "-j", "0"],
+        &["build", "-p", "other"],
+        &["run"],
+        &["bench", "model.aoti", "--level", "x86-64-v9"],
+    ] {
         let ended = Ended::of(&mut project.aoti(arguments));
         assert_eq!(ended.code, Some(2), "{arguments:?}: {}", ended.stderr);
         assert!(ended.stdout.is_empty() && !ended.stderr.is_empty());
