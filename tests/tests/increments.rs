@@ -68,3 +68,35 @@ fn a_lost_or_damaged_library_is_made_again() {
     project.build();
     assert!(fs::read(&library).unwrap() == content);
 }
+
+#[test]
+fn every_artefact_that_is_lost_or_damaged_is_made_again() {
+    let project = Project::new("");
+    project.write("models/scaled.aoti", models::SCALED);
+    project.build();
+    // What is in a lock means nothing.
+    let artefacts = |project: &Project| {
+        let mut all = artefacts(project);
+        all.retain(|(path, _)| !path.ends_with(".lock"));
+        all
+    };
+    let good = artefacts(&project);
+    assert!(good.iter().any(|(path, _)| path.ends_with("kernels.cpp")), "sources are among them");
+    let target = project.folder().join("target");
+    let others = ["state.json", ".lock"].map(|name| project.artefacts("scaled").join(name));
+    for path in good.iter().map(|(path, _)| target.join(path)).chain(others) {
+        let mut other = fs::read(&path).unwrap();
+        match other.len() / 2 {
+            0 => other.push(b'x'),
+            middle => other[middle] ^= 4,
+        }
+        for damage in [Some(other), None] {
+            match &damage {
+                Some(bytes) => fs::write(&path, bytes).unwrap(),
+                None => fs::remove_file(&path).unwrap(),
+            }
+            project.build();
+            assert!(artefacts(&project) == good, "{}, lost: {}", path.display(), damage.is_none());
+        }
+    }
+}

@@ -273,7 +273,8 @@ impl Definition {
     /// Whether the definition declares this pair.
     pub fn declares(&self, device: Device, target: &Target) -> bool {
         self.serves.iter().any(|serves| {
-            serves.device == device && serves.targets.iter().any(|triple| triple == target.as_str())
+            let is_target = |triple: &String| Target::new(triple).is_same_platform(target);
+            serves.device == device && serves.targets.iter().any(is_target)
         })
     }
 

@@ -116,6 +116,11 @@ impl Toolchains {
         Ok(Self::with_definitions(definitions, environment, cache))
     }
 
+    /// Whether any of them is declared for this pair.
+    pub fn declare(&self, device: Device, target: &Target) -> bool {
+        self.definitions.iter().any(|definition| definition.declares(device, target))
+    }
+
     /// These definitions in an environment.
     pub fn with_definitions(
         definitions: Vec<Definition>,

@@ -38,6 +38,16 @@ impl Target {
             && self.operating_system() == operating_system(machine)
     }
 
+    /// Whether code for one runs on the other: they have the same architecture, system and C library. Vendors, by which
+    /// distributions call their own compilers, say nothing of code.
+    pub fn is_same_platform(&self, other: &Target) -> bool {
+        let parts = |target: &Target| {
+            let triple = target.0.parse::<target_lexicon::Triple>().ok()?;
+            Some((triple.architecture, triple.operating_system, triple.environment))
+        };
+        self == other || parts(self).is_some_and(|own| parts(other) == Some(own))
+    }
+
     fn operating_system(&self) -> &'static str {
         operating_system(&self.0)
     }
@@ -83,6 +93,15 @@ fn operating_system(triple: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn vendors_do_not_matter_and_c_libraries_do() {
+        let same = |a: &str, b: &str| Target::new(a).is_same_platform(&Target::new(b));
+        assert!(same("x86_64-alpine-linux-musl", "x86_64-unknown-linux-musl"));
+        assert!(!same("x86_64-alpine-linux-musl", "x86_64-unknown-linux-gnu"));
+        assert!(!same("aarch64-unknown-linux-gnu", "x86_64-unknown-linux-gnu"));
+        assert!(same("board", "board") && !same("board", "other"));
+    }
 
     #[test]
     fn compilers_are_matched_by_architecture_and_system() {

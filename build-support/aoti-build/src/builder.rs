@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use aoti_toolchain::{Environment, Target};
+use aoti_toolchain::{Device, Environment, Target, Toolchains};
 
 use crate::error::Error;
 use crate::layout::Layout;
@@ -48,6 +48,8 @@ impl Builder {
             println!("cargo::rerun-if-changed={}", models.display());
         }
         let manifest = Manifest::of_folder(&folder)?;
+        let toolchains = Toolchains::for_project(&environment, None, manifest.wishes.toolchains.as_deref())?;
+        let target = platform(target, &toolchains, &environment);
         Ok(Builder { environment, manifest, out_dir, target })
     }
 
@@ -84,5 +86,38 @@ impl Builder {
 
     fn public(&self) -> PathBuf {
         Path::new(&self.out_dir).join("aoti")
+    }
+}
+
+/// The target by a name that toolchains are declared for. One that is described by a file has a name of its own; what cargo
+/// says of it in `CARGO_CFG_TARGET_*` is what it is.
+fn platform(target: Target, toolchains: &Toolchains, environment: &Environment) -> Target {
+    let of = |part: &str| environment.variable(&format!("CARGO_CFG_TARGET_{part}")).and_then(OsStr::to_str);
+    if toolchains.declare(Device::Cpu, &target) {
+        return target;
+    }
+    let (Some(architecture), Some(system)) = (of("ARCH"), of("OS")) else { return target };
+    let library = of("ENV").map(|library| format!("-{library}")).unwrap_or_default();
+    let usual = Target::new(format!("{architecture}-unknown-{system}{library}"));
+    if toolchains.declare(Device::Cpu, &usual) { usual } else { target }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_of_a_users_own_are_what_cargo_says_of_them() {
+        let said = |target: &str, parts: &[(&str, &str)]| {
+            let parts = parts.iter().map(|(part, value)| (format!("CARGO_CFG_TARGET_{part}"), *value));
+            let environment = Environment::from_variables(parts, "/");
+            let toolchains = Toolchains::new(&environment, None);
+            platform(Target::new(target), &toolchains, &environment).to_string()
+        };
+        let arm = [("ARCH", "aarch64"), ("OS", "linux"), ("ENV", "gnu")];
+        assert_eq!(said("board", &arm), "aarch64-unknown-linux-gnu");
+        assert_eq!(said("x86_64-alpine-linux-musl", &arm), "x86_64-alpine-linux-musl", "it is known");
+        assert_eq!(said("board", &[("ARCH", "sparc64"), ("OS", "linux")]), "board");
+        assert_eq!(said("board", &[]), "board");
     }
 }

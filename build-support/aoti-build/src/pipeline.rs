@@ -3,6 +3,7 @@
 //! All models go through each step together, so that the tools of all run side by side.
 
 use std::fs::File;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use aoti_compiler::codegen::bundle::SourceBundle;
@@ -29,6 +30,8 @@ struct Passing<'a> {
     bundle: SourceBundle,
     /// Everything put in place so far.
     artefacts: Vec<Artefact>,
+    /// Further files put in place: sources, the manifest.
+    placed: Vec<PathBuf>,
     tools_run: usize,
     objects: Vec<Outputs>,
     library: Option<Outputs>,
@@ -196,12 +199,12 @@ impl Session {
             place::audit(&passing, &library, &self.settings.mode)?;
             place::library(&mut passing, &library)?;
         }
-        place::manifest(&passing, self)?;
+        place::manifest(&mut passing, self)?;
         place::remove_stale(&passing);
         let millis = u64::try_from(passing.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let Passing { job, recipe, model, artefacts, tools_run, .. } = passing;
+        let Passing { job, recipe, model, artefacts, placed, tools_run, .. } = passing;
         if job.incremental {
-            State::new(recipe, model, artefacts.clone(), millis).write(&job.layout)?;
+            State::new(recipe, model, artefacts.clone(), &placed, millis)?.write(&job.layout)?;
         }
         progress.model(&ModelEvent::Built { name: &job.model.name, millis });
         let (name, identifier) = (job.model.name.clone(), job.model.identifier());
@@ -234,8 +237,8 @@ fn compile_one<'a>(
         path: path.clone(),
         diagnostics,
     })?;
-    let (artefacts, objects) = (Vec::new(), Vec::new());
-    Ok(Passing { job, recipe, begun, model, bundle, artefacts, tools_run: 0, objects, library: None })
+    let (artefacts, placed, objects) = (Vec::new(), Vec::new(), Vec::new());
+    Ok(Passing { job, recipe, begun, model, bundle, artefacts, placed, tools_run: 0, objects, library: None })
 }
 
 fn open_lock(job: &Job) -> Result<Option<RwLock<File>>, Error> {

@@ -3,18 +3,18 @@
 //! A build is up to date when nothing that it was made from and nothing that it made has changed. Metadata decides where
 //! it can; a file whose times changed is read, and only another content makes a difference.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use crate::artefacts::{Artefact, Built};
 use crate::error::Error;
-use crate::files::{self, Stamp};
+use crate::files::{self, Stamp, file_error};
 use crate::layout::Layout;
 use crate::model::Model;
 
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// Clocks of file systems tick in steps, so a file that was written just before it was looked at may have been written
 /// again just after, in the same tick. Times that close to the look prove nothing.
@@ -45,12 +45,26 @@ pub(crate) struct State {
     outputs: Vec<Stamp>,
     artefacts: Vec<Artefact>,
     compile_ms: u64,
+    /// Digest of the rest: nothing of a damaged record is believed.
+    check: String,
 }
 
 impl State {
-    pub(crate) fn new(recipe: Recipe, model: Seen, artefacts: Vec<Artefact>, compile_ms: u64) -> State {
-        let outputs = artefacts.iter().filter_map(|artefact| Stamp::of(&artefact.path).ok()).collect();
-        State {
+    /// The record of a build that put these files in place.
+    ///
+    /// # Errors
+    /// [`Error::File`] when one of them is not there.
+    pub(crate) fn new(
+        recipe: Recipe,
+        model: Seen,
+        artefacts: Vec<Artefact>,
+        placed: &[PathBuf],
+        compile_ms: u64,
+    ) -> Result<State, Error> {
+        let paths = artefacts.iter().map(|artefact| &artefact.path).chain(placed);
+        let stamp = |path: &PathBuf| Stamp::of(path).map_err(file_error("read", path));
+        let outputs = paths.map(stamp).collect::<Result<_, _>>()?;
+        Ok(State {
             schema: SCHEMA,
             recipe,
             model: model.stamp,
@@ -59,17 +73,26 @@ impl State {
             outputs,
             artefacts,
             compile_ms,
-        }
+            check: String::new(),
+        })
+    }
+
+    /// The same with its digest.
+    fn checked(&self) -> State {
+        let unchecked = State { check: String::new(), ..self.clone() };
+        let text = serde_json::to_vec(&unchecked).expect("a state has text keys only");
+        State { check: blake3::hash(&text).to_hex().to_string(), ..unchecked }
     }
 
     pub(crate) fn write(&self, layout: &Layout) -> Result<(), Error> {
-        let text = serde_json::to_vec_pretty(self).expect("a state has text keys only");
+        let text = serde_json::to_vec_pretty(&self.checked()).expect("a state has text keys only");
         files::write(&layout.state(), &text).map(drop)
     }
 
     fn read(layout: &Layout) -> Option<State> {
         let text = fs_err::read(layout.state()).ok()?;
-        serde_json::from_slice::<State>(&text).ok().filter(|state| state.schema == SCHEMA)
+        let state = serde_json::from_slice::<State>(&text).ok()?;
+        (state.schema == SCHEMA && state.check == state.checked().check).then_some(state)
     }
 }
 
@@ -96,9 +119,7 @@ impl Seen {
 /// The artefacts of the last build, if they are what a build would make now.
 pub(crate) fn fresh(model: &Model, layout: &Layout, recipe: &Recipe) -> Option<Built> {
     let state = State::read(layout)?;
-    let outputs_hold = !state.outputs.is_empty()
-        && state.outputs.len() == state.artefacts.len()
-        && state.outputs.iter().all(Stamp::holds);
+    let outputs_hold = !state.outputs.is_empty() && state.outputs.iter().all(Stamp::holds);
     if state.recipe != *recipe || !outputs_hold {
         return None;
     }

@@ -21,7 +21,9 @@ use crate::session::Session;
 pub(super) fn sources(passing: &mut Passing<'_>, session: &Session) -> Result<Option<FileContent>, Error> {
     let folder = passing.job.layout.sources();
     for file in &passing.bundle.files {
-        files::write(&folder.join(&file.name), file.text.as_bytes())?;
+        let path = folder.join(&file.name);
+        files::write(&path, file.text.as_bytes())?;
+        passing.placed.push(path);
     }
     let identifier = passing.bundle.identifier.clone();
     let (placement, embedded) = weights(passing, session)?;
@@ -45,7 +47,9 @@ fn weights(
         }
         let path = layout.sources().join(plan::WEIGHTS);
         let digest = files::write_weights(&path, blob)?;
-        files::write(&layout.sources().join("weights.S"), plan::weights_assembly(identifier).as_bytes())?;
+        let assembly = layout.sources().join("weights.S");
+        files::write(&assembly, plan::weights_assembly(identifier).as_bytes())?;
+        passing.placed.extend([path.clone(), assembly]);
         let content = FileContent::with_digest(&path, &digest).map_err(|source| {
             aoti_toolchain::Error::Input { label: format!("{}: weights", passing.job.model.name), source }
         })?;
@@ -98,7 +102,9 @@ pub(super) fn library(passing: &mut Passing<'_>, library: &Outputs) -> Result<()
 }
 
 /// Writes `manifest.json`.
-pub(super) fn manifest(passing: &Passing<'_>, session: &Session) -> Result<(), Error> {
+pub(super) fn manifest(passing: &mut Passing<'_>, session: &Session) -> Result<(), Error> {
+    let path = passing.job.layout.manifest();
+    passing.placed.push(path.clone());
     let Passing { job, recipe, model, bundle, artefacts, .. } = passing;
     let toolchain =
         if session.settings.bindings_only { None } else { Some(session.toolchain_of(&job.model)?) };
@@ -129,7 +135,7 @@ pub(super) fn manifest(passing: &Passing<'_>, session: &Session) -> Result<(), E
         files: artefacts.iter().map(file).collect(),
     };
     let text = serde_json::to_vec_pretty(&manifest).expect("a manifest has text keys only");
-    files::write(&job.layout.manifest(), &text).map(drop)
+    files::write(&path, &text).map(drop)
 }
 
 /// Removes what an earlier build left and this one did not make: sources of kernels that are gone, a library of the other
