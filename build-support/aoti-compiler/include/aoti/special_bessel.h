@@ -38,7 +38,7 @@ AOTI_NOINLINE f64 bessel_i_scaled(int order, f64 x) {
     sum += term;
     if (__builtin_fabs(term) <= 1e-17) break;
   }
-  return sum / __builtin_sqrt(2 * pi * x);
+  return sum / (__builtin_sqrt(2 * pi) * __builtin_sqrt(x));
 }
 AOTI_INLINE f64 i0e_f64(f64 x) { return bessel_i_scaled(0, __builtin_fabs(x)); }
 AOTI_INLINE f64 i1e_f64(f64 x) { return __builtin_copysign(bessel_i_scaled(1, __builtin_fabs(x)), x); }

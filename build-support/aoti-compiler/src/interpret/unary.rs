@@ -91,7 +91,10 @@ macro_rules! of_floats {
                     FloatUnary::Cosh => <$float>::cosh,
                     FloatUnary::Tanh => <$float>::tanh,
                     FloatUnary::Asinh => wide!(libm::asinh),
-                    FloatUnary::Acosh => wide!(libm::acosh),
+                    FloatUnary::Acosh => wide!(|x| {
+                        // The library's formula loses the sign of large negative numbers.
+                        if x < 1.0 { f64::NAN } else { libm::acosh(x) }
+                    }),
                     FloatUnary::Atanh => wide!(libm::atanh),
                     FloatUnary::Erf => wide!(libm::erf),
                     FloatUnary::Erfc => wide!(libm::erfc),

@@ -9,7 +9,16 @@ pub(crate) fn finite(f: fn(f64) -> f64, x: f64) -> f64 {
 
 /// I of order 0.
 pub(crate) fn i0(x: f64) -> f64 {
-    i0e(x) * x.abs().exp()
+    unscaled(i0e(x), x)
+}
+
+/// `scaled` times e^|x|, as two factors that overflow only where the product does; at infinity PyTorch gives NaN.
+fn unscaled(scaled: f64, x: f64) -> f64 {
+    if x.is_infinite() {
+        return f64::NAN;
+    }
+    let half = (x.abs() / 2.0).exp();
+    scaled * half * half
 }
 
 /// I of order 0, scaled by e^-|x|.
@@ -19,7 +28,7 @@ pub(crate) fn i0e(x: f64) -> f64 {
 
 /// I of order 1.
 pub(crate) fn i1(x: f64) -> f64 {
-    i1e(x) * x.abs().exp()
+    unscaled(i1e(x), x)
 }
 
 /// I of order 1, scaled by e^-|x|.
@@ -51,7 +60,7 @@ fn scaled_i(order: u32, x: f64) -> f64 {
         term *= -(4.0 * n * n - odd * odd) / (f64::from(k) * 8.0 * x);
         sum += term;
     }
-    sum / (2.0 * PI * x).sqrt()
+    sum / ((2.0 * PI).sqrt() * x.sqrt())
 }
 
 /// K of order 0 or 1, optionally scaled by e^x.

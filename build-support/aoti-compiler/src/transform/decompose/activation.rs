@@ -17,13 +17,22 @@ rules! {
     pure "aten.silu.default" => |cx, a| formula(cx, a, |x| &x * x.sigmoid()),
     pure "aten.mish.default" => |cx, a| formula(cx, a, |x| &x * soft_plus(&x).tanh()),
     pure "aten.hardsigmoid.default" => |cx, a| formula(cx, a, |x| hard_sigmoid(&x)),
-    pure "aten.hardswish.default" => |cx, a| formula(cx, a, |x| &x * hard_sigmoid(&x)),
+    // In PyTorch's order, which overflows for the largest numbers.
+    pure "aten.hardswish.default" => |cx, a| formula(cx, a, |x| &x * (&x + 3.0).max(0.0).min(6.0) / 6.0),
     pure "aten.leaky_relu.default" => |cx, a| {
         let slope = a.float_or("negative_slope", 0.01)?;
         formula(cx, a, |x| leaky(&x, slope))
     },
     pure "aten.rrelu.default" => rrelu,
     pure "aten.rrelu_with_noise.default" => rrelu,
+    pure "aten.rrelu_with_noise_functional.default" => |cx, a| {
+        // In evaluation the noise stays as it is.
+        let noise = a.tensor("noise")?;
+        let x = a.tensor("self")?;
+        let slope = rrelu_slope(a)?;
+        let y = cx.apply_float([x], |[x]| leaky(&x, slope))?;
+        Ok(Outputs::Many(vec![Some(y), Some(noise)]))
+    },
     pure "aten.elu.default" => |cx, a| {
         let alpha = a.float_or("alpha", 1.0)?;
         exponential(cx, a, alpha, a.float_or("scale", 1.0)?, a.float_or("input_scale", 1.0)?)
@@ -104,11 +113,16 @@ pub(super) fn log_sigmoid(x: &Formula) -> Formula {
     x.min(0.0) - (-x.abs()).exp().log1p()
 }
 
-fn rrelu(cx: &mut Context, a: &Args) -> Rule {
+/// The mean slope, which evaluation uses.
+fn rrelu_slope(a: &Args) -> Result<f64, RuleError> {
     if a.bool_or("training", false)? {
         return Err(RuleError::unsupported("it draws random numbers; export the model in evaluation mode"));
     }
-    let slope = (a.float_or("lower", 0.125)? + a.float_or("upper", 1.0 / 3.0)?) / 2.0;
+    Ok((a.float_or("lower", 0.125)? + a.float_or("upper", 1.0 / 3.0)?) / 2.0)
+}
+
+fn rrelu(cx: &mut Context, a: &Args) -> Rule {
+    let slope = rrelu_slope(a)?;
     formula(cx, a, |x| leaky(&x, slope))
 }
 

@@ -1,7 +1,8 @@
 //! Puts the bodies of higher-order operators that only state a mode in the place of their calls: regions in which
-//! gradients are on or off, and regions without automatic casts. Regions *with* automatic casts stay: what their calls
-//! compute depends on the device's lists of operators.
+//! gradients are on or off, and regions with or without automatic casts. Regions with the casts of another device than
+//! the processor stay: its lists of operators are not known here.
 
+use super::autocast;
 use crate::aten::{Arg, Call, Output, Program};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,8 +15,13 @@ pub(super) fn inlined(program: &Program) -> Cow<'_, Program> {
     let mut result = Program { calls: Vec::new(), ..program.clone() };
     for (number, call) in program.calls.iter().enumerate() {
         let mut call = call.clone();
+        let casts = autocast::region_type(&call);
         for (_, arg) in &mut call.args {
             if let Arg::Graph(body) = arg {
+                // Before regions within it, which have casts of their own.
+                if let Some(dtype) = casts {
+                    autocast::insert_casts(body, dtype);
+                }
                 **body = inlined(body).into_owned();
             }
         }
@@ -49,8 +55,8 @@ impl<'a> Region<'a> {
             (
                 "higher_order.wrap_with_autocast",
                 // The device, the type, whether casts are made, whether they are kept.
-                [_, _, (_, Arg::Bool(false)), _, (_, Arg::Graph(body)), operands @ ..],
-            ) => (body, operands),
+                [_, _, (_, Arg::Bool(casts)), _, (_, Arg::Graph(body)), operands @ ..],
+            ) if !casts || autocast::region_type(call).is_some() => (body, operands),
             _ => return None,
         };
         let fits = body.inputs.len() == operands.len() && body.outputs.len() == call.outputs.len();

@@ -24,7 +24,7 @@ rules! {
 
 /// Linear positions of the first `size` true elements of a mask, and their number. Beyond the last one the position is
 /// the number of elements.
-fn linear_hits(
+pub(super) fn linear_hits(
     cx: &mut Context,
     mask: ValueId,
     size: &Expr,

@@ -4,7 +4,7 @@ use super::registry::rules;
 use super::support::{fixed, length};
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Relation, Scalar, ValueId};
+use crate::graph::{BinaryOp, IntBinary, Relation, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -26,7 +26,24 @@ rules! {
         let axes = [a.int_or("dim1", -2)?, a.int_or("dim2", -1)?];
         Ok(embed(cx, x, a.int_or("offset", 0)?, axes)?.into())
     },
+    pure "aten.fill_diagonal.default" => fill_diagonal,
     pure "aten.vander.default" => vander,
+}
+
+/// The elements whose coordinates are all equal become a number. With `wrap`, the diagonal of a tall matrix begins anew
+/// a row below where it ended.
+fn fill_diagonal(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.tensor("self")?;
+    let ty = cx.b.ty(x).clone();
+    let wraps = a.bool_or("wrap", false)? && ty.rank() == 2;
+    let mut on = cx.b.full(true, DType::Bool, &ty.shape);
+    for axis in 1..ty.rank() {
+        let row = if wraps { Expr::axis(0).modulo(&(&ty.shape[1] + 1)) } else { Expr::axis(0) };
+        let here = cx.index_is(Relation::Eq, &row - &Expr::axis(axis), &ty.shape)?;
+        on = cx.binary(IntBinary::And, on, here)?;
+    }
+    let number = cx.b.full(a.scalar("fill_value")?, ty.dtype, &ty.shape);
+    Ok(cx.b.select(on, number, x)?.into())
 }
 
 /// Keeps elements where `column - row - diagonal <op> 0`.

@@ -1,9 +1,11 @@
 //! Sorting and what follows from it: selections by rank, quantiles, searches.
 
 use super::registry::rules;
+use super::support::lowest;
+use super::unique::run_starts;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{Coord, FloatTest, ReduceOp, Relation, Rounding, ValueId};
+use crate::graph::{Coord, FloatTest, ReduceOp, Relation, Rounding, Scalar, ScanOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -128,7 +130,10 @@ fn median(cx: &mut Context, a: &Args, ignore_nan: bool) -> Rule {
     };
     let size = cx.b.shape(x)[axis].clone();
     if size.is(0) {
-        let nan = cx.b.scalar(f64::NAN, cx.b.dtype(x));
+        let dtype = cx.b.dtype(x);
+        // NaN, or what PyTorch's conversion of it to integers gives.
+        let wraps = matches!(dtype, DType::I32 | DType::I64);
+        let nan = cx.b.scalar(if wraps { lowest(dtype) } else { Scalar::Float(f64::NAN) }, dtype);
         return if whole { Ok(nan.into()) } else { Err(RuleError::unsupported("the median of nothing")) };
     }
     let (values, indices) = cx.b.sort(x, axis, false)?;
@@ -165,17 +170,14 @@ fn mode(cx: &mut Context, a: &Args) -> Rule {
     let last = cx.b.rank(x) - 1;
     let moved = cx.b.transpose(x, axis, last)?;
     let (values, indices) = cx.b.sort(moved, last, false)?;
-    let below = cx.b.search_sorted(values, values, false)?;
-    let above = cx.b.search_sorted(values, values, true)?;
-    let mut runs = cx.sub(above, below)?;
-    if cx.b.dtype(values).is_float() {
-        // No NaN equals another.
-        let (nan, one) = (cx.unary(FloatTest::IsNan, values), cx.b.full_like(1i64, runs));
-        runs = cx.b.select(nan, one, runs)?;
-    }
-    let start = cx.b.reduce(ReduceOp::ArgMax, runs, &[last], true)?;
-    let length = cx.b.reduce(ReduceOp::Max, runs, &[last], true)?;
-    let position = cx.apply([start, length], DType::I64, |[start, length]| start + length - 1.0)?;
+    // How far each element is behind the start of its run: first the largest at the end of the first longest run.
+    let starts = run_starts(cx, values, last)?;
+    let index = cx.b.index(Expr::axis(last), &cx.b.shape(values));
+    let zero = cx.b.full_like(0i64, index);
+    let start = cx.b.select(starts, index, zero)?;
+    let start = cx.b.scan(ScanOp::Max, start, last)?[0];
+    let behind = cx.sub(index, start)?;
+    let position = cx.b.reduce(ReduceOp::ArgMax, behind, &[last], true)?;
     let values = take(cx, values, last, position)?;
     let indices = take(cx, indices, last, position)?;
     let (values, indices) = (cx.b.transpose(values, axis, last)?, cx.b.transpose(indices, axis, last)?);

@@ -46,7 +46,7 @@ rules! {
     pure "aten.atan2.default" => |cx, a| float(cx, a, FloatBinary::Atan2),
     pure "aten.hypot.default" => |cx, a| float(cx, a, FloatBinary::Hypot),
     pure "aten.copysign.*" => |cx, a| float(cx, a, FloatBinary::CopySign),
-    pure "aten.nextafter.default" => |cx, a| float(cx, a, FloatBinary::NextAfter),
+    pure "aten.nextafter.default" => next_after,
     pure "aten.igamma.default" => |cx, a| float(cx, a, SpecialBinary::Igamma),
     pure "aten.igammac.default" => |cx, a| float(cx, a, SpecialBinary::Igammac),
     pure "aten.special_zeta.*" => |cx, a| float(cx, a, SpecialBinary::Zeta),
@@ -157,6 +157,29 @@ fn float_power(cx: &mut Context, a: &Args) -> Rule {
     Ok(power(cx, &x, &y, DType::F64)?.into())
 }
 
+fn next_after(cx: &mut Context, a: &Args) -> Rule {
+    // Smallest and largest number, and what is added relative to a number so that rounding to the type ends at the next
+    // one: between a half and one unit in the last place of every number, a little more than a half.
+    let neighbour = |exponent: i32| 2f64.powi(exponent) * (1.0 + 2f64.powi(-10));
+    let (x, y, dtype) = float_operands(cx, a)?;
+    let (tiny, largest, relative) = match dtype {
+        DType::F16 => (2f64.powi(-24), 65504.0, neighbour(-11)),
+        DType::Bf16 => (2f64.powi(-133), 255.0 * 2f64.powi(120), neighbour(-8)),
+        DType::F32 | DType::F64 => return float(cx, a, FloatBinary::NextAfter),
+        DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
+            return Err(RuleError::unsupported("integers"));
+        }
+    };
+    let result = cx.apply([x, y], dtype, |[x, y]| {
+        let step = (x.abs() * relative).max(tiny);
+        let moved = x.lt(&y).select(&x + &step, &x - &step);
+        let from_infinity = x.sign() * largest;
+        let moved = x.is_inf().select(from_infinity, moved);
+        x.equals(&y).or(y.is_nan()).select(&y, moved)
+    })?;
+    Ok(result.into())
+}
+
 /// A power; small constant exponents become products and roots, exactly where PyTorch's kernel does so.
 fn power(cx: &mut Context, x: &Operand, y: &Operand, dtype: DType) -> Result<ValueId, RuleError> {
     let (Operand::Tensor(base), Operand::Number(exponent)) = (x, y) else {
@@ -168,7 +191,8 @@ fn power(cx: &mut Context, x: &Operand, y: &Operand, dtype: DType) -> Result<Val
             Some(&x * &x)
         } else if exponent == 3.0 {
             Some(&x * &x * &x)
-        } else if !dtype.is_float() {
+        } else if !dtype.is_float() || dtype == DType::F16 {
+            // Of f16, PyTorch computes the power itself, which differs from the root at -0 and -inf.
             None
         } else if exponent == 0.5 {
             Some(x.sqrt())

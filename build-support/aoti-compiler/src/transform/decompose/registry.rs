@@ -109,8 +109,10 @@ impl Registry {
             super::padding::RULES,
             super::rearrange::RULES,
             super::shape::RULES,
+            super::signal::RULES,
             super::slice::RULES,
             super::strided::RULES,
+            super::unique::RULES,
         ];
         let rules = families.iter().copied().flatten().map(|rule| (rule.name, Entry::Rule(*rule)));
         let refused = REFUSED.iter().map(|(name, refusal)| (*name, Entry::Refused(*refusal)));

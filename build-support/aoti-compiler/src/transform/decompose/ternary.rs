@@ -2,9 +2,10 @@
 
 use super::operand::Operand;
 use super::registry::rules;
+use super::support::{highest, lowest};
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, ValueId};
+use crate::graph::{BinaryOp, Scalar, ValueId};
 
 type Rule = Result<Outputs, RuleError>;
 
@@ -51,11 +52,21 @@ fn clamp(cx: &mut Context, a: &Args) -> Rule {
     let dtype = cx.operands_type(&all);
     let mut result = x.to_value(cx, dtype);
     for (bound, op) in [(low, BinaryOp::Maximum), (high, BinaryOp::Minimum)] {
-        if let Some(bound) = bound {
+        if let Some(bound) = bound.map(|bound| within(bound, dtype)) {
             result = cx.combine_as(op, &Operand::Tensor(result), &bound, dtype)?;
         }
     }
     Ok(result.into())
+}
+
+/// A bound that is a number, as near as an integer type comes to it: what lies beyond the type bounds nothing.
+fn within(bound: Operand, dtype: DType) -> Operand {
+    match (bound, lowest(dtype), highest(dtype)) {
+        (Operand::Number(Scalar::Int(number)), Scalar::Int(least), Scalar::Int(most)) => {
+            Operand::Number(Scalar::Int(number.clamp(least, most)))
+        }
+        (bound, ..) => bound,
+    }
 }
 
 /// Linear interpolation by the formula that is exact at both ends.

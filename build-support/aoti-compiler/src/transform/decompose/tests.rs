@@ -210,7 +210,7 @@ fn regions(mode: &str, body: &str) -> String {
         r#"input %x: f32[2]
         %y: f32[2] = aten.neg.default(self = %x)
         %second: f32[2] = higher_order.wrap_with_set_grad_enabled(false, {body}, %y)
-        %third: f32[2] = higher_order.wrap_with_autocast("cpu", none, {mode}, false, {body}, %second)
+        %third: f32[2] = higher_order.wrap_with_autocast("cuda", none, {mode}, false, {body}, %second)
         output %third"#
     )
 }
