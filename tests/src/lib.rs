@@ -3,6 +3,7 @@
 //! The tests themselves lie in `tests/`, one file a concern.
 
 pub mod archive;
+pub mod batch;
 pub mod cases;
 pub mod models;
 pub mod native;

@@ -7,7 +7,6 @@ mod accuracy;
 mod folds;
 mod generate;
 mod moves;
-mod native;
 mod rng;
 
 use accuracy::Accuracy;
@@ -17,6 +16,8 @@ use aoti_compiler::loops;
 use aoti_compiler::lower::lower;
 use aoti_compiler::schedule::schedule;
 use aoti_runtime::{AnyView, DType, DynTensor, Inline, Model, State, Workspace};
+use aoti_tests::batch::{self, Processors};
+use bytes::Bytes;
 use generate::{Generated, TRIALS, at, element, generate, wild_element};
 use rng::Rng;
 
@@ -27,28 +28,14 @@ fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).map_or(otherwise, |text| text.parse().expect("the variable holds a number"))
 }
 
-fn compiler_is_missing() -> bool {
-    let name = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
-    if std::process::Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success())
-    {
-        return false;
-    }
-    let required = std::env::var("AOTI_TEST_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|tool| tool == "gcc"), "`{name}` is required and does not run");
-    eprintln!("skipped: no C++ compiler `{name}`");
-    true
-}
-
 #[test]
 fn random_graphs_agree_with_the_reference() {
-    if compiler_is_missing() {
-        return;
-    }
+    let Some(compiler) = batch::compiler() else { return };
     let (count, first) = (number("AOTI_RANDOM_GRAPHS", 2 * BATCH), number("AOTI_RANDOM_SEED", 0));
     let mut failures = Vec::new();
     for start in (first..first + count).step_by(BATCH as usize) {
         let seeds: Vec<u64> = (start..(start + BATCH).min(first + count)).collect();
-        check_batch(&seeds, &mut failures);
+        check_batch(&compiler, &seeds, &mut failures);
         eprintln!(
             "seeds {start} to {}: {} differences so far",
             start + seeds.len() as u64 - 1,
@@ -58,7 +45,7 @@ fn random_graphs_agree_with_the_reference() {
     assert!(failures.is_empty(), "{} of {count} graphs differ:\n{}", failures.len(), failures.join("\n"));
 }
 
-fn check_batch(seeds: &[u64], failures: &mut Vec<String>) {
+fn check_batch(compiler: &str, seeds: &[u64], failures: &mut Vec<String>) {
     let cases: Vec<Generated> = seeds.iter().map(|seed| generate(*seed)).collect();
     for (seed, case) in seeds.iter().zip(&cases) {
         verify(&case.graph)
@@ -69,7 +56,9 @@ fn check_batch(seeds: &[u64], failures: &mut Vec<String>) {
     }
     let graphs: Vec<Graph> = cases.iter().map(|case| case.graph.clone()).collect();
     let folder = tempfile::tempdir().expect("a folder for the library");
-    let models = match native::build(&graphs, folder.path()) {
+    // Each graph goes through its text form, which is a test of that too.
+    let texts: Vec<Bytes> = graphs.iter().map(|graph| text::print(graph).into_bytes().into()).collect();
+    let models = match batch::build(compiler, &texts, Processors::ThisOne, folder.path()) {
         Ok(models) => models,
         Err(message) if seeds.len() == 1 => {
             return failures.push(format!("seed {}: {message}\n{}", seeds[0], text::print(&graphs[0])));
@@ -77,8 +66,8 @@ fn check_batch(seeds: &[u64], failures: &mut Vec<String>) {
         // One that does not compile must not hide the others.
         Err(_) => {
             let (left, right) = seeds.split_at(seeds.len() / 2);
-            check_batch(left, failures);
-            return check_batch(right, failures);
+            check_batch(compiler, left, failures);
+            return check_batch(compiler, right, failures);
         }
     };
     for ((seed, case), model) in seeds.iter().zip(&cases).zip(&models) {

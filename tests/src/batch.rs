@@ -1,37 +1,78 @@
-//! Compiles many graphs into one shared library: one invocation of the compiler is much of the time.
+//! Compiles many models into one shared library: one invocation of the compiler is much of the time.
 
 use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_compiler::compile::{Options, compile};
-use aoti_compiler::graph::{Graph, text};
 use aoti_runtime::{Library, LoadOptions, Model, Weights};
+use bytes::Bytes;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// The name of a graph of a batch.
+/// What processors a batch is compiled for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Processors {
+    /// All of this architecture.
+    All,
+    /// Those like this machine's.
+    ThisOne,
+}
+
+impl Processors {
+    fn argument(self) -> &'static str {
+        match self {
+            Processors::All if cfg!(target_arch = "x86_64") => "-march=x86-64",
+            Processors::All => "-march=armv8-a",
+            Processors::ThisOne => "-march=native",
+        }
+    }
+}
+
+/// The C++ compiler: `CXX`, else `g++`. `None`, and a line that says so, where it does not run; a failure where
+/// `AOTI_TEST_REQUIRE` names gcc.
+pub fn compiler() -> Option<String> {
+    let name = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
+    if Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        return Some(name);
+    }
+    let required = std::env::var("AOTI_TEST_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|tool| tool == "gcc"), "`{name}` is required and does not run");
+    eprintln!("skipped: no C++ compiler `{name}`");
+    None
+}
+
+/// The name of a model of a batch.
 fn name(number: usize) -> String {
     format!("g{number}")
 }
 
-/// Compiles graphs and loads them.
-pub(crate) fn build(graphs: &[Graph], folder: &Path) -> Result<Vec<Model>, String> {
-    let bundles = graphs
-        .iter()
-        .enumerate()
-        .map(|(number, graph)| bundle(number, graph))
-        .collect::<Result<Vec<_>, _>>()?;
+/// Compiles models, of any format, and loads them.
+pub fn build(
+    compiler: &str,
+    models: &[Bytes],
+    processors: Processors,
+    folder: &Path,
+) -> Result<Vec<Model>, String> {
+    let bundles = models.iter().enumerate().map(|(number, model)| bundle(number, model));
+    let bundles = bundles.collect::<Result<Vec<_>, _>>()?;
     for (number, bundle) in bundles.iter().enumerate() {
         write_files(number, bundle, folder)?;
     }
     fs::write(folder.join("all.cpp"), unit(&bundles)).map_err(|error| error.to_string())?;
     let library = folder.join("all.so");
-    let compiler = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
-    let output = Command::new(&compiler)
-        .args(["-std=c++17", "-O1", "-fPIC", "-shared", "-march=native", "-fno-exceptions", "-fno-rtti"])
+    let output = Command::new(compiler)
+        .args([
+            "-std=c++17",
+            "-O1",
+            "-fPIC",
+            "-shared",
+            processors.argument(),
+            "-fno-exceptions",
+            "-fno-rtti",
+        ])
         .args(["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fno-strict-aliasing", "-w"])
         .args(["-DAOTI_LEVEL_NS=native", "-Ig0/include", "all.cpp", "-o", "all.so"])
-        .args((0..graphs.len()).map(|number| format!("{}/model.cpp", name(number))))
+        .args((0..models.len()).map(|number| format!("{}/model.cpp", name(number))))
         .current_dir(folder)
         .output()
         .map_err(|error| format!("`{compiler}`: {error}"))?;
@@ -41,11 +82,9 @@ pub(crate) fn build(graphs: &[Graph], folder: &Path) -> Result<Vec<Model>, Strin
     bundles.iter().enumerate().map(|(number, bundle)| load(&library, number, bundle)).collect()
 }
 
-/// The graph goes through its text form, which is a test of that too.
-fn bundle(number: usize, graph: &Graph) -> Result<SourceBundle, String> {
+fn bundle(number: usize, model: &Bytes) -> Result<SourceBundle, String> {
     let options = Options { name: name(number), levels: vec!["native".to_owned()], embed_weights: false };
-    compile(text::print(graph).into_bytes().into(), &options)
-        .map_err(|findings| format!("graph {number}: {findings:?}"))
+    compile(model.clone(), &options).map_err(|findings| format!("model {number}: {findings}"))
 }
 
 fn write_files(number: usize, bundle: &SourceBundle, folder: &Path) -> Result<(), String> {
@@ -68,7 +107,7 @@ fn is_kernels(name: &str) -> bool {
     name.ends_with(".cpp") && name != "model.cpp"
 }
 
-/// One translation unit of all kernels: system and run-time headers first, then each graph in a namespace of its own.
+/// One translation unit of all kernels: system and run-time headers first, then each model in a namespace of its own.
 fn unit(bundles: &[SourceBundle]) -> String {
     let mut unit = String::from("#include <string.h>\n");
     let shared = bundles[0].files.iter().filter_map(|file| file.name.strip_prefix("include/"));
@@ -77,7 +116,7 @@ fn unit(bundles: &[SourceBundle]) -> String {
     headers.sort_by_key(|name| (!name.ends_with("/nest.h"), *name));
     headers.iter().for_each(|name| unit.push_str(&format!("#include \"{name}\"\n")));
     for (number, bundle) in bundles.iter().enumerate() {
-        let _ = writeln!(unit, "namespace graph_{number} {{");
+        let _ = writeln!(unit, "namespace model_{number} {{");
         for source in bundle.files.iter().filter(|file| is_kernels(&file.name)) {
             let _ = writeln!(unit, "#include \"{}/{}\"", name(number), source.name);
         }
@@ -96,5 +135,5 @@ fn load(library: &Path, number: usize, bundle: &SourceBundle) -> Result<Model, S
     let library = Library::open(library, &bundle.exported_symbol()).map_err(|error| error.to_string())?;
     library
         .load(LoadOptions { weights, ..LoadOptions::default() })
-        .map_err(|error| format!("graph {number}: {error}"))
+        .map_err(|error| format!("model {number}: {error}"))
 }
