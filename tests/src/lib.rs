@@ -5,6 +5,7 @@
 pub mod archive;
 pub mod batch;
 pub mod cases;
+pub mod families;
 pub mod models;
 pub mod native;
 pub mod project;

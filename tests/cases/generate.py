@@ -1,0 +1,352 @@
+"""Writes the cases of `tests/cases`: many calls of one family of operators to a program, with PyTorch's outputs.
+
+    python tests/cases/generate.py [FAMILY…]
+
+Needs PyTorch; the tests do not, they read what is stored. A table (`tables/`) lists expressions over named inputs. Of
+these, what PyTorch's CPU accepts for an element type goes into one exported program for that type; what it refuses is
+left out and told on stderr. The same PyTorch gives the same bytes: inputs come from a fixed seed, and archives carry
+no paths, times or stack traces.
+
+A case is a folder TYPE in the archive FAMILY.zip, with `model.pt2`, `inputs.safetensors`, `outputs.safetensors` and
+`case.json`: once unpacked, `cargo aoti verify` runs it too. `case.json` has the tolerance and, for each output, the
+expression that it is from.
+"""
+
+import importlib
+import io
+import json
+import math
+import struct
+import sys
+import warnings
+import zipfile
+from pathlib import Path
+
+import torch
+from torch._higher_order_ops import while_loop
+from torch.utils import _pytree as pytree
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from elements import FLOATS, FORMATS, NAMES, TOLERANCES, TYPES
+
+# What expressions may name.
+SCOPE = {"torch": torch, "LOOP": while_loop, "F": torch.nn.functional, "special": torch.special, "math": math, **TYPES}
+
+
+class Call:
+    """An expression over named tensors; statements may come before it, separated by `;`."""
+
+    def __init__(self, text, inputs):
+        *head, tail = text.split(";")
+        self.head = compile("\n".join(line.strip() for line in head), "case", "exec")
+        self.tail = compile(tail.strip(), "case", "eval")
+        named = set(self.head.co_names) | set(self.tail.co_names) | nested_names(self.head) | nested_names(self.tail)
+        self.inputs = {name: tensor for name, tensor in inputs.items() if name in named}
+        shapes = (f"{name}: {NAMES[x.dtype]}{list(x.shape)}" for name, x in self.inputs.items())
+        self.label = f"{text}  [{', '.join(shapes)}]" if self.inputs else text
+
+    def run(self, tensors):
+        """The tensors that the expression gives; None if it is none."""
+        scope = {**SCOPE, **tensors}
+        exec(self.head, scope)
+        result = eval(self.tail, scope)
+        leaves = pytree.tree_leaves(result)
+        return [leaf for leaf in leaves if leaf is not None]
+
+
+def nested_names(code):
+    names = set()
+    for constant in code.co_consts:
+        if hasattr(constant, "co_names"):
+            names |= set(constant.co_names) | nested_names(constant)
+    return names
+
+
+class Table:
+    """The calls of one family for one element type."""
+
+    def __init__(self, family, type_name, seed):
+        self.family, self.type, self.dtype = family, type_name, TYPES.get(type_name)
+        self.generator = torch.Generator().manual_seed(seed)
+        self.names, self.calls, self.refused, self.errors = {}, [], [], []
+        # What size stands for any in dynamic programs, and the sizes that they are run with.
+        self.dynamic, self.sizes = None, (None,)
+        self.tolerance = TOLERANCES.get(type_name, (1e-4, 1e-3))
+        self.is_float = type_name in FLOATS
+
+    def bind(self, **tensors):
+        """Names that later expressions use."""
+        self.names.update(tensors)
+
+    def __call__(self, *texts, **tensors):
+        for text in texts:
+            self.add(text, {**self.names, **tensors})
+
+    def add(self, text, tensors):
+        call = Call(text, tensors)
+        try:
+            with torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                results = call.run({name: x.clone() for name, x in call.inputs.items()})
+            assert results and all(isinstance(result, torch.Tensor) for result in results), "no tensors"
+            assert all(result.dtype in NAMES for result in results), "an element type beyond the ten"
+            self.calls.append(call)
+        except Exception as error:
+            self.refused.append((call.label, str(error).split("\n")[0][:100]))
+
+    def refuse(self, text, good, bad):
+        """An expression of which PyTorch, and so we, refuse some values of `i`."""
+        call = Call(text, {**self.names, "i": good})
+        call.run(call.inputs)
+        for index in bad:
+            try:
+                call.run({**call.inputs, "i": index})
+                self.refused.append((call.label, f"takes {index.tolist()}"))
+            except (IndexError, RuntimeError):
+                self.errors.append((call, index))
+
+    def rand(self, *sizes, low=-3.0, high=3.0, dtype=None):
+        """Numbers in a range: with halves and zeros among the floating-point ones, whole ones of integers."""
+        dtype = dtype or self.dtype
+        if dtype == torch.bool:
+            return torch.randint(0, 2, sizes, generator=self.generator).bool()
+        uniform = torch.rand(sizes, generator=self.generator, dtype=torch.float64) * (high - low) + low
+        if not dtype.is_floating_point:
+            uniform = uniform.floor() if dtype != torch.uint8 else uniform.floor().abs()
+            return uniform.to(dtype)
+        # Few digits: exact in every type, and there are equal elements.
+        return ((uniform * 16).round() / 16).to(dtype)
+
+    def ints(self, low, high, *sizes, dtype=torch.int64):
+        return torch.randint(low, high, sizes, generator=self.generator).to(dtype)
+
+    def special(self):
+        """What goes wrong at the ends of the type."""
+        if self.dtype == torch.bool:
+            return torch.tensor([True, False])
+        if self.is_float:
+            info = torch.finfo(self.dtype)
+            values = [
+                math.nan,
+                math.inf,
+                -math.inf,
+                -0.0,
+                0.0,
+                info.tiny,
+                -info.tiny,
+                info.tiny / 4,
+                info.max,
+                info.min,
+                info.eps,
+                1.0,
+                -1.0,
+                0.5,
+                -0.5,
+                2.5,
+                -2.5,
+                1.5,
+                -1.5,
+                88.0,
+                -104.0,
+                1e4,
+                -1e4,
+            ]
+            return torch.tensor(values, dtype=self.dtype)
+        info = torch.iinfo(self.dtype)
+        return torch.tensor(
+            [info.min, info.min + 1, -1 % (info.max + 1) if info.min == 0 else -1, 0, 1, 2, 7, info.max - 1, info.max],
+            dtype=self.dtype,
+        )
+
+
+class Program(torch.nn.Module):
+    """All calls of a table; inputs come in order of first use."""
+
+    def __init__(self, calls):
+        super().__init__()
+        self.calls, self.tensors = calls, []
+        self.places = []
+        positions = {}
+        for call in calls:
+            places = {}
+            for name, tensor in call.inputs.items():
+                if id(tensor) not in positions:
+                    positions[id(tensor)] = len(self.tensors)
+                    self.tensors.append(tensor)
+                places[name] = positions[id(tensor)]
+            self.places.append(places)
+
+    def results(self, inputs):
+        return [
+            call.run({name: inputs[place] for name, place in places.items()})
+            for call, places in zip(self.calls, self.places)
+        ]
+
+    def forward(self, *inputs):
+        return tuple(leaf for leaves in self.results(inputs) for leaf in leaves)
+
+
+def resized(tensor, dynamic, size):
+    """With so many elements along each dynamic axis."""
+    for axis, n in enumerate(tensor.shape):
+        if size is not None and n == dynamic:
+            tensor = tensor.index_select(axis, torch.arange(size) % n)
+    return tensor
+
+
+def export(program, dynamic, decompose):
+    shapes = None
+    if dynamic:
+        size = torch.export.Dim("n", min=1, max=64)
+        shapes = (tuple({axis: size for axis, n in enumerate(x.shape) if n == dynamic} for x in program.tensors),)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exported = torch.export.export(program, tuple(program.tensors), dynamic_shapes=shapes, strict=False)
+        if decompose:
+            exported = exported.run_decompositions()
+    return exported
+
+
+def exportable(table, decompose):
+    """The calls that torch.export takes. Tried all at once, then by halves."""
+
+    def tried(calls):
+        if not calls:
+            return []
+        try:
+            export(Program(calls), table.dynamic, decompose)
+            return calls
+        except Exception as error:
+            if len(calls) == 1:
+                table.refused.append((calls[0].label, "export: " + str(error).split("\n")[0][:100]))
+                return []
+        half = len(calls) // 2
+        return tried(calls[:half]) + tried(calls[half:])
+
+    calls = tried(table.calls)
+    return calls if len(calls) == len(table.calls) else tried(calls)
+
+
+def archive(exported):
+    """A `.pt2` archive without what differs from one machine to the next, or says nothing about the program."""
+    buffer = io.BytesIO()
+    torch.export.save(exported, buffer)
+    written = io.BytesIO()
+    with zipfile.ZipFile(buffer) as source, zipfile.ZipFile(written, "w", zipfile.ZIP_STORED) as target:
+        for name in source.namelist():
+            if "/sample_inputs/" in name or "/.data/" in name:
+                continue
+            data = source.read(name)
+            if name.endswith("models/model.json"):
+                data = scrubbed(data)
+            target.writestr(zipfile.ZipInfo("model/" + name.split("/", 1)[1], (1980, 1, 1, 0, 0, 0)), data)
+    return written.getvalue()
+
+
+def scrubbed(data):
+    program = json.loads(data)
+
+    def walk(value):
+        if isinstance(value, dict):
+            if "target" in value and "metadata" in value:
+                value["metadata"] = {}
+            for item in value.values():
+                walk(item)
+        elif isinstance(value, list):
+            for item in value:
+                walk(item)
+
+    walk(program)
+    return json.dumps(program, separators=(",", ":")).encode()
+
+
+def safetensors(tensors):
+    header, data = {}, []
+    offset = 0
+    for index, tensor in enumerate(tensors):
+        # A tensor of one element counts as contiguous whatever its strides are, but cannot be seen as bytes then.
+        flat = torch.empty(tensor.numel(), dtype=tensor.dtype)
+        raw = flat.copy_(tensor.detach().reshape(-1)).view(torch.uint8).numpy().tobytes()
+        header[str(index)] = {
+            "dtype": FORMATS[NAMES[tensor.dtype]],
+            "shape": list(tensor.shape),
+            "data_offsets": [offset, offset + len(raw)],
+        }
+        data.append(raw)
+        offset += len(raw)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + b"".join(data)
+
+
+def write(table, decompose, files):
+    calls = exportable(table, decompose)
+    for label, reason in table.refused:
+        print(f"  {table.family}/{table.type}: left out: {label}: {reason}", file=sys.stderr)
+    if not calls:
+        return
+    program = Program(calls)
+    exported = export(program, table.dynamic, decompose)
+    for size in table.sizes:
+        inputs = [resized(x, table.dynamic, size) for x in program.tensors]
+        with torch.no_grad():
+            results = program.results([x.clone() for x in inputs])
+        labels = [call.label for call, leaves in zip(calls, results) for _ in leaves]
+        outputs = [leaf for leaves in results for leaf in leaves]
+        place = table.type if size is None else f"{table.type}-{size}"
+        files[f"{place}/model.pt2"] = archive(exported)
+        files[f"{place}/inputs.safetensors"] = safetensors(inputs)
+        files[f"{place}/outputs.safetensors"] = safetensors(outputs)
+        atol, rtol = table.tolerance
+        case = {"atol": atol, "rtol": rtol, "torch": torch.__version__.split("+")[0], "outputs": labels}
+        files[f"{place}/case.json"] = (json.dumps(case, indent=0) + "\n").encode()
+    print(f"{table.family}/{table.type}: {len(calls)} calls", flush=True)
+
+
+def write_errors(table, files):
+    """A program for each call that fails, with nothing to compare: `case.json` says that it must be refused."""
+    for number, (call, index) in enumerate(table.errors):
+        program = Program([call])
+        inputs = [index if x is call.inputs["i"] else x for x in program.tensors]
+        place = f"{table.type}-{number:02}"
+        files[f"{place}/model.pt2"] = archive(export(program, None, False))
+        files[f"{place}/inputs.safetensors"] = safetensors(inputs)
+        files[f"{place}/outputs.safetensors"] = safetensors([])
+        case = {"atol": 0, "rtol": 0, "outputs": [], "refused": f"{call.label}, i = {index.tolist()}"}
+        files[f"{place}/case.json"] = (json.dumps(case, indent=0) + "\n").encode()
+
+
+def pack(path, files):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as target:
+        for name, data in sorted(files.items()):
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            info.compress_type = zipfile.ZIP_DEFLATED
+            target.writestr(info, data, compresslevel=9)
+
+
+def main():
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    wanted = sys.argv[1:]
+    families = {}
+    for path in sorted((HERE / "tables").glob("*.py")):
+        families.update(importlib.import_module(f"tables.{path.stem}").FAMILIES)
+    for number, (name, (types, fill)) in enumerate(sorted(families.items())):
+        if wanted and name not in wanted:
+            continue
+        files = {}
+        for type_name in types:
+            # The same inputs whatever other families there are.
+            table = Table(name, type_name, sum(name.encode()) * 31 + len(type_name))
+            fill(table)
+            # Half of the programs in each dialect.
+            decompose = list(types).index(type_name) % 2 == 1
+            write(table, decompose, files)
+            write_errors(table, files)
+        pack(HERE / f"{name}.zip", files)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+//! The stored cases of `tests/cases`: for each family of operators an archive of programs, inputs and PyTorch's outputs.
+
+use std::io::{Cursor, Read};
+use std::path::PathBuf;
+
+use aoti_compiler::dtype::DType as Compiled;
+use aoti_compiler::interpret::Tensor;
+use aoti_runtime::{DType, DynTensor};
+use bytes::Bytes;
+use safetensors::{Dtype, SafeTensors};
+
+/// One program with the values that it must give.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its path in the archive: the element type, and perhaps what sizes are.
+    pub name: String,
+    /// The `.pt2` file.
+    pub model: Bytes,
+    /// In order.
+    pub inputs: Vec<DynTensor>,
+    /// What PyTorch gave, in order.
+    pub outputs: Vec<DynTensor>,
+    /// For each output, the expression that it is from.
+    pub labels: Vec<String>,
+    /// What must be refused instead, if it must.
+    pub refused: Option<String>,
+    /// Floating-point values may be apart by `absolute + relative * |expected|`.
+    pub absolute: f64,
+    /// See `absolute`.
+    pub relative: f64,
+}
+
+/// Where the archives are.
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("cases")
+}
+
+/// The families that there are cases of.
+pub fn all() -> Vec<String> {
+    let files = std::fs::read_dir(folder()).expect("the cases are there");
+    let names =
+        files.map(|file| file.expect("the folder can be read").file_name().to_string_lossy().into_owned());
+    let mut families: Vec<String> =
+        names.filter_map(|name| Some(name.strip_suffix(".zip")?.to_owned())).collect();
+    families.sort();
+    families
+}
+
+/// The cases of one family.
+pub fn read(family: &str) -> Vec<Case> {
+    let file = std::fs::read(folder().join(format!("{family}.zip"))).expect("the family has an archive");
+    let entries = inflate(file);
+    let find = |name: String| {
+        let entry = entries.iter().find(|(entry, _)| *entry == name);
+        &entry.unwrap_or_else(|| panic!("`{family}.zip` has no `{name}`")).1
+    };
+    let names = entries.iter().filter_map(|(name, _)| name.strip_suffix("/model.pt2"));
+    let case = |name: &str| {
+        let told: serde_json::Value =
+            serde_json::from_slice(find(format!("{name}/case.json"))).expect("`case.json` is JSON");
+        let labels = told["outputs"].as_array().expect("outputs are listed").iter();
+        Case {
+            name: name.to_owned(),
+            model: find(format!("{name}/model.pt2")).clone().into(),
+            inputs: tensors(find(format!("{name}/inputs.safetensors"))),
+            outputs: tensors(find(format!("{name}/outputs.safetensors"))),
+            labels: labels.map(|label| label.as_str().expect("a label is text").to_owned()).collect(),
+            refused: told["refused"].as_str().map(str::to_owned),
+            absolute: told["atol"].as_f64().expect("there is a tolerance"),
+            relative: told["rtol"].as_f64().expect("there is a tolerance"),
+        }
+    };
+    names.map(case).collect()
+}
+
+/// All entries of an archive. Inflates them itself: the `zip` of this workspace knows no compression, which the
+/// compiler, whose archives have none, is built with.
+fn inflate(file: Vec<u8>) -> Vec<(String, Vec<u8>)> {
+    let mut zip = zip::ZipArchive::new(Cursor::new(file)).expect("the archive is well formed");
+    let count = zip.len();
+    let entry = |index| {
+        let mut entry = zip.by_index_raw(index).expect("the archive is well formed");
+        let mut data = Vec::new();
+        let name = entry.name().expect("names are UTF-8").into_owned();
+        flate2::read::DeflateDecoder::new(&mut entry).read_to_end(&mut data).expect("the entry is deflated");
+        (name, data)
+    };
+    (0..count).map(entry).collect()
+}
+
+fn tensors(file: &[u8]) -> Vec<DynTensor> {
+    let file = SafeTensors::deserialize(file).expect("the file is well formed");
+    let tensor = |index: usize| {
+        let view = file.tensor(&index.to_string()).expect("keys are numbers in order");
+        DynTensor::from_bytes(element_type(view.dtype()), view.shape(), view.data()).expect("the data fit")
+    };
+    (0..file.len()).map(tensor).collect()
+}
+
+fn element_type(dtype: Dtype) -> DType {
+    let known = [
+        (Dtype::BOOL, DType::Bool),
+        (Dtype::U8, DType::U8),
+        (Dtype::I8, DType::I8),
+        (Dtype::I16, DType::I16),
+        (Dtype::I32, DType::I32),
+        (Dtype::I64, DType::I64),
+        (Dtype::F16, DType::F16),
+        (Dtype::BF16, DType::Bf16),
+        (Dtype::F32, DType::F32),
+        (Dtype::F64, DType::F64),
+    ];
+    let found = known.iter().find(|(stored, _)| *stored == dtype);
+    found.unwrap_or_else(|| panic!("no case has elements of {dtype:?}")).1
+}
+
+/// As the interpreter takes it.
+pub fn to_interpreter(tensor: &DynTensor) -> Tensor {
+    let dtype = Compiled::from_name(tensor.dtype().name()).expect("both have the same types");
+    let bytes = Bytes::copy_from_slice(tensor.bytes());
+    Tensor::new(dtype, tensor.sizes().to_vec(), bytes).expect("the data fit")
+}
+
+/// As the interpreter gives it.
+pub fn from_interpreter(tensor: &Tensor) -> DynTensor {
+    let dtype = DType::from_name(tensor.dtype().name()).expect("both have the same types");
+    DynTensor::from_bytes(dtype, tensor.sizes(), tensor.bytes()).expect("the data fit")
+}
+
+impl Case {
+    /// One line for each thing that is not as it must be with what a run gave.
+    pub fn check(&self, result: Result<Vec<DynTensor>, String>) -> Vec<String> {
+        match (result, &self.refused) {
+            (Ok(outputs), None) => self.differences(&outputs),
+            (Err(message), None) => vec![format!("{}: {message}", self.name)],
+            (Ok(_), Some(what)) => vec![format!("{}: not refused: {what}", self.name)],
+            (Err(message), Some(_))
+                if message.contains("out of range") || message.contains("outside its") =>
+            {
+                Vec::new()
+            }
+            (Err(message), Some(what)) => vec![format!("{}: {what} is refused, but: {message}", self.name)],
+        }
+    }
+
+    /// One line for each output that is not as it must be, with the expression that it is from. Element types and sizes
+    /// must be equal, and so must values that are no floating-point numbers; NaN and infinities must be where expected.
+    fn differences(&self, found: &[DynTensor]) -> Vec<String> {
+        if found.len() != self.outputs.len() {
+            return vec![format!("{}: {} outputs instead of {}", self.name, found.len(), self.outputs.len())];
+        }
+        let all = found.iter().zip(&self.outputs).zip(&self.labels).enumerate();
+        all.filter_map(|(index, ((found, expected), label))| {
+            let what = self.difference(found, expected)?;
+            Some(format!("{}, output {index}: {what}\n    {label}", self.name))
+        })
+        .collect()
+    }
+
+    fn difference(&self, found: &DynTensor, expected: &DynTensor) -> Option<String> {
+        if (found.dtype(), found.sizes()) != (expected.dtype(), expected.sizes()) {
+            let (a, b) = (found.sizes(), expected.sizes());
+            return Some(format!("{} {a:?} instead of {} {b:?}", found.dtype(), expected.dtype()));
+        }
+        let (a, b) = (to_interpreter(found), to_interpreter(expected));
+        if !a.dtype().is_float() {
+            return (a != b).then(|| format!("{a:?}\n    instead of {b:?}"));
+        }
+        // A program of one type may convert to another: what that holds is not more exact than it can be.
+        let unit = match b.dtype() {
+            Compiled::F16 => 1e-3,
+            Compiled::Bf16 => 8e-3,
+            Compiled::F32 => 1e-5,
+            Compiled::F64
+            | Compiled::Bool
+            | Compiled::U8
+            | Compiled::I8
+            | Compiled::I16
+            | Compiled::I32
+            | Compiled::I64 => 0.0,
+        };
+        let (absolute, relative) = (self.absolute.max(unit / 10.0), self.relative.max(unit));
+        let same = |a: f64, b: f64| {
+            if a.is_finite() && b.is_finite() {
+                (a - b).abs() <= absolute + relative * b.abs()
+            } else {
+                a == b || (a.is_nan() && b.is_nan())
+            }
+        };
+        let (a, b) = (a.to_f64(), b.to_f64());
+        let wrong: Vec<usize> = (0..a.len()).filter(|&at| !same(a[at], b[at])).collect();
+        let at = *wrong.first()?;
+        Some(format!(
+            "{} of {} elements differ, first {at}: {} instead of {}",
+            wrong.len(),
+            a.len(),
+            a[at],
+            b[at]
+        ))
+    }
+}

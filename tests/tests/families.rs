@@ -1,0 +1,84 @@
+//! Every family of operators gives what PyTorch gave: in the reference evaluator, and as code for the lowest level of the
+//! processor or for this machine's; in `f32`, for both.
+//!
+//! The cases lie in `tests/cases`; `generate.py` there tells how they are made. A failure names the expression. Needs a
+//! C++ compiler for the second half: `g++`, or what `CXX` names.
+
+use aoti_compiler::{compile, graph, interpret};
+use aoti_runtime::{AnyView, DynTensor, Inline, Model, Workspace};
+use aoti_tests::batch::{self, Processors};
+use aoti_tests::families::{self, Case};
+use bytes::Bytes;
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    for family in families::all() {
+        let name = family.clone();
+        trials.push(Trial::test(format!("interpreted::{family}"), move || check_interpreter(&name)));
+        trials.push(Trial::test(format!("compiled::{family}"), move || check_compiled(&family)));
+    }
+    assert!(!trials.is_empty(), "there are no cases");
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn report(differences: &[String]) -> Result<(), Failed> {
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(format!("{} outputs differ:\n{}", differences.len(), differences.join("\n")).into())
+}
+
+fn check_interpreter(family: &str) -> Result<(), Failed> {
+    let cases = families::read(family);
+    let differences = cases.iter().flat_map(|case| case.check(interpreted(case)));
+    report(&differences.collect::<Vec<_>>())
+}
+
+fn interpreted(case: &Case) -> Result<Vec<DynTensor>, String> {
+    let graph = compile::import("case", case.model.clone()).map_err(|findings| findings.to_string())?;
+    let inputs: Vec<interpret::Tensor> = case.inputs.iter().map(families::to_interpreter).collect();
+    let values = interpret::evaluate(&graph, &inputs).map_err(|error| error.to_string())?;
+    let is_users = |role: graph::OutputRole| !matches!(role, graph::OutputRole::State(_));
+    let outputs = values.iter().zip(&graph.outputs).filter(|(_, output)| is_users(output.role));
+    Ok(outputs.map(|(value, _)| families::from_interpreter(value)).collect())
+}
+
+fn check_compiled(family: &str) -> Result<(), Failed> {
+    let Some(compiler) = batch::compiler() else { return Ok(()) };
+    let cases = families::read(family);
+    let mut differences = Vec::new();
+    for (remainder, processors) in [Processors::All, Processors::ThisOne].into_iter().enumerate() {
+        // Most of the time is the compiler's: programs of f32 are compiled for both, of other types for one each.
+        let cases: Vec<&Case> = cases
+            .iter()
+            .enumerate()
+            .filter(|(number, case)| number % 2 == remainder || case.name.starts_with("f32"))
+            .map(|(_, case)| case)
+            .collect();
+        if cases.is_empty() {
+            continue;
+        }
+        let models: Vec<Bytes> = cases.iter().map(|case| case.model.clone()).collect();
+        let folder = tempfile::tempdir().expect("a folder for the library");
+        let built = batch::build(&compiler, &models, processors, folder.path())?;
+        for (case, model) in cases.iter().zip(&built) {
+            let lines = case.check(run(case, model));
+            differences.extend(lines.into_iter().map(|line| format!("{processors:?}: {line}")));
+        }
+    }
+    report(&differences)
+}
+
+fn run(case: &Case, model: &Model) -> Result<Vec<DynTensor>, String> {
+    let views: Vec<AnyView<'_>> = case.inputs.iter().map(DynTensor::view).collect();
+    let mut outputs: Vec<DynTensor> =
+        model.info().outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();
+    let mut places: Vec<&mut DynTensor> = outputs.iter_mut().collect();
+    model
+        .run(&views, &mut places, None, &mut Workspace::new(), &Inline)
+        .map_err(|error| error.to_string())?;
+    Ok(outputs)
+}
