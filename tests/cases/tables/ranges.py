@@ -11,6 +11,7 @@ FROM_BOTH_ENDS = (
     "torch.index_put(x, (i,), u)",
     "torch.index_put(x, (i, i), u[:, 0], accumulate=True)",
     "torch.put(x, i + 20 * i.sign(), u[:, 0], accumulate=True)",
+    "torch.index_fill(x, 0, i, 1)",
     "x[:2, i].sum(0)",
     "torch.relu(x)[i] + 1",
 )
@@ -20,7 +21,6 @@ FROM_ZERO = (
     "torch.index_select(x, 0, i)",
     "torch.index_add(x, 0, i, u)",
     "torch.index_copy(x, 1, i, u.t())",
-    "torch.index_fill(x, 0, i, 1)",
     "torch.index_reduce(x, 0, i, u, 'amax')",
     "torch.scatter(x, 0, i[:, None], u)",
     "torch.scatter_add(x, 0, i[:, None].expand(2, 5), u)",
@@ -30,6 +30,7 @@ FROM_ZERO = (
     "F.nll_loss(u, i)",
     "F.cross_entropy(u, i)",
     "F.multi_margin_loss(u, i)",
+    "F.one_hot(i, 5)",
 )
 
 
@@ -38,7 +39,7 @@ def ranges(t):
     for text in FROM_BOTH_ENDS:
         t.refuse(text, torch.tensor([4, 0]), (torch.tensor([0, 5]), torch.tensor([-6, 0])))
     for text in FROM_ZERO:
-        t.refuse(text, torch.tensor([4, 0]), (torch.tensor([0, 5]), torch.tensor([-6, 0])))
+        t.refuse(text, torch.tensor([4, 0]), (torch.tensor([0, 5]), torch.tensor([-1, 0])))
 
 
 FAMILIES = {"ranges": (("f32",), ranges)}

@@ -127,7 +127,7 @@ impl Generator {
     fn along(&mut self, shape: &[Expr], axis: usize) -> (Vec<Expr>, Vec<Coord>) {
         let mut shape = shape.to_vec();
         shape[axis] = Expr::int(self.rng.between(1, 6));
-        let coord = |k| if k == axis { Coord::Indirect(0) } else { Coord::Expr(Expr::axis(k)) };
+        let coord = |k| if k == axis { Coord::Wrapped(0) } else { Coord::Expr(Expr::axis(k)) };
         let coords = (0..shape.len()).map(coord).collect();
         (shape, coords)
     }

@@ -224,19 +224,23 @@ template <int W> AOTI_INLINE Mask<W> inside(Vec<i64, W> coordinate, i64 size) {
 template <class T, int W> AOTI_INLINE Mask<W> no_lanes(Vec<T, W>) { return {splat<W>(i32(0))}; }
 template <int W> AOTI_INLINE Mask<W> no_lanes(Mask<W>) { return {splat<W>(i32(0))}; }
 
-// An index into a dimension of `size`: negative ones count from the end. One outside is noted as the fault of operator
-// `site`, and replaced by 0, so that nothing outside is touched.
+// An index into a dimension of `size`. One outside is noted as the fault of operator `site`, and replaced by 0, so that
+// nothing outside is touched.
 template <class L>
 AOTI_INLINE Vec<i64, L::width> check_index(L lanes, const Run &run, Vec<i64, L::width> index, i64 size, int site) {
   constexpr int W = L::width;
-  Vec<i64, W> wrapped = select(index < i64(0), index + size, index);
-  Mask<W> bad = ((wrapped < i64(0)) | (wrapped >= size)) & active(lanes);
+  Mask<W> bad = ((index < i64(0)) | (index >= size)) & active(lanes);
   if (__builtin_expect(any(bad), 0)) {
     int none = 0;
     __atomic_compare_exchange_n(run.fault, &none, site + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    wrapped = select(bad, splat<W>(i64(0)), wrapped);
+    index = select(bad, splat<W>(i64(0)), index);
   }
-  return select_tail(lanes, wrapped, i64(0));
+  return select_tail(lanes, index, i64(0));
+}
+// As `check_index`, but negative ones count from the end.
+template <class L>
+AOTI_INLINE Vec<i64, L::width> wrap_index(L lanes, const Run &run, Vec<i64, L::width> index, i64 size, int site) {
+  return check_index(lanes, run, select(index < i64(0), index + size, index), size, site);
 }
 
 AOTI_NAMESPACE_END

@@ -9,9 +9,11 @@ use crate::symbolic::{Expr, Symbol};
 pub enum Coord {
     /// An expression over the axes of the iteration space and size symbols; always within bounds.
     Expr(Expr),
-    /// The value of index operand `k` (`i64`) at the same position. Negative values count from the end; anything
-    /// outside `-size .. size` is a run-time error that names the operator, never a wild access.
+    /// The value of index operand `k` (`i64`) at the same position. Anything outside `0 .. size` is a run-time error that
+    /// names the operator, never a wild access.
     Indirect(usize),
+    /// As [`Coord::Indirect`], but negative values count from the end: outside is what is not in `-size .. size`.
+    Wrapped(usize),
 }
 
 /// Parameters of a convolution over `spatial rank` trailing axes.

@@ -99,8 +99,11 @@ struct Address {
 
 enum Part {
     Function(IndexFn),
-    /// One value per position, row-major.
-    Values(Vec<i64>),
+    /// One value per position, row-major; negative ones count from the end where that is asked.
+    Values {
+        values: Vec<i64>,
+        wraps: bool,
+    },
 }
 
 impl Address {
@@ -115,12 +118,13 @@ impl Address {
         for coord in coords {
             parts.push(match coord {
                 Coord::Expr(expr) => Part::Function(IndexFn::new(expr, rank, symbols)?),
-                Coord::Indirect(k) => {
+                Coord::Indirect(k) | Coord::Wrapped(k) => {
                     let values = indices.get(*k).and_then(|index| index.to_i64());
-                    Part::Values(
-                        values
-                            .ok_or_else(|| EvalError::Malformed(format!("index operand {k} is missing")))?,
-                    )
+                    let missing = || EvalError::Malformed(format!("index operand {k} is missing"));
+                    Part::Values {
+                        values: values.ok_or_else(missing)?,
+                        wraps: matches!(coord, Coord::Wrapped(_)),
+                    }
                 }
             });
         }
@@ -136,9 +140,10 @@ impl Address {
                     let coord = function.at(position, stack)?;
                     usize::try_from(coord).ok().filter(|c| c < size).ok_or_else(|| outside(coord, *size))?
                 }
-                Part::Values(values) => {
+                Part::Values { values, wraps } => {
                     let index = values[ordinal];
-                    let wrapped = if index < 0 { index.saturating_add(*size as i64) } else { index };
+                    let from_end = *wraps && index < 0;
+                    let wrapped = if from_end { index.saturating_add(*size as i64) } else { index };
                     usize::try_from(wrapped)
                         .ok()
                         .filter(|c| c < size)

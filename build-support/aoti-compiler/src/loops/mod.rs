@@ -97,12 +97,14 @@ pub enum Term {
     Cast(TermId),
     /// Whether all guards hold.
     Inside(Vec<Guard>),
-    /// An index term checked against a size: negative counts from the end, outside is a fault of the run at `site`.
+    /// An index term checked against a size: outside is a fault of the run at `site`.
     CheckIndex {
         /// The index (`i64`).
         index: TermId,
         /// Size of the axis.
         size: Expr,
+        /// Negative ones count from the end.
+        wraps: bool,
         /// Which operator of the model is to blame: an entry of [`Program::sites`].
         site: usize,
     },

@@ -163,9 +163,10 @@ impl<'s, 'a> Expander<'s, 'a> {
             .zip(shape)
             .map(|(coord, size)| match coord {
                 Coord::Expr(expr) => Index::Expr(self.at(expr, coords)),
-                Coord::Indirect(k) => {
+                Coord::Indirect(k) | Coord::Wrapped(k) => {
                     let index = self.guarded(operands[*k], coords, guards);
-                    let check = Term::CheckIndex { index, size: size.clone(), site };
+                    let wraps = matches!(coord, Coord::Wrapped(_));
+                    let check = Term::CheckIndex { index, size: size.clone(), wraps, site };
                     Index::Term(self.stage.term(check, DType::I64))
                 }
             })

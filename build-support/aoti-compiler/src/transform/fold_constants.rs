@@ -91,7 +91,7 @@ fn is_pure(op: &Op) -> bool {
     };
     let fixed_coord = |coord: &Coord| match coord {
         Coord::Expr(expr) => fixed(expr),
-        Coord::Indirect(_) => true,
+        Coord::Indirect(_) | Coord::Wrapped(_) => true,
     };
     match op {
         Op::Index(expr) => fixed(expr),

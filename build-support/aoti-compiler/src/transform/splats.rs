@@ -169,7 +169,7 @@ fn gather(rewriter: &mut Rewriter, node: &Node, coords: &[Coord], ty: &TensorTyp
     let (mut direct, mut n_found) = (Vec::new(), 0);
     for (coord, size) in coords.iter().zip(rewriter.builder.shape(data)) {
         direct.push(match coord {
-            Coord::Indirect(k) => match position(rewriter, node.inputs[k + 1]) {
+            Coord::Indirect(k) | Coord::Wrapped(k) => match position(rewriter, node.inputs[k + 1]) {
                 Some(expr) if expr.never_negative(&ranges) && expr.always_less(&size, &ranges) => {
                     n_found += 1;
                     Coord::Expr(expr)
@@ -183,7 +183,7 @@ fn gather(rewriter: &mut Rewriter, node: &Node, coords: &[Coord], ty: &TensorTyp
         .iter()
         .map(|coord| match coord {
             Coord::Expr(expr) => Some(expr.clone()),
-            Coord::Indirect(_) => None,
+            Coord::Indirect(_) | Coord::Wrapped(_) => None,
         })
         .collect();
     match exprs {
@@ -192,7 +192,7 @@ fn gather(rewriter: &mut Rewriter, node: &Node, coords: &[Coord], ty: &TensorTyp
         None => {
             let (mut inputs, mut coords) = (Vec::new(), direct);
             for coord in &mut coords {
-                if let Coord::Indirect(k) = coord {
+                if let Coord::Indirect(k) | Coord::Wrapped(k) = coord {
                     inputs.push(node.inputs[*k + 1]);
                     *k = inputs.len() - 1;
                 }

@@ -170,8 +170,9 @@ impl Context<'_> {
             Term::Select(c, a, b) => format!("select({}, {}, {})", of(c), of(a), of(b)),
             Term::Cast(a) => cast(&of(a), dtype_of(a), typed.dtype),
             Term::Inside(guards) => self.inside(guards, in_lanes),
-            Term::CheckIndex { index, size, site } => {
-                format!("check_index({tag}, run, {}, {}, {site})", of(index), scalar(size))
+            Term::CheckIndex { index, size, wraps, site } => {
+                let function = if *wraps { "wrap_index" } else { "check_index" };
+                format!("{function}({tag}, run, {}, {}, {site})", of(index), scalar(size))
             }
             Term::Accumulated(accumulator) => match self.earlier {
                 Earlier::OneLane => format!("accumulator{accumulator}.result()"),

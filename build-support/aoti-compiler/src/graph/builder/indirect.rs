@@ -52,7 +52,7 @@ impl Builder {
             .into_iter()
             .map(|coord| match coord {
                 Coord::Expr(expr) => Coord::Expr(expr.simplify(&ranges)),
-                Coord::Indirect(k) => Coord::Indirect(k),
+                Coord::Indirect(_) | Coord::Wrapped(_) => coord,
             })
             .collect()
     }

@@ -105,13 +105,14 @@ impl<'a> Parser<'_, 'a> {
         let items = self.cursor.bracketed()?;
         items
             .into_iter()
-            .map(|item| match item.strip_prefix('$') {
-                Some(number) => {
-                    let number =
-                        number.parse().map_err(|_| self.cursor.error("expected `$` and a number"))?;
-                    Ok(Coord::Indirect(number))
+            .map(|item| {
+                let number =
+                    |text: &str| text.parse().map_err(|_| self.cursor.error("expected `$` and a number"));
+                match (item.strip_prefix('$'), item.strip_prefix("wrap $")) {
+                    (Some(text), _) => number(text).map(Coord::Indirect),
+                    (None, Some(text)) => number(text).map(Coord::Wrapped),
+                    (None, None) => self.cursor.parse_expr(item).map(Coord::Expr),
                 }
-                None => self.cursor.parse_expr(item).map(Coord::Expr),
             })
             .collect()
     }

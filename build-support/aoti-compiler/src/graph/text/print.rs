@@ -190,6 +190,7 @@ fn coordinates(coords: &[Coord]) -> String {
         .map(|coord| match coord {
             Coord::Expr(expr) => Expr::to_string(expr),
             Coord::Indirect(k) => format!("${k}"),
+            Coord::Wrapped(k) => format!("wrap ${k}"),
         })
         .collect();
     bracketed(&items)

@@ -223,7 +223,9 @@ impl Ctx<'_> {
         for (coord, size) in coords.iter().zip(&x.shape) {
             match coord {
                 Coord::Expr(expr) => self.coordinate(expr, size, space)?,
-                Coord::Indirect(k) => ensure!(*k < indices.len(), "index operand {k} of {}", indices.len()),
+                Coord::Indirect(k) | Coord::Wrapped(k) => {
+                    ensure!(*k < indices.len(), "index operand {k} of {}", indices.len());
+                }
             }
         }
         Ok(())

@@ -137,11 +137,14 @@ fn views_pads_and_indices_follow_their_expressions() {
 }
 
 #[test]
-fn negative_indices_count_from_the_end() {
-    let gather = "input %x: f32[3] input %i: i64[2] %y: f32[2] = gather %x, %i [$0] output %y";
+fn negative_indices_count_from_the_end_where_that_is_asked() {
+    let gather = "input %x: f32[3] input %i: i64[2] %y: f32[2] = gather %x, %i [wrap $0] output %y";
     check("f32[3] = [1, 2, 3]; i64[2] = [-1, -3]", gather, "f32[2] = [3, 1]");
     refused("f32[3] = [1, 2, 3]; i64[2] = [0, 3]", gather, "index 3 is out of range for an axis of size 3");
     refused("f32[3] = [1, 2, 3]; i64[2] = [-4, 0]", gather, "index -4 is out of range");
+    let gather = "input %x: f32[3] input %i: i64[2] %y: f32[2] = gather %x, %i [$0] output %y";
+    check("f32[3] = [1, 2, 3]; i64[2] = [2, 0]", gather, "f32[2] = [3, 1]");
+    refused("f32[3] = [1, 2, 3]; i64[2] = [-1, 0]", gather, "index -1 is out of range");
 }
 
 #[test]
@@ -149,7 +152,7 @@ fn scatters_combine_in_order() {
     let scatter = |combine: &str| {
         format!(
             "input %x: f32[3] input %u: f32[4] input %i: i64[4]
-             %y: f32[3] = scatter %x, %u, %i {combine} [$0] output %y"
+             %y: f32[3] = scatter %x, %u, %i {combine} [wrap $0] output %y"
         )
     };
     let given = "f32[3] = [1, 2, 3]; f32[4] = [10, 20, 30, nan]; i64[4] = [0, 0, -1, 1]";

@@ -183,7 +183,10 @@ impl Printer<'_> {
             Term::Select(c, a, b) => format!("select t{c}, t{a}, t{b}"),
             Term::Cast(a) => format!("cast t{a}"),
             Term::Inside(guards) => format!("inside {}", conditions(guards)),
-            Term::CheckIndex { index, size, site } => format!("check t{index} below [{size}] site {site}"),
+            Term::CheckIndex { index, size, wraps, site } => {
+                let name = if *wraps { "wrap" } else { "check" };
+                format!("{name} t{index} below [{size}] site {site}")
+            }
             Term::Accumulated(accumulator) => format!("result acc{accumulator}"),
             Term::Earlier { stage, term } => format!("earlier {stage} t{term}"),
             Term::Sum => "total".to_owned(),

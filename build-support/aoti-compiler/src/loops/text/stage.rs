@@ -63,12 +63,12 @@ impl Parser<'_, '_> {
             }
             "cast" => Term::Cast(self.id("t")?),
             "inside" => Term::Inside(self.guards()?),
-            "check" => {
+            name @ ("check" | "wrap") => {
                 let index = self.id("t")?;
                 self.cursor.expect_word("below")?;
                 let size = self.cursor.expression()?;
                 self.cursor.expect_word("site")?;
-                Term::CheckIndex { index, size, site: self.cursor.position()? }
+                Term::CheckIndex { index, size, wraps: name == "wrap", site: self.cursor.position()? }
             }
             "result" => Term::Accumulated(self.id("acc")?),
             "earlier" => Term::Earlier { stage: self.cursor.position()?, term: self.id("t")? },

@@ -5,7 +5,7 @@ use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::aten::Arg;
 use crate::dtype::{Category, DType};
-use crate::graph::{BinaryOp, FloatBinary, Relation, Scalar, ValueId};
+use crate::graph::{BinaryOp, FloatBinary, IntBinary, ReduceOp, Relation, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -224,6 +224,17 @@ fn logspace(cx: &mut Context, a: &Args) -> Rule {
     Ok(cx.b.cast(powers, dtype).into())
 }
 
+/// The run fails where a class is not one of `classes`.
+fn check_classes(cx: &mut Context, x: ValueId, classes: &Expr) -> Result<(), RuleError> {
+    let bound = cx.b.index(classes.clone(), &[]);
+    let below = cx.binary(Relation::Lt, x, bound)?;
+    let counts = cx.with_number(Relation::Ge, x, 0i64)?;
+    let is_class = cx.binary(IntBinary::And, below, counts)?;
+    let axes: Vec<usize> = (0..cx.b.rank(x)).collect();
+    let all = if axes.is_empty() { is_class } else { cx.b.reduce(ReduceOp::All, is_class, &axes, false)? };
+    Ok(cx.b.assert(all, "a class of `one_hot` is out of range")?)
+}
+
 fn one_hot(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
     let classes = match a.int_or("num_classes", -1)? {
@@ -233,9 +244,10 @@ fn one_hot(cx: &mut Context, a: &Args) -> Rule {
     let Some(classes) = classes else {
         return Err(RuleError::unsupported("the number of classes depends on data; give `num_classes`"));
     };
+    let x = cx.b.cast(x, DType::I64);
     let mut shape = cx.b.shape(x);
+    check_classes(cx, x, &classes)?;
     let column = cx.trailing_ones(x, shape.len() + 1)?;
-    let column = cx.b.cast(column, DType::I64);
     shape.push(classes);
     let class = cx.b.index(Expr::axis(shape.len() - 1), &shape);
     let hot = cx.binary(Relation::Eq, column, class)?;

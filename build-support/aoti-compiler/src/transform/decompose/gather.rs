@@ -88,8 +88,8 @@ fn take_along(cx: &mut Context, a: &Args) -> Rule {
 
 fn take(cx: &mut Context, a: &Args) -> Rule {
     let (x, index) = (a.tensor("self")?, a.tensor("index")?);
-    let flat = cx.flattened(x)?;
-    Ok(super::embedding::rows(cx, flat, index)?.into())
+    let (flat, shape) = (cx.flattened(x)?, cx.b.shape(index));
+    Ok(cx.b.gather(flat, &[index], vec![Coord::Wrapped(0)], &shape)?.into())
 }
 
 fn put(cx: &mut Context, a: &Args) -> Rule {
@@ -97,7 +97,7 @@ fn put(cx: &mut Context, a: &Args) -> Rule {
     let shape = cx.b.shape(x);
     let (flat, index, source) = (cx.flattened(x)?, cx.flattened(index)?, cx.flattened(source)?);
     let combine = if a.bool_or("accumulate", false)? { Combine::Add } else { Combine::Set };
-    let result = cx.b.scatter(flat, source, &[index], vec![Coord::Indirect(0)], combine)?;
+    let result = cx.b.scatter(flat, source, &[index], vec![Coord::Wrapped(0)], combine)?;
     Ok(cx.b.reshape(result, &shape)?.into())
 }
 
@@ -218,7 +218,14 @@ fn index_fill(cx: &mut Context, a: &Args) -> Rule {
         Ok(value) => cx.b.reshape(value, &[])?,
         Err(_) => cx.b.scalar(a.scalar("value")?, dtype),
     };
-    Ok(row_target(cx, a, value)?.apply(cx, Combine::Set)?.into())
+    let mut target = row_target(cx, a, value)?;
+    // The only one of its kind to which negative positions mean something.
+    for coord in &mut target.coords {
+        if let Coord::Indirect(k) = coord {
+            *coord = Coord::Wrapped(*k);
+        }
+    }
+    Ok(target.apply(cx, Combine::Set)?.into())
 }
 
 /// The number that leaves every other one as it is under a combination.

@@ -63,7 +63,7 @@ impl Places {
             match index {
                 Some(index) => {
                     let rank = cx.b.rank(*index) + behind;
-                    coords.push(Coord::Indirect(operands.len()));
+                    coords.push(Coord::Wrapped(operands.len()));
                     operands.push(cx.trailing_ones(*index, rank)?);
                 }
                 None => {

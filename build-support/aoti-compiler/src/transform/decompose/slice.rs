@@ -128,7 +128,7 @@ fn slice_at(
     let start = cx.b.cast(start, crate::dtype::DType::I64);
     let positions = cx.add(offsets, start)?;
     let coords =
-        (0..rank).map(|k| if k == axis { Coord::Indirect(0) } else { Coord::Expr(Expr::axis(k)) }).collect();
+        (0..rank).map(|k| if k == axis { Coord::Wrapped(0) } else { Coord::Expr(Expr::axis(k)) }).collect();
     Ok(cx.b.gather(x, &[positions], coords, &shape)?)
 }
 

@@ -115,7 +115,7 @@ impl Walk<'_> {
         let mut result = Vec::new();
         for coord in coords {
             if self.is_from_data(coord) {
-                result.push(Coord::Indirect(indices.len()));
+                result.push(Coord::Wrapped(indices.len()));
                 indices.push(self.cx.b.index(coord.clone(), shape));
             } else {
                 result.push(Coord::Expr(coord.clone()));
