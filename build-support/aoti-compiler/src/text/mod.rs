@@ -3,6 +3,8 @@
 //!
 //! One statement a line by custom, `#` starts a comment. Knows none of the representations.
 
+#[cfg(test)]
+pub(crate) mod altered;
 mod cursor;
 mod data;
 mod grammar;

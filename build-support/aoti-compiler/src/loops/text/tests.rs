@@ -3,6 +3,7 @@
 
 use super::{parse, print, print_short};
 use crate::loops::verify;
+use crate::text::altered;
 use proptest::prelude::*;
 
 const EVERYTHING: &str = r#"loops "every \"thing\"" {
@@ -120,19 +121,8 @@ fn faults_are_located() {
 proptest! {
     /// Letters and pieces put anywhere: an error or a program, never a panic; what parses is printed stably.
     #[test]
-    fn altered_text_never_panics(
-        edits in prop::collection::vec((any::<prop::sample::Index>(), 0..4usize, "[<\"{}()\\[\\],:=tbis019 \n-]{1,3}"), 1..4)
-    ) {
-        let mut text = EVERYTHING.to_owned();
-        for (at, kind, piece) in edits {
-            let at = at.index(text.len());
-            match kind {
-                0 => drop(text.remove(at)),
-                1 => text.insert_str(at, &piece),
-                2 => text.replace_range(at..=at, &piece),
-                _ => text.truncate(at.max(1)),
-            }
-        }
+    fn altered_text_never_panics(edits in altered::edits("[<\"{}()\\[\\],:=tbis019 \n-]{1,3}")) {
+        let text = altered::altered(EVERYTHING, edits);
         if let Ok(program) = parse(&text) {
             let _ = verify(&program);
             let printed = print(&program);
