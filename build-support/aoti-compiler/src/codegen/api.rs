@@ -1,6 +1,6 @@
 //! The file with the model's table: argument checks, sizes, and the choice of the CPU level.
 
-use super::cpp::expr::scalar;
+use super::c_family::expr::scalar;
 use super::interface::{Interface, ValueInterface};
 use super::wrapper::{Planned, bound_of, fixed_bytes, state_offsets};
 use crate::graph::SymbolSource;

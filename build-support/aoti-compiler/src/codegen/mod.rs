@@ -3,6 +3,7 @@
 mod api;
 pub mod bindings;
 pub mod bundle;
+mod c_family;
 mod cpp;
 mod docs;
 pub mod harness;

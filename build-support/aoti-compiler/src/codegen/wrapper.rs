@@ -1,7 +1,9 @@
 //! The C++ around the kernels: one function that calls them in order, and the table that callers see.
 
-use super::cpp::expr::{scalar, symbol_name};
-use super::cpp::{KernelText, indent, print_kernel, type_name};
+use super::c_family::expr::{scalar, symbol_name};
+use super::c_family::indent;
+use super::c_family::terms::type_name;
+use super::cpp::{KernelText, print_kernel};
 use super::interface::{ConstantInterface, DimInterface, Interface, ValueInterface};
 use super::names::{Language, Namer};
 use super::weights::{Layout, Packing, Placed};

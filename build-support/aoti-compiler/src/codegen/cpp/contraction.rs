@@ -1,9 +1,10 @@
 //! Contractions as C++: which template, how work is split, and the epilogue as a lambda.
 
-use super::expr::{scalar, symbol_name};
-use super::function::Parameters;
-use super::terms::{Context, Earlier, type_name};
-use super::{KernelText, PackedOperand, indent};
+use super::{KernelText, PackedOperand};
+use crate::codegen::c_family::expr::{scalar, symbol_name};
+use crate::codegen::c_family::function::Parameters;
+use crate::codegen::c_family::indent;
+use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::codegen::pack::{ConvPath, ConvSizes, conv_path};
 use crate::codegen::weights::Packing;
 use crate::dtype::DType;

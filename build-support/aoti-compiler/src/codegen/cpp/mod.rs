@@ -1,15 +1,10 @@
 //! Kernels as C++ functions.
 
 mod contraction;
-pub(crate) mod expr;
-mod function;
 mod nest;
 mod rows;
-mod terms;
 
-pub(crate) use function::Parameters;
-pub(crate) use terms::type_name;
-
+use super::c_family::function::Parameters;
 use crate::loops::{BufferId, Kernel, KernelKind, Program};
 use crate::symbolic::Symbol;
 
@@ -62,12 +57,4 @@ pub(crate) fn print_kernel(program: &Program, kernel: &Kernel) -> KernelText {
         KernelKind::Rows(rows) => rows::print(&parameters, rows, &mut text),
     }
     text
-}
-
-/// Indents every non-empty line by `depth` steps.
-pub(crate) fn indent(text: &str, depth: usize) -> String {
-    let pad = "  ".repeat(depth);
-    text.lines()
-        .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("{pad}{line}\n") })
-        .collect()
 }

@@ -1,9 +1,10 @@
 //! Loop nests as C++: which axis runs along the lanes, how work is split over threads, and the loops themselves.
 
-use super::expr::{scalar, symbol_name};
-use super::function::Parameters;
-use super::terms::{Context, Earlier, lane_type, type_name};
-use super::{KernelText, indent};
+use super::KernelText;
+use crate::codegen::c_family::expr::{scalar, symbol_name};
+use crate::codegen::c_family::function::Parameters;
+use crate::codegen::c_family::indent;
+use crate::codegen::c_family::terms::{Context, Earlier, lane_type, type_name};
 use crate::dtype::DType;
 use crate::graph::ReduceOp;
 use crate::loops::{Accumulator, Axis, Effect, Nest, Program, Stage, Storage};

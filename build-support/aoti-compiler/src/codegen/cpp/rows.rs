@@ -1,9 +1,9 @@
 //! Row operations: calls of the templates in `rows.h`.
 
 use super::KernelText;
-use super::expr::scalar;
-use super::function::Parameters;
-use super::terms::type_name;
+use crate::codegen::c_family::expr::scalar;
+use crate::codegen::c_family::function::Parameters;
+use crate::codegen::c_family::terms::type_name;
 use crate::graph::ScanOp;
 use crate::loops::{RowOp, RowOperation};
 

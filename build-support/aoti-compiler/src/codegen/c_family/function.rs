@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// Names of what a kernel reads and writes. They follow roles, not the model, so that kernels that do the same have the
 /// same text and are compiled once.
-pub(crate) struct Parameters<'a> {
+pub(in crate::codegen) struct Parameters<'a> {
     program: &'a Program,
     buffers: IndexMap<BufferId, (String, bool)>,
     symbols: BTreeSet<Symbol>,
@@ -18,7 +18,7 @@ pub(crate) struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    pub(super) fn new(program: &'a Program, kernel: &Kernel) -> Parameters<'a> {
+    pub(in crate::codegen) fn new(program: &'a Program, kernel: &Kernel) -> Parameters<'a> {
         let writes = kernel.writes();
         let mut buffers = IndexMap::new();
         let (mut inputs, mut outputs, mut rows) = (0, 0, 0);
@@ -47,21 +47,21 @@ impl<'a> Parameters<'a> {
         Parameters { program, buffers, symbols: symbols_of(program, kernel), positions }
     }
 
-    pub(super) fn buffer(&self, buffer: BufferId) -> &str {
+    pub(in crate::codegen) fn buffer(&self, buffer: BufferId) -> &str {
         &self.buffers[&buffer].0
     }
 
-    pub(super) fn dtype(&self, buffer: BufferId) -> DType {
+    pub(in crate::codegen) fn dtype(&self, buffer: BufferId) -> DType {
         self.program.buffers[buffer].dtype
     }
 
     /// What an accumulator of positions keeps.
-    pub(super) fn position(&self, accumulator: AccumulatorId) -> Option<&Expr> {
+    pub(in crate::codegen) fn position(&self, accumulator: AccumulatorId) -> Option<&Expr> {
         self.positions.get(accumulator).and_then(Option::as_ref)
     }
 
     /// Buffers that the caller passes, in order.
-    pub(crate) fn arguments(&self) -> impl Iterator<Item = BufferId> + '_ {
+    pub(in crate::codegen) fn arguments(&self) -> impl Iterator<Item = BufferId> + '_ {
         self.buffers
             .keys()
             .copied()
@@ -69,7 +69,7 @@ impl<'a> Parameters<'a> {
     }
 
     /// Rows of scratch, with their names.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (BufferId, &str)> + '_ {
+    pub(in crate::codegen) fn rows(&self) -> impl Iterator<Item = (BufferId, &str)> + '_ {
         self.buffers
             .iter()
             .filter(|(id, _)| matches!(self.program.buffers[**id].storage, Storage::Row { .. }))
@@ -77,12 +77,12 @@ impl<'a> Parameters<'a> {
     }
 
     /// Size symbols that the caller passes, in order.
-    pub(crate) fn symbols(&self) -> impl Iterator<Item = Symbol> + '_ {
+    pub(in crate::codegen) fn symbols(&self) -> impl Iterator<Item = Symbol> + '_ {
         self.symbols.iter().copied()
     }
 
     /// The parameter list.
-    pub(crate) fn declaration(&self) -> String {
+    pub(in crate::codegen) fn declaration(&self) -> String {
         let mut parts = vec!["const Run &run".to_owned()];
         for buffer in self.arguments() {
             let (name, written) = &self.buffers[&buffer];

@@ -3,7 +3,7 @@
 use crate::symbolic::{Expr, Node, Symbol, SymbolKind};
 
 /// The C++ variable of a symbol.
-pub(crate) fn symbol_name(symbol: Symbol) -> String {
+pub(in crate::codegen) fn symbol_name(symbol: Symbol) -> String {
     match symbol.kind {
         SymbolKind::Size => format!("s{}", symbol.index),
         SymbolKind::Axis => format!("i{}", symbol.index),
@@ -11,7 +11,7 @@ pub(crate) fn symbol_name(symbol: Symbol) -> String {
 }
 
 /// An `i64` expression; division rounds down.
-pub(crate) fn scalar(expr: &Expr) -> String {
+pub(in crate::codegen) fn scalar(expr: &Expr) -> String {
     print(expr, false)
 }
 
@@ -62,7 +62,7 @@ fn sum(constant: i64, terms: &[(Expr, i64)], tight: bool) -> String {
 }
 
 /// A `Vec<i64, W>` of the expression's values in the lanes, lane `k` being `vector + k`.
-pub(crate) fn lanes(expr: &Expr, vector: Symbol) -> String {
+pub(in crate::codegen) fn lanes(expr: &Expr, vector: Symbol) -> String {
     if !expr.mentions(vector) {
         return format!("broadcast(lanes, i64({}))", scalar(expr));
     }

@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 /// How values of earlier stages look from this one.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Earlier {
+pub(in crate::codegen) enum Earlier {
     /// One lane, in variables.
     OneLane,
     /// The same lanes as here.
@@ -21,35 +21,35 @@ pub(super) enum Earlier {
 }
 
 /// Where a stage is printed.
-pub(super) struct Context<'a> {
-    pub(super) parameters: &'a Parameters<'a>,
-    pub(super) stage: &'a Stage,
+pub(in crate::codegen) struct Context<'a> {
+    pub(in crate::codegen) parameters: &'a Parameters<'a>,
+    pub(in crate::codegen) stage: &'a Stage,
     /// Prefix of the stage's variables.
-    pub(super) prefix: String,
+    pub(in crate::codegen) prefix: String,
     /// The axis along the lanes; `None` where there is one lane.
-    pub(super) vector: Option<Symbol>,
-    pub(super) earlier: Earlier,
+    pub(in crate::codegen) vector: Option<Symbol>,
+    pub(in crate::codegen) earlier: Earlier,
 }
 
 /// Text for before the vector loop, and for its body.
 #[derive(Default)]
-pub(super) struct StageText {
-    pub(super) uniform: String,
-    pub(super) body: String,
+pub(in crate::codegen) struct StageText {
+    pub(in crate::codegen) uniform: String,
+    pub(in crate::codegen) body: String,
 }
 
 /// The C++ name of an element type.
-pub(crate) fn type_name(dtype: DType) -> &'static str {
+pub(in crate::codegen) fn type_name(dtype: DType) -> &'static str {
     dtype.name()
 }
 
 /// The type that a term of this element type is computed in: half types in `f32`.
-pub(super) fn lane_type(dtype: DType) -> &'static str {
+pub(in crate::codegen) fn lane_type(dtype: DType) -> &'static str {
     type_name(dtype.compute())
 }
 
 /// A C++ literal.
-pub(super) fn literal(value: Scalar, dtype: DType) -> String {
+pub(in crate::codegen) fn literal(value: Scalar, dtype: DType) -> String {
     match dtype {
         DType::Bool => value.to_bool().to_string(),
         DType::U8 | DType::I8 | DType::I16 | DType::I32 => {
@@ -78,7 +78,7 @@ fn float_literal(value: f64, suffix: &str) -> String {
 
 impl Context<'_> {
     /// Prints all terms and effects.
-    pub(super) fn print(&self) -> StageText {
+    pub(in crate::codegen) fn print(&self) -> StageText {
         let varying = self.varying();
         let mut text = StageText::default();
         let mut spread = vec![false; self.stage.terms.len()];
