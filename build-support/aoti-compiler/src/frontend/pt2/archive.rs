@@ -7,8 +7,7 @@
 use crate::diagnostic::{Code, Diagnostic};
 use bytes::Bytes;
 use indexmap::IndexMap;
-use std::io::Cursor;
-use zip::{CompressionMethod, ZipArchive};
+use rawzip::{CompressionMethod, ZipArchive, ZipFileHeaderRecord, ZipSliceArchive};
 
 /// Entries of an archive; an exporter writes a handful and one per weight.
 const MAX_ENTRIES: usize = 1 << 20;
@@ -90,6 +89,10 @@ fn broken(message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Code::Archive, message).help("export the model again with `torch.export.save`")
 }
 
+fn unreadable(error: &rawzip::Error) -> Diagnostic {
+    broken(format!("the archive cannot be read: {error}"))
+}
+
 fn version(message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Code::Version, message)
         .help("export the model again with `torch.export.save` of a current torch")
@@ -97,63 +100,97 @@ fn version(message: impl Into<String>) -> Diagnostic {
 
 /// Every file entry by its full name.
 fn entries(file: &Bytes) -> Result<IndexMap<String, Bytes>, Diagnostic> {
-    let mut zip = ZipArchive::new(Cursor::new(file.as_ref()))
-        .map_err(|error| broken(format!("the archive cannot be read: {error}")))?;
-    // The end of a truncated archive is looked for backwards, and may be that of an archive inside it.
-    if zip.offset() != 0 {
-        return Err(broken("the archive is truncated: its directory is missing"));
-    }
-    if zip.has_duplicate_names() {
-        return Err(broken("the archive has two entries of one name"));
-    }
-    if zip.len() > MAX_ENTRIES {
-        return Err(broken(format!("the archive has {} entries; at most {MAX_ENTRIES} are read", zip.len())));
-    }
+    let zip = ZipArchive::from_slice(file.as_ref()).map_err(|error| unreadable(&error))?;
+    let records = records(&zip)?;
     // What other tools write is named as such, whatever else is unusual about it.
     let names: Vec<String> =
-        zip.file_names_raw().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        records.iter().map(|record| String::from_utf8_lossy(raw_name(record)).into_owned()).collect();
     recognise_others(&names)?;
     let mut entries = IndexMap::new();
-    for index in 0..zip.len() {
-        let entry = zip
-            .by_index_raw(index)
-            .map_err(|error| broken(format!("entry {index} of the archive cannot be read: {error}")))?;
-        let name = std::str::from_utf8(entry.name_raw())
+    let mut extents = Vec::new();
+    for (index, record) in records.iter().enumerate() {
+        let name = std::str::from_utf8(raw_name(record))
             .map_err(|_| broken(format!("the name of entry {index} of the archive is not UTF-8")))?
             .to_owned();
         check_name(&name)?;
-        if entry.is_dir() {
+        let (start, end) = extent(file, &zip, record, &name)?;
+        extents.push((record.local_header_offset(), end));
+        if record.is_dir() {
             continue;
         }
-        if entry.encrypted() || entry.compression() != CompressionMethod::Stored {
+        if record.flags().is_encrypted() || record.compression_method() != CompressionMethod::STORE {
             return Err(broken(format!("entry `{name}` of the archive is compressed or encrypted"))
                 .note("`.pt2` archives store their entries, so that weights can be mapped from the file"));
         }
-        let data = slice(file, entry.data_start(), entry.size(), entry.compressed_size(), &name)?;
-        entries.insert(name, data);
+        let (size, stored) = (record.uncompressed_size_hint(), record.compressed_size_hint());
+        if size != stored {
+            return Err(broken(format!(
+                "entry `{name}` of the archive states two sizes, {size} and {stored}"
+            )));
+        }
+        if entries.insert(name, file.slice(start..end as usize)).is_some() {
+            return Err(broken("the archive has two entries of one name"));
+        }
     }
-    if zip.has_overlapping_files().unwrap_or(true) {
-        return Err(broken("entries of the archive overlap"));
-    }
+    extents.push((zip.directory_offset(), u64::MAX));
+    check_extents(extents)?;
     Ok(entries)
 }
 
-fn slice(file: &Bytes, start: Option<u64>, size: u64, stored: u64, name: &str) -> Result<Bytes, Diagnostic> {
-    let outside = || {
+/// The records of the archive's directory.
+fn records<'a>(zip: &'a ZipSliceArchive<&[u8]>) -> Result<Vec<ZipFileHeaderRecord<'a>>, Diagnostic> {
+    let mut records = Vec::new();
+    for record in zip.entries() {
+        records.push(record.map_err(|error| unreadable(&error))?);
+        if records.len() > MAX_ENTRIES {
+            return Err(broken(format!("the archive has more than {MAX_ENTRIES} entries")));
+        }
+    }
+    if records.len() as u64 != zip.entries_hint() {
+        return Err(broken(format!(
+            "the archive states {} entries and lists {}",
+            zip.entries_hint(),
+            records.len()
+        )));
+    }
+    // The end of a truncated archive is looked for backwards, and may be that of an archive inside it. The offsets stated
+    // there count from the start of that one, which the reader makes good; so they do not begin at 0.
+    if records.iter().map(ZipFileHeaderRecord::local_header_offset).min().is_some_and(|first| first != 0) {
+        return Err(broken("the archive is truncated: its directory is missing"));
+    }
+    Ok(records)
+}
+
+fn raw_name<'a>(record: &'a ZipFileHeaderRecord<'_>) -> &'a [u8] {
+    record.file_path().as_bytes()
+}
+
+/// Where the bytes of an entry lie in the file.
+fn extent(
+    file: &Bytes,
+    zip: &ZipSliceArchive<&[u8]>,
+    record: &ZipFileHeaderRecord<'_>,
+    name: &str,
+) -> Result<(usize, u64), Diagnostic> {
+    let entry = zip.get_entry(record.wayfinder()).map_err(|_| {
         broken(format!(
-            "entry `{name}` of the archive claims {size} bytes, which do not lie inside the file of {} bytes",
+            "entry `{name}` of the archive claims {} bytes, which do not lie inside the file of {} bytes",
+            record.compressed_size_hint(),
             file.len()
         ))
-    };
-    if size != stored {
-        return Err(broken(format!("entry `{name}` of the archive states two sizes, {size} and {stored}")));
+    })?;
+    let (start, end) = entry.compressed_data_range();
+    // The reader has found both inside the file.
+    Ok((start as usize, end))
+}
+
+/// Entries, each with its header, must lie side by side.
+fn check_extents(mut extents: Vec<(u64, u64)>) -> Result<(), Diagnostic> {
+    extents.sort_unstable();
+    if extents.windows(2).any(|pair| pair[0].1 > pair[1].0) {
+        return Err(broken("entries of the archive overlap"));
     }
-    let start = start.and_then(|start| usize::try_from(start).ok()).ok_or_else(outside)?;
-    let end = usize::try_from(size).ok().and_then(|size| start.checked_add(size)).ok_or_else(outside)?;
-    if end > file.len() {
-        return Err(outside());
-    }
-    Ok(file.slice(start..end))
+    Ok(())
 }
 
 /// Names are relative paths that stay inside the archive.
@@ -247,58 +284,4 @@ fn foreign(file: &[u8]) -> Diagnostic {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Write;
-    use zip::{ZipWriter, write::SimpleFileOptions};
-
-    fn archive(entries: &[(&str, &[u8])]) -> Bytes {
-        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
-        for (name, data) in entries {
-            zip.start_file(*name, options).unwrap();
-            zip.write_all(data).unwrap();
-        }
-        Bytes::from(zip.finish().unwrap().into_inner())
-    }
-
-    #[test]
-    fn entries_are_slices_of_the_file() {
-        let file = archive(&[
-            ("m/archive_format", b"pt2"),
-            ("m/archive_version", b"0"),
-            ("m/models/net.json", b"{}"),
-        ]);
-        let opened = Archive::open(&file).unwrap();
-        let entry = opened.get("models/net.json").unwrap();
-        assert!(file.as_ptr_range().contains(&entry.as_ptr()));
-        assert_eq!(opened.model_name().unwrap(), "net");
-    }
-
-    #[test]
-    fn other_kinds_are_named() {
-        type Entry = (&'static str, &'static [u8]);
-        let kinds: [(&[Entry], &str); 4] = [
-            (&[("serialized_exported_program.json", b"{}")], "2.7"),
-            (&[("m/data/aotinductor/model/x.so", b"")], "AOTInductor"),
-            (&[("m/code/a.py", b""), ("m/constants.pkl", b"")], "TorchScript"),
-            (&[("m/data.pkl", b"")], "torch.save"),
-        ];
-        for (entries, word) in kinds {
-            let error = Archive::open(&archive(entries)).unwrap_err();
-            assert_eq!(error.code, Code::Version);
-            assert!(error.message.contains(word), "{}", error.message);
-        }
-        assert!(Archive::open(&Bytes::from_static(b"\x80\x02}q")).unwrap_err().message.contains("pickle"));
-    }
-
-    #[test]
-    fn the_directory_of_an_archive_inside_is_not_taken_for_that_of_a_truncated_one() {
-        let inner = archive(&[("x/data.pkl", b"x")]);
-        let outer = archive(&[("m/archive_format", b"pt2"), ("m/sample.pt", &inner)]);
-        for length in inner.len() + 100..outer.len() {
-            let error = Archive::open(&outer.slice(..length)).unwrap_err();
-            assert_eq!(error.code, Code::Archive, "{length}: {}", error.message);
-        }
-    }
-}
+mod tests;
