@@ -63,6 +63,8 @@ pub(crate) enum Command {
     Explain(explain::Arguments),
     /// Make a cargo project that runs a model
     New(new::Arguments),
+    /// Add to the cargo project in a folder, or to one made there, what models need
+    Init(new::InitArguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
     /// One case in a process of its own

@@ -5,8 +5,15 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 /// Variables that cargo or whoever runs the tests may have set, and that mean something to the subcommand.
-const FOREIGN: &[&str] =
-    &["AOTI_BUILD", "CARGO_TARGET_DIR", "CARGO_ENCODED_RUSTFLAGS", "OUT_DIR", "RUSTFLAGS", "TARGET"];
+const FOREIGN: &[&str] = &[
+    "AOTI_BUILD",
+    "CARGO_TARGET_DIR",
+    "CARGO_ENCODED_RUSTFLAGS",
+    "DOCS_RS",
+    "OUT_DIR",
+    "RUSTFLAGS",
+    "TARGET",
+];
 
 /// The root of the repository.
 pub fn workspace() -> &'static Path {
@@ -42,6 +49,18 @@ pub fn aoti(folder: &Path, cache: &Path) -> Command {
     for name in FOREIGN {
         command.env_remove(name);
     }
+    command
+}
+
+/// Cargo, to be run offline in a user's project. All projects of the tests share a target folder below `targets`, so that
+/// the libraries are compiled once; its name has blanks and umlauts, as folders of users have.
+pub fn cargo(folder: &Path, cache: &Path, targets: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(folder).env("AOTI_CACHE_DIR", cache);
+    for name in FOREIGN {
+        command.env_remove(name);
+    }
+    command.env("CARGO_TARGET_DIR", targets.join("Projekte für Tests")).env("CARGO_NET_OFFLINE", "true");
     command
 }
 

@@ -3,7 +3,7 @@
 //! Compiles the libraries as a user's build does, in a target folder that later runs of the tests use again.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 const MODEL: &str = "\
 graph \"anything\" {
@@ -72,15 +72,9 @@ fn project() -> tempfile::TempDir {
 }
 
 fn cargo(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
-    let mut command = Command::new(env!("CARGO"));
-    command.args(arguments).arg("--offline").current_dir(folder);
-    command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("project"));
-    command.env("AOTI_CACHE_DIR", folder.join("cache"));
-    // What cargo and the test runner set for these tests is not meant for the project.
-    for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "OUT_DIR", "DOCS_RS", "AOTI_BUILD"] {
-        command.env_remove(name);
-    }
-    command.envs(variables.iter().copied()).output().unwrap()
+    let targets = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let mut command = aoti_tests::subcommand::cargo(folder, &folder.join("cache"), targets);
+    command.args(arguments).envs(variables.iter().copied()).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {

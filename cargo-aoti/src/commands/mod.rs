@@ -41,6 +41,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Cache(arguments) => cache::run(&arguments, context),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::New(arguments) => new::run(&arguments, context),
+        Command::Init(arguments) => new::init(&arguments, context),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::RunCase(arguments) => run_case::run(&arguments),
     }

@@ -1,21 +1,55 @@
-//! `new`: a cargo project that runs a model.
+//! `new` and `init`: a cargo project that compiles a model in its build script and runs it.
+//!
+//! Cargo itself makes the package; this adds what a model needs. Everything that can be wrong is looked at before
+//! anything is written.
+
+mod crates;
+mod program;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use aoti_compiler::codegen::interface::Interface;
+use aoti_compiler::compile;
 use clap::Args;
+use toml_edit::{DocumentMut, Item, Table};
 
 use super::Context;
 use crate::failure::Failure;
 use crate::project::shown;
+use crate::{case, memory, single};
+use crates::Crates;
 
 /// Makes a cargo project that compiles a model in its build script and runs it
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Folder of the project
     path: PathBuf,
-    /// A model to copy into it
+    #[command(flatten)]
+    options: Options,
+}
+
+/// Makes a cargo project of a folder, or adds to a cargo project what it needs to compile models
+#[derive(Args, Debug)]
+pub(crate) struct InitArguments {
+    /// Folder of the project
+    #[arg(default_value = ".")]
+    path: PathBuf,
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(Args, Debug)]
+struct Options {
+    /// A model to copy into it: a file, or a case's folder
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
+    /// Name of the package; by default the folder's
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Where the sources of cargo-aoti are; by default where this program was built from
+    #[arg(long, value_name = "FOLDER")]
+    sources: Option<PathBuf>,
 }
 
 const BUILD: &str = "\
@@ -24,44 +58,167 @@ fn main() -> Result<(), aoti_build::Error> {
 }
 ";
 
+/// A model that goes into the project.
+struct Chosen {
+    path: PathBuf,
+    /// Name of the copy in `models/`.
+    file: String,
+    identifier: String,
+    interface: Interface,
+}
+
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    let path = &arguments.path;
+    let path = context.environment.directory().join(&arguments.path);
     if path.join("Cargo.toml").exists() {
-        return Err(Failure::Usage(format!("`{}` is a cargo project already", path.display())));
+        let path = arguments.path.display();
+        let message =
+            format!("`{path}` is a cargo project already; `cargo aoti init {path}` adds models to it");
+        return Err(Failure::Usage(message));
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy().replace(' ', "-");
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    if !is_name {
-        return Err(Failure::Usage(format!("`{name}` is not a name for a package")));
+    make(&path, &arguments.options, context)
+}
+
+pub(crate) fn init(arguments: &InitArguments, context: &Context) -> Result<(), Failure> {
+    make(&context.environment.directory().join(&arguments.path), &arguments.options, context)
+}
+
+fn make(path: &Path, options: &Options, context: &Context) -> Result<(), Failure> {
+    let crates = Crates::find(options.sources.as_deref())?;
+    let chosen = options.model.as_deref().map(choose).transpose()?;
+    let is_new_folder = !path.exists();
+    let is_project = path.join("Cargo.toml").is_file();
+    let has_program = ["src/main.rs", "src/lib.rs"].iter().any(|file| path.join(file).exists());
+    if !is_project {
+        package(path, options, is_new_folder, context)?;
     }
-    let version = env!("CARGO_PKG_VERSION");
-    let manifest = format!(
-        "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\naoti-runtime = \"{version}\"\n\n\
-         [build-dependencies]\naoti-build = \"{version}\"\n"
-    );
-    write(&path.join("Cargo.toml"), &manifest)?;
-    write(&path.join("build.rs"), BUILD)?;
-    fs_err::create_dir_all(path.join("models")).map_err(Failure::machine("make", &path.join("models")))?;
-    let mut main = "fn main() {\n    println!(\"put a model into `models/`\");\n}\n".to_owned();
-    if let Some(model) = &arguments.model {
-        let name = crate::single::name_of(model);
-        let extension = model.extension().unwrap_or_default().to_string_lossy();
-        let target = path.join("models").join(format!("{name}.{extension}"));
-        fs_err::copy(model, &target).map_err(|error| Failure::User(error.to_string()))?;
-        let identifier = aoti_build::Model::new(&name, &target).identifier();
-        main = format!(
-            "aoti_runtime::include_model!(\"{identifier}\");\n\nfn main() -> Result<(), aoti_runtime::Error> {{\n    \
-             let _model = {identifier}::Model::load()?;\n    println!(\"{{:#?}}\", {identifier}::Model::info()?);\n    Ok(())\n}}\n"
-        );
+    let filled = fill(path, &crates, chosen.as_ref(), has_program, context);
+    if filled.is_err() && is_new_folder {
+        // Nothing of the user's can be in a folder that was not there; what stays does no harm.
+        let _ = fs_err::remove_dir_all(path);
     }
-    write(&path.join("src/main.rs"), &main)?;
-    context.terminal.status("Created", &shown(path, context));
+    filled?;
+    let verb = if is_project { "Prepared" } else { "Created" };
+    context.terminal.status(verb, &shown(path, context));
     Ok(())
+}
+
+/// Reads the model to its interface: one that does not compile goes into no project.
+fn choose(given: &Path) -> Result<Chosen, Failure> {
+    let (path, _) = case::model_file(given)?;
+    let bytes = memory::map(&path)?;
+    let name = single::name_of(&path);
+    let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+    let identifier = aoti_build::Model::new(&name, &path).identifier();
+    let options = compile::Options { name: name.clone(), levels: Vec::new(), embed_weights: true };
+    let bundle =
+        compile::compile(bytes, &options).map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
+    Ok(Chosen { path, file: format!("{name}.{extension}"), identifier, interface: bundle.interface })
+}
+
+/// Has cargo make the package: names, the workspace around it and version control are its affair.
+fn package(path: &Path, options: &Options, is_new_folder: bool, context: &Context) -> Result<(), Failure> {
+    let cargo = context.environment.variable("CARGO").map_or_else(|| "cargo".into(), ToOwned::to_owned);
+    let mut command = Command::new(cargo);
+    command.arg(if is_new_folder { "new" } else { "init" }).arg("--quiet");
+    if let Some(name) = &options.name {
+        command.args(["--name", name]);
+    }
+    let output = command.arg("--").arg(path).output();
+    let output = output.map_err(|error| Failure::Machine(format!("cannot start cargo: {error}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(Failure::Usage(said.trim_start_matches("error: ").trim_end().to_owned()))
+}
+
+/// Adds what a model needs.
+fn fill(
+    path: &Path,
+    crates: &Crates,
+    chosen: Option<&Chosen>,
+    has_program: bool,
+    context: &Context,
+) -> Result<(), Failure> {
+    let manifest = path.join("Cargo.toml");
+    let text = fs_err::read_to_string(&manifest).map_err(Failure::machine("read", &manifest))?;
+    let half: &[&str] =
+        if chosen.is_some_and(|chosen| program::needs_half(&chosen.interface)) { &["half"] } else { &[] };
+    let text = depend(&text, crates, half).map_err(|error| {
+        Failure::User(format!("`{}` is not a manifest that can be changed: {error}", manifest.display()))
+    })?;
+    write(&manifest, &text)?;
+    write_absent(&path.join(".gitignore"), "/target\n")?;
+    let models = path.join("models");
+    fs_err::create_dir_all(&models).map_err(Failure::machine("make", &models))?;
+    if let Some(chosen) = chosen {
+        let target = models.join(&chosen.file);
+        if !is_same(&chosen.path, &target) {
+            fs_err::copy(&chosen.path, &target).map_err(Failure::machine("write", &target))?;
+        }
+    }
+    let lock = path.join("Cargo.lock");
+    let is_member = path.ancestors().skip(1).any(|folder| folder.join("Cargo.toml").is_file());
+    if let Some(known) = crates.lock().filter(|_| !has_program && !is_member && !lock.exists()) {
+        fs_err::copy(known, &lock).map_err(Failure::machine("write", &lock))?;
+    }
+    let line = "aoti_build::Builder::from_manifest()?.build()";
+    let build = path.join("build.rs");
+    if fs_err::read_to_string(&build).is_ok_and(|text| !text.contains("aoti_build")) {
+        context.terminal.warn(&format!("there is a `build.rs` already; let it call `{line}`"));
+    }
+    write_absent(&build, BUILD)?;
+    let program = chosen.map(|chosen| program::text(&chosen.interface, &chosen.identifier));
+    if !has_program {
+        return write(&path.join("src/main.rs"), program.as_deref().unwrap_or(program::EMPTY));
+    }
+    if let Some(chosen) = chosen {
+        let line = format!("aoti_runtime::include_model!(\"{}\");", chosen.identifier);
+        context.terminal.status("Note", &format!("to use the model, say `{line}`"));
+    }
+    Ok(())
+}
+
+/// The manifest with the crates among its dependencies, where they are not yet.
+fn depend(text: &str, crates: &Crates, features: &[&str]) -> Result<String, String> {
+    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+    for (table, name, features) in
+        [("dependencies", "aoti-runtime", features), ("build-dependencies", "aoti-build", &[][..])]
+    {
+        let table = document.entry(table).or_insert_with(|| Item::Table(Table::new()));
+        let table = table.as_table_like_mut().ok_or("its dependencies are not a table")?;
+        if !table.contains_key(name) {
+            table.insert(name, Item::Value(crates.dependency(name, features)));
+        }
+    }
+    Ok(document.to_string())
+}
+
+fn is_same(a: &Path, b: &Path) -> bool {
+    matches!((fs_err::canonicalize(a), fs_err::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
+}
+
+fn write_absent(path: &Path, text: &str) -> Result<(), Failure> {
+    if path.exists() { Ok(()) } else { write(path, text) }
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs_err::create_dir_all(folder).map_err(Failure::machine("make", folder))?;
     fs_err::write(path, text).map_err(Failure::machine("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_keeps_what_is_in_it() {
+        let text = "# mine\n[package]\nname = \"p\"\n\n[dependencies]\naoti-runtime = \"9\" # chosen\n";
+        let changed = depend(text, &Crates::Registry, &[]).unwrap();
+        assert!(changed.starts_with(text.trim_end()), "{changed}");
+        assert!(changed.contains("[build-dependencies]\naoti-build = "), "{changed}");
+        assert_eq!(depend(&changed, &Crates::Registry, &[]).unwrap(), changed);
+        assert!(depend("dependencies = 1\n", &Crates::Registry, &[]).is_err());
+    }
 }

@@ -71,7 +71,7 @@ struct Ctx<'a> {
 impl<'a> Ctx<'a> {
     fn new(interface: &'a Interface, identifier: &str, options: &'a Options) -> Self {
         let module = Ident::new(&names::identifier(identifier), Span::call_site());
-        let (inputs, outputs) = (fields(&interface.inputs), fields(&interface.outputs));
+        let (inputs, outputs) = (field_names(&interface.inputs), field_names(&interface.outputs));
         Ctx { interface, options, module, inputs, outputs }
     }
 
@@ -299,7 +299,8 @@ impl<'a> Ctx<'a> {
     }
 }
 
-fn fields(values: &[ValueInterface]) -> Vec<String> {
+/// The names of the fields that stand for these values in `Inputs` or `Outputs`.
+pub fn field_names(values: &[ValueInterface]) -> Vec<String> {
     let mut namer = Namer::new(Language::Rust);
     values.iter().map(|value| namer.name(&value.name)).collect()
 }

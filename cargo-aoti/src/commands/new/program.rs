@@ -1,0 +1,76 @@
+//! The text of a new project's `src/main.rs`: runs the model once, on zeros of the smallest sizes.
+
+use aoti_compiler::codegen::bindings;
+use aoti_compiler::codegen::interface::{Interface, ValueInterface};
+use aoti_compiler::dtype::DType;
+
+/// The program of a project without a model.
+pub(super) const EMPTY: &str = "\
+fn main() {
+    println!(\"put a model into `models/`, then say `aoti_runtime::include_model!(\\\"NAME\\\")` here\");
+}
+";
+
+/// A program that runs the model of this interface.
+pub(super) fn text(interface: &Interface, identifier: &str) -> String {
+    let inputs = bindings::field_names(&interface.inputs);
+    let outputs = bindings::field_names(&interface.outputs);
+    let mut text = String::new();
+    if !inputs.is_empty() {
+        text.push_str("use aoti_runtime::TensorView;\n\n");
+    }
+    text.push_str(&format!(
+        "aoti_runtime::include_model!(\"{identifier}\");\n\nfn main() -> Result<(), aoti_runtime::Error> {{\n    \
+         let model = {identifier}::Model::load()?;\n"
+    ));
+    let mut fields = Vec::new();
+    for (index, (field, value)) in inputs.iter().zip(&interface.inputs).enumerate() {
+        let sizes: Vec<i64> = value.dims.iter().map(|dim| dim.min).collect();
+        let elements = sizes.iter().fold(1i64, |product, size| product.saturating_mul(*size));
+        text.push_str(&format!("    // {}\n", describe(field, value)));
+        text.push_str(&format!("    let data_{index} = vec![{}; {elements}];\n", zero(value.dtype)));
+        text.push_str(&format!("    let {field} = TensorView::new(&data_{index}, &{sizes:?})?;\n"));
+        fields.push(field.as_str());
+    }
+    let fields = if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) };
+    let state = if interface.state_bytes > 0 {
+        text.push_str("    let mut state = model.state()?;\n");
+        ", &mut state"
+    } else {
+        ""
+    };
+    let bound = if outputs.is_empty() { "" } else { "let outputs = " };
+    text.push_str(&format!("    {bound}model.run(&{identifier}::Inputs {fields}{state})?;\n"));
+    for field in &outputs {
+        text.push_str(&format!(
+            "    println!(\"{field}: {{:?}} {{:?}}\", outputs.{field}.sizes(), outputs.{field}.as_slice());\n"
+        ));
+    }
+    text.push_str("    Ok(())\n}\n");
+    text
+}
+
+/// Whether the program needs the types of the `half` crate.
+pub(super) fn needs_half(interface: &Interface) -> bool {
+    let values = interface.inputs.iter().chain(&interface.outputs);
+    values.into_iter().any(|value| matches!(value.dtype, DType::F16 | DType::Bf16))
+}
+
+/// One line that is safe in a comment: fields are identifiers, and sizes have no line ends.
+fn describe(field: &str, value: &ValueInterface) -> String {
+    let size = |dim: &aoti_compiler::codegen::interface::DimInterface| {
+        let text = dim.expression.clone().unwrap_or_else(|| dim.min.to_string());
+        text.chars().filter(|c| !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}')).collect::<String>()
+    };
+    let sizes: Vec<String> = value.dims.iter().map(size).collect();
+    format!("{field}: {} of sizes [{}]", value.dtype.name(), sizes.join(", "))
+}
+
+fn zero(dtype: DType) -> String {
+    match dtype {
+        DType::Bool => "false".to_owned(),
+        DType::F16 | DType::Bf16 => format!("aoti_runtime::{}::ZERO", dtype.name()),
+        DType::F32 | DType::F64 => format!("0.0_{}", dtype.name()),
+        DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => format!("0_{}", dtype.name()),
+    }
+}
