@@ -8,6 +8,7 @@ use crate::loops::Program;
 use crate::lower::lower;
 use crate::schedule::memory::{self, MemoryPlan};
 use crate::schedule::{Explanation, schedule};
+use crate::target::Target;
 use crate::{aten, frontend, loops, transform};
 
 use bytes::Bytes;
@@ -66,11 +67,12 @@ fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
     let mut graph = transform::optimize(import(&options.name, model)?);
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);
-    let lowered = lower(&graph);
+    let target = Target::cpu(&options.levels);
+    let lowered = lower(&graph, &target);
     check(&lowered, "lowering");
-    let (scheduled, explanations) = schedule(lowered.clone(), &graph.ranges());
+    let (scheduled, explanations) = schedule(lowered.clone(), &graph.ranges(), &target);
     check(&scheduled, "scheduling");
-    let memory = memory::plan(&scheduled, &graph.ranges());
+    let memory = memory::plan(&scheduled, &graph.ranges(), &target);
     Ok(Stages { graph, lowered, scheduled, memory, explanations })
 }
 

@@ -14,5 +14,6 @@ pub mod loops;
 pub mod lower;
 pub mod schedule;
 pub mod symbolic;
+pub mod target;
 mod text;
 pub mod transform;

@@ -3,6 +3,7 @@
 
 use aoti_compiler::lower::lower;
 use aoti_compiler::schedule::schedule;
+use aoti_compiler::target::Target;
 use aoti_compiler::{aten, compile, frontend, graph, loops, transform};
 use bytes::Bytes;
 use std::path::PathBuf;
@@ -60,8 +61,9 @@ fn graphs_and_loops_come_back() {
             Ok(_) => wrong.push(format!("{}: the graph comes back changed", path.display())),
             Err(error) => wrong.push(format!("{}: the graph: {error}", path.display())),
         }
-        let lowered = lower(&graph);
-        let (scheduled, _) = schedule(lowered.clone(), &graph.ranges());
+        let target = Target::cpu(&["x86-64-v3"]);
+        let lowered = lower(&graph, &target);
+        let (scheduled, _) = schedule(lowered.clone(), &graph.ranges(), &target);
         for program in [lowered, scheduled] {
             wrong.extend(
                 loops::verify(&program).into_iter().map(|finding| format!("{}: {finding}", path.display())),

@@ -15,6 +15,7 @@ use aoti_compiler::interpret::{Tensor, evaluate};
 use aoti_compiler::loops;
 use aoti_compiler::lower::lower;
 use aoti_compiler::schedule::schedule;
+use aoti_compiler::target::Target;
 use aoti_runtime::{AnyView, DType, DynTensor, Inline, Model, State, Workspace};
 use aoti_tests::batch::{self, Processors};
 use bytes::Bytes;
@@ -84,8 +85,9 @@ fn changed_by_its_text(graph: &Graph) -> Option<String> {
     if text::parse(&own).ok().as_ref().map(text::print).as_ref() != Some(&own) {
         return Some(own);
     }
-    let lowered = lower(graph);
-    let (scheduled, _) = schedule(lowered.clone(), &graph.ranges());
+    let target = Target::cpu(&["x86-64-v3"]);
+    let lowered = lower(graph, &target);
+    let (scheduled, _) = schedule(lowered.clone(), &graph.ranges(), &target);
     [lowered, scheduled].into_iter().find_map(|program| {
         let own = loops::text::print(&program);
         let back = loops::text::parse(&own);

@@ -69,7 +69,7 @@ impl Planned<'_> {
         let mut text = String::new();
         for step in steps {
             match step {
-                Step::Kernel(kernel) => text.push_str(&self.call(kernel)),
+                Step::Kernel(id) => text.push_str(&self.call(&self.program.kernels[*id])),
                 Step::Read(buffer, symbol) => {
                     let pointer = self.pointer(*buffer, &Packing::Plain);
                     let range = self.ranges.range(*symbol);
@@ -141,9 +141,9 @@ impl Planned<'_> {
         let key = (text.declaration.clone(), text.body.clone());
         if let Some(index) = self.by_text.get(&key) {
             let function = &mut self.functions[*index];
-            for note in text.notes {
-                if !function.text.notes.contains(&note) {
-                    function.text.notes.push(note);
+            for origin in text.origins {
+                if !function.text.origins.contains(&origin) {
+                    function.text.origins.push(origin);
                 }
             }
             return function.name.clone();
@@ -189,11 +189,14 @@ impl Planned<'_> {
     pub(super) fn definition(&self, function: &Function, linkage: &str) -> String {
         let mut text = String::new();
         const SHOWN: usize = 12;
-        for note in function.text.notes.iter().take(SHOWN) {
-            let _ = writeln!(text, "// {}", note.replace('\n', " ").trim_end_matches('\\'));
+        for origin in function.text.origins.iter().take(SHOWN) {
+            let parts = [origin.node.as_str(), origin.source.as_str()];
+            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            let line = parts.join(" at ");
+            let _ = writeln!(text, "// {}", line.replace('\n', " ").trim_end_matches('\\'));
         }
-        if function.text.notes.len() > SHOWN {
-            let _ = writeln!(text, "// and {} more", function.text.notes.len() - SHOWN);
+        if function.text.origins.len() > SHOWN {
+            let _ = writeln!(text, "// and {} more", function.text.origins.len() - SHOWN);
         }
         let _ = write!(
             text,

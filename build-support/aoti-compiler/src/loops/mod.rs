@@ -4,6 +4,8 @@
 //! [`Term`]s in single assignment form evaluated at one position of the iteration space. Knows no C++ and no devices.
 
 mod access;
+mod names;
+mod program;
 pub mod text;
 mod verify;
 
@@ -13,7 +15,7 @@ pub use verify::verify;
 use crate::dtype::DType;
 use crate::graph::Guard as SizeGuard;
 use crate::graph::{
-    BinaryOp, Combine, Constant, ConstantId, Conv, ReduceOp, Scalar, ScanOp, SymbolInfo, UnaryOp,
+    BinaryOp, Combine, Constant, ConstantId, Conv, Origin, ReduceOp, Scalar, ScanOp, SymbolInfo, UnaryOp,
 };
 use crate::symbolic::{Expr, Symbol};
 use cranelift_entity::{PrimaryMap, entity_impl};
@@ -296,23 +298,27 @@ pub enum KernelKind {
     Rows(RowOperation),
 }
 
+/// A kernel of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KernelId(u32);
+entity_impl!(KernelId, "k");
+
 /// A kernel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Kernel {
-    /// Name, from the model's own names; not yet unique.
+    /// Name, from the model's own names; unique in its program once [`Program::number_kernels`] has run.
     pub name: String,
-    /// One line for each graph node inside, with its place in the user's program.
-    pub notes: Vec<String>,
+    /// The calls of the user's program that it computes, each once.
+    pub origins: Vec<Origin>,
     /// What it computes.
     pub kind: KernelKind,
 }
 
 /// One step of a program.
-#[expect(clippy::large_enum_variant, reason = "nearly all steps are kernels")]
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
     /// Runs a kernel.
-    Kernel(Kernel),
+    Kernel(KernelId),
     /// Reads an `i64` buffer of one element into a size symbol.
     Read(BufferId, Symbol),
     /// Fails the run where a boolean buffer of one element is false.
@@ -358,6 +364,8 @@ pub struct Program {
     pub outputs: Vec<BufferId>,
     /// States in order with their first values.
     pub states: Vec<(BufferId, ConstantId)>,
+    /// Kernels. Each is run by one step; after [`Program::number_kernels`] they are in the order of the steps.
+    pub kernels: PrimaryMap<KernelId, Kernel>,
     /// Steps in order.
     pub steps: Vec<Step>,
     /// Operators that check indices at run time, as text for messages.
@@ -410,6 +418,16 @@ impl Stage {
 }
 
 impl Kernel {
+    /// The stages of loops or the epilogue, to be changed.
+    pub fn stages_mut(&mut self) -> &mut [Stage] {
+        match &mut self.kind {
+            KernelKind::Nest(nest) => &mut nest.stages,
+            KernelKind::MatMul(matmul) => std::slice::from_mut(&mut matmul.epilogue),
+            KernelKind::Convolution(conv) => std::slice::from_mut(&mut conv.epilogue),
+            KernelKind::Rows(_) => &mut [],
+        }
+    }
+
     /// The stages of loops or the epilogue.
     pub fn stages(&self) -> &[Stage] {
         match &self.kind {

@@ -9,6 +9,7 @@
 //! * A check of an index blames an operator that is listed.
 //! * Nothing is stored to an input or a constant.
 //! * A temporary buffer is written before it is read.
+//! * Every kernel is run by exactly one step.
 
 use super::{BufferId, Effect, Kernel, KernelKind, MatrixOperand, Nest, Program, Stage, Step, Storage, Term};
 use crate::symbolic::{Expr, Symbol, SymbolKind};
@@ -18,6 +19,11 @@ use std::collections::BTreeSet;
 pub fn verify(program: &Program) -> Vec<String> {
     let mut checker = Checker { program, findings: vec![], written: BTreeSet::new() };
     checker.steps(&program.steps);
+    let mut running = program.running();
+    running.sort_unstable();
+    if !running.iter().copied().eq(program.kernels.keys()) {
+        checker.findings.push("the steps do not run every kernel once".to_owned());
+    }
     checker.findings
 }
 
@@ -31,7 +37,10 @@ impl Checker<'_> {
     fn steps(&mut self, steps: &[Step]) {
         for step in steps {
             match step {
-                Step::Kernel(kernel) => self.kernel(kernel),
+                Step::Kernel(id) => match self.program.kernels.get(*id) {
+                    Some(kernel) => self.kernel(kernel),
+                    None => self.findings.push(format!("a step runs {id}, which does not exist")),
+                },
                 Step::Read(buffer, _) | Step::Assert(buffer, _) => self.read("a step", *buffer),
                 Step::If { predicate, then, otherwise } => {
                     self.read("a branch", *predicate);

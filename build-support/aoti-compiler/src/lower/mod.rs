@@ -1,7 +1,7 @@
 //! Lowers a core graph to kernels: decides which values get buffers, turns views into coordinates, and writes one loop
 //! nest or contraction for each value that has a buffer.
 //!
-//! Fuses nothing: that is the scheduler's. Knows no C++ and no devices.
+//! Fuses nothing: that is the scheduler's. Knows no C++ and no device by name.
 
 mod element;
 mod expand;
@@ -11,11 +11,12 @@ mod realize;
 use crate::graph::{Graph, InputRole, Node, Op, OutputRole, ValueId};
 use crate::loops::{Buffer, BufferId, Program, Step, Storage};
 use crate::symbolic::RangeTable;
+use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use indexmap::IndexMap;
 
-/// Lowers a graph.
-pub fn lower(graph: &Graph) -> Program {
+/// Lowers a graph for a target.
+pub fn lower(graph: &Graph, target: &Target) -> Program {
     let mut program = Program {
         name: graph.name.clone(),
         symbols: graph.symbols.clone(),
@@ -52,10 +53,11 @@ pub fn lower(graph: &Graph) -> Program {
     let targets = output_buffers(graph, &mut program);
     let ranges = graph.ranges();
     let mut steps = Vec::new();
-    let mut scope = Scope::new(graph, &mut program, &ranges, homes, &mut steps);
+    let mut scope = Scope::new(graph, &mut program, (&ranges, target), homes, &mut steps);
     scope.run(&targets);
     scope.write_states();
     program.steps = steps;
+    program.number_kernels();
     program
 }
 
@@ -83,6 +85,7 @@ struct Scope<'a> {
     graph: &'a Graph,
     program: &'a mut Program,
     ranges: &'a RangeTable,
+    target: &'a Target,
     /// The buffer that holds a value, for values that have one.
     homes: SecondaryMap<ValueId, Option<BufferId>>,
     /// Position of the node that makes a value.
@@ -98,13 +101,13 @@ impl<'a> Scope<'a> {
     fn new(
         graph: &'a Graph,
         program: &'a mut Program,
-        ranges: &'a RangeTable,
+        (ranges, target): (&'a RangeTable, &'a Target),
         homes: SecondaryMap<ValueId, Option<BufferId>>,
         steps: &'a mut Vec<Step>,
     ) -> Scope<'a> {
-        let realized = realize::decide(graph);
+        let realized = realize::decide(graph, target);
         let producers = graph.producers();
-        Scope { graph, program, ranges, homes, producers, realized, targets: IndexMap::new(), steps }
+        Scope { graph, program, ranges, target, homes, producers, realized, targets: IndexMap::new(), steps }
     }
 
     /// Lowers every node, then fills the targets that were not written in place.

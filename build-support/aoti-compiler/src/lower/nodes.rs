@@ -2,7 +2,7 @@
 
 use super::Scope;
 use super::expand::Expander;
-use crate::graph::{Combine, Conv, Coord, Graph, Node, Op, ReduceOp, Scalar, ValueId};
+use crate::graph::{Combine, Conv, Coord, Graph, Node, Op, Origin, ReduceOp, Scalar, ValueId};
 use crate::loops::{
     Access, Accumulator, Axis, Buffer, BufferId, Convolution, Effect, Index, Kernel, KernelKind, MatMul,
     MatrixOperand, Nest, RowOp, RowOperation, Stage, Step, Storage, Term,
@@ -80,25 +80,17 @@ impl<'a> Scope<'a> {
         table
     }
 
-    /// A kernel's name and its notes.
-    fn kernel(&self, node: Option<&Node>, fallback: &str, kind: KernelKind) -> Step {
-        let (mut name, mut notes) = (fallback.to_owned(), Vec::new());
-        if let Some(node) = node {
-            if let Some(value) = node.outputs.first()
-                && !self.graph.values[*value].name.is_empty()
-            {
-                name.clone_from(&self.graph.values[*value].name);
-            }
-            let origin = &self.graph.origins[node.origin];
-            let parts: Vec<&str> = [origin.node.as_str(), origin.source.as_str()]
-                .into_iter()
-                .filter(|part| !part.is_empty())
-                .collect();
-            if !parts.is_empty() {
-                notes.push(parts.join(" at "));
-            }
-        }
-        Step::Kernel(Kernel { name, notes, kind })
+    /// Appends a kernel and the step that runs it. Where no call of the program tells what it is, it is called `name`.
+    fn run_kernel(&mut self, node: Option<&Node>, name: &str, kind: KernelKind) {
+        let origin = node.map(|node| self.graph.origins[node.origin].clone());
+        let origins: Vec<Origin> = origin.into_iter().filter(|origin| *origin != Origin::default()).collect();
+        let value = node.and_then(|node| node.outputs.first());
+        let name = match value.map(|value| self.graph.values[*value].name.as_str()) {
+            Some(own) if !own.is_empty() => own.to_owned(),
+            Some(_) | None => name.to_owned(),
+        };
+        let id = self.program.kernels.push(Kernel { name, origins, kind });
+        self.steps.push(Step::Kernel(id));
     }
 
     /// Gives a value a buffer now, if it has none.
@@ -133,8 +125,7 @@ impl<'a> Scope<'a> {
         stage.effects.push(Effect::Store { access, value: term, combine: Combine::Set });
         let nest = Nest { axes, stages: vec![stage], accumulators: vec![], serial: false };
         let node = self.producer(value);
-        let step = self.kernel(node, "copy", KernelKind::Nest(nest));
-        self.steps.push(step);
+        self.run_kernel(node, "map", KernelKind::Nest(nest));
     }
 
     /// Copies one buffer to another of the same shape.
@@ -153,8 +144,8 @@ impl<'a> Scope<'a> {
         let access = Access::with_shape(to, &shape, indices, &ranges);
         stage.effects.push(Effect::Store { access, value: term, combine: Combine::Set });
         let nest = Nest { axes, stages: vec![stage], accumulators: vec![], serial: false };
-        let step = self.kernel(None, "copy", KernelKind::Nest(nest));
-        self.steps.push(step);
+        let name = format!("keep_{}", self.program.buffers[to].name);
+        self.run_kernel(None, &name, KernelKind::Nest(nest));
     }
 
     fn reduce(&mut self, node: &'a Node, op: ReduceOp, reduced: &[usize]) {
@@ -184,8 +175,7 @@ impl<'a> Scope<'a> {
         last.effects.push(Effect::Store { access, value: result, combine: Combine::Set });
         let accumulators = vec![Accumulator { op, dtype, stage: 0, position }];
         let nest = Nest { axes: outer, stages: vec![stage, last], accumulators, serial: false };
-        let step = self.kernel(Some(node), "reduce", KernelKind::Nest(nest));
-        self.steps.push(step);
+        self.run_kernel(Some(node), "reduce", KernelKind::Nest(nest));
     }
 
     fn cat(&mut self, node: &'a Node, axis: usize) {
@@ -220,8 +210,7 @@ impl<'a> Scope<'a> {
         let access = Access::new(target, &self.program.buffers[target], place, &ranges);
         stage.effects.push(Effect::Store { access, value: term, combine });
         let nest = Nest { axes, stages: vec![stage], accumulators: vec![], serial };
-        let step = self.kernel(Some(node), "scatter", KernelKind::Nest(nest));
-        self.steps.push(step);
+        self.run_kernel(Some(node), "scatter", KernelKind::Nest(nest));
     }
 
     // --- contractions --------------------------------------------------------------------------------------------
@@ -237,8 +226,7 @@ impl<'a> Scope<'a> {
         let target = self.new_home(value);
         let epilogue = self.plain_epilogue(&axes, target, ty.dtype);
         let matmul = MatMul { axes, depth, a, b, dtype: ty.dtype, epilogue };
-        let step = self.kernel(Some(node), "matmul", KernelKind::MatMul(matmul));
-        self.steps.push(step);
+        self.run_kernel(Some(node), "gemm", KernelKind::MatMul(matmul));
     }
 
     /// An epilogue that stores the sum.
@@ -299,8 +287,7 @@ impl<'a> Scope<'a> {
         let target = self.new_home(value);
         let epilogue = self.plain_epilogue(&axes, target, ty.dtype);
         let kind = Convolution { axes, conv: conv.clone(), input, weight, dtype: ty.dtype, epilogue };
-        let step = self.kernel(Some(node), "conv", KernelKind::Convolution(kind));
-        self.steps.push(step);
+        self.run_kernel(Some(node), "conv", KernelKind::Convolution(kind));
     }
 
     // --- rows ----------------------------------------------------------------------------------------------------
@@ -318,8 +305,7 @@ impl<'a> Scope<'a> {
             length: ty.shape[axis].clone(),
             inner: Expr::product(&ty.shape[axis + 1..]),
         };
-        let step = self.kernel(Some(node), "rows", KernelKind::Rows(operation));
-        self.steps.push(step);
+        self.run_kernel(Some(node), "rows", KernelKind::Rows(operation));
     }
 
     fn search_sorted(&mut self, node: &'a Node, right: bool) {
@@ -337,8 +323,7 @@ impl<'a> Scope<'a> {
             length: sorted.shape[last].clone(),
             inner: values.shape[last].clone(),
         };
-        let step = self.kernel(Some(node), "search_sorted", KernelKind::Rows(operation));
-        self.steps.push(step);
+        self.run_kernel(Some(node), "search_sorted", KernelKind::Rows(operation));
     }
 
     // --- control flow --------------------------------------------------------------------------------------------
@@ -388,7 +373,8 @@ impl<'a> Scope<'a> {
         }
         let mut steps = Vec::new();
         let targets: Vec<Option<BufferId>> = targets.iter().copied().map(Some).collect();
-        let mut scope = Scope::new(body, &mut *self.program, self.ranges, homes, &mut steps);
+        let facts = (self.ranges, self.target);
+        let mut scope = Scope::new(body, &mut *self.program, facts, homes, &mut steps);
         scope.run(&targets);
         steps
     }

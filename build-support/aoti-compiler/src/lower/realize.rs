@@ -3,10 +3,9 @@
 use super::element::Element;
 use crate::graph::{Graph, Node, Op, ValueId};
 use crate::symbolic::Expr;
+use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 
-/// An expression with more operations than this is cut by a buffer.
-const MAX_WEIGHT: usize = 48;
 /// What is used more than once gets a buffer from this many operations on.
 const SHARED_WEIGHT: usize = 3;
 
@@ -22,7 +21,7 @@ struct Cost {
 }
 
 /// Decides for all values of a graph.
-pub(super) fn decide(graph: &Graph) -> SecondaryMap<ValueId, bool> {
+pub(super) fn decide(graph: &Graph, target: &Target) -> SecondaryMap<ValueId, bool> {
     let uses = count_uses(graph);
     let mut realized: SecondaryMap<ValueId, bool> = SecondaryMap::new();
     let mut costs: SecondaryMap<ValueId, Cost> = SecondaryMap::new();
@@ -39,7 +38,7 @@ pub(super) fn decide(graph: &Graph) -> SecondaryMap<ValueId, bool> {
             costs[*output] = cost;
             let in_epilogue = cost.contraction && cost.weight > 0;
             let shared = uses[*output] > 1 && (cost.heavy || cost.weight >= SHARED_WEIGHT || in_epilogue);
-            if shared || cost.weight > MAX_WEIGHT {
+            if shared || cost.weight > target.inline_operations() {
                 realized[*output] = true;
                 costs[*output] = Cost::default();
             }

@@ -2,70 +2,38 @@
 //! that live inside one kernel become rows of its workers' scratch.
 
 use crate::loops::{
-    Access, BufferId, Effect, Index, Kernel, KernelKind, Nest, Program, Stage, Step, Storage, Term, TermId,
+    Access, BufferId, Effect, Index, Kernel, KernelId, KernelKind, Nest, Program, Stage, Step, Storage, Term,
+    TermId,
 };
 use crate::symbolic::{Expr, Ranges};
+use crate::target::Target;
+use cranelift_entity::PrimaryMap;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Rows larger than this stay in the arena.
-const MAX_ROW_BYTES: i64 = 64 * 1024;
 
 /// Removes stores to temporary buffers that nothing reads, until nothing more goes.
 pub(super) fn remove_dead(program: &mut Program) {
     loop {
         let mut read = BTreeSet::new();
-        visit(&program.steps, &mut |step| collect_reads(step, &mut read));
+        Step::walk(&program.steps, &mut |step| collect_reads(program, step, &mut read));
         let buffers = &program.buffers;
         let dead =
             |buffer: BufferId| buffers[buffer].storage == Storage::Temporary && !read.contains(&buffer);
         let mut changed = false;
-        let mut steps = std::mem::take(&mut program.steps);
-        visit_mut(&mut steps, &mut |kernel| changed |= drop_stores(kernel, &dead));
-        remove_empty(&mut steps);
-        program.steps = steps;
+        for kernel in program.kernels.values_mut() {
+            changed |= drop_stores(kernel, &dead);
+        }
+        remove_empty(&mut program.steps, &program.kernels);
+        program.number_kernels();
         if !changed {
             return;
         }
     }
 }
 
-fn visit(steps: &[Step], f: &mut dyn FnMut(&Step)) {
-    for step in steps {
-        f(step);
-        match step {
-            Step::Kernel(_) | Step::Read(..) | Step::Assert(..) => {}
-            Step::If { then, otherwise, .. } => {
-                visit(then, f);
-                visit(otherwise, f);
-            }
-            Step::Loop { condition, body, .. } => {
-                visit(condition, f);
-                visit(body, f);
-            }
-        }
-    }
-}
-
-fn visit_mut(steps: &mut [Step], f: &mut dyn FnMut(&mut Kernel)) {
-    for step in steps {
-        match step {
-            Step::Kernel(kernel) => f(kernel),
-            Step::Read(..) | Step::Assert(..) => {}
-            Step::If { then, otherwise, .. } => {
-                visit_mut(then, f);
-                visit_mut(otherwise, f);
-            }
-            Step::Loop { condition, body, .. } => {
-                visit_mut(condition, f);
-                visit_mut(body, f);
-            }
-        }
-    }
-}
-
-fn collect_reads(step: &Step, read: &mut BTreeSet<BufferId>) {
+fn collect_reads(program: &Program, step: &Step, read: &mut BTreeSet<BufferId>) {
     match step {
-        Step::Kernel(kernel) => {
+        Step::Kernel(id) => {
+            let kernel = &program.kernels[*id];
             // A store that combines reads its buffer, but that alone keeps nothing alive.
             read.extend(kernel.stages().iter().flat_map(Stage::reads));
             match &kernel.kind {
@@ -85,14 +53,8 @@ fn collect_reads(step: &Step, read: &mut BTreeSet<BufferId>) {
 }
 
 fn drop_stores(kernel: &mut Kernel, dead: &dyn Fn(BufferId) -> bool) -> bool {
-    let stages: &mut [Stage] = match &mut kernel.kind {
-        KernelKind::Nest(nest) => &mut nest.stages,
-        KernelKind::MatMul(matmul) => std::slice::from_mut(&mut matmul.epilogue),
-        KernelKind::Convolution(conv) => std::slice::from_mut(&mut conv.epilogue),
-        KernelKind::Rows(_) => return false,
-    };
     let mut changed = false;
-    for stage in stages {
+    for stage in kernel.stages_mut() {
         let before = stage.effects.len();
         stage.effects.retain(|effect| match effect {
             Effect::Store { access, .. } => !dead(access.buffer),
@@ -214,35 +176,33 @@ fn prune_stage(stage: &mut Stage, wanted: &BTreeSet<TermId>) -> BTreeMap<TermId,
 }
 
 /// Removes kernels that do nothing any more.
-fn remove_empty(steps: &mut Vec<Step>) {
-    steps.retain_mut(|step| match step {
-        Step::Kernel(kernel) => match &kernel.kind {
-            KernelKind::Nest(nest) => nest.stages.iter().any(|stage| !stage.effects.is_empty()),
-            KernelKind::MatMul(matmul) => !matmul.epilogue.effects.is_empty(),
-            KernelKind::Convolution(conv) => !conv.epilogue.effects.is_empty(),
-            KernelKind::Rows(_) => true,
-        },
-        Step::Read(..) | Step::Assert(..) => true,
-        Step::If { then, otherwise, .. } => {
-            remove_empty(then);
-            remove_empty(otherwise);
-            true
+fn remove_empty(steps: &mut Vec<Step>, kernels: &PrimaryMap<KernelId, Kernel>) {
+    steps.retain_mut(|step| {
+        for list in step.lists_mut() {
+            remove_empty(list, kernels);
         }
-        Step::Loop { condition, body, .. } => {
-            remove_empty(condition);
-            remove_empty(body);
-            true
+        match step {
+            Step::Kernel(id) => match &kernels[*id].kind {
+                KernelKind::Nest(nest) => nest.stages.iter().any(|stage| !stage.effects.is_empty()),
+                KernelKind::MatMul(matmul) => !matmul.epilogue.effects.is_empty(),
+                KernelKind::Convolution(conv) => !conv.epilogue.effects.is_empty(),
+                KernelKind::Rows(_) => true,
+            },
+            Step::Read(..) | Step::Assert(..) | Step::If { .. } | Step::Loop { .. } => true,
         }
     });
 }
 
 /// Turns temporary buffers that one nest alone writes and reads, row by row, into its workers' scratch.
-pub(super) fn keep_rows_local(program: &mut Program, ranges: &dyn Ranges) {
+pub(super) fn keep_rows_local(program: &mut Program, ranges: &dyn Ranges, target: &Target) {
     let mut users: BTreeMap<BufferId, usize> = BTreeMap::new();
-    visit(&program.steps, &mut |step| {
+    Step::walk(&program.steps, &mut |step| {
         let mut touched = BTreeSet::new();
         match step {
-            Step::Kernel(kernel) => touched.extend(kernel.reads().into_iter().chain(kernel.writes())),
+            Step::Kernel(id) => {
+                let kernel = &program.kernels[*id];
+                touched.extend(kernel.reads().into_iter().chain(kernel.writes()));
+            }
             Step::Read(buffer, _) | Step::Assert(buffer, _) => {
                 touched.insert(*buffer);
             }
@@ -252,28 +212,28 @@ pub(super) fn keep_rows_local(program: &mut Program, ranges: &dyn Ranges) {
         }
         touched.into_iter().for_each(|buffer| *users.entry(buffer).or_default() += 1);
     });
-    let mut steps = std::mem::take(&mut program.steps);
-    visit_mut(&mut steps, &mut |kernel| {
+    let mut kernels = std::mem::take(&mut program.kernels);
+    for kernel in kernels.values_mut() {
         let written = kernel.writes();
-        let KernelKind::Nest(nest) = &mut kernel.kind else { return };
+        let KernelKind::Nest(nest) = &mut kernel.kind else { continue };
         // A nest without outer axes has one row; its vector axis must stay an axis of the nest.
         if nest.serial || nest.axes.is_empty() {
-            return;
+            continue;
         }
         for buffer in written {
             if users[&buffer] == 1
                 && program.buffers[buffer].storage == Storage::Temporary
-                && let Some(outer) = row_axes(program, nest, buffer)
+                && let Some(outer) = row_axes(program, nest, buffer, target)
             {
                 make_row(program, nest, buffer, outer, ranges);
             }
         }
-    });
-    program.steps = steps;
+    }
+    program.kernels = kernels;
 }
 
 /// How many leading axes of a buffer count rows, where every access names them as the nest's outer axes.
-fn row_axes(program: &Program, nest: &Nest, buffer: BufferId) -> Option<usize> {
+fn row_axes(program: &Program, nest: &Nest, buffer: BufferId, target: &Target) -> Option<usize> {
     let accesses: Vec<&Access> =
         nest.stages.iter().flat_map(Stage::accesses).filter(|access| access.buffer == buffer).collect();
     let first = accesses.first()?;
@@ -292,7 +252,7 @@ fn row_axes(program: &Program, nest: &Nest, buffer: BufferId) -> Option<usize> {
         is_axis || size.is(1)
     });
     let bytes = &Expr::product(&shape[outer..]) * i64::try_from(program.buffers[buffer].dtype.size()).ok()?;
-    let small = bytes.as_int().is_some_and(|bytes| bytes <= MAX_ROW_BYTES);
+    let small = bytes.as_int().is_some_and(|bytes| bytes <= target.row_bytes());
     (covered && small && accesses.iter().all(leads)).then_some(outer)
 }
 

@@ -4,25 +4,34 @@
 use super::align::align;
 use super::merge::{append, store_site};
 use super::{Explanation, Refusal};
-use crate::loops::{Access, Axis, BufferId, Index, Kernel, KernelKind, Nest, Stage, Step, Term};
+use crate::graph::Origin;
+use crate::loops::{Access, Axis, BufferId, Index, Kernel, KernelId, KernelKind, Nest, Stage, Step, Term};
 use crate::symbolic::{Expr, Ranges};
+use crate::target::Target;
+use cranelift_entity::PrimaryMap;
 use std::collections::BTreeSet;
 
 /// How far back a partner is looked for.
 const WINDOW: usize = 24;
-/// Elements up to which splitting over threads does not pay.
-const SMALL: i64 = 16384;
+
+/// What fusion asks while it works on a program.
+pub(super) struct Fusion<'a> {
+    pub(super) kernels: &'a mut PrimaryMap<KernelId, Kernel>,
+    pub(super) ranges: &'a dyn Ranges,
+    pub(super) target: &'a Target,
+    pub(super) explanations: &'a mut Vec<Explanation>,
+}
 
 /// Fuses what can be fused in one list of steps.
-pub(super) fn fuse_list(steps: &mut Vec<Step>, ranges: &dyn Ranges, explanations: &mut Vec<Explanation>) {
+pub(super) fn fuse_list(steps: &mut Vec<Step>, fusion: &mut Fusion) {
     let mut done: Vec<Step> = Vec::with_capacity(steps.len());
     for step in std::mem::take(steps) {
-        let Step::Kernel(kernel) = step else {
-            done.push(step);
-            continue;
+        let fused = match step {
+            Step::Kernel(id) => place(&mut done, id, fusion),
+            Step::Read(..) | Step::Assert(..) | Step::If { .. } | Step::Loop { .. } => false,
         };
-        if let Some(rest) = place(&mut done, kernel, ranges, explanations) {
-            done.push(Step::Kernel(rest));
+        if !fused {
+            done.push(step);
         }
     }
     *steps = done;
@@ -75,14 +84,10 @@ impl Between {
     }
 }
 
-/// Joins a kernel with an earlier one, or gives it back.
-fn place(
-    done: &mut Vec<Step>,
-    kernel: Kernel,
-    ranges: &dyn Ranges,
-    explanations: &mut Vec<Explanation>,
-) -> Option<Kernel> {
-    let KernelKind::Nest(consumer) = &kernel.kind else { return Some(kernel) };
+/// Joins a kernel with an earlier one; says whether it did.
+fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
+    let kernel = &fusion.kernels[id];
+    let KernelKind::Nest(consumer) = &kernel.kind else { return false };
     let mut between = Between {
         reads: kernel.reads().into_iter().collect(),
         writes: kernel.writes().into_iter().collect(),
@@ -92,38 +97,36 @@ fn place(
         if !between.can_move() {
             break;
         }
-        let (reads, writes) = effects_of(&done[position]);
-        if let Step::Kernel(producer) = &mut done[position]
+        let (reads, writes) = effects_of(fusion.kernels, &done[position]);
+        if let Step::Kernel(partner) = done[position]
             && between.is_free_of(&reads, &writes)
         {
-            match fuse(producer, consumer, ranges) {
+            let producer = &fusion.kernels[partner];
+            match fuse(producer, consumer, fusion.ranges, fusion.target) {
                 Ok(fused) => {
-                    absorb(producer, &kernel, fused);
+                    let origins = kernel.origins.clone();
+                    absorb(&mut fusion.kernels[partner], origins, fused);
                     lift(done, position, &between.needed);
-                    return None;
+                    return true;
                 }
                 Err(Refusal::NothingShared) => {}
                 Err(reason) => {
                     let (producer, consumer) = (producer.name.clone(), kernel.name.clone());
-                    explanations.push(Explanation { producer, consumer, reason });
+                    fusion.explanations.push(Explanation { producer, consumer, reason });
                 }
             }
         }
         between.pass(position, &reads, &writes);
     }
-    Some(kernel)
+    false
 }
 
 /// The producer becomes the fused kernel.
-fn absorb(producer: &mut Kernel, consumer: &Kernel, fused: KernelKind) {
-    let unnamed = producer.name.is_empty() || producer.name == "copy" || producer.name == "reduce";
-    if unnamed || !matches!(producer.kind, KernelKind::Nest(_)) {
-        producer.name = better_name(&producer.name, &consumer.name);
-    }
+fn absorb(producer: &mut Kernel, origins: Vec<Origin>, fused: KernelKind) {
     producer.kind = fused;
-    for note in &consumer.notes {
-        if !producer.notes.contains(note) {
-            producer.notes.push(note.clone());
+    for origin in origins {
+        if !producer.origins.contains(&origin) {
+            producer.origins.push(origin);
         }
     }
 }
@@ -136,30 +139,23 @@ fn lift(done: &mut Vec<Step>, position: usize, needed: &[usize]) {
     }
 }
 
-fn better_name(producer: &str, consumer: &str) -> String {
-    let plain = |name: &str| name.is_empty() || matches!(name, "copy" | "reduce" | "matmul" | "conv");
-    match (plain(producer), plain(consumer)) {
-        (true, _) => consumer.to_owned(),
-        (false, true) => producer.to_owned(),
-        (false, false) if producer.len() + consumer.len() < 48 => format!("{producer}_{consumer}"),
-        (false, false) => producer.to_owned(),
-    }
-}
-
 /// Buffers that a step reads and writes, inner steps included.
-fn effects_of(step: &Step) -> (BTreeSet<BufferId>, BTreeSet<BufferId>) {
+fn effects_of(
+    kernels: &PrimaryMap<KernelId, Kernel>,
+    step: &Step,
+) -> (BTreeSet<BufferId>, BTreeSet<BufferId>) {
     let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
     let mut add = |steps: &[Step]| {
         for step in steps {
-            let (r, w) = effects_of(step);
+            let (r, w) = effects_of(kernels, step);
             reads.extend(r);
             writes.extend(w);
         }
     };
     match step {
-        Step::Kernel(kernel) => {
-            reads.extend(kernel.reads());
-            writes.extend(kernel.writes());
+        Step::Kernel(id) => {
+            reads.extend(kernels[*id].reads());
+            writes.extend(kernels[*id].writes());
         }
         Step::Read(buffer, _) | Step::Assert(buffer, _) => {
             reads.insert(*buffer);
@@ -179,7 +175,12 @@ fn effects_of(step: &Step) -> (BTreeSet<BufferId>, BTreeSet<BufferId>) {
 }
 
 /// The fusion of two kernels.
-fn fuse(producer: &Kernel, consumer: &Nest, ranges: &dyn Ranges) -> Result<KernelKind, Refusal> {
+fn fuse(
+    producer: &Kernel,
+    consumer: &Nest,
+    ranges: &dyn Ranges,
+    target: &Target,
+) -> Result<KernelKind, Refusal> {
     let reads: Vec<BufferId> = consumer.stages.iter().flat_map(Stage::reads).collect();
     let writes: Vec<BufferId> = consumer.stages.iter().flat_map(Stage::writes).collect();
     let produced = producer.writes();
@@ -196,7 +197,7 @@ fn fuse(producer: &Kernel, consumer: &Nest, ranges: &dyn Ranges) -> Result<Kerne
     }
     match &producer.kind {
         KernelKind::Nest(nest) if nest.serial => Err(Refusal::Serial),
-        KernelKind::Nest(nest) => fuse_nests(nest, consumer, shares, ranges).map(KernelKind::Nest),
+        KernelKind::Nest(nest) => fuse_nests(nest, consumer, shares, ranges, target).map(KernelKind::Nest),
         KernelKind::MatMul(matmul) if shares => {
             let mut matmul = matmul.clone();
             fuse_epilogue(&matmul.axes, &mut matmul.epilogue, consumer, ranges)?;
@@ -216,9 +217,10 @@ fn is_flat(nest: &Nest) -> bool {
     nest.accumulators.is_empty() && nest.stages.iter().all(|stage| stage.axes.is_empty())
 }
 
-/// Whether one thread does a flat nest as well as several.
-fn is_small(nest: &Nest) -> bool {
-    Expr::product(nest.axes.iter().map(|axis| &axis.extent)).as_int().is_some_and(|count| count <= SMALL)
+/// Whether one unit of parallel work does a flat nest as well as several.
+fn is_small(nest: &Nest, target: &Target) -> bool {
+    let count = Expr::product(nest.axes.iter().map(|axis| &axis.extent));
+    count.as_int().is_some_and(|count| count <= target.serial_elements())
 }
 
 /// A flat nest with only `outer` axes outside; the others become the inner axes of its stages.
@@ -231,7 +233,13 @@ fn with_inner(nest: &Nest, outer: usize) -> Nest {
     nest
 }
 
-fn fuse_nests(producer: &Nest, consumer: &Nest, shares: bool, ranges: &dyn Ranges) -> Result<Nest, Refusal> {
+fn fuse_nests(
+    producer: &Nest,
+    consumer: &Nest,
+    shares: bool,
+    ranges: &dyn Ranges,
+    target: &Target,
+) -> Result<Nest, Refusal> {
     let (mut first, second) = match (is_flat(producer), is_flat(consumer)) {
         (true, true) => {
             let aligned = align(consumer, &producer.axes, ranges).ok_or(Refusal::OtherSpace)?;
@@ -241,14 +249,14 @@ fn fuse_nests(producer: &Nest, consumer: &Nest, shares: bool, ranges: &dyn Range
             (producer.clone(), aligned)
         }
         (true, false) => {
-            if consumer.axes.is_empty() && !is_small(producer) {
+            if consumer.axes.is_empty() && !is_small(producer, target) {
                 return Err(Refusal::LosesParallelism);
             }
             let aligned = align(producer, &consumer.axes, ranges).ok_or(Refusal::OtherSpace)?;
             (with_inner(&aligned, consumer.axes.len()), consumer.clone())
         }
         (false, true) => {
-            if producer.axes.is_empty() && !is_small(consumer) {
+            if producer.axes.is_empty() && !is_small(consumer, target) {
                 return Err(Refusal::LosesParallelism);
             }
             let aligned = align(consumer, &producer.axes, ranges).ok_or(Refusal::OtherSpace)?;

@@ -7,10 +7,8 @@
 use crate::graph::SymbolSource;
 use crate::loops::{BufferId, Program, Step, Storage};
 use crate::symbolic::{Expr, Ranges, Symbol, SymbolKind};
+use crate::target::Target;
 use std::collections::BTreeMap;
-
-/// Every buffer starts at a multiple of this many bytes.
-pub const ALIGNMENT: i64 = 64;
 
 /// Where temporary buffers lie.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -35,7 +33,8 @@ impl Life {
 }
 
 /// Plans a program's arena.
-pub fn plan(program: &Program, ranges: &dyn Ranges) -> MemoryPlan {
+pub fn plan(program: &Program, ranges: &dyn Ranges, target: &Target) -> MemoryPlan {
+    let alignment = target.alignment();
     let lives = lives(program);
     let (mut fixed, mut symbolic) = (Vec::new(), Vec::new());
     for (id, life) in lives {
@@ -47,8 +46,8 @@ pub fn plan(program: &Program, ranges: &dyn Ranges) -> MemoryPlan {
         // Sizes that are read from data count with their bounds, so that offsets do not move during a run.
         let bytes = bytes.substitute(&|symbol| bound(program, symbol), ranges);
         match bytes.as_int() {
-            Some(bytes) => fixed.push((id, life, align(bytes))),
-            None => symbolic.push((id, life, align_expr(&bytes, ranges))),
+            Some(bytes) => fixed.push((id, life, align(bytes, alignment))),
+            None => symbolic.push((id, life, align_expr(&bytes, alignment, ranges))),
         }
     }
     let mut plan = MemoryPlan::default();
@@ -62,12 +61,12 @@ fn bound(program: &Program, symbol: Symbol) -> Option<Expr> {
     (info.source == SymbolSource::Data).then(|| Expr::int(info.range.max))
 }
 
-fn align(bytes: i64) -> i64 {
-    bytes.saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT
+fn align(bytes: i64, alignment: i64) -> i64 {
+    bytes.saturating_add(alignment - 1) / alignment * alignment
 }
 
-fn align_expr(bytes: &Expr, ranges: &dyn Ranges) -> Expr {
-    &(bytes + (ALIGNMENT - 1)).floor_div_in(&Expr::int(ALIGNMENT), ranges) * ALIGNMENT
+fn align_expr(bytes: &Expr, alignment: i64, ranges: &dyn Ranges) -> Expr {
+    &(bytes + (alignment - 1)).floor_div_in(&Expr::int(alignment), ranges) * alignment
 }
 
 fn place_fixed(mut buffers: Vec<(BufferId, Life, i64)>, plan: &mut MemoryPlan) -> i64 {
@@ -122,15 +121,16 @@ fn place_symbolic(mut buffers: Vec<(BufferId, Life, Expr)>, start: Expr, plan: &
 fn lives(program: &Program) -> BTreeMap<BufferId, Life> {
     let mut lives = BTreeMap::new();
     let mut position = 0;
-    walk(&program.steps, &mut position, &mut lives);
+    walk(program, &program.steps, &mut position, &mut lives);
     lives
 }
 
-fn walk(steps: &[Step], position: &mut usize, lives: &mut BTreeMap<BufferId, Life>) {
+fn walk(program: &Program, steps: &[Step], position: &mut usize, lives: &mut BTreeMap<BufferId, Life>) {
     for step in steps {
         *position += 1;
         match step {
-            Step::Kernel(kernel) => {
+            Step::Kernel(id) => {
+                let kernel = &program.kernels[*id];
                 for buffer in kernel.reads().into_iter().chain(kernel.writes()) {
                     touch(lives, buffer, *position, *position);
                 }
@@ -138,15 +138,15 @@ fn walk(steps: &[Step], position: &mut usize, lives: &mut BTreeMap<BufferId, Lif
             Step::Read(buffer, _) | Step::Assert(buffer, _) => touch(lives, *buffer, *position, *position),
             Step::If { predicate, then, otherwise } => {
                 touch(lives, *predicate, *position, *position);
-                walk(then, position, lives);
-                walk(otherwise, position, lives);
+                walk(program, then, position, lives);
+                walk(program, otherwise, position, lives);
             }
             Step::Loop { condition, predicate, body } => {
                 // What an iteration leaves is read by the next one: everything inside lives as long as the loop.
                 let from = *position;
                 let mut inner = BTreeMap::new();
-                walk(condition, position, &mut inner);
-                walk(body, position, &mut inner);
+                walk(program, condition, position, &mut inner);
+                walk(program, body, position, &mut inner);
                 *position += 1;
                 touch(&mut inner, *predicate, from, *position);
                 for buffer in inner.into_keys() {
@@ -181,7 +181,7 @@ mod tests {
         let total = place_fixed(buffers, &mut plan);
         let at = |k: usize| plan.offsets[&BufferId::new(k)].as_int().expect("fixed");
         for a in 0..6 {
-            assert!(at(a) % ALIGNMENT == 0 && at(a) + sizes[a] <= total);
+            assert!(at(a) % 64 == 0 && at(a) + sizes[a] <= total);
             for b in 0..a {
                 let apart = at(a) + sizes[a] <= at(b) || at(b) + sizes[b] <= at(a);
                 assert!(apart || !lives[a].meets(lives[b]), "{a} and {b} overlap");

@@ -1,6 +1,6 @@
 //! Decides how kernels run: which are fused, along which axes they loop, and where their buffers lie.
 //!
-//! Works on loop-level programs; knows no C++ and no devices.
+//! Works on loop-level programs, for one [`Target`]; knows no C++ and no device by name.
 
 mod align;
 mod axes;
@@ -11,8 +11,10 @@ mod merge;
 #[cfg(test)]
 mod tests;
 
-use crate::loops::{KernelKind, Program, Step};
+use crate::loops::{KernelKind, Nest, Program, Step};
 use crate::symbolic::Ranges;
+use crate::target::Target;
+use fuse::Fusion;
 use std::fmt;
 
 /// Why two kernels stay apart.
@@ -65,46 +67,31 @@ pub struct Explanation {
     pub reason: Refusal,
 }
 
-/// Fuses kernels and simplifies their loops; says what was not fused and why.
-pub fn schedule(mut program: Program, ranges: &dyn Ranges) -> (Program, Vec<Explanation>) {
+/// Fuses kernels and simplifies their loops, for one target; says what was not fused and why.
+pub fn schedule(mut program: Program, ranges: &dyn Ranges, target: &Target) -> (Program, Vec<Explanation>) {
     let mut explanations = Vec::new();
-    for_each_list(&mut program, &mut |steps| {
-        steps.iter_mut().for_each(|step| each_nest(step, &mut |nest| axes::drop_unit_axes(nest, ranges)));
-        fuse::fuse_list(steps, ranges, &mut explanations);
-    });
+    each_nest(&mut program, &mut |nest| axes::drop_unit_axes(nest, ranges));
+    let mut fusion =
+        Fusion { kernels: &mut program.kernels, ranges, target, explanations: &mut explanations };
+    fuse_lists(&mut program.steps, &mut fusion);
     clean::remove_dead(&mut program);
-    clean::keep_rows_local(&mut program, ranges);
-    for_each_list(&mut program, &mut |steps| {
-        steps.iter_mut().for_each(|step| each_nest(step, &mut |nest| axes::merge_axes(nest, ranges)));
-    });
+    clean::keep_rows_local(&mut program, ranges, target);
+    each_nest(&mut program, &mut |nest| axes::merge_axes(nest, ranges));
     (program, explanations)
 }
 
-/// Calls `visit` with every list of steps, inner lists first.
-fn for_each_list(program: &mut Program, visit: &mut dyn FnMut(&mut Vec<Step>)) {
-    fn descend(steps: &mut Vec<Step>, visit: &mut dyn FnMut(&mut Vec<Step>)) {
-        for step in steps.iter_mut() {
-            match step {
-                Step::Kernel(_) | Step::Read(..) | Step::Assert(..) => {}
-                Step::If { then, otherwise, .. } => {
-                    descend(then, visit);
-                    descend(otherwise, visit);
-                }
-                Step::Loop { condition, body, .. } => {
-                    descend(condition, visit);
-                    descend(body, visit);
-                }
-            }
-        }
-        visit(steps);
+/// Fuses within every list of steps, inner lists first.
+fn fuse_lists(steps: &mut Vec<Step>, fusion: &mut Fusion) {
+    for list in steps.iter_mut().flat_map(Step::lists_mut) {
+        fuse_lists(list, fusion);
     }
-    descend(&mut program.steps, visit);
+    fuse::fuse_list(steps, fusion);
 }
 
-fn each_nest(step: &mut Step, visit: &mut dyn FnMut(&mut crate::loops::Nest)) {
-    if let Step::Kernel(kernel) = step
-        && let KernelKind::Nest(nest) = &mut kernel.kind
-    {
-        visit(nest);
+fn each_nest(program: &mut Program, visit: &mut dyn FnMut(&mut Nest)) {
+    for kernel in program.kernels.values_mut() {
+        if let KernelKind::Nest(nest) = &mut kernel.kind {
+            visit(nest);
+        }
     }
 }

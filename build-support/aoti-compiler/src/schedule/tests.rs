@@ -9,9 +9,10 @@ use crate::lower::lower;
 fn scheduled(body: &str) -> (Program, Vec<Explanation>) {
     let graph = parse(&format!("graph \"test\" {{\n{body}\n}}")).expect("the text parses");
     crate::graph::verify(&graph).expect("the graph is well formed");
-    let lowered = lower(&graph);
+    let target = Target::cpu(&["x86-64-v3"]);
+    let lowered = lower(&graph, &target);
     assert_eq!(crate::loops::verify(&lowered), Vec::<String>::new());
-    let (program, explanations) = schedule(lowered.clone(), &graph.ranges());
+    let (program, explanations) = schedule(lowered.clone(), &graph.ranges(), &target);
     assert_eq!(crate::loops::verify(&program), Vec::<String>::new());
     for stage in [&lowered, &program] {
         let text = crate::loops::text::print(stage);
@@ -23,7 +24,7 @@ fn scheduled(body: &str) -> (Program, Vec<Explanation>) {
 /// One line a kernel: its kind, outer extents, and the extents of each stage.
 fn outline(program: &Program) -> Vec<String> {
     let kernel = |step: &Step| match step {
-        Step::Kernel(kernel) => describe(kernel),
+        Step::Kernel(id) => describe(&program.kernels[*id]),
         Step::Read(..) => "read".to_owned(),
         Step::Assert(..) => "assert".to_owned(),
         Step::If { .. } => "if".to_owned(),
@@ -116,7 +117,7 @@ fn element_wise_consumers_go_into_the_epilogue() {
          output %y \"y\"",
     );
     assert_eq!(outline(&program), ["matmul (6, 32)"]);
-    let Step::Kernel(kernel) = &program.steps[0] else { unreachable!("checked above") };
+    let kernel = program.kernels.values().next().expect("checked above");
     assert_eq!(kernel.stages()[0].effects.len(), 1, "only the result is stored");
 }
 
@@ -205,14 +206,14 @@ fn scatters_with_indices_run_in_order() {
          %y: f32[8] = scatter %base, %v, %at add [$0]
          output %y \"y\"",
     );
-    let serial = |step: &Step| matches!(step, Step::Kernel(Kernel { kind: KernelKind::Nest(nest), .. }) if nest.serial);
-    assert_eq!(program.steps.iter().filter(|step| serial(step)).count(), 1);
+    let serial = |kernel: &&Kernel| matches!(&kernel.kind, KernelKind::Nest(nest) if nest.serial);
+    assert_eq!(program.kernels.values().filter(serial).count(), 1);
 }
 
 #[test]
 fn nothing_is_stored_that_nobody_reads() {
     let (program, _) = scheduled(SOFTMAX);
-    let Step::Kernel(kernel) = &program.steps[0] else { unreachable!("one kernel") };
+    let kernel = program.kernels.values().next().expect("one kernel");
     for effect in kernel.stages().iter().flat_map(|stage| &stage.effects) {
         if let Effect::Store { access, .. } = effect {
             assert_ne!(program.buffers[access.buffer].storage, Storage::Temporary);

@@ -5,13 +5,14 @@ mod nest;
 mod rows;
 
 use super::c_family::function::Parameters;
+use crate::graph::Origin;
 use crate::loops::{BufferId, Kernel, KernelKind, Program};
 use crate::symbolic::Symbol;
 
 /// A kernel function, printed.
 pub(crate) struct KernelText {
-    /// Comment lines above it.
-    pub(crate) notes: Vec<String>,
+    /// The calls of the user's program that it computes.
+    pub(crate) origins: Vec<Origin>,
     /// Parameter list.
     pub(crate) declaration: String,
     /// Everything between the braces.
@@ -41,7 +42,7 @@ pub(crate) struct PackedOperand {
 pub(crate) fn print_kernel(program: &Program, kernel: &Kernel) -> KernelText {
     let parameters = Parameters::new(program, kernel);
     let mut text = KernelText {
-        notes: kernel.notes.clone(),
+        origins: kernel.origins.clone(),
         declaration: parameters.declaration(),
         body: String::new(),
         arguments: parameters.arguments().collect(),

@@ -10,7 +10,7 @@
 //!   graph_inputs [b0]
 //!   outputs [b1]
 //!   kernel "y" {
-//!     note "aten.sum.dim_IntList of sum_1 at m.py:3"
+//!     note "aten.sum.dim_IntList of sum_1" at "m.py:3" in "head"
 //!     for [i0 < s0] {
 //!       accumulator acc0: sum f32 in stage 0
 //!       stage [i1 < 3] {

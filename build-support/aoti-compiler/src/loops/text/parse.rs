@@ -2,7 +2,7 @@
 //! the verifier's business.
 
 use crate::diagnostic::Diagnostics;
-use crate::graph::{ConstantId, ReduceOp, ScanOp};
+use crate::graph::{ConstantId, Origin, ReduceOp, ScanOp};
 use crate::loops::{
     Accumulator, Axis, Buffer, BufferId, Convolution, Kernel, KernelKind, MatMul, MatrixOperand, Nest,
     Program, RowOp, RowOperation, Stage, Step, Storage,
@@ -143,7 +143,10 @@ impl Parser<'_, '_> {
 
     fn step(&mut self) -> Result<Step, SyntaxError> {
         Ok(match self.cursor.word()? {
-            "kernel" => Step::Kernel(self.kernel()?),
+            "kernel" => {
+                let kernel = self.kernel()?;
+                Step::Kernel(self.program.kernels.push(kernel))
+            }
             "read" => {
                 let symbol = Symbol::size(self.cursor.reference('s')?);
                 Step::Read(self.buffer()?, symbol)
@@ -166,9 +169,9 @@ impl Parser<'_, '_> {
     fn kernel(&mut self) -> Result<Kernel, SyntaxError> {
         let name = self.cursor.string()?;
         self.cursor.expect('{')?;
-        let mut notes = Vec::new();
+        let mut origins = Vec::new();
         while self.cursor.eat_word("note") {
-            notes.push(self.cursor.string()?);
+            origins.push(self.origin()?);
         }
         let kind = match self.cursor.word()? {
             "for" => KernelKind::Nest(self.nest()?),
@@ -178,7 +181,19 @@ impl Parser<'_, '_> {
             _ => return Err(self.cursor.error("expected `for`, `matmul`, `conv` or `rows`")),
         };
         self.cursor.expect('}')?;
-        Ok(Kernel { name, notes, kind })
+        Ok(Kernel { name, origins, kind })
+    }
+
+    /// `"aten.sum of sum_1" at "m.py:3" in "layers.0"`; what is empty is left out.
+    fn origin(&mut self) -> Result<Origin, SyntaxError> {
+        let mut origin = Origin { node: self.cursor.string()?, ..Origin::default() };
+        if self.cursor.eat_word("at") {
+            origin.source = self.cursor.string()?;
+        }
+        if self.cursor.eat_word("in") {
+            origin.module = self.cursor.string()?;
+        }
+        Ok(origin)
     }
 
     fn nest(&mut self) -> Result<Nest, SyntaxError> {

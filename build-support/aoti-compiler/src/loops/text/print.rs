@@ -2,7 +2,7 @@
 
 use super::plain_access;
 use crate::dtype::DType;
-use crate::graph::{Combine, Scalar};
+use crate::graph::{Combine, Origin, Scalar};
 use crate::loops::{
     Access, Accumulator, Axis, Effect, Guard, Index, Kernel, KernelKind, MatrixOperand, Nest, Program, RowOp,
     RowOperation, Stage, Step, Storage, Term, TypedTerm,
@@ -89,7 +89,8 @@ impl Printer<'_> {
     fn steps(&mut self, steps: &[Step]) {
         for step in steps {
             match step {
-                Step::Kernel(kernel) => {
+                Step::Kernel(id) => {
+                    let kernel = &self.program.kernels[*id];
                     self.block(&format!("kernel {}", quoted(&kernel.name)), |printer| printer.kernel(kernel));
                 }
                 Step::Read(buffer, symbol) => self.line(&format!("read {symbol} {buffer}")),
@@ -107,8 +108,8 @@ impl Printer<'_> {
     }
 
     fn kernel(&mut self, kernel: &Kernel) {
-        for note in &kernel.notes {
-            self.line(&format!("note {}", quoted(note)));
+        for origin in &kernel.origins {
+            self.line(&origin_line(origin));
         }
         match &kernel.kind {
             KernelKind::Nest(nest) => {
@@ -219,6 +220,14 @@ impl Printer<'_> {
 /// What a load without guards is said to be filled with.
 pub(super) fn zero(dtype: DType) -> Scalar {
     Scalar::Int(0).cast(dtype)
+}
+
+fn origin_line(origin: &Origin) -> String {
+    let part = |word: &str, text: &str| {
+        if text.is_empty() { String::new() } else { format!(" {word} {}", quoted(text)) }
+    };
+    let (at, within) = (part("at", &origin.source), part("in", &origin.module));
+    format!("note {}{at}{within}", quoted(&origin.node))
 }
 
 fn axes(axes: &[Axis]) -> String {

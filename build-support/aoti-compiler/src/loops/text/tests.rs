@@ -23,7 +23,8 @@ const EVERYTHING: &str = r#"loops "every \"thing\"" {
   state b4 c0
   site "aten.index.Tensor of index_1 at m.py:3"
   kernel "y" {
-    note "aten.sum of sum_1 at m.py:3"
+    note "aten.sum of sum_1" at "m.py:3" in "layers.0"
+    note "aten.add of add"
     for [i0 < s0] serial {
       accumulator acc0: sum f32 in stage 0
       accumulator acc1: argmax f32 in stage 0 at [i1]

@@ -1,0 +1,76 @@
+//! CPU levels: what the scheduler wants to know of them.
+
+/// A set of CPU levels with one schedule for all: they share the mapping of axes, and differ in the block sizes that the
+/// headers pick when they are compiled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CpuTarget {
+    /// The levels, lowest first.
+    pub levels: Vec<CpuLevel>,
+    /// Bytes of a cache line, and what memory is aligned to.
+    pub cache_line: i64,
+    /// Bytes of a worker's row: what stays in its second-level cache beside the data it is made from.
+    pub row_bytes: i64,
+    /// Operations of one expression that stay in registers.
+    pub inline_operations: usize,
+    /// Element operations that are worth a thread of their own.
+    pub thread_work: i64,
+    /// Multiply-adds of a contraction that are worth a thread of their own.
+    pub thread_products: i64,
+    /// Elements of a vector axis that are one unit of work, where that axis is all there is to split.
+    pub chunk: i64,
+}
+
+/// One CPU level.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CpuLevel {
+    /// Its name, as toolchains know it.
+    pub name: String,
+    /// Bytes of a vector register.
+    pub vector_bytes: i64,
+}
+
+/// Names and bytes of a vector register.
+const LEVELS: &[(&str, i64)] = &[("x86-64", 16), ("x86-64-v3", 32), ("x86-64-v4", 64), ("neon", 16)];
+
+/// Bytes of a vector register of a level that is in no table, such as `native`.
+const TYPICAL_VECTOR_BYTES: i64 = 32;
+
+impl CpuTarget {
+    /// The target for levels by name.
+    pub fn new<S: AsRef<str>>(levels: &[S]) -> CpuTarget {
+        CpuTarget {
+            levels: levels.iter().map(|name| CpuLevel::named(name.as_ref())).collect(),
+            cache_line: 64,
+            row_bytes: 64 * 1024,
+            inline_operations: 48,
+            thread_work: 16384,
+            thread_products: 65536,
+            chunk: 1024,
+        }
+    }
+
+    /// Bytes of the widest vector of any level.
+    pub fn vector_bytes(&self) -> i64 {
+        self.levels.iter().map(|level| level.vector_bytes).max().unwrap_or(TYPICAL_VECTOR_BYTES)
+    }
+}
+
+impl CpuLevel {
+    fn named(name: &str) -> CpuLevel {
+        let known = LEVELS.iter().find(|level| level.0 == name);
+        let vector_bytes = known.map_or(TYPICAL_VECTOR_BYTES, |level| level.1);
+        CpuLevel { name: name.to_owned(), vector_bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_widest_level_says_how_wide_vectors_are() {
+        assert_eq!(CpuTarget::new(&["x86-64", "x86-64-v4", "x86-64-v3"]).vector_bytes(), 64);
+        assert_eq!(CpuTarget::new(&["neon"]).vector_bytes(), 16);
+        assert_eq!(CpuTarget::new(&["native"]).levels[0].name, "native");
+    }
+}

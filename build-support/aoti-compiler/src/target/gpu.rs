@@ -1,0 +1,134 @@
+//! GPU architectures: what the scheduler and the templates want to know of them.
+
+use std::fmt;
+
+/// Who makes the device, which decides the driver and the dialect of the code.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Vendor {
+    /// NVIDIA, by CUDA.
+    Nvidia,
+    /// AMD, by HIP.
+    Amd,
+}
+
+/// One GPU architecture.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GpuTarget {
+    /// The maker.
+    pub vendor: Vendor,
+    /// The architecture by its compiler's name, such as `sm_90a` or `gfx942`.
+    pub architecture: String,
+    /// Threads that run in step: a warp or a wavefront.
+    pub warp: i64,
+    /// Threads of a block at most.
+    pub max_threads: i64,
+    /// Bytes of shared memory that every block may have without asking.
+    pub shared_bytes: i64,
+    /// Bytes of shared memory that a block may ask for.
+    pub max_shared_bytes: i64,
+    /// Operations of one expression that stay in registers.
+    pub inline_operations: usize,
+    /// Bytes of the widest load of one thread.
+    pub load_bytes: i64,
+    /// Bytes that memory of a kernel's buffers is aligned to.
+    pub allocation_alignment: i64,
+    /// Shapes of the matrix instructions, best first; none where there are no such instructions.
+    pub matrix_shapes: &'static [MatrixShape],
+}
+
+/// What one matrix instruction of a warp multiplies: `[m, k]` by `[k, n]`, halves summed in `f32`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct MatrixShape {
+    /// Rows.
+    pub m: i64,
+    /// Columns.
+    pub n: i64,
+    /// Length of the sums.
+    pub k: i64,
+}
+
+/// A line of the table.
+struct Architecture {
+    /// Every architecture whose name begins so; longer prefixes come first.
+    prefix: &'static str,
+    vendor: Vendor,
+    warp: i64,
+    max_shared_bytes: i64,
+    matrix_shapes: &'static [MatrixShape],
+}
+
+const MMA: &[MatrixShape] = &[MatrixShape { m: 16, n: 8, k: 16 }];
+const MFMA: &[MatrixShape] = &[MatrixShape { m: 32, n: 32, k: 8 }, MatrixShape { m: 16, n: 16, k: 16 }];
+const WMMA: &[MatrixShape] = &[MatrixShape { m: 16, n: 16, k: 16 }];
+
+const ARCHITECTURES: &[Architecture] = &[
+    nvidia("sm_10", 227 * 1024, MMA),
+    nvidia("sm_12", 99 * 1024, MMA),
+    nvidia("sm_90", 227 * 1024, MMA),
+    nvidia("sm_89", 99 * 1024, MMA),
+    nvidia("sm_86", 99 * 1024, MMA),
+    nvidia("sm_80", 163 * 1024, MMA),
+    nvidia("sm_7", 64 * 1024, &[]),
+    amd("gfx908", 64, MFMA),
+    amd("gfx90a", 64, MFMA),
+    amd("gfx94", 64, MFMA),
+    amd("gfx95", 64, MFMA),
+    amd("gfx9", 64, &[]),
+    amd("gfx11", 32, WMMA),
+    amd("gfx12", 32, WMMA),
+    amd("gfx10", 32, &[]),
+];
+
+const fn nvidia(
+    prefix: &'static str,
+    max_shared_bytes: i64,
+    matrix_shapes: &'static [MatrixShape],
+) -> Architecture {
+    Architecture { prefix, vendor: Vendor::Nvidia, warp: 32, max_shared_bytes, matrix_shapes }
+}
+
+const fn amd(prefix: &'static str, warp: i64, matrix_shapes: &'static [MatrixShape]) -> Architecture {
+    Architecture { prefix, vendor: Vendor::Amd, warp, max_shared_bytes: 64 * 1024, matrix_shapes }
+}
+
+impl GpuTarget {
+    /// The facts of an architecture by its compiler's name; `None` where no line of the table fits.
+    pub fn named(architecture: &str) -> Option<GpuTarget> {
+        let known = ARCHITECTURES.iter().find(|known| architecture.starts_with(known.prefix))?;
+        Some(GpuTarget {
+            vendor: known.vendor,
+            architecture: architecture.to_owned(),
+            warp: known.warp,
+            max_threads: 1024,
+            shared_bytes: 48 * 1024,
+            max_shared_bytes: known.max_shared_bytes,
+            inline_operations: 48,
+            load_bytes: 16,
+            allocation_alignment: 256,
+            matrix_shapes: known.matrix_shapes,
+        })
+    }
+}
+
+impl fmt::Display for GpuTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.architecture)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn architectures_are_found_by_their_family() {
+        let hopper = GpuTarget::named("sm_90a").expect("it is in the table");
+        assert_eq!((hopper.vendor, hopper.warp, hopper.max_shared_bytes), (Vendor::Nvidia, 32, 227 * 1024));
+        assert_eq!(GpuTarget::named("gfx942").expect("it is in the table").warp, 64);
+        assert_eq!(GpuTarget::named("gfx1100").expect("it is in the table").warp, 32);
+        assert_eq!(GpuTarget::named("gfx90a").expect("it is in the table").matrix_shapes, MFMA);
+        let old = GpuTarget::named("gfx906").expect("it is in the table");
+        assert_eq!((old.vendor, old.matrix_shapes), (Vendor::Amd, [].as_slice()));
+        assert_eq!(GpuTarget::named("mali"), None);
+    }
+}

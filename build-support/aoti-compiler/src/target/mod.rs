@@ -1,0 +1,59 @@
+//! What a model is compiled for, as tables of facts.
+//!
+//! Lowering, scheduling and selection take a [`Target`] and ask it; none of them matches on the name of a level or an
+//! architecture. A new level or architecture is one line in [`cpu`] or [`gpu`]. How code for it is built is the
+//! toolchains' business.
+
+pub mod cpu;
+pub mod gpu;
+
+pub use cpu::{CpuLevel, CpuTarget};
+pub use gpu::{GpuTarget, MatrixShape, Vendor};
+
+/// What a model is compiled for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// One schedule for a set of CPU levels, among which the library picks when it is loaded.
+    Cpu(CpuTarget),
+    /// One GPU architecture.
+    Gpu(GpuTarget),
+}
+
+impl Target {
+    /// CPUs by the names of their levels.
+    pub fn cpu<S: AsRef<str>>(levels: &[S]) -> Target {
+        Target::Cpu(CpuTarget::new(levels))
+    }
+
+    /// Bytes that temporary memory is aligned to.
+    pub fn alignment(&self) -> i64 {
+        match self {
+            Target::Cpu(cpu) => cpu.cache_line,
+            Target::Gpu(gpu) => gpu.allocation_alignment,
+        }
+    }
+
+    /// Bytes of one row that a kernel may keep to itself between its stages: scratch near a core, or shared memory.
+    pub fn row_bytes(&self) -> i64 {
+        match self {
+            Target::Cpu(cpu) => cpu.row_bytes,
+            Target::Gpu(gpu) => gpu.shared_bytes,
+        }
+    }
+
+    /// Operations of one expression before it is cut by a buffer: more would not stay in registers.
+    pub fn inline_operations(&self) -> usize {
+        match self {
+            Target::Cpu(cpu) => cpu.inline_operations,
+            Target::Gpu(gpu) => gpu.inline_operations,
+        }
+    }
+
+    /// Elements up to which one unit of parallel work does as well as several.
+    pub fn serial_elements(&self) -> i64 {
+        match self {
+            Target::Cpu(cpu) => cpu.thread_work,
+            Target::Gpu(gpu) => gpu.max_threads,
+        }
+    }
+}
