@@ -105,7 +105,7 @@ impl<'a> Scope<'a> {
         homes: SecondaryMap<ValueId, Option<BufferId>>,
         steps: &'a mut Vec<Step>,
     ) -> Scope<'a> {
-        let realized = realize::decide(graph, target);
+        let realized = realize::decide(graph, ranges, target);
         let producers = graph.producers();
         Scope { graph, program, ranges, target, homes, producers, realized, targets: IndexMap::new(), steps }
     }

@@ -2,7 +2,7 @@
 
 use super::element::Element;
 use crate::graph::{Graph, Node, Op, ValueId};
-use crate::symbolic::Expr;
+use crate::symbolic::{Expr, RangeTable};
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 
@@ -21,12 +21,17 @@ struct Cost {
 }
 
 /// Decides for all values of a graph.
-pub(super) fn decide(graph: &Graph, target: &Target) -> SecondaryMap<ValueId, bool> {
+pub(super) fn decide(graph: &Graph, ranges: &RangeTable, target: &Target) -> SecondaryMap<ValueId, bool> {
     let uses = count_uses(graph);
     let mut realized: SecondaryMap<ValueId, bool> = SecondaryMap::new();
     let mut costs: SecondaryMap<ValueId, Cost> = SecondaryMap::new();
+    // What a chain of views ends at, for the values seen so far.
+    let mut behind: SecondaryMap<ValueId, Option<ValueId>> = SecondaryMap::new();
     for node in &graph.nodes {
-        demand_operands(graph, node, &mut realized, &mut costs);
+        demand_operands(graph, ranges, node, &behind, &mut realized, &mut costs);
+        if let Op::View(_) = node.op {
+            behind[node.outputs[0]] = behind[node.inputs[0]].or(Some(node.inputs[0]));
+        }
         for output in &node.outputs {
             let Some(element) = Element::of(&node.op) else {
                 // Constants are memory already.
@@ -62,7 +67,9 @@ fn count_uses(graph: &Graph) -> SecondaryMap<ValueId, usize> {
 /// Operands that an operator can only read from a buffer, and operands that it would compute too often.
 fn demand_operands(
     graph: &Graph,
+    ranges: &RangeTable,
     node: &Node,
+    behind_views: &SecondaryMap<ValueId, Option<ValueId>>,
     realized: &mut SecondaryMap<ValueId, bool>,
     costs: &mut SecondaryMap<ValueId, Cost>,
 ) {
@@ -80,9 +87,12 @@ fn demand_operands(
         Op::Cond { .. } | Op::While { .. } => node.inputs.iter().copied().for_each(demand),
         Op::Conv(_) => node.inputs.iter().copied().for_each(demand),
         // Strided views of buffers are read in place; what is behind the view must have one.
-        Op::MatMul => node.inputs.iter().for_each(|value| demand(behind_views(graph, *value))),
+        Op::MatMul => {
+            node.inputs.iter().for_each(|value| demand(behind_views[*value].unwrap_or(*value)));
+        }
         Op::View(_) | Op::Pad { .. } => {
-            if repeats_elements(graph, node) && (too_often.heavy || too_often.weight >= SHARED_WEIGHT) {
+            if repeats_elements(graph, ranges, node) && (too_often.heavy || too_often.weight >= SHARED_WEIGHT)
+            {
                 demand(node.inputs[0]);
             }
         }
@@ -98,22 +108,11 @@ fn demand_operands(
     }
 }
 
-/// The value that a chain of views looks at.
-pub(super) fn behind_views(graph: &Graph, value: ValueId) -> ValueId {
-    let mut value = value;
-    while let Some(node) = graph.nodes.iter().find(|node| node.outputs.contains(&value)) {
-        let Op::View(_) = node.op else { break };
-        value = node.inputs[0];
-    }
-    value
-}
-
 /// Whether a view shows some element more than once (judged by sizes).
-fn repeats_elements(graph: &Graph, node: &Node) -> bool {
+fn repeats_elements(graph: &Graph, ranges: &RangeTable, node: &Node) -> bool {
     let (from, to) = (graph.ty(node.inputs[0]).numel(), graph.ty(node.outputs[0]).numel());
-    let ranges = graph.ranges();
     let difference: Expr = &to - &from;
-    difference.interval(&ranges).max > 0
+    difference.interval(ranges).max > 0
 }
 
 /// The cost of what computes an element, given that of its operands.

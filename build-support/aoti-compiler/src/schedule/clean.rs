@@ -7,49 +7,55 @@ use crate::loops::{
 };
 use crate::symbolic::{Expr, Ranges};
 use crate::target::Target;
-use cranelift_entity::PrimaryMap;
+use cranelift_entity::{PrimaryMap, SecondaryMap};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Removes stores to temporary buffers that nothing reads, until nothing more goes.
+///
+/// Last kernels first: what a kernel no longer reads is then dead where it is made. Only loops, whose iterations read
+/// what later kernels of them write, need more than one pass.
 pub(super) fn remove_dead(program: &mut Program) {
-    loop {
-        let mut read = BTreeSet::new();
-        Step::walk(&program.steps, &mut |step| collect_reads(program, step, &mut read));
-        let buffers = &program.buffers;
-        let dead =
-            |buffer: BufferId| buffers[buffer].storage == Storage::Temporary && !read.contains(&buffer);
-        let mut changed = false;
-        for kernel in program.kernels.values_mut() {
+    program.number_kernels();
+    let mut readers: SecondaryMap<BufferId, usize> = SecondaryMap::new();
+    Step::walk(&program.steps, &mut |step| {
+        step_reads(program, step).into_iter().for_each(|buffer| readers[buffer] += 1);
+    });
+    let buffers = &program.buffers;
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for kernel in program.kernels.values_mut().rev().filter(|kernel| does_something(kernel)) {
+            let before = kernel_reads(kernel);
+            let dead =
+                |buffer: BufferId| buffers[buffer].storage == Storage::Temporary && readers[buffer] == 0;
             changed |= drop_stores(kernel, &dead);
+            let after = if does_something(kernel) { kernel_reads(kernel) } else { BTreeSet::new() };
+            before.difference(&after).for_each(|buffer| readers[*buffer] -= 1);
         }
-        remove_empty(&mut program.steps, &program.kernels);
-        program.number_kernels();
-        if !changed {
-            return;
-        }
+    }
+    remove_empty(&mut program.steps, &program.kernels);
+    program.number_kernels();
+}
+
+/// Buffers that a step itself reads, apart from the steps inside it.
+fn step_reads(program: &Program, step: &Step) -> BTreeSet<BufferId> {
+    match step {
+        Step::Kernel(id) => kernel_reads(&program.kernels[*id]),
+        Step::Read(buffer, _) | Step::Assert(buffer, _) => BTreeSet::from([*buffer]),
+        Step::If { predicate, .. } | Step::Loop { predicate, .. } => BTreeSet::from([*predicate]),
     }
 }
 
-fn collect_reads(program: &Program, step: &Step, read: &mut BTreeSet<BufferId>) {
-    match step {
-        Step::Kernel(id) => {
-            let kernel = &program.kernels[*id];
-            // A store that combines reads its buffer, but that alone keeps nothing alive.
-            read.extend(kernel.stages().iter().flat_map(Stage::reads));
-            match &kernel.kind {
-                KernelKind::Nest(_) => {}
-                KernelKind::MatMul(matmul) => read.extend([matmul.a.buffer, matmul.b.buffer]),
-                KernelKind::Convolution(conv) => read.extend([conv.input, conv.weight]),
-                KernelKind::Rows(rows) => read.extend(&rows.inputs),
-            }
-        }
-        Step::Read(buffer, _) | Step::Assert(buffer, _) => {
-            read.insert(*buffer);
-        }
-        Step::If { predicate, .. } | Step::Loop { predicate, .. } => {
-            read.insert(*predicate);
-        }
+fn kernel_reads(kernel: &Kernel) -> BTreeSet<BufferId> {
+    // A store that combines reads its buffer, but that alone keeps nothing alive.
+    let mut read: BTreeSet<BufferId> = kernel.stages().iter().flat_map(Stage::reads).collect();
+    match &kernel.kind {
+        KernelKind::Nest(_) => {}
+        KernelKind::MatMul(matmul) => read.extend([matmul.a.buffer, matmul.b.buffer]),
+        KernelKind::Convolution(conv) => read.extend([conv.input, conv.weight]),
+        KernelKind::Rows(rows) => read.extend(&rows.inputs),
     }
+    read
 }
 
 fn drop_stores(kernel: &mut Kernel, dead: &dyn Fn(BufferId) -> bool) -> bool {
@@ -175,6 +181,15 @@ fn prune_stage(stage: &mut Stage, wanted: &BTreeSet<TermId>) -> BTreeMap<TermId,
     numbers
 }
 
+fn does_something(kernel: &Kernel) -> bool {
+    match &kernel.kind {
+        KernelKind::Rows(_) => true,
+        KernelKind::Nest(_) | KernelKind::MatMul(_) | KernelKind::Convolution(_) => {
+            kernel.stages().iter().any(|stage| !stage.effects.is_empty())
+        }
+    }
+}
+
 /// Removes kernels that do nothing any more.
 fn remove_empty(steps: &mut Vec<Step>, kernels: &PrimaryMap<KernelId, Kernel>) {
     steps.retain_mut(|step| {
@@ -182,12 +197,7 @@ fn remove_empty(steps: &mut Vec<Step>, kernels: &PrimaryMap<KernelId, Kernel>) {
             remove_empty(list, kernels);
         }
         match step {
-            Step::Kernel(id) => match &kernels[*id].kind {
-                KernelKind::Nest(nest) => nest.stages.iter().any(|stage| !stage.effects.is_empty()),
-                KernelKind::MatMul(matmul) => !matmul.epilogue.effects.is_empty(),
-                KernelKind::Convolution(conv) => !conv.epilogue.effects.is_empty(),
-                KernelKind::Rows(_) => true,
-            },
+            Step::Kernel(id) => does_something(&kernels[*id]),
             Step::Read(..) | Step::Assert(..) | Step::If { .. } | Step::Loop { .. } => true,
         }
     });

@@ -13,6 +13,9 @@ use std::collections::BTreeSet;
 
 /// How far back a partner is looked for.
 const WINDOW: usize = 24;
+/// Terms of a fused kernel. Registers are exhausted long before; without a bound, a chain of element-wise operators
+/// would become one kernel whose cost to the compiler grows with the square of its length.
+const MAX_TERMS: usize = 512;
 
 /// What fusion asks while it works on a program.
 pub(super) struct Fusion<'a> {
@@ -194,6 +197,10 @@ fn fuse(
     }
     if writes.iter().any(|buffer| produced.contains(buffer) || producer.reads().contains(buffer)) {
         return Err(Refusal::Overwrites);
+    }
+    let terms = |stages: &[Stage]| stages.iter().map(|stage| stage.terms.len()).sum::<usize>();
+    if terms(producer.stages()) + terms(&consumer.stages) > MAX_TERMS {
+        return Err(Refusal::TooLarge);
     }
     match &producer.kind {
         KernelKind::Nest(nest) if nest.serial => Err(Refusal::Serial),

@@ -26,6 +26,7 @@ struct Life {
     to: usize,
 }
 
+#[cfg(test)]
 impl Life {
     fn meets(self, other: Life) -> bool {
         self.from <= other.to && other.from <= self.to
@@ -71,14 +72,11 @@ fn align_expr(bytes: &Expr, alignment: i64, ranges: &dyn Ranges) -> Expr {
 
 fn place_fixed(mut buffers: Vec<(BufferId, Life, i64)>, plan: &mut MemoryPlan) -> i64 {
     buffers.sort_by_key(|(id, life, bytes)| (-bytes, life.from, *id));
-    let mut placed: Vec<(Life, i64, i64)> = Vec::new();
+    let end = buffers.iter().map(|(_, life, _)| life.to + 1).max().unwrap_or(0);
+    let mut placed = Placed::new(end);
     let mut total = 0;
     for (id, life, bytes) in buffers {
-        let mut taken: Vec<(i64, i64)> = placed
-            .iter()
-            .filter(|(other, ..)| other.meets(life))
-            .map(|(_, offset, size)| (*offset, *size))
-            .collect();
+        let mut taken = placed.meeting(life);
         taken.sort_unstable();
         let mut offset = 0;
         for (start, size) in taken {
@@ -87,29 +85,107 @@ fn place_fixed(mut buffers: Vec<(BufferId, Life, i64)>, plan: &mut MemoryPlan) -
             }
             offset = offset.max(start + size);
         }
-        placed.push((life, offset, bytes));
+        placed.insert(life, (offset, bytes));
         plan.offsets.insert(id, Expr::int(offset));
         total = total.max(offset + bytes);
     }
     total
 }
 
+/// What has been placed, found by life: a segment tree over the positions of steps. Asking who is alive during a life
+/// costs what the answer is long, so long programs of short lives are planned in linear time.
+struct Placed {
+    /// Number of leaves, a power of two.
+    leaves: usize,
+    /// At each node, the (offset, size) of those alive during the whole of its positions, and of no larger node's.
+    spans: Vec<Vec<(i64, i64)>>,
+    /// At each position, the lives that begin there.
+    begins: Vec<Vec<(i64, i64)>>,
+    /// At each node, how many begin within it.
+    n_begins: Vec<usize>,
+}
+
+impl Placed {
+    fn new(end: usize) -> Placed {
+        let leaves = end.max(1).next_power_of_two();
+        Placed {
+            leaves,
+            spans: vec![Vec::new(); 2 * leaves],
+            begins: vec![Vec::new(); leaves],
+            n_begins: vec![0; 2 * leaves],
+        }
+    }
+
+    fn insert(&mut self, life: Life, place: (i64, i64)) {
+        let (mut low, mut high) = (life.from + self.leaves, life.to + self.leaves + 1);
+        while low < high {
+            if low % 2 == 1 {
+                self.spans[low].push(place);
+                low += 1;
+            }
+            if high % 2 == 1 {
+                high -= 1;
+                self.spans[high].push(place);
+            }
+            (low, high) = (low / 2, high / 2);
+        }
+        self.begins[life.from].push(place);
+        let mut node = life.from + self.leaves;
+        while node > 0 {
+            self.n_begins[node] += 1;
+            node /= 2;
+        }
+    }
+
+    /// The places of all that are alive at some time of a life: at its beginning, or beginning within it.
+    fn meeting(&self, life: Life) -> Vec<(i64, i64)> {
+        let mut found = Vec::new();
+        let mut node = life.from + self.leaves;
+        while node > 0 {
+            found.extend(&self.spans[node]);
+            node /= 2;
+        }
+        self.begun(1, (0, self.leaves), (life.from + 1, life.to + 1), &mut found);
+        found
+    }
+
+    /// Those that begin in `wanted`, of those below a node of the positions `own`.
+    fn begun(&self, node: usize, own: (usize, usize), wanted: (usize, usize), found: &mut Vec<(i64, i64)>) {
+        if self.n_begins[node] == 0 || own.1 <= wanted.0 || wanted.1 <= own.0 {
+            return;
+        }
+        if own.1 - own.0 == 1 {
+            found.extend(&self.begins[own.0]);
+            return;
+        }
+        let middle = own.0.midpoint(own.1);
+        self.begun(2 * node, (own.0, middle), wanted, found);
+        self.begun(2 * node + 1, (middle, own.1), wanted, found);
+    }
+}
+
+/// Bytes of symbolic size that buffers of equal size take in turn.
+struct Slot {
+    offset: Expr,
+    /// The last use of the buffer that has it.
+    busy_until: usize,
+}
+
 fn place_symbolic(mut buffers: Vec<(BufferId, Life, Expr)>, start: Expr, plan: &mut MemoryPlan) -> Expr {
+    // In order of their beginnings: a slot is free once its last buffer is dead.
     buffers.sort_by_key(|(id, life, _)| (life.from, *id));
-    let mut slots: Vec<(Expr, Expr, Vec<Life>)> = Vec::new();
+    let mut slots: BTreeMap<Expr, Vec<Slot>> = BTreeMap::new();
     let mut end = start;
     for (id, life, bytes) in buffers {
-        let slot = slots
-            .iter_mut()
-            .find(|(_, size, lives)| *size == bytes && lives.iter().all(|other| !other.meets(life)));
-        match slot {
-            Some((offset, _, lives)) => {
-                lives.push(life);
-                plan.offsets.insert(id, offset.clone());
+        let alike = slots.entry(bytes.clone()).or_default();
+        match alike.iter_mut().find(|slot| slot.busy_until < life.from) {
+            Some(slot) => {
+                slot.busy_until = life.to;
+                plan.offsets.insert(id, slot.offset.clone());
             }
             None => {
                 plan.offsets.insert(id, end.clone());
-                slots.push((end.clone(), bytes.clone(), vec![life]));
+                alike.push(Slot { offset: end.clone(), busy_until: life.to });
                 end = &end + &bytes;
             }
         }
@@ -188,5 +264,25 @@ mod tests {
             }
         }
         assert!(total < sizes.iter().sum::<i64>(), "something is reused");
+    }
+
+    #[test]
+    fn what_is_alive_during_a_life_is_found_wherever_it_begins() {
+        let lives = [life(0, 9), life(3, 3), life(2, 4), life(5, 9), life(4, 6), life(9, 9), life(1, 2)];
+        let mut placed = Placed::new(10);
+        for (k, own) in lives.iter().enumerate() {
+            placed.insert(*own, (i64::try_from(k).expect("few"), 0));
+        }
+        for from in 0..10 {
+            for to in from..10 {
+                let mut found: Vec<i64> =
+                    placed.meeting(life(from, to)).iter().map(|place| place.0).collect();
+                found.sort_unstable();
+                let wanted: Vec<i64> = (0..7)
+                    .filter(|k| lives[usize::try_from(*k).expect("small")].meets(life(from, to)))
+                    .collect();
+                assert_eq!(found, wanted, "{from}..={to}");
+            }
+        }
     }
 }

@@ -38,6 +38,8 @@ pub enum Refusal {
     LosesParallelism,
     /// A contraction's epilogue has no room for a reduction.
     NotElementWise,
+    /// The joint kernel would be so large that its values do not fit in registers and it takes long to compile.
+    TooLarge,
 }
 
 impl fmt::Display for Refusal {
@@ -52,6 +54,7 @@ impl fmt::Display for Refusal {
             Refusal::Overwrites => "it overwrites what the other uses",
             Refusal::LosesParallelism => "no loop would be left to run in parallel",
             Refusal::NotElementWise => "an epilogue has no room for a reduction",
+            Refusal::TooLarge => "the joint kernel would have too many terms",
         })
     }
 }

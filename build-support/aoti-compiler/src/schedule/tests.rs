@@ -220,3 +220,35 @@ fn nothing_is_stored_that_nobody_reads() {
         }
     }
 }
+
+#[test]
+fn long_chains_become_kernels_of_bounded_size() {
+    let mut body = "input %0 \"x\": f32[4, 8]\n".to_owned();
+    for k in 0..4000 {
+        body.push_str(&format!("%{}: f32[4, 8] = exp %{k}\n", k + 1));
+    }
+    body.push_str("output %4000 \"y\"");
+    let (program, explanations) = scheduled(&body);
+    assert!((8..=16).contains(&program.steps.len()), "{}", program.steps.len());
+    assert!(explanations.iter().any(|explanation| explanation.reason == Refusal::TooLarge));
+}
+
+#[test]
+fn a_chain_of_dead_stores_goes_at_once() {
+    let mut text = "loops { buffer b0: f32[4] input 0 buffer b1: f32[4] output 0\n".to_owned();
+    for k in 2..300 {
+        text.push_str(&format!("buffer b{k}: f32[4] temporary\n"));
+    }
+    let copy = |from: usize, to: usize| {
+        format!(
+            "kernel \"copy\" {{ for [i0 < 4] {{ stage [] {{ t0: f32 = load b{from}[i0] store b{to}[i0] = t0 }} }} }}\n"
+        )
+    };
+    text.push_str(&copy(0, 1));
+    text.push_str(&copy(0, 2));
+    (2..299).for_each(|k| text.push_str(&copy(k, k + 1)));
+    text.push('}');
+    let mut program = crate::loops::text::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    clean::remove_dead(&mut program);
+    assert_eq!(program.steps.len(), 1);
+}

@@ -1,7 +1,8 @@
 //! Closed integer intervals and where the ranges of symbols come from.
 
-use super::{Expr, Node, Symbol};
+use super::{Expr, Node, Symbol, SymbolKind};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A closed interval; `i64::MIN` and `i64::MAX` stand for no bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,31 +111,40 @@ impl Ranges for NoRanges {
     }
 }
 
-/// Ranges and extents in a table; a symbol that is not in it can be anything.
+/// Ranges and extents in a table; a symbol that is not in it can be anything. Cheap to clone: there is one for each
+/// loop nest, with axes of its own and the sizes of the whole program.
 #[derive(Clone, Default, Debug)]
 pub struct RangeTable {
-    ranges: BTreeMap<Symbol, Interval>,
+    sizes: Arc<BTreeMap<Symbol, Interval>>,
+    axes: BTreeMap<Symbol, Interval>,
     extents: BTreeMap<Symbol, Expr>,
 }
 
 impl RangeTable {
     /// States the range of a symbol.
     pub fn set(&mut self, symbol: Symbol, range: Interval) {
-        self.ranges.insert(symbol, range);
+        match symbol.kind {
+            SymbolKind::Size => Arc::make_mut(&mut self.sizes).insert(symbol, range),
+            SymbolKind::Axis => self.axes.insert(symbol, range),
+        };
     }
 
     /// States that `axis` runs over `0 .. extent`.
     pub fn set_extent(&mut self, axis: Symbol, extent: Expr) {
         let max = extent.interval(self).max;
         let max = if max == i64::MAX { i64::MAX } else { (max - 1).max(0) };
-        self.ranges.insert(axis, Interval::new(0, max));
+        self.set(axis, Interval::new(0, max));
         self.extents.insert(axis, extent);
     }
 }
 
 impl Ranges for RangeTable {
     fn range(&self, symbol: Symbol) -> Interval {
-        self.ranges.get(&symbol).copied().unwrap_or(Interval::ALL)
+        let known = match symbol.kind {
+            SymbolKind::Size => &*self.sizes,
+            SymbolKind::Axis => &self.axes,
+        };
+        known.get(&symbol).copied().unwrap_or(Interval::ALL)
     }
 
     fn extent(&self, symbol: Symbol) -> Option<&Expr> {

@@ -52,16 +52,13 @@ fn in_graph(graph: &mut Graph, ranges: &RangeTable, pass: &dyn Fn(&mut Graph, &R
 pub(super) struct Rewriter {
     /// Makes the nodes that replace others.
     pub(super) builder: Builder,
-    /// Position of the node that makes a value, plus one, among those in the builder.
-    makers: SecondaryMap<ValueId, usize>,
-    n_seen: usize,
     replaced: SecondaryMap<ValueId, Option<ValueId>>,
 }
 
 impl Rewriter {
     /// The node that makes a value, if it is not an input.
     pub(super) fn producer(&self, value: ValueId) -> Option<&Node> {
-        self.makers[value].checked_sub(1).map(|position| &self.builder.graph().nodes[position])
+        self.builder.producer(value)
     }
 
     /// The operator that makes a value, if it is not an input.
@@ -69,19 +66,9 @@ impl Rewriter {
         self.producer(value).map(|node| &node.op)
     }
 
-    fn note_makers(&mut self) {
-        let nodes = &self.builder.graph().nodes;
-        for (position, node) in nodes.iter().enumerate().skip(self.n_seen) {
-            for output in &node.outputs {
-                self.makers[*output] = position + 1;
-            }
-        }
-        self.n_seen = nodes.len();
-    }
-
     fn replace(&mut self, old: ValueId, new: ValueId) {
         let name = self.builder.graph().values[old].name.clone();
-        if old != new && !name.is_empty() && self.makers[new] != 0 {
+        if old != new && !name.is_empty() && self.producer(new).is_some() {
             self.builder.name(new, &name);
         }
         self.replaced[old] = Some(new);
@@ -103,8 +90,6 @@ pub(super) fn rewrite(
     let nodes = std::mem::take(&mut graph.nodes);
     let mut rewriter = Rewriter {
         builder: Builder::resume(std::mem::take(graph), ranges.clone()),
-        makers: SecondaryMap::new(),
-        n_seen: 0,
         replaced: SecondaryMap::new(),
     };
     for mut node in nodes {
@@ -114,14 +99,12 @@ pub(super) fn rewrite(
         rewriter.builder.continue_origin(node.origin);
         match rule(&mut rewriter, &node) {
             Some(values) => {
-                rewriter.note_makers();
                 for (old, new) in node.outputs.iter().zip(values) {
                     rewriter.replace(*old, new);
                 }
             }
             None => {
                 rewriter.builder.append(node);
-                rewriter.note_makers();
             }
         }
     }

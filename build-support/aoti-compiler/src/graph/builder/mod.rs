@@ -16,6 +16,7 @@ use super::{
 };
 use crate::dtype::DType;
 use crate::symbolic::{Expr, RangeTable, Symbol};
+use cranelift_entity::SecondaryMap;
 
 /// Operands that do not fit the operator.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -37,6 +38,8 @@ pub struct Builder {
     graph: Graph,
     ranges: RangeTable,
     origin: OriginId,
+    /// Position of the node that makes a value, plus one.
+    makers: SecondaryMap<ValueId, usize>,
 }
 
 impl Builder {
@@ -44,7 +47,7 @@ impl Builder {
     pub fn new(name: &str) -> Builder {
         let mut graph = Graph { name: name.to_owned(), ..Graph::default() };
         let origin = graph.origins.push(Origin::default());
-        Builder { graph, ranges: RangeTable::default(), origin }
+        Builder { graph, ranges: RangeTable::default(), origin, makers: SecondaryMap::new() }
     }
 
     /// Starts the body of a branch or a loop: it sees this graph's symbols.
@@ -63,7 +66,10 @@ impl Builder {
             Some(origin) => origin,
             None => graph.origins.push(Origin::default()),
         };
-        Builder { graph, ranges, origin }
+        let nodes = std::mem::take(&mut graph.nodes);
+        let mut builder = Builder { graph, ranges, origin, makers: SecondaryMap::new() };
+        nodes.into_iter().for_each(|node| builder.append(node));
+        builder
     }
 
     /// Continues a graph whose symbols have these ranges: a body has its symbols from the outermost graph.
@@ -76,6 +82,9 @@ impl Builder {
     /// Appends a node of this graph as it is; its results exist already.
     pub fn append(&mut self, node: Node) {
         self.graph.nodes.push(node);
+        for output in &self.graph.nodes[self.graph.nodes.len() - 1].outputs {
+            self.makers[*output] = self.graph.nodes.len();
+        }
     }
 
     /// States that the following nodes come from where another one does.
@@ -169,9 +178,9 @@ impl Builder {
         self.graph.ty(value).rank()
     }
 
-    /// The number of a value's node and the node, if a node makes it. Linear; for rules that look at patterns.
+    /// The node that makes a value, if it is not an input.
     pub fn producer(&self, value: ValueId) -> Option<&Node> {
-        self.graph.nodes.iter().rev().find(|node| node.outputs.contains(&value))
+        self.makers[value].checked_sub(1).map(|position| &self.graph.nodes[position])
     }
 
     fn value(&mut self, ty: TensorType, name: &str) -> ValueId {
@@ -182,7 +191,7 @@ impl Builder {
     fn push(&mut self, op: Op, inputs: &[ValueId], types: Vec<TensorType>) -> Vec<ValueId> {
         let outputs: Vec<ValueId> = types.into_iter().map(|ty| self.value(ty, "")).collect();
         let node = Node { op, inputs: inputs.to_vec(), outputs: outputs.clone(), origin: self.origin };
-        self.graph.nodes.push(node);
+        self.append(node);
         outputs
     }
 
