@@ -228,7 +228,7 @@ fn a_model_is_inspected_at_every_stage() {
     write(folder.path(), "scaled.aoti", MODEL);
     let output = aoti(folder.path(), &["inspect", "scaled.aoti"]);
     assert!(out(&output).contains("input x: f32[batch in 1..=1024, 3]"), "{}", out(&output));
-    for stage in ["graph", "loops", "schedule", "cpp", "wrapper", "bindings", "header"] {
+    for stage in ["graph", "loops", "schedule", "run", "cpp", "wrapper", "bindings", "header"] {
         let output = aoti(folder.path(), &["inspect", "scaled.aoti", "--emit", stage]);
         assert!(code(&output) == 0 && out(&output).len() > 50, "{stage}: {}", err(&output));
     }

@@ -36,6 +36,8 @@ pub enum Emit {
     Loops,
     /// Loop nests after fusion.
     Schedule,
+    /// What a run does: kernels, addresses, checks.
+    Run,
     /// C++ kernels.
     Cpp,
     /// The C++ that calls the kernels and checks arguments.
@@ -110,6 +112,11 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
         }
         Emit::Loops => Ok(loops::text::print_short(&stages(model, options)?.lowered)),
         Emit::Schedule => Ok(loops::text::print_short(&stages(model, options)?.scheduled)),
+        Emit::Run => {
+            let stages = stages(model, options)?;
+            let plan = codegen::run::of_program(&stages.scheduled, &stages.memory, &stages.graph.ranges());
+            Ok(codegen::run::text::print(&plan))
+        }
         Emit::Bindings => Ok(compile(model, options)?.bindings),
         Emit::Header => Ok(compile(model, options)?.header),
         Emit::Cpp => Ok(sources(&compile(model, options)?, |name| name.starts_with("kernels"))),

@@ -1,8 +1,9 @@
 //! The text forms of all stages give their programs back: for real models, where `AOTI_CONFORMANCE` names a folder of
 //! cases.
 
+use aoti_compiler::codegen::run;
 use aoti_compiler::lower::lower;
-use aoti_compiler::schedule::schedule;
+use aoti_compiler::schedule::{memory, schedule};
 use aoti_compiler::target::Target;
 use aoti_compiler::{aten, compile, frontend, graph, loops, transform};
 use bytes::Bytes;
@@ -61,9 +62,15 @@ fn graphs_and_loops_come_back() {
             Ok(_) => wrong.push(format!("{}: the graph comes back changed", path.display())),
             Err(error) => wrong.push(format!("{}: the graph: {error}", path.display())),
         }
-        let target = Target::cpu(&["x86-64-v3"]);
+        let (ranges, target) = (graph.ranges(), Target::cpu(&["x86-64-v3"]));
         let lowered = lower(&graph, &target);
-        let (scheduled, _) = schedule(lowered.clone(), &graph.ranges(), &target);
+        let (scheduled, _) = schedule(lowered.clone(), &ranges, &target);
+        let plan = run::of_program(&scheduled, &memory::plan(&scheduled, &ranges, &target), &ranges);
+        match run::text::parse(&run::text::print(&plan)) {
+            Ok(back) if back == plan => {}
+            Ok(_) => wrong.push(format!("{}: the run comes back changed", path.display())),
+            Err(error) => wrong.push(format!("{}: the run: {error}", path.display())),
+        }
         for program in [lowered, scheduled] {
             wrong.extend(
                 loops::verify(&program).into_iter().map(|finding| format!("{}: {finding}", path.display())),

@@ -48,6 +48,8 @@ enum Stage {
     Loops,
     /// Kernels after fusion
     Schedule,
+    /// What a run does: kernels, addresses and checks in their order
+    Run,
     /// The kernels' C++
     Cpp,
     /// The kernels' CUDA C++
@@ -98,6 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Stage::Graph => Emit::Graph,
         Stage::Loops => Emit::Loops,
         Stage::Schedule => Emit::Schedule,
+        Stage::Run => Emit::Run,
         Stage::Cpp => Emit::Cpp,
         Stage::Wrapper => Emit::Wrapper,
         Stage::Bindings => Emit::Bindings,

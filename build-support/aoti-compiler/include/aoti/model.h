@@ -4,6 +4,7 @@
 
 #include "abi.h"
 #include "base.h"
+#include "run.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,8 @@ namespace {
 struct Level {
   const char *name;
   bool (*runs_here)();
-  int32_t (*run)(const void *const *inputs, void *const *outputs, char *state, const char *weights, char *arena,
-                 int64_t *symbols, const AotiContext *context, char *scratch, int *fault);
+  // 0, or 1 + the number of the failure; sizes that are read from data are written to `symbols`.
+  int32_t (*run)(const Run &run, int64_t *symbols);
   int64_t (*scratch_bytes)(const int64_t *symbols, int64_t threads);
 };
 

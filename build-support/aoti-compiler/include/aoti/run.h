@@ -1,4 +1,4 @@
-// One run of a model, as its kernels see it: threads, scratch memory, and faults in the data.
+// One run of a model, as its kernels see it: threads, memory, and faults in the data.
 // Knows nothing of tensors; the layouts here are the same at every CPU level.
 #pragma once
 
@@ -11,6 +11,11 @@ namespace aoti {
 // each worker. `fault` is 0, or 1 + the number of the first operator that met an index outside its dimension.
 struct Run {
   const AotiContext *context;
+  const void *const *inputs;
+  void *const *outputs;
+  char *state;
+  const char *weights;
+  char *arena;
   char *scratch;
   int *fault;
 };
@@ -18,6 +23,16 @@ struct Run {
 } // namespace aoti
 
 AOTI_NAMESPACE_BEGIN
+
+// --- addresses: a position among the caller's tensors, or bytes into the memory of the run ---
+
+template <class T> AOTI_INLINE const T *input(const Run &run, i64 position) { return (const T *)run.inputs[position]; }
+template <class T> AOTI_INLINE T *output(const Run &run, i64 position) { return (T *)run.outputs[position]; }
+template <class T> AOTI_INLINE T *state(const Run &run, i64 offset) { return (T *)(run.state + offset); }
+template <class T> AOTI_INLINE const T *weights(const Run &run, i64 offset) { return (const T *)(run.weights + offset); }
+template <class T> AOTI_INLINE T *arena(const Run &run, i64 offset) { return (T *)(run.arena + offset); }
+
+AOTI_INLINE void copy(const Run &, void *to, const void *from, i64 bytes) { __builtin_memcpy(to, from, size_t(bytes)); }
 
 // Covers [0, n) by calls body(begin, end, worker). Work of fewer than `grain` units is not worth a hand-over.
 template <class Body> AOTI_INLINE void parallel(const Run &run, i64 n, i64 grain, const Body &body) {

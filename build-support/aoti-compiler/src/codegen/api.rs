@@ -2,10 +2,10 @@
 
 use super::c_family::expr::scalar;
 use super::interface::{Interface, ValueInterface};
-use super::wrapper::{Planned, bound_of, fixed_bytes, state_offsets};
+use super::run::{InitialState, RunPlan, relation};
 use crate::graph::SymbolSource;
-use crate::loops::BufferId;
-use crate::symbolic::{Expr, Node, Symbol};
+use crate::loops::{BufferId, Program};
+use crate::symbolic::{Expr, Node, RangeTable, Ranges, Symbol};
 use std::fmt::Write;
 
 /// A CPU level as the toolchain names it, and as C++ tests for it.
@@ -58,13 +58,13 @@ fn quoted(text: &str) -> String {
 
 /// What the table is printed from.
 pub(super) struct Api<'a> {
-    pub(super) planned: &'a Planned<'a>,
+    pub(super) program: &'a Program,
+    pub(super) ranges: &'a RangeTable,
+    pub(super) run: &'a RunPlan,
     pub(super) interface: &'a Interface,
     pub(super) identifier: &'a str,
     pub(super) levels: &'a [String],
     pub(super) embedded: bool,
-    /// Blob offsets of the states' first values.
-    pub(super) initial_states: &'a [u64],
 }
 
 impl Api<'_> {
@@ -77,6 +77,8 @@ impl Api<'_> {
         );
         out.push_str(&self.tables());
         out.push_str(&self.levels());
+        let failures: Vec<String> = self.run.failures.values().map(|text| quoted(text)).collect();
+        out.push_str(&list("failure_texts", &failures));
         out.push_str(&self.sizes());
         out.push_str(&self.functions());
         let _ = write!(
@@ -154,7 +156,7 @@ impl Api<'_> {
         for level in &levels {
             let _ = writeln!(
                 out,
-                "extern \"C\" int32_t aoti_{id}_run_{tag}(const void *const *, void *const *, char *, const char *, char *, int64_t *, const AotiContext *, char *, int *);\n\
+                "extern \"C\" int32_t aoti_{id}_run_{tag}(const Run &, int64_t *);\n\
                  extern \"C\" int64_t aoti_{id}_scratch_{tag}(const int64_t *, int64_t);",
                 tag = level.tag
             );
@@ -176,14 +178,14 @@ impl Api<'_> {
             out,
             "}};\nconstexpr int n_levels = {};\nconstexpr int n_symbols = {};\n\nstruct AotiModel {{\n  const char *weights;\n  int level;\n}};\n\n",
             levels.len(),
-            self.planned.program.symbols.len().max(1)
+            self.program.symbols.len().max(1)
         );
         out
     }
 
     /// Reads the symbols from the inputs and checks every relation between sizes.
     fn sizes(&self) -> String {
-        let program = self.planned.program;
+        let program = self.program;
         let mut out = String::from(
             "static int32_t bind(const AotiTensor *inputs, int32_t n_inputs, int64_t *symbols, AotiError *error) {\n",
         );
@@ -214,7 +216,7 @@ impl Api<'_> {
                     let _ = writeln!(
                         out,
                         "  const i64 s{k} = symbols[{k}] = {}; // not known before the run: its bound",
-                        scalar(&Expr::int(bound_of(self.planned.ranges, symbol)))
+                        scalar(&Expr::int(self.ranges.range(symbol).max))
                     );
                 }
             }
@@ -232,19 +234,12 @@ impl Api<'_> {
                 );
             }
         }
-        for guard in &program.guards {
-            let relation = guard.relation.sign();
-            let text = format!(
-                "the model requires {} {relation} {}",
-                self.planned.size_text(&guard.left),
-                self.planned.size_text(&guard.right)
-            );
+        for check in &self.run.checks {
             let _ = writeln!(
                 out,
-                "  if (!({} {relation} {})) return fail(error, AOTI_ERROR_GUARD, \"%s\", {});",
-                scalar(&guard.left),
-                scalar(&guard.right),
-                quoted(&text)
+                "  if (!({})) return fail(error, AOTI_ERROR_GUARD, \"%s\", failure_texts[{}]);",
+                relation(&check.holds),
+                check.failure.as_u32()
             );
         }
         out.push_str("  return AOTI_OK;\n}\n\n");
@@ -254,7 +249,7 @@ impl Api<'_> {
     /// Whether this size is where its symbol is read from.
     fn binds(&self, size: &Expr, buffer: BufferId, axis: usize) -> bool {
         let Node::Sym(symbol) = size.node() else { return false };
-        let Some(info) = self.planned.program.symbols.get(symbol.index as usize) else { return false };
+        let Some(info) = self.program.symbols.get(symbol.index as usize) else { return false };
         match info.source {
             SymbolSource::InputDim { input, axis: own } => {
                 own == axis && self.graph_input(input) == Some(buffer)
@@ -265,12 +260,12 @@ impl Api<'_> {
 
     /// The buffer of an input counted with the states.
     fn graph_input(&self, input: usize) -> Option<BufferId> {
-        self.planned.program.graph_inputs.get(input).copied()
+        self.program.graph_inputs.get(input).copied()
     }
 
     fn user_position(&self, input: usize) -> usize {
         let buffer = self.graph_input(input);
-        let inputs = &self.planned.program.inputs;
+        let inputs = &self.program.inputs;
         inputs.iter().position(|own| Some(*own) == buffer).unwrap_or(0)
     }
 
@@ -279,7 +274,7 @@ impl Api<'_> {
     }
 
     fn functions(&self) -> String {
-        let program = self.planned.program;
+        let program = self.program;
         let locals: String = (0..program.symbols.len())
             .map(|k| format!("  const i64 s{k} = symbols[{k}];\n  (void)s{k};\n"))
             .collect();
@@ -297,24 +292,11 @@ impl Api<'_> {
                 }
             }
         }
-        let asserts: Vec<String> = self.planned.asserts().iter().map(|text| quoted(text)).collect();
         let sites: Vec<String> = program.sites.iter().map(|text| quoted(text)).collect();
-        let list = |name: &str, texts: &[String]| {
-            let texts = if texts.is_empty() { "\"\"".to_owned() } else { texts.join(",\n    ") };
-            format!("static const char *const {name}[] = {{\n    {texts}}};\n")
-        };
-        let offsets = state_offsets(program);
-        let init: String = program
-            .states
-            .iter()
-            .enumerate()
-            .map(|(k, (buffer, _))| {
-                format!(
-                    "  memcpy((char *)state + {}, model->weights + {}, {});\n",
-                    offsets[k],
-                    self.initial_states[k],
-                    fixed_bytes(program, *buffer)
-                )
+        let states = self.run.states.iter();
+        let init: String = states
+            .map(|InitialState { offset, value, bytes }| {
+                format!("  memcpy((char *)state + {offset}, model->weights + {value}, {bytes});\n")
             })
             .collect();
         let weights = if self.embedded && self.interface.weights_bytes > 0 {
@@ -324,12 +306,11 @@ impl Api<'_> {
         };
         let outputs_table = if program.outputs.is_empty() { "nullptr" } else { "outputs_info" };
         format!(
-            "{}{}{}",
-            list("assert_texts", &asserts),
+            "{}{}",
             list("site_texts", &sites),
             FUNCTIONS
                 .replace("@LOCALS@", &locals)
-                .replace("@ARENA@", &scalar(&self.planned.memory.arena_bytes))
+                .replace("@ARENA@", &scalar(&self.run.arena_bytes))
                 .replace("@OUTPUT_SIZES@", &output_sizes)
                 .replace("@OUTPUT_CHECKS@", &output_checks)
                 .replace("@OUTPUTS_TABLE@", outputs_table)
@@ -373,6 +354,12 @@ fn value_table(kind: &str, values: &[ValueInterface]) -> String {
     }
     out.push_str("};\n");
     out
+}
+
+/// A table of strings, which is never empty.
+fn list(name: &str, texts: &[String]) -> String {
+    let texts = if texts.is_empty() { "\"\"".to_owned() } else { texts.join(",\n    ") };
+    format!("static const char *const {name}[] = {{\n    {texts}}};\n")
 }
 
 /// The functions of the table; what depends on the model stands between at signs.
@@ -465,9 +452,10 @@ static int32_t run(const AotiModel *model, const AotiTensor *inputs, int32_t n_i
   for (int32_t i = 0; i < @N_INPUTS@; ++i) input_data[i] = inputs[i].data;
   for (int32_t i = 0; i < @N_OUTPUTS@; ++i) output_data[i] = outputs[i].data;
   int fault = 0;
-  int32_t failed = chosen.run(input_data, output_data, (char *)state, model->weights, (char *)workspace, symbols,
-                              context, (char *)workspace + arena, &fault);
-  if (failed > 0) return fail(error, AOTI_ERROR_ASSERT, "%s", assert_texts[failed - 1]);
+  const Run now = {context, input_data, output_data, (char *)state, model->weights, (char *)workspace,
+                   (char *)workspace + arena, &fault};
+  int32_t failed = chosen.run(now, symbols);
+  if (failed > 0) return fail(error, AOTI_ERROR_ASSERT, "%s", failure_texts[failed - 1]);
   if (fault > 0)
     return fail(error, AOTI_ERROR_INDEX, "an index is outside its dimension in %s", site_texts[fault - 1]);
   if (sizes) write_sizes(symbols, sizes);

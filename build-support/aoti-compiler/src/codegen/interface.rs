@@ -1,7 +1,10 @@
 //! What a compiled model looks like from outside: names, element types and sizes of its inputs, outputs and
 //! constants. The C tables, the C header and the Rust module are all printed from this one description.
 
+use super::run::Planned;
 use crate::dtype::DType;
+use crate::loops::{BufferId, Program};
+use crate::symbolic::{Expr, RangeTable};
 
 /// One dimension of an input or output.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,4 +60,58 @@ pub struct Interface {
     pub weights_bytes: u64,
     /// Bytes of the caller's state; a multiple of 64; zero where nothing is mutated.
     pub state_bytes: u64,
+}
+
+impl Interface {
+    /// The outside of a planned program, whose weights have so many bytes.
+    pub(super) fn of(
+        program: &Program,
+        planned: &Planned,
+        ranges: &RangeTable,
+        weights_bytes: u64,
+    ) -> Interface {
+        let value = |id: &BufferId| {
+            let buffer = &program.buffers[*id];
+            ValueInterface {
+                name: buffer.name.clone(),
+                dtype: buffer.dtype,
+                dims: buffer.shape.iter().map(|size| DimInterface::of(program, ranges, size)).collect(),
+            }
+        };
+        let constants = planned
+            .placements
+            .iter()
+            .map(|((id, _), placed)| (&program.constants[*id], placed))
+            .filter(|(constant, _)| !constant.name.is_empty())
+            .map(|(constant, placed)| ConstantInterface {
+                name: constant.name.clone(),
+                dtype: constant.dtype,
+                sizes: constant.sizes.clone(),
+                offset: placed.offset,
+                bytes: placed.bytes,
+            });
+        Interface {
+            name: program.name.clone(),
+            inputs: program.inputs.iter().map(value).collect(),
+            outputs: program.outputs.iter().map(value).collect(),
+            states: program.states.iter().map(|(buffer, _)| value(buffer)).collect(),
+            constants: constants.collect(),
+            weights_bytes,
+            state_bytes: planned.run.state_bytes(),
+        }
+    }
+}
+
+impl DimInterface {
+    fn of(program: &Program, ranges: &RangeTable, size: &Expr) -> DimInterface {
+        if let Some(size) = size.as_int() {
+            return DimInterface { expression: None, min: size, max: size };
+        }
+        let interval = size.interval(ranges);
+        DimInterface {
+            expression: Some(program.size_text(size)),
+            min: interval.min.max(0),
+            max: interval.max,
+        }
+    }
 }

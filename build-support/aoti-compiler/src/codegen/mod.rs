@@ -6,20 +6,24 @@ pub mod bundle;
 mod c_family;
 mod cpp;
 mod docs;
+pub mod functions;
 pub mod harness;
 pub mod header;
 mod headers;
 pub mod interface;
 pub mod names;
 pub mod pack;
+pub mod run;
 mod weights;
-mod wrapper;
 
 use crate::loops::Program;
 use crate::schedule::memory::MemoryPlan;
 use crate::symbolic::RangeTable;
 use bundle::{SourceBundle, SourceFile, TranslationUnit};
-use wrapper::{Function, Planned};
+use cranelift_entity::PrimaryMap;
+use functions::{Function, FunctionId};
+use interface::Interface;
+use run::Planned;
 
 /// Code of more than this much goes to translation units of its own.
 const UNIT_WEIGHT: usize = 160;
@@ -40,21 +44,21 @@ pub fn generate(
     request: &Request,
 ) -> SourceBundle {
     let identifier = names::identifier(&program.name);
-    let mut planned = wrapper::plan(program, memory, ranges);
-    let initial_states = planned.place_states();
+    let mut planned = run::plan(program, memory, ranges);
     let blob = std::mem::take(&mut planned.layout).finish();
-    let interface = planned.interface(blob.bytes);
+    let interface = Interface::of(program, &planned, ranges, blob.bytes);
     let embedded = request.embed_weights;
     let placement =
         if embedded { bindings::WeightsPlacement::Embedded } else { bindings::WeightsPlacement::External };
     let module = bindings::Options { weights: placement, link: bindings::Link::Static };
     let api = api::Api {
-        planned: &planned,
+        program,
+        ranges,
+        run: &planned.run,
         interface: &interface,
         identifier: &identifier,
         levels: request.levels,
         embedded,
-        initial_states: &initial_states,
     };
     let mut files = vec![SourceFile { name: "model.cpp".to_owned(), text: api.print() }];
     files.extend(kernel_files(&planned, &identifier));
@@ -85,7 +89,7 @@ pub fn generate(
         interface,
         files,
         units,
-        kernels: planned.functions.len(),
+        kernels: planned.functions.all.len(),
         weights: blob,
         identifier,
     }
@@ -93,14 +97,14 @@ pub fn generate(
 
 /// The files of the kernels: one with everything where that is little, else parts that compile in parallel.
 fn kernel_files(planned: &Planned, identifier: &str) -> Vec<SourceFile> {
-    let total: usize = planned.functions.iter().map(|function| function.text.weight).sum();
+    let total: usize = planned.functions.all.values().map(|function| function.text.weight).sum();
     let prologue = "#define AOTI_JOIN_(a, b) a##_##b\n#define AOTI_JOIN(a, b) AOTI_JOIN_(a, b)\n\
                     #define AOTI_LEVEL_NAME(name) AOTI_JOIN(name, AOTI_LEVEL_NS)\n\nusing namespace aoti;\n\n";
     let title = format!("// Kernels of the model `{identifier}`, written by cargo-aoti.\n");
-    let run = planned.run_functions(identifier);
+    let run = run::run_functions(&planned.run, &planned.functions, identifier);
     if total <= UNIT_WEIGHT {
-        let all: Vec<&Function> = planned.functions.iter().collect();
-        let kernels: String = all.iter().map(|function| planned.definition(function, "static ")).collect();
+        let all: Vec<&Function> = planned.functions.all.values().collect();
+        let kernels: String = all.iter().map(|function| function.definition("static ")).collect();
         let text = format!("{title}{}{prologue}{kernels}{run}", includes(&all));
         return vec![SourceFile { name: "kernels.cpp".to_owned(), text }];
     }
@@ -109,17 +113,18 @@ fn kernel_files(planned: &Planned, identifier: &str) -> Vec<SourceFile> {
         name: "kernels.h".to_owned(),
         text: format!(
             "// Kernels of the model `{identifier}`.\n#pragma once\n\n#include \"aoti/run.h\"\n\n{prologue}{space} {{\n{}}}\n",
-            planned.declarations()
+            planned.functions.declarations()
         ),
     }];
-    for (number, part) in parts(&planned.functions, total).into_iter().enumerate() {
-        let kernels: String = part.iter().map(|function| planned.definition(function, "")).collect();
+    for (number, part) in parts(&planned.functions.all, total).into_iter().enumerate() {
+        let kernels: String = part.iter().map(|function| function.definition("")).collect();
         files.push(SourceFile {
             name: format!("kernels_{number}.cpp"),
             text: format!("{title}{}#include \"kernels.h\"\n\n{space} {{\n\n{kernels}}}\n", includes(&part)),
         });
     }
-    let everything: Vec<&Function> = planned.functions.iter().filter(|f| f.text.scratch.is_some()).collect();
+    let everything: Vec<&Function> =
+        planned.functions.all.values().filter(|f| f.text.scratch.is_some()).collect();
     files.push(SourceFile {
         name: "run.cpp".to_owned(),
         text: format!("{title}{}#include \"kernels.h\"\n\nusing {space};\n\n{run}", includes(&everything)),
@@ -128,12 +133,12 @@ fn kernel_files(planned: &Planned, identifier: &str) -> Vec<SourceFile> {
 }
 
 /// Splits kernels, in order, into parts of about equal weight.
-fn parts(functions: &[Function], total: usize) -> Vec<Vec<&Function>> {
+fn parts(functions: &PrimaryMap<FunctionId, Function>, total: usize) -> Vec<Vec<&Function>> {
     let count = total.div_ceil(UNIT_WEIGHT);
     let goal = total.div_ceil(count);
     let mut parts: Vec<Vec<&Function>> = vec![vec![]];
     let mut weight = 0;
-    for function in functions {
+    for function in functions.values() {
         if weight >= goal {
             parts.push(vec![]);
             weight = 0;

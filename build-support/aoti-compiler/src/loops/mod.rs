@@ -372,6 +372,18 @@ pub struct Program {
     pub sites: Vec<String>,
 }
 
+impl Program {
+    /// A size in terms of the symbols' names, for messages.
+    pub fn size_text(&self, size: &Expr) -> String {
+        size.display_with(&|symbol: Symbol| {
+            let info = self.symbols.get(symbol.index as usize);
+            info.map(|info| info.name.clone())
+                .filter(|name| !name.is_empty())
+                .unwrap_or_else(|| symbol.to_string())
+        })
+    }
+}
+
 impl Stage {
     /// Appends a term, or finds an equal one.
     pub fn term(&mut self, term: Term, dtype: DType) -> TermId {

@@ -93,7 +93,8 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    fn range(&mut self) -> Result<Interval, SyntaxError> {
+    /// Bounds, both included.
+    pub(crate) fn range(&mut self) -> Result<Interval, SyntaxError> {
         let word = self.word()?;
         let bound = |text: &str| match text {
             "-inf" => Some(i64::MIN),
@@ -116,6 +117,18 @@ impl<'a> Cursor<'a> {
     /// Node, line and module.
     pub(crate) fn origin(&mut self) -> Result<Origin, SyntaxError> {
         Ok(Origin { node: self.string()?, source: self.string()?, module: self.string()? })
+    }
+
+    /// `"aten.sum of sum_1" at "m.py:3" in "layers.0"`; what is empty is left out.
+    pub(crate) fn note(&mut self) -> Result<Origin, SyntaxError> {
+        let mut origin = Origin { node: self.string()?, ..Origin::default() };
+        if self.eat_word("at") {
+            origin.source = self.string()?;
+        }
+        if self.eat_word("in") {
+            origin.module = self.string()?;
+        }
+        Ok(origin)
     }
 
     /// Type and data of a constant.

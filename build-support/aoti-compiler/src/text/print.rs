@@ -2,6 +2,7 @@
 
 use super::data;
 use crate::graph::{Constant, Conv, Guard, Origin, SymbolInfo, SymbolSource};
+use crate::symbolic::Interval;
 use std::fmt::Write;
 
 /// Constants of more elements than this are left out of the short form.
@@ -45,19 +46,24 @@ pub(crate) fn quoted_name(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(" {}", quoted(text)) }
 }
 
-/// The statement that declares a size symbol.
-pub(crate) fn symbol_line(index: usize, symbol: &SymbolInfo) -> String {
+/// Bounds, both included.
+pub(crate) fn range_text(range: Interval) -> String {
     let bound = |value: i64| match value {
         i64::MIN => "-inf".to_owned(),
         i64::MAX => "inf".to_owned(),
         value => value.to_string(),
     };
+    format!("{}..{}", bound(range.min), bound(range.max))
+}
+
+/// The statement that declares a size symbol.
+pub(crate) fn symbol_line(index: usize, symbol: &SymbolInfo) -> String {
     let source = match symbol.source {
         SymbolSource::InputDim { input, axis } => format!("input {input} axis {axis}"),
         SymbolSource::InputValue { input } => format!("value {input}"),
         SymbolSource::Data => "data".to_owned(),
     };
-    let range = format!("{}..{}", bound(symbol.range.min), bound(symbol.range.max));
+    let range = range_text(symbol.range);
     format!("symbol s{index} {} in {range} from {source}", quoted(&symbol.name))
 }
 
@@ -69,6 +75,15 @@ pub(crate) fn guard_line(guard: &Guard) -> String {
 /// A place in the user's program.
 pub(crate) fn origin_text(origin: &Origin) -> String {
     format!("{} {} {}", quoted(&origin.node), quoted(&origin.source), quoted(&origin.module))
+}
+
+/// The statement that names a call that a kernel computes.
+pub(crate) fn note_line(origin: &Origin) -> String {
+    let part = |word: &str, text: &str| {
+        if text.is_empty() { String::new() } else { format!(" {word} {}", quoted(text)) }
+    };
+    let (at, within) = (part("at", &origin.source), part("in", &origin.module));
+    format!("note {}{at}{within}", quoted(&origin.node))
 }
 
 /// Type and data of a constant.

@@ -10,6 +10,7 @@ use crate::loops::{BufferId, Kernel, KernelKind, Program};
 use crate::symbolic::Symbol;
 
 /// A kernel function, printed.
+#[derive(Clone)]
 pub(crate) struct KernelText {
     /// The calls of the user's program that it computes.
     pub(crate) origins: Vec<Origin>,

@@ -2,7 +2,7 @@
 //! the verifier's business.
 
 use crate::diagnostic::Diagnostics;
-use crate::graph::{ConstantId, Origin, ReduceOp, ScanOp};
+use crate::graph::{ConstantId, ReduceOp, ScanOp};
 use crate::loops::{
     Accumulator, Axis, Buffer, BufferId, Convolution, Kernel, KernelKind, MatMul, MatrixOperand, Nest,
     Program, RowOp, RowOperation, Stage, Step, Storage,
@@ -171,7 +171,7 @@ impl Parser<'_, '_> {
         self.cursor.expect('{')?;
         let mut origins = Vec::new();
         while self.cursor.eat_word("note") {
-            origins.push(self.origin()?);
+            origins.push(self.cursor.note()?);
         }
         let kind = match self.cursor.word()? {
             "for" => KernelKind::Nest(self.nest()?),
@@ -182,18 +182,6 @@ impl Parser<'_, '_> {
         };
         self.cursor.expect('}')?;
         Ok(Kernel { name, origins, kind })
-    }
-
-    /// `"aten.sum of sum_1" at "m.py:3" in "layers.0"`; what is empty is left out.
-    fn origin(&mut self) -> Result<Origin, SyntaxError> {
-        let mut origin = Origin { node: self.cursor.string()?, ..Origin::default() };
-        if self.cursor.eat_word("at") {
-            origin.source = self.cursor.string()?;
-        }
-        if self.cursor.eat_word("in") {
-            origin.module = self.cursor.string()?;
-        }
-        Ok(origin)
     }
 
     fn nest(&mut self) -> Result<Nest, SyntaxError> {

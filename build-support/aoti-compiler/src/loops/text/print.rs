@@ -2,13 +2,14 @@
 
 use super::plain_access;
 use crate::dtype::DType;
-use crate::graph::{Combine, Origin, Scalar};
+use crate::graph::{Combine, Scalar};
 use crate::loops::{
     Access, Accumulator, Axis, Effect, Guard, Index, Kernel, KernelKind, MatrixOperand, Nest, Program, RowOp,
     RowOperation, Stage, Step, Storage, Term, TypedTerm,
 };
 use crate::text::{
-    Detail, bracketed, constant_text, conv_text, guard_line, print_scalar, quoted, quoted_name, symbol_line,
+    Detail, bracketed, constant_text, conv_text, guard_line, note_line, print_scalar, quoted, quoted_name,
+    symbol_line,
 };
 use cranelift_entity::EntityRef;
 
@@ -109,7 +110,7 @@ impl Printer<'_> {
 
     fn kernel(&mut self, kernel: &Kernel) {
         for origin in &kernel.origins {
-            self.line(&origin_line(origin));
+            self.line(&note_line(origin));
         }
         match &kernel.kind {
             KernelKind::Nest(nest) => {
@@ -220,14 +221,6 @@ impl Printer<'_> {
 /// What a load without guards is said to be filled with.
 pub(super) fn zero(dtype: DType) -> Scalar {
     Scalar::Int(0).cast(dtype)
-}
-
-fn origin_line(origin: &Origin) -> String {
-    let part = |word: &str, text: &str| {
-        if text.is_empty() { String::new() } else { format!(" {word} {}", quoted(text)) }
-    };
-    let (at, within) = (part("at", &origin.source), part("in", &origin.module));
-    format!("note {}{at}{within}", quoted(&origin.node))
 }
 
 fn axes(axes: &[Axis]) -> String {

@@ -1,0 +1,211 @@
+//! What a run of a model does, as data: which kernels are called, in which order, on which memory, and what is checked
+//! on the way.
+//!
+//! Every address and every condition is decided here. A printer makes C++ calls of a plan, or a driver's launches, and
+//! decides nothing. Knows neither kernels' insides nor any language.
+
+mod cpp;
+mod plan;
+#[cfg(test)]
+mod tests;
+pub mod text;
+
+pub(super) use cpp::{relation, run_functions};
+pub use plan::of_program;
+pub(super) use plan::{Planned, plan};
+
+use super::functions::FunctionId;
+use crate::dtype::DType;
+use crate::graph::{Guard, Origin};
+use crate::loops::KernelId;
+use crate::symbolic::{Expr, Interval, Symbol};
+use cranelift_entity::{PrimaryMap, entity_impl};
+
+/// A way in which a run can fail.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FailureId(u32);
+entity_impl!(FailureId, "e");
+
+/// Everything that a run does.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RunPlan {
+    /// The kernels of the scheduled program. Each is called by one action.
+    pub kernels: PrimaryMap<KernelId, KernelFacts>,
+    /// What must hold of the sizes before anything runs.
+    pub checks: Vec<Check>,
+    /// What happens, in order.
+    pub actions: Vec<Action>,
+    /// What is said where a check or an assertion does not hold.
+    pub failures: PrimaryMap<FailureId, String>,
+    /// Where states lie in the caller's memory and what they hold at first.
+    pub states: Vec<InitialState>,
+    /// Bytes of the arena.
+    pub arena_bytes: Expr,
+}
+
+/// A kernel as profiles and taps see it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct KernelFacts {
+    /// Its name; no other kernel of the model has it.
+    pub name: String,
+    /// The calls of the user's program that it computes.
+    pub origins: Vec<Origin>,
+    /// What it writes.
+    pub outputs: Vec<Written>,
+}
+
+/// A tensor that a kernel writes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Written {
+    /// The value's name in the program, or empty.
+    pub name: String,
+    /// Sizes.
+    pub shape: Vec<Expr>,
+    /// Where it lies.
+    pub tensor: Pointer,
+}
+
+/// The first element of a tensor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pointer {
+    /// Element type.
+    pub dtype: DType,
+    /// Where.
+    pub place: Place,
+}
+
+/// An address as a run sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The caller's input at this position.
+    Input(usize),
+    /// The caller's output at this position.
+    Output(usize),
+    /// So many bytes into the caller's state.
+    State(u64),
+    /// So many bytes into the weights.
+    Weights(u64),
+    /// So many bytes into the arena.
+    Arena(Expr),
+}
+
+/// One thing that a run does.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Action {
+    /// Calls a kernel on the host.
+    Call(Call),
+    /// Launches a kernel on a device.
+    Launch(Launch),
+    /// Copies memory.
+    Copy(Copy),
+    /// Reads a size from memory.
+    Read(Read),
+    /// Fails the run where a condition does not hold.
+    Assert(Assert),
+    /// Does one of two things.
+    If {
+        /// A boolean.
+        predicate: Pointer,
+        /// Where it is true.
+        then: Vec<Action>,
+        /// Where it is false.
+        otherwise: Vec<Action>,
+    },
+    /// Does `condition`, then, while the predicate holds, `body` and `condition` again.
+    Loop {
+        /// Computes the predicate.
+        condition: Vec<Action>,
+        /// A boolean.
+        predicate: Pointer,
+        /// One iteration.
+        body: Vec<Action>,
+    },
+}
+
+/// A kernel's function and what it is given.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Call {
+    /// Which kernel of the model this is.
+    pub kernel: KernelId,
+    /// The function that computes it.
+    pub function: FunctionId,
+    /// Tensors, in the order of the function's parameters.
+    pub tensors: Vec<Pointer>,
+    /// Sizes, which come after the tensors.
+    pub sizes: Vec<Symbol>,
+}
+
+/// A call on a device, with the shape of its threads.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Launch {
+    /// What is called.
+    pub call: Call,
+    /// Blocks in each dimension. Where one is zero nothing is launched.
+    pub grid: [Expr; 3],
+    /// Threads of a block in each dimension.
+    pub block: [u32; 3],
+    /// Bytes of shared memory beyond those that the kernel declares.
+    pub shared: Expr,
+}
+
+/// A copy that does not overlap.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Copy {
+    /// From where.
+    pub from: Pointer,
+    /// To where.
+    pub to: Pointer,
+    /// How much.
+    pub bytes: Expr,
+}
+
+/// A size that is known only when a kernel has written it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Read {
+    /// An `i64`.
+    pub from: Pointer,
+    /// The size.
+    pub symbol: Symbol,
+    /// What it may be.
+    pub range: Interval,
+    /// Where it is something else.
+    pub failure: FailureId,
+}
+
+/// A relation between sizes that must hold before anything runs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Check {
+    /// What must hold.
+    pub holds: Guard,
+    /// Where it does not.
+    pub failure: FailureId,
+}
+
+/// A condition that must hold.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Assert {
+    /// What must hold.
+    pub condition: Condition,
+    /// Where it does not.
+    pub failure: FailureId,
+}
+
+/// Something that is true or false during a run.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Condition {
+    /// A boolean in memory.
+    Holds(Pointer),
+    /// A relation between sizes that are known where it is asked.
+    Sizes(Guard),
+}
+
+/// A tensor of the caller's state.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InitialState {
+    /// Its byte offset in the state.
+    pub offset: u64,
+    /// Byte offset of its first value in the weights.
+    pub value: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+}

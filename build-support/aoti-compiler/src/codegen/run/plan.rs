@@ -1,0 +1,201 @@
+//! Plans a run from a scheduled program: gives every buffer its address, every kernel its function, and every check its
+//! message.
+
+use super::{
+    Action, Assert, Call, Check, Condition, FailureId, InitialState, KernelFacts, Place, Pointer, Read,
+    RunPlan, Written,
+};
+use crate::codegen::functions::Functions;
+use crate::codegen::weights::{Layout, Packing, Placed};
+use crate::graph::ConstantId;
+use crate::loops::{BufferId, Kernel, KernelId, Program, Step, Storage};
+use crate::schedule::memory::MemoryPlan;
+use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
+use indexmap::IndexMap;
+
+/// A plan, and what was decided on the way.
+pub(in crate::codegen) struct Planned {
+    pub(in crate::codegen) run: RunPlan,
+    pub(in crate::codegen) functions: Functions,
+    pub(in crate::codegen) layout: Layout,
+    /// Constants in the forms that kernels read, in the order of the blob.
+    pub(in crate::codegen) placements: IndexMap<(ConstantId, Packing), Placed>,
+}
+
+/// Plans the run of a program.
+pub(in crate::codegen) fn plan(program: &Program, memory: &MemoryPlan, ranges: &RangeTable) -> Planned {
+    let mut planner = Planner {
+        program,
+        memory,
+        ranges,
+        state_offsets: state_offsets(program),
+        planned: Planned {
+            run: RunPlan { arena_bytes: memory.arena_bytes.clone(), ..RunPlan::default() },
+            functions: Functions::new(),
+            layout: Layout::default(),
+            placements: IndexMap::new(),
+        },
+    };
+    for kernel in program.kernels.values() {
+        let facts = planner.facts(kernel);
+        planner.planned.run.kernels.push(facts);
+    }
+    planner.checks();
+    planner.planned.run.actions = planner.actions(&program.steps);
+    planner.states();
+    planner.planned
+}
+
+/// The plan alone, without the text of kernels.
+pub fn of_program(program: &Program, memory: &MemoryPlan, ranges: &RangeTable) -> RunPlan {
+    plan(program, memory, ranges).run
+}
+
+struct Planner<'a> {
+    program: &'a Program,
+    memory: &'a MemoryPlan,
+    ranges: &'a RangeTable,
+    state_offsets: Vec<u64>,
+    planned: Planned,
+}
+
+impl Planner<'_> {
+    fn checks(&mut self) {
+        for guard in &self.program.guards {
+            let failure = self.failure(format!(
+                "the model requires {} {} {}",
+                self.program.size_text(&guard.left),
+                guard.relation.sign(),
+                self.program.size_text(&guard.right)
+            ));
+            self.planned.run.checks.push(Check { holds: guard.clone(), failure });
+        }
+    }
+
+    fn actions(&mut self, steps: &[Step]) -> Vec<Action> {
+        steps.iter().map(|step| self.action(step)).collect()
+    }
+
+    fn action(&mut self, step: &Step) -> Action {
+        match step {
+            Step::Kernel(id) => Action::Call(self.call(*id)),
+            Step::Read(buffer, symbol) => Action::Read(self.read(*buffer, *symbol)),
+            Step::Assert(buffer, message) => {
+                let condition = Condition::Holds(self.plain(*buffer));
+                Action::Assert(Assert { condition, failure: self.failure(message.clone()) })
+            }
+            Step::If { predicate, then, otherwise } => Action::If {
+                predicate: self.plain(*predicate),
+                then: self.actions(then),
+                otherwise: self.actions(otherwise),
+            },
+            Step::Loop { condition, predicate, body } => Action::Loop {
+                condition: self.actions(condition),
+                predicate: self.plain(*predicate),
+                body: self.actions(body),
+            },
+        }
+    }
+
+    fn read(&mut self, buffer: BufferId, symbol: Symbol) -> Read {
+        let range = self.ranges.range(symbol);
+        let failure = self.failure(format!(
+            "the size {} that is read from data must be in {}..={}",
+            self.program.size_text(&Expr::sym(symbol)),
+            range.min,
+            range.max
+        ));
+        Read { from: self.plain(buffer), symbol, range, failure }
+    }
+
+    fn call(&mut self, id: KernelId) -> Call {
+        let kernel = &self.program.kernels[id];
+        let (function, text) = self.planned.functions.add(self.program, kernel);
+        let mut tensors = Vec::new();
+        for buffer in &text.arguments {
+            let packed = text.packed.iter().find(|packed| packed.buffer == *buffer);
+            tensors.push(self.pointer(*buffer, packed.map_or(&Packing::Plain, |packed| &packed.packing)));
+        }
+        Call { kernel: id, function, tensors, sizes: text.symbols }
+    }
+
+    fn facts(&mut self, kernel: &Kernel) -> KernelFacts {
+        let stored = |id: &BufferId| !matches!(self.program.buffers[*id].storage, Storage::Row { .. });
+        let written: Vec<BufferId> = kernel.writes().into_iter().filter(stored).collect();
+        let mut outputs = Vec::new();
+        for id in written {
+            let tensor = self.plain(id);
+            let buffer = &self.program.buffers[id];
+            outputs.push(Written { name: buffer.name.clone(), shape: buffer.shape.clone(), tensor });
+        }
+        KernelFacts { name: kernel.name.clone(), origins: kernel.origins.clone(), outputs }
+    }
+
+    fn failure(&mut self, message: String) -> FailureId {
+        self.planned.run.failures.push(message)
+    }
+
+    fn plain(&mut self, id: BufferId) -> Pointer {
+        self.pointer(id, &Packing::Plain)
+    }
+
+    fn pointer(&mut self, id: BufferId, packing: &Packing) -> Pointer {
+        let buffer = &self.program.buffers[id];
+        let place = match buffer.storage {
+            Storage::Input(position) => Place::Input(position),
+            Storage::Output(position) => Place::Output(position),
+            Storage::State(position) => Place::State(self.state_offsets[position]),
+            Storage::Constant(constant) => Place::Weights(self.constant(constant, packing)),
+            // A temporary that no step touches has no place of its own, and nobody reads it.
+            Storage::Temporary => Place::Arena(self.memory.offsets.get(&id).cloned().unwrap_or_default()),
+            Storage::Row { .. } => unreachable!("rows live inside their kernel"),
+        };
+        Pointer { dtype: buffer.dtype, place }
+    }
+
+    /// The offset of a constant in the weights, in the form asked for.
+    fn constant(&mut self, constant: ConstantId, packing: &Packing) -> u64 {
+        let Planned { placements, layout, .. } = &mut self.planned;
+        let placed = placements
+            .entry((constant, packing.clone()))
+            .or_insert_with(|| layout.place(&self.program.constants[constant], packing));
+        placed.offset
+    }
+
+    fn states(&mut self) {
+        for (position, (buffer, initial)) in self.program.states.iter().enumerate() {
+            let (offset, bytes) = (self.state_offsets[position], fixed_bytes(self.program, *buffer));
+            // A copy of its own, so that a state and a constant may have one origin and not one name.
+            let value = self.planned.layout.place(&self.program.constants[*initial], &Packing::Plain).offset;
+            self.planned.run.states.push(InitialState { offset, value, bytes });
+        }
+    }
+}
+
+/// Bytes of a buffer of fixed size.
+fn fixed_bytes(program: &Program, id: BufferId) -> u64 {
+    let buffer = &program.buffers[id];
+    let count = Expr::product(&buffer.shape).as_int().unwrap_or(0);
+    u64::try_from(count).unwrap_or(0) * buffer.dtype.size() as u64
+}
+
+/// Where each state lies in the caller's state.
+fn state_offsets(program: &Program) -> Vec<u64> {
+    let mut end = 0u64;
+    program
+        .states
+        .iter()
+        .map(|(buffer, _)| {
+            let own = end;
+            end = (end + fixed_bytes(program, *buffer)).next_multiple_of(64);
+            own
+        })
+        .collect()
+}
+
+impl RunPlan {
+    /// Bytes of the caller's state.
+    pub(in crate::codegen) fn state_bytes(&self) -> u64 {
+        self.states.iter().map(|state| (state.offset + state.bytes).next_multiple_of(64)).max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,200 @@
+//! Facts about run plans, in their text form.
+
+use super::text::{parse, print};
+use super::{Place, RunPlan, plan};
+use crate::loops;
+use crate::schedule::memory;
+use crate::symbolic::{RangeTable, Symbol};
+use crate::target::Target;
+use crate::text::altered;
+use proptest::prelude::*;
+
+/// The plan of a program in the text form of the loop level.
+fn planned(program: &str) -> RunPlan {
+    let program = loops::text::parse(program).expect("the program parses");
+    let mut ranges = RangeTable::default();
+    for (index, info) in program.symbols.iter().enumerate() {
+        ranges.set(Symbol::size(u32::try_from(index).expect("few")), info.range);
+    }
+    let target = Target::cpu(&["x86-64-v3"]);
+    plan(&program, &memory::plan(&program, &ranges, &target), &ranges).run
+}
+
+/// A program whose steps stand between declarations and the closing brace.
+fn program(steps: &str) -> String {
+    format!(
+        r#"loops "m" {{
+  symbol s0 "batch" in 1..8 from input 0 axis 0
+  symbol s1 "found" in 0..64 from data
+  guard [s0] le [4]
+  const c0 "w": f32[8] = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+  buffer b0 "x": f32[s0, 8] input 0
+  buffer b1 "y": f32[s0, 8] output 0
+  buffer b2 "flag": bool[] temporary
+  buffer b3 "count": i64[] temporary
+  buffer b4 "w": f32[8] constant c0
+  buffer b5 "cache": f32[8] state 0
+  buffer b6 "h": f32[s0, 8] temporary
+  inputs [b0]
+  graph_inputs [b0, b5]
+  outputs [b1]
+  state b5 c0
+  {steps}
+}}"#
+    )
+}
+
+/// A kernel that copies one buffer of `[s0, 8]` to another.
+fn copies(name: &str, from: &str, to: &str) -> String {
+    format!(
+        r#"kernel "{name}" {{
+  note "aten.clone.default of {name}" at "m.py:3"
+  for [i0 < s0, i1 < 8] {{
+    stage [] {{
+      t0: f32 = load {from}[i0, i1]
+      store {to}[i0, i1] = t0
+    }}
+  }}
+}}
+"#
+    )
+}
+
+#[test]
+fn actions_follow_the_steps_and_every_address_is_known() {
+    let add = r#"kernel "add" {
+  for [i0 < 8] {
+    stage [] {
+      t0: f32 = load b4[i0]
+      store b5[i0] = t0
+    }
+  }
+}
+"#;
+    let steps = [
+        &copies("h", "b0", "b6"),
+        "read s1 b3\nassert b2 \"x must be positive\"\n",
+        "if b2 {\n",
+        &copies("y", "b6", "b1"),
+        "}\nelse {\n",
+        add,
+        "}\nloop {\n}\nwhile b2 {\n",
+        add,
+        "}\n",
+    ]
+    .concat();
+    let expected = r#"run {
+  arena [64*((s0 + 1) // 2) + 64]
+  failure e0 "the model requires batch <= 4"
+  failure e1 "the size found that is read from data must be in 0..=64"
+  failure e2 "x must be positive"
+  check e0 guard [s0] le [4]
+  state 0 weights 64 bytes 32
+  kernel k0 "h" {
+    note "aten.clone.default of h" at "m.py:3"
+    writes f32[s0, 8] "h" in arena [64]
+  }
+  kernel k1 "y" {
+    note "aten.clone.default of y" at "m.py:3"
+    writes f32[s0, 8] "y" in output 0
+  }
+  kernel k2 "add" {
+    writes f32[8] "cache" in state 0
+  }
+  kernel k3 "add" {
+    writes f32[8] "cache" in state 0
+  }
+  call k0 f0 (f32 input 0, f32 arena [64]) [s0]
+  read s1 in 0..64 e1 i64 arena [0]
+  assert e2 bool arena [0]
+  if bool arena [0] {
+    call k1 f0 (f32 arena [64], f32 output 0) [s0]
+  }
+  else {
+    call k2 f1 (f32 weights 0, f32 state 0) []
+  }
+  loop {
+  }
+  while bool arena [0] {
+    call k3 f1 (f32 weights 0, f32 state 0) []
+  }
+}
+"#;
+    assert_eq!(print(&planned(&program(&steps))), expected);
+}
+
+#[test]
+fn kernels_that_do_the_same_share_a_function_and_keep_their_names() {
+    let steps = [copies("copy", "b0", "b6"), copies("again", "b6", "b1")].concat();
+    let plan = planned(&program(&steps));
+    let names: Vec<&str> = plan.kernels.values().map(|kernel| kernel.name.as_str()).collect();
+    assert_eq!(names, ["copy", "again"]);
+    let text = print(&plan);
+    assert!(text.contains("call k0 f0 (f32 input 0, f32 arena [0]) [s0]"), "{text}");
+    assert!(text.contains("call k1 f0 (f32 arena [0], f32 output 0) [s0]"), "{text}");
+}
+
+#[test]
+fn what_a_kernel_writes_is_where_the_next_one_reads_it() {
+    let steps = [copies("h", "b0", "b6"), copies("y", "b6", "b1")].concat();
+    let plan = planned(&program(&steps));
+    let written: Vec<&Place> = plan
+        .kernels
+        .values()
+        .flat_map(|kernel| &kernel.outputs)
+        .map(|written| &written.tensor.place)
+        .collect();
+    assert_eq!(written, [&Place::Arena(crate::symbolic::Expr::int(0)), &Place::Output(0)]);
+}
+
+/// Every statement of the form.
+const EVERYTHING: &str = r#"run {
+  arena [64*s0 + 128]
+  failure e0 "the model requires \"batch\" <= 8"
+  failure e1 "found is outside 0..=12"
+  check e0 guard [s0] le [8]
+  state 64 weights 128 bytes 32
+  kernel k0 "relu" {
+    note "aten.relu.default of relu" at "m.py:3" in "encoder.act"
+    writes f32[s0, 16] "relu" in arena [64*s0]
+    writes bool[] in output 1
+  }
+  kernel k1 "on_device" {
+  }
+  call k0 f0 (f32 input 0, bf16 weights 64, f32 arena [64*s0]) [s0, s1]
+  launch k1 f1 () [] grid [s0, 1, 1] block [256, 1, 1] shared [4*s0]
+  copy [4*s0] f32 state 64 to f32 output 0
+  read s1 in 0..12 e1 i64 arena [0]
+  assert e1 guard [2*s1] lt [24]
+  if bool arena [0] {
+    assert e0 bool output 1
+  }
+  else {
+    loop {
+      call k0 f0 () []
+    }
+    while bool arena [0] {
+    }
+  }
+}
+"#;
+
+#[test]
+fn text_comes_back_unchanged() {
+    assert_eq!(print(&parse(EVERYTHING).expect("it parses")), EVERYTHING);
+}
+
+#[test]
+fn what_is_not_declared_is_refused_with_its_place() {
+    let error = parse("run {\n  call k0 f0 () []\n}").expect_err("there is no kernel");
+    assert!(error.to_string().contains("line 2, column 8: there is no such kernel"), "{error}");
+    assert!(parse("run {\n assert e0 bool arena [0]\n}").is_err());
+}
+
+proptest! {
+    #[test]
+    fn altered_text_never_panics(edits in altered::edits("[<\"{}()\\[\\],:=kefs019 \n-]{1,3}")) {
+        let text = altered::altered(EVERYTHING, edits);
+        let _ = parse(&text).map(|plan| print(&plan));
+    }
+}

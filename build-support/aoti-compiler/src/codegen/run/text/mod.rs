@@ -1,0 +1,23 @@
+//! The text form of run plans: printed by `inspect --emit run`, parsed, and what tests are written in.
+//!
+//! ```text
+//! run {
+//!   arena [64*s0]
+//!   failure e0 "the model requires batch <= 8"
+//!   check e0 guard [s0] le [8]
+//!   kernel k0 "relu" {
+//!     note "aten.relu.default of relu" at "model.py:3 in forward" in "encoder.act"
+//!     writes f32[s0, 16] "relu" in arena [0]
+//!   }
+//!   call k0 f0 (f32 input 0, f32 arena [0]) [s0]
+//! }
+//! ```
+//!
+//! Addresses are `input N`, `output N`, `state BYTES`, `weights BYTES` and `arena [BYTES]`, each behind the type of what
+//! lies there. Functions are numbered; their text is not part of a plan.
+
+mod parse;
+mod print;
+
+pub use parse::parse;
+pub use print::print;

@@ -1,0 +1,222 @@
+//! Parses run plans. Kernels and failures exist when they are mentioned.
+
+use crate::codegen::functions::FunctionId;
+use crate::codegen::run::{
+    Action, Assert, Call, Check, Condition, Copy, FailureId, InitialState, KernelFacts, Launch, Place,
+    Pointer, Read, RunPlan, Written,
+};
+use crate::diagnostic::Diagnostics;
+use crate::loops::KernelId;
+use crate::symbolic::{Expr, Symbol};
+use crate::text::{Cursor, SyntaxError};
+
+/// Parses the text form. A fault is reported with line and column.
+pub fn parse(text: &str) -> Result<RunPlan, Diagnostics> {
+    Cursor::whole(text, |cursor| {
+        let mut parser = Parser { cursor, plan: RunPlan::default() };
+        parser.plan()?;
+        Ok(parser.plan)
+    })
+}
+
+struct Parser<'c, 'a> {
+    cursor: &'c mut Cursor<'a>,
+    /// What has been declared so far.
+    plan: RunPlan,
+}
+
+impl Parser<'_, '_> {
+    fn plan(&mut self) -> Result<(), SyntaxError> {
+        self.cursor.expect_word("run")?;
+        self.cursor.expect('{')?;
+        loop {
+            match self.cursor.peek_word() {
+                "arena" => {
+                    self.cursor.word()?;
+                    self.plan.arena_bytes = self.cursor.expression()?;
+                }
+                "failure" => {
+                    self.cursor.word()?;
+                    self.cursor.next_reference('e', self.plan.failures.len())?;
+                    let message = self.cursor.string()?;
+                    self.plan.failures.push(message);
+                }
+                "check" => {
+                    self.cursor.word()?;
+                    let failure = self.failure()?;
+                    self.cursor.expect_word("guard")?;
+                    let holds = self.cursor.guard()?;
+                    self.plan.checks.push(Check { holds, failure });
+                }
+                "state" => {
+                    self.cursor.word()?;
+                    let state = self.state()?;
+                    self.plan.states.push(state);
+                }
+                "kernel" => self.kernel()?,
+                _ => break,
+            }
+        }
+        self.plan.actions = self.actions()?;
+        Ok(())
+    }
+
+    fn bytes(&mut self) -> Result<u64, SyntaxError> {
+        Ok(self.cursor.position()? as u64)
+    }
+
+    fn state(&mut self) -> Result<InitialState, SyntaxError> {
+        let offset = self.bytes()?;
+        self.cursor.expect_word("weights")?;
+        let value = self.bytes()?;
+        self.cursor.expect_word("bytes")?;
+        Ok(InitialState { offset, value, bytes: self.bytes()? })
+    }
+
+    fn kernel(&mut self) -> Result<(), SyntaxError> {
+        self.cursor.word()?;
+        self.cursor.next_reference('k', self.plan.kernels.len())?;
+        let mut kernel = KernelFacts { name: self.cursor.string()?, origins: vec![], outputs: vec![] };
+        self.cursor.expect('{')?;
+        while !self.cursor.eat('}') {
+            match self.cursor.word()? {
+                "note" => kernel.origins.push(self.cursor.note()?),
+                "writes" => kernel.outputs.push(self.written()?),
+                _ => return Err(self.cursor.error("expected `note` or `writes`")),
+            }
+        }
+        self.plan.kernels.push(kernel);
+        Ok(())
+    }
+
+    fn written(&mut self) -> Result<Written, SyntaxError> {
+        let ty = self.cursor.tensor_type()?;
+        let name = self.cursor.optional_string()?.unwrap_or_default();
+        self.cursor.expect_word("in")?;
+        let tensor = Pointer { dtype: ty.dtype, place: self.place()? };
+        Ok(Written { name, shape: ty.shape, tensor })
+    }
+
+    /// Up to the closing brace.
+    fn actions(&mut self) -> Result<Vec<Action>, SyntaxError> {
+        self.cursor.enter()?;
+        let mut actions = Vec::new();
+        while !self.cursor.eat('}') {
+            actions.push(self.action()?);
+        }
+        self.cursor.leave();
+        Ok(actions)
+    }
+
+    fn block(&mut self) -> Result<Vec<Action>, SyntaxError> {
+        self.cursor.expect('{')?;
+        self.actions()
+    }
+
+    fn action(&mut self) -> Result<Action, SyntaxError> {
+        Ok(match self.cursor.word()? {
+            "call" => Action::Call(self.call()?),
+            "launch" => Action::Launch(self.launch()?),
+            "copy" => {
+                let bytes = self.cursor.expression()?;
+                let from = self.pointer()?;
+                self.cursor.expect_word("to")?;
+                Action::Copy(Copy { from, to: self.pointer()?, bytes })
+            }
+            "read" => {
+                let symbol = Symbol::size(self.cursor.reference('s')?);
+                self.cursor.expect_word("in")?;
+                let range = self.cursor.range()?;
+                let failure = self.failure()?;
+                Action::Read(Read { from: self.pointer()?, symbol, range, failure })
+            }
+            "assert" => Action::Assert(self.assertion()?),
+            "if" => {
+                let predicate = self.pointer()?;
+                let then = self.block()?;
+                self.cursor.expect_word("else")?;
+                Action::If { predicate, then, otherwise: self.block()? }
+            }
+            "loop" => {
+                let condition = self.block()?;
+                self.cursor.expect_word("while")?;
+                let predicate = self.pointer()?;
+                Action::Loop { condition, predicate, body: self.block()? }
+            }
+            _ => return Err(self.cursor.error("expected what the run does")),
+        })
+    }
+
+    fn call(&mut self) -> Result<Call, SyntaxError> {
+        let kernel = KernelId::from_u32(self.cursor.reference('k')?);
+        if !self.plan.kernels.is_valid(kernel) {
+            return Err(self.cursor.error("there is no such kernel"));
+        }
+        let function = FunctionId::from_u32(self.cursor.reference('f')?);
+        self.cursor.expect('(')?;
+        let mut tensors = Vec::new();
+        while !self.cursor.eat(')') {
+            if !tensors.is_empty() {
+                self.cursor.expect(',')?;
+            }
+            tensors.push(self.pointer()?);
+        }
+        self.cursor.expect('[')?;
+        let mut sizes = Vec::new();
+        while !self.cursor.eat(']') {
+            if !sizes.is_empty() {
+                self.cursor.expect(',')?;
+            }
+            sizes.push(Symbol::size(self.cursor.reference('s')?));
+        }
+        Ok(Call { kernel, function, tensors, sizes })
+    }
+
+    fn launch(&mut self) -> Result<Launch, SyntaxError> {
+        let call = self.call()?;
+        self.cursor.expect_word("grid")?;
+        let grid: Result<[Expr; 3], _> = self.cursor.expressions()?.try_into();
+        let grid = grid.map_err(|_| self.cursor.error("a grid has three dimensions"))?;
+        self.cursor.expect_word("block")?;
+        let block: Option<Vec<u32>> =
+            self.cursor.integers()?.into_iter().map(|size| u32::try_from(size).ok()).collect();
+        let block = block.and_then(|block| <[u32; 3]>::try_from(block).ok());
+        let block = block.ok_or_else(|| self.cursor.error("a block has three dimensions"))?;
+        self.cursor.expect_word("shared")?;
+        Ok(Launch { call, grid, block, shared: self.cursor.expression()? })
+    }
+
+    fn failure(&mut self) -> Result<FailureId, SyntaxError> {
+        let id = FailureId::from_u32(self.cursor.reference('e')?);
+        if self.plan.failures.is_valid(id) {
+            Ok(id)
+        } else {
+            Err(self.cursor.error("there is no such failure"))
+        }
+    }
+
+    fn assertion(&mut self) -> Result<Assert, SyntaxError> {
+        let failure = self.failure()?;
+        let condition = if self.cursor.eat_word("guard") {
+            Condition::Sizes(self.cursor.guard()?)
+        } else {
+            Condition::Holds(self.pointer()?)
+        };
+        Ok(Assert { condition, failure })
+    }
+
+    fn pointer(&mut self) -> Result<Pointer, SyntaxError> {
+        Ok(Pointer { dtype: self.cursor.dtype()?, place: self.place()? })
+    }
+
+    fn place(&mut self) -> Result<Place, SyntaxError> {
+        Ok(match self.cursor.word()? {
+            "input" => Place::Input(self.cursor.position()?),
+            "output" => Place::Output(self.cursor.position()?),
+            "state" => Place::State(self.bytes()?),
+            "weights" => Place::Weights(self.bytes()?),
+            "arena" => Place::Arena(self.cursor.expression()?),
+            _ => return Err(self.cursor.error("expected an address")),
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! Prints run plans.
+
+use crate::codegen::run::{
+    Action, Assert, Call, Condition, Copy, InitialState, KernelFacts, Launch, Place, Pointer, Read, RunPlan,
+};
+use crate::text::{bracketed, guard_line, note_line, quoted, quoted_name, range_text};
+
+/// The whole plan; [`super::parse`] gives it back.
+pub fn print(plan: &RunPlan) -> String {
+    let mut printer = Printer { depth: 0, text: String::new() };
+    printer.block("run", |printer| printer.plan(plan));
+    printer.text
+}
+
+struct Printer {
+    depth: usize,
+    text: String,
+}
+
+impl Printer {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(&"  ".repeat(self.depth));
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn block(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
+        self.line(&format!("{head} {{"));
+        self.depth += 1;
+        body(self);
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    fn plan(&mut self, plan: &RunPlan) {
+        self.line(&format!("arena [{}]", plan.arena_bytes));
+        for (id, message) in &plan.failures {
+            self.line(&format!("failure {id} {}", quoted(message)));
+        }
+        for check in &plan.checks {
+            self.line(&format!("check {} {}", check.failure, guard_line(&check.holds)));
+        }
+        for InitialState { offset, value, bytes } in &plan.states {
+            self.line(&format!("state {offset} weights {value} bytes {bytes}"));
+        }
+        for (id, kernel) in &plan.kernels {
+            self.block(&format!("kernel {id} {}", quoted(&kernel.name)), |printer| printer.facts(kernel));
+        }
+        self.actions(&plan.actions);
+    }
+
+    fn facts(&mut self, kernel: &KernelFacts) {
+        for origin in &kernel.origins {
+            self.line(&note_line(origin));
+        }
+        for written in &kernel.outputs {
+            let (shape, name) = (bracketed(&written.shape), quoted_name(&written.name));
+            self.line(&format!("writes {}{shape}{name} in {}", written.tensor.dtype, place(&written.tensor)));
+        }
+    }
+
+    fn actions(&mut self, actions: &[Action]) {
+        for action in actions {
+            match action {
+                Action::Call(own) => self.line(&format!("call {}", call(own))),
+                Action::Launch(Launch { call: own, grid, block, shared }) => self.line(&format!(
+                    "launch {} grid {} block {} shared [{shared}]",
+                    call(own),
+                    bracketed(grid),
+                    bracketed(block)
+                )),
+                Action::Copy(Copy { from, to, bytes }) => {
+                    self.line(&format!("copy [{bytes}] {} to {}", pointer(from), pointer(to)));
+                }
+                Action::Read(Read { from, symbol, range, failure }) => {
+                    let range = range_text(*range);
+                    self.line(&format!("read {symbol} in {range} {failure} {}", pointer(from)));
+                }
+                Action::Assert(own) => self.line(&format!("assert {}", assertion(own))),
+                Action::If { predicate, then, otherwise } => {
+                    self.block(&format!("if {}", pointer(predicate)), |printer| printer.actions(then));
+                    self.block("else", |printer| printer.actions(otherwise));
+                }
+                Action::Loop { condition, predicate, body } => {
+                    self.block("loop", |printer| printer.actions(condition));
+                    self.block(&format!("while {}", pointer(predicate)), |printer| printer.actions(body));
+                }
+            }
+        }
+    }
+}
+
+fn call(call: &Call) -> String {
+    let tensors: Vec<String> = call.tensors.iter().map(pointer).collect();
+    format!("{} {} ({}) {}", call.kernel, call.function, tensors.join(", "), bracketed(&call.sizes))
+}
+
+fn assertion(assert: &Assert) -> String {
+    let condition = match &assert.condition {
+        Condition::Holds(flag) => pointer(flag),
+        Condition::Sizes(guard) => guard_line(guard),
+    };
+    format!("{} {condition}", assert.failure)
+}
+
+fn pointer(pointer: &Pointer) -> String {
+    format!("{} {}", pointer.dtype, place(pointer))
+}
+
+fn place(pointer: &Pointer) -> String {
+    match &pointer.place {
+        Place::Input(position) => format!("input {position}"),
+        Place::Output(position) => format!("output {position}"),
+        Place::State(offset) => format!("state {offset}"),
+        Place::Weights(offset) => format!("weights {offset}"),
+        Place::Arena(offset) => format!("arena [{offset}]"),
+    }
+}
