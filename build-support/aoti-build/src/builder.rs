@@ -9,19 +9,22 @@ use crate::error::Error;
 use crate::layout::Layout;
 use crate::manifest::Manifest;
 use crate::progress::Silent;
+use crate::purpose::{self, Purpose};
 use crate::session::{Job, Session, Settings};
 use crate::variables;
 
 /// Builds the models of the package whose build script runs.
 ///
-/// Writes under `OUT_DIR` only, and the cache of native tools, which `cargo aoti build` shares. With `DOCS_RS` set, or
-/// `AOTI_BUILD=bindings`, only Rust modules are made and no native tool is needed.
+/// Writes under `OUT_DIR` only, and the cache of native tools, which `cargo aoti build` shares. Where cargo only checks, as
+/// for `cargo check`, clippy, rust-analyzer and docs.rs, only Rust modules are made and no native tool is needed; the
+/// variable `AOTI_BUILD` says otherwise.
 #[derive(Debug)]
 pub struct Builder {
     environment: Environment,
     manifest: Manifest,
     out_dir: PathBuf,
     target: Target,
+    purpose: Purpose,
 }
 
 impl Builder {
@@ -50,7 +53,8 @@ impl Builder {
         let manifest = Manifest::of_folder(&folder)?;
         let toolchains = Toolchains::for_project(&environment, None, manifest.wishes.toolchains.as_deref())?;
         let target = platform(target, &toolchains, &environment);
-        Ok(Builder { environment, manifest, out_dir, target })
+        let purpose = Purpose::of(&environment, purpose::parent().as_deref())?;
+        Ok(Builder { environment, manifest, out_dir, target, purpose })
     }
 
     /// Builds the models and tells cargo where they are.
@@ -67,16 +71,52 @@ impl Builder {
         for model in &self.manifest.models {
             println!("cargo::rerun-if-changed={}", model.path.display());
         }
-        let bindings_only = self.environment.variable("DOCS_RS").is_some()
-            || self.environment.variable("AOTI_BUILD") == Some(OsStr::new("bindings"));
+        // Cargo runs the script again as long as there is no such folder: models may appear there.
+        if let Some(folder) = self.manifest.searched.as_ref().filter(|folder| !folder.is_dir()) {
+            println!("cargo::rerun-if-changed={}", folder.display());
+        }
+        let bindings_only = self.purpose != Purpose::Full;
         let settings = Settings { target: Some(self.target.clone()), bindings_only, ..Settings::default() };
         let session = Session::new(&self.environment, settings)?;
-        let jobs: Vec<Job> = self.manifest.models.iter().map(|model| self.job(model)).collect();
+        let mut jobs: Vec<Job> = self.manifest.models.iter().map(|model| self.job(model)).collect();
+        if self.purpose == Purpose::Check {
+            jobs.retain(|job| !session.has_native_code(job));
+            if !jobs.is_empty() {
+                // There never is such a file, so the next command runs the script again: it may want native code.
+                println!("cargo::rerun-if-changed={}", self.public().join("native code").display());
+            }
+        }
         let errors = session.build(&jobs, &Silent).into_iter().filter_map(Result::err).collect();
         Error::all(errors)?;
+        self.announce();
+        Ok(())
+    }
+
+    /// Tells the compiler of the package where the modules are, by name, and where the libraries.
+    fn announce(&self) {
+        let mut known = Vec::new();
+        for model in &self.manifest.models {
+            let (name, identifier) = (&model.name, model.identifier());
+            let path = Layout::of_build_script(&self.out_dir, &identifier).bindings(&identifier);
+            println!("cargo::rustc-env=AOTI_MODEL_{identifier}={}", path.display());
+            if *name == identifier {
+                known.push(format!("`{name}`"));
+            } else {
+                known.push(format!("`{}` (module `{identifier}`)", name.escape_debug()));
+                // Names of variables can be anything but this.
+                if !name.contains(['=', '\n', '\r', '\0']) {
+                    println!("cargo::rustc-env=AOTI_MODEL_{name}={}", path.display());
+                }
+            }
+        }
+        if known.is_empty() {
+            known.push(
+                "none; put one into `models/`, or name one in `[package.metadata.aoti.models]`".to_owned(),
+            );
+        }
+        println!("cargo::rustc-env=AOTI_MODELS={}", known.join(", "));
         // The modules themselves say which libraries they need.
         println!("cargo::rustc-link-search=native={}", self.public().display());
-        Ok(())
     }
 
     fn job(&self, model: &crate::model::Model) -> Job {

@@ -45,7 +45,7 @@ pub enum Error {
     },
     /// A native tool or the cache.
     #[error("{}", chain(.0))]
-    Tool(#[from] aoti_toolchain::Error),
+    Tool(Box<aoti_toolchain::Error>),
     /// A file of the build.
     #[error("cannot {action} `{}`: {source}", path.display())]
     File {
@@ -59,6 +59,16 @@ pub enum Error {
     /// A variable that cargo sets for build scripts is not set.
     #[error("`{0}` is not set: `Builder` is for build scripts, which cargo runs")]
     NoCargo(&'static str),
+    /// A variable of the environment has a value that it cannot have.
+    #[error("the variable `{name}` cannot be `{value}`; {help}")]
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What it can be.
+        help: String,
+    },
     /// More than one model failed.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Several(Vec<Error>),
@@ -68,7 +78,9 @@ impl Error {
     /// Who can put it right; of several errors, the first says.
     pub fn fault(&self) -> Fault {
         match self {
-            Error::Manifest(_) | Error::Model { .. } | Error::Unreadable { .. } => Fault::User,
+            Error::Manifest(_) | Error::Model { .. } | Error::Unreadable { .. } | Error::Variable { .. } => {
+                Fault::User
+            }
             Error::Tool(_) | Error::File { .. } | Error::NoCargo(_) => Fault::Machine,
             Error::Several(errors) => errors.first().map_or(Fault::Machine, Error::fault),
         }
@@ -83,6 +95,15 @@ impl Error {
         }
     }
 }
+
+impl From<aoti_toolchain::Error> for Error {
+    fn from(error: aoti_toolchain::Error) -> Error {
+        Error::Tool(Box::new(error))
+    }
+}
+
+/// Build scripts return this error, and clippy warns of larger ones.
+const _: () = assert!(size_of::<Error>() <= 128);
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

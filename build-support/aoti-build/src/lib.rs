@@ -22,6 +22,7 @@ mod model;
 mod pipeline;
 mod plan;
 mod progress;
+mod purpose;
 mod session;
 mod state;
 mod variables;

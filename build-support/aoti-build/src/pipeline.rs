@@ -41,6 +41,15 @@ struct Passing<'a> {
 type Step<T> = Vec<(usize, Result<T, Error>)>;
 
 impl Session {
+    /// Whether native code of an earlier build is up to date, as far as can be known without running a tool. For sessions
+    /// that make bindings only.
+    pub(crate) fn has_native_code(&self, job: &Job) -> bool {
+        let recipe = self.recipe(&job.model);
+        recipe.is_ok_and(|recipe| {
+            state::fresh(&job.model, &job.layout, |made| made.is_native_for(&recipe)).is_some()
+        })
+    }
+
     /// Builds models, side by side. Gives a result for each, in the order given.
     pub fn build(&self, jobs: &[Job], progress: &dyn Progress) -> Vec<Result<Built, Error>> {
         let mut results: Vec<Option<Result<Built, Error>>> = jobs.iter().map(|_| None).collect();
@@ -159,7 +168,7 @@ impl Session {
                 for result in results.by_ref().take(actions.len()) {
                     match result {
                         Ok(outputs) => made.push(outputs),
-                        Err(error) => errors.push(Error::Tool(error)),
+                        Err(error) => errors.push(error.into()),
                     }
                 }
                 Error::all(errors)?;
@@ -213,7 +222,8 @@ impl Session {
 }
 
 fn is_fresh(job: &Job, recipe: &Recipe, progress: &dyn Progress) -> Option<Built> {
-    let built = job.incremental.then(|| state::fresh(&job.model, &job.layout, recipe)).flatten()?;
+    let built =
+        job.incremental.then(|| state::fresh(&job.model, &job.layout, |made| made == recipe)).flatten()?;
     progress.model(&ModelEvent::Fresh { name: &job.model.name });
     Some(built)
 }

@@ -200,6 +200,7 @@ impl Session {
             version: crate::VERSION.to_owned(),
             name: model.name.clone(),
             target: self.target.to_string(),
+            asked: model.levels.clone(),
             levels,
             weights: model.weights,
             link: model.link,

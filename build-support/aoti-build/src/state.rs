@@ -14,7 +14,7 @@ use crate::files::{self, Stamp, file_error};
 use crate::layout::Layout;
 use crate::model::Model;
 
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 /// Clocks of file systems tick in steps, so a file that was written just before it was looked at may have been written
 /// again just after, in the same tick. Times that close to the look prove nothing.
@@ -26,12 +26,24 @@ pub(crate) struct Recipe {
     pub(crate) version: String,
     pub(crate) name: String,
     pub(crate) target: String,
+    /// The levels that the manifest asks for; none for the target's defaults.
+    pub(crate) asked: Vec<String>,
+    /// The levels that kernels are compiled for.
     pub(crate) levels: Vec<String>,
     pub(crate) weights: crate::model::Weights,
     pub(crate) link: crate::model::LinkKind,
     pub(crate) mode: String,
     /// Absent where only bindings are made.
     pub(crate) toolchain: Option<String>,
+}
+
+impl Recipe {
+    /// Whether this is a build of native code that is wanted otherwise as a build of bindings is. Which toolchain there is
+    /// now, and what it can do, is left open: to find out takes running it.
+    pub(crate) fn is_native_for(&self, bindings: &Recipe) -> bool {
+        let (toolchain, levels) = (self.toolchain.clone(), self.levels.clone());
+        self.toolchain.is_some() && *self == Recipe { toolchain, levels, ..bindings.clone() }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -116,11 +128,15 @@ impl Seen {
     }
 }
 
-/// The artefacts of the last build, if they are what a build would make now.
-pub(crate) fn fresh(model: &Model, layout: &Layout, recipe: &Recipe) -> Option<Built> {
+/// The artefacts of the last build, if they are what a build by such a recipe would make now.
+pub(crate) fn fresh(
+    model: &Model,
+    layout: &Layout,
+    is_wanted: impl FnOnce(&Recipe) -> bool,
+) -> Option<Built> {
     let state = State::read(layout)?;
     let outputs_hold = !state.outputs.is_empty() && state.outputs.iter().all(Stamp::holds);
-    if state.recipe != *recipe || !outputs_hold {
+    if !is_wanted(&state.recipe) || !outputs_hold {
         return None;
     }
     let stamp = Stamp::of(&model.path).ok()?;

@@ -23,7 +23,11 @@ const fn other(name: &'static str, meaning: &'static str) -> Variable {
 
 /// Every variable, in the order of the documentation.
 pub const VARIABLES: &[Variable] = &[
-    build("AOTI_BUILD", "`bindings` makes build scripts write Rust modules only and run no native tool"),
+    build(
+        "AOTI_BUILD",
+        "what build scripts make: `full`, native code always; `bindings`, Rust modules only, and no native tool is run; \
+         `auto`, the default, native code unless cargo only checks",
+    ),
     other(
         "AOTI_CACHE_DIR",
         "where results of native tools are kept; by default `aoti` in the user's cache folder",
@@ -40,6 +44,8 @@ pub const VARIABLES: &[Variable] = &[
         "a program that compiles are started through, such as `sccache`, `distcc` or `icecc`",
     ),
     build("DOCS_RS", "set by docs.rs; as `AOTI_BUILD=bindings`"),
+    other("RA_RUSTC_WRAPPER", "set by rust-analyzer, which only checks"),
+    other("RUSTC_WORKSPACE_WRAPPER", "names `clippy-driver` where cargo runs clippy, which only checks"),
     build("CXX", "C++ compiler"),
     build("CXX_<target>", "C++ compiler for one target; goes before `CXX`"),
     build("TARGET_CXX", "C++ compiler for targets other than the host"),

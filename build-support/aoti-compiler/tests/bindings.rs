@@ -135,8 +135,14 @@ fn fake() -> Case {
     Case::new(interface, WeightsPlacement::Embedded, Link::Static)
 }
 
-fn cases() -> [Case; 5] {
-    [digits(), hostile(), constant(), silent(), fake()]
+/// Bindings alone.
+fn unbuilt() -> Case {
+    let x = value("x", DType::F32, &[fixed(3)]);
+    Case::new(interface("un-built", vec![x.clone()], vec![x]), WeightsPlacement::Embedded, Link::Absent)
+}
+
+fn cases() -> [Case; 6] {
+    [digits(), hostile(), constant(), silent(), fake(), unbuilt()]
 }
 
 fn root() -> PathBuf {
@@ -203,8 +209,11 @@ fn main() {
     std::fs::create_dir_all(format!("{out}/aoti")).unwrap();
     for entry in std::fs::read_dir(format!("{here}/generated")).unwrap() {
         let entry = entry.unwrap();
-        std::fs::copy(entry.path(), format!("{out}/aoti/{}", entry.file_name().to_str().unwrap())).unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        std::fs::copy(entry.path(), format!("{out}/aoti/{name}")).unwrap();
+        println!("cargo::rustc-env=AOTI_MODEL_{}={out}/aoti/{name}", name.trim_end_matches(".rs"));
     }
+    println!("cargo::rustc-env=AOTI_MODELS=those");
     println!("cargo::rerun-if-changed=generated");
     println!("cargo::rustc-link-search=native={here}");
 }
@@ -213,13 +222,16 @@ fn main() {
 /// The strictest of users.
 const LIB_RS: &str = r#"//! Documented.
 #![deny(warnings, missing_docs, missing_debug_implementations, unused, nonstandard_style, rust_2018_idioms, future_incompatible)]
+#![forbid(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn, unreachable_pub, missing_copy_implementations)]
 "#;
 
 const MAIN_RS: &str = r#"
-#![deny(warnings, missing_docs, unsafe_code)]
+#![deny(warnings, missing_docs)]
+#![forbid(unsafe_code)]
 //! Runs the hand-written model through its generated module.
 aoti_runtime::include_model!("fake");
+aoti_runtime::include_model!("un_built");
 
 fn main() -> Result<(), aoti_runtime::Error> {
     let model = fake::Model::load()?;
@@ -242,6 +254,10 @@ fn main() -> Result<(), aoti_runtime::Error> {
     let bad = model.run(&fake::Inputs { x: (&[[1.0]]).into() }, &mut state).unwrap_err();
     assert_eq!(bad.to_string(), "input `x`: dimension 1 is 1, not 3");
     assert_eq!(model.untyped().info(), &fake::Model::info()?);
+
+    let absent = un_built::Model::load().unwrap_err();
+    assert!(absent.to_string().starts_with("only the bindings of `un-built` were built"), "{absent}");
+    assert_eq!(un_built::Model::info().unwrap_err(), absent);
     Ok(())
 }
 "#;

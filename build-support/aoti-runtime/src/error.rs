@@ -14,7 +14,7 @@ macro_rules! codes {
             Version,
             /// A file could not be read or mapped.
             File,
-            /// A shared library could not be opened or lacks the model's symbol.
+            /// A shared library could not be opened or lacks the model's symbol, or only bindings were built.
             Library,
             /// A status that this version of the crate does not know.
             Unknown(i32),
@@ -68,7 +68,9 @@ codes! {
 }
 
 /// Why something could not be done.
-#[derive(Clone, PartialEq, Eq, Debug)]
+///
+/// `Debug` prints the same sentence as `Display`: it is what a user sees when `main` returns the error.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Error {
     code: ErrorCode,
     message: String,
@@ -100,4 +102,21 @@ impl fmt::Display for Error {
     }
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_main_returns_is_a_sentence() {
+        let error = Error::new(ErrorCode::Size, "dimension 1 is 1, not 3");
+        assert_eq!(format!("{error:?}"), "dimension 1 is 1, not 3");
+    }
+}

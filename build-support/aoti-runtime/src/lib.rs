@@ -27,6 +27,7 @@ mod ffi;
 mod info;
 #[cfg(feature = "dynamic")]
 mod library;
+mod macros;
 mod named;
 mod pool;
 mod tensor;
@@ -44,16 +45,9 @@ pub use half::{bf16, f16};
 pub use info::{ConstantInfo, DimInfo, ModelInfo, ValueInfo};
 #[cfg(feature = "dynamic")]
 pub use library::Library;
+#[doc(hidden)]
+pub use macros::absent;
 pub use named::NamedTensor;
 pub use pool::ThreadPool;
 pub use tensor::{DynTensor, Tensor, TensorView};
 pub use weights::Weights;
-
-/// Brings in the module that `aoti-build` generated for the model of this name: `include_model!("digits")` defines
-/// `pub mod digits`. The name is the model's identifier, as the build prints it.
-#[macro_export]
-macro_rules! include_model {
-    ($name:literal) => {
-        include!(concat!(env!("OUT_DIR"), "/aoti/", $name, ".rs"));
-    };
-}

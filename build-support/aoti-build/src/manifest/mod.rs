@@ -54,7 +54,7 @@ pub struct Manifest {
     pub wishes: Wishes,
     /// Manifests that were read.
     pub files: Vec<PathBuf>,
-    /// The folder that was searched for models, if it was and is there.
+    /// The folder that was searched for models, if it was; it need not be there.
     pub searched: Option<PathBuf>,
 }
 
@@ -165,7 +165,7 @@ impl Manifest {
             None => {
                 let place = folder.join("models");
                 let found = find::models(&place);
-                searched = place.is_dir().then_some(place);
+                searched = Some(place);
                 found
             }
         };

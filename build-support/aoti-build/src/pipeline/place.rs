@@ -27,7 +27,7 @@ pub(super) fn sources(passing: &mut Passing<'_>, session: &Session) -> Result<Op
     }
     let identifier = passing.bundle.identifier.clone();
     let (placement, embedded) = weights(passing, session)?;
-    let options = bindings::Options { weights: placement, link: link(passing.job.model.link) };
+    let options = bindings::Options { weights: placement, link: link(passing, session) };
     let module = bindings::print(&passing.bundle.interface, &identifier, &options);
     write(passing, "bindings", passing.job.layout.bindings(&identifier), module.as_bytes())?;
     let text = header::print(&passing.bundle.interface, &identifier);
@@ -188,8 +188,9 @@ fn write(passing: &mut Passing<'_>, kind: &str, path: PathBuf, content: &[u8]) -
     Ok(())
 }
 
-fn link(link: LinkKind) -> Link {
-    match link {
+fn link(passing: &Passing<'_>, session: &Session) -> Link {
+    match passing.job.model.link {
+        _ if session.settings.bindings_only => Link::Absent,
         LinkKind::Static => Link::Static,
         LinkKind::Dylib => Link::Dylib,
     }

@@ -8,7 +8,7 @@ use aoti_toolchain::Environment;
 
 use super::*;
 use crate::layout::Layout;
-use crate::model::{LinkKind, Model};
+use crate::model::{LinkKind, Model, Weights};
 use crate::session::Settings;
 
 struct Bench {
@@ -144,8 +144,23 @@ fn bindings_need_no_tool() {
     let built = bench.build(&job);
     assert!(built.library().is_none());
     let module = fs_err::read_to_string(&built.artefact("bindings").unwrap().path).unwrap();
-    assert!(module.contains("pub mod digits") && module.contains("aoti_digits_api"), "{module}");
+    assert!(module.contains("pub mod digits") && module.contains("__absent_library"), "{module}");
     assert!(bench.build(&job).fresh);
+    assert!(!bench.session.has_native_code(&job));
+}
+
+#[test]
+fn native_code_is_known_without_a_tool() {
+    let mut bench = Bench::new();
+    let job = bench.write("digits", 1.0, "program");
+    bench.build(&job);
+    bench.session.settings.bindings_only = true;
+    bench.session.environment = Environment::from_variables([("PATH", "/nowhere")], "/");
+    assert!(bench.session.has_native_code(&job));
+    let other = Job { model: Model { weights: Weights::External, ..job.model.clone() }, ..job.clone() };
+    assert!(!bench.session.has_native_code(&other));
+    bench.write("digits", 2.0, "program");
+    assert!(!bench.session.has_native_code(&job));
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub enum Link {
     Dylib,
     /// By means that the module does not know.
     Elsewhere,
+    /// Not at all: there are only bindings, and loading the model is an error that says so.
+    Absent,
 }
 
 /// What the module must know besides the interface.
@@ -77,7 +79,6 @@ impl<'a> Ctx<'a> {
 
     fn module(&self) -> TokenStream {
         let Ctx { interface, module, .. } = self;
-        let api = format_ident!("aoti_{module}_api");
         let mut lines = vec![format!("The compiled model {}.", docs::code(&interface.name))];
         let state_names: Vec<String> = interface.states.iter().map(|state| state.name.clone()).collect();
         for table in [
@@ -90,16 +91,13 @@ impl<'a> Ctx<'a> {
                 lines.extend(table);
             }
         }
-        let (doc, link) = (doc(&lines), self.link());
+        let (doc, library) = (doc(&lines), self.library());
         let (model, inputs, outputs) = (self.model(), self.inputs(), self.outputs());
         quote! {
             #doc
-            #[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub, unsafe_code)]
+            #[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
             pub mod #module {
-                #link
-                unsafe extern "C" {
-                    fn #api() -> *const ::aoti_runtime::abi::AotiApi;
-                }
+                #library
                 #model
                 #inputs
                 #outputs
@@ -107,18 +105,24 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    fn link(&self) -> TokenStream {
+    /// How the module reaches the library. What is unsafe about that stands in a macro of the runtime's, so that users
+    /// may forbid unsafe code in crates that include the module.
+    fn library(&self) -> TokenStream {
         let name = format!("aoti_{}", self.module);
-        match self.options.link {
-            Link::Static => quote!(#[link(name = #name, kind = "static")]),
-            Link::Dylib => quote!(#[link(name = #name, kind = "dylib")]),
+        let api = format_ident!("aoti_{}_api", self.module);
+        let link = match self.options.link {
+            Link::Static => quote!(, #[link(name = #name, kind = "static")]),
+            Link::Dylib => quote!(, #[link(name = #name, kind = "dylib")]),
             Link::Elsewhere => TokenStream::new(),
-        }
+            Link::Absent => {
+                let model = &self.interface.name;
+                return quote!(::aoti_runtime::__absent_library! { #model });
+            }
+        };
+        quote!(::aoti_runtime::__library! { #api #link })
     }
 
     fn model(&self) -> TokenStream {
-        let api = format_ident!("aoti_{}_api", self.module);
-        // The uses of `unsafe` below are sound: the function is the library's own, and the library is part of the program.
         let (load, state, run) = (self.load(), self.state(), self.run());
         quote! {
             /// The model, loaded. Threads may share it.
@@ -137,13 +141,12 @@ impl<'a> Ctx<'a> {
 
                 /// Loads the model with full control.
                 pub fn load_with(options: ::aoti_runtime::LoadOptions) -> Result<Self, ::aoti_runtime::Error> {
-                    let inner = unsafe { ::aoti_runtime::Model::from_api(#api(), options) }?;
-                    Ok(Self { inner })
+                    Ok(Self { inner: library_model(options)? })
                 }
 
                 /// What the model says about itself; needs no weights.
                 pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
-                    unsafe { ::aoti_runtime::Model::info_of(#api()) }
+                    library_info()
                 }
 
                 #state

@@ -5,18 +5,10 @@
 /// | output | elements | sizes | bounds |
 /// |---|---|---|---|
 /// | `out` | `i64` | `[2]` | |
-#[allow(
-    clippy::all,
-    clippy::pedantic,
-    clippy::restriction,
-    dead_code,
-    unreachable_pub,
-    unsafe_code
-)]
+#[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod constant {
-    #[link(name = "aoti_constant", kind = "static")]
-    unsafe extern "C" {
-        fn aoti_constant_api() -> *const ::aoti_runtime::abi::AotiApi;
+    ::aoti_runtime::__library! {
+        aoti_constant_api, #[link(name = "aoti_constant", kind = "static")]
     }
     /// The model, loaded. Threads may share it.
     #[derive(Debug)]
@@ -37,14 +29,13 @@ pub mod constant {
         pub fn load_with(
             options: ::aoti_runtime::LoadOptions,
         ) -> Result<Self, ::aoti_runtime::Error> {
-            let inner = unsafe {
-                ::aoti_runtime::Model::from_api(aoti_constant_api(), options)
-            }?;
-            Ok(Self { inner })
+            Ok(Self {
+                inner: library_model(options)?,
+            })
         }
         /// What the model says about itself; needs no weights.
         pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
-            unsafe { ::aoti_runtime::Model::info_of(aoti_constant_api()) }
+            library_info()
         }
         /// Runs the model on the program's shared thread pool.
         pub fn run(&self, _inputs: &Inputs) -> Result<Outputs, ::aoti_runtime::Error> {

@@ -9,18 +9,10 @@
 /// | output | elements | sizes | bounds |
 /// |---|---|---|---|
 /// | `logits` | `f32` | `[batch, 10]` | `batch`: 1 to 64 |
-#[allow(
-    clippy::all,
-    clippy::pedantic,
-    clippy::restriction,
-    dead_code,
-    unreachable_pub,
-    unsafe_code
-)]
+#[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod digits {
-    #[link(name = "aoti_digits", kind = "static")]
-    unsafe extern "C" {
-        fn aoti_digits_api() -> *const ::aoti_runtime::abi::AotiApi;
+    ::aoti_runtime::__library! {
+        aoti_digits_api, #[link(name = "aoti_digits", kind = "static")]
     }
     /// The model, loaded. Threads may share it.
     #[derive(Debug)]
@@ -45,14 +37,13 @@ pub mod digits {
         pub fn load_with(
             options: ::aoti_runtime::LoadOptions,
         ) -> Result<Self, ::aoti_runtime::Error> {
-            let inner = unsafe {
-                ::aoti_runtime::Model::from_api(aoti_digits_api(), options)
-            }?;
-            Ok(Self { inner })
+            Ok(Self {
+                inner: library_model(options)?,
+            })
         }
         /// What the model says about itself; needs no weights.
         pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
-            unsafe { ::aoti_runtime::Model::info_of(aoti_digits_api()) }
+            library_info()
         }
         /// Runs the model on the program's shared thread pool.
         pub fn run(

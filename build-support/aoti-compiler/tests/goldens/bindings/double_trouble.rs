@@ -25,18 +25,10 @@
 /// |---|---|---|---|
 /// | `cache.k` | `f32` | `[4, 8]` | |
 /// | `cache_k` | `f32` | `[]` | |
-#[allow(
-    clippy::all,
-    clippy::pedantic,
-    clippy::restriction,
-    dead_code,
-    unreachable_pub,
-    unsafe_code
-)]
+#[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod double_trouble {
-    #[link(name = "aoti_double_trouble", kind = "dylib")]
-    unsafe extern "C" {
-        fn aoti_double_trouble_api() -> *const ::aoti_runtime::abi::AotiApi;
+    ::aoti_runtime::__library! {
+        aoti_double_trouble_api, #[link(name = "aoti_double_trouble", kind = "dylib")]
     }
     /// The model, loaded. Threads may share it.
     #[derive(Debug)]
@@ -69,14 +61,13 @@ pub mod double_trouble {
         pub fn load_with(
             options: ::aoti_runtime::LoadOptions,
         ) -> Result<Self, ::aoti_runtime::Error> {
-            let inner = unsafe {
-                ::aoti_runtime::Model::from_api(aoti_double_trouble_api(), options)
-            }?;
-            Ok(Self { inner })
+            Ok(Self {
+                inner: library_model(options)?,
+            })
         }
         /// What the model says about itself; needs no weights.
         pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
-            unsafe { ::aoti_runtime::Model::info_of(aoti_double_trouble_api()) }
+            library_info()
         }
         /// A new state with the values that the program starts from. Runs that belong together share one.
         pub fn state(&self) -> Result<::aoti_runtime::State, ::aoti_runtime::Error> {

@@ -14,18 +14,10 @@
 /// | state | elements | sizes | bounds |
 /// |---|---|---|---|
 /// | `count` | `i64` | `[]` | |
-#[allow(
-    clippy::all,
-    clippy::pedantic,
-    clippy::restriction,
-    dead_code,
-    unreachable_pub,
-    unsafe_code
-)]
+#[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod fake {
-    #[link(name = "aoti_fake", kind = "static")]
-    unsafe extern "C" {
-        fn aoti_fake_api() -> *const ::aoti_runtime::abi::AotiApi;
+    ::aoti_runtime::__library! {
+        aoti_fake_api, #[link(name = "aoti_fake", kind = "static")]
     }
     /// The model, loaded. Threads may share it.
     #[derive(Debug)]
@@ -50,14 +42,13 @@ pub mod fake {
         pub fn load_with(
             options: ::aoti_runtime::LoadOptions,
         ) -> Result<Self, ::aoti_runtime::Error> {
-            let inner = unsafe {
-                ::aoti_runtime::Model::from_api(aoti_fake_api(), options)
-            }?;
-            Ok(Self { inner })
+            Ok(Self {
+                inner: library_model(options)?,
+            })
         }
         /// What the model says about itself; needs no weights.
         pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
-            unsafe { ::aoti_runtime::Model::info_of(aoti_fake_api()) }
+            library_info()
         }
         /// A new state with the values that the program starts from. Runs that belong together share one.
         pub fn state(&self) -> Result<::aoti_runtime::State, ::aoti_runtime::Error> {

@@ -5,17 +5,10 @@
 /// | input | elements | sizes | bounds |
 /// |---|---|---|---|
 /// | `x` | `f32` | `[]` | |
-#[allow(
-    clippy::all,
-    clippy::pedantic,
-    clippy::restriction,
-    dead_code,
-    unreachable_pub,
-    unsafe_code
-)]
+#[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod for_ {
-    unsafe extern "C" {
-        fn aoti_for__api() -> *const ::aoti_runtime::abi::AotiApi;
+    ::aoti_runtime::__library! {
+        aoti_for__api
     }
     /// The model, loaded. Threads may share it.
     #[derive(Debug)]
@@ -40,14 +33,13 @@ pub mod for_ {
         pub fn load_with(
             options: ::aoti_runtime::LoadOptions,
         ) -> Result<Self, ::aoti_runtime::Error> {
-            let inner = unsafe {
-                ::aoti_runtime::Model::from_api(aoti_for__api(), options)
-            }?;
-            Ok(Self { inner })
+            Ok(Self {
+                inner: library_model(options)?,
+            })
         }
         /// What the model says about itself; needs no weights.
         pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
-            unsafe { ::aoti_runtime::Model::info_of(aoti_for__api()) }
+            library_info()
         }
         /// Runs the model on the program's shared thread pool.
         pub fn run(
