@@ -83,7 +83,8 @@ pub fn build(
 }
 
 fn bundle(number: usize, model: &Bytes) -> Result<SourceBundle, String> {
-    let options = Options { name: name(number), levels: vec!["native".to_owned()], embed_weights: false };
+    let levels = vec!["native".to_owned()];
+    let options = Options { name: name(number), levels, embed_weights: false, names: Default::default() };
     compile(model.clone(), &options).map_err(|findings| format!("model {number}: {findings}"))
 }
 

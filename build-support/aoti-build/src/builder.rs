@@ -1,5 +1,7 @@
 //! The one line of a build script.
 
+mod talk;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +10,6 @@ use aoti_toolchain::{Device, Environment, Target, Toolchains};
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::manifest::Manifest;
-use crate::progress::Silent;
 use crate::purpose::{self, Purpose};
 use crate::session::{Job, Session, Settings};
 use crate::variables;
@@ -33,7 +34,7 @@ impl Builder {
     /// # Errors
     /// All problems of the table; [`Error::NoCargo`] outside a build script.
     pub fn from_manifest() -> Result<Builder, Error> {
-        Builder::in_environment(Environment::capture())
+        Builder::in_environment(Environment::capture()).map_err(talk::failed)
     }
 
     fn in_environment(environment: Environment) -> Result<Builder, Error> {
@@ -62,6 +63,10 @@ impl Builder {
     /// # Errors
     /// Everything found in all models, as one error.
     pub fn build(self) -> Result<(), Error> {
+        self.run().map_err(talk::failed)
+    }
+
+    fn run(&self) -> Result<(), Error> {
         for file in &self.manifest.files {
             println!("cargo::rerun-if-changed={}", file.display());
         }
@@ -86,7 +91,7 @@ impl Builder {
                 println!("cargo::rerun-if-changed={}", self.public().join("native code").display());
             }
         }
-        let errors = session.build(&jobs, &Silent).into_iter().filter_map(Result::err).collect();
+        let errors = session.build(&jobs, &talk::Talk).into_iter().filter_map(Result::err).collect();
         Error::all(errors)?;
         self.announce();
         Ok(())

@@ -1,9 +1,12 @@
 //! Everything that can go wrong in a build, and whose fault it is.
 
-use aoti_compiler::diagnostic::Diagnostics;
-use std::{error, fmt, io, path::PathBuf};
+use aoti_compiler::diagnostic::{Diagnostic, Diagnostics};
+use std::{
+    error, fmt, io,
+    path::{Path, PathBuf},
+};
 
-use crate::manifest::Problems;
+use crate::manifest::{Problem, Problems};
 
 /// Who can put an error right.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +27,7 @@ pub enum Error {
     #[error("{0}")]
     Manifest(#[from] Problems),
     /// A model does not compile.
-    #[error("{diagnostics}")]
+    #[error("{}", of_model(.name, .path, .diagnostics))]
     Model {
         /// The model's name.
         name: String,
@@ -86,6 +89,31 @@ impl Error {
         }
     }
 
+    /// Each finding on a line of its own, with the model or the place in the manifest that it is about.
+    pub fn lines(&self) -> Vec<String> {
+        match self {
+            Error::Manifest(problems) => problems.0.iter().map(Problem::line).collect(),
+            Error::Model { name, path, diagnostics } => {
+                let one = |diagnostic: &Diagnostic| {
+                    let place = diagnostic.origin.as_ref().map(|origin| origin.source.as_str());
+                    let place = place.filter(|place| !place.is_empty());
+                    let place = place.map(|place| format!(", at {place}")).unwrap_or_default();
+                    let help = diagnostic.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+                    let (message, code) = (&diagnostic.message, diagnostic.code);
+                    format!("model `{name}` ({}): {message}{place}{help} [{code}]", path.display())
+                };
+                diagnostics.0.iter().map(one).collect()
+            }
+            Error::Unreadable { name, path, source } => {
+                vec![format!("model `{name}` ({}): cannot be read: {source}", path.display())]
+            }
+            Error::Several(errors) => errors.iter().flat_map(Error::lines).collect(),
+            Error::Tool(_) | Error::File { .. } | Error::NoCargo(_) | Error::Variable { .. } => {
+                vec![self.to_string().lines().next().unwrap_or_default().to_owned()]
+            }
+        }
+    }
+
     /// Keeps one error as it is and several as one.
     pub(crate) fn all(mut errors: Vec<Error>) -> Result<(), Error> {
         match errors.len() {
@@ -109,6 +137,12 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// Diagnostics, each with the model that it is about.
+fn of_model(name: &str, path: &Path, diagnostics: &Diagnostics) -> String {
+    let one = |diagnostic| format!("{diagnostic}\n  = model: `{name}` (`{}`)", path.display());
+    diagnostics.0.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
 /// An error with its causes on one line.

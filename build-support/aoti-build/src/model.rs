@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use aoti_compiler::codegen::names;
 use aoti_compiler::compile;
+pub use aoti_compiler::transform::rename::Names;
 use aoti_toolchain::UserToolchains;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,8 @@ pub struct Model {
     pub levels: Vec<String>,
     /// Toolchains that its project brings.
     pub toolchains: Option<Arc<UserToolchains>>,
+    /// What its outputs and dimensions are called, where not as the program calls them.
+    pub names: Names,
 }
 
 impl Model {
@@ -59,12 +62,14 @@ impl Model {
             link: LinkKind::Static,
             levels: Vec::new(),
             toolchains: None,
+            names: Names::default(),
         }
     }
 
     /// What the compiler is told.
     pub(crate) fn options(&self, levels: Vec<String>) -> compile::Options {
-        compile::Options { name: self.name.clone(), levels, embed_weights: self.weights == Weights::Embed }
+        let embed_weights = self.weights == Weights::Embed;
+        compile::Options { name: self.name.clone(), levels, embed_weights, names: self.names.clone() }
     }
 
     /// The identifier that stands for it in file names, symbols and modules.

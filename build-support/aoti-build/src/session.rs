@@ -202,6 +202,8 @@ impl Session {
             target: self.target.to_string(),
             asked: model.levels.clone(),
             levels,
+            outputs: model.names.outputs.clone(),
+            dims: model.names.dims.clone(),
             weights: model.weights,
             link: model.link,
             mode: format!("{:?}", self.settings.mode),

@@ -30,6 +30,8 @@ pub(crate) struct Recipe {
     pub(crate) asked: Vec<String>,
     /// The levels that kernels are compiled for.
     pub(crate) levels: Vec<String>,
+    pub(crate) outputs: Vec<String>,
+    pub(crate) dims: Vec<(String, String)>,
     pub(crate) weights: crate::model::Weights,
     pub(crate) link: crate::model::LinkKind,
     pub(crate) mode: String,

@@ -9,6 +9,7 @@ use crate::lower::lower;
 use crate::schedule::memory::{self, MemoryPlan};
 use crate::schedule::{Explanation, schedule};
 use crate::target::Target;
+use crate::transform::rename::{Names, rename};
 use crate::{aten, frontend, loops, transform};
 
 use bytes::Bytes;
@@ -23,6 +24,8 @@ pub struct Options {
     pub levels: Vec<String>,
     /// Whether the weights are linked into the library; else they are given when a model is loaded.
     pub embed_weights: bool,
+    /// Names that go before the program's own.
+    pub names: Names,
 }
 
 /// One stage's text, for `inspect --emit`.
@@ -66,7 +69,7 @@ struct Stages {
 }
 
 fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
-    let mut graph = transform::optimize(import(&options.name, model)?);
+    let mut graph = transform::optimize(rename(import(&options.name, model)?, &options.names)?);
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);
     let target = Target::cpu(&options.levels);

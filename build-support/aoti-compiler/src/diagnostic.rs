@@ -59,6 +59,9 @@ codes! {
     /// A size is too large or negative.
     Size = 11 "a size is out of range"
         "A tensor's number of bytes overflows 63 bits or a size is negative.",
+    /// Names are asked for that the program has no place for.
+    Names = 19 "a name is given to what the program does not have"
+        "`outputs` and `dims` of a model's table name its outputs, all of them in order, and its dimensions, by the names that\nthe program has for them; `cargo aoti inspect MODEL` shows both. No two may have one name.",
     /// A file cannot be read.
     Io = 12 "a file cannot be read"
         "The operating system refused to open or read the file.",

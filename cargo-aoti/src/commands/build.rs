@@ -147,6 +147,10 @@ fn report(
                 if json {
                     artifact(planned, &built);
                 } else {
+                    if built.name != built.identifier {
+                        let (name, module) = (&built.name, &built.identifier);
+                        context.terminal.status("Named", &format!("model `{name}` is the module `{module}`"));
+                    }
                     let folder = shown(&planned.job.layout.folder, context);
                     context.terminal.detail("Artefacts", &folder);
                 }

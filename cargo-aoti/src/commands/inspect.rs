@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use aoti_compiler::aten::Program;
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
+use aoti_compiler::codegen::names;
 use aoti_compiler::compile::{self, Emit, Options};
 use aoti_compiler::diagnostic::Diagnostics;
 use aoti_compiler::frontend;
@@ -82,7 +83,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         print(&operators(&program));
         return Ok(());
     }
-    let options = Options { name, levels: vec![arguments.level.clone()], embed_weights: true };
+    let levels = vec![arguments.level.clone()];
+    let options = Options { name, levels, embed_weights: true, names: Default::default() };
     if arguments.explain_fusion {
         for explanation in compile::explain_fusion(model, &options).map_err(refuse)? {
             let (producer, consumer) = (&explanation.producer, &explanation.consumer);
@@ -137,7 +139,10 @@ fn operators(program: &Program) -> String {
 }
 
 fn signature(interface: &Interface) -> String {
-    let mut text = format!("model {}\n", interface.name);
+    let identifier = names::identifier(&interface.name);
+    let module =
+        if identifier == interface.name { String::new() } else { format!(" (module `{identifier}`)") };
+    let mut text = format!("model {}{module}\n", interface.name);
     let groups = [("input", &interface.inputs), ("output", &interface.outputs), ("state", &interface.states)];
     for (kind, values) in groups {
         for value in values {

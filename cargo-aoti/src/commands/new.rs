@@ -109,7 +109,12 @@ fn choose(given: &Path) -> Result<Chosen, Failure> {
     let name = single::name_of(&path);
     let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
     let identifier = aoti_build::Model::new(&name, &path).identifier();
-    let options = compile::Options { name: name.clone(), levels: Vec::new(), embed_weights: true };
+    let options = compile::Options {
+        name: name.clone(),
+        levels: Vec::new(),
+        embed_weights: true,
+        names: Default::default(),
+    };
     let bundle =
         compile::compile(bytes, &options).map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
     Ok(Chosen { path, file: format!("{name}.{extension}"), identifier, interface: bundle.interface })

@@ -2,27 +2,31 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use aoti_toolchain::{Device, UserToolchain};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::locate::{Location, Spot};
 use super::{Code, Problem, Problems, RawModel, RawTable, Table, suggest};
-use crate::model::Model;
+use crate::model::{Model, Names};
 
 const TABLE_KEYS: [&str; 6] = ["devices", "cpu", "cuda", "rocm", "models", "toolchain"];
-const MODEL_KEYS: [&str; 3] = ["path", "weights", "link"];
+const MODEL_KEYS: [&str; 6] = ["path", "weights", "link", "cpu", "outputs", "dims"];
 const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
 
 pub(super) struct Checker<'a> {
     table: Option<&'a Table>,
+    /// The text of the table's manifest, read when it is first wanted.
+    text: Option<Option<Arc<str>>>,
     problems: Vec<Problem>,
 }
 
 impl<'a> Checker<'a> {
     pub(super) fn new(table: Option<&'a Table>) -> Self {
-        Checker { table, problems: Vec::new() }
+        Checker { table, text: None, problems: Vec::new() }
     }
 
     pub(super) fn finish(self) -> Result<(), Problems> {
@@ -31,16 +35,17 @@ impl<'a> Checker<'a> {
 
     /// The table, as far as it makes sense; the rest is reported.
     pub(super) fn table(&mut self, value: &Value) -> RawTable {
-        let Some(map) = self.map(value, "") else { return RawTable::default() };
-        self.keys(map, "", &TABLE_KEYS);
-        let mut list = |key: &str| self.field::<Vec<String>>(map, "", key).unwrap_or_default();
+        let spot = Spot::table();
+        let Some(map) = self.map(value, &spot) else { return RawTable::default() };
+        self.keys(map, &spot, &TABLE_KEYS);
+        let mut list = |key: &str| self.field::<Vec<String>>(map, &spot, key).unwrap_or_default();
         let [devices, cpu, cuda, rocm] = ["devices", "cpu", "cuda", "rocm"].map(&mut list);
         let mut raw = RawTable { devices, cpu, cuda, rocm, models: None, toolchains: None };
         if let Some(tables) = map.get("toolchain") {
             raw.toolchains = self.toolchains(tables);
         }
         if let Some(models) = map.get("models")
-            && let Some(models) = self.map(models, "models")
+            && let Some(models) = self.map(models, &spot.entry("models"))
         {
             let read = |(name, value): (&String, &Value)| Some((name.clone(), self.raw_model(name, value)?));
             raw.models = Some(models.iter().filter_map(read).collect::<BTreeMap<_, _>>());
@@ -49,21 +54,37 @@ impl<'a> Checker<'a> {
     }
 
     fn raw_model(&mut self, name: &str, value: &Value) -> Option<RawModel> {
-        let place = format!("models.{name}");
+        let place = Spot::table().entry("models").entry(name);
         let map = self.map(value, &place)?;
         self.keys(map, &place, &MODEL_KEYS);
         Some(RawModel {
             path: self.field(map, &place, "path"),
             weights: self.word(map, &place, "weights", &["embed", "sidecar", "external"]),
             link: self.word(map, &place, "link", &["static", "dylib"]),
+            cpu: self.field(map, &place, "cpu"),
+            names: Names {
+                outputs: self.field(map, &place, "outputs").unwrap_or_default(),
+                dims: self.dims(map, &place),
+            },
         })
+    }
+
+    /// Names of dimensions, by the program's.
+    fn dims(&mut self, model: &Map<String, Value>, place: &Spot<'_>) -> Vec<(String, String)> {
+        let place = place.entry("dims");
+        let Some(map) = model.get("dims").and_then(|value| self.map(value, &place)) else {
+            return Vec::new();
+        };
+        let named = |name: &String| Some((name.clone(), self.field::<String>(map, &place, name)?));
+        map.keys().filter_map(named).collect()
     }
 
     /// The project's own toolchains.
     fn toolchains(&mut self, value: &Value) -> Option<BTreeMap<String, UserToolchain>> {
         let mut tables = BTreeMap::new();
-        for (name, value) in self.map(value, "toolchain")? {
-            let place = format!("toolchain.{name}");
+        let toolchains = Spot::table().entry("toolchain");
+        for (name, value) in self.map(value, &toolchains)? {
+            let place = toolchains.entry(name);
             let Some(map) = self.map(value, &place) else { continue };
             self.keys(map, &place, &UserToolchain::KEYS);
             let known = |(key, _): &(&String, &Value)| UserToolchain::KEYS.contains(&key.as_str());
@@ -87,13 +108,14 @@ impl<'a> Checker<'a> {
                 aoti_toolchain::gpu_architectures(device).iter().map(ToString::to_string).collect();
             let known: Vec<&str> = ["native"].into_iter().chain(known.iter().map(String::as_str)).collect();
             let message = format!("`{name}` is no {} architecture", device.as_str());
-            self.report(Code::Device, message, device.as_str(), suggestion(name, &known));
+            let spot = Spot::table().entry(device.as_str()).item(name);
+            self.report(Code::Device, message, &spot, suggestion(name, &known));
         }
     }
 
     /// One model, if it can be built.
     pub(super) fn model(&mut self, name: &str, raw: &RawModel, base: &Path) -> Option<Model> {
-        let place = format!("models.{name}");
+        let place = Spot::table().entry("models").entry(name);
         let Some(path) = &raw.path else {
             let help = format!("say `path = \"models/{name}.pt2\"`");
             self.report(Code::Missing, format!("model `{name}` has no `path`"), &place, Some(help));
@@ -103,27 +125,32 @@ impl<'a> Checker<'a> {
         if !path.is_file() {
             let message = format!("there is no file `{}`", path.display());
             let help = "paths are relative to the manifest with the table".to_owned();
-            self.report(Code::Missing, message, &format!("{place}.path"), Some(help));
+            self.report(Code::Missing, message, &place.entry("path"), Some(help));
             return None;
         }
         let mut model = Model::new(name, path);
-        (model.weights, model.link) = (raw.weights, raw.link);
+        (model.weights, model.link, model.names) = (raw.weights, raw.link, raw.names.clone());
+        if let Some(levels) = &raw.cpu {
+            model.levels = self.levels_at(levels, &place.entry("cpu"));
+        }
         Some(model)
     }
 
     /// Reports devices that are not known or not built for.
     pub(super) fn devices(&mut self, devices: &[String]) {
+        let list = Spot::table().entry("devices");
         for device in devices {
+            let spot = list.item(device);
             match device.as_str() {
                 "cpu" => {}
                 known if DEVICES.contains(&known) => {
                     let message = format!("device `{known}` is not built for by this version");
                     let help = Some("leave it out of `devices`".to_owned());
-                    self.report(Code::Device, message, "devices", help);
+                    self.report(Code::Device, message, &spot, help);
                 }
                 unknown => {
                     let help = suggestion(unknown, &DEVICES);
-                    self.report(Code::Device, format!("there is no device `{unknown}`"), "devices", help);
+                    self.report(Code::Device, format!("there is no device `{unknown}`"), &spot, help);
                 }
             }
         }
@@ -131,6 +158,10 @@ impl<'a> Checker<'a> {
 
     /// The levels, of which none may be unknown to every toolchain.
     pub(super) fn levels(&mut self, levels: &[String]) -> Vec<String> {
+        self.levels_at(levels, &Spot::table().entry("cpu"))
+    }
+
+    fn levels_at(&mut self, levels: &[String], place: &Spot<'_>) -> Vec<String> {
         if levels.is_empty() {
             return Vec::new();
         }
@@ -140,7 +171,7 @@ impl<'a> Checker<'a> {
         for level in levels.iter().filter(|level| !known.contains(level.as_str())) {
             let known: Vec<&str> = known.iter().copied().collect();
             let message = format!("no toolchain knows the level `{level}`");
-            self.report(Code::Device, message, "cpu", suggestion(level, &known));
+            self.report(Code::Device, message, &place.item(level), suggestion(level, &known));
         }
         levels.to_vec()
     }
@@ -153,11 +184,11 @@ impl<'a> Checker<'a> {
             let (a, b) = (first.path.display(), model.path.display());
             let message = format!("`{a}` and `{b}` both become the model `{}`", model.identifier());
             let help = "name them in `[package.metadata.aoti.models.<name>]`".to_owned();
-            self.report(Code::Duplicate, message, "models", Some(help));
+            self.report(Code::Duplicate, message, &Spot::table().entry("models").key(), Some(help));
         }
     }
 
-    fn map<'v>(&mut self, value: &'v Value, place: &str) -> Option<&'v Map<String, Value>> {
+    fn map<'v>(&mut self, value: &'v Value, place: &Spot<'_>) -> Option<&'v Map<String, Value>> {
         let map = value.as_object();
         if map.is_none() {
             self.report(Code::Value, format!("expected a table, found {}", kind(value)), place, None);
@@ -165,19 +196,24 @@ impl<'a> Checker<'a> {
         map
     }
 
-    fn keys(&mut self, map: &Map<String, Value>, place: &str, known: &[&str]) {
+    fn keys(&mut self, map: &Map<String, Value>, place: &Spot<'_>, known: &[&str]) {
         for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
             let help = suggestion(key, known);
-            self.report(Code::UnknownKey, format!("unknown key `{key}`"), place, help);
+            self.report(Code::UnknownKey, format!("unknown key `{key}`"), &place.entry(key).key(), help);
         }
     }
 
-    fn field<T: DeserializeOwned>(&mut self, map: &Map<String, Value>, place: &str, key: &str) -> Option<T> {
+    fn field<T: DeserializeOwned>(
+        &mut self,
+        map: &Map<String, Value>,
+        place: &Spot<'_>,
+        key: &str,
+    ) -> Option<T> {
         let value = map.get(key)?;
         match T::deserialize(value) {
             Ok(value) => Some(value),
             Err(error) => {
-                self.report(Code::Value, error.to_string(), &join(place, key), None);
+                self.report(Code::Value, error.to_string(), &place.entry(key), None);
                 None
             }
         }
@@ -186,7 +222,7 @@ impl<'a> Checker<'a> {
     fn word<T: DeserializeOwned + Default>(
         &mut self,
         map: &Map<String, Value>,
-        place: &str,
+        place: &Spot<'_>,
         key: &str,
         known: &[&str],
     ) -> T {
@@ -196,24 +232,21 @@ impl<'a> Checker<'a> {
         }
         let given = value.as_str().map_or_else(|| kind(value).to_owned(), |text| format!("`{text}`"));
         let help = value.as_str().and_then(|text| suggestion(text, known));
-        self.report(Code::Value, format!("`{key}` cannot be {given}"), &join(place, key), help);
+        self.report(Code::Value, format!("`{key}` cannot be {given}"), &place.entry(key), help);
         T::default()
     }
 
-    fn report(&mut self, code: Code, message: String, key: &str, help: Option<String>) {
-        let place = match self.table {
-            Some(table) => {
-                let key = join(table.name, key);
-                format!("{}: {}", table.file.display(), key.trim_end_matches('.'))
-            }
-            None => "no metadata table; models/*.{pt2,onnx,aoti}".to_owned(),
-        };
-        self.problems.push(Problem { code, message, place, help });
+    fn report(&mut self, code: Code, message: String, spot: &Spot<'_>, help: Option<String>) {
+        let (mut place, mut location) = ("no metadata table; models/*.{pt2,onnx,aoti}".to_owned(), None);
+        if let Some(table) = self.table {
+            let keys: Vec<&str> = std::iter::once(table.name).chain(spot.keys.iter().copied()).collect();
+            place = format!("{}: {}", table.file.display(), keys.join("."));
+            let text =
+                self.text.get_or_insert_with(|| fs_err::read_to_string(&table.file).ok().map(Arc::from));
+            location = text.as_ref().and_then(|text| Location::of(&table.file, text, table.name, spot));
+        }
+        self.problems.push(Problem { code, message, place, location, help });
     }
-}
-
-fn join(place: &str, key: &str) -> String {
-    if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") }
 }
 
 fn suggestion(given: &str, known: &[&str]) -> Option<String> {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::locate::Location;
 use super::{Code, Problem, Problems, Table};
 use crate::model::Model;
 
@@ -76,10 +77,13 @@ fn workspace_root(folder: &Path, manifest: &Value) -> Option<(PathBuf, Value)> {
 }
 
 fn read(file: &Path) -> Result<Value, Problems> {
-    let problem = |message: String| {
+    let problem = |message: String, location: Option<Location>| {
         let place = file.display().to_string();
-        Problems(vec![Problem { code: Code::Unreadable, message, place, help: None }])
+        Problems(vec![Problem { code: Code::Unreadable, message, place, location, help: None }])
     };
-    let text = fs_err::read_to_string(file).map_err(|error| problem(error.to_string()))?;
-    toml::from_str(&text).map_err(|error| problem(error.message().to_owned()))
+    let text = fs_err::read_to_string(file).map_err(|error| problem(error.to_string(), None))?;
+    toml::from_str(&text).map_err(|error| {
+        let location = error.span().and_then(|span| Location::new(file, &text.as_str().into(), span));
+        problem(error.message().to_owned(), location)
+    })
 }

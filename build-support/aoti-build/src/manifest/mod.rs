@@ -5,6 +5,7 @@
 
 mod check;
 mod find;
+mod locate;
 mod problem;
 
 use std::collections::BTreeMap;
@@ -14,10 +15,11 @@ use std::sync::Arc;
 use aoti_toolchain::{Device, Requirements, Target, UserToolchain, UserToolchains};
 use serde_json::Value;
 
-use crate::model::{LinkKind, Model, Weights};
+use crate::model::{LinkKind, Model, Names, Weights};
 use crate::session::cpu_requirements;
 use check::Checker;
 
+pub use locate::Location;
 pub use problem::{Code, Problem, Problems, suggest};
 
 /// A table with its place.
@@ -74,6 +76,9 @@ struct RawModel {
     path: Option<PathBuf>,
     weights: Weights,
     link: LinkKind,
+    /// Levels of its own; the table's where it has none.
+    cpu: Option<Vec<String>>,
+    names: Names,
 }
 
 impl Wishes {
@@ -172,7 +177,9 @@ impl Manifest {
         checker.devices(&raw.devices);
         let wishes = Wishes::of_table(&mut checker, table, raw);
         for model in &mut models {
-            model.levels.clone_from(&wishes.cpu);
+            if model.levels.is_empty() {
+                model.levels.clone_from(&wishes.cpu);
+            }
             model.toolchains.clone_from(&wishes.toolchains);
         }
         checker.duplicates(&models);

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+use super::locate::Location;
+
 /// The kind of a problem; its number never changes meaning.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Code {
@@ -40,10 +44,10 @@ impl Code {
     pub fn explanation(self) -> &'static str {
         match self {
             Code::UnknownKey => {
-                "Cargo takes anything under `[package.metadata]`, so a misspelt key would silently do nothing.\nKnown are `devices`, `cpu`, `cuda`, `rocm`, `models` and `toolchain`; of a model `path`, `weights` and `link`; of a\ntoolchain `base`, `program`, `archiver`, `sysroot`, `flags`, `link-flags` and `targets`."
+                "Cargo takes anything under `[package.metadata]`, so a misspelt key would silently do nothing.\nKnown are `devices`, `cpu`, `cuda`, `rocm`, `models` and `toolchain`; of a model `path`, `weights`, `link`,\n`cpu`, `outputs` and `dims`; of a toolchain `base`, `program`, `archiver`, `sysroot`, `flags`, `link-flags` and `targets`."
             }
             Code::Value => {
-                "A value is of another type than its key needs, or is a word that is not among the known ones:\n`weights` is `embed`, `sidecar` or `external`; `link` is `static` or `dylib`; the rest are lists of text."
+                "A value is of another type than its key needs, or is a word that is not among the known ones:\n`weights` is `embed`, `sidecar` or `external`; `link` is `static` or `dylib`; `dims` is a table of text; the rest are\nlists of text."
             }
             Code::Duplicate => {
                 "A model's name becomes a Rust module and a symbol. Names that become one identifier, such as `my-net`\nand `my_net`, or `models/net.pt2` beside `models/net.onnx`, would collide. Name them in\n`[package.metadata.aoti.models.<name>]`."
@@ -74,17 +78,47 @@ pub struct Problem {
     pub message: String,
     /// The file, and the key in it where there is one.
     pub place: String,
+    /// The part of the file, where it is known.
+    pub location: Option<Location>,
     /// What to do.
     pub help: Option<String>,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(location) = &self.location {
+            return self.show(location, f);
+        }
         write!(f, "error[{}]: {}\n  --> {}", self.code, self.message, self.place)?;
         if let Some(help) = &self.help {
             write!(f, "\n  = help: {help}")?;
         }
         Ok(())
+    }
+}
+
+impl Problem {
+    /// With the lines that it is about.
+    fn show(&self, location: &Location, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (id, file) = (self.code.to_string(), location.file.display().to_string());
+        let mark = AnnotationKind::Primary.span(location.range.clone());
+        let snippet = Snippet::source(location.text.as_ref()).path(&file).annotation(mark);
+        let group = Level::ERROR.primary_title(&self.message).id(&id).element(snippet);
+        let group = match &self.help {
+            Some(help) => group.element(Level::HELP.message(help)),
+            None => group,
+        };
+        f.write_str(&Renderer::plain().render(&[group]))
+    }
+
+    /// On one line, with its place.
+    pub fn line(&self) -> String {
+        let place = match &self.location {
+            Some(Location { file, line, column, .. }) => format!("{}:{line}:{column}", file.display()),
+            None => self.place.clone(),
+        };
+        let help = self.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+        format!("{place}: {}{help} [{}]", self.message, self.code)
     }
 }
 

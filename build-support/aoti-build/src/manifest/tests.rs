@@ -34,12 +34,19 @@ fn without_a_table_every_file_is_a_model() {
 #[test]
 fn a_table_says_all() {
     let table = "[package.metadata.aoti]\ncpu = [\"x86-64-v3\"]\ndevices = [\"cpu\"]\n\
-        [package.metadata.aoti.models.digits]\npath = \"m/d.pt2\"\nweights = \"sidecar\"\nlink = \"dylib\"\n";
+        [package.metadata.aoti.models.digits]\npath = \"m/d.pt2\"\nweights = \"sidecar\"\nlink = \"dylib\"\n\
+        cpu = [\"x86-64-v4\"]\noutputs = [\"logits\"]\ndims = { tokens_d0 = \"batch\" }\n\
+        [package.metadata.aoti.models.same]\npath = \"m/d.pt2\"\n";
     let folder = project(table, &["m/d.pt2", "models/other.pt2"]);
     let manifest = Manifest::of_folder(folder.path()).unwrap();
-    let [model] = &manifest.models[..] else { panic!("{manifest:?}") };
+    let [model, same] = &manifest.models[..] else { panic!("{manifest:?}") };
     assert_eq!((model.weights, model.link), (Weights::Sidecar, LinkKind::Dylib));
-    assert_eq!(model.levels, ["x86-64-v3"]);
+    assert_eq!(
+        (&model.levels[..], &same.levels[..]),
+        (&["x86-64-v4".to_owned()][..], &["x86-64-v3".to_owned()][..])
+    );
+    assert_eq!(model.names.outputs, ["logits"]);
+    assert_eq!(model.names.dims, [("tokens_d0".to_owned(), "batch".to_owned())]);
     assert_eq!(model.path, folder.path().join("m/d.pt2"));
 }
 
@@ -66,7 +73,22 @@ fn unknown_keys_are_errors_with_a_suggestion_all_at_once() {
     assert!(helps[1].starts_with("known are"), "{helps:?}");
     assert_eq!(helps[2], "did you mean `weights`?");
     assert_eq!(helps[3], "did you mean `static`?");
-    assert!(found[2].place.ends_with("Cargo.toml: package.metadata.aoti.models.d"), "{}", found[2].place);
+    assert!(
+        found[2].place.ends_with("Cargo.toml: package.metadata.aoti.models.d.wieghts"),
+        "{}",
+        found[2].place
+    );
+    assert_eq!((found[0].location.as_ref().unwrap().line, found[2].location.as_ref().unwrap().line), (5, 9));
+    let shown = found[0].to_string();
+    for part in [
+        "error[AOTI0101]: unknown key `cpus`",
+        "Cargo.toml:5:1",
+        "5 | cpus = [\"x86-64\"]",
+        "help: did you mean",
+    ] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    assert!(found[0].line().ends_with("Cargo.toml:5:1: unknown key `cpus`; did you mean `cpu`? [AOTI0101]"));
 }
 
 #[test]
@@ -77,6 +99,11 @@ fn bad_values_are_named() {
     assert_eq!(found[1].help.as_deref(), Some("did you mean `cuda`?"));
     let found = problems("[package.metadata.aoti]\ncpu = [\"x86-64-v9\"]\n", &[]);
     assert!(found[0].help.as_deref().unwrap().contains("x86-64-v"), "{found:?}");
+    let table = "[package.metadata.aoti.models.d]\npath = \"d.pt2\"\ncpu = [\"x86-64-v9\"]\noutputs = \"y\"\ndims = { a = 1 }\n";
+    let places: Vec<_> = problems(table, &["d.pt2"]).into_iter().map(|problem| problem.place).collect();
+    for (place, key) in places.iter().zip(["outputs", "dims.a", "cpu"]) {
+        assert!(place.ends_with(&format!("models.d.{key}")), "{places:?}");
+    }
     let found = problems("[package.metadata]\naoti = 3\n", &[]);
     assert_eq!(found[0].message, "expected a table, found a number");
 }
@@ -99,7 +126,8 @@ fn broken_manifests_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(Manifest::of_folder(folder.path()).unwrap_err().0[0].code, Code::Unreadable);
     fs_err::write(folder.path().join("Cargo.toml"), "[package\n").unwrap();
-    assert_eq!(Manifest::of_folder(folder.path()).unwrap_err().0[0].code, Code::Unreadable);
+    let problem = Manifest::of_folder(folder.path()).unwrap_err().0.remove(0);
+    assert_eq!((problem.code, problem.location.map(|location| location.line)), (Code::Unreadable, Some(1)));
 }
 
 #[test]

@@ -133,7 +133,11 @@ fn several_models_fail_each_for_itself() {
     assert!(matches!(&results[0], Err(Error::Model { name, .. }) if name == "a"));
     assert!(results[1].is_ok() && results[2].is_err());
     let text = results[0].as_ref().unwrap_err().to_string();
-    assert_eq!(text, "error[AOTI0007]: `error` is not supported\n  = help: write something else");
+    let path = jobs[0].model.path.display();
+    let expected = "error[AOTI0007]: `error` is not supported\n  = help: write something else";
+    assert_eq!(text, format!("{expected}\n  = model: `a` (`{path}`)"));
+    let lines = results[2].as_ref().unwrap_err().lines();
+    assert!(lines[0].starts_with("model `c` (") && lines[0].ends_with("; write something else [AOTI0007]"));
 }
 
 #[test]

@@ -163,6 +163,8 @@ pub struct ProgramOutput {
     pub value: Arg,
     /// What it is for.
     pub kind: OutputKind,
+    /// What the user calls it, where the program says: the key of a dictionary, the field of a named tuple.
+    pub name: Option<String>,
 }
 
 /// A program of ATen calls. Also the body of a higher-order operator; then it has no constants or symbols of its own.

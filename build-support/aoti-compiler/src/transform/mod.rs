@@ -5,6 +5,7 @@ mod dce;
 pub mod decompose;
 mod fold_constants;
 mod fold_scales;
+pub mod rename;
 mod rewrite;
 mod simplify;
 mod splats;

@@ -104,7 +104,8 @@ impl Parser<'_, '_> {
             self.cursor.expect_word("input")?;
             OutputKind::InputMutation(self.cursor.string()?)
         };
-        program.outputs.push(ProgramOutput { value, kind });
+        let name = if self.cursor.eat_word("named") { Some(self.cursor.string()?) } else { None };
+        program.outputs.push(ProgramOutput { value, kind, name });
         Ok(())
     }
 

@@ -156,8 +156,9 @@ impl<'a> Printer<'a> {
             OutputKind::BufferMutation(name) => format!(" overwrites buffer {}", quoted(name)),
             OutputKind::InputMutation(name) => format!(" overwrites input {}", quoted(name)),
         };
+        let name = output.name.as_ref().map(|name| format!(" named {}", quoted(name))).unwrap_or_default();
         let value = self.arg(&output.value);
-        self.line(&format!("output {value}{kind}"));
+        self.line(&format!("output {value}{kind}{name}"));
     }
 
     fn arg(&self, arg: &Arg) -> String {

@@ -34,7 +34,7 @@ const EVERYTHING: &str = r#"program "every \"thing\"" {
     input %x: f32[s0, 3]
     output %x
   }, [%x])
-  output %y
+  output %y named "logits"
   output 7
   output none
   output %x overwrites input "x"

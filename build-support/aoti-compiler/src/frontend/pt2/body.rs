@@ -76,7 +76,7 @@ impl Importer {
         let mut body = Body { graph, defined, sym_ints: std::mem::take(&mut program.sym_ints) };
         for arg in &graph.outputs {
             if let Some(value) = self.arg(&mut body, arg, at) {
-                program.outputs.push(ProgramOutput { value, kind: OutputKind::User });
+                program.outputs.push(ProgramOutput { value, kind: OutputKind::User, name: None });
             }
         }
         program.sym_ints = body.sym_ints;

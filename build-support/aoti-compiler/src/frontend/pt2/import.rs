@@ -37,7 +37,7 @@ pub fn import(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
     let mut program = importer.body(name, graph, inputs_defined(graph, specs));
     importer.inputs(&mut program, specs, &payloads);
     importer.unstated(&mut program, &mutation);
-    importer.outputs(&mut program, graph, &exported.graph_module.signature.output_specs);
+    importer.outputs(&mut program, &exported.graph_module);
     program.guards = guards(&exported.guards_code, graph, &mut importer.symbols);
     importer.finish(program)
 }

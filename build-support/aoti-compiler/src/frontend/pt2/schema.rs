@@ -117,6 +117,31 @@ pub(super) struct SchemaVersion {
 pub(super) struct GraphModule {
     pub(super) graph: Graph,
     pub(super) signature: GraphSignature,
+    #[serde(default)]
+    pub(super) module_call_graph: Vec<ModuleCall>,
+    /// The fields of named tuples, by the tuples' names.
+    #[serde(default)]
+    pub(super) treespec_namedtuple_fields: IndexMap<String, NamedTuple>,
+}
+
+/// How a module of the user's is called; the first is the whole.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct ModuleCall {
+    #[serde(default)]
+    pub(super) signature: Option<ModuleCallSignature>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct ModuleCallSignature {
+    /// What the call gives, as PyTorch's trees are written: JSON in a string.
+    #[serde(default)]
+    pub(super) out_spec: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct NamedTuple {
+    #[serde(default)]
+    pub(super) field_names: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -4,8 +4,9 @@ use super::body::{Body, program_values};
 use super::constants::Payloads;
 use super::import::Importer;
 use super::mutation::Mutation;
+use super::results::output_names;
 use super::schema::{
-    Argument, Graph, InputSpec, OutputSpec, SymBoolArgument, SymFloatArgument, SymIntArgument,
+    Argument, GraphModule, InputSpec, OutputSpec, SymBoolArgument, SymFloatArgument, SymIntArgument,
 };
 use crate::aten::{Arg, InputKind, OutputKind, Program, ProgramInput, ProgramOutput};
 use crate::diagnostic::Code;
@@ -142,15 +143,20 @@ impl Importer {
             program.outputs.push(ProgramOutput {
                 value: Arg::Tensor(value.clone()),
                 kind: OutputKind::BufferMutation(name.clone()),
+                name: None,
             });
         }
     }
 
-    pub(super) fn outputs(&mut self, program: &mut Program, graph: &Graph, specs: &[OutputSpec]) {
+    pub(super) fn outputs(&mut self, program: &mut Program, module: &GraphModule) {
+        let (graph, specs) = (&module.graph, &module.signature.output_specs);
+        let count = specs.iter().filter(|spec| matches!(spec, OutputSpec::User(_))).count();
+        let mut names = output_names(module, count).into_iter();
         let defined = program_values(program, graph);
         let mut body = Body { graph, defined, sym_ints: std::mem::take(&mut program.sym_ints) };
         let here = Origin { node: "output".to_owned(), ..Origin::default() };
         for spec in specs {
+            let name = matches!(spec, OutputSpec::User(_)).then(|| names.next()).flatten().flatten();
             let (value, kind) = match spec {
                 OutputSpec::User(spec) => (self.arg(&mut body, &spec.arg, &here), OutputKind::User),
                 OutputSpec::Loss(spec) => (self.tensor(&body, &spec.arg.name, &here), OutputKind::User),
@@ -178,7 +184,7 @@ impl Importer {
                 }
             };
             if let Some(value) = value {
-                program.outputs.push(ProgramOutput { value, kind });
+                program.outputs.push(ProgramOutput { value, kind, name });
             }
         }
         program.sym_ints = body.sym_ints;

@@ -173,7 +173,7 @@ impl<'a> Walk<'a> {
                 OutputKind::InputMutation(input) => self.mutation_role(input)?,
             };
             user_outputs += usize::from(role == OutputRole::User);
-            self.cx.b.output(&name, value, role);
+            self.cx.b.output(output.name.as_ref().unwrap_or(&name), value, role);
         }
         Ok(())
     }

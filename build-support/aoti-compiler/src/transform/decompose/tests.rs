@@ -33,7 +33,7 @@ fn program(target: &str, tensors: &[(&str, Tensor)], rest: &[(&str, Arg)], resul
         origin: Origin::default(),
     });
     let value = Arg::Tensor("result".to_owned());
-    program.outputs.push(ProgramOutput { value, kind: OutputKind::User });
+    program.outputs.push(ProgramOutput { value, kind: OutputKind::User, name: None });
     program
 }
 
