@@ -6,8 +6,7 @@ use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::graph::Graph;
 use crate::loops::Program;
 use crate::lower::lower;
-use crate::schedule::memory::{self, MemoryPlan};
-use crate::schedule::{Explanation, schedule};
+use crate::schedule::{self, Explanation, Schedule, schedule};
 use crate::target::Target;
 use crate::transform::rename::{Names, rename};
 use crate::{aten, frontend, loops, transform};
@@ -37,7 +36,7 @@ pub enum Emit {
     Graph,
     /// Loop nests before fusion.
     Loops,
-    /// Loop nests after fusion.
+    /// Kernels after fusion, with how each is computed, mapped and placed.
     Schedule,
     /// What a run does: kernels, addresses, checks.
     Run,
@@ -63,8 +62,7 @@ pub fn import(name: &str, model: Bytes) -> Result<Graph, Diagnostics> {
 struct Stages {
     graph: Graph,
     lowered: Program,
-    scheduled: Program,
-    memory: MemoryPlan,
+    schedule: Schedule,
     explanations: Vec<Explanation>,
 }
 
@@ -74,17 +72,15 @@ fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
     graph.name.clone_from(&options.name);
     let target = Target::cpu(&options.levels);
     let lowered = lower(&graph, &target);
-    check(&lowered, "lowering");
-    let (scheduled, explanations) = schedule(lowered.clone(), &graph.ranges(), &target);
-    check(&scheduled, "scheduling");
-    let memory = memory::plan(&scheduled, &graph.ranges(), &target);
-    Ok(Stages { graph, lowered, scheduled, memory, explanations })
+    check(&loops::verify(&lowered), "lowering");
+    let (schedule, explanations) = schedule(lowered.clone(), &graph.ranges(), &target);
+    check(&schedule::verify(&schedule), "scheduling");
+    Ok(Stages { graph, lowered, schedule, explanations })
 }
 
-/// Runs the verifier of loop-level programs in debug builds: a finding there is our bug.
-fn check(program: &Program, pass: &str) {
+/// Stops debug builds at the findings of a verifier: they are our bug.
+fn check(findings: &[String], pass: &str) {
     if cfg!(debug_assertions) {
-        let findings = loops::verify(program);
         assert!(findings.is_empty(), "{pass} made a malformed program:\n{}", findings.join("\n"));
     }
 }
@@ -93,7 +89,7 @@ fn check(program: &Program, pass: &str) {
 pub fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnostics> {
     let stages = stages(model, options)?;
     let request = codegen::Request { levels: &options.levels, embed_weights: options.embed_weights };
-    Ok(codegen::generate(&stages.scheduled, &stages.memory, &stages.graph.ranges(), &request))
+    Ok(codegen::generate(&stages.schedule, &stages.graph.ranges(), &request))
 }
 
 /// Which kernels were not fused, and why.
@@ -114,10 +110,10 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
             Ok(crate::graph::text::print_short(&transform::optimize(import(&options.name, model)?)))
         }
         Emit::Loops => Ok(loops::text::print_short(&stages(model, options)?.lowered)),
-        Emit::Schedule => Ok(loops::text::print_short(&stages(model, options)?.scheduled)),
+        Emit::Schedule => Ok(schedule::text::print_short(&stages(model, options)?.schedule)),
         Emit::Run => {
             let stages = stages(model, options)?;
-            let plan = codegen::run::of_program(&stages.scheduled, &stages.memory, &stages.graph.ranges());
+            let plan = codegen::run::of_schedule(&stages.schedule, &stages.graph.ranges());
             Ok(codegen::run::text::print(&plan))
         }
         Emit::Bindings => Ok(compile(model, options)?.bindings),

@@ -13,6 +13,7 @@ pub mod interpret;
 pub mod loops;
 pub mod lower;
 pub mod schedule;
+pub mod select;
 pub mod symbolic;
 pub mod target;
 mod text;

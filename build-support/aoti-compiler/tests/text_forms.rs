@@ -3,7 +3,7 @@
 
 use aoti_compiler::codegen::run;
 use aoti_compiler::lower::lower;
-use aoti_compiler::schedule::{memory, schedule};
+use aoti_compiler::schedule::{self, schedule};
 use aoti_compiler::target::Target;
 use aoti_compiler::{aten, compile, frontend, graph, loops, transform};
 use bytes::Bytes;
@@ -65,22 +65,25 @@ fn graphs_and_loops_come_back() {
         let (ranges, target) = (graph.ranges(), Target::cpu(&["x86-64-v3"]));
         let lowered = lower(&graph, &target);
         let (scheduled, _) = schedule(lowered.clone(), &ranges, &target);
-        let plan = run::of_program(&scheduled, &memory::plan(&scheduled, &ranges, &target), &ranges);
+        let plan = run::of_schedule(&scheduled, &ranges);
         match run::text::parse(&run::text::print(&plan)) {
             Ok(back) if back == plan => {}
             Ok(_) => wrong.push(format!("{}: the run comes back changed", path.display())),
             Err(error) => wrong.push(format!("{}: the run: {error}", path.display())),
         }
-        for program in [lowered, scheduled] {
-            wrong.extend(
-                loops::verify(&program).into_iter().map(|finding| format!("{}: {finding}", path.display())),
-            );
-            let text = loops::text::print(&program);
-            match loops::text::parse(&text) {
-                Ok(back) if back == program || loops::text::print(&back) == text => {}
-                Ok(_) => wrong.push(format!("{}: the loops come back changed", path.display())),
-                Err(error) => wrong.push(format!("{}: the loops: {error}", path.display())),
-            }
+        let findings = loops::verify(&lowered).into_iter().chain(schedule::verify(&scheduled));
+        wrong.extend(findings.map(|finding| format!("{}: {finding}", path.display())));
+        let text = loops::text::print(&lowered);
+        match loops::text::parse(&text) {
+            Ok(back) if back == lowered || loops::text::print(&back) == text => {}
+            Ok(_) => wrong.push(format!("{}: the loops come back changed", path.display())),
+            Err(error) => wrong.push(format!("{}: the loops: {error}", path.display())),
+        }
+        let text = schedule::text::print(&scheduled);
+        match schedule::text::parse(&text) {
+            Ok(back) if back == scheduled || schedule::text::print(&back) == text => {}
+            Ok(_) => wrong.push(format!("{}: the schedule comes back changed", path.display())),
+            Err(error) => wrong.push(format!("{}: the schedule: {error}", path.display())),
         }
     }
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));

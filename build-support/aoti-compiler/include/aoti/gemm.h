@@ -241,6 +241,9 @@ AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k,
 
 } // namespace detail
 
+// Rows of a unit of work where a product is split by rows: whole tiles.
+constexpr i64 kGemmRows = 14 / detail::kMainRows * detail::kMainRows;
+
 // Number of panels of N columns: the range that callers split.
 AOTI_INLINE i64 gemm_panels(i64 n) { return ceil_div(n, kPanel); }
 

@@ -3,7 +3,8 @@
 use super::c_family::indent;
 use super::cpp::{KernelText, print_kernel};
 use super::names::{Language, Namer};
-use crate::loops::{Kernel, Program};
+use crate::loops::KernelId;
+use crate::schedule::Schedule;
 use cranelift_entity::{PrimaryMap, entity_impl};
 use indexmap::IndexMap;
 use std::fmt::Write;
@@ -40,8 +41,8 @@ impl Functions {
     }
 
     /// Prints a kernel and gives its function, new or not, with this kernel's own operands.
-    pub(super) fn add(&mut self, program: &Program, kernel: &Kernel) -> (FunctionId, KernelText) {
-        let text = print_kernel(program, kernel);
+    pub(super) fn add(&mut self, schedule: &Schedule, id: KernelId) -> (FunctionId, KernelText) {
+        let text = print_kernel(schedule, id);
         let key = (text.declaration.clone(), text.body.clone());
         if let Some(&id) = self.by_text.get(&key) {
             let origins = &mut self.all[id].text.origins;
@@ -52,7 +53,7 @@ impl Functions {
             }
             return (id, text);
         }
-        let name = self.namer.name(&format!("k_{}", kernel.name));
+        let name = self.namer.name(&format!("k_{}", schedule.program.kernels[id].name));
         let id = self.all.push(Function { name, text: text.clone() });
         self.by_text.insert(key, id);
         (id, text)

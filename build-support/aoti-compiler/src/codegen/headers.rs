@@ -39,22 +39,32 @@ headers![
     "x86_gcc.h",
 ];
 
-/// A header that is included where a kernel's text has one of its marks.
-pub(super) struct Optional {
-    pub(super) name: &'static str,
-    pub(super) marks: &'static [&'static str],
+/// A header that only some kernels need, in the order in which they are included.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Header {
+    Special,
+    Gemm,
+    Conv,
+    Depthwise,
+    Transposed,
+    ContractAny,
+    Rows,
 }
 
-/// In the order in which they are included.
-pub(super) const OPTIONAL: &[Optional] = &[
-    Optional { name: "special.h", marks: &["special::"] },
-    Optional { name: "gemm.h", marks: &["gemm_packed", "gemm_general"] },
-    Optional { name: "conv.h", marks: &["ConvShape"] },
-    Optional { name: "depthwise.h", marks: &["conv_depthwise"] },
-    Optional { name: "transposed.h", marks: &["conv_transposed_"] },
-    Optional { name: "contract_any.h", marks: &["gemm_any", "conv_any", "conv_transposed_any"] },
-    Optional { name: "rows.h", marks: &["scan<", "scan_extreme<", "sort_rows<", "search_sorted<"] },
-];
+impl Header {
+    /// Its file.
+    pub(super) fn file(self) -> &'static str {
+        match self {
+            Header::Special => "special.h",
+            Header::Gemm => "gemm.h",
+            Header::Conv => "conv.h",
+            Header::Depthwise => "depthwise.h",
+            Header::Transposed => "transposed.h",
+            Header::ContractAny => "contract_any.h",
+            Header::Rows => "rows.h",
+        }
+    }
+}
 
 /// All headers, as files of the bundle.
 pub(super) fn all() -> impl Iterator<Item = SourceFile> {

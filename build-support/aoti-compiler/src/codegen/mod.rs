@@ -16,14 +16,15 @@ pub mod pack;
 pub mod run;
 mod weights;
 
-use crate::loops::Program;
-use crate::schedule::memory::MemoryPlan;
+use crate::schedule::Schedule;
 use crate::symbolic::RangeTable;
 use bundle::{SourceBundle, SourceFile, TranslationUnit};
 use cranelift_entity::PrimaryMap;
 use functions::{Function, FunctionId};
+use headers::Header;
 use interface::Interface;
 use run::Planned;
+use std::collections::BTreeSet;
 
 /// Code of more than this much goes to translation units of its own.
 const UNIT_WEIGHT: usize = 160;
@@ -36,15 +37,11 @@ pub struct Request<'a> {
     pub embed_weights: bool,
 }
 
-/// Prints a scheduled program.
-pub fn generate(
-    program: &Program,
-    memory: &MemoryPlan,
-    ranges: &RangeTable,
-    request: &Request,
-) -> SourceBundle {
+/// Prints a schedule.
+pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> SourceBundle {
+    let program = &schedule.program;
     let identifier = names::identifier(&program.name);
-    let mut planned = run::plan(program, memory, ranges);
+    let mut planned = run::plan(schedule, ranges);
     let blob = std::mem::take(&mut planned.layout).finish();
     let interface = Interface::of(program, &planned, ranges, blob.bytes);
     let embedded = request.embed_weights;
@@ -61,7 +58,7 @@ pub fn generate(
         embedded,
     };
     let mut files = vec![SourceFile { name: "model.cpp".to_owned(), text: api.print() }];
-    files.extend(kernel_files(&planned, &identifier));
+    files.extend(kernel_files(schedule, &planned, &identifier));
     let mut units = Vec::new();
     for level in request.levels {
         let tag = api::level_tag(level);
@@ -96,12 +93,12 @@ pub fn generate(
 }
 
 /// The files of the kernels: one with everything where that is little, else parts that compile in parallel.
-fn kernel_files(planned: &Planned, identifier: &str) -> Vec<SourceFile> {
+fn kernel_files(schedule: &Schedule, planned: &Planned, identifier: &str) -> Vec<SourceFile> {
     let total: usize = planned.functions.all.values().map(|function| function.text.weight).sum();
     let prologue = "#define AOTI_JOIN_(a, b) a##_##b\n#define AOTI_JOIN(a, b) AOTI_JOIN_(a, b)\n\
                     #define AOTI_LEVEL_NAME(name) AOTI_JOIN(name, AOTI_LEVEL_NS)\n\nusing namespace aoti;\n\n";
     let title = format!("// Kernels of the model `{identifier}`, written by cargo-aoti.\n");
-    let run = run::run_functions(&planned.run, &planned.functions, identifier);
+    let run = run::run_functions(&planned.run, &planned.functions, &schedule.memory.scratch, identifier);
     if total <= UNIT_WEIGHT {
         let all: Vec<&Function> = planned.functions.all.values().collect();
         let kernels: String = all.iter().map(|function| function.definition("static ")).collect();
@@ -123,11 +120,9 @@ fn kernel_files(planned: &Planned, identifier: &str) -> Vec<SourceFile> {
             text: format!("{title}{}#include \"kernels.h\"\n\n{space} {{\n\n{kernels}}}\n", includes(&part)),
         });
     }
-    let everything: Vec<&Function> =
-        planned.functions.all.values().filter(|f| f.text.scratch.is_some()).collect();
     files.push(SourceFile {
         name: "run.cpp".to_owned(),
-        text: format!("{title}{}#include \"kernels.h\"\n\nusing {space};\n\n{run}", includes(&everything)),
+        text: format!("{title}{}#include \"kernels.h\"\n\nusing {space};\n\n{run}", includes(&[])),
     });
     files
 }
@@ -149,19 +144,12 @@ fn parts(functions: &PrimaryMap<FunctionId, Function>, total: usize) -> Vec<Vec<
     parts
 }
 
-/// The headers that some kernels need.
+/// Includes of the headers that some kernels need.
 fn includes(functions: &[&Function]) -> String {
-    let mut names = vec!["nest.h"];
-    for header in headers::OPTIONAL {
-        let used = |function: &&Function| {
-            let scratch = function.text.scratch.as_deref().unwrap_or("");
-            header.marks.iter().any(|mark| function.text.body.contains(mark) || scratch.contains(mark))
-        };
-        if functions.iter().any(used) {
-            names.push(header.name);
-        }
-    }
-    let mut text: String = names.iter().map(|name| format!("#include \"aoti/{name}\"\n")).collect();
+    let wanted: BTreeSet<Header> =
+        functions.iter().flat_map(|function| function.text.headers.iter().copied()).collect();
+    let names = std::iter::once("nest.h").chain(wanted.into_iter().map(Header::file));
+    let mut text: String = names.map(|name| format!("#include \"aoti/{name}\"\n")).collect();
     text.push('\n');
     text
 }

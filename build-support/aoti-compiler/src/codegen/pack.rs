@@ -1,4 +1,4 @@
-//! Rewrites weights into the panels that the contraction kernels read, and says which kernel a convolution takes.
+//! Rewrites weights into the panels that the contraction kernels read.
 //!
 //! The twin of `include/aoti/gemm.h` and `include/aoti/conv.h`: [`PANEL`] and [`CONV_ROWS`] are their `kPanel` and
 //! `kConvRows`, equal for every CPU level because one blob serves them all. Pure functions from bytes to bytes; knows
@@ -10,8 +10,6 @@ use half::{bf16, f16};
 pub const PANEL: usize = 32;
 /// Output channels of a panel of packed convolution weights, `kConvRows` of `tile.h`.
 pub const CONV_ROWS: usize = 8;
-/// Kernel taps that the tiled convolution takes at most, `kMaxTaps` of `conv.h`.
-pub const MAX_TAPS: u64 = 1024;
 
 /// How weights are stored; packed weights are always f32.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,54 +186,6 @@ pub fn widen_rows(w: &Source<'_>, rows: usize, cols: usize) -> Result<Vec<u8>, P
     Ok(out)
 }
 
-/// What the choice of a convolution kernel depends on. Sizes are depth, height, width; `None` is dynamic.
-#[derive(Clone, Copy, Debug)]
-pub struct ConvSizes {
-    /// Input channels.
-    pub in_channels: u64,
-    /// Output channels.
-    pub out_channels: u64,
-    /// Groups, at least 1.
-    pub groups: u64,
-    /// Input size.
-    pub input: [Option<u64>; 3],
-    /// Kernel size.
-    pub kernel: [u64; 3],
-    /// Padding at the beginning of each dimension.
-    pub padding: [u64; 3],
-    /// Output size.
-    pub output: [Option<u64>; 3],
-}
-
-/// The kernel that an f32 convolution takes, which fixes how its weights are packed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ConvPath {
-    /// The kernel covers the whole input: `gemm_packed` with a row per image, `k` and [`pack_product`] as for `Linear`.
-    Product,
-    /// `conv_depthwise`, weights as [`widen_rows`] gives them.
-    Depthwise,
-    /// `conv_pad` and `conv`, weights by [`pack_conv`].
-    Tiled,
-    /// `conv_any`, weights as [`widen_rows`] gives them.
-    Any,
-}
-
-/// Chooses the kernel from what is known of the sizes.
-pub fn conv_path(s: &ConvSizes) -> ConvPath {
-    let taps = s.kernel.iter().try_fold(1u64, |n, &k| n.checked_mul(k));
-    let covers =
-        (0..3).all(|d| s.input[d] == Some(s.kernel[d]) && s.padding[d] == 0 && s.output[d] == Some(1));
-    if s.groups == 1 && covers {
-        ConvPath::Product
-    } else if s.in_channels == s.groups && s.out_channels < 4 * s.groups {
-        ConvPath::Depthwise
-    } else if taps.is_some_and(|n| n <= MAX_TAPS) {
-        ConvPath::Tiled
-    } else {
-        ConvPath::Any
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,25 +263,5 @@ mod tests {
             Err(PackError::Groups { channels: 5, groups: 2 })
         );
         assert!(pack_product(&rows(&[], Storage::F32, 3), 0, 3).unwrap().is_empty());
-    }
-
-    #[test]
-    fn the_kernel_follows_from_the_sizes() {
-        let plain = ConvSizes {
-            in_channels: 16,
-            out_channels: 32,
-            groups: 1,
-            input: [Some(1), Some(7), None],
-            kernel: [1, 3, 3],
-            padding: [0, 1, 1],
-            output: [Some(1), Some(7), None],
-        };
-        assert_eq!(conv_path(&plain), ConvPath::Tiled);
-        assert_eq!(conv_path(&ConvSizes { groups: 16, out_channels: 16, ..plain }), ConvPath::Depthwise);
-        assert_eq!(conv_path(&ConvSizes { kernel: [1, 64, 64], ..plain }), ConvPath::Any);
-        let pooled =
-            ConvSizes { input: [Some(1); 3], kernel: [1; 3], padding: [0; 3], output: [Some(1); 3], ..plain };
-        assert_eq!(conv_path(&pooled), ConvPath::Product);
-        assert_eq!(conv_path(&ConvSizes { padding: [0, 1, 0], ..pooled }), ConvPath::Tiled);
     }
 }

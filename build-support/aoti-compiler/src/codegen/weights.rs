@@ -4,45 +4,8 @@ use super::bundle::WeightsBlob;
 use super::pack;
 use crate::dtype::DType;
 use crate::graph::Constant;
+pub(crate) use crate::select::Packing;
 use bytes::Bytes;
-
-/// The form in which a kernel reads a constant.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) enum Packing {
-    /// As the graph has it: row-major.
-    Plain,
-    /// Panels of a matrix `[k, n]`; element (row, column) at `offset + row * row_stride + column * col_stride`.
-    Product {
-        /// First element.
-        offset: usize,
-        /// Elements between rows.
-        row_stride: usize,
-        /// Elements between columns.
-        col_stride: usize,
-        /// Rows.
-        k: usize,
-        /// Columns.
-        n: usize,
-    },
-    /// Rows of convolution weights.
-    Conv {
-        /// Groups.
-        groups: usize,
-        /// Output channels.
-        channels: usize,
-        /// Length of a sum.
-        k: usize,
-    },
-    /// Rows of transposed convolution weights.
-    ConvTransposed {
-        /// Groups.
-        groups: usize,
-        /// Input channels.
-        in_channels: usize,
-        /// Output channels per group times taps.
-        rows: usize,
-    },
-}
 
 /// A constant in one form, placed in the blob.
 pub(crate) struct Placed {

@@ -4,12 +4,14 @@
 //! [`Term`]s in single assignment form evaluated at one position of the iteration space. Knows no C++ and no devices.
 
 mod access;
+mod conv;
 mod names;
 mod program;
 pub mod text;
 mod verify;
 
 pub use access::{Access, Index};
+pub use conv::ConvShape;
 pub use verify::verify;
 
 use crate::dtype::DType;
@@ -470,6 +472,12 @@ impl Kernel {
             }
         }
         unique(buffers)
+    }
+
+    /// Buffers of which it keeps one row in a worker, in order of first use.
+    pub fn rows(&self, program: &Program) -> Vec<BufferId> {
+        let is_row = |id: &BufferId| matches!(program.buffers[*id].storage, Storage::Row { .. });
+        unique(self.reads().into_iter().chain(self.writes()).filter(is_row).collect())
     }
 
     /// Buffers that are written, in order of first use.

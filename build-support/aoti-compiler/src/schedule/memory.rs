@@ -5,10 +5,12 @@
 //! Behind them, buffers of symbolic size share a slot where their sizes are equal and their lives do not meet.
 
 use crate::graph::SymbolSource;
-use crate::loops::{BufferId, Program, Step, Storage};
+use crate::loops::{BufferId, KernelId, Program, Step, Storage};
+use crate::select::{Choice, Scratch};
 use crate::symbolic::{Expr, Ranges, Symbol, SymbolKind};
 use crate::target::Target;
-use std::collections::BTreeMap;
+use cranelift_entity::PrimaryMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where temporary buffers lie.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -17,6 +19,8 @@ pub struct MemoryPlan {
     pub offsets: BTreeMap<BufferId, Expr>,
     /// Bytes of the whole arena.
     pub arena_bytes: Expr,
+    /// What kernels need while they run, each once: kernels run one after the other, so the largest is enough.
+    pub scratch: BTreeSet<Scratch>,
 }
 
 /// From the first write to the last use, in positions of steps.
@@ -33,8 +37,13 @@ impl Life {
     }
 }
 
-/// Plans a program's arena.
-pub fn plan(program: &Program, ranges: &dyn Ranges, target: &Target) -> MemoryPlan {
+/// Plans a program's arena, and the scratch of its kernels as they were chosen.
+pub fn plan(
+    program: &Program,
+    choices: &PrimaryMap<KernelId, Choice>,
+    ranges: &dyn Ranges,
+    target: &Target,
+) -> MemoryPlan {
     let alignment = target.alignment();
     let lives = lives(program);
     let (mut fixed, mut symbolic) = (Vec::new(), Vec::new());
@@ -54,6 +63,8 @@ pub fn plan(program: &Program, ranges: &dyn Ranges, target: &Target) -> MemoryPl
     let mut plan = MemoryPlan::default();
     let fixed_bytes = place_fixed(fixed, &mut plan);
     plan.arena_bytes = place_symbolic(symbolic, Expr::int(fixed_bytes), &mut plan);
+    let scratch = choices.values().map(|choice| &choice.scratch);
+    plan.scratch = scratch.filter(|scratch| !scratch.is_empty()).cloned().collect();
     plan
 }
 

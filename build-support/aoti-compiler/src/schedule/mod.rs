@@ -1,4 +1,5 @@
-//! Decides how kernels run: which are fused, along which axes they loop, and where their buffers lie.
+//! Decides how a program runs on one target: which kernels are fused, along which axes they loop, how they are laid over
+//! the machine, and where their buffers lie. The result is a value, [`Schedule`], with a text form and a verifier.
 //!
 //! Works on loop-level programs, for one [`Target`]; knows no C++ and no device by name.
 
@@ -6,15 +7,25 @@ mod align;
 mod axes;
 mod clean;
 mod fuse;
+mod map;
+pub mod mapping;
 pub mod memory;
 mod merge;
 #[cfg(test)]
 mod tests;
+pub mod text;
+mod verify;
 
-use crate::loops::{KernelKind, Nest, Program, Step};
+pub use verify::verify;
+
+use crate::loops::{KernelId, KernelKind, Nest, Program, Step};
+use crate::select::{self, Choice};
 use crate::symbolic::Ranges;
 use crate::target::Target;
+use cranelift_entity::PrimaryMap;
 use fuse::Fusion;
+use mapping::Mapping;
+use memory::MemoryPlan;
 use std::fmt;
 
 /// Why two kernels stay apart.
@@ -70,17 +81,49 @@ pub struct Explanation {
     pub reason: Refusal,
 }
 
-/// Fuses kernels and simplifies their loops, for one target; says what was not fused and why.
-pub fn schedule(mut program: Program, ranges: &dyn Ranges, target: &Target) -> (Program, Vec<Explanation>) {
+/// A program with every decision about how it runs on one target. Code generation prints it and decides nothing.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Schedule {
+    /// What it is for.
+    pub target: Target,
+    /// The kernels, fused, in the order in which they run.
+    pub program: Program,
+    /// How each kernel is computed.
+    pub choices: PrimaryMap<KernelId, Choice>,
+    /// How the positions of each kernel are laid over the machine.
+    pub mappings: PrimaryMap<KernelId, Mapping>,
+    /// Where buffers and scratch lie.
+    pub memory: MemoryPlan,
+}
+
+/// Schedules a program for one target; says what was not fused and why.
+pub fn schedule(mut program: Program, ranges: &dyn Ranges, target: &Target) -> (Schedule, Vec<Explanation>) {
+    let explanations = fuse(&mut program, ranges, target);
+    (decide(program, ranges, target), explanations)
+}
+
+/// Decides how the kernels of a program run, without fusing any.
+pub fn decide(program: Program, ranges: &dyn Ranges, target: &Target) -> Schedule {
+    let choices: PrimaryMap<KernelId, Choice> =
+        program.kernels.values().map(|kernel| select::choose(&program, kernel, target)).collect();
+    let kernels = program.kernels.values().zip(choices.values());
+    let mappings =
+        kernels.map(|(kernel, choice)| map::map(&program, kernel, choice, ranges, target)).collect();
+    let memory = memory::plan(&program, &choices, ranges, target);
+    Schedule { target: target.clone(), program, choices, mappings, memory }
+}
+
+/// Fuses kernels and simplifies their loops.
+fn fuse(program: &mut Program, ranges: &dyn Ranges, target: &Target) -> Vec<Explanation> {
     let mut explanations = Vec::new();
-    each_nest(&mut program, &mut |nest| axes::drop_unit_axes(nest, ranges));
+    each_nest(program, &mut |nest| axes::drop_unit_axes(nest, ranges));
     let mut fusion =
         Fusion { kernels: &mut program.kernels, ranges, target, explanations: &mut explanations };
     fuse_lists(&mut program.steps, &mut fusion);
-    clean::remove_dead(&mut program);
-    clean::keep_rows_local(&mut program, ranges, target);
-    each_nest(&mut program, &mut |nest| axes::merge_axes(nest, ranges));
-    (program, explanations)
+    clean::remove_dead(program);
+    clean::keep_rows_local(program, ranges, target);
+    each_nest(program, &mut |nest| axes::merge_axes(nest, ranges));
+    explanations
 }
 
 /// Fuses within every list of steps, inner lists first.

@@ -12,13 +12,13 @@ fn scheduled(body: &str) -> (Program, Vec<Explanation>) {
     let target = Target::cpu(&["x86-64-v3"]);
     let lowered = lower(&graph, &target);
     assert_eq!(crate::loops::verify(&lowered), Vec::<String>::new());
-    let (program, explanations) = schedule(lowered.clone(), &graph.ranges(), &target);
-    assert_eq!(crate::loops::verify(&program), Vec::<String>::new());
-    for stage in [&lowered, &program] {
-        let text = crate::loops::text::print(stage);
-        assert_eq!(crate::loops::text::parse(&text).as_ref(), Ok(stage), "{text}");
-    }
-    (program, explanations)
+    let (schedule, explanations) = schedule(lowered.clone(), &graph.ranges(), &target);
+    assert_eq!(verify(&schedule), Vec::<String>::new());
+    let printed = crate::loops::text::print(&lowered);
+    assert_eq!(crate::loops::text::parse(&printed).as_ref(), Ok(&lowered), "{printed}");
+    let printed = text::print(&schedule);
+    assert_eq!(text::parse(&printed).as_ref(), Ok(&schedule), "{printed}");
+    (schedule.program, explanations)
 }
 
 /// One line a kernel: its kind, outer extents, and the extents of each stage.

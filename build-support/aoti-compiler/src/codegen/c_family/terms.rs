@@ -377,6 +377,27 @@ fn guard_window(guards: &[Guard], vector: Symbol) -> Option<String> {
     Some(format!("{}, {}, {test}", join(low, "max_i64", "0"), join(high, "min_i64", "AOTI_LANES")))
 }
 
+/// Whether a term calls a function of `special.h`.
+pub(in crate::codegen) fn needs_special(term: &Term) -> bool {
+    match term {
+        Term::Unary(op, _) => matches!(op, UnaryOp::Special(_)),
+        Term::Binary(op, ..) => matches!(
+            op,
+            BinaryOp::Special(_) | BinaryOp::Float(FloatBinary::NextAfter) | BinaryOp::Int(IntBinary::Gcd)
+        ),
+        Term::Literal(_)
+        | Term::Index(_)
+        | Term::Load { .. }
+        | Term::Select(..)
+        | Term::Cast(_)
+        | Term::Inside(_)
+        | Term::CheckIndex { .. }
+        | Term::Accumulated(_)
+        | Term::Earlier { .. }
+        | Term::Sum => false,
+    }
+}
+
 fn cast(value: &str, from: DType, to: DType) -> String {
     if from == to || (from.is_half() && to == DType::F32) {
         value.to_owned()

@@ -5,9 +5,15 @@ mod nest;
 mod rows;
 
 use super::c_family::function::Parameters;
+use super::c_family::terms::needs_special;
+use super::headers::Header;
 use crate::graph::Origin;
-use crate::loops::{BufferId, Kernel, KernelKind, Program};
+use crate::loops::{BufferId, Kernel, KernelId, KernelKind};
+use crate::schedule::Schedule;
+use crate::schedule::mapping::Mapping;
+use crate::select::{Conv, Gemm, PackedOperand, Template};
 use crate::symbolic::Symbol;
+use std::collections::BTreeSet;
 
 /// A kernel function, printed.
 #[derive(Clone)]
@@ -22,25 +28,21 @@ pub(crate) struct KernelText {
     pub(crate) arguments: Vec<BufferId>,
     /// Size symbols that the caller passes, after the buffers.
     pub(crate) symbols: Vec<Symbol>,
-    /// Bytes of scratch over the size symbols and `threads`, as a C++ expression, where some is needed.
-    pub(crate) scratch: Option<String>,
     /// Constants that it reads in packed form.
     pub(crate) packed: Vec<PackedOperand>,
+    /// Headers that it needs beside `nest.h`.
+    pub(crate) headers: BTreeSet<Header>,
     /// A measure of how much code it is, for splitting into translation units.
     pub(crate) weight: usize,
 }
 
-/// A constant that a kernel reads in another form than the graph's.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct PackedOperand {
-    /// The constant's buffer.
-    pub(crate) buffer: BufferId,
-    /// The form.
-    pub(crate) packing: super::weights::Packing,
-}
-
-/// Prints a kernel.
-pub(crate) fn print_kernel(program: &Program, kernel: &Kernel) -> KernelText {
+/// Prints a kernel of a schedule for CPUs.
+pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
+    let (program, choice) = (&schedule.program, &schedule.choices[id]);
+    let kernel = &program.kernels[id];
+    let Mapping::Cpu(mapping) = &schedule.mappings[id] else {
+        unreachable!("a schedule for CPUs maps its kernels to threads and lanes")
+    };
     let parameters = Parameters::new(program, kernel);
     let mut text = KernelText {
         origins: kernel.origins.clone(),
@@ -48,15 +50,46 @@ pub(crate) fn print_kernel(program: &Program, kernel: &Kernel) -> KernelText {
         body: String::new(),
         arguments: parameters.arguments().collect(),
         symbols: parameters.symbols().collect(),
-        scratch: None,
-        packed: vec![],
+        packed: choice.packed.clone(),
+        headers: headers(kernel, choice.template),
         weight: 1,
     };
-    match &kernel.kind {
-        KernelKind::Nest(nest) => nest::print(program, &parameters, nest, &mut text),
-        KernelKind::MatMul(matmul) => contraction::matmul(program, &parameters, matmul, &mut text),
-        KernelKind::Convolution(conv) => contraction::convolution(program, &parameters, conv, &mut text),
-        KernelKind::Rows(rows) => rows::print(&parameters, rows, &mut text),
+    match (&kernel.kind, choice.template) {
+        (KernelKind::Nest(nest), _) => {
+            nest::print(schedule, &parameters, nest, (mapping, &choice.scratch), &mut text);
+        }
+        (KernelKind::MatMul(matmul), Template::Gemm(gemm)) => {
+            contraction::matmul(&parameters, matmul, (gemm, choice), mapping, &mut text);
+        }
+        (KernelKind::Convolution(conv), Template::Conv(algorithm)) => {
+            contraction::convolution(program, &parameters, conv, algorithm, mapping, &mut text);
+        }
+        (KernelKind::Rows(rows), _) => rows::print(&parameters, rows, &mut text),
+        (KernelKind::MatMul(_) | KernelKind::Convolution(_), _) => {
+            unreachable!("a verified schedule has templates of its kernels' kinds")
+        }
     }
     text
+}
+
+/// The headers that a kernel needs beside `nest.h`.
+fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
+    let mut headers: BTreeSet<Header> = match template {
+        Template::Loops => &[],
+        Template::Gemm(Gemm::Packed | Gemm::General) => [Header::Gemm].as_slice(),
+        Template::Gemm(Gemm::Any) => &[Header::ContractAny],
+        Template::Conv(Conv::Product) => &[Header::Gemm, Header::Conv],
+        Template::Conv(Conv::Depthwise) => &[Header::Conv, Header::Depthwise],
+        Template::Conv(Conv::Tiled) => &[Header::Conv],
+        Template::Conv(Conv::Any | Conv::TransposedAny) => &[Header::Conv, Header::ContractAny],
+        Template::Conv(Conv::Transposed) => &[Header::Conv, Header::Transposed],
+        Template::Rows => &[Header::Rows],
+    }
+    .iter()
+    .copied()
+    .collect();
+    if kernel.stages().iter().flat_map(|stage| &stage.terms).any(|typed| needs_special(&typed.term)) {
+        headers.insert(Header::Special);
+    }
+    headers
 }

@@ -37,8 +37,6 @@ pub(super) fn print(parameters: &Parameters, rows: &RowOperation, text: &mut Ker
             }
         }
         RowOp::Sort { descending } => {
-            // Indices of one row are merged between two arrays.
-            text.scratch = Some(format!("threads * align(2 * ({length}) * 8)"));
             format!(
                 "sort_rows<{element}, {descending}>(run, {}, {}, {}, {outer}, {length}, {inner});\n",
                 name(0),

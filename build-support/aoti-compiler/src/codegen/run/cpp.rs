@@ -6,30 +6,47 @@ use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
 use crate::codegen::functions::Functions;
 use crate::graph::Guard;
+use crate::select::Scratch;
 use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeSet;
 
 /// The function that runs the model at one level, and the one that tells its scratch.
-pub(in crate::codegen) fn run_functions(plan: &RunPlan, functions: &Functions, identifier: &str) -> String {
+pub(in crate::codegen) fn run_functions(
+    plan: &RunPlan,
+    functions: &Functions,
+    scratch: &BTreeSet<Scratch>,
+    identifier: &str,
+) -> String {
     let printer = Printer { plan, functions };
     let body = printer.actions(&plan.actions);
     let mut used = BTreeSet::new();
     symbols_of(&plan.actions, &mut used);
     let sizes: String = used.iter().map(|symbol| format!("  i64 {};\n", known(*symbol))).collect();
-    let scratch: BTreeSet<&str> =
-        functions.all.values().filter_map(|function| function.text.scratch.as_deref()).collect();
-    let scratch: String =
-        scratch.iter().map(|bytes| format!("  bytes = max_i64(bytes, {bytes});\n")).collect();
-    let all: BTreeSet<Symbol> = functions.all.values().flat_map(|f| f.text.symbols.iter().copied()).collect();
-    let all: String =
-        all.iter().map(|s| format!("  const i64 {};\n  (void){};\n", known(*s), symbol_name(*s))).collect();
+    let mut all = BTreeSet::new();
+    for Scratch { shared, worker } in scratch {
+        shared.collect_symbols(&mut all);
+        worker.collect_symbols(&mut all);
+    }
+    let all: String = all.iter().map(|symbol| format!("  const i64 {};\n", known(*symbol))).collect();
+    let largest: String =
+        scratch.iter().map(|need| format!("  bytes = max_i64(bytes, {});\n", scratch_bytes(need))).collect();
     format!(
         "extern \"C\" int32_t AOTI_LEVEL_NAME(aoti_{identifier}_run)(const Run &run, int64_t *symbols) {{\n\
          \x20 (void)run, (void)symbols;\n{sizes}{}  return 0;\n}}\n\n\
          extern \"C\" int64_t AOTI_LEVEL_NAME(aoti_{identifier}_scratch)(const int64_t *symbols, int64_t threads) {{\n\
-         \x20 (void)symbols, (void)threads;\n{all}  i64 bytes = 0;\n{scratch}  return bytes;\n}}\n",
+         \x20 (void)symbols, (void)threads;\n{all}  i64 bytes = 0;\n{largest}  return bytes;\n}}\n",
         indent(&body, 1)
     )
+}
+
+/// Bytes of scratch over the size symbols and `threads`.
+fn scratch_bytes(scratch: &Scratch) -> String {
+    let (shared, worker) = (scalar(&scratch.shared), format!("threads * ({})", scalar(&scratch.worker)));
+    match (scratch.shared.is(0), scratch.worker.is(0)) {
+        (_, true) => shared,
+        (true, false) => worker,
+        (false, false) => format!("{shared} + {worker}"),
+    }
 }
 
 /// Whether the relation holds, as a C++ expression.

@@ -11,7 +11,7 @@ mod tests;
 pub mod text;
 
 pub(super) use cpp::{relation, run_functions};
-pub use plan::of_program;
+pub use plan::of_schedule;
 pub(super) use plan::{Planned, plan};
 
 use super::functions::FunctionId;

@@ -9,6 +9,7 @@ use crate::codegen::functions::Functions;
 use crate::codegen::weights::{Layout, Packing, Placed};
 use crate::graph::ConstantId;
 use crate::loops::{BufferId, Kernel, KernelId, Program, Step, Storage};
+use crate::schedule::Schedule;
 use crate::schedule::memory::MemoryPlan;
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
 use indexmap::IndexMap;
@@ -22,9 +23,11 @@ pub(in crate::codegen) struct Planned {
     pub(in crate::codegen) placements: IndexMap<(ConstantId, Packing), Placed>,
 }
 
-/// Plans the run of a program.
-pub(in crate::codegen) fn plan(program: &Program, memory: &MemoryPlan, ranges: &RangeTable) -> Planned {
+/// Plans the run of a schedule.
+pub(in crate::codegen) fn plan(schedule: &Schedule, ranges: &RangeTable) -> Planned {
+    let (program, memory) = (&schedule.program, &schedule.memory);
     let mut planner = Planner {
+        schedule,
         program,
         memory,
         ranges,
@@ -47,11 +50,12 @@ pub(in crate::codegen) fn plan(program: &Program, memory: &MemoryPlan, ranges: &
 }
 
 /// The plan alone, without the text of kernels.
-pub fn of_program(program: &Program, memory: &MemoryPlan, ranges: &RangeTable) -> RunPlan {
-    plan(program, memory, ranges).run
+pub fn of_schedule(schedule: &Schedule, ranges: &RangeTable) -> RunPlan {
+    plan(schedule, ranges).run
 }
 
 struct Planner<'a> {
+    schedule: &'a Schedule,
     program: &'a Program,
     memory: &'a MemoryPlan,
     ranges: &'a RangeTable,
@@ -109,8 +113,7 @@ impl Planner<'_> {
     }
 
     fn call(&mut self, id: KernelId) -> Call {
-        let kernel = &self.program.kernels[id];
-        let (function, text) = self.planned.functions.add(self.program, kernel);
+        let (function, text) = self.planned.functions.add(self.schedule, id);
         let mut tensors = Vec::new();
         for buffer in &text.arguments {
             let packed = text.packed.iter().find(|packed| packed.buffer == *buffer);

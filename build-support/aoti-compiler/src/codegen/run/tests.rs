@@ -3,7 +3,7 @@
 use super::text::{parse, print};
 use super::{Place, RunPlan, plan};
 use crate::loops;
-use crate::schedule::memory;
+use crate::schedule::decide;
 use crate::symbolic::{RangeTable, Symbol};
 use crate::target::Target;
 use crate::text::altered;
@@ -17,7 +17,7 @@ fn planned(program: &str) -> RunPlan {
         ranges.set(Symbol::size(u32::try_from(index).expect("few")), info.range);
     }
     let target = Target::cpu(&["x86-64-v3"]);
-    plan(&program, &memory::plan(&program, &ranges, &target), &ranges).run
+    plan(&decide(program, &ranges, &target), &ranges).run
 }
 
 /// A program whose steps stand between declarations and the closing brace.

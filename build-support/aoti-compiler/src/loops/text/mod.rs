@@ -40,6 +40,8 @@ use super::{Access, Buffer, BufferId, Index};
 use crate::symbolic::{Expr, NoRanges};
 
 pub use parse::parse;
+pub(crate) use parse::parse_with;
+pub(crate) use print::print_with;
 pub use print::{print, print_short};
 
 /// The access that coordinates alone stand for: of the first element, where they are not one for each axis.

@@ -9,18 +9,27 @@ use crate::loops::{
 };
 use crate::symbolic::{Expr, Node, Symbol, SymbolKind};
 use crate::text::{Cursor, SyntaxError};
+use cranelift_entity::PrimaryMap;
 
 /// Parses the text form. A fault is reported with line and column; the result is not verified.
 pub fn parse(text: &str) -> Result<Program, Diagnostics> {
-    Cursor::whole(text, |cursor| {
-        let mut parser = Parser { cursor, program: Program::default() };
-        parser.program()?;
-        Ok(parser.program)
-    })
+    Cursor::whole(text, |cursor| parse_with(cursor, &mut |_, _| Ok(())))
+}
+
+/// Reads what stands in a kernel after its notes: the buffers so far, and where to read.
+pub(crate) type Decisions<'d> =
+    &'d mut dyn FnMut(&mut Cursor<'_>, &PrimaryMap<BufferId, Buffer>) -> Result<(), SyntaxError>;
+
+/// Parses a program in whose kernels there are decisions, which `decisions` reads in the order of the kernels.
+pub(crate) fn parse_with(cursor: &mut Cursor<'_>, decisions: Decisions<'_>) -> Result<Program, SyntaxError> {
+    let mut parser = Parser { cursor, decisions, program: Program::default() };
+    parser.program()?;
+    Ok(parser.program)
 }
 
 pub(super) struct Parser<'c, 'a> {
     pub(super) cursor: &'c mut Cursor<'a>,
+    decisions: Decisions<'c>,
     /// What has been declared so far.
     pub(super) program: Program,
 }
@@ -173,6 +182,7 @@ impl Parser<'_, '_> {
         while self.cursor.eat_word("note") {
             origins.push(self.cursor.note()?);
         }
+        (self.decisions)(self.cursor, &self.program.buffers)?;
         let kind = match self.cursor.word()? {
             "for" => KernelKind::Nest(self.nest()?),
             "matmul" => KernelKind::MatMul(self.matmul()?),

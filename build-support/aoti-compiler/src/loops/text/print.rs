@@ -4,8 +4,8 @@ use super::plain_access;
 use crate::dtype::DType;
 use crate::graph::{Combine, Scalar};
 use crate::loops::{
-    Access, Accumulator, Axis, Effect, Guard, Index, Kernel, KernelKind, MatrixOperand, Nest, Program, RowOp,
-    RowOperation, Stage, Step, Storage, Term, TypedTerm,
+    Access, Accumulator, Axis, Effect, Guard, Index, Kernel, KernelId, KernelKind, MatrixOperand, Nest,
+    Program, RowOp, RowOperation, Stage, Step, Storage, Term, TypedTerm,
 };
 use crate::text::{
     Detail, bracketed, constant_text, conv_text, guard_line, note_line, print_scalar, quoted, quoted_name,
@@ -24,7 +24,17 @@ pub fn print_short(program: &Program) -> String {
 }
 
 fn printed(program: &Program, detail: Detail) -> String {
-    let mut printer = Printer { program, detail, depth: 0, text: String::new() };
+    print_with(program, detail, 0, &|_| vec![])
+}
+
+/// A program `depth` steps to the right, with lines of `decisions` in each kernel.
+pub(crate) fn print_with(
+    program: &Program,
+    detail: Detail,
+    depth: usize,
+    decisions: &dyn Fn(KernelId) -> Vec<String>,
+) -> String {
+    let mut printer = Printer { program, detail, decisions, depth, text: String::new() };
     printer.block(&format!("loops {}", quoted(&program.name)), Printer::program);
     printer.text
 }
@@ -32,6 +42,7 @@ fn printed(program: &Program, detail: Detail) -> String {
 struct Printer<'a> {
     program: &'a Program,
     detail: Detail,
+    decisions: &'a dyn Fn(KernelId) -> Vec<String>,
     depth: usize,
     text: String,
 }
@@ -92,7 +103,9 @@ impl Printer<'_> {
             match step {
                 Step::Kernel(id) => {
                     let kernel = &self.program.kernels[*id];
-                    self.block(&format!("kernel {}", quoted(&kernel.name)), |printer| printer.kernel(kernel));
+                    self.block(&format!("kernel {}", quoted(&kernel.name)), |printer| {
+                        printer.kernel(*id, kernel)
+                    });
                 }
                 Step::Read(buffer, symbol) => self.line(&format!("read {symbol} {buffer}")),
                 Step::Assert(buffer, message) => self.line(&format!("assert {buffer} {}", quoted(message))),
@@ -108,9 +121,12 @@ impl Printer<'_> {
         }
     }
 
-    fn kernel(&mut self, kernel: &Kernel) {
+    fn kernel(&mut self, id: KernelId, kernel: &Kernel) {
         for origin in &kernel.origins {
             self.line(&note_line(origin));
+        }
+        for line in (self.decisions)(id) {
+            self.line(&line);
         }
         match &kernel.kind {
             KernelKind::Nest(nest) => {

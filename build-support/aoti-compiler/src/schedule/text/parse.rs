@@ -1,0 +1,166 @@
+//! Parses schedules. Buffers and templates exist when they are mentioned; all else is the verifier's business.
+
+use super::TEMPLATES;
+use crate::diagnostic::Diagnostics;
+use crate::loops::{self, Buffer, BufferId};
+use crate::schedule::Schedule;
+use crate::schedule::mapping::{Block, CpuMapping, GpuMapping, Grain, Lanes, Mapping, Split};
+use crate::schedule::memory::MemoryPlan;
+use crate::select::{Choice, PackedOperand, Packing, Scratch};
+use crate::symbolic::Expr;
+use crate::target::{GpuTarget, Target};
+use crate::text::{Cursor, SyntaxError};
+use cranelift_entity::PrimaryMap;
+
+type Buffers = PrimaryMap<BufferId, Buffer>;
+
+/// Parses the text form. A fault is reported with line and column; the result is not verified.
+pub fn parse(text: &str) -> Result<Schedule, Diagnostics> {
+    Cursor::whole(text, schedule)
+}
+
+fn schedule(cursor: &mut Cursor<'_>) -> Result<Schedule, SyntaxError> {
+    cursor.expect_word("schedule")?;
+    let target = target(cursor)?;
+    cursor.expect('{')?;
+    let (mut choices, mut mappings) = (PrimaryMap::new(), PrimaryMap::new());
+    let program = loops::text::parse_with(cursor, &mut |cursor, buffers| {
+        choices.push(choice(cursor, buffers)?);
+        mappings.push(mapping(cursor, buffers)?);
+        Ok(())
+    })?;
+    let mut memory = MemoryPlan::default();
+    cursor.expect_word("arena")?;
+    memory.arena_bytes = one(cursor)?;
+    while cursor.eat_word("place") {
+        let buffer = buffer(cursor, &program.buffers)?;
+        memory.offsets.insert(buffer, one(cursor)?);
+    }
+    cursor.expect('}')?;
+    let scratch = choices.values().map(|choice: &Choice| &choice.scratch);
+    memory.scratch = scratch.filter(|scratch| !scratch.is_empty()).cloned().collect();
+    Ok(Schedule { target, program, choices, mappings, memory })
+}
+
+fn target(cursor: &mut Cursor<'_>) -> Result<Target, SyntaxError> {
+    match cursor.word()? {
+        "cpu" => {
+            let mut levels = Vec::new();
+            while let Some(level) = cursor.optional_string()? {
+                levels.push(level);
+            }
+            Ok(Target::cpu(&levels))
+        }
+        "gpu" => {
+            let known = GpuTarget::named(&cursor.string()?);
+            known.map(Target::Gpu).ok_or_else(|| cursor.error("there is no such architecture"))
+        }
+        _ => Err(cursor.error("expected `cpu` or `gpu`")),
+    }
+}
+
+fn one(cursor: &mut Cursor<'_>) -> Result<Expr, SyntaxError> {
+    match <[Expr; 1]>::try_from(cursor.expressions()?) {
+        Ok([expr]) => Ok(expr),
+        Err(_) => Err(cursor.error("expected one expression")),
+    }
+}
+
+fn pair(cursor: &mut Cursor<'_>) -> Result<[Expr; 2], SyntaxError> {
+    cursor.expressions()?.try_into().map_err(|_| cursor.error("expected two expressions"))
+}
+
+fn buffer(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<BufferId, SyntaxError> {
+    let id = BufferId::from_u32(cursor.reference('b')?);
+    if buffers.is_valid(id) { Ok(id) } else { Err(cursor.error("there is no such buffer")) }
+}
+
+fn choice(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<Choice, SyntaxError> {
+    cursor.expect_word("choose")?;
+    let word = cursor.word()?;
+    let template = TEMPLATES.iter().find(|(_, name)| *name == word).map(|(template, _)| *template);
+    let template = template.ok_or_else(|| cursor.error(format!("`{word}` is not a template")))?;
+    let mut packed = Vec::new();
+    while cursor.eat_word("pack") {
+        let buffer = buffer(cursor, buffers)?;
+        packed.push(PackedOperand { buffer, packing: packing(cursor)? });
+    }
+    let mut scratch = Scratch::default();
+    if cursor.eat_word("scratch") {
+        let [shared, worker] = pair(cursor)?;
+        scratch = Scratch { shared, worker };
+    }
+    Ok(Choice { template, packed, scratch })
+}
+
+fn packing(cursor: &mut Cursor<'_>) -> Result<Packing, SyntaxError> {
+    let form = cursor.word()?;
+    let items = cursor.bracketed()?;
+    let sizes: Result<Vec<usize>, _> = items.into_iter().map(str::parse).collect();
+    let sizes = sizes.map_err(|_| cursor.error("expected sizes"))?;
+    match (form, sizes.as_slice()) {
+        ("plain", []) => Ok(Packing::Plain),
+        ("product", &[offset, row_stride, col_stride, k, n]) => {
+            Ok(Packing::Product { offset, row_stride, col_stride, k, n })
+        }
+        ("conv", &[groups, channels, k]) => Ok(Packing::Conv { groups, channels, k }),
+        ("conv_transposed", &[groups, in_channels, rows]) => {
+            Ok(Packing::ConvTransposed { groups, in_channels, rows })
+        }
+        _ => Err(cursor.error("expected a form and its sizes")),
+    }
+}
+
+fn mapping(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<Mapping, SyntaxError> {
+    cursor.expect_word("map")?;
+    if cursor.eat_word("split") {
+        let split = match cursor.word()? {
+            "serial" => Split::Serial,
+            "axes" => Split::Axes(cursor.position()?),
+            "chunks" => Split::Chunks(cursor.number()?),
+            "rows" => Split::RowsFrom(cursor.number()?),
+            "template" => Split::Template,
+            _ => return Err(cursor.error("expected how work is split")),
+        };
+        cursor.expect_word("lanes")?;
+        let lanes = match cursor.word()? {
+            "one" => Lanes::One,
+            "inner" => Lanes::Inner,
+            "outer" => Lanes::Outer,
+            _ => return Err(cursor.error("expected `one`, `inner` or `outer`")),
+        };
+        cursor.expect_word("grain")?;
+        let [enough, unit] = pair(cursor)?;
+        let enough = enough.as_int().ok_or_else(|| cursor.error("expected a number"))?;
+        return Ok(Mapping::Cpu(CpuMapping { split, lanes, grain: Grain { enough, unit } }));
+    }
+    cursor.expect_word("block")?;
+    let block = match cursor.word()? {
+        "position" => Block::Position,
+        "positions" => Block::Positions,
+        "serial" => Block::Serial,
+        "template" => Block::Template,
+        _ => return Err(cursor.error("expected what a block computes")),
+    };
+    let threads = field(cursor, "threads")?;
+    let vector = field(cursor, "vector")?;
+    cursor.expect_word("shared")?;
+    let mut shared = Vec::new();
+    cursor.expect('[')?;
+    while !cursor.eat(']') {
+        if !shared.is_empty() {
+            cursor.expect(',')?;
+        }
+        shared.push(buffer(cursor, buffers)?);
+    }
+    let parts = field(cursor, "parts")?;
+    let bits = field(cursor, "index")?;
+    let index_bits = u32::try_from(bits).ok().filter(|bits| matches!(bits, 32 | 64));
+    let index_bits = index_bits.ok_or_else(|| cursor.error("expected 32 or 64"))?;
+    Ok(Mapping::Gpu(GpuMapping { block, threads, vector, shared, parts, index_bits }))
+}
+
+fn field(cursor: &mut Cursor<'_>, name: &str) -> Result<i64, SyntaxError> {
+    cursor.expect_word(name)?;
+    cursor.number()
+}

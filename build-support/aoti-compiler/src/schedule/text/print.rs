@@ -1,0 +1,96 @@
+//! Prints schedules.
+
+use super::TEMPLATES;
+use crate::loops;
+use crate::schedule::Schedule;
+use crate::schedule::mapping::{Block, CpuMapping, GpuMapping, Lanes, Mapping, Split};
+use crate::select::{Choice, Packing};
+use crate::target::Target;
+use crate::text::{Detail, bracketed, quoted};
+use std::fmt::Write;
+
+/// The whole schedule; [`super::parse`] gives it back.
+pub fn print(schedule: &Schedule) -> String {
+    printed(schedule, Detail::Full)
+}
+
+/// For people: the data of larger constants is left out, so it cannot be parsed again.
+pub fn print_short(schedule: &Schedule) -> String {
+    printed(schedule, Detail::Short)
+}
+
+fn printed(schedule: &Schedule, detail: Detail) -> String {
+    let mut text = match &schedule.target {
+        Target::Cpu(cpu) => {
+            let levels: String = cpu.levels.iter().map(|level| format!(" {}", quoted(&level.name))).collect();
+            format!("schedule cpu{levels} {{\n")
+        }
+        Target::Gpu(gpu) => format!("schedule gpu {} {{\n", quoted(&gpu.architecture)),
+    };
+    let decisions = |id| {
+        let mut lines = choice(&schedule.choices[id]);
+        lines.push(mapping(&schedule.mappings[id]));
+        lines
+    };
+    text.push_str(&loops::text::print_with(&schedule.program, detail, 1, &decisions));
+    let _ = writeln!(text, "  arena [{}]", schedule.memory.arena_bytes);
+    for (buffer, offset) in &schedule.memory.offsets {
+        let _ = writeln!(text, "  place {buffer} [{offset}]");
+    }
+    text.push_str("}\n");
+    text
+}
+
+fn choice(choice: &Choice) -> Vec<String> {
+    let template = TEMPLATES.iter().find(|(template, _)| *template == choice.template);
+    let mut lines = vec![format!("choose {}", template.expect("every template has a word").1)];
+    for packed in &choice.packed {
+        let (form, sizes) = match &packed.packing {
+            Packing::Plain => ("plain", vec![]),
+            Packing::Product { offset, row_stride, col_stride, k, n } => {
+                ("product", vec![offset, row_stride, col_stride, k, n])
+            }
+            Packing::Conv { groups, channels, k } => ("conv", vec![groups, channels, k]),
+            Packing::ConvTransposed { groups, in_channels, rows } => {
+                ("conv_transposed", vec![groups, in_channels, rows])
+            }
+        };
+        lines.push(format!("pack {} {form} {}", packed.buffer, bracketed(&sizes)));
+    }
+    if !choice.scratch.is_empty() {
+        lines.push(format!("scratch [{}, {}]", choice.scratch.shared, choice.scratch.worker));
+    }
+    lines
+}
+
+fn mapping(mapping: &Mapping) -> String {
+    match mapping {
+        Mapping::Cpu(CpuMapping { split, lanes, grain }) => {
+            let split = match split {
+                Split::Serial => "serial".to_owned(),
+                Split::Axes(count) => format!("axes {count}"),
+                Split::Chunks(elements) => format!("chunks {elements}"),
+                Split::RowsFrom(rows) => format!("rows {rows}"),
+                Split::Template => "template".to_owned(),
+            };
+            let lanes = match lanes {
+                Lanes::One => "one",
+                Lanes::Inner => "inner",
+                Lanes::Outer => "outer",
+            };
+            format!("map split {split} lanes {lanes} grain [{}, {}]", grain.enough, grain.unit)
+        }
+        Mapping::Gpu(GpuMapping { block, threads, vector, shared, parts, index_bits }) => {
+            let block = match block {
+                Block::Position => "position",
+                Block::Positions => "positions",
+                Block::Serial => "serial",
+                Block::Template => "template",
+            };
+            let shared = bracketed(shared);
+            format!(
+                "map block {block} threads {threads} vector {vector} shared {shared} parts {parts} index {index_bits}"
+            )
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The text form goes in and out unchanged, and the verifier finds what is wrong in it.
+
+use super::{parse, print};
+use crate::schedule::verify;
+use crate::text::altered;
+use proptest::prelude::*;
+
+const CPU: &str = r#"schedule cpu "x86-64" "x86-64-v3" {
+  loops "two" {
+    symbol s0 "batch" in 1..4096 from input 0 axis 0
+    const c0 "w": f32[3, 2] = [0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
+    buffer b0 "x": f32[s0, 3] input 0
+    buffer b1 "w": f32[3, 2] constant c0
+    buffer b2: f32[s0, 2] temporary
+    buffer b3 "y": f32[s0] output 0
+    inputs [b0]
+    graph_inputs [b0]
+    outputs [b3]
+    kernel "fc_linear" {
+      note "aten.linear.default of linear" at "m.py:3" in "fc"
+      choose gemm.packed
+      pack b1 product [0, 2, 1, 3, 2]
+      scratch [0, 64*s0]
+      map split rows 64 lanes outer grain [65536, 6*s0]
+      matmul f32 b0 [0, 3, 1], b1 [0, 2, 1] over [i0 < s0, i1 < 2] depth [3] {
+        t0: f32 = total
+        store b2[i0, i1] = t0
+      }
+    }
+    kernel "sum" {
+      choose loops
+      map split axes 1 lanes inner grain [16384, 3]
+      for [i0 < s0] {
+        accumulator acc0: sum f32 in stage 0
+        stage [i1 < 2] {
+          t0: f32 = load b2[i0, i1]
+          accumulate acc0 t0
+        }
+        stage [] {
+          t0: f32 = result acc0
+          store b3[i0] = t0
+        }
+      }
+    }
+  }
+  arena [8*s0]
+  place b2 [0]
+}
+"#;
+
+const GPU: &str = r#"schedule gpu "sm_90a" {
+  loops "one" {
+    buffer b0 "x": f32[8] input 0
+    buffer b1 "y": f32[8] output 0
+    inputs [b0]
+    graph_inputs [b0]
+    outputs [b1]
+    kernel "neg" {
+      choose loops
+      map block positions threads 256 vector 4 shared [] parts 1 index 32
+      for [i0 < 8] {
+        stage [] {
+          t0: f32 = load b0[i0]
+          t1: f32 = neg t0
+          store b1[i0] = t1
+        }
+      }
+    }
+  }
+  arena [0]
+}
+"#;
+
+#[test]
+fn printing_gives_the_text_back() {
+    for text in [CPU, GPU] {
+        let schedule = parse(text).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(print(&schedule), text);
+        assert_eq!(verify(&schedule), Vec::<String>::new());
+    }
+}
+
+#[track_caller]
+fn finds(text: &str, from: &str, to: &str, finding: &str) {
+    assert!(text.contains(from), "the text has {from}");
+    let schedule = parse(&text.replacen(from, to, 1)).unwrap_or_else(|error| panic!("{error}"));
+    let findings = verify(&schedule);
+    assert!(findings.iter().any(|found| found.contains(finding)), "{findings:?}");
+}
+
+#[test]
+fn each_rule_is_checked() {
+    finds(CPU, "choose loops", "choose gemm.any", "of another kind");
+    finds(CPU, "pack b1", "pack b0", "no constant that it reads");
+    finds(CPU, "place b2 [0]", "", "has no place");
+    finds(CPU, "split axes 1", "split axes 3", "splits 3 axes of 1");
+    finds(CPU, "for [i0 < s0] {", "for [i0 < s0] serial {", "must run in order");
+    finds(GPU, "threads 256", "threads 4096", "4096 threads");
+    finds(GPU, "block positions", "block template", "loops are no template");
+    finds(GPU, "schedule gpu \"sm_90a\"", "schedule cpu", "another machine");
+}
+
+#[test]
+fn faults_are_located() {
+    let message = |from: &str, to: &str| {
+        parse(&CPU.replacen(from, to, 1)).expect_err("it does not parse").0[0].message.clone()
+    };
+    assert!(message("gemm.packed", "gemm.fast").contains("`gemm.fast` is not a template"));
+    assert!(message("place b2", "place b9").contains("no such buffer"));
+    assert!(message("lanes inner", "lanes sideways").contains("`one`, `inner` or `outer`"));
+    assert!(message("product [0, 2, 1, 3, 2]", "product [0]").contains("a form and its sizes"));
+}
+
+proptest! {
+    /// Letters and pieces put anywhere: an error or a schedule, never a panic; what parses is printed stably.
+    #[test]
+    fn altered_text_never_panics(edits in altered::edits("[<\"{}()\\[\\],:=tbis019 \n-]{1,3}")) {
+        let text = altered::altered(CPU, edits);
+        if let Ok(schedule) = parse(&text) {
+            let _ = verify(&schedule);
+            let printed = print(&schedule);
+            prop_assert_eq!(print(&parse(&printed).expect("what is printed parses")), printed);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Checks that a schedule is well formed. A finding is a bug of the compiler, never of a model.
+//!
+//! * The program is well formed, and every kernel has a choice and a mapping.
+//! * A choice's template is of the kernel's kind, and what it packs is a constant that the kernel reads.
+//! * A mapping is of the target's kind; it splits no more axes than there are, and lanes follow an axis that exists.
+//! * Every temporary buffer that is used has a place in the arena, and every kernel's scratch is planned.
+
+use super::Schedule;
+use super::mapping::{Block, CpuMapping, Lanes, Mapping, Split};
+use crate::loops::{self, Kernel, KernelKind, Storage};
+use crate::select::{Choice, Template};
+use crate::target::Target;
+
+/// Everything that is wrong, one sentence each; empty where the schedule is well formed.
+pub fn verify(schedule: &Schedule) -> Vec<String> {
+    let mut findings = loops::verify(&schedule.program);
+    let program = &schedule.program;
+    for (id, kernel) in &program.kernels {
+        let (Some(choice), Some(mapping)) = (schedule.choices.get(id), schedule.mappings.get(id)) else {
+            findings.push(format!("kernel `{}` has no choice or no mapping", kernel.name));
+            continue;
+        };
+        let found = check_choice(schedule, kernel, choice).into_iter();
+        let found = found.chain(check_mapping(schedule, kernel, mapping));
+        findings.extend(found.map(|finding| format!("kernel `{}`: {finding}", kernel.name)));
+        for buffer in kernel.reads().into_iter().chain(kernel.writes()) {
+            if program.buffers[buffer].storage == Storage::Temporary
+                && !schedule.memory.offsets.contains_key(&buffer)
+            {
+                findings.push(format!("kernel `{}` uses {buffer}, which has no place", kernel.name));
+            }
+        }
+    }
+    findings
+}
+
+fn check_choice(schedule: &Schedule, kernel: &Kernel, choice: &Choice) -> Vec<String> {
+    let mut findings = vec![];
+    let fits = match (&kernel.kind, choice.template) {
+        (KernelKind::Nest(_), Template::Loops)
+        | (KernelKind::MatMul(_), Template::Gemm(_))
+        | (KernelKind::Convolution(_), Template::Conv(_))
+        | (KernelKind::Rows(_), Template::Rows) => true,
+        (
+            KernelKind::Nest(_) | KernelKind::MatMul(_) | KernelKind::Convolution(_) | KernelKind::Rows(_),
+            Template::Loops | Template::Gemm(_) | Template::Conv(_) | Template::Rows,
+        ) => false,
+    };
+    if !fits {
+        findings.push("its template is for kernels of another kind".to_owned());
+    }
+    for packed in &choice.packed {
+        let is_constant = matches!(schedule.program.buffers[packed.buffer].storage, Storage::Constant(_));
+        if !is_constant || !kernel.reads().contains(&packed.buffer) {
+            findings.push(format!("it packs {}, which is no constant that it reads", packed.buffer));
+        }
+    }
+    if !choice.scratch.is_empty() && !schedule.memory.scratch.contains(&choice.scratch) {
+        findings.push("its scratch is not planned".to_owned());
+    }
+    findings
+}
+
+fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec<String> {
+    match (&schedule.target, mapping) {
+        (Target::Cpu(_), Mapping::Cpu(mapping)) => check_cpu(kernel, mapping),
+        (Target::Gpu(gpu), Mapping::Gpu(mapping)) => {
+            let mut findings = vec![];
+            if mapping.threads < 1 || mapping.threads > gpu.max_threads {
+                findings.push(format!("a block has {} threads", mapping.threads));
+            }
+            if mapping.block == Block::Template && matches!(kernel.kind, KernelKind::Nest(_)) {
+                findings.push("loops are no template".to_owned());
+            }
+            findings
+        }
+        (Target::Cpu(_), Mapping::Gpu(_)) | (Target::Gpu(_), Mapping::Cpu(_)) => {
+            vec!["its mapping is for another machine".to_owned()]
+        }
+    }
+}
+
+fn check_cpu(kernel: &Kernel, mapping: &CpuMapping) -> Vec<String> {
+    let mut findings = vec![];
+    let axes = match &kernel.kind {
+        KernelKind::Nest(nest) => {
+            let parallel = mapping.split != Split::Serial || mapping.lanes == Lanes::Outer;
+            if nest.serial && parallel {
+                findings.push("its positions must run in order".to_owned());
+            }
+            if mapping.lanes == Lanes::Outer && nest.axes.is_empty() {
+                findings.push("there is no axis for the lanes".to_owned());
+            }
+            nest.axes.len() - usize::from(mapping.lanes == Lanes::Outer && !nest.axes.is_empty())
+        }
+        KernelKind::MatMul(matmul) => matmul.axes.len() - 1,
+        KernelKind::Convolution(_) | KernelKind::Rows(_) => 0,
+    };
+    if let Split::Axes(count) = mapping.split
+        && count > axes
+    {
+        findings.push(format!("it splits {count} axes of {axes}"));
+    }
+    findings
+}

@@ -1,0 +1,101 @@
+//! Ways to compute a convolution.
+
+use super::{
+    Candidate, Choice, Conv, ELEMENT_AT_A_TIME, PackedOperand, Packing, Scratch, Template, scratch, typical,
+};
+use crate::dtype::DType;
+use crate::loops::{ConvShape, Convolution, Program, Storage};
+use crate::symbolic::Expr;
+use crate::target::Target;
+
+/// Kernel taps that the tiled convolution takes at most, `kMaxTaps` of `conv.h`.
+const MAX_TAPS: i64 = 1024;
+/// Output channels of a register tile, `kConvRows` of `tile.h`.
+const TILE_CHANNELS: f64 = 8.0;
+/// Output pixels of a register tile: of the smallest that any level has.
+const TILE_PIXELS: f64 = 8.0;
+/// A depthwise convolution loads an element for each multiply-add, where register tiles load one for several.
+const DEPTHWISE: f64 = 2.5;
+
+/// The ways to compute a convolution.
+pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target) -> Vec<Candidate> {
+    let shape = ConvShape::new(program, conv);
+    let packable = is_packable(program, conv, &shape) && matches!(target, Target::Cpu(_));
+    let mut all = vec![];
+    let mut add = |template: Conv, packing: Option<Packing>, scratch: Scratch, cost: f64| {
+        let packed = packing.map(|packing| PackedOperand { buffer: conv.weight, packing });
+        let choice =
+            Choice { template: Template::Conv(template), packed: packed.into_iter().collect(), scratch };
+        all.push(Candidate { choice, cost });
+    };
+    let work = multiply_adds(&shape);
+    let slow = work * ELEMENT_AT_A_TIME;
+    if conv.conv.transposed {
+        add(Conv::TransposedAny, None, Scratch::default(), slow);
+        if packable {
+            add(Conv::Transposed, transposed_panels(&shape), scratch::conv_transposed(&shape, target), work);
+        }
+        return all;
+    }
+    add(Conv::Any, None, Scratch::default(), slow);
+    if packable {
+        if shape.groups == 1 && shape.covers_input() {
+            add(Conv::Product, product_panels(&shape), Scratch::default(), work);
+        }
+        if shape.in_channels.is(shape.groups) {
+            add(Conv::Depthwise, None, Scratch::default(), work * DEPTHWISE);
+        }
+        if shape.taps().as_int().is_some_and(|taps| taps <= MAX_TAPS) {
+            let cost = work * tile_waste(&shape);
+            add(Conv::Tiled, channel_panels(&shape), scratch::conv(&shape, target), cost);
+        }
+    }
+    all
+}
+
+/// Whether the weight is a constant that this kernel alone reads, of sizes that are known.
+fn is_packable(program: &Program, conv: &Convolution, shape: &ConvShape) -> bool {
+    let is_constant = matches!(program.buffers[conv.weight].storage, Storage::Constant(_));
+    let read_elsewhere =
+        conv.input == conv.weight || conv.epilogue.reads().any(|buffer| buffer == conv.weight);
+    let padded = shape.padding.iter().all(|padding| *padding >= 0);
+    is_constant && !read_elsewhere && conv.dtype == DType::F32 && shape.has_fixed_weight() && padded
+}
+
+fn multiply_adds(shape: &ConvShape) -> f64 {
+    let sizes = [&shape.batch, &shape.out_channels, &shape.in_channels];
+    let spatial = shape.output.iter().chain(&shape.kernel);
+    sizes.into_iter().chain(spatial).map(typical).product::<f64>() / shape.groups.max(1) as f64
+}
+
+/// How much more a register tile computes than is asked for.
+fn tile_waste(shape: &ConvShape) -> f64 {
+    let waste = |size: f64, tile: f64| (size / tile).ceil().max(1.0) * tile / size.max(1.0);
+    let channels = typical(&shape.out_channels) / shape.groups.max(1) as f64;
+    let pixels: f64 = shape.output.iter().map(typical).product();
+    waste(channels, TILE_CHANNELS) * waste(pixels, TILE_PIXELS)
+}
+
+fn size(value: i64) -> Option<usize> {
+    usize::try_from(value).ok()
+}
+
+fn fixed(expr: &Expr) -> Option<usize> {
+    expr.as_int().and_then(size)
+}
+
+fn product_panels(shape: &ConvShape) -> Option<Packing> {
+    let k = size(shape.k()?)?;
+    Some(Packing::Product { offset: 0, row_stride: 1, col_stride: k, k, n: fixed(&shape.out_channels)? })
+}
+
+fn channel_panels(shape: &ConvShape) -> Option<Packing> {
+    let (groups, channels) = (size(shape.groups)?, fixed(&shape.out_channels)?);
+    Some(Packing::Conv { groups, channels, k: size(shape.k()?)? })
+}
+
+fn transposed_panels(shape: &ConvShape) -> Option<Packing> {
+    let groups = size(shape.groups)?;
+    let rows = fixed(&shape.out_channels)? / groups.max(1) * fixed(&shape.taps())?;
+    Some(Packing::ConvTransposed { groups, in_channels: fixed(&shape.in_channels)?, rows })
+}

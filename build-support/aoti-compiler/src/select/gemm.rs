@@ -1,0 +1,67 @@
+//! Ways to compute a matrix product.
+
+use super::{
+    Candidate, Choice, ELEMENT_AT_A_TIME, Gemm, PackedOperand, Packing, Scratch, Template, scratch, typical,
+};
+use crate::dtype::DType;
+use crate::loops::{MatMul, Program, Storage};
+use crate::symbolic::Expr;
+use crate::target::Target;
+
+/// A copy of packed operands in memory, in multiply-adds an element.
+const PACKING_COST: f64 = 4.0;
+
+/// The ways to compute a matrix product.
+pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) -> Vec<Candidate> {
+    let rank = matmul.axes.len();
+    let (m, n, k) = (&matmul.axes[rank - 2].extent, &matmul.axes[rank - 1].extent, &matmul.depth);
+    let batches: f64 = matmul.axes[..rank - 2].iter().map(|axis| typical(&axis.extent)).product();
+    let work = batches * typical(m) * typical(n) * typical(k);
+    let candidate = |gemm: Gemm, packed: Vec<PackedOperand>, scratch: Scratch, cost: f64| Candidate {
+        choice: Choice { template: Template::Gemm(gemm), packed, scratch },
+        cost,
+    };
+    if !has_f32_sum(matmul.dtype) || matches!(target, Target::Gpu(_)) {
+        return vec![candidate(Gemm::Any, vec![], Scratch::default(), work * ELEMENT_AT_A_TIME)];
+    }
+    let packing = batches * typical(n) * typical(k) * PACKING_COST;
+    let general = scratch::gemm_general(m, n, k, target);
+    let mut all = vec![candidate(Gemm::General, vec![], general, work + packing)];
+    if let Some(packing) = constant_panels(program, matmul) {
+        let packed = vec![PackedOperand { buffer: matmul.b.buffer, packing }];
+        let scratch =
+            if reads_rows_in_place(matmul) { Scratch::default() } else { scratch::gemm_packed(m, k, target) };
+        all.push(candidate(Gemm::Packed, packed, scratch, work));
+    }
+    all
+}
+
+/// Whether sums of an element type are kept in `f32`.
+pub(super) fn has_f32_sum(dtype: DType) -> bool {
+    dtype.is_float() && dtype.compute() == DType::F32
+}
+
+/// Whether rows of the left operand are read in place without loss: rows that are a page apart share a cache set.
+fn reads_rows_in_place(matmul: &MatMul) -> bool {
+    let spread = matmul.a.row_stride.as_int().is_some_and(|stride| stride % 1024 != 0);
+    matmul.dtype == DType::F32 && matmul.a.column_stride.is(1) && spread
+}
+
+/// The packing of a constant right operand that is the same in every batch.
+fn constant_panels(program: &Program, matmul: &MatMul) -> Option<Packing> {
+    let b = &matmul.b;
+    let is_constant = matches!(program.buffers[b.buffer].storage, Storage::Constant(_));
+    let read_elsewhere =
+        matmul.a.buffer == b.buffer || matmul.epilogue.reads().any(|buffer| buffer == b.buffer);
+    if !is_constant || read_elsewhere {
+        return None;
+    }
+    let size = |expr: &Expr| expr.as_int().and_then(|value| usize::try_from(value).ok());
+    Some(Packing::Product {
+        offset: size(&b.offset)?,
+        row_stride: size(&b.row_stride)?,
+        col_stride: size(&b.column_stride)?,
+        k: size(&matmul.depth)?,
+        n: size(&matmul.axes.last()?.extent)?,
+    })
+}

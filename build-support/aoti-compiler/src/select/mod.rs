@@ -1,0 +1,121 @@
+//! Picks how each kernel is computed where there is more than one way.
+//!
+//! [`candidates`] lists the ways that are correct for a kernel on a target, each with a cost, cheapest first;
+//! [`choose`] takes the first. A choice is all that memory planning and code generation need to know: the template, the
+//! form in which it reads constants, and its scratch. Knows no C++; what a template computes is in the headers.
+
+mod conv;
+mod gemm;
+mod packing;
+mod scratch;
+#[cfg(test)]
+mod tests;
+
+pub use packing::{PackedOperand, Packing};
+pub use scratch::Scratch;
+pub(crate) use scratch::row_bytes;
+
+use crate::loops::{Kernel, KernelKind, Program, RowOp};
+use crate::symbolic::Expr;
+use crate::target::Target;
+
+/// The code that computes a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Template {
+    /// The loops as they stand.
+    Loops,
+    /// A matrix product.
+    Gemm(Gemm),
+    /// A convolution.
+    Conv(Conv),
+    /// An operation on rows.
+    Rows,
+}
+
+/// Algorithms for matrix products.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Gemm {
+    /// Register tiles over a right operand that was packed when the model was compiled.
+    Packed,
+    /// Register tiles over a right operand that is packed at each run.
+    General,
+    /// A row at a time, for every element type.
+    Any,
+}
+
+/// Algorithms for convolutions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Conv {
+    /// One product with a row for each image: the kernel lies over the whole input.
+    Product,
+    /// A few output channels for each input channel.
+    Depthwise,
+    /// Register tiles of pixels and channels over a padded copy of the input.
+    Tiled,
+    /// A tap at a time, for every element type.
+    Any,
+    /// Transposed: products with every tap, then their sums.
+    Transposed,
+    /// Transposed, a tap at a time.
+    TransposedAny,
+}
+
+/// One way to compute a kernel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Choice {
+    /// The code.
+    pub template: Template,
+    /// Constants that it reads in another form than the graph's.
+    pub packed: Vec<PackedOperand>,
+    /// Memory that it needs while it runs.
+    pub scratch: Scratch,
+}
+
+/// A choice and what it costs, in multiply-adds of a kernel that keeps all units busy.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Candidate {
+    /// The choice.
+    pub choice: Choice,
+    /// Its cost.
+    pub cost: f64,
+}
+
+/// Sizes that are not known count as this much where costs are compared.
+const TYPICAL_SIZE: i64 = 64;
+
+/// What a template that computes an element at a time costs, in multiply-adds of one that keeps all units busy.
+const ELEMENT_AT_A_TIME: f64 = 16.0;
+
+/// The ways to compute a kernel, cheapest first; never none.
+pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Candidate> {
+    let mut candidates = match &kernel.kind {
+        KernelKind::Nest(nest) => {
+            vec![only(Template::Loops, scratch::rows_of(program, kernel, nest, target))]
+        }
+        KernelKind::MatMul(matmul) => gemm::candidates(program, matmul, target),
+        KernelKind::Convolution(conv) => conv::candidates(program, conv, target),
+        KernelKind::Rows(rows) => {
+            let scratch = match rows.op {
+                RowOp::Sort { .. } => scratch::sort(&rows.length, target),
+                RowOp::Scan(_) | RowOp::SearchSorted { .. } => Scratch::default(),
+            };
+            vec![only(Template::Rows, scratch)]
+        }
+    };
+    candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    candidates
+}
+
+/// The cheapest way to compute a kernel.
+pub fn choose(program: &Program, kernel: &Kernel, target: &Target) -> Choice {
+    candidates(program, kernel, target).swap_remove(0).choice
+}
+
+fn only(template: Template, scratch: Scratch) -> Candidate {
+    Candidate { choice: Choice { template, packed: vec![], scratch }, cost: 0.0 }
+}
+
+/// A size for the comparison of costs.
+fn typical(size: &Expr) -> f64 {
+    size.as_int().unwrap_or(TYPICAL_SIZE).max(0) as f64
+}

@@ -1,0 +1,133 @@
+//! Memory that templates need while they run. The sizes are those of the headers, or more where levels differ.
+
+use crate::loops::{ConvShape, Kernel, Nest, Program, Storage};
+use crate::symbolic::{Expr, NoRanges};
+use crate::target::Target;
+
+/// Memory of a kernel while it runs, in bytes over the size symbols.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Scratch {
+    /// For all workers together.
+    pub shared: Expr,
+    /// For each worker.
+    pub worker: Expr,
+}
+
+impl Default for Scratch {
+    fn default() -> Scratch {
+        Scratch { shared: Expr::int(0), worker: Expr::int(0) }
+    }
+}
+
+impl Scratch {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.shared.is(0) && self.worker.is(0)
+    }
+}
+
+/// Rows of the largest register tile of any level (`kMainRows` of `gemm.h`).
+const TILE_ROWS: i64 = 14;
+/// Columns of a panel (`kPanel` of `tile.h`).
+pub(super) const PANEL: i64 = 32;
+/// Panels that are packed together (`kGroup` of `gemm.h`).
+const PANEL_GROUP: i64 = 4;
+/// Floats of the left operand that are worked on at a time (`gemm_block_rows` of `gemm.h`).
+const BLOCK_FLOATS: i64 = 98304;
+/// Floats that a channel of a padded input may have beside its planes (`conv_plan` of `conv.h`).
+const CHANNEL_SLACK: i64 = 528;
+
+fn round_up(value: &Expr, to: i64) -> Expr {
+    &(value + (to - 1)).floor_div(&Expr::int(to)) * to
+}
+
+/// Bytes, aligned.
+fn aligned(bytes: &Expr, target: &Target) -> Expr {
+    round_up(bytes, target.alignment())
+}
+
+/// Rows of buffers that live in one worker, each aligned, in the order in which the kernel meets them.
+pub(super) fn rows_of(program: &Program, kernel: &Kernel, nest: &Nest, target: &Target) -> Scratch {
+    let rows = kernel.rows(program);
+    let bytes = rows.iter().map(|id| aligned(&row_bytes(program, *id), target));
+    let bytes = bytes.fold(Expr::int(0), |sum, bytes| &sum + &bytes);
+    // Without axes to split there is one worker.
+    let alone = nest.serial || nest.axes.is_empty();
+    if alone {
+        Scratch { shared: bytes, worker: Expr::int(0) }
+    } else {
+        Scratch { shared: Expr::int(0), worker: bytes }
+    }
+}
+
+/// Bytes of one row of a buffer that lives in a worker.
+pub(crate) fn row_bytes(program: &Program, id: crate::loops::BufferId) -> Expr {
+    let buffer = &program.buffers[id];
+    let outer = match buffer.storage {
+        Storage::Row { outer } => outer,
+        Storage::Input(_)
+        | Storage::Output(_)
+        | Storage::State(_)
+        | Storage::Constant(_)
+        | Storage::Temporary => 0,
+    };
+    &Expr::product(&buffer.shape[outer..]) * i64::try_from(buffer.dtype.size()).expect("small")
+}
+
+/// Indices of one row that is sorted, in two arrays that are merged into each other.
+pub(super) fn sort(length: &Expr, target: &Target) -> Scratch {
+    Scratch { shared: Expr::int(0), worker: aligned(&(length * 16), target) }
+}
+
+/// A copied block of rows of the left operand.
+pub(super) fn gemm_packed(m: &Expr, k: &Expr, target: &Target) -> Scratch {
+    Scratch { shared: Expr::int(0), worker: aligned(&left_block(m, k), target) }
+}
+
+/// A copied block of rows of the left operand, and a group of packed panels of the right one.
+pub(super) fn gemm_general(m: &Expr, n: &Expr, k: &Expr, target: &Target) -> Scratch {
+    let panels = (n + (PANEL - 1)).floor_div(&Expr::int(PANEL)).minimum(&Expr::int(PANEL_GROUP));
+    let bytes = &(&(&panels * k) * (PANEL * 4)) + &round_up(&left_block(m, k), 64);
+    Scratch { shared: Expr::int(0), worker: aligned(&bytes, target) }
+}
+
+fn left_block(m: &Expr, k: &Expr) -> Expr {
+    let rows = Expr::int(BLOCK_FLOATS).floor_div(&k.maximum(&Expr::int(1))).maximum(&Expr::int(TILE_ROWS));
+    let stride = &round_up(k, 16) + 16;
+    &(&m.minimum(&rows) * &stride) * 4
+}
+
+/// The padded copy of the input; none where it is read in place.
+pub(super) fn conv(shape: &ConvShape, target: &Target) -> Scratch {
+    let in_place = shape.taps().is(1)
+        && (0..3).all(|d| shape.stride[d] == 1 && shape.padding[d] == 0 && shape.output[d] == shape.input[d]);
+    if in_place {
+        return Scratch::default();
+    }
+    let mut channel = Expr::int(1);
+    for d in 0..3 {
+        let (stride, dilation) = (shape.stride[d].max(1), shape.dilation[d].max(1));
+        let phases = shape.kernel[d].minimum(&Expr::int(stride / gcd(stride, dilation)));
+        let reach = (&(&shape.kernel[d] - 1) * dilation).floor_div_in(&Expr::int(stride), &NoRanges);
+        channel = &channel * &(&phases * &(&shape.output[d] + &reach));
+    }
+    let channel = match channel.as_int() {
+        // Channels a page apart would share a cache set.
+        Some(floats) if floats >= 512 && floats % 512 < 16 => &round_up(&channel, 512) + 16,
+        Some(_) => channel,
+        None => &channel + CHANNEL_SLACK,
+    };
+    let floats = &(&(&shape.batch * &shape.in_channels) * &channel) + 64;
+    Scratch { shared: aligned(&(&floats * 4), target), worker: Expr::int(0) }
+}
+
+/// The products with every tap.
+pub(super) fn conv_transposed(shape: &ConvShape, target: &Target) -> Scratch {
+    let rows = &shape.out_channels * &shape.taps();
+    let floats = &(&shape.batch * &rows) * &Expr::product(&shape.input);
+    Scratch { shared: aligned(&(&floats * 4), target), worker: Expr::int(0) }
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

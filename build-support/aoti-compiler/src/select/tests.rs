@@ -1,0 +1,81 @@
+//! Which template kernels get, from their text.
+
+use super::*;
+use crate::loops::text::parse;
+
+/// The templates for a convolution of `input` by a constant `weight` to `axes`, cheapest first.
+fn convolution(input: &str, weight: &str, axes: &str, how: &str) -> Vec<Template> {
+    let program = parse(&format!(
+        r#"loops {{
+            symbol s0 "h" in 8..64 from input 0 axis 2
+            const c0 "w": f32[{weight}] = splat 0.5
+            buffer b0 "x": f32[{input}] input 0
+            buffer b1: f32[{weight}] constant c0
+            buffer b2: f32[1] output 0
+            kernel "c" {{ conv f32 b0, b1 over [{axes}] {how} {{ t0: f32 = total store b2[] = t0 }} }}
+        }}"#
+    ))
+    .unwrap_or_else(|error| panic!("{error}"));
+    let kernel = program.kernels.values().next().expect("one kernel");
+    let all = candidates(&program, kernel, &Target::cpu(&["x86-64-v3"]));
+    all.iter().map(|candidate| candidate.choice.template).collect()
+}
+
+const SAME: &str = "stride [1, 1] padding [1:1, 1:1] dilation [1, 1]";
+const PLANE: &str = "i0 < 1, i1 < 32, i2 < s0, i3 < s0";
+
+#[test]
+fn convolutions_of_many_channels_are_tiled() {
+    let all = convolution("1, 16, s0, s0", "32, 16, 3, 3", PLANE, &format!("{SAME} groups 1"));
+    assert_eq!(all, [Template::Conv(Conv::Tiled), Template::Conv(Conv::Any)]);
+}
+
+#[test]
+fn few_output_channels_for_each_input_channel_are_depthwise() {
+    let all = convolution("1, 32, s0, s0", "32, 1, 3, 3", PLANE, &format!("{SAME} groups 32"));
+    assert_eq!(all[0], Template::Conv(Conv::Depthwise));
+    let many = convolution("1, 8, s0, s0", "32, 1, 3, 3", PLANE, &format!("{SAME} groups 8"));
+    assert_eq!(many[0], Template::Conv(Conv::Tiled));
+}
+
+#[test]
+fn kernels_with_too_many_taps_take_one_at_a_time() {
+    let all = convolution("1, 16, s0, s0", "32, 16, 64, 64", PLANE, &format!("{SAME} groups 1"));
+    assert_eq!(all, [Template::Conv(Conv::Any)]);
+}
+
+#[test]
+fn a_kernel_over_the_whole_input_is_a_product() {
+    let over = "i0 < 2, i1 < 32, i2 < 1, i3 < 1";
+    let valid = "stride [1, 1] padding [0:0, 0:0] dilation [1, 1] groups 1";
+    let all = convolution("2, 16, 7, 7", "32, 16, 7, 7", over, valid);
+    assert_eq!(all[0], Template::Conv(Conv::Product));
+}
+
+#[test]
+fn constant_right_operands_are_packed_once() {
+    let program = parse(
+        r#"loops {
+            const c0 "w": f32[16, 32] = splat 0.5
+            buffer b0 "x": f32[6, 16] input 0
+            buffer b1: f32[16, 32] constant c0
+            buffer b2: f32[6, 32] output 0
+            kernel "p" { matmul f32 b0 [0, 16, 1], b1 [0, 32, 1] over [i0 < 6, i1 < 32] depth [16] {
+                t0: f32 = total store b2[i0, i1] = t0 } }
+            kernel "q" { matmul f32 b0 [0, 16, 1], b0 [0, 1, 16] over [i0 < 6, i1 < 6] depth [16] {
+                t0: f32 = total store b2[i0, i1] = t0 } }
+        }"#,
+    )
+    .unwrap_or_else(|error| panic!("{error}"));
+    let target = Target::cpu(&["x86-64-v3"]);
+    let choices: Vec<Choice> =
+        program.kernels.values().map(|kernel| choose(&program, kernel, &target)).collect();
+    assert_eq!(choices[0].template, Template::Gemm(Gemm::Packed));
+    assert_eq!(
+        choices[0].packed[0].packing,
+        Packing::Product { offset: 0, row_stride: 32, col_stride: 1, k: 16, n: 32 }
+    );
+    assert!(choices[0].scratch.is_empty(), "rows are read in place");
+    assert_eq!(choices[1].template, Template::Gemm(Gemm::General));
+    assert!(!choices[1].scratch.is_empty());
+}
