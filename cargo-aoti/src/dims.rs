@@ -177,16 +177,9 @@ mod tests {
             dtype: aoti_runtime::DType::F32,
             dims: dims.iter().map(dim).collect(),
         };
-        ModelInfo {
-            name: String::new(),
-            compiler: String::new(),
-            inputs: vec![input],
-            outputs: Vec::new(),
-            states: Vec::new(),
-            constants: Vec::new(),
-            weights_bytes: 0,
-            state_bytes: 0,
-        }
+        let mut info = ModelInfo::default();
+        info.inputs.push(input);
+        info
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a compiled model says about itself, read once from its C tables into plain Rust values.
 
-use crate::DType;
+use crate::{DType, ffi::Api};
 
 /// One dimension of a tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,7 +24,7 @@ pub struct ValueInfo {
     pub dims: Vec<DimInfo>,
 }
 
-/// One constant of the program.
+/// One weight: a tensor of the program's state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConstantInfo {
     /// Fully qualified name, such as `layers.0.weight`.
@@ -33,14 +33,14 @@ pub struct ConstantInfo {
     pub dtype: DType,
     /// Sizes, outermost first.
     pub sizes: Vec<i64>,
-    /// Byte offset into the weights.
-    pub offset: u64,
-    /// Bytes in the weights.
-    pub bytes: u64,
+    /// Position of the constant of which this is another name (tied weights).
+    pub tied_to: Option<usize>,
+    /// Whether a result depends on it; if none does, it may be absent from what is given.
+    pub is_read: bool,
 }
 
-/// The outside view of a compiled model.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// The outside view of a compiled model. The default is that of no model.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ModelInfo {
     /// The model's name.
     pub name: String,
@@ -52,10 +52,12 @@ pub struct ModelInfo {
     pub outputs: Vec<ValueInfo>,
     /// Tensors that the program mutates; they live in a [`State`](crate::State).
     pub states: Vec<ValueInfo>,
-    /// Constants.
+    /// Weights by name, as the program has them: all of its state where the library takes weights by name.
     pub constants: Vec<ConstantInfo>,
     /// Bytes of the weights.
     pub weights_bytes: u64,
     /// Bytes of a [`State`](crate::State); zero where nothing is mutated.
     pub state_bytes: u64,
+    /// What makes weights of tensors by name.
+    pub(crate) api: Option<Api>,
 }

@@ -47,7 +47,7 @@ pub use info::{ConstantInfo, DimInfo, ModelInfo, ValueInfo};
 pub use library::Library;
 #[doc(hidden)]
 pub use macros::absent;
-pub use named::NamedTensor;
+pub use named::{NamedTensor, PrepareOptions};
 pub use pool::ThreadPool;
 pub use tensor::{DynTensor, Tensor, TensorView};
 pub use weights::Weights;

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-#define AOTI_ABI_VERSION 1u
+#define AOTI_ABI_VERSION 2u
 #define AOTI_ALIGNMENT 64
 #define AOTI_MESSAGE_BYTES 256
 
@@ -76,14 +76,16 @@ typedef struct AotiValueInfo {
   const AotiDimInfo *dims;
 } AotiValueInfo;
 
-// A constant of the program, by its name there. `offset` is into the weights blob.
+// A weight: a tensor of the program's state (parameters and buffers) by its name there, as a checkpoint holds it.
+// `tied_to` is the position of the constant of which this is another name, else -1. `is_read` is 0 where no result depends
+// on it: it may be absent.
 typedef struct AotiConstantInfo {
   const char *name;
+  const int64_t *sizes;
   int32_t dtype;
   int32_t rank;
-  const int64_t *sizes;
-  int64_t offset;
-  int64_t bytes;
+  int32_t tied_to;
+  int32_t is_read;
 } AotiConstantInfo;
 
 typedef struct AotiModelInfo {
@@ -121,6 +123,22 @@ typedef struct AotiCreateOptions {
   int32_t reserved;
 } AotiCreateOptions;
 
+// A weight that a program offers: row-major contiguous, aligned for its elements.
+typedef struct AotiNamedTensor {
+  const char *name;
+  AotiTensor tensor;
+} AotiNamedTensor;
+
+// How weights are prepared; every entry may be null.
+typedef struct AotiPrepareOptions {
+  const AotiContext *context; // threads to work on
+  // Told, on the calling thread, how many bytes of the weights are written so far.
+  void (*progress)(void *arg, int64_t done, int64_t total);
+  // Told of everything that is wrong with the tensors given, one sentence at a time; `error` has room for the first.
+  void (*finding)(void *arg, const char *message);
+  void *arg;
+} AotiPrepareOptions;
+
 typedef struct AotiModel AotiModel;
 
 // Every function but `destroy` gives an AotiStatus and fills `error`, which may be null.
@@ -147,6 +165,18 @@ typedef struct AotiApi {
                  const AotiContext *context, AotiError *error);
   // Name of the kernel level in use, such as "x86-64-v3".
   const char *(*level)(const AotiModel *model);
+  // Both are null in a library that takes no weights by name. `prepare_weights` makes of the tensors of a checkpoint, by
+  // the names in info->constants, the weights that `create` takes: it does what the compiler did to those of the model
+  // file and lays out the result in `weights` (info->weights_bytes, 64-byte aligned, the caller's). A tensor that is
+  // missing, not of the model, or of another element type or other sizes is refused, all of them at once. `workspace` has
+  // prepare_bytes(threads) bytes, 64-byte aligned, and is free again when it returns.
+  //
+  // To change weights while runs go on, create a second model from other weights and destroy the first when its last
+  // run has returned: models share nothing but code, so each run sees one whole set.
+  int64_t (*prepare_bytes)(int32_t threads);
+  int32_t (*prepare_weights)(const AotiNamedTensor *tensors, int32_t n_tensors, void *weights, int64_t weights_bytes,
+                             void *workspace, int64_t workspace_bytes, const AotiPrepareOptions *options,
+                             AotiError *error);
 } AotiApi;
 
 #ifdef __cplusplus

@@ -42,7 +42,7 @@ pub(super) fn level_tag(name: &str) -> String {
     }
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for byte in text.bytes() {
         match byte {
@@ -65,6 +65,8 @@ pub(super) struct Api<'a> {
     pub(super) identifier: &'a str,
     pub(super) levels: &'a [String],
     pub(super) embedded: bool,
+    /// What makes weights from tensors by name, if the library does.
+    pub(super) preparation: Option<&'a str>,
 }
 
 impl Api<'_> {
@@ -72,8 +74,9 @@ impl Api<'_> {
     pub(super) fn print(&self) -> String {
         let id = self.identifier;
         let mut out = format!(
-            "// The C interface of the model {}, written by cargo-aoti.\n#include \"aoti/model.h\"\n#include <string.h>\n\nusing namespace aoti;\n\n",
-            super::docs::code(&self.interface.name).replace('\n', " ")
+            "// The C interface of the model {}, written by cargo-aoti.\n#include \"aoti/model.h\"\n{}#include <string.h>\n\nusing namespace aoti;\n\n",
+            super::docs::code(&self.interface.name).replace('\n', " "),
+            if self.preparation.is_some() { "#include \"aoti/prepare.h\"\n" } else { "" }
         );
         out.push_str(&self.tables());
         out.push_str(&self.levels());
@@ -81,10 +84,15 @@ impl Api<'_> {
         out.push_str(&list("failure_texts", &failures));
         out.push_str(&self.sizes());
         out.push_str(&self.functions());
+        out.push_str(self.preparation.unwrap_or_default());
+        let prepare = match self.preparation {
+            Some(_) => "prepare_bytes, prepare_weights",
+            None => "nullptr, nullptr",
+        };
         let _ = write!(
             out,
             "static const AotiApi api = {{AOTI_ABI_VERSION, sizeof(AotiApi), &info, create, destroy, output_sizes, workspace_bytes,\n\
-             \x20                            init_state, run, level}};\n\n\
+             \x20                            init_state, run, level, {prepare}}};\n\n\
              extern \"C\" __attribute__((visibility(\"default\"))) const AotiApi *aoti_{id}_api(void) {{ return &api; }}\n"
         );
         out
@@ -117,12 +125,12 @@ impl Api<'_> {
                 };
                 let _ = writeln!(
                     out,
-                    "    {{{}, {}, {}, {sizes}, {}, {}}},",
+                    "    {{{}, {sizes}, {}, {}, {}, {}}},",
                     quoted(&constant.name),
                     constant.dtype as u8,
                     constant.sizes.len(),
-                    constant.offset,
-                    constant.bytes
+                    constant.tied.map_or_else(|| "-1".to_owned(), |tied| tied.to_string()),
+                    u8::from(constant.is_read)
                 );
             }
             out.push_str("};\n");

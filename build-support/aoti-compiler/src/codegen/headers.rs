@@ -24,6 +24,8 @@ headers![
     "model.h",
     "nest.h",
     "ops.h",
+    "pack.h",
+    "prepare.h",
     "round.h",
     "rows.h",
     "run.h",

@@ -13,6 +13,7 @@ mod headers;
 pub mod interface;
 pub mod names;
 pub mod pack;
+pub mod prepare;
 pub mod run;
 mod weights;
 
@@ -35,6 +36,8 @@ pub struct Request<'a> {
     pub levels: &'a [String],
     /// Whether the weights are linked into the library.
     pub embed_weights: bool,
+    /// How weights are made from tensors by name, if the library does that.
+    pub preparation: Option<&'a prepare::Preparation<'a>>,
 }
 
 /// Prints a schedule.
@@ -42,8 +45,14 @@ pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> 
     let program = &schedule.program;
     let identifier = names::identifier(&program.name);
     let mut planned = run::plan(schedule, ranges);
+    let preparation = request.preparation.map(|preparation| {
+        let (placed, level) = (planned.layout.placed(), request.levels.first());
+        prepare::print(preparation, program, placed, &identifier, level)
+    });
+    let named = request.preparation.map(|preparation| preparation.constants);
+    let mut interface = Interface::of(program, &planned, ranges, named);
     let blob = std::mem::take(&mut planned.layout).finish();
-    let interface = Interface::of(program, &planned, ranges, blob.bytes);
+    interface.weights_bytes = blob.bytes;
     let embedded = request.embed_weights;
     let placement =
         if embedded { bindings::WeightsPlacement::Embedded } else { bindings::WeightsPlacement::External };
@@ -56,9 +65,10 @@ pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> 
         identifier: &identifier,
         levels: request.levels,
         embedded,
+        preparation: preparation.as_ref().map(|printed| printed.table.as_str()),
     };
     let mut files = vec![SourceFile { name: "model.cpp".to_owned(), text: api.print() }];
-    files.extend(kernel_files(schedule, &planned, &identifier));
+    files.extend(kernel_files(schedule, &planned, &identifier, "kernels"));
     let mut units = Vec::new();
     for level in request.levels {
         let tag = api::level_tag(level);
@@ -79,6 +89,11 @@ pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> 
         defines: vec![],
     };
     units.push(table);
+    let fixed = preparation.map_or_else(bundle::WeightsBlob::default, |printed| {
+        files.extend(printed.files);
+        units.extend(printed.units);
+        printed.fixed
+    });
     files.extend(headers::all());
     SourceBundle {
         bindings: bindings::print(&interface, &identifier, &module),
@@ -88,12 +103,14 @@ pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> 
         units,
         kernels: planned.functions.all.len(),
         weights: blob,
+        fixed,
         identifier,
     }
 }
 
-/// The files of the kernels: one with everything where that is little, else parts that compile in parallel.
-fn kernel_files(schedule: &Schedule, planned: &Planned, identifier: &str) -> Vec<SourceFile> {
+/// The files of the kernels, called after `stem`: one with everything where that is little, else parts that compile in
+/// parallel.
+fn kernel_files(schedule: &Schedule, planned: &Planned, identifier: &str, stem: &str) -> Vec<SourceFile> {
     let total: usize = planned.functions.all.values().map(|function| function.text.weight).sum();
     let prologue = "#define AOTI_JOIN_(a, b) a##_##b\n#define AOTI_JOIN(a, b) AOTI_JOIN_(a, b)\n\
                     #define AOTI_LEVEL_NAME(name) AOTI_JOIN(name, AOTI_LEVEL_NS)\n\nusing namespace aoti;\n\n";
@@ -103,11 +120,11 @@ fn kernel_files(schedule: &Schedule, planned: &Planned, identifier: &str) -> Vec
         let all: Vec<&Function> = planned.functions.all.values().collect();
         let kernels: String = all.iter().map(|function| function.definition("static ")).collect();
         let text = format!("{title}{}{prologue}{kernels}{run}", includes(&all));
-        return vec![SourceFile { name: "kernels.cpp".to_owned(), text }];
+        return vec![SourceFile { name: format!("{stem}.cpp"), text }];
     }
     let space = format!("namespace AOTI_JOIN(aoti_{identifier}, AOTI_LEVEL_NS)");
     let mut files = vec![SourceFile {
-        name: "kernels.h".to_owned(),
+        name: format!("{stem}.h"),
         text: format!(
             "// Kernels of the model `{identifier}`.\n#pragma once\n\n#include \"aoti/run.h\"\n\n{prologue}{space} {{\n{}}}\n",
             planned.functions.declarations()
@@ -116,13 +133,13 @@ fn kernel_files(schedule: &Schedule, planned: &Planned, identifier: &str) -> Vec
     for (number, part) in parts(&planned.functions.all, total).into_iter().enumerate() {
         let kernels: String = part.iter().map(|function| function.definition("")).collect();
         files.push(SourceFile {
-            name: format!("kernels_{number}.cpp"),
-            text: format!("{title}{}#include \"kernels.h\"\n\n{space} {{\n\n{kernels}}}\n", includes(&part)),
+            name: format!("{stem}_{number}.cpp"),
+            text: format!("{title}{}#include \"{stem}.h\"\n\n{space} {{\n\n{kernels}}}\n", includes(&part)),
         });
     }
     files.push(SourceFile {
-        name: "run.cpp".to_owned(),
-        text: format!("{title}{}#include \"kernels.h\"\n\nusing {space};\n\n{run}", includes(&[])),
+        name: format!("{stem}_run.cpp"),
+        text: format!("{title}{}#include \"{stem}.h\"\n\nusing {space};\n\n{run}", includes(&[])),
     });
     files
 }

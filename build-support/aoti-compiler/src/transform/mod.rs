@@ -1,8 +1,10 @@
 //! Transformations of programs and graphs, each a function between values.
 
+mod constant_graph;
 mod cse;
 mod dce;
 pub mod decompose;
+mod derive;
 mod fold_constants;
 mod fold_scales;
 pub mod rename;
@@ -11,13 +13,17 @@ mod simplify;
 mod splats;
 #[cfg(test)]
 mod tests;
+mod widen;
 
+pub use constant_graph::{ConstantGraph, Elements, Weight, constant_graph};
 pub use cse::cse;
 pub use dce::dce;
+pub use derive::freeze;
 pub use fold_constants::fold_constants;
 pub use fold_scales::fold_scales;
 pub use simplify::simplify;
 pub use splats::fold_splats;
+pub use widen::widen;
 
 use crate::graph::{Graph, verify};
 
