@@ -7,6 +7,7 @@ pub mod decompose;
 mod derive;
 mod fold_constants;
 mod fold_scales;
+mod patches;
 pub mod rename;
 mod rewrite;
 mod simplify;
@@ -21,6 +22,7 @@ pub use dce::dce;
 pub use derive::freeze;
 pub use fold_constants::fold_constants;
 pub use fold_scales::fold_scales;
+pub use patches::patches_to_products;
 pub use simplify::simplify;
 pub use splats::fold_splats;
 pub use widen::widen;
@@ -41,6 +43,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("simplify", simplify),
     ("dce", dce),
     ("fold_scales", fold_scales),
+    ("patches_to_products", patches_to_products),
     ("cse", cse),
     ("dce", dce),
 ];
