@@ -42,8 +42,6 @@ pub struct Model {
     pub path: PathBuf,
     /// Where its weights lie.
     pub weights: Weights,
-    /// Whether the library takes other weights by name although it has its own; one with external weights always does.
-    pub named_weights: bool,
     /// What kind of library is made.
     pub link: LinkKind,
     /// CPU levels; none for the target's defaults.
@@ -61,7 +59,6 @@ impl Model {
             name: name.into(),
             path: path.into(),
             weights: Weights::Embed,
-            named_weights: false,
             link: LinkKind::Static,
             levels: Vec::new(),
             toolchains: None,
@@ -71,13 +68,8 @@ impl Model {
 
     /// What the compiler is told.
     pub(crate) fn options(&self, levels: Vec<String>) -> compile::Options {
-        compile::Options {
-            name: self.name.clone(),
-            levels,
-            embed_weights: self.weights == Weights::Embed,
-            named_weights: self.named_weights || self.weights == Weights::External,
-            names: self.names.clone(),
-        }
+        let embed_weights = self.weights == Weights::Embed;
+        compile::Options { name: self.name.clone(), levels, embed_weights, names: self.names.clone() }
     }
 
     /// The identifier that stands for it in file names, symbols and modules.

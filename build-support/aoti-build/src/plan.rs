@@ -9,51 +9,21 @@ use aoti_toolchain::{
 use crate::error::Error;
 use crate::model::{LinkKind, Model};
 
-/// Bytes that the library holds: what they are called, as `weights.bin`, `weights.S` and `weights.o`, and in symbols.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Blob {
-    /// The weights, where they are embedded.
-    Weights,
-    /// What preparing weights by name takes besides them.
-    Fixed,
-}
-
-impl Blob {
-    pub(crate) const ALL: [Blob; 2] = [Blob::Weights, Blob::Fixed];
-
-    fn name(self) -> &'static str {
-        match self {
-            Blob::Weights => "weights",
-            Blob::Fixed => "fixed",
-        }
-    }
-
-    /// The file that the assembler reads.
-    pub(crate) fn file(self) -> String {
-        format!("{}.bin", self.name())
-    }
-
-    /// The file that tells it to.
-    pub(crate) fn source(self) -> String {
-        format!("{}.S", self.name())
-    }
-
-    fn object(self) -> String {
-        format!("{}.o", self.name())
-    }
-
-    /// The name by which generated code finds the bytes.
-    pub(crate) fn symbol(self, identifier: &str) -> String {
-        format!("aoti_{identifier}_{}", self.name())
-    }
-
-    /// The assembler source that embeds the bytes.
-    pub(crate) fn assembly(self, identifier: &str) -> String {
-        embed_assembly(&self.symbol(identifier), &self.file())
-    }
-}
+/// Name of the weights file that the assembler reads.
+pub(crate) const WEIGHTS: &str = "weights.bin";
+const WEIGHTS_OBJECT: &str = "weights.o";
 /// Bundles keep headers here; sources include them without it.
 const INCLUDE: &str = "include/";
+
+/// The function by which generated code finds embedded weights.
+pub(crate) fn weights_symbol(identifier: &str) -> String {
+    format!("aoti_{identifier}_weights")
+}
+
+/// The assembler source that embeds the weights.
+pub(crate) fn weights_assembly(identifier: &str) -> String {
+    embed_assembly(&weights_symbol(identifier), WEIGHTS)
+}
 
 /// File name of the library.
 pub(crate) fn library_name(identifier: &str, link: LinkKind) -> String {
@@ -63,12 +33,12 @@ pub(crate) fn library_name(identifier: &str, link: LinkKind) -> String {
     }
 }
 
-/// The actions that make the objects; those for embedded bytes are the last.
+/// The actions that make the objects; the one for the weights, if they are embedded, is the last.
 pub(crate) fn objects(
     toolchain: &Toolchain,
     model: &Model,
     bundle: &SourceBundle,
-    embedded: &[(Blob, FileContent)],
+    embedded: Option<FileContent>,
     mode: &Mode,
 ) -> Result<Vec<Action>, Error> {
     let headers = headers(bundle);
@@ -76,12 +46,12 @@ pub(crate) fn objects(
     for unit in &bundle.units {
         actions.push(toolchain.compile(compile_job(model, bundle, unit, &headers), mode)?);
     }
-    for (blob, content) in embedded {
+    if let Some(weights) = embedded {
         actions.push(toolchain.assemble(AssembleJob {
-            label: format!("{}: {}", model.name, blob.name()),
-            source: Input::text(&blob.source(), &blob.assembly(&bundle.identifier)),
-            files: vec![Input::file(blob.file(), content.clone())],
-            output: blob.object(),
+            label: format!("{}: weights", model.name),
+            source: Input::text("weights.S", &weights_assembly(&bundle.identifier)),
+            files: vec![Input::file(WEIGHTS, weights)],
+            output: WEIGHTS_OBJECT.to_owned(),
         }));
     }
     Ok(actions)
@@ -92,15 +62,13 @@ pub(crate) fn library(
     toolchain: &Toolchain,
     model: &Model,
     bundle: &SourceBundle,
-    embedded: &[Blob],
     objects: &[Outputs],
     mode: &Mode,
 ) -> Result<Action, Error> {
     let label = format!("{}: library", model.name);
     let output = library_name(&bundle.identifier, model.link);
-    let units = bundle.units.iter().map(|unit| unit.object.clone());
-    let names = units.chain(embedded.iter().map(|blob| blob.object()));
-    let inputs = names.zip(objects).map(|(name, made)| made.as_input(&name));
+    let names = bundle.units.iter().map(|unit| unit.object.as_str()).chain([WEIGHTS_OBJECT]);
+    let inputs = names.zip(objects).map(|(name, made)| made.as_input(name));
     let objects = inputs
         .collect::<Result<Vec<_>, _>>()
         .map_err(|source| aoti_toolchain::Error::Input { label: label.clone(), source })?;

@@ -107,7 +107,7 @@ static void give_memory(Tensor *tensor, int32_t dtype, int32_t rank) {
       tensor->bytes > INT64_MAX - AOTI_ALIGNMENT)
     stop("a tensor has an impossible size");
   tensor->block = allocate(lead + tensor->bytes);
-  tensor->view = (AotiTensor){tensor->block + lead, tensor->sizes, NULL, rank, dtype};
+  tensor->view = (AotiTensor){tensor->block + lead, tensor->sizes, NULL, rank, dtype, {AOTI_CPU, 0}};
   ASAN_POISON_MEMORY_REGION(tensor->block, (size_t)lead);
 }
 
@@ -243,12 +243,10 @@ static void *call(void *argument) {
   int32_t status =
       caller->api->workspace_bytes(caller->model, caller->inputs, n_inputs, caller->threads, &bytes, &error);
   check("workspace_bytes", status, &error);
-  void *workspace = allocate(bytes), *state = NULL;
-  if (info->state_bytes > 0) {
-    state = allocate(info->state_bytes);
-    check("init_state", caller->api->init_state(caller->model, state, &error), &error);
-  }
-  AotiContext context = {parallel_for, &caller->threads, caller->threads, 0, NULL};
+  void *workspace = allocate(bytes), *memory = allocate(info->state_bytes);
+  AotiState *state = NULL;
+  check("create_state", caller->api->create_state(caller->model, memory, &state, &error), &error);
+  AotiContext context = {.parallel_for = parallel_for, .pool = &caller->threads, .threads = caller->threads};
   if (caller->threads == 1) context.parallel_for = NULL;
   int64_t begun = now();
   status = caller->api->run(caller->model, caller->inputs, n_inputs, views, n_outputs, sizes, state, workspace, bytes,
@@ -259,7 +257,8 @@ static void *call(void *argument) {
     shrink(&info->outputs[i], &caller->outputs[i]);
     free((void *)views[i].sizes);
   }
-  free(state);
+  caller->api->destroy_state(state);
+  free(memory);
   free(workspace);
   free(views);
   free(sizes);
@@ -311,7 +310,7 @@ int main(int n_arguments, char **arguments) {
 
   AotiError error = {0};
   AotiModel *model = NULL;
-  AotiCreateOptions options = {NULL, 0, -1, 0};
+  AotiCreateOptions options = {.cpu_level = -1};
   check("create", api->create(&options, &model, &error), &error);
   Caller callers[MOST_THREADS];
   int32_t n_callers = number(arguments[4]);
@@ -321,7 +320,7 @@ int main(int n_arguments, char **arguments) {
     if (memcmp(copies[i], views[i].data, (size_t)inputs[i].bytes) != 0)
       stop("the run wrote to input `%s`", info->inputs[i].name);
   write_tensors(arguments[2], callers[0].outputs, info->n_outputs);
-  printf("{\"run_us\": %.3f, \"level\": \"%s\"}\n", (double)callers[0].nanoseconds / 1e3, api->level(model));
+  printf("{\"run_us\": %.3f, \"level\": \"%s\"}\n", (double)callers[0].nanoseconds / 1e3, api->plan(model)->level);
 
   api->destroy(model);
   for (int32_t c = 0; c < n_callers; ++c) {

@@ -7,7 +7,6 @@ use crate::graph::Graph;
 use crate::loops::Program;
 use crate::lower::lower;
 use crate::schedule::{self, Explanation, Schedule, schedule};
-use crate::symbolic::RangeTable;
 use crate::target::Target;
 use crate::transform::rename::{Names, rename};
 use crate::{aten, frontend, loops, transform};
@@ -24,9 +23,6 @@ pub struct Options {
     pub levels: Vec<String>,
     /// Whether the weights are linked into the library; else they are given when a model is loaded.
     pub embed_weights: bool,
-    /// Whether the library takes other weights by their names in the program, and does to them what the compiler did
-    /// to those of the model file.
-    pub named_weights: bool,
     /// Names that go before the program's own.
     pub names: Names,
 }
@@ -70,14 +66,8 @@ struct Stages {
     explanations: Vec<Explanation>,
 }
 
-/// The graph after all transformations.
-fn optimized(model: Bytes, options: &Options) -> Result<Graph, Diagnostics> {
-    let graph = rename(import(&options.name, model)?, &options.names)?;
-    Ok(transform::optimize(if options.named_weights { graph } else { transform::freeze(graph) }))
-}
-
 fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
-    let mut graph = optimized(model, options)?;
+    let mut graph = transform::optimize(rename(import(&options.name, model)?, &options.names)?);
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);
     let target = Target::cpu(&options.levels);
@@ -98,40 +88,8 @@ fn check(findings: &[String], pass: &str) {
 /// Compiles a model to a source bundle.
 pub fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnostics> {
     let stages = stages(model, options)?;
-    let ranges = stages.graph.ranges();
-    let constants = options.named_weights.then(|| constant_stages(&stages, &options.levels));
-    let preparation = constants.as_ref().map(|constants| codegen::prepare::Preparation {
-        constants: &constants.graph,
-        schedule: &constants.schedule,
-        ranges: &constants.ranges,
-    });
-    let request = codegen::Request {
-        levels: &options.levels,
-        embed_weights: options.embed_weights,
-        preparation: preparation.as_ref(),
-    };
-    Ok(codegen::generate(&stages.schedule, &ranges, &request))
-}
-
-/// The constant graph on the same way through the stages.
-struct ConstantStages {
-    graph: transform::ConstantGraph,
-    schedule: Schedule,
-    ranges: RangeTable,
-}
-
-fn constant_stages(model: &Stages, levels: &[String]) -> ConstantStages {
-    let program = &model.schedule.program;
-    let read = program.read_constants();
-    let graph =
-        transform::constant_graph(&model.graph, read.into_iter().map(|id| (id, &program.constants[id])));
-    let ranges = RangeTable::default();
-    // It runs once for each set of weights: the level that every machine runs is good enough.
-    let target = Target::cpu(levels.first().map_or(&[], std::slice::from_ref));
-    let lowered = lower(&transform::widen(graph.graph.clone()), &target);
-    let (schedule, _) = schedule(lowered, &ranges, &target);
-    check(&schedule::verify(&schedule), "scheduling of constants");
-    ConstantStages { graph, schedule, ranges }
+    let request = codegen::Request { levels: &options.levels, embed_weights: options.embed_weights };
+    Ok(codegen::generate(&stages.schedule, &stages.graph.ranges(), &request))
 }
 
 /// Which kernels were not fused, and why.
@@ -148,7 +106,9 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
                 .into())
         }
         Emit::Aten => Ok(aten::text::print_short(&frontend::import(&options.name, model)?)),
-        Emit::Graph => Ok(crate::graph::text::print_short(&optimized(model, options)?)),
+        Emit::Graph => {
+            Ok(crate::graph::text::print_short(&transform::optimize(import(&options.name, model)?)))
+        }
         Emit::Loops => Ok(loops::text::print_short(&stages(model, options)?.lowered)),
         Emit::Schedule => Ok(schedule::text::print_short(&stages(model, options)?.schedule)),
         Emit::Run => {

@@ -76,8 +76,8 @@ fn digits() -> Case {
         name: "fc.bias".to_owned(),
         dtype: DType::F32,
         sizes: vec![10],
-        tied: None,
-        is_read: true,
+        offset: 0,
+        bytes: 40,
     });
     Case::new(interface, WeightsPlacement::Embedded, Link::Static)
 }

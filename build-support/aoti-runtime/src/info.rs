@@ -1,6 +1,6 @@
 //! What a compiled model says about itself, read once from its C tables into plain Rust values.
 
-use crate::{DType, ffi::Api};
+use crate::DType;
 
 /// One dimension of a tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,7 +24,7 @@ pub struct ValueInfo {
     pub dims: Vec<DimInfo>,
 }
 
-/// One weight: a tensor of the program's state.
+/// One constant of the program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConstantInfo {
     /// Fully qualified name, such as `layers.0.weight`.
@@ -33,14 +33,29 @@ pub struct ConstantInfo {
     pub dtype: DType,
     /// Sizes, outermost first.
     pub sizes: Vec<i64>,
-    /// Position of the constant of which this is another name (tied weights).
-    pub tied_to: Option<usize>,
-    /// Whether a result depends on it; if none does, it may be absent from what is given.
-    pub is_read: bool,
+    /// Byte offset into the weights.
+    pub offset: u64,
+    /// Bytes in the weights.
+    pub bytes: u64,
 }
 
-/// The outside view of a compiled model. The default is that of no model.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+/// A kernel: one function that a run calls.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelInfo {
+    /// Its name; no other kernel of the model has it.
+    pub name: String,
+    /// Calls of the user's program that it computes, such as `aten.relu.default of relu_1`.
+    pub calls: Vec<String>,
+    /// Lines of the user's program where they stand.
+    pub source: Vec<String>,
+    /// Path of the module that made the first of them, or empty.
+    pub module: String,
+    /// What it writes. Names are those of the program's values, or empty.
+    pub outputs: Vec<ValueInfo>,
+}
+
+/// The outside view of a compiled model.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModelInfo {
     /// The model's name.
     pub name: String,
@@ -52,12 +67,12 @@ pub struct ModelInfo {
     pub outputs: Vec<ValueInfo>,
     /// Tensors that the program mutates; they live in a [`State`](crate::State).
     pub states: Vec<ValueInfo>,
-    /// Weights by name, as the program has them: all of its state where the library takes weights by name.
+    /// Constants.
     pub constants: Vec<ConstantInfo>,
+    /// Kernels, in the order in which they stand in a run.
+    pub kernels: Vec<KernelInfo>,
     /// Bytes of the weights.
     pub weights_bytes: u64,
     /// Bytes of a [`State`](crate::State); zero where nothing is mutated.
     pub state_bytes: u64,
-    /// What makes weights of tensors by name.
-    pub(crate) api: Option<Api>,
 }

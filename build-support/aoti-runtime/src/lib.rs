@@ -25,10 +25,12 @@ mod executor;
 #[expect(unsafe_code, reason = "the C interface, aligned memory and the hand-over of work between threads")]
 mod ffi;
 mod info;
+mod kernel;
 #[cfg(feature = "dynamic")]
 mod library;
 mod macros;
 mod named;
+mod plan;
 mod pool;
 mod tensor;
 mod weights;
@@ -38,16 +40,19 @@ pub use error::{Error, ErrorCode};
 pub use executor::{Executor, Inline};
 pub use ffi::abi;
 pub use ffi::model::{LoadOptions, Model};
+pub use ffi::state::State;
 pub use ffi::view::AnyView;
-pub use ffi::workspace::{State, Workspace};
+pub use ffi::workspace::Workspace;
 #[cfg(feature = "half")]
 pub use half::{bf16, f16};
-pub use info::{ConstantInfo, DimInfo, ModelInfo, ValueInfo};
+pub use info::{ConstantInfo, DimInfo, KernelInfo, ModelInfo, ValueInfo};
+pub use kernel::{KernelEvent, KernelPhase};
 #[cfg(feature = "dynamic")]
 pub use library::Library;
 #[doc(hidden)]
 pub use macros::absent;
-pub use named::{NamedTensor, PrepareOptions};
+pub use named::NamedTensor;
+pub use plan::{Candidate, Plan, Verdict};
 pub use pool::ThreadPool;
 pub use tensor::{DynTensor, Tensor, TensorView};
 pub use weights::Weights;

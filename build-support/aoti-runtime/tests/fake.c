@@ -1,7 +1,7 @@
 // A model written by hand against abi.h, to test what sits on this side of the interface: y = x + weights[0], with a
 // mutated counter, a parallel loop, and the checks that a compiled model makes. It knows nothing of the compiler.
 //
-// FAKE_FIXED takes no weights by name. FAKE_API names the exported function. FAKE_STATE adds the counter as state and as a second output. FAKE_VERSION and
+// FAKE_API names the exported function. FAKE_STATE adds the counter as state and as a second output. FAKE_VERSION and
 // FAKE_GAP spoil the function table.
 #include <aoti/abi.h>
 
@@ -16,19 +16,31 @@
 struct AotiModel {
   const float *weights;
 };
+struct AotiState {
+  int64_t count;
+};
+struct AotiRun {
+  const AotiModel *model;
+  int32_t threads, status;
+  void *workspace;
+  AotiError error;
+};
 
 static const float embedded[16] = {1.0f};
 static const AotiDimInfo x_dims[] = {{"batch", 1, 1000000}, {NULL, 3, 3}};
 static const AotiValueInfo inputs_info[] = {{"x", AOTI_F32, 2, x_dims}};
 static const AotiValueInfo outputs_info[] = {{"y", AOTI_F32, 2, x_dims}, {"count", AOTI_I64, 0, NULL}};
 static const int64_t bias_sizes[] = {1};
-static const AotiConstantInfo constants_info[] = {{"layer.bias", bias_sizes, AOTI_F32, 1, -1, 1}};
+static const AotiConstantInfo constants_info[] = {{"layer.bias", AOTI_F32, 1, bias_sizes, 0, 4}};
 
 #ifdef FAKE_STATE
 enum { N_OUTPUTS = 2, N_STATES = 1, STATE_BYTES = 64 };
 #else
 enum { N_OUTPUTS = 1, N_STATES = 0, STATE_BYTES = 0 };
 #endif
+
+static const AotiKernelInfo kernels_info[] = {
+    {"add_bias", "aten.add.Tensor of add\naten.clone.default of y", "m.py:3", "layer", outputs_info, 1, AOTI_CPU}};
 
 static const AotiModelInfo info = {
     .name = "fake",
@@ -43,6 +55,8 @@ static const AotiModelInfo info = {
     .states = &outputs_info[1],
     .weights_bytes = sizeof embedded,
     .state_bytes = STATE_BYTES,
+    .kernels = kernels_info,
+    .n_kernels = 1,
 };
 
 static int32_t fail(AotiError *error, int32_t code, const char *format, long long value) {
@@ -96,12 +110,27 @@ static int32_t workspace_bytes(const AotiModel *model, const AotiTensor *inputs,
   return status;
 }
 
-static int32_t init_state(const AotiModel *model, void *state, AotiError *error) {
-  (void)model, (void)error;
-  memset(state, 0, STATE_BYTES);
-  *(int64_t *)state = 10;
+static int32_t create_state(const AotiModel *model, void *memory, AotiState **state, AotiError *error) {
+  (void)model, (void)memory;
+  *state = malloc(sizeof **state);
+  if (!*state) return fail(error, AOTI_ERROR_MEMORY, "no memory for %lld state", 1);
+  (*state)->count = 10;
   return AOTI_OK;
 }
+
+static int32_t reset_state(const AotiModel *model, AotiState *state, AotiError *error) {
+  (void)model, (void)error;
+  state->count = 10;
+  return AOTI_OK;
+}
+
+static int32_t copy_state(const AotiState *from, void *memory, AotiState **state, AotiError *error) {
+  int32_t status = create_state(NULL, memory, state, error);
+  if (status == AOTI_OK) (*state)->count = from->count;
+  return status;
+}
+
+static void destroy_state(AotiState *state) { free(state); }
 
 typedef struct Loop {
   const float *x;
@@ -118,7 +147,7 @@ static void rows(void *arg, int64_t begin, int64_t end, int32_t worker) {
 }
 
 static int32_t run(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
-                   int32_t n_outputs, int64_t *const *sizes, void *state, void *workspace, int64_t bytes,
+                   int32_t n_outputs, int64_t *const *sizes, AotiState *state, void *workspace, int64_t bytes,
                    const AotiContext *context, AotiError *error) {
   (void)sizes;
   int32_t status = check(inputs, n_inputs, error);
@@ -132,45 +161,57 @@ static int32_t run(const AotiModel *model, const AotiTensor *inputs, int32_t n_i
   Loop loop = {inputs[0].data, NULL, workspace, model->weights[0]};
   loop.copy = (float *)((char *)workspace + context->threads * 64);
   memset(workspace, 0, (size_t)context->threads * 64);
+  if (context->on_kernel) context->on_kernel(context->on_kernel_arg, 0, AOTI_KERNEL_BEGIN, NULL);
   if (context->parallel_for)
     context->parallel_for(context->pool, batch, rows, &loop);
   else
     rows(&loop, 0, batch, 0);
+  AotiTensor written = {loop.copy, inputs[0].sizes, NULL, 2, AOTI_F32, {AOTI_CPU, 0}};
+  if (context->on_kernel) context->on_kernel(context->on_kernel_arg, 0, AOTI_KERNEL_END, &written);
   int64_t seen = 0;
   for (int32_t t = 0; t < context->threads; ++t) seen += loop.rows_of_worker[t * 8];
   if (seen != batch) return fail(error, AOTI_ERROR_ASSERT, "parallel_for covered %lld rows", seen);
   memcpy(outputs[0].data, loop.copy, (size_t)batch * 12);
-  if (N_STATES) *(int64_t *)outputs[1].data = ++*(int64_t *)state;
+  if (N_STATES) *(int64_t *)outputs[1].data = ++state->count;
   return AOTI_OK;
 }
 
-static const char *level(const AotiModel *model) {
+static int32_t prepare(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int32_t threads,
+                       void *workspace, int64_t bytes, AotiRun **run, AotiError *error) {
+  int64_t needed;
+  int32_t status = workspace_bytes(model, inputs, n_inputs, threads, &needed, error);
+  if (status != AOTI_OK) return status;
+  *run = aligned_alloc(AOTI_ALIGNMENT, AOTI_ALIGNMENT * (1 + sizeof **run / AOTI_ALIGNMENT));
+  (**run) = (AotiRun){.model = model, .threads = threads};
+  (*run)->workspace = aligned_alloc(AOTI_ALIGNMENT, (size_t)(needed + 63) / 64 * 64);
+  (void)workspace, (void)bytes;
+  return AOTI_OK;
+}
+
+static int32_t submit(AotiRun *r, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
+                      int32_t n_outputs, AotiState *state, const AotiContext *context, AotiError *error) {
+  (void)error;
+  r->status = run(r->model, inputs, n_inputs, outputs, n_outputs, NULL, state, r->workspace, INT64_MAX, context,
+                  &r->error);
+  return AOTI_OK;
+}
+
+static int32_t wait(AotiRun *run, int64_t *const *sizes, AotiError *error) {
+  (void)sizes;
+  if (error) *error = run->error;
+  return run->status;
+}
+
+static void release(AotiRun *run) {
+  free(run->workspace);
+  free(run);
+}
+
+static const AotiCandidate candidates[] = {{"by-hand", AOTI_CPU, AOTI_PICKED, "there is no other"}};
+static const AotiPlan the_plan = {{AOTI_CPU, 0}, "by-hand", candidates, 1, 0};
+static const AotiPlan *plan(const AotiModel *model) {
   (void)model;
-  return "by-hand";
-}
-
-static int64_t prepare_bytes(int32_t threads) { return threads * 64; }
-
-// Adds a hundredth to the bias, so that tests see whether this was called, and reports what no tensor is right for.
-static int32_t prepare_weights(const AotiNamedTensor *tensors, int32_t n_tensors, void *weights, int64_t weights_bytes,
-                               void *workspace, int64_t workspace_bytes, const AotiPrepareOptions *options,
-                               AotiError *error) {
-  if (weights_bytes < (int64_t)sizeof embedded || workspace_bytes < prepare_bytes(options->context->threads))
-    return fail(error, AOTI_ERROR_WORKSPACE, "%lld bytes are too few", workspace_bytes);
-  memset(workspace, 0xff, (size_t)workspace_bytes);
-  const float *bias = NULL;
-  for (int32_t i = 0; i < n_tensors; ++i) {
-    if (strcmp(tensors[i].name, "layer.bias") == 0 && tensors[i].tensor.rank == 1)
-      bias = tensors[i].tensor.data;
-    else
-      options->finding(options->arg, tensors[i].name);
-  }
-  if (!bias) options->finding(options->arg, "weight `layer.bias` is missing");
-  if (!bias || n_tensors != 1) return fail(error, AOTI_ERROR_WEIGHTS, "%lld tensors do not fit", n_tensors);
-  memset(weights, 0, (size_t)weights_bytes);
-  *(float *)weights = *bias + 0.01f;
-  for (int64_t done = 1; options->progress && done <= 4; ++done) options->progress(options->arg, done, 4);
-  return AOTI_OK;
+  return &the_plan;
 }
 
 static const AotiApi api = {
@@ -181,19 +222,22 @@ static const AotiApi api = {
     .destroy = destroy,
     .output_sizes = output_sizes,
     .workspace_bytes = workspace_bytes,
-    .init_state = init_state,
+    .create_state = create_state,
+    .reset_state = reset_state,
+    .copy_state = copy_state,
+    .destroy_state = destroy_state,
+    .prepare = prepare,
+    .submit = submit,
+    .wait = wait,
+    .release = release,
 #ifndef FAKE_GAP
     .run = run,
 #endif
-    .level = level,
-#ifndef FAKE_FIXED
-    .prepare_bytes = prepare_bytes,
-    .prepare_weights = prepare_weights,
-#endif
+    .plan = plan,
 };
 
 const AotiApi *FAKE_API(void);
 const AotiApi *FAKE_API(void) {
-  (void)run, (void)prepare_weights;
+  (void)run;
   return &api;
 }

@@ -113,7 +113,6 @@ fn choose(given: &Path) -> Result<Chosen, Failure> {
         name: name.clone(),
         levels: Vec::new(),
         embed_weights: true,
-        named_weights: false,
         names: Default::default(),
     };
     let bundle =

@@ -6,10 +6,7 @@ use aoti_build::LinkKind;
 use aoti_runtime::{AnyView, DynTensor, ModelInfo, ThreadPool, Workspace};
 use clap::Args;
 
-use serde_json::json;
-
-use super::{Context, print, print_json};
-use crate::arguments::Output;
+use super::{Context, print};
 use crate::case;
 use crate::dims;
 use crate::failure::Failure;
@@ -35,14 +32,11 @@ pub(crate) struct Arguments {
     /// Threads to run on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     threads: u16,
-    #[command(flatten)]
-    printed: Output,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let (path, case) = case::model_file(&arguments.model)?;
     let session = single::session(context, true)?;
-    dims::check(&path, &arguments.dim)?;
     let progress = Shown::new(context.terminal);
     let single = single::build(&session, &path, LinkKind::Dylib, vec!["native".to_owned()], &progress);
     progress.finish();
@@ -59,11 +53,6 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let pool = ThreadPool::new(usize::from(arguments.threads));
     model.run(&views, &mut targets, state.as_mut(), &mut Workspace::new(), &pool)?;
     for (output, tensor) in info.outputs.iter().zip(&outputs) {
-        if arguments.printed.is_json() {
-            let (name, dtype, sizes) = (&output.name, tensor.dtype().name(), tensor.sizes());
-            print_json(&json!({ "reason": "output", "name": name, "dtype": dtype, "sizes": sizes }));
-            continue;
-        }
         print(&format!("{}: {} {:?} {}\n", output.name, tensor.dtype(), tensor.sizes(), head(tensor)));
     }
     match &arguments.output {

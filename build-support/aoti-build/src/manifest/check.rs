@@ -14,10 +14,8 @@ use super::{Code, Problem, Problems, RawModel, RawTable, Table, suggest};
 use crate::model::{Model, Names};
 
 const TABLE_KEYS: [&str; 6] = ["devices", "cpu", "cuda", "rocm", "models", "toolchain"];
-const MODEL_KEYS: [&str; 7] = ["path", "weights", "named-weights", "link", "cpu", "outputs", "dims"];
+const MODEL_KEYS: [&str; 6] = ["path", "weights", "link", "cpu", "outputs", "dims"];
 const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
-/// Those of them that models are compiled for.
-const SUPPORTED: [&str; 1] = ["cpu"];
 
 pub(super) struct Checker<'a> {
     table: Option<&'a Table>,
@@ -62,7 +60,6 @@ impl<'a> Checker<'a> {
         Some(RawModel {
             path: self.field(map, &place, "path"),
             weights: self.word(map, &place, "weights", &["embed", "sidecar", "external"]),
-            named_weights: self.field(map, &place, "named-weights"),
             link: self.word(map, &place, "link", &["static", "dylib"]),
             cpu: self.field(map, &place, "cpu"),
             names: Names {
@@ -136,19 +133,7 @@ impl<'a> Checker<'a> {
         if let Some(levels) = &raw.cpu {
             model.levels = self.levels_at(levels, &place.entry("cpu"));
         }
-        model.named_weights = raw.named_weights.unwrap_or_default();
         Some(model)
-    }
-
-    /// Reports architectures of devices that nothing is built for.
-    pub(super) fn unused(&mut self, device: Device, architectures: &[String]) {
-        let name = device.as_str();
-        if !architectures.is_empty() && !SUPPORTED.contains(&name) {
-            let message =
-                format!("`{name}` lists architectures, but device `{name}` is not built for by this version");
-            let spot = Spot::table().entry(name).key();
-            self.report(Code::Device, message, &spot, Some(format!("leave `{name}` out")));
-        }
     }
 
     /// Reports devices that are not known or not built for.
@@ -157,11 +142,7 @@ impl<'a> Checker<'a> {
         for device in devices {
             let spot = list.item(device);
             match device.as_str() {
-                known if SUPPORTED.contains(&known) => {}
-                "gpu" => {
-                    let help = Some("say which: `cuda` or `rocm`".to_owned());
-                    self.report(Code::Device, "there is no device `gpu`".to_owned(), &spot, help);
-                }
+                "cpu" => {}
                 known if DEVICES.contains(&known) => {
                     let message = format!("device `{known}` is not built for by this version");
                     let help = Some("leave it out of `devices`".to_owned());

@@ -75,7 +75,6 @@ struct RawTable {
 struct RawModel {
     path: Option<PathBuf>,
     weights: Weights,
-    named_weights: Option<bool>,
     link: LinkKind,
     /// Levels of its own; the table's where it has none.
     cpu: Option<Vec<String>>,
@@ -183,8 +182,6 @@ impl Manifest {
             }
             model.toolchains.clone_from(&wishes.toolchains);
         }
-        checker.unused(Device::Cuda, &wishes.cuda);
-        checker.unused(Device::Rocm, &wishes.rocm);
         checker.duplicates(&models);
         checker.finish()?;
         Ok(Manifest { models, wishes, files, searched })

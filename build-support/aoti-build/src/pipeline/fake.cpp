@@ -15,7 +15,7 @@ static const AotiDimInfo dims[] = {{"batch", 1, 1000000}, {nullptr, 3, 3}};
 static const AotiValueInfo inputs_info[] = {{"x", AOTI_F32, 2, dims}};
 static const AotiValueInfo outputs_info[] = {{"y", AOTI_F32, 2, dims}};
 static const AotiModelInfo info = {"fake",       "by hand",    1,       1,  0, 0, inputs_info,
-                                   outputs_info, nullptr,      nullptr, 64, 0};
+                                   outputs_info, nullptr,      nullptr, 64, 0, nullptr, 0, 0};
 
 static int32_t create(const AotiCreateOptions *options, AotiModel **model, AotiError *) {
   only.weights = options->weights ? static_cast<const float *>(options->weights) : EMBEDDED;
@@ -32,9 +32,12 @@ static int32_t workspace_bytes(const AotiModel *, const AotiTensor *, int32_t, i
   *bytes = 0;
   return AOTI_OK;
 }
-static int32_t init_state(const AotiModel *, void *, AotiError *) { return AOTI_OK; }
+static int32_t create_state(const AotiModel *, void *, AotiState **, AotiError *) { return AOTI_ERROR_MEMORY; }
+static int32_t reset_state(const AotiModel *, AotiState *, AotiError *) { return AOTI_OK; }
+static int32_t copy_state(const AotiState *, void *, AotiState **, AotiError *) { return AOTI_ERROR_MEMORY; }
+static void destroy_state(AotiState *) {}
 static int32_t run(const AotiModel *model, const AotiTensor *inputs, int32_t, const AotiTensor *outputs, int32_t,
-                   int64_t *const *, void *, void *, int64_t, const AotiContext *, AotiError *error) {
+                   int64_t *const *, AotiState *, void *, int64_t, const AotiContext *, AotiError *error) {
   if (REFUSES) {
     error->code = AOTI_ERROR_ASSERT;
     static const char text[] = "it never wants to";
@@ -45,9 +48,22 @@ static int32_t run(const AotiModel *model, const AotiTensor *inputs, int32_t, co
          model->weights[0]);
   return AOTI_OK;
 }
-static const char *level(const AotiModel *) { return "by-hand"; }
+static int32_t prepare(const AotiModel *, const AotiTensor *, int32_t, int32_t, void *, int64_t, AotiRun **, AotiError *) {
+  return AOTI_ERROR_MEMORY;
+}
+static int32_t submit(AotiRun *, const AotiTensor *, int32_t, const AotiTensor *, int32_t, AotiState *,
+                      const AotiContext *, AotiError *) {
+  return AOTI_ERROR_NULL;
+}
+static int32_t wait(AotiRun *, int64_t *const *, AotiError *) { return AOTI_ERROR_NULL; }
+static void release(AotiRun *) {}
 
-static const AotiApi api = {AOTI_ABI_VERSION, sizeof(AotiApi), &info,      create, destroy,
-                            output_sizes,     workspace_bytes, init_state, run,    level};
+static const AotiCandidate candidate = {"by-hand", AOTI_CPU, AOTI_PICKED, "there is no other"};
+static const AotiPlan the_plan = {{AOTI_CPU, 0}, "by-hand", &candidate, 1, 0};
+static const AotiPlan *plan(const AotiModel *) { return &the_plan; }
+
+static const AotiApi api = {AOTI_ABI_VERSION, sizeof(AotiApi), &info,      create,        destroy, output_sizes, workspace_bytes,
+                            create_state,     reset_state,     copy_state, destroy_state, run,     prepare,      submit,
+                            wait,             release,         plan};
 
 extern "C" __attribute__((visibility("default"))) const AotiApi *API() { return &api; }

@@ -52,7 +52,6 @@ pub(crate) fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, D
         units,
         kernels: 1,
         weights: WeightsBlob { segments: vec![(0, Bytes::copy_from_slice(weight))], bytes: 64 },
-        fixed: WeightsBlob::default(),
         bindings: String::new(),
         header: String::new(),
     })

@@ -39,10 +39,10 @@ typedef enum AotiStatus {
   AOTI_ERROR_ALIGNMENT = 9,  // data or workspace address
   AOTI_ERROR_WORKSPACE = 10, // workspace too small
   AOTI_ERROR_WEIGHTS = 11,   // weights missing, of another size or of another digest
-  AOTI_ERROR_CPU = 12,       // this processor runs none of the compiled levels
+  AOTI_ERROR_CPU = 12,       // this processor runs none of the compiled levels, or not the one asked for
   AOTI_ERROR_INDEX = 13,     // an index tensor holds an index outside its dimension
   AOTI_ERROR_ASSERT = 14,    // an assertion of the program does not hold
-  AOTI_ERROR_MEMORY = 15,    // `create` could not allocate
+  AOTI_ERROR_MEMORY = 15,    // `create`, `create_state` or `prepare` could not allocate
   AOTI_ERROR_DEVICE = 16     // a device call failed
 } AotiStatus;
 
@@ -52,6 +52,14 @@ typedef struct AotiError {
   char message[AOTI_MESSAGE_BYTES];
 } AotiError;
 
+typedef enum AotiDeviceKind { AOTI_CPU = 0, AOTI_CUDA = 1, AOTI_ROCM = 2 } AotiDeviceKind;
+
+// All zeros: the processor, and memory that it sees.
+typedef struct AotiDevice {
+  int32_t kind;
+  int32_t index;
+} AotiDevice;
+
 // A borrowed dense tensor. Strides count elements; null means row-major contiguous, and so must strides be when given.
 typedef struct AotiTensor {
   void *data;
@@ -59,6 +67,7 @@ typedef struct AotiTensor {
   const int64_t *strides;
   int32_t rank;
   int32_t dtype;
+  AotiDevice device; // where `data` lies
 } AotiTensor;
 
 // One dimension: `expression` is null for a fixed size (then min == max), else the size in terms of the model's
@@ -76,17 +85,26 @@ typedef struct AotiValueInfo {
   const AotiDimInfo *dims;
 } AotiValueInfo;
 
-// A weight: a tensor of the program's state (parameters and buffers) by its name there, as a checkpoint holds it.
-// `tied_to` is the position of the constant of which this is another name, else -1. `is_read` is 0 where no result depends
-// on it: it may be absent.
+// A constant of the program, by its name there. `offset` is into the weights blob.
 typedef struct AotiConstantInfo {
   const char *name;
-  const int64_t *sizes;
   int32_t dtype;
   int32_t rank;
-  int32_t tied_to;
-  int32_t is_read;
+  const int64_t *sizes;
+  int64_t offset;
+  int64_t bytes;
 } AotiConstantInfo;
+
+// A kernel: one function that a run calls. Texts are for people; several lines or calls stand one below the other.
+typedef struct AotiKernelInfo {
+  const char *name;    // no other kernel of the model has it
+  const char *calls;   // calls of the user's program that it computes, such as "aten.relu.default of relu_1"
+  const char *source;  // lines of the user's program where they stand, or empty
+  const char *module;  // path of the module that made the first of them, or empty
+  const AotiValueInfo *outputs;
+  int32_t n_outputs;
+  int32_t device;      // an AotiDeviceKind
+} AotiKernelInfo;
 
 typedef struct AotiModelInfo {
   const char *name;
@@ -101,17 +119,31 @@ typedef struct AotiModelInfo {
   const AotiValueInfo *states; // tensors that the program mutates; they live in the caller's `state`
   int64_t weights_bytes;
   int64_t state_bytes;
+  const AotiKernelInfo *kernels; // in the order in which they stand in the run
+  int32_t n_kernels;
+  int32_t reserved;
 } AotiModelInfo;
 
 // Runs `body(arg, begin, end, worker)` over parts that cover [0, n) exactly once and returns when all are done.
 // Parts may run at the same time; `worker` is in [0, threads) and no two running parts share one.
 typedef void (*AotiParallelBody)(void *arg, int64_t begin, int64_t end, int32_t worker);
+
+// Told of every kernel, on the thread that submitted the run: with AOTI_KERNEL_BEGIN before info->kernels[kernel] and
+// with AOTI_KERNEL_END after it. At the end `outputs` are the tensors that it has written, as the kernel's info lists
+// them, valid for the call and until a later kernel reuses their memory; at the beginning `outputs` is null. A kernel in
+// a loop is told of in each iteration. On a device, a run with a callback waits for each kernel.
+typedef enum AotiKernelPhase { AOTI_KERNEL_BEGIN = 0, AOTI_KERNEL_END = 1 } AotiKernelPhase;
+typedef void (*AotiKernelCallback)(void *arg, int32_t kernel, int32_t phase, const AotiTensor *outputs);
+
+// All zeros but for `threads`: one thread, the default stream, nobody is told anything.
 typedef struct AotiContext {
   void (*parallel_for)(void *pool, int64_t n, AotiParallelBody body, void *arg); // null: everything on the caller
   void *pool;
   int32_t threads; // at least 1
   int32_t reserved;
-  void *stream; // device stream or null
+  void *stream;                 // device stream or null
+  AotiKernelCallback on_kernel; // or null
+  void *on_kernel_arg;
 } AotiContext;
 
 // `weights` may be null where they are embedded; it must stay valid and unchanged while the model lives.
@@ -121,27 +153,40 @@ typedef struct AotiCreateOptions {
   int64_t weights_bytes;
   int32_t cpu_level;
   int32_t reserved;
+  AotiDevice device;    // where the model runs
+  void *device_context; // the driver's context to work in, or null for the device's own
 } AotiCreateOptions;
 
-// A weight that a program offers: row-major contiguous, aligned for its elements.
-typedef struct AotiNamedTensor {
+typedef enum AotiVerdict {
+  AOTI_PICKED = 0,
+  AOTI_PASSED_OVER = 1, // would run, but another was preferred or asked for
+  AOTI_CANNOT_RUN = 2   // the device lacks something
+} AotiVerdict;
+
+// One of the codes that a library holds, such as the kernels for one CPU level.
+typedef struct AotiCandidate {
   const char *name;
-  AotiTensor tensor;
-} AotiNamedTensor;
+  int32_t device; // an AotiDeviceKind
+  int32_t verdict;
+  const char *reason; // of the verdict, a phrase
+} AotiCandidate;
 
-// How weights are prepared; every entry may be null.
-typedef struct AotiPrepareOptions {
-  const AotiContext *context; // threads to work on
-  // Told, on the calling thread, how many bytes of the weights are written so far.
-  void (*progress)(void *arg, int64_t done, int64_t total);
-  // Told of everything that is wrong with the tensors given, one sentence at a time; `error` has room for the first.
-  void (*finding)(void *arg, const char *message);
-  void *arg;
-} AotiPrepareOptions;
+// Which code a model runs, and why. Lives as long as the model.
+typedef struct AotiPlan {
+  AotiDevice device;
+  const char *level; // name of the candidate that was picked, such as "x86-64-v3"
+  const AotiCandidate *candidates;
+  int32_t n_candidates;
+  int32_t picked;
+} AotiPlan;
 
+// AotiState holds the tensors that a program mutates, such as a key-value cache: one for each sequence of runs that belong
+// together. AotiRun is a run prepared for inputs of certain sizes, with all memory that it needs.
 typedef struct AotiModel AotiModel;
+typedef struct AotiState AotiState;
+typedef struct AotiRun AotiRun;
 
-// Every function but `destroy` gives an AotiStatus and fills `error`, which may be null.
+// Functions that take an `error` give an AotiStatus and fill it; it may be null.
 typedef struct AotiApi {
   uint32_t abi_version;
   uint32_t struct_bytes;
@@ -154,29 +199,35 @@ typedef struct AotiApi {
   // Bytes of workspace that `run` needs for inputs of these sizes on `threads` threads.
   int32_t (*workspace_bytes)(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int32_t threads,
                              int64_t *bytes, AotiError *error);
-  // Writes the initial values of mutable state to `state` (info->state_bytes, 64-byte aligned).
-  int32_t (*init_state)(const AotiModel *model, void *state, AotiError *error);
+  // A state with the values that the program starts from. `memory` is null, or info->state_bytes of the device that the
+  // model runs on, 64-byte aligned and the caller's for as long as the state lives. One run at a time uses a state.
+  int32_t (*create_state)(const AotiModel *model, void *memory, AotiState **state, AotiError *error);
+  // The values that the program starts from, again.
+  int32_t (*reset_state)(const AotiModel *model, AotiState *state, AotiError *error);
+  // A state that holds what another holds, in `memory` as for `create_state`.
+  int32_t (*copy_state)(const AotiState *from, void *memory, AotiState **state, AotiError *error);
+  void (*destroy_state)(AotiState *state);
   // Re-entrant on one model; allocates nothing. `workspace` is 64-byte aligned; outputs are contiguous and the caller's,
   // of the sizes that `output_sizes` gives. Where a size depends on data, that is its bound: the output then holds a
   // smaller tensor, contiguous at the start of its memory, whose sizes are written to sizes[k][0 .. rank). `sizes` may
-  // be null.
+  // be null, and so may `state` where info->state_bytes is 0. The same as `prepare`, `submit`, `wait` and `release`.
   int32_t (*run)(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
-                 int32_t n_outputs, int64_t *const *sizes, void *state, void *workspace, int64_t workspace_bytes,
+                 int32_t n_outputs, int64_t *const *sizes, AotiState *state, void *workspace, int64_t workspace_bytes,
                  const AotiContext *context, AotiError *error);
-  // Name of the kernel level in use, such as "x86-64-v3".
-  const char *(*level)(const AotiModel *model);
-  // Both are null in a library that takes no weights by name. `prepare_weights` makes of the tensors of a checkpoint, by
-  // the names in info->constants, the weights that `create` takes: it does what the compiler did to those of the model
-  // file and lays out the result in `weights` (info->weights_bytes, 64-byte aligned, the caller's). A tensor that is
-  // missing, not of the model, or of another element type or other sizes is refused, all of them at once. `workspace` has
-  // prepare_bytes(threads) bytes, 64-byte aligned, and is free again when it returns.
-  //
-  // To change weights while runs go on, create a second model from other weights and destroy the first when its last
-  // run has returned: models share nothing but code, so each run sees one whole set.
-  int64_t (*prepare_bytes)(int32_t threads);
-  int32_t (*prepare_weights)(const AotiNamedTensor *tensors, int32_t n_tensors, void *weights, int64_t weights_bytes,
-                             void *workspace, int64_t workspace_bytes, const AotiPrepareOptions *options,
-                             AotiError *error);
+  // A run for inputs of these sizes on at most `threads` threads. Of inputs only types and sizes are read, and the values
+  // of those that are sizes. `workspace` is null, or as `workspace_bytes` says, and the caller's for as long as the run
+  // lives. The model outlives the run; runs do not disturb each other.
+  int32_t (*prepare)(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int32_t threads,
+                     void *workspace, int64_t workspace_bytes, AotiRun **run, AotiError *error);
+  // Starts a prepared run, on context->stream where it runs on a device; allocates nothing. Inputs have the sizes that it
+  // was prepared for. What it borrows must last until `wait` has returned; it is submitted again only after that.
+  int32_t (*submit)(AotiRun *run, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
+                    int32_t n_outputs, AotiState *state, const AotiContext *context, AotiError *error);
+  // Waits until a submitted run is done, says what went wrong in it, and writes `sizes` as `run` does.
+  int32_t (*wait)(AotiRun *run, int64_t *const *sizes, AotiError *error);
+  void (*release)(AotiRun *run);
+  // Which code was picked, and why.
+  const AotiPlan *(*plan)(const AotiModel *model);
 } AotiApi;
 
 #ifdef __cplusplus

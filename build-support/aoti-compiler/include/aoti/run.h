@@ -9,6 +9,7 @@ namespace aoti {
 
 // `scratch` belongs to the kernel that runs now: `shared_scratch` bytes for all workers, then `worker_scratch` bytes for
 // each worker. `fault` is 0, or 1 + the number of the first operator that met an index outside its dimension.
+// `symbols` are the sizes, to which those that are read from data are added. `tell` is told of kernels, or null.
 struct Run {
   const AotiContext *context;
   const void *const *inputs;
@@ -18,6 +19,8 @@ struct Run {
   char *arena;
   char *scratch;
   int *fault;
+  int64_t *symbols;
+  void (*tell)(const Run &run, int32_t kernel, int32_t phase);
 };
 
 } // namespace aoti
@@ -31,6 +34,15 @@ template <class T> AOTI_INLINE T *output(const Run &run, i64 position) { return 
 template <class T> AOTI_INLINE T *state(const Run &run, i64 offset) { return (T *)(run.state + offset); }
 template <class T> AOTI_INLINE const T *weights(const Run &run, i64 offset) { return (const T *)(run.weights + offset); }
 template <class T> AOTI_INLINE T *arena(const Run &run, i64 offset) { return (T *)(run.arena + offset); }
+
+// Calls a kernel of the model. Where nobody is told of kernels, that costs two branches that are always predicted.
+template <class... Parameters>
+AOTI_INLINE void call(const Run &run, i32 number, void (*kernel)(const Run &, Parameters...),
+                      identity<Parameters>... arguments) {
+  if (__builtin_expect(run.tell != nullptr, 0)) run.tell(run, number, AOTI_KERNEL_BEGIN);
+  kernel(run, arguments...);
+  if (__builtin_expect(run.tell != nullptr, 0)) run.tell(run, number, AOTI_KERNEL_END);
+}
 
 AOTI_INLINE void copy(const Run &, void *to, const void *from, i64 bytes) { __builtin_memcpy(to, from, size_t(bytes)); }
 

@@ -1,38 +1,15 @@
-//! The file with the model's table: argument checks, sizes, and the choice of the CPU level.
+//! The file with the model's tables: what `include/aoti/model.h` makes the C interface of. Everything that is the same
+//! for all models is there; here are names, sizes, addresses and texts.
 
-use super::c_family::expr::scalar;
-use super::interface::{Interface, ValueInterface};
-use super::run::{InitialState, RunPlan, relation};
+use super::c_family::expr::{scalar, symbol_name};
+use super::interface::{DimInterface, Interface, ValueInterface};
+use super::run::{Place, RunPlan, relation};
 use crate::graph::SymbolSource;
 use crate::loops::{BufferId, Program};
 use crate::symbolic::{Expr, Node, RangeTable, Ranges, Symbol};
+use indexmap::IndexSet;
+use std::collections::BTreeSet;
 use std::fmt::Write;
-
-/// A CPU level as the toolchain names it, and as C++ tests for it.
-struct LevelText {
-    name: String,
-    /// The level's part in identifiers.
-    tag: String,
-    test: &'static str,
-}
-
-fn level_text(name: &str) -> LevelText {
-    let test = match name {
-        "x86-64-v3" => {
-            "__builtin_cpu_init();\n    return __builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\") && \
-             __builtin_cpu_supports(\"bmi\") && __builtin_cpu_supports(\"bmi2\");"
-        }
-        "x86-64-v4" => {
-            "__builtin_cpu_init();\n    return __builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\") && \
-             __builtin_cpu_supports(\"bmi2\") && __builtin_cpu_supports(\"avx512f\") && \
-             __builtin_cpu_supports(\"avx512bw\") && __builtin_cpu_supports(\"avx512cd\") && \
-             __builtin_cpu_supports(\"avx512dq\") && __builtin_cpu_supports(\"avx512vl\");"
-        }
-        // The baseline of a target runs everywhere; `native` is for the machine that builds.
-        _ => "return true;",
-    };
-    LevelText { name: name.to_owned(), tag: level_tag(name), test }
-}
 
 /// The level's part in identifiers and file names: `v3`, `native`, `base`.
 pub(super) fn level_tag(name: &str) -> String {
@@ -42,11 +19,22 @@ pub(super) fn level_tag(name: &str) -> String {
     }
 }
 
+/// The function that tells what a processor lacks to run a level.
+fn lacks(level: &str) -> &'static str {
+    match level {
+        "x86-64-v3" => "lacks_x86_64_v3",
+        "x86-64-v4" => "lacks_x86_64_v4",
+        // The baseline of a target runs everywhere; `native` is for the machine that builds.
+        _ => "lacks_nothing",
+    }
+}
+
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for byte in text.bytes() {
         match byte {
             b'"' | b'\\' => out.push_str(&format!("\\{}", byte as char)),
+            b'\n' => out.push_str("\\n"),
             0x20..=0x7e if byte != b'?' => out.push(byte as char),
             // Three octal digits end by themselves, and question marks form no trigraph.
             _ => out.push_str(&format!("\\{byte:03o}")),
@@ -56,7 +44,7 @@ pub(super) fn quoted(text: &str) -> String {
     out
 }
 
-/// What the table is printed from.
+/// What the tables are printed from.
 pub(super) struct Api<'a> {
     pub(super) program: &'a Program,
     pub(super) ranges: &'a RangeTable,
@@ -65,193 +53,289 @@ pub(super) struct Api<'a> {
     pub(super) identifier: &'a str,
     pub(super) levels: &'a [String],
     pub(super) embedded: bool,
-    /// What makes weights from tensors by name, if the library does.
-    pub(super) preparation: Option<&'a str>,
+}
+
+/// Tables that others point to, each once.
+#[derive(Default)]
+struct Shared {
+    /// Bounds of the dimensions of a tensor.
+    dims: IndexSet<Vec<DimInterface>>,
+    /// Numbers of the expressions of a tensor's sizes.
+    numbers: IndexSet<Vec<i64>>,
+}
+
+impl Shared {
+    fn dims(&mut self, dims: &[DimInterface]) -> String {
+        if dims.is_empty() { "nullptr".to_owned() } else { numbered("dims", &mut self.dims, dims.to_vec()) }
+    }
+
+    fn numbers(&mut self, numbers: Vec<i64>) -> String {
+        if numbers.iter().all(|number| *number < 0) {
+            return "nullptr".to_owned();
+        }
+        numbered("numbers", &mut self.numbers, numbers)
+    }
+
+    fn print(&self) -> String {
+        let dim = |dim: &DimInterface| {
+            let expression = dim.expression.as_deref().map_or_else(|| "nullptr".to_owned(), quoted);
+            format!("{{{expression}, {}, {}}}", dim.min, dim.max)
+        };
+        let mut out = String::new();
+        for (index, dims) in self.dims.iter().enumerate() {
+            let dims: Vec<String> = dims.iter().map(dim).collect();
+            let _ = writeln!(out, "constexpr AotiDimInfo dims_{index}[] = {{{}}};", dims.join(", "));
+        }
+        for (index, numbers) in self.numbers.iter().enumerate() {
+            let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+            let _ = writeln!(out, "constexpr int32_t numbers_{index}[] = {{{}}};", numbers.join(", "));
+        }
+        out
+    }
+}
+
+fn numbered<T: std::hash::Hash + Eq>(kind: &str, set: &mut IndexSet<T>, item: T) -> String {
+    format!("{kind}_{}", set.insert_full(item).0)
+}
+
+/// Expressions that are evaluated together.
+#[derive(Default)]
+struct Expressions(IndexSet<Expr>);
+
+impl Expressions {
+    /// The number of an expression, or -1 where it is a constant.
+    fn number(&mut self, expr: &Expr) -> i64 {
+        if expr.as_int().is_some() {
+            return -1;
+        }
+        i64::try_from(self.0.insert_full(expr.clone()).0).expect("few")
+    }
+
+    fn print(&self, name: &str) -> String {
+        if self.0.is_empty() {
+            return String::new();
+        }
+        let mut body = known(&self.0);
+        for (index, expr) in self.0.iter().enumerate() {
+            let _ = writeln!(body, "  values[{index}] = {};", scalar(expr));
+        }
+        format!("void {name}(const int64_t *symbols, int64_t *values) {{\n{body}}}\n\n")
+    }
+
+    /// The entry of the tables.
+    fn entry(&self, name: &str) -> String {
+        if self.0.is_empty() { "{0, nullptr}".to_owned() } else { format!("{{{}, {name}}}", self.0.len()) }
+    }
+}
+
+/// Declares the symbols that expressions mention.
+fn known<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> String {
+    let mut symbols = BTreeSet::new();
+    exprs.into_iter().for_each(|expr| expr.collect_symbols(&mut symbols));
+    let line =
+        |symbol: &Symbol| format!("  const i64 {} = symbols[{}];\n", symbol_name(*symbol), symbol.index);
+    symbols.iter().map(line).collect()
+}
+
+/// A table, or a null pointer where it would be empty.
+fn table(out: &mut String, ty: &str, name: &str, rows: &[String]) -> String {
+    if rows.is_empty() {
+        return "nullptr".to_owned();
+    }
+    let _ = writeln!(out, "constexpr {ty}{name}[] = {{\n    {},\n}};", rows.join(",\n    "));
+    name.to_owned()
 }
 
 impl Api<'_> {
     /// The whole file.
     pub(super) fn print(&self) -> String {
         let id = self.identifier;
-        let mut out = format!(
-            "// The C interface of the model {}, written by cargo-aoti.\n#include \"aoti/model.h\"\n{}#include <string.h>\n\nusing namespace aoti;\n\n",
-            super::docs::code(&self.interface.name).replace('\n', " "),
-            if self.preparation.is_some() { "#include \"aoti/prepare.h\"\n" } else { "" }
-        );
-        out.push_str(&self.tables());
-        out.push_str(&self.levels());
-        let failures: Vec<String> = self.run.failures.values().map(|text| quoted(text)).collect();
-        out.push_str(&list("failure_texts", &failures));
-        out.push_str(&self.sizes());
-        out.push_str(&self.functions());
-        out.push_str(self.preparation.unwrap_or_default());
-        let prepare = match self.preparation {
-            Some(_) => "prepare_bytes, prepare_weights",
-            None => "nullptr, nullptr",
+        let (mut shared, mut rows) = (Shared::default(), String::new());
+        let (mut sizes, mut kernel_sizes) = (Expressions::default(), Expressions::default());
+        let info = self.info(&mut shared, &mut rows);
+        let kernel_outputs = self.kernel_outputs(&mut shared, &mut kernel_sizes, &mut rows);
+        let input_sizes = self.sizes(&self.program.inputs, &mut shared, &mut sizes);
+        let input_sizes = pointers(&mut rows, "input_sizes", &input_sizes);
+        let output_sizes = self.sizes(&self.program.outputs, &mut shared, &mut sizes);
+        let output_sizes = pointers(&mut rows, "output_sizes", &output_sizes);
+        let symbols = table(&mut rows, "Symbol ", "symbols", &self.symbols());
+        let texts = |texts: Vec<&String>| texts.into_iter().map(|text| quoted(text)).collect::<Vec<_>>();
+        let failures =
+            table(&mut rows, "const char *", "failures", &texts(self.run.failures.values().collect()));
+        let sites = table(&mut rows, "const char *", "sites", &texts(self.program.sites.iter().collect()));
+        let states = self.run.states.iter();
+        let states: Vec<String> =
+            states.map(|state| format!("{{{}, {}, {}}}", state.offset, state.value, state.bytes)).collect();
+        let states = table(&mut rows, "InitialState ", "states", &states);
+        let weights = if self.embedded && self.interface.weights_bytes > 0 {
+            format!("aoti_{id}_weights")
+        } else {
+            "nullptr".to_owned()
         };
-        let _ = write!(
-            out,
-            "static const AotiApi api = {{AOTI_ABI_VERSION, sizeof(AotiApi), &info, create, destroy, output_sizes, workspace_bytes,\n\
-             \x20                            init_state, run, level, {prepare}}};\n\n\
-             extern \"C\" __attribute__((visibility(\"default\"))) const AotiApi *aoti_{id}_api(void) {{ return &api; }}\n"
-        );
+        let most = |count: &dyn Fn(&super::run::KernelFacts) -> usize| {
+            self.run.kernels.values().map(count).max().unwrap_or(0)
+        };
+        let most_outputs = most(&|kernel| kernel.outputs.len());
+        let most_dims = most(&|kernel| kernel.outputs.iter().map(|output| output.shape.len()).sum());
+        format!(
+            "// The C interface of the model {}, written by cargo-aoti.\n#include \"aoti/model.h\"\n\n\
+             using namespace aoti;\n\n{}namespace {{\n\n{}{rows}\n{}{}{}\
+             constexpr Tables tables = {{\n    &info, levels, {}, {}, {symbols},\n    {}, {input_sizes}, {output_sizes}, checks, arena_bytes,\n    \
+             {failures}, {sites}, {states}, {weights},\n    {kernel_outputs}, {}, {most_outputs}, {most_dims},\n}};\n\
+             constexpr AotiApi api = Interface<tables>::table();\n\n}} // namespace\n\n\
+             extern \"C\" __attribute__((visibility(\"default\"))) const AotiApi *aoti_{id}_api(void) {{ return &api; }}\n",
+            super::docs::code(&self.interface.name).replace('\n', " "),
+            self.declarations(),
+            shared.print(),
+            sizes.print("sizes_of_tensors"),
+            kernel_sizes.print("sizes_of_kernels"),
+            self.functions() + &info,
+            self.levels.len(),
+            self.program.symbols.len(),
+            sizes.entry("sizes_of_tensors"),
+            kernel_sizes.entry("sizes_of_kernels"),
+        )
+    }
+
+    /// What other objects define.
+    fn declarations(&self) -> String {
+        let id = self.identifier;
+        let mut out = String::new();
+        for tag in self.levels.iter().map(|level| level_tag(level)) {
+            let _ = writeln!(
+                out,
+                "extern \"C\" int32_t aoti_{id}_run_{tag}(const Run &);\n\
+                 extern \"C\" int64_t aoti_{id}_scratch_{tag}(const int64_t *, int64_t);"
+            );
+        }
+        if self.embedded && self.interface.weights_bytes > 0 {
+            let _ = writeln!(out, "extern \"C\" const char aoti_{id}_weights[];");
+        }
+        out.push('\n');
         out
     }
 
-    fn tables(&self) -> String {
-        let mut out = String::new();
-        for (kind, values) in [
-            ("input", &self.interface.inputs),
-            ("output", &self.interface.outputs),
-            ("state", &self.interface.states),
-        ] {
-            out.push_str(&value_table(kind, values));
-        }
-        let constants = &self.interface.constants;
-        for (k, constant) in constants.iter().enumerate() {
-            let sizes: Vec<String> = constant.sizes.iter().map(ToString::to_string).collect();
-            if !sizes.is_empty() {
-                let _ =
-                    writeln!(out, "static const int64_t constant_sizes_{k}[] = {{{}}};", sizes.join(", "));
-            }
-        }
-        if !constants.is_empty() {
-            out.push_str("static const AotiConstantInfo constants[] = {\n");
-            for (k, constant) in constants.iter().enumerate() {
-                let sizes = if constant.sizes.is_empty() {
-                    "nullptr".to_owned()
-                } else {
-                    format!("constant_sizes_{k}")
-                };
-                let _ = writeln!(
-                    out,
-                    "    {{{}, {sizes}, {}, {}, {}, {}}},",
-                    quoted(&constant.name),
-                    constant.dtype as u8,
-                    constant.sizes.len(),
-                    constant.tied.map_or_else(|| "-1".to_owned(), |tied| tied.to_string()),
-                    u8::from(constant.is_read)
-                );
-            }
-            out.push_str("};\n");
-        }
-        let table =
-            |name: &str, count: usize| if count == 0 { "nullptr".to_owned() } else { name.to_owned() };
+    /// Appends what the model's info points to, and gives the info and the levels.
+    fn info(&self, shared: &mut Shared, rows: &mut String) -> String {
         let i = self.interface;
-        let _ = write!(
+        let mut values = |rows: &mut String, name: &str, values: &[ValueInterface]| {
+            let lines: Vec<String> = values.iter().map(|value| value_row(value, shared)).collect();
+            table(rows, "AotiValueInfo ", name, &lines)
+        };
+        let inputs = values(rows, "inputs", &i.inputs);
+        let outputs = values(rows, "outputs", &i.outputs);
+        let states = values(rows, "state_values", &i.states);
+        let constants = self.constants(rows);
+        let kernels = self.kernels(shared, rows);
+        let levels: Vec<String> = self
+            .levels
+            .iter()
+            .map(|level| {
+                let (id, tag) = (self.identifier, level_tag(level));
+                let (name, lacks) = (quoted(level), lacks(level));
+                format!("{{{name}, {lacks}, aoti_{id}_run_{tag}, aoti_{id}_scratch_{tag}}}")
+            })
+            .collect();
+        let mut out = String::new();
+        table(&mut out, "Level ", "levels", &levels);
+        let _ = writeln!(
             out,
-            "static const AotiModelInfo info = {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}};\n\n",
+            "constexpr AotiModelInfo info = {{\n    {}, {}, {}, {}, {}, {},\n    {inputs}, {outputs}, {constants}, {states}, {}, {},\n    {kernels}, {}, 0,\n}};",
             quoted(&i.name),
             quoted(concat!("cargo-aoti ", env!("CARGO_PKG_VERSION"))),
             i.inputs.len(),
             i.outputs.len(),
             i.constants.len(),
             i.states.len(),
-            table("inputs_info", i.inputs.len()),
-            table("outputs_info", i.outputs.len()),
-            table("constants", i.constants.len()),
-            table("states_info", i.states.len()),
             i.weights_bytes,
-            i.state_bytes
+            i.state_bytes,
+            self.run.kernels.len(),
         );
         out
     }
 
-    fn levels(&self) -> String {
-        let id = self.identifier;
-        let mut out = String::new();
-        let levels: Vec<LevelText> = self.levels.iter().map(|name| level_text(name)).collect();
-        for level in &levels {
-            let _ = writeln!(
-                out,
-                "extern \"C\" int32_t aoti_{id}_run_{tag}(const Run &, int64_t *);\n\
-                 extern \"C\" int64_t aoti_{id}_scratch_{tag}(const int64_t *, int64_t);",
-                tag = level.tag
-            );
+    fn constants(&self, rows: &mut String) -> String {
+        let constants = &self.interface.constants;
+        let mut lines = Vec::new();
+        for (k, constant) in constants.iter().enumerate() {
+            let sizes: Vec<String> = constant.sizes.iter().map(ToString::to_string).collect();
+            let sizes = if sizes.is_empty() {
+                "nullptr".to_owned()
+            } else {
+                let _ = writeln!(rows, "constexpr int64_t constant_sizes_{k}[] = {{{}}};", sizes.join(", "));
+                format!("constant_sizes_{k}")
+            };
+            lines.push(format!(
+                "{{{}, {}, {}, {sizes}, {}, {}}}",
+                quoted(&constant.name),
+                constant.dtype as u8,
+                constant.sizes.len(),
+                constant.offset,
+                constant.bytes
+            ));
         }
-        if self.embedded && self.interface.weights_bytes > 0 {
-            let _ = writeln!(out, "extern \"C\" const char aoti_{id}_weights[];");
-        }
-        out.push_str("\nstatic const Level levels[] = {\n");
-        for level in &levels {
-            let _ = writeln!(
-                out,
-                "    {{{}, [] {{\n    {}\n  }}, aoti_{id}_run_{tag}, aoti_{id}_scratch_{tag}}},",
-                quoted(&level.name),
-                level.test,
-                tag = level.tag
-            );
-        }
-        let _ = write!(
-            out,
-            "}};\nconstexpr int n_levels = {};\nconstexpr int n_symbols = {};\n\nstruct AotiModel {{\n  const char *weights;\n  int level;\n}};\n\n",
-            levels.len(),
-            self.program.symbols.len().max(1)
-        );
-        out
+        table(rows, "AotiConstantInfo ", "constants", &lines)
     }
 
-    /// Reads the symbols from the inputs and checks every relation between sizes.
-    fn sizes(&self) -> String {
-        let program = self.program;
-        let mut out = String::from(
-            "static int32_t bind(const AotiTensor *inputs, int32_t n_inputs, int64_t *symbols, AotiError *error) {\n",
-        );
-        let inputs = self.interface.inputs.len();
-        let table = if inputs == 0 { "nullptr" } else { "inputs_info" };
-        let _ = writeln!(
-            out,
-            "  if (int32_t code = check_tensors(\"input\", inputs, n_inputs, {table}, {inputs}, error)) return code;\n  (void)symbols;"
-        );
-        for (k, info) in program.symbols.iter().enumerate() {
-            let symbol = Symbol::size(u32::try_from(k).expect("symbols are few"));
-            match info.source {
-                SymbolSource::InputDim { input, axis } => {
-                    let _ = writeln!(out, "  const i64 s{k} = symbols[{k}] = {};", self.dim_of(input, axis));
-                }
-                SymbolSource::InputValue { input } => {
-                    let _ = write!(
-                        out,
-                        "  const i64 s{k} = symbols[{k}] = *(const int64_t *)inputs[{}].data;\n\
-                         \x20 if (s{k} < {min} || s{k} > {max})\n    return fail(error, AOTI_ERROR_RANGE, \"input `%s` is %lld, must be in %lld..=%lld\", {name}, (long long)s{k}, (long long){min}, (long long){max});\n",
-                        self.user_position(input),
-                        min = scalar(&Expr::int(info.range.min)),
-                        max = scalar(&Expr::int(info.range.max)),
-                        name = quoted(&info.name)
-                    );
-                }
-                SymbolSource::Data => {
-                    let _ = writeln!(
-                        out,
-                        "  const i64 s{k} = symbols[{k}] = {}; // not known before the run: its bound",
-                        scalar(&Expr::int(self.ranges.range(symbol).max))
-                    );
-                }
+    fn kernels(&self, shared: &mut Shared, rows: &mut String) -> String {
+        let (mut values, mut lines) = (Vec::new(), Vec::new());
+        for kernel in self.run.kernels.values() {
+            let first = values.len();
+            for output in &kernel.outputs {
+                let dims = output.shape.iter().map(|size| DimInterface::of(self.program, self.ranges, size));
+                let (name, dtype, dims) = (output.name.clone(), output.tensor.dtype, dims.collect());
+                values.push(value_row(&ValueInterface { name, dtype, dims }, shared));
             }
-            let _ = writeln!(out, "  (void)s{k};");
+            let calls = lines_of(kernel.origins.iter().map(|origin| origin.node.as_str()));
+            let source = lines_of(kernel.origins.iter().map(|origin| origin.source.as_str()));
+            let module = kernel.origins.iter().map(|origin| origin.module.as_str()).find(|m| !m.is_empty());
+            // The offset is from the first of all, so that positions follow from addresses.
+            lines.push(format!(
+                "{{{}, {},\n     {},\n     {}, {}, {}, AOTI_CPU}}",
+                quoted(&kernel.name),
+                quoted(&calls),
+                quoted(&source),
+                quoted(module.unwrap_or("")),
+                if kernel.outputs.is_empty() {
+                    "nullptr".to_owned()
+                } else {
+                    format!("kernel_values + {first}")
+                },
+                kernel.outputs.len()
+            ));
         }
-        for (position, buffer) in program.inputs.iter().enumerate() {
-            for (d, size) in program.buffers[*buffer].shape.iter().enumerate() {
-                if size.as_int().is_some() || self.binds(size, *buffer, d) {
-                    continue;
-                }
-                let _ = writeln!(
-                    out,
-                    "  if (int32_t code = check_equal(\"input\", inputs, inputs_info, {position}, {d}, {}, error)) return code;",
-                    scalar(size)
-                );
-            }
+        table(rows, "AotiValueInfo ", "kernel_values", &values);
+        table(rows, "AotiKernelInfo ", "kernels", &lines)
+    }
+
+    /// Where kernels write, in the order of `kernel_values`.
+    fn kernel_outputs(&self, shared: &mut Shared, sizes: &mut Expressions, rows: &mut String) -> String {
+        let mut lines = Vec::new();
+        for output in self.run.kernels.values().flat_map(|kernel| &kernel.outputs) {
+            let (place, offset) = match &output.tensor.place {
+                Place::Output(position) => ("output", Expr::int(i64::try_from(*position).expect("few"))),
+                Place::State(offset) => ("state", Expr::int(i64::try_from(*offset).expect("within memory"))),
+                Place::Arena(offset) => ("arena", offset.clone()),
+                Place::Input(_) | Place::Weights(_) => unreachable!("kernels write no inputs and no weights"),
+            };
+            let numbers = output.shape.iter().map(|size| sizes.number(size)).collect();
+            let (number, fixed) = (sizes.number(&offset), offset.as_int().unwrap_or(0));
+            lines.push(format!("{{Place::{place}, {number}, {fixed}, {}}}", shared.numbers(numbers)));
         }
-        for check in &self.run.checks {
-            let _ = writeln!(
-                out,
-                "  if (!({})) return fail(error, AOTI_ERROR_GUARD, \"%s\", failure_texts[{}]);",
-                relation(&check.holds),
-                check.failure.as_u32()
-            );
-        }
-        out.push_str("  return AOTI_OK;\n}\n\n");
-        out
+        table(rows, "KernelOutput ", "kernel_outputs", &lines)
+    }
+
+    /// For each tensor of the caller, the numbers of its sizes that are expressions.
+    fn sizes(&self, ids: &[BufferId], shared: &mut Shared, sizes: &mut Expressions) -> Vec<String> {
+        let of = |id: &BufferId| {
+            let shape = self.program.buffers[*id].shape.iter().enumerate();
+            let number = |(axis, size): (usize, &Expr)| {
+                // Where a symbol is read from, there is nothing to compare it with.
+                if self.binds(size, *id, axis) { -1 } else { sizes.number(size) }
+            };
+            shared.numbers(shape.map(number).collect())
+        };
+        ids.iter().map(of).collect()
     }
 
     /// Whether this size is where its symbol is read from.
@@ -273,201 +357,63 @@ impl Api<'_> {
 
     fn user_position(&self, input: usize) -> usize {
         let buffer = self.graph_input(input);
-        let inputs = &self.program.inputs;
-        inputs.iter().position(|own| Some(*own) == buffer).unwrap_or(0)
+        self.program.inputs.iter().position(|own| Some(*own) == buffer).unwrap_or(0)
     }
 
-    fn dim_of(&self, input: usize, axis: usize) -> String {
-        format!("inputs[{}].sizes[{axis}]", self.user_position(input))
+    fn symbols(&self) -> Vec<String> {
+        let symbols = self.program.symbols.iter().enumerate();
+        symbols
+            .map(|(k, info)| {
+                let symbol = Symbol::size(u32::try_from(k).expect("symbols are few"));
+                let (from, input, axis, range) = match info.source {
+                    SymbolSource::InputDim { input, axis } => {
+                        ("dimension", self.user_position(input), axis, info.range)
+                    }
+                    SymbolSource::InputValue { input } => ("value", self.user_position(input), 0, info.range),
+                    SymbolSource::Data => ("data", 0, 0, self.ranges.range(symbol)),
+                };
+                let [min, max] = [range.min, range.max].map(|bound| scalar(&Expr::int(bound)));
+                format!("{{From::{from}, {input}, {axis}, {}, {min}, {max}}}", quoted(&info.name))
+            })
+            .collect()
     }
 
+    /// Checks of the sizes, and the arena's length.
     fn functions(&self) -> String {
-        let program = self.program;
-        let locals: String = (0..program.symbols.len())
-            .map(|k| format!("  const i64 s{k} = symbols[{k}];\n  (void)s{k};\n"))
-            .collect();
-        let mut output_sizes = String::new();
-        let mut output_checks = String::new();
-        for (k, buffer) in program.outputs.iter().enumerate() {
-            for (d, size) in program.buffers[*buffer].shape.iter().enumerate() {
-                let _ = writeln!(output_sizes, "  sizes[{k}][{d}] = {};", scalar(size));
-                if size.as_int().is_none() {
-                    let _ = writeln!(
-                        output_checks,
-                        "  if (int32_t code = check_equal(\"output\", outputs, outputs_info, {k}, {d}, {}, error)) return code;",
-                        scalar(size)
-                    );
-                }
-            }
+        let checks = &self.run.checks;
+        let mut out = String::from("int32_t checks(const int64_t *symbols) {\n  (void)symbols;\n");
+        out.push_str(&known(checks.iter().flat_map(|check| [&check.holds.left, &check.holds.right])));
+        for check in checks {
+            let code = check.failure.as_u32() + 1;
+            let _ = writeln!(out, "  if (!({})) return {code};", relation(&check.holds));
         }
-        let sites: Vec<String> = program.sites.iter().map(|text| quoted(text)).collect();
-        let states = self.run.states.iter();
-        let init: String = states
-            .map(|InitialState { offset, value, bytes }| {
-                format!("  memcpy((char *)state + {offset}, model->weights + {value}, {bytes});\n")
-            })
-            .collect();
-        let weights = if self.embedded && self.interface.weights_bytes > 0 {
-            format!("aoti_{}_weights", self.identifier)
-        } else {
-            "nullptr".to_owned()
-        };
-        let outputs_table = if program.outputs.is_empty() { "nullptr" } else { "outputs_info" };
-        format!(
-            "{}{}",
-            list("site_texts", &sites),
-            FUNCTIONS
-                .replace("@LOCALS@", &locals)
-                .replace("@ARENA@", &scalar(&self.run.arena_bytes))
-                .replace("@OUTPUT_SIZES@", &output_sizes)
-                .replace("@OUTPUT_CHECKS@", &output_checks)
-                .replace("@OUTPUTS_TABLE@", outputs_table)
-                .replace("@N_OUTPUTS@", &program.outputs.len().to_string())
-                .replace("@N_INPUTS@", &program.inputs.len().to_string())
-                .replace("@INIT_STATE@", &init)
-                .replace("@WEIGHTS@", &weights)
-        )
-    }
-}
-
-fn value_table(kind: &str, values: &[ValueInterface]) -> String {
-    let mut out = String::new();
-    for (k, value) in values.iter().enumerate() {
-        if value.dims.is_empty() {
-            continue;
-        }
-        let dims: Vec<String> = value
-            .dims
-            .iter()
-            .map(|dim| {
-                let expression = dim.expression.as_deref().map_or_else(|| "nullptr".to_owned(), quoted);
-                format!("{{{expression}, {}, {}}}", dim.min, dim.max)
-            })
-            .collect();
-        let _ = writeln!(out, "static const AotiDimInfo {kind}_dims_{k}[] = {{{}}};", dims.join(", "));
-    }
-    if values.is_empty() {
-        return out;
-    }
-    let _ = writeln!(out, "static const AotiValueInfo {kind}s_info[] = {{");
-    for (k, value) in values.iter().enumerate() {
-        let dims = if value.dims.is_empty() { "nullptr".to_owned() } else { format!("{kind}_dims_{k}") };
-        let _ = writeln!(
+        let arena = &self.run.arena_bytes;
+        let _ = write!(
             out,
-            "    {{{}, {}, {}, {dims}}},",
-            quoted(&value.name),
-            value.dtype as u8,
-            value.dims.len()
+            "  return 0;\n}}\n\nint64_t arena_bytes(const int64_t *symbols) {{\n  (void)symbols;\n{}  return {};\n}}\n\n",
+            known([arena]),
+            scalar(arena)
         );
+        out
     }
-    out.push_str("};\n");
-    out
 }
 
-/// A table of strings, which is never empty.
-fn list(name: &str, texts: &[String]) -> String {
-    let texts = if texts.is_empty() { "\"\"".to_owned() } else { texts.join(",\n    ") };
-    format!("static const char *const {name}[] = {{\n    {texts}}};\n")
+/// The row of a tensor in a table.
+fn value_row(value: &ValueInterface, shared: &mut Shared) -> String {
+    let (name, dtype, rank) = (quoted(&value.name), value.dtype as u8, value.dims.len());
+    format!("{{{name}, {dtype}, {rank}, {}}}", shared.dims(&value.dims))
 }
 
-/// The functions of the table; what depends on the model stands between at signs.
-const FUNCTIONS: &str = r#"
-static int32_t create(const AotiCreateOptions *options, AotiModel **model, AotiError *error) {
-  if (!model) return fail(error, AOTI_ERROR_NULL, "the place for the model is null");
-  int level = options ? options->cpu_level : -1;
-  if (level >= n_levels) return fail(error, AOTI_ERROR_CPU, "level %d does not exist, there are %d", level, n_levels);
-  if (level >= 0 && !levels[level].runs_here())
-    return fail(error, AOTI_ERROR_CPU, "this processor does not run %s", levels[level].name);
-  for (int i = n_levels; level < 0 && i-- > 0;)
-    if (levels[i].runs_here()) level = i;
-  if (level < 0) return fail(error, AOTI_ERROR_CPU, "this processor runs none of the compiled levels");
-  const void *weights = options ? options->weights : nullptr;
-  if (weights && options->weights_bytes != info.weights_bytes)
-    return fail(error, AOTI_ERROR_WEIGHTS, "the weights have %lld bytes, must have %lld",
-                (long long)options->weights_bytes, (long long)info.weights_bytes);
-  if (!weights) weights = @WEIGHTS@;
-  if (!weights && info.weights_bytes > 0)
-    return fail(error, AOTI_ERROR_WEIGHTS, "the weights are not embedded and none are given");
-  if (uintptr_t(weights) % AOTI_ALIGNMENT != 0)
-    return fail(error, AOTI_ERROR_ALIGNMENT, "the weights are not aligned to %d bytes", AOTI_ALIGNMENT);
-  AotiModel *made = (AotiModel *)malloc(sizeof(AotiModel));
-  if (!made) return fail(error, AOTI_ERROR_MEMORY, "out of memory");
-  made->weights = (const char *)weights;
-  made->level = level;
-  *model = made;
-  return succeed(error);
+/// A table of tables, unless all of them are empty.
+fn pointers(rows: &mut String, name: &str, lists: &[String]) -> String {
+    if lists.iter().all(|list| list == "nullptr") {
+        return "nullptr".to_owned();
+    }
+    table(rows, "const int32_t *", name, lists)
 }
 
-static void destroy(AotiModel *model) { free(model); }
-
-static const char *level(const AotiModel *model) { return model ? levels[model->level].name : ""; }
-
-static void write_sizes(const int64_t *symbols, int64_t *const *sizes) {
-  (void)symbols, (void)sizes;
-@LOCALS@@OUTPUT_SIZES@}
-
-static int32_t output_sizes(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int64_t *const *sizes,
-                            AotiError *error) {
-  (void)model;
-  int64_t symbols[n_symbols] = {};
-  if (int32_t code = bind(inputs, n_inputs, symbols, error)) return code;
-  if (@N_OUTPUTS@ > 0 && !sizes) return fail(error, AOTI_ERROR_NULL, "the place for sizes is null");
-  write_sizes(symbols, sizes);
-  return succeed(error);
+/// Distinct lines, in order, without those that are empty.
+fn lines_of<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    let distinct: IndexSet<&str> = lines.filter(|line| !line.is_empty()).collect();
+    distinct.into_iter().collect::<Vec<_>>().join("\n")
 }
-
-static int64_t arena_bytes(const int64_t *symbols) {
-  (void)symbols;
-@LOCALS@  return align(@ARENA@);
-}
-
-static int32_t workspace_bytes(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int32_t threads,
-                               int64_t *bytes, AotiError *error) {
-  if (!model || !bytes) return fail(error, AOTI_ERROR_NULL, "the model or the place for the size is null");
-  int64_t symbols[n_symbols] = {};
-  if (int32_t code = bind(inputs, n_inputs, symbols, error)) return code;
-  *bytes = arena_bytes(symbols) + levels[model->level].scratch_bytes(symbols, threads > 1 ? threads : 1);
-  return succeed(error);
-}
-
-static int32_t init_state(const AotiModel *model, void *state, AotiError *error) {
-  if (!model) return fail(error, AOTI_ERROR_NULL, "the model is null");
-  if (!state && info.state_bytes > 0) return fail(error, AOTI_ERROR_NULL, "the state is null");
-@INIT_STATE@  return succeed(error);
-}
-
-static int32_t run(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
-                   int32_t n_outputs, int64_t *const *sizes, void *state, void *workspace, int64_t bytes,
-                   const AotiContext *context, AotiError *error) {
-  if (!model) return fail(error, AOTI_ERROR_NULL, "the model is null");
-  int64_t symbols[n_symbols] = {};
-  if (int32_t code = bind(inputs, n_inputs, symbols, error)) return code;
-  if (int32_t code = check_tensors("output", outputs, n_outputs, @OUTPUTS_TABLE@, @N_OUTPUTS@, error)) return code;
-@LOCALS@@OUTPUT_CHECKS@  static const AotiContext alone = {nullptr, nullptr, 1, 0, nullptr};
-  if (!context || !context->parallel_for || context->threads < 1) context = &alone;
-  const Level &chosen = levels[model->level];
-  int64_t arena = arena_bytes(symbols), needed = arena + chosen.scratch_bytes(symbols, context->threads);
-  if (needed > 0 && !workspace) return fail(error, AOTI_ERROR_NULL, "the workspace is null");
-  if (bytes < needed)
-    return fail(error, AOTI_ERROR_WORKSPACE, "the workspace has %lld bytes, must have %lld", (long long)bytes,
-                (long long)needed);
-  if (uintptr_t(workspace) % AOTI_ALIGNMENT != 0)
-    return fail(error, AOTI_ERROR_ALIGNMENT, "the workspace is not aligned to %d bytes", AOTI_ALIGNMENT);
-  if (info.state_bytes > 0 && (!state || uintptr_t(state) % AOTI_ALIGNMENT != 0))
-    return fail(error, state ? AOTI_ERROR_ALIGNMENT : AOTI_ERROR_NULL, "the state is missing or not aligned");
-  const void *input_data[@N_INPUTS@ + 1];
-  void *output_data[@N_OUTPUTS@ + 1];
-  for (int32_t i = 0; i < @N_INPUTS@; ++i) input_data[i] = inputs[i].data;
-  for (int32_t i = 0; i < @N_OUTPUTS@; ++i) output_data[i] = outputs[i].data;
-  int fault = 0;
-  const Run now = {context, input_data, output_data, (char *)state, model->weights, (char *)workspace,
-                   (char *)workspace + arena, &fault};
-  int32_t failed = chosen.run(now, symbols);
-  if (failed > 0) return fail(error, AOTI_ERROR_ASSERT, "%s", failure_texts[failed - 1]);
-  if (fault > 0)
-    return fail(error, AOTI_ERROR_INDEX, "an index is outside its dimension in %s", site_texts[fault - 1]);
-  if (sizes) write_sizes(symbols, sizes);
-  return succeed(error);
-}
-
-"#;

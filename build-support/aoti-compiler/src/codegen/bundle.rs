@@ -49,9 +49,6 @@ pub struct SourceBundle {
     pub kernels: usize,
     /// The weights.
     pub weights: WeightsBlob,
-    /// What the library holds besides, to make weights from tensors by name: under the symbol
-    /// `aoti_<identifier>_fixed`. Nothing in a library that does not.
-    pub fixed: WeightsBlob,
     /// The typed Rust module for a static library; [`crate::codegen::bindings::print`] gives others.
     pub bindings: String,
     /// The typed C header.

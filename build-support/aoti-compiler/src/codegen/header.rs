@@ -103,7 +103,7 @@ impl<'a> Group<'a> {
             comment(out, &format!("Describes {what}."));
             out.push_str(&format!(
                 "static inline AotiTensor {function}({constant}{element} *data, const int64_t *sizes) {{\n  \
-                 AotiTensor tensor = {{(void *)data, sizes, 0, {rank}, {dtype}}};\n  return tensor;\n}}\n"
+                 AotiTensor tensor = {{(void *)data, sizes, 0, {rank}, {dtype}, {{AOTI_CPU, 0}}}};\n  return tensor;\n}}\n"
             ));
         }
     }

@@ -5,11 +5,9 @@ use super::run::Planned;
 use crate::dtype::DType;
 use crate::loops::{BufferId, Program};
 use crate::symbolic::{Expr, RangeTable};
-use crate::transform::{ConstantGraph, Weight};
-use std::collections::BTreeSet;
 
 /// One dimension of an input or output.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct DimInterface {
     /// `None` for a fixed size; else the size in terms of the model's symbols as text, such as `batch` or `2*seq`.
     pub expression: Option<String>,
@@ -30,7 +28,7 @@ pub struct ValueInterface {
     pub dims: Vec<DimInterface>,
 }
 
-/// One tensor of the program's state, as the program has it.
+/// One constant that lies in the weights blob under the program's own name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConstantInterface {
     /// Fully qualified name, such as `layers.0.weight`.
@@ -39,10 +37,10 @@ pub struct ConstantInterface {
     pub dtype: DType,
     /// Sizes, outermost first.
     pub sizes: Vec<i64>,
-    /// The constant of which this is another name, by position.
-    pub tied: Option<usize>,
-    /// Whether some result depends on it.
-    pub is_read: bool,
+    /// Byte offset into the blob.
+    pub offset: u64,
+    /// Bytes in the blob (of the packed form, where it is packed).
+    pub bytes: u64,
 }
 
 /// The interface of a compiled model.
@@ -56,7 +54,7 @@ pub struct Interface {
     pub outputs: Vec<ValueInterface>,
     /// Tensors that the program mutates and that live in the caller's state.
     pub states: Vec<ValueInterface>,
-    /// Constants: in the order of their names' bytes where the library takes weights by name, else of the blob.
+    /// Constants in blob order.
     pub constants: Vec<ConstantInterface>,
     /// Bytes of the weights blob; a multiple of 64.
     pub weights_bytes: u64,
@@ -65,13 +63,12 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// The outside of a planned program, which takes these weights by name if any; how long all weights are is known when
-    /// they are laid out.
+    /// The outside of a planned program, whose weights have so many bytes.
     pub(super) fn of(
         program: &Program,
         planned: &Planned,
         ranges: &RangeTable,
-        named: Option<&ConstantGraph>,
+        weights_bytes: u64,
     ) -> Interface {
         let value = |id: &BufferId| {
             let buffer = &program.buffers[*id];
@@ -81,52 +78,33 @@ impl Interface {
                 dims: buffer.shape.iter().map(|size| DimInterface::of(program, ranges, size)).collect(),
             }
         };
-        let constants = match named {
-            Some(constants) => constants.weights.iter().map(ConstantInterface::of_weight).collect(),
-            None => placed_constants(program, planned),
-        };
+        let constants = planned
+            .placements
+            .iter()
+            .map(|((id, _), placed)| (&program.constants[*id], placed))
+            .filter(|(constant, _)| !constant.name.is_empty())
+            .map(|(constant, placed)| ConstantInterface {
+                name: constant.name.clone(),
+                dtype: constant.dtype,
+                sizes: constant.sizes.clone(),
+                offset: placed.offset,
+                bytes: placed.bytes,
+            });
         Interface {
             name: program.name.clone(),
             inputs: program.inputs.iter().map(value).collect(),
             outputs: program.outputs.iter().map(value).collect(),
             states: program.states.iter().map(|(buffer, _)| value(buffer)).collect(),
-            constants,
-            weights_bytes: 0,
+            constants: constants.collect(),
+            weights_bytes,
             state_bytes: planned.run.state_bytes(),
         }
     }
 }
 
-impl ConstantInterface {
-    fn of_weight(weight: &Weight) -> ConstantInterface {
-        ConstantInterface {
-            name: weight.name.clone(),
-            dtype: weight.dtype,
-            sizes: weight.sizes.clone(),
-            tied: weight.tied,
-            is_read: weight.input.is_some(),
-        }
-    }
-}
-
-/// The constants of the blob that have a name. One that several kernels read in different forms is there more than once.
-fn placed_constants(program: &Program, planned: &Planned) -> Vec<ConstantInterface> {
-    let mut seen = BTreeSet::new();
-    let constants = planned.layout.placed().iter().map(|placed| &program.constants[placed.constant]);
-    constants
-        .filter(|constant| !constant.name.is_empty() && seen.insert(&constant.name))
-        .map(|constant| ConstantInterface {
-            name: constant.name.clone(),
-            dtype: constant.dtype,
-            sizes: constant.sizes.clone(),
-            tied: None,
-            is_read: true,
-        })
-        .collect()
-}
-
 impl DimInterface {
-    fn of(program: &Program, ranges: &RangeTable, size: &Expr) -> DimInterface {
+    /// A size of the program.
+    pub(super) fn of(program: &Program, ranges: &RangeTable, size: &Expr) -> DimInterface {
         if let Some(size) = size.as_int() {
             return DimInterface { expression: None, min: size, max: size };
         }

@@ -13,7 +13,6 @@ mod headers;
 pub mod interface;
 pub mod names;
 pub mod pack;
-pub mod prepare;
 pub mod run;
 mod weights;
 
@@ -36,8 +35,6 @@ pub struct Request<'a> {
     pub levels: &'a [String],
     /// Whether the weights are linked into the library.
     pub embed_weights: bool,
-    /// How weights are made from tensors by name, if the library does that.
-    pub preparation: Option<&'a prepare::Preparation<'a>>,
 }
 
 /// Prints a schedule.
@@ -45,14 +42,8 @@ pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> 
     let program = &schedule.program;
     let identifier = names::identifier(&program.name);
     let mut planned = run::plan(schedule, ranges);
-    let preparation = request.preparation.map(|preparation| {
-        let (placed, level) = (planned.layout.placed(), request.levels.first());
-        prepare::print(preparation, program, placed, &identifier, level)
-    });
-    let named = request.preparation.map(|preparation| preparation.constants);
-    let mut interface = Interface::of(program, &planned, ranges, named);
     let blob = std::mem::take(&mut planned.layout).finish();
-    interface.weights_bytes = blob.bytes;
+    let interface = Interface::of(program, &planned, ranges, blob.bytes);
     let embedded = request.embed_weights;
     let placement =
         if embedded { bindings::WeightsPlacement::Embedded } else { bindings::WeightsPlacement::External };
@@ -65,10 +56,9 @@ pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> 
         identifier: &identifier,
         levels: request.levels,
         embedded,
-        preparation: preparation.as_ref().map(|printed| printed.table.as_str()),
     };
     let mut files = vec![SourceFile { name: "model.cpp".to_owned(), text: api.print() }];
-    files.extend(kernel_files(schedule, &planned, &identifier, "kernels"));
+    files.extend(kernel_files(schedule, &planned, &identifier));
     let mut units = Vec::new();
     for level in request.levels {
         let tag = api::level_tag(level);
@@ -89,11 +79,6 @@ pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> 
         defines: vec![],
     };
     units.push(table);
-    let fixed = preparation.map_or_else(bundle::WeightsBlob::default, |printed| {
-        files.extend(printed.files);
-        units.extend(printed.units);
-        printed.fixed
-    });
     files.extend(headers::all());
     SourceBundle {
         bindings: bindings::print(&interface, &identifier, &module),
@@ -103,14 +88,12 @@ pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> 
         units,
         kernels: planned.functions.all.len(),
         weights: blob,
-        fixed,
         identifier,
     }
 }
 
-/// The files of the kernels, called after `stem`: one with everything where that is little, else parts that compile in
-/// parallel.
-fn kernel_files(schedule: &Schedule, planned: &Planned, identifier: &str, stem: &str) -> Vec<SourceFile> {
+/// The files of the kernels: one with everything where that is little, else parts that compile in parallel.
+fn kernel_files(schedule: &Schedule, planned: &Planned, identifier: &str) -> Vec<SourceFile> {
     let total: usize = planned.functions.all.values().map(|function| function.text.weight).sum();
     let prologue = "#define AOTI_JOIN_(a, b) a##_##b\n#define AOTI_JOIN(a, b) AOTI_JOIN_(a, b)\n\
                     #define AOTI_LEVEL_NAME(name) AOTI_JOIN(name, AOTI_LEVEL_NS)\n\nusing namespace aoti;\n\n";
@@ -120,11 +103,11 @@ fn kernel_files(schedule: &Schedule, planned: &Planned, identifier: &str, stem: 
         let all: Vec<&Function> = planned.functions.all.values().collect();
         let kernels: String = all.iter().map(|function| function.definition("static ")).collect();
         let text = format!("{title}{}{prologue}{kernels}{run}", includes(&all));
-        return vec![SourceFile { name: format!("{stem}.cpp"), text }];
+        return vec![SourceFile { name: "kernels.cpp".to_owned(), text }];
     }
     let space = format!("namespace AOTI_JOIN(aoti_{identifier}, AOTI_LEVEL_NS)");
     let mut files = vec![SourceFile {
-        name: format!("{stem}.h"),
+        name: "kernels.h".to_owned(),
         text: format!(
             "// Kernels of the model `{identifier}`.\n#pragma once\n\n#include \"aoti/run.h\"\n\n{prologue}{space} {{\n{}}}\n",
             planned.functions.declarations()
@@ -133,13 +116,13 @@ fn kernel_files(schedule: &Schedule, planned: &Planned, identifier: &str, stem: 
     for (number, part) in parts(&planned.functions.all, total).into_iter().enumerate() {
         let kernels: String = part.iter().map(|function| function.definition("")).collect();
         files.push(SourceFile {
-            name: format!("{stem}_{number}.cpp"),
-            text: format!("{title}{}#include \"{stem}.h\"\n\n{space} {{\n\n{kernels}}}\n", includes(&part)),
+            name: format!("kernels_{number}.cpp"),
+            text: format!("{title}{}#include \"kernels.h\"\n\n{space} {{\n\n{kernels}}}\n", includes(&part)),
         });
     }
     files.push(SourceFile {
-        name: format!("{stem}_run.cpp"),
-        text: format!("{title}{}#include \"{stem}.h\"\n\nusing {space};\n\n{run}", includes(&[])),
+        name: "run.cpp".to_owned(),
+        text: format!("{title}{}#include \"kernels.h\"\n\nusing {space};\n\n{run}", includes(&[])),
     });
     files
 }

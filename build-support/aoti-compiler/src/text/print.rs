@@ -1,7 +1,7 @@
 //! Prints what occurs in every form.
 
 use super::data;
-use crate::graph::{self, Constant, ConstantSource, Conv, Guard, Origin, SymbolInfo, SymbolSource};
+use crate::graph::{Constant, Conv, Guard, Origin, SymbolInfo, SymbolSource};
 use crate::symbolic::Interval;
 use std::fmt::Write;
 
@@ -94,18 +94,7 @@ pub(crate) fn constant_text(constant: &Constant, detail: Detail) -> String {
     } else {
         data::print(constant.dtype, &constant.data)
     };
-    let ty = format!("{}{}", constant.dtype, bracketed(&constant.sizes));
-    match &constant.source {
-        ConstantSource::Fixed => format!("{ty} = {data}"),
-        ConstantSource::Weight => format!("{ty} weight = {data}"),
-        ConstantSource::Derived { recipe, output } => {
-            let recipe = match detail {
-                Detail::Full => graph::text::print(recipe),
-                Detail::Short => graph::text::print_short(recipe),
-            };
-            format!("{ty} = {data} from {output} {}", recipe.trim_end())
-        }
-    }
+    format!("{}{} = {data}", constant.dtype, bracketed(&constant.sizes))
 }
 
 /// The parameters of a convolution, a space before each.

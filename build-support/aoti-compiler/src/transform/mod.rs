@@ -1,31 +1,23 @@
 //! Transformations of programs and graphs, each a function between values.
 
-mod constant_graph;
 mod cse;
 mod dce;
 pub mod decompose;
-mod derive;
 mod fold_constants;
 mod fold_scales;
-mod patches;
 pub mod rename;
 mod rewrite;
 mod simplify;
 mod splats;
 #[cfg(test)]
 mod tests;
-mod widen;
 
-pub use constant_graph::{ConstantGraph, Elements, Weight, constant_graph};
 pub use cse::cse;
 pub use dce::dce;
-pub use derive::freeze;
 pub use fold_constants::fold_constants;
 pub use fold_scales::fold_scales;
-pub use patches::patches_to_products;
 pub use simplify::simplify;
 pub use splats::fold_splats;
-pub use widen::widen;
 
 use crate::graph::{Graph, verify};
 
@@ -43,7 +35,6 @@ const PASSES: &[(&str, Pass)] = &[
     ("simplify", simplify),
     ("dce", dce),
     ("fold_scales", fold_scales),
-    ("patches_to_products", patches_to_products),
     ("cse", cse),
     ("dce", dce),
 ];

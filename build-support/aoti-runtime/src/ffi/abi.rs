@@ -51,6 +51,27 @@ const _: () = {
         "Offset of field: AotiError::message",
     ][::core::mem::offset_of!(AotiError, message) - 4usize];
 };
+pub const AOTI_CPU: AotiDeviceKind = 0;
+pub const AOTI_CUDA: AotiDeviceKind = 1;
+pub const AOTI_ROCM: AotiDeviceKind = 2;
+pub type AotiDeviceKind = ::core::ffi::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct AotiDevice {
+    pub kind: i32,
+    pub index: i32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of AotiDevice"][::core::mem::size_of::<AotiDevice>() - 8usize];
+    ["Alignment of AotiDevice"][::core::mem::align_of::<AotiDevice>() - 4usize];
+    [
+        "Offset of field: AotiDevice::kind",
+    ][::core::mem::offset_of!(AotiDevice, kind) - 0usize];
+    [
+        "Offset of field: AotiDevice::index",
+    ][::core::mem::offset_of!(AotiDevice, index) - 4usize];
+};
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct AotiTensor {
@@ -59,10 +80,11 @@ pub struct AotiTensor {
     pub strides: *const i64,
     pub rank: i32,
     pub dtype: i32,
+    pub device: AotiDevice,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of AotiTensor"][::core::mem::size_of::<AotiTensor>() - 32usize];
+    ["Size of AotiTensor"][::core::mem::size_of::<AotiTensor>() - 40usize];
     ["Alignment of AotiTensor"][::core::mem::align_of::<AotiTensor>() - 8usize];
     [
         "Offset of field: AotiTensor::data",
@@ -79,6 +101,9 @@ const _: () = {
     [
         "Offset of field: AotiTensor::dtype",
     ][::core::mem::offset_of!(AotiTensor, dtype) - 28usize];
+    [
+        "Offset of field: AotiTensor::device",
+    ][::core::mem::offset_of!(AotiTensor, device) - 32usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -130,15 +155,15 @@ const _: () = {
 #[derive(Debug, Copy, Clone)]
 pub struct AotiConstantInfo {
     pub name: *const ::core::ffi::c_char,
-    pub sizes: *const i64,
     pub dtype: i32,
     pub rank: i32,
-    pub tied_to: i32,
-    pub is_read: i32,
+    pub sizes: *const i64,
+    pub offset: i64,
+    pub bytes: i64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of AotiConstantInfo"][::core::mem::size_of::<AotiConstantInfo>() - 32usize];
+    ["Size of AotiConstantInfo"][::core::mem::size_of::<AotiConstantInfo>() - 40usize];
     [
         "Alignment of AotiConstantInfo",
     ][::core::mem::align_of::<AotiConstantInfo>() - 8usize];
@@ -146,20 +171,57 @@ const _: () = {
         "Offset of field: AotiConstantInfo::name",
     ][::core::mem::offset_of!(AotiConstantInfo, name) - 0usize];
     [
-        "Offset of field: AotiConstantInfo::sizes",
-    ][::core::mem::offset_of!(AotiConstantInfo, sizes) - 8usize];
-    [
         "Offset of field: AotiConstantInfo::dtype",
-    ][::core::mem::offset_of!(AotiConstantInfo, dtype) - 16usize];
+    ][::core::mem::offset_of!(AotiConstantInfo, dtype) - 8usize];
     [
         "Offset of field: AotiConstantInfo::rank",
-    ][::core::mem::offset_of!(AotiConstantInfo, rank) - 20usize];
+    ][::core::mem::offset_of!(AotiConstantInfo, rank) - 12usize];
     [
-        "Offset of field: AotiConstantInfo::tied_to",
-    ][::core::mem::offset_of!(AotiConstantInfo, tied_to) - 24usize];
+        "Offset of field: AotiConstantInfo::sizes",
+    ][::core::mem::offset_of!(AotiConstantInfo, sizes) - 16usize];
     [
-        "Offset of field: AotiConstantInfo::is_read",
-    ][::core::mem::offset_of!(AotiConstantInfo, is_read) - 28usize];
+        "Offset of field: AotiConstantInfo::offset",
+    ][::core::mem::offset_of!(AotiConstantInfo, offset) - 24usize];
+    [
+        "Offset of field: AotiConstantInfo::bytes",
+    ][::core::mem::offset_of!(AotiConstantInfo, bytes) - 32usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct AotiKernelInfo {
+    pub name: *const ::core::ffi::c_char,
+    pub calls: *const ::core::ffi::c_char,
+    pub source: *const ::core::ffi::c_char,
+    pub module: *const ::core::ffi::c_char,
+    pub outputs: *const AotiValueInfo,
+    pub n_outputs: i32,
+    pub device: i32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of AotiKernelInfo"][::core::mem::size_of::<AotiKernelInfo>() - 48usize];
+    ["Alignment of AotiKernelInfo"][::core::mem::align_of::<AotiKernelInfo>() - 8usize];
+    [
+        "Offset of field: AotiKernelInfo::name",
+    ][::core::mem::offset_of!(AotiKernelInfo, name) - 0usize];
+    [
+        "Offset of field: AotiKernelInfo::calls",
+    ][::core::mem::offset_of!(AotiKernelInfo, calls) - 8usize];
+    [
+        "Offset of field: AotiKernelInfo::source",
+    ][::core::mem::offset_of!(AotiKernelInfo, source) - 16usize];
+    [
+        "Offset of field: AotiKernelInfo::module",
+    ][::core::mem::offset_of!(AotiKernelInfo, module) - 24usize];
+    [
+        "Offset of field: AotiKernelInfo::outputs",
+    ][::core::mem::offset_of!(AotiKernelInfo, outputs) - 32usize];
+    [
+        "Offset of field: AotiKernelInfo::n_outputs",
+    ][::core::mem::offset_of!(AotiKernelInfo, n_outputs) - 40usize];
+    [
+        "Offset of field: AotiKernelInfo::device",
+    ][::core::mem::offset_of!(AotiKernelInfo, device) - 44usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -176,10 +238,13 @@ pub struct AotiModelInfo {
     pub states: *const AotiValueInfo,
     pub weights_bytes: i64,
     pub state_bytes: i64,
+    pub kernels: *const AotiKernelInfo,
+    pub n_kernels: i32,
+    pub reserved: i32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of AotiModelInfo"][::core::mem::size_of::<AotiModelInfo>() - 80usize];
+    ["Size of AotiModelInfo"][::core::mem::size_of::<AotiModelInfo>() - 96usize];
     ["Alignment of AotiModelInfo"][::core::mem::align_of::<AotiModelInfo>() - 8usize];
     [
         "Offset of field: AotiModelInfo::name",
@@ -217,6 +282,15 @@ const _: () = {
     [
         "Offset of field: AotiModelInfo::state_bytes",
     ][::core::mem::offset_of!(AotiModelInfo, state_bytes) - 72usize];
+    [
+        "Offset of field: AotiModelInfo::kernels",
+    ][::core::mem::offset_of!(AotiModelInfo, kernels) - 80usize];
+    [
+        "Offset of field: AotiModelInfo::n_kernels",
+    ][::core::mem::offset_of!(AotiModelInfo, n_kernels) - 88usize];
+    [
+        "Offset of field: AotiModelInfo::reserved",
+    ][::core::mem::offset_of!(AotiModelInfo, reserved) - 92usize];
 };
 pub type AotiParallelBody = ::core::option::Option<
     unsafe extern "C" fn(
@@ -224,6 +298,17 @@ pub type AotiParallelBody = ::core::option::Option<
         begin: i64,
         end: i64,
         worker: i32,
+    ),
+>;
+pub const AOTI_KERNEL_BEGIN: AotiKernelPhase = 0;
+pub const AOTI_KERNEL_END: AotiKernelPhase = 1;
+pub type AotiKernelPhase = ::core::ffi::c_uint;
+pub type AotiKernelCallback = ::core::option::Option<
+    unsafe extern "C" fn(
+        arg: *mut ::core::ffi::c_void,
+        kernel: i32,
+        phase: i32,
+        outputs: *const AotiTensor,
     ),
 >;
 #[repr(C)]
@@ -241,10 +326,12 @@ pub struct AotiContext {
     pub threads: i32,
     pub reserved: i32,
     pub stream: *mut ::core::ffi::c_void,
+    pub on_kernel: AotiKernelCallback,
+    pub on_kernel_arg: *mut ::core::ffi::c_void,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of AotiContext"][::core::mem::size_of::<AotiContext>() - 32usize];
+    ["Size of AotiContext"][::core::mem::size_of::<AotiContext>() - 48usize];
     ["Alignment of AotiContext"][::core::mem::align_of::<AotiContext>() - 8usize];
     [
         "Offset of field: AotiContext::parallel_for",
@@ -261,6 +348,12 @@ const _: () = {
     [
         "Offset of field: AotiContext::stream",
     ][::core::mem::offset_of!(AotiContext, stream) - 24usize];
+    [
+        "Offset of field: AotiContext::on_kernel",
+    ][::core::mem::offset_of!(AotiContext, on_kernel) - 32usize];
+    [
+        "Offset of field: AotiContext::on_kernel_arg",
+    ][::core::mem::offset_of!(AotiContext, on_kernel_arg) - 40usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -269,10 +362,12 @@ pub struct AotiCreateOptions {
     pub weights_bytes: i64,
     pub cpu_level: i32,
     pub reserved: i32,
+    pub device: AotiDevice,
+    pub device_context: *mut ::core::ffi::c_void,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of AotiCreateOptions"][::core::mem::size_of::<AotiCreateOptions>() - 24usize];
+    ["Size of AotiCreateOptions"][::core::mem::size_of::<AotiCreateOptions>() - 40usize];
     [
         "Alignment of AotiCreateOptions",
     ][::core::mem::align_of::<AotiCreateOptions>() - 8usize];
@@ -288,65 +383,84 @@ const _: () = {
     [
         "Offset of field: AotiCreateOptions::reserved",
     ][::core::mem::offset_of!(AotiCreateOptions, reserved) - 20usize];
+    [
+        "Offset of field: AotiCreateOptions::device",
+    ][::core::mem::offset_of!(AotiCreateOptions, device) - 24usize];
+    [
+        "Offset of field: AotiCreateOptions::device_context",
+    ][::core::mem::offset_of!(AotiCreateOptions, device_context) - 32usize];
 };
+pub const AOTI_PICKED: AotiVerdict = 0;
+pub const AOTI_PASSED_OVER: AotiVerdict = 1;
+pub const AOTI_CANNOT_RUN: AotiVerdict = 2;
+pub type AotiVerdict = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
-pub struct AotiNamedTensor {
+pub struct AotiCandidate {
     pub name: *const ::core::ffi::c_char,
-    pub tensor: AotiTensor,
+    pub device: i32,
+    pub verdict: i32,
+    pub reason: *const ::core::ffi::c_char,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of AotiNamedTensor"][::core::mem::size_of::<AotiNamedTensor>() - 40usize];
+    ["Size of AotiCandidate"][::core::mem::size_of::<AotiCandidate>() - 24usize];
+    ["Alignment of AotiCandidate"][::core::mem::align_of::<AotiCandidate>() - 8usize];
     [
-        "Alignment of AotiNamedTensor",
-    ][::core::mem::align_of::<AotiNamedTensor>() - 8usize];
+        "Offset of field: AotiCandidate::name",
+    ][::core::mem::offset_of!(AotiCandidate, name) - 0usize];
     [
-        "Offset of field: AotiNamedTensor::name",
-    ][::core::mem::offset_of!(AotiNamedTensor, name) - 0usize];
+        "Offset of field: AotiCandidate::device",
+    ][::core::mem::offset_of!(AotiCandidate, device) - 8usize];
     [
-        "Offset of field: AotiNamedTensor::tensor",
-    ][::core::mem::offset_of!(AotiNamedTensor, tensor) - 8usize];
+        "Offset of field: AotiCandidate::verdict",
+    ][::core::mem::offset_of!(AotiCandidate, verdict) - 12usize];
+    [
+        "Offset of field: AotiCandidate::reason",
+    ][::core::mem::offset_of!(AotiCandidate, reason) - 16usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
-pub struct AotiPrepareOptions {
-    pub context: *const AotiContext,
-    pub progress: ::core::option::Option<
-        unsafe extern "C" fn(arg: *mut ::core::ffi::c_void, done: i64, total: i64),
-    >,
-    pub finding: ::core::option::Option<
-        unsafe extern "C" fn(
-            arg: *mut ::core::ffi::c_void,
-            message: *const ::core::ffi::c_char,
-        ),
-    >,
-    pub arg: *mut ::core::ffi::c_void,
+pub struct AotiPlan {
+    pub device: AotiDevice,
+    pub level: *const ::core::ffi::c_char,
+    pub candidates: *const AotiCandidate,
+    pub n_candidates: i32,
+    pub picked: i32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
+    ["Size of AotiPlan"][::core::mem::size_of::<AotiPlan>() - 32usize];
+    ["Alignment of AotiPlan"][::core::mem::align_of::<AotiPlan>() - 8usize];
     [
-        "Size of AotiPrepareOptions",
-    ][::core::mem::size_of::<AotiPrepareOptions>() - 32usize];
+        "Offset of field: AotiPlan::device",
+    ][::core::mem::offset_of!(AotiPlan, device) - 0usize];
     [
-        "Alignment of AotiPrepareOptions",
-    ][::core::mem::align_of::<AotiPrepareOptions>() - 8usize];
+        "Offset of field: AotiPlan::level",
+    ][::core::mem::offset_of!(AotiPlan, level) - 8usize];
     [
-        "Offset of field: AotiPrepareOptions::context",
-    ][::core::mem::offset_of!(AotiPrepareOptions, context) - 0usize];
+        "Offset of field: AotiPlan::candidates",
+    ][::core::mem::offset_of!(AotiPlan, candidates) - 16usize];
     [
-        "Offset of field: AotiPrepareOptions::progress",
-    ][::core::mem::offset_of!(AotiPrepareOptions, progress) - 8usize];
+        "Offset of field: AotiPlan::n_candidates",
+    ][::core::mem::offset_of!(AotiPlan, n_candidates) - 24usize];
     [
-        "Offset of field: AotiPrepareOptions::finding",
-    ][::core::mem::offset_of!(AotiPrepareOptions, finding) - 16usize];
-    [
-        "Offset of field: AotiPrepareOptions::arg",
-    ][::core::mem::offset_of!(AotiPrepareOptions, arg) - 24usize];
+        "Offset of field: AotiPlan::picked",
+    ][::core::mem::offset_of!(AotiPlan, picked) - 28usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct AotiModel {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct AotiState {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct AotiRun {
     _unused: [u8; 0],
 }
 #[repr(C)]
@@ -382,12 +496,31 @@ pub struct AotiApi {
             error: *mut AotiError,
         ) -> i32,
     >,
-    pub init_state: ::core::option::Option<
+    pub create_state: ::core::option::Option<
         unsafe extern "C" fn(
             model: *const AotiModel,
-            state: *mut ::core::ffi::c_void,
+            memory: *mut ::core::ffi::c_void,
+            state: *mut *mut AotiState,
             error: *mut AotiError,
         ) -> i32,
+    >,
+    pub reset_state: ::core::option::Option<
+        unsafe extern "C" fn(
+            model: *const AotiModel,
+            state: *mut AotiState,
+            error: *mut AotiError,
+        ) -> i32,
+    >,
+    pub copy_state: ::core::option::Option<
+        unsafe extern "C" fn(
+            from: *const AotiState,
+            memory: *mut ::core::ffi::c_void,
+            state: *mut *mut AotiState,
+            error: *mut AotiError,
+        ) -> i32,
+    >,
+    pub destroy_state: ::core::option::Option<
+        unsafe extern "C" fn(state: *mut AotiState),
     >,
     pub run: ::core::option::Option<
         unsafe extern "C" fn(
@@ -397,33 +530,52 @@ pub struct AotiApi {
             outputs: *const AotiTensor,
             n_outputs: i32,
             sizes: *const *mut i64,
-            state: *mut ::core::ffi::c_void,
+            state: *mut AotiState,
             workspace: *mut ::core::ffi::c_void,
             workspace_bytes: i64,
             context: *const AotiContext,
             error: *mut AotiError,
         ) -> i32,
     >,
-    pub level: ::core::option::Option<
-        unsafe extern "C" fn(model: *const AotiModel) -> *const ::core::ffi::c_char,
-    >,
-    pub prepare_bytes: ::core::option::Option<unsafe extern "C" fn(threads: i32) -> i64>,
-    pub prepare_weights: ::core::option::Option<
+    pub prepare: ::core::option::Option<
         unsafe extern "C" fn(
-            tensors: *const AotiNamedTensor,
-            n_tensors: i32,
-            weights: *mut ::core::ffi::c_void,
-            weights_bytes: i64,
+            model: *const AotiModel,
+            inputs: *const AotiTensor,
+            n_inputs: i32,
+            threads: i32,
             workspace: *mut ::core::ffi::c_void,
             workspace_bytes: i64,
-            options: *const AotiPrepareOptions,
+            run: *mut *mut AotiRun,
             error: *mut AotiError,
         ) -> i32,
+    >,
+    pub submit: ::core::option::Option<
+        unsafe extern "C" fn(
+            run: *mut AotiRun,
+            inputs: *const AotiTensor,
+            n_inputs: i32,
+            outputs: *const AotiTensor,
+            n_outputs: i32,
+            state: *mut AotiState,
+            context: *const AotiContext,
+            error: *mut AotiError,
+        ) -> i32,
+    >,
+    pub wait: ::core::option::Option<
+        unsafe extern "C" fn(
+            run: *mut AotiRun,
+            sizes: *const *mut i64,
+            error: *mut AotiError,
+        ) -> i32,
+    >,
+    pub release: ::core::option::Option<unsafe extern "C" fn(run: *mut AotiRun)>,
+    pub plan: ::core::option::Option<
+        unsafe extern "C" fn(model: *const AotiModel) -> *const AotiPlan,
     >,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of AotiApi"][::core::mem::size_of::<AotiApi>() - 88usize];
+    ["Size of AotiApi"][::core::mem::size_of::<AotiApi>() - 128usize];
     ["Alignment of AotiApi"][::core::mem::align_of::<AotiApi>() - 8usize];
     [
         "Offset of field: AotiApi::abi_version",
@@ -445,16 +597,31 @@ const _: () = {
         "Offset of field: AotiApi::workspace_bytes",
     ][::core::mem::offset_of!(AotiApi, workspace_bytes) - 40usize];
     [
-        "Offset of field: AotiApi::init_state",
-    ][::core::mem::offset_of!(AotiApi, init_state) - 48usize];
-    ["Offset of field: AotiApi::run"][::core::mem::offset_of!(AotiApi, run) - 56usize];
+        "Offset of field: AotiApi::create_state",
+    ][::core::mem::offset_of!(AotiApi, create_state) - 48usize];
     [
-        "Offset of field: AotiApi::level",
-    ][::core::mem::offset_of!(AotiApi, level) - 64usize];
+        "Offset of field: AotiApi::reset_state",
+    ][::core::mem::offset_of!(AotiApi, reset_state) - 56usize];
     [
-        "Offset of field: AotiApi::prepare_bytes",
-    ][::core::mem::offset_of!(AotiApi, prepare_bytes) - 72usize];
+        "Offset of field: AotiApi::copy_state",
+    ][::core::mem::offset_of!(AotiApi, copy_state) - 64usize];
     [
-        "Offset of field: AotiApi::prepare_weights",
-    ][::core::mem::offset_of!(AotiApi, prepare_weights) - 80usize];
+        "Offset of field: AotiApi::destroy_state",
+    ][::core::mem::offset_of!(AotiApi, destroy_state) - 72usize];
+    ["Offset of field: AotiApi::run"][::core::mem::offset_of!(AotiApi, run) - 80usize];
+    [
+        "Offset of field: AotiApi::prepare",
+    ][::core::mem::offset_of!(AotiApi, prepare) - 88usize];
+    [
+        "Offset of field: AotiApi::submit",
+    ][::core::mem::offset_of!(AotiApi, submit) - 96usize];
+    [
+        "Offset of field: AotiApi::wait",
+    ][::core::mem::offset_of!(AotiApi, wait) - 104usize];
+    [
+        "Offset of field: AotiApi::release",
+    ][::core::mem::offset_of!(AotiApi, release) - 112usize];
+    [
+        "Offset of field: AotiApi::plan",
+    ][::core::mem::offset_of!(AotiApi, plan) - 120usize];
 };

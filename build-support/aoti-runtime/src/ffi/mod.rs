@@ -9,9 +9,10 @@ pub mod abi;
 pub(crate) mod buffer;
 pub(crate) mod gate;
 pub(crate) mod model;
-pub(crate) mod prepare;
+pub(crate) mod state;
 mod tables;
 pub(crate) mod view;
+mod watch;
 pub(crate) mod workspace;
 
 use crate::{Error, ErrorCode, ModelInfo};
@@ -26,20 +27,6 @@ pub(crate) struct Api {
     #[cfg(feature = "dynamic")]
     _library: Option<crate::library::Handle>,
 }
-
-// SAFETY: the tables of a model never change, and its functions may be called from any thread.
-unsafe impl Send for Api {}
-// SAFETY: as above.
-unsafe impl Sync for Api {}
-
-/// Two are equal if they are of one model in one library.
-impl PartialEq for Api {
-    fn eq(&self, other: &Api) -> bool {
-        std::ptr::eq(self.table, other.table)
-    }
-}
-
-impl Eq for Api {}
 
 impl Api {
     /// # Safety
@@ -66,9 +53,11 @@ impl Api {
             && table.destroy.is_some()
             && table.output_sizes.is_some()
             && table.workspace_bytes.is_some()
-            && table.init_state.is_some()
+            && table.create_state.is_some()
+            && table.copy_state.is_some()
+            && table.destroy_state.is_some()
             && table.run.is_some()
-            && table.level.is_some();
+            && table.plan.is_some();
         if !complete {
             return refuse("the library's function table has gaps".to_owned());
         }
@@ -82,7 +71,7 @@ impl Api {
     /// What the model says about itself.
     pub(crate) fn info(&self) -> Result<ModelInfo, Error> {
         // SAFETY: `info` is not null, and a model's tables are valid by the interface's contract.
-        unsafe { tables::read(&*self.table.info, self.clone()) }
+        unsafe { tables::read(&*self.table.info) }
     }
 }
 

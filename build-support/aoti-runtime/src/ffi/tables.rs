@@ -1,8 +1,13 @@
 //! Reads a model's static tables into owned Rust values.
 
-use super::Api;
-use super::abi::{AotiConstantInfo, AotiDimInfo, AotiModelInfo, AotiValueInfo};
-use crate::{ConstantInfo, DType, DimInfo, Error, ErrorCode, ModelInfo, ValueInfo};
+use super::abi::{
+    self, AotiCandidate, AotiConstantInfo, AotiDimInfo, AotiKernelInfo, AotiModelInfo, AotiPlan,
+    AotiValueInfo,
+};
+use crate::{
+    Candidate, ConstantInfo, DType, DimInfo, Error, ErrorCode, KernelInfo, ModelInfo, Plan, ValueInfo,
+    Verdict,
+};
 use std::{
     ffi::{CStr, c_char},
     slice,
@@ -11,7 +16,7 @@ use std::{
 /// # Safety
 ///
 /// Every pointer in the tables is null with a count of zero, or valid for its count; strings end with zero.
-pub(super) unsafe fn read(info: &AotiModelInfo, api: Api) -> Result<ModelInfo, Error> {
+pub(super) unsafe fn read(info: &AotiModelInfo) -> Result<ModelInfo, Error> {
     // SAFETY: the caller vouches for every table.
     unsafe {
         Ok(ModelInfo {
@@ -24,9 +29,12 @@ pub(super) unsafe fn read(info: &AotiModelInfo, api: Api) -> Result<ModelInfo, E
                 .iter()
                 .map(|constant| read_constant(constant))
                 .collect::<Result<_, _>>()?,
+            kernels: table(info.kernels, info.n_kernels)
+                .iter()
+                .map(|kernel| read_kernel(kernel))
+                .collect::<Result<_, _>>()?,
             weights_bytes: length(info.weights_bytes)?,
             state_bytes: length(info.state_bytes)?,
-            api: Some(api),
         })
     }
 }
@@ -60,9 +68,45 @@ unsafe fn read_constant(constant: &AotiConstantInfo) -> Result<ConstantInfo, Err
             name: text(constant.name),
             dtype: dtype(constant.dtype)?,
             sizes: table(constant.sizes, constant.rank).to_vec(),
-            tied_to: usize::try_from(constant.tied_to).ok(),
-            is_read: constant.is_read != 0,
+            offset: length(constant.offset)?,
+            bytes: length(constant.bytes)?,
         })
+    }
+}
+
+unsafe fn read_kernel(kernel: &AotiKernelInfo) -> Result<KernelInfo, Error> {
+    // SAFETY: as for `read`.
+    unsafe {
+        let lines = |lines| text(lines).lines().map(str::to_owned).collect();
+        Ok(KernelInfo {
+            name: text(kernel.name),
+            calls: lines(kernel.calls),
+            source: lines(kernel.source),
+            module: text(kernel.module),
+            outputs: values(kernel.outputs, kernel.n_outputs)?,
+        })
+    }
+}
+
+/// # Safety
+///
+/// As for [`read`].
+pub(super) unsafe fn read_plan(plan: &AotiPlan) -> Plan {
+    let candidate = |candidate: &AotiCandidate| Candidate {
+        // SAFETY: the caller vouches for every table.
+        name: unsafe { text(candidate.name) },
+        verdict: match u32::try_from(candidate.verdict) {
+            Ok(abi::AOTI_PICKED) => Verdict::Picked,
+            Ok(abi::AOTI_PASSED_OVER) => Verdict::PassedOver,
+            _ => Verdict::CannotRun,
+        },
+        // SAFETY: as above.
+        reason: unsafe { text(candidate.reason) },
+    };
+    // SAFETY: as above.
+    unsafe {
+        let candidates = table(plan.candidates, plan.n_candidates).iter().map(candidate).collect();
+        Plan { level: text(plan.level), candidates }
     }
 }
 

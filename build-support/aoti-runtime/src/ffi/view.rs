@@ -1,8 +1,11 @@
 //! A borrowed tensor whose element type is a value, in the very layout that the C interface takes.
 
-use super::abi::AotiTensor;
-use crate::{DType, DynTensor, Element, TensorView};
+use super::abi::{AOTI_CPU, AotiDevice, AotiTensor};
+use crate::{DType, DynTensor, Element, Error, TensorView};
 use std::{fmt, marker::PhantomData, ptr, slice};
+
+/// Memory that the processor sees.
+pub(super) const CPU: AotiDevice = AotiDevice { kind: AOTI_CPU as i32, index: 0 };
 
 /// A borrowed tensor whose element type is a value. Data, sizes and strides live as long as `'a`.
 #[derive(Clone, Copy)]
@@ -35,6 +38,7 @@ impl<'a> AnyView<'a> {
             strides: strides.cast(),
             rank: i32::try_from(sizes.len()).unwrap_or(i32::MAX),
             dtype: dtype.code(),
+            device: CPU,
         };
         AnyView { raw, lifetime: PhantomData }
     }
@@ -55,6 +59,13 @@ impl<'a> AnyView<'a> {
         let strides: *const usize = self.raw.strides.cast();
         // SAFETY: strides, when given, are as many as sizes and live as long.
         (!strides.is_null()).then(|| unsafe { slice::from_raw_parts(strides, self.raw.rank as usize) })
+    }
+
+    /// An owned tensor with the same elements.
+    pub fn to_tensor(&self) -> Result<DynTensor, Error> {
+        let mut bytes = vec![0; self.packed_bytes()];
+        self.pack(&mut bytes);
+        DynTensor::from_bytes(self.dtype(), self.sizes(), &bytes)
     }
 
     /// Bytes of the tensor when it is contiguous.

@@ -1,4 +1,4 @@
-//! Memory that runs use and callers keep: the workspace of one caller, and the state of one sequence of runs.
+//! Memory that runs use and callers keep.
 
 use super::{abi::AotiTensor, buffer::Buffer, view::AnyView};
 use crate::Error;
@@ -112,25 +112,5 @@ impl Staging {
             self.descriptors.0.push(raw);
         }
         Ok(&self.descriptors.0)
-    }
-}
-
-/// The tensors that a program mutates, such as a key-value cache: one for each sequence of runs that belong together.
-#[derive(Clone)]
-pub struct State {
-    pub(super) buffer: Buffer,
-    pub(super) bytes: usize,
-}
-
-impl State {
-    /// Its length in bytes.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-}
-
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }

@@ -21,7 +21,10 @@ pub(in crate::codegen) fn run_functions(
     let body = printer.actions(&plan.actions);
     let mut used = BTreeSet::new();
     symbols_of(&plan.actions, &mut used);
-    let sizes: String = used.iter().map(|symbol| format!("  i64 {};\n", known(*symbol))).collect();
+    let sizes: String = used
+        .iter()
+        .map(|symbol| format!("  i64 {} = run.symbols[{}];\n", symbol_name(*symbol), symbol.index))
+        .collect();
     let mut all = BTreeSet::new();
     for Scratch { shared, worker } in scratch {
         shared.collect_symbols(&mut all);
@@ -31,8 +34,7 @@ pub(in crate::codegen) fn run_functions(
     let largest: String =
         scratch.iter().map(|need| format!("  bytes = max_i64(bytes, {});\n", scratch_bytes(need))).collect();
     format!(
-        "extern \"C\" int32_t AOTI_LEVEL_NAME(aoti_{identifier}_run)(const Run &run, int64_t *symbols) {{\n\
-         \x20 (void)run, (void)symbols;\n{sizes}{}  return 0;\n}}\n\n\
+        "extern \"C\" int32_t AOTI_LEVEL_NAME(aoti_{identifier}_run)(const Run &run) {{\n  (void)run;\n{sizes}{}  return 0;\n}}\n\n\
          extern \"C\" int64_t AOTI_LEVEL_NAME(aoti_{identifier}_scratch)(const int64_t *symbols, int64_t threads) {{\n\
          \x20 (void)symbols, (void)threads;\n{all}  i64 bytes = 0;\n{largest}  return bytes;\n}}\n",
         indent(&body, 1)
@@ -71,14 +73,16 @@ impl Printer<'_> {
     fn action(&self, action: &Action) -> String {
         match action {
             Action::Call(call) => {
-                format!("{}({});\n", self.functions.all[call.function].name, arguments(call))
+                let name = &self.functions.all[call.function].name;
+                format!("call(run, {}, {name}{});\n", call.kernel.as_u32(), arguments(call))
             }
             Action::Launch(Launch { call, grid, block, shared }) => {
                 let name = &self.functions.all[call.function].name;
                 let grid = grid.each_ref().map(scalar).join(", ");
                 let block = block.map(|size| size.to_string()).join(", ");
                 let shared = scalar(shared);
-                format!("launch({name}, {{{grid}}}, {{{block}}}, {shared}, {});\n", arguments(call))
+                let (number, arguments) = (call.kernel.as_u32(), arguments(call));
+                format!("launch(run, {number}, {name}, {{{grid}}}, {{{block}}}, {shared}{arguments});\n")
             }
             Action::Copy(Copy { from, to, bytes }) => {
                 format!("copy(run, {}, {}, {});\n", pointer(to), pointer(from), scalar(bytes))
@@ -87,7 +91,7 @@ impl Printer<'_> {
                 let (name, from) = (symbol_name(*symbol), pointer(from));
                 let [min, max] = [range.min, range.max].map(|bound| scalar(&Expr::int(bound)));
                 format!(
-                    "{name} = symbols[{}] = *{from};\nif ({name} < {min} || {name} > {max}) return {};\n",
+                    "{name} = run.symbols[{}] = *{from};\nif ({name} < {min} || {name} > {max}) return {};\n",
                     symbol.index,
                     self.code(*failure)
                 )
@@ -121,11 +125,11 @@ impl Printer<'_> {
     }
 }
 
+/// What a kernel is given besides the run, a comma before each.
 fn arguments(call: &Call) -> String {
     let tensors = call.tensors.iter().map(pointer);
     let sizes = call.sizes.iter().map(|symbol| symbol_name(*symbol));
-    let all: Vec<String> = ["run".to_owned()].into_iter().chain(tensors).chain(sizes).collect();
-    all.join(", ")
+    tensors.chain(sizes).map(|argument| format!(", {argument}")).collect()
 }
 
 fn pointer(pointer: &Pointer) -> String {

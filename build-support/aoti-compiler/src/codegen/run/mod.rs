@@ -12,7 +12,7 @@ pub mod text;
 
 pub(super) use cpp::{relation, run_functions};
 pub use plan::of_schedule;
-pub(super) use plan::{Planned, fixed_bytes, plan};
+pub(super) use plan::{Planned, plan};
 
 use super::functions::FunctionId;
 use crate::dtype::DType;

@@ -6,7 +6,7 @@ use super::{
     RunPlan, Written,
 };
 use crate::codegen::functions::Functions;
-use crate::codegen::weights::{Layout, Packing};
+use crate::codegen::weights::{Layout, Packing, Placed};
 use crate::graph::ConstantId;
 use crate::loops::{BufferId, Kernel, KernelId, Program, Step, Storage};
 use crate::schedule::Schedule;
@@ -19,8 +19,8 @@ pub(in crate::codegen) struct Planned {
     pub(in crate::codegen) run: RunPlan,
     pub(in crate::codegen) functions: Functions,
     pub(in crate::codegen) layout: Layout,
-    /// Offsets of constants in the forms that kernels read.
-    placements: IndexMap<(ConstantId, Packing), u64>,
+    /// Constants in the forms that kernels read, in the order of the blob.
+    pub(in crate::codegen) placements: IndexMap<(ConstantId, Packing), Placed>,
 }
 
 /// Plans the run of a schedule.
@@ -159,24 +159,24 @@ impl Planner<'_> {
     /// The offset of a constant in the weights, in the form asked for.
     fn constant(&mut self, constant: ConstantId, packing: &Packing) -> u64 {
         let Planned { placements, layout, .. } = &mut self.planned;
-        *placements
+        let placed = placements
             .entry((constant, packing.clone()))
-            .or_insert_with(|| layout.place(constant, &self.program.constants[constant], packing))
+            .or_insert_with(|| layout.place(&self.program.constants[constant], packing));
+        placed.offset
     }
 
     fn states(&mut self) {
         for (position, (buffer, initial)) in self.program.states.iter().enumerate() {
             let (offset, bytes) = (self.state_offsets[position], fixed_bytes(self.program, *buffer));
             // A copy of its own, so that a state and a constant may have one origin and not one name.
-            let constant = &self.program.constants[*initial];
-            let value = self.planned.layout.place(*initial, constant, &Packing::Plain);
+            let value = self.planned.layout.place(&self.program.constants[*initial], &Packing::Plain).offset;
             self.planned.run.states.push(InitialState { offset, value, bytes });
         }
     }
 }
 
 /// Bytes of a buffer of fixed size.
-pub(in crate::codegen) fn fixed_bytes(program: &Program, id: BufferId) -> u64 {
+fn fixed_bytes(program: &Program, id: BufferId) -> u64 {
     let buffer = &program.buffers[id];
     let count = Expr::product(&buffer.shape).as_int().unwrap_or(0);
     u64::try_from(count).unwrap_or(0) * buffer.dtype.size() as u64

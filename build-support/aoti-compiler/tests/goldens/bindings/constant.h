@@ -27,7 +27,7 @@ enum {
 
 // Describes output `out`: `[2]`, row-major.
 static inline AotiTensor constant_output_out(int64_t *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_I64};
+  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_I64, {AOTI_CPU, 0}};
   return tensor;
 }
 

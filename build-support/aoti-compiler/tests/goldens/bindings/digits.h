@@ -32,13 +32,13 @@ enum {
 
 // Describes input `image`: `[batch, 1, 28, 28]`, row-major.
 static inline AotiTensor digits_input_image(const float *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 4, AOTI_F32};
+  AotiTensor tensor = {(void *)data, sizes, 0, 4, AOTI_F32, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes output `logits`: `[batch, 10]`, row-major.
 static inline AotiTensor digits_output_logits(float *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 2, AOTI_F32};
+  AotiTensor tensor = {(void *)data, sizes, 0, 2, AOTI_F32, {AOTI_CPU, 0}};
   return tensor;
 }
 

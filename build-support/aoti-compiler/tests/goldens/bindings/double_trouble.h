@@ -66,79 +66,79 @@ enum {
 
 // Describes input `type_` (`type` in the program): `[seq]`, row-major.
 static inline AotiTensor double_trouble_input_type_(const uint16_t *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_F16};
+  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_F16, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes input `self_` (`self` in the program): `[2*seq, seq]`, row-major.
 static inline AotiTensor double_trouble_input_self_(const uint16_t *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 2, AOTI_BF16};
+  AotiTensor tensor = {(void *)data, sizes, 0, 2, AOTI_BF16, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes input `a_b` (`a.b` in the program): `[]`, row-major.
 static inline AotiTensor double_trouble_input_a_b(const uint8_t *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 0, AOTI_BOOL};
+  AotiTensor tensor = {(void *)data, sizes, 0, 0, AOTI_BOOL, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes input `a_b_2` (`a b` in the program): `[0]`, row-major.
 static inline AotiTensor double_trouble_input_a_b_2(const uint8_t *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_U8};
+  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_U8, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes input `u5165_u529b` (`入力` in the program): `[3]`, row-major.
 static inline AotiTensor double_trouble_input_u5165_u529b(const int8_t *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_I8};
+  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_I8, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes input `count_2` (`count` in the program): `[3]`, row-major.
 static inline AotiTensor double_trouble_input_count_2(const int16_t *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_I16};
+  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_I16, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes input `x` (`X` in the program): `[3]`, row-major.
 static inline AotiTensor double_trouble_input_x(const int32_t *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_I32};
+  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_I32, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes input `unnamed` (` ` in the program): `[3]`, row-major.
 static inline AotiTensor double_trouble_input_unnamed(const int64_t *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_I64};
+  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_I64, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes input `unnamed_2` (`*/ '\|\u{a}\` in the program): `[3]`, row-major.
 static inline AotiTensor double_trouble_input_unnamed_2(const double *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_F64};
+  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_F64, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes input `inputs`: `[batch\|'x']`, row-major.
 static inline AotiTensor double_trouble_input_inputs(const float *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_F32};
+  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_F32, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes output `out_0` (`out[0]` in the program): `[]`, row-major.
 static inline AotiTensor double_trouble_output_out_0(uint8_t *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 0, AOTI_BOOL};
+  AotiTensor tensor = {(void *)data, sizes, 0, 0, AOTI_BOOL, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes output `out_1` (`out[1]` in the program): `[seq]`, row-major.
 static inline AotiTensor double_trouble_output_out_1(int64_t *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_I64};
+  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_I64, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes output `self_` (`self` in the program): `[]`, row-major.
 static inline AotiTensor double_trouble_output_self_(uint16_t *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 0, AOTI_F16};
+  AotiTensor tensor = {(void *)data, sizes, 0, 0, AOTI_F16, {AOTI_CPU, 0}};
   return tensor;
 }
 

@@ -44,19 +44,19 @@ enum {
 
 // Describes input `x`: `[batch, 3]`, row-major.
 static inline AotiTensor fake_input_x(const float *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 2, AOTI_F32};
+  AotiTensor tensor = {(void *)data, sizes, 0, 2, AOTI_F32, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes output `y`: `[batch, 3]`, row-major.
 static inline AotiTensor fake_output_y(float *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 2, AOTI_F32};
+  AotiTensor tensor = {(void *)data, sizes, 0, 2, AOTI_F32, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes output `count_2` (`count` in the program): `[]`, row-major.
 static inline AotiTensor fake_output_count_2(int64_t *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 0, AOTI_I64};
+  AotiTensor tensor = {(void *)data, sizes, 0, 0, AOTI_I64, {AOTI_CPU, 0}};
   return tensor;
 }
 

@@ -27,7 +27,7 @@ enum {
 
 // Describes input `x`: `[]`, row-major.
 static inline AotiTensor for__input_x(const float *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 0, AOTI_F32};
+  AotiTensor tensor = {(void *)data, sizes, 0, 0, AOTI_F32, {AOTI_CPU, 0}};
   return tensor;
 }
 

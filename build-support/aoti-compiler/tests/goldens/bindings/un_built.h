@@ -32,13 +32,13 @@ enum {
 
 // Describes input `x`: `[3]`, row-major.
 static inline AotiTensor un_built_input_x(const float *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_F32};
+  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_F32, {AOTI_CPU, 0}};
   return tensor;
 }
 
 // Describes output `x`: `[3]`, row-major.
 static inline AotiTensor un_built_output_x(float *data, const int64_t *sizes) {
-  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_F32};
+  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_F32, {AOTI_CPU, 0}};
   return tensor;
 }
 

@@ -1,0 +1,62 @@
+//! Tells a closure of the kernels of a run, as the C side's callback reports them.
+
+use super::{abi, abi::AotiTensor, view::AnyView};
+use crate::{KernelEvent, KernelInfo, KernelPhase};
+use std::{
+    any::Any,
+    ffi::c_void,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    slice,
+};
+
+/// Who is told of kernels, for the time of one run.
+pub(super) struct Watch<'w> {
+    tell: &'w mut dyn FnMut(KernelEvent<'_>),
+    kernels: &'w [KernelInfo],
+    /// What the closure panicked with: nothing may unwind through C.
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl<'w> Watch<'w> {
+    pub(super) fn new(tell: &'w mut dyn FnMut(KernelEvent<'_>), kernels: &'w [KernelInfo]) -> Watch<'w> {
+        Watch { tell, kernels, panic: None }
+    }
+
+    /// Goes on with a panic of the closure, if there was one.
+    pub(super) fn finish(self) {
+        if let Some(panic) = self.panic {
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// The callback: `arg` is a [`Watch`] that nothing else uses during the run.
+pub(super) unsafe extern "C" fn on_kernel(
+    arg: *mut c_void,
+    kernel: i32,
+    phase: i32,
+    outputs: *const AotiTensor,
+) {
+    // SAFETY: `arg` comes from the context of a run that is under way, and kernels are told of one at a time.
+    let watch = unsafe { &mut *arg.cast::<Watch<'_>>() };
+    let Some((index, info)) = usize::try_from(kernel).ok().and_then(|k| Some((k, watch.kernels.get(k)?)))
+    else {
+        return;
+    };
+    if watch.panic.is_some() {
+        return;
+    }
+    let phase = if phase == abi::AOTI_KERNEL_BEGIN as i32 {
+        KernelPhase::Begin
+    } else if info.outputs.is_empty() || outputs.is_null() {
+        KernelPhase::End(&[])
+    } else {
+        // SAFETY: the interface gives as many tensors as the kernel's info lists, contiguous and of known element types;
+        // `AnyView` is transparent over `AotiTensor`.
+        KernelPhase::End(unsafe { slice::from_raw_parts(outputs.cast::<AnyView<'_>>(), info.outputs.len()) })
+    };
+    let tell = AssertUnwindSafe(|| (watch.tell)(KernelEvent { index, kernel: info, phase }));
+    if let Err(panic) = catch_unwind(tell) {
+        watch.panic = Some(panic);
+    }
+}
