@@ -71,7 +71,8 @@ fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);
     let target = Target::cpu(&options.levels);
-    let lowered = lower(&graph, &target);
+    let mut lowered = lower(&graph, &target);
+    loops::bounds::stay_within(&mut lowered, "lowering");
     check(&loops::verify(&lowered), "lowering");
     let (schedule, explanations) = schedule(lowered.clone(), &graph.ranges(), &target);
     check(&schedule::verify(&schedule), "scheduling");

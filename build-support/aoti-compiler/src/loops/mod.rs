@@ -4,6 +4,7 @@
 //! [`Term`]s in single assignment form evaluated at one position of the iteration space. Knows no C++ and no devices.
 
 mod access;
+pub mod bounds;
 mod conv;
 mod names;
 mod program;

@@ -21,12 +21,14 @@ pub(super) fn name_kernels(program: &mut Program) {
         .map(|(kernel, name)| if count[name.as_str()] > 1 { work(kernel, name) } else { name.clone() })
         .collect();
     let mut taken: BTreeSet<String> = BTreeSet::new();
+    // The number to try next for each name: thousands of kernels can share one.
+    let mut next: BTreeMap<String, usize> = BTreeMap::new();
     for (kernel, name) in program.kernels.values_mut().zip(wanted) {
         kernel.name = name.clone();
-        let mut number = 2;
         while !taken.insert(kernel.name.clone()) {
+            let number = next.entry(name.clone()).or_insert(1);
+            *number += 1;
             kernel.name = format!("{name}_{number}");
-            number += 1;
         }
     }
 }

@@ -18,7 +18,7 @@ mod verify;
 
 pub use verify::verify;
 
-use crate::loops::{KernelId, KernelKind, Nest, Program, Step};
+use crate::loops::{KernelId, KernelKind, Nest, Program, Step, bounds};
 use crate::select::{self, Choice};
 use crate::symbolic::Ranges;
 use crate::target::Target;
@@ -99,6 +99,7 @@ pub struct Schedule {
 /// Schedules a program for one target; says what was not fused and why.
 pub fn schedule(mut program: Program, ranges: &dyn Ranges, target: &Target) -> (Schedule, Vec<Explanation>) {
     let explanations = fuse(&mut program, ranges, target);
+    bounds::stay_within(&mut program, "scheduling");
     (decide(program, ranges, target), explanations)
 }
 

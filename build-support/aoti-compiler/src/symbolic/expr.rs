@@ -142,7 +142,7 @@ impl Expr {
     }
 
     /// What it is a product of: itself where it is none.
-    pub(super) fn factors(&self) -> Vec<Expr> {
+    pub(crate) fn factors(&self) -> Vec<Expr> {
         if let Node::Product(factors) = self.node() { factors.clone() } else { vec![self.clone()] }
     }
 

@@ -1,0 +1,153 @@
+//! What is known about sizes besides their ranges, and what follows from it.
+
+use super::bound::{End, bound};
+use crate::symbolic::{Expr, Node, Ranges};
+use std::collections::BTreeSet;
+
+/// How many facts one proof may combine.
+const DEPTH: usize = 3;
+/// How many facts about the same symbols one proof looks at.
+const WIDTH: usize = 24;
+
+/// A bound below every value that an expression takes in its loops.
+pub(super) fn at_lowest(expr: &Expr, ranges: &dyn Ranges) -> Option<Expr> {
+    bound(expr, End::Low, &|symbol| Some((Expr::int(0), ranges.extent(symbol)? - 1)), ranges)
+}
+
+/// Expressions that are never negative where control has come.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Facts {
+    never_negative: Vec<Expr>,
+}
+
+impl Facts {
+    /// How many there are; [`Facts::forget`] goes back to that.
+    pub(super) fn count(&self) -> usize {
+        self.never_negative.len()
+    }
+
+    /// Forgets what was stated after there were `count`.
+    pub(super) fn forget(&mut self, count: usize) {
+        self.never_negative.truncate(count);
+    }
+
+    /// States that an expression is never negative.
+    pub(super) fn assume(&mut self, expr: Expr) {
+        if expr.as_int().is_none() && !self.never_negative.contains(&expr) {
+            self.never_negative.push(expr);
+        }
+    }
+
+    /// Whether an expression is never negative, whatever the values of its symbols, as far as can be told.
+    ///
+    /// Axes are replaced by the ends of what they run over; what is left is compared with facts, a few at a time.
+    pub(super) fn prove(&self, expr: &Expr, ranges: &dyn Ranges) -> bool {
+        if expr.never_negative(ranges) {
+            return true;
+        }
+        self.without_axes(expr, ranges, DEPTH)
+    }
+
+    fn without_axes(&self, expr: &Expr, ranges: &dyn Ranges, depth: usize) -> bool {
+        let low = at_lowest(expr, ranges);
+        if low.is_some_and(|low| self.from_facts(&low, ranges, DEPTH)) {
+            return true;
+        }
+        // Axes that occur in both of two choices are the same in each of them.
+        let proves = |part: &Expr| self.without_axes(part, ranges, depth - 1);
+        depth > 0 && choices(expr).is_some_and(|choices| choices.prove(&proves))
+    }
+
+    fn from_facts(&self, goal: &Expr, ranges: &dyn Ranges, depth: usize) -> bool {
+        if goal.never_negative(ranges) {
+            return true;
+        }
+        if let Some(smaller) = without_common_factor(goal, ranges) {
+            return self.from_facts(&smaller, ranges, depth);
+        }
+        if depth == 0 {
+            return false;
+        }
+        let mut symbols = BTreeSet::new();
+        goal.collect_symbols(&mut symbols);
+        let concerns = |fact: &&Expr| symbols.iter().any(|symbol| fact.mentions(*symbol));
+        let own = of_quotients(goal, ranges);
+        let related = own.iter().chain(self.never_negative.iter().filter(concerns).take(WIDTH));
+        let proves = |goal: &Expr| self.from_facts(goal, ranges, depth - 1);
+        let by_cases = choices(goal).is_some_and(|choices| choices.prove(&proves));
+        by_cases || related.into_iter().any(|fact| proves(&(goal - fact)))
+    }
+}
+
+/// What every quotient in a sum obeys: `0 <= a - b * (a // b) < b`.
+fn of_quotients(goal: &Expr, ranges: &dyn Ranges) -> Vec<Expr> {
+    let (_, terms) = goal.as_sum();
+    let quotients = terms.iter().flat_map(|(term, _)| term.factors());
+    let mut facts = Vec::new();
+    for factor in quotients {
+        if let Node::FloorDiv(a, b) = factor.node()
+            && b.interval(ranges).min > 0
+        {
+            let rest = a - &(&factor * b);
+            facts.push(&(b - 1) - &rest);
+            facts.push(rest);
+        }
+    }
+    facts
+}
+
+/// What a sum with a minimum or a maximum in it can be.
+struct Choices {
+    parts: [Expr; 2],
+    /// Whether it is the smaller of the two, so that both must be shown; else one will do.
+    both: bool,
+}
+
+impl Choices {
+    fn prove(&self, proves: &dyn Fn(&Expr) -> bool) -> bool {
+        let [a, b] = &self.parts;
+        if self.both { proves(a) && proves(b) } else { proves(a) || proves(b) }
+    }
+}
+
+fn choices(goal: &Expr) -> Option<Choices> {
+    let (_, terms) = goal.as_sum();
+    terms.iter().find_map(|(term, coefficient)| {
+        let (a, b, smaller) = match term.node() {
+            Node::Min(a, b) => (a, b, true),
+            Node::Max(a, b) => (a, b, false),
+            Node::Int(_)
+            | Node::Sym(_)
+            | Node::Sum { .. }
+            | Node::Product(_)
+            | Node::FloorDiv(..)
+            | Node::Mod(..) => return None,
+        };
+        let rest = goal - &(term * *coefficient);
+        let parts = [&rest + &(a * *coefficient), &rest + &(b * *coefficient)];
+        // The negative of a minimum is the larger of the negatives.
+        Some(Choices { parts, both: smaller == (*coefficient > 0) })
+    })
+}
+
+/// `goal / f` for a factor `f > 0` of every term: of the same sign.
+fn without_common_factor(goal: &Expr, ranges: &dyn Ranges) -> Option<Expr> {
+    let (constant, terms) = goal.as_sum();
+    let (first, rest) = terms.split_first()?;
+    if constant != 0 || rest.is_empty() {
+        return None;
+    }
+    let factor = first.0.factors().into_iter().find(|factor| {
+        factor.as_int().is_none()
+            && factor.never_negative(ranges)
+            && rest.iter().all(|(term, _)| term.factors().contains(factor))
+    })?;
+    let divided = terms.into_iter().fold(Expr::int(0), |sum, (term, coefficient)| {
+        let mut factors = term.factors();
+        if let Some(position) = factors.iter().position(|other| *other == factor) {
+            factors.remove(position);
+        }
+        &sum + &(&Expr::product(&factors) * coefficient)
+    });
+    Some(divided)
+}

@@ -1,0 +1,246 @@
+//! What must hold for a kernel to stay within its buffers: expressions that are never negative, over sizes and axes.
+
+use crate::graph::Conv;
+use crate::loops::{
+    Access, Axis, BufferId, Convolution, Effect, Guard, Index, Kernel, KernelKind, MatMul, MatrixOperand,
+    Program, RowOp, RowOperation, Stage, Storage, Term, TermId,
+};
+use crate::symbolic::{Expr, Ranges, Symbol};
+
+/// Which access of a kernel a goal is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// A load by term `term` of stage `stage`, along an axis of the buffer where that is known.
+    Load { stage: usize, term: TermId, axis: Option<usize> },
+    /// The store that is effect `effect` of stage `stage`.
+    Store { stage: usize, effect: usize, axis: Option<usize> },
+    /// An operand of a contraction or an operation on rows.
+    Operand,
+}
+
+impl Place {
+    pub(super) fn verb(self) -> &'static str {
+        match self {
+            Place::Load { .. } => "reads",
+            Place::Store { .. } => "writes",
+            Place::Operand => "takes",
+        }
+    }
+}
+
+/// An expression that must never be negative.
+pub(super) struct Goal {
+    pub(super) place: Place,
+    pub(super) buffer: BufferId,
+    pub(super) expr: Expr,
+    /// Loops around the access, and positions that stand for what is only known when it runs.
+    pub(super) axes: Vec<Axis>,
+    /// What holds where the access happens.
+    pub(super) guards: Vec<Guard>,
+}
+
+/// First number of the axes that stand for checked indices and for coordinates within a guard.
+const FRESH: u32 = 1 << 16;
+
+/// An axis that no loop has.
+pub(super) fn fresh(number: usize, extent: Expr) -> Axis {
+    let number = u32::try_from(number).unwrap_or(u32::MAX - FRESH);
+    Axis { symbol: Symbol::axis(FRESH + number), extent }
+}
+
+/// All goals of a kernel.
+pub(super) fn of_kernel(program: &Program, kernel: &Kernel, ranges: &dyn Ranges) -> Vec<Goal> {
+    let mut goals = Goals { program, ranges, all: vec![] };
+    match &kernel.kind {
+        KernelKind::Nest(nest) => {
+            for (index, stage) in nest.stages.iter().enumerate() {
+                let axes: Vec<Axis> = nest.axes.iter().chain(&stage.axes).cloned().collect();
+                goals.stage(&nest.stages, index, &axes);
+            }
+        }
+        KernelKind::MatMul(matmul) => {
+            goals.matmul(matmul);
+            goals.stage(std::slice::from_ref(&matmul.epilogue), 0, &matmul.axes);
+        }
+        KernelKind::Convolution(conv) => {
+            goals.convolution(conv);
+            goals.stage(std::slice::from_ref(&conv.epilogue), 0, &conv.axes);
+        }
+        KernelKind::Rows(rows) => goals.rows(rows),
+    }
+    goals.all
+}
+
+struct Goals<'a> {
+    program: &'a Program,
+    ranges: &'a dyn Ranges,
+    all: Vec<Goal>,
+}
+
+/// The size that an index was checked against, wherever the check is.
+pub(super) fn checked_size<'a>(stages: &'a [Stage], stage: usize, term: TermId) -> Option<&'a Expr> {
+    match &stages.get(stage)?.terms.get(term)?.term {
+        Term::CheckIndex { size, .. } => Some(size),
+        Term::Earlier { stage: earlier, term } if *earlier < stage => checked_size(stages, *earlier, *term),
+        Term::Earlier { .. }
+        | Term::Literal(_)
+        | Term::Index(_)
+        | Term::Load { .. }
+        | Term::Unary(..)
+        | Term::Binary(..)
+        | Term::Select(..)
+        | Term::Cast(_)
+        | Term::Inside(_)
+        | Term::Accumulated(_)
+        | Term::Sum => None,
+    }
+}
+
+impl Goals<'_> {
+    fn stored_shape(&self, buffer: BufferId) -> &[Expr] {
+        let buffer = &self.program.buffers[buffer];
+        match buffer.storage {
+            Storage::Row { outer } => buffer.shape.get(outer..).unwrap_or_default(),
+            Storage::Input(_)
+            | Storage::Output(_)
+            | Storage::State(_)
+            | Storage::Constant(_)
+            | Storage::Temporary => &buffer.shape,
+        }
+    }
+
+    fn stage(&mut self, stages: &[Stage], index: usize, axes: &[Axis]) {
+        let stage = &stages[index];
+        for (term, typed) in stage.terms.iter().enumerate() {
+            if let Term::Load { access, guards, .. } = &typed.term {
+                let place = |axis| Place::Load { stage: index, term, axis };
+                self.access(access, guards, stages, index, axes, &place);
+            }
+        }
+        for (effect, own) in stage.effects.iter().enumerate() {
+            if let Effect::Store { access, .. } = own {
+                let place = |axis| Place::Store { stage: index, effect, axis };
+                self.access(access, &[], stages, index, axes, &place);
+            }
+        }
+    }
+
+    /// Each coordinate within its axis; where only the offset is left, the offset within the buffer.
+    fn access(
+        &mut self,
+        access: &Access,
+        guards: &[Guard],
+        stages: &[Stage],
+        stage: usize,
+        axes: &[Axis],
+        place: &dyn Fn(Option<usize>) -> Place,
+    ) {
+        let shape = self.stored_shape(access.buffer).to_vec();
+        let buffer = access.buffer;
+        let mut add = |goal: Expr, axes: &[Axis], axis: Option<usize>| {
+            let (axes, guards) = (axes.to_vec(), guards.to_vec());
+            self.all.push(Goal { place: place(axis), buffer, expr: goal, axes, guards });
+        };
+        if access.coords.len() == shape.len() {
+            for (axis, (coord, size)) in access.coords.iter().zip(&shape).enumerate() {
+                match coord {
+                    Index::Expr(expr) => {
+                        add(expr.clone(), axes, Some(axis));
+                        add(&(size - 1) - expr, axes, Some(axis));
+                    }
+                    Index::Term(term) => {
+                        // What fails the check is replaced by 0, which an empty axis does not have either.
+                        add(size - 1, axes, Some(axis));
+                        let checked = checked_size(stages, stage, *term);
+                        add(checked.map_or(Expr::int(-1), |checked| size - checked), axes, Some(axis));
+                    }
+                }
+            }
+            return;
+        }
+        let mut axes = axes.to_vec();
+        let mut offset = access.offset.clone();
+        for (number, (term, stride)) in access.indirect.iter().enumerate() {
+            let Some(size) = checked_size(stages, stage, *term) else {
+                add(Expr::int(-1), &axes, None);
+                return;
+            };
+            let axis = fresh(number, size.clone());
+            offset = &offset + &(&Expr::sym(axis.symbol) * stride);
+            axes.push(axis);
+        }
+        add(offset.clone(), &axes, None);
+        add(&(&Expr::product(&shape) - 1) - &offset, &axes, None);
+    }
+
+    fn operand(&mut self, buffer: BufferId, expr: Expr, axes: &[Axis]) {
+        self.all.push(Goal { place: Place::Operand, buffer, expr, axes: axes.to_vec(), guards: vec![] });
+    }
+
+    /// Two sizes that must be one.
+    fn equal(&mut self, buffer: BufferId, a: &Expr, b: &Expr) {
+        if a != b {
+            self.operand(buffer, a - b, &[]);
+            self.operand(buffer, b - a, &[]);
+        }
+    }
+
+    fn matmul(&mut self, matmul: &MatMul) {
+        let Some((column, rest)) = matmul.axes.split_last() else { return };
+        let Some((row, batch)) = rest.split_last() else { return };
+        let depth = fresh(0, matmul.depth.clone());
+        self.matrix(&matmul.a, batch, row, &depth);
+        self.matrix(&matmul.b, batch, &depth, column);
+    }
+
+    fn matrix(&mut self, operand: &MatrixOperand, batch: &[Axis], row: &Axis, column: &Axis) {
+        let at = |axis: &Axis, stride: &Expr| &Expr::sym(axis.symbol) * stride;
+        let offset = &(&operand.offset + &at(row, &operand.row_stride)) + &at(column, &operand.column_stride);
+        let axes: Vec<Axis> = batch.iter().chain([row, column]).cloned().collect();
+        let count = Expr::product(self.stored_shape(operand.buffer));
+        self.operand(operand.buffer, offset.clone(), &axes);
+        self.operand(operand.buffer, &(&count - 1) - &offset, &axes);
+    }
+
+    /// The kernel checks places against the input's own sizes; what it takes from elsewhere must agree with them.
+    fn convolution(&mut self, conv: &Convolution) {
+        let input = self.stored_shape(conv.input).to_vec();
+        let weight = self.stored_shape(conv.weight).to_vec();
+        let Conv { groups, transposed, .. } = conv.conv;
+        let (Some(images), Some(channels)) = (conv.axes.first(), conv.axes.get(1)) else { return };
+        if input.len() != conv.axes.len() || weight.len() != conv.axes.len() {
+            self.operand(conv.input, Expr::int(-1), &[]);
+            return;
+        }
+        self.equal(conv.input, &input[0], &images.extent);
+        let (ins, outs) = if transposed {
+            (weight[0].clone(), &weight[1] * groups)
+        } else {
+            (&weight[1] * groups, weight[0].clone())
+        };
+        self.equal(conv.weight, &ins, &input[1]);
+        self.equal(conv.weight, &outs, &channels.extent);
+    }
+
+    fn rows(&mut self, rows: &RowOperation) {
+        let searched = matches!(rows.op, RowOp::SearchSorted { .. });
+        let along = |length: &Expr| &rows.outer * length;
+        let whole = &along(&rows.length) * &rows.inner;
+        let sizes = |position: usize| match (searched, position) {
+            (true, 0) => along(&rows.length),
+            (true, _) => along(&rows.inner),
+            (false, _) => whole.clone(),
+        };
+        for (position, buffer) in rows.inputs.iter().enumerate() {
+            self.fills(*buffer, &sizes(position));
+        }
+        for buffer in &rows.outputs {
+            self.fills(*buffer, &sizes(1));
+        }
+    }
+
+    fn fills(&mut self, buffer: BufferId, count: &Expr) {
+        let own = Expr::product(self.stored_shape(buffer)).simplify(self.ranges);
+        self.equal(buffer, &own, &count.simplify(self.ranges));
+    }
+}

@@ -1,0 +1,158 @@
+//! Every access of a program within its buffer: proven, or checked when it runs.
+//!
+//! A coordinate is shown to be within its axis from the extents of the loops around it, the ranges of sizes, the
+//! guards of its term, the conditions that the run checked before, and checks of indices. [`verify`] says what cannot
+//! be shown.
+
+mod bound;
+mod enforce;
+mod facts;
+mod goals;
+#[cfg(test)]
+mod tests;
+
+pub use enforce::enforce;
+
+use super::{Axis, Guard, KernelId, Program, Step};
+use crate::graph::Relation;
+use crate::symbolic::{Expr, RangeTable, Symbol};
+use facts::Facts;
+use goals::Goal;
+
+/// Shows every access to be within its buffer or gives it a check, in every build.
+///
+/// # Panics
+///
+/// Where neither can be done, rather than let the access be printed: that is a bug of the compiler.
+pub fn stay_within(program: &mut Program, pass: &str) {
+    if let Err(findings) = enforce(program) {
+        panic!("{pass} made a program that leaves its buffers:\n{}", findings.join("\n"));
+    }
+}
+
+/// What cannot be shown to stay within its buffer, one sentence each; empty where everything is.
+pub fn verify(program: &Program) -> Vec<String> {
+    let mut prover = Prover::new(program);
+    let mut findings = Vec::new();
+    Step::walk(&program.steps, &mut |step| {
+        let Step::Kernel(id) = step else { return };
+        for goal in goals::of_kernel(program, &program.kernels[*id], &prover.ranges) {
+            if !prover.proves(&goal) {
+                findings.push(finding(program, &Unproven { kernel: *id, goal }));
+            }
+        }
+    });
+    findings
+}
+
+/// A goal that was not shown.
+struct Unproven {
+    kernel: KernelId,
+    goal: Goal,
+}
+
+fn finding(program: &Program, unproven: &Unproven) -> String {
+    let Unproven { kernel, goal } = unproven;
+    let shape = crate::text::bracketed(&program.buffers[goal.buffer].shape);
+    format!(
+        "kernel `{}`: {} {}{shape} outside its bounds where `{}` is negative",
+        program.kernels[*kernel].name,
+        goal.place.verb(),
+        goal.buffer,
+        goal.expr
+    )
+}
+
+/// What is known at one place of a program.
+struct Prover {
+    ranges: RangeTable,
+    facts: Facts,
+}
+
+impl Prover {
+    fn new(program: &Program) -> Prover {
+        let mut ranges = RangeTable::default();
+        for (index, symbol) in program.symbols.iter().enumerate() {
+            ranges.set(Symbol::size(u32::try_from(index).expect("symbols are few")), symbol.range);
+        }
+        let mut facts = Facts::default();
+        for guard in &program.guards {
+            let difference = &guard.right - &guard.left;
+            match guard.relation {
+                Relation::Le => facts.assume(difference),
+                Relation::Lt => facts.assume(&difference - 1),
+                Relation::Ge => facts.assume(-difference),
+                Relation::Gt => facts.assume(&-difference - 1),
+                Relation::Eq => {
+                    facts.assume(-&difference);
+                    facts.assume(difference);
+                }
+                Relation::Ne => {}
+            }
+        }
+        Prover { ranges, facts }
+    }
+
+    /// Whether a goal holds at every position of its loops where its guards hold.
+    fn proves(&mut self, goal: &Goal) -> bool {
+        let known = self.facts.count();
+        let mut ranges = self.ranges.clone();
+        for axis in &goal.axes {
+            // Where a loop has no position nothing is accessed.
+            self.facts.assume(&axis.extent - 1);
+            ranges.set_extent(axis.symbol, axis.extent.clone());
+        }
+        let proven = self.facts.prove(&goal.expr, &ranges)
+            || (!goal.guards.is_empty() && self.proves_guarded(goal, ranges));
+        self.facts.forget(known);
+        proven
+    }
+
+    /// With each guarded coordinate as an axis of its own, which runs over the size that the guard names.
+    fn proves_guarded(&mut self, goal: &Goal, mut ranges: RangeTable) -> bool {
+        let mut expr = goal.expr.clone();
+        let mut guards: Vec<Guard> = goal.guards.clone();
+        for number in 0..guards.len() {
+            let Guard { coordinate, size } = guards[number].clone();
+            self.facts.assume(&size - 1);
+            let inside = goals::fresh(1024 + number, size.clone());
+            ranges.set_extent(inside.symbol, size);
+            if let Some(without) = exchanged(&expr, &coordinate, &inside) {
+                expr = without;
+            }
+            let Some((symbol, value)) = solved(&coordinate, &goal.axes, &inside) else { continue };
+            let replace = |other: Symbol| (other == symbol).then(|| value.clone());
+            expr = expr.substitute(&replace, &ranges);
+            for later in &mut guards[number + 1..] {
+                later.coordinate = later.coordinate.substitute(&replace, &ranges);
+            }
+        }
+        self.facts.prove(&expr, &ranges)
+    }
+}
+
+/// `expr` with multiples of `coordinate` in it as multiples of the axis `inside`, which has its values.
+fn exchanged(expr: &Expr, coordinate: &Expr, inside: &Axis) -> Option<Expr> {
+    let (_, terms) = expr.as_sum();
+    coordinate.as_sum().1.iter().find_map(|(wanted, amount)| {
+        let ratios = terms.iter().filter_map(|(term, coefficient)| {
+            let mut factors = term.factors();
+            for factor in wanted.factors() {
+                factors.remove(factors.iter().position(|own| *own == factor)?);
+            }
+            let whole = coefficient.checked_rem(*amount)? == 0;
+            whole.then(|| &Expr::product(&factors) * (coefficient / amount))
+        });
+        let ratio = ratios.reduce(|a, b| &a + &b).filter(|ratio| !ratio.is(0))?;
+        Some(expr + &(&ratio * &(&Expr::sym(inside.symbol) - coordinate)))
+    })
+}
+
+/// An axis, and what it is where `coordinate` is at `inside`.
+fn solved(coordinate: &Expr, axes: &[Axis], inside: &Axis) -> Option<(Symbol, Expr)> {
+    axes.iter().find_map(|axis| {
+        let (coefficient, rest) = coordinate.affine_in(axis.symbol)?;
+        let sign = coefficient.as_int().filter(|sign| sign.abs() == 1)?;
+        Some((axis.symbol, &(&Expr::sym(inside.symbol) - &rest) * sign))
+    })
+}

@@ -1,0 +1,90 @@
+//! What is shown, what gets a check, and what is refused, on programs in the text form.
+
+use super::{enforce, verify};
+use crate::loops::text::{parse, print};
+use crate::loops::{Program, Step};
+
+/// A copy between two buffers with symbols for sizes.
+fn program(symbols: &str, from: &str, to: &str, kernel: &str) -> Program {
+    let text = format!(
+        "loops {{ {symbols} buffer b0: {from} input 0 buffer b1: {to} output 0 buffer b2: i64[4] input 1 inputs [b0, b2] outputs [b1]
+         kernel \"copy\" {{ {kernel} }} }}"
+    );
+    parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+const SIZES: &str = "symbol s0 \"rows\" in 0..1000 from input 0 axis 0 symbol s1 \"k\" in 0..1000 from data";
+
+#[track_caller]
+fn proven(symbols: &str, from: &str, to: &str, kernel: &str) {
+    assert_eq!(verify(&program(symbols, from, to, kernel)), Vec::<String>::new());
+}
+
+#[track_caller]
+fn unproven(symbols: &str, from: &str, to: &str, kernel: &str) -> Program {
+    let mut program = program(symbols, from, to, kernel);
+    assert_ne!(verify(&program), Vec::<String>::new());
+    enforce(&mut program).expect("a check can be placed");
+    assert_eq!(crate::loops::verify(&program), Vec::<String>::new(), "{}", print(&program));
+    program
+}
+
+#[test]
+fn loops_over_the_buffer_need_no_check() {
+    proven(
+        SIZES,
+        "f32[s0, 4]",
+        "f32[s0, 4]",
+        "for [i0 < s0, i1 < 4] { stage [] { t0: f32 = load b0[i0, i1] store b1[i0, i1] = t0 } }",
+    );
+    let reversed = "for [i0 < s0] { stage [] { t0: f32 = load b0[s0 - i0 - 1] store b1[i0] = t0 } }";
+    proven(SIZES, "f32[s0]", "f32[s0]", reversed);
+}
+
+#[test]
+fn guards_of_a_load_are_believed() {
+    let padded = "for [i0 < s0 + 2] { stage [] { t0: f32 = load b0[i0 - 1] if [i0 - 1 < s0] else 0.0 store b1[i0] = t0 } }";
+    proven(SIZES, "f32[s0]", "f32[s0 + 2]", padded);
+    let windows = "for [i0 < s0, i1 < 3] { stage [] { t0: f32 = load b0[2*i0 + i1 - 1] if [2*i0 + i1 - 1 < s0] else 0.0 store b1[i0, i1] = t0 } }";
+    proven(SIZES, "f32[s0]", "f32[s0, 3]", windows);
+}
+
+#[test]
+fn a_length_read_from_data_is_compared_with_the_buffer() {
+    // Two rows, and as many written as the data say: a heap overflow without the check.
+    let copy = "for [i0 < s1, i1 < 4] { stage [] { t0: f32 = load b0[i0, i1] store b1[i0, i1] = t0 } }";
+    let program = unproven(SIZES, "f32[2, 4]", "f32[s1, 4]", copy);
+    assert!(matches!(program.steps.as_slice(), [Step::Kernel(_), Step::Assert(..), Step::Kernel(_)]));
+    assert!(
+        print(&program).contains("index [-s1 + 2]") || print(&program).contains("max("),
+        "{}",
+        print(&program)
+    );
+}
+
+#[test]
+fn sizes_of_inputs_are_compared_before_the_run() {
+    let symbols =
+        "symbol s0 \"rows\" in 0..1000 from input 0 axis 0 symbol s1 \"n\" in -inf..inf from value 1";
+    let copy = "for [i0 < 4] { stage [] { t0: f32 = load b0[s1 + i0] store b1[i0] = t0 } }";
+    let program = unproven(symbols, "f32[s0]", "f32[4]", copy);
+    assert_eq!(program.guards.len(), 2, "{}", print(&program));
+    assert_eq!(verify(&program), Vec::<String>::new());
+}
+
+#[test]
+fn an_index_into_what_may_be_empty_needs_an_element_to_fall_back_to() {
+    let gather = "for [i0 < 4] { stage [] { t0: i64 = load b2[i0] t1: i64 = check t0 below [s0] site 0 t2: f32 = load b0[t1] store b1[i0] = t2 } }";
+    let sites = format!("{SIZES} site \"m\"");
+    let program = unproven(&sites, "f32[s0]", "f32[4]", gather);
+    assert_eq!(verify(&program), Vec::<String>::new());
+}
+
+#[test]
+fn what_has_no_simple_bound_is_checked_at_each_position() {
+    let symbols =
+        "symbol s0 \"rows\" in 0..1000 from input 0 axis 0 symbol s1 \"n\" in 1..1000 from input 0 axis 1";
+    let odd = "for [i0 < s0] { stage [] { t0: f32 = load b0[(i0*i0) // s1, 0] store b1[i0] = t0 } }";
+    let program = unproven(symbols, "f32[s0, s1]", "f32[s0]", odd);
+    assert!(print(&program).contains("check t"), "{}", print(&program));
+}
