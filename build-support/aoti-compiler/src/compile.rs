@@ -2,12 +2,13 @@
 
 use crate::codegen;
 use crate::codegen::bundle::SourceBundle;
+use crate::codegen::gpu::program::DeviceProgram;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::graph::Graph;
 use crate::loops::Program;
 use crate::lower::lower;
 use crate::schedule::{self, Explanation, Schedule, schedule};
-use crate::target::Target;
+use crate::target::{GpuTarget, Target};
 use crate::transform::rename::{Names, rename};
 use crate::{aten, frontend, loops, transform};
 
@@ -42,6 +43,10 @@ pub enum Emit {
     Run,
     /// C++ kernels.
     Cpp,
+    /// Kernels for NVIDIA GPUs, as CUDA C++.
+    Cuda,
+    /// Kernels for AMD GPUs, as HIP.
+    Hip,
     /// The C++ that calls the kernels and checks arguments.
     Wrapper,
     /// The Rust module.
@@ -66,17 +71,32 @@ struct Stages {
     explanations: Vec<Explanation>,
 }
 
-fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
+fn stages(model: Bytes, options: &Options, target: &Target) -> Result<Stages, Diagnostics> {
     let mut graph = transform::optimize(rename(import(&options.name, model)?, &options.names)?);
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);
-    let target = Target::cpu(&options.levels);
-    let mut lowered = lower(&graph, &target);
+    let mut lowered = lower(&graph, target);
     loops::bounds::stay_within(&mut lowered, "lowering");
     check(&loops::verify(&lowered), "lowering");
-    let (schedule, explanations) = schedule(lowered.clone(), &graph.ranges(), &target);
+    let (schedule, explanations) = schedule(lowered.clone(), &graph.ranges(), target);
     check(&schedule::verify(&schedule), "scheduling");
     Ok(Stages { graph, lowered, schedule, explanations })
+}
+
+/// The stages for the CPU levels of the options.
+fn cpu_stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
+    stages(model, options, &Target::cpu(&options.levels))
+}
+
+/// Compiles a model for one GPU architecture: its program of loops, and the code for it.
+pub fn device(
+    model: Bytes,
+    options: &Options,
+    architecture: &GpuTarget,
+) -> Result<(Program, DeviceProgram), Diagnostics> {
+    let stages = stages(model, options, &Target::Gpu(architecture.clone()))?;
+    let code = codegen::gpu::program::generate(&stages.schedule, &stages.graph.ranges());
+    Ok((stages.schedule.program, code))
 }
 
 /// Stops debug builds at the findings of a verifier: they are our bug.
@@ -88,14 +108,14 @@ fn check(findings: &[String], pass: &str) {
 
 /// Compiles a model to a source bundle.
 pub fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnostics> {
-    let stages = stages(model, options)?;
+    let stages = cpu_stages(model, options)?;
     let request = codegen::Request { levels: &options.levels, embed_weights: options.embed_weights };
     Ok(codegen::generate(&stages.schedule, &stages.graph.ranges(), &request))
 }
 
 /// Which kernels were not fused, and why.
 pub fn explain_fusion(model: Bytes, options: &Options) -> Result<Vec<Explanation>, Diagnostics> {
-    Ok(stages(model, options)?.explanations)
+    Ok(cpu_stages(model, options)?.explanations)
 }
 
 /// The text of one stage.
@@ -110,20 +130,28 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
         Emit::Graph => {
             Ok(crate::graph::text::print_short(&transform::optimize(import(&options.name, model)?)))
         }
-        Emit::Loops => Ok(loops::text::print_short(&stages(model, options)?.lowered)),
-        Emit::Schedule => Ok(schedule::text::print_short(&stages(model, options)?.schedule)),
+        Emit::Loops => Ok(loops::text::print_short(&cpu_stages(model, options)?.lowered)),
+        Emit::Schedule => Ok(schedule::text::print_short(&cpu_stages(model, options)?.schedule)),
         Emit::Run => {
-            let stages = stages(model, options)?;
+            let stages = cpu_stages(model, options)?;
             let plan = codegen::run::of_schedule(&stages.schedule, &stages.graph.ranges());
             Ok(codegen::run::text::print(&plan))
         }
         Emit::Bindings => Ok(compile(model, options)?.bindings),
         Emit::Header => Ok(compile(model, options)?.header),
+        Emit::Cuda => emit_device(model, options, "sm_90a"),
+        Emit::Hip => emit_device(model, options, "gfx942"),
         Emit::Cpp => Ok(sources(&compile(model, options)?, |name| name.starts_with("kernels"))),
         Emit::Wrapper => {
             Ok(sources(&compile(model, options)?, |name| name == "run.cpp" || name == "model.cpp"))
         }
     }
+}
+
+/// The device code for an architecture that stands for its vendor's newest.
+fn emit_device(model: Bytes, options: &Options, architecture: &str) -> Result<String, Diagnostics> {
+    let target = GpuTarget::named(architecture).expect("the table of targets has it");
+    Ok(device(model, options, &target)?.1.device)
 }
 
 fn sources(bundle: &SourceBundle, wanted: impl Fn(&str) -> bool) -> String {

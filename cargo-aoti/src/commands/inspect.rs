@@ -107,9 +107,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Stage::Wrapper => Emit::Wrapper,
         Stage::Bindings => Emit::Bindings,
         Stage::Header => Emit::Header,
-        Stage::Cuda | Stage::Hip => {
-            return Err(Failure::User("models are not compiled for GPUs by this version".to_owned()));
-        }
+        Stage::Cuda => Emit::Cuda,
+        Stage::Hip => Emit::Hip,
     };
     print(&compile::emit(model, &options, emit).map_err(refuse)?);
     Ok(())

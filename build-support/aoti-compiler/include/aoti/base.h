@@ -1,5 +1,5 @@
-// Scalar foundations of generated CPU kernels: names of element types, half-precision storage and their conversions,
-// and the macros that keep objects built for different CPU levels apart.
+// Scalar foundations of generated kernels: names of element types, half-precision storage and their conversions, and
+// the macros that keep objects built for different CPU levels apart and say what runs on a GPU.
 // Owns nothing about vectors. Uses compiler builtins only; includes no standard C++ header.
 #pragma once
 
@@ -21,12 +21,30 @@
   }                        \
   }
 
-#define AOTI_INLINE inline __attribute__((always_inline, unused))
-#define AOTI_NOINLINE __attribute__((noinline, unused))
+// Device code, or (gpu/emulate.h) the same text made for a processor. Lanes of a thread are scalars there, and every
+// function is for the device alone.
+#if defined(__CUDACC__) || defined(__CUDA__) || defined(__HIP__) || defined(AOTI_EMULATED)
+#define AOTI_GPU 1
+#else
+#define AOTI_GPU 0
+#endif
+#if AOTI_GPU && !defined(AOTI_EMULATED)
+#define AOTI_DEVICE __attribute__((device))
+#else
+#define AOTI_DEVICE
+#endif
+
+#define AOTI_INLINE AOTI_DEVICE inline __attribute__((always_inline, unused))
+#define AOTI_NOINLINE AOTI_DEVICE __attribute__((noinline, unused))
+// What constant expressions may call as well.
+#define AOTI_CONSTEXPR AOTI_DEVICE constexpr
 // After the parameters of a lambda: its body becomes part of the loop that calls it.
 #define AOTI_LAMBDA __attribute__((always_inline))
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#if AOTI_GPU
+#define AOTI_AVX512 0
+#define AOTI_VECTOR_BYTES 1
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define AOTI_AVX512 1
 #define AOTI_VECTOR_BYTES 64
 #elif defined(__AVX2__) && defined(__FMA__)
@@ -36,7 +54,7 @@
 #define AOTI_AVX512 0
 #define AOTI_VECTOR_BYTES 16
 #endif
-#if defined(__AVX2__) && defined(__FMA__)
+#if !AOTI_GPU && defined(__AVX2__) && defined(__FMA__)
 #define AOTI_AVX2 1
 #else
 #define AOTI_AVX2 0
@@ -46,12 +64,17 @@
 #else
 #define AOTI_CLANG 0
 #endif
-#if defined(__aarch64__)
+#if !AOTI_GPU && defined(__SSE2__)
+#define AOTI_SSE2 1
+#else
+#define AOTI_SSE2 0
+#endif
+#if !AOTI_GPU && defined(__aarch64__)
 #define AOTI_AARCH64 1
 #else
 #define AOTI_AARCH64 0
 #endif
-#if !AOTI_CLANG && defined(__x86_64__)
+#if !AOTI_GPU && !AOTI_CLANG && defined(__x86_64__)
 #define AOTI_GCC_X86 1
 #else
 #define AOTI_GCC_X86 0
@@ -60,7 +83,7 @@
 #define AOTI_LANES (AOTI_VECTOR_BYTES / 4)
 
 // Whether a fused multiply-add is one instruction.
-#if AOTI_AVX2 || defined(__aarch64__)
+#if AOTI_AVX2 || AOTI_AARCH64 || (AOTI_GPU && !defined(AOTI_EMULATED))
 #define AOTI_HAS_FMA 1
 #else
 #define AOTI_HAS_FMA 0
@@ -97,18 +120,6 @@ template <class A> constexpr bool is_same<A, A> = true;
 template <class T> constexpr bool is_float = is_same<T, f32> || is_same<T, f64>;
 template <class T> constexpr bool is_signed = T(-1) < T(0);
 
-// --- integer arithmetic of sizes and indices ---
-
-AOTI_INLINE i64 min_i64(i64 a, i64 b) { return a < b ? a : b; }
-AOTI_INLINE i64 max_i64(i64 a, i64 b) { return a > b ? a : b; }
-constexpr i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
-constexpr i64 round_up(i64 a, i64 b) { return ceil_div(a, b) * b; }
-// Quotient and remainder that round down; the divisor is positive.
-constexpr i64 floor_div(i64 a, i64 b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
-constexpr i64 floor_mod(i64 a, i64 b) { return a - floor_div(a, b) * b; }
-// Bytes rounded up so that what follows is aligned for vectors.
-constexpr i64 align(i64 bytes) { return round_up(bytes, 64); }
-
 // Keeps a parameter out of template argument deduction.
 template <class T> struct Identity {
   using type = T;
@@ -128,6 +139,29 @@ template <class T> struct EnableIf<true, T> {
   using type = T;
 };
 template <bool B, class T = int> using enable_if = typename EnableIf<B, T>::type;
+
+// --- integer arithmetic of sizes and indices ---
+
+#if AOTI_GPU
+template <class A, class B> using indices_of = enable_if<!is_float<A> && !is_float<B> && (sizeof(A) >= 4) && (sizeof(B) >= 4) && (A(1) / 2 == A(0)) && (B(1) / 2 == B(0))>;
+// Indices are as wide as the kernel needs: 64-bit division is dozens of instructions on a GPU.
+template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto min_i64(A a, B b) { return a < b ? a : b; }
+template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto max_i64(A a, B b) { return a > b ? a : b; }
+template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto ceil_div(A a, B b) { return (a + b - 1) / b; }
+template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto round_up(A a, B b) { return ceil_div(a, b) * b; }
+template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto floor_div(A a, B b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto floor_mod(A a, B b) { return a - floor_div(a, b) * b; }
+#else
+AOTI_INLINE i64 min_i64(i64 a, i64 b) { return a < b ? a : b; }
+AOTI_INLINE i64 max_i64(i64 a, i64 b) { return a > b ? a : b; }
+AOTI_CONSTEXPR i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
+AOTI_CONSTEXPR i64 round_up(i64 a, i64 b) { return ceil_div(a, b) * b; }
+// Quotient and remainder that round down; the divisor is positive.
+AOTI_CONSTEXPR i64 floor_div(i64 a, i64 b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+AOTI_CONSTEXPR i64 floor_mod(i64 a, i64 b) { return a - floor_div(a, b) * b; }
+#endif
+// Bytes rounded up so that what follows is aligned for vectors.
+AOTI_CONSTEXPR i64 align(i64 bytes) { return round_up(bytes, 64); }
 
 // The integer types that are as wide as T.
 template <int Bytes> struct Integers;

@@ -19,10 +19,12 @@ template <class T, int W, Shape = shape_of<T, W>> struct Vec;
 template <class T, int W> struct Vec<T, W, kScalar> {
   T v;
 };
+#if !AOTI_GPU
 template <class T, int W> struct Vec<T, W, kRegister> {
   typedef T Register __attribute__((vector_size(W * sizeof(T))));
   Register v;
 };
+#endif
 template <class T, int W> struct Vec<T, W, kPair> {
   Vec<T, W / 2> lo, hi;
 };
@@ -43,6 +45,7 @@ template <int W> struct Tail {
 
 namespace detail {
 
+#if !AOTI_GPU
 template <class T, int W, int... I, int Offset>
 AOTI_INLINE Vec<T, W / 2> pick(Vec<T, W> a, Indices<I...>, Indices<Offset>) {
   return {__builtin_shufflevector(a.v, a.v, (I + Offset)...)};
@@ -71,27 +74,31 @@ template <class T, int W, int... I> AOTI_INLINE Vec<T, W> concat(Vec<T, W / 2> a
 template <int Step, class T, int W, int... I> AOTI_INLINE Vec<T, W / Step> every(Vec<T, W> a, Indices<I...>) {
   return {__builtin_shufflevector(a.v, a.v, (I * Step)...)};
 }
+#endif
 
 } // namespace detail
 
 // The first and the second half of the lanes.
 template <class T, int W> AOTI_INLINE Vec<T, W / 2> lower(Vec<T, W> a) {
-  if constexpr (shape_of<T, W> == kPair)
-    return a.lo;
+#if !AOTI_GPU
+  if constexpr (shape_of<T, W> != kPair) return detail::half<0>(a);
   else
-    return detail::half<0>(a);
+#endif
+    return a.lo;
 }
 template <class T, int W> AOTI_INLINE Vec<T, W / 2> upper(Vec<T, W> a) {
-  if constexpr (shape_of<T, W> == kPair)
-    return a.hi;
+#if !AOTI_GPU
+  if constexpr (shape_of<T, W> != kPair) return detail::half<W / 2>(a);
   else
-    return detail::half<W / 2>(a);
+#endif
+    return a.hi;
 }
 template <class T, int H> AOTI_INLINE Vec<T, 2 * H> join(Vec<T, H> a, Vec<T, H> b) {
-  if constexpr (shape_of<T, 2 * H> == kPair)
-    return {a, b};
+#if !AOTI_GPU
+  if constexpr (shape_of<T, 2 * H> != kPair) return detail::concat<T, 2 * H>(a, b, indices<2 * H>{});
   else
-    return detail::concat<T, 2 * H>(a, b, indices<2 * H>{});
+#endif
+    return {a, b};
 }
 
 template <int W, class T> AOTI_INLINE Vec<T, W> splat(T x) {
@@ -116,6 +123,22 @@ template <class T, int W> AOTI_INLINE T lane(Vec<T, W> a, int i) {
 template <int W> AOTI_INLINE bool lane(Mask<W> a, int i) { return lane(a.m, i) != 0; }
 
 // Vec<R, W> whose lane i is f(lane i of each argument): a loop over memory, for functions that have no vector form.
+#if AOTI_GPU
+// Arrays with a run-time index would leave the registers.
+template <class F, class T, int W> AOTI_INLINE auto lanewise(F f, Vec<T, W> a) -> Vec<decltype(f(T{})), W> {
+  if constexpr (W == 1)
+    return {f(a.v)};
+  else
+    return {lanewise(f, a.lo), lanewise(f, a.hi)};
+}
+template <class F, class T, class U, int W>
+AOTI_INLINE auto lanewise(F f, Vec<T, W> a, Vec<U, W> b) -> Vec<decltype(f(T{}, U{})), W> {
+  if constexpr (W == 1)
+    return {f(a.v, b.v)};
+  else
+    return {lanewise(f, a.lo, b.lo), lanewise(f, a.hi, b.hi)};
+}
+#else
 template <class F, class T, int W> AOTI_INLINE auto lanewise(F f, Vec<T, W> a) -> Vec<decltype(f(T{})), W> {
   using R = decltype(f(T{}));
   T in[W];
@@ -140,6 +163,8 @@ AOTI_INLINE auto lanewise(F f, Vec<T, W> a, Vec<U, W> b) -> Vec<decltype(f(T{}, 
   return r;
 }
 
+#endif
+
 // The same bits seen as elements of another type of the same size.
 template <class To, class T, int W> AOTI_INLINE Vec<To, W> bits_as(Vec<T, W> a) {
   static_assert(sizeof(To) == sizeof(T), "bits_as keeps the element size");
@@ -154,6 +179,7 @@ template <class To, class T, int W> AOTI_INLINE Vec<To, W> bits_as(Vec<T, W> a) 
 namespace detail {
 
 // i64 -> f64 with one rounding, from two exact halves. AVX-512 and NEON have an instruction.
+#if !AOTI_GPU
 template <int W> AOTI_INLINE Vec<f64, W> f64_from_i64(Vec<i64, W> a) {
   using U = typename Vec<u64, W>::Register;
   using F = typename Vec<f64, W>::Register;
@@ -163,7 +189,11 @@ template <int W> AOTI_INLINE Vec<f64, W> f64_from_i64(Vec<i64, W> a) {
   F top = (F)high - (0x1p84 + 0x1p63 + 0x1p52);
   return {top + (F)low};
 }
+#endif
 
+#if AOTI_GPU
+template <class To, class T, int W> AOTI_INLINE Vec<To, W> convert_register(Vec<T, W> a) { return {To(a.v)}; }
+#else
 // One register (or scalar) each side.
 template <class To, class T, int W> AOTI_INLINE Vec<To, W> convert_register(Vec<T, W> a) {
   constexpr bool narrow_ints = !is_float<T> && !is_float<To> && sizeof(To) < sizeof(T);
@@ -187,6 +217,7 @@ template <class To, class T, int W> AOTI_INLINE Vec<To, W> convert_register(Vec<
   else
     return {__builtin_convertvector(a.v, typename Vec<To, W>::Register)};
 }
+#endif
 
 } // namespace detail
 

@@ -2,7 +2,7 @@
 // Polynomials are minimax fits by Remez exchange; error bounds stand beside them.
 #pragma once
 
-#include "math_f64.h"
+#include "scalar.h"
 
 AOTI_NAMESPACE_BEGIN
 
@@ -101,7 +101,7 @@ template <int Shift, int W> AOTI_INLINE Vec<f32, W> sine_f32(Vec<f32, W> x) {
   if (Shift == 0) y = select(x == 0.0f, x, y);
   auto large = ~(abs(x) < 0x1p20f);
   if (__builtin_expect(any(large), 0)) {
-    auto exact = lanewise([](f32 v) { return Shift == 0 ? __builtin_sinf(v) : __builtin_cosf(v); }, x);
+    auto exact = lanewise([](f32 v) { return Shift == 0 ? scalar::sinf(v) : scalar::cosf(v); }, x);
     y = select(large, exact, y);
   }
   return y;

@@ -113,11 +113,11 @@ template <int W> AOTI_INLINE Vec<f64, W> erfinv_for_f32(Vec<f64, W> x) {
   y = select(abs(x) == 1.0, copysign(splat<W>(Limits<f64>::infinity), x), y);
   return select(abs(x) > 1.0, Limits<f64>::nan, y);
 }
-inline f64 erfinv_scalar(f64 x) {
+AOTI_NOINLINE f64 erfinv_scalar(f64 x) {
   f64 a = __builtin_fabs(x);
   if (!(a <= 1.0)) return Limits<f64>::nan;
   if (a == 1.0) return __builtin_copysign(Limits<f64>::infinity, x);
-  f64 w = -__builtin_log((1.0 - a) * (1.0 + a));
+  f64 w = -scalar::log((1.0 - a) * (1.0 + a));
   f64 y;
   if (w < 5.0)
     y = erfinv_for_f32(Vec<f64, 1>{a}).v;
@@ -126,8 +126,8 @@ inline f64 erfinv_scalar(f64 x) {
                    0x1.502d276864234p-10, -0x1.e1c44a926159fp-11, 0x1.21022fff0bc49p-12, -0x1.b16412edc1c27p-15,
                    0x1.4e6ab96ee9a85p-14, -0x1.2301cdd6adae4p-14, 0x1.499bc5a52cd44p-16, -0x1.5e9c8511af28fp-20).v;
   for (int i = 0; i < 2; ++i) {
-    f64 excess = a < 0.5 ? __builtin_erf(y) - a : (1.0 - a) - __builtin_erfc(y);
-    f64 step = excess * 0x1.c5bf891b4ef6bp-1 * __builtin_exp(y * y); // times sqrt(pi)/2
+    f64 excess = a < 0.5 ? scalar::erf(y) - a : (1.0 - a) - scalar::erfc(y);
+    f64 step = excess * 0x1.c5bf891b4ef6bp-1 * scalar::exp(y * y); // times sqrt(pi)/2
     y -= step / (1.0 + y * step);                                    // Halley's correction
   }
   return __builtin_copysign(y, x);
@@ -154,11 +154,11 @@ template <int W> AOTI_INLINE Vec<f64, W> pow_for_f32(Vec<f64, W> x, Vec<f64, W> 
   template <int W> AOTI_INLINE Vec<f64, W> NAME(Vec<f64, W> x) { return detail::KERNEL(x); }
 #define AOTI_F64_LIBM(NAME)                                                                          \
   template <int W> AOTI_INLINE Vec<f64, W> NAME(Vec<f64, W> x) {                                     \
-    return lanewise([](f64 v) { return __builtin_##NAME(v); }, x);                                   \
+    return lanewise([](f64 v) { return scalar::NAME(v); }, x);                                   \
   }
 #define AOTI_F64_LIBM2(NAME)                                                                         \
   template <int W> AOTI_INLINE Vec<f64, W> NAME(Vec<f64, W> x, Vec<f64, W> y) {                      \
-    return lanewise([](f64 v, f64 u) { return __builtin_##NAME(v, u); }, x, y);                      \
+    return lanewise([](f64 v, f64 u) { return scalar::NAME(v, u); }, x, y);                      \
   }
 // f32 by a formula in f64: `v` is the argument's f64 vector, of some width inside the lambda.
 #define AOTI_F32_THROUGH(NAME, FORMULA)                                                              \
@@ -212,7 +212,7 @@ AOTI_F32_THROUGH(erfinv, detail::erfinv_for_f32(v))
 template <int W> AOTI_INLINE Vec<f32, W> tan(Vec<f32, W> x) {
   Vec<f32, W> y = detail::through_f64([](auto v) { return detail::tan_f64(v); }, x);
   auto large = ~(abs(x) < 0x1p20f);
-  if (__builtin_expect(any(large), 0)) y = select(large, lanewise([](f32 v) { return __builtin_tanf(v); }, x), y);
+  if (__builtin_expect(any(large), 0)) y = select(large, lanewise([](f32 v) { return scalar::tanf(v); }, x), y);
   return y;
 }
 

@@ -15,13 +15,33 @@ template <int... I, int W> AOTI_INLINE Vec<i32, W> count_lanes(Indices<I...>, Fu
   else if constexpr (shape_of<i32, W> == kPair) {
     auto h = count_lanes(indices<W / 2>{}, Full<W / 2>{});
     return {h, h + i32(W / 2)};
-  } else
+  }
+#if !AOTI_GPU
+  else
     return {typename Vec<i32, W>::Register{I...}};
+#endif
 }
 template <int W> AOTI_INLINE Vec<i32, W> count_lanes() { return count_lanes(indices<W>{}, Full<W>{}); }
 
+#if AOTI_GPU
+// What one instruction reads or writes.
+template <class T, int W> struct alignas(W * sizeof(T)) Chunk {
+  T lanes[W];
+} __attribute__((may_alias));
+#endif
+
 template <int W, class T> AOTI_INLINE Vec<T, W> load_raw(Full<W>, const T *p) {
   Vec<T, W> r;
+#if AOTI_GPU
+  if constexpr (W == 1) return {*p};
+  else if constexpr (W * sizeof(T) <= 16) {
+    if (uintptr_t(p) % (W * sizeof(T)) == 0) {
+      Chunk<T, W> chunk = *(const Chunk<T, W> *)p;
+      __builtin_memcpy(&r, &chunk, sizeof r);
+      return r;
+    }
+  }
+#endif
   if constexpr (shape_of<T, W> == kPair)
     r = {load_raw(Full<W / 2>{}, p), load_raw(Full<W / 2>{}, p + W / 2)};
   else
@@ -29,6 +49,19 @@ template <int W, class T> AOTI_INLINE Vec<T, W> load_raw(Full<W>, const T *p) {
   return r;
 }
 template <int W, class T> AOTI_INLINE void store_raw(Full<W>, T *p, Vec<T, W> a) {
+#if AOTI_GPU
+  if constexpr (W == 1) {
+    *p = a.v;
+    return;
+  } else if constexpr (W * sizeof(T) <= 16) {
+    if (uintptr_t(p) % (W * sizeof(T)) == 0) {
+      Chunk<T, W> chunk;
+      __builtin_memcpy(&chunk, &a, sizeof a);
+      *(Chunk<T, W> *)p = chunk;
+      return;
+    }
+  }
+#endif
   if constexpr (shape_of<T, W> == kPair) {
     store_raw(Full<W / 2>{}, p, a.lo);
     store_raw(Full<W / 2>{}, p + W / 2, a.hi);
@@ -55,11 +88,13 @@ typedef long long v8l __attribute__((vector_size(64)));
 #endif
 #endif
 
+#if !AOTI_GPU
 template <int W, class T> AOTI_INLINE Vec<T, W> load_elements(const T *p, int n) {
   T buffer[W] = {};
   for (int i = 0; i < n; ++i) buffer[i] = p[i];
   return load_raw(Full<W>{}, buffer);
 }
+#endif
 
 // The first n lanes, n in 0..=W, the others zero.
 template <int W, class T> AOTI_INLINE Vec<T, W> load_raw(Tail<W> tail, const T *p) {
@@ -71,6 +106,9 @@ template <int W, class T> AOTI_INLINE Vec<T, W> load_raw(Tail<W> tail, const T *
     return n > 0 ? Vec<T, W>{*p} : Vec<T, W>{T(0)};
   else if constexpr (shape_of<T, W> == kPair) {
     constexpr int h = W / 2;
+#if AOTI_GPU
+    if (n == W) return load_raw(Full<W>{}, p);
+#endif
     return {load_raw(Tail<h>{n < h ? n : h}, p), load_raw(Tail<h>{n < h ? 0 : n - h}, p + h)};
   }
 #if AOTI_AVX512
@@ -93,8 +131,10 @@ template <int W, class T> AOTI_INLINE Vec<T, W> load_raw(Tail<W> tail, const T *
     return {(typename Vec<T, W>::Register)__builtin_ia32_maskloadq256(
         (const v4l *)p, (v4l)convert<i64>((count_lanes<4>() < n).m).v)};
 #endif
+#if !AOTI_GPU
   else
     return load_elements<W>(p, n);
+#endif
 }
 template <int W, class T> AOTI_INLINE void store_raw(Tail<W> tail, T *p, Vec<T, W> a) {
   constexpr int bytes = W * int(sizeof(T));
@@ -105,6 +145,9 @@ template <int W, class T> AOTI_INLINE void store_raw(Tail<W> tail, T *p, Vec<T, 
     if (n > 0) *p = a.v;
   } else if constexpr (shape_of<T, W> == kPair) {
     constexpr int h = W / 2;
+#if AOTI_GPU
+    if (n == W) return store_raw(Full<W>{}, p, a);
+#endif
     store_raw(Tail<h>{n < h ? n : h}, p, a.lo);
     store_raw(Tail<h>{n < h ? 0 : n - h}, p + h, a.hi);
   }
@@ -124,11 +167,13 @@ template <int W, class T> AOTI_INLINE void store_raw(Tail<W> tail, T *p, Vec<T, 
   else if constexpr (size == 8 && bytes == 32)
     __builtin_ia32_maskstoreq256((v4l *)p, (v4l)convert<i64>((count_lanes<4>() < n).m).v, (v4l)a.v);
 #endif
+#if !AOTI_GPU
   else {
     T buffer[W];
     __builtin_memcpy(buffer, &a.v, bytes);
     for (int i = 0; i < n; ++i) p[i] = buffer[i];
   }
+#endif
 }
 
 // Lane i from f(i), a constant-index expression.
@@ -138,15 +183,24 @@ template <int W, class T, class F, int... I> AOTI_INLINE Vec<T, W> generate(F f,
   else if constexpr (shape_of<T, W> == kPair) {
     constexpr int h = W / 2;
     return {generate<h, T>(f, indices<h>{}), generate<h, T>([&](int i) { return f(i + h); }, indices<h>{})};
-  } else
+  }
+#if !AOTI_GPU
+  else
     return {typename Vec<T, W>::Register{f(I)...}};
+#endif
 }
 template <int W, class T, class F> AOTI_INLINE Vec<T, W> fill(Full<W>, F f) { return generate<W, T>(f, indices<W>{}); }
+#if AOTI_GPU
+template <int W, class T, class F> AOTI_INLINE Vec<T, W> fill(Tail<W> tail, F f) {
+  return generate<W, T>([&](int i) { return i < tail.n ? T(f(i)) : T(0); }, indices<W>{});
+}
+#else
 template <int W, class T, class F> AOTI_INLINE Vec<T, W> fill(Tail<W> tail, F f) {
   T buffer[W] = {};
   for (int i = 0; i < tail.n; ++i) buffer[i] = f(i);
   return load_raw(Full<W>{}, buffer);
 }
+#endif
 template <int W> AOTI_INLINE int used(Full<W>) { return W; }
 template <int W> AOTI_INLINE int used(Tail<W> tail) { return tail.n; }
 
@@ -165,6 +219,7 @@ template <int W> AOTI_INLINE Vec<f32, W> f32_from_f16(Vec<u16, W> a) {
   else if constexpr (W == 8)
     return {__builtin_ia32_vcvtph2ps256((v8s)a.v)};
 #endif
+#if !AOTI_GPU
   else {
     Vec<u32, W> wide = convert<u32>(a);
     Vec<u32, W> magnitude = shl<13>(wide & 0x7fffu);
@@ -172,6 +227,7 @@ template <int W> AOTI_INLINE Vec<f32, W> f32_from_f16(Vec<u16, W> a) {
     bits = bits | (bits_as<u32>((bits_as<i32>(magnitude) >= (0x7c00 << 13)).m) & 0x7f800000u);
     return bits_as<f32>(bits | shl<16>(wide & 0x8000u));
   }
+#endif
 }
 template <int W> AOTI_INLINE Vec<u16, W> f16_from_f32(Vec<f32, W> a) {
   if constexpr (W == 1)
@@ -186,6 +242,7 @@ template <int W> AOTI_INLINE Vec<u16, W> f16_from_f32(Vec<f32, W> a) {
   else if constexpr (W == 8)
     return {(typename Vec<u16, 8>::Register)__builtin_ia32_vcvtps2ph256(a.v, 0)};
 #endif
+#if !AOTI_GPU
   else {
     // The three ranges of to_f16 (base.h), selected.
     Vec<i32, W> bits = bits_as<i32>(a);
@@ -199,6 +256,7 @@ template <int W> AOTI_INLINE Vec<u16, W> f16_from_f32(Vec<f32, W> a) {
     half = select(magnitude > 0x7f800000, nan, half);
     return convert<u16>(bits_as<u32>(half | sign));
   }
+#endif
 }
 template <int W> AOTI_INLINE Vec<f32, W> f32_from_bf16(Vec<u16, W> a) {
   return bits_as<f32>(shl<16>(convert<u32>(a)));
@@ -263,17 +321,34 @@ template <class L, class T> AOTI_INLINE auto load_strided(L lanes, const T *p, i
   return detail::Element<T>::decode(
       detail::fill<L::width, detail::raw_of<T>>(lanes, [&](int i) { return detail::peek(p + i * stride); }));
 }
+#if AOTI_GPU
+// A loop over lanes that is unrolled, so that every lane stays in its register.
+template <class L, class F, int... I> AOTI_INLINE void each_lane(L lanes, F f, Indices<I...>) {
+  ((I < detail::used(lanes) ? f(I) : void()), ...);
+}
+template <class L, class T, class V> AOTI_INLINE void store_strided(L lanes, T *p, i64 stride, V a) {
+  auto raw = detail::Element<T>::encode(a);
+  each_lane(lanes, [&](int i) { detail::poke(p + i * stride, lane(raw, i)); }, indices<L::width>{});
+}
+#else
 template <class L, class T, class V> AOTI_INLINE void store_strided(L lanes, T *p, i64 stride, V a) {
   detail::raw_of<T> buffer[L::width];
   detail::store_raw(Full<L::width>{}, buffer, detail::Element<T>::encode(a));
   for (int i = 0; i < detail::used(lanes); ++i) detail::poke(p + i * stride, buffer[i]);
 }
+#endif
 // Lane i at p + index[i].
 template <class L, class T, class I> AOTI_INLINE auto gather(L lanes, const T *p, Vec<I, L::width> index) {
   return detail::Element<T>::decode(
       detail::fill<L::width, detail::raw_of<T>>(lanes, [&](int i) { return detail::peek(p + lane(index, i)); }));
 }
 // Lanes are stored in order, so the last of equal indices wins.
+#if AOTI_GPU
+template <class L, class T, class I, class V> AOTI_INLINE void scatter(L lanes, T *p, Vec<I, L::width> index, V a) {
+  auto raw = detail::Element<T>::encode(a);
+  each_lane(lanes, [&](int i) { detail::poke(p + lane(index, i), lane(raw, i)); }, indices<L::width>{});
+}
+#else
 template <class L, class T, class I, class V> AOTI_INLINE void scatter(L lanes, T *p, Vec<I, L::width> index, V a) {
   detail::raw_of<T> buffer[L::width];
   I at[L::width];
@@ -281,6 +356,7 @@ template <class L, class T, class I, class V> AOTI_INLINE void scatter(L lanes, 
   detail::store_raw(Full<L::width>{}, at, index);
   for (int i = 0; i < detail::used(lanes); ++i) detail::poke(p + at[i], buffer[i]);
 }
+#endif
 
 // The same value in all lanes, also those that a Tail does not use.
 template <class L, class T> AOTI_INLINE auto broadcast(L, T x) {

@@ -3,8 +3,12 @@
 #pragma once
 
 #include "math.h"
-#include "run.h"
 #include "vec.h"
+#if AOTI_GPU
+#include "gpu/run.h"
+#else
+#include "run.h"
+#endif
 
 AOTI_NAMESPACE_BEGIN
 
@@ -13,6 +17,7 @@ template <int I> struct Slot {
   static constexpr int index = I;
 };
 
+#if !AOTI_GPU
 // body(lanes, i, slot) over [begin, end): whole vectors, then one tail.
 template <int W, class Body> AOTI_INLINE void over(i64 begin, i64 end, const Body &body) {
   i64 i = begin;
@@ -35,6 +40,8 @@ template <int W, class Body> AOTI_INLINE void over_slots(i64 begin, i64 end, con
     if (i < end) body(Tail<W>{int(end - i)}, i, Slot<0>{});
 }
 
+#endif
+
 // --- one element for all lanes ---------------------------------------------------------------------------------------
 
 // The value of a one-lane vector or mask in every lane.
@@ -42,6 +49,24 @@ template <class L, class T> AOTI_INLINE auto spread(L lanes, Vec<T, 1> a) { retu
 template <class L> AOTI_INLINE Mask<L::width> spread(L lanes, Mask<1> a) { return broadcast(lanes, lane(a, 0)); }
 template <class L, class T> AOTI_INLINE auto uniform(L lanes, const T *p) { return spread(lanes, load(Full<1>{}, p)); }
 
+template <class T> AOTI_INLINE T lowest_of() {
+  if constexpr (is_same<T, f32>)
+    return -__builtin_inff();
+  else if constexpr (is_same<T, f64>)
+    return -__builtin_inf();
+  else if constexpr (!is_signed<T>)
+    return 0;
+  else
+    return T(T(1) << (sizeof(T) * 8 - 1));
+}
+template <class T> AOTI_INLINE T highest_of() {
+  if constexpr (is_float<T>)
+    return -lowest_of<T>();
+  else
+    return T(~lowest_of<T>());
+}
+
+#if !AOTI_GPU
 // --- accumulators ----------------------------------------------------------------------------------------------------
 // add(lanes, slot, x) for each step, value() -> Vec per lane, result() -> Vec<T, 1> over all lanes.
 
@@ -68,23 +93,6 @@ template <class T, int W> struct ProdAccumulator {
   AOTI_INLINE Vec<T, W> value() const { return (part[0] * part[1]) * (part[2] * part[3]); }
   AOTI_INLINE Vec<T, 1> result() const { return {reduce_mul(value())}; }
 };
-
-template <class T> AOTI_INLINE T lowest_of() {
-  if constexpr (is_same<T, f32>)
-    return -__builtin_inff();
-  else if constexpr (is_same<T, f64>)
-    return -__builtin_inf();
-  else if constexpr (!is_signed<T>)
-    return 0;
-  else
-    return T(T(1) << (sizeof(T) * 8 - 1));
-}
-template <class T> AOTI_INLINE T highest_of() {
-  if constexpr (is_float<T>)
-    return -lowest_of<T>();
-  else
-    return T(~lowest_of<T>());
-}
 
 template <class T, int W> struct MaxAccumulator {
   Vec<T, W> part[4];
@@ -178,8 +186,33 @@ template <class T, int W, bool Max> struct ArgAccumulator {
   }
 };
 
+#endif
+
 // --- guarded access --------------------------------------------------------------------------------------------------
 
+#if AOTI_GPU
+// Lanes [low, high) of p, where `some` holds; `fill` elsewhere. Only those lanes are read.
+template <class L, class T, class F> AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some, F fill) {
+  constexpr int W = L::width;
+  auto result = broadcast(lanes, fill);
+  if (!some) return result;
+  if (low <= 0 && high >= W) return load(lanes, p);
+  i64 last = min_i64(high, i64(detail::used(lanes)));
+  auto read = detail::Element<T>::decode(detail::fill<W, detail::raw_of<T>>(
+      Full<W>{}, [&](int i) { return i >= low && i < last ? detail::peek(p + i) : detail::raw_of<T>(0); }));
+  Vec<i64, W> at = iota(lanes, 0);
+  return select((at >= low) & (at < last), read, result);
+}
+// Elements at `index` where `mask` holds, `fill` elsewhere. Only those elements are read.
+template <class L, class T, class F>
+AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<i64, L::width> index, Mask<L::width> mask, F fill) {
+  Mask<L::width> live = mask & active(lanes);
+  auto read = detail::Element<T>::decode(detail::fill<L::width, detail::raw_of<T>>(Full<L::width>{}, [&](int i) {
+    return lane(live, i) ? detail::peek(p + lane(index, i)) : detail::raw_of<T>(0);
+  }));
+  return select(mask, read, broadcast(lanes, fill));
+}
+#else
 // Lanes [low, high) of p, where `some` holds; `fill` elsewhere. Only those lanes are read.
 template <class L, class T, class F> AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some, F fill) {
   constexpr int W = L::width;
@@ -214,6 +247,7 @@ AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<i64, L::width> index, Mas
     if (lane(live, i)) safe = lane(index, i);
   return select(mask, gather(lanes, p, select(mask, index, splat<L::width>(safe))), result);
 }
+#endif
 
 // Whether 0 <= coordinate < size.
 template <int W> AOTI_INLINE Mask<W> inside(Vec<i64, W> coordinate, i64 size) {
@@ -231,8 +265,7 @@ AOTI_INLINE Vec<i64, L::width> check_index(L lanes, const Run &run, Vec<i64, L::
   constexpr int W = L::width;
   Mask<W> bad = ((index < i64(0)) | (index >= size)) & active(lanes);
   if (__builtin_expect(any(bad), 0)) {
-    int none = 0;
-    __atomic_compare_exchange_n(run.fault, &none, site + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    note_fault(run, site + 1);
     index = select(bad, splat<W>(i64(0)), index);
   }
   return select_tail(lanes, index, i64(0));

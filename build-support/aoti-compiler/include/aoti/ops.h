@@ -165,7 +165,7 @@ template <int W> AOTI_INLINE bool any(Mask<W> mask) {
     return mask.m.v != 0;
   else if constexpr (W > 2 && W * 4 > 16)
     return any(Mask<W / 2>{lower(mask.m) | upper(mask.m)});
-#if defined(__SSE2__)
+#if AOTI_SSE2
   else if constexpr (W == 4)
     return __builtin_ia32_movmskps((typename Vec<f32, 4>::Register)mask.m.v) != 0;
 #endif

@@ -12,8 +12,25 @@ AOTI_INLINE f32 scalar_sqrt(f32 x) { return __builtin_sqrtf(x); }
 AOTI_INLINE f64 scalar_sqrt(f64 x) { return __builtin_sqrt(x); }
 AOTI_INLINE f32 scalar_fma(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, c); }
 AOTI_INLINE f64 scalar_fma(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
+#if AOTI_GPU
+// Long division by chunks of the quotient: every remainder is exact.
+AOTI_NOINLINE f64 scalar_fmod(f64 a, f64 b) {
+  f64 x = __builtin_fabs(a), y = __builtin_fabs(b);
+  if (!(x <= Limits<f64>::max) || !(y > 0)) return Limits<f64>::nan;
+  while (x >= y) {
+    f64 divisor = y;
+    while (x > divisor * 0x1p52 && divisor < 0x1p900) divisor *= 0x1p50;
+    f64 quotient = __builtin_trunc(x / divisor);
+    f64 rest = __builtin_fma(-quotient, divisor, x);
+    x = rest < 0 ? rest + divisor : rest;
+  }
+  return __builtin_copysign(x, a);
+}
+AOTI_INLINE f32 scalar_fmod(f32 a, f32 b) { return f32(scalar_fmod(f64(a), f64(b))); }
+#else
 AOTI_INLINE f32 scalar_fmod(f32 a, f32 b) { return __builtin_fmodf(a, b); }
 AOTI_INLINE f64 scalar_fmod(f64 a, f64 b) { return __builtin_fmod(a, b); }
+#endif
 
 // Applies a register function to each register of a vector.
 template <class F, class T, int W> AOTI_INLINE Vec<T, W> per_register(F f, Vec<T, W> a) {
@@ -44,7 +61,7 @@ template <class T, int W> AOTI_INLINE Vec<T, W> sqrt_register(Vec<T, W> a) {
   else if constexpr (bytes == 32)
     return {__builtin_ia32_sqrtpd256(a.v)};
 #endif
-#if defined(__SSE2__)
+#if AOTI_SSE2
   else if constexpr (bytes == 16 && is_same<T, f32>)
     return {__builtin_ia32_sqrtps(a.v)};
   else if constexpr (bytes == 16)
@@ -121,7 +138,7 @@ template <Rounding R, class T, int W> AOTI_INLINE Vec<T, W> round_by_adding(Vec<
 template <Rounding R, class T, int W> AOTI_INLINE Vec<T, W> round_register(Vec<T, W> a) {
   constexpr int bytes = W * int(sizeof(T));
   (void)bytes;
-#if defined(__SSE4_1__) || AOTI_AARCH64
+#if AOTI_GPU || defined(__SSE4_1__) || AOTI_AARCH64
   constexpr bool f = is_same<T, f32>;
   (void)f;
   if constexpr (W == 1 && R == kNearest)

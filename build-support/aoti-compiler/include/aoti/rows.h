@@ -3,8 +3,12 @@
 #pragma once
 
 #include "math.h"
-#include "run.h"
 #include "vec.h"
+#if AOTI_GPU
+#include "gpu/run.h"
+#else
+#include "run.h"
+#endif
 
 AOTI_NAMESPACE_BEGIN
 
@@ -108,6 +112,7 @@ AOTI_INLINE void scan_extreme(const Run &run, const T *in, T *out, i64 *index, i
   });
 }
 
+#if !AOTI_GPU
 // Stable bottom-up merge sort of indices.
 template <class T, bool Descending>
 AOTI_INLINE void sort_rows(const Run &run, const T *in, T *out, i64 *index, i64 outer, i64 length, i64 inner) {
@@ -137,6 +142,7 @@ AOTI_INLINE void sort_rows(const Run &run, const T *in, T *out, i64 *index, i64 
     }
   });
 }
+#endif
 
 // For each of `count` values of a row, where it belongs among the `length` sorted elements of the same row.
 template <class T, bool Right>

@@ -46,6 +46,12 @@ AOTI_INLINE void call(const Run &run, i32 number, void (*kernel)(const Run &, Pa
 
 AOTI_INLINE void copy(const Run &, void *to, const void *from, i64 bytes) { __builtin_memcpy(to, from, size_t(bytes)); }
 
+// The first fault of a run is the one that is told.
+AOTI_INLINE void note_fault(const Run &run, int fault) {
+  int none = 0;
+  __atomic_compare_exchange_n(run.fault, &none, fault, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 // Covers [0, n) by calls body(begin, end, worker). Work of fewer than `grain` units is not worth a hand-over.
 template <class Body> AOTI_INLINE void parallel(const Run &run, i64 n, i64 grain, const Body &body) {
   const AotiContext &context = *run.context;

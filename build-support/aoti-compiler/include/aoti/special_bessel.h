@@ -5,6 +5,7 @@
 
 #include "special_gamma.h"
 
+#if !AOTI_GPU
 // Clang has no builtins for these. The names are our own, so that no declaration of <math.h> can contradict them.
 namespace aoti {
 namespace libm {
@@ -14,6 +15,7 @@ extern "C" double aoti_libm_y0(double) __asm__("y0");
 extern "C" double aoti_libm_y1(double) __asm__("y1");
 } // namespace libm
 } // namespace aoti
+#endif
 
 AOTI_NAMESPACE_BEGIN
 namespace special {
@@ -28,7 +30,7 @@ AOTI_NOINLINE f64 bessel_i_scaled(int order, f64 x) {
       sum += term;
       if (term <= 1e-17 * sum) break;
     }
-    return sum * __builtin_exp(-x);
+    return sum * scalar::exp(-x);
   }
   if (x == infinity) return 0;
   f64 mu = 4 * order, term = 1, sum = 1;
@@ -45,7 +47,7 @@ AOTI_INLINE f64 i1e_f64(f64 x) { return __builtin_copysign(bessel_i_scaled(1, __
 // Two factors, so that the product overflows only where the function does; at infinity PyTorch gives NaN.
 AOTI_NOINLINE f64 unscale(f64 scaled, f64 x) {
   if (x == infinity) return nan;
-  f64 half = __builtin_exp(x / 2);
+  f64 half = scalar::exp(x / 2);
   return scaled * half * half;
 }
 AOTI_NOINLINE f64 i0_f64(f64 x) { return unscale(i0e_f64(x), __builtin_fabs(x)); }
@@ -59,8 +61,8 @@ AOTI_NOINLINE f64 bessel_k_integral(f64 nu, f64 x) {
   const f64 step = 0.125;
   f64 sum = 0.5;
   for (int k = 1; k < 400; ++k) {
-    f64 t = k * step, s = __builtin_sinh(t / 2);
-    f64 term = __builtin_exp(-2 * x * s * s) * __builtin_cosh(nu * t);
+    f64 t = k * step, s = scalar::sinh(t / 2);
+    f64 term = scalar::exp(-2 * x * s * s) * scalar::cosh(nu * t);
     sum += term;
     if (term < 1e-18 * sum) break;
   }
@@ -84,7 +86,7 @@ AOTI_NOINLINE f64 bessel_k_scaled(int order, f64 x) {
   if (x >= 20) return bessel_k_asymptotic(order, x);
   if (x > 1) return bessel_k_integral(order, x);
   const f64 euler = 0x1.2788cfc6fb619p-1;
-  f64 z = x * x / 4, log_half = __builtin_log(x / 2);
+  f64 z = x * x / 4, log_half = scalar::log(x / 2);
   f64 power = order == 0 ? 1 : x / 2, harmonic = order == 0 ? 0 : 0.5; // psi sums: H_k, or (H_k + H_(k+1)) / 2
   f64 sum = 0, sign = order == 0 ? 1 : -1;
   for (int k = 0; k < 30; ++k) {
@@ -94,18 +96,75 @@ AOTI_NOINLINE f64 bessel_k_scaled(int order, f64 x) {
     power *= z / (f64(k + 1) * (k + 1 + order));
   }
   f64 value = sign * sum + (order == 0 ? 0 : 1 / x);
-  return value * __builtin_exp(x);
+  return value * scalar::exp(x);
 }
 AOTI_INLINE f64 k0e_f64(f64 x) { return bessel_k_scaled(0, x); }
 AOTI_INLINE f64 k1e_f64(f64 x) { return bessel_k_scaled(1, x); }
-AOTI_NOINLINE f64 k0_f64(f64 x) { return x == infinity ? 0 : bessel_k_scaled(0, x) * __builtin_exp(-x); }
-AOTI_NOINLINE f64 k1_f64(f64 x) { return x == infinity ? 0 : bessel_k_scaled(1, x) * __builtin_exp(-x); }
+AOTI_NOINLINE f64 k0_f64(f64 x) { return x == infinity ? 0 : bessel_k_scaled(0, x) * scalar::exp(-x); }
+AOTI_NOINLINE f64 k1_f64(f64 x) { return x == infinity ? 0 : bessel_k_scaled(1, x) * scalar::exp(-x); }
 
+#if AOTI_GPU
+struct BesselPair {
+  f64 first, second;
+};
+// J_n and Y_n, n 0 or 1, for 0 < x. Below 25 by Miller's backward recurrence and Neumann's series (DLMF 10.23), from
+// there on by Hankel's expansions (DLMF 10.17).
+AOTI_NOINLINE BesselPair bessel_jy(int n, f64 x) {
+  if (x >= 25) {
+    f64 mu = 4.0 * n * n, p = 1, q = 0, term = 1;
+    for (int k = 1; k < 40; ++k) {
+      f64 odd = 2 * k - 1, next = term * (mu - odd * odd) / (k * 8 * x);
+      if (__builtin_fabs(next) < 1e-17 || __builtin_fabs(next) > __builtin_fabs(term)) break;
+      term = next;
+      f64 sign = k / 2 % 2 ? -1 : 1;
+      k % 2 ? q += sign * term : p += sign * term;
+    }
+    f64 factor = __builtin_sqrt(2 / (pi * x)), s = scalar::sin(x), c = scalar::cos(x);
+    // The phase is x - n pi/2 - pi/4: no cancellation in x.
+    f64 half = 0x1.6a09e667f3bcdp-1, cosine = n ? (s - c) * half : (c + s) * half, sine = n ? -(s + c) * half : (s - c) * half;
+    return {factor * (cosine * p - sine * q), factor * (sine * p + cosine * q)};
+  }
+  f64 log_half = scalar::log(x / 2) + 0x1.2788cfc6fb619p-1;
+  if (x < 1e-5) return n ? BesselPair{x / 2, -2 / (pi * x)} : BesselPair{1, 2 / pi * log_half};
+  int order = x < 1 ? 20 : 2 * (int(x) / 2 + 20);
+  f64 above = 0, here = 1e-200, norm = 0, sum = 0, j0 = 0, j1 = 0;
+  for (int k = order; k > 0; --k) {
+    f64 below = 2 * k / x * here - above;
+    above = here, here = below; // J_(k-1)
+    int m = k - 1;
+    f64 sign = m / 2 % 2 ? -1 : 1;
+    if (m % 2 == 0 && m > 0) norm += 2 * here;
+    if (n == 0 && m % 2 == 0 && m > 0) sum += sign * here / (m / 2);
+    if (n == 1 && m % 2 == 1 && m > 1) sum += sign * here * m / (f64(m / 2) * (m / 2 + 1));
+    if (m == 1) j1 = here;
+    if (m == 0) j0 = here;
+  }
+  norm += j0;
+  j0 /= norm, j1 /= norm, sum /= norm;
+  if (n == 0) return {j0, 2 / pi * log_half * j0 - 4 / pi * sum};
+  return {j1, -2 / (pi * x) * j0 + 2 / pi * (log_half - 1) * j1 - 2 / pi * sum};
+}
+AOTI_NOINLINE f64 j0_f64(f64 x) {
+  f64 a = __builtin_fabs(x);
+  return __builtin_isinf(x) ? nan : x == 0 ? 1 : x != x ? x : bessel_jy(0, a).first;
+}
+AOTI_NOINLINE f64 j1_f64(f64 x) {
+  f64 a = __builtin_fabs(x);
+  return __builtin_isinf(x) ? nan : x == 0 || x != x ? x : __builtin_copysign(1.0, x) * bessel_jy(1, a).first;
+}
+AOTI_NOINLINE f64 y0_f64(f64 x) {
+  return x < 0 ? nan : x == 0 ? -infinity : __builtin_isinf(x) || x != x ? nan : bessel_jy(0, x).second;
+}
+AOTI_NOINLINE f64 y1_f64(f64 x) {
+  return x < 0 ? nan : x == 0 ? -infinity : __builtin_isinf(x) || x != x ? nan : bessel_jy(1, x).second;
+}
+#else
 AOTI_NOINLINE f64 j0_f64(f64 x) { return __builtin_isinf(x) ? nan : libm::aoti_libm_j0(x); }
 AOTI_NOINLINE f64 j1_f64(f64 x) { return __builtin_isinf(x) ? nan : libm::aoti_libm_j1(x); }
 AOTI_NOINLINE f64 y0_f64(f64 x) { return x < 0 ? nan : x == 0 ? -infinity : __builtin_isinf(x) ? nan : libm::aoti_libm_y0(x); }
 AOTI_NOINLINE f64 y1_f64(f64 x) { return x < 0 ? nan : x == 0 ? -infinity : __builtin_isinf(x) ? nan : libm::aoti_libm_y1(x); }
-AOTI_NOINLINE f64 spherical_j0_f64(f64 x) { return __builtin_isinf(x) ? 0 : x == 0 ? 1 : __builtin_sin(x) / x; }
+#endif
+AOTI_NOINLINE f64 spherical_j0_f64(f64 x) { return __builtin_isinf(x) ? 0 : x == 0 ? 1 : scalar::sin(x) / x; }
 
 // Between -10.5 and 2.5, the Taylor series of y'' = x y about the nearest integer; beyond, DLMF 9.6.2 with K_1/3, and
 // the asymptotic series 9.7.9.
@@ -130,7 +189,7 @@ AOTI_NOINLINE f64 airy_f64(f64 x) {
   if (x > 2.5) {
     f64 root = __builtin_sqrt(x), zeta = x * root * 2 / 3;
     f64 k = zeta >= 20 ? bessel_k_asymptotic(1.0 / 3, zeta) : bessel_k_integral(1.0 / 3, zeta);
-    return root * k * __builtin_exp(-zeta) / (pi * 0x1.bb67ae8584caap+0);
+    return root * k * scalar::exp(-zeta) / (pi * 0x1.bb67ae8584caap+0);
   }
   if (x > -10.5) {
     f64 centre = __builtin_rint(x), h = x - centre;
@@ -159,7 +218,7 @@ AOTI_NOINLINE f64 airy_f64(f64 x) {
       odd += sign * term;
   }
   f64 angle = zeta - pi / 4;
-  return (__builtin_cos(angle) * even + __builtin_sin(angle) * odd) / __builtin_sqrt(pi * root);
+  return (scalar::cos(angle) * even + scalar::sin(angle) * odd) / __builtin_sqrt(pi * root);
 }
 
 } // namespace detail

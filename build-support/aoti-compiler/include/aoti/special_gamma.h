@@ -11,7 +11,7 @@ namespace detail {
 constexpr f64 pi = 0x1.921fb54442d18p+1;
 constexpr f64 infinity = Limits<f64>::infinity, nan = Limits<f64>::nan;
 
-AOTI_INLINE f64 lgamma_f64(f64 x) { return __builtin_lgamma(x); }
+AOTI_INLINE f64 lgamma_f64(f64 x) { return scalar::lgamma(x); }
 
 // DLMF 5.11.2 from x = 10 on, reached by the recurrence 5.5.2; 5.5.4 reflects negative arguments.
 AOTI_NOINLINE f64 digamma_f64(f64 x) {
@@ -20,20 +20,20 @@ AOTI_NOINLINE f64 digamma_f64(f64 x) {
   if (x < 0) {
     f64 whole = __builtin_trunc(x);
     if (x == whole) return nan;
-    result = -pi / __builtin_tan(pi * (x - whole));
+    result = -pi / scalar::tan(pi * (x - whole));
     x = 1 - x;
   }
   for (; x < 10; x += 1) result -= 1 / x;
   f64 z = 1 / (x * x);
   f64 series = z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
-  return result + (__builtin_log(x) - 0.5 / x - (x < 1e17 ? series : 0));
+  return result + (scalar::log(x) - 0.5 / x - (x < 1e17 ? series : 0));
 }
 
 // The derivative of the above: DLMF 5.15.8, 5.15.5 and 5.15.6.
 AOTI_NOINLINE f64 trigamma_f64(f64 x) {
   f64 sign = 1, result = 0;
   if (x < 0.5) {
-    f64 s = __builtin_sin(pi * x);
+    f64 s = scalar::sin(pi * x);
     sign = -1;
     result = -(pi * pi) / (s * s);
     x = 1 - x;
@@ -58,11 +58,11 @@ AOTI_NOINLINE f64 zeta_f64(f64 x, f64 q) {
   }
   f64 sum = 0, a = q, term = 0;
   for (int i = 0; i < 9 || a <= 9; ++i, a += 1) {
-    term = __builtin_pow(a, -x);
+    term = scalar::pow(a, -x);
     sum += term;
     if (__builtin_fabs(term) < 1e-17 * __builtin_fabs(sum) && a > 0) return sum;
   }
-  f64 power = __builtin_pow(a, -x);
+  f64 power = scalar::pow(a, -x);
   sum += power * a / (x - 1) + power / 2;
   f64 product = x * power / a;
   for (int j = 0; j < 10; ++j) {
@@ -80,13 +80,13 @@ AOTI_NOINLINE f64 polygamma_f64(f64 order, f64 x) {
   f64 n = __builtin_trunc(order);
   if (n == 0) return digamma_f64(x);
   if (n == 1) return trigamma_f64(x);
-  f64 sign = __builtin_fmod(n, 2) != 0 ? 1 : -1;
-  return sign * __builtin_exp(__builtin_lgamma(n + 1)) * zeta_f64(n + 1, x);
+  f64 sign = scalar::fmod(n, 2) != 0 ? 1 : -1;
+  return sign * scalar::exp(scalar::lgamma(n + 1)) * zeta_f64(n + 1, x);
 }
 
 // log(1 + u) - u for |u| < 0.5, by its series 2 atanh(t) - u with t = u / (2 + u).
 AOTI_NOINLINE f64 log1p_minus(f64 u) {
-  if (__builtin_fabs(u) > 0.5) return __builtin_log1p(u) - u;
+  if (__builtin_fabs(u) > 0.5) return scalar::log1p(u) - u;
   f64 t = u / (2 + u), z = t * t, power = t, sum = 0;
   for (int k = 3; k < 80; k += 2) {
     power *= z;
@@ -99,10 +99,10 @@ AOTI_NOINLINE f64 log1p_minus(f64 u) {
 
 // x^a e^-x / Gamma(a + 1). For large a through Stirling's series (DLMF 5.11.1), where the powers would lose digits.
 AOTI_NOINLINE f64 gamma_density(f64 a, f64 x) {
-  if (a < 10) return __builtin_exp(a * __builtin_log(x) - x - __builtin_lgamma(a + 1));
+  if (a < 10) return scalar::exp(a * scalar::log(x) - x - scalar::lgamma(a + 1));
   f64 u = (x - a) / a, z = 1 / (a * a);
   f64 stirling = (1.0 / 12 - z * (1.0 / 360 - z * (1.0 / 1260 - z * (1.0 / 1680 - z * (1.0 / 1188 - z * 691.0 / 360360))))) / a;
-  return __builtin_exp(a * log1p_minus(u) - stirling) / __builtin_sqrt(2 * pi * a);
+  return scalar::exp(a * log1p_minus(u) - stirling) / __builtin_sqrt(2 * pi * a);
 }
 
 // The series DLMF 8.7.1 for the lower function, Lentz's evaluation of the fraction 8.9.2 for the upper one.
@@ -141,9 +141,9 @@ AOTI_NOINLINE f64 gamma_upper_series(f64 a, f64 x) {
     sum += term;
     if (__builtin_fabs(term) < 1e-17 * __builtin_fabs(sum)) break;
   }
-  f64 log_x = __builtin_log(x);
-  f64 first = -__builtin_expm1(a * log_x - __builtin_lgamma(1 + a));
-  return first - __builtin_exp(a * log_x - __builtin_lgamma(a)) * sum;
+  f64 log_x = scalar::log(x);
+  f64 first = -scalar::expm1(a * log_x - scalar::lgamma(1 + a));
+  return first - scalar::exp(a * log_x - scalar::lgamma(a)) * sum;
 }
 
 AOTI_NOINLINE f64 igamma_f64(f64 a, f64 x) {
@@ -163,7 +163,7 @@ AOTI_NOINLINE f64 igammac_f64(f64 a, f64 x) {
   if (x == infinity) return 0;
   if (a != a || x != x) return nan;
   if (x > 1.1) return x < a ? 1 - gamma_lower_series(a, x) : gamma_upper_fraction(a, x);
-  bool small_tail = x <= 0.5 ? -0.4 / __builtin_log(x) < a : x * 1.1 < a;
+  bool small_tail = x <= 0.5 ? -0.4 / scalar::log(x) < a : x * 1.1 < a;
   return small_tail ? 1 - gamma_lower_series(a, x) : gamma_upper_series(a, x);
 }
 

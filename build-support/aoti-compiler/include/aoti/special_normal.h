@@ -17,30 +17,30 @@ AOTI_NOINLINE f64 erfcx_f64(f64 x) {
   if (x < -26.7) return Limits<f64>::infinity;
   if (x < 25) {
     f64 square = x * x, rest = __builtin_fma(x, x, -square);
-    return __builtin_exp(square) * (1 + rest) * __builtin_erfc(x);
+    return scalar::exp(square) * (1 + rest) * scalar::erfc(x);
   }
   f64 z = 1 / (2 * x * x);
   return (1 - z * (1 - 3 * z * (1 - 5 * z * (1 - 7 * z)))) / (x * sqrt_pi);
 }
 
-AOTI_INLINE f64 ndtr_f64(f64 x) { return 0.5 * __builtin_erfc(-x * sqrt_half); }
+AOTI_INLINE f64 ndtr_f64(f64 x) { return 0.5 * scalar::erfc(-x * sqrt_half); }
 AOTI_NOINLINE f64 log_ndtr_f64(f64 x) {
   f64 t = x * sqrt_half;
-  if (x < -1) return __builtin_log(erfcx_f64(-t) / 2) - t * t;
-  return __builtin_log1p(-__builtin_erfc(t) / 2);
+  if (x < -1) return scalar::log(erfcx_f64(-t) / 2) - t * t;
+  return scalar::log1p(-scalar::erfc(t) / 2);
 }
 
 // z with erfc(z) = q, 0 < q <= 1: a fit (math_more.h) or, for small q, the asymptotic form, then Halley's method.
 AOTI_NOINLINE f64 erfc_inverse(f64 q) {
-  f64 y, log_q = __builtin_log(q);
+  f64 y, log_q = scalar::log(q);
   if (q > 1e-6)
     y = aoti::detail::erfinv_for_f32(Vec<f64, 1>{1 - q}).v;
   else {
     y = __builtin_sqrt(-log_q);
-    for (int i = 0; i < 4; ++i) y = __builtin_sqrt(-log_q - __builtin_log(y * sqrt_pi));
+    for (int i = 0; i < 4; ++i) y = __builtin_sqrt(-log_q - scalar::log(y * sqrt_pi));
   }
   for (int i = 0; i < 4; ++i) {
-    f64 step = (__builtin_erfc(y) - q) * (sqrt_pi / 2) * __builtin_exp(y * y);
+    f64 step = (scalar::erfc(y) - q) * (sqrt_pi / 2) * scalar::exp(y * y);
     y += step / (1 - y * step);
   }
   return y;
@@ -55,24 +55,24 @@ AOTI_NOINLINE f64 ndtri_f64(f64 p) {
 
 AOTI_NOINLINE f64 entr_f64(f64 x) {
   if (x != x) return x;
-  return x > 0 ? -x * __builtin_log(x) : x == 0 ? 0 : -Limits<f64>::infinity;
+  return x > 0 ? -x * scalar::log(x) : x == 0 ? 0 : -Limits<f64>::infinity;
 }
 AOTI_NOINLINE f64 sinc_f64(f64 x) {
   if (x == 0) return 1;
   f64 y = x * 0x1.921fb54442d18p+1;
-  return __builtin_sin(y) / y;
+  return scalar::sin(y) / y;
 }
-AOTI_NOINLINE f64 xlogy_f64(f64 x, f64 y) { return y != y ? y : x == 0 ? 0 : x * __builtin_log(y); }
-AOTI_NOINLINE f64 xlog1py_f64(f64 x, f64 y) { return y != y ? y : x == 0 ? 0 : x * __builtin_log1p(y); }
+AOTI_NOINLINE f64 xlogy_f64(f64 x, f64 y) { return y != y ? y : x == 0 ? 0 : x * scalar::log(y); }
+AOTI_NOINLINE f64 xlog1py_f64(f64 x, f64 y) { return y != y ? y : x == 0 ? 0 : x * scalar::log1p(y); }
 
 AOTI_NOINLINE f64 logaddexp_f64(f64 x, f64 y) {
   if (x == y && __builtin_isinf(x)) return x;
-  return (x > y || x != x ? x : y) + __builtin_log1p(__builtin_exp(-__builtin_fabs(x - y)));
+  return (x > y || x != x ? x : y) + scalar::log1p(scalar::exp(-__builtin_fabs(x - y)));
 }
 AOTI_NOINLINE f64 logaddexp2_f64(f64 x, f64 y) {
   if (x == y && __builtin_isinf(x)) return x;
-  f64 power = __builtin_exp2(-__builtin_fabs(x - y));
-  return (x > y || x != x ? x : y) + __builtin_log1p(power) * 0x1.71547652b82fep+0;
+  f64 power = scalar::exp2(-__builtin_fabs(x - y));
+  return (x > y || x != x ? x : y) + scalar::log1p(power) * 0x1.71547652b82fep+0;
 }
 
 AOTI_INLINE u64 magnitude(i64 x) { return x < 0 ? 0 - u64(x) : u64(x); }
@@ -104,25 +104,52 @@ AOTI_INLINE f64 sinc(f64 x) { return detail::sinc_f64(x); }
 AOTI_INLINE f32 sinc(f32 x) {
   if (x == 0) return 1;
   f32 y = x * 0x1.921fb6p+1f;
-  return f32(__builtin_sin(f64(y)) / f64(y));
+  return f32(scalar::sin(f64(y)) / f64(y));
 }
 template <class T, int W> AOTI_INLINE Vec<T, W> sinc(Vec<T, W> x) {
   return lanewise([](T v) { return sinc(v); }, x);
 }
 
+#if AOTI_GPU
+template <class T> AOTI_INLINE T step_towards(T x, T y) {
+  using U = unsigned_of<T>;
+  if (x != x || y != y) return x + y;
+  if (x == y) return y;
+  if (x == T(0)) return __builtin_copysign(bit_cast<T>(U(1)), y);
+  return bit_cast<T>(U(bit_cast<U>(x) + ((x < y) == (x > T(0)) ? U(1) : U(-1))));
+}
+AOTI_INLINE f32 nextafter(f32 x, f32 y) { return step_towards(x, y); }
+AOTI_INLINE f64 nextafter(f64 x, f64 y) { return step_towards(x, y); }
+#else
 AOTI_INLINE f32 nextafter(f32 x, f32 y) { return __builtin_nextafterf(x, y); }
 AOTI_INLINE f64 nextafter(f64 x, f64 y) { return __builtin_nextafter(x, y); }
+#endif
 AOTI_SPECIAL2_LANES(nextafter)
 
 template <class T> AOTI_INLINE enable_if<is_float<T>, T> frexp(T x, i32 &exponent) {
   int e = 0;
   T mantissa;
+#if AOTI_GPU
+  using U = unsigned_of<T>;
+  constexpr int digits = sizeof(T) == 4 ? 23 : 52, bias = sizeof(T) == 4 ? 126 : 1022;
+  T normal = __builtin_fabs(x) < Limits<T>::min_positive ? x * T(U(1) << digits) : x;
+  if (x == T(0) || !__builtin_isfinite(x)) {
+    exponent = 0;
+    return x;
+  }
+  U bits = bit_cast<U>(normal);
+  e = int(bits >> digits & (2 * bias + 3)) - bias - (normal == x ? 0 : digits);
+  mantissa = bit_cast<T>(U((bits & ~(U(2 * bias + 3) << digits)) | U(bias) << digits));
+  exponent = e;
+  return mantissa;
+#else
   if constexpr (is_same<T, f32>)
     mantissa = __builtin_frexpf(x, &e);
   else
     mantissa = __builtin_frexp(x, &e);
   exponent = __builtin_isfinite(x) ? e : 0;
   return mantissa;
+#endif
 }
 // The two results of frexp apart, the exponent as a number of x's type.
 template <class T, int W> AOTI_INLINE Vec<T, W> frexp_mantissa(Vec<T, W> x) {

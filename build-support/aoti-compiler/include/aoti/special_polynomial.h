@@ -33,11 +33,11 @@ AOTI_NOINLINE f64 chebyshev_end(Kind kind, i64 n, bool right) {
 }
 
 AOTI_NOINLINE f64 chebyshev_inside(Kind kind, f64 x, i64 n) {
-  f64 angle = __builtin_acos(x), half = angle / 2;
-  if (kind == kT) return __builtin_cos(f64(n) * angle);
-  if (kind == kU) return __builtin_sin((f64(n) + 1) * angle) / __builtin_sin(angle);
-  if (kind == kV) return __builtin_cos((f64(n) + 0.5) * angle) / __builtin_cos(half);
-  return __builtin_sin((f64(n) + 0.5) * angle) / __builtin_sin(half);
+  f64 angle = scalar::acos(x), half = angle / 2;
+  if (kind == kT) return scalar::cos(f64(n) * angle);
+  if (kind == kU) return scalar::sin((f64(n) + 1) * angle) / scalar::sin(angle);
+  if (kind == kV) return scalar::cos((f64(n) + 0.5) * angle) / scalar::cos(half);
+  return scalar::sin((f64(n) + 0.5) * angle) / scalar::sin(half);
 }
 
 // `limit`: the degree above which the trigonometric form is used.

@@ -3,6 +3,8 @@
 use super::c_family::indent;
 use super::cpp::{KernelText, print_kernel};
 use super::names::{Language, Namer};
+use super::run::{Library, Operands};
+use crate::graph::Origin;
 use crate::loops::KernelId;
 use crate::schedule::Schedule;
 use cranelift_entity::{PrimaryMap, entity_impl};
@@ -40,52 +42,68 @@ impl Functions {
         Functions { all: PrimaryMap::new(), by_text: IndexMap::new(), namer }
     }
 
-    /// Prints a kernel and gives its function, new or not, with this kernel's own operands.
-    pub(super) fn add(&mut self, schedule: &Schedule, id: KernelId) -> (FunctionId, KernelText) {
-        let text = print_kernel(schedule, id);
-        let key = (text.declaration.clone(), text.body.clone());
-        if let Some(&id) = self.by_text.get(&key) {
-            let origins = &mut self.all[id].text.origins;
-            for origin in &text.origins {
-                if !origins.contains(origin) {
-                    origins.push(origin.clone());
-                }
-            }
-            return (id, text);
-        }
-        let name = self.namer.name(&format!("k_{}", schedule.program.kernels[id].name));
-        let id = self.all.push(Function { name, text: text.clone() });
-        self.by_text.insert(key, id);
-        (id, text)
-    }
-
     /// The functions' declarations, one a line.
     pub(super) fn declarations(&self) -> String {
         self.all.values().map(|f| format!("void {}({});\n", f.name, f.text.declaration)).collect()
     }
 }
 
+impl Library for Functions {
+    fn add(&mut self, schedule: &Schedule, id: KernelId) -> Operands {
+        let text = print_kernel(schedule, id);
+        let operands = |function| Operands {
+            function,
+            buffers: text.arguments.clone(),
+            packed: text.packed.clone(),
+            sizes: text.symbols.clone(),
+            shape: None,
+        };
+        let key = (text.declaration.clone(), text.body.clone());
+        if let Some(&function) = self.by_text.get(&key) {
+            join_origins(&mut self.all[function].text.origins, &text.origins);
+            return operands(function);
+        }
+        let name = self.namer.name(&format!("k_{}", schedule.program.kernels[id].name));
+        let function = self.all.push(Function { name, text: text.clone() });
+        self.by_text.insert(key, function);
+        operands(function)
+    }
+}
+
 impl Function {
     /// The definition, below comments that say which parts of the model it computes.
     pub(super) fn definition(&self, linkage: &str) -> String {
-        const SHOWN: usize = 12;
-        let mut text = String::new();
-        for origin in self.text.origins.iter().take(SHOWN) {
-            let parts = [origin.node.as_str(), origin.source.as_str()];
-            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-            let line = parts.join(" at ");
-            let _ = writeln!(text, "// {}", line.replace('\n', " ").trim_end_matches('\\'));
-        }
-        if self.text.origins.len() > SHOWN {
-            let _ = writeln!(text, "// and {} more", self.text.origins.len() - SHOWN);
-        }
-        let _ = write!(
-            text,
-            "{linkage}void {}({}) {{\n  (void)run;\n{}}}\n\n",
+        format!(
+            "{}{linkage}void {}({}) {{\n  (void)run;\n{}}}\n\n",
+            notes(&self.text.origins),
             self.name,
             self.text.declaration,
             indent(&self.text.body, 1)
-        );
-        text
+        )
+    }
+}
+
+/// Comments that say which parts of the model a function computes.
+pub(super) fn notes(origins: &[Origin]) -> String {
+    const SHOWN: usize = 12;
+    let mut text = String::new();
+    for origin in origins.iter().take(SHOWN) {
+        let parts = [origin.node.as_str(), origin.source.as_str()];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let line = parts.join(" at ");
+        let _ = writeln!(text, "// {}", line.replace('\n', " ").trim_end_matches('\\'));
+    }
+    if origins.len() > SHOWN {
+        let _ = writeln!(text, "// and {} more", origins.len() - SHOWN);
+    }
+    text
+}
+
+/// Adds origins that are not yet there.
+pub(super) fn join_origins(all: &mut Vec<Origin>, others: &[Origin]) {
+    for origin in others {
+        if !all.contains(origin) {
+            all.push(origin.clone());
+        }
     }
 }

@@ -64,9 +64,9 @@ pub struct Interface {
 
 impl Interface {
     /// The outside of a planned program, whose weights have so many bytes.
-    pub(super) fn of(
+    pub(super) fn of<F>(
         program: &Program,
-        planned: &Planned,
+        planned: &Planned<F>,
         ranges: &RangeTable,
         weights_bytes: u64,
     ) -> Interface {

@@ -7,6 +7,7 @@ mod c_family;
 mod cpp;
 mod docs;
 pub mod functions;
+pub mod gpu;
 pub mod harness;
 pub mod header;
 mod headers;
@@ -20,7 +21,7 @@ use crate::schedule::Schedule;
 use crate::symbolic::RangeTable;
 use bundle::{SourceBundle, SourceFile, TranslationUnit};
 use cranelift_entity::PrimaryMap;
-use functions::{Function, FunctionId};
+use functions::{Function, FunctionId, Functions};
 use headers::Header;
 use interface::Interface;
 use run::Planned;
@@ -93,7 +94,7 @@ pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> 
 }
 
 /// The files of the kernels: one with everything where that is little, else parts that compile in parallel.
-fn kernel_files(schedule: &Schedule, planned: &Planned, identifier: &str) -> Vec<SourceFile> {
+fn kernel_files(schedule: &Schedule, planned: &Planned<Functions>, identifier: &str) -> Vec<SourceFile> {
     let total: usize = planned.functions.all.values().map(|function| function.text.weight).sum();
     let prologue = "#define AOTI_JOIN_(a, b) a##_##b\n#define AOTI_JOIN(a, b) AOTI_JOIN_(a, b)\n\
                     #define AOTI_LEVEL_NAME(name) AOTI_JOIN(name, AOTI_LEVEL_NS)\n\nusing namespace aoti;\n\n";

@@ -1,7 +1,8 @@
 //! How the positions of a kernel are laid over a machine: the types. `map/` decides them.
 
-use crate::loops::BufferId;
-use crate::symbolic::Expr;
+use crate::dtype::DType;
+use crate::loops::{Axis, BufferId, Nest};
+use crate::symbolic::{Expr, NoRanges};
 
 /// How the positions of a kernel are laid over a machine.
 #[derive(Clone, PartialEq, Debug)]
@@ -66,31 +67,152 @@ impl Grain {
 }
 
 /// Over blocks of threads.
-#[derive(Clone, PartialEq, Debug)]
-pub struct GpuMapping {
-    /// What one block computes.
-    pub block: Block,
-    /// Threads of a block.
-    pub threads: i64,
-    /// Consecutive elements that a thread takes at once.
-    pub vector: i64,
-    /// Rows that a block keeps in shared memory.
-    pub shared: Vec<BufferId>,
-    /// Into how many parts a reduction is split, each for a block of its own; 1 is not at all.
-    pub parts: i64,
-    /// Bits of index arithmetic: 32 where every offset provably fits, else 64.
-    pub index_bits: u32,
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum GpuMapping {
+    /// The loops of a nest, over teams of threads.
+    Teams(Teams),
+    /// Blocks that the template lays out itself.
+    Template {
+        /// Rows and columns of a block's tile, for contractions.
+        tile: Option<[i64; 2]>,
+        /// Threads of a block.
+        threads: i64,
+        /// The type of index expressions.
+        index: IndexWidth,
+    },
 }
 
-/// What one block of threads computes.
+/// A nest over teams of threads. A team of one thread does a whole position by itself; a larger one shares out the inner
+/// axes of every stage, and meets where a stage reads what another wrote.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Teams {
+    /// Threads that work on one position.
+    pub size: i64,
+    /// Positions that a block works on at a time.
+    pub places: i64,
+    /// Whether neighbouring threads take neighbouring positions; else they are members of one team.
+    pub across: bool,
+    /// What runs along the lanes.
+    pub along: Along,
+    /// Consecutive elements that a thread takes at once.
+    pub lanes: i64,
+    /// An outer axis other than the last that the lanes follow instead, because something is read along it: a block then
+    /// has a tile of both axes, and reads and writes whole memory transactions.
+    pub turned: Option<usize>,
+    /// The type of index expressions.
+    pub index: IndexWidth,
+    /// Where rows that live inside the nest are kept.
+    pub rows: Rows,
+    /// Outer axes, by position, that one thread runs in order, because effects at their positions may meet.
+    pub in_order: Vec<usize>,
+}
+
+/// What runs along the lanes of one thread of a GPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Block {
-    /// One position of the outer axes; its threads go through the inner axes of each stage together.
-    Position,
-    /// As many positions of the outer axes as there are threads, one each.
-    Positions,
-    /// Everything, one thread, in order.
-    Serial,
-    /// What the template lays out itself.
-    Template,
+pub enum Along {
+    /// The last outer axis: a thread computes neighbouring positions.
+    Outer,
+    /// The last axis of each stage that has axes.
+    Inner,
+}
+
+/// The type of index expressions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IndexWidth {
+    /// Every index and every part of one fits 32 bits.
+    Narrow,
+    /// 64 bits.
+    Wide,
+}
+
+/// Where rows that live inside a kernel are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rows {
+    /// In the shared memory of a block.
+    Shared,
+    /// In device memory, so much for each block.
+    Scratch,
+}
+
+impl GpuMapping {
+    /// Threads of a block.
+    pub fn threads(&self) -> i64 {
+        match self {
+            GpuMapping::Teams(teams) => teams.threads(),
+            GpuMapping::Template { threads, .. } => *threads,
+        }
+    }
+
+    /// The type of index expressions.
+    pub fn index(&self) -> IndexWidth {
+        match self {
+            GpuMapping::Teams(teams) => teams.index,
+            GpuMapping::Template { index, .. } => *index,
+        }
+    }
+}
+
+impl Teams {
+    /// Threads of a block.
+    pub fn threads(&self) -> i64 {
+        self.size * self.places
+    }
+
+    /// Units of work, of which a block takes [`Teams::per_block`] at a time.
+    pub fn units(&self, nest: &Nest) -> Expr {
+        let free: Vec<&Axis> = self.free_axes(nest).collect();
+        if let (Some(turned), Some(last)) = (self.turned, nest.axes.len().checked_sub(1)) {
+            let tiles = nest.axes.iter().enumerate().map(|(k, axis)| match k {
+                _ if k == last => axis.extent.ceil_div(&Expr::int(Teams::TILE), &NoRanges),
+                _ if k == turned => axis.extent.ceil_div(&Expr::int(self.tile_height()), &NoRanges),
+                _ => axis.extent.clone(),
+            });
+            return Expr::product(&tiles.collect::<Vec<_>>());
+        }
+        match (self.along, free.split_last()) {
+            (Along::Outer, Some((last, others))) => {
+                let step = self.lanes * if self.across { self.places } else { 1 };
+                let last = last.extent.ceil_div(&Expr::int(step), &NoRanges);
+                &Expr::product(others.iter().map(|axis| &axis.extent)) * &last
+            }
+            (Along::Outer | Along::Inner, _) => Expr::product(free.iter().map(|axis| &axis.extent)),
+        }
+    }
+
+    /// Positions of the last axis in a tile of two axes.
+    pub const TILE: i64 = 32;
+
+    /// Positions of the other axis in a tile of two axes.
+    pub fn tile_height(&self) -> i64 {
+        self.places / Teams::TILE * self.lanes
+    }
+
+    /// Units that a block takes at a time.
+    pub fn per_block(&self) -> i64 {
+        if self.across { 1 } else { self.places }
+    }
+
+    /// The outer axes that are shared out.
+    pub fn free_axes<'a>(&'a self, nest: &'a Nest) -> impl Iterator<Item = &'a Axis> {
+        nest.axes.iter().enumerate().filter(|(k, _)| !self.in_order.contains(k)).map(|(_, axis)| axis)
+    }
+
+    /// Whether several threads work on one position.
+    pub fn is_shared(&self) -> bool {
+        self.size > 1
+    }
+
+    /// Whether the members of a team must meet behind a stage: it writes what another stage touches.
+    pub fn meets_after(&self, nest: &Nest, stage: usize) -> bool {
+        let writes: Vec<BufferId> = nest.stages[stage].writes().collect();
+        let others = nest.stages.iter().enumerate().filter(|(other, _)| *other != stage);
+        self.is_shared()
+            && others.flat_map(|(_, other)| other.accesses()).any(|access| writes.contains(&access.buffer))
+    }
+}
+
+/// Bytes of one row in shared memory or scratch, rounded up so that what follows is aligned for wide loads.
+pub fn row_bytes(shape: &[Expr], dtype: DType) -> Expr {
+    let bytes = &Expr::product(shape) * i64::try_from(dtype.size()).expect("sizes of elements are small");
+    &bytes.ceil_div(&Expr::int(16), &NoRanges) * 16
 }

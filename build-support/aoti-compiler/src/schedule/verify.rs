@@ -6,7 +6,7 @@
 //! * Every temporary buffer that is used has a place in the arena, and every kernel's scratch is planned.
 
 use super::Schedule;
-use super::mapping::{Block, CpuMapping, Lanes, Mapping, Split};
+use super::mapping::{CpuMapping, GpuMapping, Lanes, Mapping, Split};
 use crate::loops::{self, Kernel, KernelKind, Storage};
 use crate::select::{Choice, Template};
 use crate::target::Target;
@@ -66,11 +66,20 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
         (Target::Cpu(_), Mapping::Cpu(mapping)) => check_cpu(kernel, mapping),
         (Target::Gpu(gpu), Mapping::Gpu(mapping)) => {
             let mut findings = vec![];
-            if mapping.threads < 1 || mapping.threads > gpu.max_threads {
-                findings.push(format!("a block has {} threads", mapping.threads));
+            if mapping.threads() < 1 || mapping.threads() > gpu.max_threads {
+                findings.push(format!("a block has {} threads", mapping.threads()));
             }
-            if mapping.block == Block::Template && matches!(kernel.kind, KernelKind::Nest(_)) {
-                findings.push("loops are no template".to_owned());
+            match (mapping, &kernel.kind) {
+                (GpuMapping::Teams(teams), KernelKind::Nest(nest)) => {
+                    if teams.in_order.iter().chain(&teams.turned).any(|axis| *axis >= nest.axes.len()) {
+                        findings.push("it names an axis that it does not have".to_owned());
+                    }
+                }
+                (GpuMapping::Teams(_), _) => findings.push("a template has no teams".to_owned()),
+                (GpuMapping::Template { .. }, KernelKind::Nest(_)) => {
+                    findings.push("loops are no template".to_owned());
+                }
+                (GpuMapping::Template { .. }, _) => {}
             }
             findings
         }

@@ -83,14 +83,19 @@ impl<'a> Parameters<'a> {
 
     /// The parameter list.
     pub(in crate::codegen) fn declaration(&self) -> String {
-        let mut parts = vec!["const Run &run".to_owned()];
-        for buffer in self.arguments() {
+        let parts: Vec<String> = ["const Run &run".to_owned()].into_iter().chain(self.list("i64")).collect();
+        parts.join(", ")
+    }
+
+    /// The parameters for buffers, then those for sizes, which have type `index`.
+    pub(in crate::codegen) fn list(&self, index: &str) -> Vec<String> {
+        let buffers = self.arguments().map(|buffer| {
             let (name, written) = &self.buffers[&buffer];
             let constness = if *written { "" } else { "const " };
-            parts.push(format!("{constness}{} *{name}", type_name(self.dtype(buffer))));
-        }
-        parts.extend(self.symbols.iter().map(|symbol| format!("i64 {}", symbol_name(*symbol))));
-        parts.join(", ")
+            format!("{constness}{} *{name}", type_name(self.dtype(buffer)))
+        });
+        let sizes = self.symbols.iter().map(|symbol| format!("{index} {}", symbol_name(*symbol)));
+        buffers.chain(sizes).collect()
     }
 }
 

@@ -4,6 +4,7 @@
 //! Stages are printed in the vocabulary of `include/aoti`, which every target has; loops, threads and templates are the
 //! business of the target's own printer.
 
+pub(super) mod contraction;
 pub(super) mod expr;
 pub(super) mod function;
 pub(super) mod terms;

@@ -6,8 +6,10 @@
 use super::expr::{lanes, scalar};
 use super::function::Parameters;
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Combine, FloatBinary, FloatTest, IntBinary, Relation, Scalar, UnaryOp};
-use crate::loops::{Access, Effect, Guard, Stage, Term, TermId};
+use crate::graph::{
+    BinaryOp, Combine, FloatBinary, FloatTest, IntBinary, ReduceOp, Relation, Scalar, UnaryOp,
+};
+use crate::loops::{Access, Accumulator, Effect, Guard, Stage, Term, TermId};
 use crate::symbolic::{Expr, Symbol};
 use std::fmt::Write;
 
@@ -29,13 +31,21 @@ pub(in crate::codegen) struct Context<'a> {
     /// The axis along the lanes; `None` where there is one lane.
     pub(in crate::codegen) vector: Option<Symbol>,
     pub(in crate::codegen) earlier: Earlier,
+    /// The number of lanes in the target's text.
+    pub(in crate::codegen) width: &'static str,
 }
 
 /// Text for before the vector loop, and for its body.
 #[derive(Default)]
 pub(in crate::codegen) struct StageText {
+    /// Terms that do not differ between lanes; all terms where there is one lane.
     pub(in crate::codegen) uniform: String,
+    /// Terms that differ between lanes.
     pub(in crate::codegen) body: String,
+    /// Stores where there is one lane.
+    pub(in crate::codegen) stores: String,
+    /// All other effects.
+    pub(in crate::codegen) effects: String,
 }
 
 /// The C++ name of an element type.
@@ -94,12 +104,14 @@ impl Context<'_> {
                 let _ = writeln!(text.uniform, "const auto {} = {value};", self.name(id));
             }
         }
+        let terms = std::mem::take(&mut text.body);
         for effect in &self.stage.effects {
             for operand in effect_operands(effect) {
                 self.spread(operand, &varying, &mut spread, &mut text);
             }
             self.effect(effect, &varying, &mut text);
         }
+        text.effects = std::mem::replace(&mut text.body, terms);
         text
     }
 
@@ -231,7 +243,7 @@ impl Context<'_> {
                 };
             }
             if step.is(1)
-                && let Some(window) = guard_window(guards, vector)
+                && let Some(window) = guard_window(guards, vector, self.width)
             {
                 return format!("load_between(lanes, {element}, {window}, {fill})");
             }
@@ -293,7 +305,7 @@ impl Context<'_> {
             Effect::Store { access, value, combine } => {
                 let value = self.operand(*value, varying, true);
                 let line = self.store(access, &value, *combine, varying);
-                let target = if self.vector.is_some() { &mut text.body } else { &mut text.uniform };
+                let target = if self.vector.is_some() { &mut text.body } else { &mut text.stores };
                 let _ = writeln!(target, "{line}");
             }
         }
@@ -326,6 +338,32 @@ impl Context<'_> {
     }
 }
 
+/// The type of an accumulator of `width` lanes.
+pub(in crate::codegen) fn accumulator_type(accumulator: &Accumulator, width: &str) -> String {
+    // Booleans are masks: their sum and maximum is "any", their product and minimum is "all".
+    if accumulator.dtype == DType::Bool {
+        return match accumulator.op {
+            ReduceOp::Sum | ReduceOp::Max | ReduceOp::Any => format!("AnyAccumulator<{width}>"),
+            ReduceOp::Prod | ReduceOp::Min | ReduceOp::All => format!("AllAccumulator<{width}>"),
+            ReduceOp::Xor => format!("ParityAccumulator<{width}>"),
+            ReduceOp::ArgMax => format!("ArgAccumulator<i32, {width}, true>"),
+            ReduceOp::ArgMin => format!("ArgAccumulator<i32, {width}, false>"),
+        };
+    }
+    let element = lane_type(accumulator.dtype);
+    match accumulator.op {
+        ReduceOp::Sum => format!("SumAccumulator<{element}, {width}>"),
+        ReduceOp::Prod => format!("ProdAccumulator<{element}, {width}>"),
+        ReduceOp::Max => format!("MaxAccumulator<{element}, {width}>"),
+        ReduceOp::Min => format!("MinAccumulator<{element}, {width}>"),
+        ReduceOp::ArgMax => format!("ArgAccumulator<{element}, {width}, true>"),
+        ReduceOp::ArgMin => format!("ArgAccumulator<{element}, {width}, false>"),
+        ReduceOp::Any => format!("AnyAccumulator<{width}>"),
+        ReduceOp::All => format!("AllAccumulator<{width}>"),
+        ReduceOp::Xor => format!("XorAccumulator<{element}, {width}>"),
+    }
+}
+
 fn effect_operands(effect: &Effect) -> Vec<TermId> {
     match effect {
         Effect::Store { access, value, .. } => {
@@ -355,7 +393,7 @@ fn scalar_tests(guards: &[Guard]) -> String {
 }
 
 /// `low, high, condition` of the lanes in which guards hold, where each either holds for all lanes or moves with them.
-fn guard_window(guards: &[Guard], vector: Symbol) -> Option<String> {
+fn guard_window(guards: &[Guard], vector: Symbol, width: &str) -> Option<String> {
     let (mut low, mut high, mut tests) = (Vec::new(), Vec::new(), Vec::new());
     for guard in guards {
         if !guard.coordinate.mentions(vector) {
@@ -374,7 +412,7 @@ fn guard_window(guards: &[Guard], vector: Symbol) -> Option<String> {
         parts.into_iter().reduce(|a, b| format!("{function}({a}, {b})")).unwrap_or_else(|| none.to_owned())
     };
     let test = if tests.is_empty() { "true".to_owned() } else { tests.join(" && ") };
-    Some(format!("{}, {}, {test}", join(low, "max_i64", "0"), join(high, "min_i64", "AOTI_LANES")))
+    Some(format!("{}, {}, {test}", join(low, "max_i64", "0"), join(high, "min_i64", width)))
 }
 
 /// Whether a term calls a function of `special.h`.

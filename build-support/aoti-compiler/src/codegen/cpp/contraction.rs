@@ -1,32 +1,29 @@
 //! Contractions as C++: calls of the chosen template, with the epilogue as a lambda.
 
 use super::KernelText;
+use crate::codegen::c_family::contraction::{literal, merge_pixels, sum_type};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
-use crate::loops::{Axis, ConvShape, Convolution, Effect, MatMul, MatrixOperand, Program, Stage};
+use crate::loops::{Axis, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
 use crate::schedule::mapping::{CpuMapping, Grain, Split};
 use crate::select::{Choice, Conv, Gemm, Scratch};
-use crate::symbolic::{Expr, RangeTable, Symbol, SymbolKind};
-
-/// The type that sums of an element type are kept in.
-fn sum_type(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F16 | DType::Bf16 | DType::F32 => "f32",
-        DType::F64 => "f64",
-        DType::I64 => "i64",
-        DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 => "i32",
-    }
-}
+use crate::symbolic::{Expr, Symbol};
 
 /// The epilogue as text: statements that use `lanes` and `sum`, lanes along `vector`.
 fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -> String {
-    let context =
-        Context { parameters, stage, prefix: String::new(), vector: Some(vector), earlier: Earlier::OneLane };
+    let context = Context {
+        parameters,
+        stage,
+        prefix: String::new(),
+        vector: Some(vector),
+        earlier: Earlier::OneLane,
+        width: "AOTI_LANES",
+    };
     let printed = context.print();
-    format!("{}{}", printed.uniform, printed.body)
+    format!("{}{}{}", printed.uniform, printed.body, printed.effects)
 }
 
 /// Keeps compilers quiet about positions that an epilogue has no use for.
@@ -280,54 +277,4 @@ impl Printer<'_> {
             self.split("gemm_panels(n)", &call)
         )
     }
-}
-
-/// A `ConvShape` of the headers.
-fn literal(shape: &ConvShape) -> String {
-    let exprs = |list: &[Expr; 3]| list.iter().map(scalar).collect::<Vec<_>>().join(", ");
-    let ints = |list: &[i64; 3]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    format!(
-        "{{{}, {}, {}, {}, {{{}}}, {{{}}}, {{{}}}, {{{}}}, {{{}}}, {{{}}}}}",
-        scalar(&shape.batch),
-        scalar(&shape.in_channels),
-        scalar(&shape.out_channels),
-        shape.groups,
-        exprs(&shape.input),
-        exprs(&shape.kernel),
-        ints(&shape.stride),
-        ints(&shape.dilation),
-        ints(&shape.padding),
-        exprs(&shape.output)
-    )
-}
-
-/// The epilogue with its spatial axes merged into one axis of pixels, and that axis.
-fn merge_pixels(conv: &Convolution) -> (Stage, Symbol) {
-    let spatial = &conv.axes[2..];
-    let pixel = spatial[0].symbol;
-    let mut ranges = RangeTable::default();
-    for axis in &conv.axes[..2] {
-        ranges.set_extent(axis.symbol, axis.extent.clone());
-    }
-    let total = Expr::product(spatial.iter().map(|axis| &axis.extent));
-    ranges.set_extent(pixel, total);
-    let replace = |symbol: Symbol| {
-        if symbol.kind != SymbolKind::Axis {
-            return None;
-        }
-        let position = spatial.iter().position(|axis| axis.symbol == symbol)?;
-        let stride = Expr::product(spatial[position + 1..].iter().map(|axis| &axis.extent));
-        let quotient = Expr::sym(pixel).floor_div_in(&stride, &ranges);
-        Some(if position == 0 { quotient } else { quotient.modulo_in(&spatial[position].extent, &ranges) })
-    };
-    let mut stage = conv.epilogue.clone();
-    for typed in &mut stage.terms {
-        typed.term.substitute(&replace, &ranges);
-    }
-    for effect in &mut stage.effects {
-        if let Effect::Store { access, .. } = effect {
-            access.substitute(&replace, &ranges);
-        }
-    }
-    (stage, pixel)
 }

@@ -4,10 +4,8 @@ use super::KernelText;
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
-use crate::codegen::c_family::terms::{Context, Earlier, lane_type, type_name};
-use crate::dtype::DType;
-use crate::graph::ReduceOp;
-use crate::loops::{Accumulator, Axis, Effect, Nest, Stage};
+use crate::codegen::c_family::terms::{Context, Earlier, accumulator_type, type_name};
+use crate::loops::{Axis, Effect, Nest, Stage};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{CpuMapping, Grain, Lanes, Split};
 use crate::select::{Scratch, row_bytes};
@@ -110,42 +108,17 @@ impl Printer<'_> {
 
     /// All stages at one position of the outer loops.
     fn position(&self, vector_axis: Option<&Axis>) -> String {
+        let width = if self.mapping.lanes == Lanes::One { "1" } else { "AOTI_LANES" };
         let mut text = String::new();
         for (index, stage) in self.nest.stages.iter().enumerate() {
             for (number, accumulator) in self.nest.accumulators.iter().enumerate() {
                 if accumulator.stage == index {
-                    let _ = writeln!(text, "{} accumulator{number};", self.accumulator_type(accumulator));
+                    let _ = writeln!(text, "{} accumulator{number};", accumulator_type(accumulator, width));
                 }
             }
             text.push_str(&self.stage(index, stage, vector_axis));
         }
         text
-    }
-
-    fn accumulator_type(&self, accumulator: &Accumulator) -> String {
-        let width = if self.mapping.lanes == Lanes::One { "1" } else { "AOTI_LANES" };
-        // Booleans are masks: their sum and maximum is "any", their product and minimum is "all".
-        if accumulator.dtype == DType::Bool {
-            return match accumulator.op {
-                ReduceOp::Sum | ReduceOp::Max | ReduceOp::Any => format!("AnyAccumulator<{width}>"),
-                ReduceOp::Prod | ReduceOp::Min | ReduceOp::All => format!("AllAccumulator<{width}>"),
-                ReduceOp::Xor => format!("ParityAccumulator<{width}>"),
-                ReduceOp::ArgMax => format!("ArgAccumulator<i32, {width}, true>"),
-                ReduceOp::ArgMin => format!("ArgAccumulator<i32, {width}, false>"),
-            };
-        }
-        let element = lane_type(accumulator.dtype);
-        match accumulator.op {
-            ReduceOp::Sum => format!("SumAccumulator<{element}, {width}>"),
-            ReduceOp::Prod => format!("ProdAccumulator<{element}, {width}>"),
-            ReduceOp::Max => format!("MaxAccumulator<{element}, {width}>"),
-            ReduceOp::Min => format!("MinAccumulator<{element}, {width}>"),
-            ReduceOp::ArgMax => format!("ArgAccumulator<{element}, {width}, true>"),
-            ReduceOp::ArgMin => format!("ArgAccumulator<{element}, {width}, false>"),
-            ReduceOp::Any => format!("AnyAccumulator<{width}>"),
-            ReduceOp::All => format!("AllAccumulator<{width}>"),
-            ReduceOp::Xor => format!("XorAccumulator<{element}, {width}>"),
-        }
     }
 
     fn stage(&self, index: usize, stage: &Stage, vector_axis: Option<&Axis>) -> String {
@@ -157,22 +130,24 @@ impl Printer<'_> {
             prefix: format!("stage{index}_"),
             vector: vector.map(|axis| axis.symbol),
             earlier: if self.mapping.lanes == Lanes::Outer { Earlier::SameLanes } else { Earlier::OneLane },
+            width: "AOTI_LANES",
         };
         let printed = context.print();
+        let (uniform, body) = (printed.uniform + &printed.stores, printed.body + &printed.effects);
         let has_sums = stage.effects.iter().any(|effect| matches!(effect, Effect::Accumulate { .. }));
         if self.mapping.lanes == Lanes::One {
             // One lane: everything is uniform, and accumulators take one-lane vectors.
             let tags = "constexpr Full<1> lanes{};\nconstexpr Slot<0> slot{};\n(void)lanes, (void)slot;\n";
             let needs_tags = has_sums;
-            let body = format!("{}{}{}", if needs_tags { tags } else { "" }, printed.uniform, printed.body);
+            let body = format!("{}{}{}", if needs_tags { tags } else { "" }, uniform, body);
             return plain_loops(&stage.axes, &body);
         }
         match inner_vector {
             Some(axis) => {
-                let body = over(axis, "0", &scalar(&axis.extent), has_sums, &printed.body);
-                plain_loops(&stage.axes[..stage.axes.len() - 1], &format!("{}{body}", printed.uniform))
+                let body = over(axis, "0", &scalar(&axis.extent), has_sums, &body);
+                plain_loops(&stage.axes[..stage.axes.len() - 1], &format!("{}{body}", uniform))
             }
-            None => plain_loops(&stage.axes, &format!("{}{}", printed.uniform, printed.body)),
+            None => plain_loops(&stage.axes, &format!("{}{}", uniform, body)),
         }
     }
 }

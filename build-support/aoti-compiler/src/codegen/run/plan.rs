@@ -2,29 +2,72 @@
 //! message.
 
 use super::{
-    Action, Assert, Call, Check, Condition, FailureId, InitialState, KernelFacts, Place, Pointer, Read,
-    RunPlan, Written,
+    Action, Assert, Call, Check, Condition, FailureId, InitialState, KernelFacts, Launch, Place, Pointer,
+    Read, RunPlan, Written,
 };
-use crate::codegen::functions::Functions;
+use crate::codegen::functions::{FunctionId, Functions};
 use crate::codegen::weights::{Layout, Packing, Placed};
+use crate::dtype::DType;
 use crate::graph::ConstantId;
 use crate::loops::{BufferId, Kernel, KernelId, Program, Step, Storage};
 use crate::schedule::Schedule;
 use crate::schedule::memory::MemoryPlan;
+use crate::select::PackedOperand;
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
 use indexmap::IndexMap;
 
+/// The functions of a model's kernels, on the host or on a device.
+pub(in crate::codegen) trait Library {
+    /// The function of a kernel, new or one of equal text, and what it is given.
+    fn add(&mut self, schedule: &Schedule, id: KernelId) -> Operands;
+}
+
+/// A kernel's function and its operands.
+pub(in crate::codegen) struct Operands {
+    pub(in crate::codegen) function: FunctionId,
+    /// Buffers, in the order of the parameters.
+    pub(in crate::codegen) buffers: Vec<BufferId>,
+    /// Constants among them that are read in packed form.
+    pub(in crate::codegen) packed: Vec<PackedOperand>,
+    /// Sizes, which come after the buffers.
+    pub(in crate::codegen) sizes: Vec<Symbol>,
+    /// How it is launched, on a device.
+    pub(in crate::codegen) shape: Option<LaunchShape>,
+}
+
+/// How a device function is launched.
+#[derive(Clone, PartialEq, Debug)]
+pub(in crate::codegen) struct LaunchShape {
+    /// Blocks.
+    pub(in crate::codegen) blocks: Expr,
+    /// Threads of a block.
+    pub(in crate::codegen) threads: u32,
+    /// Bytes of shared memory beside what the text declares.
+    pub(in crate::codegen) shared: Expr,
+    /// Bytes of scratch in device memory, which is an argument before all others.
+    pub(in crate::codegen) scratch: Option<Expr>,
+}
+
 /// A plan, and what was decided on the way.
-pub(in crate::codegen) struct Planned {
+pub(in crate::codegen) struct Planned<F> {
     pub(in crate::codegen) run: RunPlan,
-    pub(in crate::codegen) functions: Functions,
+    pub(in crate::codegen) functions: F,
     pub(in crate::codegen) layout: Layout,
     /// Constants in the forms that kernels read, in the order of the blob.
     pub(in crate::codegen) placements: IndexMap<(ConstantId, Packing), Placed>,
 }
 
 /// Plans the run of a schedule.
-pub(in crate::codegen) fn plan(schedule: &Schedule, ranges: &RangeTable) -> Planned {
+pub(in crate::codegen) fn plan(schedule: &Schedule, ranges: &RangeTable) -> Planned<Functions> {
+    plan_with(schedule, ranges, Functions::new())
+}
+
+/// Plans the run of a schedule whose kernels are functions of a library.
+pub(in crate::codegen) fn plan_with<F: Library>(
+    schedule: &Schedule,
+    ranges: &RangeTable,
+    functions: F,
+) -> Planned<F> {
     let (program, memory) = (&schedule.program, &schedule.memory);
     let mut planner = Planner {
         schedule,
@@ -34,7 +77,7 @@ pub(in crate::codegen) fn plan(schedule: &Schedule, ranges: &RangeTable) -> Plan
         state_offsets: state_offsets(program),
         planned: Planned {
             run: RunPlan { arena_bytes: memory.arena_bytes.clone(), ..RunPlan::default() },
-            functions: Functions::new(),
+            functions,
             layout: Layout::default(),
             placements: IndexMap::new(),
         },
@@ -54,16 +97,16 @@ pub fn of_schedule(schedule: &Schedule, ranges: &RangeTable) -> RunPlan {
     plan(schedule, ranges).run
 }
 
-struct Planner<'a> {
+struct Planner<'a, F> {
     schedule: &'a Schedule,
     program: &'a Program,
     memory: &'a MemoryPlan,
     ranges: &'a RangeTable,
     state_offsets: Vec<u64>,
-    planned: Planned,
+    planned: Planned<F>,
 }
 
-impl Planner<'_> {
+impl<F: Library> Planner<'_, F> {
     fn checks(&mut self) {
         for guard in &self.program.guards {
             let failure = self.failure(format!(
@@ -82,7 +125,7 @@ impl Planner<'_> {
 
     fn action(&mut self, step: &Step) -> Action {
         match step {
-            Step::Kernel(id) => Action::Call(self.call(*id)),
+            Step::Kernel(id) => self.call(*id),
             Step::Read(buffer, symbol) => Action::Read(self.read(*buffer, *symbol)),
             Step::Assert(buffer, message) => {
                 let condition = Condition::Holds(self.plain(*buffer));
@@ -112,14 +155,32 @@ impl Planner<'_> {
         Read { from: self.plain(buffer), symbol, range, failure }
     }
 
-    fn call(&mut self, id: KernelId) -> Call {
-        let (function, text) = self.planned.functions.add(self.schedule, id);
-        let mut tensors = Vec::new();
-        for buffer in &text.arguments {
-            let packed = text.packed.iter().find(|packed| packed.buffer == *buffer);
+    fn call(&mut self, id: KernelId) -> Action {
+        let operands = self.planned.functions.add(self.schedule, id);
+        let scratch = operands.shape.as_ref().and_then(|shape| shape.scratch.as_ref());
+        let mut tensors: Vec<Pointer> = scratch.map(|bytes| self.scratch(bytes)).into_iter().collect();
+        for buffer in &operands.buffers {
+            let packed = operands.packed.iter().find(|packed| packed.buffer == *buffer);
             tensors.push(self.pointer(*buffer, packed.map_or(&Packing::Plain, |packed| &packed.packing)));
         }
-        Call { kernel: id, function, tensors, sizes: text.symbols }
+        let call = Call { kernel: id, function: operands.function, tensors, sizes: operands.sizes };
+        match operands.shape {
+            None => Action::Call(call),
+            Some(shape) => Action::Launch(Launch {
+                call,
+                grid: [shape.blocks, Expr::int(1), Expr::int(1)],
+                block: [shape.threads, 1, 1],
+                shared: shape.shared,
+            }),
+        }
+    }
+
+    /// Scratch of kernels on a device, which run one after the other: it lies behind the arena's buffers.
+    fn scratch(&mut self, bytes: &Expr) -> Pointer {
+        let start = self.memory.arena_bytes.clone();
+        let run = &mut self.planned.run;
+        run.arena_bytes = run.arena_bytes.maximum(&(&start + bytes));
+        Pointer { dtype: DType::U8, place: Place::Arena(start) }
     }
 
     fn facts(&mut self, kernel: &Kernel) -> KernelFacts {

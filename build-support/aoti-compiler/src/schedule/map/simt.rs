@@ -1,64 +1,251 @@
-//! Blocks of threads.
+//! Kernels on the threads of a GPU: how many threads share one position, which positions lie side by side, how many
+//! elements one thread loads at a time, how wide indices are, where rows are kept.
+//!
+//! The stages of a nest run one after the other for every position; what differs is who runs them. Knows no C++.
 
-use super::contiguous;
-use crate::loops::{Kernel, KernelKind, Nest, Program};
-use crate::schedule::mapping::{Block, GpuMapping};
-use crate::symbolic::{Expr, Ranges};
+use super::{contiguous, index};
+use crate::loops::{
+    Access, Axis, BufferId, ConvShape, Effect, Index, Kernel, KernelKind, Nest, Program, Stage, Storage,
+};
+use crate::schedule::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, row_bytes};
+use crate::symbolic::{Expr, NoRanges, Ranges, Symbol};
 use crate::target::GpuTarget;
 
-/// Warps of a block of independent threads: enough to hide latency, few enough to fill a device evenly.
-const WARPS: i64 = 8;
-/// Inner positions that each thread of a block should have at least.
-const ROUNDS: i64 = 4;
+/// Threads of a block where nothing else decides.
+const BLOCK: i64 = 256;
+/// Threads side by side that make whole memory transactions.
+const SIDE_BY_SIDE: i64 = 32;
+/// Inner positions up to which one thread does them alone.
+const ALONE: i64 = 16;
+/// Positions from which on there is work for every thread of a large GPU, several elements each.
+const MANY: i64 = 1 << 17;
+/// Rows of a product that is a matter of bandwidth.
+const FEW_ROWS: i64 = 4;
+/// Rows beyond this many bytes for a block are kept in device memory.
+const MAX_ROWS: i64 = 64 * 1024;
+/// Shared memory that is left to what kernels declare.
+const KEPT_FREE: i64 = 4 * 1024;
+
+/// Bytes of the rows of one position at most.
+fn bytes_of_rows(program: &Program, rows: &[BufferId], ranges: &dyn Ranges) -> i64 {
+    let mut total = Expr::int(0);
+    for id in rows {
+        let buffer = &program.buffers[*id];
+        if let Storage::Row { outer } = buffer.storage {
+            total = &total + &row_bytes(&buffer.shape[outer..], buffer.dtype);
+        }
+    }
+    total.interval(ranges).max
+}
 
 /// Lays a kernel over blocks of threads.
 pub(super) fn map(program: &Program, kernel: &Kernel, ranges: &dyn Ranges, target: &GpuTarget) -> GpuMapping {
-    let index_bits = if fits_32_bits(program, kernel, ranges) { 32 } else { 64 };
-    let plain = |block: Block, threads: i64| GpuMapping {
-        block,
-        threads,
-        vector: 1,
-        shared: kernel.rows(program),
-        parts: 1,
-        index_bits,
-    };
-    let KernelKind::Nest(nest) = &kernel.kind else { return plain(Block::Template, WARPS * target.warp) };
-    if nest.serial {
-        return plain(Block::Serial, 1);
+    let index = index::width(program, kernel, ranges);
+    let template = |tile: Option<[i64; 2]>| GpuMapping::Template { tile, threads: BLOCK, index };
+    match &kernel.kind {
+        KernelKind::Nest(nest) => {
+            let bytes = bytes_of_rows(program, &kernel.rows(program), ranges);
+            let mut teams = shape(program, nest, ranges, bytes > 0);
+            teams.index = index;
+            let limit = target.max_shared_bytes.min(MAX_ROWS) - KEPT_FREE;
+            if bytes.checked_mul(teams.places).is_none_or(|bytes| bytes > limit) {
+                teams.rows = Rows::Scratch;
+            }
+            GpuMapping::Teams(teams)
+        }
+        KernelKind::MatMul(matmul) => {
+            let [row, column] = [2, 1].map(|back| &matmul.axes[matmul.axes.len() - back].extent);
+            let by_depth = matmul.b.row_stride.is(1) && !matmul.b.column_stride.is(1);
+            template(Some(tile(row, column, &matmul.depth, by_depth)))
+        }
+        KernelKind::Convolution(conv) => {
+            let groups = Expr::int(conv.conv.groups);
+            let pixels = Expr::product(conv.axes[2..].iter().map(|axis| &axis.extent));
+            let shape = ConvShape::new(program, conv);
+            let depth = &shape.taps() * &shape.in_channels.floor_div(&groups);
+            let rows = conv.axes[1].extent.floor_div(&groups);
+            template(Some(tile(&rows, &(&conv.axes[0].extent * &pixels), &depth, false)))
+        }
+        KernelKind::Rows(_) => template(None),
     }
-    if nest.stages.iter().all(|stage| stage.axes.is_empty()) {
-        return GpuMapping {
-            vector: vector(program, nest, target),
-            ..plain(Block::Positions, WARPS * target.warp)
+}
+
+/// Small products take small tiles, so that there are blocks for every multiprocessor. A few rows are a matter of
+/// bandwidth: a block then has as many columns as make its loads contiguous, and its threads share a long depth.
+fn tile(rows: &Expr, columns: &Expr, depth: &Expr, by_depth: bool) -> [i64; 2] {
+    let most = |size: &Expr, limit: i64| size.as_int().is_some_and(|size| size <= limit);
+    if most(rows, FEW_ROWS) {
+        return match (by_depth, most(depth, 64)) {
+            (true, _) => [FEW_ROWS, 8],
+            (false, true) => [FEW_ROWS, BLOCK],
+            (false, false) => [FEW_ROWS, SIDE_BY_SIDE],
         };
     }
-    plain(Block::Position, threads(nest, target))
+    match (most(rows, 16), most(columns, 16)) {
+        (true, _) => [16, 64],
+        (false, true) => [64, 16],
+        (false, false) => [64, 64],
+    }
 }
 
-/// Threads that share one position: of the longest stage, several rounds each.
-fn threads(nest: &Nest, target: &GpuTarget) -> i64 {
-    let longest = nest.stages.iter().map(|stage| Expr::product(stage.axes.iter().map(|axis| &axis.extent)));
-    let longest = longest.map(|size| size.as_int().unwrap_or(i64::MAX)).max().unwrap_or(1);
-    let wanted = (longest / ROUNDS).clamp(target.warp, target.max_threads);
-    (wanted / target.warp * target.warp).max(target.warp)
+fn plain(size: i64, places: i64, along: Along, lanes: i64) -> Teams {
+    Teams {
+        size,
+        places,
+        across: false,
+        along,
+        lanes,
+        turned: None,
+        index: IndexWidth::Wide,
+        rows: Rows::Shared,
+        in_order: vec![],
+    }
 }
 
-/// Elements of the last axis that fill the widest load, where every access follows it.
-fn vector(program: &Program, nest: &Nest, target: &GpuTarget) -> i64 {
-    let Some(last) = nest.axes.last() else { return 1 };
-    let accesses: Vec<_> = nest.stages.iter().flat_map(crate::loops::Stage::accesses).collect();
-    let along: usize = nest.stages.iter().map(|stage| contiguous(stage, last.symbol)).sum();
-    let widest = accesses.iter().map(|access| program.buffers[access.buffer].dtype.size()).max().unwrap_or(1);
-    let count = target.load_bytes / i64::try_from(widest).expect("small").max(1);
-    let divides = last.extent.as_int().is_some_and(|extent| extent % count.max(1) == 0);
-    if along == accesses.len() && divides { count.max(1) } else { 1 }
-}
-
-/// Whether every buffer that the kernel touches has fewer than 2^31 elements.
-fn fits_32_bits(program: &Program, kernel: &Kernel, ranges: &dyn Ranges) -> bool {
-    let small = |id: &crate::loops::BufferId| {
-        let elements = Expr::product(&program.buffers[*id].shape);
-        elements.interval(ranges).max < i64::from(i32::MAX)
+fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) -> Teams {
+    let Some(last) = nest.axes.last() else {
+        return if nest.stages.iter().all(|stage| stage.axes.is_empty()) || nest.serial {
+            plain(1, 1, Along::Outer, 1)
+        } else {
+            in_team(program, nest, has_rows, true)
+        };
     };
-    kernel.reads().iter().chain(&kernel.writes()).all(small)
+    if nest.serial {
+        return Teams { in_order: in_order(nest), ..plain(1, 128, Along::Inner, 1) };
+    }
+    let positions = extent(&Expr::product(nest.axes.iter().map(|axis| &axis.extent)), ranges);
+    let inner = nest.stages.iter().map(|stage| stage_extent(stage, ranges)).max().unwrap_or(1);
+    let lanes = |limit: i64| outer_lanes(program, nest, last, positions, limit);
+    if nest.stages.iter().all(|stage| stage.axes.is_empty()) {
+        if positions >= MANY
+            && let Some((axis, lanes)) = turned(program, nest)
+        {
+            return Teams { across: true, turned: Some(axis), ..plain(1, BLOCK, Along::Outer, lanes) };
+        }
+        return plain(1, BLOCK, Along::Outer, lanes(8));
+    }
+    let inner_score: usize =
+        nest.stages.iter().filter_map(|stage| Some(contiguous(stage, stage.axes.last()?.symbol))).sum();
+    let outer_score: usize = nest.stages.iter().map(|stage| contiguous(stage, last.symbol)).sum();
+    let by_columns = outer_score > inner_score && extent(&last.extent, ranges) >= 8;
+    if !has_rows && (inner <= ALONE || (by_columns && inner <= 64) || (by_columns && positions >= MANY)) {
+        let lanes = if by_columns && positions >= MANY { lanes(4) } else { 1 };
+        return plain(1, BLOCK / 2, Along::Outer, lanes);
+    }
+    if by_columns {
+        let lanes = if has_rows { 1 } else { lanes(4).min(2) };
+        let team = if inner <= 128 { 8 } else { 16 };
+        // Few columns of much data: narrower blocks, whose threads go down the columns.
+        if !has_rows && positions < SIDE_BY_SIDE * 256 && inner >= 2048 {
+            return Teams { across: true, ..plain(64, 8, Along::Outer, 1) };
+        }
+        return Teams { across: true, ..plain(team, SIDE_BY_SIDE, Along::Outer, lanes) };
+    }
+    in_team(program, nest, has_rows, positions < 64)
+}
+
+/// The outer axis along which something is read that is written along the last, and how many elements to read at once.
+fn turned(program: &Program, nest: &Nest) -> Option<(usize, i64)> {
+    let along = |access: &Access, axis: &Axis| {
+        access.is_direct() && access.offset.affine_in(axis.symbol).is_some_and(|(step, _)| step.is(1))
+    };
+    let long = |axis: &Axis| axis.extent.as_int().is_none_or(|extent| extent >= Teams::TILE);
+    let (last, others) = nest.axes.split_last()?;
+    let loads: Vec<&Access> =
+        nest.stages.iter().flat_map(|stage| stage.loads().map(|(access, _)| access)).collect();
+    let stores_along_last = nest.stages.iter().flat_map(|stage| &stage.effects).all(|effect| match effect {
+        Effect::Store { access, .. } => along(access, last),
+        Effect::Accumulate { .. } => false,
+    });
+    let axis =
+        others.iter().position(|axis| long(axis) && loads.iter().copied().any(|load| along(load, axis)))?;
+    let turning = loads.iter().copied().filter(|load| along(*load, &others[axis]));
+    let lanes = whole_loads(program, turning, others[axis].symbol).min(4);
+    (stores_along_last && long(last)).then_some((axis, lanes))
+}
+
+/// A team along the inner axes.
+fn in_team(program: &Program, nest: &Nest, has_rows: bool, few: bool) -> Teams {
+    let lanes = inner_lanes(program, nest);
+    let inner = nest.stages.iter().map(|stage| stage_extent(stage, &NoRanges)).max().unwrap_or(1);
+    let wanted = inner / lanes / if few { 1 } else { 4 };
+    let team = [32, 64, 128, 256, 512, 1024].into_iter().find(|team| wanted <= *team).unwrap_or(1024);
+    let team = if few { team } else { team.min(512) };
+    let places = if team == 32 && !has_rows {
+        8
+    } else if team == 32 {
+        4
+    } else {
+        1
+    };
+    plain(team, places, Along::Inner, lanes)
+}
+
+/// The number of values, where it is not known a large one.
+fn extent(expr: &Expr, ranges: &dyn Ranges) -> i64 {
+    expr.as_int().unwrap_or_else(|| expr.interval(ranges).max.clamp(1, 1 << 40))
+}
+
+fn stage_extent(stage: &Stage, ranges: &dyn Ranges) -> i64 {
+    extent(&Expr::product(stage.axes.iter().map(|axis| &axis.extent)), ranges)
+}
+
+/// Lanes along the last outer axis: 16 bytes of the widest element that is contiguous along it.
+fn outer_lanes(program: &Program, nest: &Nest, last: &Axis, positions: i64, limit: i64) -> i64 {
+    let accesses: Vec<&Access> = nest.stages.iter().flat_map(Stage::accesses).collect();
+    let lanes = whole_loads(program, accesses.iter().copied(), last.symbol);
+    let fits = |lanes: i64| match last.extent.as_int() {
+        Some(extent) => extent % lanes == 0 || (nest.axes.len() == 1 && extent >= 64 * lanes),
+        None => nest.axes.len() == 1,
+    };
+    let terms: usize = nest.stages.iter().map(|stage| stage.terms.len()).sum();
+    let most = if terms > 64 { 2 } else { limit };
+    let most = if positions < MANY { 1 } else { most };
+    [8, 4, 2].into_iter().find(|n| *n <= lanes.min(most) && fits(*n)).unwrap_or(1)
+}
+
+fn inner_lanes(program: &Program, nest: &Nest) -> i64 {
+    let of_stage = |stage: &Stage| {
+        let last = stage.axes.last()?;
+        let lanes = whole_loads(program, stage.accesses(), last.symbol);
+        // Rows of other sizes have every other row out of step with 16 bytes.
+        Some(
+            [8, 4, 2]
+                .into_iter()
+                .find(|n| *n <= lanes && last.extent.as_int().is_some_and(|e| e % n == 0))
+                .unwrap_or(1),
+        )
+    };
+    nest.stages.iter().filter_map(of_stage).min().unwrap_or(1).min(4)
+}
+
+/// How many elements make 16 bytes of the widest type; 1 where nothing is contiguous.
+fn whole_loads<'a>(program: &Program, accesses: impl Iterator<Item = &'a Access>, axis: Symbol) -> i64 {
+    let along = |access: &&Access| access.offset.affine_in(axis).is_some_and(|(step, _)| step.is(1));
+    let widest = accesses.filter(along).map(|access| program.buffers[access.buffer].dtype.size()).max();
+    widest.map_or(1, |size| 16 / i64::try_from(size).expect("sizes of elements are small"))
+}
+
+/// The outer axes whose positions must run in order: all but those that every access to a written buffer has, plainly, as
+/// the same coordinate. Positions that differ in such an axis touch different elements.
+fn in_order(nest: &Nest) -> Vec<usize> {
+    let written: Vec<BufferId> = nest.stages.iter().flat_map(Stage::writes).collect();
+    let accesses: Vec<&Access> = nest
+        .stages
+        .iter()
+        .flat_map(Stage::accesses)
+        .filter(|access| written.contains(&access.buffer))
+        .collect();
+    let is_free = |axis: &Axis| {
+        let plain = Index::Expr(Expr::sym(axis.symbol));
+        written.iter().all(|buffer| {
+            let mut own = accesses.iter().filter(|access| access.buffer == *buffer);
+            let Some(position) = own.clone().next().and_then(|a| a.coords.iter().position(|c| *c == plain))
+            else {
+                return false;
+            };
+            own.all(|access| access.coords.get(position) == Some(&plain))
+        })
+    };
+    (0..nest.axes.len()).filter(|k| !is_free(&nest.axes[*k])).collect()
 }

@@ -4,7 +4,9 @@ use super::TEMPLATES;
 use crate::diagnostic::Diagnostics;
 use crate::loops::{self, Buffer, BufferId};
 use crate::schedule::Schedule;
-use crate::schedule::mapping::{Block, CpuMapping, GpuMapping, Grain, Lanes, Mapping, Split};
+use crate::schedule::mapping::{
+    Along, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Rows, Split, Teams,
+};
 use crate::schedule::memory::MemoryPlan;
 use crate::select::{Choice, PackedOperand, Packing, Scratch};
 use crate::symbolic::Expr;
@@ -26,7 +28,7 @@ fn schedule(cursor: &mut Cursor<'_>) -> Result<Schedule, SyntaxError> {
     let (mut choices, mut mappings) = (PrimaryMap::new(), PrimaryMap::new());
     let program = loops::text::parse_with(cursor, &mut |cursor, buffers| {
         choices.push(choice(cursor, buffers)?);
-        mappings.push(mapping(cursor, buffers)?);
+        mappings.push(mapping(cursor)?);
         Ok(())
     })?;
     let mut memory = MemoryPlan::default();
@@ -111,7 +113,7 @@ fn packing(cursor: &mut Cursor<'_>) -> Result<Packing, SyntaxError> {
     }
 }
 
-fn mapping(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<Mapping, SyntaxError> {
+fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
     cursor.expect_word("map")?;
     if cursor.eat_word("split") {
         let split = match cursor.word()? {
@@ -134,30 +136,46 @@ fn mapping(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<Mapping, Syntax
         let enough = enough.as_int().ok_or_else(|| cursor.error("expected a number"))?;
         return Ok(Mapping::Cpu(CpuMapping { split, lanes, grain: Grain { enough, unit } }));
     }
-    cursor.expect_word("block")?;
-    let block = match cursor.word()? {
-        "position" => Block::Position,
-        "positions" => Block::Positions,
-        "serial" => Block::Serial,
-        "template" => Block::Template,
-        _ => return Err(cursor.error("expected what a block computes")),
-    };
-    let threads = field(cursor, "threads")?;
-    let vector = field(cursor, "vector")?;
-    cursor.expect_word("shared")?;
-    let mut shared = Vec::new();
-    cursor.expect('[')?;
-    while !cursor.eat(']') {
-        if !shared.is_empty() {
-            cursor.expect(',')?;
+    if cursor.eat_word("template") {
+        let mut tile = None;
+        if cursor.eat_word("tile") {
+            let [rows, columns] = pair(cursor)?.map(|size| size.as_int());
+            tile = rows.zip(columns).map(|(rows, columns)| [rows, columns]);
+            if tile.is_none() {
+                return Err(cursor.error("expected two numbers"));
+            }
         }
-        shared.push(buffer(cursor, buffers)?);
+        let threads = field(cursor, "threads")?;
+        return Ok(Mapping::Gpu(GpuMapping::Template { tile, threads, index: index_width(cursor)? }));
     }
-    let parts = field(cursor, "parts")?;
-    let bits = field(cursor, "index")?;
-    let index_bits = u32::try_from(bits).ok().filter(|bits| matches!(bits, 32 | 64));
-    let index_bits = index_bits.ok_or_else(|| cursor.error("expected 32 or 64"))?;
-    Ok(Mapping::Gpu(GpuMapping { block, threads, vector, shared, parts, index_bits }))
+    let (size, places) = (field(cursor, "team")?, field(cursor, "places")?);
+    let across = one_of(cursor, "adjacent", [("places", true), ("members", false)])?;
+    let along = one_of(cursor, "along", [("outer", Along::Outer), ("inner", Along::Inner)])?;
+    let lanes = field(cursor, "lanes")?;
+    let turned = if cursor.eat_word("turned") { Some(cursor.position()?) } else { None };
+    let rows = one_of(cursor, "rows", [("shared", Rows::Shared), ("scratch", Rows::Scratch)])?;
+    cursor.expect_word("order")?;
+    let in_order: Result<Vec<usize>, _> = cursor.bracketed()?.into_iter().map(str::parse).collect();
+    let in_order = in_order.map_err(|_| cursor.error("expected axes by number"))?;
+    let index = index_width(cursor)?;
+    let teams = Teams { size, places, across, along, lanes, turned, index, rows, in_order };
+    Ok(Mapping::Gpu(GpuMapping::Teams(teams)))
+}
+
+fn index_width(cursor: &mut Cursor<'_>) -> Result<IndexWidth, SyntaxError> {
+    match field(cursor, "index")? {
+        32 => Ok(IndexWidth::Narrow),
+        64 => Ok(IndexWidth::Wide),
+        _ => Err(cursor.error("expected 32 or 64")),
+    }
+}
+
+fn one_of<T>(cursor: &mut Cursor<'_>, name: &str, words: [(&str, T); 2]) -> Result<T, SyntaxError> {
+    cursor.expect_word(name)?;
+    let word = cursor.word()?;
+    let [a, b] = [words[0].0, words[1].0];
+    let found = words.into_iter().find(|(own, _)| *own == word);
+    found.map(|(_, value)| value).ok_or_else(|| cursor.error(format!("expected `{a}` or `{b}`")))
 }
 
 fn field(cursor: &mut Cursor<'_>, name: &str) -> Result<i64, SyntaxError> {

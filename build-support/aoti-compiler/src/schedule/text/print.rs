@@ -3,7 +3,9 @@
 use super::TEMPLATES;
 use crate::loops;
 use crate::schedule::Schedule;
-use crate::schedule::mapping::{Block, CpuMapping, GpuMapping, Lanes, Mapping, Split};
+use crate::schedule::mapping::{
+    Along, CpuMapping, GpuMapping, IndexWidth, Lanes, Mapping, Rows, Split, Teams,
+};
 use crate::select::{Choice, Packing};
 use crate::target::Target;
 use crate::text::{Detail, bracketed, quoted};
@@ -80,17 +82,34 @@ fn mapping(mapping: &Mapping) -> String {
             };
             format!("map split {split} lanes {lanes} grain [{}, {}]", grain.enough, grain.unit)
         }
-        Mapping::Gpu(GpuMapping { block, threads, vector, shared, parts, index_bits }) => {
-            let block = match block {
-                Block::Position => "position",
-                Block::Positions => "positions",
-                Block::Serial => "serial",
-                Block::Template => "template",
+        Mapping::Gpu(GpuMapping::Template { tile, threads, index }) => {
+            let tile = tile.map_or_else(String::new, |[rows, columns]| format!(" tile [{rows}, {columns}]"));
+            format!("map template{tile} threads {threads} index {}", bits(*index))
+        }
+        Mapping::Gpu(GpuMapping::Teams(teams)) => {
+            let Teams { size, places, across, along, lanes, turned, index, rows, in_order } = teams;
+            let turned = turned.map_or_else(String::new, |axis| format!(" turned {axis}"));
+            let side = if *across { "places" } else { "members" };
+            let along = match along {
+                Along::Outer => "outer",
+                Along::Inner => "inner",
             };
-            let shared = bracketed(shared);
+            let rows = match rows {
+                Rows::Shared => "shared",
+                Rows::Scratch => "scratch",
+            };
             format!(
-                "map block {block} threads {threads} vector {vector} shared {shared} parts {parts} index {index_bits}"
+                "map team {size} places {places} adjacent {side} along {along} lanes {lanes}{turned} rows {rows} order {} index {}",
+                bracketed(in_order),
+                bits(*index)
             )
         }
+    }
+}
+
+fn bits(index: IndexWidth) -> u32 {
+    match index {
+        IndexWidth::Narrow => 32,
+        IndexWidth::Wide => 64,
     }
 }

@@ -57,7 +57,7 @@ const GPU: &str = r#"schedule gpu "sm_90a" {
     outputs [b1]
     kernel "neg" {
       choose loops
-      map block positions threads 256 vector 4 shared [] parts 1 index 32
+      map team 1 places 256 adjacent members along outer lanes 4 rows shared order [] index 32
       for [i0 < 8] {
         stage [] {
           t0: f32 = load b0[i0]
@@ -95,8 +95,13 @@ fn each_rule_is_checked() {
     finds(CPU, "place b2 [0]", "", "has no place");
     finds(CPU, "split axes 1", "split axes 3", "splits 3 axes of 1");
     finds(CPU, "for [i0 < s0] {", "for [i0 < s0] serial {", "must run in order");
-    finds(GPU, "threads 256", "threads 4096", "4096 threads");
-    finds(GPU, "block positions", "block template", "loops are no template");
+    finds(GPU, "places 256", "places 4096", "4096 threads");
+    finds(
+        GPU,
+        "team 1 places 256 adjacent members along outer lanes 4 rows shared order []",
+        "template threads 256",
+        "loops are no template",
+    );
     finds(GPU, "schedule gpu \"sm_90a\"", "schedule cpu", "another machine");
 }
 

@@ -1,0 +1,125 @@
+// The threads of a GPU, under nvcc, hipcc, clang alone, or emulated on a processor: indices, barriers, shuffles, atomics.
+// Needs no vendor's header or device library under clang: everything is a builtin of the compiler.
+// Knows nothing of tensors.
+#pragma once
+
+#include "../base.h"
+
+// A kernel of at most so many threads a block, the address space of a block, and unrolling.
+#if defined(AOTI_EMULATED)
+#define AOTI_KERNEL(THREADS) extern "C" void
+#define AOTI_KERNEL_END(NAME) AOTI_EMULATED_KERNEL(NAME)
+#define AOTI_SHARED static
+#define AOTI_DYNAMIC_SHARED(NAME) char *const NAME = aoti::emulated::dynamic_shared()
+#else
+#define AOTI_KERNEL(THREADS) extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS))) void
+#define AOTI_KERNEL_END(NAME)
+#define AOTI_SHARED static __attribute__((shared))
+#define AOTI_DYNAMIC_SHARED(NAME) extern __attribute__((shared)) __attribute__((aligned(16))) char NAME[]
+#endif
+#define AOTI_PRAGMA(TEXT) _Pragma(#TEXT)
+#if defined(AOTI_EMULATED)
+#define AOTI_UNROLL_TIMES(N)
+#else
+#define AOTI_UNROLL_TIMES(N) AOTI_PRAGMA(unroll N)
+#endif
+
+#if defined(AOTI_EMULATED)
+#include "emulate.h"
+#else
+
+AOTI_NAMESPACE_BEGIN
+
+#if defined(__NVCC__) || (defined(__CUDA__) && !defined(__HIP__))
+#define AOTI_NVIDIA 1
+constexpr int kWarp = 32;
+#else
+#define AOTI_NVIDIA 0
+#if defined(__AMDGCN_WAVEFRONT_SIZE)
+constexpr int kWarp = __AMDGCN_WAVEFRONT_SIZE;
+#elif defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx940__) || defined(__gfx942__) || defined(__gfx950__)
+constexpr int kWarp = 64;
+#else
+constexpr int kWarp = 32;
+#endif
+#endif
+
+#if defined(__NVCC__)
+AOTI_INLINE int thread_index() { return int(threadIdx.x); }
+AOTI_INLINE int block_index() { return int(blockIdx.x); }
+AOTI_INLINE int block_count() { return int(gridDim.x); }
+AOTI_INLINE int block_size() { return int(blockDim.x); }
+AOTI_INLINE void barrier() { __syncthreads(); }
+AOTI_INLINE void warp_barrier() { __syncwarp(); }
+AOTI_INLINE u32 shuffle_xor_word(u32 x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
+AOTI_INLINE u32 shuffle_word(u32 x, int from) { return __shfl_sync(0xffffffffu, x, from); }
+AOTI_INLINE void exchange_if_zero(int *p, int x) { atomicCAS(p, 0, x); }
+AOTI_INLINE void fence() { __threadfence(); }
+#elif AOTI_NVIDIA
+AOTI_INLINE int thread_index() { return __nvvm_read_ptx_sreg_tid_x(); }
+AOTI_INLINE int block_index() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+AOTI_INLINE int block_count() { return __nvvm_read_ptx_sreg_nctaid_x(); }
+AOTI_INLINE int block_size() { return __nvvm_read_ptx_sreg_ntid_x(); }
+AOTI_INLINE void barrier() { __syncthreads(); }
+// As assembly: clang has its builtins only where it was told a version of PTX.
+AOTI_INLINE void warp_barrier() { __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
+AOTI_INLINE u32 shuffle_xor_word(u32 x, int mask) {
+  u32 y;
+  __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(y) : "r"(x), "r"(mask));
+  return y;
+}
+AOTI_INLINE u32 shuffle_word(u32 x, int from) {
+  u32 y;
+  __asm__ volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(y) : "r"(x), "r"(from));
+  return y;
+}
+AOTI_INLINE void exchange_if_zero(int *p, int x) {
+  int none = 0;
+  __atomic_compare_exchange_n(p, &none, x, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+AOTI_INLINE void fence() { __nvvm_membar_gl(); }
+#else
+// The number of blocks is among the hidden arguments of a kernel, of version 5 of AMD's code objects: the first word.
+AOTI_INLINE int thread_index() { return __builtin_amdgcn_workitem_id_x(); }
+AOTI_INLINE int block_index() { return __builtin_amdgcn_workgroup_id_x(); }
+AOTI_INLINE int block_count() { return *(const __attribute__((address_space(4))) int *)__builtin_amdgcn_implicitarg_ptr(); }
+AOTI_INLINE int block_size() { return __builtin_amdgcn_workgroup_size_x(); }
+AOTI_INLINE void barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+AOTI_INLINE void warp_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+AOTI_INLINE u32 shuffle_word(u32 x, int from) { return __builtin_amdgcn_ds_bpermute(from * 4, int(x)); }
+AOTI_INLINE u32 shuffle_xor_word(u32 x, int mask) {
+  int lane = __builtin_amdgcn_mbcnt_hi(-1, __builtin_amdgcn_mbcnt_lo(-1, 0));
+  return shuffle_word(x, (kWarp == 64 ? lane : lane & 31) ^ mask);
+}
+AOTI_INLINE void exchange_if_zero(int *p, int x) {
+  int none = 0;
+  __atomic_compare_exchange_n(p, &none, x, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+AOTI_INLINE void fence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
+#endif
+
+AOTI_NAMESPACE_END
+#endif
+
+AOTI_NAMESPACE_BEGIN
+
+// Any value, word by word, from the thread whose number in the warp differs by `mask`.
+template <class T> AOTI_INLINE T shuffle_xor(T x, int mask) {
+  constexpr int words = (sizeof(T) + 3) / 4;
+  u32 raw[words] = {};
+  __builtin_memcpy(raw, &x, sizeof(T));
+  AOTI_UNROLL_TIMES(8)
+  for (int i = 0; i < words; ++i) raw[i] = shuffle_xor_word(raw[i], mask);
+  __builtin_memcpy(&x, raw, sizeof(T));
+  return x;
+}
+
+AOTI_NAMESPACE_END

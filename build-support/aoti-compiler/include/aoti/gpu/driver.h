@@ -1,0 +1,169 @@
+// The driver of a GPU, found when it is first wanted: one table of functions for CUDA and HIP, whose drivers have the same
+// ones under different names. Nothing of a GPU is linked, and a machine without one is an error that says what was
+// looked for.
+//
+// Owns no memory and no policy. C++17 without the standard library; needs dlopen.
+#pragma once
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+namespace aoti {
+namespace gpu {
+
+using Address = uint64_t; // of device memory
+typedef struct OpaqueStream *Stream;
+typedef struct OpaqueEvent *Event;
+typedef struct OpaqueModule *Module;
+typedef struct OpaqueFunction *Function;
+typedef struct OpaqueContext *Context;
+typedef struct OpaqueGraph *Graph;
+typedef struct OpaqueGraphExec *GraphExec;
+
+// Codes are the driver's own; 0 is success.
+struct Driver {
+  void *library;
+  const char *name; // "CUDA" or "HIP"
+  int (*init)(unsigned flags);
+  int (*driver_version)(int *version);
+  int (*device_count)(int *count);
+  int (*device_get)(int *device, int ordinal);
+  int (*device_name)(char *name, int bytes, int device);
+  int (*device_attribute)(int *value, int attribute, int device);
+  int (*context_retain)(Context *context, int device);
+  int (*context_release)(int device);
+  int (*context_push)(Context context);
+  int (*context_pop)(Context *context);
+  int (*module_load)(Module *module, const void *image);
+  int (*module_unload)(Module module);
+  int (*module_function)(Function *function, Module module, const char *name);
+  int (*function_attribute)(Function function, int attribute, int value);
+  int (*allocate)(Address *address, size_t bytes);
+  int (*release)(Address address);
+  int (*allocate_host)(void **memory, size_t bytes, unsigned flags);
+  int (*release_host)(void *memory);
+  int (*copy_in)(Address to, const void *from, size_t bytes, Stream stream);
+  int (*copy_out)(void *to, Address from, size_t bytes, Stream stream);
+  int (*copy)(Address to, Address from, size_t bytes, Stream stream);
+  int (*fill)(Address to, unsigned char byte, size_t bytes, Stream stream);
+  int (*launch)(Function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, unsigned threads_x,
+                unsigned threads_y, unsigned threads_z, unsigned shared_bytes, Stream stream, void **arguments,
+                void **extra);
+  int (*stream_create)(Stream *stream, unsigned flags);
+  int (*stream_destroy)(Stream stream);
+  int (*stream_wait)(Stream stream);
+  int (*event_create)(Event *event, unsigned flags);
+  int (*event_destroy)(Event event);
+  int (*event_record)(Event event, Stream stream);
+  int (*event_wait)(Event event);
+  int (*event_elapsed)(float *milliseconds, Event from, Event to);
+  int (*capture_begin)(Stream stream, int mode);
+  int (*capture_end)(Stream stream, Graph *graph);
+  int (*graph_instantiate)(GraphExec *exec, Graph graph, unsigned long long flags);
+  int (*graph_launch)(GraphExec exec, Stream stream);
+  int (*graph_destroy)(Graph graph);
+  int (*graph_exec_destroy)(GraphExec exec);
+};
+
+enum Vendor { kNvidia, kAmd };
+
+// Numbers that are the same in no two headers: CUdevice_attribute and hipDeviceAttribute_t, CUfunction_attribute.
+struct Numbers {
+  int compute_major, compute_minor, multiprocessors, shared_opt_in, function_shared;
+};
+inline Numbers numbers(Vendor vendor) {
+  return vendor == kNvidia ? Numbers{75, 76, 16, 97, 8} : Numbers{23, 61, 63, 74, 8};
+}
+
+constexpr unsigned kStreamNonBlocking = 1, kEventNoTiming = 2;
+constexpr int kCaptureRelaxed = 2;
+
+namespace detail {
+
+struct Symbol {
+  size_t offset;
+  const char *cuda, *hip;
+};
+#define AOTI_DRIVER_SYMBOL(FIELD, CUDA, HIP) {offsetof(Driver, FIELD), CUDA, HIP}
+inline constexpr Symbol kSymbols[] = {
+    AOTI_DRIVER_SYMBOL(init, "cuInit", "hipInit"),
+    AOTI_DRIVER_SYMBOL(driver_version, "cuDriverGetVersion", "hipDriverGetVersion"),
+    AOTI_DRIVER_SYMBOL(device_count, "cuDeviceGetCount", "hipGetDeviceCount"),
+    AOTI_DRIVER_SYMBOL(device_get, "cuDeviceGet", "hipDeviceGet"),
+    AOTI_DRIVER_SYMBOL(device_name, "cuDeviceGetName", "hipDeviceGetName"),
+    AOTI_DRIVER_SYMBOL(device_attribute, "cuDeviceGetAttribute", "hipDeviceGetAttribute"),
+    AOTI_DRIVER_SYMBOL(context_retain, "cuDevicePrimaryCtxRetain", "hipDevicePrimaryCtxRetain"),
+    AOTI_DRIVER_SYMBOL(context_release, "cuDevicePrimaryCtxRelease_v2", "hipDevicePrimaryCtxRelease"),
+    AOTI_DRIVER_SYMBOL(context_push, "cuCtxPushCurrent_v2", "hipCtxPushCurrent"),
+    AOTI_DRIVER_SYMBOL(context_pop, "cuCtxPopCurrent_v2", "hipCtxPopCurrent"),
+    AOTI_DRIVER_SYMBOL(module_load, "cuModuleLoadData", "hipModuleLoadData"),
+    AOTI_DRIVER_SYMBOL(module_unload, "cuModuleUnload", "hipModuleUnload"),
+    AOTI_DRIVER_SYMBOL(module_function, "cuModuleGetFunction", "hipModuleGetFunction"),
+    AOTI_DRIVER_SYMBOL(function_attribute, "cuFuncSetAttribute", "hipFuncSetAttribute"),
+    AOTI_DRIVER_SYMBOL(allocate, "cuMemAlloc_v2", "hipMalloc"),
+    AOTI_DRIVER_SYMBOL(release, "cuMemFree_v2", "hipFree"),
+    AOTI_DRIVER_SYMBOL(allocate_host, "cuMemHostAlloc", "hipHostMalloc"),
+    AOTI_DRIVER_SYMBOL(release_host, "cuMemFreeHost", "hipHostFree"),
+    AOTI_DRIVER_SYMBOL(copy_in, "cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync"),
+    AOTI_DRIVER_SYMBOL(copy_out, "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync"),
+    AOTI_DRIVER_SYMBOL(copy, "cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync"),
+    AOTI_DRIVER_SYMBOL(fill, "cuMemsetD8Async", "hipMemsetD8Async"),
+    AOTI_DRIVER_SYMBOL(launch, "cuLaunchKernel", "hipModuleLaunchKernel"),
+    AOTI_DRIVER_SYMBOL(stream_create, "cuStreamCreate", "hipStreamCreateWithFlags"),
+    AOTI_DRIVER_SYMBOL(stream_destroy, "cuStreamDestroy_v2", "hipStreamDestroy"),
+    AOTI_DRIVER_SYMBOL(stream_wait, "cuStreamSynchronize", "hipStreamSynchronize"),
+    AOTI_DRIVER_SYMBOL(event_create, "cuEventCreate", "hipEventCreateWithFlags"),
+    AOTI_DRIVER_SYMBOL(event_destroy, "cuEventDestroy_v2", "hipEventDestroy"),
+    AOTI_DRIVER_SYMBOL(event_record, "cuEventRecord", "hipEventRecord"),
+    AOTI_DRIVER_SYMBOL(event_wait, "cuEventSynchronize", "hipEventSynchronize"),
+    AOTI_DRIVER_SYMBOL(event_elapsed, "cuEventElapsedTime", "hipEventElapsedTime"),
+    AOTI_DRIVER_SYMBOL(capture_begin, "cuStreamBeginCapture_v2", "hipStreamBeginCapture"),
+    AOTI_DRIVER_SYMBOL(capture_end, "cuStreamEndCapture", "hipStreamEndCapture"),
+    AOTI_DRIVER_SYMBOL(graph_instantiate, "cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags"),
+    AOTI_DRIVER_SYMBOL(graph_launch, "cuGraphLaunch", "hipGraphLaunch"),
+    AOTI_DRIVER_SYMBOL(graph_destroy, "cuGraphDestroy", "hipGraphDestroy"),
+    AOTI_DRIVER_SYMBOL(graph_exec_destroy, "cuGraphExecDestroy", "hipGraphExecDestroy"),
+};
+#undef AOTI_DRIVER_SYMBOL
+
+} // namespace detail
+
+// Finds a vendor's driver and fills the table. False, with a sentence in `message`, where there is none or it is too old.
+__attribute__((unused)) inline bool find_driver(Vendor vendor, Driver *driver, char *message, size_t bytes) {
+  static const char *const cuda[] = {"libcuda.so.1", "libcuda.so"};
+  static const char *const hip[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"};
+  const char *const *names = vendor == kNvidia ? cuda : hip;
+  const int count = vendor == kNvidia ? 2 : 4;
+  *driver = Driver{};
+  driver->name = vendor == kNvidia ? "CUDA" : "HIP";
+  for (int i = 0; i < count && !driver->library; ++i) driver->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+  if (!driver->library) {
+    int used = snprintf(message, bytes, "no %s driver on this machine: looked for", driver->name);
+    for (int i = 0; i < count && used > 0 && size_t(used) < bytes; ++i)
+      used += snprintf(message + used, bytes - size_t(used), "%s %s", i ? "," : "", names[i]);
+    return false;
+  }
+  for (const detail::Symbol &symbol : detail::kSymbols) {
+    const char *name = vendor == kNvidia ? symbol.cuda : symbol.hip;
+    void *found = dlsym(driver->library, name);
+    if (!found) {
+      snprintf(message, bytes, "the %s driver of this machine has no `%s`: it is too old", driver->name, name);
+      dlclose(driver->library);
+      driver->library = nullptr;
+      return false;
+    }
+    *(void **)((char *)driver + symbol.offset) = found;
+  }
+  if (int code = driver->init(0)) {
+    snprintf(message, bytes, "the %s driver of this machine does not start: error %d", driver->name, code);
+    dlclose(driver->library);
+    driver->library = nullptr;
+    return false;
+  }
+  return true;
+}
+
+} // namespace gpu
+} // namespace aoti

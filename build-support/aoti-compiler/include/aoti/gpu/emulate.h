@@ -1,0 +1,161 @@
+// A block of GPU threads on one thread of a processor: each is a fiber that runs until it meets a barrier or a shuffle.
+// For tests, so that device code is run where there is no GPU; blocks run one after the other.
+//
+// Wavefronts are AOTI_EMULATED threads wide. A barrier that some threads of a block never meet ends the program, and so does
+// a shuffle that some threads of a warp of 32 never meet: on a GPU they would hang or give garbage.
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+namespace aoti {
+namespace emulated {
+
+constexpr int kMostThreads = 1024;
+constexpr int kStack = 256 * 1024;
+
+// What a fiber waits for.
+enum Waiting { kRunning, kAtBarrier, kAtWarpBarrier, kDone };
+
+struct Block {
+  ucontext_t scheduler, fibers[kMostThreads];
+  Waiting waiting[kMostThreads];
+  unsigned exchanged[kMostThreads];
+  char *stacks, *shared;
+  int threads, thread, block, blocks;
+  void (*kernel)(void **);
+  void **arguments;
+};
+inline Block &state() {
+  static Block block;
+  return block;
+}
+inline char *dynamic_shared() { return state().shared; }
+
+inline void wait(Waiting what) {
+  Block &block = state();
+  int own = block.thread;
+  block.waiting[own] = what;
+  swapcontext(&block.fibers[own], &block.scheduler);
+}
+inline void start() {
+  Block &block = state();
+  block.kernel(block.arguments);
+  block.waiting[block.thread] = kDone;
+  setcontext(&block.scheduler);
+}
+
+// Threads [first, last) go on if all of them wait for the same thing.
+inline bool release(Block &block, int first, int last, Waiting what) {
+  for (int i = first; i < last; ++i)
+    if (block.waiting[i] != what) return false;
+  for (int i = first; i < last; ++i) block.waiting[i] = kRunning;
+  return true;
+}
+
+// A wavefront of 64 runs in step: where its threads wait for different things, each goes on in its turn.
+inline bool release_in_step(Block &block, int first, int last) {
+  bool released = false;
+  for (int i = first; i < last; ++i)
+    if (block.waiting[i] == kRunning) return false;
+  for (int i = first; i < last; ++i)
+    if (block.waiting[i] == kAtWarpBarrier) block.waiting[i] = kRunning, released = true;
+  return released;
+}
+
+inline void run_block(Block &block, int warp) {
+  for (int i = 0; i < block.threads; ++i) {
+    getcontext(&block.fibers[i]);
+    block.fibers[i].uc_stack.ss_sp = block.stacks + size_t(i) * kStack;
+    block.fibers[i].uc_stack.ss_size = kStack;
+    block.fibers[i].uc_link = nullptr;
+    makecontext(&block.fibers[i], start, 0);
+    block.waiting[i] = kRunning;
+  }
+  for (;;) {
+    bool went = false, done = true;
+    for (int i = 0; i < block.threads; ++i) {
+      if (block.waiting[i] == kRunning) {
+        went = true;
+        block.thread = i;
+        swapcontext(&block.scheduler, &block.fibers[i]);
+      }
+      done = done && block.waiting[i] == kDone;
+    }
+    if (done) return;
+    if (release(block, 0, block.threads, kAtBarrier)) continue;
+    bool released = false;
+    for (int first = 0; first < block.threads; first += warp) {
+      int last = first + warp < block.threads ? first + warp : block.threads;
+      bool own = warp == 32 ? release(block, first, last, kAtWarpBarrier) : release_in_step(block, first, last);
+      released = own || released;
+    }
+    if (!released && !went) {
+      fprintf(stderr, "emulated block %d hangs: its threads do not all meet the same barrier\n", block.block);
+      abort();
+    }
+  }
+}
+
+// Runs a kernel whose arguments are unpacked by `kernel`.
+inline void launch(void (*kernel)(void **), int blocks, int threads, int shared_bytes, void **arguments, int warp) {
+  Block &block = state();
+  if (threads > kMostThreads) abort();
+  if (!block.stacks) block.stacks = (char *)malloc(size_t(kMostThreads) * kStack);
+  block.shared = (char *)aligned_alloc(64, size_t(shared_bytes + 127) / 64 * 64);
+  memset(block.shared, 0xa5, shared_bytes);
+  block.kernel = kernel, block.arguments = arguments, block.threads = threads, block.blocks = blocks;
+  for (block.block = 0; block.block < blocks; ++block.block) run_block(block, warp);
+  free(block.shared);
+}
+
+template <int... I> struct Numbers {};
+template <int N, int... I> struct CountTo : CountTo<N - 1, N - 1, I...> {};
+template <int... I> struct CountTo<0, I...> {
+  using type = Numbers<I...>;
+};
+template <class... A, int... I> void unpack(void (*kernel)(A...), void **arguments, Numbers<I...>) {
+  kernel(*(A *)arguments[I]...);
+}
+template <auto Kernel> struct Unpacked;
+template <class... A, void (*Kernel)(A...)> struct Unpacked<Kernel> {
+  static void call(void **arguments) { unpack(Kernel, arguments, typename CountTo<sizeof...(A)>::type{}); }
+};
+
+} // namespace emulated
+} // namespace aoti
+
+// What the emulated driver finds by name.
+#define AOTI_EMULATED_KERNEL(NAME)                                                                    \
+  extern "C" __attribute__((visibility("default"))) void aoti_emulated_##NAME(int blocks, int threads, int shared, void **arguments) { \
+    aoti::emulated::launch(aoti::emulated::Unpacked<NAME>::call, blocks, threads, shared, arguments, AOTI_EMULATED); \
+  }
+
+AOTI_NAMESPACE_BEGIN
+
+#define AOTI_NVIDIA 0
+constexpr int kWarp = AOTI_EMULATED;
+inline int thread_index() { return emulated::state().thread; }
+inline int block_index() { return emulated::state().block; }
+inline int block_count() { return emulated::state().blocks; }
+inline int block_size() { return emulated::state().threads; }
+inline void barrier() { emulated::wait(emulated::kAtBarrier); }
+inline void warp_barrier() { emulated::wait(emulated::kAtWarpBarrier); }
+inline u32 shuffle_word(u32 x, int from) {
+  emulated::Block &block = emulated::state();
+  int own = block.thread;
+  block.exchanged[own] = x;
+  warp_barrier();
+  u32 result = block.exchanged[own / kWarp * kWarp + from];
+  warp_barrier();
+  return result;
+}
+inline u32 shuffle_xor_word(u32 x, int mask) { return shuffle_word(x, thread_index() % kWarp ^ mask); }
+inline void exchange_if_zero(int *p, int x) {
+  if (*p == 0) *p = x;
+}
+inline void fence() {}
+
+AOTI_NAMESPACE_END

@@ -1,0 +1,26 @@
+// One run of a model, as its kernels on a GPU see it: where faults are noted.
+#pragma once
+
+#include "device.h"
+
+namespace aoti {
+
+// `fault` is in device memory: 0, or 1 + the number of an operator that met an index outside its dimension. The host reads
+// it when it waits for the run.
+struct Run {
+  int *fault;
+};
+
+} // namespace aoti
+
+AOTI_NAMESPACE_BEGIN
+
+// Covers [0, n) by calls body(i, i + 1, worker), every thread of the launch taking its share.
+template <class Body> AOTI_INLINE void parallel(const Run &, i64 n, i64, const Body &body) {
+  const i64 threads = block_size();
+  for (i64 i = block_index() * threads + thread_index(); i < n; i += block_count() * threads) body(i, i + 1, i64(0));
+}
+
+AOTI_INLINE void note_fault(const Run &run, int fault) { exchange_if_zero(run.fault, fault); }
+
+AOTI_NAMESPACE_END

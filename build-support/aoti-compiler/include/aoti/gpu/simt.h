@@ -1,0 +1,238 @@
+// What generated kernels are made of on a GPU: teams of threads, loops over the members of a team, accumulators that are
+// combined over it, rows in shared memory. The counterpart of nest.h's loops and accumulators on processors; terms and
+// effects are the same text on both.
+#pragma once
+
+#include "../nest.h"
+
+AOTI_NAMESPACE_BEGIN
+
+// Size threads that work on one position of a nest, Places positions at a time. Members of a team are neighbours, or,
+// Across, neighbours are places and members lie Places threads apart: whichever way memory is contiguous.
+template <int Size, int Places, bool Across> struct Team {
+  static constexpr int size = Size, places = Places;
+  static constexpr bool across = Across;
+  // Whether a team lies within one warp and may go its own way.
+  static constexpr bool in_warp = !Across && Size <= kWarp;
+
+  AOTI_INLINE int member() const {
+    if constexpr (Size == 1)
+      return 0;
+    else
+      return Across ? thread_index() / Places : thread_index() % Size;
+  }
+  AOTI_INLINE int place() const {
+    if constexpr (Places == 1)
+      return 0;
+    else
+      return Across ? thread_index() % Places : thread_index() / Size;
+  }
+  AOTI_INLINE bool leads() const { return member() == 0; }
+  // What members wrote is seen by all of them.
+  AOTI_INLINE void sync() const {
+    if constexpr (Size == 1)
+      return;
+    else if constexpr (in_warp)
+      warp_barrier();
+    else
+      barrier();
+  }
+};
+
+// body(lanes, i, slot) over [0, end), shared out among the members: neighbours take neighbouring steps of W.
+template <int W, class Team, class I, class Body> AOTI_INLINE void over(const Team &team, I end, const Body &body) {
+  I i = I(team.member() * W);
+  constexpr I step = I(Team::size * W);
+  if constexpr (W == 1) {
+    for (; i < end; i += step) body(Full<1>{}, i, Slot<0>{});
+  } else {
+    for (; i + W <= end; i += step) body(Full<W>{}, i, Slot<0>{});
+    if (i < end) body(Tail<W>{int(end - i)}, i, Slot<0>{});
+  }
+}
+// The same with four steps at a time in different slots, so that loads do not wait for sums.
+template <int W, class Team, class I, class Body> AOTI_INLINE void over_slots(const Team &team, I end, const Body &body) {
+  I i = I(team.member() * W);
+  constexpr I step = I(Team::size * W);
+  for (; i + 3 * step + W <= end; i += 4 * step) {
+    body(Full<W>{}, i, Slot<0>{});
+    body(Full<W>{}, I(i + step), Slot<1>{});
+    body(Full<W>{}, I(i + 2 * step), Slot<2>{});
+    body(Full<W>{}, I(i + 3 * step), Slot<3>{});
+  }
+  for (; i + W <= end; i += step) body(Full<W>{}, i, Slot<0>{});
+  if constexpr (W > 1)
+    if (i < end) body(Tail<W>{int(end - i)}, i, Slot<0>{});
+}
+// body(lanes) for the lanes from `i` on that are before `end`.
+template <int W, class I, class Body> AOTI_INLINE void with_lanes(I i, I end, const Body &body) {
+  if constexpr (W == 1)
+    body(Full<1>{});
+  else if (i + W <= end)
+    body(Full<W>{});
+  else
+    body(Tail<W>{int(end - i)});
+}
+// The same where members of a team meet in `body`: all take one way through it, those behind the end with no lane.
+template <int W, class I> AOTI_INLINE Tail<W> lanes_before(I i, I end) {
+  return {end - i >= W ? W : end > i ? int(end - i) : 0};
+}
+
+// --- reductions over a team ------------------------------------------------------------------------------------------
+
+// Every member's x merged, in an order that is the same in every run; every member gets the result.
+template <class Op, class Team, class X> AOTI_INLINE X all_reduce(const Team &team, X x) {
+  if constexpr (Team::size == 1) return x;
+  if constexpr (Team::across) {
+    alignas(16) AOTI_SHARED char memory[Team::size * Team::places * sizeof(X)];
+    X *slots = (X *)memory;
+    slots[thread_index()] = x;
+    barrier();
+    X all = slots[team.place()];
+    for (int m = 1; m < Team::size; ++m) all = Op::merge(all, slots[m * Team::places + team.place()]);
+    barrier();
+    return all;
+  } else {
+    constexpr int width = Team::size < kWarp ? Team::size : kWarp;
+    AOTI_UNROLL_TIMES(8)
+    for (int distance = 1; distance < width; distance *= 2) {
+      X other = shuffle_xor(x, distance);
+      x = thread_index() & distance ? Op::merge(other, x) : Op::merge(x, other);
+    }
+    if constexpr (Team::size > kWarp) {
+      constexpr int warps = Team::size / kWarp;
+      alignas(16) AOTI_SHARED char memory[warps * Team::places * sizeof(X)];
+      X *slots = (X *)memory;
+      int first = team.place() * warps;
+      if (thread_index() % kWarp == 0) slots[thread_index() / kWarp] = x;
+      barrier();
+      x = slots[first];
+      for (int w = 1; w < warps; ++w) x = Op::merge(x, slots[first + w]);
+      barrier();
+    }
+    return x;
+  }
+}
+
+struct SumOf {
+  template <class T> static AOTI_INLINE T neutral() { return T(0); }
+  template <class V> static AOTI_INLINE V merge(V a, V b) { return a + b; }
+  template <class T, int W> static AOTI_INLINE T lanes(Vec<T, W> a) { return reduce_add(a); }
+};
+struct ProdOf {
+  template <class T> static AOTI_INLINE T neutral() { return T(1); }
+  template <class V> static AOTI_INLINE V merge(V a, V b) { return a * b; }
+  template <class T, int W> static AOTI_INLINE T lanes(Vec<T, W> a) { return reduce_mul(a); }
+};
+struct MaxOf {
+  template <class T> static AOTI_INLINE T neutral() { return lowest_of<T>(); }
+  template <class V> static AOTI_INLINE V merge(V a, V b) { return maximum(a, b); }
+  template <class T, int W> static AOTI_INLINE T lanes(Vec<T, W> a) { return reduce_max(a); }
+};
+struct MinOf {
+  template <class T> static AOTI_INLINE T neutral() { return highest_of<T>(); }
+  template <class V> static AOTI_INLINE V merge(V a, V b) { return minimum(a, b); }
+  template <class T, int W> static AOTI_INLINE T lanes(Vec<T, W> a) { return reduce_min(a); }
+};
+struct XorOf {
+  template <class T> static AOTI_INLINE T neutral() { return T(0); }
+  template <class V> static AOTI_INLINE V merge(V a, V b) { return a ^ b; }
+  template <class T, int W> static AOTI_INLINE T lanes(Vec<T, W> a) { return reduce_xor(a); }
+};
+
+// add(lanes, slot, x) for each step; `combine` once every member is through; then value() -> Vec per lane of places that
+// lie along the lanes, result() -> Vec<T, 1> over lanes and members.
+template <class Op, class T, int W> struct Accumulator {
+  Vec<T, W> part[4];
+  Vec<T, 1> total;
+  AOTI_INLINE Accumulator() {
+    for (auto &p : part) p = splat<W>(Op::template neutral<T>());
+  }
+  template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Vec<T, W> x) {
+    part[S] = Op::merge(part[S], select_tail(lanes, x, Op::template neutral<T>()));
+  }
+  template <class Team> AOTI_INLINE void combine(const Team &team) {
+    Vec<T, W> all = Op::merge(Op::merge(part[0], part[1]), Op::merge(part[2], part[3]));
+    if constexpr (Team::across || Team::size == 1) {
+      part[0] = all_reduce<Op>(team, all);
+      total = {Op::lanes(part[0])};
+    } else
+      total = all_reduce<Op>(team, Vec<T, 1>{Op::lanes(all)});
+  }
+  AOTI_INLINE Vec<T, W> value() const { return part[0]; }
+  AOTI_INLINE Vec<T, 1> result() const { return total; }
+};
+template <class T, int W> using SumAccumulator = Accumulator<SumOf, T, W>;
+template <class T, int W> using ProdAccumulator = Accumulator<ProdOf, T, W>;
+template <class T, int W> using MaxAccumulator = Accumulator<MaxOf, T, W>;
+template <class T, int W> using MinAccumulator = Accumulator<MinOf, T, W>;
+template <class T, int W> using XorAccumulator = Accumulator<XorOf, T, W>;
+
+// Booleans are numbers of one word whose merge is the operation on every bit.
+template <int W, int Kind> struct MaskAccumulator {
+  Mask<W> part{splat<W>(i32(Kind == 1 ? -1 : 0))};
+  Mask<1> total;
+  struct Merge {
+    template <int N> static AOTI_INLINE Mask<N> merge(Mask<N> a, Mask<N> b) {
+      return Kind == 0 ? a | b : Kind == 1 ? a & b : a ^ b;
+    }
+  };
+  template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Mask<W> x) {
+    part = Merge::merge(part, select_tail(lanes, x, Kind == 1));
+  }
+  template <class Team> AOTI_INLINE void combine(const Team &team) {
+    if constexpr (Team::across || Team::size == 1) part = all_reduce<Merge>(team, part);
+    i32 bits = Kind == 0 ? reduce_or(part.m) : Kind == 1 ? reduce_and(part.m) : reduce_xor(part.m);
+    total = Mask<1>{Vec<i32, 1>{bits}};
+    if constexpr (!Team::across && Team::size > 1) total = all_reduce<Merge>(team, total);
+  }
+  AOTI_INLINE Mask<W> value() const { return part; }
+  AOTI_INLINE Mask<1> result() const { return total; }
+};
+template <int W> using AnyAccumulator = MaskAccumulator<W, 0>;
+template <int W> using AllAccumulator = MaskAccumulator<W, 1>;
+template <int W> using ParityAccumulator = MaskAccumulator<W, 2>;
+
+// The first position of the extreme value; NaN beats every number. Without a value the position is negative.
+template <class T, int W, bool Max> struct Extreme {
+  Vec<T, W> best;
+  Vec<i64, W> position;
+};
+template <class T, int W, bool Max> struct ArgAccumulator {
+  using State = Extreme<T, W, Max>;
+  State state{splat<W>(Max ? lowest_of<T>() : highest_of<T>()), splat<W>(i64(-1))};
+  Vec<i64, 1> total;
+  struct Merge {
+    template <int N> static AOTI_INLINE Extreme<T, N, Max> merge(Extreme<T, N, Max> a, Extreme<T, N, Max> b) {
+      Mask<N> better = Max ? b.best > a.best : b.best < a.best;
+      Mask<N> equal = b.best == a.best;
+      if constexpr (is_float<T>) {
+        better = (better & ~isnan(a.best)) | (isnan(b.best) & ~isnan(a.best));
+        equal = equal | (isnan(b.best) & isnan(a.best));
+      }
+      better = better | (equal & (b.position < a.position)) | (a.position < i64(0));
+      better = better & (b.position >= i64(0));
+      return {select(better, b.best, a.best), select(better, b.position, a.position)};
+    }
+  };
+  template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Vec<T, W> x, Vec<i64, W> at) {
+    state = Merge::merge(state, State{x, select_tail(lanes, at, i64(-1))});
+  }
+  template <int N> static AOTI_INLINE Extreme<T, 1, Max> halve(Extreme<T, N, Max> a) {
+    if constexpr (N == 1)
+      return a;
+    else
+      return halve(Merge::merge(Extreme<T, N / 2, Max>{lower(a.best), lower(a.position)},
+                                Extreme<T, N / 2, Max>{upper(a.best), upper(a.position)}));
+  }
+  template <class Team> AOTI_INLINE void combine(const Team &team) {
+    if constexpr (Team::across || Team::size == 1) state = all_reduce<Merge>(team, state);
+    Extreme<T, 1, Max> one = halve(state);
+    if constexpr (!Team::across && Team::size > 1) one = all_reduce<Merge>(team, one);
+    total = one.position;
+  }
+  AOTI_INLINE Vec<i64, W> value() const { return state.position; }
+  AOTI_INLINE Vec<i64, 1> result() const { return total; }
+};
+
+AOTI_NAMESPACE_END

@@ -1,0 +1,66 @@
+//! What contractions have in common on every target: the type of sums, and an epilogue over merged pixels.
+
+use super::expr::scalar;
+use crate::dtype::DType;
+use crate::loops::{ConvShape, Convolution, Effect, Stage};
+use crate::symbolic::{Expr, RangeTable, Symbol, SymbolKind};
+
+/// The type that sums of an element type are kept in.
+pub(in crate::codegen) fn sum_type(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F16 | DType::Bf16 | DType::F32 => "f32",
+        DType::F64 => "f64",
+        DType::I64 => "i64",
+        DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 => "i32",
+    }
+}
+
+/// The epilogue with its spatial axes merged into one axis of pixels, and that axis.
+pub(in crate::codegen) fn merge_pixels(conv: &Convolution) -> (Stage, Symbol) {
+    let spatial = &conv.axes[2..];
+    let pixel = spatial[0].symbol;
+    let mut ranges = RangeTable::default();
+    for axis in &conv.axes[..2] {
+        ranges.set_extent(axis.symbol, axis.extent.clone());
+    }
+    let total = Expr::product(spatial.iter().map(|axis| &axis.extent));
+    ranges.set_extent(pixel, total);
+    let replace = |symbol: Symbol| {
+        if symbol.kind != SymbolKind::Axis {
+            return None;
+        }
+        let position = spatial.iter().position(|axis| axis.symbol == symbol)?;
+        let stride = Expr::product(spatial[position + 1..].iter().map(|axis| &axis.extent));
+        let quotient = Expr::sym(pixel).floor_div_in(&stride, &ranges);
+        Some(if position == 0 { quotient } else { quotient.modulo_in(&spatial[position].extent, &ranges) })
+    };
+    let mut stage = conv.epilogue.clone();
+    for typed in &mut stage.terms {
+        typed.term.substitute(&replace, &ranges);
+    }
+    for effect in &mut stage.effects {
+        if let Effect::Store { access, .. } = effect {
+            access.substitute(&replace, &ranges);
+        }
+    }
+    (stage, pixel)
+}
+
+/// A `ConvShape` of the headers.
+pub(in crate::codegen) fn literal(shape: &ConvShape) -> String {
+    let exprs = |list: &[Expr; 3]| list.iter().map(scalar).collect::<Vec<_>>().join(", ");
+    let ints = |list: &[i64; 3]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    format!(
+        "{{{}, {}, {}, {}, {{{}}}, {{{}}}, {{{}}}, {{{}}}, {{{}}}, {{{}}}}}",
+        scalar(&shape.batch),
+        scalar(&shape.in_channels),
+        scalar(&shape.out_channels),
+        shape.groups,
+        exprs(&shape.input),
+        exprs(&shape.kernel),
+        ints(&shape.stride),
+        ints(&shape.dilation),
+        ints(&shape.padding),
+        exprs(&shape.output)
+    )
+}

@@ -1,0 +1,61 @@
+//! The distinct device functions of a program: kernels of equal text are one function.
+
+use super::{DeviceText, print_kernel};
+use crate::codegen::functions::{FunctionId, join_origins};
+use crate::codegen::names::{Language, Namer};
+use crate::codegen::run::{LaunchShape, Library, Operands};
+use crate::loops::KernelId;
+use crate::schedule::Schedule;
+use crate::symbolic::RangeTable;
+use cranelift_entity::PrimaryMap;
+use indexmap::IndexMap;
+
+/// A device function and its text.
+pub(super) struct Function {
+    pub(super) name: String,
+    pub(super) text: DeviceText,
+    /// Shared memory that some launch asks for at most.
+    pub(super) shared: i64,
+}
+
+/// All device functions of a program.
+pub(super) struct Functions<'a> {
+    pub(super) all: PrimaryMap<FunctionId, Function>,
+    ranges: &'a RangeTable,
+    by_text: IndexMap<(String, String, u32), FunctionId>,
+    namer: Namer,
+}
+
+impl<'a> Functions<'a> {
+    pub(super) fn new(ranges: &'a RangeTable) -> Functions<'a> {
+        let namer = Namer::new(Language::C);
+        Functions { all: PrimaryMap::new(), ranges, by_text: IndexMap::new(), namer }
+    }
+}
+
+impl Library for Functions<'_> {
+    fn add(&mut self, schedule: &Schedule, id: KernelId) -> Operands {
+        let text = print_kernel(schedule, id);
+        let launch = text.launch.clone();
+        let threads = u32::try_from(launch.threads).expect("blocks have at most 1024 threads");
+        let (buffers, sizes) = (text.arguments.clone(), text.symbols.clone());
+        let key = (text.declaration.clone(), text.body.clone(), threads);
+        let function = match self.by_text.get(&key) {
+            Some(&id) => {
+                join_origins(&mut self.all[id].text.origins, &text.origins);
+                id
+            }
+            None => {
+                let name = self.namer.name(&format!("k_{}", schedule.program.kernels[id].name));
+                let id = self.all.push(Function { name, text, shared: 0 });
+                self.by_text.insert(key, id);
+                id
+            }
+        };
+        let shared = launch.shared.interval(self.ranges).max;
+        self.all[function].shared = self.all[function].shared.max(shared);
+        let shape =
+            LaunchShape { blocks: launch.blocks, threads, shared: launch.shared, scratch: launch.scratch };
+        Operands { function, buffers, packed: vec![], sizes, shape: Some(shape) }
+    }
+}

@@ -1,0 +1,137 @@
+//! Kernels as CUDA C++ and HIP: one text for both.
+//!
+//! Prints what the mapping of a kernel says, in the vocabulary of `include/aoti/gpu`, where the two dialects differ.
+
+mod contraction;
+mod functions;
+mod host;
+mod nest;
+pub mod program;
+mod rows;
+
+use super::c_family::function::Parameters;
+use super::c_family::indent;
+use super::c_family::terms::needs_special;
+use crate::graph::Origin;
+use crate::loops::{BufferId, KernelId, KernelKind};
+use crate::schedule::Schedule;
+use crate::schedule::mapping::{GpuMapping, IndexWidth, Mapping};
+use crate::symbolic::{Expr, NoRanges, Symbol};
+use contraction::Tiling;
+
+/// A device function, printed.
+pub(super) struct DeviceText {
+    /// The calls of the user's program that it computes.
+    pub(super) origins: Vec<Origin>,
+    /// Parameter list.
+    pub(super) declaration: String,
+    /// Everything between the braces.
+    pub(super) body: String,
+    /// Buffers that the caller passes, in order.
+    pub(super) arguments: Vec<BufferId>,
+    /// Size symbols that the caller passes, after the buffers.
+    pub(super) symbols: Vec<Symbol>,
+    /// The type of sizes.
+    pub(super) index: IndexWidth,
+    /// How it is launched.
+    pub(super) launch: Launch,
+    /// Headers beside `gpu/simt.h`.
+    pub(super) headers: Vec<&'static str>,
+}
+
+/// How a device function is launched.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Launch {
+    /// Blocks.
+    pub(super) blocks: Expr,
+    /// Threads of a block.
+    pub(super) threads: i64,
+    /// Bytes of shared memory beside what the text declares.
+    pub(super) shared: Expr,
+    /// Bytes of scratch in device memory, which is an argument before all others.
+    pub(super) scratch: Option<Expr>,
+}
+
+impl Launch {
+    /// So many units, of which a block takes `per_block` at a time.
+    fn of(units: &Expr, per_block: i64, threads: i64, most: i64) -> Launch {
+        let blocks = units.ceil_div(&Expr::int(per_block), &NoRanges);
+        Launch { blocks: blocks.minimum(&Expr::int(most)), threads, shared: Expr::int(0), scratch: None }
+    }
+}
+
+/// Blocks of a launch at most; what is beyond is done by the same blocks in turn.
+const MAX_BLOCKS: i64 = 1 << 20;
+/// Blocks of a launch at most whose blocks have scratch in device memory.
+const SCRATCH_BLOCKS: i64 = 512;
+
+/// The C++ name of a type of indices.
+fn index_type(width: IndexWidth) -> &'static str {
+    match width {
+        IndexWidth::Narrow => "i32",
+        IndexWidth::Wide => "i64",
+    }
+}
+
+/// Body, launch and headers of a kernel, as its kind's printer gives them.
+struct Printed {
+    body: String,
+    launch: Launch,
+    headers: Vec<&'static str>,
+}
+
+/// Prints a kernel of a schedule for a GPU.
+pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
+    let program = &schedule.program;
+    let kernel = &program.kernels[id];
+    let Mapping::Gpu(mapping) = &schedule.mappings[id] else {
+        unreachable!("a schedule for GPUs maps its kernels to blocks of threads")
+    };
+    let parameters = Parameters::new(program, kernel);
+    let mut printed = match (&kernel.kind, mapping) {
+        (KernelKind::Nest(nest), GpuMapping::Teams(teams)) => nest::print(program, &parameters, nest, teams),
+        (KernelKind::MatMul(matmul), GpuMapping::Template { tile: Some(tile), threads, index }) => {
+            contraction::matmul(&parameters, matmul, &Tiling::new(*tile, *threads, *index))
+        }
+        (KernelKind::Convolution(conv), GpuMapping::Template { tile: Some(tile), threads, index }) => {
+            contraction::convolution(program, &parameters, conv, &Tiling::new(*tile, *threads, *index))
+        }
+        (KernelKind::Rows(rows), GpuMapping::Template { threads, index, .. }) => {
+            rows::print(&parameters, rows, *threads, *index)
+        }
+        (
+            KernelKind::Nest(_) | KernelKind::MatMul(_) | KernelKind::Convolution(_) | KernelKind::Rows(_),
+            _,
+        ) => {
+            unreachable!("a verified schedule maps kernels as their kind is mapped")
+        }
+    };
+    if kernel.stages().iter().flat_map(|stage| &stage.terms).any(|typed| needs_special(&typed.term)) {
+        printed.headers.push("special.h");
+    }
+    let scratch = printed.launch.scratch.as_ref().map(|_| "char *scratch".to_owned());
+    let list = parameters.list(index_type(mapping.index()));
+    let declaration: Vec<String> = ["Run run".to_owned()].into_iter().chain(scratch).chain(list).collect();
+    DeviceText {
+        origins: kernel.origins.clone(),
+        declaration: declaration.join(", "),
+        body: printed.body,
+        arguments: parameters.arguments().collect(),
+        symbols: parameters.symbols().collect(),
+        index: mapping.index(),
+        launch: printed.launch,
+        headers: printed.headers,
+    }
+}
+
+impl DeviceText {
+    /// The definition under a name, with comment lines above it.
+    pub(super) fn definition(&self, name: &str, notes: &str) -> String {
+        format!(
+            "{notes}AOTI_KERNEL({}) {name}({}) {{\n  (void)run;\n{}}}\nAOTI_KERNEL_END({name})\n\n",
+            self.launch.threads,
+            self.declaration,
+            indent(&self.body, 1)
+        )
+    }
+}

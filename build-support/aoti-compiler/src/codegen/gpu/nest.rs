@@ -1,0 +1,310 @@
+//! Loop nests as device code: units of work over blocks and threads, stages shared out among a team.
+
+use super::{Launch, MAX_BLOCKS, Printed, SCRATCH_BLOCKS, index_type};
+use crate::codegen::c_family::expr::{scalar, symbol_name};
+use crate::codegen::c_family::function::Parameters;
+use crate::codegen::c_family::indent;
+use crate::codegen::c_family::terms::{Context, Earlier, StageText, accumulator_type, type_name};
+use crate::loops::{Axis, Effect, Nest, Program, Stage, Storage};
+use crate::schedule::mapping::{Along, Rows, Teams, row_bytes};
+use crate::symbolic::{Expr, NoRanges, Symbol};
+use std::fmt::Write;
+
+pub(super) fn print(program: &Program, parameters: &Parameters, nest: &Nest, teams: &Teams) -> Printed {
+    let printer = Printer { program, parameters, nest, teams, index: index_type(teams.index) };
+    let (rows, bytes) = printer.rows();
+    let most = if bytes.is_some() && teams.rows == Rows::Scratch { SCRATCH_BLOCKS } else { MAX_BLOCKS };
+    let units = teams.units(nest);
+    let mut launch = Launch::of(&units, teams.per_block(), teams.threads(), most);
+    if let Some(bytes) = bytes {
+        let bytes = &bytes * teams.places;
+        match teams.rows {
+            Rows::Shared => launch.shared = bytes,
+            Rows::Scratch => launch.scratch = Some(&bytes * SCRATCH_BLOCKS),
+        }
+    }
+    Printed { body: printer.function(&units, &rows), launch, headers: vec![] }
+}
+
+struct Printer<'a> {
+    program: &'a Program,
+    parameters: &'a Parameters<'a>,
+    nest: &'a Nest,
+    teams: &'a Teams,
+    index: &'static str,
+}
+
+impl Printer<'_> {
+    /// Declarations of a position's rows, and their bytes.
+    fn rows(&self) -> (String, Option<Expr>) {
+        let (mut text, mut offset) = (String::new(), Expr::int(0));
+        for (id, name) in self.parameters.rows() {
+            let buffer = &self.program.buffers[id];
+            let Storage::Row { outer } = buffer.storage else { continue };
+            let element = type_name(buffer.dtype);
+            let _ = writeln!(text, "{element} *const {name} = ({element} *)(rows + {});", scalar(&offset));
+            offset = &offset + &row_bytes(&buffer.shape[outer..], buffer.dtype);
+        }
+        if text.is_empty() {
+            return (text, None);
+        }
+        let bytes = scalar(&offset);
+        let memory = match self.teams.rows {
+            Rows::Shared => format!(
+                "AOTI_DYNAMIC_SHARED(shared);\nchar *const rows = shared + team.place() * ({bytes});\n"
+            ),
+            Rows::Scratch => format!(
+                "char *const rows = scratch + (i64(block_index()) * {} + team.place()) * ({bytes});\n",
+                self.teams.places
+            ),
+        };
+        (memory + &text, Some(offset))
+    }
+
+    fn function(&self, units: &Expr, rows: &str) -> String {
+        let (teams, index) = (self.teams, self.index);
+        let per_block = teams.per_block();
+        let first = match per_block {
+            1 => format!("{index}(block_index())"),
+            _ => format!("{index}(block_index()) * {per_block} + team.place()"),
+        };
+        let step = match per_block {
+            1 => format!("{index}(block_count())"),
+            _ => format!("{index}(block_count()) * {per_block}"),
+        };
+        let mut body = self.positions();
+        if !rows.is_empty() && teams.is_shared() {
+            body.push_str("team.sync();\n");
+        }
+        format!(
+            "constexpr Team<{}, {}, {}> team{{}};\n{rows}const {index} units = {};\n\
+             for ({index} unit = {first}; unit < units; unit += {step}) {{\n{}}}\n",
+            teams.size,
+            teams.places,
+            teams.across,
+            scalar(units),
+            indent(&body, 1)
+        )
+    }
+
+    /// The axis along the lanes, where one outer axis is.
+    fn outer_vector(&self) -> Option<&Axis> {
+        let outer = self.teams.along == Along::Outer && self.teams.in_order.is_empty();
+        outer.then(|| self.nest.axes.last()).flatten()
+    }
+
+    /// What happens in one unit.
+    fn positions(&self) -> String {
+        let index = self.index;
+        if let (Some(turned), Some(last)) = (self.teams.turned, self.nest.axes.last()) {
+            return self.tile_of_two_axes(turned, last);
+        }
+        let free: Vec<&Axis> = self.teams.free_axes(self.nest).collect();
+        let Some(vector) = self.outer_vector() else {
+            let ordered = self.teams.in_order.iter().map(|k| &self.nest.axes[*k]);
+            let ordered: Vec<&Axis> = ordered.collect();
+            return self.unit_axes(&free, "unit") + &self.plain_loops(&ordered, &self.stages(None));
+        };
+        let lanes = self.teams.lanes;
+        let per_unit = lanes * if self.teams.across { self.teams.places } else { 1 };
+        let others = &free[..free.len() - 1];
+        let (name, extent) = (symbol_name(vector.symbol), scalar(&vector.extent));
+        let place = if self.teams.across { format!(" + team.place() * {lanes}") } else { String::new() };
+        let mut text = String::new();
+        if others.is_empty() {
+            let _ = writeln!(text, "const {index} {name} = unit * {per_unit}{place};");
+        } else {
+            let steps = vector.extent.ceil_div(&Expr::int(per_unit), &NoRanges);
+            let _ = writeln!(text, "const {index} steps = {};", scalar(&steps));
+            text.push_str(&self.unit_axes(others, "(unit / steps)"));
+            let _ = writeln!(text, "const {index} {name} = unit % steps * {per_unit}{place};");
+        }
+        let body = format!("constexpr Slot<0> slot{{}};\n(void)slot;\n{}", self.stages(Some(vector)));
+        if self.teams.across {
+            let _ =
+                write!(text, "const auto lanes = lanes_before<{lanes}>({name}, {index}({extent}));\n{body}");
+        } else {
+            let _ = write!(
+                text,
+                "with_lanes<{lanes}>({name}, {index}({extent}), [&](auto lanes) {{\n{}}});\n",
+                indent(&body, 1)
+            );
+        }
+        text
+    }
+
+    /// A tile of the last axis, over which neighbouring threads lie, and of the axis that the lanes follow.
+    fn tile_of_two_axes(&self, turned: usize, last: &Axis) -> String {
+        let (index, lanes, width) = (self.index, self.teams.lanes, Teams::TILE);
+        let (axis, height) = (&self.nest.axes[turned], self.teams.tile_height());
+        let count = self.nest.axes.len() - 1;
+        let others = self.nest.axes[..count].iter().enumerate().filter(|(k, _)| *k != turned);
+        let others: Vec<&Axis> = others.map(|(_, axis)| axis).collect();
+        let (name, last_name) = (symbol_name(axis.symbol), symbol_name(last.symbol));
+        let (extent, last_extent) = (scalar(&axis.extent), scalar(&last.extent));
+        format!(
+            "const {index} across = ceil_div({index}({last_extent}), {width}), down = ceil_div({index}({extent}), {height});\n{}\
+             const {index} {last_name} = unit % across * {width} + team.place() % {width};\n\
+             const {index} {name} = unit / across % down * {height} + team.place() / {width} * {lanes};\n\
+             const auto lanes = lanes_before<{lanes}>({name}, {index}({extent}));\n\
+             constexpr Slot<0> slot{{}};\n(void)slot;\n\
+             if ({last_name} < {last_extent}) {{\n{}}}\n",
+            self.unit_axes(&others, "(unit / across / down)"),
+            indent(&self.stages(Some(axis)), 1)
+        )
+    }
+
+    fn stages(&self, vector: Option<&Axis>) -> String {
+        let mut text = String::new();
+        for (number, stage) in self.nest.stages.iter().enumerate() {
+            let own = self.nest.accumulators.iter().enumerate().filter(|(_, a)| a.stage == number);
+            let own: Vec<_> = own.collect();
+            let width = self.width(stage, vector).to_string();
+            for (accumulator, declared) in &own {
+                let _ = writeln!(text, "{} accumulator{accumulator};", accumulator_type(declared, &width));
+            }
+            text.push_str(&self.stage(number, stage, vector));
+            for (accumulator, _) in &own {
+                let _ = writeln!(text, "accumulator{accumulator}.combine(team);");
+            }
+            if self.teams.meets_after(self.nest, number) {
+                text.push_str("team.sync();\n");
+            }
+        }
+        text
+    }
+
+    /// Lanes of a stage's accumulators.
+    fn width(&self, stage: &Stage, vector: Option<&Axis>) -> i64 {
+        if vector.is_some() || self.inner_vector(stage).is_some() { self.teams.lanes } else { 1 }
+    }
+
+    /// The inner axis that runs along the lanes and over the members of a team.
+    fn inner_vector<'s>(&self, stage: &'s Stage) -> Option<&'s Axis> {
+        let last =
+            stage.axes.last().filter(|_| self.teams.along == Along::Inner && self.teams.is_shared())?;
+        // A short last axis would leave members idle: then all axes are shared out as one.
+        let long = last.extent.as_int().is_none_or(|size| size >= self.teams.size * self.teams.lanes);
+        (stage.axes.len() == 1 || long).then_some(last)
+    }
+
+    fn print_stage(&self, number: usize, stage: &Stage, vector: Option<Symbol>, outer: bool) -> StageText {
+        Context {
+            parameters: self.parameters,
+            stage,
+            prefix: format!("stage{number}_"),
+            vector,
+            earlier: if outer { Earlier::SameLanes } else { Earlier::OneLane },
+            width: "lanes.width",
+        }
+        .print()
+    }
+
+    fn stage(&self, number: usize, stage: &Stage, vector: Option<&Axis>) -> String {
+        let index = self.index;
+        if let Some(axis) = vector {
+            let printed = self.print_stage(number, stage, Some(axis.symbol), true);
+            let terms = printed.uniform + &printed.body;
+            if self.teams.is_shared() && stage.axes.is_empty() {
+                return terms + &self.leading(&printed.effects);
+            }
+            let body = terms + &printed.effects;
+            return if self.teams.is_shared() {
+                self.shared_loop(stage, &body)
+            } else {
+                self.plain_loops(&stage.axes.iter().collect::<Vec<_>>(), &body)
+            };
+        }
+        if let Some(axis) = self.inner_vector(stage) {
+            let printed = self.print_stage(number, stage, Some(axis.symbol), false);
+            let sums = stage.effects.iter().any(|effect| matches!(effect, Effect::Accumulate { .. }));
+            let function = if sums { "over_slots" } else { "over" };
+            let body = printed.body + &printed.effects;
+            let body = format!(
+                "{}{function}<{}>(team, {index}({}), [&](auto lanes, {index} {}, auto slot) {{\n  (void)lanes, (void)slot;\n{}}});\n",
+                printed.uniform,
+                self.teams.lanes,
+                scalar(&axis.extent),
+                symbol_name(axis.symbol),
+                indent(&body, 1)
+            );
+            let others: Vec<&Axis> = stage.axes[..stage.axes.len() - 1].iter().collect();
+            return self.plain_loops(&others, &body);
+        }
+        let printed = self.print_stage(number, stage, None, false);
+        let tags = "constexpr Full<1> lanes{};\nconstexpr Slot<0> slot{};\n(void)lanes, (void)slot;\n";
+        let mut effects = printed.stores + &printed.effects;
+        if !effects.is_empty() {
+            effects.insert_str(0, tags);
+        }
+        match (self.teams.is_shared(), stage.axes.is_empty()) {
+            // Without axes the terms stay visible to later stages; the tags must not.
+            (false, true) => printed.uniform + &block("", &effects),
+            (true, true) => printed.uniform + &self.leading(&effects),
+            (false, false) => {
+                self.plain_loops(&stage.axes.iter().collect::<Vec<_>>(), &(printed.uniform + &effects))
+            }
+            (true, false) => self.shared_loop(stage, &(printed.uniform + &effects)),
+        }
+    }
+
+    /// Effects that one member has for the whole team.
+    fn leading(&self, effects: &str) -> String {
+        block("if (team.leads()) ", effects)
+    }
+
+    /// All axes of a stage as one, shared out among the members.
+    fn shared_loop(&self, stage: &Stage, body: &str) -> String {
+        let index = self.index;
+        let total = Expr::product(stage.axes.iter().map(|axis| &axis.extent));
+        let axes: Vec<&Axis> = stage.axes.iter().collect();
+        let (name, decode) = match axes.as_slice() {
+            [one] => (symbol_name(one.symbol), String::new()),
+            _ => ("step".to_owned(), self.unit_axes(&axes, "step")),
+        };
+        // Several loads are on their way before the first is needed, where no store is between them.
+        let sums_only = stage.effects.iter().all(|effect| matches!(effect, Effect::Accumulate { .. }));
+        let unroll = if sums_only { "AOTI_UNROLL_TIMES(4)\n" } else { "" };
+        format!(
+            "{unroll}for ({index} {name} = team.member(); {name} < {}; {name} += {}) {{\n{}}}\n",
+            scalar(&total),
+            self.teams.size,
+            indent(&(decode + body), 1)
+        )
+    }
+
+    /// The positions of axes from the number of a unit.
+    fn unit_axes(&self, axes: &[&Axis], unit: &str) -> String {
+        let mut text = String::new();
+        for (position, axis) in axes.iter().enumerate() {
+            let stride = Expr::product(axes[position + 1..].iter().map(|axis| &axis.extent));
+            let mut value = unit.to_owned();
+            if !stride.is(1) {
+                value = format!("{value} / ({})", scalar(&stride));
+            }
+            if position > 0 {
+                value = format!("{value} % ({})", scalar(&axis.extent));
+            }
+            let name = symbol_name(axis.symbol);
+            let _ = writeln!(text, "const {} {name} = {value};\n(void){name};", self.index);
+        }
+        text
+    }
+
+    fn plain_loops(&self, axes: &[&Axis], body: &str) -> String {
+        axes.iter().rev().fold(body.to_owned(), |body, axis| {
+            let name = symbol_name(axis.symbol);
+            format!(
+                "for ({} {name} = 0; {name} < {}; ++{name}) {{\n{}}}\n",
+                self.index,
+                scalar(&axis.extent),
+                indent(&body, 1)
+            )
+        })
+    }
+}
+
+/// A block of statements, if there are any.
+fn block(head: &str, body: &str) -> String {
+    if body.is_empty() { String::new() } else { format!("{head}{{\n{}}}\n", indent(body, 1)) }
+}

@@ -1,0 +1,101 @@
+//! How wide the index expressions of a kernel must be.
+
+use crate::loops::{ConvShape, Kernel, KernelKind, Program, Stage, Term};
+use crate::schedule::mapping::IndexWidth;
+use crate::symbolic::{Expr, Node, RangeTable, Ranges, Symbol, SymbolKind};
+
+/// 32 bits where every index of a kernel, with all its parts, fits them.
+pub(super) fn width(program: &Program, kernel: &Kernel, ranges: &dyn Ranges) -> IndexWidth {
+    let mut exprs: Vec<Expr> = kernel.stages().iter().flat_map(|stage| of_stage(program, stage)).collect();
+    let mut axes = kernel.stages().iter().flat_map(|stage| stage.axes.clone()).collect::<Vec<_>>();
+    for buffer in kernel.reads().into_iter().chain(kernel.writes()) {
+        exprs.push(&Expr::product(&program.buffers[buffer].shape) * 2);
+    }
+    match &kernel.kind {
+        KernelKind::Nest(nest) => {
+            axes.splice(0..0, nest.axes.clone());
+            exprs.push(Expr::product(nest.axes.iter().map(|axis| &axis.extent)));
+            exprs.extend(nest.accumulators.iter().filter_map(|accumulator| accumulator.position.clone()));
+        }
+        KernelKind::MatMul(matmul) => {
+            axes.splice(0..0, matmul.axes.clone());
+            let [row, column] = [2, 1].map(|back| &matmul.axes[matmul.axes.len() - back].extent);
+            let a = &(&matmul.a.row_stride * row) + &(&matmul.a.column_stride * &matmul.depth);
+            let b = &(&matmul.b.column_stride * column) + &(&matmul.b.row_stride * &matmul.depth);
+            exprs.extend([&a + &matmul.a.offset, &b + &matmul.b.offset, &matmul.depth * TILE]);
+            exprs.push(padded(&matmul.axes.iter().map(|axis| axis.extent.clone()).collect::<Vec<_>>()));
+        }
+        KernelKind::Convolution(conv) => {
+            axes.splice(0..0, conv.axes.clone());
+            exprs.push(padded(&conv.axes.iter().map(|axis| axis.extent.clone()).collect::<Vec<_>>()));
+            exprs.push(&ConvShape::new(program, conv).taps() * TILE);
+        }
+        // Elements of large tensors are counted in 64 bits by the templates themselves.
+        KernelKind::Rows(_) => return IndexWidth::Wide,
+    }
+    let mut table = RangeTable::default();
+    let mut symbols = std::collections::BTreeSet::new();
+    axes.iter().map(|axis| &axis.extent).chain(&exprs).for_each(|expr| expr.collect_symbols(&mut symbols));
+    for symbol in symbols.into_iter().filter(|symbol: &Symbol| symbol.kind == SymbolKind::Size) {
+        table.set(symbol, ranges.range(symbol));
+    }
+    axes.iter().for_each(|axis| table.set_extent(axis.symbol, axis.extent.clone()));
+    if exprs.iter().all(|expr| is_narrow(expr, &table)) { IndexWidth::Narrow } else { IndexWidth::Wide }
+}
+
+/// Rows or columns of the largest tile.
+const TILE: i64 = 128;
+
+/// The product of sizes that are rounded up to tiles.
+fn padded(sizes: &[Expr]) -> Expr {
+    sizes.iter().fold(Expr::int(1), |product, size| &product * &(size + &Expr::int(TILE)))
+}
+
+fn of_stage(program: &Program, stage: &Stage) -> Vec<Expr> {
+    let mut exprs = vec![Expr::product(stage.axes.iter().map(|axis| &axis.extent))];
+    for access in stage.accesses() {
+        exprs.extend([access.offset.clone(), Expr::product(&program.buffers[access.buffer].shape)]);
+    }
+    for typed in &stage.terms {
+        match &typed.term {
+            Term::Index(expr) | Term::CheckIndex { size: expr, .. } => exprs.push(expr.clone()),
+            Term::Load { guards, .. } | Term::Inside(guards) => {
+                exprs.extend(guards.iter().flat_map(|guard| [guard.coordinate.clone(), guard.size.clone()]));
+            }
+            Term::Literal(_)
+            | Term::Unary(..)
+            | Term::Binary(..)
+            | Term::Select(..)
+            | Term::Cast(_)
+            | Term::Accumulated(_)
+            | Term::Earlier { .. }
+            | Term::Sum => {}
+        }
+    }
+    exprs
+}
+
+/// Room for the steps of loops beyond the end.
+const NARROW: i64 = 1 << 30;
+
+fn is_narrow(expr: &Expr, ranges: &dyn Ranges) -> bool {
+    let own = expr.interval(ranges);
+    let fits = own.min > -NARROW && own.max < NARROW;
+    fits && match expr.node() {
+        Node::Int(_) | Node::Sym(_) => true,
+        Node::Sum { terms, .. } => {
+            let mut total = 0i64;
+            terms.iter().all(|(term, coefficient)| {
+                let part = term.interval(ranges);
+                let size =
+                    part.max.max(part.min.saturating_neg()).saturating_mul(coefficient.saturating_abs());
+                total = total.saturating_add(size);
+                total < NARROW && is_narrow(term, ranges)
+            })
+        }
+        Node::Product(factors) => factors.iter().all(|factor| is_narrow(factor, ranges)),
+        Node::FloorDiv(a, b) | Node::Mod(a, b) | Node::Min(a, b) | Node::Max(a, b) => {
+            is_narrow(a, ranges) && is_narrow(b, ranges)
+        }
+    }
+}

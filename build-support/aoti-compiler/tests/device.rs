@@ -1,0 +1,297 @@
+//! Device code: what is printed stands in goldens, every compiler takes it, and it computes what the reference evaluator
+//! does, in an emulation of blocks on the processor, with wavefronts of 32 and of 64 threads.
+//!
+//! `UPDATE_GOLDENS=1` rewrites the goldens. A missing tool skips its tests with a printed reason, unless
+//! `AOTI_TEST_REQUIRE` names it.
+
+use aoti_compiler::codegen::gpu::program::DeviceProgram;
+use aoti_compiler::compile::{Options, device};
+use aoti_compiler::dtype::DType;
+use aoti_compiler::graph::{Graph, text};
+use aoti_compiler::interpret::{Tensor, evaluate};
+use aoti_compiler::loops::Program;
+use aoti_compiler::symbolic::Expr;
+use aoti_compiler::target::GpuTarget;
+use aoti_compiler::transform::rename::Names;
+use bytes::Bytes;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const NAMES: [&str; 2] = ["kernels", "control"];
+
+fn manifest(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn source(name: &str) -> String {
+    std::fs::read_to_string(manifest(&format!("tests/device/{name}.aoti"))).expect("the graph is in the tree")
+}
+
+fn compiled(name: &str, architecture: &str) -> (Program, DeviceProgram) {
+    let options =
+        Options { name: name.to_owned(), names: Names::default(), levels: vec![], embed_weights: true };
+    let target = GpuTarget::named(architecture).expect("a known architecture");
+    device(Bytes::from(source(name)), &options, &target).expect("the graph compiles")
+}
+
+fn is_installed(tool: &str, names: &[&str]) -> Option<PathBuf> {
+    let found = names.iter().find(|name| Command::new(name).arg("--version").output().is_ok());
+    let required = std::env::var("AOTI_TEST_REQUIRE").unwrap_or_default();
+    let is_required = required.split(',').any(|name| name.trim() == tool);
+    assert!(found.is_some() || !is_required, "`{tool}` is required by AOTI_TEST_REQUIRE but does not run");
+    if found.is_none() {
+        println!("skipped: `{tool}` is not installed");
+    }
+    found.map(PathBuf::from)
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().expect("the tool was found before");
+    let text =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?} failed:\n{text}");
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).expect("cargo's test folder is writable");
+    folder
+}
+
+#[test]
+fn printed_text_is_what_the_goldens_have() {
+    let mut stale = Vec::new();
+    for name in NAMES {
+        let (_, code) = compiled(name, "sm_90a");
+        for (suffix, text) in [("cu", &code.device), ("cpp", &code.host)] {
+            let path = manifest(&format!("tests/goldens/device/{name}.{suffix}"));
+            if std::env::var_os("UPDATE_GOLDENS").is_some() {
+                std::fs::write(&path, text).expect("goldens can be written");
+            } else if std::fs::read_to_string(&path).ok().as_ref() != Some(text) {
+                stale.push(path);
+            }
+        }
+    }
+    assert!(
+        stale.is_empty(),
+        "{stale:?} differ from what is printed: read the new ones with UPDATE_GOLDENS=1"
+    );
+}
+
+#[test]
+fn cuda_and_hip_have_one_text() {
+    for name in NAMES {
+        assert_eq!(compiled(name, "sm_90a").1.device, compiled(name, "gfx90a").1.device);
+    }
+}
+
+/// Compiles the goldens' graphs for the device only.
+fn compiles(tool: &str, names: &[&str], architecture: &str, arguments: &[&str]) {
+    let Some(compiler) = is_installed(tool, names) else { return };
+    for name in NAMES {
+        let folder = scratch(&format!("device-{tool}-{architecture}"));
+        let input = folder.join(format!("{name}.cu"));
+        std::fs::write(&input, compiled(name, architecture).1.device).expect("the folder is writable");
+        run(Command::new(&compiler)
+            .args(["-std=c++17", "-O3", "-I"])
+            .arg(manifest("include"))
+            .args(arguments)
+            .arg(&input)
+            .arg("-o")
+            .arg(folder.join(format!("{name}.out"))));
+    }
+}
+
+const CLANG: [&str; 2] = ["clang++-19", "clang++"];
+const ALONE: [&str; 8] = [
+    "-nostdinc++",
+    "--cuda-device-only",
+    "-fno-exceptions",
+    "-ffp-contract=off",
+    "-Wall",
+    "-Werror",
+    // Of an index that is the same in all lanes, loads read the first alone.
+    "-Wno-unused-variable",
+    "-Wno-unknown-cuda-version",
+];
+
+fn clang_hip(architecture: &str) {
+    let offload = format!("--offload-arch={architecture}");
+    let own =
+        ["-x", "hip", "-nogpuinc", "-nogpulib", "--no-gpu-bundle-output", "-fno-gpu-rdc", "-c", &offload];
+    compiles("clang", &CLANG, architecture, &[&own[..], &ALONE].concat());
+}
+
+#[test]
+fn clang_alone_compiles_for_nvidia() {
+    let own = ["-x", "cuda", "-nocudainc", "-nocudalib", "-S", "--cuda-gpu-arch=sm_90a"];
+    compiles("clang", &CLANG, "sm_90a", &[&own[..], &ALONE].concat());
+}
+
+#[test]
+fn clang_alone_compiles_for_wavefronts_of_64() {
+    clang_hip("gfx90a");
+    clang_hip("gfx942");
+}
+
+#[test]
+fn clang_alone_compiles_for_wavefronts_of_32() {
+    clang_hip("gfx1100");
+    clang_hip("gfx1201");
+}
+
+#[test]
+fn nvcc_compiles() {
+    let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
+    compiles("nvcc", &[&nvcc], "sm_90a", &["-x", "cu", "--fmad=false", "-cubin", "-arch=sm_90a"]);
+}
+
+#[test]
+fn hipcc_compiles() {
+    let own = ["-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "-fno-gpu-rdc", "-c"];
+    let arguments = [&own[..], &["-ffp-contract=off", "--offload-arch=gfx90a"]].concat();
+    compiles("hipcc", &["hipcc"], "gfx90a", &arguments);
+}
+
+/// Inputs that differ from element to element, with values of both signs, and indices within their range.
+fn input(position: usize, dtype: DType, sizes: Vec<usize>) -> Tensor {
+    let count: usize = sizes.iter().product();
+    let mut data = Vec::new();
+    let mut state = 12345u64 + position as u64;
+    for _ in 0..count {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let value = (state >> 40) as f64 / f64::from(1u32 << 24) - 0.5;
+        match dtype {
+            DType::Bool => data.push(u8::from(value > -0.499)),
+            DType::I32 => data.extend(((value * 2000.0) as i32).to_le_bytes()),
+            DType::I64 => data.extend(((value * 40.0) as i64 % 20).to_le_bytes()),
+            DType::F16 => data.extend((0x3000u16 | (state >> 50) as u16 & 0x8fff).to_le_bytes()),
+            DType::F32 => data.extend((value as f32 * 3.0).to_le_bytes()),
+            DType::F64 => data.extend((value * 3.0).to_le_bytes()),
+            DType::U8 | DType::I8 | DType::I16 | DType::Bf16 => unreachable!("no graph here has such inputs"),
+        }
+    }
+    Tensor::new(dtype, sizes, data).expect("as many bytes as elements")
+}
+
+/// The graph's inputs, with 5 for its size symbol.
+fn inputs(graph: &Graph) -> Vec<Tensor> {
+    let five = |_| Some(5);
+    let sizes = |shape: &[Expr]| -> Vec<usize> {
+        shape
+            .iter()
+            .map(|size| usize::try_from(size.evaluate(&five).expect("known")).expect("small"))
+            .collect()
+    };
+    let make = |(position, input_of): (usize, &aoti_compiler::graph::Input)| {
+        let value = &graph.values[input_of.value].ty;
+        let tensor = input(position, value.dtype, sizes(&value.shape));
+        // A loop runs as often as its number says.
+        let counter = value.dtype == DType::I64 && value.shape.is_empty();
+        if counter { Tensor::from_i64(&[], &[3]) } else { tensor }
+    };
+    graph.inputs.iter().enumerate().map(make).collect()
+}
+
+fn emulated(name: &str, wavefront: u32) {
+    let Some(gcc) = is_installed("gcc", &["g++"]) else { return };
+    let (program, code) = compiled(name, if wavefront == 32 { "sm_90a" } else { "gfx90a" });
+    let folder = scratch(&format!("device-emulated-{name}-{wavefront}"));
+    let write =
+        |file: &str, text: &[u8]| std::fs::write(folder.join(file), text).expect("the folder is writable");
+    write("device.cpp", code.device.as_bytes());
+    write("host.cpp", code.host.as_bytes());
+    let compile = |output: &str, sources: &[PathBuf], arguments: &[&str]| {
+        run(Command::new(&gcc)
+            .args(["-std=c++17", "-O1", "-ffp-contract=off", "-w", "-I"])
+            .arg(manifest("include"))
+            .args(sources)
+            .args(arguments)
+            .arg("-o")
+            .arg(folder.join(output)));
+    };
+    let emulation = format!("-DAOTI_EMULATED={wavefront}");
+    compile("image.so", &[folder.join("device.cpp")], &["-shared", "-fPIC", &emulation]);
+    compile("libcuda.so.1", &[manifest("tests/device/driver.cpp")], &["-shared", "-fPIC"]);
+    let names =
+        ["run", "arena"].map(|part| format!("-DPROGRAM_{}=aoti_{name}_device_{part}", part.to_uppercase()));
+    let own = [manifest("tests/device/run.cpp"), folder.join("host.cpp")];
+    compile("run", &own, &[&names[0], &names[1], "-ldl"]);
+
+    let graph = text::parse(&source(name)).expect("the graph parses");
+    let inputs = inputs(&graph);
+    let expected = evaluate(&graph, &inputs).expect("the graph is evaluated");
+    write("case", &case(&program, &code, &inputs, &expected));
+    run(Command::new(folder.join("run"))
+        .env("LD_LIBRARY_PATH", &folder)
+        .args(["case", "image.so", "result"].map(|file| folder.join(file))));
+    let result = std::fs::read(folder.join("result")).expect("the program wrote its result");
+    let mut at = 0;
+    for (position, expected) in expected.iter().enumerate() {
+        let bytes = &result[at..at + expected.bytes().len()];
+        at += bytes.len();
+        let got =
+            Tensor::new(expected.dtype(), expected.sizes().to_vec(), bytes.to_vec()).expect("same size");
+        compare(position, &got, expected);
+    }
+}
+
+fn case(program: &Program, code: &DeviceProgram, inputs: &[Tensor], expected: &[Tensor]) -> Vec<u8> {
+    let mut text = format!("{}", program.symbols.len());
+    program.symbols.iter().for_each(|_| text.push_str(" 5"));
+    for tensors in [inputs, expected] {
+        let _ = write!(text, "\n{}", tensors.len());
+        tensors.iter().for_each(|tensor| text.push_str(&format!(" {}", tensor.bytes().len())));
+    }
+    let _ = write!(text, "\n{}\n{}", code.weights.bytes, code.kernels.len());
+    for kernel in &code.kernels {
+        let _ = write!(text, "\n{} {}", kernel.name, kernel.shared);
+    }
+    let mut bytes = (text + "\n").into_bytes();
+    let start = bytes.len();
+    bytes.resize(start + usize::try_from(code.weights.bytes).expect("small"), 0);
+    for (offset, data) in &code.weights.segments {
+        let from = start + usize::try_from(*offset).expect("small");
+        bytes[from..from + data.len()].copy_from_slice(data);
+    }
+    inputs.iter().for_each(|tensor| bytes.extend_from_slice(tensor.bytes()));
+    bytes
+}
+
+#[track_caller]
+fn compare(output: usize, got: &Tensor, expected: &Tensor) {
+    let tolerance = match expected.dtype() {
+        DType::F64 => 1e-12,
+        DType::F32 => 2e-5,
+        DType::F16 | DType::Bf16 => 1e-3,
+        DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => 0.0,
+    };
+    for (at, (got, expected)) in got.to_f64().into_iter().zip(expected.to_f64()).enumerate() {
+        let near = (got - expected).abs() <= tolerance * (1.0 + expected.abs());
+        let same = got == expected || (got.is_nan() && expected.is_nan());
+        assert!(near || same, "output {output}, element {at}: {got}, must be {expected}");
+    }
+}
+
+#[test]
+fn warps_of_32_agree_with_the_evaluator() {
+    NAMES.iter().for_each(|name| emulated(name, 32));
+}
+
+#[test]
+fn wavefronts_of_64_agree_with_the_evaluator() {
+    NAMES.iter().for_each(|name| emulated(name, 64));
+}
+
+#[test]
+fn elementary_functions_are_near_libm() {
+    let Some(gcc) = is_installed("gcc", &["g++"]) else { return };
+    let binary = scratch("device-scalar").join("scalar");
+    run(Command::new(gcc)
+        .args(["-std=c++17", "-O1", "-ffp-contract=off", "-w", "-I"])
+        .args([manifest("include"), manifest("tests/device/scalar.cpp")])
+        .arg("-o")
+        .arg(&binary));
+    run(&mut Command::new(&binary));
+}

@@ -1,0 +1,68 @@
+// A driver of CUDA for tests, whose one device runs emulated kernels: a module is a shared library in memory.
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <sys/mman.h>
+
+typedef void (*Kernel)(int, int, int, void **);
+extern "C" {
+int cuInit(unsigned) { return 0; }
+int cuDriverGetVersion(int *v) { *v = 13000; return 0; }
+int cuDeviceGetCount(int *c) { *c = 1; return 0; }
+int cuDeviceGet(int *d, int o) { *d = o; return o ? 101 : 0; }
+int cuDeviceGetName(char *n, int b, int) { snprintf(n, b, "emulated"); return 0; }
+int cuDeviceGetAttribute(int *v, int a, int) { *v = a == 75 ? 9 : a == 76 ? 0 : a == 16 ? 4 : a == 97 ? 232448 : 0; return 0; }
+int cuDevicePrimaryCtxRetain(void **c, int) { *c = (void *)1; return 0; }
+int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
+int cuCtxPushCurrent_v2(void *) { return 0; }
+int cuCtxPopCurrent_v2(void **c) { *c = (void *)1; return 0; }
+int cuModuleLoadData(void **m, const void *image) {
+  // An ELF image: its size is behind the section headers.
+  const unsigned char *e = (const unsigned char *)image;
+  if (memcmp(e, "\177ELF", 4)) return 200;
+  uint64_t shoff; uint16_t size, num; memcpy(&shoff, e + 40, 8); memcpy(&size, e + 58, 2); memcpy(&num, e + 60, 2);
+  size_t bytes = shoff + size_t(size) * num;
+  int fd = memfd_create("image", 0);
+  if (write(fd, image, bytes) != (ssize_t)bytes) return 1;
+  char path[64]; snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  *m = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!*m) { fprintf(stderr, "%s\n", dlerror()); return 200; }
+  return 0;
+}
+int cuModuleUnload(void *) { return 0; }
+int cuModuleGetFunction(void **f, void *m, const char *name) {
+  char full[512]; snprintf(full, sizeof full, "aoti_emulated_%s", name);
+  *f = dlsym(m, full);
+  return *f ? 0 : 500;
+}
+int cuFuncSetAttribute(void *, int, int) { return 0; }
+int cuMemAlloc_v2(uint64_t *a, size_t b) { void *p = aligned_alloc(256, (b + 255) / 256 * 256 + 256); memset(p, 0xff, b); *a = (uint64_t)p; return 0; }
+int cuMemFree_v2(uint64_t a) { free((void *)a); return 0; }
+int cuMemHostAlloc(void **p, size_t b, unsigned) { *p = malloc(b); return 0; }
+int cuMemFreeHost(void *p) { free(p); return 0; }
+int cuMemcpyHtoDAsync_v2(uint64_t t, const void *f, size_t b, void *) { memcpy((void *)t, f, b); return 0; }
+int cuMemcpyDtoHAsync_v2(void *t, uint64_t f, size_t b, void *) { memcpy(t, (void *)f, b); return 0; }
+int cuMemcpyDtoDAsync_v2(uint64_t t, uint64_t f, size_t b, void *) { memmove((void *)t, (void *)f, b); return 0; }
+int cuMemsetD8Async(uint64_t t, unsigned char v, size_t b, void *) { memset((void *)t, v, b); return 0; }
+int cuLaunchKernel(void *f, unsigned bx, unsigned, unsigned, unsigned tx, unsigned, unsigned, unsigned shared, void *, void **arguments, void **) {
+  ((Kernel)f)((int)bx, (int)tx, (int)shared, arguments);
+  return 0;
+}
+int cuStreamCreate(void **s, unsigned) { *s = (void *)1; return 0; }
+int cuStreamDestroy_v2(void *) { return 0; }
+int cuStreamSynchronize(void *) { return 0; }
+int cuEventCreate(void **e, unsigned) { *e = malloc(8); return 0; }
+int cuEventDestroy_v2(void *e) { free(e); return 0; }
+int cuEventRecord(void *, void *) { return 0; }
+int cuEventSynchronize(void *) { return 0; }
+int cuEventElapsedTime(float *ms, void *, void *) { *ms = 0; return 0; }
+int cuStreamBeginCapture_v2(void *, int) { return 801; }
+int cuStreamEndCapture(void *, void **) { return 801; }
+int cuGraphInstantiateWithFlags(void **, void *, unsigned long long) { return 801; }
+int cuGraphLaunch(void *, void *) { return 801; }
+int cuGraphDestroy(void *) { return 0; }
+int cuGraphExecDestroy(void *) { return 0; }
+}

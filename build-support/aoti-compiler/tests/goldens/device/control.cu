@@ -1,0 +1,124 @@
+// Kernels of the model `control` for GPUs, written by cargo-aoti.
+#include "aoti/gpu/simt.h"
+
+using namespace aoti;
+
+AOTI_KERNEL(256) k_map_map(Run run, const f32 *in0, f32 *out0, i32 s0) {
+  (void)run;
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 8 * s0;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 i1 = unit * 1;
+    with_lanes<1>(i1, i32(8 * s0), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + i1);
+      const auto stage0_t1 = exp(stage0_t0);
+      store(lanes, out0 + i1, stage0_t1);
+    });
+  }
+}
+AOTI_KERNEL_END(k_map_map)
+
+AOTI_KERNEL(256) k_map_map_2(Run run, const f32 *in0, f32 *out0, i32 s0) {
+  (void)run;
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 8 * s0;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 i1 = unit * 1;
+    with_lanes<1>(i1, i32(8 * s0), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + i1);
+      const auto stage0_t1 = -stage0_t0;
+      store(lanes, out0 + i1, stage0_t1);
+    });
+  }
+}
+AOTI_KERNEL_END(k_map_map_2)
+
+AOTI_KERNEL(256) k_keep_z_map(Run run, const f32 *in0, f32 *out0, i32 s0) {
+  (void)run;
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 8 * s0;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 i1 = unit * 1;
+    with_lanes<1>(i1, i32(8 * s0), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + i1);
+      store(lanes, out0 + i1, stage0_t0);
+    });
+  }
+}
+AOTI_KERNEL_END(k_keep_z_map)
+
+AOTI_KERNEL(1) k_keep_left_map(Run run, const i64 *in0, i64 *out0) {
+  (void)run;
+  constexpr Team<1, 1, false> team{};
+  const i32 units = 1;
+  for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
+    const auto stage0_t0 = load(Full<1>{}, in0);
+    {
+      constexpr Full<1> lanes{};
+      constexpr Slot<0> slot{};
+      (void)lanes, (void)slot;
+      store(Full<1>{}, out0, stage0_t0);
+    }
+  }
+}
+AOTI_KERNEL_END(k_keep_left_map)
+
+AOTI_KERNEL(1) k_map_map_3(Run run, const i64 *in0, bool *out0) {
+  (void)run;
+  constexpr Team<1, 1, false> team{};
+  const i32 units = 1;
+  for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
+    const auto stage0_t0 = load(Full<1>{}, in0);
+    const auto stage0_t1 = broadcast(Full<1>{}, i64(0));
+    const auto stage0_t2 = stage0_t0 > stage0_t1;
+    {
+      constexpr Full<1> lanes{};
+      constexpr Slot<0> slot{};
+      (void)lanes, (void)slot;
+      store(Full<1>{}, out0, stage0_t2);
+    }
+  }
+}
+AOTI_KERNEL_END(k_map_map_3)
+
+AOTI_KERNEL(256) k_map_map_4(Run run, const f32 *in0, f32 *out0, i32 s0) {
+  (void)run;
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 8 * s0;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 i1 = unit * 1;
+    with_lanes<1>(i1, i32(8 * s0), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + i1);
+      const auto stage0_t1 = stage0_t0 + stage0_t0;
+      store(lanes, out0 + i1, stage0_t1);
+    });
+  }
+}
+AOTI_KERNEL_END(k_map_map_4)
+
+AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *in0, i64 *out0) {
+  (void)run;
+  constexpr Team<1, 1, false> team{};
+  const i32 units = 1;
+  for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
+    const auto stage0_t0 = load(Full<1>{}, in0);
+    const auto stage0_t1 = broadcast(Full<1>{}, i64(1));
+    const auto stage0_t2 = stage0_t0 - stage0_t1;
+    {
+      constexpr Full<1> lanes{};
+      constexpr Slot<0> slot{};
+      (void)lanes, (void)slot;
+      store(Full<1>{}, out0, stage0_t2);
+    }
+  }
+}
+AOTI_KERNEL_END(k_map_map_5)
+

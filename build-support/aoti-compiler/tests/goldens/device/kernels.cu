@@ -1,0 +1,445 @@
+// Kernels of the model `kernels` for GPUs, written by cargo-aoti.
+#include "aoti/gpu/simt.h"
+#include "aoti/gpu/contract.h"
+#include "aoti/gpu/conv.h"
+#include "aoti/rows.h"
+#include "aoti/gpu/sort.h"
+
+using namespace aoti;
+
+AOTI_KERNEL(256) k_chain(Run run, const f32 *in0, f32 *out0) {
+  (void)run;
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 100003;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 i0 = unit * 1;
+    with_lanes<1>(i0, i32(100003), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + i0);
+      const auto stage0_t1 = tanh(stage0_t0);
+      const auto stage0_t2 = stage0_t0 * stage0_t1;
+      store(lanes, out0 + i0, stage0_t2);
+    });
+  }
+}
+AOTI_KERNEL_END(k_chain)
+
+AOTI_KERNEL(256) k_half(Run run, const f16 *in0, f16 *out0) {
+  (void)run;
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 64000;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 i1 = unit * 1;
+    with_lanes<1>(i1, i32(64000), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + i1);
+      const auto stage0_t1 = stage0_t0;
+      const auto stage0_t2 = sigmoid(stage0_t1);
+      const auto stage0_t3 = cast<f16>(stage0_t2);
+      store(lanes, out0 + i1, stage0_t3);
+    });
+  }
+}
+AOTI_KERNEL_END(k_half)
+
+AOTI_KERNEL(256) k_top(Run run, const f32 *in0, i64 *out0, f32 *out1) {
+  (void)run;
+  constexpr Team<256, 1, false> team{};
+  AOTI_DYNAMIC_SHARED(shared);
+  char *const rows = shared + team.place() * (4000);
+  f32 *const row0 = (f32 *)(rows + 0);
+  const i32 units = 37;
+  for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
+    const i32 i0 = unit;
+    (void)i0;
+    MaxAccumulator<f32, 4> accumulator0;
+    ArgAccumulator<f32, 4, true> accumulator2;
+    over_slots<4>(team, i32(1000), [&](auto lanes, i32 i1, auto slot) {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (1000 * i0 + i1));
+      accumulator0.add(lanes, slot, stage0_t0);
+      accumulator2.add(lanes, slot, stage0_t0, iota(lanes, i1));
+    });
+    accumulator0.combine(team);
+    accumulator2.combine(team);
+    const auto stage1_t0 = accumulator0.result();
+    const auto stage1_t1 = accumulator2.result();
+    if (team.leads()) {
+      constexpr Full<1> lanes{};
+      constexpr Slot<0> slot{};
+      (void)lanes, (void)slot;
+      store(Full<1>{}, out0 + i0, stage1_t1);
+    }
+    SumAccumulator<f32, 4> accumulator1;
+    const auto stage2_t1 = stage1_t0;
+    over_slots<4>(team, i32(1000), [&](auto lanes, i32 i1, auto slot) {
+      (void)lanes, (void)slot;
+      const auto stage2_t0 = load(lanes, in0 + (1000 * i0 + i1));
+      const auto stage2_v1 = spread(lanes, stage2_t1);
+      const auto stage2_t2 = stage2_t0 - stage2_v1;
+      const auto stage2_t3 = exp(stage2_t2);
+      store(lanes, row0 + i1, stage2_t3);
+      accumulator1.add(lanes, slot, stage2_t3);
+    });
+    accumulator1.combine(team);
+    team.sync();
+    const auto stage3_t0 = accumulator1.result();
+    const auto stage4_t1 = stage3_t0;
+    over<4>(team, i32(1000), [&](auto lanes, i32 i1, auto slot) {
+      (void)lanes, (void)slot;
+      const auto stage4_t0 = load(lanes, row0 + i1);
+      const auto stage4_v1 = spread(lanes, stage4_t1);
+      const auto stage4_t2 = stage4_t0 / stage4_v1;
+      store(lanes, out1 + (1000 * i0 + i1), stage4_t2);
+    });
+    team.sync();
+  }
+}
+AOTI_KERNEL_END(k_top)
+
+AOTI_KERNEL(256) k_fewsum(Run run, const f32 *in0, f32 *out0) {
+  (void)run;
+  constexpr Team<32, 8, false> team{};
+  const i32 units = 5;
+  for (i32 unit = i32(block_index()) * 8 + team.place(); unit < units; unit += i32(block_count()) * 8) {
+    const i32 i0 = unit;
+    (void)i0;
+    SumAccumulator<f32, 4> accumulator0;
+    over_slots<4>(team, i32(24), [&](auto lanes, i32 i1, auto slot) {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (24 * i0 + i1));
+      accumulator0.add(lanes, slot, stage0_t0);
+    });
+    accumulator0.combine(team);
+    const auto stage1_t0 = accumulator0.result();
+    if (team.leads()) {
+      constexpr Full<1> lanes{};
+      constexpr Slot<0> slot{};
+      (void)lanes, (void)slot;
+      store(Full<1>{}, out0 + i0, stage1_t0);
+    }
+  }
+}
+AOTI_KERNEL_END(k_fewsum)
+
+AOTI_KERNEL(512) k_columns(Run run, const f32 *in0, f32 *out0, f32 *out1, f32 *out2, i64 *out3) {
+  (void)run;
+  constexpr Team<64, 8, true> team{};
+  const i32 units = 9;
+  for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
+    const i32 i0 = unit * 8 + team.place() * 1;
+    const auto lanes = lanes_before<1>(i0, i32(70));
+    constexpr Slot<0> slot{};
+    (void)slot;
+    SumAccumulator<f32, 1> accumulator0;
+    MinAccumulator<f32, 1> accumulator1;
+    ArgAccumulator<f32, 1, false> accumulator2;
+    for (i32 i1 = team.member(); i1 < 3000; i1 += 64) {
+      const auto stage0_t0 = load(lanes, in0 + (i0 + 70 * i1));
+      const auto stage0_t1 = -stage0_t0;
+      accumulator0.add(lanes, slot, stage0_t0);
+      accumulator1.add(lanes, slot, stage0_t0);
+      accumulator2.add(lanes, slot, stage0_t0, broadcast(lanes, i64(i1)));
+      store_strided(lanes, out0 + (3000 * i0 + i1), 3000, stage0_t1);
+    }
+    accumulator0.combine(team);
+    accumulator1.combine(team);
+    accumulator2.combine(team);
+    const auto stage1_t0 = accumulator0.value();
+    const auto stage1_t1 = accumulator1.value();
+    const auto stage1_t2 = accumulator2.value();
+    if (team.leads()) {
+      store(lanes, out1 + i0, stage1_t0);
+      store(lanes, out2 + i0, stage1_t1);
+      store(lanes, out3 + i0, stage1_t2);
+    }
+  }
+}
+AOTI_KERNEL_END(k_columns)
+
+AOTI_KERNEL(1024) k_all(Run run, const f32 *in0, f32 *out0) {
+  (void)run;
+  constexpr Team<1024, 1, false> team{};
+  const i32 units = 1;
+  for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
+    SumAccumulator<f32, 4> accumulator0;
+    over_slots<4>(team, i32(210000), [&](auto lanes, i32 i1, auto slot) {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + i1);
+      accumulator0.add(lanes, slot, stage0_t0);
+    });
+    accumulator0.combine(team);
+    const auto stage1_t0 = accumulator0.result();
+    if (team.leads()) {
+      constexpr Full<1> lanes{};
+      constexpr Slot<0> slot{};
+      (void)lanes, (void)slot;
+      store(Full<1>{}, out0, stage1_t0);
+    }
+  }
+}
+AOTI_KERNEL_END(k_all)
+
+AOTI_KERNEL(128) k_any(Run run, const bool *in0, bool *out0) {
+  (void)run;
+  constexpr Team<128, 1, false> team{};
+  const i32 units = 9;
+  for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
+    const i32 i0 = unit;
+    (void)i0;
+    AnyAccumulator<4> accumulator0;
+    over_slots<4>(team, i32(300), [&](auto lanes, i32 i1, auto slot) {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (300 * i0 + i1));
+      accumulator0.add(lanes, slot, stage0_t0);
+    });
+    accumulator0.combine(team);
+    const auto stage1_t0 = accumulator0.result();
+    if (team.leads()) {
+      constexpr Full<1> lanes{};
+      constexpr Slot<0> slot{};
+      (void)lanes, (void)slot;
+      store(Full<1>{}, out0 + i0, stage1_t0);
+    }
+  }
+}
+AOTI_KERNEL_END(k_any)
+
+AOTI_KERNEL(1024) k_every(Run run, const bool *in0, bool *out0) {
+  (void)run;
+  constexpr Team<1024, 1, false> team{};
+  const i32 units = 1;
+  for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
+    AllAccumulator<4> accumulator0;
+    over_slots<4>(team, i32(2700), [&](auto lanes, i32 i1, auto slot) {
+      (void)lanes, (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + i1);
+      accumulator0.add(lanes, slot, stage0_t0);
+    });
+    accumulator0.combine(team);
+    const auto stage1_t0 = accumulator0.result();
+    if (team.leads()) {
+      constexpr Full<1> lanes{};
+      constexpr Slot<0> slot{};
+      (void)lanes, (void)slot;
+      store(Full<1>{}, out0, stage1_t0);
+    }
+  }
+}
+AOTI_KERNEL_END(k_every)
+
+AOTI_KERNEL(256) k_picked(Run run, const i64 *in0, const f32 *in1, f32 *out0) {
+  (void)run;
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 1650;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 steps = 33;
+    const i32 i0 = (unit / steps);
+    (void)i0;
+    const i32 i1 = unit % steps * 1;
+    with_lanes<1>(i1, i32(33), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load(Full<1>{}, in0 + i0);
+      const auto stage0_t1 = wrap_index(Full<1>{}, run, stage0_t0, 20, 0);
+      const auto stage0_v1 = spread(lanes, stage0_t1);
+      const auto stage0_t2 = load(lanes, in1 + (i1 + lane(stage0_t1, 0) * (33)));
+      store(lanes, out0 + (33 * i0 + i1), stage0_t2);
+    });
+  }
+}
+AOTI_KERNEL_END(k_picked)
+
+AOTI_KERNEL(256) k_map(Run run, const f32 *in0, f32 *out0) {
+  (void)run;
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 660;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 i1 = unit * 1;
+    with_lanes<1>(i1, i32(660), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + i1);
+      store(lanes, out0 + i1, stage0_t0);
+    });
+  }
+}
+AOTI_KERNEL_END(k_map)
+
+AOTI_KERNEL(128) k_added(Run run, const f32 *in0, const i64 *in1, f32 *out0) {
+  (void)run;
+  constexpr Team<1, 128, false> team{};
+  const i32 units = 33;
+  for (i32 unit = i32(block_index()) * 128 + team.place(); unit < units; unit += i32(block_count()) * 128) {
+    const i32 i1 = unit;
+    (void)i1;
+    for (i32 i0 = 0; i0 < 50; ++i0) {
+      const auto stage0_t0 = load(Full<1>{}, in0 + (33 * i0 + i1));
+      const auto stage0_t1 = load(Full<1>{}, in1 + i0);
+      const auto stage0_t2 = wrap_index(Full<1>{}, run, stage0_t1, 20, 0);
+      {
+        constexpr Full<1> lanes{};
+        constexpr Slot<0> slot{};
+        (void)lanes, (void)slot;
+        store(Full<1>{}, out0 + (i1 + lane(stage0_t2, 0) * (33)), load(Full<1>{}, out0 + (i1 + lane(stage0_t2, 0) * (33))) + stage0_t0);
+      }
+    }
+  }
+}
+AOTI_KERNEL_END(k_added)
+
+AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *in1, f32 *out0) {
+  (void)run;
+  const i32 m = 17, n = 24, k = 40;
+  const i32 across = ceil_div(n, 64), down = ceil_div(m, 64);
+  for (i32 unit = i32(block_index()); unit < across * down * (3); unit += i32(block_count())) {
+    const i32 column0 = unit % across * 64, row0 = unit / across % down * 64, batch = unit / across / down;
+    (void)batch;
+    const i32 i0 = batch / (1) % (3);
+    (void)i0;
+    contract<f32, 64, 64, true, false>(row0, column0, m, n, k,
+        [&](i32 row, i32 depth) { (void)row, (void)depth; return widen<f32>(in0[(680 * i0) + row * (40) + depth]); },
+        [&](i32 depth, i32 column) { (void)column, (void)depth; return widen<f32>(in1[depth * (24) + column]); },
+        [&](i32 i1, i32 i2, auto lanes, auto sum) {
+          (void)i1, (void)i2;
+          const auto t0 = sum;
+          const auto t1 = sigmoid(t0);
+          store(lanes, out0 + (408 * i0 + 24 * i1 + i2), t1);
+        });
+  }
+}
+AOTI_KERNEL_END(k_product)
+
+AOTI_KERNEL(256) k_whole(Run run, const i32 *in0, i32 *out0) {
+  (void)run;
+  const i32 m = 7, n = 7, k = 40;
+  const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
+  for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
+    const i32 column0 = unit % across * 64, row0 = unit / across % down * 16, batch = unit / across / down;
+    (void)batch;
+    contract<i32, 16, 64, false, false>(row0, column0, m, n, k,
+        [&](i32 row, i32 depth) { (void)row, (void)depth; return widen<i32>(in0[row + depth * (7)]); },
+        [&](i32 depth, i32 column) { (void)column, (void)depth; return widen<i32>(in0[depth * (7) + column]); },
+        [&](i32 i0, i32 i1, auto lanes, auto sum) {
+          (void)i0, (void)i1;
+          const auto t0 = cast<i32>(sum);
+          store(lanes, out0 + (7 * i0 + i1), t0);
+        });
+  }
+}
+AOTI_KERNEL_END(k_whole)
+
+AOTI_KERNEL(256) k_conv(Run run, const f32 *in0, const f32 *in1, f32 *out0) {
+  (void)run;
+  const ConvSizes<i32> shape{2, 4, 6, 1, {1, 9, 11}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {1, 5, 6}};
+  const i32 m = 6, n = 60, k = shape.depth();
+  const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
+  for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
+    const i32 column0 = unit % across * 64, row0 = unit / across % down * 16, batch = unit / across / down;
+    (void)batch;
+    contract<f32, 16, 64, true, false>(row0, column0, m, n, k,
+        [&](i32 row, i32 depth) { return widen<f32>(in1[shape.weight_direct(batch, row, depth)]); },
+        [&](i32 depth, i32 column) {
+          const i32 at = shape.direct(batch, depth, column);
+          return at < 0 ? f32(0) : widen<f32>(in0[at]);
+        },
+        [&](i32 row, i32 column, auto lanes, auto sum) {
+          const i32 i1 = batch * m + row, i0 = column / (30), i2 = column % (30);
+          (void)i1, (void)i0, (void)i2;
+          const auto t0 = sum;
+          store(lanes, out0 + (180 * i0 + 30 * i1 + i2), t0);
+        });
+  }
+}
+AOTI_KERNEL_END(k_conv)
+
+AOTI_KERNEL(64) k_cumulative(Run run, const f64 *in0, f64 *out0) {
+  (void)run;
+  scan<ScanSum, f64>(run, in0, out0, 6, 50, 4);
+}
+AOTI_KERNEL_END(k_cumulative)
+
+AOTI_KERNEL(64) k_running(Run run, const f64 *in0, f64 *out0, i64 *out1) {
+  (void)run;
+  scan_extreme<ScanMax, f64>(run, in0, out0, out1, 6, 50, 4);
+}
+AOTI_KERNEL_END(k_running)
+
+AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *in0, f32 *out0, i64 *out1) {
+  (void)run;
+  sort_rows<256, f32, true>(in0, out0, out1, scratch, 12, 260, 1);
+}
+AOTI_KERNEL_END(k_sorted)
+
+AOTI_KERNEL(256) k_ascending(Run run, char *scratch, const f32 *in0, f32 *out0, i64 *out1) {
+  (void)run;
+  sort_rows<256, f32, false>(in0, out0, out1, scratch, 12, 260, 1);
+}
+AOTI_KERNEL_END(k_ascending)
+
+AOTI_KERNEL(64) k_found(Run run, const f32 *in0, const f32 *in1, i64 *out0) {
+  (void)run;
+  search_sorted<f32, true>(run, in0, in1, out0, 12, 260, 260);
+}
+AOTI_KERNEL_END(k_found)
+
+AOTI_KERNEL(256) k_planes(Run run, const f32 *in0, f32 *out0) {
+  (void)run;
+  constexpr Team<1, 256, true> team{};
+  const i32 units = 169;
+  for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
+    const i32 across = ceil_div(i32(400), 32), down = ceil_div(i32(410), 32);
+    const i32 i1 = unit % across * 32 + team.place() % 32;
+    const i32 i0 = unit / across % down * 32 + team.place() / 32 * 4;
+    const auto lanes = lanes_before<4>(i0, i32(410));
+    constexpr Slot<0> slot{};
+    (void)slot;
+    if (i1 < 400) {
+      const auto stage0_t0 = load(lanes, in0 + (i0 + 410 * i1));
+      const auto stage0_t1 = exp(stage0_t0);
+      store_strided(lanes, out0 + (400 * i0 + i1), 400, stage0_t1);
+    }
+  }
+}
+AOTI_KERNEL_END(k_planes)
+
+AOTI_KERNEL(256) k_padded(Run run, const f32 *in0, f32 *out0) {
+  (void)run;
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 37148;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 steps = 1004;
+    const i32 i0 = (unit / steps);
+    (void)i0;
+    const i32 i1 = unit % steps * 1;
+    with_lanes<1>(i1, i32(1004), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load_between(lanes, in0 + (1000 * i0 + i1 - 2), -i1 + 2, -i1 + 1002, true, 7.0f);
+      store(lanes, out0 + (1004 * i0 + i1), stage0_t0);
+    });
+  }
+}
+AOTI_KERNEL_END(k_padded)
+
+AOTI_KERNEL(256) k_sines(Run run, const f64 *in0, f64 *out0, f64 *out1) {
+  (void)run;
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 1200;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 i2 = unit * 1;
+    with_lanes<1>(i2, i32(1200), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + i2);
+      const auto stage0_t1 = sin(stage0_t0);
+      const auto stage0_t2 = erf(stage0_t0);
+      store(lanes, out0 + i2, stage0_t1);
+      store(lanes, out1 + i2, stage0_t2);
+    });
+  }
+}
+AOTI_KERNEL_END(k_sines)
+
