@@ -4,10 +4,12 @@ use crate::codegen;
 use crate::codegen::bundle::SourceBundle;
 use crate::codegen::gpu::program::DeviceProgram;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::graph::Graph;
+use crate::graph::{Graph, SymbolSource};
 use crate::loops::Program;
+use crate::loops::work::{Work, work};
 use crate::lower::lower;
 use crate::schedule::{self, Explanation, Schedule, schedule};
+use crate::symbolic::Symbol;
 use crate::target::{GpuTarget, Target};
 use crate::transform::rename::{Names, rename};
 use crate::{aten, frontend, loops, transform};
@@ -111,6 +113,27 @@ pub fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnost
     let stages = cpu_stages(model, options)?;
     let request = codegen::Request { levels: &options.levels, embed_weights: options.embed_weights };
     Ok(codegen::generate(&stages.schedule, &stages.graph.ranges(), &request))
+}
+
+/// How much each kernel does, by its name, for inputs of these sizes. `None` where that depends on data, which nobody knows
+/// before a run.
+pub fn kernel_work(
+    model: Bytes,
+    options: &Options,
+    inputs: &[Vec<i64>],
+) -> Result<Vec<(String, Option<Work>)>, Diagnostics> {
+    let stages = cpu_stages(model, options)?;
+    let program = &stages.schedule.program;
+    let value_of = |symbol: Symbol| match program.symbols.get(symbol.index as usize)?.source {
+        SymbolSource::InputDim { input, axis } => {
+            let buffer = program.graph_inputs.get(input)?;
+            let position = program.inputs.iter().position(|own| own == buffer)?;
+            inputs.get(position)?.get(axis).copied()
+        }
+        SymbolSource::InputValue { .. } | SymbolSource::Data => None,
+    };
+    let kernels = program.kernels.values();
+    Ok(kernels.map(|kernel| (kernel.name.clone(), work(program, kernel, &value_of))).collect())
 }
 
 /// Which kernels were not fused, and why.

@@ -1,9 +1,14 @@
 //! `bench`: measures the latency of a model.
 
-use std::path::PathBuf;
+mod profile;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use aoti_build::LinkKind;
+use aoti_compiler::compile::{self, Options};
+use aoti_compiler::loops::work::Work;
 use aoti_runtime::{AnyView, DynTensor, Executor, Inline, Model, ModelInfo, ThreadPool, Workspace};
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -12,6 +17,7 @@ use super::{Context, print, print_json};
 use crate::case;
 use crate::dims;
 use crate::failure::Failure;
+use crate::memory;
 use crate::progress::Shown;
 use crate::single;
 
@@ -44,6 +50,9 @@ pub(crate) struct Arguments {
     /// Take no results from the cache, so that the compile time is that of a first build
     #[arg(long)]
     no_cache: bool,
+    /// Show the time of each kernel beside its place in the program, bytes and operations
+    #[arg(long)]
+    profile: bool,
 }
 
 /// What models run on.
@@ -107,12 +116,22 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let library_bytes = single.built.library().map_or(0, |library| library.bytes);
     let workspace_bytes = model.workspace_bytes(&views, threads)?;
     let n = micros.len();
+    let profile = if arguments.profile {
+        let work = kernel_work(&path, &arguments.level, &views)?;
+        Some(profile::measure(&model, &views, executor, limit, &work)?)
+    } else {
+        None
+    };
     if arguments.json {
-        print_json(&json!({
+        let mut object = json!({
             "us_med": round(median), "us_min": round(least), "n": n, "compile_ms": compile_ms,
             "library_bytes": library_bytes, "workspace_bytes": workspace_bytes,
             "threads": threads, "level": model.level(),
-        }));
+        });
+        if let Some(profile) = &profile {
+            object["profile"] = profile.json();
+        }
+        print_json(&object);
     } else {
         let name = &single.built.name;
         print(&format!(
@@ -120,8 +139,29 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
              compiled in {compile_ms} ms, library {library_bytes} bytes, workspace {workspace_bytes} bytes\n",
             model.level()
         ));
+        if let Some(profile) = &profile {
+            print(&profile.table());
+        }
     }
     Ok(())
+}
+
+/// How much each kernel does for inputs of these sizes: the compiler knows, as it is a function of the model.
+fn kernel_work(
+    path: &Path,
+    level: &str,
+    views: &[AnyView<'_>],
+) -> Result<BTreeMap<String, Option<Work>>, Failure> {
+    let options = Options {
+        name: single::name_of(path),
+        levels: vec![level.to_owned()],
+        embed_weights: true,
+        names: Default::default(),
+    };
+    let sizes: Vec<Vec<i64>> =
+        views.iter().map(|view| view.sizes().iter().map(|size| *size as i64).collect()).collect();
+    let work = compile::kernel_work(memory::map(path)?, &options, &sizes);
+    Ok(work.map_err(|diagnostics| Failure::User(diagnostics.to_string()))?.into_iter().collect())
 }
 
 /// Times runs one by one, in microseconds; at least one.

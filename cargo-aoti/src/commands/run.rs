@@ -1,9 +1,11 @@
 //! `run`: compiles a model and runs it once.
 
+mod taps;
+
 use std::path::PathBuf;
 
 use aoti_build::LinkKind;
-use aoti_runtime::{AnyView, DynTensor, ModelInfo, ThreadPool, Workspace};
+use aoti_runtime::{AnyView, DynTensor, KernelEvent, ModelInfo, ThreadPool, Workspace};
 use clap::Args;
 
 use super::{Context, print};
@@ -14,6 +16,7 @@ use crate::progress::Shown;
 use crate::single;
 use crate::tensors::file;
 use crate::tensors::random::Random;
+use taps::Taps;
 
 /// Compiles a model and runs it once
 #[derive(Args, Debug)]
@@ -32,6 +35,15 @@ pub(crate) struct Arguments {
     /// Threads to run on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     threads: u16,
+    /// Keep what this kernel writes, or the value of this name; may be given more than once
+    #[arg(long, value_name = "KERNEL|VALUE")]
+    dump: Vec<String>,
+    /// Where to write what `--dump` keeps
+    #[arg(long, value_name = "FILE", default_value = "dump.safetensors", requires = "dump")]
+    dump_to: PathBuf,
+    /// Fail with the first kernel, and its place in the program, that writes a NaN or an infinity
+    #[arg(long)]
+    check_nan: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
@@ -51,7 +63,15 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let mut targets: Vec<&mut DynTensor> = outputs.iter_mut().collect();
     let mut state = if info.state_bytes > 0 { Some(model.state()?) } else { None };
     let pool = ThreadPool::new(usize::from(arguments.threads));
-    model.run(&views, &mut targets, state.as_mut(), &mut Workspace::new(), &pool)?;
+    let mut workspace = Workspace::new();
+    if arguments.dump.is_empty() && !arguments.check_nan {
+        model.run(&views, &mut targets, state.as_mut(), &mut workspace, &pool)?;
+    } else {
+        let mut taps = Taps::new(&info, &arguments.dump, arguments.check_nan)?;
+        let watch = &mut |event: KernelEvent<'_>| taps.watch(event);
+        model.run_watched(&views, &mut targets, state.as_mut(), &mut workspace, &pool, watch)?;
+        taps.finish(&arguments.dump_to)?;
+    }
     for (output, tensor) in info.outputs.iter().zip(&outputs) {
         print(&format!("{}: {} {:?} {}\n", output.name, tensor.dtype(), tensor.sizes(), head(tensor)));
     }

@@ -35,17 +35,26 @@ pub(crate) fn read_for(path: &Path, names: &[String]) -> Result<Vec<DynTensor>, 
 
 /// Writes tensors under the keys "0", "1", ….
 pub(crate) fn write(path: &Path, tensors: &[DynTensor]) -> Result<(), Failure> {
+    write_all(path, tensors.iter().enumerate().map(|(index, tensor)| (index.to_string(), tensor)))
+}
+
+/// Writes tensors under their names.
+pub(crate) fn write_named(path: &Path, tensors: &[(String, DynTensor)]) -> Result<(), Failure> {
+    write_all(path, tensors.iter().map(|(name, tensor)| (name.clone(), tensor)))
+}
+
+fn write_all<'t>(path: &Path, tensors: impl Iterator<Item = (String, &'t DynTensor)>) -> Result<(), Failure> {
     let view = |tensor| {
         let DynTensorRef { dtype, sizes, bytes } = tensor;
         TensorView::new(stored(dtype), sizes, bytes)
     };
     let mut views = Vec::new();
-    for (index, tensor) in tensors.iter().enumerate() {
+    for (name, tensor) in tensors {
         let parts =
             DynTensorRef { dtype: tensor.dtype(), sizes: tensor.sizes().to_vec(), bytes: tensor.bytes() };
         let view =
             view(parts).map_err(|error| Failure::Machine(format!("cannot store a tensor: {error}")))?;
-        views.push((index.to_string(), view));
+        views.push((name, view));
     }
     let bytes = safetensors::serialize(views, None)
         .map_err(|error| Failure::Machine(format!("cannot store tensors: {error}")))?;

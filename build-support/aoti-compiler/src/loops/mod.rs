@@ -10,6 +10,7 @@ mod names;
 mod program;
 pub mod text;
 mod verify;
+pub mod work;
 
 pub use access::{Access, Index};
 pub use conv::ConvShape;

@@ -1,0 +1,128 @@
+//! Looks at what kernels write while a model runs: keeps some of it, and finds the first that is not a number.
+
+use std::path::Path;
+
+use aoti_runtime::{DType, DynTensor, Error, KernelEvent, KernelInfo, KernelPhase, ModelInfo, bf16, f16};
+
+use crate::failure::Failure;
+use crate::tensors::file;
+
+/// What is looked for in a run.
+pub(super) struct Taps {
+    /// Positions of kernels with positions of their outputs.
+    wanted: Vec<(usize, usize)>,
+    check_nan: bool,
+    found: Vec<(String, DynTensor)>,
+    faulty: Option<String>,
+    failed: Option<Error>,
+}
+
+impl Taps {
+    /// Taps for kernels or values of these names.
+    pub(super) fn new(info: &ModelInfo, names: &[String], check_nan: bool) -> Result<Taps, Failure> {
+        let mut wanted = Vec::new();
+        for name in names {
+            let before = wanted.len();
+            for (index, kernel) in info.kernels.iter().enumerate() {
+                let whole = kernel.name == *name;
+                let outputs = kernel.outputs.iter().enumerate();
+                let of_name = outputs.filter(|(_, output)| whole || output.name == *name);
+                wanted.extend(of_name.map(|(output, _)| (index, output)));
+            }
+            if wanted.len() == before {
+                return Err(unknown(info, name));
+            }
+        }
+        Ok(Taps { wanted, check_nan, found: Vec::new(), faulty: None, failed: None })
+    }
+
+    /// To be told of every kernel of a run.
+    pub(super) fn watch(&mut self, event: KernelEvent<'_>) {
+        let KernelPhase::End(outputs) = event.phase else { return };
+        for (position, view) in outputs.iter().enumerate() {
+            let keep = self.wanted.contains(&(event.index, position));
+            let check = self.check_nan && self.faulty.is_none();
+            if !keep && !check {
+                continue;
+            }
+            let tensor = match view.to_tensor() {
+                Ok(tensor) => tensor,
+                Err(error) => {
+                    self.failed.get_or_insert(error);
+                    continue;
+                }
+            };
+            if let Some(what) = first_not_finite(&tensor).filter(|_| check) {
+                self.faulty = Some(describe(event.kernel, position, &what));
+            }
+            if keep {
+                let name = tensor_name(event.kernel, position);
+                // A kernel in a loop writes again: the last is kept.
+                self.found.retain(|(other, _)| *other != name);
+                self.found.push((name, tensor));
+            }
+        }
+    }
+
+    /// Writes what was kept to a file and says what was found.
+    pub(super) fn finish(self, path: &Path) -> Result<(), Failure> {
+        if let Some(error) = self.failed {
+            return Err(error.into());
+        }
+        if !self.wanted.is_empty() {
+            file::write_named(path, &self.found)?;
+        }
+        match self.faulty {
+            Some(text) => Err(Failure::User(text)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn unknown(info: &ModelInfo, name: &str) -> Failure {
+    let kernels: Vec<&str> = info.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+    Failure::User(format!(
+        "no kernel and no value that a kernel writes is called `{name}`; kernels are `{}`",
+        kernels.join("`, `")
+    ))
+}
+
+/// The value's own name, or its kernel's and its position.
+fn tensor_name(kernel: &KernelInfo, position: usize) -> String {
+    match kernel.outputs[position].name.as_str() {
+        "" => format!("{}.{position}", kernel.name),
+        name => name.to_owned(),
+    }
+}
+
+fn describe(kernel: &KernelInfo, position: usize, what: &str) -> String {
+    let mut text = format!(
+        "kernel `{}` is the first that wrote {what}, in `{}`",
+        kernel.name,
+        tensor_name(kernel, position)
+    );
+    for call in &kernel.calls {
+        text.push_str(&format!("\n  computes {call}"));
+    }
+    for line in &kernel.source {
+        text.push_str(&format!("\n  at {line}"));
+    }
+    text
+}
+
+/// The first element that is NaN or infinite, with its position.
+fn first_not_finite(tensor: &DynTensor) -> Option<String> {
+    fn first<T: aoti_runtime::Element>(tensor: &DynTensor, to_f64: fn(T) -> f64) -> Option<String> {
+        let elements = tensor.as_slice::<T>().unwrap_or_default();
+        let mut values = elements.iter().map(|element| to_f64(*element)).enumerate();
+        let (position, value) = values.find(|(_, value)| !value.is_finite())?;
+        Some(format!("{value} (element {position} of {})", elements.len()))
+    }
+    match tensor.dtype() {
+        DType::F16 => first::<f16>(tensor, f16::to_f64),
+        DType::Bf16 => first::<bf16>(tensor, bf16::to_f64),
+        DType::F32 => first::<f32>(tensor, f64::from),
+        DType::F64 => first::<f64>(tensor, |value| value),
+        DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => None,
+    }
+}
