@@ -241,8 +241,11 @@ impl Facts {
     }
 }
 
+/// How the reason begins where there is no folder to try a compiler in.
+pub(crate) const CANNOT: &str = "cannot be probed";
+
 fn folder_with(file: &str, text: &str, environment: &Environment) -> Result<tempfile::TempDir, String> {
-    let cannot = |error: std::io::Error| format!("cannot be probed: {error}");
+    let cannot = |error: std::io::Error| format!("{CANNOT}: {error}");
     let folder = temporary_folder("probe", environment).map_err(cannot)?;
     fs_err::write(folder.path().join(file), text).map_err(cannot)?;
     Ok(folder)

@@ -4,6 +4,7 @@
 //! Order: what a variable names (the user asked for it), then by the definitions' priority. A variable that is meant
 //! for the target and names something unusable is an error, not a reason to take something else behind the user's back.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -177,7 +178,7 @@ impl Toolchains {
         if unmet {
             serving.clear();
         }
-        let help = if serving.is_empty() { self.help(&requirements, unmet) } else { Vec::new() };
+        let help = if serving.is_empty() { self.help(&requirements, unmet, &considered) } else { Vec::new() };
         let best = considered.iter_mut().find(|one| one.verdict == Verdict::Usable);
         if let (Some(best), false) = (best, unmet) {
             best.verdict = Verdict::Taken;
@@ -260,8 +261,16 @@ impl Toolchains {
         verdicts.peek().is_some() && verdicts.all(|verdict| *verdict != Verdict::Usable)
     }
 
-    fn help(&self, requirements: &Requirements, unmet: bool) -> Vec<String> {
+    fn help(&self, requirements: &Requirements, unmet: bool, considered: &[Consideration]) -> Vec<String> {
         let mut help = Vec::new();
+        let is_unprobed = |one: &Consideration| matches!(&one.verdict, Verdict::Refused(reason) if reason.starts_with(probe::CANNOT));
+        if considered.iter().any(is_unprobed) {
+            let folder = self.environment.temporary_directory();
+            return vec![format!(
+                "compilers are tried in `{}`; set `TMPDIR` to a folder for that",
+                folder.display()
+            )];
+        }
         if unmet {
             help.push("a variable names a compiler that does not serve; correct or unset it".to_owned());
         }
@@ -273,9 +282,22 @@ impl Toolchains {
             }
         }
         if help.is_empty() && requirements.device == Device::Cpu {
-            help.push("set `CXX` to a C++ compiler for this target".to_owned());
+            help.push(format!(
+                "models can be compiled for `{}`",
+                self.targets(requirements.device).join("`, `")
+            ));
         }
         help
+    }
+}
+
+impl Toolchains {
+    /// The targets that some toolchain compiles for.
+    fn targets(&self, device: Device) -> Vec<String> {
+        let serves = self.definitions.iter().flat_map(|definition| &definition.serves);
+        let targets = serves.filter(|serves| serves.device == device).flat_map(|serves| &serves.targets);
+        let targets: BTreeSet<String> = targets.cloned().collect();
+        targets.into_iter().collect()
     }
 }
 
@@ -287,7 +309,7 @@ fn not_asked(definition: &Definition, requirements: &Requirements) -> Option<Str
     }
     if !definition.declares(requirements.device, &requirements.target) {
         let device = requirements.device.as_str();
-        return Some(format!("does not serve {device} on `{}`", requirements.target));
+        return Some(format!("{} {device} on `{}`", outcome::NOT_SERVED, requirements.target));
     }
     None
 }

@@ -60,6 +60,9 @@ impl Resolution {
     }
 }
 
+/// How the reason begins against a toolchain that is for other devices or targets.
+pub(super) const NOT_SERVED: &str = "does not serve";
+
 /// No toolchain serves a request.
 #[derive(Debug, Clone)]
 pub struct ResolveError {
@@ -77,8 +80,15 @@ impl fmt::Display for ResolveError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Requirements { device, target, .. } = &self.requirements;
         write!(formatter, "no toolchain compiles {} code for `{target}`", device.as_str())?;
-        for consideration in &self.considered {
-            write!(formatter, "\n  {consideration}")?;
+        // Those that have nothing to do with the request share a line.
+        let is_alike = |a: &Consideration, b: &Consideration| {
+            let Verdict::Refused(reason) = &a.verdict else { return false };
+            reason.starts_with(NOT_SERVED) && a.verdict == b.verdict
+        };
+        for alike in self.considered.chunk_by(is_alike) {
+            let [others @ .., last] = alike else { continue };
+            let others: String = others.iter().map(|one| format!("{}, ", one.toolchain)).collect();
+            write!(formatter, "\n  {others}{last}")?;
         }
         for help in &self.help {
             write!(formatter, "\n  help: {help}")?;

@@ -180,12 +180,22 @@ fn a_variable_for_this_target_that_does_not_serve_is_an_error() {
 }
 
 #[test]
+fn targets_that_nothing_serves_are_told_from_those_that_something_does() {
+    let machine = Machine::new();
+    let request = Requirements::cpu(Target::new("riscv64gc-unknown-linux-gnu"));
+    let error = machine.toolchains().resolve(&request).unwrap_err().to_string();
+    assert!(error.contains("help: models can be compiled for `aarch64-"), "{error}");
+    assert!(!error.contains("CXX"), "{error}");
+}
+
+#[test]
 fn an_empty_machine_explains_what_is_missing() {
     let machine = Machine::new();
     let error = machine.toolchains().resolve(&request()).unwrap_err().to_string();
     assert!(error.contains("no toolchain compiles cpu code for `x86_64-unknown-linux-gnu`"), "{error}");
     assert!(error.contains("gcc: not found") && error.contains("clang: not found"), "{error}");
-    assert!(error.contains("gcc-aarch64: does not serve cpu on"), "{error}");
+    assert!(error.contains("\n  gcc-aarch64, clang-aarch64, nvcc"), "{error}");
+    assert_eq!(error.matches("does not serve cpu on").count(), 1, "{error}");
     let report = machine.toolchains().report();
     assert!(report.entries.iter().all(|entry| entry.serves.is_empty() && entry.toolchain.is_none()));
 }
