@@ -31,6 +31,8 @@ pub fn decompose(program: &Program) -> Result<Graph, Diagnostics> {
         Err(inputs) => findings.extend(inputs.0),
     }
     if !findings.is_empty() {
+        // What was understood of the program has sizes too.
+        findings.extend(unbounded_sizes(&walk.cx.b.finish()));
         return Err(Diagnostics(findings));
     }
     walk.outputs()?;
@@ -39,24 +41,26 @@ pub fn decompose(program: &Program) -> Result<Graph, Diagnostics> {
     if unbounded.is_empty() { Ok(graph) } else { Err(Diagnostics(unbounded)) }
 }
 
-/// Sizes that are read from data and that nothing limits: no memory can be planned for them.
+/// Sizes that are read from data and that nothing limits: no memory can be planned for them. Each is told at the first
+/// operator whose result has it.
 fn unbounded_sizes(graph: &Graph) -> Vec<Diagnostic> {
-    let mut sizes = BTreeSet::new();
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    let unlimited = |info: &&SymbolInfo| info.source == SymbolSource::Data && info.range.max == i64::MAX;
     for node in &graph.nodes {
+        let mut sizes = BTreeSet::new();
         for size in node.outputs.iter().flat_map(|value| &graph.ty(*value).shape) {
             size.collect_symbols(&mut sizes);
         }
+        for symbol in sizes {
+            let info = graph.symbols.get(symbol.index as usize).filter(unlimited);
+            if let Some(info) = info.filter(|_| seen.insert(symbol)) {
+                let message = format!("the size `{}` is read from data and has no bound", info.name);
+                let help = "state one in the program with `torch._check(size <= bound)` and export again";
+                found.push(Diagnostic::new(Code::Size, message).at(&graph.origins[node.origin]).help(help));
+            }
+        }
     }
-    let unlimited = |info: &&SymbolInfo| info.source == SymbolSource::Data && info.range.max == i64::MAX;
-    sizes
-        .into_iter()
-        .filter_map(|symbol| graph.symbols.get(symbol.index as usize).filter(unlimited))
-        .map(|info| {
-            let message = format!("the size `{}` is read from data and has no bound", info.name);
-            Diagnostic::new(Code::Size, message)
-                .help("state one in the program with `torch._check(size <= bound)` and export again")
-        })
-        .collect()
+    found
 }
 
 /// A program on its way through the rules.

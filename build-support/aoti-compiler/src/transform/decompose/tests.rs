@@ -145,6 +145,19 @@ fn refused(statements: &str) -> Vec<String> {
 }
 
 #[test]
+fn sizes_without_a_bound_are_told_with_their_operator_and_with_everything_else() {
+    let findings = refused(
+        r#"symbol s0 "u0" in 0..inf from data
+        input %x: f32[4]
+        %some: i64[s0, 1] = aten.nonzero.default(self = %x) @ "nonzero" "m.py:3 in forward: x.nonzero()" ""
+        %noise: f32[4] = aten.rand_like.default(self = %x) @ "rand_like" "m.py:4 in forward: rand_like(x)" """#,
+    );
+    let [random, size] = &findings[..] else { panic!("{findings:#?}") };
+    assert!(random.contains("m.py:4"), "{random}");
+    assert!(size.contains("`u0` is read from data and has no bound\n  --> m.py:3"), "{size}");
+}
+
+#[test]
 fn one_report_names_everything_that_is_not_supported() {
     let findings = refused(
         r#"input %x: f32[4]
