@@ -2,16 +2,17 @@
 
 use std::ffi::OsString;
 
-use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    bench, build, cache, clean, completions, doctor, explain, inspect, new, run, run_case, verify,
+    bench, build, cache, clean, collect, completions, doctor, explain, inspect, man, new, run, run_case,
+    verify,
 };
 
-/// Compiles deep-learning models (torch.export .pt2, ONNX) ahead of time into native libraries with Rust bindings
+/// Compiles deep-learning models (torch.export's .pt2) ahead of time into native libraries with Rust bindings
 #[derive(Parser, Debug)]
-#[command(name = "cargo-aoti", bin_name = "cargo aoti", version, styles = styles())]
+#[command(name = "cargo-aoti", bin_name = "cargo aoti", version, styles = clap_cargo::style::CLAP_STYLING)]
+#[command(after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -19,18 +20,26 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+const EXIT_CODES: &str = "\
+Exit codes: 0 done; 1 the model, the manifest or a case is at fault; 2 usage; 3 a tool or the machine is at fault;
+101 a mistake of cargo-aoti's; 130 interrupted.";
+
 /// What every command takes.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// Say nothing but errors
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Say more
-    #[arg(short, long, global = true)]
-    pub(crate) verbose: bool,
+    /// Say more; twice, more still
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
     /// Colours on the terminal
     #[arg(long, global = true, value_enum, value_name = "WHEN")]
     pub(crate) color: Option<Color>,
+    /// Put a setting, or a file of settings, over cargo's configuration
+    #[arg(long, global = true, value_name = "KEY=VALUE|PATH")]
+    pub(crate) config: Vec<String>,
 }
 
 /// When there are colours.
@@ -44,6 +53,7 @@ pub(crate) enum Color {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Compile the models of a cargo project
+    #[command(visible_alias = "b")]
     Build(build::Arguments),
     /// Compile a model and run it once
     Run(run::Arguments),
@@ -55,6 +65,8 @@ pub(crate) enum Command {
     Inspect(inspect::Arguments),
     /// Show the native toolchains: where, which version, for what
     Doctor(doctor::Arguments),
+    /// Build the programs of a cargo project and collect them with everything that they need
+    Collect(collect::Arguments),
     /// Remove the artefacts of a cargo project's models
     Clean(clean::Arguments),
     /// Look after the cache of native tools' results
@@ -67,6 +79,8 @@ pub(crate) enum Command {
     Init(new::InitArguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
+    /// Print the manual page
+    Man(man::Arguments),
     /// One case in a process of its own
     #[command(name = "__run-case", hide = true)]
     RunCase(run_case::Arguments),
@@ -81,16 +95,28 @@ pub(crate) fn without_subcommand(arguments: impl Iterator<Item = OsString>) -> V
     arguments
 }
 
-/// Cargo's colours.
-fn styles() -> Styles {
-    Styles::styled()
-        .header(AnsiColor::Green.on_default().bold())
-        .usage(AnsiColor::Green.on_default().bold())
-        .literal(AnsiColor::Cyan.on_default().bold())
-        .placeholder(AnsiColor::Cyan.on_default())
-        .error(AnsiColor::Red.on_default().bold())
-        .valid(AnsiColor::Cyan.on_default().bold())
-        .invalid(AnsiColor::Yellow.on_default().bold())
+/// How a command prints its results.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Output {
+    /// Form of the results; `json`: one object a line
+    #[arg(long, value_enum, default_value = "human", value_name = "FORM")]
+    format: Form,
+    /// As `--format json`
+    #[arg(long, hide = true)]
+    json: bool,
+}
+
+/// A form of results.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    Human,
+    Json,
+}
+
+impl Output {
+    pub(crate) fn is_json(self) -> bool {
+        self.json || self.format == Form::Json
+    }
 }
 
 #[cfg(test)]

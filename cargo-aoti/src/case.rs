@@ -50,6 +50,10 @@ pub(crate) struct Case {
 struct CaseFile {
     atol: Option<f64>,
     rtol: Option<f64>,
+    /// The file of the outputs that the program has in float64.
+    reference: Option<String>,
+    /// How many times as far from that as the expected outputs a result may be.
+    times: Option<f64>,
     /// Why the case cannot be run here.
     skip: Option<String>,
 }
@@ -58,7 +62,15 @@ struct CaseFile {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Terms {
     pub(crate) tolerance: Tolerance,
+    pub(crate) reference: Option<Reference>,
     pub(crate) skip: Option<String>,
+}
+
+/// Outputs in float64, where a case has them: they tell how far from the truth the expected ones are themselves.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Reference {
+    pub(crate) path: PathBuf,
+    pub(crate) times: f64,
 }
 
 impl Case {
@@ -70,19 +82,30 @@ impl Case {
         self.folder.join("inputs.safetensors")
     }
 
+    fn reference(&self, name: &str, times: Option<f64>) -> Result<Reference, Failure> {
+        let times = times.unwrap_or(2.0);
+        let is_name = Path::new(name).file_name().is_some_and(|own| own == name);
+        if !is_name || !(times.is_finite() && times >= 0.0) {
+            let message = "`case.json`: `reference` names a file of the case, and `times` is a number from 0";
+            return Err(Failure::User(message.to_owned()));
+        }
+        Ok(Reference { path: self.folder.join(name), times })
+    }
+
     pub(crate) fn outputs(&self) -> PathBuf {
         self.folder.join("outputs.safetensors")
     }
 
     pub(crate) fn terms(&self) -> Result<Terms, Failure> {
         let path = self.folder.join("case.json");
-        let mut file = CaseFile { atol: None, rtol: None, skip: None };
+        let mut file = CaseFile { atol: None, rtol: None, reference: None, times: None, skip: None };
         if path.is_file() {
             file = serde_json::from_slice(&memory::map(&path)?)
                 .map_err(|error| Failure::User(format!("`{}`: {error}", path.display())))?;
         }
         let tolerance = Tolerance { atol: file.atol.unwrap_or(1e-4), rtol: file.rtol.unwrap_or(1e-3) };
-        Ok(Terms { tolerance, skip: file.skip })
+        let reference = file.reference.map(|name| self.reference(&name, file.times)).transpose()?;
+        Ok(Terms { tolerance, reference, skip: file.skip })
     }
 }
 
@@ -170,6 +193,11 @@ mod tests {
         assert_eq!(case.terms().unwrap().tolerance, Tolerance { atol: 1e-4, rtol: 1e-3 });
         fs_err::write(root.path().join("case.json"), "{\"atol\": 1, \"op\": \"x\"}").unwrap();
         assert_eq!(case.terms().unwrap().tolerance, Tolerance { atol: 1.0, rtol: 1e-3 });
+        fs_err::write(root.path().join("case.json"), "{\"reference\": \"f64.safetensors\"}").unwrap();
+        let expected = Reference { path: root.path().join("f64.safetensors"), times: 2.0 };
+        assert_eq!(case.terms().unwrap().reference, Some(expected));
+        fs_err::write(root.path().join("case.json"), "{\"reference\": \"../f64.safetensors\"}").unwrap();
+        assert!(matches!(case.terms(), Err(Failure::User(_))));
         fs_err::write(root.path().join("case.json"), "{").unwrap();
         assert!(matches!(case.terms(), Err(Failure::User(_))));
     }

@@ -1,10 +1,14 @@
 //! Sizes for dimensions that a model leaves open: from `--dim name=size`, else the smallest.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
+use aoti_build::suggest;
+use aoti_compiler::compile;
 use aoti_runtime::{DimInfo, ModelInfo};
 
 use crate::failure::Failure;
+use crate::memory;
 
 /// The largest size that is tried for a symbol that no dimension bounds by itself.
 const MOST: i64 = 4096;
@@ -14,6 +18,35 @@ pub(crate) fn parse(text: &str) -> Result<(String, i64), String> {
     let (name, size) = text.split_once('=').ok_or("expected NAME=SIZE")?;
     let size = size.trim().parse::<i64>().map_err(|error| error.to_string())?;
     if size < 0 { Err("a size is not negative".to_owned()) } else { Ok((name.trim().to_owned(), size)) }
+}
+
+/// Refuses dimensions that a model does not have, before it is compiled.
+pub(crate) fn check(path: &Path, given: &[(String, i64)]) -> Result<(), Failure> {
+    if given.is_empty() {
+        return Ok(());
+    }
+    let graph = compile::import("model", memory::map(path)?);
+    let graph = graph.map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
+    let known: Vec<&str> = graph.symbols.iter().map(|symbol| symbol.name.as_str()).collect();
+    known_or_refused(&known, given)
+}
+
+fn known_or_refused(known: &[&str], given: &[(String, i64)]) -> Result<(), Failure> {
+    let Some((name, _)) = given.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let mut each: Vec<&str> = Vec::new();
+    known.iter().for_each(|name| {
+        if !each.contains(name) {
+            each.push(name)
+        }
+    });
+    if each.is_empty() {
+        return Err(Failure::Usage(format!("the model has no dimension `{name}`; all its sizes are fixed")));
+    }
+    let near = suggest(name, each.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
+    let (known, near) = (each.join("`, `"), near.unwrap_or_default());
+    Err(Failure::Usage(format!("the model has no dimension `{name}`; it has `{known}`{near}")))
 }
 
 /// The sizes of each input.
@@ -30,10 +63,7 @@ pub(crate) fn of_inputs(info: &ModelInfo, given: &[(String, i64)]) -> Result<Vec
     }
     let known: Vec<&str> =
         dims().filter_map(|dim| dim.expression.as_deref()).filter(|text| is_name(text)).collect();
-    if let Some((name, _)) = given.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-        let known = known.join("`, `");
-        return Err(Failure::Usage(format!("the model has no dimension `{name}`; it has `{known}`")));
-    }
+    known_or_refused(&known, given)?;
     let size = |dim: &DimInfo| {
         let value = match &dim.expression {
             None => Some(dim.min),

@@ -47,8 +47,8 @@ impl Failure {
         what: &str,
         path: &std::path::Path,
     ) -> impl FnOnce(std::io::Error) -> Failure + use<> {
-        let text = format!("cannot {what} `{}`", path.display());
-        move |error| Failure::Machine(format!("{text}: {error}"))
+        let (text, path) = (format!("cannot {what} `{}`", path.display()), path.to_owned());
+        move |error| Failure::Machine(format!("{text}: {}", aoti_build::plain(error, &path)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The subcommand `cargo aoti`: arguments in, reports out. No compiler logic.
 //!
 //! stdout is data and stderr is talk. Exit codes: 0 done; 1 the model, the manifest or a case is at fault; 2 usage;
-//! 3 a tool or the machine is at fault; 101 a mistake of ours.
+//! 3 a tool or the machine is at fault; 101 a mistake of ours; 130 interrupted.
 
 mod arguments;
 mod bug;
@@ -12,6 +12,7 @@ mod failure;
 mod memory;
 mod progress;
 mod project;
+mod settings;
 mod single;
 mod tensors;
 mod terminal;
@@ -26,8 +27,19 @@ fn main() -> ExitCode {
     let environment = aoti_toolchain::Environment::capture();
     bug::install_hook();
     let cli = Cli::parse_from(arguments::without_subcommand(std::env::args_os()));
-    let terminal = terminal::Terminal::new(&cli.global, &environment);
-    match commands::run(cli.command, &commands::Context { environment, terminal }) {
+    let settings = settings::Settings::read(environment.directory(), &cli.global.config);
+    let terminal =
+        terminal::Terminal::new(&cli.global, settings.as_ref().unwrap_or(&settings::Settings::default()));
+    let _ = ctrlc::set_handler(|| {
+        // Native tools are of the same group, and were told too.
+        progress::interrupted();
+        std::process::exit(130);
+    });
+    let overrides = cli.global.config;
+    let result = settings.and_then(|settings| {
+        commands::run(cli.command, &commands::Context { environment, terminal, settings, overrides })
+    });
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             terminal.failure(&failure);

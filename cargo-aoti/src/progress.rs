@@ -1,10 +1,33 @@
 //! Shows how far a build is: status lines, and a bar if stderr is a terminal.
 
+use std::sync::OnceLock;
+use std::time::Duration;
+
 use aoti_build::{ModelEvent, Progress};
 use aoti_toolchain::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::terminal::Terminal;
+
+/// While the compiler itself works, nobody knows how many tools there will be. What is wide is cut to the terminal.
+const COMPILING: &str = "   Compiling {elapsed} {wide_msg}";
+const BUILDING: &str = "    Building [{bar:27}] {pos}/{len} {elapsed} {wide_msg}";
+const TICK: Duration = Duration::from_millis(200);
+
+/// The bar that is shown, for when the user interrupts.
+static BAR: OnceLock<ProgressBar> = OnceLock::new();
+
+/// Clears the terminal and says that nothing more will come.
+pub(crate) fn interrupted() {
+    if let Some(bar) = BAR.get() {
+        bar.finish_and_clear();
+    }
+    anstream::eprintln!("interrupted; what was built stays, and the next build goes on from there");
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the template is a constant").progress_chars("=> ")
+}
 
 /// A build's progress on the terminal.
 pub(crate) struct Shown {
@@ -16,13 +39,14 @@ impl Shown {
     pub(crate) fn new(terminal: Terminal) -> Shown {
         let bar = ProgressBar::no_length();
         // Hidden by itself where stderr is no terminal.
-        bar.set_draw_target(if terminal.is_quiet() {
-            ProgressDrawTarget::hidden()
-        } else {
+        bar.set_draw_target(if terminal.has_progress() {
             ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
         });
-        let style = ProgressStyle::with_template("    Building [{bar:27}] {pos}/{len}: {msg}");
-        bar.set_style(style.expect("the template is a constant").progress_chars("=> "));
+        bar.set_style(style(COMPILING));
+        bar.enable_steady_tick(TICK);
+        BAR.set(bar.clone()).ok();
         Shown { terminal, bar }
     }
 
@@ -38,7 +62,10 @@ impl Shown {
 impl Progress for Shown {
     fn model(&self, event: &ModelEvent<'_>) {
         match event {
-            ModelEvent::Compiling { name } => self.status("Compiling", name),
+            ModelEvent::Compiling { name } => {
+                self.status("Compiling", name);
+                self.bar.set_message((*name).to_owned());
+            }
             ModelEvent::Waiting { name } => {
                 self.status("Blocking", &format!("waiting for another process that builds {name}"));
             }
@@ -51,7 +78,11 @@ impl Progress for Shown {
     }
 
     fn planned(&self, actions: usize) {
-        self.bar.set_length(self.bar.length().unwrap_or(0) + actions as u64);
+        let length = self.bar.length().unwrap_or(0) + actions as u64;
+        self.bar.set_length(length);
+        if length > 0 {
+            self.bar.set_style(style(BUILDING));
+        }
     }
 
     fn tool(&self, event: &Event<'_>) {

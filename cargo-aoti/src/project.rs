@@ -12,18 +12,19 @@ use crate::failure::Failure;
 /// Cargo's own flags for what is built.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Selection {
-    /// Package to build the models of
-    #[arg(short, long, value_name = "SPEC")]
-    pub(crate) package: Vec<String>,
-    /// All packages of the workspace
-    #[arg(long)]
-    pub(crate) workspace: bool,
-    /// With --workspace: all packages but these
-    #[arg(long, value_name = "SPEC", requires = "workspace")]
-    pub(crate) exclude: Vec<String>,
-    /// Path to Cargo.toml
-    #[arg(long, value_name = "PATH")]
-    pub(crate) manifest_path: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Package selection")]
+    pub(crate) workspace: clap_cargo::Workspace,
+    #[command(flatten, next_help_heading = "Feature selection")]
+    pub(crate) features: clap_cargo::Features,
+    #[command(flatten, next_help_heading = "Manifest options")]
+    pub(crate) manifest: ManifestFlags,
+}
+
+/// Cargo's flags for where the project is, and what cargo may do to find out about it.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ManifestFlags {
+    #[command(flatten)]
+    path: clap_cargo::Manifest,
     /// Folder for all artefacts
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) target_dir: Option<PathBuf>,
@@ -38,6 +39,34 @@ pub(crate) struct Selection {
     pub(crate) frozen: bool,
 }
 
+impl ManifestFlags {
+    /// The manifest that is named.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.manifest_path.as_deref()
+    }
+
+    /// The flags, as cargo takes them.
+    pub(crate) fn flags(&self) -> Vec<String> {
+        let flags = [(self.locked, "--locked"), (self.offline, "--offline"), (self.frozen, "--frozen")];
+        flags.iter().filter(|(given, _)| *given).map(|(_, flag)| (*flag).to_owned()).collect()
+    }
+}
+
+impl Selection {
+    /// The flags for features, as cargo takes them.
+    pub(crate) fn feature_flags(&self) -> Vec<String> {
+        let features = &self.features;
+        let flags = [
+            (features.all_features, "--all-features"),
+            (features.no_default_features, "--no-default-features"),
+        ];
+        let mut flags: Vec<String> =
+            flags.iter().filter(|(given, _)| *given).map(|(_, flag)| (*flag).to_owned()).collect();
+        flags.extend(features.features.iter().flat_map(|name| ["--features".to_owned(), name.clone()]));
+        flags
+    }
+}
+
 /// A project as cargo sees it.
 pub(crate) struct Project {
     metadata: Metadata,
@@ -48,32 +77,27 @@ impl Project {
     /// Asks cargo.
     pub(crate) fn open(selection: &Selection, context: &Context) -> Result<Project, Failure> {
         let mut command = MetadataCommand::new();
-        // Models depend on no other package, so cargo need not resolve any.
-        command.no_deps();
+        // Models depend on no other package, so cargo need not resolve any, but where it shall look at the lock file.
+        let manifest = &selection.manifest;
+        if !(manifest.locked || manifest.frozen) {
+            command.no_deps();
+        }
         if let Some(cargo) = context.environment.variable("CARGO") {
             command.cargo_path(cargo);
         }
-        if let Some(path) = &selection.manifest_path {
-            if !path.is_file() {
-                let message = format!("manifest path `{}` does not exist", path.display());
-                return Err(Failure::Usage(message));
-            }
+        if let Some(path) = manifest.path() {
+            check_manifest(path)?;
             command.manifest_path(path);
         }
-        let flags = [
-            (selection.locked, "--locked"),
-            (selection.offline, "--offline"),
-            (selection.frozen, "--frozen"),
-        ];
-        let flags = flags.iter().filter(|(given, _)| *given).map(|(_, flag)| (*flag).to_owned());
-        command.other_options(flags.collect::<Vec<_>>());
+        let overrides = context.overrides.iter().flat_map(|text| ["--config".to_owned(), text.clone()]);
+        command.other_options([manifest.flags(), selection.feature_flags(), overrides.collect()].concat());
         let metadata = command.exec().map_err(|error| {
             if let cargo_metadata::Error::CargoMetadata { stderr } = &error {
                 return Failure::User(stderr.trim_start_matches("error: ").trim_end().to_owned());
             }
             Failure::Machine(format!("cannot ask cargo about the project: {error}"))
         })?;
-        let target_directory = match &selection.target_dir {
+        let target_directory = match &manifest.target_dir {
             Some(folder) => context.environment.directory().join(folder),
             None => metadata.target_directory.clone().into_std_path_buf(),
         };
@@ -83,7 +107,7 @@ impl Project {
     /// Whether a command is given in a project at all, or names one.
     pub(crate) fn is_there(selection: &Selection, context: &Context) -> bool {
         let mut folders = context.environment.directory().ancestors();
-        selection.manifest_path.is_some() || folders.any(|folder| folder.join("Cargo.toml").is_file())
+        selection.manifest.path().is_some() || folders.any(|folder| folder.join("Cargo.toml").is_file())
     }
 
     /// The packages that the flags select.
@@ -101,11 +125,17 @@ impl Project {
                 Failure::Usage(format!("there is no package `{name}` in the workspace{help}"))
             })
         };
-        if !selection.package.is_empty() {
-            return selection.package.iter().map(named).collect();
+        let wanted = &selection.workspace;
+        if !wanted.package.is_empty() {
+            return wanted.package.iter().map(named).collect();
         }
-        if selection.workspace {
-            let excluded = selection.exclude.iter().map(named).collect::<Result<Vec<_>, _>>()?;
+        if !wanted.exclude.is_empty() && !(wanted.workspace || wanted.all) {
+            return Err(Failure::Usage(
+                "`--exclude` can only be used together with `--workspace`".to_owned(),
+            ));
+        }
+        if wanted.workspace || wanted.all {
+            let excluded = wanted.exclude.iter().map(named).collect::<Result<Vec<_>, _>>()?;
             return Ok(all
                 .into_iter()
                 .filter(|package| !excluded.iter().any(|other| other.id == package.id))
@@ -140,7 +170,7 @@ impl Project {
 
     fn manifest_here(&self, selection: &Selection, context: &Context) -> Option<PathBuf> {
         let directory = context.environment.directory();
-        let path = match &selection.manifest_path {
+        let path = match selection.manifest.path() {
             Some(path) => directory.join(path),
             None => {
                 let manifests = directory.ancestors().map(|folder| folder.join("Cargo.toml"));
@@ -149,6 +179,22 @@ impl Project {
         };
         Some(fs_err::canonicalize(&path).unwrap_or(path))
     }
+}
+
+/// Refuses what is no manifest, with cargo's words.
+fn check_manifest(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        let inside = path.join("Cargo.toml");
+        let help = if inside.is_file() { format!("; `{}` exists", inside.display()) } else { String::new() };
+        let path = path.display();
+        return Err(Failure::Usage(format!(
+            "manifest path `{path}` is a directory but expected a file{help}"
+        )));
+    }
+    if !path.is_file() {
+        return Err(Failure::Usage(format!("manifest path `{}` does not exist", path.display())));
+    }
+    Ok(())
 }
 
 /// The profile's folder, as cargo names it.

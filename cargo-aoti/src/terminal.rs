@@ -1,16 +1,17 @@
 //! Talk on stderr: status lines as cargo writes them, warnings, errors.
 
 use anstyle::{AnsiColor, Style};
-use aoti_toolchain::Environment;
 
 use crate::arguments::{Color, Global};
 use crate::failure::Failure;
+use crate::settings::Settings;
 
 /// How much is said, and how.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terminal {
     quiet: bool,
     verbose: bool,
+    progress: bool,
 }
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -19,8 +20,9 @@ const STATUS: Style = AnsiColor::Green.on_default().bold();
 const ASIDE: Style = AnsiColor::Cyan.on_default().bold();
 
 impl Terminal {
-    pub(crate) fn new(global: &Global, environment: &Environment) -> Terminal {
-        let from_cargo = || match environment.variable("CARGO_TERM_COLOR")?.to_str()? {
+    /// As the command line says, else as cargo's configuration does.
+    pub(crate) fn new(global: &Global, settings: &Settings) -> Terminal {
+        let from_cargo = || match settings.color.as_deref()? {
             "always" => Some(Color::Always),
             "never" => Some(Color::Never),
             _ => None,
@@ -31,11 +33,17 @@ impl Terminal {
             // What remains looks at the terminal and at `NO_COLOR`.
             Some(Color::Auto) | None => {}
         }
-        Terminal { quiet: global.quiet, verbose: global.verbose }
+        let is_given = global.quiet || global.verbose > 0;
+        Terminal {
+            quiet: global.quiet || (!is_given && settings.quiet == Some(true)),
+            verbose: global.verbose > 0 || (!is_given && settings.verbose == Some(true)),
+            progress: settings.progress != Some(false),
+        }
     }
 
-    pub(crate) fn is_quiet(self) -> bool {
-        self.quiet
+    /// Whether there may be bars.
+    pub(crate) fn has_progress(self) -> bool {
+        self.progress && !self.quiet
     }
 
     pub(crate) fn is_verbose(self) -> bool {
@@ -77,8 +85,10 @@ impl Terminal {
             if let Some((code, rest)) = line.strip_prefix("error[").and_then(|rest| rest.split_once(']')) {
                 let gap = if index > 0 { "\n" } else { "" };
                 anstream::eprintln!("{gap}{ERROR}error[{code}]{ERROR:#}{rest}");
-            } else if let Some(rest) = line.strip_prefix("  --> ") {
-                anstream::eprintln!("{ASIDE}  --> {ASIDE:#}{rest}");
+            } else if let Some((indent, rest)) =
+                line.split_once("--> ").filter(|(indent, _)| indent.trim().is_empty())
+            {
+                anstream::eprintln!("{ASIDE}{indent}--> {ASIDE:#}{rest}");
             } else if let Some((label, rest)) =
                 line.strip_prefix("  = ").and_then(|rest| rest.split_once(':'))
             {

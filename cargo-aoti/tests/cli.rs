@@ -186,7 +186,8 @@ fn cases_pass_and_fail_each_for_itself() {
     let output = aoti(folder.path(), &["verify", ".", "--format", "json"]);
     assert_eq!(code(&output), 1);
     let text = out(&output);
-    assert!(text.ends_with("1 passed, 2 failed, 1 skipped\n"), "{text}");
+    let last = "{\"reason\":\"summary\",\"passed\":1,\"failed\":2,\"skipped\":1,\"message\":\"1 passed, 2 failed, 1 skipped\"}\n";
+    assert!(text.ends_with(last), "{text}");
     let of = |name: &str| -> serde_json::Value {
         let cases = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         cases.into_iter().find(|case| case["name"] == name).unwrap()

@@ -9,6 +9,7 @@ use std::process::Command;
 
 use aoti_tests::models::{self, SCALED};
 use aoti_tests::subcommand::{Ended, aoti, cargo};
+use aoti_tests::tools;
 
 /// A folder of a user's, with the subcommand and cargo in it.
 struct Home {
@@ -89,6 +90,36 @@ fn a_project_grows_from_nothing() {
     check(&["check"]).succeeded();
     assert_eq!(run().succeeded().stdout, "[1.0, 4.0, 9.0]\n");
 
+    // What cannot be is said at run time, with the input and the bound; at build time, with the model and the place.
+    write("src/main.rs", &MAIN.replace("[1.0_f32, 2.0, 3.0]", "[1.0_f32, 2.0]"));
+    let said = run().stderr;
+    assert!(said.contains("Error: input `x`: dimension 1 is 2, must be 3"), "{said}");
+    write("src/main.rs", MAIN);
+    write("models/second.aoti", "graph {");
+    let said = run().stderr;
+    assert!(said.contains("error: grows@0.1.0: model `second` (") && said.contains("[AOTI0009]"), "{said}");
+    write("models/second.aoti", SCALED);
+    let manifest = fs::read_to_string(home.folder.join("wächst/Cargo.toml")).unwrap();
+    write("Cargo.toml", &format!("{manifest}\n[package.metadata.aoti]\ncpus = [\"native\"]\n"));
+    let said = run().stderr;
+    assert!(said.contains("unknown key `cpus`; did you mean `cpu`? [AOTI0101]"), "{said}");
+
+    // Two models, of which one has names of the user's.
+    let named = "[package.metadata.aoti.models]\n\
+        second = { path = \"models/second.aoti\", outputs = [\"scaled\"], dims = { batch = \"rows\" } }\n\
+        my-net = { path = \"models/my-net.aoti\" }\n";
+    write("Cargo.toml", &format!("{manifest}\n{named}"));
+    write("src/main.rs", TWO);
+    assert_eq!(run().succeeded().stdout, "[1.0, 8.0, 27.0] Some(\"rows\")\n");
+    let ended = Ended::of(&mut home.aoti(&["build", "-m", "wächst/Cargo.toml"])).succeeded();
+    assert!(ended.stderr.contains("model `my-net` is the module `my_net`"), "{}", ended.stderr);
+    if tools::arm_compiler() {
+        let arm = ["build", "-m", "wächst/Cargo.toml", "--target", "aarch64-unknown-linux-gnu"];
+        Ended::of(&mut home.aoti(&arm)).succeeded();
+    }
+    write("Cargo.toml", &manifest);
+    write("src/main.rs", MAIN);
+
     // Bindings say so when they are run, and a choice that there is not is refused.
     let with = |value: &str| {
         let mut cargo = home.cargo("wächst", &["run", "--quiet"]);
@@ -100,6 +131,86 @@ fn a_project_grows_from_nothing() {
     let said = with("binding").stderr;
     assert!(said.contains("`AOTI_BUILD` cannot be `binding`; did you mean `bindings`?"), "{said}");
 }
+
+/// Programs with shared libraries and weights in files, in another folder than they were built in.
+#[test]
+fn what_is_collected_runs_elsewhere() {
+    let home = Home::new();
+    Ended::of(&mut home.aoti(&["new", "fort"])).succeeded();
+    let project = home.folder.join("fort");
+    let manifest = fs::read_to_string(project.join("Cargo.toml")).unwrap();
+    let table = "\n[package.metadata.aoti]\ncpu = [\"native\"]\n\
+        [package.metadata.aoti.models.my-net]\npath = \"models/net.aoti\"\nlink = \"dylib\"\nweights = \"sidecar\"\n";
+    fs::write(project.join("Cargo.toml"), manifest + table).unwrap();
+    fs::write(project.join("models/net.aoti"), SCALED).unwrap();
+    fs::write(project.join("src/main.rs"), MAIN).unwrap();
+    let targets = cargo(&project, &home.cache(), Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let mut collect = home.aoti(&["collect", "../hier hin", "--offline"]);
+    collect.current_dir(&project).envs(targets.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Ended::of(&mut collect).succeeded();
+
+    let (here, there) = (home.folder.join("hier hin"), home.folder.join("anderswo"));
+    fs::rename(here, &there).unwrap();
+    for file in ["libaoti_my_net.so", "include/aoti_my_net.h", "include/aoti/abi.h", "licenses/index.txt"] {
+        assert!(there.join(file).is_file(), "{file}");
+    }
+    assert!(fs::read_to_string(there.join("licenses/index.txt")).unwrap().contains("aoti-runtime 0"));
+    // Where it was built there is nothing any more.
+    let built =
+        PathBuf::from(targets.get_envs().find(|(name, _)| *name == "CARGO_TARGET_DIR").unwrap().1.unwrap());
+    for script in fs::read_dir(built.join("debug/build")).unwrap() {
+        let script = script.unwrap();
+        if script.file_name().to_string_lossy().starts_with("fort-") {
+            fs::remove_dir_all(script.path()).unwrap();
+        }
+    }
+    let run = || Ended::of(Command::new(there.join("fort")).current_dir("/").env_remove("LD_LIBRARY_PATH"));
+    assert_eq!(run().succeeded().stdout, "[1.0, 4.0, 9.0]\n");
+    for file in fs::read_dir(&there).unwrap().map(|entry| entry.unwrap().path()) {
+        if file.to_string_lossy().ends_with(".weights.bin") {
+            fs::remove_file(file).unwrap();
+        }
+    }
+    let said = run().stderr;
+    assert!(said.contains("in none of the folders") && said.contains("anderswo"), "{said}");
+}
+
+#[test]
+fn a_static_program_for_musl_links_and_runs() {
+    if !tools::are_there("musl", &["musl-gcc"]) {
+        return;
+    }
+    let home = Home::new();
+    Ended::of(&mut home.aoti(&["new", "statisch"])).succeeded();
+    fs::write(home.folder.join("statisch/models/net.aoti"), SCALED).unwrap();
+    let target = "x86_64-unknown-linux-musl";
+    Ended::of(&mut home.aoti(&["build", "-m", "statisch/Cargo.toml", "--target", target])).succeeded();
+    let built = home.folder.join("statisch/target/aoti/debug").join(target).join("statisch/net");
+    let program = built.join("use.c");
+    fs::write(&program, "#include \"aoti_net.h\"\nint main(void) { return aoti_net_api() == 0; }\n").unwrap();
+    let mut link = Command::new("musl-gcc");
+    link.args(["-static", "-Isrc/include", "use.c", "libaoti_net.a", "-lgcc", "-o", "use"])
+        .current_dir(&built);
+    Ended::of(&mut link).succeeded();
+    Ended::of(&mut Command::new(built.join("use"))).succeeded();
+    // The module asks for the compiler's library where the target is musl.
+    let module = fs::read_to_string(built.join("net.rs")).unwrap();
+    assert!(module.contains("link(name = \"gcc\")"), "{module}");
+}
+
+/// The second model's names are the manifest's.
+const TWO: &str = "\
+aoti_runtime::include_model!(\"my-net\");
+aoti_runtime::include_model!(\"second\");
+
+fn main() -> Result<(), aoti_runtime::Error> {
+    let x = [[1.0_f32, 2.0, 3.0]];
+    let y = my_net::Model::load()?.run(&my_net::Inputs { x: (&x).into() })?.y;
+    let z = second::Model::load()?.run(&second::Inputs { x: y.view() })?.scaled;
+    println!(\"{:?} {:?}\", z.as_slice(), second::Model::info()?.inputs[0].dims[0].expression.as_deref());
+    Ok(())
+}
+";
 
 /// Linted as strictly as can be.
 const MAIN: &str = "\

@@ -10,6 +10,7 @@ use aoti_toolchain::{Device, Environment, Target, Toolchains};
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::manifest::Manifest;
+use crate::model::LinkKind;
 use crate::purpose::{self, Purpose};
 use crate::session::{Job, Session, Settings};
 use crate::variables;
@@ -120,8 +121,25 @@ impl Builder {
             );
         }
         println!("cargo::rustc-env=AOTI_MODELS={}", known.join(", "));
+        if self.manifest.models.iter().any(|model| model.link == LinkKind::Dylib) {
+            self.find_at_run_time();
+        }
         // The modules themselves say which libraries they need.
         println!("cargo::rustc-link-search=native={}", self.public().display());
+    }
+
+    /// Programs look for shared libraries in their own folder, where `cargo aoti collect` puts them, and then where they
+    /// were built.
+    fn find_at_run_time(&self) {
+        let system = self.environment.variable("CARGO_CFG_TARGET_OS").and_then(OsStr::to_str);
+        if system == Some("linux") {
+            for folder in ["$ORIGIN".to_owned(), self.public().display().to_string()] {
+                // Word by word, for commas in paths.
+                for word in ["-Xlinker", "-rpath", "-Xlinker", &folder] {
+                    println!("cargo::rustc-link-arg={word}");
+                }
+            }
+        }
     }
 
     fn job(&self, model: &crate::model::Model) -> Job {

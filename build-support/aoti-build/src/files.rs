@@ -132,7 +132,19 @@ pub(crate) fn digest_of(path: &Path) -> io::Result<String> {
 
 pub(crate) fn file_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error + use<> {
     let path = path.to_owned();
-    move |source| Error::File { action, path, source }
+    move |source| {
+        let source = plain(source, &path);
+        Error::File { action, path, source }
+    }
+}
+
+/// An error of the system without the path and the action that were put before it: the caller names them.
+pub fn plain(error: io::Error, path: &Path) -> io::Error {
+    let text = error.to_string();
+    match text.split_once(&format!("`{}`: ", path.display())) {
+        Some((_, cause)) => io::Error::new(error.kind(), cause),
+        None => error,
+    }
 }
 
 /// Removes a file if it is there.
@@ -140,5 +152,20 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     match fs_err::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error("remove", path)(error)),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_said_once() {
+        let path = Path::new("/nowhere/at/all");
+        let error = fs_err::read(path).map_err(file_error("read", path)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot read `/nowhere/at/all`: No such file or directory (os error 2)"
+        );
     }
 }

@@ -30,6 +30,7 @@ mod variables;
 pub use artefacts::{Artefact, Built};
 pub use builder::Builder;
 pub use error::{Error, Fault};
+pub use files::plain;
 pub use layout::Layout;
 pub use manifest::{Code, Location, Manifest, Problem, Problems, Wishes, suggest};
 pub use model::{LinkKind, Model, Names, Weights, default_levels};

@@ -74,7 +74,12 @@ pub const VARIABLES: &[Variable] = &[
     other("CARGO", "the cargo that the subcommand asks about the project"),
     other("CARGO_MAKEFLAGS", "cargo's jobserver, which native tools take their turns from"),
     other("NO_COLOR", "when set, no colours"),
-    other("CARGO_TERM_COLOR", "`always`, `never` or `auto`"),
+    other("CARGO_TERM_COLOR", "`always`, `never` or `auto`, as in cargo"),
+    other("CARGO_TERM_QUIET", "`true` for errors alone, as in cargo"),
+    other("CARGO_TERM_VERBOSE", "`true` for more, as in cargo"),
+    other("CARGO_TERM_PROGRESS_WHEN", "`never` for no bars, as in cargo"),
+    other("CARGO_BUILD_TARGET", "what `cargo aoti build` builds for, as cargo does"),
+    other("CARGO_BUILD_JOBS", "how many native tools run at once, as in cargo"),
 ];
 
 /// The names of the variables that rebuild, for a target.

@@ -101,6 +101,14 @@ impl Diagnostic {
         self
     }
 
+    /// The user's file and line, where they are known.
+    pub fn place(&self) -> Option<(&str, u32)> {
+        let source = &self.origin.as_ref()?.source;
+        let place = source.split_once(" in ").map_or(source.as_str(), |(place, _)| place);
+        let (file, line) = place.rsplit_once(':')?;
+        Some((file, line.parse().ok()?))
+    }
+
     /// Says why.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Diagnostic {

@@ -29,8 +29,8 @@ macro_rules! include_model {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __library {
-    ($symbol:ident $(, #[$link:meta])?) => {
-        $(#[$link])?
+    ($symbol:ident $(, #[$link:meta])*) => {
+        $(#[$link])*
         unsafe extern "C" {
             fn $symbol() -> *const $crate::abi::AotiApi;
         }

@@ -4,7 +4,12 @@
 
 use crate::{Error, ErrorCode, ffi::buffer::Buffer};
 use memmap2::Mmap;
-use std::{fmt, fs::File, path::Path, sync::Arc};
+use std::{
+    fmt,
+    fs::File,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// The weights of a model. Cheap to clone: clones share the bytes.
 #[derive(Clone, Default)]
@@ -47,9 +52,11 @@ impl Weights {
     pub fn sidecar(name: &str, digest: &str, folders: &[&str]) -> Result<Weights, Error> {
         let beside = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
         let candidates = beside.into_iter().chain(folders.iter().map(Into::into));
-        let Some(path) = candidates.map(|folder| folder.join(name)).find(|path| path.is_file()) else {
-            let message =
-                format!("weights `{name}` are neither beside the executable nor in the build's folder");
+        let candidates: Vec<PathBuf> = candidates.collect();
+        let Some(path) = candidates.iter().map(|folder| folder.join(name)).find(|path| path.is_file()) else {
+            let looked: Vec<String> =
+                candidates.iter().map(|folder| format!("`{}`", folder.display())).collect();
+            let message = format!("weights `{name}` are in none of the folders {}", looked.join(" and "));
             return Err(Error::new(ErrorCode::Weights, message));
         };
         let weights = Weights::file(path)?;
@@ -127,6 +134,8 @@ mod tests {
         let folders = [folder.path().to_str().unwrap()];
         let absent = Weights::sidecar("other.bin", "", &folders).unwrap_err();
         assert_eq!(absent.code(), ErrorCode::Weights);
+        let beside = std::env::current_exe().unwrap().parent().unwrap().display().to_string();
+        assert!(absent.message().contains(&beside) && absent.message().contains(folders[0]), "{absent}");
         let wrong = Weights::sidecar("w.bin", "00", &folders);
         assert_eq!(wrong.is_err(), cfg!(feature = "digest"));
         #[cfg(feature = "digest")]

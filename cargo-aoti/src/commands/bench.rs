@@ -14,6 +14,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::{Context, print, print_json};
+use crate::arguments::Output;
 use crate::case;
 use crate::dims;
 use crate::failure::Failure;
@@ -35,9 +36,8 @@ pub(crate) struct Arguments {
     /// Device to run on; only `cpu` works yet
     #[arg(long, value_enum, default_value = "cpu")]
     device: Device,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     /// Size of an open dimension, for random inputs; by default the smallest
     #[arg(long, value_name = "NAME=SIZE", value_parser = dims::parse)]
     dim: Vec<(String, i64)>,
@@ -90,6 +90,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let (path, case) = case::model_file(&arguments.model)?;
     let session = single::session(context, !arguments.no_cache)?;
     single::check_level(&session, &arguments.level)?;
+    dims::check(&path, &arguments.dim)?;
     let progress = Shown::new(context.terminal);
     let begun = Instant::now();
     let single = single::build(&session, &path, LinkKind::Dylib, vec![arguments.level.clone()], &progress);
@@ -122,7 +123,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     } else {
         None
     };
-    if arguments.json {
+    if arguments.output.is_json() {
         let mut object = json!({
             "us_med": round(median), "us_min": round(least), "n": n, "compile_ms": compile_ms,
             "library_bytes": library_bytes, "workspace_bytes": workspace_bytes,

@@ -3,12 +3,14 @@
 use std::time::Instant;
 
 use aoti_build::{Built, Error, Job, Layout, Session, Settings};
+use aoti_compiler::diagnostic::Diagnostic;
 use aoti_toolchain::Target;
 use cargo_metadata::Package;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::{Context, print_json};
+use crate::arguments::Output;
 use crate::failure::Failure;
 use crate::progress::Shown;
 use crate::project::{Project, Selection, profile_folder, shown};
@@ -16,23 +18,73 @@ use crate::project::{Project, Selection, profile_folder, shown};
 /// Compiles the models of a cargo project into target/aoti/<profile>/<triple>/<package>/<model>/
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    selection: Selection,
-    /// Build for this target
+    /// Build for this target; by default for those of cargo's `build.target`, else for the host
     #[arg(long, value_name = "TRIPLE")]
-    target: Option<String>,
+    target: Vec<String>,
     /// Artefacts of the release profile (kernels are optimised in every profile)
     #[arg(short, long, conflicts_with = "profile")]
     release: bool,
     /// Artefacts of this profile
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// So many native tools at once
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
-    /// Form of messages
+    /// So many native tools at once; with a minus, so many fewer than there are processors; or `default`
+    #[arg(short, long, value_name = "N", value_parser = jobs, allow_hyphen_values = true)]
+    jobs: Option<Jobs>,
+    /// Build what can be built, which is done anyway
+    #[arg(long)]
+    keep_going: bool,
+    /// Form of messages; `json`: one object a line on stdout, the last with the reason `build-finished`
     #[arg(long, value_enum, default_value = "human", value_name = "FORM")]
     message_format: MessageFormat,
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten)]
+    selection: Selection,
+}
+
+/// How many tools at once; none for as many as there are processors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Jobs(Option<i64>);
+
+/// Reads a number of jobs, for clap.
+fn jobs(text: &str) -> Result<Jobs, String> {
+    match text.parse::<i64>() {
+        Ok(0) => Err("there must be at least one".to_owned()),
+        Ok(number) => Ok(Jobs(Some(number))),
+        Err(_) if text == "default" => Ok(Jobs(None)),
+        Err(_) => Err("neither a number nor `default`".to_owned()),
+    }
+}
+
+impl Jobs {
+    fn tools(self) -> Option<usize> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let tools = |number: i64| match usize::try_from(number) {
+            Ok(number) => number,
+            Err(_) => processors.saturating_sub(usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX)),
+        };
+        self.0.map(|number| tools(number).max(1))
+    }
+}
+
+impl Arguments {
+    fn is_json(&self) -> bool {
+        self.message_format == MessageFormat::Json || self.output.is_json()
+    }
+
+    /// The targets: those of the command line, else of cargo's configuration, else the host.
+    fn targets(&self, context: &Context) -> Vec<Option<Target>> {
+        let named = if self.target.is_empty() { &context.settings.targets } else { &self.target };
+        let host = context.environment.host().to_string();
+        let mut targets: Vec<String> =
+            named.iter().map(|name| if name == "host-tuple" { host.clone() } else { name.clone() }).collect();
+        targets.dedup();
+        if targets.is_empty() {
+            vec![None]
+        } else {
+            targets.into_iter().map(|name| Some(Target::new(name))).collect()
+        }
+    }
 }
 
 /// Form of messages.
@@ -40,7 +92,6 @@ pub(crate) struct Arguments {
 enum MessageFormat {
     Human,
     Short,
-    /// One object a line on stdout, the last with the reason `build-finished`
     Json,
 }
 
@@ -53,7 +104,7 @@ struct Planned<'a> {
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let begun = Instant::now();
     let result = build(arguments, context, begun);
-    if arguments.message_format == MessageFormat::Json {
+    if arguments.is_json() {
         print_json(&json!({ "reason": "build-finished", "success": result.is_ok() }));
     }
     result
@@ -61,22 +112,22 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
 
 fn build(arguments: &Arguments, context: &Context, begun: Instant) -> Result<(), Failure> {
     let project = Project::open(&arguments.selection, context)?;
-    let settings = Settings {
-        target: arguments.target.as_ref().map(Target::new),
-        jobs: arguments.jobs.map(usize::from),
-        ..Settings::default()
-    };
-    let session = Session::new(&context.environment, settings)?;
-    let planned = plan(arguments, context, &project, &session)?;
+    let jobs = arguments.jobs.unwrap_or(Jobs(context.settings.jobs)).tools();
+    let (mut planned, mut results) = (Vec::new(), Vec::new());
+    let progress = Shown::new(context.terminal);
+    for target in arguments.targets(context) {
+        let session = Session::new(&context.environment, Settings { target, jobs, ..Settings::default() })?;
+        let models = plan(arguments, context, &project, &session)?;
+        let jobs: Vec<Job> = models.iter().map(|planned| planned.job.clone()).collect();
+        results.extend(session.build(&jobs, &progress));
+        planned.extend(models);
+    }
+    progress.finish();
     if planned.is_empty() {
         let help = "put a model into `models/` or name one in `[package.metadata.aoti.models]`";
         context.terminal.warn(&format!("there are no models to build; {help}"));
         return Ok(());
     }
-    let jobs: Vec<Job> = planned.iter().map(|planned| planned.job.clone()).collect();
-    let progress = Shown::new(context.terminal);
-    let results = session.build(&jobs, &progress);
-    progress.finish();
     report(arguments, context, &planned, results, begun)
 }
 
@@ -117,13 +168,18 @@ fn plan<'a>(
     if problems.is_empty() {
         return Ok(planned);
     }
-    if arguments.message_format == MessageFormat::Json {
+    if arguments.is_json() {
         for problem in &problems {
+            let location = problem.location.as_ref();
             print_json(&json!({
                 "reason": "aoti-diagnostic",
                 "level": "error",
                 "code": problem.code.to_string(),
                 "message": problem.message,
+                "file": location.map(|location| &location.file),
+                "line": location.map(|location| location.line),
+                "column": location.map(|location| location.column),
+                "help": problem.help,
                 "rendered": problem.to_string(),
             }));
         }
@@ -138,7 +194,7 @@ fn report(
     results: Vec<Result<Built, Error>>,
     begun: Instant,
 ) -> Result<(), Failure> {
-    let json = arguments.message_format == MessageFormat::Json;
+    let json = arguments.is_json();
     let (mut failures, mut fresh, count) = (Vec::new(), 0, results.len());
     for (planned, result) in planned.iter().zip(results) {
         match result {
@@ -211,14 +267,20 @@ fn artifact(planned: &Planned<'_>, built: &Built) {
 }
 
 fn diagnostics(planned: &Planned<'_>, error: &Error) {
-    let line = |code: Option<String>, message: &str, rendered: String| {
+    let model = &planned.job.model;
+    let line = |diagnostic: Option<&Diagnostic>, message: &str, rendered: String| {
+        let place = diagnostic.and_then(Diagnostic::place);
         print_json(&json!({
             "reason": "aoti-diagnostic",
             "package_id": planned.package.id,
-            "model": planned.job.model.name,
+            "model": model.name,
+            "path": model.path,
             "level": "error",
-            "code": code,
+            "code": diagnostic.map(|diagnostic| diagnostic.code.to_string()),
             "message": message,
+            "file": place.map(|(file, _)| file),
+            "line": place.map(|(_, line)| line),
+            "help": diagnostic.and_then(|diagnostic| diagnostic.help.as_ref()),
             "rendered": rendered,
         }));
     };
@@ -226,6 +288,6 @@ fn diagnostics(planned: &Planned<'_>, error: &Error) {
         return line(None, error.to_string().lines().next().unwrap_or_default(), error.to_string());
     };
     for diagnostic in &diagnostics.0 {
-        line(Some(diagnostic.code.to_string()), &diagnostic.message, diagnostic.to_string());
+        line(Some(diagnostic), &diagnostic.message, diagnostic.to_string());
     }
 }

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use aoti_toolchain::{LocalStore, Miss, cache_size, parse_size, sweep_temporaries};
+use aoti_toolchain::{Difference, LocalStore, Miss, cache_size, parse_size, sweep_temporaries};
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Context, print, print_json};
+use crate::arguments::Output;
 use crate::case;
 use crate::failure::Failure;
 use crate::single;
@@ -22,9 +23,8 @@ pub(crate) struct Arguments {
 enum Command {
     /// Show where the cache is and how big
     Stat {
-        /// Print one JSON object
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: Output,
     },
     /// Remove what was longest unused until the cache is small enough, and temporary folders of builds that were killed
     Gc {
@@ -41,6 +41,8 @@ enum Command {
         /// Instruction-set levels; by default those of this machine's target
         #[arg(long, value_delimiter = ',')]
         levels: Vec<String>,
+        #[command(flatten)]
+        output: Output,
     },
 }
 
@@ -50,9 +52,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     })?;
     let store = LocalStore::new(folder);
     match &arguments.command {
-        Command::Stat { json } => {
+        Command::Stat { output } => {
             let stat = store.stat()?;
-            if *json {
+            if output.is_json() {
                 let (entries, bytes) = (stat.entries, stat.bytes);
                 print_json(&json!({ "path": store.root(), "entries": entries, "bytes": bytes }));
             } else {
@@ -76,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
                 .terminal
                 .status("Removed", &format!("{} results, {} bytes", removed.entries, removed.bytes));
         }
-        Command::Why { model, levels } => return why(&store, model, levels, context),
+        Command::Why { model, levels, output } => return why(&store, model, levels, *output, context),
     }
     Ok(())
 }
@@ -85,6 +87,7 @@ fn why(
     store: &LocalStore,
     model: &std::path::Path,
     levels: &[String],
+    output: Output,
     context: &Context,
 ) -> Result<(), Failure> {
     let (path, _) = case::model_file(model)?;
@@ -94,7 +97,12 @@ fn why(
     let mut text = String::new();
     for action in session.actions(&model)? {
         let label = &action.label;
-        match store.why(&action, &context.environment)? {
+        let found = store.why(&action, &context.environment)?;
+        if output.is_json() {
+            print_json(&why_json(label, &found));
+            continue;
+        }
+        match found {
             Miss::Hit => text.push_str(&format!("{label}: there\n")),
             Miss::NeverBuilt => text.push_str(&format!("{label}: never made\n")),
             Miss::Evicted => text.push_str(&format!("{label}: made once, and removed since\n")),
@@ -113,6 +121,18 @@ fn why(
     }
     print(&text);
     Ok(())
+}
+
+fn why_json(label: &str, found: &Miss) -> Value {
+    let (state, changes) = match found {
+        Miss::Hit => ("there", &[][..]),
+        Miss::NeverBuilt => ("never-made", &[][..]),
+        Miss::Evicted => ("removed", &[][..]),
+        Miss::Changed(differences) => ("changed", &differences[..]),
+    };
+    let change = |difference: &Difference| json!({ "field": difference.field, "before": difference.before, "now": difference.now });
+    let changes: Vec<Value> = changes.iter().map(change).collect();
+    json!({ "reason": "tool", "label": label, "state": state, "changes": changes })
 }
 
 /// Reads a size, for clap.

@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let project = Project::open(&arguments.selection, context)?;
     let root = project.target_directory.join("aoti");
-    if arguments.selection.package.is_empty() {
+    if arguments.selection.workspace.package.is_empty() {
         return remove(&root, context);
     }
     for package in project.packages(&arguments.selection, context)? {

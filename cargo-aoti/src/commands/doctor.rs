@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Context, print, print_json};
+use crate::arguments::Output;
 use crate::failure::Failure;
 use crate::project::Selection;
 
@@ -14,9 +15,8 @@ mod explain;
 /// Shows the native toolchains: where they were found, which version, for what, and what is missing
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     /// Show for each device and target that the project wants which toolchains were considered, in which order, and why
     /// each was taken or refused
     #[arg(long)]
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         entry.serves.iter().any(|(device, target, _)| *device == Device::Cpu && target == environment.host())
     };
     let is_ready = report.entries.iter().any(serves_host);
-    if arguments.json {
+    if arguments.output.is_json() {
         print_json(&json!({
             "host": environment.host().as_str(),
             "ready": is_ready,

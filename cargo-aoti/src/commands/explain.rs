@@ -3,7 +3,10 @@
 use aoti_compiler::diagnostic;
 use clap::Args;
 
-use super::print;
+use serde_json::json;
+
+use super::{print, print_json};
+use crate::arguments::Output;
 use crate::failure::Failure;
 
 /// Explains a diagnostic's code; without one, lists them
@@ -11,22 +14,37 @@ use crate::failure::Failure;
 pub(crate) struct Arguments {
     /// Such as AOTI0007
     code: Option<String>,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let all = all();
+    let object = |(code, title, text): &(String, &str, &str)| {
+        print_json(&json!({ "code": code, "title": title, "explanation": text }));
+    };
+    let is_json = arguments.output.is_json();
     let Some(wanted) = &arguments.code else {
+        if is_json {
+            all.iter().for_each(object);
+            return Ok(());
+        }
         print(&all.iter().map(|(code, title, _)| format!("{code}: {title}\n")).collect::<String>());
         return Ok(());
     };
     let digits = wanted.trim().to_ascii_uppercase();
     let digits = digits.strip_prefix("AOTI").unwrap_or(&digits);
     let wanted_code = format!("AOTI{digits:0>4}");
-    let Some((code, title, text)) = all.iter().find(|(code, _, _)| *code == wanted_code) else {
+    let Some(found) = all.iter().find(|(code, _, _)| *code == wanted_code) else {
         let message = format!("there is no code `{wanted}`; `cargo aoti explain` lists all");
         return Err(Failure::Usage(message));
     };
-    print(&format!("{code}: {title}\n\n{text}\n"));
+    if is_json {
+        object(found);
+    } else {
+        let (code, title, text) = found;
+        print(&format!("{code}: {title}\n\n{text}\n"));
+    }
     Ok(())
 }
 

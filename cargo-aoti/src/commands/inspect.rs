@@ -12,7 +12,10 @@ use aoti_compiler::frontend;
 use aoti_compiler::transform::decompose::{self, Entry, Registry};
 use clap::{Args, ValueEnum};
 
-use super::print;
+use serde_json::{Value, json};
+
+use super::{print, print_json};
+use crate::arguments::Output;
 use crate::case;
 use crate::failure::Failure;
 use crate::memory;
@@ -36,6 +39,8 @@ pub(crate) struct Arguments {
     /// Instruction-set level to compile for
     #[arg(long, default_value = "x86-64-v3")]
     level: String,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// A stage that has a text.
@@ -67,13 +72,22 @@ enum Stage {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Some(path) = &arguments.model else {
-        print(&Registry::new().names().fold(String::new(), |text, name| text + name + "\n"));
+        let registry = Registry::new();
+        if arguments.output.is_json() {
+            print_json(&json!({ "operators": registry.names().collect::<Vec<_>>() }));
+        } else {
+            print(&registry.names().fold(String::new(), |text, name| text + name + "\n"));
+        }
         return Ok(());
     };
     let (path, _) = case::model_file(path)?;
     let model = memory::map(&path)?;
     let name = single::name_of(&path);
     let refuse = |diagnostics: Diagnostics| Failure::User(diagnostics.to_string());
+    if arguments.output.is_json() && (arguments.ops || arguments.emit.is_some() || arguments.explain_fusion) {
+        let message = "`--format json` is for a model's signature and for the list of operators";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     if arguments.ops {
         if frontend::text::is_text(&model) {
             let message = "graph text has no operators of PyTorch's; `--emit graph` shows its own";
@@ -94,7 +108,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let Some(stage) = arguments.emit else {
         let bundle = compile::compile(model, &options).map_err(refuse)?;
-        print(&signature(&bundle.interface));
+        if arguments.output.is_json() {
+            print_json(&signature_json(&bundle.interface));
+        } else {
+            print(&signature(&bundle.interface));
+        }
         return Ok(());
     };
     let emit = match stage {
@@ -156,6 +174,27 @@ fn signature(interface: &Interface) -> String {
         interface.state_bytes
     ));
     text
+}
+
+fn signature_json(interface: &Interface) -> Value {
+    let dim = |dim: &DimInterface| json!({ "size": dim.expression, "min": dim.min, "max": dim.max });
+    let values = |values: &[ValueInterface]| -> Vec<Value> {
+        let value = |value: &ValueInterface| {
+            let dims: Vec<Value> = value.dims.iter().map(dim).collect();
+            json!({ "name": value.name, "dtype": value.dtype.name(), "dims": dims })
+        };
+        values.iter().map(value).collect()
+    };
+    json!({
+        "name": interface.name,
+        "identifier": names::identifier(&interface.name),
+        "inputs": values(&interface.inputs),
+        "outputs": values(&interface.outputs),
+        "states": values(&interface.states),
+        "weights_bytes": interface.weights_bytes,
+        "state_bytes": interface.state_bytes,
+        "constants": interface.constants.len(),
+    })
 }
 
 fn describe(value: &ValueInterface) -> String {

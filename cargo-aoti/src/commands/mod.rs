@@ -4,10 +4,12 @@ pub(crate) mod bench;
 pub(crate) mod build;
 pub(crate) mod cache;
 pub(crate) mod clean;
+pub(crate) mod collect;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod inspect;
+pub(crate) mod man;
 pub(crate) mod new;
 pub(crate) mod run;
 pub(crate) mod run_case;
@@ -20,12 +22,17 @@ use serde::Serialize;
 
 use crate::arguments::Command;
 use crate::failure::Failure;
+use crate::settings::Settings;
 use crate::terminal::Terminal;
 
 /// What every command may use.
 pub(crate) struct Context {
     pub(crate) environment: Environment,
     pub(crate) terminal: Terminal,
+    /// What cargo's configuration says.
+    pub(crate) settings: Settings,
+    /// What the command line puts over it, for cargo when it is asked.
+    pub(crate) overrides: Vec<String>,
 }
 
 /// Runs a command.
@@ -39,10 +46,12 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Doctor(arguments) => doctor::run(&arguments, context),
         Command::Clean(arguments) => clean::run(&arguments, context),
         Command::Cache(arguments) => cache::run(&arguments, context),
+        Command::Collect(arguments) => collect::run(&arguments, context),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::New(arguments) => new::run(&arguments, context),
         Command::Init(arguments) => new::init(&arguments, context),
         Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
         Command::RunCase(arguments) => run_case::run(&arguments),
     }
 }

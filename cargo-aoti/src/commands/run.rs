@@ -8,7 +8,10 @@ use aoti_build::LinkKind;
 use aoti_runtime::{AnyView, DynTensor, KernelEvent, ModelInfo, ThreadPool, Workspace};
 use clap::Args;
 
-use super::{Context, print};
+use serde_json::json;
+
+use super::{Context, print, print_json};
+use crate::arguments::Output;
 use crate::case;
 use crate::dims;
 use crate::failure::Failure;
@@ -44,11 +47,14 @@ pub(crate) struct Arguments {
     /// Fail with the first kernel, and its place in the program, that writes a NaN or an infinity
     #[arg(long)]
     check_nan: bool,
+    #[command(flatten)]
+    printed: Output,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let (path, case) = case::model_file(&arguments.model)?;
     let session = single::session(context, true)?;
+    dims::check(&path, &arguments.dim)?;
     let progress = Shown::new(context.terminal);
     let single = single::build(&session, &path, LinkKind::Dylib, vec!["native".to_owned()], &progress);
     progress.finish();
@@ -73,6 +79,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         taps.finish(&arguments.dump_to)?;
     }
     for (output, tensor) in info.outputs.iter().zip(&outputs) {
+        if arguments.printed.is_json() {
+            let (name, dtype, sizes) = (&output.name, tensor.dtype().name(), tensor.sizes());
+            print_json(&json!({ "reason": "output", "name": name, "dtype": dtype, "sizes": sizes }));
+            continue;
+        }
         print(&format!("{}: {} {:?} {}\n", output.name, tensor.dtype(), tensor.sizes(), head(tensor)));
     }
     match &arguments.output {

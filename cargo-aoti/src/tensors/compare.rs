@@ -16,12 +16,21 @@ pub(crate) struct Distance {
     pub(crate) max_rel: f64,
 }
 
+/// What the outputs are without the rounding of their element types.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exact<'a> {
+    pub(crate) outputs: &'a [DynTensor],
+    /// A result may be so many times as far from them as what is expected is at most, in the same output.
+    pub(crate) times: f64,
+}
+
 /// Compares element types, sizes and values. NaN equals NaN and infinities equal themselves; integers and booleans are
 /// equal or not. The error is a sentence about the first tensor that differs.
 pub(crate) fn all(
     found: &[DynTensor],
     expected: &[DynTensor],
     tolerance: Tolerance,
+    exact: Option<Exact<'_>>,
 ) -> (Distance, Result<(), String>) {
     let mut distance = Distance::default();
     if found.len() != expected.len() {
@@ -30,7 +39,14 @@ pub(crate) fn all(
     }
     let mut first = Ok(());
     for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
-        let result = one(found, expected, tolerance, &mut distance);
+        let truth = match exact {
+            Some(exact) => match truth(exact, index, expected) {
+                Ok(truth) => Some(truth),
+                Err(message) => return (distance, Err(format!("output {index}: {message}"))),
+            },
+            None => None,
+        };
+        let result = one(found, expected, tolerance, truth, &mut distance);
         if let (Ok(()), Err(message)) = (&first, result) {
             first = Err(format!("output {index}: {message}"));
         }
@@ -38,10 +54,21 @@ pub(crate) fn all(
     (distance, first)
 }
 
+/// The exact elements of an output, and how far from them a result may be.
+fn truth(exact: Exact<'_>, index: usize, expected: &DynTensor) -> Result<(Vec<f64>, f64), String> {
+    let output = exact.outputs.get(index).filter(|output| output.sizes() == expected.sizes());
+    let output = output.ok_or("the reference has no output of these sizes")?;
+    let truth = values(output);
+    let apart = values(expected).into_iter().zip(&truth).map(|(a, b)| (a - b).abs());
+    let most = apart.filter(|apart| apart.is_finite()).fold(0.0, f64::max);
+    Ok((truth, exact.times * most))
+}
+
 fn one(
     found: &DynTensor,
     expected: &DynTensor,
     tolerance: Tolerance,
+    truth: Option<(Vec<f64>, f64)>,
     distance: &mut Distance,
 ) -> Result<(), String> {
     if found.dtype() != expected.dtype() {
@@ -62,7 +89,10 @@ fn one(
             distance.max_abs = distance.max_abs.max(apart);
             distance.max_rel = distance.max_rel.max(apart / b.abs().max(f64::MIN_POSITIVE));
         }
-        let is_near = is_float && apart.is_finite() && apart <= tolerance.atol + tolerance.rtol * b.abs();
+        let is_true = || truth.as_ref().is_some_and(|(truth, most)| (a - truth[at]).abs() <= *most);
+        let is_near = is_float
+            && apart.is_finite()
+            && (apart <= tolerance.atol + tolerance.rtol * b.abs() || is_true());
         if !is_near {
             wrong += 1;
             let badness = if apart.is_finite() { apart } else { f64::INFINITY };
@@ -117,7 +147,7 @@ mod tests {
     }
 
     fn check(a: &[f32], b: &[f32]) -> Result<(), String> {
-        all(&[f32s(a)], &[f32s(b)], TOLERANCE).1
+        all(&[f32s(a)], &[f32s(b)], TOLERANCE, None).1
     }
 
     #[test]
@@ -138,14 +168,29 @@ mod tests {
     fn type_size_and_count_matter() {
         assert!(check(&[1.0], &[1.0, 2.0]).unwrap_err().contains("sizes [1] instead of [2]"));
         let byte = DynTensor::from_bytes(DType::U8, &[1], &[1]).unwrap();
-        let (_, result) = all(&[byte], &[f32s(&[1.0])], TOLERANCE);
+        let (_, result) = all(&[byte], &[f32s(&[1.0])], TOLERANCE, None);
         assert_eq!(result.unwrap_err(), "output 0: element type u8 instead of f32");
-        assert_eq!(all(&[], &[f32s(&[1.0])], TOLERANCE).1.unwrap_err(), "0 outputs instead of 1");
+        assert_eq!(all(&[], &[f32s(&[1.0])], TOLERANCE, None).1.unwrap_err(), "0 outputs instead of 1");
     }
 
     #[test]
     fn integers_are_exact() {
         let int = |value: i64| DynTensor::from_bytes(DType::I64, &[1], &value.to_ne_bytes()).unwrap();
-        assert!(all(&[int(100_000)], &[int(100_001)], TOLERANCE).1.is_err());
+        assert!(all(&[int(100_000)], &[int(100_001)], TOLERANCE, None).1.is_err());
+    }
+
+    #[test]
+    fn a_result_may_be_as_far_from_the_truth_as_what_is_expected() {
+        let exact = [f32s(&[100.0, 200.0])];
+        let with = |found: &[f32], times: f64| {
+            let exact = Exact { outputs: &exact, times };
+            all(&[f32s(found)], &[f32s(&[101.0, 200.0])], TOLERANCE, Some(exact)).1
+        };
+        with(&[99.0, 201.5], 2.0).unwrap();
+        assert!(with(&[99.0, 201.5], 1.0).is_err());
+        assert!(with(&[99.0, 203.0], 2.0).unwrap_err().contains("most at [1]"));
+        let other = Exact { outputs: &[], times: 1.0 };
+        let message = all(&[f32s(&[1.0])], &[f32s(&[1.0])], TOLERANCE, Some(other)).1.unwrap_err();
+        assert!(message.contains("reference"), "{message}");
     }
 }

@@ -16,6 +16,8 @@ use crate::model::{Model, Names};
 const TABLE_KEYS: [&str; 6] = ["devices", "cpu", "cuda", "rocm", "models", "toolchain"];
 const MODEL_KEYS: [&str; 6] = ["path", "weights", "link", "cpu", "outputs", "dims"];
 const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
+/// Those of them that models are compiled for.
+const SUPPORTED: [&str; 1] = ["cpu"];
 
 pub(super) struct Checker<'a> {
     table: Option<&'a Table>,
@@ -136,13 +138,28 @@ impl<'a> Checker<'a> {
         Some(model)
     }
 
+    /// Reports architectures of devices that nothing is built for.
+    pub(super) fn unused(&mut self, device: Device, architectures: &[String]) {
+        let name = device.as_str();
+        if !architectures.is_empty() && !SUPPORTED.contains(&name) {
+            let message =
+                format!("`{name}` lists architectures, but device `{name}` is not built for by this version");
+            let spot = Spot::table().entry(name).key();
+            self.report(Code::Device, message, &spot, Some(format!("leave `{name}` out")));
+        }
+    }
+
     /// Reports devices that are not known or not built for.
     pub(super) fn devices(&mut self, devices: &[String]) {
         let list = Spot::table().entry("devices");
         for device in devices {
             let spot = list.item(device);
             match device.as_str() {
-                "cpu" => {}
+                known if SUPPORTED.contains(&known) => {}
+                "gpu" => {
+                    let help = Some("say which: `cuda` or `rocm`".to_owned());
+                    self.report(Code::Device, "there is no device `gpu`".to_owned(), &spot, help);
+                }
                 known if DEVICES.contains(&known) => {
                     let message = format!("device `{known}` is not built for by this version");
                     let help = Some("leave it out of `devices`".to_owned());

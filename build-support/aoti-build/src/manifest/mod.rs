@@ -182,6 +182,8 @@ impl Manifest {
             }
             model.toolchains.clone_from(&wishes.toolchains);
         }
+        checker.unused(Device::Cuda, &wishes.cuda);
+        checker.unused(Device::Rocm, &wishes.rocm);
         checker.duplicates(&models);
         checker.finish()?;
         Ok(Manifest { models, wishes, files, searched })

@@ -111,7 +111,10 @@ impl<'a> Ctx<'a> {
         let name = format!("aoti_{}", self.module);
         let api = format_ident!("aoti_{}_api", self.module);
         let link = match self.options.link {
-            Link::Static => quote!(, #[link(name = #name, kind = "static")]),
+            // Rust's own start files for musl leave out the compiler's library, which knows the processor.
+            Link::Static => quote! {
+                , #[link(name = #name, kind = "static")], #[cfg_attr(target_env = "musl", link(name = "gcc"))]
+            },
             Link::Dylib => quote!(, #[link(name = #name, kind = "dylib")]),
             Link::Elsewhere => TokenStream::new(),
             Link::Absent => {

@@ -49,7 +49,7 @@ pub(super) fn wanted(arguments: &Arguments, context: &Context) -> Result<Vec<Wan
 
 pub(super) fn run(arguments: &Arguments, wanted: &[Wanted], context: &Context) -> Result<(), Failure> {
     let explained = explained(arguments, wanted, context)?;
-    if arguments.json {
+    if arguments.output.is_json() {
         print_json(&json!({
             "host": context.environment.host().as_str(),
             "resolutions": explained.iter().map(Explained::json).collect::<Vec<_>>(),

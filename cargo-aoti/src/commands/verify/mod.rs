@@ -4,6 +4,7 @@ mod child;
 mod examine;
 mod outcome;
 mod place;
+mod tally;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,16 +13,19 @@ use std::time::Duration;
 
 use aoti_build::{Session, Settings};
 use aoti_toolchain::Target;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use serde_json::json;
 
 use super::bench::Device;
-use super::{Context, print};
+use super::{Context, print, print_json};
+use crate::arguments::Output;
 use crate::case::{self, Case, Format};
 use crate::failure::Failure;
 use crate::single;
 use examine::Examiner;
-use outcome::{Outcome, Status};
+use outcome::Outcome;
 use place::{Check, Place};
+use tally::Tally;
 
 /// Compiles and runs cases, and compares the results with those expected
 #[derive(Args, Debug)]
@@ -60,21 +64,11 @@ pub(crate) struct Arguments {
     /// Compile with sanitizers, comma-separated; a finding fails its case
     #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', conflicts_with = "reference")]
     sanitize: Vec<Check>,
-    /// Form of the report
-    #[arg(long, value_enum, default_value = "human", value_name = "FORM")]
-    format: ReportFormat,
+    #[command(flatten)]
+    output: Output,
     /// Threads that each model runs on
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: u16,
-}
-
-/// Form of the report.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum ReportFormat {
-    /// A line for each case that did not pass
-    Human,
-    /// One object a line
-    Json,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
@@ -90,7 +84,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     let counts = examine_all(arguments, context, &cases, width.min(cases.len()))?;
     let [passed, failed, skipped] = counts;
-    print(&format!("{passed} passed, {failed} failed, {skipped} skipped\n"));
+    let message = format!("{passed} passed, {failed} failed, {skipped} skipped");
+    if arguments.output.is_json() {
+        print_json(&json!({
+            "reason": "summary", "passed": passed, "failed": failed, "skipped": skipped, "message": message,
+        }));
+    } else {
+        print(&(message + "\n"));
+    }
     if failed == 0 { Ok(()) } else { Err(Failure::Reported) }
 }
 
@@ -102,7 +103,7 @@ fn examine_all(
     width: usize,
 ) -> Result<[usize; 3], Failure> {
     let examiners = (0..width).map(|_| examiner(arguments, context)).collect::<Result<Vec<_>, _>>()?;
-    let (next, mut counts) = (AtomicUsize::new(0), [0; 3]);
+    let (next, mut tally) = (AtomicUsize::new(0), Tally::new(cases.len(), context.terminal));
     let (sender, receiver) = mpsc::channel::<Outcome>();
     std::thread::scope(|scope| {
         for examiner in examiners {
@@ -117,18 +118,16 @@ fn examine_all(
         }
         drop(sender);
         for outcome in receiver {
-            counts[match outcome.status {
-                Status::Pass => 0,
-                Status::Fail => 1,
-                Status::Skip => 2,
-            }] += 1;
-            match arguments.format {
-                ReportFormat::Json => super::print_json(&outcome.json()),
-                ReportFormat::Human => outcome.print(context.terminal.is_verbose()),
-            }
+            tally.add(&outcome, || {
+                if arguments.output.is_json() {
+                    print_json(&outcome.json());
+                } else {
+                    outcome.print(context.terminal.is_verbose());
+                }
+            });
         }
     });
-    Ok(counts)
+    Ok(tally.finish())
 }
 
 /// Each thread builds one case at a time with one tool at a time; the cases are what runs side by side.
