@@ -1,4 +1,4 @@
-//! Every family of operators gives what PyTorch gave: in the reference evaluator, and as code for the lowest level of the
+//! Every family of operators gives what PyTorch gave: in the reference evaluator, as a schedule, and as code for the lowest level of the
 //! processor or for this machine's; in `f32`, for both.
 //!
 //! A compiler takes eight minutes of a processor for all of that. Without `AOTI_FAMILIES=all` only the programs of the
@@ -7,7 +7,10 @@
 //! The cases lie in `tests/cases`; `generate.py` there tells how they are made. A failure names the expression. Needs a
 //! C++ compiler for the second half: `g++`, or what `CXX` names.
 
-use aoti_compiler::{compile, graph, interpret};
+use aoti_compiler::lower::lower;
+use aoti_compiler::schedule::schedule;
+use aoti_compiler::target::Target;
+use aoti_compiler::{compile, graph, interpret, transform};
 use aoti_runtime::{AnyView, DynTensor, Inline, Model, Workspace};
 use aoti_tests::batch::{self, Processors};
 use aoti_tests::families::{self, Case};
@@ -24,6 +27,8 @@ fn main() -> ExitCode {
     for family in families::all() {
         let name = family.clone();
         trials.push(Trial::test(format!("interpreted::{family}"), move || check_interpreter(&name)));
+        let name = family.clone();
+        trials.push(Trial::test(format!("scheduled::{family}"), move || check_scheduled(&name)));
         trials.push(Trial::test(format!("compiled::{family}"), move || check_compiled(&family)));
     }
     assert!(!trials.is_empty(), "there are no cases");
@@ -50,6 +55,25 @@ fn interpreted(case: &Case) -> Result<Vec<DynTensor>, String> {
     let is_users = |role: graph::OutputRole| !matches!(role, graph::OutputRole::State(_));
     let outputs = values.iter().zip(&graph.outputs).filter(|(_, output)| is_users(output.role));
     Ok(outputs.map(|(value, _)| families::from_interpreter(value)).collect())
+}
+
+/// What lowering, fusion, mapping and memory planning make of a program, without a C++ compiler.
+fn check_scheduled(family: &str) -> Result<(), Failed> {
+    let all = std::env::var_os("AOTI_FAMILIES").is_some_and(|value| value == "all");
+    let mut cases = families::read(family);
+    cases.retain(|case| all || COMMON.iter().any(|dtype| case.name.starts_with(dtype)));
+    let differences = cases.iter().flat_map(|case| case.check(scheduled(case)));
+    report(&differences.collect::<Vec<_>>())
+}
+
+fn scheduled(case: &Case) -> Result<Vec<DynTensor>, String> {
+    let graph = compile::import("case", case.model.clone()).map_err(|findings| findings.to_string())?;
+    let graph = transform::optimize(graph);
+    let target = Target::cpu(&["x86-64-v3"]);
+    let (schedule, _) = schedule(lower(&graph, &target), &graph.ranges(), &target);
+    let inputs: Vec<interpret::Tensor> = case.inputs.iter().map(families::to_interpreter).collect();
+    let values = interpret::evaluate_schedule(&schedule, &inputs).map_err(|error| error.to_string())?;
+    Ok(values.outputs.iter().map(families::from_interpreter).collect())
 }
 
 fn check_compiled(family: &str) -> Result<(), Failed> {

@@ -11,7 +11,7 @@ mod rng;
 
 use accuracy::Accuracy;
 use aoti_compiler::graph::{Graph, InputRole, OutputRole, text, verify};
-use aoti_compiler::interpret::{Tensor, evaluate};
+use aoti_compiler::interpret::{Tensor, evaluate, evaluate_schedule};
 use aoti_compiler::loops;
 use aoti_compiler::lower::lower;
 use aoti_compiler::schedule::{self, schedule};
@@ -112,6 +112,7 @@ fn check(seed: u64, case: &Generated, model: &Model) -> Result<(), String> {
             debug_assert!(input.role != InputRole::User);
         }
         let expected = evaluate(graph, &inputs).map_err(|error| format!("the reference fails: {error}"))?;
+        check_schedule(case, &inputs, &expected).map_err(|message| format!("trial {trial}: {message}"))?;
         let given: Vec<&Tensor> = graph
             .inputs
             .iter()
@@ -134,6 +135,26 @@ fn check(seed: u64, case: &Generated, model: &Model) -> Result<(), String> {
             }
         }
         old_states = next.into_iter().flatten().collect();
+    }
+    Ok(())
+}
+
+/// Compares what the schedule gives, without a C++ compiler.
+fn check_schedule(case: &Generated, inputs: &[Tensor], expected: &[Tensor]) -> Result<(), String> {
+    let (graph, target) = (&case.graph, Target::cpu(&["x86-64-v3"]));
+    let (schedule, _) = schedule(lower(graph, &target), &graph.ranges(), &target);
+    let found =
+        evaluate_schedule(&schedule, inputs).map_err(|error| format!("the schedule fails: {error}"))?;
+    let mut found = found.outputs.into_iter();
+    for (position, (output, wanted)) in graph.outputs.iter().zip(expected).enumerate() {
+        if matches!(output.role, OutputRole::State(_)) {
+            continue;
+        }
+        let found = found.next().ok_or("the schedule lacks an output")?;
+        let found = DynTensor::from_bytes(runtime_type(found.dtype()), found.sizes(), found.bytes())
+            .map_err(|error| error.to_string())?;
+        compare(wanted, &found, case.outputs[position])
+            .map_err(|message| format!("output {position} of the schedule: {message}"))?;
     }
     Ok(())
 }

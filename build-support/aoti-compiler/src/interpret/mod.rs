@@ -2,7 +2,8 @@
 //!
 //! It is what constant folding, `verify --reference` and numeric tests rely on, so each operator is written from its
 //! documentation in [`crate::graph::Op`], with no shortcut shared with code generation. Half types are held as stored
-//! and computed in `f32`; sums of floating-point numbers are accumulated in `f64`.
+//! and computed in `f32`; sums of floating-point numbers are accumulated in `f64`. `schedule/` evaluates what the later
+//! stages made of a graph, with the same functions of numbers.
 
 mod binary;
 mod contract;
@@ -13,6 +14,7 @@ mod movement;
 mod order;
 mod reduce;
 mod run;
+mod schedule;
 mod special;
 mod tensor;
 #[cfg(test)]
@@ -21,4 +23,5 @@ mod unary;
 
 pub use error::EvalError;
 pub use run::evaluate;
+pub use schedule::{Evaluated, evaluate_schedule};
 pub use tensor::{Tensor, TensorError};

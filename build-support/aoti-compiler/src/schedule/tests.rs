@@ -18,7 +18,43 @@ fn scheduled(body: &str) -> (Program, Vec<Explanation>) {
     assert_eq!(crate::loops::text::parse(&printed).as_ref(), Ok(&lowered), "{printed}");
     let printed = text::print(&schedule);
     assert_eq!(text::parse(&printed).as_ref(), Ok(&schedule), "{printed}");
+    gives_the_same(&graph, &schedule);
     (schedule.program, explanations)
+}
+
+/// Evaluates a graph and its schedule on the same data, sizes at 3 where they are free.
+fn gives_the_same(graph: &crate::graph::Graph, schedule: &Schedule) {
+    use crate::dtype::DType;
+    use crate::interpret::{Tensor, evaluate, evaluate_schedule};
+    let inputs: Vec<Tensor> = graph
+        .inputs
+        .iter()
+        .map(|input| {
+            let ty = graph.ty(input.value);
+            let size = |size: &crate::symbolic::Expr| {
+                usize::try_from(size.evaluate(&|_| Some(3)).expect("a size")).expect("no size is negative")
+            };
+            let sizes: Vec<usize> = ty.shape.iter().map(size).collect();
+            let count: usize = sizes.iter().product();
+            if ty.dtype == DType::I64 {
+                return Tensor::from_i64(&sizes, &(0..count as i64).map(|k| k * 3 % 5).collect::<Vec<_>>());
+            }
+            let numbers: Vec<f32> = (0..count).map(|k| (k * 7 % 13) as f32 / 4.0 - 1.0).collect();
+            Tensor::from_f32(&sizes, &numbers)
+        })
+        .collect();
+    let expected = evaluate(graph, &inputs).expect("the graph can be evaluated");
+    let found = evaluate_schedule(schedule, &inputs).expect("the schedule can be evaluated");
+    for (expected, found) in expected.iter().zip(&found.outputs) {
+        for (a, b) in expected.to_f64().iter().zip(found.to_f64()) {
+            let same = *a == b || (a.is_nan() && b.is_nan());
+            assert!(
+                same || (a - b).abs() <= 1e-5 * a.abs().max(1.0),
+                "{a} became {b}:\n{}",
+                text::print(schedule)
+            );
+        }
+    }
 }
 
 /// One line a kernel: its kind, outer extents, and the extents of each stage.
