@@ -91,7 +91,10 @@ fn demand_operands(
             node.inputs.iter().for_each(|value| demand(behind_views[*value].unwrap_or(*value)));
         }
         Op::View(_) | Op::Pad { .. } => {
-            if repeats_elements(graph, ranges, node) && (too_often.heavy || too_often.weight >= SHARED_WEIGHT)
+            // In the epilogue of a contraction it is computed once, before the sum ever reaches memory.
+            let free = too_often.contraction && too_often.weight > 0;
+            if (too_often.heavy || too_often.weight >= SHARED_WEIGHT || free)
+                && repeats_elements(graph, ranges, node)
             {
                 demand(node.inputs[0]);
             }

@@ -38,7 +38,7 @@ impl Builder {
     pub fn view(&mut self, x: ValueId, shape: &[Expr], coords: Vec<Expr>) -> Built {
         ensure!(coords.len() == self.rank(x), "{} coordinates for {} axes", coords.len(), self.rank(x));
         let ranges = self.axis_ranges(shape);
-        let coords: Vec<Expr> = coords.iter().map(|coord| coord.simplify(&ranges)).collect();
+        let coords = canonical(&coords, shape, &ranges);
         if shape == self.shape(x).as_slice() && is_identity(&coords, shape) {
             return Ok(x);
         }
@@ -208,7 +208,7 @@ impl Builder {
     pub fn padded_view(&mut self, x: ValueId, shape: &[Expr], coords: Vec<Expr>, fill: Scalar) -> Built {
         ensure!(coords.len() == self.rank(x), "{} coordinates for {} axes", coords.len(), self.rank(x));
         let ranges = self.axis_ranges(shape);
-        let coords: Vec<Expr> = coords.iter().map(|coord| coord.simplify(&ranges)).collect();
+        let coords = canonical(&coords, shape, &ranges);
         let own = self.shape(x);
         let inside =
             |(coord, size): (&Expr, &Expr)| coord.never_negative(&ranges) && coord.always_less(size, &ranges);
@@ -269,6 +269,16 @@ fn axis_replacer(coords: &[Expr]) -> impl Fn(Symbol) -> Option<Expr> + '_ {
     }
 }
 
+/// Coordinates in simplest form: the position along an axis of one element is 0.
+fn canonical(coords: &[Expr], shape: &[Expr], ranges: &RangeTable) -> Vec<Expr> {
+    let only = |symbol: Symbol| {
+        let is_axis = symbol.kind == crate::symbolic::SymbolKind::Axis;
+        let unit = is_axis && shape.get(symbol.index as usize).is_some_and(|size| size.is(1));
+        unit.then(|| Expr::int(0))
+    };
+    coords.iter().map(|coord| coord.substitute(&only, ranges).simplify(ranges)).collect()
+}
+
 /// Whether coordinates name each axis in order (an axis of size 1 may also be named by 0).
 fn is_identity(coords: &[Expr], shape: &[Expr]) -> bool {
     coords.len() == shape.len()
@@ -326,5 +336,25 @@ fn delinearize(linear: &Expr, sizes: &[Expr], ranges: &dyn Ranges, coords: &mut 
         let stride = Expr::product(&sizes[k + 1..]);
         let quotient = linear.floor_div_in(&stride, ranges);
         coords.push(if k == 0 { quotient } else { quotient.modulo_in(size, ranges) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::graph::{InputRole, TensorType};
+
+    #[test]
+    fn positions_along_an_axis_of_one_element_are_zero() {
+        let mut builder = Builder::new("g");
+        let ty = TensorType { dtype: DType::F32, shape: vec![Expr::int(64)] };
+        let x = builder.input("x", ty, InputRole::User);
+        let shape = [Expr::int(1), Expr::int(64), Expr::int(1), Expr::int(1)];
+        let row = builder.reshape(x, &shape).unwrap();
+        let Some(Node { op: Op::View(coords), .. }) = builder.producer(row) else {
+            panic!("a reshape is a view")
+        };
+        assert_eq!(*coords, [Expr::axis(1)], "and not 64*i0 + i1");
     }
 }
