@@ -5,6 +5,7 @@ mod dce;
 pub mod decompose;
 mod fold_constants;
 mod fold_scales;
+mod patches;
 pub mod rename;
 mod rewrite;
 mod simplify;
@@ -16,6 +17,7 @@ pub use cse::cse;
 pub use dce::dce;
 pub use fold_constants::fold_constants;
 pub use fold_scales::fold_scales;
+pub use patches::patches_to_products;
 pub use simplify::simplify;
 pub use splats::fold_splats;
 
@@ -35,6 +37,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("simplify", simplify),
     ("dce", dce),
     ("fold_scales", fold_scales),
+    ("patches_to_products", patches_to_products),
     ("cse", cse),
     ("dce", dce),
 ];

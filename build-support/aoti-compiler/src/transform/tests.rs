@@ -273,3 +273,31 @@ fn bodies_are_optimised_with_the_outer_symbols() {
          } else graph \"f\" { input %a: f32[s0] output %a } output %y",
     );
 }
+
+#[test]
+fn convolutions_with_windows_side_by_side_are_products() {
+    check(
+        patches_to_products,
+        "const c0: f32[3, 2, 2, 2] = random 1 input %x: f32[1, 2, 4, 5] %w: f32[3, 2, 2, 2] = constant c0
+         %y: f32[1, 3, 2, 2] = conv %x, %w stride [2, 2] padding [0:0, 0:0] dilation [1, 1] groups 1 output_padding [0, 0]
+         output %y",
+        "const c0: f32[3, 2, 2, 2] = random 1 input %x: f32[1, 2, 4, 5] %w: f32[3, 2, 2, 2] = constant c0
+         %p: f32[1, 8, 4] = view %x [0, i1 // 4, 2*(i2 // 2) + i1 // 2 % 2, 2*(i2 % 2) + i1 % 2]
+         %m: f32[1, 3, 8] = view %w [i1, i2 // 4, i2 // 2 % 2, i2 % 2]
+         %s: f32[1, 3, 4] = matmul %m, %p %y: f32[1, 3, 2, 2] = view %s [0, i1, 2*i2 + i3] output %y",
+    );
+}
+
+#[test]
+fn windows_that_overlap_or_are_padded_stay_convolutions() {
+    let text = |stride: i64, padding: &str, size: i64| {
+        format!(
+            "const c0: f32[3, 2, 2] = random 1 input %x: f32[1, 2, 4] %w: f32[3, 2, 2] = constant c0
+             %y: f32[1, 3, {size}] = conv %x, %w stride [{stride}] padding [{padding}] dilation [1] groups 1 output_padding [0]
+             output %y"
+        )
+    };
+    for text in [text(1, "0:0", 3), text(2, "1:1", 3)] {
+        check(patches_to_products, &text, &text);
+    }
+}
