@@ -6,7 +6,7 @@ use crate::interpret::error::EvalError;
 use crate::interpret::reduce;
 use crate::interpret::tensor::Tensor;
 use crate::loops::{Accumulator, Kernel, Nest, Stage, Storage};
-use crate::schedule::mapping::{Block, Mapping, Split};
+use crate::schedule::mapping::{GpuMapping, Mapping, Split};
 use crate::symbolic::Expr;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -48,11 +48,8 @@ impl Machine<'_> {
                 Split::Chunks(elements) => usize::try_from(elements).unwrap_or(0),
                 Split::Serial | Split::RowsFrom(_) | Split::Template => count,
             },
-            Mapping::Gpu(gpu) => match gpu.block {
-                Block::Position => 1,
-                Block::Positions => usize::try_from(gpu.threads * gpu.vector).unwrap_or(0),
-                Block::Serial | Block::Template => count,
-            },
+            Mapping::Gpu(GpuMapping::Teams(teams)) => usize::try_from(teams.threads()).unwrap_or(0),
+            Mapping::Gpu(GpuMapping::Template { .. }) => count,
         };
         // Positions that run in order and read what earlier ones wrote are run one by one.
         let written: Vec<_> = nest.stages.iter().flat_map(Stage::writes).collect();
