@@ -70,7 +70,7 @@ class Table:
     def __init__(self, family, type_name, seed):
         self.family, self.type, self.dtype = family, type_name, TYPES.get(type_name)
         self.generator = torch.Generator().manual_seed(seed)
-        self.names, self.calls, self.refused, self.errors = {}, [], [], []
+        self.names, self.calls, self.refused, self.errors, self.programs = {}, [], [], [], []
         # What size stands for any in dynamic programs, and the sizes that they are run with.
         self.dynamic, self.sizes = None, (None,)
         self.tolerance = TOLERANCES.get(type_name, (1e-4, 1e-3))
@@ -106,6 +106,11 @@ class Table:
                 self.refused.append((call.label, f"takes {index.tolist()}"))
             except (IndexError, RuntimeError):
                 self.errors.append((call, index))
+
+    def data(self, text, inputs, bad, *good, dynamic=()):
+        """A program whose sizes follow from data: with inputs that it takes, others that it takes, and those that it must
+        refuse; both name only the tensors that are others. Of the `dynamic` ones the first axis may have any size."""
+        self.programs.append((Call(text, inputs), bad, good, dynamic))
 
     def rand(self, *sizes, low=-3.0, high=3.0, dtype=None):
         """Numbers in a range: with halves and zeros among the floating-point ones, whole ones of integers."""
@@ -263,13 +268,17 @@ def scrubbed(data):
 
 
 def safetensors(tensors):
+    return named_safetensors({str(index): tensor for index, tensor in enumerate(tensors)})
+
+
+def named_safetensors(tensors):
     header, data = {}, []
     offset = 0
-    for index, tensor in enumerate(tensors):
+    for name, tensor in tensors.items():
         # A tensor of one element counts as contiguous whatever its strides are, but cannot be seen as bytes then.
         flat = torch.empty(tensor.numel(), dtype=tensor.dtype)
         raw = flat.copy_(tensor.detach().reshape(-1)).view(torch.uint8).numpy().tobytes()
-        header[str(index)] = {
+        header[name] = {
             "dtype": FORMATS[NAMES[tensor.dtype]],
             "shape": list(tensor.shape),
             "data_offsets": [offset, offset + len(raw)],
@@ -318,6 +327,53 @@ def write_errors(table, files):
         files[f"{place}/case.json"] = (json.dumps(case, indent=0) + "\n").encode()
 
 
+def write_programs(table, files):
+    """A program a case. Further sets of inputs are in `sets.safetensors`, under `K.in.I`, with what they give under
+    `K.out.I`; `case.json` tells of each set whether the run must fail. What PyTorch takes all the same is left out."""
+    count = 0
+    for number, (call, bad, good, dynamic) in enumerate(table.programs):
+        program = Program([call])
+        axes = tuple({0: torch.export.Dim.AUTO} if name in dynamic else None for name in call.inputs)
+        try:
+            with torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                shapes = (axes,) if dynamic else None
+                exported = torch.export.export(program, tuple(program.tensors), dynamic_shapes=shapes, strict=False)
+            outputs = pytree.tree_leaves(exported.module()(*(x.clone() for x in program.tensors)))
+            model = archive(exported)
+        except Exception as error:
+            print(f"  {table.family}: left out: {call.label}: {str(error).split(chr(10))[0][:200]}", file=sys.stderr)
+            continue
+        sets, tensors = [], {}
+        for fails, others in [(True, other) for other in bad] + [(False, other) for other in good]:
+            inputs = [others.get(name, x) for name, x in call.inputs.items()]
+            what = ", ".join(f"{name} = {x.tolist()}" for name, x in others.items())[:200]
+            results = []
+            try:
+                results = pytree.tree_leaves(exported.module()(*(x.clone() for x in inputs)))
+            except Exception as error:
+                if not fails:
+                    raise
+            else:
+                if fails:
+                    print(f"  {table.family}: taken: {call.label}: {what}", file=sys.stderr)
+                    continue
+            for kind, values in (("in", inputs), ("out", results)):
+                tensors.update({f"{len(sets)}.{kind}.{k}": value for k, value in enumerate(values)})
+            sets.append({"what": what, "fails": fails})
+        place = f"{table.type}-{number:03}"
+        files[f"{place}/model.pt2"] = model
+        files[f"{place}/inputs.safetensors"] = safetensors(program.tensors)
+        files[f"{place}/outputs.safetensors"] = safetensors(outputs)
+        files[f"{place}/sets.safetensors"] = named_safetensors(tensors)
+        atol, rtol = table.tolerance
+        case = {"atol": atol, "rtol": rtol, "outputs": [call.label for _ in outputs], "sets": sets}
+        files[f"{place}/case.json"] = (json.dumps(case, indent=0) + "\n").encode()
+        count += 1
+    if table.programs:
+        print(f"{table.family}/{table.type}: {count} programs", flush=True)
+
+
 def pack(path, files):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as target:
         for name, data in sorted(files.items()):
@@ -345,6 +401,7 @@ def main():
             decompose = list(types).index(type_name) % 2 == 1
             write(table, decompose, files)
             write_errors(table, files)
+            write_programs(table, files)
         pack(HERE / f"{name}.zip", files)
 
 

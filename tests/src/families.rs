@@ -24,10 +24,23 @@ pub struct Case {
     pub labels: Vec<String>,
     /// What must be refused instead, if it must.
     pub refused: Option<String>,
+    /// Other inputs for the same program.
+    pub sets: Vec<Set>,
     /// Floating-point values may be apart by `absolute + relative * |expected|`.
     pub absolute: f64,
     /// See `absolute`.
     pub relative: f64,
+}
+
+/// Inputs of a program beside its first ones.
+#[derive(Clone, Debug)]
+pub struct Set {
+    /// What is other about them.
+    pub what: String,
+    /// In order.
+    pub inputs: Vec<DynTensor>,
+    /// What PyTorch gave; `None` where it refused, and so must a run.
+    pub outputs: Option<Vec<DynTensor>>,
 }
 
 /// Where the archives are.
@@ -59,7 +72,10 @@ pub fn read(family: &str) -> Vec<Case> {
         let told: serde_json::Value =
             serde_json::from_slice(find(format!("{name}/case.json"))).expect("`case.json` is JSON");
         let labels = told["outputs"].as_array().expect("outputs are listed").iter();
+        let sets = told["sets"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let stored = (!sets.is_empty()).then(|| find(format!("{name}/sets.safetensors")));
         Case {
+            sets: stored.map(|file| read_sets(file, sets)).unwrap_or_default(),
             name: name.to_owned(),
             model: find(format!("{name}/model.pt2")).clone().into(),
             inputs: tensors(find(format!("{name}/inputs.safetensors"))),
@@ -90,11 +106,30 @@ fn inflate(file: Vec<u8>) -> Vec<(String, Vec<u8>)> {
 
 fn tensors(file: &[u8]) -> Vec<DynTensor> {
     let file = SafeTensors::deserialize(file).expect("the file is well formed");
-    let tensor = |index: usize| {
-        let view = file.tensor(&index.to_string()).expect("keys are numbers in order");
+    numbered(&file, "")
+}
+
+/// The tensors whose keys are the prefix and a number, in order.
+fn numbered(file: &SafeTensors<'_>, prefix: &str) -> Vec<DynTensor> {
+    let find = |index: usize| file.tensor(&format!("{prefix}{index}")).ok();
+    let views = (0..).map_while(find);
+    let tensor = |view: safetensors::tensor::TensorView<'_>| {
         DynTensor::from_bytes(element_type(view.dtype()), view.shape(), view.data()).expect("the data fit")
     };
-    (0..file.len()).map(tensor).collect()
+    views.map(tensor).collect()
+}
+
+fn read_sets(file: &[u8], told: &[serde_json::Value]) -> Vec<Set> {
+    let file = SafeTensors::deserialize(file).expect("the file is well formed");
+    let set = |(number, told): (usize, &serde_json::Value)| {
+        let fails = told["fails"].as_bool().expect("a set tells whether it fails");
+        Set {
+            what: told["what"].as_str().expect("a set has a text").to_owned(),
+            inputs: numbered(&file, &format!("{number}.in.")),
+            outputs: (!fails).then(|| numbered(&file, &format!("{number}.out."))),
+        }
+    };
+    told.iter().enumerate().map(set).collect()
 }
 
 fn element_type(dtype: Dtype) -> DType {
@@ -131,7 +166,7 @@ impl Case {
     /// One line for each thing that is not as it must be with what a run gave.
     pub fn check(&self, result: Result<Vec<DynTensor>, String>) -> Vec<String> {
         match (result, &self.refused) {
-            (Ok(outputs), None) => self.differences(&outputs),
+            (Ok(outputs), None) => self.differences(&outputs, &self.outputs),
             (Err(message), None) => vec![format!("{}: {message}", self.name)],
             (Ok(_), Some(what)) => vec![format!("{}: not refused: {what}", self.name)],
             (Err(message), Some(_))
@@ -143,13 +178,25 @@ impl Case {
         }
     }
 
+    /// The same for other inputs: what PyTorch refuses must be an error of the run.
+    pub fn check_set(&self, set: &Set, result: Result<Vec<DynTensor>, String>) -> Vec<String> {
+        let label = self.labels.first().map_or("", String::as_str);
+        let lines = match (result, &set.outputs) {
+            (Ok(outputs), Some(expected)) => self.differences(&outputs, expected),
+            (Err(message), Some(_)) => vec![format!("{}: {message}", self.name)],
+            (Ok(_), None) => vec![format!("{}: not refused\n    {label}", self.name)],
+            (Err(_), None) => vec![],
+        };
+        lines.into_iter().map(|line| format!("{line}\n    with {}", set.what)).collect()
+    }
+
     /// One line for each output that is not as it must be, with the expression that it is from. Element types and sizes
     /// must be equal, and so must values that are no floating-point numbers; NaN and infinities must be where expected.
-    fn differences(&self, found: &[DynTensor]) -> Vec<String> {
-        if found.len() != self.outputs.len() {
-            return vec![format!("{}: {} outputs instead of {}", self.name, found.len(), self.outputs.len())];
+    fn differences(&self, found: &[DynTensor], expected: &[DynTensor]) -> Vec<String> {
+        if found.len() != expected.len() {
+            return vec![format!("{}: {} outputs instead of {}", self.name, found.len(), expected.len())];
         }
-        let all = found.iter().zip(&self.outputs).zip(&self.labels).enumerate();
+        let all = found.iter().zip(expected).zip(&self.labels).enumerate();
         all.filter_map(|(index, ((found, expected), label))| {
             let what = self.difference(found, expected)?;
             Some(format!("{}, output {index}: {what}\n    {label}", self.name))

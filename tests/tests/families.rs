@@ -44,14 +44,19 @@ fn report(differences: &[String]) -> Result<(), Failed> {
 
 fn check_interpreter(family: &str) -> Result<(), Failed> {
     let cases = families::read(family);
-    let differences = cases.iter().flat_map(|case| case.check(interpreted(case)));
-    report(&differences.collect::<Vec<_>>())
+    let mut differences = Vec::new();
+    for case in &cases {
+        let graph = compile::import("case", case.model.clone()).map_err(|findings| findings.to_string());
+        let run = |inputs: &[DynTensor]| interpreted(graph.as_ref().map_err(Clone::clone)?, inputs);
+        differences.extend(case.check(run(&case.inputs)));
+        differences.extend(case.sets.iter().flat_map(|set| case.check_set(set, run(&set.inputs))));
+    }
+    report(&differences)
 }
 
-fn interpreted(case: &Case) -> Result<Vec<DynTensor>, String> {
-    let graph = compile::import("case", case.model.clone()).map_err(|findings| findings.to_string())?;
-    let inputs: Vec<interpret::Tensor> = case.inputs.iter().map(families::to_interpreter).collect();
-    let values = interpret::evaluate(&graph, &inputs).map_err(|error| error.to_string())?;
+fn interpreted(graph: &graph::Graph, inputs: &[DynTensor]) -> Result<Vec<DynTensor>, String> {
+    let inputs: Vec<interpret::Tensor> = inputs.iter().map(families::to_interpreter).collect();
+    let values = interpret::evaluate(graph, &inputs).map_err(|error| error.to_string())?;
     let is_users = |role: graph::OutputRole| !matches!(role, graph::OutputRole::State(_));
     let outputs = values.iter().zip(&graph.outputs).filter(|(_, output)| is_users(output.role));
     Ok(outputs.map(|(value, _)| families::from_interpreter(value)).collect())
@@ -98,15 +103,16 @@ fn check_compiled(family: &str) -> Result<(), Failed> {
         let folder = tempfile::tempdir().expect("a folder for the library");
         let built = batch::build(&compiler, &models, processors, folder.path())?;
         for (case, model) in cases.iter().zip(&built) {
-            let lines = case.check(run(case, model));
+            let mut lines = case.check(run(&case.inputs, model));
+            lines.extend(case.sets.iter().flat_map(|set| case.check_set(set, run(&set.inputs, model))));
             differences.extend(lines.into_iter().map(|line| format!("{processors:?}: {line}")));
         }
     }
     report(&differences)
 }
 
-fn run(case: &Case, model: &Model) -> Result<Vec<DynTensor>, String> {
-    let views: Vec<AnyView<'_>> = case.inputs.iter().map(DynTensor::view).collect();
+fn run(inputs: &[DynTensor], model: &Model) -> Result<Vec<DynTensor>, String> {
+    let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
     let mut outputs: Vec<DynTensor> =
         model.info().outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();
     let mut places: Vec<&mut DynTensor> = outputs.iter_mut().collect();

@@ -25,7 +25,7 @@ fn print(program: &Program, indent: &str) {
         println!("{indent}symbol s{index} = {} {:?} {:?}", symbol.name, symbol.range, symbol.source);
     }
     for guard in &program.guards {
-        println!("{indent}guard {} {} {}", guard.left, guard.relation.name(), guard.right);
+        println!("{indent}guard {}", guard.condition.display_with(&|symbol| symbol.to_string()));
     }
     for input in &program.inputs {
         println!("{indent}input {}: {} {:?}", input.name, shape(program, &input.name), input.kind);
@@ -80,7 +80,8 @@ fn text(arg: &Arg) -> String {
         Arg::Floats(values) => format!("{values:?}"),
         Arg::Bool(value) => value.to_string(),
         Arg::Bools(values) => format!("{values:?}"),
-        Arg::SymBool(name) => format!("%{name}"),
+        Arg::SymBool(name) | Arg::SymFloat(name) => format!("%{name}"),
+        Arg::Condition(condition) => condition.display_with(&|symbol| symbol.to_string()),
         Arg::Str(text) => format!("{text:?}"),
         Arg::DType(dtype) => dtype.to_string(),
         Arg::Other(text) => text.clone(),

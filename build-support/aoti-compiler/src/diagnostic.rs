@@ -62,6 +62,9 @@ codes! {
     /// Names are asked for that the program has no place for.
     Names = 19 "a name is given to what the program does not have"
         "`outputs` and `dims` of a model's table name its outputs, all of them in order, and its dimensions, by the names that\nthe program has for them; `cargo aoti inspect MODEL` shows both. No two may have one name.",
+    /// A condition that the program states cannot be checked.
+    Guard = 20 "a condition of the program cannot be checked"
+        "The program asserts something, or the export recorded a condition on sizes, that cannot be evaluated when the\nmodel runs. Nothing that a program states is ignored, so the model is refused; the message has the condition.",
     /// A file cannot be read.
     Io = 12 "a file cannot be read"
         "The operating system refused to open or read the file.",

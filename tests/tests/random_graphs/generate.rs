@@ -108,7 +108,12 @@ impl Generator {
         self.n_size_symbols += 1;
         let range = Interval::new(self.rng.between(0, 1), self.rng.between(18, 70));
         let source = SymbolSource::InputDim { input, axis };
-        Some(Expr::sym(self.b.symbol(SymbolInfo { name: format!("n{input}_{axis}"), range, source })))
+        Some(Expr::sym(self.b.symbol(SymbolInfo {
+            name: format!("n{input}_{axis}"),
+            range,
+            source,
+            most: None,
+        })))
     }
 
     pub(crate) fn constant(&mut self) {
@@ -280,7 +285,7 @@ impl Generator {
         let fits: Vec<bool> = self
             .items
             .iter()
-            .map(|item| self.b.broadcast(&[shape.clone(), self.b.shape(item.value)]).is_ok())
+            .map(|item| self.b.sure_broadcast(&[shape.clone(), self.b.shape(item.value)]).is_some())
             .collect();
         let allowed: Vec<ValueId> =
             self.items.iter().zip(&fits).filter(|(_, fits)| **fits).map(|(item, _)| item.value).collect();
@@ -411,7 +416,7 @@ impl Generator {
         let least = self.rng.between(0, 1);
         let size = self.b.binary_scalar(BinaryOp::Add, rest, least).ok()?;
         let range = Interval::new(least, DATA_SIZE);
-        let info = SymbolInfo { name: "data".to_owned(), range, source: SymbolSource::Data };
+        let info = SymbolInfo { name: "data".to_owned(), range, source: SymbolSource::Data, most: None };
         let symbol = self.b.symbol(info);
         self.b.read(size, symbol).ok()?;
         let value = self.b.index(&Expr::axis(0) * 3, &[Expr::sym(symbol)]);

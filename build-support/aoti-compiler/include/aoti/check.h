@@ -35,6 +35,9 @@ inline int64_t dtype_bytes(int32_t dtype) {
   return bytes[dtype];
 }
 
+// No tensor in memory has a larger dimension; arithmetic with sizes of inputs counts on it.
+constexpr int64_t largest_size = int64_t(1) << 48;
+
 // What of a tensor must be there.
 enum class Need { sizes, data };
 
@@ -55,6 +58,9 @@ __attribute__((unused)) int32_t check_tensor(const char *kind, const AotiTensor 
   for (int32_t d = 0; d < info.rank; ++d) {
     const AotiDimInfo &dim = info.dims[d];
     int64_t size = tensor.sizes[d];
+    if (size > largest_size)
+      return fail(error, AOTI_ERROR_SIZE, "%s `%s`: dimension %d is %lld, more than memory can hold", kind, info.name,
+                  int(d), (long long)size);
     if (!dim.expression && size != dim.min)
       return fail(error, AOTI_ERROR_SIZE, "%s `%s`: dimension %d is %lld, must be %lld", kind, info.name, int(d),
                   (long long)size, (long long)dim.min);

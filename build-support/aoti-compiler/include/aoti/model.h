@@ -63,10 +63,14 @@ struct Tables {
   Expressions expressions;
   const int32_t *const *input_sizes;
   const int32_t *const *output_sizes;
+  // The most that outputs may need, before a run has read sizes from data.
+  const int32_t *const *most_sizes;
   // Of the sizes: 0, or 1 + the number of the failure.
   int32_t (*checks)(const int64_t *symbols);
   int64_t (*arena_bytes)(const int64_t *symbols);
   const char *const *failures;
+  // For each failure the symbols that it is about, ended by -1, or null.
+  const int32_t *const *failure_symbols;
   // The operators that check indices.
   const char *const *sites;
   const InitialState *states;
@@ -190,8 +194,24 @@ template <const Tables &T> struct Interface {
     int64_t values[T.expressions.count + 1] = {};
     if (T.expressions.count > 0) T.expressions.evaluate(symbols, values);
     if (int32_t code = check_sizes("input", inputs, info.inputs, info.n_inputs, T.input_sizes, values, error)) return code;
-    if (int32_t failed = T.checks(symbols)) return fail(error, AOTI_ERROR_GUARD, "%s", T.failures[failed - 1]);
+    if (int32_t failed = T.checks(symbols)) return fail_with(error, AOTI_ERROR_GUARD, failed - 1, symbols);
+    if (T.arena_bytes(symbols) < 0)
+      return fail(error, AOTI_ERROR_SIZE, "for these sizes the model needs more memory than there is");
     return AOTI_OK;
+  }
+
+  // A failure with the values of the sizes that it is about.
+  static int32_t fail_with(AotiError *error, int32_t code, int32_t failure, const int64_t *symbols) {
+    const int32_t *about = T.failure_symbols ? T.failure_symbols[failure] : nullptr;
+    char values[512] = "";
+    size_t length = 0;
+    for (int32_t i = 0; about && about[i] >= 0 && length < sizeof values; ++i) {
+      const int written = snprintf(values + length, sizeof values - length, "%s%s = %lld", i ? ", " : " with ",
+                                   T.symbols[about[i]].name, (long long)symbols[about[i]]);
+      if (written < 0) break;
+      length += size_t(written);
+    }
+    return fail(error, code, "%s%s", T.failures[failure], values);
   }
 
   // Sizes that are expressions of others.
@@ -209,12 +229,18 @@ template <const Tables &T> struct Interface {
       sizes[d] = expressions && expressions[d] >= 0 ? values[expressions[d]] : info.dims[d].min;
   }
 
-  static void write_sizes(const int64_t *symbols, int64_t *const *sizes) {
+  static int32_t write_sizes(const int64_t *symbols, const int32_t *const *expressions, int64_t *const *sizes,
+                             AotiError *error) {
     int64_t values[T.expressions.count + 1] = {};
     if (T.expressions.count > 0) T.expressions.evaluate(symbols, values);
-    const int32_t *const *expressions = T.output_sizes;
-    for (int32_t i = 0; i < T.info->n_outputs; ++i)
-      size_of(T.info->outputs[i], expressions ? expressions[i] : nullptr, values, sizes[i]);
+    for (int32_t i = 0; i < T.info->n_outputs; ++i) {
+      const AotiValueInfo &info = T.info->outputs[i];
+      size_of(info, expressions ? expressions[i] : nullptr, values, sizes[i]);
+      for (int32_t d = 0; d < info.rank; ++d)
+        if (sizes[i][d] < 0)
+          return fail(error, AOTI_ERROR_SIZE, "output `%s`: dimension %d is out of range", info.name, int(d));
+    }
+    return AOTI_OK;
   }
 
   static int32_t output_sizes(const AotiModel *, const AotiTensor *inputs, int32_t n_inputs, int64_t *const *sizes,
@@ -222,7 +248,7 @@ template <const Tables &T> struct Interface {
     int64_t symbols[T.n_symbols + 1];
     if (int32_t code = bind(inputs, n_inputs, Need::sizes, symbols, error)) return code;
     if (T.info->n_outputs > 0 && !sizes) return fail(error, AOTI_ERROR_NULL, "the place for sizes is null");
-    write_sizes(symbols, sizes);
+    if (int32_t code = write_sizes(symbols, T.most_sizes, sizes, error)) return code;
     return succeed(error);
   }
 
@@ -302,7 +328,7 @@ template <const Tables &T> struct Interface {
       return code;
     int64_t values[T.expressions.count + 1] = {};
     if (T.expressions.count > 0) T.expressions.evaluate(run.symbols, values);
-    if (int32_t code = check_sizes("output", outputs, info.outputs, info.n_outputs, T.output_sizes, values, error))
+    if (int32_t code = check_sizes("output", outputs, info.outputs, info.n_outputs, T.most_sizes, values, error))
       return code;
     if (info.state_bytes > 0 && !state) return fail(error, AOTI_ERROR_NULL, "the state is missing");
     const void *input_data[T.info->n_inputs + 1];
@@ -319,10 +345,11 @@ template <const Tables &T> struct Interface {
 
   static int32_t finish(AotiRun &run, int64_t *const *sizes, AotiError *error) {
     run.submitted = false;
-    if (run.failed > 0) return fail(error, AOTI_ERROR_ASSERT, "%s", T.failures[run.failed - 1]);
+    if (run.failed > 0) return fail_with(error, AOTI_ERROR_ASSERT, run.failed - 1, run.symbols);
     if (run.fault > 0)
       return fail(error, AOTI_ERROR_INDEX, "an index is outside its dimension in %s", T.sites[run.fault - 1]);
-    if (sizes) write_sizes(run.symbols, sizes);
+    if (sizes)
+      if (int32_t code = write_sizes(run.symbols, T.output_sizes, sizes, error)) return code;
     return succeed(error);
   }
 

@@ -4,6 +4,7 @@
 
 #include "abi.h"
 #include "base.h"
+#include "checked.h"
 
 namespace aoti {
 

@@ -9,7 +9,7 @@ mod verify;
 pub use verify::verify;
 
 use crate::dtype::DType;
-use crate::graph::{Constant, Guard, Origin, SymbolInfo};
+use crate::graph::{Condition, Constant, Guard, Origin, SymbolInfo};
 use crate::symbolic::Expr;
 use indexmap::IndexMap;
 
@@ -47,8 +47,12 @@ pub enum Arg {
     Bool(bool),
     /// Truth values.
     Bools(Vec<bool>),
-    /// A symbolic truth value by name: the result of a comparison of sizes.
+    /// A truth value over the program's symbols.
+    Condition(Condition),
+    /// A truth value that a call computes, by name.
     SymBool(String),
+    /// A floating-point number that a call computes, by name.
+    SymFloat(String),
     /// Text.
     Str(String),
     /// An element type.
@@ -60,9 +64,9 @@ pub enum Arg {
 }
 
 impl Arg {
-    /// The names of the tensors that it mentions, in order.
+    /// The names of the tensors that it mentions, in order; numbers that calls compute count as tensors.
     pub fn tensors(&self) -> Vec<&str> {
-        if let Arg::Tensor(name) = self {
+        if let Arg::Tensor(name) | Arg::SymBool(name) | Arg::SymFloat(name) = self {
             return vec![name];
         }
         let Arg::Tensors(names) = self else { return vec![] };
@@ -85,7 +89,7 @@ pub enum Output {
     Tensors(Vec<String>),
     /// A symbolic integer, whose value over the program's symbols is known from [`Program::sym_ints`].
     SymInt(String),
-    /// A symbolic truth value.
+    /// A symbolic truth value. Where it is one of sizes, [`Program::conditions`] has it.
     SymBool(String),
     /// A floating-point scalar.
     SymFloat(String),
@@ -186,6 +190,8 @@ pub struct Program {
     pub tensors: IndexMap<String, TensorMeta>,
     /// The value of each symbolic integer that the program names.
     pub sym_ints: IndexMap<String, Expr>,
+    /// The value of each symbolic truth value that is one of sizes.
+    pub conditions: IndexMap<String, Condition>,
     /// Parameters, buffers and constants by qualified name: contiguous.
     pub constants: IndexMap<String, Constant>,
 }

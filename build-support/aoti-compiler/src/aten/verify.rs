@@ -10,7 +10,7 @@
 
 use super::{Arg, Call, InputKind, Output, OutputKind, Program, ProgramInput, TensorMeta};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::graph::Origin;
+use crate::graph::{Condition, Origin};
 use crate::symbolic::{Expr, SymbolKind};
 use std::collections::BTreeSet;
 
@@ -44,11 +44,13 @@ impl<'a> Ctx<'a, '_> {
     fn program(&mut self) {
         let program = self.program;
         for guard in &program.guards {
-            self.expr("a guard", &guard.left);
-            self.expr("a guard", &guard.right);
+            self.condition("a guard", &guard.condition);
         }
         for (name, value) in &program.sym_ints {
             self.expr(&format!("integer `{name}`"), value);
+        }
+        for (name, condition) in &program.conditions {
+            self.condition(&format!("truth value `{name}`"), condition);
         }
         for (name, meta) in &program.tensors {
             self.meta(name, meta);
@@ -70,6 +72,10 @@ impl<'a> Ctx<'a, '_> {
             self.call(call);
         }
         self.outputs();
+    }
+
+    fn condition(&mut self, what: &str, condition: &Condition) {
+        condition.expressions().into_iter().for_each(|expr| self.expr(what, expr));
     }
 
     fn expr(&mut self, what: &str, expr: &Expr) {
@@ -155,7 +161,8 @@ impl<'a> Ctx<'a, '_> {
             Arg::Tensor(_) | Arg::Tensors(_) => {
                 arg.tensors().into_iter().for_each(|name| self.used(name, at))
             }
-            Arg::SymBool(name) => self.used(name, at),
+            Arg::SymBool(name) | Arg::SymFloat(name) => self.used(name, at),
+            Arg::Condition(condition) => self.condition("an argument", condition),
             Arg::Int(value) => self.expr("an argument", value),
             Arg::Ints(values) => values.iter().for_each(|value| self.expr("an argument", value)),
             Arg::None
@@ -224,7 +231,9 @@ fn count(arg: &Arg) -> usize {
         | Arg::Floats(_)
         | Arg::Bool(_)
         | Arg::Bools(_)
+        | Arg::Condition(_)
         | Arg::SymBool(_)
+        | Arg::SymFloat(_)
         | Arg::Str(_)
         | Arg::DType(_)
         | Arg::Other(_)

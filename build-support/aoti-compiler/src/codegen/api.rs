@@ -1,11 +1,12 @@
 //! The file with the model's tables: what `include/aoti/model.h` makes the C interface of. Everything that is the same
 //! for all models is there; here are names, sizes, addresses and texts.
 
-use super::c_family::expr::{scalar, symbol_name};
+use super::c_family::expr::{checked, condition, scalar, symbol_name};
 use super::interface::{DimInterface, Interface, ValueInterface};
-use super::run::{Place, RunPlan, relation};
+use super::run::{Place, RunPlan};
 use crate::graph::SymbolSource;
 use crate::loops::{BufferId, Program};
+use crate::schedule::memory::most;
 use crate::symbolic::{Expr, Node, RangeTable, Ranges, Symbol};
 use indexmap::IndexSet;
 use std::collections::BTreeSet;
@@ -111,13 +112,18 @@ impl Expressions {
         i64::try_from(self.0.insert_full(expr.clone()).0).expect("few")
     }
 
+    /// The number of a bound, constants among them.
+    fn bound(&mut self, expr: &Expr) -> i64 {
+        i64::try_from(self.0.insert_full(expr.clone()).0).expect("few")
+    }
+
     fn print(&self, name: &str) -> String {
         if self.0.is_empty() {
             return String::new();
         }
         let mut body = known(&self.0);
         for (index, expr) in self.0.iter().enumerate() {
-            let _ = writeln!(body, "  values[{index}] = {};", scalar(expr));
+            let _ = writeln!(body, "  values[{index}] = size({});", checked(expr));
         }
         format!("void {name}(const int64_t *symbols, int64_t *values) {{\n{body}}}\n\n")
     }
@@ -158,6 +164,9 @@ impl Api<'_> {
         let input_sizes = pointers(&mut rows, "input_sizes", &input_sizes);
         let output_sizes = self.sizes(&self.program.outputs, &mut shared, &mut sizes);
         let output_sizes = pointers(&mut rows, "output_sizes", &output_sizes);
+        let most_sizes = self.most_sizes(&mut shared, &mut sizes);
+        let most_sizes = pointers(&mut rows, "most_sizes", &most_sizes);
+        let failure_symbols = self.failure_symbols(&mut rows);
         let symbols = table(&mut rows, "Symbol ", "symbols", &self.symbols());
         let texts = |texts: Vec<&String>| texts.into_iter().map(|text| quoted(text)).collect::<Vec<_>>();
         let failures =
@@ -172,16 +181,16 @@ impl Api<'_> {
         } else {
             "nullptr".to_owned()
         };
-        let most = |count: &dyn Fn(&super::run::KernelFacts) -> usize| {
+        let largest = |count: &dyn Fn(&super::run::KernelFacts) -> usize| {
             self.run.kernels.values().map(count).max().unwrap_or(0)
         };
-        let most_outputs = most(&|kernel| kernel.outputs.len());
-        let most_dims = most(&|kernel| kernel.outputs.iter().map(|output| output.shape.len()).sum());
+        let most_outputs = largest(&|kernel| kernel.outputs.len());
+        let most_dims = largest(&|kernel| kernel.outputs.iter().map(|output| output.shape.len()).sum());
         format!(
             "// The C interface of the model {}, written by cargo-aoti.\n#include \"aoti/model.h\"\n\n\
              using namespace aoti;\n\n{}namespace {{\n\n{}{rows}\n{}{}{}\
-             constexpr Tables tables = {{\n    &info, levels, {}, {}, {symbols},\n    {}, {input_sizes}, {output_sizes}, checks, arena_bytes,\n    \
-             {failures}, {sites}, {states}, {weights},\n    {kernel_outputs}, {}, {most_outputs}, {most_dims},\n}};\n\
+             constexpr Tables tables = {{\n    &info, levels, {}, {}, {symbols},\n    {}, {input_sizes}, {output_sizes}, {most_sizes}, checks, arena_bytes,\n    \
+             {failures}, {failure_symbols}, {sites}, {states}, {weights},\n    {kernel_outputs}, {}, {most_outputs}, {most_dims},\n}};\n\
              constexpr AotiApi api = Interface<tables>::table();\n\n}} // namespace\n\n\
              extern \"C\" __attribute__((visibility(\"default\"))) const AotiApi *aoti_{id}_api(void) {{ return &api; }}\n",
             super::docs::code(&self.interface.name).replace('\n', " "),
@@ -338,6 +347,37 @@ impl Api<'_> {
         ids.iter().map(of).collect()
     }
 
+    /// The same for the most that outputs may need, before a run has read its sizes from data.
+    fn most_sizes(&self, shared: &mut Shared, sizes: &mut Expressions) -> Vec<String> {
+        let symbols = &self.program.symbols;
+        let of = |id: &BufferId| {
+            let shape = &self.program.buffers[*id].shape;
+            // A size that is fixed only as a bound is told by an expression too.
+            let number = |size: &Expr| {
+                if size.as_int().is_some() { -1 } else { sizes.bound(&most(symbols, size, self.ranges)) }
+            };
+            shared.numbers(shape.iter().map(number).collect())
+        };
+        self.program.outputs.iter().map(of).collect()
+    }
+
+    /// For each failure the sizes that it is about, ended by -1.
+    fn failure_symbols(&self, rows: &mut String) -> String {
+        let about = self.run.failure_symbols();
+        let mut lists = Vec::new();
+        for id in self.run.failures.keys() {
+            if about[id].is_empty() {
+                lists.push("nullptr".to_owned());
+                continue;
+            }
+            let numbers: Vec<String> = about[id].iter().map(|symbol| symbol.index.to_string()).collect();
+            let name = format!("failure_symbols_{}", id.as_u32());
+            let _ = writeln!(rows, "constexpr int32_t {name}[] = {{{}, -1}};", numbers.join(", "));
+            lists.push(name);
+        }
+        pointers(rows, "failure_symbols", &lists)
+    }
+
     /// Whether this size is where its symbol is read from.
     fn binds(&self, size: &Expr, buffer: BufferId, axis: usize) -> bool {
         let Node::Sym(symbol) = size.node() else { return false };
@@ -382,17 +422,17 @@ impl Api<'_> {
     fn functions(&self) -> String {
         let checks = &self.run.checks;
         let mut out = String::from("int32_t checks(const int64_t *symbols) {\n  (void)symbols;\n");
-        out.push_str(&known(checks.iter().flat_map(|check| [&check.holds.left, &check.holds.right])));
+        out.push_str(&known(checks.iter().flat_map(|check| check.holds.condition.expressions())));
         for check in checks {
             let code = check.failure.as_u32() + 1;
-            let _ = writeln!(out, "  if (!({})) return {code};", relation(&check.holds));
+            let _ = writeln!(out, "  if (!({})) return {code};", condition(&check.holds.condition));
         }
         let arena = &self.run.arena_bytes;
         let _ = write!(
             out,
-            "  return 0;\n}}\n\nint64_t arena_bytes(const int64_t *symbols) {{\n  (void)symbols;\n{}  return {};\n}}\n\n",
+            "  return 0;\n}}\n\nint64_t arena_bytes(const int64_t *symbols) {{\n  (void)symbols;\n{}  return size({});\n}}\n\n",
             known([arena]),
-            scalar(arena)
+            checked(arena)
         );
         out
     }

@@ -12,6 +12,7 @@ headers![
     "abi.h",
     "base.h",
     "check.h",
+    "checked.h",
     "contract_any.h",
     "conv.h",
     "depthwise.h",

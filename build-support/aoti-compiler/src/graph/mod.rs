@@ -7,6 +7,7 @@
 //! Knows neither file formats nor loops.
 
 mod builder;
+mod condition;
 mod functions;
 mod op;
 mod scalar;
@@ -14,6 +15,7 @@ pub mod text;
 mod verify;
 
 pub use builder::{Builder, ShapeError};
+pub use condition::Condition;
 pub use functions::{
     BinaryOp, Combine, FloatBinary, FloatTest, FloatUnary, IntBinary, ReduceOp, Relation, Rounding, ScanOp,
     SpecialBinary, SpecialUnary, UnaryOp,
@@ -23,7 +25,7 @@ pub use scalar::Scalar;
 pub use verify::verify;
 
 use crate::dtype::DType;
-use crate::symbolic::{Expr, Interval, RangeTable, Symbol};
+use crate::symbolic::{Expr, Extremes, Facts, Interval, RangeTable, Symbol, SymbolKind};
 use bytes::Bytes;
 use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
 
@@ -133,21 +135,76 @@ pub enum SymbolSource {
 pub struct SymbolInfo {
     /// A name for people, such as `batch`.
     pub name: String,
-    /// The values it may take; checked when a run begins.
+    /// The values it may take; checked when its value becomes known.
     pub range: Interval,
     /// Where its value comes from.
     pub source: SymbolSource,
+    /// What it never exceeds, over symbols that are known when a run begins; checked as the range is. Only what is read
+    /// from data has one.
+    pub most: Option<Expr>,
 }
 
-/// A relation between sizes that must hold when a run begins.
+/// The largest size of an axis of an input, whatever its range: such tensors are not in memory.
+pub const LARGEST_SIZE: i64 = 1 << 48;
+
+/// A condition on sizes that must hold, or the run fails.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Guard {
-    /// Left side.
-    pub left: Expr,
-    /// What must hold between them.
-    pub relation: Relation,
-    /// Right side.
-    pub right: Expr,
+    /// What must hold.
+    pub condition: Condition,
+    /// What the program says of it, and where; may be empty.
+    pub message: String,
+}
+
+/// The stated ranges of symbols.
+pub fn ranges_of(symbols: &[SymbolInfo]) -> RangeTable {
+    let mut table = RangeTable::default();
+    for (index, symbol) in symbols.iter().enumerate() {
+        let index = u32::try_from(index).expect("symbols are few");
+        table.set(Symbol::size(index), symbol.range);
+    }
+    table
+}
+
+/// The values that a symbol has in a run: no tensor in memory is larger than [`LARGEST_SIZE`].
+fn known_range(info: &SymbolInfo) -> Interval {
+    let mut range = info.range;
+    if let SymbolSource::InputDim { .. } = info.source {
+        range.max = range.max.min(LARGEST_SIZE).max(range.min);
+    }
+    range
+}
+
+/// What is known of symbols by their declarations alone. A symbol that is read from data has its value, and so obeys its
+/// range, only once it is read.
+pub fn facts_of(symbols: &[SymbolInfo]) -> Facts {
+    let mut facts = Facts::default();
+    for (index, info) in symbols.iter().enumerate() {
+        let symbol = Symbol::size(u32::try_from(index).expect("symbols are few"));
+        facts.table().set(symbol, known_range(info));
+    }
+    for (index, info) in symbols.iter().enumerate() {
+        if let Some(most) = &info.most {
+            let symbol = Symbol::size(u32::try_from(index).expect("symbols are few"));
+            facts.assume_never_negative(&(most - &Expr::sym(symbol)));
+        }
+    }
+    facts
+}
+
+/// Between what a symbol that is read from data lies, over symbols that are known when a run begins; `None` for those.
+pub fn extremes_of(symbols: &[SymbolInfo], symbol: Symbol) -> Option<Extremes> {
+    let info = symbols.get(symbol.index as usize).filter(|_| symbol.kind == SymbolKind::Size)?;
+    if info.source != SymbolSource::Data {
+        return None;
+    }
+    let range = Expr::int(info.range.max);
+    let most = match &info.most {
+        Some(most) if info.range.max == i64::MAX => most.clone(),
+        Some(most) => most.minimum(&range),
+        None => range,
+    };
+    Some(Extremes { least: Expr::int(info.range.min), most })
 }
 
 /// What an input is for.
@@ -201,7 +258,7 @@ pub struct Graph {
     pub name: String,
     /// Size symbols.
     pub symbols: Vec<SymbolInfo>,
-    /// Conditions between sizes.
+    /// Conditions on sizes that are known when a run begins; checked then.
     pub guards: Vec<Guard>,
     /// Values.
     pub values: PrimaryMap<ValueId, Value>,
@@ -220,12 +277,14 @@ pub struct Graph {
 impl Graph {
     /// The ranges of the size symbols.
     pub fn ranges(&self) -> RangeTable {
-        let mut table = RangeTable::default();
-        for (index, symbol) in self.symbols.iter().enumerate() {
-            let index = u32::try_from(index).expect("symbols are few");
-            table.set(Symbol::size(index), symbol.range);
-        }
-        table
+        ranges_of(&self.symbols)
+    }
+
+    /// What holds of the size symbols when a run has begun.
+    pub fn facts(&self) -> Facts {
+        let mut facts = facts_of(&self.symbols);
+        self.guards.iter().for_each(|guard| guard.condition.assume(&mut facts));
+        facts
     }
 
     /// The type of a value.

@@ -1,7 +1,7 @@
 //! The operators of the core graph: few, pure and total over their documented domain.
 
 use super::functions::{BinaryOp, Combine, ReduceOp, ScanOp, UnaryOp};
-use super::{ConstantId, Graph, Scalar};
+use super::{ConstantId, Graph, Guard, Scalar};
 use crate::symbolic::{Expr, Symbol};
 
 /// One coordinate of an indirect access.
@@ -109,6 +109,8 @@ pub enum Op {
     Read(Symbol),
     /// The run fails with the message where the one-element boolean operand is false. No outputs.
     Assert(String),
+    /// The run fails where the condition does not hold; its symbols are known here. No operands, no outputs.
+    Require(Guard),
     /// Operands: one-element boolean, then the operands of both branches. Outputs: the branch's outputs.
     Cond {
         /// Run where true.
@@ -151,6 +153,7 @@ impl Op {
             Op::Conv(_) => "conv",
             Op::Read(_) => "read",
             Op::Assert(_) => "assert",
+            Op::Require(_) => "require",
             Op::Cond { .. } => "cond",
             Op::While { .. } => "while",
         }

@@ -105,16 +105,14 @@ fn check_range(info: &SymbolInfo, index: usize, value: i64) -> Result<(), EvalEr
     Err(EvalError::Range { symbol, value, min: info.range.min, max: info.range.max })
 }
 
-/// A guard over a symbol that is still to be read from data cannot be checked yet.
 fn check_guard(guard: &Guard, symbols: &Symbols) -> Result<(), EvalError> {
-    let (Ok(left), Ok(right)) = (symbols.value(&guard.left), symbols.value(&guard.right)) else {
-        return Ok(());
-    };
-    if guard.relation.holds(left, right) {
+    let value_of = |symbol: Symbol| symbols.0.get(symbol.index as usize).copied().flatten();
+    if guard.condition.evaluate(&value_of) {
         return Ok(());
     }
-    let guard = format!("{} {} {}", guard.left, guard.relation.name(), guard.right);
-    Err(EvalError::Guard { guard })
+    let condition = guard.condition.display_with(&|symbol| symbol.to_string());
+    let message = if guard.message.is_empty() { String::new() } else { format!(": {}", guard.message) };
+    Err(EvalError::Guard { guard: format!("{condition}{message}") })
 }
 
 struct Run<'a> {
@@ -251,6 +249,10 @@ impl Run<'_> {
                 let holds = single(operand(0)?)? != 0;
                 return if holds { Ok(vec![]) } else { Err(EvalError::Assert(message.clone())) };
             }
+            Op::Require(guard) => {
+                check_guard(guard, &self.symbols)?;
+                return Ok(vec![]);
+            }
             Op::Cond { then, otherwise } => {
                 let chosen = if single(operand(0)?)? != 0 { then } else { otherwise };
                 return self.body(chosen, operands[1..].to_vec());
@@ -268,6 +270,11 @@ impl Run<'_> {
         let info = self.outer.symbols.get(index);
         let info = info.ok_or_else(|| EvalError::Malformed(format!("symbol {symbol} does not exist")))?;
         check_range(info, index, value)?;
+        let most = info.most.as_ref().map(|most| self.symbols.value(most)).transpose()?;
+        if let Some(most) = most.filter(|most| value > *most) {
+            let symbol = info.name.clone();
+            return Err(EvalError::Range { symbol, value, min: info.range.min, max: most });
+        }
         self.symbols.0[index] = Some(value);
         Ok(())
     }

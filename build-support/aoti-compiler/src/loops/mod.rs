@@ -327,6 +327,8 @@ pub enum Step {
     Read(BufferId, Symbol),
     /// Fails the run where a boolean buffer of one element is false.
     Assert(BufferId, String),
+    /// Fails the run where the condition does not hold.
+    Require(SizeGuard),
     /// Runs one of two lists of steps.
     If {
         /// Boolean of one element.
@@ -354,7 +356,7 @@ pub struct Program {
     pub name: String,
     /// Size symbols.
     pub symbols: Vec<SymbolInfo>,
-    /// Conditions between sizes.
+    /// Conditions on sizes that are known when a run begins; checked then.
     pub guards: Vec<SizeGuard>,
     /// Buffers.
     pub buffers: PrimaryMap<BufferId, Buffer>,

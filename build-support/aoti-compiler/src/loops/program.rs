@@ -7,7 +7,7 @@ impl Step {
     /// The lists of steps inside.
     pub fn lists(&self) -> Vec<&[Step]> {
         match self {
-            Step::Kernel(_) | Step::Read(..) | Step::Assert(..) => vec![],
+            Step::Kernel(_) | Step::Read(..) | Step::Assert(..) | Step::Require(_) => vec![],
             Step::If { then, otherwise, .. } => vec![then, otherwise],
             Step::Loop { condition, body, .. } => vec![condition, body],
         }
@@ -16,7 +16,7 @@ impl Step {
     /// The lists of steps inside, to be changed.
     pub fn lists_mut(&mut self) -> Vec<&mut Vec<Step>> {
         match self {
-            Step::Kernel(_) | Step::Read(..) | Step::Assert(..) => vec![],
+            Step::Kernel(_) | Step::Read(..) | Step::Assert(..) | Step::Require(_) => vec![],
             Step::If { then, otherwise, .. } => vec![then, otherwise],
             Step::Loop { condition, body, .. } => vec![condition, body],
         }

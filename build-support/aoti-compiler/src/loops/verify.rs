@@ -42,6 +42,10 @@ impl Checker<'_> {
                     None => self.findings.push(format!("a step runs {id}, which does not exist")),
                 },
                 Step::Read(buffer, _) | Step::Assert(buffer, _) => self.read("a step", *buffer),
+                Step::Require(guard) => {
+                    let expressions = guard.condition.expressions();
+                    expressions.into_iter().for_each(|expr| self.scope("require", expr, &BTreeSet::new()));
+                }
                 Step::If { predicate, then, otherwise } => {
                     self.read("a branch", *predicate);
                     let before = self.written.clone();

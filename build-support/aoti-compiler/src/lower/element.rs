@@ -49,6 +49,7 @@ impl<'a> Element<'a> {
             | Op::Conv(_)
             | Op::Read(_)
             | Op::Assert(_)
+            | Op::Require(_)
             | Op::Cond { .. }
             | Op::While { .. } => return None,
         })

@@ -65,6 +65,7 @@ impl<'a> Scope<'a> {
                 let buffer = self.realize_now(node.inputs[0]);
                 self.steps.push(Step::Assert(buffer, message.clone()));
             }
+            Op::Require(guard) => self.steps.push(Step::Require(guard.clone())),
             Op::Cond { then, otherwise } => self.cond(node, then, otherwise),
             Op::While { condition, body, carried } => self.while_loop(node, condition, body, *carried),
         }

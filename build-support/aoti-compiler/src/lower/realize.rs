@@ -81,7 +81,12 @@ fn demand_operands(
     match &node.op {
         Op::Gather(_) => demand(node.inputs[0]),
         Op::Scatter { .. } => {}
-        Op::Scan { .. } | Op::Sort { .. } | Op::SearchSorted { .. } | Op::Read(_) | Op::Assert(_) => {
+        Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Require(_) => {
             node.inputs.iter().copied().for_each(demand);
         }
         Op::Cond { .. } | Op::While { .. } => node.inputs.iter().copied().for_each(demand),

@@ -42,6 +42,7 @@ fn step_reads(program: &Program, step: &Step) -> BTreeSet<BufferId> {
     match step {
         Step::Kernel(id) => kernel_reads(&program.kernels[*id]),
         Step::Read(buffer, _) | Step::Assert(buffer, _) => BTreeSet::from([*buffer]),
+        Step::Require(_) => BTreeSet::new(),
         Step::If { predicate, .. } | Step::Loop { predicate, .. } => BTreeSet::from([*predicate]),
     }
 }
@@ -198,7 +199,9 @@ fn remove_empty(steps: &mut Vec<Step>, kernels: &PrimaryMap<KernelId, Kernel>) {
         }
         match step {
             Step::Kernel(id) => does_something(&kernels[*id]),
-            Step::Read(..) | Step::Assert(..) | Step::If { .. } | Step::Loop { .. } => true,
+            Step::Read(..) | Step::Assert(..) | Step::Require(_) | Step::If { .. } | Step::Loop { .. } => {
+                true
+            }
         }
     });
 }
@@ -216,6 +219,7 @@ pub(super) fn keep_rows_local(program: &mut Program, ranges: &dyn Ranges, target
             Step::Read(buffer, _) | Step::Assert(buffer, _) => {
                 touched.insert(*buffer);
             }
+            Step::Require(_) => {}
             Step::If { predicate, .. } | Step::Loop { predicate, .. } => {
                 touched.insert(*predicate);
             }

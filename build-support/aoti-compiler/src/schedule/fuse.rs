@@ -31,7 +31,9 @@ pub(super) fn fuse_list(steps: &mut Vec<Step>, fusion: &mut Fusion) {
     for step in std::mem::take(steps) {
         let fused = match step {
             Step::Kernel(id) => place(&mut done, id, fusion),
-            Step::Read(..) | Step::Assert(..) | Step::If { .. } | Step::Loop { .. } => false,
+            Step::Read(..) | Step::Assert(..) | Step::Require(_) | Step::If { .. } | Step::Loop { .. } => {
+                false
+            }
         };
         if !fused {
             done.push(step);
@@ -97,7 +99,9 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
         ..Between::default()
     };
     for position in (0..done.len()).rev().take(WINDOW) {
-        if !between.can_move() {
+        // What is read there may decide what the kernel touches, and what is required there may be why it may.
+        let is_barrier = matches!(done[position], Step::Read(..) | Step::Require(_));
+        if is_barrier || !between.can_move() {
             break;
         }
         let (reads, writes) = effects_of(fusion.kernels, &done[position]);
@@ -163,6 +167,7 @@ fn effects_of(
         Step::Read(buffer, _) | Step::Assert(buffer, _) => {
             reads.insert(*buffer);
         }
+        Step::Require(_) => {}
         Step::If { predicate, then, otherwise } => {
             add(then);
             add(otherwise);

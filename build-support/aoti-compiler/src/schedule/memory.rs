@@ -4,10 +4,10 @@
 //! lies (greedy by size, as in Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020).
 //! Behind them, buffers of symbolic size share a slot where their sizes are equal and their lives do not meet.
 
-use crate::graph::SymbolSource;
+use crate::graph::{SymbolInfo, extremes_of};
 use crate::loops::{BufferId, KernelId, Program, Step, Storage};
 use crate::select::{Choice, Scratch};
-use crate::symbolic::{Expr, Ranges, Symbol, SymbolKind};
+use crate::symbolic::{Expr, Ranges};
 use crate::target::Target;
 use cranelift_entity::PrimaryMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,9 +52,9 @@ pub fn plan(
         if buffer.storage != Storage::Temporary {
             continue;
         }
-        let bytes = &Expr::product(&buffer.shape) * i64::try_from(buffer.dtype.size()).expect("small");
         // Sizes that are read from data count with their bounds, so that offsets do not move during a run.
-        let bytes = bytes.substitute(&|symbol| bound(program, symbol), ranges);
+        let most: Vec<Expr> = buffer.shape.iter().map(|size| most(&program.symbols, size, ranges)).collect();
+        let bytes = &Expr::product(&most) * i64::try_from(buffer.dtype.size()).expect("small");
         match bytes.as_int() {
             Some(bytes) => fixed.push((id, life, align(bytes, alignment))),
             None => symbolic.push((id, life, align_expr(&bytes, alignment, ranges))),
@@ -64,13 +64,27 @@ pub fn plan(
     let fixed_bytes = place_fixed(fixed, &mut plan);
     plan.arena_bytes = place_symbolic(symbolic, Expr::int(fixed_bytes), &mut plan);
     let scratch = choices.values().map(|choice| &choice.scratch);
-    plan.scratch = scratch.filter(|scratch| !scratch.is_empty()).cloned().collect();
+    let largest = |scratch| largest_scratch(&program.symbols, scratch, ranges);
+    plan.scratch = scratch.filter(|scratch| !scratch.is_empty()).map(largest).collect();
     plan
 }
 
-fn bound(program: &Program, symbol: Symbol) -> Option<Expr> {
-    let info = program.symbols.get(symbol.index as usize).filter(|_| symbol.kind == SymbolKind::Size)?;
-    (info.source == SymbolSource::Data).then(|| Expr::int(info.range.max))
+/// The most scratch that a kernel needs, over symbols that are known when a run begins.
+pub(super) fn largest_scratch(symbols: &[SymbolInfo], scratch: &Scratch, ranges: &dyn Ranges) -> Scratch {
+    Scratch { shared: most(symbols, &scratch.shared, ranges), worker: most(symbols, &scratch.worker, ranges) }
+}
+
+/// The largest value of a size, over symbols that are known when a run begins.
+pub fn most(symbols: &[SymbolInfo], size: &Expr, ranges: &dyn Ranges) -> Expr {
+    let mut mentioned = BTreeSet::new();
+    size.collect_symbols(&mut mentioned);
+    if !mentioned.iter().any(|symbol| extremes_of(symbols, *symbol).is_some()) {
+        return size.clone();
+    }
+    let extremes = size.extremes(&|symbol| extremes_of(symbols, symbol), ranges);
+    // What nothing bounds is refused where graphs are made; so much memory is refused when a run begins.
+    let most = extremes.map_or(Expr::int(i64::MAX), |extremes| extremes.most);
+    most.maximum_in(&Expr::int(0), ranges)
 }
 
 fn align(bytes: i64, alignment: i64) -> i64 {
@@ -223,6 +237,7 @@ fn walk(program: &Program, steps: &[Step], position: &mut usize, lives: &mut BTr
                 }
             }
             Step::Read(buffer, _) | Step::Assert(buffer, _) => touch(lives, *buffer, *position, *position),
+            Step::Require(_) => {}
             Step::If { predicate, then, otherwise } => {
                 touch(lives, *predicate, *position, *position);
                 walk(program, then, position, lives);

@@ -63,6 +63,7 @@ fn outline(program: &Program) -> Vec<String> {
         Step::Kernel(id) => describe(&program.kernels[*id]),
         Step::Read(..) => "read".to_owned(),
         Step::Assert(..) => "assert".to_owned(),
+        Step::Require(_) => "require".to_owned(),
         Step::If { .. } => "if".to_owned(),
         Step::Loop { .. } => "loop".to_owned(),
     };

@@ -7,6 +7,8 @@
 
 use super::Schedule;
 use super::mapping::{CpuMapping, GpuMapping, Lanes, Mapping, Split};
+use super::memory::largest_scratch;
+use crate::graph::ranges_of;
 use crate::loops::{self, Kernel, KernelKind, Storage};
 use crate::select::{Choice, Template};
 use crate::target::Target;
@@ -55,7 +57,9 @@ fn check_choice(schedule: &Schedule, kernel: &Kernel, choice: &Choice) -> Vec<St
             findings.push(format!("it packs {}, which is no constant that it reads", packed.buffer));
         }
     }
-    if !choice.scratch.is_empty() && !schedule.memory.scratch.contains(&choice.scratch) {
+    let symbols = &schedule.program.symbols;
+    let largest = largest_scratch(symbols, &choice.scratch, &ranges_of(symbols));
+    if !choice.scratch.is_empty() && !schedule.memory.scratch.contains(&largest) {
         findings.push("its scratch is not planned".to_owned());
     }
     findings

@@ -8,10 +8,12 @@
 
 mod divide;
 mod expr;
+mod facts;
 mod interval;
 mod text;
 
 pub use expr::{Expr, Node, Symbol, SymbolKind};
+pub use facts::{Extremes, Facts};
 pub use interval::{Interval, NoRanges, RangeTable, Ranges};
 pub use text::{ParseError, parse};
 

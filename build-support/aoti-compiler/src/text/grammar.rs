@@ -3,7 +3,9 @@
 use super::cursor::{Cursor, SyntaxError};
 use super::data;
 use crate::dtype::DType;
-use crate::graph::{Constant, Conv, Guard, Origin, Relation, Scalar, SymbolInfo, SymbolSource, TensorType};
+use crate::graph::{
+    Condition, Constant, Conv, Guard, Origin, Relation, Scalar, SymbolInfo, SymbolSource, TensorType,
+};
 use crate::symbolic::{self, Expr, Interval, Symbol};
 
 /// Longer expressions are refused: simplification takes more than linear time.
@@ -89,7 +91,8 @@ impl<'a> Cursor<'a> {
             "data" => SymbolSource::Data,
             _ => return Err(self.error("expected `input`, `value` or `data`")),
         };
-        symbols.push(SymbolInfo { name, range, source });
+        let most = if self.eat_word("most") { Some(self.expression()?) } else { None };
+        symbols.push(SymbolInfo { name, range, source, most });
         Ok(())
     }
 
@@ -106,12 +109,40 @@ impl<'a> Cursor<'a> {
         Ok(Interval::new(min, max))
     }
 
-    /// `guard [2*s0] le [4096]`, the first of these words taken.
+    /// `[2*s0] le [4096] "what is said of it"`.
     pub(crate) fn guard(&mut self) -> Result<Guard, SyntaxError> {
+        let condition = self.condition()?;
+        Ok(Guard { condition, message: self.optional_string()?.unwrap_or_default() })
+    }
+
+    /// One comparison, `fits [s0 * s1]`, `true`, `false`, or several in parentheses, joined by one of `and`, `or`.
+    pub(crate) fn condition(&mut self) -> Result<Condition, SyntaxError> {
+        if self.eat('(') {
+            self.enter()?;
+            let mut parts = vec![self.condition()?];
+            let is_all = self.peek_word() != "or";
+            while self.eat_word(if is_all { "and" } else { "or" }) {
+                parts.push(self.condition()?);
+            }
+            self.expect(')')?;
+            self.leave();
+            return Ok(if is_all { Condition::all(parts) } else { Condition::any(parts) });
+        }
+        match self.peek_word() {
+            "fits" => {
+                self.word()?;
+                return Ok(Condition::Fits(self.expression()?));
+            }
+            word @ ("true" | "false") => {
+                self.word()?;
+                return Ok(if word == "true" { Condition::TRUE } else { Condition::FALSE });
+            }
+            _ => {}
+        }
         let left = self.expression()?;
         let relation = Relation::from_name(self.word()?);
         let relation = relation.ok_or_else(|| self.error("expected a relation such as `le`"))?;
-        Ok(Guard { left, relation, right: self.expression()? })
+        Ok(Condition::Compare(left, relation, self.expression()?))
     }
 
     /// Node, line and module.

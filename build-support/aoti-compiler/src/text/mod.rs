@@ -13,6 +13,6 @@ mod print;
 pub(crate) use cursor::{Cursor, SyntaxError};
 pub(crate) use data::{clip, parse_scalar, print_scalar};
 pub(crate) use print::{
-    Detail, bracketed, constant_text, conv_text, guard_line, note_line, origin_text, quoted, quoted_name,
-    range_text, symbol_line,
+    Detail, bracketed, condition_text, constant_text, conv_text, guard_line, guard_text, note_line,
+    origin_text, quoted, quoted_name, range_text, symbol_line,
 };

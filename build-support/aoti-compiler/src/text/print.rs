@@ -1,7 +1,7 @@
 //! Prints what occurs in every form.
 
 use super::data;
-use crate::graph::{Constant, Conv, Guard, Origin, SymbolInfo, SymbolSource};
+use crate::graph::{Condition, Constant, Conv, Guard, Origin, SymbolInfo, SymbolSource};
 use crate::symbolic::Interval;
 use std::fmt::Write;
 
@@ -64,12 +64,35 @@ pub(crate) fn symbol_line(index: usize, symbol: &SymbolInfo) -> String {
         SymbolSource::Data => "data".to_owned(),
     };
     let range = range_text(symbol.range);
-    format!("symbol s{index} {} in {range} from {source}", quoted(&symbol.name))
+    let most = symbol.most.as_ref().map(|most| format!(" most [{most}]")).unwrap_or_default();
+    format!("symbol s{index} {} in {range} from {source}{most}", quoted(&symbol.name))
 }
 
-/// The statement that relates two sizes.
+/// The statement of a condition that holds when a run begins.
 pub(crate) fn guard_line(guard: &Guard) -> String {
-    format!("guard [{}] {} [{}]", guard.left, guard.relation.name(), guard.right)
+    format!("guard {}", guard_text(guard))
+}
+
+/// A condition and what is said of it.
+pub(crate) fn guard_text(guard: &Guard) -> String {
+    format!("{}{}", condition_text(&guard.condition), quoted_name(&guard.message))
+}
+
+/// A condition: `[s0] le [4] and ([s0 % 2] eq [0] or [s1] eq [0])`.
+pub(crate) fn condition_text(condition: &Condition) -> String {
+    let joined = |parts: &[Condition], word: &str, none: &str| {
+        if parts.is_empty() {
+            return none.to_owned();
+        }
+        let parts: Vec<String> = parts.iter().map(condition_text).collect();
+        format!("({})", parts.join(word))
+    };
+    match condition {
+        Condition::Compare(left, relation, right) => format!("[{left}] {} [{right}]", relation.name()),
+        Condition::Fits(expr) => format!("fits [{expr}]"),
+        Condition::All(parts) => joined(parts, " and ", "true"),
+        Condition::Any(parts) => joined(parts, " or ", "false"),
+    }
 }
 
 /// A place in the user's program.

@@ -31,7 +31,7 @@ fn sweep(graph: &mut Graph) {
 /// Whether a node does more than give values. A loop may not end, which is an effect too.
 pub(super) fn has_effect(op: &Op) -> bool {
     match op {
-        Op::Read(_) | Op::Assert(_) | Op::While { .. } => true,
+        Op::Read(_) | Op::Assert(_) | Op::Require(_) | Op::While { .. } => true,
         Op::Cond { then, otherwise } => {
             then.nodes.iter().chain(&otherwise.nodes).any(|node| has_effect(&node.op))
         }

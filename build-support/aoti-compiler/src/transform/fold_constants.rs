@@ -110,7 +110,7 @@ fn is_pure(op: &Op) -> bool {
         | Op::SearchSorted { .. }
         | Op::MatMul
         | Op::Conv(_) => true,
-        Op::Read(_) | Op::Assert(_) | Op::Cond { .. } | Op::While { .. } => false,
+        Op::Read(_) | Op::Assert(_) | Op::Require(_) | Op::Cond { .. } | Op::While { .. } => false,
     }
 }
 
@@ -154,6 +154,7 @@ impl Search<'_> {
             | Op::Conv(_)
             | Op::Read(_)
             | Op::Assert(_)
+            | Op::Require(_)
             | Op::Cond { .. }
             | Op::While { .. } => node.inputs.clone().into_iter().for_each(|input| self.visit(input, false)),
         }
@@ -183,6 +184,7 @@ impl Search<'_> {
                 | Op::Conv(_)
                 | Op::Read(_)
                 | Op::Assert(_)
+                | Op::Require(_)
                 | Op::Cond { .. }
                 | Op::While { .. } => operations += 1,
             }
@@ -226,6 +228,7 @@ fn depth(graph: &Graph, node: &Node) -> u64 {
         | Op::SearchSorted { .. }
         | Op::Read(_)
         | Op::Assert(_)
+        | Op::Require(_)
         | Op::Cond { .. }
         | Op::While { .. } => 1,
     }

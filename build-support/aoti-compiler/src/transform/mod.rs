@@ -1,5 +1,6 @@
 //! Transformations of programs and graphs, each a function between values.
 
+pub mod bounds;
 mod cse;
 mod dce;
 pub mod decompose;

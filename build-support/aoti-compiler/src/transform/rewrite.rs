@@ -39,7 +39,8 @@ fn in_graph(graph: &mut Graph, ranges: &RangeTable, pass: &dyn Fn(&mut Graph, &R
             | Op::MatMul
             | Op::Conv(_)
             | Op::Read(_)
-            | Op::Assert(_) => continue,
+            | Op::Assert(_)
+            | Op::Require(_) => continue,
         };
         for body in bodies {
             in_graph(body, ranges, pass);

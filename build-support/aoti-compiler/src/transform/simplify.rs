@@ -70,6 +70,7 @@ fn rule(rewriter: &mut Rewriter, node: &Node, ty: &TensorType) -> Option<ValueId
         | Op::Conv(_)
         | Op::Read(_)
         | Op::Assert(_)
+        | Op::Require(_)
         | Op::Cond { .. }
         | Op::While { .. } => None,
     }

@@ -83,6 +83,7 @@ fn rule(rewriter: &mut Rewriter, node: &Node) -> Option<ValueId> {
         | Op::Conv(_)
         | Op::Read(_)
         | Op::Assert(_)
+        | Op::Require(_)
         | Op::Cond { .. }
         | Op::While { .. } => None,
     }

@@ -247,7 +247,9 @@ impl Parser<'_, '_> {
         let word = self.cursor.word()?;
         Ok(match word {
             "none" => Arg::None,
+            "holds" => Arg::Condition(self.cursor.condition()?),
             "truth" => Arg::SymBool(self.name()?),
+            "number" => Arg::SymFloat(self.name()?),
             "other" => Arg::Other(self.cursor.string()?),
             "tensors" => match self.cursor.bracketed()?.as_slice() {
                 [] => Arg::Tensors(vec![]),

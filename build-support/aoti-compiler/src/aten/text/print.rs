@@ -7,7 +7,8 @@ use crate::aten::{
 use crate::graph::{Origin, Scalar};
 use crate::symbolic::Expr;
 use crate::text::{
-    Detail, bracketed, constant_text, guard_line, origin_text, print_scalar, quoted, symbol_line,
+    Detail, bracketed, condition_text, constant_text, guard_line, origin_text, print_scalar, quoted,
+    symbol_line,
 };
 use std::collections::BTreeSet;
 
@@ -144,7 +145,10 @@ impl<'a> Printer<'a> {
                 Some(value) if self.valued.insert(name) => format!("int {}: [{value}]", word(name)),
                 Some(_) | None => format!("int {}", word(name)),
             },
-            Output::SymBool(name) => format!("truth {}", word(name)),
+            Output::SymBool(name) => match self.program.conditions.get(name) {
+                Some(condition) => format!("truth {}: {}", word(name), condition_text(condition)),
+                None => format!("truth {}", word(name)),
+            },
             Output::SymFloat(name) => format!("number {}", word(name)),
             Output::None => "none".to_owned(),
         }
@@ -183,7 +187,9 @@ impl<'a> Printer<'a> {
             }
             Arg::Bool(value) => value.to_string(),
             Arg::Bools(values) => format!("bools {}", bracketed(values)),
+            Arg::Condition(condition) => format!("holds {}", condition_text(condition)),
             Arg::SymBool(name) => format!("truth {}", word(name)),
+            Arg::SymFloat(name) => format!("number {}", word(name)),
             Arg::Str(text) => quoted(text),
             Arg::DType(dtype) => dtype.to_string(),
             Arg::Other(text) => format!("other {}", quoted(text)),

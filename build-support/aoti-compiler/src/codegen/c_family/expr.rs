@@ -1,5 +1,6 @@
 //! Integer expressions as C++.
 
+use crate::graph::Condition;
 use crate::symbolic::{Expr, Node, Symbol, SymbolKind};
 
 /// The C++ variable of a symbol.
@@ -59,6 +60,52 @@ fn sum(constant: i64, terms: &[(Expr, i64)], tight: bool) -> String {
         text.push_str(&format!(" {} {}", if constant < 0 { '-' } else { '+' }, constant.unsigned_abs()));
     }
     if tight { format!("({text})") } else { text }
+}
+
+/// As [`scalar`], but a value of the type `Checked`, which tells whether the arithmetic left 64 bits.
+pub(in crate::codegen) fn checked(expr: &Expr) -> String {
+    let call = |name: &str, a: &Expr, b: &Expr| format!("{name}({}, {})", checked(a), checked(b));
+    match expr.node() {
+        Node::Int(value) => format!("Checked({})", literal(*value)),
+        Node::Sym(symbol) => format!("Checked({})", symbol_name(*symbol)),
+        Node::Sum { constant, terms } => {
+            let mut parts: Vec<String> = terms
+                .iter()
+                .map(|(term, coefficient)| match coefficient {
+                    1 => checked(term),
+                    coefficient => format!("{} * {}", literal(*coefficient), checked(term)),
+                })
+                .collect();
+            if *constant != 0 {
+                parts.push(literal(*constant));
+            }
+            format!("({})", parts.join(" + "))
+        }
+        Node::Product(factors) => factors.iter().map(checked).collect::<Vec<_>>().join(" * "),
+        Node::FloorDiv(a, b) => call("floor_div", a, b),
+        Node::Mod(a, b) => call("floor_mod", a, b),
+        Node::Min(a, b) => call("min_i64", a, b),
+        Node::Max(a, b) => call("max_i64", a, b),
+    }
+}
+
+/// Whether a condition holds: a comparison of what left 64 bits does not.
+pub(in crate::codegen) fn condition(condition: &Condition) -> String {
+    let joined = |parts: &[Condition], sign: &str, none: &str| {
+        if parts.is_empty() {
+            return none.to_owned();
+        }
+        let parts: Vec<String> = parts.iter().map(self::condition).collect();
+        format!("({})", parts.join(sign))
+    };
+    match condition {
+        Condition::Compare(left, relation, right) => {
+            format!("{} {} {}", checked(left), relation.sign(), checked(right))
+        }
+        Condition::Fits(expr) => format!("{}.fits", checked(expr)),
+        Condition::All(parts) => joined(parts, " && ", "true"),
+        Condition::Any(parts) => joined(parts, " || ", "false"),
+    }
 }
 
 /// A `Vec<i64, W>` of the expression's values in the lanes, lane `k` being `vector + k`.

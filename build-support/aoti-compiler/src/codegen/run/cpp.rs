@@ -1,11 +1,10 @@
 //! Prints a run plan as C++ that calls kernels on the host.
 
 use super::{Action, Assert, Call, Condition, Copy, Launch, Place, Pointer, Read, RunPlan};
-use crate::codegen::c_family::expr::{scalar, symbol_name};
+use crate::codegen::c_family::expr::{condition as condition_text, scalar, symbol_name};
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
 use crate::codegen::functions::Functions;
-use crate::graph::Guard;
 use crate::select::Scratch;
 use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeSet;
@@ -51,11 +50,6 @@ fn scratch_bytes(scratch: &Scratch) -> String {
     }
 }
 
-/// Whether the relation holds, as a C++ expression.
-pub(in crate::codegen) fn relation(guard: &Guard) -> String {
-    format!("{} {} {}", scalar(&guard.left), guard.relation.sign(), scalar(&guard.right))
-}
-
 fn known(symbol: Symbol) -> String {
     format!("{} = symbols[{}]", symbol_name(symbol), symbol.index)
 }
@@ -99,7 +93,7 @@ impl Printer<'_> {
             Action::Assert(Assert { condition, failure }) => {
                 let condition = match condition {
                     Condition::Holds(flag) => format!("*{}", pointer(flag)),
-                    Condition::Sizes(guard) => format!("({})", relation(guard)),
+                    Condition::Sizes(guard) => format!("({})", condition_text(&guard.condition)),
                 };
                 format!("if (!{condition}) return {};\n", self.code(*failure))
             }
@@ -165,8 +159,7 @@ fn symbols_of(actions: &[Action], symbols: &mut BTreeSet<Symbol>) {
                 symbols_of_pointer(flag, symbols);
             }
             Action::Assert(Assert { condition: Condition::Sizes(guard), .. }) => {
-                guard.left.collect_symbols(symbols);
-                guard.right.collect_symbols(symbols);
+                symbols.extend(guard.condition.symbols());
             }
             Action::If { predicate, then, otherwise } => {
                 symbols_of_pointer(predicate, symbols);

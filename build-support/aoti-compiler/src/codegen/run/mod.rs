@@ -10,7 +10,7 @@ mod plan;
 mod tests;
 pub mod text;
 
-pub(super) use cpp::{relation, run_functions};
+pub(super) use cpp::run_functions;
 pub use plan::of_schedule;
 pub(super) use plan::{LaunchShape, Library, Operands, Planned, plan, plan_with};
 
@@ -19,7 +19,7 @@ use crate::dtype::DType;
 use crate::graph::{Guard, Origin};
 use crate::loops::KernelId;
 use crate::symbolic::{Expr, Interval, Symbol};
-use cranelift_entity::{PrimaryMap, entity_impl};
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 
 /// A way in which a run can fail.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -208,4 +208,39 @@ pub struct InitialState {
     pub value: u64,
     /// Its length in bytes.
     pub bytes: u64,
+}
+
+impl RunPlan {
+    /// The sizes that each failure is about, whose values are told with it.
+    pub(super) fn failure_symbols(&self) -> SecondaryMap<FailureId, Vec<Symbol>> {
+        let mut symbols: SecondaryMap<FailureId, Vec<Symbol>> = SecondaryMap::new();
+        for check in &self.checks {
+            symbols[check.failure] = check.holds.condition.symbols().into_iter().collect();
+        }
+        failures_of(&self.actions, &mut symbols);
+        symbols
+    }
+}
+
+fn failures_of(actions: &[Action], symbols: &mut SecondaryMap<FailureId, Vec<Symbol>>) {
+    for action in actions {
+        match action {
+            Action::Read(read) => symbols[read.failure] = vec![read.symbol],
+            Action::Assert(Assert { condition: Condition::Sizes(guard), failure }) => {
+                symbols[*failure] = guard.condition.symbols().into_iter().collect();
+            }
+            Action::If { then, otherwise, .. } => {
+                failures_of(then, symbols);
+                failures_of(otherwise, symbols);
+            }
+            Action::Loop { condition, body, .. } => {
+                failures_of(condition, symbols);
+                failures_of(body, symbols);
+            }
+            Action::Assert(Assert { condition: Condition::Holds(_), .. })
+            | Action::Call(_)
+            | Action::Launch(_)
+            | Action::Copy(_) => {}
+        }
+    }
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::codegen::functions::{FunctionId, Functions};
 use crate::codegen::weights::{Layout, Packing, Placed};
 use crate::dtype::DType;
-use crate::graph::ConstantId;
+use crate::graph::{ConstantId, Guard, Relation};
 use crate::loops::{BufferId, Kernel, KernelId, Program, Step, Storage};
 use crate::schedule::Schedule;
 use crate::schedule::memory::MemoryPlan;
@@ -109,18 +109,50 @@ struct Planner<'a, F> {
 impl<F: Library> Planner<'_, F> {
     fn checks(&mut self) {
         for guard in &self.program.guards {
-            let failure = self.failure(format!(
-                "the model requires {} {} {}",
-                self.program.size_text(&guard.left),
-                guard.relation.sign(),
-                self.program.size_text(&guard.right)
-            ));
+            let failure = self.failure(self.guard_text(guard));
             self.planned.run.checks.push(Check { holds: guard.clone(), failure });
         }
     }
 
     fn actions(&mut self, steps: &[Step]) -> Vec<Action> {
-        steps.iter().map(|step| self.action(step)).collect()
+        let mut actions = Vec::new();
+        // What is required right behind a read is checked first: it tells more than the bound that follows from it.
+        let mut unchecked: Vec<Symbol> = Vec::new();
+        for step in steps {
+            if !matches!(step, Step::Require(_)) {
+                actions.extend(unchecked.drain(..).filter_map(|symbol| self.bound(symbol)));
+            }
+            actions.push(self.action(step));
+            if let Step::Read(_, symbol) = step {
+                unchecked.push(*symbol);
+            }
+        }
+        actions.extend(unchecked.drain(..).filter_map(|symbol| self.bound(symbol)));
+        actions
+    }
+
+    /// What is said where a condition does not hold.
+    fn guard_text(&self, guard: &Guard) -> String {
+        let name = |symbol: Symbol| self.program.size_text(&Expr::sym(symbol));
+        let condition = guard.condition.display_with(&name);
+        if guard.message.is_empty() {
+            format!("the model requires {condition}")
+        } else {
+            format!("{}: {condition}", guard.message)
+        }
+    }
+
+    fn require(&mut self, guard: &Guard) -> Action {
+        let failure = self.failure(self.guard_text(guard));
+        Action::Assert(Assert { condition: Condition::Sizes(guard.clone()), failure })
+    }
+
+    /// A symbol that was read is within the bound that memory was planned with.
+    fn bound(&mut self, symbol: Symbol) -> Option<Action> {
+        let most = self.program.symbols.get(symbol.index as usize)?.most.clone()?;
+        let condition = crate::graph::Condition::compare(symbol, Relation::Le, most);
+        let message = "a number that is read from data is larger than what follows for it".to_owned();
+        Some(self.require(&Guard { condition, message }))
     }
 
     fn action(&mut self, step: &Step) -> Action {
@@ -131,6 +163,7 @@ impl<F: Library> Planner<'_, F> {
                 let condition = Condition::Holds(self.plain(*buffer));
                 Action::Assert(Assert { condition, failure: self.failure(message.clone()) })
             }
+            Step::Require(guard) => self.require(guard),
             Step::If { predicate, then, otherwise } => Action::If {
                 predicate: self.plain(*predicate),
                 then: self.actions(then),

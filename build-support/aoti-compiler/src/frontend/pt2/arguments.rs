@@ -1,6 +1,7 @@
 //! Arguments of calls: names are checked to be defined, symbolic numbers are resolved.
 
 use super::body::Body;
+use super::expr::parse;
 use super::import::Importer;
 use super::origin::target;
 use super::schema::{
@@ -9,7 +10,7 @@ use super::schema::{
 use super::values;
 use crate::aten::Arg;
 use crate::diagnostic::Code;
-use crate::graph::Origin;
+use crate::graph::{Condition, Origin};
 use crate::symbolic::Expr;
 
 impl Importer {
@@ -56,12 +57,8 @@ impl Importer {
             Argument::Bool(value) => Some(Arg::Bool(*value)),
             Argument::Bools(values) => Some(Arg::Bools(values.clone())),
             Argument::SymBool(value) => self.sym_bool(body, value, at),
-            Argument::SymFloat(value) => self.sym_float(body, value, at).map(Arg::Float),
-            Argument::SymFloats(values) => {
-                let values: Option<Vec<_>> =
-                    values.iter().map(|value| self.sym_float(body, value, at)).collect();
-                values.map(Arg::Floats)
-            }
+            Argument::SymFloat(value) => self.sym_float(body, value, at),
+            Argument::SymFloats(values) => self.sym_floats(body, values, at),
             Argument::Graph(graph) => self.nested(&graph.name, &graph.graph, at),
             Argument::Operator(name) => Some(Arg::Other(target(name).to_owned())),
             Argument::Strings(_)
@@ -139,7 +136,10 @@ impl Importer {
                 }
                 Some(SymBool::Expr(_)) | None => {
                     self.used(body, name, at);
-                    Some(Arg::SymBool(name.clone()))
+                    Some(match body.conditions.get(name) {
+                        Some(condition) => Arg::Condition(condition.clone()),
+                        None => Arg::SymBool(name.clone()),
+                    })
                 }
             },
             SymBoolArgument::Unknown(key) => {
@@ -149,10 +149,37 @@ impl Importer {
         }
     }
 
-    fn sym_float(&mut self, body: &Body, value: &SymFloatArgument, at: &Origin) -> Option<f64> {
+    /// A truth value as a condition on sizes; `None` where it is not one: then a call computes it.
+    pub(super) fn condition(&mut self, truth: &SymBool) -> Option<Condition> {
+        match truth {
+            SymBool::Bool(true) => Some(Condition::TRUE),
+            SymBool::Bool(false) => Some(Condition::FALSE),
+            SymBool::Expr(expr) => {
+                let tree = parse(&expr.expr_str).ok()?;
+                tree.condition(&mut self.symbols).ok()
+            }
+            SymBool::Unknown(_) => None,
+        }
+    }
+
+    /// Numbers in a list, which must be known.
+    fn sym_floats(&mut self, body: &Body, values: &[SymFloatArgument], at: &Origin) -> Option<Arg> {
+        let mut numbers = Vec::new();
+        for value in values {
+            let Arg::Float(number) = self.sym_float(body, value, at)? else {
+                let message = "a list of numbers holds one that is computed when the program runs";
+                self.report(Code::Operands, message, at);
+                return None;
+            };
+            numbers.push(number);
+        }
+        Some(Arg::Floats(numbers))
+    }
+
+    fn sym_float(&mut self, body: &Body, value: &SymFloatArgument, at: &Origin) -> Option<Arg> {
         let SymFloatArgument::Name(name) = value else {
             return match value {
-                SymFloatArgument::Float(value) => Some(value.0),
+                SymFloatArgument::Float(value) => Some(Arg::Float(value.0)),
                 SymFloatArgument::Name(_) => None,
                 SymFloatArgument::Unknown(key) => {
                     self.report(Code::Schema, format!("a symbolic number is of kind `{key}`"), at);
@@ -161,11 +188,10 @@ impl Importer {
             };
         };
         match body.graph.sym_float_values.get(name) {
-            Some(SymFloat::Float(value)) => Some(value.0),
-            Some(SymFloat::Expr(expr)) => {
-                let message = format!("`{name}` is a number computed from sizes: `{}`", expr.expr_str);
-                self.report(Code::Operands, message, at);
-                None
+            Some(SymFloat::Float(value)) => Some(Arg::Float(value.0)),
+            Some(SymFloat::Expr(_)) => {
+                self.used(body, name, at);
+                Some(Arg::SymFloat(name.clone()))
             }
             Some(SymFloat::Unknown(key)) => {
                 self.report(Code::Schema, format!("the number `{name}` is of kind `{key}`"), at);

@@ -9,7 +9,7 @@ use super::schema::{
 };
 use crate::aten::{Arg, Call, InputKind, Output, OutputKind, Program, ProgramInput, ProgramOutput};
 use crate::diagnostic::Code;
-use crate::graph::Origin;
+use crate::graph::{Condition, Origin};
 use crate::symbolic::Expr;
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
@@ -22,6 +22,8 @@ pub(super) struct Body<'g> {
     pub(super) graph: &'g Graph,
     pub(super) defined: BTreeSet<&'g str>,
     pub(super) sym_ints: IndexMap<String, Expr>,
+    /// Truth values that are conditions on sizes.
+    pub(super) conditions: IndexMap<String, Condition>,
 }
 
 impl Importer {
@@ -29,24 +31,35 @@ impl Importer {
     pub(super) fn body(&mut self, name: &str, graph: &Graph, defined: BTreeSet<&str>) -> Program {
         let mut program = Program { name: name.to_owned(), ..Program::default() };
         let producers = producers(graph);
+        // Before the sizes of tensors, which may be numbers that calls compute.
+        for (value, size) in &graph.sym_int_values {
+            let at = producers.get(value.as_str()).map(|node| origin(node)).unwrap_or_default();
+            let computed = self.computed(size);
+            let size = computed.or_else(|| self.size(size, &format!("the integer `{value}`"), &at));
+            program.sym_ints.extend(size.map(|size| (value.clone(), size)));
+        }
         for (value, meta) in &graph.tensor_values {
             let at = producers.get(value.as_str()).map(|node| origin(node)).unwrap_or_default();
             if let Some(meta) = self.meta(value, meta, &at) {
                 program.tensors.insert(value.clone(), meta);
             }
         }
-        for (value, size) in &graph.sym_int_values {
-            let at = producers.get(value.as_str()).map(|node| origin(node)).unwrap_or_default();
-            if let Some(size) = self.size(size, &format!("the integer `{value}`"), &at) {
-                program.sym_ints.insert(value.clone(), size);
-            }
+        for (value, truth) in &graph.sym_bool_values {
+            let condition = self.condition(truth);
+            program.conditions.extend(condition.map(|condition| (value.clone(), condition)));
         }
-        let mut body = Body { graph, defined, sym_ints: std::mem::take(&mut program.sym_ints) };
+        let mut body = Body {
+            graph,
+            defined,
+            sym_ints: std::mem::take(&mut program.sym_ints),
+            conditions: std::mem::take(&mut program.conditions),
+        };
         for node in &graph.nodes {
             let call = self.call(&mut body, node);
             program.calls.push(call);
         }
         program.sym_ints = body.sym_ints;
+        program.conditions = body.conditions;
         program
     }
 
@@ -73,13 +86,19 @@ impl Importer {
             program.inputs.push(ProgramInput { name, kind });
         }
         let defined = program_values(&program, graph);
-        let mut body = Body { graph, defined, sym_ints: std::mem::take(&mut program.sym_ints) };
+        let mut body = Body {
+            graph,
+            defined,
+            sym_ints: std::mem::take(&mut program.sym_ints),
+            conditions: std::mem::take(&mut program.conditions),
+        };
         for arg in &graph.outputs {
             if let Some(value) = self.arg(&mut body, arg, at) {
                 program.outputs.push(ProgramOutput { value, kind: OutputKind::User, name: None });
             }
         }
         program.sym_ints = body.sym_ints;
+        program.conditions = body.conditions;
         Some(Arg::Graph(Box::new(program)))
     }
 

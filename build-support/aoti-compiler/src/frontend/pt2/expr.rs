@@ -5,7 +5,7 @@
 //! rounded explicitly; what is not an integer is refused.
 
 pub(super) use super::parse::parse;
-use crate::graph::{Guard, Relation};
+use crate::graph::{Condition, Relation};
 use crate::symbolic::{Expr, Node, Ranges};
 
 /// Terms and factors that arithmetic may produce.
@@ -43,14 +43,19 @@ impl Tree {
         self.fraction(scope)?.exact(scope.ranges())
     }
 
-    /// Its meaning as a condition: relations that must all hold.
-    pub(super) fn relations(&self, scope: &mut dyn Scope) -> Result<Vec<Guard>, String> {
-        let Tree::Call(name, args) = self else { return Err("not a condition".to_owned()) };
-        let relation = match (name.as_str(), args.as_slice()) {
-            ("And", args) => {
-                let parts: Result<Vec<_>, _> = args.iter().map(|arg| arg.relations(scope)).collect();
-                return Ok(parts?.into_iter().flatten().collect());
-            }
+    /// Its meaning as a condition.
+    pub(super) fn condition(&self, scope: &mut dyn Scope) -> Result<Condition, String> {
+        let (name, args) = match self {
+            Tree::Symbol(name) if name == "true" => return Ok(Condition::TRUE),
+            Tree::Symbol(name) if name == "false" => return Ok(Condition::FALSE),
+            Tree::Call(name, args) => (name.as_str(), args.as_slice()),
+            Tree::Int(_) | Tree::Symbol(_) | Tree::Size(..) => return Err("not a condition".to_owned()),
+        };
+        let mut parts = || args.iter().map(|arg| arg.condition(scope)).collect::<Result<Vec<_>, _>>();
+        let relation = match (name, args) {
+            ("And", _) => return Ok(Condition::all(parts()?)),
+            ("Or", _) => return Ok(Condition::any(parts()?)),
+            ("Not", [part]) => return Ok(part.condition(scope)?.negated()),
             ("Equality" | "Eq", [_, _]) => Relation::Eq,
             ("Unequality" | "Ne", [_, _]) => Relation::Ne,
             ("GreaterThan" | "Ge", [_, _]) => Relation::Ge,
@@ -59,9 +64,9 @@ impl Tree {
             ("StrictLessThan" | "Lt", [_, _]) => Relation::Lt,
             _ => return Err(format!("`{name}` is not a condition on sizes")),
         };
-        let left = args[0].integer(scope)?;
-        let right = args[1].integer(scope)?;
-        Ok(vec![Guard { left, relation, right }])
+        let (left, right) = (args[0].fraction(scope)?, args[1].fraction(scope)?);
+        let (left, right) = left.over_common(&right, scope.ranges())?;
+        Ok(Condition::Compare(left, relation, right))
     }
 
     /// Adds the names of its symbols to `names`, each once, in order.
@@ -82,9 +87,36 @@ impl Tree {
             Tree::Int(value) => Ok(Fraction::whole(Expr::int(*value))),
             Tree::Symbol(name) => Ok(Fraction::whole(scope.symbol(name)?)),
             Tree::Size(name, axis) => Ok(Fraction::whole(scope.size(name, *axis)?)),
+            Tree::Call(name, args) if name == "Piecewise" => piecewise(args, scope),
             Tree::Call(name, args) => call(name, args, scope),
         }
     }
+}
+
+/// The value of the first branch whose condition holds; the last branch's condition always does.
+fn piecewise(branches: &[Tree], scope: &mut dyn Scope) -> Result<Fraction, String> {
+    let Some((last, rest)) = branches.split_last() else {
+        return Err("a choice without branches".to_owned());
+    };
+    let branch = |tree: &Tree, scope: &mut dyn Scope| match tree {
+        Tree::Call(name, parts) if name == "ExprCondPair" && parts.len() == 2 => {
+            Ok((parts[0].integer(scope)?, parts[1].condition(scope)?))
+        }
+        Tree::Int(_) | Tree::Symbol(_) | Tree::Size(..) | Tree::Call(..) => {
+            Err("a branch of a choice is not understood".to_owned())
+        }
+    };
+    let (value, condition) = branch(last, scope)?;
+    if condition != Condition::TRUE {
+        return Err("no branch of a choice is sure to hold".to_owned());
+    }
+    let mut result = value;
+    for tree in rest.iter().rev() {
+        let (value, condition) = branch(tree, scope)?;
+        let chosen = condition.indicator(scope.ranges());
+        result = checked(&result + &product(&(&value - &result), &chosen)?)?;
+    }
+    Ok(Fraction::whole(result))
 }
 
 /// A quotient that has not been rounded yet.
@@ -131,6 +163,21 @@ impl Fraction {
 
     fn floor(&self, ranges: &dyn Ranges) -> Expr {
         self.numerator.floor_div_in(&self.denominator, ranges)
+    }
+
+    /// Two integers that relate as the fractions do.
+    fn over_common(&self, other: &Fraction, ranges: &dyn Ranges) -> Result<(Expr, Expr), String> {
+        if self.denominator == other.denominator && self.denominator.interval(ranges).min > 0 {
+            return Ok((self.numerator.clone(), other.numerator.clone()));
+        }
+        if let (Ok(left), Ok(right)) = (self.exact(ranges), other.exact(ranges)) {
+            return Ok((left, right));
+        }
+        let positive = |fraction: &Fraction| fraction.denominator.interval(ranges).min > 0;
+        if !positive(self) || !positive(other) {
+            return Err("a quotient by what may not be positive is compared".to_owned());
+        }
+        Ok((product(&self.numerator, &other.denominator)?, product(&other.numerator, &self.denominator)?))
     }
 
     fn exact(&self, ranges: &dyn Ranges) -> Result<Expr, String> {
@@ -284,12 +331,20 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_relations() {
+    fn conditions_are_read() {
         let mut scope = Sizes(RangeTable::default());
         let tree = parse("And(GreaterThan(Symbol('s0', integer=True), Integer(2)), Ne(s0, 5))").unwrap();
-        let relations = tree.relations(&mut scope).unwrap();
-        assert_eq!(relations.len(), 2);
-        assert_eq!(relations[0].relation, Relation::Ge);
+        let text = |source: &str| {
+            let condition = parse(source).and_then(|tree| tree.condition(&mut Sizes(RangeTable::default())));
+            condition.map(|condition| condition.display_with(&|symbol| symbol.to_string()))
+        };
+        let condition = tree.condition(&mut scope).unwrap();
+        assert_eq!(condition.display_with(&|symbol| symbol.to_string()), "s0 >= 2 and s0 != 5");
+        assert_eq!(text("Not(Or(Eq(s0, 5), Lt(s0, 2)))").unwrap(), "s0 != 5 and s0 >= 2");
+        assert_eq!(text("Eq(Mod(s0, 2), 0)").unwrap(), "s0 % 2 == 0");
+        assert_eq!(text("Lt(s0/2, 3)").unwrap(), "s0 < 6");
+        assert!(text("Lt(zuf0, 3)").is_err());
+        assert!(text("s0").is_err());
         let guard = parse("L['xs'][0].size()[1] == 3").unwrap();
         assert_eq!(guard, Tree::Call("Eq".to_owned(), vec![Tree::Size("xs_0".to_owned(), 1), Tree::Int(3)]));
     }

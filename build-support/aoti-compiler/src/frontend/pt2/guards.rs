@@ -1,83 +1,64 @@
-//! Conditions between sizes that the export states beside the graph: the guards it recorded and the assertions on
-//! sizes that it left among the calls.
+//! Conditions on sizes that the export states: guards beside the graph, and assertions among the calls, which stay there.
 //!
-//! What follows from the ranges is dropped. A bound on a value read from data narrows its symbol's range.
+//! A bound on one symbol that the program asserts narrows the symbol's range. A guard that is not understood is refused:
+//! none is ignored.
 
-use super::expr::Scope;
 use super::expr::parse;
-use super::schema::{Argument, Graph, SymBool, SymBoolArgument};
-use super::symbols::Symbols;
-use crate::graph::{Guard, Relation};
+use super::import::Importer;
+use crate::aten::{Arg, Program};
+use crate::diagnostic::Code;
+use crate::graph::{Condition, Guard, Origin, Relation};
 use crate::symbolic::{Interval, Node};
-use std::collections::BTreeSet;
 
-/// The conditions to check when a run begins.
-pub(super) fn guards(code: &[String], graph: &Graph, symbols: &mut Symbols) -> Vec<Guard> {
-    let mut texts: Vec<&str> = asserted(graph);
-    texts.extend(code.iter().map(String::as_str));
-    let mut guards = Vec::new();
-    for text in texts {
-        // A condition in other terms than sizes is not for the caller to keep: the program checks it itself.
-        let Ok(relations) = parse(text).and_then(|tree| tree.relations(symbols)) else { continue };
-        for relation in relations {
-            add(relation, symbols, &mut guards);
+impl Importer {
+    /// The conditions beside the graph.
+    pub(super) fn guards(&mut self, code: &[String]) -> Vec<Guard> {
+        let mut guards: Vec<Guard> = Vec::new();
+        for text in code {
+            match parse(text).and_then(|tree| tree.condition(&mut self.symbols)) {
+                Ok(condition) => {
+                    let guard = Guard { condition, message: String::new() };
+                    if !guards.contains(&guard) {
+                        guards.push(guard);
+                    }
+                }
+                Err(reason) => {
+                    let message = format!("the guard `{text}` of the export cannot be checked: {reason}");
+                    self.report(Code::Guard, message, &Origin::default());
+                }
+            }
+        }
+        guards
+    }
+
+    /// Narrows ranges by what the program, not a branch of it, asserts of single symbols.
+    pub(super) fn narrow_ranges(&mut self, program: &Program) {
+        for call in program.calls.iter().filter(|call| call.target == "aten._assert_scalar.default") {
+            if let Some((_, Arg::Condition(condition))) = call.args.first() {
+                self.narrow_range(condition);
+            }
         }
     }
-    guards
-}
 
-/// Expressions of the symbolic truth values that the program asserts.
-fn asserted(graph: &Graph) -> Vec<&str> {
-    let calls = graph.nodes.iter().filter(|node| node.target == "torch.ops.aten._assert_scalar.default");
-    calls
-        .filter_map(|node| {
-            let Argument::SymBool(SymBoolArgument::Name(name)) = &node.inputs.first()?.arg else {
-                return None;
-            };
-            let SymBool::Expr(expr) = graph.sym_bool_values.get(name)? else { return None };
-            Some(expr.expr_str.as_str())
-        })
-        .collect()
-}
-
-fn add(guard: Guard, symbols: &mut Symbols, guards: &mut Vec<Guard>) {
-    let gap = (&guard.left - &guard.right).interval(symbols.ranges());
-    if holds(guard.relation, gap) {
-        return;
+    fn narrow_range(&mut self, condition: &Condition) {
+        let (left, relation, right) = match condition {
+            Condition::All(parts) => return parts.iter().for_each(|part| self.narrow_range(part)),
+            Condition::Compare(left, relation, right) => (left, relation, right),
+            Condition::Any(_) | Condition::Fits(_) => return,
+        };
+        let (Node::Sym(symbol), Some(value)) = (left.node(), right.as_int()) else { return };
+        // The range of a size of an input is that of the input.
+        if !self.symbols.is_data(*symbol) {
+            return;
+        }
+        let range = match relation {
+            Relation::Eq => Interval::point(value),
+            Relation::Ge => Interval::new(value, i64::MAX),
+            Relation::Gt => Interval::new(value.saturating_add(1), i64::MAX),
+            Relation::Le => Interval::new(i64::MIN, value),
+            Relation::Lt => Interval::new(i64::MIN, value.saturating_sub(1)),
+            Relation::Ne => return,
+        };
+        self.symbols.narrow(*symbol, range);
     }
-    let mut used = BTreeSet::new();
-    guard.left.collect_symbols(&mut used);
-    guard.right.collect_symbols(&mut used);
-    if used.iter().any(|symbol| symbols.is_data(*symbol)) {
-        bound(&guard, symbols);
-        return;
-    }
-    if !guards.contains(&guard) {
-        guards.push(guard);
-    }
-}
-
-/// Whether the relation holds for every difference in `gap`.
-fn holds(relation: Relation, gap: Interval) -> bool {
-    match relation {
-        Relation::Eq => gap == Interval::point(0),
-        Relation::Ne => gap.min > 0 || gap.max < 0,
-        Relation::Ge => gap.min >= 0,
-        Relation::Gt => gap.min > 0,
-        Relation::Le => gap.max <= 0,
-        Relation::Lt => gap.max < 0,
-    }
-}
-
-fn bound(guard: &Guard, symbols: &mut Symbols) {
-    let (Node::Sym(symbol), Some(value)) = (guard.left.node(), guard.right.as_int()) else { return };
-    let range = match guard.relation {
-        Relation::Eq => Interval::point(value),
-        Relation::Ge => Interval::new(value, i64::MAX),
-        Relation::Gt => Interval::new(value.saturating_add(1), i64::MAX),
-        Relation::Le => Interval::new(i64::MIN, value),
-        Relation::Lt => Interval::new(i64::MIN, value.saturating_sub(1)),
-        Relation::Ne => return,
-    };
-    symbols.narrow(*symbol, range);
 }

@@ -6,7 +6,6 @@ use super::archive::Archive;
 use super::body::inputs_defined;
 use super::constants::Payloads;
 use super::expr::{Tree, parse};
-use super::guards::guards;
 use super::mutation::mutation;
 use super::schema::{Argument, ExportedProgram, Graph, InputSpec, SymInt, SymIntArgument, VersionOnly};
 use super::symbols::{Occurrence, Symbols};
@@ -38,7 +37,8 @@ pub fn import(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
     importer.inputs(&mut program, specs, &payloads);
     importer.unstated(&mut program, &mutation);
     importer.outputs(&mut program, &exported.graph_module);
-    program.guards = guards(&exported.guards_code, graph, &mut importer.symbols);
+    program.guards = importer.guards(&exported.guards_code);
+    importer.narrow_ranges(&program);
     importer.finish(program)
 }
 

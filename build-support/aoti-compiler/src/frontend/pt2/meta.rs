@@ -17,12 +17,22 @@ impl Importer {
     pub(super) fn size(&mut self, size: &SymInt, what: &str, at: &Origin) -> Option<Expr> {
         let value = match size {
             SymInt::Int(value) => return Some(Expr::int(*value)),
+            SymInt::Expr(expr) if self.symbols.computed.contains_key(&expr.expr_str) => {
+                return Some(Expr::sym(self.symbols.computed[&expr.expr_str]));
+            }
             SymInt::Expr(expr) => parse(&expr.expr_str)
                 .and_then(|tree| tree.integer(&mut self.symbols))
                 .map_err(|reason| format!("{what} is `{}`: {reason}", expr.expr_str)),
             SymInt::Unknown(key) => Err(format!("{what} is of kind `{key}`, which is not known")),
         };
         value.map_err(|message| self.report(Code::Schema, message, at)).ok()
+    }
+
+    /// The symbol of an integer that is no expression over others, such as a rounded number: a call computes it.
+    pub(super) fn computed(&mut self, size: &SymInt) -> Option<Expr> {
+        let SymInt::Expr(expr) = size else { return None };
+        let known = parse(&expr.expr_str).and_then(|tree| tree.integer(&mut self.symbols));
+        known.is_err().then(|| Expr::sym(self.symbols.computed(&expr.expr_str)))
     }
 
     fn sizes(&mut self, sizes: &[SymInt], what: &str, at: &Origin) -> Option<Vec<Expr>> {

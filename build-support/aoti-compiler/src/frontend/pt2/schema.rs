@@ -222,7 +222,7 @@ pub(super) struct Device {
 }
 
 union! { SymInt { Expr(SymExpr) = "as_expr", Int(i64) = "as_int", } }
-union! { SymFloat { Expr(SymExpr) = "as_expr", Float(Float) = "as_float", } }
+union! { SymFloat { Expr(IgnoredAny) = "as_expr", Float(Float) = "as_float", } }
 union! { SymBool { Expr(SymExpr) = "as_expr", Bool(bool) = "as_bool", } }
 union! { SymIntArgument { Name(String) = "as_name", Int(i64) = "as_int", } }
 union! { SymFloatArgument { Name(String) = "as_name", Float(Float) = "as_float", } }

@@ -153,7 +153,12 @@ impl Importer {
         let count = specs.iter().filter(|spec| matches!(spec, OutputSpec::User(_))).count();
         let mut names = output_names(module, count).into_iter();
         let defined = program_values(program, graph);
-        let mut body = Body { graph, defined, sym_ints: std::mem::take(&mut program.sym_ints) };
+        let mut body = Body {
+            graph,
+            defined,
+            sym_ints: std::mem::take(&mut program.sym_ints),
+            conditions: std::mem::take(&mut program.conditions),
+        };
         let here = Origin { node: "output".to_owned(), ..Origin::default() };
         for spec in specs {
             let name = matches!(spec, OutputSpec::User(_)).then(|| names.next()).flatten().flatten();
@@ -188,5 +193,6 @@ impl Importer {
             }
         }
         program.sym_ints = body.sym_ints;
+        program.conditions = body.conditions;
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct Symbols {
     ranges: RangeTable,
     /// Symbols of sizes that no input has.
     underived: BTreeSet<String>,
+    /// Symbols of integers that calls compute from other than integers, by their text.
+    pub(super) computed: IndexMap<String, Symbol>,
     /// User inputs' sizes by input name, for guards.
     inputs: IndexMap<String, Vec<Expr>>,
 }
@@ -45,6 +47,7 @@ impl Symbols {
             infos: Vec::new(),
             ranges: RangeTable::default(),
             underived: BTreeSet::new(),
+            computed: IndexMap::new(),
             inputs: IndexMap::new(),
         };
         for place in places {
@@ -86,9 +89,20 @@ impl Symbols {
         }
     }
 
+    /// The symbol of an integer that a call computes.
+    pub(super) fn computed(&mut self, text: &str) -> Symbol {
+        if let Some(symbol) = self.computed.get(text) {
+            return *symbol;
+        }
+        let name = format!("number_{}", self.computed.len());
+        let symbol = self.declare(name, Interval::ALL, SymbolSource::Data);
+        self.computed.insert(text.to_owned(), symbol);
+        symbol
+    }
+
     fn declare(&mut self, name: String, range: Interval, source: SymbolSource) -> Symbol {
         let symbol = Symbol::size(u32::try_from(self.infos.len()).unwrap_or(u32::MAX - 1));
-        self.infos.push(SymbolInfo { name, range, source });
+        self.infos.push(SymbolInfo { name, range, source, most: None });
         self.ranges.set(symbol, range);
         symbol
     }
@@ -143,6 +157,9 @@ impl Scope for Symbols {
         }
         if self.infos.len() >= 1 << 20 {
             return Err("the program has too many symbols".to_owned());
+        }
+        if name.starts_with("zuf") || name.starts_with("zf") {
+            return Err(format!("`{name}` is a floating-point number"));
         }
         // Sizes are `s<k>`; what is read from data is `u<k>`.
         if !name.starts_with('u') {

@@ -1,6 +1,6 @@
 //! Matrix products and convolutions.
 
-use super::{Builder, Built, ensure};
+use super::{Builder, Built, ShapeError, ensure};
 use crate::graph::{Conv, Op, ValueId};
 use crate::symbolic::Expr;
 
@@ -17,12 +17,8 @@ impl Builder {
         );
         let (a_lead, a_matrix) = a_type.shape.split_at(a_type.rank() - 2);
         let (b_lead, b_matrix) = b_type.shape.split_at(b_type.rank() - 2);
-        ensure!(
-            self.same_size(&a_matrix[1], &b_matrix[0]),
-            "inner sizes {} and {} differ",
-            a_matrix[1],
-            b_matrix[0]
-        );
+        let differ = |_| ShapeError(format!("inner sizes {} and {} differ", a_matrix[1], b_matrix[0]));
+        self.require_same(&a_matrix[1], &b_matrix[0]).map_err(differ)?;
         let batch = self.broadcast(&[a_lead.to_vec(), b_lead.to_vec()])?;
         let with = |tail: &[Expr]| [batch.as_slice(), tail].concat();
         let (a, b) = (self.expand(a, &with(a_matrix))?, self.expand(b, &with(b_matrix))?);
@@ -58,11 +54,11 @@ impl Builder {
         } else {
             (&w_type.shape[1] * &groups, w_type.shape[0].clone())
         };
-        ensure!(
-            self.same_size(&x_type.shape[1], &in_channels),
-            "input has {} channels, the weight wants {in_channels}",
-            x_type.shape[1]
-        );
+        let differ = |_| {
+            let channels = &x_type.shape[1];
+            ShapeError(format!("input has {channels} channels, the weight wants {in_channels}"))
+        };
+        self.require_same(&x_type.shape[1], &in_channels).map_err(differ)?;
         let mut shape = vec![x_type.shape[0].clone(), out_channels];
         for axis in 0..spatial {
             let span = &(&(&w_type.shape[axis + 2] - 1) * conv.dilation[axis]) + 1;

@@ -12,6 +12,7 @@ impl Builder {
         let x = self.cast(x, DType::I64);
         let x = self.reshape(x, &[])?;
         self.push(Op::Read(symbol), &[x], vec![]);
+        self.read.insert(symbol);
         Ok(())
     }
 

@@ -62,7 +62,7 @@ impl Builder {
         ensure!(rows.dtype == ty.dtype, "sorted is {}, values are {}", rows.dtype, ty.dtype);
         ensure!(rows.rank() >= 1 && rows.rank() == ty.rank(), "ranks {} and {}", rows.rank(), ty.rank());
         for (a, b) in rows.shape.iter().zip(&ty.shape).take(rows.rank() - 1) {
-            ensure!(self.same_size(a, b), "leading sizes {a} and {b} differ");
+            self.require_same(a, b)?;
         }
         Ok(self.push1(Op::SearchSorted { right }, &[sorted, values], DType::I64, ty.shape))
     }

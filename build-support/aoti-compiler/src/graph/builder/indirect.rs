@@ -13,6 +13,8 @@ impl Builder {
         for index in indices {
             inputs.push(self.index_operand(*index, shape)?);
         }
+        let own = self.shape(x);
+        self.require_coords_within(&own, shape, &coords)?;
         let dtype = self.dtype(x);
         Ok(self.push1(Op::Gather(self.simplify_coords(coords, shape)), &inputs, dtype, shape.to_vec()))
     }
@@ -35,8 +37,19 @@ impl Builder {
         for index in indices {
             inputs.push(self.index_operand(*index, &shape)?);
         }
+        self.require_coords_within(&ty.shape, &shape, &coords)?;
         let coords = self.simplify_coords(coords, &shape);
         Ok(self.push1(Op::Scatter { coords, combine }, &inputs, ty.dtype, ty.shape))
+    }
+
+    /// Those coordinates that are expressions; indices that are data are checked when they are used.
+    fn require_coords_within(&mut self, own: &[Expr], shape: &[Expr], coords: &[Coord]) -> Built<()> {
+        for (coord, size) in coords.iter().zip(own) {
+            if let Coord::Expr(coord) = coord {
+                self.require_within(std::slice::from_ref(size), shape, std::slice::from_ref(coord))?;
+            }
+        }
+        Ok(())
     }
 
     fn index_operand(&mut self, index: ValueId, shape: &[Expr]) -> Built {

@@ -8,15 +8,17 @@ mod contract;
 mod control;
 mod fold;
 mod indirect;
+mod require;
 mod view;
 
 use super::{
-    BinaryOp, Constant, ConstantId, Graph, Input, InputRole, Node, Op, Origin, OriginId, Output, OutputRole,
-    Scalar, SymbolInfo, TensorType, UnaryOp, Value, ValueId,
+    BinaryOp, Condition, Constant, ConstantId, Graph, Input, InputRole, Node, Op, Origin, OriginId, Output,
+    OutputRole, Scalar, SymbolInfo, SymbolSource, TensorType, UnaryOp, Value, ValueId,
 };
 use crate::dtype::DType;
-use crate::symbolic::{Expr, RangeTable, Symbol};
+use crate::symbolic::{Expr, Facts, RangeTable, Symbol};
 use cranelift_entity::SecondaryMap;
+use std::collections::BTreeSet;
 
 /// Operands that do not fit the operator.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -34,9 +36,23 @@ macro_rules! ensure {
 use ensure;
 
 /// Appends nodes to a graph.
+///
+/// What a node needs and what cannot be decided now is required of the run, by a guard in front of the node.
 pub struct Builder {
     graph: Graph,
     ranges: RangeTable,
+    /// What holds at the end of the graph so far, guards included.
+    facts: Facts,
+    /// Where the symbols of the outermost graph come from.
+    sources: Vec<SymbolSource>,
+    /// What has been required so far, as it was stated.
+    required: Vec<Condition>,
+    /// The symbols from data that have been read so far.
+    read: BTreeSet<Symbol>,
+    /// Whether this is the body of a branch or a loop, which may not run.
+    is_body: bool,
+    /// Whether accesses were checked when they were first built.
+    is_checked: bool,
     origin: OriginId,
     /// Position of the node that makes a value, plus one.
     makers: SecondaryMap<ValueId, usize>,
@@ -47,13 +63,29 @@ impl Builder {
     pub fn new(name: &str) -> Builder {
         let mut graph = Graph { name: name.to_owned(), ..Graph::default() };
         let origin = graph.origins.push(Origin::default());
-        Builder { graph, ranges: RangeTable::default(), origin, makers: SecondaryMap::new() }
+        Builder {
+            graph,
+            ranges: RangeTable::default(),
+            facts: Facts::default(),
+            sources: Vec::new(),
+            required: Vec::new(),
+            read: BTreeSet::new(),
+            is_body: false,
+            is_checked: false,
+            origin,
+            makers: SecondaryMap::new(),
+        }
     }
 
     /// Starts the body of a branch or a loop: it sees this graph's symbols.
     pub fn child(&self, name: &str) -> Builder {
         let mut child = Builder::new(name);
         child.ranges = self.ranges.clone();
+        child.facts = self.facts.clone();
+        child.sources = self.sources.clone();
+        child.required = self.required.clone();
+        child.read = self.read.clone();
+        child.is_body = true;
         child.graph.origins[child.origin] = self.graph.origins[self.origin].clone();
         child
     }
@@ -62,12 +94,25 @@ impl Builder {
     pub fn from_graph(graph: Graph) -> Builder {
         let ranges = graph.ranges();
         let mut graph = graph;
+        let (facts, sources) =
+            (graph.facts(), graph.symbols.iter().map(|info| info.source.clone()).collect());
         let origin = match graph.origins.keys().next() {
             Some(origin) => origin,
             None => graph.origins.push(Origin::default()),
         };
         let nodes = std::mem::take(&mut graph.nodes);
-        let mut builder = Builder { graph, ranges, origin, makers: SecondaryMap::new() };
+        let mut builder = Builder {
+            graph,
+            ranges,
+            facts,
+            sources,
+            required: Vec::new(),
+            read: BTreeSet::new(),
+            is_body: false,
+            is_checked: true,
+            origin,
+            makers: SecondaryMap::new(),
+        };
         nodes.into_iter().for_each(|node| builder.append(node));
         builder
     }
@@ -75,12 +120,19 @@ impl Builder {
     /// Continues a graph whose symbols have these ranges: a body has its symbols from the outermost graph.
     pub fn resume(graph: Graph, ranges: RangeTable) -> Builder {
         let mut builder = Builder::from_graph(graph);
+        if builder.graph.symbols.is_empty() {
+            builder.facts = Facts::new(ranges.clone());
+            builder.is_body = true;
+        }
         builder.ranges = ranges;
         builder
     }
 
     /// Appends a node of this graph as it is; its results exist already.
     pub fn append(&mut self, node: Node) {
+        if let Op::Require(guard) = &node.op {
+            guard.condition.assume(&mut self.facts);
+        }
         self.graph.nodes.push(node);
         for output in &self.graph.nodes[self.graph.nodes.len() - 1].outputs {
             self.makers[*output] = self.graph.nodes.len();
@@ -118,24 +170,15 @@ impl Builder {
     pub fn symbol(&mut self, info: SymbolInfo) -> Symbol {
         let symbol = Symbol::size(u32::try_from(self.graph.symbols.len()).expect("symbols are few"));
         self.ranges.set(symbol, info.range);
+        self.facts.table().set(symbol, super::known_range(&info));
+        self.sources.push(info.source.clone());
         self.graph.symbols.push(info);
         symbol
     }
 
-    /// States that a size that is read from data is at most `most`; what is read must obey it when a run does.
-    pub fn bound(&mut self, symbol: Symbol, most: &Expr) {
-        let max = most.interval(&self.ranges).max;
-        if let Some(info) = self.graph.symbols.get_mut(symbol.index as usize) {
-            info.range.max = info.range.max.min(max);
-            self.ranges.set(symbol, info.range);
-        }
-    }
-
-    /// Adds a condition that is checked when a run begins.
-    pub fn guard(&mut self, guard: super::Guard) {
-        if !self.graph.guards.contains(&guard) {
-            self.graph.guards.push(guard);
-        }
+    /// What holds at the end of the graph so far.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     /// Adds an input.
@@ -189,6 +232,9 @@ impl Builder {
 
     /// Appends a node whose result types the caller has already decided.
     fn push(&mut self, op: Op, inputs: &[ValueId], types: Vec<TensorType>) -> Vec<ValueId> {
+        if !self.is_checked {
+            types.iter().flat_map(|ty| &ty.shape).for_each(|size| self.require_size(size));
+        }
         let outputs: Vec<ValueId> = types.into_iter().map(|ty| self.value(ty, "")).collect();
         let node = Node { op, inputs: inputs.to_vec(), outputs: outputs.clone(), origin: self.origin };
         self.append(node);
@@ -255,6 +301,9 @@ impl Builder {
     pub fn index(&mut self, expr: Expr, shape: &[Expr]) -> ValueId {
         if let Some(value) = expr.as_int() {
             return self.full(value, DType::I64, shape);
+        }
+        if !self.is_checked {
+            self.require_fits(&expr, shape);
         }
         self.push1(Op::Index(expr), &[], DType::I64, shape.to_vec())
     }

@@ -7,36 +7,65 @@ use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
 impl Builder {
     /// Whether two sizes are the same for all values of the symbols.
     pub fn same_size(&self, a: &Expr, b: &Expr) -> bool {
-        a == b || (a - b).simplify(&self.ranges).is(0)
+        if a == b {
+            return true;
+        }
+        let gap = a - b;
+        gap.as_int().is_none() && (gap.simplify(&self.ranges).is(0) || self.facts.is_zero(&gap))
     }
 
     /// The common shape of operands by NumPy's broadcasting rules.
-    pub fn broadcast_shapes(&self, values: &[ValueId]) -> Built<Vec<Expr>> {
+    pub fn broadcast_shapes(&mut self, values: &[ValueId]) -> Built<Vec<Expr>> {
         let shapes: Vec<Vec<Expr>> = values.iter().map(|value| self.shape(*value)).collect();
         self.broadcast(&shapes)
     }
 
-    /// The common shape of shapes by NumPy's broadcasting rules. Two different symbolic sizes cannot be decided and
-    /// are refused, except against 1.
-    pub fn broadcast(&self, shapes: &[Vec<Expr>]) -> Built<Vec<Expr>> {
+    /// The common shape of shapes by NumPy's broadcasting rules. Where two symbolic sizes meet, the run must have them the
+    /// same: that one of them is 1 by chance is not counted on.
+    pub fn broadcast(&mut self, shapes: &[Vec<Expr>]) -> Built<Vec<Expr>> {
+        let (shape, undecided) = self.common_shape(shapes);
+        for (a, b) in undecided {
+            let differ = |_| ShapeError(format!("shapes {shapes:?} do not broadcast together"));
+            self.require_same(&a, &b).map_err(differ)?;
+        }
+        Ok(shape)
+    }
+
+    /// The common shape of shapes, if they broadcast together for all values of the symbols.
+    pub fn sure_broadcast(&self, shapes: &[Vec<Expr>]) -> Option<Vec<Expr>> {
+        let (shape, undecided) = self.common_shape(shapes);
+        undecided.is_empty().then_some(shape)
+    }
+
+    /// The common shape, and the sizes that must be the same for it.
+    fn common_shape(&self, shapes: &[Vec<Expr>]) -> (Vec<Expr>, Vec<(Expr, Expr)>) {
         let rank = shapes.iter().map(Vec::len).max().unwrap_or(0);
         let mut result = vec![Expr::int(1); rank];
+        let mut undecided = Vec::new();
         for shape in shapes {
             for (size, slot) in shape.iter().zip(&mut result[rank - shape.len()..]) {
                 if slot.is(1) {
                     *slot = size.clone();
                 } else if !size.is(1) && !self.same_size(size, slot) {
-                    return Err(ShapeError(format!("shapes {shapes:?} do not broadcast together")));
+                    undecided.push((size.clone(), slot.clone()));
                 }
             }
         }
-        Ok(result)
+        (result, undecided)
     }
 
     /// General view: element at axes `i0, i1, ...` of the result is the operand's at `coords`.
     /// A view of a view becomes one view.
+    /// Where the coordinates may be out of bounds, the run must have them within.
     pub fn view(&mut self, x: ValueId, shape: &[Expr], coords: Vec<Expr>) -> Built {
         ensure!(coords.len() == self.rank(x), "{} coordinates for {} axes", coords.len(), self.rank(x));
+        let own = self.shape(x);
+        self.require_within(&own, shape, &coords)?;
+        self.view_within(x, shape, coords)
+    }
+
+    /// A view whose coordinates are within bounds.
+    fn view_within(&mut self, x: ValueId, shape: &[Expr], coords: Vec<Expr>) -> Built {
         let ranges = self.axis_ranges(shape);
         let coords = canonical(&coords, shape, &ranges);
         if shape == self.shape(x).as_slice() && is_identity(&coords, shape) {
@@ -105,9 +134,12 @@ impl Builder {
             let target = &shape[axis + offset];
             if self.same_size(size, target) {
                 coords.push(Expr::axis(axis + offset));
-            } else {
-                ensure!(size.is(1), "{own:?} does not broadcast to {shape:?}");
+            } else if size.is(1) {
                 coords.push(Expr::int(0));
+            } else {
+                let differ = |_| ShapeError(format!("{own:?} does not broadcast to {shape:?}"));
+                self.require_same(size, target).map_err(differ)?;
+                coords.push(Expr::axis(axis + offset));
             }
         }
         self.view(x, shape, coords)
@@ -120,13 +152,14 @@ impl Builder {
             return Ok(x);
         }
         let (from, to) = (Expr::product(&own), Expr::product(shape));
-        ensure!(self.same_size(&from, &to), "{own:?} has {from} elements and {shape:?} has {to}");
+        let differ = |_| ShapeError(format!("{own:?} has {from} elements and {shape:?} has {to}"));
+        self.require_same(&from, &to).map_err(differ)?;
         let ranges = self.axis_ranges(shape);
         if from.is(0) {
             return Ok(self.full(0i64, self.dtype(x), shape));
         }
         let coords = reshape_coords(&own, shape, &ranges);
-        self.view(x, shape, coords)
+        self.view_within(x, shape, coords)
     }
 
     /// Inserts an axis of size 1.
@@ -241,11 +274,14 @@ impl Builder {
         ensure!(axis < ty.rank(), "axis {axis} of {}", ty.rank());
         let mut total = Expr::int(0);
         for value in values {
-            let other = self.ty(*value);
+            let other = self.ty(*value).clone();
             ensure!(other.dtype == ty.dtype, "operands are {} and {}", ty.dtype, other.dtype);
             ensure!(other.rank() == ty.rank(), "operands have {} and {} axes", ty.rank(), other.rank());
             for (k, (a, b)) in ty.shape.iter().zip(&other.shape).enumerate() {
-                ensure!(k == axis || self.same_size(a, b), "sizes {a} and {b} of axis {k} differ");
+                if k != axis {
+                    let differ = |_| ShapeError(format!("sizes {a} and {b} of axis {k} differ"));
+                    self.require_same(a, b).map_err(differ)?;
+                }
             }
             total = &total + &other.shape[axis];
         }

@@ -189,6 +189,18 @@ impl Relation {
         }
     }
 
+    /// The relation of those that are not so related.
+    pub fn negated(self) -> Relation {
+        match self {
+            Relation::Eq => Relation::Ne,
+            Relation::Ne => Relation::Eq,
+            Relation::Lt => Relation::Ge,
+            Relation::Le => Relation::Gt,
+            Relation::Gt => Relation::Le,
+            Relation::Ge => Relation::Lt,
+        }
+    }
+
     /// The sign that C++, Rust and people write.
     pub fn sign(self) -> &'static str {
         match self {

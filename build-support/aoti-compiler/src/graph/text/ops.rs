@@ -57,6 +57,7 @@ impl<'a> Parser<'_, 'a> {
             "conv" => Op::Conv(self.cursor.conv()?),
             "read" => Op::Read(Symbol::size(self.cursor.reference('s')?)),
             "assert" => Op::Assert(self.cursor.string()?),
+            "require" => Op::Require(self.cursor.guard()?),
             "cond" => {
                 self.cursor.expect_word("then")?;
                 let then = Box::new(self.graph()?);

@@ -3,8 +3,8 @@
 use crate::graph::{Coord, Graph, InputRole, Node, Op, OriginId, OutputRole, TensorType, ValueId};
 use crate::symbolic::Expr;
 use crate::text::{
-    Detail, bracketed, constant_text, conv_text, guard_line, origin_text, print_scalar, quoted, quoted_name,
-    symbol_line,
+    Detail, bracketed, constant_text, conv_text, guard_line, guard_text, origin_text, print_scalar, quoted,
+    quoted_name, symbol_line,
 };
 use cranelift_entity::EntityRef;
 use std::fmt::{self, Write};
@@ -166,6 +166,7 @@ impl Printer {
             Op::Conv(conv) => conv_text(conv),
             Op::Read(symbol) => format!(" {symbol}"),
             Op::Assert(message) => format!(" {}", quoted(message)),
+            Op::Require(guard) => format!(" {}", guard_text(guard)),
             Op::Cond { then, otherwise } => return self.bodies(&[("then", then), ("else", otherwise)]),
             Op::While { condition, body, carried } => {
                 let _ = write!(self.text, " carried {carried}");

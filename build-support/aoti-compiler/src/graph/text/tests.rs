@@ -4,9 +4,10 @@ use super::{parse, print, print_short};
 
 const SAMPLE: &str = r#"graph "every \"op\"" {
   symbol s0 "batch" in 1..4096 from input 0 axis 0
-  symbol s1 "" in 0..inf from data
+  symbol s1 "" in 0..inf from data most [2*s0]
   symbol s2 "n" in -inf..8 from value 2
   guard [2*s0] le [4096]
+  guard ([s0 % 2] eq [0] or ([s0] gt [4] and fits [3*s0])) "as the \"program\" says"
   origin o0 = "" "" ""
   origin o1 = "aten.add of add_1" "m.py:3 in forward: return \"x\"" "l.0"
   const c0 "w": f32[2, 3] = [1.0, 2.0, -0.5, inf, nan, 1e-7]
@@ -47,6 +48,8 @@ const EVERY_OPERATOR: &str = r#"graph "ops" {
   %21: f32[1, 2, 3, 3] = conv %0, %0 stride [1, 2] padding [1:1, 0:-1] dilation [1, 1] groups 2 transposed output_padding [0, 1]
   read %5 s0
   assert %2 "must \n hold"
+  require [s0] le [4] "a size"
+  require false
   %22: f32[4, 4] = cond %2, %0 then graph "t" {
     input %0 "a": f32[4, 4]
     output %0 "a"
@@ -117,7 +120,7 @@ fn short_form_leaves_data_out() {
 
 #[test]
 fn faults_are_located() {
-    assert_eq!(message(SAMPLE), "line 17, column 20: `relu6` is not an operator");
+    assert_eq!(message(SAMPLE), "line 18, column 20: `relu6` is not an operator");
     assert_eq!(message("graph {\n  output %7\n}"), "line 2, column 10: `%7` is not defined");
     assert_eq!(
         message("graph { input %x: f32[2] input %x: f32[2] }"),

@@ -2,7 +2,7 @@
 //!
 //! * A constant has as many bytes as its type and sizes need.
 //! * A symbol's range is not empty and its source exists: an axis of an input, or a one-element integer input.
-//! * A guard compares sizes.
+//! * A guard is over sizes that are known where it stands; so is the bound of a symbol when a run begins.
 //! * A shape mentions size symbols only, each of them known by then: symbols from data are known once read.
 //! * A value is defined once, before its uses.
 //! * A node's operands, parameters and results have the types that [`super::Op`] states.
@@ -64,12 +64,20 @@ impl Ctx<'_> {
                 self.report(format!("the source of symbol s{index} does not exist"));
             }
         }
-        for Guard { left, right, .. } in &graph.guards {
-            for side in [left, right] {
-                // Sizes read from data may occur: such a guard is checked by an assertion.
-                if let Err(problem) = self.mentions(side, 0, false) {
-                    self.report(format!("guard: {problem}"));
+        for (index, symbol) in graph.symbols.iter().enumerate() {
+            let Some(most) = &symbol.most else { continue };
+            let problem = match (&symbol.source, self.mentions(most, 0, true)) {
+                (SymbolSource::Data, Ok(())) => continue,
+                (SymbolSource::Data, Err(problem)) => problem,
+                (SymbolSource::InputDim { .. } | SymbolSource::InputValue { .. }, _) => {
+                    "it is not read from data".to_owned()
                 }
+            };
+            self.report(format!("the bound of symbol s{index}: {problem}"));
+        }
+        for guard in &graph.guards {
+            if let Err(problem) = self.guard(guard) {
+                self.report(format!("guard: {problem}"));
             }
         }
         for (position, input) in graph.inputs.iter().enumerate() {
@@ -86,6 +94,11 @@ impl Ctx<'_> {
                 }
             }
         }
+    }
+
+    /// A condition over symbols that are known.
+    fn guard(&self, guard: &Guard) -> Result<(), String> {
+        guard.condition.expressions().into_iter().try_for_each(|expr| self.mentions(expr, 0, true))
     }
 
     fn graph(&mut self, graph: &Graph) {

@@ -107,6 +107,7 @@ impl Ctx<'_> {
                 ensure!(is_one(x, Category::Bool), "the condition is {x}, not one boolean");
                 Ok(())
             }
+            (Op::Require(guard), [], []) => self.guard(guard),
             (Op::Cond { then, otherwise }, [predicate, operands @ ..], outs) => {
                 ensure!(is_one(predicate, Category::Bool), "the predicate is {predicate}, not one boolean");
                 self.body(then, operands, outs)?;
@@ -151,6 +152,7 @@ impl Ctx<'_> {
                 | Op::Conv(_)
                 | Op::Read(_)
                 | Op::Assert(_)
+                | Op::Require(_)
                 | Op::Cond { .. },
                 _,
                 _,

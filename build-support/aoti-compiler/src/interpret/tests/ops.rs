@@ -276,7 +276,7 @@ fn sizes_are_bound_checked_and_read() {
         output %y"#;
     check("f32[2] = [0, 0]; i64[] = [2]", body, "i64[2] = [2, 3]");
     refused("f32[5] = splat 0; i64[] = [2]", body, "`n` is 5, allowed is 2 to 4");
-    refused("f32[3] = splat 0; i64[] = [2]", body, "do not satisfy `s0 ne 3`");
+    refused("f32[3] = splat 0; i64[] = [2]", body, "do not satisfy `s0 != 3`");
     refused("f32[2] = splat 0; i64[] = [7]", body, "`k` is 7, allowed is 0 to 3");
     refused("f32[2] = splat 0; i32[] = [1]", body, "input `k` is i32[], expected is i64[]");
     refused("f32[2] = splat 0", body, "1 inputs are given, the graph takes 2");

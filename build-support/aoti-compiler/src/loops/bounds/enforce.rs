@@ -7,7 +7,7 @@ use super::facts::at_lowest;
 use super::goals::{self, Goal, Place};
 use super::{Prover, Unproven};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Combine, Guard as SizeGuard, Relation, Scalar, SymbolSource};
+use crate::graph::{BinaryOp, Combine, Condition, Guard as SizeGuard, Relation, Scalar, SymbolSource};
 use crate::loops::{
     Access, Buffer, BufferId, Effect, Guard, Index, Kernel, KernelId, KernelKind, Nest, Program, Stage, Step,
     Storage, Term, TermId, TypedTerm,
@@ -47,6 +47,7 @@ impl Ctx {
                     let known = self.computed.get(buffer).cloned();
                     known.into_iter().for_each(|condition| self.prover.facts.assume(condition));
                 }
+                Step::Require(guard) => self.prover.require(&guard.condition),
                 Step::Read(..) => {}
                 Step::If { then, otherwise, .. } => {
                     for list in [then, otherwise] {
@@ -113,7 +114,8 @@ impl Ctx {
             program.symbols.get(symbol.index as usize).is_none_or(|info| info.source == SymbolSource::Data)
         };
         if !self.is_nested && !symbols.iter().any(from_data) {
-            let guard = SizeGuard { left: condition, relation: Relation::Ge, right: Expr::int(0) };
+            let condition = Condition::compare(condition, Relation::Ge, 0);
+            let guard = SizeGuard { condition, message: String::new() };
             if !program.guards.contains(&guard) {
                 program.guards.push(guard);
             }

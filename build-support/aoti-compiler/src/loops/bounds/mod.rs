@@ -14,8 +14,8 @@ mod tests;
 pub use enforce::enforce;
 
 use super::{Axis, Guard, KernelId, Program, Step};
-use crate::graph::Relation;
-use crate::symbolic::{Expr, RangeTable, Symbol};
+use crate::graph::Condition;
+use crate::symbolic::{self, Expr, RangeTable, Symbol};
 use facts::Facts;
 use goals::Goal;
 
@@ -75,22 +75,22 @@ impl Prover {
         for (index, symbol) in program.symbols.iter().enumerate() {
             ranges.set(Symbol::size(u32::try_from(index).expect("symbols are few")), symbol.range);
         }
-        let mut facts = Facts::default();
-        for guard in &program.guards {
-            let difference = &guard.right - &guard.left;
-            match guard.relation {
-                Relation::Le => facts.assume(difference),
-                Relation::Lt => facts.assume(&difference - 1),
-                Relation::Ge => facts.assume(-difference),
-                Relation::Gt => facts.assume(&-difference - 1),
-                Relation::Eq => {
-                    facts.assume(-&difference);
-                    facts.assume(difference);
-                }
-                Relation::Ne => {}
-            }
+        let mut prover = Prover { ranges, facts: Facts::default() };
+        // Bounds of what is read from data are checked where it is read.
+        for known in crate::graph::facts_of(&program.symbols).known() {
+            prover.facts.assume(known.clone());
         }
-        Prover { ranges, facts }
+        program.guards.iter().for_each(|guard| prover.require(&guard.condition));
+        prover
+    }
+
+    /// A condition that the run has checked.
+    fn require(&mut self, condition: &Condition) {
+        let mut facts = symbolic::Facts::new(self.ranges.clone());
+        condition.assume(&mut facts);
+        for known in facts.known() {
+            self.facts.assume(known.clone());
+        }
     }
 
     /// Whether a goal holds at every position of its loops where its guards hold.

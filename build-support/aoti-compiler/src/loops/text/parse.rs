@@ -160,6 +160,7 @@ impl Parser<'_, '_> {
                 let symbol = Symbol::size(self.cursor.reference('s')?);
                 Step::Read(self.buffer()?, symbol)
             }
+            "require" => Step::Require(self.cursor.guard()?),
             "assert" => Step::Assert(self.buffer()?, self.cursor.string()?),
             "if" => {
                 let (predicate, then) = (self.buffer()?, self.block()?);

@@ -8,8 +8,8 @@ use crate::loops::{
     Program, RowOp, RowOperation, Stage, Step, Storage, Term, TypedTerm,
 };
 use crate::text::{
-    Detail, bracketed, constant_text, conv_text, guard_line, note_line, print_scalar, quoted, quoted_name,
-    symbol_line,
+    Detail, bracketed, constant_text, conv_text, guard_line, guard_text, note_line, print_scalar, quoted,
+    quoted_name, symbol_line,
 };
 use cranelift_entity::EntityRef;
 
@@ -108,6 +108,7 @@ impl Printer<'_> {
                     });
                 }
                 Step::Read(buffer, symbol) => self.line(&format!("read {symbol} {buffer}")),
+                Step::Require(guard) => self.line(&format!("require {}", guard_text(guard))),
                 Step::Assert(buffer, message) => self.line(&format!("assert {buffer} {}", quoted(message))),
                 Step::If { predicate, then, otherwise } => {
                     self.block(&format!("if {predicate}"), |printer| printer.steps(then));

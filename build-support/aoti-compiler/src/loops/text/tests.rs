@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 const EVERYTHING: &str = r#"loops "every \"thing\"" {
   symbol s0 "batch" in 1..4096 from input 0 axis 0
-  guard [2*s0] le [4096]
+  guard [2*s0] le [4096] "said"
   const c0 "w": f32[2, 3] = [1.0, 2.0, -0.5, inf, 0.0, 1e-7]
   buffer b0 "x": f32[s0, 3] input 0
   buffer b1 "y": f32[s0] output 0
@@ -79,6 +79,7 @@ const EVERYTHING: &str = r#"loops "every \"thing\"" {
   }
   read s0 b2
   assert b6 "must \n hold"
+  require [s0] ge [1] "at least one"
   if b6 {
     loop {
     }
@@ -96,7 +97,7 @@ fn printing_gives_the_text_back() {
     let program = parse(EVERYTHING).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(print(&program), EVERYTHING);
     assert_eq!(parse(&print(&program)).expect("it parses again"), program);
-    assert_eq!(program.steps.len(), 9);
+    assert_eq!(program.steps.len(), 10);
 }
 
 #[test]

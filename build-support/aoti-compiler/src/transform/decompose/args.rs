@@ -55,7 +55,9 @@ impl<'a> Args<'a> {
 
     /// A tensor.
     pub fn tensor(&self, name: &str) -> Result<ValueId, RuleError> {
-        let Arg::Tensor(tensor) = self.want(name)? else { return self.kind_error(name, "a tensor") };
+        let (Arg::Tensor(tensor) | Arg::SymBool(tensor) | Arg::SymFloat(tensor)) = self.want(name)? else {
+            return self.kind_error(name, "a tensor");
+        };
         self.resolve(tensor)
     }
 

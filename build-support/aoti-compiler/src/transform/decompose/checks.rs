@@ -1,9 +1,7 @@
 //! Where data meets the program's numbers: assertions and reading a number from a tensor.
 
 use super::registry::rules;
-use super::support::read_size;
 use super::{Args, Context, Outputs, RuleError};
-use crate::aten::Output;
 
 type Rule = Result<Outputs, RuleError>;
 
@@ -25,15 +23,11 @@ fn check(cx: &mut Context, a: &Args) -> Rule {
     Ok(Outputs::Nothing)
 }
 
-/// Reads an integer into the symbol that the program has for it.
+/// The number in a tensor: an integer is read into the symbol that the program has for it where the result is bound.
 fn item(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
-    let Some(Output::SymInt(name)) = a.call.outputs.first() else {
-        return Err(RuleError::unsupported("a floating-point or boolean number read from data"));
-    };
-    let Some(size) = a.program.sym_ints.get(name) else {
-        return Err(RuleError::Malformed(format!("number `{name}` is not described")));
-    };
-    read_size(cx, x, size, None)?;
-    Ok(Outputs::Nothing)
+    if !cx.b.ty(x).numel().is(1) {
+        return Err(RuleError::Malformed("only a tensor of one element is a number".to_owned()));
+    }
+    Ok(cx.b.reshape(x, &[])?.into())
 }

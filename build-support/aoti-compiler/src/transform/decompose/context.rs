@@ -1,7 +1,7 @@
 //! What a rule works with: the builder and the conventions that many rules share.
 
 use crate::dtype::{Category, DType};
-use crate::graph::{BinaryOp, Builder, FloatBinary, Guard, Relation, Scalar, ShapeError, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, Builder, Condition, FloatBinary, Scalar, ShapeError, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 
 /// Why a rule cannot be applied to a call.
@@ -152,16 +152,18 @@ impl Context {
             return Err(RuleError::Malformed(format!("a tensor of {own:?} where {shape:?} is needed")));
         }
         for (left, right) in own.iter().zip(shape) {
-            if self.b.same_size(left, right) {
-                continue;
-            }
-            if left.as_int().is_some() && right.as_int().is_some() {
-                return Err(RuleError::Malformed(format!("a tensor of {own:?} where {shape:?} is needed")));
-            }
-            self.b.guard(Guard { left: left.clone(), relation: Relation::Eq, right: right.clone() });
+            let differ = |_| RuleError::Malformed(format!("a tensor of {own:?} where {shape:?} is needed"));
+            self.b.require_same(left, right).map_err(differ)?;
         }
         let coords = (0..own.len()).map(Expr::axis).collect();
         Ok(self.b.view(x, shape, coords)?)
+    }
+
+    /// A condition on sizes as a truth value.
+    pub fn truth(&mut self, condition: &Condition) -> ValueId {
+        let indicator = condition.indicator(self.b.ranges());
+        let number = self.b.index(indicator, &[]);
+        self.b.cast(number, DType::Bool)
     }
 
     /// Sum of two.

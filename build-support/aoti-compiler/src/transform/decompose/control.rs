@@ -2,9 +2,8 @@
 
 use super::run::Walk;
 use super::{Outputs, RuleError};
-use crate::aten::{Arg, Call, Program};
+use crate::aten::{Arg, Call, InputKind, Program};
 use crate::diagnostic::Diagnostics;
-use crate::dtype::DType;
 use crate::graph::{Graph, InputRole, TensorType, ValueId};
 
 impl Walk<'_> {
@@ -12,8 +11,11 @@ impl Walk<'_> {
         match call.target.as_str() {
             "higher_order.cond" => self.cond(call),
             "higher_order.while_loop" => self.while_loop(call),
-            // Integers are resolved by the front end; conditions on sizes are stated as ranges and guards.
-            _ => Ok(()),
+            "aten._assert_scalar.default" => self.assert_scalar(call),
+            "aten._assert_tensor_metadata.default" => self.assert_metadata(call),
+            "aten.sym_constrain_range.default" => self.constrain_range(call, None),
+            "aten.sym_constrain_range_for_size.default" => self.constrain_range(call, Some(0)),
+            _ => self.numbers(call),
         }
     }
 
@@ -23,13 +25,7 @@ impl Walk<'_> {
         else {
             return Err(RuleError::Malformed("`cond` takes a predicate, two graphs and operands".to_owned()));
         };
-        let predicate = if let Arg::Tensor(name) = predicate {
-            self.read(name)?
-        } else if let Arg::Bool(value) = predicate {
-            self.cx.b.scalar(*value, DType::Bool)
-        } else {
-            return Err(RuleError::unsupported("a predicate that is not a tensor"));
-        };
+        let predicate = self.number(predicate)?;
         let operands = self.operand_list(rest)?;
         let types: Vec<TensorType> = operands.iter().map(|value| self.cx.b.ty(*value).clone()).collect();
         let then = self.body(then, &types)?;
@@ -63,15 +59,20 @@ impl Walk<'_> {
                         values.push(self.read(name)?);
                     }
                 }
-                Arg::Ints(list) if list.is_empty() => {}
                 Arg::None => {}
-                Arg::Int(expr) => values.push(self.cx.b.index(expr.clone(), &[])),
-                Arg::Ints(_)
+                Arg::Int(_)
                 | Arg::Float(_)
-                | Arg::Floats(_)
                 | Arg::Bool(_)
-                | Arg::Bools(_)
+                | Arg::Condition(_)
                 | Arg::SymBool(_)
+                | Arg::SymFloat(_) => values.push(self.number(arg)?),
+                Arg::Ints(list) => {
+                    for expr in list {
+                        values.push(self.cx.b.index(expr.clone(), &[]));
+                    }
+                }
+                Arg::Floats(_)
+                | Arg::Bools(_)
                 | Arg::Str(_)
                 | Arg::DType(_)
                 | Arg::Other(_)
@@ -94,6 +95,9 @@ impl Walk<'_> {
         for (input, ty) in body.inputs.iter().zip(types) {
             let value = walk.cx.b.input(&input.name, ty.clone(), InputRole::User);
             walk.define(&input.name, value);
+            if let InputKind::UserInt(size) = &input.kind {
+                walk.define_size(value, size)?;
+            }
         }
         let inner = |diagnostics: Diagnostics| {
             let messages: Vec<String> = diagnostics.0.into_iter().map(|finding| finding.message).collect();

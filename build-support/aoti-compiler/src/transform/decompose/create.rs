@@ -72,6 +72,11 @@ fn like(cx: &mut Context, a: &Args, number: i64) -> Rule {
 /// A tensor full of an argument, which may be a symbolic size.
 fn filled(cx: &mut Context, a: &Args, shape: &[Expr], name: &str) -> Rule {
     let dtype = wanted_type(cx, a)?;
+    // A number that is computed when the program runs.
+    if let Ok(value) = a.tensor(name) {
+        let value = cx.b.cast(value, dtype);
+        return Ok(cx.b.expand(value, shape)?.into());
+    }
     if let Some(Arg::Int(expr)) = a.raw(name)
         && expr.as_int().is_none()
     {

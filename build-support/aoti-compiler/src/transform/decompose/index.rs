@@ -34,7 +34,7 @@ struct Places {
 
 impl Places {
     /// Indexed axes that are not next to each other go in front.
-    fn new(cx: &Context, rank: usize, mut indices: Vec<Option<ValueId>>) -> Result<Places, RuleError> {
+    fn new(cx: &mut Context, rank: usize, mut indices: Vec<Option<ValueId>>) -> Result<Places, RuleError> {
         if indices.len() > rank {
             return Err(RuleError::Malformed(format!("{} indices for {rank} axes", indices.len())));
         }

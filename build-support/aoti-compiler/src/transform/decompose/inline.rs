@@ -68,7 +68,7 @@ impl<'a> Region<'a> {
         let mut names = BTreeMap::new();
         for (input, (_, given)) in self.body.inputs.iter().zip(self.operands) {
             // Sizes are expressions over the program's symbols on both sides and need no name.
-            if let Arg::Tensor(name) | Arg::SymBool(name) = given {
+            if let Arg::Tensor(name) | Arg::SymBool(name) | Arg::SymFloat(name) = given {
                 names.insert(input.name.clone(), name.clone());
             }
         }
@@ -78,6 +78,9 @@ impl<'a> Region<'a> {
         }
         for (name, size) in &self.body.sym_ints {
             into.sym_ints.entry(rename(name)).or_insert_with(|| size.clone());
+        }
+        for (name, condition) in &self.body.conditions {
+            into.conditions.entry(rename(name)).or_insert_with(|| condition.clone());
         }
         for inner in &self.body.calls {
             let mut inner = inner.clone();
@@ -102,6 +105,9 @@ fn bind(call: &Call, value: Arg, output: &Output, into: &mut Program) {
             outputs: vec![output.clone()],
             origin: call.origin.clone(),
         }),
+        (Arg::Condition(condition), Output::SymBool(name)) => {
+            into.conditions.entry(name.clone()).or_insert_with(|| condition);
+        }
         (Arg::Int(size), Output::SymInt(name)) => {
             into.sym_ints.entry(name.clone()).or_insert_with(|| size);
         }
@@ -112,7 +118,7 @@ fn bind(call: &Call, value: Arg, output: &Output, into: &mut Program) {
 
 fn rename_arg(arg: &mut Arg, rename: &impl Fn(&str) -> String) {
     match arg {
-        Arg::Tensor(name) | Arg::SymBool(name) => *name = rename(name),
+        Arg::Tensor(name) | Arg::SymBool(name) | Arg::SymFloat(name) => *name = rename(name),
         Arg::Tensors(names) => names.iter_mut().flatten().for_each(|name| *name = rename(name)),
         Arg::None
         | Arg::Int(_)
@@ -121,6 +127,7 @@ fn rename_arg(arg: &mut Arg, rename: &impl Fn(&str) -> String) {
         | Arg::Floats(_)
         | Arg::Bool(_)
         | Arg::Bools(_)
+        | Arg::Condition(_)
         | Arg::Str(_)
         | Arg::DType(_)
         | Arg::Other(_)

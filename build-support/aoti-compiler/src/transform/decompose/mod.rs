@@ -50,6 +50,7 @@ mod masks;
 mod matrices;
 mod norm;
 mod normalization;
+mod numbers;
 mod operand;
 mod order;
 mod padding;

@@ -3,7 +3,7 @@
 use super::{Args, Context, RuleError};
 use crate::aten::Arg;
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, FloatBinary, Scalar, ValueId};
+use crate::graph::{BinaryOp, Condition, FloatBinary, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 /// An argument that is a tensor or a number.
@@ -15,6 +15,10 @@ pub enum Operand {
     Number(Scalar),
     /// An integer over the program's sizes.
     Size(Expr),
+    /// A truth value over the program's sizes.
+    Truth(Condition),
+    /// A number that is computed when the program runs, as a tensor without axes.
+    Computed(ValueId, Scalar),
 }
 
 impl Operand {
@@ -24,13 +28,19 @@ impl Operand {
             Operand::Tensor(_) => None,
             Operand::Number(number) => Some(*number),
             Operand::Size(_) => Some(Scalar::Int(0)),
+            Operand::Truth(_) => Some(Scalar::Bool(false)),
+            Operand::Computed(_, kind) => Some(*kind),
         }
     }
 
     /// As a tensor of an element type; a number has no axes.
     pub fn to_value(&self, cx: &mut Context, dtype: DType) -> ValueId {
         match self {
-            Operand::Tensor(value) => cx.b.cast(*value, dtype),
+            Operand::Tensor(value) | Operand::Computed(value, _) => cx.b.cast(*value, dtype),
+            Operand::Truth(condition) => {
+                let value = cx.truth(condition);
+                cx.b.cast(value, dtype)
+            }
             Operand::Number(number) => cx.b.scalar(*number, dtype),
             Operand::Size(size) => {
                 let value = cx.b.index(size.clone(), &[]);
@@ -128,6 +138,12 @@ impl Args<'_> {
         if let Arg::Tensor(_) = arg {
             return Ok(Operand::Tensor(self.tensor(name)?));
         }
+        match arg {
+            Arg::SymFloat(_) => return Ok(Operand::Computed(self.tensor(name)?, Scalar::Float(0.0))),
+            Arg::SymBool(_) => return Ok(Operand::Computed(self.tensor(name)?, Scalar::Bool(false))),
+            Arg::Condition(condition) => return Ok(Operand::Truth(condition.clone())),
+            _ => {}
+        }
         if let Arg::Int(size) = arg
             && size.as_int().is_none()
         {
@@ -150,7 +166,7 @@ impl Args<'_> {
     pub fn only(&self) -> Result<ValueId, RuleError> {
         match self.left()? {
             Operand::Tensor(value) => Ok(value),
-            Operand::Number(_) | Operand::Size(_) => {
+            Operand::Number(_) | Operand::Size(_) | Operand::Truth(_) | Operand::Computed(..) => {
                 Err(RuleError::Malformed("the operand is not a tensor".to_owned()))
             }
         }

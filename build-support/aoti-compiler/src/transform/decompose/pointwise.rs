@@ -214,7 +214,9 @@ fn power(cx: &mut Context, x: &Operand, y: &Operand, dtype: DType) -> Result<Val
     }
     let number = match y {
         Operand::Number(number) => *number,
-        Operand::Tensor(_) | Operand::Size(_) => Scalar::Float(exponent),
+        Operand::Tensor(_) | Operand::Size(_) | Operand::Truth(_) | Operand::Computed(..) => {
+            Scalar::Float(exponent)
+        }
     };
     cx.apply([*base], dtype, |[x]| special(x.clone()).unwrap_or_else(|| x.pow(number)))
 }

@@ -6,8 +6,9 @@ use super::{Args, Context, Kind, Outputs, Registry, RuleError};
 use crate::aten::{Arg, Call, InputKind, Output, OutputKind, Program, ProgramInput};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::dtype::DType;
-use crate::graph::{Builder, Graph, InputRole, OutputRole, SymbolInfo, SymbolSource, TensorType, ValueId};
-use crate::symbolic::Expr;
+use crate::graph::{Builder, Graph, InputRole, OutputRole, TensorType, ValueId};
+use crate::symbolic::{Expr, Symbol};
+use crate::transform::bounds;
 use indexmap::{IndexMap, IndexSet};
 use std::collections::BTreeSet;
 
@@ -23,7 +24,7 @@ pub fn decompose(program: &Program) -> Result<Graph, Diagnostics> {
         builder.symbol(symbol.clone());
     }
     for guard in &program.guards {
-        builder.guard(guard.clone());
+        builder.require(guard.condition.clone(), &guard.message);
     }
     let mut walk = Walk::new(program, &registry, builder);
     match walk.inputs() {
@@ -36,7 +37,7 @@ pub fn decompose(program: &Program) -> Result<Graph, Diagnostics> {
         return Err(Diagnostics(findings));
     }
     walk.outputs()?;
-    let graph = walk.cx.b.finish();
+    let graph = bounds::follow(walk.cx.b.finish());
     let unbounded = unbounded_sizes(&graph);
     if unbounded.is_empty() { Ok(graph) } else { Err(Diagnostics(unbounded)) }
 }
@@ -44,23 +45,28 @@ pub fn decompose(program: &Program) -> Result<Graph, Diagnostics> {
 /// Sizes that are read from data and that nothing limits: no memory can be planned for them. Each is told at the first
 /// operator whose result has it.
 fn unbounded_sizes(graph: &Graph) -> Vec<Diagnostic> {
-    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-    let unlimited = |info: &&SymbolInfo| info.source == SymbolSource::Data && info.range.max == i64::MAX;
-    for node in &graph.nodes {
-        let mut sizes = BTreeSet::new();
-        for size in node.outputs.iter().flat_map(|value| &graph.ty(*value).shape) {
-            size.collect_symbols(&mut sizes);
-        }
-        for symbol in sizes {
-            let info = graph.symbols.get(symbol.index as usize).filter(unlimited);
-            if let Some(info) = info.filter(|_| seen.insert(symbol)) {
-                let message = format!("the size `{}` is read from data and has no bound", info.name);
-                let help = "state one in the program with `torch._check(size <= bound)` and export again";
-                found.push(Diagnostic::new(Code::Size, message).at(&graph.origins[node.origin]).help(help));
+    let unlimited = bounds::unlimited(graph);
+    let first_use = |symbol: Symbol| {
+        graph.nodes.iter().find(|node| {
+            let mut used = BTreeSet::new();
+            for size in node.outputs.iter().flat_map(|value| &graph.ty(*value).shape) {
+                size.collect_symbols(&mut used);
             }
-        }
-    }
-    found
+            used.contains(&symbol)
+        })
+    };
+    let finding = |symbol: Symbol| {
+        let info = graph.symbols.get(symbol.index as usize)?;
+        let message = format!("the size `{}` is read from data and has no bound", info.name);
+        let help = "state one in the program with `torch._check(size <= bound)`, where the bound is a number or a size of \
+                    an input, and export again";
+        let finding = Diagnostic::new(Code::Size, message).help(help);
+        Some(match first_use(symbol) {
+            Some(node) => finding.at(&graph.origins[node.origin]),
+            None => finding,
+        })
+    };
+    unlimited.into_iter().filter_map(finding).collect()
 }
 
 /// A program on its way through the rules.
@@ -158,6 +164,10 @@ impl<'a> Walk<'a> {
                 Arg::Float(number) => {
                     (format!("output_{user_outputs}"), self.cx.b.scalar(*number, DType::F64))
                 }
+                Arg::Condition(_) | Arg::SymBool(_) | Arg::SymFloat(_) => {
+                    let value = self.number(&output.value).map_err(|e| graph_error(e.to_string()))?;
+                    (format!("output_{user_outputs}"), value)
+                }
                 Arg::Bool(flag) => (format!("output_{user_outputs}"), self.cx.b.scalar(*flag, DType::Bool)),
                 // `None` is returned as nothing.
                 Arg::None
@@ -165,7 +175,6 @@ impl<'a> Walk<'a> {
                 | Arg::Ints(_)
                 | Arg::Floats(_)
                 | Arg::Bools(_)
-                | Arg::SymBool(_)
                 | Arg::Str(_)
                 | Arg::DType(_)
                 | Arg::Other(_)
@@ -278,12 +287,22 @@ impl<'a> Walk<'a> {
         let named: Vec<(&str, Option<ValueId>)> = match (outputs, call.outputs.as_slice()) {
             (Outputs::Nothing, _) => vec![],
             (Outputs::One(value), [Output::Tensor(name), ..]) => vec![(name, Some(value))],
+            (Outputs::One(value), [number, ..]) => return self.bind_number(number, value),
             (Outputs::List(values), [Output::Tensors(names)]) => {
                 pair(names.iter().map(String::as_str), values)?
             }
-            (Outputs::List(values), names) => {
-                let names: Vec<&str> = names.iter().filter_map(Output::tensor).collect();
-                pair(names.into_iter(), values)?
+            (Outputs::List(values), outputs) => {
+                let outputs: Vec<&Output> =
+                    outputs.iter().filter(|output| **output != Output::None).collect();
+                count_fits(outputs.len(), values.len())?;
+                let mut tensors = Vec::new();
+                for (output, value) in outputs.into_iter().zip(values) {
+                    match output.tensor() {
+                        Some(name) => tensors.push((name, Some(value))),
+                        None => self.bind_number(output, value)?,
+                    }
+                }
+                tensors
             }
             (Outputs::Many(values), [Output::Tensors(names)]) => {
                 names.iter().map(String::as_str).zip(values).collect()
@@ -294,7 +313,7 @@ impl<'a> Walk<'a> {
                 .zip(values)
                 .filter_map(|(name, value)| Some((name?, value)))
                 .collect(),
-            (Outputs::One(_) | Outputs::Int(_), _) => {
+            (Outputs::One(_), []) | (Outputs::Int(_), _) => {
                 return Err(RuleError::Malformed("the call's results do not fit its operator".to_owned()));
             }
         };
@@ -316,6 +335,7 @@ impl<'a> Walk<'a> {
     /// The rule's result must be what the program says it is.
     fn check(&mut self, name: &str, value: ValueId) -> Result<(), RuleError> {
         let Some(meta) = self.program.tensors.get(name) else { return Ok(()) };
+        self.define_sizes(value, &meta.sizes)?;
         let ty = self.cx.b.ty(value).clone();
         let same_shape = ty.rank() == meta.sizes.len()
             && ty
@@ -345,14 +365,15 @@ fn pair<'n>(
     names: impl ExactSizeIterator<Item = &'n str>,
     values: Vec<ValueId>,
 ) -> Result<Vec<(&'n str, Option<ValueId>)>, RuleError> {
-    if names.len() != values.len() {
-        return Err(RuleError::unsupported(format!(
-            "{} results where the program has {}",
-            values.len(),
-            names.len()
-        )));
-    }
+    count_fits(names.len(), values.len())?;
     Ok(names.zip(values.into_iter().map(Some)).collect())
+}
+
+fn count_fits(expected: usize, given: usize) -> Result<(), RuleError> {
+    if expected == given {
+        return Ok(());
+    }
+    Err(RuleError::unsupported(format!("{given} results where the program has {expected}")))
 }
 
 fn output_names(call: &Call) -> Vec<&str> {

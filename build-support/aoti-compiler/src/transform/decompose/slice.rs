@@ -4,7 +4,7 @@ use super::registry::rules;
 use super::support::{count, fixed, length};
 use super::{Args, Context, Outputs, RuleError};
 use crate::aten::{Output, TensorMeta};
-use crate::graph::{BinaryOp, Coord, Relation, SymbolSource, ValueId};
+use crate::graph::{BinaryOp, Condition, Coord, Relation, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -40,33 +40,14 @@ rules! {
     pure "aten.unbind_copy.int" => unbind,
 }
 
-/// A position along an axis of `size`, negative ones counted from the end.
-pub(super) fn wrapped(cx: &Context, position: &Expr, size: &Expr) -> Expr {
-    if position.interval(cx.b.ranges()).max < 0 { position + size } else { position.clone() }
-}
-
 fn select(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
     let axis = Context::axis(a.int("dim")?, cx.b.rank(x))?;
     let Some(size) = cx.b.shape(x).get(axis).cloned() else {
         return Err(RuleError::Malformed("a tensor without axes has nothing to select".to_owned()));
     };
-    let position = wrapped(cx, &a.sym("index")?, &size);
-    if from_data(cx, &position) {
-        // An indirect access checks its bounds when it runs.
-        let start = cx.b.index(position, &[]);
-        let one = slice_at(cx, x, axis, start, &Expr::int(1))?;
-        return Ok(cx.b.squeeze(one, &[axis])?.into());
-    }
+    let position = cx.b.wrapped(&a.sym("index")?, &size);
     Ok(cx.b.pick(x, axis, &position)?.into())
-}
-
-/// Whether a position depends on a number read from data, about which nothing is known.
-fn from_data(cx: &Context, position: &Expr) -> bool {
-    let mut symbols = std::collections::BTreeSet::new();
-    position.collect_symbols(&mut symbols);
-    let info = |symbol: &crate::symbolic::Symbol| cx.b.graph().symbols.get(symbol.index as usize);
-    symbols.iter().any(|symbol| info(symbol).is_some_and(|info| info.source == SymbolSource::Data))
 }
 
 /// First position and number of positions of a Python slice.
@@ -84,19 +65,22 @@ pub(super) fn span(cx: &Context, a: &Args, x: ValueId) -> Result<Span, RuleError
     if step <= 0 {
         return Err(RuleError::Malformed(format!("step {step}")));
     }
-    let ranges = cx.b.ranges();
     let clamp = |bound: Option<Expr>, default: &Expr| match bound {
         None => default.clone(),
         Some(bound) if bound.as_int().is_some_and(|b| b == i64::MAX) => size.clone(),
-        Some(bound) => {
-            let bound = wrapped(cx, &bound, &size);
-            bound.maximum_in(&Expr::int(0), ranges).minimum_in(&size, ranges)
-        }
+        Some(bound) => clamped(cx, &bound, &size),
     };
     let start = clamp(a.opt_sym("start")?, &Expr::int(0));
     let end = clamp(a.opt_sym("end")?, &size);
-    let length = (&end - &start).ceil_div(&Expr::int(step), ranges).maximum_in(&Expr::int(0), ranges);
+    let length = (&end - &start).ceil_div(&Expr::int(step), cx.b.ranges());
+    let length = cx.b.larger(&length, &Expr::int(0));
     Ok(Span { axis, start, length, step })
+}
+
+/// A boundary as a position in `0 ..= size`, negative ones counted from the end.
+fn clamped(cx: &Context, bound: &Expr, size: &Expr) -> Expr {
+    let bound = cx.b.larger(&cx.b.wrapped(bound, size), &Expr::int(0));
+    cx.b.smaller(&bound, size)
 }
 
 fn slice(cx: &mut Context, a: &Args) -> Rule {
@@ -109,7 +93,7 @@ fn narrow(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
     let axis = Context::axis(a.int("dim")?, cx.b.rank(x))?;
     let size = cx.b.shape(x).get(axis).cloned().unwrap_or_else(|| Expr::int(1));
-    let start = wrapped(cx, &a.sym("start")?, &size);
+    let start = cx.b.wrapped(&a.sym("start")?, &size);
     Ok(cx.b.slice(x, axis, &start, &a.sym("length")?, 1)?.into())
 }
 
@@ -174,14 +158,24 @@ fn parts_of(cx: &mut Context, a: &Args, x: ValueId, axis: usize, part: &Expr) ->
     let number = match (size.as_int(), part.as_int()) {
         (Some(0), _) | (_, Some(0)) => 1,
         (Some(size), Some(part)) => size.div_euclid(part) + i64::from(size % part != 0),
-        _ => length(listed(a).len()),
+        _ => {
+            // The program counts on a number of parts, so the last one has at least one position.
+            let number = length(listed(a).len());
+            let message = "the number of parts must be the one that the program was exported with";
+            let whole = Condition::compare(part * (number - 1).max(0), Relation::Lt, size.clone());
+            let covered = Condition::compare(part * number, Relation::Ge, size.clone());
+            let empty = Condition::compare(size.clone(), Relation::Eq, 0);
+            let fits = Condition::all([whole, covered]);
+            cx.b.require(if number == 1 { Condition::any([fits, empty]) } else { fits }, message);
+            number
+        }
     };
     let mut lengths = Vec::new();
     for k in 0..number {
         let start = part * k;
         let rest = &size - &start;
         // All parts but the last are known to be whole.
-        lengths.push(if k + 1 < number { part.clone() } else { part.minimum_in(&rest, cx.b.ranges()) });
+        lengths.push(if k + 1 < number { part.clone() } else { cx.b.smaller(part, &rest) });
     }
     parts(cx, x, axis, &lengths)
 }
@@ -189,7 +183,16 @@ fn parts_of(cx: &mut Context, a: &Args, x: ValueId, axis: usize, part: &Expr) ->
 fn split_sizes(cx: &mut Context, a: &Args, name: &str) -> Rule {
     let x = a.tensor("self")?;
     let axis = Context::axis(a.int_or("dim", 0)?, cx.b.rank(x))?;
-    parts(cx, x, axis, &a.syms(name)?)
+    let lengths = a.syms(name)?;
+    let total = lengths.iter().fold(Expr::int(0), |total, length| &total + length);
+    for length in &lengths {
+        let condition = Condition::compare(length.clone(), Relation::Ge, 0);
+        cx.b.require(condition, "the length of a part must not be negative");
+    }
+    if let Some(size) = cx.b.shape(x).get(axis).cloned() {
+        cx.b.require_same(&total, &size)?;
+    }
+    parts(cx, x, axis, &lengths)
 }
 
 fn chunk(cx: &mut Context, a: &Args) -> Rule {
@@ -244,18 +247,15 @@ fn parts_at(cx: &mut Context, a: &Args, axis: i64) -> Rule {
     let x = a.tensor("self")?;
     let axis = Context::axis(axis, cx.b.rank(x))?;
     let size = cx.b.shape(x)[axis].clone();
-    let ranges = cx.b.ranges().clone();
     let mut values = Vec::new();
     let mut start = Expr::int(0);
     let indices = a.syms("indices")?;
     for bound in indices.iter().map(Some).chain([None]) {
         let end = match bound {
-            Some(bound) => {
-                wrapped(cx, bound, &size).maximum_in(&Expr::int(0), &ranges).minimum_in(&size, &ranges)
-            }
+            Some(bound) => clamped(cx, bound, &size),
             None => size.clone(),
         };
-        let length = (&end - &start).maximum_in(&Expr::int(0), &ranges);
+        let length = cx.b.larger(&(&end - &start), &Expr::int(0));
         values.push(cx.b.slice(x, axis, &start, &length, 1)?);
         start = end;
     }

@@ -1,7 +1,7 @@
 //! Diagonals, sliding windows and strided views, and writing through views functionally.
 
 use super::registry::rules;
-use super::slice::{span, wrapped};
+use super::slice::span;
 use super::{Args, Context, Outputs, RuleError};
 use crate::graph::{Combine, Coord, ValueId};
 use crate::symbolic::Expr;
@@ -164,7 +164,7 @@ fn select_scatter(cx: &mut Context, a: &Args) -> Rule {
     let (x, src) = (a.tensor("self")?, a.tensor("src")?);
     let mut shape = cx.b.shape(x);
     let axis = Context::axis(a.int("dim")?, shape.len())?;
-    let position = wrapped(cx, &a.sym("index")?, &shape[axis]);
+    let position = cx.b.wrapped(&a.sym("index")?, &shape[axis]);
     let coords = picked(shape.len(), axis, &position);
     shape.remove(axis);
     write(cx, x, src, &shape, coords)
@@ -174,7 +174,7 @@ fn select_backward(cx: &mut Context, a: &Args) -> Rule {
     let grad = a.tensor("grad_output")?;
     let mut shape = a.syms("input_sizes")?;
     let axis = Context::axis(a.int("dim")?, shape.len())?;
-    let position = wrapped(cx, &a.sym("index")?, &shape[axis]);
+    let position = cx.b.wrapped(&a.sym("index")?, &shape[axis]);
     let dtype = cx.b.dtype(grad);
     let base = cx.b.full(0i64, dtype, &shape);
     let coords = picked(shape.len(), axis, &position);

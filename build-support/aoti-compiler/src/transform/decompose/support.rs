@@ -2,7 +2,7 @@
 
 use super::{Context, RuleError};
 use crate::dtype::DType;
-use crate::graph::{ReduceOp, Relation, Scalar, SymbolSource, ValueId};
+use crate::graph::{Condition, ReduceOp, Relation, Scalar, ValueId};
 use crate::symbolic::{Expr, Node};
 
 impl Context {
@@ -115,39 +115,30 @@ pub(super) fn spread(values: &[i64], count: usize) -> Result<Vec<i64>, RuleError
     }
 }
 
-/// Makes a size of a result that depends on data known: reads `value` into it where it is a symbol.
+/// Makes a size of a result that depends on data known: reads `value` into it where it is a symbol that has no value yet,
+/// else requires it to have that value.
 pub(super) fn read_size(
     cx: &mut Context,
     value: ValueId,
     size: &Expr,
     most: Option<&Expr>,
 ) -> Result<(), RuleError> {
-    match size.node() {
-        Node::Int(_) => Ok(()),
-        Node::Sym(symbol) => {
-            let data =
-                cx.b.graph()
-                    .symbols
-                    .get(symbol.index as usize)
-                    .is_none_or(|info| info.source == SymbolSource::Data);
-            if !data {
-                return Ok(());
-            }
-            if let Some(most) = most {
-                cx.b.bound(*symbol, most);
-            }
-            Ok(cx.b.read(value, *symbol)?)
+    if let Node::Sym(symbol) = size.node()
+        && cx.b.is_data(*symbol)
+        && !cx.b.is_read(*symbol)
+    {
+        cx.b.read(value, *symbol)?;
+        if let Some(most) = most {
+            let condition = Condition::compare(size.clone(), Relation::Le, most.clone());
+            cx.b.require(condition, "a size that cannot be larger");
         }
-        Node::Sum { .. }
-        | Node::Product(_)
-        | Node::FloorDiv(..)
-        | Node::Mod(..)
-        | Node::Min(..)
-        | Node::Max(..) => {
-            // An expression over symbols that are read elsewhere.
-            Ok(())
-        }
+        return Ok(());
     }
+    let expected = cx.b.index(size.clone(), &[]);
+    let value = cx.b.cast(value, DType::I64);
+    let value = cx.b.reshape(value, &[])?;
+    let same = cx.binary(Relation::Eq, value, expected)?;
+    Ok(cx.b.assert(same, &format!("a size that is read from data must be {size}"))?)
 }
 
 /// The smallest number of a type: negative infinity where there is one.

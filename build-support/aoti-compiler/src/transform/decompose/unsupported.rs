@@ -73,8 +73,8 @@ fn finding(target: &str, unsupported: &Unsupported) -> Diagnostic {
 
 /// Calls that concern sizes and control flow, which the walk handles itself.
 pub fn is_structural(target: &str) -> bool {
-    target.starts_with("_operator.")
-        || target.starts_with("math.")
+    let prefixes = ["_operator.", "math.", "torch.sym_", "torch._sym_", "builtins."];
+    prefixes.iter().any(|prefix| target.starts_with(prefix))
         || matches!(
             target,
             "higher_order.cond"
@@ -87,9 +87,5 @@ pub fn is_structural(target: &str) -> bool {
                 | "aten.sym_constrain_range.default"
                 | "aten._assert_scalar.default"
                 | "aten._assert_tensor_metadata.default"
-                | "torch.sym_max"
-                | "torch.sym_min"
-                | "torch.sym_not"
-                | "torch.sym_float"
         )
 }

@@ -5,7 +5,7 @@
 use super::run::{Walk, tensor_names};
 use super::{Args, Outputs, Rule, RuleError};
 use crate::aten::Call;
-use crate::graph::{Combine, Coord, InputRole, Node, Op, SymbolSource, TensorType, ValueId};
+use crate::graph::{Combine, Coord, InputRole, Node, Op, TensorType, ValueId};
 use crate::symbolic::{Expr, Symbol, SymbolKind};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
@@ -102,11 +102,7 @@ impl Walk<'_> {
     fn is_from_data(&self, coord: &Expr) -> bool {
         let mut symbols = BTreeSet::new();
         coord.collect_symbols(&mut symbols);
-        let info = |symbol: &Symbol| self.cx.b.graph().symbols.get(symbol.index as usize);
-        symbols
-            .iter()
-            .filter(|symbol| symbol.kind == SymbolKind::Size)
-            .any(|symbol| info(symbol).is_some_and(|info| info.source == SymbolSource::Data))
+        symbols.into_iter().any(|symbol| self.cx.b.is_data(symbol))
     }
 
     /// Coordinates for an access whose bounds are checked at run time where they depend on data.

@@ -1,0 +1,161 @@
+//! What a run must obey so that the nodes mean what they say: conditions of the program, and those that operators have for
+//! sizes and positions. What can be decided is decided here; the rest becomes guards.
+
+use super::{Builder, Built, ensure};
+use crate::graph::{Condition, Guard, Op, Relation, SymbolSource};
+use crate::symbolic::{Expr, Node, RangeTable, Ranges, Symbol, SymbolKind};
+use std::collections::BTreeSet;
+
+impl Builder {
+    /// The run fails with the message where the condition does not hold. What always holds costs nothing; what is over
+    /// symbols that are known when a run begins is checked then, if it is checked in every run.
+    pub fn require(&mut self, condition: Condition, message: &str) {
+        if self.required.contains(&condition) || condition.decide(&self.facts) == Some(true) {
+            return;
+        }
+        condition.assume(&mut self.facts);
+        self.required.push(condition.clone());
+        let origin = &self.graph.origins[self.origin];
+        let place = if origin.source.is_empty() { &origin.node } else { &origin.source };
+        let parts: Vec<&str> =
+            [message, place.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
+        let guard = Guard { condition, message: parts.join(", at ") };
+        let is_early = !self.is_body && !guard.condition.symbols().iter().any(|symbol| self.is_data(*symbol));
+        if !is_early {
+            self.push(Op::Require(guard), &[], vec![]);
+        } else if !self.graph.guards.contains(&guard) {
+            self.graph.guards.push(guard);
+        }
+    }
+
+    /// Whether a symbol is read from data.
+    pub fn is_data(&self, symbol: Symbol) -> bool {
+        symbol.kind == SymbolKind::Size
+            && self.sources.get(symbol.index as usize) == Some(&SymbolSource::Data)
+    }
+
+    /// Whether the value of a symbol has been read.
+    pub fn is_read(&self, symbol: Symbol) -> bool {
+        self.read.contains(&symbol)
+    }
+
+    /// Whether an expression mentions a number that someone chose, rather than the size of a tensor that exists.
+    pub fn is_chosen(&self, expr: &Expr) -> bool {
+        let mut symbols = BTreeSet::new();
+        expr.collect_symbols(&mut symbols);
+        symbols.into_iter().filter(|symbol| symbol.kind == SymbolKind::Size).any(|symbol| {
+            let source = self.sources.get(symbol.index as usize);
+            !matches!(source, Some(SymbolSource::InputDim { .. }))
+        })
+    }
+
+    /// Requires two sizes to be the same; an error where they never are.
+    pub fn require_same(&mut self, a: &Expr, b: &Expr) -> Built<()> {
+        if self.same_size(a, b) {
+            return Ok(());
+        }
+        let condition = Condition::compare(a.clone(), Relation::Eq, b.clone());
+        ensure!(condition.decide(&self.facts) != Some(false), "sizes {a} and {b} differ");
+        self.require(condition, "sizes that must be the same");
+        Ok(())
+    }
+
+    /// A size is not negative and can be computed.
+    pub(super) fn require_size(&mut self, size: &Expr) {
+        if size.interval(&self.ranges).min < 0 || self.is_chosen(size) {
+            let condition = Condition::compare(size.clone(), Relation::Ge, 0);
+            self.require(condition, "a size that must not be negative");
+        }
+    }
+
+    /// The values of an expression over the axes of `shape` can be computed.
+    pub(super) fn require_fits(&mut self, expr: &Expr, shape: &[Expr]) {
+        if !self.is_chosen(expr) {
+            return;
+        }
+        let ranges = self.axis_ranges(shape);
+        let ends = [end(expr, &ranges, true), end(expr, &ranges, false)];
+        // What is not linear in its axes is built by the compiler from parts that are.
+        for end in ends.into_iter().flatten() {
+            self.require(Condition::Fits(end), "a number that must be within 64 bits");
+        }
+    }
+
+    /// The coordinates over the axes of `shape` are within a tensor of the sizes `own`: the one place where a window onto
+    /// a storage is made. Coordinates over sizes of tensors alone are within bounds by the rules that make them.
+    pub(super) fn require_within(&mut self, own: &[Expr], shape: &[Expr], coords: &[Expr]) -> Built<()> {
+        if self.is_checked || shape.iter().any(|size| size.is(0)) {
+            return Ok(());
+        }
+        let ranges = self.axis_ranges(shape);
+        for (coord, size) in coords.iter().zip(own) {
+            let inside = coord.never_negative(&ranges) && coord.always_less(size, &ranges);
+            let chosen =
+                self.is_chosen(coord) || self.is_chosen(size) || shape.iter().any(|s| self.is_chosen(s));
+            // A remainder by the size is within, and where the size is 0 there is nothing to read.
+            let wraps = matches!(coord.node(), Node::Mod(_, divisor) if divisor == size);
+            if inside || wraps || !chosen {
+                continue;
+            }
+            let (Some(low), Some(high)) = (end(coord, &ranges, false), end(coord, &ranges, true)) else {
+                return Err(super::ShapeError(format!(
+                    "whether `{coord}` is within an axis of {size} cannot be checked"
+                )));
+            };
+            let at_least = Condition::compare(low, Relation::Ge, 0);
+            self.require(at_least, "a position that must be within its axis");
+            let below = Condition::compare(&high + 1, Relation::Le, size.clone());
+            self.require(below, "a position that must be within its axis");
+        }
+        Ok(())
+    }
+
+    /// The smaller of two, decided where what is known allows.
+    pub fn smaller(&self, a: &Expr, b: &Expr) -> Expr {
+        if self.facts.never_negative(&(b - a)) {
+            return a.clone();
+        }
+        if self.facts.never_negative(&(a - b)) { b.clone() } else { a.minimum_in(b, &self.ranges) }
+    }
+
+    /// The larger of two, decided where what is known allows.
+    pub fn larger(&self, a: &Expr, b: &Expr) -> Expr {
+        if self.facts.never_negative(&(b - a)) {
+            return b.clone();
+        }
+        if self.facts.never_negative(&(a - b)) { a.clone() } else { a.maximum_in(b, &self.ranges) }
+    }
+
+    /// A position along an axis of `size`, negative ones counted from the end.
+    pub fn wrapped(&self, position: &Expr, size: &Expr) -> Expr {
+        if self.facts.never_negative(position) {
+            return position.clone();
+        }
+        let negative = Condition::compare(position.clone(), Relation::Lt, 0);
+        if negative.decide(&self.facts) == Some(true) {
+            return position + size;
+        }
+        position + &(size * &negative.indicator(&self.ranges))
+    }
+}
+
+/// The value of an expression where its axes make it largest, or smallest; `None` where it is not linear in them.
+fn end(expr: &Expr, ranges: &RangeTable, largest: bool) -> Option<Expr> {
+    let mut symbols = BTreeSet::new();
+    expr.collect_symbols(&mut symbols);
+    let mut result = expr.clone();
+    for symbol in symbols.into_iter().filter(|symbol| symbol.kind == SymbolKind::Axis) {
+        let (coefficient, rest) = result.affine_in(symbol)?;
+        let sign = coefficient.interval(ranges);
+        let last = ranges.extent(symbol)? - 1;
+        let rises = if sign.min >= 0 {
+            true
+        } else if sign.max <= 0 {
+            false
+        } else {
+            return None;
+        };
+        result = if rises == largest { &rest + &(&coefficient * &last) } else { rest };
+    }
+    Some(result)
+}

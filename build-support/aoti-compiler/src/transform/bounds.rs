@@ -1,0 +1,121 @@
+//! Bounds of symbols that are read from data, by the guards over them: a program that states `k <= x.shape[0]` has told how
+//! much memory `k` rows need.
+//!
+//! A bound is checked where the symbol is read, which is before the guards that it follows from. That changes no result:
+//! only guards that are evaluated whenever the symbol is read count, and the run fails either way.
+
+use crate::graph::{Graph, LARGEST_SIZE, Node, Op, SymbolInfo, SymbolSource, ValueId, extremes_of};
+use crate::symbolic::{Expr, Extremes, Facts, Ranges, Symbol};
+use std::collections::BTreeSet;
+
+/// Gives symbols the bounds that follow from guards.
+pub fn follow(mut graph: Graph) -> Graph {
+    let mut symbols = std::mem::take(&mut graph.symbols);
+    let facts = {
+        let mut facts = crate::graph::facts_of(&symbols);
+        graph.guards.iter().for_each(|guard| guard.condition.assume(&mut facts));
+        facts
+    };
+    list(&graph.nodes, &facts, &mut symbols);
+    graph.symbols = symbols;
+    graph
+}
+
+/// Sizes that are read from data and that nothing limits, in the shapes of a graph and of its bodies.
+pub fn unlimited(graph: &Graph) -> BTreeSet<Symbol> {
+    let mut sizes = BTreeSet::new();
+    shapes(graph, &mut |size| {
+        sizes.insert(size.clone());
+    });
+    let ranges = graph.ranges();
+    let is_unlimited = |size: &Expr| {
+        let extremes = size.extremes(&|symbol| extremes_of(&graph.symbols, symbol), &ranges);
+        // Whatever follows from a symbol without bound is near the largest number.
+        let most = extremes.and_then(|bounds| bounds.most.evaluate(&|_| Some(1)));
+        most.is_none_or(|most| most > LARGEST_SIZE)
+    };
+    let mut found = BTreeSet::new();
+    for size in sizes.iter().filter(|size| is_unlimited(size)) {
+        let mut symbols = BTreeSet::new();
+        size.collect_symbols(&mut symbols);
+        found.extend(symbols.into_iter().filter(|symbol| {
+            let info = graph.symbols.get(symbol.index as usize);
+            info.is_some_and(|info| info.source == SymbolSource::Data)
+        }));
+    }
+    found
+}
+
+fn shapes(graph: &Graph, visit: &mut dyn FnMut(&Expr)) {
+    let mut values = |values: &[ValueId]| {
+        values.iter().flat_map(|value| &graph.ty(*value).shape).for_each(&mut *visit);
+    };
+    graph.nodes.iter().for_each(|node| values(&node.outputs));
+    for body in graph.nodes.iter().flat_map(bodies) {
+        shapes(body, visit);
+    }
+}
+
+fn bodies(node: &Node) -> Vec<&Graph> {
+    if let Op::Cond { then, otherwise } = &node.op {
+        return vec![then, otherwise];
+    }
+    let Op::While { condition, body, .. } = &node.op else { return vec![] };
+    vec![condition, body]
+}
+
+/// One list of nodes, all of which run where one does.
+fn list(nodes: &[Node], outer: &Facts, symbols: &mut Vec<SymbolInfo>) {
+    let mut facts = outer.clone();
+    let mut unbounded: BTreeSet<Symbol> = BTreeSet::new();
+    for node in nodes {
+        if let Op::Read(symbol) = &node.op {
+            unbounded.insert(*symbol);
+        } else if let Op::Require(guard) = &node.op {
+            guard.condition.assume(&mut facts);
+        }
+    }
+    // The bound of one symbol may give that of another.
+    while let Some((symbol, most)) = unbounded.iter().find_map(|symbol| {
+        let bound = facts.known().iter().find_map(|known| bound(*symbol, known, symbols, &facts))?;
+        Some((*symbol, bound))
+    }) {
+        unbounded.remove(&symbol);
+        if let Some(info) = symbols.get_mut(symbol.index as usize) {
+            match most.as_int() {
+                Some(most) => info.range.max = info.range.max.min(most).max(info.range.min),
+                None => info.most = Some(most),
+            }
+        }
+    }
+    for body in nodes.iter().flat_map(bodies) {
+        list(&body.nodes, &facts, symbols);
+    }
+}
+
+/// What a symbol never exceeds where `known` is never negative, over symbols that are known when a run begins.
+fn bound(symbol: Symbol, known: &Expr, symbols: &[SymbolInfo], facts: &Facts) -> Option<Expr> {
+    let (coefficient, rest) = known.affine_in(symbol)?;
+    // `divisor * symbol <= rest`, where the divisor is at least 1.
+    let divisor = -&coefficient;
+    if divisor.interval(facts).min < 1 {
+        return None;
+    }
+    let replace = |other: Symbol| {
+        if other == symbol {
+            return None;
+        }
+        extremes_of(symbols, other)
+    };
+    let extremes = rest.extremes(&replace, facts)?;
+    let most = match divisor.as_int() {
+        Some(divisor) => extremes.most.floor_div_in(&Expr::int(divisor), facts),
+        // A symbol that is not negative is at most itself times what is at least 1.
+        None if facts.range(symbol).min >= 0 => extremes.most,
+        None => return None,
+    };
+    // A bound that comes from a symbol without one is none.
+    let is_bound = most.evaluate(&|_| Some(1)).is_some_and(|most| most <= LARGEST_SIZE);
+    let Extremes { most: before, .. } = extremes_of(symbols, symbol)?;
+    (is_bound && most != before).then_some(most)
+}
