@@ -3,10 +3,9 @@
 
 use super::functions::Functions;
 use super::index_type;
-use crate::codegen::c_family::expr::{scalar, symbol_name};
+use crate::codegen::c_family::expr::{condition as condition_text, scalar, symbol_name};
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
-use crate::codegen::run::relation;
 use crate::codegen::run::{
     Action, Assert, Condition, Copy, FailureId, Launch, Place, Pointer, Read, RunPlan,
 };
@@ -63,7 +62,9 @@ impl Printer<'_> {
                     Condition::Holds(flag) => {
                         format!("if (!read<bool>(run, {})) return run.error ? 0 : {code};\n", pointer(flag))
                     }
-                    Condition::Sizes(guard) => format!("if (!({})) return {code};\n", relation(guard)),
+                    Condition::Sizes(guard) => {
+                        format!("if (!({})) return {code};\n", condition_text(&guard.condition))
+                    }
                 }
             }
             Action::If { predicate, then, otherwise } => format!(
