@@ -105,7 +105,8 @@ fn check_range(info: &SymbolInfo, index: usize, value: i64) -> Result<(), EvalEr
     Err(EvalError::Range { symbol, value, min: info.range.min, max: info.range.max })
 }
 
-fn check_guard(guard: &Guard, symbols: &Symbols) -> Result<(), EvalError> {
+/// Fails where a guard does not hold.
+pub(super) fn check_guard(guard: &Guard, symbols: &Symbols) -> Result<(), EvalError> {
     let value_of = |symbol: Symbol| symbols.0.get(symbol.index as usize).copied().flatten();
     if guard.condition.evaluate(&value_of) {
         return Ok(());

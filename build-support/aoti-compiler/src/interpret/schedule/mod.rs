@@ -11,6 +11,7 @@ mod stage;
 
 use super::error::EvalError;
 use super::index::Symbols;
+use super::run::check_guard;
 use super::tensor::{Lanes, Tensor};
 use super::{contract, order, reduce};
 use crate::graph::SymbolSource;
@@ -124,6 +125,7 @@ impl Machine<'_> {
                         return Err(EvalError::Assert(message.clone()));
                     }
                 }
+                Step::Require(guard) => check_guard(guard, &self.symbols)?,
                 Step::If { predicate, then, otherwise } => {
                     let chosen = if self.number(*predicate)? != 0 { then } else { otherwise };
                     self.steps(chosen)?;
@@ -146,6 +148,11 @@ impl Machine<'_> {
         if !(info.range.min..=info.range.max).contains(&value) {
             let (min, max) = (info.range.min, info.range.max);
             return Err(EvalError::Range { symbol: info.name.clone(), value, min, max });
+        }
+        let most = info.most.as_ref().map(|most| self.symbols.value(most)).transpose()?;
+        if let Some(max) = most.filter(|most| value > *most) {
+            let (symbol, min) = (info.name.clone(), info.range.min);
+            return Err(EvalError::Range { symbol, value, min, max });
         }
         self.symbols.0[index] = Some(value);
         Ok(())
