@@ -15,7 +15,7 @@ const FEW_ELEMENTS: i64 = 4;
 /// Lays a kernel over threads and lanes.
 pub(super) fn map(program: &Program, kernel: &Kernel, choice: &Choice, target: &CpuTarget) -> CpuMapping {
     match &kernel.kind {
-        KernelKind::Nest(nest) => map_nest(nest, target),
+        KernelKind::Nest(nest) => map_nest(nest, kernel.rows(program).is_empty(), target),
         KernelKind::MatMul(matmul) => map_product(matmul, choice, target),
         KernelKind::Convolution(conv) => {
             let shape = ConvShape::new(program, conv);
@@ -31,8 +31,8 @@ pub(super) fn map(program: &Program, kernel: &Kernel, choice: &Choice, target: &
     }
 }
 
-fn map_nest(nest: &Nest, target: &CpuTarget) -> CpuMapping {
-    let lanes = choose_lanes(nest);
+fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> CpuMapping {
+    let lanes = choose_lanes(nest, keeps_no_rows);
     let vector = if lanes == Lanes::Outer { nest.axes.last() } else { None };
     let loops = nest.axes.len() - usize::from(vector.is_some());
     let mut unit = position_work(nest);
@@ -59,7 +59,8 @@ fn position_work(nest: &Nest) -> Expr {
     })
 }
 
-fn choose_lanes(nest: &Nest) -> Lanes {
+/// A worker has one of each row, so positions that keep rows do not run side by side in lanes.
+fn choose_lanes(nest: &Nest, keeps_no_rows: bool) -> Lanes {
     if nest.serial {
         return Lanes::One;
     }
@@ -76,7 +77,7 @@ fn choose_lanes(nest: &Nest) -> Lanes {
         |symbol: Symbol| nest.stages.iter().map(move |stage| contiguous(stage, symbol)).sum::<usize>();
     let few = |extent: &Expr| extent.as_int().is_some_and(|size| size < FEW_ELEMENTS);
     let inner_few = nest.stages.iter().filter_map(|stage| stage.axes.last()).all(|axis| few(&axis.extent));
-    if outer(last.symbol) > inner_score || (inner_few && !few(&last.extent)) {
+    if keeps_no_rows && (outer(last.symbol) > inner_score || (inner_few && !few(&last.extent))) {
         Lanes::Outer
     } else {
         Lanes::Inner
