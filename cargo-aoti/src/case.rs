@@ -85,7 +85,7 @@ impl Case {
     fn reference(&self, name: &str, times: Option<f64>) -> Result<Reference, Failure> {
         let times = times.unwrap_or(2.0);
         let is_name = Path::new(name).file_name().is_some_and(|own| own == name);
-        if !is_name || !(times.is_finite() && times >= 0.0) {
+        if !(is_name && times.is_finite() && times >= 0.0) {
             let message = "`case.json`: `reference` names a file of the case, and `times` is a number from 0";
             return Err(Failure::User(message.to_owned()));
         }

@@ -129,7 +129,7 @@ impl Project {
         if !wanted.package.is_empty() {
             return wanted.package.iter().map(named).collect();
         }
-        if !wanted.exclude.is_empty() && !(wanted.workspace || wanted.all) {
+        if !(wanted.exclude.is_empty() || wanted.workspace || wanted.all) {
             return Err(Failure::Usage(
                 "`--exclude` can only be used together with `--workspace`".to_owned(),
             ));

@@ -101,7 +101,11 @@ fn build(arguments: &Arguments, context: &Context) -> Result<Made, Failure> {
                     made.programs.extend(program.map(|program| (artifact.package_id, program)));
                 }
                 Message::BuildScriptExecuted(script) => made.folders.push(script.out_dir.into_std_path_buf()),
-                _ => {}
+                Message::CompilerArtifact(_)
+                | Message::CompilerMessage(_)
+                | Message::BuildFinished(_)
+                | Message::TextLine(_)
+                | _ => {}
             }
         }
     }

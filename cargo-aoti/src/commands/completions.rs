@@ -29,7 +29,7 @@ fn through_cargo(shell: Shell) -> &'static str {
         Shell::Bash => BASH,
         Shell::Fish => FISH,
         // Zsh's completion of cargo calls the function of this name for its subcommand; others have no such way.
-        _ => "",
+        Shell::Elvish | Shell::PowerShell | Shell::Zsh | _ => "",
     }
 }
 

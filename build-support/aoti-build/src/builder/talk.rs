@@ -46,7 +46,7 @@ impl Progress for Talk {
             Event::Warning { label, message } => {
                 println!("cargo::warning={}", on_one_line(&format!("{label}: {message}")));
             }
-            _ => {}
+            Event::Started { .. } | Event::Failed { .. } | _ => {}
         }
     }
 }

@@ -80,10 +80,12 @@ impl Location {
                 return Location::new(file, text, found?);
             };
             found = Some(name.span());
-            match value.get_ref() {
-                DeValue::Table(inner) => table_at = inner,
-                _ if keys.peek().is_none() => found = Some(within(name.span(), value, spot.part)),
-                _ => return Location::new(file, text, found?),
+            if let DeValue::Table(inner) = value.get_ref() {
+                table_at = inner;
+            } else if keys.peek().is_none() {
+                found = Some(within(name.span(), value, spot.part));
+            } else {
+                return Location::new(file, text, found?);
             }
         }
         Location::new(file, text, found?)

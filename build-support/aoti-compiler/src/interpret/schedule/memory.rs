@@ -19,6 +19,9 @@ pub(super) struct Memory {
 /// Memory larger than this many bytes is refused.
 const MAX_BYTES: i64 = 1 << 32;
 
+/// Makes the new bytes of an element of its old ones and of what is stored.
+type Combiner<'a> = dyn FnMut(&[u8], &[u8]) -> Result<Vec<u8>, EvalError> + 'a;
+
 impl Memory {
     pub(super) fn new(
         schedule: &Schedule,
@@ -117,7 +120,7 @@ impl Memory {
         (buffer, elements): (BufferId, usize),
         offsets: &[i64],
         values: &Tensor,
-        combine: &mut dyn FnMut(&[u8], &[u8]) -> Result<Vec<u8>, EvalError>,
+        combine: &mut Combiner<'_>,
     ) -> Result<(), EvalError> {
         let width = values.dtype().size();
         let memory = self.bytes_mut(buffer, elements * width)?;

@@ -50,7 +50,7 @@ impl Facts {
 
     fn without_axes(&self, expr: &Expr, ranges: &dyn Ranges, depth: usize) -> bool {
         let low = at_lowest(expr, ranges);
-        if low.is_some_and(|low| self.from_facts(&low, ranges, DEPTH)) {
+        if low.is_some_and(|low| self.follows(&low, ranges, DEPTH)) {
             return true;
         }
         // Axes that occur in both of two choices are the same in each of them.
@@ -58,12 +58,12 @@ impl Facts {
         depth > 0 && choices(expr).is_some_and(|choices| choices.prove(&proves))
     }
 
-    fn from_facts(&self, goal: &Expr, ranges: &dyn Ranges, depth: usize) -> bool {
+    fn follows(&self, goal: &Expr, ranges: &dyn Ranges, depth: usize) -> bool {
         if goal.never_negative(ranges) {
             return true;
         }
         if let Some(smaller) = without_common_factor(goal, ranges) {
-            return self.from_facts(&smaller, ranges, depth);
+            return self.follows(&smaller, ranges, depth);
         }
         if depth == 0 {
             return false;
@@ -73,7 +73,7 @@ impl Facts {
         let concerns = |fact: &&Expr| symbols.iter().any(|symbol| fact.mentions(*symbol));
         let own = of_quotients(goal, ranges);
         let related = own.iter().chain(self.never_negative.iter().filter(concerns).take(WIDTH));
-        let proves = |goal: &Expr| self.from_facts(goal, ranges, depth - 1);
+        let proves = |goal: &Expr| self.follows(goal, ranges, depth - 1);
         let by_cases = choices(goal).is_some_and(|choices| choices.prove(&proves));
         by_cases || related.into_iter().any(|fact| proves(&(goal - fact)))
     }

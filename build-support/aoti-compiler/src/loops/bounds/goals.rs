@@ -78,7 +78,7 @@ struct Goals<'a> {
 }
 
 /// The size that an index was checked against, wherever the check is.
-pub(super) fn checked_size<'a>(stages: &'a [Stage], stage: usize, term: TermId) -> Option<&'a Expr> {
+pub(super) fn checked_size(stages: &[Stage], stage: usize, term: TermId) -> Option<&Expr> {
     match &stages.get(stage)?.terms.get(term)?.term {
         Term::CheckIndex { size, .. } => Some(size),
         Term::Earlier { stage: earlier, term } if *earlier < stage => checked_size(stages, *earlier, *term),

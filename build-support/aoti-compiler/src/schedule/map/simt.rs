@@ -159,7 +159,7 @@ fn turned(program: &Program, nest: &Nest) -> Option<(usize, i64)> {
     });
     let axis =
         others.iter().position(|axis| long(axis) && loads.iter().copied().any(|load| along(load, axis)))?;
-    let turning = loads.iter().copied().filter(|load| along(*load, &others[axis]));
+    let turning = loads.iter().copied().filter(|load| along(load, &others[axis]));
     let lanes = whole_loads(program, turning, others[axis].symbol).min(4);
     (stores_along_last && long(last)).then_some((axis, lanes))
 }

@@ -32,8 +32,20 @@ impl Walk<'_> {
                 let condition = Condition::compare(value.clone(), Relation::Ne, 0);
                 self.cx.b.require(condition, message);
             }
-            other => {
-                let value = self.number(other)?;
+            Arg::None
+            | Arg::Tensor(_)
+            | Arg::Tensors(_)
+            | Arg::Ints(_)
+            | Arg::Float(_)
+            | Arg::Floats(_)
+            | Arg::Bools(_)
+            | Arg::SymBool(_)
+            | Arg::SymFloat(_)
+            | Arg::Str(_)
+            | Arg::DType(_)
+            | Arg::Other(_)
+            | Arg::Graph(_) => {
+                let value = self.number(asserted)?;
                 self.cx.b.assert(value, message)?;
             }
         }

@@ -138,11 +138,14 @@ impl Args<'_> {
         if let Arg::Tensor(_) = arg {
             return Ok(Operand::Tensor(self.tensor(name)?));
         }
-        match arg {
-            Arg::SymFloat(_) => return Ok(Operand::Computed(self.tensor(name)?, Scalar::Float(0.0))),
-            Arg::SymBool(_) => return Ok(Operand::Computed(self.tensor(name)?, Scalar::Bool(false))),
-            Arg::Condition(condition) => return Ok(Operand::Truth(condition.clone())),
-            _ => {}
+        if let Arg::SymFloat(_) = arg {
+            return Ok(Operand::Computed(self.tensor(name)?, Scalar::Float(0.0)));
+        }
+        if let Arg::SymBool(_) = arg {
+            return Ok(Operand::Computed(self.tensor(name)?, Scalar::Bool(false)));
+        }
+        if let Arg::Condition(condition) = arg {
+            return Ok(Operand::Truth(condition.clone()));
         }
         if let Arg::Int(size) = arg
             && size.as_int().is_none()
