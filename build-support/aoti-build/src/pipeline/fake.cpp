@@ -32,7 +32,11 @@ static int32_t workspace_bytes(const AotiModel *, const AotiTensor *, int32_t, i
   *bytes = 0;
   return AOTI_OK;
 }
-static int32_t create_state(const AotiModel *, void *, AotiState **, AotiError *) { return AOTI_ERROR_MEMORY; }
+// It changes nothing, so its states are all the same one.
+static int32_t create_state(const AotiModel *, void *, AotiState **state, AotiError *) {
+  *state = nullptr;
+  return AOTI_OK;
+}
 static int32_t reset_state(const AotiModel *, AotiState *, AotiError *) { return AOTI_OK; }
 static int32_t copy_state(const AotiState *, void *, AotiState **, AotiError *) { return AOTI_ERROR_MEMORY; }
 static void destroy_state(AotiState *) {}
