@@ -112,7 +112,8 @@ fn is_kernels(name: &str) -> bool {
 fn unit(bundles: &[SourceBundle]) -> String {
     let mut unit = String::from("#include <string.h>\n");
     let shared = bundles[0].files.iter().filter_map(|file| file.name.strip_prefix("include/"));
-    let mut headers: Vec<&str> = shared.filter(|name| !name.ends_with("x86_gcc.h")).collect();
+    let is_for_hosts = |name: &&str| !name.ends_with("x86_gcc.h") && !name.contains("/gpu/");
+    let mut headers: Vec<&str> = shared.filter(is_for_hosts).collect();
     // `nest.h` is what every kernel begins with.
     headers.sort_by_key(|name| (!name.ends_with("/nest.h"), *name));
     headers.iter().for_each(|name| unit.push_str(&format!("#include \"{name}\"\n")));

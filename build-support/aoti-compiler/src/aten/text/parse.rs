@@ -148,7 +148,16 @@ impl Parser<'_, '_> {
         }
         match self.cursor.word()? {
             "none" => Ok(Output::None),
-            "truth" => Ok(Output::SymBool(self.name()?)),
+            "truth" => {
+                let name = self.name()?;
+                if self.cursor.eat(':') {
+                    let condition = self.cursor.condition()?;
+                    if program.conditions.insert(name.clone(), condition).is_some() {
+                        return Err(self.cursor.error("the truth value has a condition already"));
+                    }
+                }
+                Ok(Output::SymBool(name))
+            }
             "number" => Ok(Output::SymFloat(self.name()?)),
             "int" => {
                 let name = self.name()?;

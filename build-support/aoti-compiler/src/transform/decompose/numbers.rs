@@ -162,6 +162,13 @@ impl Walk<'_> {
         {
             return self.define_size(value, left);
         }
+        // The export knew the value from an assertion, which it then dropped.
+        if *condition == Condition::TRUE {
+            self.cx.b.assert(value, UNSAID)?;
+        } else if *condition == Condition::FALSE {
+            let opposite = self.cx.b.unary(UnaryOp::Not, value);
+            self.cx.b.assert(opposite, UNSAID)?;
+        }
         Ok(())
     }
 

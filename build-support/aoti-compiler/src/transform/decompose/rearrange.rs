@@ -4,7 +4,7 @@ use super::registry::rules;
 use super::support::{read_size, spread};
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{Combine, Coord, ScanOp, ValueId};
+use crate::graph::{Combine, Coord, ReduceOp, Relation, ScanOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -137,6 +137,9 @@ fn repeat_each(cx: &mut Context, a: &Args) -> Rule {
 /// For each of the repeated positions, the position it comes from.
 fn sources(cx: &mut Context, a: &Args, repeats: ValueId, axis: usize) -> Result<ValueId, RuleError> {
     let repeats = cx.b.cast(repeats, DType::I64);
+    let counts = cx.with_number(Relation::Ge, repeats, 0i64)?;
+    let all = cx.b.reduce(ReduceOp::All, counts, &[0], false)?;
+    cx.b.assert(all, "a count of `repeat_interleave` is negative")?;
     let ends = cx.b.scan(ScanOp::Sum, repeats, 0)?[0];
     let size = match (a.opt_sym("output_size")?, a.output_meta(0).and_then(|meta| meta.sizes.get(axis))) {
         (Some(size), _) => size,
