@@ -294,6 +294,11 @@ impl Generator {
         self.any(|ty, accuracy| ty.dtype == dtype && types.contains(ty) && (accuracy.is_exact() || !exact))
     }
 
+    /// Whether a value broadcasts to a shape whatever the sizes are: the trials know of no condition of the program.
+    pub(crate) fn expands(&self, x: ValueId, shape: &[Expr]) -> bool {
+        self.b.sure_broadcast(&[shape.to_vec(), self.b.shape(x)]).as_deref() == Some(shape)
+    }
+
     fn binary(&mut self) -> Made {
         use BinaryOp::*;
         use FloatBinary::{CopySign, Div};

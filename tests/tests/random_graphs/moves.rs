@@ -107,7 +107,7 @@ impl Generator {
         }
         let source = self.any(|ty, _| ty.dtype.category() == Category::Int);
         let wide = match source {
-            Some(item) if self.b.expand(item.value, shape).is_ok() => {
+            Some(item) if self.expands(item.value, shape) => {
                 let wide = self.b.cast(item.value, DType::I64);
                 self.b.expand(wide, shape).ok()?
             }
@@ -160,8 +160,10 @@ impl Generator {
         let index = self.indices(&shape[axis], &updates_shape)?;
         let source = self.b.gather(x.value, &[index], coords.clone(), &updates_shape).ok()?;
         let updates = match self.any(|ty, a| ty.dtype == dtype && a.size <= x.accuracy.size && a.is_exact()) {
-            Some(item) => self.b.expand(item.value, &updates_shape).unwrap_or(source),
-            None => source,
+            Some(item) if self.expands(item.value, &updates_shape) => {
+                self.b.expand(item.value, &updates_shape).ok()?
+            }
+            _ => source,
         };
         let index = self.indices(&shape[axis], &updates_shape)?;
         let combine = match dtype.category() {
@@ -190,6 +192,9 @@ impl Generator {
         let mut shape = self.b.shape(x.value);
         shape[axis] = length;
         let item = self.any(|ty, a| ty.dtype == dtype && a.is_exact() && ty.rank() <= shape.len())?;
+        if !self.expands(item.value, &shape) {
+            return None;
+        }
         let updates = self.b.expand(item.value, &shape).ok()?;
         let coord = |k| if k == axis { &(&Expr::axis(k) * step) + &start } else { Expr::axis(k) };
         let coords = (0..shape.len()).map(|k| Coord::Expr(coord(k))).collect();

@@ -41,6 +41,9 @@ pub fn evaluate_schedule(schedule: &Schedule, inputs: &[Tensor]) -> Result<Evalu
     let program = &schedule.program;
     let inputs = with_states(program, inputs)?;
     let symbols = bind_symbols(program, &inputs)?;
+    for guard in &program.guards {
+        check_guard(guard, &symbols)?;
+    }
     let memory = Memory::new(schedule, &symbols, &inputs)?;
     let mut machine = Machine { schedule, program, symbols, memory };
     machine.steps(&program.steps)?;

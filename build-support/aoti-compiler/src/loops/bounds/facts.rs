@@ -33,7 +33,7 @@ impl Facts {
 
     /// States that an expression is never negative.
     pub(super) fn assume(&mut self, expr: Expr) {
-        if expr.as_int().is_none() && !self.never_negative.contains(&expr) {
+        if expr.as_int().is_none_or(|value| value < 0) && !self.never_negative.contains(&expr) {
             self.never_negative.push(expr);
         }
     }
@@ -42,10 +42,15 @@ impl Facts {
     ///
     /// Axes are replaced by the ends of what they run over; what is left is compared with facts, a few at a time.
     pub(super) fn prove(&self, expr: &Expr, ranges: &dyn Ranges) -> bool {
-        if expr.never_negative(ranges) {
+        if expr.never_negative(ranges) || self.are_impossible(ranges) {
             return true;
         }
         self.without_axes(expr, ranges, DEPTH)
+    }
+
+    /// Whether control never comes here: what is guarded by an axis of no elements, say.
+    fn are_impossible(&self, ranges: &dyn Ranges) -> bool {
+        self.never_negative.iter().any(|fact| fact.interval(ranges).max < 0)
     }
 
     fn without_axes(&self, expr: &Expr, ranges: &dyn Ranges, depth: usize) -> bool {

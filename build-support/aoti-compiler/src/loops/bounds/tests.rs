@@ -50,6 +50,12 @@ fn guards_of_a_load_are_believed() {
 }
 
 #[test]
+fn nothing_is_read_of_an_axis_without_elements() {
+    let padded = "for [i0 < 1, i1 < 2] { stage [] { t0: f32 = load b0[i0 + 1, i1] if [i0 + 1 < 0] else 0.0 store b1[i0, i1] = t0 } }";
+    proven(SIZES, "f32[0, 2]", "f32[1, 2]", padded);
+}
+
+#[test]
 fn a_length_read_from_data_is_compared_with_the_buffer() {
     // Two rows, and as many written as the data say: a heap overflow without the check.
     let copy = "for [i0 < s1, i1 < 4] { stage [] { t0: f32 = load b0[i0, i1] store b1[i0, i1] = t0 } }";
