@@ -126,7 +126,9 @@ fn check(seed: u64, case: &Generated, model: &Model) -> Result<(), String> {
             // What is in the state after a failed run is not said.
             (Err(expected), Err(found)) => return same_failure(&expected.to_string(), &found),
             (Ok(_), Err(message)) => return Err(format!("trial {trial}: {message}")),
-            (Err(error), Ok(_)) => return Err(format!("trial {trial}: runs where the reference fails: {error}")),
+            (Err(error), Ok(_)) => {
+                return Err(format!("trial {trial}: runs where the reference fails: {error}"));
+            }
         };
         let mut next = vec![None; graph.inputs.len()];
         let mut results = results.iter();
