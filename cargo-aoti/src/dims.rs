@@ -217,6 +217,8 @@ mod tests {
             kernels: vec![],
             weights_bytes: 0,
             state_bytes: 0,
+            library: String::new(),
+            embedded_weights: None,
         }
     }
 

@@ -149,12 +149,13 @@ impl Project {
     /// What a package says about its models.
     pub(crate) fn manifest(&self, package: &Package) -> Result<Manifest, Problems> {
         let workspace = self.metadata.workspace_root.join("Cargo.toml");
-        Manifest::of_metadata(
+        let manifest = Manifest::of_metadata(
             package.manifest_path.as_std_path(),
             &package.metadata,
             workspace.as_std_path(),
             &self.metadata.workspace_metadata,
-        )
+        )?;
+        Ok(manifest.of_package(&package.name, &package.version.to_string()))
     }
 
     /// What a package says it is built for, and with what.

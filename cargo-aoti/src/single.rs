@@ -66,7 +66,7 @@ impl Single {
     /// Opens the library and loads the model.
     pub(crate) fn load(&self) -> Result<(aoti_runtime::Model, ModelInfo), Failure> {
         let path = self.built.library().map(|library| library.path.clone()).unwrap_or_default();
-        let library = Library::open(path, &self.built.symbol())?;
+        let library = Library::open(path, &self.built.symbol)?;
         let info = library.info()?;
         Ok((library.load(LoadOptions::default())?, info))
     }

@@ -84,7 +84,8 @@ pub fn build(
 
 fn bundle(number: usize, model: &Bytes) -> Result<SourceBundle, String> {
     let levels = vec!["native".to_owned()];
-    let options = Options { name: name(number), levels, embed_weights: false, names: Default::default() };
+    let (name, package) = (name(number), String::new());
+    let options = Options { name, package, levels, embed_weights: false, names: Default::default() };
     compile(model.clone(), &options).map_err(|findings| format!("model {number}: {findings}"))
 }
 

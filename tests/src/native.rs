@@ -15,9 +15,24 @@ pub fn load(name: &str, path: &Path) -> Model {
         format!("[package.metadata.aoti.models.{name}]\npath = \"models/{file}\"\nlink = \"dylib\"\n");
     let project = Project::new(&table).with_model(&file, path);
     project.build();
-    let library = project.artefacts(name).join(format!("libaoti_{name}.so"));
-    let library = Library::open(library, &format!("aoti_{name}_api")).expect("the library can be opened");
+    let library =
+        Library::open(project.library(name), &project.symbol(name)).expect("the library can be opened");
     library.load(LoadOptions::default()).expect("the model can be loaded")
+}
+
+/// The symbols that the members of a static library define for each other and for programs. `nm` comes with every
+/// compiler.
+#[track_caller]
+pub fn defined_symbols(library: &Path) -> Vec<String> {
+    let mut command = std::process::Command::new("nm");
+    let output = command.args(["--extern-only", "--defined-only"]).arg(library).output().expect("nm runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let symbol = |line: &str| match line.split_whitespace().collect::<Vec<_>>().as_slice() {
+        [_, _, name] => Some((*name).to_owned()),
+        _ => None,
+    };
+    text.lines().filter_map(symbol).collect()
 }
 
 /// Reproducible numbers between -1 and 1.

@@ -68,6 +68,28 @@ impl Project {
         folders.find(|folder| folder.is_dir()).expect("the model was built")
     }
 
+    /// The library of a model.
+    #[track_caller]
+    pub fn library(&self, model: &str) -> PathBuf {
+        let files = self.manifest(model)["files"].clone();
+        let mut files = files.as_array().expect("it lists files").iter();
+        let library = files.find(|file| file["kind"] == "library").expect("a library was made");
+        self.artefacts(model).join(library["file"].as_str().expect("files have names"))
+    }
+
+    /// The function that the library of a model exports.
+    #[track_caller]
+    pub fn symbol(&self, model: &str) -> String {
+        self.manifest(model)["symbol"].as_str().expect("it names the symbol").to_owned()
+    }
+
+    /// What a build says of what it made.
+    #[track_caller]
+    pub fn manifest(&self, model: &str) -> serde_json::Value {
+        let text = fs::read(self.artefacts(model).join("manifest.json")).expect("there is a manifest");
+        serde_json::from_slice(&text).expect("a manifest is JSON")
+    }
+
     /// Every file below the output folder, with its content, by relative path.
     pub fn outputs(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let root = self.folder().join("target");

@@ -86,7 +86,7 @@ fn libraries_for_arm_are_built_and_their_loops_are_vector_code() {
     Ended::of(build.env("CXX_aarch64_unknown_linux_gnu", "aarch64-linux-gnu-g++")).succeeded();
     let mut all = Vec::new();
     for model in ["products", "digits"] {
-        let library = project.artefacts(model).join(format!("libaoti_{model}.a"));
+        let library = project.library(model);
         let headers = objdump(&["-f"], &library);
         assert!(headers.contains("elf64-littleaarch64") && !headers.contains("x86-64"), "{headers}");
         all.extend(functions(&objdump(&["-d"], &library)));

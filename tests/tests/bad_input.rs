@@ -166,5 +166,5 @@ fn one_bad_model_does_not_keep_the_others_from_being_built() {
     project.write("models/scaled.aoti", models::SCALED);
     let ended = Ended::of(&mut project.aoti(&["build"]));
     assert!(ended.code == Some(1) && ended.stderr.contains("bad.pt2"), "{}", ended.stderr);
-    assert!(project.artefacts("scaled").join("libaoti_scaled.a").is_file());
+    assert!(project.library("scaled").is_file());
 }

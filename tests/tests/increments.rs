@@ -59,7 +59,7 @@ fn another_weight_makes_weights_again_and_no_kernels() {
 fn a_lost_or_damaged_library_is_made_again() {
     let project = Project::new("").with_model("digits.pt2", &models::digits());
     project.build();
-    let library = project.artefacts("digits").join("libaoti_digits.a");
+    let library = project.library("digits");
     let content = fs::read(&library).unwrap();
     fs::remove_file(&library).unwrap();
     project.build();

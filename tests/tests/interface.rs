@@ -40,7 +40,7 @@ fn a_program_in_c_uses_every_entry() {
         .arg(&folder)
         .arg("-I")
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../build-support/aoti-compiler/include"))
-        .arg(folder.join("libaoti_counter.a"))
+        .arg(project.library("counter"))
         .args(["-lm", "-o"])
         .arg(&program)
         .output()

@@ -33,32 +33,29 @@ fn needed(library: &Path) -> BTreeSet<String> {
 
 fn check(name: &str, path: &Path, static_limit: u64) {
     let levels = "[package.metadata.aoti]\n";
-    for (kind, file, limit) in [
-        ("dylib", format!("libaoti_{name}.so"), SMALL),
-        ("static", format!("libaoti_{name}.a"), static_limit),
-    ] {
+    for (kind, limit) in [("dylib", SMALL), ("static", static_limit)] {
         let table = format!(
             "{levels}[package.metadata.aoti.models.{name}]\npath = \"models/{name}.pt2\"\n\
              weights = \"sidecar\"\nlink = \"{kind}\"\n"
         );
         let project = Project::new(&table).with_model(&format!("{name}.pt2"), path);
         project.build();
-        let library = project.artefacts(name).join(file);
+        let library = project.library(name);
         let bytes = fs::metadata(&library).unwrap().len();
         eprintln!("{name}: {bytes} bytes as {kind}");
         assert!(bytes < limit, "{name} has {bytes} bytes as {kind}");
         if kind == "dylib" {
-            check_symbols(name, &library);
+            check_symbols(&project.symbol(name), &library);
         }
     }
 }
 
-fn check_symbols(name: &str, library: &Path) {
+fn check_symbols(symbol: &str, library: &Path) {
     let (undefined, defined): (Vec<_>, Vec<_>) = symbols(library).into_iter().partition(|(kind, _)| {
         // Weak ones stay undefined where nobody defines them.
         kind == "U" || kind == "w" || kind == "v"
     });
-    assert_eq!(defined, [("T".to_owned(), format!("aoti_{name}_api"))]);
+    assert_eq!(defined, [("T".to_owned(), symbol.to_owned())]);
     let is_foreign =
         |name: &&str| name.contains("gomp") || name.starts_with("_Z") || name.starts_with("__cxa_g");
     let undefined: Vec<&str> = undefined.iter().map(|(_, name)| name.as_str()).collect();

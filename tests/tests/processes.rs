@@ -43,7 +43,6 @@ fn a_builder_that_was_killed_leaves_nothing_in_the_way() {
     project.build();
     let undisturbed = Project::new("").with_model("digits.pt2", &models::digits());
     undisturbed.build();
-    let library =
-        |project: &Project| std::fs::read(project.artefacts("digits").join("libaoti_digits.a")).unwrap();
+    let library = |project: &Project| std::fs::read(project.library("digits")).unwrap();
     assert!(library(&project) == library(&undisturbed));
 }

@@ -77,6 +77,11 @@ impl FileContent {
         &self.path
     }
 
+    /// The digest of its content.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
     /// Refuses a file that was written since its digest was taken.
     pub(crate) fn check_unchanged(&self) -> Result<(), InputError> {
         let changed = || InputError::Changed { path: self.path.clone() };

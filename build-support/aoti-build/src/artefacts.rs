@@ -24,6 +24,8 @@ pub struct Built {
     pub name: String,
     /// Its identifier.
     pub identifier: String,
+    /// The function that the library exports.
+    pub symbol: String,
     /// The files, in a fixed order of kinds.
     pub artefacts: Vec<Artefact>,
     /// Nothing had to be done.
@@ -43,11 +45,6 @@ impl Built {
     /// The library.
     pub fn library(&self) -> Option<&Artefact> {
         self.artefact("library")
-    }
-
-    /// The function that the library exports.
-    pub fn symbol(&self) -> String {
-        format!("aoti_{}_api", self.identifier)
     }
 }
 

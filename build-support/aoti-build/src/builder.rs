@@ -52,7 +52,9 @@ impl Builder {
         if models.is_dir() {
             println!("cargo::rerun-if-changed={}", models.display());
         }
-        let manifest = Manifest::of_folder(&folder)?;
+        let of_package = |name| Ok::<_, Error>(path(name)?.to_string_lossy());
+        let (name, version) = (of_package("CARGO_PKG_NAME")?, of_package("CARGO_PKG_VERSION")?);
+        let manifest = Manifest::of_folder(&folder)?.of_package(&name, &version);
         let toolchains = Toolchains::for_project(&environment, None, manifest.wishes.toolchains.as_deref())?;
         let target = platform(target, &toolchains, &environment);
         let purpose = Purpose::of(&environment, purpose::parent().as_deref())?;

@@ -39,7 +39,7 @@ impl Session {
         let headers = vec![Input::text(&interface.name, &interface.text)];
         // The first is the same for every model, and so compiled once.
         let program = object("harness", harness::program(), headers)?;
-        let entry = object("entry", harness::entry(&built.symbol()), Vec::new())?;
+        let entry = object("entry", harness::entry(&built.symbol), Vec::new())?;
         let failed = |source: InputError| aoti_toolchain::Error::Input { label: label(PROGRAM), source };
         let mut objects =
             vec![program.as_input("harness.o").map_err(failed)?, entry.as_input("entry.o").map_err(failed)?];

@@ -40,6 +40,8 @@ pub struct Model {
     pub name: String,
     /// Its file.
     pub path: PathBuf,
+    /// The package that it belongs to, with its version; empty for none.
+    pub package: String,
     /// Where its weights lie.
     pub weights: Weights,
     /// What kind of library is made.
@@ -58,6 +60,7 @@ impl Model {
         Model {
             name: name.into(),
             path: path.into(),
+            package: String::new(),
             weights: Weights::Embed,
             link: LinkKind::Static,
             levels: Vec::new(),
@@ -68,13 +71,23 @@ impl Model {
 
     /// What the compiler is told.
     pub(crate) fn options(&self, levels: Vec<String>) -> compile::Options {
-        let embed_weights = self.weights == Weights::Embed;
-        compile::Options { name: self.name.clone(), levels, embed_weights, names: self.names.clone() }
+        compile::Options {
+            name: self.name.clone(),
+            package: self.package.clone(),
+            levels,
+            embed_weights: self.weights == Weights::Embed,
+            names: self.names.clone(),
+        }
     }
 
-    /// The identifier that stands for it in file names, symbols and modules.
+    /// The identifier that stands for it in file names and modules.
     pub fn identifier(&self) -> String {
         names::identifier(&self.name)
+    }
+
+    /// What stands for it in symbols and names of libraries, where it may meet models of other packages.
+    pub fn symbol(&self) -> String {
+        names::symbol(&self.name, &self.package)
     }
 }
 

@@ -211,13 +211,14 @@ impl Session {
         place::manifest(&mut passing, self)?;
         place::remove_stale(&passing);
         let millis = u64::try_from(passing.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let Passing { job, recipe, model, artefacts, placed, tools_run, .. } = passing;
+        let Passing { job, recipe, model, bundle, artefacts, placed, tools_run, .. } = passing;
         if job.incremental {
             State::new(recipe, model, artefacts.clone(), &placed, millis)?.write(&job.layout)?;
         }
         progress.model(&ModelEvent::Built { name: &job.model.name, millis });
-        let (name, identifier) = (job.model.name.clone(), job.model.identifier());
-        Ok(Built { name, identifier, artefacts, fresh: false, compile_ms: millis, tools_run })
+        let (name, symbol) = (job.model.name.clone(), bundle.exported_symbol());
+        let identifier = job.model.identifier();
+        Ok(Built { name, identifier, symbol, artefacts, fresh: false, compile_ms: millis, tools_run })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Plans the native tools of one model: which actions make its library. Runs none of them.
 
 use aoti_compiler::codegen::bundle::{SourceBundle, TranslationUnit};
+use aoti_compiler::codegen::names::DIGITS;
 use aoti_toolchain::{
     Action, ArchiveJob, AssembleJob, CompileJob, FileContent, Input, Language, LinkJob, Mode, Outputs,
     Toolchain, embed_assembly,
@@ -15,22 +16,45 @@ const WEIGHTS_OBJECT: &str = "weights.o";
 /// Bundles keep headers here; sources include them without it.
 const INCLUDE: &str = "include/";
 
-/// The function by which generated code finds embedded weights.
-pub(crate) fn weights_symbol(identifier: &str) -> String {
-    format!("aoti_{identifier}_weights")
+/// The name by which generated code of the model finds embedded weights.
+fn weights_symbol(model: &str) -> String {
+    format!("aoti_{model}_weights")
 }
 
-/// The assembler source that embeds the weights.
-pub(crate) fn weights_assembly(identifier: &str) -> String {
-    embed_assembly(&weights_symbol(identifier), WEIGHTS)
+/// All symbols of the object that holds the weights.
+pub(crate) fn weights_symbols(model: &str) -> [String; 3] {
+    let symbol = weights_symbol(model);
+    [format!("{symbol}_digest"), format!("{symbol}_end"), symbol]
+}
+
+/// The assembler source that embeds the weights, with their digest: the library tells it, and need not be compiled again
+/// for other weights.
+pub(crate) fn weights_assembly(model: &str, digest: &str) -> String {
+    let symbol = weights_symbol(model);
+    format!(
+        "{}  .section .rodata.{symbol}_digest, \"a\", %progbits\n  .globl {symbol}_digest\n  .hidden {symbol}_digest\n\
+         {symbol}_digest:\n  .asciz \"{digest}\"\n",
+        embed_assembly(&symbol, WEIGHTS)
+    )
 }
 
 /// File name of the library.
-pub(crate) fn library_name(identifier: &str, link: LinkKind) -> String {
+pub(crate) fn library_name(symbol: &str, link: LinkKind) -> String {
     match link {
-        LinkKind::Static => format!("libaoti_{identifier}.a"),
-        LinkKind::Dylib => format!("libaoti_{identifier}.so"),
+        LinkKind::Static => format!("libaoti_{symbol}.a"),
+        LinkKind::Dylib => format!("libaoti_{symbol}.so"),
     }
+}
+
+/// Whether this is the name of a library of the model with this identifier, of any version of its package.
+pub(crate) fn is_library_of(identifier: &str, name: &str) -> bool {
+    let Some(rest) = name.strip_prefix("libaoti_").and_then(|name| name.strip_prefix(identifier)) else {
+        return false;
+    };
+    let Some(suffix) = rest.strip_suffix(".a").or_else(|| rest.strip_suffix(".so")) else { return false };
+    let digest = suffix.strip_prefix('_');
+    let is_digest = |text: &str| text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    suffix.is_empty() || digest.is_some_and(is_digest)
 }
 
 /// The actions that make the objects; the one for the weights, if they are embedded, is the last.
@@ -49,7 +73,7 @@ pub(crate) fn objects(
     if let Some(weights) = embedded {
         actions.push(toolchain.assemble(AssembleJob {
             label: format!("{}: weights", model.name),
-            source: Input::text("weights.S", &weights_assembly(&bundle.identifier)),
+            source: Input::text("weights.S", &weights_assembly(&bundle.symbol, weights.digest())),
             files: vec![Input::file(WEIGHTS, weights)],
             output: WEIGHTS_OBJECT.to_owned(),
         }));
@@ -66,7 +90,7 @@ pub(crate) fn library(
     mode: &Mode,
 ) -> Result<Action, Error> {
     let label = format!("{}: library", model.name);
-    let output = library_name(&bundle.identifier, model.link);
+    let output = library_name(&bundle.symbol, model.link);
     let names = bundle.units.iter().map(|unit| unit.object.as_str()).chain([WEIGHTS_OBJECT]);
     let inputs = names.zip(objects).map(|(name, made)| made.as_input(name));
     let objects = inputs

@@ -199,6 +199,7 @@ impl Session {
         Ok(Recipe {
             version: crate::VERSION.to_owned(),
             name: model.name.clone(),
+            package: model.package.clone(),
             target: self.target.to_string(),
             asked: model.levels.clone(),
             levels,

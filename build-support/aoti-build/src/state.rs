@@ -8,6 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use aoti_compiler::codegen::names::exported_symbol;
+
 use crate::artefacts::{Artefact, Built};
 use crate::error::Error;
 use crate::files::{self, Stamp, file_error};
@@ -25,6 +27,7 @@ const TICK_NS: u64 = 1_000_000_000;
 pub(crate) struct Recipe {
     pub(crate) version: String,
     pub(crate) name: String,
+    pub(crate) package: String,
     pub(crate) target: String,
     /// The levels that the manifest asks for; none for the target's defaults.
     pub(crate) asked: Vec<String>,
@@ -157,6 +160,7 @@ pub(crate) fn fresh(
     Some(Built {
         name: model.name.clone(),
         identifier: model.identifier(),
+        symbol: exported_symbol(&model.symbol()),
         artefacts: state.artefacts,
         fresh: true,
         compile_ms: state.compile_ms,

@@ -44,8 +44,13 @@ fn read(path: &Path) -> Result<Tensors, Failure> {
 }
 
 fn write_case(case: &Path, out: &Path, target: &GpuTarget) -> Result<(), Failure> {
-    let options =
-        Options { name: "model".to_owned(), names: Names::default(), levels: vec![], embed_weights: true };
+    let options = Options {
+        name: "model".to_owned(),
+        package: String::new(),
+        names: Names::default(),
+        levels: vec![],
+        embed_weights: true,
+    };
     let (program, code) = device(bytes::Bytes::from(fs::read(case.join("model.pt2"))?), &options, target)?;
     let (inputs, expected) =
         (read(&case.join("inputs.safetensors"))?, read(&case.join("outputs.safetensors"))?);

@@ -1,6 +1,7 @@
 //! The pipeline, top to bottom: which stage follows which, and nothing else.
 
 use crate::codegen;
+use crate::codegen::bindings::{self, WeightsPlacement};
 use crate::codegen::bundle::SourceBundle;
 use crate::codegen::gpu::program::DeviceProgram;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -21,6 +22,9 @@ use bytes::Bytes;
 pub struct Options {
     /// The model's name: bindings, symbols and messages are named after it.
     pub name: String,
+    /// The package that the model belongs to, with its version: part of symbols, so that one program may hold models of
+    /// one name from several packages. Empty for a model of none.
+    pub package: String,
     /// CPU levels to compile kernels for, lowest first, by toolchain name; the first must run on every machine that
     /// the library is meant for.
     pub levels: Vec<String>,
@@ -111,7 +115,11 @@ fn check(findings: &[String], pass: &str) {
 /// Compiles a model to a source bundle.
 pub fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnostics> {
     let stages = cpu_stages(model, options)?;
-    let request = codegen::Request { levels: &options.levels, embed_weights: options.embed_weights };
+    let request = codegen::Request {
+        package: &options.package,
+        levels: &options.levels,
+        embed_weights: options.embed_weights,
+    };
     Ok(codegen::generate(&stages.schedule, &stages.graph.ranges(), &request))
 }
 
@@ -160,8 +168,14 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
             let plan = codegen::run::of_schedule(&stages.schedule, &stages.graph.ranges());
             Ok(codegen::run::text::print(&plan))
         }
-        Emit::Bindings => Ok(compile(model, options)?.bindings),
-        Emit::Header => Ok(compile(model, options)?.header),
+        Emit::Bindings => {
+            let bundle = compile(model, options)?;
+            let embedded = options.embed_weights;
+            let weights = if embedded { WeightsPlacement::Embedded } else { WeightsPlacement::External };
+            let options = bindings::Options { weights, link: bindings::Link::Static, weights_digest: None };
+            Ok(bundle.bindings(&options))
+        }
+        Emit::Header => Ok(compile(model, options)?.header()),
         Emit::Cuda => emit_device(model, options, "sm_90a"),
         Emit::Hip => emit_device(model, options, "gfx942"),
         Emit::Cpp => Ok(sources(&compile(model, options)?, |name| name.starts_with("kernels"))),

@@ -6,6 +6,7 @@
 use aoti_compiler::{
     codegen::{
         bindings::{self, Link, Options, WeightsPlacement},
+        bundle::Names,
         header,
         interface::{ConstantInterface, DimInterface, Interface, ValueInterface},
         names,
@@ -20,12 +21,13 @@ use std::{
 
 struct Case {
     interface: Interface,
+    package: String,
     options: Options,
 }
 
 impl Case {
     fn new(interface: Interface, weights: WeightsPlacement, link: Link) -> Case {
-        Case { interface, options: Options { weights, link } }
+        Case { interface, package: String::new(), options: Options { weights, link, weights_digest: None } }
     }
 
     fn identifier(&self) -> String {
@@ -33,11 +35,16 @@ impl Case {
     }
 
     fn rust(&self) -> String {
-        bindings::print(&self.interface, &self.identifier(), &self.options)
+        self.print(|interface, names| bindings::print(interface, names, &self.options))
     }
 
     fn header(&self) -> String {
-        header::print(&self.interface, &self.identifier())
+        self.print(header::print)
+    }
+
+    fn print(&self, print: impl Fn(&Interface, &Names<'_>) -> String) -> String {
+        let (identifier, symbol) = (self.identifier(), names::symbol(&self.interface.name, &self.package));
+        print(&self.interface, &Names { identifier: &identifier, symbol: &symbol, library: "" })
     }
 }
 
@@ -108,7 +115,8 @@ fn hostile() -> Case {
     interface.state_bytes = 192;
     interface.weights_bytes = 128;
     let (file, digest) = ("double-0123.weights".to_owned(), "0123".to_owned());
-    Case::new(interface, WeightsPlacement::Sidecar { file, digest }, Link::Dylib)
+    let case = Case::new(interface, WeightsPlacement::Sidecar { file, digest }, Link::Dylib);
+    Case { package: "troubled 0.1.0".to_owned(), ..case }
 }
 
 /// No inputs; weights from outside.
@@ -232,6 +240,7 @@ const MAIN_RS: &str = r#"
 //! Runs the hand-written model through its generated module.
 aoti_runtime::include_model!("fake");
 aoti_runtime::include_model!("un_built");
+aoti_runtime::include_model!("stale");
 
 fn main() -> Result<(), aoti_runtime::Error> {
     let model = fake::Model::load()?;
@@ -258,6 +267,10 @@ fn main() -> Result<(), aoti_runtime::Error> {
     let absent = un_built::Model::load().unwrap_err();
     assert!(absent.to_string().starts_with("only the bindings of `un-built` were built"), "{absent}");
     assert_eq!(un_built::Model::info().unwrap_err(), absent);
+
+    // The same library, by a module that was written for another.
+    let refused = [stale::Model::load().unwrap_err(), stale::Model::info().unwrap_err()];
+    assert!(refused.iter().all(|error| error.code() == aoti_runtime::ErrorCode::Library), "{refused:?}");
     Ok(())
 }
 "#;
@@ -274,6 +287,10 @@ fn write_project(folder: &Path, edition: &str) {
         fs::write(folder.join(format!("generated/{name}.rs")), case.rust()).unwrap();
         lib += &format!("aoti_runtime::include_model!({name:?});\n");
     }
+    let stale = fake();
+    let names = Names { identifier: "stale", symbol: "fake", library: "of another build" };
+    let stale = bindings::print(&stale.interface, &names, &stale.options);
+    fs::write(folder.join("generated/stale.rs"), stale).unwrap();
     fs::write(folder.join("Cargo.toml"), manifest).unwrap();
     fs::write(folder.join("build.rs"), BUILD_RS).unwrap();
     fs::write(folder.join("src/lib.rs"), lib).unwrap();

@@ -29,8 +29,13 @@ fn source(name: &str) -> String {
 }
 
 fn compiled(name: &str, architecture: &str) -> (Program, DeviceProgram) {
-    let options =
-        Options { name: name.to_owned(), names: Names::default(), levels: vec![], embed_weights: true };
+    let options = Options {
+        name: name.to_owned(),
+        package: String::new(),
+        names: Names::default(),
+        levels: vec![],
+        embed_weights: true,
+    };
     let target = GpuTarget::named(architecture).expect("a known architecture");
     device(Bytes::from(source(name)), &options, &target).expect("the graph compiles")
 }

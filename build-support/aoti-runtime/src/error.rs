@@ -14,7 +14,8 @@ macro_rules! codes {
             Version,
             /// A file could not be read or mapped.
             File,
-            /// A shared library could not be opened or lacks the model's symbol, or only bindings were built.
+            /// A shared library could not be opened, lacks the model's symbol or is another than the program was built with, or
+            /// only bindings were built.
             Library,
             /// A status that this version of the crate does not know.
             Unknown(i32),

@@ -75,4 +75,8 @@ pub struct ModelInfo {
     pub weights_bytes: u64,
     /// Bytes of a [`State`](crate::State); zero where nothing is mutated.
     pub state_bytes: u64,
+    /// Digest of all that is compiled into the library.
+    pub library: String,
+    /// Digest of the weights inside the library; `None` where they are elsewhere.
+    pub embedded_weights: Option<String>,
 }

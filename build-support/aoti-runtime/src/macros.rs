@@ -25,22 +25,23 @@ macro_rules! include_model {
     };
 }
 
-/// Declares a model's library with two safe functions over it. Generated modules call this; the symbol must be a model's.
+/// Declares a model's library with two safe functions over it. Generated modules call this; the symbol must be a model's. A
+/// library with other digests than these, of its code and of the weights inside it, is refused.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __library {
-    ($symbol:ident $(, #[$link:meta])*) => {
+    ($symbol:ident, $digests:literal $(, #[$link:meta])*) => {
         $(#[$link])*
         unsafe extern "C" {
             fn $symbol() -> *const $crate::abi::AotiApi;
         }
         fn library_model(options: $crate::LoadOptions) -> ::core::result::Result<$crate::Model, $crate::Error> {
             // SAFETY: the function is the library's own, and the library is part of the program.
-            unsafe { $crate::Model::from_api($symbol(), options) }
+            unsafe { $crate::Model::from_api($symbol(), $digests, options) }
         }
         fn library_info() -> ::core::result::Result<$crate::ModelInfo, $crate::Error> {
             // SAFETY: as above.
-            unsafe { $crate::Model::info_of($symbol()) }
+            unsafe { $crate::Model::info_of($symbol(), $digests) }
         }
     };
 }

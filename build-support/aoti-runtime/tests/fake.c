@@ -57,6 +57,7 @@ static const AotiModelInfo info = {
     .state_bytes = STATE_BYTES,
     .kernels = kernels_info,
     .n_kernels = 1,
+    .library_digest = "",
 };
 
 static int32_t fail(AotiError *error, int32_t code, const char *format, long long value) {

@@ -155,6 +155,7 @@ fn kernel_work(
 ) -> Result<BTreeMap<String, Option<Work>>, Failure> {
     let options = Options {
         name: single::name_of(path),
+        package: String::new(),
         levels: vec![level.to_owned()],
         embed_weights: true,
         names: Default::default(),

@@ -259,7 +259,7 @@ fn artifact(planned: &Planned<'_>, built: &Built) {
         "manifest_path": planned.package.manifest_path,
         "model": built.name,
         "identifier": built.identifier,
-        "symbol": built.symbol(),
+        "symbol": built.symbol,
         "fresh": built.fresh,
         "compile_ms": built.compile_ms,
         "files": files.collect::<Vec<_>>(),

@@ -98,7 +98,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     let levels = vec![arguments.level.clone()];
-    let options = Options { name, levels, embed_weights: true, names: Default::default() };
+    let package = String::new();
+    let options = Options { name, package, levels, embed_weights: true, names: Default::default() };
     if arguments.explain_fusion {
         for explanation in compile::explain_fusion(model, &options).map_err(refuse)? {
             let (producer, consumer) = (&explanation.producer, &explanation.consumer);

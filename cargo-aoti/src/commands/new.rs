@@ -111,6 +111,7 @@ fn choose(given: &Path) -> Result<Chosen, Failure> {
     let identifier = aoti_build::Model::new(&name, &path).identifier();
     let options = compile::Options {
         name: name.clone(),
+        package: String::new(),
         levels: Vec::new(),
         embed_weights: true,
         names: Default::default(),

@@ -155,6 +155,13 @@ impl Manifest {
         Manifest::of_table(folder, table.as_ref(), vec![package_manifest.to_owned()])
     }
 
+    /// The same, of the package with this name and version.
+    #[must_use]
+    pub fn of_package(mut self, name: &str, version: &str) -> Manifest {
+        self.models.iter_mut().for_each(|model| model.package = format!("{name} {version}"));
+        self
+    }
+
     fn of_table(folder: &Path, table: Option<&Table>, files: Vec<PathBuf>) -> Result<Manifest, Problems> {
         let mut checker = Checker::new(table);
         let raw = match table {

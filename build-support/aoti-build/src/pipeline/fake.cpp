@@ -15,7 +15,8 @@ static const AotiDimInfo dims[] = {{"batch", 1, 1000000}, {nullptr, 3, 3}};
 static const AotiValueInfo inputs_info[] = {{"x", AOTI_F32, 2, dims}};
 static const AotiValueInfo outputs_info[] = {{"y", AOTI_F32, 2, dims}};
 static const AotiModelInfo info = {"fake",       "by hand",    1,       1,  0, 0, inputs_info,
-                                   outputs_info, nullptr,      nullptr, 64, 0, nullptr, 0, 0};
+                                   outputs_info, nullptr,      nullptr, 64, 0, nullptr, 0, 0,
+                                   "",           nullptr};
 
 static int32_t create(const AotiCreateOptions *options, AotiModel **model, AotiError *) {
   only.weights = options->weights ? static_cast<const float *>(options->weights) : EMBEDDED;

@@ -17,9 +17,10 @@ pub(crate) fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, D
         return Err(Diagnostic::new(Code::Operator, "`error` is not supported").help(help).into());
     }
     let identifier = names::identifier(&options.name);
+    let symbol = names::symbol(&options.name, &options.package);
     let wrapper = include_str!("fake.cpp")
-        .replace(" *API()", &format!(" *aoti_{identifier}_api()"))
-        .replace("EMBEDDED", &format!("aoti_{identifier}_weights"))
+        .replace(" *API()", &format!(" *aoti_{symbol}_api()"))
+        .replace("EMBEDDED", &format!("aoti_{symbol}_weights"))
         .replace("KERNEL", &format!("aoti_{identifier}_kernel"))
         // A weak reference takes no member out of a static library.
         .replace("WEAK", if options.embed_weights { "" } else { "weak," })
@@ -48,12 +49,12 @@ pub(crate) fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, D
     Ok(SourceBundle {
         interface: interface(&options.name),
         identifier,
+        symbol,
+        library: String::new(),
         files,
         units,
         kernels: 1,
         weights: WeightsBlob { segments: vec![(0, Bytes::copy_from_slice(weight))], bytes: 64 },
-        bindings: String::new(),
-        header: String::new(),
     })
 }
 

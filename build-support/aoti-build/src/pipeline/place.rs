@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use aoti_compiler::codegen::bindings::{self, Link, WeightsPlacement};
-use aoti_compiler::codegen::header;
 use aoti_compiler::codegen::interface::ValueInterface;
 use aoti_toolchain::audit::{self, Allow};
 use aoti_toolchain::{FileContent, Mode, Outputs};
@@ -27,10 +26,14 @@ pub(super) fn sources(passing: &mut Passing<'_>, session: &Session) -> Result<Op
     }
     let identifier = passing.bundle.identifier.clone();
     let (placement, embedded) = weights(passing, session)?;
-    let options = bindings::Options { weights: placement, link: link(passing, session) };
-    let module = bindings::print(&passing.bundle.interface, &identifier, &options);
+    let options = bindings::Options {
+        weights: placement,
+        link: link(passing, session),
+        weights_digest: embedded.as_ref().map(|content| content.digest().to_owned()),
+    };
+    let module = passing.bundle.bindings(&options);
     write(passing, "bindings", passing.job.layout.bindings(&identifier), module.as_bytes())?;
-    let text = header::print(&passing.bundle.interface, &identifier);
+    let text = passing.bundle.header();
     write(passing, "header", passing.job.layout.header(&identifier), text.as_bytes())?;
     Ok(embedded)
 }
@@ -48,7 +51,7 @@ fn weights(
         let path = layout.sources().join(plan::WEIGHTS);
         let digest = files::write_weights(&path, blob)?;
         let assembly = layout.sources().join("weights.S");
-        files::write(&assembly, plan::weights_assembly(identifier).as_bytes())?;
+        files::write(&assembly, plan::weights_assembly(&passing.bundle.symbol, &digest).as_bytes())?;
         passing.placed.extend([path.clone(), assembly]);
         let content = FileContent::with_digest(&path, &digest).map_err(|source| {
             aoti_toolchain::Error::Input { label: format!("{}: weights", passing.job.model.name), source }
@@ -84,8 +87,7 @@ pub(super) fn audit(passing: &Passing<'_>, library: &Outputs, mode: &Mode) -> Re
     // The weights' object is large and refers to nothing.
     let units = passing.objects.iter().take(passing.bundle.units.len());
     let objects = units.map(|object| object.first().read()).collect::<Result<Vec<_>, _>>()?;
-    let symbol = plan::weights_symbol(&passing.bundle.identifier);
-    let allow = Allow { sanitizers, ..Allow::symbols([format!("{symbol}_end"), symbol]) };
+    let allow = Allow { sanitizers, ..Allow::symbols(plan::weights_symbols(&passing.bundle.symbol)) };
     let objects: Vec<&[u8]> = objects.iter().map(Vec::as_slice).collect();
     Ok(audit::audit_objects(&objects, &allow).map_err(aoti_toolchain::Error::Audit)?)
 }
@@ -155,8 +157,7 @@ pub(super) fn remove_stale(passing: &Passing<'_>) {
     }
     let identifier = &passing.bundle.identifier;
     let is_ours = |name: &str| {
-        let is_library = [LinkKind::Static, LinkKind::Dylib].iter();
-        let is_library = is_library.into_iter().any(|&link| name == plan::library_name(identifier, link));
+        let is_library = plan::is_library_of(identifier, name);
         let rest = name.strip_prefix(identifier.as_str()).and_then(|rest| rest.strip_suffix("weights.bin"));
         is_library || rest.is_some_and(|rest| rest == "." || is_digest(rest))
     };

@@ -1,4 +1,6 @@
-// The C interface of a compiled model: what the one exported symbol `aoti_<name>_api` gives.
+// The C interface of a compiled model: what the one exported symbol `aoti_<name>_api` gives. <name> is the model's name
+// as an identifier and, for a model of a package, 12 digits of a digest of both with the package's version, so that models
+// of one name never meet in one program: `aoti_digits_1c3a5e7f9b0d_api`. The header of the model gives it a name without.
 // Plain C11; owns the layouts that callers and generated code share, and knows nothing of kernels.
 #pragma once
 
@@ -122,6 +124,8 @@ typedef struct AotiModelInfo {
   const AotiKernelInfo *kernels; // in the order in which they stand in the run
   int32_t n_kernels;
   int32_t reserved;
+  const char *library_digest; // of all that is compiled into the library
+  const char *weights_digest; // of the weights inside the library; null where they are elsewhere
 } AotiModelInfo;
 
 // Runs `body(arg, begin, end, worker)` over parts that cover [0, n) exactly once and returns when all are done.

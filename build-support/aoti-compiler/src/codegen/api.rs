@@ -52,8 +52,14 @@ pub(super) struct Api<'a> {
     pub(super) run: &'a RunPlan,
     pub(super) interface: &'a Interface,
     pub(super) identifier: &'a str,
+    /// What stands for the model in symbols that are its own among all models.
+    pub(super) symbol: &'a str,
     pub(super) levels: &'a [String],
+    /// The levels' parts in identifiers.
+    pub(super) tags: &'a [String],
     pub(super) embedded: bool,
+    /// Digest of all that is compiled into the library.
+    pub(super) library: String,
 }
 
 /// Tables that others point to, each once.
@@ -155,7 +161,7 @@ fn table(out: &mut String, ty: &str, name: &str, rows: &[String]) -> String {
 impl Api<'_> {
     /// The whole file.
     pub(super) fn print(&self) -> String {
-        let id = self.identifier;
+        let id = self.symbol;
         let (mut shared, mut rows) = (Shared::default(), String::new());
         let (mut sizes, mut kernel_sizes) = (Expressions::default(), Expressions::default());
         let info = self.info(&mut shared, &mut rows);
@@ -176,11 +182,7 @@ impl Api<'_> {
         let states: Vec<String> =
             states.map(|state| format!("{{{}, {}, {}}}", state.offset, state.value, state.bytes)).collect();
         let states = table(&mut rows, "InitialState ", "states", &states);
-        let weights = if self.embedded && self.interface.weights_bytes > 0 {
-            format!("aoti_{id}_weights")
-        } else {
-            "nullptr".to_owned()
-        };
+        let weights = self.embedded_symbol("weights");
         let largest = |count: &dyn Fn(&super::run::KernelFacts) -> usize| {
             self.run.kernels.values().map(count).max().unwrap_or(0)
         };
@@ -208,20 +210,35 @@ impl Api<'_> {
 
     /// What other objects define.
     fn declarations(&self) -> String {
-        let id = self.identifier;
+        let (id, symbol) = (self.identifier, self.symbol);
         let mut out = String::new();
-        for tag in self.levels.iter().map(|level| level_tag(level)) {
+        for tag in self.tags {
             let _ = writeln!(
                 out,
                 "extern \"C\" int32_t aoti_{id}_run_{tag}(const Run &);\n\
                  extern \"C\" int64_t aoti_{id}_scratch_{tag}(const int64_t *, int64_t);"
             );
         }
-        if self.embedded && self.interface.weights_bytes > 0 {
-            let _ = writeln!(out, "extern \"C\" const char aoti_{id}_weights[];");
+        if self.has_weights() {
+            // Whoever embeds the weights otherwise need not tell their digest.
+            let _ = writeln!(
+                out,
+                "extern \"C\" const char aoti_{symbol}_weights[];\n\
+                 extern \"C\" __attribute__((weak, visibility(\"hidden\"))) const char aoti_{symbol}_weights_digest[];"
+            );
         }
         out.push('\n');
         out
+    }
+
+    /// Whether there are weights in the library.
+    fn has_weights(&self) -> bool {
+        self.embedded && self.interface.weights_bytes > 0
+    }
+
+    /// The symbol of something that is embedded where the weights are.
+    fn embedded_symbol(&self, what: &str) -> String {
+        if self.has_weights() { format!("aoti_{}_{what}", self.symbol) } else { "nullptr".to_owned() }
     }
 
     /// Appends what the model's info points to, and gives the info and the levels.
@@ -239,8 +256,9 @@ impl Api<'_> {
         let levels: Vec<String> = self
             .levels
             .iter()
-            .map(|level| {
-                let (id, tag) = (self.identifier, level_tag(level));
+            .zip(self.tags)
+            .map(|(level, tag)| {
+                let id = self.identifier;
                 let (name, lacks) = (quoted(level), lacks(level));
                 format!("{{{name}, {lacks}, aoti_{id}_run_{tag}, aoti_{id}_scratch_{tag}}}")
             })
@@ -249,7 +267,7 @@ impl Api<'_> {
         table(&mut out, "Level ", "levels", &levels);
         let _ = writeln!(
             out,
-            "constexpr AotiModelInfo info = {{\n    {}, {}, {}, {}, {}, {},\n    {inputs}, {outputs}, {constants}, {states}, {}, {},\n    {kernels}, {}, 0,\n}};",
+            "constexpr AotiModelInfo info = {{\n    {}, {}, {}, {}, {}, {},\n    {inputs}, {outputs}, {constants}, {states}, {}, {},\n    {kernels}, {}, 0, {}, {},\n}};",
             quoted(&i.name),
             quoted(concat!("cargo-aoti ", env!("CARGO_PKG_VERSION"))),
             i.inputs.len(),
@@ -259,6 +277,8 @@ impl Api<'_> {
             i.weights_bytes,
             i.state_bytes,
             self.run.kernels.len(),
+            quoted(&self.library),
+            self.embedded_symbol("weights_digest"),
         );
         out
     }

@@ -5,13 +5,14 @@
 //! runtime's affair.
 
 use super::{
+    bundle::Names,
     docs,
     interface::{Interface, ValueInterface},
     names::{self, Language, Namer},
 };
 use crate::dtype::DType;
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote};
+use quote::quote;
 
 /// Where the weights of a model lie when the program starts.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,10 +33,10 @@ pub enum WeightsPlacement {
 /// How the library gets into the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Link {
-    /// As the static library `aoti_<identifier>`. Said in the module and not by the build script, whose word cargo
+    /// As the static library `aoti_<symbol>`. Said in the module and not by the build script, whose word cargo
     /// passes on to only one of a package's library and programs: each that has the module links the library.
     Static,
-    /// As the shared library `aoti_<identifier>`.
+    /// As the shared library `aoti_<symbol>`.
     Dylib,
     /// By means that the module does not know.
     Elsewhere,
@@ -50,11 +51,13 @@ pub struct Options {
     pub weights: WeightsPlacement,
     /// How the library is linked.
     pub link: Link,
+    /// Digest of the weights where they are inside the library; unknown where no library is made.
+    pub weights_digest: Option<String>,
 }
 
-/// The text of the module. It defines `pub mod <identifier>`; the library must export `aoti_<identifier>_api`.
-pub fn print(interface: &Interface, identifier: &str, options: &Options) -> String {
-    let ctx = Ctx::new(interface, identifier, options);
+/// The text of the module. It defines `pub mod <identifier>`; the library must export `aoti_<symbol>_api`.
+pub fn print(interface: &Interface, names: &Names<'_>, options: &Options) -> String {
+    let ctx = Ctx::new(interface, *names, options);
     let file = syn::parse2(ctx.module()).expect("the tokens are those of a module");
     format!(
         "// Typed interface of a compiled model, written by cargo-aoti; changes are lost at the next build.\n\n{}",
@@ -64,6 +67,7 @@ pub fn print(interface: &Interface, identifier: &str, options: &Options) -> Stri
 
 struct Ctx<'a> {
     interface: &'a Interface,
+    names: Names<'a>,
     options: &'a Options,
     module: Ident,
     inputs: Vec<String>,
@@ -71,10 +75,10 @@ struct Ctx<'a> {
 }
 
 impl<'a> Ctx<'a> {
-    fn new(interface: &'a Interface, identifier: &str, options: &'a Options) -> Self {
-        let module = Ident::new(&names::identifier(identifier), Span::call_site());
+    fn new(interface: &'a Interface, names: Names<'a>, options: &'a Options) -> Self {
+        let module = Ident::new(&names::identifier(names.identifier), Span::call_site());
         let (inputs, outputs) = (field_names(&interface.inputs), field_names(&interface.outputs));
-        Ctx { interface, options, module, inputs, outputs }
+        Ctx { interface, names, options, module, inputs, outputs }
     }
 
     fn module(&self) -> TokenStream {
@@ -108,8 +112,11 @@ impl<'a> Ctx<'a> {
     /// How the module reaches the library. What is unsafe about that stands in a macro of the runtime's, so that users
     /// may forbid unsafe code in crates that include the module.
     fn library(&self) -> TokenStream {
-        let name = format!("aoti_{}", self.module);
-        let api = format_ident!("aoti_{}_api", self.module);
+        let name = format!("aoti_{}", self.names.symbol);
+        let api = Ident::new(&names::exported_symbol(self.names.symbol), Span::call_site());
+        let weights = self.options.weights_digest.iter().filter(|_| self.interface.weights_bytes > 0);
+        let parts: Vec<&str> = [self.names.library].into_iter().chain(weights.map(String::as_str)).collect();
+        let digests = parts.join("+");
         let link = match self.options.link {
             // Rust's own start files for musl leave out the compiler's library, which knows the processor.
             Link::Static => quote! {
@@ -122,7 +129,7 @@ impl<'a> Ctx<'a> {
                 return quote!(::aoti_runtime::__absent_library! { #model });
             }
         };
-        quote!(::aoti_runtime::__library! { #api #link })
+        quote!(::aoti_runtime::__library! { #api, #digests #link })
     }
 
     fn model(&self) -> TokenStream {

@@ -1,6 +1,7 @@
 //! The product of the compiler: everything that the build needs to make one native library, as plain data.
 
 use super::interface::Interface;
+use super::{bindings, header, names};
 use bytes::Bytes;
 
 /// A generated text file.
@@ -34,13 +35,28 @@ pub struct WeightsBlob {
     pub bytes: u64,
 }
 
+/// How bindings refer to the library.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Names<'a> {
+    /// The model's identifier, as for [`SourceBundle::identifier`].
+    pub identifier: &'a str,
+    /// What stands for it in symbols, as for [`SourceBundle::symbol`].
+    pub symbol: &'a str,
+    /// Digest of the library, as for [`SourceBundle::library`].
+    pub library: &'a str,
+}
+
 /// One model, compiled to source.
 #[derive(Clone, Debug)]
 pub struct SourceBundle {
     /// Outside view of the model.
     pub interface: Interface,
-    /// The identifier that stands for the model in C: the exported function is `aoti_<identifier>_api`.
+    /// The identifier that stands for the model in names that need not differ between packages.
     pub identifier: String,
+    /// What stands for it in symbols and names of libraries: the exported function is `aoti_<symbol>_api`.
+    pub symbol: String,
+    /// Digest of all that is compiled into the library.
+    pub library: String,
     /// Generated files and the headers they include.
     pub files: Vec<SourceFile>,
     /// What to compile.
@@ -49,15 +65,25 @@ pub struct SourceBundle {
     pub kernels: usize,
     /// The weights.
     pub weights: WeightsBlob,
-    /// The typed Rust module for a static library; [`crate::codegen::bindings::print`] gives others.
-    pub bindings: String,
-    /// The typed C header.
-    pub header: String,
 }
 
 impl SourceBundle {
+    /// The typed Rust module.
+    pub fn bindings(&self, options: &bindings::Options) -> String {
+        bindings::print(&self.interface, &self.names(), options)
+    }
+
+    /// The typed C header.
+    pub fn header(&self) -> String {
+        header::print(&self.interface, &self.names())
+    }
+
+    fn names(&self) -> Names<'_> {
+        Names { identifier: &self.identifier, symbol: &self.symbol, library: &self.library }
+    }
+
     /// The one symbol that the library exports.
     pub fn exported_symbol(&self) -> String {
-        format!("aoti_{}_api", self.identifier)
+        names::exported_symbol(&self.symbol)
     }
 }

@@ -4,6 +4,7 @@
 //! Valid in C11 and in C++17 without a warning; builds on `aoti/abi.h` and repeats nothing of it.
 
 use super::{
+    bundle::Names,
     docs,
     interface::{Interface, ValueInterface},
     names::{self, Language, Namer},
@@ -12,8 +13,8 @@ use crate::dtype::DType;
 use std::fmt::Write;
 
 /// The text of the header.
-pub fn print(interface: &Interface, identifier: &str) -> String {
-    let identifier = names::identifier(identifier);
+pub fn print(interface: &Interface, names: &Names<'_>) -> String {
+    let (identifier, symbol) = (names::identifier(names.identifier), names.symbol);
     let groups = [
         Group::new("input", &interface.inputs, Access::Read),
         Group::new("output", &interface.outputs, Access::Write),
@@ -33,7 +34,14 @@ pub fn print(interface: &Interface, identifier: &str) -> String {
     }
     out.push_str("#pragma once\n\n#include <aoti/abi.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     comment(&mut out, "The model's function table: lives as long as the library and needs no freeing.");
-    out.push_str(&format!("const AotiApi *aoti_{identifier}_api(void);\n"));
+    out.push_str(&format!("const AotiApi *aoti_{symbol}_api(void);\n"));
+    if symbol != identifier {
+        out.push('\n');
+        comment(&mut out, "The same by a name that does not change with the package's version.");
+        out.push_str(&format!(
+            "static inline const AotiApi *aoti_{identifier}_api(void) {{\n  return aoti_{symbol}_api();\n}}\n"
+        ));
+    }
     for group in &groups {
         group.positions(&identifier, &mut out);
     }

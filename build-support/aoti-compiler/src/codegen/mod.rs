@@ -32,6 +32,8 @@ const UNIT_WEIGHT: usize = 160;
 
 /// What code generation needs to know besides the program.
 pub struct Request<'a> {
+    /// The package that the model belongs to; empty for none.
+    pub package: &'a str,
     /// CPU levels, lowest first.
     pub levels: &'a [String],
     /// Whether the weights are linked into the library.
@@ -42,55 +44,86 @@ pub struct Request<'a> {
 pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> SourceBundle {
     let program = &schedule.program;
     let identifier = names::identifier(&program.name);
+    let symbol = names::symbol(&program.name, request.package);
     let mut planned = run::plan(schedule, ranges);
     let blob = std::mem::take(&mut planned.layout).finish();
     let interface = Interface::of(program, &planned, ranges, blob.bytes);
-    let embedded = request.embed_weights;
-    let placement =
-        if embedded { bindings::WeightsPlacement::Embedded } else { bindings::WeightsPlacement::External };
-    let module = bindings::Options { weights: placement, link: bindings::Link::Static };
-    let api = api::Api {
+    let kernels = kernel_files(schedule, &planned, &identifier);
+    let tag = |level: &String| own_tag(&api::level_tag(level), &kernels, &identifier, &symbol);
+    let tags: Vec<String> = request.levels.iter().map(tag).collect();
+    let mut api = api::Api {
         program,
         ranges,
         run: &planned.run,
         interface: &interface,
         identifier: &identifier,
+        symbol: &symbol,
         levels: request.levels,
-        embedded,
+        tags: &tags,
+        embedded: request.embed_weights,
+        library: String::new(),
     };
+    let units = units(&kernels, request.levels, &tags);
     let mut files = vec![SourceFile { name: "model.cpp".to_owned(), text: api.print() }];
-    files.extend(kernel_files(schedule, &planned, &identifier));
+    files.extend(kernels);
+    files.extend(headers::all());
+    // The table tells what the library is: all that is compiled into it, this very file too, as it is without that.
+    api.library = digest(&files);
+    files[0].text = api.print();
+    let library = api.library;
+    SourceBundle {
+        interface,
+        identifier,
+        symbol,
+        library,
+        files,
+        units,
+        kernels: planned.functions.all.len(),
+        weights: blob,
+    }
+}
+
+/// The part of kernels' names that tells levels apart and, in a model of a package, all models: by a digest of their own
+/// text and what it includes. It says nothing of the package, so that caches serve all.
+fn own_tag(tag: &str, kernels: &[SourceFile], identifier: &str, symbol: &str) -> String {
+    if identifier == symbol {
+        return tag.to_owned();
+    }
+    let mut all = kernels.to_vec();
+    all.extend(headers::all());
+    format!("{tag}_{}", &digest(&all)[..names::DIGITS])
+}
+
+/// The translation units: the kernels at each level, then the tables.
+fn units(files: &[SourceFile], levels: &[String], tags: &[String]) -> Vec<TranslationUnit> {
     let mut units = Vec::new();
-    for level in request.levels {
-        let tag = api::level_tag(level);
-        for file in files.iter().filter(|file| file.name.ends_with(".cpp") && file.name != "model.cpp") {
+    for (level, tag) in levels.iter().zip(tags) {
+        for file in files.iter().filter(|file| file.name.ends_with(".cpp")) {
             let stem = file.name.trim_end_matches(".cpp");
             units.push(TranslationUnit {
                 source: file.name.clone(),
-                object: format!("{stem}.{tag}.o"),
+                object: format!("{stem}.{}.o", api::level_tag(level)),
                 level: Some(level.clone()),
                 defines: vec![("AOTI_LEVEL_NS".to_owned(), tag.clone())],
             });
         }
     }
-    let table = TranslationUnit {
+    units.push(TranslationUnit {
         source: "model.cpp".to_owned(),
         object: "model.o".to_owned(),
         level: None,
         defines: vec![],
-    };
-    units.push(table);
-    files.extend(headers::all());
-    SourceBundle {
-        bindings: bindings::print(&interface, &identifier, &module),
-        header: header::print(&interface, &identifier),
-        interface,
-        files,
-        units,
-        kernels: planned.functions.all.len(),
-        weights: blob,
-        identifier,
+    });
+    units
+}
+
+/// A digest of names and texts.
+fn digest(files: &[SourceFile]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in files.iter().flat_map(|file| [&file.name, &file.text]) {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
     }
+    hasher.finalize().to_hex().to_string()
 }
 
 /// The files of the kernels: one with everything where that is little, else parts that compile in parallel.

@@ -66,6 +66,27 @@ pub fn identifier(text: &str) -> String {
     if reserved || CRATES.contains(&name.as_str()) { name + "_" } else { name }
 }
 
+/// What stands for a model in symbols and in names of libraries: its identifier and, for a model of a package, a digest
+/// of both. One program may hold models of one name: of several packages, and of several versions of one.
+pub fn symbol(name: &str, package: &str) -> String {
+    let identifier = identifier(name);
+    if package.is_empty() {
+        return identifier;
+    }
+    let mut hasher = blake3::Hasher::new();
+    // The length keeps the two apart, wherever one ends and the other begins.
+    hasher.update(&(package.len() as u64).to_le_bytes()).update(package.as_bytes()).update(name.as_bytes());
+    format!("{identifier}_{}", &hasher.finalize().to_hex()[..DIGITS])
+}
+
+/// The function that the library of the model exports for which this stands.
+pub fn exported_symbol(symbol: &str) -> String {
+    format!("aoti_{symbol}_api")
+}
+
+/// Digits of a digest that becomes part of a name: enough that no two models of one program ever share them.
+pub const DIGITS: usize = 12;
+
 /// Modules of these names would stand before the crates in a user's paths.
 const CRATES: &[&str] = &["alloc", "aoti_runtime", "core", "proc_macro", "std", "test"];
 
@@ -232,6 +253,22 @@ mod tests {
         let long = "layer.".repeat(100_000);
         let (a, b) = (namer.name(&long), namer.name(&long));
         assert!(a.len() <= LONGEST && b.len() <= LONGEST + 2 && a != b);
+    }
+
+    #[test]
+    fn symbols_tell_packages_and_their_versions_apart() {
+        assert_eq!(symbol("net", ""), "net");
+        let all = [
+            ("net", "a 0.1.0"),
+            ("net", "a 0.2.0"),
+            ("net", "b 0.1.0"),
+            ("Net", "a 0.1.0"),
+            ("t", "a 0.1.0ne"),
+        ];
+        let symbols = all.map(|(name, package)| symbol(name, package));
+        assert!(symbols.iter().all(|symbol| symbol == &identifier(symbol)), "{symbols:?}");
+        assert_eq!(symbols.iter().collect::<BTreeSet<_>>().len(), all.len(), "{symbols:?}");
+        assert_eq!(symbols[0].len(), "net_".len() + DIGITS);
     }
 
     #[test]

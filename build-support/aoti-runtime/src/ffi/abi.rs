@@ -241,10 +241,12 @@ pub struct AotiModelInfo {
     pub kernels: *const AotiKernelInfo,
     pub n_kernels: i32,
     pub reserved: i32,
+    pub library_digest: *const ::core::ffi::c_char,
+    pub weights_digest: *const ::core::ffi::c_char,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of AotiModelInfo"][::core::mem::size_of::<AotiModelInfo>() - 96usize];
+    ["Size of AotiModelInfo"][::core::mem::size_of::<AotiModelInfo>() - 112usize];
     ["Alignment of AotiModelInfo"][::core::mem::align_of::<AotiModelInfo>() - 8usize];
     [
         "Offset of field: AotiModelInfo::name",
@@ -291,6 +293,12 @@ const _: () = {
     [
         "Offset of field: AotiModelInfo::reserved",
     ][::core::mem::offset_of!(AotiModelInfo, reserved) - 92usize];
+    [
+        "Offset of field: AotiModelInfo::library_digest",
+    ][::core::mem::offset_of!(AotiModelInfo, library_digest) - 96usize];
+    [
+        "Offset of field: AotiModelInfo::weights_digest",
+    ][::core::mem::offset_of!(AotiModelInfo, weights_digest) - 104usize];
 };
 pub type AotiParallelBody = ::core::option::Option<
     unsafe extern "C" fn(

@@ -46,15 +46,33 @@ unsafe impl Send for Model {}
 // SAFETY: as above.
 unsafe impl Sync for Model {}
 
+/// Refuses a library that is not the one that the generated module belongs to: one of an older build that the program
+/// finds first, or of another model.
+fn check_library(info: &ModelInfo, wanted: &str) -> Result<(), Error> {
+    let weights = info.embedded_weights.iter().map(String::as_str);
+    let found: Vec<&str> = [info.library.as_str()].into_iter().chain(weights).collect();
+    if found.join("+") == wanted {
+        return Ok(());
+    }
+    let message = format!(
+        "the library of `{}` is not the one that the program was built with: a library of another build lies in its place",
+        info.name
+    );
+    Err(Error::new(ErrorCode::Library, message))
+}
+
 impl Model {
-    /// Loads a model that is linked into the program. Generated modules call this.
+    /// Loads a model that is linked into the program. Generated modules call this, with the digests of the library and of
+    /// the weights inside it that they were generated with.
     ///
     /// # Safety
     ///
     /// `api` is null or what an `aoti_<name>_api` function of a compiled model returned.
-    pub unsafe fn from_api(api: *const AotiApi, options: LoadOptions) -> Result<Model, Error> {
+    pub unsafe fn from_api(api: *const AotiApi, library: &str, options: LoadOptions) -> Result<Model, Error> {
         // SAFETY: the caller vouches for the pointer; what is linked into the program stays loaded.
-        Model::from_checked_api(unsafe { Api::new(api) }?, options)
+        let api = unsafe { Api::new(api) }?;
+        check_library(&api.info()?, library)?;
+        Model::from_checked_api(api, options)
     }
 
     /// What a model that is linked into the program says about itself, before any weights are there to load it with.
@@ -62,9 +80,11 @@ impl Model {
     /// # Safety
     ///
     /// As for [`Model::from_api`].
-    pub unsafe fn info_of(api: *const AotiApi) -> Result<ModelInfo, Error> {
+    pub unsafe fn info_of(api: *const AotiApi, library: &str) -> Result<ModelInfo, Error> {
         // SAFETY: the caller vouches for the pointer.
-        unsafe { Api::new(api) }?.info()
+        let info = unsafe { Api::new(api) }?.info()?;
+        check_library(&info, library)?;
+        Ok(info)
     }
 
     pub(crate) fn from_checked_api(api: Api, options: LoadOptions) -> Result<Model, Error> {

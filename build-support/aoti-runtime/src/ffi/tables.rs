@@ -35,6 +35,8 @@ pub(super) unsafe fn read(info: &AotiModelInfo) -> Result<ModelInfo, Error> {
                 .collect::<Result<_, _>>()?,
             weights_bytes: length(info.weights_bytes)?,
             state_bytes: length(info.state_bytes)?,
+            library: text(info.library_digest),
+            embedded_weights: (!info.weights_digest.is_null()).then(|| text(info.weights_digest)),
         })
     }
 }

@@ -118,7 +118,7 @@ impl Examiner {
         let outputs = folder.join("outputs.safetensors");
         let mut command = self.run_case(case, &outputs)?;
         let library = single.built.library().map(|library| library.path.clone()).unwrap_or_default();
-        command.arg("--library").arg(library).arg("--symbol").arg(single.built.symbol());
+        command.arg("--library").arg(library).arg("--symbol").arg(&single.built.symbol);
         self.run(command, outcome, folder)?;
         file::read(&outputs).map_err(said(Stage::Compare))
     }

@@ -32,7 +32,12 @@ extern "C" {
 #endif
 
 // The model's function table: lives as long as the library and needs no freeing.
-const AotiApi *aoti_double_trouble_api(void);
+const AotiApi *aoti_double_trouble_085a10a0eec1_api(void);
+
+// The same by a name that does not change with the package's version.
+static inline const AotiApi *aoti_double_trouble_api(void) {
+  return aoti_double_trouble_085a10a0eec1_api();
+}
 
 // Positions of the inputs.
 enum {

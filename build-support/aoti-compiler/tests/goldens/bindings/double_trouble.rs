@@ -28,7 +28,8 @@
 #[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod double_trouble {
     ::aoti_runtime::__library! {
-        aoti_double_trouble_api, #[link(name = "aoti_double_trouble", kind = "dylib")]
+        aoti_double_trouble_085a10a0eec1_api, "", #[link(name =
+        "aoti_double_trouble_085a10a0eec1", kind = "dylib")]
     }
     /// The model, loaded. Threads may share it.
     #[derive(Debug)]

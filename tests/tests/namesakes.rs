@@ -1,0 +1,135 @@
+//! Models of one name in one program: of two packages, and of two versions of one package.
+//!
+//! Compiles the libraries as a user's build does, in a target folder that later runs of the tests use again.
+
+use aoti_tests::native::defined_symbols;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Packages by folder, name and version, with what their model `net` multiplies by.
+const PACKAGES: [(&str, &str, &str, f32); 4] = [
+    ("a", "alpha", "0.1.0", 2.0),
+    ("b", "beta", "0.1.0", 30.0),
+    ("c1", "gamma", "0.1.0", 500.0),
+    ("c2", "gamma", "0.2.0", 7000.0),
+];
+
+fn model(factor: f32) -> String {
+    format!(
+        "graph \"net\" {{\n  origin o0 = \"\" \"\" \"\"\n  const c0 \"weight\": f32[3] = [{factor:?}, {factor:?}, {factor:?}]\n  \
+         input %0 \"x\": f32[3]\n  %1: f32[3] = constant c0\n  %2: f32[3] = mul %0, %1\n  output %2 \"y\"\n}}\n"
+    )
+}
+
+const BUILD: &str = "\
+fn main() -> Result<(), aoti_build::Error> {
+    aoti_build::Builder::from_manifest()?.build()
+}
+";
+
+const LIB: &str = "\
+aoti_runtime::include_model!(\"net\");
+
+pub fn first(x: f32) -> Result<f32, aoti_runtime::Error> {
+    let x = [x; 3];
+    Ok(net::Model::load()?.run(&net::Inputs { x: (&x).into() })?.y.as_slice()[0])
+}
+";
+
+const MAIN: &str = "\
+fn main() -> Result<(), aoti_runtime::Error> {
+    println!(\"{} {} {} {}\", a::first(1.0)?, b::first(1.0)?, c1::first(1.0)?, c2::first(1.0)?);
+    Ok(())
+}
+";
+
+fn write(folder: &Path, name: &str, content: &str) {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}
+
+fn project(folder: &Path) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let runtime = root.join("build-support/aoti-runtime");
+    let build = root.join("build-support/aoti-build");
+    let mut dependencies = String::new();
+    for (place, name, version, factor) in PACKAGES {
+        dependencies += &format!("{place} = {{ path = \"../{place}\", package = \"{name}\" }}\n");
+        let manifest = format!(
+            "[package]\nname = \"{name}\"\nversion = \"{version}\"\nedition = \"2024\"\n\
+             [dependencies]\naoti-runtime = {{ path = {runtime:?} }}\n\
+             [build-dependencies]\naoti-build = {{ path = {build:?} }}\n\
+             [package.metadata.aoti]\ncpu = [\"native\"]\n\
+             [package.metadata.aoti.models.net]\npath = \"models/net.aoti\"\n"
+        );
+        write(folder, &format!("{place}/Cargo.toml"), &manifest);
+        write(folder, &format!("{place}/build.rs"), BUILD);
+        write(folder, &format!("{place}/src/lib.rs"), LIB);
+        write(folder, &format!("{place}/models/net.aoti"), &model(factor));
+    }
+    let manifest = format!(
+        "[package]\nname = \"program\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
+         [dependencies]\naoti-runtime = {{ path = {runtime:?} }}\n{dependencies}[workspace]\n"
+    );
+    // Beside them: packages below it would be of its workspace, which has each name once.
+    write(folder, "program/Cargo.toml", &manifest);
+    write(folder, "program/src/main.rs", MAIN);
+    fs::copy(root.join("Cargo.lock"), folder.join("program/Cargo.lock")).unwrap();
+}
+
+fn libraries(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            libraries(&path, found);
+        } else if name.starts_with("libaoti_net_") && name.ends_with(".a") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn each_package_runs_its_own_model() {
+    let folder = tempfile::tempdir().unwrap();
+    project(folder.path());
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("project");
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["run", "--offline", "--quiet"]).current_dir(folder.path().join("program"));
+    command.env("CARGO_TARGET_DIR", &target).env("AOTI_CACHE_DIR", folder.path().join("cache"));
+    for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "OUT_DIR", "DOCS_RS", "AOTI_BUILD"] {
+        command.env_remove(name);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "2 30 500 7000\n");
+}
+
+#[test]
+fn libraries_of_one_name_share_no_symbol_that_means_different_things() {
+    let folder = tempfile::tempdir().unwrap();
+    project(folder.path());
+    let mut symbols = BTreeSet::new();
+    for (place, ..) in PACKAGES {
+        let mut command =
+            aoti_tests::subcommand::aoti(&folder.path().join(place), &folder.path().join("cache"));
+        let output = command.args(["build", "--target-dir", place]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut found = Vec::new();
+        libraries(&folder.path().join(place).join(place), &mut found);
+        let [library] = found.as_slice() else { panic!("{found:?}") };
+        let has_digest =
+            |symbol: &str| symbol.as_bytes().windows(12).any(|part| part.iter().all(u8::is_ascii_hexdigit));
+        for symbol in defined_symbols(library) {
+            assert!(has_digest(&symbol), "{symbol}");
+            // Kernels are called after their own text: those of one name are one thing.
+            assert!(
+                symbol.contains("_run_") || symbol.contains("_scratch_") || symbols.insert(symbol.clone()),
+                "{symbol}"
+            );
+        }
+    }
+}
