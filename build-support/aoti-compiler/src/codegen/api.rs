@@ -2,6 +2,7 @@
 //! for all models is there; here are names, sizes, addresses and texts.
 
 use super::c_family::expr::{checked, condition, scalar, symbol_name};
+use super::foreign::{comment, literal};
 use super::interface::{DimInterface, Interface, ValueInterface};
 use super::run::{Place, RunPlan};
 use crate::graph::SymbolSource;
@@ -28,21 +29,6 @@ fn lacks(level: &str) -> &'static str {
         // The baseline of a target runs everywhere; `native` is for the machine that builds.
         _ => "lacks_nothing",
     }
-}
-
-pub(super) fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for byte in text.bytes() {
-        match byte {
-            b'"' | b'\\' => out.push_str(&format!("\\{}", byte as char)),
-            b'\n' => out.push_str("\\n"),
-            0x20..=0x7e if byte != b'?' => out.push(byte as char),
-            // Three octal digits end by themselves, and question marks form no trigraph.
-            _ => out.push_str(&format!("\\{byte:03o}")),
-        }
-    }
-    out.push('"');
-    out
 }
 
 /// What the tables are printed from.
@@ -85,7 +71,7 @@ impl Shared {
 
     fn print(&self) -> String {
         let dim = |dim: &DimInterface| {
-            let expression = dim.expression.as_deref().map_or_else(|| "nullptr".to_owned(), quoted);
+            let expression = dim.expression.as_deref().map_or_else(|| "nullptr".to_owned(), literal);
             format!("{{{expression}, {}, {}}}", dim.min, dim.max)
         };
         let mut out = String::new();
@@ -174,7 +160,7 @@ impl Api<'_> {
         let most_sizes = pointers(&mut rows, "most_sizes", &most_sizes);
         let failure_symbols = self.failure_symbols(&mut rows);
         let symbols = table(&mut rows, "Symbol ", "symbols", &self.symbols());
-        let texts = |texts: Vec<&String>| texts.into_iter().map(|text| quoted(text)).collect::<Vec<_>>();
+        let texts = |texts: Vec<&String>| texts.into_iter().map(|text| literal(text)).collect::<Vec<_>>();
         let failures =
             table(&mut rows, "const char *", "failures", &texts(self.run.failures.values().collect()));
         let sites = table(&mut rows, "const char *", "sites", &texts(self.program.sites.iter().collect()));
@@ -188,14 +174,15 @@ impl Api<'_> {
         };
         let most_outputs = largest(&|kernel| kernel.outputs.len());
         let most_dims = largest(&|kernel| kernel.outputs.iter().map(|output| output.shape.len()).sum());
+        let name = super::docs::code(&self.interface.name);
         format!(
-            "// The C interface of the model {}, written by cargo-aoti.\n#include \"aoti/model.h\"\n\n\
+            "{}#include \"aoti/model.h\"\n\n\
              using namespace aoti;\n\n{}namespace {{\n\n{}{rows}\n{}{}{}\
              constexpr Tables tables = {{\n    &info, levels, {}, {}, {symbols},\n    {}, {input_sizes}, {output_sizes}, {most_sizes}, checks, arena_bytes,\n    \
              {failures}, {failure_symbols}, {sites}, {states}, {weights},\n    {kernel_outputs}, {}, {most_outputs}, {most_dims},\n}};\n\
              constexpr AotiApi api = Interface<tables>::table();\n\n}} // namespace\n\n\
              extern \"C\" __attribute__((visibility(\"default\"))) const AotiApi *aoti_{id}_api(void) {{ return &api; }}\n",
-            super::docs::code(&self.interface.name).replace('\n', " "),
+            comment(&format!("The C interface of the model {name}, written by cargo-aoti.")),
             self.declarations(),
             shared.print(),
             sizes.print("sizes_of_tensors"),
@@ -259,7 +246,7 @@ impl Api<'_> {
             .zip(self.tags)
             .map(|(level, tag)| {
                 let id = self.identifier;
-                let (name, lacks) = (quoted(level), lacks(level));
+                let (name, lacks) = (literal(level), lacks(level));
                 format!("{{{name}, {lacks}, aoti_{id}_run_{tag}, aoti_{id}_scratch_{tag}}}")
             })
             .collect();
@@ -268,8 +255,8 @@ impl Api<'_> {
         let _ = writeln!(
             out,
             "constexpr AotiModelInfo info = {{\n    {}, {}, {}, {}, {}, {},\n    {inputs}, {outputs}, {constants}, {states}, {}, {},\n    {kernels}, {}, 0, {}, {},\n}};",
-            quoted(&i.name),
-            quoted(concat!("cargo-aoti ", env!("CARGO_PKG_VERSION"))),
+            literal(&i.name),
+            literal(concat!("cargo-aoti ", env!("CARGO_PKG_VERSION"))),
             i.inputs.len(),
             i.outputs.len(),
             i.constants.len(),
@@ -277,7 +264,7 @@ impl Api<'_> {
             i.weights_bytes,
             i.state_bytes,
             self.run.kernels.len(),
-            quoted(&self.library),
+            literal(&self.library),
             self.embedded_symbol("weights_digest"),
         );
         out
@@ -296,7 +283,7 @@ impl Api<'_> {
             };
             lines.push(format!(
                 "{{{}, {}, {}, {sizes}, {}, {}}}",
-                quoted(&constant.name),
+                literal(&constant.name),
                 constant.dtype as u8,
                 constant.sizes.len(),
                 constant.offset,
@@ -321,10 +308,10 @@ impl Api<'_> {
             // The offset is from the first of all, so that positions follow from addresses.
             lines.push(format!(
                 "{{{}, {},\n     {},\n     {}, {}, {}, AOTI_CPU}}",
-                quoted(&kernel.name),
-                quoted(&calls),
-                quoted(&source),
-                quoted(module.unwrap_or("")),
+                literal(&kernel.name),
+                literal(&calls),
+                literal(&source),
+                literal(module.unwrap_or("")),
                 if kernel.outputs.is_empty() {
                     "nullptr".to_owned()
                 } else {
@@ -433,7 +420,7 @@ impl Api<'_> {
                     SymbolSource::Data => ("data", 0, 0, self.ranges.range(symbol)),
                 };
                 let [min, max] = [range.min, range.max].map(|bound| scalar(&Expr::int(bound)));
-                format!("{{From::{from}, {input}, {axis}, {}, {min}, {max}}}", quoted(&info.name))
+                format!("{{From::{from}, {input}, {axis}, {}, {min}, {max}}}", literal(&info.name))
             })
             .collect()
     }
@@ -460,7 +447,7 @@ impl Api<'_> {
 
 /// The row of a tensor in a table.
 fn value_row(value: &ValueInterface, shared: &mut Shared) -> String {
-    let (name, dtype, rank) = (quoted(&value.name), value.dtype as u8, value.dims.len());
+    let (name, dtype, rank) = (literal(&value.name), value.dtype as u8, value.dims.len());
     format!("{{{name}, {dtype}, {rank}, {}}}", shared.dims(&value.dims))
 }
 

@@ -2,19 +2,17 @@
 //!
 //! Names in models are arbitrary, so nothing reaches a comment unescaped: no line end, no code mark, nothing invisible.
 
+use super::foreign;
 use super::interface::{DimInterface, ValueInterface};
 
 /// Text between code marks, safe in Markdown tables, Rust documentation and C comments.
 pub(super) fn code(text: &str) -> String {
     let mut out = String::from("`");
-    for c in text.chars() {
+    for c in foreign::shown(text).chars() {
         match c {
             '`' => out.push('\''),
             '|' => out.push_str("\\|"),
-            ' '..='~' => out.push(c),
-            // Letters only: marks that change the direction of text would make the comment lie.
-            c if c.is_alphanumeric() => out.push(c),
-            c => out.extend(c.escape_unicode()),
+            c => out.push(c),
         }
     }
     if out.len() == 1 {

@@ -2,6 +2,7 @@
 
 use super::c_family::indent;
 use super::cpp::{KernelText, print_kernel};
+use super::foreign::{comment, shown};
 use super::names::{Language, Namer};
 use super::run::{Library, Operands};
 use crate::graph::Origin;
@@ -9,7 +10,6 @@ use crate::loops::KernelId;
 use crate::schedule::Schedule;
 use cranelift_entity::{PrimaryMap, entity_impl};
 use indexmap::IndexMap;
-use std::fmt::Write;
 
 /// A kernel function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -91,10 +91,10 @@ pub(super) fn notes(origins: &[Origin]) -> String {
         let parts = [origin.node.as_str(), origin.source.as_str()];
         let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let line = parts.join(" at ");
-        let _ = writeln!(text, "// {}", comment(&line));
+        text.push_str(&comment(&shown(&line.replace('\n', " "))));
     }
     if origins.len() > SHOWN {
-        let _ = writeln!(text, "// and {} more", origins.len() - SHOWN);
+        text.push_str(&comment(&format!("and {} more", origins.len() - SHOWN)));
     }
     text
 }
@@ -104,33 +104,6 @@ pub(super) fn join_origins(all: &mut Vec<Origin>, others: &[Origin]) {
     for origin in others {
         if !all.contains(origin) {
             all.push(origin.clone());
-        }
-    }
-}
-
-/// What a comment may hold of a model's text, which can be anything: one line to every compiler, whatever it takes for the
-/// end of one, and no backslash at its end, behind which the next line would belong to the comment.
-fn comment(text: &str) -> String {
-    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    let line: String = text.chars().map(|c| if breaks(c) { ' ' } else { c }).collect();
-    line.trim_end_matches(|c: char| c == '\\' || c.is_whitespace()).to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn comments_are_one_line_and_do_not_reach_the_next() {
-        for end in ["\n", "\r", "\r\n", "\u{b}", "\u{c}", "\0", "\u{85}", "\u{2028}", "\u{2029}"] {
-            let line = comment(&format!("a{end}int x;"));
-            assert!(
-                !line.contains(|c: char| c.is_control() || c == '\u{2028}' || c == '\u{2029}'),
-                "{line:?}"
-            );
-        }
-        for text in ["a\\", "a\\  ", "a\\\\ \\\t", "a \\\r\n", "a"] {
-            assert_eq!(comment(text), "a");
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::{
     bundle::Names,
-    docs,
+    docs, foreign,
     interface::{Interface, ValueInterface},
     names::{self, Language, Namer},
 };
@@ -118,9 +118,7 @@ impl<'a> Group<'a> {
 }
 
 fn comment(out: &mut String, line: &str) {
-    let line = format!("// {line}");
-    out.push_str(line.trim_end());
-    out.push('\n');
+    out.push_str(&foreign::comment(line));
 }
 
 /// The C type of an element. Half types have none that every compiler knows, so their bits are taken.

@@ -6,6 +6,7 @@ pub mod bundle;
 mod c_family;
 mod cpp;
 mod docs;
+mod foreign;
 pub mod functions;
 pub mod gpu;
 pub mod harness;
@@ -131,7 +132,7 @@ fn kernel_files(schedule: &Schedule, planned: &Planned<Functions>, identifier: &
     let total: usize = planned.functions.all.values().map(|function| function.text.weight).sum();
     let prologue = "#define AOTI_JOIN_(a, b) a##_##b\n#define AOTI_JOIN(a, b) AOTI_JOIN_(a, b)\n\
                     #define AOTI_LEVEL_NAME(name) AOTI_JOIN(name, AOTI_LEVEL_NS)\n\nusing namespace aoti;\n\n";
-    let title = format!("// Kernels of the model `{identifier}`, written by cargo-aoti.\n");
+    let title = foreign::comment(&format!("Kernels of the model `{identifier}`, written by cargo-aoti."));
     let run = run::run_functions(&planned.run, &planned.functions, &schedule.memory.scratch, identifier);
     if total <= UNIT_WEIGHT {
         let all: Vec<&Function> = planned.functions.all.values().collect();
@@ -143,7 +144,7 @@ fn kernel_files(schedule: &Schedule, planned: &Planned<Functions>, identifier: &
     let mut files = vec![SourceFile {
         name: "kernels.h".to_owned(),
         text: format!(
-            "// Kernels of the model `{identifier}`.\n#pragma once\n\n#include \"aoti/run.h\"\n\n{prologue}{space} {{\n{}}}\n",
+            "{title}#pragma once\n\n#include \"aoti/run.h\"\n\n{prologue}{space} {{\n{}}}\n",
             planned.functions.declarations()
         ),
     }];

@@ -6,6 +6,7 @@ use super::index_type;
 use crate::codegen::c_family::expr::{condition as condition_text, scalar, symbol_name};
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
+use crate::codegen::foreign::comment;
 use crate::codegen::run::{
     Action, Assert, Condition, Copy, FailureId, Launch, Place, Pointer, Read, RunPlan,
 };
@@ -95,7 +96,7 @@ impl Printer<'_> {
         let tensors = call.tensors.iter().map(pointer);
         let sizes = call.sizes.iter().map(|symbol| format!("{index}({})", symbol_name(*symbol)));
         let all: Vec<String> = head.into_iter().chain(tensors).chain(sizes).collect();
-        format!("launch({}); // {}\n", all.join(", "), function.name)
+        format!("launch({}); {}", all.join(", "), comment(&function.name))
     }
 
     /// What the run returns for a failure: zero is success.

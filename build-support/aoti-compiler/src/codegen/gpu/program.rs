@@ -3,6 +3,7 @@
 use super::functions::Functions;
 use super::host;
 use crate::codegen::bundle::WeightsBlob;
+use crate::codegen::foreign::comment;
 use crate::codegen::functions::notes;
 use crate::codegen::names;
 use crate::codegen::run::{RunPlan, plan_with};
@@ -40,8 +41,8 @@ pub fn generate(schedule: &Schedule, ranges: &RangeTable) -> DeviceProgram {
     let planned = plan_with(schedule, ranges, Functions::new(ranges));
     let run = host::run_functions(&planned.run, &planned.functions, program.symbols.len(), &identifier);
     let host = format!(
-        "// Runs the model `{identifier}` on a GPU, written by cargo-aoti.\n#include \"aoti/gpu/host.h\"\n\n\
-         using namespace aoti;\nusing namespace aoti::gpu;\n\n{run}"
+        "{}#include \"aoti/gpu/host.h\"\n\nusing namespace aoti;\nusing namespace aoti::gpu;\n\n{run}",
+        comment(&format!("Runs the model `{identifier}` on a GPU, written by cargo-aoti."))
     );
     let functions = planned.functions.all.values();
     let kernels =
@@ -62,7 +63,8 @@ fn device(functions: &Functions, identifier: &str) -> String {
             headers.push(header);
         }
     }
-    let mut text = format!("// Kernels of the model `{identifier}` for GPUs, written by cargo-aoti.\n");
+    let title = format!("Kernels of the model `{identifier}` for GPUs, written by cargo-aoti.");
+    let mut text = comment(&title);
     for header in headers {
         let _ = writeln!(text, "#include \"aoti/{header}\"");
     }
