@@ -25,6 +25,7 @@ from pathlib import Path
 import torch
 from torch._higher_order_ops import while_loop
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -44,7 +45,7 @@ class Call:
         self.tail = compile(tail.strip(), "case", "eval")
         named = set(self.head.co_names) | set(self.tail.co_names) | nested_names(self.head) | nested_names(self.tail)
         self.inputs = {name: tensor for name, tensor in inputs.items() if name in named}
-        shapes = (f"{name}: {NAMES[x.dtype]}{list(x.shape)}" for name, x in self.inputs.items())
+        shapes = (f"{name}: {described(x)}" for name, x in self.inputs.items())
         self.label = f"{text}  [{', '.join(shapes)}]" if self.inputs else text
 
     def run(self, tensors):
@@ -54,6 +55,14 @@ class Call:
         result = eval(self.tail, scope)
         leaves = pytree.tree_leaves(result)
         return [leaf for leaf in leaves if leaf is not None]
+
+
+def described(x):
+    return f"{NAMES[x.dtype]}{list(x.shape)}" if isinstance(x, torch.Tensor) else "int"
+
+
+def copied(x):
+    return x.clone() if isinstance(x, torch.Tensor) else x
 
 
 def nested_names(code):
@@ -110,7 +119,19 @@ class Table:
     def data(self, text, inputs, bad, *good, dynamic=()):
         """A program whose sizes follow from data: with inputs that it takes, others that it takes, and those that it must
         refuse; both name only the tensors that are others. Of the `dynamic` ones the first axis may have any size."""
-        self.programs.append((Call(text, inputs), bad, good, dynamic))
+        sets = [(True, others) for others in bad] + [(False, others) for others in good]
+        self.programs.append((Call(text, inputs), sets, dynamic))
+
+    def integer(self, text, given, values):
+        """A program with the integer `n` as an input, exported where it is `given` and run with every one of the values:
+        the program itself says which of them it takes."""
+        call = Call(text, {**self.names, "n": given})
+        self.programs.append((call, [(None, {"n": value}) for value in values], "n"))
+
+    def integer_of_data(self, text, given, values):
+        """As `integer`, but `n` is read from a tensor."""
+        call = Call("n = i.item(); " + text, {**self.names, "i": torch.tensor(given)})
+        self.programs.append((call, [(None, {"i": torch.tensor(value)}) for value in values], ()))
 
     def rand(self, *sizes, low=-3.0, high=3.0, dtype=None):
         """Numbers in a range: with halves and zeros among the floating-point ones, whole ones of integers."""
@@ -275,6 +296,7 @@ def named_safetensors(tensors):
     header, data = {}, []
     offset = 0
     for name, tensor in tensors.items():
+        tensor = torch.as_tensor(tensor)
         # A tensor of one element counts as contiguous whatever its strides are, but cannot be seen as bytes then.
         flat = torch.empty(tensor.numel(), dtype=tensor.dtype)
         raw = flat.copy_(tensor.detach().reshape(-1)).view(torch.uint8).numpy().tobytes()
@@ -327,47 +349,107 @@ def write_errors(table, files):
         files[f"{place}/case.json"] = (json.dumps(case, indent=0) + "\n").encode()
 
 
+def any_size(x):
+    return {0: torch.export.Dim.AUTO} if isinstance(x, torch.Tensor) else torch.export.Dim.AUTO
+
+
+def given_by(module, inputs):
+    with torch.no_grad():
+        return [torch.as_tensor(x) for x in pytree.tree_leaves(module(*(copied(x) for x in inputs)))]
+
+
+def integer_symbol(exported):
+    """The symbol of an integer among the inputs, if it is one in the exported program."""
+    inputs = [node for node in exported.graph.nodes if node.op == "placeholder"]
+    symbols = [node.meta["val"].node.expr for node in inputs if isinstance(node.meta.get("val"), torch.SymInt)]
+    return symbols[0] if symbols and symbols[0].is_Symbol else None
+
+
+def within_ranges(exported, inputs):
+    """Whether an integer is in the range that the program states of it; PyTorch itself does not look."""
+    symbol = integer_symbol(exported)
+    stated = exported.range_constraints.get(symbol) if symbol is not None else None
+    numbers = [x for x in inputs if not isinstance(x, torch.Tensor)]
+    return stated is None or all(stated.lower <= x <= stated.upper for x in numbers)
+
+
+class Largest(TorchDispatchMode):
+    """Watches the sizes of what calls give."""
+
+    def __init__(self):
+        super().__init__()
+        self.numel = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        results = function(*args, **(kwargs or {}))
+        sizes = (x.numel() for x in pytree.tree_leaves(results) if isinstance(x, torch.Tensor))
+        # What no machine holds is refused at once.
+        self.numel = max(self.numel, *(size if size < 2**46 else 0 for size in sizes), 0)
+        return results
+
+
+def is_large(call, inputs):
+    """Whether some tensor takes more memory than a test should, but no more than a machine may have."""
+    # What is read from a single number must stay there.
+    on_meta = [x.to("meta") if isinstance(x, torch.Tensor) and x.dim() > 0 else x for x in inputs]
+    largest = Largest()
+    try:
+        with torch.device("meta"), largest:
+            call.run(dict(zip(call.inputs, on_meta)))
+    except Exception:
+        pass
+    return largest.numel > 2**20
+
+
 def write_programs(table, files):
     """A program a case. Further sets of inputs are in `sets.safetensors`, under `K.in.I`, with what they give under
-    `K.out.I`; `case.json` tells of each set whether the run must fail. What PyTorch takes all the same is left out."""
+    `K.out.I`; `case.json` tells of each set whether the run must fail, or may: with a number that arithmetic takes out of 64 bits.
+    What PyTorch takes all the same is left out."""
     count = 0
-    for number, (call, bad, good, dynamic) in enumerate(table.programs):
+    for number, (call, sets, dynamic) in enumerate(table.programs):
         program = Program([call])
-        axes = tuple({0: torch.export.Dim.AUTO} if name in dynamic else None for name in call.inputs)
+        axes = tuple(any_size(x) if name in dynamic else None for name, x in call.inputs.items())
         try:
             with torch.no_grad(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 shapes = (axes,) if dynamic else None
                 exported = torch.export.export(program, tuple(program.tensors), dynamic_shapes=shapes, strict=False)
-            outputs = pytree.tree_leaves(exported.module()(*(x.clone() for x in program.tensors)))
+            module = exported.module()
+            assert "n" not in call.inputs or integer_symbol(exported), "the export is for one integer"
+            outputs = given_by(module, program.tensors)
             model = archive(exported)
         except Exception as error:
             print(f"  {table.family}: left out: {call.label}: {str(error).split(chr(10))[0][:200]}", file=sys.stderr)
             continue
-        sets, tensors = [], {}
-        for fails, others in [(True, other) for other in bad] + [(False, other) for other in good]:
+        told, tensors = [], {}
+        for fails, others in sets:
             inputs = [others.get(name, x) for name, x in call.inputs.items()]
-            what = ", ".join(f"{name} = {x.tolist()}" for name, x in others.items())[:200]
+            what = ", ".join(f"{name} = {torch.as_tensor(x).tolist()}" for name, x in others.items())[:200]
+            if fails is None and is_large(call, inputs):
+                continue
             results = []
             try:
-                results = pytree.tree_leaves(exported.module()(*(x.clone() for x in inputs)))
-            except Exception as error:
-                if not fails:
+                assert within_ranges(exported, inputs), "a range that the program states"
+                results = given_by(module, inputs)
+            except Exception:
+                if fails is False:
                     raise
             else:
                 if fails:
                     print(f"  {table.family}: taken: {call.label}: {what}", file=sys.stderr)
                     continue
+            fails = not results
             for kind, values in (("in", inputs), ("out", results)):
-                tensors.update({f"{len(sets)}.{kind}.{k}": value for k, value in enumerate(values)})
-            sets.append({"what": what, "fails": fails})
+                tensors.update({f"{len(told)}.{kind}.{k}": value for k, value in enumerate(values)})
+            numbers = [x for x in others.values() if isinstance(x, int) or (x.dim() == 0 and x.dtype == torch.int64)]
+            told.append({"what": what, "fails": fails, "may_fail": any(abs(int(x)) >= 2**60 for x in numbers)})
         place = f"{table.type}-{number:03}"
         files[f"{place}/model.pt2"] = model
         files[f"{place}/inputs.safetensors"] = safetensors(program.tensors)
         files[f"{place}/outputs.safetensors"] = safetensors(outputs)
         files[f"{place}/sets.safetensors"] = named_safetensors(tensors)
         atol, rtol = table.tolerance
-        case = {"atol": atol, "rtol": rtol, "outputs": [call.label for _ in outputs], "sets": sets}
+        case = {"atol": atol, "rtol": rtol, "outputs": [call.label for _ in outputs], "sets": told}
         files[f"{place}/case.json"] = (json.dumps(case, indent=0) + "\n").encode()
         count += 1
     if table.programs:

@@ -102,7 +102,7 @@ pub(in crate::codegen) fn condition(condition: &Condition) -> String {
         Condition::Compare(left, relation, right) => {
             format!("{} {} {}", checked(left), relation.sign(), checked(right))
         }
-        Condition::Fits(expr) => format!("{}.fits", checked(expr)),
+        Condition::Fits(expr) => format!("({}).fits", checked(expr)),
         Condition::All(parts) => joined(parts, " && ", "true"),
         Condition::Any(parts) => joined(parts, " || ", "false"),
     }

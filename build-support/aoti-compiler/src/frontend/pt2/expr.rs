@@ -20,6 +20,8 @@ pub(super) enum Tree {
     Symbol(String),
     /// The size of an argument of the program: path of the argument, axis.
     Size(String, usize),
+    /// An integer argument of the program: its path.
+    Value(String),
     /// A function or operator by its sympy name.
     Call(String, Vec<Tree>),
 }
@@ -32,6 +34,10 @@ pub(super) trait Scope {
     fn size(&mut self, name: &str, axis: usize) -> Result<Expr, String> {
         let _ = axis;
         Err(format!("the size of `{name}` has no meaning here"))
+    }
+    /// The integer argument `name`.
+    fn value(&mut self, name: &str) -> Result<Expr, String> {
+        Err(format!("the argument `{name}` has no meaning here"))
     }
     /// What is known of symbols.
     fn ranges(&self) -> &dyn Ranges;
@@ -49,7 +55,9 @@ impl Tree {
             Tree::Symbol(name) if name == "true" => return Ok(Condition::TRUE),
             Tree::Symbol(name) if name == "false" => return Ok(Condition::FALSE),
             Tree::Call(name, args) => (name.as_str(), args.as_slice()),
-            Tree::Int(_) | Tree::Symbol(_) | Tree::Size(..) => return Err("not a condition".to_owned()),
+            Tree::Int(_) | Tree::Symbol(_) | Tree::Size(..) | Tree::Value(_) => {
+                return Err("not a condition".to_owned());
+            }
         };
         let mut parts = || args.iter().map(|arg| arg.condition(scope)).collect::<Result<Vec<_>, _>>();
         let relation = match (name, args) {
@@ -72,7 +80,7 @@ impl Tree {
     /// Adds the names of its symbols to `names`, each once, in order.
     pub(super) fn symbols(&self, names: &mut Vec<String>) {
         match self {
-            Tree::Int(_) | Tree::Size(..) => {}
+            Tree::Int(_) | Tree::Size(..) | Tree::Value(_) => {}
             Tree::Symbol(name) => {
                 if !names.contains(name) {
                     names.push(name.clone());
@@ -87,6 +95,7 @@ impl Tree {
             Tree::Int(value) => Ok(Fraction::whole(Expr::int(*value))),
             Tree::Symbol(name) => Ok(Fraction::whole(scope.symbol(name)?)),
             Tree::Size(name, axis) => Ok(Fraction::whole(scope.size(name, *axis)?)),
+            Tree::Value(name) => Ok(Fraction::whole(scope.value(name)?)),
             Tree::Call(name, args) if name == "Piecewise" => piecewise(args, scope),
             Tree::Call(name, args) => call(name, args, scope),
         }
@@ -102,7 +111,7 @@ fn piecewise(branches: &[Tree], scope: &mut dyn Scope) -> Result<Fraction, Strin
         Tree::Call(name, parts) if name == "ExprCondPair" && parts.len() == 2 => {
             Ok((parts[0].integer(scope)?, parts[1].condition(scope)?))
         }
-        Tree::Int(_) | Tree::Symbol(_) | Tree::Size(..) | Tree::Call(..) => {
+        Tree::Int(_) | Tree::Symbol(_) | Tree::Size(..) | Tree::Value(_) | Tree::Call(..) => {
             Err("a branch of a choice is not understood".to_owned())
         }
     };
@@ -347,5 +356,27 @@ mod tests {
         assert!(text("s0").is_err());
         let guard = parse("L['xs'][0].size()[1] == 3").unwrap();
         assert_eq!(guard, Tree::Call("Eq".to_owned(), vec![Tree::Size("xs_0".to_owned(), 1), Tree::Int(3)]));
+        let sizes = "L['n'] >= 0 and not (L['n'] == 3 or 4 <= L['n'] < 9)";
+        assert!(parse(sizes).is_ok(), "{:?}", parse(sizes));
+        assert_eq!(
+            text("s0 > 0 and not (s0 == 3 or 5 <= s0 < 9)").unwrap(),
+            "s0 > 0 and s0 != 3 and (5 > s0 or s0 >= 9)"
+        );
+        assert_eq!(
+            text("torch.sym_max(1, 5*s0) == (5*s0)").unwrap(),
+            text("Eq(Max(1, 5*s0), 5*s0)").unwrap()
+        );
+        assert_eq!(
+            text("math.ceil(((torch.sym_float(s0)) / 2.0)) >= 2").unwrap(),
+            text("CeilToInt(s0/2) >= 2").unwrap()
+        );
+        assert_eq!(
+            text("(1 if s0 > 4 else 0) + s0 < 9"),
+            text("Piecewise(ExprCondPair(1, s0 > 4), ExprCondPair(0, true)) + s0 < 9")
+        );
+        assert!(text("s0 > 1 if s0 > 2").is_err());
+        assert!(text("s0 > 1 andy").is_err());
+        let guard = parse("L['xs'][1] == 3").unwrap();
+        assert_eq!(guard, Tree::Call("Eq".to_owned(), vec![Tree::Value("xs_1".to_owned()), Tree::Int(3)]));
     }
 }

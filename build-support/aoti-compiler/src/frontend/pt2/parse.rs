@@ -12,7 +12,7 @@ const MAX_DENOMINATOR: i32 = 1 << 12;
 /// Reads an expression.
 pub(super) fn parse(text: &str) -> Result<Tree, String> {
     let mut parser = Parser { text, at: 0, depth: 0 };
-    let tree = parser.comparison()?;
+    let tree = parser.expression()?;
     parser.space();
     if parser.at < text.len() {
         return Err(format!("unexpected text at byte {}", parser.at));
@@ -50,17 +50,66 @@ impl Parser<'_> {
         if self.eat(token) { Ok(()) } else { Err(format!("`{token}` is missing at byte {}", self.at)) }
     }
 
-    fn comparison(&mut self) -> Result<Tree, String> {
-        let left = self.sum()?;
-        const RELATIONS: [(&str, &str); 6] =
-            [("==", "Eq"), ("!=", "Ne"), (">=", "Ge"), ("<=", "Le"), (">", "Gt"), ("<", "Lt")];
-        for (token, name) in RELATIONS {
-            if self.eat(token) {
-                let right = self.sum()?;
-                return Ok(Tree::Call(name.to_owned(), vec![left, right]));
+    /// As [`Parser::eat`], of a word that does not go on.
+    fn eat_word(&mut self, word: &str) -> bool {
+        self.space();
+        let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        self.rest().strip_prefix(word).is_some_and(|rest| !goes_on(rest)) && self.eat(word)
+    }
+
+    /// `a if p else b if q else c`, or a condition, or a number.
+    fn expression(&mut self) -> Result<Tree, String> {
+        let pair = |value, condition| Tree::Call("ExprCondPair".to_owned(), vec![value, condition]);
+        let mut branches = Vec::new();
+        loop {
+            let value = self.either()?;
+            if !self.eat_word("if") {
+                if branches.is_empty() {
+                    return Ok(value);
+                }
+                branches.push(pair(value, Tree::Symbol("true".to_owned())));
+                return Ok(Tree::Call("Piecewise".to_owned(), branches));
+            }
+            branches.push(pair(value, self.either()?));
+            if !self.eat_word("else") {
+                return Err(format!("`else` is missing at byte {}", self.at));
             }
         }
-        Ok(left)
+    }
+
+    fn either(&mut self) -> Result<Tree, String> {
+        let mut parts = vec![self.both()?];
+        while self.eat_word("or") {
+            parts.push(self.both()?);
+        }
+        Ok(joined("Or", parts))
+    }
+
+    fn both(&mut self) -> Result<Tree, String> {
+        let mut parts = vec![self.comparison()?];
+        while self.eat_word("and") {
+            parts.push(self.comparison()?);
+        }
+        Ok(joined("And", parts))
+    }
+
+    /// `not a < b`; each two of `a < b < c`.
+    fn comparison(&mut self) -> Result<Tree, String> {
+        let mut is_negated = false;
+        while self.eat_word("not") {
+            is_negated = !is_negated;
+        }
+        const RELATIONS: [(&str, &str); 6] =
+            [("==", "Eq"), ("!=", "Ne"), (">=", "Ge"), ("<=", "Le"), (">", "Gt"), ("<", "Lt")];
+        let mut left = self.sum()?;
+        let mut parts = Vec::new();
+        while let Some((_, name)) = RELATIONS.iter().find(|(token, _)| self.eat(token)) {
+            let right = self.sum()?;
+            parts.push(Tree::Call((*name).to_owned(), vec![left, right.clone()]));
+            left = right;
+        }
+        let whole = if parts.is_empty() { left } else { joined("And", parts) };
+        Ok(if is_negated { Tree::Call("Not".to_owned(), vec![whole]) } else { whole })
     }
 
     fn sum(&mut self) -> Result<Tree, String> {
@@ -121,7 +170,7 @@ impl Parser<'_> {
 
     fn atom(&mut self) -> Result<Tree, String> {
         if self.eat("(") {
-            let inner = self.sum()?;
+            let inner = self.expression()?;
             self.want(")")?;
             return Ok(inner);
         }
@@ -131,11 +180,12 @@ impl Parser<'_> {
             return Err(format!("a number or a name is missing at byte {}", self.at));
         }
         if word.starts_with(|first: char| first.is_ascii_digit()) {
-            return word.parse().map(Tree::Int).map_err(|_| format!("`{word}` is not an integer of 63 bits"));
+            return self.number(word);
         }
         if word == "L" && self.rest().starts_with('[') {
-            return self.argument_size();
+            return self.argument();
         }
+        let word = self.path(word);
         if !self.eat("(") {
             return Ok(Tree::Symbol(word));
         }
@@ -149,9 +199,32 @@ impl Parser<'_> {
             }
             _ => {
                 let args = self.arguments()?;
-                Ok(Tree::Call(word, args))
+                Ok(Tree::Call(sympy_name(&word).to_owned(), args))
             }
         }
+    }
+
+    /// After the digits before a decimal point.
+    fn number(&mut self, digits: String) -> Result<Tree, String> {
+        if !self.rest().starts_with('.') {
+            return digits
+                .parse()
+                .map(Tree::Int)
+                .map_err(|_| format!("`{digits}` is not an integer of 63 bits"));
+        }
+        self.at += 1;
+        let text = format!("{digits}.{}", self.word());
+        fraction(&text)
+    }
+
+    /// After the first word of a name such as `torch.sym_max`.
+    fn path(&mut self, first: String) -> String {
+        let mut path = first;
+        while self.rest().starts_with('.') {
+            self.at += 1;
+            path = format!("{path}.{}", self.word());
+        }
+        path
     }
 
     fn word(&mut self) -> String {
@@ -189,8 +262,7 @@ impl Parser<'_> {
         Ok(Tree::Symbol(name))
     }
 
-    /// After `Float(`: decimal text, then the precision. Kept where it is a fraction of a small power of two, so that
-    /// arithmetic with it is exact.
+    /// After `Float(`: decimal text, then the precision.
     fn float_call(&mut self) -> Result<Tree, String> {
         let text = self.quoted()?;
         while self.eat(",") {
@@ -200,13 +272,7 @@ impl Parser<'_> {
             }
         }
         self.want(")")?;
-        let value: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
-        let scaled = value * f64::from(MAX_DENOMINATOR);
-        if scaled.fract() != 0.0 || scaled.abs() > 1e15 {
-            return Err(format!("`{text}` is not a fraction of a small power of two"));
-        }
-        let parts = vec![Tree::Int(scaled as i64), Tree::Int(i64::from(MAX_DENOMINATOR))];
-        Ok(Tree::Call("Rational".to_owned(), parts))
+        fraction(&text)
     }
 
     fn arguments(&mut self) -> Result<Vec<Tree>, String> {
@@ -216,7 +282,7 @@ impl Parser<'_> {
         }
         loop {
             if !self.keyword() {
-                args.push(self.comparison()?);
+                args.push(self.expression()?);
             }
             if self.eat(")") {
                 return Ok(args);
@@ -239,8 +305,8 @@ impl Parser<'_> {
         false
     }
 
-    /// After `L`: `['name'][0].size()[1]`.
-    fn argument_size(&mut self) -> Result<Tree, String> {
+    /// After `L`: `['name'][0].size()[1]`, or `['name'][1]` of an integer.
+    fn argument(&mut self) -> Result<Tree, String> {
         let mut parts = Vec::new();
         while self.eat("[") {
             self.space();
@@ -251,11 +317,38 @@ impl Parser<'_> {
             parts.push(part);
             self.want("]")?;
         }
-        self.want(".size()[")?;
+        if !self.eat(".size()[") {
+            return Ok(Tree::Value(parts.join("_")));
+        }
         let axis = self.word();
         self.want("]")?;
         let axis = axis.parse().map_err(|_| format!("`{axis}` is not an axis"))?;
         Ok(Tree::Size(parts.join("_"), axis))
+    }
+}
+
+/// A decimal number, where it is a fraction of a small power of two, so that arithmetic with it is exact.
+fn fraction(text: &str) -> Result<Tree, String> {
+    let value: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+    let scaled = value * f64::from(MAX_DENOMINATOR);
+    if scaled.fract() != 0.0 || scaled.abs() > 1e15 {
+        return Err(format!("`{text}` is not a fraction of a small power of two"));
+    }
+    let parts = vec![Tree::Int(scaled as i64), Tree::Int(i64::from(MAX_DENOMINATOR))];
+    Ok(Tree::Call("Rational".to_owned(), parts))
+}
+
+/// What sympy calls a function that guards name as Python does.
+fn sympy_name(name: &str) -> &str {
+    match name {
+        "torch.sym_max" | "max" => "Max",
+        "torch.sym_min" | "min" => "Min",
+        "torch.sym_float" | "float" => "ToFloat",
+        "torch.sym_int" | "int" | "math.trunc" => "TruncToInt",
+        "torch.sym_not" => "Not",
+        "math.ceil" => "CeilToInt",
+        "math.floor" => "FloorToInt",
+        other => other,
     }
 }
 
@@ -274,7 +367,7 @@ fn joined(name: &str, mut parts: Vec<Tree>) -> Tree {
 fn negated(tree: Tree) -> Tree {
     match tree {
         Tree::Int(value) => Tree::Int(value.saturating_neg()),
-        other @ (Tree::Symbol(_) | Tree::Size(..) | Tree::Call(..)) => {
+        other @ (Tree::Symbol(_) | Tree::Size(..) | Tree::Value(_) | Tree::Call(..)) => {
             Tree::Call("Mul".to_owned(), vec![Tree::Int(-1), other])
         }
     }

@@ -69,6 +69,7 @@ impl Importer {
                     self.report(Code::Schema, message, &Origin::default());
                     return None;
                 };
+                self.symbols.set_number(name, value.clone());
                 Some((name, InputKind::UserInt(value)))
             }
             Argument::SymBool(SymBoolArgument::Name(name))

@@ -24,6 +24,13 @@ pub(super) struct Occurrence {
     pub(super) tree: Tree,
 }
 
+impl Occurrence {
+    /// Whether it is a size, which is never negative, not an integer that a caller passes.
+    fn is_size(&self) -> bool {
+        matches!(self.source, SymbolSource::InputDim { .. })
+    }
+}
+
 /// Symbols by their names in the file.
 pub(super) struct Symbols {
     constraints: IndexMap<String, RangeConstraint>,
@@ -36,6 +43,8 @@ pub(super) struct Symbols {
     pub(super) computed: IndexMap<String, Symbol>,
     /// User inputs' sizes by input name, for guards.
     inputs: IndexMap<String, Vec<Expr>>,
+    /// Integers among the user inputs by their names, for guards.
+    numbers: IndexMap<String, Expr>,
 }
 
 impl Symbols {
@@ -49,12 +58,13 @@ impl Symbols {
             underived: BTreeSet::new(),
             computed: IndexMap::new(),
             inputs: IndexMap::new(),
+            numbers: IndexMap::new(),
         };
         for place in places {
             if let Tree::Symbol(name) = &place.tree
                 && !symbols.values.contains_key(name)
             {
-                let range = symbols.constraint(name, true);
+                let range = symbols.constraint(name, place.is_size());
                 let symbol = symbols.declare(label(place), range, place.source.clone());
                 symbols.values.insert(name.clone(), Expr::sym(symbol));
             }
@@ -72,6 +82,11 @@ impl Symbols {
     /// Tells the sizes of a user input, which guards refer to.
     pub(super) fn set_input(&mut self, name: &str, sizes: Vec<Expr>) {
         self.inputs.insert(name.to_owned(), sizes);
+    }
+
+    /// Tells the value of an integer among the user inputs, which guards refer to.
+    pub(super) fn set_number(&mut self, name: &str, value: Expr) {
+        self.numbers.insert(name.to_owned(), value);
     }
 
     /// Whether `symbol` is read from data.
@@ -123,7 +138,7 @@ impl Symbols {
         place.tree.symbols(&mut names);
         let mut unknown = names.into_iter().filter(|name| !self.values.contains_key(name));
         let (Some(name), None) = (unknown.next(), unknown.next()) else { return false };
-        let range = self.constraint(&name, true);
+        let range = self.constraint(&name, place.is_size());
         self.ranges.set(UNKNOWN, range);
         self.values.insert(name.clone(), Expr::sym(UNKNOWN));
         let size = place.tree.integer(self);
@@ -134,8 +149,8 @@ impl Symbols {
         let Some(scale) = coefficient.as_int().filter(|scale| *scale > 0) else { return false };
         let Ok(size) = size else { return false };
         let range = size.interval(&self.ranges);
-        let symbol =
-            self.declare(label(place), Interval::new(range.min.max(0), range.max), place.source.clone());
+        let lowest = if place.is_size() { range.min.max(0) } else { range.min };
+        let symbol = self.declare(label(place), Interval::new(lowest, range.max), place.source.clone());
         let value = (Expr::sym(symbol) - rest).floor_div_in(&Expr::int(scale), &self.ranges);
         self.values.insert(name, value);
         true
@@ -174,6 +189,10 @@ impl Scope for Symbols {
     fn size(&mut self, name: &str, axis: usize) -> Result<Expr, String> {
         let size = self.inputs.get(name).and_then(|sizes| sizes.get(axis));
         size.cloned().ok_or_else(|| format!("`{name}` is no input with an axis {axis}"))
+    }
+
+    fn value(&mut self, name: &str) -> Result<Expr, String> {
+        self.numbers.get(name).cloned().ok_or_else(|| format!("`{name}` is no integer input"))
     }
 
     fn ranges(&self) -> &dyn Ranges {

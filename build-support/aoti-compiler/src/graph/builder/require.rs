@@ -139,12 +139,20 @@ impl Builder {
     }
 }
 
-/// The value of an expression where its axes make it largest, or smallest; `None` where it is not linear in them.
+/// The value of an expression where its axes make it largest, or smallest; `None` where that is not plain to see.
 fn end(expr: &Expr, ranges: &RangeTable, largest: bool) -> Option<Expr> {
+    linear_end(expr, ranges, largest).or_else(|| monotone_end(expr, ranges, largest))
+}
+
+fn axes(expr: &Expr) -> impl Iterator<Item = Symbol> {
     let mut symbols = BTreeSet::new();
     expr.collect_symbols(&mut symbols);
+    symbols.into_iter().filter(|symbol| symbol.kind == SymbolKind::Axis)
+}
+
+fn linear_end(expr: &Expr, ranges: &RangeTable, largest: bool) -> Option<Expr> {
     let mut result = expr.clone();
-    for symbol in symbols.into_iter().filter(|symbol| symbol.kind == SymbolKind::Axis) {
+    for symbol in axes(expr) {
         let (coefficient, rest) = result.affine_in(symbol)?;
         let sign = coefficient.interval(ranges);
         let last = ranges.extent(symbol)? - 1;
@@ -158,4 +166,32 @@ fn end(expr: &Expr, ranges: &RangeTable, largest: bool) -> Option<Expr> {
         result = if rises == largest { &rest + &(&coefficient * &last) } else { rest };
     }
     Some(result)
+}
+
+/// Of a sum in which axes occur in one term: a quotient by what has none, or the smaller or larger of two.
+fn monotone_end(expr: &Expr, ranges: &RangeTable, largest: bool) -> Option<Expr> {
+    let has_axes = |expr: &Expr| axes(expr).next().is_some();
+    let (_, terms) = expr.as_sum();
+    let mut moving = terms.into_iter().filter(|(term, _)| has_axes(term));
+    let (Some((term, coefficient)), None) = (moving.next(), moving.next()) else { return None };
+    let rest = expr - &(&term * coefficient);
+    let largest = largest == (coefficient > 0);
+    let side = |side: &Expr| if has_axes(side) { end(side, ranges, largest) } else { Some(side.clone()) };
+    let at_end = match term.node() {
+        // Where it is a quotient by zero there must be no position.
+        Node::FloorDiv(a, b) if !has_axes(b) && b.never_negative(ranges) => {
+            end(a, ranges, largest)?.floor_div_in(&b.maximum_in(&Expr::int(1), ranges), ranges)
+        }
+        Node::Min(a, b) if !has_axes(a) || !has_axes(b) => side(a)?.minimum_in(&side(b)?, ranges),
+        Node::Max(a, b) if !has_axes(a) || !has_axes(b) => side(a)?.maximum_in(&side(b)?, ranges),
+        Node::FloorDiv(..)
+        | Node::Min(..)
+        | Node::Max(..)
+        | Node::Mod(..)
+        | Node::Int(_)
+        | Node::Sym(_)
+        | Node::Sum { .. }
+        | Node::Product(_) => return None,
+    };
+    Some(&rest + &(&at_end * coefficient))
 }

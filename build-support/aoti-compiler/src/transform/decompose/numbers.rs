@@ -12,6 +12,7 @@ use crate::graph::{
     BinaryOp, Condition, FloatBinary, FloatUnary, IntBinary, Relation, Rounding, UnaryOp, ValueId,
 };
 use crate::symbolic::{Expr, Node};
+use std::collections::BTreeSet;
 
 /// What a program says of an assertion when it says nothing.
 const UNSAID: &str = "an assertion of the program does not hold";
@@ -25,6 +26,7 @@ impl Walk<'_> {
         };
         let message = message(call);
         match asserted {
+            Arg::Condition(condition) if self.concerns_offsets(condition) => {}
             Arg::Condition(condition) => self.cx.b.require(condition.clone(), message),
             Arg::Bool(true) => {}
             Arg::Bool(false) => self.cx.b.require(Condition::FALSE, message),
@@ -50,6 +52,13 @@ impl Walk<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a condition is about offsets within PyTorch's storages alone.
+    fn concerns_offsets(&self, condition: &Condition) -> bool {
+        let mut symbols = BTreeSet::new();
+        condition.expressions().into_iter().for_each(|expr| expr.collect_symbols(&mut symbols));
+        !symbols.is_empty() && symbols.is_subset(&self.offsets)
     }
 
     /// `min <= size <= max`, both of which may be absent.
@@ -204,7 +213,9 @@ impl Walk<'_> {
         let Some(output) = call.outputs.first() else { return Ok(()) };
         let is_resolved = match output {
             Output::SymInt(name) => match self.program.sym_ints.get(name).map(Expr::node) {
-                Some(Node::Sym(symbol)) => !self.cx.b.is_data(*symbol) || self.cx.b.is_read(*symbol),
+                Some(Node::Sym(symbol)) => {
+                    !self.cx.b.is_data(*symbol) || self.cx.b.is_read(*symbol) || self.offsets.contains(symbol)
+                }
                 _ => true,
             },
             Output::SymBool(name) => self.program.conditions.contains_key(name),

@@ -7,7 +7,7 @@ use crate::aten::{Arg, Call, InputKind, Output, OutputKind, Program, ProgramInpu
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::dtype::DType;
 use crate::graph::{Builder, Graph, InputRole, OutputRole, TensorType, ValueId};
-use crate::symbolic::{Expr, Symbol};
+use crate::symbolic::{Expr, Node, Symbol};
 use crate::transform::bounds;
 use indexmap::{IndexMap, IndexSet};
 use std::collections::BTreeSet;
@@ -79,6 +79,28 @@ pub(super) struct Walk<'a> {
     pub(super) storages: Vec<Storage>,
     /// Aliasing is tracked only where something is mutated.
     mutates: bool,
+    /// Symbols of offsets within PyTorch's storages, which are nothing that a program's results follow from.
+    pub(super) offsets: BTreeSet<Symbol>,
+}
+
+fn offsets(program: &Program) -> BTreeSet<Symbol> {
+    let calls = program.calls.iter().filter(|call| call.target == "aten.sym_storage_offset.default");
+    let symbol = |output: &Output| match output {
+        Output::SymInt(name) => match program.sym_ints.get(name)?.node() {
+            Node::Sym(symbol) => Some(*symbol),
+            Node::Int(_)
+            | Node::Sum { .. }
+            | Node::Product(_)
+            | Node::FloorDiv(..)
+            | Node::Mod(..)
+            | Node::Min(..)
+            | Node::Max(..) => None,
+        },
+        Output::Tensor(_) | Output::Tensors(_) | Output::SymBool(_) | Output::SymFloat(_) | Output::None => {
+            None
+        }
+    };
+    calls.flat_map(|call| &call.outputs).filter_map(symbol).collect()
 }
 
 impl<'a> Walk<'a> {
@@ -94,6 +116,7 @@ impl<'a> Walk<'a> {
             windows: IndexMap::new(),
             storages: vec![],
             mutates,
+            offsets: offsets(program),
         }
     }
 
