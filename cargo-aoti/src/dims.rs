@@ -207,19 +207,9 @@ mod tests {
             dtype: aoti_runtime::DType::F32,
             dims: dims.iter().map(dim).collect(),
         };
-        ModelInfo {
-            name: String::new(),
-            compiler: String::new(),
-            inputs: vec![input],
-            outputs: Vec::new(),
-            states: Vec::new(),
-            constants: Vec::new(),
-            kernels: vec![],
-            weights_bytes: 0,
-            state_bytes: 0,
-            library: String::new(),
-            embedded_weights: None,
-        }
+        let mut info = ModelInfo::default();
+        info.inputs.push(input);
+        info
     }
 
     #[test]

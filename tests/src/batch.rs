@@ -84,8 +84,14 @@ pub fn build(
 
 fn bundle(number: usize, model: &Bytes) -> Result<SourceBundle, String> {
     let levels = vec!["native".to_owned()];
-    let (name, package) = (name(number), String::new());
-    let options = Options { name, package, levels, embed_weights: false, names: Default::default() };
+    let options = Options {
+        name: name(number),
+        package: String::new(),
+        levels,
+        embed_weights: false,
+        named_weights: false,
+        names: Default::default(),
+    };
     compile(model.clone(), &options).map_err(|findings| format!("model {number}: {findings}"))
 }
 

@@ -44,6 +44,8 @@ pub struct Model {
     pub package: String,
     /// Where its weights lie.
     pub weights: Weights,
+    /// Whether the library takes other weights by name although it has its own; one with external weights always does.
+    pub named_weights: bool,
     /// What kind of library is made.
     pub link: LinkKind,
     /// CPU levels; none for the target's defaults.
@@ -62,6 +64,7 @@ impl Model {
             path: path.into(),
             package: String::new(),
             weights: Weights::Embed,
+            named_weights: false,
             link: LinkKind::Static,
             levels: Vec::new(),
             toolchains: None,
@@ -76,6 +79,7 @@ impl Model {
             package: self.package.clone(),
             levels,
             embed_weights: self.weights == Weights::Embed,
+            named_weights: self.named_weights || self.weights == Weights::External,
             names: self.names.clone(),
         }
     }

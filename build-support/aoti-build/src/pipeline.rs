@@ -33,6 +33,8 @@ struct Passing<'a> {
     /// Further files put in place: sources, the manifest.
     placed: Vec<PathBuf>,
     tools_run: usize,
+    /// What the library holds as bytes.
+    embedded: Vec<(plan::Blob, FileContent)>,
     objects: Vec<Outputs>,
     library: Option<Outputs>,
 }
@@ -129,8 +131,8 @@ impl Session {
     fn run_tools<'a>(&self, compiled: Step<Passing<'a>>, progress: &dyn Progress) -> Step<Built> {
         let placed = compiled.into_iter().map(|(index, passing)| {
             let planned = passing.and_then(|mut passing| {
-                let embedded = place::sources(&mut passing, self)?;
-                let actions = self.object_actions(&passing, embedded)?;
+                place::sources(&mut passing, self)?;
+                let actions = self.object_actions(&passing)?;
                 Ok((passing, actions))
             });
             (index, planned)
@@ -181,16 +183,12 @@ impl Session {
         passed
     }
 
-    fn object_actions(
-        &self,
-        passing: &Passing<'_>,
-        embedded: Option<FileContent>,
-    ) -> Result<Vec<Action>, Error> {
+    fn object_actions(&self, passing: &Passing<'_>) -> Result<Vec<Action>, Error> {
         if self.settings.bindings_only {
             return Ok(Vec::new());
         }
         let (model, mode) = (&passing.job.model, &self.settings.mode);
-        plan::objects(&*self.toolchain_of(model)?, model, &passing.bundle, embedded, mode)
+        plan::objects(&*self.toolchain_of(model)?, model, &passing.bundle, &passing.embedded, mode)
     }
 
     fn library_actions(&self, passing: &Passing<'_>) -> Result<Vec<Action>, Error> {
@@ -198,8 +196,9 @@ impl Session {
             return Ok(Vec::new());
         }
         let (model, mode) = (&passing.job.model, &self.settings.mode);
-        let action =
-            plan::library(&*self.toolchain_of(model)?, model, &passing.bundle, &passing.objects, mode)?;
+        let embedded: Vec<plan::Blob> = passing.embedded.iter().map(|(blob, _)| *blob).collect();
+        let toolchain = self.toolchain_of(model)?;
+        let action = plan::library(&toolchain, model, &passing.bundle, &embedded, &passing.objects, mode)?;
         Ok(vec![action])
     }
 
@@ -248,8 +247,19 @@ fn compile_one<'a>(
         path: path.clone(),
         diagnostics,
     })?;
-    let (artefacts, placed, objects) = (Vec::new(), Vec::new(), Vec::new());
-    Ok(Passing { job, recipe, begun, model, bundle, artefacts, placed, tools_run: 0, objects, library: None })
+    Ok(Passing {
+        job,
+        recipe,
+        begun,
+        model,
+        bundle,
+        artefacts: Vec::new(),
+        placed: Vec::new(),
+        tools_run: 0,
+        embedded: Vec::new(),
+        objects: Vec::new(),
+        library: None,
+    })
 }
 
 fn open_lock(job: &Job) -> Result<Option<RwLock<File>>, Error> {

@@ -10,33 +10,64 @@ use aoti_toolchain::{
 use crate::error::Error;
 use crate::model::{LinkKind, Model};
 
-/// Name of the weights file that the assembler reads.
-pub(crate) const WEIGHTS: &str = "weights.bin";
-const WEIGHTS_OBJECT: &str = "weights.o";
+/// Bytes that the library holds: what they are called, as `weights.bin`, `weights.S` and `weights.o`, and in symbols.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Blob {
+    /// The weights, where they are embedded.
+    Weights,
+    /// What preparing weights by name takes besides them.
+    Fixed,
+}
+
+impl Blob {
+    pub(crate) const ALL: [Blob; 2] = [Blob::Weights, Blob::Fixed];
+
+    fn name(self) -> &'static str {
+        match self {
+            Blob::Weights => "weights",
+            Blob::Fixed => "fixed",
+        }
+    }
+
+    /// The file that the assembler reads.
+    pub(crate) fn file(self) -> String {
+        format!("{}.bin", self.name())
+    }
+
+    /// The file that tells it to.
+    pub(crate) fn source(self) -> String {
+        format!("{}.S", self.name())
+    }
+
+    fn object(self) -> String {
+        format!("{}.o", self.name())
+    }
+
+    /// The name by which generated code of the model finds the bytes.
+    fn symbol(self, model: &str) -> String {
+        format!("aoti_{model}_{}", self.name())
+    }
+
+    /// All symbols of the object that holds the bytes.
+    pub(crate) fn symbols(self, model: &str) -> [String; 3] {
+        let symbol = self.symbol(model);
+        [format!("{symbol}_digest"), format!("{symbol}_end"), symbol]
+    }
+
+    /// The assembler source that embeds the bytes, with their digest: the library tells that of the weights, and need not
+    /// be compiled again for others.
+    pub(crate) fn assembly(self, model: &str, digest: &str) -> String {
+        let symbol = self.symbol(model);
+        format!(
+            "{}  .section .rodata.{symbol}_digest, \"a\", %progbits\n  .globl {symbol}_digest\n  .hidden {symbol}_digest\n\
+             {symbol}_digest:\n  .asciz \"{digest}\"\n",
+            embed_assembly(&symbol, &self.file())
+        )
+    }
+}
+
 /// Bundles keep headers here; sources include them without it.
 const INCLUDE: &str = "include/";
-
-/// The name by which generated code of the model finds embedded weights.
-fn weights_symbol(model: &str) -> String {
-    format!("aoti_{model}_weights")
-}
-
-/// All symbols of the object that holds the weights.
-pub(crate) fn weights_symbols(model: &str) -> [String; 3] {
-    let symbol = weights_symbol(model);
-    [format!("{symbol}_digest"), format!("{symbol}_end"), symbol]
-}
-
-/// The assembler source that embeds the weights, with their digest: the library tells it, and need not be compiled again
-/// for other weights.
-pub(crate) fn weights_assembly(model: &str, digest: &str) -> String {
-    let symbol = weights_symbol(model);
-    format!(
-        "{}  .section .rodata.{symbol}_digest, \"a\", %progbits\n  .globl {symbol}_digest\n  .hidden {symbol}_digest\n\
-         {symbol}_digest:\n  .asciz \"{digest}\"\n",
-        embed_assembly(&symbol, WEIGHTS)
-    )
-}
 
 /// File name of the library.
 pub(crate) fn library_name(symbol: &str, link: LinkKind) -> String {
@@ -57,12 +88,12 @@ pub(crate) fn is_library_of(identifier: &str, name: &str) -> bool {
     suffix.is_empty() || digest.is_some_and(is_digest)
 }
 
-/// The actions that make the objects; the one for the weights, if they are embedded, is the last.
+/// The actions that make the objects; those for embedded bytes are the last.
 pub(crate) fn objects(
     toolchain: &Toolchain,
     model: &Model,
     bundle: &SourceBundle,
-    embedded: Option<FileContent>,
+    embedded: &[(Blob, FileContent)],
     mode: &Mode,
 ) -> Result<Vec<Action>, Error> {
     let headers = headers(bundle);
@@ -70,12 +101,12 @@ pub(crate) fn objects(
     for unit in &bundle.units {
         actions.push(toolchain.compile(compile_job(model, bundle, unit, &headers), mode)?);
     }
-    if let Some(weights) = embedded {
+    for (blob, content) in embedded {
         actions.push(toolchain.assemble(AssembleJob {
-            label: format!("{}: weights", model.name),
-            source: Input::text("weights.S", &weights_assembly(&bundle.symbol, weights.digest())),
-            files: vec![Input::file(WEIGHTS, weights)],
-            output: WEIGHTS_OBJECT.to_owned(),
+            label: format!("{}: {}", model.name, blob.name()),
+            source: Input::text(blob.source(), &blob.assembly(&bundle.symbol, content.digest())),
+            files: vec![Input::file(blob.file(), content.clone())],
+            output: blob.object(),
         }));
     }
     Ok(actions)
@@ -86,13 +117,15 @@ pub(crate) fn library(
     toolchain: &Toolchain,
     model: &Model,
     bundle: &SourceBundle,
+    embedded: &[Blob],
     objects: &[Outputs],
     mode: &Mode,
 ) -> Result<Action, Error> {
     let label = format!("{}: library", model.name);
     let output = library_name(&bundle.symbol, model.link);
-    let names = bundle.units.iter().map(|unit| unit.object.as_str()).chain([WEIGHTS_OBJECT]);
-    let inputs = names.zip(objects).map(|(name, made)| made.as_input(name));
+    let units = bundle.units.iter().map(|unit| unit.object.clone());
+    let names = units.chain(embedded.iter().map(|blob| blob.object()));
+    let inputs = names.zip(objects).map(|(name, made)| made.as_input(&name));
     let objects = inputs
         .collect::<Result<Vec<_>, _>>()
         .map_err(|source| aoti_toolchain::Error::Input { label: label.clone(), source })?;

@@ -185,7 +185,7 @@ impl Session {
             path,
             diagnostics,
         })?;
-        crate::plan::objects(&*self.toolchain_of(model)?, model, &bundle, None, &self.settings.mode)
+        crate::plan::objects(&*self.toolchain_of(model)?, model, &bundle, &[], &self.settings.mode)
     }
 
     pub(crate) fn recipe(&self, model: &Model) -> Result<Recipe, Error> {
@@ -206,6 +206,7 @@ impl Session {
             outputs: model.names.outputs.clone(),
             dims: model.names.dims.clone(),
             weights: model.weights,
+            named_weights: model.named_weights,
             link: model.link,
             mode: format!("{:?}", self.settings.mode),
             toolchain,

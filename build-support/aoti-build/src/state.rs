@@ -36,6 +36,7 @@ pub(crate) struct Recipe {
     pub(crate) outputs: Vec<String>,
     pub(crate) dims: Vec<(String, String)>,
     pub(crate) weights: crate::model::Weights,
+    pub(crate) named_weights: bool,
     pub(crate) link: crate::model::LinkKind,
     pub(crate) mode: String,
     /// Absent where only bindings are made.

@@ -10,8 +10,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("bundle MODEL OUT [LEVEL...]".into());
     };
     let levels = if levels.is_empty() { vec!["native".to_owned()] } else { levels.to_vec() };
-    let (name, package) = ("model".to_owned(), String::new());
-    let options = Options { name, package, levels, embed_weights: true, names: Default::default() };
+    let options = Options {
+        name: "model".to_owned(),
+        package: String::new(),
+        levels,
+        embed_weights: true,
+        named_weights: false,
+        names: Default::default(),
+    };
     let bytes = bytes::Bytes::from(fs::read(model)?);
     let bundle = compile(bytes.clone(), &options)?;
     let out = Path::new(out);

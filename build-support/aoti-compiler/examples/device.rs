@@ -50,6 +50,7 @@ fn write_case(case: &Path, out: &Path, target: &GpuTarget) -> Result<(), Failure
         names: Names::default(),
         levels: vec![],
         embed_weights: true,
+        named_weights: false,
     };
     let (program, code) = device(bytes::Bytes::from(fs::read(case.join("model.pt2"))?), &options, target)?;
     let (inputs, expected) =

@@ -10,7 +10,7 @@ use crate::loops::Program;
 use crate::loops::work::{Work, work};
 use crate::lower::lower;
 use crate::schedule::{self, Explanation, Schedule, schedule};
-use crate::symbolic::Symbol;
+use crate::symbolic::{RangeTable, Symbol};
 use crate::target::{GpuTarget, Target};
 use crate::transform::rename::{Names, rename};
 use crate::{aten, frontend, loops, transform};
@@ -30,6 +30,9 @@ pub struct Options {
     pub levels: Vec<String>,
     /// Whether the weights are linked into the library; else they are given when a model is loaded.
     pub embed_weights: bool,
+    /// Whether the library takes other weights by their names in the program, and does to them what the compiler did
+    /// to those of the model file.
+    pub named_weights: bool,
     /// Names that go before the program's own.
     pub names: Names,
 }
@@ -77,8 +80,14 @@ struct Stages {
     explanations: Vec<Explanation>,
 }
 
+/// The graph after all transformations.
+fn optimized(model: Bytes, options: &Options) -> Result<Graph, Diagnostics> {
+    let graph = rename(import(&options.name, model)?, &options.names)?;
+    Ok(transform::optimize(if options.named_weights { graph } else { transform::freeze(graph) }))
+}
+
 fn stages(model: Bytes, options: &Options, target: &Target) -> Result<Stages, Diagnostics> {
-    let mut graph = transform::optimize(rename(import(&options.name, model)?, &options.names)?);
+    let mut graph = optimized(model, options)?;
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);
     let mut lowered = lower(&graph, target);
@@ -115,12 +124,43 @@ fn check(findings: &[String], pass: &str) {
 /// Compiles a model to a source bundle.
 pub fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnostics> {
     let stages = cpu_stages(model, options)?;
+    let ranges = stages.graph.ranges();
+    let constants = options.named_weights.then(|| constant_stages(&stages, &options.levels));
+    let preparation = constants.as_ref().map(|constants| codegen::prepare::Preparation {
+        constants: &constants.graph,
+        schedule: &constants.schedule,
+        ranges: &constants.ranges,
+    });
     let request = codegen::Request {
         package: &options.package,
         levels: &options.levels,
         embed_weights: options.embed_weights,
+        preparation: preparation.as_ref(),
     };
-    Ok(codegen::generate(&stages.schedule, &stages.graph.ranges(), &request))
+    Ok(codegen::generate(&stages.schedule, &ranges, &request))
+}
+
+/// The constant graph on the same way through the stages.
+struct ConstantStages {
+    graph: transform::ConstantGraph,
+    schedule: Schedule,
+    ranges: RangeTable,
+}
+
+fn constant_stages(model: &Stages, levels: &[String]) -> ConstantStages {
+    let program = &model.schedule.program;
+    let read = program.read_constants();
+    let graph =
+        transform::constant_graph(&model.graph, read.into_iter().map(|id| (id, &program.constants[id])));
+    let ranges = RangeTable::default();
+    // It runs once for each set of weights: the level that every machine runs is good enough.
+    let target = Target::cpu(levels.first().map_or(&[], std::slice::from_ref));
+    let mut lowered = lower(&transform::widen(graph.graph.clone()), &target);
+    loops::bounds::stay_within(&mut lowered, "lowering of constants");
+    check(&loops::verify(&lowered), "lowering of constants");
+    let (schedule, _) = schedule(lowered, &ranges, &target);
+    check(&schedule::verify(&schedule), "scheduling of constants");
+    ConstantStages { graph, schedule, ranges }
 }
 
 /// How much each kernel does, by its name, for inputs of these sizes. `None` where that depends on data, which nobody knows
@@ -158,9 +198,7 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
                 .into())
         }
         Emit::Aten => Ok(aten::text::print_short(&frontend::import(&options.name, model)?)),
-        Emit::Graph => {
-            Ok(crate::graph::text::print_short(&transform::optimize(import(&options.name, model)?)))
-        }
+        Emit::Graph => Ok(crate::graph::text::print_short(&optimized(model, options)?)),
         Emit::Loops => Ok(loops::text::print_short(&cpu_stages(model, options)?.lowered)),
         Emit::Schedule => Ok(schedule::text::print_short(&cpu_stages(model, options)?.schedule)),
         Emit::Run => {
@@ -180,7 +218,7 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
         Emit::Hip => emit_device(model, options, "gfx942"),
         Emit::Cpp => Ok(sources(&compile(model, options)?, |name| name.starts_with("kernels"))),
         Emit::Wrapper => {
-            Ok(sources(&compile(model, options)?, |name| name == "run.cpp" || name == "model.cpp"))
+            Ok(sources(&compile(model, options)?, |name| name.starts_with("run_") || name == "model.cpp"))
         }
     }
 }

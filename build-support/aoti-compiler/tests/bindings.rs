@@ -83,8 +83,8 @@ fn digits() -> Case {
         name: "fc.bias".to_owned(),
         dtype: DType::F32,
         sizes: vec![10],
-        offset: 0,
-        bytes: 40,
+        tied: None,
+        is_read: true,
     });
     Case::new(interface, WeightsPlacement::Embedded, Link::Static)
 }

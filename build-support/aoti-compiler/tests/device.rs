@@ -35,6 +35,7 @@ fn compiled(name: &str, architecture: &str) -> (Program, DeviceProgram) {
         names: Names::default(),
         levels: vec![],
         embed_weights: true,
+        named_weights: false,
     };
     let target = GpuTarget::named(architecture).expect("a known architecture");
     device(Bytes::from(source(name)), &options, &target).expect("the graph compiles")

@@ -72,6 +72,7 @@ fn options(text: &str) -> Options {
         package: "p 0.1.0".to_owned(),
         levels: vec!["native".to_owned()],
         embed_weights: true,
+        named_weights: false,
         names: Default::default(),
     }
 }

@@ -1,6 +1,6 @@
 //! What a compiled model says about itself, read once from its C tables into plain Rust values.
 
-use crate::DType;
+use crate::{DType, ffi::Api};
 
 /// One dimension of a tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,7 +24,7 @@ pub struct ValueInfo {
     pub dims: Vec<DimInfo>,
 }
 
-/// One constant of the program.
+/// One weight: a tensor of the program's state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConstantInfo {
     /// Fully qualified name, such as `layers.0.weight`.
@@ -33,10 +33,10 @@ pub struct ConstantInfo {
     pub dtype: DType,
     /// Sizes, outermost first.
     pub sizes: Vec<i64>,
-    /// Byte offset into the weights.
-    pub offset: u64,
-    /// Bytes in the weights.
-    pub bytes: u64,
+    /// Position of the constant of which this is another name (tied weights).
+    pub tied_to: Option<usize>,
+    /// Whether a result depends on it; if none does, it may be absent from what is given.
+    pub is_read: bool,
 }
 
 /// A kernel: one function that a run calls.
@@ -54,8 +54,8 @@ pub struct KernelInfo {
     pub outputs: Vec<ValueInfo>,
 }
 
-/// The outside view of a compiled model.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// The outside view of a compiled model. The default is that of no model.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ModelInfo {
     /// The model's name.
     pub name: String,
@@ -67,7 +67,7 @@ pub struct ModelInfo {
     pub outputs: Vec<ValueInfo>,
     /// Tensors that the program mutates; they live in a [`State`](crate::State).
     pub states: Vec<ValueInfo>,
-    /// Constants.
+    /// Weights by name, as the program has them: all of its state where the library takes weights by name.
     pub constants: Vec<ConstantInfo>,
     /// Kernels, in the order in which they stand in a run.
     pub kernels: Vec<KernelInfo>,
@@ -79,4 +79,6 @@ pub struct ModelInfo {
     pub library: String,
     /// Digest of the weights inside the library; `None` where they are elsewhere.
     pub embedded_weights: Option<String>,
+    /// What makes weights of tensors by name.
+    pub(crate) api: Option<Api>,
 }

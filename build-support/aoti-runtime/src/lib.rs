@@ -51,7 +51,7 @@ pub use kernel::{KernelEvent, KernelPhase};
 pub use library::Library;
 #[doc(hidden)]
 pub use macros::absent;
-pub use named::NamedTensor;
+pub use named::{NamedTensor, PrepareOptions};
 pub use plan::{Candidate, Plan, Verdict};
 pub use pool::ThreadPool;
 pub use tensor::{DynTensor, Tensor, TensorView};

@@ -1,8 +1,10 @@
-//! Weights put together from tensors by their names in the program: for `weights = "external"`.
+//! Weights made from tensors by their names in the program, as a checkpoint holds them: for libraries that were built to
+//! take them (`weights = "external"`, or `named-weights = true`).
 //!
-//! Knows the list of constants that a model gives, and nothing of how a model uses them.
+//! Knows which tensors there are; what a library makes of them is its own affair.
 
-use crate::{ConstantInfo, DType, Error, ErrorCode, ModelInfo, Weights, ffi::buffer::Buffer};
+use crate::{DType, Error, ErrorCode, Executor, ModelInfo, ThreadPool, Weights, ffi::prepare};
+use std::fmt;
 
 /// A tensor that a program offers under some name: row-major, in the machine's byte order.
 #[derive(Clone, Copy, Debug)]
@@ -11,76 +13,139 @@ pub struct NamedTensor<'a> {
     pub dtype: DType,
     /// Sizes, outermost first.
     pub sizes: &'a [usize],
-    /// The bytes of all elements.
+    /// The bytes of all elements, at any address.
     pub bytes: &'a [u8],
 }
 
+/// How weights are prepared.
+#[derive(Default)]
+pub struct PrepareOptions<'a> {
+    /// Threads to work on; [`ThreadPool::global`] where there are none.
+    pub executor: Option<&'a dyn Executor>,
+    /// Told, on the calling thread, how many bytes of how many are written.
+    pub progress: Option<&'a mut dyn FnMut(u64, u64)>,
+}
+
+impl fmt::Debug for PrepareOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PrepareOptions").finish_non_exhaustive()
+    }
+}
+
 impl Weights {
-    /// Lays out the weights of a model from tensors by name, as `find` gives them for the names in
-    /// [`ModelInfo::constants`]. Each must be there with the constant's element type and sizes.
+    /// Makes the weights of a model from the tensors of a checkpoint by name, as [`ModelInfo::constants`] lists them.
     ///
-    /// Not for models whose build changed the layout of constants: for those, give the file that the build wrote.
+    /// Everything that is missing, not of the model, or of another element type or other sizes is named, all at once.
+    /// Tensors that no result depends on may be absent, and of tied weights all names but one.
     pub fn from_named<'a>(
         info: &ModelInfo,
-        mut find: impl FnMut(&str) -> Option<NamedTensor<'a>>,
+        tensors: impl IntoIterator<Item = (&'a str, NamedTensor<'a>)>,
     ) -> Result<Weights, Error> {
-        let whole = usize::try_from(info.weights_bytes).map_err(|_| Error::memory(usize::MAX))?;
-        let mut buffer = Buffer::new();
-        buffer.reserve(whole)?;
-        let blob = buffer.elements_mut::<u8>(whole);
-        for constant in &info.constants {
-            let tensor = find(&constant.name);
-            let tensor = tensor.ok_or_else(|| refuse(constant, "is not among the weights given"))?;
-            let bytes = check(constant, &tensor)?;
-            let end = constant.offset.checked_add(constant.bytes);
-            let place =
-                end.and_then(|end| blob.get_mut(constant.offset as usize..usize::try_from(end).ok()?));
-            place.ok_or_else(|| refuse(constant, "lies outside the weights"))?.copy_from_slice(bytes);
-        }
-        Ok(Weights::from_buffer(buffer, whole))
+        Weights::prepare(info, tensors, PrepareOptions::default())
     }
 
-    /// Lays out the weights of a model from a safetensors file, by [`Weights::from_named`].
+    /// [`Weights::from_named`] on threads of the caller's choice, with progress.
+    pub fn prepare<'a>(
+        info: &ModelInfo,
+        tensors: impl IntoIterator<Item = (&'a str, NamedTensor<'a>)>,
+        options: PrepareOptions<'_>,
+    ) -> Result<Weights, Error> {
+        let tensors: Vec<(&str, NamedTensor<'_>)> = tensors.into_iter().collect();
+        let fault = |(name, tensor): &(&str, NamedTensor<'_>)| {
+            let count = tensor.sizes.iter().try_fold(tensor.dtype.size(), |n, &size| n.checked_mul(size));
+            let given = tensor.bytes.len();
+            if name.contains('\0') {
+                Some(format!("`{}` is not a weight of the model", name.escape_default()))
+            } else if count != Some(given) {
+                let (dtype, sizes) = (tensor.dtype, tensor.sizes);
+                Some(format!("weight `{name}` has {given} bytes, which {dtype} of {sizes:?} does not"))
+            } else {
+                None
+            }
+        };
+        let faults: Vec<String> = tensors.iter().filter_map(fault).collect();
+        if !faults.is_empty() {
+            return Err(refuse(info, &faults));
+        }
+        let PrepareOptions { executor, progress } = options;
+        let executor = executor.unwrap_or_else(|| ThreadPool::global());
+        let weights = prepare::prepare(info, &tensors, executor, progress)?;
+        #[cfg(feature = "digest")]
+        let weights = weights.with_digest(digest(&tensors));
+        Ok(weights)
+    }
+
+    /// Makes the weights of a model from a safetensors file, by [`Weights::from_named`].
     #[cfg(feature = "safetensors")]
     pub fn from_safetensors(path: impl AsRef<std::path::Path>, info: &ModelInfo) -> Result<Weights, Error> {
-        let path = path.as_ref();
-        let file = Weights::file(path)?;
-        let bytes = file.as_bytes().unwrap_or_default();
-        let tensors = safetensors::SafeTensors::deserialize(bytes).map_err(|error| {
-            Error::new(ErrorCode::Weights, format!("`{}` is not a safetensors file: {error}", path.display()))
-        })?;
-        let views: std::collections::BTreeMap<String, _> = tensors.tensors().into_iter().collect();
-        Weights::from_named(info, |name| {
-            let view = views.get(name)?;
-            Some(NamedTensor { dtype: dtype(view.dtype())?, sizes: view.shape(), bytes: view.data() })
-        })
+        Weights::from_safetensors_files([path], info, PrepareOptions::default())
+    }
+
+    /// The same from a checkpoint in several files, with progress.
+    #[cfg(feature = "safetensors")]
+    pub fn from_safetensors_files<P: AsRef<std::path::Path>>(
+        paths: impl IntoIterator<Item = P>,
+        info: &ModelInfo,
+        options: PrepareOptions<'_>,
+    ) -> Result<Weights, Error> {
+        let refused = |path: &P, what: String| {
+            let path = path.as_ref().display();
+            Error::new(ErrorCode::Weights, format!("`{path}` {what}"))
+        };
+        let open = |path: P| Ok((Weights::file(path.as_ref())?, path));
+        let files = paths.into_iter().map(open).collect::<Result<Vec<_>, Error>>()?;
+        let mut parsed = Vec::new();
+        for (file, path) in &files {
+            let bytes = file.as_bytes().unwrap_or_default();
+            let tensors = safetensors::SafeTensors::deserialize(bytes)
+                .map_err(|error| refused(path, format!("is not a safetensors file: {error}")))?;
+            for (name, view) in tensors.tensors() {
+                let Some(dtype) = dtype(view.dtype()) else {
+                    let what = format!("holds `{name}` as {:?}, which no weight is", view.dtype());
+                    return Err(refused(path, what));
+                };
+                parsed.push((name, dtype, view.shape().to_vec(), view.data()));
+            }
+        }
+        let tensors = parsed
+            .iter()
+            .map(|(name, dtype, sizes, bytes)| (name.as_str(), NamedTensor { dtype: *dtype, sizes, bytes }));
+        Weights::prepare(info, tensors, options)
     }
 }
 
-/// The tensor's bytes, if it is what the constant must be.
-fn check<'a>(constant: &ConstantInfo, tensor: &NamedTensor<'a>) -> Result<&'a [u8], Error> {
-    let same_sizes = constant.sizes.iter().copied().eq(tensor.sizes.iter().map(|&size| size as i64));
-    if tensor.dtype != constant.dtype || !same_sizes {
-        let (given, wanted) = ((tensor.dtype, tensor.sizes), (constant.dtype, &constant.sizes));
-        let what =
-            format!("is given as {} of sizes {:?}, not {} of {:?}", given.0, given.1, wanted.0, wanted.1);
-        return Err(refuse(constant, &what));
-    }
-    let count = tensor.sizes.iter().try_fold(tensor.dtype.size(), |n, &size| n.checked_mul(size));
-    if count != Some(tensor.bytes.len()) {
-        return Err(refuse(constant, &format!("is given with {} bytes", tensor.bytes.len())));
-    }
-    if tensor.bytes.len() as u64 != constant.bytes {
-        return Err(refuse(
-            constant,
-            "is stored in a layout of its own: give the weights file that the build wrote",
-        ));
-    }
-    Ok(tensor.bytes)
+/// One error for everything that is wrong with the tensors given.
+pub(crate) fn refuse(info: &ModelInfo, faults: &[String]) -> Error {
+    let message = match faults {
+        [fault] => fault.clone(),
+        faults => format!(
+            "{} things are wrong with the weights of `{}`:\n  {}",
+            faults.len(),
+            info.name,
+            faults.join("\n  ")
+        ),
+    };
+    Error::new(ErrorCode::Weights, message)
 }
 
-fn refuse(constant: &ConstantInfo, what: &str) -> Error {
-    Error::new(ErrorCode::Weights, format!("constant `{}` {what}", constant.name))
+/// The digest of a set of tensors: names, types, sizes and elements, in the order of the names.
+#[cfg(feature = "digest")]
+fn digest(tensors: &[(&str, NamedTensor<'_>)]) -> String {
+    let mut sorted: Vec<_> = tensors.iter().collect();
+    sorted.sort_by_key(|(name, _)| *name);
+    let mut hasher = blake3::Hasher::new();
+    let number = |hasher: &mut blake3::Hasher, number: usize| {
+        hasher.update(&(number as u64).to_le_bytes());
+    };
+    for (name, tensor) in sorted {
+        number(&mut hasher, name.len());
+        hasher.update(name.as_bytes());
+        number(&mut hasher, tensor.dtype as usize);
+        number(&mut hasher, tensor.sizes.len());
+        tensor.sizes.iter().for_each(|size| number(&mut hasher, *size));
+        hasher.update(tensor.bytes);
+    }
+    hasher.finalize().to_hex().to_string()
 }
 
 #[cfg(feature = "safetensors")]

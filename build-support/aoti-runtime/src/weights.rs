@@ -15,6 +15,9 @@ use std::{
 #[derive(Clone, Default)]
 pub struct Weights {
     source: Source,
+    /// Of the tensors that they were made from.
+    #[cfg(feature = "digest")]
+    digest: Option<Arc<str>>,
 }
 
 #[derive(Clone, Default)]
@@ -44,7 +47,7 @@ impl Weights {
         // mapped files must, not to change the file under it.
         #[expect(unsafe_code, reason = "mapping a file is unsafe by its nature")]
         let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
-        Ok(Weights { source: Source::Mapped(Arc::new(map)) })
+        Ok(Weights::from_source(Source::Mapped(Arc::new(map))))
     }
 
     /// A content-addressed file looked for by name beside the running executable, then in `folders`. With the feature
@@ -66,7 +69,29 @@ impl Weights {
 
     /// Bytes that are already in aligned memory.
     pub(crate) fn from_buffer(buffer: Buffer, len: usize) -> Weights {
-        Weights { source: Source::Bytes(Arc::new(buffer), len) }
+        Weights::from_source(Source::Bytes(Arc::new(buffer), len))
+    }
+
+    fn from_source(source: Source) -> Weights {
+        Weights {
+            source,
+            #[cfg(feature = "digest")]
+            digest: None,
+        }
+    }
+
+    #[cfg(feature = "digest")]
+    pub(crate) fn with_digest(self, digest: String) -> Weights {
+        Weights { digest: Some(digest.into()), ..self }
+    }
+
+    /// The BLAKE3 digest, hexadecimal, of what was loaded: of the tensors with their names, types and sizes where the
+    /// weights were made from tensors by name, whatever file they came from; else of the bytes. `None` for weights
+    /// inside the library.
+    #[cfg(feature = "digest")]
+    pub fn digest(&self) -> Option<String> {
+        let of_tensors = self.digest.as_deref().map(str::to_owned);
+        of_tensors.or_else(|| Some(blake3::hash(self.as_bytes()?).to_hex().to_string()))
     }
 
     /// A copy of these bytes, aligned as models need it.

@@ -1,8 +1,8 @@
 // A model written by hand against abi.h, to test what sits on this side of the interface: y = x + weights[0], with a
 // mutated counter, a parallel loop, and the checks that a compiled model makes. It knows nothing of the compiler.
 //
-// FAKE_API names the exported function. FAKE_STATE adds the counter as state and as a second output. FAKE_VERSION and
-// FAKE_GAP spoil the function table.
+// FAKE_API names the exported function. FAKE_STATE adds the counter as state and as a second output. FAKE_FIXED takes no
+// weights by name. FAKE_VERSION and FAKE_GAP spoil the function table.
 #include <aoti/abi.h>
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static const AotiDimInfo x_dims[] = {{"batch", 1, 1000000}, {NULL, 3, 3}};
 static const AotiValueInfo inputs_info[] = {{"x", AOTI_F32, 2, x_dims}};
 static const AotiValueInfo outputs_info[] = {{"y", AOTI_F32, 2, x_dims}, {"count", AOTI_I64, 0, NULL}};
 static const int64_t bias_sizes[] = {1};
-static const AotiConstantInfo constants_info[] = {{"layer.bias", AOTI_F32, 1, bias_sizes, 0, 4}};
+static const AotiConstantInfo constants_info[] = {{"layer.bias", bias_sizes, AOTI_F32, 1, -1, 1}};
 
 #ifdef FAKE_STATE
 enum { N_OUTPUTS = 2, N_STATES = 1, STATE_BYTES = 64 };
@@ -215,6 +215,30 @@ static const AotiPlan *plan(const AotiModel *model) {
   return &the_plan;
 }
 
+static int64_t prepare_bytes(int32_t threads) { return threads * 64; }
+
+// Adds a hundredth to the bias, so that tests see whether this was called, and reports what no tensor is right for.
+static int32_t prepare_weights(const AotiNamedTensor *tensors, int32_t n_tensors, void *weights, int64_t weights_bytes,
+                               void *workspace, int64_t workspace_bytes, const AotiPrepareOptions *options,
+                               AotiError *error) {
+  if (weights_bytes < (int64_t)sizeof embedded || workspace_bytes < prepare_bytes(options->context->threads))
+    return fail(error, AOTI_ERROR_WORKSPACE, "%lld bytes are too few", workspace_bytes);
+  memset(workspace, 0xff, (size_t)workspace_bytes);
+  const float *bias = NULL;
+  for (int32_t i = 0; i < n_tensors; ++i) {
+    if (strcmp(tensors[i].name, "layer.bias") == 0 && tensors[i].tensor.rank == 1)
+      bias = tensors[i].tensor.data;
+    else
+      options->finding(options->arg, tensors[i].name);
+  }
+  if (!bias) options->finding(options->arg, "weight `layer.bias` is missing");
+  if (!bias || n_tensors != 1) return fail(error, AOTI_ERROR_WEIGHTS, "%lld tensors do not fit", n_tensors);
+  memset(weights, 0, (size_t)weights_bytes);
+  *(float *)weights = *bias + 0.01f;
+  for (int64_t done = 1; options->progress && done <= 4; ++done) options->progress(options->arg, done, 4);
+  return AOTI_OK;
+}
+
 static const AotiApi api = {
     .abi_version = FAKE_VERSION,
     .struct_bytes = sizeof(AotiApi),
@@ -235,10 +259,14 @@ static const AotiApi api = {
     .run = run,
 #endif
     .plan = plan,
+#ifndef FAKE_FIXED
+    .prepare_bytes = prepare_bytes,
+    .prepare_weights = prepare_weights,
+#endif
 };
 
 const AotiApi *FAKE_API(void);
 const AotiApi *FAKE_API(void) {
-  (void)run;
+  (void)run, (void)prepare_weights;
   return &api;
 }

@@ -4,7 +4,7 @@ mod support;
 
 use aoti_runtime::{
     DType, DynTensor, ErrorCode, Executor, Inline, KernelEvent, KernelPhase, Library, LoadOptions, Model,
-    NamedTensor, TensorView, ThreadPool, Verdict, Weights, Workspace,
+    NamedTensor, PrepareOptions, TensorView, ThreadPool, Verdict, Weights, Workspace,
 };
 use support::library;
 
@@ -47,7 +47,7 @@ fn the_tables_are_read() {
     assert_eq!(info.inputs[0].dims[0].expression.as_deref(), Some("batch"));
     assert_eq!((info.inputs[0].dims[1].min, info.inputs[0].dims[1].max), (3, 3));
     assert_eq!((info.outputs[1].dtype, info.outputs[1].dims.len()), (DType::I64, 0));
-    assert_eq!((info.constants[0].name.as_str(), info.constants[0].bytes), ("layer.bias", 4));
+    assert_eq!((info.constants[0].name.as_str(), info.constants[0].is_read), ("layer.bias", true));
     assert_eq!((info.states.len(), info.state_bytes, info.weights_bytes), (1, 64, 64));
 }
 
@@ -125,34 +125,90 @@ fn weights_may_be_given_and_are_checked() {
 }
 
 #[test]
-fn weights_are_found_by_name() {
+fn weights_are_made_of_tensors_by_name() {
     let library = library(&[]).unwrap();
     let info = library.info().unwrap();
     let value = 3f32.to_ne_bytes();
-    let with = |dtype, sizes: &'static [usize], bytes: &'static [u8]| {
-        let tensor = NamedTensor { dtype, sizes, bytes };
-        Weights::from_named(&info, |name| (name == "layer.bias").then_some(tensor))
+    let given = |names: &[(&'static str, &'static [usize], &'static [u8])]| {
+        let tensor =
+            |(name, sizes, bytes): (_, _, _)| (name, NamedTensor { dtype: DType::F32, sizes, bytes });
+        let tensors: Vec<_> = names.iter().copied().map(tensor).collect();
+        Weights::from_named(&info, tensors)
     };
     let error = |result: Result<Weights, aoti_runtime::Error>| result.unwrap_err().message().to_owned();
-    let absent = Weights::from_named(&info, |_| None);
-    assert_eq!(error(absent), "constant `layer.bias` is not among the weights given");
-    let wrong = "constant `layer.bias` is given as i32 of sizes [1], not f32 of [1]";
-    assert_eq!(error(with(DType::I32, &[1], &[0; 4])), wrong);
-    assert!(with(DType::F32, &[2], &[0; 8]).is_err() && with(DType::F32, &[1], &[0; 3]).is_err());
+    assert_eq!(error(given(&[])), "weight `layer.bias` is missing");
+    let several = "2 things are wrong with the weights of `fake`:\n  other\n  weight `layer.bias` is missing";
+    assert_eq!(error(given(&[("other", &[1], &[0; 4])])), several);
+    let short = "weight `layer.bias` has 3 bytes, which f32 of [1] does not";
+    assert_eq!(error(given(&[("layer.bias", &[1], &[0; 3])])), short);
+    assert_eq!(error(given(&[("a\0b", &[1], &[0; 4])])), "`a\\u{0}b` is not a weight of the model");
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("w.safetensors");
-    let header = r#"{"layer.bias":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;
+    // An odd length of the header puts the data where no f32 may lie: they are copied.
+    let header = r#"{"layer.bias":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}} "#;
     std::fs::write(&path, [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &value].concat())
         .unwrap();
     let weights = Weights::from_safetensors(&path, &info).unwrap();
+    let tensor = NamedTensor { dtype: DType::F32, sizes: &[1], bytes: &value };
+    let same = Weights::from_named(&info, [("layer.bias", tensor)]).unwrap();
+    assert_eq!(weights.digest().unwrap(), same.digest().unwrap());
+    assert_ne!(weights.digest(), Weights::bytes(weights.as_bytes().unwrap()).unwrap().digest());
     let model = library.load(LoadOptions { weights, ..LoadOptions::default() }).unwrap();
     assert_eq!(
         run(&model, &(&[[1.0, 2.0, 3.0]]).into(), &Inline).unwrap().as_slice::<f32>().unwrap(),
-        [4.0, 5.0, 6.0]
+        [1.0 + 3.01, 2.0 + 3.01, 3.0 + 3.01]
     );
     std::fs::write(&path, [7; 20]).unwrap();
     assert_eq!(Weights::from_safetensors(&path, &info).unwrap_err().code(), ErrorCode::Weights);
+}
+
+#[test]
+fn a_library_that_takes_no_weights_by_name_says_so() {
+    let info = library(&["FAKE_FIXED"]).unwrap().info().unwrap();
+    let error = Weights::from_named(&info, []).unwrap_err();
+    let text =
+        "`fake` takes no weights by name: build it with `weights = \"external\"` or `named-weights = true`";
+    assert_eq!((error.code(), error.message()), (ErrorCode::Weights, text));
+}
+
+#[test]
+fn progress_is_told_and_its_panics_come_back() {
+    let info = library(&[]).unwrap().info().unwrap();
+    let tensor = NamedTensor { dtype: DType::F32, sizes: &[1], bytes: &[0; 4] };
+    let mut told = Vec::new();
+    let mut progress = |done, total| told.push((done, total));
+    let options = PrepareOptions { executor: Some(&Inline), progress: Some(&mut progress) };
+    Weights::prepare(&info, [("layer.bias", tensor)], options).unwrap();
+    assert_eq!(told, [(1, 4), (2, 4), (3, 4), (4, 4)]);
+    let caught = std::panic::catch_unwind(|| {
+        let mut progress = |done: u64, _| assert!(done < 2, "stop here");
+        let options = PrepareOptions { executor: None, progress: Some(&mut progress) };
+        Weights::prepare(&info, [("layer.bias", tensor)], options)
+    });
+    assert!(caught.unwrap_err().downcast_ref::<&str>().is_some_and(|text| *text == "stop here"));
+}
+
+#[test]
+fn weights_change_between_runs() {
+    let library = library(&[]).unwrap();
+    let weights = |bias: f32| {
+        let bytes: Vec<u8> = [bias; 16].iter().flat_map(|bias| bias.to_ne_bytes()).collect();
+        Weights::bytes(&bytes).unwrap()
+    };
+    let model = library.load(LoadOptions { weights: weights(1.0), ..LoadOptions::default() }).unwrap();
+    let first = |model: &Model| {
+        let x = TensorView::from(&[[0f32, 0.0, 0.0]]);
+        run(model, &x, &Inline).unwrap().as_slice::<f32>().unwrap()[0]
+    };
+    assert_eq!(first(&model), 1.0);
+    model.update_weights(weights(2.0)).unwrap();
+    assert_eq!(first(&model), 2.0);
+    let refused = model.update_weights(Weights::bytes(&[0; 60]).unwrap()).unwrap_err();
+    assert_eq!(refused.message(), "the weights given to `fake` have 60 bytes instead of 64");
+    assert_eq!((first(&model), model.weights().as_bytes().unwrap().len()), (2.0, 64));
+    model.update_weights(Weights::embedded()).unwrap();
+    assert_eq!(first(&model), 1.0);
 }
 
 #[test]

@@ -158,6 +158,7 @@ fn kernel_work(
         package: String::new(),
         levels: vec![level.to_owned()],
         embed_weights: true,
+        named_weights: false,
         names: Default::default(),
     };
     let sizes: Vec<Vec<i64>> =

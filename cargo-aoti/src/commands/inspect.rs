@@ -98,8 +98,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     let levels = vec![arguments.level.clone()];
-    let package = String::new();
-    let options = Options { name, package, levels, embed_weights: true, names: Default::default() };
+    let options = Options {
+        name,
+        package: String::new(),
+        levels,
+        embed_weights: true,
+        named_weights: false,
+        names: Default::default(),
+    };
     if arguments.explain_fusion {
         for explanation in compile::explain_fusion(model, &options).map_err(refuse)? {
             let (producer, consumer) = (&explanation.producer, &explanation.consumer);

@@ -114,6 +114,7 @@ fn choose(given: &Path) -> Result<Chosen, Failure> {
         package: String::new(),
         levels: Vec::new(),
         embed_weights: true,
+        named_weights: false,
         names: Default::default(),
     };
     let bundle =

@@ -132,7 +132,7 @@ impl Generator {
         let sizes: Vec<i64> = shape.iter().map(|size| size.as_int().expect("fixed sizes")).collect();
         let count = sizes.iter().product::<i64>();
         let data: Vec<u8> = (0..count).flat_map(|_| element(&mut self.rng, dtype)).collect();
-        Constant { name: String::new(), dtype, sizes, data: data.into() }
+        Constant::new("", dtype, sizes, data)
     }
 
     pub(crate) fn dtype(&mut self) -> DType {

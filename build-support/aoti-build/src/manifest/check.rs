@@ -14,7 +14,7 @@ use super::{Code, Problem, Problems, RawModel, RawTable, Table, suggest};
 use crate::model::{Model, Names};
 
 const TABLE_KEYS: [&str; 6] = ["devices", "cpu", "cuda", "rocm", "models", "toolchain"];
-const MODEL_KEYS: [&str; 6] = ["path", "weights", "link", "cpu", "outputs", "dims"];
+const MODEL_KEYS: [&str; 7] = ["path", "weights", "named-weights", "link", "cpu", "outputs", "dims"];
 const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
 /// Those of them that models are compiled for.
 const SUPPORTED: [&str; 1] = ["cpu"];
@@ -62,6 +62,7 @@ impl<'a> Checker<'a> {
         Some(RawModel {
             path: self.field(map, &place, "path"),
             weights: self.word(map, &place, "weights", &["embed", "sidecar", "external"]),
+            named_weights: self.field(map, &place, "named-weights"),
             link: self.word(map, &place, "link", &["static", "dylib"]),
             cpu: self.field(map, &place, "cpu"),
             names: Names {
@@ -135,6 +136,7 @@ impl<'a> Checker<'a> {
         if let Some(levels) = &raw.cpu {
             model.levels = self.levels_at(levels, &place.entry("cpu"));
         }
+        model.named_weights = raw.named_weights.unwrap_or_default();
         Some(model)
     }
 

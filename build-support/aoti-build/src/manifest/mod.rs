@@ -75,6 +75,7 @@ struct RawTable {
 struct RawModel {
     path: Option<PathBuf>,
     weights: Weights,
+    named_weights: Option<bool>,
     link: LinkKind,
     /// Levels of its own; the table's where it has none.
     cpu: Option<Vec<String>>,

@@ -34,13 +34,14 @@ fn without_a_table_every_file_is_a_model() {
 #[test]
 fn a_table_says_all() {
     let table = "[package.metadata.aoti]\ncpu = [\"x86-64-v3\"]\ndevices = [\"cpu\"]\n\
-        [package.metadata.aoti.models.digits]\npath = \"m/d.pt2\"\nweights = \"sidecar\"\nlink = \"dylib\"\n\
+        [package.metadata.aoti.models.digits]\npath = \"m/d.pt2\"\nweights = \"sidecar\"\nnamed-weights = true\nlink = \"dylib\"\n\
         cpu = [\"x86-64-v4\"]\noutputs = [\"logits\"]\ndims = { tokens_d0 = \"batch\" }\n\
         [package.metadata.aoti.models.same]\npath = \"m/d.pt2\"\n";
     let folder = project(table, &["m/d.pt2", "models/other.pt2"]);
     let manifest = Manifest::of_folder(folder.path()).unwrap();
     let [model, same] = &manifest.models[..] else { panic!("{manifest:?}") };
-    assert_eq!((model.weights, model.link), (Weights::Sidecar, LinkKind::Dylib));
+    assert_eq!((model.weights, model.named_weights), (Weights::Sidecar, true));
+    assert_eq!((model.link, same.named_weights), (LinkKind::Dylib, false));
     assert_eq!(
         (&model.levels[..], &same.levels[..]),
         (&["x86-64-v4".to_owned()][..], &["x86-64-v3".to_owned()][..])

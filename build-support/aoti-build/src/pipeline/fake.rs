@@ -1,5 +1,5 @@
 //! A compiler of one model, for tests: the first four bytes of a model are its weight, the rest is its program, of which
-//! `error` does not compile. Others make the kernel err, each in its way.
+//! `error` does not compile, and `huge` has more weights than a library holds. Others make the kernel err, each in its way.
 
 use aoti_compiler::codegen::bundle::{SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
@@ -54,7 +54,11 @@ pub(crate) fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, D
         files,
         units,
         kernels: 1,
-        weights: WeightsBlob { segments: vec![(0, Bytes::copy_from_slice(weight))], bytes: 64 },
+        weights: WeightsBlob {
+            segments: vec![(0, Bytes::copy_from_slice(weight))],
+            bytes: if program == "huge" { 2_000_000_064 } else { 64 },
+        },
+        fixed: WeightsBlob::default(),
     })
 }
 

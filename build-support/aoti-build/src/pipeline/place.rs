@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use aoti_compiler::codegen::bindings::{self, Link, WeightsPlacement};
 use aoti_compiler::codegen::interface::ValueInterface;
+use aoti_compiler::diagnostic::{Code, Diagnostic};
 use aoti_toolchain::audit::{self, Allow};
 use aoti_toolchain::{FileContent, Mode, Outputs};
 
@@ -13,11 +14,14 @@ use crate::artefacts::{Artefact, FileEntry, ManifestFile, ToolchainEntry, ValueE
 use crate::error::Error;
 use crate::files;
 use crate::model::{LinkKind, Weights};
-use crate::plan;
+use crate::plan::{self, Blob};
 use crate::session::Session;
 
-/// Writes sources, header, weights and Rust module; gives the weights that are to be embedded.
-pub(super) fn sources(passing: &mut Passing<'_>, session: &Session) -> Result<Option<FileContent>, Error> {
+/// What the linker can place beside code that reaches it by 32-bit offsets, with room for the code.
+const MAX_EMBEDDED: u64 = 2_000_000_000;
+
+/// Writes sources, header, weights and Rust module, and prepares what is to be embedded.
+pub(super) fn sources(passing: &mut Passing<'_>, session: &Session) -> Result<(), Error> {
     let folder = passing.job.layout.sources();
     for file in &passing.bundle.files {
         let path = folder.join(&file.name);
@@ -25,39 +29,61 @@ pub(super) fn sources(passing: &mut Passing<'_>, session: &Session) -> Result<Op
         passing.placed.push(path);
     }
     let identifier = passing.bundle.identifier.clone();
-    let (placement, embedded) = weights(passing, session)?;
-    let options = bindings::Options {
-        weights: placement,
-        link: link(passing, session),
-        weights_digest: embedded.as_ref().map(|content| content.digest().to_owned()),
-    };
+    let placement = weights(passing, session)?;
+    if passing.bundle.fixed.bytes > 0 {
+        embed(passing, session, Blob::Fixed)?;
+    }
+    let weights_digest = passing
+        .embedded
+        .iter()
+        .find(|(blob, _)| *blob == Blob::Weights)
+        .map(|(_, content)| content.digest().to_owned());
+    let options = bindings::Options { weights: placement, link: link(passing, session), weights_digest };
     let module = passing.bundle.bindings(&options);
     write(passing, "bindings", passing.job.layout.bindings(&identifier), module.as_bytes())?;
     let text = passing.bundle.header();
-    write(passing, "header", passing.job.layout.header(&identifier), text.as_bytes())?;
-    Ok(embedded)
+    write(passing, "header", passing.job.layout.header(&identifier), text.as_bytes())
 }
 
-fn weights(
-    passing: &mut Passing<'_>,
-    session: &Session,
-) -> Result<(WeightsPlacement, Option<FileContent>), Error> {
+/// Writes bytes that go into the library, and what tells the assembler so.
+fn embed(passing: &mut Passing<'_>, session: &Session, blob: Blob) -> Result<(), Error> {
+    let content = match blob {
+        Blob::Weights => &passing.bundle.weights,
+        Blob::Fixed => &passing.bundle.fixed,
+    };
+    if content.bytes > MAX_EMBEDDED {
+        return Err(too_large(passing, content.bytes));
+    }
+    if session.settings.bindings_only {
+        return Ok(());
+    }
+    let folder = passing.job.layout.sources();
+    let (path, assembly) = (folder.join(blob.file()), folder.join(blob.source()));
+    let digest = files::write_weights(&path, content)?;
+    files::write(&assembly, blob.assembly(&passing.bundle.symbol, &digest).as_bytes())?;
+    let content = FileContent::with_digest(&path, &digest).map_err(|source| {
+        aoti_toolchain::Error::Input { label: format!("{}: weights", passing.job.model.name), source }
+    })?;
+    passing.placed.extend([path, assembly]);
+    passing.embedded.push((blob, content));
+    Ok(())
+}
+
+fn too_large(passing: &Passing<'_>, bytes: u64) -> Error {
+    let model = &passing.job.model;
+    let message = format!("the weights have {bytes} bytes; a library holds at most {MAX_EMBEDDED}");
+    let help = format!("say `weights = \"sidecar\"` or `weights = \"external\"` for `{}`", model.name);
+    let diagnostics = Diagnostic::new(Code::Weights, message).help(help).into();
+    Error::Model { name: model.name.clone(), path: model.path.clone(), diagnostics }
+}
+
+fn weights(passing: &mut Passing<'_>, session: &Session) -> Result<WeightsPlacement, Error> {
+    if is_embedded(passing) {
+        embed(passing, session, Blob::Weights)?;
+        return Ok(WeightsPlacement::Embedded);
+    }
     let layout = &passing.job.layout;
     let (identifier, blob) = (&passing.bundle.identifier, &passing.bundle.weights);
-    if is_embedded(passing) {
-        if session.settings.bindings_only {
-            return Ok((WeightsPlacement::Embedded, None));
-        }
-        let path = layout.sources().join(plan::WEIGHTS);
-        let digest = files::write_weights(&path, blob)?;
-        let assembly = layout.sources().join("weights.S");
-        files::write(&assembly, plan::weights_assembly(&passing.bundle.symbol, &digest).as_bytes())?;
-        passing.placed.extend([path.clone(), assembly]);
-        let content = FileContent::with_digest(&path, &digest).map_err(|source| {
-            aoti_toolchain::Error::Input { label: format!("{}: weights", passing.job.model.name), source }
-        })?;
-        return Ok((WeightsPlacement::Embedded, Some(content)));
-    }
     let digest = files::weights_digest(blob);
     let file = match passing.job.model.weights {
         Weights::Sidecar => format!("{identifier}-{}.weights.bin", &digest[..16]),
@@ -69,11 +95,10 @@ fn weights(
         files::write_weights(&path, blob)?;
         passing.artefacts.push(Artefact { kind: "weights".to_owned(), path, bytes, digest: digest.clone() });
     }
-    let placement = match passing.job.model.weights {
+    Ok(match passing.job.model.weights {
         Weights::Sidecar => WeightsPlacement::Sidecar { file, digest },
         Weights::Embed | Weights::External => WeightsPlacement::External,
-    };
-    Ok((placement, None))
+    })
 }
 
 /// Proves that the library needs nothing beyond libc, libm and libgcc.
@@ -84,10 +109,11 @@ pub(super) fn audit(passing: &Passing<'_>, library: &Outputs, mode: &Mode) -> Re
         let allow = Allow { sanitizers, ..Allow::default() };
         return Ok(audit::audit(&bytes, &allow).map_err(aoti_toolchain::Error::Audit)?);
     }
-    // The weights' object is large and refers to nothing.
+    // The objects of embedded bytes are large and refer to nothing.
     let units = passing.objects.iter().take(passing.bundle.units.len());
     let objects = units.map(|object| object.first().read()).collect::<Result<Vec<_>, _>>()?;
-    let allow = Allow { sanitizers, ..Allow::symbols(plan::weights_symbols(&passing.bundle.symbol)) };
+    let symbols = Blob::ALL.iter().flat_map(|blob| blob.symbols(&passing.bundle.symbol));
+    let allow = Allow { sanitizers, ..Allow::symbols(symbols) };
     let objects: Vec<&[u8]> = objects.iter().map(Vec::as_slice).collect();
     Ok(audit::audit_objects(&objects, &allow).map_err(aoti_toolchain::Error::Audit)?)
 }
@@ -147,8 +173,8 @@ pub(super) fn remove_stale(passing: &Passing<'_>) {
     let folder = layout.sources();
     let mut kept: BTreeSet<PathBuf> =
         passing.bundle.files.iter().map(|file| folder.join(&file.name)).collect();
-    if is_embedded(passing) {
-        kept.extend([folder.join(plan::WEIGHTS), folder.join("weights.S")]);
+    for (blob, _) in &passing.embedded {
+        kept.extend([folder.join(blob.file()), folder.join(blob.source())]);
     }
     for path in walk(&folder) {
         if !kept.contains(&path) {

@@ -141,6 +141,17 @@ fn several_models_fail_each_for_itself() {
 }
 
 #[test]
+fn more_weights_than_a_library_holds_are_refused_with_the_ways_out() {
+    let bench = Bench::new();
+    let job = bench.write("a", 1.0, "huge");
+    let error = bench.session.build(&[job], &Silent).remove(0).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("the weights have 2000000064 bytes; a library holds at most 2000000000"), "{text}");
+    assert!(text.contains("say `weights = \"sidecar\"` or `weights = \"external\"` for `a`"), "{text}");
+    assert_eq!(error.fault(), crate::Fault::User);
+}
+
+#[test]
 fn bindings_need_no_tool() {
     let mut bench = Bench::with(Settings { bindings_only: true, ..Settings::default() });
     bench.session.environment = Environment::from_variables([("PATH", "/nowhere")], "/");

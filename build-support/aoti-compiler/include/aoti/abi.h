@@ -87,14 +87,16 @@ typedef struct AotiValueInfo {
   const AotiDimInfo *dims;
 } AotiValueInfo;
 
-// A constant of the program, by its name there. `offset` is into the weights blob.
+// A weight: a tensor of the program's state (parameters and buffers) by its name there, as a checkpoint holds it.
+// `tied_to` is the position of the constant of which this is another name, else -1. `is_read` is 0 where no result depends
+// on it: it may be absent.
 typedef struct AotiConstantInfo {
   const char *name;
+  const int64_t *sizes;
   int32_t dtype;
   int32_t rank;
-  const int64_t *sizes;
-  int64_t offset;
-  int64_t bytes;
+  int32_t tied_to;
+  int32_t is_read;
 } AotiConstantInfo;
 
 // A kernel: one function that a run calls. Texts are for people; several lines or calls stand one below the other.
@@ -160,6 +162,22 @@ typedef struct AotiCreateOptions {
   AotiDevice device;    // where the model runs
   void *device_context; // the driver's context to work in, or null for the device's own
 } AotiCreateOptions;
+
+// A weight that a program offers: row-major contiguous, aligned for its elements.
+typedef struct AotiNamedTensor {
+  const char *name;
+  AotiTensor tensor;
+} AotiNamedTensor;
+
+// How weights are prepared; every entry may be null.
+typedef struct AotiPrepareOptions {
+  const AotiContext *context; // threads to work on
+  // Told, on the calling thread, how many bytes of the weights are written so far.
+  void (*progress)(void *arg, int64_t done, int64_t total);
+  // Told of everything that is wrong with the tensors given, one sentence at a time; `error` has room for the first.
+  void (*finding)(void *arg, const char *message);
+  void *arg;
+} AotiPrepareOptions;
 
 typedef enum AotiVerdict {
   AOTI_PICKED = 0,
@@ -232,6 +250,18 @@ typedef struct AotiApi {
   void (*release)(AotiRun *run);
   // Which code was picked, and why.
   const AotiPlan *(*plan)(const AotiModel *model);
+  // Both are null in a library that takes no weights by name. `prepare_weights` makes of the tensors of a checkpoint, by
+  // the names in info->constants, the weights that `create` takes: it does what the compiler did to those of the model
+  // file and lays out the result in `weights` (info->weights_bytes, 64-byte aligned, the caller's). A tensor that is
+  // missing, not of the model, or of another element type or other sizes is refused, all of them at once. `workspace` has
+  // prepare_bytes(threads) bytes, 64-byte aligned, and is free again when it returns.
+  //
+  // To change weights while runs go on, create a second model from other weights and destroy the first when its last
+  // run has returned: models share nothing but code, so each run sees one whole set.
+  int64_t (*prepare_bytes)(int32_t threads);
+  int32_t (*prepare_weights)(const AotiNamedTensor *tensors, int32_t n_tensors, void *weights, int64_t weights_bytes,
+                             void *workspace, int64_t workspace_bytes, const AotiPrepareOptions *options,
+                             AotiError *error);
 } AotiApi;
 
 #ifdef __cplusplus

@@ -79,6 +79,9 @@ struct Tables {
   const KernelOutput *kernel_outputs;
   Expressions kernel_expressions;
   int32_t most_outputs, most_dimensions;
+  // Of a library that takes weights by name, else null.
+  decltype(AotiApi::prepare_bytes) prepare_bytes;
+  decltype(AotiApi::prepare_weights) prepare_weights;
 };
 
 } // namespace
@@ -111,6 +114,13 @@ namespace {
 
 constexpr int64_t aligned(int64_t bytes) { return (bytes + AOTI_ALIGNMENT - 1) / AOTI_ALIGNMENT * AOTI_ALIGNMENT; }
 inline char *aligned(void *address) { return (char *)aligned(int64_t(uintptr_t(address))); }
+
+// The caller's context, made whole.
+inline AotiContext complete(const AotiContext *context) {
+  AotiContext whole = context ? *context : AotiContext{};
+  if (!whole.parallel_for || whole.threads < 1) whole.threads = 1, whole.parallel_for = nullptr;
+  return whole;
+}
 
 // The entries of a model's table.
 template <const Tables &T> struct Interface {
@@ -353,13 +363,6 @@ template <const Tables &T> struct Interface {
     return succeed(error);
   }
 
-  // The caller's context, made whole.
-  static AotiContext complete(const AotiContext *context) {
-    AotiContext whole = context ? *context : AotiContext{};
-    if (!whole.parallel_for || whole.threads < 1) whole.threads = 1, whole.parallel_for = nullptr;
-    return whole;
-  }
-
   static int32_t run(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
                      int32_t n_outputs, int64_t *const *sizes, AotiState *state, void *workspace, int64_t bytes,
                      const AotiContext *context, AotiError *error) {
@@ -448,7 +451,7 @@ template <const Tables &T> struct Interface {
   static constexpr AotiApi table() {
     return {AOTI_ABI_VERSION, sizeof(AotiApi), T.info,      create,        destroy, output_sizes, workspace_bytes,
             create_state,     reset_state,     copy_state,  destroy_state, run,     prepare,      submit,
-            wait,             release,         plan};
+            wait,             release,         plan,        T.prepare_bytes, T.prepare_weights};
   }
 };
 

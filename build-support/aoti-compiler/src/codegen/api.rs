@@ -4,6 +4,7 @@
 use super::c_family::expr::{checked, condition, scalar, symbol_name};
 use super::foreign::{comment, literal};
 use super::interface::{DimInterface, Interface, ValueInterface};
+use super::prepare;
 use super::run::{Place, RunPlan};
 use crate::graph::SymbolSource;
 use crate::loops::{BufferId, Program};
@@ -46,6 +47,8 @@ pub(super) struct Api<'a> {
     pub(super) embedded: bool,
     /// Digest of all that is compiled into the library.
     pub(super) library: String,
+    /// What makes weights from tensors by name, if the library does that.
+    pub(super) preparation: Option<&'a prepare::Printed>,
 }
 
 /// Tables that others point to, each once.
@@ -136,7 +139,7 @@ fn known<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> String {
 }
 
 /// A table, or a null pointer where it would be empty.
-fn table(out: &mut String, ty: &str, name: &str, rows: &[String]) -> String {
+pub(super) fn table(out: &mut String, ty: &str, name: &str, rows: &[String]) -> String {
     if rows.is_empty() {
         return "nullptr".to_owned();
     }
@@ -172,14 +175,18 @@ impl Api<'_> {
         let largest = |count: &dyn Fn(&super::run::KernelFacts) -> usize| {
             self.run.kernels.values().map(count).max().unwrap_or(0)
         };
+        let (include, preparation, prepare) = match self.preparation {
+            Some(printed) => ("#include \"aoti/prepare.h\"\n", printed.table.as_str(), prepare::ENTRIES),
+            None => ("", "", "nullptr, nullptr"),
+        };
         let most_outputs = largest(&|kernel| kernel.outputs.len());
         let most_dims = largest(&|kernel| kernel.outputs.iter().map(|output| output.shape.len()).sum());
         let name = super::docs::code(&self.interface.name);
         format!(
-            "{}#include \"aoti/model.h\"\n\n\
-             using namespace aoti;\n\n{}namespace {{\n\n{}{rows}\n{}{}{}\
+            "{}#include \"aoti/model.h\"\n{include}\n\
+             using namespace aoti;\n\n{}namespace {{\n\n{}{rows}\n{}{}{}{preparation}\
              constexpr Tables tables = {{\n    &info, levels, {}, {}, {symbols},\n    {}, {input_sizes}, {output_sizes}, {most_sizes}, checks, arena_bytes,\n    \
-             {failures}, {failure_symbols}, {sites}, {states}, {weights},\n    {kernel_outputs}, {}, {most_outputs}, {most_dims},\n}};\n\
+             {failures}, {failure_symbols}, {sites}, {states}, {weights},\n    {kernel_outputs}, {}, {most_outputs}, {most_dims},\n    {prepare},\n}};\n\
              constexpr AotiApi api = Interface<tables>::table();\n\n}} // namespace\n\n\
              extern \"C\" __attribute__((visibility(\"default\"))) const AotiApi *aoti_{id}_api(void) {{ return &api; }}\n",
             comment(&format!("The C interface of the model {name}, written by cargo-aoti.")),
@@ -214,6 +221,7 @@ impl Api<'_> {
                  extern \"C\" __attribute__((weak, visibility(\"hidden\"))) const char aoti_{symbol}_weights_digest[];"
             );
         }
+        out.push_str(self.preparation.map_or("", |printed| &printed.declarations));
         out.push('\n');
         out
     }
@@ -282,12 +290,12 @@ impl Api<'_> {
                 format!("constant_sizes_{k}")
             };
             lines.push(format!(
-                "{{{}, {}, {}, {sizes}, {}, {}}}",
+                "{{{}, {sizes}, {}, {}, {}, {}}}",
                 literal(&constant.name),
                 constant.dtype as u8,
                 constant.sizes.len(),
-                constant.offset,
-                constant.bytes
+                constant.tied.map_or_else(|| "-1".to_owned(), |tied| tied.to_string()),
+                u8::from(constant.is_read)
             ));
         }
         table(rows, "AotiConstantInfo ", "constants", &lines)

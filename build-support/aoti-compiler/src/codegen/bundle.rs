@@ -65,6 +65,9 @@ pub struct SourceBundle {
     pub kernels: usize,
     /// The weights.
     pub weights: WeightsBlob,
+    /// What the library holds besides, to make weights from tensors by name: under the symbol
+    /// `aoti_<symbol>_fixed`. Nothing in a library that does not.
+    pub fixed: WeightsBlob,
 }
 
 impl SourceBundle {

@@ -36,6 +36,8 @@ headers![
     "model.h",
     "nest.h",
     "ops.h",
+    "pack.h",
+    "prepare.h",
     "round.h",
     "rows.h",
     "run.h",

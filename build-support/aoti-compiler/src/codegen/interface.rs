@@ -5,6 +5,8 @@ use super::run::Planned;
 use crate::dtype::DType;
 use crate::loops::{BufferId, Program};
 use crate::symbolic::{Expr, RangeTable};
+use crate::transform::{ConstantGraph, Weight};
+use std::collections::BTreeSet;
 
 /// One dimension of an input or output.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -28,7 +30,7 @@ pub struct ValueInterface {
     pub dims: Vec<DimInterface>,
 }
 
-/// One constant that lies in the weights blob under the program's own name.
+/// One tensor of the program's state, as the program has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConstantInterface {
     /// Fully qualified name, such as `layers.0.weight`.
@@ -37,10 +39,10 @@ pub struct ConstantInterface {
     pub dtype: DType,
     /// Sizes, outermost first.
     pub sizes: Vec<i64>,
-    /// Byte offset into the blob.
-    pub offset: u64,
-    /// Bytes in the blob (of the packed form, where it is packed).
-    pub bytes: u64,
+    /// The constant of which this is another name, by position.
+    pub tied: Option<usize>,
+    /// Whether some result depends on it.
+    pub is_read: bool,
 }
 
 /// The interface of a compiled model.
@@ -54,7 +56,7 @@ pub struct Interface {
     pub outputs: Vec<ValueInterface>,
     /// Tensors that the program mutates and that live in the caller's state.
     pub states: Vec<ValueInterface>,
-    /// Constants in blob order.
+    /// Constants: in the order of their names' bytes where the library takes weights by name, else of the blob.
     pub constants: Vec<ConstantInterface>,
     /// Bytes of the weights blob; a multiple of 64.
     pub weights_bytes: u64,
@@ -63,12 +65,13 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// The outside of a planned program, whose weights have so many bytes.
+    /// The outside of a planned program, which takes these weights by name if any; how long all weights are is known when
+    /// they are laid out.
     pub(super) fn of<F>(
         program: &Program,
         planned: &Planned<F>,
         ranges: &RangeTable,
-        weights_bytes: u64,
+        named: Option<&ConstantGraph>,
     ) -> Interface {
         let value = |id: &BufferId| {
             let buffer = &program.buffers[*id];
@@ -78,28 +81,48 @@ impl Interface {
                 dims: buffer.shape.iter().map(|size| DimInterface::of(program, ranges, size)).collect(),
             }
         };
-        let constants = planned
-            .placements
-            .iter()
-            .map(|((id, _), placed)| (&program.constants[*id], placed))
-            .filter(|(constant, _)| !constant.name.is_empty())
-            .map(|(constant, placed)| ConstantInterface {
-                name: constant.name.clone(),
-                dtype: constant.dtype,
-                sizes: constant.sizes.clone(),
-                offset: placed.offset,
-                bytes: placed.bytes,
-            });
+        let constants = match named {
+            Some(constants) => constants.weights.iter().map(ConstantInterface::of_weight).collect(),
+            None => placed_constants(program, planned),
+        };
         Interface {
             name: program.name.clone(),
             inputs: program.inputs.iter().map(value).collect(),
             outputs: program.outputs.iter().map(value).collect(),
             states: program.states.iter().map(|(buffer, _)| value(buffer)).collect(),
-            constants: constants.collect(),
-            weights_bytes,
+            constants,
+            weights_bytes: 0,
             state_bytes: planned.run.state_bytes(),
         }
     }
+}
+
+impl ConstantInterface {
+    fn of_weight(weight: &Weight) -> ConstantInterface {
+        ConstantInterface {
+            name: weight.name.clone(),
+            dtype: weight.dtype,
+            sizes: weight.sizes.clone(),
+            tied: weight.tied,
+            is_read: weight.input.is_some(),
+        }
+    }
+}
+
+/// The constants of the blob that have a name. One that several kernels read in different forms is there more than once.
+fn placed_constants<F>(program: &Program, planned: &Planned<F>) -> Vec<ConstantInterface> {
+    let mut seen = BTreeSet::new();
+    let constants = planned.layout.placed().iter().map(|placed| &program.constants[placed.constant]);
+    constants
+        .filter(|constant| !constant.name.is_empty() && seen.insert(&constant.name))
+        .map(|constant| ConstantInterface {
+            name: constant.name.clone(),
+            dtype: constant.dtype,
+            sizes: constant.sizes.clone(),
+            tied: None,
+            is_read: true,
+        })
+        .collect()
 }
 
 impl DimInterface {

@@ -15,12 +15,13 @@ mod headers;
 pub mod interface;
 pub mod names;
 pub mod pack;
+pub mod prepare;
 pub mod run;
 mod weights;
 
 use crate::schedule::Schedule;
 use crate::symbolic::RangeTable;
-use bundle::{SourceBundle, SourceFile, TranslationUnit};
+use bundle::{SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
 use cranelift_entity::PrimaryMap;
 use functions::{Function, FunctionId, Functions};
 use headers::Header;
@@ -39,6 +40,8 @@ pub struct Request<'a> {
     pub levels: &'a [String],
     /// Whether the weights are linked into the library.
     pub embed_weights: bool,
+    /// How weights are made from tensors by name, if the library does that.
+    pub preparation: Option<&'a prepare::Preparation<'a>>,
 }
 
 /// Prints a schedule.
@@ -47,9 +50,15 @@ pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> 
     let identifier = names::identifier(&program.name);
     let symbol = names::symbol(&program.name, request.package);
     let mut planned = run::plan(schedule, ranges);
+    let preparation = request.preparation.map(|preparation| {
+        let (placed, level) = (planned.layout.placed(), request.levels.first());
+        prepare::print(preparation, program, placed, (&identifier, &symbol), level)
+    });
+    let named = request.preparation.map(|preparation| preparation.constants);
+    let mut interface = Interface::of(program, &planned, ranges, named);
     let blob = std::mem::take(&mut planned.layout).finish();
-    let interface = Interface::of(program, &planned, ranges, blob.bytes);
-    let kernels = kernel_files(schedule, &planned, &identifier);
+    interface.weights_bytes = blob.bytes;
+    let kernels = kernel_files(schedule, &planned, &identifier, "kernels");
     let tag = |level: &String| own_tag(&api::level_tag(level), &kernels, &identifier, &symbol);
     let tags: Vec<String> = request.levels.iter().map(tag).collect();
     let mut api = api::Api {
@@ -62,14 +71,20 @@ pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> 
         levels: request.levels,
         tags: &tags,
         embedded: request.embed_weights,
+        preparation: preparation.as_ref(),
         library: String::new(),
     };
-    let units = units(&kernels, request.levels, &tags);
+    let mut units = units(&kernels, request.levels, &tags);
     let mut files = vec![SourceFile { name: "model.cpp".to_owned(), text: api.print() }];
     files.extend(kernels);
+    if let Some(printed) = &preparation {
+        files.extend_from_slice(&printed.files);
+        units.extend_from_slice(&printed.units);
+    }
     files.extend(headers::all());
+    let fixed = preparation.as_ref().map(|printed| printed.fixed.clone()).unwrap_or_default();
     // The table tells what the library is: all that is compiled into it, this very file too, as it is without that.
-    api.library = digest(&files);
+    api.library = digest(&files, &fixed);
     files[0].text = api.print();
     let library = api.library;
     SourceBundle {
@@ -81,6 +96,7 @@ pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> 
         units,
         kernels: planned.functions.all.len(),
         weights: blob,
+        fixed,
     }
 }
 
@@ -92,7 +108,7 @@ fn own_tag(tag: &str, kernels: &[SourceFile], identifier: &str, symbol: &str) ->
     }
     let mut all = kernels.to_vec();
     all.extend(headers::all());
-    format!("{tag}_{}", &digest(&all)[..names::DIGITS])
+    format!("{tag}_{}", &digest(&all, &WeightsBlob::default())[..names::DIGITS])
 }
 
 /// The translation units: the kernels at each level, then the tables.
@@ -118,17 +134,24 @@ fn units(files: &[SourceFile], levels: &[String], tags: &[String]) -> Vec<Transl
     units
 }
 
-/// A digest of names and texts.
-fn digest(files: &[SourceFile]) -> String {
+/// A digest of names and texts, and of bytes that are embedded beside them.
+fn digest(files: &[SourceFile], embedded: &WeightsBlob) -> String {
     let mut hasher = blake3::Hasher::new();
-    for part in files.iter().flat_map(|file| [&file.name, &file.text]) {
-        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    let texts = files.iter().flat_map(|file| [file.name.as_bytes(), file.text.as_bytes()]);
+    for part in texts.chain(embedded.segments.iter().map(|(_, bytes)| bytes.as_ref())) {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
     }
     hasher.finalize().to_hex().to_string()
 }
 
-/// The files of the kernels: one with everything where that is little, else parts that compile in parallel.
-fn kernel_files(schedule: &Schedule, planned: &Planned<Functions>, identifier: &str) -> Vec<SourceFile> {
+/// The files of the kernels, called after `stem`: one with everything where that is little, else parts that compile in
+/// parallel.
+fn kernel_files(
+    schedule: &Schedule,
+    planned: &Planned<Functions>,
+    identifier: &str,
+    stem: &str,
+) -> Vec<SourceFile> {
     let total: usize = planned.functions.all.values().map(|function| function.text.weight).sum();
     let prologue = "#define AOTI_JOIN_(a, b) a##_##b\n#define AOTI_JOIN(a, b) AOTI_JOIN_(a, b)\n\
                     #define AOTI_LEVEL_NAME(name) AOTI_JOIN(name, AOTI_LEVEL_NS)\n\nusing namespace aoti;\n\n";
@@ -138,11 +161,11 @@ fn kernel_files(schedule: &Schedule, planned: &Planned<Functions>, identifier: &
         let all: Vec<&Function> = planned.functions.all.values().collect();
         let kernels: String = all.iter().map(|function| function.definition("static ")).collect();
         let text = format!("{title}{}{prologue}{kernels}{run}", includes(&all));
-        return vec![SourceFile { name: "kernels.cpp".to_owned(), text }];
+        return vec![SourceFile { name: format!("{stem}.cpp"), text }];
     }
     let space = format!("namespace AOTI_JOIN(aoti_{identifier}, AOTI_LEVEL_NS)");
     let mut files = vec![SourceFile {
-        name: "kernels.h".to_owned(),
+        name: format!("{stem}.h"),
         text: format!(
             "{title}#pragma once\n\n#include \"aoti/run.h\"\n\n{prologue}{space} {{\n{}}}\n",
             planned.functions.declarations()
@@ -151,13 +174,13 @@ fn kernel_files(schedule: &Schedule, planned: &Planned<Functions>, identifier: &
     for (number, part) in parts(&planned.functions.all, total).into_iter().enumerate() {
         let kernels: String = part.iter().map(|function| function.definition("")).collect();
         files.push(SourceFile {
-            name: format!("kernels_{number}.cpp"),
-            text: format!("{title}{}#include \"kernels.h\"\n\n{space} {{\n\n{kernels}}}\n", includes(&part)),
+            name: format!("{stem}_{number}.cpp"),
+            text: format!("{title}{}#include \"{stem}.h\"\n\n{space} {{\n\n{kernels}}}\n", includes(&part)),
         });
     }
     files.push(SourceFile {
-        name: "run.cpp".to_owned(),
-        text: format!("{title}{}#include \"kernels.h\"\n\nusing {space};\n\n{run}", includes(&[])),
+        name: format!("run_{stem}.cpp"),
+        text: format!("{title}{}#include \"{stem}.h\"\n\nusing {space};\n\n{run}", includes(&[])),
     });
     files
 }

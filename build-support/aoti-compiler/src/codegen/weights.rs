@@ -3,12 +3,17 @@
 use super::bundle::WeightsBlob;
 use super::pack;
 use crate::dtype::DType;
-use crate::graph::Constant;
+use crate::graph::{Constant, ConstantId};
 pub(crate) use crate::select::Packing;
 use bytes::Bytes;
 
 /// A constant in one form, placed in the blob.
+#[derive(Clone, Debug)]
 pub(crate) struct Placed {
+    /// The constant.
+    pub(crate) constant: ConstantId,
+    /// Its form.
+    pub(crate) packing: Packing,
     /// Byte offset.
     pub(crate) offset: u64,
     /// Bytes.
@@ -19,17 +24,24 @@ pub(crate) struct Placed {
 #[derive(Default)]
 pub(crate) struct Layout {
     blob: WeightsBlob,
+    placed: Vec<Placed>,
 }
 
 impl Layout {
-    /// Appends a constant in a form, 64-byte aligned.
-    pub(crate) fn place(&mut self, constant: &Constant, packing: &Packing) -> Placed {
+    /// Appends a constant in a form, 64-byte aligned; gives its offset.
+    pub(crate) fn place(&mut self, id: ConstantId, constant: &Constant, packing: &Packing) -> u64 {
         let data = packed(constant, packing);
         let bytes = data.len() as u64;
         let offset = self.blob.bytes;
         self.blob.segments.push((offset, data));
         self.blob.bytes = (offset + bytes).next_multiple_of(64);
-        Placed { offset, bytes }
+        self.placed.push(Placed { constant: id, packing: packing.clone(), offset, bytes });
+        offset
+    }
+
+    /// Everything that was placed, in order.
+    pub(crate) fn placed(&self) -> &[Placed] {
+        &self.placed
     }
 
     pub(crate) fn finish(self) -> WeightsBlob {

@@ -1,7 +1,7 @@
 //! The `.aoti` front end: graph text from outside, parsed and verified.
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::graph::{self, Graph};
+use crate::graph::{self, ConstantSource, Graph};
 use bytes::Bytes;
 
 /// Whether a file is graph text: its first word, after space and comments, is `graph`.
@@ -21,6 +21,12 @@ pub fn import(name: &str, file: Bytes) -> Result<Graph, Diagnostics> {
         name.clone_into(&mut graph.name);
     }
     graph::verify(&graph)?;
+    // A text has no state dict: what has a name is meant to be given by it.
+    for constant in graph.constants.values_mut().filter(|constant| !constant.name.is_empty()) {
+        if constant.is_fixed() {
+            constant.source = ConstantSource::Weight;
+        }
+    }
     Ok(graph)
 }
 

@@ -28,6 +28,7 @@ use crate::dtype::DType;
 use crate::symbolic::{Expr, Extremes, Facts, Interval, RangeTable, Symbol, SymbolKind};
 use bytes::Bytes;
 use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
+use std::sync::Arc;
 
 /// A value of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -108,7 +109,50 @@ pub struct Constant {
     /// Sizes.
     pub sizes: Vec<i64>,
     /// `product(sizes) * dtype.size()` bytes, little-endian. Shared with the mapped file where it comes from one.
+    /// Passes that decide by elements read them through [`Constant::fixed`].
     pub data: Bytes,
+    /// Whether a run may have other elements in its place.
+    pub source: ConstantSource,
+}
+
+/// Where the elements of a constant come from, which says whether they are final.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ConstantSource {
+    /// Part of the program: the elements are these in every run.
+    Fixed,
+    /// Part of the program's state under its own name, like what a checkpoint holds. The elements are those that the
+    /// model was exported with; a library may be given others.
+    Weight,
+    /// Made from weights by the compiler: an output of a graph without inputs whose leaves are constants, some of them
+    /// weights. Other weights give other elements by the same graph.
+    Derived {
+        /// The graph. Constants that come from one computation share it.
+        recipe: Arc<Graph>,
+        /// Position among its outputs.
+        output: usize,
+    },
+}
+
+impl Constant {
+    /// A constant that is part of the program.
+    pub fn new(name: impl Into<String>, dtype: DType, sizes: Vec<i64>, data: impl Into<Bytes>) -> Constant {
+        Constant { name: name.into(), dtype, sizes, data: data.into(), source: ConstantSource::Fixed }
+    }
+
+    /// The elements, if they are the same in every run.
+    pub fn fixed(&self) -> Option<&Bytes> {
+        self.is_fixed().then_some(&self.data)
+    }
+
+    /// Whether the elements are the same in every run.
+    pub fn is_fixed(&self) -> bool {
+        matches!(self.source, ConstantSource::Fixed)
+    }
+
+    /// Whether both are one piece of memory, as tied weights are.
+    pub fn shares_memory(&self, other: &Constant) -> bool {
+        self.data.as_ptr() == other.data.as_ptr() && self.data.len() == other.data.len()
+    }
 }
 
 /// Where the value of a size symbol comes from when a program runs.

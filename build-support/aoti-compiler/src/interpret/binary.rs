@@ -117,7 +117,7 @@ fn gcd(a: i64, b: i64) -> i64 {
     a as i64
 }
 
-/// Functions of a floating-point type; the special ones in `f64`, rounded.
+/// Functions of a floating-point type; those that are not exact in `f64`, rounded.
 macro_rules! of_floats {
     ($name:ident $float:ty, $next_after:path) => {
         pub(super) fn $name(op: BinaryOp) -> Option<fn($float, $float) -> $float> {
@@ -151,15 +151,15 @@ macro_rules! of_floats {
                     if rest != 0.0 && (b < 0.0) != (rest < 0.0) { rest + b } else { rest }
                 },
                 BinaryOp::Fmod => |a, b| a % b,
-                BinaryOp::Pow => <$float>::powf,
+                BinaryOp::Pow => wide!(f64::powf),
                 BinaryOp::Maximum => |a, b| if a.is_nan() || a > b { a } else { b },
                 BinaryOp::Minimum => |a, b| if a.is_nan() || a < b { a } else { b },
                 BinaryOp::Fmax => <$float>::max,
                 BinaryOp::Fmin => <$float>::min,
                 BinaryOp::Float(op) => match op {
                     FloatBinary::Div => |a, b| a / b,
-                    FloatBinary::Atan2 => <$float>::atan2,
-                    FloatBinary::Hypot => <$float>::hypot,
+                    FloatBinary::Atan2 => wide!(f64::atan2),
+                    FloatBinary::Hypot => wide!(f64::hypot),
                     FloatBinary::CopySign => <$float>::copysign,
                     FloatBinary::NextAfter => $next_after,
                 },

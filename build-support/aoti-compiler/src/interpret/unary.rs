@@ -53,7 +53,8 @@ fn of_integers(op: UnaryOp, dtype: DType) -> Option<fn(i64) -> i64> {
     })
 }
 
-/// Functions of a floating-point type: its own where the standard library has them, else those of `f64`, rounded.
+/// Functions of a floating-point type: its own where they are exact, else those of `f64`, rounded. The bits of a constant
+/// then hang on no platform's own `f32` functions.
 macro_rules! of_floats {
     ($name:ident $float:ty) => {
         pub(super) fn $name(op: UnaryOp) -> Option<fn($float) -> $float> {
@@ -74,22 +75,22 @@ macro_rules! of_floats {
                     FloatUnary::Sqrt => <$float>::sqrt,
                     FloatUnary::Rsqrt => |x| 1.0 / x.sqrt(),
                     FloatUnary::Reciprocal => |x| 1.0 / x,
-                    FloatUnary::Exp => <$float>::exp,
-                    FloatUnary::Exp2 => <$float>::exp2,
-                    FloatUnary::Expm1 => <$float>::exp_m1,
-                    FloatUnary::Log => <$float>::ln,
-                    FloatUnary::Log2 => <$float>::log2,
-                    FloatUnary::Log10 => <$float>::log10,
-                    FloatUnary::Log1p => <$float>::ln_1p,
-                    FloatUnary::Sin => <$float>::sin,
-                    FloatUnary::Cos => <$float>::cos,
-                    FloatUnary::Tan => <$float>::tan,
-                    FloatUnary::Asin => <$float>::asin,
-                    FloatUnary::Acos => <$float>::acos,
-                    FloatUnary::Atan => <$float>::atan,
-                    FloatUnary::Sinh => <$float>::sinh,
-                    FloatUnary::Cosh => <$float>::cosh,
-                    FloatUnary::Tanh => <$float>::tanh,
+                    FloatUnary::Exp => wide!(f64::exp),
+                    FloatUnary::Exp2 => wide!(f64::exp2),
+                    FloatUnary::Expm1 => wide!(f64::exp_m1),
+                    FloatUnary::Log => wide!(f64::ln),
+                    FloatUnary::Log2 => wide!(f64::log2),
+                    FloatUnary::Log10 => wide!(f64::log10),
+                    FloatUnary::Log1p => wide!(f64::ln_1p),
+                    FloatUnary::Sin => wide!(f64::sin),
+                    FloatUnary::Cos => wide!(f64::cos),
+                    FloatUnary::Tan => wide!(f64::tan),
+                    FloatUnary::Asin => wide!(f64::asin),
+                    FloatUnary::Acos => wide!(f64::acos),
+                    FloatUnary::Atan => wide!(f64::atan),
+                    FloatUnary::Sinh => wide!(f64::sinh),
+                    FloatUnary::Cosh => wide!(f64::cosh),
+                    FloatUnary::Tanh => wide!(f64::tanh),
                     FloatUnary::Asinh => wide!(libm::asinh),
                     FloatUnary::Acosh => wide!(|x| {
                         // The library's formula loses the sign of large negative numbers.
@@ -99,7 +100,7 @@ macro_rules! of_floats {
                     FloatUnary::Erf => wide!(libm::erf),
                     FloatUnary::Erfc => wide!(libm::erfc),
                     FloatUnary::Erfinv => wide!(error_function::erfinv),
-                    FloatUnary::Sigmoid => |x| 1.0 / (1.0 + (-x).exp()),
+                    FloatUnary::Sigmoid => wide!(|x: f64| 1.0 / (1.0 + (-x).exp())),
                 },
                 UnaryOp::Special(op) => match op {
                     SpecialUnary::Lgamma => wide!(libm::lgamma),

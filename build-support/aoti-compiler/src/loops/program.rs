@@ -1,7 +1,9 @@
 //! Walks over the steps of a program, and the table of its kernels.
 
-use super::{Kernel, KernelId, Program, Step};
+use super::{BufferId, Kernel, KernelId, Program, Step, Storage};
+use crate::graph::ConstantId;
 use cranelift_entity::{PrimaryMap, SecondaryMap};
+use std::collections::BTreeSet;
 
 impl Step {
     /// The lists of steps inside.
@@ -53,6 +55,23 @@ impl Program {
             }
         });
         running
+    }
+
+    /// Constants that kernels or steps read, or states start from.
+    pub fn read_constants(&self) -> BTreeSet<ConstantId> {
+        let mut read: BTreeSet<ConstantId> = self.states.iter().map(|(_, initial)| *initial).collect();
+        let mut add = |buffer: BufferId| {
+            if let Storage::Constant(constant) = self.buffers[buffer].storage {
+                read.insert(constant);
+            }
+        };
+        Step::walk(&self.steps, &mut |step| match step {
+            Step::Kernel(id) => self.kernels[*id].reads().into_iter().for_each(&mut add),
+            Step::Read(buffer, _) | Step::Assert(buffer, _) => add(*buffer),
+            Step::Require(_) => {}
+            Step::If { predicate, .. } | Step::Loop { predicate, .. } => add(*predicate),
+        });
+        read
     }
 
     /// Puts the kernels into the order of the steps, forgets those that no step runs, and gives each a name of its own.

@@ -4,9 +4,11 @@ use super::cursor::{Cursor, SyntaxError};
 use super::data;
 use crate::dtype::DType;
 use crate::graph::{
-    Condition, Constant, Conv, Guard, Origin, Relation, Scalar, SymbolInfo, SymbolSource, TensorType,
+    self, Condition, Constant, ConstantSource, Conv, Guard, Origin, Relation, Scalar, SymbolInfo,
+    SymbolSource, TensorType,
 };
 use crate::symbolic::{self, Expr, Interval, Symbol};
+use std::sync::Arc;
 
 /// Longer expressions are refused: simplification takes more than linear time.
 const MAX_EXPR: usize = 4096;
@@ -168,9 +170,18 @@ impl<'a> Cursor<'a> {
         let items = self.bracketed()?;
         let sizes: Option<Vec<i64>> = items.iter().map(|item| item.parse().ok()).collect();
         let sizes = sizes.ok_or_else(|| self.error("the sizes of a constant are numbers"))?;
+        let is_weight = self.eat_word("weight");
         self.expect('=')?;
         let data = data::parse(self, dtype, &sizes)?.into();
-        Ok(Constant { name, dtype, sizes, data })
+        let source = if is_weight {
+            ConstantSource::Weight
+        } else if self.eat_word("from") {
+            let output = self.position()?;
+            ConstantSource::Derived { output, recipe: Arc::new(graph::text::parse_nested(self)?) }
+        } else {
+            ConstantSource::Fixed
+        };
+        Ok(Constant { name, dtype, sizes, data, source })
     }
 
     /// The parameters of a convolution.

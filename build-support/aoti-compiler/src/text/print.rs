@@ -1,7 +1,9 @@
 //! Prints what occurs in every form.
 
 use super::data;
-use crate::graph::{Condition, Constant, Conv, Guard, Origin, SymbolInfo, SymbolSource};
+use crate::graph::{
+    self, Condition, Constant, ConstantSource, Conv, Guard, Origin, SymbolInfo, SymbolSource,
+};
 use crate::symbolic::Interval;
 use std::fmt::Write;
 
@@ -117,7 +119,18 @@ pub(crate) fn constant_text(constant: &Constant, detail: Detail) -> String {
     } else {
         data::print(constant.dtype, &constant.data)
     };
-    format!("{}{} = {data}", constant.dtype, bracketed(&constant.sizes))
+    let ty = format!("{}{}", constant.dtype, bracketed(&constant.sizes));
+    match &constant.source {
+        ConstantSource::Fixed => format!("{ty} = {data}"),
+        ConstantSource::Weight => format!("{ty} weight = {data}"),
+        ConstantSource::Derived { recipe, output } => {
+            let recipe = match detail {
+                Detail::Full => graph::text::print(recipe),
+                Detail::Short => graph::text::print_short(recipe),
+            };
+            format!("{ty} = {data} from {output} {}", recipe.trim_end())
+        }
+    }
 }
 
 /// The parameters of a convolution, a space before each.

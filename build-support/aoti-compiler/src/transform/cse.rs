@@ -48,7 +48,9 @@ fn same(graph: &Graph, a: &Op, b: &Op) -> bool {
 
 /// A constant with another name of the program's stays, unless both are one piece of memory (tied weights).
 fn same_constant(a: &Constant, b: &Constant) -> bool {
-    let shared = a.data.as_ptr() == b.data.as_ptr() && a.data.len() == b.data.len();
-    let literal = a.name == b.name && a.data.len() <= SMALL && a.data == b.data;
-    shared || literal
+    if a.is_fixed() != b.is_fixed() {
+        return false;
+    }
+    let literal = || a.is_fixed() && a.name == b.name && a.data.len() <= SMALL && a.data == b.data;
+    a.shares_memory(b) || literal()
 }

@@ -1,15 +1,32 @@
 //! Removes what no output and no effect needs: nodes, values, constants and origins. What stays is renumbered.
 
 use super::rewrite::everywhere;
-use crate::graph::{Constant, ConstantId, Graph, InputRole, Node, Op, Origin, OriginId, Value, ValueId};
+use crate::graph::{
+    Constant, ConstantId, ConstantSource, Graph, InputRole, Node, Op, Origin, OriginId, Value, ValueId,
+};
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
 /// Dead code elimination. Nodes with effects stay: reads of sizes, assertions, and branches and loops with such inside.
 pub fn dce(graph: Graph) -> Graph {
     everywhere(graph, &|graph, _| {
         sweep(graph);
-        compact(graph);
+        compact(graph, Unread::Stay);
     })
+}
+
+/// As [`dce`] for a graph that computes constants: it names no weight that it does not read.
+pub(super) fn prune(mut graph: Graph) -> Graph {
+    sweep(&mut graph);
+    compact(&mut graph, Unread::Go);
+    graph
+}
+
+/// What becomes of weights that nothing reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unread {
+    /// They stay known by name: a checkpoint holds them all the same.
+    Stay,
+    Go,
 }
 
 fn sweep(graph: &mut Graph) {
@@ -57,7 +74,7 @@ pub(super) fn has_effect(op: &Op) -> bool {
 }
 
 /// Renumbers values in order of definition, constants and origins in order of use.
-fn compact(graph: &mut Graph) {
+fn compact(graph: &mut Graph, unread: Unread) {
     let mut values = Renumbered { old: std::mem::take(&mut graph.values), ..Renumbered::default() };
     let mut constants: PrimaryMap<ConstantId, Constant> = PrimaryMap::new();
     let mut new_constants: Vec<Option<ConstantId>> = vec![None; graph.constants.len()];
@@ -80,6 +97,12 @@ fn compact(graph: &mut Graph) {
         node.outputs.iter_mut().for_each(|output| values.define(output));
         if let Op::Constant(id) = &mut node.op {
             constant(id);
+        }
+    }
+    let is_weight = |constant: &Constant| unread == Unread::Stay && constant.source == ConstantSource::Weight;
+    for (id, weight) in graph.constants.iter().filter(|(_, constant)| is_weight(constant)) {
+        if new_constants[id.index()].is_none() {
+            constants.push(weight.clone());
         }
     }
     graph.outputs.iter_mut().for_each(|output| values.rename(&mut output.value));

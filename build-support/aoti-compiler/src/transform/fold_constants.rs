@@ -1,10 +1,12 @@
 //! Evaluates, when the model is compiled, what depends on constants only.
 //!
-//! The reference evaluator does it. Views of constants are left alone: they cost nothing, and products pack their
-//! weights through them. So are results much larger than what they come from, and cheap functions of positions.
+//! The reference evaluator does it; what comes from weights keeps the graph that computes it (`derive.rs`). Views of
+//! constants are left alone: they cost nothing, and products pack their weights through them. So are results much larger
+//! than what they come from, and cheap functions of positions.
 
+use super::derive;
 use super::rewrite::{everywhere, rewrite};
-use crate::graph::{Builder, Constant, Graph, Node, Op, Output, OutputRole, ValueId};
+use crate::graph::{Graph, Node, Op, Origin, Output, OutputRole, ValueId};
 use crate::interpret::{Tensor, evaluate};
 use crate::symbolic::{Expr, SymbolKind};
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -22,22 +24,16 @@ const MAX_WORK: u64 = 1 << 26;
 /// Replaces what depends on constants only by constants.
 pub fn fold_constants(graph: Graph) -> Graph {
     everywhere(graph, &|graph, ranges| {
-        let folded = evaluate_all(graph);
+        let mut folded = evaluate_all(graph);
         rewrite(graph, ranges, |rewriter, node| {
-            let tensors = folded.get(node.outputs.first()?)?;
-            tensors.iter().map(|tensor| make_constant(&mut rewriter.builder, tensor)).collect()
+            let (recipe, tensors) = folded.remove(node.outputs.first()?)?;
+            derive::add(&mut rewriter.builder, "", recipe, &tensors)
         });
     })
 }
 
-fn make_constant(builder: &mut Builder, tensor: &Tensor) -> Option<ValueId> {
-    let sizes = tensor.sizes().iter().map(|size| i64::try_from(*size)).collect::<Result<_, _>>().ok()?;
-    let data = tensor.bytes().clone();
-    builder.constant(Constant { name: String::new(), dtype: tensor.dtype(), sizes, data }).ok()
-}
-
-/// The results of every node to be replaced, by its first output.
-fn evaluate_all(graph: &Graph) -> BTreeMap<ValueId, Vec<Tensor>> {
+/// The graph and the results of every node to be replaced, by its first output.
+fn evaluate_all(graph: &Graph) -> BTreeMap<ValueId, (Graph, Vec<Tensor>)> {
     let producers = graph.producers();
     let known = known_values(graph);
     let mut search =
@@ -56,8 +52,9 @@ fn evaluate_all(graph: &Graph) -> BTreeMap<ValueId, Vec<Tensor>> {
     let mut results = BTreeMap::new();
     for position in chosen {
         let node = &graph.nodes[position];
-        if let Ok(tensors) = evaluate(&alone(graph, &producers, node), &[]) {
-            results.insert(node.outputs[0], tensors);
+        let recipe = alone(graph, &producers, node);
+        if let Ok(tensors) = evaluate(&recipe, &[]) {
+            results.insert(node.outputs[0], (recipe, tensors));
         }
     }
     results
@@ -254,18 +251,30 @@ fn cone(graph: &Graph, producers: &[Option<usize>], position: usize) -> BTreeSet
     cone
 }
 
-/// A graph that computes just the results of one node.
+/// A graph that computes just the results of one node, and holds nothing else.
 fn alone(graph: &Graph, producers: &[Option<usize>], node: &Node) -> Graph {
     let position = producers[node.outputs[0].index()].expect("the node makes its outputs");
-    let nodes =
-        cone(graph, producers, position).iter().map(|position| graph.nodes[*position].clone()).collect();
-    let output = |value: &ValueId| Output { value: *value, name: String::new(), role: OutputRole::User };
-    Graph {
-        values: graph.values.clone(),
-        constants: graph.constants.clone(),
-        origins: graph.origins.clone(),
-        nodes,
-        outputs: node.outputs.iter().map(output).collect(),
-        ..Graph::default()
+    let mut recipe = Graph::default();
+    let origin = recipe.origins.push(Origin::default());
+    let mut values: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+    for position in cone(graph, producers, position) {
+        let old = &graph.nodes[position];
+        let op = if let Op::Constant(id) = &old.op {
+            Op::Constant(recipe.constants.push(graph.constants[*id].clone()))
+        } else {
+            old.op.clone()
+        };
+        let inputs = old.inputs.iter().map(|input| values[input]).collect();
+        let mut define = |output: &ValueId| {
+            let own = recipe.values.push(graph.values[*output].clone());
+            values.insert(*output, own);
+            own
+        };
+        let outputs = old.outputs.iter().map(&mut define).collect();
+        recipe.nodes.push(Node { op, inputs, outputs, origin });
     }
+    let output =
+        |value: &ValueId| Output { value: values[value], name: String::new(), role: OutputRole::User };
+    recipe.outputs = node.outputs.iter().map(output).collect();
+    recipe
 }

@@ -1,12 +1,18 @@
 //! Folds a scale per channel that follows a convolution or a matrix product into its constant weight, and what is
 //! added per channel into one shift: batch normalisation after a convolution becomes a bias.
 //!
-//! (x * W) * s + t = x * (W * s) + t: the same function, rounded elsewhere.
+//! (x * W) * s + t = x * (W * s) + t: the same function, rounded elsewhere. Scale and shift are put together in `f64` and
+//! rounded once, as a graph over the constants (`derive.rs`), so that other weights fold the same way.
 
+use super::dce::prune;
+use super::derive;
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Constant, FloatBinary, Graph, Node, Op, Scalar, ValueId};
-use crate::symbolic::{Expr, Symbol, SymbolKind};
+use crate::graph::{
+    BinaryOp, Builder, Constant, FloatBinary, Graph, Node, Op, Output, OutputRole, Scalar, UnaryOp, ValueId,
+};
+use crate::interpret::{Tensor, evaluate};
+use crate::symbolic::{Expr, RangeTable, Symbol};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,8 +33,17 @@ struct Chain {
     /// Where its channels are in the weight constant, and in the result.
     weight: Weight,
     axis: usize,
-    scale: Vec<f64>,
-    shift: Vec<f64>,
+    channels: i64,
+    affine: Affine,
+}
+
+/// The function `scale * x + shift` of each channel, as a graph over constants in `f64`.
+struct Affine {
+    recipe: Builder,
+    /// A number for each channel.
+    scale: ValueId,
+    /// A number for each channel; none where nothing is added.
+    shift: Option<ValueId>,
 }
 
 /// The constant behind a contraction's second operand.
@@ -61,8 +76,7 @@ fn find(graph: &Graph) -> BTreeMap<ValueId, Chain> {
             scaled |= scales;
             value = user.outputs[0];
         }
-        let sane = chain.scale.iter().chain(&chain.shift).all(|number| number.is_finite());
-        if scaled && sane {
+        if scaled && chain.affine.is_sane() {
             chains.insert(value, chain);
         }
     }
@@ -110,13 +124,13 @@ fn start<'a>(
         (None, None) => constant.sizes.len() - 1,
         (None, Some(coords)) => plain_axis(coords, axis)?,
     };
-    let channels = usize::try_from(constant.sizes[weight_axis]).ok()?;
-    if !ty.shape[axis].is(constant.sizes[weight_axis]) {
+    let channels = constant.sizes[weight_axis];
+    if !ty.shape[axis].is(channels) {
         return None;
     }
     let weight = Weight { constant, axis: weight_axis, view };
-    let (scale, shift) = (vec![1.0; channels], vec![0.0; channels]);
-    Some((Chain { contraction: node.clone(), weight, axis, scale, shift }, output))
+    let affine = Affine::identity(channels);
+    Some((Chain { contraction: node.clone(), weight, axis, channels, affine }, output))
 }
 
 /// The one coordinate that is axis `axis`, if no other mentions it.
@@ -129,7 +143,7 @@ fn plain_axis(coords: &[Expr], axis: usize) -> Option<usize> {
 
 /// What an operator with a number for each channel does to the chain.
 #[derive(Clone, Copy)]
-enum Affine {
+enum Step {
     Add,
     Subtract,
     SubtractFrom,
@@ -137,17 +151,80 @@ enum Affine {
     Divide,
 }
 
-impl Affine {
+impl Step {
     /// Of an operator whose left (or else right) operand is the chain; `None` where it is no scale or shift.
-    fn of(op: BinaryOp, left: bool) -> Option<Affine> {
-        const STEPS: [(BinaryOp, Affine, Option<Affine>); 4] = [
-            (BinaryOp::Add, Affine::Add, Some(Affine::Add)),
-            (BinaryOp::Sub, Affine::Subtract, Some(Affine::SubtractFrom)),
-            (BinaryOp::Mul, Affine::Multiply, Some(Affine::Multiply)),
-            (BinaryOp::Float(FloatBinary::Div), Affine::Divide, None),
+    fn of(op: BinaryOp, left: bool) -> Option<Step> {
+        const STEPS: [(BinaryOp, Step, Option<Step>); 4] = [
+            (BinaryOp::Add, Step::Add, Some(Step::Add)),
+            (BinaryOp::Sub, Step::Subtract, Some(Step::SubtractFrom)),
+            (BinaryOp::Mul, Step::Multiply, Some(Step::Multiply)),
+            (BinaryOp::Float(FloatBinary::Div), Step::Divide, None),
         ];
         let (_, chain_left, chain_right) = STEPS.into_iter().find(|(step, ..)| *step == op)?;
         if left { Some(chain_left) } else { chain_right }
+    }
+
+    fn scales(self) -> bool {
+        matches!(self, Step::Multiply | Step::Divide)
+    }
+}
+
+impl Affine {
+    fn identity(channels: i64) -> Affine {
+        let mut recipe = Builder::new("");
+        let scale = recipe.full(1.0, DType::F64, &[Expr::int(channels)]);
+        Affine { recipe, scale, shift: None }
+    }
+
+    /// Applies a step with these numbers, one for each channel.
+    fn apply(&mut self, step: Step, numbers: ValueId) -> Option<()> {
+        let b = &mut self.recipe;
+        let shift = |b: &mut Builder, own: Option<ValueId>, op: BinaryOp| match own {
+            Some(own) => b.binary(op, own, numbers).ok(),
+            None => {
+                let zero = b.full_like(0.0, numbers);
+                b.binary(op, zero, numbers).ok()
+            }
+        };
+        match step {
+            Step::Add => self.shift = Some(shift(b, self.shift, BinaryOp::Add)?),
+            Step::Subtract => self.shift = Some(shift(b, self.shift, BinaryOp::Sub)?),
+            Step::SubtractFrom => {
+                self.scale = b.unary(UnaryOp::Neg, self.scale);
+                self.shift = Some(match self.shift {
+                    Some(own) => b.binary(BinaryOp::Sub, numbers, own).ok()?,
+                    None => numbers,
+                });
+            }
+            Step::Multiply | Step::Divide => {
+                let op = match step {
+                    Step::Divide => BinaryOp::Float(FloatBinary::Div),
+                    Step::Add | Step::Subtract | Step::SubtractFrom | Step::Multiply => BinaryOp::Mul,
+                };
+                self.scale = b.binary(op, self.scale, numbers).ok()?;
+                if let Some(own) = self.shift {
+                    self.shift = Some(b.binary(op, own, numbers).ok()?);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The graph with these values as its outputs.
+    fn recipe(&self, outputs: &[ValueId]) -> Graph {
+        let mut graph = self.recipe.graph().clone();
+        graph.outputs = outputs
+            .iter()
+            .map(|value| Output { value: *value, name: String::new(), role: OutputRole::User })
+            .collect();
+        graph
+    }
+
+    /// Whether all numbers are finite: where they are not, products of zero would differ.
+    fn is_sane(&self) -> bool {
+        let outputs: Vec<ValueId> = [self.scale].into_iter().chain(self.shift).collect();
+        let finite = |tensor: &Tensor| tensor.to_f64().iter().all(|number| number.is_finite());
+        evaluate(&self.recipe(&outputs), &[]).is_ok_and(|tensors| tensors.iter().all(finite))
     }
 }
 
@@ -156,81 +233,60 @@ fn extend(graph: &Graph, chain: &mut Chain, user: &Node, value: ValueId, maker: 
     let Op::Binary(op) = user.op else { return None };
     let left = user.inputs[0] == value;
     let other = if left { user.inputs[1] } else { user.inputs[0] };
-    let step = Affine::of(op, left)?;
-    let numbers = channel_numbers(graph, other, chain.axis, chain.scale.len(), maker)?;
-    for ((scale, shift), number) in chain.scale.iter_mut().zip(&mut chain.shift).zip(numbers) {
-        match step {
-            Affine::Add => *shift += number,
-            Affine::Subtract => *shift -= number,
-            Affine::SubtractFrom => (*scale, *shift) = (-*scale, number - *shift),
-            Affine::Multiply => (*scale, *shift) = (*scale * number, *shift * number),
-            Affine::Divide => (*scale, *shift) = (*scale / number, *shift / number),
-        }
-    }
-    Some(matches!(op, BinaryOp::Mul | BinaryOp::Float(FloatBinary::Div)))
+    let step = Step::of(op, left)?;
+    let numbers = channel_numbers(graph, other, chain, maker)?;
+    chain.affine.apply(step, numbers)?;
+    Some(step.scales())
 }
 
-/// The values of a constant tensor that differs along one axis only.
-fn channel_numbers(
-    graph: &Graph,
-    value: ValueId,
-    axis: usize,
-    channels: usize,
-    maker: Maker<'_>,
-) -> Option<Vec<f64>> {
+/// A constant tensor that differs along the channels' axis only, as a number for each channel.
+fn channel_numbers(graph: &Graph, value: ValueId, chain: &mut Chain, maker: Maker<'_>) -> Option<ValueId> {
     let node = maker(value)?;
     let (source, coords) = if let Op::View(coords) = &node.op {
         (maker(node.inputs[0])?, coords.clone())
     } else {
         (node, (0..graph.ty(value).rank()).map(Expr::axis).collect())
     };
+    let b = &mut chain.affine.recipe;
+    let channels = [Expr::int(chain.channels)];
     if let Op::Full(Scalar::Float(number)) = source.op {
-        return Some(vec![number; channels]);
+        return Some(b.full(number, DType::F64, &channels));
     }
     let Op::Constant(id) = source.op else { return None };
     let constant = &graph.constants[id];
-    let fixed: Vec<Expr> = coords
+    if !matches!(constant.dtype, DType::F32 | DType::F64) {
+        return None;
+    }
+    let channel = Symbol::axis(u32::try_from(chain.axis).ok()?);
+    let coords: Option<Vec<Expr>> = coords
         .iter()
         .zip(&constant.sizes)
-        .map(|(coord, size)| if *size == 1 { Expr::int(0) } else { coord.clone() })
+        .map(|(coord, size)| along_channels(coord, *size, channel))
         .collect();
+    let whole = b.constant(constant.clone()).ok()?;
+    let numbers = b.view(whole, &channels, coords?).ok()?;
+    Some(b.cast(numbers, DType::F64))
+}
+
+/// A coordinate over the channels' axis alone as one over the first axis.
+fn along_channels(coord: &Expr, size: i64, channel: Symbol) -> Option<Expr> {
+    if size == 1 {
+        return Some(Expr::int(0));
+    }
     let mut symbols = BTreeSet::new();
-    fixed.iter().for_each(|coord| coord.collect_symbols(&mut symbols));
-    let channel = Symbol::axis(u32::try_from(axis).ok()?);
+    coord.collect_symbols(&mut symbols);
     if symbols.iter().any(|symbol| *symbol != channel) {
         return None;
     }
-    (0..channels).map(|number| element(constant, &fixed, i64::try_from(number).ok()?)).collect()
-}
-
-/// The element at coordinates over the one axis at `position`.
-fn element(constant: &Constant, coords: &[Expr], position: i64) -> Option<f64> {
-    let mut offset = 0i64;
-    for (coord, size) in coords.iter().zip(&constant.sizes) {
-        let at = coord.evaluate(&|symbol| (symbol.kind == SymbolKind::Axis).then_some(position))?;
-        if !(0..*size).contains(&at) {
-            return None;
-        }
-        offset = offset * size + at;
-    }
-    read(constant, usize::try_from(offset).ok()?)
-}
-
-fn read(constant: &Constant, index: usize) -> Option<f64> {
-    let size = constant.dtype.size();
-    let bytes = constant.data.get(index * size..(index + 1) * size)?;
-    if constant.dtype == DType::F32 {
-        return Some(f64::from(f32::from_le_bytes(bytes.try_into().ok()?)));
-    }
-    (constant.dtype == DType::F64).then_some(f64::from_le_bytes(bytes.try_into().ok()?))
+    let first = |symbol: Symbol| (symbol == channel).then(|| Expr::axis(0));
+    Some(coord.substitute(&first, &RangeTable::default()))
 }
 
 fn apply(rewriter: &mut Rewriter, chain: &Chain) -> Option<ValueId> {
     let last = rewriter.builder.graph().nodes.last().map(|node| node.origin);
-    let Chain { contraction, weight, axis, scale, shift } = chain;
+    let Chain { contraction, weight, axis, .. } = chain;
     let builder = &mut rewriter.builder;
-    let dtype = weight.constant.dtype;
-    let new_weight = builder.constant(scaled(&weight.constant, weight.axis, scale)?).ok()?;
+    let new_weight = fold_weight(builder, chain)?;
     let operand = match &weight.view {
         Some(coords) => {
             let shape = builder.shape(contraction.inputs[1]);
@@ -249,36 +305,43 @@ fn apply(rewriter: &mut Rewriter, chain: &Chain) -> Option<ValueId> {
     if let Some(origin) = last {
         builder.continue_origin(origin);
     }
-    if shift.iter().all(|number| *number == 0.0) {
-        return Some(result);
-    }
-    let data: Vec<u8> = shift.iter().flat_map(|number| bytes_of(*number, dtype)).collect();
-    let sizes = vec![i64::try_from(shift.len()).ok()?];
-    let name = renamed(&weight.constant.name, "shift");
-    let shift = builder.constant(Constant { name, dtype, sizes, data: data.into() }).ok()?;
+    let Some(shift) = chain.affine.shift else { return Some(result) };
+    let Some(shift) = fold_shift(builder, chain, shift)? else { return Some(result) };
     let shape = builder.shape(result);
     let shift = builder.view(shift, &shape, vec![Expr::axis(*axis)]).ok()?;
     builder.binary(BinaryOp::Add, result, shift).ok()
 }
 
+/// The scaled weight as a constant.
+fn fold_weight(builder: &mut Builder, chain: &Chain) -> Option<ValueId> {
+    let Chain { weight: Weight { constant, axis, .. }, affine, .. } = chain;
+    let mut b = Builder::from_graph(affine.recipe.graph().clone());
+    let whole = b.constant(constant.clone()).ok()?;
+    let shape = b.shape(whole);
+    let wide = b.cast(whole, DType::F64);
+    let scale = b.view(affine.scale, &shape, vec![Expr::axis(*axis)]).ok()?;
+    let product = b.binary(BinaryOp::Mul, wide, scale).ok()?;
+    let scaled = b.cast(product, constant.dtype);
+    b.output("", scaled, OutputRole::User);
+    Some(derive::derive(builder, &renamed(&constant.name, "scaled"), b.finish())?[0])
+}
+
+/// What is added to each channel as a constant; nothing where that is certain to be zero.
+fn fold_shift(builder: &mut Builder, chain: &Chain, shift: ValueId) -> Option<Option<ValueId>> {
+    let Chain { weight: Weight { constant, .. }, affine, .. } = chain;
+    let mut b = Builder::from_graph(affine.recipe.graph().clone());
+    let narrow = b.cast(shift, constant.dtype);
+    b.output("", narrow, OutputRole::User);
+    let recipe = prune(b.finish());
+    let tensors = evaluate(&recipe, &[]).ok()?;
+    let is_final = recipe.constants.values().all(Constant::is_fixed);
+    if is_final && tensors[0].to_f64().iter().all(|number| *number == 0.0) {
+        return Some(None);
+    }
+    let shift = derive::add(builder, &renamed(&constant.name, "shift"), recipe, &tensors)?[0];
+    Some(Some(shift))
+}
+
 fn renamed(name: &str, suffix: &str) -> String {
     if name.is_empty() { String::new() } else { format!("{name}.{suffix}") }
-}
-
-fn bytes_of(number: f64, dtype: DType) -> Vec<u8> {
-    if dtype == DType::F32 { (number as f32).to_le_bytes().to_vec() } else { number.to_le_bytes().to_vec() }
-}
-
-/// The constant with each slice along an axis multiplied.
-fn scaled(constant: &Constant, axis: usize, scale: &[f64]) -> Option<Constant> {
-    let inner: i64 = constant.sizes[axis + 1..].iter().product();
-    let inner = usize::try_from(inner).ok()?;
-    let count = constant.data.len() / constant.dtype.size();
-    let mut data = Vec::with_capacity(constant.data.len());
-    for index in 0..count {
-        let number = read(constant, index)? * scale[index / inner % scale.len()];
-        data.extend_from_slice(&bytes_of(number, constant.dtype));
-    }
-    let name = renamed(&constant.name, "scaled");
-    Some(Constant { name, dtype: constant.dtype, sizes: constant.sizes.clone(), data: data.into() })
 }

@@ -1,9 +1,11 @@
 //! Transformations of programs and graphs, each a function between values.
 
 pub mod bounds;
+mod constant_graph;
 mod cse;
 mod dce;
 pub mod decompose;
+mod derive;
 mod fold_constants;
 mod fold_scales;
 mod patches;
@@ -13,14 +15,18 @@ mod simplify;
 mod splats;
 #[cfg(test)]
 mod tests;
+mod widen;
 
+pub use constant_graph::{ConstantGraph, Elements, Weight, constant_graph};
 pub use cse::cse;
 pub use dce::dce;
+pub use derive::freeze;
 pub use fold_constants::fold_constants;
 pub use fold_scales::fold_scales;
 pub use patches::patches_to_products;
 pub use simplify::simplify;
 pub use splats::fold_splats;
+pub use widen::widen;
 
 use crate::graph::{Graph, verify};
 

@@ -41,7 +41,7 @@ fn rule(rewriter: &mut Rewriter, node: &Node) -> Option<ValueId> {
             let constant = &rewriter.builder.graph().constants[*id];
             let sizes =
                 constant.sizes.iter().map(|size| usize::try_from(*size).ok()).collect::<Option<_>>()?;
-            let tensor = Tensor::new(constant.dtype, sizes, constant.data.clone()).ok()?;
+            let tensor = Tensor::new(constant.dtype, sizes, constant.fixed()?.clone()).ok()?;
             let number = only_element(&tensor)?;
             Some(rewriter.builder.full(number, ty.dtype, &ty.shape))
         }

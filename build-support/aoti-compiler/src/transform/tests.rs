@@ -301,3 +301,22 @@ fn windows_that_overlap_or_are_padded_stay_convolutions() {
         check(patches_to_products, &text, &text);
     }
 }
+
+#[test]
+fn constants_from_weights_are_computed_again_from_others() {
+    let text = "graph { const c0 \"w\": f32[2] weight = [1.0, 4.0] const c1 \"unread\": f32[] weight = [7.0]
+         input %x: f32[2] %w: f32[2] = constant c0 %r: f32[2] = sqrt %w %y: f32[2] = mul %x, %r output %y }";
+    let graph = optimize(parse(text).expect("it parses"));
+    assert_eq!(parse(&print(&graph)).expect("it parses again"), graph);
+    let (id, derived) = graph.constants.iter().find(|(_, own)| own.name.is_empty()).expect("it was folded");
+    assert!(derived.fixed().is_none(), "other weights give other elements");
+    let constants = constant_graph(&graph, [(id, derived)]);
+    let listed: Vec<_> =
+        constants.weights.iter().map(|weight| (weight.name.as_str(), weight.input)).collect();
+    assert_eq!(listed, [("unread", None), ("w", Some(0))]);
+    let others = evaluate(&widen(constants.graph), &[Tensor::from_f32(&[2], &[9.0, 16.0])]);
+    assert_eq!(others.expect("it runs"), [Tensor::from_f32(&[2], &[3.0, 4.0])]);
+    let frozen = optimize(freeze(parse(text).expect("it parses")));
+    assert!(frozen.constants.values().all(|constant| constant.fixed().is_some()));
+    assert_eq!(frozen.constants.len(), 1);
+}

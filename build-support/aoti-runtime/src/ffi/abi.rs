@@ -155,15 +155,15 @@ const _: () = {
 #[derive(Debug, Copy, Clone)]
 pub struct AotiConstantInfo {
     pub name: *const ::core::ffi::c_char,
+    pub sizes: *const i64,
     pub dtype: i32,
     pub rank: i32,
-    pub sizes: *const i64,
-    pub offset: i64,
-    pub bytes: i64,
+    pub tied_to: i32,
+    pub is_read: i32,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of AotiConstantInfo"][::core::mem::size_of::<AotiConstantInfo>() - 40usize];
+    ["Size of AotiConstantInfo"][::core::mem::size_of::<AotiConstantInfo>() - 32usize];
     [
         "Alignment of AotiConstantInfo",
     ][::core::mem::align_of::<AotiConstantInfo>() - 8usize];
@@ -171,20 +171,20 @@ const _: () = {
         "Offset of field: AotiConstantInfo::name",
     ][::core::mem::offset_of!(AotiConstantInfo, name) - 0usize];
     [
+        "Offset of field: AotiConstantInfo::sizes",
+    ][::core::mem::offset_of!(AotiConstantInfo, sizes) - 8usize];
+    [
         "Offset of field: AotiConstantInfo::dtype",
-    ][::core::mem::offset_of!(AotiConstantInfo, dtype) - 8usize];
+    ][::core::mem::offset_of!(AotiConstantInfo, dtype) - 16usize];
     [
         "Offset of field: AotiConstantInfo::rank",
-    ][::core::mem::offset_of!(AotiConstantInfo, rank) - 12usize];
+    ][::core::mem::offset_of!(AotiConstantInfo, rank) - 20usize];
     [
-        "Offset of field: AotiConstantInfo::sizes",
-    ][::core::mem::offset_of!(AotiConstantInfo, sizes) - 16usize];
+        "Offset of field: AotiConstantInfo::tied_to",
+    ][::core::mem::offset_of!(AotiConstantInfo, tied_to) - 24usize];
     [
-        "Offset of field: AotiConstantInfo::offset",
-    ][::core::mem::offset_of!(AotiConstantInfo, offset) - 24usize];
-    [
-        "Offset of field: AotiConstantInfo::bytes",
-    ][::core::mem::offset_of!(AotiConstantInfo, bytes) - 32usize];
+        "Offset of field: AotiConstantInfo::is_read",
+    ][::core::mem::offset_of!(AotiConstantInfo, is_read) - 28usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -398,6 +398,61 @@ const _: () = {
         "Offset of field: AotiCreateOptions::device_context",
     ][::core::mem::offset_of!(AotiCreateOptions, device_context) - 32usize];
 };
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct AotiNamedTensor {
+    pub name: *const ::core::ffi::c_char,
+    pub tensor: AotiTensor,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of AotiNamedTensor"][::core::mem::size_of::<AotiNamedTensor>() - 48usize];
+    [
+        "Alignment of AotiNamedTensor",
+    ][::core::mem::align_of::<AotiNamedTensor>() - 8usize];
+    [
+        "Offset of field: AotiNamedTensor::name",
+    ][::core::mem::offset_of!(AotiNamedTensor, name) - 0usize];
+    [
+        "Offset of field: AotiNamedTensor::tensor",
+    ][::core::mem::offset_of!(AotiNamedTensor, tensor) - 8usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct AotiPrepareOptions {
+    pub context: *const AotiContext,
+    pub progress: ::core::option::Option<
+        unsafe extern "C" fn(arg: *mut ::core::ffi::c_void, done: i64, total: i64),
+    >,
+    pub finding: ::core::option::Option<
+        unsafe extern "C" fn(
+            arg: *mut ::core::ffi::c_void,
+            message: *const ::core::ffi::c_char,
+        ),
+    >,
+    pub arg: *mut ::core::ffi::c_void,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    [
+        "Size of AotiPrepareOptions",
+    ][::core::mem::size_of::<AotiPrepareOptions>() - 32usize];
+    [
+        "Alignment of AotiPrepareOptions",
+    ][::core::mem::align_of::<AotiPrepareOptions>() - 8usize];
+    [
+        "Offset of field: AotiPrepareOptions::context",
+    ][::core::mem::offset_of!(AotiPrepareOptions, context) - 0usize];
+    [
+        "Offset of field: AotiPrepareOptions::progress",
+    ][::core::mem::offset_of!(AotiPrepareOptions, progress) - 8usize];
+    [
+        "Offset of field: AotiPrepareOptions::finding",
+    ][::core::mem::offset_of!(AotiPrepareOptions, finding) - 16usize];
+    [
+        "Offset of field: AotiPrepareOptions::arg",
+    ][::core::mem::offset_of!(AotiPrepareOptions, arg) - 24usize];
+};
 pub const AOTI_PICKED: AotiVerdict = 0;
 pub const AOTI_PASSED_OVER: AotiVerdict = 1;
 pub const AOTI_CANNOT_RUN: AotiVerdict = 2;
@@ -580,10 +635,23 @@ pub struct AotiApi {
     pub plan: ::core::option::Option<
         unsafe extern "C" fn(model: *const AotiModel) -> *const AotiPlan,
     >,
+    pub prepare_bytes: ::core::option::Option<unsafe extern "C" fn(threads: i32) -> i64>,
+    pub prepare_weights: ::core::option::Option<
+        unsafe extern "C" fn(
+            tensors: *const AotiNamedTensor,
+            n_tensors: i32,
+            weights: *mut ::core::ffi::c_void,
+            weights_bytes: i64,
+            workspace: *mut ::core::ffi::c_void,
+            workspace_bytes: i64,
+            options: *const AotiPrepareOptions,
+            error: *mut AotiError,
+        ) -> i32,
+    >,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of AotiApi"][::core::mem::size_of::<AotiApi>() - 128usize];
+    ["Size of AotiApi"][::core::mem::size_of::<AotiApi>() - 144usize];
     ["Alignment of AotiApi"][::core::mem::align_of::<AotiApi>() - 8usize];
     [
         "Offset of field: AotiApi::abi_version",
@@ -632,4 +700,10 @@ const _: () = {
     [
         "Offset of field: AotiApi::plan",
     ][::core::mem::offset_of!(AotiApi, plan) - 120usize];
+    [
+        "Offset of field: AotiApi::prepare_bytes",
+    ][::core::mem::offset_of!(AotiApi, prepare_bytes) - 128usize];
+    [
+        "Offset of field: AotiApi::prepare_weights",
+    ][::core::mem::offset_of!(AotiApi, prepare_weights) - 136usize];
 };

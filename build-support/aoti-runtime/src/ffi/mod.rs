@@ -9,6 +9,7 @@ pub mod abi;
 pub(crate) mod buffer;
 pub(crate) mod gate;
 pub(crate) mod model;
+pub(crate) mod prepare;
 pub(crate) mod state;
 mod tables;
 pub(crate) mod view;
@@ -27,6 +28,20 @@ pub(crate) struct Api {
     #[cfg(feature = "dynamic")]
     _library: Option<crate::library::Handle>,
 }
+
+// SAFETY: the tables of a model never change, and its functions may be called from any thread.
+unsafe impl Send for Api {}
+// SAFETY: as above.
+unsafe impl Sync for Api {}
+
+/// Two are equal if they are of one model in one library.
+impl PartialEq for Api {
+    fn eq(&self, other: &Api) -> bool {
+        std::ptr::eq(self.table, other.table)
+    }
+}
+
+impl Eq for Api {}
 
 impl Api {
     /// # Safety
@@ -71,7 +86,7 @@ impl Api {
     /// What the model says about itself.
     pub(crate) fn info(&self) -> Result<ModelInfo, Error> {
         // SAFETY: `info` is not null, and a model's tables are valid by the interface's contract.
-        unsafe { tables::read(&*self.table.info) }
+        unsafe { tables::read(&*self.table.info, self.clone()) }
     }
 }
 

@@ -14,10 +14,11 @@ use crate::{
     DynTensor, Error, ErrorCode, Executor, KernelEvent, ModelInfo, Plan, ThreadPool, Weights,
     ffi::buffer::Buffer,
 };
+use arc_swap::ArcSwap;
 use std::{
     ffi::c_void,
     fmt, ptr,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 /// How to load a model.
@@ -29,22 +30,65 @@ pub struct LoadOptions {
     pub cpu_level: Option<u16>,
 }
 
-/// A loaded model. It never changes, so threads share it freely; each run brings its own [`Workspace`].
+/// A loaded model. Threads share it freely; each run brings its own [`Workspace`]. Nothing about it changes but its
+/// weights, and those only as a whole ([`Model::update_weights`]).
 pub struct Model {
-    raw: ptr::NonNull<AotiModel>,
     api: Api,
     info: ModelInfo,
+    cpu_level: Option<u16>,
+    /// What runs that begin now use. One that is replaced lives until its last run has ended.
+    native: ArcSwap<Native>,
     /// Workspaces of [`Model::run_shared`] that no run uses at present.
     idle: Mutex<Vec<Workspace>>,
+}
+
+/// A native model with one set of weights.
+struct Native {
+    raw: ptr::NonNull<AotiModel>,
+    api: Api,
     /// Borrowed by the native model for as long as it lives.
-    _weights: Weights,
+    weights: Weights,
 }
 
 // SAFETY: the interface makes every function but `create` and `destroy` re-entrant on one model, and has no state that
 // belongs to a thread.
-unsafe impl Send for Model {}
+unsafe impl Send for Native {}
 // SAFETY: as above.
-unsafe impl Sync for Model {}
+unsafe impl Sync for Native {}
+
+impl Native {
+    fn new(api: &Api, info: &ModelInfo, weights: Weights, cpu_level: Option<u16>) -> Result<Native, Error> {
+        let bytes = weights.as_bytes();
+        if let Some(found) = bytes.map(<[u8]>::len).filter(|&found| found as u64 != info.weights_bytes) {
+            let (name, wanted) = (&info.name, info.weights_bytes);
+            let message = format!("the weights given to `{name}` have {found} bytes instead of {wanted}");
+            return Err(Error::new(ErrorCode::Weights, message));
+        }
+        let create = api.table.create.expect("the table was checked");
+        let options = AotiCreateOptions {
+            weights: bytes.map_or(ptr::null(), |bytes| bytes.as_ptr().cast()),
+            weights_bytes: bytes.map_or(0, |bytes| bytes.len() as i64),
+            cpu_level: cpu_level.map_or(-1, i32::from),
+            reserved: 0,
+            device: CPU,
+            device_context: ptr::null_mut(),
+        };
+        let mut raw = ptr::null_mut();
+        // SAFETY: all pointers are valid for the call; the weights are kept as long as the model.
+        call(|error| unsafe { create(&options, &mut raw, error) })?;
+        let raw =
+            ptr::NonNull::new(raw).ok_or_else(|| Error::new(ErrorCode::Null, "the model was not created"))?;
+        Ok(Native { raw, api: api.clone(), weights })
+    }
+}
+
+impl Drop for Native {
+    fn drop(&mut self) {
+        let destroy = self.api.table.destroy.expect("the table was checked");
+        // SAFETY: made by this table's `create` and destroyed once.
+        unsafe { destroy(self.raw.as_ptr()) };
+    }
+}
 
 /// Refuses a library that is not the one that the generated module belongs to: one of an older build that the program
 /// finds first, or of another model.
@@ -89,27 +133,24 @@ impl Model {
 
     pub(crate) fn from_checked_api(api: Api, options: LoadOptions) -> Result<Model, Error> {
         let info = api.info()?;
-        let weights = options.weights.as_bytes();
-        if let Some(found) = weights.map(<[u8]>::len).filter(|&found| found as u64 != info.weights_bytes) {
-            let (name, wanted) = (&info.name, info.weights_bytes);
-            let message = format!("the weights given to `{name}` have {found} bytes instead of {wanted}");
-            return Err(Error::new(ErrorCode::Weights, message));
-        }
-        let create = api.table.create.expect("the table was checked");
-        let native = AotiCreateOptions {
-            weights: weights.map_or(ptr::null(), |bytes| bytes.as_ptr().cast()),
-            weights_bytes: weights.map_or(0, |bytes| bytes.len() as i64),
-            cpu_level: options.cpu_level.map_or(-1, i32::from),
-            reserved: 0,
-            device: CPU,
-            device_context: ptr::null_mut(),
-        };
-        let mut raw = ptr::null_mut();
-        // SAFETY: all pointers are valid for the call; the weights are kept as long as the model.
-        call(|error| unsafe { create(&native, &mut raw, error) })?;
-        let raw =
-            ptr::NonNull::new(raw).ok_or_else(|| Error::new(ErrorCode::Null, "the model was not created"))?;
-        Ok(Model { raw, api, info, idle: Mutex::default(), _weights: options.weights })
+        let LoadOptions { weights, cpu_level } = options;
+        let native = ArcSwap::from_pointee(Native::new(&api, &info, weights, cpu_level)?);
+        Ok(Model { api, info, cpu_level, native, idle: Mutex::default() })
+    }
+
+    /// Puts other weights in place of these, while runs go on: each run sees the old or the new ones, whole. The old ones
+    /// are given back when the last run with them has ended. Weights that do not fit change nothing.
+    ///
+    /// Takes what [`LoadOptions::weights`] takes. A [`State`] that was made before keeps its values.
+    pub fn update_weights(&self, weights: Weights) -> Result<(), Error> {
+        let native = Native::new(&self.api, &self.info, weights, self.cpu_level)?;
+        self.native.store(Arc::new(native));
+        Ok(())
+    }
+
+    /// The weights of runs that begin now.
+    pub fn weights(&self) -> Weights {
+        self.native.load().weights.clone()
     }
 
     /// What the model says about itself.
@@ -120,9 +161,10 @@ impl Model {
     /// Which of the library's codes runs, and why.
     pub fn plan(&self) -> Plan {
         let plan = self.api.table.plan.expect("the table was checked");
-        // SAFETY: the model is alive, and its plan lives as long as it.
+        let native = self.native.load();
+        // SAFETY: the native model is alive, and its plan lives as long as it.
         unsafe {
-            let plan = plan(self.raw.as_ptr());
+            let plan = plan(native.raw.as_ptr());
             if plan.is_null() {
                 Plan { level: String::new(), candidates: Vec::new() }
             } else {
@@ -140,7 +182,7 @@ impl Model {
     pub fn output_sizes(&self, inputs: &[AnyView<'_>]) -> Result<Vec<Vec<usize>>, Error> {
         let mut workspace = Workspace::new();
         let Workspace { inputs: staging, plan, .. } = &mut workspace;
-        self.plan_sizes(staging.contiguous(inputs)?, plan)?;
+        self.plan_sizes(&self.native.load(), staging.contiguous(inputs)?, plan)?;
         let mut rest = plan.sizes.as_slice();
         Ok(self.info.outputs.iter().map(|output| take(&mut rest, output.dims.len()).to_vec()).collect())
     }
@@ -148,14 +190,14 @@ impl Model {
     /// Bytes of workspace that a run on `threads` threads needs for such inputs.
     pub fn workspace_bytes(&self, inputs: &[AnyView<'_>], threads: usize) -> Result<usize, Error> {
         let mut workspace = Workspace::new();
-        self.plan_arena(workspace.inputs.contiguous(inputs)?, threads)
+        self.plan_arena(&self.native.load(), workspace.inputs.contiguous(inputs)?, threads)
     }
 
     /// A new state with the values that the program starts from. Empty where the program mutates nothing.
     pub fn state(&self) -> Result<State, Error> {
         let bytes = self.info.state_bytes as usize;
         // SAFETY: the model is alive and of this table.
-        unsafe { State::new(&self.api, self.raw.as_ptr(), bytes) }
+        unsafe { State::new(&self.api, self.native.load().raw.as_ptr(), bytes) }
     }
 
     /// Runs the model. Outputs are resized as the inputs need it; they must have the model's element types. `state` is
@@ -202,11 +244,23 @@ impl Model {
         let state = self.check_state(state)?;
         let threads = executor.threads().clamp(1, i32::MAX as usize);
         let Workspace { arena, inputs: staging, outputs: descriptors, plan } = workspace;
-        let known = plan.matches(self.raw.as_ptr() as usize, threads, inputs);
+        // One set of weights for all that follows.
+        let native = self.native.load();
+        let known = plan.matches(native.raw.as_ptr() as usize, threads, inputs);
         let inputs = staging.contiguous(inputs)?;
         let watch = watch.map_or(ptr::null_mut(), |watch| ptr::from_mut(watch).cast());
-        let mut run =
-            Run { model: self, inputs, outputs, descriptors, arena, state, threads, executor, watch };
+        let mut run = Run {
+            model: self,
+            native: &native,
+            inputs,
+            outputs,
+            descriptors,
+            arena,
+            state,
+            threads,
+            executor,
+            watch,
+        };
         if known {
             match run.execute(plan) {
                 // The plan was for another model at this address, or sizes depend on more than sizes: plan anew.
@@ -214,7 +268,8 @@ impl Model {
                 done => return done,
             }
         }
-        let planned = self.plan_sizes(inputs, plan).and_then(|()| self.plan_arena(inputs, threads));
+        let planned =
+            self.plan_sizes(&native, inputs, plan).and_then(|()| self.plan_arena(&native, inputs, threads));
         match planned {
             Ok(bytes) => plan.arena_bytes = bytes,
             Err(error) => {
@@ -269,7 +324,7 @@ impl Model {
         }
     }
 
-    fn plan_sizes(&self, inputs: &[AotiTensor], plan: &mut SizePlan) -> Result<(), Error> {
+    fn plan_sizes(&self, native: &Native, inputs: &[AotiTensor], plan: &mut SizePlan) -> Result<(), Error> {
         let SizePlan { sizes, places, .. } = plan;
         sizes.clear();
         sizes.resize(self.info.outputs.iter().map(|output| output.dims.len()).sum(), 0);
@@ -278,7 +333,7 @@ impl Model {
         let n_inputs = count(inputs.len());
         // SAFETY: inputs are valid descriptors; each output has a place for as many sizes as its rank.
         call(|error| unsafe {
-            output_sizes(self.raw.as_ptr(), inputs.as_ptr(), n_inputs, places.0.as_ptr(), error)
+            output_sizes(native.raw.as_ptr(), inputs.as_ptr(), n_inputs, places.0.as_ptr(), error)
         })
     }
 
@@ -293,22 +348,14 @@ impl Model {
         }
     }
 
-    fn plan_arena(&self, inputs: &[AotiTensor], threads: usize) -> Result<usize, Error> {
+    fn plan_arena(&self, native: &Native, inputs: &[AotiTensor], threads: usize) -> Result<usize, Error> {
         let workspace_bytes = self.api.table.workspace_bytes.expect("the table was checked");
         let (n_inputs, threads, mut bytes) = (count(inputs.len()), count(threads), 0);
         // SAFETY: inputs are valid descriptors.
         call(|error| unsafe {
-            workspace_bytes(self.raw.as_ptr(), inputs.as_ptr(), n_inputs, threads, &mut bytes, error)
+            workspace_bytes(native.raw.as_ptr(), inputs.as_ptr(), n_inputs, threads, &mut bytes, error)
         })?;
         usize::try_from(bytes).map_err(|_| Error::memory(usize::MAX))
-    }
-}
-
-impl Drop for Model {
-    fn drop(&mut self) {
-        let destroy = self.api.table.destroy.expect("the table was checked");
-        // SAFETY: made by this table's `create` and destroyed once.
-        unsafe { destroy(self.raw.as_ptr()) };
     }
 }
 
@@ -321,6 +368,7 @@ impl fmt::Debug for Model {
 /// One run, when its arguments have been checked.
 struct Run<'r, 'o> {
     model: &'r Model,
+    native: &'r Native,
     inputs: &'r [AotiTensor],
     outputs: &'r mut [&'o mut DynTensor],
     descriptors: &'r mut Descriptors<AotiTensor>,
@@ -353,7 +401,7 @@ impl Run<'_, '_> {
         // nothing else sees them; the context outlives the call, which ends its parallel loops before it returns.
         call(|error| unsafe {
             run(
-                self.model.raw.as_ptr(),
+                self.native.raw.as_ptr(),
                 inputs.as_ptr(),
                 count(inputs.len()),
                 outputs.as_ptr(),
@@ -397,7 +445,12 @@ impl Run<'_, '_> {
 /// Connects the C side's parallel loops to an executor: `pool` is a `&dyn Executor` on the stack of `execute`.
 ///
 /// An executor that unwinds in spite of its contract ends the process here, as nothing may unwind through C.
-unsafe extern "C" fn parallel_for(pool: *mut c_void, n: i64, body: AotiParallelBody, arg: *mut c_void) {
+pub(super) unsafe extern "C" fn parallel_for(
+    pool: *mut c_void,
+    n: i64,
+    body: AotiParallelBody,
+    arg: *mut c_void,
+) {
     struct Body(AotiParallelBody, *mut c_void);
     // SAFETY: the interface lets parts run at the same time on several threads, with this one argument.
     unsafe impl Sync for Body {}

@@ -1,5 +1,6 @@
 //! Reads a model's static tables into owned Rust values.
 
+use super::Api;
 use super::abi::{
     self, AotiCandidate, AotiConstantInfo, AotiDimInfo, AotiKernelInfo, AotiModelInfo, AotiPlan,
     AotiValueInfo,
@@ -16,7 +17,7 @@ use std::{
 /// # Safety
 ///
 /// Every pointer in the tables is null with a count of zero, or valid for its count; strings end with zero.
-pub(super) unsafe fn read(info: &AotiModelInfo) -> Result<ModelInfo, Error> {
+pub(super) unsafe fn read(info: &AotiModelInfo, api: Api) -> Result<ModelInfo, Error> {
     // SAFETY: the caller vouches for every table.
     unsafe {
         Ok(ModelInfo {
@@ -37,6 +38,7 @@ pub(super) unsafe fn read(info: &AotiModelInfo) -> Result<ModelInfo, Error> {
             state_bytes: length(info.state_bytes)?,
             library: text(info.library_digest),
             embedded_weights: (!info.weights_digest.is_null()).then(|| text(info.weights_digest)),
+            api: Some(api),
         })
     }
 }
@@ -70,8 +72,8 @@ unsafe fn read_constant(constant: &AotiConstantInfo) -> Result<ConstantInfo, Err
             name: text(constant.name),
             dtype: dtype(constant.dtype)?,
             sizes: table(constant.sizes, constant.rank).to_vec(),
-            offset: length(constant.offset)?,
-            bytes: length(constant.bytes)?,
+            tied_to: usize::try_from(constant.tied_to).ok(),
+            is_read: constant.is_read != 0,
         })
     }
 }

@@ -12,7 +12,7 @@ pub mod text;
 
 pub(super) use cpp::run_functions;
 pub use plan::of_schedule;
-pub(super) use plan::{LaunchShape, Library, Operands, Planned, plan, plan_with};
+pub(super) use plan::{LaunchShape, Library, Operands, Planned, fixed_bytes, plan, plan_with};
 
 use super::functions::FunctionId;
 use crate::dtype::DType;

@@ -6,7 +6,7 @@ use super::{
     Read, RunPlan, Written,
 };
 use crate::codegen::functions::{FunctionId, Functions};
-use crate::codegen::weights::{Layout, Packing, Placed};
+use crate::codegen::weights::{Layout, Packing};
 use crate::dtype::DType;
 use crate::graph::{ConstantId, Guard, Relation};
 use crate::loops::{BufferId, Kernel, KernelId, Program, Step, Storage};
@@ -53,8 +53,8 @@ pub(in crate::codegen) struct Planned<F> {
     pub(in crate::codegen) run: RunPlan,
     pub(in crate::codegen) functions: F,
     pub(in crate::codegen) layout: Layout,
-    /// Constants in the forms that kernels read, in the order of the blob.
-    pub(in crate::codegen) placements: IndexMap<(ConstantId, Packing), Placed>,
+    /// Offsets of constants in the forms that kernels read.
+    placements: IndexMap<(ConstantId, Packing), u64>,
 }
 
 /// Plans the run of a schedule.
@@ -253,24 +253,24 @@ impl<F: Library> Planner<'_, F> {
     /// The offset of a constant in the weights, in the form asked for.
     fn constant(&mut self, constant: ConstantId, packing: &Packing) -> u64 {
         let Planned { placements, layout, .. } = &mut self.planned;
-        let placed = placements
+        *placements
             .entry((constant, packing.clone()))
-            .or_insert_with(|| layout.place(&self.program.constants[constant], packing));
-        placed.offset
+            .or_insert_with(|| layout.place(constant, &self.program.constants[constant], packing))
     }
 
     fn states(&mut self) {
         for (position, (buffer, initial)) in self.program.states.iter().enumerate() {
             let (offset, bytes) = (self.state_offsets[position], fixed_bytes(self.program, *buffer));
             // A copy of its own, so that a state and a constant may have one origin and not one name.
-            let value = self.planned.layout.place(&self.program.constants[*initial], &Packing::Plain).offset;
+            let constant = &self.program.constants[*initial];
+            let value = self.planned.layout.place(*initial, constant, &Packing::Plain);
             self.planned.run.states.push(InitialState { offset, value, bytes });
         }
     }
 }
 
 /// Bytes of a buffer of fixed size.
-fn fixed_bytes(program: &Program, id: BufferId) -> u64 {
+pub(in crate::codegen) fn fixed_bytes(program: &Program, id: BufferId) -> u64 {
     let buffer = &program.buffers[id];
     let count = Expr::product(&buffer.shape).as_int().unwrap_or(0);
     u64::try_from(count).unwrap_or(0) * buffer.dtype.size() as u64

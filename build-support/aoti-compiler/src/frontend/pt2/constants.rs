@@ -8,10 +8,12 @@ use super::schema::{PayloadConfig, PayloadMeta, SymInt, TensorMeta};
 use super::values::{self, read_json};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::dtype::DType;
-use crate::graph::Constant;
+use crate::graph::{Constant, ConstantSource};
 use bytes::Bytes;
 use indexmap::IndexMap;
 
+/// Where the archive keeps parameters and persistent buffers: what a state dict holds.
+const WEIGHTS: &str = "weights";
 /// Bytes of a tensor; more does not fit the address space of today's machines.
 const MAX_BYTES: i64 = 1 << 47;
 /// What gathering may allocate whatever the size of the file; beyond it, at most four times the entry.
@@ -27,7 +29,7 @@ impl<'a> Payloads<'a> {
     /// Reads the two tables of the archive.
     pub(super) fn read(archive: &'a Archive, model: &str) -> Result<Payloads<'a>, Diagnostic> {
         let mut places = IndexMap::new();
-        for kind in ["weights", "constants"] {
+        for kind in [WEIGHTS, "constants"] {
             let path = format!("data/{kind}/{model}_{kind}_config.json");
             let Some(bytes) = archive.get(&path) else {
                 if archive.get(&format!("data/{kind}/{model}.pt")).is_some() {
@@ -61,7 +63,9 @@ impl<'a> Payloads<'a> {
         };
         let layout = Layout::read(meta, name)?;
         let data = layout.data(data, &path, name)?;
-        Ok(Constant { name: name.to_owned(), dtype: layout.dtype, sizes: layout.sizes, data })
+        // What the archive keeps among the weights is the state dict; the rest belongs to the program.
+        let source = if *kind == WEIGHTS { ConstantSource::Weight } else { ConstantSource::Fixed };
+        Ok(Constant { name: name.to_owned(), dtype: layout.dtype, sizes: layout.sizes, data, source })
     }
 }
 

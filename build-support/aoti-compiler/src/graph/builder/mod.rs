@@ -277,8 +277,7 @@ impl Builder {
     pub fn int_vector(&mut self, values: &[i64]) -> ValueId {
         let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let sizes = vec![i64::try_from(values.len()).expect("a vector in memory")];
-        self.constant(Constant { name: String::new(), dtype: DType::I64, sizes, data: data.into() })
-            .expect("length and bytes agree")
+        self.constant(Constant::new("", DType::I64, sizes, data)).expect("length and bytes agree")
     }
 
     /// A tensor of one number.

@@ -16,7 +16,9 @@
 //! One statement a line; `#` starts a comment. A value is `%` and a number or a word; its type stands where it is
 //! defined. Expressions over sizes and axes stand in brackets, `$k` there is index operand `k` of a gather or scatter.
 //! The data of a constant is a list, `splat NUMBER`, `hex "..."`, or `random SEED` (uniform in -1 .. 1, integers in
-//! 0 .. 9, by a fixed generator). Printing and parsing again gives an equal graph.
+//! 0 .. 9, by a fixed generator). `weight` before the `=` says that other elements may be given at run time, `from K
+//! graph {...}` behind the data that they are output K of a graph over weights. Printing and parsing again gives an
+//! equal graph.
 
 mod ops;
 mod parse;
@@ -25,4 +27,5 @@ mod print;
 mod tests;
 
 pub use parse::parse;
+pub(crate) use parse::parse_nested;
 pub use print::{print, print_short};

@@ -14,6 +14,11 @@ pub fn parse(text: &str) -> Result<Graph, Diagnostics> {
     Cursor::whole(text, |cursor| Parser { cursor }.graph())
 }
 
+/// Parses a graph that stands inside another text.
+pub(crate) fn parse_nested(cursor: &mut Cursor<'_>) -> Result<Graph, SyntaxError> {
+    Parser { cursor }.graph()
+}
+
 pub(super) struct Parser<'c, 'a> {
     pub(super) cursor: &'c mut Cursor<'a>,
 }

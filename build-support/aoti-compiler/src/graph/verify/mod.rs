@@ -1,6 +1,6 @@
 //! Checks that a graph keeps the rules that every stage relies on. All breaches are reported together.
 //!
-//! * A constant has as many bytes as its type and sizes need.
+//! * A constant has as many bytes as its type and sizes need; one that is derived is an output of a closed graph.
 //! * A symbol's range is not empty and its source exists: an axis of an input, or a one-element integer input.
 //! * A guard is over sizes that are known where it stands; so is the bound of a symbol when a run begins.
 //! * A shape mentions size symbols only, each of them known by then: symbols from data are known once read.
@@ -16,7 +16,10 @@ mod ops;
 #[cfg(test)]
 mod tests;
 
-use super::{Graph, Guard, InputRole, Node, Op, OutputRole, SymbolInfo, SymbolSource, TensorType, ValueId};
+use super::{
+    Constant, ConstantSource, Graph, Guard, InputRole, Node, Op, OutputRole, SymbolInfo, SymbolSource,
+    TensorType, ValueId,
+};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::dtype::Category;
 use crate::symbolic::{Expr, RangeTable, SymbolKind};
@@ -38,6 +41,21 @@ struct Ctx<'a> {
     /// Which symbols have a value so far.
     known: Vec<bool>,
     findings: Vec<Diagnostic>,
+}
+
+/// What is wrong with the graph that a constant is computed by.
+fn fault_of_recipe(constant: &Constant, recipe: &Graph, output: usize) -> Option<String> {
+    if !recipe.inputs.is_empty() || !recipe.symbols.is_empty() {
+        return Some("comes from a graph that depends on more than constants".to_owned());
+    }
+    let Some(output) = recipe.outputs.get(output) else {
+        return Some(format!("is output {output} of a graph that has {}", recipe.outputs.len()));
+    };
+    if let Err(findings) = verify(recipe) {
+        return Some(format!("comes from a malformed graph: {findings}"));
+    }
+    let fits = ops::is_type_of(constant, recipe.ty(output.value));
+    (!fits).then(|| "is not of the type that its graph gives".to_owned())
 }
 
 impl Ctx<'_> {
@@ -113,6 +131,11 @@ impl Ctx<'_> {
                     id.index(),
                     constant.dtype
                 ));
+            }
+            if let ConstantSource::Derived { recipe, output } = &constant.source
+                && let Some(fault) = fault_of_recipe(constant, recipe, *output)
+            {
+                self.report(format!("constant {} {fault}", id.index()));
             }
         }
         let mut is_defined = vec![false; graph.values.len()];

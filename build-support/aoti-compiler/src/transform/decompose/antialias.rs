@@ -147,5 +147,5 @@ fn apply(
 fn constant_vector(cx: &mut Context, values: &[f64]) -> Result<ValueId, RuleError> {
     let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let sizes = vec![super::support::length(values.len())];
-    Ok(cx.b.constant(Constant { name: String::new(), dtype: DType::F64, sizes, data: data.into() })?)
+    Ok(cx.b.constant(Constant::new("", DType::F64, sizes, data))?)
 }

@@ -1,0 +1,59 @@
+// Rewrites weights into the panels that the contraction kernels read, at run time: the twin of the compiler's `pack.rs`,
+// whose results it gives bit for bit. Knows nothing of models; callers vouch that matrices lie inside their tensors.
+#pragma once
+
+#include "run.h"
+#include "tile.h"
+
+AOTI_NAMESPACE_BEGIN
+
+AOTI_INLINE f32 widened(f32 x) { return x; }
+AOTI_INLINE f32 widened(f16 x) { return to_f32(x); }
+AOTI_INLINE f32 widened(bf16 x) { return to_f32(x); }
+
+// Elements that are worth a hand-over to another thread.
+constexpr i64 kPackGrain = 1 << 16;
+
+// `rows` x `columns` numbers, given by value(row, column), as panels of `Width` rows each: [panel][column][row], rows
+// past the last zero. `group` tells several such matrices apart, which lie one after the other.
+template <i64 Width, class Value>
+AOTI_INLINE void pack_panels(const Run &run, i64 groups, i64 rows, i64 columns, f32 *packed, const Value &value) {
+  const i64 panels = ceil_div(rows, Width);
+  parallel(run, groups * panels, 1 + kPackGrain / max_i64(columns * Width, 1), [&](i64 begin, i64 end, i64) {
+    for (i64 unit = begin; unit < end; ++unit) {
+      const i64 group = unit / panels, first = unit % panels * Width;
+      const i64 count = min_i64(rows - first, Width);
+      f32 *out = packed + unit * columns * Width;
+      for (i64 column = 0; column < columns; ++column, out += Width) {
+        for (i64 row = 0; row < count; ++row) out[row] = value(group, first + row, column);
+        for (i64 row = count; row < Width; ++row) out[row] = 0;
+      }
+    }
+  });
+}
+
+// B of `A[m, k] * B[k, n]`, element (row, column) at row * row_stride + column * col_stride, for `gemm_packed`.
+template <class T>
+AOTI_NOINLINE void pack_product(const Run &run, const T *b, i64 row_stride, i64 col_stride, i64 k, i64 n, f32 *packed) {
+  pack_panels<kPanel>(run, 1, n, k, packed,
+                      [=](i64, i64 column, i64 row) { return widened(b[row * row_stride + column * col_stride]); });
+}
+
+// Convolution weights [channels][k] for `conv`.
+template <class T>
+AOTI_NOINLINE void pack_conv(const Run &run, const T *w, i64 groups, i64 channels, i64 k, f32 *packed) {
+  const i64 own = channels / groups;
+  pack_panels<kConvRows>(run, groups, own, k, packed,
+                         [=](i64 group, i64 row, i64 column) { return widened(w[(group * own + row) * k + column]); });
+}
+
+// Transposed convolution weights [in_channels][rows] for `conv_transposed_products`.
+template <class T>
+AOTI_NOINLINE void pack_conv_transposed(const Run &run, const T *w, i64 groups, i64 in_channels, i64 rows,
+                                        f32 *packed) {
+  const i64 k = in_channels / groups;
+  pack_panels<kConvRows>(run, groups, rows, k, packed,
+                         [=](i64 group, i64 row, i64 column) { return widened(w[(group * k + column) * rows + row]); });
+}
+
+AOTI_NAMESPACE_END

@@ -1,0 +1,37 @@
+// Packs one matrix: arguments are form, element type and the numbers of the form; elements come on standard input, and what
+// is packed goes to standard output. Parts run last to first, as several threads might.
+#include "aoti/pack.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+using namespace aoti;
+
+static void backwards(void *, int64_t n, AotiParallelBody body, void *arg) {
+  for (int64_t i = n; i-- > 0;) body(arg, i, i + 1, int32_t(i % 2));
+}
+
+template <class T> static void pack(const Run &run, const char *form, const i64 *n, const T *from, f32 *to) {
+  if (strcmp(form, "product") == 0) pack_product(run, from + n[0], n[1], n[2], n[3], n[4], to);
+  if (strcmp(form, "conv") == 0) pack_conv(run, from, n[0], n[1], n[2], to);
+  if (strcmp(form, "transposed") == 0) pack_conv_transposed(run, from, n[0], n[1], n[2], to);
+}
+
+int main(int argc, char **argv) {
+  const long bytes = atol(argv[3]);
+  i64 numbers[5] = {};
+  for (int i = 4; i < argc; ++i) numbers[i - 4] = atol(argv[i]);
+  static char from[1 << 22];
+  static f32 to[1 << 20];
+  if (fread(from, 1, sizeof from, stdin) == 0) return 1;
+  memset(to, 0xff, sizeof to);
+  AotiContext context = {};
+  context.parallel_for = backwards, context.threads = 2;
+  Run run = {};
+  run.context = &context;
+  if (strcmp(argv[2], "f16") == 0) pack(run, argv[1], numbers, (const f16 *)from, to);
+  if (strcmp(argv[2], "bf16") == 0) pack(run, argv[1], numbers, (const bf16 *)from, to);
+  if (strcmp(argv[2], "f32") == 0) pack(run, argv[1], numbers, (const f32 *)from, to);
+  return fwrite(to, 1, size_t(bytes), stdout) == size_t(bytes) ? 0 : 1;
+}

@@ -1,0 +1,91 @@
+//! `pack.h` packs as `pack.rs` does, bit for bit: libraries pack weights that are given at run time, the compiler packs those
+//! of the model file. Without a C++ compiler the test is skipped with a note, or fails if `AOTI_TEST_REQUIRE` names `gcc`.
+
+use aoti_compiler::codegen::pack::{self, Source, Storage};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const STORAGES: [(Storage, &str, usize); 3] =
+    [(Storage::F32, "f32", 4), (Storage::F16, "f16", 2), (Storage::Bf16, "bf16", 2)];
+
+/// The program, compiled; none where there is no compiler.
+fn program() -> Option<PathBuf> {
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let binary = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pack");
+    let built = Command::new(&compiler)
+        .args(["-std=c++17", "-O2", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Werror"])
+        .args(["-I".as_ref(), root.join("include").as_os_str()])
+        .arg(root.join("tests/headers/pack.cpp"))
+        .args(["-o".as_ref(), binary.as_os_str()])
+        .output();
+    let Ok(built) = built else {
+        let required = std::env::var("AOTI_TEST_REQUIRE").unwrap_or_default();
+        assert!(!required.split(',').any(|tool| tool == "gcc"), "`{compiler}` is required and does not run");
+        eprintln!("skipped: no C++ compiler `{compiler}`");
+        return None;
+    };
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    Some(binary)
+}
+
+/// Elements of every kind: zeros of both signs, denormal, infinite and quiet NaN ones among them.
+fn elements(count: usize, bytes: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    let odd32 = [0x8000_0000u32, 1, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000];
+    let odd16 = [0x8000u16, 1, 0x7c00, 0xfc00, 0x7e00];
+    let element = |k: usize| match (bytes, k % 11) {
+        (4, 3) => odd32[k / 11 % 5].to_le_bytes().to_vec(),
+        (4, _) => ((next() as f32) / 1e6 - 900.0).to_le_bytes().to_vec(),
+        (_, 3) => odd16[k / 11 % 5].to_le_bytes().to_vec(),
+        (_, _) => ((next() % 0x7c00) as u16).to_le_bytes().to_vec(),
+    };
+    (0..count).flat_map(element).collect()
+}
+
+#[track_caller]
+fn check(program: &Path, form: &str, dtype: &str, numbers: &[usize], from: &[u8], expected: &[u8]) {
+    let mut child = Command::new(program)
+        .args([form, dtype, &expected.len().to_string()])
+        .args(numbers.iter().map(ToString::to_string))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it was compiled");
+    child.stdin.take().expect("it is piped").write_all(from).expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{form} {dtype} {numbers:?}");
+    assert!(output.stdout == expected, "{form} of {dtype} {numbers:?} differs");
+}
+
+#[test]
+fn libraries_pack_as_the_compiler_does() {
+    let Some(program) = program() else { return };
+    for (storage, dtype, bytes) in STORAGES {
+        for (k, n) in [(1, 1), (3, 40), (64, 32), (130, 97), (700, 64)] {
+            let data = elements(k * n + 5, bytes);
+            for (row_stride, col_stride) in [(n, 1), (1, k)] {
+                let source = Source { bytes: &data, storage, offset: 5, row_stride, col_stride };
+                let expected = pack::pack_product(&source, k, n).unwrap();
+                check(&program, "product", dtype, &[5, row_stride, col_stride, k, n], &data, &expected);
+            }
+        }
+        for (groups, channels, k) in [(1, 1, 1), (1, 20, 27), (2, 18, 9), (4, 32, 144)] {
+            let data = elements(channels * k, bytes);
+            let source = Source { bytes: &data, storage, offset: 0, row_stride: k, col_stride: 1 };
+            let expected = pack::pack_conv(&source, groups, channels, k).unwrap();
+            check(&program, "conv", dtype, &[groups, channels, k], &data, &expected);
+        }
+        for (groups, channels, rows) in [(1, 1, 1), (1, 7, 12), (2, 18, 9), (3, 24, 100)] {
+            let data = elements(channels * rows, bytes);
+            let source = Source { bytes: &data, storage, offset: 0, row_stride: rows, col_stride: 1 };
+            let expected = pack::pack_conv_transposed(&source, groups, channels, rows).unwrap();
+            check(&program, "transposed", dtype, &[groups, channels, rows], &data, &expected);
+        }
+    }
+}
