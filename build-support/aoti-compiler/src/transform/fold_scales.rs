@@ -4,7 +4,6 @@
 //! (x * W) * s + t = x * (W * s) + t: the same function, rounded elsewhere. Scale and shift are put together in `f64` and
 //! rounded once, as a graph over the constants (`derive.rs`), so that other weights fold the same way.
 
-use super::dce::prune;
 use super::derive;
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
 use crate::dtype::DType;
@@ -306,7 +305,7 @@ fn apply(rewriter: &mut Rewriter, chain: &Chain) -> Option<ValueId> {
         builder.continue_origin(origin);
     }
     let Some(shift) = chain.affine.shift else { return Some(result) };
-    let Some(shift) = fold_shift(builder, chain, shift)? else { return Some(result) };
+    let shift = fold_shift(builder, chain, shift)?;
     let shape = builder.shape(result);
     let shift = builder.view(shift, &shape, vec![Expr::axis(*axis)]).ok()?;
     builder.binary(BinaryOp::Add, result, shift).ok()
@@ -326,20 +325,14 @@ fn fold_weight(builder: &mut Builder, chain: &Chain) -> Option<ValueId> {
     Some(derive::derive(builder, &renamed(&constant.name, "scaled"), b.finish())?[0])
 }
 
-/// What is added to each channel as a constant; nothing where that is certain to be zero.
-fn fold_shift(builder: &mut Builder, chain: &Chain, shift: ValueId) -> Option<Option<ValueId>> {
+/// What is added to each channel as a constant, also where it is zero: with other weights it is not, and both must be
+/// computed alike.
+fn fold_shift(builder: &mut Builder, chain: &Chain, shift: ValueId) -> Option<ValueId> {
     let Chain { weight: Weight { constant, .. }, affine, .. } = chain;
     let mut b = Builder::from_graph(affine.recipe.graph().clone());
     let narrow = b.cast(shift, constant.dtype);
     b.output("", narrow, OutputRole::User);
-    let recipe = prune(b.finish());
-    let tensors = evaluate(&recipe, &[]).ok()?;
-    let is_final = recipe.constants.values().all(Constant::is_fixed);
-    if is_final && tensors[0].to_f64().iter().all(|number| *number == 0.0) {
-        return Some(None);
-    }
-    let shift = derive::add(builder, &renamed(&constant.name, "shift"), recipe, &tensors)?[0];
-    Some(Some(shift))
+    Some(derive::derive(builder, &renamed(&constant.name, "shift"), b.finish())?[0])
 }
 
 fn renamed(name: &str, suffix: &str) -> String {
