@@ -164,6 +164,7 @@ fn kernel_files(
         return vec![SourceFile { name: format!("{stem}.cpp"), text }];
     }
     let space = format!("namespace AOTI_JOIN(aoti_{identifier}, AOTI_LEVEL_NS)");
+    let include = format!("#include {}\n", foreign::literal(&format!("{stem}.h")));
     let mut files = vec![SourceFile {
         name: format!("{stem}.h"),
         text: format!(
@@ -175,12 +176,12 @@ fn kernel_files(
         let kernels: String = part.iter().map(|function| function.definition("")).collect();
         files.push(SourceFile {
             name: format!("{stem}_{number}.cpp"),
-            text: format!("{title}{}#include \"{stem}.h\"\n\n{space} {{\n\n{kernels}}}\n", includes(&part)),
+            text: format!("{title}{}{include}\n{space} {{\n\n{kernels}}}\n", includes(&part)),
         });
     }
     files.push(SourceFile {
         name: format!("run_{stem}.cpp"),
-        text: format!("{title}{}#include \"{stem}.h\"\n\nusing {space};\n\n{run}", includes(&[])),
+        text: format!("{title}{}{include}\nusing {space};\n\n{run}", includes(&[])),
     });
     files
 }

@@ -6,6 +6,9 @@ use crate::graph::{Condition, Guard, Op, Relation, SymbolSource};
 use crate::symbolic::{Expr, Node, RangeTable, Ranges, Symbol, SymbolKind};
 use std::collections::BTreeSet;
 
+/// Of an axis: more than address space has bytes.
+const MOST_ELEMENTS: i64 = 1 << 48;
+
 impl Builder {
     /// The run fails with the message where the condition does not hold. What always holds costs nothing; what is over
     /// symbols that are known when a run begins is checked then, if it is checked in every run.
@@ -66,6 +69,11 @@ impl Builder {
             let condition = Condition::compare(size.clone(), Relation::Ge, 0);
             self.require(condition, "a size that must not be negative");
         }
+        // Fused into what sums it, such a tensor would take no memory, but years.
+        if self.is_chosen(size) {
+            let condition = Condition::compare(size.clone(), Relation::Le, MOST_ELEMENTS);
+            self.require(condition, "a size that no memory holds");
+        }
     }
 
     /// The values of an expression over the axes of `shape` can be computed.
@@ -93,8 +101,13 @@ impl Builder {
             let chosen =
                 self.is_chosen(coord) || self.is_chosen(size) || shape.iter().any(|s| self.is_chosen(s));
             // A remainder by the size is within, and where the size is 0 there is nothing to read.
-            let wraps = matches!(coord.node(), Node::Mod(_, divisor) if divisor == size);
-            if inside || wraps || !chosen {
+            if let Node::Mod(position, divisor) = coord.node()
+                && divisor == size
+            {
+                self.require_fits(position, shape);
+                continue;
+            }
+            if inside || !chosen {
                 continue;
             }
             let (Some(low), Some(high)) = (end(coord, &ranges, false), end(coord, &ranges, true)) else {
