@@ -71,8 +71,12 @@ impl From<aoti_build::Problems> for Failure {
 }
 
 impl From<aoti_runtime::Error> for Failure {
-    /// Libraries are opened after they were built: what fails then are the given inputs, or memory.
+    /// Libraries are opened after they were built: what fails then are the given inputs, memory, or a device that this
+    /// machine does not have.
     fn from(error: aoti_runtime::Error) -> Self {
+        if error.code() == aoti_runtime::ErrorCode::Device {
+            return Failure::Machine(error.to_string());
+        }
         Failure::User(error.to_string())
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use aoti_build::{Built, Job, Layout, LinkKind, Model, Progress, Session, Settings};
-use aoti_runtime::{Library, LoadOptions, ModelInfo};
+use aoti_build::{Built, Gpus, Job, Layout, LinkKind, Model, Progress, Session, Settings};
+use aoti_runtime::{Device, Library, LoadOptions, ModelInfo};
 use aoti_toolchain::temporary_folder;
 use tempfile::TempDir;
 
@@ -13,6 +13,7 @@ use crate::failure::Failure;
 /// A built model with the folder that it is in.
 pub(crate) struct Single {
     pub(crate) built: Built,
+    device: Device,
     _folder: TempDir,
 }
 
@@ -26,11 +27,12 @@ pub(crate) fn name_of(path: &Path) -> String {
     }
 }
 
-/// Builds a model as a library of this kind at these levels.
+/// Builds a model as a library of this kind for a device, at these levels or architectures.
 pub(crate) fn build(
     session: &Session,
     path: &Path,
     link: LinkKind,
+    device: Device,
     levels: Vec<String>,
     progress: &dyn Progress,
 ) -> Result<Single, aoti_build::Error> {
@@ -41,10 +43,17 @@ pub(crate) fn build(
         source,
     })?;
     let mut model = Model::new(name_of(path), path);
-    (model.link, model.levels) = (link, levels);
+    model.link = link;
+    match toolchain_device(device) {
+        aoti_toolchain::Device::Cpu => model.levels = levels,
+        device @ (aoti_toolchain::Device::Cuda | aoti_toolchain::Device::Rocm) => {
+            model.cpu = false;
+            model.gpus = vec![Gpus { device, architectures: levels }];
+        }
+    }
     let job = Job { model, layout: Layout::flat(folder.path()), incremental: false };
     let built = session.build(&[job], progress).remove(0)?;
-    Ok(Single { built, _folder: folder })
+    Ok(Single { built, device, _folder: folder })
 }
 
 /// A session for one model on this machine.
@@ -52,8 +61,20 @@ pub(crate) fn session(context: &Context, cache: bool) -> Result<Session, Failure
     Ok(Session::new(&context.environment, Settings { cache, ..Settings::default() })?)
 }
 
-/// Refuses a level that the session's target does not have.
-pub(crate) fn check_level(session: &Session, level: &str) -> Result<(), Failure> {
+/// The kind of a device, as toolchains name it.
+fn toolchain_device(device: Device) -> aoti_toolchain::Device {
+    match device {
+        Device::Cpu => aoti_toolchain::Device::Cpu,
+        Device::Cuda(_) => aoti_toolchain::Device::Cuda,
+        Device::Rocm(_) => aoti_toolchain::Device::Rocm,
+    }
+}
+
+/// Refuses a level that the session's target does not have. Of a GPU's architectures the build itself tells.
+pub(crate) fn check_level(session: &Session, device: Device, level: &str) -> Result<(), Failure> {
+    if device != Device::Cpu {
+        return Ok(());
+    }
     let known = session.known_levels()?;
     if known.iter().any(|name| name == level) {
         return Ok(());
@@ -68,6 +89,7 @@ impl Single {
         let path = self.built.library().map(|library| library.path.clone()).unwrap_or_default();
         let library = Library::open(path, &self.built.symbol)?;
         let info = library.info()?;
-        Ok((library.load(LoadOptions::default())?, info))
+        let options = LoadOptions { device: self.device, ..LoadOptions::default() };
+        Ok((library.load(options)?, info))
     }
 }

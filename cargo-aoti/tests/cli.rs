@@ -153,14 +153,17 @@ fn a_bad_table_ends_with_1_and_says_all() {
 }
 
 #[test]
-fn devices_that_are_not_built_for_fail_each_case() {
+fn a_machine_without_the_device_fails_each_case_and_says_what_was_looked_for() {
     let folder = tempfile::tempdir().unwrap();
     case(folder.path(), "good", MODEL, &[1.0, 2.0, 3.0]);
-    let output = aoti(folder.path(), &["verify", ".", "--device", "cuda"]);
+    let output = aoti(folder.path(), &["verify", ".", "--device", "rocm"]);
     assert_eq!(code(&output), 1);
-    assert!(
-        out(&output).contains("device `cuda`") && out(&output).ends_with("0 passed, 1 failed, 0 skipped\n")
-    );
+    let (said, end) = (out(&output), "0 passed, 1 failed, 0 skipped\n");
+    assert!(said.contains("`native` rocm code is for the GPUs of this machine, and there is none"), "{said}");
+    assert!(said.ends_with(end), "{said}");
+    let output = aoti(folder.path(), &["verify", ".", "--device", "gpu"]);
+    assert_eq!(code(&output), 2);
+    assert!(err(&output).contains("there is no device `gpu`"), "{}", err(&output));
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn diagnostics_have_places() {
     let typo = of("unknown key `modles`");
     assert!(typo["file"].as_str().unwrap().ends_with("Cargo.toml"), "{typo}");
     assert_eq!((typo["line"].as_u64(), typo["column"].as_u64()), (Some(8), Some(1)));
-    assert_eq!(of("`cuda` is not built for")["line"], 9);
+    assert_eq!(of("`devices` does not name `cuda`")["line"], 9);
     assert_eq!(of("no device `gpu`")["help"], "say which: `cuda` or `rocm`");
     let said = err(&aoti(folder.path(), &["build"]));
     assert!(said.contains("8 | modles = 1") && said.contains("did you mean `models`?"), "{said}");

@@ -88,6 +88,7 @@ fn bundle(number: usize, model: &Bytes) -> Result<SourceBundle, String> {
         name: name(number),
         package: String::new(),
         levels,
+        gpus: Vec::new(),
         embed_weights: false,
         named_weights: false,
         names: Default::default(),
@@ -119,7 +120,7 @@ fn is_kernels(name: &str) -> bool {
 fn unit(bundles: &[SourceBundle]) -> String {
     let mut unit = String::from("#include <string.h>\n");
     let shared = bundles[0].files.iter().filter_map(|file| file.name.strip_prefix("include/"));
-    let is_for_hosts = |name: &&str| !name.ends_with("x86_gcc.h") && !name.contains("/gpu/");
+    let is_for_hosts = |name: &&str| !name.ends_with("x86_gcc.h");
     let mut headers: Vec<&str> = shared.filter(is_for_hosts).collect();
     // `nest.h` is what every kernel begins with.
     headers.sort_by_key(|name| (!name.ends_with("/nest.h"), *name));

@@ -73,6 +73,54 @@ pub struct DeviceImage {
     pub parts: Vec<PartReport>,
 }
 
+/// What of a container says what it is for, its end included.
+const CODE_FOR: usize = 240;
+/// Images start at multiples of so many bytes.
+const IMAGE: usize = 64;
+
+impl DeviceImage {
+    /// What it runs on, as people read it: `sm_80, sm_90a, PTX for sm_90`.
+    pub fn code_for(&self) -> String {
+        let name = |part: &PartReport| match part.form {
+            Form::Ptx => format!("PTX for {}", part.architecture),
+            Form::Cubin | Form::CodeObject => part.architecture.to_string(),
+        };
+        self.parts.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The code as a library embeds it: 240 bytes of text that say what it is for, the number of images, a zero, for each image
+    /// where it begins and its length, then the images, each with a zero byte behind it. One where there is a container;
+    /// else each part, machine code first, for a driver takes what fits its device.
+    pub fn packed(&self) -> Vec<u8> {
+        let mut images: Vec<&[u8]> = self.container.iter().map(|bytes| &**bytes).collect();
+        if images.is_empty() {
+            let mut parts: Vec<&PartReport> = self.parts.iter().collect();
+            parts.sort_by_key(|part| part.form == Form::Ptx);
+            images = parts.into_iter().map(|part| &*part.content).collect();
+        }
+        let mut text = self.code_for();
+        while text.len() >= CODE_FOR {
+            text.pop();
+        }
+        let mut out = text.into_bytes();
+        out.resize(CODE_FOR, 0);
+        out.extend((images.len() as u64).to_le_bytes());
+        out.extend(0u64.to_le_bytes());
+        let mut offset = (out.len() + 16 * images.len()).next_multiple_of(IMAGE);
+        for image in &images {
+            out.extend((offset as u64).to_le_bytes());
+            out.extend((image.len() as u64).to_le_bytes());
+            offset = (offset + image.len() + 1).next_multiple_of(IMAGE);
+        }
+        for image in images {
+            out.resize(out.len().next_multiple_of(IMAGE), 0);
+            out.extend(image);
+            out.push(0);
+        }
+        out
+    }
+}
+
 /// One part of an image, with what it cost.
 #[derive(Debug, Clone)]
 pub struct PartReport {
@@ -331,5 +379,41 @@ fn checked(part: &DevicePart, content: &[u8]) -> Result<Vec<String>, Error> {
         }
         [one] => Err(wrong(format!("{} for {}", one.form, one.architecture))),
         many => Err(wrong(format!("{} pieces of code", many.len()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(name: &str, form: Form, content: &[u8]) -> PartReport {
+        let architecture = GpuArchitecture::parse(Device::Cuda, name).unwrap();
+        let content = content.into();
+        PartReport { architecture, form, kernels: Vec::new(), millis: 0, cached: false, content }
+    }
+
+    fn images(packed: &[u8]) -> Vec<&[u8]> {
+        let number = |at: usize| u64::from_le_bytes(packed[at..at + 8].try_into().unwrap()) as usize;
+        let entries = (0..number(CODE_FOR)).map(|k| (number(256 + 16 * k), number(264 + 16 * k)));
+        entries.map(|(offset, bytes)| &packed[offset..=offset + bytes]).collect()
+    }
+
+    #[test]
+    fn parts_without_a_container_are_embedded_one_by_one_with_machine_code_first() {
+        let parts = vec![part("sm_90", Form::Ptx, b"text"), part("sm_90a", Form::Cubin, &[7; 100])];
+        let packed = DeviceImage { container: None, parts: parts.clone() }.packed();
+        assert!(packed.starts_with(b"PTX for sm_90, sm_90a\0"));
+        let found = images(&packed);
+        assert_eq!(found, [&[&[7; 100][..], b"\0"].concat()[..], b"text\0"]);
+        let container: Arc<[u8]> = b"both".as_slice().into();
+        let packed = DeviceImage { container: Some(container), parts }.packed();
+        assert_eq!(images(&packed), [b"both\0"]);
+    }
+
+    #[test]
+    fn a_long_list_of_architectures_is_cut() {
+        let parts = vec![part("sm_90a", Form::Cubin, b"x"); 80];
+        let packed = DeviceImage { container: None, parts }.packed();
+        assert_eq!((packed[CODE_FOR - 1], images(&packed).len()), (0, 80));
     }
 }

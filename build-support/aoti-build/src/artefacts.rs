@@ -64,6 +64,8 @@ pub(crate) struct ManifestFile<'a> {
     pub(crate) state_bytes: u64,
     pub(crate) inputs: Vec<ValueEntry>,
     pub(crate) outputs: Vec<ValueEntry>,
+    /// Code for GPUs, by architecture.
+    pub(crate) devices: Vec<DeviceEntry>,
     pub(crate) files: Vec<FileEntry>,
 }
 
@@ -79,6 +81,14 @@ pub(crate) struct ValueEntry {
     pub(crate) name: String,
     pub(crate) dtype: String,
     pub(crate) sizes: Vec<String>,
+}
+
+#[derive(Serialize, Debug)]
+pub(crate) struct DeviceEntry {
+    pub(crate) device: &'static str,
+    pub(crate) architecture: String,
+    pub(crate) form: &'static str,
+    pub(crate) bytes: u64,
 }
 
 #[derive(Serialize, Debug)]

@@ -33,7 +33,7 @@ pub use error::{Error, Fault};
 pub use files::plain;
 pub use layout::Layout;
 pub use manifest::{Code, Location, Manifest, Problem, Problems, Wishes, suggest};
-pub use model::{LinkKind, Model, Names, Weights, default_levels};
+pub use model::{Gpus, LinkKind, Model, Names, Weights, default_architectures, default_levels};
 pub use progress::{ModelEvent, Progress, Silent};
 pub use session::{Job, Session, Settings};
 pub use variables::{VARIABLES, Variable};

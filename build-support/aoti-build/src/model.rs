@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aoti_compiler::codegen::names;
 use aoti_compiler::compile;
 pub use aoti_compiler::transform::rename::Names;
-use aoti_toolchain::UserToolchains;
+use aoti_toolchain::{Device, UserToolchains};
 use serde::{Deserialize, Serialize};
 
 /// Where the weights of a model lie.
@@ -33,6 +33,15 @@ pub enum LinkKind {
     Dylib,
 }
 
+/// GPUs that a model is built for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Gpus {
+    /// Whose: never the processor.
+    pub device: Device,
+    /// Their architectures, of which `native` stands for those of this machine; none for the default ones.
+    pub architectures: Vec<String>,
+}
+
 /// One model to build.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Model {
@@ -48,8 +57,12 @@ pub struct Model {
     pub named_weights: bool,
     /// What kind of library is made.
     pub link: LinkKind,
+    /// Whether it runs on processors.
+    pub cpu: bool,
     /// CPU levels; none for the target's defaults.
     pub levels: Vec<String>,
+    /// GPUs that it runs on, each device once.
+    pub gpus: Vec<Gpus>,
     /// Toolchains that its project brings.
     pub toolchains: Option<Arc<UserToolchains>>,
     /// What its outputs and dimensions are called, where not as the program calls them.
@@ -66,22 +79,32 @@ impl Model {
             weights: Weights::Embed,
             named_weights: false,
             link: LinkKind::Static,
+            cpu: true,
             levels: Vec::new(),
+            gpus: Vec::new(),
             toolchains: None,
             names: Names::default(),
         }
     }
 
     /// What the compiler is told.
-    pub(crate) fn options(&self, levels: Vec<String>) -> compile::Options {
+    pub(crate) fn options(&self, levels: Vec<String>, gpus: Vec<String>) -> compile::Options {
         compile::Options {
             name: self.name.clone(),
             package: self.package.clone(),
             levels,
+            gpus,
             embed_weights: self.weights == Weights::Embed,
             named_weights: self.named_weights || self.weights == Weights::External,
             names: self.names.clone(),
         }
+    }
+
+    /// What it is built for, as a record of builds has it.
+    pub(crate) fn devices(&self) -> Vec<String> {
+        let cpu = self.cpu.then(|| Device::Cpu.as_str().to_owned());
+        let gpu = |gpus: &Gpus| format!("{} {}", gpus.device.as_str(), gpus.architectures.join(" "));
+        cpu.into_iter().chain(self.gpus.iter().map(gpu)).collect()
     }
 
     /// The identifier that stands for it in file names and modules.
@@ -92,6 +115,15 @@ impl Model {
     /// What stands for it in symbols and names of libraries, where it may meet models of other packages.
     pub fn symbol(&self) -> String {
         names::symbol(&self.name, &self.package)
+    }
+}
+
+/// The architectures that models are built for on GPUs when none are given.
+pub fn default_architectures(device: Device) -> &'static [&'static str] {
+    match device {
+        Device::Cpu => &[],
+        Device::Cuda => &["sm_80", "sm_90a"],
+        Device::Rocm => &["gfx90a", "gfx1100"],
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use aoti_compiler::codegen::bundle::SourceBundle;
-use aoti_toolchain::{Action, Events, FileContent, Outputs};
+use aoti_toolchain::{Action, DeviceImage, Events, FileContent, Outputs};
 use fd_lock::RwLock;
 
 use crate::artefacts::{Artefact, Built};
@@ -19,6 +19,7 @@ use crate::progress::{ModelEvent, Progress};
 use crate::session::{Compiler, Job, Session};
 use crate::state::{self, Recipe, Seen, State};
 
+mod device;
 mod place;
 
 /// A model on its way through the steps.
@@ -36,6 +37,10 @@ struct Passing<'a> {
     /// What the library holds as bytes.
     embedded: Vec<(plan::Blob, FileContent)>,
     objects: Vec<Outputs>,
+    /// Code for GPUs, in the order of the bundle's.
+    images: Vec<DeviceImage>,
+    /// The objects that they became.
+    codes: Vec<Outputs>,
     library: Option<Outputs>,
 }
 
@@ -137,8 +142,16 @@ impl Session {
             });
             (index, planned)
         });
-        let with_objects = self.run_step(placed.collect(), progress, |passing, made| passing.objects = made);
-        let planned = with_objects.into_iter().map(|(index, passing)| {
+        let with_objects = self.with_images(placed.collect(), progress);
+        let embedded = with_objects.into_iter().map(|(index, passing)| {
+            let planned = passing.and_then(|passing| {
+                let actions = self.code_actions(&passing)?;
+                Ok((passing, actions))
+            });
+            (index, planned)
+        });
+        let with_codes = self.run_step(embedded.collect(), progress, |passing, made| passing.codes = made);
+        let planned = with_codes.into_iter().map(|(index, passing)| {
             let planned = passing.and_then(|passing| {
                 let actions = self.library_actions(&passing)?;
                 Ok((passing, actions))
@@ -198,7 +211,8 @@ impl Session {
         let (model, mode) = (&passing.job.model, &self.settings.mode);
         let embedded: Vec<plan::Blob> = passing.embedded.iter().map(|(blob, _)| *blob).collect();
         let toolchain = self.toolchain_of(model)?;
-        let action = plan::library(&toolchain, model, &passing.bundle, &embedded, &passing.objects, mode)?;
+        let made = plan::Objects { embedded: &embedded, objects: &passing.objects, codes: &passing.codes };
+        let action = plan::library(&toolchain, model, &passing.bundle, &made, mode)?;
         Ok(vec![action])
     }
 
@@ -241,7 +255,7 @@ fn compile_one<'a>(
     let (looked, stamp) = (state::now_ns(), Stamp::of(path).map_err(unreadable)?);
     let bytes = files::map(path).map_err(unreadable)?;
     let model = Seen::new(stamp, looked, &bytes);
-    let options = job.model.options(recipe.levels.clone());
+    let options = job.model.options(recipe.levels.clone(), recipe.architectures.clone());
     let bundle = compiler(bytes, &options).map_err(|diagnostics| Error::Model {
         name: name.clone(),
         path: path.clone(),
@@ -258,6 +272,8 @@ fn compile_one<'a>(
         tools_run: 0,
         embedded: Vec::new(),
         objects: Vec::new(),
+        images: Vec::new(),
+        codes: Vec::new(),
         library: None,
     })
 }
@@ -302,6 +318,7 @@ fn is_embedded(passing: &Passing<'_>) -> bool {
     passing.job.model.weights == Weights::Embed || passing.bundle.weights.bytes == 0
 }
 
+#[derive(Clone, Copy)]
 struct Forward<'a>(&'a dyn Progress);
 
 impl Events for Forward<'_> {

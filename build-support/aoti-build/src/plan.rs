@@ -1,10 +1,11 @@
 //! Plans the native tools of one model: which actions make its library. Runs none of them.
 
-use aoti_compiler::codegen::bundle::{SourceBundle, TranslationUnit};
+use aoti_compiler::codegen::bundle::{DeviceUnit, SourceBundle, TranslationUnit};
 use aoti_compiler::codegen::names::DIGITS;
+use aoti_compiler::target::Vendor;
 use aoti_toolchain::{
-    Action, ArchiveJob, AssembleJob, CompileJob, FileContent, Input, Language, LinkJob, Mode, Outputs,
-    Toolchain, embed_assembly,
+    Action, ArchiveJob, AssembleJob, CompileJob, Device, DeviceImage, DeviceJob, DevicePlan, FileContent,
+    Input, Language, LinkJob, Mode, Outputs, Toolchain, embed_assembly,
 };
 
 use crate::error::Error;
@@ -112,20 +113,82 @@ pub(crate) fn objects(
     Ok(actions)
 }
 
-/// The action that makes the library from what the actions of [`objects`] made.
+/// The device that a vendor's code is for.
+pub(crate) fn device_of(vendor: Vendor) -> Device {
+    match vendor {
+        Vendor::Nvidia => Device::Cuda,
+        Vendor::Amd => Device::Rocm,
+    }
+}
+
+/// What makes the code for a vendor's GPUs.
+pub(crate) fn device_code(
+    toolchain: &Toolchain,
+    model: &Model,
+    bundle: &SourceBundle,
+    unit: &DeviceUnit,
+    mode: &Mode,
+) -> Result<DevicePlan, Error> {
+    let device = device_of(unit.vendor).as_str();
+    let job = DeviceJob {
+        label: format!("{}: {device} kernels", model.name),
+        source: Input::text(&unit.source, source(bundle, &unit.source)),
+        headers: headers(bundle),
+        architectures: unit.architectures.clone(),
+        portable: true,
+        defines: Vec::new(),
+        extra: Vec::new(),
+        output: device.to_owned(),
+    };
+    Ok(toolchain.device_code(&job, mode)?)
+}
+
+/// Name of the object with the code for a vendor's GPUs.
+pub(crate) fn code_object(unit: &DeviceUnit) -> String {
+    format!("{}_code.o", device_of(unit.vendor).as_str())
+}
+
+/// The action that makes an object of the code for a vendor's GPUs.
+pub(crate) fn embedded_code(
+    toolchain: &Toolchain,
+    model: &Model,
+    unit: &DeviceUnit,
+    image: &DeviceImage,
+) -> Action {
+    let device = device_of(unit.vendor).as_str();
+    let file = format!("{device}.bin");
+    toolchain.assemble(AssembleJob {
+        label: format!("{}: {device} code", model.name),
+        source: Input::text(format!("{device}_code.S"), &embed_assembly(&unit.symbol, &file)),
+        files: vec![Input::bytes(file, image.packed())],
+        output: code_object(unit),
+    })
+}
+
+/// What a library is made of.
+pub(crate) struct Objects<'a> {
+    /// What the last of `objects` hold as bytes.
+    pub(crate) embedded: &'a [Blob],
+    /// What the actions of [`objects`] made.
+    pub(crate) objects: &'a [Outputs],
+    /// What those of [`embedded_code`] made.
+    pub(crate) codes: &'a [Outputs],
+}
+
+/// The action that makes the library.
 pub(crate) fn library(
     toolchain: &Toolchain,
     model: &Model,
     bundle: &SourceBundle,
-    embedded: &[Blob],
-    objects: &[Outputs],
+    made: &Objects<'_>,
     mode: &Mode,
 ) -> Result<Action, Error> {
     let label = format!("{}: library", model.name);
     let output = library_name(&bundle.symbol, model.link);
     let units = bundle.units.iter().map(|unit| unit.object.clone());
-    let names = units.chain(embedded.iter().map(|blob| blob.object()));
-    let inputs = names.zip(objects).map(|(name, made)| made.as_input(&name));
+    let names = units.chain(made.embedded.iter().map(|blob| blob.object()));
+    let codes = bundle.devices.iter().map(code_object).zip(made.codes);
+    let inputs = names.zip(made.objects).chain(codes).map(|(name, made)| made.as_input(&name));
     let objects = inputs
         .collect::<Result<Vec<_>, _>>()
         .map_err(|source| aoti_toolchain::Error::Input { label: label.clone(), source })?;
@@ -140,11 +203,20 @@ pub(crate) fn library(
 
 /// Everything that a unit may include, shared by all units.
 fn headers(bundle: &SourceBundle) -> Vec<Input> {
-    let is_unit = |name: &str| bundle.units.iter().any(|unit| unit.source == name);
+    let is_unit = |name: &str| {
+        bundle.units.iter().any(|unit| unit.source == name)
+            || bundle.devices.iter().any(|unit| unit.source == name)
+    };
     let headers = bundle.files.iter().filter(|file| !is_unit(&file.name));
     headers
         .map(|file| Input::text(file.name.strip_prefix(INCLUDE).unwrap_or(&file.name), &file.text))
         .collect()
+}
+
+/// The text of a source.
+fn source<'b>(bundle: &'b SourceBundle, name: &str) -> &'b str {
+    let found = bundle.files.iter().find(|file| file.name == name);
+    found.map_or("#error the bundle lacks this source\n", |file| file.text.as_str())
 }
 
 fn compile_job(
@@ -153,8 +225,6 @@ fn compile_job(
     unit: &TranslationUnit,
     headers: &[Input],
 ) -> CompileJob {
-    let source = bundle.files.iter().find(|file| file.name == unit.source);
-    let text = source.map_or("#error the bundle lacks this source\n", |file| file.text.as_str());
     let define = |(name, value): &(String, String)| match value.as_str() {
         "" => name.clone(),
         value => format!("{name}={value}"),
@@ -162,7 +232,7 @@ fn compile_job(
     CompileJob {
         label: format!("{}: {}", model.name, unit.object),
         language: Language::Cpp,
-        source: Input::text(&unit.source, text),
+        source: Input::text(&unit.source, source(bundle, &unit.source)),
         headers: headers.to_vec(),
         level: unit.level.clone(),
         defines: unit.defines.iter().map(define).collect(),

@@ -7,14 +7,14 @@ use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_compiler::compile;
 use aoti_compiler::diagnostic::Diagnostics;
 use aoti_toolchain::{
-    Action, Environment, Executor, Mode, Requirements, Target, Toolchain, Toolchains, UserToolchains,
+    Action, Device, Environment, Executor, Mode, Requirements, Target, Toolchain, Toolchains, UserToolchains,
     open_store,
 };
 use bytes::Bytes;
 
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::model::{Model, default_levels};
+use crate::model::{Gpus, Model, default_architectures, default_levels};
 use crate::state::Recipe;
 
 /// What the caller decides about all builds of a session.
@@ -73,9 +73,12 @@ pub struct Session {
     resolved: Mutex<Vec<Resolved>>,
 }
 
-/// The toolchain for models whose project brings these of its own.
+/// The toolchain for a device and models whose project brings these of its own.
 struct Resolved {
     own: Option<Arc<UserToolchains>>,
+    device: Device,
+    /// Architectures of a GPU that it was asked for.
+    architectures: Vec<String>,
     toolchain: Arc<Toolchain>,
 }
 
@@ -126,18 +129,60 @@ impl Session {
     }
 
     fn toolchain_with(&self, own: Option<&Arc<UserToolchains>>) -> Result<Arc<Toolchain>, Error> {
+        let toolchain = self.settings.toolchain.clone();
+        self.resolve(own, Requirements { toolchain, ..cpu_requirements(&self.target) })
+    }
+
+    /// The toolchain that makes a model's code for GPUs; it knows the architectures by name, this machine's too.
+    ///
+    /// # Errors
+    /// As [`Session::toolchain`], and when `native` is asked for on a machine without such a GPU.
+    pub(crate) fn device_toolchain(&self, model: &Model, gpus: &Gpus) -> Result<Arc<Toolchain>, Error> {
+        let names = architectures_of(gpus);
+        let requirements = Requirements::gpu(gpus.device, self.target.clone(), &names);
+        self.resolve(model.toolchains.as_ref(), requirements)
+    }
+
+    fn resolve(
+        &self,
+        own: Option<&Arc<UserToolchains>>,
+        requirements: Requirements,
+    ) -> Result<Arc<Toolchain>, Error> {
         // Held while looking, so that two threads do not look for the same.
         let mut resolved = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = resolved.iter().find(|known| known.own.as_ref() == own) {
+        let is_this = |known: &&Resolved| {
+            let wanted = (requirements.device, &requirements.levels);
+            known.own.as_ref() == own && (known.device, &known.architectures) == wanted
+        };
+        if let Some(known) = resolved.iter().find(is_this) {
             return Ok(Arc::clone(&known.toolchain));
         }
         let own = own.cloned();
         let toolchains = Toolchains::for_project(&self.environment, self.cache.as_deref(), own.as_deref())?;
-        let toolchain = self.settings.toolchain.clone();
-        let requirements = Requirements { toolchain, ..cpu_requirements(&self.target) };
         let toolchain = Arc::new(toolchains.resolve(&requirements)?);
-        resolved.push(Resolved { own, toolchain: Arc::clone(&toolchain) });
+        let Requirements { device, levels: architectures, .. } = requirements;
+        resolved.push(Resolved { own, device, architectures, toolchain: Arc::clone(&toolchain) });
         Ok(toolchain)
+    }
+
+    /// The architectures of all GPUs that a model is compiled for, with those of this machine in the place of `native`.
+    ///
+    /// # Errors
+    /// As a build for those GPUs.
+    pub(crate) fn architectures(&self, model: &Model) -> Result<Vec<String>, Error> {
+        let mut all = Vec::new();
+        for gpus in &model.gpus {
+            if self.settings.bindings_only {
+                // Modules are the same for all; where nobody looks for a toolchain, `native` stays open.
+                let named = architectures_of(gpus).into_iter().filter(|name| *name != "native");
+                let named: Vec<String> = named.map(str::to_owned).collect();
+                let defaults = default_architectures(gpus.device).iter().map(ToString::to_string);
+                all.extend(if named.is_empty() { defaults.collect() } else { named });
+            } else {
+                all.extend(self.device_toolchain(model, gpus)?.levels.iter().cloned());
+            }
+        }
+        Ok(all)
     }
 
     /// The levels that a model is compiled for: those asked for that are of the target's architecture, else its defaults.
@@ -145,6 +190,9 @@ impl Session {
     /// # Errors
     /// As [`Session::toolchain`].
     pub fn levels(&self, model: &Model) -> Result<Vec<String>, Error> {
+        if !model.cpu {
+            return Ok(Vec::new());
+        }
         let defaults = || default_levels(self.target.architecture()).iter().map(ToString::to_string);
         if self.settings.bindings_only {
             return Ok(if model.levels.is_empty() { defaults().collect() } else { model.levels.clone() });
@@ -179,7 +227,7 @@ impl Session {
             path: path.clone(),
             source,
         })?;
-        let options = model.options(self.levels(model)?);
+        let options = model.options(self.levels(model)?, self.architectures(model)?);
         let bundle = (self.compiler)(bytes, &options).map_err(|diagnostics| Error::Model {
             name,
             path,
@@ -193,8 +241,14 @@ impl Session {
         let toolchain = if self.settings.bindings_only {
             None
         } else {
-            let toolchain = self.toolchain_of(model)?;
-            Some(format!("{} {}", toolchain.name(), toolchain.fingerprint(&levels, &self.environment)))
+            let mut all = vec![self.toolchain_of(model)?];
+            for gpus in &model.gpus {
+                all.push(self.device_toolchain(model, gpus)?);
+            }
+            let told = |toolchain: &Arc<Toolchain>| {
+                format!("{} {}", toolchain.name(), toolchain.fingerprint(&levels, &self.environment))
+            };
+            Some(all.iter().map(told).collect::<Vec<_>>().join(" "))
         };
         Ok(Recipe {
             version: crate::VERSION.to_owned(),
@@ -203,6 +257,8 @@ impl Session {
             target: self.target.to_string(),
             asked: model.levels.clone(),
             levels,
+            devices: model.devices(),
+            architectures: self.architectures(model)?,
             outputs: model.names.outputs.clone(),
             dims: model.names.dims.clone(),
             weights: model.weights,
@@ -212,4 +268,12 @@ impl Session {
             toolchain,
         })
     }
+}
+
+/// The architectures that are asked for, or the default ones.
+fn architectures_of(gpus: &Gpus) -> Vec<&str> {
+    if gpus.architectures.is_empty() {
+        return default_architectures(gpus.device).to_vec();
+    }
+    gpus.architectures.iter().map(String::as_str).collect()
 }

@@ -16,7 +16,7 @@ use crate::files::{self, Stamp, file_error};
 use crate::layout::Layout;
 use crate::model::Model;
 
-const SCHEMA: u32 = 3;
+const SCHEMA: u32 = 4;
 
 /// Clocks of file systems tick in steps, so a file that was written just before it was looked at may have been written
 /// again just after, in the same tick. Times that close to the look prove nothing.
@@ -33,6 +33,10 @@ pub(crate) struct Recipe {
     pub(crate) asked: Vec<String>,
     /// The levels that kernels are compiled for.
     pub(crate) levels: Vec<String>,
+    /// The devices that the manifest asks for.
+    pub(crate) devices: Vec<String>,
+    /// The architectures of GPUs that kernels are compiled for.
+    pub(crate) architectures: Vec<String>,
     pub(crate) outputs: Vec<String>,
     pub(crate) dims: Vec<(String, String)>,
     pub(crate) weights: crate::model::Weights,
@@ -47,8 +51,8 @@ impl Recipe {
     /// Whether this is a build of native code that is wanted otherwise as a build of bindings is. Which toolchain there is
     /// now, and what it can do, is left open: to find out takes running it.
     pub(crate) fn is_native_for(&self, bindings: &Recipe) -> bool {
-        let (toolchain, levels) = (self.toolchain.clone(), self.levels.clone());
-        self.toolchain.is_some() && *self == Recipe { toolchain, levels, ..bindings.clone() }
+        let Recipe { toolchain, levels, architectures, .. } = self.clone();
+        self.toolchain.is_some() && *self == Recipe { toolchain, levels, architectures, ..bindings.clone() }
     }
 }
 

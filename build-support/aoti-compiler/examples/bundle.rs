@@ -1,19 +1,23 @@
-//! Writes the source bundle of a model to a folder: `bundle MODEL OUT [LEVEL...]`.
+//! Writes the source bundle of a model to a folder: `bundle MODEL OUT [LEVEL|ARCHITECTURE...]`.
 
 use aoti_compiler::compile::{Emit, Options, compile, emit};
+use aoti_compiler::target::GpuTarget;
 use std::fs;
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [model, out, levels @ ..] = arguments.as_slice() else {
-        return Err("bundle MODEL OUT [LEVEL...]".into());
+        return Err("bundle MODEL OUT [LEVEL|ARCHITECTURE...]".into());
     };
     let levels = if levels.is_empty() { vec!["native".to_owned()] } else { levels.to_vec() };
+    let is_gpu = |name: &String| GpuTarget::named(name).is_some();
+    let (gpus, levels) = levels.into_iter().partition(is_gpu);
     let options = Options {
         name: "model".to_owned(),
         package: String::new(),
         levels,
+        gpus,
         embed_weights: true,
         named_weights: false,
         names: Default::default(),

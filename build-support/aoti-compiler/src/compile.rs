@@ -3,7 +3,6 @@
 use crate::codegen;
 use crate::codegen::bindings::{self, WeightsPlacement};
 use crate::codegen::bundle::SourceBundle;
-use crate::codegen::gpu::program::DeviceProgram;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::graph::{Graph, SymbolSource};
 use crate::loops::Program;
@@ -11,7 +10,7 @@ use crate::loops::work::{Work, work};
 use crate::lower::lower;
 use crate::schedule::{self, Explanation, Schedule, schedule};
 use crate::symbolic::{RangeTable, Symbol};
-use crate::target::{GpuTarget, Target};
+use crate::target::{GpuTarget, Target, Vendor};
 use crate::transform::rename::{Names, rename};
 use crate::{aten, frontend, loops, transform};
 
@@ -26,8 +25,10 @@ pub struct Options {
     /// one name from several packages. Empty for a model of none.
     pub package: String,
     /// CPU levels to compile kernels for, lowest first, by toolchain name; the first must run on every machine that
-    /// the library is meant for.
+    /// the library is meant for. None for a library that runs on GPUs alone.
     pub levels: Vec<String>,
+    /// GPU architectures to compile kernels for, of any vendors, by their compilers' names.
+    pub gpus: Vec<String>,
     /// Whether the weights are linked into the library; else they are given when a model is loaded.
     pub embed_weights: bool,
     /// Whether the library takes other weights by their names in the program, and does to them what the compiler did
@@ -81,37 +82,54 @@ struct Stages {
 }
 
 /// The graph after all transformations.
-fn optimized(model: Bytes, options: &Options) -> Result<Graph, Diagnostics> {
+fn graph_of(model: Bytes, options: &Options) -> Result<Graph, Diagnostics> {
     let graph = rename(import(&options.name, model)?, &options.names)?;
-    Ok(transform::optimize(if options.named_weights { graph } else { transform::freeze(graph) }))
-}
-
-fn stages(model: Bytes, options: &Options, target: &Target) -> Result<Stages, Diagnostics> {
-    let mut graph = optimized(model, options)?;
+    let mut graph = transform::optimize(if options.named_weights { graph } else { transform::freeze(graph) });
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);
-    let mut lowered = lower(&graph, target);
+    Ok(graph)
+}
+
+/// From a graph to a schedule for a target.
+fn scheduled(graph: &Graph, target: &Target) -> (Program, Schedule, Vec<Explanation>) {
+    let mut lowered = lower(graph, target);
     loops::bounds::stay_within(&mut lowered, "lowering");
     check(&loops::verify(&lowered), "lowering");
     let (schedule, explanations) = schedule(lowered.clone(), &graph.ranges(), target);
     check(&schedule::verify(&schedule), "scheduling");
-    Ok(Stages { graph, lowered, schedule, explanations })
+    (lowered, schedule, explanations)
 }
 
 /// The stages for the CPU levels of the options.
 fn cpu_stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
-    stages(model, options, &Target::cpu(&options.levels))
+    let graph = graph_of(model, options)?;
+    let (lowered, schedule, explanations) = scheduled(&graph, &Target::cpu(&options.levels));
+    Ok(Stages { graph, lowered, schedule, explanations })
 }
 
-/// Compiles a model for one GPU architecture: its program of loops, and the code for it.
-pub fn device(
-    model: Bytes,
-    options: &Options,
-    architecture: &GpuTarget,
-) -> Result<(Program, DeviceProgram), Diagnostics> {
-    let stages = stages(model, options, &Target::Gpu(architecture.clone()))?;
-    let code = codegen::gpu::program::generate(&stages.schedule, &stages.graph.ranges());
-    Ok((stages.schedule.program, code))
+/// The GPUs that the options ask for: the architectures of each vendor, and what holds on all of them.
+fn gpu_targets(options: &Options) -> Result<Vec<(GpuTarget, Vec<String>)>, Diagnostics> {
+    let mut groups: Vec<(Vendor, Vec<String>)> = Vec::new();
+    let mut unknown = Vec::new();
+    for name in &options.gpus {
+        let Some(target) = GpuTarget::named(name) else {
+            let message = format!("no GPU architecture `{name}` is known");
+            unknown.push(Diagnostic::new(Code::Architecture, message));
+            continue;
+        };
+        match groups.iter_mut().find(|(vendor, _)| *vendor == target.vendor) {
+            Some((_, names)) => names.push(name.clone()),
+            None => groups.push((target.vendor, vec![name.clone()])),
+        }
+    }
+    if !unknown.is_empty() {
+        return Err(Diagnostics(unknown));
+    }
+    let common = |(_, names): (Vendor, Vec<String>)| {
+        let target = GpuTarget::common(&names).expect("each is known, and all are of one vendor");
+        (target, names)
+    };
+    Ok(groups.into_iter().map(common).collect())
 }
 
 /// Stops debug builds at the findings of a verifier: they are our bug.
@@ -123,9 +141,18 @@ fn check(findings: &[String], pass: &str) {
 
 /// Compiles a model to a source bundle.
 pub fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnostics> {
-    let stages = cpu_stages(model, options)?;
-    let ranges = stages.graph.ranges();
-    let constants = options.named_weights.then(|| constant_stages(&stages, &options.levels));
+    let targets = gpu_targets(options)?;
+    let graph = graph_of(model, options)?;
+    let cpu = (!options.levels.is_empty() || targets.is_empty())
+        .then(|| scheduled(&graph, &Target::cpu(&options.levels)).1);
+    let gpu = |(target, names): (GpuTarget, Vec<String>)| {
+        let vendor = target.vendor;
+        (scheduled(&graph, &Target::Gpu(target)).1, vendor, names)
+    };
+    let gpus: Vec<_> = targets.into_iter().map(gpu).collect();
+    let programs =
+        cpu.iter().chain(gpus.iter().map(|(schedule, ..)| schedule)).map(|schedule| &schedule.program);
+    let constants = options.named_weights.then(|| constant_stages(&graph, programs, &options.levels));
     let preparation = constants.as_ref().map(|constants| codegen::prepare::Preparation {
         constants: &constants.graph,
         schedule: &constants.schedule,
@@ -133,11 +160,13 @@ pub fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnost
     });
     let request = codegen::Request {
         package: &options.package,
-        levels: &options.levels,
+        cpu: cpu.as_ref().map(|schedule| (schedule, options.levels.as_slice())),
+        gpus: &gpus,
+        ranges: &graph.ranges(),
         embed_weights: options.embed_weights,
         preparation: preparation.as_ref(),
     };
-    Ok(codegen::generate(&stages.schedule, &ranges, &request))
+    Ok(codegen::generate(&request))
 }
 
 /// The constant graph on the same way through the stages.
@@ -147,11 +176,16 @@ struct ConstantStages {
     ranges: RangeTable,
 }
 
-fn constant_stages(model: &Stages, levels: &[String]) -> ConstantStages {
-    let program = &model.schedule.program;
-    let read = program.read_constants();
-    let graph =
-        transform::constant_graph(&model.graph, read.into_iter().map(|id| (id, &program.constants[id])));
+/// For the programs of a model, in the order of its devices.
+fn constant_stages<'p>(
+    model: &Graph,
+    programs: impl Iterator<Item = &'p Program>,
+    levels: &[String],
+) -> ConstantStages {
+    let read = programs.enumerate().flat_map(|(number, program)| {
+        program.read_constants().into_iter().map(move |id| ((number, id), &program.constants[id]))
+    });
+    let graph = transform::constant_graph(model, read);
     let ranges = RangeTable::default();
     // It runs once for each set of weights: the level that every machine runs is good enough.
     let target = Target::cpu(levels.first().map_or(&[], std::slice::from_ref));
@@ -198,7 +232,7 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
                 .into())
         }
         Emit::Aten => Ok(aten::text::print_short(&frontend::import(&options.name, model)?)),
-        Emit::Graph => Ok(crate::graph::text::print_short(&optimized(model, options)?)),
+        Emit::Graph => Ok(crate::graph::text::print_short(&graph_of(model, options)?)),
         Emit::Loops => Ok(loops::text::print_short(&cpu_stages(model, options)?.lowered)),
         Emit::Schedule => Ok(schedule::text::print_short(&cpu_stages(model, options)?.schedule)),
         Emit::Run => {
@@ -225,8 +259,9 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
 
 /// The device code for an architecture that stands for its vendor's newest.
 fn emit_device(model: Bytes, options: &Options, architecture: &str) -> Result<String, Diagnostics> {
-    let target = GpuTarget::named(architecture).expect("the table of targets has it");
-    Ok(device(model, options, &target)?.1.device)
+    let alone = Options { levels: vec![], gpus: vec![architecture.to_owned()], ..options.clone() };
+    let bundle = compile(model, &alone)?;
+    Ok(sources(&bundle, |name| bundle.devices.iter().any(|unit| unit.source == name)))
 }
 
 fn sources(bundle: &SourceBundle, wanted: impl Fn(&str) -> bool) -> String {

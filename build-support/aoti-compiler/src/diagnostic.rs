@@ -65,6 +65,9 @@ codes! {
     /// A condition that the program states cannot be checked.
     Guard = 20 "a condition of the program cannot be checked"
         "The program asserts something, or the export recorded a condition on sizes, that cannot be evaluated when the\nmodel runs. Nothing that a program states is ignored, so the model is refused; the message has the condition.",
+    /// A GPU architecture has no line in the table of targets.
+    Architecture = 21 "a GPU architecture is not known"
+        "Code is made for the architectures that the compiler knows facts of, such as `sm_90a` or `gfx942`; the message has the\nname that is none of them.",
     /// A file cannot be read.
     Io = 12 "a file cannot be read"
         "The operating system refused to open or read the file.",

@@ -4,14 +4,12 @@
 //! `UPDATE_GOLDENS=1` rewrites the goldens. A missing tool skips its tests with a printed reason, unless
 //! `AOTI_TEST_REQUIRE` names it.
 
-use aoti_compiler::codegen::gpu::program::DeviceProgram;
-use aoti_compiler::compile::{Options, device};
+use aoti_compiler::codegen::bundle::SourceBundle;
+use aoti_compiler::compile::{Options, compile};
 use aoti_compiler::dtype::DType;
 use aoti_compiler::graph::{Graph, text};
 use aoti_compiler::interpret::{Tensor, evaluate};
-use aoti_compiler::loops::Program;
 use aoti_compiler::symbolic::Expr;
-use aoti_compiler::target::GpuTarget;
 use aoti_compiler::transform::rename::Names;
 use bytes::Bytes;
 use std::fmt::Write;
@@ -28,17 +26,26 @@ fn source(name: &str) -> String {
     std::fs::read_to_string(manifest(&format!("tests/device/{name}.aoti"))).expect("the graph is in the tree")
 }
 
-fn compiled(name: &str, architecture: &str) -> (Program, DeviceProgram) {
+fn compiled(name: &str, architecture: &str) -> SourceBundle {
     let options = Options {
         name: name.to_owned(),
         package: String::new(),
         names: Names::default(),
         levels: vec![],
+        gpus: vec![architecture.to_owned()],
         embed_weights: true,
         named_weights: false,
     };
-    let target = GpuTarget::named(architecture).expect("a known architecture");
-    device(Bytes::from(source(name)), &options, &target).expect("the graph compiles")
+    compile(Bytes::from(source(name)), &options).expect("the graph compiles")
+}
+
+fn text_of<'b>(bundle: &'b SourceBundle, name: &str) -> &'b str {
+    &bundle.files.iter().find(|file| file.name == name).expect("the bundle has the file").text
+}
+
+/// The kernels, whatever GPU they are for.
+fn kernels(bundle: &SourceBundle) -> &str {
+    text_of(bundle, &bundle.devices[0].source)
 }
 
 fn is_installed(tool: &str, names: &[&str]) -> Option<PathBuf> {
@@ -69,12 +76,13 @@ fn scratch(name: &str) -> PathBuf {
 fn printed_text_is_what_the_goldens_have() {
     let mut stale = Vec::new();
     for name in NAMES {
-        let (_, code) = compiled(name, "sm_90a");
-        for (suffix, text) in [("cu", &code.device), ("cpp", &code.host)] {
+        let bundle = compiled(name, "sm_90a");
+        for (suffix, file) in [("cu", "cuda.cu"), ("cpp", "run_cuda.cpp")] {
+            let text = text_of(&bundle, file).to_owned();
             let path = manifest(&format!("tests/goldens/device/{name}.{suffix}"));
             if std::env::var_os("UPDATE_GOLDENS").is_some() {
                 std::fs::write(&path, text).expect("goldens can be written");
-            } else if std::fs::read_to_string(&path).ok().as_ref() != Some(text) {
+            } else if std::fs::read_to_string(&path).ok().as_ref() != Some(&text) {
                 stale.push(path);
             }
         }
@@ -88,7 +96,7 @@ fn printed_text_is_what_the_goldens_have() {
 #[test]
 fn cuda_and_hip_have_one_text() {
     for name in NAMES {
-        assert_eq!(compiled(name, "sm_90a").1.device, compiled(name, "gfx90a").1.device);
+        assert_eq!(kernels(&compiled(name, "sm_90a")), kernels(&compiled(name, "gfx90a")));
     }
 }
 
@@ -98,7 +106,7 @@ fn compiles(tool: &str, names: &[&str], architecture: &str, arguments: &[&str]) 
     for name in NAMES {
         let folder = scratch(&format!("device-{tool}-{architecture}"));
         let input = folder.join(format!("{name}.cu"));
-        std::fs::write(&input, compiled(name, architecture).1.device).expect("the folder is writable");
+        std::fs::write(&input, kernels(&compiled(name, architecture))).expect("the folder is writable");
         run(Command::new(&compiler)
             .args(["-std=c++17", "-O3", "-I"])
             .arg(manifest("include"))
@@ -200,16 +208,45 @@ fn inputs(graph: &Graph) -> Vec<Tensor> {
     graph.inputs.iter().enumerate().map(make).collect()
 }
 
-fn emulated(name: &str, wavefront: u32) {
-    let Some(gcc) = is_installed("gcc", &["g++"]) else { return };
-    let (program, code) = compiled(name, if wavefront == 32 { "sm_90a" } else { "gfx90a" });
-    let folder = scratch(&format!("device-emulated-{name}-{wavefront}"));
+/// The code as libraries embed it, of one image that the tests' driver takes.
+fn embedded(symbol: &str) -> String {
+    format!(
+        "  .section .rodata\n  .balign 64\n  .globl {symbol}\n{symbol}:\n  .ascii \"the emulation\"\n  .zero 227\n\
+         \x20 .quad 1, 0, 320, {symbol}_end - {symbol}_image\n  .balign 64\n{symbol}_image:\n\
+         \x20 .incbin \"image.so\"\n{symbol}_end:\n  .byte 0\n  .section .note.GNU-stack, \"\", %progbits\n"
+    )
+}
+
+/// The program that runs a graph on a GPU through the library's C interface, with a driver beside it that emulates one.
+fn program(gcc: &Path, place: &str, name: &str, wavefront: u32) -> PathBuf {
+    let bundle = compiled(name, "sm_90a");
+    let folder = scratch(&format!("device-{place}-{name}-{wavefront}"));
     let write =
         |file: &str, text: &[u8]| std::fs::write(folder.join(file), text).expect("the folder is writable");
-    write("device.cpp", code.device.as_bytes());
-    write("host.cpp", code.host.as_bytes());
+    bundle
+        .files
+        .iter()
+        .filter(|file| !file.name.contains('/'))
+        .for_each(|file| write(&file.name, file.text.as_bytes()));
+    write("device.cpp", kernels(&bundle).as_bytes());
+    write("code.S", embedded(&bundle.devices[0].symbol).as_bytes());
+    let symbol = format!("aoti_{}_weights", bundle.identifier);
+    let mut assembly = format!("  .section .rodata\n  .balign 64\n  .globl {symbol}\n{symbol}:\n");
+    let mut end = 0;
+    for (offset, data) in &bundle.weights.segments {
+        let _ = writeln!(assembly, "  .zero {}", offset - end);
+        data.iter().for_each(|byte| assembly.push_str(&format!("  .byte {byte}\n")));
+        end = offset + data.len() as u64;
+    }
+    let _ = writeln!(
+        assembly,
+        "  .zero {}\n  .section .note.GNU-stack, \"\", %progbits",
+        bundle.weights.bytes - end
+    );
+    write("weights.S", assembly.as_bytes());
     let compile = |output: &str, sources: &[PathBuf], arguments: &[&str]| {
-        run(Command::new(&gcc)
+        run(Command::new(gcc)
+            .current_dir(&folder)
             .args(["-std=c++17", "-O1", "-ffp-contract=off", "-w", "-I"])
             .arg(manifest("include"))
             .args(sources)
@@ -220,18 +257,22 @@ fn emulated(name: &str, wavefront: u32) {
     let emulation = format!("-DAOTI_EMULATED={wavefront}");
     compile("image.so", &[folder.join("device.cpp")], &["-shared", "-fPIC", &emulation]);
     compile("libcuda.so.1", &[manifest("tests/device/driver.cpp")], &["-shared", "-fPIC"]);
-    let names =
-        ["run", "arena"].map(|part| format!("-DPROGRAM_{}=aoti_{name}_device_{part}", part.to_uppercase()));
-    let own = [manifest("tests/device/run.cpp"), folder.join("host.cpp")];
-    compile("run", &own, &[&names[0], &names[1], "-ldl"]);
+    let api = format!("-DMODEL_API={}", bundle.exported_symbol());
+    let own = ["model.cpp", "run_cuda.cpp", "code.S", "weights.S"].map(|file| folder.join(file));
+    compile("run", &[&[manifest("tests/device/run.cpp")], &own[..]].concat(), &[&api, "-ldl", "-lpthread"]);
+    folder
+}
 
+fn emulated(name: &str, wavefront: u32) {
+    let Some(gcc) = is_installed("gcc", &["g++"]) else { return };
+    let folder = program(&gcc, "emulated", name, wavefront);
     let graph = text::parse(&source(name)).expect("the graph parses");
     let inputs = inputs(&graph);
     let expected = evaluate(&graph, &inputs).expect("the graph is evaluated");
-    write("case", &case(&program, &code, &inputs, &expected));
+    std::fs::write(folder.join("case"), case(&inputs)).expect("the folder is writable");
     run(Command::new(folder.join("run"))
         .env("LD_LIBRARY_PATH", &folder)
-        .args(["case", "image.so", "result"].map(|file| folder.join(file))));
+        .args(["case", "result"].map(|file| folder.join(file))));
     let result = std::fs::read(folder.join("result")).expect("the program wrote its result");
     let mut at = 0;
     for (position, expected) in expected.iter().enumerate() {
@@ -243,26 +284,32 @@ fn emulated(name: &str, wavefront: u32) {
     }
 }
 
-fn case(program: &Program, code: &DeviceProgram, inputs: &[Tensor], expected: &[Tensor]) -> Vec<u8> {
-    let mut text = format!("{}", program.symbols.len());
-    program.symbols.iter().for_each(|_| text.push_str(" 5"));
-    for tensors in [inputs, expected] {
-        let _ = write!(text, "\n{}", tensors.len());
-        tensors.iter().for_each(|tensor| text.push_str(&format!(" {}", tensor.bytes().len())));
+/// Sizes, then bytes, of each input.
+fn case(inputs: &[Tensor]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for tensor in inputs {
+        tensor.sizes().iter().for_each(|size| bytes.extend((*size as i64).to_le_bytes()));
+        bytes.extend_from_slice(tensor.bytes());
     }
-    let _ = write!(text, "\n{}\n{}", code.weights.bytes, code.kernels.len());
-    for kernel in &code.kernels {
-        let _ = write!(text, "\n{} {}", kernel.name, kernel.shared);
-    }
-    let mut bytes = (text + "\n").into_bytes();
-    let start = bytes.len();
-    bytes.resize(start + usize::try_from(code.weights.bytes).expect("small"), 0);
-    for (offset, data) in &code.weights.segments {
-        let from = start + usize::try_from(*offset).expect("small");
-        bytes[from..from + data.len()].copy_from_slice(data);
-    }
-    inputs.iter().for_each(|tensor| bytes.extend_from_slice(tensor.bytes()));
     bytes
+}
+
+#[test]
+fn a_machine_without_a_driver_is_told_what_was_looked_for() {
+    let Some(gcc) = is_installed("gcc", &["g++"]) else { return };
+    let folder = program(&gcc, "without-a-driver", "control", 32);
+    let graph = text::parse(&source("control")).expect("the graph parses");
+    std::fs::write(folder.join("case"), case(&inputs(&graph))).expect("the folder is writable");
+    let output = Command::new(folder.join("run"))
+        .args(["case", "result"].map(|file| folder.join(file)))
+        .output()
+        .expect("the program starts");
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&output.stderr);
+    // A machine with a driver of its own gets to the code, which is for none of its devices.
+    let expected =
+        ["16: no CUDA driver on this machine: looked for libcuda.so.1, libcuda.so", "runs none of it"];
+    assert!(expected.iter().any(|text| message.contains(text)), "{message}");
 }
 
 #[track_caller]

@@ -3,8 +3,7 @@
 
 use aoti_compiler::codegen::bindings::{self, Link, WeightsPlacement};
 use aoti_compiler::codegen::bundle::SourceBundle;
-use aoti_compiler::compile::{Options, compile, device};
-use aoti_compiler::target::GpuTarget;
+use aoti_compiler::compile::{Options, compile};
 use proc_macro2::{TokenStream, TokenTree};
 use std::fs;
 use std::path::Path;
@@ -70,6 +69,7 @@ fn options(text: &str) -> Options {
     Options {
         name: text.to_owned(),
         package: "p 0.1.0".to_owned(),
+        gpus: vec![],
         levels: vec!["native".to_owned()],
         embed_weights: true,
         named_weights: false,
@@ -136,9 +136,11 @@ fn write(texts: &[String], folder: &Path) {
         let bundle = program(text);
         let files = bundle.files.iter().filter(|file| file.name.ends_with(".cpp"));
         sources.extend(files.map(|file| own(&file.text)));
-        let target = GpuTarget::named("sm_90a").unwrap();
-        let (_, code) = device(graph(text).into(), &options(text), &target).unwrap();
-        sources.extend([own(&code.device), own(&code.host)]);
+        let for_gpus = Options { levels: vec![], gpus: vec!["sm_90a".to_owned()], ..options(text) };
+        let on_gpus = compile(graph(text).into(), &for_gpus).unwrap();
+        let files =
+            on_gpus.files.iter().filter(|file| ["cuda.cu", "run_cuda.cpp"].contains(&file.name.as_str()));
+        sources.extend(files.map(|file| own(&file.text)));
         headers.push_str(&own(&bundle.header()));
     }
     fs::write(folder.join("all.cpp"), sources).unwrap();

@@ -19,6 +19,7 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("aoti-runtime needs a 64-bit target: sizes cross the C interface as 64-bit integers in place");
 
+mod device;
 mod dtype;
 mod error;
 mod executor;
@@ -35,11 +36,13 @@ mod pool;
 mod tensor;
 mod weights;
 
+pub use device::{Device, ParseDeviceError};
 pub use dtype::{DType, Element};
 pub use error::{Error, ErrorCode};
 pub use executor::{Executor, Inline};
 pub use ffi::abi;
 pub use ffi::model::{LoadOptions, Model};
+pub use ffi::prepared::{DeviceTensor, Prepared, Stream};
 pub use ffi::state::State;
 pub use ffi::view::AnyView;
 pub use ffi::workspace::Workspace;

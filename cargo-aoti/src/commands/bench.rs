@@ -1,5 +1,6 @@
 //! `bench`: measures the latency of a model.
 
+mod on_device;
 mod profile;
 
 use std::collections::BTreeMap;
@@ -9,8 +10,8 @@ use std::time::{Duration, Instant};
 use aoti_build::LinkKind;
 use aoti_compiler::compile::{self, Options};
 use aoti_compiler::loops::work::Work;
-use aoti_runtime::{AnyView, DynTensor, Executor, Inline, Model, ModelInfo, ThreadPool, Workspace};
-use clap::{Args, ValueEnum};
+use aoti_runtime::{AnyView, Device, DynTensor, Executor, Inline, Model, ModelInfo, ThreadPool, Workspace};
+use clap::Args;
 use serde_json::json;
 
 use super::{Context, print, print_json};
@@ -33,8 +34,8 @@ pub(crate) struct Arguments {
     /// Measure for so long
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     secs: f64,
-    /// Device to run on; only `cpu` works yet
-    #[arg(long, value_enum, default_value = "cpu")]
+    /// Device to run on: `cpu`, `cuda`, or `cuda:1` for the second; inputs and outputs then lie there
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: Device,
     #[command(flatten)]
     output: Output,
@@ -44,7 +45,7 @@ pub(crate) struct Arguments {
     /// Inputs under the keys "0", "1", … or their names
     #[arg(long, value_name = "FILE")]
     inputs: Option<PathBuf>,
-    /// Instruction-set level
+    /// Instruction-set level, or architecture of a GPU
     #[arg(long, default_value = "native")]
     level: String,
     /// Take no results from the cache, so that the compile time is that of a first build
@@ -53,26 +54,6 @@ pub(crate) struct Arguments {
     /// Show the time of each kernel beside its place in the program, bytes and operations
     #[arg(long)]
     profile: bool,
-}
-
-/// What models run on.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Device {
-    Cpu,
-    Cuda,
-    Rocm,
-}
-
-impl Device {
-    /// Why this version does not build for the device, if so.
-    pub(crate) fn refusal(self) -> Option<String> {
-        let name = match self {
-            Device::Cpu => return None,
-            Device::Cuda => "cuda",
-            Device::Rocm => "rocm",
-        };
-        Some(format!("device `{name}` is not built for by this version"))
-    }
 }
 
 const WARM_UPS: usize = 5;
@@ -84,16 +65,17 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    if let Some(refusal) = arguments.device.refusal() {
-        return Err(Failure::User(refusal));
+    if arguments.profile && arguments.device != Device::Cpu {
+        return Err(Failure::Usage("kernels are profiled on `cpu` only".to_owned()));
     }
     let (path, case) = case::model_file(&arguments.model)?;
     let session = single::session(context, !arguments.no_cache)?;
-    single::check_level(&session, &arguments.level)?;
+    single::check_level(&session, arguments.device, &arguments.level)?;
     dims::check(&path, &arguments.dim)?;
     let progress = Shown::new(context.terminal);
     let begun = Instant::now();
-    let single = single::build(&session, &path, LinkKind::Dylib, vec![arguments.level.clone()], &progress);
+    let (device, levels) = (arguments.device, vec![arguments.level.clone()]);
+    let single = single::build(&session, &path, LinkKind::Dylib, device, levels, &progress);
     progress.finish();
     let single = single?;
     let compile_ms = begun.elapsed().as_millis();
@@ -111,7 +93,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         &pool
     };
     let limit = Duration::from_secs_f64(arguments.secs);
-    let mut micros = measure(&model, &info, &views, executor, limit)?;
+    let (mut micros, stream_us) = match device {
+        Device::Cpu => (measure(&model, &info, &views, executor, limit)?, None),
+        Device::Cuda(_) | Device::Rocm(_) => {
+            let (micros, stream_us) = on_device::measure(&model, &info, &inputs, limit)?;
+            (micros, Some(stream_us))
+        }
+    };
     micros.sort_by(f64::total_cmp);
     let (median, least) = (micros[micros.len() / 2], micros[0]);
     let library_bytes = single.built.library().map_or(0, |library| library.bytes);
@@ -129,6 +117,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             "library_bytes": library_bytes, "workspace_bytes": workspace_bytes,
             "threads": threads, "level": model.level(),
         });
+        if let Some(stream_us) = stream_us {
+            object["stream_us"] = json!(round(stream_us));
+            object["device"] = json!(device.to_string());
+        }
         if let Some(profile) = &profile {
             object["profile"] = profile.json();
         }
@@ -140,6 +132,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
              compiled in {compile_ms} ms, library {library_bytes} bytes, workspace {workspace_bytes} bytes\n",
             model.level()
         ));
+        if let Some(stream_us) = stream_us {
+            print(&format!("{stream_us:.2} us a run back to back, tensors on {device}\n"));
+        }
         if let Some(profile) = &profile {
             print(&profile.table());
         }
@@ -157,6 +152,7 @@ fn kernel_work(
         name: single::name_of(path),
         package: String::new(),
         levels: vec![level.to_owned()],
+        gpus: Vec::new(),
         embed_weights: true,
         named_weights: false,
         names: Default::default(),
@@ -165,6 +161,11 @@ fn kernel_work(
         views.iter().map(|view| view.sizes().iter().map(|size| *size as i64).collect()).collect();
     let work = compile::kernel_work(memory::map(path)?, &options, &sizes);
     Ok(work.map_err(|diagnostics| Failure::User(diagnostics.to_string()))?.into_iter().collect())
+}
+
+/// Whether enough was run for the clocks and the caches to settle: a tenth of the time.
+fn is_warm(done: usize, begun: Instant, limit: Duration) -> bool {
+    done >= WARM_UPS && begun.elapsed() >= limit / 10
 }
 
 /// Times runs one by one, in microseconds; at least one.
@@ -189,8 +190,7 @@ fn measure(
     let warm = Instant::now();
     for done in 0.. {
         once()?;
-        // The processor's clock and the caches settle for a tenth of the time.
-        if done + 1 >= WARM_UPS && warm.elapsed() >= limit / 10 {
+        if is_warm(done + 1, warm, limit) {
             break;
         }
     }

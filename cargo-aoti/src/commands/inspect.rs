@@ -102,6 +102,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         name,
         package: String::new(),
         levels,
+        gpus: Vec::new(),
         embed_weights: true,
         named_weights: false,
         names: Default::default(),

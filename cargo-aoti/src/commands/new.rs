@@ -113,6 +113,7 @@ fn choose(given: &Path) -> Result<Chosen, Failure> {
         name: name.clone(),
         package: String::new(),
         levels: Vec::new(),
+        gpus: Vec::new(),
         embed_weights: true,
         named_weights: false,
         names: Default::default(),

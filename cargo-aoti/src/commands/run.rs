@@ -5,7 +5,7 @@ mod taps;
 use std::path::PathBuf;
 
 use aoti_build::LinkKind;
-use aoti_runtime::{AnyView, DynTensor, KernelEvent, ModelInfo, ThreadPool, Workspace};
+use aoti_runtime::{AnyView, Device, DynTensor, KernelEvent, ModelInfo, ThreadPool, Workspace};
 use clap::Args;
 
 use serde_json::json;
@@ -35,6 +35,9 @@ pub(crate) struct Arguments {
     /// Size of an open dimension, for random inputs; by default the smallest
     #[arg(long, value_name = "NAME=SIZE", value_parser = dims::parse)]
     dim: Vec<(String, i64)>,
+    /// Device to run on: `cpu`, `cuda`, or `cuda:1` for the second
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    device: Device,
     /// Threads to run on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     threads: u16,
@@ -56,7 +59,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let session = single::session(context, true)?;
     dims::check(&path, &arguments.dim)?;
     let progress = Shown::new(context.terminal);
-    let single = single::build(&session, &path, LinkKind::Dylib, vec!["native".to_owned()], &progress);
+    let (device, levels) = (arguments.device, vec!["native".to_owned()]);
+    let single = single::build(&session, &path, LinkKind::Dylib, device, levels, &progress);
     progress.finish();
     let single = single?;
     let (model, info) = single.load()?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use aoti_compiler::{compile, interpret};
-use aoti_runtime::{AnyView, DType, DynTensor, Library, LoadOptions, ThreadPool, Workspace};
+use aoti_runtime::{AnyView, DType, Device, DynTensor, Library, LoadOptions, ThreadPool, Workspace};
 use clap::Args;
 use serde_json::json;
 
@@ -29,6 +29,8 @@ pub(crate) struct Arguments {
     inputs: PathBuf,
     #[arg(long)]
     outputs: PathBuf,
+    #[arg(long, default_value = "cpu")]
+    device: Device,
     #[arg(long, default_value_t = 1)]
     threads: usize,
 }
@@ -52,7 +54,7 @@ fn native(
 ) -> Result<(Vec<DynTensor>, f64), Failure> {
     let library = Library::open(library, arguments.symbol.as_deref().unwrap_or_default())?;
     let info = library.info()?;
-    let model = library.load(LoadOptions::default())?;
+    let model = library.load(LoadOptions { device: arguments.device, ..LoadOptions::default() })?;
     let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
     let mut outputs: Vec<DynTensor> =
         info.outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();

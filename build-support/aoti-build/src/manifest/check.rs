@@ -16,8 +16,6 @@ use crate::model::{Model, Names};
 const TABLE_KEYS: [&str; 6] = ["devices", "cpu", "cuda", "rocm", "models", "toolchain"];
 const MODEL_KEYS: [&str; 7] = ["path", "weights", "named-weights", "link", "cpu", "outputs", "dims"];
 const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
-/// Those of them that models are compiled for.
-const SUPPORTED: [&str; 1] = ["cpu"];
 
 pub(super) struct Checker<'a> {
     table: Option<&'a Table>,
@@ -141,31 +139,25 @@ impl<'a> Checker<'a> {
     }
 
     /// Reports architectures of devices that nothing is built for.
-    pub(super) fn unused(&mut self, device: Device, architectures: &[String]) {
+    pub(super) fn unused(&mut self, device: Device, architectures: &[String], devices: &[String]) {
         let name = device.as_str();
-        if !architectures.is_empty() && !SUPPORTED.contains(&name) {
-            let message =
-                format!("`{name}` lists architectures, but device `{name}` is not built for by this version");
-            let spot = Spot::table().entry(name).key();
-            self.report(Code::Device, message, &spot, Some(format!("leave `{name}` out")));
+        if !architectures.is_empty() && !devices.iter().any(|named| named == name) {
+            let message = format!("`{name}` lists architectures, but `devices` does not name `{name}`");
+            let help = format!("add `\"{name}\"` to `devices`, or leave `{name}` out");
+            self.report(Code::Device, message, &Spot::table().entry(name).key(), Some(help));
         }
     }
 
-    /// Reports devices that are not known or not built for.
+    /// Reports devices that are not known.
     pub(super) fn devices(&mut self, devices: &[String]) {
         let list = Spot::table().entry("devices");
         for device in devices {
             let spot = list.item(device);
             match device.as_str() {
-                known if SUPPORTED.contains(&known) => {}
+                known if DEVICES.contains(&known) => {}
                 "gpu" => {
                     let help = Some("say which: `cuda` or `rocm`".to_owned());
                     self.report(Code::Device, "there is no device `gpu`".to_owned(), &spot, help);
-                }
-                known if DEVICES.contains(&known) => {
-                    let message = format!("device `{known}` is not built for by this version");
-                    let help = Some("leave it out of `devices`".to_owned());
-                    self.report(Code::Device, message, &spot, help);
                 }
                 unknown => {
                     let help = suggestion(unknown, &DEVICES);

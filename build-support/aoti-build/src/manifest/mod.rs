@@ -15,7 +15,7 @@ use std::sync::Arc;
 use aoti_toolchain::{Device, Requirements, Target, UserToolchain, UserToolchains};
 use serde_json::Value;
 
-use crate::model::{LinkKind, Model, Names, Weights};
+use crate::model::{Gpus, LinkKind, Model, Names, Weights};
 use crate::session::cpu_requirements;
 use check::Checker;
 
@@ -101,16 +101,27 @@ impl Wishes {
         Ok(wishes)
     }
 
+    fn is_for(&self, device: Device) -> bool {
+        self.devices.iter().any(|name| name == device.as_str())
+    }
+
+    /// Whether models are built for processors, and the GPUs that they are built for.
+    fn devices(&self) -> (bool, Vec<Gpus>) {
+        let gpus = [(Device::Cuda, &self.cuda), (Device::Rocm, &self.rocm)].into_iter();
+        let gpus = gpus.filter(|(device, _)| self.is_for(*device));
+        let gpus = gpus.map(|(device, names)| Gpus { device, architectures: names.clone() });
+        (self.devices.is_empty() || self.is_for(Device::Cpu), gpus.collect())
+    }
+
     /// What builds ask of toolchains for a target, one request for each device. Devices that are only given
-    /// architectures are among them: nothing is built for those yet, but people want to know what could be.
+    /// architectures are among them: nothing is built for those, but people want to know what could be.
     pub fn requirements(&self, target: &Target) -> Vec<Requirements> {
-        let is_for = |device: Device| self.devices.iter().any(|name| name == device.as_str());
         let mut all = Vec::new();
-        if self.devices.is_empty() || is_for(Device::Cpu) {
+        if self.devices.is_empty() || self.is_for(Device::Cpu) {
             all.push(cpu_requirements(target));
         }
         for (device, names) in [(Device::Cuda, &self.cuda), (Device::Rocm, &self.rocm)] {
-            if is_for(device) || !names.is_empty() {
+            if self.is_for(device) || !names.is_empty() {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
                 all.push(Requirements::gpu(device, target.clone(), &names));
             }
@@ -189,9 +200,10 @@ impl Manifest {
                 model.levels.clone_from(&wishes.cpu);
             }
             model.toolchains.clone_from(&wishes.toolchains);
+            (model.cpu, model.gpus) = wishes.devices();
         }
-        checker.unused(Device::Cuda, &wishes.cuda);
-        checker.unused(Device::Rocm, &wishes.rocm);
+        checker.unused(Device::Cuda, &wishes.cuda, &wishes.devices);
+        checker.unused(Device::Rocm, &wishes.rocm, &wishes.devices);
         checker.duplicates(&models);
         checker.finish()?;
         Ok(Manifest { models, wishes, files, searched })

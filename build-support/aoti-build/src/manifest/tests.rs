@@ -94,7 +94,7 @@ fn unknown_keys_are_errors_with_a_suggestion_all_at_once() {
 
 #[test]
 fn bad_values_are_named() {
-    let found = problems("[package.metadata.aoti]\ncpu = \"x86-64\"\ndevices = [\"cdua\", \"rocm\"]\n", &[]);
+    let found = problems("[package.metadata.aoti]\ncpu = \"x86-64\"\ndevices = [\"cdua\", \"gpu\"]\n", &[]);
     let codes: Vec<_> = found.iter().map(|problem| problem.code).collect();
     assert_eq!(codes, [Code::Value, Code::Device, Code::Device]);
     assert_eq!(found[1].help.as_deref(), Some("did you mean `cuda`?"));
@@ -162,6 +162,26 @@ fn toolchains_of_a_project_are_read_with_the_folder_of_their_manifest() {
 }
 
 #[test]
+fn models_are_built_for_the_devices_that_are_named() {
+    let models = |devices: &str| {
+        let table = format!("[package.metadata.aoti]\n{devices}\n");
+        let folder = project(&table, &["models/d.pt2"]);
+        let manifest = Manifest::of_folder(folder.path()).unwrap();
+        let Model { cpu, gpus, .. } = manifest.models[0].clone();
+        (cpu, gpus)
+    };
+    let gpus = |device, names: &[&str]| Gpus {
+        device,
+        architectures: names.iter().map(ToString::to_string).collect(),
+    };
+    assert_eq!(models(""), (true, vec![]));
+    assert_eq!(models("devices = [\"cuda\"]"), (false, vec![gpus(Device::Cuda, &[])]));
+    let both = "devices = [\"rocm\", \"cpu\", \"cuda\"]\ncuda = [\"sm_90a\", \"native\"]";
+    let expected = vec![gpus(Device::Cuda, &["sm_90a", "native"]), gpus(Device::Rocm, &[])];
+    assert_eq!(models(both), (true, expected));
+}
+
+#[test]
 fn mistakes_in_toolchains_and_architectures_come_with_suggestions() {
     let table = "[package.metadata.aoti]\ncuda = [\"sm90a\", \"sm_80a\"]\nrocm = [\"gfx90x\"]\n\
         [package.metadata.aoti.toolchain.board]\nbase = \"gcc\"\nflag = [\"-O3\"]\nsys-root = \"x\"\n\
@@ -179,6 +199,7 @@ fn mistakes_in_toolchains_and_architectures_come_with_suggestions() {
     ] {
         assert!(found.iter().any(|one| one.contains(part) && one.contains(help)), "{part}: {found:#?}");
     }
-    let unused = found.iter().filter(|one| one.contains("is not built for by this version")).count();
+    let unused =
+        found.iter().filter(|one| one.contains("lists architectures, but `devices` does not name")).count();
     assert_eq!((found.len(), unused), (9, 2), "{found:#?}");
 }

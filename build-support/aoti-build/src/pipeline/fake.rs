@@ -53,6 +53,7 @@ pub(crate) fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, D
         library: String::new(),
         files,
         units,
+        devices: Vec::new(),
         kernels: 1,
         weights: WeightsBlob {
             segments: vec![(0, Bytes::copy_from_slice(weight))],

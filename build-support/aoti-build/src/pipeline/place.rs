@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use aoti_compiler::codegen::bindings::{self, Link, WeightsPlacement};
+use aoti_compiler::codegen::bundle::DeviceUnit;
 use aoti_compiler::codegen::interface::ValueInterface;
 use aoti_compiler::diagnostic::{Code, Diagnostic};
 use aoti_toolchain::audit::{self, Allow};
-use aoti_toolchain::{FileContent, Mode, Outputs};
+use aoti_toolchain::{DeviceImage, FileContent, Mode, Outputs};
 
 use super::{Passing, is_embedded};
-use crate::artefacts::{Artefact, FileEntry, ManifestFile, ToolchainEntry, ValueEntry};
+use crate::artefacts::{Artefact, DeviceEntry, FileEntry, ManifestFile, ToolchainEntry, ValueEntry};
 use crate::error::Error;
 use crate::files;
 use crate::model::{LinkKind, Weights};
@@ -109,11 +110,12 @@ pub(super) fn audit(passing: &Passing<'_>, library: &Outputs, mode: &Mode) -> Re
         let allow = Allow { sanitizers, ..Allow::default() };
         return Ok(audit::audit(&bytes, &allow).map_err(aoti_toolchain::Error::Audit)?);
     }
-    // The objects of embedded bytes are large and refer to nothing.
+    // The objects of embedded bytes and of code for GPUs are large and refer to nothing.
     let units = passing.objects.iter().take(passing.bundle.units.len());
     let objects = units.map(|object| object.first().read()).collect::<Result<Vec<_>, _>>()?;
     let symbols = Blob::ALL.iter().flat_map(|blob| blob.symbols(&passing.bundle.symbol));
-    let allow = Allow { sanitizers, ..Allow::symbols(symbols) };
+    let codes = passing.bundle.devices.iter().map(|unit| unit.symbol.clone());
+    let allow = Allow { sanitizers, ..Allow::symbols(symbols.chain(codes)) };
     let objects: Vec<&[u8]> = objects.iter().map(Vec::as_slice).collect();
     Ok(audit::audit_objects(&objects, &allow).map_err(aoti_toolchain::Error::Audit)?)
 }
@@ -133,7 +135,7 @@ pub(super) fn library(passing: &mut Passing<'_>, library: &Outputs) -> Result<()
 pub(super) fn manifest(passing: &mut Passing<'_>, session: &Session) -> Result<(), Error> {
     let path = passing.job.layout.manifest();
     passing.placed.push(path.clone());
-    let Passing { job, recipe, model, bundle, artefacts, .. } = passing;
+    let Passing { job, recipe, model, bundle, artefacts, images, .. } = passing;
     let toolchain =
         if session.settings.bindings_only { None } else { Some(session.toolchain_of(&job.model)?) };
     let file = |artefact: &Artefact| FileEntry {
@@ -160,6 +162,7 @@ pub(super) fn manifest(passing: &mut Passing<'_>, session: &Session) -> Result<(
         state_bytes: bundle.interface.state_bytes,
         inputs: bundle.interface.inputs.iter().map(value).collect(),
         outputs: bundle.interface.outputs.iter().map(value).collect(),
+        devices: images.iter().zip(&bundle.devices).flat_map(device_entries).collect(),
         files: artefacts.iter().map(file).collect(),
     };
     let text = serde_json::to_vec_pretty(&manifest).expect("a manifest has text keys only");
@@ -221,6 +224,19 @@ fn link(passing: &Passing<'_>, session: &Session) -> Link {
         LinkKind::Static => Link::Static,
         LinkKind::Dylib => Link::Dylib,
     }
+}
+
+/// The parts of the code for a vendor's GPUs.
+fn device_entries<'a>(
+    (image, unit): (&'a DeviceImage, &DeviceUnit),
+) -> impl Iterator<Item = DeviceEntry> + use<'a> {
+    let device = plan::device_of(unit.vendor).as_str();
+    image.parts.iter().map(move |part| DeviceEntry {
+        device,
+        architecture: part.architecture.to_string(),
+        form: part.form.as_str(),
+        bytes: part.content.len() as u64,
+    })
 }
 
 fn value(value: &ValueInterface) -> ValueEntry {

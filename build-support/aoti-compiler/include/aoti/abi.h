@@ -62,7 +62,8 @@ typedef struct AotiDevice {
   int32_t index;
 } AotiDevice;
 
-// A borrowed dense tensor. Strides count elements; null means row-major contiguous, and so must strides be when given.
+// A borrowed dense tensor, in memory of the processor or of the device that the model runs on; the library copies what lies
+// elsewhere than kernels want it. Strides count elements; null means row-major contiguous, and so must strides be when given.
 typedef struct AotiTensor {
   void *data;
   const int64_t *sizes;
@@ -137,7 +138,8 @@ typedef void (*AotiParallelBody)(void *arg, int64_t begin, int64_t end, int32_t 
 // Told of every kernel, on the thread that submitted the run: with AOTI_KERNEL_BEGIN before info->kernels[kernel] and
 // with AOTI_KERNEL_END after it. At the end `outputs` are the tensors that it has written, as the kernel's info lists
 // them, valid for the call and until a later kernel reuses their memory; at the beginning `outputs` is null. A kernel in
-// a loop is told of in each iteration. On a device, a run with a callback waits for each kernel.
+// a loop is told of in each iteration. On a device, a run with a callback waits for each kernel and copies what it wrote
+// to memory of the processor.
 typedef enum AotiKernelPhase { AOTI_KERNEL_BEGIN = 0, AOTI_KERNEL_END = 1 } AotiKernelPhase;
 typedef void (*AotiKernelCallback)(void *arg, int32_t kernel, int32_t phase, const AotiTensor *outputs);
 
@@ -147,7 +149,8 @@ typedef struct AotiContext {
   void *pool;
   int32_t threads; // at least 1
   int32_t reserved;
-  void *stream;                 // device stream or null
+  void *stream;                 // stream of the device, or null: its default stream, or one of the run's own where all
+                                // tensors are in memory of the processor
   AotiKernelCallback on_kernel; // or null
   void *on_kernel_arg;
 } AotiContext;
@@ -218,7 +221,8 @@ typedef struct AotiApi {
   // Checks the inputs and writes the sizes of output k to sizes[k][0 .. rank).
   int32_t (*output_sizes)(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int64_t *const *sizes,
                           AotiError *error);
-  // Bytes of workspace that `run` needs for inputs of these sizes on `threads` threads.
+  // Bytes of workspace that `run` needs for inputs of these sizes on `threads` threads. On a device none: runs there keep
+  // memory of their own, and the model keeps the runs that `run` prepared for later ones of the same sizes.
   int32_t (*workspace_bytes)(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int32_t threads,
                              int64_t *bytes, AotiError *error);
   // A state with the values that the program starts from. `memory` is null, or info->state_bytes of the device that the
@@ -262,6 +266,13 @@ typedef struct AotiApi {
   int32_t (*prepare_weights)(const AotiNamedTensor *tensors, int32_t n_tensors, void *weights, int64_t weights_bytes,
                              void *workspace, int64_t workspace_bytes, const AotiPrepareOptions *options,
                              AotiError *error);
+  // Memory of the device that the model runs on, aligned for every kernel, to put tensors in. The model outlives it.
+  int32_t (*allocate)(const AotiModel *model, int64_t bytes, void **memory, AotiError *error);
+  void (*deallocate)(const AotiModel *model, void *memory);
+  // Copies between memory of the model's device and the processor's, either way, and returns when that is done. Waits for
+  // no run: what a run writes is there when it was waited for.
+  int32_t (*copy)(const AotiModel *model, void *to, AotiDevice to_device, const void *from, AotiDevice from_device,
+                  int64_t bytes, AotiError *error);
 } AotiApi;
 
 #ifdef __cplusplus

@@ -41,11 +41,28 @@ constexpr int64_t largest_size = int64_t(1) << 48;
 // What of a tensor must be there.
 enum class Need { sizes, data };
 
-// Device, element type, rank, sizes and bounds, strides, address.
+// A device as people write it: `cpu`, `cuda:0`.
+struct DeviceName {
+  char text[24];
+};
+__attribute__((unused)) DeviceName device_name(AotiDevice device) {
+  static const char *const kinds[] = {"cpu", "cuda", "rocm"};
+  DeviceName name;
+  if (device.kind == AOTI_CPU)
+    snprintf(name.text, sizeof name.text, "cpu");
+  else if (device.kind > 0 && device.kind < 3)
+    snprintf(name.text, sizeof name.text, "%s:%d", kinds[device.kind], int(device.index));
+  else
+    snprintf(name.text, sizeof name.text, "device kind %d", int(device.kind));
+  return name;
+}
+
+// Device, element type, rank, sizes and bounds, strides, address. Memory of the processor is good for every device.
 __attribute__((unused)) int32_t check_tensor(const char *kind, const AotiTensor &tensor, const AotiValueInfo &info,
-                                             Need need, AotiError *error) {
-  if (tensor.device.kind != AOTI_CPU)
-    return fail(error, AOTI_ERROR_DEVICE, "%s `%s` lies on a device, the model runs on the processor", kind, info.name);
+                                             Need need, AotiDevice runs_on, AotiError *error) {
+  if (tensor.device.kind != AOTI_CPU && (tensor.device.kind != runs_on.kind || tensor.device.index != runs_on.index))
+    return fail(error, AOTI_ERROR_DEVICE, "%s `%s` lies on %s, the model runs on %s", kind, info.name,
+                device_name(tensor.device).text, device_name(runs_on).text);
   if (tensor.dtype != info.dtype)
     return fail(error, AOTI_ERROR_DTYPE, "%s `%s` is %s, must be %s", kind, info.name, dtype_name(tensor.dtype),
                 dtype_name(info.dtype));
@@ -93,12 +110,12 @@ __attribute__((unused)) int32_t check_tensor(const char *kind, const AotiTensor 
 
 __attribute__((unused)) int32_t check_tensors(const char *kind, const AotiTensor *tensors, int32_t given,
                                               const AotiValueInfo *infos, int32_t expected, Need need,
-                                              AotiError *error) {
+                                              AotiDevice runs_on, AotiError *error) {
   if (given != expected)
     return fail(error, AOTI_ERROR_COUNT, "%d %ss are given, the model has %d", int(given), kind, int(expected));
   if (expected > 0 && !tensors) return fail(error, AOTI_ERROR_NULL, "the %ss are null", kind);
   for (int32_t i = 0; i < expected; ++i)
-    if (int32_t code = check_tensor(kind, tensors[i], infos[i], need, error)) return code;
+    if (int32_t code = check_tensor(kind, tensors[i], infos[i], need, runs_on, error)) return code;
   return AOTI_OK;
 }
 

@@ -2,6 +2,7 @@
 
 use super::interface::Interface;
 use super::{bindings, header, names};
+use crate::target::Vendor;
 use bytes::Bytes;
 
 /// A generated text file.
@@ -24,6 +25,24 @@ pub struct TranslationUnit {
     pub level: Option<String>,
     /// Preprocessor definitions as (name, value).
     pub defines: Vec<(String, String)>,
+}
+
+/// Kernels of a vendor's GPUs, to be compiled by a device compiler and embedded under a symbol.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeviceUnit {
+    /// Whose GPUs.
+    pub vendor: Vendor,
+    /// The architectures that the code is made for, by their compiler's names.
+    pub architectures: Vec<String>,
+    /// Name of the [`SourceFile`].
+    pub source: String,
+    /// Where the library looks for the compiled code.
+    pub symbol: String,
+}
+
+/// The symbol of a model's code for a vendor's GPUs.
+pub(super) fn code_symbol(model: &str, vendor: Vendor) -> String {
+    format!("aoti_{model}_{}_code", vendor.device())
 }
 
 /// The weights blob: segments laid one after the other, each starting at a multiple of 64 bytes.
@@ -61,6 +80,8 @@ pub struct SourceBundle {
     pub files: Vec<SourceFile>,
     /// What to compile.
     pub units: Vec<TranslationUnit>,
+    /// Code for GPUs.
+    pub devices: Vec<DeviceUnit>,
     /// Kernels: distinct functions of the generated source, however many levels each is compiled for.
     pub kernels: usize,
     /// The weights.

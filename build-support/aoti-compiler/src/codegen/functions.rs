@@ -1,13 +1,15 @@
 //! The distinct kernel functions of a model: kernels of equal text are one function, printed and compiled once.
 
+use super::c_family::expr::symbol_name;
 use super::c_family::indent;
 use super::cpp::{KernelText, print_kernel};
 use super::foreign::{comment, shown};
 use super::names::{Language, Namer};
-use super::run::{Library, Operands};
+use super::run::{Call, Callees, Launch, Library, Operands};
 use crate::graph::Origin;
 use crate::loops::KernelId;
 use crate::schedule::Schedule;
+use crate::symbolic::Symbol;
 use cranelift_entity::{PrimaryMap, entity_impl};
 use indexmap::IndexMap;
 
@@ -30,8 +32,8 @@ pub(super) struct Functions {
 }
 
 /// Names of the run's own parameters and of what its header gives; a kernel must not hide them.
-const RESERVED: [&str; 9] =
-    ["run", "call", "copy", "input", "output", "state", "weights", "arena", "symbols"];
+const RESERVED: [&str; 10] =
+    ["run", "call", "copy", "read", "input", "output", "state", "weights", "arena", "symbols"];
 
 impl Functions {
     pub(super) fn new() -> Functions {
@@ -67,6 +69,20 @@ impl Library for Functions {
         let function = self.all.push(Function { name, text: text.clone() });
         self.by_text.insert(key, function);
         operands(function)
+    }
+}
+
+impl Callees for Functions {
+    fn call(&self, call: &Call) -> String {
+        format!("call(run, {}, {}", call.kernel.as_u32(), self.all[call.function].name)
+    }
+
+    fn launch(&self, _: &Launch) -> (String, String) {
+        unreachable!("kernels of processors are called")
+    }
+
+    fn size(&self, _: &Call, symbol: Symbol) -> String {
+        symbol_name(symbol)
     }
 }
 

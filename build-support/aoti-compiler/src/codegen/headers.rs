@@ -16,6 +16,7 @@ headers![
     "contract_any.h",
     "conv.h",
     "depthwise.h",
+    "devices.h",
     "gemm.h",
     "gpu/contract.h",
     "gpu/conv.h",
@@ -23,6 +24,9 @@ headers![
     "gpu/driver.h",
     "gpu/emulate.h",
     "gpu/host.h",
+    "gpu/loaded.h",
+    "gpu/model.h",
+    "gpu/prepared.h",
     "gpu/run.h",
     "gpu/simt.h",
     "gpu/sort.h",
@@ -42,12 +46,14 @@ headers![
     "rows.h",
     "run.h",
     "scalar.h",
+    "sizes.h",
     "special.h",
     "special_base.h",
     "special_bessel.h",
     "special_gamma.h",
     "special_normal.h",
     "special_polynomial.h",
+    "tables.h",
     "tile.h",
     "transposed.h",
     "vec.h",
@@ -81,9 +87,15 @@ impl Header {
     }
 }
 
-/// All headers, as files of the bundle.
-pub(super) fn all() -> impl Iterator<Item = SourceFile> {
+/// The headers of the code for processors or for GPUs: what one of them includes.
+pub(super) fn all(processors: bool, gpus: bool) -> impl Iterator<Item = SourceFile> {
+    let wanted = move |name: &str| match name {
+        "model.h" | "levels.h" => processors,
+        name => gpus || !name.starts_with("gpu/"),
+    };
+    let several = processors && gpus;
     HEADERS
         .iter()
+        .filter(move |(name, _)| wanted(name) && (several || *name != "devices.h"))
         .map(|(name, text)| SourceFile { name: format!("include/aoti/{name}"), text: (*text).to_owned() })
 }

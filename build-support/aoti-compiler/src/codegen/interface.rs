@@ -1,7 +1,8 @@
 //! What a compiled model looks like from outside: names, element types and sizes of its inputs, outputs and
 //! constants. The C tables, the C header and the Rust module are all printed from this one description.
 
-use super::run::Planned;
+use super::run::RunPlan;
+use super::weights::Placed;
 use crate::dtype::DType;
 use crate::loops::{BufferId, Program};
 use crate::symbolic::{Expr, RangeTable};
@@ -65,11 +66,12 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// The outside of a planned program, which takes these weights by name if any; how long all weights are is known when
-    /// they are laid out.
-    pub(super) fn of<F>(
+    /// The outside of a planned program whose constants were placed so, and which takes these weights by name if any; how
+    /// long all weights are is known when they are laid out.
+    pub(super) fn of<'p>(
         program: &Program,
-        planned: &Planned<F>,
+        run: &RunPlan,
+        placed: impl IntoIterator<Item = &'p Placed>,
         ranges: &RangeTable,
         named: Option<&ConstantGraph>,
     ) -> Interface {
@@ -83,7 +85,7 @@ impl Interface {
         };
         let constants = match named {
             Some(constants) => constants.weights.iter().map(ConstantInterface::of_weight).collect(),
-            None => placed_constants(program, planned),
+            None => placed_constants(program, placed),
         };
         Interface {
             name: program.name.clone(),
@@ -92,7 +94,7 @@ impl Interface {
             states: program.states.iter().map(|(buffer, _)| value(buffer)).collect(),
             constants,
             weights_bytes: 0,
-            state_bytes: planned.run.state_bytes(),
+            state_bytes: run.state_bytes(),
         }
     }
 }
@@ -110,9 +112,12 @@ impl ConstantInterface {
 }
 
 /// The constants of the blob that have a name. One that several kernels read in different forms is there more than once.
-fn placed_constants<F>(program: &Program, planned: &Planned<F>) -> Vec<ConstantInterface> {
+fn placed_constants<'p>(
+    program: &Program,
+    placed: impl IntoIterator<Item = &'p Placed>,
+) -> Vec<ConstantInterface> {
     let mut seen = BTreeSet::new();
-    let constants = planned.layout.placed().iter().map(|placed| &program.constants[placed.constant]);
+    let constants = placed.into_iter().map(|placed| &program.constants[placed.constant]);
     constants
         .filter(|constant| !constant.name.is_empty() && seen.insert(&constant.name))
         .map(|constant| ConstantInterface {

@@ -19,9 +19,11 @@ pub mod prepare;
 pub mod run;
 mod weights;
 
+use crate::loops::Program;
 use crate::schedule::Schedule;
 use crate::symbolic::RangeTable;
-use bundle::{SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
+use crate::target::Vendor;
+use bundle::{DeviceUnit, SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
 use cranelift_entity::PrimaryMap;
 use functions::{Function, FunctionId, Functions};
 use headers::Header;
@@ -32,61 +34,183 @@ use std::collections::BTreeSet;
 /// Code of more than this much goes to translation units of its own.
 const UNIT_WEIGHT: usize = 160;
 
-/// What code generation needs to know besides the program.
+/// A model, scheduled for each device that its library is for.
 pub struct Request<'a> {
     /// The package that the model belongs to; empty for none.
     pub package: &'a str,
-    /// CPU levels, lowest first.
-    pub levels: &'a [String],
+    /// For processors, with their levels, lowest first.
+    pub cpu: Option<(&'a Schedule, &'a [String])>,
+    /// For GPUs, with the architectures of each vendor.
+    pub gpus: &'a [(Schedule, Vendor, Vec<String>)],
+    /// Ranges of the sizes.
+    pub ranges: &'a RangeTable,
     /// Whether the weights are linked into the library.
     pub embed_weights: bool,
     /// How weights are made from tensors by name, if the library does that.
     pub preparation: Option<&'a prepare::Preparation<'a>>,
 }
 
-/// Prints a schedule.
-pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> SourceBundle {
-    let program = &schedule.program;
+/// The files of a model under construction.
+#[derive(Default)]
+struct Files {
+    files: Vec<SourceFile>,
+    units: Vec<TranslationUnit>,
+    devices: Vec<DeviceUnit>,
+}
+
+impl Files {
+    /// Kernels of processors, which are compiled for each level.
+    fn levels(&mut self, files: Vec<SourceFile>, levels: &[String], tags: &[String]) {
+        for (level, tag) in levels.iter().zip(tags) {
+            for file in files.iter().filter(|file| file.name.ends_with(".cpp")) {
+                let stem = file.name.trim_end_matches(".cpp");
+                self.units.push(TranslationUnit {
+                    source: file.name.clone(),
+                    object: format!("{stem}.{}.o", api::level_tag(level)),
+                    level: Some(level.clone()),
+                    defines: vec![("AOTI_LEVEL_NS".to_owned(), tag.clone())],
+                });
+            }
+        }
+        self.files.extend(files);
+    }
+
+    /// A file that is compiled once.
+    fn unit(&mut self, stem: &str, text: String) {
+        let (source, object) = (format!("{stem}.cpp"), format!("{stem}.o"));
+        self.files.push(SourceFile { name: source.clone(), text });
+        self.units.push(TranslationUnit { source, object, level: None, defines: vec![] });
+    }
+
+    fn device(&mut self, gpu: &PrintedGpu<'_>, symbol: &str) {
+        let stem = gpu.vendor.device();
+        let source = match gpu.vendor {
+            Vendor::Nvidia => format!("{stem}.cu"),
+            Vendor::Amd => format!("{stem}.hip"),
+        };
+        self.files.push(SourceFile { name: source.clone(), text: gpu.program.device.clone() });
+        let (architectures, symbol) = (gpu.architectures.to_vec(), bundle::code_symbol(symbol, gpu.vendor));
+        self.devices.push(DeviceUnit { vendor: gpu.vendor, architectures, source, symbol });
+        self.unit(&format!("run_{stem}"), gpu.program.host.clone());
+    }
+}
+
+/// The kernels of processors, planned and printed.
+struct PrintedCpu<'a> {
+    schedule: &'a Schedule,
+    planned: Planned<Functions>,
+    levels: &'a [String],
+    /// The levels' parts in identifiers.
+    tags: Vec<String>,
+    files: Vec<SourceFile>,
+}
+
+/// The program of a vendor's GPUs, planned and printed.
+struct PrintedGpu<'a> {
+    schedule: &'a Schedule,
+    vendor: Vendor,
+    architectures: &'a [String],
+    program: gpu::program::Printed,
+    /// Its part of the weights: where it begins and its length.
+    weights: [u64; 2],
+}
+
+fn print_cpu<'a>(
+    (schedule, levels): (&'a Schedule, &'a [String]),
+    ranges: &RangeTable,
+    symbol: &str,
+) -> PrintedCpu<'a> {
+    let identifier = names::identifier(&schedule.program.name);
+    let planned = run::plan(schedule, ranges);
+    let files = kernel_files(schedule, &planned, &identifier, "kernels");
+    let tag = |level: &String| own_tag(&api::level_tag(level), &files, &identifier, symbol);
+    let tags = levels.iter().map(tag).collect();
+    PrintedCpu { schedule, planned, levels, tags, files }
+}
+
+/// The devices of a library, as its tables want to know them.
+fn devices<'a>(cpu: Option<&'a PrintedCpu<'_>>, gpus: &'a [PrintedGpu<'_>]) -> Vec<api::Device<'a>> {
+    let of_processors = cpu.map(|cpu| api::Device {
+        program: &cpu.schedule.program,
+        run: &cpu.planned.run,
+        code: api::Code::Levels { levels: cpu.levels, tags: &cpu.tags },
+    });
+    let of_gpu = |gpu: &'a PrintedGpu<'_>| api::Device {
+        program: &gpu.schedule.program,
+        run: &gpu.program.run,
+        code: api::Code::Gpu {
+            vendor: gpu.vendor,
+            architectures: gpu.architectures,
+            kernels: &gpu.program.kernels,
+            weights: gpu.weights,
+        },
+    };
+    of_processors.into_iter().chain(gpus.iter().map(of_gpu)).collect()
+}
+
+/// Prints schedules. There is one at least.
+pub fn generate(request: &Request) -> SourceBundle {
+    let ranges = request.ranges;
+    let of_gpus = request.gpus.iter().map(|(schedule, ..)| schedule);
+    let mut schedules = request.cpu.iter().map(|(schedule, _)| *schedule).chain(of_gpus);
+    let program = &schedules.next().expect("a library has code for some device").program;
     let identifier = names::identifier(&program.name);
     let symbol = names::symbol(&program.name, request.package);
-    let mut planned = run::plan(schedule, ranges);
+    let mut layout = weights::Layout::default();
+    let mut cpu = request.cpu.map(|cpu| print_cpu(cpu, ranges, &symbol));
+    if let Some(cpu) = &mut cpu {
+        layout = std::mem::take(&mut cpu.planned.layout);
+        layout.next_program();
+    }
+    let mut gpus = Vec::new();
+    for (schedule, vendor, architectures) in request.gpus {
+        let begin = layout.bytes();
+        let program = gpu::program::print(schedule, ranges, *vendor, &symbol, &mut layout);
+        layout.next_program();
+        let weights = [begin, layout.bytes() - begin];
+        gpus.push(PrintedGpu { schedule, vendor: *vendor, architectures, program, weights });
+    }
+    let devices = devices(cpu.as_ref(), &gpus);
     let preparation = request.preparation.map(|preparation| {
-        let (placed, level) = (planned.layout.placed(), request.levels.first());
-        prepare::print(preparation, program, placed, (&identifier, &symbol), level)
+        let programs: Vec<&Program> = devices.iter().map(|device| device.program).collect();
+        let level = request.cpu.and_then(|(_, levels)| levels.first());
+        prepare::print(preparation, &programs, layout.placed(), (&identifier, &symbol), level)
     });
     let named = request.preparation.map(|preparation| preparation.constants);
-    let mut interface = Interface::of(program, &planned, ranges, named);
-    let blob = std::mem::take(&mut planned.layout).finish();
+    let placed = layout.placed().iter().filter(|placed| placed.program == 0);
+    let mut interface = Interface::of(program, devices[0].run, placed, ranges, named);
+    let blob = layout.finish();
     interface.weights_bytes = blob.bytes;
-    let kernels = kernel_files(schedule, &planned, &identifier, "kernels");
-    let tag = |level: &String| own_tag(&api::level_tag(level), &kernels, &identifier, &symbol);
-    let tags: Vec<String> = request.levels.iter().map(tag).collect();
     let mut api = api::Api {
-        program,
-        ranges,
-        run: &planned.run,
         interface: &interface,
         identifier: &identifier,
         symbol: &symbol,
-        levels: request.levels,
-        tags: &tags,
+        devices: &devices,
+        ranges,
         embedded: request.embed_weights,
         preparation: preparation.as_ref(),
         library: String::new(),
     };
-    let mut units = units(&kernels, request.levels, &tags);
-    let mut files = vec![SourceFile { name: "model.cpp".to_owned(), text: api.print() }];
-    files.extend(kernels);
-    if let Some(printed) = &preparation {
-        files.extend_from_slice(&printed.files);
-        units.extend_from_slice(&printed.units);
+    let mut files = Files::default();
+    if let Some(cpu) = &cpu {
+        files.levels(cpu.files.clone(), cpu.levels, &cpu.tags);
     }
-    files.extend(headers::all());
+    gpus.iter().for_each(|gpu| files.device(gpu, &symbol));
+    if let Some(printed) = &preparation {
+        files.files.extend_from_slice(&printed.files);
+        files.units.extend_from_slice(&printed.units);
+    }
+    files.unit("model", api.print());
+    let table = files.files.len() - 1;
+    files.files.extend(headers::all(cpu.is_some() || preparation.is_some(), !gpus.is_empty()));
     let fixed = preparation.as_ref().map(|printed| printed.fixed.clone()).unwrap_or_default();
     // The table tells what the library is: all that is compiled into it, this very file too, as it is without that.
-    api.library = digest(&files, &fixed);
-    files[0].text = api.print();
+    api.library = digest(&files.files, &fixed);
+    files.files[table].text = api.print();
     let library = api.library;
+    let of_processors = cpu.as_ref().map_or(0, |cpu| cpu.planned.functions.all.len());
+    let of_gpus: usize = gpus.iter().map(|gpu| gpu.program.kernels.len()).sum();
+    let Files { files, units, devices } = files;
     SourceBundle {
         interface,
         identifier,
@@ -94,7 +218,8 @@ pub fn generate(schedule: &Schedule, ranges: &RangeTable, request: &Request) -> 
         library,
         files,
         units,
-        kernels: planned.functions.all.len(),
+        devices,
+        kernels: of_processors + of_gpus,
         weights: blob,
         fixed,
     }
@@ -107,31 +232,8 @@ fn own_tag(tag: &str, kernels: &[SourceFile], identifier: &str, symbol: &str) ->
         return tag.to_owned();
     }
     let mut all = kernels.to_vec();
-    all.extend(headers::all());
+    all.extend(headers::all(true, false));
     format!("{tag}_{}", &digest(&all, &WeightsBlob::default())[..names::DIGITS])
-}
-
-/// The translation units: the kernels at each level, then the tables.
-fn units(files: &[SourceFile], levels: &[String], tags: &[String]) -> Vec<TranslationUnit> {
-    let mut units = Vec::new();
-    for (level, tag) in levels.iter().zip(tags) {
-        for file in files.iter().filter(|file| file.name.ends_with(".cpp")) {
-            let stem = file.name.trim_end_matches(".cpp");
-            units.push(TranslationUnit {
-                source: file.name.clone(),
-                object: format!("{stem}.{}.o", api::level_tag(level)),
-                level: Some(level.clone()),
-                defines: vec![("AOTI_LEVEL_NS".to_owned(), tag.clone())],
-            });
-        }
-    }
-    units.push(TranslationUnit {
-        source: "model.cpp".to_owned(),
-        object: "model.o".to_owned(),
-        level: None,
-        defines: vec![],
-    });
-    units
 }
 
 /// A digest of names and texts, and of bytes that are embedded beside them.

@@ -3,7 +3,7 @@
 //!
 //! Its kernels are compiled once, for the lowest level: they run once for each set of weights.
 
-use super::api::table;
+use super::api::rows::table;
 use super::bundle::{TranslationUnit, WeightsBlob};
 use super::c_family::expr::scalar;
 use super::foreign::literal;
@@ -56,17 +56,17 @@ struct Names<'a> {
     tag: &'a str,
 }
 
-/// Prints it for a model whose constants were placed so.
+/// Prints it for a model whose programs, one for each kind of device, have their constants placed so.
 pub(super) fn print(
     preparation: &Preparation<'_>,
-    model: &Program,
+    programs: &[&Program],
     placed: &[Placed],
     (identifier, symbol): (&str, &str),
     level: Option<&String>,
 ) -> Printed {
     let mut planned = run::plan(preparation.schedule, preparation.ranges);
     let mut layout = std::mem::take(&mut planned.layout);
-    let pieces = pieces(preparation.constants, model, placed, &mut layout);
+    let pieces = pieces(preparation.constants, programs, placed, &mut layout);
     let fixed = layout.finish();
     debug_assert!(planned.run.failures.is_empty(), "without inputs nothing is asserted");
     let files = super::kernel_files(preparation.schedule, &planned, identifier, STEM);
@@ -83,10 +83,15 @@ pub(super) fn print(
 }
 
 /// The rows of the table of pieces. What no weight changes joins the library's own bytes.
-fn pieces(constants: &ConstantGraph, model: &Program, placed: &[Placed], fixed: &mut Layout) -> Vec<String> {
+fn pieces(
+    constants: &ConstantGraph,
+    programs: &[&Program],
+    placed: &[Placed],
+    fixed: &mut Layout,
+) -> Vec<String> {
     let row = |placed: &Placed| {
-        let constant = &model.constants[placed.constant];
-        let (source, position) = match constants.elements[&placed.constant] {
+        let constant = &programs[placed.program].constants[placed.constant];
+        let (source, position) = match constants.elements[&(placed.program, placed.constant)] {
             Elements::Fixed => ("kFixed", fixed.place(placed.constant, constant, &placed.packing)),
             Elements::Input(input) => ("kGiven", input as u64),
             Elements::Output(output) => ("kComputed", output as u64),

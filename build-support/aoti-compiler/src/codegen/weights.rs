@@ -10,7 +10,9 @@ use bytes::Bytes;
 /// A constant in one form, placed in the blob.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
-    /// The constant.
+    /// The program that reads it: its position among those that share the blob.
+    pub(crate) program: usize,
+    /// The constant, as that program numbers them.
     pub(crate) constant: ConstantId,
     /// Its form.
     pub(crate) packing: Packing,
@@ -25,6 +27,8 @@ pub(crate) struct Placed {
 pub(crate) struct Layout {
     blob: WeightsBlob,
     placed: Vec<Placed>,
+    /// The program whose constants are placed at present.
+    program: usize,
 }
 
 impl Layout {
@@ -35,13 +39,24 @@ impl Layout {
         let offset = self.blob.bytes;
         self.blob.segments.push((offset, data));
         self.blob.bytes = (offset + bytes).next_multiple_of(64);
-        self.placed.push(Placed { constant: id, packing: packing.clone(), offset, bytes });
+        let (program, packing) = (self.program, packing.clone());
+        self.placed.push(Placed { program, constant: id, packing, offset, bytes });
         offset
+    }
+
+    /// The constants placed from now on are those of the next program.
+    pub(crate) fn next_program(&mut self) {
+        self.program += 1;
     }
 
     /// Everything that was placed, in order.
     pub(crate) fn placed(&self) -> &[Placed] {
         &self.placed
+    }
+
+    /// Bytes so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.blob.bytes
     }
 
     pub(crate) fn finish(self) -> WeightsBlob {

@@ -11,6 +11,16 @@ pub enum Vendor {
     Amd,
 }
 
+impl Vendor {
+    /// What its devices are called on command lines and in manifests.
+    pub fn device(self) -> &'static str {
+        match self {
+            Vendor::Nvidia => "cuda",
+            Vendor::Amd => "rocm",
+        }
+    }
+}
+
 /// One GPU architecture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GpuTarget {
@@ -63,6 +73,7 @@ const WMMA: &[MatrixShape] = &[MatrixShape { m: 16, n: 16, k: 16 }];
 
 const ARCHITECTURES: &[Architecture] = &[
     nvidia("sm_10", 227 * 1024, MMA),
+    nvidia("sm_11", 227 * 1024, MMA),
     nvidia("sm_12", 99 * 1024, MMA),
     nvidia("sm_90", 227 * 1024, MMA),
     nvidia("sm_89", 99 * 1024, MMA),
@@ -92,6 +103,27 @@ const fn amd(prefix: &'static str, warp: i64, matrix_shapes: &'static [MatrixSha
 }
 
 impl GpuTarget {
+    /// What holds on all of several architectures of one vendor; `None` where one is not known or of another vendor.
+    pub fn common<S: AsRef<str>>(architectures: &[S]) -> Option<GpuTarget> {
+        let all =
+            architectures.iter().map(|name| GpuTarget::named(name.as_ref())).collect::<Option<Vec<_>>>()?;
+        let (first, rest) = all.split_first()?;
+        let mut common = first.clone();
+        for other in rest {
+            if other.vendor != first.vendor {
+                return None;
+            }
+            common.architecture = format!("{}+{}", common.architecture, other.architecture);
+            // Code for narrow warps would leave half of a wide one idle, that for wide ones is right on both.
+            common.warp = common.warp.max(other.warp);
+            common.max_shared_bytes = common.max_shared_bytes.min(other.max_shared_bytes);
+            if other.matrix_shapes != common.matrix_shapes {
+                common.matrix_shapes = &[];
+            }
+        }
+        Some(common)
+    }
+
     /// The facts of an architecture by its compiler's name; `None` where no line of the table fits.
     pub fn named(architecture: &str) -> Option<GpuTarget> {
         let known = ARCHITECTURES.iter().find(|known| architecture.starts_with(known.prefix))?;
@@ -130,5 +162,15 @@ mod tests {
         let old = GpuTarget::named("gfx906").expect("it is in the table");
         assert_eq!((old.vendor, old.matrix_shapes), (Vendor::Amd, [].as_slice()));
         assert_eq!(GpuTarget::named("mali"), None);
+    }
+
+    #[test]
+    fn several_architectures_have_what_each_of_them_has() {
+        let common = GpuTarget::common(&["sm_90a", "sm_80"]).expect("both are in the table");
+        assert_eq!((common.max_shared_bytes, common.matrix_shapes), (163 * 1024, MMA));
+        assert_eq!(common.architecture, "sm_90a+sm_80");
+        assert!(GpuTarget::common(&["sm_90a", "sm_75"]).expect("both are").matrix_shapes.is_empty());
+        assert_eq!(GpuTarget::common(&["sm_90a", "gfx90a"]), None);
+        assert_eq!(GpuTarget::common::<&str>(&[]), None);
     }
 }

@@ -48,14 +48,16 @@ pub struct ConstantGraph {
     pub weights: Vec<Weight>,
     /// The graph: its inputs are weights, its outputs are what is computed from them.
     pub graph: Graph,
-    /// Where each constant of the program that was asked for comes from.
-    pub elements: BTreeMap<ConstantId, Elements>,
+    /// Where each constant that was asked for comes from, by the position of the program that reads it and its number
+    /// there.
+    pub elements: BTreeMap<(usize, ConstantId), Elements>,
 }
 
-/// The constant graph of a model: `graph` knows all weights by name, `constants` are those that its kernels read.
+/// The constant graph of a model: `graph` knows all weights by name, `constants` are those that the kernels of its programs
+/// read, one program for each kind of device.
 pub fn constant_graph<'a>(
     graph: &Graph,
-    constants: impl IntoIterator<Item = (ConstantId, &'a Constant)>,
+    constants: impl IntoIterator<Item = ((usize, ConstantId), &'a Constant)>,
 ) -> ConstantGraph {
     let mut assembly = Assembly::new(graph);
     let mut elements = BTreeMap::new();

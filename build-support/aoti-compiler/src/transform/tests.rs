@@ -310,7 +310,7 @@ fn constants_from_weights_are_computed_again_from_others() {
     assert_eq!(parse(&print(&graph)).expect("it parses again"), graph);
     let (id, derived) = graph.constants.iter().find(|(_, own)| own.name.is_empty()).expect("it was folded");
     assert!(derived.fixed().is_none(), "other weights give other elements");
-    let constants = constant_graph(&graph, [(id, derived)]);
+    let constants = constant_graph(&graph, [((0, id), derived)]);
     let listed: Vec<_> =
         constants.weights.iter().map(|weight| (weight.name.as_str(), weight.input)).collect();
     assert_eq!(listed, [("unread", None), ("w", Some(0))]);

@@ -1,4 +1,5 @@
-// A driver of CUDA for tests, whose one device runs emulated kernels: a module is a shared library in memory.
+// A driver of CUDA for tests, whose one device runs emulated kernels: a module is a shared library in memory, a graph is a
+// list of launches. Ends the program with what is still allocated when its modules are unloaded.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -8,8 +9,16 @@
 #include <sys/mman.h>
 
 typedef void (*Kernel)(int, int, int, void **);
+struct Function { Kernel kernel; const int *sizes; };
+// Arguments are kept by value.
+struct Launch { const Function *function; int blocks, threads, shared; unsigned char arguments[96][8]; };
+struct List { Launch *at; int count; };
+static List *capturing;
+static int allocated;
+inline void *operator new(size_t, void *at) { return at; }
 extern "C" {
 int cuInit(unsigned) { return 0; }
+int cuGetErrorString(int code, const char **text) { *text = code == 2 ? "out of memory" : "emulated"; return 0; }
 int cuDriverGetVersion(int *v) { *v = 13000; return 0; }
 int cuDeviceGetCount(int *c) { *c = 1; return 0; }
 int cuDeviceGet(int *d, int o) { *d = o; return o ? 101 : 0; }
@@ -32,23 +41,43 @@ int cuModuleLoadData(void **m, const void *image) {
   if (!*m) { fprintf(stderr, "%s\n", dlerror()); return 200; }
   return 0;
 }
-int cuModuleUnload(void *) { return 0; }
+int cuModuleUnload(void *) {
+  if (allocated) {
+    fprintf(stderr, "%d pieces of memory are still allocated\n", allocated);
+    abort();
+  }
+  return 0;
+}
 int cuModuleGetFunction(void **f, void *m, const char *name) {
   char full[512]; snprintf(full, sizeof full, "aoti_emulated_%s", name);
-  *f = dlsym(m, full);
-  return *f ? 0 : 500;
+  Kernel kernel = (Kernel)dlsym(m, full);
+  snprintf(full, sizeof full, "aoti_emulated_sizes_%s", name);
+  const int *(*sizes)() = (const int *(*)())dlsym(m, full);
+  if (!kernel || !sizes) return 500;
+  *f = new (malloc(sizeof(Function))) Function{kernel, sizes()};
+  return 0;
 }
 int cuFuncSetAttribute(void *, int, int) { return 0; }
-int cuMemAlloc_v2(uint64_t *a, size_t b) { void *p = aligned_alloc(256, (b + 255) / 256 * 256 + 256); memset(p, 0xff, b); *a = (uint64_t)p; return 0; }
-int cuMemFree_v2(uint64_t a) { free((void *)a); return 0; }
-int cuMemHostAlloc(void **p, size_t b, unsigned) { *p = malloc(b); return 0; }
-int cuMemFreeHost(void *p) { free(p); return 0; }
+int cuMemAlloc_v2(uint64_t *a, size_t b) { ++allocated; void *p = aligned_alloc(256, (b + 255) / 256 * 256 + 256); memset(p, 0xff, b); *a = (uint64_t)p; return 0; }
+int cuMemFree_v2(uint64_t a) { --allocated; free((void *)a); return 0; }
+int cuMemHostAlloc(void **p, size_t b, unsigned) { ++allocated; *p = malloc(b); return 0; }
+int cuMemFreeHost(void *p) { --allocated; free(p); return 0; }
 int cuMemcpyHtoDAsync_v2(uint64_t t, const void *f, size_t b, void *) { memcpy((void *)t, f, b); return 0; }
 int cuMemcpyDtoHAsync_v2(void *t, uint64_t f, size_t b, void *) { memcpy(t, (void *)f, b); return 0; }
 int cuMemcpyDtoDAsync_v2(uint64_t t, uint64_t f, size_t b, void *) { memmove((void *)t, (void *)f, b); return 0; }
 int cuMemsetD8Async(uint64_t t, unsigned char v, size_t b, void *) { memset((void *)t, v, b); return 0; }
-int cuLaunchKernel(void *f, unsigned bx, unsigned, unsigned, unsigned tx, unsigned, unsigned, unsigned shared, void *, void **arguments, void **) {
-  ((Kernel)f)((int)bx, (int)tx, (int)shared, arguments);
+int cuLaunchKernel(const Function *f, unsigned bx, unsigned, unsigned, unsigned tx, unsigned, unsigned, unsigned shared, void *, void **arguments, void **) {
+  if (!capturing) {
+    f->kernel((int)bx, (int)tx, (int)shared, arguments);
+    return 0;
+  }
+  capturing->at = (Launch *)realloc(capturing->at, size_t(capturing->count + 1) * sizeof(Launch));
+  Launch &launch = capturing->at[capturing->count++];
+  launch.function = f, launch.blocks = (int)bx, launch.threads = (int)tx, launch.shared = (int)shared;
+  for (int k = 0; f->sizes[k]; ++k) {
+    if (k == 96 || f->sizes[k] > 8) return 1;
+    memcpy(launch.arguments[k], arguments[k], f->sizes[k]);
+  }
   return 0;
 }
 int cuStreamCreate(void **s, unsigned) { *s = (void *)1; return 0; }
@@ -59,10 +88,26 @@ int cuEventDestroy_v2(void *e) { free(e); return 0; }
 int cuEventRecord(void *, void *) { return 0; }
 int cuEventSynchronize(void *) { return 0; }
 int cuEventElapsedTime(float *ms, void *, void *) { *ms = 0; return 0; }
-int cuStreamBeginCapture_v2(void *, int) { return 801; }
-int cuStreamEndCapture(void *, void **) { return 801; }
-int cuGraphInstantiateWithFlags(void **, void *, unsigned long long) { return 801; }
-int cuGraphLaunch(void *, void *) { return 801; }
-int cuGraphDestroy(void *) { return 0; }
-int cuGraphExecDestroy(void *) { return 0; }
+int cuStreamBeginCapture_v2(void *, int) { capturing = (List *)calloc(1, sizeof(List)); return 0; }
+int cuStreamEndCapture(void *, void **graph) { *graph = capturing; capturing = nullptr; return 0; }
+int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long) {
+  List *copy = (List *)malloc(sizeof(List)), *list = (List *)graph;
+  copy->count = list->count, copy->at = (Launch *)malloc(size_t(list->count + 1) * sizeof(Launch));
+  memcpy(copy->at, list->at, size_t(list->count) * sizeof(Launch));
+  *exec = copy;
+  ++allocated;
+  return 0;
+}
+int cuGraphLaunch(void *exec, void *) {
+  List *list = (List *)exec;
+  for (int i = 0; i < list->count; ++i) {
+    Launch &launch = list->at[i];
+    void *arguments[96];
+    for (int k = 0; k < 96; ++k) arguments[k] = launch.arguments[k];
+    launch.function->kernel(launch.blocks, launch.threads, launch.shared, arguments);
+  }
+  return 0;
+}
+int cuGraphDestroy(void *graph) { free(((List *)graph)->at); free(graph); return 0; }
+int cuGraphExecDestroy(void *exec) { --allocated; return cuGraphDestroy(exec); }
 }

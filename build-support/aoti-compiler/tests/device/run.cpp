@@ -1,113 +1,123 @@
-// Runs a program for a GPU once, with whatever driver the machine has: RUN CASE IMAGE RESULT. The case says what there is;
-// the outputs are written one after the other. Its host code is linked in.
-#include "aoti/gpu/host.h"
+// Runs a model on a GPU by its C interface, with whatever driver the machine has: RUN CASE RESULT. The case has the sizes and
+// the bytes of the inputs; the outputs of each way of running are written one after the other, or the program fails where
+// they differ.
+#include "aoti/abi.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-using namespace aoti;
-using namespace aoti::gpu;
+extern "C" const AotiApi *MODEL_API(void);
 
-int32_t PROGRAM_RUN(DeviceRun &run, int64_t *symbols);
-int64_t PROGRAM_ARENA(const int64_t *symbols);
-
-static void check(int code, const char *what) {
-  if (!code) return;
-  fprintf(stderr, "driver error %d: %s\n", code, what);
-  exit(1);
+static AotiError error;
+static void check(int32_t code, const char *what) {
+  if (code == AOTI_OK) return;
+  fprintf(stderr, "%d: %s\n", int(code), error.message[0] ? error.message : what);
+  exit(code == AOTI_ERROR_ASSERT || code == AOTI_ERROR_INDEX ? 3 : 1);
 }
 #define CHECK(CALL) check(CALL, #CALL)
 
-static char *read_file(const char *path, size_t *bytes) {
-  FILE *file = fopen(path, "rb");
-  if (!file) check(1, path);
-  fseek(file, 0, SEEK_END);
-  *bytes = size_t(ftell(file));
-  rewind(file);
-  char *content = (char *)calloc(*bytes + 1, 1);
-  if (fread(content, 1, *bytes, file) != *bytes) check(1, path);
-  fclose(file);
-  return content;
+struct Tensors {
+  AotiTensor at[64];
+  int64_t sizes[64][8], bytes[64];
+  int32_t count;
+};
+static const int64_t widths[] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8};
+
+static void describe(Tensors &tensors, int32_t i, const AotiValueInfo &info) {
+  tensors.bytes[i] = widths[info.dtype];
+  for (int32_t d = 0; d < info.rank; ++d) tensors.bytes[i] *= tensors.sizes[i][d];
+  tensors.at[i] = {calloc(size_t(tensors.bytes[i]) + 16, 1), tensors.sizes[i], nullptr, info.rank, info.dtype, {AOTI_CPU, 0}};
 }
 
-// Numbers of the case, in order.
-static long long next(char **at) {
-  char *end;
-  long long value = strtoll(*at, &end, 10);
-  if (end == *at) check(1, "the case is too short");
-  *at = end;
-  return value;
+static int kernels = 0;
+static void on_kernel(void *, int32_t, int32_t phase, const AotiTensor *outputs) {
+  if (phase == AOTI_KERNEL_END && outputs) ++kernels;
 }
 
 int main(int argc, char **argv) {
-  if (argc != 4) return 2;
-  size_t bytes;
-  char *at = read_file(argv[1], &bytes);
-  Driver driver;
-  char message[512];
-  if (!find_driver(kNvidia, &driver, message, sizeof message)) check(1, message);
-  int device;
-  Context context;
-  CHECK(driver.device_get(&device, 0));
-  CHECK(driver.context_retain(&context, device));
-  CHECK(driver.context_push(context));
-  Module module;
-  CHECK(driver.module_load(&module, read_file(argv[2], &bytes)));
-  Stream stream;
-  CHECK(driver.stream_create(&stream, kStreamNonBlocking));
-  auto memory = [&](size_t size) {
-    Address address = 0;
-    CHECK(driver.allocate(&address, size ? size : 1));
-    CHECK(driver.fill(address, 0xff, size ? size : 1, stream));
-    return address;
+  if (argc != 3) return 2;
+  FILE *file = fopen(argv[1], "rb");
+  if (!file) return 2;
+  const AotiApi *api = MODEL_API();
+  const AotiModelInfo &info = *api->info;
+  static Tensors inputs, outputs, again;
+  inputs.count = info.n_inputs, outputs.count = info.n_outputs;
+  for (int32_t i = 0; i < info.n_inputs; ++i) {
+    for (int32_t d = 0; d < info.inputs[i].rank; ++d)
+      if (fread(&inputs.sizes[i][d], 8, 1, file) != 1) return 2;
+    describe(inputs, i, info.inputs[i]);
+    if (fread(inputs.at[i].data, 1, size_t(inputs.bytes[i]), file) != size_t(inputs.bytes[i])) return 2;
+  }
+  fclose(file);
+
+  AotiCreateOptions options{};
+  options.cpu_level = -1, options.device = {AOTI_CUDA, 0};
+  AotiModel *model, *twin;
+  CHECK(api->create(&options, &model, &error));
+  CHECK(api->create(&options, &twin, &error));
+  if (!strstr(api->plan(model)->level, "sm_90")) return 4;
+  int64_t *places[64];
+  for (int32_t i = 0; i < info.n_outputs; ++i) places[i] = outputs.sizes[i];
+  CHECK(api->output_sizes(model, inputs.at, info.n_inputs, places, &error));
+  memcpy(again.sizes, outputs.sizes, sizeof again.sizes);
+  for (int32_t i = 0; i < info.n_outputs; ++i) describe(outputs, i, info.outputs[i]), describe(again, i, info.outputs[i]);
+
+  // From and to memory of the processor, and once more as a run that was kept; then told of every kernel.
+  auto run = [&](AotiModel *on, Tensors &to, const AotiContext *context) {
+    CHECK(api->run(on, inputs.at, info.n_inputs, to.at, info.n_outputs, nullptr, nullptr, nullptr, 0, context, &error));
   };
-  // Tensors follow the numbers: weights, then inputs.
-  int64_t symbols[64];
-  long long n_symbols = next(&at);
-  for (long long i = 0; i < n_symbols; ++i) symbols[i] = next(&at);
-  size_t sizes[2][64], counts[2];
-  for (int kind = 0; kind < 2; ++kind) {
-    counts[kind] = size_t(next(&at));
-    for (size_t i = 0; i < counts[kind]; ++i) sizes[kind][i] = size_t(next(&at));
+  auto same = [&](const char *what) {
+    for (int32_t i = 0; i < info.n_outputs; ++i) {
+      if (memcmp(outputs.at[i].data, again.at[i].data, size_t(outputs.bytes[i])) != 0) {
+        fprintf(stderr, "%s: output %d differs\n", what, int(i));
+        exit(5);
+      }
+      memset(again.at[i].data, 0x5a, size_t(again.bytes[i]));
+    }
+  };
+  run(model, outputs, nullptr);
+  for (int k = 0; k < 3; ++k) run(model, again, nullptr), same("a run again");
+  run(twin, again, nullptr), same("the same model again");
+  AotiContext told{};
+  told.threads = 1, told.on_kernel = on_kernel;
+  run(model, again, &told), same("told of kernels");
+  if (kernels == 0) return 6;
+
+  // Everything on the device, one output at an address that kernels cannot use.
+  static Tensors here = inputs, there = outputs;
+  AotiDevice cpu{AOTI_CPU, 0};
+  void *memory;
+  for (int32_t i = 0; i < info.n_inputs; ++i) {
+    CHECK(api->allocate(model, inputs.bytes[i], &memory, &error));
+    CHECK(api->copy(model, memory, options.device, inputs.at[i].data, cpu, inputs.bytes[i], &error));
+    here.at[i].data = memory, here.at[i].device = options.device, here.at[i].sizes = inputs.sizes[i];
   }
-  size_t weights_bytes = size_t(next(&at));
-  static Function functions[256];
-  size_t n_functions = size_t(next(&at));
-  for (size_t i = 0; i < n_functions; ++i) {
-    char name[256];
-    int used;
-    if (sscanf(at, "%255s%n", name, &used) != 1) return 2;
-    at += used;
-    CHECK(driver.module_function(&functions[i], module, name));
-    int shared = int(next(&at));
-    if (shared > 48 * 1024) CHECK(driver.function_attribute(functions[i], numbers(kNvidia).function_shared, shared));
+  void *allocated[64];
+  for (int32_t i = 0; i < info.n_outputs; ++i) {
+    CHECK(api->allocate(model, outputs.bytes[i] + 16, &allocated[i], &error));
+    there.at[i].data = (char *)allocated[i] + (i == 0 ? 8 : 0);
+    there.at[i].device = options.device, there.at[i].sizes = outputs.sizes[i];
   }
-  at += 1;
-  Address inputs[64], outputs[64], weights = memory(weights_bytes);
-  CHECK(driver.copy_in(weights, at, weights_bytes, stream));
-  at += weights_bytes;
-  for (size_t i = 0; i < counts[0]; at += sizes[0][i++]) {
-    inputs[i] = memory(sizes[0][i]);
-    CHECK(driver.copy_in(inputs[i], at, sizes[0][i], stream));
+  AotiRun *prepared;
+  CHECK(api->prepare(model, here.at, info.n_inputs, 1, nullptr, 0, &prepared, &error));
+  for (int k = 0; k < 3; ++k) {
+    CHECK(api->submit(prepared, here.at, info.n_inputs, there.at, info.n_outputs, nullptr, nullptr, &error));
+    CHECK(api->wait(prepared, nullptr, &error));
   }
-  for (size_t i = 0; i < counts[1]; ++i) outputs[i] = memory(sizes[1][i]);
-  Address fault = memory(4);
-  CHECK(driver.fill(fault, 0, 4, stream));
-  void *staging;
-  CHECK(driver.allocate_host(&staging, 64, 0));
-  DeviceRun run{&driver, stream, functions, inputs, outputs, 0, weights, memory(size_t(PROGRAM_ARENA(symbols))), fault, staging, 0};
-  int failed = PROGRAM_RUN(run, symbols);
-  int faulty = read<int>(run, fault);
-  CHECK(run.error);
-  if (failed || faulty) {
-    fprintf(stderr, "assertion %d, fault %d\n", failed, faulty);
-    return 3;
-  }
-  FILE *result = fopen(argv[3], "wb");
-  for (size_t i = 0; i < counts[1]; ++i) {
-    char *host = (char *)malloc(sizes[1][i] + 1);
-    CHECK(driver.copy_out(host, outputs[i], sizes[1][i], stream));
-    CHECK(driver.stream_wait(stream));
-    fwrite(host, 1, sizes[1][i], result);
-  }
+  for (int32_t i = 0; i < info.n_outputs; ++i)
+    CHECK(api->copy(model, again.at[i].data, cpu, there.at[i].data, options.device, outputs.bytes[i], &error));
+  same("on the device");
+  here.at[0].device.index = 1;
+  if (api->submit(prepared, here.at, info.n_inputs, there.at, info.n_outputs, nullptr, nullptr, &error) != AOTI_ERROR_DEVICE ||
+      !strstr(error.message, "lies on cuda:1, the model runs on cuda:0"))
+    return 7;
+  api->release(prepared);
+  for (int32_t i = 0; i < info.n_inputs; ++i) api->deallocate(model, here.at[i].data);
+  for (int32_t i = 0; i < info.n_outputs; ++i) api->deallocate(model, allocated[i]);
+  api->destroy(twin);
+  api->destroy(model);
+
+  FILE *result = fopen(argv[2], "wb");
+  for (int32_t i = 0; i < info.n_outputs; ++i) fwrite(outputs.at[i].data, 1, size_t(outputs.bytes[i]), result);
   return fclose(result);
 }

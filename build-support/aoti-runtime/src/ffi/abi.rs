@@ -648,10 +648,32 @@ pub struct AotiApi {
             error: *mut AotiError,
         ) -> i32,
     >,
+    pub allocate: ::core::option::Option<
+        unsafe extern "C" fn(
+            model: *const AotiModel,
+            bytes: i64,
+            memory: *mut *mut ::core::ffi::c_void,
+            error: *mut AotiError,
+        ) -> i32,
+    >,
+    pub deallocate: ::core::option::Option<
+        unsafe extern "C" fn(model: *const AotiModel, memory: *mut ::core::ffi::c_void),
+    >,
+    pub copy: ::core::option::Option<
+        unsafe extern "C" fn(
+            model: *const AotiModel,
+            to: *mut ::core::ffi::c_void,
+            to_device: AotiDevice,
+            from: *const ::core::ffi::c_void,
+            from_device: AotiDevice,
+            bytes: i64,
+            error: *mut AotiError,
+        ) -> i32,
+    >,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of AotiApi"][::core::mem::size_of::<AotiApi>() - 144usize];
+    ["Size of AotiApi"][::core::mem::size_of::<AotiApi>() - 168usize];
     ["Alignment of AotiApi"][::core::mem::align_of::<AotiApi>() - 8usize];
     [
         "Offset of field: AotiApi::abi_version",
@@ -706,4 +728,13 @@ const _: () = {
     [
         "Offset of field: AotiApi::prepare_weights",
     ][::core::mem::offset_of!(AotiApi, prepare_weights) - 136usize];
+    [
+        "Offset of field: AotiApi::allocate",
+    ][::core::mem::offset_of!(AotiApi, allocate) - 144usize];
+    [
+        "Offset of field: AotiApi::deallocate",
+    ][::core::mem::offset_of!(AotiApi, deallocate) - 152usize];
+    [
+        "Offset of field: AotiApi::copy",
+    ][::core::mem::offset_of!(AotiApi, copy) - 160usize];
 };

@@ -10,6 +10,7 @@ pub(crate) mod buffer;
 pub(crate) mod gate;
 pub(crate) mod model;
 pub(crate) mod prepare;
+pub(crate) mod prepared;
 pub(crate) mod state;
 mod tables;
 pub(crate) mod view;

@@ -11,7 +11,7 @@ use super::{
     workspace::{Descriptors, Plan as SizePlan, Workspace},
 };
 use crate::{
-    DynTensor, Error, ErrorCode, Executor, KernelEvent, ModelInfo, Plan, ThreadPool, Weights,
+    Device, DynTensor, Error, ErrorCode, Executor, KernelEvent, ModelInfo, Plan, ThreadPool, Weights,
     ffi::buffer::Buffer,
 };
 use arc_swap::ArcSwap;
@@ -28,14 +28,17 @@ pub struct LoadOptions {
     pub weights: Weights,
     /// Which of the compiled CPU levels to run, lowest first; `None` for the best that the processor runs.
     pub cpu_level: Option<u16>,
+    /// Where the model runs. The library must have code for it.
+    pub device: Device,
 }
 
 /// A loaded model. Threads share it freely; each run brings its own [`Workspace`]. Nothing about it changes but its
 /// weights, and those only as a whole ([`Model::update_weights`]).
 pub struct Model {
-    api: Api,
+    pub(super) api: Api,
     info: ModelInfo,
     cpu_level: Option<u16>,
+    device: Device,
     /// What runs that begin now use. One that is replaced lives until its last run has ended.
     native: ArcSwap<Native>,
     /// Workspaces of [`Model::run_shared`] that no run uses at present.
@@ -43,8 +46,8 @@ pub struct Model {
 }
 
 /// A native model with one set of weights.
-struct Native {
-    raw: ptr::NonNull<AotiModel>,
+pub(super) struct Native {
+    pub(super) raw: ptr::NonNull<AotiModel>,
     api: Api,
     /// Borrowed by the native model for as long as it lives.
     weights: Weights,
@@ -57,7 +60,13 @@ unsafe impl Send for Native {}
 unsafe impl Sync for Native {}
 
 impl Native {
-    fn new(api: &Api, info: &ModelInfo, weights: Weights, cpu_level: Option<u16>) -> Result<Native, Error> {
+    fn new(
+        api: &Api,
+        info: &ModelInfo,
+        weights: Weights,
+        cpu_level: Option<u16>,
+        device: Device,
+    ) -> Result<Native, Error> {
         let bytes = weights.as_bytes();
         if let Some(found) = bytes.map(<[u8]>::len).filter(|&found| found as u64 != info.weights_bytes) {
             let (name, wanted) = (&info.name, info.weights_bytes);
@@ -70,7 +79,7 @@ impl Native {
             weights_bytes: bytes.map_or(0, |bytes| bytes.len() as i64),
             cpu_level: cpu_level.map_or(-1, i32::from),
             reserved: 0,
-            device: CPU,
+            device: device.raw(),
             device_context: ptr::null_mut(),
         };
         let mut raw = ptr::null_mut();
@@ -133,17 +142,19 @@ impl Model {
 
     pub(crate) fn from_checked_api(api: Api, options: LoadOptions) -> Result<Model, Error> {
         let info = api.info()?;
-        let LoadOptions { weights, cpu_level } = options;
-        let native = ArcSwap::from_pointee(Native::new(&api, &info, weights, cpu_level)?);
-        Ok(Model { api, info, cpu_level, native, idle: Mutex::default() })
+        let LoadOptions { weights, cpu_level, device } = options;
+        let native = ArcSwap::from_pointee(Native::new(&api, &info, weights, cpu_level, device)?);
+        Ok(Model { api, info, cpu_level, device, native, idle: Mutex::default() })
     }
 
     /// Puts other weights in place of these, while runs go on: each run sees the old or the new ones, whole. The old ones
-    /// are given back when the last run with them has ended. Weights that do not fit change nothing.
+    /// are given back when the last run with them has ended. Weights that do not fit change nothing. For a model on a GPU
+    /// they are uploaded before this returns, so that for a while both lie there.
     ///
-    /// Takes what [`LoadOptions::weights`] takes. A [`State`] that was made before keeps its values.
+    /// Takes what [`LoadOptions::weights`] takes. A [`State`] that was made before keeps its values, and a run that was
+    /// prepared ([`Model::prepare`]) keeps the weights of that time.
     pub fn update_weights(&self, weights: Weights) -> Result<(), Error> {
-        let native = Native::new(&self.api, &self.info, weights, self.cpu_level)?;
+        let native = Native::new(&self.api, &self.info, weights, self.cpu_level, self.device)?;
         self.native.store(Arc::new(native));
         Ok(())
     }
@@ -153,9 +164,19 @@ impl Model {
         self.native.load().weights.clone()
     }
 
+    /// The native model of this moment, for something that must not see another.
+    pub(super) fn native(&self) -> Arc<Native> {
+        self.native.load_full()
+    }
+
     /// What the model says about itself.
     pub fn info(&self) -> &ModelInfo {
         &self.info
+    }
+
+    /// Where the model runs.
+    pub fn device(&self) -> Device {
+        self.device
     }
 
     /// Which of the library's codes runs, and why.
@@ -474,7 +495,7 @@ fn is_about_sizes(code: ErrorCode) -> bool {
     matches!(code, Count | DType | Rank | Size | Range | Guard | Workspace | Memory)
 }
 
-fn count(n: usize) -> i32 {
+pub(super) fn count(n: usize) -> i32 {
     i32::try_from(n).unwrap_or(i32::MAX)
 }
 

@@ -1,7 +1,7 @@
 //! A borrowed tensor whose element type is a value, in the very layout that the C interface takes.
 
 use super::abi::{AOTI_CPU, AotiDevice, AotiTensor};
-use crate::{DType, DynTensor, Element, Error, TensorView};
+use crate::{DType, Device, DynTensor, Element, Error, ErrorCode, TensorView};
 use std::{fmt, marker::PhantomData, ptr, slice};
 
 /// Memory that the processor sees.
@@ -29,6 +29,23 @@ impl<'a> AnyView<'a> {
 
     pub(crate) fn of_tensor(tensor: &'a DynTensor) -> AnyView<'a> {
         AnyView::from_parts(tensor.dtype(), tensor.data_ptr(), tensor.sizes(), ptr::null())
+    }
+
+    /// A row-major contiguous tensor in memory of a device, such as one of cudarc's.
+    ///
+    /// # Safety
+    ///
+    /// `data` is the address of as many elements on this device as `sizes` say, aligned for their type, and they stay there and
+    /// unchanged, but for what the program itself orders on the stream of its runs, as long as `'a`.
+    pub unsafe fn on_device(
+        device: Device,
+        dtype: DType,
+        sizes: &'a [usize],
+        data: *const std::ffi::c_void,
+    ) -> AnyView<'a> {
+        let mut view = AnyView::from_parts(dtype, data.cast(), sizes, ptr::null());
+        view.raw.device = device.raw();
+        view
     }
 
     fn from_parts(dtype: DType, data: *const u8, sizes: &'a [usize], strides: *const usize) -> AnyView<'a> {
@@ -62,7 +79,13 @@ impl<'a> AnyView<'a> {
     }
 
     /// An owned tensor with the same elements.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Device`] for a tensor in memory of a device, which only its model can read.
     pub fn to_tensor(&self) -> Result<DynTensor, Error> {
+        if self.raw.device.kind != CPU.kind {
+            return Err(Error::new(ErrorCode::Device, "the tensor lies in memory of a device"));
+        }
         let mut bytes = vec![0; self.packed_bytes()];
         self.pack(&mut bytes);
         DynTensor::from_bytes(self.dtype(), self.sizes(), &bytes)

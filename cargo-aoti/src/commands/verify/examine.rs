@@ -7,7 +7,7 @@ use std::time::Duration;
 use aoti_build::{Error, LinkKind, Session, Silent};
 use aoti_compiler::compile;
 use aoti_compiler::graph::OutputRole;
-use aoti_runtime::DynTensor;
+use aoti_runtime::{Device, DynTensor};
 use tempfile::TempDir;
 
 use super::child;
@@ -22,10 +22,9 @@ use crate::tensors::{compare, file, flat};
 
 pub(super) struct Examiner {
     pub(super) session: Session,
-    /// Why no case can be run.
-    pub(super) refusal: Option<String>,
+    pub(super) device: Device,
     pub(super) place: Place,
-    /// CPU levels; none for the target's defaults.
+    /// CPU levels, or architectures of GPUs; none for the target's defaults.
     pub(super) levels: Vec<String>,
     pub(super) timeout: Duration,
     pub(super) threads: u16,
@@ -48,10 +47,6 @@ impl Examiner {
         let terms = case.terms();
         if let Ok(Terms { skip: Some(reason), .. }) = &terms {
             (outcome.status, outcome.message) = (Status::Skip, reason.clone());
-            return outcome;
-        }
-        if let Some(refusal) = &self.refusal {
-            (outcome.stage, outcome.message) = (Stage::Lower, refusal.clone());
             return outcome;
         }
         let result = bug::caught(|| self.stages(case, &mut outcome, terms));
@@ -119,6 +114,7 @@ impl Examiner {
         let mut command = self.run_case(case, &outputs)?;
         let library = single.built.library().map(|library| library.path.clone()).unwrap_or_default();
         command.arg("--library").arg(library).arg("--symbol").arg(&single.built.symbol);
+        command.args(["--device", &self.device.to_string()]);
         self.run(command, outcome, folder)?;
         file::read(&outputs).map_err(said(Stage::Compare))
     }
@@ -165,7 +161,7 @@ impl Examiner {
     fn build(&self, case: &Case, link: LinkKind, outcome: &mut Outcome) -> Result<single::Single, Stopped> {
         let path = case.model();
         outcome.stage = Stage::Lower;
-        let built = single::build(&self.session, &path, link, self.levels.clone(), &Silent);
+        let built = single::build(&self.session, &path, link, self.device, self.levels.clone(), &Silent);
         let single = built.map_err(|error| {
             let stage = if let Error::Unreadable { .. } = &error {
                 Stage::Import

@@ -12,11 +12,11 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use aoti_build::{Session, Settings};
+use aoti_runtime::Device;
 use aoti_toolchain::Target;
 use clap::Args;
 use serde_json::json;
 
-use super::bench::Device;
 use super::{Context, print, print_json};
 use crate::arguments::Output;
 use crate::case::{self, Case, Format};
@@ -36,8 +36,8 @@ pub(crate) struct Arguments {
     /// Models of this format only
     #[arg(long, value_enum, value_name = "FORMAT")]
     only: Option<Format>,
-    /// Device to run on; only `cpu` works yet
-    #[arg(long, value_enum, default_value = "cpu")]
+    /// Device to run on: `cpu`, `cuda`, or `cuda:1` for the second
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: Device,
     /// Build for this target
     #[arg(long, value_name = "TRIPLE", conflicts_with = "reference")]
@@ -46,7 +46,8 @@ pub(crate) struct Arguments {
     /// CARGO_TARGET_<TRIPLE>_RUNNER names
     #[arg(long, value_name = "COMMAND", conflicts_with = "reference")]
     runner: Option<String>,
-    /// Compile for this instruction-set level; by default for this machine's processor, or the target's levels
+    /// Compile for this instruction-set level, or architecture of a GPU; by default for this machine's processor or GPU, or
+    /// the target's levels
     #[arg(long, value_name = "LEVEL", conflicts_with = "reference")]
     level: Option<String>,
     /// Compile with this toolchain only, as `cargo aoti doctor` names it
@@ -144,7 +145,7 @@ fn examiner(arguments: &Arguments, context: &Context) -> Result<Examiner, Failur
     }
     let levels = match &arguments.level {
         Some(level) => {
-            single::check_level(&session, level)?;
+            single::check_level(&session, arguments.device, level)?;
             vec![level.clone()]
         }
         None if *session.target() == *context.environment.host() => vec!["native".to_owned()],
@@ -152,7 +153,7 @@ fn examiner(arguments: &Arguments, context: &Context) -> Result<Examiner, Failur
     };
     Ok(Examiner {
         session,
-        refusal: arguments.device.refusal(),
+        device: arguments.device,
         place,
         levels,
         timeout: Duration::from_secs(arguments.timeout),

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use aoti_runtime::Device;
 use aoti_toolchain::{Environment, Linking, Sanitizer, Target};
 use clap::ValueEnum;
 
@@ -56,6 +57,12 @@ impl Place {
         let target = arguments.target.clone().map(Target::new);
         if arguments.sanitize.contains(&Check::Address) && arguments.sanitize.contains(&Check::Thread) {
             let message = "the sanitizers `address` and `thread` exclude each other; verify once with each";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        if arguments.device != Device::Cpu
+            && (arguments.reference || target.is_some() || !arguments.sanitize.is_empty())
+        {
+            let message = "on a GPU cases run in libraries for this machine, without sanitizers and not in the interpreter";
             return Err(Failure::Usage(message.to_owned()));
         }
         if arguments.reference {

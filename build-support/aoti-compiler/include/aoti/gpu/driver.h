@@ -28,6 +28,7 @@ struct Driver {
   const char *name; // "CUDA" or "HIP"
   int (*init)(unsigned flags);
   int (*driver_version)(int *version);
+  int (*error_text)(int code, const char **text);
   int (*device_count)(int *count);
   int (*device_get)(int *device, int ordinal);
   int (*device_name)(char *name, int bytes, int device);
@@ -78,6 +79,9 @@ inline Numbers numbers(Vendor vendor) {
 }
 
 constexpr unsigned kStreamNonBlocking = 1, kEventNoTiming = 2;
+// Page-locked memory that every context may use and kernels see at the address that the host has.
+constexpr unsigned kHostPortable = 1, kHostMapped = 2;
+constexpr int kOutOfMemory = 2;
 constexpr int kCaptureRelaxed = 2;
 
 namespace detail {
@@ -90,6 +94,7 @@ struct Symbol {
 inline constexpr Symbol kSymbols[] = {
     AOTI_DRIVER_SYMBOL(init, "cuInit", "hipInit"),
     AOTI_DRIVER_SYMBOL(driver_version, "cuDriverGetVersion", "hipDriverGetVersion"),
+    AOTI_DRIVER_SYMBOL(error_text, "cuGetErrorString", "hipDrvGetErrorString"),
     AOTI_DRIVER_SYMBOL(device_count, "cuDeviceGetCount", "hipGetDeviceCount"),
     AOTI_DRIVER_SYMBOL(device_get, "cuDeviceGet", "hipDeviceGet"),
     AOTI_DRIVER_SYMBOL(device_name, "cuDeviceGetName", "hipDeviceGetName"),

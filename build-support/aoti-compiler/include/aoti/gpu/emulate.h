@@ -122,15 +122,19 @@ template <class... A, int... I> void unpack(void (*kernel)(A...), void **argumen
 template <auto Kernel> struct Unpacked;
 template <class... A, void (*Kernel)(A...)> struct Unpacked<Kernel> {
   static void call(void **arguments) { unpack(Kernel, arguments, typename CountTo<sizeof...(A)>::type{}); }
+  static constexpr int sizes[] = {int(sizeof(A))..., 0};
 };
 
 } // namespace emulated
 } // namespace aoti
 
-// What the emulated driver finds by name.
+// What the emulated driver finds by name: a kernel, and the sizes of its arguments, ended by 0.
 #define AOTI_EMULATED_KERNEL(NAME)                                                                    \
   extern "C" __attribute__((visibility("default"))) void aoti_emulated_##NAME(int blocks, int threads, int shared, void **arguments) { \
     aoti::emulated::launch(aoti::emulated::Unpacked<NAME>::call, blocks, threads, shared, arguments, AOTI_EMULATED); \
+  }                                                                                                   \
+  extern "C" __attribute__((visibility("default"))) const int *aoti_emulated_sizes_##NAME() {         \
+    return aoti::emulated::Unpacked<NAME>::sizes;                                                     \
   }
 
 AOTI_NAMESPACE_BEGIN

@@ -1,7 +1,9 @@
 // One run of a model on a GPU, as generated host code drives it: launches on a stream, and small reads where the data
-// decides what comes next. Knows no kernel; errors of the driver are kept and end what follows.
+// decides what comes next. Knows no kernel. An error of the driver is kept: nothing is launched after it, what is read is
+// zero, and what the run returns means nothing.
 #pragma once
 
+#include "../abi.h"
 #include "../base.h"
 #include "driver.h"
 
@@ -14,9 +16,13 @@ struct DeviceRun {
   const Function *functions;
   const Address *inputs, *outputs;
   Address states, weights, arena;
-  Address fault; // one word of device memory
+  Address fault; // one word that kernels and the host see
   void *staging; // 8 bytes of page-locked memory
-  int error;     // the first code of the driver that was not success
+  int64_t *symbols; // sizes, to which those that are read from data are added
+  // Told of kernels, or null; and what it wants to know.
+  void (*tell)(DeviceRun &run, int32_t kernel, int32_t phase);
+  const void *teller;
+  int error; // the first code of the driver that was not success
 };
 
 template <class T> Address input(const DeviceRun &run, int position) { return run.inputs[position]; }
@@ -25,20 +31,26 @@ template <class T> Address state(const DeviceRun &run, int64_t offset) { return 
 template <class T> Address weights(const DeviceRun &run, int64_t offset) { return run.weights + Address(offset); }
 template <class T> Address arena(const DeviceRun &run, int64_t offset) { return run.arena + Address(offset); }
 
-// Arguments are passed as the kernel declares them: addresses and sizes, after the run itself.
+// Arguments are passed as the kernel declares them: addresses and sizes, after the run itself. Who is told of kernels sees
+// what each wrote, so that each is waited for.
 template <class... A>
-void launch(DeviceRun &run, int function, int64_t blocks, int threads, int64_t shared, A... arguments) {
-  if (run.error || blocks <= 0) return;
+void launch(DeviceRun &run, int32_t kernel, int function, int64_t blocks, int threads, int64_t shared, A... arguments) {
+  if (run.error) return;
+  if (run.tell) run.tell(run, kernel, AOTI_KERNEL_BEGIN);
   void *list[] = {&run.fault, &arguments...};
-  run.error = run.driver->launch(run.functions[function], unsigned(blocks), 1, 1, unsigned(threads), 1, 1, unsigned(shared),
-                                 run.stream, list, nullptr);
+  if (blocks > 0)
+    run.error = run.driver->launch(run.functions[function], unsigned(blocks), 1, 1, unsigned(threads), 1, 1,
+                                   unsigned(shared), run.stream, list, nullptr);
+  if (!run.tell || run.error) return;
+  run.error = run.driver->stream_wait(run.stream);
+  if (!run.error) run.tell(run, kernel, AOTI_KERNEL_END);
 }
 
 inline void copy(DeviceRun &run, Address to, Address from, int64_t bytes) {
   if (!run.error && bytes > 0) run.error = run.driver->copy(to, from, size_t(bytes), run.stream);
 }
 
-// An element of device memory, once everything before it is done. A driver that fails gives zero.
+// An element of device memory, once everything before it is done.
 template <class T> T read(DeviceRun &run, Address from) {
   T value{};
   if (run.error) return value;

@@ -1,12 +1,13 @@
 //! The distinct device functions of a program: kernels of equal text are one function.
 
-use super::{DeviceText, print_kernel};
+use super::{DeviceText, index_type, print_kernel};
+use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::functions::{FunctionId, join_origins};
 use crate::codegen::names::{Language, Namer};
-use crate::codegen::run::{LaunchShape, Library, Operands};
+use crate::codegen::run::{Call, Callees, Launch, LaunchShape, Library, Operands};
 use crate::loops::KernelId;
 use crate::schedule::Schedule;
-use crate::symbolic::RangeTable;
+use crate::symbolic::{RangeTable, Symbol};
 use cranelift_entity::PrimaryMap;
 use indexmap::IndexMap;
 
@@ -57,5 +58,23 @@ impl Library for Functions<'_> {
         let shape =
             LaunchShape { blocks: launch.blocks, threads, shared: launch.shared, scratch: launch.scratch };
         Operands { function, buffers, packed: vec![], sizes, shape: Some(shape) }
+    }
+}
+
+impl Callees for Functions<'_> {
+    fn call(&self, _: &Call) -> String {
+        unreachable!("kernels of a device are launched")
+    }
+
+    fn launch(&self, Launch { call, grid, block, shared }: &Launch) -> (String, String) {
+        let (kernel, function) = (call.kernel.as_u32(), call.function.as_u32());
+        let (blocks, threads, shared) = (scalar(&grid[0]), block[0], scalar(shared));
+        let head = format!("launch(run, {kernel}, {function}, {blocks}, {threads}, {shared}");
+        (head, self.all[call.function].name.clone())
+    }
+
+    fn size(&self, call: &Call, symbol: Symbol) -> String {
+        let index = index_type(self.all[call.function].text.index);
+        format!("{index}({})", symbol_name(symbol))
     }
 }

@@ -4,7 +4,6 @@
 
 mod contraction;
 mod functions;
-mod host;
 mod nest;
 pub mod program;
 mod rows;

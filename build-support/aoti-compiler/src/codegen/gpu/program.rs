@@ -1,29 +1,15 @@
-//! A whole program for one GPU architecture: the file with its kernels, and the host code that launches them in order.
+//! A whole program for the GPUs of one vendor: the file with its kernels, and the host code that launches them in order.
 
 use super::functions::Functions;
-use super::host;
-use crate::codegen::bundle::WeightsBlob;
 use crate::codegen::foreign::comment;
 use crate::codegen::functions::notes;
 use crate::codegen::names;
-use crate::codegen::run::{RunPlan, plan_with};
+use crate::codegen::run::{RunPlan, plan_with, run_body};
+use crate::codegen::weights::Layout;
 use crate::schedule::Schedule;
 use crate::symbolic::RangeTable;
+use crate::target::Vendor;
 use std::fmt::Write;
-
-/// Device code and the host code that drives it.
-pub struct DeviceProgram {
-    /// The kernels, in the common subset of CUDA C++ and HIP.
-    pub device: String,
-    /// The function that launches them.
-    pub host: String,
-    /// The kernels, in the order of the host code's table.
-    pub kernels: Vec<DeviceKernel>,
-    /// What a run does.
-    pub plan: RunPlan,
-    /// The constants as kernels read them.
-    pub weights: WeightsBlob,
-}
 
 /// A kernel as the driver finds it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,26 +20,43 @@ pub struct DeviceKernel {
     pub shared: i64,
 }
 
-/// Prints a schedule for an architecture.
-pub fn generate(schedule: &Schedule, ranges: &RangeTable) -> DeviceProgram {
-    let program = &schedule.program;
-    let identifier = names::identifier(&program.name);
-    let planned = plan_with(schedule, ranges, Functions::new(ranges));
-    let run = host::run_functions(&planned.run, &planned.functions, program.symbols.len(), &identifier);
+/// A program for the GPUs of one vendor, planned and printed.
+pub(in crate::codegen) struct Printed {
+    /// The kernels.
+    pub(in crate::codegen) device: String,
+    /// The function that launches them.
+    pub(in crate::codegen) host: String,
+    /// The kernels, in the order of the host code's numbers.
+    pub(in crate::codegen) kernels: Vec<DeviceKernel>,
+    /// What a run does.
+    pub(in crate::codegen) run: RunPlan,
+}
+
+/// Prints a schedule for a vendor's GPUs; `symbol` stands for the model among all models. Its constants go into the
+/// weights behind those that are there.
+pub(in crate::codegen) fn print(
+    schedule: &Schedule,
+    ranges: &RangeTable,
+    vendor: Vendor,
+    symbol: &str,
+    layout: &mut Layout,
+) -> Printed {
+    let identifier = names::identifier(&schedule.program.name);
+    let planned = plan_with(schedule, ranges, Functions::new(ranges), std::mem::take(layout));
     let host = format!(
-        "{}#include \"aoti/gpu/host.h\"\n\nusing namespace aoti;\nusing namespace aoti::gpu;\n\n{run}",
-        comment(&format!("Runs the model `{identifier}` on a GPU, written by cargo-aoti."))
+        "{}#include \"aoti/gpu/host.h\"\n\nusing namespace aoti;\nusing namespace aoti::gpu;\n\n\
+         extern \"C\" int32_t aoti_{symbol}_{}_run(DeviceRun &run) {{\n{}}}\n",
+        comment(&format!("Runs the model `{identifier}` on a GPU, written by cargo-aoti.")),
+        vendor.device(),
+        run_body(&planned.run, &planned.functions)
     );
+    let device = device(&planned.functions, &identifier);
     let functions = planned.functions.all.values();
     let kernels =
         functions.map(|function| DeviceKernel { name: function.name.clone(), shared: function.shared });
-    DeviceProgram {
-        device: device(&planned.functions, &identifier),
-        host,
-        kernels: kernels.collect(),
-        plan: planned.run,
-        weights: planned.layout.finish(),
-    }
+    let kernels = kernels.collect();
+    *layout = planned.layout;
+    Printed { device, host, kernels, run: planned.run }
 }
 
 fn device(functions: &Functions, identifier: &str) -> String {

@@ -1,22 +1,28 @@
-//! Prints a run plan as C++ that calls kernels on the host.
+//! Prints a run plan as C++ that runs on the host: it calls kernels, or launches them on a device, and reads what decides
+//! what comes next. The vocabulary is that of `include/aoti/run.h`, and for devices of `include/aoti/gpu/host.h`.
 
 use super::{Action, Assert, Call, Condition, Copy, Launch, Place, Pointer, Read, RunPlan};
 use crate::codegen::c_family::expr::{condition as condition_text, scalar, symbol_name};
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
-use crate::codegen::functions::Functions;
+use crate::codegen::foreign::comment;
 use crate::select::Scratch;
 use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeSet;
 
-/// The function that runs the model at one level, and the one that tells its scratch.
-pub(in crate::codegen) fn run_functions(
-    plan: &RunPlan,
-    functions: &Functions,
-    scratch: &BTreeSet<Scratch>,
-    identifier: &str,
-) -> String {
-    let printer = Printer { plan, functions };
+/// How the run names functions of kernels, and what they take.
+pub(in crate::codegen) trait Callees {
+    /// A call on the host; sizes and tensors follow.
+    fn call(&self, call: &Call) -> String;
+    /// A launch on a device, with what is said of it after its end.
+    fn launch(&self, launch: &Launch) -> (String, String);
+    /// A size as an argument.
+    fn size(&self, call: &Call, symbol: Symbol) -> String;
+}
+
+/// The statements of a run, with the sizes that they mention.
+pub(in crate::codegen) fn run_body<C: Callees>(plan: &RunPlan, callees: &C) -> String {
+    let printer = Printer { plan, callees };
     let body = printer.actions(&plan.actions);
     let mut used = BTreeSet::new();
     symbols_of(&plan.actions, &mut used);
@@ -24,6 +30,16 @@ pub(in crate::codegen) fn run_functions(
         .iter()
         .map(|symbol| format!("  i64 {} = run.symbols[{}];\n", symbol_name(*symbol), symbol.index))
         .collect();
+    format!("  (void)run;\n{sizes}{}  return 0;\n", indent(&body, 1))
+}
+
+/// The function that runs the model at one level, and the one that tells its scratch.
+pub(in crate::codegen) fn run_functions<C: Callees>(
+    plan: &RunPlan,
+    callees: &C,
+    scratch: &BTreeSet<Scratch>,
+    identifier: &str,
+) -> String {
     let mut all = BTreeSet::new();
     for Scratch { shared, worker } in scratch {
         shared.collect_symbols(&mut all);
@@ -33,10 +49,10 @@ pub(in crate::codegen) fn run_functions(
     let largest: String =
         scratch.iter().map(|need| format!("  bytes = max_i64(bytes, {});\n", scratch_bytes(need))).collect();
     format!(
-        "extern \"C\" int32_t AOTI_LEVEL_NAME(aoti_{identifier}_run)(const Run &run) {{\n  (void)run;\n{sizes}{}  return 0;\n}}\n\n\
+        "extern \"C\" int32_t AOTI_LEVEL_NAME(aoti_{identifier}_run)(const Run &run) {{\n{}}}\n\n\
          extern \"C\" int64_t AOTI_LEVEL_NAME(aoti_{identifier}_scratch)(const int64_t *symbols, int64_t threads) {{\n\
          \x20 (void)symbols, (void)threads;\n{all}  i64 bytes = 0;\n{largest}  return bytes;\n}}\n",
-        indent(&body, 1)
+        run_body(plan, callees)
     )
 }
 
@@ -54,29 +70,22 @@ fn known(symbol: Symbol) -> String {
     format!("{} = symbols[{}]", symbol_name(symbol), symbol.index)
 }
 
-struct Printer<'a> {
+struct Printer<'a, C> {
     plan: &'a RunPlan,
-    functions: &'a Functions,
+    callees: &'a C,
 }
 
-impl Printer<'_> {
+impl<C: Callees> Printer<'_, C> {
     fn actions(&self, actions: &[Action]) -> String {
         actions.iter().map(|action| self.action(action)).collect()
     }
 
     fn action(&self, action: &Action) -> String {
         match action {
-            Action::Call(call) => {
-                let name = &self.functions.all[call.function].name;
-                format!("call(run, {}, {name}{});\n", call.kernel.as_u32(), arguments(call))
-            }
-            Action::Launch(Launch { call, grid, block, shared }) => {
-                let name = &self.functions.all[call.function].name;
-                let grid = grid.each_ref().map(scalar).join(", ");
-                let block = block.map(|size| size.to_string()).join(", ");
-                let shared = scalar(shared);
-                let (number, arguments) = (call.kernel.as_u32(), arguments(call));
-                format!("launch(run, {number}, {name}, {{{grid}}}, {{{block}}}, {shared}{arguments});\n")
+            Action::Call(call) => format!("{}{});\n", self.callees.call(call), self.arguments(call)),
+            Action::Launch(launch) => {
+                let (head, note) = self.callees.launch(launch);
+                format!("{head}{}); {}", self.arguments(&launch.call), comment(&note))
             }
             Action::Copy(Copy { from, to, bytes }) => {
                 format!("copy(run, {}, {}, {});\n", pointer(to), pointer(from), scalar(bytes))
@@ -85,31 +94,38 @@ impl Printer<'_> {
                 let (name, from) = (symbol_name(*symbol), pointer(from));
                 let [min, max] = [range.min, range.max].map(|bound| scalar(&Expr::int(bound)));
                 format!(
-                    "{name} = run.symbols[{}] = *{from};\nif ({name} < {min} || {name} > {max}) return {};\n",
+                    "{name} = run.symbols[{}] = read<i64>(run, {from});\nif ({name} < {min} || {name} > {max}) return {};\n",
                     symbol.index,
                     self.code(*failure)
                 )
             }
             Action::Assert(Assert { condition, failure }) => {
                 let condition = match condition {
-                    Condition::Holds(flag) => format!("*{}", pointer(flag)),
+                    Condition::Holds(flag) => flag_text(flag),
                     Condition::Sizes(guard) => format!("({})", condition_text(&guard.condition)),
                 };
                 format!("if (!{condition}) return {};\n", self.code(*failure))
             }
             Action::If { predicate, then, otherwise } => format!(
-                "if (*{}) {{\n{}}} else {{\n{}}}\n",
-                pointer(predicate),
+                "if ({}) {{\n{}}} else {{\n{}}}\n",
+                flag_text(predicate),
                 indent(&self.actions(then), 1),
                 indent(&self.actions(otherwise), 1)
             ),
             Action::Loop { condition, predicate, body } => format!(
-                "for (;;) {{\n{}  if (!*{}) break;\n{}}}\n",
+                "for (;;) {{\n{}  if (!{}) break;\n{}}}\n",
                 indent(&self.actions(condition), 1),
-                pointer(predicate),
+                flag_text(predicate),
                 indent(&self.actions(body), 1)
             ),
         }
+    }
+
+    /// What a kernel is given besides the run, a comma before each.
+    fn arguments(&self, call: &Call) -> String {
+        let tensors = call.tensors.iter().map(pointer);
+        let sizes = call.sizes.iter().map(|symbol| self.callees.size(call, *symbol));
+        tensors.chain(sizes).map(|argument| format!(", {argument}")).collect()
     }
 
     /// What the run returns for a failure: zero is success.
@@ -119,11 +135,9 @@ impl Printer<'_> {
     }
 }
 
-/// What a kernel is given besides the run, a comma before each.
-fn arguments(call: &Call) -> String {
-    let tensors = call.tensors.iter().map(pointer);
-    let sizes = call.sizes.iter().map(|symbol| symbol_name(*symbol));
-    tensors.chain(sizes).map(|argument| format!(", {argument}")).collect()
+/// A boolean that a kernel wrote.
+fn flag_text(flag: &Pointer) -> String {
+    format!("read<bool>(run, {})", pointer(flag))
 }
 
 fn pointer(pointer: &Pointer) -> String {

@@ -10,7 +10,7 @@ mod plan;
 mod tests;
 pub mod text;
 
-pub(super) use cpp::run_functions;
+pub(super) use cpp::{Callees, run_body, run_functions};
 pub use plan::of_schedule;
 pub(super) use plan::{LaunchShape, Library, Operands, Planned, fixed_bytes, plan, plan_with};
 
@@ -211,6 +211,18 @@ pub struct InitialState {
 }
 
 impl RunPlan {
+    /// Whether a run never waits for what its kernels write: then it launches the same each time.
+    pub(super) fn launches_only(&self) -> bool {
+        self.actions.iter().all(|action| match action {
+            Action::Launch(_) | Action::Copy(_) => true,
+            Action::Call(_)
+            | Action::Read(_)
+            | Action::Assert(_)
+            | Action::If { .. }
+            | Action::Loop { .. } => false,
+        })
+    }
+
     /// The sizes that each failure is about, whose values are told with it.
     pub(super) fn failure_symbols(&self) -> SecondaryMap<FailureId, Vec<Symbol>> {
         let mut symbols: SecondaryMap<FailureId, Vec<Symbol>> = SecondaryMap::new();

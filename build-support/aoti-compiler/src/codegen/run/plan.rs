@@ -59,14 +59,16 @@ pub(in crate::codegen) struct Planned<F> {
 
 /// Plans the run of a schedule.
 pub(in crate::codegen) fn plan(schedule: &Schedule, ranges: &RangeTable) -> Planned<Functions> {
-    plan_with(schedule, ranges, Functions::new())
+    plan_with(schedule, ranges, Functions::new(), Layout::default())
 }
 
-/// Plans the run of a schedule whose kernels are functions of a library.
+/// Plans the run of a schedule whose kernels are functions of a library. Its constants go into the weights behind those that
+/// are there.
 pub(in crate::codegen) fn plan_with<F: Library>(
     schedule: &Schedule,
     ranges: &RangeTable,
     functions: F,
+    layout: Layout,
 ) -> Planned<F> {
     let (program, memory) = (&schedule.program, &schedule.memory);
     let mut planner = Planner {
@@ -78,7 +80,7 @@ pub(in crate::codegen) fn plan_with<F: Library>(
         planned: Planned {
             run: RunPlan { arena_bytes: memory.arena_bytes.clone(), ..RunPlan::default() },
             functions,
-            layout: Layout::default(),
+            layout,
             placements: IndexMap::new(),
         },
     };

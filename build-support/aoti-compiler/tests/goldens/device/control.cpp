@@ -4,31 +4,23 @@
 using namespace aoti;
 using namespace aoti::gpu;
 
-int32_t aoti_control_device_run(DeviceRun &run, int64_t *symbols) {
-  (void)symbols;
-  i64 s0 = symbols[0];
-  (void)s0;
+extern "C" int32_t aoti_control_cuda_run(DeviceRun &run) {
+  (void)run;
+  i64 s0 = run.symbols[0];
   if (read<bool>(run, input<bool>(run, 1))) {
-    launch(run, 0, min_i64(1048576, -floor_div(-s0, 32)), 256, 0, input<f32>(run, 0), arena<f32>(run, 512), i32(s0)); // k_map_map
+    launch(run, 0, 0, min_i64(1048576, -floor_div(-s0, 32)), 256, 0, input<f32>(run, 0), arena<f32>(run, 512), i32(s0)); // k_map_map
   } else {
-    launch(run, 1, min_i64(1048576, -floor_div(-s0, 32)), 256, 0, input<f32>(run, 0), arena<f32>(run, 512), i32(s0)); // k_map_map_2
+    launch(run, 1, 1, min_i64(1048576, -floor_div(-s0, 32)), 256, 0, input<f32>(run, 0), arena<f32>(run, 512), i32(s0)); // k_map_map_2
   }
-  launch(run, 2, min_i64(1048576, -floor_div(-s0, 32)), 256, 0, arena<f32>(run, 512), output<f32>(run, 0), i32(s0)); // k_keep_z_map
-  launch(run, 3, 1, 1, 0, input<i64>(run, 2), output<i64>(run, 1)); // k_keep_left_map
+  launch(run, 2, 2, min_i64(1048576, -floor_div(-s0, 32)), 256, 0, arena<f32>(run, 512), output<f32>(run, 0), i32(s0)); // k_keep_z_map
+  launch(run, 3, 3, 1, 1, 0, input<i64>(run, 2), output<i64>(run, 1)); // k_keep_left_map
   for (;;) {
-    launch(run, 4, 1, 1, 0, output<i64>(run, 1), arena<bool>(run, 0)); // k_map_map_3
+    launch(run, 4, 4, 1, 1, 0, output<i64>(run, 1), arena<bool>(run, 0)); // k_map_map_3
     if (!read<bool>(run, arena<bool>(run, 0))) break;
-    launch(run, 5, min_i64(1048576, -floor_div(-s0, 32)), 256, 0, output<f32>(run, 0), arena<f32>(run, 512), i32(s0)); // k_map_map_4
-    launch(run, 6, 1, 1, 0, output<i64>(run, 1), arena<i64>(run, 256)); // k_map_map_5
-    launch(run, 2, min_i64(1048576, -floor_div(-s0, 32)), 256, 0, arena<f32>(run, 512), output<f32>(run, 0), i32(s0)); // k_keep_z_map
-    launch(run, 3, 1, 1, 0, arena<i64>(run, 256), output<i64>(run, 1)); // k_keep_left_map
+    launch(run, 5, 5, min_i64(1048576, -floor_div(-s0, 32)), 256, 0, output<f32>(run, 0), arena<f32>(run, 512), i32(s0)); // k_map_map_4
+    launch(run, 6, 6, 1, 1, 0, output<i64>(run, 1), arena<i64>(run, 256)); // k_map_map_5
+    launch(run, 7, 2, min_i64(1048576, -floor_div(-s0, 32)), 256, 0, arena<f32>(run, 512), output<f32>(run, 0), i32(s0)); // k_keep_z_map
+    launch(run, 8, 3, 1, 1, 0, arena<i64>(run, 256), output<i64>(run, 1)); // k_keep_left_map
   }
   return 0;
-}
-
-int64_t aoti_control_device_arena(const int64_t *symbols) {
-  (void)symbols;
-  i64 s0 = symbols[0];
-  (void)s0;
-  return 256 * floor_div(s0 + 7, 8) + 512;
 }

@@ -1,0 +1,216 @@
+// A model's code and weights on one device: loaded once for all models of the process there, whoever asks first.
+// Owns them, the driver's table and the context. Knows nothing of tensors and runs.
+#pragma once
+
+#include "../sizes.h"
+#include "host.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+namespace aoti {
+namespace gpu {
+
+struct Kernel {
+  const char *name;
+  int32_t shared; // bytes that a launch asks for at most
+};
+
+// What a library holds for the GPUs of one vendor.
+struct Program {
+  Vendor vendor;
+  const char *images;
+  const Kernel *kernels;
+  int32_t n_kernels;
+  // 0, or 1 + the number of the failure.
+  int32_t (*run)(DeviceRun &run);
+  // Whether a run never waits for what kernels wrote, and can so be replayed.
+  bool launches_only;
+  // The part of the weights that kernels read.
+  int64_t weights_begin, weights_bytes;
+};
+
+namespace {
+
+// Device code as the build embeds it: what it is for, as people read it, then where each image lies and how long it is.
+// Images are in the order in which they are tried.
+struct Images {
+  char code_for[240];
+  uint64_t count, reserved;
+  struct {
+    uint64_t offset, bytes;
+  } image[1];
+};
+
+struct Loaded {
+  Loaded *next;
+  int32_t users;
+  // What it was loaded for.
+  const Program *program;
+  int32_t index;
+  Context given;
+  const char *from;
+  // What that gave.
+  Driver driver;
+  int device;
+  Context context;
+  Module module;
+  Function *functions;
+  Address weights; // such that offsets into all of the weights can be added
+  char name[96], architecture[32], reason[160];
+};
+
+constexpr AotiDeviceKind kind_of(Vendor vendor) { return vendor == kNvidia ? AOTI_CUDA : AOTI_ROCM; }
+inline AotiDevice device_of(const Loaded &on) { return {kind_of(on.program->vendor), on.index}; }
+
+// The context of a device, current on this thread for the time of a scope.
+struct Entered {
+  const Driver &driver;
+  explicit Entered(const Loaded &on) : driver(on.driver) { driver.context_push(on.context); }
+  ~Entered() {
+    Context before;
+    driver.context_pop(&before);
+  }
+  Entered(const Entered &) = delete;
+};
+
+__attribute__((unused)) int32_t driver_failed(AotiError *error, const Loaded &on, int code, const char *doing) {
+  const char *text = nullptr;
+  if (!on.driver.error_text || on.driver.error_text(code, &text) || !text) text = "no text";
+  return fail(error, code == kOutOfMemory ? AOTI_ERROR_MEMORY : AOTI_ERROR_DEVICE,
+              "%s on %s: the %s driver reports error %d (%s)", doing, device_name(device_of(on)).text, on.driver.name, code,
+              text);
+}
+
+// Finds the device that was asked for, its context and what it is called.
+__attribute__((unused)) int32_t find_device(Loaded &on, AotiError *error) {
+  char message[AOTI_MESSAGE_BYTES];
+  if (!find_driver(on.program->vendor, &on.driver, message, sizeof message))
+    return fail(error, AOTI_ERROR_DEVICE, "%s", message);
+  int count = 0;
+  if (on.driver.device_count(&count)) count = 0;
+  if (on.index < 0 || on.index >= count)
+    return fail(error, AOTI_ERROR_DEVICE, "%s was asked for, the %s driver of this machine has %d device%s",
+                device_name(device_of(on)).text, on.driver.name, count, count == 1 ? "" : "s");
+  if (int code = on.driver.device_get(&on.device, on.index)) return driver_failed(error, on, code, "no device");
+  on.driver.device_name(on.name, int(sizeof on.name), on.device);
+  const Numbers number = numbers(on.program->vendor);
+  int major = 0, minor = 0;
+  on.driver.device_attribute(&major, number.compute_major, on.device);
+  on.driver.device_attribute(&minor, number.compute_minor, on.device);
+  if (on.program->vendor == kNvidia)
+    snprintf(on.architecture, sizeof on.architecture, "sm_%d%d", major, minor);
+  else
+    snprintf(on.architecture, sizeof on.architecture, "%.31s", on.name);
+  on.context = on.given;
+  if (!on.given)
+    if (int code = on.driver.context_retain(&on.context, on.device)) return driver_failed(error, on, code, "no context");
+  return AOTI_OK;
+}
+
+// Loads the first image that the device takes.
+__attribute__((unused)) int32_t load_code(Loaded &on, AotiError *error) {
+  const Program &program = *on.program;
+  const Images &images = *(const Images *)program.images;
+  int code = 1;
+  for (uint64_t i = 0; i < images.count && code; ++i)
+    code = on.driver.module_load(&on.module, program.images + images.image[i].offset);
+  if (code)
+    return fail(error, AOTI_ERROR_DEVICE, "the library has code for %s; %s, %s (%s), runs none of it (error %d)",
+                images.code_for, device_name(device_of(on)).text, on.name, on.architecture, code);
+  snprintf(on.reason, sizeof on.reason, "what %.60s runs of the code for %.60s", on.name, images.code_for);
+  on.functions = (Function *)calloc(size_t(program.n_kernels) + 1, sizeof(Function));
+  if (!on.functions) return fail(error, AOTI_ERROR_MEMORY, "out of memory");
+  for (int32_t k = 0; k < program.n_kernels; ++k) {
+    const Kernel &kernel = program.kernels[k];
+    if (int failed = on.driver.module_function(&on.functions[k], on.module, kernel.name))
+      return driver_failed(error, on, failed, "a kernel is missing");
+    if (kernel.shared > 48 * 1024)
+      if (int failed =
+              on.driver.function_attribute(on.functions[k], numbers(program.vendor).function_shared, kernel.shared))
+        return driver_failed(error, on, failed, "no shared memory for a kernel");
+  }
+  return AOTI_OK;
+}
+
+__attribute__((unused)) int32_t load_weights(Loaded &on, AotiError *error) {
+  const Program &program = *on.program;
+  if (program.weights_bytes == 0) return AOTI_OK;
+  Address memory;
+  if (int code = on.driver.allocate(&memory, size_t(program.weights_bytes)))
+    return driver_failed(error, on, code, "no memory for the weights");
+  on.weights = memory - Address(program.weights_begin);
+  int code = on.driver.copy_in(memory, on.from + program.weights_begin, size_t(program.weights_bytes), nullptr);
+  if (!code) code = on.driver.stream_wait(nullptr);
+  return code ? driver_failed(error, on, code, "copying the weights") : AOTI_OK;
+}
+
+__attribute__((unused)) void unload(Loaded *on) {
+  if (on->context) {
+    {
+      Entered entered(*on);
+      if (on->weights) on->driver.release(on->weights + Address(on->program->weights_begin));
+      if (on->module) on->driver.module_unload(on->module);
+    }
+    if (!on->given) on->driver.context_release(on->device);
+  }
+  // The driver's library stays open: there is one for the process.
+  free(on->functions);
+  free(on);
+}
+
+// What is loaded at present, and who may look.
+pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+Loaded *loaded = nullptr;
+
+__attribute__((unused)) int32_t acquire(const Program &program, int32_t index, Context given, const char *from,
+                                        Loaded **result, AotiError *error) {
+  pthread_mutex_lock(&loading);
+  Loaded *on = loaded;
+  while (on && !(on->program == &program && on->index == index && on->given == given && on->from == from)) on = on->next;
+  int32_t code = AOTI_OK;
+  if (!on) {
+    on = (Loaded *)calloc(1, sizeof(Loaded));
+    if (!on) {
+      pthread_mutex_unlock(&loading);
+      return fail(error, AOTI_ERROR_MEMORY, "out of memory");
+    }
+    on->program = &program, on->index = index, on->given = given, on->from = from;
+    code = find_device(*on, error);
+    if (!code) {
+      Entered entered(*on);
+      code = load_code(*on, error);
+      if (!code) code = load_weights(*on, error);
+    }
+    if (code)
+      unload(on), on = nullptr;
+    else
+      on->next = loaded, loaded = on;
+  }
+  if (on) ++on->users;
+  pthread_mutex_unlock(&loading);
+  *result = on;
+  return code;
+}
+
+// One user more: a state may live longer than the model that it was made for.
+__attribute__((unused)) void retain(Loaded *on) {
+  pthread_mutex_lock(&loading);
+  ++on->users;
+  pthread_mutex_unlock(&loading);
+}
+
+__attribute__((unused)) void let_go(Loaded *on) {
+  pthread_mutex_lock(&loading);
+  if (--on->users == 0) {
+    Loaded **link = &loaded;
+    while (*link != on) link = &(*link)->next;
+    *link = on->next;
+    unload(on);
+  }
+  pthread_mutex_unlock(&loading);
+}
+
+} // namespace
+} // namespace gpu
+} // namespace aoti

@@ -1,0 +1,370 @@
+// The C interface of models on a GPU, over tables that a generated file supplies: tensors are taken from either side, copied
+// where they must be, and kernels are launched on the caller's stream.
+// Owns models, states and prepared runs there. Knows nothing of what kernels compute.
+#pragma once
+
+#include "prepared.h"
+
+namespace aoti {
+namespace gpu {
+namespace {
+
+// Where a model runs, and how numbers in its inputs are read from there.
+struct OnDevice {
+  const Loaded &on;
+  AotiDevice device;
+  explicit OnDevice(const Loaded &on) : on(on), device(device_of(on)) {}
+  bool read(const AotiTensor &tensor, int64_t *value) const {
+    if (tensor.device.kind == AOTI_CPU) return OnProcessor{}.read(tensor, value);
+    Entered entered(on);
+    return !on.driver.copy_out(value, Address(uintptr_t(tensor.data)), sizeof *value, nullptr) &&
+           !on.driver.stream_wait(nullptr);
+  }
+};
+
+// Runs that a model keeps for later ones at most.
+constexpr int32_t kIdleRuns = 4;
+
+// The entries of a model's table.
+template <const Tables &T, const Program &P> struct Interface {
+  using S = Sizes<T>;
+  static constexpr int32_t state_slot() { return T.info->n_inputs + T.info->n_outputs; }
+  static constexpr int32_t slots() { return state_slot() + 1; }
+  static GpuModel *own(const AotiModel *model) { return static_cast<GpuModel *>(const_cast<AotiModel *>(model)); }
+  static GpuState *own(AotiState *state) { return static_cast<GpuState *>(state); }
+  static GpuRun *own(AotiRun *run) { return static_cast<GpuRun *>(run); }
+
+  // --- models ---
+
+  static int32_t create(const AotiCreateOptions *options, AotiModel **model, AotiError *error) {
+    if (!model) return fail(error, AOTI_ERROR_NULL, "the place for the model is null");
+    const AotiDevice asked = options ? options->device : AotiDevice{AOTI_CPU, 0};
+    if (asked.kind != kind_of(P.vendor))
+      return fail(error, AOTI_ERROR_DEVICE, "%s was asked for, the library has code for %s only", device_name(asked).text,
+                  P.vendor == kNvidia ? "cuda" : "rocm");
+    const char *weights;
+    if (int32_t code = S::weights_of(options, &weights, error)) return code;
+    GpuModel *made = (GpuModel *)calloc(1, sizeof(GpuModel));
+    if (!made) return fail(error, AOTI_ERROR_MEMORY, "out of memory");
+    if (int32_t code = acquire(P, asked.index, (Context)options->device_context, weights, &made->loaded, error)) {
+      free(made);
+      return code;
+    }
+    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    made->lock = unlocked;
+    made->candidate = {made->loaded->architecture, asked.kind, AOTI_PICKED, made->loaded->reason};
+    made->plan = {asked, made->loaded->architecture, &made->candidate, 1, 0};
+    *model = made;
+    return succeed(error);
+  }
+
+  static void destroy(AotiModel *model) {
+    if (!model) return;
+    while (GpuRun *run = own(model)->idle) {
+      own(model)->idle = run->next;
+      release_run(run, slots());
+    }
+    let_go(own(model)->loaded);
+    free(own(model));
+  }
+
+  static const AotiPlan *plan(const AotiModel *model) { return model ? &own(model)->plan : nullptr; }
+
+  static int32_t output_sizes(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int64_t *const *sizes,
+                              AotiError *error) {
+    if (!model) return fail(error, AOTI_ERROR_NULL, "the model is null");
+    return S::output_sizes(OnDevice(*own(model)->loaded), inputs, n_inputs, sizes, error);
+  }
+
+  static int32_t workspace_bytes(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int32_t,
+                                 int64_t *bytes, AotiError *error) {
+    if (!model || !bytes) return fail(error, AOTI_ERROR_NULL, "the model or the place for the size is null");
+    int64_t symbols[T.n_symbols + 1];
+    if (int32_t code = S::bind(inputs, n_inputs, Need::sizes, OnDevice(*own(model)->loaded), symbols, error)) return code;
+    *bytes = 0;
+    return succeed(error);
+  }
+
+  // --- states ---
+
+  static int32_t new_state(Loaded *on, void *memory, AotiState **state, AotiError *error) {
+    if (!state) return fail(error, AOTI_ERROR_NULL, "the place for the state is null");
+    if (uintptr_t(memory) % AOTI_ALIGNMENT != 0)
+      return fail(error, AOTI_ERROR_ALIGNMENT, "the memory of the state is not aligned to %d bytes", AOTI_ALIGNMENT);
+    GpuState *made = (GpuState *)calloc(1, sizeof(GpuState));
+    if (!made) return fail(error, AOTI_ERROR_MEMORY, "out of memory");
+    made->loaded = on, made->memory = Address(uintptr_t(memory)), made->own = !memory;
+    if (made->own) {
+      Entered entered(*on);
+      if (int code = on->driver.allocate(&made->memory, size_t(T.info->state_bytes) + 1)) {
+        free(made);
+        return driver_failed(error, *on, code, "no memory for the state");
+      }
+    }
+    retain(on);
+    *state = made;
+    return succeed(error);
+  }
+
+  // Copies of parts of a state, which are there when this returns.
+  template <class Copy> static int32_t filled(const Loaded &on, const Copy &copy, AotiError *error) {
+    Entered entered(on);
+    int code = copy();
+    if (!code) code = on.driver.stream_wait(nullptr);
+    return code ? driver_failed(error, on, code, "copying the state") : succeed(error);
+  }
+
+  static int32_t reset_state(const AotiModel *model, AotiState *state, AotiError *error) {
+    if (!model || !state) return fail(error, AOTI_ERROR_NULL, "the model or the state is null");
+    const Loaded &on = *own(model)->loaded;
+    const auto initial = [&] {
+      int code = 0;
+      for (int32_t k = 0; k < T.info->n_states && !code; ++k)
+        code = on.driver.copy(own(state)->memory + Address(T.states[k].offset), on.weights + Address(T.states[k].value),
+                              size_t(T.states[k].bytes), nullptr);
+      return code;
+    };
+    return filled(on, initial, error);
+  }
+
+  static int32_t create_state(const AotiModel *model, void *memory, AotiState **state, AotiError *error) {
+    if (!model) return fail(error, AOTI_ERROR_NULL, "the model is null");
+    if (int32_t code = new_state(own(model)->loaded, memory, state, error)) return code;
+    const int32_t code = reset_state(model, *state, error);
+    if (code) destroy_state(*state);
+    return code;
+  }
+
+  static int32_t copy_state(const AotiState *from, void *memory, AotiState **state, AotiError *error) {
+    if (!from) return fail(error, AOTI_ERROR_NULL, "the state is null");
+    const GpuState &old = *static_cast<const GpuState *>(from);
+    if (int32_t code = new_state(old.loaded, memory, state, error)) return code;
+    const auto same = [&] {
+      return old.loaded->driver.copy(own(*state)->memory, old.memory, size_t(T.info->state_bytes), nullptr);
+    };
+    const int32_t code = filled(*old.loaded, same, error);
+    if (code) destroy_state(*state);
+    return code;
+  }
+
+  static void destroy_state(AotiState *state) {
+    if (!state) return;
+    if (own(state)->own) {
+      Entered entered(*own(state)->loaded);
+      own(state)->loaded->driver.release(own(state)->memory);
+    }
+    let_go(own(state)->loaded);
+    free(own(state));
+  }
+
+  // --- runs ---
+
+  static int32_t prepare_for(const GpuModel *model, const int64_t *symbols, GpuRun **run, AotiError *error) {
+    int code;
+    *run = make_run(model, symbols, T.n_symbols, slots(), T.arena_bytes(symbols), &code);
+    if (*run) return succeed(error);
+    return code ? driver_failed(error, *model->loaded, code, "no memory for a run")
+                : fail(error, AOTI_ERROR_MEMORY, "out of memory");
+  }
+
+  static int32_t prepare(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int32_t, void *, int64_t,
+                         AotiRun **run, AotiError *error) {
+    if (!model || !run) return fail(error, AOTI_ERROR_NULL, "the model or the place for the run is null");
+    int64_t symbols[T.n_symbols + 1];
+    if (int32_t code = S::bind(inputs, n_inputs, Need::sizes, OnDevice(*own(model)->loaded), symbols, error)) return code;
+    GpuRun *made;
+    const int32_t code = prepare_for(own(model), symbols, &made, error);
+    if (!code) *run = made;
+    return code;
+  }
+
+  static int32_t submit(AotiRun *prepared, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
+                        int32_t n_outputs, AotiState *state, const AotiContext *context, AotiError *error) {
+    if (!prepared) return fail(error, AOTI_ERROR_NULL, "the run is null");
+    GpuRun &run = *own(prepared);
+    const Loaded &on = *run.model->loaded;
+    int64_t symbols[T.n_symbols + 1];
+    if (int32_t code = S::bind(inputs, n_inputs, Need::data, OnDevice(on), symbols, error)) return code;
+    if (int32_t code = S::check_prepared(run.symbols, symbols, error)) return code;
+    if (int32_t code = S::check_outputs(outputs, n_outputs, device_of(on), symbols, error)) return code;
+    if (T.info->state_bytes > 0 && !state) return fail(error, AOTI_ERROR_NULL, "the state is missing");
+    Stream stream = context ? (Stream)context->stream : nullptr;
+    bool on_host = true;
+    for (int32_t i = 0; i < n_inputs; ++i) on_host = on_host && inputs[i].device.kind == AOTI_CPU;
+    for (int32_t i = 0; i < n_outputs; ++i) on_host = on_host && outputs[i].device.kind == AOTI_CPU;
+    if (!stream && on_host) stream = run.stream;
+    Entered entered(on);
+    int code = 0;
+    for (int32_t i = 0; i < n_inputs && !code; ++i) code = place(run, i, inputs[i]);
+    for (int32_t i = 0; i < n_outputs && !code; ++i) code = place(run, n_inputs + i, outputs[i]);
+    run.addresses[state_slot()] = state ? own(state)->memory : 0;
+    for (int32_t i = 0; i < n_inputs && !code; ++i) code = copy_in(run, i, inputs[i], stream);
+    *run.fault() = 0;
+    run.failed = 0;
+    DeviceRun launches{&on.driver,
+                       stream,
+                       on.functions,
+                       run.addresses,
+                       run.addresses + n_inputs,
+                       run.addresses[state_slot()],
+                       on.weights,
+                       run.arena,
+                       Address(uintptr_t(run.fault())),
+                       run.pinned,
+                       run.symbols,
+                       context && context->on_kernel ? tell : nullptr,
+                       context,
+                       0};
+    if (!code) code = start(run, launches, slots());
+    for (int32_t i = 0; i < n_outputs && !code; ++i) code = copy_out(run, n_inputs + i, outputs[i], stream);
+    if (!code) code = on.driver.event_record(run.done, stream);
+    if (code) {
+      // What was launched before must not outlive the caller's tensors.
+      on.driver.stream_wait(stream);
+      return driver_failed(error, on, code, "starting a run");
+    }
+    run.submitted = true;
+    return succeed(error);
+  }
+
+  static int32_t wait(AotiRun *prepared, int64_t *const *sizes, AotiError *error) {
+    if (!prepared || !own(prepared)->submitted) return fail(error, AOTI_ERROR_NULL, "no run was submitted");
+    GpuRun &run = *own(prepared);
+    run.submitted = false;
+    Entered entered(*run.model->loaded);
+    if (int code = run.driver().event_wait(run.done)) return driver_failed(error, *run.model->loaded, code, "a run");
+    return S::outcome(run.failed, *(volatile int *)run.fault(), run.symbols, sizes, error);
+  }
+
+  static void release(AotiRun *run) {
+    if (run) release_run(own(run), slots());
+  }
+
+  // Whether a run was prepared for these sizes.
+  static bool is_for(const GpuRun &run, const int64_t *symbols) {
+    for (int32_t k = 0; k < T.n_symbols; ++k)
+      if (T.symbols[k].from != From::data && run.symbols[k] != symbols[k]) return false;
+    return true;
+  }
+
+  // An idle run for these sizes, or null.
+  static GpuRun *take_idle(GpuModel *model, const int64_t *symbols) {
+    pthread_mutex_lock(&model->lock);
+    GpuRun **link = &model->idle;
+    while (*link && !is_for(**link, symbols)) link = &(*link)->next;
+    GpuRun *found = *link;
+    if (found) *link = found->next;
+    pthread_mutex_unlock(&model->lock);
+    return found;
+  }
+
+  static void keep(GpuModel *model, GpuRun *run) {
+    pthread_mutex_lock(&model->lock);
+    run->next = model->idle, model->idle = run;
+    GpuRun **link = &model->idle;
+    for (int32_t k = 0; k < kIdleRuns && *link; ++k) link = &(*link)->next;
+    GpuRun *excess = *link;
+    *link = nullptr;
+    pthread_mutex_unlock(&model->lock);
+    if (excess) release_run(excess, slots());
+  }
+
+  static int32_t run(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
+                     int32_t n_outputs, int64_t *const *sizes, AotiState *state, void *, int64_t,
+                     const AotiContext *context, AotiError *error) {
+    if (!model) return fail(error, AOTI_ERROR_NULL, "the model is null");
+    int64_t symbols[T.n_symbols + 1];
+    if (int32_t code = S::bind(inputs, n_inputs, Need::data, OnDevice(*own(model)->loaded), symbols, error)) return code;
+    GpuRun *run = take_idle(own(model), symbols);
+    if (!run)
+      if (int32_t code = prepare_for(own(model), symbols, &run, error)) return code;
+    int32_t code = submit(run, inputs, n_inputs, outputs, n_outputs, state, context, error);
+    if (!code) code = wait(run, sizes, error);
+    keep(own(model), run);
+    return code;
+  }
+
+  // --- kernels, for those who are told of them ---
+
+  static void tell(DeviceRun &run, int32_t kernel, int32_t phase) {
+    const AotiContext &context = *(const AotiContext *)run.teller;
+    kernel += T.first_kernel;
+    if (phase == AOTI_KERNEL_BEGIN) return context.on_kernel(context.on_kernel_arg, kernel, phase, nullptr);
+    const auto address = [&](Place place, int64_t offset) -> void * {
+      const Address base = place == Place::state ? run.states : run.arena;
+      return (void *)uintptr_t(place == Place::output ? run.outputs[offset] : base + Address(offset));
+    };
+    AotiTensor tensors[T.most_outputs + 1];
+    int64_t sizes[T.most_dimensions + 1];
+    S::written_by(kernel, run.symbols, address, tensors, sizes);
+    const int32_t count = T.info->kernels[kernel].n_outputs;
+    bool whole = true;
+    for (int32_t i = 0; i < count; ++i) {
+      const size_t bytes = size_t(bytes_of(tensors[i]));
+      const Address from = Address(uintptr_t(tensors[i].data));
+      tensors[i].data = malloc(bytes + 1);
+      if (!tensors[i].data)
+        whole = false;
+      else if (!run.error && bytes > 0)
+        run.error = run.driver->copy_out(tensors[i].data, from, bytes, run.stream);
+    }
+    if (!run.error) run.error = run.driver->stream_wait(run.stream);
+    context.on_kernel(context.on_kernel_arg, kernel, phase, whole && !run.error ? tensors : nullptr);
+    for (int32_t i = 0; i < count; ++i) free(tensors[i].data);
+  }
+
+  // --- memory where the model runs ---
+
+  static int32_t allocate(const AotiModel *model, int64_t bytes, void **memory, AotiError *error) {
+    if (!model || !memory) return fail(error, AOTI_ERROR_NULL, "the model or the place for the memory is null");
+    if (bytes < 0) return fail(error, AOTI_ERROR_MEMORY, "there is no memory of %lld bytes", (long long)bytes);
+    const Loaded &on = *own(model)->loaded;
+    Entered entered(on);
+    Address address = 0;
+    if (int code = on.driver.allocate(&address, size_t(bytes) + 1)) return driver_failed(error, on, code, "no memory");
+    *memory = (void *)uintptr_t(address);
+    return succeed(error);
+  }
+
+  static void deallocate(const AotiModel *model, void *memory) {
+    if (!model || !memory) return;
+    Entered entered(*own(model)->loaded);
+    own(model)->loaded->driver.release(Address(uintptr_t(memory)));
+  }
+
+  static int32_t copy(const AotiModel *model, void *to, AotiDevice to_device, const void *from, AotiDevice from_device,
+                      int64_t bytes, AotiError *error) {
+    if (!model) return fail(error, AOTI_ERROR_NULL, "the model is null");
+    const Loaded &on = *own(model)->loaded;
+    const AotiDevice here = device_of(on);
+    const auto is_near = [&](AotiDevice device) {
+      return device.kind == AOTI_CPU || (device.kind == here.kind && device.index == here.index);
+    };
+    if (!is_near(to_device) || !is_near(from_device))
+      return fail(error, AOTI_ERROR_DEVICE, "memory of %s cannot be copied by a model that runs on %s",
+                  device_name(is_near(to_device) ? from_device : to_device).text, device_name(here).text);
+    if (bytes <= 0) return succeed(error);
+    if (to_device.kind == AOTI_CPU && from_device.kind == AOTI_CPU) {
+      memmove(to, from, size_t(bytes));
+      return succeed(error);
+    }
+    Entered entered(on);
+    const Address target = Address(uintptr_t(to)), source = Address(uintptr_t(from));
+    int code = to_device.kind == AOTI_CPU     ? on.driver.copy_out(to, source, size_t(bytes), nullptr)
+               : from_device.kind == AOTI_CPU ? on.driver.copy_in(target, from, size_t(bytes), nullptr)
+                                              : on.driver.copy(target, source, size_t(bytes), nullptr);
+    if (!code) code = on.driver.stream_wait(nullptr);
+    return code ? driver_failed(error, on, code, "copying") : succeed(error);
+  }
+
+  // In the order of AotiApi.
+  static constexpr AotiApi table() {
+    return {AOTI_ABI_VERSION, sizeof(AotiApi), T.info,      create,        destroy,    output_sizes, workspace_bytes,
+            create_state,     reset_state,     copy_state,  destroy_state, run,        prepare,      submit,
+            wait,             release,         plan,        T.prepare_bytes, T.prepare_weights, allocate, deallocate, copy};
+  }
+};
+
+} // namespace
+} // namespace gpu
+} // namespace aoti

@@ -1,0 +1,172 @@
+// What is the same for runs on every device: inputs and outputs are checked against a model's tables, sizes are found,
+// failures get their texts.
+// Owns nothing. Knows neither memory nor kernels.
+#pragma once
+
+#include "check.h"
+#include "tables.h"
+
+namespace aoti {
+namespace {
+
+// Where a model runs, and how numbers in its inputs are read: the processor's own memory.
+struct OnProcessor {
+  AotiDevice device = {AOTI_CPU, 0};
+  bool read(const AotiTensor &tensor, int64_t *value) const {
+    *value = *(const int64_t *)tensor.data;
+    return true;
+  }
+};
+
+template <const Tables &T> struct Sizes {
+  // The weights that a model reads: those given, else those in the library.
+  static int32_t weights_of(const AotiCreateOptions *options, const char **found, AotiError *error) {
+    const char *weights = T.weights;
+    if (options && options->weights) {
+      if (options->weights_bytes != T.info->weights_bytes)
+        return fail(error, AOTI_ERROR_WEIGHTS, "the weights have %lld bytes, must have %lld",
+                    (long long)options->weights_bytes, (long long)T.info->weights_bytes);
+      weights = (const char *)options->weights;
+    }
+    if (!weights && T.info->weights_bytes > 0)
+      return fail(error, AOTI_ERROR_WEIGHTS, "the weights are not embedded and none are given");
+    if (uintptr_t(weights) % AOTI_ALIGNMENT != 0)
+      return fail(error, AOTI_ERROR_ALIGNMENT, "the weights are not aligned to %d bytes", AOTI_ALIGNMENT);
+    *found = weights;
+    return AOTI_OK;
+  }
+
+  // Checks the inputs and finds every size; those that are read from data are at their bounds.
+  template <class Host>
+  static int32_t bind(const AotiTensor *inputs, int32_t n_inputs, Need need, const Host &host, int64_t *symbols,
+                      AotiError *error) {
+    const AotiModelInfo &info = *T.info;
+    if (int32_t code = check_tensors("input", inputs, n_inputs, info.inputs, info.n_inputs, need, host.device, error)) return code;
+    for (int32_t k = 0; k < T.n_symbols; ++k) {
+      const Symbol &symbol = T.symbols[k];
+      if (symbol.from == From::dimension) symbols[k] = inputs[symbol.input].sizes[symbol.dimension];
+      if (symbol.from == From::data) symbols[k] = symbol.max;
+      if (symbol.from != From::value) continue;
+      if (!inputs[symbol.input].data)
+        return fail(error, AOTI_ERROR_NULL, "input `%s` is a size and has no data", symbol.name);
+      if (!host.read(inputs[symbol.input], &symbols[k]))
+        return fail(error, AOTI_ERROR_DEVICE, "input `%s` is a size and cannot be read from the device", symbol.name);
+      if (symbols[k] < symbol.min || symbols[k] > symbol.max)
+        return fail(error, AOTI_ERROR_RANGE, "input `%s` is %lld, must be in %lld..=%lld", symbol.name,
+                    (long long)symbols[k], (long long)symbol.min, (long long)symbol.max);
+    }
+    int64_t values[T.expressions.count + 1] = {};
+    if (T.expressions.count > 0) T.expressions.evaluate(symbols, values);
+    if (int32_t code = check_sizes("input", inputs, info.inputs, info.n_inputs, T.input_sizes, values, error)) return code;
+    if (int32_t failed = T.checks(symbols)) return fail_with(error, AOTI_ERROR_GUARD, failed - 1, symbols);
+    if (T.arena_bytes(symbols) < 0)
+      return fail(error, AOTI_ERROR_SIZE, "for these sizes the model needs more memory than there is");
+    return AOTI_OK;
+  }
+
+  // A failure with the values of the sizes that it is about.
+  static int32_t fail_with(AotiError *error, int32_t code, int32_t failure, const int64_t *symbols) {
+    const int32_t *about = T.failure_symbols ? T.failure_symbols[failure] : nullptr;
+    char values[512] = "";
+    size_t length = 0;
+    for (int32_t i = 0; about && about[i] >= 0 && length < sizeof values; ++i) {
+      const int written = snprintf(values + length, sizeof values - length, "%s%s = %lld", i ? ", " : " with ",
+                                   T.symbols[about[i]].name, (long long)symbols[about[i]]);
+      if (written < 0) break;
+      length += size_t(written);
+    }
+    return fail(error, code, "%s%s", T.failures[failure], values);
+  }
+
+  // Sizes that are expressions of others.
+  static int32_t check_sizes(const char *kind, const AotiTensor *tensors, const AotiValueInfo *infos, int32_t count,
+                             const int32_t *const *sizes, const int64_t *values, AotiError *error) {
+    for (int32_t i = 0; sizes && i < count; ++i)
+      for (int32_t d = 0; sizes[i] && d < infos[i].rank; ++d)
+        if (sizes[i][d] >= 0)
+          if (int32_t code = check_equal(kind, tensors, infos, i, d, values[sizes[i][d]], error)) return code;
+    return AOTI_OK;
+  }
+
+  static void size_of(const AotiValueInfo &info, const int32_t *expressions, const int64_t *values, int64_t *sizes) {
+    for (int32_t d = 0; d < info.rank; ++d)
+      sizes[d] = expressions && expressions[d] >= 0 ? values[expressions[d]] : info.dims[d].min;
+  }
+
+  static int32_t write_sizes(const int64_t *symbols, const int32_t *const *expressions, int64_t *const *sizes,
+                             AotiError *error) {
+    int64_t values[T.expressions.count + 1] = {};
+    if (T.expressions.count > 0) T.expressions.evaluate(symbols, values);
+    for (int32_t i = 0; i < T.info->n_outputs; ++i) {
+      const AotiValueInfo &info = T.info->outputs[i];
+      size_of(info, expressions ? expressions[i] : nullptr, values, sizes[i]);
+      for (int32_t d = 0; d < info.rank; ++d)
+        if (sizes[i][d] < 0)
+          return fail(error, AOTI_ERROR_SIZE, "output `%s`: dimension %d is out of range", info.name, int(d));
+    }
+    return AOTI_OK;
+  }
+
+  template <class Host>
+  static int32_t output_sizes(const Host &host, const AotiTensor *inputs, int32_t n_inputs, int64_t *const *sizes,
+                              AotiError *error) {
+    int64_t symbols[T.n_symbols + 1];
+    if (int32_t code = bind(inputs, n_inputs, Need::sizes, host, symbols, error)) return code;
+    if (T.info->n_outputs > 0 && !sizes) return fail(error, AOTI_ERROR_NULL, "the place for sizes is null");
+    if (int32_t code = write_sizes(symbols, T.most_sizes, sizes, error)) return code;
+    return succeed(error);
+  }
+
+  // Checks the outputs of a run for inputs of these sizes.
+  static int32_t check_outputs(const AotiTensor *outputs, int32_t n_outputs, AotiDevice device, const int64_t *symbols,
+                               AotiError *error) {
+    const AotiModelInfo &info = *T.info;
+    if (int32_t code =
+            check_tensors("output", outputs, n_outputs, info.outputs, info.n_outputs, Need::data, device, error))
+      return code;
+    int64_t values[T.expressions.count + 1] = {};
+    if (T.expressions.count > 0) T.expressions.evaluate(symbols, values);
+    return check_sizes("output", outputs, info.outputs, info.n_outputs, T.most_sizes, values, error);
+  }
+
+  // Of a run that was prepared for `own` sizes: whether it is one for these. A run before may have found other values than
+  // the bounds.
+  static int32_t check_prepared(int64_t *own, const int64_t *symbols, AotiError *error) {
+    for (int32_t k = 0; k < T.n_symbols; ++k) {
+      if (T.symbols[k].from == From::data) own[k] = symbols[k];
+      if (symbols[k] != own[k])
+        return fail(error, AOTI_ERROR_SIZE, "the run was prepared for %s = %lld, not %lld", T.symbols[k].name,
+                    (long long)own[k], (long long)symbols[k]);
+    }
+    return AOTI_OK;
+  }
+
+  // What a run that is done says: an assertion or an index that failed, or the sizes of the outputs.
+  static int32_t outcome(int32_t failed, int fault, const int64_t *symbols, int64_t *const *sizes, AotiError *error) {
+    if (failed > 0) return fail_with(error, AOTI_ERROR_ASSERT, failed - 1, symbols);
+    if (fault > 0) return fail(error, AOTI_ERROR_INDEX, "an index is outside its dimension in %s", T.sites[fault - 1]);
+    if (sizes)
+      if (int32_t code = write_sizes(symbols, T.output_sizes, sizes, error)) return code;
+    return succeed(error);
+  }
+
+  // The tensors that a kernel wrote, with their sizes in `sizes`; `address` gives those of outputs, states and the arena.
+  template <class Address>
+  static void written_by(int32_t kernel, const int64_t *symbols, const Address &address, AotiTensor *tensors,
+                         int64_t *sizes) {
+    int64_t values[T.kernel_expressions.count + 1] = {};
+    if (T.kernel_expressions.count > 0) T.kernel_expressions.evaluate(symbols, values);
+    const AotiKernelInfo &info = T.info->kernels[kernel];
+    for (int32_t i = 0; i < info.n_outputs; ++i) {
+      const AotiValueInfo &value = info.outputs[i];
+      const KernelOutput &output = T.kernel_outputs[&value - T.kernel_values];
+      int64_t offset = output.expression >= 0 ? values[output.expression] : output.offset;
+      size_of(value, output.sizes, values, sizes);
+      tensors[i] = {address(output.place, offset), sizes, nullptr, value.rank, value.dtype, {AOTI_CPU, 0}};
+      sizes += value.rank;
+    }
+  }
+};
+
+} // namespace
+} // namespace aoti

@@ -1,0 +1,100 @@
+// What a generated file says of a model to the code behind its C interface: sizes as expressions, addresses, texts, and the
+// code of each CPU level. One set of tables for each device that the library has code for.
+// Knows nothing of how runs are made.
+#pragma once
+
+#include "abi.h"
+#include "run.h"
+
+// What every model, state and prepared run begins with, whatever it runs on: the functions that know the rest. They are set
+// where a library has code for several devices.
+struct AotiModel {
+  const AotiApi *api;
+};
+struct AotiState {
+  const AotiApi *api;
+};
+struct AotiRun {
+  const AotiApi *api;
+};
+
+namespace aoti {
+
+// The code of one CPU level.
+struct Level {
+  const char *name;
+  // Null, or what this processor lacks to run it.
+  const char *(*lacks)();
+  // 0, or 1 + the number of the failure.
+  int32_t (*run)(const Run &run);
+  int64_t (*scratch_bytes)(const int64_t *symbols, int64_t threads);
+};
+
+namespace {
+
+// Where a size is known from.
+enum class From { dimension, value, data };
+struct Symbol {
+  From from;
+  int32_t input;
+  int32_t dimension;
+  const char *name;
+  int64_t min, max;
+};
+
+// Sizes that are expressions of the symbols, computed all at once. A tensor's own are a list of their numbers, one for
+// each dimension, -1 for a dimension that needs none; where no dimension needs one, the list is null.
+struct Expressions {
+  int32_t count;
+  void (*evaluate)(const int64_t *symbols, int64_t *values);
+};
+
+// A tensor of the state: its place there, and where the weights have its first value.
+struct InitialState {
+  int64_t offset, value, bytes;
+};
+
+// Where a kernel writes.
+enum class Place { output, state, arena };
+struct KernelOutput {
+  Place place;
+  int32_t expression; // the offset, or -1 where it is fixed
+  int64_t offset;     // in bytes; of an output, its position
+  const int32_t *sizes;
+};
+
+struct Tables {
+  const AotiModelInfo *info;
+  const Level *levels;
+  int32_t n_levels;
+  int32_t n_symbols;
+  const Symbol *symbols;
+  Expressions expressions;
+  const int32_t *const *input_sizes;
+  const int32_t *const *output_sizes;
+  // The most that outputs may need, before a run has read sizes from data.
+  const int32_t *const *most_sizes;
+  // Of the sizes: 0, or 1 + the number of the failure.
+  int32_t (*checks)(const int64_t *symbols);
+  int64_t (*arena_bytes)(const int64_t *symbols);
+  const char *const *failures;
+  // For each failure the symbols that it is about, ended by -1, or null.
+  const int32_t *const *failure_symbols;
+  // The operators that check indices.
+  const char *const *sites;
+  const InitialState *states;
+  const char *weights;
+  // Of all kernels one after the other, as `kernel_values`; with the largest numbers that one kernel has.
+  const KernelOutput *kernel_outputs;
+  Expressions kernel_expressions;
+  int32_t most_outputs, most_dimensions;
+  // Of the kernels in info, those of this device begin there; and the tensors that they write.
+  int32_t first_kernel;
+  const AotiValueInfo *kernel_values;
+  // Of a library that takes weights by name, else null.
+  decltype(AotiApi::prepare_bytes) prepare_bytes;
+  decltype(AotiApi::prepare_weights) prepare_weights;
+};
+
+} // namespace
+} // namespace aoti

@@ -1,0 +1,300 @@
+//! The file with the model's tables: what `include/aoti/model.h` and `include/aoti/gpu/model.h` make the C interface of.
+//! Everything that is the same for all models is there; here are names, sizes, addresses and texts.
+
+pub(super) mod rows;
+mod tables;
+
+use super::foreign::{comment, literal};
+use super::interface::{DimInterface, Interface, ValueInterface};
+use super::prepare;
+use super::run::RunPlan;
+use crate::loops::Program;
+use crate::symbolic::RangeTable;
+use crate::target::Vendor;
+use rows::{Shared, lines_of, table, value_row};
+use std::fmt::Write;
+
+/// The level's part in identifiers and file names: `v3`, `native`, `base`.
+pub(super) fn level_tag(name: &str) -> String {
+    match name {
+        "x86-64" => "base".to_owned(),
+        _ => name.strip_prefix("x86-64-").unwrap_or(name).replace(|c: char| !c.is_ascii_alphanumeric(), "_"),
+    }
+}
+
+/// What the tables are printed from.
+pub(super) struct Api<'a> {
+    pub(super) interface: &'a Interface,
+    pub(super) identifier: &'a str,
+    /// What stands for the model in symbols that are its own among all models.
+    pub(super) symbol: &'a str,
+    /// The devices that there is code for.
+    pub(super) devices: &'a [Device<'a>],
+    pub(super) ranges: &'a RangeTable,
+    pub(super) embedded: bool,
+    /// Digest of all that is compiled into the library.
+    pub(super) library: String,
+    /// What makes weights from tensors by name, if the library does that.
+    pub(super) preparation: Option<&'a prepare::Printed>,
+}
+
+/// A device, its program and what a run does there.
+pub(super) struct Device<'a> {
+    pub(super) program: &'a Program,
+    pub(super) run: &'a RunPlan,
+    pub(super) code: Code<'a>,
+}
+
+/// The code for a device.
+pub(super) enum Code<'a> {
+    /// Of a processor, at these levels, lowest first.
+    Levels {
+        /// By their names.
+        levels: &'a [String],
+        /// Their parts in identifiers.
+        tags: &'a [String],
+    },
+    /// Of a vendor's GPUs.
+    Gpu {
+        /// Whose.
+        vendor: Vendor,
+        /// The architectures that it is compiled for.
+        architectures: &'a [String],
+        /// Its kernels, in the order of the run's numbers.
+        kernels: &'a [super::gpu::program::DeviceKernel],
+        /// The part of the weights that they read: where it begins and its length.
+        weights: [u64; 2],
+    },
+}
+
+impl Device<'_> {
+    /// As in file names, namespaces and on command lines.
+    fn name(&self) -> &'static str {
+        match &self.code {
+            Code::Levels { .. } => "cpu",
+            Code::Gpu { vendor, .. } => vendor.device(),
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match &self.code {
+            Code::Levels { .. } => "AOTI_CPU",
+            Code::Gpu { vendor: Vendor::Nvidia, .. } => "AOTI_CUDA",
+            Code::Gpu { vendor: Vendor::Amd, .. } => "AOTI_ROCM",
+        }
+    }
+
+    /// The header with its side of the C interface.
+    fn header(&self) -> &'static str {
+        match &self.code {
+            Code::Levels { .. } => "model.h",
+            Code::Gpu { .. } => "gpu/model.h",
+        }
+    }
+
+    /// The functions of its side.
+    fn interface(&self) -> String {
+        let name = self.name();
+        match &self.code {
+            Code::Levels { .. } => format!("Interface<{name}::tables>"),
+            Code::Gpu { .. } => format!("gpu::Interface<{name}::tables, {name}::program>"),
+        }
+    }
+}
+
+impl Api<'_> {
+    /// The whole file.
+    pub(super) fn print(&self) -> String {
+        let (mut shared, mut rows) = (Shared::default(), String::new());
+        let info = self.info(&mut shared, &mut rows);
+        let mut first = Position::default();
+        let mut devices = String::new();
+        for device in self.devices {
+            let printed = tables::print(self, device, &first, &mut shared);
+            let _ = write!(devices, "namespace {} {{\n\n{printed}\n}}\n\n", device.name());
+            first.kernel += device.run.kernels.len();
+            first.value += device.run.kernels.values().map(|kernel| kernel.outputs.len()).sum::<usize>();
+        }
+        let mut headers: Vec<&str> = self.devices.iter().map(Device::header).collect();
+        headers.dedup();
+        headers.extend(self.preparation.map(|_| "prepare.h"));
+        if self.devices.len() > 1 {
+            headers.push("devices.h");
+        }
+        let includes: String = headers.iter().map(|name| format!("#include \"aoti/{name}\"\n")).collect();
+        let name = super::docs::code(&self.interface.name);
+        let title = format!("The C interface of the model {name}, written by cargo-aoti.");
+        let preparation = self.preparation.map_or("", |printed| &printed.table);
+        format!(
+            "{}{includes}\nusing namespace aoti;\n\n\
+             {}namespace {{\n\n{}{rows}\n{info}\n{preparation}{devices}{}\n}} // namespace\n\n\
+             extern \"C\" __attribute__((visibility(\"default\"))) const AotiApi *aoti_{}_api(void) {{ return &api; }}\n",
+            comment(&title),
+            self.declarations(),
+            shared.print(),
+            self.entry(),
+            self.symbol
+        )
+    }
+
+    /// The one table of functions.
+    fn entry(&self) -> String {
+        if let [device] = self.devices {
+            return format!("constexpr AotiApi api = {}::table();\n", device.interface());
+        }
+        let (mut text, mut lines) = (String::new(), Vec::new());
+        for device in self.devices {
+            let (name, kind, interface) = (device.name(), device.kind(), device.interface());
+            let _ = writeln!(text, "constexpr AotiApi {name}_api = {interface}::table();");
+            lines.push(format!("{{{}, {kind}, &{name}_api}}", literal(name)));
+        }
+        table(&mut text, "DeviceApi ", "devices", &lines);
+        let count = self.devices.len();
+        text + &format!("constexpr AotiApi api = AnyDevice<devices, {count}>::table(&info);\n")
+    }
+
+    /// What other objects define.
+    fn declarations(&self) -> String {
+        let (id, symbol) = (self.identifier, self.symbol);
+        let mut out = String::new();
+        for device in self.devices {
+            match &device.code {
+                Code::Levels { tags, .. } => {
+                    for tag in *tags {
+                        let _ = writeln!(
+                            out,
+                            "extern \"C\" int32_t aoti_{id}_run_{tag}(const Run &);\n\
+                             extern \"C\" int64_t aoti_{id}_scratch_{tag}(const int64_t *, int64_t);"
+                        );
+                    }
+                }
+                Code::Gpu { vendor, .. } => {
+                    let name = vendor.device();
+                    let _ = writeln!(
+                        out,
+                        "extern \"C\" int32_t aoti_{symbol}_{name}_run(gpu::DeviceRun &);\n\
+                         extern \"C\" const char {}[];",
+                        super::bundle::code_symbol(symbol, *vendor)
+                    );
+                }
+            }
+        }
+        if self.has_weights() {
+            // Whoever embeds the weights otherwise need not tell their digest.
+            let _ = writeln!(
+                out,
+                "extern \"C\" const char aoti_{symbol}_weights[];\n\
+                 extern \"C\" __attribute__((weak, visibility(\"hidden\"))) const char aoti_{symbol}_weights_digest[];"
+            );
+        }
+        out.push_str(self.preparation.map_or("", |printed| &printed.declarations));
+        out.push('\n');
+        out
+    }
+
+    /// Whether there are weights in the library.
+    fn has_weights(&self) -> bool {
+        self.embedded && self.interface.weights_bytes > 0
+    }
+
+    /// The symbol of something that is embedded where the weights are.
+    fn embedded_symbol(&self, what: &str) -> String {
+        if self.has_weights() { format!("aoti_{}_{what}", self.symbol) } else { "nullptr".to_owned() }
+    }
+
+    /// Appends what the model's info points to, and gives the info.
+    fn info(&self, shared: &mut Shared, rows: &mut String) -> String {
+        let i = self.interface;
+        let mut values = |rows: &mut String, name: &str, values: &[ValueInterface]| {
+            let lines: Vec<String> = values.iter().map(|value| value_row(value, shared)).collect();
+            table(rows, "AotiValueInfo ", name, &lines)
+        };
+        let inputs = values(rows, "inputs", &i.inputs);
+        let outputs = values(rows, "outputs", &i.outputs);
+        let states = values(rows, "state_values", &i.states);
+        let constants = self.constants(rows);
+        let kernels = self.kernels(shared, rows);
+        let mut out = String::new();
+        let _ = writeln!(
+            out,
+            "constexpr AotiModelInfo info = {{\n    {}, {}, {}, {}, {}, {},\n    {inputs}, {outputs}, {constants}, {states}, {}, {},\n    {kernels}, {}, 0, {}, {},\n}};",
+            literal(&i.name),
+            literal(concat!("cargo-aoti ", env!("CARGO_PKG_VERSION"))),
+            i.inputs.len(),
+            i.outputs.len(),
+            i.constants.len(),
+            i.states.len(),
+            i.weights_bytes,
+            i.state_bytes,
+            self.devices.iter().map(|device| device.run.kernels.len()).sum::<usize>(),
+            literal(&self.library),
+            self.embedded_symbol("weights_digest"),
+        );
+        out
+    }
+
+    fn constants(&self, rows: &mut String) -> String {
+        let constants = &self.interface.constants;
+        let mut lines = Vec::new();
+        for (k, constant) in constants.iter().enumerate() {
+            let sizes: Vec<String> = constant.sizes.iter().map(ToString::to_string).collect();
+            let sizes = if sizes.is_empty() {
+                "nullptr".to_owned()
+            } else {
+                let _ = writeln!(rows, "constexpr int64_t constant_sizes_{k}[] = {{{}}};", sizes.join(", "));
+                format!("constant_sizes_{k}")
+            };
+            lines.push(format!(
+                "{{{}, {sizes}, {}, {}, {}, {}}}",
+                literal(&constant.name),
+                constant.dtype as u8,
+                constant.sizes.len(),
+                constant.tied.map_or_else(|| "-1".to_owned(), |tied| tied.to_string()),
+                u8::from(constant.is_read)
+            ));
+        }
+        table(rows, "AotiConstantInfo ", "constants", &lines)
+    }
+
+    fn kernels(&self, shared: &mut Shared, rows: &mut String) -> String {
+        let (mut values, mut lines) = (Vec::new(), Vec::new());
+        let all = self.devices.iter();
+        let all = all.flat_map(|device| device.run.kernels.values().map(move |kernel| (device, kernel)));
+        for (device, kernel) in all {
+            let first = values.len();
+            for output in &kernel.outputs {
+                let dims =
+                    output.shape.iter().map(|size| DimInterface::of(device.program, self.ranges, size));
+                let (name, dtype, dims) = (output.name.clone(), output.tensor.dtype, dims.collect());
+                values.push(value_row(&ValueInterface { name, dtype, dims }, shared));
+            }
+            let calls = lines_of(kernel.origins.iter().map(|origin| origin.node.as_str()));
+            let source = lines_of(kernel.origins.iter().map(|origin| origin.source.as_str()));
+            let module = kernel.origins.iter().map(|origin| origin.module.as_str()).find(|m| !m.is_empty());
+            // The offset is from the first of all, so that positions follow from addresses.
+            lines.push(format!(
+                "{{{}, {},\n     {},\n     {}, {}, {}, {}}}",
+                literal(&kernel.name),
+                literal(&calls),
+                literal(&source),
+                literal(module.unwrap_or("")),
+                if kernel.outputs.is_empty() {
+                    "nullptr".to_owned()
+                } else {
+                    format!("kernel_values + {first}")
+                },
+                kernel.outputs.len(),
+                device.kind()
+            ));
+        }
+        table(rows, "AotiValueInfo ", "kernel_values", &values);
+        table(rows, "AotiKernelInfo ", "kernels", &lines)
+    }
+}
+
+/// Where the kernels of a device begin among all, and what they write.
+#[derive(Default)]
+struct Position {
+    kernel: usize,
+    value: usize,
+}

@@ -1,0 +1,292 @@
+//! Runs that are prepared for inputs of certain sizes, and tensors where the model runs.
+
+use super::{
+    abi::{AotiContext, AotiError, AotiRun, AotiState, AotiTensor},
+    call,
+    model::{Model, Native, count},
+    state::State,
+    view::AnyView,
+};
+use crate::{DType, DynTensor, Error, ErrorCode};
+use std::{ffi::c_void, fmt, marker::PhantomData, ptr, ptr::NonNull, sync::Arc};
+
+/// A stream of the device that a model runs on, as its driver has it: a `CUstream` or a `hipStream_t`. By default the device's
+/// default stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream<'s> {
+    raw: *mut c_void,
+    lifetime: PhantomData<&'s ()>,
+}
+
+impl Default for Stream<'_> {
+    fn default() -> Self {
+        Stream { raw: ptr::null_mut(), lifetime: PhantomData }
+    }
+}
+
+impl Stream<'_> {
+    /// A stream that some other code made, such as cudarc.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a stream of the device that the runs it is given to run on, in the context that their model works in, and stays
+    /// one for as long as this value lives.
+    pub unsafe fn from_raw(raw: *mut c_void) -> Self {
+        Stream { raw, lifetime: PhantomData }
+    }
+}
+
+/// A row-major tensor in memory of the device that a model runs on.
+pub struct DeviceTensor<'m> {
+    model: &'m Model,
+    data: NonNull<c_void>,
+    dtype: DType,
+    sizes: Vec<usize>,
+}
+
+// SAFETY: the memory belongs to this value alone, and the interface's functions may be called on every thread.
+unsafe impl Send for DeviceTensor<'_> {}
+// SAFETY: as above; a shared reference only reads.
+unsafe impl Sync for DeviceTensor<'_> {}
+
+impl<'m> DeviceTensor<'m> {
+    fn new(model: &'m Model, dtype: DType, sizes: &[usize]) -> Result<DeviceTensor<'m>, Error> {
+        let bytes = sizes.iter().try_fold(dtype.size(), |bytes, &size| bytes.checked_mul(size));
+        let bytes =
+            bytes.and_then(|bytes| i64::try_from(bytes).ok()).ok_or_else(|| Error::memory(usize::MAX))?;
+        let allocate = model.entry(model.api.table.allocate)?;
+        let mut data = ptr::null_mut();
+        // SAFETY: the model is alive and of this table.
+        call(|error| unsafe { allocate(model.native().raw.as_ptr(), bytes, &mut data, error) })?;
+        let data = NonNull::new(data).ok_or_else(|| Error::memory(bytes as usize))?;
+        Ok(DeviceTensor { model, data, dtype, sizes: sizes.to_vec() })
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The sizes, outermost first.
+    pub fn sizes(&self) -> &[usize] {
+        &self.sizes
+    }
+
+    /// The first element, at an address of the device.
+    pub fn as_ptr(&self) -> *const c_void {
+        self.data.as_ptr()
+    }
+
+    /// The tensor as an input of runs.
+    pub fn view(&self) -> AnyView<'_> {
+        // SAFETY: the memory holds as many elements, and lives as long as the borrow.
+        unsafe { AnyView::on_device(self.model.device(), self.dtype, &self.sizes, self.data.as_ptr()) }
+    }
+
+    /// A copy in memory of the processor.
+    pub fn download(&self) -> Result<DynTensor, Error> {
+        let mut tensor = DynTensor::zeros(self.dtype, &self.sizes)?;
+        let (here, bytes) = (crate::Device::Cpu.raw(), tensor.bytes().len() as i64);
+        let copy = self.model.entry(self.model.api.table.copy)?;
+        let (to, from) = (tensor.data_mut_ptr().cast(), self.data.as_ptr());
+        // SAFETY: both sides have so many bytes, and the target is borrowed mutably.
+        call(|error| unsafe {
+            copy(self.model.native().raw.as_ptr(), to, here, from, self.model.device().raw(), bytes, error)
+        })?;
+        Ok(tensor)
+    }
+
+    fn raw(&self) -> AotiTensor {
+        self.view().raw()
+    }
+}
+
+impl Drop for DeviceTensor<'_> {
+    fn drop(&mut self) {
+        if let Some(deallocate) = self.model.api.table.deallocate {
+            // SAFETY: allocated by this table and freed once.
+            unsafe { deallocate(self.model.native().raw.as_ptr(), self.data.as_ptr()) };
+        }
+    }
+}
+
+impl fmt::Debug for DeviceTensor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("DeviceTensor");
+        debug.field("dtype", &self.dtype).field("sizes", &self.sizes).finish_non_exhaustive()
+    }
+}
+
+impl Model {
+    /// A tensor in memory of the device that the model runs on. Its elements have no values yet.
+    pub fn device_tensor(&self, dtype: DType, sizes: &[usize]) -> Result<DeviceTensor<'_>, Error> {
+        DeviceTensor::new(self, dtype, sizes)
+    }
+
+    /// A copy of a tensor in memory of the device that the model runs on.
+    pub fn upload(&self, tensor: &DynTensor) -> Result<DeviceTensor<'_>, Error> {
+        let made = DeviceTensor::new(self, tensor.dtype(), tensor.sizes())?;
+        let copy = self.entry(self.api.table.copy)?;
+        let (here, bytes) = (crate::Device::Cpu.raw(), tensor.bytes().len() as i64);
+        let (to, from) = (made.data.as_ptr(), tensor.data_ptr().cast());
+        // SAFETY: both sides have so many bytes, and nothing else knows the target yet.
+        call(|error| unsafe {
+            copy(self.native().raw.as_ptr(), to, self.device().raw(), from, here, bytes, error)
+        })?;
+        Ok(made)
+    }
+
+    /// Prepares a run for inputs of these sizes, on at most so many threads where it runs on the processor. It keeps all memory
+    /// that it needs, and the weights of the time when it was prepared.
+    pub fn prepare(&self, inputs: &[AnyView<'_>], threads: usize) -> Result<Prepared<'_>, Error> {
+        let prepare = self.entry(self.api.table.prepare)?;
+        let (submit, wait) = (self.entry(self.api.table.submit)?, self.entry(self.api.table.wait)?);
+        let inputs = contiguous(inputs)?;
+        let mut raw = ptr::null_mut();
+        let native = self.native();
+        // SAFETY: inputs are valid descriptors; the run gets memory of its own.
+        call(|error| unsafe {
+            let (model, n_inputs) = (native.raw.as_ptr(), count(inputs.len()));
+            prepare(
+                model,
+                inputs.as_ptr(),
+                n_inputs,
+                count(threads.max(1)),
+                ptr::null_mut(),
+                0,
+                &mut raw,
+                error,
+            )
+        })?;
+        let raw = NonNull::new(raw).ok_or_else(|| Error::new(ErrorCode::Null, "the run was not prepared"))?;
+        Ok(Prepared { model: self, _native: native, raw, submit, wait })
+    }
+
+    /// An entry that tables by hand may leave out.
+    fn entry<F>(&self, entry: Option<F>) -> Result<F, Error> {
+        entry.ok_or_else(|| Error::new(ErrorCode::Version, "the library's function table has gaps"))
+    }
+}
+
+/// A run that is prepared for inputs of certain sizes.
+pub struct Prepared<'m> {
+    model: &'m Model,
+    raw: NonNull<AotiRun>,
+    /// Read by the run for as long as it lives.
+    _native: Arc<Native>,
+    submit: Submit,
+    wait: Wait,
+}
+
+type Submit = unsafe extern "C" fn(
+    *mut AotiRun,
+    *const AotiTensor,
+    i32,
+    *const AotiTensor,
+    i32,
+    *mut AotiState,
+    *const AotiContext,
+    *mut AotiError,
+) -> i32;
+type Wait = unsafe extern "C" fn(*mut AotiRun, *const *mut i64, *mut AotiError) -> i32;
+
+// SAFETY: a run has no state that belongs to a thread.
+unsafe impl Send for Prepared<'_> {}
+
+impl Prepared<'_> {
+    /// Runs on tensors where the model runs, and waits.
+    pub fn run(
+        &mut self,
+        inputs: &[AnyView<'_>],
+        outputs: &mut [DeviceTensor<'_>],
+        state: Option<&mut State>,
+        stream: Stream<'_>,
+    ) -> Result<(), Error> {
+        Prepared::run_back_to_back(std::slice::from_mut(self), inputs, outputs, state, stream, 1)
+    }
+
+    /// Submits so many runs, one after the other and each prepared one in its turn, without waiting for one before the next is
+    /// submitted as long as there are others; then waits for all. They read the same inputs and write the same outputs.
+    pub fn run_back_to_back(
+        runs: &mut [Prepared<'_>],
+        inputs: &[AnyView<'_>],
+        outputs: &mut [DeviceTensor<'_>],
+        state: Option<&mut State>,
+        stream: Stream<'_>,
+        times: usize,
+    ) -> Result<(), Error> {
+        let inputs = contiguous(inputs)?;
+        let targets: Vec<AotiTensor> = outputs.iter().map(DeviceTensor::raw).collect();
+        let state = state.map_or(ptr::null_mut(), State::as_ptr);
+        let context = AotiContext {
+            parallel_for: None,
+            pool: ptr::null_mut(),
+            threads: 1,
+            reserved: 0,
+            stream: stream.raw,
+            on_kernel: None,
+            on_kernel_arg: ptr::null_mut(),
+        };
+        let mut done = Ok(());
+        let n_runs = runs.len().max(1);
+        for number in 0..times {
+            let Some(run) = runs.get_mut(number % n_runs) else { break };
+            if number >= n_runs {
+                done = done.and(run.wait());
+            }
+            let submit = run.submit;
+            // SAFETY: descriptors are valid; everything that they borrow lasts until all runs were waited for, which is below
+            // whatever goes wrong. Outputs and state are borrowed mutably.
+            let submitted = call(|error| unsafe {
+                let (n_inputs, n_outputs) = (count(inputs.len()), count(targets.len()));
+                let (run, inputs, targets) = (run.raw.as_ptr(), inputs.as_ptr(), targets.as_ptr());
+                submit(run, inputs, n_inputs, targets, n_outputs, state, &context, error)
+            });
+            if done.is_ok() && submitted.is_err() {
+                // Those before it are still under way.
+                for earlier in number.saturating_sub(n_runs - 1)..number {
+                    let _ = runs[earlier % n_runs].wait();
+                }
+                return submitted;
+            }
+        }
+        for number in times.saturating_sub(n_runs)..times {
+            if let Some(run) = runs.get_mut(number % n_runs) {
+                done = done.and(run.wait());
+            }
+        }
+        done
+    }
+
+    fn wait(&mut self) -> Result<(), Error> {
+        let wait = self.wait;
+        // SAFETY: the run is alive; nobody asks for sizes.
+        call(|error| unsafe { wait(self.raw.as_ptr(), ptr::null(), error) })
+    }
+}
+
+impl Drop for Prepared<'_> {
+    fn drop(&mut self) {
+        if let Some(release) = self.model.api.table.release {
+            // SAFETY: prepared by this table and released once.
+            unsafe { release(self.raw.as_ptr()) };
+        }
+    }
+}
+
+impl fmt::Debug for Prepared<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared").field("model", &self.model).finish_non_exhaustive()
+    }
+}
+
+/// Inputs of prepared runs are given as they are, so that they must be row-major contiguous.
+fn contiguous<'s>(views: &'s [AnyView<'_>]) -> Result<&'s [AotiTensor], Error> {
+    match views.iter().position(|view| view.strides().is_some()) {
+        None => Ok(AnyView::as_raw_slice(views)),
+        Some(position) => {
+            let message = format!("input {position} of a prepared run is not row-major contiguous");
+            Err(Error::new(ErrorCode::Stride, message))
+        }
+    }
+}
