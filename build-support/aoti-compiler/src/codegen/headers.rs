@@ -25,6 +25,7 @@ headers![
     "gpu/emulate.h",
     "gpu/host.h",
     "gpu/loaded.h",
+    "gpu/mma.h",
     "gpu/model.h",
     "gpu/prepared.h",
     "gpu/run.h",

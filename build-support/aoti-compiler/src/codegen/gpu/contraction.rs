@@ -6,11 +6,14 @@ use crate::codegen::c_family::contraction::{literal, merge_pixels, sum_type};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
-use crate::codegen::c_family::terms::{Context, Earlier};
+use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::loops::{Axis, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
 use crate::schedule::mapping::IndexWidth;
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::fmt::Write;
+
+/// Rows of a tile that matrix units multiply: `gpu/mma.h` has the same.
+const MATRIX_UNITS: i64 = 128;
 
 /// How a contraction is laid over blocks.
 pub(super) struct Tiling {
@@ -101,6 +104,41 @@ pub(super) fn matmul(parameters: &Parameters, matmul: &MatMul, tile: &Tiling) ->
     };
     let (i, j) = (symbol_name(row.symbol), symbol_name(column.symbol));
     let sum = sum_type(matmul.dtype);
+    let epilogue_text = indent(&epilogue(parameters, &matmul.epilogue, column.symbol), 3);
+    let sizes = format!(
+        "const {index} m = {}, n = {}, k = {};\n",
+        scalar(&row.extent),
+        scalar(&column.extent),
+        scalar(&matmul.depth)
+    );
+    if tile.rows == MATRIX_UNITS {
+        let element = type_name(matmul.dtype);
+        let operand = |operand: &MatrixOperand, outer: &Expr, depth: &Expr| {
+            let pointer = parameters.buffer(operand.buffer);
+            let start = if operand.offset.is(0) {
+                String::new()
+            } else {
+                format!(" + ({})", scalar(&operand.offset))
+            };
+            format!(
+                "HalfOperand<{element}, {index}>{{{pointer}{start}, {}, {}}}",
+                scalar(outer),
+                scalar(depth)
+            )
+        };
+        let call = format!(
+            "{}contract_halves<{element}>(row0, column0, m, n, k,\n    {},\n    {},\n\
+             \x20   [&]({index} {i}, {index} {j}, auto lanes, auto sum) {{\n      (void){i}, (void){j};\n{epilogue_text}    }});\n",
+            positions(batch, "batch", index),
+            operand(&matmul.a, &matmul.a.row_stride, &matmul.a.column_stride),
+            operand(&matmul.b, &matmul.b.column_stride, &matmul.b.row_stride),
+        );
+        return Printed {
+            body: sizes + &tiles(&batches, tile, &call),
+            launch: launch(&batches, &row.extent, &column.extent, tile),
+            headers: vec!["gpu/mma.h"],
+        };
+    }
     // Neighbouring threads load neighbouring elements: along the depth where that is contiguous, else along the rows.
     let a_by_depth = matmul.a.column_stride.is(1);
     let b_by_depth = matmul.b.row_stride.is(1) && !matmul.b.column_stride.is(1);
@@ -114,13 +152,7 @@ pub(super) fn matmul(parameters: &Parameters, matmul: &MatMul, tile: &Tiling) ->
         tile.columns,
         element(&matmul.a, "row", "depth"),
         element(&matmul.b, "depth", "column"),
-        indent(&epilogue(parameters, &matmul.epilogue, column.symbol), 3)
-    );
-    let sizes = format!(
-        "const {index} m = {}, n = {}, k = {};\n",
-        scalar(&row.extent),
-        scalar(&column.extent),
-        scalar(&matmul.depth)
+        epilogue_text
     );
     Printed {
         body: sizes + &tiles(&batches, tile, &call),

@@ -19,6 +19,10 @@ const SIDE_BY_SIDE: i64 = 32;
 const ALONE: i64 = 16;
 /// Positions from which on there is work for every thread of a large GPU, several elements each.
 const MANY: i64 = 1 << 17;
+/// Rows and columns of a large tile.
+const LARGE: i64 = 64;
+/// Rows and columns of a tile for matrix units.
+const UNITS: i64 = 128;
 /// Rows of a product that is a matter of bandwidth.
 const FEW_ROWS: i64 = 4;
 /// Rows beyond this many bytes for a block are kept in device memory.
@@ -56,7 +60,11 @@ pub(super) fn map(program: &Program, kernel: &Kernel, ranges: &dyn Ranges, targe
         KernelKind::MatMul(matmul) => {
             let [row, column] = [2, 1].map(|back| &matmul.axes[matmul.axes.len() - back].extent);
             let by_depth = matmul.b.row_stride.is(1) && !matmul.b.column_stride.is(1);
-            template(Some(tile(row, column, &matmul.depth, by_depth)))
+            let tile = tile(row, column, &matmul.depth, by_depth);
+            // Matrix units multiply halves.
+            let by_units =
+                matmul.dtype.is_half() && tile == [LARGE, LARGE] && !target.matrix_shapes.is_empty();
+            template(Some(if by_units { [UNITS, UNITS] } else { tile }))
         }
         KernelKind::Convolution(conv) => {
             let groups = Expr::int(conv.conv.groups);
@@ -84,7 +92,7 @@ fn tile(rows: &Expr, columns: &Expr, depth: &Expr, by_depth: bool) -> [i64; 2] {
     match (most(rows, 16), most(columns, 16)) {
         (true, _) => [16, 64],
         (false, true) => [64, 16],
-        (false, false) => [64, 64],
+        (false, false) => [LARGE, LARGE],
     }
 }
 

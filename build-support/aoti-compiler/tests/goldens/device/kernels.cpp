@@ -18,15 +18,16 @@ extern "C" int32_t aoti_kernels_cuda_run(DeviceRun &run) {
   launch(run, 9, 9, 3, 256, 0, input<f32>(run, 7), output<f32>(run, 12)); // k_map
   launch(run, 10, 10, 1, 128, 0, output<f32>(run, 11), input<i64>(run, 6), output<f32>(run, 12)); // k_added
   launch(run, 11, 11, 3, 256, 0, input<f32>(run, 9), weights<f32>(run, 0), output<f32>(run, 13)); // k_product
-  launch(run, 12, 12, 1, 256, 0, input<i32>(run, 8), output<i32>(run, 14)); // k_whole
-  launch(run, 13, 13, 1, 256, 0, input<f32>(run, 10), weights<f32>(run, 3840), output<f32>(run, 15)); // k_conv
-  launch(run, 14, 14, 1, 64, 0, input<f64>(run, 11), output<f64>(run, 16)); // k_cumulative
-  launch(run, 15, 15, 1, 64, 0, input<f64>(run, 11), output<f64>(run, 17), output<i64>(run, 18)); // k_running
-  launch(run, 16, 16, 12, 256, 0, arena<u8>(run, 37632), input<f32>(run, 12), output<f32>(run, 19), output<i64>(run, 20)); // k_sorted
-  launch(run, 17, 17, 12, 256, 0, arena<u8>(run, 37632), input<f32>(run, 12), arena<f32>(run, 25088), arena<i64>(run, 0)); // k_ascending
-  launch(run, 18, 18, 49, 64, 0, arena<f32>(run, 25088), input<f32>(run, 12), output<i64>(run, 21)); // k_found
-  launch(run, 19, 19, 169, 256, 0, input<f32>(run, 13), output<f32>(run, 26)); // k_planes
-  launch(run, 20, 20, 146, 256, 0, input<f32>(run, 2), output<f32>(run, 23)); // k_padded
-  launch(run, 21, 21, 5, 256, 0, input<f64>(run, 11), output<f64>(run, 24), output<f64>(run, 25)); // k_sines
+  launch(run, 12, 12, 4, 256, 0, input<bf16>(run, 12), input<bf16>(run, 13), output<bf16>(run, 27)); // k_halves
+  launch(run, 13, 13, 1, 256, 0, input<i32>(run, 8), output<i32>(run, 14)); // k_whole
+  launch(run, 14, 14, 1, 256, 0, input<f32>(run, 10), weights<f32>(run, 3840), output<f32>(run, 15)); // k_conv
+  launch(run, 15, 15, 1, 64, 0, input<f64>(run, 11), output<f64>(run, 16)); // k_cumulative
+  launch(run, 16, 16, 1, 64, 0, input<f64>(run, 11), output<f64>(run, 17), output<i64>(run, 18)); // k_running
+  launch(run, 17, 17, 12, 256, 0, arena<u8>(run, 37632), input<f32>(run, 14), output<f32>(run, 19), output<i64>(run, 20)); // k_sorted
+  launch(run, 18, 18, 12, 256, 0, arena<u8>(run, 37632), input<f32>(run, 14), arena<f32>(run, 25088), arena<i64>(run, 0)); // k_ascending
+  launch(run, 19, 19, 49, 64, 0, arena<f32>(run, 25088), input<f32>(run, 14), output<i64>(run, 21)); // k_found
+  launch(run, 20, 20, 169, 256, 0, input<f32>(run, 15), output<f32>(run, 26)); // k_planes
+  launch(run, 21, 21, 146, 256, 0, input<f32>(run, 2), output<f32>(run, 23)); // k_padded
+  launch(run, 22, 22, 5, 256, 0, input<f64>(run, 11), output<f64>(run, 24), output<f64>(run, 25)); // k_sines
   return 0;
 }

@@ -1,6 +1,7 @@
 // Kernels of the model `kernels` for GPUs, written by cargo-aoti.
 #include "aoti/gpu/simt.h"
 #include "aoti/gpu/contract.h"
+#include "aoti/gpu/mma.h"
 #include "aoti/gpu/conv.h"
 #include "aoti/rows.h"
 #include "aoti/gpu/sort.h"
@@ -311,6 +312,25 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *in1, f32 *out0) {
   }
 }
 AOTI_KERNEL_END(k_product)
+
+AOTI_KERNEL(256) k_halves(Run run, const bf16 *in0, const bf16 *in1, bf16 *out0) {
+  (void)run;
+  const i32 m = 130, n = 200, k = 70;
+  const i32 across = ceil_div(n, 128), down = ceil_div(m, 128);
+  for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
+    const i32 column0 = unit % across * 128, row0 = unit / across % down * 128, batch = unit / across / down;
+    (void)batch;
+    contract_halves<bf16>(row0, column0, m, n, k,
+        HalfOperand<bf16, i32>{in0, 70, 1},
+        HalfOperand<bf16, i32>{in1, 70, 1},
+        [&](i32 i0, i32 i1, auto lanes, auto sum) {
+          (void)i0, (void)i1;
+          const auto t0 = sum;
+          store(lanes, out0 + (200 * i0 + i1), t0);
+        });
+  }
+}
+AOTI_KERNEL_END(k_halves)
 
 AOTI_KERNEL(256) k_whole(Run run, const i32 *in0, i32 *out0) {
   (void)run;
