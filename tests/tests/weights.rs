@@ -11,6 +11,7 @@ use aoti_tests::models;
 use aoti_tests::native::{numbers, run_alone};
 use aoti_tests::project::Project;
 use aoti_tests::subcommand::workspace;
+use aoti_tests::tools::are_there;
 use safetensors::tensor::{Dtype, TensorView};
 use std::collections::BTreeMap;
 use std::fs;
@@ -54,16 +55,8 @@ impl Built {
     }
 
     fn file(&self, checkpoint: &Checkpoint) -> PathBuf {
-        let path = self.folder.path().join("checkpoint.safetensors");
-        fn view<'a>(
-            (name, (dtype, sizes, bytes)): (&'a String, &'a (Dtype, Vec<usize>, Vec<u8>)),
-        ) -> (&'a str, TensorView<'a>) {
-            (name, TensorView::new(*dtype, sizes.clone(), bytes).expect("the bytes fit"))
-        }
-        safetensors::serialize_to_file(checkpoint.iter().map(view), None, &path).expect("it can be written");
-        path
+        file_in(self.folder.path(), checkpoint)
     }
-
     /// Loads the weights from a safetensors file of these tensors.
     fn weights(&self, checkpoint: &Checkpoint) -> Result<Weights, Error> {
         Weights::from_safetensors(self.file(checkpoint), &self.named.info()?)
@@ -81,6 +74,18 @@ impl Built {
         assert_eq!(error.code(), ErrorCode::Weights);
         error.message().to_owned()
     }
+}
+
+/// A safetensors file of these tensors.
+fn file_in(folder: &Path, checkpoint: &Checkpoint) -> PathBuf {
+    let path = folder.join("checkpoint.safetensors");
+    fn view<'a>(
+        (name, (dtype, sizes, bytes)): (&'a String, &'a (Dtype, Vec<usize>, Vec<u8>)),
+    ) -> (&'a str, TensorView<'a>) {
+        (name, TensorView::new(*dtype, sizes.clone(), bytes).expect("the bytes fit"))
+    }
+    safetensors::serialize_to_file(checkpoint.iter().map(view), None, &path).expect("it can be written");
+    path
 }
 
 fn checkpoint(path: &Path) -> Checkpoint {
@@ -242,6 +247,36 @@ fn checkpoints_of_real_models_give_the_bits_that_the_build_wrote() {
         }
         eprintln!("{name}: {} tensors, {} bytes agree", built.checkpoint.len(), built.blob.len());
     }
+}
+
+/// Every kind of device reads constants in forms of its own, which lie one behind the other.
+#[test]
+fn libraries_for_gpus_get_the_weights_of_every_device() {
+    let nvcc = std::env::var("NVCC").unwrap_or_else(|_| "nvcc".to_owned());
+    if !are_there("nvcc", &[&nvcc]) {
+        return;
+    }
+    let path = models::digits();
+    let checkpoint = checkpoint(&path);
+    let mut lengths = Vec::new();
+    let cuda = "\ncuda = [\"sm_90a\"]";
+    for (devices, cuda) in [("\"cpu\"", ""), ("\"cuda\"", cuda), ("\"cpu\", \"cuda\"", cuda)] {
+        let project = Project::new(&format!(
+            "[package.metadata.aoti]\ndevices = [{devices}]{cuda}\n\
+             [package.metadata.aoti.models.digits]\npath = \"models/digits.pt2\"\nlink = \"dylib\"\n\
+             weights = \"external\"\n"
+        ));
+        let project = project.with_model("digits.pt2", &path);
+        project.build();
+        let blob = fs::read(project.artefacts("digits").join("digits.weights.bin")).expect("it was written");
+        let library = Library::open(project.library("digits"), &project.symbol("digits")).expect("it is one");
+        let file = file_in(project.folder(), &checkpoint);
+        let info = library.info().expect("it tells of itself");
+        let weights = Weights::from_safetensors(file, &info).expect("they fit");
+        assert!(weights.as_bytes() == Some(blob.as_slice()), "{devices}");
+        lengths.push(blob.len());
+    }
+    assert_eq!(lengths[0] + lengths[1], lengths[2]);
 }
 
 #[test]
