@@ -84,6 +84,8 @@ impl Session {
         progress: &dyn Progress,
         results: &mut [Option<Result<Built, Error>>],
     ) {
+        // What builds left that were killed; once a day has passed, so that none is disturbed.
+        aoti_toolchain::sweep_temporaries(&self.environment);
         // One order for all processes, or two could wait for each other.
         stale.sort_by(|(a, _), (b, _)| jobs[*a].layout.folder.cmp(&jobs[*b].layout.folder));
         let mut locks = Vec::new();

@@ -2,6 +2,7 @@
 //!
 //! Knows nothing of tensors or operators.
 
+use crate::halves::{Bf16, F16};
 use std::fmt;
 
 /// The element type of a tensor.
@@ -123,8 +124,8 @@ impl DType {
     /// What a floating-point type can hold; `None` for others.
     pub fn limits(self) -> Option<Limits> {
         let (epsilon, largest) = match self {
-            DType::F16 => (half::f16::EPSILON.to_f64(), half::f16::MAX.to_f64()),
-            DType::Bf16 => (half::bf16::EPSILON.to_f64(), half::bf16::MAX.to_f64()),
+            DType::F16 => (F16::EPSILON, F16::max().into()),
+            DType::Bf16 => (Bf16::EPSILON, Bf16::max().into()),
             DType::F32 => (f64::from(f32::EPSILON), f64::from(f32::MAX)),
             DType::F64 => (f64::EPSILON, f64::MAX),
             DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => return None,

@@ -9,6 +9,7 @@ pub mod diagnostic;
 pub mod dtype;
 pub mod frontend;
 pub mod graph;
+pub mod halves;
 pub mod interpret;
 pub mod loops;
 pub mod lower;

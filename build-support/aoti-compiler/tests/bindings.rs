@@ -279,7 +279,7 @@ fn write_project(folder: &Path, edition: &str) {
     let runtime = root().join("../aoti-runtime");
     let manifest = format!(
         "[package]\nname = \"user\"\nversion = \"0.0.0\"\nedition = \"{edition}\"\n\n[workspace]\n\n\
-         [dependencies]\naoti-runtime = {{ path = {runtime:?} }}\n"
+         [dependencies]\naoti-runtime = {{ path = {runtime:?}, features = [\"half\"] }}\n"
     );
     let mut lib = LIB_RS.to_owned();
     for case in cases() {

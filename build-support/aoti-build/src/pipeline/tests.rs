@@ -203,3 +203,22 @@ fn a_file_that_is_no_model_is_named() {
     assert!(error.to_string().contains("absent.pt2"), "{error}");
     assert_eq!(error.fault(), crate::Fault::User);
 }
+
+#[test]
+fn the_next_build_sweeps_up_after_those_that_were_killed_long_ago() {
+    let mut bench = Bench::new();
+    let temporary = bench.folder.path().join("tmp");
+    let folders = ["aoti-action-old", "aoti-model-old", "aoti-action-young", "old-of-others"];
+    for name in folders {
+        fs_err::create_dir_all(temporary.join(name)).unwrap();
+        if name.contains("old") {
+            let long_ago = SystemTime::now() - std::time::Duration::from_secs(2 * 24 * 3600);
+            std::fs::File::open(temporary.join(name)).unwrap().set_modified(long_ago).unwrap();
+        }
+    }
+    bench.session.environment = bench.session.environment.clone().with("TMPDIR", &temporary);
+    let job = bench.write("digits", 1.0, "program");
+    bench.build(&job);
+    let left: Vec<&str> = folders.into_iter().filter(|name| temporary.join(name).exists()).collect();
+    assert_eq!(left, ["aoti-action-young", "old-of-others"]);
+}

@@ -4,7 +4,7 @@
 //! `kConvRows`, equal for every CPU level because one blob serves them all. Pure functions from bytes to bytes; knows
 //! nothing of graphs, blobs or generated text.
 
-use half::{bf16, f16};
+use crate::halves::{Bf16, F16};
 
 /// Columns of a panel of a packed matrix, `kPanel` of `tile.h`.
 pub const PANEL: usize = 32;
@@ -87,8 +87,8 @@ impl Source<'_> {
         let b = self.bytes;
         match self.storage {
             Storage::F32 => f32::from_le_bytes([b[4 * at], b[4 * at + 1], b[4 * at + 2], b[4 * at + 3]]),
-            Storage::F16 => f16::from_le_bytes([b[2 * at], b[2 * at + 1]]).to_f32(),
-            Storage::Bf16 => bf16::from_le_bytes([b[2 * at], b[2 * at + 1]]).to_f32(),
+            Storage::F16 => F16::from_le_bytes([b[2 * at], b[2 * at + 1]]).to_f32(),
+            Storage::Bf16 => Bf16::from_le_bytes([b[2 * at], b[2 * at + 1]]).to_f32(),
         }
     }
 }
@@ -245,9 +245,9 @@ mod tests {
 
     #[test]
     fn halves_widen_exactly() {
-        let f16s: Vec<u8> = [0.5f32, -3.0].iter().flat_map(|&x| f16::from_f32(x).to_le_bytes()).collect();
+        let f16s: Vec<u8> = [0.5f32, -3.0].iter().flat_map(|&x| F16::from_f32(x).to_le_bytes()).collect();
         assert_eq!(floats(&widen_rows(&rows(&f16s, Storage::F16, 2), 1, 2).unwrap()), [0.5, -3.0]);
-        let bf16s: Vec<u8> = [2.0f32, 1e30].iter().flat_map(|&x| bf16::from_f32(x).to_le_bytes()).collect();
+        let bf16s: Vec<u8> = [2.0f32, 1e30].iter().flat_map(|&x| Bf16::from_f32(x).to_le_bytes()).collect();
         assert_eq!(floats(&widen_rows(&rows(&bf16s, Storage::Bf16, 2), 1, 2).unwrap())[0], 2.0);
     }
 

@@ -52,8 +52,8 @@ impl Scalar {
             DType::I16 => Scalar::Int(i64::from(self.to_i64() as i16)),
             DType::I32 => Scalar::Int(i64::from(self.to_i64() as i32)),
             DType::I64 => Scalar::Int(self.to_i64()),
-            DType::F16 => Scalar::Float(half::f16::from_f64(self.to_f64()).to_f64()),
-            DType::Bf16 => Scalar::Float(half::bf16::from_f64(self.to_f64()).to_f64()),
+            DType::F16 => Scalar::Float(f64::from(crate::halves::F16::from_f64(self.to_f64()).to_f32())),
+            DType::Bf16 => Scalar::Float(f64::from(crate::halves::Bf16::from_f64(self.to_f64()).to_f32())),
             DType::F32 => Scalar::Float(f64::from(self.to_f64() as f32)),
             DType::F64 => Scalar::Float(self.to_f64()),
         }

@@ -3,8 +3,8 @@
 //! Knows how elements are stored, not what operators do with them.
 
 use crate::dtype::DType;
+use crate::halves::{Bf16, F16};
 use bytes::Bytes;
-use half::{bf16, f16};
 use std::fmt;
 
 /// A tensor, row-major and contiguous. Cheap to clone.
@@ -65,8 +65,8 @@ impl Tensor {
         from_i16 i16, I16;
         from_i32 i32, I32;
         from_i64 i64, I64;
-        from_f16 f16, F16;
-        from_bf16 bf16, Bf16;
+        from_f16 F16, F16;
+        from_bf16 Bf16, Bf16;
         from_f32 f32, F32;
         from_f64 f64, F64;
     }
@@ -124,8 +124,8 @@ impl Tensor {
             DType::I16 => Lanes::Int(decode(data, |b| i64::from(i16::from_le_bytes(b)))),
             DType::I32 => Lanes::Int(decode(data, |b| i64::from(i32::from_le_bytes(b)))),
             DType::I64 => Lanes::Int(decode(data, i64::from_le_bytes)),
-            DType::F16 => Lanes::F32(decode(data, |b| f16::from_le_bytes(b).to_f32())),
-            DType::Bf16 => Lanes::F32(decode(data, |b| bf16::from_le_bytes(b).to_f32())),
+            DType::F16 => Lanes::F32(decode(data, |b| F16::from_le_bytes(b).to_f32())),
+            DType::Bf16 => Lanes::F32(decode(data, |b| Bf16::from_le_bytes(b).to_f32())),
             DType::F32 => Lanes::F32(decode(data, f32::from_le_bytes)),
             DType::F64 => Lanes::F64(decode(data, f64::from_le_bytes)),
         }
@@ -148,8 +148,8 @@ fn decode<const N: usize, T>(data: &[u8], element: impl Fn([u8; N]) -> T) -> Vec
 
 fn encode_floats(dtype: DType, values: impl Iterator<Item = f64>) -> Vec<u8> {
     match dtype {
-        DType::F16 => values.flat_map(|value| f16::from_f64(value).to_le_bytes()).collect(),
-        DType::Bf16 => values.flat_map(|value| bf16::from_f64(value).to_le_bytes()).collect(),
+        DType::F16 => values.flat_map(|value| F16::from_f64(value).to_le_bytes()).collect(),
+        DType::Bf16 => values.flat_map(|value| Bf16::from_f64(value).to_le_bytes()).collect(),
         DType::F32 => values.flat_map(|value| (value as f32).to_le_bytes()).collect(),
         DType::F64 => values.flat_map(f64::to_le_bytes).collect(),
         DType::Bool => values.map(|value| u8::from(value != 0.0)).collect(),
@@ -168,8 +168,8 @@ fn encode_ints(dtype: DType, values: &[i64]) -> Vec<u8> {
         DType::I32 => values.iter().flat_map(|value| (*value as i32).to_le_bytes()).collect(),
         DType::I64 => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
         // An integer goes to f32 directly: by way of f64 it would be rounded twice.
-        DType::F16 => values.iter().flat_map(|value| f16::from_f32(*value as f32).to_le_bytes()).collect(),
-        DType::Bf16 => values.iter().flat_map(|value| bf16::from_f32(*value as f32).to_le_bytes()).collect(),
+        DType::F16 => values.iter().flat_map(|value| F16::from_f32(*value as f32).to_le_bytes()).collect(),
+        DType::Bf16 => values.iter().flat_map(|value| Bf16::from_f32(*value as f32).to_le_bytes()).collect(),
         DType::F32 => values.iter().flat_map(|value| (*value as f32).to_le_bytes()).collect(),
         DType::F64 => values.iter().flat_map(|value| (*value as f64).to_le_bytes()).collect(),
     }

@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, SyntaxError};
 use crate::dtype::DType;
 use crate::graph::Scalar;
-use half::{bf16, f16};
+use crate::halves::{Bf16, F16};
 use std::fmt::Write;
 
 /// Constants of at most this many elements are printed as lists.
@@ -74,8 +74,8 @@ fn print_element(dtype: DType, bytes: &[u8]) -> Option<String> {
         (DType::U8, [byte]) => byte.to_string(),
         (DType::I8, [byte]) => (*byte as i8).to_string(),
         (DType::I16, [a, b]) => i16::from_le_bytes([*a, *b]).to_string(),
-        (DType::F16, [a, b]) => format!("{:?}", f16::from_le_bytes([*a, *b]).to_f32()),
-        (DType::Bf16, [a, b]) => format!("{:?}", bf16::from_le_bytes([*a, *b]).to_f32()),
+        (DType::F16, [a, b]) => format!("{:?}", F16::from_le_bytes([*a, *b]).to_f32()),
+        (DType::Bf16, [a, b]) => format!("{:?}", Bf16::from_le_bytes([*a, *b]).to_f32()),
         (DType::I32, bytes) => i32::from_le_bytes(bytes.try_into().ok()?).to_string(),
         (DType::F32, bytes) => format!("{:?}", f32::from_le_bytes(bytes.try_into().ok()?)),
         (DType::I64, bytes) => i64::from_le_bytes(bytes.try_into().ok()?).to_string(),
@@ -106,8 +106,8 @@ fn parse_element(dtype: DType, word: &str, data: &mut Vec<u8>) -> Option<()> {
         DType::I16 => data.extend(word.parse::<i16>().ok()?.to_le_bytes()),
         DType::I32 => data.extend(word.parse::<i32>().ok()?.to_le_bytes()),
         DType::I64 => data.extend(word.parse::<i64>().ok()?.to_le_bytes()),
-        DType::F16 => data.extend(f16::from_f32(word.parse().ok()?).to_le_bytes()),
-        DType::Bf16 => data.extend(bf16::from_f32(word.parse().ok()?).to_le_bytes()),
+        DType::F16 => data.extend(F16::from_f32(word.parse().ok()?).to_le_bytes()),
+        DType::Bf16 => data.extend(Bf16::from_f32(word.parse().ok()?).to_le_bytes()),
         DType::F32 => data.extend(word.parse::<f32>().ok()?.to_le_bytes()),
         DType::F64 => data.extend(word.parse::<f64>().ok()?.to_le_bytes()),
     }
@@ -185,8 +185,8 @@ fn random(dtype: DType, count: usize, seed: u64) -> Vec<u8> {
             DType::I16 => data.extend(((bits % 10) as i16).to_le_bytes()),
             DType::I32 => data.extend(((bits % 10) as i32).to_le_bytes()),
             DType::I64 => data.extend((bits % 10).to_le_bytes()),
-            DType::F16 => data.extend(f16::from_f32(unit).to_le_bytes()),
-            DType::Bf16 => data.extend(bf16::from_f32(unit).to_le_bytes()),
+            DType::F16 => data.extend(F16::from_f32(unit).to_le_bytes()),
+            DType::Bf16 => data.extend(Bf16::from_f32(unit).to_le_bytes()),
             DType::F32 => data.extend(unit.to_le_bytes()),
             DType::F64 => data.extend(f64::from(unit).to_le_bytes()),
         }

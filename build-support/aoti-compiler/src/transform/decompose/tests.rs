@@ -7,6 +7,7 @@ use crate::aten::{
 };
 use crate::dtype::DType;
 use crate::graph::Origin;
+use crate::halves::F16;
 use crate::interpret::{Tensor, evaluate};
 use crate::symbolic::Expr;
 
@@ -99,9 +100,9 @@ fn nan_and_infinity_follow_pytorch() {
 
 #[test]
 fn half_types_round_once() {
-    let x = Tensor::from_f16(&[2], &[half::f16::from_f32(300.0), half::f16::from_f32(300.0)]);
+    let x = Tensor::from_f16(&[2], &[F16::from_f32(300.0), F16::from_f32(300.0)]);
     // The squares overflow f16; their mean's root does not.
-    let norm = Tensor::from_f16(&[], &[half::f16::from_f32(424.25)]);
+    let norm = Tensor::from_f16(&[], &[F16::from_f32(424.25)]);
     check("aten.linalg_vector_norm.default", &[("self", x)], &[], &norm);
 }
 
