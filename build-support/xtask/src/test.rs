@@ -18,7 +18,7 @@ const STEPS: &[Step] = &[
     ("formatting: cargo fmt --check", formatting),
     ("tests: cargo test --workspace", tests),
     ("caches on servers: cargo test -p aoti-toolchain --features remote", servers),
-    ("the example: cargo run (in examples/digits)", example),
+    ("the example: cargo run --locked (in examples/digits)", example),
     ("lints: cargo clippy", lints),
     ("generated files: cargo xtask regenerate --check", generated),
 ];
@@ -88,7 +88,7 @@ fn servers(workspace: &Workspace) -> anyhow::Result<()> {
 fn example(workspace: &Workspace) -> anyhow::Result<()> {
     let example = workspace.inside(EXAMPLE);
     let cargo = &workspace.cargo;
-    let printed = cmd!(example.shell, "{cargo} run").quiet().read()?;
+    let printed = cmd!(example.shell, "{cargo} run --locked").quiet().read()?;
     println!("{printed}");
     let path = workspace.root.join(EXAMPLE).join("expected.txt");
     let expected = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
