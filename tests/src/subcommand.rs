@@ -7,9 +7,12 @@ use std::sync::OnceLock;
 /// Variables that cargo or whoever runs the tests may have set, and that mean something to the subcommand.
 const FOREIGN: &[&str] = &[
     "AOTI_BUILD",
-    "CARGO_TARGET_DIR",
+    "CARGO_BUILD_TARGET",
     "CARGO_ENCODED_RUSTFLAGS",
+    "CARGO_MAKEFLAGS",
+    "CARGO_TARGET_DIR",
     "DOCS_RS",
+    "MAKEFLAGS",
     "OUT_DIR",
     "RUSTFLAGS",
     "TARGET",
@@ -26,9 +29,14 @@ pub fn program() -> &'static Path {
     PROGRAM.get_or_init(build)
 }
 
-fn build() -> PathBuf {
+/// Where the tests were built: `<target>/<profile>`.
+fn profile() -> PathBuf {
     let test = std::env::current_exe().expect("a test knows where it lies");
-    let profile = test.ancestors().nth(2).expect("tests lie in <target>/<profile>/deps");
+    test.ancestors().nth(2).expect("tests lie in <target>/<profile>/deps").to_owned()
+}
+
+fn build() -> PathBuf {
+    let profile = profile();
     let target = profile.parent().expect("tests lie in <target>/<profile>/deps");
     let mut command = Command::new(env!("CARGO"));
     // All members are named so that features are resolved as they were for this test.
@@ -52,16 +60,25 @@ pub fn aoti(folder: &Path, cache: &Path) -> Command {
     command
 }
 
-/// Cargo, to be run offline in a user's project. All projects of the tests share a target folder below `targets`, so that
-/// the libraries are compiled once; its name has blanks and umlauts, as folders of users have.
-pub fn cargo(folder: &Path, cache: &Path, targets: &Path) -> Command {
+/// Cargo, to be run offline in a user's project. All projects of the tests share the folder [`projects`], so that the
+/// libraries are compiled once.
+pub fn cargo(folder: &Path, cache: &Path) -> Command {
     let mut command = Command::new(env!("CARGO"));
     command.current_dir(folder).env("AOTI_CACHE_DIR", cache);
     for name in FOREIGN {
         command.env_remove(name);
     }
-    command.env("CARGO_TARGET_DIR", targets.join("Projekte für Tests")).env("CARGO_NET_OFFLINE", "true");
+    command.env("CARGO_TARGET_DIR", projects()).env("CARGO_NET_OFFLINE", "true");
+    // Cargo's default depends on what the project itself has in common with its build script, so that the build library
+    // would be compiled once for each kind of project, and for `check` and `build`.
+    command.env("CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG", "0");
     command
+}
+
+/// The target folder of the projects that tests build, which later runs of the tests use again. Its name has blanks and
+/// umlauts, as folders of users have.
+pub fn projects() -> PathBuf {
+    profile().with_file_name("tmp").join("Projekte für Tests")
 }
 
 /// How a command ended, and what it said.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use aoti_tests::models::{self, SCALED};
-use aoti_tests::subcommand::{Ended, aoti, cargo};
+use aoti_tests::subcommand::{Ended, aoti, cargo, projects};
 use aoti_tests::tools;
 
 /// A folder of a user's, with the subcommand and cargo in it.
@@ -37,8 +37,7 @@ impl Home {
 
     /// Cargo in a project of this folder.
     fn cargo(&self, project: &str, arguments: &[&str]) -> Command {
-        let mut command =
-            cargo(&self.folder.join(project), &self.cache(), Path::new(env!("CARGO_TARGET_TMPDIR")));
+        let mut command = cargo(&self.folder.join(project), &self.cache());
         command.args(arguments);
         command
     }
@@ -144,7 +143,7 @@ fn what_is_collected_runs_elsewhere() {
     fs::write(project.join("Cargo.toml"), manifest + table).unwrap();
     fs::write(project.join("models/net.aoti"), SCALED).unwrap();
     fs::write(project.join("src/main.rs"), MAIN).unwrap();
-    let targets = cargo(&project, &home.cache(), Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let targets = cargo(&project, &home.cache());
     let mut collect = home.aoti(&["collect", "../hier hin", "--offline"]);
     collect.current_dir(&project).envs(targets.get_envs().filter_map(|(name, value)| Some((name, value?))));
     Ended::of(&mut collect).succeeded();
@@ -157,9 +156,7 @@ fn what_is_collected_runs_elsewhere() {
     assert!(fs::read_to_string(there.join("licenses/index.txt")).unwrap().contains("aoti-runtime 0"));
     assert_eq!(libraries(&there, "libaoti_my_net_").len(), 1);
     // Where it was built there is nothing any more.
-    let built =
-        PathBuf::from(targets.get_envs().find(|(name, _)| *name == "CARGO_TARGET_DIR").unwrap().1.unwrap());
-    for script in fs::read_dir(built.join("debug/build")).unwrap() {
+    for script in fs::read_dir(projects().join("debug/build")).unwrap() {
         let script = script.unwrap();
         if script.file_name().to_string_lossy().starts_with("fort-") {
             fs::remove_dir_all(script.path()).unwrap();

@@ -5,11 +5,10 @@
 
 use aoti_tests::models;
 use aoti_tests::project::Project;
-use aoti_tests::subcommand::{Ended, workspace};
+use aoti_tests::subcommand::{Ended, cargo, workspace};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const MODELS: usize = 12;
 /// Kernels for one level, the wrapper, and the weights.
@@ -103,20 +102,12 @@ fn packages(folder: &Path) {
 
 #[test]
 fn build_scripts_side_by_side_share_the_tokens_of_their_cargo() {
-    // Build scripts are compiled once, in a folder that later runs of the tests use again.
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("project");
     for jobs in [1, 2] {
         let folder = tempfile::tempdir().unwrap();
         packages(folder.path());
         let compiler = Counting::new();
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--workspace", "--offline", "-j", &jobs.to_string()]);
-        cargo.current_dir(folder.path()).env("CARGO_TARGET_DIR", &target).env("CXX", compiler.program());
-        cargo.env("AOTI_CACHE_DIR", folder.path().join("cache"));
-        // The tests' own cargo has a jobserver of its own, and settings that are not meant for the project.
-        for name in ["CARGO_MAKEFLAGS", "MAKEFLAGS", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "AOTI_BUILD"] {
-            cargo.env_remove(name);
-        }
+        let mut cargo = cargo(folder.path(), &folder.path().join("cache"));
+        cargo.args(["build", "--workspace", "-j", &jobs.to_string()]).env("CXX", compiler.program());
         Ended::of(&mut cargo).succeeded();
         let (compiles, most) = compiler.counts();
         println!("cargo -j{jobs}: {compiles} compiles, at most {most} at once");

@@ -3,10 +3,10 @@
 //! Compiles the libraries as a user's build does, in a target folder that later runs of the tests use again.
 
 use aoti_tests::native::defined_symbols;
+use aoti_tests::subcommand::{Ended, aoti, cargo};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Packages by folder, name and version, with what their model `net` multiplies by.
 const PACKAGES: [(&str, &str, &str, f32); 4] = [
@@ -96,16 +96,9 @@ fn libraries(folder: &Path, found: &mut Vec<PathBuf>) {
 fn each_package_runs_its_own_model() {
     let folder = tempfile::tempdir().unwrap();
     project(folder.path());
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("project");
-    let mut command = Command::new(env!("CARGO"));
-    command.args(["run", "--offline", "--quiet"]).current_dir(folder.path().join("program"));
-    command.env("CARGO_TARGET_DIR", &target).env("AOTI_CACHE_DIR", folder.path().join("cache"));
-    for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "OUT_DIR", "DOCS_RS", "AOTI_BUILD"] {
-        command.env_remove(name);
-    }
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "2 30 500 7000\n");
+    let mut command = cargo(&folder.path().join("program"), &folder.path().join("cache"));
+    command.args(["run", "--quiet"]);
+    assert_eq!(Ended::of(&mut command).succeeded().stdout, "2 30 500 7000\n");
 }
 
 #[test]
@@ -114,10 +107,8 @@ fn libraries_of_one_name_share_no_symbol_that_means_different_things() {
     project(folder.path());
     let mut symbols = BTreeSet::new();
     for (place, ..) in PACKAGES {
-        let mut command =
-            aoti_tests::subcommand::aoti(&folder.path().join(place), &folder.path().join("cache"));
-        let output = command.args(["build", "--target-dir", place]).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut build = aoti(&folder.path().join(place), &folder.path().join("cache"));
+        Ended::of(build.args(["build", "--target-dir", place])).succeeded();
         let mut found = Vec::new();
         libraries(&folder.path().join(place).join(place), &mut found);
         let [library] = found.as_slice() else { panic!("{found:?}") };

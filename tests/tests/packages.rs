@@ -1,8 +1,11 @@
 //! The packages as a registry would hand them out: a project that has nothing else of ours builds and runs, offline.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use aoti_tests::subcommand::{Ended, cargo, workspace};
 
 const CRATES: [&str; 4] = ["aoti-build", "aoti-compiler", "aoti-runtime", "aoti-toolchain"];
 
@@ -31,44 +34,61 @@ fn main() -> Result<(), aoti_runtime::Error> {
 }
 ";
 
-fn succeed(command: &mut Command) -> String {
-    for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "OUT_DIR", "DOCS_RS", "AOTI_BUILD"] {
-        command.env_remove(name);
-    }
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
 fn write(folder: &Path, name: &str, content: &str) {
     let path = folder.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, content).unwrap();
 }
 
-/// Packs the workspace and unpacks what its users need.
+/// Packs the workspace and unpacks what its users need, always into the same folders: what has not changed since a test
+/// last did so is not compiled again.
 fn unpacked(root: &Path, folder: &Path) -> Vec<(&'static str, PathBuf)> {
     let packages = folder.join("packages");
-    let mut pack = Command::new(env!("CARGO"));
-    pack.args(["package", "--workspace", "--no-verify", "--offline", "--allow-dirty", "--quiet"]);
-    succeed(pack.arg("--target-dir").arg(&packages).current_dir(root));
+    let mut pack = cargo(root, &folder.join("cache"));
+    pack.args(["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"]);
+    Ended::of(pack.arg("--target-dir").arg(&packages)).succeeded();
     let version = env!("CARGO_PKG_VERSION");
     let unpack = |name: &'static str| {
         let archive = packages.join("package").join(format!("{name}-{version}.crate"));
-        succeed(Command::new("tar").arg("xzf").arg(&archive).arg("-C").arg(folder));
-        let place = folder.join(format!("{name}-{version}"));
+        Ended::of(Command::new("tar").arg("xzf").arg(&archive).arg("-C").arg(folder)).succeeded();
+        let named = format!("{name}-{version}");
+        let fresh = folder.join(&named);
         for file in ["LICENSE-APACHE", "LICENSE-MIT", "README.md"] {
-            assert!(fs::metadata(place.join(file)).unwrap().len() > 100, "{name} lacks its {file}");
+            assert!(fs::metadata(fresh.join(file)).unwrap().len() > 100, "{name} lacks its {file}");
         }
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages").join(&named);
+        make_equal(&fresh, &place);
         (name, place)
     };
     CRATES.map(unpack).into()
 }
 
+/// Makes a folder hold what another does, and touches nothing in it that is so already.
+fn make_equal(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    let names = |folder: &Path| -> BTreeSet<_> {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    };
+    let wanted = names(from);
+    for name in names(to).difference(&wanted) {
+        let path = to.join(name);
+        if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+    }
+    for name in wanted {
+        let (from, to) = (from.join(&name), to.join(&name));
+        if from.is_dir() {
+            make_equal(&from, &to);
+        } else if fs::read(&to).ok() != Some(fs::read(&from).unwrap()) {
+            // Not copied: archives have no times, and what is older than its build is not compiled again.
+            fs::write(&to, fs::read(&from).unwrap()).unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_project_builds_offline_from_the_packages_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let root = workspace();
     let crates = unpacked(root, folder.path());
     let patches: String =
         crates.iter().map(|(name, place)| format!("{name} = {{ path = {place:?} }}\n")).collect();
@@ -83,8 +103,7 @@ fn a_project_builds_offline_from_the_packages_alone() {
     write(&project, "src/main.rs", MAIN);
     write(&project, "models/twice.aoti", MODEL);
     fs::copy(root.join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
-    let mut run = Command::new(env!("CARGO"));
-    run.args(["run", "--offline", "--quiet"]).current_dir(&project);
-    run.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("project"));
-    assert_eq!(succeed(run.env("AOTI_CACHE_DIR", project.join("cache"))), "[2.0, 4.0, 6.0]\n");
+    let mut run = cargo(&project, &project.join("cache"));
+    let ended = Ended::of(run.args(["run", "--quiet"])).succeeded();
+    assert_eq!(ended.stdout, "[2.0, 4.0, 6.0]\n");
 }

@@ -72,8 +72,7 @@ fn project() -> tempfile::TempDir {
 }
 
 fn cargo(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
-    let targets = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let mut command = aoti_tests::subcommand::cargo(folder, &folder.join("cache"), targets);
+    let mut command = aoti_tests::subcommand::cargo(folder, &folder.join("cache"));
     command.args(arguments).envs(variables.iter().copied()).output().unwrap()
 }
 

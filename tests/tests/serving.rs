@@ -4,9 +4,7 @@
 
 use aoti_tests::models;
 use aoti_tests::project::Project;
-use aoti_tests::subcommand::workspace;
-use std::path::Path;
-use std::process::Command;
+use aoti_tests::subcommand::{cargo, workspace};
 
 const BUILD: &str = "\
 fn main() -> Result<(), aoti_build::Error> {
@@ -26,14 +24,8 @@ fn threads_agree_and_runs_allocate_nothing() {
     project.write("Cargo.lock", std::fs::read(root.join("Cargo.lock")).unwrap());
     project.write("build.rs", BUILD);
     project.write("src/main.rs", include_str!("../programs/serving.rs"));
-    let mut command = Command::new(env!("CARGO"));
-    command.args(["run", "--quiet", "--offline"]).current_dir(project.folder());
-    // Libraries are compiled once for all tests that make a project.
-    command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("project"));
-    command.env("AOTI_CACHE_DIR", project.folder().join("cache"));
-    for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "OUT_DIR", "DOCS_RS", "AOTI_BUILD"] {
-        command.env_remove(name);
-    }
+    let mut command = cargo(project.folder(), &project.folder().join("cache"));
+    command.args(["run", "--quiet"]);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "64 threads agree\na pool agrees\n0 allocations\n");
