@@ -3,7 +3,7 @@
 //! Compiles the libraries as a user's build does, in a target folder that later runs of the tests use again.
 
 use aoti_tests::native::defined_symbols;
-use aoti_tests::subcommand::{Ended, aoti, cargo};
+use aoti_tests::subcommand::{Ended, aoti, cargo, projects};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -99,6 +99,23 @@ fn each_package_runs_its_own_model() {
     let mut command = cargo(&folder.path().join("program"), &folder.path().join("cache"));
     command.args(["run", "--quiet"]);
     assert_eq!(Ended::of(&mut command).succeeded().stdout, "2 30 500 7000\n");
+
+    let mut collect = aoti(&folder.path().join("program"), &folder.path().join("cache"));
+    collect.args(["collect", "../all", "--offline"]).env("CARGO_TARGET_DIR", projects());
+    collect.env("CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG", "0");
+    Ended::of(&mut collect).succeeded();
+    let mut functions = BTreeSet::new();
+    for header in fs::read_dir(folder.path().join("all/include")).unwrap().map(|entry| entry.unwrap().path())
+    {
+        let name = header.file_name().unwrap().to_string_lossy().into_owned();
+        if let Some(stem) = name.strip_suffix(".h") {
+            let function = format!("{stem}_api(void);");
+            assert!(fs::read_to_string(header).unwrap().contains(&function), "{function}");
+            functions.insert(function);
+        }
+    }
+    assert_eq!(functions.len(), PACKAGES.len(), "{functions:?}");
+    assert!(!functions.contains("aoti_net_api(void);"), "whose is it? {functions:?}");
 }
 
 #[test]

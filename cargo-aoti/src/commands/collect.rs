@@ -3,7 +3,7 @@
 //! Cargo builds; what it says of its artefacts and of the build scripts' folders tells what there is to take. Programs look
 //! for shared libraries and weights in the folder that they are in, so that is where these go.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -46,10 +46,36 @@ struct Made {
     folders: Vec<PathBuf>,
 }
 
+/// A model of a build script.
+struct Model {
+    /// The folder that all models of the build script share.
+    folder: PathBuf,
+    /// The model's own folder.
+    own: PathBuf,
+    told: Told,
+    /// Whether a model of another package has a header of the same name.
+    shares_header: bool,
+}
+
+impl Model {
+    fn headers(&self) -> impl Iterator<Item = &String> {
+        self.told.files.iter().filter(|file| file.kind == "header").map(|file| &file.file)
+    }
+}
+
 /// The part of a model's `manifest.json` that says what there is.
 #[derive(Deserialize)]
-struct Model {
+struct Told {
+    /// The function that the library exports.
+    symbol: String,
     files: Vec<File>,
+}
+
+impl Told {
+    /// What tells the model from all others of a program, as in the name of its library.
+    fn stem(&self) -> &str {
+        self.symbol.strip_suffix("_api").unwrap_or(&self.symbol)
+    }
 }
 
 #[derive(Deserialize)]
@@ -67,8 +93,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     for (_, program) in &made.programs {
         copy(program, &root)?;
     }
-    for folder in &made.folders {
-        models(&folder.join("aoti"), &root)?;
+    for model in &models(&made.folders) {
+        take(model, &root)?;
     }
     licenses(arguments, context, &made, &root.join("licenses"))?;
     context.terminal.status("Collected", &shown(&root, context));
@@ -124,23 +150,48 @@ fn cargo(arguments: &Arguments, context: &Context, subcommand: &str) -> Command 
     command
 }
 
-/// Takes what the models of one build script need at run time.
-fn models(folder: &Path, root: &Path) -> Result<(), Failure> {
-    // Most build scripts have no models.
-    let Ok(listing) = fs_err::read_dir(folder) else { return Ok(()) };
-    for own in listing.flatten().map(|entry| entry.path()) {
-        let Ok(text) = fs_err::read(own.join("manifest.json")) else { continue };
-        let Ok(model) = serde_json::from_slice::<Model>(&text) else { continue };
-        for File { kind, file } in model.files {
-            match kind.as_str() {
-                "library" if !file.ends_with(".a") => copy(&folder.join(file), root)?,
-                "weights" => copy(&folder.join(file), root)?,
-                "header" => {
-                    copy(&own.join(file), &root.join("include"))?;
-                    copy(&own.join("src/include/aoti/abi.h"), &root.join("include/aoti"))?;
+/// The models of all build scripts, of which most have none.
+fn models(folders: &[PathBuf]) -> Vec<Model> {
+    let mut found: Vec<Model> = Vec::new();
+    for folder in folders.iter().map(|folder| folder.join("aoti")) {
+        let Ok(listing) = fs_err::read_dir(&folder) else { continue };
+        for own in listing.flatten().map(|entry| entry.path()) {
+            let Ok(text) = fs_err::read(own.join("manifest.json")) else { continue };
+            let Ok(told) = serde_json::from_slice::<Told>(&text) else { continue };
+            found.push(Model { folder: folder.clone(), own, told, shares_header: false });
+        }
+    }
+    // A package may have been built twice, for build scripts and for programs; that is one model all the same.
+    let mut owners: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for model in &found {
+        for header in model.headers() {
+            owners.entry(header.clone()).or_default().insert(model.told.symbol.clone());
+        }
+    }
+    for model in &mut found {
+        let shares = model.headers().any(|header| owners[header].len() > 1);
+        model.shares_header = shares;
+    }
+    found
+}
+
+/// Takes what a model needs at run time, and its header.
+fn take(model: &Model, root: &Path) -> Result<(), Failure> {
+    for File { kind, file } in &model.told.files {
+        match kind.as_str() {
+            "library" if !file.ends_with(".a") => copy(&model.folder.join(file), root)?,
+            "weights" => copy(&model.folder.join(file), root)?,
+            "header" => {
+                let include = root.join("include");
+                // Neither of two packages' headers gets the plain name: it would not say whose it is.
+                if model.shares_header {
+                    copy_as(&model.own.join(file), &include, format!("{}.h", model.told.stem()))?;
+                } else {
+                    copy(&model.own.join(file), &include)?;
                 }
-                _ => {}
+                copy(&model.own.join("src/include/aoti/abi.h"), &include.join("aoti"))?;
             }
+            _ => {}
         }
     }
     Ok(())
@@ -221,7 +272,12 @@ fn license_files(package: &Package) -> Vec<PathBuf> {
 
 /// Copies a file into a folder.
 fn copy(file: &Path, folder: &Path) -> Result<(), Failure> {
+    copy_as(file, folder, file.file_name().unwrap_or_default())
+}
+
+/// The same, under a name of its own there.
+fn copy_as(file: &Path, folder: &Path, name: impl AsRef<Path>) -> Result<(), Failure> {
     fs_err::create_dir_all(folder).map_err(Failure::machine("make", folder))?;
-    let target = folder.join(file.file_name().unwrap_or_default());
+    let target = folder.join(name);
     fs_err::copy(file, &target).map(drop).map_err(Failure::machine("write", &target))
 }
