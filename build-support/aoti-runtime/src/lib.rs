@@ -33,6 +33,8 @@ mod macros;
 mod named;
 mod plan;
 mod pool;
+#[cfg(feature = "rayon")]
+mod rayon;
 mod tensor;
 mod weights;
 
@@ -57,5 +59,7 @@ pub use macros::absent;
 pub use named::{NamedTensor, PrepareOptions};
 pub use plan::{Candidate, Plan, Verdict};
 pub use pool::ThreadPool;
+#[cfg(feature = "rayon")]
+pub use rayon::Rayon;
 pub use tensor::{DynTensor, Tensor, TensorView};
 pub use weights::Weights;

@@ -1,13 +1,16 @@
 //! The thread pool covers every range exactly once, whoever asks.
 
-use aoti_runtime::{Executor, ThreadPool};
+use aoti_runtime::{Executor, Rayon, ThreadPool};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
-fn covers_once(pool: &ThreadPool, n: i64) {
+fn covers_once(pool: &dyn Executor, n: i64) {
     let seen: Vec<AtomicU32> = (0..n).map(|_| AtomicU32::new(0)).collect();
     let running: Vec<AtomicBool> = (0..pool.threads()).map(|_| AtomicBool::new(false)).collect();
     pool.parallel_for(n, &|part, worker| {
@@ -97,4 +100,24 @@ fn the_cost_of_a_loop_is_told() {
         .collect();
     times.sort();
     println!("parallel_for of nothing on 2 threads: median {:?}", times[1000]);
+}
+
+#[test]
+fn threads_of_rayon_cover_every_range_once() {
+    for threads in [1, 2, 3, 5] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let executor = Rayon::pool(&pool);
+        assert_eq!(executor.threads(), threads);
+        for n in [-1, 0, 1, 2, 3, 4, 7, 64, 1000] {
+            (0..20).for_each(|_| covers_once(&executor, n));
+            // From within too, where threads that wait help others.
+            pool.install(|| covers_once(&Rayon::current(), n));
+        }
+        let ends = Mutex::new(Vec::new());
+        executor.parallel_for(i64::MAX, &|part, _| ends.lock().unwrap().push((part.start, part.end)));
+        let mut ends = ends.into_inner().unwrap();
+        ends.sort_unstable();
+        assert_eq!((ends[0].0, ends[ends.len() - 1].1), (0, i64::MAX));
+        assert!(ends.is_sorted_by(|a, b| a.1 == b.0), "{ends:?}");
+    }
 }

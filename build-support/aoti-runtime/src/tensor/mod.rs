@@ -2,6 +2,8 @@
 
 mod dims;
 mod dynamic;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 mod owned;
 mod view;
 
