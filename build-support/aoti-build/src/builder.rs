@@ -3,14 +3,15 @@
 mod talk;
 
 use std::ffi::OsStr;
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use aoti_toolchain::{Device, Environment, Target, Toolchains};
 
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::manifest::Manifest;
-use crate::model::LinkKind;
+use crate::manifest::{Manifest, Problems, Script};
+use crate::model::{LinkKind, Model};
 use crate::purpose::{self, Purpose};
 use crate::session::{Job, Session, Settings};
 use crate::variables;
@@ -23,7 +24,9 @@ use crate::variables;
 #[derive(Debug)]
 pub struct Builder {
     environment: Environment,
+    folder: PathBuf,
     manifest: Manifest,
+    script: Script,
     out_dir: PathBuf,
     target: Target,
     purpose: Purpose,
@@ -35,10 +38,67 @@ impl Builder {
     /// # Errors
     /// All problems of the table; [`Error::NoCargo`] outside a build script.
     pub fn from_manifest() -> Result<Builder, Error> {
-        Builder::in_environment(Environment::capture()).map_err(talk::failed)
+        Builder::in_environment(Environment::capture(), Manifest::of_folder).map_err(talk::failed)
     }
 
-    fn in_environment(environment: Environment) -> Result<Builder, Error> {
+    /// Knows no models but those that [`Builder::model`] gives, and reads no table.
+    ///
+    /// ```no_run
+    /// // build.rs
+    /// use aoti_build::{Builder, Model, Weights};
+    ///
+    /// fn main() -> Result<(), aoti_build::Error> {
+    ///     let digits = Model::new("digits", "models/digits.pt2").weights(Weights::Sidecar).outputs(["logits"]);
+    ///     Builder::new()?.cpu(["x86-64-v3"]).model(digits).build()
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoCargo`] outside a build script.
+    pub fn new() -> Result<Builder, Error> {
+        Builder::in_environment(Environment::capture(), |_| Ok(Manifest::empty())).map_err(talk::failed)
+    }
+
+    /// Builds this model too. Its path is relative to the package's folder; a model that the script has written to
+    /// `OUT_DIR` is not watched, as cargo would run the script each time.
+    #[must_use]
+    pub fn model(mut self, model: Model) -> Builder {
+        self.script.models.push(model);
+        self
+    }
+
+    /// The processor levels of all models that name none of their own, in place of the table's `cpu`.
+    #[must_use]
+    pub fn cpu(mut self, levels: impl IntoIterator<Item = impl Into<String>>) -> Builder {
+        self.script.cpu = levels.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// What all models are built for, in place of the table's `devices`: `cpu`, `cuda`, `rocm`.
+    #[must_use]
+    pub fn devices(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Builder {
+        self.script.devices = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Architectures of NVIDIA's GPUs, in place of the table's `cuda`.
+    #[must_use]
+    pub fn cuda(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Builder {
+        self.script.cuda = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Architectures of AMD's GPUs, in place of the table's `rocm`.
+    #[must_use]
+    pub fn rocm(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Builder {
+        self.script.rocm = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    fn in_environment(
+        environment: Environment,
+        read: impl FnOnce(&Path) -> Result<Manifest, Problems>,
+    ) -> Result<Builder, Error> {
         let path = |name: &'static str| environment.variable(name).ok_or(Error::NoCargo(name));
         let folder = PathBuf::from(path("CARGO_MANIFEST_DIR")?);
         let out_dir = PathBuf::from(path("OUT_DIR")?);
@@ -52,21 +112,30 @@ impl Builder {
         if models.is_dir() {
             println!("cargo::rerun-if-changed={}", models.display());
         }
-        let of_package = |name| Ok::<_, Error>(path(name)?.to_string_lossy());
-        let (name, version) = (of_package("CARGO_PKG_NAME")?, of_package("CARGO_PKG_VERSION")?);
-        let manifest = Manifest::of_folder(&folder)?.of_package(&name, &version);
+        let manifest = read(&folder)?;
         let toolchains = Toolchains::for_project(&environment, None, manifest.wishes.toolchains.as_deref())?;
         let target = platform(target, &toolchains, &environment);
         let purpose = Purpose::of(&environment, purpose::parent().as_deref())?;
-        Ok(Builder { environment, manifest, out_dir, target, purpose })
+        let script = Script::default();
+        Ok(Builder { environment, folder, manifest, script, out_dir, target, purpose })
     }
 
     /// Builds the models and tells cargo where they are.
     ///
     /// # Errors
     /// Everything found in all models, as one error.
-    pub fn build(self) -> Result<(), Error> {
-        self.run().map_err(talk::failed)
+    pub fn build(mut self) -> Result<(), Error> {
+        self.settle().and_then(|()| self.run()).map_err(talk::failed)
+    }
+
+    /// Brings together what the table and the script say.
+    fn settle(&mut self) -> Result<(), Error> {
+        let of_package = |name| self.environment.variable(name).ok_or(Error::NoCargo(name));
+        let (name, version) = (of_package("CARGO_PKG_NAME")?, of_package("CARGO_PKG_VERSION")?);
+        let (name, version) = (name.to_string_lossy(), version.to_string_lossy());
+        let (script, manifest) = (mem::take(&mut self.script), self.manifest.clone());
+        self.manifest = manifest.with_script(script, &self.folder)?.of_package(&name, &version);
+        Ok(())
     }
 
     fn run(&self) -> Result<(), Error> {
@@ -76,7 +145,8 @@ impl Builder {
         if let Some(file) = aoti_toolchain::user_file(&self.environment) {
             println!("cargo::rerun-if-changed={}", file.display());
         }
-        for model in &self.manifest.models {
+        // What the script itself writes is newer than its start each time.
+        for model in self.manifest.models.iter().filter(|model| !model.path.starts_with(&self.out_dir)) {
             println!("cargo::rerun-if-changed={}", model.path.display());
         }
         // Cargo runs the script again as long as there is no such folder: models may appear there.
@@ -144,7 +214,7 @@ impl Builder {
         }
     }
 
-    fn job(&self, model: &crate::model::Model) -> Job {
+    fn job(&self, model: &Model) -> Job {
         let layout = Layout::of_build_script(&self.out_dir, &model.identifier());
         Job { model: model.clone(), layout, incremental: true }
     }

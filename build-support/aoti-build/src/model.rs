@@ -87,6 +87,51 @@ impl Model {
         }
     }
 
+    /// Where its weights lie: `weights` of the manifest.
+    #[must_use]
+    pub fn weights(mut self, weights: Weights) -> Model {
+        self.weights = weights;
+        self
+    }
+
+    /// Whether its library takes other weights by name although it has its own: `named-weights` of the manifest.
+    #[must_use]
+    pub fn named_weights(mut self, named: bool) -> Model {
+        self.named_weights = named;
+        self
+    }
+
+    /// What kind of library is made: `link` of the manifest.
+    #[must_use]
+    pub fn link(mut self, link: LinkKind) -> Model {
+        self.link = link;
+        self
+    }
+
+    /// The processor levels of this model alone: `cpu` of the manifest.
+    #[must_use]
+    pub fn levels(mut self, levels: impl IntoIterator<Item = impl Into<String>>) -> Model {
+        self.levels = levels.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Names of its outputs, all of them in order: `outputs` of the manifest.
+    #[must_use]
+    pub fn outputs(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Model {
+        self.names.outputs = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Names of its dimensions, each after the one that the program has for it: `dims` of the manifest.
+    #[must_use]
+    pub fn dims<P: Into<String>, N: Into<String>>(
+        mut self,
+        names: impl IntoIterator<Item = (P, N)>,
+    ) -> Model {
+        self.names.dims = names.into_iter().map(|(program, name)| (program.into(), name.into())).collect();
+        self
+    }
+
     /// What the compiler is told.
     pub(crate) fn options(&self, levels: Vec<String>, gpus: Vec<String>) -> compile::Options {
         compile::Options {

@@ -19,6 +19,8 @@ const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
 
 pub(super) struct Checker<'a> {
     table: Option<&'a Table>,
+    /// The folder of the package whose build script says it, if that is who does.
+    script: Option<&'a Path>,
     /// The text of the table's manifest, read when it is first wanted.
     text: Option<Option<Arc<str>>>,
     problems: Vec<Problem>,
@@ -26,7 +28,12 @@ pub(super) struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     pub(super) fn new(table: Option<&'a Table>) -> Self {
-        Checker { table, text: None, problems: Vec::new() }
+        Checker { table, script: None, text: None, problems: Vec::new() }
+    }
+
+    /// A checker of what a build script says itself.
+    pub(super) fn of_script(folder: &'a Path) -> Self {
+        Checker { script: Some(folder), ..Checker::new(None) }
     }
 
     pub(super) fn finish(self) -> Result<(), Problems> {
@@ -123,10 +130,7 @@ impl<'a> Checker<'a> {
             return None;
         };
         let path = base.join(path);
-        if !path.is_file() {
-            let message = format!("there is no file `{}`", path.display());
-            let help = "paths are relative to the manifest with the table".to_owned();
-            self.report(Code::Missing, message, &place.entry("path"), Some(help));
+        if !self.file(&path, &place, "paths are relative to the manifest with the table") {
             return None;
         }
         let mut model = Model::new(name, path);
@@ -136,6 +140,23 @@ impl<'a> Checker<'a> {
         }
         model.named_weights = raw.named_weights.unwrap_or_default();
         Some(model)
+    }
+
+    /// Checks a model that a build script gives.
+    pub(super) fn given(&mut self, model: &Model) {
+        let place = Spot::table().entry("models").entry(&model.name);
+        self.file(&model.path, &place, "paths are relative to the folder of the package");
+        self.levels_at(&model.levels, &place.entry("cpu"));
+    }
+
+    /// Whether a model's file is there.
+    fn file(&mut self, path: &Path, place: &Spot<'_>, help: &str) -> bool {
+        let is_there = path.is_file();
+        if !is_there {
+            let message = format!("there is no file `{}`", path.display());
+            self.report(Code::Missing, message, &place.entry("path"), Some(help.to_owned()));
+        }
+        is_there
     }
 
     /// Reports architectures of devices that nothing is built for.
@@ -249,7 +270,9 @@ impl<'a> Checker<'a> {
 
     fn report(&mut self, code: Code, message: String, spot: &Spot<'_>, help: Option<String>) {
         let (mut place, mut location) = ("no metadata table; models/*.{pt2,onnx,aoti}".to_owned(), None);
-        if let Some(table) = self.table {
+        if let Some(folder) = self.script {
+            place = format!("{}: {}", folder.join("build.rs").display(), spot.keys.join("."));
+        } else if let Some(table) = self.table {
             let keys: Vec<&str> = std::iter::once(table.name).chain(spot.keys.iter().copied()).collect();
             place = format!("{}: {}", table.file.display(), keys.join("."));
             let text =

@@ -8,7 +8,7 @@ mod find;
 mod locate;
 mod problem;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -58,6 +58,20 @@ pub struct Manifest {
     pub files: Vec<PathBuf>,
     /// The folder that was searched for models, if it was; it need not be there.
     pub searched: Option<PathBuf>,
+    /// Names of the models that have levels of their own.
+    own_levels: BTreeSet<String>,
+}
+
+/// What a build script says of its models itself, beside the table or in its place.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Script {
+    /// Models, with paths from the package's folder.
+    pub(crate) models: Vec<Model>,
+    /// Where it says any: devices, levels of models that name none, and architectures of GPUs.
+    pub(crate) devices: Vec<String>,
+    pub(crate) cpu: Vec<String>,
+    pub(crate) cuda: Vec<String>,
+    pub(crate) rocm: Vec<String>,
 }
 
 /// A table as far as it makes sense.
@@ -167,6 +181,57 @@ impl Manifest {
         Manifest::of_table(folder, table.as_ref(), vec![package_manifest.to_owned()])
     }
 
+    /// No models, and nothing said of any.
+    pub(crate) fn empty() -> Manifest {
+        Manifest {
+            models: Vec::new(),
+            wishes: Wishes::default(),
+            files: Vec::new(),
+            searched: None,
+            own_levels: BTreeSet::new(),
+        }
+    }
+
+    /// The same with what the build script of the package in this folder says itself, which goes first.
+    ///
+    /// # Errors
+    /// All [`Problems`] of that.
+    pub(crate) fn with_script(mut self, script: Script, folder: &Path) -> Result<Manifest, Problems> {
+        let mut checker = Checker::of_script(folder);
+        let Script { models, devices, cpu, cuda, rocm } = script;
+        checker.devices(&devices);
+        checker.levels(&cpu);
+        checker.architectures(Device::Cuda, &cuda);
+        checker.architectures(Device::Rocm, &rocm);
+        let wishes = &mut self.wishes;
+        let keys = [&mut wishes.devices, &mut wishes.cpu, &mut wishes.cuda, &mut wishes.rocm];
+        for (key, said) in keys.into_iter().zip([devices, cpu, cuda, rocm]) {
+            if !said.is_empty() {
+                *key = said;
+            }
+        }
+        checker.unused(Device::Cuda, &wishes.cuda, &wishes.devices);
+        checker.unused(Device::Rocm, &wishes.rocm, &wishes.devices);
+        for mut model in models {
+            model.path = folder.join(&model.path);
+            checker.given(&model);
+            if !model.levels.is_empty() {
+                self.own_levels.insert(model.name.clone());
+            }
+            model.toolchains.clone_from(&wishes.toolchains);
+            self.models.push(model);
+        }
+        for model in &mut self.models {
+            if !self.own_levels.contains(&model.name) {
+                model.levels.clone_from(&wishes.cpu);
+            }
+            (model.cpu, model.gpus) = wishes.devices();
+        }
+        checker.duplicates(&self.models);
+        checker.finish()?;
+        Ok(self)
+    }
+
     /// The same, of the package with this name and version.
     #[must_use]
     pub fn of_package(mut self, name: &str, version: &str) -> Manifest {
@@ -195,9 +260,12 @@ impl Manifest {
         };
         checker.devices(&raw.devices);
         let wishes = Wishes::of_table(&mut checker, table, raw);
+        let mut own_levels = BTreeSet::new();
         for model in &mut models {
             if model.levels.is_empty() {
                 model.levels.clone_from(&wishes.cpu);
+            } else {
+                own_levels.insert(model.name.clone());
             }
             model.toolchains.clone_from(&wishes.toolchains);
             (model.cpu, model.gpus) = wishes.devices();
@@ -206,7 +274,7 @@ impl Manifest {
         checker.unused(Device::Rocm, &wishes.rocm, &wishes.devices);
         checker.duplicates(&models);
         checker.finish()?;
-        Ok(Manifest { models, wishes, files, searched })
+        Ok(Manifest { models, wishes, files, searched, own_levels })
     }
 }
 

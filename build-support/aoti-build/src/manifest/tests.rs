@@ -52,6 +52,71 @@ fn a_table_says_all() {
 }
 
 #[test]
+fn a_build_script_says_what_a_table_can() {
+    let folder = project("", &["models/found.pt2", "m/d.pt2"]);
+    let digits = Model::new("digits", "m/d.pt2")
+        .weights(Weights::Sidecar)
+        .named_weights(true)
+        .link(LinkKind::Dylib)
+        .levels(["x86-64-v4"])
+        .outputs(["logits"])
+        .dims([("tokens_d0", "batch")]);
+    let script = Script {
+        models: vec![digits, Model::new("same", folder.path().join("m/d.pt2"))],
+        devices: vec!["cpu".to_owned(), "cuda".to_owned()],
+        cpu: vec!["x86-64-v3".to_owned()],
+        cuda: vec!["sm_90a".to_owned()],
+        rocm: Vec::new(),
+    };
+    let table = "[package.metadata.aoti]\ncpu = [\"x86-64-v3\"]\ndevices = [\"cpu\", \"cuda\"]\ncuda = [\"sm_90a\"]\n\
+        [package.metadata.aoti.models.digits]\npath = \"m/d.pt2\"\nweights = \"sidecar\"\nnamed-weights = true\nlink = \"dylib\"\n\
+        cpu = [\"x86-64-v4\"]\noutputs = [\"logits\"]\ndims = { tokens_d0 = \"batch\" }\n\
+        [package.metadata.aoti.models.same]\npath = \"m/d.pt2\"\n";
+    let said = Manifest::empty().with_script(script.clone(), folder.path()).unwrap();
+    fs_err::write(folder.path().join("Cargo.toml"), table).unwrap();
+    assert_eq!(said.models, Manifest::of_folder(folder.path()).unwrap().models);
+
+    // Beside a table: models are added, and levels replaced where a model has none of its own.
+    let table = "[package.metadata.aoti]\ncpu = [\"x86-64\"]\n\
+        [package.metadata.aoti.models.follows]\npath = \"m/d.pt2\"\n\
+        [package.metadata.aoti.models.stays]\npath = \"m/d.pt2\"\ncpu = [\"x86-64\"]\n";
+    fs_err::write(folder.path().join("Cargo.toml"), table).unwrap();
+    let both = Manifest::of_folder(folder.path()).unwrap().with_script(script, folder.path()).unwrap();
+    assert!(both.models.iter().all(|model| model.cpu && model.gpus.len() == 1), "{both:?}");
+    let levels = |model: &Model| (model.name.clone(), model.levels.join(" "));
+    let expected =
+        [("follows", "x86-64-v3"), ("stays", "x86-64"), ("digits", "x86-64-v4"), ("same", "x86-64-v3")];
+    assert_eq!(
+        both.models.iter().map(levels).collect::<Vec<_>>(),
+        expected.map(|(name, level)| (name.to_owned(), level.to_owned()))
+    );
+}
+
+#[test]
+fn mistakes_of_a_build_script_are_told_at_once() {
+    let folder = project("", &["m/d.pt2"]);
+    let script = Script {
+        models: vec![
+            Model::new("absent", "models/absent.pt2"),
+            Model::new("my-net", "m/d.pt2").levels(["x86-64-v5"]),
+            Model::new("my_net", "m/d.pt2"),
+        ],
+        cpu: vec!["x86_64".to_owned()],
+        cuda: vec!["sm_80".to_owned()],
+        ..Script::default()
+    };
+    let problems = Manifest::empty().with_script(script, folder.path()).unwrap_err().0;
+    let codes: Vec<Code> = problems.iter().map(|problem| problem.code).collect();
+    assert_eq!(
+        codes,
+        [Code::Device, Code::Device, Code::Missing, Code::Device, Code::Duplicate],
+        "{problems:?}"
+    );
+    assert!(problems[2].place.ends_with("build.rs: models.absent.path"), "{}", problems[2].place);
+    assert_eq!(problems[0].help.as_deref(), Some("did you mean `x86-64`?"));
+}
+
+#[test]
 fn the_workspace_is_the_fallback() {
     let root = tempfile::tempdir().unwrap();
     let table = "[workspace]\nmembers = [\"a\"]\n[workspace.metadata.aoti]\ncpu = [\"x86-64\"]\n";
