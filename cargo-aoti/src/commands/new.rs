@@ -140,6 +140,14 @@ fn package(path: &Path, options: &Options, is_new_folder: bool, context: &Contex
     Err(Failure::Usage(said.trim_start_matches("error: ").trim_end().to_owned()))
 }
 
+/// Without it, cargo gives crates that the program has in common with its build script the program's debug information in
+/// a build and none in a check, and so compiles the build library for each of the two.
+const PROFILE: &str = "
+# So that `cargo check` and `cargo build` share what the build script is made of.
+[profile.dev.build-override]
+debug = false
+";
+
 /// Adds what a model needs.
 fn fill(
     path: &Path,
@@ -155,7 +163,10 @@ fn fill(
     let text = depend(&text, crates, half).map_err(|error| {
         Failure::User(format!("`{}` is not a manifest that can be changed: {error}", manifest.display()))
     })?;
-    write(&manifest, &text)?;
+    let is_member = path.ancestors().skip(1).any(|folder| folder.join("Cargo.toml").is_file());
+    let is_new = !has_program && !is_member;
+    // Cargo reads profiles where the workspace begins.
+    write(&manifest, &if is_new { shared(text) } else { text })?;
     write_absent(&path.join(".gitignore"), "/target\n")?;
     let models = path.join("models");
     fs_err::create_dir_all(&models).map_err(Failure::machine("make", &models))?;
@@ -166,8 +177,7 @@ fn fill(
         }
     }
     let lock = path.join("Cargo.lock");
-    let is_member = path.ancestors().skip(1).any(|folder| folder.join("Cargo.toml").is_file());
-    if let Some(known) = crates.lock().filter(|_| !has_program && !is_member && !lock.exists()) {
+    if let Some(known) = crates.lock().filter(|_| is_new && !lock.exists()) {
         fs_err::copy(known, &lock).map_err(Failure::machine("write", &lock))?;
     }
     let line = "aoti_build::Builder::from_manifest()?.build()";
@@ -202,6 +212,12 @@ fn depend(text: &str, crates: &Crates, features: &[&str]) -> Result<String, Stri
     Ok(document.to_string())
 }
 
+/// The manifest of a workspace with the profile, where it has none of its own.
+fn shared(text: String) -> String {
+    let has_profiles = text.parse().is_ok_and(|document: DocumentMut| document.contains_key("profile"));
+    if has_profiles { text } else { text + PROFILE }
+}
+
 fn is_same(a: &Path, b: &Path) -> bool {
     matches!((fs_err::canonicalize(a), fs_err::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
 }
@@ -228,5 +244,9 @@ mod tests {
         assert!(changed.contains("[build-dependencies]\naoti-build = "), "{changed}");
         assert_eq!(depend(&changed, &Crates::Registry, &[]).unwrap(), changed);
         assert!(depend("dependencies = 1\n", &Crates::Registry, &[]).is_err());
+        let changed = shared("[package]\nname = \"p\"\n".to_owned());
+        let document: DocumentMut = changed.parse().unwrap();
+        assert_eq!(document["profile"]["dev"]["build-override"]["debug"].as_bool(), Some(false));
+        assert_eq!(shared(changed.clone()), changed);
     }
 }
