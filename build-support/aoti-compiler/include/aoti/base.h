@@ -149,16 +149,24 @@ template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto min_i64(A 
 template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto max_i64(A a, B b) { return a > b ? a : b; }
 template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto ceil_div(A a, B b) { return (a + b - 1) / b; }
 template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto round_up(A a, B b) { return ceil_div(a, b) * b; }
-template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto floor_div(A a, B b) { return a >= 0 ? a / b : ~(~a / b); }
-template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto floor_mod(A a, B b) { return a - floor_div(a, b) * b; }
+template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto floor_div(A a, B b) {
+  return b < 0 ? (a > 0 ? (a - 1) / b - 1 : a / b) : a >= 0 ? a / b : ~(~a / b);
+}
+template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto floor_mod(A a, B b) {
+  return b < 0 ? (a % b > 0 ? a % b + b : a % b) : a - floor_div(a, b) * b;
+}
 #else
 AOTI_INLINE i64 min_i64(i64 a, i64 b) { return a < b ? a : b; }
 AOTI_INLINE i64 max_i64(i64 a, i64 b) { return a > b ? a : b; }
 AOTI_CONSTEXPR i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 AOTI_CONSTEXPR i64 round_up(i64 a, i64 b) { return ceil_div(a, b) * b; }
-// Quotient and remainder that round down; the divisor is positive.
-AOTI_CONSTEXPR i64 floor_div(i64 a, i64 b) { return a >= 0 ? a / b : ~(~a / b); }
-AOTI_CONSTEXPR i64 floor_mod(i64 a, i64 b) { return a - floor_div(a, b) * b; }
+// Quotient and remainder that round down. Divisors are positive but for those that the user's program computes.
+AOTI_CONSTEXPR i64 floor_div(i64 a, i64 b) {
+  return b < 0 ? (a > 0 ? (a - 1) / b - 1 : a / b) : a >= 0 ? a / b : ~(~a / b);
+}
+AOTI_CONSTEXPR i64 floor_mod(i64 a, i64 b) {
+  return b < 0 ? (a % b > 0 ? a % b + b : a % b) : i64(u64(a) - u64(floor_div(a, b)) * u64(b));
+}
 #endif
 // Bytes rounded up so that what follows is aligned for vectors.
 AOTI_CONSTEXPR i64 align(i64 bytes) { return round_up(bytes, 64); }
