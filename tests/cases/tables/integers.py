@@ -75,6 +75,10 @@ SIZES = [
     "F.pad(v, (n, 0))",
     "F.pad(v, (0, n))",
     "F.pad(v, (n, n))",
+    "F.pad(v, (n, -n)) + 1",
+    "F.pad(v, (-n, n)) + 1",
+    "F.pad(v, (0, -n))",
+    "F.pad(x, (n, -n, 1, 1))",
     "F.pad(x, (1, n), value=2.0)",
     "F.pad(x[None], (n, 0), mode='replicate')",
     "F.pad(x[None], (n, 0), mode='circular')",
@@ -141,6 +145,40 @@ NUMBERS = [
 ]
 
 
+# Divisors, of which 0 is none.
+QUOTIENTS = [
+    "v + 7 // n",
+    "v + (-7) % n",
+    "v.long() // n",
+    "v.long() % n",
+    "v.long().fmod(n)",
+    "v.int() // n",
+    "v.long() ** n",
+    "torch.div(v.long(), n, rounding_mode='trunc')",
+    "v.long() // torch.full((5,), n)",
+    "v.long() % torch.full((), n)",
+    "v[:0].long() // n",
+]
+
+# Numbers of a type that may not have them.
+ELEMENTS = [
+    "torch.scalar_tensor(n, dtype=torch.int32)",
+    "torch.scalar_tensor(n, dtype=torch.uint8)",
+    "torch.scalar_tensor(n, dtype=torch.float16)",
+    "torch.full((2,), n, dtype=torch.int8)",
+    "torch.full((2,), n, dtype=torch.float16)",
+    "torch.full_like(v, n, dtype=torch.int16)",
+    "v.int().fill_(n)",
+    "v.int().masked_fill(v > 0, n)",
+    "torch.where(v > 0, v.int(), n)",
+    "v.int().clamp(max=n)",
+    "v.to(torch.uint8).clamp(min=n)",
+    "v.int() + n",
+    "v.to(torch.uint8).bitwise_and(n)",
+    "v.int() << n",
+    "torch.arange(n, n + 3, dtype=torch.int32)",
+]
+
 # What takes only some numbers, of which 4 is one.
 DIVISORS = [
     "x.view(n, -1) + 1",
@@ -156,11 +194,11 @@ DIVISORS = [
 
 def fill(t):
     t.bind(x=t.rand(8, 5), v=t.rand(5), w=t.rand(4, 8, 2), u=t.rand(8, 4, 2))
-    for text in POSITIONS + STATED + SIZES + NUMBERS:
+    for text in POSITIONS + STATED + SIZES + NUMBERS + QUOTIENTS + ELEMENTS:
         t.integer(text, 3, VALUES)
     for text in DIVISORS:
         t.integer(text, 4, VALUES)
-    for text in POSITIONS + NUMBERS:
+    for text in POSITIONS + NUMBERS + QUOTIENTS + ELEMENTS:
         t.integer_of_data(text, 3, VALUES)
 
 

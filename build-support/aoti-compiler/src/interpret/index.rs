@@ -67,7 +67,9 @@ impl IndexFn {
     pub(super) fn at(&self, position: &[usize], stack: &mut Vec<i64>) -> Result<i64, EvalError> {
         match self {
             IndexFn::Affine { constant, coefficients } => {
-                Ok(coefficients.iter().zip(position).fold(*constant, |sum, (c, p)| sum + c * *p as i64))
+                let add = |sum: i64, (c, p): (&i64, &usize)| sum.checked_add(c.checked_mul(*p as i64)?);
+                let sum = coefficients.iter().zip(position).try_fold(*constant, add);
+                sum.ok_or_else(|| EvalError::Size { expr: "a position".to_owned() })
             }
             IndexFn::Steps { steps, text } => {
                 run(steps, position, stack).ok_or_else(|| EvalError::Size { expr: text.clone() })

@@ -107,7 +107,12 @@ impl Builder {
                 self.require_fits(position, shape);
                 continue;
             }
-            if inside || !chosen {
+            if inside {
+                // So is the whole of a clamp, whatever comes of the position that it clamps.
+                self.require_fits(coord, shape);
+                continue;
+            }
+            if !chosen {
                 continue;
             }
             let (Some(low), Some(high)) = (end(coord, &ranges, false), end(coord, &ranges, true)) else {

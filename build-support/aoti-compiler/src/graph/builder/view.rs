@@ -248,6 +248,9 @@ impl Builder {
         if coords.iter().zip(&own).all(inside) {
             return self.view(x, shape, coords);
         }
+        if !self.is_checked {
+            coords.iter().for_each(|coord| self.require_fits(coord, shape));
+        }
         let dtype = self.dtype(x);
         Ok(self.push1(Op::Pad { coords, fill: fill.cast(dtype) }, &[x], dtype, shape.to_vec()))
     }

@@ -1,6 +1,7 @@
 //! Making tensors of numbers and overwriting whole tensors.
 
 use super::context::DEFAULT_FLOAT;
+use super::operand::Operand;
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::aten::Arg;
@@ -69,36 +70,32 @@ fn like(cx: &mut Context, a: &Args, number: i64) -> Rule {
     Ok(cx.b.full(number, dtype, &shape).into())
 }
 
-/// A tensor full of an argument, which may be a symbolic size.
+/// A tensor full of an argument, which may be a number that is known only when the program runs.
 fn filled(cx: &mut Context, a: &Args, shape: &[Expr], name: &str) -> Rule {
     let dtype = wanted_type(cx, a)?;
-    // A number that is computed when the program runs.
-    if let Ok(value) = a.tensor(name) {
-        let value = cx.b.cast(value, dtype);
-        return Ok(cx.b.expand(value, shape)?.into());
-    }
-    if let Some(Arg::Int(expr)) = a.raw(name)
-        && expr.as_int().is_none()
-    {
-        let value = cx.b.index(expr.clone(), shape);
-        return Ok(cx.b.cast(value, dtype).into());
-    }
-    Ok(cx.b.full(a.scalar(name)?, dtype, shape).into())
+    filled_with(cx, &a.number(name)?, dtype, shape)
 }
 
 fn fill(cx: &mut Context, a: &Args) -> Rule {
-    let x = a.tensor("self")?;
-    let ty = cx.b.ty(x).clone();
-    if let Ok(value) = a.tensor("value") {
-        let value = cx.b.cast(value, ty.dtype);
-        let value = cx.b.reshape(value, &[])?;
-        return Ok(cx.b.expand(value, &ty.shape)?.into());
+    let ty = cx.b.ty(a.tensor("self")?).clone();
+    filled_with(cx, &a.number("value")?, ty.dtype, &ty.shape)
+}
+
+fn filled_with(cx: &mut Context, value: &Operand, dtype: DType, shape: &[Expr]) -> Rule {
+    if let Operand::Number(number) = value {
+        return Ok(cx.b.full(*number, dtype, shape).into());
     }
-    if let Some(Arg::Int(expr)) = a.raw("value") {
-        let value = cx.b.index(expr.clone(), &ty.shape);
-        return Ok(cx.b.cast(value, ty.dtype).into());
+    if let Operand::Size(number) = value {
+        // One element alone PyTorch converts as it comes, to infinity if need be.
+        if Expr::product(shape).is(1) {
+            cx.require_integer_element(number, dtype);
+        } else {
+            cx.require_element(number, dtype);
+        }
     }
-    Ok(cx.b.full(a.scalar("value")?, ty.dtype, &ty.shape).into())
+    let value = value.to_value(cx, dtype);
+    let value = cx.b.reshape(value, &[])?;
+    Ok(cx.b.expand(value, shape)?.into())
 }
 
 fn copy(cx: &mut Context, a: &Args) -> Rule {
@@ -133,6 +130,10 @@ fn arange(cx: &mut Context, a: &Args) -> Rule {
             let Some(step) = step.as_int().filter(|step| *step != 0) else {
                 return Err(RuleError::unsupported("a step that is symbolic or zero"));
             };
+            if dtype != DType::I64 {
+                cx.require_exact(start);
+                cx.require_exact(end);
+            }
             let gap = if step > 0 { end - start } else { start - end };
             let ranges = cx.b.ranges();
             let length = gap.ceil_div(&Expr::int(step.abs()), ranges).maximum_in(&Expr::int(0), ranges);

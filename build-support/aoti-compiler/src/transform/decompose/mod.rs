@@ -34,6 +34,7 @@ mod contraction;
 mod convolution;
 mod copies;
 mod create;
+mod demands;
 mod einsum;
 mod embedding;
 mod extremum;

@@ -49,6 +49,14 @@ impl Operand {
         }
     }
 
+    /// As [`Operand::to_value`] where PyTorch wants a number to be one of the element type.
+    pub fn to_element(&self, cx: &mut Context, dtype: DType) -> ValueId {
+        if let Operand::Size(number) = self {
+            cx.require_element(number, dtype);
+        }
+        self.to_value(cx, dtype)
+    }
+
     /// Whether it is this number.
     pub fn is(&self, number: f64) -> bool {
         matches!(self, Operand::Number(own) if own.to_f64() == number)
@@ -153,6 +161,19 @@ impl Args<'_> {
             return Ok(Operand::Size(size.clone()));
         }
         Ok(Operand::Number(self.scalar(name)?))
+    }
+
+    /// A number that may be known only when the program runs.
+    pub fn number(&self, name: &str) -> Result<Operand, RuleError> {
+        if !self.has(name) {
+            return Err(RuleError::Malformed(format!("argument `{name}` is missing")));
+        }
+        self.operand(&[name], 0)
+    }
+
+    /// A number with a default, which may be known only when the program runs.
+    pub fn number_or(&self, name: &str, default: impl Into<Scalar>) -> Result<Operand, RuleError> {
+        if self.has(name) { self.number(name) } else { Ok(Operand::Number(default.into())) }
     }
 
     /// The first operand of an element-wise operator, whatever the schema calls it.

@@ -2,7 +2,7 @@
 
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
-use crate::graph::{Scalar, ValueId};
+use crate::graph::{Condition, Relation, Scalar, ValueId};
 use crate::symbolic::{Expr, RangeTable};
 
 type Rule = Result<Outputs, RuleError>;
@@ -36,6 +36,15 @@ fn constant(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
     let amounts = amounts(cx, a, x, "pad")?;
     let fill = a.scalar_or("value", Scalar::Int(0))?;
+    let own = cx.b.shape(x);
+    let zero = Expr::int(0);
+    for (size, (low, high)) in own.iter().zip(&amounts) {
+        // What is taken away is taken away first, and must be there.
+        let ranges = cx.b.ranges();
+        let left = &(size + &low.minimum_in(&zero, ranges)) + &high.minimum_in(&zero, ranges);
+        let condition = Condition::compare(left, Relation::Ge, 0);
+        cx.b.require(condition, "padding that takes away more than there is");
+    }
     Ok(cx.b.pad(x, &amounts, fill)?.into())
 }
 

@@ -5,7 +5,8 @@ use super::registry::rules;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::dtype::DType;
 use crate::graph::{
-    BinaryOp, FloatBinary, FloatUnary, IntBinary, Relation, Rounding, Scalar, SpecialBinary, ValueId,
+    BinaryOp, Condition, FloatBinary, FloatUnary, IntBinary, Relation, Rounding, Scalar, SpecialBinary,
+    ValueId,
 };
 
 type Rule = Result<Outputs, RuleError>;
@@ -16,9 +17,9 @@ rules! {
     pure "aten.rsub.*" => reversed_sub,
     pure "aten.mul.*" => |cx, a| common(cx, a, BinaryOp::Mul),
     pure "aten.div.*" => div,
-    pure "aten.floor_divide.*" => |cx, a| common(cx, a, BinaryOp::FloorDiv),
-    pure "aten.remainder.*" => |cx, a| common(cx, a, BinaryOp::Remainder),
-    pure "aten.fmod.*" => |cx, a| common(cx, a, BinaryOp::Fmod),
+    pure "aten.floor_divide.*" => |cx, a| quotient(cx, a, BinaryOp::FloorDiv),
+    pure "aten.remainder.*" => |cx, a| quotient(cx, a, BinaryOp::Remainder),
+    pure "aten.fmod.*" => |cx, a| quotient(cx, a, BinaryOp::Fmod),
     pure "aten.pow.*" => pow,
     pure "aten.float_power.*" => float_power,
     pure "aten.maximum.default" => |cx, a| common(cx, a, BinaryOp::Maximum),
@@ -81,6 +82,18 @@ fn common(cx: &mut Context, a: &Args, op: impl Into<BinaryOp>) -> Rule {
     Ok(cx.combine(op, &x, &y)?.into())
 }
 
+/// In the operands' common type; of integers there is no quotient by zero, and no remainder.
+fn quotient(cx: &mut Context, a: &Args, op: BinaryOp) -> Rule {
+    let (x, y) = (a.left()?, a.right()?);
+    let dtype = cx.operands_type(&[&x, &y]);
+    let result = cx.combine_as(op, &x, &y, dtype)?;
+    if !dtype.is_float() {
+        let elements = cx.b.ty(result).numel();
+        cx.require_divisor(&y, dtype, &elements)?;
+    }
+    Ok(result.into())
+}
+
 /// In the operands' common type, made floating-point.
 fn float(cx: &mut Context, a: &Args, op: impl Into<BinaryOp>) -> Rule {
     let (x, y) = (a.left()?, a.right()?);
@@ -129,7 +142,7 @@ fn reversed_sub(cx: &mut Context, a: &Args) -> Rule {
 fn div(cx: &mut Context, a: &Args) -> Rule {
     match a.str_or("rounding_mode", "")? {
         "" => float(cx, a, FloatBinary::Div),
-        "floor" => common(cx, a, BinaryOp::FloorDiv),
+        "floor" => quotient(cx, a, BinaryOp::FloorDiv),
         "trunc" => truncated(cx, a),
         other => Err(RuleError::unsupported(format!("rounding mode `{other}`"))),
     }
@@ -140,7 +153,7 @@ fn truncated(cx: &mut Context, a: &Args) -> Rule {
     let (x, y) = (a.left()?, a.right()?);
     let dtype = cx.operands_type(&[&x, &y]);
     if !dtype.is_float() {
-        return Ok(cx.combine_as(BinaryOp::TruncDiv, &x, &y, dtype)?.into());
+        return quotient(cx, a, BinaryOp::TruncDiv);
     }
     let quotient = cx.combine_as(FloatBinary::Div, &x, &y, dtype)?;
     Ok(cx.unary(Rounding::Trunc, quotient).into())
@@ -182,6 +195,10 @@ fn next_after(cx: &mut Context, a: &Args) -> Rule {
 
 /// A power; small constant exponents become products and roots, exactly where PyTorch's kernel does so.
 fn power(cx: &mut Context, x: &Operand, y: &Operand, dtype: DType) -> Result<ValueId, RuleError> {
+    if let (Operand::Tensor(_), Operand::Size(exponent), false) = (x, y, dtype.is_float()) {
+        let condition = Condition::compare(exponent.clone(), Relation::Ge, 0);
+        cx.b.require(condition, "integers to negative integer powers");
+    }
     let (Operand::Tensor(base), Operand::Number(exponent)) = (x, y) else {
         return cx.combine_as(BinaryOp::Pow, x, y, dtype);
     };

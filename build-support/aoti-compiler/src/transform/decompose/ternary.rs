@@ -2,10 +2,9 @@
 
 use super::operand::Operand;
 use super::registry::rules;
-use super::support::{highest, lowest};
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Scalar, ValueId};
+use crate::graph::{BinaryOp, ValueId};
 
 type Rule = Result<Outputs, RuleError>;
 
@@ -31,6 +30,11 @@ fn choose(cx: &mut Context, a: &Args) -> Rule {
     let condition = cx.b.cast(condition, DType::Bool);
     let (x, y) = (a.operand(&["self"], 1)?, a.operand(&["other"], 2)?);
     let dtype = cx.operands_type(&[&x, &y]);
+    for number in [&x, &y] {
+        if let Operand::Size(number) = number {
+            cx.require_integer_element(number, dtype);
+        }
+    }
     let (x, y) = (x.to_value(cx, dtype), y.to_value(cx, dtype));
     Ok(cx.b.select(condition, x, y)?.into())
 }
@@ -38,7 +42,7 @@ fn choose(cx: &mut Context, a: &Args) -> Rule {
 fn masked_fill(cx: &mut Context, a: &Args) -> Rule {
     let (x, mask) = (a.tensor("self")?, a.tensor("mask")?);
     let dtype = cx.b.dtype(x);
-    let value = a.operand(&["value"], 2)?.to_value(cx, dtype);
+    let value = a.operand(&["value"], 2)?.to_element(cx, dtype);
     let mask = cx.b.cast(mask, DType::Bool);
     Ok(cx.b.select(mask, value, x)?.into())
 }
@@ -52,21 +56,12 @@ fn clamp(cx: &mut Context, a: &Args) -> Rule {
     let dtype = cx.operands_type(&all);
     let mut result = x.to_value(cx, dtype);
     for (bound, op) in [(low, BinaryOp::Maximum), (high, BinaryOp::Minimum)] {
-        if let Some(bound) = bound.map(|bound| within(bound, dtype)) {
+        if let Some(bound) = bound {
+            let bound = cx.bound(bound, dtype, op == BinaryOp::Maximum);
             result = cx.combine_as(op, &Operand::Tensor(result), &bound, dtype)?;
         }
     }
     Ok(result.into())
-}
-
-/// A bound that is a number, as near as an integer type comes to it: what lies beyond the type bounds nothing.
-fn within(bound: Operand, dtype: DType) -> Operand {
-    match (bound, lowest(dtype), highest(dtype)) {
-        (Operand::Number(Scalar::Int(number)), Scalar::Int(least), Scalar::Int(most)) => {
-            Operand::Number(Scalar::Int(number.clamp(least, most)))
-        }
-        (bound, ..) => bound,
-    }
 }
 
 /// Linear interpolation by the formula that is exact at both ends.

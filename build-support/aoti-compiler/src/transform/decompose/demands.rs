@@ -1,0 +1,105 @@
+//! What operators demand of numbers that are known only when a program runs: that an element type has them, that nothing
+//! is divided by zero. PyTorch looks when it calls its kernels; here the run fails instead of giving a number.
+
+use super::operand::Operand;
+use super::support::{highest, lowest};
+use super::{Context, RuleError};
+use crate::dtype::DType;
+use crate::graph::{Condition, ReduceOp, Relation, Scalar};
+use crate::symbolic::Expr;
+
+/// The largest finite number of `f16`.
+const MOST_OF_F16: i64 = 65504;
+/// Up to it, `f64` has every integer.
+const MOST_EXACT: i64 = 1 << 53;
+
+impl Context {
+    /// The integer is a number of the element type, as PyTorch wants it where a kernel takes it as an element.
+    pub(super) fn require_element(&mut self, number: &Expr, dtype: DType) {
+        let (least, most) = match dtype {
+            DType::Bool | DType::I64 | DType::Bf16 | DType::F32 | DType::F64 => return,
+            // Negative ones count from the end.
+            DType::U8 => (-255, 255),
+            DType::I8 | DType::I16 | DType::I32 => (lowest(dtype).to_i64(), highest(dtype).to_i64()),
+            DType::F16 => (-MOST_OF_F16, MOST_OF_F16),
+        };
+        self.require_between(number, least, most, &format!("a number that {dtype} does not have"));
+    }
+
+    /// As [`Context::require_element`], where PyTorch computes with floating-point numbers of half types in `f32`.
+    pub(super) fn require_integer_element(&mut self, number: &Expr, dtype: DType) {
+        if !dtype.is_float() {
+            self.require_element(number, dtype);
+        }
+    }
+
+    /// The bounds of a range are exact in `f64`, in which PyTorch computes how long it is.
+    pub(super) fn require_exact(&mut self, number: &Expr) {
+        if self.b.is_chosen(number) {
+            self.require_between(number, -MOST_EXACT, MOST_EXACT, "a bound of a range beyond 2^53");
+        }
+    }
+
+    pub(super) fn require_between(&mut self, number: &Expr, least: i64, most: i64, message: &str) {
+        self.b.require(Condition::compare(number.clone(), Relation::Ge, least), message);
+        self.b.require(Condition::compare(number.clone(), Relation::Le, most), message);
+    }
+
+    /// An integer division in `dtype` of `elements` elements has no divisor that is zero there.
+    pub(super) fn require_divisor(
+        &mut self,
+        divisor: &Operand,
+        dtype: DType,
+        elements: &Expr,
+    ) -> Result<(), RuleError> {
+        const MESSAGE: &str = "a division by zero";
+        let number = match divisor {
+            Operand::Number(number) => Expr::int(number.to_i64()),
+            Operand::Size(number) => number.clone(),
+            Operand::Tensor(value) | Operand::Computed(value, _) => {
+                let converted = self.b.cast(*value, dtype);
+                let differs = self.b.cast(converted, DType::Bool);
+                let axes: Vec<usize> = (0..self.b.rank(differs)).collect();
+                let all = self.b.reduce(ReduceOp::All, differs, &axes, false)?;
+                return Ok(self.b.assert(all, MESSAGE)?);
+            }
+            Operand::Truth(condition) => condition.indicator(self.b.ranges()),
+        };
+        // A narrower type keeps the lowest bits of it.
+        let kept = match dtype.size() {
+            8 => number,
+            bytes => number.modulo_in(&Expr::int(1 << (8 * bytes)), self.b.ranges()),
+        };
+        let differs = Condition::compare(kept, Relation::Ne, 0);
+        let has_elements = elements.interval(self.b.ranges()).min > 0;
+        let empty = Condition::compare(elements.clone(), Relation::Eq, 0);
+        self.b.require(if has_elements { differs } else { Condition::any([differs, empty]) }, MESSAGE);
+        Ok(())
+    }
+
+    /// A bound of `clamp` that bounds elements of the type: PyTorch refuses one that no element is within, and forgets
+    /// one that all are within.
+    pub(super) fn bound(&mut self, bound: Operand, dtype: DType, is_least: bool) -> Operand {
+        match (bound, lowest(dtype), highest(dtype)) {
+            (Operand::Number(Scalar::Int(number)), Scalar::Int(least), Scalar::Int(most)) => {
+                Operand::Number(Scalar::Int(number.clamp(least, most)))
+            }
+            (Operand::Size(number), Scalar::Int(least), Scalar::Int(most)) => {
+                let (beyond, relation) = if is_least { (most, Relation::Le) } else { (least, Relation::Ge) };
+                let within = Condition::compare(number.clone(), relation, beyond);
+                self.b.require(within, &format!("a bound that no number of {dtype} is within"));
+                let ranges = self.b.ranges();
+                Operand::Size(if is_least {
+                    number.maximum_in(&Expr::int(least), ranges)
+                } else {
+                    number.minimum_in(&Expr::int(most), ranges)
+                })
+            }
+            (Operand::Size(number), ..) => {
+                self.require_element(&number, dtype);
+                Operand::Size(number)
+            }
+            (bound, ..) => bound,
+        }
+    }
+}
