@@ -179,6 +179,50 @@ ELEMENTS = [
     "torch.arange(n, n + 3, dtype=torch.int32)",
 ]
 
+# Steps, and padding by reflection.
+STEPS = [
+    "x[::n] + 1",
+    "x[1::n] + 1",
+    "x[:7:n].sum(0)",
+    "y = x.clone(); y[::n] = 5.0; y",
+    "torch.slice_scatter(x, x[::n] * 2, 0, 0, 8, n)",
+    "torch.arange(0, 8, n)",
+    "torch.arange(0, 8, n).sum()",
+    "F.pad(x[None], (n, 0), mode='reflect')",
+    "F.pad(x[None], (0, n), mode='reflect')",
+    "F.pad(x[None], (n, n), mode='reflect')",
+    "F.pad(x[None, None], (n, 0, 0, n), mode='reflect')",
+    "F.pad(x[None], (n, -n), mode='replicate')",
+]
+
+# Factors and bounds.
+SCALARS = [
+    "torch.add(v, v, alpha=n)",
+    "torch.add(v.long(), v.long(), alpha=n)",
+    "torch.sub(v.int(), v.int(), alpha=n)",
+    "torch.rsub(v, v, alpha=n)",
+    "torch.addcmul(v, v, v, value=n)",
+    "torch.addcmul(v.int(), v.int(), v.int(), value=n)",
+    "torch.addcdiv(v, v, v + 10, value=n)",
+    "torch.addmm(x[0, 0].expand(2, 2), w[0].T, w[0], beta=n)",
+    "torch.addmm(x[0, 0].expand(2, 2) + math.nan, w[0].T, w[0], beta=n)",
+    "torch.baddbmm(x[0, 0].expand(4, 8, 8), w, w.transpose(1, 2), beta=2, alpha=n)",
+    "v.index_add(0, torch.arange(2), v[:2], alpha=n)",
+    "v.int().index_fill(0, torch.arange(2), n)",
+    "v.int().scatter(0, torch.arange(2), n)",
+    "torch.ops.aten.constant_pad_nd(v, [1, 2], n)",
+    "torch.ops.aten.constant_pad_nd(v.int(), [1, -2], n)",
+    "F.leaky_relu(v, n)",
+    "F.hardtanh(v, -1, n)",
+    "F.threshold(v, n, 2)",
+    "F.threshold(v.int(), 1, n)",
+    "v.clamp(n)",
+    "v.clamp(min=n, max=8)",
+    "v.long().clamp(n)",
+    "torch.linspace(0, n, 5)",
+    "torch.linspace(n, 0, 5)",
+]
+
 # What takes only some numbers, of which 4 is one.
 DIVISORS = [
     "x.view(n, -1) + 1",
@@ -194,11 +238,11 @@ DIVISORS = [
 
 def fill(t):
     t.bind(x=t.rand(8, 5), v=t.rand(5), w=t.rand(4, 8, 2), u=t.rand(8, 4, 2))
-    for text in POSITIONS + STATED + SIZES + NUMBERS + QUOTIENTS + ELEMENTS:
+    for text in POSITIONS + STATED + SIZES + NUMBERS + QUOTIENTS + ELEMENTS + STEPS + SCALARS:
         t.integer(text, 3, VALUES)
     for text in DIVISORS:
         t.integer(text, 4, VALUES)
-    for text in POSITIONS + NUMBERS + QUOTIENTS + ELEMENTS:
+    for text in POSITIONS + NUMBERS + QUOTIENTS + ELEMENTS + SCALARS:
         t.integer_of_data(text, 3, VALUES)
 
 

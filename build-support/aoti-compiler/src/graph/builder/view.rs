@@ -188,12 +188,19 @@ impl Builder {
     }
 
     /// `length` elements of an axis from `start` in steps of `step`, all within bounds.
-    pub fn slice(&mut self, x: ValueId, axis: usize, start: &Expr, length: &Expr, step: i64) -> Built {
+    pub fn slice(
+        &mut self,
+        x: ValueId,
+        axis: usize,
+        start: &Expr,
+        length: &Expr,
+        step: impl Into<Expr>,
+    ) -> Built {
         let mut shape = self.shape(x);
         ensure!(axis < shape.len(), "axis {axis} of {}", shape.len());
         shape[axis] = length.clone();
         let mut coords: Vec<Expr> = (0..shape.len()).map(Expr::axis).collect();
-        coords[axis] = &(&Expr::axis(axis) * step) + start;
+        coords[axis] = &(&Expr::axis(axis) * &step.into()) + start;
         self.view(x, &shape, coords)
     }
 

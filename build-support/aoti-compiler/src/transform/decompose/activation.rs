@@ -1,5 +1,6 @@
 //! Activation functions.
 
+use super::operand::Operand;
 use super::registry::rules;
 use super::unary::formula;
 use super::{Args, Context, Formula, Outputs, RuleError};
@@ -11,8 +12,10 @@ type Rule = Result<Outputs, RuleError>;
 
 rules! {
     pure "aten.relu.default" => relu,
-    pure "aten.relu6.default" => |cx, a| clipped(cx, a, 0.0, 6.0),
-    pure "aten.hardtanh.default" => |cx, a| clipped(cx, a, a.float_or("min_val", -1.0)?, a.float_or("max_val", 1.0)?),
+    pure "aten.relu6.default" => |cx, a| clipped(cx, a, Operand::Number(0i64.into()), Operand::Number(6i64.into())),
+    pure "aten.hardtanh.default" => |cx, a| {
+        clipped(cx, a, a.number_or("min_val", -1i64)?, a.number_or("max_val", 1i64)?)
+    },
     pure "aten.gelu.default" => gelu,
     pure "aten.silu.default" => |cx, a| formula(cx, a, |x| &x * x.sigmoid()),
     pure "aten.mish.default" => |cx, a| formula(cx, a, |x| &x * soft_plus(&x).tanh()),
@@ -20,7 +23,9 @@ rules! {
     // In PyTorch's order, which overflows for the largest numbers.
     pure "aten.hardswish.default" => |cx, a| formula(cx, a, |x| &x * (&x + 3.0).max(0.0).min(6.0) / 6.0),
     pure "aten.leaky_relu.default" => |cx, a| {
-        let slope = a.float_or("negative_slope", 0.01)?;
+        let slope = a.number_or("negative_slope", 0.01)?;
+        let wide = Context::float_type(cx.b.dtype(a.only()?)).compute();
+        let slope = slope.formula(cx, wide);
         formula(cx, a, |x| leaky(&x, slope))
     },
     pure "aten.rrelu.default" => rrelu,
@@ -78,10 +83,14 @@ fn relu(cx: &mut Context, a: &Args) -> Rule {
 }
 
 /// Clamps in the operand's own type.
-fn clipped(cx: &mut Context, a: &Args, low: f64, high: f64) -> Rule {
-    let x = a.only()?;
-    let x = cx.with_number(BinaryOp::Maximum, x, low)?;
-    Ok(cx.with_number(BinaryOp::Minimum, x, high)?.into())
+fn clipped(cx: &mut Context, a: &Args, low: Operand, high: Operand) -> Rule {
+    let mut x = a.only()?;
+    let dtype = cx.b.dtype(x);
+    for (bound, op) in [(low, BinaryOp::Maximum), (high, BinaryOp::Minimum)] {
+        let bound = cx.bound(bound, dtype, op == BinaryOp::Maximum);
+        x = cx.combine_as(op, &Operand::Tensor(x), &bound, dtype)?;
+    }
+    Ok(x.into())
 }
 
 fn gelu(cx: &mut Context, a: &Args) -> Rule {
@@ -104,7 +113,7 @@ fn hard_sigmoid(x: &Formula) -> Formula {
     (x + 3.0).max(0.0).min(6.0) * (1.0 / 6.0)
 }
 
-fn leaky(x: &Formula, slope: f64) -> Formula {
+fn leaky(x: &Formula, slope: impl Into<Formula>) -> Formula {
     x.gt(0.0).select(x, x * slope)
 }
 
@@ -143,8 +152,15 @@ fn softplus(cx: &mut Context, a: &Args) -> Rule {
 
 fn threshold(cx: &mut Context, a: &Args) -> Rule {
     let x = a.only()?;
-    let (threshold, value) = (a.scalar("threshold")?, a.scalar("value")?);
+    let (threshold, value) = (a.number("threshold")?, a.number("value")?);
     let dtype = cx.b.dtype(x);
+    for number in [&threshold, &value] {
+        if let Operand::Size(number) = number {
+            cx.require_integer_element(number, dtype);
+        }
+    }
+    let wide = dtype.compute();
+    let (threshold, value) = (threshold.formula(cx, wide), value.formula(cx, wide));
     Ok(cx.apply([x], dtype, |[x]| x.le(threshold).select(value, &x))?.into())
 }
 

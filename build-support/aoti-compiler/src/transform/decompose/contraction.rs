@@ -3,10 +3,11 @@
 //! A product with a two-dimensional right operand is brought to two dimensions, and a transposed weight stays a view
 //! of its constant, so that later stages see one plain contraction with constant weights.
 
+use super::operand::Operand;
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Scalar, ValueId};
+use crate::graph::ValueId;
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -101,22 +102,28 @@ fn linear(cx: &mut Context, a: &Args) -> Rule {
 
 /// `beta * base + alpha * term`, in the compute type; a `beta` of 0 drops the base altogether, NaN included.
 fn blend(cx: &mut Context, a: &Args, base: ValueId, term: ValueId) -> Result<ValueId, RuleError> {
-    let (beta, alpha) = (a.scalar_or("beta", 1i64)?, a.scalar_or("alpha", 1i64)?);
+    let (beta, alpha) = (a.number_or("beta", 1i64)?, a.number_or("alpha", 1i64)?);
     let dtype = cx.b.dtype(term);
+    for factor in [&beta, &alpha] {
+        if let Operand::Size(number) = factor {
+            cx.require_integer_element(number, dtype);
+        }
+    }
     let term = cx.b.cast(term, dtype.compute());
-    let term = scaled(cx, term, alpha)?;
-    let sum = if beta.to_f64() == 0.0 {
+    let term = cx.scaled(term, &alpha)?;
+    let sum = if beta.is(0.0) {
         term
     } else {
         let base = cx.b.cast(base, dtype.compute());
-        let base = scaled(cx, base, beta)?;
-        cx.add(base, term)?
+        let mut scaled = cx.scaled(base, &beta)?;
+        if !matches!(beta, Operand::Number(_)) {
+            let zero = cx.b.full_like(0i64, scaled);
+            let counts = beta.to_value(cx, DType::Bool);
+            scaled = cx.b.select(counts, scaled, zero)?;
+        }
+        cx.add(scaled, term)?
     };
     Ok(cx.b.cast(sum, dtype))
-}
-
-fn scaled(cx: &mut Context, x: ValueId, factor: Scalar) -> Result<ValueId, RuleError> {
-    if factor.to_f64() == 1.0 { Ok(x) } else { cx.with_number(BinaryOp::Mul, x, factor) }
 }
 
 fn add_product(cx: &mut Context, a: &Args, left: &str, right: &str) -> Rule {

@@ -6,7 +6,7 @@ use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::aten::Arg;
 use crate::dtype::{Category, DType};
-use crate::graph::{BinaryOp, FloatBinary, IntBinary, ReduceOp, Relation, Scalar, ValueId};
+use crate::graph::{BinaryOp, Condition, FloatBinary, IntBinary, ReduceOp, Relation, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -127,16 +127,23 @@ fn arange(cx: &mut Context, a: &Args) -> Rule {
     match (&start, &end, &step) {
         (Bound::Int(start), Bound::Int(end), Bound::Int(step)) => {
             let dtype = a.opt_dtype("dtype")?.or(a.output_dtype()).unwrap_or(DType::I64);
-            let Some(step) = step.as_int().filter(|step| *step != 0) else {
-                return Err(RuleError::unsupported("a step that is symbolic or zero"));
-            };
+            let facts = cx.b.facts();
+            let rises = facts.never_negative(&(step - 1));
+            if !rises && !facts.never_negative(&(-step - 1)) {
+                return Err(RuleError::unsupported(
+                    "a step that may be zero, or of either sign; `torch._check(step > 0)` says which it is",
+                ));
+            }
             if dtype != DType::I64 {
                 cx.require_exact(start);
                 cx.require_exact(end);
             }
-            let gap = if step > 0 { end - start } else { start - end };
+            let (gap, size) = if rises { (end - start, step.clone()) } else { (start - end, -step) };
+            let forward = Condition::compare(gap.clone(), Relation::Ge, 0);
+            cx.b.require(forward, "the bounds of a range are not in the order of its step");
             let ranges = cx.b.ranges();
-            let length = gap.ceil_div(&Expr::int(step.abs()), ranges).maximum_in(&Expr::int(0), ranges);
+            let size = size.maximum_in(&Expr::int(1), ranges);
+            let length = gap.ceil_div(&size, ranges).maximum_in(&Expr::int(0), ranges);
             let values = cx.b.index(&(&Expr::axis(0) * step) + start, &[length]);
             Ok(cx.b.cast(values, dtype).into())
         }
@@ -188,7 +195,7 @@ fn end_point(cx: &mut Context, a: &Args, name: &str, dtype: DType) -> Result<Val
             let value = cx.b.cast(a.tensor(name)?, dtype);
             Ok(cx.b.reshape(value, &[])?)
         }
-        _ => Ok(cx.b.scalar(a.scalar(name)?, dtype)),
+        _ => Ok(a.number(name)?.to_value(cx, dtype)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Operands that may be tensors or numbers, and what two of them promote to.
 
-use super::{Args, Context, RuleError};
+use super::{Args, Context, Formula, RuleError};
 use crate::aten::Arg;
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Condition, FloatBinary, Scalar, ValueId};
@@ -57,6 +57,16 @@ impl Operand {
         self.to_value(cx, dtype)
     }
 
+    /// As an operand of a formula in an element type.
+    pub fn formula(&self, cx: &mut Context, dtype: DType) -> Formula {
+        match self {
+            Operand::Number(number) => Formula::from(*number),
+            Operand::Tensor(_) | Operand::Size(_) | Operand::Truth(_) | Operand::Computed(..) => {
+                Formula::from(self.to_value(cx, dtype))
+            }
+        }
+    }
+
     /// Whether it is this number.
     pub fn is(&self, number: f64) -> bool {
         matches!(self, Operand::Number(own) if own.to_f64() == number)
@@ -79,6 +89,18 @@ impl Context {
         match highest {
             Some(number) => self.result_type_with(&tensors, number),
             None => self.result_type(&tensors),
+        }
+    }
+
+    /// A tensor times a number, in the tensor's type.
+    pub fn scaled(&mut self, x: ValueId, factor: &Operand) -> Result<ValueId, RuleError> {
+        match factor {
+            factor if factor.is(1.0) => Ok(x),
+            Operand::Number(number) => self.with_number(BinaryOp::Mul, x, *number),
+            Operand::Tensor(_) | Operand::Size(_) | Operand::Truth(_) | Operand::Computed(..) => {
+                let factor = factor.to_value(self, self.b.dtype(x));
+                self.mul(x, factor)
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 //! Padding: with a number, by reflection, by repeating the edge, and around.
 
+use super::operand::Operand;
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
+use crate::dtype::DType;
 use crate::graph::{Condition, Relation, Scalar, ValueId};
 use crate::symbolic::{Expr, RangeTable};
 
@@ -10,13 +12,13 @@ type Rule = Result<Outputs, RuleError>;
 rules! {
     pure "aten.constant_pad_nd.default" => |cx, a| constant(cx, a),
     pure "aten.pad.default" => pad,
-    pure "aten._pad_circular.default" => |cx, a| indexed(cx, a, "pad", around, true),
-    pure "aten.reflection_pad1d.default" => |cx, a| indexed(cx, a, "padding", reflect, false),
-    pure "aten.reflection_pad2d.default" => |cx, a| indexed(cx, a, "padding", reflect, false),
-    pure "aten.reflection_pad3d.default" => |cx, a| indexed(cx, a, "padding", reflect, false),
-    pure "aten.replication_pad1d.default" => |cx, a| indexed(cx, a, "padding", replicate, false),
-    pure "aten.replication_pad2d.default" => |cx, a| indexed(cx, a, "padding", replicate, false),
-    pure "aten.replication_pad3d.default" => |cx, a| indexed(cx, a, "padding", replicate, false),
+    pure "aten._pad_circular.default" => |cx, a| indexed(cx, a, "pad", Beyond::Around),
+    pure "aten.reflection_pad1d.default" => |cx, a| indexed(cx, a, "padding", Beyond::Reflect),
+    pure "aten.reflection_pad2d.default" => |cx, a| indexed(cx, a, "padding", Beyond::Reflect),
+    pure "aten.reflection_pad3d.default" => |cx, a| indexed(cx, a, "padding", Beyond::Reflect),
+    pure "aten.replication_pad1d.default" => |cx, a| indexed(cx, a, "padding", Beyond::Replicate),
+    pure "aten.replication_pad2d.default" => |cx, a| indexed(cx, a, "padding", Beyond::Replicate),
+    pure "aten.replication_pad3d.default" => |cx, a| indexed(cx, a, "padding", Beyond::Replicate),
 }
 
 /// Amounts before and after each axis; the list begins with the last axis.
@@ -35,7 +37,7 @@ fn amounts(cx: &Context, a: &Args, x: ValueId, name: &str) -> Result<Vec<(Expr, 
 fn constant(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
     let amounts = amounts(cx, a, x, "pad")?;
-    let fill = a.scalar_or("value", Scalar::Int(0))?;
+    let fill = a.number_or("value", Scalar::Int(0))?;
     let own = cx.b.shape(x);
     let zero = Expr::int(0);
     for (size, (low, high)) in own.iter().zip(&amounts) {
@@ -45,21 +47,59 @@ fn constant(cx: &mut Context, a: &Args) -> Rule {
         let condition = Condition::compare(left, Relation::Ge, 0);
         cx.b.require(condition, "padding that takes away more than there is");
     }
-    Ok(cx.b.pad(x, &amounts, fill)?.into())
+    if let Operand::Number(fill) = fill {
+        return Ok(cx.b.pad(x, &amounts, fill)?.into());
+    }
+    // Padding holds a number of the program: where that is known only when it runs, it is chosen where nothing else is.
+    let fill = fill.to_element(cx, cx.b.dtype(x));
+    let inside = cx.b.full(true, DType::Bool, &own);
+    let (inside, padded) = (cx.b.pad(inside, &amounts, false)?, cx.b.pad(x, &amounts, 0i64)?);
+    Ok(cx.b.select(inside, padded, fill)?.into())
 }
 
 fn pad(cx: &mut Context, a: &Args) -> Rule {
     match a.str_or("mode", "constant")? {
         "constant" => constant(cx, a),
-        "reflect" => indexed(cx, a, "pad", reflect, false),
-        "replicate" => indexed(cx, a, "pad", replicate, false),
-        "circular" => indexed(cx, a, "pad", around, true),
+        "reflect" => indexed(cx, a, "pad", Beyond::Reflect),
+        "replicate" => indexed(cx, a, "pad", Beyond::Replicate),
+        "circular" => indexed(cx, a, "pad", Beyond::Around),
         other => Err(RuleError::Malformed(format!("padding mode `{other}`"))),
     }
 }
 
-/// Where in an axis of a size the element for a position that may lie outside comes from.
-type Source = fn(Expr, &Expr, &RangeTable) -> Expr;
+/// Where in an axis the element for a position that may lie outside comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beyond {
+    Reflect,
+    Replicate,
+    Around,
+}
+
+impl Beyond {
+    fn source(self, position: Expr, size: &Expr, ranges: &RangeTable) -> Expr {
+        match self {
+            Beyond::Reflect => reflect(position, size, ranges),
+            Beyond::Replicate => replicate(position, size, ranges),
+            Beyond::Around => position.modulo_in(size, ranges),
+        }
+    }
+
+    /// What PyTorch demands of the amounts for an axis.
+    fn require(self, cx: &mut Context, size: &Expr, (low, high): &(Expr, Expr)) {
+        if self == Beyond::Around {
+            return;
+        }
+        if self == Beyond::Reflect {
+            for amount in [low, high] {
+                let fewer = Condition::compare(amount.clone(), Relation::Lt, size.clone());
+                cx.b.require(fewer, "padding by reflection must be less than the size");
+            }
+        }
+        cx.b.require(Condition::Fits(size + low), "padding that must be within 64 bits");
+        let left = &(size + low) + high;
+        cx.b.require(Condition::compare(left, Relation::Ge, 1), "padding that leaves nothing");
+    }
+}
 
 fn reflect(position: Expr, size: &Expr, ranges: &RangeTable) -> Expr {
     let last = size - 1;
@@ -70,10 +110,6 @@ fn reflect(position: Expr, size: &Expr, ranges: &RangeTable) -> Expr {
 
 fn replicate(position: Expr, size: &Expr, ranges: &RangeTable) -> Expr {
     position.maximum_in(&Expr::int(0), ranges).minimum_in(&(size - 1), ranges)
-}
-
-fn around(position: Expr, size: &Expr, ranges: &RangeTable) -> Expr {
-    position.modulo_in(size, ranges)
 }
 
 /// What negative amounts take away, and amounts without them: wrapping around happens in what is left.
@@ -94,23 +130,24 @@ fn cropped(
     Ok((cx.b.pad(x, &away, 0i64)?, more))
 }
 
-fn indexed(cx: &mut Context, a: &Args, name: &str, source: Source, wraps: bool) -> Rule {
+fn indexed(cx: &mut Context, a: &Args, name: &str, beyond: Beyond) -> Rule {
     let x = a.tensor("self")?;
     let amounts = amounts(cx, a, x, name)?;
-    let (x, amounts) = if wraps { cropped(cx, x, amounts)? } else { (x, amounts) };
+    let (x, amounts) = if beyond == Beyond::Around { cropped(cx, x, amounts)? } else { (x, amounts) };
     let own = cx.b.shape(x);
     let shape: Vec<Expr> = own.iter().zip(&amounts).map(|(size, (low, high))| &(size + low) + high).collect();
     let ranges = cx.b.axis_ranges(&shape);
-    let coords = amounts
-        .iter()
-        .enumerate()
-        .map(|(k, (low, high))| {
-            if low.is(0) && high.is(0) {
-                Expr::axis(k)
-            } else {
-                source(&Expr::axis(k) - low, &own[k], &ranges)
-            }
-        })
-        .collect();
+    let mut coords = Vec::new();
+    for (axis, (amount, size)) in amounts.iter().zip(&own).enumerate() {
+        if amount.0.is(0) && amount.1.is(0) {
+            coords.push(Expr::axis(axis));
+            continue;
+        }
+        beyond.require(cx, size, amount);
+        let source = beyond.source(&Expr::axis(axis) - &amount.0, size, &ranges);
+        // What was required keeps a reflection within the axis, which is plain to see of a clamp only.
+        let is_plain = beyond != Beyond::Reflect || !cx.b.is_chosen(&(&amount.0 + &amount.1));
+        coords.push(if is_plain { source } else { replicate(source, size, &ranges) });
+    }
     Ok(cx.b.view(x, &shape, coords)?.into())
 }

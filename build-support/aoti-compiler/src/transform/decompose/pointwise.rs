@@ -116,18 +116,24 @@ fn logical(cx: &mut Context, a: &Args, op: impl Into<BinaryOp>) -> Rule {
 /// `x + alpha * y` and its like.
 fn scaled(cx: &mut Context, a: &Args, op: BinaryOp) -> Rule {
     let (x, y) = (a.left()?, a.right()?);
-    let alpha = a.scalar_or("alpha", 1i64)?;
-    scaled_by(cx, op, &x, &y, alpha)
+    let alpha = a.number_or("alpha", 1i64)?;
+    scaled_by(cx, op, &x, &y, &alpha)
 }
 
-fn scaled_by(cx: &mut Context, op: BinaryOp, x: &Operand, y: &Operand, alpha: Scalar) -> Rule {
-    if alpha.to_f64() == 1.0 {
+fn scaled_by(cx: &mut Context, op: BinaryOp, x: &Operand, y: &Operand, alpha: &Operand) -> Rule {
+    if alpha.is(1.0) {
         return Ok(cx.combine(op, x, y)?.into());
     }
     let dtype = cx.operands_type(&[x, y]);
+    if let Operand::Size(number) = alpha {
+        // PyTorch adds, and where it subtracts, it adds the negative of it.
+        let added = if op == BinaryOp::Sub { -number } else { number.clone() };
+        cx.b.require(Condition::Fits(added.clone()), "a factor whose negative is within 64 bits");
+        cx.require_element(&added, dtype);
+    }
     let wide = dtype.compute();
     let (x, y) = (x.to_value(cx, wide), y.to_value(cx, wide));
-    let y = cx.with_number(BinaryOp::Mul, y, alpha)?;
+    let y = cx.scaled(y, alpha)?;
     let result = cx.binary(op, x, y)?;
     Ok(cx.b.cast(result, dtype).into())
 }
@@ -135,8 +141,8 @@ fn scaled_by(cx: &mut Context, op: BinaryOp, x: &Operand, y: &Operand, alpha: Sc
 /// `other - alpha * self`.
 fn reversed_sub(cx: &mut Context, a: &Args) -> Rule {
     let (x, y) = (a.left()?, a.right()?);
-    let alpha = a.scalar_or("alpha", 1i64)?;
-    scaled_by(cx, BinaryOp::Sub, &y, &x, alpha)
+    let alpha = a.number_or("alpha", 1i64)?;
+    scaled_by(cx, BinaryOp::Sub, &y, &x, &alpha)
 }
 
 fn div(cx: &mut Context, a: &Args) -> Rule {

@@ -55,16 +55,19 @@ pub(super) struct Span {
     pub(super) axis: usize,
     pub(super) start: Expr,
     pub(super) length: Expr,
-    pub(super) step: i64,
+    pub(super) step: Expr,
 }
 
-pub(super) fn span(cx: &Context, a: &Args, x: ValueId) -> Result<Span, RuleError> {
+pub(super) fn span(cx: &mut Context, a: &Args, x: ValueId) -> Result<Span, RuleError> {
     let axis = Context::axis(a.int_or("dim", 0)?, cx.b.rank(x))?;
     let size = cx.b.shape(x).get(axis).cloned().unwrap_or_else(|| Expr::int(1));
-    let step = a.int_or("step", 1)?;
-    if step <= 0 {
+    let step = a.opt_sym("step")?.unwrap_or_else(|| Expr::int(1));
+    if step.as_int().is_some_and(|step| step <= 0) {
         return Err(RuleError::Malformed(format!("step {step}")));
     }
+    let condition = Condition::compare(step.clone(), Relation::Ge, 1);
+    cx.b.require(condition, "the step of a slice must be positive");
+    let step = step.maximum_in(&Expr::int(1), cx.b.ranges());
     let clamp = |bound: Option<Expr>, default: &Expr| match bound {
         None => default.clone(),
         Some(bound) if bound.as_int().is_some_and(|b| b == i64::MAX) => size.clone(),
@@ -72,7 +75,7 @@ pub(super) fn span(cx: &Context, a: &Args, x: ValueId) -> Result<Span, RuleError
     };
     let start = clamp(a.opt_sym("start")?, &Expr::int(0));
     let end = clamp(a.opt_sym("end")?, &size);
-    let length = (&end - &start).ceil_div(&Expr::int(step), cx.b.ranges());
+    let length = (&end - &start).ceil_div(&step, cx.b.ranges());
     let length = cx.b.larger(&length, &Expr::int(0));
     Ok(Span { axis, start, length, step })
 }

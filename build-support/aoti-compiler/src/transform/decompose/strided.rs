@@ -149,7 +149,7 @@ fn slice_scatter(cx: &mut Context, a: &Args) -> Rule {
     let span = span(cx, a, x)?;
     let mut shape = cx.b.shape(x);
     let mut coords: Vec<Expr> = (0..shape.len()).map(Expr::axis).collect();
-    coords[span.axis] = &(&Expr::axis(span.axis) * span.step) + &span.start;
+    coords[span.axis] = &(&Expr::axis(span.axis) * &span.step) + &span.start;
     shape[span.axis] = span.length;
     write(cx, x, src, &shape, coords)
 }

@@ -80,9 +80,13 @@ fn lerp(cx: &mut Context, a: &Args) -> Rule {
 
 fn add_combined(cx: &mut Context, a: &Args, combine: impl FnOnce(Formula, Formula) -> Formula) -> Rule {
     let operands = [a.tensor("self")?, a.tensor("tensor1")?, a.tensor("tensor2")?];
-    let value = a.scalar_or("value", 1i64)?;
+    let value = a.number_or("value", 1i64)?;
     let dtype = cx.result_type(&operands);
-    let plain = value.to_f64() == 1.0;
+    if let Operand::Size(number) = &value {
+        cx.require_integer_element(number, dtype);
+    }
+    let plain = value.is(1.0);
+    let value = value.formula(cx, dtype.compute());
     let result = cx.apply(operands, dtype, |[x, y, z]| {
         let term = combine(y, z);
         x + if plain { term } else { term * value }
