@@ -25,8 +25,12 @@ pub struct Archive {
 impl Archive {
     /// Reads a well-formed archive.
     pub fn read(path: &Path) -> Archive {
-        let file = std::fs::File::open(path).expect("the archive can be opened");
-        let mut zip = zip::ZipArchive::new(file).expect("the archive is well formed");
+        Archive::parse(&std::fs::read(path).expect("the archive can be read"))
+    }
+
+    /// The same of a file in memory.
+    pub fn parse(file: &[u8]) -> Archive {
+        let mut zip = zip::ZipArchive::new(Cursor::new(file)).expect("the archive is well formed");
         let entries = (0..zip.len()).map(|index| {
             let mut entry = zip.by_index(index).expect("the entry is well formed");
             let mut data = Vec::new();

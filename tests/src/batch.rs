@@ -6,7 +6,7 @@ use aoti_runtime::{Library, LoadOptions, Model, Weights};
 use bytes::Bytes;
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What processors a batch is compiled for.
@@ -46,12 +46,47 @@ fn name(number: usize) -> String {
     format!("g{number}")
 }
 
+/// The address sanitizer's library, which a process must have loaded before [`build_checked`]. `None`, and a line that
+/// says so, where the compiler has none.
+pub fn sanitizer() -> Option<PathBuf> {
+    let compiler = compiler()?;
+    let output = Command::new(&compiler).arg("-print-file-name=libasan.so").output().ok()?;
+    let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    if path.is_absolute() && path.is_file() {
+        return Some(path);
+    }
+    eprintln!("skipped: `{compiler}` has no address sanitizer to load");
+    None
+}
+
 /// Compiles models, of any format, and loads them.
 pub fn build(
     compiler: &str,
     models: &[Bytes],
     processors: Processors,
     folder: &Path,
+) -> Result<Vec<Model>, String> {
+    build_with(compiler, models, processors, folder, &["-O1"])
+}
+
+/// As [`build`], under the sanitizers of addresses and of undefined behaviour: what they find ends the process. See
+/// [`sanitizer`].
+pub fn build_checked(
+    compiler: &str,
+    models: &[Bytes],
+    processors: Processors,
+    folder: &Path,
+) -> Result<Vec<Model>, String> {
+    let sanitizers = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    build_with(compiler, models, processors, folder, &sanitizers)
+}
+
+fn build_with(
+    compiler: &str,
+    models: &[Bytes],
+    processors: Processors,
+    folder: &Path,
+    options: &[&str],
 ) -> Result<Vec<Model>, String> {
     let bundles = models.iter().enumerate().map(|(number, model)| bundle(number, model));
     let bundles = bundles.collect::<Result<Vec<_>, _>>()?;
@@ -61,19 +96,14 @@ pub fn build(
     fs::write(folder.join("all.cpp"), unit(&bundles)).map_err(|error| error.to_string())?;
     let library = folder.join("all.so");
     let output = Command::new(compiler)
-        .args([
-            "-std=c++17",
-            "-O1",
-            "-fPIC",
-            "-shared",
-            processors.argument(),
-            "-fno-exceptions",
-            "-fno-rtti",
-        ])
+        .args(["-std=c++17", "-fPIC", "-shared", processors.argument(), "-fno-exceptions", "-fno-rtti"])
+        .args(options)
         .args(["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fno-strict-aliasing", "-w"])
         .args(["-DAOTI_LEVEL_NS=native", "-Ig0/include", "all.cpp", "-o", "all.so"])
         .args((0..models.len()).map(|number| format!("{}/model.cpp", name(number))))
         .current_dir(folder)
+        // What this process needs loaded the compiler does not.
+        .env_remove("LD_PRELOAD")
         .output()
         .map_err(|error| format!("`{compiler}`: {error}"))?;
     if !output.status.success() {

@@ -5,9 +5,12 @@
 pub mod archive;
 pub mod batch;
 pub mod cases;
+pub mod child;
 pub mod families;
 pub mod models;
+pub mod mutate;
 pub mod native;
 pub mod project;
+pub mod rng;
 pub mod subcommand;
 pub mod tools;

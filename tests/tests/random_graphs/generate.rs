@@ -3,13 +3,13 @@
 //! Indices are made valid by construction, and nothing discontinuous is applied to what rounding may change.
 
 use crate::accuracy::{Accuracy, rounding};
-use crate::rng::Rng;
 use aoti_compiler::dtype::{Category, DType};
 use aoti_compiler::graph::{
     BinaryOp, Builder, Constant, FloatBinary, FloatUnary, Graph, InputRole, IntBinary, OutputRole, Relation,
     Scalar, SpecialBinary, SymbolInfo, SymbolSource, TensorType, UnaryOp, ValueId,
 };
 use aoti_compiler::symbolic::{Expr, Interval, Symbol, SymbolKind};
+use aoti_tests::rng::Rng;
 
 /// Tensors have at most this many elements in a trial.
 const MAX_ELEMENTS: i64 = 1500;

@@ -2,15 +2,17 @@
 //!
 //! `AOTI_RANDOM_GRAPHS` is the number of graphs, `AOTI_RANDOM_SEED` the first seed; a difference is reported with the
 //! seed and the graph's text. Needs a C++ compiler: `g++`, or what `CXX` names.
+//!
+//! `AOTI_RANDOM_CHECKED` is the number of graphs, all with sizes that are read from data, which are compiled and run under
+//! sanitizers too, in a child process; there are none unless it is set.
 
 mod accuracy;
 mod folds;
 mod generate;
 mod moves;
-mod rng;
 
 use accuracy::Accuracy;
-use aoti_compiler::graph::{Graph, InputRole, OutputRole, text, verify};
+use aoti_compiler::graph::{Graph, InputRole, OutputRole, SymbolSource, text, verify};
 use aoti_compiler::interpret::{Tensor, evaluate, evaluate_schedule};
 use aoti_compiler::loops;
 use aoti_compiler::lower::lower;
@@ -18,16 +20,13 @@ use aoti_compiler::schedule::{self, schedule};
 use aoti_compiler::target::Target;
 use aoti_runtime::{AnyView, DType, DynTensor, Inline, Model, State, Workspace};
 use aoti_tests::batch::{self, Processors};
+use aoti_tests::child::{self, Child, Turn, number};
+use aoti_tests::rng::Rng;
 use bytes::Bytes;
 use generate::{Generated, TRIALS, at, element, generate, wild_element};
-use rng::Rng;
 
 /// Graphs of one library.
 const BATCH: u64 = 40;
-
-fn number(variable: &str, otherwise: u64) -> u64 {
-    std::env::var(variable).map_or(otherwise, |text| text.parse().expect("the variable holds a number"))
-}
 
 #[test]
 fn random_graphs_agree_with_the_reference() {
@@ -44,6 +43,54 @@ fn random_graphs_agree_with_the_reference() {
         );
     }
     assert!(failures.is_empty(), "{} of {count} graphs differ:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn graphs_with_sizes_from_data_stay_within_their_memory() {
+    child::here(check_under_sanitizers);
+    let (first, count) = (number("AOTI_RANDOM_SEED", 0), number("AOTI_RANDOM_CHECKED", 0));
+    let preload = batch::sanitizer();
+    if preload.is_none() || count == 0 {
+        return;
+    }
+    let test = "graphs_with_sizes_from_data_stay_within_their_memory";
+    Child { test, preload, first, count }.run().report("graphs with sizes from data");
+}
+
+/// The graph of the first of a seed's own seeds that has a size from data.
+fn with_data_sizes(seed: u64) -> Generated {
+    let has_data = |case: &Generated| {
+        case.graph.symbols.iter().any(|symbol| matches!(symbol.source, SymbolSource::Data))
+    };
+    let mut own = (seed << 16..).map(generate);
+    own.find(has_data).expect("one graph in a few reads a size")
+}
+
+fn check_under_sanitizers(turn: &mut Turn, first: u64, count: u64) {
+    let compiler = batch::compiler().expect("the parent has seen it");
+    for start in (first..first + count).step_by(BATCH as usize) {
+        let seeds: Vec<u64> = (start..(start + BATCH).min(first + count)).collect();
+        turn.at(start);
+        let cases: Vec<Generated> = seeds.iter().map(|seed| with_data_sizes(*seed)).collect();
+        let texts: Vec<Bytes> =
+            cases.iter().map(|case| text::print(&case.graph).into_bytes().into()).collect();
+        let folder = tempfile::tempdir().expect("a folder for the library");
+        let build = || batch::build_checked(&compiler, &texts, Processors::ThisOne, folder.path());
+        let models = match turn.untimed(build) {
+            Ok(models) => models,
+            Err(message) => {
+                turn.finding(start, &message);
+                continue;
+            }
+        };
+        for ((seed, case), model) in seeds.iter().zip(&cases).zip(&models) {
+            turn.at(*seed);
+            turn.count("graphs");
+            if let Err(message) = check(*seed, case, model) {
+                turn.finding(*seed, &format!("{message}\n{}", text::print(&case.graph)));
+            }
+        }
+    }
 }
 
 fn check_batch(compiler: &str, seeds: &[u64], failures: &mut Vec<String>) {

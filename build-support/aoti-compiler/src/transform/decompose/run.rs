@@ -6,7 +6,7 @@ use super::{Args, Context, Kind, Outputs, Registry, RuleError};
 use crate::aten::{Arg, Call, InputKind, Output, OutputKind, Program, ProgramInput};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::dtype::DType;
-use crate::graph::{Builder, Graph, InputRole, OutputRole, TensorType, ValueId};
+use crate::graph::{Builder, Graph, InputRole, OutputRole, TensorType, ValueId, verify};
 use crate::symbolic::{Expr, Node, Symbol};
 use crate::transform::bounds;
 use indexmap::{IndexMap, IndexSet};
@@ -39,7 +39,13 @@ pub fn decompose(program: &Program) -> Result<Graph, Diagnostics> {
     walk.outputs()?;
     let graph = bounds::follow(walk.cx.b.finish());
     let unbounded = unbounded_sizes(&graph);
-    if unbounded.is_empty() { Ok(graph) } else { Err(Diagnostics(unbounded)) }
+    if !unbounded.is_empty() {
+        return Err(Diagnostics(unbounded));
+    }
+    // What rules build is well formed for programs of torch.export, which read numbers before they use them and have
+    // positions that some run is within; other files may hold programs that do not.
+    verify(&graph)?;
+    Ok(graph)
 }
 
 /// Sizes that are read from data and that nothing limits: no memory can be planned for them. Each is told at the first

@@ -159,6 +159,30 @@ fn sizes_without_a_bound_are_told_with_their_operator_and_with_everything_else()
 }
 
 #[test]
+fn numbers_that_are_used_before_they_are_read_are_refused() {
+    let findings = refused(
+        r#"symbol s0 "u0" in 0..7 from data
+        input %x: f32[8]
+        %one: f32[] = aten.select.int(self = %x, dim = 0, index = {s0}) @ "select" "m.py:3 in forward: x[k]" ""
+        output %one"#,
+    );
+    assert!(findings[0].contains("s0 before it is read\n  --> m.py:3"), "{findings:#?}");
+}
+
+#[test]
+fn positions_that_no_run_is_within_are_refused() {
+    let findings = refused(
+        r#"symbol s0 "u0" in 64..100 from data
+        input %x: f32[8]
+        input %i: i64[]
+        int "item": [s0] = aten.item.default(self = %i)
+        %one: f32[] = aten.select.int(self = %x, dim = 0, index = {s0}) @ "select" "m.py:3 in forward: x[k]" ""
+        output %one"#,
+    );
+    assert!(findings[0].contains("outside an axis of size 8\n  --> m.py:3"), "{findings:#?}");
+}
+
+#[test]
 fn one_report_names_everything_that_is_not_supported() {
     let findings = refused(
         r#"input %x: f32[4]

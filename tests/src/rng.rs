@@ -1,11 +1,11 @@
 //! Random numbers from a seed: equal everywhere. (SplitMix64, by Steele, Lea and Flood, 2014.)
 
-/// A generator.
-pub(crate) struct Rng(u64);
+/// A generator of numbers.
+pub struct Rng(u64);
 
 impl Rng {
     /// From a seed; different seeds give unrelated sequences.
-    pub(crate) fn new(seed: u64) -> Rng {
+    pub fn new(seed: u64) -> Rng {
         Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678))
     }
 
@@ -18,22 +18,22 @@ impl Rng {
     }
 
     /// Uniform in `0 .. bound`; 0 where there is nothing to choose.
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         if bound == 0 { 0 } else { (self.next() % bound as u64) as usize }
     }
 
     /// Uniform in `low ..= high`.
-    pub(crate) fn between(&mut self, low: i64, high: i64) -> i64 {
+    pub fn between(&mut self, low: i64, high: i64) -> i64 {
         low + self.below((high - low + 1) as usize) as i64
     }
 
     /// True once in `n` times.
-    pub(crate) fn one_in(&mut self, n: usize) -> bool {
+    pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
     /// One of some.
-    pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
 }

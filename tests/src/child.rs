@@ -1,0 +1,237 @@
+//! A test that runs itself as a child process over a range of seeds, and what the child tells it through files.
+//!
+//! The child writes which seed it is at before it goes there, so that one that crashes, hangs or is killed says where.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+use std::fs;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Where a child is told its folder, its first seed and how many there are.
+const FOLDER: &str = "AOTI_CHILD_FOLDER";
+const FIRST: &str = "AOTI_CHILD_FIRST";
+const COUNT: &str = "AOTI_CHILD_COUNT";
+
+/// What one seed may take: a thousand times what most do.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Resident memory that no seed may reach.
+const MOST_MEMORY: u64 = 1 << 30;
+
+/// What a run of a program may take whose loops are its own.
+const RUN_PATIENCE: Duration = Duration::from_secs(10);
+/// How a child exits that gave up on such a run.
+const ENDLESS: i32 = 77;
+
+/// What the variable says, if it is set.
+pub fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).map_or(otherwise, |text| text.parse().expect("the variable holds a number"))
+}
+
+/// What a test found.
+#[derive(Default, Debug)]
+pub struct Outcome {
+    /// One text a finding, with its seed.
+    pub findings: Vec<String>,
+    counts: BTreeMap<String, u64>,
+    seconds: f64,
+}
+
+impl Outcome {
+    /// Says what was counted; fails where there are findings.
+    #[track_caller]
+    pub fn report(&self, what: &str) {
+        eprintln!("{what}: {self}");
+        assert!(self.findings.is_empty(), "{}", self.findings.join("\n"));
+    }
+}
+
+impl Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (what, count) in &self.counts {
+            write!(f, "{count} {what}, ")?;
+        }
+        write!(f, "{} findings, {:.0} s", self.findings.len(), self.seconds)
+    }
+}
+
+/// A test to run again.
+#[derive(Debug)]
+pub struct Child {
+    /// Its name.
+    pub test: &'static str,
+    /// The library that the child needs loaded before all others.
+    pub preload: Option<PathBuf>,
+    /// The first seed.
+    pub first: u64,
+    /// How many there are.
+    pub count: u64,
+}
+
+impl Child {
+    /// Runs children until every seed has had its turn.
+    pub fn run(&self) -> Outcome {
+        let start = Instant::now();
+        let folder = tempfile::tempdir().expect("a folder for what children tell");
+        let (mut outcome, mut next, end) = (Outcome::default(), self.first, self.first + self.count);
+        while next < end {
+            let output =
+                self.command(folder.path(), next, end - next).output().expect("a test can be started");
+            let log = fs::read_to_string(folder.path().join("findings")).unwrap_or_default();
+            outcome.findings.extend(log.split_terminator("\0").map(str::to_owned));
+            let _ = fs::remove_file(folder.path().join("findings"));
+            let at = seed_in(folder.path()).unwrap_or(next);
+            next = if output.status.success() { end } else { at + 1 };
+            if output.status.code() == Some(ENDLESS) {
+                *outcome.counts.entry("without an end".to_owned()).or_default() += 1;
+            } else if !output.status.success() {
+                let said = String::from_utf8_lossy(&output.stderr);
+                let said: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).take(40).collect();
+                outcome.findings.push(format!("seed {at}: {}\n{}", output.status, said.join("\n")));
+            }
+            outcome.add_counts(folder.path());
+        }
+        outcome.seconds = start.elapsed().as_secs_f64();
+        outcome
+    }
+
+    fn command(&self, folder: &Path, first: u64, count: u64) -> Command {
+        let mut command = Command::new(std::env::current_exe().expect("a test knows where it lies"));
+        command.args(["--exact", self.test, "--nocapture", "--test-threads", "1"]);
+        command.env(FOLDER, folder).env(FIRST, first.to_string()).env(COUNT, count.to_string());
+        if let Some(library) = &self.preload {
+            // The harness leaks; a size that no memory holds is an error of the run.
+            command.env("LD_PRELOAD", library);
+            command.env("ASAN_OPTIONS", "detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=16");
+            command.env("UBSAN_OPTIONS", "print_stacktrace=1");
+        }
+        command
+    }
+}
+
+fn seed_in(folder: &Path) -> Option<u64> {
+    fs::read_to_string(folder.join("seed")).ok()?.parse().ok()
+}
+
+impl Outcome {
+    fn add_counts(&mut self, folder: &Path) {
+        let counts = fs::read_to_string(folder.join("counts")).unwrap_or_default();
+        for line in counts.lines() {
+            *self.counts.entry(line.to_owned()).or_default() += 1;
+        }
+        let _ = fs::remove_file(folder.join("counts"));
+    }
+}
+
+/// The child's side: where it is, for the watch that is kept over it.
+#[derive(Debug)]
+pub struct Turn {
+    folder: PathBuf,
+    counts: fs::File,
+}
+
+static BEGUN: Mutex<Option<Instant>> = Mutex::new(None);
+static SEED: AtomicU64 = AtomicU64::new(0);
+/// Whether a program runs, which may go on for ever by its own fault.
+static RUNNING: AtomicBool = AtomicBool::new(false);
+
+impl Turn {
+    /// Goes to the next seed.
+    pub fn at(&self, seed: u64) {
+        fs::write(self.folder.join("seed"), seed.to_string()).expect("the parent made the folder");
+        SEED.store(seed, Ordering::Relaxed);
+        *BEGUN.lock().expect("nobody panics while holding it") = Some(Instant::now());
+    }
+
+    /// Does what takes long for many seeds, such as calling a compiler.
+    pub fn untimed<T>(&self, work: impl FnOnce() -> T) -> T {
+        *BEGUN.lock().expect("nobody panics while holding it") = None;
+        work()
+    }
+
+    /// Goes to the next seed, of which a program is run.
+    pub fn runs<T>(&self, seed: u64, run: impl FnOnce() -> T) -> T {
+        self.at(seed);
+        RUNNING.store(true, Ordering::Relaxed);
+        let result = run();
+        RUNNING.store(false, Ordering::Relaxed);
+        result
+    }
+
+    /// Counts something that the parent tells at the end.
+    pub fn count(&mut self, what: &str) {
+        writeln!(self.counts, "{what}").expect("the parent made the folder");
+    }
+
+    /// Tells of something that must not be.
+    pub fn finding(&self, seed: u64, text: &str) {
+        let path = self.folder.join("findings");
+        let file = fs::OpenOptions::new().create(true).append(true).open(path);
+        write!(file.expect("the parent made the folder"), "seed {seed}: {text}\0")
+            .expect("it can be written");
+    }
+
+    /// Does something with a seed that may panic or need too much memory, which are findings.
+    pub fn guarded<T>(&self, seed: u64, work: impl FnOnce() -> T) -> Option<T> {
+        self.at(seed);
+        reset_peak();
+        let result = catch_unwind(AssertUnwindSafe(work));
+        if let Some(peak) = peak().filter(|peak| *peak > MOST_MEMORY) {
+            self.finding(seed, &format!("needs {peak} bytes"));
+        }
+        if result.is_err() {
+            let said = PANIC.lock().expect("nobody panics while holding it").clone();
+            self.finding(seed, &said);
+        }
+        result.ok()
+    }
+}
+
+static PANIC: Mutex<String> = Mutex::new(String::new());
+
+/// Where this process is a child, does its work and ends.
+pub fn here(work: fn(&mut Turn, u64, u64)) {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let folder = PathBuf::from(folder);
+    std::panic::set_hook(Box::new(|info| {
+        let text = info.to_string();
+        *PANIC.lock().expect("nobody panics while holding it") = text;
+    }));
+    std::thread::spawn(watch);
+    let counts = fs::OpenOptions::new().create(true).append(true).open(folder.join("counts"));
+    let mut turn = Turn { folder, counts: counts.expect("the parent made the folder") };
+    work(&mut turn, number(FIRST, 0), number(COUNT, 0));
+    std::process::exit(0);
+}
+
+/// Ends the process where one seed takes too long: as endless where a program runs, whose loops are its own.
+fn watch() {
+    loop {
+        std::thread::sleep(Duration::from_millis(200));
+        let begun = *BEGUN.lock().expect("nobody panics while holding it");
+        if begun.is_some_and(|begun| begun.elapsed() > PATIENCE) {
+            eprintln!("seed {} takes more than {PATIENCE:?}", SEED.load(Ordering::Relaxed));
+            std::process::abort();
+        }
+        let runs = RUNNING.load(Ordering::Relaxed);
+        if runs && begun.is_some_and(|begun| begun.elapsed() > RUN_PATIENCE) {
+            std::process::exit(ENDLESS);
+        }
+    }
+}
+
+/// Forgets the most memory that this process had; Linux alone tells.
+fn reset_peak() {
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+fn peak() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}

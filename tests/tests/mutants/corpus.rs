@@ -1,0 +1,83 @@
+//! What is changed: the programs of the families of operators, as archives and as graph text, and the example's network.
+
+use aoti_compiler::codegen::bundle::SourceBundle;
+use aoti_compiler::compile::{Emit, Options, compile, emit};
+use aoti_tests::archive::Archive;
+use aoti_tests::child::Turn;
+use aoti_tests::rng::Rng;
+use aoti_tests::{families, models, mutate};
+use bytes::Bytes;
+use std::path::PathBuf;
+
+/// Larger archives say the same in more time.
+const MOST_BYTES: usize = 40_000;
+/// Of the archives, the share that is changed as text too.
+const TEXTS: usize = 4;
+
+/// Files to change.
+pub(crate) struct Corpus {
+    archives: Vec<Archive>,
+    texts: Vec<String>,
+}
+
+impl Corpus {
+    pub(crate) fn new() -> Corpus {
+        let cases = families::all().into_iter().flat_map(|family| families::read(&family));
+        let small: Vec<Bytes> =
+            cases.map(|case| case.model).filter(|model| model.len() <= MOST_BYTES).collect();
+        let mut archives: Vec<Archive> = small.iter().map(|model| Archive::parse(model)).collect();
+        archives.push(Archive::read(&models::digits()));
+        let texts =
+            small.into_iter().step_by(TEXTS).filter_map(|model| emit(model, &options(), Emit::Graph).ok());
+        // Constants that are not printed whole do not come back.
+        let mut texts: Vec<String> = texts.filter(|text| !text.contains("...")).collect();
+        texts.push(models::SCALED.to_owned());
+        Corpus { archives, texts }
+    }
+
+    /// The changed file of a seed, and what it was.
+    pub(crate) fn mutant(&self, seed: u64) -> (Bytes, &'static str) {
+        let mut rng = Rng::new(seed);
+        if rng.one_in(4) {
+            let text = &self.texts[rng.below(self.texts.len())];
+            (mutate::words(&mut rng, text).into_bytes().into(), "texts")
+        } else {
+            let archive = &self.archives[rng.below(self.archives.len())];
+            (mutate::archive(&mut rng, archive).into(), "archives")
+        }
+    }
+}
+
+fn options() -> Options {
+    Options {
+        name: "m".to_owned(),
+        package: String::new(),
+        levels: vec!["native".to_owned()],
+        embed_weights: false,
+        named_weights: false,
+        names: Default::default(),
+        gpus: Vec::new(),
+    }
+}
+
+/// The sources of a changed file, where it still is a model.
+pub(crate) fn compiled(file: Bytes) -> Option<SourceBundle> {
+    compile(file, &options()).ok()
+}
+
+/// Compiles every seed's file.
+pub(crate) fn compile_all(turn: &mut Turn, first: u64, count: u64) {
+    let corpus = Corpus::new();
+    for seed in first..first + count {
+        let (file, kind) = corpus.mutant(seed);
+        if let Some(folder) = std::env::var_os("AOTI_MUTANT_KEEP") {
+            let path = PathBuf::from(folder).join(format!("{seed}.{kind}"));
+            std::fs::write(path, &file).expect("the folder is there");
+        }
+        let bundle = turn.guarded(seed, || compiled(file));
+        turn.count(&format!("{kind} tried"));
+        if bundle.flatten().is_some() {
+            turn.count(&format!("{kind} compiled"));
+        }
+    }
+}
