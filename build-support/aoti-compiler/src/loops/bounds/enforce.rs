@@ -75,11 +75,18 @@ impl Ctx {
     }
 
     fn kernel(&mut self, program: &mut Program, id: KernelId, before: &mut Vec<Step>) {
+        let mut required = Vec::new();
         // A check of positions takes away the goals of its access: look again until nothing is left to do.
         loop {
             let goals = goals::of_kernel(program, &program.kernels[id], &self.prover.ranges);
-            let Some(goal) = goals.into_iter().find(|goal| !self.prover.proves(goal)) else { return };
+            // What is required of a run holds there, whether or not that is seen when the goal is looked at again.
+            let mut is_left = |goal: &Goal| {
+                !self.prover.proves(goal)
+                    && self.size_condition(goal).is_none_or(|condition| !required.contains(&condition))
+            };
+            let Some(goal) = goals.into_iter().find(|goal| is_left(goal)) else { return };
             if let Some(condition) = self.size_condition(&goal) {
+                required.push(condition.clone());
                 self.prover.facts.assume(condition.clone());
                 self.require(program, id, condition, before);
             } else if !check_positions(program, id, &goal, &self.prover.ranges) {
@@ -90,7 +97,7 @@ impl Ctx {
     }
 
     /// An expression over sizes that is negative exactly where the goal is missed.
-    fn size_condition(&mut self, goal: &Goal) -> Option<Expr> {
+    fn size_condition(&self, goal: &Goal) -> Option<Expr> {
         if !goal.guards.is_empty() || !goal.axes.iter().all(|axis| is_affine(&goal.expr, axis.symbol)) {
             return None;
         }

@@ -2,12 +2,15 @@
 
 use super::bound::{End, bound};
 use crate::symbolic::{Expr, Node, Ranges};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 /// How many facts one proof may combine.
 const DEPTH: usize = 3;
 /// How many facts about the same symbols one proof looks at.
 const WIDTH: usize = 24;
+/// Ways to go on that one proof may try.
+const MAX_TRIES: usize = 4096;
 
 /// A bound below every value that an expression takes in its loops.
 pub(super) fn at_lowest(expr: &Expr, ranges: &dyn Ranges) -> Option<Expr> {
@@ -38,6 +41,29 @@ impl Facts {
         }
     }
 
+    /// Where one side of a maximum is always negative, what is stated of the maximum holds for the other: states that, and
+    /// gives whether there was any. Conditions of loops that may have no position are of this kind.
+    pub(super) fn decide(&mut self, ranges: &dyn Ranges) -> bool {
+        let known = self.count();
+        for number in 0..known {
+            let mut fact = self.never_negative[number].clone();
+            let mut was_decided = false;
+            while let Some(Choices { parts: [a, b], both: false }) = choices(&fact) {
+                let is_negative = |part: &Expr| self.prove(&(&-part - 1), ranges);
+                fact = match (is_negative(&a), is_negative(&b)) {
+                    (true, _) => b,
+                    (_, true) => a,
+                    (false, false) => break,
+                };
+                was_decided = true;
+            }
+            if was_decided {
+                self.assume(fact);
+            }
+        }
+        self.count() > known
+    }
+
     /// Whether an expression is never negative, whatever the values of its symbols, as far as can be told.
     ///
     /// Axes are replaced by the ends of what they run over; what is left is compared with facts, a few at a time.
@@ -45,30 +71,43 @@ impl Facts {
         if expr.never_negative(ranges) || self.are_impossible(ranges) {
             return true;
         }
-        self.without_axes(expr, ranges, DEPTH)
+        Proof { facts: self, ranges, tries: Cell::new(MAX_TRIES) }.without_axes(expr, DEPTH)
     }
 
     /// Whether control never comes here: what is guarded by an axis of no elements, say.
     fn are_impossible(&self, ranges: &dyn Ranges) -> bool {
         self.never_negative.iter().any(|fact| fact.interval(ranges).max < 0)
     }
+}
 
-    fn without_axes(&self, expr: &Expr, ranges: &dyn Ranges, depth: usize) -> bool {
-        let low = at_lowest(expr, ranges);
-        if low.is_some_and(|low| self.follows(&low, ranges, DEPTH)) {
+/// One proof, which gives up when it has tried too much: programs are not ours, and the ways grow with the power of their
+/// lengths.
+struct Proof<'a> {
+    facts: &'a Facts,
+    ranges: &'a dyn Ranges,
+    tries: Cell<usize>,
+}
+
+impl Proof<'_> {
+    fn without_axes(&self, expr: &Expr, depth: usize) -> bool {
+        let low = at_lowest(expr, self.ranges);
+        if low.is_some_and(|low| self.follows(&low, DEPTH)) {
             return true;
         }
         // Axes that occur in both of two choices are the same in each of them.
-        let proves = |part: &Expr| self.without_axes(part, ranges, depth - 1);
+        let proves = |part: &Expr| self.without_axes(part, depth - 1);
         depth > 0 && choices(expr).is_some_and(|choices| choices.prove(&proves))
     }
 
-    fn follows(&self, goal: &Expr, ranges: &dyn Ranges, depth: usize) -> bool {
+    fn follows(&self, goal: &Expr, depth: usize) -> bool {
+        let ranges = self.ranges;
         if goal.never_negative(ranges) {
             return true;
         }
+        let Some(tries) = self.tries.get().checked_sub(1) else { return false };
+        self.tries.set(tries);
         if let Some(smaller) = without_common_factor(goal, ranges) {
-            return self.follows(&smaller, ranges, depth);
+            return self.follows(&smaller, depth);
         }
         if depth == 0 {
             return false;
@@ -77,8 +116,8 @@ impl Facts {
         goal.collect_symbols(&mut symbols);
         let concerns = |fact: &&Expr| symbols.iter().any(|symbol| fact.mentions(*symbol));
         let own = of_quotients(goal, ranges);
-        let related = own.iter().chain(self.never_negative.iter().filter(concerns).take(WIDTH));
-        let proves = |goal: &Expr| self.follows(goal, ranges, depth - 1);
+        let related = own.iter().chain(self.facts.never_negative.iter().filter(concerns).take(WIDTH));
+        let proves = |goal: &Expr| self.follows(goal, depth - 1);
         let by_cases = choices(goal).is_some_and(|choices| choices.prove(&proves));
         by_cases || related.into_iter().any(|fact| proves(&(goal - fact)))
     }

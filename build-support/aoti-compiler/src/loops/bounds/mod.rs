@@ -102,8 +102,11 @@ impl Prover {
             self.facts.assume(&axis.extent - 1);
             ranges.set_extent(axis.symbol, axis.extent.clone());
         }
-        let proven = self.facts.prove(&goal.expr, &ranges)
-            || (!goal.guards.is_empty() && self.proves_guarded(goal, ranges));
+        let mut proven = self.facts.prove(&goal.expr, &ranges);
+        if !proven && self.facts.decide(&ranges) {
+            proven = self.facts.prove(&goal.expr, &ranges);
+        }
+        proven = proven || (!goal.guards.is_empty() && self.proves_guarded(goal, ranges));
         self.facts.forget(known);
         proven
     }

@@ -94,3 +94,11 @@ fn what_has_no_simple_bound_is_checked_at_each_position() {
     let program = unproven(symbols, "f32[s0, s1]", "f32[s0]", odd);
     assert!(print(&program).contains("check t"), "{}", print(&program));
 }
+
+#[test]
+fn a_condition_of_a_loop_that_may_have_no_position_is_known_where_it_has_one() {
+    // The condition is `max(8 - 2*s0, -s0) >= 0`; where there is something to copy, the second is negative.
+    let kernel = "for [i0 < s0] { stage [] { t0: f32 = load b0[s0 + i0] store b1[i0] = t0 } }";
+    let program = unproven(SIZES, "f32[8]", "f32[s0]", kernel);
+    assert_eq!(program.guards.len(), 1, "{}", print(&program));
+}
