@@ -146,6 +146,27 @@ pub struct Action {
     pub distributable: bool,
 }
 
+/// Work of the caller's own whose result is kept like an action's: it follows from the ingredients alone.
+#[derive(Debug, Clone)]
+pub struct Work {
+    /// As of an [`Action`].
+    pub label: String,
+    /// The target of what is made.
+    pub target: Target,
+    /// What the result depends on, each by a name and as text.
+    pub ingredients: Vec<(&'static str, String)>,
+    /// Relative names of what it writes.
+    pub outputs: Vec<String>,
+}
+
+/// What the executor and stores need to know of something that is made.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    pub(crate) label: &'a str,
+    pub(crate) target: &'a Target,
+    pub(crate) outputs: &'a [String],
+}
+
 /// The content key of an action: 64 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key(String);
@@ -176,7 +197,29 @@ pub struct KeyField {
     pub text: Option<String>,
 }
 
+impl Work {
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        Subject { label: &self.label, target: &self.target, outputs: &self.outputs }
+    }
+
+    /// The ingredients of the key. That there is no tool among them keeps it apart from all actions.
+    pub(crate) fn key_fields(&self) -> Vec<KeyField> {
+        let fixed = [
+            text_field("schema", SCHEMA),
+            text_field("version", env!("CARGO_PKG_VERSION")),
+            text_field("target", self.target.as_str()),
+            text_field("outputs", &self.outputs.join("\0")),
+        ];
+        let own = self.ingredients.iter().map(|(name, text)| text_field(name, text));
+        fixed.into_iter().chain(own).collect()
+    }
+}
+
 impl Action {
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        Subject { label: &self.label, target: &self.target, outputs: &self.outputs }
+    }
+
     /// The ingredients of the key: schema, this crate's version, tool, target, arguments, influential variables, host
     /// processor where it matters, names of outputs, and every input.
     pub fn key_fields(&self, environment: &Environment) -> Vec<KeyField> {

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-use crate::action::{Action, Content, Key};
+use crate::action::{Action, Content, Key, KeyField, Subject, Work};
 use crate::advice;
 use crate::cache::{ActionStore, Fetched, Manifest};
 use crate::environment::Environment;
@@ -79,6 +79,44 @@ impl Executor {
         self.turns.each(count, work)
     }
 
+    /// Whether results are kept at all.
+    pub fn has_store(&self) -> bool {
+        self.store.is_some()
+    }
+
+    /// Does work of the caller's own unless its result is kept: `make` writes the outputs into the folder that it is given.
+    ///
+    /// # Errors
+    /// Those of `make`, and [`Error::Workspace`] and [`Error::OutputMissing`]; never [`Error::Cache`].
+    pub fn keep<E: From<Error>>(
+        &self,
+        work: &Work,
+        events: &dyn Events,
+        make: impl Fn(&Path) -> Result<(), E>,
+    ) -> Result<Outputs, E> {
+        let subject = work.subject();
+        let made = self.through_store(subject, &work.key_fields(), events, &|_| {
+            let folder = self.folder(&subject)?;
+            make(folder.path())?;
+            let mut files = Vec::new();
+            for name in subject.outputs {
+                let path = folder.path().join(name);
+                let unreadable = |source| Error::Output { action: "read", path: path.clone(), source };
+                let (digest, bytes) = digest_of(&path).map_err(unreadable)?;
+                files.push(OutputFile { name: name.clone(), path, digest, bytes });
+            }
+            Ok(Outputs::new(files, false, Some(folder)))
+        });
+        self.tell_warnings(&subject, events);
+        made
+    }
+
+    fn tell_warnings(&self, subject: &Subject<'_>, events: &dyn Events) {
+        for message in self.store.iter().flat_map(|store| store.warnings()) {
+            events.event(&Event::Warning { label: subject.label, message: &message });
+        }
+    }
+
     /// Runs one action on this thread, under the token that every process holds.
     ///
     /// # Errors
@@ -87,10 +125,8 @@ impl Executor {
         let label = action.label.as_str();
         events.event(&Event::Started { label });
         let begun = Instant::now();
-        let mut result = self.through_store(action, events);
-        for message in self.store.iter().flat_map(|store| store.warnings()) {
-            events.event(&Event::Warning { label, message: &message });
-        }
+        let mut result = self.checked(action, events);
+        self.tell_warnings(&action.subject(), events);
         match &mut result {
             Ok(outputs) => {
                 let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -102,74 +138,85 @@ impl Executor {
         result
     }
 
-    fn through_store(&self, action: &Action, events: &dyn Events) -> Result<Outputs, Error> {
+    fn checked(&self, action: &Action, events: &dyn Events) -> Result<Outputs, Error> {
         let bad_input = |source| Error::Input { label: action.label.clone(), source };
         action.check_names().map_err(bad_input)?;
         if action.outputs.is_empty() {
             return Err(bad_input(InputError::Name { name: String::new() }));
         }
         let fields = action.key_fields(&self.environment);
-        let key = crate::action::key_of(&fields);
-        let Some(store) = &self.store else { return self.execute(action, &key) };
+        self.through_store(action.subject(), &fields, events, &|key| self.execute(action, key))
+    }
 
-        match store.fetch(&key, &action.outputs) {
+    /// What the store has under the key of these fields, else what `make` makes.
+    fn through_store<E>(
+        &self,
+        subject: Subject<'_>,
+        fields: &[KeyField],
+        events: &dyn Events,
+        make: &dyn Fn(&Key) -> Result<Outputs, E>,
+    ) -> Result<Outputs, E> {
+        let key = crate::action::key_of(fields);
+        let Some(store) = &self.store else { return make(&key) };
+
+        match store.fetch(&key, subject.outputs) {
             Ok(Fetched::Hit(outputs)) => return Ok(outputs),
             Ok(Fetched::Miss | Fetched::Corrupt(_)) => {}
             Err(error) => {
-                self.warn(action, &error, events);
-                return self.execute(action, &key);
+                self.warn(&subject, &error, events);
+                return make(&key);
             }
         }
         let mut result = None;
-        let label = action.label.as_str();
+        let label = subject.label;
         let locked = store.exclusively(&key, &|| events.event(&Event::Waiting { label }), &mut || {
-            result = Some(self.fetch_or_make(store.as_ref(), action, &key, &fields, events));
+            result = Some(self.fetch_or_make(store.as_ref(), &subject, (&key, fields), events, make));
         });
         match (locked, result) {
             (_, Some(result)) => result,
             (Err(error), None) => {
-                self.warn(action, &error, events);
-                self.execute(action, &key)
+                self.warn(&subject, &error, events);
+                make(&key)
             }
-            (Ok(()), None) => self.execute(action, &key),
+            (Ok(()), None) => make(&key),
         }
     }
 
     /// What is done under the key's lock. Somebody may have made it while we waited.
-    fn fetch_or_make(
+    fn fetch_or_make<E>(
         &self,
         store: &dyn ActionStore,
-        action: &Action,
-        key: &Key,
-        fields: &[crate::action::KeyField],
+        subject: &Subject<'_>,
+        (key, fields): (&Key, &[KeyField]),
         events: &dyn Events,
-    ) -> Result<Outputs, Error> {
-        match store.fetch(key, &action.outputs) {
+        make: &dyn Fn(&Key) -> Result<Outputs, E>,
+    ) -> Result<Outputs, E> {
+        match store.fetch(key, subject.outputs) {
             Ok(Fetched::Hit(outputs)) => return Ok(outputs),
             Ok(Fetched::Miss) => {}
             Ok(Fetched::Corrupt(why)) => {
                 let message = format!("a cached result was spoiled and is made again: {why}");
-                events.event(&Event::Warning { label: &action.label, message: &message });
+                events.event(&Event::Warning { label: subject.label, message: &message });
                 if let Err(error) = store.remove(key) {
-                    self.warn(action, &error, events);
+                    self.warn(subject, &error, events);
                 }
             }
-            Err(error) => self.warn(action, &error, events),
+            Err(error) => self.warn(subject, &error, events),
         }
-        let outputs = self.execute(action, key)?;
-        if let Err(error) = store.publish(&Manifest::new(key, action, fields, &outputs.files), &outputs.files)
-        {
-            self.warn(action, &error, events);
+        let outputs = make(key)?;
+        let manifest = Manifest::new(key, subject, fields, &outputs.files);
+        if let Err(error) = store.publish(&manifest, &outputs.files) {
+            self.warn(subject, &error, events);
         }
         Ok(outputs)
     }
 
-    fn warn(&self, action: &Action, error: &Error, events: &dyn Events) {
+    fn warn(&self, subject: &Subject<'_>, error: &Error, events: &dyn Events) {
         if !self.store_failed.swap(true, Ordering::Relaxed) {
             let source =
                 std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
             let message = format!("building without the cache: {error}{source}");
-            events.event(&Event::Warning { label: &action.label, message: &message });
+            events.event(&Event::Warning { label: subject.label, message: &message });
         }
     }
 
@@ -184,16 +231,19 @@ impl Executor {
         Launch { program: launcher.program.clone(), arguments, places: own.places.clone() }
     }
 
+    /// A fresh folder to make something in.
+    fn folder(&self, subject: &Subject<'_>) -> Result<TempDir, Error> {
+        temporary_folder("action", &self.environment).map_err(|source| Error::Workspace {
+            label: subject.label.to_owned(),
+            path: self.environment.temporary_directory(),
+            source,
+        })
+    }
+
     /// Runs the tool in a fresh folder and takes the digests of what it wrote.
     fn execute(&self, action: &Action, key: &Key) -> Result<Outputs, Error> {
         let temporary = self.environment.temporary_directory();
-        let workspace_error = |path: &Path, source| Error::Workspace {
-            label: action.label.clone(),
-            path: path.to_owned(),
-            source,
-        };
-        let folder = temporary_folder("action", &self.environment);
-        let folder = folder.map_err(|source| workspace_error(&temporary, source))?;
+        let folder = self.folder(&action.subject())?;
         lay_out(action, folder.path())?;
 
         let here = folder.path().to_string_lossy();

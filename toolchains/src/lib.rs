@@ -42,7 +42,7 @@ mod temporary;
 mod turns;
 mod user;
 
-pub use action::{Action, Content, FileContent, Input, Key, KeyField, Tool};
+pub use action::{Action, Content, FileContent, Input, Key, KeyField, Tool, Work};
 #[cfg(feature = "remote")]
 pub use cache::RemoteStore;
 pub use cache::{

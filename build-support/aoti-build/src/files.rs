@@ -65,6 +65,15 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<bool, Error> {
     Ok(true)
 }
 
+/// Writes parts one after the other.
+pub(crate) fn write_parts(path: &Path, parts: &mut dyn Iterator<Item = &[u8]>) -> io::Result<()> {
+    let mut file = io::BufWriter::new(fs_err::File::create(path)?);
+    for part in parts {
+        file.write_all(part)?;
+    }
+    file.flush()
+}
+
 /// Writes the weights in one step, unless the file already holds them, and gives their digest.
 pub(crate) fn write_weights(path: &Path, weights: &WeightsBlob) -> Result<String, Error> {
     let mut hasher = blake3::Hasher::new();

@@ -16,9 +16,10 @@ use crate::files::{self, Stamp, file_error};
 use crate::model::Weights;
 use crate::plan;
 use crate::progress::{ModelEvent, Progress};
-use crate::session::{Compiler, Job, Session};
+use crate::session::{Job, Session};
 use crate::state::{self, Recipe, Seen, State};
 
+mod compiled;
 mod device;
 mod place;
 
@@ -130,7 +131,39 @@ impl Session {
     ) -> Step<Passing<'a>> {
         self.executor.in_turns(stale.len(), |turn| {
             let (index, recipe) = &stale[turn];
-            (*index, compile_one(self.compiler, &jobs[*index], recipe.clone(), progress))
+            (*index, self.compile_one(&jobs[*index], recipe.clone(), progress))
+        })
+    }
+
+    fn compile_one<'a>(
+        &self,
+        job: &'a Job,
+        recipe: Recipe,
+        progress: &dyn Progress,
+    ) -> Result<Passing<'a>, Error> {
+        let (name, path) = (&job.model.name, &job.model.path);
+        progress.model(&ModelEvent::Compiling { name });
+        let begun = Instant::now();
+        let unreadable = |source| Error::Unreadable { name: name.clone(), path: path.clone(), source };
+        let (looked, stamp) = (state::now_ns(), Stamp::of(path).map_err(unreadable)?);
+        let bytes = files::map(path).map_err(unreadable)?;
+        let model = Seen::new(stamp, looked, &bytes);
+        let options = job.model.options(recipe.levels.clone(), recipe.architectures.clone());
+        let bundle = self.compiled(job, (&bytes, &model.digest), &options, progress)?;
+        Ok(Passing {
+            job,
+            recipe,
+            begun,
+            model,
+            bundle,
+            artefacts: Vec::new(),
+            placed: Vec::new(),
+            tools_run: 0,
+            embedded: Vec::new(),
+            objects: Vec::new(),
+            images: Vec::new(),
+            codes: Vec::new(),
+            library: None,
         })
     }
 
@@ -242,42 +275,6 @@ fn is_fresh(job: &Job, recipe: &Recipe, progress: &dyn Progress) -> Option<Built
         job.incremental.then(|| state::fresh(&job.model, &job.layout, |made| made == recipe)).flatten()?;
     progress.model(&ModelEvent::Fresh { name: &job.model.name });
     Some(built)
-}
-
-fn compile_one<'a>(
-    compiler: Compiler,
-    job: &'a Job,
-    recipe: Recipe,
-    progress: &dyn Progress,
-) -> Result<Passing<'a>, Error> {
-    let (name, path) = (&job.model.name, &job.model.path);
-    progress.model(&ModelEvent::Compiling { name });
-    let begun = Instant::now();
-    let unreadable = |source| Error::Unreadable { name: name.clone(), path: path.clone(), source };
-    let (looked, stamp) = (state::now_ns(), Stamp::of(path).map_err(unreadable)?);
-    let bytes = files::map(path).map_err(unreadable)?;
-    let model = Seen::new(stamp, looked, &bytes);
-    let options = job.model.options(recipe.levels.clone(), recipe.architectures.clone());
-    let bundle = compiler(bytes, &options).map_err(|diagnostics| Error::Model {
-        name: name.clone(),
-        path: path.clone(),
-        diagnostics,
-    })?;
-    Ok(Passing {
-        job,
-        recipe,
-        begun,
-        model,
-        bundle,
-        artefacts: Vec::new(),
-        placed: Vec::new(),
-        tools_run: 0,
-        embedded: Vec::new(),
-        objects: Vec::new(),
-        images: Vec::new(),
-        codes: Vec::new(),
-        library: None,
-    })
 }
 
 fn open_lock(job: &Job) -> Result<Option<RwLock<File>>, Error> {

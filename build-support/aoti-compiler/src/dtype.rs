@@ -3,10 +3,11 @@
 //! Knows nothing of tensors or operators.
 
 use crate::halves::{Bf16, F16};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The element type of a tensor.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum DType {
     /// One byte, 0 or 1.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{Action, Key, KeyField};
+use crate::action::{Key, KeyField, Subject};
 use crate::outputs::OutputFile;
 
 /// What an entry holds and why it has its key.
@@ -22,8 +22,8 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The manifest of what an action made.
-    pub fn new(key: &Key, action: &Action, fields: &[KeyField], files: &[OutputFile]) -> Self {
+    /// The manifest of what was made under a key.
+    pub(crate) fn new(key: &Key, subject: &Subject<'_>, fields: &[KeyField], files: &[OutputFile]) -> Self {
         let outputs = files.iter().map(|file| ManifestOutput {
             name: file.name.clone(),
             digest: file.digest.clone(),
@@ -31,8 +31,8 @@ impl Manifest {
         });
         Manifest {
             key: key.clone(),
-            label: action.label.clone(),
-            target: action.target.as_str().to_owned(),
+            label: subject.label.to_owned(),
+            target: subject.target.as_str().to_owned(),
             fields: fields.to_vec(),
             outputs: outputs.collect(),
         }

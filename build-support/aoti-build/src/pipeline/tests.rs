@@ -2,9 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
+use aoti_compiler::codegen::bundle::SourceBundle;
+use aoti_compiler::compile::Options;
+use aoti_compiler::diagnostic::Diagnostics;
 use aoti_toolchain::Environment;
+use bytes::Bytes;
 
 use super::*;
 use crate::layout::Layout;
@@ -70,6 +75,53 @@ fn a_second_build_does_nothing() {
     assert!(second.fresh);
     assert_eq!(second.artefacts, first.artefacts);
     assert_eq!(times(&job.layout.folder), before);
+}
+
+#[test]
+fn what_was_compiled_is_kept_for_other_folders() {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    fn counting(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnostics> {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        fake::compile(model, options)
+    }
+    let mut bench = Bench::new();
+    bench.session.compiler = counting;
+    let job = bench.write("digits", 1.0, "program");
+    let elsewhere = |name: &str, job: &Job| {
+        let layout = Layout::flat(bench.folder.path().join(name));
+        bench.build(&Job { layout, ..job.clone() })
+    };
+    let made = |built: &Built| -> Vec<(String, String)> {
+        built.artefacts.iter().map(|artefact| (artefact.kind.clone(), artefact.digest.clone())).collect()
+    };
+    let first = bench.build(&job);
+    let second = elsewhere("second", &job);
+    assert_eq!(CALLS.load(Ordering::Relaxed), 1);
+    assert!(second.tools_run == 0 && !second.fresh, "{second:?}");
+    assert_eq!(made(&second), made(&first));
+
+    // A record that is spoiled is made again.
+    let cache = bench.folder.path().join("cache/actions-v1");
+    let records = times(&cache).into_iter().map(|(path, _)| path);
+    let records: Vec<_> = records
+        .filter(|path| fs_err::read(path).is_ok_and(|bytes| bytes.starts_with(b"{\"interface\"")))
+        .collect();
+    assert_eq!(records.len(), 1, "{records:?}");
+    fs_err::write(&records[0], "{}").unwrap();
+    assert_eq!(made(&elsewhere("third", &job)), made(&first));
+    assert_eq!(CALLS.load(Ordering::Relaxed), 2);
+
+    // Another model, other options: compiled for themselves. What is refused is refused again.
+    elsewhere("fourth", &bench.write("digits", 2.0, "program"));
+    let mut job = bench.write("digits", 1.0, "program");
+    job.model.weights = Weights::External;
+    elsewhere("fifth", &job);
+    assert_eq!(CALLS.load(Ordering::Relaxed), 4);
+    let wrong = bench.write("wrong", 1.0, "error");
+    for _ in 0..2 {
+        assert!(bench.session.build(std::slice::from_ref(&wrong), &Silent).remove(0).is_err());
+    }
+    assert_eq!(CALLS.load(Ordering::Relaxed), 6);
 }
 
 #[test]

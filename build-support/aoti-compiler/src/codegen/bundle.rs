@@ -4,6 +4,7 @@ use super::interface::Interface;
 use super::{bindings, header, names};
 use crate::target::Vendor;
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// A generated text file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,7 +16,7 @@ pub struct SourceFile {
 }
 
 /// One compile action: a source file at one CPU level.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TranslationUnit {
     /// Name of the [`SourceFile`] to compile.
     pub source: String,
@@ -28,7 +29,7 @@ pub struct TranslationUnit {
 }
 
 /// Kernels of a vendor's GPUs, to be compiled by a device compiler and embedded under a symbol.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DeviceUnit {
     /// Whose GPUs.
     pub vendor: Vendor,

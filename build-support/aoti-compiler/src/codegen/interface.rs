@@ -7,10 +7,11 @@ use crate::dtype::DType;
 use crate::loops::{BufferId, Program};
 use crate::symbolic::{Expr, RangeTable};
 use crate::transform::{ConstantGraph, Weight};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// One dimension of an input or output.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct DimInterface {
     /// `None` for a fixed size; else the size in terms of the model's symbols as text, such as `batch` or `2*seq`.
     pub expression: Option<String>,
@@ -21,7 +22,7 @@ pub struct DimInterface {
 }
 
 /// One input, output or state tensor.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ValueInterface {
     /// The program's own name for it (not yet made into an identifier of any language).
     pub name: String,
@@ -32,7 +33,7 @@ pub struct ValueInterface {
 }
 
 /// One tensor of the program's state, as the program has it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ConstantInterface {
     /// Fully qualified name, such as `layers.0.weight`.
     pub name: String,
@@ -47,7 +48,7 @@ pub struct ConstantInterface {
 }
 
 /// The interface of a compiled model.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Interface {
     /// The model's name, as the manifest or the file name gives it.
     pub name: String,

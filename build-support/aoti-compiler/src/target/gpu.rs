@@ -1,9 +1,10 @@
 //! GPU architectures: what the scheduler and the templates want to know of them.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Who makes the device, which decides the driver and the dialect of the code.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Vendor {
     /// NVIDIA, by CUDA.
     Nvidia,

@@ -1,0 +1,216 @@
+//! What the compiler made of a model, kept in the cache as what tools make is: in a build script, which is not optimised,
+//! the compiler takes as long as they do.
+//!
+//! It follows from the model's bytes, the options and the compiler's sources, and from nothing else.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::path::Path;
+
+use aoti_compiler::codegen::bundle::{DeviceUnit, SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
+use aoti_compiler::codegen::interface::Interface;
+use aoti_compiler::compile::Options;
+use aoti_toolchain::{Outputs, Work};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::Forward;
+use crate::error::Error;
+use crate::files::{self, file_error};
+use crate::progress::Progress;
+use crate::session::{Job, Session};
+
+/// Weights of more bytes than this, beyond those that lie in the model file as they are, are rather made again than kept.
+const MOST_BYTES: u64 = 256 << 20;
+
+const RECORD: &str = "record.json";
+const TEXTS: &str = "texts";
+const BYTES: &str = "bytes";
+
+/// A bundle without its texts and weights.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    interface: Interface,
+    identifier: String,
+    symbol: String,
+    library: String,
+    /// Names of files with the lengths of their texts, which lie one after the other.
+    files: Vec<(String, usize)>,
+    units: Vec<TranslationUnit>,
+    devices: Vec<DeviceUnit>,
+    kernels: usize,
+    weights: Blob,
+    fixed: Blob,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Blob {
+    segments: Vec<(u64, Place)>,
+    bytes: u64,
+}
+
+/// Where the bytes of a segment are.
+#[derive(Serialize, Deserialize)]
+enum Place {
+    Model(Range<usize>),
+    Kept(Range<usize>),
+}
+
+/// Why there is nothing to keep.
+enum Unkept {
+    Failed(Error),
+    TooLarge(Box<SourceBundle>),
+}
+
+impl From<aoti_toolchain::Error> for Unkept {
+    fn from(error: aoti_toolchain::Error) -> Unkept {
+        Unkept::Failed(error.into())
+    }
+}
+
+impl Session {
+    /// Compiles a model, or takes what was kept of an earlier time.
+    pub(super) fn compiled(
+        &self,
+        job: &Job,
+        (bytes, digest): (&Bytes, &str),
+        options: &Options,
+        progress: &dyn Progress,
+    ) -> Result<SourceBundle, Error> {
+        let compile = || {
+            (self.compiler)(bytes.clone(), options).map_err(|diagnostics| Error::Model {
+                name: job.model.name.clone(),
+                path: job.model.path.clone(),
+                diagnostics,
+            })
+        };
+        if !self.executor.has_store() {
+            return compile();
+        }
+        let work = Work {
+            label: format!("{}: source code", job.model.name),
+            target: self.target.clone(),
+            ingredients: vec![
+                ("compiler", crate::VERSION.to_owned()),
+                ("options", format!("{options:?}")),
+                ("model", digest.to_owned()),
+            ],
+            outputs: [RECORD, TEXTS, BYTES].map(str::to_owned).to_vec(),
+        };
+        let made = RefCell::new(None);
+        let kept = self.executor.keep(&work, &Forward(progress), |folder| {
+            let bundle = compile().map_err(Unkept::Failed)?;
+            let (record, kept) = Record::of(&bundle, bytes);
+            if kept.iter().map(|part| part.len() as u64).sum::<u64>() > MOST_BYTES {
+                return Err(Unkept::TooLarge(Box::new(bundle)));
+            }
+            record.write(folder, &bundle, &kept).map_err(Unkept::Failed)?;
+            *made.borrow_mut() = Some(bundle);
+            Ok(())
+        });
+        match (made.into_inner(), kept) {
+            (_, Err(Unkept::Failed(error))) => Err(error),
+            (_, Err(Unkept::TooLarge(bundle))) => Ok(*bundle),
+            (Some(bundle), Ok(_)) => Ok(bundle),
+            // Nobody else writes such records; one that does not fit is of no use, and does no harm.
+            (None, Ok(outputs)) => read(&outputs, bytes).map_or_else(compile, Ok),
+        }
+    }
+}
+
+impl Record {
+    /// The record of a bundle, and the bytes that are to be kept beside it.
+    fn of(bundle: &SourceBundle, model: &Bytes) -> (Record, Vec<Bytes>) {
+        let mut kept = Vec::new();
+        let mut length = 0;
+        let mut blob = |blob: &WeightsBlob| {
+            let place = |(offset, bytes): &(u64, Bytes)| {
+                let place = within(bytes, model).map_or_else(
+                    || {
+                        let range = length..length + bytes.len();
+                        length = range.end;
+                        kept.push(bytes.clone());
+                        Place::Kept(range)
+                    },
+                    Place::Model,
+                );
+                (*offset, place)
+            };
+            Blob { segments: blob.segments.iter().map(place).collect(), bytes: blob.bytes }
+        };
+        let (weights, fixed) = (blob(&bundle.weights), blob(&bundle.fixed));
+        let record = Record {
+            interface: bundle.interface.clone(),
+            identifier: bundle.identifier.clone(),
+            symbol: bundle.symbol.clone(),
+            library: bundle.library.clone(),
+            files: bundle.files.iter().map(|file| (file.name.clone(), file.text.len())).collect(),
+            units: bundle.units.clone(),
+            devices: bundle.devices.clone(),
+            kernels: bundle.kernels,
+            weights,
+            fixed,
+        };
+        (record, kept)
+    }
+
+    fn write(&self, folder: &Path, bundle: &SourceBundle, kept: &[Bytes]) -> Result<(), Error> {
+        let parts = |name: &str, parts: &mut dyn Iterator<Item = &[u8]>| {
+            let path = folder.join(name);
+            files::write_parts(&path, parts).map_err(file_error("write", &path))
+        };
+        let record = serde_json::to_vec(self).expect("a record has text keys only");
+        parts(RECORD, &mut [record.as_slice()].into_iter())?;
+        parts(TEXTS, &mut bundle.files.iter().map(|file| file.text.as_bytes()))?;
+        parts(BYTES, &mut kept.iter().map(Bytes::as_ref))
+    }
+
+    /// The bundle, if all of it is there.
+    fn bundle(self, texts: &str, model: &Bytes, kept: &Bytes) -> Option<SourceBundle> {
+        let mut at = 0usize;
+        let mut files = Vec::with_capacity(self.files.len());
+        for (name, length) in self.files {
+            let text = texts.get(at..at.checked_add(length)?)?.to_owned();
+            at += length;
+            files.push(SourceFile { name, text });
+        }
+        let slice = |of: &Bytes, range: Range<usize>| {
+            (range.start <= range.end && range.end <= of.len()).then(|| of.slice(range))
+        };
+        let blob = |blob: Blob| {
+            let segments = blob.segments.into_iter().map(|(offset, place)| {
+                let bytes = match place {
+                    Place::Model(range) => slice(model, range),
+                    Place::Kept(range) => slice(kept, range),
+                };
+                Some((offset, bytes?))
+            });
+            Some(WeightsBlob { segments: segments.collect::<Option<_>>()?, bytes: blob.bytes })
+        };
+        Some(SourceBundle {
+            interface: self.interface,
+            identifier: self.identifier,
+            symbol: self.symbol,
+            library: self.library,
+            files,
+            units: self.units,
+            devices: self.devices,
+            kernels: self.kernels,
+            weights: blob(self.weights)?,
+            fixed: blob(self.fixed)?,
+        })
+    }
+}
+
+fn read(outputs: &Outputs, model: &Bytes) -> Option<SourceBundle> {
+    let file = |name| files::map(&outputs.file(name)?.path).ok();
+    let (record, texts, kept) = (file(RECORD)?, file(TEXTS)?, file(BYTES)?);
+    let record: Record = serde_json::from_slice(&record).ok()?;
+    record.bundle(std::str::from_utf8(&texts).ok()?, model, &kept)
+}
+
+/// Where `part` lies in `whole`, if it is a part of it.
+fn within(part: &Bytes, whole: &Bytes) -> Option<Range<usize>> {
+    let begin = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
+    (begin + part.len() <= whole.len()).then(|| begin..begin + part.len())
+}
