@@ -5,6 +5,7 @@
 
 #include "../abi.h"
 #include "../base.h"
+#include "../checked.h"
 #include "driver.h"
 
 namespace aoti {

@@ -7,6 +7,7 @@ using namespace aoti::gpu;
 extern "C" int32_t aoti_control_cuda_run(DeviceRun &run) {
   (void)run;
   i64 s0 = run.symbols[0];
+  i64 s1 = run.symbols[1];
   if (read<bool>(run, input<bool>(run, 1))) {
     launch(run, 0, 0, min_i64(1048576, -floor_div(-s0, 32)), 256, 0, input<f32>(run, 0), arena<f32>(run, 512), i32(s0)); // k_map_map
   } else {
@@ -22,5 +23,9 @@ extern "C" int32_t aoti_control_cuda_run(DeviceRun &run) {
     launch(run, 7, 2, min_i64(1048576, -floor_div(-s0, 32)), 256, 0, arena<f32>(run, 512), output<f32>(run, 0), i32(s0)); // k_keep_z_map
     launch(run, 8, 3, 1, 1, 0, arena<i64>(run, 256), output<i64>(run, 1)); // k_keep_left_map
   }
+  s1 = run.symbols[1] = read<i64>(run, input<i64>(run, 2));
+  if (s1 < 0 || s1 > 1000) return 1;
+  if (!(Checked(s1) <= Checked(s0))) return 2;
+  launch(run, 9, 7, 1, 512, 0, input<f32>(run, 0), output<f32>(run, 2), i32(s1)); // k_sum
   return 0;
 }

@@ -122,3 +122,27 @@ AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *in0, i64 *out0) {
 }
 AOTI_KERNEL_END(k_map_map_5)
 
+AOTI_KERNEL(512) k_sum(Run run, const f32 *in0, f32 *out0, i32 s1) {
+  (void)run;
+  constexpr Team<16, 32, true> team{};
+  const i32 units = 1;
+  for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
+    const i32 i0 = unit * 32 + team.place() * 1;
+    const auto lanes = lanes_before<1>(i0, i32(8));
+    constexpr Slot<0> slot{};
+    (void)slot;
+    SumAccumulator<f32, 1> accumulator0;
+    AOTI_UNROLL_TIMES(4)
+    for (i32 i1 = team.member(); i1 < s1; i1 += 16) {
+      const auto stage0_t0 = load(lanes, in0 + (i0 + 8 * i1));
+      accumulator0.add(lanes, slot, stage0_t0);
+    }
+    accumulator0.combine(team);
+    const auto stage1_t0 = accumulator0.value();
+    if (team.leads()) {
+      store(lanes, out0 + i0, stage1_t0);
+    }
+  }
+}
+AOTI_KERNEL_END(k_sum)
+
