@@ -254,7 +254,7 @@ impl Executor {
             .map_err(|source| Error::Spawn { program: launch.program.clone(), source })?;
         if !output.status.success() {
             let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-            let directory = keep(folder, &temporary, key);
+            let directory = keep_failed(folder, &temporary, key);
             return Err(Error::ToolFailed {
                 label: action.label.clone(),
                 command: process::copyable(launch, &arguments, &directory),
@@ -270,7 +270,7 @@ impl Executor {
         for name in &action.outputs {
             let path = folder.path().join(name);
             let Ok((digest, bytes)) = digest_of(&path) else {
-                let directory = keep(folder, &temporary, key);
+                let directory = keep_failed(folder, &temporary, key);
                 return Err(Error::OutputMissing {
                     label: action.label.clone(),
                     output: name.clone(),
@@ -334,7 +334,7 @@ fn check_files_unchanged(action: &Action) -> Result<(), Error> {
 }
 
 /// Keeps the folder of a failure under a name made of the key, so that repeating a failure does not fill the disk.
-fn keep(folder: TempDir, temporary: &Path, key: &Key) -> PathBuf {
+fn keep_failed(folder: TempDir, temporary: &Path, key: &Key) -> PathBuf {
     let path = folder.keep();
     let name = temporary.join(format!("aoti-failed-{}", key.as_str().get(..16).unwrap_or("action")));
     // Either step may fail where another user owns the name; the folder then keeps its own.

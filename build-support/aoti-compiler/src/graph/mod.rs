@@ -188,7 +188,8 @@ pub struct SymbolInfo {
     pub most: Option<Expr>,
 }
 
-/// The largest size of an axis of an input, whatever its range: such tensors are not in memory.
+/// The largest size of an axis, whatever its range: such tensors are not in memory. Of sizes that a run chooses this is
+/// checked; memory cannot be planned by it, so it is no bound of what is read from data.
 pub const LARGEST_SIZE: i64 = 1 << 48;
 
 /// A condition on sizes that must hold, or the run fails.

@@ -115,7 +115,7 @@ fn bound(symbol: Symbol, known: &Expr, symbols: &[SymbolInfo], facts: &Facts) ->
         None => return None,
     };
     // A bound that comes from a symbol without one is none.
-    let is_bound = most.evaluate(&|_| Some(1)).is_some_and(|most| most <= LARGEST_SIZE);
+    let is_bound = most.evaluate(&|_| Some(1)).is_some_and(|most| most < LARGEST_SIZE);
     let Extremes { most: before, .. } = extremes_of(symbols, symbol)?;
     (is_bound && most != before).then_some(most)
 }

@@ -2,12 +2,9 @@
 //! sizes and positions. What can be decided is decided here; the rest becomes guards.
 
 use super::{Builder, Built, ensure};
-use crate::graph::{Condition, Guard, Op, Relation, SymbolSource};
+use crate::graph::{Condition, Guard, LARGEST_SIZE, Op, Relation, SymbolSource};
 use crate::symbolic::{Expr, Node, RangeTable, Ranges, Symbol, SymbolKind};
 use std::collections::BTreeSet;
-
-/// Of an axis: more than address space has bytes.
-const MOST_ELEMENTS: i64 = 1 << 48;
 
 impl Builder {
     /// The run fails with the message where the condition does not hold. What always holds costs nothing; what is over
@@ -71,7 +68,7 @@ impl Builder {
         }
         // Fused into what sums it, such a tensor would take no memory, but years.
         if self.is_chosen(size) {
-            let condition = Condition::compare(size.clone(), Relation::Le, MOST_ELEMENTS);
+            let condition = Condition::compare(size.clone(), Relation::Le, LARGEST_SIZE);
             self.require(condition, "a size that no memory holds");
         }
     }

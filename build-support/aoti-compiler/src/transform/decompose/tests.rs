@@ -159,6 +159,18 @@ fn sizes_without_a_bound_are_told_with_their_operator_and_with_everything_else()
 }
 
 #[test]
+fn that_no_memory_holds_it_is_no_bound_of_a_size() {
+    let findings = refused(
+        r#"symbol s0 "u0" in 0..inf from data
+        input %i: i64[]
+        int "item": [s0] = aten.item.default(self = %i)
+        %ones: f32[s0] = aten.ones.default(size = [s0]) @ "ones" "m.py:3 in forward: torch.ones(k)" ""
+        output %ones"#,
+    );
+    assert!(findings[0].contains("`u0` is read from data and has no bound\n  --> m.py:3"), "{findings:#?}");
+}
+
+#[test]
 fn numbers_that_are_used_before_they_are_read_are_refused() {
     let findings = refused(
         r#"symbol s0 "u0" in 0..7 from data
