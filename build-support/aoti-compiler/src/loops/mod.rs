@@ -236,6 +236,13 @@ pub struct MatMul {
     pub epilogue: Stage,
 }
 
+impl MatMul {
+    /// Whether neighbouring elements of the right operand lie along the depth.
+    pub fn right_by_depth(&self) -> bool {
+        self.b.row_stride.is(1) && !self.b.column_stride.is(1)
+    }
+}
+
 /// A convolution. The epilogue runs at each position of (image, channel, spatial axes...) with the sum.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Convolution {

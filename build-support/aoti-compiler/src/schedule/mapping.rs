@@ -71,15 +71,43 @@ impl Grain {
 pub enum GpuMapping {
     /// The loops of a nest, over teams of threads.
     Teams(Teams),
+    /// Tiles of a contraction.
+    Tiles(Tile),
     /// Blocks that the template lays out itself.
     Template {
-        /// Rows and columns of a block's tile, for contractions.
-        tile: Option<[i64; 2]>,
         /// Threads of a block.
         threads: i64,
         /// The type of index expressions.
         index: IndexWidth,
     },
+}
+
+/// The part of a contraction that a block computes at a time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tile {
+    /// Who multiplies.
+    pub by: Multiplier,
+    /// Rows.
+    pub rows: i64,
+    /// Columns.
+    pub columns: i64,
+    /// Threads of a block.
+    pub threads: i64,
+    /// Bytes of shared memory beside what the template declares itself.
+    pub shared: i64,
+    /// The type of index expressions.
+    pub index: IndexWidth,
+}
+
+/// Who multiplies in a tile of a contraction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Multiplier {
+    /// Threads that share the depth of a few rows, for which memory is the limit.
+    Few,
+    /// Threads with a few sums each.
+    Threads,
+    /// Matrix units, where the device has them.
+    Units,
 }
 
 /// A nest over teams of threads. A team of one thread does a whole position by itself; a larger one shares out the inner
@@ -139,6 +167,7 @@ impl GpuMapping {
     pub fn threads(&self) -> i64 {
         match self {
             GpuMapping::Teams(teams) => teams.threads(),
+            GpuMapping::Tiles(tile) => tile.threads,
             GpuMapping::Template { threads, .. } => *threads,
         }
     }
@@ -147,6 +176,7 @@ impl GpuMapping {
     pub fn index(&self) -> IndexWidth {
         match self {
             GpuMapping::Teams(teams) => teams.index,
+            GpuMapping::Tiles(tile) => tile.index,
             GpuMapping::Template { index, .. } => *index,
         }
     }

@@ -80,10 +80,14 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                     }
                 }
                 (GpuMapping::Teams(_), _) => findings.push("a template has no teams".to_owned()),
-                (GpuMapping::Template { .. }, KernelKind::Nest(_)) => {
-                    findings.push("loops are no template".to_owned());
+                (GpuMapping::Tiles(tile), KernelKind::MatMul(_) | KernelKind::Convolution(_)) => {
+                    if tile.rows < 1 || tile.columns < 1 || tile.shared > gpu.max_shared_bytes {
+                        findings.push("no block can have such a tile".to_owned());
+                    }
                 }
-                (GpuMapping::Template { .. }, _) => {}
+                (GpuMapping::Tiles(_), _) => findings.push("only contractions have tiles".to_owned()),
+                (GpuMapping::Template { .. }, KernelKind::Rows(_)) => {}
+                (GpuMapping::Template { .. }, _) => findings.push("it is no template".to_owned()),
             }
             findings
         }

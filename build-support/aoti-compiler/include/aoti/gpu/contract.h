@@ -1,22 +1,16 @@
-// Sums of products on the ordinary units of a GPU, for any operands: tiles of rows and columns over blocks, a few sums for
-// each thread in registers, operands by way of shared memory. Operands are functions of (row, depth) and (depth, column),
-// so that views, guards and conversions happen while a tile is loaded.
+// Sums of products on the ordinary units of a GPU, for any operands (operands.h): tiles of rows and columns over blocks, a
+// few sums for each thread in registers, operands by way of shared memory, the next piece on its way while the present one is
+// multiplied. Where a tile is small its threads are slices that share the depth.
 //
 // Sums are in an order that depends on sizes alone: the result is the same in every run.
 #pragma once
 
-#include "simt.h"
+#include "operands.h"
 
 AOTI_NAMESPACE_BEGIN
 
-template <class Sum, class T> AOTI_INLINE Sum widen(T x) {
-  if constexpr (is_same<T, f16> || is_same<T, bf16>)
-    return Sum(to_f32(x));
-  else
-    return Sum(x);
-}
-
 namespace detail {
+
 // Signed overflow is undefined, unsigned is not.
 template <class Sum, bool Float = is_float<Sum>> struct Wrapping {
   using type = Sum;
@@ -24,32 +18,92 @@ template <class Sum, bool Float = is_float<Sum>> struct Wrapping {
 template <class Sum> struct Wrapping<Sum, false> {
   using type = unsigned_of<Sum>;
 };
+
+template <class U, class T> AOTI_INLINE U widen(T x) {
+  if constexpr (is_same<T, f16> || is_same<T, bf16>)
+    return U(to_f32(x));
+  else
+    return U(x);
+}
+template <class U> AOTI_INLINE U multiply_add(U a, U b, U c) {
+  if constexpr (is_float<U>)
+    return scalar_fma(a, b, c);
+  else
+    return c + a * b;
+}
+
+// A few neighbouring sums of one row that lie in memory, those inside, to an epilogue.
+template <class Sum, int N, class I, class U, class Epilogue>
+AOTI_INLINE void finish(I row, I column, I m, I n, const U *sums, const Epilogue &epilogue) {
+  if (row >= m) return;
+  if (column + N <= n) {
+    Vec<Sum, N> lanes;
+    __builtin_memcpy(&lanes, sums, sizeof lanes);
+    epilogue(row, column, Full<N>{}, lanes);
+  } else {
+    AOTI_UNROLL_TIMES(1)
+    for (int i = 0; i < N; ++i)
+      if (column + i < n) epilogue(row, I(column + i), Full<1>{}, Vec<Sum, 1>{Sum(sums[i])});
+  }
+}
+
 } // namespace detail
+
+// Neighbouring columns that are pixels of images, as pixels of one image each: body(lanes, image, pixel, sums).
+template <int W, class I, class Sum, class Body>
+AOTI_INLINE void by_image(Full<W>, I column, I pixels, Vec<Sum, W> sums, const Body &body) {
+  const I image = column / pixels, pixel = column % pixels;
+  if constexpr (W == 1)
+    body(Full<1>{}, image, pixel, sums);
+  else if (pixel + W <= pixels)
+    body(Full<W>{}, image, pixel, sums);
+  else {
+    Sum each[W];
+    __builtin_memcpy(each, &sums, sizeof sums);
+    AOTI_UNROLL_TIMES(1)
+    for (int i = 0; i < W; ++i) body(Full<1>{}, I((column + i) / pixels), I((column + i) % pixels), Vec<Sum, 1>{each[i]});
+  }
+}
 
 // A few rows: bandwidth is all. Where B is contiguous along the depth, a warp has a column, its threads the depth; else
 // neighbouring threads have neighbouring columns, and slices of threads share the depth.
-template <class Sum, int Rows, int Columns, bool ByDepth, class I, class A, class B, class Epilogue>
+template <class Sum, int Rows, int Columns, class I, class A, class B, class Epilogue>
 AOTI_INLINE void contract_few(I column0, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
-  using U = typename detail::Wrapping<Sum>::type;
+  using namespace detail;
+  using U = typename Wrapping<Sum>::type;
   constexpr int kThreads = 256;
   const int thread = thread_index();
-  auto add = [&](U *sums, I depth, I column) {
-    const U right = U(b(depth, column));
-    AOTI_UNROLL_TIMES(4)
-    for (int r = 0; r < Rows; ++r) {
-      if (r >= m) break;
-      const U left = U(a(I(r), depth));
-      if constexpr (is_float<Sum>)
-        sums[r] = detail::scalar_fma(left, right, sums[r]);
-      else
-        sums[r] += left * right;
-    }
-  };
-  if constexpr (ByDepth) {
+  if constexpr (A::order == Order::kDepth && B::order == Order::kDepth) {
+    constexpr int N = 16 / sizeof(typename B::Element), kAhead = 2;
+    const bool aligned = a.template is_aligned<N>() && b.template is_aligned<N>();
+    auto read_a = [&](I row, I depth) {
+      return aligned ? a.template read<N, true>(a.position(row, m), nullptr, row, m, depth, k)
+                     : a.template read<N, false>(a.position(row, m), nullptr, row, m, depth, k);
+    };
+    auto read_b = [&](I column, I depth) {
+      return aligned ? b.template read<N, true>(b.position(column, n), nullptr, column, n, depth, k)
+                     : b.template read<N, false>(b.position(column, n), nullptr, column, n, depth, k);
+    };
     for (I c = column0 + thread / kWarp; c < min_i64(n, column0 + Columns); c += kThreads / kWarp) {
       U sums[Rows] = {};
-      AOTI_UNROLL_TIMES(4)
-      for (I d = thread % kWarp; d < k; d += kWarp) add(sums, d, c);
+      I d = thread % kWarp * N;
+      auto add = [&](const Piece<typename B::Element, N> &right, I depth) {
+        AOTI_UNROLL_TIMES(4)
+        for (int r = 0; r < Rows; ++r) {
+          if (r >= m) break;
+          const auto left = read_a(I(r), depth);
+          AOTI_UNROLL_TIMES(8)
+          for (int i = 0; i < N; ++i) sums[r] = multiply_add(widen<U>(left.at[i]), widen<U>(right.at[i]), sums[r]);
+        }
+      };
+      for (; d + (kAhead - 1) * kWarp * N < k; d += kAhead * kWarp * N) {
+        Piece<typename B::Element, N> right[kAhead];
+        AOTI_UNROLL_TIMES(4)
+        for (int i = 0; i < kAhead; ++i) right[i] = read_b(c, I(d + i * kWarp * N));
+        AOTI_UNROLL_TIMES(4)
+        for (int i = 0; i < kAhead; ++i) add(right[i], I(d + i * kWarp * N));
+      }
+      for (; d < k; d += kWarp * N) add(read_b(c, d), d);
       AOTI_UNROLL_TIMES(4)
       for (int r = 0; r < Rows; ++r) {
         AOTI_UNROLL_TIMES(8)
@@ -63,8 +117,16 @@ AOTI_INLINE void contract_few(I column0, I m, I n, I k, const A &a, const B &b, 
     const I c = column0 + x;
     U sums[Rows] = {};
     if (c < n) {
+      const auto at = b.position(c, n);
       AOTI_UNROLL_TIMES(4)
-      for (I d = slice; d < k; d += slices) add(sums, d, c);
+      for (I d = slice; d < k; d += slices) {
+        const U right = widen<U>(b.one(at, d));
+        AOTI_UNROLL_TIMES(4)
+        for (int r = 0; r < Rows; ++r) {
+          if (r >= m) break;
+          sums[r] = multiply_add(widen<U>(a.one(a.position(I(r), m), d)), right, sums[r]);
+        }
+      }
     }
     if constexpr (slices > 1) {
       AOTI_SHARED U parts[slices][Rows][Columns];
@@ -83,69 +145,214 @@ AOTI_INLINE void contract_few(I column0, I m, I n, I k, const A &a, const B &b, 
   }
 }
 
-// The sums of rows [row0, row0 + Rows) and columns [column0, column0 + Columns), by the 256 threads of a block.
-// ByDepth: neighbouring threads load along the depth, because there the operand is contiguous.
-// epilogue(row, column, lanes, sum) once for each sum inside.
-template <class Sum, int Rows, int Columns, bool AByDepth, bool BByDepth, class I, class A, class B, class Epilogue>
-AOTI_INLINE void contract(I row0, I column0, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
-  if constexpr (Rows <= 4) return contract_few<Sum, Rows, Columns, BByDepth>(column0, m, n, k, a, b, epilogue);
-  else {
-  using U = typename detail::Wrapping<Sum>::type;
-  constexpr int kThreads = 256, kDepth = sizeof(Sum) == 8 ? 8 : 16;
-  // Threads as a grid of 16 columns; fewer rows where the tile has fewer.
-  constexpr int across = Columns >= 64 ? 16 : 4, down = kThreads / across;
-  constexpr int own_rows = Rows >= down ? Rows / down : 1, own_columns = Columns / across;
-  constexpr int busy_rows = Rows < down ? Rows : down;
-  AOTI_SHARED U tile_a[kDepth][Rows + 1], tile_b[kDepth][Columns + 1];
-  const int thread = thread_index(), x = thread % across, y = thread / across;
-  U sums[own_rows][own_columns];
-  AOTI_UNROLL_TIMES(16)
-  for (int r = 0; r < own_rows; ++r)
+namespace detail {
+
+// How the sums of a tile are shared out among the threads of a block.
+template <class U, int Rows, int Columns, int Threads> struct TileShape {
+  static constexpr bool kWide = sizeof(U) == 8;
+  // Sums of one thread.
+  static constexpr int kRows = kWide || Rows < 64 ? 4 : 8, kColumns = kWide || Columns < 32 ? 4 : 8;
+  // Threads of one slice, and slices.
+  static constexpr int kAcross = Columns / kColumns, kDown = Rows / kRows;
+  static constexpr int kSlice = kAcross * kDown, kSlices = Threads / kSlice;
+  // Depth of a piece: for all slices, for one.
+  static constexpr int kStep = (Rows + Columns >= 256 ? 16 : Rows + Columns >= 128 ? 32 : 64) / (kWide ? 2 : 1);
+  static constexpr int kOwn = kStep / kSlices;
+  // Elements of the pieces of both operands.
+  static constexpr int kPiece = kStep * (Rows + Columns);
+  static_assert(kSlice * kSlices == Threads && kOwn * kSlices == kStep && kOwn >= 4);
+};
+
+// A piece of an operand, Outers by Step, between device memory and shared memory.
+template <class U, int Outers, int Step, int Threads, class Source> struct Fill {
+  static constexpr int kPieces = Outers * Step / 4, kOwn = (kPieces + Threads - 1) / Threads;
+  static_assert(Source::order != Order::kLane || Threads % Outers == 0 || Outers % Threads == 0);
+  using T = typename Source::Element;
+  Piece<T, 4> pieces[kOwn];
+
+  // Rows of shared memory are turned, groups of four by groups of four, so that neighbours write to different banks.
+  static AOTI_INLINE int turn(int depth) {
+    constexpr int groups = Outers / 4 < 8 ? Outers / 4 : 8;
+    return depth / 4 % groups * 4;
+  }
+  static AOTI_INLINE void place(int number, int *outer, int *depth) {
+    if constexpr (Source::order == Order::kDepth)
+      *outer = number / (Step / 4), *depth = number % (Step / 4) * 4;
+    else if constexpr (Source::order == Order::kOuter)
+      *outer = number % (Outers / 4) * 4, *depth = number / (Outers / 4);
+    else
+      *outer = number % Outers, *depth = number / Outers * 4;
+  }
+  template <bool Aligned, class Entries, class I>
+  AOTI_INLINE void fetch(const Source &source, const typename Source::Position &position, const Entries &table, int number_of,
+                         I outer0, I outers, I depth0, I depths) {
     AOTI_UNROLL_TIMES(16)
-    for (int c = 0; c < own_columns; ++c) sums[r][c] = U(0);
-  for (I d0 = 0; d0 < k; d0 += kDepth) {
-    AOTI_UNROLL_TIMES(16)
-    for (int i = thread; i < Rows * kDepth; i += kThreads) {
-      const int d = AByDepth ? i % kDepth : i / Rows, r = AByDepth ? i / kDepth : i % Rows;
-      const I row = row0 + r, depth = d0 + d;
-      tile_a[d][r] = row < m && depth < k ? U(a(row, depth)) : U(0);
+    for (int i = 0; i < kOwn; ++i) {
+      int outer, depth;
+      const int number = thread_index() + i * Threads;
+      if (kPieces % Threads != 0 && number >= kPieces) break;
+      place(number, &outer, &depth);
+      pieces[i] = source.template read<4, Aligned>(position, table.at(number_of, depth), I(outer0 + outer), outers,
+                                                   I(depth0 + depth), depths);
     }
+  }
+  AOTI_INLINE void land(U *tile) const {
     AOTI_UNROLL_TIMES(16)
-    for (int i = thread; i < Columns * kDepth; i += kThreads) {
-      const int d = BByDepth ? i % kDepth : i / Columns, c = BByDepth ? i / kDepth : i % Columns;
-      const I column = column0 + c, depth = d0 + d;
-      tile_b[d][c] = column < n && depth < k ? U(b(depth, column)) : U(0);
-    }
-    barrier();
-    if (busy_rows == down || y < busy_rows) {
-      AOTI_UNROLL_TIMES(16)
-      for (int d = 0; d < kDepth; ++d) {
-        U left[own_rows], right[own_columns];
-        AOTI_UNROLL_TIMES(16)
-        for (int r = 0; r < own_rows; ++r) left[r] = tile_a[d][y + r * down];
-        AOTI_UNROLL_TIMES(16)
-        for (int c = 0; c < own_columns; ++c) right[c] = tile_b[d][x + c * across];
-        AOTI_UNROLL_TIMES(16)
-        for (int r = 0; r < own_rows; ++r)
-          AOTI_UNROLL_TIMES(16)
-          for (int c = 0; c < own_columns; ++c) {
-            if constexpr (is_float<Sum>)
-              sums[r][c] = detail::scalar_fma(left[r], right[c], sums[r][c]);
-            else
-              sums[r][c] += left[r] * right[c];
-          }
+    for (int i = 0; i < kOwn; ++i) {
+      int outer, depth;
+      const int number = thread_index() + i * Threads;
+      if (kPieces % Threads != 0 && number >= kPieces) break;
+      place(number, &outer, &depth);
+      if constexpr (Source::order == Order::kOuter) {
+        U *p = tile + depth * Outers + (outer ^ turn(depth));
+        Vec<U, 4> four;
+        U wide[4];
+        AOTI_UNROLL_TIMES(4)
+        for (int e = 0; e < 4; ++e) wide[e] = widen<U>(pieces[i].at[e]);
+        __builtin_memcpy(&four, wide, sizeof four);
+        store_raw(Full<4>{}, p, four);
+      } else {
+        AOTI_UNROLL_TIMES(4)
+        for (int e = 0; e < 4; ++e) tile[(depth + e) * Outers + (outer ^ turn(depth))] = widen<U>(pieces[i].at[e]);
       }
     }
+  }
+  // N neighbouring values of a depth in groups of four, the groups so far apart that all threads of a slice read all.
+  template <int N> static AOTI_INLINE void take(const U *tile, int depth, int group, U *values) {
+    AOTI_UNROLL_TIMES(2)
+    for (int g = 0; g < N / 4; ++g) {
+      const U *p = tile + depth * Outers + ((g * (Outers * 4 / N) + group * 4) ^ turn(depth));
+      const auto four = read_whole<U, 4>(p);
+      AOTI_UNROLL_TIMES(4)
+      for (int e = 0; e < 4; ++e) values[g * 4 + e] = four.at[e];
+    }
+  }
+};
+
+} // namespace detail
+
+namespace detail {
+
+// Adds up the tile, piece by piece, the next one on its way: `sums` of one slice each.
+template <class Shape, class FillA, class FillB, int Rows, bool Aligned, class U, class TableA, class TableB, class I, class A, class B>
+AOTI_INLINE void add_up(U (&sums)[Shape::kRows][Shape::kColumns], U *memory, TableA &table_a, TableB &table_b, I row0,
+                        I column0, I m, I n, I k, const A &a, const B &b) {
+  constexpr int kPiece = Shape::kPiece, kB = Shape::kStep * Rows, kStep = Shape::kStep;
+  const int thread = thread_index(), slice = thread / Shape::kSlice, own = thread % Shape::kSlice;
+  const int x = own % Shape::kAcross, y = own / Shape::kAcross;
+  const auto a_position = a.position(I(row0 + thread % Rows), m);
+  const auto b_position = b.position(I(column0 + thread % (kPiece / kStep - Rows)), n);
+  FillA fill_a;
+  FillB fill_b;
+  auto tabulate = [&](int piece) {
+    table_a.fill(a, piece, I(piece) * kStep, k);
+    table_b.fill(b, piece, I(piece) * kStep, k);
+  };
+  auto fetch = [&](int piece) {
+    fill_a.template fetch<Aligned>(a, a_position, table_a, piece, row0, m, I(piece) * kStep, k);
+    fill_b.template fetch<Aligned>(b, b_position, table_b, piece, column0, n, I(piece) * kStep, k);
+  };
+  auto land = [&](int piece) {
+    U *to = memory + piece % 2 * kPiece;
+    fill_a.land(to);
+    fill_b.land(to + kB);
+  };
+  tabulate(0);
+  tabulate(1);
+  barrier();
+  fetch(0);
+  land(0);
+  barrier();
+  const int pieces = int((k + kStep - 1) / kStep);
+  AOTI_UNROLL_TIMES(1)
+  for (int piece = 0; piece < pieces; ++piece) {
+    const bool more = piece + 1 < pieces;
+    if (more) fetch(piece + 1);
+    tabulate(piece + 2);
+    const U *tile = memory + piece % 2 * kPiece;
+    AOTI_UNROLL_TIMES(16)
+    for (int d = 0; d < Shape::kOwn; ++d) {
+      U left[Shape::kRows], right[Shape::kColumns];
+      FillA::template take<Shape::kRows>(tile, slice * Shape::kOwn + d, y, left);
+      FillB::template take<Shape::kColumns>(tile + kB, slice * Shape::kOwn + d, x, right);
+      AOTI_UNROLL_TIMES(8)
+      for (int r = 0; r < Shape::kRows; ++r)
+        AOTI_UNROLL_TIMES(8)
+        for (int c = 0; c < Shape::kColumns; ++c) sums[r][c] = multiply_add(left[r], right[c], sums[r][c]);
+    }
+    if (more) land(piece + 1);
     barrier();
   }
-  if (busy_rows != down && y >= busy_rows) return;
-  AOTI_UNROLL_TIMES(16)
-  for (int r = 0; r < own_rows; ++r)
-    AOTI_UNROLL_TIMES(16)
-    for (int c = 0; c < own_columns; ++c) {
-      const I row = row0 + y + r * down, column = column0 + x + c * across;
-      if (row < m && column < n) epilogue(row, column, Full<1>{}, Vec<Sum, 1>{Sum(sums[r][c])});
+}
+
+} // namespace detail
+
+// The sums of rows [row0, row0 + Rows) and columns [column0, column0 + Columns), by the Threads of a block.
+// epilogue(row, column, lanes, sums) once for each four neighbouring columns, or each one at the border.
+template <class Sum, int Rows, int Columns, int Threads, class I, class A, class B, class Epilogue>
+AOTI_INLINE void contract(I row0, I column0, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
+  using namespace detail;
+  using U = typename Wrapping<Sum>::type;
+  using Shape = TileShape<U, Rows, Columns, Threads>;
+  using FillA = Fill<U, Rows, Shape::kStep, Threads, A>;
+  using FillB = Fill<U, Columns, Shape::kStep, Threads, B>;
+  constexpr int kGroups = Shape::kRows / 4, kTile = Rows * Columns / kGroups;
+  constexpr int kMemory = 2 * Shape::kPiece > kTile ? 2 * Shape::kPiece : kTile;
+  alignas(16) AOTI_SHARED U memory[kMemory];
+  const int thread = thread_index(), slice = thread / Shape::kSlice, own = thread % Shape::kSlice;
+  const int x = own % Shape::kAcross, y = own / Shape::kAcross;
+  U sums[Shape::kRows][Shape::kColumns];
+  AOTI_UNROLL_TIMES(8)
+  for (int r = 0; r < Shape::kRows; ++r)
+    AOTI_UNROLL_TIMES(8)
+    for (int c = 0; c < Shape::kColumns; ++c) sums[r][c] = U(0);
+  AOTI_SHARED Table<typename A::Entry, 3, Shape::kStep> table_a;
+  AOTI_SHARED Table<typename B::Entry, 3, Shape::kStep> table_b;
+  // Memory and tables are used again by the next tile of the block.
+  barrier();
+  if (a.template is_aligned<4>() && b.template is_aligned<4>())
+    add_up<Shape, FillA, FillB, Rows, true>(sums, memory, table_a, table_b, row0, column0, m, n, k, a, b);
+  else
+    add_up<Shape, FillA, FillB, Rows, false>(sums, memory, table_a, table_b, row0, column0, m, n, k, a, b);
+  // Upper slices hand their sums to lower ones, as many at a time as fit.
+  AOTI_UNROLL_TIMES(8)
+  for (int slices = Shape::kSlices; slices > 1; slices /= 2) {
+    constexpr int kSums = Shape::kRows * Shape::kColumns;
+    static_assert(Shape::kSlices == 1 || Shape::kSlices / 2 * Shape::kSlice * kSums <= kMemory);
+    const bool gives = slice >= slices / 2 && slice < slices;
+    AOTI_UNROLL_TIMES(8)
+    for (int r = 0; r < Shape::kRows; ++r)
+      AOTI_UNROLL_TIMES(8)
+      for (int c = 0; c < Shape::kColumns; ++c)
+        if (gives) memory[(r * Shape::kColumns + c) * (slices / 2 * Shape::kSlice) + thread - slices / 2 * Shape::kSlice] = sums[r][c];
+    barrier();
+    AOTI_UNROLL_TIMES(8)
+    for (int r = 0; r < Shape::kRows; ++r)
+      AOTI_UNROLL_TIMES(8)
+      for (int c = 0; c < Shape::kColumns; ++c)
+        if (slice < slices / 2) sums[r][c] += memory[(r * Shape::kColumns + c) * (slices / 2 * Shape::kSlice) + thread];
+    barrier();
+  }
+  // The tile, or half of its rows at a time, by way of shared memory, so that all threads have neighbouring columns.
+  AOTI_UNROLL_TIMES(2)
+  for (int g = 0; g < kGroups; ++g) {
+    if (slice == 0) {
+      AOTI_UNROLL_TIMES(4)
+      for (int r = 0; r < 4; ++r)
+        AOTI_UNROLL_TIMES(2)
+        for (int h = 0; h < Shape::kColumns / 4; ++h) {
+          Vec<U, 4> four;
+          __builtin_memcpy(&four, sums[g * 4 + r] + h * 4, sizeof four);
+          store_raw(Full<4>{}, memory + (y * 4 + r) * Columns + h * (Columns * 4 / Shape::kColumns) + x * 4, four);
+        }
     }
+    barrier();
+    AOTI_UNROLL_TIMES(1)
+    for (int i = thread; i < Rows / kGroups * (Columns / 4); i += Threads) {
+      const int row = i / (Columns / 4), column = i % (Columns / 4) * 4;
+      finish<Sum, 4>(I(row0 + g * (Rows / kGroups) + row), I(column0 + column), m, n, memory + row * Columns + column, epilogue);
+    }
+    barrier();
   }
 }
 

@@ -15,7 +15,7 @@
 #define AOTI_KERNEL(THREADS) extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS))) void
 #define AOTI_KERNEL_END(NAME)
 #define AOTI_SHARED static __attribute__((shared))
-#define AOTI_DYNAMIC_SHARED(NAME) extern __attribute__((shared)) __attribute__((aligned(16))) char NAME[]
+#define AOTI_DYNAMIC_SHARED(NAME) extern __attribute__((shared)) __attribute__((aligned(1024))) char NAME[]
 #endif
 #define AOTI_PRAGMA(TEXT) _Pragma(#TEXT)
 #if defined(AOTI_EMULATED)

@@ -16,7 +16,6 @@ use crate::loops::{BufferId, KernelId, KernelKind};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{GpuMapping, IndexWidth, Mapping};
 use crate::symbolic::{Expr, NoRanges, Symbol};
-use contraction::Tiling;
 
 /// A device function, printed.
 pub(super) struct DeviceText {
@@ -89,13 +88,13 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
     let parameters = Parameters::new(program, kernel);
     let mut printed = match (&kernel.kind, mapping) {
         (KernelKind::Nest(nest), GpuMapping::Teams(teams)) => nest::print(program, &parameters, nest, teams),
-        (KernelKind::MatMul(matmul), GpuMapping::Template { tile: Some(tile), threads, index }) => {
-            contraction::matmul(&parameters, matmul, &Tiling::new(*tile, *threads, *index))
+        (KernelKind::MatMul(matmul), GpuMapping::Tiles(tile)) => {
+            contraction::matmul(&parameters, matmul, tile)
         }
-        (KernelKind::Convolution(conv), GpuMapping::Template { tile: Some(tile), threads, index }) => {
-            contraction::convolution(program, &parameters, conv, &Tiling::new(*tile, *threads, *index))
+        (KernelKind::Convolution(conv), GpuMapping::Tiles(tile)) => {
+            contraction::convolution(program, &parameters, conv, tile)
         }
-        (KernelKind::Rows(rows), GpuMapping::Template { threads, index, .. }) => {
+        (KernelKind::Rows(rows), GpuMapping::Template { threads, index }) => {
             rows::print(&parameters, rows, *threads, *index)
         }
         (

@@ -23,11 +23,14 @@ pub(super) fn width(program: &Program, kernel: &Kernel, ranges: &dyn Ranges) -> 
             let a = &(&matmul.a.row_stride * row) + &(&matmul.a.column_stride * &matmul.depth);
             let b = &(&matmul.b.column_stride * column) + &(&matmul.b.row_stride * &matmul.depth);
             exprs.extend([&a + &matmul.a.offset, &b + &matmul.b.offset, &matmul.depth * TILE]);
-            exprs.push(padded(&matmul.axes.iter().map(|axis| axis.extent.clone()).collect::<Vec<_>>()));
+            let (batch, matrix) = matmul.axes.split_at(matmul.axes.len() - 2);
+            let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
+            exprs.push(&batches * &padded([&matrix[0].extent, &matrix[1].extent]));
         }
         KernelKind::Convolution(conv) => {
             axes.splice(0..0, conv.axes.clone());
-            exprs.push(padded(&conv.axes.iter().map(|axis| axis.extent.clone()).collect::<Vec<_>>()));
+            let pixels = Expr::product(conv.axes[2..].iter().map(|axis| &axis.extent));
+            exprs.push(padded([&conv.axes[1].extent, &(&conv.axes[0].extent * &pixels)]));
             exprs.push(&ConvShape::new(program, conv).taps() * TILE);
         }
         // Elements of large tensors are counted in 64 bits by the templates themselves.
@@ -44,11 +47,11 @@ pub(super) fn width(program: &Program, kernel: &Kernel, ranges: &dyn Ranges) -> 
 }
 
 /// Rows or columns of the largest tile.
-const TILE: i64 = 128;
+const TILE: i64 = 256;
 
-/// The product of sizes that are rounded up to tiles.
-fn padded(sizes: &[Expr]) -> Expr {
-    sizes.iter().fold(Expr::int(1), |product, size| &product * &(size + &Expr::int(TILE)))
+/// The elements of a matrix whose rows and columns are rounded up to tiles.
+fn padded([rows, columns]: [&Expr; 2]) -> Expr {
+    &(rows + TILE) * &(columns + TILE)
 }
 
 fn of_stage(program: &Program, stage: &Stage) -> Vec<Expr> {

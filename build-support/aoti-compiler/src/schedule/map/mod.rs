@@ -3,6 +3,7 @@
 mod cpu;
 mod index;
 mod simt;
+mod tiles;
 
 use super::mapping::Mapping;
 use crate::loops::{Kernel, Program, Stage};

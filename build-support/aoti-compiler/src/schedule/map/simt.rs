@@ -3,9 +3,9 @@
 //!
 //! The stages of a nest run one after the other for every position; what differs is who runs them. Knows no C++.
 
-use super::{contiguous, index};
+use super::{contiguous, index, tiles};
 use crate::loops::{
-    Access, Axis, BufferId, ConvShape, Effect, Index, Kernel, KernelKind, Nest, Program, Stage, Storage,
+    Access, Axis, BufferId, Effect, Index, Kernel, KernelKind, Nest, Program, Stage, Storage,
 };
 use crate::schedule::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, row_bytes};
 use crate::symbolic::{Expr, NoRanges, Ranges, Symbol};
@@ -19,12 +19,6 @@ const SIDE_BY_SIDE: i64 = 32;
 const ALONE: i64 = 16;
 /// Positions from which on there is work for every thread of a large GPU, several elements each.
 const MANY: i64 = 1 << 17;
-/// Rows and columns of a large tile.
-const LARGE: i64 = 64;
-/// Rows and columns of a tile for matrix units.
-const UNITS: i64 = 128;
-/// Rows of a product that is a matter of bandwidth.
-const FEW_ROWS: i64 = 4;
 /// Rows beyond this many bytes for a block are kept in device memory.
 const MAX_ROWS: i64 = 64 * 1024;
 /// Shared memory that is left to what kernels declare.
@@ -45,7 +39,6 @@ fn bytes_of_rows(program: &Program, rows: &[BufferId], ranges: &dyn Ranges) -> i
 /// Lays a kernel over blocks of threads.
 pub(super) fn map(program: &Program, kernel: &Kernel, ranges: &dyn Ranges, target: &GpuTarget) -> GpuMapping {
     let index = index::width(program, kernel, ranges);
-    let template = |tile: Option<[i64; 2]>| GpuMapping::Template { tile, threads: BLOCK, index };
     match &kernel.kind {
         KernelKind::Nest(nest) => {
             let bytes = bytes_of_rows(program, &kernel.rows(program), ranges);
@@ -57,42 +50,11 @@ pub(super) fn map(program: &Program, kernel: &Kernel, ranges: &dyn Ranges, targe
             }
             GpuMapping::Teams(teams)
         }
-        KernelKind::MatMul(matmul) => {
-            let [row, column] = [2, 1].map(|back| &matmul.axes[matmul.axes.len() - back].extent);
-            let by_depth = matmul.b.row_stride.is(1) && !matmul.b.column_stride.is(1);
-            let tile = tile(row, column, &matmul.depth, by_depth);
-            // Matrix units multiply halves.
-            let by_units =
-                matmul.dtype.is_half() && tile == [LARGE, LARGE] && !target.matrix_shapes.is_empty();
-            template(Some(if by_units { [UNITS, UNITS] } else { tile }))
-        }
+        KernelKind::MatMul(matmul) => GpuMapping::Tiles(tiles::of_product(matmul, index, target)),
         KernelKind::Convolution(conv) => {
-            let groups = Expr::int(conv.conv.groups);
-            let pixels = Expr::product(conv.axes[2..].iter().map(|axis| &axis.extent));
-            let shape = ConvShape::new(program, conv);
-            let depth = &shape.taps() * &shape.in_channels.floor_div(&groups);
-            let rows = conv.axes[1].extent.floor_div(&groups);
-            template(Some(tile(&rows, &(&conv.axes[0].extent * &pixels), &depth, false)))
+            GpuMapping::Tiles(tiles::of_convolution(program, conv, index, target))
         }
-        KernelKind::Rows(_) => template(None),
-    }
-}
-
-/// Small products take small tiles, so that there are blocks for every multiprocessor. A few rows are a matter of
-/// bandwidth: a block then has as many columns as make its loads contiguous, and its threads share a long depth.
-fn tile(rows: &Expr, columns: &Expr, depth: &Expr, by_depth: bool) -> [i64; 2] {
-    let most = |size: &Expr, limit: i64| size.as_int().is_some_and(|size| size <= limit);
-    if most(rows, FEW_ROWS) {
-        return match (by_depth, most(depth, 64)) {
-            (true, _) => [FEW_ROWS, 8],
-            (false, true) => [FEW_ROWS, BLOCK],
-            (false, false) => [FEW_ROWS, SIDE_BY_SIDE],
-        };
-    }
-    match (most(rows, 16), most(columns, 16)) {
-        (true, _) => [16, 64],
-        (false, true) => [64, 16],
-        (false, false) => [LARGE, LARGE],
+        KernelKind::Rows(_) => GpuMapping::Template { threads: BLOCK, index },
     }
 }
 

@@ -5,7 +5,7 @@ use crate::diagnostic::Diagnostics;
 use crate::loops::{self, Buffer, BufferId};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{
-    Along, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Rows, Split, Teams,
+    Along, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Multiplier, Rows, Split, Teams, Tile,
 };
 use crate::schedule::memory::MemoryPlan;
 use crate::select::{Choice, PackedOperand, Packing, Scratch};
@@ -137,16 +137,19 @@ fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
         return Ok(Mapping::Cpu(CpuMapping { split, lanes, grain: Grain { enough, unit } }));
     }
     if cursor.eat_word("template") {
-        let mut tile = None;
-        if cursor.eat_word("tile") {
-            let [rows, columns] = pair(cursor)?.map(|size| size.as_int());
-            tile = rows.zip(columns).map(|(rows, columns)| [rows, columns]);
-            if tile.is_none() {
-                return Err(cursor.error("expected two numbers"));
-            }
-        }
         let threads = field(cursor, "threads")?;
-        return Ok(Mapping::Gpu(GpuMapping::Template { tile, threads, index: index_width(cursor)? }));
+        return Ok(Mapping::Gpu(GpuMapping::Template { threads, index: index_width(cursor)? }));
+    }
+    if cursor.eat_word("tile") {
+        let [Some(rows), Some(columns)] = pair(cursor)?.map(|size| size.as_int()) else {
+            return Err(cursor.error("expected two numbers"));
+        };
+        let known =
+            [("few", Multiplier::Few), ("threads", Multiplier::Threads), ("units", Multiplier::Units)];
+        let by = one_of(cursor, "by", known)?;
+        let (threads, shared) = (field(cursor, "threads")?, field(cursor, "shared")?);
+        let index = index_width(cursor)?;
+        return Ok(Mapping::Gpu(GpuMapping::Tiles(Tile { by, rows, columns, threads, shared, index })));
     }
     let (size, places) = (field(cursor, "team")?, field(cursor, "places")?);
     let across = one_of(cursor, "adjacent", [("places", true), ("members", false)])?;
@@ -170,12 +173,16 @@ fn index_width(cursor: &mut Cursor<'_>) -> Result<IndexWidth, SyntaxError> {
     }
 }
 
-fn one_of<T>(cursor: &mut Cursor<'_>, name: &str, words: [(&str, T); 2]) -> Result<T, SyntaxError> {
+fn one_of<T, const N: usize>(
+    cursor: &mut Cursor<'_>,
+    name: &str,
+    words: [(&str, T); N],
+) -> Result<T, SyntaxError> {
     cursor.expect_word(name)?;
     let word = cursor.word()?;
-    let [a, b] = [words[0].0, words[1].0];
+    let known = words.each_ref().map(|(own, _)| format!("`{own}`")).join(" or ");
     let found = words.into_iter().find(|(own, _)| *own == word);
-    found.map(|(_, value)| value).ok_or_else(|| cursor.error(format!("expected `{a}` or `{b}`")))
+    found.map(|(_, value)| value).ok_or_else(|| cursor.error(format!("expected {known}")))
 }
 
 fn field(cursor: &mut Cursor<'_>, name: &str) -> Result<i64, SyntaxError> {

@@ -4,7 +4,7 @@ use super::TEMPLATES;
 use crate::loops;
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{
-    Along, CpuMapping, GpuMapping, IndexWidth, Lanes, Mapping, Rows, Split, Teams,
+    Along, CpuMapping, GpuMapping, IndexWidth, Lanes, Mapping, Multiplier, Rows, Split, Teams, Tile,
 };
 use crate::select::{Choice, Packing};
 use crate::target::Target;
@@ -82,9 +82,19 @@ fn mapping(mapping: &Mapping) -> String {
             };
             format!("map split {split} lanes {lanes} grain [{}, {}]", grain.enough, grain.unit)
         }
-        Mapping::Gpu(GpuMapping::Template { tile, threads, index }) => {
-            let tile = tile.map_or_else(String::new, |[rows, columns]| format!(" tile [{rows}, {columns}]"));
-            format!("map template{tile} threads {threads} index {}", bits(*index))
+        Mapping::Gpu(GpuMapping::Template { threads, index }) => {
+            format!("map template threads {threads} index {}", bits(*index))
+        }
+        Mapping::Gpu(GpuMapping::Tiles(Tile { by, rows, columns, threads, shared, index })) => {
+            let by = match by {
+                Multiplier::Few => "few",
+                Multiplier::Threads => "threads",
+                Multiplier::Units => "units",
+            };
+            format!(
+                "map tile [{rows}, {columns}] by {by} threads {threads} shared {shared} index {}",
+                bits(*index)
+            )
         }
         Mapping::Gpu(GpuMapping::Teams(teams)) => {
             let Teams { size, places, across, along, lanes, turned, index, rows, in_order } = teams;

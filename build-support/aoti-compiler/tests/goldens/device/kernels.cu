@@ -1,8 +1,7 @@
 // Kernels of the model `kernels` for GPUs, written by cargo-aoti.
 #include "aoti/gpu/simt.h"
 #include "aoti/gpu/contract.h"
-#include "aoti/gpu/mma.h"
-#include "aoti/gpu/conv.h"
+#include "aoti/gpu/units.h"
 #include "aoti/rows.h"
 #include "aoti/gpu/sort.h"
 
@@ -294,15 +293,15 @@ AOTI_KERNEL_END(k_added)
 AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *in1, f32 *out0) {
   (void)run;
   const i32 m = 17, n = 24, k = 40;
-  const i32 across = ceil_div(n, 64), down = ceil_div(m, 64);
+  const i32 across = ceil_div(n, 32), down = ceil_div(m, 32);
   for (i32 unit = i32(block_index()); unit < across * down * (3); unit += i32(block_count())) {
-    const i32 column0 = unit % across * 64, row0 = unit / across % down * 64, batch = unit / across / down;
-    (void)batch;
+    const i32 column0 = unit % across * 32, row0 = unit / across % down * 32, batch = unit / across / down;
+    (void)batch, (void)row0;
     const i32 i0 = batch / (1) % (3);
     (void)i0;
-    contract<f32, 64, 64, true, false>(row0, column0, m, n, k,
-        [&](i32 row, i32 depth) { (void)row, (void)depth; return widen<f32>(in0[(680 * i0) + row * (40) + depth]); },
-        [&](i32 depth, i32 column) { (void)column, (void)depth; return widen<f32>(in1[depth * (24) + column]); },
+    contract<f32, 32, 32, 256>(row0, column0, m, n, k,
+        Strided<f32, i32, true>{whole(in0) + (680 * i0), 40, 1},
+        Strided<f32, i32, false>{whole(in1), 1, 24},
         [&](i32 i1, i32 i2, auto lanes, auto sum) {
           (void)i1, (void)i2;
           const auto t0 = sum;
@@ -313,16 +312,16 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *in1, f32 *out0) {
 }
 AOTI_KERNEL_END(k_product)
 
-AOTI_KERNEL(256) k_halves(Run run, const bf16 *in0, const bf16 *in1, bf16 *out0) {
+AOTI_KERNEL(128) k_halves(Run run, const bf16 *in0, const bf16 *in1, bf16 *out0) {
   (void)run;
   const i32 m = 130, n = 200, k = 70;
-  const i32 across = ceil_div(n, 128), down = ceil_div(m, 128);
+  const i32 across = ceil_div(n, 64), down = ceil_div(m, 64);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
-    const i32 column0 = unit % across * 128, row0 = unit / across % down * 128, batch = unit / across / down;
-    (void)batch;
-    contract_halves<bf16>(row0, column0, m, n, k,
-        HalfOperand<bf16, i32>{in0, 70, 1},
-        HalfOperand<bf16, i32>{in1, 70, 1},
+    const i32 column0 = unit % across * 64, row0 = unit / across % down * 64, batch = unit / across / down;
+    (void)batch, (void)row0;
+    contract_units<bf16, 64, 64, 128>(row0, column0, m, n, k,
+        Strided<bf16, i32, true>{whole(in0), 70, 1},
+        Strided<bf16, i32, true>{whole(in1), 70, 1},
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
           (void)i0, (void)i1;
           const auto t0 = sum;
@@ -338,10 +337,10 @@ AOTI_KERNEL(256) k_whole(Run run, const i32 *in0, i32 *out0) {
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 16, batch = unit / across / down;
-    (void)batch;
-    contract<i32, 16, 64, false, false>(row0, column0, m, n, k,
-        [&](i32 row, i32 depth) { (void)row, (void)depth; return widen<i32>(in0[row + depth * (7)]); },
-        [&](i32 depth, i32 column) { (void)column, (void)depth; return widen<i32>(in0[depth * (7) + column]); },
+    (void)batch, (void)row0;
+    contract<i32, 16, 64, 256>(row0, column0, m, n, k,
+        Strided<i32, i32, false>{whole(in0), 1, 7},
+        Strided<i32, i32, false>{whole(in0), 1, 7},
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
           (void)i0, (void)i1;
           const auto t0 = cast<i32>(sum);
@@ -358,18 +357,18 @@ AOTI_KERNEL(256) k_conv(Run run, const f32 *in0, const f32 *in1, f32 *out0) {
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 16, batch = unit / across / down;
-    (void)batch;
-    contract<f32, 16, 64, true, false>(row0, column0, m, n, k,
-        [&](i32 row, i32 depth) { return widen<f32>(in1[shape.weight_direct(batch, row, depth)]); },
-        [&](i32 depth, i32 column) {
-          const i32 at = shape.direct(batch, depth, column);
-          return at < 0 ? f32(0) : widen<f32>(in0[at]);
-        },
-        [&](i32 row, i32 column, auto lanes, auto sum) {
-          const i32 i1 = batch * m + row, i0 = column / (30), i2 = column % (30);
-          (void)i1, (void)i0, (void)i2;
-          const auto t0 = sum;
-          store(lanes, out0 + (180 * i0 + 30 * i1 + i2), t0);
+    (void)batch, (void)row0;
+    contract<f32, 16, 64, 256>(row0, column0, m, n, k,
+        Strided<f32, i32, true>{whole(in1) + batch * m * k, k, 1},
+        Pixels<f32, i32, false>{in0, shape, batch},
+        [&](i32 row, i32 column, auto lanes, auto sums) {
+          const i32 i1 = batch * m + row;
+          (void)i1;
+          by_image(lanes, column, i32(30), sums, [&](auto lanes, i32 i0, i32 i2, auto sum) {
+            (void)i0, (void)i2;
+            const auto t0 = sum;
+            store(lanes, out0 + (180 * i0 + 30 * i1 + i2), t0);
+          });
         });
   }
 }

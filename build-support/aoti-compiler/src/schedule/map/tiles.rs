@@ -1,0 +1,139 @@
+//! Tiles of contractions for GPUs: how many rows and columns a block computes at a time, and who multiplies.
+//!
+//! A large tile reads each operand less often; a small one leaves work for every multiprocessor. The largest that still
+//! gives every multiprocessor a tile is taken.
+
+use crate::loops::{ConvShape, Convolution, MatMul, Program};
+use crate::schedule::mapping::{IndexWidth, Multiplier, Tile};
+use crate::symbolic::Expr;
+use crate::target::{GpuTarget, Vendor};
+
+/// Rows of a product that is a matter of bandwidth.
+const FEW_ROWS: i64 = 4;
+/// Rows or columns that large tiles would leave mostly empty.
+const NARROW: i64 = 16;
+/// Tiles that keep the multiprocessors of a large GPU busy.
+const ENOUGH_TILES: i64 = 96;
+/// Threads of a block.
+const THREADS: i64 = 256;
+/// Neighbouring threads that make whole memory transactions.
+const SIDE_BY_SIDE: i64 = 32;
+
+/// Rows, columns and threads of tiles for matrix units, the largest first. `gpu/units.h` can do these.
+const UNITS: [(i64, i64, i64); 3] = [(128, 256, 256), (128, 128, 256), (64, 64, 128)];
+/// The tile of matrix units where sizes are not known.
+const TYPICAL_UNITS: usize = 1;
+/// Bytes of shared memory for each row and column of a tile of matrix units: the ring of `gpu/units.h`.
+const UNIT_BYTES: i64 = 4 * 128;
+/// Rows and columns of square tiles for ordinary units, the largest first. `gpu/contract.h` can do these.
+const SQUARES: [i64; 3] = [128, 64, 32];
+
+/// A contraction as tiles see it: batches of `rows` by `columns`, sums of `depth`.
+struct Contraction {
+    batches: Expr,
+    rows: Expr,
+    columns: Expr,
+    depth: Expr,
+    /// Whether both operands are halves that matrix units multiply.
+    halves: bool,
+    /// Whether sums take eight bytes.
+    is_wide: bool,
+    /// Whether neighbouring elements of the right operand lie along the depth.
+    right_by_depth: bool,
+}
+
+pub(super) fn of_product(matmul: &MatMul, index: IndexWidth, target: &GpuTarget) -> Tile {
+    let (batch, matrix) = matmul.axes.split_at(matmul.axes.len() - 2);
+    let contraction = Contraction {
+        batches: Expr::product(batch.iter().map(|axis| &axis.extent)),
+        rows: matrix[0].extent.clone(),
+        columns: matrix[1].extent.clone(),
+        depth: matmul.depth.clone(),
+        halves: matmul.dtype.is_half(),
+        is_wide: matmul.dtype.size() == 8,
+        right_by_depth: matmul.right_by_depth(),
+    };
+    choose(&contraction, index, target)
+}
+
+/// Rows are the output channels of a group, columns the pixels of all images.
+pub(super) fn of_convolution(
+    program: &Program,
+    conv: &Convolution,
+    index: IndexWidth,
+    target: &GpuTarget,
+) -> Tile {
+    let shape = ConvShape::new(program, conv);
+    let groups = Expr::int(conv.conv.groups);
+    let pixels = Expr::product(conv.axes[2..].iter().map(|axis| &axis.extent));
+    let contraction = Contraction {
+        rows: conv.axes[1].extent.floor_div(&groups),
+        columns: &conv.axes[0].extent * &pixels,
+        depth: &shape.taps() * &shape.in_channels.floor_div(&groups),
+        batches: groups,
+        halves: conv.dtype.is_half(),
+        is_wide: conv.dtype.size() == 8,
+        right_by_depth: false,
+    };
+    choose(&contraction, index, target)
+}
+
+fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {
+    let plain = |by: Multiplier, rows: i64, columns: i64| Tile {
+        by,
+        rows,
+        columns,
+        threads: THREADS,
+        shared: 0,
+        index,
+    };
+    let most = |size: &Expr, limit: i64| size.as_int().is_some_and(|size| size <= limit);
+    if most(&contraction.rows, FEW_ROWS) {
+        let columns = match (contraction.right_by_depth, most(&contraction.depth, 64)) {
+            (true, _) => THREADS / SIDE_BY_SIDE,
+            (false, true) => THREADS,
+            (false, false) => SIDE_BY_SIDE,
+        };
+        return plain(Multiplier::Few, FEW_ROWS, columns);
+    }
+    match (most(&contraction.rows, NARROW), most(&contraction.columns, NARROW)) {
+        (true, _) => return plain(Multiplier::Threads, NARROW, 64),
+        (false, true) => return plain(Multiplier::Threads, 64, NARROW),
+        (false, false) => {}
+    }
+    if contraction.halves && !target.matrix_shapes.is_empty() {
+        let fits = |(rows, columns, _): &(i64, i64, i64)| {
+            target.vendor != Vendor::Nvidia || (rows + columns) * UNIT_BYTES <= target.max_shared_bytes
+        };
+        let candidates = || UNITS.into_iter().filter(fits);
+        let found = match contraction.tiles(1, 1) {
+            None => UNITS.into_iter().skip(TYPICAL_UNITS).find(fits),
+            Some(_) => candidates().find(|(r, c, _)| contraction.tiles(*r, *c) >= Some(ENOUGH_TILES)),
+        };
+        let smallest = UNITS[UNITS.len() - 1];
+        let (rows, columns, threads) = found.unwrap_or(smallest);
+        // On other vendors' devices the same text is multiplied by threads, whose memory it declares itself.
+        let shared = if target.vendor == Vendor::Nvidia { (rows + columns) * UNIT_BYTES } else { 0 };
+        return Tile { threads, shared, ..plain(Multiplier::Units, rows, columns) };
+    }
+    let squares = SQUARES.into_iter().filter(|side| !(contraction.is_wide && *side == 128));
+    let side = match contraction.tiles(1, 1) {
+        None => 64,
+        Some(_) => squares
+            .into_iter()
+            .find(|side| contraction.tiles(*side, *side) >= Some(ENOUGH_TILES))
+            .unwrap_or(32),
+    };
+    plain(Multiplier::Threads, side, side)
+}
+
+impl Contraction {
+    /// The number of tiles, where it is known and they are not mostly empty.
+    fn tiles(&self, rows: i64, columns: i64) -> Option<i64> {
+        let (batches, m, n) = (self.batches.as_int()?, self.rows.as_int()?, self.columns.as_int()?);
+        let count = |size: i64, step: i64| size.saturating_add(step - 1) / step;
+        // A tile that is mostly empty counts as none.
+        let is_full = rows < 2 * m.max(1) && columns < 2 * n.max(1);
+        is_full.then(|| batches.saturating_mul(count(m, rows)).saturating_mul(count(n, columns)))
+    }
+}
