@@ -18,6 +18,7 @@ headers![
     "depthwise.h",
     "devices.h",
     "gemm.h",
+    "gpu/attention.h",
     "gpu/contract.h",
     "gpu/conv.h",
     "gpu/device.h",

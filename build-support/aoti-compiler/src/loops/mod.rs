@@ -1,9 +1,11 @@
-//! The loop level: buffers, and kernels that are loop nests over symbolic ranges or contractions with an epilogue.
+//! The loop level: buffers, and kernels that are loop nests over symbolic ranges, contractions with an epilogue, or
+//! attention.
 //!
 //! Values of the graph have become buffers; views have become coordinates. Within a kernel, computation is a list of
 //! [`Term`]s in single assignment form evaluated at one position of the iteration space. Knows no C++ and no devices.
 
 mod access;
+mod attention;
 pub mod bounds;
 mod conv;
 mod names;
@@ -13,6 +15,7 @@ mod verify;
 pub mod work;
 
 pub use access::{Access, Index};
+pub use attention::Attention;
 pub use conv::ConvShape;
 pub use verify::verify;
 
@@ -305,6 +308,8 @@ pub enum KernelKind {
     MatMul(MatMul),
     /// Convolution.
     Convolution(Convolution),
+    /// Attention.
+    Attention(Attention),
     /// Rows.
     Rows(RowOperation),
 }
@@ -449,6 +454,7 @@ impl Kernel {
             KernelKind::Nest(nest) => &mut nest.stages,
             KernelKind::MatMul(matmul) => std::slice::from_mut(&mut matmul.epilogue),
             KernelKind::Convolution(conv) => std::slice::from_mut(&mut conv.epilogue),
+            KernelKind::Attention(attention) => &mut attention.stages,
             KernelKind::Rows(_) => &mut [],
         }
     }
@@ -459,6 +465,7 @@ impl Kernel {
             KernelKind::Nest(nest) => &nest.stages,
             KernelKind::MatMul(matmul) => std::slice::from_ref(&matmul.epilogue),
             KernelKind::Convolution(conv) => std::slice::from_ref(&conv.epilogue),
+            KernelKind::Attention(attention) => &attention.stages,
             KernelKind::Rows(_) => &[],
         }
     }
@@ -469,6 +476,7 @@ impl Kernel {
             KernelKind::Nest(_) => vec![],
             KernelKind::MatMul(matmul) => vec![matmul.a.buffer, matmul.b.buffer],
             KernelKind::Convolution(conv) => vec![conv.input, conv.weight],
+            KernelKind::Attention(own) => vec![own.queries.buffer, own.keys.buffer, own.values.buffer],
             KernelKind::Rows(rows) => rows.inputs.clone(),
         };
         for stage in self.stages() {

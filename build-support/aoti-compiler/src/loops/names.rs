@@ -66,6 +66,7 @@ fn work(kernel: &Kernel, name: &str) -> String {
         KernelKind::Nest(_) => "map",
         KernelKind::MatMul(_) => "gemm",
         KernelKind::Convolution(_) => "conv",
+        KernelKind::Attention(_) => "attention",
         KernelKind::Rows(_) => "rows",
     };
     format!("{name}_{word}")

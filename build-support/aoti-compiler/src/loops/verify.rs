@@ -3,7 +3,8 @@
 //! * Terms use earlier terms of their stage only; effects use terms that exist.
 //! * `Accumulated` names an accumulator that an earlier stage feeds; `Earlier` names a term of an earlier stage
 //!   without inner axes.
-//! * `Sum` occurs only in the epilogue of a contraction.
+//! * `Sum` occurs only in the epilogue of a contraction, and in the scores and the epilogue of attention.
+//! * The scores of attention, and nothing else there, are fed to an accumulator.
 //! * Index expressions, guards and the places of matrices mention only axes that are in scope and size symbols of the
 //!   program.
 //! * A check of an index blames an operator that is listed.
@@ -11,7 +12,10 @@
 //! * A temporary buffer is written before it is read.
 //! * Every kernel is run by exactly one step.
 
-use super::{BufferId, Effect, Kernel, KernelKind, MatrixOperand, Nest, Program, Stage, Step, Storage, Term};
+use super::{
+    Attention, Axis, BufferId, Effect, Kernel, KernelKind, MatrixOperand, Nest, Program, Stage, Step,
+    Storage, Term,
+};
 use crate::symbolic::{Expr, Symbol, SymbolKind};
 use std::collections::BTreeSet;
 
@@ -98,9 +102,31 @@ impl Checker<'_> {
                 let axes: BTreeSet<Symbol> = conv.axes.iter().map(|axis| axis.symbol).collect();
                 self.stage(&kernel.name, &conv.epilogue, &axes, true);
             }
+            KernelKind::Attention(own) => self.attention(&kernel.name, own),
             KernelKind::Rows(_) => {}
         }
         self.written.extend(own);
+    }
+
+    fn attention(&mut self, name: &str, own: &Attention) {
+        let of = |axes: &[Axis]| axes.iter().map(|axis| axis.symbol).collect::<BTreeSet<Symbol>>();
+        let batch = of(&own.axes[..own.axes.len() - 2]);
+        for MatrixOperand { offset, row_stride, column_stride, .. } in [&own.queries, &own.keys, &own.values]
+        {
+            for expr in [offset, row_stride, column_stride] {
+                self.scope(name, expr, &batch);
+            }
+        }
+        own.reach.iter().for_each(|reach| self.scope(name, reach, &BTreeSet::new()));
+        let [scores, epilogue] = &own.stages;
+        self.stage(name, scores, &of(&own.score_axes()), true);
+        self.stage(name, epilogue, &of(&own.axes), true);
+        if !matches!(scores.effects.as_slice(), [Effect::Accumulate { accumulator: 0, .. }]) {
+            self.findings.push(format!("kernel `{name}`: its scores are not fed to accumulator 0 alone"));
+        }
+        if epilogue.effects.iter().any(|effect| matches!(effect, Effect::Accumulate { .. })) {
+            self.findings.push(format!("kernel `{name}`: its epilogue feeds an accumulator"));
+        }
     }
 
     fn nest(&mut self, name: &str, nest: &Nest) {

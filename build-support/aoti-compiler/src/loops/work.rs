@@ -3,7 +3,9 @@
 //! Counts what the kernel's loops say. What hardware makes of it, such as bytes that are read again because a cache is
 //! small, is not known here.
 
-use super::{BufferId, Convolution, Effect, Kernel, KernelKind, Nest, Program, RowOp, Stage, Storage, Term};
+use super::{
+    Attention, BufferId, Convolution, Effect, Kernel, KernelKind, Nest, Program, RowOp, Stage, Storage, Term,
+};
 use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeMap;
 
@@ -76,6 +78,7 @@ impl Count<'_> {
                 self.stage(&own.epilogue, positions)
             }
             KernelKind::Convolution(own) => self.convolution(own),
+            KernelKind::Attention(own) => self.attention(own),
             KernelKind::Rows(own) => {
                 let elements = self.product([&own.outer, &own.length, &own.inner])?;
                 let each = match own.op {
@@ -106,6 +109,21 @@ impl Count<'_> {
         self.reads(own.input, f64::INFINITY);
         self.reads(own.weight, f64::INFINITY);
         self.stage(&own.epilogue, positions)
+    }
+
+    fn attention(&mut self, own: &Attention) -> Option<()> {
+        let scores = self.product(own.score_axes().iter().map(|axis| &axis.extent))?;
+        let positions = self.product(own.axes.iter().map(|axis| &axis.extent))?;
+        let [.., query, column] = own.axes.as_slice() else { return None };
+        let (queries, columns) = (self.size(&query.extent)?, self.size(&column.extent)?);
+        let (keys, depth) = (self.size(&own.key().extent)?, self.size(&own.depth)?);
+        self.operations += 2.0 * scores * (depth + columns);
+        self.reads(own.queries.buffer, positions / columns.max(1.0) * depth);
+        self.reads(own.keys.buffer, scores / queries.max(1.0) * depth);
+        self.reads(own.values.buffer, positions / queries.max(1.0) * keys);
+        let [score, epilogue] = &own.stages;
+        self.stage(score, scores)?;
+        self.stage(epilogue, positions)
     }
 
     fn nest(&mut self, nest: &Nest) -> Option<()> {

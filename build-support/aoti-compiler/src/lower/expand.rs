@@ -16,6 +16,8 @@ pub(super) struct Expander<'s, 'a> {
     pub(super) ranges: RangeTable,
     /// The value that this kernel computes: it is expanded even though it has a home.
     root: Option<ValueId>,
+    /// The value that is the sum of the kernel, wherever it is used.
+    sum: Option<ValueId>,
     memo: IndexMap<(ValueId, Vec<Expr>, Vec<Guard>), TermId>,
 }
 
@@ -25,7 +27,12 @@ impl<'s, 'a> Expander<'s, 'a> {
         ranges: RangeTable,
         root: Option<ValueId>,
     ) -> Expander<'s, 'a> {
-        Expander { scope, stage: Stage::default(), ranges, root, memo: IndexMap::new() }
+        Expander { scope, stage: Stage::default(), ranges, root, sum: None, memo: IndexMap::new() }
+    }
+
+    /// In a kernel whose sum is this value.
+    pub(super) fn with_sum(self, value: ValueId) -> Expander<'s, 'a> {
+        Expander { sum: Some(value), ..self }
     }
 
     /// The term of a value at coordinates.
@@ -35,6 +42,10 @@ impl<'s, 'a> Expander<'s, 'a> {
 
     /// The term of a value at coordinates that are only within bounds where the guards hold.
     fn guarded(&mut self, value: ValueId, coords: &[Expr], guards: &[Guard]) -> TermId {
+        if self.sum == Some(value) {
+            let dtype = self.scope.graph.ty(value).dtype;
+            return self.stage.term(Term::Sum, dtype);
+        }
         let key = (value, coords.to_vec(), guards.to_vec());
         if let Some(term) = self.memo.get(&key) {
             return *term;

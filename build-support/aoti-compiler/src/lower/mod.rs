@@ -3,6 +3,7 @@
 //!
 //! Fuses nothing: that is the scheduler's. Knows no C++ and no device by name.
 
+mod attention;
 mod element;
 mod expand;
 mod nodes;
@@ -12,6 +13,7 @@ use crate::graph::{Graph, InputRole, Node, Op, OutputRole, ValueId};
 use crate::loops::{Buffer, BufferId, Program, Step, Storage};
 use crate::symbolic::RangeTable;
 use crate::target::Target;
+use attention::Attentions;
 use cranelift_entity::SecondaryMap;
 use indexmap::IndexMap;
 
@@ -90,6 +92,8 @@ struct Scope<'a> {
     homes: SecondaryMap<ValueId, Option<BufferId>>,
     /// Position of the node that makes a value.
     producers: Vec<Option<usize>>,
+    /// What becomes one kernel of several nodes.
+    attentions: Attentions,
     /// Values that must get a buffer.
     realized: SecondaryMap<ValueId, bool>,
     /// The caller's buffer for a value that is a result.
@@ -105,9 +109,11 @@ impl<'a> Scope<'a> {
         homes: SecondaryMap<ValueId, Option<BufferId>>,
         steps: &'a mut Vec<Step>,
     ) -> Scope<'a> {
-        let realized = realize::decide(graph, ranges, target);
+        let attentions = Attentions::find(graph, ranges, target);
+        let realized = realize::decide(graph, ranges, target, &attentions);
         let producers = graph.producers();
-        Scope { graph, program, ranges, target, homes, producers, realized, targets: IndexMap::new(), steps }
+        let targets = IndexMap::new();
+        Scope { graph, program, ranges, target, homes, producers, attentions, realized, targets, steps }
     }
 
     /// Lowers every node, then fills the targets that were not written in place.
@@ -122,8 +128,10 @@ impl<'a> Scope<'a> {
             }
         }
         let graph = self.graph;
-        for node in &graph.nodes {
-            self.node(node);
+        for (position, node) in graph.nodes.iter().enumerate() {
+            if !self.attentions.absorbs(position) {
+                self.node(node);
+            }
         }
         for (output, target) in self.graph.outputs.iter().zip(targets) {
             if let Some(target) = target

@@ -33,6 +33,10 @@ fn expr_indices(exprs: &[Expr]) -> Vec<Index> {
 
 impl<'a> Scope<'a> {
     pub(super) fn node(&mut self, node: &'a Node) {
+        if let Some(pattern) = node.outputs.first().and_then(|value| self.attentions.take(*value)) {
+            self.attention(node, pattern);
+            return;
+        }
         match &node.op {
             Op::Constant(_) => {}
             Op::Full(_)
@@ -73,7 +77,7 @@ impl<'a> Scope<'a> {
 
     // --- loops ---------------------------------------------------------------------------------------------------
 
-    fn table(&self, axes: &[&[Axis]]) -> RangeTable {
+    pub(super) fn table(&self, axes: &[&[Axis]]) -> RangeTable {
         let mut table = self.ranges.clone();
         for axis in axes.iter().copied().flatten() {
             table.set_extent(axis.symbol, axis.extent.clone());
@@ -82,7 +86,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Appends a kernel and the step that runs it. Where no call of the program tells what it is, it is called `name`.
-    fn run_kernel(&mut self, node: Option<&Node>, name: &str, kind: KernelKind) {
+    pub(super) fn run_kernel(&mut self, node: Option<&Node>, name: &str, kind: KernelKind) {
         let origin = node.map(|node| self.graph.origins[node.origin].clone());
         let origins: Vec<Origin> = origin.into_iter().filter(|origin| *origin != Origin::default()).collect();
         let value = node.and_then(|node| node.outputs.first());
@@ -231,7 +235,12 @@ impl<'a> Scope<'a> {
     }
 
     /// An epilogue that stores the sum.
-    fn plain_epilogue(&mut self, axes: &[Axis], target: BufferId, dtype: crate::dtype::DType) -> Stage {
+    pub(super) fn plain_epilogue(
+        &mut self,
+        axes: &[Axis],
+        target: BufferId,
+        dtype: crate::dtype::DType,
+    ) -> Stage {
         let ranges = self.table(&[axes]);
         let mut epilogue = Stage::default();
         let sum = epilogue.term(Term::Sum, dtype);

@@ -1,5 +1,6 @@
 //! Which values get a buffer. What does not is computed again at each use, inside the kernel that uses it.
 
+use super::attention::Attentions;
 use super::element::Element;
 use crate::graph::{Graph, Node, Op, ValueId};
 use crate::symbolic::{Expr, RangeTable};
@@ -21,16 +22,33 @@ struct Cost {
 }
 
 /// Decides for all values of a graph.
-pub(super) fn decide(graph: &Graph, ranges: &RangeTable, target: &Target) -> SecondaryMap<ValueId, bool> {
+pub(super) fn decide(
+    graph: &Graph,
+    ranges: &RangeTable,
+    target: &Target,
+    attentions: &Attentions,
+) -> SecondaryMap<ValueId, bool> {
     let uses = count_uses(graph);
     let mut realized: SecondaryMap<ValueId, bool> = SecondaryMap::new();
     let mut costs: SecondaryMap<ValueId, Cost> = SecondaryMap::new();
     // What a chain of views ends at, for the values seen so far.
     let mut behind: SecondaryMap<ValueId, Option<ValueId>> = SecondaryMap::new();
-    for node in &graph.nodes {
-        demand_operands(graph, ranges, node, &behind, &mut realized, &mut costs);
+    for (position, node) in graph.nodes.iter().enumerate() {
+        let sources = node.outputs.first().and_then(|value| attentions.sources(*value));
+        if let Some(sources) = sources {
+            for source in sources {
+                realized[source] = true;
+                costs[source] = Cost::default();
+            }
+        } else if !(attentions.absorbs(position) && matches!(node.op, Op::MatMul)) {
+            demand_operands(graph, ranges, node, &behind, &mut realized, &mut costs);
+        }
         if let Op::View(_) = node.op {
             behind[node.outputs[0]] = behind[node.inputs[0]].or(Some(node.inputs[0]));
+        }
+        // Only the attention that they are part of computes them.
+        if attentions.absorbs(position) {
+            continue;
         }
         for output in &node.outputs {
             let Some(element) = Element::of(&node.op) else {

@@ -54,6 +54,9 @@ fn kernel_reads(kernel: &Kernel) -> BTreeSet<BufferId> {
         KernelKind::Nest(_) => {}
         KernelKind::MatMul(matmul) => read.extend([matmul.a.buffer, matmul.b.buffer]),
         KernelKind::Convolution(conv) => read.extend([conv.input, conv.weight]),
+        KernelKind::Attention(own) => {
+            read.extend([own.queries.buffer, own.keys.buffer, own.values.buffer]);
+        }
         KernelKind::Rows(rows) => read.extend(&rows.inputs),
     }
     read
@@ -76,6 +79,11 @@ fn drop_stores(kernel: &mut Kernel, dead: &dyn Fn(BufferId) -> bool) -> bool {
         }
         KernelKind::Convolution(conv) => {
             let _ = prune_stage(&mut conv.epilogue, &BTreeSet::new());
+        }
+        KernelKind::Attention(own) => {
+            for stage in &mut own.stages {
+                let _ = prune_stage(stage, &BTreeSet::new());
+            }
         }
         KernelKind::Rows(_) => {}
     }
@@ -185,6 +193,8 @@ fn prune_stage(stage: &mut Stage, wanted: &BTreeSet<TermId>) -> BTreeMap<TermId,
 fn does_something(kernel: &Kernel) -> bool {
     match &kernel.kind {
         KernelKind::Rows(_) => true,
+        // Scores are for the result alone.
+        KernelKind::Attention(own) => !own.stages[1].effects.is_empty(),
         KernelKind::Nest(_) | KernelKind::MatMul(_) | KernelKind::Convolution(_) => {
             kernel.stages().iter().any(|stage| !stage.effects.is_empty())
         }

@@ -2,6 +2,7 @@
 //! the joint loops reads only what the same position has produced, and nothing in between depends on the order.
 
 use super::align::align;
+use super::follow::follow;
 use super::merge::{append, store_site};
 use super::{Explanation, Refusal};
 use crate::graph::Origin;
@@ -220,7 +221,18 @@ fn fuse(
             fuse_epilogue(&conv.axes, &mut conv.epilogue, consumer, ranges)?;
             Ok(KernelKind::Convolution(conv))
         }
-        KernelKind::MatMul(_) | KernelKind::Convolution(_) | KernelKind::Rows(_) => Err(Refusal::Kind),
+        KernelKind::Attention(attention) if shares => {
+            let mut attention = attention.clone();
+            // Its template writes rows of columns wherever they are.
+            let turned = follow(consumer, &attention.stages[1], &attention.axes, ranges);
+            let consumer = turned.as_ref().unwrap_or(consumer);
+            fuse_epilogue(&attention.axes, &mut attention.stages[1], consumer, ranges)?;
+            Ok(KernelKind::Attention(attention))
+        }
+        KernelKind::MatMul(_)
+        | KernelKind::Convolution(_)
+        | KernelKind::Attention(_)
+        | KernelKind::Rows(_) => Err(Refusal::Kind),
     }
 }
 

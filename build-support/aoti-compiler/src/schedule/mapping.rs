@@ -71,7 +71,7 @@ impl Grain {
 pub enum GpuMapping {
     /// The loops of a nest, over teams of threads.
     Teams(Teams),
-    /// Tiles of a contraction.
+    /// Tiles of a contraction, or of queries and keys.
     Tiles(Tile),
     /// Blocks that the template lays out itself.
     Template {
@@ -82,7 +82,7 @@ pub enum GpuMapping {
     },
 }
 
-/// The part of a contraction that a block computes at a time.
+/// The part of a contraction that a block computes at a time; of attention, queries and the keys it looks at at a time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tile {
     /// Who multiplies.

@@ -6,6 +6,7 @@
 mod align;
 mod axes;
 mod clean;
+mod follow;
 mod fuse;
 mod map;
 pub mod mapping;

@@ -82,6 +82,7 @@ fn describe(kernel: &Kernel) -> String {
         }
         KernelKind::MatMul(matmul) => format!("matmul {}", extents(&matmul.axes)),
         KernelKind::Convolution(conv) => format!("conv {}", extents(&conv.axes)),
+        KernelKind::Attention(own) => format!("attention {}", extents(&own.score_axes())),
         KernelKind::Rows(_) => "rows".to_owned(),
     }
 }

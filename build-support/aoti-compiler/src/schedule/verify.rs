@@ -42,10 +42,15 @@ fn check_choice(schedule: &Schedule, kernel: &Kernel, choice: &Choice) -> Vec<St
         (KernelKind::Nest(_), Template::Loops)
         | (KernelKind::MatMul(_), Template::Gemm(_))
         | (KernelKind::Convolution(_), Template::Conv(_))
+        | (KernelKind::Attention(_), Template::Attention(_))
         | (KernelKind::Rows(_), Template::Rows) => true,
         (
-            KernelKind::Nest(_) | KernelKind::MatMul(_) | KernelKind::Convolution(_) | KernelKind::Rows(_),
-            Template::Loops | Template::Gemm(_) | Template::Conv(_) | Template::Rows,
+            KernelKind::Nest(_)
+            | KernelKind::MatMul(_)
+            | KernelKind::Convolution(_)
+            | KernelKind::Attention(_)
+            | KernelKind::Rows(_),
+            Template::Loops | Template::Gemm(_) | Template::Conv(_) | Template::Attention(_) | Template::Rows,
         ) => false,
     };
     if !fits {
@@ -80,7 +85,10 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                     }
                 }
                 (GpuMapping::Teams(_), _) => findings.push("a template has no teams".to_owned()),
-                (GpuMapping::Tiles(tile), KernelKind::MatMul(_) | KernelKind::Convolution(_)) => {
+                (
+                    GpuMapping::Tiles(tile),
+                    KernelKind::MatMul(_) | KernelKind::Convolution(_) | KernelKind::Attention(_),
+                ) => {
                     if tile.rows < 1 || tile.columns < 1 || tile.shared > gpu.max_shared_bytes {
                         findings.push("no block can have such a tile".to_owned());
                     }
@@ -111,6 +119,10 @@ fn check_cpu(kernel: &Kernel, mapping: &CpuMapping) -> Vec<String> {
             nest.axes.len() - usize::from(mapping.lanes == Lanes::Outer && !nest.axes.is_empty())
         }
         KernelKind::MatMul(matmul) => matmul.axes.len() - 1,
+        KernelKind::Attention(_) => {
+            findings.push("processors have no template for attention".to_owned());
+            0
+        }
         KernelKind::Convolution(_) | KernelKind::Rows(_) => 0,
     };
     if let Split::Axes(count) = mapping.split

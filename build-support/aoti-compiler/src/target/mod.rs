@@ -25,6 +25,14 @@ impl Target {
         Target::Cpu(CpuTarget::new(levels))
     }
 
+    /// Whether there are templates that compute attention in one kernel.
+    pub fn has_attention(&self) -> bool {
+        match self {
+            Target::Cpu(_) => false,
+            Target::Gpu(_) => true,
+        }
+    }
+
     /// Bytes that temporary memory is aligned to.
     pub fn alignment(&self) -> i64 {
         match self {

@@ -19,12 +19,6 @@ template <class Sum> struct Wrapping<Sum, false> {
   using type = unsigned_of<Sum>;
 };
 
-template <class U, class T> AOTI_INLINE U widen(T x) {
-  if constexpr (is_same<T, f16> || is_same<T, bf16>)
-    return U(to_f32(x));
-  else
-    return U(x);
-}
 template <class U> AOTI_INLINE U multiply_add(U a, U b, U c) {
   if constexpr (is_float<U>)
     return scalar_fma(a, b, c);
@@ -288,8 +282,8 @@ AOTI_INLINE void add_up(U (&sums)[Shape::kRows][Shape::kColumns], U *memory, Tab
 } // namespace detail
 
 // The sums of rows [row0, row0 + Rows) and columns [column0, column0 + Columns), by the Threads of a block.
-// epilogue(row, column, lanes, sums) once for each four neighbouring columns, or each one at the border.
-template <class Sum, int Rows, int Columns, int Threads, class I, class A, class B, class Epilogue>
+// epilogue(row, column, lanes, sums) once for each Lanes neighbouring columns, or each one at the border.
+template <class Sum, int Rows, int Columns, int Threads, int Lanes, class I, class A, class B, class Epilogue>
 AOTI_INLINE void contract(I row0, I column0, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
   using namespace detail;
   using U = typename Wrapping<Sum>::type;
@@ -306,8 +300,8 @@ AOTI_INLINE void contract(I row0, I column0, I m, I n, I k, const A &a, const B 
   for (int r = 0; r < Shape::kRows; ++r)
     AOTI_UNROLL_TIMES(8)
     for (int c = 0; c < Shape::kColumns; ++c) sums[r][c] = U(0);
-  AOTI_SHARED Table<typename A::Entry, 3, Shape::kStep> table_a;
-  AOTI_SHARED Table<typename B::Entry, 3, Shape::kStep> table_b;
+  AOTI_SHARED Lookup<typename A::Entry, 3, Shape::kStep> table_a;
+  AOTI_SHARED Lookup<typename B::Entry, 3, Shape::kStep> table_b;
   // Memory and tables are used again by the next tile of the block.
   barrier();
   if (a.template is_aligned<4>() && b.template is_aligned<4>())
@@ -348,9 +342,9 @@ AOTI_INLINE void contract(I row0, I column0, I m, I n, I k, const A &a, const B 
     }
     barrier();
     AOTI_UNROLL_TIMES(1)
-    for (int i = thread; i < Rows / kGroups * (Columns / 4); i += Threads) {
-      const int row = i / (Columns / 4), column = i % (Columns / 4) * 4;
-      finish<Sum, 4>(I(row0 + g * (Rows / kGroups) + row), I(column0 + column), m, n, memory + row * Columns + column, epilogue);
+    for (int i = thread; i < Rows / kGroups * (Columns / Lanes); i += Threads) {
+      const int row = i / (Columns / Lanes), column = i % (Columns / Lanes) * Lanes;
+      finish<Sum, Lanes>(I(row0 + g * (Rows / kGroups) + row), I(column0 + column), m, n, memory + row * Columns + column, epilogue);
     }
     barrier();
   }

@@ -10,6 +10,13 @@
 
 AOTI_NAMESPACE_BEGIN
 
+template <class U, class T> AOTI_INLINE U widen(T x) {
+  if constexpr (is_same<T, f16> || is_same<T, bf16>)
+    return U(to_f32(x));
+  else
+    return U(x);
+}
+
 enum class Order {
   kDepth, // neighbours along the depth, where a thread reads several elements
   kOuter, // neighbours along the outer axis, where a thread reads several elements
@@ -22,14 +29,14 @@ template <class T, int N> struct Piece {
 };
 
 // What is looked up of the depths of a few pieces, in shared memory; nothing for most operands.
-template <class Entry, int Pieces, int Step, bool Empty = __is_empty(Entry)> struct Table {
+template <class Entry, int Pieces, int Step, bool Empty = __is_empty(Entry)> struct Lookup {
   Entry entries[Pieces][Step];
   template <class Source, class I> AOTI_INLINE void fill(const Source &source, int piece, I depth0, I depths) {
     for (int i = thread_index(); i < Step; i += block_size()) entries[piece % Pieces][i] = source.entry(I(depth0 + i), depths);
   }
   AOTI_INLINE const Entry *at(int piece, int depth) const { return &entries[piece % Pieces][depth]; }
 };
-template <class Entry, int Pieces, int Step> struct Table<Entry, Pieces, Step, true> {
+template <class Entry, int Pieces, int Step> struct Lookup<Entry, Pieces, Step, true> {
   template <class Source, class I> AOTI_INLINE void fill(const Source &, int, I, I) {}
   AOTI_INLINE const Entry *at(int, int) const { return nullptr; }
 };

@@ -81,7 +81,8 @@ template <int Outers, int Threads, class Source, class I> struct UnitFill {
   }
   // The same by way of registers.
   template <class Entries> AOTI_INLINE void read(const Source &source, char *piece, const Entries &table, int number_of, I depth0, I depths) {
-    AOTI_UNROLL_TIMES(2)
+    // Several pieces are read before the first is stored.
+    AOTI_UNROLL_TIMES(4)
     for (int i = 0; i < kOwn; ++i) {
       int outer, depth;
       place(thread_index() + i * Threads, &outer, &depth);
@@ -243,19 +244,16 @@ AOTI_INLINE void add_up_units(Sums &own, char *ring, TableA &table_a, TableB &ta
 
 } // namespace detail
 
-// Shared memory that `contract_units` needs, in bytes.
-AOTI_CONSTEXPR int unit_bytes(int rows, int columns) { return detail::kRing * (rows + columns) * 128; }
-
 // The sums of rows [row0, row0 + Rows) and columns [column0, column0 + Columns), by the Threads of a block.
-// epilogue(row, column, lanes, sums) once for each eight neighbouring columns, or each one at the border.
-template <class T, int Rows, int Columns, int Threads, class I, class A, class B, class Epilogue>
+// epilogue(row, column, lanes, sums) once for each Lanes neighbouring columns, or each one at the border. A launch has the
+// shared memory of as many pieces as there are, four at most, and of the results.
+template <class T, int Rows, int Columns, int Threads, int Lanes, class I, class A, class B, class Epilogue>
 AOTI_INLINE void contract_units(I row0, I column0, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
 #if AOTI_NVIDIA
   using namespace detail;
   using FillA = UnitFill<Rows, Threads, A, I>;
   using FillB = UnitFill<Columns, Threads, B, I>;
   constexpr int kPitch = Columns + kResultPad;
-  static_assert(Rows * kPitch * 4 <= unit_bytes(Rows, Columns));
   AOTI_DYNAMIC_SHARED(shared);
   // Rows of 128 bytes are swizzled by their address: the ring begins at a multiple of 1024, as dynamic shared memory does
   // where a kernel declares no other.
@@ -267,8 +265,8 @@ AOTI_INLINE void contract_units(I row0, I column0, I m, I n, I k, const A &a, co
   WarpSums<T, Rows, Columns, Threads, FillA, FillB> own;
 #endif
   own.clear();
-  AOTI_SHARED Table<typename A::Entry, kRing, kUnitDepth> table_a;
-  AOTI_SHARED Table<typename B::Entry, kRing, kUnitDepth> table_b;
+  AOTI_SHARED Lookup<typename A::Entry, kRing, kUnitDepth> table_a;
+  AOTI_SHARED Lookup<typename B::Entry, kRing, kUnitDepth> table_b;
   // The ring and the tables are used again by the next tile of the block.
   barrier();
   if (a.template is_aligned<8>() && b.template is_aligned<8>())
@@ -284,9 +282,9 @@ AOTI_INLINE void contract_units(I row0, I column0, I m, I n, I k, const A &a, co
   own.each_pair(keep);
   barrier();
   AOTI_UNROLL_TIMES(1)
-  for (int i = thread_index(); i < Rows * (Columns / 8); i += Threads) {
-    const int row = i / (Columns / 8), column = i % (Columns / 8) * 8;
-    finish<f32, 8>(I(row0 + row), I(column0 + column), m, n, results + row * kPitch + column, epilogue);
+  for (int i = thread_index(); i < Rows * (Columns / Lanes); i += Threads) {
+    const int row = i / (Columns / Lanes), column = i % (Columns / Lanes) * Lanes;
+    finish<f32, Lanes>(I(row0 + row), I(column0 + column), m, n, results + row * kPitch + column, epilogue);
   }
 #else
   constexpr int part_rows = Rows < 64 ? Rows : 64, part_columns = Columns < 64 ? Columns : 64;
@@ -294,7 +292,7 @@ AOTI_INLINE void contract_units(I row0, I column0, I m, I n, I k, const A &a, co
   for (int r = 0; r < Rows; r += part_rows)
     AOTI_UNROLL_TIMES(1)
     for (int c = 0; c < Columns; c += part_columns)
-      contract<f32, part_rows, part_columns, Threads>(I(row0 + r), I(column0 + c), m, n, k, a, b, epilogue);
+      contract<f32, part_rows, part_columns, Threads, (Lanes < 4 ? Lanes : 4)>(I(row0 + r), I(column0 + c), m, n, k, a, b, epilogue);
 #endif
 }
 

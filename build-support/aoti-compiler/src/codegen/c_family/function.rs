@@ -42,7 +42,10 @@ impl<'a> Parameters<'a> {
         }
         let positions = match &kernel.kind {
             KernelKind::Nest(nest) => nest.accumulators.iter().map(|acc| acc.position.clone()).collect(),
-            KernelKind::MatMul(_) | KernelKind::Convolution(_) | KernelKind::Rows(_) => vec![],
+            KernelKind::MatMul(_)
+            | KernelKind::Convolution(_)
+            | KernelKind::Attention(_)
+            | KernelKind::Rows(_) => vec![],
         };
         Parameters { program, buffers, symbols: symbols_of(program, kernel), positions }
     }
@@ -145,6 +148,14 @@ fn symbols_of(program: &Program, kernel: &Kernel) -> BTreeSet<Symbol> {
             conv.axes.iter().for_each(|axis| add(&axis.extent));
             for buffer in [conv.input, conv.weight] {
                 program.buffers[buffer].shape.iter().for_each(&mut add);
+            }
+        }
+        KernelKind::Attention(own) => {
+            own.axes.iter().for_each(|axis| add(&axis.extent));
+            own.reach.iter().for_each(&mut add);
+            add(&own.depth);
+            for operand in [&own.queries, &own.keys, &own.values] {
+                [&operand.offset, &operand.row_stride, &operand.column_stride].into_iter().for_each(&mut add);
             }
         }
         KernelKind::Rows(rows) => [&rows.outer, &rows.length, &rows.inner].into_iter().for_each(&mut add),

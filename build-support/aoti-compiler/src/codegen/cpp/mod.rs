@@ -65,7 +65,7 @@ pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
             contraction::convolution(program, &parameters, conv, algorithm, mapping, &mut text);
         }
         (KernelKind::Rows(rows), _) => rows::print(&parameters, rows, &mut text),
-        (KernelKind::MatMul(_) | KernelKind::Convolution(_), _) => {
+        (KernelKind::MatMul(_) | KernelKind::Convolution(_) | KernelKind::Attention(_), _) => {
             unreachable!("a verified schedule has templates of its kernels' kinds")
         }
     }
@@ -83,6 +83,8 @@ fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
         Template::Conv(Conv::Tiled) => &[Header::Conv],
         Template::Conv(Conv::Any | Conv::TransposedAny) => &[Header::Conv, Header::ContractAny],
         Template::Conv(Conv::Transposed) => &[Header::Conv, Header::Transposed],
+        // On processors its products and its softmax are kernels of their own.
+        Template::Attention(_) => &[],
         Template::Rows => &[Header::Rows],
     }
     .iter()

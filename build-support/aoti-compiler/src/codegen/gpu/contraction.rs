@@ -14,7 +14,7 @@ use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::fmt::Write;
 
 /// The epilogue as statements that use `lanes` and `sum`, lanes along `vector`.
-fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -> String {
+pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -> String {
     let context = Context {
         parameters,
         stage,
@@ -28,7 +28,7 @@ fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -> String {
 }
 
 /// The positions of axes from the number of a unit.
-fn positions(axes: &[Axis], unit: &str, index: &str) -> String {
+pub(super) fn positions(axes: &[Axis], unit: &str, index: &str) -> String {
     let mut text = String::new();
     for (k, axis) in axes.iter().enumerate() {
         let stride = Expr::product(axes[k + 1..].iter().map(|axis| &axis.extent));
@@ -65,19 +65,31 @@ fn tiles(batches: &Expr, tile: &Tile, inside: &str) -> String {
     )
 }
 
+/// Neighbouring results that an epilogue gets at a time, of a tile at most: 16 bytes of them.
+fn lanes(tile: &Tile) -> i64 {
+    match tile.by {
+        Multiplier::Few => 1,
+        Multiplier::Threads => 4,
+        Multiplier::Units => 8,
+    }
+}
+
 /// The call of the template for a tile, up to its operands.
-fn template(tile: &Tile, dtype: DType) -> String {
+fn template(tile: &Tile, lanes: i64, dtype: DType) -> String {
     let Tile { rows, columns, threads, .. } = tile;
     match tile.by {
         Multiplier::Few => {
             format!("contract_few<{}, {rows}, {columns}>(column0, m, n, k,\n", sum_type(dtype))
         }
         Multiplier::Threads => {
-            format!("contract<{}, {rows}, {columns}, {threads}>(row0, column0, m, n, k,\n", sum_type(dtype))
+            format!(
+                "contract<{}, {rows}, {columns}, {threads}, {lanes}>(row0, column0, m, n, k,\n",
+                sum_type(dtype)
+            )
         }
         Multiplier::Units => {
             format!(
-                "contract_units<{}, {rows}, {columns}, {threads}>(row0, column0, m, n, k,\n",
+                "contract_units<{}, {rows}, {columns}, {threads}, {lanes}>(row0, column0, m, n, k,\n",
                 type_name(dtype)
             )
         }
@@ -114,7 +126,7 @@ pub(super) fn matmul(parameters: &Parameters, matmul: &MatMul, tile: &Tile) -> P
         "{}{}    {},\n    {},\n\
          \x20   [&]({index} {i}, {index} {j}, auto lanes, auto sum) {{\n      (void){i}, (void){j};\n{}    }});\n",
         positions(batch, "batch", index),
-        template(tile, matmul.dtype),
+        template(tile, lanes(tile), matmul.dtype),
         operand(a, &a.row_stride, &a.column_stride, a.column_stride.is(1)),
         operand(b, &b.column_stride, &b.row_stride, matmul.right_by_depth()),
         indent(&epilogue(parameters, &matmul.epilogue, column.symbol), 3)
@@ -155,6 +167,9 @@ pub(super) fn convolution(
     } else {
         format!("Strided<{element}, {index}, true>{{whole({w}) + batch * m * k, k, 1}}")
     };
+    // No run of pixels ends in another image than it began in, where sizes are known.
+    let divides = |lanes: &i64| pixels.as_int().is_none_or(|pixels| pixels % lanes == 0);
+    let lanes = [8, 4, 2].into_iter().filter(|run| *run <= lanes(tile)).find(divides).unwrap_or(1);
     let (n, c, p) = (symbol_name(image.symbol), symbol_name(channel.symbol), symbol_name(pixel));
     let call = format!(
         "{}    {weights},\n    Pixels<{element}, {index}, {transposed}>{{{x}, shape, batch}},\n\
@@ -162,7 +177,7 @@ pub(super) fn convolution(
          \x20     const {index} {c} = batch * m + row;\n      (void){c};\n\
          \x20     by_image(lanes, column, {index}({pixels}), sums, [&](auto lanes, {index} {n}, {index} {p}, auto sum) {{\n\
          \x20       (void){n}, (void){p};\n{}      }});\n    }});\n",
-        template(tile, conv.dtype),
+        template(tile, lanes, conv.dtype),
         indent(&epilogue(parameters, &stage, pixel), 4),
         pixels = scalar(&pixels),
     );

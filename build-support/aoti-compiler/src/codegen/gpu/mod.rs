@@ -2,6 +2,7 @@
 //!
 //! Prints what the mapping of a kernel says, in the vocabulary of `include/aoti/gpu`, where the two dialects differ.
 
+mod attention;
 mod contraction;
 mod functions;
 mod nest;
@@ -15,6 +16,7 @@ use crate::graph::Origin;
 use crate::loops::{BufferId, KernelId, KernelKind};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{GpuMapping, IndexWidth, Mapping};
+use crate::select::Template;
 use crate::symbolic::{Expr, NoRanges, Symbol};
 
 /// A device function, printed.
@@ -94,11 +96,21 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
         (KernelKind::Convolution(conv), GpuMapping::Tiles(tile)) => {
             contraction::convolution(program, &parameters, conv, tile)
         }
+        (KernelKind::Attention(own), GpuMapping::Tiles(tile)) => {
+            let Template::Attention(algorithm) = schedule.choices[id].template else {
+                unreachable!("a verified schedule has templates of its kernels' kinds")
+            };
+            attention::print(program, &parameters, own, algorithm, tile)
+        }
         (KernelKind::Rows(rows), GpuMapping::Template { threads, index }) => {
             rows::print(&parameters, rows, *threads, *index)
         }
         (
-            KernelKind::Nest(_) | KernelKind::MatMul(_) | KernelKind::Convolution(_) | KernelKind::Rows(_),
+            KernelKind::Nest(_)
+            | KernelKind::MatMul(_)
+            | KernelKind::Convolution(_)
+            | KernelKind::Attention(_)
+            | KernelKind::Rows(_),
             _,
         ) => {
             unreachable!("a verified schedule maps kernels as their kind is mapped")

@@ -5,6 +5,7 @@
 //! in one arena where the plan put them; units that may run in any order run last first. Which template was chosen
 //! makes no difference here: a contraction is its sums.
 
+mod attention;
 mod memory;
 mod nest;
 mod stage;
@@ -175,6 +176,7 @@ impl Machine<'_> {
                 let sums = self.convolution(conv)?;
                 self.stage(&conv.epilogue, &positions, &mut Values::of_sums(sums))
             }
+            KernelKind::Attention(own) => self.attention(own),
             KernelKind::Rows(rows) => self.rows(rows),
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::graph::Conv;
 use crate::loops::{
-    Access, Axis, BufferId, Convolution, Effect, Guard, Index, Kernel, KernelKind, MatMul, MatrixOperand,
-    Program, RowOp, RowOperation, Stage, Storage, Term, TermId,
+    Access, Attention, Axis, BufferId, Convolution, Effect, Guard, Index, Kernel, KernelKind, MatMul,
+    MatrixOperand, Program, RowOp, RowOperation, Stage, Storage, Term, TermId,
 };
 use crate::symbolic::{Expr, Ranges, Symbol};
 
@@ -65,6 +65,11 @@ pub(super) fn of_kernel(program: &Program, kernel: &Kernel, ranges: &dyn Ranges)
         KernelKind::Convolution(conv) => {
             goals.convolution(conv);
             goals.stage(std::slice::from_ref(&conv.epilogue), 0, &conv.axes);
+        }
+        KernelKind::Attention(own) => {
+            goals.attention(own);
+            goals.stage(&own.stages, 0, &own.score_axes());
+            goals.stage(&own.stages, 1, &own.axes);
         }
         KernelKind::Rows(rows) => goals.rows(rows),
     }
@@ -191,6 +196,14 @@ impl Goals<'_> {
         let depth = fresh(0, matmul.depth.clone());
         self.matrix(&matmul.a, batch, row, &depth);
         self.matrix(&matmul.b, batch, &depth, column);
+    }
+
+    fn attention(&mut self, own: &Attention) {
+        let [batch @ .., query, column] = own.axes.as_slice() else { return };
+        let depth = fresh(0, own.depth.clone());
+        self.matrix(&own.queries, batch, query, &depth);
+        self.matrix(&own.keys, batch, &depth, own.key());
+        self.matrix(&own.values, batch, own.key(), column);
     }
 
     fn matrix(&mut self, operand: &MatrixOperand, batch: &[Axis], row: &Axis, column: &Axis) {

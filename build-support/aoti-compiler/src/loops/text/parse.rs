@@ -4,8 +4,8 @@
 use crate::diagnostic::Diagnostics;
 use crate::graph::{ConstantId, ReduceOp, ScanOp};
 use crate::loops::{
-    Accumulator, Axis, Buffer, BufferId, Convolution, Kernel, KernelKind, MatMul, MatrixOperand, Nest,
-    Program, RowOp, RowOperation, Stage, Step, Storage,
+    Accumulator, Attention, Axis, Buffer, BufferId, Convolution, Kernel, KernelKind, MatMul, MatrixOperand,
+    Nest, Program, RowOp, RowOperation, Stage, Step, Storage,
 };
 use crate::symbolic::{Expr, Node, Symbol, SymbolKind};
 use crate::text::{Cursor, SyntaxError};
@@ -188,8 +188,9 @@ impl Parser<'_, '_> {
             "for" => KernelKind::Nest(self.nest()?),
             "matmul" => KernelKind::MatMul(self.matmul()?),
             "conv" => KernelKind::Convolution(self.convolution()?),
+            "attention" => KernelKind::Attention(self.attention()?),
             "rows" => KernelKind::Rows(self.rows()?),
-            _ => return Err(self.cursor.error("expected `for`, `matmul`, `conv` or `rows`")),
+            _ => return Err(self.cursor.error("expected `for`, `matmul`, `conv`, `attention` or `rows`")),
         };
         self.cursor.expect('}')?;
         Ok(Kernel { name, origins, kind })
@@ -256,6 +257,34 @@ impl Parser<'_, '_> {
         self.cursor.expect_word("over")?;
         let (axes, conv) = (self.axes()?, self.cursor.conv()?);
         Ok(Convolution { axes, conv, input, weight, dtype, epilogue: self.epilogue()? })
+    }
+
+    fn attention(&mut self) -> Result<Attention, SyntaxError> {
+        let (dtype, queries) = (self.cursor.dtype()?, self.operand()?);
+        self.cursor.expect(',')?;
+        let keys = self.operand()?;
+        self.cursor.expect(',')?;
+        let values = self.operand()?;
+        self.cursor.expect_word("over")?;
+        let axes = self.axes()?;
+        if axes.len() < 2 {
+            return Err(self.cursor.error("expected an axis of queries and one of columns"));
+        }
+        self.cursor.expect_word("depth")?;
+        let depth = self.cursor.expression()?;
+        let reach = if self.cursor.eat_word("reach") { Some(self.cursor.expression()?) } else { None };
+        let zero_of_nothing = self.cursor.eat_word("zeros");
+        self.cursor.expect('{')?;
+        self.cursor.expect_word("scores")?;
+        let key = self.axes()?;
+        if key.len() != 1 {
+            return Err(self.cursor.error("expected one axis, that of keys"));
+        }
+        let scores = self.stage(key)?;
+        self.cursor.expect_word("result")?;
+        let stages = [scores, self.epilogue()?];
+        self.cursor.expect('}')?;
+        Ok(Attention { axes, depth, queries, keys, values, reach, zero_of_nothing, dtype, stages })
     }
 
     fn epilogue(&mut self) -> Result<Stage, SyntaxError> {

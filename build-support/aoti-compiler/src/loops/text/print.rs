@@ -4,8 +4,8 @@ use super::plain_access;
 use crate::dtype::DType;
 use crate::graph::{Combine, Scalar};
 use crate::loops::{
-    Access, Accumulator, Axis, Effect, Guard, Index, Kernel, KernelId, KernelKind, MatrixOperand, Nest,
-    Program, RowOp, RowOperation, Stage, Step, Storage, Term, TypedTerm,
+    Access, Accumulator, Attention, Axis, Effect, Guard, Index, Kernel, KernelId, KernelKind, MatrixOperand,
+    Nest, Program, RowOp, RowOperation, Stage, Step, Storage, Term, TypedTerm,
 };
 use crate::text::{
     Detail, bracketed, constant_text, conv_text, guard_line, guard_text, note_line, print_scalar, quoted,
@@ -146,6 +146,7 @@ impl Printer<'_> {
                     format!("conv {} {input}, {weight} over {over}{}", own.dtype, conv_text(&own.conv));
                 self.block(&head, |printer| printer.stage(&own.epilogue));
             }
+            KernelKind::Attention(own) => self.attention(own),
             KernelKind::Rows(rows) => self.line(&row_operation(rows)),
         }
     }
@@ -157,6 +158,22 @@ impl Printer<'_> {
         for stage in &nest.stages {
             self.block(&format!("stage {}", axes(&stage.axes)), |printer| printer.stage(stage));
         }
+    }
+
+    fn attention(&mut self, own: &Attention) {
+        let [queries, keys, values] = [&own.queries, &own.keys, &own.values].map(operand);
+        let (over, depth) = (axes(&own.axes), &own.depth);
+        let reach = own.reach.as_ref().map_or(String::new(), |reach| format!(" reach [{reach}]"));
+        let zeros = if own.zero_of_nothing { " zeros" } else { "" };
+        let head = format!(
+            "attention {} {queries}, {keys}, {values} over {over} depth [{depth}]{reach}{zeros}",
+            own.dtype
+        );
+        let [scores, epilogue] = &own.stages;
+        self.block(&head, |printer| {
+            printer.block(&format!("scores {}", axes(&scores.axes)), |printer| printer.stage(scores));
+            printer.block("result", |printer| printer.stage(epilogue));
+        });
     }
 
     /// Terms and effects.

@@ -68,6 +68,18 @@ const EVERYTHING: &str = r#"loops "every \"thing\"" {
       store b1[i0] = t0
     }
   }
+  kernel "a" {
+    attention f16 b0 [3*i0, 3, 1], b3 [0, 1, 3], b3 [0, 3, 1] over [i0 < s0, i1 < 2, i2 < 3] depth [3] reach [s0 - 1] zeros {
+      scores [i3 < 2] {
+        t0: f32 = total
+        accumulate acc0 t0
+      }
+      result {
+        t0: f16 = total
+        store b1[i0] = t0
+      }
+    }
+  }
   kernel "s" {
     rows sort descending f32 from [b0] to [b5, b2] sizes [s0, 3, 1]
   }
@@ -97,7 +109,7 @@ fn printing_gives_the_text_back() {
     let program = parse(EVERYTHING).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(print(&program), EVERYTHING);
     assert_eq!(parse(&print(&program)).expect("it parses again"), program);
-    assert_eq!(program.steps.len(), 10);
+    assert_eq!(program.steps.len(), 11);
 }
 
 #[test]
@@ -117,6 +129,15 @@ fn faults_are_located() {
     };
     assert!(message(&kernel("t1: f32 = total")).contains("expected `t0`"));
     assert!(message(&kernel("t0: f32 = relu6 t0")).contains("`relu6` is not a term"));
+    let attention = |axes: &str, key: &str| {
+        let buffer = "b0 [0, 1, 1]";
+        message(&format!(
+            "loops {{ buffer b0: f32[2] input 0 kernel \"k\" {{ attention f32 {buffer}, {buffer}, {buffer} over {axes} \
+             depth [2] {{ scores {key} {{ }} result {{ }} }} }} }}"
+        ))
+    };
+    assert!(attention("[i0 < 2]", "[i1 < 2]").contains("expected an axis of queries"));
+    assert!(attention("[i0 < 2, i1 < 2]", "[]").contains("expected one axis, that of keys"));
     assert!(message(&format!("loops {{ {}", "loop { ".repeat(1000))).contains("nested too deeply"));
 }
 

@@ -24,6 +24,7 @@ pub(super) fn map(program: &Program, kernel: &Kernel, choice: &Choice, target: &
             let grain = Grain { enough: target.thread_products, unit: work };
             CpuMapping { split: Split::Template, lanes: Lanes::Outer, grain }
         }
+        KernelKind::Attention(_) => unreachable!("lowering makes attention only where there is a template"),
         KernelKind::Rows(rows) => {
             let grain = Grain { enough: target.thread_work, unit: &rows.length * &rows.inner };
             CpuMapping { split: Split::Template, lanes: Lanes::One, grain }

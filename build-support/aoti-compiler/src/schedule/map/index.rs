@@ -1,6 +1,6 @@
 //! How wide the index expressions of a kernel must be.
 
-use crate::loops::{ConvShape, Kernel, KernelKind, Program, Stage, Term};
+use crate::loops::{ConvShape, Kernel, KernelKind, MatrixOperand, Program, Stage, Term};
 use crate::schedule::mapping::IndexWidth;
 use crate::symbolic::{Expr, Node, RangeTable, Ranges, Symbol, SymbolKind};
 
@@ -32,6 +32,21 @@ pub(super) fn width(program: &Program, kernel: &Kernel, ranges: &dyn Ranges) -> 
             let pixels = Expr::product(conv.axes[2..].iter().map(|axis| &axis.extent));
             exprs.push(padded([&conv.axes[1].extent, &(&conv.axes[0].extent * &pixels)]));
             exprs.push(&ConvShape::new(program, conv).taps() * TILE);
+        }
+        KernelKind::Attention(own) => {
+            axes.splice(0..0, own.axes.clone());
+            let [.., query, column] = own.axes.as_slice() else { return IndexWidth::Wide };
+            let key = &own.key().extent;
+            let far = |operand: &MatrixOperand, rows: &Expr, columns: &Expr| {
+                let (rows, columns) = (rows + &Expr::int(TILE), columns + &Expr::int(TILE));
+                &(&(&operand.row_stride * &rows) + &(&operand.column_stride * &columns)) + &operand.offset
+            };
+            exprs.push(far(&own.queries, &query.extent, &own.depth));
+            exprs.push(far(&own.keys, &own.depth, key));
+            exprs.push(far(&own.values, key, &column.extent));
+            exprs.extend(own.reach.clone());
+            let batches = Expr::product(own.axes[..own.axes.len() - 2].iter().map(|axis| &axis.extent));
+            exprs.push(&batches * &padded([&query.extent, &column.extent]));
         }
         // Elements of large tensors are counted in 64 bits by the templates themselves.
         KernelKind::Rows(_) => return IndexWidth::Wide,

@@ -1,5 +1,6 @@
 //! Decides the [`Mapping`] of a kernel for a target. Knows the loops and the chosen template; knows no text.
 
+mod attention;
 mod cpu;
 mod index;
 mod simt;

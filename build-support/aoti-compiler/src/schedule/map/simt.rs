@@ -3,7 +3,7 @@
 //!
 //! The stages of a nest run one after the other for every position; what differs is who runs them. Knows no C++.
 
-use super::{contiguous, index, tiles};
+use super::{attention, contiguous, index, tiles};
 use crate::loops::{
     Access, Axis, BufferId, Effect, Index, Kernel, KernelKind, Nest, Program, Stage, Storage,
 };
@@ -54,6 +54,7 @@ pub(super) fn map(program: &Program, kernel: &Kernel, ranges: &dyn Ranges, targe
         KernelKind::Convolution(conv) => {
             GpuMapping::Tiles(tiles::of_convolution(program, conv, index, target))
         }
+        KernelKind::Attention(own) => GpuMapping::Tiles(attention::map(program, own, index, target)),
         KernelKind::Rows(_) => GpuMapping::Template { threads: BLOCK, index },
     }
 }

@@ -16,17 +16,46 @@ const NARROW: i64 = 16;
 const ENOUGH_TILES: i64 = 96;
 /// Threads of a block.
 const THREADS: i64 = 256;
+/// Shared memory that is left to what templates declare.
+const KEPT_FREE: i64 = 6 * 1024;
 /// Neighbouring threads that make whole memory transactions.
 const SIDE_BY_SIDE: i64 = 32;
 
-/// Rows, columns and threads of tiles for matrix units, the largest first. `gpu/units.h` can do these.
-const UNITS: [(i64, i64, i64); 3] = [(128, 256, 256), (128, 128, 256), (64, 64, 128)];
+/// Tiles for matrix units, the largest first. `gpu/units.h` can do these.
+const UNITS: [UnitTile; 3] = [
+    UnitTile { rows: 128, columns: 256, threads: 256, depth: 768 },
+    UnitTile { rows: 128, columns: 128, threads: 256, depth: 384 },
+    UnitTile { rows: 64, columns: 64, threads: 128, depth: 0 },
+];
 /// The tile of matrix units where sizes are not known.
 const TYPICAL_UNITS: usize = 1;
-/// Bytes of shared memory for each row and column of a tile of matrix units: the ring of `gpu/units.h`.
-const UNIT_BYTES: i64 = 4 * 128;
+/// Depth of a piece, and pieces in the ring of `gpu/units.h`.
+const UNIT_DEPTH: i64 = 64;
+const RING: i64 = 4;
+/// Floats between rows of results there, beside the columns.
+const RESULT_PAD: i64 = 8;
 /// Rows and columns of square tiles for ordinary units, the largest first. `gpu/contract.h` can do these.
 const SQUARES: [i64; 3] = [128, 64, 32];
+
+/// A tile for matrix units.
+#[derive(Clone, Copy)]
+struct UnitTile {
+    rows: i64,
+    columns: i64,
+    threads: i64,
+    /// Sums this long hide how long a large tile takes to begin and to end.
+    depth: i64,
+}
+
+impl UnitTile {
+    /// Bytes of shared memory: the pieces of both operands that sums of `depth` have at a time, and later the results.
+    fn shared(&self, depth: &Expr) -> i64 {
+        let pieces =
+            depth.as_int().map_or(RING, |depth| ((depth + UNIT_DEPTH - 1) / UNIT_DEPTH).clamp(1, RING));
+        let results = self.rows * (self.columns + RESULT_PAD) * 4;
+        (pieces * (self.rows + self.columns) * UNIT_DEPTH * 2).max(results)
+    }
+}
 
 /// A contraction as tiles see it: batches of `rows` by `columns`, sums of `depth`.
 struct Contraction {
@@ -40,6 +69,8 @@ struct Contraction {
     is_wide: bool,
     /// Whether neighbouring elements of the right operand lie along the depth.
     right_by_depth: bool,
+    /// Whether elements of the right operand are gathered one by one, which many small blocks hide best.
+    gathers: bool,
 }
 
 pub(super) fn of_product(matmul: &MatMul, index: IndexWidth, target: &GpuTarget) -> Tile {
@@ -52,6 +83,7 @@ pub(super) fn of_product(matmul: &MatMul, index: IndexWidth, target: &GpuTarget)
         halves: matmul.dtype.is_half(),
         is_wide: matmul.dtype.size() == 8,
         right_by_depth: matmul.right_by_depth(),
+        gathers: false,
     };
     choose(&contraction, index, target)
 }
@@ -74,6 +106,7 @@ pub(super) fn of_convolution(
         halves: conv.dtype.is_half(),
         is_wide: conv.dtype.size() == 8,
         right_by_depth: false,
+        gathers: true,
     };
     choose(&contraction, index, target)
 }
@@ -102,19 +135,29 @@ fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> T
         (false, false) => {}
     }
     if contraction.halves && !target.matrix_shapes.is_empty() {
-        let fits = |(rows, columns, _): &(i64, i64, i64)| {
-            target.vendor != Vendor::Nvidia || (rows + columns) * UNIT_BYTES <= target.max_shared_bytes
-        };
-        let candidates = || UNITS.into_iter().filter(fits);
-        let found = match contraction.tiles(1, 1) {
-            None => UNITS.into_iter().skip(TYPICAL_UNITS).find(fits),
-            Some(_) => candidates().find(|(r, c, _)| contraction.tiles(*r, *c) >= Some(ENOUGH_TILES)),
+        // On other vendors' devices the same text is multiplied by threads, whose memory it declares itself.
+        let shared = |tile: &UnitTile| {
+            if target.vendor == Vendor::Nvidia { tile.shared(&contraction.depth) } else { 0 }
         };
         let smallest = UNITS[UNITS.len() - 1];
-        let (rows, columns, threads) = found.unwrap_or(smallest);
-        // On other vendors' devices the same text is multiplied by threads, whose memory it declares itself.
-        let shared = if target.vendor == Vendor::Nvidia { (rows + columns) * UNIT_BYTES } else { 0 };
-        return Tile { threads, shared, ..plain(Multiplier::Units, rows, columns) };
+        let mut possible =
+            UNITS.into_iter().filter(|tile| shared(tile) + KEPT_FREE <= target.max_shared_bytes);
+        let found = if contraction.gathers {
+            None
+        } else if contraction.tiles(1, 1).is_none() {
+            possible.nth(TYPICAL_UNITS)
+        } else {
+            possible.find(|tile| {
+                !most(&contraction.depth, tile.depth - 1)
+                    && contraction.tiles(tile.rows, tile.columns) >= Some(ENOUGH_TILES)
+            })
+        };
+        let tile = found.unwrap_or(smallest);
+        return Tile {
+            threads: tile.threads,
+            shared: shared(&tile),
+            ..plain(Multiplier::Units, tile.rows, tile.columns)
+        };
     }
     let squares = SQUARES.into_iter().filter(|side| !(contraction.is_wide && *side == 128));
     let side = match contraction.tiles(1, 1) {

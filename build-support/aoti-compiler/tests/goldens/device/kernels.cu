@@ -299,7 +299,7 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *in1, f32 *out0) {
     (void)batch, (void)row0;
     const i32 i0 = batch / (1) % (3);
     (void)i0;
-    contract<f32, 32, 32, 256>(row0, column0, m, n, k,
+    contract<f32, 32, 32, 256, 4>(row0, column0, m, n, k,
         Strided<f32, i32, true>{whole(in0) + (680 * i0), 40, 1},
         Strided<f32, i32, false>{whole(in1), 1, 24},
         [&](i32 i1, i32 i2, auto lanes, auto sum) {
@@ -319,7 +319,7 @@ AOTI_KERNEL(128) k_halves(Run run, const bf16 *in0, const bf16 *in1, bf16 *out0)
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 64, batch = unit / across / down;
     (void)batch, (void)row0;
-    contract_units<bf16, 64, 64, 128>(row0, column0, m, n, k,
+    contract_units<bf16, 64, 64, 128, 8>(row0, column0, m, n, k,
         Strided<bf16, i32, true>{whole(in0), 70, 1},
         Strided<bf16, i32, true>{whole(in1), 70, 1},
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
@@ -338,7 +338,7 @@ AOTI_KERNEL(256) k_whole(Run run, const i32 *in0, i32 *out0) {
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;
-    contract<i32, 16, 64, 256>(row0, column0, m, n, k,
+    contract<i32, 16, 64, 256, 4>(row0, column0, m, n, k,
         Strided<i32, i32, false>{whole(in0), 1, 7},
         Strided<i32, i32, false>{whole(in0), 1, 7},
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
@@ -358,7 +358,7 @@ AOTI_KERNEL(256) k_conv(Run run, const f32 *in0, const f32 *in1, f32 *out0) {
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 64, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;
-    contract<f32, 16, 64, 256>(row0, column0, m, n, k,
+    contract<f32, 16, 64, 256, 2>(row0, column0, m, n, k,
         Strided<f32, i32, true>{whole(in1) + batch * m * k, k, 1},
         Pixels<f32, i32, false>{in0, shape, batch},
         [&](i32 row, i32 column, auto lanes, auto sums) {

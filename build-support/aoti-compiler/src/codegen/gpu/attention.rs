@@ -1,0 +1,96 @@
+//! Attention as device code: a block for each tile of queries, operands as strided tables, the function of scores and the
+//! epilogue as lambdas.
+
+use super::contraction::{epilogue, positions};
+use super::{Launch, MAX_BLOCKS, Printed, index_type};
+use crate::codegen::c_family::expr::{scalar, symbol_name};
+use crate::codegen::c_family::function::Parameters;
+use crate::codegen::c_family::indent;
+use crate::codegen::c_family::terms::type_name;
+use crate::loops::{Attention, Effect, MatrixOperand, Program, Stage};
+use crate::schedule::mapping::Tile;
+use crate::select::Attention as Algorithm;
+use crate::symbolic::{Expr, NoRanges, Symbol};
+
+/// Elements by which rows in shared memory are longer than what they hold, so that eight of them lie in different banks.
+const PADDING: i64 = 8;
+
+pub(super) fn print(
+    program: &Program,
+    parameters: &Parameters,
+    own: &Attention,
+    algorithm: Algorithm,
+    tile: &Tile,
+) -> Printed {
+    let [batch @ .., query, column] = own.axes.as_slice() else {
+        unreachable!("attention has an axis of queries and one of columns")
+    };
+    let (rows, keys, threads, index) = (tile.rows, tile.columns, tile.threads, index_type(tile.index));
+    let [width, columns] = [&own.depth, &column.extent]
+        .map(|size| size.as_int().expect("lowering makes attention of heads of known sizes"));
+    let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
+    let (function, shared) = match algorithm {
+        Algorithm::MatrixUnits => {
+            let [depth, across] = [width, columns]
+                .map(|size| size.div_euclid(16) * 16 + size.rem_euclid(16).signum() * 16 + PADDING);
+            (format!("attend_halves<{rows}, "), 2 * ((rows + keys) * depth + keys * across))
+        }
+        Algorithm::FewQueries => (format!("attend_few<{rows}, "), 0),
+        Algorithm::Tiled => (
+            format!("attend<{threads}, {rows}, "),
+            4 * (rows * width + keys * (width | 1).max(columns) + rows * keys),
+        ),
+    };
+    let table = |operand: &MatrixOperand, row: &Expr, column: &Expr| {
+        let pointer = parameters.buffer(operand.buffer);
+        let start =
+            if operand.offset.is(0) { String::new() } else { format!(" + ({})", scalar(&operand.offset)) };
+        let element = type_name(program.buffers[operand.buffer].dtype);
+        format!("Table<{element}, {index}>{{{pointer}{start}, {}, {}}}", scalar(row), scalar(column))
+    };
+    let score = scores(parameters, &own.stages[0], own.key().symbol);
+    let result = epilogue(parameters, &own.stages[1], column.symbol);
+    let [i, key, c] = [query.symbol, own.key().symbol, column.symbol].map(symbol_name);
+    let reach = own.reach.as_ref().map_or("0".to_owned(), scalar);
+    let call = format!(
+        "{}{function}{width}, {columns}, {}, {}>(shared, row0, m, n, {index}({reach}),\n    {},\n    {},\n    {},\n\
+         \x20   [&]({index} {i}, {index} {key}, auto lanes, auto sum) {{\n      (void){i}, (void){key};\n{}    }},\n\
+         \x20   [&]({index} {i}, {index} {c}, auto lanes, auto sum) {{\n      (void){i}, (void){c};\n{}    }});\n",
+        positions(batch, "batch", index),
+        own.reach.is_some(),
+        own.zero_of_nothing,
+        table(&own.queries, &own.queries.row_stride, &own.queries.column_stride),
+        table(&own.keys, &own.keys.column_stride, &own.keys.row_stride),
+        table(&own.values, &own.values.row_stride, &own.values.column_stride),
+        indent(&score, 3),
+        indent(&result, 3),
+    );
+    // Later queries see more keys where keys are hidden: blocks with the most work begin first.
+    let turn = if own.reach.is_some() { "down - 1 - unit % down" } else { "unit % down" };
+    let body = format!(
+        "AOTI_DYNAMIC_SHARED(shared);\n\
+         const {index} m = {}, n = {}, down = ceil_div(m, {index}({rows}));\n\
+         for ({index} unit = {index}(block_index()); unit < down * ({}); unit += {index}(block_count())) {{\n\
+         \x20 const {index} row0 = ({turn}) * {rows}, batch = unit / down;\n\
+         \x20 (void)batch;\n{}}}\n",
+        scalar(&query.extent),
+        scalar(&own.key().extent),
+        scalar(&batches),
+        indent(&call, 1),
+    );
+    let tiles = query.extent.ceil_div(&Expr::int(rows), &NoRanges);
+    let launch =
+        Launch { shared: Expr::int(shared), ..Launch::of(&(&batches * &tiles), 1, threads, MAX_BLOCKS) };
+    Printed { body, launch, headers: vec!["gpu/attention.h"] }
+}
+
+/// The terms of a score as statements that use `lanes` and `sum`, lanes along `key`, and return the score.
+fn scores(parameters: &Parameters, stage: &Stage, key: Symbol) -> String {
+    let value = stage.effects.iter().find_map(|effect| match effect {
+        Effect::Accumulate { value, .. } => Some(*value),
+        Effect::Store { .. } => None,
+    });
+    let value = value.expect("a verified program feeds scores to an accumulator");
+    let terms = Stage { effects: vec![], ..stage.clone() };
+    format!("{}return t{value};\n", epilogue(parameters, &terms, key))
+}

@@ -1,0 +1,242 @@
+// Kernels of the model `attention` for GPUs, written by cargo-aoti.
+#include "aoti/gpu/simt.h"
+#include "aoti/gpu/attention.h"
+
+using namespace aoti;
+
+AOTI_KERNEL(128) k_causaly(Run run, const bf16 *in0, const bf16 *in1, const bf16 *in2, bf16 *out0) {
+  (void)run;
+  AOTI_DYNAMIC_SHARED(shared);
+  const i32 m = 70, n = 70, down = ceil_div(m, i32(64));
+  for (i32 unit = i32(block_index()); unit < down * (2); unit += i32(block_count())) {
+    const i32 row0 = (down - 1 - unit % down) * 64, batch = unit / down;
+    (void)batch;
+    const i32 i0 = batch / (2) % (1);
+    (void)i0;
+    const i32 i1 = batch / (1) % (2);
+    (void)i1;
+    attend_halves<64, 16, 16, true, false>(shared, row0, m, n, i32(0),
+        Table<bf16, i32>{in0 + (2240 * i0 + 1120 * i1), 16, 1},
+        Table<bf16, i32>{in1 + (2240 * i0 + 1120 * i1), 16, 1},
+        Table<bf16, i32>{in2 + (2240 * i0 + 1120 * i1), 16, 1},
+        [&](i32 i2, i32 i4, auto lanes, auto sum) {
+          (void)i2, (void)i4;
+          const auto t1 = broadcast(Full<1>{}, 0.25f);
+          const auto t0 = sum;
+          const auto v1 = spread(lanes, t1);
+          const auto t2 = t0 * v1;
+          return t2;
+        },
+        [&](i32 i2, i32 i3, auto lanes, auto sum) {
+          (void)i2, (void)i3;
+          const auto t0 = sum;
+          store(lanes, out0 + (2240 * i0 + 1120 * i1 + 16 * i2 + i3), t0);
+        });
+  }
+}
+AOTI_KERNEL_END(k_causaly)
+
+AOTI_KERNEL(128) k_groupedy(Run run, const f16 *in0, const f16 *in1, const f16 *in2, f16 *out0) {
+  (void)run;
+  AOTI_DYNAMIC_SHARED(shared);
+  const i32 m = 5, n = 133, down = ceil_div(m, i32(64));
+  for (i32 unit = i32(block_index()); unit < down * (4); unit += i32(block_count())) {
+    const i32 row0 = (down - 1 - unit % down) * 64, batch = unit / down;
+    (void)batch;
+    const i32 i0 = batch / (4) % (1);
+    (void)i0;
+    const i32 i1 = batch / (1) % (4);
+    (void)i1;
+    attend_halves<64, 32, 24, true, false>(shared, row0, m, n, i32(128),
+        Table<f16, i32>{in0 + (640 * i0 + 160 * i1), 32, 1},
+        Table<f16, i32>{in1 + (4256 * floor_div(i1, 2)), 32, 1},
+        Table<f16, i32>{in2 + (6384 * i0 + 3192 * floor_div(i1, 2)), 24, 1},
+        [&](i32 i2, i32 i4, auto lanes, auto sum) {
+          (void)i2, (void)i4;
+          const auto t2 = broadcast(Full<1>{}, 0.176777f);
+          const auto t0 = sum;
+          const auto t1 = t0;
+          const auto v2 = spread(lanes, t2);
+          const auto t3 = t1 * v2;
+          return t3;
+        },
+        [&](i32 i2, i32 i3, auto lanes, auto sum) {
+          (void)i2, (void)i3;
+          const auto t0 = sum;
+          store(lanes, out0 + (480 * i0 + 120 * i1 + 24 * i2 + i3), t0);
+        });
+  }
+}
+AOTI_KERNEL_END(k_groupedy)
+
+AOTI_KERNEL(256) k_maskedy(Run run, const f32 *in0, const f32 *in1, const f32 *in2, const bool *in3, f32 *out0) {
+  (void)run;
+  AOTI_DYNAMIC_SHARED(shared);
+  const i32 m = 37, n = 41, down = ceil_div(m, i32(16));
+  for (i32 unit = i32(block_index()); unit < down * (4); unit += i32(block_count())) {
+    const i32 row0 = (unit % down) * 16, batch = unit / down;
+    (void)batch;
+    const i32 i0 = batch / (2) % (2);
+    (void)i0;
+    const i32 i1 = batch / (1) % (2);
+    (void)i1;
+    attend<256, 16, 24, 40, false, true>(shared, row0, m, n, i32(0),
+        Table<f32, i32>{in0 + (1776 * i0 + 888 * i1), 24, 1},
+        Table<f32, i32>{in1 + (1968 * i0 + 984 * i1), 24, 1},
+        Table<f32, i32>{in2 + (3280 * i0 + 1640 * i1), 40, 1},
+        [&](i32 i2, i32 i4, auto lanes, auto sum) {
+          (void)i2, (void)i4;
+          const auto t2 = broadcast(Full<1>{}, 0.204124f);
+          const auto t4 = broadcast(Full<1>{}, -__builtin_inff());
+          const auto t0 = load(lanes, in3 + (41 * i0 + i4));
+          const auto t1 = sum;
+          const auto v2 = spread(lanes, t2);
+          const auto t3 = t1 * v2;
+          const auto v4 = spread(lanes, t4);
+          const auto t5 = select(t0, t3, v4);
+          return t5;
+        },
+        [&](i32 i2, i32 i3, auto lanes, auto sum) {
+          (void)i2, (void)i3;
+          const auto t0 = sum;
+          store(lanes, out0 + (2960 * i0 + 1480 * i1 + 40 * i2 + i3), t0);
+        });
+  }
+}
+AOTI_KERNEL_END(k_maskedy)
+
+AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *in0, const bf16 *in1, const bf16 *in2, const bf16 *in3, bf16 *out0) {
+  (void)run;
+  AOTI_DYNAMIC_SHARED(shared);
+  const i32 m = 9, n = 50, down = ceil_div(m, i32(64));
+  for (i32 unit = i32(block_index()); unit < down * (2); unit += i32(block_count())) {
+    const i32 row0 = (unit % down) * 64, batch = unit / down;
+    (void)batch;
+    const i32 i0 = batch / (1) % (2);
+    (void)i0;
+    const i32 i1 = batch / (1) % (1);
+    (void)i1;
+    attend_halves<64, 20, 8, false, true>(shared, row0, m, n, i32(0),
+        Table<bf16, i32>{in0 + (180 * i0 + 180 * i1), 20, 1},
+        Table<bf16, i32>{in1 + (1000 * i0 + 1000 * i1), 20, 1},
+        Table<bf16, i32>{in2 + (400 * i0 + 400 * i1), 8, 1},
+        [&](i32 i2, i32 i4, auto lanes, auto sum) {
+          (void)i2, (void)i4;
+          const auto t1 = broadcast(Full<1>{}, 0.223607f);
+          const auto t0 = sum;
+          const auto v1 = spread(lanes, t1);
+          const auto t2 = t0 * v1;
+          const auto t3 = load(lanes, in3 + (50 * i2 + i4));
+          const auto t4 = t3;
+          const auto t5 = t2 + t4;
+          return t5;
+        },
+        [&](i32 i2, i32 i3, auto lanes, auto sum) {
+          (void)i2, (void)i3;
+          const auto t0 = sum;
+          store(lanes, out0 + (72 * i0 + 72 * i1 + 8 * i2 + i3), t0);
+        });
+  }
+}
+AOTI_KERNEL_END(k_biasedy)
+
+AOTI_KERNEL(256) k_decodey(Run run, const f16 *in0, const f16 *in1, const f16 *in2, const bool *in3, f16 *out0) {
+  (void)run;
+  AOTI_DYNAMIC_SHARED(shared);
+  const i32 m = 1, n = 77, down = ceil_div(m, i32(1));
+  for (i32 unit = i32(block_index()); unit < down * (8); unit += i32(block_count())) {
+    const i32 row0 = (unit % down) * 1, batch = unit / down;
+    (void)batch;
+    const i32 i0 = batch / (4) % (2);
+    (void)i0;
+    const i32 i1 = batch / (1) % (4);
+    (void)i1;
+    attend_few<1, 64, 64, false, true>(shared, row0, m, n, i32(0),
+        Table<f16, i32>{in0 + (256 * i0 + 64 * i1), 64, 1},
+        Table<f16, i32>{in1 + (9856 * i0 + 4928 * floor_div(i1, 2)), 64, 1},
+        Table<f16, i32>{in2 + (9856 * i0 + 4928 * floor_div(i1, 2)), 64, 1},
+        [&](i32 i2, i32 i4, auto lanes, auto sum) {
+          (void)i2, (void)i4;
+          const auto t2 = broadcast(Full<1>{}, 0.125f);
+          const auto t4 = broadcast(Full<1>{}, -__builtin_inff());
+          const auto t0 = load(lanes, in3 + (77 * i0 + i4));
+          const auto t1 = sum;
+          const auto v2 = spread(lanes, t2);
+          const auto t3 = t1 * v2;
+          const auto v4 = spread(lanes, t4);
+          const auto t5 = select(t0, t3, v4);
+          return t5;
+        },
+        [&](i32 i2, i32 i3, auto lanes, auto sum) {
+          (void)i2, (void)i3;
+          const auto t0 = sum;
+          store(lanes, out0 + (256 * i0 + 64 * i1 + 64 * i2 + i3), t0);
+        });
+  }
+}
+AOTI_KERNEL_END(k_decodey)
+
+AOTI_KERNEL(256) k_widey(Run run, const f32 *in0, const f32 *in1, const f32 *in2, f32 *out0) {
+  (void)run;
+  AOTI_DYNAMIC_SHARED(shared);
+  const i32 m = 18, n = 33, down = ceil_div(m, i32(16));
+  for (i32 unit = i32(block_index()); unit < down * (1); unit += i32(block_count())) {
+    const i32 row0 = (unit % down) * 16, batch = unit / down;
+    (void)batch;
+    const i32 i0 = batch / (1) % (1);
+    (void)i0;
+    const i32 i1 = batch / (1) % (1);
+    (void)i1;
+    attend<256, 16, 200, 256, false, false>(shared, row0, m, n, i32(0),
+        Table<f32, i32>{in0 + (3600 * i0 + 3600 * i1), 200, 1},
+        Table<f32, i32>{in1 + (6600 * i0 + 6600 * i1), 200, 1},
+        Table<f32, i32>{in2 + (8448 * i0 + 8448 * i1), 256, 1},
+        [&](i32 i2, i32 i4, auto lanes, auto sum) {
+          (void)i2, (void)i4;
+          const auto t1 = broadcast(Full<1>{}, 0.070711f);
+          const auto t0 = sum;
+          const auto v1 = spread(lanes, t1);
+          const auto t2 = t0 * v1;
+          return t2;
+        },
+        [&](i32 i2, i32 i3, auto lanes, auto sum) {
+          (void)i2, (void)i3;
+          const auto t0 = sum;
+          store(lanes, out0 + (4608 * i0 + 4608 * i1 + 256 * i2 + i3), t0);
+        });
+  }
+}
+AOTI_KERNEL_END(k_widey)
+
+AOTI_KERNEL(256) k_fewy(Run run, const f32 *in0, const f32 *in1, const f32 *in2, f32 *out0) {
+  (void)run;
+  AOTI_DYNAMIC_SHARED(shared);
+  const i32 m = 3, n = 45, down = ceil_div(m, i32(3));
+  for (i32 unit = i32(block_index()); unit < down * (2); unit += i32(block_count())) {
+    const i32 row0 = (down - 1 - unit % down) * 3, batch = unit / down;
+    (void)batch;
+    const i32 i0 = batch / (2) % (1);
+    (void)i0;
+    const i32 i1 = batch / (1) % (2);
+    (void)i1;
+    attend_few<3, 36, 20, true, false>(shared, row0, m, n, i32(42),
+        Table<f32, i32>{in0 + (216 * i0 + 108 * i1), 36, 1},
+        Table<f32, i32>{in1, 36, 1},
+        Table<f32, i32>{in2 + (900 * i0), 20, 1},
+        [&](i32 i2, i32 i4, auto lanes, auto sum) {
+          (void)i2, (void)i4;
+          const auto t1 = broadcast(Full<1>{}, 0.166667f);
+          const auto t0 = sum;
+          const auto v1 = spread(lanes, t1);
+          const auto t2 = t0 * v1;
+          return t2;
+        },
+        [&](i32 i2, i32 i3, auto lanes, auto sum) {
+          (void)i2, (void)i3;
+          const auto t0 = sum;
+          store(lanes, out0 + (120 * i0 + 60 * i1 + 20 * i2 + i3), t0);
+        });
+  }
+}
+AOTI_KERNEL_END(k_fewy)
+
