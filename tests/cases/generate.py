@@ -2,7 +2,7 @@
 
     python tests/cases/generate.py [FAMILY…]
 
-Needs PyTorch; the tests do not, they read what is stored. A table (`tables/`) lists expressions over named inputs. Of
+Needs PyTorch, torchvision and torchao; the tests do not, they read what is stored. A table (`tables/`) lists expressions over named inputs. Of
 these, what PyTorch's CPU accepts for an element type goes into one exported program for that type; what it refuses is
 left out and told on stderr. The same PyTorch gives the same bytes: inputs come from a fixed seed, and archives carry
 no paths, times or stack traces.
@@ -23,6 +23,7 @@ import zipfile
 from pathlib import Path
 
 import torch
+import torchvision
 from torch._higher_order_ops import while_loop
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -33,7 +34,7 @@ sys.path.insert(0, str(HERE))
 from elements import FLOATS, FORMATS, NAMES, TOLERANCES, TYPES
 
 # What expressions may name.
-SCOPE = {"torch": torch, "LOOP": while_loop, "F": torch.nn.functional, "special": torch.special, "math": math, **TYPES}
+SCOPE = {"torch": torch, "torchvision": torchvision, "LOOP": while_loop, "F": torch.nn.functional, "special": torch.special, "math": math, **TYPES}
 
 
 class Call:
@@ -121,6 +122,10 @@ class Table:
         refuse; both name only the tensors that are others. Of the `dynamic` ones the first axis may have any size."""
         sets = [(True, others) for others in bad] + [(False, others) for others in good]
         self.programs.append((Call(text, inputs), sets, dynamic))
+
+    def sized(self, text, inputs, *others, dynamic):
+        """A program run with other inputs too, of sizes of which the program itself says whether it takes them."""
+        self.programs.append((Call(text, inputs), [(None, tensors) for tensors in others], dynamic))
 
     def integer(self, text, given, values):
         """A program with the integer `n` as an input, exported where it is `given` and run with every one of the values:

@@ -1,0 +1,42 @@
+//! Loops that rules make: a body that is run a number of times that may follow from data.
+
+use super::{Context, RuleError};
+use crate::dtype::DType;
+use crate::graph::{BinaryOp, InputRole, OutputRole, Relation, ValueId};
+
+/// Runs `body` for each number from 0 to `count` (`i64`, without axes). It gets the number, the carried values and the
+/// captured ones, and gives the next carried values, of the same types.
+pub(super) fn repeat(
+    cx: &mut Context,
+    name: &str,
+    count: ValueId,
+    carried: &[ValueId],
+    captured: &[ValueId],
+    body: impl FnOnce(&mut Context, ValueId, &[ValueId], &[ValueId]) -> Result<Vec<ValueId>, RuleError>,
+) -> Result<Vec<ValueId>, RuleError> {
+    let first = cx.b.scalar(0i64, DType::I64);
+    let operands = [&[first], carried, captured, &[count]].concat();
+    let (mut condition, inputs) = inner(cx, &format!("{name}_condition"), &operands);
+    let goes_on = condition.binary(Relation::Lt, inputs[0], inputs[inputs.len() - 1])?;
+    condition.b.output("goes_on", goes_on, OutputRole::User);
+
+    let (mut step, inputs) = inner(cx, name, &operands);
+    let (own, rest) = inputs[1..inputs.len() - 1].split_at(carried.len());
+    let results = body(&mut step, inputs[0], own, rest)?;
+    let next = step.with_number(BinaryOp::Add, inputs[0], 1i64)?;
+    for (position, value) in std::iter::once(next).chain(results).enumerate() {
+        step.b.output(&format!("carried_{position}"), value, OutputRole::User);
+    }
+    let outputs = cx.b.while_loop(condition.b.finish(), step.b.finish(), &operands, carried.len() + 1)?;
+    Ok(outputs[1..].to_vec())
+}
+
+/// A body that takes the operands.
+fn inner(cx: &Context, name: &str, operands: &[ValueId]) -> (Context, Vec<ValueId>) {
+    let mut body = Context::new(cx.b.child(name));
+    let input = |(position, value): (usize, &ValueId)| {
+        body.b.input(&format!("operand_{position}"), cx.b.ty(*value).clone(), InputRole::User)
+    };
+    let inputs = operands.iter().enumerate().map(input).collect();
+    (body, inputs)
+}
