@@ -95,7 +95,10 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                 }
                 (GpuMapping::Tiles(_), _) => findings.push("only contractions have tiles".to_owned()),
                 (GpuMapping::Template { .. }, KernelKind::Rows(_)) => {}
-                (GpuMapping::Template { .. }, _) => findings.push("it is no template".to_owned()),
+                (GpuMapping::Template { .. }, KernelKind::Nest(_)) => {
+                    findings.push("loops are no template".to_owned());
+                }
+                (GpuMapping::Template { .. }, _) => findings.push("contractions have tiles".to_owned()),
             }
             findings
         }

@@ -102,6 +102,12 @@ fn each_rule_is_checked() {
         "template threads 256",
         "loops are no template",
     );
+    finds(
+        GPU,
+        "team 1 places 256 adjacent members along outer lanes 4 rows shared order []",
+        "tile [64, 64] by units threads 128 shared 65536",
+        "only contractions have tiles",
+    );
     finds(GPU, "schedule gpu \"sm_90a\"", "schedule cpu", "another machine");
 }
 
