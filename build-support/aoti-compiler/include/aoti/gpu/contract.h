@@ -68,7 +68,7 @@ AOTI_INLINE void contract_few(I column0, I m, I n, I k, const A &a, const B &b, 
   constexpr int kThreads = 256;
   const int thread = thread_index();
   if constexpr (A::order == Order::kDepth && B::order == Order::kDepth) {
-    constexpr int N = 16 / sizeof(typename B::Element), kAhead = 2;
+    constexpr int N = 16 / sizeof(typename B::Element), kAhead = 4;
     const bool aligned = a.template is_aligned<N>() && b.template is_aligned<N>();
     auto read_a = [&](I row, I depth) {
       return aligned ? a.template read<N, true>(a.position(row, m), nullptr, row, m, depth, k)
