@@ -111,9 +111,9 @@ impl Toolchains {
     pub fn for_project(
         environment: &Environment,
         cache: Option<&Path>,
-        manifest: Option<&UserToolchains>,
+        own: &[Arc<UserToolchains>],
     ) -> Result<Self, Error> {
-        let definitions = project_definitions(environment, manifest)?;
+        let definitions = project_definitions(environment, own)?;
         Ok(Self::with_definitions(definitions, environment, cache))
     }
 

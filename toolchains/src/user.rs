@@ -12,11 +12,12 @@
 //! targets = ["aarch64-unknown-linux-gnu"]   # by default the base's
 //! ```
 //! Paths are relative to the folder above `.cargo`, or to the manifest's. All go before the built-in ones: those of
-//! `.cargo/aoti.toml`, which are a person's, before those of a manifest, which are a project's, each in the order of
-//! their names. Where both have a name, the person's is meant.
+//! `.cargo/aoti.toml`, which are a person's, before those of a build script or a manifest, which are a project's, each in
+//! the order of their names. Where two places have a name, the first one's is meant.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -54,6 +55,61 @@ impl UserToolchain {
     /// The keys of a table.
     pub const KEYS: [&'static str; 7] =
         ["base", "program", "archiver", "sysroot", "flags", "link-flags", "targets"];
+
+    /// One that is its base in all, until told otherwise.
+    pub fn new(base: impl Into<String>) -> UserToolchain {
+        UserToolchain {
+            base: base.into(),
+            program: None,
+            archiver: None,
+            sysroot: None,
+            flags: Vec::new(),
+            link_flags: Vec::new(),
+            targets: Vec::new(),
+        }
+    }
+
+    /// Its compiler: `program` of a table.
+    #[must_use]
+    pub fn program(mut self, program: impl Into<String>) -> UserToolchain {
+        self.program = Some(program.into());
+        self
+    }
+
+    /// Its archiver: `archiver` of a table.
+    #[must_use]
+    pub fn archiver(mut self, archiver: impl Into<String>) -> UserToolchain {
+        self.archiver = Some(archiver.into());
+        self
+    }
+
+    /// Where headers and libraries of the target are: `sysroot` of a table.
+    #[must_use]
+    pub fn sysroot(mut self, folder: impl Into<String>) -> UserToolchain {
+        self.sysroot = Some(folder.into());
+        self
+    }
+
+    /// Adds to every compile: `flags` of a table.
+    #[must_use]
+    pub fn flags(mut self, flags: impl IntoIterator<Item = impl Into<String>>) -> UserToolchain {
+        self.flags = flags.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Adds to every link: `link-flags` of a table.
+    #[must_use]
+    pub fn link_flags(mut self, flags: impl IntoIterator<Item = impl Into<String>>) -> UserToolchain {
+        self.link_flags = flags.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Rust target triples that it serves, in place of the base's: `targets` of a table.
+    #[must_use]
+    pub fn targets(mut self, targets: impl IntoIterator<Item = impl Into<String>>) -> UserToolchain {
+        self.targets = targets.into_iter().map(Into::into).collect();
+        self
+    }
 }
 
 /// Toolchains from one place.
@@ -90,7 +146,7 @@ fn with_built_in(places: &[&UserToolchains]) -> Result<Vec<Definition>, Error> {
             })?;
             let made = laid_over(base, name, own, folder);
             made.check().map_err(fail)?;
-            // The person's, which came before, goes before the project's of the same name.
+            // Those of the places before go before these of the same name.
             if !all.iter().any(|known| known.name == *name) {
                 all.push(made);
             }
@@ -145,16 +201,16 @@ pub fn user_file(environment: &Environment) -> Option<PathBuf> {
     folders.map(|folder| folder.join(".cargo").join("aoti.toml")).find(|file| file.is_file())
 }
 
-/// The definitions for a project: the user's from [`user_file`], the manifest's, the built-in ones.
+/// The definitions for a project: the user's from [`user_file`], the project's from these places, the built-in ones.
 ///
 /// # Errors
 /// [`Error::Definition`] when that file cannot be read, or a table is wrong.
 pub(crate) fn project_definitions(
     environment: &Environment,
-    manifest: Option<&UserToolchains>,
+    own: &[Arc<UserToolchains>],
 ) -> Result<Vec<Definition>, Error> {
-    let own = user_file(environment).map(read).transpose()?;
-    let places: Vec<&UserToolchains> = own.iter().chain(manifest).collect();
+    let persons = user_file(environment).map(read).transpose()?;
+    let places: Vec<&UserToolchains> = persons.iter().chain(own.iter().map(Arc::as_ref)).collect();
     with_built_in(&places)
 }
 

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::mem;
 use std::path::{Path, PathBuf};
 
-use aoti_toolchain::{Device, Environment, Target, Toolchains};
+use aoti_toolchain::{Device, Environment, Target, Toolchains, UserToolchain};
 
 use crate::error::Error;
 use crate::layout::Layout;
@@ -28,6 +28,7 @@ pub struct Builder {
     manifest: Manifest,
     script: Script,
     out_dir: PathBuf,
+    /// As cargo names it, until it is known what toolchains there are.
     target: Target,
     purpose: Purpose,
 }
@@ -95,6 +96,23 @@ impl Builder {
         self
     }
 
+    /// A toolchain of the project's own, as `toolchain.<name>` of the table, before one of that name there. Its paths are
+    /// relative to the package's folder.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), aoti_build::Error> {
+    /// use aoti_build::{Builder, UserToolchain};
+    ///
+    /// let board = UserToolchain::new("gcc-aarch64").program("tools/aarch64-g++").flags(["-mcpu=neoverse-n1"]);
+    /// Builder::from_manifest()?.toolchain("board", board).build()
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn toolchain(mut self, name: impl Into<String>, toolchain: UserToolchain) -> Builder {
+        self.script.toolchains.insert(name.into(), toolchain);
+        self
+    }
+
     fn in_environment(
         environment: Environment,
         read: impl FnOnce(&Path) -> Result<Manifest, Problems>,
@@ -113,8 +131,6 @@ impl Builder {
             println!("cargo::rerun-if-changed={}", models.display());
         }
         let manifest = read(&folder)?;
-        let toolchains = Toolchains::for_project(&environment, None, manifest.wishes.toolchains.as_deref())?;
-        let target = platform(target, &toolchains, &environment);
         let purpose = Purpose::of(&environment, purpose::parent().as_deref())?;
         let script = Script::default();
         Ok(Builder { environment, folder, manifest, script, out_dir, target, purpose })
@@ -135,6 +151,9 @@ impl Builder {
         let (name, version) = (name.to_string_lossy(), version.to_string_lossy());
         let (script, manifest) = (mem::take(&mut self.script), self.manifest.clone());
         self.manifest = manifest.with_script(script, &self.folder)?.of_package(&name, &version);
+        let own = &self.manifest.wishes.toolchains;
+        let toolchains = Toolchains::for_project(&self.environment, None, own)?;
+        self.target = platform(self.target.clone(), &toolchains, &self.environment);
         Ok(())
     }
 

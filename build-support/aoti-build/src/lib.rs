@@ -38,5 +38,7 @@ pub use progress::{ModelEvent, Progress, Silent};
 pub use session::{Job, Session, Settings};
 pub use variables::{VARIABLES, Variable};
 
+pub use aoti_toolchain::UserToolchain;
+
 /// What stands for this version of the compiler in the record of what is up to date.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("AOTI_SOURCES"));

@@ -63,8 +63,8 @@ pub struct Model {
     pub levels: Vec<String>,
     /// GPUs that it runs on, each device once.
     pub gpus: Vec<Gpus>,
-    /// Toolchains that its project brings.
-    pub toolchains: Option<Arc<UserToolchains>>,
+    /// Toolchains that its project brings, those that go first in front.
+    pub toolchains: Vec<Arc<UserToolchains>>,
     /// What its outputs and dimensions are called, where not as the program calls them.
     pub names: Names,
 }
@@ -82,7 +82,7 @@ impl Model {
             cpu: true,
             levels: Vec::new(),
             gpus: Vec::new(),
-            toolchains: None,
+            toolchains: Vec::new(),
             names: Names::default(),
         }
     }

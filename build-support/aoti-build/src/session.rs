@@ -75,7 +75,7 @@ pub struct Session {
 
 /// The toolchain for a device and models whose project brings these of its own.
 struct Resolved {
-    own: Option<Arc<UserToolchains>>,
+    own: Vec<Arc<UserToolchains>>,
     device: Device,
     /// Architectures of a GPU that it was asked for.
     architectures: Vec<String>,
@@ -117,7 +117,7 @@ impl Session {
     /// # Errors
     /// [`Error::Tool`] with every candidate and the reason against it.
     pub fn toolchain(&self) -> Result<Arc<Toolchain>, Error> {
-        self.toolchain_with(None)
+        self.toolchain_with(&[])
     }
 
     /// The toolchain that builds a model for the target: perhaps one that its project brings.
@@ -125,10 +125,10 @@ impl Session {
     /// # Errors
     /// As [`Session::toolchain`].
     pub fn toolchain_of(&self, model: &Model) -> Result<Arc<Toolchain>, Error> {
-        self.toolchain_with(model.toolchains.as_ref())
+        self.toolchain_with(&model.toolchains)
     }
 
-    fn toolchain_with(&self, own: Option<&Arc<UserToolchains>>) -> Result<Arc<Toolchain>, Error> {
+    fn toolchain_with(&self, own: &[Arc<UserToolchains>]) -> Result<Arc<Toolchain>, Error> {
         let toolchain = self.settings.toolchain.clone();
         self.resolve(own, Requirements { toolchain, ..cpu_requirements(&self.target) })
     }
@@ -140,27 +140,27 @@ impl Session {
     pub(crate) fn device_toolchain(&self, model: &Model, gpus: &Gpus) -> Result<Arc<Toolchain>, Error> {
         let names = architectures_of(gpus);
         let requirements = Requirements::gpu(gpus.device, self.target.clone(), &names);
-        self.resolve(model.toolchains.as_ref(), requirements)
+        self.resolve(&model.toolchains, requirements)
     }
 
     fn resolve(
         &self,
-        own: Option<&Arc<UserToolchains>>,
+        own: &[Arc<UserToolchains>],
         requirements: Requirements,
     ) -> Result<Arc<Toolchain>, Error> {
         // Held while looking, so that two threads do not look for the same.
         let mut resolved = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
         let is_this = |known: &&Resolved| {
             let wanted = (requirements.device, &requirements.levels);
-            known.own.as_ref() == own && (known.device, &known.architectures) == wanted
+            known.own == own && (known.device, &known.architectures) == wanted
         };
         if let Some(known) = resolved.iter().find(is_this) {
             return Ok(Arc::clone(&known.toolchain));
         }
-        let own = own.cloned();
-        let toolchains = Toolchains::for_project(&self.environment, self.cache.as_deref(), own.as_deref())?;
+        let toolchains = Toolchains::for_project(&self.environment, self.cache.as_deref(), own)?;
         let toolchain = Arc::new(toolchains.resolve(&requirements)?);
         let Requirements { device, levels: architectures, .. } = requirements;
+        let own = own.to_vec();
         resolved.push(Resolved { own, device, architectures, toolchain: Arc::clone(&toolchain) });
         Ok(toolchain)
     }

@@ -44,7 +44,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     });
     let cache = environment.cache_directory();
     // Where packages bring toolchains of their own, those of the first that does are shown.
-    let own = wanted.iter().find_map(|wanted| wanted.wishes.toolchains.as_deref());
+    let own = wanted.iter().map(|wanted| wanted.wishes.toolchains.as_slice()).find(|own| !own.is_empty());
+    let own = own.unwrap_or_default();
     let report = Toolchains::for_project(environment, cache.as_deref(), own)?.report();
     // Code for GPUs needs a compiler for the host too.
     let serves_host = |entry: &ReportEntry| {

@@ -5,6 +5,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use aoti_toolchain::{
     Environment, Error, Executor, LocalStore, Mode, Requirements, Target, Toolchains, UserToolchain,
@@ -34,7 +35,7 @@ fn a_users_toolchain_goes_first_with_its_flags_and_sysroot() {
     std::fs::write(folder.path().join(".cargo/aoti.toml"), text).unwrap();
     let environment =
         Environment::from_variables([("PATH", "/usr/bin:/bin")], &project).with("TMPDIR", folder.path());
-    let toolchains = Toolchains::for_project(&environment, None, None).unwrap();
+    let toolchains = Toolchains::for_project(&environment, None, &[]).unwrap();
     let found = toolchains.resolve(&Requirements::cpu(Target::new("x86_64-unknown-linux-gnu"))).unwrap();
     assert_eq!(found.name(), "mine");
     let action = compile(&found, None, &Mode::default());
@@ -54,21 +55,14 @@ fn a_persons_toolchains_go_before_a_projects_and_variables_before_both() {
              *-dumpmachine*) echo x86_64-linux-gnu;;\n*-print-prog-name*) echo none;;\n*) echo 'g++ (shim) 14';;\nesac";
         script(&here.join(name), answers);
     }
-    let table = |program: &str| UserToolchain {
-        base: "gcc".to_owned(),
-        program: Some(program.to_owned()),
-        archiver: None,
-        sysroot: None,
-        flags: Vec::new(),
-        link_flags: Vec::new(),
-        targets: Vec::new(),
-    };
+    let table = |program: &str| UserToolchain::new("gcc").program(program);
     let tables = [("a", table("./projects")), ("b", table("./projects"))];
     let tables = tables.map(|(name, table)| (name.to_owned(), table)).into();
-    let project = UserToolchains { file: here.join("Cargo.toml"), folder: here.to_owned(), tables };
+    let project =
+        [Arc::new(UserToolchains { file: here.join("Cargo.toml"), folder: here.to_owned(), tables })];
     let environment = Environment::from_variables([("PATH", here)], here).with("TMPDIR", here);
     let order = |environment: &Environment| {
-        let toolchains = Toolchains::for_project(environment, None, Some(&project)).unwrap();
+        let toolchains = Toolchains::for_project(environment, None, &project).unwrap();
         let found =
             toolchains.resolution(&Requirements::cpu(Target::new("x86_64-unknown-linux-gnu"))).unwrap();
         let name = |one: &aoti_toolchain::Toolchain| {
@@ -97,7 +91,7 @@ fn mistakes_in_a_users_file_are_told() {
         std::fs::create_dir(folder.path().join(".cargo")).unwrap();
         std::fs::write(folder.path().join(".cargo/aoti.toml"), text).unwrap();
         let environment = Environment::from_variables([("PATH", "/bin")], folder.path());
-        let error = Toolchains::for_project(&environment, None, None).unwrap_err().to_string();
+        let error = Toolchains::for_project(&environment, None, &[]).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
         assert!(error.contains("aoti.toml"), "{error}");
     }

@@ -13,8 +13,9 @@ use super::locate::{Location, Spot};
 use super::{Code, Problem, Problems, RawModel, RawTable, Table, suggest};
 use crate::model::{Model, Names};
 
-const TABLE_KEYS: [&str; 6] = ["devices", "cpu", "cuda", "rocm", "models", "toolchain"];
-const MODEL_KEYS: [&str; 7] = ["path", "weights", "named-weights", "link", "cpu", "outputs", "dims"];
+pub(super) const TABLE_KEYS: [&str; 6] = ["devices", "cpu", "cuda", "rocm", "models", "toolchain"];
+pub(super) const MODEL_KEYS: [&str; 7] =
+    ["path", "weights", "named-weights", "link", "cpu", "outputs", "dims"];
 const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
 
 pub(super) struct Checker<'a> {

@@ -43,8 +43,8 @@ pub struct Wishes {
     pub cuda: Vec<String>,
     /// Architectures of AMD GPUs.
     pub rocm: Vec<String>,
-    /// Toolchains that the project brings.
-    pub toolchains: Option<Arc<UserToolchains>>,
+    /// Toolchains that the project brings, those that go first in front.
+    pub toolchains: Vec<Arc<UserToolchains>>,
 }
 
 /// What a project says about its models.
@@ -72,6 +72,8 @@ pub(crate) struct Script {
     pub(crate) cpu: Vec<String>,
     pub(crate) cuda: Vec<String>,
     pub(crate) rocm: Vec<String>,
+    /// Toolchains by name, with paths from the package's folder.
+    pub(crate) toolchains: BTreeMap<String, UserToolchain>,
 }
 
 /// A table as far as it makes sense.
@@ -152,7 +154,7 @@ impl Wishes {
             let folder = table.file.parent().map(Path::to_owned).unwrap_or_default();
             Arc::new(UserToolchains { file: table.file.clone(), folder, tables })
         });
-        Wishes { devices, cpu, cuda, rocm, toolchains }
+        Wishes { devices, cpu, cuda, rocm, toolchains: toolchains.into_iter().collect() }
     }
 }
 
@@ -198,7 +200,7 @@ impl Manifest {
     /// All [`Problems`] of that.
     pub(crate) fn with_script(mut self, script: Script, folder: &Path) -> Result<Manifest, Problems> {
         let mut checker = Checker::of_script(folder);
-        let Script { models, devices, cpu, cuda, rocm } = script;
+        let Script { models, devices, cpu, cuda, rocm, toolchains } = script;
         checker.devices(&devices);
         checker.levels(&cpu);
         checker.architectures(Device::Cuda, &cuda);
@@ -212,16 +214,20 @@ impl Manifest {
         }
         checker.unused(Device::Cuda, &wishes.cuda, &wishes.devices);
         checker.unused(Device::Rocm, &wishes.rocm, &wishes.devices);
+        if !toolchains.is_empty() {
+            let (file, folder) = (folder.join("build.rs"), folder.to_owned());
+            wishes.toolchains.insert(0, Arc::new(UserToolchains { file, folder, tables: toolchains }));
+        }
         for mut model in models {
             model.path = folder.join(&model.path);
             checker.given(&model);
             if !model.levels.is_empty() {
                 self.own_levels.insert(model.name.clone());
             }
-            model.toolchains.clone_from(&wishes.toolchains);
             self.models.push(model);
         }
         for model in &mut self.models {
+            model.toolchains.clone_from(&wishes.toolchains);
             if !self.own_levels.contains(&model.name) {
                 model.levels.clone_from(&wishes.cpu);
             }

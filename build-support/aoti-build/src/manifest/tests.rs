@@ -67,6 +67,7 @@ fn a_build_script_says_what_a_table_can() {
         cpu: vec!["x86-64-v3".to_owned()],
         cuda: vec!["sm_90a".to_owned()],
         rocm: Vec::new(),
+        toolchains: BTreeMap::new(),
     };
     let table = "[package.metadata.aoti]\ncpu = [\"x86-64-v3\"]\ndevices = [\"cpu\", \"cuda\"]\ncuda = [\"sm_90a\"]\n\
         [package.metadata.aoti.models.digits]\npath = \"m/d.pt2\"\nweights = \"sidecar\"\nnamed-weights = true\nlink = \"dylib\"\n\
@@ -90,6 +91,60 @@ fn a_build_script_says_what_a_table_can() {
         both.models.iter().map(levels).collect::<Vec<_>>(),
         expected.map(|(name, level)| (name.to_owned(), level.to_owned()))
     );
+}
+
+/// Read from the source: what a table can say and a script cannot, or the other way round, is an oversight.
+#[test]
+fn every_key_of_a_table_is_a_method_and_every_method_a_key() {
+    /// Methods of the type that take what is built up and give it back.
+    fn setters<'a>(source: &'a str, of: &str) -> BTreeSet<&'a str> {
+        let body = source.split_once(&format!("\nimpl {of} {{\n")).unwrap().1.split_once("\n}\n").unwrap().0;
+        let heads = body.split("#[must_use]\n    pub fn ").skip(1);
+        heads.map(|head| head.split(['(', '<']).next().unwrap()).collect()
+    }
+    // Those that are called otherwise: one model at a time, and a method that says of what `cpu` are the names.
+    let called = |key: &'static str, others: &[(&str, &'static str)]| -> String {
+        let other = others.iter().find(|(known, _)| *known == key);
+        other.map_or(key, |(_, method)| method).replace('-', "_")
+    };
+    let methods = |keys: &[&'static str], others: &[(&str, &'static str)]| -> BTreeSet<String> {
+        keys.iter().map(|key| called(key, others)).collect()
+    };
+    let owned = |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
+    let builder = owned(setters(include_str!("../builder.rs"), "Builder"));
+    assert_eq!(builder, methods(&check::TABLE_KEYS, &[("models", "model")]));
+    // What a model is made of, its name and its path, it has from the start; a toolchain its base.
+    let model = owned(setters(include_str!("../model.rs"), "Model"));
+    assert_eq!(model, methods(&check::MODEL_KEYS[1..], &[("cpu", "levels")]));
+    assert_eq!(check::MODEL_KEYS[0], "path");
+    let toolchain = owned(setters(include_str!("../../../../toolchains/src/user.rs"), "UserToolchain"));
+    assert_eq!(toolchain, methods(&UserToolchain::KEYS[1..], &[]));
+    assert_eq!(UserToolchain::KEYS[0], "base");
+}
+
+#[test]
+fn toolchains_of_a_build_script_go_before_those_of_the_table() {
+    let table = "[package.metadata.aoti.toolchain.board]\nbase = \"gcc\"\nprogram = \"tools/g++\"\n\
+        [package.metadata.aoti.toolchain.other]\nbase = \"clang\"\n";
+    let folder = project(table, &["models/m.pt2"]);
+    let board = UserToolchain::new("gcc")
+        .program("tools/g++")
+        .archiver("tools/ar")
+        .sysroot("root")
+        .flags(["-mtune=native"])
+        .link_flags(["-Wl,-z,now"])
+        .targets(["x86_64-unknown-linux-gnu"]);
+    let script = Script { toolchains: [("board".to_owned(), board.clone())].into(), ..Script::default() };
+    let both = Manifest::of_folder(folder.path()).unwrap().with_script(script, folder.path()).unwrap();
+    let [model] = &both.models[..] else { panic!("{both:?}") };
+    let [scripts, manifests] = &model.toolchains[..] else { panic!("{model:?}") };
+    assert_eq!(
+        (&scripts.file, &scripts.folder),
+        (&folder.path().join("build.rs"), &folder.path().to_owned())
+    );
+    assert_eq!(scripts.tables, [("board".to_owned(), board)].into());
+    assert_eq!(manifests.file, folder.path().join("Cargo.toml"));
+    assert_eq!(manifests.tables.keys().collect::<Vec<_>>(), ["board", "other"]);
 }
 
 #[test]
@@ -209,7 +264,7 @@ fn toolchains_of_a_project_are_read_with_the_folder_of_their_manifest() {
         flags = [\"-mcpu=neoverse-n1\"]\nlink-flags = [\"-s\"]\nsysroot = \"root\"\n";
     let folder = project(table, &["models/m.aoti"]);
     let manifest = Manifest::of_folder(folder.path()).unwrap();
-    let toolchains = manifest.models[0].toolchains.clone().unwrap();
+    let [toolchains] = &manifest.models[0].toolchains[..] else { panic!("{manifest:?}") };
     assert_eq!((toolchains.folder.as_path(), toolchains.tables.len()), (folder.path(), 1));
     let board = &toolchains.tables["board"];
     assert_eq!((board.base.as_str(), board.program.as_deref()), ("gcc-aarch64", Some("tools/g++")));

@@ -79,7 +79,7 @@ fn explained<'a>(
     }
     let mut all = Vec::new();
     for wanted in wanted {
-        let own = wanted.wishes.toolchains.as_deref();
+        let own = &wanted.wishes.toolchains;
         let toolchains = Toolchains::for_project(environment, cache.as_deref(), own)?;
         for target in &targets {
             for requirements in requirements(arguments, &wanted.wishes, target) {
