@@ -3,7 +3,7 @@
 //! Compiles the libraries as a user's build does, in a target folder that later runs of the tests use again.
 
 use aoti_tests::native::defined_symbols;
-use aoti_tests::subcommand::{Ended, aoti, cargo, projects};
+use aoti_tests::subcommand::{Ended, aoti, cargo, projects, workspace};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ fn write(folder: &Path, name: &str, content: &str) {
 }
 
 fn project(folder: &Path) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let root = workspace();
     let runtime = root.join("build-support/aoti-runtime");
     let build = root.join("build-support/aoti-build");
     let mut dependencies = String::new();
@@ -78,6 +78,55 @@ fn project(folder: &Path) {
     write(folder, "program/Cargo.toml", &manifest);
     write(folder, "program/src/main.rs", MAIN);
     fs::copy(root.join("Cargo.lock"), folder.join("program/Cargo.lock")).unwrap();
+}
+
+/// The same program with two packages that differ in nothing but where they come from: one is a path, the other of a
+/// registry (which a folder stands in for).
+fn project_with_twins(folder: &Path) {
+    project(folder);
+    for (place, factor) in [("a", 2.0), ("program/registry/twin", 30.0)] {
+        let manifest = fs::read_to_string(folder.join("b/Cargo.toml")).unwrap();
+        write(folder, &format!("{place}/Cargo.toml"), &manifest.replace("\"beta\"", "\"twin\""));
+        write(folder, &format!("{place}/build.rs"), BUILD);
+        write(folder, &format!("{place}/src/lib.rs"), LIB);
+        write(folder, &format!("{place}/models/net.aoti"), &model(factor));
+    }
+    write(folder, "program/registry/twin/.cargo-checksum.json", "{\"files\": {}}");
+    let index = "\"https://registry.invalid/index\"";
+    let config = format!(
+        "[registries.elsewhere]\nindex = {index}\n[source.elsewhere]\nregistry = {index}\nreplace-with = \"folder\"\n\
+         [source.folder]\ndirectory = \"registry\"\n"
+    );
+    write(folder, "program/.cargo/config.toml", &config);
+    let [runtime, build] =
+        ["aoti-runtime", "aoti-build"].map(|name| workspace().join("build-support").join(name));
+    // What a package of a registry needs is looked for there too.
+    let patch = format!(
+        "[patch.{index}]\naoti-runtime = {{ path = {runtime:?} }}\naoti-build = {{ path = {build:?} }}\n"
+    );
+    let manifest = format!(
+        "[package]\nname = \"twins\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n\
+         [dependencies]\naoti-runtime = {{ path = {runtime:?} }}\na = {{ path = \"../a\", package = \"twin\" }}\n\
+         b = {{ version = \"0.1.0\", registry = \"elsewhere\", package = \"twin\" }}\n{patch}"
+    );
+    write(folder, "program/Cargo.toml", &manifest);
+    let main = "fn main() {\n    println!(\"{:?} {:?}\", a::first(1.0).is_ok(), b::first(1.0).is_ok());\n    \
+        for failed in [a::first(1.0), b::first(1.0)].iter().filter_map(|result| result.as_ref().err()) {\n        \
+        println!(\"{failed}\");\n    }\n}\n";
+    write(folder, "program/src/main.rs", main);
+}
+
+/// A build script is not told where its package comes from, and its folder differs from machine to machine. So the symbols
+/// of such two are one, and what must not be is that one of them computes with the other's model.
+#[test]
+fn packages_of_one_name_and_version_never_run_each_others_models() {
+    let folder = tempfile::tempdir().unwrap();
+    project_with_twins(folder.path());
+    let mut command = cargo(&folder.path().join("program"), &folder.path().join("cache"));
+    let said = Ended::of(command.args(["run", "--quiet"])).succeeded().stdout;
+    let (loaded, message) = said.split_once('\n').unwrap();
+    assert!(["true false", "false true"].contains(&loaded), "{said}");
+    assert!(message.contains("two packages of one name and version have a model of this name"), "{said}");
 }
 
 fn libraries(folder: &Path, found: &mut Vec<PathBuf>) {

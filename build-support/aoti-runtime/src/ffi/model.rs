@@ -100,7 +100,7 @@ impl Drop for Native {
 }
 
 /// Refuses a library that is not the one that the generated module belongs to: one of an older build that the program
-/// finds first, or of another model.
+/// finds first, or of another package with the same name and version, whose model's symbol is the same.
 fn check_library(info: &ModelInfo, wanted: &str) -> Result<(), Error> {
     let weights = info.embedded_weights.iter().map(String::as_str);
     let found: Vec<&str> = [info.library.as_str()].into_iter().chain(weights).collect();
@@ -108,7 +108,8 @@ fn check_library(info: &ModelInfo, wanted: &str) -> Result<(), Error> {
         return Ok(());
     }
     let message = format!(
-        "the library of `{}` is not the one that the program was built with: a library of another build lies in its place",
+        "the library of `{}` is not the one that the program was built with: a library of another build lies in its place, \
+         or two packages of one name and version have a model of this name, of which one wants another",
         info.name
     );
     Err(Error::new(ErrorCode::Library, message))
