@@ -215,6 +215,36 @@ fn a_static_program_for_musl_links_and_runs() {
     assert!(module.contains("link(name = \"gcc\")"), "{module}");
 }
 
+/// A program in Rust for musl, as cargo links it: the C library is inside, and nothing is looked for when it starts.
+#[test]
+fn a_rust_program_for_musl_links_and_runs() {
+    let target = "x86_64-unknown-linux-musl";
+    if !tools::rust_target("rust-musl", target) {
+        return;
+    }
+    let home = Home::new();
+    Ended::of(&mut home.aoti(&["new", "allein"])).succeeded();
+    fs::write(home.folder.join("allein/models/my-net.aoti"), SCALED).unwrap();
+    fs::write(home.folder.join("allein/src/main.rs"), MAIN).unwrap();
+    let mut run = home.cargo("allein", &["run", "--quiet", "--target", target]);
+    assert_eq!(Ended::of(&mut run).succeeded().stdout, "[1.0, 4.0, 9.0]\n");
+    let program = fs::read(projects().join(target).join("debug/allein")).unwrap();
+    assert!(is_static(&program), "the program asks for a loader");
+}
+
+/// Whether a program for 64 bits has no segment that names a loader.
+fn is_static(program: &[u8]) -> bool {
+    let number = |at: usize, bytes: usize| {
+        let mut number = [0; 8];
+        number[..bytes].copy_from_slice(&program[at..at + bytes]);
+        usize::try_from(u64::from_le_bytes(number)).unwrap()
+    };
+    assert_eq!(&program[..5], b"\x7fELF\x02");
+    let (table, size, count) = (number(32, 8), number(54, 2), number(56, 2));
+    const INTERPRETER: usize = 3;
+    (0..count).all(|header| number(table + header * size, 4) != INTERPRETER)
+}
+
 /// The second model's names are the manifest's.
 const TWO: &str = "\
 aoti_runtime::include_model!(\"my-net\");

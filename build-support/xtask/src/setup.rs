@@ -47,6 +47,7 @@ const REQUIRABLE: &[Tool] = &[
     Tool { name: "qemu", programs: &["qemu-aarch64", "qemu-aarch64-static"], packages: &[&["qemu-user"]] },
     Tool { name: "redis", programs: &["redis-server"], packages: &[&["redis-server"]] },
     Tool { name: "ccache", programs: &["ccache"], packages: &[&["ccache"]] },
+    Tool { name: "musl", programs: &["musl-gcc"], packages: &[&["musl-tools"]] },
 ];
 
 /// Makes sure that there is a C++ compiler.
