@@ -4,6 +4,8 @@ use super::dce::has_effect;
 use super::rewrite::{everywhere, rewrite};
 use crate::graph::{Constant, Graph, Node, Op, TensorType, ValueId};
 use indexmap::IndexMap;
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 
 /// Constants of at most this many bytes are compared by content; larger ones only if they share their memory.
 const SMALL: usize = 4096;
@@ -18,7 +20,8 @@ pub fn cse(graph: Graph) -> Graph {
             }
             let graph = rewriter.builder.graph();
             let types = node.outputs.iter().map(|output| graph.ty(*output).clone()).collect();
-            let key = Key { name: node.op.name(), inputs: node.inputs.clone(), types };
+            let parameters = fingerprint(graph, &node.op);
+            let key = Key { name: node.op.name(), parameters, inputs: node.inputs.clone(), types };
             let alike = known.entry(key).or_default();
             if let Some(first) = alike.iter().find(|first| same(graph, &first.op, &node.op)) {
                 return Some(first.outputs.clone());
@@ -29,12 +32,54 @@ pub fn cse(graph: Graph) -> Graph {
     })
 }
 
-/// What equal nodes share at least, apart from parameters.
+/// What equal nodes share at least.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     name: &'static str,
+    /// Equal where the parameters are: see [`fingerprint`].
+    parameters: u64,
     inputs: Vec<ValueId>,
     types: Vec<TensorType>,
+}
+
+/// A hash of the parameters of which a program may have thousands beside equal operands: what has no operands at all, and
+/// views of one value. Without it each of these would be compared with all before it.
+fn fingerprint(graph: &Graph, op: &Op) -> u64 {
+    let mut hasher = FxHasher::default();
+    match op {
+        Op::Constant(id) => {
+            let constant = &graph.constants[*id];
+            // As `same_constant` compares them: what is equal in memory is equal in content too.
+            if constant.is_fixed() && constant.data.len() <= SMALL {
+                constant.data.hash(&mut hasher);
+            } else {
+                (constant.data.as_ptr(), constant.data.len()).hash(&mut hasher);
+            }
+        }
+        Op::Full(value) => value.hash(&mut hasher),
+        Op::Index(value) => value.hash(&mut hasher),
+        Op::View(coords) => coords.hash(&mut hasher),
+        Op::Pad { coords, fill } => (coords, fill).hash(&mut hasher),
+        Op::Gather(coords) => coords.hash(&mut hasher),
+        Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Cast
+        | Op::Scatter { .. }
+        | Op::Cat { .. }
+        | Op::Reduce { .. }
+        | Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::MatMul
+        | Op::Conv(_)
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Require(_)
+        | Op::Cond { .. }
+        | Op::While { .. } => {}
+    }
+    hasher.finish()
 }
 
 fn same(graph: &Graph, a: &Op, b: &Op) -> bool {
