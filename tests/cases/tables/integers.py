@@ -188,6 +188,8 @@ STEPS = [
     "torch.slice_scatter(x, x[::n] * 2, 0, 0, 8, n)",
     "torch.arange(0, 8, n)",
     "torch.arange(0, 8, n).sum()",
+    "torch.arange(0, 8 * (n - 2), n - 2)",
+    "x.var(0, correction=n)",
     "F.pad(x[None], (n, 0), mode='reflect')",
     "F.pad(x[None], (0, n), mode='reflect')",
     "F.pad(x[None], (n, n), mode='reflect')",
@@ -221,6 +223,15 @@ SCALARS = [
     "v.long().clamp(n)",
     "torch.linspace(0, n, 5)",
     "torch.linspace(n, 0, 5)",
+    "F.elu(v, n)",
+    "torch.ops.aten.elu(v, n, n, n)",
+    "F.celu(v, n)",
+    "F.softplus(v, n)",
+    "F.softplus(v, 2, n)",
+    "F.hardshrink(v, n)",
+    "torch.renorm(x, 2, 0, n)",
+    "F.nll_loss(x.log_softmax(1), torch.arange(8) % 5, ignore_index=n)",
+    "F.cross_entropy(x, torch.arange(8) % 5, ignore_index=n, label_smoothing=0.1)",
 ]
 
 # What takes only some numbers, of which 4 is one.

@@ -213,7 +213,15 @@ impl Parser<'_> {
                 .map_err(|_| format!("`{digits}` is not an integer of 63 bits"));
         }
         self.at += 1;
-        let text = format!("{digits}.{}", self.word());
+        let mut text = format!("{digits}.{}", self.word());
+        // An exponent's sign stands between two words.
+        if text.ends_with(['e', 'E'])
+            && let Some(sign @ ('+' | '-')) = self.rest().chars().next()
+        {
+            self.at += 1;
+            text.push(sign);
+            text.push_str(&self.word());
+        }
         fraction(&text)
     }
 

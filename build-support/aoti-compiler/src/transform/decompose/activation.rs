@@ -4,7 +4,8 @@ use super::operand::Operand;
 use super::registry::rules;
 use super::unary::formula;
 use super::{Args, Context, Formula, Outputs, RuleError};
-use crate::graph::BinaryOp;
+use crate::dtype::DType;
+use crate::graph::{BinaryOp, Condition, FloatUnary, Relation};
 use crate::symbolic::Expr;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, SQRT_2};
 
@@ -23,9 +24,7 @@ rules! {
     // In PyTorch's order, which overflows for the largest numbers.
     pure "aten.hardswish.default" => |cx, a| formula(cx, a, |x| &x * (&x + 3.0).max(0.0).min(6.0) / 6.0),
     pure "aten.leaky_relu.default" => |cx, a| {
-        let slope = a.number_or("negative_slope", 0.01)?;
-        let wide = Context::float_type(cx.b.dtype(a.only()?)).compute();
-        let slope = slope.formula(cx, wide);
+        let slope = setting(cx, a, &a.number_or("negative_slope", 0.01)?)?;
         formula(cx, a, |x| leaky(&x, slope))
     },
     pure "aten.rrelu.default" => rrelu,
@@ -39,28 +38,33 @@ rules! {
         Ok(Outputs::Many(vec![Some(y), Some(noise)]))
     },
     pure "aten.elu.default" => |cx, a| {
-        let alpha = a.float_or("alpha", 1.0)?;
-        exponential(cx, a, alpha, a.float_or("scale", 1.0)?, a.float_or("input_scale", 1.0)?)
+        let [alpha, scale] = [a.number_or("alpha", 1.0)?, a.number_or("scale", 1.0)?];
+        let negative_scale = match (&alpha, &scale) {
+            // Rounded once, where both are known.
+            (Operand::Number(alpha), Operand::Number(scale)) => (alpha.to_f64() * scale.to_f64()).into(),
+            _ => setting(cx, a, &alpha)? * setting(cx, a, &scale)?,
+        };
+        let input_scale = a.number_or("input_scale", 1.0)?;
+        let (scale, input_scale) = (setting(cx, a, &scale)?, setting(cx, a, &input_scale)?);
+        exponential(cx, a, negative_scale, scale, input_scale)
     },
-    pure "aten.celu.default" => |cx, a| {
-        let alpha = a.float_or("alpha", 1.0)?;
-        exponential(cx, a, alpha, 1.0, 1.0 / alpha)
-    },
+    pure "aten.celu.default" => celu,
     pure "aten.selu.default" => |cx, a| {
-        exponential(cx, a, 1.673_263_242_354_377_2, 1.050_700_987_355_480_5, 1.0)
+        let (alpha, scale) = (1.673_263_242_354_377_2, 1.050_700_987_355_480_5);
+        exponential(cx, a, (alpha * scale).into(), scale.into(), 1.0.into())
     },
     pure "aten.softplus.default" => softplus,
     pure "aten.softshrink.default" => |cx, a| {
-        let bound = a.float_or("lambd", 0.5)?;
+        let [low, high] = bounds(cx, a, Some(0))?;
         formula(cx, a, |x| {
             // Within the bounds the product keeps NaN.
-            let below = x.lt(-bound).select(&x + bound, &x * 0.0);
-            x.gt(bound).select(&x - bound, below)
+            let below = x.lt(low).select(&x + &high, &x * 0.0);
+            x.gt(&high).select(&x - &high, below)
         })
     },
     pure "aten.hardshrink.default" => |cx, a| {
-        let bound = a.float_or("lambd", 0.5)?;
-        formula(cx, a, |x| x.ge(-bound).and(x.le(bound)).select(0.0, &x))
+        let [low, high] = bounds(cx, a, None)?;
+        formula(cx, a, |x| x.ge(low).and(x.le(high)).select(0.0, &x))
     },
     pure "aten.threshold.default" => threshold,
     pure "aten.prelu.default" => prelu,
@@ -135,17 +139,68 @@ fn rrelu(cx: &mut Context, a: &Args) -> Rule {
     formula(cx, a, |x| leaky(&x, slope))
 }
 
-fn exponential(cx: &mut Context, a: &Args, alpha: f64, scale: f64, input_scale: f64) -> Rule {
+/// A parameter of the operator, perhaps known only at run time, in the type that the function is computed in.
+fn setting(cx: &mut Context, a: &Args, number: &Operand) -> Result<Formula, RuleError> {
+    let wide = Context::float_type(cx.b.dtype(a.only()?)).compute();
+    Ok(number.formula(cx, wide))
+}
+
+/// The bounds of a shrinking function: a number that PyTorch wants to be one of the element type, perhaps at least another,
+/// and its negative, which is first.
+fn bounds(cx: &mut Context, a: &Args, least: Option<i64>) -> Result<[Formula; 2], RuleError> {
+    let bound = a.number_or("lambd", 0.5)?;
+    if let Operand::Number(number) = &bound {
+        return Ok([Formula::from(-number.to_f64()), Formula::from(number.to_f64())]);
+    }
+    if let Operand::Size(number) = &bound {
+        cx.require_element(number, cx.b.dtype(a.only()?));
+        if let Some(least) = least {
+            let enough = Condition::compare(number.clone(), Relation::Ge, least);
+            cx.b.require(enough, "a bound that is less than zero");
+        }
+    }
+    let high = setting(cx, a, &bound)?;
+    Ok([-&high, high])
+}
+
+fn exponential(
+    cx: &mut Context,
+    a: &Args,
+    negative_scale: Formula,
+    scale: Formula,
+    input_scale: Formula,
+) -> Rule {
     formula(cx, a, |x| {
-        let negative = (&x * input_scale).expm1() * (alpha * scale);
+        let negative = (&x * input_scale).expm1() * negative_scale;
         x.gt(0.0).select(&x * scale, negative)
     })
 }
 
+/// The reciprocal of `alpha` is rounded from `f64`, as PyTorch has it.
+fn celu(cx: &mut Context, a: &Args) -> Rule {
+    let alpha = a.number_or("alpha", 1.0)?;
+    let reciprocal = match &alpha {
+        Operand::Number(alpha) => Formula::from(1.0 / alpha.to_f64()),
+        Operand::Tensor(_) | Operand::Size(_) | Operand::Truth(_) | Operand::Computed(..) => {
+            if let Operand::Size(number) = &alpha {
+                let differs = Condition::compare(number.clone(), Relation::Ne, 0);
+                cx.b.require(differs, "celu divides by its `alpha`, which is zero");
+            }
+            let wide = Context::float_type(cx.b.dtype(a.only()?)).compute();
+            let alpha = alpha.to_value(cx, DType::F64);
+            let reciprocal = cx.unary(FloatUnary::Reciprocal, alpha);
+            Formula::from(cx.b.cast(reciprocal, wide))
+        }
+    };
+    let alpha = setting(cx, a, &alpha)?;
+    exponential(cx, a, alpha, 1.0.into(), reciprocal)
+}
+
 fn softplus(cx: &mut Context, a: &Args) -> Rule {
-    let (beta, threshold) = (a.float_or("beta", 1.0)?, a.float_or("threshold", 20.0)?);
+    let beta = setting(cx, a, &a.number_or("beta", 1.0)?)?;
+    let threshold = setting(cx, a, &a.number_or("threshold", 20.0)?)?;
     formula(cx, a, |x| {
-        let scaled = &x * beta;
+        let scaled = &x * &beta;
         scaled.gt(threshold).select(&x, scaled.exp().log1p() / beta)
     })
 }

@@ -2,6 +2,7 @@
 
 use super::loss::reduce;
 use super::norm::pairwise_distance;
+use super::operand::Operand;
 use super::order::any_equal;
 use super::registry::rules;
 use super::softmax::{Form, softmax};
@@ -33,9 +34,9 @@ fn class_axis(cx: &Context, x: ValueId) -> usize {
 
 /// What class targets select: per target, whether it counts and the class (0 where it does not count).
 fn targets(cx: &mut Context, a: &Args, target: ValueId) -> Result<(ValueId, ValueId), RuleError> {
-    let ignored = a.int_or("ignore_index", -100)?;
+    let ignored = a.number_or("ignore_index", -100i64)?;
     let target = cx.b.cast(target, DType::I64);
-    let counts = cx.with_number(Relation::Ne, target, ignored)?;
+    let counts = cx.combine_as(Relation::Ne, &Operand::Tensor(target), &ignored, DType::I64)?;
     let zero = cx.b.full_like(0i64, target);
     Ok((counts, cx.b.select(counts, target, zero)?))
 }

@@ -128,22 +128,34 @@ fn arange(cx: &mut Context, a: &Args) -> Rule {
         (Bound::Int(start), Bound::Int(end), Bound::Int(step)) => {
             let dtype = a.opt_dtype("dtype")?.or(a.output_dtype()).unwrap_or(DType::I64);
             let facts = cx.b.facts();
-            let rises = facts.never_negative(&(step - 1));
-            if !rises && !facts.never_negative(&(-step - 1)) {
-                return Err(RuleError::unsupported(
-                    "a step that may be zero, or of either sign; `torch._check(step > 0)` says which it is",
-                ));
-            }
+            let (rises, falls) = (facts.never_negative(&(step - 1)), facts.never_negative(&(-step - 1)));
             if dtype != DType::I64 {
                 cx.require_exact(start);
                 cx.require_exact(end);
             }
-            let (gap, size) = if rises { (end - start, step.clone()) } else { (start - end, -step) };
-            let forward = Condition::compare(gap.clone(), Relation::Ge, 0);
+            let up = Condition::compare(end - start, Relation::Ge, 0);
+            let down = Condition::compare(start - end, Relation::Ge, 0);
+            let forward = match (rises, falls) {
+                (true, _) => up,
+                (_, true) => down,
+                _ => {
+                    let sign = |relation| Condition::compare(step.clone(), relation, 0);
+                    cx.b.require(sign(Relation::Ne), "a range whose step is zero");
+                    let [rising, falling] = [sign(Relation::Gt), sign(Relation::Lt)];
+                    Condition::any([Condition::all([rising, up]), Condition::all([falling, down])])
+                }
+            };
             cx.b.require(forward, "the bounds of a range are not in the order of its step");
             let ranges = cx.b.ranges();
-            let size = size.maximum_in(&Expr::int(1), ranges);
-            let length = gap.ceil_div(&size, ranges).maximum_in(&Expr::int(0), ranges);
+            let steps =
+                |gap: Expr, step: &Expr| gap.ceil_div(&step.maximum_in(&Expr::int(1), ranges), ranges);
+            // Of a step of either sign the other one's count is of no gap, or of one below zero.
+            let length = match (rises, falls) {
+                (true, _) => steps(end - start, step),
+                (_, true) => steps(start - end, &-step),
+                _ => steps(end - start, step).maximum_in(&steps(start - end, &-step), ranges),
+            };
+            let length = length.maximum_in(&Expr::int(0), ranges);
             let values = cx.b.index(&(&Expr::axis(0) * step) + start, &[length]);
             Ok(cx.b.cast(values, dtype).into())
         }

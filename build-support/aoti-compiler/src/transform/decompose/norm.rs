@@ -1,11 +1,12 @@
 //! Norms and distances.
 
+use super::operand::Operand;
 use super::registry::rules;
 use super::support::fixed;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::aten::Arg;
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Coord, FloatUnary, ReduceOp, Relation, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, Condition, Coord, FloatUnary, ReduceOp, Relation, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -236,15 +237,20 @@ fn pdist(cx: &mut Context, a: &Args) -> Rule {
 /// Scales each slice along an axis down to a largest norm.
 fn renorm(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
-    let (order, limit) = (a.float_or("p", 2.0)?, a.float_or("maxnorm", 1.0)?);
+    let (order, limit) = (a.float_or("p", 2.0)?, a.number_or("maxnorm", 1.0)?);
     let dtype: DType = cx.b.dtype(x);
+    if let Operand::Size(number) = &limit {
+        let norm = Condition::compare(number.clone(), Relation::Ge, 0);
+        cx.b.require(norm, "a norm that is less than zero");
+    }
+    let limit = limit.formula(cx, dtype.compute());
     let rank = cx.b.rank(x);
     let axis = Context::axis(a.int("dim")?, rank)?;
     let others: Vec<usize> = (0..rank).filter(|k| *k != axis).collect();
     let wide = cx.b.cast(x, dtype.compute());
     let norm = cx.vector_norm(wide, order, &others, true)?;
     let result = cx.apply([wide, norm], dtype.compute(), |[x, norm]| {
-        x * norm.gt(limit).select(limit / (&norm + 1e-7), 1.0)
+        x * norm.gt(&limit).select(&limit / (&norm + 1e-7), 1.0)
     })?;
     Ok(cx.b.cast(result, dtype).into())
 }

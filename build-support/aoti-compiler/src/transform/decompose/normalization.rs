@@ -3,6 +3,7 @@
 //! Moments are computed in two passes, in `f32` for half types. Batch normalisation with running statistics becomes
 //! one scale and one shift per channel, which fold where the statistics are constants.
 
+use super::operand::Operand;
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
@@ -79,7 +80,7 @@ fn layer_norm(cx: &mut Context, a: &Args, with_statistics: bool) -> Rule {
     let dtype = cx.b.dtype(x);
     let axes = trailing_axes(cx, a, x)?;
     let wide = cx.b.cast(x, dtype.compute());
-    let (variance, mean) = cx.variance(wide, &axes, 0.0)?;
+    let (variance, mean) = cx.variance(wide, &axes, &Operand::Number(0.0.into()))?;
     let inverse = inverse_deviation(cx, variance, a.float_or("eps", 1e-5)?)?;
     let centred = cx.sub(wide, mean)?;
     let normal = cx.mul(centred, inverse)?;
@@ -143,7 +144,7 @@ fn group_norm(cx: &mut Context, a: &Args, groups: i64, with_statistics: bool) ->
     let wide = cx.b.cast(x, dtype.compute());
     let grouped = cx.split_axis(wide, 1, &[Expr::int(groups), members])?;
     let axes: Vec<usize> = (2..cx.b.rank(grouped)).collect();
-    let (variance, mean) = cx.variance(grouped, &axes, 0.0)?;
+    let (variance, mean) = cx.variance(grouped, &axes, &Operand::Number(0.0.into()))?;
     let inverse = inverse_deviation(cx, variance, a.float_or("eps", 1e-5)?)?;
     let centred = cx.sub(grouped, mean)?;
     let normal = cx.mul(centred, inverse)?;
@@ -171,7 +172,7 @@ fn instance_norm(cx: &mut Context, a: &Args) -> Rule {
     }
     let axes: Vec<usize> = (2..shape.len()).collect();
     let wide = cx.b.cast(x, dtype.compute());
-    let (variance, mean) = cx.variance(wide, &axes, 0.0)?;
+    let (variance, mean) = cx.variance(wide, &axes, &Operand::Number(0.0.into()))?;
     let inverse = inverse_deviation(cx, variance, a.float_or("eps", 1e-5)?)?;
     let centred = cx.sub(wide, mean)?;
     let normal = cx.mul(centred, inverse)?;
@@ -297,7 +298,7 @@ fn from_running(cx: &mut Context, a: &Args, x: ValueId) -> Result<Batch, RuleErr
 fn from_batch(cx: &mut Context, a: &Args, x: ValueId) -> Result<Batch, RuleError> {
     let rank = cx.b.rank(x);
     let axes: Vec<usize> = (0..rank).filter(|axis| *axis != 1).collect();
-    let (variance, mean) = cx.variance(x, &axes, 0.0)?;
+    let (variance, mean) = cx.variance(x, &axes, &Operand::Number(0.0.into()))?;
     let (variance, mean) = (cx.drop_axes(variance, &axes)?, cx.drop_axes(mean, &axes)?);
     let inverse = inverse_deviation(cx, variance, batch_eps(a)?)?;
     if !a.has("running_mean") || !a.has("running_var") {

@@ -1,5 +1,6 @@
 //! Sums, products, moments and logical reductions over axes.
 
+use super::operand::Operand;
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::{Category, DType};
@@ -112,7 +113,7 @@ impl Context {
         &mut self,
         x: ValueId,
         axes: &[usize],
-        correction: f64,
+        correction: &Operand,
     ) -> Result<(ValueId, ValueId), RuleError> {
         let dtype = self.b.dtype(x);
         let mean = self.mean(x, axes, true)?;
@@ -120,8 +121,8 @@ impl Context {
         let squares = self.mul(centred, centred)?;
         let total = self.sum(squares, axes, true)?;
         let mut count = self.element_count(x, axes, dtype);
-        if correction != 0.0 {
-            count = self.with_number(BinaryOp::Sub, count, correction)?;
+        if !correction.is(0.0) {
+            count = self.combine_as(BinaryOp::Sub, &Operand::Tensor(count), correction, dtype)?;
             count = self.with_number(BinaryOp::Maximum, count, 0.0)?;
         }
         Ok((self.div(total, count)?, mean))
@@ -166,16 +167,17 @@ fn moments(cx: &mut Context, a: &Args, root: bool, with_mean: bool) -> Rule {
     let x = a.tensor("self")?;
     let (axes, keep) = reduced(cx, a, x)?;
     // The older overloads say `unbiased`, the newer `correction`; both default to Bessel's.
-    let correction = match a.opt_scalar("correction")? {
-        Some(correction) => correction.to_f64(),
-        None => f64::from(u8::from(a.bool_or("unbiased", true)?)),
+    let unbiased = || Ok::<_, RuleError>(f64::from(u8::from(a.bool_or("unbiased", true)?)));
+    let correction = match a.has("correction") {
+        true => a.number("correction")?,
+        false => Operand::Number(unbiased()?.into()),
     };
     let dtype = cx.b.dtype(x);
     if dtype.category() != Category::Float {
         return Err(RuleError::unsupported("the variance of integers"));
     }
     let x = cx.b.cast(x, dtype.compute());
-    let (mut spread, mean) = cx.variance(x, &axes, correction)?;
+    let (mut spread, mean) = cx.variance(x, &axes, &correction)?;
     if root {
         spread = cx.unary(FloatUnary::Sqrt, spread);
     }
