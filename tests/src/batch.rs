@@ -66,7 +66,8 @@ pub fn build(
     processors: Processors,
     folder: &Path,
 ) -> Result<Vec<Model>, String> {
-    build_with(compiler, models, processors, folder, &["-O1"])
+    // Interfaces cost as much as all kernels together where each model is small, and nothing here depends on their speed.
+    build_with(compiler, models, processors, folder, &["-O1"], &["-O0"])
 }
 
 /// As [`build`], under the sanitizers of addresses and of undefined behaviour: what they find ends the process. See
@@ -78,7 +79,7 @@ pub fn build_checked(
     folder: &Path,
 ) -> Result<Vec<Model>, String> {
     let sanitizers = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-    build_with(compiler, models, processors, folder, &sanitizers)
+    build_with(compiler, models, processors, folder, &sanitizers, &sanitizers)
 }
 
 fn build_with(
@@ -86,7 +87,8 @@ fn build_with(
     models: &[Bytes],
     processors: Processors,
     folder: &Path,
-    options: &[&str],
+    of_kernels: &[&str],
+    of_interfaces: &[&str],
 ) -> Result<Vec<Model>, String> {
     let bundles = models.iter().enumerate().map(|(number, model)| bundle(number, model));
     let bundles = bundles.collect::<Result<Vec<_>, _>>()?;
@@ -95,20 +97,32 @@ fn build_with(
     }
     fs::write(folder.join("all.cpp"), unit(&bundles)).map_err(|error| error.to_string())?;
     let library = folder.join("all.so");
-    let output = Command::new(compiler)
-        .args(["-std=c++17", "-fPIC", "-shared", processors.argument(), "-fno-exceptions", "-fno-rtti"])
-        .args(options)
-        .args(["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fno-strict-aliasing", "-w"])
-        .args(["-DAOTI_LEVEL_NS=native", "-Ig0/include", "all.cpp", "-o", "all.so"])
-        .args((0..models.len()).map(|number| format!("{}/model.cpp", name(number))))
-        .current_dir(folder)
-        // What this process needs loaded the compiler does not.
-        .env_remove("LD_PRELOAD")
-        .output()
-        .map_err(|error| format!("`{compiler}`: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("generated code does not compile: {}", String::from_utf8_lossy(&output.stderr)));
-    }
+    let run = |options: &[&str], files: Vec<String>, last: &[&str]| {
+        let output = Command::new(compiler)
+            .args(["-std=c++17", "-fPIC", processors.argument(), "-fno-exceptions", "-fno-rtti"])
+            .args(options)
+            .args([
+                "-fno-math-errno",
+                "-fno-trapping-math",
+                "-ffp-contract=off",
+                "-fno-strict-aliasing",
+                "-w",
+            ])
+            .args(["-DAOTI_LEVEL_NS=native", "-Ig0/include"])
+            .args(files)
+            .args(last)
+            .current_dir(folder)
+            // What this process needs loaded the compiler does not.
+            .env_remove("LD_PRELOAD")
+            .output()
+            .map_err(|error| format!("`{compiler}`: {error}"))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() { Ok(()) } else { Err(format!("generated code does not compile: {said}")) }
+    };
+    let files = |ending: &str| (0..models.len()).map(|number| name(number) + ending).collect::<Vec<_>>();
+    let sources = files("/").into_iter().zip(files(".cpp")).map(|(folder, file)| folder + &file);
+    run(of_interfaces, sources.collect(), &["-c"])?;
+    run(of_kernels, files(".o"), &["all.cpp", "-shared", "-o", "all.so"])?;
     bundles.iter().enumerate().map(|(number, bundle)| load(&library, number, bundle)).collect()
 }
 
@@ -132,7 +146,10 @@ fn write_files(number: usize, bundle: &SourceBundle, folder: &Path) -> Result<()
         if is_shared && number > 0 {
             continue;
         }
-        let path = folder.join(name(number)).join(&file.name);
+        // Objects are called after their sources, and lie in one folder.
+        let own = name(number) + ".cpp";
+        let place = if file.name == INTERFACE { own.as_str() } else { &file.name };
+        let path = folder.join(name(number)).join(place);
         let parent = path.parent().expect("the file is in a folder");
         fs::create_dir_all(parent)
             .and_then(|()| fs::write(&path, &file.text))
@@ -141,9 +158,12 @@ fn write_files(number: usize, bundle: &SourceBundle, folder: &Path) -> Result<()
     Ok(())
 }
 
+/// The file of a bundle with its interface.
+const INTERFACE: &str = "model.cpp";
+
 /// Whether a file holds kernels. The table is a unit of its own: its one type is not in a namespace.
 fn is_kernels(name: &str) -> bool {
-    name.ends_with(".cpp") && name != "model.cpp"
+    name.ends_with(".cpp") && name != INTERFACE
 }
 
 /// One translation unit of all kernels: system and run-time headers first, then each model in a namespace of its own.
