@@ -78,6 +78,7 @@ fn text(arg: &Arg) -> String {
         Arg::Ints(values) => format!("{values:?}"),
         Arg::Float(value) => format!("{value:?}"),
         Arg::Floats(values) => format!("{values:?}"),
+        Arg::Complex { re, im } => format!("{re:?} + {im:?}i"),
         Arg::Bool(value) => value.to_string(),
         Arg::Bools(values) => format!("{values:?}"),
         Arg::SymBool(name) | Arg::SymFloat(name) => format!("%{name}"),

@@ -325,13 +325,13 @@ fn sizes_out_of_range_are_refused() {
 #[test]
 fn unsupported_element_types_are_all_named() {
     let mut value = program();
-    value["graph_module"]["graph"]["tensor_values"]["add"]["dtype"] = json!(10);
+    value["graph_module"]["graph"]["tensor_values"]["add"]["dtype"] = json!(29);
     value["graph_module"]["graph"]["tensor_values"]["x"]["dtype"] = json!(35);
     let error = import(Model::new(&value, &weights()).bytes()).unwrap_err();
     let messages: Vec<&str> = error.0.iter().map(|finding| finding.message.as_str()).collect();
     assert_eq!(
         messages,
-        ["the value `x` is a tensor of `uint64`", "the value `add` is a tensor of `complex64`"]
+        ["the value `x` is a tensor of `uint64`", "the value `add` is a tensor of `float8_e4m3fn`"]
     );
     assert!(error.0[1].origin.as_ref().unwrap().source.starts_with("model.py:3"));
 }

@@ -16,14 +16,24 @@ use indexmap::IndexMap;
 /// What the program says of one tensor value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TensorMeta {
-    /// Element type.
+    /// Element type; of complex numbers, that of their parts.
     pub dtype: DType,
+    /// Whether the elements are complex numbers.
+    pub is_complex: bool,
     /// Sizes, outermost first.
     pub sizes: Vec<Expr>,
     /// Strides in elements.
     pub strides: Vec<Expr>,
     /// Offset into its storage in elements.
     pub storage_offset: Expr,
+}
+
+impl TensorMeta {
+    /// The sizes of what holds the elements: the parts of complex numbers are one axis more.
+    pub fn stored_sizes(&self) -> Vec<Expr> {
+        let parts = self.is_complex.then(|| Expr::int(2));
+        self.sizes.iter().cloned().chain(parts).collect()
+    }
 }
 
 /// An argument of a call. Symbolic integers are resolved to expressions over the program's symbols.
@@ -43,6 +53,13 @@ pub enum Arg {
     Float(f64),
     /// Floating-point numbers.
     Floats(Vec<f64>),
+    /// A complex number.
+    Complex {
+        /// Its real part.
+        re: f64,
+        /// Its imaginary part.
+        im: f64,
+    },
     /// A truth value.
     Bool(bool),
     /// Truth values.
@@ -55,7 +72,7 @@ pub enum Arg {
     SymFloat(String),
     /// Text.
     Str(String),
-    /// An element type.
+    /// An element type; of complex numbers, that of their parts.
     DType(DType),
     /// A device, layout or memory format, kept as text.
     Other(String),

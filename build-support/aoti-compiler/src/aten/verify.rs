@@ -120,7 +120,7 @@ impl<'a> Ctx<'a, '_> {
                 (None, _) => self.report(format!("constant `{key}` of input `{name}` does not exist")),
                 (Some(constant), Some(meta)) => {
                     let sizes: Vec<Expr> = constant.sizes.iter().copied().map(Expr::int).collect();
-                    if constant.dtype != meta.dtype || sizes != meta.sizes {
+                    if constant.dtype != meta.dtype || sizes != meta.stored_sizes() {
                         self.report(format!("constant `{key}` is not of the type of input `{name}`"));
                     }
                 }
@@ -168,6 +168,7 @@ impl<'a> Ctx<'a, '_> {
             Arg::None
             | Arg::Float(_)
             | Arg::Floats(_)
+            | Arg::Complex { .. }
             | Arg::Bool(_)
             | Arg::Bools(_)
             | Arg::Str(_)
@@ -229,6 +230,7 @@ fn count(arg: &Arg) -> usize {
         Arg::None
         | Arg::Float(_)
         | Arg::Floats(_)
+        | Arg::Complex { .. }
         | Arg::Bool(_)
         | Arg::Bools(_)
         | Arg::Condition(_)

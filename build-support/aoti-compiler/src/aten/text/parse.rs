@@ -185,12 +185,13 @@ impl Parser<'_, '_> {
         if !self.cursor.eat(':') {
             return Ok(name);
         }
+        let is_complex = self.cursor.eat_word("complex");
         let ty = self.cursor.tensor_type()?;
         let strides =
             if self.list_follows("strides")? { self.cursor.expressions()? } else { contiguous(&ty.shape) };
         let storage_offset =
             if self.list_follows("offset")? { self.cursor.expression()? } else { Expr::int(0) };
-        let meta = TensorMeta { dtype: ty.dtype, sizes: ty.shape, strides, storage_offset };
+        let meta = TensorMeta { dtype: ty.dtype, is_complex, sizes: ty.shape, strides, storage_offset };
         match program.tensors.insert(name.clone(), meta) {
             None => Ok(name),
             Some(_) => Err(self.cursor.error("the tensor is described twice")),
@@ -268,6 +269,10 @@ impl Parser<'_, '_> {
                 Scalar::Float(value) => Some(value),
                 Scalar::Int(_) | Scalar::Bool(_) => None,
             })?),
+            "complex" => match self.numbers("numbers", |number| Some(number.to_f64()))?.as_slice() {
+                [re, im] => Arg::Complex { re: *re, im: *im },
+                _ => return Err(self.cursor.error("expected a real and an imaginary part")),
+            },
             "bools" => Arg::Bools(self.numbers("truth values", |number| match number {
                 Scalar::Bool(value) => Some(value),
                 Scalar::Int(_) | Scalar::Float(_) => None,

@@ -185,6 +185,10 @@ impl<'a> Printer<'a> {
                     values.iter().map(|value| print_scalar(Scalar::Float(*value))).collect();
                 format!("floats {}", bracketed(&values))
             }
+            Arg::Complex { re, im } => {
+                let parts = [re, im].map(|part| print_scalar(Scalar::Float(*part)));
+                format!("complex {}", bracketed(&parts))
+            }
             Arg::Bool(value) => value.to_string(),
             Arg::Bools(values) => format!("bools {}", bracketed(values)),
             Arg::Condition(condition) => format!("holds {}", condition_text(condition)),
@@ -212,7 +216,8 @@ fn word(name: &str) -> String {
 }
 
 fn description(meta: &TensorMeta) -> String {
-    let mut text = format!("{}{}", meta.dtype, bracketed(&meta.sizes));
+    let kind = if meta.is_complex { "complex " } else { "" };
+    let mut text = format!("{kind}{}{}", meta.dtype, bracketed(&meta.sizes));
     if meta.strides != contiguous(&meta.sizes) {
         text += &format!(" strides {}", bracketed(&meta.strides));
     }

@@ -21,6 +21,7 @@ const EVERYTHING: &str = r#"program "every \"thing\"" {
   truth ge = _operator.ge({s0}, 0)
   number float = torch.sym_float({2*s0})
   %linear: f32[s0, 2] = aten.linear.default(input = %x, weight = %p_fc_weight, bias = none)
+  %z: complex f32[s0, 2] = aten.mul.Tensor(self = %linear, other = complex [0.0, -1.5])
   %t: f32[2, s0] strides [1, 2] = aten.t.default(self = %linear)
   %s: f32[1, s0] strides [1, 2] offset [1] = aten.select.int(self = %t, dim = 0, index = -1)
   [%a: f32[s0, 1] strides [2, 1], %""] = aten.split.Tensor(self = %linear, split_size = 1, dim = 1)
@@ -50,8 +51,8 @@ fn printing_gives_the_text_back() {
     let text = EVERYTHING.replace(", nan]", "]");
     let program = parse(&text).expect("it parses");
     assert_eq!(parse(&print(&program)).expect("it parses again"), program);
-    assert_eq!(program.calls.len(), 10);
-    assert_eq!(program.tensors.len(), 9);
+    assert_eq!(program.calls.len(), 11);
+    assert_eq!(program.tensors.len(), 10);
 }
 
 #[test]

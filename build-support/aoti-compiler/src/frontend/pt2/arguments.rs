@@ -44,8 +44,9 @@ impl Importer {
                     values.iter().map(|value| self.sym_int(body, value, at)).collect();
                 values.map(Arg::Ints)
             }
-            Argument::ScalarType(number) => match values::dtype(*number) {
-                Ok(dtype) => Some(Arg::DType(dtype)),
+            Argument::ScalarType(number) => match values::element(*number) {
+                // That it is complex is said of the call's result.
+                Ok((dtype, _)) => Some(Arg::DType(dtype)),
                 Err(name) => {
                     self.report(Code::DType, format!("an argument is the element type `{name}`"), at);
                     None
@@ -60,12 +61,9 @@ impl Importer {
             Argument::SymFloat(value) => self.sym_float(body, value, at),
             Argument::SymFloats(values) => self.sym_floats(body, values, at),
             Argument::Graph(graph) => self.nested(&graph.name, &graph.graph, at),
+            Argument::Complex(value) => Some(Arg::Complex { re: value.real.0, im: value.imag.0 }),
             Argument::Operator(name) => Some(Arg::Other(target(name).to_owned())),
-            Argument::Strings(_)
-            | Argument::SymBools(_)
-            | Argument::CustomObj(_)
-            | Argument::Complex(_)
-            | Argument::Unknown(_) => {
+            Argument::Strings(_) | Argument::SymBools(_) | Argument::CustomObj(_) | Argument::Unknown(_) => {
                 let message = format!("an argument is of kind `{}`, which is not supported", arg.key());
                 self.report(Code::Operands, message, at);
                 None

@@ -56,7 +56,7 @@ impl<'a> Payloads<'a> {
         let Some(meta) = place.tensor_meta.as_ref().filter(|_| !place.use_pickle) else {
             return Err(weights(format!("`{name}` is stored as a Python pickle in `{path}`"))
                 .note("tensor subclasses and custom objects are stored so")
-                .help("replace it by a plain tensor before exporting"));
+                .help("call `torchao.utils.unwrap_tensor_subclass(model)` before exporting, or replace it by a plain tensor"));
         };
         let Some(data) = self.archive.get(&path) else {
             return Err(weights(format!("`{path}`, which holds `{name}`, is not in the archive")));
@@ -85,7 +85,7 @@ struct Layout {
 
 impl Layout {
     fn read(meta: &TensorMeta, name: &str) -> Result<Layout, Diagnostic> {
-        let dtype = values::dtype(meta.dtype)
+        let (dtype, is_complex) = values::element(meta.dtype)
             .map_err(|dtype| Diagnostic::new(Code::DType, format!("`{name}` is a tensor of `{dtype}`")))?;
         if meta.layout != values::STRIDED {
             return Err(weights(format!("`{name}` is not a dense tensor")));
@@ -99,7 +99,18 @@ impl Layout {
         };
         let sizes: Result<Vec<i64>, _> = meta.sizes.iter().map(|size| fixed(size, "size")).collect();
         let strides: Result<Vec<i64>, _> = meta.strides.iter().map(|step| fixed(step, "stride")).collect();
-        let (sizes, strides, offset) = (sizes?, strides?, fixed(&meta.storage_offset, "storage offset")?);
+        let (mut sizes, mut strides) = (sizes?, strides?);
+        let mut offset = fixed(&meta.storage_offset, "storage offset")?;
+        if is_complex {
+            // Its parts lie side by side: an axis of two more.
+            let twice = |value: i64| {
+                value.checked_mul(2).ok_or_else(|| weights(format!("a stride of `{name}` overflows")))
+            };
+            strides = strides.into_iter().map(twice).collect::<Result<_, _>>()?;
+            offset = twice(offset)?;
+            sizes.push(2);
+            strides.push(1);
+        }
         if sizes.len() != strides.len() || sizes.len() > values::MAX_RANK {
             return Err(weights(format!("`{name}` has {} sizes and {} strides", sizes.len(), strides.len())));
         }

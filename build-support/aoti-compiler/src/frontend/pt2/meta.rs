@@ -41,8 +41,8 @@ impl Importer {
 
     /// The description of a tensor; `None` where it was refused.
     pub(super) fn meta(&mut self, name: &str, meta: &RawMeta, at: &Origin) -> Option<TensorMeta> {
-        let dtype = match values::dtype(meta.dtype) {
-            Ok(dtype) => dtype,
+        let (dtype, is_complex) = match values::element(meta.dtype) {
+            Ok(element) => element,
             Err(dtype) => {
                 self.report(Code::DType, format!("the value `{name}` is a tensor of `{dtype}`"), at);
                 return None;
@@ -79,6 +79,6 @@ impl Importer {
             );
             return None;
         }
-        Some(TensorMeta { dtype, sizes, strides, storage_offset })
+        Some(TensorMeta { dtype, is_complex, sizes, strides, storage_offset })
     }
 }

@@ -207,6 +207,12 @@ pub(super) struct Name {
     pub(super) name: String,
 }
 
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct Complex {
+    pub(super) real: Float,
+    pub(super) imag: Float,
+}
+
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct GraphArgument {
     pub(super) name: String,
@@ -258,7 +264,7 @@ union! {
         SymFloat(SymFloatArgument) = "as_sym_float",
         SymFloats(Vec<SymFloatArgument>) = "as_sym_floats",
         OptionalTensor(OptionalTensor) = "as_optional_tensor",
-        Complex(IgnoredAny) = "as_complex",
+        Complex(Complex) = "as_complex",
     }
 }
 

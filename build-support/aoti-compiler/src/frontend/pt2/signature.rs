@@ -125,8 +125,9 @@ impl Importer {
             Err(finding) => return self.findings.push(finding),
         };
         if let Some(meta) = program.tensors.get(value) {
-            let same_sizes = meta.sizes.len() == constant.sizes.len()
-                && meta.sizes.iter().zip(&constant.sizes).all(|(size, own)| size.is(*own));
+            let sizes = meta.stored_sizes();
+            let same_sizes = sizes.len() == constant.sizes.len()
+                && sizes.iter().zip(&constant.sizes).all(|(size, own)| size.is(*own));
             if meta.dtype != constant.dtype || !same_sizes {
                 let message = format!(
                     "`{name}` is {:?} of {} where the program has {:?} of {}",

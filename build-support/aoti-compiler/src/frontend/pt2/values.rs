@@ -11,8 +11,18 @@ pub(super) const STRIDED: i64 = 7;
 /// PyTorch's own limit on the number of axes.
 pub(super) const MAX_RANK: usize = 64;
 
-/// The element type of a number of the schema, or the name of one that is not supported.
-pub(super) fn dtype(number: i64) -> Result<DType, String> {
+/// The element type of a number of the schema, or the name of one that is not supported. Of complex numbers it is that of
+/// their parts, and the second value is true.
+pub(super) fn element(number: i64) -> Result<(DType, bool), String> {
+    match number {
+        9 => Ok((DType::F16, true)),
+        10 => Ok((DType::F32, true)),
+        11 => Ok((DType::F64, true)),
+        other => dtype(other).map(|dtype| (dtype, false)),
+    }
+}
+
+fn dtype(number: i64) -> Result<DType, String> {
     let unsupported = |name: &str| Err(name.to_owned());
     match number {
         1 => Ok(DType::U8),
@@ -25,9 +35,6 @@ pub(super) fn dtype(number: i64) -> Result<DType, String> {
         8 => Ok(DType::F64),
         12 => Ok(DType::Bool),
         13 => Ok(DType::Bf16),
-        9 => unsupported("complex32"),
-        10 => unsupported("complex64"),
-        11 => unsupported("complex128"),
         28 => unsupported("uint16"),
         29 => unsupported("float8_e4m3fn"),
         30 => unsupported("float8_e5m2"),

@@ -1,8 +1,10 @@
 //! What a rule works with: the builder and the conventions that many rules share.
 
+use super::parts::Parts;
 use crate::dtype::{Category, DType};
 use crate::graph::{BinaryOp, Builder, Condition, FloatBinary, Scalar, ShapeError, UnaryOp, ValueId};
 use crate::symbolic::Expr;
+use std::collections::BTreeMap;
 
 /// Why a rule cannot be applied to a call.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -34,6 +36,8 @@ pub struct Context {
     pub b: Builder,
     /// What the current rule makes of tensor arguments that its operator overwrites, by argument name.
     pub(super) overwritten: Vec<(&'static str, ValueId)>,
+    /// The parts of complex values, where they were made of parts.
+    pub(super) parts: BTreeMap<ValueId, Parts>,
 }
 
 /// PyTorch's default element type for floating-point results.
@@ -42,7 +46,7 @@ pub(super) const DEFAULT_FLOAT: DType = DType::F32;
 impl Context {
     /// Rules that build onto `b`.
     pub fn new(b: Builder) -> Context {
-        Context { b, overwritten: Vec::new() }
+        Context { b, overwritten: Vec::new(), parts: BTreeMap::new() }
     }
 
     /// States that the operator overwrites its tensor argument `name`, beside its results.

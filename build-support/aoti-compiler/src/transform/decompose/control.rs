@@ -74,6 +74,7 @@ impl Walk<'_> {
                 Arg::Floats(_)
                 | Arg::Bools(_)
                 | Arg::Str(_)
+                | Arg::Complex { .. }
                 | Arg::DType(_)
                 | Arg::Other(_)
                 | Arg::Graph(_) => return Err(RuleError::unsupported("an operand that is not a tensor")),

@@ -71,6 +71,7 @@ mod tests {
 
     fn tensor(sizes: &[i64], strides: &[i64]) -> TensorMeta {
         TensorMeta {
+            is_complex: false,
             dtype: DType::F32,
             sizes: exprs(sizes),
             strides: exprs(strides),

@@ -129,6 +129,7 @@ fn rename_arg(arg: &mut Arg, rename: &impl Fn(&str) -> String) {
         | Arg::Bools(_)
         | Arg::Condition(_)
         | Arg::Str(_)
+        | Arg::Complex { .. }
         | Arg::DType(_)
         | Arg::Other(_)
         // The values inside of a body are its own.

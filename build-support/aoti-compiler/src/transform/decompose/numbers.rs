@@ -44,6 +44,7 @@ impl Walk<'_> {
             | Arg::SymBool(_)
             | Arg::SymFloat(_)
             | Arg::Str(_)
+            | Arg::Complex { .. }
             | Arg::DType(_)
             | Arg::Other(_)
             | Arg::Graph(_) => {
@@ -93,7 +94,10 @@ impl Walk<'_> {
             return Err(RuleError::Malformed("the tensor to check is missing".to_owned()));
         };
         let value = self.read(name)?;
-        let ty = self.cx.b.ty(value).clone();
+        let mut ty = self.cx.b.ty(value).clone();
+        if self.program.tensors.get(name).is_some_and(|meta| meta.is_complex) {
+            ty.shape.pop();
+        }
         if let Some(Arg::DType(dtype)) = given(3)
             && *dtype != ty.dtype
         {
@@ -129,6 +133,7 @@ impl Walk<'_> {
             | Arg::Ints(_)
             | Arg::Floats(_)
             | Arg::Bools(_)
+            | Arg::Complex { .. }
             | Arg::Str(_)
             | Arg::DType(_)
             | Arg::Other(_)

@@ -1,5 +1,5 @@
-//! Operators that no rule can ever serve, with the reason. A compiled model has no generator of random numbers, no
-//! complex element types, and no storage that tensors could exchange.
+//! Operators that no rule can ever serve, with the reason. A compiled model has no generator of random numbers,
+//! and no storage that tensors could exchange.
 
 /// Why an operator is refused whatever its arguments are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,11 +13,6 @@ pub struct Refusal {
 const RANDOM: Refusal = Refusal {
     reason: "it draws random numbers, which a compiled model does not",
     help: "pass the numbers in as an input of the model",
-};
-
-const COMPLEX: Refusal = Refusal {
-    reason: "complex numbers have no element type here",
-    help: "compute with real and imaginary parts as tensors of their own",
 };
 
 const STORAGE: Refusal =
@@ -44,9 +39,5 @@ pub(super) const REFUSED: &[(&str, Refusal)] = &[
     ("aten.random.*", RANDOM),
     ("aten.randperm.*", RANDOM),
     ("aten.uniform.*", RANDOM),
-    ("aten.complex.*", COMPLEX),
-    ("aten.polar.*", COMPLEX),
-    ("aten.view_as_complex.*", COMPLEX),
-    ("aten.view_as_real.*", COMPLEX),
     ("aten.set.*", STORAGE),
 ];

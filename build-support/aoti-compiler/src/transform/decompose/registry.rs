@@ -1,5 +1,6 @@
 //! The table of operator overloads that have a rule, or a reason why they have none.
 
+use super::complex::How;
 use super::refused::{REFUSED, Refusal};
 use super::{Args, Context, RuleError};
 use crate::graph::ValueId;
@@ -64,6 +65,7 @@ pub enum Entry {
 /// All rules and refusals by overload name.
 pub struct Registry {
     entries: IndexMap<&'static str, Entry>,
+    complex: IndexMap<&'static str, How>,
 }
 
 impl Registry {
@@ -129,7 +131,17 @@ impl Registry {
             let earlier = entries.insert(name, entry);
             debug_assert!(earlier.is_none(), "two rules for {name}");
         }
-        Registry { entries }
+        let mut registry = Registry { entries, complex: IndexMap::new() };
+        let tables = [super::complex_functions::TABLE, super::spectra::TABLE, super::short_time::TABLE];
+        for (name, how) in tables.into_iter().flatten() {
+            let earlier = registry.complex.insert(*name, *how);
+            debug_assert!(earlier.is_none(), "two complex rules for {name}");
+            if registry.entry(name).is_none() {
+                let rule = Rule { name, kind: Kind::Pure, run: of_complex_alone };
+                registry.entries.insert(*name, Entry::Rule(rule));
+            }
+        }
+        registry
     }
 
     /// The rule for an overload.
@@ -168,11 +180,34 @@ impl Registry {
         if other_meaning { None } else { self.entries.get(format!("{namespace}.{name}.*").as_str()).copied() }
     }
 
+    /// How an overload is computed where complex numbers are among its tensors; whether it overwrites its operand.
+    pub(super) fn complex(&self, target: &str) -> Option<(How, bool)> {
+        let mut parts = target.splitn(3, '.');
+        let (namespace, name, overload) = (parts.next()?, parts.next()?, parts.next()?);
+        let find = |name: &str| {
+            let exact = self.complex.get(format!("{namespace}.{name}.{overload}").as_str());
+            exact.or_else(|| self.complex.get(format!("{namespace}.{name}.*").as_str())).copied()
+        };
+        for name in [Some(name), super::aliases::canonical(name)].into_iter().flatten() {
+            let functional = name.strip_suffix('_').filter(|base| !base.is_empty() && !base.ends_with('_'));
+            let found = find(name).map(|how| (how, false));
+            if let Some(found) = found.or_else(|| Some((find(functional?)?, true))) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
     /// The names of all overloads with a rule, in table order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         let rules = self.entries.iter().filter(|(_, entry)| matches!(entry, Entry::Rule(_)));
         rules.map(|(name, _)| *name)
     }
+}
+
+/// Stands for operators that have a meaning for complex numbers alone.
+fn of_complex_alone(_cx: &mut Context, _a: &Args) -> Result<Outputs, RuleError> {
+    Err(RuleError::Malformed("no complex numbers are among its tensors".to_owned()))
 }
 
 impl Default for Registry {

@@ -151,7 +151,7 @@ impl<'a> Walk<'a> {
                 let Some(meta) = described else {
                     return Err(graph_error(format!("input `{}` has no description", input.name)));
                 };
-                let ty = TensorType { dtype: meta.dtype, shape: meta.sizes.clone() };
+                let ty = TensorType { dtype: meta.dtype, shape: meta.stored_sizes() };
                 let value = self.cx.b.input(&input.name, ty, InputRole::User);
                 self.define(&input.name, value);
             }
@@ -205,6 +205,7 @@ impl<'a> Walk<'a> {
                 | Arg::Floats(_)
                 | Arg::Bools(_)
                 | Arg::Str(_)
+                | Arg::Complex { .. }
                 | Arg::DType(_)
                 | Arg::Other(_)
                 | Arg::Graph(_) => continue,
@@ -265,6 +266,9 @@ impl<'a> Walk<'a> {
         if is_structural(&call.target) {
             return self.structural(call);
         }
+        if self.is_complex(call) {
+            return self.complex(call);
+        }
         let rule = self.registry.find(&call.target).expect("unsupported operators are left out");
         let mut tensors = IndexMap::new();
         for name in tensor_names(call) {
@@ -287,7 +291,7 @@ impl<'a> Walk<'a> {
         self.bind(call, outputs, windows)
     }
 
-    fn finish_in_place(&mut self, call: &Call, outputs: Outputs) -> Result<(), RuleError> {
+    pub(super) fn finish_in_place(&mut self, call: &Call, outputs: Outputs) -> Result<(), RuleError> {
         let target = match call.args.iter().find(|(name, _)| name == "self").or(call.args.first()) {
             Some((_, Arg::Tensor(name))) => name.clone(),
             _ => return Err(RuleError::Malformed("the tensor to overwrite is missing".to_owned())),
@@ -366,11 +370,12 @@ impl<'a> Walk<'a> {
         let Some(meta) = self.program.tensors.get(name) else { return Ok(()) };
         self.define_sizes(value, &meta.sizes)?;
         let ty = self.cx.b.ty(value).clone();
-        let same_shape = ty.rank() == meta.sizes.len()
+        let sizes = meta.stored_sizes();
+        let same_shape = ty.rank() == sizes.len()
             && ty
                 .shape
                 .iter()
-                .zip(&meta.sizes)
+                .zip(&sizes)
                 .all(|(a, b)| self.cx.b.same_size(a, b) || has_symbol(a) || has_symbol(b));
         if ty.dtype == meta.dtype && same_shape {
             return Ok(());

@@ -13,7 +13,7 @@ use crate::symbolic::Expr;
 
 fn meta(dtype: DType, sizes: &[usize]) -> TensorMeta {
     let sizes = sizes.iter().map(|size| Expr::int(*size as i64)).collect();
-    TensorMeta { dtype, sizes, strides: vec![], storage_offset: Expr::int(0) }
+    TensorMeta { dtype, is_complex: false, sizes, strides: vec![], storage_offset: Expr::int(0) }
 }
 
 /// A program of one call; arguments that are tensors become its inputs.

@@ -132,7 +132,12 @@ impl Walk<'_> {
         let source = self.windows[*operand].clone();
         let dtype = self.cx.b.dtype(source.value);
         let mut scratch = self.cx.b.child("window");
-        let ty = TensorType { dtype, shape: source.shape.clone() };
+        let mut ty = TensorType { dtype, shape: source.shape.clone() };
+        // A view of complex numbers moves both parts alike: it is found for one, and the axis of parts stays the last.
+        let parts = self.program.tensors.get(*operand).is_some_and(|meta| meta.is_complex);
+        if parts {
+            ty.shape.pop();
+        }
         let stand_in = scratch.input("operand", ty, InputRole::User);
         let mut tensors = IndexMap::from([((*operand).to_owned(), stand_in)]);
         for other in others {
@@ -161,13 +166,20 @@ impl Walk<'_> {
                 // Not a window (such as `to` with another type): a tensor of its own.
                 return Ok(None);
             };
-            let shape = scratch.shape(value);
+            let mut shape = scratch.shape(value);
+            let mut inner = inner;
+            if parts {
+                if let Some(coords) = &mut inner {
+                    coords.push(Expr::axis(shape.len()));
+                }
+                shape.push(Expr::int(2));
+            }
             windows.push(self.compose(&source, inner, shape));
         }
         Ok(Some(windows))
     }
 
-    fn compose(&self, source: &Window, inner: Option<Vec<Expr>>, shape: Vec<Expr>) -> Window {
+    pub(super) fn compose(&self, source: &Window, inner: Option<Vec<Expr>>, shape: Vec<Expr>) -> Window {
         let coords = match (&source.coords, inner) {
             (outer, None) => outer.clone(),
             (None, Some(inner)) => Some(inner),

@@ -1,0 +1,203 @@
+//! Discrete Fourier transforms along the last axis, as products with matrices of roots of unity.
+//!
+//! A length that is a product is transformed in two steps with a multiplication by roots in between (Cooley and Tukey,
+//! 1965); a large prime becomes a convolution of a length that is a power of two (Bluestein, 1970). Roots are computed
+//! in `f64` when the model is compiled. Knows no operator.
+
+use super::parts::Parts;
+use super::{Context, RuleError};
+use crate::dtype::DType;
+use crate::graph::{Constant, ValueId};
+use crate::symbolic::Expr;
+use std::f64::consts::TAU;
+
+/// Up to here one product with the whole matrix takes no longer than two steps.
+const SMALL: i64 = 64;
+/// The roots of a transform are constants of the model.
+const LONGEST: i64 = 1 << 23;
+/// Above, a prime length is transformed as a convolution: its matrix would be large.
+const LARGE_PRIME: i64 = 256;
+
+/// The direction of a transform: the sign of the exponent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Direction {
+    Forward,
+    Inverse,
+}
+
+impl Direction {
+    fn sign(self) -> f64 {
+        match self {
+            Direction::Forward => -1.0,
+            Direction::Inverse => 1.0,
+        }
+    }
+}
+
+/// Numbers to transform, of which the imaginary parts may be known to be 0.
+#[derive(Clone, Copy)]
+pub(super) struct Signal {
+    pub(super) re: ValueId,
+    pub(super) im: Option<ValueId>,
+}
+
+impl Context {
+    /// The transform of length `n` along the last axis, without any normalisation.
+    pub(super) fn fourier(&mut self, x: Signal, n: i64, direction: Direction) -> Result<Parts, RuleError> {
+        if n <= 0 {
+            return Err(RuleError::Malformed(format!("a transform of {n} numbers")));
+        }
+        if n > LONGEST {
+            return Err(RuleError::unsupported(format!(
+                "a transform of {n} numbers: {LONGEST} are the most"
+            )));
+        }
+        match divisor(n) {
+            _ if n <= SMALL => self.direct(x, n, direction),
+            Some(first) => self.in_two_steps(x, first, n / first, direction),
+            None if n <= LARGE_PRIME => self.direct(x, n, direction),
+            None => self.as_convolution(x, n, direction),
+        }
+    }
+
+    /// One product with the matrix of roots.
+    fn direct(&mut self, x: Signal, n: i64, direction: Direction) -> Result<Parts, RuleError> {
+        let dtype = self.b.dtype(x.re);
+        let at = |at: i64| root((at / n) * (at % n), n, direction);
+        let cos = self.table(dtype, &[n, n], |k| at(k).0)?;
+        let sin = self.table(dtype, &[n, n], |k| at(k).1)?;
+        let (re, im) = (self.last_product(x.re, cos)?, self.last_product(x.re, sin)?);
+        let Some(imaginary) = x.im else { return Ok(Parts { re, im }) };
+        let (across, along) = (self.last_product(imaginary, sin)?, self.last_product(imaginary, cos)?);
+        Ok(Parts { re: self.sub(re, across)?, im: self.add(im, along)? })
+    }
+
+    /// `x` times a matrix along its last axis.
+    fn last_product(&mut self, x: ValueId, matrix: ValueId) -> Result<ValueId, RuleError> {
+        super::contraction::matmul(self, x, matrix)
+    }
+
+    /// A matrix of numbers that are known now.
+    fn table(&mut self, dtype: DType, sizes: &[i64], of: impl Fn(i64) -> f64) -> Result<ValueId, RuleError> {
+        let count = sizes.iter().product::<i64>();
+        let numbers = (0..count).map(of);
+        let (stored, data): (DType, Vec<u8>) = if dtype == DType::F64 {
+            (DType::F64, numbers.flat_map(f64::to_le_bytes).collect())
+        } else {
+            (DType::F32, numbers.flat_map(|number| (number as f32).to_le_bytes()).collect())
+        };
+        let value = self.b.constant(Constant::new("", stored, sizes.to_vec(), data))?;
+        Ok(self.b.cast(value, dtype))
+    }
+
+    /// With `j = j1 * second + j2` and `k = k1 + first * k2`: transforms of length `first` over `j1`, a multiplication by the
+    /// root of `j2 * k1`, and transforms of length `second` over `j2`.
+    fn in_two_steps(
+        &mut self,
+        x: Signal,
+        first: i64,
+        second: i64,
+        direction: Direction,
+    ) -> Result<Parts, RuleError> {
+        let n = first * second;
+        let mut shape = self.b.shape(x.re);
+        let axis = shape.len() - 1;
+        shape.splice(axis.., [Expr::int(first), Expr::int(second)]);
+        // j1 last.
+        let apart = |cx: &mut Context, x| -> Result<ValueId, RuleError> {
+            let x = cx.b.reshape(x, &shape)?;
+            Ok(cx.b.transpose(x, axis, axis + 1)?)
+        };
+        let re = apart(self, x.re)?;
+        let im = x.im.map(|im| apart(self, im)).transpose()?;
+        let inner = self.fourier(Signal { re, im }, first, direction)?;
+        let dtype = self.b.dtype(x.re);
+        let at = |at: i64| root((at / first) * (at % first), n, direction);
+        let cos = self.table(dtype, &[second, first], |k| at(k).0)?;
+        let sin = self.table(dtype, &[second, first], |k| at(k).1)?;
+        let turned = self.rotated(inner, Parts { re: cos, im: sin })?;
+        // j2 last, then k2.
+        let re = self.b.transpose(turned.re, axis, axis + 1)?;
+        let im = self.b.transpose(turned.im, axis, axis + 1)?;
+        let outer = self.fourier(Signal { re, im: Some(im) }, second, direction)?;
+        let mut flat = shape;
+        flat.splice(axis.., [Expr::int(n)]);
+        let together = |cx: &mut Context, x| -> Result<ValueId, RuleError> {
+            let x = cx.b.transpose(x, axis, axis + 1)?;
+            Ok(cx.b.reshape(x, &flat)?)
+        };
+        Ok(Parts { re: together(self, outer.re)?, im: together(self, outer.im)? })
+    }
+
+    /// Products of complex numbers, element by element.
+    fn rotated(&mut self, x: Parts, by: Parts) -> Result<Parts, RuleError> {
+        let (a, b) = (self.mul(x.re, by.re)?, self.mul(x.im, by.im)?);
+        let (c, d) = (self.mul(x.re, by.im)?, self.mul(x.im, by.re)?);
+        Ok(Parts { re: self.sub(a, b)?, im: self.add(c, d)? })
+    }
+
+    /// With `j * k = (j^2 + k^2 - (k - j)^2) / 2`: a product with a chirp, a convolution with its inverse, and another product.
+    fn as_convolution(&mut self, x: Signal, n: i64, direction: Direction) -> Result<Parts, RuleError> {
+        let length = u64::try_from(2 * n - 1).expect("positive").next_power_of_two();
+        let m = i64::try_from(length).map_err(|_| RuleError::unsupported("a transform of that length"))?;
+        let dtype = self.b.dtype(x.re);
+        let chirp = |at: i64| {
+            let square = i128::from(at) * i128::from(at) % i128::from(2 * n);
+            direction.sign() * TAU * (square as f64) / (2 * n) as f64
+        };
+        let own = Parts {
+            re: self.table(dtype, &[n], |at| chirp(at).cos())?,
+            im: self.table(dtype, &[n], |at| chirp(at).sin())?,
+        };
+        // The inverse chirp, around position 0 of a circle of `m`.
+        let around = |at: i64| if at < n { Some(at) } else { Some(m - at).filter(|back| *back < n) };
+        let circle = Signal {
+            re: self.table(dtype, &[m], |at| around(at).map_or(0.0, |at| chirp(at).cos()))?,
+            im: Some(self.table(dtype, &[m], |at| around(at).map_or(0.0, |at| -chirp(at).sin()))?),
+        };
+        let im = match x.im {
+            Some(im) => im,
+            None => self.b.full_like(0.0, x.re),
+        };
+        let turned = self.rotated(Parts { re: x.re, im }, own)?;
+        let mut amounts = vec![(Expr::int(0), Expr::int(0)); self.b.rank(x.re)];
+        if let Some(last) = amounts.last_mut() {
+            last.1 = Expr::int(m - n);
+        }
+        let re = self.b.pad(turned.re, &amounts, 0.0)?;
+        let im = self.b.pad(turned.im, &amounts, 0.0)?;
+        let spectrum = self.fourier(Signal { re, im: Some(im) }, m, Direction::Forward)?;
+        let filter = self.fourier(circle, m, Direction::Forward)?;
+        let product = self.rotated(spectrum, filter)?;
+        let signal = Signal { re: product.re, im: Some(product.im) };
+        let convolved = self.fourier(signal, m, Direction::Inverse)?;
+        let axis = self.b.rank(x.re) - 1;
+        let kept = |cx: &mut Context, x| -> Result<ValueId, RuleError> {
+            let x = cx.b.slice(x, axis, &Expr::int(0), &Expr::int(n), 1)?;
+            cx.with_number(crate::graph::BinaryOp::Mul, x, 1.0 / m as f64)
+        };
+        let convolved = Parts { re: kept(self, convolved.re)?, im: kept(self, convolved.im)? };
+        self.rotated(convolved, own)
+    }
+}
+
+/// Cosine and sine of `product / n` turns in the direction's sign: exact at quarters, where rounding would make a small number
+/// of 0.
+fn root(product: i64, n: i64, direction: Direction) -> (f64, f64) {
+    let part = product.rem_euclid(n);
+    let angle = TAU * part as f64 / n as f64;
+    let (cos, sin) = match (4 * part % n, 4 * part / n) {
+        (0, 0) => (1.0, 0.0),
+        (0, 1) => (0.0, 1.0),
+        (0, 2) => (-1.0, 0.0),
+        (0, _) => (0.0, -1.0),
+        _ => (angle.cos(), angle.sin()),
+    };
+    (cos, if sin == 0.0 { 0.0 } else { direction.sign() * sin })
+}
+
+/// The divisor of `n` that is nearest to its square root from below, if it has any.
+fn divisor(n: i64) -> Option<i64> {
+    let root = (n as f64).sqrt() as i64 + 1;
+    (2..=root).rev().find(|d| n % d == 0 && d * d <= n)
+}

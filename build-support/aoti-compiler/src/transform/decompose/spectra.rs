@@ -1,0 +1,309 @@
+//! The operators of `torch.fft`.
+
+use super::complex::How::{self, Own};
+use super::fourier::{Direction, Signal};
+use super::parts::Parts;
+use super::support::fixed;
+use super::{Args, Context, Outputs, RuleError};
+use crate::graph::{BinaryOp, UnaryOp, ValueId};
+use crate::symbolic::Expr;
+
+type Rule = Result<Outputs, RuleError>;
+
+pub(super) const TABLE: &[(&str, How)] = &[
+    ("aten._fft_r2c.default", Own(real_to_complex)),
+    ("aten._fft_c2c.default", Own(complex_to_complex)),
+    ("aten._fft_c2r.default", Own(complex_to_real)),
+    ("aten.fft_fft.default", Own(|cx, a| full(cx, a, &one(a)?, Direction::Forward))),
+    ("aten.fft_ifft.default", Own(|cx, a| full(cx, a, &one(a)?, Direction::Inverse))),
+    ("aten.fft_fft2.default", Own(|cx, a| full(cx, a, &two(a)?, Direction::Forward))),
+    ("aten.fft_ifft2.default", Own(|cx, a| full(cx, a, &two(a)?, Direction::Inverse))),
+    ("aten.fft_fftn.default", Own(|cx, a| full(cx, a, &many(cx, a)?, Direction::Forward))),
+    ("aten.fft_ifftn.default", Own(|cx, a| full(cx, a, &many(cx, a)?, Direction::Inverse))),
+    ("aten.fft_rfft.default", Own(|cx, a| half(cx, a, &one(a)?, Direction::Forward))),
+    ("aten.fft_ihfft.default", Own(|cx, a| half(cx, a, &one(a)?, Direction::Inverse))),
+    ("aten.fft_rfft2.default", Own(|cx, a| half(cx, a, &two(a)?, Direction::Forward))),
+    ("aten.fft_rfftn.default", Own(|cx, a| half(cx, a, &many(cx, a)?, Direction::Forward))),
+    ("aten.fft_irfft.default", Own(|cx, a| to_real(cx, a, &one(a)?, Direction::Inverse))),
+    ("aten.fft_hfft.default", Own(|cx, a| to_real(cx, a, &one(a)?, Direction::Forward))),
+    ("aten.fft_irfft2.default", Own(|cx, a| to_real(cx, a, &two(a)?, Direction::Inverse))),
+    ("aten.fft_irfftn.default", Own(|cx, a| to_real(cx, a, &many(cx, a)?, Direction::Inverse))),
+];
+
+// --- one axis --------------------------------------------------------------------------------------------------------
+
+/// The operand as a signal, in the type that its parts are computed in.
+pub(super) fn signal(cx: &mut Context, a: &Args, name: &str) -> Result<Signal, RuleError> {
+    let x = a.tensor(name)?;
+    let own = a.meta(name)?.dtype;
+    let dtype = Context::float_type(own).compute();
+    if a.is_complex(name) {
+        let parts = cx.split(x)?;
+        return Ok(Signal { re: cx.b.cast(parts.re, dtype), im: Some(cx.b.cast(parts.im, dtype)) });
+    }
+    Ok(Signal { re: cx.b.cast(x, dtype), im: None })
+}
+
+impl Signal {
+    pub(super) fn each(
+        self,
+        cx: &mut Context,
+        f: impl Fn(&mut Context, ValueId) -> Result<ValueId, RuleError>,
+    ) -> Result<Signal, RuleError> {
+        let re = f(cx, self.re)?;
+        let im = match self.im {
+            Some(im) => Some(f(cx, im)?),
+            None => None,
+        };
+        Ok(Signal { re, im })
+    }
+
+    fn size(self, cx: &Context, axis: usize) -> Result<i64, RuleError> {
+        Ok(fixed(&cx.b.shape(self.re)[axis..=axis], "a Fourier transform")?[0])
+    }
+
+    /// Trimmed, or filled with zeros, to `n` elements along an axis.
+    fn resized(self, cx: &mut Context, axis: usize, n: i64) -> Result<Signal, RuleError> {
+        let own = self.size(cx, axis)?;
+        if own == n {
+            return Ok(self);
+        }
+        self.each(cx, |cx, x| {
+            if own > n {
+                return Ok(cx.b.slice(x, axis, &Expr::int(0), &Expr::int(n), 1)?);
+            }
+            let mut amounts = vec![(Expr::int(0), Expr::int(0)); cx.b.rank(x)];
+            amounts[axis].1 = Expr::int(n - own);
+            Ok(cx.b.pad(x, &amounts, 0.0)?)
+        })
+    }
+
+    pub(super) fn transformed(
+        self,
+        cx: &mut Context,
+        axis: usize,
+        direction: Direction,
+    ) -> Result<Signal, RuleError> {
+        let n = self.size(cx, axis)?;
+        let last = cx.b.rank(self.re) - 1;
+        let moved = self.each(cx, |cx, x| cx.move_axis(x, axis, last))?;
+        let parts = cx.fourier(moved, n, direction)?;
+        Signal { re: parts.re, im: Some(parts.im) }.each(cx, |cx, x| cx.move_axis(x, last, axis))
+    }
+
+    pub(super) fn scaled(self, cx: &mut Context, factor: f64) -> Result<Signal, RuleError> {
+        if factor == 1.0 {
+            return Ok(self);
+        }
+        self.each(cx, |cx, x| cx.with_number(BinaryOp::Mul, x, factor))
+    }
+
+    /// The first `n` elements of an axis.
+    pub(super) fn first(self, cx: &mut Context, axis: usize, n: i64) -> Result<Signal, RuleError> {
+        self.each(cx, |cx, x| Ok(cx.b.slice(x, axis, &Expr::int(0), &Expr::int(n), 1)?))
+    }
+
+    /// What is left of `n` elements of an axis whose second half repeats the first, conjugated and backwards.
+    fn mirrored(self, cx: &mut Context, axis: usize, n: i64) -> Result<Signal, RuleError> {
+        let kept = n / 2 + 1;
+        let first = self.resized(cx, axis, kept)?;
+        let missing = n - kept;
+        if missing == 0 {
+            return Ok(first);
+        }
+        let mirror = |cx: &mut Context, x: ValueId, sign: f64| -> Result<ValueId, RuleError> {
+            let tail = cx.b.slice(x, axis, &Expr::int(1), &Expr::int(missing), 1)?;
+            let tail = cx.b.flip(tail, &[axis])?;
+            let tail = if sign < 0.0 { cx.unary(UnaryOp::Neg, tail) } else { tail };
+            Ok(cx.b.cat(&[x, tail], axis)?)
+        };
+        let re = mirror(cx, first.re, 1.0)?;
+        let im = match first.im {
+            Some(im) => Some(mirror(cx, im, -1.0)?),
+            None => None,
+        };
+        Ok(Signal { re, im })
+    }
+
+    pub(super) fn result(self, cx: &mut Context, a: &Args) -> Rule {
+        let dtype = a.part_type()?;
+        let im = match self.im {
+            Some(im) => im,
+            None => cx.b.full_like(0.0, self.re),
+        };
+        let parts = Parts { re: cx.b.cast(self.re, dtype), im: cx.b.cast(im, dtype) };
+        Ok(cx.join(parts)?.into())
+    }
+}
+
+// --- the operators that all others are made of -----------------------------------------------------------------------
+
+/// 0 leaves the result as it is, 1 divides by the root of the number of elements, 2 by their number.
+fn normalised(mode: i64, count: i64) -> Result<f64, RuleError> {
+    match mode {
+        0 => Ok(1.0),
+        1 => Ok(1.0 / (count as f64).sqrt()),
+        2 => Ok(1.0 / count as f64),
+        other => Err(RuleError::Malformed(format!("normalisation {other}"))),
+    }
+}
+
+fn dims(cx: &Context, a: &Args, x: Signal) -> Result<Vec<usize>, RuleError> {
+    let rank = cx.b.rank(x.re);
+    a.ints("dim")?.iter().map(|axis| Context::axis(*axis, rank)).collect()
+}
+
+fn counted(cx: &Context, x: Signal, axes: &[usize]) -> Result<i64, RuleError> {
+    axes.iter().try_fold(1, |count, axis| Ok(count * x.size(cx, *axis)?))
+}
+
+fn complex_to_complex(cx: &mut Context, a: &Args) -> Rule {
+    let mut x = signal(cx, a, "self")?;
+    let axes = dims(cx, a, x)?;
+    let factor = normalised(a.int("normalization")?, counted(cx, x, &axes)?)?;
+    let direction = if a.bool_or("forward", true)? { Direction::Forward } else { Direction::Inverse };
+    for axis in axes {
+        x = x.transformed(cx, axis, direction)?;
+    }
+    x.scaled(cx, factor)?.result(cx, a)
+}
+
+fn real_to_complex(cx: &mut Context, a: &Args) -> Rule {
+    let mut x = signal(cx, a, "self")?;
+    let axes = dims(cx, a, x)?;
+    let factor = normalised(a.int("normalization")?, counted(cx, x, &axes)?)?;
+    // The last axis first: of it half is enough.
+    for (number, axis) in axes.iter().rev().enumerate() {
+        let n = x.size(cx, *axis)?;
+        x = x.transformed(cx, *axis, Direction::Forward)?;
+        if number == 0 && a.bool_or("onesided", true)? {
+            x = x.first(cx, *axis, n / 2 + 1)?;
+        }
+    }
+    x.scaled(cx, factor)?.result(cx, a)
+}
+
+fn complex_to_real(cx: &mut Context, a: &Args) -> Rule {
+    let x = signal(cx, a, "self")?;
+    let axes = dims(cx, a, x)?;
+    let n = a.int("last_dim_size")?;
+    let (last, others) = axes.split_last().ok_or_else(|| RuleError::Malformed("no axis".to_owned()))?;
+    let count = counted(cx, x, others)? * n;
+    let factor = normalised(a.int("normalization")?, count)?;
+    let x = real_of(cx, x, others, *last, n, Direction::Inverse)?;
+    let x = Signal { re: x, im: None }.scaled(cx, factor)?;
+    Ok(cx.b.cast(x.re, a.part_type()?).into())
+}
+
+/// The real numbers whose transform is the mirrored operand.
+pub(super) fn real_of(
+    cx: &mut Context,
+    mut x: Signal,
+    others: &[usize],
+    last: usize,
+    n: i64,
+    direction: Direction,
+) -> Result<ValueId, RuleError> {
+    for axis in others {
+        x = x.transformed(cx, *axis, direction)?;
+    }
+    // The imaginary parts of the first element, and of the middle one of an even length, do not count.
+    let x = x.mirrored(cx, last, n)?;
+    Ok(x.transformed(cx, last, direction)?.re)
+}
+
+// --- torch.fft -------------------------------------------------------------------------------------------------------
+
+/// Axes, and the length that each is brought to.
+type Lengths = Vec<(i64, Option<i64>)>;
+
+fn one(a: &Args) -> Result<Lengths, RuleError> {
+    Ok(vec![(a.int_or("dim", -1)?, a.opt_int("n")?)])
+}
+
+fn with_sizes(a: &Args, axes: &[i64]) -> Result<Lengths, RuleError> {
+    if !a.has("s") {
+        return Ok(axes.iter().map(|axis| (*axis, None)).collect());
+    }
+    let sizes = a.ints("s")?;
+    if sizes.len() != axes.len() {
+        return Err(RuleError::Malformed(format!("{} sizes for {} axes", sizes.len(), axes.len())));
+    }
+    Ok(axes.iter().zip(sizes).map(|(axis, size)| (*axis, Some(size).filter(|size| *size >= 0))).collect())
+}
+
+fn two(a: &Args) -> Result<Lengths, RuleError> {
+    with_sizes(a, &a.ints_or("dim", &[-2, -1])?)
+}
+
+/// All axes, or the last ones that sizes are given for, unless some are named.
+fn many(cx: &Context, a: &Args) -> Result<Lengths, RuleError> {
+    if a.has("dim") {
+        return with_sizes(a, &a.ints("dim")?);
+    }
+    let rank = super::support::length(cx.b.rank(a.tensor("self")?)) - i64::from(a.is_complex("self"));
+    let count = if a.has("s") { super::support::length(a.ints("s")?.len()) } else { rank };
+    with_sizes(a, &(rank - count..rank).collect::<Vec<i64>>())
+}
+
+/// What transforms in a direction divide by.
+fn norm(a: &Args, count: i64, direction: Direction) -> Result<f64, RuleError> {
+    match (a.str_or("norm", "backward")?, direction) {
+        ("ortho", _) => normalised(1, count),
+        ("backward", Direction::Inverse) | ("forward", Direction::Forward) => normalised(2, count),
+        ("backward", Direction::Forward) | ("forward", Direction::Inverse) => Ok(1.0),
+        (other, _) => Err(RuleError::Malformed(format!("the norm `{other}`"))),
+    }
+}
+
+fn resolved(cx: &Context, x: Signal, lengths: &Lengths) -> Result<Vec<(usize, Option<i64>)>, RuleError> {
+    let rank = cx.b.rank(x.re);
+    lengths.iter().map(|(axis, n)| Ok((Context::axis(*axis, rank)?, *n))).collect()
+}
+
+fn full(cx: &mut Context, a: &Args, lengths: &Lengths, direction: Direction) -> Rule {
+    let mut x = signal(cx, a, "self")?;
+    let mut count = 1;
+    for (axis, n) in resolved(cx, x, lengths)? {
+        let n = n.map_or_else(|| x.size(cx, axis), Ok)?;
+        x = x.resized(cx, axis, n)?.transformed(cx, axis, direction)?;
+        count *= n;
+    }
+    x.scaled(cx, norm(a, count, direction)?)?.result(cx, a)
+}
+
+fn half(cx: &mut Context, a: &Args, lengths: &Lengths, direction: Direction) -> Rule {
+    let mut x = signal(cx, a, "self")?;
+    let mut count = 1;
+    let axes = resolved(cx, x, lengths)?;
+    for (number, (axis, n)) in axes.into_iter().rev().enumerate() {
+        let n = n.map_or_else(|| x.size(cx, axis), Ok)?;
+        x = x.resized(cx, axis, n)?.transformed(cx, axis, direction)?;
+        if number == 0 {
+            x = x.first(cx, axis, n / 2 + 1)?;
+        }
+        count *= n;
+    }
+    x.scaled(cx, norm(a, count, direction)?)?.result(cx, a)
+}
+
+fn to_real(cx: &mut Context, a: &Args, lengths: &Lengths, direction: Direction) -> Rule {
+    let mut x = signal(cx, a, "self")?;
+    let mut axes = resolved(cx, x, lengths)?;
+    let (last, n) = axes.pop().ok_or_else(|| RuleError::Malformed("no axis".to_owned()))?;
+    let n = match n {
+        Some(n) => n,
+        None => 2 * (x.size(cx, last)? - 1),
+    };
+    let mut count = n;
+    let mut others = Vec::new();
+    for (axis, size) in axes {
+        let size = size.map_or_else(|| x.size(cx, axis), Ok)?;
+        x = x.resized(cx, axis, size)?;
+        count *= size;
+        others.push(axis);
+    }
+    let result = real_of(cx, x, &others, last, n, direction)?;
+    let result = Signal { re: result, im: None }.scaled(cx, norm(a, count, direction)?)?;
+    Ok(cx.b.cast(result.re, a.part_type()?).into())
+}
