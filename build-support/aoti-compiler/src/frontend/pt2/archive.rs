@@ -30,7 +30,7 @@ impl Archive {
         if !is_zip(file) {
             return Err(foreign(file));
         }
-        let entries = entries(file)?;
+        let entries = entries(file, recognise_others)?;
         let archive = Archive { entries: below_root(entries)? };
         archive.check_kind()?;
         Ok(archive)
@@ -85,6 +85,11 @@ impl Archive {
     }
 }
 
+/// The entries of an archive that `torch.save` wrote, below its root folder.
+pub(super) fn saved(file: &Bytes) -> Result<IndexMap<String, Bytes>, Diagnostic> {
+    below_root(entries(file, |_| Ok(()))?)
+}
+
 fn broken(message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Code::Archive, message).help("export the model again with `torch.export.save`")
 }
@@ -99,13 +104,16 @@ fn version(message: impl Into<String>) -> Diagnostic {
 }
 
 /// Every file entry by its full name.
-fn entries(file: &Bytes) -> Result<IndexMap<String, Bytes>, Diagnostic> {
+fn entries(
+    file: &Bytes,
+    recognise: impl Fn(&[String]) -> Result<(), Diagnostic>,
+) -> Result<IndexMap<String, Bytes>, Diagnostic> {
     let zip = ZipArchive::from_slice(file.as_ref()).map_err(|error| unreadable(&error))?;
     let records = records(&zip)?;
     // What other tools write is named as such, whatever else is unusual about it.
     let names: Vec<String> =
         records.iter().map(|record| String::from_utf8_lossy(raw_name(record)).into_owned()).collect();
-    recognise_others(&names)?;
+    recognise(&names)?;
     let mut entries = IndexMap::new();
     let mut extents = Vec::new();
     for (index, record) in records.iter().enumerate() {

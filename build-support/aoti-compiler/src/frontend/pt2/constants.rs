@@ -3,7 +3,8 @@
 //!
 //! A tensor that lies contiguous in its entry shares the file's bytes; any other is gathered into new ones.
 
-use super::archive::Archive;
+use super::archive::{self, Archive};
+use super::pickle;
 use super::schema::{PayloadConfig, PayloadMeta, SymInt, TensorMeta};
 use super::values::{self, read_json};
 use crate::diagnostic::{Code, Diagnostic};
@@ -47,16 +48,45 @@ impl<'a> Payloads<'a> {
         Ok(Payloads { archive, places })
     }
 
+    /// The plain tensors inside of the tensor subclass of this qualified name, by attribute; `None` where it is a plain tensor
+    /// itself.
+    pub(super) fn inner(&self, name: &str) -> Result<Option<Vec<(String, Constant)>>, Diagnostic> {
+        let Some((kind, place)) = self.places.get(name).filter(|(_, place)| place.use_pickle) else {
+            return Ok(None);
+        };
+        let path = format!("data/{kind}/{}", place.path_name);
+        let Some(file) = self.archive.get(&path) else {
+            return Err(weights(format!("`{path}`, which holds `{name}`, is not in the archive")));
+        };
+        let read = || {
+            let entries = archive::saved(file).map_err(|finding| finding.message)?;
+            pickle::inner_tensors(&entries)
+        };
+        let refused = |reason: String| {
+            weights(format!("`{name}` is stored as a Python pickle in `{path}`, and {reason}"))
+                .note("tensor subclasses and custom objects are stored so")
+                .help("call `torchao.utils.unwrap_tensor_subclass(model)` before exporting, or replace it by a plain tensor")
+        };
+        let source = if *kind == WEIGHTS { ConstantSource::Weight } else { ConstantSource::Fixed };
+        let constant = |inner: pickle::Inner| {
+            let own = format!("{name}.{}", inner.name);
+            let layout = Layout::new(inner.dtype, inner.sizes, inner.strides, inner.offset, &own)?;
+            let data = layout.data(&inner.data, &path, &own)?;
+            let source = source.clone();
+            let constant = Constant { name: own, dtype: layout.dtype, sizes: layout.sizes, data, source };
+            Ok((inner.name, constant))
+        };
+        read().map_err(refused)?.into_iter().map(constant).collect::<Result<_, _>>().map(Some)
+    }
+
     /// The tensor of this qualified name.
     pub(super) fn constant(&self, name: &str) -> Result<Constant, Diagnostic> {
         let Some((kind, place)) = self.places.get(name) else {
             return Err(weights(format!("the archive has no data for `{name}`")));
         };
         let path = format!("data/{kind}/{}", place.path_name);
-        let Some(meta) = place.tensor_meta.as_ref().filter(|_| !place.use_pickle) else {
-            return Err(weights(format!("`{name}` is stored as a Python pickle in `{path}`"))
-                .note("tensor subclasses and custom objects are stored so")
-                .help("call `torchao.utils.unwrap_tensor_subclass(model)` before exporting, or replace it by a plain tensor"));
+        let Some(meta) = &place.tensor_meta else {
+            return Err(weights(format!("the archive does not say what `{name}` is")));
         };
         let Some(data) = self.archive.get(&path) else {
             return Err(weights(format!("`{path}`, which holds `{name}`, is not in the archive")));
@@ -110,6 +140,19 @@ impl Layout {
             offset = twice(offset)?;
             sizes.push(2);
             strides.push(1);
+        }
+        Layout::new(dtype, sizes, strides, offset, name)
+    }
+
+    fn new(
+        dtype: DType,
+        sizes: Vec<i64>,
+        strides: Vec<i64>,
+        offset: i64,
+        name: &str,
+    ) -> Result<Layout, Diagnostic> {
+        if sizes.iter().chain(&strides).any(|value| *value < 0) || offset < 0 {
+            return Err(weights(format!("a size or stride of `{name}` is negative")));
         }
         if sizes.len() != strides.len() || sizes.len() > values::MAX_RANK {
             return Err(weights(format!("`{name}` has {} sizes and {} strides", sizes.len(), strides.len())));

@@ -14,6 +14,7 @@ mod meta;
 mod mutation;
 mod origin;
 mod parse;
+mod pickle;
 mod results;
 mod schema;
 mod signature;

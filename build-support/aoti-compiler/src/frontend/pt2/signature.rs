@@ -10,7 +10,29 @@ use super::schema::{
 };
 use crate::aten::{Arg, InputKind, OutputKind, Program, ProgramInput, ProgramOutput};
 use crate::diagnostic::Code;
-use crate::graph::Origin;
+use crate::graph::{Constant, Origin};
+
+/// What takes a plain tensor out of a tensor subclass.
+const ACCESS: &str = "export.access_subclass_inner_tensor.default";
+
+/// Makes the plain tensors inside of a subclass inputs of their own, which calls that take them out of it become names of.
+fn subclass(program: &mut Program, value: &str, inner: Vec<(String, Constant)>) {
+    program.tensors.shift_remove(value);
+    for (attribute, constant) in inner {
+        let name = format!("{value}.{attribute}");
+        for call in program.calls.iter_mut().filter(|call| call.target == ACCESS) {
+            let takes = |arg: &Arg| matches!(arg, Arg::Tensor(own) if own == value);
+            let named = |arg: &Arg| matches!(arg, Arg::Str(own) if *own == attribute);
+            if call.args.iter().any(|(_, arg)| takes(arg)) && call.args.iter().any(|(_, arg)| named(arg)) {
+                "aten.alias.default".clone_into(&mut call.target);
+                call.args = vec![("self".to_owned(), Arg::Tensor(name.clone()))];
+            }
+        }
+        let kind = InputKind::Constant(constant.name.clone());
+        program.constants.insert(constant.name.clone(), constant);
+        program.inputs.push(ProgramInput { name, kind });
+    }
+}
 
 impl Importer {
     pub(super) fn inputs(&mut self, program: &mut Program, specs: &[InputSpec], payloads: &Payloads) {
@@ -42,7 +64,17 @@ impl Importer {
                 }
             };
             if let InputKind::Constant(constant) = &kind {
-                self.constant(program, name, constant, payloads);
+                match payloads.inner(constant) {
+                    Ok(None) => self.constant(program, name, constant, payloads),
+                    Ok(Some(inner)) => {
+                        subclass(program, name, inner);
+                        continue;
+                    }
+                    Err(finding) => {
+                        self.findings.push(finding);
+                        continue;
+                    }
+                }
             }
             program.inputs.push(ProgramInput { name: name.clone(), kind });
         }
