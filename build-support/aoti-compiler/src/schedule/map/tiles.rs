@@ -180,3 +180,66 @@ impl Contraction {
         is_full.then(|| batches.saturating_mul(count(m, rows)).saturating_mul(count(n, columns)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loops::KernelKind;
+    use crate::loops::text::parse;
+
+    /// The tile of a product `[m, k] x [n, k]` of `dtype`, as `(by, rows, columns)`.
+    fn product(dtype: &str, m: &str, n: i64, k: i64, architecture: &str) -> Tile {
+        let program = parse(&format!(
+            r#"loops {{
+                symbol s0 "rows" in 1..100000 from input 0 axis 0
+                buffer b0 "x": {dtype}[{m}, {k}] input 0
+                buffer b1 "w": {dtype}[{n}, {k}] input 1
+                buffer b2: {dtype}[{m}, {n}] output 0
+                kernel "p" {{ matmul {dtype} b0 [0, {k}, 1], b1 [0, 1, {k}] over [i0 < {m}, i1 < {n}] depth [{k}] {{
+                    t0: f32 = total t1: {dtype} = cast t0 store b2[i0, i1] = t1 }} }}
+            }}"#
+        ))
+        .unwrap_or_else(|error| panic!("{error}"));
+        let kernel = program.kernels.values().next().expect("one kernel");
+        let KernelKind::MatMul(matmul) = &kernel.kind else { panic!("a product") };
+        let target = GpuTarget::named(architecture).expect("it is in the table");
+        of_product(matmul, IndexWidth::Narrow, &target)
+    }
+
+    fn sizes(tile: &Tile) -> (Multiplier, i64, i64) {
+        (tile.by, tile.rows, tile.columns)
+    }
+
+    #[test]
+    fn the_largest_tile_that_keeps_the_device_busy_is_taken() {
+        let halves = |m, n, k| sizes(&product("bf16", m, n, k, "sm_90a"));
+        assert_eq!(halves("4096", 4096, 4096), (Multiplier::Units, 128, 256));
+        assert_eq!(halves("1024", 768, 768), (Multiplier::Units, 64, 64));
+        assert_eq!(halves("4096", 4096, 64), (Multiplier::Units, 64, 64), "short sums end soon");
+        assert_eq!(halves("s0", 768, 768), (Multiplier::Units, 128, 128), "sizes are not known");
+        let floats = |m, n, k| sizes(&product("f32", m, n, k, "sm_90a"));
+        assert_eq!(floats("4096", 4096, 4096), (Multiplier::Threads, 128, 128));
+        assert_eq!(floats("128", 768, 768), (Multiplier::Threads, 32, 32));
+        assert_eq!(floats("12", 768, 768), (Multiplier::Threads, 16, 64));
+    }
+
+    #[test]
+    fn a_few_rows_are_a_matter_of_bandwidth() {
+        assert_eq!(sizes(&product("bf16", "1", 8192, 8192, "sm_90a")), (Multiplier::Few, 4, 8));
+    }
+
+    #[test]
+    fn no_tile_has_more_shared_memory_than_the_device() {
+        for architecture in ["sm_90a", "sm_86", "sm_80"] {
+            let tile = product("bf16", "8192", 8192, 8192, architecture);
+            let target = GpuTarget::named(architecture).expect("it is in the table");
+            assert!(tile.shared + KEPT_FREE <= target.max_shared_bytes, "{architecture}: {tile:?}");
+        }
+        assert_eq!(product("bf16", "8192", 8192, 8192, "gfx90a").shared, 0, "threads multiply there");
+    }
+
+    #[test]
+    fn short_sums_have_no_more_pieces_than_they_need() {
+        assert_eq!(product("bf16", "4096", 4096, 64, "sm_90a").shared, 64 * (64 + RESULT_PAD) * 4);
+    }
+}
