@@ -16,6 +16,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[path = "device/drawn.rs"]
+mod drawn;
+
 const NAMES: [&str; 3] = ["kernels", "control", "attention"];
 
 fn manifest(path: &str) -> PathBuf {
@@ -27,6 +30,10 @@ fn source(name: &str) -> String {
 }
 
 fn compiled(name: &str, architecture: &str) -> SourceBundle {
+    compiled_text(name, source(name), architecture)
+}
+
+fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
     let options = Options {
         name: name.to_owned(),
         package: String::new(),
@@ -36,7 +43,7 @@ fn compiled(name: &str, architecture: &str) -> SourceBundle {
         embed_weights: true,
         named_weights: false,
     };
-    compile(Bytes::from(source(name)), &options).expect("the graph compiles")
+    compile(Bytes::from(text), &options).expect("the graph compiles")
 }
 
 fn text_of<'b>(bundle: &'b SourceBundle, name: &str) -> &'b str {
@@ -220,8 +227,8 @@ fn embedded(symbol: &str) -> String {
 }
 
 /// The program that runs a graph on a GPU through the library's C interface, with a driver beside it that emulates one.
-fn program(gcc: &Path, place: &str, name: &str, wavefront: u32) -> PathBuf {
-    let bundle = compiled(name, "sm_90a");
+fn program(gcc: &Path, place: &str, (name, text): (&str, &str), wavefront: u32) -> PathBuf {
+    let bundle = compiled_text(name, text.to_owned(), "sm_90a");
     let folder = scratch(&format!("device-{place}-{name}-{wavefront}"));
     let write =
         |file: &str, text: &[u8]| std::fs::write(folder.join(file), text).expect("the folder is writable");
@@ -265,10 +272,10 @@ fn program(gcc: &Path, place: &str, name: &str, wavefront: u32) -> PathBuf {
     folder
 }
 
-fn emulated(name: &str, wavefront: u32) {
+fn emulated(name: &str, source: &str, wavefront: u32) {
     let Some(gcc) = is_installed("gcc", &["g++"]) else { return };
-    let folder = program(&gcc, "emulated", name, wavefront);
-    let graph = text::parse(&source(name)).expect("the graph parses");
+    let folder = program(&gcc, "emulated", (name, source), wavefront);
+    let graph = text::parse(source).expect("the graph parses");
     let inputs = inputs(&graph);
     let expected = evaluate(&graph, &inputs).expect("the graph is evaluated");
     std::fs::write(folder.join("case"), case(&inputs)).expect("the folder is writable");
@@ -299,7 +306,7 @@ fn case(inputs: &[Tensor]) -> Vec<u8> {
 #[test]
 fn a_machine_without_a_driver_is_told_what_was_looked_for() {
     let Some(gcc) = is_installed("gcc", &["g++"]) else { return };
-    let folder = program(&gcc, "without-a-driver", "control", 32);
+    let folder = program(&gcc, "without-a-driver", ("control", &source("control")), 32);
     let graph = text::parse(&source("control")).expect("the graph parses");
     std::fs::write(folder.join("case"), case(&inputs(&graph))).expect("the folder is writable");
     let output = Command::new(folder.join("run"))
@@ -332,12 +339,24 @@ fn compare(output: usize, got: &Tensor, expected: &Tensor) {
 
 #[test]
 fn warps_of_32_agree_with_the_evaluator() {
-    NAMES.iter().for_each(|name| emulated(name, 32));
+    NAMES.iter().for_each(|name| emulated(name, &source(name), 32));
 }
 
 #[test]
 fn wavefronts_of_64_agree_with_the_evaluator() {
-    NAMES.iter().for_each(|name| emulated(name, 64));
+    NAMES.iter().for_each(|name| emulated(name, &source(name), 64));
+}
+
+#[test]
+fn drawn_attention_agrees_with_the_evaluator() {
+    const EACH: usize = 8;
+    let wanted = std::env::var("AOTI_DRAWN_ATTENTION").ok().and_then(|count| count.parse().ok());
+    for part in 0..wanted.unwrap_or(EACH).div_ceil(EACH) {
+        let text = drawn::graph(part as u64, EACH);
+        let bundle = compiled_text("drawn", text.clone(), "sm_90a");
+        assert_eq!(kernels(&bundle).matches("AOTI_KERNEL_END").count(), EACH, "each is one kernel");
+        emulated("drawn", &text, if part % 2 == 0 { 32 } else { 64 });
+    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn check_choice(schedule: &Schedule, kernel: &Kernel, choice: &Choice) -> Vec<St
         (KernelKind::Nest(_), Template::Loops)
         | (KernelKind::MatMul(_), Template::Gemm(_))
         | (KernelKind::Convolution(_), Template::Conv(_))
-        | (KernelKind::Attention(_), Template::Attention(_))
+        | (KernelKind::Attention(_), Template::Attention)
         | (KernelKind::Rows(_), Template::Rows) => true,
         (
             KernelKind::Nest(_)
@@ -50,7 +50,7 @@ fn check_choice(schedule: &Schedule, kernel: &Kernel, choice: &Choice) -> Vec<St
             | KernelKind::Convolution(_)
             | KernelKind::Attention(_)
             | KernelKind::Rows(_),
-            Template::Loops | Template::Gemm(_) | Template::Conv(_) | Template::Attention(_) | Template::Rows,
+            Template::Loops | Template::Gemm(_) | Template::Conv(_) | Template::Attention | Template::Rows,
         ) => false,
     };
     if !fits {
@@ -93,7 +93,9 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                         findings.push("no block can have such a tile".to_owned());
                     }
                 }
-                (GpuMapping::Tiles(_), _) => findings.push("only contractions have tiles".to_owned()),
+                (GpuMapping::Tiles(_), _) => {
+                    findings.push("only contractions and attention have tiles".to_owned())
+                }
                 (GpuMapping::Template { .. }, KernelKind::Rows(_)) => {}
                 (GpuMapping::Template { .. }, KernelKind::Nest(_)) => {
                     findings.push("loops are no template".to_owned());

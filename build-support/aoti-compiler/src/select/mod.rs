@@ -4,7 +4,6 @@
 //! [`choose`] takes the first. A choice is all that memory planning and code generation need to know: the template, the
 //! form in which it reads constants, and its scratch. Knows no C++; what a template computes is in the headers.
 
-mod attention;
 mod conv;
 mod gemm;
 mod packing;
@@ -12,7 +11,6 @@ mod scratch;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use attention::on as attention_on;
 pub use packing::{PackedOperand, Packing};
 pub use scratch::Scratch;
 pub(crate) use scratch::row_bytes;
@@ -31,7 +29,7 @@ pub enum Template {
     /// A convolution.
     Conv(Conv),
     /// Attention.
-    Attention(Attention),
+    Attention,
     /// An operation on rows.
     Rows,
 }
@@ -62,17 +60,6 @@ pub enum Conv {
     Transposed,
     /// Transposed, a tap at a time.
     TransposedAny,
-}
-
-/// Algorithms for attention. All go over the keys in tiles, with a running maximum and sum for each query.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Attention {
-    /// Products on matrix units, weights rounded to the halves that they multiply.
-    MatrixUnits,
-    /// Everything in `f32`, for operands of any types.
-    Tiled,
-    /// The keys of a few queries shared out among the threads of a block.
-    FewQueries,
 }
 
 /// One way to compute a kernel.
@@ -109,7 +96,7 @@ pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Ca
         }
         KernelKind::MatMul(matmul) => gemm::candidates(program, matmul, target),
         KernelKind::Convolution(conv) => conv::candidates(program, conv, target),
-        KernelKind::Attention(own) => attention::candidates(program, own, target),
+        KernelKind::Attention(_) => vec![only(Template::Attention, Scratch::default())],
         KernelKind::Rows(rows) => {
             let scratch = match rows.op {
                 RowOp::Sort { .. } => scratch::sort(&rows.length, target),

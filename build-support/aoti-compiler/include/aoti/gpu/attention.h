@@ -46,6 +46,16 @@ template <bool ZeroOfNothing, class I> AOTI_INLINE f32 inverse_of(f32 total, I k
   return total == 0.0f && (ZeroOfNothing || keys <= 0) ? 0.0f : 1.0f / total;
 }
 
+// Shared memory of attend(): queries, weights, keys and values. Rows of keys are padded to an odd number of four floats,
+// so that threads that read four of each lie in different banks; values lie behind the keys where there is room.
+template <int Rows, int Width, int Columns> struct AttendTile {
+  static constexpr int depth = (Width + 3) / 4 * 4, pitch = (depth / 4 | 1) * 4;
+  static constexpr bool apart = (Rows * (depth + kScoreKeys) + kScoreKeys * (pitch + Columns)) * 4 <= 48 * 1024;
+};
+struct alignas(16) Four {
+  f32 x[4];
+} __attribute__((may_alias));
+
 // Keys that the queries before `rows` see.
 template <bool Causal, class I> AOTI_INLINE I seen_by(I rows, I keys, I reach) {
   if constexpr (!Causal) return keys;
@@ -56,22 +66,36 @@ template <bool Causal, class I> AOTI_INLINE I seen_by(I rows, I keys, I reach) {
 } // namespace detail
 
 // The queries [row0, row0 + Rows), by the Threads threads of a block, in f32. Threads lie in groups of 32: a group has some
-// queries, and each of its threads a key of a tile, then columns of the values.
+// queries, and each of its threads a key of a tile, then columns of the values. What the next step reads is on its way
+// while the present one is computed.
 // score(query, key, lanes, product) once for each score that is not hidden, epilogue(query, column, lanes, mean).
 template <int Threads, int Rows, int Width, int Columns, bool Causal, bool ZeroOfNothing, class I, class Q, class K, class V,
           class Score, class Epilogue>
 AOTI_INLINE void attend(char *shared, I row0, I m, I n, I reach, Table<Q, I> q, Table<K, I> k, Table<V, I> v,
                         const Score &score, const Epilogue &epilogue) {
   using namespace detail;
-  constexpr int keys = kScoreKeys, own_rows = Rows / (Threads / 32), own_columns = (Columns + 31) / 32, pitch = Width | 1;
-  f32 *const tile_q = (f32 *)shared, *const tile_p = tile_q + Rows * Width, *const tile_kv = tile_p + Rows * keys;
+  using Tile = AttendTile<Rows, Width, Columns>;
+  constexpr int keys = kScoreKeys, depth = Tile::depth, pitch = Tile::pitch;
+  constexpr int own_rows = Rows / (Threads / 32), own_columns = (Columns + 31) / 32;
+  constexpr int k_steps = (keys * depth + Threads - 1) / Threads, v_steps = (keys * Columns + Threads - 1) / Threads;
+  f32 *const tile_q = (f32 *)shared, *const tile_p = tile_q + Rows * depth, *const tile_k = tile_p + Rows * keys;
+  f32 *const tile_v = Tile::apart ? tile_k + keys * pitch : tile_k;
   const int thread = thread_index(), x = thread % 32, y = thread / 32 * own_rows;
   const bool k_by_key = k.row_stride == 1 && k.column_stride != 1, v_by_key = v.row_stride == 1 && v.column_stride != 1;
-  const I end = row0 + Rows < m ? row0 + Rows : m;
+  const I end = row0 + Rows < m ? row0 + Rows : m, seen = seen_by<Causal>(end, n, reach);
+  f32 next_k[k_steps], next_v[v_steps];
+  auto fetch_keys = [&](I key0) {
+    AOTI_UNROLL_TIMES(32)
+    for (int t = 0; t < k_steps; ++t) {
+      const int i = thread + t * Threads, row = k_by_key ? i % keys : i / depth, column = k_by_key ? i / keys : i % depth;
+      next_k[t] = row < keys && column < Width && key0 + row < n ? widen<f32>(k.at(I(key0 + row), I(column))) : 0.0f;
+    }
+  };
   barrier();
-  for (int i = thread; i < Rows * Width; i += Threads) {
-    const I row = row0 + i / Width;
-    tile_q[i] = row < m ? widen<f32>(q.at(row, I(i % Width))) : 0.0f;
+  for (int i = thread; i < Rows * depth; i += Threads) {
+    const I row = row0 + i / depth;
+    const int column = i % depth;
+    tile_q[i] = row < m && column < Width ? widen<f32>(q.at(row, I(column))) : 0.0f;
   }
   f32 sums[own_rows][own_columns], peak[own_rows], total[own_rows];
   AOTI_UNROLL_TIMES(8)
@@ -80,24 +104,34 @@ AOTI_INLINE void attend(char *shared, I row0, I m, I n, I reach, Table<Q, I> q, 
     AOTI_UNROLL_TIMES(8)
     for (int c = 0; c < own_columns; ++c) sums[r][c] = 0.0f;
   }
-  const I seen = seen_by<Causal>(end, n, reach);
+  if (seen > 0) fetch_keys(I(0));
   for (I key0 = 0; key0 < seen; key0 += keys) {
-    barrier();
-    for (int i = thread; i < keys * Width; i += Threads) {
-      const int row = k_by_key ? i % keys : i / Width, column = k_by_key ? i / keys : i % Width;
-      tile_kv[row * pitch + column] = key0 + row < n ? widen<f32>(k.at(I(key0 + row), I(column))) : 0.0f;
+    if constexpr (!Tile::apart) barrier();
+    AOTI_UNROLL_TIMES(32)
+    for (int t = 0; t < k_steps; ++t) {
+      const int i = thread + t * Threads, row = k_by_key ? i % keys : i / depth, column = k_by_key ? i / keys : i % depth;
+      if (row < keys && column < depth) tile_k[row * pitch + column] = next_k[t];
+    }
+    AOTI_UNROLL_TIMES(32)
+    for (int t = 0; t < v_steps; ++t) {
+      const int i = thread + t * Threads, row = v_by_key ? i % keys : i / Columns, column = v_by_key ? i / keys : i % Columns;
+      next_v[t] = row < keys && column < Columns && key0 + row < n ? widen<f32>(v.at(I(key0 + row), I(column))) : 0.0f;
     }
     barrier();
-    const I key = key0 + x;
     f32 scores[own_rows];
     AOTI_UNROLL_TIMES(8)
     for (int r = 0; r < own_rows; ++r) scores[r] = 0.0f;
-    AOTI_UNROLL_TIMES(8)
-    for (int d = 0; d < Width; ++d) {
-      const f32 right = tile_kv[x * pitch + d];
+    AOTI_UNROLL_TIMES(4)
+    for (int d = 0; d < depth; d += 4) {
+      const Four right = *(const Four *)(tile_k + x * pitch + d);
       AOTI_UNROLL_TIMES(8)
-      for (int r = 0; r < own_rows; ++r) scores[r] = scalar_fma(tile_q[(y + r) * Width + d], right, scores[r]);
+      for (int r = 0; r < own_rows; ++r) {
+        const Four left = *(const Four *)(tile_q + (y + r) * depth + d);
+        AOTI_UNROLL_TIMES(4)
+        for (int e = 0; e < 4; ++e) scores[r] = scalar_fma(left.x[e], right.x[e], scores[r]);
+      }
     }
+    const I key = key0 + x;
     AOTI_UNROLL_TIMES(8)
     for (int r = 0; r < own_rows; ++r) {
       const I row = row0 + y + r, inside = row < m ? row : m - 1;
@@ -114,21 +148,29 @@ AOTI_INLINE void attend(char *shared, I row0, I m, I n, I reach, Table<Q, I> q, 
       for (int c = 0; c < own_columns; ++c) sums[r][c] *= shrink;
       tile_p[(y + r) * keys + x] = weight;
     }
-    barrier();
-    for (int i = thread; i < keys * Columns; i += Threads) {
-      const int row = v_by_key ? i % keys : i / Columns, column = v_by_key ? i / keys : i % Columns;
-      tile_kv[row * Columns + column] = key0 + row < n ? widen<f32>(v.at(I(key0 + row), I(column))) : 0.0f;
+    if constexpr (!Tile::apart) barrier();
+    AOTI_UNROLL_TIMES(32)
+    for (int t = 0; t < v_steps; ++t) {
+      const int i = thread + t * Threads, row = v_by_key ? i % keys : i / Columns, column = v_by_key ? i / keys : i % Columns;
+      if (row < keys && column < Columns) tile_v[row * Columns + column] = next_v[t];
     }
+    if (key0 + keys < seen) fetch_keys(I(key0 + keys));
     barrier();
     AOTI_UNROLL_TIMES(4)
-    for (int j = 0; j < keys; ++j)
+    for (int j = 0; j < keys; j += 4) {
+      Four weights[own_rows];
       AOTI_UNROLL_TIMES(8)
-      for (int c = 0; c < own_columns; ++c) {
-        const int column = x + c * 32;
-        const f32 value = column < Columns ? tile_kv[j * Columns + column] : 0.0f;
+      for (int r = 0; r < own_rows; ++r) weights[r] = *(const Four *)(tile_p + (y + r) * keys + j);
+      AOTI_UNROLL_TIMES(4)
+      for (int e = 0; e < 4; ++e)
         AOTI_UNROLL_TIMES(8)
-        for (int r = 0; r < own_rows; ++r) sums[r][c] = scalar_fma(tile_p[(y + r) * keys + j], value, sums[r][c]);
-      }
+        for (int c = 0; c < own_columns; ++c) {
+          const int column = x + c * 32;
+          const f32 value = Columns % 32 == 0 || column < Columns ? tile_v[(j + e) * Columns + column] : 0.0f;
+          AOTI_UNROLL_TIMES(8)
+          for (int r = 0; r < own_rows; ++r) sums[r][c] = scalar_fma(weights[r].x[e], value, sums[r][c]);
+        }
+    }
   }
   AOTI_UNROLL_TIMES(8)
   for (int r = 0; r < own_rows; ++r) {
@@ -171,14 +213,14 @@ AOTI_INLINE void read_chunk(f32 *to, const Table<T, I> &x, I row, int column, bo
 
 } // namespace detail
 
-// All of a few queries, by the 256 threads of a block: sixteen groups take every sixteenth key each, with sums of their
-// own, which are joined in the end. The threads of a group share the width of a key and a value.
+// All of a few queries, by the 512 threads of a block: 32 groups take every 32nd key each, with sums of their own, which
+// are joined in the end. The threads of a group share the width of a key and a value.
 template <int Rows, int Width, int Columns, bool Causal, bool ZeroOfNothing, class I, class Q, class K, class V, class Score,
           class Epilogue>
 AOTI_INLINE void attend_few(char *, I row0, I m, I n, I reach, Table<Q, I> q, Table<K, I> k, Table<V, I> v,
                             const Score &score, const Epilogue &epilogue) {
   using namespace detail;
-  constexpr int kThreads = 256, kGroup = 16, groups = kThreads / kGroup, at_once = 4;
+  constexpr int kThreads = 512, kGroup = 16, groups = kThreads / kGroup, at_once = 4;
   constexpr int k_chunk = 16 / sizeof(K), v_chunk = 16 / sizeof(V);
   constexpr int k_steps = (Width + kGroup * k_chunk - 1) / (kGroup * k_chunk);
   constexpr int v_steps = (Columns + kGroup * v_chunk - 1) / (kGroup * v_chunk);
@@ -239,8 +281,10 @@ AOTI_INLINE void attend_few(char *, I row0, I m, I n, I reach, Table<Q, I> q, Ta
       }
     }
   }
+  AOTI_UNROLL_TIMES(4)
   for (int r = 0; r < Rows; ++r) {
     barrier();
+    AOTI_UNROLL_TIMES(32)
     for (int e = 0; e < v_steps * v_chunk; ++e) {
       const int column = (e / v_chunk * kGroup + place) * v_chunk + e % v_chunk;
       if (column < Columns) parts[group][column] = sums[r][e];
@@ -286,10 +330,12 @@ AOTI_INLINE bool any_in_warp(bool condition) {
                    : "r"(u32(condition)));
   return any != 0;
 }
-AOTI_INLINE void copies_end() { __asm__ volatile("cp.async.wait_all;" ::: "memory"); }
-
+AOTI_INLINE void wait_for_own_copies() {
+  commit_copies();
+  wait_for_copies<0>();
+}
 // Rows [first, first + Count) of a table of `rows` rows, in rows of Padded + 8 elements; zero outside. The copies are under
-// way: copies_end() waits for a thread's own.
+// way: wait_for_own_copies() waits for a thread's own.
 template <int Count, int Width, class T, class I>
 AOTI_INLINE void copy_rows(u16 *tile, const Table<T, I> &x, I first, I rows, bool whole) {
   constexpr int padded = (Width + 15) / 16 * 16, chunks = padded / 8, pitch = padded + 8;
@@ -299,8 +345,7 @@ AOTI_INLINE void copy_rows(u16 *tile, const Table<T, I> &x, I first, I rows, boo
     for (int step = 0; step < Count * chunks / kUnitThreads; ++step) {
       const int i = step * kUnitThreads + thread_index(), row = i / chunks, column = i % chunks * 8;
       const bool inside = first + row < rows && column < Width;
-      copy_ahead(to + u32(row * pitch + column) * 2, inside ? &x.at(I(first + row), I(column)) : x.pointer,
-                 inside ? 16 : 0);
+      copy_ahead(to + u32(row * pitch + column) * 2, inside ? &x.at(I(first + row), I(column)) : x.pointer, inside ? 16 : 0);
     }
   } else {
     for (int i = thread_index(); i < Count * padded; i += kUnitThreads) {
@@ -344,7 +389,7 @@ AOTI_INLINE void attend_halves(char *shared, I row0, I m, I n, I reach, Table<T,
   }
   for (I key0 = 0; key0 < seen; key0 += keys) {
     // The keys are there, and nobody needs the last values.
-    copies_end();
+    wait_for_own_copies();
     barrier();
     copy_rows<keys, Columns>(tile_v, v, key0, n, v_whole);
     f32 scores[steps][keys / 8][4];
@@ -372,7 +417,7 @@ AOTI_INLINE void attend_halves(char *shared, I row0, I m, I n, I reach, Table<T,
       }
     }
     // The values are there, and nobody needs these keys.
-    copies_end();
+    wait_for_own_copies();
     barrier();
     if (key0 + keys < seen) copy_rows<keys, Width>(tile_k, k, I(key0 + keys), n, k_whole);
     const bool is_whole = key0 + keys <= n && (!Causal || key0 + keys <= row0 + own_row + reach + 1);
@@ -449,7 +494,7 @@ AOTI_INLINE void attend_halves(char *shared, I row0, I m, I n, I reach, Table<T,
       }
     }
   }
-  copies_end();
+  wait_for_own_copies();
   AOTI_UNROLL_TIMES(2)
   for (int i = 0; i < steps; ++i)
     AOTI_UNROLL_TIMES(2)
@@ -470,8 +515,8 @@ AOTI_INLINE void attend_halves(char *shared, I row0, I m, I n, I reach, Table<T,
       }
     }
 #else
-  for (I r = 0; r < Rows && row0 + r < m; r += 32)
-    attend<kUnitThreads, 32, Width, Columns, Causal, ZeroOfNothing>(shared, I(row0 + r), m, n, reach, q, k, v, score, epilogue);
+  for (I r = 0; r < Rows && row0 + r < m; r += 16)
+    attend<kUnitThreads, 16, Width, Columns, Causal, ZeroOfNothing>(shared, I(row0 + r), m, n, reach, q, k, v, score, epilogue);
 #endif
 }
 

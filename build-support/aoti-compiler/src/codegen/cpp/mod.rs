@@ -84,7 +84,7 @@ fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
         Template::Conv(Conv::Any | Conv::TransposedAny) => &[Header::Conv, Header::ContractAny],
         Template::Conv(Conv::Transposed) => &[Header::Conv, Header::Transposed],
         // On processors its products and its softmax are kernels of their own.
-        Template::Attention(_) => &[],
+        Template::Attention => &[],
         Template::Rows => &[Header::Rows],
     }
     .iter()

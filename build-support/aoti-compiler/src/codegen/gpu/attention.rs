@@ -8,52 +8,35 @@ use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
 use crate::loops::{Attention, Effect, MatrixOperand, Program, Stage};
-use crate::schedule::mapping::Tile;
-use crate::select::Attention as Algorithm;
+use crate::schedule::mapping::{Multiplier, Tile};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 
-/// Elements by which rows in shared memory are longer than what they hold, so that eight of them lie in different banks.
-const PADDING: i64 = 8;
-
-pub(super) fn print(
-    program: &Program,
-    parameters: &Parameters,
-    own: &Attention,
-    algorithm: Algorithm,
-    tile: &Tile,
-) -> Printed {
+pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention, tile: &Tile) -> Printed {
     let [batch @ .., query, column] = own.axes.as_slice() else {
         unreachable!("attention has an axis of queries and one of columns")
     };
-    let (rows, keys, threads, index) = (tile.rows, tile.columns, tile.threads, index_type(tile.index));
+    let (rows, threads, index) = (tile.rows, tile.threads, index_type(tile.index));
     let [width, columns] = [&own.depth, &column.extent]
         .map(|size| size.as_int().expect("lowering makes attention of heads of known sizes"));
     let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
-    let (function, shared) = match algorithm {
-        Algorithm::MatrixUnits => {
-            let [depth, across] = [width, columns]
-                .map(|size| size.div_euclid(16) * 16 + size.rem_euclid(16).signum() * 16 + PADDING);
-            (format!("attend_halves<{rows}, "), 2 * ((rows + keys) * depth + keys * across))
-        }
-        Algorithm::FewQueries => (format!("attend_few<{rows}, "), 0),
-        Algorithm::Tiled => (
-            format!("attend<{threads}, {rows}, "),
-            4 * (rows * width + keys * (width | 1).max(columns) + rows * keys),
-        ),
+    let function = match tile.by {
+        Multiplier::Few => format!("attend_few<{rows}"),
+        Multiplier::Threads => format!("attend<{threads}, {rows}"),
+        Multiplier::Units => format!("attend_halves<{rows}"),
     };
     let table = |operand: &MatrixOperand, row: &Expr, column: &Expr| {
         let pointer = parameters.buffer(operand.buffer);
         let start =
             if operand.offset.is(0) { String::new() } else { format!(" + ({})", scalar(&operand.offset)) };
         let element = type_name(program.buffers[operand.buffer].dtype);
-        format!("Table<{element}, {index}>{{{pointer}{start}, {}, {}}}", scalar(row), scalar(column))
+        format!("Table<{element}, {index}>{{whole({pointer}){start}, {}, {}}}", scalar(row), scalar(column))
     };
     let score = scores(parameters, &own.stages[0], own.key().symbol);
     let result = epilogue(parameters, &own.stages[1], column.symbol);
     let [i, key, c] = [query.symbol, own.key().symbol, column.symbol].map(symbol_name);
     let reach = own.reach.as_ref().map_or("0".to_owned(), scalar);
     let call = format!(
-        "{}{function}{width}, {columns}, {}, {}>(shared, row0, m, n, {index}({reach}),\n    {},\n    {},\n    {},\n\
+        "{}{function}, {width}, {columns}, {}, {}>(shared, row0, m, n, {index}({reach}),\n    {},\n    {},\n    {},\n\
          \x20   [&]({index} {i}, {index} {key}, auto lanes, auto sum) {{\n      (void){i}, (void){key};\n{}    }},\n\
          \x20   [&]({index} {i}, {index} {c}, auto lanes, auto sum) {{\n      (void){i}, (void){c};\n{}    }});\n",
         positions(batch, "batch", index),
@@ -80,7 +63,7 @@ pub(super) fn print(
     );
     let tiles = query.extent.ceil_div(&Expr::int(rows), &NoRanges);
     let launch =
-        Launch { shared: Expr::int(shared), ..Launch::of(&(&batches * &tiles), 1, threads, MAX_BLOCKS) };
+        Launch { shared: Expr::int(tile.shared), ..Launch::of(&(&batches * &tiles), 1, threads, MAX_BLOCKS) };
     Printed { body, launch, headers: vec!["gpu/attention.h"] }
 }
 

@@ -16,7 +16,6 @@ use crate::graph::Origin;
 use crate::loops::{BufferId, KernelId, KernelKind};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{GpuMapping, IndexWidth, Mapping};
-use crate::select::Template;
 use crate::symbolic::{Expr, NoRanges, Symbol};
 
 /// A device function, printed.
@@ -97,10 +96,7 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
             contraction::convolution(program, &parameters, conv, tile)
         }
         (KernelKind::Attention(own), GpuMapping::Tiles(tile)) => {
-            let Template::Attention(algorithm) = schedule.choices[id].template else {
-                unreachable!("a verified schedule has templates of its kernels' kinds")
-            };
-            attention::print(program, &parameters, own, algorithm, tile)
+            attention::print(program, &parameters, own, tile)
         }
         (KernelKind::Rows(rows), GpuMapping::Template { threads, index }) => {
             rows::print(&parameters, rows, *threads, *index)

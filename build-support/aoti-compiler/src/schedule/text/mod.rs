@@ -30,7 +30,7 @@ mod tests;
 pub use parse::parse;
 pub use print::{print, print_short};
 
-use crate::select::{Attention, Conv, Gemm, Template};
+use crate::select::{Conv, Gemm, Template};
 
 /// Templates and the words for them.
 const TEMPLATES: &[(Template, &str)] = &[
@@ -44,8 +44,6 @@ const TEMPLATES: &[(Template, &str)] = &[
     (Template::Conv(Conv::Any), "conv.any"),
     (Template::Conv(Conv::Transposed), "conv.transposed"),
     (Template::Conv(Conv::TransposedAny), "conv.transposed_any"),
-    (Template::Attention(Attention::MatrixUnits), "attention.matrix_units"),
-    (Template::Attention(Attention::Tiled), "attention.tiled"),
-    (Template::Attention(Attention::FewQueries), "attention.few_queries"),
+    (Template::Attention, "attention"),
     (Template::Rows, "rows"),
 ];

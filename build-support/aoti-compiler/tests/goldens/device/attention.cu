@@ -16,9 +16,9 @@ AOTI_KERNEL(128) k_causaly(Run run, const bf16 *in0, const bf16 *in1, const bf16
     const i32 i1 = batch / (1) % (2);
     (void)i1;
     attend_halves<64, 16, 16, true, false>(shared, row0, m, n, i32(0),
-        Table<bf16, i32>{in0 + (2240 * i0 + 1120 * i1), 16, 1},
-        Table<bf16, i32>{in1 + (2240 * i0 + 1120 * i1), 16, 1},
-        Table<bf16, i32>{in2 + (2240 * i0 + 1120 * i1), 16, 1},
+        Table<bf16, i32>{whole(in0) + (2240 * i0 + 1120 * i1), 16, 1},
+        Table<bf16, i32>{whole(in1) + (2240 * i0 + 1120 * i1), 16, 1},
+        Table<bf16, i32>{whole(in2) + (2240 * i0 + 1120 * i1), 16, 1},
         [&](i32 i2, i32 i4, auto lanes, auto sum) {
           (void)i2, (void)i4;
           const auto t1 = broadcast(Full<1>{}, 0.25f);
@@ -48,9 +48,9 @@ AOTI_KERNEL(128) k_groupedy(Run run, const f16 *in0, const f16 *in1, const f16 *
     const i32 i1 = batch / (1) % (4);
     (void)i1;
     attend_halves<64, 32, 24, true, false>(shared, row0, m, n, i32(128),
-        Table<f16, i32>{in0 + (640 * i0 + 160 * i1), 32, 1},
-        Table<f16, i32>{in1 + (4256 * floor_div(i1, 2)), 32, 1},
-        Table<f16, i32>{in2 + (6384 * i0 + 3192 * floor_div(i1, 2)), 24, 1},
+        Table<f16, i32>{whole(in0) + (640 * i0 + 160 * i1), 32, 1},
+        Table<f16, i32>{whole(in1) + (4256 * floor_div(i1, 2)), 32, 1},
+        Table<f16, i32>{whole(in2) + (6384 * i0 + 3192 * floor_div(i1, 2)), 24, 1},
         [&](i32 i2, i32 i4, auto lanes, auto sum) {
           (void)i2, (void)i4;
           const auto t2 = broadcast(Full<1>{}, 0.176777f);
@@ -81,9 +81,9 @@ AOTI_KERNEL(256) k_maskedy(Run run, const f32 *in0, const f32 *in1, const f32 *i
     const i32 i1 = batch / (1) % (2);
     (void)i1;
     attend<256, 16, 24, 40, false, true>(shared, row0, m, n, i32(0),
-        Table<f32, i32>{in0 + (1776 * i0 + 888 * i1), 24, 1},
-        Table<f32, i32>{in1 + (1968 * i0 + 984 * i1), 24, 1},
-        Table<f32, i32>{in2 + (3280 * i0 + 1640 * i1), 40, 1},
+        Table<f32, i32>{whole(in0) + (1776 * i0 + 888 * i1), 24, 1},
+        Table<f32, i32>{whole(in1) + (1968 * i0 + 984 * i1), 24, 1},
+        Table<f32, i32>{whole(in2) + (3280 * i0 + 1640 * i1), 40, 1},
         [&](i32 i2, i32 i4, auto lanes, auto sum) {
           (void)i2, (void)i4;
           const auto t2 = broadcast(Full<1>{}, 0.204124f);
@@ -117,9 +117,9 @@ AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *in0, const bf16 *in1, const bf16
     const i32 i1 = batch / (1) % (1);
     (void)i1;
     attend_halves<64, 20, 8, false, true>(shared, row0, m, n, i32(0),
-        Table<bf16, i32>{in0 + (180 * i0 + 180 * i1), 20, 1},
-        Table<bf16, i32>{in1 + (1000 * i0 + 1000 * i1), 20, 1},
-        Table<bf16, i32>{in2 + (400 * i0 + 400 * i1), 8, 1},
+        Table<bf16, i32>{whole(in0) + (180 * i0 + 180 * i1), 20, 1},
+        Table<bf16, i32>{whole(in1) + (1000 * i0 + 1000 * i1), 20, 1},
+        Table<bf16, i32>{whole(in2) + (400 * i0 + 400 * i1), 8, 1},
         [&](i32 i2, i32 i4, auto lanes, auto sum) {
           (void)i2, (void)i4;
           const auto t1 = broadcast(Full<1>{}, 0.223607f);
@@ -140,7 +140,7 @@ AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *in0, const bf16 *in1, const bf16
 }
 AOTI_KERNEL_END(k_biasedy)
 
-AOTI_KERNEL(256) k_decodey(Run run, const f16 *in0, const f16 *in1, const f16 *in2, const bool *in3, f16 *out0) {
+AOTI_KERNEL(512) k_decodey(Run run, const f16 *in0, const f16 *in1, const f16 *in2, const bool *in3, f16 *out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 1, n = 77, down = ceil_div(m, i32(1));
@@ -152,9 +152,9 @@ AOTI_KERNEL(256) k_decodey(Run run, const f16 *in0, const f16 *in1, const f16 *i
     const i32 i1 = batch / (1) % (4);
     (void)i1;
     attend_few<1, 64, 64, false, true>(shared, row0, m, n, i32(0),
-        Table<f16, i32>{in0 + (256 * i0 + 64 * i1), 64, 1},
-        Table<f16, i32>{in1 + (9856 * i0 + 4928 * floor_div(i1, 2)), 64, 1},
-        Table<f16, i32>{in2 + (9856 * i0 + 4928 * floor_div(i1, 2)), 64, 1},
+        Table<f16, i32>{whole(in0) + (256 * i0 + 64 * i1), 64, 1},
+        Table<f16, i32>{whole(in1) + (9856 * i0 + 4928 * floor_div(i1, 2)), 64, 1},
+        Table<f16, i32>{whole(in2) + (9856 * i0 + 4928 * floor_div(i1, 2)), 64, 1},
         [&](i32 i2, i32 i4, auto lanes, auto sum) {
           (void)i2, (void)i4;
           const auto t2 = broadcast(Full<1>{}, 0.125f);
@@ -188,9 +188,9 @@ AOTI_KERNEL(256) k_widey(Run run, const f32 *in0, const f32 *in1, const f32 *in2
     const i32 i1 = batch / (1) % (1);
     (void)i1;
     attend<256, 16, 200, 256, false, false>(shared, row0, m, n, i32(0),
-        Table<f32, i32>{in0 + (3600 * i0 + 3600 * i1), 200, 1},
-        Table<f32, i32>{in1 + (6600 * i0 + 6600 * i1), 200, 1},
-        Table<f32, i32>{in2 + (8448 * i0 + 8448 * i1), 256, 1},
+        Table<f32, i32>{whole(in0) + (3600 * i0 + 3600 * i1), 200, 1},
+        Table<f32, i32>{whole(in1) + (6600 * i0 + 6600 * i1), 200, 1},
+        Table<f32, i32>{whole(in2) + (8448 * i0 + 8448 * i1), 256, 1},
         [&](i32 i2, i32 i4, auto lanes, auto sum) {
           (void)i2, (void)i4;
           const auto t1 = broadcast(Full<1>{}, 0.070711f);
@@ -208,7 +208,7 @@ AOTI_KERNEL(256) k_widey(Run run, const f32 *in0, const f32 *in1, const f32 *in2
 }
 AOTI_KERNEL_END(k_widey)
 
-AOTI_KERNEL(256) k_fewy(Run run, const f32 *in0, const f32 *in1, const f32 *in2, f32 *out0) {
+AOTI_KERNEL(512) k_fewy(Run run, const f32 *in0, const f32 *in1, const f32 *in2, f32 *out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 3, n = 45, down = ceil_div(m, i32(3));
@@ -220,9 +220,9 @@ AOTI_KERNEL(256) k_fewy(Run run, const f32 *in0, const f32 *in1, const f32 *in2,
     const i32 i1 = batch / (1) % (2);
     (void)i1;
     attend_few<3, 36, 20, true, false>(shared, row0, m, n, i32(42),
-        Table<f32, i32>{in0 + (216 * i0 + 108 * i1), 36, 1},
-        Table<f32, i32>{in1, 36, 1},
-        Table<f32, i32>{in2 + (900 * i0), 20, 1},
+        Table<f32, i32>{whole(in0) + (216 * i0 + 108 * i1), 36, 1},
+        Table<f32, i32>{whole(in1), 36, 1},
+        Table<f32, i32>{whole(in2) + (900 * i0), 20, 1},
         [&](i32 i2, i32 i4, auto lanes, auto sum) {
           (void)i2, (void)i4;
           const auto t1 = broadcast(Full<1>{}, 0.166667f);
