@@ -3,7 +3,10 @@
 
 #![cfg(unix)]
 
-use aoti_runtime::{AnyView, Device, DynTensor, Library, LoadOptions, Workspace};
+use aoti_runtime::{
+    AnyView, DType, Device, DeviceTensor, DynTensor, Error, ErrorCode, Finished, Library, LoadOptions, Model,
+    Prepared, Stream, Submitted, Workspace,
+};
 use aoti_tests::models;
 use aoti_tests::native;
 use aoti_tests::project::Project;
@@ -11,6 +14,7 @@ use aoti_tests::subcommand::Ended;
 use aoti_tests::tools::are_there;
 use serde_json::Value;
 use std::process::Command;
+use std::sync::Arc;
 
 /// Compilers for NVIDIA's GPUs by the variable that names them.
 fn compilers() -> Vec<(&'static str, String)> {
@@ -69,7 +73,7 @@ fn a_library_for_both_runs_on_the_processor_and_says_what_it_lacks_on_a_gpu() {
         let input = native::numbers(&[5, 1, 8, 8], 7);
         let expected = native::reference(&models::digits(), &input);
         let model = library.load(LoadOptions::default()).unwrap();
-        let mut output = DynTensor::empty(aoti_runtime::DType::F32);
+        let mut output = DynTensor::empty(DType::F32);
         let views: [AnyView<'_>; 1] = [input.view()];
         let executor = &aoti_runtime::Inline;
         model.run(&views, &mut [&mut output], None, &mut Workspace::new(), executor).unwrap();
@@ -79,7 +83,7 @@ fn a_library_for_both_runs_on_the_processor_and_says_what_it_lacks_on_a_gpu() {
         let load = |device| library.load(LoadOptions { device, ..LoadOptions::default() });
         if !has_gpu() {
             let error = load(Device::Cuda(0)).unwrap_err();
-            assert_eq!(error.code(), aoti_runtime::ErrorCode::Device);
+            assert_eq!(error.code(), ErrorCode::Device);
             assert!(is_refusal(error.message()), "{error}");
         }
         let error = load(Device::Rocm(1)).unwrap_err();
@@ -102,4 +106,45 @@ fn a_command_for_a_gpu_compiles_and_then_says_that_there_is_none() {
         assert_eq!(ended.code, Some(3), "{}", ended.stderr);
         assert!(is_refusal(&ended.stderr), "{}", ended.stderr);
     }
+}
+
+/// Submits a run of five pictures, prepared before or now.
+fn start<'m>(
+    model: &'m Model,
+    input: &Arc<DeviceTensor<'m>>,
+    run: Option<Prepared<'m>>,
+) -> Result<Submitted<'m>, Error> {
+    let run = run.map_or_else(|| model.prepare(&[input.view()], 1), Ok)?;
+    let output = model.device_tensor(DType::F32, &[5, 10])?;
+    run.submit(vec![Arc::clone(input)], vec![output], None, Stream::default())
+}
+
+/// On the processor, whose libraries have the same functions as those for GPUs.
+#[test]
+fn a_submitted_run_owns_what_it_uses_until_it_is_waited_for() {
+    let table = "[package.metadata.aoti]\ncpu = [\"native\"]\n\
+        [package.metadata.aoti.models.digits]\npath = \"models/digits.pt2\"\nlink = \"dylib\"\n";
+    let project = Project::new(table).with_model("digits.pt2", &models::digits());
+    Ended::of(&mut project.aoti(&["build"])).succeeded();
+    let library = Library::open(project.library("digits"), &project.symbol("digits")).unwrap();
+    let model = library.load(LoadOptions::default()).unwrap();
+    let pictures = [7, 11].map(|seed| native::numbers(&[5, 1, 8, 8], seed));
+    let inputs = pictures.each_ref().map(|picture| Arc::new(model.upload(picture).unwrap()));
+    let agrees = |finished: &Finished<'_>, picture: &DynTensor| {
+        let got = finished.outputs[0].download().unwrap();
+        let expected = native::reference(&models::digits(), picture);
+        let near = got.as_slice::<f32>().unwrap().iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-4);
+        assert!(near, "{got:?}");
+    };
+    // Two at once, one of which reads what the other reads too.
+    let [first, second] = [&inputs[0], &inputs[1]].map(|input| start(&model, input, None).unwrap());
+    drop(start(&model, &inputs[0], None).unwrap());
+    let (first, second) = (first.wait().unwrap(), second.wait().unwrap());
+    agrees(&first, &pictures[0]);
+    agrees(&second, &pictures[1]);
+    // The same run again, on what another one has read.
+    agrees(&start(&model, &inputs[1], Some(first.run)).unwrap().wait().unwrap(), &pictures[1]);
+    // An input of other sizes than the run was prepared for is refused when it is submitted.
+    let small = Arc::new(model.upload(&native::numbers(&[4, 1, 8, 8], 7)).unwrap());
+    assert_eq!(start(&model, &small, Some(second.run)).unwrap_err().code(), ErrorCode::Size);
 }

@@ -46,6 +46,7 @@ pub use ffi::abi;
 pub use ffi::model::{LoadOptions, Model};
 pub use ffi::prepared::{DeviceTensor, Prepared, Stream};
 pub use ffi::state::State;
+pub use ffi::submitted::{Finished, Submitted};
 pub use ffi::view::AnyView;
 pub use ffi::workspace::Workspace;
 #[cfg(feature = "half")]

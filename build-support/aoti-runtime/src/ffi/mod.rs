@@ -12,6 +12,7 @@ pub(crate) mod model;
 pub(crate) mod prepare;
 pub(crate) mod prepared;
 pub(crate) mod state;
+pub(crate) mod submitted;
 mod tables;
 pub(crate) mod view;
 mod watch;

@@ -34,6 +34,19 @@ impl Stream<'_> {
     pub unsafe fn from_raw(raw: *mut c_void) -> Self {
         Stream { raw, lifetime: PhantomData }
     }
+
+    /// What a run on this stream is told.
+    pub(super) fn context(self) -> AotiContext {
+        AotiContext {
+            parallel_for: None,
+            pool: ptr::null_mut(),
+            threads: 1,
+            reserved: 0,
+            stream: self.raw,
+            on_kernel: None,
+            on_kernel_arg: ptr::null_mut(),
+        }
+    }
 }
 
 /// A row-major tensor in memory of the device that a model runs on.
@@ -96,7 +109,7 @@ impl<'m> DeviceTensor<'m> {
         Ok(tensor)
     }
 
-    fn raw(&self) -> AotiTensor {
+    pub(super) fn raw(&self) -> AotiTensor {
         self.view().raw()
     }
 }
@@ -171,10 +184,10 @@ impl Model {
 /// A run that is prepared for inputs of certain sizes.
 pub struct Prepared<'m> {
     model: &'m Model,
-    raw: NonNull<AotiRun>,
+    pub(super) raw: NonNull<AotiRun>,
     /// Read by the run for as long as it lives.
     _native: Arc<Native>,
-    submit: Submit,
+    pub(super) submit: Submit,
     wait: Wait,
 }
 
@@ -218,15 +231,7 @@ impl Prepared<'_> {
         let inputs = contiguous(inputs)?;
         let targets: Vec<AotiTensor> = outputs.iter().map(DeviceTensor::raw).collect();
         let state = state.map_or(ptr::null_mut(), State::as_ptr);
-        let context = AotiContext {
-            parallel_for: None,
-            pool: ptr::null_mut(),
-            threads: 1,
-            reserved: 0,
-            stream: stream.raw,
-            on_kernel: None,
-            on_kernel_arg: ptr::null_mut(),
-        };
+        let context = stream.context();
         let mut done = Ok(());
         let n_runs = runs.len().max(1);
         for number in 0..times {
@@ -258,7 +263,7 @@ impl Prepared<'_> {
         done
     }
 
-    fn wait(&mut self) -> Result<(), Error> {
+    pub(super) fn wait(&mut self) -> Result<(), Error> {
         let wait = self.wait;
         // SAFETY: the run is alive; nobody asks for sizes.
         call(|error| unsafe { wait(self.raw.as_ptr(), ptr::null(), error) })
