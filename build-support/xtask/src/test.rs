@@ -9,6 +9,8 @@ use crate::setup;
 use crate::workspace::{Workspace, step};
 
 const EXAMPLE: &str = "examples/digits";
+/// Needs a GPU to run, and nothing of one to be checked.
+const GPU_EXAMPLE: &str = "examples/cuda-inference";
 
 /// One step: its title and what it does.
 type Step = (&'static str, fn(&Workspace) -> anyhow::Result<()>);
@@ -18,7 +20,10 @@ const STEPS: &[Step] = &[
     ("formatting: cargo fmt --check", formatting),
     ("tests: cargo test --workspace", tests),
     ("caches on servers: cargo test -p aoti-toolchain --features remote", servers),
-    ("the example: cargo run --locked (in examples/digits)", example),
+    (
+        "the examples: cargo run --locked (in examples/digits), cargo check --locked (in examples/cuda-inference)",
+        example,
+    ),
     ("lints: cargo clippy", lints),
     ("generated files: cargo xtask regenerate --check", generated),
 ];
@@ -52,8 +57,10 @@ fn formatting(workspace: &Workspace) -> anyhow::Result<()> {
         return Ok(());
     }
     cmd!(workspace.shell, "{cargo} fmt --all --check").quiet().run()?;
-    let example = workspace.inside(EXAMPLE);
-    Ok(cmd!(example.shell, "{cargo} fmt --check").quiet().run()?)
+    for example in [EXAMPLE, GPU_EXAMPLE] {
+        cmd!(workspace.inside(example).shell, "{cargo} fmt --check").quiet().run()?;
+    }
+    Ok(())
 }
 
 fn lints(workspace: &Workspace) -> anyhow::Result<()> {
@@ -95,7 +102,9 @@ fn example(workspace: &Workspace) -> anyhow::Result<()> {
     if printed.trim_end() != expected.trim_end() {
         bail!("PyTorch says otherwise (expected.txt):\n{expected}");
     }
-    Ok(())
+    let target = workspace.root.join(EXAMPLE).join("target");
+    let other = workspace.inside(GPU_EXAMPLE);
+    Ok(cmd!(other.shell, "{cargo} check --locked --target-dir {target}").quiet().run()?)
 }
 
 fn generated(workspace: &Workspace) -> anyhow::Result<()> {

@@ -100,7 +100,7 @@ fn each_rule_is_checked() {
         GPU,
         "team 1 places 256 adjacent members along outer lanes 4 rows shared order []",
         "template threads 256",
-        "it is no template",
+        "loops are no template",
     );
     finds(
         GPU,
