@@ -58,7 +58,8 @@ fn formatting(workspace: &Workspace) -> anyhow::Result<()> {
     }
     cmd!(workspace.shell, "{cargo} fmt --all --check").quiet().run()?;
     for example in [EXAMPLE, GPU_EXAMPLE] {
-        cmd!(workspace.inside(example).shell, "{cargo} fmt --check").quiet().run()?;
+        let example = workspace.inside(example);
+        cmd!(example.shell, "{cargo} fmt --check").quiet().run()?;
     }
     Ok(())
 }
