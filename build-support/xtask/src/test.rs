@@ -22,7 +22,7 @@ const STEPS: &[Step] = &[
     ("caches on servers: cargo test -p aoti-toolchain --features remote", servers),
     (
         "the examples: cargo run --locked (in examples/digits), cargo check --locked (in examples/cuda-inference)",
-        example,
+        examples,
     ),
     ("lints: cargo clippy", lints),
     ("generated files: cargo xtask regenerate --check", generated),
@@ -93,7 +93,7 @@ fn servers(workspace: &Workspace) -> anyhow::Result<()> {
 }
 
 /// Builds the example as a user would and compares what it prints with what PyTorch says of the same pictures.
-fn example(workspace: &Workspace) -> anyhow::Result<()> {
+fn examples(workspace: &Workspace) -> anyhow::Result<()> {
     let example = workspace.inside(EXAMPLE);
     let cargo = &workspace.cargo;
     let printed = cmd!(example.shell, "{cargo} run --locked").quiet().read()?;

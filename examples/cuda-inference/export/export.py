@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+HERE = pathlib.Path(__file__).resolve().parents[1]
 WIDTH, HEADS, LAYERS, LENGTH = 64, 4, 2, 64
 
 
@@ -38,4 +39,10 @@ text = torch.zeros(2, LENGTH, dtype=torch.int64)
 program = torch.export.export(
     Encoder().to(torch.bfloat16).eval(), (text,), dynamic_shapes=({0: torch.export.Dim("batch", min=1, max=1024)},)
 )
-torch.export.save(program, pathlib.Path(__file__).parents[1] / "models" / "encoder.pt2")
+# Each operator's lines in the source, without the folders of the machine that this runs on.
+folders = [f"{HERE}/", f"{pathlib.Path(torch.__file__).parents[1]}/"]
+for node in program.graph.nodes:
+    for folder in folders:
+        if "stack_trace" in node.meta:
+            node.meta["stack_trace"] = node.meta["stack_trace"].replace(folder, "")
+torch.export.save(program, HERE / "models" / "encoder.pt2")

@@ -5,7 +5,8 @@
 
 #include "../base.h"
 
-// A kernel of at most so many threads a block, the address space of a block, and unrolling.
+// A kernel of at most so many threads a block, the address space of a block, and unrolling. Dynamic shared memory begins at a
+// multiple of 1024 bytes, because matrix units swizzle what they read by its address.
 #if defined(AOTI_EMULATED)
 #define AOTI_KERNEL(THREADS) extern "C" void
 #define AOTI_KERNEL_END(NAME) AOTI_EMULATED_KERNEL(NAME)

@@ -80,7 +80,8 @@ template <int Outers, int Threads, class Source, class I> struct UnitFill {
     next += ahead;
   }
   // The same by way of registers.
-  template <class Entries> AOTI_INLINE void read(const Source &source, char *piece, const Entries &table, int number_of, I depth0, I depths) {
+  template <class Entries>
+  AOTI_INLINE void read(const Source &source, char *piece, const Entries &table, int number_of, I depth0, I depths) {
     // Several pieces are read before the first is stored.
     AOTI_UNROLL_TIMES(4)
     for (int i = 0; i < kOwn; ++i) {
@@ -255,10 +256,7 @@ AOTI_INLINE void contract_units(I row0, I column0, I m, I n, I k, const A &a, co
   using FillB = UnitFill<Columns, Threads, B, I>;
   constexpr int kPitch = Columns + kResultPad;
   AOTI_DYNAMIC_SHARED(shared);
-  // Rows of 128 bytes are swizzled by their address: the ring begins at a multiple of 1024, as dynamic shared memory does
-  // where a kernel declares no other.
   char *const ring = shared;
-  const u32 ring_address = shared_address(ring);
 #if AOTI_WARPGROUPS
   GroupSums<T, Rows, Columns, Threads, FillA, FillB> own;
 #else
@@ -287,12 +285,11 @@ AOTI_INLINE void contract_units(I row0, I column0, I m, I n, I k, const A &a, co
     finish<f32, Lanes>(I(row0 + row), I(column0 + column), m, n, results + row * kPitch + column, epilogue);
   }
 #else
-  constexpr int part_rows = Rows < 64 ? Rows : 64, part_columns = Columns < 64 ? Columns : 64;
   AOTI_UNROLL_TIMES(1)
-  for (int r = 0; r < Rows; r += part_rows)
+  for (int r = 0; r < Rows; r += 64)
     AOTI_UNROLL_TIMES(1)
-    for (int c = 0; c < Columns; c += part_columns)
-      contract<f32, part_rows, part_columns, Threads, (Lanes < 4 ? Lanes : 4)>(I(row0 + r), I(column0 + c), m, n, k, a, b, epilogue);
+    for (int c = 0; c < Columns; c += 64)
+      contract<f32, 64, 64, Threads, (Lanes < 4 ? Lanes : 4)>(I(row0 + r), I(column0 + c), m, n, k, a, b, epilogue);
 #endif
 }
 

@@ -1,7 +1,7 @@
 //! Attention as device code: a block for each tile of queries, operands as strided tables, the function of scores and the
 //! epilogue as lambdas.
 
-use super::contraction::{epilogue, positions};
+use super::contraction::{epilogue, offset, positions};
 use super::{Launch, MAX_BLOCKS, Printed, index_type};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
@@ -26,8 +26,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
     };
     let table = |operand: &MatrixOperand, row: &Expr, column: &Expr| {
         let pointer = parameters.buffer(operand.buffer);
-        let start =
-            if operand.offset.is(0) { String::new() } else { format!(" + ({})", scalar(&operand.offset)) };
+        let start = offset(operand);
         let element = type_name(program.buffers[operand.buffer].dtype);
         format!("Table<{element}, {index}>{{whole({pointer}){start}, {}, {}}}", scalar(row), scalar(column))
     };

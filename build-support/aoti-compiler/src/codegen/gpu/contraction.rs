@@ -43,6 +43,11 @@ pub(super) fn positions(axes: &[Axis], unit: &str, index: &str) -> String {
     text
 }
 
+/// What is added to a buffer's address where an operand begins.
+pub(super) fn offset(operand: &MatrixOperand) -> String {
+    if operand.offset.is(0) { String::new() } else { format!(" + ({})", scalar(&operand.offset)) }
+}
+
 /// A launch of one block for each tile of each batch.
 fn launch(batches: &Expr, rows: &Expr, columns: &Expr, tile: &Tile) -> Launch {
     let tiles = |size: &Expr, step: i64| size.ceil_div(&Expr::int(step), &NoRanges);
@@ -112,8 +117,7 @@ pub(super) fn matmul(parameters: &Parameters, matmul: &MatMul, tile: &Tile) -> P
     let element = type_name(matmul.dtype);
     let operand = |operand: &MatrixOperand, outer: &Expr, depth: &Expr, by_depth: bool| {
         let pointer = parameters.buffer(operand.buffer);
-        let start =
-            if operand.offset.is(0) { String::new() } else { format!(" + ({})", scalar(&operand.offset)) };
+        let start = offset(operand);
         format!(
             "Strided<{element}, {index}, {by_depth}>{{whole({pointer}){start}, {}, {}}}",
             scalar(outer),

@@ -140,14 +140,13 @@ fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> T
             if target.vendor == Vendor::Nvidia { tile.shared(&contraction.depth) } else { 0 }
         };
         let smallest = UNITS[UNITS.len() - 1];
-        let mut possible =
-            UNITS.into_iter().filter(|tile| shared(tile) + KEPT_FREE <= target.max_shared_bytes);
+        let fits = |tile: &UnitTile| shared(tile) + KEPT_FREE <= target.max_shared_bytes;
         let found = if contraction.gathers {
             None
         } else if contraction.tiles(1, 1).is_none() {
-            possible.nth(TYPICAL_UNITS)
+            UNITS.into_iter().skip(TYPICAL_UNITS).find(fits)
         } else {
-            possible.find(|tile| {
+            UNITS.into_iter().filter(fits).find(|tile| {
                 !most(&contraction.depth, tile.depth - 1)
                     && contraction.tiles(tile.rows, tile.columns) >= Some(ENOUGH_TILES)
             })
@@ -233,6 +232,9 @@ mod tests {
         for architecture in ["sm_90a", "sm_86", "sm_80"] {
             let tile = product("bf16", "8192", 8192, 8192, architecture);
             let target = GpuTarget::named(architecture).expect("it is in the table");
+            let unknown = sizes(&product("bf16", "s0", 8192, 8192, architecture));
+            let typical = if architecture == "sm_86" { (64, 64) } else { (128, 128) };
+            assert_eq!(unknown, (Multiplier::Units, typical.0, typical.1), "{architecture}");
             assert!(tile.shared + KEPT_FREE <= target.max_shared_bytes, "{architecture}: {tile:?}");
         }
         assert_eq!(product("bf16", "8192", 8192, 8192, "gfx90a").shared, 0, "threads multiply there");
