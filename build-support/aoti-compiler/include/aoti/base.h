@@ -243,22 +243,43 @@ template <> struct Limits<i64> {
   static constexpr i64 max = 0x7fffffffffffffff, lowest = -0x7fffffffffffffff - 1;
 };
 
-// Half-precision conversions: exact upwards, to nearest even downwards; NaN stays NaN.
+// Half-precision conversions: exact upwards, to nearest even downwards; NaN stays NaN. GPUs have instructions for them.
 AOTI_INLINE f32 to_f32(bf16 x) { return bit_cast<f32>(u32(x.bits) << 16); }
 AOTI_INLINE f32 to_f32(f16 x) {
+#if defined(__CUDA_ARCH__)
+  f32 wide;
+  __asm__("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
+  return wide;
+#elif defined(__AMDGCN__)
+  return f32(bit_cast<_Float16>(x.bits));
+#else
   // The exponent is rebiased by multiplying, which also normalises denormals.
   u32 magnitude = u32(x.bits & 0x7fff) << 13;
   u32 sign = u32(x.bits & 0x8000) << 16;
   u32 bits = bit_cast<u32>(bit_cast<f32>(magnitude) * 0x1p112f);
   if (magnitude >= (0x7c00u << 13)) bits |= 0x7f800000u;
   return bit_cast<f32>(bits | sign);
+#endif
 }
 AOTI_INLINE bf16 to_bf16(f32 x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  bf16 narrow;
+  __asm__("cvt.rn.bf16.f32 %0, %1;" : "=h"(narrow.bits) : "f"(x));
+  return narrow;
+#else
   u32 bits = bit_cast<u32>(x);
   if (x != x) return {u16((bits >> 16) | 0x40)};
   return {u16((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
+#endif
 }
 AOTI_INLINE f16 to_f16(f32 x) {
+#if defined(__CUDA_ARCH__)
+  f16 narrow;
+  __asm__("cvt.rn.f16.f32 %0, %1;" : "=h"(narrow.bits) : "f"(x));
+  return narrow;
+#elif defined(__AMDGCN__)
+  return {bit_cast<u16>(_Float16(x))};
+#else
   u32 bits = bit_cast<u32>(x);
   u32 sign = (bits >> 16) & 0x8000;
   u32 magnitude = bits & 0x7fffffff;
@@ -272,6 +293,20 @@ AOTI_INLINE f16 to_f16(f32 x) {
   else
     half = (magnitude - 0x38000000u + 0xfff + ((magnitude >> 13) & 1)) >> 13;
   return {u16(half | sign)};
+#endif
 }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+// Two at a time, the first in the lower half.
+AOTI_INLINE u32 to_f16s(f32 x, f32 y) {
+  u32 both;
+  __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(y), "f"(x));
+  return both;
+}
+AOTI_INLINE u32 to_bf16s(f32 x, f32 y) {
+  u32 both;
+  __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(y), "f"(x));
+  return both;
+}
+#endif
 
 AOTI_NAMESPACE_END

@@ -232,6 +232,12 @@ template <int W> AOTI_INLINE Vec<f32, W> f32_from_f16(Vec<u16, W> a) {
 template <int W> AOTI_INLINE Vec<u16, W> f16_from_f32(Vec<f32, W> a) {
   if constexpr (W == 1)
     return {to_f16(a.v).bits};
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  else if constexpr (W == 2) {
+    const u32 both = to_f16s(a.lo.v, a.hi.v);
+    return join(Vec<u16, 1>{u16(both)}, Vec<u16, 1>{u16(both >> 16)});
+  }
+#endif
   else if constexpr (shape_of<f32, W> == kPair)
     return join(f16_from_f32(a.lo), f16_from_f32(a.hi));
 #if AOTI_AVX512
@@ -262,6 +268,15 @@ template <int W> AOTI_INLINE Vec<f32, W> f32_from_bf16(Vec<u16, W> a) {
   return bits_as<f32>(shl<16>(convert<u32>(a)));
 }
 template <int W> AOTI_INLINE Vec<u16, W> bf16_from_f32(Vec<f32, W> a) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  if constexpr (W == 1)
+    return {to_bf16(a.v).bits};
+  else if constexpr (W == 2) {
+    const u32 both = to_bf16s(a.lo.v, a.hi.v);
+    return join(Vec<u16, 1>{u16(both)}, Vec<u16, 1>{u16(both >> 16)});
+  } else
+    return join(bf16_from_f32(a.lo), bf16_from_f32(a.hi));
+#endif
   Vec<u32, W> bits = bits_as<u32>(a);
   Vec<u32, W> rounded = shr<16>(bits + 0x7fffu + (shr<16>(bits) & 1u));
   return convert<u16>(select(a != a, shr<16>(bits) | 0x40u, rounded));

@@ -316,12 +316,12 @@ namespace detail {
 constexpr f32 kSlack = 5.0f;
 
 template <class T> AOTI_INLINE u32 pack_two(f32 low, f32 high) {
-  u32 both;
-  if constexpr (is_same<T, bf16>)
-    __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-  else
-    __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-  return both;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  return is_same<T, bf16> ? to_bf16s(low, high) : to_f16s(low, high);
+#else
+  (void)low, (void)high;
+  return 0;
+#endif
 }
 AOTI_INLINE bool any_in_warp(bool condition) {
   u32 any;
