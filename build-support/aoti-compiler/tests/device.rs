@@ -16,6 +16,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[path = "device/convolutions.rs"]
+mod convolutions;
 #[path = "device/drawn.rs"]
 mod drawn;
 
@@ -356,6 +358,16 @@ fn drawn_attention_agrees_with_the_evaluator() {
         let bundle = compiled_text("drawn", text.clone(), "sm_90a");
         assert_eq!(kernels(&bundle).matches("AOTI_KERNEL_END").count(), EACH, "each is one kernel");
         emulated("drawn", &text, if part % 2 == 0 { 32 } else { 64 });
+    }
+}
+
+#[test]
+fn drawn_convolutions_agree_with_the_evaluator() {
+    const EACH: usize = 6;
+    let wanted = std::env::var("AOTI_DRAWN_CONVOLUTIONS").ok().and_then(|count| count.parse().ok());
+    for part in 0..wanted.unwrap_or(EACH).div_ceil(EACH) {
+        let text = convolutions::graph(part as u64, EACH);
+        emulated("convolutions", &text, if part % 2 == 0 { 32 } else { 64 });
     }
 }
 

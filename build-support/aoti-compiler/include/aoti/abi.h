@@ -234,7 +234,7 @@ typedef struct AotiApi {
   int32_t (*copy_state)(const AotiState *from, void *memory, AotiState **state, AotiError *error);
   void (*destroy_state)(AotiState *state);
   // Re-entrant on one model; allocates nothing. `workspace` is 64-byte aligned; outputs are contiguous and the caller's,
-  // of the sizes that `output_sizes` gives. Where a size depends on data, that is its bound: the output then holds a
+  // of the sizes that `output_sizes` gives, and overlap neither inputs nor each other. Where a size depends on data, that is its bound: the output then holds a
   // smaller tensor, contiguous at the start of its memory, whose sizes are written to sizes[k][0 .. rank). `sizes` may
   // be null, and so may `state` where info->state_bytes is 0. The same as `prepare`, `submit`, `wait` and `release`.
   int32_t (*run)(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,

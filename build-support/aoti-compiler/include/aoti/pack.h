@@ -56,4 +56,15 @@ AOTI_NOINLINE void pack_conv_transposed(const Run &run, const T *w, i64 groups, 
                          [=](i64 group, i64 row, i64 column) { return widened(w[(group * k + column) * rows + row]); });
 }
 
+// Weights [channels][in_channels][taps] as [channels][taps][in_channels].
+template <class T>
+AOTI_NOINLINE void pack_by_tap(const Run &run, const T *w, i64 channels, i64 in_channels, i64 taps, T *packed) {
+  const i64 row = in_channels * taps;
+  parallel(run, channels, 1 + kPackGrain / max_i64(row, 1), [&](i64 begin, i64 end, i64) {
+    for (i64 at = begin * row; at < end * row; at += row)
+      for (i64 tap = 0; tap < taps; ++tap)
+        for (i64 channel = 0; channel < in_channels; ++channel) packed[at + tap * in_channels + channel] = w[at + channel * taps + tap];
+  });
+}
+
 AOTI_NAMESPACE_END

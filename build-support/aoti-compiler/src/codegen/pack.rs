@@ -152,6 +152,28 @@ pub fn pack_conv_transposed(
     pack_groups(groups, rows, k, |group, row, col| w.value(group * k + col, row))
 }
 
+/// Weights `[channels][in_channels][taps]` as `[channels][taps][in_channels]`, elements of `width` bytes as they are.
+pub fn pack_by_tap(
+    bytes: &[u8],
+    width: usize,
+    [channels, in_channels, taps]: [usize; 3],
+) -> Result<Vec<u8>, PackError> {
+    let row = in_channels.checked_mul(taps).and_then(|count| count.checked_mul(width));
+    let all = row.and_then(|row| row.checked_mul(channels)).ok_or(PackError::TooLarge)?;
+    if all > bytes.len() {
+        return Err(PackError::OutOfBounds { bytes: bytes.len(), element: all / width.max(1) });
+    }
+    let mut packed = Vec::with_capacity(all);
+    for row in bytes[..all].chunks_exact(row.unwrap_or(0).max(1)) {
+        for tap in 0..taps {
+            for channel in 0..in_channels {
+                packed.extend_from_slice(&row[(channel * taps + tap) * width..][..width]);
+            }
+        }
+    }
+    Ok(packed)
+}
+
 /// The panels of `groups` matrices of `rows` x `k`, given by `value(group, row, col)`.
 fn pack_groups(
     groups: usize,
@@ -211,6 +233,15 @@ mod tests {
         assert_eq!(packed[3 * PANEL], 33.0);
         assert_eq!(packed[3 * PANEL + 7], 40.0);
         assert!(packed[3 * PANEL + 8..4 * PANEL].iter().all(|&x| x == 0.0));
+    }
+
+    #[test]
+    fn the_channels_of_a_tap_lie_side_by_side() {
+        // Two rows of three channels by two taps.
+        let packed = floats(&pack_by_tap(&numbers(12), 4, [2, 3, 2]).unwrap());
+        assert_eq!(packed, [1.0, 3.0, 5.0, 2.0, 4.0, 6.0, 7.0, 9.0, 11.0, 8.0, 10.0, 12.0]);
+        assert_eq!(pack_by_tap(&[], 2, [2, 0, 9]).unwrap(), Vec::<u8>::new());
+        assert!(matches!(pack_by_tap(&numbers(11), 4, [2, 3, 2]), Err(PackError::OutOfBounds { .. })));
     }
 
     #[test]

@@ -105,6 +105,7 @@ fn pieces(
             Packing::ConvTransposed { groups, in_channels, rows } => {
                 ("kConvTransposed", vec![groups, in_channels, rows])
             }
+            Packing::ByTap { channels, in_channels, taps } => ("kByTap", vec![channels, in_channels, taps]),
         };
         let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
         format!(

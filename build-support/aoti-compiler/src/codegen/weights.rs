@@ -93,6 +93,9 @@ fn packed(constant: &Constant, packing: &Packing) -> Bytes {
         Packing::ConvTransposed { groups, in_channels, rows } => {
             pack::pack_conv_transposed(&source(0, *rows, 1), *groups, *in_channels, *rows)
         }
+        Packing::ByTap { channels, in_channels, taps } => {
+            pack::pack_by_tap(&constant.data, constant.dtype.size(), [*channels, *in_channels, *taps])
+        }
     };
     result.expect("packings are chosen within the constant's bounds").into()
 }

@@ -156,6 +156,28 @@ impl Address {
     }
 }
 
+/// The tensor whose axis `k` is axis `from(k)` of this one.
+pub(super) fn transposed(x: &Tensor, from: impl Fn(usize) -> usize) -> Tensor {
+    let steps = strides(x.sizes());
+    let axes: Vec<usize> = (0..x.sizes().len()).map(from).collect();
+    let sizes: Vec<usize> = axes.iter().map(|axis| x.sizes()[*axis]).collect();
+    let width = x.dtype().size();
+    let mut data = Vec::with_capacity(x.bytes().len());
+    let mut position = vec![0; sizes.len()];
+    for _ in 0..x.numel() {
+        let offset: usize = axes.iter().zip(&position).map(|(axis, at)| at * steps[*axis]).sum();
+        data.extend_from_slice(&x.bytes()[offset * width..][..width]);
+        for (at, size) in position.iter_mut().zip(&sizes).rev() {
+            *at += 1;
+            if *at < *size {
+                break;
+            }
+            *at = 0;
+        }
+    }
+    Tensor::new(x.dtype(), sizes, data).expect("as many elements")
+}
+
 /// Indirect read.
 pub(super) fn gather(
     x: &Tensor,

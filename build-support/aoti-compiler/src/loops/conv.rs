@@ -1,6 +1,6 @@
 //! The sizes of a convolution, as templates, costs and generated code all read them.
 
-use super::{Convolution, Program};
+use super::{Channels, Convolution, Program};
 use crate::symbolic::Expr;
 
 /// Sizes in three spatial dimensions; missing leading ones are 1.
@@ -32,6 +32,11 @@ impl ConvShape {
     /// The sizes of a convolution of a program.
     pub fn new(program: &Program, conv: &Convolution) -> ConvShape {
         let (input, weight) = (&program.buffers[conv.input].shape, &program.buffers[conv.weight].shape);
+        let first = match conv.input_channels {
+            Channels::First => 2,
+            Channels::Last => 1,
+        };
+        let spatial = conv.spatial();
         let lead = 3 - conv.conv.stride.len().min(3);
         let exprs = |list: &dyn Fn(usize) -> Expr| -> [Expr; 3] {
             std::array::from_fn(|d| if d < lead { Expr::int(1) } else { list(d - lead) })
@@ -41,15 +46,15 @@ impl ConvShape {
         };
         ConvShape {
             batch: input[0].clone(),
-            in_channels: input[1].clone(),
-            out_channels: conv.axes[1].extent.clone(),
+            in_channels: input[conv.input_channels.axis(input.len())].clone(),
+            out_channels: conv.channel().extent.clone(),
             groups: conv.conv.groups,
-            input: exprs(&|d| input[d + 2].clone()),
+            input: exprs(&|d| input[d + first].clone()),
             kernel: exprs(&|d| weight[d + 2].clone()),
             stride: ints(&|d| conv.conv.stride[d], 1),
             dilation: ints(&|d| conv.conv.dilation[d], 1),
             padding: ints(&|d| conv.conv.padding[d].0, 0),
-            output: exprs(&|d| conv.axes[d + 2].extent.clone()),
+            output: exprs(&|d| spatial[d].extent.clone()),
         }
     }
 

@@ -4,7 +4,7 @@ use super::Scope;
 use super::element::Element;
 use crate::dtype::DType;
 use crate::graph::{Coord, Node, Scalar, ValueId};
-use crate::loops::{Access, Guard, Index, Stage, Term, TermId};
+use crate::loops::{Guard, Index, Stage, Term, TermId};
 use crate::symbolic::{Expr, RangeTable, Symbol, SymbolKind};
 use indexmap::IndexMap;
 
@@ -53,8 +53,8 @@ impl<'s, 'a> Expander<'s, 'a> {
         let is_root = self.root == Some(value);
         let term = match if is_root { None } else { self.scope.home(value) } {
             Some(buffer) => {
-                let indices = coords.iter().cloned().map(Index::Expr).collect();
-                let access = Access::new(buffer, &self.scope.program.buffers[buffer], indices, &self.ranges);
+                let indices: Vec<Index> = coords.iter().cloned().map(Index::Expr).collect();
+                let access = self.scope.access(value, buffer, &indices, &self.ranges);
                 let dtype = self.scope.graph.ty(value).dtype;
                 let fill = Scalar::Int(0).cast(dtype);
                 self.stage.term(Term::Load { access, guards: guards.to_vec(), fill }, dtype)
@@ -155,7 +155,7 @@ impl<'s, 'a> Expander<'s, 'a> {
         let buffer = self.scope.home(data).expect("gathered data has a buffer");
         let site = self.site(node);
         let indices = self.indices(map, &node.inputs[1..], &ty.shape, coords, guards, site);
-        let access = Access::new(buffer, &self.scope.program.buffers[buffer], indices, &self.ranges);
+        let access = self.scope.access(data, buffer, &indices, &self.ranges);
         let fill = Scalar::Int(0).cast(ty.dtype);
         self.stage.term(Term::Load { access, guards: guards.to_vec(), fill }, ty.dtype)
     }

@@ -6,16 +6,18 @@
 mod attention;
 mod element;
 mod expand;
+mod layout;
 mod nodes;
 mod realize;
 
 use crate::graph::{Graph, InputRole, Node, Op, OutputRole, ValueId};
-use crate::loops::{Buffer, BufferId, Program, Step, Storage};
+use crate::loops::{Access, Buffer, BufferId, Index, Program, Step, Storage};
 use crate::symbolic::RangeTable;
 use crate::target::Target;
 use attention::Attentions;
 use cranelift_entity::SecondaryMap;
 use indexmap::IndexMap;
+use layout::Layouts;
 
 /// Lowers a graph for a target.
 pub fn lower(graph: &Graph, target: &Target) -> Program {
@@ -94,6 +96,8 @@ struct Scope<'a> {
     producers: Vec<Option<usize>>,
     /// What becomes one kernel of several nodes.
     attentions: Attentions,
+    /// In which order the axes of values lie in memory.
+    layouts: Layouts,
     /// Values that must get a buffer.
     realized: SecondaryMap<ValueId, bool>,
     /// The caller's buffer for a value that is a result.
@@ -110,10 +114,23 @@ impl<'a> Scope<'a> {
         steps: &'a mut Vec<Step>,
     ) -> Scope<'a> {
         let attentions = Attentions::find(graph, ranges, target);
+        let layouts = Layouts::decide(graph, target, &attentions);
         let realized = realize::decide(graph, ranges, target, &attentions);
         let producers = graph.producers();
         let targets = IndexMap::new();
-        Scope { graph, program, ranges, target, homes, producers, attentions, realized, targets, steps }
+        Scope {
+            graph,
+            program,
+            ranges,
+            target,
+            homes,
+            producers,
+            attentions,
+            layouts,
+            realized,
+            targets,
+            steps,
+        }
     }
 
     /// Lowers every node, then fills the targets that were not written in place.
@@ -193,7 +210,7 @@ impl<'a> Scope<'a> {
                 let data = &self.graph.values[value];
                 self.program.buffers.push(Buffer {
                     dtype: data.ty.dtype,
-                    shape: data.ty.shape.clone(),
+                    shape: self.layouts.of(value).in_memory(&data.ty.shape),
                     storage: Storage::Temporary,
                     name: data.name.clone(),
                 })
@@ -201,5 +218,11 @@ impl<'a> Scope<'a> {
         };
         self.homes[value] = Some(buffer);
         buffer
+    }
+
+    /// The element of a value's buffer at coordinates as the program has them.
+    fn access(&self, value: ValueId, buffer: BufferId, coords: &[Index], ranges: &RangeTable) -> Access {
+        let coords = self.layouts.of(value).in_memory(coords);
+        Access::new(buffer, &self.program.buffers[buffer], coords, ranges)
     }
 }

@@ -4,8 +4,8 @@ use super::Scope;
 use super::expand::Expander;
 use crate::graph::{Combine, Conv, Coord, Graph, Node, Op, Origin, ReduceOp, Scalar, ValueId};
 use crate::loops::{
-    Access, Accumulator, Axis, Buffer, BufferId, Convolution, Effect, Index, Kernel, KernelKind, MatMul,
-    MatrixOperand, Nest, RowOp, RowOperation, Stage, Step, Storage, Term,
+    Access, Accumulator, Axis, Buffer, BufferId, Channels, Convolution, Effect, Index, Kernel, KernelKind,
+    MatMul, MatrixOperand, Nest, RowOp, RowOperation, Stage, Step, Storage, Term,
 };
 use crate::symbolic::{Expr, RangeTable, Symbol};
 use cranelift_entity::SecondaryMap;
@@ -25,6 +25,15 @@ fn axis_symbol(index: usize) -> Symbol {
 
 fn axis_exprs(range: std::ops::Range<usize>) -> Vec<Expr> {
     range.map(Expr::axis).collect()
+}
+
+/// The coordinates of a value in loops over its axes as they lie in memory.
+fn coordinates(channels: Channels, rank: usize) -> Vec<Expr> {
+    let mut coords = axis_exprs(0..rank);
+    for (position, axis) in channels.in_memory(&(0..rank).collect::<Vec<_>>()).into_iter().enumerate() {
+        coords[axis] = Expr::axis(position);
+    }
+    coords
 }
 
 fn expr_indices(exprs: &[Expr]) -> Vec<Index> {
@@ -104,29 +113,36 @@ impl<'a> Scope<'a> {
             return buffer;
         }
         let buffer = self.new_home(value);
-        self.fill(value, buffer, Some(value));
+        self.store(value, (buffer, self.layouts.of(value)), None, Some(value));
         buffer
     }
 
-    /// Computes a value that has no buffer into a buffer that is not its home.
+    /// Computes a value that has no buffer into a row-major buffer that is not its home.
     pub(super) fn copy(&mut self, value: ValueId, target: BufferId) {
-        self.fill(value, target, None);
+        self.store(value, (target, Channels::First), None, None);
     }
 
-    fn fill(&mut self, value: ValueId, target: BufferId, root: Option<ValueId>) {
-        let shape = self.graph.ty(value).shape.clone();
-        self.store_region(value, target, &axis_exprs(0..shape.len()), root);
-    }
-
-    /// Computes a value into the part of a buffer at `coords` over the value's axes.
-    fn store_region(&mut self, value: ValueId, target: BufferId, coords: &[Expr], root: Option<ValueId>) {
-        let axes = axes_over(&self.graph.ty(value).shape.clone(), 0);
-        let own = axis_exprs(0..axes.len());
+    /// Computes a value into a buffer with channels in a certain place, or into the part of it that begins at a position
+    /// of an axis. The loops run as the buffer lies in memory.
+    fn store(
+        &mut self,
+        value: ValueId,
+        (target, channels): (BufferId, Channels),
+        start: Option<(usize, &Expr)>,
+        root: Option<ValueId>,
+    ) {
+        let axes = axes_over(&channels.in_memory(&self.graph.ty(value).shape), 0);
+        let own = coordinates(channels, axes.len());
         let ranges = self.table(&[&axes]);
         let mut expander = Expander::new(self, ranges, root);
         let term = expander.value(value, &own);
         let (mut stage, ranges) = (expander.stage, expander.ranges);
-        let access = Access::new(target, &self.program.buffers[target], expr_indices(coords), &ranges);
+        let mut coords = own;
+        if let Some((axis, start)) = start {
+            coords[axis] = &coords[axis] + start;
+        }
+        let indices = expr_indices(&channels.in_memory(&coords));
+        let access = Access::new(target, &self.program.buffers[target], indices, &ranges);
         stage.effects.push(Effect::Store { access, value: term, combine: Combine::Set });
         let nest = Nest { axes, stages: vec![stage], accumulators: vec![], serial: false };
         let node = self.producer(value);
@@ -158,6 +174,7 @@ impl<'a> Scope<'a> {
         let shape = self.graph.ty(operand).shape.clone();
         let dtype = self.graph.ty(operand).dtype;
         let kept: Vec<usize> = (0..shape.len()).filter(|axis| !reduced.contains(axis)).collect();
+        let kept = self.layouts.of(value).in_memory(&kept);
         let pick = |axes: &[usize]| -> Vec<Expr> { axes.iter().map(|axis| shape[*axis].clone()).collect() };
         let outer = axes_over(&pick(&kept), 0);
         let inner = axes_over(&pick(reduced), kept.len());
@@ -184,14 +201,12 @@ impl<'a> Scope<'a> {
     }
 
     fn cat(&mut self, node: &'a Node, axis: usize) {
-        let target = self.new_home(node.outputs[0]);
+        let value = node.outputs[0];
+        let target = (self.new_home(value), self.layouts.of(value));
         let mut start = Expr::int(0);
         for input in &node.inputs {
-            let shape = self.graph.ty(*input).shape.clone();
-            let mut coords = axis_exprs(0..shape.len());
-            coords[axis] = &coords[axis] + &start;
-            self.store_region(*input, target, &coords, None);
-            start = &start + &shape[axis];
+            self.store(*input, target, Some((axis, &start)), None);
+            start = &start + &self.graph.ty(*input).shape[axis];
         }
     }
 
@@ -253,15 +268,13 @@ impl<'a> Scope<'a> {
     /// A matrix read in place through its views where they are strided, else from a copy.
     fn matrix_operand(&mut self, value: ValueId) -> MatrixOperand {
         let shape = self.graph.ty(value).shape.clone();
-        let (batch, row, column) =
-            (shape.len() - 2, axis_symbol(shape.len() - 2), axis_symbol(shape.len() - 1));
+        let (row, column) = (axis_symbol(shape.len() - 2), axis_symbol(shape.len() - 1));
         let axes = axes_over(&shape, 0);
         let ranges = self.table(&[&axes]);
         let (mut source, mut coords) = (value, axis_exprs(0..shape.len()));
         loop {
             if let Some(buffer) = self.home(source) {
-                let indices = expr_indices(&coords);
-                let access = Access::new(buffer, &self.program.buffers[buffer], indices, &ranges);
+                let access = self.access(source, buffer, &expr_indices(&coords), &ranges);
                 if let Some(operand) = strided(&access, row, column) {
                     return operand;
                 }
@@ -280,12 +293,8 @@ impl<'a> Scope<'a> {
             Some(buffer) => buffer,
             None => self.realize_now(value),
         };
-        let lead = axis_exprs(0..batch);
-        let matrix = &shape[batch] * &shape[batch + 1];
-        let offset = lead.iter().enumerate().fold(Expr::int(0), |offset, (k, axis)| {
-            &offset + &(axis * &(&Expr::product(&shape[k + 1..batch]) * &matrix))
-        });
-        MatrixOperand { buffer, offset, row_stride: shape[batch + 1].clone(), column_stride: Expr::int(1) }
+        let access = self.access(value, buffer, &expr_indices(&axis_exprs(0..shape.len())), &ranges);
+        strided(&access, row, column).expect("a position in a buffer is a sum of strides")
     }
 
     fn convolution(&mut self, node: &'a Node, conv: &Conv) {
@@ -293,10 +302,13 @@ impl<'a> Scope<'a> {
         let ty = self.graph.ty(value).clone();
         let input = self.realize_now(node.inputs[0]);
         let weight = self.realize_now(node.inputs[1]);
-        let axes = axes_over(&ty.shape, 0);
+        let (input_channels, output_channels) = (self.layouts.of(node.inputs[0]), self.layouts.of(value));
+        let axes = axes_over(&output_channels.in_memory(&ty.shape), 0);
         let target = self.new_home(value);
         let epilogue = self.plain_epilogue(&axes, target, ty.dtype);
-        let kind = Convolution { axes, conv: conv.clone(), input, weight, dtype: ty.dtype, epilogue };
+        let (conv, dtype) = (conv.clone(), ty.dtype);
+        let kind =
+            Convolution { axes, conv, input, input_channels, output_channels, weight, dtype, epilogue };
         self.run_kernel(Some(node), "conv", KernelKind::Convolution(kind));
     }
 

@@ -73,7 +73,7 @@ pub(super) fn decide(
     realized
 }
 
-fn count_uses(graph: &Graph) -> SecondaryMap<ValueId, usize> {
+pub(super) fn count_uses(graph: &Graph) -> SecondaryMap<ValueId, usize> {
     let mut uses: SecondaryMap<ValueId, usize> = SecondaryMap::new();
     let operands = graph.nodes.iter().flat_map(|node| &node.inputs).copied();
     for value in operands.chain(graph.outputs.iter().map(|output| output.value)) {

@@ -6,7 +6,9 @@ use super::follow::follow;
 use super::merge::{append, store_site};
 use super::{Explanation, Refusal};
 use crate::graph::Origin;
-use crate::loops::{Access, Axis, BufferId, Index, Kernel, KernelId, KernelKind, Nest, Stage, Step, Term};
+use crate::loops::{
+    Access, Axis, BufferId, Channels, Index, Kernel, KernelId, KernelKind, Nest, Stage, Step, Term,
+};
 use crate::symbolic::{Expr, Ranges};
 use crate::target::Target;
 use cranelift_entity::PrimaryMap;
@@ -218,6 +220,12 @@ fn fuse(
         }
         KernelKind::Convolution(conv) if shares => {
             let mut conv = conv.clone();
+            // What is written with channels first is computed where they are last.
+            let turned = match conv.output_channels {
+                Channels::First => None,
+                Channels::Last => follow(consumer, &conv.epilogue, &conv.axes, ranges),
+            };
+            let consumer = turned.as_ref().unwrap_or(consumer);
             fuse_epilogue(&conv.axes, &mut conv.epilogue, consumer, ranges)?;
             Ok(KernelKind::Convolution(conv))
         }

@@ -29,6 +29,10 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
         all.push(Candidate { choice, cost });
     };
     let work = multiply_adds(&shape);
+    if conv.depth_is_by_tap() {
+        add(Conv::Any, by_tap(&shape), Scratch::default(), work);
+        return all;
+    }
     let slow = work * ELEMENT_AT_A_TIME;
     if conv.conv.transposed {
         add(Conv::TransposedAny, None, Scratch::default(), slow);
@@ -92,6 +96,14 @@ fn product_panels(shape: &ConvShape) -> Option<Packing> {
 fn channel_panels(shape: &ConvShape) -> Option<Packing> {
     let (groups, channels) = (size(shape.groups)?, fixed(&shape.out_channels)?);
     Some(Packing::Conv { groups, channels, k: size(shape.k()?)? })
+}
+
+fn by_tap(shape: &ConvShape) -> Option<Packing> {
+    Some(Packing::ByTap {
+        channels: fixed(&shape.out_channels)?,
+        in_channels: fixed(&shape.in_channels)?,
+        taps: fixed(&shape.taps())?,
+    })
 }
 
 fn transposed_panels(shape: &ConvShape) -> Option<Packing> {

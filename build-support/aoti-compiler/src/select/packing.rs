@@ -38,6 +38,16 @@ pub enum Packing {
         /// Output channels per group times taps.
         rows: usize,
     },
+    /// Rows of convolution weights with the channels of each tap side by side: `[channels][taps][in_channels]`, elements as
+    /// the graph has them.
+    ByTap {
+        /// Output channels.
+        channels: usize,
+        /// Input channels.
+        in_channels: usize,
+        /// Elements of a kernel in one channel.
+        taps: usize,
+    },
 }
 
 /// A constant that a kernel reads in another form than the graph's.

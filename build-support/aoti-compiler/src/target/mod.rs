@@ -33,6 +33,14 @@ impl Target {
         }
     }
 
+    /// Whether convolutions read and write the channels of a pixel side by side.
+    pub fn has_channels_last(&self) -> bool {
+        match self {
+            Target::Cpu(_) => false,
+            Target::Gpu(_) => true,
+        }
+    }
+
     /// Bytes that temporary memory is aligned to.
     pub fn alignment(&self) -> i64 {
         match self {

@@ -4,36 +4,40 @@
 use std::fmt::Write;
 
 /// Numbers that look random and are the same in every run.
-struct Draw(u64);
+pub(crate) struct Draw(u64);
 
 impl Draw {
+    pub(crate) fn new(seed: u64) -> Draw {
+        Draw(seed)
+    }
+
     /// Below `end`.
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end
     }
 
-    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
         all[usize::try_from(self.below(all.len() as u64)).expect("small")]
     }
 }
 
 /// The statements of a graph under construction.
 #[derive(Default)]
-struct Text {
-    inputs: String,
-    body: String,
-    outputs: String,
+pub(crate) struct Text {
+    pub(crate) inputs: String,
+    pub(crate) body: String,
+    pub(crate) outputs: String,
 }
 
 impl Text {
     /// A statement for value `name`, which it gives back.
-    fn let_be(&mut self, name: &str, ty: &str, value: &str) -> String {
+    pub(crate) fn let_be(&mut self, name: &str, ty: &str, value: &str) -> String {
         let _ = writeln!(self.body, "  %{name}: {ty} = {value}");
         format!("%{name}")
     }
 
-    fn input(&mut self, name: &str, ty: &str) -> String {
+    pub(crate) fn input(&mut self, name: &str, ty: &str) -> String {
         let _ = writeln!(self.inputs, "  input %{name} \"{name}\": {ty}");
         format!("%{name}")
     }
@@ -41,7 +45,7 @@ impl Text {
 
 /// A graph of `count` attentions.
 pub(crate) fn graph(seed: u64, count: usize) -> String {
-    let (mut draw, mut text) = (Draw(seed), Text::default());
+    let (mut draw, mut text) = (Draw::new(seed), Text::default());
     for number in 0..count {
         attention(&mut draw, &mut text, &format!("a{number}_"));
     }

@@ -162,7 +162,10 @@ template <class U, int Outers, int Step, int Threads, class Source> struct Fill 
   static constexpr int kPieces = Outers * Step / 4, kOwn = (kPieces + Threads - 1) / Threads;
   static_assert(Source::order != Order::kLane || Threads % Outers == 0 || Outers % Threads == 0);
   using T = typename Source::Element;
+  // Pieces along the depth are of an outer position each.
+  static constexpr int kPositions = Source::order == Order::kDepth ? kOwn : 1;
   Piece<T, 4> pieces[kOwn];
+  typename Source::Position positions[kPositions];
 
   // Rows of shared memory are turned, groups of four by groups of four, so that neighbours write to different banks.
   static AOTI_INLINE int turn(int depth) {
@@ -177,17 +180,24 @@ template <class U, int Outers, int Step, int Threads, class Source> struct Fill 
     else
       *outer = number % Outers, *depth = number / Outers * 4;
   }
+  template <class I> AOTI_INLINE void start(const Source &source, I outer0, I outers) {
+    AOTI_UNROLL_TIMES(16)
+    for (int i = 0; i < kPositions; ++i) {
+      int outer, depth;
+      place(thread_index() + i * Threads, &outer, &depth);
+      positions[i] = source.position(I(outer0 + outer), outers);
+    }
+  }
   template <bool Aligned, class Entries, class I>
-  AOTI_INLINE void fetch(const Source &source, const typename Source::Position &position, const Entries &table, int number_of,
-                         I outer0, I outers, I depth0, I depths) {
+  AOTI_INLINE void fetch(const Source &source, const Entries &table, int number_of, I outer0, I outers, I depth0, I depths) {
     AOTI_UNROLL_TIMES(16)
     for (int i = 0; i < kOwn; ++i) {
       int outer, depth;
       const int number = thread_index() + i * Threads;
       if (kPieces % Threads != 0 && number >= kPieces) break;
       place(number, &outer, &depth);
-      pieces[i] = source.template read<4, Aligned>(position, table.at(number_of, depth), I(outer0 + outer), outers,
-                                                   I(depth0 + depth), depths);
+      pieces[i] = source.template read<4, Aligned>(positions[kPositions == 1 ? 0 : i], table.at(number_of, depth),
+                                                   I(outer0 + outer), outers, I(depth0 + depth), depths);
     }
   }
   AOTI_INLINE void land(U *tile) const {
@@ -234,17 +244,17 @@ AOTI_INLINE void add_up(U (&sums)[Shape::kRows][Shape::kColumns], U *memory, Tab
   constexpr int kPiece = Shape::kPiece, kB = Shape::kStep * Rows, kStep = Shape::kStep;
   const int thread = thread_index(), slice = thread / Shape::kSlice, own = thread % Shape::kSlice;
   const int x = own % Shape::kAcross, y = own / Shape::kAcross;
-  const auto a_position = a.position(I(row0 + thread % Rows), m);
-  const auto b_position = b.position(I(column0 + thread % (kPiece / kStep - Rows)), n);
   FillA fill_a;
   FillB fill_b;
+  fill_a.start(a, row0, m);
+  fill_b.start(b, column0, n);
   auto tabulate = [&](int piece) {
     table_a.fill(a, piece, I(piece) * kStep, k);
     table_b.fill(b, piece, I(piece) * kStep, k);
   };
   auto fetch = [&](int piece) {
-    fill_a.template fetch<Aligned>(a, a_position, table_a, piece, row0, m, I(piece) * kStep, k);
-    fill_b.template fetch<Aligned>(b, b_position, table_b, piece, column0, n, I(piece) * kStep, k);
+    fill_a.template fetch<Aligned>(a, table_a, piece, row0, m, I(piece) * kStep, k);
+    fill_b.template fetch<Aligned>(b, table_b, piece, column0, n, I(piece) * kStep, k);
   };
   auto land = [&](int piece) {
     U *to = memory + piece % 2 * kPiece;

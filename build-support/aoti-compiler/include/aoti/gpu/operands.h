@@ -1,8 +1,9 @@
 // Operands of contractions, as the threads of a block read them: element (outer, depth), where the outer axis is that of the
 // rows of a left operand and of the columns of a right one. Views, borders and conversions happen while a piece is read.
 //
-// An operand says in which order neighbouring threads read it, so that they read neighbouring memory. What all threads need
-// to know of a depth, they look up in a table in shared memory that a few of them fill (`Entry`).
+// An operand says in which order neighbouring threads read it, so that they read neighbouring memory, and whether aligned pieces
+// of it are contiguous memory, which is copied without waiting (`kCopied`). What a thread needs to know of an outer position it
+// computes once (`Position`); what all threads need to know of a depth, they look up in a table in shared memory that a few of them fill (`Entry`).
 #pragma once
 
 #include "conv.h"
@@ -61,6 +62,7 @@ template <class T> AOTI_INLINE const T *whole(const T *p) { return (const T *)__
 template <class T, class I, bool ByDepth> struct Strided {
   using Element = T;
   static constexpr Order order = ByDepth ? Order::kDepth : Order::kOuter;
+  static constexpr bool kCopied = true;
   const T *pointer;
   I outer_stride, depth_stride;
 
@@ -99,6 +101,7 @@ template <class T, class I, bool ByDepth> struct Strided {
 template <class T, class I, bool Transposed> struct Pixels {
   using Element = T;
   static constexpr Order order = Order::kLane;
+  static constexpr bool kCopied = false;
   const T *pointer;
   ConvSizes<I> sizes;
   I group;
@@ -177,11 +180,122 @@ template <class T, class I, bool Transposed> struct Pixels {
   }
 };
 
+// The pixels that a convolution adds up where the channels of each lie side by side, [image][pixel][channel]: outer positions
+// are output pixels of all images, the depth runs over the taps and the channels of a group in each.
+template <class T, class I> struct WidePixels {
+  using Element = T;
+  static constexpr Order order = Order::kDepth;
+  static constexpr bool kCopied = true;
+  const T *pointer;
+  ConvSizes<I> sizes;
+  I group;
+
+  AOTI_INLINE I channels() const { return sizes.in_channels / sizes.groups; }
+  // Whether pieces of N that start at multiples of N are channels of one tap, and aligned.
+  template <int N> AOTI_INLINE bool is_aligned() const {
+    constexpr uintptr_t bytes = N * sizeof(T) < 16 ? N * sizeof(T) : 16;
+    return channels() % N == 0 && sizes.in_channels % N == 0 && uintptr_t(pointer) % bytes == 0;
+  }
+  struct Entry {};
+  AOTI_INLINE Entry entry(I, I) const { return {}; }
+  // An output pixel: where its first tap lies along each axis, and in memory, which may be outside; which taps are inside, a
+  // bit for each, where they are few.
+  struct Position {
+    const T *first;
+    i32 start[3];
+    u32 taps;
+  };
+  // Taps that have bits, with some to spare for depths behind the last.
+  AOTI_INLINE bool has_bits() const { return sizes.taps() <= 24; }
+  AOTI_INLINE Position position(I outer, I outers) const {
+    const I plane = sizes.out[0] * sizes.out[1] * sizes.out[2], image = outer / plane, pixel = outer % plane;
+    const I o[3] = {pixel / sizes.out[2] / sizes.out[1], pixel / sizes.out[2] % sizes.out[1], pixel % sizes.out[2]};
+    Position at;
+    i64 first = image;
+    AOTI_UNROLL_TIMES(3)
+    for (int d = 0; d < 3; ++d) {
+      at.start[d] = i32(o[d] * sizes.stride[d] - sizes.padding[d]);
+      first = first * sizes.in[d] + at.start[d];
+    }
+    at.first = pointer + (first * sizes.in_channels + group * channels());
+    at.taps = outer < outers;
+    if (has_bits()) {
+      // The taps along the last axis, as often as the axis before has taps that are inside, and so on.
+      int apart = 1;
+      AOTI_UNROLL_TIMES(3)
+      for (int d = 2; d >= 0; --d) {
+        u32 taps = 0;
+        AOTI_UNROLL_TIMES(8)
+        for (int k = 0; k < int(sizes.kernel[d]); ++k)
+          if (u32(at.start[d] + i32(k * sizes.dilation[d])) < u32(sizes.in[d])) taps |= at.taps << k * apart;
+        at.taps = taps;
+        apart *= int(sizes.kernel[d]);
+      }
+    }
+    return at;
+  }
+  // Elements from the first tap to another, along each axis.
+  struct Steps {
+    i32 reach[3];
+  };
+  AOTI_INLINE Steps steps(I tap) const {
+    const I k[3] = {tap / sizes.kernel[2] / sizes.kernel[1], tap / sizes.kernel[2] % sizes.kernel[1], tap % sizes.kernel[2]};
+    Steps steps;
+    AOTI_UNROLL_TIMES(3)
+    for (int d = 0; d < 3; ++d) steps.reach[d] = i32(k[d] * sizes.dilation[d]);
+    return steps;
+  }
+  AOTI_INLINE bool is_inside(const Position &from, const Steps &steps) const {
+    bool inside = true;
+    AOTI_UNROLL_TIMES(3)
+    for (int d = 0; d < 3; ++d)
+      // One tap and no padding: every pixel is inside.
+      if (sizes.kernel[d] != 1 || sizes.padding[d] != 0)
+        inside = inside && u32(from.start[d] + steps.reach[d]) < u32(sizes.in[d]);
+    return inside;
+  }
+  // Where the element at depth begin + at is, null where there is none. Begins are multiples of Step, and all threads have the
+  // same; `at` is less than Step.
+  template <int Step> AOTI_INLINE const T *find(const Position &from, I begin, int at, I depths) const {
+    // Where a piece is of one tap, so is what is known of it.
+    const I tap = channels() % Step == 0 ? begin / channels() : (begin + at) / channels(), depth = begin + at;
+    const Steps steps = this->steps(tap);
+    I step = 0;
+    AOTI_UNROLL_TIMES(3)
+    for (int d = 0; d < 3; ++d) step = step * sizes.in[d] + steps.reach[d];
+    const bool is_pixel = has_bits() ? bool(from.taps >> tap & 1) : from.taps && is_inside(from, steps);
+    const T *p = from.first + (step * sizes.in_channels + (begin - tap * channels()) + at);
+    return is_pixel && depth < depths ? p : nullptr;
+  }
+  AOTI_INLINE T one(const Position &from, I depth) const {
+    const T *p = find<1>(from, depth, 0, I(depth + 1));
+    return p ? *p : T{};
+  }
+  template <int N, bool Aligned>
+  AOTI_INLINE Piece<T, N> read(const Position &from, const Entry *, I, I, I depth, I depths) const {
+    Piece<T, N> piece;
+    if constexpr (Aligned) {
+      const T *p = find<1>(from, depth, 0, depths);
+      if (p) return detail::read_whole<T, N>(p);
+      AOTI_UNROLL_TIMES(8)
+      for (int i = 0; i < N; ++i) piece.at[i] = T{};
+    } else {
+      AOTI_UNROLL_TIMES(8)
+      for (int i = 0; i < N; ++i) {
+        const T *p = find<1>(from, I(depth + i), 0, depths);
+        piece.at[i] = p ? *p : T{};
+      }
+    }
+    return piece;
+  }
+};
+
 // The weights of a transposed convolution, [in_channels][out_channels / groups][taps]: rows are output channels of a group,
 // the depth runs over its input channels and the taps of each.
 template <class T, class I> struct TransposedWeights {
   using Element = T;
   static constexpr Order order = Order::kLane;
+  static constexpr bool kCopied = false;
   const T *pointer;
   ConvSizes<I> sizes;
   I group;

@@ -18,14 +18,19 @@ constexpr int kResultPad = 8;
 
 #if AOTI_NVIDIA
 
+template <class Source> constexpr bool is_strided = false;
+template <class T, class I, bool ByDepth> constexpr bool is_strided<Strided<T, I, ByDepth>> = true;
+
 // Pieces of an operand, Outers by 64, from device memory into the ring, 16 bytes of a thread at a time.
 template <int Outers, int Threads, class Source, class I> struct UnitFill {
   using T = typename Source::Element;
-  static constexpr bool kByOuter = Source::order == Order::kOuter, kStrided = Source::order != Order::kLane;
+  static constexpr bool kByOuter = Source::order == Order::kOuter, kStrided = is_strided<Source>;
   static constexpr int kOwn = Outers * 8 / Threads, kApart = Threads / 8;
-  static_assert(kOwn * Threads == Outers * 8 && 64 % kApart == 0 && (kStrided || Threads % Outers == 0));
+  // Pieces along the depth are of an outer position each.
+  static constexpr int kPositions = Source::order == Order::kDepth && !kStrided ? kOwn : 1;
+  static_assert(kOwn * Threads == Outers * 8 && 64 % kApart == 0 && (Source::order != Order::kLane || Threads % Outers == 0));
   I outer0, outers;
-  typename Source::Position position;
+  typename Source::Position positions[kPositions];
   // Of a strided operand: the next address of this thread, and the bytes to its other ones in a piece, and in the next piece.
   const char *next;
   i64 apart, ahead;
@@ -48,7 +53,12 @@ template <int Outers, int Threads, class Source, class I> struct UnitFill {
   }
   AOTI_INLINE void start(const Source &source, I first, I end) {
     outer0 = first, outers = end;
-    position = source.position(I(first + thread_index() % Outers), end);
+    AOTI_UNROLL_TIMES(16)
+    for (int i = 0; i < kPositions; ++i) {
+      int outer, depth;
+      place(thread_index() + i * Threads, &outer, &depth);
+      positions[i] = source.position(I(first + outer), end);
+    }
     if constexpr (kStrided) {
       int outer, depth;
       place(thread_index(), &outer, &depth);
@@ -60,6 +70,21 @@ template <int Outers, int Threads, class Source, class I> struct UnitFill {
   }
   // Copies that no thread waits for.
   AOTI_INLINE void copy(const Source &source, u32 piece, I depth0, I depths) {
+    if constexpr (kStrided)
+      copy_steps(source, piece, depth0, depths);
+    else
+      copy_found(source, piece, depth0, depths);
+  }
+  AOTI_INLINE void copy_found(const Source &source, u32 piece, I depth0, I depths) {
+    AOTI_UNROLL_TIMES(16)
+    for (int i = 0; i < kOwn; ++i) {
+      int outer, depth;
+      place(thread_index() + i * Threads, &outer, &depth);
+      const T *from = source.template find<kUnitDepth>(positions[i], depth0, depth, depths);
+      copy_ahead(piece + offset(outer, depth), from ? from : source.pointer, from ? 16 : 0);
+    }
+  }
+  AOTI_INLINE void copy_steps(const Source &source, u32 piece, I depth0, I depths) {
     const bool whole = outer0 + Outers <= outers && depth0 + kUnitDepth <= depths;
     AOTI_UNROLL_TIMES(16)
     for (int i = 0; i < kOwn; ++i) {
@@ -87,7 +112,7 @@ template <int Outers, int Threads, class Source, class I> struct UnitFill {
     for (int i = 0; i < kOwn; ++i) {
       int outer, depth;
       place(thread_index() + i * Threads, &outer, &depth);
-      const auto eight = source.template read<8, false>(position, table.at(number_of, depth), I(outer0 + outer), outers,
+      const auto eight = source.template read<8, false>(positions[kPositions == 1 ? 0 : i], table.at(number_of, depth), I(outer0 + outer), outers,
                                                         I(depth0 + depth), depths);
       Chunk<T, 8> chunk;
       __builtin_memcpy(&chunk, &eight, sizeof chunk);
@@ -209,11 +234,11 @@ AOTI_INLINE void add_up_units(Sums &own, char *ring, TableA &table_a, TableB &ta
   auto fetch = [&](int step) {
     if (step < steps) {
       const int at = step % kRing * kPieceBytes;
-      if constexpr (Copied && FillA::kStrided)
+      if constexpr (Copied && A::kCopied)
         fill_a.copy(a, ring_address + u32(at), I(step) * kUnitDepth, k);
       else
         fill_a.read(a, ring + at, table_a, step, I(step) * kUnitDepth, k);
-      if constexpr (Copied && FillB::kStrided)
+      if constexpr (Copied && B::kCopied)
         fill_b.copy(b, ring_address + u32(at + Rows * 128), I(step) * kUnitDepth, k);
       else
         fill_b.read(b, ring + at + Rows * 128, table_b, step, I(step) * kUnitDepth, k);

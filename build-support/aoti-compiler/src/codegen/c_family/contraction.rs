@@ -17,10 +17,10 @@ pub(in crate::codegen) fn sum_type(dtype: DType) -> &'static str {
 
 /// The epilogue with its spatial axes merged into one axis of pixels, and that axis.
 pub(in crate::codegen) fn merge_pixels(conv: &Convolution) -> (Stage, Symbol) {
-    let spatial = &conv.axes[2..];
+    let spatial = conv.spatial();
     let pixel = spatial[0].symbol;
     let mut ranges = RangeTable::default();
-    for axis in &conv.axes[..2] {
+    for axis in [conv.image(), conv.channel()] {
         ranges.set_extent(axis.symbol, axis.extent.clone());
     }
     let total = Expr::product(spatial.iter().map(|axis| &axis.extent));

@@ -86,16 +86,17 @@ impl<'a> Parameters<'a> {
 
     /// The parameter list.
     pub(in crate::codegen) fn declaration(&self) -> String {
-        let parts: Vec<String> = ["const Run &run".to_owned()].into_iter().chain(self.list("i64")).collect();
+        let parts: Vec<String> =
+            ["const Run &run".to_owned()].into_iter().chain(self.list("*", "i64")).collect();
         parts.join(", ")
     }
 
-    /// The parameters for buffers, then those for sizes, which have type `index`.
-    pub(in crate::codegen) fn list(&self, index: &str) -> Vec<String> {
+    /// The parameters for buffers, which are declared as a `pointer`, then those for sizes, which have type `index`.
+    pub(in crate::codegen) fn list(&self, pointer: &str, index: &str) -> Vec<String> {
         let buffers = self.arguments().map(|buffer| {
             let (name, written) = &self.buffers[&buffer];
             let constness = if *written { "" } else { "const " };
-            format!("{constness}{} *{name}", type_name(self.dtype(buffer)))
+            format!("{constness}{} {pointer}{name}", type_name(self.dtype(buffer)))
         });
         let sizes = self.symbols.iter().map(|symbol| format!("{index} {}", symbol_name(*symbol)));
         buffers.chain(sizes).collect()

@@ -257,7 +257,7 @@ impl Printer<'_> {
     }
 
     fn positions(&self) -> [Symbol; 3] {
-        [self.conv.axes[0].symbol, self.conv.axes[1].symbol, self.pixel]
+        [self.conv.image().symbol, self.conv.channel().symbol, self.pixel]
     }
 
     fn over_pixels(&self) -> String {

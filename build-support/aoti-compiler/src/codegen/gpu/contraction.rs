@@ -8,7 +8,7 @@ use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
-use crate::loops::{Axis, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
+use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
 use crate::schedule::mapping::{Multiplier, Tile};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::fmt::Write;
@@ -148,8 +148,8 @@ pub(super) fn matmul(parameters: &Parameters, matmul: &MatMul, tile: &Tile) -> P
     }
 }
 
-/// A convolution as a product: rows are the output channels of a group, columns the pixels of all images, the depth runs
-/// over input channels and taps. Groups are batches.
+/// A convolution as a product of the weights and of the pixels of all images; the depth runs over input channels and taps.
+/// What lies side by side in the result are columns: pixels, or channels where those are last. Groups are batches.
 pub(super) fn convolution(
     program: &Program,
     parameters: &Parameters,
@@ -158,43 +158,100 @@ pub(super) fn convolution(
 ) -> Printed {
     let (shape, index) = (ConvShape::new(program, conv), index_type(tile.index));
     let (stage, pixel) = merge_pixels(conv);
-    let (image, channel) = (&conv.axes[0], &conv.axes[1]);
-    let pixels = Expr::product(conv.axes[2..].iter().map(|axis| &axis.extent));
+    let pixels = Expr::product(conv.spatial().iter().map(|axis| &axis.extent));
     let groups = Expr::int(shape.groups);
-    let rows = channel.extent.floor_div(&groups);
-    let columns = &image.extent * &pixels;
-    let element = type_name(conv.dtype);
-    let (x, w) = (parameters.buffer(conv.input), parameters.buffer(conv.weight));
-    let transposed = conv.conv.transposed;
-    let weights = if transposed {
-        format!("TransposedWeights<{element}, {index}>{{{w}, shape, batch}}")
-    } else {
-        format!("Strided<{element}, {index}, true>{{whole({w}) + batch * m * k, k, 1}}")
+    let channels = conv.channel().extent.floor_div(&groups);
+    let all_pixels = &conv.image().extent * &pixels;
+    let names = [conv.image().symbol, conv.channel().symbol, pixel].map(symbol_name);
+    let call = match conv.output_channels {
+        Channels::First => {
+            // No run of pixels ends in another image than it began in, where sizes are known.
+            let divides = |lanes: &i64| pixels.as_int().is_none_or(|pixels| pixels % lanes == 0);
+            let lanes = [8, 4, 2].into_iter().filter(|run| *run <= lanes(tile)).find(divides).unwrap_or(1);
+            let operands = [weights(parameters, conv, index, "m"), pixel_operand(parameters, conv, index)];
+            let inside = epilogue(parameters, &stage, pixel);
+            over_pixels(&template(tile, lanes, conv.dtype), operands, index, &names, &pixels, &inside)
+        }
+        Channels::Last => {
+            let operands = [pixel_operand(parameters, conv, index), weights(parameters, conv, index, "n")];
+            let inside = epilogue(parameters, &stage, conv.channel().symbol);
+            over_channels(&template(tile, lanes(tile), conv.dtype), operands, index, &names, &pixels, &inside)
+        }
     };
-    // No run of pixels ends in another image than it began in, where sizes are known.
-    let divides = |lanes: &i64| pixels.as_int().is_none_or(|pixels| pixels % lanes == 0);
-    let lanes = [8, 4, 2].into_iter().filter(|run| *run <= lanes(tile)).find(divides).unwrap_or(1);
-    let (n, c, p) = (symbol_name(image.symbol), symbol_name(channel.symbol), symbol_name(pixel));
-    let call = format!(
-        "{}    {weights},\n    Pixels<{element}, {index}, {transposed}>{{{x}, shape, batch}},\n\
-         \x20   [&]({index} row, {index} column, auto lanes, auto sums) {{\n\
-         \x20     const {index} {c} = batch * m + row;\n      (void){c};\n\
-         \x20     by_image(lanes, column, {index}({pixels}), sums, [&](auto lanes, {index} {n}, {index} {p}, auto sum) {{\n\
-         \x20       (void){n}, (void){p};\n{}      }});\n    }});\n",
-        template(tile, lanes, conv.dtype),
-        indent(&epilogue(parameters, &stage, pixel), 4),
-        pixels = scalar(&pixels),
-    );
+    let (rows, columns) = match conv.output_channels {
+        Channels::First => (&channels, &all_pixels),
+        Channels::Last => (&all_pixels, &channels),
+    };
     let prelude = format!(
         "const ConvSizes<{index}> shape{};\n\
          const {index} m = {}, n = {}, k = shape.depth();\n",
         literal(&shape),
-        scalar(&rows),
-        scalar(&columns),
+        scalar(rows),
+        scalar(columns),
     );
     Printed {
         body: prelude + &tiles(&groups, tile, &call),
-        launch: launch(&groups, &rows, &columns, tile),
+        launch: launch(&groups, rows, columns, tile),
         headers: vec![header(tile)],
     }
+}
+
+/// The operand of weights, of which a group has `rows` rows.
+fn weights(parameters: &Parameters, conv: &Convolution, index: &str, rows: &str) -> String {
+    let (element, w) = (type_name(conv.dtype), parameters.buffer(conv.weight));
+    if conv.conv.transposed {
+        format!("TransposedWeights<{element}, {index}>{{{w}, shape, batch}}")
+    } else {
+        format!("Strided<{element}, {index}, true>{{whole({w}) + batch * {rows} * k, k, 1}}")
+    }
+}
+
+/// The operand of pixels.
+fn pixel_operand(parameters: &Parameters, conv: &Convolution, index: &str) -> String {
+    let (element, x) = (type_name(conv.dtype), parameters.buffer(conv.input));
+    match conv.input_channels {
+        Channels::First => {
+            format!("Pixels<{element}, {index}, {}>{{{x}, shape, batch}}", conv.conv.transposed)
+        }
+        Channels::Last => format!("WidePixels<{element}, {index}>{{whole({x}), shape, batch}}"),
+    }
+}
+
+/// The call of a template with pixels as columns, whose lanes stay within one image.
+fn over_pixels(
+    template: &str,
+    [left, right]: [String; 2],
+    index: &str,
+    [n, c, p]: &[String; 3],
+    pixels: &Expr,
+    epilogue: &str,
+) -> String {
+    format!(
+        "{template}    {left},\n    {right},\n\
+         \x20   [&]({index} row, {index} column, auto lanes, auto sums) {{\n\
+         \x20     const {index} {c} = batch * m + row;\n      (void){c};\n\
+         \x20     by_image(lanes, column, {index}({pixels}), sums, [&](auto lanes, {index} {n}, {index} {p}, auto sum) {{\n\
+         \x20       (void){n}, (void){p};\n{}      }});\n    }});\n",
+        indent(epilogue, 4),
+        pixels = scalar(pixels),
+    )
+}
+
+/// The call of a template with channels as columns.
+fn over_channels(
+    template: &str,
+    [left, right]: [String; 2],
+    index: &str,
+    [n, c, p]: &[String; 3],
+    pixels: &Expr,
+    epilogue: &str,
+) -> String {
+    format!(
+        "{template}    {left},\n    {right},\n\
+         \x20   [&]({index} row, {index} column, auto lanes, auto sum) {{\n\
+         \x20     const {index} {n} = row / {index}({pixels}), {p} = row % {index}({pixels}), {c} = batch * n + column;\n\
+         \x20     (void){n}, (void){p}, (void){c};\n{}    }});\n",
+        indent(epilogue, 3),
+        pixels = scalar(pixels),
+    )
 }

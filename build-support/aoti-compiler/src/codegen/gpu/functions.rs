@@ -57,7 +57,8 @@ impl Library for Functions<'_> {
         self.all[function].shared = self.all[function].shared.max(shared);
         let shape =
             LaunchShape { blocks: launch.blocks, threads, shared: launch.shared, scratch: launch.scratch };
-        Operands { function, buffers, packed: vec![], sizes, shape: Some(shape) }
+        let packed = schedule.choices[id].packed.clone();
+        Operands { function, buffers, packed, sizes, shape: Some(shape) }
     }
 }
 

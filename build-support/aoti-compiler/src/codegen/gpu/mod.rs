@@ -59,6 +59,8 @@ impl Launch {
     }
 }
 
+/// Buffers of a kernel are apart, so that it may read ahead of what it writes.
+const POINTER: &str = "*__restrict__ ";
 /// Blocks of a launch at most; what is beyond is done by the same blocks in turn.
 const MAX_BLOCKS: i64 = 1 << 20;
 /// Blocks of a launch at most whose blocks have scratch in device memory.
@@ -116,7 +118,7 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
         printed.headers.push("special.h");
     }
     let scratch = printed.launch.scratch.as_ref().map(|_| "char *scratch".to_owned());
-    let list = parameters.list(index_type(mapping.index()));
+    let list = parameters.list(POINTER, index_type(mapping.index()));
     let declaration: Vec<String> = ["Run run".to_owned()].into_iter().chain(scratch).chain(list).collect();
     DeviceText {
         origins: kernel.origins.clone(),

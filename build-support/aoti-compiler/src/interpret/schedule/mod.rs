@@ -14,7 +14,7 @@ use super::error::EvalError;
 use super::index::Symbols;
 use super::run::check_guard;
 use super::tensor::{Lanes, Tensor};
-use super::{contract, order, reduce};
+use super::{contract, movement, order, reduce};
 use crate::graph::SymbolSource;
 use crate::loops::{
     BufferId, Convolution, Kernel, KernelId, KernelKind, MatMul, MatrixOperand, Program, RowOp, RowOperation,
@@ -234,10 +234,19 @@ impl Machine<'_> {
     }
 
     fn convolution(&self, conv: &Convolution) -> Result<Tensor, EvalError> {
-        let axes: Vec<_> = conv.axes.iter().map(|axis| axis.extent.clone()).collect();
+        let axes = [conv.image(), conv.channel()].into_iter().chain(conv.spatial());
+        let axes: Vec<_> = axes.map(|axis| axis.extent.clone()).collect();
         let sizes = self.symbols.sizes(&axes)?;
-        let result =
-            contract::conv(&self.tensor(conv.input)?, &self.tensor(conv.weight)?, &conv.conv, sizes)?;
+        let input = self.tensor(conv.input)?;
+        // Axis k in memory is axis `order[k]` of the program.
+        let axes: Vec<usize> = (0..input.sizes().len()).collect();
+        let order = conv.input_channels.in_memory(&axes);
+        let input = movement::transposed(&input, |axis| {
+            order.iter().position(|k| *k == axis).expect("each is there")
+        });
+        let result = contract::conv(&input, &self.tensor(conv.weight)?, &conv.conv, sizes)?;
+        let order = conv.output_channels.in_memory(&axes);
+        let result = movement::transposed(&result, |k| order[k]);
         Ok(stage::flat(&result))
     }
 

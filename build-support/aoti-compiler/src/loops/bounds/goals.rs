@@ -220,19 +220,18 @@ impl Goals<'_> {
         let input = self.stored_shape(conv.input).to_vec();
         let weight = self.stored_shape(conv.weight).to_vec();
         let Conv { groups, transposed, .. } = conv.conv;
-        let (Some(images), Some(channels)) = (conv.axes.first(), conv.axes.get(1)) else { return };
-        if input.len() != conv.axes.len() || weight.len() != conv.axes.len() {
+        if conv.axes.len() < 2 || input.len() != conv.axes.len() || weight.len() != conv.axes.len() {
             self.operand(conv.input, Expr::int(-1), &[]);
             return;
         }
-        self.equal(conv.input, &input[0], &images.extent);
+        self.equal(conv.input, &input[0], &conv.image().extent);
         let (ins, outs) = if transposed {
             (weight[0].clone(), &weight[1] * groups)
         } else {
             (&weight[1] * groups, weight[0].clone())
         };
-        self.equal(conv.weight, &ins, &input[1]);
-        self.equal(conv.weight, &outs, &channels.extent);
+        self.equal(conv.weight, &ins, &input[conv.input_channels.axis(input.len())]);
+        self.equal(conv.weight, &outs, &conv.channel().extent);
     }
 
     fn rows(&mut self, rows: &RowOperation) {

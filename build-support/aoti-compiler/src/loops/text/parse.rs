@@ -4,8 +4,8 @@
 use crate::diagnostic::Diagnostics;
 use crate::graph::{ConstantId, ReduceOp, ScanOp};
 use crate::loops::{
-    Accumulator, Attention, Axis, Buffer, BufferId, Convolution, Kernel, KernelKind, MatMul, MatrixOperand,
-    Nest, Program, RowOp, RowOperation, Stage, Step, Storage,
+    Accumulator, Attention, Axis, Buffer, BufferId, Channels, Convolution, Kernel, KernelKind, MatMul,
+    MatrixOperand, Nest, Program, RowOp, RowOperation, Stage, Step, Storage,
 };
 use crate::symbolic::{Expr, Node, Symbol, SymbolKind};
 use crate::text::{Cursor, SyntaxError};
@@ -256,7 +256,22 @@ impl Parser<'_, '_> {
         let weight = self.buffer()?;
         self.cursor.expect_word("over")?;
         let (axes, conv) = (self.axes()?, self.cursor.conv()?);
-        Ok(Convolution { axes, conv, input, weight, dtype, epilogue: self.epilogue()? })
+        if axes.len() < 2 {
+            return Err(self.cursor.error("expected an axis of images and one of channels"));
+        }
+        let input_channels = self.channels("from")?;
+        let output_channels = self.channels("to")?;
+        let epilogue = self.epilogue()?;
+        Ok(Convolution { axes, conv, input, input_channels, output_channels, weight, dtype, epilogue })
+    }
+
+    /// Where channels are, if that is said.
+    fn channels(&mut self, word: &str) -> Result<Channels, SyntaxError> {
+        if !self.cursor.eat_word(word) {
+            return Ok(Channels::First);
+        }
+        self.cursor.expect_word("channels_last")?;
+        Ok(Channels::Last)
     }
 
     fn attention(&mut self) -> Result<Attention, SyntaxError> {

@@ -4,8 +4,8 @@ use super::plain_access;
 use crate::dtype::DType;
 use crate::graph::{Combine, Scalar};
 use crate::loops::{
-    Access, Accumulator, Attention, Axis, Effect, Guard, Index, Kernel, KernelId, KernelKind, MatrixOperand,
-    Nest, Program, RowOp, RowOperation, Stage, Step, Storage, Term, TypedTerm,
+    Access, Accumulator, Attention, Axis, Channels, Convolution, Effect, Guard, Index, Kernel, KernelId,
+    KernelKind, MatrixOperand, Nest, Program, RowOp, RowOperation, Stage, Step, Storage, Term, TypedTerm,
 };
 use crate::text::{
     Detail, bracketed, constant_text, conv_text, guard_line, guard_text, note_line, print_scalar, quoted,
@@ -142,8 +142,12 @@ impl Printer<'_> {
             }
             KernelKind::Convolution(own) => {
                 let (input, weight, over) = (own.input, own.weight, axes(&own.axes));
-                let head =
-                    format!("conv {} {input}, {weight} over {over}{}", own.dtype, conv_text(&own.conv));
+                let head = format!(
+                    "conv {} {input}, {weight} over {over}{}{}",
+                    own.dtype,
+                    conv_text(&own.conv),
+                    channels_text(own)
+                );
                 self.block(&head, |printer| printer.stage(&own.epilogue));
             }
             KernelKind::Attention(own) => self.attention(own),
@@ -266,6 +270,15 @@ fn conditions(guards: &[Guard]) -> String {
     let guards: Vec<String> =
         guards.iter().map(|guard| format!("{} < {}", guard.coordinate, guard.size)).collect();
     bracketed(&guards)
+}
+
+/// Where channels are, where that is not as programs have it.
+fn channels_text(conv: &Convolution) -> String {
+    let place = |word: &str, channels: Channels| match channels {
+        Channels::First => String::new(),
+        Channels::Last => format!(" {word} channels_last"),
+    };
+    place("from", conv.input_channels) + &place("to", conv.output_channels)
 }
 
 fn operand(operand: &MatrixOperand) -> String {

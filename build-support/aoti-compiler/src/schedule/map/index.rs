@@ -29,8 +29,8 @@ pub(super) fn width(program: &Program, kernel: &Kernel, ranges: &dyn Ranges) -> 
         }
         KernelKind::Convolution(conv) => {
             axes.splice(0..0, conv.axes.clone());
-            let pixels = Expr::product(conv.axes[2..].iter().map(|axis| &axis.extent));
-            exprs.push(padded([&conv.axes[1].extent, &(&conv.axes[0].extent * &pixels)]));
+            let pixels = Expr::product(conv.spatial().iter().map(|axis| &axis.extent));
+            exprs.push(padded([&conv.channel().extent, &(&conv.image().extent * &pixels)]));
             exprs.push(&ConvShape::new(program, conv).taps() * TILE);
         }
         KernelKind::Attention(own) => {

@@ -3,7 +3,7 @@
 //! A large tile reads each operand less often; a small one leaves work for every multiprocessor. The largest that still
 //! gives every multiprocessor a tile is taken.
 
-use crate::loops::{ConvShape, Convolution, MatMul, Program};
+use crate::loops::{Channels, ConvShape, Convolution, MatMul, Program};
 use crate::schedule::mapping::{IndexWidth, Multiplier, Tile};
 use crate::symbolic::Expr;
 use crate::target::{GpuTarget, Vendor};
@@ -34,8 +34,10 @@ const UNIT_DEPTH: i64 = 64;
 const RING: i64 = 4;
 /// Floats between rows of results there, beside the columns.
 const RESULT_PAD: i64 = 8;
-/// Rows and columns of square tiles for ordinary units, the largest first. `gpu/contract.h` can do these.
-const SQUARES: [i64; 3] = [128, 64, 32];
+/// Rows and columns of tiles for ordinary units, the largest first. `gpu/contract.h` can do these.
+const PLAIN: [(i64, i64); 4] = [(128, 128), (64, 64), (32, 32), (16, 32)];
+/// The tile of ordinary units where sizes are not known.
+const TYPICAL_PLAIN: (i64, i64) = (64, 64);
 
 /// A tile for matrix units.
 #[derive(Clone, Copy)]
@@ -69,7 +71,7 @@ struct Contraction {
     is_wide: bool,
     /// Whether neighbouring elements of the right operand lie along the depth.
     right_by_depth: bool,
-    /// Whether elements of the right operand are gathered one by one, which many small blocks hide best.
+    /// Whether elements of an operand are gathered one by one, which many small blocks hide best.
     gathers: bool,
 }
 
@@ -88,7 +90,7 @@ pub(super) fn of_product(matmul: &MatMul, index: IndexWidth, target: &GpuTarget)
     choose(&contraction, index, target)
 }
 
-/// Rows are the output channels of a group, columns the pixels of all images.
+/// Output channels of a group by pixels of all images: what lies side by side in the result are columns.
 pub(super) fn of_convolution(
     program: &Program,
     conv: &Convolution,
@@ -97,16 +99,22 @@ pub(super) fn of_convolution(
 ) -> Tile {
     let shape = ConvShape::new(program, conv);
     let groups = Expr::int(conv.conv.groups);
-    let pixels = Expr::product(conv.axes[2..].iter().map(|axis| &axis.extent));
+    let pixels = &conv.image().extent * &Expr::product(conv.spatial().iter().map(|axis| &axis.extent));
+    let channels = conv.channel().extent.floor_div(&groups);
+    let (rows, columns) = match conv.output_channels {
+        Channels::First => (channels, pixels),
+        Channels::Last => (pixels, channels),
+    };
+    let side_by_side = Expr::int(16 / conv.dtype.size() as i64);
     let contraction = Contraction {
-        rows: conv.axes[1].extent.floor_div(&groups),
-        columns: &conv.axes[0].extent * &pixels,
+        rows,
+        columns,
         depth: &shape.taps() * &shape.in_channels.floor_div(&groups),
         batches: groups,
         halves: conv.dtype.is_half(),
         is_wide: conv.dtype.size() == 8,
-        right_by_depth: false,
-        gathers: true,
+        right_by_depth: conv.depth_is_by_tap(),
+        gathers: !(conv.depth_is_by_tap() && shape.in_channels.modulo(&side_by_side).is(0)),
     };
     choose(&contraction, index, target)
 }
@@ -158,15 +166,15 @@ fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> T
             ..plain(Multiplier::Units, tile.rows, tile.columns)
         };
     }
-    let squares = SQUARES.into_iter().filter(|side| !(contraction.is_wide && *side == 128));
-    let side = match contraction.tiles(1, 1) {
-        None => 64,
-        Some(_) => squares
+    let (rows, columns) = match contraction.tiles(1, 1) {
+        None => TYPICAL_PLAIN,
+        Some(_) => PLAIN
             .into_iter()
-            .find(|side| contraction.tiles(*side, *side) >= Some(ENOUGH_TILES))
-            .unwrap_or(32),
+            .filter(|(rows, _)| !(contraction.is_wide && *rows == 128))
+            .find(|(rows, columns)| contraction.tiles(*rows, *columns) >= Some(ENOUGH_TILES))
+            .unwrap_or(PLAIN[PLAIN.len() - 1]),
     };
-    plain(Multiplier::Threads, side, side)
+    plain(Multiplier::Threads, rows, columns)
 }
 
 impl Contraction {
@@ -219,6 +227,7 @@ mod tests {
         let floats = |m, n, k| sizes(&product("f32", m, n, k, "sm_90a"));
         assert_eq!(floats("4096", 4096, 4096), (Multiplier::Threads, 128, 128));
         assert_eq!(floats("128", 768, 768), (Multiplier::Threads, 32, 32));
+        assert_eq!(floats("64", 768, 768), (Multiplier::Threads, 16, 32), "or each sum takes long");
         assert_eq!(floats("12", 768, 768), (Multiplier::Threads, 16, 64));
     }
 

@@ -109,6 +109,7 @@ fn packing(cursor: &mut Cursor<'_>) -> Result<Packing, SyntaxError> {
         ("conv_transposed", &[groups, in_channels, rows]) => {
             Ok(Packing::ConvTransposed { groups, in_channels, rows })
         }
+        ("by_tap", &[channels, in_channels, taps]) => Ok(Packing::ByTap { channels, in_channels, taps }),
         _ => Err(cursor.error("expected a form and its sizes")),
     }
 }

@@ -56,6 +56,7 @@ fn choice(choice: &Choice) -> Vec<String> {
             Packing::ConvTransposed { groups, in_channels, rows } => {
                 ("conv_transposed", vec![groups, in_channels, rows])
             }
+            Packing::ByTap { channels, in_channels, taps } => ("by_tap", vec![channels, in_channels, taps]),
         };
         lines.push(format!("pack {} {form} {}", packed.buffer, bracketed(&sizes)));
     }

@@ -4,7 +4,7 @@
 
 using namespace aoti;
 
-AOTI_KERNEL(128) k_causaly(Run run, const bf16 *in0, const bf16 *in1, const bf16 *in2, bf16 *out0) {
+AOTI_KERNEL(128) k_causaly(Run run, const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, const bf16 *__restrict__ in2, bf16 *__restrict__ out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 70, n = 70, down = ceil_div(m, i32(64));
@@ -36,7 +36,7 @@ AOTI_KERNEL(128) k_causaly(Run run, const bf16 *in0, const bf16 *in1, const bf16
 }
 AOTI_KERNEL_END(k_causaly)
 
-AOTI_KERNEL(128) k_groupedy(Run run, const f16 *in0, const f16 *in1, const f16 *in2, f16 *out0) {
+AOTI_KERNEL(128) k_groupedy(Run run, const f16 *__restrict__ in0, const f16 *__restrict__ in1, const f16 *__restrict__ in2, f16 *__restrict__ out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 5, n = 133, down = ceil_div(m, i32(64));
@@ -69,7 +69,7 @@ AOTI_KERNEL(128) k_groupedy(Run run, const f16 *in0, const f16 *in1, const f16 *
 }
 AOTI_KERNEL_END(k_groupedy)
 
-AOTI_KERNEL(256) k_maskedy(Run run, const f32 *in0, const f32 *in1, const f32 *in2, const bool *in3, f32 *out0) {
+AOTI_KERNEL(256) k_maskedy(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, const f32 *__restrict__ in2, const bool *__restrict__ in3, f32 *__restrict__ out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 37, n = 41, down = ceil_div(m, i32(16));
@@ -105,7 +105,7 @@ AOTI_KERNEL(256) k_maskedy(Run run, const f32 *in0, const f32 *in1, const f32 *i
 }
 AOTI_KERNEL_END(k_maskedy)
 
-AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *in0, const bf16 *in1, const bf16 *in2, const bf16 *in3, bf16 *out0) {
+AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, const bf16 *__restrict__ in2, const bf16 *__restrict__ in3, bf16 *__restrict__ out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 9, n = 50, down = ceil_div(m, i32(64));
@@ -140,7 +140,7 @@ AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *in0, const bf16 *in1, const bf16
 }
 AOTI_KERNEL_END(k_biasedy)
 
-AOTI_KERNEL(512) k_decodey(Run run, const f16 *in0, const f16 *in1, const f16 *in2, const bool *in3, f16 *out0) {
+AOTI_KERNEL(512) k_decodey(Run run, const f16 *__restrict__ in0, const f16 *__restrict__ in1, const f16 *__restrict__ in2, const bool *__restrict__ in3, f16 *__restrict__ out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 1, n = 77, down = ceil_div(m, i32(1));
@@ -176,7 +176,7 @@ AOTI_KERNEL(512) k_decodey(Run run, const f16 *in0, const f16 *in1, const f16 *i
 }
 AOTI_KERNEL_END(k_decodey)
 
-AOTI_KERNEL(256) k_widey(Run run, const f32 *in0, const f32 *in1, const f32 *in2, f32 *out0) {
+AOTI_KERNEL(256) k_widey(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, const f32 *__restrict__ in2, f32 *__restrict__ out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 18, n = 33, down = ceil_div(m, i32(16));
@@ -208,7 +208,7 @@ AOTI_KERNEL(256) k_widey(Run run, const f32 *in0, const f32 *in1, const f32 *in2
 }
 AOTI_KERNEL_END(k_widey)
 
-AOTI_KERNEL(512) k_fewy(Run run, const f32 *in0, const f32 *in1, const f32 *in2, f32 *out0) {
+AOTI_KERNEL(512) k_fewy(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, const f32 *__restrict__ in2, f32 *__restrict__ out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 3, n = 45, down = ceil_div(m, i32(3));

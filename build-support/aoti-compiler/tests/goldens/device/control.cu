@@ -3,7 +3,7 @@
 
 using namespace aoti;
 
-AOTI_KERNEL(256) k_map_map(Run run, const f32 *in0, f32 *out0, i32 s0) {
+AOTI_KERNEL(256) k_map_map(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s0;
@@ -20,7 +20,7 @@ AOTI_KERNEL(256) k_map_map(Run run, const f32 *in0, f32 *out0, i32 s0) {
 }
 AOTI_KERNEL_END(k_map_map)
 
-AOTI_KERNEL(256) k_map_map_2(Run run, const f32 *in0, f32 *out0, i32 s0) {
+AOTI_KERNEL(256) k_map_map_2(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s0;
@@ -37,7 +37,7 @@ AOTI_KERNEL(256) k_map_map_2(Run run, const f32 *in0, f32 *out0, i32 s0) {
 }
 AOTI_KERNEL_END(k_map_map_2)
 
-AOTI_KERNEL(256) k_keep_z_map(Run run, const f32 *in0, f32 *out0, i32 s0) {
+AOTI_KERNEL(256) k_keep_z_map(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s0;
@@ -53,7 +53,7 @@ AOTI_KERNEL(256) k_keep_z_map(Run run, const f32 *in0, f32 *out0, i32 s0) {
 }
 AOTI_KERNEL_END(k_keep_z_map)
 
-AOTI_KERNEL(1) k_keep_left_map(Run run, const i64 *in0, i64 *out0) {
+AOTI_KERNEL(1) k_keep_left_map(Run run, const i64 *__restrict__ in0, i64 *__restrict__ out0) {
   (void)run;
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
@@ -69,7 +69,7 @@ AOTI_KERNEL(1) k_keep_left_map(Run run, const i64 *in0, i64 *out0) {
 }
 AOTI_KERNEL_END(k_keep_left_map)
 
-AOTI_KERNEL(1) k_map_map_3(Run run, const i64 *in0, bool *out0) {
+AOTI_KERNEL(1) k_map_map_3(Run run, const i64 *__restrict__ in0, bool *__restrict__ out0) {
   (void)run;
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
@@ -87,7 +87,7 @@ AOTI_KERNEL(1) k_map_map_3(Run run, const i64 *in0, bool *out0) {
 }
 AOTI_KERNEL_END(k_map_map_3)
 
-AOTI_KERNEL(256) k_map_map_4(Run run, const f32 *in0, f32 *out0, i32 s0) {
+AOTI_KERNEL(256) k_map_map_4(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s0;
@@ -104,7 +104,7 @@ AOTI_KERNEL(256) k_map_map_4(Run run, const f32 *in0, f32 *out0, i32 s0) {
 }
 AOTI_KERNEL_END(k_map_map_4)
 
-AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *in0, i64 *out0) {
+AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *__restrict__ in0, i64 *__restrict__ out0) {
   (void)run;
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
@@ -122,7 +122,7 @@ AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *in0, i64 *out0) {
 }
 AOTI_KERNEL_END(k_map_map_5)
 
-AOTI_KERNEL(512) k_sum(Run run, const f32 *in0, f32 *out0, i32 s1) {
+AOTI_KERNEL(512) k_sum(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s1) {
   (void)run;
   constexpr Team<16, 32, true> team{};
   const i32 units = 1;

@@ -17,7 +17,7 @@ extern "C" int32_t aoti_kernels_cuda_run(DeviceRun &run) {
   launch(run, 8, 8, 7, 256, 0, input<i64>(run, 6), input<f32>(run, 7), output<f32>(run, 11)); // k_picked
   launch(run, 9, 9, 3, 256, 0, input<f32>(run, 7), output<f32>(run, 12)); // k_map
   launch(run, 10, 10, 1, 128, 0, output<f32>(run, 11), input<i64>(run, 6), output<f32>(run, 12)); // k_added
-  launch(run, 11, 11, 3, 256, 0, input<f32>(run, 9), weights<f32>(run, 0), output<f32>(run, 13)); // k_product
+  launch(run, 11, 11, 6, 256, 0, input<f32>(run, 9), weights<f32>(run, 0), output<f32>(run, 13)); // k_product
   launch(run, 12, 12, 12, 128, 32768, input<bf16>(run, 12), input<bf16>(run, 13), output<bf16>(run, 27)); // k_halves
   launch(run, 13, 13, 1, 256, 0, input<i32>(run, 8), output<i32>(run, 14)); // k_whole
   launch(run, 14, 14, 1, 256, 0, input<f32>(run, 10), weights<f32>(run, 3840), output<f32>(run, 15)); // k_conv

@@ -7,7 +7,7 @@
 
 using namespace aoti;
 
-AOTI_KERNEL(256) k_chain(Run run, const f32 *in0, f32 *out0) {
+AOTI_KERNEL(256) k_chain(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
   constexpr Team<1, 256, false> team{};
   const i32 units = 100003;
@@ -25,7 +25,7 @@ AOTI_KERNEL(256) k_chain(Run run, const f32 *in0, f32 *out0) {
 }
 AOTI_KERNEL_END(k_chain)
 
-AOTI_KERNEL(256) k_half(Run run, const f16 *in0, f16 *out0) {
+AOTI_KERNEL(256) k_half(Run run, const f16 *__restrict__ in0, f16 *__restrict__ out0) {
   (void)run;
   constexpr Team<1, 256, false> team{};
   const i32 units = 64000;
@@ -44,7 +44,7 @@ AOTI_KERNEL(256) k_half(Run run, const f16 *in0, f16 *out0) {
 }
 AOTI_KERNEL_END(k_half)
 
-AOTI_KERNEL(256) k_top(Run run, const f32 *in0, i64 *out0, f32 *out1) {
+AOTI_KERNEL(256) k_top(Run run, const f32 *__restrict__ in0, i64 *__restrict__ out0, f32 *__restrict__ out1) {
   (void)run;
   constexpr Team<256, 1, false> team{};
   AOTI_DYNAMIC_SHARED(shared);
@@ -99,7 +99,7 @@ AOTI_KERNEL(256) k_top(Run run, const f32 *in0, i64 *out0, f32 *out1) {
 }
 AOTI_KERNEL_END(k_top)
 
-AOTI_KERNEL(256) k_fewsum(Run run, const f32 *in0, f32 *out0) {
+AOTI_KERNEL(256) k_fewsum(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
   constexpr Team<32, 8, false> team{};
   const i32 units = 5;
@@ -124,7 +124,7 @@ AOTI_KERNEL(256) k_fewsum(Run run, const f32 *in0, f32 *out0) {
 }
 AOTI_KERNEL_END(k_fewsum)
 
-AOTI_KERNEL(512) k_columns(Run run, const f32 *in0, f32 *out0, f32 *out1, f32 *out2, i64 *out3) {
+AOTI_KERNEL(512) k_columns(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, f32 *__restrict__ out1, f32 *__restrict__ out2, i64 *__restrict__ out3) {
   (void)run;
   constexpr Team<64, 8, true> team{};
   const i32 units = 9;
@@ -159,7 +159,7 @@ AOTI_KERNEL(512) k_columns(Run run, const f32 *in0, f32 *out0, f32 *out1, f32 *o
 }
 AOTI_KERNEL_END(k_columns)
 
-AOTI_KERNEL(1024) k_all(Run run, const f32 *in0, f32 *out0) {
+AOTI_KERNEL(1024) k_all(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
   constexpr Team<1024, 1, false> team{};
   const i32 units = 1;
@@ -182,7 +182,7 @@ AOTI_KERNEL(1024) k_all(Run run, const f32 *in0, f32 *out0) {
 }
 AOTI_KERNEL_END(k_all)
 
-AOTI_KERNEL(128) k_any(Run run, const bool *in0, bool *out0) {
+AOTI_KERNEL(128) k_any(Run run, const bool *__restrict__ in0, bool *__restrict__ out0) {
   (void)run;
   constexpr Team<128, 1, false> team{};
   const i32 units = 9;
@@ -207,7 +207,7 @@ AOTI_KERNEL(128) k_any(Run run, const bool *in0, bool *out0) {
 }
 AOTI_KERNEL_END(k_any)
 
-AOTI_KERNEL(1024) k_every(Run run, const bool *in0, bool *out0) {
+AOTI_KERNEL(1024) k_every(Run run, const bool *__restrict__ in0, bool *__restrict__ out0) {
   (void)run;
   constexpr Team<1024, 1, false> team{};
   const i32 units = 1;
@@ -230,7 +230,7 @@ AOTI_KERNEL(1024) k_every(Run run, const bool *in0, bool *out0) {
 }
 AOTI_KERNEL_END(k_every)
 
-AOTI_KERNEL(256) k_picked(Run run, const i64 *in0, const f32 *in1, f32 *out0) {
+AOTI_KERNEL(256) k_picked(Run run, const i64 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
   constexpr Team<1, 256, false> team{};
   const i32 units = 1650;
@@ -252,7 +252,7 @@ AOTI_KERNEL(256) k_picked(Run run, const i64 *in0, const f32 *in1, f32 *out0) {
 }
 AOTI_KERNEL_END(k_picked)
 
-AOTI_KERNEL(256) k_map(Run run, const f32 *in0, f32 *out0) {
+AOTI_KERNEL(256) k_map(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
   constexpr Team<1, 256, false> team{};
   const i32 units = 660;
@@ -268,7 +268,7 @@ AOTI_KERNEL(256) k_map(Run run, const f32 *in0, f32 *out0) {
 }
 AOTI_KERNEL_END(k_map)
 
-AOTI_KERNEL(128) k_added(Run run, const f32 *in0, const i64 *in1, f32 *out0) {
+AOTI_KERNEL(128) k_added(Run run, const f32 *__restrict__ in0, const i64 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
   constexpr Team<1, 128, false> team{};
   const i32 units = 33;
@@ -290,16 +290,16 @@ AOTI_KERNEL(128) k_added(Run run, const f32 *in0, const i64 *in1, f32 *out0) {
 }
 AOTI_KERNEL_END(k_added)
 
-AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *in1, f32 *out0) {
+AOTI_KERNEL(256) k_product(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
   const i32 m = 17, n = 24, k = 40;
-  const i32 across = ceil_div(n, 32), down = ceil_div(m, 32);
+  const i32 across = ceil_div(n, 32), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index()); unit < across * down * (3); unit += i32(block_count())) {
-    const i32 column0 = unit % across * 32, row0 = unit / across % down * 32, batch = unit / across / down;
+    const i32 column0 = unit % across * 32, row0 = unit / across % down * 16, batch = unit / across / down;
     (void)batch, (void)row0;
     const i32 i0 = batch / (1) % (3);
     (void)i0;
-    contract<f32, 32, 32, 256, 4>(row0, column0, m, n, k,
+    contract<f32, 16, 32, 256, 4>(row0, column0, m, n, k,
         Strided<f32, i32, true>{whole(in0) + (680 * i0), 40, 1},
         Strided<f32, i32, false>{whole(in1), 1, 24},
         [&](i32 i1, i32 i2, auto lanes, auto sum) {
@@ -312,7 +312,7 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *in1, f32 *out0) {
 }
 AOTI_KERNEL_END(k_product)
 
-AOTI_KERNEL(128) k_halves(Run run, const bf16 *in0, const bf16 *in1, bf16 *out0) {
+AOTI_KERNEL(128) k_halves(Run run, const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, bf16 *__restrict__ out0) {
   (void)run;
   const i32 m = 130, n = 200, k = 70;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 64);
@@ -331,7 +331,7 @@ AOTI_KERNEL(128) k_halves(Run run, const bf16 *in0, const bf16 *in1, bf16 *out0)
 }
 AOTI_KERNEL_END(k_halves)
 
-AOTI_KERNEL(256) k_whole(Run run, const i32 *in0, i32 *out0) {
+AOTI_KERNEL(256) k_whole(Run run, const i32 *__restrict__ in0, i32 *__restrict__ out0) {
   (void)run;
   const i32 m = 7, n = 7, k = 40;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
@@ -350,7 +350,7 @@ AOTI_KERNEL(256) k_whole(Run run, const i32 *in0, i32 *out0) {
 }
 AOTI_KERNEL_END(k_whole)
 
-AOTI_KERNEL(256) k_conv(Run run, const f32 *in0, const f32 *in1, f32 *out0) {
+AOTI_KERNEL(256) k_conv(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
   const ConvSizes<i32> shape{2, 4, 6, 1, {1, 9, 11}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {1, 5, 6}};
   const i32 m = 6, n = 60, k = shape.depth();
@@ -374,37 +374,37 @@ AOTI_KERNEL(256) k_conv(Run run, const f32 *in0, const f32 *in1, f32 *out0) {
 }
 AOTI_KERNEL_END(k_conv)
 
-AOTI_KERNEL(64) k_cumulative(Run run, const f64 *in0, f64 *out0) {
+AOTI_KERNEL(64) k_cumulative(Run run, const f64 *__restrict__ in0, f64 *__restrict__ out0) {
   (void)run;
   scan<ScanSum, f64>(run, in0, out0, 6, 50, 4);
 }
 AOTI_KERNEL_END(k_cumulative)
 
-AOTI_KERNEL(64) k_running(Run run, const f64 *in0, f64 *out0, i64 *out1) {
+AOTI_KERNEL(64) k_running(Run run, const f64 *__restrict__ in0, f64 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
   scan_extreme<ScanMax, f64>(run, in0, out0, out1, 6, 50, 4);
 }
 AOTI_KERNEL_END(k_running)
 
-AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *in0, f32 *out0, i64 *out1) {
+AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
   sort_rows<256, f32, true>(in0, out0, out1, scratch, 12, 260, 1);
 }
 AOTI_KERNEL_END(k_sorted)
 
-AOTI_KERNEL(256) k_ascending(Run run, char *scratch, const f32 *in0, f32 *out0, i64 *out1) {
+AOTI_KERNEL(256) k_ascending(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
   sort_rows<256, f32, false>(in0, out0, out1, scratch, 12, 260, 1);
 }
 AOTI_KERNEL_END(k_ascending)
 
-AOTI_KERNEL(64) k_found(Run run, const f32 *in0, const f32 *in1, i64 *out0) {
+AOTI_KERNEL(64) k_found(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, i64 *__restrict__ out0) {
   (void)run;
   search_sorted<f32, true>(run, in0, in1, out0, 12, 260, 260);
 }
 AOTI_KERNEL_END(k_found)
 
-AOTI_KERNEL(256) k_planes(Run run, const f32 *in0, f32 *out0) {
+AOTI_KERNEL(256) k_planes(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
   constexpr Team<1, 256, true> team{};
   const i32 units = 169;
@@ -424,7 +424,7 @@ AOTI_KERNEL(256) k_planes(Run run, const f32 *in0, f32 *out0) {
 }
 AOTI_KERNEL_END(k_planes)
 
-AOTI_KERNEL(256) k_padded(Run run, const f32 *in0, f32 *out0) {
+AOTI_KERNEL(256) k_padded(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
   constexpr Team<1, 256, false> team{};
   const i32 units = 37148;
@@ -443,7 +443,7 @@ AOTI_KERNEL(256) k_padded(Run run, const f32 *in0, f32 *out0) {
 }
 AOTI_KERNEL_END(k_padded)
 
-AOTI_KERNEL(256) k_sines(Run run, const f64 *in0, f64 *out0, f64 *out1) {
+AOTI_KERNEL(256) k_sines(Run run, const f64 *__restrict__ in0, f64 *__restrict__ out0, f64 *__restrict__ out1) {
   (void)run;
   constexpr Team<1, 256, false> team{};
   const i32 units = 1200;

@@ -1,0 +1,258 @@
+//! In which order the axes of a value lie in memory.
+//!
+//! Where a target's convolutions read and write the channels of a pixel side by side, so do the kernels between them: the
+//! layout spreads from convolutions through element-wise operators, views that keep the axis of channels, and reductions
+//! over others. What the caller sees is row-major, and so is what is read by other means than coordinates.
+
+use super::attention::Attentions;
+use super::element::Element;
+use super::realize::count_uses;
+use crate::dtype::DType;
+use crate::graph::{Conv, Graph, Node, Op, ValueId};
+use crate::loops::Channels;
+use crate::symbolic::{Expr, Symbol};
+use crate::target::Target;
+use cranelift_entity::{EntityRef, SecondaryMap};
+
+/// Channels side by side, of which a thread reads several at a time.
+const SIDE_BY_SIDE: i64 = 8;
+/// The axis of channels in a program.
+const CHANNELS: usize = 1;
+
+/// Where channels are in each value that has a buffer.
+#[derive(Default)]
+pub(super) struct Layouts {
+    channels: SecondaryMap<ValueId, Channels>,
+}
+
+impl Layouts {
+    /// Decides for all values of a graph.
+    pub(super) fn decide(graph: &Graph, target: &Target, attentions: &Attentions) -> Layouts {
+        if !target.has_channels_last() {
+            return Layouts::default();
+        }
+        let mut last: SecondaryMap<ValueId, bool> = SecondaryMap::new();
+        let (producers, uses) = (graph.producers(), count_uses(graph));
+        let maker = |value: ValueId| producers[value.index()].map(|position| &graph.nodes[position]);
+        let is_constant =
+            |value: ValueId| maker(value).is_some_and(|maker| matches!(maker.op, Op::Constant(_)));
+        for node in graph.nodes.iter().filter(|node| matches!(node.op, Op::Conv(_))) {
+            let (input, weight) = (node.inputs[0], node.inputs[1]);
+            if is_fitting(graph, node) && is_constant(weight) && uses[weight] == 1 {
+                last[node.outputs[0]] = true;
+                // What is written only for it is written as it is read.
+                let is_made = maker(input).is_some_and(|maker| Element::of(&maker.op).is_some());
+                last[input] |= is_made && has_wide_channels(graph, input);
+            }
+        }
+        let fitting = last.clone();
+        for node in &graph.nodes {
+            if node.outputs.first().is_some_and(|output| spreads(graph, node, *output, &last)) {
+                last[node.outputs[0]] = true;
+            }
+        }
+        let mut keep = |value: ValueId| last[value] = false;
+        graph.inputs.iter().for_each(|input| keep(input.value));
+        graph.outputs.iter().for_each(|output| keep(output.value));
+        for node in &graph.nodes {
+            read_otherwise(node).iter().copied().for_each(&mut keep);
+            if matches!(node.op, Op::Conv(_)) && !fitting[node.outputs[0]] {
+                keep(node.inputs[0]);
+            }
+            if let Some(sources) = node.outputs.first().and_then(|value| attentions.sources(*value)) {
+                sources.for_each(&mut keep);
+            }
+        }
+        let mut channels = SecondaryMap::new();
+        for value in graph.values.keys() {
+            channels[value] = if last[value] { Channels::Last } else { Channels::First };
+        }
+        Layouts { channels }
+    }
+
+    /// Where channels are in the buffer of a value.
+    pub(super) fn of(&self, value: ValueId) -> Channels {
+        self.channels[value]
+    }
+}
+
+/// Whether there is a template for a convolution whose channels are last. Its weights are laid out for that when the model
+/// is compiled, so nothing else may read them.
+fn is_fitting(graph: &Graph, node: &Node) -> bool {
+    let Op::Conv(Conv { transposed: false, groups: 1, stride, .. }) = &node.op else { return false };
+    let weight = graph.ty(node.inputs[1]);
+    let is_float = matches!(weight.dtype, DType::F16 | DType::Bf16 | DType::F32);
+    is_float && weight.shape.iter().all(|size| size.as_int().is_some()) && !stride.is_empty()
+}
+
+fn has_wide_channels(graph: &Graph, value: ValueId) -> bool {
+    graph.ty(value).shape[CHANNELS].as_int().is_some_and(|channels| channels % SIDE_BY_SIDE == 0)
+}
+
+/// Whether the result of an operator has channels last because operands have.
+fn spreads(graph: &Graph, node: &Node, output: ValueId, last: &SecondaryMap<ValueId, bool>) -> bool {
+    let rank = graph.ty(output).rank();
+    if rank < 3 {
+        return false;
+    }
+    let alike = |input: &ValueId| last[*input] && graph.ty(*input).rank() == rank;
+    match &node.op {
+        Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast | Op::Cat { .. } => {
+            node.inputs.iter().any(alike)
+        }
+        Op::View(coords) | Op::Pad { coords, .. } => last[node.inputs[0]] && keeps_channels(coords),
+        Op::Reduce { axes, .. } => last[node.inputs[0]] && axes.iter().all(|axis| *axis > CHANNELS),
+        Op::Constant(_)
+        | Op::Full(_)
+        | Op::Index(_)
+        | Op::Gather(_)
+        | Op::Scatter { .. }
+        | Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::MatMul
+        | Op::Conv(_)
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Require(_)
+        | Op::Cond { .. }
+        | Op::While { .. } => false,
+    }
+}
+
+/// Whether the coordinates of a view have the channels of its operand along its own axis of channels, and nothing else there.
+fn keeps_channels(coords: &[Expr]) -> bool {
+    let own = Symbol::axis(1);
+    let is_step = |coord: &Expr| coord.affine_in(own).is_some_and(|(step, _)| step.is(1));
+    coords.iter().enumerate().all(
+        |(axis, coord)| {
+            if axis == CHANNELS { is_step(coord) } else { !coord.mentions(own) }
+        },
+    )
+}
+
+/// Operands that an operator does not read by coordinates.
+fn read_otherwise(node: &Node) -> &[ValueId] {
+    match &node.op {
+        Op::Gather(_) => &node.inputs[..1],
+        Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Require(_)
+        | Op::Cond { .. }
+        | Op::While { .. } => &node.inputs,
+        Op::Constant(_)
+        | Op::Full(_)
+        | Op::Index(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Cast
+        | Op::View(_)
+        | Op::Pad { .. }
+        | Op::Reduce { .. }
+        | Op::Cat { .. }
+        | Op::Scatter { .. }
+        | Op::MatMul
+        | Op::Conv(_) => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::graph::text::parse;
+    use crate::loops::text::print;
+    use crate::loops::{Channels, KernelKind, Program};
+    use crate::lower::lower;
+    use crate::target::{GpuTarget, Target};
+
+    fn lowered(body: &str, target: &Target) -> Program {
+        let text = format!(
+            "graph \"g\" {{
+              const c0 \"w\": f32[8, 8, 3, 3] = splat 0.5
+              const c1 \"v\": f32[8, 1, 3, 3] = splat 0.5
+              input %x \"x\": f32[2, 8, 6, 6]
+              %w: f32[8, 8, 3, 3] = constant c0
+              %again: f32[8, 8, 3, 3] = constant c0
+              %v: f32[8, 1, 3, 3] = constant c1
+              {body}
+            }}"
+        );
+        lower(&parse(&text).unwrap_or_else(|error| panic!("{error}")), target)
+    }
+
+    fn gpu() -> Target {
+        Target::Gpu(GpuTarget::named("sm_90a").expect("it is in the table"))
+    }
+
+    const SAME: &str = "stride [1, 1] padding [1:1, 1:1] dilation [1, 1]";
+
+    /// Where the channels of input and output are, for each convolution.
+    fn convolutions(program: &Program) -> Vec<(Channels, Channels)> {
+        let places = program.kernels.values().filter_map(|kernel| match &kernel.kind {
+            KernelKind::Convolution(conv) => Some((conv.input_channels, conv.output_channels)),
+            KernelKind::Nest(_) | KernelKind::MatMul(_) | KernelKind::Attention(_) | KernelKind::Rows(_) => {
+                None
+            }
+        });
+        places.collect()
+    }
+
+    fn two(between: &str, sizes: &str, groups: i64, weight: &str) -> String {
+        format!(
+            "%a: f32[2, 8, 6, 6] = conv %x, %w {SAME} groups 1
+             {between}
+             %y: f32{sizes} = conv %b, %{weight} {SAME} groups {groups}
+             output %y \"y\""
+        )
+    }
+
+    #[test]
+    fn what_stands_between_convolutions_lies_as_they_read_it() {
+        let between = "%p: f32[2, 8, 3, 3, 2, 2] = view %a [i0, i1, 2*i2 + i4, 2*i3 + i5]
+             %m: f32[2, 8, 3, 3] = max %p axes [4, 5]
+             %b: f32[2, 8, 3, 3] = tanh %m";
+        let program = lowered(&two(between, "[2, 8, 3, 3]", 1, "again"), &gpu());
+        // What comes from the caller and goes to it is as programs have it.
+        assert_eq!(
+            convolutions(&program),
+            [(Channels::First, Channels::Last), (Channels::Last, Channels::First)]
+        );
+        assert!(
+            program
+                .buffers
+                .values()
+                .any(|buffer| buffer.shape == [2, 3, 3, 8].map(crate::symbolic::Expr::int))
+        );
+        let again = crate::loops::text::parse(&print(&program)).expect("it parses");
+        assert_eq!(print(&again), print(&program));
+        assert!(print(&program).contains("from channels_last"));
+    }
+
+    #[test]
+    fn what_has_no_template_reads_channels_first() {
+        let program = lowered(&two("%b: f32[2, 8, 6, 6] = tanh %a", "[2, 8, 6, 6]", 8, "v"), &gpu());
+        assert_eq!(
+            convolutions(&program),
+            [(Channels::First, Channels::Last), (Channels::First, Channels::First)]
+        );
+    }
+
+    #[test]
+    fn processors_have_channels_first() {
+        let program = lowered(
+            &two("%b: f32[2, 8, 6, 6] = tanh %a", "[2, 8, 6, 6]", 8, "v"),
+            &Target::cpu(&["x86-64-v3"]),
+        );
+        assert!(convolutions(&program).iter().all(|places| *places == (Channels::First, Channels::First)));
+    }
+
+    #[test]
+    fn views_that_mix_channels_with_pixels_end_a_layout() {
+        let between = "%b: f32[2, 8, 6, 6] = view %a [i0, i2 + 2, min(i1, 5), i3]";
+        let program = lowered(&two(between, "[2, 8, 6, 6]", 8, "v"), &gpu());
+        assert_eq!(convolutions(&program)[1].0, Channels::First);
+    }
+}
