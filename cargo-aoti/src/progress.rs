@@ -66,6 +66,7 @@ impl Progress for Shown {
                 self.status("Compiling", name);
                 self.bar.set_message((*name).to_owned());
             }
+            ModelEvent::Note { message, .. } => self.bar.suspend(|| self.terminal.warn(message)),
             ModelEvent::Waiting { name } => {
                 self.status("Blocking", &format!("waiting for another process that builds {name}"));
             }

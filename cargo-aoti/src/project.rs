@@ -53,6 +53,11 @@ impl ManifestFlags {
 }
 
 impl Selection {
+    /// Whether locks must be as they are.
+    pub(crate) fn is_locked(&self) -> bool {
+        self.manifest.locked || self.manifest.frozen
+    }
+
     /// The flags for features, as cargo takes them.
     pub(crate) fn feature_flags(&self) -> Vec<String> {
         let features = &self.features;

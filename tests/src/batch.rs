@@ -136,6 +136,7 @@ fn bundle(number: usize, model: &Bytes) -> Result<SourceBundle, String> {
         embed_weights: false,
         named_weights: false,
         names: Default::default(),
+        records: Default::default(),
     };
     compile(model.clone(), &options).map_err(|findings| format!("model {number}: {findings}"))
 }

@@ -10,6 +10,7 @@ use aoti_toolchain::{Device, Environment, Target, Toolchains, UserToolchain};
 
 use crate::error::Error;
 use crate::layout::Layout;
+use crate::lock::FILE as LOCK_FILE;
 use crate::manifest::{Manifest, Problems, Script};
 use crate::model::{LinkKind, Model};
 use crate::purpose::{self, Purpose};
@@ -167,6 +168,11 @@ impl Builder {
         // What the script itself writes is newer than its start each time.
         for model in self.manifest.models.iter().filter(|model| !model.path.starts_with(&self.out_dir)) {
             println!("cargo::rerun-if-changed={}", model.path.display());
+        }
+        // Naming a file that is not there would run the script each time; `cargo aoti tune` sees to the first one.
+        let lock = self.folder.join(LOCK_FILE);
+        if lock.is_file() {
+            println!("cargo::rerun-if-changed={}", lock.display());
         }
         // Cargo runs the script again as long as there is no such folder: models may appear there.
         if let Some(folder) = self.manifest.searched.as_ref().filter(|folder| !folder.is_dir()) {

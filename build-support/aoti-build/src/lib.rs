@@ -13,10 +13,13 @@
 
 mod artefacts;
 mod builder;
+mod choices;
 mod error;
 mod files;
 mod harness;
 mod layout;
+mod lock;
+mod machine;
 mod manifest;
 mod model;
 mod pipeline;
@@ -32,8 +35,10 @@ pub use builder::Builder;
 pub use error::{Error, Fault};
 pub use files::plain;
 pub use layout::Layout;
+pub use lock::{FILE as LOCK_FILE, Lock, Machines, Place, Reading, Record, Usable};
+pub use machine::Machine;
 pub use manifest::{Code, Location, Manifest, Problem, Problems, Wishes, suggest};
-pub use model::{Gpus, LinkKind, Model, Names, Weights, default_architectures, default_levels};
+pub use model::{Choices, Gpus, LinkKind, Model, Names, Weights, default_architectures, default_levels};
 pub use progress::{ModelEvent, Progress, Silent};
 pub use session::{Job, Session, Settings};
 pub use variables::{VARIABLES, Variable};

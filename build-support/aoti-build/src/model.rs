@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use aoti_compiler::codegen::names;
 use aoti_compiler::compile;
+use aoti_compiler::schedule::Records;
 pub use aoti_compiler::transform::rename::Names;
 use aoti_toolchain::{Device, UserToolchains};
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,18 @@ pub struct Gpus {
     pub architectures: Vec<String>,
 }
 
+/// How kernels are run that can be run in more than one way.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub enum Choices {
+    /// As the compiler thinks best.
+    #[default]
+    Predicted,
+    /// As the records of this file say, where it is there and has them.
+    Lock(PathBuf),
+    /// So.
+    Given(Records),
+}
+
 /// One model to build.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Model {
@@ -67,6 +80,8 @@ pub struct Model {
     pub toolchains: Vec<Arc<UserToolchains>>,
     /// What its outputs and dimensions are called, where not as the program calls them.
     pub names: Names,
+    /// How its kernels are run.
+    pub choices: Choices,
 }
 
 impl Model {
@@ -84,6 +99,7 @@ impl Model {
             gpus: Vec::new(),
             toolchains: Vec::new(),
             names: Names::default(),
+            choices: Choices::Predicted,
         }
     }
 
@@ -133,7 +149,12 @@ impl Model {
     }
 
     /// What the compiler is told.
-    pub(crate) fn options(&self, levels: Vec<String>, gpus: Vec<String>) -> compile::Options {
+    pub(crate) fn options(
+        &self,
+        levels: Vec<String>,
+        gpus: Vec<String>,
+        records: Records,
+    ) -> compile::Options {
         compile::Options {
             name: self.name.clone(),
             package: self.package.clone(),
@@ -142,6 +163,7 @@ impl Model {
             embed_weights: self.weights == Weights::Embed,
             named_weights: self.named_weights || self.weights == Weights::External,
             names: self.names.clone(),
+            records,
         }
     }
 

@@ -62,6 +62,7 @@ impl Session {
     pub fn build(&self, jobs: &[Job], progress: &dyn Progress) -> Vec<Result<Built, Error>> {
         let mut results: Vec<Option<Result<Built, Error>>> = jobs.iter().map(|_| None).collect();
         let recipes: Vec<Result<Recipe, Error>> = jobs.iter().map(|job| self.recipe(&job.model)).collect();
+        self.tell_notes(jobs, progress);
         let mut stale = Vec::new();
         for (index, (job, recipe)) in jobs.iter().zip(recipes).enumerate() {
             match recipe {
@@ -76,6 +77,19 @@ impl Session {
             self.build_stale(jobs, stale, progress, &mut results);
         }
         results.into_iter().map(|result| result.expect("every model gets a result")).collect()
+    }
+
+    /// What is to be said about locks; once, where models share one. What is wrong with them, recipes say.
+    fn tell_notes(&self, jobs: &[Job], progress: &dyn Progress) {
+        let mut told = Vec::new();
+        for job in jobs {
+            for message in self.usable(&job.model).map(|usable| usable.notes).unwrap_or_default() {
+                if !told.contains(&message) {
+                    progress.model(&ModelEvent::Note { name: &job.model.name, message: &message });
+                    told.push(message);
+                }
+            }
+        }
     }
 
     fn build_stale(
@@ -148,7 +162,8 @@ impl Session {
         let (looked, stamp) = (state::now_ns(), Stamp::of(path).map_err(unreadable)?);
         let bytes = files::map(path).map_err(unreadable)?;
         let model = Seen::new(stamp, looked, &bytes);
-        let options = job.model.options(recipe.levels.clone(), recipe.architectures.clone());
+        let options =
+            job.model.options(recipe.levels.clone(), recipe.architectures.clone(), recipe.records());
         let bundle = self.compiled(job, (&bytes, &model.digest), &options, progress)?;
         Ok(Passing {
             job,

@@ -11,6 +11,13 @@ pub enum ModelEvent<'a> {
         /// The model's name.
         name: &'a str,
     },
+    /// Something about it that its owner should know.
+    Note {
+        /// The model's name.
+        name: &'a str,
+        /// A sentence.
+        message: &'a str,
+    },
     /// It is being compiled.
     Compiling {
         /// The model's name.

@@ -12,6 +12,7 @@ use aoti_toolchain::{
 };
 use bytes::Bytes;
 
+use crate::choices;
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::model::{Gpus, Model, default_architectures, default_levels};
@@ -32,6 +33,8 @@ pub struct Settings {
     pub mode: Mode,
     /// Only the toolchain of this name will do.
     pub toolchain: Option<String>,
+    /// Refuse to build a model that was tuned where records for some of its kernels are missing.
+    pub locked: bool,
 }
 
 impl Default for Settings {
@@ -43,6 +46,7 @@ impl Default for Settings {
             bindings_only: false,
             mode: Mode::default(),
             toolchain: None,
+            locked: false,
         }
     }
 }
@@ -227,7 +231,8 @@ impl Session {
             path: path.clone(),
             source,
         })?;
-        let options = model.options(self.levels(model)?, self.architectures(model)?);
+        let records = self.usable(model)?.records;
+        let options = model.options(self.levels(model)?, self.architectures(model)?, records);
         let bundle = (self.compiler)(bytes, &options).map_err(|diagnostics| Error::Model {
             name,
             path,
@@ -237,6 +242,9 @@ impl Session {
     }
 
     pub(crate) fn recipe(&self, model: &Model) -> Result<Recipe, Error> {
+        if self.settings.locked {
+            self.check_locked(model)?;
+        }
         let levels = self.levels(model)?;
         let toolchain = if self.settings.bindings_only {
             None
@@ -265,6 +273,7 @@ impl Session {
             named_weights: model.named_weights,
             link: model.link,
             mode: format!("{:?}", self.settings.mode),
+            choices: choices::as_text(&self.usable(model)?.records),
             toolchain,
         })
     }

@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use aoti_compiler::codegen::names::exported_symbol;
+use aoti_compiler::schedule::{KernelKey, Records};
 
 use crate::artefacts::{Artefact, Built};
 use crate::error::Error;
@@ -16,7 +17,7 @@ use crate::files::{self, Stamp, file_error};
 use crate::layout::Layout;
 use crate::model::Model;
 
-const SCHEMA: u32 = 4;
+const SCHEMA: u32 = 5;
 
 /// Clocks of file systems tick in steps, so a file that was written just before it was looked at may have been written
 /// again just after, in the same tick. Times that close to the look prove nothing.
@@ -43,16 +44,31 @@ pub(crate) struct Recipe {
     pub(crate) named_weights: bool,
     pub(crate) link: crate::model::LinkKind,
     pub(crate) mode: String,
+    /// What records say about kernels, by their keys.
+    pub(crate) choices: Vec<(String, String)>,
     /// Absent where only bindings are made.
     pub(crate) toolchain: Option<String>,
 }
 
 impl Recipe {
+    /// What records say about kernels.
+    pub(crate) fn records(&self) -> Records {
+        let mut records = Records::none();
+        for (key, setting) in &self.choices {
+            // Both were printed by their own types.
+            if let (Some(key), Ok(setting)) = (KernelKey::parse(key), setting.parse()) {
+                records.set(key, setting);
+            }
+        }
+        records
+    }
+
     /// Whether this is a build of native code that is wanted otherwise as a build of bindings is. Which toolchain there is
-    /// now, and what it can do, is left open: to find out takes running it.
+    /// now, what it can do, and so which records fit, is left open: to find out takes running it.
     pub(crate) fn is_native_for(&self, bindings: &Recipe) -> bool {
-        let Recipe { toolchain, levels, architectures, .. } = self.clone();
-        self.toolchain.is_some() && *self == Recipe { toolchain, levels, architectures, ..bindings.clone() }
+        let Recipe { toolchain, levels, architectures, choices, .. } = self.clone();
+        let native = Recipe { toolchain, levels, architectures, choices, ..bindings.clone() };
+        self.toolchain.is_some() && *self == native
     }
 }
 

@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         embed_weights: true,
         named_weights: false,
         names: Default::default(),
+        records: Default::default(),
     };
     let bytes = bytes::Bytes::from(fs::read(model)?);
     let bundle = compile(bytes.clone(), &options)?;

@@ -8,11 +8,11 @@ use crate::graph::{Graph, SymbolSource};
 use crate::loops::Program;
 use crate::loops::work::{Work, work};
 use crate::lower::lower;
-use crate::schedule::{self, Explanation, Schedule, schedule};
+use crate::schedule::{self, Explanation, KernelKey, Records, Schedule, Setting, schedule, ways};
 use crate::symbolic::{RangeTable, Symbol};
 use crate::target::{GpuTarget, Target, Vendor};
 use crate::transform::rename::{Names, rename};
-use crate::{aten, frontend, loops, transform};
+use crate::{aten, frontend, interpret, loops, transform};
 
 use bytes::Bytes;
 
@@ -36,6 +36,8 @@ pub struct Options {
     pub named_weights: bool,
     /// Names that go before the program's own.
     pub names: Names,
+    /// What measurements say about kernels.
+    pub records: Records,
 }
 
 /// One stage's text, for `inspect --emit`.
@@ -91,11 +93,11 @@ fn graph_of(model: Bytes, options: &Options) -> Result<Graph, Diagnostics> {
 }
 
 /// From a graph to a schedule for a target.
-fn scheduled(graph: &Graph, target: &Target) -> (Program, Schedule, Vec<Explanation>) {
+fn scheduled(graph: &Graph, target: &Target, records: &Records) -> (Program, Schedule, Vec<Explanation>) {
     let mut lowered = lower(graph, target);
     loops::bounds::stay_within(&mut lowered, "lowering");
     check(&loops::verify(&lowered), "lowering");
-    let (schedule, explanations) = schedule(lowered.clone(), &graph.ranges(), target);
+    let (schedule, explanations) = schedule(lowered.clone(), &graph.ranges(), target, records);
     check(&schedule::verify(&schedule), "scheduling");
     (lowered, schedule, explanations)
 }
@@ -103,7 +105,8 @@ fn scheduled(graph: &Graph, target: &Target) -> (Program, Schedule, Vec<Explanat
 /// The stages for the CPU levels of the options.
 fn cpu_stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
     let graph = graph_of(model, options)?;
-    let (lowered, schedule, explanations) = scheduled(&graph, &Target::cpu(&options.levels));
+    let (lowered, schedule, explanations) =
+        scheduled(&graph, &Target::cpu(&options.levels), &options.records);
     Ok(Stages { graph, lowered, schedule, explanations })
 }
 
@@ -144,10 +147,10 @@ pub fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnost
     let targets = gpu_targets(options)?;
     let graph = graph_of(model, options)?;
     let cpu = (!options.levels.is_empty() || targets.is_empty())
-        .then(|| scheduled(&graph, &Target::cpu(&options.levels)).1);
+        .then(|| scheduled(&graph, &Target::cpu(&options.levels), &options.records).1);
     let gpu = |(target, names): (GpuTarget, Vec<String>)| {
         let vendor = target.vendor;
-        (scheduled(&graph, &Target::Gpu(target)).1, vendor, names)
+        (scheduled(&graph, &Target::Gpu(target), &options.records).1, vendor, names)
     };
     let gpus: Vec<_> = targets.into_iter().map(gpu).collect();
     let programs =
@@ -192,7 +195,7 @@ fn constant_stages<'p>(
     let mut lowered = lower(&transform::widen(graph.graph.clone()), &target);
     loops::bounds::stay_within(&mut lowered, "lowering of constants");
     check(&loops::verify(&lowered), "lowering of constants");
-    let (schedule, _) = schedule(lowered, &ranges, &target);
+    let (schedule, _) = schedule(lowered, &ranges, &target, &Records::none());
     check(&schedule::verify(&schedule), "scheduling of constants");
     ConstantStages { graph, schedule, ranges }
 }
@@ -216,6 +219,95 @@ pub fn kernel_work(
     };
     let kernels = program.kernels.values();
     Ok(kernels.map(|kernel| (kernel.name.clone(), work(program, kernel, &value_of))).collect())
+}
+
+/// A kernel with the ways to run it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OpenKernel {
+    /// Its name; kernels of one key may have several.
+    pub name: String,
+    /// What records know it by.
+    pub key: KernelKey,
+    /// What it is compiled for: `cpu`, or the architecture of a GPU.
+    pub target: String,
+    /// Its position among the kernels of a run on that target.
+    pub index: usize,
+    /// The ways to run it; the first is taken where no record names another.
+    pub ways: Vec<OpenWay>,
+    /// The position of the one that is taken.
+    pub taken: usize,
+}
+
+impl OpenKernel {
+    /// Whether it is for machines of this kind: an architecture of processors or of GPUs.
+    pub fn is_for(&self, family: &str) -> bool {
+        match GpuTarget::named(family) {
+            Some(_) => self.target.split('+').any(|name| name == family),
+            None => self.target == "cpu",
+        }
+    }
+}
+
+/// A way to run a kernel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OpenWay {
+    /// What distinguishes it from the others.
+    pub setting: Setting,
+    /// What it is thought to cost, as a multiple of the first's.
+    pub cost: f64,
+    /// Whether there is another from which it differs only in what several threads share.
+    pub is_shared: bool,
+}
+
+impl OpenWay {
+    /// Whether it is worth measuring against the first, with so many threads.
+    pub fn is_worth_trying(&self, threads: u16) -> bool {
+        /// What is thought to take so many times as long will not win.
+        const HOPELESS: f64 = 4.0;
+        self.cost <= HOPELESS && (threads > 1 || !self.is_shared)
+    }
+}
+
+/// The kernels of a model with the ways to run each, for all targets of the options.
+pub fn open_kernels(model: Bytes, options: &Options) -> Result<Vec<OpenKernel>, Diagnostics> {
+    let gpus = gpu_targets(options)?;
+    let graph = graph_of(model, options)?;
+    let cpu = (!options.levels.is_empty() || gpus.is_empty()).then(|| Target::cpu(&options.levels));
+    let targets = cpu.into_iter().chain(gpus.into_iter().map(|(target, _)| Target::Gpu(target)));
+    let mut all = Vec::new();
+    for target in targets {
+        let (_, schedule, _) = scheduled(&graph, &target, &options.records);
+        let name = match &target {
+            Target::Cpu(_) => "cpu".to_owned(),
+            Target::Gpu(gpu) => gpu.architecture.to_string(),
+        };
+        let program = &schedule.program;
+        for (index, (id, kernel)) in program.kernels.iter().enumerate() {
+            let ways = ways(program, kernel, &graph.ranges(), &target);
+            let own = Setting::of(&schedule.choices[id], &schedule.mappings[id]);
+            let typical = ways[0].cost;
+            let open = |way: &schedule::Way| OpenWay {
+                setting: way.setting(),
+                cost: way.cost / typical,
+                is_shared: way.is_shared,
+            };
+            let ways: Vec<OpenWay> = ways.iter().map(open).collect();
+            let taken = ways.iter().position(|way| way.setting == own).unwrap_or(0);
+            let (key, target) = (KernelKey::of(program, kernel, &target), name.clone());
+            all.push(OpenKernel { name: kernel.name.clone(), key, target, index, ways, taken });
+        }
+    }
+    Ok(all)
+}
+
+/// Runs a model's schedule for processors, as the records say, in the evaluator: slowly, every access checked.
+pub fn evaluate(
+    model: Bytes,
+    options: &Options,
+    inputs: &[interpret::Tensor],
+) -> Result<Result<Vec<interpret::Tensor>, interpret::EvalError>, Diagnostics> {
+    let stages = cpu_stages(model, options)?;
+    Ok(interpret::evaluate_schedule(&stages.schedule, inputs).map(|found| found.outputs))
 }
 
 /// Which kernels were not fused, and why.

@@ -40,6 +40,7 @@ fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
         name: name.to_owned(),
         package: String::new(),
         names: Names::default(),
+        records: Default::default(),
         levels: vec![],
         gpus: vec![architecture.to_owned()],
         embed_weights: true,

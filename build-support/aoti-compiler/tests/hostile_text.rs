@@ -74,6 +74,7 @@ fn options(text: &str) -> Options {
         embed_weights: true,
         named_weights: false,
         names: Default::default(),
+        records: Default::default(),
     }
 }
 

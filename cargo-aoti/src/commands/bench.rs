@@ -156,6 +156,7 @@ fn kernel_work(
         embed_weights: true,
         named_weights: false,
         names: Default::default(),
+        records: Default::default(),
     };
     let sizes: Vec<Vec<i64>> =
         views.iter().map(|view| view.sizes().iter().map(|size| *size as i64).collect()).collect();

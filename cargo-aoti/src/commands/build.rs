@@ -116,7 +116,9 @@ fn build(arguments: &Arguments, context: &Context, begun: Instant) -> Result<(),
     let (mut planned, mut results) = (Vec::new(), Vec::new());
     let progress = Shown::new(context.terminal);
     for target in arguments.targets(context) {
-        let session = Session::new(&context.environment, Settings { target, jobs, ..Settings::default() })?;
+        let locked = arguments.selection.is_locked();
+        let settings = Settings { target, jobs, locked, ..Settings::default() };
+        let session = Session::new(&context.environment, settings)?;
         let models = plan(arguments, context, &project, &session)?;
         let jobs: Vec<Job> = models.iter().map(|planned| planned.job.clone()).collect();
         results.extend(session.build(&jobs, &progress));

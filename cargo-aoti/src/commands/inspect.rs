@@ -106,6 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         embed_weights: true,
         named_weights: false,
         names: Default::default(),
+        records: Default::default(),
     };
     if arguments.explain_fusion {
         for explanation in compile::explain_fusion(model, &options).map_err(refuse)? {

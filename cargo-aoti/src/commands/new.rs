@@ -117,6 +117,7 @@ fn choose(given: &Path) -> Result<Chosen, Failure> {
         embed_weights: true,
         named_weights: false,
         names: Default::default(),
+        records: Default::default(),
     };
     let bundle =
         compile::compile(bytes, &options).map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;

@@ -56,6 +56,7 @@ fn options() -> Options {
         embed_weights: false,
         named_weights: false,
         names: Default::default(),
+        records: Default::default(),
         gpus: Vec::new(),
     }
 }

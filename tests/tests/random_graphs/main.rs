@@ -16,7 +16,7 @@ use aoti_compiler::graph::{Graph, InputRole, OutputRole, SymbolSource, text, ver
 use aoti_compiler::interpret::{Tensor, evaluate, evaluate_schedule};
 use aoti_compiler::loops;
 use aoti_compiler::lower::lower;
-use aoti_compiler::schedule::{self, schedule};
+use aoti_compiler::schedule::{self, Records, schedule};
 use aoti_compiler::target::Target;
 use aoti_runtime::{AnyView, DType, DynTensor, Inline, Model, State, Workspace};
 use aoti_tests::batch::{self, Processors};
@@ -134,7 +134,7 @@ fn changed_by_its_text(graph: &Graph) -> Option<String> {
     }
     let target = Target::cpu(&["x86-64-v3"]);
     let lowered = lower(graph, &target);
-    let (scheduled, _) = schedule(lowered.clone(), &graph.ranges(), &target);
+    let (scheduled, _) = schedule(lowered.clone(), &graph.ranges(), &target, &Records::none());
     let own = loops::text::print(&lowered);
     if loops::text::parse(&own).ok().as_ref().map(loops::text::print).as_ref() != Some(&own) {
         return Some(own);
@@ -207,7 +207,7 @@ fn check_schedule<E: std::fmt::Display>(
     expected: &Result<Vec<Tensor>, E>,
 ) -> Result<(), String> {
     let (graph, target) = (&case.graph, Target::cpu(&["x86-64-v3"]));
-    let (schedule, _) = schedule(lower(graph, &target), &graph.ranges(), &target);
+    let (schedule, _) = schedule(lower(graph, &target), &graph.ranges(), &target, &Records::none());
     let (expected, found) = match (expected, evaluate_schedule(&schedule, inputs)) {
         (Ok(expected), Ok(found)) => (expected, found),
         (Err(expected), Err(found)) => return same_failure(&expected.to_string(), &found.to_string()),

@@ -26,6 +26,7 @@ impl Progress for Talk {
     fn model(&self, event: &ModelEvent<'_>) {
         match event {
             ModelEvent::Fresh { name } => eprintln!("       Fresh {name}"),
+            ModelEvent::Note { message, .. } => println!("cargo::warning={}", on_one_line(message)),
             ModelEvent::Compiling { name } => eprintln!("   Compiling {name}"),
             ModelEvent::Waiting { name } => {
                 eprintln!("    Blocking waiting for another process that builds {name}");

@@ -62,7 +62,7 @@ impl<'a> Spot<'a> {
 
 impl Location {
     /// A range of bytes of a manifest's text.
-    pub(super) fn new(file: &Path, text: &Arc<str>, range: Range<usize>) -> Option<Location> {
+    pub(crate) fn new(file: &Path, text: &Arc<str>, range: Range<usize>) -> Option<Location> {
         let before = text.get(..range.start)?;
         text.get(range.clone())?;
         let line = before.matches('\n').count() + 1;

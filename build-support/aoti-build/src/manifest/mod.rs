@@ -15,7 +15,8 @@ use std::sync::Arc;
 use aoti_toolchain::{Device, Requirements, Target, UserToolchain, UserToolchains};
 use serde_json::Value;
 
-use crate::model::{Gpus, LinkKind, Model, Names, Weights};
+use crate::lock;
+use crate::model::{Choices, Gpus, LinkKind, Model, Names, Weights};
 use crate::session::cpu_requirements;
 use check::Checker;
 
@@ -232,6 +233,7 @@ impl Manifest {
                 model.levels.clone_from(&wishes.cpu);
             }
             (model.cpu, model.gpus) = wishes.devices();
+            model.choices = Choices::Lock(folder.join(lock::FILE));
         }
         checker.duplicates(&self.models);
         checker.finish()?;
@@ -275,6 +277,7 @@ impl Manifest {
             }
             model.toolchains.clone_from(&wishes.toolchains);
             (model.cpu, model.gpus) = wishes.devices();
+            model.choices = Choices::Lock(folder.join(lock::FILE));
         }
         checker.unused(Device::Cuda, &wishes.cuda, &wishes.devices);
         checker.unused(Device::Rocm, &wishes.rocm, &wishes.devices);

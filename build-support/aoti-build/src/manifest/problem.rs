@@ -21,12 +21,21 @@ pub enum Code {
     Device = 105,
     /// `Cargo.toml` cannot be read.
     Unreadable = 106,
+    /// `aoti.lock` cannot be read or does not fit.
+    Lock = 107,
 }
 
 impl Code {
     /// Every code.
-    pub const ALL: &'static [Code] =
-        &[Code::UnknownKey, Code::Value, Code::Duplicate, Code::Missing, Code::Device, Code::Unreadable];
+    pub const ALL: &'static [Code] = &[
+        Code::UnknownKey,
+        Code::Value,
+        Code::Duplicate,
+        Code::Missing,
+        Code::Device,
+        Code::Unreadable,
+        Code::Lock,
+    ];
 
     /// One line: what the code is for.
     pub fn title(self) -> &'static str {
@@ -37,6 +46,7 @@ impl Code {
             Code::Missing => "a model file is missing",
             Code::Device => "a device or instruction-set level is not known",
             Code::Unreadable => "the package manifest cannot be read",
+            Code::Lock => "the measured choices in `aoti.lock` cannot be used",
         }
     }
 
@@ -59,6 +69,9 @@ impl Code {
                 "`devices` lists `cpu`, `cuda` and `rocm`; `cpu` lists instruction-set levels that the toolchains know,\nas `cargo aoti doctor` shows. The message names the one that is not known or not built for yet."
             }
             Code::Unreadable => "`Cargo.toml` is not there, cannot be read, or is not TOML.",
+            Code::Lock => {
+                "`aoti.lock` holds what `cargo aoti tune` measured. A merge has left its marks in it, it is of a newer version,\nor it is not TOML; the message has the place. With `--locked`, kernels of a model that was tuned have no record that\nfits: the model, the compiler or the kernels' templates have changed since. `cargo aoti tune` measures them."
+            }
         }
     }
 }

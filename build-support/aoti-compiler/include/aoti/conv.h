@@ -22,6 +22,9 @@ struct ConvShape {
   i64 in[3], kernel[3], stride[3], dilation[3], padding[3], out[3];
 };
 
+// What a convolution passes over once, the other in blocks that stay in cache: by itself, what is larger.
+enum class ConvOnce { Larger, Weights, Pixels };
+
 namespace detail {
 
 #if AOTI_AVX512
@@ -274,14 +277,14 @@ AOTI_NOINLINE void conv_compact(const ConvRuns &runs, int rows, const f32 *tile,
   }
 }
 
-// Where a unit lies. What is larger, weights or image, is passed over once; the other stays in cache.
+// Where a unit lies.
 struct ConvCursor {
   i64 image, group, row, block;
   bool weights_outside;
 };
-AOTI_INLINE ConvCursor conv_cursor(const ConvShape &s, const ConvPlan &p, i64 unit) {
+AOTI_INLINE ConvCursor conv_cursor(const ConvShape &s, const ConvPlan &p, ConvOnce once, i64 unit) {
   ConvCursor c{};
-  c.weights_outside = p.oc * p.taps > p.channel;
+  c.weights_outside = once == ConvOnce::Larger ? p.oc * p.taps > p.channel : once == ConvOnce::Weights;
   i64 image = unit / (p.rows * p.blocks), rest = unit % (p.rows * p.blocks);
   c.row = c.weights_outside ? rest / p.blocks : rest % p.rows;
   c.block = c.weights_outside ? rest % p.blocks : rest / p.rows;
@@ -325,7 +328,7 @@ AOTI_INLINE i64 conv_units(const ConvShape &s) {
 // Units [u0, u1) of the convolution; at most detail::kMaxTaps taps. `scratch` holds the padded input (unused, may be
 // null, when the input is read in place). The epilogue is called once per vector of results:
 // epilogue(image, channel, pixel, lanes, sums), pixel = (od * OH + oh) * OW + ow of lane 0; lanes are consecutive pixels.
-template <class Epilogue>
+template <ConvOnce Once = ConvOnce::Larger, class Epilogue>
 AOTI_INLINE void conv(const ConvShape &s, i64 u0, i64 u1, const f32 *x, const f32 *weights, const void *scratch,
                       Epilogue &&epilogue) {
   using namespace detail;
@@ -338,7 +341,7 @@ AOTI_INLINE void conv(const ConvShape &s, i64 u0, i64 u1, const f32 *x, const f3
   const f32 *sums_of_block = p.compact ? tile : compact;
   ConvRuns runs;
   i64 runs_of = -1;
-  ConvCursor at = conv_cursor(s, p, u0);
+  ConvCursor at = conv_cursor(s, p, Once, u0);
   for (i64 u = u0; u < u1; ++u, conv_next(s, p, at)) {
     i64 image = at.image, group = at.group, row = at.row, q = at.block * kConvPixels;
     i64 size = min_i64(p.pixels - q, kConvPixels);

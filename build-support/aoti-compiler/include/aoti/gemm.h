@@ -216,13 +216,13 @@ template <class T> AOTI_INLINE Matrix<f32> gemm_rows(Matrix<T> a, i64 rows, i64 
   return {scratch, gemm_copy_stride(k), 1};
 }
 
-// Columns [first, last) panels of rows [m0, m0 + rows), whose A rows start at a.data.
-template <class Epilogue>
+// Columns [first, last) panels of rows [m0, m0 + rows), whose A rows start at a.data; blocks have at most Most rows.
+template <i64 Most, class Epilogue>
 AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k, Matrix<f32> a, GemmPanels b,
                             Epilogue &epilogue) {
   alignas(64) f32 tile[kTileFloats];
   for (i64 done = 0; done < rows;) {
-    GemmBlock block = gemm_block(rows - done);
+    GemmBlock block = gemm_block(min_i64(rows - done, Most));
     i64 end = done + (rows - done) / block.rows * block.rows;
     for (i64 p = first; p < last; p += block.panels) {
       if (last - p < block.panels) block.panels = 1;
@@ -241,8 +241,11 @@ AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k,
 
 } // namespace detail
 
+// Rows of the largest tile, where nobody says otherwise.
+constexpr i64 kGemmMost = detail::kMainRows;
 // Rows of a unit of work where a product is split by rows: whole tiles.
-constexpr i64 kGemmRows = 14 / detail::kMainRows * detail::kMainRows;
+template <i64 Most> constexpr i64 kGemmRowsOf = Most < kGemmMost ? 14 / Most * Most : 14 / kGemmMost * kGemmMost;
+constexpr i64 kGemmRows = kGemmRowsOf<kGemmMost>;
 
 // Number of panels of N columns: the range that callers split.
 AOTI_INLINE i64 gemm_panels(i64 n) { return ceil_div(n, kPanel); }
@@ -259,8 +262,8 @@ AOTI_INLINE i64 gemm_general_scratch_bytes(i64 m, i64 n, i64 k) {
 
 // Rows [m0, m1) and panels [p0, p1) of A * B for B packed. A: f32, f16 or bf16, any strides. `scratch`: 64-byte aligned,
 // one per concurrent call. The epilogue is called once per vector of results: epilogue(row, column, lanes, sums) with
-// lanes Full<kLanes> or Tail<kLanes>, sums Vec<f32, kLanes>.
-template <class T, class Epilogue>
+// lanes Full<kLanes> or Tail<kLanes>, sums Vec<f32, kLanes>. Tiles have at most Most rows, which changes no result.
+template <i64 Most = kGemmMost, class T, class Epilogue>
 AOTI_INLINE void gemm_packed(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const f32 *packed,
                              void *scratch, Epilogue &&epilogue) {
   i64 block = detail::gemm_block_rows(k);
@@ -270,13 +273,13 @@ AOTI_INLINE void gemm_packed(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matri
                                             (f32 *)scratch);
     for (i64 p = p0; p < p1; p += detail::kGroup) {
       detail::GemmPanels b{packed + p * k * kPanel, kPanel, k * kPanel};
-      detail::gemm_group(m, rows, p, min_i64(p1, p + detail::kGroup), n, k, block_a, b, epilogue);
+      detail::gemm_group<Most>(m, rows, p, min_i64(p1, p + detail::kGroup), n, k, block_a, b, epilogue);
     }
   }
 }
 
 // As `gemm_packed`, for a B that is packed now, panel by panel. A and B: f32, f16 or bf16, any strides.
-template <class TA, class TB, class Epilogue>
+template <i64 Most = kGemmMost, class TA, class TB, class Epilogue>
 AOTI_INLINE void gemm_general(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, void *scratch,
                               Epilogue &&epilogue) {
   i64 block = detail::gemm_block_rows(k);
@@ -289,7 +292,7 @@ AOTI_INLINE void gemm_general(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matr
     for (i64 p = p0; p < p1; p += detail::kGroup) {
       i64 last = min_i64(p1, p + detail::kGroup);
       detail::GemmPanels panels = detail::pack_group(b, p, last, n, k, rows, b_scratch);
-      detail::gemm_group(m, rows, p, last, n, k, block_a, panels, epilogue);
+      detail::gemm_group<Most>(m, rows, p, last, n, k, block_a, panels, epilogue);
     }
   }
 }

@@ -22,6 +22,22 @@ pub struct CpuMapping {
     pub lanes: Lanes,
     /// How many units are worth a thread.
     pub grain: Grain,
+    /// What the template computes at a time.
+    pub block: Block,
+}
+
+/// What a contraction's template for CPUs computes at a time, where it can be told.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Block {
+    /// What suits most sizes.
+    #[default]
+    Typical,
+    /// Register tiles of a matrix product have at most so many rows.
+    Rows(i64),
+    /// A convolution goes over its weights once, and over the pixels again for each block of them.
+    WeightsOnce,
+    /// A convolution goes over its pixels once, and over the weights again for each block of them.
+    PixelsOnce,
 }
 
 /// The units of work of a kernel on CPUs.

@@ -12,15 +12,21 @@ mod map;
 pub mod mapping;
 pub mod memory;
 mod merge;
+pub mod records;
+pub mod setting;
 #[cfg(test)]
 mod tests;
 pub mod text;
 mod verify;
+pub mod ways;
 
+pub use records::{KernelKey, Records};
+pub use setting::Setting;
 pub use verify::verify;
+pub use ways::{Way, ways};
 
 use crate::loops::{KernelId, KernelKind, Nest, Program, Step, bounds};
-use crate::select::{self, Choice};
+use crate::select::Choice;
 use crate::symbolic::Ranges;
 use crate::target::Target;
 use cranelift_entity::PrimaryMap;
@@ -97,20 +103,25 @@ pub struct Schedule {
     pub memory: MemoryPlan,
 }
 
-/// Schedules a program for one target; says what was not fused and why.
-pub fn schedule(mut program: Program, ranges: &dyn Ranges, target: &Target) -> (Schedule, Vec<Explanation>) {
+/// Schedules a program for one target, as measurements say where there are any; says what was not fused and why.
+pub fn schedule(
+    mut program: Program,
+    ranges: &dyn Ranges,
+    target: &Target,
+    records: &Records,
+) -> (Schedule, Vec<Explanation>) {
     let explanations = fuse(&mut program, ranges, target);
     bounds::stay_within(&mut program, "scheduling");
-    (decide(program, ranges, target), explanations)
+    (decide(program, ranges, target, records), explanations)
 }
 
 /// Decides how the kernels of a program run, without fusing any.
-pub fn decide(program: Program, ranges: &dyn Ranges, target: &Target) -> Schedule {
-    let choices: PrimaryMap<KernelId, Choice> =
-        program.kernels.values().map(|kernel| select::choose(&program, kernel, target)).collect();
-    let kernels = program.kernels.values().zip(choices.values());
-    let mappings =
-        kernels.map(|(kernel, choice)| map::map(&program, kernel, choice, ranges, target)).collect();
+pub fn decide(program: Program, ranges: &dyn Ranges, target: &Target, records: &Records) -> Schedule {
+    let kernels = program.kernels.values();
+    let decided: Vec<(Choice, Mapping)> =
+        kernels.map(|kernel| records.decide(&program, kernel, ranges, target)).collect();
+    let choices = decided.iter().map(|(choice, _)| choice.clone()).collect();
+    let mappings = decided.into_iter().map(|(_, mapping)| mapping).collect();
     let memory = memory::plan(&program, &choices, ranges, target);
     Schedule { target: target.clone(), program, choices, mappings, memory }
 }

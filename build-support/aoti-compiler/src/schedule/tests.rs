@@ -12,14 +12,34 @@ fn scheduled(body: &str) -> (Program, Vec<Explanation>) {
     let target = Target::cpu(&["x86-64-v3"]);
     let lowered = lower(&graph, &target);
     assert_eq!(crate::loops::verify(&lowered), Vec::<String>::new());
-    let (schedule, explanations) = schedule(lowered.clone(), &graph.ranges(), &target);
+    let (schedule, explanations) = schedule(lowered.clone(), &graph.ranges(), &target, &Records::none());
     assert_eq!(verify(&schedule), Vec::<String>::new());
     let printed = crate::loops::text::print(&lowered);
     assert_eq!(crate::loops::text::parse(&printed).as_ref(), Ok(&lowered), "{printed}");
     let printed = text::print(&schedule);
     assert_eq!(text::parse(&printed).as_ref(), Ok(&schedule), "{printed}");
     gives_the_same(&graph, &schedule);
+    other_ways_give_the_same(&graph, &schedule);
     (schedule.program, explanations)
+}
+
+/// Every way to run every kernel is well formed and gives the same.
+fn other_ways_give_the_same(graph: &crate::graph::Graph, schedule: &Schedule) {
+    let (program, target, ranges) = (&schedule.program, &schedule.target, graph.ranges());
+    let kernels = program.kernels.values();
+    let ways: Vec<_> = kernels.map(|kernel| (kernel, ways(program, kernel, &ranges, target))).collect();
+    let most = ways.iter().map(|(_, ways)| ways.len()).max().unwrap_or(0);
+    for position in 1..most {
+        let mut records = Records::none();
+        for (kernel, ways) in &ways {
+            if let Some(way) = ways.get(position) {
+                records.set(KernelKey::of(program, kernel, target), way.setting());
+            }
+        }
+        let other = decide(program.clone(), &ranges, target, &records);
+        assert_eq!(verify(&other), Vec::<String>::new(), "{records:?}");
+        gives_the_same(graph, &other);
+    }
 }
 
 /// Evaluates a graph and its schedule on the same data, sizes at 3 where they are free.

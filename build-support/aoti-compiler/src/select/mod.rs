@@ -1,7 +1,6 @@
 //! Picks how each kernel is computed where there is more than one way.
 //!
-//! [`candidates`] lists the ways that are correct for a kernel on a target, each with a cost, cheapest first;
-//! [`choose`] takes the first. A choice is all that memory planning and code generation need to know: the template, the
+//! [`candidates`] lists the ways that are correct for a kernel on a target, each with a cost, cheapest first. A choice is all that memory planning and code generation need to know: the template, the
 //! form in which it reads constants, and its scratch. Knows no C++; what a template computes is in the headers.
 
 mod conv;
@@ -107,11 +106,6 @@ pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Ca
     };
     candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
     candidates
-}
-
-/// The cheapest way to compute a kernel.
-pub fn choose(program: &Program, kernel: &Kernel, target: &Target) -> Choice {
-    candidates(program, kernel, target).swap_remove(0).choice
 }
 
 fn only(template: Template, scratch: Scratch) -> Candidate {

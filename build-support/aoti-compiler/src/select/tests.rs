@@ -68,8 +68,11 @@ fn constant_right_operands_are_packed_once() {
     )
     .unwrap_or_else(|error| panic!("{error}"));
     let target = Target::cpu(&["x86-64-v3"]);
-    let choices: Vec<Choice> =
-        program.kernels.values().map(|kernel| choose(&program, kernel, &target)).collect();
+    let choices: Vec<Choice> = program
+        .kernels
+        .values()
+        .map(|kernel| candidates(&program, kernel, &target).swap_remove(0).choice)
+        .collect();
     assert_eq!(choices[0].template, Template::Gemm(Gemm::Packed));
     assert_eq!(
         choices[0].packed[0].packing,

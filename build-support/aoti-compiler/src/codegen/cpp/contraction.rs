@@ -8,7 +8,7 @@ use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
 use crate::loops::{Axis, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
-use crate::schedule::mapping::{CpuMapping, Grain, Split};
+use crate::schedule::mapping::{Block, CpuMapping, Grain, Split};
 use crate::select::{Choice, Conv, Gemm, Scratch};
 use crate::symbolic::{Expr, Symbol};
 
@@ -82,14 +82,18 @@ pub(super) fn matmul(
     let (m, n, k) = (scalar(&row.extent), scalar(&column.extent), scalar(&matmul.depth));
     let constants = format!("const i64 m = {m}, n = {n}, k = {k};\n");
     let scratch = worker_scratch(&choice.scratch);
+    let most = match mapping.block {
+        Block::Rows(rows) => format!("<{rows}>"),
+        Block::Typical | Block::WeightsOnce | Block::PixelsOnce => String::new(),
+    };
     let call = |part: &Part| {
         let ([m0, m1], [p0, p1]) = (part.rows, part.panels);
         match gemm {
             Gemm::Packed => {
-                format!("gemm_packed({m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue);\n")
+                format!("gemm_packed{most}({m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue);\n")
             }
             Gemm::General => {
-                format!("gemm_general({m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue);\n")
+                format!("gemm_general{most}({m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue);\n")
             }
             Gemm::Any => {
                 format!(
@@ -112,7 +116,7 @@ pub(super) fn matmul(
             text.weight = 8 + matmul.epilogue.terms.len();
             return;
         }
-        Split::RowsFrom(rows) => split_blocks(&call, rows, &mapping.grain),
+        Split::RowsFrom(rows) => split_blocks(&call, rows, &most, &mapping.grain),
         Split::Axes(_) | Split::Serial | Split::Chunks(_) | Split::Template => {
             let part = Part { rows: ["begin", "end"], panels: ["0", "gemm_panels(n)"] };
             format!(
@@ -132,13 +136,14 @@ pub(super) fn matmul(
 }
 
 /// Splits one product over threads: many rows by blocks of rows, few by panels of columns.
-fn split_blocks(call: &dyn Fn(&Part) -> String, rows: i64, own: &Grain) -> String {
+fn split_blocks(call: &dyn Fn(&Part) -> String, rows: i64, most: &str, own: &Grain) -> String {
+    let step = if most.is_empty() { "kGemmRows".to_owned() } else { format!("kGemmRowsOf{most}") };
     format!(
         "const bool by_rows = m >= {rows};\n\
-         const i64 units = by_rows ? ceil_div(m, kGemmRows) : gemm_panels(n);\n\
+         const i64 units = by_rows ? ceil_div(m, {step}) : gemm_panels(n);\n\
          parallel(run, units, {}, [&](i64 begin, i64 end, i64 worker) {{\n\
          \x20 (void)worker;\n\
-         \x20 const i64 m0 = by_rows ? begin * kGemmRows : 0, m1 = by_rows ? min_i64(end * kGemmRows, m) : m;\n\
+         \x20 const i64 m0 = by_rows ? begin * {step} : 0, m1 = by_rows ? min_i64(end * {step}, m) : m;\n\
          \x20 const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;\n\
          \x20 {}}});\n",
         grain(own, "units"),
@@ -182,7 +187,7 @@ struct Printer<'a> {
     parameters: &'a Parameters<'a>,
     conv: &'a Convolution,
     shape: &'a ConvShape,
-    grain: &'a Grain,
+    mapping: &'a CpuMapping,
     /// The epilogue with one axis of pixels, and that axis.
     stage: Stage,
     pixel: Symbol,
@@ -198,7 +203,7 @@ pub(super) fn convolution(
 ) {
     let shape = ConvShape::new(program, conv);
     let (stage, pixel) = merge_pixels(conv);
-    let printer = Printer { parameters, conv, shape: &shape, grain: &mapping.grain, stage, pixel };
+    let printer = Printer { parameters, conv, shape: &shape, mapping, stage, pixel };
     text.body = format!("const ConvShape shape{};\n{}", literal(&shape), printer.loops(algorithm));
     text.weight = 16 + conv.epilogue.terms.len();
 }
@@ -215,7 +220,12 @@ impl Printer<'_> {
                 pixels + &self.split("conv_depthwise_units(shape)", &call)
             }
             Conv::Tiled => {
-                let call = format!("conv(shape, begin, end, {x}, {w}, run.scratch, epilogue);");
+                let once = match self.mapping.block {
+                    Block::WeightsOnce => "<ConvOnce::Weights>",
+                    Block::PixelsOnce => "<ConvOnce::Pixels>",
+                    Block::Typical | Block::Rows(_) => "",
+                };
+                let call = format!("conv{once}(shape, begin, end, {x}, {w}, run.scratch, epilogue);");
                 format!(
                     "parallel(run, conv_pad_units(shape), 8, [&](i64 begin, i64 end, i64) {{ conv_pad(shape, begin, end, {x}, run.scratch); }});\n{pixels}{}",
                     self.split("conv_units(shape)", &call)
@@ -242,7 +252,7 @@ impl Printer<'_> {
     fn split(&self, units: &str, call: &str) -> String {
         format!(
             "parallel(run, {units}, {}, [&](i64 begin, i64 end, i64 worker) {{\n  (void)worker;\n  {call}\n}});\n",
-            grain(self.grain, units)
+            grain(&self.mapping.grain, units)
         )
     }
 

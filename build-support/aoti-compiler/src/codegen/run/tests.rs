@@ -17,7 +17,7 @@ fn planned(program: &str) -> RunPlan {
         ranges.set(Symbol::size(u32::try_from(index).expect("few")), info.range);
     }
     let target = Target::cpu(&["x86-64-v3"]);
-    plan(&decide(program, &ranges, &target), &ranges).run
+    plan(&decide(program, &ranges, &target, &crate::schedule::Records::none()), &ranges).run
 }
 
 /// A program whose steps stand between declarations and the closing brace.

@@ -41,8 +41,8 @@ use crate::symbolic::{Expr, NoRanges};
 
 pub use parse::parse;
 pub(crate) use parse::parse_with;
-pub(crate) use print::print_with;
 pub use print::{print, print_short};
+pub(crate) use print::{print_kernel, print_with};
 
 /// The access that coordinates alone stand for: of the first element, where they are not one for each axis.
 fn plain_access(id: BufferId, buffer: &Buffer, coords: Vec<Index>) -> Access {

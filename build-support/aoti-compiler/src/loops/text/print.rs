@@ -39,6 +39,15 @@ pub(crate) fn print_with(
     printer.text
 }
 
+/// What a kernel computes, without its name and the calls that it comes from.
+pub(crate) fn print_kernel(program: &Program, kernel: &Kernel) -> String {
+    let decisions = |_: KernelId| vec![];
+    let mut printer =
+        Printer { program, detail: Detail::Short, decisions: &decisions, depth: 0, text: String::new() };
+    printer.kernel_kind(kernel);
+    printer.text
+}
+
 struct Printer<'a> {
     program: &'a Program,
     detail: Detail,
@@ -129,6 +138,10 @@ impl Printer<'_> {
         for line in (self.decisions)(id) {
             self.line(&line);
         }
+        self.kernel_kind(kernel);
+    }
+
+    fn kernel_kind(&mut self, kernel: &Kernel) {
         match &kernel.kind {
             KernelKind::Nest(nest) => {
                 let serial = if nest.serial { " serial" } else { "" };

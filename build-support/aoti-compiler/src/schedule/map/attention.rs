@@ -29,8 +29,8 @@ const MANY_BLOCKS: i64 = 256;
 /// Heads up to this width leave room in registers for twice the queries.
 const NARROW: i64 = 128;
 
-/// The tile of one attention: its rows are queries, its columns keys.
-pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target: &GpuTarget) -> Tile {
+/// The tiles of one attention, of which rows are queries and columns keys; the first is taken without a record.
+pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target: &GpuTarget) -> Vec<Tile> {
     let (outer, column) = own.axes.split_at(own.axes.len() - 1);
     let (batch, query) = outer.split_at(outer.len() - 1);
     let [width, columns] = [&own.depth, &column[0].extent].map(|size| size.as_int().unwrap_or(0));
@@ -40,20 +40,36 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
     let blocks = |rows: i64| {
         queries.map_or(i64::MAX, |count| count.saturating_add(rows - 1) / rows).saturating_mul(batches)
     };
-    let larger = |rows: i64| width.max(columns) <= NARROW && blocks(rows) >= MANY_BLOCKS;
+    // Twice the queries where registers hold them; first where that keeps the device busy.
+    let sizes = |small: i64| -> Vec<i64> {
+        let is_narrow = width.max(columns) <= NARROW;
+        match (is_narrow, blocks(2 * small) >= MANY_BLOCKS) {
+            (true, true) => vec![2 * small, small],
+            (true, false) => vec![small, 2 * small],
+            (false, _) => vec![small],
+        }
+    };
     if let Some(rows) = queries.filter(|count| (1..=FEW_QUERIES).contains(count)) {
-        return Tile { by: Multiplier::Few, rows, columns: KEYS, threads: FEW_THREADS, shared: 0, index };
+        return vec![Tile {
+            by: Multiplier::Few,
+            rows,
+            columns: KEYS,
+            threads: FEW_THREADS,
+            shared: 0,
+            index,
+        }];
     }
     if has_units(program, own, target) {
-        let rows = if larger(128) { 128 } else { 64 };
         let pitch = |size: i64| (size + 15) / 16 * 16 + UNITS_PADDING;
-        let shared = 2 * ((rows + UNITS_KEYS) * pitch(width) + UNITS_KEYS * pitch(columns));
-        let by = Multiplier::Units;
-        return Tile { by, rows, columns: UNITS_KEYS, threads: UNITS_THREADS, shared, index };
+        let shared = |rows: i64| 2 * ((rows + UNITS_KEYS) * pitch(width) + UNITS_KEYS * pitch(columns));
+        let (by, threads) = (Multiplier::Units, UNITS_THREADS);
+        let tile = |rows| Tile { by, rows, columns: UNITS_KEYS, threads, shared: shared(rows), index };
+        return sizes(64).into_iter().map(tile).collect();
     }
-    let rows = if larger(32) { 32 } else { 16 };
-    let shared = shared_by_threads(rows, width, columns);
-    Tile { by: Multiplier::Threads, rows, columns: KEYS, threads: THREADS, shared, index }
+    let (by, threads) = (Multiplier::Threads, THREADS);
+    let shared = |rows: i64| shared_by_threads(rows, width, columns);
+    let tile = |rows| Tile { by, rows, columns: KEYS, threads, shared: shared(rows), index };
+    sizes(16).into_iter().map(tile).collect()
 }
 
 /// Whether matrix units multiply the operands as they are, and the weights as the program rounds them.

@@ -1,9 +1,9 @@
-//! Threads and vector lanes.
+//! Threads, vector lanes and blocks: the ways to lay a kernel over a processor, what is taken without a record first.
 
-use super::contiguous;
-use crate::loops::{ConvShape, Kernel, KernelKind, MatMul, Nest, Program};
-use crate::schedule::mapping::{CpuMapping, Grain, Lanes, Split};
-use crate::select::{Choice, Gemm, Template};
+use super::{Laid, contiguous};
+use crate::loops::{ConvShape, Convolution, Kernel, KernelKind, MatMul, Nest, Program, Stage};
+use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Split};
+use crate::select::{Choice, Conv, Gemm, Template};
 use crate::symbolic::{Expr, Symbol};
 use crate::target::CpuTarget;
 
@@ -12,31 +12,108 @@ const MANY_ROWS: i64 = 64;
 /// A vector axis shorter than this leaves most lanes empty.
 const FEW_ELEMENTS: i64 = 4;
 
-/// Lays a kernel over threads and lanes.
-pub(super) fn map(program: &Program, kernel: &Kernel, choice: &Choice, target: &CpuTarget) -> CpuMapping {
+/// Rows of a matrix product that are always enough, or never, to be split over threads.
+const ALWAYS_ROWS: i64 = 1;
+const NEVER_ROWS: i64 = 1 << 40;
+/// Largest register tiles of a matrix product, beside those that the template takes by itself.
+const TILE_ROWS: [i64; 2] = [8, 4];
+/// Rows of the register tiles that there are, largest first (`gemm_block` of `gemm.h`, with the widest vectors).
+const TILES: [i64; 5] = [14, 8, 4, 2, 1];
+/// Rows that a register tile costs at least: sums of fewer wait for each other.
+const LEAST_ROWS: f64 = 4.0;
+/// What a register tile costs beside its rows: it loads the panel.
+const TILE_COST: f64 = 1.5;
+/// What an access costs that is not contiguous along the lanes.
+const GATHER: f64 = 4.0;
+/// How much of its time a product spends on what threads read twice.
+const READ_TWICE: f64 = 0.2;
+/// What going over the other operand of a convolution first is thought to cost.
+const OTHER_ORDER: f64 = 1.05;
+/// Threads that a machine may have.
+const MANY_THREADS: i64 = 64;
+
+/// The ways to lay a kernel over threads and lanes.
+pub(super) fn map(program: &Program, kernel: &Kernel, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {
     match &kernel.kind {
         KernelKind::Nest(nest) => map_nest(nest, kernel.rows(program).is_empty(), target),
         KernelKind::MatMul(matmul) => map_product(matmul, choice, target),
-        KernelKind::Convolution(conv) => {
-            let shape = ConvShape::new(program, conv);
-            let taps = &shape.in_channels.floor_div(&Expr::int(shape.groups.max(1))) * &shape.taps();
-            let work = &(&Expr::product(&shape.output) * &taps) * &(&shape.batch * &shape.out_channels);
-            let grain = Grain { enough: target.thread_products, unit: work };
-            CpuMapping { split: Split::Template, lanes: Lanes::Outer, grain }
-        }
+        KernelKind::Convolution(conv) => map_convolution(program, conv, choice, target),
         KernelKind::Attention(_) => unreachable!("lowering makes attention only where there is a template"),
         KernelKind::Rows(rows) => {
-            let grain = Grain { enough: target.thread_work, unit: &rows.length * &rows.inner };
-            CpuMapping { split: Split::Template, lanes: Lanes::One, grain }
+            let unit = &rows.length * &rows.inner;
+            let total = &unit * &rows.outer;
+            let grain = Grain { enough: target.thread_work, unit };
+            let (lanes, block) = (Lanes::One, Block::Typical);
+            with_grains(&CpuMapping { split: Split::Template, lanes, grain, block }, &total)
         }
     }
 }
 
-fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> CpuMapping {
+/// A mapping, and the same with more or less work that is worth a thread, where that changes anything.
+fn with_grains(typical: &CpuMapping, total: &Expr) -> Vec<Laid> {
+    let enough = typical.grain.enough;
+    let mut all = vec![Laid::of(typical.clone())];
+    for other in [enough / 4, enough * 4, enough * 16] {
+        let (least, most) = (enough.min(other), enough.max(other));
+        // Where either way all of it is one thread's, or all threads have enough, nothing changes.
+        if total.as_int().is_none_or(|total| total >= least && total / MANY_THREADS < most) {
+            let grain = Grain { enough: other, unit: typical.grain.unit.clone() };
+            all.push(Laid { is_shared: true, ..Laid::of(CpuMapping { grain, ..typical.clone() }) });
+        }
+    }
+    all
+}
+
+fn map_convolution(program: &Program, conv: &Convolution, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {
+    let shape = ConvShape::new(program, conv);
+    let taps = &shape.in_channels.floor_div(&Expr::int(shape.groups.max(1))) * &shape.taps();
+    let work = &(&Expr::product(&shape.output) * &taps) * &(&shape.batch * &shape.out_channels);
+    let grain = Grain { enough: target.thread_products, unit: work.clone() };
+    let typical = CpuMapping { split: Split::Template, lanes: Lanes::Outer, grain, block: Block::Typical };
+    let mut all = with_grains(&typical, &work);
+    if choice.template == Template::Conv(Conv::Tiled) {
+        for block in [Block::WeightsOnce, Block::PixelsOnce] {
+            let mapping = CpuMapping { block, ..typical.clone() };
+            all.push(Laid { cost: OTHER_ORDER, ..Laid::of(mapping) });
+        }
+    }
+    all
+}
+
+fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> Vec<Laid> {
     let lanes = choose_lanes(nest, keeps_no_rows);
+    let (typical, total) = nest_along(nest, lanes, target);
+    let mut all = with_grains(&typical, &total);
+    let both =
+        keeps_no_rows && !nest.axes.is_empty() && nest.stages.iter().any(|stage| !stage.axes.is_empty());
+    let other = match lanes {
+        Lanes::Inner if both => Some(Lanes::Outer),
+        Lanes::Outer if both => Some(Lanes::Inner),
+        Lanes::Inner | Lanes::Outer | Lanes::One => None,
+    };
+    if let Some(other) = other {
+        let cost = lanes_cost(nest, other) / lanes_cost(nest, lanes);
+        all.push(Laid { cost, ..Laid::of(nest_along(nest, other, target).0) });
+    }
+    if let Split::Chunks(elements) = typical.split {
+        for elements in [elements / 4, elements * 4] {
+            let unit = &position_work(nest) * elements;
+            let grain = Grain { unit, ..typical.grain.clone() };
+            let mapping = CpuMapping { split: Split::Chunks(elements), grain, ..typical.clone() };
+            if total.as_int().is_none_or(|total| total > target.thread_work) {
+                all.push(Laid { is_shared: true, ..Laid::of(mapping) });
+            }
+        }
+    }
+    all
+}
+
+/// A nest with these lanes, and the work of all of it.
+fn nest_along(nest: &Nest, lanes: Lanes, target: &CpuTarget) -> (CpuMapping, Expr) {
     let vector = if lanes == Lanes::Outer { nest.axes.last() } else { None };
     let loops = nest.axes.len() - usize::from(vector.is_some());
     let mut unit = position_work(nest);
+    let total = &unit * &Expr::product(nest.axes.iter().map(|axis| &axis.extent));
     let split = match (nest.serial, loops, vector) {
         (true, ..) | (false, 0, None) => Split::Serial,
         (false, 0, Some(_)) => {
@@ -49,7 +126,22 @@ fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> CpuMapping 
             Split::Axes(loops)
         }
     };
-    CpuMapping { split, lanes, grain: Grain { enough: target.thread_work, unit } }
+    let grain = Grain { enough: target.thread_work, unit };
+    (CpuMapping { split, lanes, grain, block: Block::Typical }, total)
+}
+
+/// What the accesses of a nest cost with lanes along an axis; only the ratio of two of these means anything.
+fn lanes_cost(nest: &Nest, lanes: Lanes) -> f64 {
+    let outer = nest.axes.last().filter(|_| lanes == Lanes::Outer).map(|axis| axis.symbol);
+    let of_stage = |stage: &Stage| -> f64 {
+        let Some(vector) = outer.or_else(|| stage.axes.last().map(|axis| axis.symbol)) else { return 0.0 };
+        let cost = |access: &crate::loops::Access| match access.offset.affine_in(vector) {
+            Some((step, _)) if step.is(1) || step.is(0) => 1.0,
+            _ => GATHER,
+        };
+        stage.accesses().map(cost).sum()
+    };
+    nest.stages.iter().map(of_stage).sum::<f64>().max(1.0)
 }
 
 /// Terms that are computed at one position of the outer axes.
@@ -85,16 +177,77 @@ fn choose_lanes(nest: &Nest, keeps_no_rows: bool) -> Lanes {
     }
 }
 
-fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> CpuMapping {
+fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {
     let rank = matmul.axes.len();
     let (m, n) = (&matmul.axes[rank - 2].extent, &matmul.axes[rank - 1].extent);
     let row = n * &matmul.depth;
     let whole = m * &row;
-    let alone = Expr::product(matmul.axes[..rank - 2].iter().map(|axis| &axis.extent)).is(1);
-    let (split, unit) = match (alone, choice.template == Template::Gemm(Gemm::Any)) {
-        (false, _) => (Split::Axes(rank - 2), whole),
+    let batches = Expr::product(matmul.axes[..rank - 2].iter().map(|axis| &axis.extent));
+    let by_row = choice.template == Template::Gemm(Gemm::Any);
+    let (split, unit) = match (batches.is(1), by_row) {
+        (false, _) => (Split::Axes(rank - 2), whole.clone()),
         (true, true) => (Split::Axes(rank - 1), row),
-        (true, false) => (Split::RowsFrom(MANY_ROWS), whole),
+        (true, false) => (Split::RowsFrom(MANY_ROWS), whole.clone()),
     };
-    CpuMapping { split, lanes: Lanes::Outer, grain: Grain { enough: target.thread_products, unit } }
+    let grain = Grain { enough: target.thread_products, unit };
+    let typical = CpuMapping { split, lanes: Lanes::Outer, grain, block: Block::Typical };
+    let mut all = with_grains(&typical, &(&batches * &whole));
+    if by_row {
+        return all;
+    }
+    let blocks = TILE_ROWS.into_iter().filter(|rows| m.as_int().is_none_or(|m| m > *rows)).map(Block::Rows);
+    let splits = other_splits(split, m);
+    for block in std::iter::once(Block::Typical).chain(blocks) {
+        let cost = tiles_cost(m, block) / tiles_cost(m, Block::Typical);
+        let mapping = CpuMapping { block, ..typical.clone() };
+        if block != Block::Typical {
+            all.push(Laid { cost, ..Laid::of(mapping.clone()) });
+        }
+        for split in &splits {
+            let read = (read_by_two(matmul, *split) / read_by_two(matmul, typical.split) - 1.0) * READ_TWICE;
+            let laid = Laid::of(CpuMapping { split: *split, ..mapping.clone() });
+            all.push(Laid { cost: cost * (1.0 + read), is_shared: true, ..laid });
+        }
+    }
+    all
+}
+
+/// The other ways to split one product over threads.
+fn other_splits(typical: Split, m: &Expr) -> Vec<Split> {
+    match (typical, m.as_int()) {
+        (Split::RowsFrom(from), Some(m)) if m >= from => vec![Split::RowsFrom(NEVER_ROWS)],
+        (Split::RowsFrom(_), Some(m)) if m > 1 => vec![Split::RowsFrom(ALWAYS_ROWS)],
+        (Split::RowsFrom(_), None) => vec![Split::RowsFrom(ALWAYS_ROWS), Split::RowsFrom(NEVER_ROWS)],
+        (Split::RowsFrom(_) | Split::Serial | Split::Axes(_) | Split::Chunks(_) | Split::Template, _) => {
+            vec![]
+        }
+    }
+}
+
+/// Elements that two threads read of both operands.
+fn read_by_two(matmul: &MatMul, split: Split) -> f64 {
+    let size = |expr: &Expr| expr.as_int().map_or(MANY_ROWS as f64, |size| size.max(1) as f64);
+    let (m, n) = (&matmul.axes[matmul.axes.len() - 2].extent, &matmul.axes[matmul.axes.len() - 1].extent);
+    match split {
+        Split::RowsFrom(from) if size(m) < from as f64 => 2.0 * size(m) + size(n),
+        Split::RowsFrom(_) | Split::Serial | Split::Axes(_) | Split::Chunks(_) | Split::Template => {
+            size(m) + 2.0 * size(n)
+        }
+    }
+}
+
+/// What the register tiles of all rows cost, in rows of large ones.
+fn tiles_cost(m: &Expr, block: Block) -> f64 {
+    let most = match block {
+        Block::Rows(rows) => rows,
+        Block::Typical | Block::WeightsOnce | Block::PixelsOnce => TILES[0],
+    };
+    let cost = |rows: i64| (rows as f64).max(LEAST_ROWS) + TILE_COST;
+    let Some(mut left) = m.as_int() else { return cost(most) / most as f64 };
+    let mut total = 0.0;
+    for rows in TILES.into_iter().filter(|rows| *rows <= most) {
+        total += (left / rows) as f64 * cost(rows);
+        left %= rows;
+    }
+    total.max(f64::MIN_POSITIVE)
 }

@@ -7,7 +7,7 @@ use super::{attention, contiguous, index, tiles};
 use crate::loops::{
     Access, Axis, BufferId, Effect, Index, Kernel, KernelKind, Nest, Program, Stage, Storage,
 };
-use crate::schedule::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, row_bytes};
+use crate::schedule::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, Tile, row_bytes};
 use crate::symbolic::{Expr, NoRanges, Ranges, Symbol};
 use crate::target::GpuTarget;
 
@@ -36,8 +36,14 @@ fn bytes_of_rows(program: &Program, rows: &[BufferId], ranges: &dyn Ranges) -> i
     total.interval(ranges).max
 }
 
-/// Lays a kernel over blocks of threads.
-pub(super) fn map(program: &Program, kernel: &Kernel, ranges: &dyn Ranges, target: &GpuTarget) -> GpuMapping {
+/// The ways to lay a kernel over blocks of threads; the first is taken without a record.
+pub(super) fn map(
+    program: &Program,
+    kernel: &Kernel,
+    ranges: &dyn Ranges,
+    target: &GpuTarget,
+) -> Vec<GpuMapping> {
+    let tiles = |tiles: Vec<Tile>| tiles.into_iter().map(GpuMapping::Tiles).collect();
     let index = index::width(program, kernel, ranges);
     match &kernel.kind {
         KernelKind::Nest(nest) => {
@@ -48,14 +54,12 @@ pub(super) fn map(program: &Program, kernel: &Kernel, ranges: &dyn Ranges, targe
             if bytes.checked_mul(teams.places).is_none_or(|bytes| bytes > limit) {
                 teams.rows = Rows::Scratch;
             }
-            GpuMapping::Teams(teams)
+            vec![GpuMapping::Teams(teams)]
         }
-        KernelKind::MatMul(matmul) => GpuMapping::Tiles(tiles::of_product(matmul, index, target)),
-        KernelKind::Convolution(conv) => {
-            GpuMapping::Tiles(tiles::of_convolution(program, conv, index, target))
-        }
-        KernelKind::Attention(own) => GpuMapping::Tiles(attention::map(program, own, index, target)),
-        KernelKind::Rows(_) => GpuMapping::Template { threads: BLOCK, index },
+        KernelKind::MatMul(matmul) => tiles(tiles::of_product(matmul, index, target)),
+        KernelKind::Convolution(conv) => tiles(tiles::of_convolution(program, conv, index, target)),
+        KernelKind::Attention(own) => tiles(attention::map(program, own, index, target)),
+        KernelKind::Rows(_) => vec![GpuMapping::Template { threads: BLOCK, index }],
     }
 }
 

@@ -57,6 +57,22 @@ impl UnitTile {
         let results = self.rows * (self.columns + RESULT_PAD) * 4;
         (pieces * (self.rows + self.columns) * UNIT_DEPTH * 2).max(results)
     }
+
+    /// The same on a device. On those of other vendors the same text is multiplied by threads, whose memory it declares
+    /// itself.
+    fn shared_on(&self, contraction: &Contraction, target: &GpuTarget) -> i64 {
+        if target.vendor == Vendor::Nvidia { self.shared(&contraction.depth) } else { 0 }
+    }
+
+    fn fits(&self, contraction: &Contraction, target: &GpuTarget) -> bool {
+        self.shared_on(contraction, target) + KEPT_FREE <= target.max_shared_bytes
+    }
+
+    fn on(&self, contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {
+        let UnitTile { rows, columns, threads, .. } = *self;
+        let shared = self.shared_on(contraction, target);
+        Tile { by: Multiplier::Units, rows, columns, threads, shared, index }
+    }
 }
 
 /// A contraction as tiles see it: batches of `rows` by `columns`, sums of `depth`.
@@ -75,7 +91,7 @@ struct Contraction {
     gathers: bool,
 }
 
-pub(super) fn of_product(matmul: &MatMul, index: IndexWidth, target: &GpuTarget) -> Tile {
+pub(super) fn of_product(matmul: &MatMul, index: IndexWidth, target: &GpuTarget) -> Vec<Tile> {
     let (batch, matrix) = matmul.axes.split_at(matmul.axes.len() - 2);
     let contraction = Contraction {
         batches: Expr::product(batch.iter().map(|axis| &axis.extent)),
@@ -87,7 +103,7 @@ pub(super) fn of_product(matmul: &MatMul, index: IndexWidth, target: &GpuTarget)
         right_by_depth: matmul.right_by_depth(),
         gathers: false,
     };
-    choose(&contraction, index, target)
+    candidates(&contraction, index, target)
 }
 
 /// Output channels of a group by pixels of all images: what lies side by side in the result are columns.
@@ -96,7 +112,7 @@ pub(super) fn of_convolution(
     conv: &Convolution,
     index: IndexWidth,
     target: &GpuTarget,
-) -> Tile {
+) -> Vec<Tile> {
     let shape = ConvShape::new(program, conv);
     let groups = Expr::int(conv.conv.groups);
     let pixels = &conv.image().extent * &Expr::product(conv.spatial().iter().map(|axis| &axis.extent));
@@ -116,7 +132,27 @@ pub(super) fn of_convolution(
         right_by_depth: conv.depth_is_by_tap(),
         gathers: !(conv.depth_is_by_tap() && shape.in_channels.modulo(&side_by_side).is(0)),
     };
-    choose(&contraction, index, target)
+    candidates(&contraction, index, target)
+}
+
+/// The tiles that a contraction can have; the first is taken without a record, the others are of its kind.
+fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Vec<Tile> {
+    let typical = choose(contraction, index, target);
+    let others: Vec<Tile> = match typical.by {
+        Multiplier::Units if !contraction.gathers => UNITS
+            .iter()
+            .filter(|tile| tile.fits(contraction, target))
+            .map(|tile| tile.on(contraction, index, target))
+            .collect(),
+        Multiplier::Threads if typical.rows == typical.columns => SQUARES
+            .into_iter()
+            .filter(|side| !(contraction.is_wide && *side == 128))
+            .map(|side| Tile { rows: side, columns: side, ..typical.clone() })
+            .collect(),
+        Multiplier::Units | Multiplier::Threads | Multiplier::Few => vec![],
+    };
+    let others = others.into_iter().filter(|tile| *tile != typical);
+    std::iter::once(typical.clone()).chain(others).collect()
 }
 
 fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {
@@ -143,12 +179,8 @@ fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> T
         (false, false) => {}
     }
     if contraction.halves && !target.matrix_shapes.is_empty() {
-        // On other vendors' devices the same text is multiplied by threads, whose memory it declares itself.
-        let shared = |tile: &UnitTile| {
-            if target.vendor == Vendor::Nvidia { tile.shared(&contraction.depth) } else { 0 }
-        };
         let smallest = UNITS[UNITS.len() - 1];
-        let fits = |tile: &UnitTile| shared(tile) + KEPT_FREE <= target.max_shared_bytes;
+        let fits = |tile: &UnitTile| tile.fits(contraction, target);
         let found = if contraction.gathers {
             None
         } else if contraction.tiles(1, 1).is_none() {
@@ -159,12 +191,7 @@ fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> T
                     && contraction.tiles(tile.rows, tile.columns) >= Some(ENOUGH_TILES)
             })
         };
-        let tile = found.unwrap_or(smallest);
-        return Tile {
-            threads: tile.threads,
-            shared: shared(&tile),
-            ..plain(Multiplier::Units, tile.rows, tile.columns)
-        };
+        return found.unwrap_or(smallest).on(contraction, index, target);
     }
     let (rows, columns) = match contraction.tiles(1, 1) {
         None => TYPICAL_PLAIN,
@@ -210,7 +237,7 @@ mod tests {
         let kernel = program.kernels.values().next().expect("one kernel");
         let KernelKind::MatMul(matmul) = &kernel.kind else { panic!("a product") };
         let target = GpuTarget::named(architecture).expect("it is in the table");
-        of_product(matmul, IndexWidth::Narrow, &target)
+        of_product(matmul, IndexWidth::Narrow, &target).swap_remove(0)
     }
 
     fn sizes(tile: &Tile) -> (Multiplier, i64, i64) {

@@ -24,6 +24,7 @@
 
 mod parse;
 mod print;
+mod setting;
 #[cfg(test)]
 mod tests;
 

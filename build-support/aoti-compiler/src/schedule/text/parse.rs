@@ -5,10 +5,11 @@ use crate::diagnostic::Diagnostics;
 use crate::loops::{self, Buffer, BufferId};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{
-    Along, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Multiplier, Rows, Split, Teams, Tile,
+    Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Multiplier, Rows, Split, Teams,
+    Tile,
 };
 use crate::schedule::memory::MemoryPlan;
-use crate::select::{Choice, PackedOperand, Packing, Scratch};
+use crate::select::{Choice, PackedOperand, Packing, Scratch, Template};
 use crate::symbolic::Expr;
 use crate::target::{GpuTarget, Target};
 use crate::text::{Cursor, SyntaxError};
@@ -68,7 +69,7 @@ fn one(cursor: &mut Cursor<'_>) -> Result<Expr, SyntaxError> {
     }
 }
 
-fn pair(cursor: &mut Cursor<'_>) -> Result<[Expr; 2], SyntaxError> {
+pub(super) fn pair(cursor: &mut Cursor<'_>) -> Result<[Expr; 2], SyntaxError> {
     cursor.expressions()?.try_into().map_err(|_| cursor.error("expected two expressions"))
 }
 
@@ -79,9 +80,7 @@ fn buffer(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<BufferId, Syntax
 
 fn choice(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<Choice, SyntaxError> {
     cursor.expect_word("choose")?;
-    let word = cursor.word()?;
-    let template = TEMPLATES.iter().find(|(_, name)| *name == word).map(|(template, _)| *template);
-    let template = template.ok_or_else(|| cursor.error(format!("`{word}` is not a template")))?;
+    let template = template(cursor)?;
     let mut packed = Vec::new();
     while cursor.eat_word("pack") {
         let buffer = buffer(cursor, buffers)?;
@@ -93,6 +92,38 @@ fn choice(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<Choice, SyntaxEr
         scratch = Scratch { shared, worker };
     }
     Ok(Choice { template, packed, scratch })
+}
+
+pub(super) fn template(cursor: &mut Cursor<'_>) -> Result<Template, SyntaxError> {
+    let word = cursor.word()?;
+    let template = TEMPLATES.iter().find(|(_, name)| *name == word).map(|(template, _)| *template);
+    template.ok_or_else(|| cursor.error(format!("`{word}` is not a template")))
+}
+
+pub(super) fn split(cursor: &mut Cursor<'_>) -> Result<Split, SyntaxError> {
+    Ok(match cursor.word()? {
+        "serial" => Split::Serial,
+        "axes" => Split::Axes(cursor.position()?),
+        "chunks" => Split::Chunks(cursor.number()?),
+        "rows" => Split::RowsFrom(cursor.number()?),
+        "template" => Split::Template,
+        _ => return Err(cursor.error("expected how work is split")),
+    })
+}
+
+pub(super) fn lanes(cursor: &mut Cursor<'_>) -> Result<Lanes, SyntaxError> {
+    cursor.expect_word("lanes")?;
+    match cursor.word()? {
+        "one" => Ok(Lanes::One),
+        "inner" => Ok(Lanes::Inner),
+        "outer" => Ok(Lanes::Outer),
+        _ => Err(cursor.error("expected `one`, `inner` or `outer`")),
+    }
+}
+
+pub(super) fn multiplier(cursor: &mut Cursor<'_>) -> Result<Multiplier, SyntaxError> {
+    let words = [("few", Multiplier::Few), ("threads", Multiplier::Threads), ("units", Multiplier::Units)];
+    one_of(cursor, "by", words)
 }
 
 fn packing(cursor: &mut Cursor<'_>) -> Result<Packing, SyntaxError> {
@@ -117,25 +148,12 @@ fn packing(cursor: &mut Cursor<'_>) -> Result<Packing, SyntaxError> {
 fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
     cursor.expect_word("map")?;
     if cursor.eat_word("split") {
-        let split = match cursor.word()? {
-            "serial" => Split::Serial,
-            "axes" => Split::Axes(cursor.position()?),
-            "chunks" => Split::Chunks(cursor.number()?),
-            "rows" => Split::RowsFrom(cursor.number()?),
-            "template" => Split::Template,
-            _ => return Err(cursor.error("expected how work is split")),
-        };
-        cursor.expect_word("lanes")?;
-        let lanes = match cursor.word()? {
-            "one" => Lanes::One,
-            "inner" => Lanes::Inner,
-            "outer" => Lanes::Outer,
-            _ => return Err(cursor.error("expected `one`, `inner` or `outer`")),
-        };
+        let (split, lanes) = (split(cursor)?, lanes(cursor)?);
         cursor.expect_word("grain")?;
         let [enough, unit] = pair(cursor)?;
         let enough = enough.as_int().ok_or_else(|| cursor.error("expected a number"))?;
-        return Ok(Mapping::Cpu(CpuMapping { split, lanes, grain: Grain { enough, unit } }));
+        let block = if cursor.eat_word("block") { block(cursor)? } else { Block::Typical };
+        return Ok(Mapping::Cpu(CpuMapping { split, lanes, grain: Grain { enough, unit }, block }));
     }
     if cursor.eat_word("template") {
         let threads = field(cursor, "threads")?;
@@ -145,9 +163,7 @@ fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
         let [Some(rows), Some(columns)] = pair(cursor)?.map(|size| size.as_int()) else {
             return Err(cursor.error("expected two numbers"));
         };
-        let known =
-            [("few", Multiplier::Few), ("threads", Multiplier::Threads), ("units", Multiplier::Units)];
-        let by = one_of(cursor, "by", known)?;
+        let by = multiplier(cursor)?;
         let (threads, shared) = (field(cursor, "threads")?, field(cursor, "shared")?);
         let index = index_width(cursor)?;
         return Ok(Mapping::Gpu(GpuMapping::Tiles(Tile { by, rows, columns, threads, shared, index })));
@@ -164,6 +180,15 @@ fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
     let index = index_width(cursor)?;
     let teams = Teams { size, places, across, along, lanes, turned, index, rows, in_order };
     Ok(Mapping::Gpu(GpuMapping::Teams(teams)))
+}
+
+pub(super) fn block(cursor: &mut Cursor<'_>) -> Result<Block, SyntaxError> {
+    match cursor.word()? {
+        "rows" => Ok(Block::Rows(cursor.number()?)),
+        "weights" => Ok(Block::WeightsOnce),
+        "pixels" => Ok(Block::PixelsOnce),
+        _ => Err(cursor.error("expected `rows`, `weights` or `pixels`")),
+    }
 }
 
 fn index_width(cursor: &mut Cursor<'_>) -> Result<IndexWidth, SyntaxError> {

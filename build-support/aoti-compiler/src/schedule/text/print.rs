@@ -4,9 +4,9 @@ use super::TEMPLATES;
 use crate::loops;
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{
-    Along, CpuMapping, GpuMapping, IndexWidth, Lanes, Mapping, Multiplier, Rows, Split, Teams, Tile,
+    Along, Block, CpuMapping, GpuMapping, IndexWidth, Lanes, Mapping, Multiplier, Rows, Split, Teams, Tile,
 };
-use crate::select::{Choice, Packing};
+use crate::select::{Choice, Packing, Template};
 use crate::target::Target;
 use crate::text::{Detail, bracketed, quoted};
 use std::fmt::Write;
@@ -44,8 +44,7 @@ fn printed(schedule: &Schedule, detail: Detail) -> String {
 }
 
 fn choice(choice: &Choice) -> Vec<String> {
-    let template = TEMPLATES.iter().find(|(template, _)| *template == choice.template);
-    let mut lines = vec![format!("choose {}", template.expect("every template has a word").1)];
+    let mut lines = vec![format!("choose {}", template_text(choice.template))];
     for packed in &choice.packed {
         let (form, sizes) = match &packed.packing {
             Packing::Plain => ("plain", vec![]),
@@ -66,32 +65,57 @@ fn choice(choice: &Choice) -> Vec<String> {
     lines
 }
 
+pub(super) fn template_text(template: Template) -> &'static str {
+    let known = TEMPLATES.iter().find(|(own, _)| *own == template);
+    known.expect("every template has a word").1
+}
+
+pub(super) fn split_text(split: Split) -> String {
+    match split {
+        Split::Serial => "serial".to_owned(),
+        Split::Axes(count) => format!("axes {count}"),
+        Split::Chunks(elements) => format!("chunks {elements}"),
+        Split::RowsFrom(rows) => format!("rows {rows}"),
+        Split::Template => "template".to_owned(),
+    }
+}
+
+pub(super) fn lanes_text(lanes: Lanes) -> &'static str {
+    match lanes {
+        Lanes::One => "one",
+        Lanes::Inner => "inner",
+        Lanes::Outer => "outer",
+    }
+}
+
+pub(super) fn block_text(block: Block) -> String {
+    match block {
+        Block::Typical => String::new(),
+        Block::Rows(rows) => format!(" block rows {rows}"),
+        Block::WeightsOnce => " block weights".to_owned(),
+        Block::PixelsOnce => " block pixels".to_owned(),
+    }
+}
+
+pub(super) fn multiplier_text(by: Multiplier) -> &'static str {
+    match by {
+        Multiplier::Few => "few",
+        Multiplier::Threads => "threads",
+        Multiplier::Units => "units",
+    }
+}
+
 fn mapping(mapping: &Mapping) -> String {
     match mapping {
-        Mapping::Cpu(CpuMapping { split, lanes, grain }) => {
-            let split = match split {
-                Split::Serial => "serial".to_owned(),
-                Split::Axes(count) => format!("axes {count}"),
-                Split::Chunks(elements) => format!("chunks {elements}"),
-                Split::RowsFrom(rows) => format!("rows {rows}"),
-                Split::Template => "template".to_owned(),
-            };
-            let lanes = match lanes {
-                Lanes::One => "one",
-                Lanes::Inner => "inner",
-                Lanes::Outer => "outer",
-            };
-            format!("map split {split} lanes {lanes} grain [{}, {}]", grain.enough, grain.unit)
+        Mapping::Cpu(CpuMapping { split, lanes, grain, block }) => {
+            let (split, lanes, block) = (split_text(*split), lanes_text(*lanes), block_text(*block));
+            format!("map split {split} lanes {lanes} grain [{}, {}]{block}", grain.enough, grain.unit)
         }
         Mapping::Gpu(GpuMapping::Template { threads, index }) => {
             format!("map template threads {threads} index {}", bits(*index))
         }
         Mapping::Gpu(GpuMapping::Tiles(Tile { by, rows, columns, threads, shared, index })) => {
-            let by = match by {
-                Multiplier::Few => "few",
-                Multiplier::Threads => "threads",
-                Multiplier::Units => "units",
-            };
+            let by = multiplier_text(*by);
             format!(
                 "map tile [{rows}, {columns}] by {by} threads {threads} shared {shared} index {}",
                 bits(*index)

@@ -1,0 +1,113 @@
+//! Which records of measurements a build of a model goes by. Knows neither how they were measured nor how the file is
+//! written.
+
+use aoti_compiler::compile::{self, OpenKernel};
+use aoti_compiler::schedule::{Records, Setting};
+use aoti_toolchain::Toolchain;
+
+use crate::error::Error;
+use crate::lock::{FILE as LOCK_FILE, Lock, Machines, Reading, Usable};
+use crate::manifest::{Code, Problem, Problems};
+use crate::model::{Choices, Model};
+use crate::session::Session;
+
+impl Session {
+    /// The machines that a model is compiled for, as records know them.
+    ///
+    /// # Errors
+    /// As a build.
+    pub fn machines(&self, model: &Model) -> Result<Vec<Machines>, Error> {
+        let named = |toolchain: &Toolchain| format!("{}: {}", toolchain.name(), toolchain.compiler.version);
+        let asks = !self.settings.bindings_only;
+        let mut all = Vec::new();
+        if model.cpu {
+            let compiler = if asks { Some(named(&*self.toolchain_of(model)?)) } else { None };
+            all.push(Machines { family: self.target.architecture().to_owned(), compiler });
+        }
+        for gpus in model.gpus.iter().filter(|_| asks) {
+            let toolchain = self.device_toolchain(model, gpus)?;
+            let compiler = Some(named(&toolchain));
+            let machines = |family: &String| Machines { family: family.clone(), compiler: compiler.clone() };
+            all.extend(toolchain.levels.iter().map(machines));
+        }
+        Ok(all)
+    }
+
+    /// The records that a build of a model goes by, and what is to be said about others.
+    ///
+    /// # Errors
+    /// What is wrong with its lock.
+    pub fn usable(&self, model: &Model) -> Result<Usable, Error> {
+        let path = match &model.choices {
+            Choices::Predicted => return Ok(Usable::default()),
+            Choices::Given(records) => return Ok(Usable { records: records.clone(), notes: Vec::new() }),
+            Choices::Lock(path) => path,
+        };
+        let Reading { lock, notes } = Lock::read(path)?;
+        if lock.records.is_empty() {
+            return Ok(Usable { notes, ..Usable::default() });
+        }
+        let mut usable = lock.usable(&self.machines(model)?);
+        usable.notes.splice(0..0, notes);
+        Ok(usable)
+    }
+
+    /// The kernels of a model with the ways to run each, taken as a build would.
+    ///
+    /// # Errors
+    /// As a build, as far as it runs no tool.
+    pub fn open_kernels(&self, model: &Model) -> Result<Vec<OpenKernel>, Error> {
+        let (name, path) = (model.name.clone(), model.path.clone());
+        let unreadable = |source| Error::Unreadable { name: name.clone(), path: path.clone(), source };
+        let bytes = crate::files::map(&path).map_err(unreadable)?;
+        let records = self.usable(model)?.records;
+        let options = model.options(self.levels(model)?, self.architectures(model)?, records);
+        compile::open_kernels(bytes, &options).map_err(|diagnostics| Error::Model { name, path, diagnostics })
+    }
+
+    /// Refuses a model that was tuned if a kernel with more than one way has no record that fits.
+    pub(crate) fn check_locked(&self, model: &Model) -> Result<(), Error> {
+        let Choices::Lock(path) = &model.choices else { return Ok(()) };
+        let lock = Lock::read(path)?.lock;
+        let machines = self.machines(model)?;
+        let is_tuned = |kind: &Machines| lock.has_model(&model.name, &kind.family);
+        if !machines.iter().any(is_tuned) {
+            return Ok(());
+        }
+        let records = lock.usable(&machines).records;
+        let lacks = |kernel: &OpenKernel| {
+            let fits = |setting: &Setting| kernel.ways.iter().any(|way| way.setting == *setting);
+            // Where only threads see a difference, nothing is measured on one.
+            let is_open = kernel.ways.iter().skip(1).any(|way| way.is_worth_trying(1));
+            let is_for =
+                machines.iter().filter(|kind| is_tuned(kind)).any(|kind| kernel.is_for(&kind.family));
+            is_open && is_for && !records.get(&kernel.key).is_some_and(fits)
+        };
+        let kernels = self.open_kernels(model)?;
+        let lacking = kernels.iter().filter(|kernel| lacks(kernel));
+        let mut names: Vec<String> = lacking.map(|kernel| format!("`{}`", kernel.name)).collect();
+        names.dedup();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let count = names.len();
+        names.truncate(5);
+        let message = format!(
+            "`{LOCK_FILE}` is out of date, and `--locked` was given: {count} kernels of model `{}` have no record that fits, such as {}",
+            model.name,
+            names.join(", ")
+        );
+        Err(Error::Manifest(Problems(vec![Problem {
+            code: Code::Lock,
+            message,
+            place: path.display().to_string(),
+            location: None,
+            help: Some("`cargo aoti tune` measures them".to_owned()),
+        }])))
+    }
+}
+
+/// Records as a recipe has them.
+pub(crate) fn as_text(records: &Records) -> Vec<(String, String)> {
+    records.iter().map(|(key, setting)| (key.to_string(), setting.to_string())).collect()
+}

@@ -1,0 +1,151 @@
+//! `aoti.lock`: the choices that `cargo aoti tune` measured, beside the package's manifest, to be committed.
+//!
+//! A table for each kernel, class of machines and number of threads, in order, so that what people tune apart merges
+//! without conflicts. The file is replaced in one step under a lock on its folder, so that it is a valid one at any moment
+//! and two processes lose nothing. What is wrong with the file as a whole is an error with its place; a record that makes
+//! no sense is passed over with a note, as builds only ever choose among ways that are right.
+
+mod read;
+#[cfg(test)]
+mod tests;
+mod usable;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs::File;
+use std::path::Path;
+
+use aoti_compiler::schedule::{KernelKey, Setting};
+use fd_lock::RwLock;
+
+use crate::error::Error;
+use crate::files;
+use crate::manifest::Problems;
+
+pub use usable::{Machines, Usable};
+
+/// The name of the file, in the folder of the package.
+pub const FILE: &str = "aoti.lock";
+
+/// The form of the file.
+const VERSION: i64 = 1;
+
+const HEAD: &str = "\
+# Choices that `cargo aoti tune` measured; builds use them and measure nothing. Commit this file.
+# Take both sides of a conflict, or either: what does not fit is passed over, and `cargo aoti tune` measures again.
+";
+
+/// What a record is of.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Place {
+    /// The kernel.
+    pub kernel: KernelKey,
+    /// The class of machines.
+    pub machine: String,
+    /// Threads that a run had.
+    pub threads: u16,
+}
+
+/// What was measured of one kernel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Record {
+    /// The model that it was measured in.
+    pub model: String,
+    /// The kernel's name there.
+    pub name: String,
+    /// The fastest way to run it that gives what it should.
+    pub setting: Setting,
+    /// The version of its template.
+    pub template: u32,
+    /// Microseconds that it takes: the median.
+    pub micros: f64,
+    /// Half the distance between the quartiles of these, in microseconds.
+    pub spread: f64,
+    /// Microseconds that the way takes that is chosen without a record.
+    pub default_micros: f64,
+    /// The next best, with its microseconds.
+    pub runner_up: Option<(Setting, f64)>,
+    /// What it was thought to cost, as a multiple of the default.
+    pub predicted: f64,
+    /// The version of this tool.
+    pub tool: String,
+    /// The native compiler.
+    pub compiler: String,
+}
+
+/// The records of a project.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Lock {
+    /// By what they are of.
+    pub records: BTreeMap<Place, Record>,
+}
+
+/// A lock with what is to be said about its file.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Reading {
+    /// What could be read.
+    pub lock: Lock,
+    /// Records that were passed over, and why.
+    pub notes: Vec<String>,
+}
+
+impl Lock {
+    /// Reads the file; one that is not there has no records.
+    ///
+    /// # Errors
+    /// [`Error::File`] when it cannot be read, [`Error::Manifest`] with the place of what is wrong in it.
+    pub fn read(path: &Path) -> Result<Reading, Error> {
+        let bytes = match fs_err::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Reading::default()),
+            Err(error) => return Err(files::file_error("read", path)(error)),
+        };
+        read::read(path, &bytes).map_err(|problem| Error::Manifest(Problems(vec![problem])))
+    }
+
+    /// Reads the file, changes the records, and replaces the file by the result in one step, with no other process at it
+    /// between. Gives what is to be said about the old file.
+    ///
+    /// # Errors
+    /// As [`Lock::read`], and when the file cannot be written. Then it is as it was.
+    pub fn update(path: &Path, change: impl FnOnce(&mut Lock)) -> Result<Vec<String>, Error> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // The folder, so that no file is left behind; where it cannot be locked, the last one to write wins.
+        let mut lock = File::open(folder).ok().map(RwLock::new);
+        let _guard = lock.as_mut().and_then(|lock| lock.write().ok());
+        let Reading { mut lock, notes } = Lock::read(path)?;
+        change(&mut lock);
+        files::write(path, lock.to_string().as_bytes())?;
+        Ok(notes)
+    }
+}
+
+impl std::fmt::Display for Lock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{HEAD}version = {VERSION}")?;
+        for (Place { kernel, machine, threads }, record) in &self.records {
+            let quoted = |text: &dyn std::fmt::Display| toml::Value::String(text.to_string()).to_string();
+            let runner_up = record.runner_up.as_ref().map_or_else(String::new, |(setting, micros)| {
+                let mut text = String::new();
+                let _ = write!(text, "runner-up = {}\nrunner-up-us = {micros:.3}\n", quoted(setting));
+                text
+            });
+            write!(
+                f,
+                "\n[\"{kernel} {machine} {threads}\"]\nmodel = {}\nkernel = {}\nchoice = {}\nus = {:.3}\nspread-us = {:.3}\n\
+                 default-us = {:.3}\n{runner_up}predicted = {:.3}\ntemplate = {}\ntool = {}\ncompiler = {}\n",
+                quoted(&record.model),
+                quoted(&record.name),
+                quoted(&record.setting),
+                record.micros,
+                record.spread,
+                record.default_micros,
+                record.predicted,
+                record.template,
+                quoted(&record.tool),
+                quoted(&record.compiler),
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! Reads the text of `aoti.lock`. Whatever is in it, the result is records that make sense, or what is wrong and where.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use aoti_compiler::schedule::{KernelKey, Setting};
+use serde::Deserialize;
+
+use super::{Lock, Place, Reading, Record, VERSION};
+use crate::manifest::{Code, Location, Problem};
+
+/// More than any project has; a larger file is none of ours.
+const MOST_BYTES: usize = 64 << 20;
+
+/// A record as the file has it.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Raw {
+    #[serde(default)]
+    model: String,
+    #[serde(default)]
+    kernel: String,
+    choice: String,
+    us: f64,
+    spread_us: f64,
+    default_us: f64,
+    runner_up: Option<String>,
+    runner_up_us: Option<f64>,
+    predicted: f64,
+    template: u32,
+    tool: String,
+    compiler: String,
+}
+
+pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Reading, Problem> {
+    let problem = |message: String, location: Option<Location>, help: &str| Problem {
+        code: Code::Lock,
+        message,
+        place: path.display().to_string(),
+        location,
+        help: Some(help.to_owned()),
+    };
+    let again = "remove the file and run `cargo aoti tune` to measure again";
+    if bytes.len() > MOST_BYTES {
+        return Err(problem("the file is too large to be a lock".to_owned(), None, again));
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Err(problem("the file is not text".to_owned(), None, again));
+    };
+    let shared: Arc<str> = text.into();
+    let at = |range: Range<usize>| Location::new(path, &shared, range);
+    if let Some(range) = conflict(text) {
+        let help = "keep the records of both sides, or of either, and remove the marks";
+        return Err(problem("a merge has left its marks in the file".to_owned(), at(range), help));
+    }
+    let table = text.parse::<toml::Table>().map_err(|error| {
+        let location = error.span().and_then(at);
+        problem(format!("the file is not TOML: {}", error.message().trim()), location, again)
+    })?;
+    match table.get("version") {
+        Some(toml::Value::Integer(VERSION)) => {}
+        Some(toml::Value::Integer(version)) if *version > VERSION => {
+            let message = format!("the file is of version {version}, and this cargo-aoti knows {VERSION}");
+            return Err(problem(message, at(position(text, "version")), "a newer cargo-aoti reads it"));
+        }
+        Some(_) => {
+            return Err(problem(
+                "the file's version is none".to_owned(),
+                at(position(text, "version")),
+                again,
+            ));
+        }
+        None => return Err(problem("the file has no `version`".to_owned(), None, again)),
+    }
+    let (mut lock, mut notes) = (Lock::default(), Vec::new());
+    for (name, value) in table.into_iter().filter(|(name, _)| name != "version") {
+        match record(&name, value) {
+            Ok((place, record)) => {
+                lock.records.insert(place, record);
+            }
+            Err(reason) => {
+                let line = text[..position(text, &name).start].matches('\n').count() + 1;
+                let path = path.display();
+                notes.push(format!(
+                    "{path}:{line}: the record `{}` is passed over: {reason}",
+                    name.escape_debug()
+                ));
+            }
+        }
+    }
+    Ok(Reading { lock, notes })
+}
+
+/// The first mark that a merge leaves.
+fn conflict(text: &str) -> Option<Range<usize>> {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let is_mark = ["<<<<<<<", "=======", ">>>>>>>", "|||||||"].iter().any(|mark| line.starts_with(mark));
+        if is_mark {
+            return Some(at..at + line.trim_end().len());
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// Where a key first stands; the beginning where it is written in some other way.
+fn position(text: &str, key: &str) -> Range<usize> {
+    text.find(key).map_or(0..0, |at| at..at + key.len())
+}
+
+fn record(name: &str, value: toml::Value) -> Result<(Place, Record), String> {
+    let mut words = name.split(' ');
+    let (Some(kernel), Some(machine), Some(threads), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err("its name is not a kernel, a machine and a number of threads".to_owned());
+    };
+    let kernel = KernelKey::parse(kernel).ok_or("its name does not begin with the key of a kernel")?;
+    let threads = threads.parse::<u16>().ok().filter(|threads| *threads > 0);
+    let threads = threads.ok_or("its name does not end with a number of threads")?;
+    let raw: Raw = value.try_into().map_err(|error: toml::de::Error| error.message().trim().to_owned())?;
+    let times =
+        [Some(raw.us), Some(raw.spread_us), Some(raw.default_us), raw.runner_up_us, Some(raw.predicted)];
+    // A candidate that failed has no time; an infinite one would be slow for ever after.
+    if times.into_iter().flatten().any(|time| !time.is_finite() || time < 0.0) {
+        return Err("it has a time that cannot be".to_owned());
+    }
+    let setting = |text: &str| {
+        text.parse::<Setting>().map_err(|_| format!("`{}` is no choice that is known", text.escape_debug()))
+    };
+    let runner_up = match (&raw.runner_up, raw.runner_up_us) {
+        (Some(text), Some(micros)) => Some((setting(text)?, micros)),
+        (None, _) | (_, None) => None,
+    };
+    let record = Record {
+        setting: setting(&raw.choice)?,
+        model: raw.model,
+        name: raw.kernel,
+        template: raw.template,
+        micros: raw.us,
+        spread: raw.spread_us,
+        default_micros: raw.default_us,
+        runner_up,
+        predicted: raw.predicted,
+        tool: raw.tool,
+        compiler: raw.compiler,
+    };
+    Ok((Place { kernel, machine: machine.to_owned(), threads }, record))
+}

@@ -1,0 +1,102 @@
+//! Which records of a lock a build goes by. A function of the lock, the targets and the compilers, and not of the machine
+//! that builds: everyone who builds with a lock gets the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aoti_compiler::schedule::Records;
+
+use super::{Lock, Place, Record};
+
+/// The machines of one kind that a build is for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Machines {
+    /// What the classes of machines begin with: the architecture of a processor, or of a GPU.
+    pub family: String,
+    /// The compiler that makes code for them; none where it is not asked for.
+    pub compiler: Option<String>,
+}
+
+/// The records that a build goes by.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Usable {
+    /// The settings.
+    pub records: Records,
+    /// What is to be said about those that it does not go by.
+    pub notes: Vec<String>,
+}
+
+/// The part of a machine class that says what code it runs.
+pub(super) fn family(machine: &str) -> &str {
+    machine.split('.').next().unwrap_or_default()
+}
+
+impl Lock {
+    /// The records for machines of these kinds.
+    ///
+    /// Of several classes of one kind the one counts that most records are of, else the first by name; of several numbers
+    /// of threads the largest.
+    pub fn usable(&self, machines: &[Machines]) -> Usable {
+        let mut usable = Usable::default();
+        for kind in machines {
+            let Some(machine) = self.machine(kind, &mut usable.notes) else { continue };
+            let (mut others, mut compilers, mut old) = (BTreeSet::new(), 0, 0);
+            for (place, record) in self.records.iter().filter(|(place, _)| place.machine == machine) {
+                if kind.compiler.as_ref().is_some_and(|compiler| *compiler != record.compiler) {
+                    others.insert(record.compiler.as_str());
+                    compilers += 1;
+                } else if record.template != record.setting.version() {
+                    old += 1;
+                } else {
+                    // In order of threads: the largest number is the last.
+                    usable.records.set(place.kernel.clone(), record.setting.clone());
+                }
+            }
+            if compilers > 0 {
+                let own = kind.compiler.as_deref().unwrap_or_default();
+                let others = others.into_iter().collect::<Vec<_>>().join("`, `");
+                usable.notes.push(format!(
+                    "{} of `aoti.lock` with `{others}` {} passed over: this build uses `{own}`; `cargo aoti tune` measures again",
+                    records(compilers),
+                    is_or_are(compilers)
+                ));
+            }
+            if old > 0 {
+                usable.notes.push(format!(
+                    "{} of `aoti.lock` {} of templates that have changed since, and passed over; `cargo aoti tune` measures again",
+                    records(old),
+                    is_or_are(old)
+                ));
+            }
+        }
+        usable
+    }
+
+    /// Whether any kernel of a model was measured on machines of this kind.
+    pub fn has_model(&self, model: &str, family_: &str) -> bool {
+        let is_own =
+            |(place, record): (&Place, &Record)| record.model == model && family(&place.machine) == family_;
+        self.records.iter().any(is_own)
+    }
+
+    fn machine(&self, kind: &Machines, notes: &mut Vec<String>) -> Option<String> {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for place in self.records.keys().filter(|place| family(&place.machine) == kind.family) {
+            *counts.entry(&place.machine).or_default() += 1;
+        }
+        // The first of equals: the last that `max_by_key` sees.
+        let taken = counts.iter().rev().max_by_key(|(_, count)| **count).map(|(machine, _)| *machine)?;
+        if counts.len() > 1 {
+            let all = counts.keys().copied().collect::<Vec<_>>().join("`, `");
+            notes.push(format!("`aoti.lock` has records of `{all}`; those of `{taken}` count"));
+        }
+        Some(taken.to_owned())
+    }
+}
+
+fn records(count: usize) -> String {
+    if count == 1 { "a record".to_owned() } else { format!("{count} records") }
+}
+
+fn is_or_are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}

@@ -1,0 +1,131 @@
+//! What distinguishes the ways of a kernel from each other: the template and its parameters, without what follows from
+//! them. A record of a measurement holds one as text (`text/setting.rs`).
+
+use super::mapping::{Block, GpuMapping, Lanes, Mapping, Multiplier, Split, Tile};
+use crate::select::{Choice, Conv, Gemm, Template};
+use std::fmt;
+
+/// A template and its parameters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Setting {
+    /// The code that computes the kernel.
+    pub template: Template,
+    /// How it is laid over the machine.
+    pub layout: Layout,
+}
+
+/// The open parts of a mapping.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Layout {
+    /// Over threads and vector lanes.
+    Cpu {
+        /// What is a unit of work.
+        split: Split,
+        /// What runs along the lanes.
+        lanes: Lanes,
+        /// Work that is worth a thread.
+        enough: i64,
+        /// What the template computes at a time.
+        block: Block,
+    },
+    /// A tile for a block of threads.
+    Tile {
+        /// Who multiplies.
+        by: Multiplier,
+        /// Rows.
+        rows: i64,
+        /// Columns.
+        columns: i64,
+        /// Threads of a block.
+        threads: i64,
+    },
+    /// There is no other.
+    Fixed,
+}
+
+impl Setting {
+    /// What distinguishes a kernel that is computed and laid out so.
+    pub fn of(choice: &Choice, mapping: &Mapping) -> Setting {
+        let layout = match mapping {
+            Mapping::Cpu(own) => {
+                let (split, lanes, enough, block) = (own.split, own.lanes, own.grain.enough, own.block);
+                Layout::Cpu { split, lanes, enough, block }
+            }
+            Mapping::Gpu(GpuMapping::Tiles(Tile { by, rows, columns, threads, .. })) => {
+                Layout::Tile { by: *by, rows: *rows, columns: *columns, threads: *threads }
+            }
+            Mapping::Gpu(GpuMapping::Teams(_) | GpuMapping::Template { .. }) => Layout::Fixed,
+        };
+        Setting { template: choice.template, layout }
+    }
+
+    /// The version of the template's code: a record of another one says nothing of this.
+    pub fn version(&self) -> u32 {
+        match self.template {
+            Template::Loops | Template::Rows | Template::Attention => 1,
+            Template::Gemm(Gemm::Packed | Gemm::General | Gemm::Any) => 1,
+            Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Any) => 1,
+            Template::Conv(Conv::Transposed | Conv::TransposedAny) => 1,
+        }
+    }
+
+    /// A sentence for people.
+    pub fn sentence(&self) -> String {
+        let template = match self.template {
+            Template::Loops => "plain loops",
+            Template::Gemm(Gemm::Packed) => "a product with panels packed when the model is built",
+            Template::Gemm(Gemm::General) => "a product with panels packed in each run",
+            Template::Gemm(Gemm::Any) => "a product row by row",
+            Template::Conv(Conv::Product) => "a convolution as one product",
+            Template::Conv(Conv::Depthwise) => "a convolution channel by channel",
+            Template::Conv(Conv::Tiled) => "a convolution by tiles of pixels and channels",
+            Template::Conv(Conv::Any) => "a convolution tap by tap",
+            Template::Conv(Conv::Transposed) => "a transposed convolution as products",
+            Template::Conv(Conv::TransposedAny) => "a transposed convolution tap by tap",
+            Template::Attention => "attention in one kernel",
+            Template::Rows => "rows one by one",
+        };
+        format!("{template}{}", self.layout)
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Layout::Fixed => Ok(()),
+            Layout::Tile { by, rows, columns, threads } => {
+                let by = match by {
+                    Multiplier::Few => "threads that share a row",
+                    Multiplier::Threads => "threads",
+                    Multiplier::Units => "matrix units",
+                };
+                write!(f, ", tiles of {rows} x {columns} multiplied by {by}, {threads} threads a block")
+            }
+            Layout::Cpu { split, lanes, enough, block } => {
+                match lanes {
+                    Lanes::One => {}
+                    Lanes::Inner => f.write_str(", vectors along the inner axis")?,
+                    Lanes::Outer => f.write_str(", vectors along the outer axis")?,
+                }
+                match block {
+                    Block::Typical => {}
+                    Block::Rows(rows) => write!(f, ", tiles of at most {rows} rows")?,
+                    Block::WeightsOnce => f.write_str(", over the weights once")?,
+                    Block::PixelsOnce => f.write_str(", over the pixels once")?,
+                }
+                match split {
+                    Split::Serial => return f.write_str(", on one thread"),
+                    Split::Template => {}
+                    Split::Axes(axes) => write!(f, ", threads share {axes} axes")?,
+                    Split::Chunks(elements) => write!(f, ", threads share chunks of {elements}")?,
+                    Split::RowsFrom(..=1) => f.write_str(", threads share rows")?,
+                    Split::RowsFrom(rows) if *rows > i64::from(u32::MAX) => {
+                        f.write_str(", threads share columns")?
+                    }
+                    Split::RowsFrom(rows) => write!(f, ", threads share rows from {rows} on, else columns")?,
+                }
+                write!(f, ", {enough} operations are worth a thread")
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The text form of settings, one line: `gemm.packed split rows 64 lanes outer grain 65536 block rows 8`.
+
+use super::parse::{block, lanes, multiplier, pair, split, template};
+use super::print::{block_text, lanes_text, multiplier_text, split_text, template_text};
+use crate::diagnostic::Diagnostics;
+use crate::schedule::mapping::Block;
+use crate::schedule::setting::{Layout, Setting};
+use crate::text::{Cursor, SyntaxError};
+use std::fmt;
+use std::str::FromStr;
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(template_text(self.template))?;
+        match &self.layout {
+            Layout::Cpu { split, lanes, enough, block } => {
+                let (split, lanes) = (split_text(*split), lanes_text(*lanes));
+                write!(f, " split {split} lanes {lanes} grain {enough}{}", block_text(*block))
+            }
+            Layout::Tile { by, rows, columns, threads } => {
+                write!(f, " tile [{rows}, {columns}] by {} threads {threads}", multiplier_text(*by))
+            }
+            Layout::Fixed => Ok(()),
+        }
+    }
+}
+
+impl FromStr for Setting {
+    type Err = Diagnostics;
+
+    /// Parses the text form. Whether a kernel can be run so is another matter.
+    fn from_str(text: &str) -> Result<Setting, Diagnostics> {
+        Cursor::whole(text, setting)
+    }
+}
+
+fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
+    let template = template(cursor)?;
+    let layout = if cursor.eat_word("split") {
+        let split = split(cursor)?;
+        let lanes = lanes(cursor)?;
+        cursor.expect_word("grain")?;
+        let enough = cursor.number()?;
+        let block = if cursor.eat_word("block") { block(cursor)? } else { Block::Typical };
+        Layout::Cpu { split, lanes, enough, block }
+    } else if cursor.eat_word("tile") {
+        let [Some(rows), Some(columns)] = pair(cursor)?.map(|size| size.as_int()) else {
+            return Err(cursor.error("expected two numbers"));
+        };
+        let by = multiplier(cursor)?;
+        cursor.expect_word("threads")?;
+        Layout::Tile { by, rows, columns, threads: cursor.number()? }
+    } else {
+        Layout::Fixed
+    };
+    Ok(Setting { template, layout })
+}

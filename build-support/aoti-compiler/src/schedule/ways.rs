@@ -1,0 +1,51 @@
+//! The ways to run a kernel: every decision about it that is open, with what it is thought to cost. The first is what a
+//! build takes without a record; a record names another. Measures nothing.
+
+use super::map;
+use super::mapping::Mapping;
+use super::setting::Setting;
+use crate::loops::{Kernel, Program};
+use crate::select::{self, Choice};
+use crate::symbolic::Ranges;
+use crate::target::Target;
+
+/// One way to run a kernel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Way {
+    /// How it is computed.
+    pub choice: Choice,
+    /// How its positions are laid over the machine.
+    pub mapping: Mapping,
+    /// What it is thought to cost; only ratios between the ways of one kernel mean anything.
+    pub cost: f64,
+    /// Whether there is another from which it differs only in what several threads share.
+    pub is_shared: bool,
+}
+
+impl Way {
+    /// What distinguishes it from the other ways of its kernel.
+    pub fn setting(&self) -> Setting {
+        Setting::of(&self.choice, &self.mapping)
+    }
+}
+
+/// The ways to run a kernel: first the one that is taken without a record, then the others, cheapest first; never none.
+///
+/// Of the template that is taken there are all mappings, of the others what they take by themselves.
+pub fn ways(program: &Program, kernel: &Kernel, ranges: &dyn Ranges, target: &Target) -> Vec<Way> {
+    let mut all: Vec<Way> = Vec::new();
+    for select::Candidate { choice, cost } in select::candidates(program, kernel, target) {
+        let laid = map::map(program, kernel, &choice, ranges, target);
+        let few = if all.is_empty() { laid.len() } else { 1 };
+        // A cost of nothing says that there is but one template.
+        let cost = if cost > 0.0 { cost } else { 1.0 };
+        all.extend(laid.into_iter().take(few).map(|laid| Way {
+            choice: choice.clone(),
+            mapping: laid.mapping,
+            cost: cost * laid.cost,
+            is_shared: laid.is_shared,
+        }));
+    }
+    all[1..].sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    all
+}
