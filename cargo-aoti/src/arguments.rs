@@ -6,7 +6,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     bench, build, cache, clean, collect, completions, doctor, explain, inspect, man, new, run, run_case,
-    verify,
+    tune, verify,
 };
 
 /// Compiles deep-learning models (torch.export's .pt2) ahead of time into native libraries with Rust bindings
@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Verify(verify::Arguments),
     /// Measure the latency of a model
     Bench(bench::Arguments),
+    /// Measure the ways to run models' kernels, and keep the fastest
+    Tune(tune::Arguments),
     /// Show a model's signature and what it is compiled to
     Inspect(inspect::Arguments),
     /// Show the native toolchains: where, which version, for what
@@ -84,6 +86,9 @@ pub(crate) enum Command {
     /// One case in a process of its own
     #[command(name = "__run-case", hide = true)]
     RunCase(run_case::Arguments),
+    /// The process in which candidates run
+    #[command(name = "__tune", hide = true)]
+    TuneHelper(crate::tune::helper::Arguments),
 }
 
 /// Drops the `aoti` that cargo passes before the user's arguments.

@@ -16,6 +16,7 @@ mod settings;
 mod single;
 mod tensors;
 mod terminal;
+mod tune;
 
 use std::process::ExitCode;
 

@@ -54,6 +54,16 @@ impl Shown {
         self.bar.finish_and_clear();
     }
 
+    /// What is being done, beside the bar.
+    pub(crate) fn note(&self, message: &str) {
+        self.bar.set_message(message.to_owned());
+        self.bar.suspend(|| self.terminal.detail("Tuning", message));
+    }
+
+    pub(crate) fn warn(&self, message: &str) {
+        self.bar.suspend(|| self.terminal.warn(message));
+    }
+
     fn status(&self, verb: &str, message: &str) {
         self.bar.suspend(|| self.terminal.status(verb, message));
     }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use aoti_build::{Built, Gpus, Job, Layout, LinkKind, Model, Progress, Session, Settings};
+use aoti_build::{
+    Built, Choices, Gpus, Job, LOCK_FILE, Layout, LinkKind, Model, Progress, Session, Settings,
+};
 use aoti_runtime::{Device, Library, LoadOptions, ModelInfo};
 use aoti_toolchain::temporary_folder;
 use tempfile::TempDir;
@@ -44,6 +46,8 @@ pub(crate) fn build(
     })?;
     let mut model = Model::new(name_of(path), path);
     model.link = link;
+    // Where `tune` leaves what it finds of a model of no project.
+    model.choices = Choices::Lock(path.with_file_name(LOCK_FILE));
     match toolchain_device(device) {
         aoti_toolchain::Device::Cpu => model.levels = levels,
         device @ (aoti_toolchain::Device::Cuda | aoti_toolchain::Device::Rocm) => {
@@ -62,7 +66,7 @@ pub(crate) fn session(context: &Context, cache: bool) -> Result<Session, Failure
 }
 
 /// The kind of a device, as toolchains name it.
-fn toolchain_device(device: Device) -> aoti_toolchain::Device {
+pub(crate) fn toolchain_device(device: Device) -> aoti_toolchain::Device {
     match device {
         Device::Cpu => aoti_toolchain::Device::Cpu,
         Device::Cuda(_) => aoti_toolchain::Device::Cuda,

@@ -11,10 +11,18 @@ use crate::environment::Environment;
 
 /// What our folders in the system's folder for temporary files are called: nothing else there is ever touched. The folder
 /// of a failure is kept for the person who is told of it, as long as the others.
-const PREFIXES: [&str; 6] =
-    ["aoti-action-", "aoti-case-", "aoti-failed-", "aoti-model-", "aoti-probe-", "aoti-remote-"];
+const PREFIXES: [&str; 7] = [
+    "aoti-action-",
+    "aoti-case-",
+    "aoti-failed-",
+    "aoti-model-",
+    "aoti-probe-",
+    "aoti-remote-",
+    "aoti-tune-",
+];
 
-/// A folder that is removed when it is dropped; `what` is one of `action`, `case`, `model`, `probe` and `remote`.
+/// A folder that is removed when it is dropped; `what` is one of `action`, `case`, `model`, `probe`, `remote`
+/// and `tune`.
 ///
 /// # Errors
 /// What the system says.

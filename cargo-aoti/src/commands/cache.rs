@@ -94,6 +94,7 @@ fn why(
     let session = single::session(context, true)?;
     let mut model = aoti_build::Model::new(single::name_of(&path), &path);
     model.levels = levels.to_vec();
+    model.choices = aoti_build::Choices::Lock(path.with_file_name(aoti_build::LOCK_FILE));
     let mut text = String::new();
     for action in session.actions(&model)? {
         let label = &action.label;

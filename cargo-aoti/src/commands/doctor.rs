@@ -1,6 +1,6 @@
 //! `doctor`: each toolchain, where it was found, what it can do, and how to get it.
 
-use aoti_build::VARIABLES;
+use aoti_build::{Machine, VARIABLES};
 use aoti_toolchain::{Consideration, Device, PresentDevices, ReportEntry, Toolchains, Verdict};
 use clap::Args;
 use serde_json::{Value, json};
@@ -55,13 +55,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     if arguments.output.is_json() {
         print_json(&json!({
             "host": environment.host().as_str(),
+            "machine": machine_json(&Machine::here()),
             "ready": is_ready,
             "cache": environment.cache_directory(),
             "devices": devices_json(&report.devices),
             "toolchains": report.entries.iter().map(entry_json).collect::<Vec<_>>(),
         }));
     } else {
-        let mut text = format!("host {}\n", environment.host());
+        let mut text = format!("host {}\n{}", environment.host(), describe_machine(&Machine::here()));
         match environment.cache_directory() {
             Some(cache) => text.push_str(&format!("cache {}\n", cache.display())),
             None => text.push_str("cache none: set `AOTI_CACHE_DIR`\n"),
@@ -86,6 +87,18 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         return Ok(());
     }
     Err(Failure::Machine(format!("no toolchain builds for this machine, `{}`", environment.host())))
+}
+
+/// What choices of kernels depend on.
+fn describe_machine(machine: &Machine) -> String {
+    let caches = machine.caches.iter().map(|(level, kib)| format!(", level {level} cache {kib} KiB"));
+    let model = if machine.model.is_empty() { "unknown" } else { &machine.model };
+    format!("processor {model}, {} at once{}\n", machine.processors, caches.collect::<String>())
+}
+
+fn machine_json(machine: &Machine) -> Value {
+    let caches = machine.caches.iter().map(|(level, kib)| json!({ "level": level, "kib": kib }));
+    json!({ "model": machine.model, "processors": machine.processors, "caches": caches.collect::<Vec<_>>() })
 }
 
 fn describe(entry: &ReportEntry, text: &mut String) {

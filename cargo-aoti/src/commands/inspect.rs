@@ -1,5 +1,7 @@
 //! `inspect`: a model's signature, and what it is compiled to.
 
+mod choices;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -33,6 +35,9 @@ pub(crate) struct Arguments {
     /// Say why loops were not fused
     #[arg(long)]
     explain_fusion: bool,
+    /// Show the ways to run each kernel, with predicted and measured costs, and why one is taken
+    #[arg(long, conflicts_with_all = ["emit", "ops", "explain_fusion"])]
+    choices: bool,
     /// List the operators of the model; without a model, all that are supported
     #[arg(long)]
     ops: bool,
@@ -108,6 +113,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         names: Default::default(),
         records: Default::default(),
     };
+    if arguments.choices {
+        return choices::run(model, &path, &options, arguments.output.is_json());
+    }
     if arguments.explain_fusion {
         for explanation in compile::explain_fusion(model, &options).map_err(refuse)? {
             let (producer, consumer) = (&explanation.producer, &explanation.consumer);

@@ -13,6 +13,7 @@ pub(crate) mod man;
 pub(crate) mod new;
 pub(crate) mod run;
 pub(crate) mod run_case;
+pub(crate) mod tune;
 pub(crate) mod verify;
 
 use std::io::Write;
@@ -53,6 +54,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
         Command::RunCase(arguments) => run_case::run(&arguments),
+        Command::Tune(arguments) => tune::run(&arguments, context),
+        Command::TuneHelper(arguments) => crate::tune::helper::run(&arguments),
     }
 }
 

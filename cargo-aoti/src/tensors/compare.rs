@@ -126,6 +126,11 @@ fn values(tensor: &DynTensor) -> Vec<f64> {
     }
 }
 
+/// The largest absolute value among the finite elements.
+pub(crate) fn largest(tensor: &DynTensor) -> f64 {
+    values(tensor).into_iter().map(f64::abs).filter(|value| value.is_finite()).fold(0.0, f64::max)
+}
+
 fn unravel(mut at: usize, sizes: &[usize]) -> Vec<usize> {
     let mut place = vec![0; sizes.len()];
     for (place, &size) in place.iter_mut().zip(sizes).rev() {

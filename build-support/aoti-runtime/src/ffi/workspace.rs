@@ -55,6 +55,12 @@ impl Workspace {
         Workspace::default()
     }
 
+    /// Overwrites all that is held for runs, so that what a run should have written and has not shows.
+    pub fn fill(&mut self, byte: u8) {
+        let bytes = self.arena.capacity();
+        self.arena.elements_mut::<u8>(bytes).fill(byte);
+    }
+
     /// Bytes held for runs at present.
     pub fn bytes(&self) -> usize {
         self.arena.capacity() + self.inputs.packed.capacity()

@@ -1,0 +1,90 @@
+//! Which models are tuned, and where their locks are.
+
+use std::path::{Path, PathBuf};
+
+use aoti_build::{Choices, Gpus, LOCK_FILE, Model, suggest};
+use aoti_runtime::Device;
+
+use super::Arguments;
+use crate::case;
+use crate::commands::Context;
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::single;
+
+/// A model to tune.
+pub(super) struct Planned {
+    pub(super) model: Model,
+    pub(super) lock: PathBuf,
+    /// The manifest of its package; none for a model of no project.
+    pub(super) manifest: Option<PathBuf>,
+    /// Inputs that lie beside it.
+    pub(super) inputs: Option<PathBuf>,
+}
+
+/// The models that the command line asks for.
+pub(super) fn plan(arguments: &Arguments, context: &Context) -> Result<Vec<Planned>, Failure> {
+    let names = &arguments.model;
+    let is_file = |name: &String| context.environment.directory().join(name).exists() && is_path(name);
+    // Files need no project around them.
+    let of_project = if !names.is_empty() && names.iter().all(is_file) {
+        Vec::new()
+    } else {
+        of_project(arguments, context)?
+    };
+    if names.is_empty() {
+        if of_project.is_empty() {
+            let help = "put a model into `models/`, name one in `[package.metadata.aoti.models]`, or give a model's file";
+            return Err(Failure::User(format!("there are no models to tune; {help}")));
+        }
+        return Ok(of_project);
+    }
+    let (mut planned, mut of_project) = (Vec::new(), of_project);
+    for name in names {
+        if let Some(position) = of_project.iter().position(|planned| planned.model.name == *name) {
+            planned.push(of_project.remove(position));
+        } else if context.environment.directory().join(name).exists() {
+            planned.push(of_file(Path::new(name), arguments.device)?);
+        } else {
+            let near = suggest(name, of_project.iter().map(|planned| planned.model.name.as_str()));
+            let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            return Err(Failure::Usage(format!("there is neither a model nor a file `{name}`{near}")));
+        }
+    }
+    Ok(planned)
+}
+
+/// Whether a word can be a path, and no model's name.
+fn is_path(name: &str) -> bool {
+    name.contains(['/', '.']) || Path::new(name).is_dir()
+}
+
+fn of_project(arguments: &Arguments, context: &Context) -> Result<Vec<Planned>, Failure> {
+    let project = Project::open(&arguments.selection, context)?;
+    let mut all = Vec::new();
+    for package in project.packages(&arguments.selection, context)? {
+        let manifest = project.manifest(package).map_err(aoti_build::Error::from)?;
+        let path = package.manifest_path.clone().into_std_path_buf();
+        let lock = path.with_file_name(LOCK_FILE);
+        let planned = |model: Model| Planned {
+            model: Model { choices: Choices::Predicted, ..model },
+            lock: lock.clone(),
+            manifest: Some(path.clone()),
+            inputs: None,
+        };
+        all.extend(manifest.models.into_iter().map(planned));
+    }
+    Ok(all)
+}
+
+/// A model of no project; its lock lies beside it.
+fn of_file(path: &Path, device: Device) -> Result<Planned, Failure> {
+    let (path, case) = case::model_file(path)?;
+    let mut model = Model::new(single::name_of(&path), &path).levels(["native"]);
+    if single::toolchain_device(device) != aoti_toolchain::Device::Cpu {
+        let architectures = vec!["native".to_owned()];
+        model.gpus = vec![Gpus { device: single::toolchain_device(device), architectures }];
+    }
+    let inputs = case.map(|case| case.inputs()).filter(|path| path.is_file());
+    Ok(Planned { model, lock: path.with_file_name(LOCK_FILE), manifest: None, inputs })
+}

@@ -1,0 +1,194 @@
+//! What `tune` says: while it goes, and of what it found.
+
+use serde_json::{Value, json};
+
+use super::{Arguments, Subject};
+use crate::commands::{Context, print, print_json};
+use crate::progress::Shown;
+use crate::tune::groups::Group;
+use crate::tune::outcome::{Knowledge, Outcome};
+use crate::tune::search::Listener;
+
+/// Ways that `--verbose` shows of each kernel.
+const SHOWN: usize = 10;
+
+/// Shows how far a search is.
+pub(super) struct Heard<'a> {
+    pub(super) progress: &'a Shown,
+    pub(super) model: &'a str,
+}
+
+impl Listener for Heard<'_> {
+    fn making(&self, done: usize, all: usize) {
+        self.progress.note(&format!("{}: libraries with candidates, {done} of {all}", self.model));
+    }
+
+    fn refused(&self, group: &Group, way: usize, reason: &str) {
+        let (kernel, choice) = (&group.name, &group.ways[way].setting);
+        self.progress.warn(&format!("kernel `{kernel}` is not run as `{choice}`: {reason}"));
+    }
+
+    fn turn(&self, turn: usize, left: usize, part: f64) {
+        let gain = (1.0 - part) * 100.0;
+        self.progress.note(&format!(
+            "{}: turn {turn}, {left} libraries, {gain:.1} % less in kernels so far",
+            self.model
+        ));
+    }
+}
+
+/// What there is to try.
+pub(super) fn dry_run(arguments: &Arguments, subject: &Subject<'_>) {
+    for group in &subject.groups {
+        if arguments.output.is_json() {
+            let ways = group.tried.iter().map(|way| &group.ways[*way]);
+            let ways: Vec<Value> =
+                ways.map(|way| json!({ "choice": way.setting.to_string(), "predicted": way.cost })).collect();
+            print_json(&json!({
+                "reason": "aoti-candidates", "model": subject.model.name, "kernel": group.name,
+                "key": group.key.to_string(), "default": group.ways[0].setting.to_string(), "candidates": ways,
+            }));
+            continue;
+        }
+        let mut text = format!("{} ({}): {}\n", group.name, group.key, group.ways[0].setting.sentence());
+        for way in group.tried.iter().map(|way| &group.ways[*way]) {
+            text.push_str(&format!("  {:>6.2}  {}\n", way.cost, way.setting.sentence()));
+        }
+        print(&text);
+    }
+    if !arguments.output.is_json() {
+        let candidates: usize = subject.groups.iter().map(|group| group.tried.len()).sum();
+        let (kernels, model) = (subject.groups.len(), &subject.model.name);
+        print(&format!("{model}: {candidates} candidates for {kernels} kernels on {}\n", subject.machine));
+    }
+}
+
+/// What was found; gives the number of records that are slower than the first way.
+pub(super) fn outcome(
+    arguments: &Arguments,
+    context: &Context,
+    subject: &Subject<'_>,
+    outcome: &Outcome,
+) -> usize {
+    let (mut slower, mut changed) = (0, 0);
+    for (position, group) in subject.groups.iter().enumerate() {
+        let recorded = subject.recorded(group, arguments.threads);
+        let winner = outcome.winners.0[position];
+        let is_changed = recorded.is_some_and(|recorded| recorded != winner);
+        changed += usize::from(is_changed);
+        let first = outcome.timing(position, 0);
+        let of_record = recorded.and_then(|way| outcome.timing(position, way));
+        let is_slower = first.zip(of_record).is_some_and(|(first, own)| first.is_faster_than(own));
+        slower += usize::from(is_slower && recorded != Some(0));
+        if arguments.output.is_json() {
+            print_json(&kernel_json(subject, outcome, position, recorded));
+        } else if winner != 0 || is_changed || context.terminal.is_verbose() {
+            print(&kernel_text(subject, outcome, position, recorded, context.terminal.is_verbose()));
+        }
+    }
+    let (good, measured) = outcome.good_defaults();
+    let correlations = outcome.correlations(&subject.groups);
+    if arguments.output.is_json() {
+        let whole = outcome
+            .whole
+            .map(|[first, tuned]| json!({ "default_us": first.median, "tuned_us": tuned.median }));
+        print_json(&json!({
+            "reason": "aoti-tuned", "model": subject.model.name, "machine": subject.machine,
+            "threads": arguments.threads, "kernels": subject.groups.len(), "changed": changed, "slower": slower,
+            "whole": whole, "defaults_within_15_percent": good, "measured": measured,
+            "rank_correlation": correlations.iter().map(|(name, mean, _)| (name.clone(), json!(mean))).collect::<serde_json::Map<_, _>>(),
+        }));
+        return slower;
+    }
+    let name = &subject.model.name;
+    match (outcome.whole, outcome.winners.pairs().len()) {
+        (Some([first, tuned]), won) if won > 0 => {
+            let gain = (1.0 - tuned.median / first.median) * 100.0;
+            print(&format!(
+                "{name}: {:.2} us without records, {:.2} us with them ({gain:.1} % less), {won} of {} kernels another way\n",
+                first.median,
+                tuned.median,
+                subject.groups.len()
+            ));
+        }
+        (Some([first, tuned]), _) => print(&format!(
+            "{name}: all together no faster ({:.2} us, {:.2} us without records): nothing changes\n",
+            tuned.median, first.median
+        )),
+        (None, _) => print(&format!("{name}: no way is faster than those that are taken without records\n")),
+    }
+    if context.terminal.is_verbose() {
+        print(&format!(
+            "{name}: {good} of {measured} kernels are within 15 % of their best without records\n"
+        ));
+        for (template, mean, count) in correlations {
+            print(&format!(
+                "{template}: rank correlation of predicted and measured cost {mean:.2}, mean of {count} kernels\n"
+            ));
+        }
+    }
+    if arguments.check {
+        print(&format!("{name}: {changed} records would change, {slower} are slower than without\n"));
+    }
+    slower
+}
+
+fn kernel_text(
+    subject: &Subject<'_>,
+    outcome: &Outcome,
+    position: usize,
+    recorded: Option<usize>,
+    is_verbose: bool,
+) -> String {
+    let group = &subject.groups[position];
+    let winner = outcome.winners.0[position];
+    let mut text = match (outcome.timing(position, 0), outcome.timing(position, winner)) {
+        (Some(first), Some(own)) if winner != 0 => {
+            let gain = (1.0 - own.median / first.median) * 100.0;
+            let sentence = group.ways[winner].setting.sentence();
+            format!(
+                "{}: {:.2} us -> {:.2} us ({gain:.1} % less): {sentence}\n",
+                group.name, first.median, own.median
+            )
+        }
+        (Some(first), _) => format!("{}: {:.2} us as without a record\n", group.name, first.median),
+        (None, _) => format!("{}: not measured\n", group.name),
+    };
+    if let Some(recorded) = recorded.filter(|recorded| *recorded != winner) {
+        text.push_str(&format!("  recorded was {}\n", group.ways[recorded].setting.sentence()));
+    }
+    if is_verbose {
+        for (way, timing) in outcome.ranked(position).into_iter().take(SHOWN) {
+            let own = &group.ways[way];
+            let (median, spread, cost) = (timing.median, timing.spread, own.cost);
+            text.push_str(&format!(
+                "  {median:>10.2} us ± {spread:<8.2} predicted {cost:<5.2} {}\n",
+                own.setting
+            ));
+        }
+    }
+    text
+}
+
+fn kernel_json(subject: &Subject<'_>, outcome: &Outcome, position: usize, recorded: Option<usize>) -> Value {
+    let group = &subject.groups[position];
+    let way = |(way, known): (usize, &Knowledge)| {
+        let own = &group.ways[way];
+        let (choice, predicted) = (own.setting.to_string(), own.cost);
+        match known {
+            Knowledge::Untried => json!({ "choice": choice, "predicted": predicted }),
+            Knowledge::Refused(reason) => {
+                json!({ "choice": choice, "predicted": predicted, "refused": reason })
+            }
+            Knowledge::Timed(timing) => json!({
+                "choice": choice, "predicted": predicted, "us": timing.median, "spread_us": timing.spread, "runs": timing.count,
+            }),
+        }
+    };
+    json!({
+        "reason": "aoti-tuning", "model": subject.model.name, "kernel": group.name, "key": group.key.to_string(),
+        "choice": group.ways[outcome.winners.0[position]].setting.to_string(),
+        "recorded": recorded.map(|recorded| group.ways[recorded].setting.to_string()),
+        "candidates": outcome.known[position].iter().enumerate().map(way).collect::<Vec<_>>(),
+    })
+}

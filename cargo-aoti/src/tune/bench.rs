@@ -1,0 +1,52 @@
+//! Where candidates are made and run. What is behind it, `search` does not know: a machine, or a test.
+
+use super::groups::Assignment;
+use crate::failure::Failure;
+
+/// A library that was made.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct LibraryId(pub(crate) usize);
+
+/// Why a library is of no use.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Fault {
+    /// What happened.
+    pub(crate) reason: String,
+    /// The kernel in which it showed, by position; it need not be the one that is to blame.
+    pub(crate) kernel: Option<usize>,
+    /// The library in which it happened, where several were run.
+    pub(crate) library: Option<LibraryId>,
+    /// Whether the kernel was still running when its time was up: then it is to blame, and is not tried again.
+    pub(crate) is_hang: bool,
+}
+
+/// The times of one run.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Sample {
+    /// Microseconds of the whole run.
+    pub(crate) whole: f64,
+    /// Of each kernel, where kernels are timed one by one.
+    pub(crate) kernels: Vec<f64>,
+}
+
+/// Makes libraries and runs them. An `Err` is of the machine or the model as a whole; a candidate's is a [`Fault`].
+pub(crate) trait Bench {
+    /// Whether a run tells the time of each kernel.
+    fn times_kernels(&self) -> bool;
+
+    /// Libraries that are best made at the same time.
+    fn at_once(&self) -> usize;
+
+    /// Makes a library for each assignment.
+    fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Failure>;
+
+    /// Runs a library twice and compares what each kernel writes with what the first library that was made gives.
+    fn check(&mut self, library: LibraryId) -> Result<Result<(), Fault>, Failure>;
+
+    /// Runs libraries by turns, so many rounds; gives the samples of each.
+    fn time(
+        &mut self,
+        libraries: &[LibraryId],
+        rounds: usize,
+    ) -> Result<Result<Vec<Vec<Sample>>, Fault>, Failure>;
+}

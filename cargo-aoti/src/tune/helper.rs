@@ -1,0 +1,330 @@
+//! The process in which candidates run, so that a crash, a hang or damaged memory is its own affair. Reads requests from
+//! stdin, one JSON object a line, and answers each with one on stdout.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use aoti_runtime::{
+    AnyView, DType, Device, DeviceTensor, DynTensor, KernelEvent, KernelPhase, Library, LoadOptions, Model,
+    Prepared, Stream, ThreadPool, Workspace,
+};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use super::bench::LibraryId;
+use super::place::Place;
+use crate::failure::Failure;
+use crate::tensors::compare::{self, Tolerance};
+use crate::tensors::file;
+
+/// Bytes of kernels' outputs that are kept for comparison; of those beyond, the model's own outputs tell.
+const MOST_KEPT: usize = 2 << 30;
+/// What memory is filled with before a run that is checked: no number that a model would give.
+const FILLED: u8 = 0xC7;
+/// Runs back to back on a device whose time is taken as one.
+const STREAK: usize = 20;
+
+/// Runs candidates for `tune`
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    #[arg(long)]
+    inputs: PathBuf,
+    /// What the evaluator gives, where the model is small enough for it
+    #[arg(long)]
+    expected: Option<PathBuf>,
+    #[arg(long)]
+    place: PathBuf,
+    #[arg(long, default_value = "cpu")]
+    device: Device,
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+}
+
+/// What is asked of the process.
+#[derive(Serialize, Deserialize, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Request {
+    /// Load a library.
+    Open { id: usize, library: PathBuf, symbol: String },
+    /// Run a library twice and compare with what the first one gave.
+    Check { id: usize },
+    /// Run libraries by turns.
+    Time { ids: Vec<usize>, rounds: usize },
+}
+
+/// What it says.
+#[derive(Serialize, Deserialize, Debug)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Response {
+    /// It is done.
+    Done,
+    /// A library gives something else.
+    Wrong { reason: String, kernel: Option<usize> },
+    /// For each library and run the time of the whole and of each kernel.
+    Times(Vec<Vec<(f64, Vec<f64>)>>),
+}
+
+/// Serves requests until there are no more.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    end_with_parent();
+    let inputs = file::read(&arguments.inputs)?;
+    let mut helper = Helper {
+        device: arguments.device,
+        inputs: &inputs,
+        pool: ThreadPool::new(arguments.threads),
+        place: Place::open(&arguments.place)?,
+        loaded: BTreeMap::new(),
+        expected: Expected::default(),
+        reference: arguments.expected.as_deref().map(file::read).transpose()?,
+    };
+    for line in std::io::stdin().lock().lines() {
+        let broken =
+            |error: std::io::Error| Failure::Machine(format!("the requests cannot be read: {error}"));
+        let request = serde_json::from_str(&line.map_err(broken)?);
+        let request = request.map_err(|error| Failure::Usage(format!("this is no request: {error}")))?;
+        let response = helper.serve(&request)?;
+        let mut text = serde_json::to_string(&response).expect("responses have text keys only");
+        text.push('\n');
+        let mut stdout = std::io::stdout().lock();
+        if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+            // Whoever asked has gone.
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Ends this process when the one that started it has: a candidate that hangs would go on for ever.
+fn end_with_parent() {
+    #[cfg(unix)]
+    std::thread::spawn(|| {
+        let parent = std::os::unix::process::parent_id();
+        while std::os::unix::process::parent_id() == parent {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+        }
+        std::process::exit(1);
+    });
+}
+
+/// What the first library gives.
+#[derive(Default)]
+struct Expected {
+    /// What kernels write, by position and by how many times the kernel has run before.
+    kernels: BTreeMap<(usize, usize), Vec<DynTensor>>,
+    outputs: Option<Vec<DynTensor>>,
+    bytes: usize,
+}
+
+/// A library that is loaded. Its model lives as long as the process: what lies on a device refers to it.
+struct Loaded {
+    model: &'static Model,
+    outputs: Vec<DynTensor>,
+    workspace: Workspace,
+    on_device: Option<OnDevice>,
+}
+
+/// What runs on a device go over, without copies between.
+struct OnDevice {
+    inputs: Vec<DeviceTensor<'static>>,
+    outputs: Vec<DeviceTensor<'static>>,
+    runs: Vec<Prepared<'static>>,
+}
+
+struct Helper<'a> {
+    device: Device,
+    inputs: &'a [DynTensor],
+    pool: ThreadPool,
+    place: Place,
+    loaded: BTreeMap<usize, Loaded>,
+    expected: Expected,
+    /// What the evaluator gives.
+    reference: Option<Vec<DynTensor>>,
+}
+
+impl Helper<'_> {
+    fn serve(&mut self, request: &Request) -> Result<Response, Failure> {
+        match request {
+            Request::Open { id, library, symbol } => {
+                self.place.enter(LibraryId(*id), None);
+                let library = Library::open(library, symbol)?;
+                let model = library.load(LoadOptions { device: self.device, ..LoadOptions::default() })?;
+                let model: &'static Model = Box::leak(Box::new(model));
+                let outputs =
+                    model.info().outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();
+                let loaded = Loaded { model, outputs, workspace: Workspace::new(), on_device: None };
+                self.loaded.insert(*id, loaded);
+                Ok(Response::Done)
+            }
+            Request::Check { id } => {
+                for _ in 0..2 {
+                    if let Some((reason, kernel)) = self.check(*id)? {
+                        return Ok(Response::Wrong { reason, kernel });
+                    }
+                }
+                Ok(Response::Done)
+            }
+            Request::Time { ids, rounds } => {
+                let mut times: Vec<Vec<(f64, Vec<f64>)>> = vec![Vec::new(); ids.len()];
+                for round in 0..*rounds {
+                    for position in 0..ids.len() {
+                        // Each follows each other one, not always the same.
+                        let position = (position + round) % ids.len();
+                        times[position].push(self.time(ids[position])?);
+                    }
+                }
+                Ok(Response::Times(times))
+            }
+        }
+    }
+
+    fn loaded(&mut self, id: usize) -> Result<&mut Loaded, Failure> {
+        self.loaded.get_mut(&id).ok_or_else(|| Failure::Usage(format!("library {id} was not opened")))
+    }
+
+    /// One run, watched. What is wrong first, with the kernel that wrote it.
+    fn check(&mut self, id: usize) -> Result<Option<(String, Option<usize>)>, Failure> {
+        let is_first = self.expected.outputs.is_none();
+        let Helper { inputs, pool, place, loaded, expected, reference, .. } = self;
+        let loaded =
+            loaded.get_mut(&id).ok_or_else(|| Failure::Usage(format!("library {id} was not opened")))?;
+        let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
+        let mut state = if loaded.model.info().state_bytes > 0 { Some(loaded.model.state()?) } else { None };
+        if loaded.workspace.bytes() == 0 {
+            // Then there is memory to fill.
+            let mut enter = |event: KernelEvent<'_>| place.enter(LibraryId(id), Some(event.index));
+            let mut targets: Vec<&mut DynTensor> = loaded.outputs.iter_mut().collect();
+            let mut state =
+                if loaded.model.info().state_bytes > 0 { Some(loaded.model.state()?) } else { None };
+            let workspace = &mut loaded.workspace;
+            loaded.model.run_watched(&views, &mut targets, state.as_mut(), workspace, pool, &mut enter)?;
+        }
+        // What a kernel leaves as an earlier run wrote it must show; what it is not to write is the same in all libraries.
+        loaded.workspace.fill(FILLED);
+        for output in &mut loaded.outputs {
+            let bytes = vec![1; output.bytes().len()];
+            *output = DynTensor::from_bytes(output.dtype(), output.sizes(), &bytes)?;
+        }
+        let mut targets: Vec<&mut DynTensor> = loaded.outputs.iter_mut().collect();
+        let mut wrong = None;
+        let mut calls = vec![0; loaded.model.info().kernels.len()];
+        let mut watch = |event: KernelEvent<'_>| match event.phase {
+            KernelPhase::Begin => place.enter(LibraryId(id), Some(event.index)),
+            KernelPhase::End(written) => {
+                let call = (event.index, calls[event.index]);
+                calls[event.index] += 1;
+                if is_first && expected.bytes < MOST_KEPT {
+                    let kept: Vec<DynTensor> =
+                        written.iter().filter_map(|view| view.to_tensor().ok()).collect();
+                    expected.bytes += kept.iter().map(|tensor| tensor.bytes().len()).sum::<usize>();
+                    expected.kernels.insert(call, kept);
+                } else if let (None, Some(wanted)) = (&wrong, expected.kernels.get(&call)) {
+                    let found: Vec<DynTensor> =
+                        written.iter().filter_map(|view| view.to_tensor().ok()).collect();
+                    let difference = differs(&found, wanted);
+                    wrong = difference
+                        .map(|text| (format!("kernel `{}`: {text}", event.kernel.name), Some(event.index)));
+                }
+            }
+        };
+        loaded.model.run_watched(
+            &views,
+            &mut targets,
+            state.as_mut(),
+            &mut loaded.workspace,
+            pool,
+            &mut watch,
+        )?;
+        place.enter(LibraryId(id), None);
+        if is_first {
+            expected.outputs = Some(loaded.outputs.clone());
+            let difference = reference.as_deref().and_then(|wanted| differs(&loaded.outputs, wanted));
+            return Ok(difference.map(|text| (format!("the evaluator gives something else: {text}"), None)));
+        }
+        let wanted = expected.outputs.as_deref().unwrap_or_default();
+        Ok(wrong.or_else(|| differs(&loaded.outputs, wanted).map(|text| (text, None))))
+    }
+
+    /// The time of a run, and of each kernel where there is a clock between them.
+    fn time(&mut self, id: usize) -> Result<(f64, Vec<f64>), Failure> {
+        self.place.enter(LibraryId(id), None);
+        match self.device {
+            Device::Cpu => self.time_kernels(id),
+            Device::Cuda(_) | Device::Rocm(_) => self.time_streak(id).map(|micros| (micros, Vec::new())),
+        }
+    }
+
+    fn time_kernels(&mut self, id: usize) -> Result<(f64, Vec<f64>), Failure> {
+        let Helper { inputs, pool, place, loaded, .. } = self;
+        let loaded =
+            loaded.get_mut(&id).ok_or_else(|| Failure::Usage(format!("library {id} was not opened")))?;
+        let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
+        let mut state = if loaded.model.info().state_bytes > 0 { Some(loaded.model.state()?) } else { None };
+        let mut targets: Vec<&mut DynTensor> = loaded.outputs.iter_mut().collect();
+        let mut kernels = vec![0.0; loaded.model.info().kernels.len()];
+        let begun = Instant::now();
+        let mut since = begun;
+        let mut watch = |event: KernelEvent<'_>| match event.phase {
+            KernelPhase::Begin => {
+                place.enter(LibraryId(id), Some(event.index));
+                since = Instant::now();
+            }
+            KernelPhase::End(_) => kernels[event.index] += since.elapsed().as_nanos() as f64 / 1e3,
+        };
+        loaded.model.run_watched(
+            &views,
+            &mut targets,
+            state.as_mut(),
+            &mut loaded.workspace,
+            pool,
+            &mut watch,
+        )?;
+        Ok((begun.elapsed().as_nanos() as f64 / 1e3, kernels))
+    }
+
+    fn time_streak(&mut self, id: usize) -> Result<f64, Failure> {
+        let inputs = self.inputs;
+        let loaded = self.loaded(id)?;
+        if loaded.on_device.is_none() {
+            loaded.on_device = Some(OnDevice::new(loaded.model, inputs)?);
+        }
+        let Loaded { model, on_device, .. } = loaded;
+        let OnDevice { inputs, outputs, runs } = on_device.as_mut().expect("it was just made");
+        let mut state = if model.info().state_bytes > 0 { Some(model.state()?) } else { None };
+        let views: Vec<AnyView<'_>> = inputs.iter().map(DeviceTensor::view).collect();
+        let begun = Instant::now();
+        Prepared::run_back_to_back(runs, &views, outputs, state.as_mut(), Stream::default(), STREAK)?;
+        Ok(begun.elapsed().as_nanos() as f64 / 1e3 / STREAK as f64)
+    }
+}
+
+impl OnDevice {
+    fn new(model: &'static Model, inputs: &[DynTensor]) -> Result<OnDevice, Failure> {
+        let here: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
+        let sizes = model.output_sizes(&here)?;
+        let outputs = model.info().outputs.iter().zip(&sizes);
+        let outputs = outputs.map(|(output, sizes)| model.device_tensor(output.dtype, sizes));
+        let outputs = outputs.collect::<Result<Vec<_>, _>>()?;
+        let runs = (0..4).map(|_| model.prepare(&here, 1)).collect::<Result<Vec<_>, _>>()?;
+        let inputs = inputs.iter().map(|input| model.upload(input)).collect::<Result<Vec<_>, _>>()?;
+        Ok(OnDevice { inputs, outputs, runs })
+    }
+}
+
+/// How tensors differ from what they should be, beyond what another order of sums makes of them.
+fn differs(found: &[DynTensor], wanted: &[DynTensor]) -> Option<String> {
+    if found.len() != wanted.len() {
+        return Some(format!("{} tensors instead of {}", found.len(), wanted.len()));
+    }
+    found.iter().zip(wanted).find_map(|(found, wanted)| {
+        let part = match wanted.dtype() {
+            DType::F16 | DType::Bf16 => 2e-2,
+            DType::F32 => 1e-4,
+            DType::F64 => 1e-9,
+            DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => 0.0,
+        };
+        let tolerance = Tolerance { atol: part * compare::largest(wanted), rtol: 10.0 * part };
+        compare::all(std::slice::from_ref(found), std::slice::from_ref(wanted), tolerance, None).1.err()
+    })
+}

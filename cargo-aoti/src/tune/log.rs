@@ -1,0 +1,60 @@
+//! The log of all measurements: a JSON object a line, for whoever wants to refit the cost model or see what was tried.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+
+use super::groups::Group;
+use super::outcome::{Knowledge, Outcome};
+use crate::failure::Failure;
+
+/// The file's name, in the cache's folder.
+pub(crate) const FILE: &str = "tuning.jsonl";
+
+/// What all measurements of a search have in common.
+pub(crate) struct Circumstances<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) machine: &'a str,
+    pub(crate) threads: u16,
+    pub(crate) compiler: &'a str,
+}
+
+/// Appends what a search found.
+pub(crate) fn append(
+    path: &Path,
+    circumstances: &Circumstances<'_>,
+    groups: &[Group],
+    outcome: &Outcome,
+) -> Result<(), Failure> {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let mut text = String::new();
+    for (position, group) in groups.iter().enumerate() {
+        for (way, known) in outcome.known[position].iter().enumerate() {
+            let (timing, refused) = match known {
+                Knowledge::Untried => continue,
+                Knowledge::Timed(timing) => (Some(timing), None),
+                Knowledge::Refused(reason) => (None, Some(reason)),
+            };
+            let own = &group.ways[way];
+            let line = json!({
+                "seconds": seconds, "tool": env!("CARGO_PKG_VERSION"), "compiler": circumstances.compiler,
+                "machine": circumstances.machine, "threads": circumstances.threads, "model": circumstances.model,
+                "kernel": group.name, "key": group.key.to_string(), "choice": own.setting.to_string(),
+                "predicted": own.cost, "us": timing.map(|timing| timing.median),
+                "spread_us": timing.map(|timing| timing.spread), "runs": timing.map(|timing| timing.count),
+                "refused": refused, "wins": outcome.winners.0[position] == way,
+            });
+            text.push_str(&format!("{line}\n"));
+        }
+    }
+    let refuse =
+        |error: std::io::Error| Failure::Machine(format!("cannot write `{}`: {error}", path.display()));
+    if let Some(folder) = path.parent() {
+        fs_err::create_dir_all(folder).map_err(refuse)?;
+    }
+    // One write, so that lines of two processes do not mix.
+    let file = std::fs::File::options().create(true).append(true).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(refuse)
+}

@@ -1,0 +1,289 @@
+//! The bench of this machine: libraries are made by a session, with the cache and under the jobserver, and run in a helper
+//! process that is started again when a candidate has ended it.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use aoti_build::{Choices, Error, Job, Layout, LinkKind, Model, Progress, Session, Weights};
+use aoti_compiler::compile::{self, Options};
+use aoti_compiler::interpret;
+use aoti_runtime::{DType, Device, DynTensor, Library, ModelInfo};
+use aoti_toolchain::temporary_folder;
+use tempfile::TempDir;
+
+use super::bench::{Bench, Fault, LibraryId, Sample};
+use super::client::{Client, Setting};
+use super::groups::{Assignment, Group};
+use super::helper::{Request, Response};
+use crate::failure::Failure;
+use crate::memory;
+use crate::tensors::file;
+
+/// How long a candidate may take beyond what the first ways take, and how many times as long.
+const LIMIT: Duration = Duration::from_secs(5);
+const TIMES: u32 = 50;
+/// How long the first ways may take.
+const FIRST_LIMIT: Duration = Duration::from_secs(300);
+/// Operations of a run up to which the evaluator, which is slow, is asked too.
+const EVALUATED: f64 = 2e7;
+
+/// A library that was made.
+struct Made {
+    assignment: Assignment,
+    path: PathBuf,
+    symbol: String,
+}
+
+/// The bench of this machine, for one model.
+pub(crate) struct Machine<'a> {
+    session: &'a Session,
+    /// As it is built for this machine alone.
+    model: Model,
+    groups: &'a [Group],
+    progress: &'a dyn Progress,
+    setting: Setting,
+    made: Vec<Made>,
+    client: Option<Client>,
+    opened: BTreeSet<LibraryId>,
+    limit: Duration,
+    folder: TempDir,
+}
+
+impl<'a> Machine<'a> {
+    pub(crate) fn new(
+        session: &'a Session,
+        model: &Model,
+        groups: &'a [Group],
+        (device, threads): (Device, u16),
+        progress: &'a dyn Progress,
+    ) -> Result<Machine<'a>, Failure> {
+        let folder = temporary_folder("tune", session.environment());
+        let folder =
+            folder.map_err(|error| Failure::Machine(format!("cannot make a temporary folder: {error}")))?;
+        let inputs = folder.path().join("inputs.safetensors");
+        let setting = Setting { folder: folder.path().to_owned(), inputs, expected: None, device, threads };
+        let model = Model { link: LinkKind::Dylib, weights: Weights::Embed, ..model.clone() };
+        let (made, client, opened) = (Vec::new(), None, BTreeSet::new());
+        Ok(Machine {
+            session,
+            model,
+            groups,
+            progress,
+            setting,
+            made,
+            client,
+            opened,
+            limit: FIRST_LIMIT,
+            folder,
+        })
+    }
+
+    /// Makes the first library and takes inputs for it: from a file, or random ones.
+    ///
+    /// # Errors
+    /// When the model does not compile, or the inputs do not fit.
+    pub(crate) fn prepare(
+        &mut self,
+        inputs: &dyn Fn(&ModelInfo) -> Result<Vec<DynTensor>, Failure>,
+    ) -> Result<(), Failure> {
+        let first = Assignment::first(self.groups);
+        let id = self.make(&[first])?.remove(0).map_err(|fault| Failure::Machine(fault.reason))?;
+        let made = &self.made[id.0];
+        let inputs = inputs(&Library::open(&made.path, &made.symbol)?.info()?)?;
+        file::write(&self.setting.inputs, &inputs)?;
+        if self.setting.device == Device::Cpu
+            && let Some(expected) = self.evaluated(&inputs)?
+        {
+            let path = self.folder.path().join("expected.safetensors");
+            file::write(&path, &expected)?;
+            self.setting.expected = Some(path);
+        }
+        Ok(())
+    }
+
+    /// What the evaluator gives for the first ways, where that does not take long and it knows all that the model does.
+    fn evaluated(&self, inputs: &[DynTensor]) -> Result<Option<Vec<DynTensor>>, Failure> {
+        let options = Options {
+            name: self.model.name.clone(),
+            package: String::new(),
+            levels: self.model.levels.clone(),
+            gpus: Vec::new(),
+            embed_weights: true,
+            named_weights: false,
+            names: self.model.names.clone(),
+            records: Default::default(),
+        };
+        let refuse = |error: aoti_compiler::diagnostic::Diagnostics| Failure::User(error.to_string());
+        let sizes: Vec<Vec<i64>> =
+            inputs.iter().map(|input| input.sizes().iter().map(|size| *size as i64).collect()).collect();
+        let work = compile::kernel_work(memory::map(&self.model.path)?, &options, &sizes).map_err(refuse)?;
+        let operations: Option<f64> = work.iter().map(|(_, work)| work.map(|work| work.operations)).sum();
+        if operations.is_none_or(|operations| operations > EVALUATED) {
+            return Ok(None);
+        }
+        let into = |tensor: &DynTensor| {
+            let dtype = aoti_compiler::dtype::DType::from_name(tensor.dtype().name())?;
+            let bytes = bytes::Bytes::copy_from_slice(tensor.bytes());
+            interpret::Tensor::new(dtype, tensor.sizes().to_vec(), bytes).ok()
+        };
+        let Some(inputs) = inputs.iter().map(into).collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let Ok(outputs) =
+            compile::evaluate(memory::map(&self.model.path)?, &options, &inputs).map_err(refuse)?
+        else {
+            return Ok(None);
+        };
+        let back = |tensor: &interpret::Tensor| {
+            let dtype = DType::from_name(tensor.dtype().name())?;
+            DynTensor::from_bytes(dtype, tensor.sizes(), tensor.bytes()).ok()
+        };
+        Ok(outputs.iter().map(back).collect())
+    }
+
+    fn job(&self, number: usize, assignment: &Assignment) -> Job {
+        let model = Model { choices: Choices::Given(assignment.records(self.groups)), ..self.model.clone() };
+        let layout = Layout::flat(self.folder.path().join(number.to_string()));
+        Job { model, layout, incremental: false }
+    }
+
+    /// Asks the helper, started and with these libraries open.
+    fn ask(
+        &mut self,
+        libraries: &[LibraryId],
+        request: &Request,
+        limit: Duration,
+    ) -> Result<Result<Response, Fault>, Failure> {
+        if self.client.is_none() {
+            self.opened.clear();
+            self.client = Some(Client::start(&self.setting)?);
+            if let Err(fault) = self.open(LibraryId(0)).and_then(|()| self.begin()) {
+                self.client = None;
+                return Err(Failure::User(format!(
+                    "without any record the model cannot be run: {}",
+                    fault.reason
+                )));
+            }
+        }
+        for library in libraries {
+            if let Err(fault) = self.open(*library) {
+                self.client = None;
+                return Ok(Err(fault));
+            }
+        }
+        let response = self.client.as_mut().expect("it was started").ask(request, limit);
+        if response.is_err() {
+            self.client = None;
+        }
+        Ok(response)
+    }
+
+    fn open(&mut self, library: LibraryId) -> Result<(), Fault> {
+        if !self.opened.insert(library) {
+            return Ok(());
+        }
+        let made = &self.made[library.0];
+        let (path, symbol) = (made.path.clone(), made.symbol.clone());
+        let request = Request::Open { id: library.0, library: path, symbol };
+        let limit = FIRST_LIMIT;
+        self.client.as_mut().expect("it was started").ask(&request, limit).map(|_| ())
+    }
+
+    /// Has the first library say what is expected, and takes the time of that.
+    fn begin(&mut self) -> Result<(), Fault> {
+        let begun = Instant::now();
+        let request = Request::Check { id: 0 };
+        let response = self.client.as_mut().expect("it was started").ask(&request, FIRST_LIMIT)?;
+        self.limit = LIMIT + begun.elapsed() * TIMES;
+        match response {
+            Response::Wrong { reason, kernel } => {
+                Err(Fault { reason, kernel, library: Some(LibraryId(0)), is_hang: false })
+            }
+            Response::Done | Response::Times(_) => Ok(()),
+        }
+    }
+}
+
+impl Bench for Machine<'_> {
+    fn times_kernels(&self) -> bool {
+        self.setting.device == Device::Cpu
+    }
+
+    fn at_once(&self) -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    }
+
+    fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Failure> {
+        let known = |made: &[Made], assignment: &Assignment| {
+            made.iter().position(|made| made.assignment == *assignment).map(LibraryId)
+        };
+        let mut wanted: Vec<&Assignment> = Vec::new();
+        for assignment in assignments {
+            if known(&self.made, assignment).is_none() && !wanted.contains(&assignment) {
+                wanted.push(assignment);
+            }
+        }
+        let number = self.made.len();
+        let jobs: Vec<Job> = wanted.iter().enumerate().map(|(k, own)| self.job(number + k, own)).collect();
+        let mut faults: Vec<(&Assignment, Fault)> = Vec::new();
+        for (assignment, built) in wanted.into_iter().zip(self.session.build(&jobs, self.progress)) {
+            match built {
+                Ok(built) => {
+                    let path = built.library().map(|library| library.path.clone()).unwrap_or_default();
+                    self.made.push(Made { assignment: assignment.clone(), path, symbol: built.symbol });
+                }
+                Err(error @ (Error::Model { .. } | Error::Unreadable { .. } | Error::Manifest(_))) => {
+                    return Err(error.into());
+                }
+                // What one candidate's source does to a compiler is that candidate's fault.
+                Err(error) if number > 0 => {
+                    let reason = error.to_string().lines().next().unwrap_or_default().to_owned();
+                    faults.push((assignment, Fault { reason, kernel: None, library: None, is_hang: false }));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let result = |assignment: &Assignment| match known(&self.made, assignment) {
+            Some(id) => Ok(id),
+            None => {
+                let fault = faults.iter().find(|(own, _)| *own == assignment).map(|(_, fault)| fault.clone());
+                Err(fault.expect("what was wanted was made or failed"))
+            }
+        };
+        Ok(assignments.iter().map(result).collect())
+    }
+
+    fn check(&mut self, library: LibraryId) -> Result<Result<(), Fault>, Failure> {
+        let response = self.ask(&[library], &Request::Check { id: library.0 }, self.limit)?;
+        Ok(match response {
+            Ok(Response::Wrong { reason, kernel }) => {
+                // Memory that it wrote to may be another's.
+                self.client = None;
+                Err(Fault { reason, kernel, library: Some(library), is_hang: false })
+            }
+            Ok(Response::Done | Response::Times(_)) => Ok(()),
+            Err(fault) => Err(fault),
+        })
+    }
+
+    fn time(
+        &mut self,
+        libraries: &[LibraryId],
+        rounds: usize,
+    ) -> Result<Result<Vec<Vec<Sample>>, Fault>, Failure> {
+        let request = Request::Time { ids: libraries.iter().map(|id| id.0).collect(), rounds };
+        let runs = u32::try_from(libraries.len() * rounds).unwrap_or(u32::MAX);
+        let limit =
+            self.limit.saturating_add((self.limit.saturating_sub(LIMIT) / TIMES).saturating_mul(runs));
+        Ok(match self.ask(libraries, &request, limit)? {
+            Ok(Response::Times(times)) => {
+                let sample = |(whole, kernels): (f64, Vec<f64>)| Sample { whole, kernels };
+                Ok(times.into_iter().map(|own| own.into_iter().map(sample).collect()).collect())
+            }
+            Ok(Response::Done | Response::Wrong { .. }) => {
+                let (reason, library) = ("the process gave no times".to_owned(), libraries.first().copied());
+                Err(Fault { reason, kernel: None, library, is_hang: false })
+            }
+            Err(fault) => Err(fault),
+        })
+    }
+}

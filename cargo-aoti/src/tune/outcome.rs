@@ -1,0 +1,79 @@
+//! What a search found.
+
+use super::groups::{Assignment, Group};
+use super::statistics::{Timing, rank_correlation};
+
+/// What is known of one way to run a group of kernels.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Knowledge {
+    /// It was not tried: no time was left, or it is thought to be hopeless.
+    Untried,
+    /// It was measured.
+    Timed(Timing),
+    /// It does not give what it should, or ends the process.
+    Refused(String),
+}
+
+/// What a search found.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Outcome {
+    /// For each group what is known of each of its ways.
+    pub(crate) known: Vec<Vec<Knowledge>>,
+    /// The way of each group that wins.
+    pub(crate) winners: Assignment,
+    /// Whole runs without records and with the winners, in one go; none where nothing but the first ways won.
+    pub(crate) whole: Option<[Timing; 2]>,
+}
+
+impl Outcome {
+    /// The time of a way.
+    pub(crate) fn timing(&self, group: usize, way: usize) -> Option<Timing> {
+        match &self.known[group][way] {
+            Knowledge::Timed(timing) => Some(*timing),
+            Knowledge::Untried | Knowledge::Refused(_) => None,
+        }
+    }
+
+    /// The ways of a group that were measured, fastest first.
+    pub(crate) fn ranked(&self, group: usize) -> Vec<(usize, Timing)> {
+        let ways = 0..self.known[group].len();
+        let mut all: Vec<(usize, Timing)> =
+            ways.filter_map(|way| Some((way, self.timing(group, way)?))).collect();
+        all.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
+        all
+    }
+
+    /// How well predicted costs order what was measured, for each template: its name, the mean over kernels with at least
+    /// three ways, and their number.
+    pub(crate) fn correlations(&self, groups: &[Group]) -> Vec<(String, f64, usize)> {
+        let mut all: Vec<(String, f64, usize)> = Vec::new();
+        for (position, group) in groups.iter().enumerate() {
+            let timed = self.ranked(position);
+            let pairs: Vec<(f64, f64)> =
+                timed.iter().map(|(way, timing)| (group.ways[*way].cost, timing.median)).collect();
+            let Some(own) = rank_correlation(&pairs) else { continue };
+            let text = group.ways[0].setting.to_string();
+            let template = text.split(' ').next().unwrap_or_default();
+            match all.iter_mut().find(|(name, ..)| name == template) {
+                Some((_, mean, count)) => {
+                    *mean = (*mean * *count as f64 + own) / (*count as f64 + 1.0);
+                    *count += 1;
+                }
+                None => all.push((template.to_owned(), own, 1)),
+            }
+        }
+        all
+    }
+
+    /// How many of the groups' first ways are within 15 % of the best, and of how many.
+    pub(crate) fn good_defaults(&self) -> (usize, usize) {
+        let measured: Vec<bool> = (0..self.known.len())
+            .filter_map(|group| {
+                let first = self.timing(group, 0)?;
+                let best = self.ranked(group).first()?.1;
+                Some(first.median <= 1.15 * best.median)
+            })
+            .collect();
+        (measured.iter().filter(|good| **good).count(), measured.len())
+    }
+}

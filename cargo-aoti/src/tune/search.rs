@@ -1,0 +1,396 @@
+//! Which ways are tried for how long, and which win. Knows no process and no compiler.
+//!
+//! A way that ends the process, hangs or gives something else is refused by name. Those that are left run by turns, and
+//! the slower half of each kernel's ways is dropped from turn to turn as the budget is used up. What wins is run once more,
+//! all together, against the first ways: if the whole is not faster, nothing wins.
+
+use std::time::{Duration, Instant};
+
+use super::bench::{Bench, Fault, LibraryId, Sample};
+use super::groups::{Assignment, Group, assignments};
+use super::outcome::{Knowledge, Outcome};
+use super::statistics::Timing;
+use crate::failure::Failure;
+
+/// The part of the budget that may go by before the last library is made.
+const MAKING: f64 = 0.6;
+/// The part of the budget that is kept for the winners all together.
+const LAST: f64 = 0.12;
+/// Turns after which only the better ways are left.
+const TURNS: usize = 4;
+/// Runs of each library in a turn.
+const ROUNDS: std::ops::RangeInclusive<usize> = 5..=400;
+
+/// News of a search.
+pub(crate) trait Listener {
+    /// So many of so many libraries are being made.
+    fn making(&self, done: usize, all: usize);
+    /// A way was refused.
+    fn refused(&self, group: &Group, way: usize, reason: &str);
+    /// What is known after a turn: the part of the first ways' time that the best take.
+    fn turn(&self, turn: usize, left: usize, part: f64);
+}
+
+/// A library that is still in the running.
+struct Running {
+    id: LibraryId,
+    assignment: Assignment,
+    samples: Vec<Sample>,
+}
+
+/// A search over the ways of a model's kernels.
+pub(crate) struct Search<'a> {
+    groups: &'a [Group],
+    bench: &'a mut dyn Bench,
+    listener: &'a dyn Listener,
+    begun: Instant,
+    budget: Duration,
+    known: Vec<Vec<Knowledge>>,
+    /// The ways that were taken before: among equals they win again.
+    before: Vec<Option<usize>>,
+}
+
+impl<'a> Search<'a> {
+    pub(crate) fn new(
+        groups: &'a [Group],
+        before: Vec<Option<usize>>,
+        bench: &'a mut dyn Bench,
+        listener: &'a dyn Listener,
+        budget: Duration,
+    ) -> Search<'a> {
+        let known = groups.iter().map(|group| vec![Knowledge::Untried; group.ways.len()]).collect();
+        Search { groups, bench, listener, begun: Instant::now(), budget, known, before }
+    }
+
+    /// Searches until all is known or the budget is used up.
+    ///
+    /// # Errors
+    /// When the first ways themselves cannot be made and run.
+    pub(crate) fn run(mut self) -> Result<Outcome, Failure> {
+        let first = Assignment::first(self.groups);
+        let made = self.bench.make(std::slice::from_ref(&first))?.remove(0);
+        let id = made.map_err(|fault| faulty(&fault))?;
+        self.bench.check(id)?.map_err(|fault| faulty(&fault))?;
+        let mut running = vec![Running { id, assignment: first, samples: Vec::new() }];
+        self.make_all(&mut running)?;
+        self.race(&mut running)?;
+        let mut winners = self.winners();
+        let mut whole = None;
+        while !winners.pairs().is_empty() {
+            match self.together(&winners, running[0].id)? {
+                Ok(timings) => {
+                    let is_slower =
+                        timings[0].is_faster_than(timings[1]) || timings[1].median > timings[0].median;
+                    whole = Some(timings);
+                    if is_slower {
+                        winners = Assignment::first(self.groups);
+                    }
+                    break;
+                }
+                Err((group, way)) => {
+                    debug_assert!(matches!(self.known[group][way], Knowledge::Refused(_)));
+                    winners = self.winners();
+                }
+            }
+        }
+        Ok(Outcome { known: self.known, winners, whole })
+    }
+
+    fn has_time(&self, part: f64) -> bool {
+        self.begun.elapsed() < self.budget.mul_f64(part)
+    }
+
+    /// Makes and checks libraries for all ways that are tried, as far as time allows, the most promising first.
+    fn make_all(&mut self, running: &mut Vec<Running>) -> Result<(), Failure> {
+        let all = assignments(self.groups, self.bench.times_kernels());
+        let (mut done, mut longest) = (0, Duration::ZERO);
+        for part in all.chunks(self.bench.at_once().max(1)) {
+            // One that cannot be ready in time is not begun.
+            if self.begun.elapsed() + longest > self.budget.mul_f64(MAKING) {
+                break;
+            }
+            self.listener.making(done, all.len());
+            let begun = Instant::now();
+            let made = self.bench.make(part)?;
+            for (assignment, made) in part.iter().zip(made) {
+                if let Some(library) = self.admit(assignment.clone(), made)? {
+                    running.push(library);
+                }
+            }
+            done += part.len();
+            longest = longest.max(begun.elapsed());
+        }
+        Ok(())
+    }
+
+    /// Checks a library; what is wrong in it is refused, and the rest is made again.
+    fn admit(
+        &mut self,
+        mut assignment: Assignment,
+        mut made: Result<LibraryId, Fault>,
+    ) -> Result<Option<Running>, Failure> {
+        loop {
+            let fault = match made {
+                Ok(id) => match self.bench.check(id)? {
+                    Ok(()) => return Ok(Some(Running { id, assignment, samples: Vec::new() })),
+                    Err(fault) => fault,
+                },
+                Err(fault) => fault,
+            };
+            let ((group, way), reason) = self.blame(&assignment, &fault)?;
+            self.refuse(group, way, &reason);
+            assignment.0[group] = 0;
+            if assignment.pairs().is_empty() || !self.has_time(1.0 - LAST) {
+                return Ok(None);
+            }
+            made = self.bench.make(std::slice::from_ref(&assignment))?.remove(0);
+        }
+    }
+
+    fn refuse(&mut self, group: usize, way: usize, reason: &str) {
+        self.listener.refused(&self.groups[group], way, reason);
+        self.known[group][way] = Knowledge::Refused(reason.to_owned());
+    }
+
+    /// Which way of a library is at fault, and what it does. The kernel where it showed is asked first; but what one writes
+    /// out of bounds shows in another.
+    fn blame(&mut self, assignment: &Assignment, fault: &Fault) -> Result<((usize, usize), String), Failure> {
+        let (mut suspects, mut reason) = (assignment.pairs(), fault.reason.clone());
+        let is_named = |pair: &(usize, usize)| {
+            fault.kernel.is_some_and(|kernel| self.groups[pair.0].kernels.contains(&kernel))
+        };
+        if let Some(position) = suspects.iter().position(is_named) {
+            let named = suspects.remove(position);
+            if suspects.is_empty() || fault.is_hang || self.faulty(&[named])?.is_some() {
+                return Ok((named, reason));
+            }
+        }
+        while suspects.len() > 1 {
+            let rest = suspects.split_off(suspects.len() / 2);
+            match self.faulty(&suspects)? {
+                Some(own) => reason = own.reason,
+                None => suspects = rest,
+            }
+        }
+        Ok((suspects.remove(0), reason))
+    }
+
+    /// What goes wrong where only these groups have another way than the first.
+    fn faulty(&mut self, pairs: &[(usize, usize)]) -> Result<Option<Fault>, Failure> {
+        let assignment = Assignment::of(self.groups, pairs);
+        match self.bench.make(std::slice::from_ref(&assignment))?.remove(0) {
+            Ok(id) => Ok(self.bench.check(id)?.err()),
+            Err(fault) => Ok(Some(fault)),
+        }
+    }
+
+    /// Runs libraries by turns, and drops those whose ways have all fallen behind.
+    fn race(&mut self, running: &mut Vec<Running>) -> Result<(), Failure> {
+        let mut run = 0.0;
+        for turn in 0..TURNS {
+            let left = self.budget.mul_f64(1.0 - LAST).saturating_sub(self.begun.elapsed());
+            if turn > 0 && left.is_zero() {
+                break;
+            }
+            // The first turn finds out how long a run takes.
+            let share = left.as_secs_f64() * 1e6 / (TURNS - turn) as f64 / running.len() as f64;
+            let rounds = if run > 0.0 { (share / run) as usize } else { 0 };
+            let rounds = rounds.clamp(*ROUNDS.start(), *ROUNDS.end());
+            self.turn(running, rounds)?;
+            run = running
+                .iter()
+                .flat_map(|library| &library.samples)
+                .map(|sample| sample.whole)
+                .fold(0.0, f64::max);
+            self.learn(running);
+            self.listener.turn(turn + 1, running.len() - 1, self.part());
+            let kept = self.kept(turn);
+            let is_first = |library: &Running| library.assignment.pairs().is_empty();
+            running.retain(|library| {
+                is_first(library) || library.assignment.pairs().iter().any(|pair| kept.contains(pair))
+            });
+            if running.len() == 1 {
+                break;
+            }
+        }
+        // Right the first time is not enough.
+        let mut others = running.split_off(1);
+        while let Some(library) = others.pop() {
+            if let Err(fault) = self.bench.check(library.id)? {
+                let (group, way) = self.blame_late(&library.assignment, &fault);
+                self.refuse(group, way, &fault.reason);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs all by turns; what ends the process meanwhile is refused, and its library made without it.
+    fn turn(&mut self, running: &mut Vec<Running>, rounds: usize) -> Result<(), Failure> {
+        loop {
+            let ids: Vec<LibraryId> = running.iter().map(|library| library.id).collect();
+            match self.bench.time(&ids, rounds)? {
+                Ok(samples) => {
+                    running.iter_mut().zip(samples).for_each(|(library, own)| library.samples.extend(own));
+                    return Ok(());
+                }
+                Err(fault) => {
+                    let at = running.iter().position(|library| Some(library.id) == fault.library);
+                    let found = match at.filter(|at| *at > 0) {
+                        Some(at) => Some((at, fault.clone())),
+                        None => self.first_faulty(running)?,
+                    };
+                    let Some((at, fault)) = found else { return Err(faulty(&fault)) };
+                    let mut assignment = running.remove(at).assignment;
+                    let (group, way) = self.blame_late(&assignment, &fault);
+                    self.refuse(group, way, &fault.reason);
+                    assignment.0[group] = 0;
+                    if !assignment.pairs().is_empty() && self.has_time(1.0 - LAST) {
+                        let made = self.bench.make(std::slice::from_ref(&assignment))?.remove(0);
+                        running.extend(self.admit(assignment, made)?);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The first library, beside the very first, that fails by itself: memory that it damaged was that one's.
+    fn first_faulty(&mut self, running: &[Running]) -> Result<Option<(usize, Fault)>, Failure> {
+        for (position, library) in running.iter().enumerate().skip(1) {
+            if let Err(fault) = self.bench.check(library.id)? {
+                return Ok(Some((position, fault)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Which way is at fault that was right before: the one whose kernel it showed in, else the first of the library.
+    fn blame_late(&self, assignment: &Assignment, fault: &Fault) -> (usize, usize) {
+        let pairs = assignment.pairs();
+        let named = pairs
+            .iter()
+            .find(|pair| fault.kernel.is_some_and(|kernel| self.groups[pair.0].kernels.contains(&kernel)));
+        *named.or(pairs.first()).expect("a library that is not the first has another way for some kernel")
+    }
+
+    /// Takes over what the samples say.
+    fn learn(&mut self, running: &[Running]) {
+        let together = self.bench.times_kernels();
+        for library in running {
+            let pairs: Vec<(usize, usize)> = library.assignment.0.iter().copied().enumerate().collect();
+            let is_first = library.assignment.pairs().is_empty();
+            for (group, way) in pairs.into_iter().filter(|(_, way)| is_first || *way != 0) {
+                let kernels = &self.groups[group].kernels;
+                let of = |sample: &Sample| {
+                    if together {
+                        kernels.iter().map(|kernel| sample.kernels[*kernel]).sum()
+                    } else {
+                        sample.whole
+                    }
+                };
+                let timing = Timing::of(library.samples.iter().map(of).collect());
+                let known = &mut self.known[group][way];
+                if let (Some(timing), false) = (timing, matches!(known, Knowledge::Refused(_))) {
+                    *known = Knowledge::Timed(timing);
+                }
+            }
+        }
+    }
+
+    /// The ways of a group that were measured, fastest first.
+    fn ranked(&self, group: usize) -> Vec<(usize, Timing)> {
+        let timed = |(way, known): (usize, &Knowledge)| match known {
+            Knowledge::Timed(timing) => Some((way, *timing)),
+            Knowledge::Untried | Knowledge::Refused(_) => None,
+        };
+        let mut all: Vec<(usize, Timing)> = self.known[group].iter().enumerate().filter_map(timed).collect();
+        all.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
+        all
+    }
+
+    /// The ways that go on: of each group the better half, and then half of that, but never fewer than two.
+    fn kept(&self, turn: usize) -> Vec<(usize, usize)> {
+        let of_group = |group: usize| {
+            let ranked = self.ranked(group);
+            let most = (ranked.len() >> (turn + 1)).max(2);
+            let kept: Vec<(usize, usize)> =
+                ranked.into_iter().take(most).map(|(way, _)| (group, way)).collect();
+            kept
+        };
+        (0..self.groups.len()).flat_map(of_group).filter(|(_, way)| *way != 0).collect()
+    }
+
+    /// The part of the time of the first ways that the best take.
+    fn part(&self) -> f64 {
+        let (mut best, mut first) = (0.0, 0.0);
+        for (group, known) in self.known.iter().enumerate() {
+            if let Knowledge::Timed(timing) = &known[0] {
+                first += timing.median;
+                best += self.ranked(group).first().map_or(timing.median, |(_, best)| best.median);
+            }
+        }
+        if first > 0.0 { best / first } else { 1.0 }
+    }
+
+    /// The winner of each group: the fastest, if it is faster than the first beyond noise; of equals the one that won before.
+    fn winners(&self) -> Assignment {
+        let winner = |group: usize| {
+            let ranked = self.ranked(group);
+            let (Some(&(best, timing)), Knowledge::Timed(first)) = (ranked.first(), &self.known[group][0])
+            else {
+                return 0;
+            };
+            let of = |way: usize| ranked.iter().find(|(own, _)| *own == way).map(|(_, timing)| *timing);
+            if let Some((before, own)) = self.before[group].and_then(|way| Some((way, of(way)?)))
+                && !timing.is_faster_than(own)
+                && (before == 0 || own.median <= first.median)
+            {
+                return before;
+            }
+            if timing.is_faster_than(*first) { best } else { 0 }
+        };
+        Assignment((0..self.groups.len()).map(winner).collect())
+    }
+
+    /// Whole runs of the first library and of one with all winners, by turns. The error is a way that is wrong there.
+    fn together(
+        &mut self,
+        winners: &Assignment,
+        first: LibraryId,
+    ) -> Result<Result<[Timing; 2], (usize, usize)>, Failure> {
+        let made = self.bench.make(std::slice::from_ref(winners))?.remove(0);
+        let checked = match made {
+            Ok(id) => self.bench.check(id)?.map(|()| id),
+            Err(fault) => Err(fault),
+        };
+        let refused = |search: &mut Self, fault: Fault| {
+            let (group, way) = search.blame_late(winners, &fault);
+            search.refuse(group, way, &fault.reason);
+            Ok(Err((group, way)))
+        };
+        let id = match checked {
+            Ok(id) => id,
+            Err(fault) => return refused(self, fault),
+        };
+        let mut samples = [Vec::new(), Vec::new()];
+        // At least two goes; then as long as there is time.
+        for go in 0..TURNS * 4 {
+            if go > 1 && !self.has_time(1.0) {
+                break;
+            }
+            match self.bench.time(&[first, id], *ROUNDS.start() * 4)? {
+                Ok(own) => samples.iter_mut().zip(own).for_each(|(all, own)| all.extend(own)),
+                Err(fault) => return refused(self, fault),
+            }
+        }
+        let timing = |samples: &Vec<Sample>| Timing::of(samples.iter().map(|sample| sample.whole).collect());
+        match (timing(&samples[0]), timing(&samples[1])) {
+            (Some(first), Some(tuned)) => Ok(Ok([first, tuned])),
+            _ => Err(Failure::Machine("runs took no time that could be measured".to_owned())),
+        }
+    }
+}
+
+/// The first ways, which every build takes, cannot be run.
+fn faulty(fault: &Fault) -> Failure {
+    Failure::User(format!("without any record the model cannot be measured: {}", fault.reason))
+}

@@ -1,0 +1,307 @@
+//! What a search tries and what wins, over a device that is a table of times.
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use aoti_compiler::compile::OpenWay;
+use aoti_compiler::schedule::KernelKey;
+
+use super::bench::{Bench, Fault, LibraryId, Sample};
+use super::groups::{Assignment, Group, assignments};
+use super::outcome::{Knowledge, Outcome};
+use super::search::{Listener, Search};
+use crate::failure::Failure;
+
+/// What a way of a group does.
+#[derive(Clone, Copy)]
+enum Does {
+    /// It takes so long.
+    Takes(f64),
+    /// It is wrong, and that shows in the kernel of the group of this number.
+    ShowsIn(usize),
+    /// It ends the process.
+    Crashes,
+    /// It does not compile.
+    IsNoSource,
+    /// It is right in so many checks, and takes so long.
+    RightOnly(usize, f64),
+    /// It ends the process when it is timed.
+    CrashesLate,
+}
+
+use Does::{Crashes, CrashesLate, IsNoSource, RightOnly, ShowsIn, Takes};
+
+/// A device on which each group has one kernel.
+struct Stub {
+    does: Vec<Vec<Does>>,
+    made: Vec<Assignment>,
+    checks: Vec<usize>,
+    times_kernels: bool,
+    runs: usize,
+}
+
+impl Stub {
+    fn doing(&self, library: LibraryId) -> Vec<(usize, Does)> {
+        self.made[library.0]
+            .0
+            .iter()
+            .enumerate()
+            .map(|(group, way)| (group, self.does[group][*way]))
+            .collect()
+    }
+}
+
+fn fault(reason: &str, kernel: Option<usize>, library: LibraryId) -> Fault {
+    Fault { reason: reason.to_owned(), kernel, library: Some(library), is_hang: false }
+}
+
+impl Bench for Stub {
+    fn times_kernels(&self) -> bool {
+        self.times_kernels
+    }
+
+    fn at_once(&self) -> usize {
+        2
+    }
+
+    fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Failure> {
+        let mut make = |assignment: &Assignment| {
+            self.made.push(assignment.clone());
+            self.checks.push(0);
+            let id = LibraryId(self.made.len() - 1);
+            let is_broken = self.doing(id).iter().any(|(_, does)| matches!(does, IsNoSource));
+            if is_broken { Err(fault("does not compile", None, id)) } else { Ok(id) }
+        };
+        Ok(assignments.iter().map(&mut make).collect())
+    }
+
+    fn check(&mut self, library: LibraryId) -> Result<Result<(), Fault>, Failure> {
+        self.checks[library.0] += 1;
+        for (group, does) in self.doing(library) {
+            match does {
+                ShowsIn(kernel) => return Ok(Err(fault("is wrong", Some(kernel), library))),
+                Crashes => return Ok(Err(fault("crashed", Some(group), library))),
+                RightOnly(times, _) if self.checks[library.0] > times => {
+                    return Ok(Err(fault("was right before", Some(group), library)));
+                }
+                Takes(_) | RightOnly(..) | CrashesLate | IsNoSource => {}
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn time(
+        &mut self,
+        libraries: &[LibraryId],
+        rounds: usize,
+    ) -> Result<Result<Vec<Vec<Sample>>, Fault>, Failure> {
+        let mut all = vec![Vec::new(); libraries.len()];
+        for _ in 0..rounds {
+            for (position, library) in libraries.iter().enumerate() {
+                self.runs += 1;
+                let mut kernels = Vec::new();
+                for (group, does) in self.doing(*library) {
+                    match does {
+                        Takes(micros) | RightOnly(_, micros) => {
+                            // Some noise, the same in every test.
+                            kernels.push(micros * (1.0 + (self.runs * 7 % 5) as f64 * 1e-3));
+                        }
+                        CrashesLate => return Ok(Err(fault("crashed late", Some(group), *library))),
+                        ShowsIn(_) | Crashes | IsNoSource => unreachable!("it was refused"),
+                    }
+                }
+                all[position].push(Sample { whole: kernels.iter().sum(), kernels });
+            }
+        }
+        Ok(Ok(all))
+    }
+}
+
+/// Keeps what was refused.
+#[derive(Default)]
+struct Heard(RefCell<Vec<(String, usize, String)>>);
+
+impl Listener for Heard {
+    fn making(&self, _: usize, _: usize) {}
+    fn refused(&self, group: &Group, way: usize, reason: &str) {
+        self.0.borrow_mut().push((group.name.clone(), way, reason.to_owned()));
+    }
+    fn turn(&self, _: usize, _: usize, _: f64) {}
+}
+
+const SETTINGS: [&str; 5] = [
+    "gemm.packed split rows 64 lanes outer grain 65536",
+    "gemm.packed split rows 64 lanes outer grain 65536 block rows 8",
+    "gemm.packed split rows 64 lanes outer grain 65536 block rows 4",
+    "gemm.general split rows 64 lanes outer grain 65536",
+    "gemm.packed split rows 1 lanes outer grain 65536",
+];
+
+fn group(number: usize, ways: usize) -> Group {
+    let way = |way: usize| OpenWay {
+        setting: SETTINGS[way].parse().unwrap(),
+        cost: 1.0 + way as f64 / 10.0,
+        is_shared: false,
+    };
+    Group {
+        key: KernelKey::parse(&format!("{number:016x}")).unwrap(),
+        name: format!("k{number}"),
+        kernels: vec![number],
+        ways: (0..ways).map(way).collect(),
+        tried: (1..ways).collect(),
+    }
+}
+
+fn search(
+    does: &[&[Does]],
+    times_kernels: bool,
+    before: &[Option<usize>],
+) -> (Outcome, Heard, Vec<Assignment>) {
+    let groups: Vec<Group> = does.iter().enumerate().map(|(k, does)| group(k, does.len())).collect();
+    let does = does.iter().map(|does| does.to_vec()).collect();
+    let mut stub = Stub { does, made: vec![], checks: vec![], times_kernels, runs: 0 };
+    let mut before = before.to_vec();
+    before.resize(groups.len(), None);
+    let heard = Heard::default();
+    let outcome = Search::new(&groups, before, &mut stub, &heard, Duration::from_secs(2)).run();
+    let outcome = outcome.unwrap_or_else(|failure| panic!("{failure:?}"));
+    (outcome, heard, stub.made)
+}
+
+#[test]
+fn the_fastest_of_each_group_wins_together() {
+    for times_kernels in [true, false] {
+        let does: [&[Does]; 2] =
+            [&[Takes(10.0), Takes(8.0), Takes(12.0)], &[Takes(20.0), Takes(30.0), Takes(15.0)]];
+        let (outcome, heard, made) = search(&does, times_kernels, &[]);
+        assert_eq!(outcome.winners, Assignment(vec![1, 2]));
+        let [first, tuned] = outcome.whole.unwrap();
+        assert!(tuned.median < first.median, "{first:?} {tuned:?}");
+        assert!(heard.0.borrow().is_empty());
+        // One library has another way for all groups where kernels are timed one by one.
+        assert_eq!(made.len(), if times_kernels { 1 + 2 + 1 } else { 1 + 4 + 1 });
+    }
+}
+
+/// Trap 9: the first way is the default, and stays it where others are no faster.
+#[test]
+fn the_first_way_wins_where_no_other_is_faster_beyond_noise() {
+    let (outcome, ..) = search(&[&[Takes(10.0), Takes(9.95), Takes(10.0)]], true, &[]);
+    assert_eq!((outcome.winners, outcome.whole), (Assignment(vec![0]), None));
+}
+
+#[test]
+fn what_is_planted_never_wins_and_is_named() {
+    let does: [&[Does]; 3] = [
+        &[Takes(10.0), Crashes, Takes(9.0)],
+        &[Takes(10.0), IsNoSource, ShowsIn(2), Takes(8.0)],
+        &[Takes(10.0), RightOnly(1, 1.0), CrashesLate, Takes(7.0)],
+    ];
+    let (outcome, heard, _) = search(&does, true, &[]);
+    assert_eq!(outcome.winners, Assignment(vec![2, 3, 3]));
+    let mut refused = heard.0.into_inner();
+    refused.sort();
+    let named = |name: &str, way, reason: &str| (name.to_owned(), way, reason.to_owned());
+    assert_eq!(
+        refused,
+        [
+            named("k0", 1, "crashed"),
+            named("k1", 1, "does not compile"),
+            named("k1", 2, "is wrong"),
+            named("k2", 1, "was right before"),
+            named("k2", 2, "crashed late"),
+        ]
+    );
+    assert!(matches!(outcome.known[1][2], Knowledge::Refused(_)));
+}
+
+/// What one writes out of bounds shows in another: that one is not refused.
+#[test]
+fn the_one_at_fault_is_found_among_those_of_a_library() {
+    let right: &[Does] = &[Takes(10.0), Takes(8.0)];
+    let does: [&[Does]; 5] = [right, right, &[Takes(10.0), ShowsIn(4)], right, right];
+    let (outcome, heard, _) = search(&does, true, &[]);
+    assert_eq!(outcome.winners, Assignment(vec![1, 1, 0, 1, 1]));
+    assert_eq!(heard.0.into_inner(), [("k2".to_owned(), 1, "is wrong".to_owned())]);
+}
+
+#[test]
+fn of_equals_the_one_that_won_before_wins_again() {
+    let does: [&[Does]; 1] = [&[Takes(10.0), Takes(8.0), Takes(8.05)]];
+    assert_eq!(search(&does, true, &[]).0.winners, Assignment(vec![1]));
+    assert_eq!(search(&does, true, &[Some(2)]).0.winners, Assignment(vec![2]));
+    assert_eq!(search(&does, true, &[Some(0)]).0.winners, Assignment(vec![1]), "the first is slower");
+}
+
+#[test]
+fn a_search_ends_with_its_budget() {
+    struct Slow(Stub);
+    impl Bench for Slow {
+        fn times_kernels(&self) -> bool {
+            true
+        }
+        fn at_once(&self) -> usize {
+            1
+        }
+        fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Failure> {
+            std::thread::sleep(Duration::from_millis(60));
+            self.0.make(assignments)
+        }
+        fn check(&mut self, library: LibraryId) -> Result<Result<(), Fault>, Failure> {
+            self.0.check(library)
+        }
+        fn time(
+            &mut self,
+            ids: &[LibraryId],
+            rounds: usize,
+        ) -> Result<Result<Vec<Vec<Sample>>, Fault>, Failure> {
+            std::thread::sleep(Duration::from_millis(5));
+            self.0.time(ids, rounds)
+        }
+    }
+    let does = vec![vec![Takes(10.0), Takes(8.0), Takes(7.0), Takes(6.0), Takes(5.0)]];
+    let mut slow = Slow(Stub { does, made: vec![], checks: vec![], times_kernels: true, runs: 0 });
+    let (groups, heard, begun) = (vec![group(0, 5)], Heard::default(), Instant::now());
+    let budget = Duration::from_millis(300);
+    let outcome =
+        Search::new(&groups, vec![None], &mut slow, &heard, budget).run().unwrap_or_else(|e| panic!("{e:?}"));
+    assert!(begun.elapsed() < budget * 3, "{:?}", begun.elapsed());
+    assert_eq!(outcome.known[0][4], Knowledge::Untried, "no time was left to make it");
+    assert!(outcome.winners.0[0] > 0, "what was made is used");
+}
+
+#[test]
+fn predicted_costs_are_held_against_what_was_measured() {
+    let does: [&[Does]; 2] =
+        [&[Takes(10.0), Takes(11.0), Takes(12.0)], &[Takes(10.0), Takes(9.0), Takes(8.0), Takes(5.0)]];
+    let (outcome, ..) = search(&does, false, &[]);
+    let groups: Vec<Group> = does.iter().enumerate().map(|(k, does)| group(k, does.len())).collect();
+    let [(template, mean, count)] = &outcome.correlations(&groups)[..] else { panic!("one template") };
+    assert_eq!((template.as_str(), *count), ("gemm.packed", 2));
+    assert!(mean.abs() < 1e-9, "one order is right and one reversed: {mean}");
+    assert_eq!(outcome.good_defaults(), (1, 2));
+}
+
+#[test]
+fn ways_that_only_threads_see_are_not_tried_on_one() {
+    use aoti_compiler::compile::OpenKernel;
+    let mut ways = group(0, 4).ways;
+    ways[1].is_shared = true;
+    ways[2].cost = 100.0;
+    let kernel = |index: usize| OpenKernel {
+        name: format!("k{index}"),
+        key: KernelKey::parse("0123456789abcdef").unwrap(),
+        target: "cpu".to_owned(),
+        index,
+        ways: ways.clone(),
+        taken: 0,
+    };
+    let kernels = [kernel(0), kernel(5)];
+    let tried = |threads| super::groups::groups(&kernels, &["x86_64"], threads, &[])[0].tried.clone();
+    assert_eq!((tried(1), tried(2)), (vec![3], vec![1, 3]), "one is thought to be hopeless");
+    let one = super::groups::groups(&kernels, &["x86_64"], 1, &["k5".to_owned()]);
+    assert_eq!((one.len(), &one[0].kernels[..], one[0].name.as_str()), (1, &[0, 5][..], "k5"));
+    assert!(super::groups::groups(&kernels, &["x86_64"], 1, &["k7".to_owned()]).is_empty());
+    assert!(super::groups::groups(&kernels, &["sm_90a"], 1, &[]).is_empty());
+    assert_eq!(assignments(&one, true).len(), 1);
+}

@@ -1,0 +1,235 @@
+//! `tune` as a user meets it: locks that builds use, candidates that do harm, processes that are killed.
+
+#![cfg(unix)]
+
+use aoti_tests::project::Project;
+use aoti_tests::subcommand::Ended;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Two products with something between, at sizes where tiles of eight rows are a way of their own.
+const MODEL: &str = "\
+graph \"two\" {
+  origin o0 = \"\" \"\" \"\"
+  const c0 \"a\": f32[64, 96] = splat 0.25
+  const c1 \"b\": f32[96, 32] = splat 0.125
+  input %0 \"x\": f32[20, 64]
+  %1: f32[64, 96] = constant c0
+  %2: f32[20, 96] = matmul %0, %1
+  %3: f32[20, 96] = tanh %2
+  %4: f32[96, 32] = constant c1
+  %5: f32[20, 32] = matmul %3, %4
+  output %5 \"y\"
+}
+";
+
+/// What makes a candidate of the one with tiles of eight rows.
+const MARK: &str = "gemm_packed<8>(";
+
+fn project() -> Project {
+    let project = Project::new("");
+    project.write("models/two.aoti", MODEL);
+    project
+}
+
+/// A compiler that does something to the source of the marked candidates, by a script for `sed`.
+fn with_planted(project: &Project, script: &str) -> PathBuf {
+    let text = format!(
+        "#!/bin/sh\nfor word; do\n  shift\n  case \"$word\" in\n    *.cpp)\n      if [ -f \"$word\" ] && grep -q '{MARK}' \"$word\"; then\n\
+         \x20       sed '{script}' \"$word\" > \"planted-${{word##*/}}\"\n        word=\"planted-${{word##*/}}\"\n      fi;;\n  esac\n\
+         \x20 set -- \"$@\" \"$word\"\ndone\nexec g++ \"$@\"\n"
+    );
+    project.write("planting", text);
+    let path = project.folder().join("planting");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+fn tune(project: &Project, arguments: &[&str]) -> Command {
+    let mut command = project.aoti(&["tune", "two"]);
+    command.args(if arguments.contains(&"--budget") { [].as_slice() } else { &["--budget", "8s"] });
+    command.args(arguments);
+    command
+}
+
+fn objects(ended: &Ended) -> Vec<Value> {
+    ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn lock(project: &Project) -> PathBuf {
+    project.folder().join("aoti.lock")
+}
+
+#[test]
+fn a_build_uses_what_was_measured_and_measures_nothing() {
+    let project = project();
+    project.build();
+    let ended = Ended::of(&mut tune(&project, &["--format", "json"])).succeeded();
+    let tuned: Vec<Value> =
+        objects(&ended).into_iter().filter(|one| one["reason"] == "aoti-tuning").collect();
+    assert_eq!(tuned.len(), 2, "{}", ended.stdout);
+    for kernel in &tuned {
+        let candidates = kernel["candidates"].as_array().unwrap();
+        assert!(candidates.len() >= 3 && candidates.iter().any(|one| one["us"].is_number()), "{kernel}");
+        assert!(candidates.iter().all(|one| one["refused"].is_null()), "{kernel}");
+    }
+    let text = fs::read_to_string(lock(&project)).unwrap();
+    assert_eq!(text.matches("\nchoice = ").count(), 2, "{text}");
+    assert!(project.folder().join("cache/tuning.jsonl").is_file());
+    // Another choice by hand: the build follows it, as far as there is such a way.
+    let mut choices = text.lines().filter(|line| line.starts_with("choice = "));
+    let old = choices.next().unwrap();
+    let new = "choice = \"gemm.general split rows 64 lanes outer grain 65536\"";
+    fs::write(lock(&project), text.replacen(old, new, 1)).unwrap();
+    let ended = project.build();
+    assert!(ended.tools().iter().any(|tool| tool.contains("kernels")), "{}", ended.stderr);
+    let sources = project.artefacts("two").join("src");
+    let is_general = |entry: fs::DirEntry| {
+        fs::read_to_string(entry.path()).is_ok_and(|text| text.contains("gemm_general("))
+    };
+    assert!(fs::read_dir(sources).unwrap().flatten().any(is_general));
+    assert!(project.build().tools().is_empty(), "nothing has changed since");
+    let ended = Ended::of(&mut project.aoti(&["inspect", "models/two.aoti", "--choices"])).succeeded();
+    assert!(ended.stdout.contains("  *") && ended.stdout.contains(" us"), "{}", ended.stdout);
+}
+
+#[test]
+fn what_is_wrong_with_a_lock_never_makes_a_wrong_build() {
+    let project = project();
+    Ended::of(&mut tune(&project, &["--budget", "5s"])).succeeded();
+    let text = fs::read_to_string(lock(&project)).unwrap();
+    let build = |text: &str| {
+        fs::write(lock(&project), text).unwrap();
+        Ended::of(&mut project.aoti(&["build", "-v"]))
+    };
+    let ended = build(&text.replacen("\n[", "\n<<<<<<< HEAD\n[", 1));
+    assert_eq!(ended.code, Some(1));
+    assert!(
+        ended.stderr.contains("error[AOTI0107]") && ended.stderr.contains("aoti.lock:5:1"),
+        "{}",
+        ended.stderr
+    );
+    let ended = build(&text.replace("version = 1", "version = 99"));
+    assert!(ended.code == Some(1) && ended.stderr.contains("version 99"), "{}", ended.stderr);
+    let ended = build(&text.replace("choice = \"", "choice = \"nonsense "));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("is passed over"), "{}", ended.stderr);
+    let ended = build(&text.replace("compiler = \"", "compiler = \"other "));
+    assert!(ended.code == Some(0) && ended.stderr.contains("this build uses"), "{}", ended.stderr);
+    let locked = |project: &Project| Ended::of(&mut project.aoti(&["build", "--locked"]));
+    assert!(
+        Command::new(env!("CARGO"))
+            .arg("generate-lockfile")
+            .arg("--offline")
+            .current_dir(project.folder())
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    let stale = locked(&project);
+    assert!(stale.code == Some(1) && stale.stderr.contains("out of date"), "{}", stale.stderr);
+    fs::write(lock(&project), &text).unwrap();
+    locked(&project).succeeded();
+    fs::remove_file(lock(&project)).unwrap();
+    locked(&project).succeeded();
+}
+
+#[test]
+fn a_candidate_that_does_harm_is_named_and_never_wins() {
+    let planted = [
+        ("s/gemm_packed<8>(/__builtin_trap(); &/", "crashed with signal"),
+        ("s/gemm_packed<8>(/for (volatile int x = 0;;) x = x + 1; &/", "no result after"),
+        (
+            "s/gemm_packed<8>(/for (i64 x = 0; x < 1 << 26; ++x) const_cast<f32 *>(a.data)[x] = 7; &/",
+            "crashed with signal",
+        ),
+        ("s/gemm_packed<8>(\\(.*\\), n, k, a/gemm_packed<8>(\\1, n, k - 1, a/", "elements differ"),
+        ("s/gemm_packed<8>(/static int calls = 0; if (++calls > 1) return; &/", "elements differ"),
+        ("s/gemm_packed<8>(/no such statement; &/", ""),
+    ];
+    for (script, reason) in planted {
+        let project = project();
+        let compiler = with_planted(&project, script);
+        let begun = Instant::now();
+        let ended = Ended::of(tune(&project, &["--format", "json"]).env("CXX", &compiler)).succeeded();
+        assert!(begun.elapsed() < Duration::from_secs(400), "{script}: {:?}", begun.elapsed());
+        let kernels = objects(&ended).into_iter().filter(|one| one["reason"] == "aoti-tuning");
+        let mut refused = 0;
+        for kernel in kernels {
+            assert!(!kernel["choice"].as_str().unwrap().contains("rows 8"), "{script}: {kernel}");
+            for candidate in kernel["candidates"].as_array().unwrap() {
+                let Some(why) = candidate["refused"].as_str() else { continue };
+                assert!(candidate["choice"].as_str().unwrap().contains("rows 8"), "{script}: {kernel}");
+                assert!(why.contains(reason), "{script}: {why}");
+                refused += 1;
+            }
+        }
+        assert!(refused > 0, "{script}: {}\n{}", ended.stdout, ended.stderr);
+        assert!(ended.stderr.contains("is not run as"), "{script}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_killed_tune_leaves_a_valid_lock() {
+    let project = project();
+    Ended::of(&mut tune(&project, &["--budget", "3s"])).succeeded();
+    let valid = |project: &Project| {
+        let text = fs::read_to_string(lock(project)).unwrap();
+        let ended = Ended::of(&mut project.aoti(&["build"]));
+        assert_eq!(ended.code, Some(0), "{text}\n{}", ended.stderr);
+        text
+    };
+    valid(&project);
+    let kills = std::env::var("AOTI_TUNE_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(4);
+    for kill in 0..kills {
+        let mut child =
+            tune(&project, &["--budget", "2s"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        // Moments all over a run, the last ones after it has ended.
+        std::thread::sleep(Duration::from_millis(kill * 4500 / kills + 37));
+        let _ = child.kill();
+        let _ = child.wait();
+        valid(&project);
+    }
+    let names = fs::read_dir(project.folder()).unwrap().flatten().map(|entry| entry.file_name());
+    let left: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with(".aoti-")).collect();
+    assert!(left.len() <= 1, "{left:?}");
+}
+
+#[test]
+fn two_at_once_lose_nothing() {
+    let project = project();
+    project.write("models/other.aoti", MODEL.replace("20, ", "24, ").replace("\"two\"", "\"other\""));
+    let mut first = tune(&project, &["--budget", "4s"]).stderr(Stdio::null()).spawn().unwrap();
+    let second = Ended::of(&mut project.aoti(&["tune", "other", "--budget", "4s"]));
+    assert!(first.wait().unwrap().success());
+    second.succeeded();
+    let text = fs::read_to_string(lock(&project)).unwrap();
+    assert_eq!(
+        (text.matches("model = \"two\"").count(), text.matches("model = \"other\"").count()),
+        (2, 2),
+        "{text}"
+    );
+}
+
+#[test]
+fn checks_and_dry_runs_write_nothing() {
+    let project = project();
+    let ended = Ended::of(&mut tune(&project, &["--dry-run"])).succeeded();
+    assert!(
+        ended.stdout.contains("candidates for 2 kernels on x86_64.") || cfg!(not(target_arch = "x86_64")),
+        "{}",
+        ended.stdout
+    );
+    let ended = Ended::of(&mut tune(&project, &["--check", "--budget", "4s"])).succeeded();
+    assert!(ended.stdout.contains("0 are slower than without"), "{}", ended.stdout);
+    assert!(!lock(&project).exists());
+    let wrong = Ended::of(&mut tune(&project, &["--only", "matmull"]));
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("has no kernel `matmull`"), "{}", wrong.stderr);
+    let wrong = Ended::of(&mut project.aoti(&["tune", "twoo"]));
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("did you mean `two`?"), "{}", wrong.stderr);
+}
