@@ -4,6 +4,7 @@ use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_compiler::compile::{Options, compile};
 use aoti_runtime::{Library, LoadOptions, Model, Weights};
 use bytes::Bytes;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,20 +67,28 @@ pub fn build(
     processors: Processors,
     folder: &Path,
 ) -> Result<Vec<Model>, String> {
-    // Interfaces cost as much as all kernels together where each model is small, and nothing here depends on their speed.
+    // Nothing here depends on the speed of interfaces.
     build_with(compiler, models, processors, folder, &["-O1"], &["-O0"])
 }
 
 /// As [`build`], under the sanitizers of addresses and of undefined behaviour: what they find ends the process. See
-/// [`sanitizer`].
+/// [`sanitizer`]. What a process before this one built of the same models in the same folder is loaded as it is.
 pub fn build_checked(
     compiler: &str,
     models: &[Bytes],
     processors: Processors,
     folder: &Path,
 ) -> Result<Vec<Model>, String> {
-    let sanitizers = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-    build_with(compiler, models, processors, folder, &sanitizers, &sanitizers)
+    let sanitizers = ["-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    // Checks of addresses as calls, and no analysis of what pointers may point to: the same is checked, in less than half of
+    // the compiler's time.
+    let mut of_kernels = vec!["-O1"];
+    if !compiler.contains("clang") {
+        of_kernels.extend(["--param", "asan-instrumentation-with-call-threshold=0", "-fno-tree-pta"]);
+    }
+    of_kernels.extend(sanitizers);
+    let of_interfaces = [&["-O0"], sanitizers.as_slice()].concat();
+    build_with(compiler, models, processors, folder, &of_kernels, &of_interfaces)
 }
 
 fn build_with(
@@ -95,9 +104,26 @@ fn build_with(
     for (number, bundle) in bundles.iter().enumerate() {
         write_files(number, bundle, folder)?;
     }
-    fs::write(folder.join("all.cpp"), unit(&bundles)).map_err(|error| error.to_string())?;
     let library = folder.join("all.so");
-    let run = |options: &[&str], files: Vec<String>, last: &[&str]| {
+    if !library.exists() {
+        link(compiler, &bundles, processors, folder, of_kernels, of_interfaces)?;
+    }
+    bundles.iter().enumerate().map(|(number, bundle)| load(&library, number, bundle)).collect()
+}
+
+/// Makes `all.so` of the bundles' files, which lie in the folder.
+fn link(
+    compiler: &str,
+    bundles: &[SourceBundle],
+    processors: Processors,
+    folder: &Path,
+    of_kernels: &[&str],
+    of_interfaces: &[&str],
+) -> Result<(), String> {
+    for (name, text) in [("kernels.cpp", kernels(bundles)), ("interfaces.cpp", interfaces(bundles))] {
+        fs::write(folder.join(name), text).map_err(|error| error.to_string())?;
+    }
+    let run = |options: &[&str], arguments: &[&str]| {
         let output = Command::new(compiler)
             .args(["-std=c++17", "-fPIC", processors.argument(), "-fno-exceptions", "-fno-rtti"])
             .args(options)
@@ -109,8 +135,7 @@ fn build_with(
                 "-w",
             ])
             .args(["-DAOTI_LEVEL_NS=native", "-Ig0/include"])
-            .args(files)
-            .args(last)
+            .args(arguments)
             .current_dir(folder)
             // What this process needs loaded the compiler does not.
             .env_remove("LD_PRELOAD")
@@ -119,11 +144,10 @@ fn build_with(
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status.success() { Ok(()) } else { Err(format!("generated code does not compile: {said}")) }
     };
-    let files = |ending: &str| (0..models.len()).map(|number| name(number) + ending).collect::<Vec<_>>();
-    let sources = files("/").into_iter().zip(files(".cpp")).map(|(folder, file)| folder + &file);
-    run(of_interfaces, sources.collect(), &["-c"])?;
-    run(of_kernels, files(".o"), &["all.cpp", "-shared", "-o", "all.so"])?;
-    bundles.iter().enumerate().map(|(number, bundle)| load(&library, number, bundle)).collect()
+    run(of_interfaces, &["-c", "interfaces.cpp"])?;
+    run(of_kernels, &["interfaces.o", "kernels.cpp", "-shared", "-o", "linking.so"])?;
+    // A process that is killed while it links leaves nothing that looks whole.
+    fs::rename(folder.join("linking.so"), folder.join("all.so")).map_err(|error| error.to_string())
 }
 
 fn bundle(number: usize, model: &Bytes) -> Result<SourceBundle, String> {
@@ -147,10 +171,7 @@ fn write_files(number: usize, bundle: &SourceBundle, folder: &Path) -> Result<()
         if is_shared && number > 0 {
             continue;
         }
-        // Objects are called after their sources, and lie in one folder.
-        let own = name(number) + ".cpp";
-        let place = if file.name == INTERFACE { own.as_str() } else { &file.name };
-        let path = folder.join(name(number)).join(place);
+        let path = folder.join(name(number)).join(&file.name);
         let parent = path.parent().expect("the file is in a folder");
         fs::create_dir_all(parent)
             .and_then(|()| fs::write(&path, &file.text))
@@ -162,13 +183,13 @@ fn write_files(number: usize, bundle: &SourceBundle, folder: &Path) -> Result<()
 /// The file of a bundle with its interface.
 const INTERFACE: &str = "model.cpp";
 
-/// Whether a file holds kernels. The table is a unit of its own: its one type is not in a namespace.
+/// Whether a file holds kernels.
 fn is_kernels(name: &str) -> bool {
     name.ends_with(".cpp") && name != INTERFACE
 }
 
 /// One translation unit of all kernels: system and run-time headers first, then each model in a namespace of its own.
-fn unit(bundles: &[SourceBundle]) -> String {
+fn kernels(bundles: &[SourceBundle]) -> String {
     let mut unit = String::from("#include <string.h>\n");
     let shared = bundles[0].files.iter().filter_map(|file| file.name.strip_prefix("include/"));
     let is_for_hosts = |name: &&str| !name.ends_with("x86_gcc.h");
@@ -182,6 +203,20 @@ fn unit(bundles: &[SourceBundle]) -> String {
             let _ = writeln!(unit, "#include \"{}/{}\"", name(number), source.name);
         }
         unit.push_str("}\n");
+    }
+    unit
+}
+
+/// One translation unit of all interfaces: their headers first, then each in a namespace of its own.
+fn interfaces(bundles: &[SourceBundle]) -> String {
+    let interfaces =
+        bundles.iter().flat_map(|bundle| bundle.files.iter().filter(|file| file.name == INTERFACE));
+    let includes: BTreeSet<&str> =
+        interfaces.flat_map(|file| file.text.lines().filter(|line| line.starts_with("#include"))).collect();
+    let mut unit = String::new();
+    includes.iter().for_each(|line| unit.push_str(&format!("{line}\n")));
+    for number in 0..bundles.len() {
+        let _ = writeln!(unit, "namespace model_{number} {{\n#include \"{}/{INTERFACE}\"\n}}", name(number));
     }
     unit
 }

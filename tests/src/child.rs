@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::fs;
 use std::io::Write;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 const FOLDER: &str = "AOTI_CHILD_FOLDER";
 const FIRST: &str = "AOTI_CHILD_FIRST";
 const COUNT: &str = "AOTI_CHILD_COUNT";
+/// The first seed of the first child.
+const ORIGIN: &str = "AOTI_CHILD_ORIGIN";
 
 /// What one seed may take: a thousand times what most do.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -24,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MOST_MEMORY: u64 = 1 << 30;
 
 /// What a run of a program may take whose loops are its own.
-const RUN_PATIENCE: Duration = Duration::from_secs(10);
+const RUN_PATIENCE: Duration = Duration::from_secs(3);
 /// How a child exits that gave up on such a run.
 const ENDLESS: i32 = 77;
 
@@ -103,7 +106,8 @@ impl Child {
     fn command(&self, folder: &Path, first: u64, count: u64) -> Command {
         let mut command = Command::new(std::env::current_exe().expect("a test knows where it lies"));
         command.args(["--exact", self.test, "--nocapture", "--test-threads", "1"]);
-        command.env(FOLDER, folder).env(FIRST, first.to_string()).env(COUNT, count.to_string());
+        command.env(FOLDER, folder).env(ORIGIN, self.first.to_string());
+        command.env(FIRST, first.to_string()).env(COUNT, count.to_string());
         if let Some(library) = &self.preload {
             // The harness leaks; a size that no memory holds is an error of the run.
             command.env("LD_PRELOAD", library);
@@ -133,6 +137,7 @@ impl Outcome {
 pub struct Turn {
     folder: PathBuf,
     counts: fs::File,
+    origin: u64,
 }
 
 static BEGUN: Mutex<Option<Instant>> = Mutex::new(None);
@@ -141,6 +146,22 @@ static SEED: AtomicU64 = AtomicU64::new(0);
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
 impl Turn {
+    /// The batches that seeds up to `end` come in, whichever child begins at `first`: those that hold seeds of its own.
+    pub fn batches(&self, first: u64, end: u64, size: u64) -> impl Iterator<Item = Range<u64>> + use<> {
+        let batches = (self.origin..end).step_by(usize::try_from(size).expect("batches are small"));
+        batches.map(move |start| start..(start + size).min(end)).filter(move |batch| batch.end > first)
+    }
+
+    /// Does something in the folder that a name stands for, in which the next child finds what this one left, should it end
+    /// before that is done.
+    pub fn in_folder<T>(&self, name: &str, work: impl FnOnce(&Path) -> T) -> T {
+        let folder = self.folder.join(name);
+        fs::create_dir_all(&folder).expect("the parent made the folder above");
+        let result = work(&folder);
+        let _ = fs::remove_dir_all(&folder);
+        result
+    }
+
     /// Goes to the next seed.
     pub fn at(&self, seed: u64) {
         fs::write(self.folder.join("seed"), seed.to_string()).expect("the parent made the folder");
@@ -164,8 +185,8 @@ impl Turn {
     }
 
     /// Counts something that the parent tells at the end.
-    pub fn count(&mut self, what: &str) {
-        writeln!(self.counts, "{what}").expect("the parent made the folder");
+    pub fn count(&self, what: &str) {
+        writeln!(&self.counts, "{what}").expect("the parent made the folder");
     }
 
     /// Tells of something that must not be.
@@ -204,7 +225,8 @@ pub fn here(work: fn(&mut Turn, u64, u64)) {
     }));
     std::thread::spawn(watch);
     let counts = fs::OpenOptions::new().create(true).append(true).open(folder.join("counts"));
-    let mut turn = Turn { folder, counts: counts.expect("the parent made the folder") };
+    let counts = counts.expect("the parent made the folder");
+    let mut turn = Turn { folder, counts, origin: number(ORIGIN, 0) };
     work(&mut turn, number(FIRST, 0), number(COUNT, 0));
     std::process::exit(0);
 }

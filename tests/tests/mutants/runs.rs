@@ -1,6 +1,7 @@
 //! Changed programs that compile, run under sanitizers with inputs of odd sizes and hostile numbers.
 
 use crate::corpus::{Corpus, compiled};
+use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_runtime::{AnyView, DType, DynTensor, Inline, Model, ValueInfo, Workspace};
 use aoti_tests::batch::{self, Processors};
 use aoti_tests::child::Turn;
@@ -10,53 +11,60 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 
 /// Programs of one library.
-const BATCH: usize = 24;
+const BATCH: u64 = 24;
 /// Runs of each.
 const TRIALS: u64 = 6;
 /// Elements of an input.
 const MOST_ELEMENTS: i64 = 1 << 14;
 
-/// Runs so many changed programs. The files of every seed are tried until there are enough that compile.
+/// Runs so many changed programs.
 pub(crate) fn run_all(turn: &mut Turn, first: u64, count: u64) {
     let corpus = Corpus::new();
     let compiler = batch::compiler().expect("the parent has seen it");
-    let mut programs: Vec<(u64, Bytes)> = Vec::new();
-    for number in first..first + count {
-        // A seed has a program of its own, wherever a child begins.
-        let found = (0..64).find_map(|attempt| {
-            let seed = (number << 8) + attempt;
-            let (file, _) = corpus.mutant(seed);
-            let bundle = turn.guarded(number, || compiled(file.clone())).flatten();
-            bundle.map(|_| file)
-        });
-        programs.extend(found.map(|file| (number, file)));
-        if programs.len() == BATCH || number + 1 == first + count {
-            check(turn, &compiler, &programs);
-            programs.clear();
-        }
+    for batch in turn.batches(first, first + count, BATCH) {
+        // A run that does not end takes its process along. The next one finds the library, and goes on behind that program.
+        let programs: Vec<(u64, Bytes)> = batch
+            .filter_map(|seed| {
+                let guarded = |file: Bytes| turn.guarded(seed, || compiled(file)).flatten();
+                let tried = |file: Bytes| if seed < first { compiled(file) } else { guarded(file) };
+                Some((seed, program(&corpus, seed, tried)?))
+            })
+            .collect();
+        check(turn, &compiler, &programs, first);
     }
 }
 
-fn check(turn: &mut Turn, compiler: &str, programs: &[(u64, Bytes)]) {
+/// The program of a seed: the first of its own changed files that compiles.
+fn program(corpus: &Corpus, seed: u64, compiled: impl Fn(Bytes) -> Option<SourceBundle>) -> Option<Bytes> {
+    let files = (0..64).map(|attempt| corpus.mutant((seed << 8) + attempt).0);
+    files.into_iter().find(|file| compiled(file.clone()).is_some())
+}
+
+fn check(turn: &Turn, compiler: &str, programs: &[(u64, Bytes)], first: u64) {
     let Some((seed, _)) = programs.first() else { return };
-    let folder = tempfile::tempdir().expect("a folder for the library");
-    let models: Vec<Bytes> = programs.iter().map(|(_, file)| file.clone()).collect();
-    let build = || batch::build_checked(compiler, &models, Processors::ThisOne, folder.path());
-    let models = match turn.untimed(build) {
-        Ok(models) => models,
-        Err(message) if programs.len() == 1 => return turn.finding(*seed, &message),
+    let name = format!("{seed}-{}", programs.len());
+    let built = turn.in_folder(&name, |folder| {
+        let models: Vec<Bytes> = programs.iter().map(|(_, file)| file.clone()).collect();
+        let build = || batch::build_checked(compiler, &models, Processors::ThisOne, folder);
+        let models = turn.untimed(build)?;
+        let own = programs.iter().zip(&models).filter(|((seed, _), _)| *seed >= first);
+        for ((seed, _), model) in own {
+            turn.count("programs run");
+            for trial in 0..TRIALS {
+                let ended = turn.runs(*seed, || run(model, &mut Rng::new(seed * TRIALS + trial)));
+                turn.count(if ended { "runs with results" } else { "runs refused" });
+            }
+        }
+        Ok::<(), String>(())
+    });
+    match built {
+        Ok(()) => {}
+        Err(message) if programs.len() == 1 => turn.finding(*seed, &message),
         // One that does not compile must not hide the others.
         Err(_) => {
             let (left, right) = programs.split_at(programs.len() / 2);
-            check(turn, compiler, left);
-            return check(turn, compiler, right);
-        }
-    };
-    for ((seed, _), model) in programs.iter().zip(&models) {
-        turn.count("programs run");
-        for trial in 0..TRIALS {
-            let ended = turn.runs(*seed, || run(model, &mut Rng::new(seed * TRIALS + trial)));
-            turn.count(if ended { "runs with results" } else { "runs refused" });
+            check(turn, compiler, left, first);
+            check(turn, compiler, right, first);
         }
     }
 }

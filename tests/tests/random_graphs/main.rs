@@ -68,28 +68,27 @@ fn with_data_sizes(seed: u64) -> Generated {
 
 fn check_under_sanitizers(turn: &mut Turn, first: u64, count: u64) {
     let compiler = batch::compiler().expect("the parent has seen it");
-    for start in (first..first + count).step_by(BATCH as usize) {
-        let seeds: Vec<u64> = (start..(start + BATCH).min(first + count)).collect();
-        turn.at(start);
-        let cases: Vec<Generated> = seeds.iter().map(|seed| with_data_sizes(*seed)).collect();
+    for seeds in turn.batches(first, first + count, BATCH) {
+        let start = seeds.start;
+        turn.at(start.max(first));
+        let cases: Vec<(u64, Generated)> = seeds.map(|seed| (seed, with_data_sizes(seed))).collect();
         let texts: Vec<Bytes> =
-            cases.iter().map(|case| text::print(&case.graph).into_bytes().into()).collect();
-        let folder = tempfile::tempdir().expect("a folder for the library");
-        let build = || batch::build_checked(&compiler, &texts, Processors::ThisOne, folder.path());
-        let models = match turn.untimed(build) {
-            Ok(models) => models,
-            Err(message) => {
-                turn.finding(start, &message);
-                continue;
+            cases.iter().map(|(_, case)| text::print(&case.graph).into_bytes().into()).collect();
+        turn.in_folder(&start.to_string(), |folder| {
+            let build = || batch::build_checked(&compiler, &texts, Processors::ThisOne, folder);
+            let models = match turn.untimed(build) {
+                Ok(models) => models,
+                Err(message) => return turn.finding(start, &message),
+            };
+            let own = cases.iter().zip(&models).filter(|((seed, _), _)| *seed >= first);
+            for ((seed, case), model) in own {
+                turn.at(*seed);
+                turn.count("graphs");
+                if let Err(message) = check(*seed, case, model) {
+                    turn.finding(*seed, &format!("{message}\n{}", text::print(&case.graph)));
+                }
             }
-        };
-        for ((seed, case), model) in seeds.iter().zip(&cases).zip(&models) {
-            turn.at(*seed);
-            turn.count("graphs");
-            if let Err(message) = check(*seed, case, model) {
-                turn.finding(*seed, &format!("{message}\n{}", text::print(&case.graph)));
-            }
-        }
+        });
     }
 }
 
