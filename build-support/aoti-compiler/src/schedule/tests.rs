@@ -310,3 +310,18 @@ fn a_chain_of_dead_stores_goes_at_once() {
     clean::remove_dead(&mut program);
     assert_eq!(program.steps.len(), 1);
 }
+
+#[test]
+fn padding_of_a_row_reads_nothing_beside_it() {
+    check(
+        "input %x \"x\": f32[2, 66]
+        %sum: f32[2] = sum %x axes [1]
+        %row: f32[2, 1] = view %sum [i0]
+        %half: f32[] = full 0.5
+        %halves: f32[2, 1] = view %half []
+        %scaled: f32[2, 1] = mul %row, %halves
+        %padded: f32[2, 5] = pad %scaled [i0, i1 - 1] fill 0
+        output %padded \"y\"",
+        &["nest (2) stages (66) () (5)"],
+    );
+}

@@ -161,9 +161,7 @@ impl Machine<'_> {
             Term::Index(expr) => Tensor::from_i64(&count, &positions.values(expr, &self.symbols)?),
             Term::Load { access, guards, fill } => {
                 let inside = self.inside(guards, positions)?;
-                let places = self.offsets(access, positions, values)?;
-                let offsets: Vec<Option<i64>> =
-                    places.into_iter().zip(inside).map(|(at, held)| held.then_some(at)).collect();
+                let offsets = self.offsets(access, positions, values, &inside)?;
                 let fill = movement::full(*fill, self.program.buffers[access.buffer].dtype, vec![1]);
                 let from = (access.buffer, self.elements(access.buffer, positions)?);
                 self.memory.load(self.program, from, &offsets, fill.bytes())?
@@ -213,13 +211,14 @@ impl Machine<'_> {
         Ok(inside)
     }
 
-    /// Element offsets of an access, without the rows of other positions.
+    /// Element offsets of an access where it is made, without the rows of other positions.
     fn offsets(
         &self,
         access: &Access,
         positions: &Positions,
         values: &Values,
-    ) -> Result<Vec<i64>, EvalError> {
+        made: &[bool],
+    ) -> Result<Vec<Option<i64>>, EvalError> {
         let mut offsets = positions.values(&access.offset, &self.symbols)?;
         for (id, stride) in &access.indirect {
             let strides = positions.values(stride, &self.symbols)?;
@@ -229,15 +228,15 @@ impl Machine<'_> {
             }
         }
         if let Some(row) = self.row(access.buffer)? {
-            for (offset, outer) in offsets.iter_mut().zip(&positions.outer) {
+            for ((offset, outer), made) in offsets.iter_mut().zip(&positions.outer).zip(made) {
                 // A row has neighbours only here, so what leaves it must not reach them.
-                if !(0..row as i64).contains(offset) {
+                if *made && !(0..row as i64).contains(offset) {
                     return Err(EvalError::Malformed(format!("element {offset} of a row of {row}")));
                 }
                 *offset += (outer * row) as i64;
             }
         }
-        Ok(offsets)
+        Ok(offsets.into_iter().zip(made).map(|(offset, made)| made.then_some(offset)).collect())
     }
 
     /// Elements of one row, where a buffer is kept by rows.
@@ -271,7 +270,9 @@ impl Machine<'_> {
     ) -> Result<(), EvalError> {
         let dtype = self.program.buffers[access.buffer].dtype;
         let value = if value.dtype() == dtype { value.clone() } else { convert::cast(value, dtype) };
-        let offsets = self.offsets(access, positions, values)?;
+        let everywhere = vec![true; positions.count()];
+        let offsets: Vec<i64> =
+            self.offsets(access, positions, values, &everywhere)?.into_iter().flatten().collect();
         let to = (access.buffer, self.elements(access.buffer, positions)?);
         self.memory.store(to, &offsets, &value, &mut |old, new| combined(combine, dtype, old, new))
     }
