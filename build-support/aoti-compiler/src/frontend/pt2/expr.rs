@@ -5,6 +5,7 @@
 //! rounded explicitly; what is not an integer is refused.
 
 pub(super) use super::parse::parse;
+use super::relate::with_large_constant;
 use crate::graph::{Condition, Relation};
 use crate::symbolic::{Expr, Node, Ranges};
 
@@ -16,6 +17,8 @@ const MAX_TERMS: usize = 1024;
 pub(super) enum Tree {
     /// An integer.
     Int(i64),
+    /// A number that arithmetic here is not exact with.
+    Real(f64),
     /// A symbol.
     Symbol(String),
     /// The size of an argument of the program: path of the argument, axis.
@@ -55,7 +58,7 @@ impl Tree {
             Tree::Symbol(name) if name == "true" => return Ok(Condition::TRUE),
             Tree::Symbol(name) if name == "false" => return Ok(Condition::FALSE),
             Tree::Call(name, args) => (name.as_str(), args.as_slice()),
-            Tree::Int(_) | Tree::Symbol(_) | Tree::Size(..) | Tree::Value(_) => {
+            Tree::Int(_) | Tree::Real(_) | Tree::Symbol(_) | Tree::Size(..) | Tree::Value(_) => {
                 return Err("not a condition".to_owned());
             }
         };
@@ -72,6 +75,9 @@ impl Tree {
             ("StrictLessThan" | "Lt", [_, _]) => Relation::Lt,
             _ => return Err(format!("`{name}` is not a condition on sizes")),
         };
+        if let Some(condition) = with_large_constant(&args[0], relation, &args[1], scope)? {
+            return Ok(condition);
+        }
         let (left, right) = (args[0].fraction(scope)?, args[1].fraction(scope)?);
         let (left, right) = left.over_common(&right, scope.ranges())?;
         Ok(Condition::Compare(left, relation, right))
@@ -80,7 +86,7 @@ impl Tree {
     /// Adds the names of its symbols to `names`, each once, in order.
     pub(super) fn symbols(&self, names: &mut Vec<String>) {
         match self {
-            Tree::Int(_) | Tree::Size(..) | Tree::Value(_) => {}
+            Tree::Int(_) | Tree::Real(_) | Tree::Size(..) | Tree::Value(_) => {}
             Tree::Symbol(name) => {
                 if !names.contains(name) {
                     names.push(name.clone());
@@ -93,6 +99,7 @@ impl Tree {
     fn fraction(&self, scope: &mut dyn Scope) -> Result<Fraction, String> {
         match self {
             Tree::Int(value) => Ok(Fraction::whole(Expr::int(*value))),
+            Tree::Real(value) => Err(format!("`{value:e}` is not a fraction of a small power of two")),
             Tree::Symbol(name) => Ok(Fraction::whole(scope.symbol(name)?)),
             Tree::Size(name, axis) => Ok(Fraction::whole(scope.size(name, *axis)?)),
             Tree::Value(name) => Ok(Fraction::whole(scope.value(name)?)),
@@ -111,7 +118,7 @@ fn piecewise(branches: &[Tree], scope: &mut dyn Scope) -> Result<Fraction, Strin
         Tree::Call(name, parts) if name == "ExprCondPair" && parts.len() == 2 => {
             Ok((parts[0].integer(scope)?, parts[1].condition(scope)?))
         }
-        Tree::Int(_) | Tree::Symbol(_) | Tree::Size(..) | Tree::Value(_) | Tree::Call(..) => {
+        Tree::Int(_) | Tree::Real(_) | Tree::Symbol(_) | Tree::Size(..) | Tree::Value(_) | Tree::Call(..) => {
             Err("a branch of a choice is not understood".to_owned())
         }
     };
@@ -374,6 +381,15 @@ mod tests {
             text("(1 if s0 > 4 else 0) + s0 < 9"),
             text("Piecewise(ExprCondPair(1, s0 > 4), ExprCondPair(0, true)) + s0 < 9")
         );
+        assert_eq!(text("s0 <= 9223372036854775807 + ((-1)*s1)").unwrap(), "s0 + s1 is within 64 bits");
+        assert_eq!(text("9223372036854775807 < s0").unwrap(), "false");
+        assert_eq!(text("torch.sym_float(s0) <= 3.4028234663852886e+38").unwrap(), "s0 is within 64 bits");
+        assert_eq!(
+            text("-3.4028234663852886e+38 <= s0 and s0 < 0.1").unwrap(),
+            "s0 is within 64 bits and s0 < 1"
+        );
+        assert_eq!(text("s0 == 0.1 or 1e+300 > s0").unwrap(), "s0 is within 64 bits");
+        assert!(text("s0 + 0.1 < 3").is_err());
         assert!(text("s0 > 1 if s0 > 2").is_err());
         assert!(text("s0 > 1 andy").is_err());
         let guard = parse("L['xs'][1] == 3").unwrap();

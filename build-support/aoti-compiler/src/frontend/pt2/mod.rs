@@ -15,6 +15,7 @@ mod mutation;
 mod origin;
 mod parse;
 mod pickle;
+mod relate;
 mod results;
 mod schema;
 mod signature;

@@ -204,16 +204,13 @@ impl Parser<'_> {
         }
     }
 
-    /// After the digits before a decimal point.
+    /// After its first word: digits, perhaps with an exponent.
     fn number(&mut self, digits: String) -> Result<Tree, String> {
-        if !self.rest().starts_with('.') {
-            return digits
-                .parse()
-                .map(Tree::Int)
-                .map_err(|_| format!("`{digits}` is not an integer of 63 bits"));
+        let mut text = digits;
+        if self.rest().starts_with('.') {
+            self.at += 1;
+            text = format!("{text}.{}", self.word());
         }
-        self.at += 1;
-        let mut text = format!("{digits}.{}", self.word());
         // An exponent's sign stands between two words.
         if text.ends_with(['e', 'E'])
             && let Some(sign @ ('+' | '-')) = self.rest().chars().next()
@@ -222,7 +219,10 @@ impl Parser<'_> {
             text.push(sign);
             text.push_str(&self.word());
         }
-        fraction(&text)
+        if text.contains(['.', 'e', 'E']) {
+            return fraction(&text);
+        }
+        text.parse().map(Tree::Int).map_err(|_| format!("`{text}` is not an integer of 63 bits"))
     }
 
     /// After the first word of a name such as `torch.sym_max`.
@@ -335,12 +335,12 @@ impl Parser<'_> {
     }
 }
 
-/// A decimal number, where it is a fraction of a small power of two, so that arithmetic with it is exact.
+/// A decimal number: where it is a fraction of a small power of two, arithmetic with it is exact.
 fn fraction(text: &str) -> Result<Tree, String> {
     let value: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
     let scaled = value * f64::from(MAX_DENOMINATOR);
     if scaled.fract() != 0.0 || scaled.abs() > 1e15 {
-        return Err(format!("`{text}` is not a fraction of a small power of two"));
+        return Ok(Tree::Real(value));
     }
     let parts = vec![Tree::Int(scaled as i64), Tree::Int(i64::from(MAX_DENOMINATOR))];
     Ok(Tree::Call("Rational".to_owned(), parts))
@@ -375,6 +375,7 @@ fn joined(name: &str, mut parts: Vec<Tree>) -> Tree {
 fn negated(tree: Tree) -> Tree {
     match tree {
         Tree::Int(value) => Tree::Int(value.saturating_neg()),
+        Tree::Real(value) => Tree::Real(-value),
         other @ (Tree::Symbol(_) | Tree::Size(..) | Tree::Value(_) | Tree::Call(..)) => {
             Tree::Call("Mul".to_owned(), vec![Tree::Int(-1), other])
         }
