@@ -229,9 +229,40 @@ SCALARS = [
     "F.softplus(v, n)",
     "F.softplus(v, 2, n)",
     "F.hardshrink(v, n)",
+    "F.softshrink(v, n)",
     "torch.renorm(x, 2, 0, n)",
+    "torch.histc(v, 5, 0, n)",
+    "torch.histc(v, 5, n, 4)",
     "F.nll_loss(x.log_softmax(1), torch.arange(8) % 5, ignore_index=n)",
     "F.cross_entropy(x, torch.arange(8) % 5, ignore_index=n, label_smoothing=0.1)",
+]
+
+# Orders of norms. Of a number read from data the export asks whether it is even.
+ORDERS = [
+    "torch.linalg.vector_norm(x, n)",
+    "torch.linalg.vector_norm(x, n * 1.0, 0)",
+    "torch.norm(x, n, 1, keepdim=True)",
+    "torch.dist(x, 2 * x + 1, n)",
+    "torch.renorm(x, n, 0, 3.0)",
+    "F.normalize(x, n)",
+]
+
+# How the windows of convolutions lie.
+WINDOWS = [
+    "F.conv1d(x[None], w, stride=n)",
+    "F.conv1d(x[None], w, padding=n)",
+    "F.conv1d(x[None], w, dilation=n)",
+    "F.conv1d(x, w, w[:, 0, 0], n, n, n)",
+    "F.conv1d(x[None], w[:, :4], None, n, 1, 1, 2)",
+    "F.conv1d(x[None], w, padding='same', dilation=n)",
+    "F.conv2d(x.view(1, 2, 4, 5), w[:, :4].reshape(4, 2, 2, 2), stride=(n, 1))",
+    "F.conv2d(x.view(1, 2, 4, 5), w[:, :4].reshape(4, 2, 2, 2), None, n, n, n)",
+    "F.conv_transpose1d(x[None], u, stride=n)",
+    "F.conv_transpose1d(x[None].repeat(1, 1, 2), u, padding=n)",
+    "F.conv_transpose1d(x[None], u, dilation=n)",
+    "F.conv_transpose1d(x, u, u[0, :, 0], 4, 0, n)",
+    "F.conv_transpose1d(x[None], u, None, n, 1, 0, 2, n)",
+    "F.conv_transpose2d(x.view(1, 2, 4, 5), w[:2].reshape(2, 4, 2, 2), None, n, 1)",
 ]
 
 # What takes only some numbers, of which 4 is one.
@@ -249,7 +280,7 @@ DIVISORS = [
 
 def fill(t):
     t.bind(x=t.rand(8, 5), v=t.rand(5), w=t.rand(4, 8, 2), u=t.rand(8, 4, 2))
-    for text in POSITIONS + STATED + SIZES + NUMBERS + QUOTIENTS + ELEMENTS + STEPS + SCALARS:
+    for text in POSITIONS + STATED + SIZES + NUMBERS + QUOTIENTS + ELEMENTS + STEPS + SCALARS + ORDERS + WINDOWS:
         t.integer(text, 3, VALUES)
     for text in DIVISORS:
         t.integer(text, 4, VALUES)

@@ -119,6 +119,11 @@ impl<'a> Args<'a> {
         self.has(name).then(|| self.sym(name)).transpose()
     }
 
+    /// An integer, perhaps symbolic, with a default.
+    pub fn sym_or(&self, name: &str, default: i64) -> Result<Expr, RuleError> {
+        if self.has(name) { self.sym(name) } else { Ok(Expr::int(default)) }
+    }
+
     /// Integers, perhaps symbolic. One integer counts as a list of one.
     pub fn syms(&self, name: &str) -> Result<Vec<Expr>, RuleError> {
         let arg = self.want(name)?;
@@ -130,6 +135,11 @@ impl<'a> Args<'a> {
         }
         let Arg::Ints(values) = arg else { return self.kind_error(name, "a list of integers") };
         Ok(values.clone())
+    }
+
+    /// Integers, perhaps symbolic, with a default for all of them.
+    pub fn syms_or(&self, name: &str, default: i64) -> Result<Vec<Expr>, RuleError> {
+        if self.has(name) { self.syms(name) } else { Ok(vec![Expr::int(default)]) }
     }
 
     /// A fixed integer.

@@ -1,9 +1,10 @@
 //! Convolutions and their transposes over one to three axes, batched or not.
 
 use super::registry::rules;
-use super::support::{fixed, spread};
+use super::sliding::Sliding;
+use super::support::spread_syms;
 use super::{Args, Context, Outputs, RuleError};
-use crate::graph::{Conv, ValueId};
+use crate::graph::ValueId;
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -24,79 +25,87 @@ rules! {
 }
 
 /// The parameters that all overloads share, with symmetric padding.
-fn parameters(a: &Args, spatial: usize) -> Result<Conv, RuleError> {
-    let list = |name: &str, default: i64| spread(&a.ints_or(name, &[default])?, spatial);
-    Ok(Conv {
+fn parameters(cx: &Context, a: &Args, spatial: usize) -> Result<Sliding, RuleError> {
+    let list = |name: &str, default: i64| spread_syms(&a.syms_or(name, default)?, spatial);
+    let groups = a.sym_or("groups", 1)?;
+    let range = groups.interval(cx.b.ranges());
+    if range.min != range.max {
+        return Err(RuleError::unsupported(format!("argument `groups` is `{groups}`, not a constant")));
+    }
+    Ok(Sliding {
         stride: list("stride", 1)?,
-        padding: vec![(0, 0); spatial],
+        padding: vec![[Expr::int(0), Expr::int(0)]; spatial],
         dilation: list("dilation", 1)?,
-        groups: a.int_or("groups", 1)?,
+        groups: range.min,
         transposed: false,
-        output_padding: vec![0; spatial],
+        output_padding: vec![Expr::int(0); spatial],
     })
 }
 
-fn symmetric(a: &Args, spatial: usize) -> Result<Vec<(i64, i64)>, RuleError> {
-    let padding = spread(&a.ints_or("padding", &[0])?, spatial)?;
-    Ok(padding.into_iter().map(|amount| (amount, amount)).collect())
+fn symmetric(a: &Args, spatial: usize) -> Result<Vec<[Expr; 2]>, RuleError> {
+    let padding = spread_syms(&a.syms_or("padding", 0)?, spatial)?;
+    Ok(padding.into_iter().map(|amount| [amount.clone(), amount]).collect())
 }
 
 fn plain(cx: &mut Context, a: &Args, spatial: usize) -> Rule {
-    let conv = Conv { padding: symmetric(a, spatial)?, ..parameters(a, spatial)? };
-    convolve(cx, a, conv)
+    let own = Sliding { padding: symmetric(a, spatial)?, ..parameters(cx, a, spatial)? };
+    convolve(cx, a, &own)
 }
 
 fn named_padding(cx: &mut Context, a: &Args, spatial: usize) -> Rule {
-    let mut conv = parameters(a, spatial)?;
+    let mut own = parameters(cx, a, spatial)?;
     match a.str_or("padding", "valid")? {
         "valid" => {}
         "same" => {
             let weight = a.tensor("weight")?;
-            let window = fixed(&cx.b.shape(weight)[2..], "padding `same`")?;
-            for axis in 0..spatial {
+            for (axis, window) in cx.b.shape(weight)[2..].iter().enumerate().take(spatial) {
                 // What cannot be halved goes behind.
-                let total = conv.dilation[axis] * (window[axis] - 1);
-                conv.padding[axis] = (total / 2, total - total / 2);
+                let total = &own.dilation[axis] * &(window - 1);
+                let before = total.floor_div_in(&Expr::int(2), cx.b.ranges());
+                own.padding[axis] = [before.clone(), &total - &before];
             }
         }
         other => return Err(RuleError::Malformed(format!("padding `{other}`"))),
     }
-    convolve(cx, a, conv)
+    convolve(cx, a, &own)
 }
 
 fn transposed(cx: &mut Context, a: &Args, spatial: usize) -> Rule {
-    let conv = Conv {
+    let own = Sliding {
         padding: symmetric(a, spatial)?,
         transposed: true,
-        output_padding: spread(&a.ints_or("output_padding", &[0])?, spatial)?,
-        ..parameters(a, spatial)?
+        output_padding: spread_syms(&a.syms_or("output_padding", 0)?, spatial)?,
+        ..parameters(cx, a, spatial)?
     };
-    convolve(cx, a, conv)
+    convolve(cx, a, &own)
 }
 
 fn general(cx: &mut Context, a: &Args) -> Rule {
     let weight = a.tensor("weight")?;
     let spatial = cx.b.rank(weight).saturating_sub(2);
     let transposed = a.bool_or("transposed", false)?;
-    let output_padding = if transposed { a.ints_or("output_padding", &[0])? } else { vec![0] };
-    let conv = Conv {
+    let output_padding = if transposed { a.syms_or("output_padding", 0)? } else { vec![Expr::int(0)] };
+    let own = Sliding {
         padding: symmetric(a, spatial)?,
         transposed,
-        output_padding: spread(&output_padding, spatial)?,
-        ..parameters(a, spatial)?
+        output_padding: spread_syms(&output_padding, spatial)?,
+        ..parameters(cx, a, spatial)?
     };
-    convolve(cx, a, conv)
+    convolve(cx, a, &own)
 }
 
 /// Applies the window and adds the bias.
-fn convolve(cx: &mut Context, a: &Args, conv: Conv) -> Rule {
+fn convolve(cx: &mut Context, a: &Args, own: &Sliding) -> Rule {
     let (mut x, weight) = (a.tensor("input")?, a.tensor("weight")?);
-    let spatial = conv.stride.len();
+    let spatial = own.stride.len();
     let unbatched = cx.b.rank(x) == spatial + 1;
     if unbatched {
         x = cx.batched(x)?;
     }
-    let mut result = cx.b.conv(x, weight, conv)?;
+    let mut result = match own.fixed() {
+        Some(conv) => cx.b.conv(x, weight, conv)?,
+        None => own.by_windows(cx, x, weight)?,
+    };
     if let Some(bias) = a.opt_tensor("bias")? {
         result = add_channels(cx, result, bias)?;
     }

@@ -80,6 +80,7 @@ mod shape;
 mod short_time;
 mod signal;
 mod slice;
+mod sliding;
 mod softmax;
 mod spectra;
 mod statistics;

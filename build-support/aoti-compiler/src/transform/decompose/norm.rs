@@ -72,6 +72,47 @@ impl Context {
         let total = self.sum(powers, axes, keep)?;
         self.with_number(BinaryOp::Pow, total, 1.0 / order)
     }
+
+    /// As [`Context::vector_norm`], of an order that may be known only at run time. Then it is finite, and powers serve
+    /// them all but one: of order 0, elements that differ from zero are counted.
+    fn vector_norm_of(
+        &mut self,
+        x: ValueId,
+        order: &Operand,
+        axes: &[usize],
+        keep: bool,
+    ) -> Result<ValueId, RuleError> {
+        let dtype = self.b.dtype(x);
+        match order {
+            Operand::Number(order) => return self.vector_norm(x, order.to_f64(), axes, keep),
+            Operand::Size(number) => {
+                let shape = self.b.shape(x);
+                let reduced: Vec<Expr> = axes.iter().map(|axis| shape[*axis].clone()).collect();
+                let exists = Condition::any([
+                    Condition::compare(number.clone(), Relation::Ge, 0),
+                    Condition::compare(Expr::product(&reduced), Relation::Ge, 1),
+                ]);
+                self.b.require(exists, "a norm of negative order of nothing");
+            }
+            Operand::Computed(number, _) => {
+                let finite = self.apply([*number], DType::F64, |[order]| order.is_finite())?;
+                self.b.assert(finite, "an infinite order of a norm that is a number at run time")?;
+            }
+            Operand::Tensor(_) | Operand::Truth(_) => {
+                return Err(RuleError::unsupported("an order that is no number"));
+            }
+        }
+        let order = order.formula(self, dtype);
+        let powers = self.apply([x], dtype, |[x]| {
+            let counted = x.equals(0.0).select(0.0, 1.0);
+            order.equals(0.0).select(counted, x.abs().pow(&order))
+        })?;
+        let total = self.sum(powers, axes, keep)?;
+        self.apply([total], dtype, |[total]| {
+            let root = total.pow(Formula::from(1.0) / &order);
+            order.equals(0.0).select(&total, root)
+        })
+    }
 }
 
 /// The operand of a norm in the type that `dtype=` asks for.
@@ -85,9 +126,9 @@ fn operand(cx: &mut Context, a: &Args) -> Result<ValueId, RuleError> {
 
 fn vector(cx: &mut Context, a: &Args, order: &str) -> Rule {
     let x = operand(cx, a)?;
-    let order = a.float_or(order, 2.0)?;
+    let order = a.number_or(order, 2.0)?;
     let (axes, keep) = super::reduction::reduced(cx, a, x)?;
-    Ok(cx.in_compute_type(x, |cx, x| cx.vector_norm(x, order, &axes, keep))?.into())
+    Ok(cx.in_compute_type(x, |cx, x| cx.vector_norm_of(x, &order, &axes, keep))?.into())
 }
 
 /// A vector norm for one axis or all of a vector, a matrix norm for two.
@@ -129,14 +170,14 @@ fn matrix(cx: &mut Context, a: &Args) -> Rule {
 }
 
 fn dist(cx: &mut Context, a: &Args) -> Rule {
-    let order = a.float_or("p", 2.0)?;
+    let order = a.number_or("p", 2.0)?;
     let (x, y) = (a.tensor("self")?, a.tensor("other")?);
     let dtype = Context::float_type(cx.result_type(&[x, y]));
     let wide = dtype.compute();
     let difference = difference(cx, x, y)?;
     let difference = cx.b.cast(difference, wide);
     let axes: Vec<usize> = (0..cx.b.rank(difference)).collect();
-    let result = cx.vector_norm(difference, order, &axes, false)?;
+    let result = cx.vector_norm_of(difference, &order, &axes, false)?;
     Ok(cx.b.cast(result, dtype).into())
 }
 
@@ -237,8 +278,12 @@ fn pdist(cx: &mut Context, a: &Args) -> Rule {
 /// Scales each slice along an axis down to a largest norm.
 fn renorm(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
-    let (order, limit) = (a.float_or("p", 2.0)?, a.number_or("maxnorm", 1.0)?);
+    let (order, limit) = (a.number_or("p", 2.0)?, a.number_or("maxnorm", 1.0)?);
     let dtype: DType = cx.b.dtype(x);
+    if let Operand::Size(order) = &order {
+        let positive = Condition::compare(order.clone(), Relation::Gt, 0);
+        cx.b.require(positive, "a norm whose order is not positive");
+    }
     if let Operand::Size(number) = &limit {
         let norm = Condition::compare(number.clone(), Relation::Ge, 0);
         cx.b.require(norm, "a norm that is less than zero");
@@ -248,7 +293,7 @@ fn renorm(cx: &mut Context, a: &Args) -> Rule {
     let axis = Context::axis(a.int("dim")?, rank)?;
     let others: Vec<usize> = (0..rank).filter(|k| *k != axis).collect();
     let wide = cx.b.cast(x, dtype.compute());
-    let norm = cx.vector_norm(wide, order, &others, true)?;
+    let norm = cx.vector_norm_of(wide, &order, &others, true)?;
     let result = cx.apply([wide, norm], dtype.compute(), |[x, norm]| {
         x * norm.gt(&limit).select(&limit / (&norm + 1e-7), 1.0)
     })?;

@@ -72,22 +72,11 @@ fn histc(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
     let dtype = cx.b.dtype(x);
     let bins = a.int_or("bins", 100)?;
-    let (low, high) = (a.float_or("min", 0.0)?, a.float_or("max", 0.0)?);
+    let (low, high) = (a.number_or("min", 0.0)?, a.number_or("max", 0.0)?);
     let flat = cx.flattened(x)?;
     let wide = cx.b.cast(flat, dtype.compute());
-    let bounds = if low == high && !cx.b.ty(flat).numel().is(0) {
-        let low = cx.b.reduce(ReduceOp::Min, wide, &[0], false)?;
-        let high = cx.b.reduce(ReduceOp::Max, wide, &[0], false)?;
-        let apart = |cx: &mut Context, by: f64, bound| {
-            cx.apply([low, high, bound], dtype.compute(), |[low, high, bound]| {
-                low.equals(high).select(&bound + by, &bound)
-            })
-        };
-        (apart(cx, -1.0, low)?, apart(cx, 1.0, high)?)
-    } else {
-        (cx.b.scalar(low, dtype.compute()), cx.b.scalar(high, dtype.compute()))
-    };
-    let operands = [wide, bounds.0, bounds.1];
+    let bounds = histogram_bounds(cx, wide, &low, &high)?;
+    let operands = [wide, bounds[0], bounds[1]];
     let inside = cx.apply(operands, dtype.compute(), |[x, low, high]| x.ge(low).and(x.le(high)))?;
     let bin = cx.apply(operands, dtype.compute(), |[x, low, high]| {
         let last = bins as f64 - 1.0;
@@ -100,6 +89,44 @@ fn histc(cx: &mut Context, a: &Args) -> Rule {
     let ones = cx.b.cast(inside, dtype);
     let base = cx.b.full(0i64, dtype, &[Expr::int(bins)]);
     Ok(cx.b.scatter(base, ones, &[bin], vec![Coord::Indirect(0)], Combine::Add)?.into())
+}
+
+/// The bounds of a histogram, one above the other. Bounds that are not known to differ do where they are those of the data.
+fn histogram_bounds(
+    cx: &mut Context,
+    x: ValueId,
+    low: &Operand,
+    high: &Operand,
+) -> Result<[ValueId; 2], RuleError> {
+    let dtype = cx.b.dtype(x);
+    let given = [low.to_value(cx, dtype), high.to_value(cx, dtype)];
+    let known = if let (Operand::Number(low), Operand::Number(high)) = (low, high) {
+        Some((low.to_f64(), high.to_f64()))
+    } else {
+        let ordered = cx.apply(given, dtype, |[low, high]| low.le(high))?;
+        cx.b.assert(ordered, "the bounds of a histogram are not in order")?;
+        None
+    };
+    if known.is_some_and(|(low, high)| low != high) || cx.b.ty(x).numel().is(0) {
+        return Ok(given);
+    }
+    let data = [cx.b.reduce(ReduceOp::Min, x, &[0], false)?, cx.b.reduce(ReduceOp::Max, x, &[0], false)?];
+    let [low, high] = given;
+    let mut bounds = Vec::new();
+    for (own, apart) in [(0, -1.0), (1, 1.0)] {
+        let operands = [low, high, given[own], data[0], data[1], data[own]];
+        bounds.push(cx.apply(operands, dtype, |[low, high, given, least, most, data]| {
+            // Of no element neither is finite, and the least is above the most.
+            let spread = least.equals(&most).select(&data + apart, &data);
+            low.equals(high).select(spread, given)
+        })?);
+    }
+    let finite = cx.apply([low, high, data[0], data[1]], dtype, |[low, high, least, most]| {
+        let exists = least.is_finite().and(most.is_finite()).or(least.gt(most));
+        low.equals(high).not().or(exists)
+    })?;
+    cx.b.assert(finite, "a histogram of what is not finite")?;
+    Ok([bounds[0], bounds[1]])
 }
 
 /// Counts (or sums of weights) of each integer; the size follows from the data.
