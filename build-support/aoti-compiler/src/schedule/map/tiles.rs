@@ -144,10 +144,9 @@ fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) 
             .filter(|tile| tile.fits(contraction, target))
             .map(|tile| tile.on(contraction, index, target))
             .collect(),
-        Multiplier::Threads if typical.rows == typical.columns => SQUARES
-            .into_iter()
-            .filter(|side| !(contraction.is_wide && *side == 128))
-            .map(|side| Tile { rows: side, columns: side, ..typical.clone() })
+        Multiplier::Threads if PLAIN.contains(&(typical.rows, typical.columns)) => contraction
+            .plain_tiles()
+            .map(|(rows, columns)| Tile { rows, columns, ..typical.clone() })
             .collect(),
         Multiplier::Units | Multiplier::Threads | Multiplier::Few => vec![],
     };
@@ -195,9 +194,8 @@ fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> T
     }
     let (rows, columns) = match contraction.tiles(1, 1) {
         None => TYPICAL_PLAIN,
-        Some(_) => PLAIN
-            .into_iter()
-            .filter(|(rows, _)| !(contraction.is_wide && *rows == 128))
+        Some(_) => contraction
+            .plain_tiles()
             .find(|(rows, columns)| contraction.tiles(*rows, *columns) >= Some(ENOUGH_TILES))
             .unwrap_or(PLAIN[PLAIN.len() - 1]),
     };
@@ -205,6 +203,12 @@ fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> T
 }
 
 impl Contraction {
+    /// The tiles for ordinary units whose sums fit registers.
+    fn plain_tiles(&self) -> impl Iterator<Item = (i64, i64)> {
+        let is_wide = self.is_wide;
+        PLAIN.into_iter().filter(move |(rows, _)| !(is_wide && *rows == 128))
+    }
+
     /// The number of tiles, where it is known and they are not mostly empty.
     fn tiles(&self, rows: i64, columns: i64) -> Option<i64> {
         let (batches, m, n) = (self.batches.as_int()?, self.rows.as_int()?, self.columns.as_int()?);
