@@ -51,7 +51,10 @@ fn with_planted(project: &Project, script: &str) -> PathBuf {
 
 fn tune(project: &Project, arguments: &[&str]) -> Command {
     let mut command = project.aoti(&["tune", "two"]);
-    command.args(if arguments.contains(&"--budget") { [].as_slice() } else { &["--budget", "8s"] });
+    // What killed processes leave goes with the project.
+    project.write("tmp/here", "");
+    command.env("TMPDIR", project.folder().join("tmp"));
+    command.args(["--budget", "60s"]);
     command.args(arguments);
     command
 }
@@ -100,7 +103,7 @@ fn a_build_uses_what_was_measured_and_measures_nothing() {
 #[test]
 fn what_is_wrong_with_a_lock_never_makes_a_wrong_build() {
     let project = project();
-    Ended::of(&mut tune(&project, &["--budget", "5s"])).succeeded();
+    Ended::of(&mut tune(&project, &[])).succeeded();
     let text = fs::read_to_string(lock(&project)).unwrap();
     let build = |text: &str| {
         fs::write(lock(&project), text).unwrap();
@@ -177,7 +180,7 @@ fn a_candidate_that_does_harm_is_named_and_never_wins() {
 #[test]
 fn a_killed_tune_leaves_a_valid_lock() {
     let project = project();
-    Ended::of(&mut tune(&project, &["--budget", "3s"])).succeeded();
+    Ended::of(&mut tune(&project, &[])).succeeded();
     let valid = |project: &Project| {
         let text = fs::read_to_string(lock(project)).unwrap();
         let ended = Ended::of(&mut project.aoti(&["build"]));
@@ -187,8 +190,7 @@ fn a_killed_tune_leaves_a_valid_lock() {
     valid(&project);
     let kills = std::env::var("AOTI_TUNE_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(4);
     for kill in 0..kills {
-        let mut child =
-            tune(&project, &["--budget", "2s"]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        let mut child = tune(&project, &[]).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
         // Moments all over a run, the last ones after it has ended.
         std::thread::sleep(Duration::from_millis(kill * 4500 / kills + 37));
         let _ = child.kill();
@@ -204,8 +206,8 @@ fn a_killed_tune_leaves_a_valid_lock() {
 fn two_at_once_lose_nothing() {
     let project = project();
     project.write("models/other.aoti", MODEL.replace("20, ", "24, ").replace("\"two\"", "\"other\""));
-    let mut first = tune(&project, &["--budget", "4s"]).stderr(Stdio::null()).spawn().unwrap();
-    let second = Ended::of(&mut project.aoti(&["tune", "other", "--budget", "4s"]));
+    let mut first = tune(&project, &[]).stderr(Stdio::null()).spawn().unwrap();
+    let second = Ended::of(&mut project.aoti(&["tune", "other", "--budget", "60s"]));
     assert!(first.wait().unwrap().success());
     second.succeeded();
     let text = fs::read_to_string(lock(&project)).unwrap();
@@ -225,7 +227,7 @@ fn checks_and_dry_runs_write_nothing() {
         "{}",
         ended.stdout
     );
-    let ended = Ended::of(&mut tune(&project, &["--check", "--budget", "4s"])).succeeded();
+    let ended = Ended::of(&mut tune(&project, &["--check"])).succeeded();
     assert!(ended.stdout.contains("0 are slower than without"), "{}", ended.stdout);
     assert!(!lock(&project).exists());
     let wrong = Ended::of(&mut tune(&project, &["--only", "matmull"]));

@@ -110,6 +110,13 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             continue;
         }
         let outcome = measure(arguments, context, &session, &subject)?;
+        if outcome.is_empty() {
+            let (name, budget) = (&planned.model.name, arguments.budget.as_secs_f64());
+            let message =
+                format!("{name}: no candidate is ready in {budget:.0} s; give it more with `--budget`");
+            context.terminal.warn(&message);
+            continue;
+        }
         slower += report::outcome(arguments, context, &subject, &outcome);
         if !arguments.check {
             write(arguments, context, &subject, &outcome)?;

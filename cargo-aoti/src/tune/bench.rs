@@ -1,5 +1,7 @@
 //! Where candidates are made and run. What is behind it, `search` does not know: a machine, or a test.
 
+use std::time::Duration;
+
 use super::groups::Assignment;
 use crate::failure::Failure;
 
@@ -36,6 +38,9 @@ pub(crate) trait Bench {
 
     /// Libraries that are best made at the same time.
     fn at_once(&self) -> usize;
+
+    /// How long it takes to make one.
+    fn takes_to_make(&self) -> Duration;
 
     /// Makes a library for each assignment.
     fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Failure>;

@@ -47,6 +47,8 @@ pub(crate) struct Machine<'a> {
     client: Option<Client>,
     opened: BTreeSet<LibraryId>,
     limit: Duration,
+    /// How long the first library took.
+    making: Duration,
     folder: TempDir,
 }
 
@@ -75,6 +77,7 @@ impl<'a> Machine<'a> {
             client,
             opened,
             limit: FIRST_LIMIT,
+            making: Duration::ZERO,
             folder,
         })
     }
@@ -87,8 +90,9 @@ impl<'a> Machine<'a> {
         &mut self,
         inputs: &dyn Fn(&ModelInfo) -> Result<Vec<DynTensor>, Failure>,
     ) -> Result<(), Failure> {
-        let first = Assignment::first(self.groups);
+        let (first, begun) = (Assignment::first(self.groups), Instant::now());
         let id = self.make(&[first])?.remove(0).map_err(|fault| Failure::Machine(fault.reason))?;
+        self.making = begun.elapsed();
         let made = &self.made[id.0];
         let inputs = inputs(&Library::open(&made.path, &made.symbol)?.info()?)?;
         file::write(&self.setting.inputs, &inputs)?;
@@ -210,6 +214,10 @@ impl Bench for Machine<'_> {
 
     fn at_once(&self) -> usize {
         std::thread::available_parallelism().map_or(1, usize::from)
+    }
+
+    fn takes_to_make(&self) -> Duration {
+        self.making
     }
 
     fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Failure> {

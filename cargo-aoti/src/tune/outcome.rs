@@ -34,6 +34,11 @@ impl Outcome {
         }
     }
 
+    /// Whether nothing but the first ways was measured or refused.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.known.iter().all(|known| known.iter().skip(1).all(|own| *own == Knowledge::Untried))
+    }
+
     /// The ways of a group that were measured, fastest first.
     pub(crate) fn ranked(&self, group: usize) -> Vec<(usize, Timing)> {
         let ways = 0..self.known[group].len();

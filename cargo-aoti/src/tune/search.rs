@@ -103,7 +103,7 @@ impl<'a> Search<'a> {
     /// Makes and checks libraries for all ways that are tried, as far as time allows, the most promising first.
     fn make_all(&mut self, running: &mut Vec<Running>) -> Result<(), Failure> {
         let all = assignments(self.groups, self.bench.times_kernels());
-        let (mut done, mut longest) = (0, Duration::ZERO);
+        let (mut done, mut longest) = (0, self.bench.takes_to_make());
         for part in all.chunks(self.bench.at_once().max(1)) {
             // One that cannot be ready in time is not begun.
             if self.begun.elapsed() + longest > self.budget.mul_f64(MAKING) {

@@ -64,6 +64,10 @@ impl Bench for Stub {
         2
     }
 
+    fn takes_to_make(&self) -> Duration {
+        Duration::ZERO
+    }
+
     fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Failure> {
         let mut make = |assignment: &Assignment| {
             self.made.push(assignment.clone());
@@ -242,6 +246,9 @@ fn a_search_ends_with_its_budget() {
         }
         fn at_once(&self) -> usize {
             1
+        }
+        fn takes_to_make(&self) -> Duration {
+            Duration::from_millis(60)
         }
         fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Failure> {
             std::thread::sleep(Duration::from_millis(60));
