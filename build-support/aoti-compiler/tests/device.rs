@@ -7,7 +7,7 @@
 use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_compiler::compile::{Options, compile};
 use aoti_compiler::dtype::DType;
-use aoti_compiler::graph::{Graph, text};
+use aoti_compiler::graph::{Graph, InputRole, text};
 use aoti_compiler::interpret::{Tensor, evaluate};
 use aoti_compiler::symbolic::Expr;
 use aoti_compiler::transform::rename::Names;
@@ -21,7 +21,7 @@ mod convolutions;
 #[path = "device/drawn.rs"]
 mod drawn;
 
-const NAMES: [&str; 3] = ["kernels", "control", "attention"];
+const NAMES: [&str; 4] = ["kernels", "control", "attention", "random"];
 
 fn manifest(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -201,6 +201,9 @@ fn input(position: usize, dtype: DType, sizes: Vec<usize>) -> Tensor {
     Tensor::new(dtype, sizes, data).expect("as many bytes as elements")
 }
 
+/// The seed and the offset that `device/run.cpp` runs with.
+const GENERATOR: [i64; 2] = [11, 3];
+
 /// The graph's inputs, with 5 for its size symbol.
 fn inputs(graph: &Graph) -> Vec<Tensor> {
     let five = |_| Some(5);
@@ -211,6 +214,9 @@ fn inputs(graph: &Graph) -> Vec<Tensor> {
             .collect()
     };
     let make = |(position, input_of): (usize, &aoti_compiler::graph::Input)| {
+        if input_of.role == InputRole::Generator {
+            return Tensor::from_i64(&[2], &GENERATOR);
+        }
         let value = &graph.values[input_of.value].ty;
         let tensor = input(position, value.dtype, sizes(&value.shape));
         // A loop runs as often as its number says.
@@ -281,7 +287,7 @@ fn emulated(name: &str, source: &str, wavefront: u32) {
     let graph = text::parse(source).expect("the graph parses");
     let inputs = inputs(&graph);
     let expected = evaluate(&graph, &inputs).expect("the graph is evaluated");
-    std::fs::write(folder.join("case"), case(&inputs)).expect("the folder is writable");
+    std::fs::write(folder.join("case"), case(&graph, &inputs)).expect("the folder is writable");
     run(Command::new(folder.join("run"))
         .env("LD_LIBRARY_PATH", &folder)
         .args(["case", "result"].map(|file| folder.join(file))));
@@ -296,10 +302,11 @@ fn emulated(name: &str, source: &str, wavefront: u32) {
     }
 }
 
-/// Sizes, then bytes, of each input.
-fn case(inputs: &[Tensor]) -> Vec<u8> {
+/// Sizes, then bytes, of each input that the caller gives.
+fn case(graph: &Graph, inputs: &[Tensor]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for tensor in inputs {
+    let given = graph.inputs.iter().zip(inputs).filter(|(input, _)| input.role == InputRole::User);
+    for (_, tensor) in given {
         tensor.sizes().iter().for_each(|size| bytes.extend((*size as i64).to_le_bytes()));
         bytes.extend_from_slice(tensor.bytes());
     }
@@ -311,7 +318,7 @@ fn a_machine_without_a_driver_is_told_what_was_looked_for() {
     let Some(gcc) = is_installed("gcc", &["g++"]) else { return };
     let folder = program(&gcc, "without-a-driver", ("control", &source("control")), 32);
     let graph = text::parse(&source("control")).expect("the graph parses");
-    std::fs::write(folder.join("case"), case(&inputs(&graph))).expect("the folder is writable");
+    std::fs::write(folder.join("case"), case(&graph, &inputs(&graph))).expect("the folder is writable");
     let output = Command::new(folder.join("run"))
         .args(["case", "result"].map(|file| folder.join(file)))
         .output()

@@ -25,6 +25,7 @@ mod error;
 mod executor;
 #[expect(unsafe_code, reason = "the C interface, aligned memory and the hand-over of work between threads")]
 mod ffi;
+mod generator;
 mod info;
 mod kernel;
 #[cfg(feature = "dynamic")]
@@ -49,6 +50,7 @@ pub use ffi::state::State;
 pub use ffi::submitted::{Finished, Submitted};
 pub use ffi::view::AnyView;
 pub use ffi::workspace::Workspace;
+pub use generator::Generator;
 #[cfg(feature = "half")]
 pub use half::{bf16, f16};
 pub use info::{ConstantInfo, DimInfo, KernelInfo, ModelInfo, ValueInfo};

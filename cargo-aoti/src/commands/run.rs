@@ -5,7 +5,7 @@ mod taps;
 use std::path::PathBuf;
 
 use aoti_build::LinkKind;
-use aoti_runtime::{AnyView, Device, DynTensor, KernelEvent, ModelInfo, ThreadPool, Workspace};
+use aoti_runtime::{AnyView, Device, DynTensor, Generator, KernelEvent, ModelInfo, ThreadPool, Workspace};
 use clap::Args;
 
 use serde_json::json;
@@ -41,6 +41,9 @@ pub(crate) struct Arguments {
     /// Threads to run on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     threads: u16,
+    /// Seed of the random numbers that the program draws
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
     /// Keep what this kernel writes, or the value of this name; may be given more than once
     #[arg(long, value_name = "KERNEL|VALUE")]
     dump: Vec<String>,
@@ -74,6 +77,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let mut state = if info.state_bytes > 0 { Some(model.state()?) } else { None };
     let pool = ThreadPool::new(usize::from(arguments.threads));
     let mut workspace = Workspace::new();
+    workspace.set_generator(Generator::new(arguments.seed));
     if arguments.dump.is_empty() && !arguments.check_nan {
         model.run(&views, &mut targets, state.as_mut(), &mut workspace, &pool)?;
     } else {

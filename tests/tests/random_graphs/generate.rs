@@ -302,7 +302,7 @@ impl Generator {
     fn binary(&mut self) -> Made {
         use BinaryOp::*;
         use FloatBinary::{CopySign, Div};
-        use IntBinary::{And, Gcd, Or, Shl, Shr, Xor};
+        use IntBinary::{And, Gcd, Or, Philox, Shl, Shr, Xor};
         use Relation::{Eq, Ge, Gt, Le, Lt, Ne};
         let x = self.any(|_, _| true)?;
         let dtype = self.b.dtype(x.value);
@@ -320,7 +320,8 @@ impl Generator {
                 let numbers = [Add, Sub, Mul, FloorDiv, TruncDiv, Remainder, Fmod, Pow, Maximum, Minimum];
                 let bits = [And, Or, Xor, Shl, Shr, Gcd].map(Int);
                 let relations = [Eq, Ne, Lt, Le, Gt, Ge].map(Compare);
-                self.rng.pick(&[&numbers[..], &bits, &relations].concat())
+                let random: &[BinaryOp] = if dtype == DType::I64 { &[Int(Philox)] } else { &[] };
+                self.rng.pick(&[&numbers[..], &bits, &relations, random].concat())
             }
             Category::Float if exact => {
                 let numbers = [Add, Sub, Mul, Maximum, Minimum, Fmax, Fmin, Float(CopySign)];

@@ -229,7 +229,7 @@ fn check_schedule<E: std::fmt::Display>(
 
 fn initial_states(graph: &Graph) -> Vec<Tensor> {
     let initial = |input: &aoti_compiler::graph::Input| match input.role {
-        InputRole::User => None,
+        InputRole::User | InputRole::Generator => None,
         InputRole::State(id) => {
             let constant = &graph.constants[id];
             let sizes = constant.sizes.iter().map(|size| *size as usize).collect();

@@ -143,7 +143,9 @@ typedef void (*AotiParallelBody)(void *arg, int64_t begin, int64_t end, int32_t 
 typedef enum AotiKernelPhase { AOTI_KERNEL_BEGIN = 0, AOTI_KERNEL_END = 1 } AotiKernelPhase;
 typedef void (*AotiKernelCallback)(void *arg, int32_t kernel, int32_t phase, const AotiTensor *outputs);
 
-// All zeros but for `threads`: one thread, the default stream, nobody is told anything.
+// All zeros but for `threads`: one thread, the default stream, nobody is told anything. Random numbers of a program are a
+// function of `seed`, `offset` and their places in it: two runs with the same two draw the same on every device and for any
+// number of threads; another offset, such as the number of the run, draws others that are independent of them.
 typedef struct AotiContext {
   void (*parallel_for)(void *pool, int64_t n, AotiParallelBody body, void *arg); // null: everything on the caller
   void *pool;
@@ -153,6 +155,8 @@ typedef struct AotiContext {
                                 // tensors are in memory of the processor
   AotiKernelCallback on_kernel; // or null
   void *on_kernel_arg;
+  uint64_t seed;
+  uint64_t offset;
 } AotiContext;
 
 // `weights` may be null where they are embedded; it must stay valid and unchanged while the model lives.

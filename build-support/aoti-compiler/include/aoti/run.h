@@ -33,6 +33,7 @@ AOTI_NAMESPACE_BEGIN
 template <class T> AOTI_INLINE const T *input(const Run &run, i64 position) { return (const T *)run.inputs[position]; }
 template <class T> AOTI_INLINE T *output(const Run &run, i64 position) { return (T *)run.outputs[position]; }
 template <class T> AOTI_INLINE T *state(const Run &run, i64 offset) { return (T *)(run.state + offset); }
+template <class T> AOTI_INLINE const T *generator(const Run &run, i64) { return (const T *)&run.context->seed; }
 template <class T> AOTI_INLINE const T *weights(const Run &run, i64 offset) { return (const T *)(run.weights + offset); }
 template <class T> AOTI_INLINE T *arena(const Run &run, i64 offset) { return (T *)(run.arena + offset); }
 

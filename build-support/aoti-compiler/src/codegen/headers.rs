@@ -46,6 +46,7 @@ headers![
     "ops.h",
     "pack.h",
     "prepare.h",
+    "random.h",
     "round.h",
     "rows.h",
     "run.h",
@@ -67,6 +68,7 @@ headers![
 /// A header that only some kernels need, in the order in which they are included.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Header {
+    Random,
     Special,
     Gemm,
     Conv,
@@ -80,6 +82,7 @@ impl Header {
     /// Its file.
     pub(super) fn file(self) -> &'static str {
         match self {
+            Header::Random => "random.h",
             Header::Special => "special.h",
             Header::Gemm => "gemm.h",
             Header::Conv => "conv.h",

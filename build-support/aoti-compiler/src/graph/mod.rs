@@ -66,6 +66,11 @@ impl TensorType {
     }
 }
 
+/// The type of an input of the role [`InputRole::Generator`]: a seed and an offset.
+pub fn generator_type() -> TensorType {
+    TensorType { dtype: DType::I64, shape: vec![Expr::int(2)] }
+}
+
 /// A value: its type and a name for people.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Value {
@@ -259,6 +264,8 @@ pub enum InputRole {
     User,
     /// Lives in the caller's state; starts as the constant.
     State(ConstantId),
+    /// What the random numbers of a run follow from: its seed and its offset, two `i64`, from the run's options.
+    Generator,
 }
 
 /// An input of a graph.

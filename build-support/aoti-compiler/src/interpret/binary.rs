@@ -62,6 +62,7 @@ pub(super) fn of_integers(op: BinaryOp, dtype: DType) -> Option<impl Fn(i64, i64
             }
             IntBinary::Shr => |a, b, width| if (0..width).contains(&b) { a >> b } else { a >> 63 },
             IntBinary::Gcd => |a, b, _| gcd(a, b),
+            IntBinary::Philox => |a, b, _| philox(a as u64, b as u64) as i64,
         },
         BinaryOp::Compare(_) | BinaryOp::Float(_) | BinaryOp::Special(_) => return None,
     };
@@ -115,6 +116,21 @@ fn gcd(a: i64, b: i64) -> i64 {
         (a, b) = (b, a % b);
     }
     a as i64
+}
+
+/// The first two words of Philox 4x32-10 of a counter under a key, the constants of J. Salmon, M. Moraes, R. Dror and
+/// D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
+fn philox(counter: u64, key: u64) -> u64 {
+    const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
+    const WEYL: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
+    let (mut x, mut k) = ([counter as u32, (counter >> 32) as u32, 0, 0], [key as u32, (key >> 32) as u32]);
+    for _ in 0..10 {
+        let [first, second] = [0, 1].map(|half| u64::from(MULTIPLIERS[half]) * u64::from(x[2 * half]));
+        let high = |product: u64| (product >> 32) as u32;
+        x = [high(second) ^ x[1] ^ k[0], second as u32, high(first) ^ x[3] ^ k[1], first as u32];
+        k = [0, 1].map(|half| k[half].wrapping_add(WEYL[half]));
+    }
+    u64::from(x[0]) | u64::from(x[1]) << 32
 }
 
 /// Functions of a floating-point type; those that are not exact in `f64`, rounded.

@@ -15,7 +15,7 @@ const MAX_BYTES: i64 = 1 << 32;
 /// Computes all outputs of a graph, in order.
 ///
 /// `inputs` are one tensor for each input of the graph, or one for each [`InputRole::User`] input; then state starts
-/// as its constants. Element types, sizes, ranges and guards are checked first. The graph must be one that
+/// as its constants, and random numbers are those of seed and offset 0. Element types, sizes, ranges and guards are checked first. The graph must be one that
 /// [`crate::graph::verify`] accepts; a loop that never ends is not interrupted.
 pub fn evaluate(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, EvalError> {
     let inputs = with_state(graph, inputs)?;
@@ -47,6 +47,7 @@ fn with_state(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, EvalError
         .map(|input| match input.role {
             InputRole::User => Ok(given.next().expect("counted above").clone()),
             InputRole::State(id) => constant(graph, id),
+            InputRole::Generator => Ok(Tensor::from_i64(&[2], &[0, 0])),
         })
         .collect()
 }

@@ -41,6 +41,8 @@ pub enum Storage {
     Output(usize),
     /// The caller's mutable state at this position.
     State(usize),
+    /// The seed and the offset of the run's random numbers. Read only.
+    Generator,
     /// A constant, row-major as the graph has it.
     Constant(ConstantId),
     /// The arena, for as long as it is needed.

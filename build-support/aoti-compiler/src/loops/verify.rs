@@ -82,7 +82,10 @@ impl Checker<'_> {
             self.read(&format!("kernel `{}`", kernel.name), buffer);
         }
         for buffer in &own {
-            if matches!(self.program.buffers[*buffer].storage, Storage::Input(_) | Storage::Constant(_)) {
+            if matches!(
+                self.program.buffers[*buffer].storage,
+                Storage::Input(_) | Storage::Constant(_) | Storage::Generator
+            ) {
                 self.findings
                     .push(format!("kernel `{}` writes to {buffer}, which is read only", kernel.name));
             }

@@ -93,7 +93,7 @@ fn is_heavy_binary(op: BinaryOp) -> bool {
         | BinaryOp::Fmod
         | BinaryOp::Pow
         | BinaryOp::Special(_) => true,
-        BinaryOp::Int(op) => op == IntBinary::Gcd,
+        BinaryOp::Int(op) => matches!(op, IntBinary::Gcd | IntBinary::Philox),
         BinaryOp::Float(op) => !matches!(op, FloatBinary::Div | FloatBinary::CopySign),
     }
 }

@@ -37,6 +37,7 @@ pub fn lower(graph: &Graph, target: &Target) -> Program {
                 Storage::Input(user_inputs - 1)
             }
             InputRole::State(_) => Storage::State(program.states.len()),
+            InputRole::Generator => Storage::Generator,
         };
         let buffer = program.buffers.push(Buffer {
             dtype: ty.dtype,
@@ -51,6 +52,7 @@ pub fn lower(graph: &Graph, target: &Target) -> Program {
                 let initial = program.constants.push(graph.constants[initial].clone());
                 program.states.push((buffer, initial));
             }
+            InputRole::Generator => {}
         }
         homes[input.value] = Some(buffer);
     }

@@ -106,9 +106,11 @@ fn canonical(program: &Program, kernel: &Kernel, target: &Target) -> String {
         let own = &program.buffers[buffer];
         let storage = match own.storage {
             Storage::Constant(_) => "constant".to_owned(),
-            Storage::Input(_) | Storage::Output(_) | Storage::State(_) | Storage::Temporary => {
-                "memory".to_owned()
-            }
+            Storage::Input(_)
+            | Storage::Output(_)
+            | Storage::State(_)
+            | Storage::Generator
+            | Storage::Temporary => "memory".to_owned(),
             Storage::Row { outer } => format!("row {outer}"),
         };
         let shape = roles.renamed(&bracketed(&own.shape));

@@ -69,6 +69,7 @@ pub(crate) fn row_bytes(program: &Program, id: crate::loops::BufferId) -> Expr {
         | Storage::Output(_)
         | Storage::State(_)
         | Storage::Constant(_)
+        | Storage::Generator
         | Storage::Temporary => 0,
     };
     &Expr::product(&buffer.shape[outer..]) * i64::try_from(buffer.dtype.size()).expect("small")

@@ -75,11 +75,14 @@ int main(int argc, char **argv) {
       memset(again.at[i].data, 0x5a, size_t(again.bytes[i]));
     }
   };
-  run(model, outputs, nullptr);
-  for (int k = 0; k < 3; ++k) run(model, again, nullptr), same("a run again");
-  run(twin, again, nullptr), same("the same model again");
-  AotiContext told{};
-  told.threads = 1, told.on_kernel = on_kernel;
+  AotiContext drawn{}, others{};
+  drawn.threads = others.threads = 1, drawn.seed = others.seed = 11, drawn.offset = 3, others.offset = 4;
+  run(model, outputs, &drawn);
+  // What is repeated as a graph draws by the numbers of its run all the same.
+  for (int k = 0; k < 3; ++k) run(model, again, &others), run(model, again, &drawn), same("a run again");
+  run(twin, again, &drawn), same("the same model again");
+  AotiContext told = drawn;
+  told.on_kernel = on_kernel;
   run(model, again, &told), same("told of kernels");
   if (kernels == 0) return 6;
 
@@ -101,7 +104,7 @@ int main(int argc, char **argv) {
   AotiRun *prepared;
   CHECK(api->prepare(model, here.at, info.n_inputs, 1, nullptr, 0, &prepared, &error));
   for (int k = 0; k < 3; ++k) {
-    CHECK(api->submit(prepared, here.at, info.n_inputs, there.at, info.n_outputs, nullptr, nullptr, &error));
+    CHECK(api->submit(prepared, here.at, info.n_inputs, there.at, info.n_outputs, nullptr, &drawn, &error));
     CHECK(api->wait(prepared, nullptr, &error));
   }
   for (int32_t i = 0; i < info.n_outputs; ++i)

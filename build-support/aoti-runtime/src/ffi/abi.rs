@@ -336,10 +336,12 @@ pub struct AotiContext {
     pub stream: *mut ::core::ffi::c_void,
     pub on_kernel: AotiKernelCallback,
     pub on_kernel_arg: *mut ::core::ffi::c_void,
+    pub seed: u64,
+    pub offset: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of AotiContext"][::core::mem::size_of::<AotiContext>() - 48usize];
+    ["Size of AotiContext"][::core::mem::size_of::<AotiContext>() - 64usize];
     ["Alignment of AotiContext"][::core::mem::align_of::<AotiContext>() - 8usize];
     [
         "Offset of field: AotiContext::parallel_for",
@@ -362,6 +364,12 @@ const _: () = {
     [
         "Offset of field: AotiContext::on_kernel_arg",
     ][::core::mem::offset_of!(AotiContext, on_kernel_arg) - 40usize];
+    [
+        "Offset of field: AotiContext::seed",
+    ][::core::mem::offset_of!(AotiContext, seed) - 48usize];
+    [
+        "Offset of field: AotiContext::offset",
+    ][::core::mem::offset_of!(AotiContext, offset) - 56usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]

@@ -11,8 +11,8 @@ use super::{
     workspace::{Descriptors, Plan as SizePlan, Workspace},
 };
 use crate::{
-    Device, DynTensor, Error, ErrorCode, Executor, KernelEvent, ModelInfo, Plan, ThreadPool, Weights,
-    ffi::buffer::Buffer,
+    Device, DynTensor, Error, ErrorCode, Executor, Generator, KernelEvent, ModelInfo, Plan, ThreadPool,
+    Weights, ffi::buffer::Buffer,
 };
 use arc_swap::ArcSwap;
 use std::{
@@ -43,6 +43,8 @@ pub struct Model {
     native: ArcSwap<Native>,
     /// Workspaces of [`Model::run_shared`] that no run uses at present.
     idle: Mutex<Vec<Workspace>>,
+    /// Of the next run of [`Model::run_shared`].
+    generator: Mutex<Generator>,
 }
 
 /// A native model with one set of weights.
@@ -145,7 +147,15 @@ impl Model {
         let info = api.info()?;
         let LoadOptions { weights, cpu_level, device } = options;
         let native = ArcSwap::from_pointee(Native::new(&api, &info, weights, cpu_level, device)?);
-        Ok(Model { api, info, cpu_level, device, native, idle: Mutex::default() })
+        Ok(Model {
+            api,
+            info,
+            cpu_level,
+            device,
+            native,
+            idle: Mutex::default(),
+            generator: Mutex::default(),
+        })
     }
 
     /// Puts other weights in place of these, while runs go on: each run sees the old or the new ones, whole. The old ones
@@ -265,7 +275,7 @@ impl Model {
         self.check_outputs(outputs)?;
         let state = self.check_state(state)?;
         let threads = executor.threads().clamp(1, i32::MAX as usize);
-        let Workspace { arena, inputs: staging, outputs: descriptors, plan } = workspace;
+        let Workspace { arena, inputs: staging, outputs: descriptors, plan, generator } = workspace;
         // One set of weights for all that follows.
         let native = self.native.load();
         let known = plan.matches(native.raw.as_ptr() as usize, threads, inputs);
@@ -282,6 +292,7 @@ impl Model {
             threads,
             executor,
             watch,
+            generator: generator.take(),
         };
         if known {
             match run.execute(plan) {
@@ -312,9 +323,16 @@ impl Model {
     ) -> Result<(), Error> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let mut workspace = idle().pop().unwrap_or_default();
+        workspace.generator = self.generator.lock().unwrap_or_else(PoisonError::into_inner).take();
         let done = self.run(inputs, outputs, state, &mut workspace, ThreadPool::global());
         idle().push(workspace);
         done
+    }
+
+    /// Sets what the random numbers of the next [`Model::run_shared`] follow from, which the `run` of generated modules
+    /// calls; before that, a seed and an offset of 0. Where several threads run the model, who draws first is open.
+    pub fn set_generator(&self, generator: Generator) {
+        *self.generator.lock().unwrap_or_else(PoisonError::into_inner) = generator;
     }
 
     fn check_outputs(&self, outputs: &[&mut DynTensor]) -> Result<(), Error> {
@@ -400,6 +418,7 @@ struct Run<'r, 'o> {
     executor: &'r dyn Executor,
     /// A [`Watch`], or null.
     watch: *mut c_void,
+    generator: Generator,
 }
 
 impl Run<'_, '_> {
@@ -416,6 +435,8 @@ impl Run<'_, '_> {
             stream: ptr::null_mut(),
             on_kernel: if self.watch.is_null() { None } else { Some(on_kernel) },
             on_kernel_arg: self.watch,
+            seed: self.generator.seed,
+            offset: self.generator.offset,
         };
         let run = self.model.api.table.run.expect("the table was checked");
         let (inputs, outputs) = (self.inputs, self.descriptors.0.as_slice());

@@ -75,6 +75,8 @@ pub(crate) fn prepare(
         stream: ptr::null_mut(),
         on_kernel: None,
         on_kernel_arg: ptr::null_mut(),
+        seed: 0,
+        offset: 0,
     };
     let mut listener = Listener { progress, findings: Vec::new(), panic: None };
     let options = AotiPrepareOptions {

@@ -7,7 +7,7 @@ use super::{
     state::State,
     view::AnyView,
 };
-use crate::{DType, DynTensor, Error, ErrorCode};
+use crate::{DType, DynTensor, Error, ErrorCode, Generator};
 use std::{ffi::c_void, fmt, marker::PhantomData, ptr, ptr::NonNull, sync::Arc};
 
 /// A stream of the device that a model runs on, as its driver has it: a `CUstream` or a `hipStream_t`. By default the device's
@@ -36,7 +36,7 @@ impl Stream<'_> {
     }
 
     /// What a run on this stream is told.
-    pub(super) fn context(self) -> AotiContext {
+    pub(super) fn context(self, generator: Generator) -> AotiContext {
         AotiContext {
             parallel_for: None,
             pool: ptr::null_mut(),
@@ -45,6 +45,8 @@ impl Stream<'_> {
             stream: self.raw,
             on_kernel: None,
             on_kernel_arg: ptr::null_mut(),
+            seed: generator.seed,
+            offset: generator.offset,
         }
     }
 }
@@ -172,7 +174,7 @@ impl Model {
             )
         })?;
         let raw = NonNull::new(raw).ok_or_else(|| Error::new(ErrorCode::Null, "the run was not prepared"))?;
-        Ok(Prepared { model: self, _native: native, raw, submit, wait })
+        Ok(Prepared { model: self, _native: native, raw, submit, wait, generator: Generator::default() })
     }
 
     /// An entry that tables by hand may leave out.
@@ -189,6 +191,7 @@ pub struct Prepared<'m> {
     _native: Arc<Native>,
     pub(super) submit: Submit,
     wait: Wait,
+    pub(super) generator: Generator,
 }
 
 type Submit = unsafe extern "C" fn(
@@ -207,6 +210,11 @@ type Wait = unsafe extern "C" fn(*mut AotiRun, *const *mut i64, *mut AotiError) 
 unsafe impl Send for Prepared<'_> {}
 
 impl Prepared<'_> {
+    /// Sets what the random numbers of the next run follow from; before that, a seed and an offset of 0.
+    pub fn set_generator(&mut self, generator: Generator) {
+        self.generator = generator;
+    }
+
     /// Runs on tensors where the model runs, and waits.
     pub fn run(
         &mut self,
@@ -231,7 +239,6 @@ impl Prepared<'_> {
         let inputs = contiguous(inputs)?;
         let targets: Vec<AotiTensor> = outputs.iter().map(DeviceTensor::raw).collect();
         let state = state.map_or(ptr::null_mut(), State::as_ptr);
-        let context = stream.context();
         let mut done = Ok(());
         let n_runs = runs.len().max(1);
         for number in 0..times {
@@ -239,7 +246,7 @@ impl Prepared<'_> {
             if number >= n_runs {
                 done = done.and(run.wait());
             }
-            let submit = run.submit;
+            let (submit, context) = (run.submit, stream.context(run.generator.take()));
             // SAFETY: descriptors are valid; everything that they borrow lasts until all runs were waited for, which is below
             // whatever goes wrong. Outputs and state are borrowed mutably.
             let submitted = call(|error| unsafe {

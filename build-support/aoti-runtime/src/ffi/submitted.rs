@@ -61,8 +61,8 @@ impl<'m> Prepared<'m> {
     ) -> Result<Submitted<'m>, Error> {
         let read: Vec<AotiTensor> = inputs.iter().map(|tensor| tensor.raw()).collect();
         let written: Vec<AotiTensor> = outputs.iter().map(DeviceTensor::raw).collect();
-        let context = Box::new(stream.context());
         let mut owned = Owned { run: self, inputs, outputs, state };
+        let context = Box::new(stream.context(owned.run.generator.take()));
         let state = owned.state.as_mut().map_or(ptr::null_mut(), State::as_ptr);
         // SAFETY: descriptors, context, tensors and state are kept by the result until the run was waited for; if it is
         // forgotten, they are never given back.

@@ -1,7 +1,7 @@
 //! Memory that runs use and callers keep.
 
 use super::{abi::AotiTensor, buffer::Buffer, view::AnyView};
-use crate::Error;
+use crate::{Error, Generator};
 use std::fmt;
 
 /// What a run needs besides inputs and outputs. Kept between runs, it makes them allocate nothing: it grows when a run
@@ -12,6 +12,7 @@ pub struct Workspace {
     pub(super) inputs: Staging,
     pub(super) outputs: Descriptors<AotiTensor>,
     pub(super) plan: Plan,
+    pub(super) generator: Generator,
 }
 
 /// Sizes of outputs and workspace for one model, one number of threads and one list of input sizes.
@@ -59,6 +60,16 @@ impl Workspace {
     pub fn fill(&mut self, byte: u8) {
         let bytes = self.arena.capacity();
         self.arena.elements_mut::<u8>(bytes).fill(byte);
+    }
+
+    /// Sets what the random numbers of the next run follow from; before that, a seed and an offset of 0.
+    pub fn set_generator(&mut self, generator: Generator) {
+        self.generator = generator;
+    }
+
+    /// What the random numbers of the next run will follow from.
+    pub fn generator(&self) -> Generator {
+        self.generator
     }
 
     /// Bytes held for runs at present.

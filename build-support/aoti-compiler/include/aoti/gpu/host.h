@@ -16,7 +16,7 @@ struct DeviceRun {
   Stream stream;
   const Function *functions;
   const Address *inputs, *outputs;
-  Address states, weights, arena;
+  Address states, generator, weights, arena;
   Address fault; // one word that kernels and the host see
   void *staging; // 8 bytes of page-locked memory
   int64_t *symbols; // sizes, to which those that are read from data are added
@@ -29,6 +29,7 @@ struct DeviceRun {
 template <class T> Address input(const DeviceRun &run, int position) { return run.inputs[position]; }
 template <class T> Address output(const DeviceRun &run, int position) { return run.outputs[position]; }
 template <class T> Address state(const DeviceRun &run, int64_t offset) { return run.states + Address(offset); }
+template <class T> Address generator(const DeviceRun &run, int) { return run.generator; }
 template <class T> Address weights(const DeviceRun &run, int64_t offset) { return run.weights + Address(offset); }
 template <class T> Address arena(const DeviceRun &run, int64_t offset) { return run.arena + Address(offset); }
 

@@ -200,6 +200,8 @@ template <const Tables &T, const Program &P> struct Interface {
     run.addresses[state_slot()] = state ? own(state)->memory : 0;
     for (int32_t i = 0; i < n_inputs && !code; ++i) code = copy_in(run, i, inputs[i], stream);
     *run.fault() = 0;
+    run.generator()[0] = context ? context->seed : 0;
+    run.generator()[1] = context ? context->offset : 0;
     run.failed = 0;
     DeviceRun launches{&on.driver,
                        stream,
@@ -207,6 +209,7 @@ template <const Tables &T, const Program &P> struct Interface {
                        run.addresses,
                        run.addresses + n_inputs,
                        run.addresses[state_slot()],
+                       Address(uintptr_t(run.generator())),
                        on.weights,
                        run.arena,
                        Address(uintptr_t(run.fault())),

@@ -36,7 +36,7 @@ struct GpuRun : AotiRun {
   Address *addresses, *last, *copies;
   Stream stream;
   Event done;
-  char *pinned; // a number that is read, then the fault
+  char *pinned; // a number that is read, then the fault, then the seed and the offset of random numbers
   GraphExec graph;
   bool never_a_graph;
   bool submitted;
@@ -44,6 +44,7 @@ struct GpuRun : AotiRun {
 
   Driver &driver() const { return model->loaded->driver; }
   int *fault() const { return (int *)(pinned + 8); }
+  uint64_t *generator() const { return (uint64_t *)(pinned + 16); }
 };
 
 inline int64_t bytes_of(const AotiTensor &tensor) {

@@ -126,7 +126,9 @@ impl Printer<'_> {
                 Place::Output(position) => ("output", Expr::int(i64::try_from(*position).expect("few"))),
                 Place::State(offset) => ("state", Expr::int(i64::try_from(*offset).expect("within memory"))),
                 Place::Arena(offset) => ("arena", offset.clone()),
-                Place::Input(_) | Place::Weights(_) => unreachable!("kernels write no inputs and no weights"),
+                Place::Input(_) | Place::Weights(_) | Place::Generator => {
+                    unreachable!("kernels write neither inputs nor weights")
+                }
             };
             let numbers = output.shape.iter().map(|size| sizes.number(size)).collect();
             let (number, fixed) = (sizes.number(&offset), offset.as_int().unwrap_or(0));

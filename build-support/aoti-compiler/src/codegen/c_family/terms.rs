@@ -5,11 +5,12 @@
 
 use super::expr::{lanes, scalar};
 use super::function::Parameters;
+use crate::codegen::headers::Header;
 use crate::dtype::DType;
 use crate::graph::{
     BinaryOp, Combine, FloatBinary, FloatTest, IntBinary, ReduceOp, Relation, Scalar, UnaryOp,
 };
-use crate::loops::{Access, Accumulator, Effect, Guard, Stage, Term, TermId};
+use crate::loops::{Access, Accumulator, Effect, Guard, Kernel, Stage, Term, TermId};
 use crate::symbolic::{Expr, Symbol};
 use std::fmt::Write;
 
@@ -415,15 +416,18 @@ fn guard_window(guards: &[Guard], vector: Symbol, width: &str) -> Option<String>
     Some(format!("{}, {}, {test}", join(low, "max_i64", "0"), join(high, "min_i64", width)))
 }
 
-/// Whether a term calls a function of `special.h`.
-pub(in crate::codegen) fn needs_special(term: &Term) -> bool {
+/// The header of the function that a term calls, where every kernel does not have it.
+fn header_of(term: &Term) -> Option<Header> {
     match term {
-        Term::Unary(op, _) => matches!(op, UnaryOp::Special(_)),
-        Term::Binary(op, ..) => matches!(
-            op,
-            BinaryOp::Special(_) | BinaryOp::Float(FloatBinary::NextAfter) | BinaryOp::Int(IntBinary::Gcd)
-        ),
-        Term::Literal(_)
+        Term::Unary(UnaryOp::Special(_), _)
+        | Term::Binary(
+            BinaryOp::Special(_) | BinaryOp::Float(FloatBinary::NextAfter) | BinaryOp::Int(IntBinary::Gcd),
+            ..,
+        ) => Some(Header::Special),
+        Term::Binary(BinaryOp::Int(IntBinary::Philox), ..) => Some(Header::Random),
+        Term::Unary(..)
+        | Term::Binary(..)
+        | Term::Literal(_)
         | Term::Index(_)
         | Term::Load { .. }
         | Term::Select(..)
@@ -432,8 +436,13 @@ pub(in crate::codegen) fn needs_special(term: &Term) -> bool {
         | Term::CheckIndex { .. }
         | Term::Accumulated(_)
         | Term::Earlier { .. }
-        | Term::Sum => false,
+        | Term::Sum => None,
     }
+}
+
+/// The headers of the functions that a kernel's terms call, beside those that every kernel has.
+pub(in crate::codegen) fn headers_of_terms(kernel: &Kernel) -> impl Iterator<Item = Header> {
+    kernel.stages().iter().flat_map(|stage| &stage.terms).filter_map(|typed| header_of(&typed.term))
 }
 
 fn cast(value: &str, from: DType, to: DType) -> String {
@@ -488,6 +497,7 @@ fn binary(op: BinaryOp, a: &str, b: &str, dtype: DType) -> String {
         | BinaryOp::Remainder
         | BinaryOp::Fmod
         | BinaryOp::Pow
+        | BinaryOp::Int(IntBinary::Philox)
         | BinaryOp::Maximum
         | BinaryOp::Minimum
         | BinaryOp::Fmax

@@ -5,7 +5,7 @@ mod nest;
 mod rows;
 
 use super::c_family::function::Parameters;
-use super::c_family::terms::needs_special;
+use super::c_family::terms::headers_of_terms;
 use super::headers::Header;
 use crate::graph::Origin;
 use crate::loops::{BufferId, Kernel, KernelId, KernelKind};
@@ -90,8 +90,6 @@ fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
     .iter()
     .copied()
     .collect();
-    if kernel.stages().iter().flat_map(|stage| &stage.terms).any(|typed| needs_special(&typed.term)) {
-        headers.insert(Header::Special);
-    }
+    headers.extend(headers_of_terms(kernel));
     headers
 }

@@ -11,12 +11,14 @@ mod rows;
 
 use super::c_family::function::Parameters;
 use super::c_family::indent;
-use super::c_family::terms::needs_special;
+use super::c_family::terms::headers_of_terms;
+use super::headers::Header;
 use crate::graph::Origin;
 use crate::loops::{BufferId, KernelId, KernelKind};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{GpuMapping, IndexWidth, Mapping};
 use crate::symbolic::{Expr, NoRanges, Symbol};
+use std::collections::BTreeSet;
 
 /// A device function, printed.
 pub(super) struct DeviceText {
@@ -114,9 +116,8 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
             unreachable!("a verified schedule maps kernels as their kind is mapped")
         }
     };
-    if kernel.stages().iter().flat_map(|stage| &stage.terms).any(|typed| needs_special(&typed.term)) {
-        printed.headers.push("special.h");
-    }
+    let called: BTreeSet<Header> = headers_of_terms(kernel).collect();
+    printed.headers.extend(called.into_iter().map(Header::file));
     let scratch = printed.launch.scratch.as_ref().map(|_| "char *scratch".to_owned());
     let list = parameters.list(POINTER, index_type(mapping.index()));
     let declaration: Vec<String> = ["Run run".to_owned()].into_iter().chain(scratch).chain(list).collect();

@@ -145,6 +145,7 @@ fn pointer(pointer: &Pointer) -> String {
         Place::Input(position) => ("input", position.to_string()),
         Place::Output(position) => ("output", position.to_string()),
         Place::State(offset) => ("state", offset.to_string()),
+        Place::Generator => ("generator", "0".to_owned()),
         Place::Weights(offset) => ("weights", offset.to_string()),
         Place::Arena(offset) => ("arena", scalar(offset)),
     };

@@ -83,6 +83,8 @@ pub enum Place {
     Output(usize),
     /// So many bytes into the caller's state.
     State(u64),
+    /// The seed and the offset of the run's random numbers.
+    Generator,
     /// So many bytes into the weights.
     Weights(u64),
     /// So many bytes into the arena.

@@ -244,6 +244,7 @@ impl<F: Library> Planner<'_, F> {
             Storage::Input(position) => Place::Input(position),
             Storage::Output(position) => Place::Output(position),
             Storage::State(position) => Place::State(self.state_offsets[position]),
+            Storage::Generator => Place::Generator,
             Storage::Constant(constant) => Place::Weights(self.constant(constant, packing)),
             // A temporary that no step touches has no place of its own, and nobody reads it.
             Storage::Temporary => Place::Arena(self.memory.offsets.get(&id).cloned().unwrap_or_default()),

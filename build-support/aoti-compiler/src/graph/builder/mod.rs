@@ -13,7 +13,7 @@ mod view;
 
 use super::{
     BinaryOp, Condition, Constant, ConstantId, Graph, Input, InputRole, Node, Op, Origin, OriginId, Output,
-    OutputRole, Scalar, SymbolInfo, SymbolSource, TensorType, UnaryOp, Value, ValueId,
+    OutputRole, Scalar, SymbolInfo, SymbolSource, TensorType, UnaryOp, Value, ValueId, generator_type,
 };
 use crate::dtype::DType;
 use crate::symbolic::{Expr, Facts, RangeTable, Symbol};
@@ -186,6 +186,16 @@ impl Builder {
         let value = self.value(ty, name);
         self.graph.inputs.push(Input { value, name: name.to_owned(), role });
         value
+    }
+
+    /// The input that the random numbers of a run follow from.
+    pub fn generator(&mut self, name: &str) -> ValueId {
+        self.input(name, generator_type(), InputRole::Generator)
+    }
+
+    /// Whether this is the body of a branch or a loop, which may not run, or more than once.
+    pub fn is_body(&self) -> bool {
+        self.is_body
     }
 
     /// Adds an output.

@@ -74,6 +74,9 @@ table! {
         Shr "shr",
         /// Greatest common divisor.
         Gcd "gcd",
+        /// 64 random bits: the first two words of Philox 4x32-10 (Salmon et al. 2011) of the counter (first), whose upper
+        /// half is zero, under the key (second).
+        Philox "philox",
     }
 }
 
@@ -170,6 +173,7 @@ impl BinaryOp {
             | BinaryOp::Fmax
             | BinaryOp::Fmin
             | BinaryOp::Compare(_) => true,
+            BinaryOp::Int(IntBinary::Philox) => operands == DType::I64,
             BinaryOp::Int(_) => !operands.is_float(),
             BinaryOp::Float(_) | BinaryOp::Special(_) => operands.is_float(),
         }

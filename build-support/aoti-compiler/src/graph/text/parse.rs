@@ -104,6 +104,8 @@ impl<'a> Parser<'_, 'a> {
         let value = self.definition(scope)?;
         let role = if self.cursor.eat_word("state") {
             InputRole::State(ConstantId::from_u32(self.cursor.reference('c')?))
+        } else if self.cursor.eat_word("generator") {
+            InputRole::Generator
         } else {
             InputRole::User
         };

@@ -107,6 +107,7 @@ impl Printer {
             let role = match input.role {
                 InputRole::User => String::new(),
                 InputRole::State(id) => format!(" state c{}", id.index()),
+                InputRole::Generator => " generator".to_owned(),
             };
             let value_name =
                 if own.name == input.name { String::new() } else { format!(" value {}", quoted(&own.name)) };

@@ -8,7 +8,7 @@
 //! * A node's operands, parameters and results have the types that [`super::Op`] states.
 //! * A coordinate mentions axes of its iteration space only and is not always out of bounds.
 //! * An output's value is defined; a state or mutation output has the type of its input, which has the role for it.
-//! * An input of state has a constant of its type.
+//! * An input of state has a constant of its type; at most one input is the generator, two `i64`.
 //! * A node's origin exists.
 //! * A body has no symbols, guards or state, and its interface fits its node.
 
@@ -17,8 +17,8 @@ mod ops;
 mod tests;
 
 use super::{
-    Constant, ConstantSource, Graph, Guard, InputRole, Node, Op, OutputRole, SymbolInfo, SymbolSource,
-    TensorType, ValueId,
+    Constant, ConstantSource, Graph, Guard, Input, InputRole, Node, Op, OutputRole, SymbolInfo, SymbolSource,
+    TensorType, ValueId, generator_type,
 };
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::dtype::Category;
@@ -111,6 +111,13 @@ impl Ctx<'_> {
                     ));
                 }
             }
+        }
+        let generators: Vec<_> =
+            graph.inputs.iter().filter(|input| input.role == InputRole::Generator).collect();
+        let is_typed =
+            |input: &&Input| graph.values.get(input.value).is_some_and(|value| value.ty == generator_type());
+        if generators.len() > 1 || !generators.iter().all(is_typed) {
+            self.report("the generator is not one input of two `i64`".to_owned());
         }
     }
 
@@ -232,7 +239,11 @@ impl Ctx<'_> {
                 OutputRole::State(input) => (input, true),
                 OutputRole::Mutation(input) => (input, false),
             };
-            let has_role = graph.inputs.get(input).is_some_and(|i| (i.role != InputRole::User) == is_state);
+            let has_role = graph.inputs.get(input).is_some_and(|i| match i.role {
+                InputRole::User => !is_state,
+                InputRole::State(_) => is_state,
+                InputRole::Generator => false,
+            });
             let own = graph.ty(output.value);
             let fits = input_type(graph, input).is_some_and(|ty| self.same_type(ty, own));
             if !has_role || !fits {

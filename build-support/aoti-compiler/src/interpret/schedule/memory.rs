@@ -45,7 +45,7 @@ impl Memory {
         }
         for (id, buffer) in &program.buffers {
             let data = match buffer.storage {
-                Storage::Input(_) | Storage::State(_) => continue,
+                Storage::Input(_) | Storage::State(_) | Storage::Generator => continue,
                 Storage::Constant(constant) => program.constants[constant].data.to_vec(),
                 Storage::Output(_) => match symbols.sizes(&buffer.shape) {
                     Ok(sizes) => vec![0xff; sizes.iter().product::<usize>() * buffer.dtype.size()],

@@ -248,6 +248,7 @@ impl Machine<'_> {
             | Storage::Output(_)
             | Storage::State(_)
             | Storage::Constant(_)
+            | Storage::Generator
             | Storage::Temporary => Ok(None),
         }
     }

@@ -1,6 +1,7 @@
 //! Scalar functions against a table of PyTorch's values.
 
-use crate::graph::{BinaryOp, UnaryOp};
+use crate::dtype::DType;
+use crate::graph::{BinaryOp, IntBinary, UnaryOp};
 use crate::interpret::{binary, unary};
 
 /// PyTorch's own methods for the rarer functions are good to about this.
@@ -8,6 +9,13 @@ const TOLERANCE: f64 = 3e-6;
 
 fn agree(a: f64, b: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= TOLERANCE * b.abs().max(1e-9)
+}
+
+/// Of the known answers of Random123, those whose counters have an upper half of zero.
+#[test]
+fn philox_gives_the_known_bits() {
+    let philox = binary::of_integers(BinaryOp::Int(IntBinary::Philox), DType::I64).expect("a function");
+    assert_eq!(philox(0, 0) as u64, 0xe169_c58d_6627_e8d5);
 }
 
 #[test]

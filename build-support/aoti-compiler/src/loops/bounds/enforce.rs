@@ -187,6 +187,7 @@ fn check_positions(program: &mut Program, id: KernelId, goal: &Goal, ranges: &Ra
         | Storage::Output(_)
         | Storage::State(_)
         | Storage::Constant(_)
+        | Storage::Generator
         | Storage::Temporary => buffer.shape.clone(),
     };
     let stages = program.kernels[id].stages_mut();

@@ -110,6 +110,7 @@ impl Goals<'_> {
             | Storage::Output(_)
             | Storage::State(_)
             | Storage::Constant(_)
+            | Storage::Generator
             | Storage::Temporary => &buffer.shape,
         }
     }

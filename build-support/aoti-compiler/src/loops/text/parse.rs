@@ -99,6 +99,7 @@ impl Parser<'_, '_> {
             "output" => Storage::Output(self.cursor.position()?),
             "state" => Storage::State(self.cursor.position()?),
             "constant" => Storage::Constant(self.constant_id()?),
+            "generator" => Storage::Generator,
             "temporary" => Storage::Temporary,
             "row" => Storage::Row { outer: self.cursor.position()? },
             _ => return Err(self.cursor.error("expected where the buffer lives")),

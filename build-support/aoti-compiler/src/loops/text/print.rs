@@ -89,6 +89,7 @@ impl Printer<'_> {
                 Storage::Output(position) => format!("output {position}"),
                 Storage::State(position) => format!("state {position}"),
                 Storage::Constant(constant) => format!("constant c{}", constant.index()),
+                Storage::Generator => "generator".to_owned(),
                 Storage::Temporary => "temporary".to_owned(),
                 Storage::Row { outer } => format!("row {outer}"),
             };

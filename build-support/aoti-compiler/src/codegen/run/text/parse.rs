@@ -213,6 +213,7 @@ impl Parser<'_, '_> {
         Ok(match self.cursor.word()? {
             "input" => Place::Input(self.cursor.position()?),
             "output" => Place::Output(self.cursor.position()?),
+            "generator" => Place::Generator,
             "state" => Place::State(self.bytes()?),
             "weights" => Place::Weights(self.bytes()?),
             "arena" => Place::Arena(self.cursor.expression()?),

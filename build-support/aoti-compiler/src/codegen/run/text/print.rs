@@ -111,6 +111,7 @@ fn place(pointer: &Pointer) -> String {
     match &pointer.place {
         Place::Input(position) => format!("input {position}"),
         Place::Output(position) => format!("output {position}"),
+        Place::Generator => "generator".to_owned(),
         Place::State(offset) => format!("state {offset}"),
         Place::Weights(offset) => format!("weights {offset}"),
         Place::Arena(offset) => format!("arena [{offset}]"),
