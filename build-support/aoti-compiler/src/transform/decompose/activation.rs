@@ -5,7 +5,7 @@ use super::registry::rules;
 use super::unary::formula;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Condition, FloatUnary, Relation};
+use crate::graph::{BinaryOp, Condition, FloatUnary, Relation, ValueId};
 use crate::symbolic::Expr;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, SQRT_2};
 
@@ -30,11 +30,9 @@ rules! {
     pure "aten.rrelu.default" => rrelu,
     pure "aten.rrelu_with_noise.default" => rrelu,
     pure "aten.rrelu_with_noise_functional.default" => |cx, a| {
+        let (y, noise) = randomly_leaky(cx, a)?;
         // In evaluation the noise stays as it is.
-        let noise = a.tensor("noise")?;
-        let x = a.tensor("self")?;
-        let slope = rrelu_slope(a)?;
-        let y = cx.apply_float([x], |[x]| leaky(&x, slope))?;
+        let noise = noise.map_or_else(|| a.tensor("noise"), Ok)?;
         Ok(Outputs::Many(vec![Some(y), Some(noise)]))
     },
     pure "aten.elu.default" => |cx, a| {
@@ -126,17 +124,26 @@ pub(super) fn log_sigmoid(x: &Formula) -> Formula {
     x.min(0.0) - (-x.abs()).exp().log1p()
 }
 
-/// The mean slope, which evaluation uses.
-fn rrelu_slope(a: &Args) -> Result<f64, RuleError> {
-    if a.bool_or("training", false)? {
-        return Err(RuleError::unsupported("it draws random numbers; export the model in evaluation mode"));
+/// A slope for negative numbers that is random for each element where the program trains, else the mean. The slopes, and
+/// ones, are the noise that training keeps; in evaluation there is none.
+fn randomly_leaky(cx: &mut Context, a: &Args) -> Result<(ValueId, Option<ValueId>), RuleError> {
+    let x = a.tensor("self")?;
+    let (low, high) = (a.float_or("lower", 0.125)?, a.float_or("upper", 1.0 / 3.0)?);
+    if !a.bool_or("training", false)? {
+        return Ok((cx.apply_float([x], |[x]| leaky(&x, (low + high) / 2.0))?, None));
     }
-    Ok((a.float_or("lower", 0.125)? + a.float_or("upper", 1.0 / 3.0)?) / 2.0)
+    let ty = cx.b.ty(x).clone();
+    let u = cx.uniform(ty.dtype, &ty.shape)?;
+    let noise = cx.apply([x, u], ty.dtype, |[x, u]| x.gt(0.0).select(1.0, u * (high - low) + low))?;
+    Ok((cx.mul(x, noise)?, Some(noise)))
 }
 
 fn rrelu(cx: &mut Context, a: &Args) -> Rule {
-    let slope = rrelu_slope(a)?;
-    formula(cx, a, |x| leaky(&x, slope))
+    let (y, noise) = randomly_leaky(cx, a)?;
+    if let Some(noise) = noise.filter(|_| a.has("noise")) {
+        cx.overwrite("noise", noise);
+    }
+    Ok(y.into())
 }
 
 /// A parameter of the operator, perhaps known only at run time, in the type that the function is computed in.

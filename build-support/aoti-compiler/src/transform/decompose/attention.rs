@@ -46,9 +46,6 @@ fn with_normalizer(cx: &mut Context, a: &Args, mask: &str) -> Rule {
 }
 
 fn attention(cx: &mut Context, a: &Args, mask_name: &str) -> Result<Attention, RuleError> {
-    if a.float_or("dropout_p", 0.0)? != 0.0 {
-        return Err(RuleError::unsupported("dropout is random; export the model in evaluation mode"));
-    }
     let (query, mut key, mut value) = (a.tensor("query")?, a.tensor("key")?, a.tensor("value")?);
     let dtype = cx.b.dtype(query);
     let (q_shape, rank) = (cx.b.shape(query), cx.b.rank(query));
@@ -78,7 +75,8 @@ fn attention(cx: &mut Context, a: &Args, mask_name: &str) -> Result<Attention, R
     }
     let (weights, normalizer) = softmax(cx, scores, mask.is_some())?;
     let weights = cx.b.cast(weights, dtype);
-    let output = cx.b.matmul(weights, value)?;
+    let kept = cx.dropped_out(weights, a.float_or("dropout_p", 0.0)?)?;
+    let output = cx.b.matmul(kept, value)?;
     Ok(Attention { output, weights, normalizer })
 }
 

@@ -2,7 +2,6 @@
 
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
-use crate::graph::ValueId;
 
 type Rule = Result<Outputs, RuleError>;
 
@@ -37,12 +36,6 @@ rules! {
     view "aten.resolve_neg.default" => same,
     view "aten.positive.default" => same,
     pure "aten.pin_memory.default" => same,
-    pure "aten.dropout.default" => dropout,
-    pure "aten.alpha_dropout.default" => dropout,
-    pure "aten.feature_dropout.default" => dropout,
-    pure "aten.feature_alpha_dropout.default" => dropout,
-    pure "aten.native_dropout.default" => native_dropout,
-    pure "aten.native_dropout_backward.default" => native_dropout_backward,
 }
 
 fn same(_cx: &mut Context, a: &Args) -> Rule {
@@ -64,42 +57,4 @@ fn convert(cx: &mut Context, a: &Args) -> Rule {
 fn to_output_type(cx: &mut Context, a: &Args) -> Rule {
     let x = a.only()?;
     Ok(a.output_dtype().map_or(x, |dtype| cx.b.cast(x, dtype)).into())
-}
-
-fn random() -> RuleError {
-    RuleError::unsupported("it draws random numbers; export the model in evaluation mode (`model.eval()`)")
-}
-
-/// The identity at inference.
-fn dropout(cx: &mut Context, a: &Args) -> Rule {
-    let x = a.only()?;
-    let p = a.float_or("p", 0.5)?;
-    if !a.bool_or("train", true)? || p == 0.0 {
-        return Ok(x.into());
-    }
-    if p == 1.0 {
-        let zero: ValueId = cx.b.full_like(0i64, x);
-        return Ok(zero.into());
-    }
-    Err(random())
-}
-
-fn native_dropout(cx: &mut Context, a: &Args) -> Rule {
-    let x = a.only()?;
-    let p = a.float_or("p", 0.5)?;
-    // `train` absent counts as true.
-    if a.bool_or("train", true)? && p != 0.0 {
-        return Err(random());
-    }
-    let shape = cx.b.shape(x);
-    let mask = cx.b.full(true, crate::dtype::DType::Bool, &shape);
-    Ok(Outputs::Many(vec![Some(x), Some(mask)]))
-}
-
-fn native_dropout_backward(cx: &mut Context, a: &Args) -> Rule {
-    let (grad, mask) = (a.tensor("grad_output")?, a.tensor("mask")?);
-    let scale = a.float_or("scale", 1.0)?;
-    let dtype = cx.result_type(&[grad, mask]);
-    let dtype = Context::float_type(dtype);
-    Ok(cx.apply([grad, mask], dtype, |[grad, mask]| grad * mask * scale)?.into())
 }

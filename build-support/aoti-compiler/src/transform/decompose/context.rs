@@ -1,5 +1,6 @@
 //! What a rule works with: the builder and the conventions that many rules share.
 
+use super::draws::Draws;
 use super::parts::Parts;
 use crate::dtype::{Category, DType};
 use crate::graph::{BinaryOp, Builder, Condition, FloatBinary, Scalar, ShapeError, UnaryOp, ValueId};
@@ -38,6 +39,8 @@ pub struct Context {
     pub(super) overwritten: Vec<(&'static str, ValueId)>,
     /// The parts of complex values, where they were made of parts.
     pub(super) parts: BTreeMap<ValueId, Parts>,
+    /// Of random numbers.
+    pub(super) draws: Draws,
 }
 
 /// PyTorch's default element type for floating-point results.
@@ -46,7 +49,7 @@ pub(super) const DEFAULT_FLOAT: DType = DType::F32;
 impl Context {
     /// Rules that build onto `b`.
     pub fn new(b: Builder) -> Context {
-        Context { b, overwritten: Vec::new(), parts: BTreeMap::new() }
+        Context { b, overwritten: Vec::new(), parts: BTreeMap::new(), draws: Draws::default() }
     }
 
     /// States that the operator overwrites its tensor argument `name`, beside its results.

@@ -40,6 +40,8 @@ mod create;
 mod deformable;
 mod demands;
 mod detection;
+mod draws;
+mod dropout;
 mod einsum;
 mod embedding;
 mod extremum;
@@ -67,12 +69,14 @@ mod pointwise;
 mod pooling;
 mod quantization_parameters;
 mod quantized;
+mod random;
 mod rearrange;
 mod recurrent;
 mod reduction;
 mod refused;
 mod region_pools;
 mod regions;
+mod rejection;
 mod resample;
 mod scan;
 mod search;
@@ -93,5 +97,7 @@ mod unique;
 mod unsupported;
 mod windows;
 
+#[cfg(test)]
+mod draws_tests;
 #[cfg(test)]
 mod tests;

@@ -57,9 +57,7 @@ struct State {
 }
 
 fn layers(cx: &mut Context, a: &Args, cell: Cell) -> Rule {
-    if a.bool_or("train", false)? && a.float_or("dropout", 0.0)? != 0.0 {
-        return Err(RuleError::unsupported("dropout is random; export the model in evaluation mode"));
-    }
+    let dropout = if a.bool_or("train", false)? { a.float_or("dropout", 0.0)? } else { 0.0 };
     let (layers, both) = (count(a.int("num_layers")?)?, a.bool_or("bidirectional", false)?);
     let directions = if both { 2 } else { 1 };
     let starts = initial_states(cx, a, cell, layers * directions)?;
@@ -79,6 +77,9 @@ fn layers(cx: &mut Context, a: &Args, cell: Cell) -> Rule {
             ends.push(end);
         }
         x = cx.b.cat(&outputs, 2)?;
+        if layer + 1 < layers {
+            x = cx.dropped_out(x, dropout)?;
+        }
     }
     if batch_first {
         x = cx.b.transpose(x, 0, 1)?;

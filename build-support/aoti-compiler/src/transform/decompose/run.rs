@@ -223,7 +223,8 @@ impl<'a> Walk<'a> {
 
     fn state_role(&self, buffer: &str) -> Result<OutputRole, Diagnostics> {
         let inputs = &self.cx.b.graph().inputs;
-        let position = inputs.iter().position(|input| input.name == buffer && input.role != InputRole::User);
+        let position =
+            inputs.iter().position(|input| input.name == buffer && matches!(input.role, InputRole::State(_)));
         position
             .map(OutputRole::State)
             .ok_or_else(|| graph_error(format!("mutated buffer `{buffer}` is no input")))

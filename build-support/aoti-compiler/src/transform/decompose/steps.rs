@@ -2,7 +2,7 @@
 
 use super::{Context, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, InputRole, OutputRole, Relation, ValueId};
+use crate::graph::{BinaryOp, InputRole, OutputRole, ReduceOp, Relation, ValueId};
 
 /// Runs `body` for each number from 0 to `count` (`i64`, without axes). It gets the number, the carried values and the
 /// captured ones, and gives the next carried values, of the same types.
@@ -29,6 +29,49 @@ pub(super) fn repeat(
     }
     let outputs = cx.b.while_loop(condition.b.finish(), step.b.finish(), &operands, carried.len() + 1)?;
     Ok(outputs[1..].to_vec())
+}
+
+/// Runs `body` for the numbers from 0 on, as long as any element of `open` (`bool`) is true; it gives the next of it before the
+/// next carried values.
+pub(super) fn repeat_while_any(
+    cx: &mut Context,
+    name: &str,
+    open: ValueId,
+    carried: &[ValueId],
+    captured: &[ValueId],
+    body: impl FnOnce(&mut Context, Step<'_>) -> Result<Vec<ValueId>, RuleError>,
+) -> Result<Vec<ValueId>, RuleError> {
+    let first = cx.b.scalar(0i64, DType::I64);
+    let operands = [&[first, open], carried, captured].concat();
+    let (mut condition, inputs) = inner(cx, &format!("{name}_condition"), &operands);
+    let axes: Vec<usize> = (0..condition.b.rank(inputs[1])).collect();
+    let goes_on = if axes.is_empty() {
+        inputs[1]
+    } else {
+        condition.b.reduce(ReduceOp::Any, inputs[1], &axes, false)?
+    };
+    condition.b.output("goes_on", goes_on, OutputRole::User);
+
+    let (mut step, inputs) = inner(cx, name, &operands);
+    let (own, rest) = inputs[2..].split_at(carried.len());
+    let now = Step { number: inputs[0], open: inputs[1], carried: own, captured: rest };
+    let results = body(&mut step, now)?;
+    let next = step.with_number(BinaryOp::Add, inputs[0], 1i64)?;
+    for (position, value) in std::iter::once(next).chain(results).enumerate() {
+        step.b.output(&format!("carried_{position}"), value, OutputRole::User);
+    }
+    let outputs = cx.b.while_loop(condition.b.finish(), step.b.finish(), &operands, carried.len() + 2)?;
+    Ok(outputs[2..].to_vec())
+}
+
+/// One step of [`repeat_while_any`].
+pub(super) struct Step<'s> {
+    /// Which, from 0 on.
+    pub(super) number: ValueId,
+    /// Where it is still to be done.
+    pub(super) open: ValueId,
+    pub(super) carried: &'s [ValueId],
+    pub(super) captured: &'s [ValueId],
 }
 
 /// A body that takes the operands.

@@ -151,10 +151,10 @@ fn sizes_without_a_bound_are_told_with_their_operator_and_with_everything_else()
         r#"symbol s0 "u0" in 0..inf from data
         input %x: f32[4]
         %some: i64[s0, 1] = aten.nonzero.default(self = %x) @ "nonzero" "m.py:3 in forward: x.nonzero()" ""
-        %noise: f32[4] = aten.rand_like.default(self = %x) @ "rand_like" "m.py:4 in forward: rand_like(x)" """#,
+        %other: f32[4] = mylib.other.default(self = %x) @ "other" "m.py:4 in forward: other(x)" """#,
     );
-    let [random, size] = &findings[..] else { panic!("{findings:#?}") };
-    assert!(random.contains("m.py:4"), "{random}");
+    let [unknown, size] = &findings[..] else { panic!("{findings:#?}") };
+    assert!(unknown.contains("m.py:4"), "{unknown}");
     assert!(size.contains("`u0` is read from data and has no bound\n  --> m.py:3"), "{size}");
 }
 
@@ -198,36 +198,31 @@ fn positions_that_no_run_is_within_are_refused() {
 fn one_report_names_everything_that_is_not_supported() {
     let findings = refused(
         r#"input %x: f32[4]
-        %svd: f32[4] = aten.linalg_svd.default(A = %x) @ "linalg_svd" "m.py:3 in forward: svd(x)" "low.rank"
-        %noise: f32[4] = aten.rand_like.default(self = %x) @ "rand_like" "m.py:4 in forward: rand_like(x)" "noise"
-        %both: f32[4] = aten.add.Tensor(self = %svd, other = %noise)
-        %again: f32[4] = aten.linalg_svd.default(A = %both) @ "linalg_svd_1" "m.py:5 in forward: svd(y)" "low.other"
-        %dropped: f32[4] = aten.dropout.default(input = %x, p = 0.5, train = true) @ "dropout" "m.py:6" "drop"
+        %svd: f32[4] = mylib.svd.default(A = %x) @ "svd" "m.py:3 in forward: svd(x)" "low.rank"
+        %pooled: f32[4] = aten.fractional_max_pool2d.default(self = %x) @ "pool" "m.py:4 in forward: pool(x)" "pool"
+        %both: f32[4] = aten.add.Tensor(self = %svd, other = %pooled)
+        %again: f32[4] = mylib.svd.default(A = %both) @ "svd_1" "m.py:5 in forward: svd(y)" "low.other"
         %flag: bool[] = aten.any.default(self = %x)
         %chosen: f32[4] = higher_order.cond(%flag, program "then" {
             input %x: f32[4]
             %u: f32[4] = aten.uniform_.default(self = %x) @ "uniform_" "m.py:7 in forward: x.uniform_()" ""
             output %u
-        }, program "else" { input %x: f32[4] output %x }, [%x])
+        }, program "else" { input %x: f32[4] output %x }, [%x]) @ "cond" "m.py:6 in forward: cond(f, g, h)" ""
         output %again
         output %chosen"#,
     );
     let expected = [
-        "error[AOTI0007]: operator `aten.linalg_svd.default` is not supported (called 2 times)\n  \
-         --> m.py:3 in forward: svd(x)\n  = module: low.rank\n  = node: linalg_svd\n  \
+        "error[AOTI0007]: operator `mylib.svd.default` is not supported (called 2 times)\n  \
+         --> m.py:3 in forward: svd(x)\n  = module: low.rank\n  = node: svd\n  \
          = note: also at m.py:5 in forward: svd(y) (module low.other)\n  \
          = help: `cargo aoti inspect --ops` lists the supported operators",
-        "error[AOTI0007]: operator `aten.rand_like.default` is not supported (called once)\n  \
-         --> m.py:4 in forward: rand_like(x)\n  = module: noise\n  = node: rand_like\n  \
-         = note: it draws random numbers, which a compiled model does not\n  \
-         = help: pass the numbers in as an input of the model",
-        "error[AOTI0007]: operator `aten.uniform_.default` is not supported (called once)\n  \
-         --> m.py:7 in forward: x.uniform_()\n  = node: uniform_\n  \
-         = note: it draws random numbers, which a compiled model does not\n  \
-         = help: pass the numbers in as an input of the model",
+        "error[AOTI0007]: operator `aten.fractional_max_pool2d.default` is not supported (called once)\n  \
+         --> m.py:4 in forward: pool(x)\n  = module: pool\n  = node: pool\n  \
+         = note: its windows are drawn at random\n  \
+         = help: pool with fixed windows when the model is exported",
         // A rule looks at the arguments; what depends on a refused call is no finding of its own.
-        "error[AOTI0008]: operator `aten.dropout.default`: it draws random numbers; export the model in evaluation \
-         mode (`model.eval()`)\n  --> m.py:6\n  = module: drop\n  = node: dropout",
+        "error[AOTI0008]: operator `higher_order.cond`: operator `aten.uniform_.default`: it draws random numbers in a \
+         branch or a loop; draw them before, and pass them in\n  --> m.py:6 in forward: cond(f, g, h)\n  = node: cond",
     ];
     assert_eq!(findings, expected);
 }
