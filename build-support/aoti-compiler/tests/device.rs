@@ -21,7 +21,7 @@ mod convolutions;
 #[path = "device/drawn.rs"]
 mod drawn;
 
-const NAMES: [&str; 4] = ["kernels", "control", "attention", "random"];
+const NAMES: [&str; 5] = ["kernels", "control", "attention", "random", "matrices"];
 
 fn manifest(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)

@@ -36,6 +36,10 @@ headers![
     "gpu/units.h",
     "lanes.h",
     "levels.h",
+    "linalg.h",
+    "linalg_eigen.h",
+    "linalg_factor.h",
+    "linalg_orthogonal.h",
     "math.h",
     "math_f32.h",
     "math_f64.h",
@@ -75,6 +79,7 @@ pub(crate) enum Header {
     Depthwise,
     Transposed,
     ContractAny,
+    Linalg,
     Rows,
 }
 
@@ -89,6 +94,7 @@ impl Header {
             Header::Depthwise => "depthwise.h",
             Header::Transposed => "transposed.h",
             Header::ContractAny => "contract_any.h",
+            Header::Linalg => "linalg.h",
             Header::Rows => "rows.h",
         }
     }

@@ -17,8 +17,8 @@ mod verify;
 pub use builder::{Builder, ShapeError};
 pub use condition::Condition;
 pub use functions::{
-    BinaryOp, Combine, FloatBinary, FloatTest, FloatUnary, IntBinary, ReduceOp, Relation, Rounding, ScanOp,
-    SpecialBinary, SpecialUnary, UnaryOp,
+    BinaryOp, Combine, FloatBinary, FloatTest, FloatUnary, IntBinary, Part, ReduceOp, Relation, Rounding,
+    Routine, ScanOp, Side, SpecialBinary, SpecialUnary, UnaryOp,
 };
 pub use op::{Conv, Coord, Op};
 pub use scalar::Scalar;

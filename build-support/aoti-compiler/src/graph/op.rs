@@ -1,6 +1,6 @@
 //! The operators of the core graph: few, pure and total over their documented domain.
 
-use super::functions::{BinaryOp, Combine, ReduceOp, ScanOp, UnaryOp};
+use super::functions::{BinaryOp, Combine, ReduceOp, Routine, ScanOp, UnaryOp};
 use super::{ConstantId, Graph, Guard, Scalar};
 use crate::symbolic::{Expr, Symbol};
 
@@ -101,6 +101,8 @@ pub enum Op {
         /// Insert right of equal elements.
         right: bool,
     },
+    /// A routine on each matrix; its operands have equal leading axes.
+    Routine(Routine),
     /// `[batch..., m, k] x [batch..., k, n] -> [batch..., m, n]`, one type; half types accumulate in `f32`.
     MatMul,
     /// Operands: input `[n, c, spatial...]`, weight `[out, c/groups, window...]`. No bias: that is an addition.
@@ -149,6 +151,7 @@ impl Op {
             Op::Scan { op, .. } => op.name(),
             Op::Sort { .. } => "sort",
             Op::SearchSorted { .. } => "searchsorted",
+            Op::Routine(routine) => routine.name(),
             Op::MatMul => "matmul",
             Op::Conv(_) => "conv",
             Op::Read(_) => "read",

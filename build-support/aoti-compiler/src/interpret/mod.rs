@@ -10,6 +10,7 @@ mod contract;
 mod convert;
 mod error;
 mod index;
+mod matrices;
 mod movement;
 mod order;
 mod reduce;

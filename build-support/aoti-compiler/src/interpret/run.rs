@@ -3,7 +3,7 @@
 use super::error::EvalError;
 use super::index::Symbols;
 use super::tensor::Tensor;
-use super::{binary, contract, convert, movement, order, reduce, unary};
+use super::{binary, contract, convert, matrices, movement, order, reduce, unary};
 use crate::dtype::DType;
 use crate::graph::{Graph, Guard, Input, InputRole, Node, Op, SymbolInfo, SymbolSource, TensorType, ValueId};
 use crate::symbolic::Symbol;
@@ -241,6 +241,19 @@ impl Run<'_> {
                 return Ok(vec![values, indices]);
             }
             Op::SearchSorted { right } => order::search_sorted(operand(0)?, operand(1)?, *right)?,
+            Op::Routine(routine) => {
+                let results = node.outputs.iter().map(|value| {
+                    let ty = graph.ty(*value);
+                    Ok((ty.dtype, self.sizes(ty)?))
+                });
+                let results = results.collect::<Result<Vec<_>, EvalError>>()?;
+                let whole = operand(routine.matrix())?.sizes();
+                let [batch @ .., m, n] = whole else {
+                    return Err(EvalError::Malformed(format!("`{}` of no matrix", routine.name())));
+                };
+                let sizes = [batch.iter().product(), *m, *n];
+                return matrices::apply(*routine, operands, sizes, results);
+            }
             Op::MatMul => contract::matmul(operand(0)?, operand(1)?)?,
             Op::Conv(conv) => contract::conv(operand(0)?, operand(1)?, conv, sizes)?,
             Op::Read(symbol) => {

@@ -22,7 +22,8 @@ pub use verify::verify;
 use crate::dtype::DType;
 use crate::graph::Guard as SizeGuard;
 use crate::graph::{
-    BinaryOp, Combine, Constant, ConstantId, Conv, Origin, ReduceOp, Scalar, ScanOp, SymbolInfo, UnaryOp,
+    BinaryOp, Combine, Constant, ConstantId, Conv, Origin, ReduceOp, Routine, Scalar, ScanOp, SymbolInfo,
+    UnaryOp,
 };
 use crate::symbolic::{Expr, Symbol};
 use cranelift_entity::{PrimaryMap, entity_impl};
@@ -358,6 +359,8 @@ pub enum RowOp {
         /// Right of equal elements.
         right: bool,
     },
+    /// A routine on each of `outer` matrices of `length` rows and `inner` columns.
+    Matrices(Routine),
 }
 
 /// What a kernel computes.

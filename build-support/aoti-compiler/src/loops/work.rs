@@ -83,6 +83,7 @@ impl Count<'_> {
                 let elements = self.product([&own.outer, &own.length, &own.inner])?;
                 let each = match own.op {
                     RowOp::Scan(_) => 1.0,
+                    RowOp::Matrices(_) => self.size(&own.length)? + self.size(&own.inner)?,
                     RowOp::Sort { .. } | RowOp::SearchSorted { .. } => {
                         self.size(&own.length)?.max(2.0).log2()
                     }

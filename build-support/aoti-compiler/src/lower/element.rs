@@ -45,6 +45,7 @@ impl<'a> Element<'a> {
             | Op::Scan { .. }
             | Op::Sort { .. }
             | Op::SearchSorted { .. }
+            | Op::Routine(_)
             | Op::MatMul
             | Op::Conv(_)
             | Op::Read(_)

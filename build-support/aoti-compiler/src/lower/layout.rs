@@ -110,6 +110,7 @@ fn spreads(graph: &Graph, node: &Node, output: ValueId, last: &SecondaryMap<Valu
         | Op::Scan { .. }
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
+        | Op::Routine(_)
         | Op::MatMul
         | Op::Conv(_)
         | Op::Read(_)
@@ -138,6 +139,7 @@ fn read_otherwise(node: &Node) -> &[ValueId] {
         Op::Scan { .. }
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
+        | Op::Routine(_)
         | Op::Read(_)
         | Op::Assert(_)
         | Op::Require(_)

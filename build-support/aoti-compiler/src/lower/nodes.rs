@@ -2,7 +2,7 @@
 
 use super::Scope;
 use super::expand::Expander;
-use crate::graph::{Combine, Conv, Coord, Graph, Node, Op, Origin, ReduceOp, Scalar, ValueId};
+use crate::graph::{Combine, Conv, Coord, Graph, Node, Op, Origin, ReduceOp, Routine, Scalar, ValueId};
 use crate::loops::{
     Access, Accumulator, Axis, Buffer, BufferId, Channels, Convolution, Effect, Index, Kernel, KernelKind,
     MatMul, MatrixOperand, Nest, RowOp, RowOperation, Stage, Step, Storage, Term,
@@ -69,6 +69,7 @@ impl<'a> Scope<'a> {
             Op::Conv(conv) => self.convolution(node, conv),
             Op::Scan { op, axis } => self.rows(node, RowOp::Scan(*op), *axis),
             Op::Sort { axis, descending } => self.rows(node, RowOp::Sort { descending: *descending }, *axis),
+            Op::Routine(routine) => self.matrices(node, *routine),
             Op::SearchSorted { right } => self.search_sorted(node, *right),
             Op::Read(symbol) => {
                 let buffer = self.realize_now(node.inputs[0]);
@@ -328,6 +329,23 @@ impl<'a> Scope<'a> {
             inner: Expr::product(&ty.shape[axis + 1..]),
         };
         self.run_kernel(Some(node), "rows", KernelKind::Rows(operation));
+    }
+
+    fn matrices(&mut self, node: &'a Node, routine: Routine) {
+        let ty = self.graph.ty(node.inputs[routine.matrix()]).clone();
+        let last = ty.rank() - 2;
+        let inputs = node.inputs.iter().map(|input| self.realize_now(*input)).collect();
+        let outputs = node.outputs.iter().map(|output| self.new_home(*output)).collect();
+        let operation = RowOperation {
+            op: RowOp::Matrices(routine),
+            dtype: ty.dtype,
+            inputs,
+            outputs,
+            outer: Expr::product(&ty.shape[..last]),
+            length: ty.shape[last].clone(),
+            inner: ty.shape[last + 1].clone(),
+        };
+        self.run_kernel(Some(node), routine.name(), KernelKind::Rows(operation));
     }
 
     fn search_sorted(&mut self, node: &'a Node, right: bool) {

@@ -102,6 +102,7 @@ fn demand_operands(
         Op::Scan { .. }
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
+        | Op::Routine(_)
         | Op::Read(_)
         | Op::Assert(_)
         | Op::Require(_) => {

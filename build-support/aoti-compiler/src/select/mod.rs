@@ -12,7 +12,7 @@ mod tests;
 
 pub use packing::{PackedOperand, Packing};
 pub use scratch::Scratch;
-pub(crate) use scratch::row_bytes;
+pub(crate) use scratch::{matrix_bytes, row_bytes};
 
 use crate::loops::{Kernel, KernelKind, Program, RowOp};
 use crate::symbolic::Expr;
@@ -99,6 +99,7 @@ pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Ca
         KernelKind::Rows(rows) => {
             let scratch = match rows.op {
                 RowOp::Sort { .. } => scratch::sort(&rows.length, target),
+                RowOp::Matrices(routine) => scratch::matrix(routine, rows, target),
                 RowOp::Scan(_) | RowOp::SearchSorted { .. } => Scratch::default(),
             };
             vec![only(Template::Rows, scratch)]

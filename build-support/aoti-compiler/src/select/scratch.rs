@@ -1,6 +1,7 @@
 //! Memory that templates need while they run. The sizes are those of the headers, or more where levels differ.
 
-use crate::loops::{ConvShape, Kernel, Nest, Program, Storage};
+use crate::graph::Routine;
+use crate::loops::{ConvShape, Kernel, Nest, Program, RowOperation, Storage};
 use crate::symbolic::{Expr, NoRanges};
 use crate::target::Target;
 
@@ -78,6 +79,31 @@ pub(crate) fn row_bytes(program: &Program, id: crate::loops::BufferId) -> Expr {
 /// Indices of one row that is sorted, in two arrays that are merged into each other.
 pub(super) fn sort(length: &Expr, target: &Target) -> Scratch {
     Scratch { shared: Expr::int(0), worker: aligned(&(length * 16), target) }
+}
+
+/// What a routine works in for one matrix.
+pub(super) fn matrix(routine: Routine, rows: &RowOperation, target: &Target) -> Scratch {
+    Scratch { shared: Expr::int(0), worker: aligned(&matrix_bytes(routine, rows), target) }
+}
+
+/// Bytes that a routine works in, before they are aligned: the sizes are those of `linalg_*.h`.
+pub(crate) fn matrix_bytes(routine: Routine, rows: &RowOperation) -> Expr {
+    let (m, n) = (&rows.length, &rows.inner);
+    let elements = match routine {
+        Routine::Lu
+        | Routine::Cholesky
+        | Routine::Exchange
+        | Routine::SolveLower
+        | Routine::SolveUpper
+        | Routine::Ldl
+        | Routine::LdlSolve => Expr::int(0),
+        Routine::Qr | Routine::Reflections => n.clone(),
+        Routine::Eigh => n * n,
+        Routine::Svd => &(m * n) + &(n * n),
+        // Two complex matrices, a vector, and a real and a complex number for each rotation.
+        Routine::Eig => &(&(n * n) * 4) + &(n * 5),
+    };
+    &elements * i64::try_from(rows.dtype.size()).expect("a few bytes")
 }
 
 /// A copied block of rows of the left operand.

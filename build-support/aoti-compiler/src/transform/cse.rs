@@ -71,6 +71,7 @@ fn fingerprint(graph: &Graph, op: &Op) -> u64 {
         | Op::Scan { .. }
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
+        | Op::Routine(_)
         | Op::MatMul
         | Op::Conv(_)
         | Op::Read(_)

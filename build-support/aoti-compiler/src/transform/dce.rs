@@ -68,6 +68,7 @@ pub(super) fn has_effect(op: &Op) -> bool {
         | Op::Scan { .. }
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
+        | Op::Routine(_)
         | Op::MatMul
         | Op::Conv(_) => false,
     }

@@ -105,6 +105,7 @@ fn is_pure(op: &Op) -> bool {
         | Op::Scan { .. }
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
+        | Op::Routine(_)
         | Op::MatMul
         | Op::Conv(_) => true,
         Op::Read(_) | Op::Assert(_) | Op::Require(_) | Op::Cond { .. } | Op::While { .. } => false,
@@ -147,6 +148,7 @@ impl Search<'_> {
             | Op::Scan { .. }
             | Op::Sort { .. }
             | Op::SearchSorted { .. }
+            | Op::Routine(_)
             | Op::MatMul
             | Op::Conv(_)
             | Op::Read(_)
@@ -177,6 +179,7 @@ impl Search<'_> {
                 | Op::Scan { .. }
                 | Op::Sort { .. }
                 | Op::SearchSorted { .. }
+                | Op::Routine(_)
                 | Op::MatMul
                 | Op::Conv(_)
                 | Op::Read(_)
@@ -223,6 +226,7 @@ fn depth(graph: &Graph, node: &Node) -> u64 {
         | Op::Scan { .. }
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
+        | Op::Routine(_)
         | Op::Read(_)
         | Op::Assert(_)
         | Op::Require(_)

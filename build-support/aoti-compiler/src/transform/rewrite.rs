@@ -36,6 +36,7 @@ fn in_graph(graph: &mut Graph, ranges: &RangeTable, pass: &dyn Fn(&mut Graph, &R
             | Op::Scan { .. }
             | Op::Sort { .. }
             | Op::SearchSorted { .. }
+            | Op::Routine(_)
             | Op::MatMul
             | Op::Conv(_)
             | Op::Read(_)

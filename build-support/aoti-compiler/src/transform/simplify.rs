@@ -66,6 +66,7 @@ fn rule(rewriter: &mut Rewriter, node: &Node, ty: &TensorType) -> Option<ValueId
         | Op::Scan { .. }
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
+        | Op::Routine(_)
         | Op::MatMul
         | Op::Conv(_)
         | Op::Read(_)

@@ -79,6 +79,7 @@ fn rule(rewriter: &mut Rewriter, node: &Node) -> Option<ValueId> {
         | Op::Scan { .. }
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
+        | Op::Routine(_)
         | Op::MatMul
         | Op::Conv(_)
         | Op::Read(_)

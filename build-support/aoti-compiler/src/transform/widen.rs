@@ -43,6 +43,7 @@ fn in_f64(b: &mut Builder, node: &Node, operands: &[ValueId]) -> Option<ValueId>
         | Op::Scan { .. }
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
+        | Op::Routine(_)
         | Op::Read(_)
         | Op::Assert(_)
         | Op::Require(_)
@@ -98,6 +99,7 @@ fn is_exact(op: &Op) -> bool {
         | Op::Scan { .. }
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
+        | Op::Routine(_)
         | Op::Read(_)
         | Op::Assert(_)
         | Op::Require(_)

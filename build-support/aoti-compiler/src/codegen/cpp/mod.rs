@@ -8,7 +8,7 @@ use super::c_family::function::Parameters;
 use super::c_family::terms::headers_of_terms;
 use super::headers::Header;
 use crate::graph::Origin;
-use crate::loops::{BufferId, Kernel, KernelId, KernelKind};
+use crate::loops::{BufferId, Kernel, KernelId, KernelKind, RowOp, RowOperation};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::Mapping;
 use crate::select::{Conv, Gemm, PackedOperand, Template};
@@ -85,6 +85,7 @@ fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
         Template::Conv(Conv::Transposed) => &[Header::Conv, Header::Transposed],
         // On processors its products and its softmax are kernels of their own.
         Template::Attention => &[],
+        Template::Rows if is_of_matrices(kernel) => &[Header::Linalg],
         Template::Rows => &[Header::Rows],
     }
     .iter()
@@ -92,4 +93,8 @@ fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
     .collect();
     headers.extend(headers_of_terms(kernel));
     headers
+}
+
+fn is_of_matrices(kernel: &Kernel) -> bool {
+    matches!(kernel.kind, KernelKind::Rows(RowOperation { op: RowOp::Matrices(_), .. }))
 }

@@ -3,6 +3,7 @@
 use super::KernelText;
 use crate::codegen::c_family::expr::scalar;
 use crate::codegen::c_family::function::Parameters;
+use crate::codegen::c_family::matrices::{matrices, matrix_scratch};
 use crate::codegen::c_family::terms::type_name;
 use crate::graph::ScanOp;
 use crate::loops::{RowOp, RowOperation};
@@ -43,6 +44,10 @@ pub(super) fn print(parameters: &Parameters, rows: &RowOperation, text: &mut Ker
                 output(0),
                 output(1)
             )
+        }
+        RowOp::Matrices(routine) => {
+            let bytes = scalar(&matrix_scratch(*routine, rows));
+            matrices(parameters, rows, *routine, ("run.scratch", &bytes))
         }
         RowOp::SearchSorted { right } => {
             format!(

@@ -3,6 +3,7 @@
 use super::{Launch, MAX_BLOCKS, Printed, index_type};
 use crate::codegen::c_family::expr::scalar;
 use crate::codegen::c_family::function::Parameters;
+use crate::codegen::c_family::matrices::{matrices, matrix_scratch};
 use crate::codegen::c_family::terms::type_name;
 use crate::graph::ScanOp;
 use crate::loops::{RowOp, RowOperation};
@@ -56,6 +57,14 @@ pub(super) fn print(
             // Positions of a row are merged between two arrays.
             let launch = Launch::of(&count, 1, threads, MAX_BLOCKS);
             (body, Launch { scratch: Some(&(&count * &rows.length) * 16), ..launch })
+        }
+        RowOp::Matrices(routine) => {
+            let bytes = matrix_scratch(*routine, rows);
+            let memory = if bytes.is(0) { "nullptr" } else { "scratch" };
+            let body = matrices(parameters, rows, *routine, (memory, &scalar(&bytes)));
+            let launch = Launch::of(&rows.outer, ROWS, ROWS, MAX_BLOCKS);
+            let scratch = (!bytes.is(0)).then(|| &rows.outer * &bytes);
+            return Printed { body, launch: Launch { scratch, ..launch }, headers: vec!["linalg.h"] };
         }
         RowOp::SearchSorted { right } => {
             let body = format!(

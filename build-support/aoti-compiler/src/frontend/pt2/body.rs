@@ -104,17 +104,18 @@ impl Importer {
 
     fn call<'g>(&mut self, body: &mut Body<'g>, node: &'g Node) -> Call {
         let at = origin(node);
+        let (operator, skipped) = effect_of(node).map_or((&node.target, 0), |operator| (operator, 1));
         let mut args = Vec::new();
-        for input in &node.inputs {
+        for input in &node.inputs[2 * skipped..] {
             if let Some(arg) = self.arg(body, &input.arg, &at) {
                 args.push((input.name.clone(), arg));
             }
         }
         let mut outputs = Vec::new();
-        for output in &node.outputs {
+        for output in node.outputs.iter().skip(skipped) {
             outputs.extend(self.output(body, output, &at));
         }
-        Call { target: target(&node.target).to_owned(), args, outputs, origin: at }
+        Call { target: target(operator).to_owned(), args, outputs, origin: at }
     }
 
     fn output<'g>(&mut self, body: &mut Body<'g>, output: &'g Argument, at: &Origin) -> Option<Output> {
@@ -195,6 +196,13 @@ impl Importer {
             self.report(Code::Graph, format!("the value `{name}` is defined twice"), at);
         }
     }
+}
+
+/// The operator that a node calls for its effect. Its token, the first operand and the first result, orders effects; calls
+/// are in order anyway.
+fn effect_of(node: &Node) -> Option<&String> {
+    let Argument::Operator(operator) = &node.inputs.get(1)?.arg else { return None };
+    (target(&node.target) == "higher_order.with_effects").then_some(operator)
 }
 
 /// Values that exist before the first call.

@@ -2,7 +2,7 @@
 
 use super::{Builder, Built, ensure};
 use crate::dtype::DType;
-use crate::graph::{Op, ReduceOp, ScanOp, TensorType, ValueId};
+use crate::graph::{Op, Part, ReduceOp, Routine, ScanOp, ShapeError, TensorType, ValueId};
 use crate::symbolic::Expr;
 
 impl Builder {
@@ -54,6 +54,39 @@ impl Builder {
         let indices = TensorType { dtype: DType::I64, shape: ty.shape.clone() };
         let outputs = self.push(Op::Sort { axis, descending }, &[x], vec![ty, indices]);
         Ok((outputs[0], outputs[1]))
+    }
+
+    /// A routine on each matrix.
+    pub fn routine(&mut self, routine: Routine, operands: &[ValueId]) -> Built<Vec<ValueId>> {
+        let parts = routine.operands();
+        ensure!(operands.len() == parts.len(), "{} operands of `{}`", operands.len(), routine.name());
+        let whole = self.ty(operands[routine.matrix()]).clone();
+        let Some(last) = whole.rank().checked_sub(2) else {
+            return Err(ShapeError(format!("`{}` of {whole}, which is no matrix", routine.name())));
+        };
+        let (leading, m, n) = (&whole.shape[..last], &whole.shape[last], &whole.shape[last + 1]);
+        if routine.is_of_squares() {
+            self.require_same(m, n)?;
+        }
+        for (part, operand) in parts.iter().zip(operands) {
+            let ty = self.ty(*operand).clone();
+            let dtype = if part.is_integer { DType::I64 } else { whole.dtype };
+            let shape = part.shape(leading, m, n);
+            ensure!(
+                ty.dtype == dtype && ty.rank() == shape.len(),
+                "`{}` of {ty} beside {whole}",
+                routine.name()
+            );
+            for (own, wanted) in ty.shape.iter().zip(&shape) {
+                self.require_same(own, wanted)?;
+            }
+        }
+        let result = |part: &Part| TensorType {
+            dtype: if part.is_integer { DType::I64 } else { whole.dtype },
+            shape: part.shape(leading, m, n),
+        };
+        let types = routine.results().iter().map(result).collect();
+        Ok(self.push(Op::Routine(routine), operands, types))
     }
 
     /// Where values would be inserted into sorted rows.

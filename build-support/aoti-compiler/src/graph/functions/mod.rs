@@ -69,8 +69,10 @@ macro_rules! families {
 }
 mod binary;
 mod fold;
+mod routine;
 mod unary;
 
 pub use binary::{BinaryOp, FloatBinary, IntBinary, Relation, SpecialBinary};
 pub use fold::{Combine, ReduceOp, ScanOp};
+pub use routine::{Part, Routine, Side};
 pub use unary::{FloatTest, FloatUnary, Rounding, SpecialUnary, UnaryOp};

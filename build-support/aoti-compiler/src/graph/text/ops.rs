@@ -2,7 +2,7 @@
 
 use super::parse::{Parser, Scope};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Combine, ConstantId, Coord, Op, ReduceOp, ScanOp, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, Combine, ConstantId, Coord, Op, ReduceOp, Routine, ScanOp, UnaryOp, ValueId};
 use crate::symbolic::Symbol;
 use crate::text::{SyntaxError, clip};
 
@@ -90,6 +90,9 @@ impl<'a> Parser<'_, 'a> {
                 self.cursor.bracketed()?.iter().map(|item| item.parse().ok()).collect();
             let axes = axes.ok_or_else(|| self.cursor.error("axes are numbers"))?;
             return Ok(Op::Reduce { op, axes });
+        }
+        if let Some(routine) = Routine::from_name(name) {
+            return Ok(Op::Routine(routine));
         }
         if let Some(op) = ScanOp::from_name(name) {
             return Ok(Op::Scan { op, axis: self.axis()? });

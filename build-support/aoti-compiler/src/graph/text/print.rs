@@ -173,7 +173,9 @@ impl Printer {
                 let _ = write!(self.text, " carried {carried}");
                 return self.bodies(&[("condition", condition), ("body", body)]);
             }
-            Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast | Op::MatMul => String::new(),
+            Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast | Op::Routine(_) | Op::MatMul => {
+                String::new()
+            }
         };
         self.text.push_str(&parameters);
     }

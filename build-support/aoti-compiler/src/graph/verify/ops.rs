@@ -3,7 +3,8 @@
 use super::Ctx;
 use crate::dtype::{Category, DType};
 use crate::graph::{
-    BinaryOp, Constant, Conv, Coord, Graph, Node, Op, ReduceOp, Scalar, SymbolSource, TensorType, UnaryOp,
+    BinaryOp, Constant, Conv, Coord, Graph, Node, Op, ReduceOp, Routine, Scalar, SymbolSource, TensorType,
+    UnaryOp,
 };
 use crate::symbolic::{Expr, Symbol};
 
@@ -100,6 +101,7 @@ impl Ctx<'_> {
                 ensure!(leading, "leading axes differ");
                 self.index_like(out, values)
             }
+            (Op::Routine(routine), operands, outs) => self.routine(*routine, operands, outs),
             (Op::MatMul, [a, b], [out]) => self.matmul(a, b, out),
             (Op::Conv(conv), [x, weight], [out]) => self.conv(conv, x, weight, out),
             (Op::Read(symbol), [x], []) => self.read(*symbol, x),
@@ -162,6 +164,32 @@ impl Ctx<'_> {
 
     fn shapes(&self, x: &TensorType, out: &TensorType) -> Check {
         ensure!(self.same_shape(&x.shape, &out.shape), "the result is {out}, the operand {x}");
+        Ok(())
+    }
+
+    fn routine(&self, routine: Routine, ins: &[&TensorType], outs: &[&TensorType]) -> Check {
+        let (operands, results) = (routine.operands(), routine.results());
+        ensure!(
+            ins.len() == operands.len() && outs.len() == results.len(),
+            "{} operands and {} results",
+            ins.len(),
+            outs.len()
+        );
+        let whole = ins[routine.matrix()];
+        ensure!(whole.rank() >= 2, "the operand {whole} is no matrix");
+        ensure!(matches!(whole.dtype, DType::F32 | DType::F64), "of {}", whole.dtype);
+        let (leading, [m, n]) =
+            (&whole.shape[..whole.rank() - 2], [0, 1].map(|k| &whole.shape[whole.rank() - 2 + k]));
+        ensure!(
+            !routine.is_of_squares() || self.same_shape(std::slice::from_ref(m), std::slice::from_ref(n)),
+            "{whole} is not square"
+        );
+        for (part, ty) in operands.iter().zip(ins).chain(results.iter().zip(outs)) {
+            let dtype = if part.is_integer { DType::I64 } else { whole.dtype };
+            let shape = part.shape(leading, m, n);
+            let fits = ty.dtype == dtype && self.same_shape(&ty.shape, &shape);
+            ensure!(fits, "{ty} where {} is wanted", TensorType { dtype, shape });
+        }
         Ok(())
     }
 

@@ -14,8 +14,8 @@ use super::error::EvalError;
 use super::index::Symbols;
 use super::run::check_guard;
 use super::tensor::{Lanes, Tensor};
-use super::{contract, movement, order, reduce};
-use crate::graph::SymbolSource;
+use super::{contract, matrices, movement, order, reduce};
+use crate::graph::{Part, SymbolSource};
 use crate::loops::{
     BufferId, Convolution, Kernel, KernelId, KernelKind, MatMul, MatrixOperand, Program, RowOp, RowOperation,
     Step, Storage,
@@ -269,6 +269,24 @@ impl Machine<'_> {
                 let x = self.shaped(rows.inputs[0], vec![outer, length, inner])?;
                 let (values, indices) = order::sort(&x, 1, *descending);
                 vec![values, indices]
+            }
+            RowOp::Matrices(routine) => {
+                let shaped = |parts: &[Part], buffers: &[BufferId]| -> Result<Vec<_>, EvalError> {
+                    let sizes = parts.iter().map(|part| {
+                        let leading = std::slice::from_ref(&rows.outer);
+                        self.symbols.sizes(&part.shape(leading, &rows.length, &rows.inner))
+                    });
+                    buffers.iter().copied().zip(sizes).map(|(buffer, sizes)| Ok((buffer, sizes?))).collect()
+                };
+                let operands = shaped(routine.operands(), &rows.inputs)?;
+                let operands: Vec<Tensor> = operands
+                    .into_iter()
+                    .map(|(buffer, sizes)| self.shaped(buffer, sizes))
+                    .collect::<Result<_, _>>()?;
+                let results = shaped(routine.results(), &rows.outputs)?.into_iter();
+                let results =
+                    results.map(|(buffer, sizes)| (self.program.buffers[buffer].dtype, sizes)).collect();
+                matrices::apply(*routine, &operands, [outer, length, inner], results)?
             }
             RowOp::SearchSorted { right } => {
                 let sorted = self.shaped(rows.inputs[0], vec![outer, length])?;

@@ -1,6 +1,6 @@
 //! What must hold for a kernel to stay within its buffers: expressions that are never negative, over sizes and axes.
 
-use crate::graph::Conv;
+use crate::graph::{Conv, Part, Routine};
 use crate::loops::{
     Access, Attention, Axis, BufferId, Convolution, Effect, Guard, Index, Kernel, KernelKind, MatMul,
     MatrixOperand, Program, RowOp, RowOperation, Stage, Storage, Term, TermId,
@@ -236,6 +236,9 @@ impl Goals<'_> {
     }
 
     fn rows(&mut self, rows: &RowOperation) {
+        if let RowOp::Matrices(routine) = rows.op {
+            return self.matrices(routine, rows);
+        }
         let searched = matches!(rows.op, RowOp::SearchSorted { .. });
         let along = |length: &Expr| &rows.outer * length;
         let whole = &along(&rows.length) * &rows.inner;
@@ -249,6 +252,25 @@ impl Goals<'_> {
         }
         for buffer in &rows.outputs {
             self.fills(*buffer, &sizes(1));
+        }
+    }
+
+    fn matrices(&mut self, routine: Routine, rows: &RowOperation) {
+        let leading = std::slice::from_ref(&rows.outer);
+        let count = |part: &Part| Expr::product(&part.shape(leading, &rows.length, &rows.inner));
+        let (operands, results) = (routine.operands(), routine.results());
+        if rows.inputs.len() != operands.len() || rows.outputs.len() != results.len() {
+            rows.inputs.iter().for_each(|buffer| self.operand(*buffer, Expr::int(-1), &[]));
+            return;
+        }
+        for (part, buffer) in operands.iter().zip(&rows.inputs).chain(results.iter().zip(&rows.outputs)) {
+            self.fills(*buffer, &count(part));
+        }
+        if routine.is_of_squares() {
+            self.equal(rows.inputs[0], &rows.length, &rows.inner);
+        }
+        if matches!(routine, Routine::Svd | Routine::Reflections) {
+            self.operand(rows.inputs[0], &rows.length - &rows.inner, &[]);
         }
     }
 

@@ -2,7 +2,7 @@
 //! the verifier's business.
 
 use crate::diagnostic::Diagnostics;
-use crate::graph::{ConstantId, ReduceOp, ScanOp};
+use crate::graph::{ConstantId, ReduceOp, Routine, ScanOp};
 use crate::loops::{
     Accumulator, Attention, Axis, Buffer, BufferId, Channels, Convolution, Kernel, KernelKind, MatMul,
     MatrixOperand, Nest, Program, RowOp, RowOperation, Stage, Step, Storage,
@@ -311,9 +311,11 @@ impl Parser<'_, '_> {
         let op = match self.cursor.word()? {
             "sort" => RowOp::Sort { descending: self.cursor.eat_word("descending") },
             "searchsorted" => RowOp::SearchSorted { right: self.cursor.eat_word("right") },
-            name => RowOp::Scan(
-                ScanOp::from_name(name).ok_or_else(|| self.cursor.error("expected an operation on rows"))?,
-            ),
+            name => {
+                let routine = Routine::from_name(name).map(RowOp::Matrices);
+                let operation = ScanOp::from_name(name).map(RowOp::Scan).or(routine);
+                operation.ok_or_else(|| self.cursor.error("expected an operation on rows"))?
+            }
         };
         let dtype = self.cursor.dtype()?;
         self.cursor.expect_word("from")?;

@@ -313,6 +313,7 @@ fn row_operation(rows: &RowOperation) -> String {
         RowOp::Sort { descending: true } => "sort descending",
         RowOp::SearchSorted { right: false } => "searchsorted",
         RowOp::SearchSorted { right: true } => "searchsorted right",
+        RowOp::Matrices(routine) => routine.name(),
     };
     let (inputs, outputs) = (bracketed(&rows.inputs), bracketed(&rows.outputs));
     let sizes = bracketed(&[&rows.outer, &rows.length, &rows.inner]);

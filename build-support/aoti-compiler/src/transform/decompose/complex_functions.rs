@@ -133,6 +133,8 @@ pub(super) const TABLE: &[(&str, How)] = &[
     ("aten.view_as_complex_copy.default", Own(|_, a| Ok(a.tensor("self")?.into()))),
     ("aten.complex.default", Own(complex)),
     ("aten.polar.default", Own(polar)),
+    ("aten.linalg_eig.default", Own(super::factor::eig)),
+    ("aten.linalg_eigvals.default", Own(super::factor::eigvals)),
     ("aten.eq.*", Own(|cx, a| compared(cx, a, false))),
     ("aten.ne.*", Own(|cx, a| compared(cx, a, true))),
     ("aten.isnan.default", Own(|cx, a| real(cx, a, |z| z.re.is_nan().or(z.imaginary().is_nan())))),

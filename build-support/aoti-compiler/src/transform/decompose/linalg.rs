@@ -2,6 +2,7 @@
 
 use super::contraction::{as_rows, matmul};
 use super::registry::rules;
+use super::solve::base_of_power;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, FloatBinary, FloatUnary, ReduceOp, Relation, Rounding, UnaryOp, ValueId};
@@ -164,11 +165,9 @@ fn cross(cx: &mut Context, a: &Args) -> Rule {
 }
 
 fn matrix_power(cx: &mut Context, a: &Args) -> Rule {
-    let x = a.tensor("self")?;
     let n = a.int("n")?;
-    if n < 0 {
-        return Err(RuleError::unsupported("negative powers need the inverse of a matrix"));
-    }
+    let x = base_of_power(cx, a.tensor("self")?, n)?;
+    let n = n.checked_abs().ok_or_else(|| RuleError::unsupported("an exponent beyond 64 bits"))?;
     if n == 0 {
         let ty = cx.b.ty(x).clone();
         return Ok(cx.identity_matrix(ty.dtype, &ty.shape)?.into());

@@ -145,28 +145,55 @@ fn matrix(cx: &mut Context, a: &Args) -> Rule {
     let [rows, columns] = axes.as_slice() else {
         return Err(RuleError::Malformed("a matrix norm is over two axes".to_owned()));
     };
-    let order = match a.raw("ord") {
-        None => "fro".to_owned(),
+    let order = order_of(a, "ord", "fro")?;
+    Ok(of_matrix(cx, x, &[*rows, *columns], &order, keep)?.into())
+}
+
+/// A norm's order by its name, `2` for 2.
+pub(super) fn order_of(a: &Args, name: &str, default: &str) -> Result<String, RuleError> {
+    Ok(match a.raw(name) {
+        None => default.to_owned(),
         Some(Arg::Str(name)) => name.clone(),
-        Some(_) => a.scalar("ord")?.to_f64().to_string(),
-    };
-    let (summed, compared, op) = match order.as_str() {
-        "fro" => {
-            return Ok(cx.in_compute_type(x, |cx, x| cx.vector_norm(x, 2.0, &axes, keep))?.into());
-        }
+        Some(_) => a.scalar(name)?.to_f64().to_string(),
+    })
+}
+
+/// A norm of the matrices of two axes.
+pub(super) fn of_matrix(
+    cx: &mut Context,
+    x: ValueId,
+    axes: &[usize; 2],
+    order: &str,
+    keep: bool,
+) -> Result<ValueId, RuleError> {
+    let [rows, columns] = axes;
+    let (summed, compared, op) = match order {
+        "fro" => return cx.in_compute_type(x, |cx, x| cx.vector_norm(x, 2.0, axes, keep)),
         "1" => (*rows, *columns, ReduceOp::Max),
         "-1" => (*rows, *columns, ReduceOp::Min),
         "inf" => (*columns, *rows, ReduceOp::Max),
         "-inf" => (*columns, *rows, ReduceOp::Min),
-        other => return Err(RuleError::unsupported(format!("order `{other}` needs singular values"))),
+        "nuc" | "2" | "-2" => {
+            let mut order_of_axes: Vec<usize> =
+                (0..cx.b.rank(x)).filter(|axis| !axes.contains(axis)).collect();
+            order_of_axes.extend(axes);
+            let moved = cx.b.permute(x, &order_of_axes)?;
+            let norm = cx.singular_norm(moved, order)?;
+            if !keep {
+                return Ok(norm);
+            }
+            let mut shape = cx.b.shape(x);
+            axes.iter().for_each(|axis| shape[*axis] = Expr::int(1));
+            return Ok(cx.b.reshape(norm, &shape)?);
+        }
+        other => return Err(RuleError::unsupported(format!("the order `{other}` of a matrix norm"))),
     };
-    let result = cx.in_compute_type(x, |cx, x| {
+    cx.in_compute_type(x, |cx, x| {
         let magnitude = cx.unary(UnaryOp::Abs, x);
         let sums = cx.sum(magnitude, &[summed], true)?;
         let result = cx.b.reduce(op, sums, &[compared], true)?;
-        if keep { Ok(result) } else { cx.drop_axes(result, &axes) }
-    })?;
-    Ok(result.into())
+        if keep { Ok(result) } else { cx.drop_axes(result, axes) }
+    })
 }
 
 fn dist(cx: &mut Context, a: &Args) -> Rule {

@@ -7,9 +7,7 @@ use super::operand::Operand;
 use super::registry::rules;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{
-    BinaryOp, Condition, FloatTest, FloatUnary, IntBinary, ReduceOp, Relation, ScanOp, ValueId,
-};
+use crate::graph::{BinaryOp, Condition, FloatTest, FloatUnary, IntBinary, Relation, ScanOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -189,9 +187,7 @@ fn bernoulli(cx: &mut Context, a: &Args) -> Rule {
 
 /// The run fails where not all elements hold.
 pub(super) fn all_hold(cx: &mut Context, a: &Args, x: ValueId, what: &str) -> Result<(), RuleError> {
-    let axes: Vec<usize> = (0..cx.b.rank(x)).collect();
-    let all = if axes.is_empty() { x } else { cx.b.reduce(ReduceOp::All, x, &axes, false)? };
-    Ok(cx.b.assert(all, &format!("{}: {what}", a.target()))?)
+    cx.assert_all(x, &format!("{}: {what}", a.target()))
 }
 
 /// Categories by their weights: with replacement where the running sum of weights passes a random part of the whole;

@@ -73,6 +73,7 @@ impl Registry {
     pub fn new() -> Registry {
         let families: &[&[Rule]] = &[
             super::pointwise::RULES,
+            super::solve::RULES,
             super::statistics::RULES,
             super::class_loss::RULES,
             super::loss::RULES,
@@ -104,6 +105,7 @@ impl Registry {
             super::pooling::RULES,
             super::quantized::RULES,
             super::quantization_parameters::RULES,
+            super::factor::RULES,
             super::fake_quantized::RULES,
             super::affine::RULES,
             super::deformable::RULES,

@@ -76,6 +76,13 @@ impl Context {
         self.with_number(relation, index, 0i64)
     }
 
+    /// The run fails with a message where not all elements are true.
+    pub(super) fn assert_all(&mut self, x: ValueId, message: &str) -> Result<(), RuleError> {
+        let axes: Vec<usize> = (0..self.b.rank(x)).collect();
+        let all = if axes.is_empty() { x } else { self.b.reduce(ReduceOp::All, x, &axes, false)? };
+        Ok(self.b.assert(all, message)?)
+    }
+
     /// Ones on the main diagonal of the last two of the axes of `shape`.
     pub(super) fn identity_matrix(&mut self, dtype: DType, shape: &[Expr]) -> Result<ValueId, RuleError> {
         let rank = shape.len();

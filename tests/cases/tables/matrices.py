@@ -1,0 +1,63 @@
+"""Dense linear algebra. Factors that are not unique are compared by what they satisfy: a program multiplies them out."""
+
+import torch
+
+TYPES = ("f32", "f64")
+
+
+def matrices(t):
+    r = lambda *sizes: t.rand(*sizes, low=-2, high=2)
+    eye = torch.eye(5, dtype=t.dtype)
+    x = r(2, 5, 5)
+    t.bind(x=x + 3 * eye, s=x @ x.mT + eye, h=x + x.mT, b=r(2, 5, 3), v=r(2, 5), tall=r(2, 6, 4), wide=r(3, 5), one=r(1, 1), e=torch.zeros(2, 0, 0, dtype=t.dtype))
+    low = torch.outer(torch.arange(1.0, 6.0), torch.arange(1.0, 5.0)).to(t.dtype)
+    t.bind(low=low, z=torch.stack([eye, torch.zeros_like(eye)]), w=r(24, 24))
+    L = "L = torch.linalg; "
+    t(
+        L + "L.solve(x, b), L.solve(x, v), L.solve(x[0], b), L.solve(x, b.mT, left=False), L.solve_ex(x, b[0]), L.solve(w, w[:, :2])",
+        L + "L.inv(x), torch.inverse(x[0]), L.inv_ex(x), L.inv_ex(z)[1], L.inv(e), L.tensorinv(s[0].reshape(5, 5, 1), 1)",
+        L + "L.det(x), torch.det(x[0]), L.slogdet(h), torch.logdet(s), torch.logdet(h), L.det(z), L.slogdet(z), L.det(e), L.det(one), L.slogdet(w)",
+        L + "L.lu_factor(x), L.lu_factor_ex(tall), L.lu(tall), L.lu(wide), torch.lu_unpack(*L.lu_factor(x)), L.lu_factor_ex(z)[2], L.lu(x)",
+        L + "L.lu_solve(*L.lu_factor(x), b), L.lu_solve(*L.lu_factor(x), b.mT, left=False), L.lu_solve(*L.lu_factor(x), b, adjoint=True), L.lu_solve(*L.lu_factor(x), b.mT, left=False, adjoint=True)",
+        L + "L.cholesky(s), L.cholesky(s, upper=True), L.cholesky_ex(h)[1], torch.cholesky_solve(b, L.cholesky(s)), torch.cholesky_solve(b, L.cholesky(s, upper=True), upper=True), torch.cholesky_inverse(L.cholesky(s)), L.cholesky(e)",
+        L + "L.solve_triangular(x, b, upper=True), L.solve_triangular(x, b, upper=False), L.solve_triangular(x, b.mT, upper=True, left=False), L.solve_triangular(x.tril(-1), b, upper=False, unitriangular=True), L.solve_triangular(x[0], b, upper=True)",
+        "torch.triangular_solve(b, x), torch.triangular_solve(b, x, upper=False, transpose=True), torch.triangular_solve(b, x, unitriangular=True)[0]",
+        L + "q, r = L.qr(tall); q, r, q @ r; ".rstrip("; "),
+        L + "L.qr(tall, mode='complete'), L.qr(wide), L.qr(tall, mode='r')[1], L.qr(one), L.qr(w)[1]",
+        L + "a, tau = torch.geqrf(tall); a, tau, L.householder_product(a, tau), L.householder_product(a, tau[:, :2]), torch.orgqr(a, tau), torch.ormqr(a, tau, tall), torch.ormqr(a, tau, tall.mT, left=False, transpose=True)",
+        L + "w1, q = L.eigh(h); w1, (q * w1[..., None, :]) @ q.mT, q.mT @ q, L.eigvalsh(h), L.eigvalsh(x, UPLO='U'), L.eigvalsh(w @ w.mT), L.eigvalsh(z), L.eigh(one)[0]",
+        L + "u, d, v1 = L.svd(tall, full_matrices=False); (u * d[..., None, :]) @ v1, d, u.mT @ u, v1 @ v1.mT, L.svdvals(x), L.svdvals(wide), L.svdvals(low), L.svdvals(z), L.svdvals(w)",
+        L + "u, d, v1 = L.svd(tall); u.mT @ u, v1 @ v1.mT, u[..., :4] * d[..., None, :] @ v1",
+        L + "u, d, v1 = L.svd(wide); u @ u.mT, v1 @ v1.mT, (u * d) @ v1[:3]",
+        L + "u, d, v1 = L.svd(low, full_matrices=False); u.mT @ u, v1 @ v1.mT, (u * d) @ v1",
+        "u, d, v1 = torch.svd(tall); (u * d[..., None, :]) @ v1.mT",
+        L + "y, q = L.eig(x); torch.view_as_real((x.to(q.dtype) @ q) - q * y[..., None, :]), q.abs().square().sum(-2), y.real.sort(-1).values, y.imag.abs().sort(-1).values",
+        L + "y = L.eigvals(h); y.real.sort(-1).values, y.imag.abs().sum(-1), L.eigvals(z).real.sort(-1).values, L.eigvals(w).sum().real, L.eigvals(w).abs().sort().values",
+        L + "L.pinv(tall), L.pinv(wide), L.pinv(low), L.pinv(h, hermitian=True), torch.pinverse(x[0]), L.pinv(x, rtol=1e-3), L.pinv(x, atol=0.5)",
+        L + "L.matrix_rank(tall), L.matrix_rank(low), L.matrix_rank(z), L.matrix_rank(h, hermitian=True), L.matrix_rank(x, atol=2.0), L.matrix_rank(x, tol=1.5)",
+        L + "L.cond(x), L.cond(x, -2), L.cond(x, 'fro'), L.cond(x, 'nuc'), L.cond(x, 1), L.cond(tall)",
+        L + "L.matrix_norm(tall, 'nuc'), L.matrix_norm(tall, 2, keepdim=True), L.matrix_norm(tall, -2), L.norm(wide, 2), L.norm(tall, 'nuc', dim=(0, 2)), torch.linalg.matrix_norm(x, 2, dim=(0, 1))",
+        L + "L.matrix_power(x, -1), L.matrix_power(x, -2), L.matrix_exp(x / 4)",
+        L + "y, p, i = L.ldl_factor_ex(h); y, p, i, L.ldl_solve(y, p, b), L.ldl_factor(s), L.ldl_factor_ex(z)[2]",
+        "torch.distributions.MultivariateNormal(v, s, validate_args=False).log_prob(v + 0.5)",
+    )
+
+
+def errors(t):
+    """Matrices of which PyTorch raises an error."""
+    eye = torch.eye(3, dtype=torch.float32)
+    nan = eye * float("nan")
+    zero = torch.zeros(3, 3)
+    for text in ("torch.linalg.inv(i)", "torch.linalg.solve(i, i)", "torch.linalg.cholesky(i)", "torch.linalg.lu_factor(i)[0]"):
+        t.data(text, {"i": eye}, [{"i": zero}])
+    for text in ("torch.linalg.eigvalsh(i)", "torch.linalg.svdvals(i)", "torch.linalg.pinv(i)"):
+        t.data(text, {"i": eye}, [{"i": nan}])
+
+
+def fill(t):
+    matrices(t)
+    if t.type == "f32":
+        errors(t)
+
+
+FAMILIES = {"matrices": (TYPES, fill)}
