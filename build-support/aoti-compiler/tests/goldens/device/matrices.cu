@@ -5,7 +5,7 @@
 
 using namespace aoti;
 
-AOTI_KERNEL(256) k_turned(Run run, const f32 *in0, f32 *out0, i32 s0) {
+AOTI_KERNEL(256) k_turned(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
   constexpr Team<1, 256, false> team{};
   const i32 units = 24 * s0;
@@ -26,7 +26,7 @@ AOTI_KERNEL(256) k_turned(Run run, const f32 *in0, f32 *out0, i32 s0) {
 }
 AOTI_KERNEL_END(k_turned)
 
-AOTI_KERNEL(256) k_square(Run run, const f32 *in0, const f32 *in1, f32 *out0, i32 s0) {
+AOTI_KERNEL(256) k_square(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0, i32 s0) {
   (void)run;
   const i32 m = 4, n = 4, k = 6;
   const i32 across = ceil_div(n, 256), down = ceil_div(m, 4);
@@ -47,49 +47,49 @@ AOTI_KERNEL(256) k_square(Run run, const f32 *in0, const f32 *in1, f32 *out0, i3
 }
 AOTI_KERNEL_END(k_square)
 
-AOTI_KERNEL(64) k_lu(Run run, const f32 *in0, f32 *out0, i64 *out1, i64 *out2, i64 s0) {
+AOTI_KERNEL(64) k_lu(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1, i64 *__restrict__ out2, i64 s0) {
   (void)run;
   matrices<linalg::Lu>(run, nullptr, 0, s0, 6, 4, in0, out0, out1, out2);
 }
 AOTI_KERNEL_END(k_lu)
 
-AOTI_KERNEL(64) k_l(Run run, const f32 *in0, f32 *out0, i64 *out1, i64 s0) {
+AOTI_KERNEL(64) k_l(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1, i64 s0) {
   (void)run;
   matrices<linalg::Cholesky>(run, nullptr, 0, s0, 4, 4, in0, out0, out1);
 }
 AOTI_KERNEL_END(k_l)
 
-AOTI_KERNEL(64) k_y(Run run, const f32 *in0, const f32 *in1, f32 *out0, i64 s0) {
+AOTI_KERNEL(64) k_y(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0, i64 s0) {
   (void)run;
   matrices<linalg::SolveLower>(run, nullptr, 0, s0, 4, 6, in0, in1, out0);
 }
 AOTI_KERNEL_END(k_y)
 
-AOTI_KERNEL(64) k_packed(Run run, char *scratch, const f32 *in0, f32 *out0, f32 *out1, i64 s0) {
+AOTI_KERNEL(64) k_packed(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, f32 *__restrict__ out1, i64 s0) {
   (void)run;
   matrices<linalg::Qr>(run, scratch, 64, s0, 6, 4, in0, out0, out1);
 }
 AOTI_KERNEL_END(k_packed)
 
-AOTI_KERNEL(64) k_q(Run run, char *scratch, const f32 *in0, const f32 *in1, f32 *out0, i64 s0) {
+AOTI_KERNEL(64) k_q(Run run, char *scratch, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0, i64 s0) {
   (void)run;
   matrices<linalg::Reflections>(run, scratch, 64, s0, 6, 4, in0, in1, out0);
 }
 AOTI_KERNEL_END(k_q)
 
-AOTI_KERNEL(64) k_w(Run run, char *scratch, const f32 *in0, f32 *out0, f32 *out1, i64 s0) {
+AOTI_KERNEL(64) k_w(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, f32 *__restrict__ out1, i64 s0) {
   (void)run;
   matrices<linalg::Eigh>(run, scratch, 64, s0, 4, 4, in0, out0, out1);
 }
 AOTI_KERNEL_END(k_w)
 
-AOTI_KERNEL(64) k_left(Run run, char *scratch, const f32 *in0, f32 *out0, f32 *out1, f32 *out2, i64 s0) {
+AOTI_KERNEL(64) k_left(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, f32 *__restrict__ out1, f32 *__restrict__ out2, i64 s0) {
   (void)run;
   matrices<linalg::Svd>(run, scratch, 192, s0, 6, 4, in0, out0, out1, out2);
 }
 AOTI_KERNEL_END(k_left)
 
-AOTI_KERNEL(64) k_e(Run run, char *scratch, const f32 *in0, f32 *out0, f32 *out1, i64 s0) {
+AOTI_KERNEL(64) k_e(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, f32 *__restrict__ out1, i64 s0) {
   (void)run;
   matrices<linalg::Eig>(run, scratch, 384, s0, 4, 4, in0, out0, out1);
 }
