@@ -19,6 +19,8 @@ headers![
     "devices.h",
     "gemm.h",
     "gpu/attention.h",
+    "gpu/attention_few.h",
+    "gpu/attention_units.h",
     "gpu/contract.h",
     "gpu/conv.h",
     "gpu/device.h",

@@ -135,12 +135,12 @@ template <class T, int Rows, int Columns, int Threads, class FillA, class FillB>
   // Begins to multiply a piece; the one before is done.
   AOTI_INLINE void multiply_piece(u32 a, u32 b) {
     constexpr bool kTurnedA = FillA::kByOuter, kTurnedB = FillB::kByOuter;
+    const WarpgroupOperand left(a + warpgroup_index() * (64 * 128), 64 * 128), right(b, 64 * 128);
     warpgroup_begin();
     AOTI_UNROLL_TIMES(4)
     for (int d = 0; d < kUnitDepth; d += 16)
-      warpgroup_multiply<T, kTurnedA, kTurnedB>(
-          sums, warpgroup_operand(a + u32(thread_index() / 128 * (64 * 128) + (kTurnedA ? d * 128 : d * 2)), 64 * 128),
-          warpgroup_operand(b + u32(kTurnedB ? d * 128 : d * 2), 64 * 128));
+      warpgroup_multiply<T, false, kTurnedA, kTurnedB>(sums, left.at(kTurnedA ? d * 128 : d * 2),
+                                                       right.at(kTurnedB ? d * 128 : d * 2));
     warpgroup_commit();
     warpgroup_wait<1>();
   }

@@ -19,10 +19,10 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
     let [width, columns] = [&own.depth, &column.extent]
         .map(|size| size.as_int().expect("lowering makes attention of heads of known sizes"));
     let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
-    let function = match tile.by {
-        Multiplier::Few => format!("attend_few<{rows}"),
-        Multiplier::Threads => format!("attend<{threads}, {rows}"),
-        Multiplier::Units => format!("attend_halves<{rows}"),
+    let (function, header) = match tile.by {
+        Multiplier::Few => (format!("attend_few<{rows}"), "gpu/attention_few.h"),
+        Multiplier::Threads => (format!("attend<{threads}, {rows}"), "gpu/attention.h"),
+        Multiplier::Units => (format!("attend_halves<{rows}, {}", tile.columns), "gpu/attention_units.h"),
     };
     let table = |operand: &MatrixOperand, row: &Expr, column: &Expr| {
         let pointer = parameters.buffer(operand.buffer);
@@ -63,7 +63,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
     let tiles = query.extent.ceil_div(&Expr::int(rows), &NoRanges);
     let launch =
         Launch { shared: Expr::int(tile.shared), ..Launch::of(&(&batches * &tiles), 1, threads, MAX_BLOCKS) };
-    Printed { body, launch, headers: vec!["gpu/attention.h"] }
+    Printed { body, launch, headers: vec![header] }
 }
 
 /// The terms of a score as statements that use `lanes` and `sum`, lanes along `key`, and return the score.

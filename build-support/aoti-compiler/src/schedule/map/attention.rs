@@ -12,12 +12,12 @@ const FEW_QUERIES: i64 = 4;
 const FEW_THREADS: i64 = 512;
 /// The matrix instruction that the template for matrix units is made of.
 const INSTRUCTION: MatrixShape = MatrixShape { m: 16, n: 8, k: 16 };
-/// Threads of a block on matrix units: four warps, so that two blocks with large heads fit a multiprocessor.
-const UNITS_THREADS: i64 = 128;
-/// Keys of a tile on matrix units.
-const UNITS_KEYS: i64 = 64;
-/// Elements by which rows in shared memory are longer than heads there, so that eight of them lie in different banks.
-const UNITS_PADDING: i64 = 8;
+/// Queries of each warp of a block on matrix units.
+const UNITS_QUERIES: i64 = 16;
+/// Heads up to this width are multiplied by one instruction of a warpgroup at most.
+const UNITS_WIDTH: i64 = 256;
+/// Columns of a block of shared memory there, which rows are rounded up to.
+const UNITS_COLUMNS: i64 = 64;
 /// Threads of a block elsewhere.
 const THREADS: i64 = 256;
 /// Keys of a tile elsewhere: one for each of the threads that share a query.
@@ -40,15 +40,6 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
     let blocks = |rows: i64| {
         queries.map_or(i64::MAX, |count| count.saturating_add(rows - 1) / rows).saturating_mul(batches)
     };
-    // Twice the queries where registers hold them; first where that keeps the device busy.
-    let sizes = |small: i64| -> Vec<i64> {
-        let is_narrow = width.max(columns) <= NARROW;
-        match (is_narrow, blocks(2 * small) >= MANY_BLOCKS) {
-            (true, true) => vec![2 * small, small],
-            (true, false) => vec![small, 2 * small],
-            (false, _) => vec![small],
-        }
-    };
     if let Some(rows) = queries.filter(|count| (1..=FEW_QUERIES).contains(count)) {
         return vec![Tile {
             by: Multiplier::Few,
@@ -59,17 +50,50 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
             index,
         }];
     }
-    if has_units(program, own, target) {
-        let pitch = |size: i64| (size + 15) / 16 * 16 + UNITS_PADDING;
-        let shared = |rows: i64| 2 * ((rows + UNITS_KEYS) * pitch(width) + UNITS_KEYS * pitch(columns));
-        let (by, threads) = (Multiplier::Units, UNITS_THREADS);
-        let tile = |rows| Tile { by, rows, columns: UNITS_KEYS, threads, shared: shared(rows), index };
-        return sizes(64).into_iter().map(tile).collect();
+    let widest = width.max(columns);
+    if has_units(program, own, target) && widest <= UNITS_WIDTH {
+        let tile = |(rows, keys)| Tile {
+            by: Multiplier::Units,
+            rows,
+            columns: keys,
+            threads: rows / UNITS_QUERIES * target.warp,
+            shared: shared_by_units(rows, keys, width, columns),
+            index,
+        };
+        let tiles = units_sizes(widest, blocks(128) >= MANY_BLOCKS).iter().copied().map(tile);
+        let fitting: Vec<Tile> = tiles.filter(|tile| tile.shared <= target.max_shared_bytes).collect();
+        if !fitting.is_empty() {
+            return fitting;
+        }
     }
+    // Twice the queries where registers hold them; first where that keeps the device busy.
+    let rows: &[i64] = match (widest <= NARROW, blocks(32) >= MANY_BLOCKS) {
+        (true, true) => &[32, 16],
+        (true, false) => &[16, 32],
+        (false, _) => &[16],
+    };
     let (by, threads) = (Multiplier::Threads, THREADS);
     let shared = |rows: i64| shared_by_threads(rows, width, columns);
-    let tile = |rows| Tile { by, rows, columns: KEYS, threads, shared: shared(rows), index };
-    sizes(16).into_iter().map(tile).collect()
+    let tile = |&rows: &i64| Tile { by, rows, columns: KEYS, threads, shared: shared(rows), index };
+    rows.iter().map(tile).collect()
+}
+
+/// Queries and keys of a tile on matrix units, the first of them taken without a record. Measured on an H100: narrow heads leave
+/// room for three blocks on a multiprocessor, which hide each other's softmax; wide ones want keys to be read for many queries.
+fn units_sizes(widest: i64, is_busy: bool) -> &'static [(i64, i64)] {
+    match (widest, is_busy) {
+        (..=64, _) => &[(64, 64), (128, 128), (64, 128), (128, 64)],
+        (65..=NARROW, true) => &[(128, 128), (64, 64), (128, 64)],
+        (65..=NARROW, false) => &[(64, 64), (128, 128), (128, 64)],
+        (_, true) => &[(128, 64), (64, 64)],
+        (_, false) => &[(64, 64), (128, 64)],
+    }
+}
+
+/// Bytes of a tile of queries, and of two of keys and of values each, one of which is multiplied while the other comes.
+fn shared_by_units(rows: i64, keys: i64, width: i64, columns: i64) -> i64 {
+    let [width, columns] = [width, columns].map(|size| (size + UNITS_COLUMNS - 1) / UNITS_COLUMNS * UNITS_COLUMNS);
+    2 * (rows * width + 2 * keys * (width + columns))
 }
 
 /// Whether matrix units multiply the operands as they are, and the weights as the program rounds them.

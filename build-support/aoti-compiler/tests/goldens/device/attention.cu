@@ -1,6 +1,8 @@
 // Kernels of the model `attention` for GPUs, written by cargo-aoti.
 #include "aoti/gpu/simt.h"
+#include "aoti/gpu/attention_units.h"
 #include "aoti/gpu/attention.h"
+#include "aoti/gpu/attention_few.h"
 
 using namespace aoti;
 
@@ -15,7 +17,7 @@ AOTI_KERNEL(128) k_causaly(Run run, const bf16 *__restrict__ in0, const bf16 *__
     (void)i0;
     const i32 i1 = batch / (1) % (2);
     (void)i1;
-    attend_halves<64, 16, 16, true, false>(shared, row0, m, n, i32(0),
+    attend_halves<64, 64, 16, 16, true, false>(shared, row0, m, n, i32(0),
         Table<bf16, i32>{whole(in0) + (2240 * i0 + 1120 * i1), 16, 1},
         Table<bf16, i32>{whole(in1) + (2240 * i0 + 1120 * i1), 16, 1},
         Table<bf16, i32>{whole(in2) + (2240 * i0 + 1120 * i1), 16, 1},
@@ -47,7 +49,7 @@ AOTI_KERNEL(128) k_groupedy(Run run, const f16 *__restrict__ in0, const f16 *__r
     (void)i0;
     const i32 i1 = batch / (1) % (4);
     (void)i1;
-    attend_halves<64, 32, 24, true, false>(shared, row0, m, n, i32(128),
+    attend_halves<64, 64, 32, 24, true, false>(shared, row0, m, n, i32(128),
         Table<f16, i32>{whole(in0) + (640 * i0 + 160 * i1), 32, 1},
         Table<f16, i32>{whole(in1) + (4256 * floor_div(i1, 2)), 32, 1},
         Table<f16, i32>{whole(in2) + (6384 * i0 + 3192 * floor_div(i1, 2)), 24, 1},
@@ -116,7 +118,7 @@ AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *__restrict__ in0, const bf16 *__
     (void)i0;
     const i32 i1 = batch / (1) % (1);
     (void)i1;
-    attend_halves<64, 20, 8, false, true>(shared, row0, m, n, i32(0),
+    attend_halves<64, 64, 20, 8, false, true>(shared, row0, m, n, i32(0),
         Table<bf16, i32>{whole(in0) + (180 * i0 + 180 * i1), 20, 1},
         Table<bf16, i32>{whole(in1) + (1000 * i0 + 1000 * i1), 20, 1},
         Table<bf16, i32>{whole(in2) + (400 * i0 + 400 * i1), 8, 1},

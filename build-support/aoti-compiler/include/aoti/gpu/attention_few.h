@@ -1,0 +1,126 @@
+// Attention of a few queries, as when a model writes one word after the other: a matter of bandwidth.
+#pragma once
+
+#include "attention.h"
+
+AOTI_NAMESPACE_BEGIN
+
+namespace detail {
+
+struct alignas(16) SixteenBytes {
+  u32 words[4];
+} __attribute__((may_alias));
+
+// Columns [column, column + 16 / sizeof(T)) of a row; zero outside.
+template <int Width, class T, class I>
+AOTI_INLINE void read_chunk(f32 *to, const Table<T, I> &x, I row, int column, bool inside, bool whole) {
+  constexpr int count = 16 / sizeof(T);
+  if (inside && whole && column + count <= Width) {
+    const SixteenBytes raw = *(const SixteenBytes *)&x.at(row, I(column));
+    T own[count];
+    __builtin_memcpy(own, &raw, sizeof raw);
+    AOTI_UNROLL_TIMES(8)
+    for (int e = 0; e < count; ++e) to[e] = widen<f32>(own[e]);
+  } else {
+    AOTI_UNROLL_TIMES(8)
+    for (int e = 0; e < count; ++e)
+      to[e] = inside && column + e < Width ? widen<f32>(x.at(row, I(column + e))) : 0.0f;
+  }
+}
+
+} // namespace detail
+
+// All of a few queries, by the 512 threads of a block: 32 groups take every 32nd key each, with sums of their own, which
+// are joined in the end. The threads of a group share the width of a key and a value.
+template <int Rows, int Width, int Columns, bool Causal, bool ZeroOfNothing, class I, class Q, class K, class V, class Score,
+          class Epilogue>
+AOTI_INLINE void attend_few(char *, I row0, I m, I n, I reach, Table<Q, I> q, Table<K, I> k, Table<V, I> v,
+                            const Score &score, const Epilogue &epilogue) {
+  using namespace detail;
+  constexpr int kThreads = 512, kGroup = 16, groups = kThreads / kGroup, at_once = 4;
+  constexpr int k_chunk = 16 / sizeof(K), v_chunk = 16 / sizeof(V);
+  constexpr int k_steps = (Width + kGroup * k_chunk - 1) / (kGroup * k_chunk);
+  constexpr int v_steps = (Columns + kGroup * v_chunk - 1) / (kGroup * v_chunk);
+  AOTI_SHARED f32 parts[groups][Columns], peaks[groups], totals[groups];
+  const int thread = thread_index(), place = thread % kGroup, group = thread / kGroup;
+  const bool k_whole = k.has_whole_rows(), v_whole = v.has_whole_rows();
+  f32 query[Rows][k_steps * k_chunk], sums[Rows][v_steps * v_chunk], peak[Rows], total[Rows];
+  AOTI_UNROLL_TIMES(4)
+  for (int r = 0; r < Rows; ++r) {
+    peak[r] = -__builtin_inff(), total[r] = 0.0f;
+    AOTI_UNROLL_TIMES(32)
+    for (int e = 0; e < v_steps * v_chunk; ++e) sums[r][e] = 0.0f;
+    AOTI_UNROLL_TIMES(32)
+    for (int e = 0; e < k_steps * k_chunk; ++e) {
+      const int column = (e / k_chunk * kGroup + place) * k_chunk + e % k_chunk;
+      query[r][e] = column < Width && row0 + r < m ? widen<f32>(q.at(I(row0 + r), I(column))) : 0.0f;
+    }
+  }
+  const I seen = seen_by<Causal>(I(row0 + Rows), n, reach);
+  for (I key0 = 0; key0 < seen; key0 += groups * at_once) {
+    f32 keys[at_once][k_steps * k_chunk], values[at_once][v_steps * v_chunk];
+    AOTI_UNROLL_TIMES(4)
+    for (int u = 0; u < at_once; ++u) {
+      const I key = key0 + u * groups + group;
+      AOTI_UNROLL_TIMES(4)
+      for (int s = 0; s < k_steps; ++s)
+        read_chunk<Width>(keys[u] + s * k_chunk, k, key, (s * kGroup + place) * k_chunk, key < n, k_whole);
+      AOTI_UNROLL_TIMES(4)
+      for (int s = 0; s < v_steps; ++s)
+        read_chunk<Columns>(values[u] + s * v_chunk, v, key, (s * kGroup + place) * v_chunk, key < n, v_whole);
+    }
+    AOTI_UNROLL_TIMES(4)
+    for (int r = 0; r < Rows; ++r) {
+      const I row = row0 + r, inside = row < m ? row : m - 1;
+      f32 scores[at_once], most = peak[r];
+      AOTI_UNROLL_TIMES(4)
+      for (int u = 0; u < at_once; ++u) {
+        const I key = key0 + u * groups + group;
+        f32 product = 0.0f;
+        AOTI_UNROLL_TIMES(32)
+        for (int e = 0; e < k_steps * k_chunk; ++e) product = scalar_fma(query[r][e], keys[u][e], product);
+        AOTI_UNROLL_TIMES(4)
+        for (int distance = 1; distance < kGroup; distance *= 2) product += shuffle_xor(product, distance);
+        scores[u] = -__builtin_inff();
+        if (key < n && (!Causal || key <= row + reach)) scores[u] = score(inside, key, Full<1>{}, Vec<f32, 1>{product}).v;
+        most = __builtin_fmaxf(most, scores[u]);
+      }
+      const f32 base = base_of(most), shrink = weight_of(peak[r], base);
+      peak[r] = most, total[r] *= shrink;
+      AOTI_UNROLL_TIMES(32)
+      for (int e = 0; e < v_steps * v_chunk; ++e) sums[r][e] *= shrink;
+      AOTI_UNROLL_TIMES(4)
+      for (int u = 0; u < at_once; ++u) {
+        const f32 weight = weight_of(scores[u], base);
+        total[r] += weight;
+        AOTI_UNROLL_TIMES(32)
+        for (int e = 0; e < v_steps * v_chunk; ++e) sums[r][e] = scalar_fma(weight, values[u][e], sums[r][e]);
+      }
+    }
+  }
+  AOTI_UNROLL_TIMES(4)
+  for (int r = 0; r < Rows; ++r) {
+    barrier();
+    AOTI_UNROLL_TIMES(32)
+    for (int e = 0; e < v_steps * v_chunk; ++e) {
+      const int column = (e / v_chunk * kGroup + place) * v_chunk + e % v_chunk;
+      if (column < Columns) parts[group][column] = sums[r][e];
+    }
+    if (place == 0) peaks[group] = peak[r], totals[group] = total[r];
+    barrier();
+    f32 most = peaks[0];
+    for (int g = 1; g < groups; ++g) most = __builtin_fmaxf(most, peaks[g]);
+    const f32 base = base_of(most);
+    f32 all = 0.0f;
+    for (int g = 0; g < groups; ++g) all = scalar_fma(totals[g], weight_of(peaks[g], base), all);
+    const f32 inverse = inverse_of<ZeroOfNothing>(all, n);
+    for (int column = thread; column < Columns; column += kThreads) {
+      f32 sum = 0.0f;
+      for (int g = 0; g < groups; ++g) sum = scalar_fma(parts[g][column], weight_of(peaks[g], base), sum);
+      if (row0 + r < m) epilogue(I(row0 + r), I(column), Full<1>{}, Vec<f32, 1>{sum * inverse});
+    }
+  }
+  barrier();
+}
+
+AOTI_NAMESPACE_END
