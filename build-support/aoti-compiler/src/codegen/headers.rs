@@ -35,6 +35,8 @@ headers![
     "gpu/run.h",
     "gpu/simt.h",
     "gpu/sort.h",
+    "gpu/split_sums.h",
+    "gpu/unit_fill.h",
     "gpu/units.h",
     "lanes.h",
     "levels.h",

@@ -71,11 +71,11 @@ fn tiles(batches: &Expr, tile: &Tile, inside: &str) -> String {
 }
 
 /// Neighbouring results that an epilogue gets at a time, of a tile at most: 16 bytes of them.
-fn lanes(tile: &Tile) -> i64 {
+fn lanes(tile: &Tile, dtype: DType) -> i64 {
     match tile.by {
         Multiplier::Few => 1,
         Multiplier::Threads => 4,
-        Multiplier::Units => 8,
+        Multiplier::Units => 16 / dtype.size() as i64,
     }
 }
 
@@ -130,7 +130,7 @@ pub(super) fn matmul(parameters: &Parameters, matmul: &MatMul, tile: &Tile) -> P
         "{}{}    {},\n    {},\n\
          \x20   [&]({index} {i}, {index} {j}, auto lanes, auto sum) {{\n      (void){i}, (void){j};\n{}    }});\n",
         positions(batch, "batch", index),
-        template(tile, lanes(tile), matmul.dtype),
+        template(tile, lanes(tile, matmul.dtype), matmul.dtype),
         operand(a, &a.row_stride, &a.column_stride, a.column_stride.is(1)),
         operand(b, &b.column_stride, &b.row_stride, matmul.right_by_depth()),
         indent(&epilogue(parameters, &matmul.epilogue, column.symbol), 3)
@@ -167,7 +167,11 @@ pub(super) fn convolution(
         Channels::First => {
             // No run of pixels ends in another image than it began in, where sizes are known.
             let divides = |lanes: &i64| pixels.as_int().is_none_or(|pixels| pixels % lanes == 0);
-            let lanes = [8, 4, 2].into_iter().filter(|run| *run <= lanes(tile)).find(divides).unwrap_or(1);
+            let lanes = [8, 4, 2]
+                .into_iter()
+                .filter(|run| *run <= lanes(tile, conv.dtype))
+                .find(divides)
+                .unwrap_or(1);
             let operands = [weights(parameters, conv, index, "m"), pixel_operand(parameters, conv, index)];
             let inside = epilogue(parameters, &stage, pixel);
             over_pixels(&template(tile, lanes, conv.dtype), operands, index, &names, &pixels, &inside)
@@ -175,7 +179,14 @@ pub(super) fn convolution(
         Channels::Last => {
             let operands = [pixel_operand(parameters, conv, index), weights(parameters, conv, index, "n")];
             let inside = epilogue(parameters, &stage, conv.channel().symbol);
-            over_channels(&template(tile, lanes(tile), conv.dtype), operands, index, &names, &pixels, &inside)
+            over_channels(
+                &template(tile, lanes(tile, conv.dtype), conv.dtype),
+                operands,
+                index,
+                &names,
+                &pixels,
+                &inside,
+            )
         }
     };
     let (rows, columns) = match conv.output_channels {

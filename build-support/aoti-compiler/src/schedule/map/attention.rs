@@ -92,7 +92,8 @@ fn units_sizes(widest: i64, is_busy: bool) -> &'static [(i64, i64)] {
 
 /// Bytes of a tile of queries, and of two of keys and of values each, one of which is multiplied while the other comes.
 fn shared_by_units(rows: i64, keys: i64, width: i64, columns: i64) -> i64 {
-    let [width, columns] = [width, columns].map(|size| (size + UNITS_COLUMNS - 1) / UNITS_COLUMNS * UNITS_COLUMNS);
+    let [width, columns] =
+        [width, columns].map(|size| (size + UNITS_COLUMNS - 1) / UNITS_COLUMNS * UNITS_COLUMNS);
     2 * (rows * width + 2 * keys * (width + columns))
 }
 

@@ -3,6 +3,7 @@
 //! A large tile reads each operand less often; a small one leaves work for every multiprocessor. The largest that still
 //! gives every multiprocessor a tile is taken.
 
+use crate::dtype::DType;
 use crate::loops::{Channels, ConvShape, Convolution, MatMul, Program};
 use crate::schedule::mapping::{IndexWidth, Multiplier, Tile};
 use crate::symbolic::Expr;
@@ -21,17 +22,27 @@ const KEPT_FREE: i64 = 6 * 1024;
 /// Neighbouring threads that make whole memory transactions.
 const SIDE_BY_SIDE: i64 = 32;
 
-/// Tiles for matrix units, the largest first. `gpu/units.h` can do these.
+/// Tiles of halves for matrix units, the largest first. `gpu/units.h` can do these.
 const UNITS: [UnitTile; 3] = [
-    UnitTile { rows: 128, columns: 256, threads: 256, depth: 768 },
-    UnitTile { rows: 128, columns: 128, threads: 256, depth: 384 },
-    UnitTile { rows: 64, columns: 64, threads: 128, depth: 0 },
+    UnitTile { rows: 128, columns: 256, threads: 256, depth: 768, least: ENOUGH_TILES },
+    UnitTile { rows: 128, columns: 128, threads: 256, depth: 384, least: ENOUGH_TILES },
+    UnitTile { rows: 64, columns: 64, threads: 128, depth: 0, least: 0 },
+];
+/// Tiles of `f32` for matrix units, as `gpu/split_sums.h` multiplies it. Where they are fewer, the smaller ones of ordinary units
+/// end earlier, measured on an H100; so do more threads where a multiprocessor has one block.
+const SPLIT_UNITS: [UnitTile; 4] = [
+    UnitTile { rows: 128, columns: 128, threads: 256, depth: 0, least: ENOUGH_TILES },
+    UnitTile { rows: 64, columns: 64, threads: 128, depth: 0, least: ENOUGH_TILES },
+    UnitTile { rows: 32, columns: 32, threads: 256, depth: 0, least: 140 },
+    UnitTile { rows: 32, columns: 32, threads: 512, depth: 0, least: 90 },
 ];
 /// The tile of matrix units where sizes are not known.
 const TYPICAL_UNITS: usize = 1;
-/// Depth of a piece, and pieces in the ring of `gpu/units.h`.
-const UNIT_DEPTH: i64 = 64;
+/// Bytes of a piece along the depth, and pieces in the ring of `gpu/units.h`.
+const UNIT_BYTES: i64 = 128;
 const RING: i64 = 4;
+/// Rows and columns of `f32` up to which slices of a block share the depth of a longer piece.
+const SLICED: i64 = 64;
 /// Floats between rows of results there, beside the columns.
 const RESULT_PAD: i64 = 8;
 /// Rows and columns of tiles for ordinary units, the largest first. `gpu/contract.h` can do these.
@@ -47,21 +58,26 @@ struct UnitTile {
     threads: i64,
     /// Sums this long hide how long a large tile takes to begin and to end.
     depth: i64,
+    /// The number of tiles from which on it is taken.
+    least: i64,
 }
 
 impl UnitTile {
-    /// Bytes of shared memory: the pieces of both operands that sums of `depth` have at a time, and later the results.
-    fn shared(&self, depth: &Expr) -> i64 {
+    /// Bytes of shared memory: the pieces of both operands that sums have at a time, and later the results.
+    fn shared(&self, contraction: &Contraction) -> i64 {
+        let sliced = contraction.size == 4 && self.rows + self.columns <= SLICED;
+        let piece = if sliced { self.threads } else { UNIT_BYTES };
+        let depth = contraction.depth.as_int();
         let pieces =
-            depth.as_int().map_or(RING, |depth| ((depth + UNIT_DEPTH - 1) / UNIT_DEPTH).clamp(1, RING));
+            depth.map_or(RING, |depth| ((depth * contraction.size + piece - 1) / piece).clamp(1, RING));
         let results = self.rows * (self.columns + RESULT_PAD) * 4;
-        (pieces * (self.rows + self.columns) * UNIT_DEPTH * 2).max(results)
+        (pieces * (self.rows + self.columns) * piece).max(results)
     }
 
     /// The same on a device. On those of other vendors the same text is multiplied by threads, whose memory it declares
     /// itself.
     fn shared_on(&self, contraction: &Contraction, target: &GpuTarget) -> i64 {
-        if target.vendor == Vendor::Nvidia { self.shared(&contraction.depth) } else { 0 }
+        if target.vendor == Vendor::Nvidia { self.shared(contraction) } else { 0 }
     }
 
     fn fits(&self, contraction: &Contraction, target: &GpuTarget) -> bool {
@@ -75,16 +91,37 @@ impl UnitTile {
     }
 }
 
+/// Numbers as matrix units see them.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// Multiplied as they are, summed in `f32`.
+    Halves,
+    /// `f32`, as sums of narrower numbers.
+    Split,
+    /// Others, of which units know nothing.
+    Other,
+}
+
+impl Kind {
+    fn of(dtype: DType) -> Kind {
+        match dtype {
+            _ if dtype.is_half() => Kind::Halves,
+            DType::F32 => Kind::Split,
+            _ => Kind::Other,
+        }
+    }
+}
+
 /// A contraction as tiles see it: batches of `rows` by `columns`, sums of `depth`.
 struct Contraction {
     batches: Expr,
     rows: Expr,
     columns: Expr,
     depth: Expr,
-    /// Whether both operands are halves that matrix units multiply.
-    halves: bool,
-    /// Whether sums take eight bytes.
-    is_wide: bool,
+    /// Bytes of an element of both operands.
+    size: i64,
+    /// The kind of numbers that matrix units may know.
+    kind: Kind,
     /// Whether neighbouring elements of the right operand lie along the depth.
     right_by_depth: bool,
     /// Whether elements of an operand are gathered one by one, which many small blocks hide best.
@@ -98,8 +135,8 @@ pub(super) fn of_product(matmul: &MatMul, index: IndexWidth, target: &GpuTarget)
         rows: matrix[0].extent.clone(),
         columns: matrix[1].extent.clone(),
         depth: matmul.depth.clone(),
-        halves: matmul.dtype.is_half(),
-        is_wide: matmul.dtype.size() == 8,
+        size: matmul.dtype.size() as i64,
+        kind: Kind::of(matmul.dtype),
         right_by_depth: matmul.right_by_depth(),
         gathers: false,
     };
@@ -127,8 +164,8 @@ pub(super) fn of_convolution(
         columns,
         depth: &shape.taps() * &shape.in_channels.floor_div(&groups),
         batches: groups,
-        halves: conv.dtype.is_half(),
-        is_wide: conv.dtype.size() == 8,
+        size: conv.dtype.size() as i64,
+        kind: Kind::of(conv.dtype),
         right_by_depth: conv.depth_is_by_tap(),
         gathers: !(conv.depth_is_by_tap() && shape.in_channels.modulo(&side_by_side).is(0)),
     };
@@ -138,31 +175,33 @@ pub(super) fn of_convolution(
 /// The tiles that a contraction can have; the first is taken without a record, the others are of its kind.
 fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Vec<Tile> {
     let typical = choose(contraction, index, target);
-    let others: Vec<Tile> = match typical.by {
-        Multiplier::Units if !contraction.gathers => UNITS
-            .iter()
-            .filter(|tile| tile.fits(contraction, target))
-            .map(|tile| tile.on(contraction, index, target))
-            .collect(),
-        Multiplier::Threads if PLAIN.contains(&(typical.rows, typical.columns)) => contraction
-            .plain_tiles()
-            .map(|(rows, columns)| Tile { rows, columns, ..typical.clone() })
-            .collect(),
-        Multiplier::Units | Multiplier::Threads | Multiplier::Few => vec![],
+    let units = || {
+        let fitting = contraction.units(target).iter().filter(|tile| tile.fits(contraction, target));
+        fitting.map(|tile| tile.on(contraction, index, target))
+    };
+    let plain = || {
+        let tile = |(rows, columns)| plain(Multiplier::Threads, rows, columns, index);
+        contraction.plain_tiles().map(tile)
+    };
+    let others: Vec<Tile> = match (typical.by, contraction.kind) {
+        (Multiplier::Threads, _) if !PLAIN.contains(&(typical.rows, typical.columns)) => vec![],
+        (Multiplier::Threads | Multiplier::Units, Kind::Split | Kind::Other) => {
+            units().chain(plain()).collect()
+        }
+        (Multiplier::Threads, Kind::Halves) => plain().collect(),
+        (Multiplier::Units, Kind::Halves) if !contraction.gathers => units().collect(),
+        (Multiplier::Units, Kind::Halves) | (Multiplier::Few, _) => vec![],
     };
     let others = others.into_iter().filter(|tile| *tile != typical);
     std::iter::once(typical.clone()).chain(others).collect()
 }
 
+/// A tile of ordinary units.
+fn plain(by: Multiplier, rows: i64, columns: i64, index: IndexWidth) -> Tile {
+    Tile { by, rows, columns, threads: THREADS, shared: 0, index }
+}
+
 fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {
-    let plain = |by: Multiplier, rows: i64, columns: i64| Tile {
-        by,
-        rows,
-        columns,
-        threads: THREADS,
-        shared: 0,
-        index,
-    };
     let most = |size: &Expr, limit: i64| size.as_int().is_some_and(|size| size <= limit);
     if most(&contraction.rows, FEW_ROWS) {
         let columns = match (contraction.right_by_depth, most(&contraction.depth, 64)) {
@@ -170,27 +209,15 @@ fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> T
             (false, true) => THREADS,
             (false, false) => SIDE_BY_SIDE,
         };
-        return plain(Multiplier::Few, FEW_ROWS, columns);
+        return plain(Multiplier::Few, FEW_ROWS, columns, index);
     }
     match (most(&contraction.rows, NARROW), most(&contraction.columns, NARROW)) {
-        (true, _) => return plain(Multiplier::Threads, NARROW, 64),
-        (false, true) => return plain(Multiplier::Threads, 64, NARROW),
+        (true, _) => return plain(Multiplier::Threads, NARROW, 64, index),
+        (false, true) => return plain(Multiplier::Threads, 64, NARROW, index),
         (false, false) => {}
     }
-    if contraction.halves && !target.matrix_shapes.is_empty() {
-        let smallest = UNITS[UNITS.len() - 1];
-        let fits = |tile: &UnitTile| tile.fits(contraction, target);
-        let found = if contraction.gathers {
-            None
-        } else if contraction.tiles(1, 1).is_none() {
-            UNITS.into_iter().skip(TYPICAL_UNITS).find(fits)
-        } else {
-            UNITS.into_iter().filter(fits).find(|tile| {
-                !most(&contraction.depth, tile.depth - 1)
-                    && contraction.tiles(tile.rows, tile.columns) >= Some(ENOUGH_TILES)
-            })
-        };
-        return found.unwrap_or(smallest).on(contraction, index, target);
+    if let Some(found) = choose_units(contraction, target) {
+        return found.on(contraction, index, target);
     }
     let (rows, columns) = match contraction.tiles(1, 1) {
         None => TYPICAL_PLAIN,
@@ -199,13 +226,42 @@ fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> T
             .find(|(rows, columns)| contraction.tiles(*rows, *columns) >= Some(ENOUGH_TILES))
             .unwrap_or(PLAIN[PLAIN.len() - 1]),
     };
-    plain(Multiplier::Threads, rows, columns)
+    plain(Multiplier::Threads, rows, columns, index)
+}
+
+/// The tile of matrix units that is best without a measurement; none where ordinary units are.
+fn choose_units(contraction: &Contraction, target: &GpuTarget) -> Option<UnitTile> {
+    let tiles = contraction.units(target);
+    let fits = |tile: &&UnitTile| tile.fits(contraction, target);
+    let is_deep = |tile: &&UnitTile| contraction.depth.as_int().is_none_or(|depth| depth >= tile.depth);
+    let found = if contraction.gathers {
+        None
+    } else if contraction.tiles(1, 1).is_none() {
+        tiles.iter().skip(TYPICAL_UNITS).find(fits)
+    } else {
+        let is_busy = |tile: &&UnitTile| contraction.tiles(tile.rows, tile.columns) >= Some(tile.least);
+        tiles.iter().filter(fits).filter(is_deep).find(is_busy)
+    };
+    // Halves that nothing else multiplies as fast are left to the smallest tile.
+    let smallest = (contraction.kind == Kind::Halves).then(|| tiles.last()).flatten();
+    found.or(smallest).copied()
 }
 
 impl Contraction {
+    /// The tiles for matrix units, where a device has such as multiply these numbers.
+    fn units(&self, target: &GpuTarget) -> &'static [UnitTile] {
+        match self.kind {
+            Kind::Halves if !target.matrix_shapes.is_empty() => &UNITS,
+            Kind::Split if target.vendor == Vendor::Nvidia && !target.matrix_shapes.is_empty() => {
+                &SPLIT_UNITS
+            }
+            Kind::Halves | Kind::Split | Kind::Other => &[],
+        }
+    }
+
     /// The tiles for ordinary units whose sums fit registers.
     fn plain_tiles(&self) -> impl Iterator<Item = (i64, i64)> {
-        let is_wide = self.is_wide;
+        let is_wide = self.size == 8;
         PLAIN.into_iter().filter(move |(rows, _)| !(is_wide && *rows == 128))
     }
 
@@ -256,10 +312,17 @@ mod tests {
         assert_eq!(halves("4096", 4096, 64), (Multiplier::Units, 64, 64), "short sums end soon");
         assert_eq!(halves("s0", 768, 768), (Multiplier::Units, 128, 128), "sizes are not known");
         let floats = |m, n, k| sizes(&product("f32", m, n, k, "sm_90a"));
-        assert_eq!(floats("4096", 4096, 4096), (Multiplier::Threads, 128, 128));
-        assert_eq!(floats("128", 768, 768), (Multiplier::Threads, 32, 32));
+        assert_eq!(floats("4096", 4096, 4096), (Multiplier::Units, 128, 128));
+        assert_eq!(floats("512", 768, 768), (Multiplier::Units, 64, 64));
+        assert_eq!(floats("128", 768, 768), (Multiplier::Units, 32, 32));
+        assert_eq!(product("f32", "128", 768, 768, "sm_90a").threads, 512, "each has a multiprocessor");
+        assert_eq!(product("f32", "256", 768, 768, "sm_90a").threads, 256, "some share one");
         assert_eq!(floats("64", 768, 768), (Multiplier::Threads, 16, 32), "or each sum takes long");
         assert_eq!(floats("12", 768, 768), (Multiplier::Threads, 16, 64));
+        let amd = |m, n, k| sizes(&product("f32", m, n, k, "gfx942"));
+        assert_eq!(amd("4096", 4096, 4096), (Multiplier::Threads, 128, 128));
+        let old = |m, n, k| sizes(&product("f32", m, n, k, "sm_75"));
+        assert_eq!(old("128", 768, 768), (Multiplier::Threads, 32, 32));
     }
 
     #[test]
@@ -282,6 +345,8 @@ mod tests {
 
     #[test]
     fn short_sums_have_no_more_pieces_than_they_need() {
+        assert_eq!(product("f32", "4096", 4096, 40, "sm_90a").shared, 128 * (128 + RESULT_PAD) * 4);
+        assert_eq!(product("f32", "128", 768, 768, "sm_90a").shared, 4 * 64 * 512);
         assert_eq!(product("bf16", "4096", 4096, 64, "sm_90a").shared, 64 * (64 + RESULT_PAD) * 4);
     }
 }
