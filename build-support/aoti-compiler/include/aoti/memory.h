@@ -1,4 +1,4 @@
-// Loads and stores: contiguous, strided and indexed, whole or of the first n lanes only.
+// Loads of contiguous elements, and stores: contiguous, strided and indexed, whole or of the first n lanes only.
 // `bool` elements are bytes and become a Mask; `f16` and `bf16` elements become f32 vectors. Memory beyond the lanes in
 // use is neither read nor written. See vec.h for the API.
 #pragma once
@@ -331,11 +331,7 @@ template <class L, class T> AOTI_INLINE auto load(L lanes, const T *p) {
 template <class L, class T, class V> AOTI_INLINE void store(L lanes, T *p, V a) {
   detail::store_raw(lanes, (detail::raw_of<T> *)p, detail::Element<T>::encode(a));
 }
-// Lane i at p + i * stride.
-template <class L, class T> AOTI_INLINE auto load_strided(L lanes, const T *p, i64 stride) {
-  return detail::Element<T>::decode(
-      detail::fill<L::width, detail::raw_of<T>>(lanes, [&](int i) { return detail::peek(p + i * stride); }));
-}
+// Lane i at p + i * stride; loads of that form are in strided.h.
 #if AOTI_GPU
 // A loop over lanes that is unrolled, so that every lane stays in its register.
 template <class L, class F, int... I> AOTI_INLINE void each_lane(L lanes, F f, Indices<I...>) {
@@ -352,12 +348,7 @@ template <class L, class T, class V> AOTI_INLINE void store_strided(L lanes, T *
   for (int i = 0; i < detail::used(lanes); ++i) detail::poke(p + i * stride, buffer[i]);
 }
 #endif
-// Lane i at p + index[i].
-template <class L, class T, class I> AOTI_INLINE auto gather(L lanes, const T *p, Vec<I, L::width> index) {
-  return detail::Element<T>::decode(
-      detail::fill<L::width, detail::raw_of<T>>(lanes, [&](int i) { return detail::peek(p + lane(index, i)); }));
-}
-// Lanes are stored in order, so the last of equal indices wins.
+// Lane i at p + index[i]. Lanes are stored in order, so the last of equal indices wins.
 #if AOTI_GPU
 template <class L, class T, class I, class V> AOTI_INLINE void scatter(L lanes, T *p, Vec<I, L::width> index, V a) {
   auto raw = detail::Element<T>::encode(a);

@@ -191,15 +191,17 @@ template <class T, int W, bool Max> struct ArgAccumulator {
 // --- guarded access --------------------------------------------------------------------------------------------------
 
 #if AOTI_GPU
-// Lanes [low, high) of p, where `some` holds; `fill` elsewhere. Only those lanes are read.
-template <class L, class T, class F> AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some, F fill) {
+// Lanes [low, high) of p, Step elements apart, where `some` holds; `fill` elsewhere. Only those lanes are read.
+template <i64 Step = 1, class L, class T, class F>
+AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some, F fill) {
   constexpr int W = L::width;
   auto result = broadcast(lanes, fill);
   if (!some) return result;
-  if (low <= 0 && high >= W) return load(lanes, p);
+  if constexpr (Step == 1)
+    if (low <= 0 && high >= W) return load(lanes, p);
   i64 last = min_i64(high, i64(detail::used(lanes)));
   auto read = detail::Element<T>::decode(detail::fill<W, detail::raw_of<T>>(
-      Full<W>{}, [&](int i) { return i >= low && i < last ? detail::peek(p + i) : detail::raw_of<T>(0); }));
+      Full<W>{}, [&](int i) { return i >= low && i < last ? detail::peek(p + i * Step) : detail::raw_of<T>(0); }));
   Vec<i64, W> at = iota(lanes, 0);
   return select((at >= low) & (at < last), read, result);
 }
@@ -213,39 +215,35 @@ AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<i64, L::width> index, Mas
   return select(mask, read, broadcast(lanes, fill));
 }
 #else
-// Lanes [low, high) of p, where `some` holds; `fill` elsewhere. Only those lanes are read.
-template <class L, class T, class F> AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some, F fill) {
+// Lanes [low, high) of p, Step elements apart, where `some` holds; `fill` elsewhere. Only those lanes are read. Inside a
+// border all lanes are there, and the load is as fast as one without bounds.
+template <i64 Step = 1, class L, class T, class F>
+AOTI_INLINE auto load_between(L lanes, const T *p, i64 low, i64 high, bool some, F fill) {
   constexpr int W = L::width;
   auto result = broadcast(lanes, fill);
-  if (!some) return result;
-  if (low <= 0 && high >= W) return load(lanes, p);
-  if (high > W) high = W;
-  if constexpr (W == 1) {
-    if (low <= 0 && high >= 1) result = load(lanes, p);
-  } else {
-    if (low <= 0 && high > 0) return select(active(Tail<W>{int(high)}), load(Tail<W>{int(high)}, p), result);
-    alignas(64) T copy[W];
-    if (low < 0) low = 0;
-    if (low >= high) return result;
-    __builtin_memset(copy, 0, sizeof copy);
-    for (i64 i = low; i < high; ++i) copy[i] = p[i];
-    Vec<i64, W> at = iota(lanes, 0);
-    result = select((at >= low) & (at < high), load(Full<W>{}, copy), result);
+  if (!some || high <= 0 || low >= W) return result;
+  if constexpr (W == 1)
+    return load(lanes, p);
+  else {
+    if (low <= 0 && high >= W) return load_every<Step>(lanes, p);
+    const i32 first = i32(max_i64(low, 0)), last = i32(min_i64(high, i64(detail::used(lanes))));
+    const Vec<i32, W> at = detail::count_lanes<W>();
+    const Mask<W> live = (at >= first) & (at < last);
+    const detail::raw_of<T> *from = (const detail::raw_of<T> *)p;
+    if constexpr (Step == 1)
+      return select(live, detail::Element<T>::decode(detail::load_live(from, live)), result);
+    else
+      return select(live, detail::Element<T>::decode(detail::gather_live(from, at * i32(Step), live)), result);
   }
-  return result;
 }
 
 // Elements at `index` where `mask` holds, `fill` elsewhere. Only those elements are read.
 template <class L, class T, class F>
 AOTI_INLINE auto gather_where(L lanes, const T *p, Vec<i64, L::width> index, Mask<L::width> mask, F fill) {
   auto result = broadcast(lanes, fill);
-  if (!any(mask & active(lanes))) return result;
-  // Lanes without an element read one that some other lane reads.
-  i64 safe = 0;
-  Mask<L::width> live = mask & active(lanes);
-  for (int i = 0; i < L::width; ++i)
-    if (lane(live, i)) safe = lane(index, i);
-  return select(mask, gather(lanes, p, select(mask, index, splat<L::width>(safe))), result);
+  const Mask<L::width> live = mask & active(lanes);
+  if (!any(live)) return result;
+  return select(live, detail::Element<T>::decode(detail::gather_live((const detail::raw_of<T> *)p, index, live)), result);
 }
 #endif
 

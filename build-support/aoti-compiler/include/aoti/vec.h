@@ -11,6 +11,7 @@
 // Memory (T: any element type or bool; bool lanes are Mask, f16/bf16 lanes are Vec<f32>)
 //   load(L, const T *p)                         store(L, T *p, value)
 //   load_strided(L, const T *p, i64 stride)     store_strided(L, T *p, i64 stride, value)
+//   load_every<Step>(L, const T *p)
 //   gather(L, const T *p, Vec<i64|i32, W>)      scatter(L, T *p, Vec<i64|i32, W>, value)
 //   broadcast(L, T scalar)                      iota(L, i64 start, i64 step = 1) -> Vec<i64>; iota32(L, ...) -> Vec<i32>
 //   active(L) -> Mask; select_tail(L, value, neutral): `neutral` in the lanes not in use
@@ -35,3 +36,4 @@
 #pragma once
 
 #include "round.h"
+#include "strided.h"

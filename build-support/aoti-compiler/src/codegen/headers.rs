@@ -66,6 +66,7 @@ headers![
     "special_gamma.h",
     "special_normal.h",
     "special_polynomial.h",
+    "strided.h",
     "tables.h",
     "tile.h",
     "transposed.h",

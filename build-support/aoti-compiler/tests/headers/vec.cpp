@@ -1,11 +1,14 @@
 // Checks vec.h against scalar code: every operation on a full register, a wider and a narrower vector, one lane, and on
 // every tail; half-precision conversions on all bit patterns.
+#include "aoti/nest.h"
 #include "aoti/vec.h"
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sys/mman.h>
+#include <unistd.h>
 
 using namespace aoti;
 
@@ -164,6 +167,9 @@ template <int W, class T, class L> void memory(L lanes, int n) {
   auto s = load_strided(lanes, source, 3);
   store_strided(lanes, target, 2, s);
   check("strided", s, [](int i) { return 3 * i; }, [](int i) { return 2 * i; });
+  auto e = load_every<2>(lanes, source + 1);
+  store_strided(lanes, target, 3, e);
+  check("every second", e, [](int i) { return 1 + 2 * i; }, [](int i) { return 3 * i; });
   auto g = gather(lanes, source, index);
   scatter(lanes, target, index, g);
   check("gather, scatter", g, [](int i) { return 3 * W - 3 * i; }, [](int i) { return 3 * W - 3 * i; });
@@ -172,6 +178,35 @@ template <int W, class T, class L> void memory(L lanes, int n) {
 template <int W, class T> void all_memory() {
   memory<W, T>(Full<W>{}, W);
   for (int n = 0; n <= W && n < 64; ++n) memory<W, T>(Tail<W>{n}, n);
+}
+
+// Lanes [low, high) of elements that are Step apart, and the same by a mask: in memory that ends with the last of them.
+template <i64 Step, class T, int W> void window(T *end) {
+  for (int low = -2; low <= W + 1; ++low)
+    for (int high = -1; high <= W + 2; ++high) {
+      const int first = low < 0 ? 0 : low, last = high > W ? W : high;
+      const T *p = end - 1 - i64(last - 1) * Step;
+      auto check = [&](const char *what, auto value) {
+        for (int i = 0; i < W; ++i) {
+          const bool is_live = i >= first && i < last;
+          EXPECT(lane(value, i) == (is_live ? p[i * Step] : T(77)),
+                 "%s<%d bytes> by %d, lane %d of [%d, %d)", what, int(sizeof(T)), int(Step), i, low, high);
+        }
+      };
+      check("load_between", load_between<Step>(Full<W>{}, p, low, high, true, T(77)));
+      const Vec<i64, W> at = iota(Full<W>{}, 0);
+      check("gather_where", gather_where(Full<W>{}, p, at * Step, (at >= i64(low)) & (at < i64(high)), T(77)));
+    }
+}
+template <class T, int W> void windows() {
+  // The page behind the elements cannot be read.
+  const i64 page = sysconf(_SC_PAGESIZE);
+  char *pages = (char *)mmap(nullptr, size_t(2 * page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mprotect(pages + page, size_t(page), PROT_NONE);
+  T *end = (T *)(pages + page);
+  for (int i = 1; i <= 4 * W; ++i) end[-i] = T(100 + i % 20);
+  window<1, T, W>(end), window<2, T, W>(end), window<3, T, W>(end);
+  munmap(pages, size_t(2 * page));
 }
 
 template <int W> void reductions() {
@@ -197,6 +232,7 @@ template <int W> void width() {
   float_operations<W, f32>(), float_operations<W, f64>();
   integer_operations<W, i8>(), integer_operations<W, i32>();
   float_to_integer<W, f32>(), float_to_integer<W, f64>();
+  windows<f32, W>(), windows<i8, W>(), windows<i64, W>();
   all_memory<W, f32>(), all_memory<W, f64>(), all_memory<W, bool>(), all_memory<W, f16>();
   reductions<W>();
 #ifdef THOROUGH

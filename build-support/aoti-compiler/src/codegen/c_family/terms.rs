@@ -239,14 +239,17 @@ impl Context<'_> {
                     format!("load(lanes, {element})")
                 } else if step.is(0) {
                     format!("uniform(lanes, {element})")
+                } else if let Some(step) = short_step(&step) {
+                    format!("load_every<{step}>(lanes, {element})")
                 } else {
                     format!("load_strided(lanes, {element}, {})", scalar(&step))
                 };
             }
-            if step.is(1)
+            if let Some(step) = short_step(&step)
                 && let Some(window) = guard_window(guards, vector, self.width)
             {
-                return format!("load_between(lanes, {element}, {window}, {fill})");
+                let step = if step == 1 { String::new() } else { format!("<{step}>") };
+                return format!("load_between{step}(lanes, {element}, {window}, {fill})");
             }
         }
         let index = self.lane_address(access, varying, vector);
@@ -393,6 +396,14 @@ fn scalar_tests(guards: &[Guard]) -> String {
     guards.iter().map(scalar_test).collect::<Vec<_>>().join(" && ")
 }
 
+/// Steps up to here are part of a load's code, so that what is best for each is compiled.
+const SHORT_STEP: i64 = 64;
+
+/// The elements between lanes, where they are fixed and few.
+fn short_step(step: &Expr) -> Option<i64> {
+    step.as_int().filter(|step| (1..=SHORT_STEP).contains(step))
+}
+
 /// `low, high, condition` of the lanes in which guards hold, where each either holds for all lanes or moves with them.
 fn guard_window(guards: &[Guard], vector: Symbol, width: &str) -> Option<String> {
     let (mut low, mut high, mut tests) = (Vec::new(), Vec::new(), Vec::new());
@@ -401,13 +412,12 @@ fn guard_window(guards: &[Guard], vector: Symbol, width: &str) -> Option<String>
             tests.push(scalar_test(guard));
             continue;
         }
+        // Lane k is inside where 0 <= coordinate + k * step < size.
         let (step, _) = guard.coordinate.affine_in(vector)?;
-        if !step.is(1) {
-            return None;
-        }
-        low.push(scalar(&-&guard.coordinate));
-        let distance: Expr = &guard.size - &guard.coordinate;
-        high.push(scalar(&distance));
+        let step = step.as_int().filter(|step| *step > 0)?;
+        let lanes_below = |distance: Expr| (&distance + (step - 1)).floor_div(&Expr::int(step));
+        low.push(scalar(&lanes_below(-&guard.coordinate)));
+        high.push(scalar(&lanes_below(&guard.size - &guard.coordinate)));
     }
     let join = |parts: Vec<String>, function: &str, none: &str| {
         parts.into_iter().reduce(|a, b| format!("{function}({a}, {b})")).unwrap_or_else(|| none.to_owned())

@@ -19,7 +19,7 @@ AOTI_KERNEL(256) k_turned(Run run, const f32 *__restrict__ in0, f32 *__restrict_
     with_lanes<1>(i2, i32(6), [&](auto lanes) {
       constexpr Slot<0> slot{};
       (void)slot;
-      const auto stage0_t0 = load_strided(lanes, in0 + (24 * i0 + i1 + 4 * i2), 4);
+      const auto stage0_t0 = load_every<4>(lanes, in0 + (24 * i0 + i1 + 4 * i2));
       store(lanes, out0 + (24 * i0 + 6 * i1 + i2), stage0_t0);
     });
   }

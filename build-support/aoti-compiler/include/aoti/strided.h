@@ -1,0 +1,145 @@
+// Loads of lanes that do not lie side by side in memory, and of those lanes alone for which a mask holds. Knows what
+// instructions and shuffles there are for them; memory beyond the elements that are asked for is never read.
+#pragma once
+
+#include "memory.h"
+
+AOTI_NAMESPACE_BEGIN
+
+namespace detail {
+
+#if !AOTI_GPU
+#if AOTI_AVX512
+typedef float v8f __attribute__((vector_size(32)));
+typedef double v8d __attribute__((vector_size(64)));
+AOTI_INLINE u16 mask_bits(Mask<16> mask) { return u16(__builtin_ia32_cvtd2mask512((v16i)mask.m.v)); }
+AOTI_INLINE u8 mask_bits(Mask<8> mask) { return u8(__builtin_ia32_cvtd2mask256((v8i)mask.m.v)); }
+#endif
+// Whether an instruction reads elements of this type at any indices, those of W lanes in whole registers.
+template <class T, int W> constexpr bool has_gather = AOTI_AVX512 && W >= 8 && (sizeof(T) == 4 || sizeof(T) == 8);
+
+// Lane i of p where `live` holds, zero elsewhere. Only those elements are read.
+template <int W, class T> AOTI_INLINE Vec<T, W> load_live(const T *p, Mask<W> live) {
+  constexpr int bytes = W * int(sizeof(T));
+  constexpr int size = sizeof(T);
+  (void)size, (void)bytes;
+  if constexpr (W == 1)
+    return lane(live, 0) ? Vec<T, W>{*p} : Vec<T, W>{T(0)};
+  else if constexpr (shape_of<T, W> == kPair)
+    return {load_live(p, Mask<W / 2>{lower(live.m)}), load_live(p + W / 2, Mask<W / 2>{upper(live.m)})};
+#if AOTI_AVX512
+  else if constexpr (size == 4 && bytes == 64)
+    return {(typename Vec<T, W>::Register)__builtin_ia32_loaddqusi512_mask((const int *)p, v16i{}, mask_bits(live))};
+#endif
+#if AOTI_AVX2
+  else if constexpr (size == 4 && bytes == 32)
+    return {(typename Vec<T, W>::Register)__builtin_ia32_maskloadd256((const v8i *)p, (v8i)live.m.v)};
+#endif
+  else {
+    T buffer[W] = {};
+    i32 is_live[W];
+    store_raw(Full<W>{}, is_live, live.m);
+    for (int i = 0; i < W; ++i)
+      if (is_live[i]) buffer[i] = p[i];
+    return load_raw(Full<W>{}, buffer);
+  }
+}
+
+// Lane i of p + index[i] where `live` holds, zero elsewhere. Only those elements are read.
+template <int W, class T, class I> AOTI_INLINE Vec<T, W> gather_live(const T *p, Vec<I, W> index, Mask<W> live) {
+#if AOTI_AVX512
+  if constexpr (has_gather<T, W> && W > 8)
+    return join(gather_live(p, lower(index), Mask<W / 2>{lower(live.m)}),
+                gather_live(p, upper(index), Mask<W / 2>{upper(live.m)}));
+  else if constexpr (has_gather<T, W>) {
+    const v8l at = (v8l)convert<i64>(index).v;
+    if constexpr (sizeof(T) == 4)
+      return {(typename Vec<T, W>::Register)__builtin_ia32_gatherdiv16sf(v8f{}, p, at, mask_bits(live), 4)};
+    else
+      return {(typename Vec<T, W>::Register)__builtin_ia32_gatherdiv8df(v8d{}, p, at, mask_bits(live), 8)};
+  } else
+#endif
+  {
+    T buffer[W] = {};
+    i32 is_live[W];
+    I at[W];
+    store_raw(Full<W>{}, is_live, live.m);
+    store_raw(Full<W>{}, at, index);
+    for (int i = 0; i < W; ++i)
+      if (is_live[i]) buffer[i] = p[at[i]];
+    return load_raw(Full<W>{}, buffer);
+  }
+}
+
+// Lane i of p + 2 * i, by two loads. The second one ends with the last element that is asked for: the one behind it may
+// not exist.
+template <int W, class T, int... I> AOTI_INLINE Vec<T, W> load_every_second(const T *p, Indices<I...>) {
+  if constexpr (shape_of<T, W> == kPair) {
+    constexpr int h = W / 2;
+    return {load_every_second<h>(p, indices<h>{}), load_every_second<h>(p + W, indices<h>{})};
+  } else {
+    Vec<T, W> a = load_raw(Full<W>{}, p), b = load_raw(Full<W>{}, p + W - 1);
+    return {__builtin_shufflevector(a.v, b.v, (2 * I < W ? 2 * I : 2 * I + 1)...)};
+  }
+}
+
+// Lane i of p + i * stride.
+template <int W, class T> AOTI_INLINE Vec<T, W> load_strided_raw(Full<W> lanes, const T *p, i64 stride) {
+  if constexpr (has_gather<T, W>)
+    return gather_live(p, iota(lanes, 0, stride), active(lanes));
+  else
+    return fill<W, T>(lanes, [&](int i) { return p[i * stride]; });
+}
+template <int W, class T> AOTI_INLINE Vec<T, W> load_strided_raw(Tail<W> lanes, const T *p, i64 stride) {
+  if constexpr (has_gather<T, W>)
+    return gather_live(p, iota(lanes, 0, stride), active(lanes));
+  else
+    return fill<W, T>(lanes, [&](int i) { return p[i * stride]; });
+}
+#endif
+
+} // namespace detail
+
+#if AOTI_GPU
+// Lane i at p + i * stride.
+template <class L, class T> AOTI_INLINE auto load_strided(L lanes, const T *p, i64 stride) {
+  return detail::Element<T>::decode(
+      detail::fill<L::width, detail::raw_of<T>>(lanes, [&](int i) { return detail::peek(p + i * stride); }));
+}
+template <i64 Step, class L, class T> AOTI_INLINE auto load_every(L lanes, const T *p) {
+  return load_strided(lanes, p, Step);
+}
+// Lane i at p + index[i].
+template <class L, class T, class I> AOTI_INLINE auto gather(L lanes, const T *p, Vec<I, L::width> index) {
+  return detail::Element<T>::decode(
+      detail::fill<L::width, detail::raw_of<T>>(lanes, [&](int i) { return detail::peek(p + lane(index, i)); }));
+}
+#else
+// Lane i at p + i * stride.
+template <class L, class T> AOTI_INLINE auto load_strided(L lanes, const T *p, i64 stride) {
+  return detail::Element<T>::decode(detail::load_strided_raw(lanes, (const detail::raw_of<T> *)p, stride));
+}
+// The same with a stride that is known when the kernel is compiled.
+template <i64 Step, class L, class T> AOTI_INLINE auto load_every(L lanes, const T *p) {
+  constexpr int W = L::width;
+  if constexpr (Step == 1)
+    return load(lanes, p);
+  else if constexpr (Step == 2 && W > 1 && is_same<L, Full<W>>)
+    return detail::Element<T>::decode(
+        detail::load_every_second<W>((const detail::raw_of<T> *)p, indices<W>{}));
+  else
+    return load_strided(lanes, p, Step);
+}
+// Lane i at p + index[i].
+template <class L, class T, class I> AOTI_INLINE auto gather(L lanes, const T *p, Vec<I, L::width> index) {
+  using Raw = detail::raw_of<T>;
+  constexpr int W = L::width;
+  if constexpr (detail::has_gather<Raw, W>)
+    return detail::Element<T>::decode(detail::gather_live((const Raw *)p, index, active(lanes)));
+  else
+    return detail::Element<T>::decode(
+        detail::fill<W, Raw>(lanes, [&](int i) { return detail::peek(p + lane(index, i)); }));
+}
+#endif
+
+AOTI_NAMESPACE_END
