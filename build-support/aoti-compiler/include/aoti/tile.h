@@ -59,6 +59,19 @@ AOTI_INLINE void add_chain(f32 *tile, const f32 *chain, int rows, i64 width, i64
 
 typedef f32 FourFloats __attribute__((vector_size(16), aligned(4), may_alias));
 
+// Four rows of four, transposed.
+AOTI_INLINE void transpose_4x4(const f32 *from, i64 from_stride, f32 *to, i64 to_stride) {
+  using Four = FourFloats;
+  Four a = *(const Four *)from, b = *(const Four *)(from + from_stride);
+  Four c = *(const Four *)(from + 2 * from_stride), d = *(const Four *)(from + 3 * from_stride);
+  Four ab_lo = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_hi = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  Four cd_lo = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_hi = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  *(Four *)to = __builtin_shufflevector(ab_lo, cd_lo, 0, 1, 4, 5);
+  *(Four *)(to + to_stride) = __builtin_shufflevector(ab_lo, cd_lo, 2, 3, 6, 7);
+  *(Four *)(to + 2 * to_stride) = __builtin_shufflevector(ab_hi, cd_hi, 0, 1, 4, 5);
+  *(Four *)(to + 3 * to_stride) = __builtin_shufflevector(ab_hi, cd_hi, 2, 3, 6, 7);
+}
+
 // memcpy and memset for rows that are often shorter than a call costs. Nothing outside the n floats is touched.
 AOTI_INLINE void copy_floats(f32 *to, const f32 *from, i64 n) {
   i64 i = 0;

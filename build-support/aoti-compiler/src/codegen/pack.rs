@@ -103,11 +103,31 @@ pub fn packed_product_bytes(k: usize, n: usize) -> Option<usize> {
 /// A `Linear` weight of shape `[n, k]` is the source with `row_stride: 1, col_stride: k`.
 pub fn pack_product(b: &Source<'_>, k: usize, n: usize) -> Result<Vec<u8>, PackError> {
     b.check(k, n)?;
+    pack_columns(k, n, |row, col| b.value(row, col))
+}
+
+/// Packs convolution weights for `conv_pixels`: `[ceil(channels / PANEL)][taps][in_channels][PANEL]` f32, channels past the
+/// last zero.
+///
+/// The source is the model's weight `[channels][in_channels * taps]`.
+pub fn pack_tap_panels(
+    w: &Source<'_>,
+    channels: usize,
+    in_channels: usize,
+    taps: usize,
+) -> Result<Vec<u8>, PackError> {
+    let k = in_channels.checked_mul(taps).ok_or(PackError::TooLarge)?;
+    w.check(channels, k)?;
+    pack_columns(k, channels, |row, col| w.value(col, row % in_channels * taps + row / in_channels))
+}
+
+/// The panels of a `k` x `n` matrix, given by `value(row, col)`.
+fn pack_columns(k: usize, n: usize, value: impl Fn(usize, usize) -> f32) -> Result<Vec<u8>, PackError> {
     let mut packed = Vec::with_capacity(packed_product_bytes(k, n).ok_or(PackError::TooLarge)?);
     for panel in (0..n).step_by(PANEL) {
         for row in 0..k {
             for col in panel..panel + PANEL {
-                let x = if col < n { b.value(row, col) } else { 0.0 };
+                let x = if col < n { value(row, col) } else { 0.0 };
                 packed.extend_from_slice(&x.to_le_bytes());
             }
         }
@@ -242,6 +262,21 @@ mod tests {
         assert_eq!(packed, [1.0, 3.0, 5.0, 2.0, 4.0, 6.0, 7.0, 9.0, 11.0, 8.0, 10.0, 12.0]);
         assert_eq!(pack_by_tap(&[], 2, [2, 0, 9]).unwrap(), Vec::<u8>::new());
         assert!(matches!(pack_by_tap(&numbers(11), 4, [2, 3, 2]), Err(PackError::OutOfBounds { .. })));
+    }
+
+    #[test]
+    fn panels_of_taps_hold_the_channels_of_one_tap_after_the_other() {
+        // Two output channels of three input channels by two taps.
+        let bytes = numbers(12);
+        let packed = floats(&pack_tap_panels(&rows(&bytes, Storage::F32, 6), 2, 3, 2).unwrap());
+        assert_eq!(packed.len(), 6 * PANEL);
+        let column = |channel: usize| packed.chunks(PANEL).map(|row| row[channel]).collect::<Vec<f32>>();
+        assert_eq!(column(0), [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]);
+        assert_eq!(column(1), [7.0, 9.0, 11.0, 8.0, 10.0, 12.0]);
+        assert_eq!(column(2), [0.0; 6]);
+        assert!(pack_tap_panels(&rows(&[], Storage::F32, 0), 4, 0, 9).unwrap().is_empty());
+        let short = pack_tap_panels(&rows(&bytes, Storage::F32, 6), 3, 3, 2);
+        assert!(matches!(short, Err(PackError::OutOfBounds { .. })));
     }
 
     #[test]

@@ -106,6 +106,9 @@ fn pieces(
                 ("kConvTransposed", vec![groups, in_channels, rows])
             }
             Packing::ByTap { channels, in_channels, taps } => ("kByTap", vec![channels, in_channels, taps]),
+            Packing::TapPanels { channels, in_channels, taps } => {
+                ("kTapPanels", vec![channels, in_channels, taps])
+            }
         };
         let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
         format!(

@@ -96,6 +96,9 @@ fn packed(constant: &Constant, packing: &Packing) -> Bytes {
         Packing::ByTap { channels, in_channels, taps } => {
             pack::pack_by_tap(&constant.data, constant.dtype.size(), [*channels, *in_channels, *taps])
         }
+        Packing::TapPanels { channels, in_channels, taps } => {
+            pack::pack_tap_panels(&source(0, in_channels * taps, 1), *channels, *in_channels, *taps)
+        }
     };
     result.expect("packings are chosen within the constant's bounds").into()
 }

@@ -7,9 +7,11 @@
 use super::attention::Attentions;
 use super::element::Element;
 use super::realize::count_uses;
+use super::turning;
 use crate::dtype::DType;
-use crate::graph::{Conv, Graph, Node, Op, ValueId};
+use crate::graph::{Graph, Node, Op, ValueId};
 use crate::loops::Channels;
+use crate::select;
 use crate::symbolic::{Expr, Symbol};
 use crate::target::Target;
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -17,7 +19,7 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 /// Channels side by side, of which a thread reads several at a time.
 const SIDE_BY_SIDE: i64 = 8;
 /// The axis of channels in a program.
-const CHANNELS: usize = 1;
+pub(super) const CHANNELS: usize = 1;
 
 /// Where channels are in each value that has a buffer.
 #[derive(Default)]
@@ -28,9 +30,6 @@ pub(super) struct Layouts {
 impl Layouts {
     /// Decides for all values of a graph.
     pub(super) fn decide(graph: &Graph, target: &Target, attentions: &Attentions) -> Layouts {
-        if !target.has_channels_last() {
-            return Layouts::default();
-        }
         let mut last: SecondaryMap<ValueId, bool> = SecondaryMap::new();
         let (producers, uses) = (graph.producers(), count_uses(graph));
         let maker = |value: ValueId| producers[value.index()].map(|position| &graph.nodes[position]);
@@ -38,7 +37,7 @@ impl Layouts {
             |value: ValueId| maker(value).is_some_and(|maker| matches!(maker.op, Op::Constant(_)));
         for node in graph.nodes.iter().filter(|node| matches!(node.op, Op::Conv(_))) {
             let (input, weight) = (node.inputs[0], node.inputs[1]);
-            if is_fitting(graph, node) && is_constant(weight) && uses[weight] == 1 {
+            if is_fitting(graph, node, target) && is_constant(weight) && uses[weight] == 1 {
                 last[node.outputs[0]] = true;
                 // What is written only for it is written as it is read.
                 let is_made = maker(input).is_some_and(|maker| Element::of(&maker.op).is_some());
@@ -63,6 +62,18 @@ impl Layouts {
                 sources.for_each(&mut keep);
             }
         }
+        // Of a convolution with groups there is a template only where its input has channels last as well.
+        for node in &graph.nodes {
+            let Op::Conv(conv) = &node.op else { continue };
+            if conv.groups > 1 && !last[node.inputs[0]] {
+                last[node.outputs[0]] = false;
+            }
+        }
+        if let Some(cost) = target.turning_cost()
+            && turning::work(graph, &last) < turning::elements(graph, &last).saturating_mul(cost)
+        {
+            return Layouts::default();
+        }
         let mut channels = SecondaryMap::new();
         for value in graph.values.keys() {
             channels[value] = if last[value] { Channels::Last } else { Channels::First };
@@ -78,11 +89,17 @@ impl Layouts {
 
 /// Whether there is a template for a convolution whose channels are last. Its weights are laid out for that when the model
 /// is compiled, so nothing else may read them.
-fn is_fitting(graph: &Graph, node: &Node) -> bool {
-    let Op::Conv(Conv { transposed: false, groups: 1, stride, .. }) = &node.op else { return false };
+fn is_fitting(graph: &Graph, node: &Node, target: &Target) -> bool {
+    let Op::Conv(conv) = &node.op else { return false };
     let weight = graph.ty(node.inputs[1]);
-    let is_float = matches!(weight.dtype, DType::F16 | DType::Bf16 | DType::F32);
-    is_float && weight.shape.iter().all(|size| size.as_int().is_some()) && !stride.is_empty()
+    match target {
+        Target::Cpu(_) => select::has_pixel_template(conv, weight),
+        Target::Gpu(_) => {
+            let is_float = matches!(weight.dtype, DType::F16 | DType::Bf16 | DType::F32);
+            let is_fixed = weight.shape.iter().all(|size| size.as_int().is_some());
+            is_float && is_fixed && !conv.transposed && conv.groups == 1 && !conv.stride.is_empty()
+        }
+    }
 }
 
 fn has_wide_channels(graph: &Graph, value: ValueId) -> bool {
@@ -122,8 +139,12 @@ fn spreads(graph: &Graph, node: &Node, output: ValueId, last: &SecondaryMap<Valu
 }
 
 /// Whether the coordinates of a view have the channels of its operand along its own axis of channels, and nothing else there.
-fn keeps_channels(coords: &[Expr]) -> bool {
-    let own = Symbol::axis(1);
+pub(super) fn keeps_channels(coords: &[Expr]) -> bool {
+    has_channels_along(coords, Symbol::axis(1))
+}
+
+/// Whether the coordinates of a view have the channels of its operand along one of its axes, and nothing else there.
+pub(super) fn has_channels_along(coords: &[Expr], own: Symbol) -> bool {
     let is_step = |coord: &Expr| coord.affine_in(own).is_some_and(|(step, _)| step.is(1));
     coords.iter().enumerate().all(
         |(axis, coord)| {
@@ -243,12 +264,43 @@ mod tests {
     }
 
     #[test]
-    fn processors_have_channels_first() {
+    fn processors_have_templates_for_a_channel_at_a_time_too() {
+        let cpu = Target::cpu(&["x86-64-v3"]);
         let program = lowered(
-            &two("%b: f32[2, 8, 6, 6] = tanh %a", "[2, 8, 6, 6]", 8, "v"),
+            "%a: f32[2, 8, 6, 6] = conv %x, %w stride [1, 1] padding [1:1, 1:1] dilation [1, 1] groups 1
+             %b: f32[2, 8, 6, 6] = tanh %a
+             %d: f32[2, 8, 6, 6] = conv %b, %v stride [1, 1] padding [1:1, 1:1] dilation [1, 1] groups 8
+             %m: f32[2, 8] = sum %d axes [2, 3]
+             output %m \"y\"",
+            &cpu,
+        );
+        assert_eq!(
+            convolutions(&program),
+            [(Channels::First, Channels::Last), (Channels::Last, Channels::Last)]
+        );
+    }
+
+    #[test]
+    fn a_channel_at_a_time_wants_its_input_with_channels_last() {
+        let program = lowered(
+            "%a: f32[2, 8, 6, 6] = conv %x, %v stride [1, 1] padding [1:1, 1:1] dilation [1, 1] groups 8
+             %m: f32[2, 8] = sum %a axes [2, 3]
+             output %m \"y\"",
             &Target::cpu(&["x86-64-v3"]),
         );
-        assert!(convolutions(&program).iter().all(|places| *places == (Channels::First, Channels::First)));
+        assert_eq!(convolutions(&program), [(Channels::First, Channels::First)]);
+    }
+
+    #[test]
+    fn processors_keep_channels_first_where_turning_costs_more_than_convolutions_gain() {
+        let program = lowered(
+            "%a: f32[2, 8, 6, 6] = conv %x, %w stride [1, 1] padding [1:1, 1:1] dilation [1, 1] groups 1
+             %b: f32[2, 2, 144] = view %a [i0, 4*i1 + i2 // 36, i2 % 36 // 6, i2 % 6]
+             %m: f32[2, 2] = sum %b axes [2]
+             output %m \"y\"",
+            &Target::cpu(&["x86-64-v3"]),
+        );
+        assert_eq!(convolutions(&program), [(Channels::First, Channels::First)]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod expand;
 mod layout;
 mod nodes;
 mod realize;
+mod turning;
 
 use crate::graph::{Graph, InputRole, Node, Op, OutputRole, ValueId};
 use crate::loops::{Access, Buffer, BufferId, Index, Program, Step, Storage};

@@ -9,7 +9,7 @@ use super::Schedule;
 use super::mapping::{CpuMapping, GpuMapping, Lanes, Mapping, Split};
 use super::memory::largest_scratch;
 use crate::graph::ranges_of;
-use crate::loops::{self, Channels, Kernel, KernelKind, Storage};
+use crate::loops::{self, Kernel, KernelKind, Storage};
 use crate::select::{Choice, Template};
 use crate::target::Target;
 
@@ -128,13 +128,7 @@ fn check_cpu(kernel: &Kernel, mapping: &CpuMapping) -> Vec<String> {
             findings.push("processors have no template for attention".to_owned());
             0
         }
-        KernelKind::Convolution(conv) => {
-            if [conv.input_channels, conv.output_channels].contains(&Channels::Last) {
-                findings.push("processors have no template for channels that are last".to_owned());
-            }
-            0
-        }
-        KernelKind::Rows(_) => 0,
+        KernelKind::Convolution(_) | KernelKind::Rows(_) => 0,
     };
     if let Split::Axes(count) = mapping.split
         && count > axes

@@ -4,18 +4,34 @@ use super::{
     Candidate, Choice, Conv, ELEMENT_AT_A_TIME, PackedOperand, Packing, Scratch, Template, scratch, typical,
 };
 use crate::dtype::DType;
-use crate::loops::{ConvShape, Convolution, Program, Storage};
+use crate::graph::{self, TensorType};
+use crate::loops::{Channels, ConvShape, Convolution, Program, Storage};
 use crate::symbolic::Expr;
 use crate::target::Target;
 
 /// Kernel taps that the tiled convolution takes at most, `kMaxTaps` of `conv.h`.
 const MAX_TAPS: i64 = 1024;
+/// Kernel taps that the depthwise convolution of channels that are last takes at most, `kDepthwiseTaps` of
+/// `depthwise_pixels.h`.
+const MAX_DEPTHWISE_TAPS: i64 = 256;
 /// Output channels of a register tile, `kConvRows` of `tile.h`.
 const TILE_CHANNELS: f64 = 8.0;
 /// Output pixels of a register tile: of the smallest that any level has.
 const TILE_PIXELS: f64 = 8.0;
 /// A depthwise convolution loads an element for each multiply-add, where register tiles load one for several.
 const DEPTHWISE: f64 = 2.5;
+
+/// Whether processors have a template for a convolution whose channels are last, with weights of this type. One with groups
+/// needs them last in its input.
+pub(crate) fn has_pixel_template(conv: &graph::Conv, weight: &TensorType) -> bool {
+    let sizes: Option<Vec<i64>> = weight.shape.iter().map(Expr::as_int).collect();
+    let Some([channels, own_channels, kernel @ ..]) = sizes.as_deref() else { return false };
+    let taps: i64 = kernel.iter().product();
+    let padded = conv.padding.iter().all(|(before, _)| *before >= 0);
+    let is_depthwise = *own_channels == 1 && conv.groups == *channels && taps <= MAX_DEPTHWISE_TAPS;
+    let fits = !kernel.is_empty() && taps <= MAX_TAPS && (conv.groups == 1 || is_depthwise);
+    weight.dtype == DType::F32 && !conv.transposed && padded && fits
+}
 
 /// The ways to compute a convolution.
 pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target) -> Vec<Candidate> {
@@ -29,6 +45,17 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
         all.push(Candidate { choice, cost });
     };
     let work = multiply_adds(&shape);
+    let is_last = [conv.input_channels, conv.output_channels].contains(&Channels::Last);
+    if is_last && matches!(target, Target::Cpu(_)) {
+        if shape.groups == 1 {
+            let in_order = conv.input_channels == Channels::Last;
+            let scratch = scratch::conv_pixels(&shape, in_order, target);
+            add(Conv::Pixels, tap_panels(&shape), scratch, work);
+        } else {
+            add(Conv::DepthwisePixels, tap_columns(&shape), Scratch::default(), work);
+        }
+        return all;
+    }
     if conv.depth_is_by_tap() {
         add(Conv::Any, by_tap(&shape), Scratch::default(), work);
         return all;
@@ -104,6 +131,20 @@ fn by_tap(shape: &ConvShape) -> Option<Packing> {
         in_channels: fixed(&shape.in_channels)?,
         taps: fixed(&shape.taps())?,
     })
+}
+
+fn tap_panels(shape: &ConvShape) -> Option<Packing> {
+    Some(Packing::TapPanels {
+        channels: fixed(&shape.out_channels)?,
+        in_channels: fixed(&shape.in_channels)?,
+        taps: fixed(&shape.taps())?,
+    })
+}
+
+/// A row for each tap of weights of one channel each.
+fn tap_columns(shape: &ConvShape) -> Option<Packing> {
+    let (k, n) = (fixed(&shape.taps())?, fixed(&shape.out_channels)?);
+    Some(Packing::Product { offset: 0, row_stride: 1, col_stride: k, k, n })
 }
 
 fn transposed_panels(shape: &ConvShape) -> Option<Packing> {

@@ -10,6 +10,7 @@ mod scratch;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use conv::has_pixel_template;
 pub use packing::{PackedOperand, Packing};
 pub use scratch::Scratch;
 pub(crate) use scratch::{matrix_bytes, row_bytes};
@@ -53,6 +54,10 @@ pub enum Conv {
     Depthwise,
     /// Register tiles of pixels and channels over a padded copy of the input.
     Tiled,
+    /// Channels last: register tiles of channels and pixels.
+    Pixels,
+    /// Channels last, one output channel for each input channel.
+    DepthwisePixels,
     /// A tap at a time, for every element type.
     Any,
     /// Transposed: products with every tap, then their sums.

@@ -48,6 +48,16 @@ pub enum Packing {
         /// Elements of a kernel in one channel.
         taps: usize,
     },
+    /// Panels of convolution weights whose rows are the input channels of one tap after the other, and whose columns are the
+    /// output channels.
+    TapPanels {
+        /// Output channels.
+        channels: usize,
+        /// Input channels.
+        in_channels: usize,
+        /// Elements of a kernel in one channel.
+        taps: usize,
+    },
 }
 
 /// A constant that a kernel reads in another form than the graph's.

@@ -35,6 +35,10 @@ pub(super) const PANEL: i64 = 32;
 const PANEL_GROUP: i64 = 4;
 /// Floats of the left operand that are worked on at a time (`gemm_block_rows` of `gemm.h`).
 const BLOCK_FLOATS: i64 = 98304;
+/// Floats of a page: what is as far apart shares a cache set.
+const SET_FLOATS: i64 = 1024;
+/// Floats between pixels that would share a cache set otherwise (`pixel_pitch` of `pixels.h`).
+const PIXEL_SLACK: i64 = 16;
 /// Floats that a channel of a padded input may have beside its planes (`conv_plan` of `conv.h`).
 const CHANNEL_SLACK: i64 = 528;
 
@@ -145,6 +149,27 @@ pub(super) fn conv(shape: &ConvShape, target: &Target) -> Scratch {
         None => &channel + CHANNEL_SLACK,
     };
     let floats = &(&(&shape.batch * &shape.in_channels) * &channel) + 64;
+    Scratch { shared: aligned(&(&floats * 4), target), worker: Expr::int(0) }
+}
+
+/// The padded copy of an input whose channels are last, or become last in it; none where it is read in place.
+pub(super) fn conv_pixels(shape: &ConvShape, is_last: bool, target: &Target) -> Scratch {
+    let channels = shape.in_channels.as_int();
+    let is_shared = channels.is_none_or(|channels| shape.stride[2] * channels % SET_FLOATS == 0);
+    let reach: [Expr; 3] = std::array::from_fn(|d| {
+        let taps = &(&shape.kernel[d] - 1) * shape.dilation[d];
+        &(&(&shape.output[d] - 1) * shape.stride[d]) + &(&taps + 1)
+    });
+    let lies_inside = |d: usize| {
+        let rest = (&shape.input[d] - &reach[d]).as_int();
+        shape.padding[d] == 0 && rest.is_some_and(|rest| rest >= 0)
+    };
+    if is_last && !is_shared && (0..3).all(lies_inside) {
+        return Scratch::default();
+    }
+    let pitch = if is_shared { &shape.in_channels + PIXEL_SLACK } else { shape.in_channels.clone() };
+    let pixels = reach.iter().map(|size| size.maximum(&Expr::int(0)));
+    let floats = pixels.fold(&shape.batch * &pitch, |floats, size| &floats * &size);
     Scratch { shared: aligned(&(&floats * 4), target), worker: Expr::int(0) }
 }
 

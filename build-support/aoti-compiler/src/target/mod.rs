@@ -33,11 +33,12 @@ impl Target {
         }
     }
 
-    /// Whether convolutions read and write the channels of a pixel side by side.
-    pub fn has_channels_last(&self) -> bool {
+    /// Multiply-adds of convolutions that pay, where channels lie side by side, for one element that is read or written
+    /// across that order; none where turning elements costs nothing that counts.
+    pub fn turning_cost(&self) -> Option<i64> {
         match self {
-            Target::Cpu(_) => false,
-            Target::Gpu(_) => true,
+            Target::Cpu(cpu) => Some(cpu.turning_cost),
+            Target::Gpu(_) => None,
         }
     }
 

@@ -59,6 +59,13 @@ struct Collected {
     if (lanes.n <= 0 || lanes.n >= W) at = -1;
     put_lanes(lanes.n, at, v);
   }
+  // Lanes that are `step` results apart.
+  template <int W, class V> void put_apart(aoti::Full<W>, int64_t at, int64_t step, V v) {
+    for (int i = 0; i < W; ++i) put_lanes(1, at + i * step, aoti::Vec<float, 1>{aoti::lane(v, i)});
+  }
+  template <int W, class V> void put_apart(aoti::Tail<W> lanes, int64_t at, int64_t step, V v) {
+    for (int i = 0; i < lanes.n; ++i) put_lanes(1, at + i * step, aoti::Vec<float, 1>{aoti::lane(v, i)});
+  }
   template <class V> void put_lanes(int count, int64_t at, V v) {
     for (int i = 0; i < count; ++i) {
       if (at < 0 || at + i >= n) {

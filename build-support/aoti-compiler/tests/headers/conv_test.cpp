@@ -2,6 +2,7 @@
 // groups, one to three dimensions, splits.
 #include "aoti/contract_any.h"
 #include "aoti/depthwise.h"
+#include "aoti/depthwise_pixels.h"
 #include "check.h"
 
 using namespace aoti;
@@ -79,6 +80,50 @@ template <class F> static void split(i64 units, F &&run) {
   run(i64(0), a), run(a, b), run(b, units);
 }
 
+// [k][n] as panels, element (row, column) given by value(row, column).
+template <class F> static void pack_columns(i64 k, i64 n, f32 *to, F &&value) {
+  for (i64 p = 0; p < n; p += kPanel)
+    for (i64 i = 0; i < k; ++i)
+      for (i64 j = p; j < p + kPanel; ++j) *to++ = j < n ? value(i, j) : 0;
+}
+
+// With channels last in the output, and first or last in the input.
+static void check_pixels(const ConvShape &s, const f32 *x, const f32 *w) {
+  const i64 taps = volume(s.kernel), k = s.in_channels / s.groups * taps, pixels = volume(s.out);
+  Guarded<f32> packed(ceil_div(s.out_channels, kPanel) * k * kPanel, true);
+  Guarded<f32> last(s.batch * s.in_channels * volume(s.in));
+  for (i64 n = 0; n < s.batch; ++n)
+    for (i64 c = 0; c < s.in_channels; ++c)
+      for (i64 i = 0; i < volume(s.in); ++i)
+        last.data[(n * volume(s.in) + i) * s.in_channels + c] = x[(n * s.in_channels + c) * volume(s.in) + i];
+  if (s.groups > 1) {
+    pack_columns(k, s.out_channels, packed.data, [&](i64 tap, i64 channel) { return w[channel * taps + tap]; });
+    Collected c(s.batch * s.out_channels * pixels);
+    split(conv_depthwise_pixels_units(s), [&](i64 u0, i64 u1) {
+      conv_depthwise_pixels(s, u0, u1, last.data, packed.data, [&](i64 n, i64 channel, i64 pixel, auto lanes, auto v) {
+        c.put_apart(lanes, (n * s.out_channels + channel) * pixels + pixel, pixels, v);
+      });
+    });
+    return compare("depthwise, channels last", s, c, x, w);
+  }
+  pack_columns(k, s.out_channels, packed.data, [&](i64 i, i64 channel) {
+    return w[channel * k + i % s.in_channels * taps + i / s.in_channels];
+  });
+  for (int i = 0; i < 2; ++i) {
+    const ChannelOrder order = i == 0 ? ChannelOrder::First : ChannelOrder::Last;
+    const f32 *from = order == ChannelOrder::First ? x : last.data;
+    Guarded<char> scratch(conv_pixels_scratch_bytes(s, order), true);
+    Collected c(s.batch * s.out_channels * pixels);
+    split(conv_pixels_pad_units(s, order), [&](i64 u0, i64 u1) { conv_pixels_pad(s, order, u0, u1, from, scratch.data); });
+    split(conv_pixels_units(s, order), [&](i64 u0, i64 u1) {
+      conv_pixels(s, order, u0, u1, from, packed.data, scratch.data, [&](i64 n, i64 channel, i64 pixel, auto lanes, auto v) {
+        c.put_apart(lanes, (n * s.out_channels + channel) * pixels + pixel, pixels, v);
+      });
+    });
+    compare(order == ChannelOrder::First ? "pixels of channels" : "pixels", s, c, x, w);
+  }
+}
+
 static void check_conv(const ConvShape &s) {
   i64 ic = s.in_channels / s.groups, oc = s.out_channels / s.groups, taps = volume(s.kernel), k = ic * taps;
   Guarded<f32> x(s.batch * s.in_channels * volume(s.in)), w(s.out_channels * k);
@@ -98,6 +143,7 @@ static void check_conv(const ConvShape &s) {
     });
   });
   compare("conv", s, c, x.data, w.data);
+  if (s.groups == 1 || (s.groups == s.in_channels && s.groups == s.out_channels)) check_pixels(s, x.data, w.data);
   if (ic != 1) return;
   Collected d(c.n);
   split(conv_depthwise_units(s), [&](i64 u0, i64 u1) {

@@ -7,7 +7,7 @@ use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
-use crate::loops::{Axis, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
+use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
 use crate::schedule::mapping::{Block, CpuMapping, Grain, Split};
 use crate::select::{Choice, Conv, Gemm, Scratch};
 use crate::symbolic::{Expr, Symbol};
@@ -212,39 +212,41 @@ impl Printer<'_> {
     fn loops(&self, algorithm: Conv) -> String {
         let (x, w) = (self.parameters.buffer(self.conv.input), self.parameters.buffer(self.conv.weight));
         let sum = sum_type(self.conv.dtype);
-        let pixels = self.over_pixels();
+        let pixels = || self.over_pixels();
         match algorithm {
             Conv::Product => self.product(x, w),
+            Conv::Pixels => self.channels_last(x, w),
+            Conv::DepthwisePixels => {
+                let call = format!("conv_depthwise_pixels(shape, begin, end, {x}, {w}, epilogue);");
+                self.over_channels() + &self.split("conv_depthwise_pixels_units(shape)", &call)
+            }
             Conv::Depthwise => {
                 let call = format!("conv_depthwise(shape, begin, end, {x}, {w}, epilogue);");
-                pixels + &self.split("conv_depthwise_units(shape)", &call)
+                pixels() + &self.split("conv_depthwise_units(shape)", &call)
             }
             Conv::Tiled => {
-                let once = match self.mapping.block {
-                    Block::WeightsOnce => "<ConvOnce::Weights>",
-                    Block::PixelsOnce => "<ConvOnce::Pixels>",
-                    Block::Typical | Block::Rows(_) => "",
-                };
+                let once = self.once();
                 let call = format!("conv{once}(shape, begin, end, {x}, {w}, run.scratch, epilogue);");
                 format!(
-                    "parallel(run, conv_pad_units(shape), 8, [&](i64 begin, i64 end, i64) {{ conv_pad(shape, begin, end, {x}, run.scratch); }});\n{pixels}{}",
+                    "parallel(run, conv_pad_units(shape), 8, [&](i64 begin, i64 end, i64) {{ conv_pad(shape, begin, end, {x}, run.scratch); }});\n{}{}",
+                    pixels(),
                     self.split("conv_units(shape)", &call)
                 )
             }
             Conv::Any => {
                 let call = format!("conv_any<{sum}, AOTI_LANES>(shape, begin, end, {x}, {w}, epilogue);");
-                pixels + &self.split("conv_any_units(shape)", &call)
+                pixels() + &self.split("conv_any_units(shape)", &call)
             }
             Conv::Transposed => {
                 let products = format!("conv_transposed_products(shape, begin, end, {x}, {w}, run.scratch);");
                 let gather = "conv_transposed_gather(shape, begin, end, run.scratch, epilogue);";
                 let first = self.split("conv_transposed_product_units(shape)", &products);
-                pixels + &first + &self.split("conv_transposed_units(shape)", gather)
+                pixels() + &first + &self.split("conv_transposed_units(shape)", gather)
             }
             Conv::TransposedAny => {
                 let call =
                     format!("conv_transposed_any<{sum}, AOTI_LANES>(shape, begin, end, {x}, {w}, epilogue);");
-                pixels + &self.split("conv_any_units(shape)", &call)
+                pixels() + &self.split("conv_any_units(shape)", &call)
             }
         }
     }
@@ -273,6 +275,34 @@ impl Printer<'_> {
     fn over_pixels(&self) -> String {
         let positions = self.positions();
         self.lambda(self.pixel, &positions, &unused(&positions))
+    }
+
+    fn over_channels(&self) -> String {
+        let positions = self.positions();
+        self.lambda(positions[1], &positions, &unused(&positions))
+    }
+
+    /// What the template passes over once, as its parameter.
+    fn once(&self) -> &'static str {
+        match self.mapping.block {
+            Block::WeightsOnce => "<ConvOnce::Weights>",
+            Block::PixelsOnce => "<ConvOnce::Pixels>",
+            Block::Typical | Block::Rows(_) => "",
+        }
+    }
+
+    fn channels_last(&self, x: &str, w: &str) -> String {
+        let order = match self.conv.input_channels {
+            Channels::First => "ChannelOrder::First",
+            Channels::Last => "ChannelOrder::Last",
+        };
+        let once = self.once();
+        let call = format!("conv_pixels{once}(shape, {order}, begin, end, {x}, {w}, run.scratch, epilogue);");
+        format!(
+            "parallel(run, conv_pixels_pad_units(shape, {order}), 8, [&](i64 begin, i64 end, i64) {{ conv_pixels_pad(shape, {order}, begin, end, {x}, run.scratch); }});\n{}{}",
+            self.over_channels(),
+            self.split(&format!("conv_pixels_units(shape, {order})"), &call)
+        )
     }
 
     fn product(&self, x: &str, w: &str) -> String {

@@ -81,6 +81,8 @@ fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
         Template::Conv(Conv::Product) => &[Header::Gemm, Header::Conv],
         Template::Conv(Conv::Depthwise) => &[Header::Conv, Header::Depthwise],
         Template::Conv(Conv::Tiled) => &[Header::Conv],
+        Template::Conv(Conv::Pixels) => &[Header::Pixels],
+        Template::Conv(Conv::DepthwisePixels) => &[Header::DepthwisePixels],
         Template::Conv(Conv::Any | Conv::TransposedAny) => &[Header::Conv, Header::ContractAny],
         Template::Conv(Conv::Transposed) => &[Header::Conv, Header::Transposed],
         // On processors its products and its softmax are kernels of their own.

@@ -71,7 +71,7 @@ fn map_convolution(program: &Program, conv: &Convolution, choice: &Choice, targe
     let grain = Grain { enough: target.thread_products, unit: work.clone() };
     let typical = CpuMapping { split: Split::Template, lanes: Lanes::Outer, grain, block: Block::Typical };
     let mut all = with_grains(&typical, &work);
-    if choice.template == Template::Conv(Conv::Tiled) {
+    if matches!(choice.template, Template::Conv(Conv::Tiled | Conv::Pixels)) {
         for block in [Block::WeightsOnce, Block::PixelsOnce] {
             let mapping = CpuMapping { block, ..typical.clone() };
             all.push(Laid { cost: OTHER_ORDER, ..Laid::of(mapping) });

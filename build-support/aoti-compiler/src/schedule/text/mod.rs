@@ -42,6 +42,8 @@ const TEMPLATES: &[(Template, &str)] = &[
     (Template::Conv(Conv::Product), "conv.product"),
     (Template::Conv(Conv::Depthwise), "conv.depthwise"),
     (Template::Conv(Conv::Tiled), "conv.tiled"),
+    (Template::Conv(Conv::Pixels), "conv.pixels"),
+    (Template::Conv(Conv::DepthwisePixels), "conv.depthwise_pixels"),
     (Template::Conv(Conv::Any), "conv.any"),
     (Template::Conv(Conv::Transposed), "conv.transposed"),
     (Template::Conv(Conv::TransposedAny), "conv.transposed_any"),

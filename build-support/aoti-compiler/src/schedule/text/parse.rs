@@ -141,6 +141,9 @@ fn packing(cursor: &mut Cursor<'_>) -> Result<Packing, SyntaxError> {
             Ok(Packing::ConvTransposed { groups, in_channels, rows })
         }
         ("by_tap", &[channels, in_channels, taps]) => Ok(Packing::ByTap { channels, in_channels, taps }),
+        ("tap_panels", &[channels, in_channels, taps]) => {
+            Ok(Packing::TapPanels { channels, in_channels, taps })
+        }
         _ => Err(cursor.error("expected a form and its sizes")),
     }
 }

@@ -56,6 +56,9 @@ fn choice(choice: &Choice) -> Vec<String> {
                 ("conv_transposed", vec![groups, in_channels, rows])
             }
             Packing::ByTap { channels, in_channels, taps } => ("by_tap", vec![channels, in_channels, taps]),
+            Packing::TapPanels { channels, in_channels, taps } => {
+                ("tap_panels", vec![channels, in_channels, taps])
+            }
         };
         lines.push(format!("pack {} {form} {}", packed.buffer, bracketed(&sizes)));
     }

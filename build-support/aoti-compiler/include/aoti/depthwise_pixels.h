@@ -1,0 +1,141 @@
+// Depthwise convolution of f32 tensors whose channels are last: one output channel for each input channel, vectors over
+// channels. The input is read where it lies. At a border, a table says for the pixels of a tile and each tap where the input
+// pixel is, or that it is zero; it is made once for all channels.
+//
+// Packed weights are [ceil(C / kPanel)][taps][kPanel]. Sums are chains over the taps in order.
+#pragma once
+
+#include "memory.h"
+#include "pixels.h"
+
+AOTI_NAMESPACE_BEGIN
+
+// Taps that `conv_depthwise_pixels` takes at most.
+constexpr i64 kDepthwiseTaps = 256;
+
+namespace detail {
+
+// Output pixels of a tile, and channels that a table serves.
+constexpr int kDepthwisePixels = AOTI_AVX512 || AOTI_AARCH64 ? 8 : 4;
+constexpr i64 kDepthwiseZeros = 1024;
+
+// The taps of an output row that are inside the input there.
+struct DepthwiseTaps {
+  i64 count;
+  i64 weight[kDepthwiseTaps]; // floats from the first weight
+  i64 row[kDepthwiseTaps];    // pixels from the image's first to the first of the row that the tap reads
+  i64 column[kDepthwiseTaps]; // pixels from where the window begins in that row
+};
+// Where each tap reads the pixels of a tile.
+struct DepthwiseTable {
+  const f32 *from[kDepthwiseTaps][kDepthwisePixels];
+};
+
+AOTI_NOINLINE void depthwise_taps(const ConvShape &s, i64 d, i64 h, DepthwiseTaps &t) {
+  t.count = 0;
+  i64 tap = 0;
+  for (i64 kd = 0; kd < s.kernel[0]; ++kd)
+    for (i64 kh = 0; kh < s.kernel[1]; ++kh) {
+      const i64 id = d * s.stride[0] + kd * s.dilation[0] - s.padding[0];
+      const i64 ih = h * s.stride[1] + kh * s.dilation[1] - s.padding[1];
+      const bool inside = u64(id) < u64(s.in[0]) && u64(ih) < u64(s.in[1]);
+      for (i64 kw = 0; kw < s.kernel[2]; ++kw, ++tap) {
+        t.weight[t.count] = tap * kPanel;
+        t.row[t.count] = (id * s.in[1] + ih) * s.in[2];
+        t.column[t.count] = kw * s.dilation[2];
+        t.count += inside;
+      }
+    }
+}
+
+// Pixels [w, w + kDepthwisePixels) of an output row; those past its end read zeros.
+AOTI_NOINLINE void depthwise_table(const ConvShape &s, const DepthwiseTaps &t, i64 w, const f32 *x, const f32 *zeros,
+                                   DepthwiseTable &table) {
+  const i64 start = w * s.stride[2] - s.padding[2], pixels = min_i64(s.out[2] - w, kDepthwisePixels);
+  for (i64 k = 0; k < t.count; ++k)
+    for (i64 i = 0; i < kDepthwisePixels; ++i) {
+      const i64 at = start + t.column[k] + i * s.stride[2];
+      table.from[k][i] = i < pixels && u64(at) < u64(s.in[2]) ? x + (t.row[k] + at) * s.in_channels : zeros;
+    }
+}
+
+// sums[pixel][lane] = sum over taps, where from(tap, pixel) is read.
+template <class L, class From>
+AOTI_INLINE void depthwise_sums(L lanes, const DepthwiseTaps &t, const f32 *weights, f32 *sums, const From &from) {
+  TileVector sum[kDepthwisePixels];
+  AOTI_UNROLL for (int i = 0; i < kDepthwisePixels; ++i) sum[i] = TileVector{};
+  for (i64 k = 0; k < t.count; ++k) {
+    const TileVector weight = load_tile_vector(weights + t.weight[k]);
+    AOTI_UNROLL for (int i = 0; i < kDepthwisePixels; ++i) sum[i] += (TileVector)load_raw(lanes, from(k, i)).v * weight;
+  }
+  AOTI_UNROLL for (int i = 0; i < kDepthwisePixels; ++i) store_tile_vector(sums + i * kLanes, sum[i]);
+}
+// A tile at a border, in channels from `channel` on.
+AOTI_NOINLINE AOTI_CONTRACT void depthwise_border(i64 channels, const DepthwiseTaps &t, const DepthwiseTable &table,
+                                                  i64 channel, const f32 *weights, f32 *sums) {
+  AOTI_CONTRACT_BODY
+  const auto from = [&](i64 k, int i) AOTI_LAMBDA { return table.from[k][i] + channel; };
+  if (channels >= kLanes)
+    depthwise_sums(Full<kLanes>{}, t, weights, sums, from);
+  else
+    depthwise_sums(Tail<kLanes>{int(channels)}, t, weights, sums, from);
+}
+// A tile whose pixels are `step` floats apart, the first of each tap at `offsets` from x.
+AOTI_NOINLINE AOTI_CONTRACT void depthwise_interior(i64 channels, const DepthwiseTaps &t, const i64 *offsets, const f32 *x,
+                                                    i64 step, const f32 *weights, f32 *sums) {
+  AOTI_CONTRACT_BODY
+  const auto from = [&](i64 k, int i) AOTI_LAMBDA { return x + offsets[k] + i * step; };
+  if (channels >= kLanes)
+    depthwise_sums(Full<kLanes>{}, t, weights, sums, from);
+  else
+    depthwise_sums(Tail<kLanes>{int(channels)}, t, weights, sums, from);
+}
+
+} // namespace detail
+
+// Work units of `conv_depthwise_pixels`: rows of output pixels.
+AOTI_INLINE i64 conv_depthwise_pixels_units(const ConvShape &s) { return s.batch * s.out[0] * s.out[1]; }
+
+// Units [u0, u1) of a convolution with as many groups as input and output channels; uses about 30 KiB of stack. The
+// epilogue is called as by `conv_pixels`.
+template <class Epilogue>
+AOTI_INLINE void conv_depthwise_pixels(const ConvShape &s, i64 u0, i64 u1, const f32 *x, const f32 *weights,
+                                       Epilogue &&epilogue) {
+  using namespace detail;
+  const i64 channels = s.out_channels, panel = s.kernel[0] * s.kernel[1] * s.kernel[2] * kPanel;
+  const i64 image_floats = s.in[0] * s.in[1] * s.in[2] * channels;
+  alignas(64) f32 sums[kDepthwisePixels * kLanes], zeros[kDepthwiseZeros] = {};
+  DepthwiseTaps taps;
+  DepthwiseTable table;
+  i64 offsets[kDepthwiseTaps];
+  const i64 step = s.stride[2] * channels, reach = (kDepthwisePixels - 1) * s.stride[2] + (s.kernel[2] - 1) * s.dilation[2];
+  for (i64 u = u0; u < u1; ++u) {
+    const i64 h = u % s.out[1], d = u / s.out[1] % s.out[0], image = u / (s.out[1] * s.out[0]);
+    depthwise_taps(s, d, h, taps);
+    for (i64 k = 0; k < taps.count; ++k) offsets[k] = (taps.row[k] + taps.column[k]) * channels;
+    for (i64 w = 0; w < s.out[2]; w += kDepthwisePixels) {
+      const i64 pixels = min_i64(s.out[2] - w, kDepthwisePixels), first = (d * s.out[1] + h) * s.out[2] + w;
+      const i64 start = w * s.stride[2] - s.padding[2];
+      const bool interior = start >= 0 && start + reach < s.in[2] && pixels == kDepthwisePixels;
+      for (i64 block = 0; block < channels; block += kDepthwiseZeros) {
+        const f32 *from = x + (image * image_floats + block);
+        if (!interior) depthwise_table(s, taps, w, from, zeros, table);
+        const i64 last = min_i64(channels, block + kDepthwiseZeros);
+        for (i64 c = block; c < last; c += kLanes) {
+          const f32 *w_of = weights + c / kPanel * panel + c % kPanel;
+          if (interior)
+            depthwise_interior(last - c, taps, offsets, from + start * channels + (c - block), step, w_of, sums);
+          else
+            depthwise_border(last - c, taps, table, c - block, w_of, sums);
+          const i64 count = min_i64(last - c, kLanes);
+          for (i64 i = 0; i < pixels; ++i)
+            for_each_vector(sums + i * kLanes, count, [&](i64, auto lanes, auto of_lanes) __attribute__((always_inline)) {
+              epilogue(image, c, first + i, lanes, of_lanes);
+            });
+        }
+      }
+    }
+  }
+}
+
+AOTI_NAMESPACE_END

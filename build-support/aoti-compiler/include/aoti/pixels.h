@@ -1,0 +1,304 @@
+// Convolution of f32 tensors whose channels are last, [image][depth][height][width][channel]: vectors run over output
+// channels, rows over output pixels. Results leave only through the caller's epilogue.
+//
+// There is no im2col. The pixels of an output row are as far apart in the input as the stride says, and what a kernel row
+// reads of one of them lies side by side: a *run*. So a tile is a matrix product whose left operand is read in place, run
+// by run. Where there is padding, or the input has its channels first, `conv_pixels_pad` makes a padded copy with channels
+// last; everything else is read where it lies.
+//
+// Packed weights are [ceil(OC / kPanel)][taps][IC][kPanel], channels past OC zero; `codegen/pack.rs` writes them. Each
+// output is a sum of chains of at most kChain fused multiply-adds over taps and channels, whatever the split.
+#pragma once
+
+#include "conv.h"
+
+AOTI_NAMESPACE_BEGIN
+
+// Where the channels of an input are.
+enum class ChannelOrder { First, Last };
+
+namespace detail {
+
+// Output channels of a work unit, and the most output pixels.
+constexpr int kPixelColumns = 2 * kPanel;
+constexpr i64 kPixelsOfUnit = 112;
+#if AOTI_AVX512
+constexpr int kPixelRows = 14;
+#elif AOTI_AVX2 || AOTI_AARCH64
+constexpr int kPixelRows = 6;
+#else
+constexpr int kPixelRows = 4;
+#endif
+
+// What follows from a shape.
+struct PixelPlan {
+  bool in_place;                // the input is read where it lies
+  i64 size[3], pitch;           // pixels of an image that is read, and floats from one to the next
+  i64 runs, run;                // of a sum, and floats of each
+  i64 lines, length, step;      // output pixels that are equally far apart: lines, pixels of each, floats between them
+  i64 count[3], stride[3];      // of lines: images, slices and rows, and floats between them
+  i64 pixels;                   // output pixels of an image
+  i64 pieces, groups;           // work units: pieces of all lines by groups of channels
+  i64 pieces_of_line;
+  i64 offsets[kMaxTaps];        // of each run from its pixel
+};
+
+// Floats from a pixel of the padded copy to the next. Pixels a page apart would share a cache set.
+AOTI_INLINE i64 pixel_pitch(const ConvShape &s) {
+  return s.stride[2] * s.in_channels % 1024 == 0 ? s.in_channels + 16 : s.in_channels;
+}
+
+AOTI_INLINE bool pixels_in_place(const ConvShape &s, ChannelOrder order) {
+  bool in_place = order == ChannelOrder::Last && pixel_pitch(s) == s.in_channels;
+  for (int d = 0; d < 3; ++d)
+    in_place = in_place && s.padding[d] == 0 && (s.out[d] - 1) * s.stride[d] + (s.kernel[d] - 1) * s.dilation[d] < s.in[d];
+  return in_place;
+}
+
+// Pixels that some tap reads, along dimension d of the padded copy.
+AOTI_INLINE i64 padded_size(const ConvShape &s, int d) {
+  return max_i64((s.out[d] - 1) * s.stride[d] + (s.kernel[d] - 1) * s.dilation[d] + 1, 0);
+}
+
+AOTI_NOINLINE void pixel_plan(const ConvShape &s, ChannelOrder order, PixelPlan &p) {
+  p.in_place = pixels_in_place(s, order);
+  p.pitch = p.in_place ? s.in_channels : pixel_pitch(s);
+  for (int d = 0; d < 3; ++d) p.size[d] = p.in_place ? s.in[d] : padded_size(s, d);
+  // Taps of a kernel row are one run where nothing lies between them.
+  const bool whole_rows = (s.dilation[2] == 1 || s.kernel[2] == 1) && p.pitch == s.in_channels;
+  const i64 of_row = whole_rows ? 1 : s.kernel[2];
+  p.run = whole_rows ? s.kernel[2] * s.in_channels : s.in_channels;
+  p.runs = 0;
+  for (i64 d = 0; d < s.kernel[0]; ++d)
+    for (i64 h = 0; h < s.kernel[1]; ++h)
+      for (i64 w = 0; w < of_row; ++w)
+        p.offsets[p.runs++] =
+            ((d * s.dilation[0] * p.size[1] + h * s.dilation[1]) * p.size[2] + w * s.dilation[2]) * p.pitch;
+  const i64 row = p.size[2] * p.pitch, slice = p.size[1] * row;
+  p.length = s.out[2], p.step = s.stride[2] * p.pitch;
+  p.count[0] = s.batch, p.count[1] = s.out[0], p.count[2] = s.out[1];
+  p.stride[0] = p.size[0] * slice, p.stride[1] = s.stride[0] * slice, p.stride[2] = s.stride[1] * row;
+  // Rows, slices and images whose pixels follow on from each other are one line.
+  for (int d = 2; d >= 0; --d) {
+    if (p.count[d] == 1) continue;
+    if (p.length == 1) p.step = p.stride[d];
+    if (p.length * p.step != p.stride[d]) break;
+    p.length *= p.count[d], p.count[d] = 1;
+  }
+  p.lines = p.count[0] * p.count[1] * p.count[2];
+  p.pixels = s.out[0] * s.out[1] * s.out[2];
+  p.pieces_of_line = ceil_div(p.length, kPixelsOfUnit);
+  p.pieces = p.lines * p.pieces_of_line;
+  p.groups = ceil_div(s.out_channels, kPixelColumns);
+}
+
+// One chain for Rows pixels by Vectors vectors of channels: tile[row][kPixelColumns] is its sum, or is added to. `runs`
+// runs of `run` floats each.
+template <int Rows, int Vectors>
+AOTI_NOINLINE AOTI_CONTRACT void pixel_kernel(const i64 *offsets, i64 runs, i64 run, const f32 *x, i64 step, const f32 *weights,
+                                              i64 panel, bool add, f32 *tile) {
+  AOTI_CONTRACT_BODY
+  constexpr int of_panel = kPanel / kLanes;
+  TileVector sum[Rows][Vectors];
+  AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] = TileVector{};
+  for (i64 i = 0; i < runs; ++i) {
+    const f32 *a = x + offsets[i];
+    for (i64 k = 0; k < run; ++k) {
+      TileVector w[Vectors];
+      AOTI_UNROLL for (int v = 0; v < Vectors; ++v) w[v] =
+          load_tile_vector(weights + v / of_panel * panel + v % of_panel * kLanes);
+      AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
+        f32 value = a[r * step];
+        AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] += w[v] * value;
+      }
+      ++a;
+      weights += kPanel;
+    }
+  }
+  AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int v = 0; v < Vectors; ++v) {
+    f32 *to = tile + r * kPixelColumns + v * kLanes;
+    store_tile_vector(to, add ? load_tile_vector(to) + sum[r][v] : sum[r][v]);
+  }
+}
+
+// Pixels of the next tile, where `left` are left.
+AOTI_INLINE int pixel_rows(i64 left) {
+#if AOTI_AVX512
+  return left >= 14 && left != 15 && left != 16 ? 14 : left >= 8 ? 8 : left == 7 ? 7 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+#elif AOTI_AVX2 || AOTI_AARCH64
+  return left >= 6 && left != 8 ? 6 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+#else
+  return left >= 4 ? 4 : left >= 2 ? 2 : 1;
+#endif
+}
+
+// One chain of a tile of `rows` pixels by at most `vectors` vectors; returns how many it did.
+AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, const i64 *offsets, i64 runs, i64 run, const f32 *x, i64 step,
+                              const f32 *weights, i64 panel, bool add, f32 *tile) {
+#define AOTI_PIXELS(ROWS, VECTORS)                                                                 \
+  if (rows == ROWS && vectors >= VECTORS) {                                                        \
+    pixel_kernel<ROWS, VECTORS>(offsets, runs, run, x, step, weights, panel, add, tile);           \
+    return VECTORS;                                                                                \
+  }
+#if AOTI_AVX512
+  AOTI_PIXELS(14, 2) AOTI_PIXELS(14, 1)
+  AOTI_PIXELS(8, 2) AOTI_PIXELS(8, 1)
+  AOTI_PIXELS(7, 4) AOTI_PIXELS(7, 2) AOTI_PIXELS(7, 1)
+  AOTI_PIXELS(4, 4) AOTI_PIXELS(4, 1)
+  AOTI_PIXELS(2, 4) AOTI_PIXELS(2, 1)
+  AOTI_PIXELS(1, 4) AOTI_PIXELS(1, 1)
+#elif AOTI_AVX2
+  AOTI_PIXELS(6, 2) AOTI_PIXELS(6, 1)
+  AOTI_PIXELS(4, 2) AOTI_PIXELS(4, 1)
+  AOTI_PIXELS(2, 4) AOTI_PIXELS(2, 1)
+  AOTI_PIXELS(1, 8) AOTI_PIXELS(1, 4) AOTI_PIXELS(1, 1)
+#elif AOTI_AARCH64
+  AOTI_PIXELS(6, 4) AOTI_PIXELS(6, 1)
+  AOTI_PIXELS(4, 4) AOTI_PIXELS(4, 1)
+  AOTI_PIXELS(2, 8) AOTI_PIXELS(2, 1)
+  AOTI_PIXELS(1, 8) AOTI_PIXELS(1, 1)
+#else
+  AOTI_PIXELS(4, 2) AOTI_PIXELS(4, 1)
+  AOTI_PIXELS(2, 4) AOTI_PIXELS(2, 1)
+  AOTI_PIXELS(1, 8) AOTI_PIXELS(1, 1)
+#endif
+#undef AOTI_PIXELS
+  return 0;
+}
+
+// All chains of a tile; returns the vectors that it did. `k` floats of each panel are one sum's.
+AOTI_INLINE int pixel_tile(const PixelPlan &p, int rows, i64 vectors, const f32 *x, const f32 *weights, i64 panel, f32 *tile) {
+  const i64 part = min_i64(p.run, kChain), parts = ceil_div(p.run, max_i64(part, 1));
+  // Short runs are joined to one chain; long ones are several.
+  const i64 together = parts > 1 ? 1 : max_i64(kChain / max_i64(p.run, 1), 1);
+  int done = pixel_chain(rows, vectors, p.offsets, min_i64(together, p.runs), part, x, p.step, weights, panel, false, tile);
+  for (i64 i = 0; i < p.runs; i += together)
+    for (i64 k = i == 0 ? part : 0; k < p.run; k += part)
+      pixel_chain(rows, done, p.offsets + i, min_i64(together, p.runs - i), min_i64(part, p.run - k), x + k, p.step,
+                  weights + (i * p.run + k) * kPanel, panel, true, tile);
+  return done;
+}
+
+// `count` pixels of `channels` planes that are `plane` floats apart, channels last, pixels `pitch` floats apart.
+AOTI_NOINLINE void interleave_channels(const f32 *x, i64 plane, i64 channels, i64 pitch, i64 count, f32 *to) {
+  // Four pixels at a time, and never the last ones, as vectors of the last channels reach up to three floats into the next
+  // pixels. They come first: what they write there is then written over.
+  i64 done = 0;
+  for (; done + 7 <= count; done += 4) {
+    f32 *at = to + done * pitch;
+    const f32 *from = x + done;
+    const i64 rest = channels % 4, whole = channels - rest;
+    if (rest > 0) {
+      const f32 *row = from + whole * plane;
+      f32 four[4][4] = {};
+      for (i64 c = 0; c < rest; ++c) *(FourFloats *)four[c] = *(const FourFloats *)(row + c * plane);
+      transpose_4x4(four[0], 4, at + whole, pitch);
+    }
+    for (i64 c = 0; c < whole; c += 4) transpose_4x4(from + c * plane, plane, at + c, pitch);
+  }
+  for (; done < count; ++done)
+    for (i64 c = 0; c < channels; ++c) to[done * pitch + c] = x[c * plane + done];
+}
+
+// One row of pixels of the padded copy.
+AOTI_INLINE void pad_pixel_row(const ConvShape &s, const PixelPlan &p, ChannelOrder order, const f32 *x, f32 *to) {
+  const Inside inside = conv_inside(s.in[2], p.size[2], 1, -s.padding[2]);
+  const i64 channels = s.in_channels, plane = s.in[0] * s.in[1] * s.in[2], count = inside.last - inside.first;
+  zero_floats(to, inside.first * p.pitch);
+  f32 *at = to + inside.first * p.pitch;
+  const i64 first = inside.first + inside.shift;
+  if (order == ChannelOrder::First)
+    interleave_channels(x + first, plane, channels, p.pitch, count, at);
+  else if (p.pitch == channels)
+    copy_floats(at, x + first * channels, count * channels);
+  else
+    for (i64 w = 0; w < count; ++w) copy_floats(at + w * p.pitch, x + (first + w) * channels, channels);
+  zero_floats(to + inside.last * p.pitch, (p.size[2] - inside.last) * p.pitch);
+}
+
+} // namespace detail
+
+// Bytes of the padded copy that `conv_pixels_pad` makes, 0 if the convolution reads its input in place.
+AOTI_INLINE i64 conv_pixels_scratch_bytes(const ConvShape &s, ChannelOrder order) {
+  if (detail::pixels_in_place(s, order)) return 0;
+  i64 pixels = s.batch;
+  for (int d = 0; d < 3; ++d) pixels *= detail::padded_size(s, d);
+  return round_up(pixels * detail::pixel_pitch(s) * 4, 64);
+}
+
+// Work units of `conv_pixels_pad`: rows of the padded copy. None if the convolution reads its input in place.
+AOTI_INLINE i64 conv_pixels_pad_units(const ConvShape &s, ChannelOrder order) {
+  if (detail::pixels_in_place(s, order)) return 0;
+  return s.batch * detail::padded_size(s, 0) * detail::padded_size(s, 1);
+}
+// Units [u0, u1) of the padded copy; all of them must be done before `conv_pixels`.
+AOTI_NOINLINE void conv_pixels_pad(const ConvShape &s, ChannelOrder order, i64 u0, i64 u1, const f32 *x, void *scratch) {
+  if (u0 >= u1) return;
+  detail::PixelPlan p;
+  detail::pixel_plan(s, order, p);
+  const i64 row = p.size[2] * p.pitch, pixel = order == ChannelOrder::Last ? s.in_channels : 1;
+  for (i64 u = u0; u < u1; ++u) {
+    const i64 h = u % p.size[1] - s.padding[1], d = u / p.size[1] % p.size[0] - s.padding[0];
+    const i64 image = u / (p.size[1] * p.size[0]);
+    f32 *to = (f32 *)scratch + u * row;
+    if (h < 0 || h >= s.in[1] || d < 0 || d >= s.in[0])
+      zero_floats(to, row);
+    else
+      detail::pad_pixel_row(s, p, order,
+                            x + image * s.in_channels * s.in[0] * s.in[1] * s.in[2] + (d * s.in[1] + h) * s.in[2] * pixel, to);
+  }
+}
+
+// Work units of `conv_pixels`: pieces of lines of pixels by groups of channels.
+AOTI_INLINE i64 conv_pixels_units(const ConvShape &s, ChannelOrder order) {
+  detail::PixelPlan p;
+  detail::pixel_plan(s, order, p);
+  return p.pieces * p.groups;
+}
+
+// Units [u0, u1) of a convolution without groups; at most detail::kMaxTaps taps. `scratch` holds the padded copy (unused,
+// may be null, where the input is read in place). The epilogue is called once per vector of results: epilogue(image,
+// channel, pixel, lanes, sums), channel that of lane 0; lanes are consecutive channels of one pixel.
+template <ConvOnce Once = ConvOnce::Larger, class Epilogue>
+AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64 u1, const f32 *x, const f32 *weights,
+                             const void *scratch, Epilogue &&epilogue) {
+  using namespace detail;
+  if (u0 >= u1) return;
+  PixelPlan p;
+  pixel_plan(s, order, p);
+  const f32 *from = p.in_place ? x : (const f32 *)scratch;
+  const i64 panel = p.runs * p.run * kPanel;
+  const bool weights_outside = Once == ConvOnce::Larger
+                                   ? p.runs * p.run * s.out_channels > p.stride[0]
+                                   : Once == ConvOnce::Weights;
+  alignas(64) f32 tile[kPixelRows * kPixelColumns];
+  for (i64 u = u0; u < u1; ++u) {
+    const i64 group = weights_outside ? u / p.pieces : u % p.groups;
+    const i64 piece = weights_outside ? u % p.pieces : u / p.groups;
+    const i64 line = piece / p.pieces_of_line, begin = piece % p.pieces_of_line * kPixelsOfUnit;
+    const i64 end = min_i64(begin + kPixelsOfUnit, p.length);
+    const i64 last = min_i64((group + 1) * kPixelColumns, s.out_channels);
+    const f32 *of_line = from + line / (p.count[1] * p.count[2]) * p.stride[0] +
+                         line / p.count[2] % p.count[1] * p.stride[1] + line % p.count[2] * p.stride[2];
+    i64 image = (line * p.length + begin) / p.pixels, pixel = (line * p.length + begin) % p.pixels;
+    for (i64 at = begin; at < end;) {
+      const int rows = pixel_rows(end - at);
+      for (i64 column = group * kPixelColumns; column < last;) {
+        const f32 *w = weights + column / kPanel * panel + column % kPanel;
+        const int done = pixel_tile(p, rows, ceil_div(last - column, kLanes), of_line + at * p.step, w, panel, tile);
+        const i64 width = min_i64(done * kLanes, last - column);
+        i64 of_image = image, of_pixel = pixel;
+        for (int r = 0; r < rows; ++r) {
+          for_each_vector(tile + r * kPixelColumns, width, [&](i64 c, auto lanes, auto sums)
+                              __attribute__((always_inline)) { epilogue(of_image, column + c, of_pixel, lanes, sums); });
+          if (++of_pixel == p.pixels) of_pixel = 0, ++of_image;
+        }
+        column += done * kLanes;
+      }
+      at += rows, pixel += rows;
+      for (; pixel >= p.pixels; pixel -= p.pixels) ++image;
+    }
+  }
+}
+
+AOTI_NAMESPACE_END
