@@ -278,6 +278,26 @@ template <class T, int W> AOTI_INLINE Vec<T, W> floor_div(Vec<T, W> a, Vec<T, W>
     return select(b == T(0), a / b, down);
   }
 }
+// The same by a positive number that is known when the kernel is compiled, as indices are divided: without a division.
+template <i64 D, class T, int W> AOTI_INLINE Vec<T, W> floor_div_by(Vec<T, W> a) {
+#if !AOTI_GPU
+  if constexpr (W > 1 && (D & (D - 1)) == 0)
+    return shr<__builtin_ctzll(u64(D))>(a);
+  else if constexpr (W > 1 && is_same<T, i64>) {
+    // Where doubles hold the dividend, the quotient is at most one off.
+    constexpr i64 limit = i64(1) << 51;
+    if (!any((a > limit) | (a < -limit))) {
+      const Vec<i64, W> near = convert<i64>(floor(convert<f64>(a) * (1.0 / f64(D))));
+      const Vec<i64, W> rest = a - near * D;
+      return near - mask_lanes<i64>(rest >= D) + mask_lanes<i64>(rest < i64(0));
+    }
+  }
+#endif
+  return floor_div(a, splat<W>(T(D)));
+}
+template <i64 D, class T, int W> AOTI_INLINE Vec<T, W> remainder_by(Vec<T, W> a) {
+  return a - floor_div_by<D>(a) * T(D);
+}
 AOTI_WITH_SCALAR(trunc_div)
 AOTI_WITH_SCALAR(floor_div)
 AOTI_WITH_SCALAR(fmod)

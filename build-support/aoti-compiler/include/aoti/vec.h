@@ -23,6 +23,7 @@
 //   + - * / (floats only)  unary -  & | ^ ~  << >> (PyTorch's shifts: any count is defined)
 //   == != < <= > >= -> Mask;  Mask: & | ^ ~ == !=, any(m), all(m);  select(Mask, a, b) for Vec (or one scalar) and Mask
 //   trunc_div floor_div fmod remainder(Python's sign): ints and floats; integer division by zero gives 0
+//   floor_div_by<D>(a) remainder_by<D>(a): of indices, by a positive constant
 //   minimum maximum (NaN propagates), fmin fmax (NaN is ignored), clamp(a, low, high), copysign(magnitude, sign)
 //   neg abs sign sgn floor ceil trunc round(half to even) sqrt rsqrt reciprocal
 //   fma(a, b, c) one rounding everywhere; mad(a, b, c) fused only where that is an instruction

@@ -209,6 +209,22 @@ template <class T, int W> void windows() {
   munmap(pages, size_t(2 * page));
 }
 
+template <i64 D, int W> void divide_by(Vec<i64, W> a) {
+  const Vec<i64, W> quotient = floor_div_by<D>(a), rest = remainder_by<D>(a);
+  for (int i = 0; i < W; ++i) {
+    const i64 x = lane(a, i), want = x / D - (x % D < 0);
+    EXPECT(lane(quotient, i) == want && lane(rest, i) == x - want * D, "%lld by %lld", (long long)x, (long long)D);
+  }
+}
+template <int W> void divisions() {
+  const i64 middles[] = {0, 1000000007, -77777777777, i64(1) << 51, -(i64(1) << 51), 5 * (i64(1) << 60)};
+  for (i64 middle : middles)
+    for (i64 step = 1; step < 10000; step = 31 * step + 2) {
+      const Vec<i64, W> a = iota(Full<W>{}, middle - step * W / 2, step);
+      divide_by<1>(a), divide_by<2>(a), divide_by<3>(a), divide_by<7>(a), divide_by<64>(a), divide_by<99991>(a);
+    }
+}
+
 template <int W> void reductions() {
   f32 a[W];
   f64 sum = 0;
@@ -232,6 +248,7 @@ template <int W> void width() {
   float_operations<W, f32>(), float_operations<W, f64>();
   integer_operations<W, i8>(), integer_operations<W, i32>();
   float_to_integer<W, f32>(), float_to_integer<W, f64>();
+  divisions<W>();
   windows<f32, W>(), windows<i8, W>(), windows<i64, W>();
   all_memory<W, f32>(), all_memory<W, f64>(), all_memory<W, bool>(), all_memory<W, f16>();
   reductions<W>();

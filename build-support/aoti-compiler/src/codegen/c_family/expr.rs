@@ -140,9 +140,17 @@ pub(in crate::codegen) fn lanes(expr: &Expr, vector: Symbol) -> String {
             let factors: Vec<String> = factors.iter().map(|factor| lanes(factor, vector)).collect();
             format!("({})", factors.join(" * "))
         }
-        Node::FloorDiv(a, b) => format!("floor_div({}, {})", lanes(a, vector), lanes(b, vector)),
-        Node::Mod(a, b) => format!("remainder({}, {})", lanes(a, vector), lanes(b, vector)),
+        Node::FloorDiv(a, b) => divided("floor_div", a, b, vector),
+        Node::Mod(a, b) => divided("remainder", a, b, vector),
         Node::Min(a, b) => format!("minimum({}, {})", lanes(a, vector), lanes(b, vector)),
         Node::Max(a, b) => format!("maximum({}, {})", lanes(a, vector), lanes(b, vector)),
+    }
+}
+
+/// A quotient or remainder in the lanes; those by a fixed number have functions of their own.
+fn divided(function: &str, a: &Expr, b: &Expr, vector: Symbol) -> String {
+    match b.as_int() {
+        Some(divisor) if divisor > 0 => format!("{function}_by<{divisor}>({})", lanes(a, vector)),
+        Some(_) | None => format!("{function}({}, {})", lanes(a, vector), lanes(b, vector)),
     }
 }
