@@ -1,4 +1,4 @@
-"""The ten element types: their names here, in PyTorch and in safetensors, and how exact each is."""
+"""Element types: their names here, in PyTorch and in safetensors, and how exact each is."""
 
 import torch
 
@@ -14,7 +14,17 @@ TYPES = {
     "u8": torch.uint8,
     "bool": torch.bool,
 }
-NAMES = {dtype: name for name, dtype in TYPES.items()}
+# Types that have few operators, and families of their own.
+UNSIGNED = {"u16": torch.uint16, "u32": torch.uint32, "u64": torch.uint64}
+FLOATS_OF_A_BYTE = {
+    "f8e4m3fn": torch.float8_e4m3fn,
+    "f8e5m2": torch.float8_e5m2,
+    "f8e4m3fnuz": torch.float8_e4m3fnuz,
+    "f8e5m2fnuz": torch.float8_e5m2fnuz,
+    "f8e8m0fnu": torch.float8_e8m0fnu,
+}
+ALL_TYPES = {**TYPES, **UNSIGNED, **FLOATS_OF_A_BYTE}
+NAMES = {dtype: name for name, dtype in ALL_TYPES.items()}
 FORMATS = {
     "f64": "F64",
     "f32": "F32",
@@ -26,6 +36,14 @@ FORMATS = {
     "i8": "I8",
     "u8": "U8",
     "bool": "BOOL",
+    "u16": "U16",
+    "u32": "U32",
+    "u64": "U64",
+    "f8e4m3fn": "F8_E4M3",
+    "f8e5m2": "F8_E5M2",
+    "f8e4m3fnuz": "F8_E4M3FNUZ",
+    "f8e5m2fnuz": "F8_E5M2FNUZ",
+    "f8e8m0fnu": "F8_E8M0",
 }
 FLOATS = ("f64", "f32", "f16", "bf16")
 INTEGERS = ("i64", "i32", "i16", "i8", "u8")
@@ -33,3 +51,5 @@ INTEGERS = ("i64", "i32", "i16", "i8", "u8")
 # Absolute and relative: full types well within what `verify` allows by default, half types about two units in the
 # last place, which is what the order of a sum and one more rounding make.
 TOLERANCES = {"f64": (1e-9, 1e-9), "f32": (2e-5, 1e-4), "f16": (2e-3, 2e-3), "bf16": (1.6e-2, 1.6e-2)}
+# What programs of them compute, they compute in `f32`.
+TOLERANCES.update({name: TOLERANCES["f32"] for name in (*UNSIGNED, *FLOATS_OF_A_BYTE)})

@@ -31,10 +31,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from elements import FLOATS, FORMATS, NAMES, TOLERANCES, TYPES
+from elements import ALL_TYPES, FLOATS, FORMATS, NAMES, TOLERANCES
 
 # What expressions may name.
-SCOPE = {"torch": torch, "torchvision": torchvision, "LOOP": while_loop, "F": torch.nn.functional, "special": torch.special, "math": math, **TYPES}
+SCOPE = {"torch": torch, "torchvision": torchvision, "LOOP": while_loop, "F": torch.nn.functional, "special": torch.special, "math": math, **ALL_TYPES}
 
 
 class Call:
@@ -78,7 +78,7 @@ class Table:
     """The calls of one family for one element type."""
 
     def __init__(self, family, type_name, seed):
-        self.family, self.type, self.dtype = family, type_name, TYPES.get(type_name)
+        self.family, self.type, self.dtype = family, type_name, ALL_TYPES.get(type_name)
         self.generator = torch.Generator().manual_seed(seed)
         self.names, self.calls, self.refused, self.errors, self.programs = {}, [], [], [], []
         # What size stands for any in dynamic programs, and the sizes that they are run with.
@@ -101,7 +101,7 @@ class Table:
                 warnings.simplefilter("ignore")
                 results = call.run({name: x.clone() for name, x in call.inputs.items()})
             assert results and all(isinstance(result, torch.Tensor) for result in results), "no tensors"
-            assert all(result.dtype in NAMES for result in results), "an element type beyond the ten"
+            assert all(result.dtype in NAMES for result in results), "an element type that there is none of here"
             self.calls.append(call)
         except Exception as error:
             self.refused.append((call.label, str(error).split("\n")[0][:100]))

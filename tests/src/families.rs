@@ -147,6 +147,14 @@ fn element_type(dtype: Dtype) -> DType {
         (Dtype::BF16, DType::Bf16),
         (Dtype::F32, DType::F32),
         (Dtype::F64, DType::F64),
+        (Dtype::U16, DType::U16),
+        (Dtype::U32, DType::U32),
+        (Dtype::U64, DType::U64),
+        (Dtype::F8_E4M3, DType::F8E4M3Fn),
+        (Dtype::F8_E5M2, DType::F8E5M2),
+        (Dtype::F8_E4M3FNUZ, DType::F8E4M3Fnuz),
+        (Dtype::F8_E5M2FNUZ, DType::F8E5M2Fnuz),
+        (Dtype::F8_E8M0, DType::F8E8M0Fnu),
     ];
     let found = known.iter().find(|(stored, _)| *stored == dtype);
     found.unwrap_or_else(|| panic!("no case has elements of {dtype:?}")).1
@@ -217,6 +225,13 @@ impl Case {
         if !a.dtype().is_float() {
             return (a != b).then(|| format!("{a:?}\n    instead of {b:?}"));
         }
+        if let Compiled::F8(format) = a.dtype() {
+            // Conversions are exact: so are their codes, those of NaN and zeros too.
+            let is_nan = |code: u8| format.to_f32(code).is_nan();
+            let mut pairs = a.bytes().iter().zip(b.bytes()).enumerate();
+            let (at, (a, b)) = pairs.find(|(_, (a, b))| a != b && !(is_nan(**a) && is_nan(**b)))?;
+            return Some(format!("element {at}: code {a:#04x} instead of {b:#04x}"));
+        }
         // A program of one type may convert to another: what that holds is not more exact than it can be.
         let unit = match b.dtype() {
             Compiled::F16 => 1e-3,
@@ -228,7 +243,11 @@ impl Case {
             | Compiled::I8
             | Compiled::I16
             | Compiled::I32
-            | Compiled::I64 => 0.0,
+            | Compiled::I64
+            | Compiled::U16
+            | Compiled::U32
+            | Compiled::U64
+            | Compiled::F8(_) => 0.0,
         };
         let (absolute, relative) = (self.absolute.max(unit / 10.0), self.relative.max(unit));
         let same = |a: f64, b: f64| {

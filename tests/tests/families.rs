@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         trials.push(Trial::test(format!("scheduled::{family}"), move || check_scheduled(&name)));
         trials.push(Trial::test(format!("compiled::{family}"), move || check_compiled(&family)));
     }
+    trials.push(Trial::test("converted::float8", check_conversions));
     assert!(!trials.is_empty(), "there are no cases");
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -40,6 +41,52 @@ fn report(differences: &[String]) -> Result<(), Failed> {
         return Ok(());
     }
     Err(format!("{} outputs differ:\n{}", differences.len(), differences.join("\n")).into())
+}
+
+/// The Rust types of one byte convert as PyTorch does: each code, each number half way between two, and what is next to it.
+fn check_conversions() -> Result<(), Failed> {
+    let mut differences = Vec::new();
+    for case in families::read("float8") {
+        macro_rules! check {
+            ($($name:ident)*) => {
+                match case.name.as_str() {
+                    $(stringify!($name) => conversions(
+                        &case,
+                        |number| aoti_runtime::$name::from_f32(number).to_bits(),
+                        |code| aoti_runtime::$name::from_bits(code).to_f32(),
+                    ),)*
+                    other => vec![format!("no type is named {other}")],
+                }
+            };
+        }
+        differences.extend(check!(f8e4m3fn f8e5m2 f8e4m3fnuz f8e5m2fnuz f8e8m0fnu));
+    }
+    report(&differences)
+}
+
+/// What differs from the outputs `p.to(type)`, of the numbers `p`, and `c.float()`, of all codes.
+fn conversions(case: &Case, code: impl Fn(f32) -> u8, number: impl Fn(u8) -> f32) -> Vec<String> {
+    let output = |start: &str| {
+        let at = case.labels.iter().position(|label| label.starts_with(start)).expect("there is such a call");
+        &case.outputs[at]
+    };
+    let (codes, numbers) = (output(&format!("p.to({})", case.name)), output("c.float()"));
+    let is_operand = |x: &&DynTensor| x.dtype() == aoti_runtime::DType::F32 && x.sizes() == codes.sizes();
+    let given = case.inputs.iter().find(is_operand).expect("the numbers are an input");
+    let given: &[f32] = given.as_slice().expect("they are of f32");
+    let numbers: &[f32] = numbers.as_slice().expect("`float` gives f32");
+    let same = |a: f32, b: f32| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+    let narrowed = given.iter().zip(codes.bytes()).filter_map(|(&given, &wanted)| {
+        let found = code(given);
+        let both_nan = number(found).is_nan() && number(wanted).is_nan();
+        let differs = found != wanted && !both_nan;
+        differs.then(|| format!("{}: {given:e} gives {found:#04x} instead of {wanted:#04x}", case.name))
+    });
+    let widened = (0..=u8::MAX).zip(numbers).filter_map(|(code, &wanted)| {
+        let found = number(code);
+        (!same(found, wanted)).then(|| format!("{}: {code:#04x} is {found} instead of {wanted}", case.name))
+    });
+    narrowed.chain(widened).collect()
 }
 
 fn check_interpreter(family: &str) -> Result<(), Failed> {

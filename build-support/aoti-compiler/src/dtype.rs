@@ -2,34 +2,42 @@
 //!
 //! Knows nothing of tensors or operators.
 
+use crate::float8::Float8;
 use crate::halves::{Bf16, F16};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The element type of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[repr(u8)]
 pub enum DType {
     /// One byte, 0 or 1.
-    Bool = 0,
+    Bool,
     /// Unsigned 8-bit integer.
-    U8 = 1,
+    U8,
     /// Signed 8-bit integer.
-    I8 = 2,
+    I8,
     /// Signed 16-bit integer.
-    I16 = 3,
+    I16,
     /// Signed 32-bit integer.
-    I32 = 4,
+    I32,
     /// Signed 64-bit integer.
-    I64 = 5,
+    I64,
     /// IEEE 754 binary16.
-    F16 = 6,
+    F16,
     /// bfloat16.
-    Bf16 = 7,
+    Bf16,
     /// IEEE 754 binary32.
-    F32 = 8,
+    F32,
     /// IEEE 754 binary64.
-    F64 = 9,
+    F64,
+    /// Unsigned 16-bit integer.
+    U16,
+    /// Unsigned 32-bit integer.
+    U32,
+    /// Unsigned 64-bit integer.
+    U64,
+    /// A floating-point number of one byte.
+    F8(Float8),
 }
 
 /// What kind of number a [`DType`] holds; orders PyTorch's promotion lattice.
@@ -54,7 +62,7 @@ pub struct Limits {
 
 impl DType {
     /// Every element type, in the order of the C interface's numbering.
-    pub const ALL: [DType; 10] = [
+    pub const ALL: [DType; 18] = [
         DType::Bool,
         DType::U8,
         DType::I8,
@@ -65,15 +73,28 @@ impl DType {
         DType::Bf16,
         DType::F32,
         DType::F64,
+        DType::U16,
+        DType::U32,
+        DType::U64,
+        DType::F8(Float8::E4M3Fn),
+        DType::F8(Float8::E5M2),
+        DType::F8(Float8::E4M3Fnuz),
+        DType::F8(Float8::E5M2Fnuz),
+        DType::F8(Float8::E8M0Fnu),
     ];
+
+    /// Its number in the C interface.
+    pub fn code(self) -> usize {
+        DType::ALL.iter().position(|dtype| *dtype == self).expect("every element type is listed")
+    }
 
     /// Bytes of one element.
     pub fn size(self) -> usize {
         match self {
-            DType::Bool | DType::U8 | DType::I8 => 1,
-            DType::I16 | DType::F16 | DType::Bf16 => 2,
-            DType::I32 | DType::F32 => 4,
-            DType::I64 | DType::F64 => 8,
+            DType::Bool | DType::U8 | DType::I8 | DType::F8(_) => 1,
+            DType::I16 | DType::U16 | DType::F16 | DType::Bf16 => 2,
+            DType::I32 | DType::U32 | DType::F32 => 4,
+            DType::I64 | DType::U64 | DType::F64 => 8,
         }
     }
 
@@ -90,6 +111,10 @@ impl DType {
             DType::Bf16 => "bf16",
             DType::F32 => "f32",
             DType::F64 => "f64",
+            DType::U16 => "u16",
+            DType::U32 => "u32",
+            DType::U64 => "u64",
+            DType::F8(format) => format.name(),
         }
     }
 
@@ -102,8 +127,15 @@ impl DType {
     pub fn category(self) -> Category {
         match self {
             DType::Bool => Category::Bool,
-            DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => Category::Int,
-            DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => Category::Float,
+            DType::U8
+            | DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U16
+            | DType::U32
+            | DType::U64 => Category::Int,
+            DType::F16 | DType::Bf16 | DType::F32 | DType::F64 | DType::F8(_) => Category::Float,
         }
     }
 
@@ -117,9 +149,14 @@ impl DType {
         matches!(self, DType::F16 | DType::Bf16)
     }
 
-    /// The type that arithmetic on this one is done in: `f32` for half types, else the type itself.
+    /// Whether it is a floating-point type for storage: one that is computed in `f32`.
+    pub fn is_narrow(self) -> bool {
+        self.is_half() || matches!(self, DType::F8(_))
+    }
+
+    /// The type that arithmetic on this one is done in: `f32` for narrow types, else the type itself.
     pub fn compute(self) -> DType {
-        if self.is_half() { DType::F32 } else { self }
+        if self.is_narrow() { DType::F32 } else { self }
     }
 
     /// What a floating-point type can hold; `None` for others.
@@ -129,19 +166,36 @@ impl DType {
             DType::Bf16 => (Bf16::EPSILON, Bf16::max().into()),
             DType::F32 => (f64::from(f32::EPSILON), f64::from(f32::MAX)),
             DType::F64 => (f64::EPSILON, f64::MAX),
-            DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => return None,
+            DType::F8(format) => (format.epsilon(), format.largest().into()),
+            DType::Bool
+            | DType::U8
+            | DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U16
+            | DType::U32
+            | DType::U64 => return None,
         };
         Some(Limits { epsilon, largest })
     }
 
-    /// The common type of two tensors of equal standing, as `torch.promote_types` gives it.
-    pub fn promote(self, other: DType) -> DType {
+    /// The common type of two tensors of equal standing, as `torch.promote_types` gives it: none where PyTorch has none.
+    pub fn promote(self, other: DType) -> Result<DType, NotPromoted> {
         use DType::*;
         if self == other {
-            return self;
+            return Ok(self);
         }
         let (low, high) = if self.category() <= other.category() { (self, other) } else { (other, self) };
-        match (low.category(), high.category()) {
+        let alone = |dtype| match dtype {
+            F8(_) => true,
+            U16 | U32 | U64 => !high.is_float(),
+            Bool | U8 | I8 | I16 | I32 | I64 | F16 | Bf16 | F32 | F64 => false,
+        };
+        if alone(low) || alone(high) {
+            return Err(NotPromoted(self, other));
+        }
+        Ok(match (low.category(), high.category()) {
             (Category::Bool, _) | (Category::Int, Category::Float) => high,
             (Category::Float, _) => match (low, high) {
                 (F64, _) | (_, F64) => F64,
@@ -160,9 +214,14 @@ impl DType {
                     }
                 }
             },
-        }
+        })
     }
 }
+
+/// Two element types that PyTorch gives no common one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("elements of {0} and {1} have no common type: convert one of them first")]
+pub struct NotPromoted(DType, DType);
 
 impl fmt::Display for DType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -173,14 +232,33 @@ impl fmt::Display for DType {
 #[cfg(test)]
 mod tests {
     use super::DType::*;
+    use crate::float8::Float8;
 
     #[test]
     fn promotion_matches_torch() {
-        assert_eq!(U8.promote(I8), I16);
-        assert_eq!(F16.promote(Bf16), F32);
-        assert_eq!(I64.promote(F16), F16);
-        assert_eq!(Bool.promote(I8), I8);
-        assert_eq!(I32.promote(I64), I64);
-        assert_eq!(U8.promote(I64), I64);
+        assert_eq!(U8.promote(I8), Ok(I16));
+        assert_eq!(F16.promote(Bf16), Ok(F32));
+        assert_eq!(I64.promote(F16), Ok(F16));
+        assert_eq!(Bool.promote(I8), Ok(I8));
+        assert_eq!(I32.promote(I64), Ok(I64));
+        assert_eq!(U8.promote(I64), Ok(I64));
+        assert_eq!(U32.promote(F16), Ok(F16));
+    }
+
+    #[test]
+    fn types_without_a_common_one_are_not_promoted() {
+        let [fp8, other] = [F8(Float8::E4M3Fn), F8(Float8::E5M2)];
+        for (a, b) in [
+            (U16, U32),
+            (Bool, U64),
+            (U16, U8),
+            (I64, U32),
+            (fp8, other),
+            (fp8, F32),
+            (U16, fp8),
+            (Bool, fp8),
+        ] {
+            assert!(a.promote(b).is_err() && b.promote(a).is_err(), "{a} {b}");
+        }
     }
 }

@@ -7,6 +7,7 @@ pub mod codegen;
 pub mod compile;
 pub mod diagnostic;
 pub mod dtype;
+pub mod float8;
 pub mod frontend;
 pub mod graph;
 pub mod halves;

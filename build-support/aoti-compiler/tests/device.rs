@@ -195,6 +195,10 @@ fn input(position: usize, dtype: DType, sizes: Vec<usize>) -> Tensor {
             DType::F32 => data.extend((value as f32 * 3.0).to_le_bytes()),
             DType::F64 => data.extend((value * 3.0).to_le_bytes()),
             DType::Bf16 => data.extend(&(value as f32).to_le_bytes()[2..]),
+            DType::U16 => data.extend(((value * 2000.0) as i64 as u16).to_le_bytes()),
+            DType::U32 => data.extend(((value * 8e9) as i64 as u32).to_le_bytes()),
+            DType::U64 => data.extend(state.to_le_bytes()),
+            DType::F8(format) => data.push(format.from_f32(value as f32 * 3.0)),
             DType::U8 | DType::I8 | DType::I16 => unreachable!("no graph here has such inputs"),
         }
     }
@@ -338,7 +342,16 @@ fn compare(output: usize, got: &Tensor, expected: &Tensor) {
         DType::F32 => 2e-5,
         DType::F16 => 1e-3,
         DType::Bf16 => 8e-3,
-        DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => 0.0,
+        DType::Bool
+        | DType::U8
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::F8(_) => 0.0,
     };
     for (at, (got, expected)) in got.to_f64().into_iter().zip(expected.to_f64()).enumerate() {
         let near = (got - expected).abs() <= tolerance * (1.0 + expected.abs());

@@ -1,6 +1,7 @@
 //! Element types at run time, and the Rust types that stand for them.
 
 use crate::ffi::abi;
+use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu};
 use std::fmt;
 
 /// The element type of a tensor.
@@ -26,10 +27,26 @@ pub enum DType {
     F32,
     /// IEEE 754 binary64.
     F64,
+    /// Unsigned 16-bit integer.
+    U16,
+    /// Unsigned 32-bit integer.
+    U32,
+    /// Unsigned 64-bit integer.
+    U64,
+    /// A floating-point number of one byte, [`f8e4m3fn`].
+    F8E4M3Fn,
+    /// [`f8e5m2`].
+    F8E5M2,
+    /// [`f8e4m3fnuz`].
+    F8E4M3Fnuz,
+    /// [`f8e5m2fnuz`].
+    F8E5M2Fnuz,
+    /// [`f8e8m0fnu`].
+    F8E8M0Fnu,
 }
 
 /// Every element type beside its number in the C interface and its name.
-const TABLE: [(DType, abi::AotiDType, &str); 10] = [
+const TABLE: [(DType, abi::AotiDType, &str); 18] = [
     (DType::Bool, abi::AOTI_BOOL, "bool"),
     (DType::U8, abi::AOTI_U8, "u8"),
     (DType::I8, abi::AOTI_I8, "i8"),
@@ -40,6 +57,14 @@ const TABLE: [(DType, abi::AotiDType, &str); 10] = [
     (DType::Bf16, abi::AOTI_BF16, "bf16"),
     (DType::F32, abi::AOTI_F32, "f32"),
     (DType::F64, abi::AOTI_F64, "f64"),
+    (DType::U16, abi::AOTI_U16, "u16"),
+    (DType::U32, abi::AOTI_U32, "u32"),
+    (DType::U64, abi::AOTI_U64, "u64"),
+    (DType::F8E4M3Fn, abi::AOTI_F8E4M3FN, "f8e4m3fn"),
+    (DType::F8E5M2, abi::AOTI_F8E5M2, "f8e5m2"),
+    (DType::F8E4M3Fnuz, abi::AOTI_F8E4M3FNUZ, "f8e4m3fnuz"),
+    (DType::F8E5M2Fnuz, abi::AOTI_F8E5M2FNUZ, "f8e5m2fnuz"),
+    (DType::F8E8M0Fnu, abi::AOTI_F8E8M0FNU, "f8e8m0fnu"),
 ];
 
 impl DType {
@@ -47,9 +72,34 @@ impl DType {
     pub const fn size(self) -> usize {
         match self {
             DType::Bool | DType::U8 | DType::I8 => 1,
-            DType::I16 | DType::F16 | DType::Bf16 => 2,
-            DType::I32 | DType::F32 => 4,
-            DType::I64 | DType::F64 => 8,
+            DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E8M0Fnu => 1,
+            DType::I16 | DType::U16 | DType::F16 | DType::Bf16 => 2,
+            DType::I32 | DType::U32 | DType::F32 => 4,
+            DType::I64 | DType::U64 | DType::F64 => 8,
+        }
+    }
+
+    /// Whether it is a floating-point type.
+    pub const fn is_float(self) -> bool {
+        match self {
+            DType::F16
+            | DType::Bf16
+            | DType::F32
+            | DType::F64
+            | DType::F8E4M3Fn
+            | DType::F8E5M2
+            | DType::F8E4M3Fnuz
+            | DType::F8E5M2Fnuz
+            | DType::F8E8M0Fnu => true,
+            DType::Bool
+            | DType::U8
+            | DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U16
+            | DType::U32
+            | DType::U64 => false,
         }
     }
 
@@ -110,6 +160,14 @@ elements! {
     i64 => I64,
     f32 => F32,
     f64 => F64,
+    u16 => U16,
+    u32 => U32,
+    u64 => U64,
+    f8e4m3fn => F8E4M3Fn,
+    f8e5m2 => F8E5M2,
+    f8e4m3fnuz => F8E4M3Fnuz,
+    f8e5m2fnuz => F8E5M2Fnuz,
+    f8e8m0fnu => F8E8M0Fnu,
 }
 
 #[cfg(feature = "half")]

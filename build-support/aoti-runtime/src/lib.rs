@@ -25,6 +25,7 @@ mod error;
 mod executor;
 #[expect(unsafe_code, reason = "the C interface, aligned memory and the hand-over of work between threads")]
 mod ffi;
+mod float8;
 mod generator;
 mod info;
 mod kernel;
@@ -50,6 +51,7 @@ pub use ffi::state::State;
 pub use ffi::submitted::{Finished, Submitted};
 pub use ffi::view::AnyView;
 pub use ffi::workspace::Workspace;
+pub use float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu};
 pub use generator::Generator;
 #[cfg(feature = "half")]
 pub use half::{bf16, f16};

@@ -136,5 +136,13 @@ fn head(tensor: &DynTensor) -> String {
         DType::Bf16 => some::<bf16>(tensor),
         DType::F32 => some::<f32>(tensor),
         DType::F64 => some::<f64>(tensor),
+        DType::U16 => some::<u16>(tensor),
+        DType::U32 => some::<u32>(tensor),
+        DType::U64 => some::<u64>(tensor),
+        DType::F8E4M3Fn => some::<aoti_runtime::f8e4m3fn>(tensor),
+        DType::F8E5M2 => some::<aoti_runtime::f8e5m2>(tensor),
+        DType::F8E4M3Fnuz => some::<aoti_runtime::f8e4m3fnuz>(tensor),
+        DType::F8E5M2Fnuz => some::<aoti_runtime::f8e5m2fnuz>(tensor),
+        DType::F8E8M0Fnu => some::<aoti_runtime::f8e8m0fnu>(tensor),
     }
 }

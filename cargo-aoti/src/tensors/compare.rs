@@ -77,7 +77,7 @@ fn one(
     if found.sizes() != expected.sizes() {
         return Err(format!("sizes {:?} instead of {:?}", found.sizes(), expected.sizes()));
     }
-    let is_float = matches!(found.dtype(), DType::F16 | DType::Bf16 | DType::F32 | DType::F64);
+    let is_float = found.dtype().is_float();
     let (mut wrong, mut worst): (usize, Option<(f64, usize)>) = (0, None);
     let (a, b) = (values(found), values(expected));
     for (at, (&a, &b)) in a.iter().zip(&b).enumerate() {
@@ -123,6 +123,14 @@ fn values(tensor: &DynTensor) -> Vec<f64> {
         DType::Bf16 => cast::<aoti_runtime::bf16>(tensor, |x| x.to_f64()),
         DType::F32 => cast::<f32>(tensor, f64::from),
         DType::F64 => cast::<f64>(tensor, |x| x),
+        DType::U16 => cast::<u16>(tensor, f64::from),
+        DType::U32 => cast::<u32>(tensor, f64::from),
+        DType::U64 => cast::<u64>(tensor, |x| x as f64),
+        DType::F8E4M3Fn => cast::<aoti_runtime::f8e4m3fn>(tensor, f64::from),
+        DType::F8E5M2 => cast::<aoti_runtime::f8e5m2>(tensor, f64::from),
+        DType::F8E4M3Fnuz => cast::<aoti_runtime::f8e4m3fnuz>(tensor, f64::from),
+        DType::F8E5M2Fnuz => cast::<aoti_runtime::f8e5m2fnuz>(tensor, f64::from),
+        DType::F8E8M0Fnu => cast::<aoti_runtime::f8e8m0fnu>(tensor, f64::from),
     }
 }
 

@@ -107,6 +107,14 @@ fn loaded(dtype: Dtype) -> Option<DType> {
         Dtype::BF16 => DType::Bf16,
         Dtype::F32 => DType::F32,
         Dtype::F64 => DType::F64,
+        Dtype::U16 => DType::U16,
+        Dtype::U32 => DType::U32,
+        Dtype::U64 => DType::U64,
+        Dtype::F8_E4M3 => DType::F8E4M3Fn,
+        Dtype::F8_E5M2 => DType::F8E5M2,
+        Dtype::F8_E4M3FNUZ => DType::F8E4M3Fnuz,
+        Dtype::F8_E5M2FNUZ => DType::F8E5M2Fnuz,
+        Dtype::F8_E8M0 => DType::F8E8M0Fnu,
         _ => return None,
     })
 }
@@ -123,6 +131,14 @@ fn stored(dtype: DType) -> Dtype {
         DType::Bf16 => Dtype::BF16,
         DType::F32 => Dtype::F32,
         DType::F64 => Dtype::F64,
+        DType::U16 => Dtype::U16,
+        DType::U32 => Dtype::U32,
+        DType::U64 => Dtype::U64,
+        DType::F8E4M3Fn => Dtype::F8_E4M3,
+        DType::F8E5M2 => Dtype::F8_E5M2,
+        DType::F8E4M3Fnuz => Dtype::F8_E4M3FNUZ,
+        DType::F8E5M2Fnuz => Dtype::F8_E5M2FNUZ,
+        DType::F8E8M0Fnu => Dtype::F8_E8M0,
     }
 }
 

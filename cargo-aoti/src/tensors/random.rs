@@ -1,6 +1,6 @@
 //! Inputs for models when there are none: the same ones each time.
 
-use aoti_runtime::{DType, DynTensor, bf16, f16};
+use aoti_runtime::{DType, DynTensor, bf16, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, f16};
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
 pub(crate) struct Random(u64);
@@ -44,6 +44,14 @@ impl Random {
             DType::Bf16 => fill!(bf16, bf16::from_f64(self.unit())),
             DType::F32 => fill!(f32, self.unit() as f32),
             DType::F64 => fill!(f64, self.unit()),
+            DType::U16 => fill!(u16, (self.next() & 1) as u16),
+            DType::U32 => fill!(u32, (self.next() & 1) as u32),
+            DType::U64 => fill!(u64, self.next() & 1),
+            DType::F8E4M3Fn => fill!(f8e4m3fn, f8e4m3fn::from_f32(self.unit() as f32)),
+            DType::F8E5M2 => fill!(f8e5m2, f8e5m2::from_f32(self.unit() as f32)),
+            DType::F8E4M3Fnuz => fill!(f8e4m3fnuz, f8e4m3fnuz::from_f32(self.unit() as f32)),
+            DType::F8E5M2Fnuz => fill!(f8e5m2fnuz, f8e5m2fnuz::from_f32(self.unit() as f32)),
+            DType::F8E8M0Fnu => fill!(f8e8m0fnu, f8e8m0fnu::from_f32(self.unit() as f32)),
         }
         Ok(tensor)
     }

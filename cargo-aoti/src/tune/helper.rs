@@ -320,9 +320,20 @@ fn differs(found: &[DynTensor], wanted: &[DynTensor]) -> Option<String> {
     found.iter().zip(wanted).find_map(|(found, wanted)| {
         let part = match wanted.dtype() {
             DType::F16 | DType::Bf16 => 2e-2,
+            DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E8M0Fnu => {
+                0.25
+            }
             DType::F32 => 1e-4,
             DType::F64 => 1e-9,
-            DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => 0.0,
+            DType::Bool
+            | DType::U8
+            | DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U16
+            | DType::U32
+            | DType::U64 => 0.0,
         };
         let tolerance = Tolerance { atol: part * compare::largest(wanted), rtol: 10.0 * part };
         compare::all(std::slice::from_ref(found), std::slice::from_ref(wanted), tolerance, None).1.err()

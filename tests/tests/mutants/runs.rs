@@ -123,5 +123,11 @@ fn element(rng: &mut Rng, dtype: DType, is_number: bool) -> Vec<u8> {
         DType::Bf16 => half::bf16::from_f64(number).to_le_bytes().to_vec(),
         DType::F32 => (number as f32).to_le_bytes().to_vec(),
         DType::F64 => number.to_le_bytes().to_vec(),
+        DType::U16 => (whole as u16).to_le_bytes().to_vec(),
+        DType::U32 => (whole as u32).to_le_bytes().to_vec(),
+        DType::U64 => (whole as u64).to_le_bytes().to_vec(),
+        DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E8M0Fnu => {
+            vec![whole as u8]
+        }
     }
 }

@@ -25,7 +25,16 @@ pub(crate) fn rounding(dtype: DType) -> f64 {
         DType::Bf16 => 2f64.powi(-6),
         DType::F32 => 2f64.powi(-21),
         DType::F64 => 2f64.powi(-48),
-        DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => 0.0,
+        DType::F8(format) => 8.0 * format.epsilon(),
+        DType::Bool
+        | DType::U8
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64 => 0.0,
     }
 }
 
@@ -34,7 +43,17 @@ fn mantissa(dtype: DType) -> i32 {
         DType::F16 => 11,
         DType::Bf16 => 8,
         DType::F32 => 24,
-        DType::F64 | DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => 53,
+        DType::F8(format) => (2.0 / format.epsilon()).log2() as i32,
+        DType::F64
+        | DType::Bool
+        | DType::U8
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64 => 53,
     }
 }
 
@@ -122,8 +141,8 @@ pub(crate) fn wrap(dtype: DType) -> f64 {
     match dtype {
         DType::Bool => 1.0,
         DType::U8 | DType::I8 => 256.0,
-        DType::I16 => 65536.0,
-        DType::I32 => 4294967296.0,
-        DType::I64 | DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => 1e19,
+        DType::I16 | DType::U16 => 65536.0,
+        DType::I32 | DType::U32 => 4294967296.0,
+        DType::I64 | DType::U64 | DType::F8(_) | DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => 1e19,
     }
 }

@@ -137,7 +137,9 @@ impl Generator {
 
     pub(crate) fn dtype(&mut self) -> DType {
         use DType::*;
-        self.rng.pick(&[Bool, Bool, U8, I8, I16, I32, I64, I64, F16, Bf16, F32, F32, F32, F32, F32, F64])
+        self.rng.pick(&[
+            Bool, Bool, U8, I8, I16, I32, I64, I64, U16, U32, U64, F16, Bf16, F32, F32, F32, F32, F32, F64,
+        ])
     }
 
     fn size(&mut self) -> Expr {
@@ -509,6 +511,10 @@ fn encode(int: i64, float: f64, dtype: DType) -> Vec<u8> {
         DType::Bf16 => half::bf16::from_f64(float).to_le_bytes().to_vec(),
         DType::F32 => (float as f32).to_le_bytes().to_vec(),
         DType::F64 => float.to_le_bytes().to_vec(),
+        DType::U16 => (int.unsigned_abs() as u16).to_le_bytes().to_vec(),
+        DType::U32 => (int.unsigned_abs() as u32).to_le_bytes().to_vec(),
+        DType::U64 => int.unsigned_abs().to_le_bytes().to_vec(),
+        DType::F8(format) => vec![format.from_f64(float)],
     }
 }
 
@@ -523,5 +529,5 @@ pub(crate) fn wild_element(rng: &mut Rng, dtype: DType) -> Vec<u8> {
 
 /// A number of the type that every type holds.
 pub(crate) fn fill(rng: &mut Rng) -> Scalar {
-    Scalar::Int(rng.between(0, 1))
+    Scalar::from(rng.between(0, 1))
 }

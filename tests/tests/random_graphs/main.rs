@@ -255,6 +255,7 @@ fn trial_inputs(case: &Generated, trial: usize, rng: &mut Rng) -> Vec<Tensor> {
 
 fn runtime_type(dtype: aoti_compiler::dtype::DType) -> DType {
     use aoti_compiler::dtype::DType as Compiled;
+    use aoti_compiler::float8::Float8;
     match dtype {
         Compiled::Bool => DType::Bool,
         Compiled::U8 => DType::U8,
@@ -266,6 +267,14 @@ fn runtime_type(dtype: aoti_compiler::dtype::DType) -> DType {
         Compiled::Bf16 => DType::Bf16,
         Compiled::F32 => DType::F32,
         Compiled::F64 => DType::F64,
+        Compiled::U16 => DType::U16,
+        Compiled::U32 => DType::U32,
+        Compiled::U64 => DType::U64,
+        Compiled::F8(Float8::E4M3Fn) => DType::F8E4M3Fn,
+        Compiled::F8(Float8::E5M2) => DType::F8E5M2,
+        Compiled::F8(Float8::E4M3Fnuz) => DType::F8E4M3Fnuz,
+        Compiled::F8(Float8::E5M2Fnuz) => DType::F8E5M2Fnuz,
+        Compiled::F8(Float8::E8M0Fnu) => DType::F8E8M0Fnu,
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::compare::compare;
 use aoti_compiler::diagnostic::{Code, Diagnostics};
 use aoti_compiler::dtype::DType;
+use aoti_compiler::float8::Float8;
 use aoti_compiler::graph::{self, Graph, InputRole, OutputRole};
 use aoti_compiler::interpret::{Tensor, evaluate};
 use aoti_compiler::{frontend, transform};
@@ -124,6 +125,14 @@ fn dtype(dtype: safetensors::Dtype) -> Option<DType> {
         safetensors::Dtype::BF16 => DType::Bf16,
         safetensors::Dtype::F32 => DType::F32,
         safetensors::Dtype::F64 => DType::F64,
+        safetensors::Dtype::U16 => DType::U16,
+        safetensors::Dtype::U32 => DType::U32,
+        safetensors::Dtype::U64 => DType::U64,
+        safetensors::Dtype::F8_E4M3 => DType::F8(Float8::E4M3Fn),
+        safetensors::Dtype::F8_E5M2 => DType::F8(Float8::E5M2),
+        safetensors::Dtype::F8_E4M3FNUZ => DType::F8(Float8::E4M3Fnuz),
+        safetensors::Dtype::F8_E5M2FNUZ => DType::F8(Float8::E5M2Fnuz),
+        safetensors::Dtype::F8_E8M0 => DType::F8(Float8::E8M0Fnu),
         _ => return None,
     })
 }

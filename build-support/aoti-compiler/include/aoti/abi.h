@@ -14,7 +14,8 @@ extern "C" {
 #define AOTI_ALIGNMENT 64
 #define AOTI_MESSAGE_BYTES 256
 
-// Element types. Half types are IEEE binary16 and bfloat16; booleans are one byte, 0 or 1.
+// Element types. Half types are IEEE binary16 and bfloat16; booleans are one byte, 0 or 1. Types of one byte are named for
+// their bits of exponent and mantissa: FN has no infinity, UZ no negative zero, U no sign.
 typedef enum AotiDType {
   AOTI_BOOL = 0,
   AOTI_U8 = 1,
@@ -25,7 +26,15 @@ typedef enum AotiDType {
   AOTI_F16 = 6,
   AOTI_BF16 = 7,
   AOTI_F32 = 8,
-  AOTI_F64 = 9
+  AOTI_F64 = 9,
+  AOTI_U16 = 10,
+  AOTI_U32 = 11,
+  AOTI_U64 = 12,
+  AOTI_F8E4M3FN = 13,
+  AOTI_F8E5M2 = 14,
+  AOTI_F8E4M3FNUZ = 15,
+  AOTI_F8E5M2FNUZ = 16,
+  AOTI_F8E8M0FNU = 17
 } AotiDType;
 
 typedef enum AotiStatus {

@@ -111,6 +111,23 @@ struct bf16 {
   u16 bits;
 };
 
+// Storage of an element of one byte: bits of exponent and mantissa, the exponent's bias, and what there is beyond ordinary
+// numbers. Arithmetic is done in f32.
+enum Ends {
+  kInfinite,     // infinities and NaN in the largest exponent
+  kFinite,       // NaN as the largest magnitude
+  kUnsignedZero, // NaN in the place of negative zero
+  kPowers,       // powers of two alone: no sign, no zero, NaN as the last code
+};
+template <int Exponent, int Mantissa, int Bias, Ends E> struct Float8 {
+  u8 bits;
+};
+using f8e4m3fn = Float8<4, 3, 7, kFinite>;
+using f8e5m2 = Float8<5, 2, 15, kInfinite>;
+using f8e4m3fnuz = Float8<4, 3, 8, kUnsignedZero>;
+using f8e5m2fnuz = Float8<5, 2, 16, kUnsignedZero>;
+using f8e8m0fnu = Float8<8, 0, 127, kPowers>;
+
 } // namespace aoti
 
 AOTI_NAMESPACE_BEGIN
@@ -119,6 +136,10 @@ template <class A, class B> constexpr bool is_same = false;
 template <class A> constexpr bool is_same<A, A> = true;
 template <class T> constexpr bool is_float = is_same<T, f32> || is_same<T, f64>;
 template <class T> constexpr bool is_signed = T(-1) < T(0);
+// Storage only: computed in f32.
+template <class T> constexpr bool is_float8 = false;
+template <int X, int M, int B, Ends E> constexpr bool is_float8<Float8<X, M, B, E>> = true;
+template <class T> constexpr bool is_narrow = is_same<T, f16> || is_same<T, bf16> || is_float8<T>;
 
 // Keeps a parameter out of template argument deduction.
 template <class T> struct Identity {
@@ -239,6 +260,15 @@ template <> struct Limits<i16> {
 template <> struct Limits<i32> {
   static constexpr i32 max = 0x7fffffff, lowest = -0x7fffffff - 1;
 };
+template <> struct Limits<u16> {
+  static constexpr u16 max = 0xffff, lowest = 0;
+};
+template <> struct Limits<u32> {
+  static constexpr u32 max = 0xffffffff, lowest = 0;
+};
+template <> struct Limits<u64> {
+  static constexpr u64 max = 0xffffffffffffffff, lowest = 0;
+};
 template <> struct Limits<i64> {
   static constexpr i64 max = 0x7fffffffffffffff, lowest = -0x7fffffffffffffff - 1;
 };
@@ -295,6 +325,42 @@ AOTI_INLINE f16 to_f16(f32 x) {
   return {u16(half | sign)};
 #endif
 }
+// Of numbers of one byte, the mantissa moves to where f32 has it, and multiplying rebiases the exponent.
+template <int X, int M, int B, Ends E> AOTI_INLINE f32 to_f32(Float8<X, M, B, E> x) {
+  const u32 code = x.bits;
+  if constexpr (E == kPowers) return bit_cast<f32>(code == 0 ? 0x400000u : code == 0xff ? 0x7fc00000u : code << 23);
+  const u32 magnitude = code & 0x7f, sign = (code & 0x80) << 24;
+  u32 bits = bit_cast<u32>(bit_cast<f32>(magnitude << (23 - M)) * bit_cast<f32>(u32(254 - B) << 23));
+  if (E == kInfinite && magnitude >= ((1u << X) - 1) << M) bits |= 0x7f800000;
+  if ((E == kFinite && magnitude == 0x7f) || (E == kUnsignedZero && code == 0x80)) bits = 0x7fc00000;
+  return bit_cast<f32>(bits | sign);
+}
+// The code of the nearest number, the even of two. What is too large is infinite; where there is no infinity, the largest
+// number if NaN is next to it, else NaN.
+template <int X, int M, int B, Ends E> AOTI_INLINE void from_f32(Float8<X, M, B, E> &to, f32 x) {
+  const u32 bits = bit_cast<u32>(x), magnitude = bits & 0x7fffffff;
+  if constexpr (E == kPowers) {
+    const u32 rest = magnitude & 0x7fffff, field = magnitude >> 23;
+    to.bits = u8(field + (field != 0xff && (rest > 0x400000 || (rest == 0x400000 && field != 0))));
+    return;
+  }
+  constexpr u32 shift = 23 - M, normal = u32(128 - B) << 23, unit = u32(151 - B - M) << 23;
+  // Below the smallest normal number, adding one whose last place is ours leaves the rounded number in the low bits.
+  u32 code = magnitude < normal
+                 ? bit_cast<u32>(bit_cast<f32>(magnitude) + bit_cast<f32>(unit)) - unit
+                 : (magnitude - (u32(127 - B) << 23) + (1u << (shift - 1)) - 1 + ((magnitude >> shift) & 1)) >> shift;
+  const u32 sign = (bits >> 24) & 0x80;
+  constexpr u32 infinity = ((1u << X) - 1) << M;
+  if constexpr (E == kInfinite)
+    code = sign | (magnitude > 0x7f800000 ? 0x7f : code < infinity ? code : infinity);
+  else if constexpr (E == kFinite)
+    code = sign | (magnitude > 0x7f800000 ? 0x7f : code < 0x7e ? code : 0x7e);
+  else
+    code = code > 0x7f ? 0x80 : code == 0 ? 0 : sign | code;
+  to.bits = u8(code);
+}
+AOTI_INLINE void from_f32(f16 &to, f32 x) { to = to_f16(x); }
+AOTI_INLINE void from_f32(bf16 &to, f32 x) { to = to_bf16(x); }
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 // Two at a time, the first in the lower half.
 AOTI_INLINE u32 to_f16s(f32 x, f32 y) {

@@ -26,12 +26,13 @@ __attribute__((unused)) int32_t succeed(AotiError *error) {
 }
 
 inline const char *dtype_name(int32_t dtype) {
-  static const char *const names[] = {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"};
-  return dtype >= 0 && dtype < 10 ? names[dtype] : "an unknown type";
+  static const char names[][11] = {"bool", "u8",  "i8",  "i16", "i32", "i64",      "f16",    "bf16",       "f32",
+                                   "f64",  "u16", "u32", "u64", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0fnu"};
+  return dtype >= 0 && dtype < int(sizeof names / sizeof *names) ? names[dtype] : "an unknown type";
 }
 
 inline int64_t dtype_bytes(int32_t dtype) {
-  static const int64_t bytes[] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8};
+  static const int8_t bytes[] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 2, 4, 8, 1, 1, 1, 1, 1};
   return bytes[dtype];
 }
 

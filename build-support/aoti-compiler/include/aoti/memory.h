@@ -1,9 +1,9 @@
 // Loads of contiguous elements, and stores: contiguous, strided and indexed, whole or of the first n lanes only.
-// `bool` elements are bytes and become a Mask; `f16` and `bf16` elements become f32 vectors. Memory beyond the lanes in
+// `bool` elements are bytes and become a Mask; elements of narrow types become f32 vectors. Memory beyond the lanes in
 // use is neither read nor written. See vec.h for the API.
 #pragma once
 
-#include "ops.h"
+#include "float8.h"
 
 AOTI_NAMESPACE_BEGIN
 
@@ -303,6 +303,9 @@ template <> struct Element<bf16> {
   template <int W> static AOTI_INLINE Vec<f32, W> decode(Vec<u16, W> a) { return f32_from_bf16(a); }
   template <int W> static AOTI_INLINE Vec<u16, W> encode(Vec<f32, W> a) { return bf16_from_f32(a); }
 };
+template <int X, int M, int B, Ends E> struct Element<Float8<X, M, B, E>> : Float8Lanes<Float8<X, M, B, E>> {
+  using Raw = u8;
+};
 template <class T> using raw_of = typename Element<T>::Raw;
 
 template <> struct Cast<f16> {
@@ -310,6 +313,11 @@ template <> struct Cast<f16> {
 };
 template <> struct Cast<bf16> {
   template <class A> static AOTI_INLINE auto from(A a) { return f32_from_bf16(bf16_from_f32(Cast<f32>::from(a))); }
+};
+
+template <int X, int M, int B, Ends E> struct Cast<Float8<X, M, B, E>> {
+  using Lanes = Float8Lanes<Float8<X, M, B, E>>;
+  template <class A> static AOTI_INLINE auto from(A a) { return Lanes::decode(Lanes::encode(Cast<f32>::from(a))); }
 };
 
 // p read as raw elements, lane by lane without assuming that the storage structs alias integers.
@@ -368,7 +376,7 @@ template <class L, class T, class I, class V> AOTI_INLINE void scatter(L lanes, 
 template <class L, class T> AOTI_INLINE auto broadcast(L, T x) {
   if constexpr (is_same<T, bool>)
     return Mask<L::width>{splat<L::width>(-i32(x))};
-  else if constexpr (is_same<T, f16> || is_same<T, bf16>)
+  else if constexpr (is_narrow<T>)
     return splat<L::width>(to_f32(x));
   else
     return splat<L::width>(x);

@@ -178,7 +178,16 @@ template <int W> AOTI_INLINE bool all(Mask<W> mask) { return !any(~mask); }
 // vector rounded to that type.
 namespace detail {
 template <class To> struct Cast {
-  template <class T, int W> static AOTI_INLINE Vec<To, W> from(Vec<T, W> a) { return convert<To>(a); }
+  template <class T, int W> static AOTI_INLINE Vec<To, W> from(Vec<T, W> a) {
+    if constexpr (is_float<T> && is_same<To, u32>)
+      return convert<u32>(convert<i64>(a));
+    else if constexpr (is_float<T> && is_same<To, u64>) {
+      Mask<W> upper = a >= T(0x1p63);
+      Vec<i64, W> bits = convert<i64>(select(upper, a - T(0x1p63), a));
+      return bits_as<u64>(bits ^ (mask_lanes<i64>(upper) & Limits<i64>::lowest));
+    } else
+      return convert<To>(a);
+  }
   template <int W> static AOTI_INLINE Vec<To, W> from(Mask<W> a) {
     if constexpr (is_float<To>)
       return bits_as<To>(mask_lanes<signed_of<To>>(a) & bit_cast<signed_of<To>>(To(1)));

@@ -13,28 +13,17 @@
 AOTI_NAMESPACE_BEGIN
 
 // The type that elements of T are compared and summed in.
-template <class T> struct Computed {
-  using type = T;
-};
-template <> struct Computed<f16> {
-  using type = f32;
-};
-template <> struct Computed<bf16> {
-  using type = f32;
-};
-template <class T> using computed = typename Computed<T>::type;
+template <class T> using computed = conditional<is_narrow<T>, f32, T>;
 
 template <class T> AOTI_INLINE computed<T> read(const T *p) {
-  if constexpr (is_same<T, f16> || is_same<T, bf16>)
+  if constexpr (is_narrow<T>)
     return to_f32(*p);
   else
     return *p;
 }
 template <class T> AOTI_INLINE void write(T *p, computed<T> x) {
-  if constexpr (is_same<T, f16>)
-    *p = to_f16(x);
-  else if constexpr (is_same<T, bf16>)
-    *p = to_bf16(x);
+  if constexpr (is_narrow<T>)
+    from_f32(*p, x);
   else
     *p = x;
 }

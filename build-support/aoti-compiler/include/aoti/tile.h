@@ -113,7 +113,7 @@ AOTI_INLINE void copy_every_second(f32 *to, const f32 *from, i64 n) {
 
 // An element widened to the type that sums are kept in.
 template <class Sum, class T> AOTI_INLINE Sum widen(T x) {
-  if constexpr (is_same<T, f16> || is_same<T, bf16>)
+  if constexpr (is_narrow<T>)
     return Sum(to_f32(x));
   else
     return Sum(x);

@@ -335,7 +335,7 @@ fn doc(lines: &[String]) -> TokenStream {
 fn element(dtype: DType) -> TokenStream {
     let ident = Ident::new(dtype.name(), Span::call_site());
     match dtype {
-        DType::F16 | DType::Bf16 => quote!(::aoti_runtime::#ident),
+        DType::F16 | DType::Bf16 | DType::F8(_) => quote!(::aoti_runtime::#ident),
         // Plain names: nothing of the user's is in scope inside the module.
         DType::Bool
         | DType::U8
@@ -343,6 +343,9 @@ fn element(dtype: DType) -> TokenStream {
         | DType::I16
         | DType::I32
         | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64
         | DType::F32
         | DType::F64 => quote!(#ident),
     }

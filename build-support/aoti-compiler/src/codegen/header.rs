@@ -121,31 +121,22 @@ fn comment(out: &mut String, line: &str) {
     out.push_str(&foreign::comment(line));
 }
 
-/// The C type of an element. Half types have none that every compiler knows, so their bits are taken.
+/// The C type of an element. Narrow types have none that every compiler knows, so their bits are taken.
 fn element(dtype: DType) -> &'static str {
     match dtype {
-        DType::Bool | DType::U8 => "uint8_t",
+        DType::Bool | DType::U8 | DType::F8(_) => "uint8_t",
         DType::I8 => "int8_t",
         DType::I16 => "int16_t",
         DType::I32 => "int32_t",
         DType::I64 => "int64_t",
-        DType::F16 | DType::Bf16 => "uint16_t",
+        DType::U16 | DType::F16 | DType::Bf16 => "uint16_t",
+        DType::U32 => "uint32_t",
+        DType::U64 => "uint64_t",
         DType::F32 => "float",
         DType::F64 => "double",
     }
 }
 
-fn dtype(dtype: DType) -> &'static str {
-    match dtype {
-        DType::Bool => "AOTI_BOOL",
-        DType::U8 => "AOTI_U8",
-        DType::I8 => "AOTI_I8",
-        DType::I16 => "AOTI_I16",
-        DType::I32 => "AOTI_I32",
-        DType::I64 => "AOTI_I64",
-        DType::F16 => "AOTI_F16",
-        DType::Bf16 => "AOTI_BF16",
-        DType::F32 => "AOTI_F32",
-        DType::F64 => "AOTI_F64",
-    }
+fn dtype(dtype: DType) -> String {
+    format!("AOTI_{}", dtype.name().to_uppercase())
 }

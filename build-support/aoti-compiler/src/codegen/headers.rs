@@ -18,6 +18,7 @@ headers![
     "depthwise.h",
     "depthwise_pixels.h",
     "devices.h",
+    "float8.h",
     "gemm.h",
     "gpu/attention.h",
     "gpu/attention_few.h",

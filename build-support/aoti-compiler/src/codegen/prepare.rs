@@ -115,7 +115,7 @@ fn pieces(
             "{{{}, {}, {source}, {position}, {}, {form}, {{{}}}}}",
             placed.offset,
             placed.bytes,
-            constant.dtype as u8,
+            constant.dtype.code(),
             numbers.join(", ")
         )
     };

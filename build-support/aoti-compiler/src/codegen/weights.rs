@@ -74,6 +74,10 @@ fn packed(constant: &Constant, packing: &Packing) -> Bytes {
         | DType::I16
         | DType::I32
         | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::F8(_)
         | DType::F32
         | DType::F64 => pack::Storage::F32,
     };

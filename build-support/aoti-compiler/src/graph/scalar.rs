@@ -9,8 +9,8 @@ use std::hash::{Hash, Hasher};
 pub enum Scalar {
     /// A truth value.
     Bool(bool),
-    /// An integer.
-    Int(i64),
+    /// An integer: of `i64`, or of `u64`.
+    Int(i128),
     /// A floating-point number.
     Float(f64),
 }
@@ -25,12 +25,21 @@ impl Scalar {
         }
     }
 
-    /// As an integer, rounding towards zero.
+    /// As an integer, rounding towards zero; of one of `u64` alone, the number with its bits.
     pub fn to_i64(self) -> i64 {
         match self {
             Scalar::Bool(value) => i64::from(value),
-            Scalar::Int(value) => value,
+            Scalar::Int(value) => value as i64,
             Scalar::Float(value) => value as i64,
+        }
+    }
+
+    /// As a number of `u64`, rounding towards zero and wrapping.
+    pub fn to_u64(self) -> u64 {
+        match self {
+            Scalar::Bool(value) => u64::from(value),
+            Scalar::Int(value) => value as u64,
+            Scalar::Float(value) => value as i128 as u64,
         }
     }
 
@@ -47,23 +56,27 @@ impl Scalar {
     pub fn cast(self, dtype: DType) -> Scalar {
         match dtype {
             DType::Bool => Scalar::Bool(self.to_bool()),
-            DType::U8 => Scalar::Int(i64::from(self.to_i64() as u8)),
-            DType::I8 => Scalar::Int(i64::from(self.to_i64() as i8)),
-            DType::I16 => Scalar::Int(i64::from(self.to_i64() as i16)),
-            DType::I32 => Scalar::Int(i64::from(self.to_i64() as i32)),
-            DType::I64 => Scalar::Int(self.to_i64()),
+            DType::U8 => Scalar::Int((self.to_i64() as u8).into()),
+            DType::I8 => Scalar::Int((self.to_i64() as i8).into()),
+            DType::I16 => Scalar::Int((self.to_i64() as i16).into()),
+            DType::I32 => Scalar::Int((self.to_i64() as i32).into()),
+            DType::I64 => Scalar::Int(self.to_i64().into()),
+            DType::U16 => Scalar::Int((self.to_i64() as u16).into()),
+            DType::U32 => Scalar::Int((self.to_i64() as u32).into()),
+            DType::U64 => Scalar::Int(self.to_u64().into()),
             DType::F16 => Scalar::Float(f64::from(crate::halves::F16::from_f64(self.to_f64()).to_f32())),
             DType::Bf16 => Scalar::Float(f64::from(crate::halves::Bf16::from_f64(self.to_f64()).to_f32())),
             DType::F32 => Scalar::Float(f64::from(self.to_f64() as f32)),
             DType::F64 => Scalar::Float(self.to_f64()),
+            DType::F8(format) => Scalar::Float(format.to_f32(format.from_f64(self.to_f64())).into()),
         }
     }
 
-    fn key(self) -> (u8, u64) {
+    fn key(self) -> (u8, i128) {
         match self {
-            Scalar::Bool(value) => (0, u64::from(value)),
-            Scalar::Int(value) => (1, value as u64),
-            Scalar::Float(value) => (2, value.to_bits()),
+            Scalar::Bool(value) => (0, value.into()),
+            Scalar::Int(value) => (1, value),
+            Scalar::Float(value) => (2, value.to_bits().into()),
         }
     }
 }
@@ -90,7 +103,7 @@ impl From<bool> for Scalar {
 
 impl From<i64> for Scalar {
     fn from(value: i64) -> Scalar {
-        Scalar::Int(value)
+        Scalar::Int(value.into())
     }
 }
 

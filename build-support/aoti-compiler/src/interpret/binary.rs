@@ -13,12 +13,16 @@ pub(super) fn binary(op: BinaryOp, a: &Tensor, b: &Tensor) -> Result<Tensor, Eva
         (BinaryOp::Compare(op), Lanes::F32(a), Lanes::F32(b)) => compare(op, &a, &b),
         (BinaryOp::Compare(op), Lanes::F64(a), Lanes::F64(b)) => compare(op, &a, &b),
         (BinaryOp::Compare(op), Lanes::Int(a), Lanes::Int(b)) => compare(op, &a, &b),
+        (BinaryOp::Compare(op), Lanes::Uint(a), Lanes::Uint(b)) => compare(op, &a, &b),
         (op, Lanes::F32(a), Lanes::F32(b)) => Lanes::F32(zip(&a, &b, defined(of_f32(op), op, dtype)?)),
         (op, Lanes::F64(a), Lanes::F64(b)) => Lanes::F64(zip(&a, &b, defined(of_f64(op), op, dtype)?)),
         (op, Lanes::Int(a), Lanes::Int(b)) => {
             Lanes::Int(zip(&a, &b, defined(of_integers(op, dtype), op, dtype)?))
         }
-        (op, Lanes::F32(_) | Lanes::F64(_) | Lanes::Int(_), _) => {
+        (op, Lanes::Uint(a), Lanes::Uint(b)) => {
+            Lanes::Uint(zip(&a, &b, defined(of_unsigned(op), op, dtype)?))
+        }
+        (op, Lanes::F32(_) | Lanes::F64(_) | Lanes::Int(_) | Lanes::Uint(_), _) => {
             return Err(EvalError::Malformed(format!("operands of `{}` differ in type", op.name())));
         }
     };
@@ -69,6 +73,30 @@ pub(super) fn of_integers(op: BinaryOp, dtype: DType) -> Option<impl Fn(i64, i64
     Some(move |a, b| function(a, b, width))
 }
 
+/// On `u64`.
+pub(super) fn of_unsigned(op: BinaryOp) -> Option<fn(u64, u64) -> u64> {
+    Some(match op {
+        BinaryOp::Add => u64::wrapping_add,
+        BinaryOp::Sub => u64::wrapping_sub,
+        BinaryOp::Mul => u64::wrapping_mul,
+        BinaryOp::FloorDiv | BinaryOp::TruncDiv => |a, b| a.checked_div(b).unwrap_or(0),
+        BinaryOp::Remainder | BinaryOp::Fmod => |a, b| a.checked_rem(b).unwrap_or(0),
+        BinaryOp::Pow => unsigned_pow,
+        BinaryOp::Maximum | BinaryOp::Fmax => u64::max,
+        BinaryOp::Minimum | BinaryOp::Fmin => u64::min,
+        BinaryOp::Int(op) => match op {
+            IntBinary::And => |a, b| a & b,
+            IntBinary::Or => |a, b| a | b,
+            IntBinary::Xor => |a, b| a ^ b,
+            IntBinary::Shl => |a, b| if b < 64 { a << b } else { 0 },
+            IntBinary::Shr => |a, b| if b < 64 { a >> b } else { 0 },
+            IntBinary::Gcd => unsigned_gcd,
+            IntBinary::Philox => return None,
+        },
+        BinaryOp::Compare(_) | BinaryOp::Float(_) | BinaryOp::Special(_) => return None,
+    })
+}
+
 fn floor_div(a: i64, b: i64) -> i64 {
     if b == 0 {
         return 0;
@@ -99,7 +127,11 @@ fn int_pow(base: i64, exponent: i64) -> i64 {
             _ => 0,
         };
     }
-    let (mut result, mut square, mut rest) = (1i64, base, exponent);
+    unsigned_pow(base.cast_unsigned(), exponent.cast_unsigned()).cast_signed()
+}
+
+fn unsigned_pow(base: u64, exponent: u64) -> u64 {
+    let (mut result, mut square, mut rest) = (1u64, base, exponent);
     while rest > 0 {
         if rest & 1 == 1 {
             result = result.wrapping_mul(square);
@@ -111,11 +143,14 @@ fn int_pow(base: i64, exponent: i64) -> i64 {
 }
 
 fn gcd(a: i64, b: i64) -> i64 {
-    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    unsigned_gcd(a.unsigned_abs(), b.unsigned_abs()).cast_signed()
+}
+
+fn unsigned_gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
     }
-    a as i64
+    a
 }
 
 /// The first two words of Philox 4x32-10 of a counter under a key, the constants of J. Salmon, M. Moraes, R. Dror and

@@ -19,6 +19,10 @@ fn wide(x: &Tensor) -> Wide {
         Lanes::F32(values) => Wide::Float(values.into_iter().map(f64::from).collect()),
         Lanes::F64(values) => Wide::Float(values),
         Lanes::Int(values) => Wide::Int(values.into_iter().map(Wrapping).collect()),
+        // Sums and products of bits are the same with and without a sign.
+        Lanes::Uint(values) => {
+            Wide::Int(values.into_iter().map(|value| Wrapping(value.cast_signed())).collect())
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Operators that move elements without looking at them, and scatters.
 
-use super::binary::{defined, of_f32, of_f64, of_integers};
+use super::binary::{defined, of_f32, of_f64, of_integers, of_unsigned};
 use super::error::EvalError;
 use super::index::{IndexFn, Symbols, advance, strides};
 use super::tensor::{Lanes, Tensor};
@@ -18,7 +18,8 @@ pub(super) fn full(value: Scalar, dtype: DType, sizes: Vec<usize>) -> Tensor {
 fn scalar_bytes(value: Scalar, dtype: DType) -> Vec<u8> {
     let lanes = match value.cast(dtype) {
         Scalar::Bool(value) => Lanes::Int(vec![i64::from(value)]),
-        Scalar::Int(value) => Lanes::Int(vec![value]),
+        Scalar::Int(value) if dtype == DType::U64 => Lanes::Uint(vec![value as u64]),
+        Scalar::Int(value) => Lanes::Int(vec![value as i64]),
         Scalar::Float(value) => Lanes::F64(vec![value]),
     };
     Tensor::store(dtype, vec![1], &lanes).bytes().to_vec()
@@ -233,7 +234,10 @@ pub(super) fn scatter(
         (Lanes::Int(base), Lanes::Int(updates)) => {
             accumulate(base, &offsets, &updates, defined(of_integers(op, dtype), op, dtype)?);
         }
-        (Lanes::F32(_) | Lanes::F64(_) | Lanes::Int(_), _) => {
+        (Lanes::Uint(base), Lanes::Uint(updates)) => {
+            accumulate(base, &offsets, &updates, defined(of_unsigned(op), op, dtype)?);
+        }
+        (Lanes::F32(_) | Lanes::F64(_) | Lanes::Int(_) | Lanes::Uint(_), _) => {
             return Err(EvalError::Malformed("updates and base differ in type".to_owned()));
         }
     }

@@ -15,6 +15,7 @@ pub(super) fn sort(x: &Tensor, axis: usize, descending: bool) -> (Tensor, Tensor
         Lanes::F32(v) => Box::new(move |a, b| order(f64::from(v[a]), f64::from(v[b]))),
         Lanes::F64(v) => Box::new(move |a, b| order(v[a], v[b])),
         Lanes::Int(v) => Box::new(move |a, b| v[a].cmp(&v[b])),
+        Lanes::Uint(v) => Box::new(move |a, b| v[a].cmp(&v[b])),
     };
     let (length, inner) = (x.sizes()[axis], x.sizes()[axis + 1..].iter().product::<usize>());
     let outer: usize = x.sizes()[..axis].iter().product();
@@ -54,6 +55,9 @@ pub(super) fn search_sorted(sorted: &Tensor, values: &Tensor, right: bool) -> Re
             Box::new(move |a, b| if right { s[a] > v[b] } else { s[a] >= v[b] })
         }
         (Lanes::Int(s), Lanes::Int(v)) => {
+            Box::new(move |a, b| if right { s[a] > v[b] } else { s[a] >= v[b] })
+        }
+        (Lanes::Uint(s), Lanes::Uint(v)) => {
             Box::new(move |a, b| if right { s[a] > v[b] } else { s[a] >= v[b] })
         }
         _ => return Err(malformed()),

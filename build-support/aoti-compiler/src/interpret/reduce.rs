@@ -24,11 +24,13 @@ pub(super) fn reduce(
             Lanes::F32(v) => Lanes::F64(fold(&v, &targets, vec![0.0; numel], |sum, x| sum + f64::from(x))),
             Lanes::F64(v) => Lanes::F64(fold(&v, &targets, vec![0.0; numel], |sum, x| sum + x)),
             Lanes::Int(v) => Lanes::Int(fold(&v, &targets, vec![0; numel], i64::wrapping_add)),
+            Lanes::Uint(v) => Lanes::Uint(fold(&v, &targets, vec![0; numel], u64::wrapping_add)),
         },
         ReduceOp::Prod => match x.lanes() {
             Lanes::F32(v) => Lanes::F32(fold(&v, &targets, vec![1.0; numel], |product, x| product * x)),
             Lanes::F64(v) => Lanes::F64(fold(&v, &targets, vec![1.0; numel], |product, x| product * x)),
             Lanes::Int(v) => Lanes::Int(fold(&v, &targets, vec![1; numel], i64::wrapping_mul)),
+            Lanes::Uint(v) => Lanes::Uint(fold(&v, &targets, vec![1; numel], u64::wrapping_mul)),
         },
         ReduceOp::Max | ReduceOp::Min => extreme_values(op == ReduceOp::Max, x, &targets, numel),
         ReduceOp::ArgMax | ReduceOp::ArgMin => {
@@ -56,6 +58,8 @@ pub(super) fn reduce(
 fn integers(op: ReduceOp, x: &Tensor) -> Result<Vec<i64>, EvalError> {
     match x.lanes() {
         Lanes::Int(v) => Ok(v),
+        // Bits are bits.
+        Lanes::Uint(v) => Ok(v.into_iter().map(u64::cast_signed).collect()),
         Lanes::F32(_) | Lanes::F64(_) => {
             Err(EvalError::Malformed(format!("`{}` of {}", op.name(), x.dtype())))
         }
@@ -122,6 +126,7 @@ fn extreme_positions(largest: bool, x: &Tensor, targets: &[usize], numel: usize)
         Lanes::F32(v) => search(&v, targets, numel, |a, b| better_float(f64::from(a), f64::from(b))),
         Lanes::F64(v) => search(&v, targets, numel, better_float),
         Lanes::Int(v) => search(&v, targets, numel, |a, b| if largest { a > b } else { a < b }),
+        Lanes::Uint(v) => search(&v, targets, numel, |a, b| if largest { a > b } else { a < b }),
     }
 }
 
@@ -134,6 +139,7 @@ fn extreme_values(largest: bool, x: &Tensor, targets: &[usize], numel: usize) ->
         Lanes::F32(v) => Lanes::F32(pick(&v, &positions)),
         Lanes::F64(v) => Lanes::F64(pick(&v, &positions)),
         Lanes::Int(v) => Lanes::Int(pick(&v, &positions)),
+        Lanes::Uint(v) => Lanes::Uint(pick(&v, &positions)),
     }
 }
 
@@ -155,7 +161,9 @@ pub(super) fn scan(op: ScanOp, x: &Tensor, axis: usize) -> Result<(Tensor, Optio
         }
         (ScanOp::Sum, Lanes::Int(v)) => Lanes::Int(running(&v, &rows, 0, i64::wrapping_add)),
         (ScanOp::Prod, Lanes::Int(v)) => Lanes::Int(running(&v, &rows, 1, i64::wrapping_mul)),
-        (ScanOp::LogSumExp, Lanes::Int(_)) => {
+        (ScanOp::Sum, Lanes::Uint(v)) => Lanes::Uint(running(&v, &rows, 0, u64::wrapping_add)),
+        (ScanOp::Prod, Lanes::Uint(v)) => Lanes::Uint(running(&v, &rows, 1, u64::wrapping_mul)),
+        (ScanOp::LogSumExp, Lanes::Int(_) | Lanes::Uint(_)) => {
             return Err(EvalError::Malformed("`logcumsumexp` of integers".to_owned()));
         }
         (ScanOp::Sum, Lanes::F32(_) | Lanes::F64(_)) => {
@@ -195,6 +203,7 @@ fn running<T: Copy>(values: &[T], rows: &[Vec<usize>], start: T, f: impl Fn(T, T
 fn running_extreme(largest: bool, x: &Tensor, rows: &[Vec<usize>]) -> (Vec<usize>, Vec<i64>) {
     let takes_over: Box<dyn Fn(usize, usize) -> bool> = match x.lanes() {
         Lanes::Int(v) => Box::new(move |new, old| if largest { v[new] >= v[old] } else { v[new] <= v[old] }),
+        Lanes::Uint(v) => Box::new(move |new, old| if largest { v[new] >= v[old] } else { v[new] <= v[old] }),
         Lanes::F32(_) | Lanes::F64(_) => {
             let v = x.to_f64();
             Box::new(move |new, old| {

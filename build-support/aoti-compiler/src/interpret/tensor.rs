@@ -30,12 +30,14 @@ pub struct TensorError {
 /// Elements in the type that arithmetic is done in.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Lanes {
-    /// `f16`, `bf16` and `f32`.
+    /// `f32`, and the narrow types that are computed in it.
     F32(Vec<f32>),
     /// `f64`.
     F64(Vec<f64>),
-    /// Integers, and booleans as 0 and 1.
+    /// Integers but for `u64`, and booleans as 0 and 1.
     Int(Vec<i64>),
+    /// `u64`.
+    Uint(Vec<u64>),
 }
 
 macro_rules! constructors {
@@ -69,6 +71,7 @@ impl Tensor {
         from_bf16 Bf16, Bf16;
         from_f32 f32, F32;
         from_f64 f64, F64;
+        from_u64 u64, U64;
     }
 
     /// A tensor of `bool`. Panics if the number of values is not the product of the sizes.
@@ -103,13 +106,16 @@ impl Tensor {
             Lanes::F32(values) => values.into_iter().map(f64::from).collect(),
             Lanes::F64(values) => values,
             Lanes::Int(values) => values.into_iter().map(|value| value as f64).collect(),
+            Lanes::Uint(values) => values.into_iter().map(|value| value as f64).collect(),
         }
     }
 
-    /// Every element of an integer or boolean tensor as `i64`; `None` for floating-point tensors.
+    /// Every element of an integer or boolean tensor as `i64`, those of `u64` by their bits; `None` for floating-point
+    /// tensors.
     pub fn to_i64(&self) -> Option<Vec<i64>> {
         match self.lanes() {
             Lanes::Int(values) => Some(values),
+            Lanes::Uint(values) => Some(values.into_iter().map(u64::cast_signed).collect()),
             Lanes::F32(_) | Lanes::F64(_) => None,
         }
     }
@@ -128,6 +134,10 @@ impl Tensor {
             DType::Bf16 => Lanes::F32(decode(data, |b| Bf16::from_le_bytes(b).to_f32())),
             DType::F32 => Lanes::F32(decode(data, f32::from_le_bytes)),
             DType::F64 => Lanes::F64(decode(data, f64::from_le_bytes)),
+            DType::U16 => Lanes::Int(decode(data, |b| i64::from(u16::from_le_bytes(b)))),
+            DType::U32 => Lanes::Int(decode(data, |b| i64::from(u32::from_le_bytes(b)))),
+            DType::U64 => Lanes::Uint(decode(data, u64::from_le_bytes)),
+            DType::F8(format) => Lanes::F32(data.iter().map(|byte| format.to_f32(*byte)).collect()),
         }
     }
 
@@ -137,6 +147,7 @@ impl Tensor {
             Lanes::F32(values) => encode_floats(dtype, values.iter().map(|value| f64::from(*value))),
             Lanes::F64(values) => encode_floats(dtype, values.iter().copied()),
             Lanes::Int(values) => encode_ints(dtype, values),
+            Lanes::Uint(values) => encode_unsigned(dtype, values),
         };
         Tensor::new(dtype, sizes, data).expect("an operator gives as many elements as its result has")
     }
@@ -152,8 +163,16 @@ fn encode_floats(dtype: DType, values: impl Iterator<Item = f64>) -> Vec<u8> {
         DType::Bf16 => values.flat_map(|value| Bf16::from_f64(value).to_le_bytes()).collect(),
         DType::F32 => values.flat_map(|value| (value as f32).to_le_bytes()).collect(),
         DType::F64 => values.flat_map(f64::to_le_bytes).collect(),
+        DType::F8(format) => values.map(|value| format.from_f64(value)).collect(),
         DType::Bool => values.map(|value| u8::from(value != 0.0)).collect(),
-        DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
+        DType::U8
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64 => {
             let ints: Vec<i64> = values.map(|value| super::convert::float_to_int(value, dtype)).collect();
             encode_ints(dtype, &ints)
         }
@@ -166,12 +185,38 @@ fn encode_ints(dtype: DType, values: &[i64]) -> Vec<u8> {
         DType::U8 | DType::I8 => values.iter().map(|value| *value as u8).collect(),
         DType::I16 => values.iter().flat_map(|value| (*value as i16).to_le_bytes()).collect(),
         DType::I32 => values.iter().flat_map(|value| (*value as i32).to_le_bytes()).collect(),
-        DType::I64 => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+        DType::I64 | DType::U64 => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+        DType::U16 => values.iter().flat_map(|value| (*value as u16).to_le_bytes()).collect(),
+        DType::U32 => values.iter().flat_map(|value| (*value as u32).to_le_bytes()).collect(),
+        DType::F8(format) => values.iter().map(|value| format.from_f32(*value as f32)).collect(),
         // An integer goes to f32 directly: by way of f64 it would be rounded twice.
         DType::F16 => values.iter().flat_map(|value| F16::from_f32(*value as f32).to_le_bytes()).collect(),
         DType::Bf16 => values.iter().flat_map(|value| Bf16::from_f32(*value as f32).to_le_bytes()).collect(),
         DType::F32 => values.iter().flat_map(|value| (*value as f32).to_le_bytes()).collect(),
         DType::F64 => values.iter().flat_map(|value| (*value as f64).to_le_bytes()).collect(),
+    }
+}
+
+/// As integers of 64 bits are stored; only what is a number of its own tells them from signed ones.
+fn encode_unsigned(dtype: DType, values: &[u64]) -> Vec<u8> {
+    match dtype {
+        DType::F8(format) => values.iter().map(|value| format.from_f32(*value as f32)).collect(),
+        DType::F16 => values.iter().flat_map(|value| F16::from_f32(*value as f32).to_le_bytes()).collect(),
+        DType::Bf16 => values.iter().flat_map(|value| Bf16::from_f32(*value as f32).to_le_bytes()).collect(),
+        DType::F32 => values.iter().flat_map(|value| (*value as f32).to_le_bytes()).collect(),
+        DType::F64 => values.iter().flat_map(|value| (*value as f64).to_le_bytes()).collect(),
+        DType::Bool
+        | DType::U8
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64 => {
+            let bits: Vec<i64> = values.iter().map(|value| value.cast_signed()).collect();
+            encode_ints(dtype, &bits)
+        }
     }
 }
 
@@ -182,6 +227,7 @@ impl fmt::Debug for Tensor {
             Lanes::F32(values) => write!(f, "{values:?}"),
             Lanes::F64(values) => write!(f, "{values:?}"),
             Lanes::Int(values) => write!(f, "{values:?}"),
+            Lanes::Uint(values) => write!(f, "{values:?}"),
         }
     }
 }

@@ -17,6 +17,7 @@ pub(super) fn unary(op: UnaryOp, x: &Tensor) -> Result<Tensor, EvalError> {
         (op, Lanes::F32(v)) => Lanes::F32(each(v, of_f32(op), op, dtype)?),
         (op, Lanes::F64(v)) => Lanes::F64(each(v, of_f64(op), op, dtype)?),
         (op, Lanes::Int(v)) => Lanes::Int(each(v, of_integers(op, dtype), op, dtype)?),
+        (op, Lanes::Uint(v)) => Lanes::Uint(each(v, of_unsigned(op), op, dtype)?),
     };
     Ok(Tensor::store(op.result(dtype), x.sizes().to_vec(), &lanes))
 }
@@ -49,6 +50,18 @@ fn of_integers(op: UnaryOp, dtype: DType) -> Option<fn(i64) -> i64> {
         UnaryOp::Round(_) => |x| x,
         UnaryOp::Test(FloatTest::IsNan | FloatTest::IsInf) => |_| 0,
         UnaryOp::Test(FloatTest::SignBit) => |x| i64::from(x < 0),
+        UnaryOp::Float(_) | UnaryOp::Special(_) => return None,
+    })
+}
+
+/// On `u64`.
+fn of_unsigned(op: UnaryOp) -> Option<fn(u64) -> u64> {
+    Some(match op {
+        UnaryOp::Abs | UnaryOp::Round(_) => |x| x,
+        UnaryOp::Neg => u64::wrapping_neg,
+        UnaryOp::Sign => |x| x.min(1),
+        UnaryOp::Not => |x| !x,
+        UnaryOp::Test(FloatTest::IsNan | FloatTest::IsInf | FloatTest::SignBit) => |_| 0,
         UnaryOp::Float(_) | UnaryOp::Special(_) => return None,
     })
 }

@@ -36,9 +36,10 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
     all
 }
 
-/// Whether sums of an element type are kept in `f32`.
+/// Whether templates with sums in `f32` read elements of the type. Products of numbers of one byte are those of what they
+/// are converted to.
 pub(super) fn has_f32_sum(dtype: DType) -> bool {
-    dtype.is_float() && dtype.compute() == DType::F32
+    dtype.is_half() || dtype == DType::F32
 }
 
 /// Whether rows of the left operand are read in place without loss: rows that are a page apart share a cache set.

@@ -37,8 +37,9 @@ pub(crate) fn parse_scalar(word: &str) -> Option<Scalar> {
         let value = f64::from_bits(u64::from_str_radix(bits, 16).ok()?);
         return value.is_nan().then_some(Scalar::Float(value));
     }
-    if let Ok(value) = word.parse::<i64>() {
-        return Some(Scalar::Int(value));
+    if let Ok(value) = word.parse::<i128>() {
+        let range = i128::from(i64::MIN)..=i128::from(u64::MAX);
+        return range.contains(&value).then_some(Scalar::Int(value));
     }
     let is_float = word.ends_with("inf") || word.contains(['.', 'e', 'E']);
     if is_float { word.parse().ok().map(Scalar::Float) } else { None }
@@ -80,6 +81,10 @@ fn print_element(dtype: DType, bytes: &[u8]) -> Option<String> {
         (DType::F32, bytes) => format!("{:?}", f32::from_le_bytes(bytes.try_into().ok()?)),
         (DType::I64, bytes) => i64::from_le_bytes(bytes.try_into().ok()?).to_string(),
         (DType::F64, bytes) => format!("{:?}", f64::from_le_bytes(bytes.try_into().ok()?)),
+        (DType::U16, [a, b]) => u16::from_le_bytes([*a, *b]).to_string(),
+        (DType::U32, bytes) => u32::from_le_bytes(bytes.try_into().ok()?).to_string(),
+        (DType::U64, bytes) => u64::from_le_bytes(bytes.try_into().ok()?).to_string(),
+        (DType::F8(format), [byte]) => format!("{:?}", format.to_f32(*byte)),
         _ => return None,
     };
     let text = if text == "NaN" { "nan".to_owned() } else { text };
@@ -110,6 +115,10 @@ fn parse_element(dtype: DType, word: &str, data: &mut Vec<u8>) -> Option<()> {
         DType::Bf16 => data.extend(Bf16::from_f32(word.parse().ok()?).to_le_bytes()),
         DType::F32 => data.extend(word.parse::<f32>().ok()?.to_le_bytes()),
         DType::F64 => data.extend(word.parse::<f64>().ok()?.to_le_bytes()),
+        DType::U16 => data.extend(word.parse::<u16>().ok()?.to_le_bytes()),
+        DType::U32 => data.extend(word.parse::<u32>().ok()?.to_le_bytes()),
+        DType::U64 => data.extend(word.parse::<u64>().ok()?.to_le_bytes()),
+        DType::F8(format) => data.push(format.from_f32(word.parse().ok()?)),
     }
     Some(())
 }
@@ -189,6 +198,10 @@ fn random(dtype: DType, count: usize, seed: u64) -> Vec<u8> {
             DType::Bf16 => data.extend(Bf16::from_f32(unit).to_le_bytes()),
             DType::F32 => data.extend(unit.to_le_bytes()),
             DType::F64 => data.extend(f64::from(unit).to_le_bytes()),
+            DType::U16 => data.extend(((bits % 10) as u16).to_le_bytes()),
+            DType::U32 => data.extend(((bits % 10) as u32).to_le_bytes()),
+            DType::U64 => data.extend((bits % 10).to_le_bytes()),
+            DType::F8(format) => data.push(format.from_f32(unit)),
         }
     }
     data

@@ -204,11 +204,15 @@ fn holds_all(wide: DType, narrow: DType) -> bool {
     use DType::*;
     match narrow {
         Bool => true,
-        U8 => !matches!(wide, Bool | I8),
-        I8 => !matches!(wide, Bool | U8),
+        U8 => !matches!(wide, Bool | I8 | F8(_)),
+        I8 => matches!(wide, I8 | I16 | I32 | I64 | F16 | Bf16 | F32 | F64),
         I16 => matches!(wide, I16 | I32 | I64 | F32 | F64),
         I32 => matches!(wide, I32 | I64 | F64),
         I64 => wide == I64,
+        U16 => matches!(wide, U16 | U32 | U64 | I32 | I64 | F32 | F64),
+        U32 => matches!(wide, U32 | U64 | I64 | F64),
+        U64 => wide == U64,
+        F8(_) => wide == narrow || matches!(wide, Bf16 | F32 | F64),
         F16 => matches!(wide, F16 | F32 | F64),
         Bf16 => matches!(wide, Bf16 | F32 | F64),
         F32 => matches!(wide, F32 | F64),

@@ -31,6 +31,7 @@ fn position(rewriter: &Rewriter, value: ValueId) -> Option<Expr> {
         return Some(expr.clone());
     }
     let Scalar::Int(number) = splat(rewriter, value)? else { return None };
+    let number = i64::try_from(number).ok()?;
     (rewriter.builder.dtype(value) == DType::I64).then(|| Expr::int(number))
 }
 
@@ -121,7 +122,7 @@ fn only_element(tensor: &Tensor) -> Option<Scalar> {
         return None;
     }
     let number = match tensor.to_i64() {
-        Some(values) => Scalar::Int(values[0]),
+        Some(values) => Scalar::from(values[0]),
         None => Scalar::Float(tensor.to_f64()[0]),
     };
     Some(number.cast(tensor.dtype()))

@@ -52,9 +52,16 @@ fn bytes(value: f64, dtype: crate::dtype::DType) -> Vec<u8> {
         DType::I64 => ((value.abs() * 4.0) as i64 % 3).to_le_bytes().to_vec(),
         DType::F32 => (value as f32).to_le_bytes().to_vec(),
         DType::I8 => vec![(value * 4.0) as i8 as u8],
-        DType::U8 | DType::I16 | DType::I32 | DType::F16 | DType::Bf16 | DType::F64 => {
-            unreachable!("tests use no inputs of {dtype}")
-        }
+        DType::U8
+        | DType::I16
+        | DType::I32
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::F8(_)
+        | DType::F16
+        | DType::Bf16
+        | DType::F64 => unreachable!("tests use no inputs of {dtype}"),
     }
 }
 

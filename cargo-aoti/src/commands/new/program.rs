@@ -71,6 +71,14 @@ fn zero(dtype: DType) -> String {
         DType::Bool => "false".to_owned(),
         DType::F16 | DType::Bf16 => format!("aoti_runtime::{}::ZERO", dtype.name()),
         DType::F32 | DType::F64 => format!("0.0_{}", dtype.name()),
-        DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => format!("0_{}", dtype.name()),
+        DType::F8(_) => format!("aoti_runtime::{}::default()", dtype.name()),
+        DType::U8
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64 => format!("0_{}", dtype.name()),
     }
 }

@@ -123,6 +123,19 @@ fn first_not_finite(tensor: &DynTensor) -> Option<String> {
         DType::Bf16 => first::<bf16>(tensor, bf16::to_f64),
         DType::F32 => first::<f32>(tensor, f64::from),
         DType::F64 => first::<f64>(tensor, |value| value),
-        DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => None,
+        DType::F8E4M3Fn => first::<aoti_runtime::f8e4m3fn>(tensor, f64::from),
+        DType::F8E5M2 => first::<aoti_runtime::f8e5m2>(tensor, f64::from),
+        DType::F8E4M3Fnuz => first::<aoti_runtime::f8e4m3fnuz>(tensor, f64::from),
+        DType::F8E5M2Fnuz => first::<aoti_runtime::f8e5m2fnuz>(tensor, f64::from),
+        DType::F8E8M0Fnu => first::<aoti_runtime::f8e8m0fnu>(tensor, f64::from),
+        DType::Bool
+        | DType::U8
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64 => None,
     }
 }

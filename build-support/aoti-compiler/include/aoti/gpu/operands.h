@@ -12,7 +12,7 @@
 AOTI_NAMESPACE_BEGIN
 
 template <class U, class T> AOTI_INLINE U widen(T x) {
-  if constexpr (is_same<T, f16> || is_same<T, bf16>)
+  if constexpr (is_narrow<T>)
     return U(to_f32(x));
   else
     return U(x);

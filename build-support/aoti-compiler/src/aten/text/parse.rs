@@ -280,7 +280,10 @@ impl Parser<'_, '_> {
             word => match (DType::from_name(word), parse_scalar(word)) {
                 (Some(dtype), _) => Arg::DType(dtype),
                 (None, Some(Scalar::Bool(value))) => Arg::Bool(value),
-                (None, Some(Scalar::Int(value))) => Arg::Int(Expr::int(value)),
+                (None, Some(Scalar::Int(value))) => {
+                    let value = i64::try_from(value);
+                    Arg::Int(Expr::int(value.map_err(|_| self.cursor.error("beyond 64 bits"))?))
+                }
                 (None, Some(Scalar::Float(value))) => Arg::Float(value),
                 (None, None) => return Err(self.cursor.error("expected an argument")),
             },

@@ -247,7 +247,7 @@ impl Api<'_> {
             lines.push(format!(
                 "{{{}, {sizes}, {}, {}, {}, {}}}",
                 literal(&constant.name),
-                constant.dtype as u8,
+                constant.dtype.code(),
                 constant.sizes.len(),
                 constant.tied.map_or_else(|| "-1".to_owned(), |tied| tied.to_string()),
                 u8::from(constant.is_read)

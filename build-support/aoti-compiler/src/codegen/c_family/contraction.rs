@@ -8,10 +8,11 @@ use crate::symbolic::{Expr, RangeTable, Symbol, SymbolKind};
 /// The type that sums of an element type are kept in.
 pub(in crate::codegen) fn sum_type(dtype: DType) -> &'static str {
     match dtype {
-        DType::F16 | DType::Bf16 | DType::F32 => "f32",
+        DType::F16 | DType::Bf16 | DType::F8(_) | DType::F32 => "f32",
         DType::F64 => "f64",
-        DType::I64 => "i64",
-        DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 => "i32",
+        // Sums wrap around, and their bits are the same with and without a sign.
+        DType::I64 | DType::U64 => "i64",
+        DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::U16 | DType::U32 => "i32",
     }
 }
 

@@ -54,7 +54,7 @@ pub(in crate::codegen) fn type_name(dtype: DType) -> &'static str {
     dtype.name()
 }
 
-/// The type that a term of this element type is computed in: half types in `f32`.
+/// The type that a term of this element type is computed in: narrow types in `f32`.
 pub(in crate::codegen) fn lane_type(dtype: DType) -> &'static str {
     type_name(dtype.compute())
 }
@@ -63,14 +63,17 @@ pub(in crate::codegen) fn lane_type(dtype: DType) -> &'static str {
 pub(in crate::codegen) fn literal(value: Scalar, dtype: DType) -> String {
     match dtype {
         DType::Bool => value.to_bool().to_string(),
-        DType::U8 | DType::I8 | DType::I16 | DType::I32 => {
+        DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::U16 => {
             format!("{}({})", type_name(dtype), value.to_i64())
         }
+        DType::U32 | DType::U64 => format!("{}({}u)", type_name(dtype), value.to_u64()),
         DType::I64 => match value.to_i64() {
             i64::MIN => "i64(-9223372036854775807 - 1)".to_owned(),
             value => format!("i64({value})"),
         },
-        DType::F16 | DType::Bf16 | DType::F32 => float_literal(f64::from(value.to_f64() as f32), "f"),
+        DType::F16 | DType::Bf16 | DType::F8(_) | DType::F32 => {
+            float_literal(f64::from(value.to_f64() as f32), "f")
+        }
         DType::F64 => float_literal(value.to_f64(), ""),
     }
 }
@@ -456,7 +459,7 @@ pub(in crate::codegen) fn headers_of_terms(kernel: &Kernel) -> impl Iterator<Ite
 }
 
 fn cast(value: &str, from: DType, to: DType) -> String {
-    if from == to || (from.is_half() && to == DType::F32) {
+    if from == to || (from.is_narrow() && to == DType::F32) {
         value.to_owned()
     } else {
         format!("cast<{}>({value})", type_name(to))

@@ -4,6 +4,7 @@
 use super::schema::Device;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::dtype::DType;
+use crate::float8::Float8;
 use serde::de::DeserializeOwned;
 
 /// The number of the dense layout.
@@ -23,7 +24,6 @@ pub(super) fn element(number: i64) -> Result<(DType, bool), String> {
 }
 
 fn dtype(number: i64) -> Result<DType, String> {
-    let unsupported = |name: &str| Err(name.to_owned());
     match number {
         1 => Ok(DType::U8),
         2 => Ok(DType::I8),
@@ -35,14 +35,14 @@ fn dtype(number: i64) -> Result<DType, String> {
         8 => Ok(DType::F64),
         12 => Ok(DType::Bool),
         13 => Ok(DType::Bf16),
-        28 => unsupported("uint16"),
-        29 => unsupported("float8_e4m3fn"),
-        30 => unsupported("float8_e5m2"),
-        31 => unsupported("float8_e4m3fnuz"),
-        32 => unsupported("float8_e5m2fnuz"),
-        33 => unsupported("float8_e8m0fnu"),
-        34 => unsupported("uint32"),
-        35 => unsupported("uint64"),
+        28 => Ok(DType::U16),
+        29 => Ok(DType::F8(Float8::E4M3Fn)),
+        30 => Ok(DType::F8(Float8::E5M2)),
+        31 => Ok(DType::F8(Float8::E4M3Fnuz)),
+        32 => Ok(DType::F8(Float8::E5M2Fnuz)),
+        33 => Ok(DType::F8(Float8::E8M0Fnu)),
+        34 => Ok(DType::U32),
+        35 => Ok(DType::U64),
         other => Err(format!("element type number {other}")),
     }
 }

@@ -84,7 +84,7 @@ pub(super) fn apply(
             let (reals, wholes) = over_batch(routine, &reals.collect::<Vec<_>>(), &integers, [batch, m, n]);
             (reals.into_iter().map(Lanes::F64).collect::<Vec<_>>(), wholes)
         }
-        Lanes::Int(_) => return Err(malformed()),
+        Lanes::Int(_) | Lanes::Uint(_) => return Err(malformed()),
     };
     reals.reverse();
     wholes.reverse();

@@ -231,6 +231,9 @@ impl Machine<'_> {
             (Lanes::Int(a), Lanes::Int(b)) => {
                 Lanes::Int(sums!(a, b, 0i64, |sum: i64, x: i64, y: i64| sum.wrapping_add(x.wrapping_mul(y))))
             }
+            (Lanes::Uint(a), Lanes::Uint(b)) => {
+                Lanes::Uint(sums!(a, b, 0u64, |sum: u64, x: u64, y: u64| sum.wrapping_add(x.wrapping_mul(y))))
+            }
             _ => return Err(EvalError::Malformed("factors of different types".to_owned())),
         };
         Ok(Tensor::store(matmul.dtype, vec![positions.count()], &lanes))

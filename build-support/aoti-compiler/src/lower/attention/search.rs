@@ -44,7 +44,7 @@ pub(super) fn is_fixed(expr: &Expr) -> bool {
 }
 
 fn is_computed_in_f32(dtype: DType) -> bool {
-    dtype.is_float() && dtype.compute() == DType::F32
+    dtype.is_half() || dtype == DType::F32
 }
 
 impl<'g> Search<'g> {

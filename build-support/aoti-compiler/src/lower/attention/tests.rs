@@ -105,6 +105,10 @@ fn input(graph: &Graph, position: usize, value: crate::graph::ValueId) -> Tensor
         | DType::I16
         | DType::I32
         | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::F8(_)
         | DType::F32
         | DType::F64 => return Tensor::from_f32(&sizes, &numbers),
     };

@@ -162,8 +162,15 @@ fn smallest_normal(dtype: DType) -> Result<f64, RuleError> {
         DType::F16 => Ok(2f64.powi(-14)),
         DType::Bf16 | DType::F32 => Ok(f64::from(f32::MIN_POSITIVE)),
         DType::F64 => Ok(f64::MIN_POSITIVE),
-        DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
-            Err(RuleError::Malformed(format!("a tensor of {dtype} to quantise")))
-        }
+        DType::Bool
+        | DType::U8
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::F8(_) => Err(RuleError::Malformed(format!("a tensor of {dtype} to quantise"))),
     }
 }

@@ -195,7 +195,7 @@ impl<'a> Args<'a> {
             return Ok(Scalar::Bool(*value));
         }
         let Arg::Int(value) = arg else { return self.kind_error(name, "a number") };
-        let number = value.as_int().map(Scalar::Int);
+        let number = value.as_int().map(Scalar::from);
         number.ok_or_else(|| RuleError::unsupported(format!("`{name}` is `{value}`, not a constant")))
     }
 

@@ -4,6 +4,7 @@
 //! operators cast their operands to what, not what they compute. Where the lists fall behind PyTorch's, a result has
 //! not the type that the program states, which is an error.
 
+use super::context::common_type;
 use crate::aten::{Arg, Call, Output, Program, TensorMeta};
 use crate::dtype::DType;
 
@@ -106,7 +107,8 @@ pub(super) fn insert_casts(body: &mut Program, region: DType) {
         let wanted = match policy(&call.target) {
             Policy::Region => Some(region),
             Policy::Single => Some(DType::F32),
-            Policy::Widest => types.reduce(DType::promote),
+            // Where there is no common type, the call itself is refused.
+            Policy::Widest => common_type(types).ok().flatten(),
             Policy::Keep => None,
         };
         for name in names {

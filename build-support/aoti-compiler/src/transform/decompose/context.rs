@@ -2,7 +2,7 @@
 
 use super::draws::Draws;
 use super::parts::Parts;
-use crate::dtype::{Category, DType};
+use crate::dtype::{Category, DType, NotPromoted};
 use crate::graph::{BinaryOp, Builder, Condition, FloatBinary, Scalar, ShapeError, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 use std::collections::BTreeMap;
@@ -22,6 +22,12 @@ impl RuleError {
     /// A use that is not covered.
     pub fn unsupported(reason: impl Into<String>) -> RuleError {
         RuleError::Unsupported(reason.into())
+    }
+}
+
+impl From<NotPromoted> for RuleError {
+    fn from(error: NotPromoted) -> RuleError {
+        RuleError::Unsupported(error.to_string())
     }
 }
 
@@ -85,31 +91,26 @@ impl Context {
 
     /// The element type that operands promote to: tensors with axes win over tensors without within a category,
     /// as `torch.result_type` defines it.
-    pub fn result_type(&self, values: &[ValueId]) -> DType {
+    pub fn result_type(&self, values: &[ValueId]) -> Result<DType, RuleError> {
         let common = |with_axes: bool| {
-            values
-                .iter()
-                .filter(|value| (self.b.rank(**value) > 0) == with_axes)
-                .map(|value| self.b.dtype(*value))
-                .reduce(DType::promote)
+            let own = values.iter().filter(|value| (self.b.rank(**value) > 0) == with_axes);
+            common_type(own.map(|value| self.b.dtype(*value)))
         };
-        match (common(true), common(false)) {
-            (Some(tensors), Some(scalars)) if scalars.category() > tensors.category() => {
-                promote_categories(tensors, scalars)
-            }
+        Ok(match (common(true)?, common(false)?) {
+            (Some(tensors), Some(scalars)) if scalars.category() > tensors.category() => scalars,
             (Some(dtype), _) | (None, Some(dtype)) => dtype,
             (None, None) => DEFAULT_FLOAT,
-        }
+        })
     }
 
     /// As [`Context::result_type`] with a Python number beside the tensors.
-    pub fn result_type_with(&self, values: &[ValueId], number: Scalar) -> DType {
-        let dtype = self.result_type(values);
-        match (number, dtype.category()) {
+    pub fn result_type_with(&self, values: &[ValueId], number: Scalar) -> Result<DType, RuleError> {
+        let dtype = self.result_type(values)?;
+        Ok(match (number, dtype.category()) {
             (Scalar::Float(_), Category::Bool | Category::Int) => DEFAULT_FLOAT,
             (Scalar::Int(_), Category::Bool) => DType::I64,
             _ => dtype,
-        }
+        })
     }
 
     /// The type in which a function that only gives floating-point results works on `dtype`.
@@ -124,9 +125,9 @@ impl Context {
     }
 
     /// Converts operands to their common type.
-    pub fn promoted(&mut self, a: ValueId, b: ValueId) -> (ValueId, ValueId) {
-        let dtype = self.result_type(&[a, b]);
-        (self.b.cast(a, dtype), self.b.cast(b, dtype))
+    pub fn promoted(&mut self, a: ValueId, b: ValueId) -> Result<(ValueId, ValueId), RuleError> {
+        let dtype = self.result_type(&[a, b])?;
+        Ok((self.b.cast(a, dtype), self.b.cast(b, dtype)))
     }
 
     /// Runs `compute` in `f32` where the operand is of a half type, as PyTorch's kernels do, and rounds once.
@@ -204,7 +205,8 @@ impl Context {
     }
 }
 
-/// The type of the higher category; a floating-point scalar tensor beside integers gives its own type.
-fn promote_categories(_tensors: DType, scalars: DType) -> DType {
-    scalars
+/// What all element types promote to, if there are any.
+pub(super) fn common_type(mut types: impl Iterator<Item = DType>) -> Result<Option<DType>, NotPromoted> {
+    let first = types.next();
+    first.map(|first| types.try_fold(first, DType::promote)).transpose()
 }

@@ -88,11 +88,22 @@ pub(super) fn linear_of(
     bias: Option<ValueId>,
 ) -> Result<ValueId, RuleError> {
     let right = if cx.b.rank(weight) == 2 { cx.b.transpose(weight, 0, 1)? } else { weight };
-    let result = matmul(cx, x, right)?;
-    match bias {
-        Some(bias) => cx.add(result, bias),
-        None => Ok(result),
+    let dtype = cx.b.dtype(x);
+    let [x, right] = factors(cx, [x, right]);
+    let mut result = matmul(cx, x, right)?;
+    if let Some(bias) = bias {
+        let bias = cx.b.cast(bias, cx.b.dtype(result));
+        result = cx.add(result, bias)?;
     }
+    Ok(cx.b.cast(result, dtype))
+}
+
+/// Factors whose sum something is added to: numbers of one byte are widened, so that they are rounded once.
+fn factors<const N: usize>(cx: &mut Context, factors: [ValueId; N]) -> [ValueId; N] {
+    factors.map(|factor| {
+        let dtype = cx.b.dtype(factor);
+        if matches!(dtype, DType::F8(_)) { cx.b.cast(factor, dtype.compute()) } else { factor }
+    })
 }
 
 fn linear(cx: &mut Context, a: &Args) -> Rule {
@@ -130,8 +141,10 @@ fn add_product(cx: &mut Context, a: &Args, left: &str, right: &str) -> Rule {
     let (base, x, y) = (a.tensor("self")?, a.tensor(left)?, a.tensor(right)?);
     let dtype = a.opt_dtype("out_dtype")?.unwrap_or(cx.b.dtype(x));
     let (x, y) = (cx.b.cast(x, dtype), cx.b.cast(y, dtype));
+    let [x, y] = factors(cx, [x, y]);
     let term = matmul(cx, x, y)?;
-    Ok(blend(cx, a, base, term)?.into())
+    let sum = blend(cx, a, base, term)?;
+    Ok(cx.b.cast(sum, dtype).into())
 }
 
 fn addbmm(cx: &mut Context, a: &Args) -> Rule {
@@ -140,12 +153,15 @@ fn addbmm(cx: &mut Context, a: &Args) -> Rule {
     let x = cx.b.permute(x, &[1, 0, 2])?;
     let x = cx.merge_axes(x, 1, 3)?;
     let y = cx.merge_axes(y, 0, 2)?;
+    let dtype = cx.b.dtype(x);
+    let [x, y] = factors(cx, [x, y]);
     let term = cx.b.matmul(x, y)?;
-    Ok(blend(cx, a, base, term)?.into())
+    let sum = blend(cx, a, base, term)?;
+    Ok(cx.b.cast(sum, dtype).into())
 }
 
 fn outer_of(cx: &mut Context, x: ValueId, y: ValueId) -> Result<ValueId, RuleError> {
-    let (x, y) = cx.promoted(x, y);
+    let (x, y) = cx.promoted(x, y)?;
     let column = cx.b.unsqueeze(x, 1)?;
     cx.mul(column, y)
 }
@@ -157,7 +173,7 @@ fn outer(cx: &mut Context, a: &Args) -> Rule {
 
 fn addr(cx: &mut Context, a: &Args) -> Rule {
     let (base, x, y) = (a.tensor("self")?, a.tensor("vec1")?, a.tensor("vec2")?);
-    let dtype = cx.result_type(&[base, x, y]);
+    let dtype = cx.result_type(&[base, x, y])?;
     let (base, x, y) = (cx.b.cast(base, dtype), cx.b.cast(x, dtype), cx.b.cast(y, dtype));
     let term = outer_of(cx, x, y)?;
     Ok(blend(cx, a, base, term)?.into())

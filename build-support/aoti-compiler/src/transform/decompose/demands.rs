@@ -17,11 +17,13 @@ impl Context {
     /// The integer is a number of the element type, as PyTorch wants it where a kernel takes it as an element.
     pub(super) fn require_element(&mut self, number: &Expr, dtype: DType) {
         let (least, most) = match dtype {
-            DType::Bool | DType::I64 | DType::Bf16 | DType::F32 | DType::F64 => return,
+            DType::Bool | DType::I64 | DType::U64 | DType::Bf16 | DType::F32 | DType::F64 => return,
             // Negative ones count from the end.
             DType::U8 => (-255, 255),
             DType::I8 | DType::I16 | DType::I32 => (lowest(dtype).to_i64(), highest(dtype).to_i64()),
             DType::F16 => (-MOST_OF_F16, MOST_OF_F16),
+            DType::U16 | DType::U32 => (-highest(dtype).to_i64(), highest(dtype).to_i64()),
+            DType::F8(format) => (-(format.largest() as i64), format.largest() as i64),
         };
         self.require_between(number, least, most, &format!("a number that {dtype} does not have"));
     }
@@ -85,6 +87,7 @@ impl Context {
                 Operand::Number(Scalar::Int(number.clamp(least, most)))
             }
             (Operand::Size(number), Scalar::Int(least), Scalar::Int(most)) => {
+                let (least, most) = (least as i64, most.min(i64::MAX.into()) as i64);
                 let (beyond, relation) = if is_least { (most, Relation::Le) } else { (least, Relation::Ge) };
                 let within = Condition::compare(number.clone(), relation, beyond);
                 self.b.require(within, &format!("a bound that no number of {dtype} is within"));

@@ -35,7 +35,16 @@ fn digits(dtype: DType) -> u32 {
         DType::F16 => 11,
         DType::F32 => 24,
         DType::F64 => 53,
-        DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
+        DType::Bool
+        | DType::U8
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::F8(_) => {
             unreachable!("fractions are drawn in floating-point types")
         }
     }

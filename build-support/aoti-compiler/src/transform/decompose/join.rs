@@ -30,7 +30,7 @@ rules! {
 
 /// `torch.cat`: operands promote; one-dimensional empty tensors fit anything.
 pub(super) fn cat(cx: &mut Context, tensors: &[ValueId], axis: i64) -> Rule {
-    let dtype = cx.result_type(tensors);
+    let dtype = cx.result_type(tensors)?;
     let is_legacy_empty = |cx: &Context, x: ValueId| matches!(cx.b.shape(x).as_slice(), [n] if n.is(0));
     let solid: Vec<ValueId> = tensors.iter().copied().filter(|x| !is_legacy_empty(cx, *x)).collect();
     let chosen = if solid.is_empty() { tensors.to_vec() } else { solid };
@@ -103,7 +103,7 @@ fn chunk_cat(cx: &mut Context, a: &Args) -> Rule {
 
 fn block_diag(cx: &mut Context, a: &Args) -> Rule {
     let blocks = lifted(cx, a, 2)?;
-    let dtype = cx.result_type(&blocks);
+    let dtype = cx.result_type(&blocks)?;
     let total = blocks.iter().fold(Expr::int(0), |sum, x| &sum + &cx.b.shape(*x)[1]);
     let mut rows = Vec::new();
     let mut before = Expr::int(0);
@@ -123,7 +123,7 @@ fn cartesian_prod(cx: &mut Context, a: &Args) -> Rule {
     if let [only] = tensors.as_slice() {
         return Ok((*only).into());
     }
-    let dtype = cx.result_type(&tensors);
+    let dtype = cx.result_type(&tensors)?;
     let grids = grid(cx, &tensors, false)?;
     let mut columns = Vec::new();
     for column in grids {

@@ -26,7 +26,7 @@ rules! {
 
 fn kron(cx: &mut Context, a: &Args) -> Rule {
     let (x, y) = (a.tensor("self")?, a.tensor("other")?);
-    let (x, y) = cx.promoted(x, y);
+    let (x, y) = cx.promoted(x, y)?;
     let rank = cx.b.rank(x).max(cx.b.rank(y));
     let padded = |cx: &Context, value: ValueId| {
         let own = cx.b.shape(value);
@@ -140,7 +140,7 @@ fn multiply_range(
 
 fn cross(cx: &mut Context, a: &Args) -> Rule {
     let (x, y) = (a.tensor("self")?, a.tensor("other")?);
-    let (x, y) = cx.promoted(x, y);
+    let (x, y) = cx.promoted(x, y)?;
     let shape = cx.b.broadcast_shapes(&[x, y])?;
     let axis = match a.opt_int("dim")? {
         Some(axis) => Context::axis(axis, shape.len())?,

@@ -56,7 +56,7 @@ fn of<const N: usize>(
     operands: [ValueId; N],
     build: impl FnOnce([Formula; N]) -> Formula,
 ) -> Rule {
-    let dtype = cx.result_type(&operands);
+    let dtype = cx.result_type(&operands)?;
     let losses = cx.apply(operands, dtype.compute(), build)?;
     // Integers that meet a fractional parameter are not supported by PyTorch either; theirs stay integers.
     reduce(cx, a, losses, dtype)
@@ -82,7 +82,7 @@ fn weighted(cx: &mut Context, a: &Args, losses: ValueId, dtype: DType) -> Rule {
 /// `log(1 + e^(-target * x))`, every step in the operands' type as PyTorch has it: large products overflow.
 fn soft_margin(cx: &mut Context, a: &Args) -> Rule {
     let (x, y) = (a.tensor("self")?, a.tensor("target")?);
-    let (x, y) = cx.promoted(x, y);
+    let (x, y) = cx.promoted(x, y)?;
     let dtype = cx.b.dtype(x);
     let product = Formula::from(x) * Formula::from(y);
     let losses = cx.formula(dtype, &(-product).exp().log1p())?;
@@ -103,7 +103,7 @@ fn binary_cross_entropy(cx: &mut Context, a: &Args) -> Rule {
 
 fn with_logits(cx: &mut Context, a: &Args) -> Rule {
     let operands = [a.tensor("self")?, a.tensor("target")?];
-    let dtype = cx.result_type(&operands);
+    let dtype = cx.result_type(&operands)?;
     let wide = dtype.compute();
     let losses = match a.opt_tensor("pos_weight")? {
         Some(positive) => cx.apply([operands[0], operands[1], positive], wide, |[x, y, positive]| {
@@ -129,7 +129,7 @@ fn poisson(cx: &mut Context, a: &Args) -> Rule {
     let (log_input, full) = (a.bool_or("log_input", true)?, a.bool_or("full", false)?);
     let eps = a.float_or("eps", 1e-8)?;
     let operands = [a.tensor("input")?, a.tensor("target")?];
-    let dtype = Context::float_type(cx.result_type(&operands));
+    let dtype = Context::float_type(cx.result_type(&operands)?);
     let losses = cx.apply(operands, dtype.compute(), |[x, y]| {
         let loss = if log_input { x.exp() - &y * &x } else { &x - &y * (&x + eps).log() };
         if !full {
@@ -152,7 +152,7 @@ fn hinge_embedding(cx: &mut Context, a: &Args) -> Rule {
 fn margin_ranking(cx: &mut Context, a: &Args) -> Rule {
     let margin = a.float_or("margin", 0.0)?;
     let operands = [a.tensor("input1")?, a.tensor("input2")?, a.tensor("target")?];
-    let common = cx.result_type(&operands);
+    let common = cx.result_type(&operands)?;
     // Integers are subtracted and multiplied as integers; the fractional margin makes them floating-point.
     let product = cx.apply(operands, common, |[x, y, target]| -target * (x - y))?;
     let dtype = Context::float_type(common);

@@ -47,6 +47,7 @@ mod embedding;
 mod extremum;
 mod factor;
 mod fake_quantized;
+mod float8;
 mod formula;
 mod fourier;
 mod gather;

@@ -254,7 +254,7 @@ impl Walk<'_> {
             [x, y] => self.of_two(name, *x, *y)?.ok_or_else(unsupported),
             [condition, x, y] if name == "ite" => {
                 let condition = self.cx.b.cast(*condition, DType::Bool);
-                let (x, y) = self.common(*x, *y);
+                let (x, y) = self.common(*x, *y)?;
                 Ok(self.cx.b.select(condition, x, y)?)
             }
             _ => Err(unsupported()),
@@ -304,7 +304,7 @@ impl Walk<'_> {
         let (x, y) = if name == "truediv" {
             (self.cx.b.cast(x, DType::F64), self.cx.b.cast(y, DType::F64))
         } else {
-            self.common(x, y)
+            self.common(x, y)?
         };
         if matches!(name, "truediv" | "floordiv" | "mod") {
             let nonzero = self.cx.b.cast(y, DType::Bool);
@@ -337,9 +337,9 @@ impl Walk<'_> {
     }
 
     /// Both as floating-point numbers where one is, else as integers.
-    fn common(&mut self, x: ValueId, y: ValueId) -> (ValueId, ValueId) {
-        let dtype = self.cx.b.dtype(x).promote(self.cx.b.dtype(y));
-        (self.cx.b.cast(x, dtype), self.cx.b.cast(y, dtype))
+    fn common(&mut self, x: ValueId, y: ValueId) -> Result<(ValueId, ValueId), RuleError> {
+        let dtype = self.cx.b.dtype(x).promote(self.cx.b.dtype(y))?;
+        Ok((self.cx.b.cast(x, dtype), self.cx.b.cast(y, dtype)))
     }
 }
 

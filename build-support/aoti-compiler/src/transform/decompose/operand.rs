@@ -1,5 +1,6 @@
 //! Operands that may be tensors or numbers, and what two of them promote to.
 
+use super::context::{DEFAULT_FLOAT, common_type};
 use super::{Args, Context, Formula, RuleError};
 use crate::aten::Arg;
 use crate::dtype::DType;
@@ -75,14 +76,14 @@ impl Operand {
 
 impl Context {
     /// The element type that operands, tensors or numbers, promote to.
-    pub fn operands_type(&self, operands: &[&Operand]) -> DType {
+    pub fn operands_type(&self, operands: &[&Operand]) -> Result<DType, RuleError> {
         let tensors: Vec<ValueId> = operands
             .iter()
             .filter_map(|operand| if let Operand::Tensor(value) = operand { Some(*value) } else { None })
             .collect();
         let numbers = operands.iter().filter_map(|operand| operand.number());
         if tensors.is_empty() {
-            return numbers.map(number_type).reduce(DType::promote).unwrap_or(super::context::DEFAULT_FLOAT);
+            return Ok(common_type(numbers.map(number_type))?.unwrap_or(DEFAULT_FLOAT));
         }
         // The number of the highest kind decides; one of a lower kind changes nothing beside it.
         let highest = numbers.max_by_key(|number| number_type(*number).category());
@@ -112,7 +113,7 @@ impl Context {
         a: &Operand,
         b: &Operand,
     ) -> Result<ValueId, RuleError> {
-        let dtype = self.operands_type(&[a, b]);
+        let dtype = self.operands_type(&[a, b])?;
         self.combine_as(op, a, b, dtype)
     }
 
@@ -153,7 +154,7 @@ fn number_type(number: Scalar) -> DType {
     match number {
         Scalar::Bool(_) => DType::Bool,
         Scalar::Int(_) => DType::I64,
-        Scalar::Float(_) => super::context::DEFAULT_FLOAT,
+        Scalar::Float(_) => DEFAULT_FLOAT,
     }
 }
 

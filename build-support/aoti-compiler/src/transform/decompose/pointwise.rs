@@ -85,7 +85,7 @@ fn common(cx: &mut Context, a: &Args, op: impl Into<BinaryOp>) -> Rule {
 /// In the operands' common type; of integers there is no quotient by zero, and no remainder.
 fn quotient(cx: &mut Context, a: &Args, op: BinaryOp) -> Rule {
     let (x, y) = (a.left()?, a.right()?);
-    let dtype = cx.operands_type(&[&x, &y]);
+    let dtype = cx.operands_type(&[&x, &y])?;
     let result = cx.combine_as(op, &x, &y, dtype)?;
     if !dtype.is_float() {
         let elements = cx.b.ty(result).numel();
@@ -97,14 +97,14 @@ fn quotient(cx: &mut Context, a: &Args, op: BinaryOp) -> Rule {
 /// In the operands' common type, made floating-point.
 fn float(cx: &mut Context, a: &Args, op: impl Into<BinaryOp>) -> Rule {
     let (x, y) = (a.left()?, a.right()?);
-    let dtype = float_of(cx.operands_type(&[&x, &y]));
+    let dtype = float_of(cx.operands_type(&[&x, &y])?);
     Ok(cx.combine_as(op, &x, &y, dtype)?.into())
 }
 
 /// Both operands as tensors of their common type (made floating-point), which is returned too.
 fn float_operands(cx: &mut Context, a: &Args) -> Result<(ValueId, ValueId, DType), RuleError> {
     let (x, y) = (a.left()?, a.right()?);
-    let dtype = float_of(cx.operands_type(&[&x, &y]));
+    let dtype = float_of(cx.operands_type(&[&x, &y])?);
     Ok((x.to_value(cx, dtype), y.to_value(cx, dtype), dtype))
 }
 
@@ -124,7 +124,7 @@ fn scaled_by(cx: &mut Context, op: BinaryOp, x: &Operand, y: &Operand, alpha: &O
     if alpha.is(1.0) {
         return Ok(cx.combine(op, x, y)?.into());
     }
-    let dtype = cx.operands_type(&[x, y]);
+    let dtype = cx.operands_type(&[x, y])?;
     if let Operand::Size(number) = alpha {
         // PyTorch adds, and where it subtracts, it adds the negative of it.
         let added = if op == BinaryOp::Sub { -number } else { number.clone() };
@@ -157,7 +157,7 @@ fn div(cx: &mut Context, a: &Args) -> Rule {
 /// Quotient rounded towards zero; of half types, after the quotient itself is rounded.
 fn truncated(cx: &mut Context, a: &Args) -> Rule {
     let (x, y) = (a.left()?, a.right()?);
-    let dtype = cx.operands_type(&[&x, &y]);
+    let dtype = cx.operands_type(&[&x, &y])?;
     if !dtype.is_float() {
         return quotient(cx, a, BinaryOp::TruncDiv);
     }
@@ -167,7 +167,7 @@ fn truncated(cx: &mut Context, a: &Args) -> Rule {
 
 fn pow(cx: &mut Context, a: &Args) -> Rule {
     let (x, y) = (a.left()?, a.right()?);
-    let dtype = cx.operands_type(&[&x, &y]);
+    let dtype = cx.operands_type(&[&x, &y])?;
     Ok(power(cx, &x, &y, dtype)?.into())
 }
 
@@ -185,9 +185,16 @@ fn next_after(cx: &mut Context, a: &Args) -> Rule {
         DType::F16 => (2f64.powi(-24), 65504.0, neighbour(-11)),
         DType::Bf16 => (2f64.powi(-133), 255.0 * 2f64.powi(120), neighbour(-8)),
         DType::F32 | DType::F64 => return float(cx, a, FloatBinary::NextAfter),
-        DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => {
-            return Err(RuleError::unsupported("integers"));
-        }
+        DType::Bool
+        | DType::U8
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::F8(_) => return Err(RuleError::unsupported(format!("elements of {dtype}"))),
     };
     let result = cx.apply([x, y], dtype, |[x, y]| {
         let step = (x.abs() * relative).max(tiny);
@@ -246,7 +253,7 @@ fn power(cx: &mut Context, x: &Operand, y: &Operand, dtype: DType) -> Result<Val
 
 fn lcm(cx: &mut Context, a: &Args) -> Rule {
     let (x, y) = (a.left()?, a.right()?);
-    let dtype = cx.operands_type(&[&x, &y]);
+    let dtype = cx.operands_type(&[&x, &y])?;
     let (x, y) = (x.to_value(cx, dtype), y.to_value(cx, dtype));
     let result = cx.apply([x, y], dtype, |[x, y]| {
         let divisor = x.gcd(&y);
@@ -259,7 +266,7 @@ fn lcm(cx: &mut Context, a: &Args) -> Rule {
 fn heaviside(cx: &mut Context, a: &Args) -> Rule {
     let (x, y) = (a.left()?, a.tensor("values")?);
     let y = Operand::Tensor(y);
-    let dtype = cx.operands_type(&[&x, &y]);
+    let dtype = cx.operands_type(&[&x, &y])?;
     let (x, y) = (x.to_value(cx, dtype), y.to_value(cx, dtype));
     let step = |x: Formula, y: Formula| x.equals(0.0).select(y, x.gt(0.0).cast(dtype.compute()));
     Ok(cx.apply([x, y], dtype, |[x, y]| step(x, y))?.into())

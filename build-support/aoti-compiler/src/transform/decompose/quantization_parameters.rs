@@ -42,7 +42,7 @@ fn choose(cx: &mut Context, a: &Args, is_symmetric: bool) -> Rule {
         let steps = cx.b.cast(steps, DType::I32);
         let low_value = cx.b.full_like(low, steps);
         let zero = cx.sub(low_value, steps)?;
-        (scale, cx.clamped(zero, (Scalar::Int(low), Scalar::Int(high)))?)
+        (scale, cx.clamped(zero, (Scalar::from(low), Scalar::from(high)))?)
     };
     let (scale, zero) = (cx.b.cast(scale, DType::F64), cx.b.cast(zero, DType::I64));
     Ok(Outputs::Many(vec![Some(scale), Some(zero)]))

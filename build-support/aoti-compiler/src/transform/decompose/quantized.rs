@@ -42,7 +42,7 @@ impl Context {
         a: ValueId,
         b: ValueId,
     ) -> Result<ValueId, RuleError> {
-        let dtype = self.result_type(&[a, b]);
+        let dtype = self.result_type(&[a, b])?;
         let wide = dtype.compute();
         let (a, b) = (self.b.cast(a, dtype), self.b.cast(b, dtype));
         let (a, b) = (self.b.cast(a, wide), self.b.cast(b, wide));

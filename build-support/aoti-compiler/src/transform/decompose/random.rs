@@ -116,7 +116,7 @@ fn normal_with(cx: &mut Context, a: &Args) -> Rule {
     let (dtype, shape) = match a.opt_tensor("self")? {
         Some(x) => (cx.b.dtype(x), cx.b.shape(x)),
         None if tensors.is_empty() => sized(a)?,
-        None => (cx.result_type(&tensors), cx.b.broadcast_shapes(&tensors)?),
+        None => (cx.result_type(&tensors)?, cx.b.broadcast_shapes(&tensors)?),
     };
     let z = cx.normal(dtype, &shape)?;
     located(cx, dtype, z, [mean, std], |z, mean, std| z * std + mean)
@@ -136,6 +136,10 @@ fn largest(dtype: DType) -> Expr {
         DType::F16 => 1 << 11,
         DType::F32 => 1 << 24,
         DType::F64 => 1 << 53,
+        DType::U16 => i64::from(u16::MAX),
+        DType::U32 => i64::from(u32::MAX),
+        DType::U64 => i64::MAX - 1,
+        DType::F8(format) => (2.0 / format.epsilon()) as i64,
     })
 }
 

@@ -107,6 +107,7 @@ impl Registry {
             super::quantization_parameters::RULES,
             super::factor::RULES,
             super::fake_quantized::RULES,
+            super::float8::RULES,
             super::affine::RULES,
             super::deformable::RULES,
             super::detection::RULES,

@@ -271,6 +271,7 @@ impl<'a> Walk<'a> {
             return self.complex(call);
         }
         let rule = self.registry.find(&call.target).expect("unsupported operators are left out");
+        super::float8::check(call, rule.kind, self.program)?;
         let mut tensors = IndexMap::new();
         for name in tensor_names(call) {
             let value = self.read(name)?;

@@ -82,7 +82,7 @@ fn diff(cx: &mut Context, a: &Args) -> Rule {
     if let Some(after) = a.opt_tensor("append")? {
         parts.push(after);
     }
-    let dtype = cx.result_type(&parts);
+    let dtype = cx.result_type(&parts)?;
     let parts: Vec<ValueId> = parts.into_iter().map(|value| cx.b.cast(value, dtype)).collect();
     let mut result = cx.b.cat(&parts, axis)?;
     for _ in 0..a.int_or("n", 1)? {
@@ -122,7 +122,7 @@ fn trapezoid(cx: &mut Context, a: &Args, cumulative: bool) -> Rule {
         return Ok(cx.apply_float([totals], |[sum]| sum * half)?.into());
     };
     let steps = point_steps(cx, a, points, y)?;
-    let dtype = cx.result_type(&[sums, steps]);
+    let dtype = cx.result_type(&[sums, steps])?;
     let areas = cx.apply([sums, steps], dtype, |[sum, step]| sum * step)?;
     let totals = total(cx, areas, axis, cumulative)?;
     Ok(cx.apply_float([totals], |[sum]| sum / 2.0)?.into())

@@ -42,7 +42,7 @@ fn bucketize(cx: &mut Context, a: &Args) -> Rule {
 }
 
 fn search(cx: &mut Context, a: &Args, sorted: ValueId, values: &Operand, right: bool) -> Rule {
-    let dtype = cx.operands_type(&[&Operand::Tensor(sorted), values]);
+    let dtype = cx.operands_type(&[&Operand::Tensor(sorted), values])?;
     let sorted = cx.b.cast(sorted, dtype);
     let values = values.to_value(cx, dtype);
     let shape = cx.b.shape(values);
@@ -59,7 +59,7 @@ fn search(cx: &mut Context, a: &Args, sorted: ValueId, values: &Operand, right: 
 
 fn is_in(cx: &mut Context, a: &Args, elements: &str, candidates: &str) -> Rule {
     let (x, candidates) = (a.operand(&[elements], 0)?, a.operand(&[candidates], 1)?);
-    let dtype = cx.operands_type(&[&x, &candidates]);
+    let dtype = cx.operands_type(&[&x, &candidates])?;
     let (x, candidates) = (x.to_value(cx, dtype), candidates.to_value(cx, dtype));
     let candidates = cx.flattened(candidates)?;
     let found = any_equal(cx, x, candidates)?;

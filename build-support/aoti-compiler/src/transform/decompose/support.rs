@@ -152,12 +152,13 @@ pub(super) fn read_size(
 pub(super) fn lowest(dtype: DType) -> Scalar {
     match dtype {
         DType::Bool => Scalar::Bool(false),
-        DType::U8 => Scalar::Int(0),
-        DType::I8 => Scalar::Int(i64::from(i8::MIN)),
-        DType::I16 => Scalar::Int(i64::from(i16::MIN)),
-        DType::I32 => Scalar::Int(i64::from(i32::MIN)),
-        DType::I64 => Scalar::Int(i64::MIN),
+        DType::U8 | DType::U16 | DType::U32 | DType::U64 => Scalar::Int(0),
+        DType::I8 => Scalar::Int(i8::MIN.into()),
+        DType::I16 => Scalar::Int(i16::MIN.into()),
+        DType::I32 => Scalar::Int(i32::MIN.into()),
+        DType::I64 => Scalar::Int(i64::MIN.into()),
         DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => Scalar::Float(f64::NEG_INFINITY),
+        DType::F8(format) => Scalar::Float(format.lowest().into()),
     }
 }
 
@@ -165,12 +166,16 @@ pub(super) fn lowest(dtype: DType) -> Scalar {
 pub(super) fn highest(dtype: DType) -> Scalar {
     match dtype {
         DType::Bool => Scalar::Bool(true),
-        DType::U8 => Scalar::Int(i64::from(u8::MAX)),
-        DType::I8 => Scalar::Int(i64::from(i8::MAX)),
-        DType::I16 => Scalar::Int(i64::from(i16::MAX)),
-        DType::I32 => Scalar::Int(i64::from(i32::MAX)),
-        DType::I64 => Scalar::Int(i64::MAX),
+        DType::U8 => Scalar::Int(u8::MAX.into()),
+        DType::I8 => Scalar::Int(i8::MAX.into()),
+        DType::I16 => Scalar::Int(i16::MAX.into()),
+        DType::I32 => Scalar::Int(i32::MAX.into()),
+        DType::I64 => Scalar::Int(i64::MAX.into()),
+        DType::U16 => Scalar::Int(u16::MAX.into()),
+        DType::U32 => Scalar::Int(u32::MAX.into()),
+        DType::U64 => Scalar::Int(u64::MAX.into()),
         DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => Scalar::Float(f64::INFINITY),
+        DType::F8(format) => Scalar::Float(format.highest().into()),
     }
 }
 

@@ -29,7 +29,7 @@ fn choose(cx: &mut Context, a: &Args) -> Rule {
     let condition = a.tensor("condition")?;
     let condition = cx.b.cast(condition, DType::Bool);
     let (x, y) = (a.operand(&["self"], 1)?, a.operand(&["other"], 2)?);
-    let dtype = cx.operands_type(&[&x, &y]);
+    let dtype = cx.operands_type(&[&x, &y])?;
     for number in [&x, &y] {
         if let Operand::Size(number) = number {
             cx.require_integer_element(number, dtype);
@@ -53,7 +53,7 @@ fn clamp(cx: &mut Context, a: &Args) -> Rule {
     let bound = |name: &str| a.has(name).then(|| a.operand(&[name], 1)).transpose();
     let (low, high) = (bound("min")?, bound("max")?);
     let all: Vec<&Operand> = [Some(&x), low.as_ref(), high.as_ref()].into_iter().flatten().collect();
-    let dtype = cx.operands_type(&all);
+    let dtype = cx.operands_type(&all)?;
     let mut result = x.to_value(cx, dtype);
     for (bound, op) in [(low, BinaryOp::Maximum), (high, BinaryOp::Minimum)] {
         if let Some(bound) = bound {
@@ -81,7 +81,7 @@ fn lerp(cx: &mut Context, a: &Args) -> Rule {
 fn add_combined(cx: &mut Context, a: &Args, combine: impl FnOnce(Formula, Formula) -> Formula) -> Rule {
     let operands = [a.tensor("self")?, a.tensor("tensor1")?, a.tensor("tensor2")?];
     let value = a.number_or("value", 1i64)?;
-    let dtype = cx.result_type(&operands);
+    let dtype = cx.result_type(&operands)?;
     if let Operand::Size(number) = &value {
         cx.require_integer_element(number, dtype);
     }
@@ -97,7 +97,7 @@ fn add_combined(cx: &mut Context, a: &Args, combine: impl FnOnce(Formula, Formul
 fn threshold_backward(cx: &mut Context, a: &Args) -> Rule {
     let operands: [ValueId; 2] = [a.tensor("grad_output")?, a.tensor("self")?];
     let threshold = a.float_or("threshold", 0.0)?;
-    let dtype = cx.result_type(&operands);
+    let dtype = cx.result_type(&operands)?;
     Ok(cx.apply(operands, dtype, |[grad, x]| x.le(threshold).select(0.0, grad))?.into())
 }
 
