@@ -5,6 +5,7 @@
 //! by name. Knows nothing of any subclass.
 
 use crate::dtype::DType;
+use crate::float8::Float8;
 use bytes::Bytes;
 use indexmap::IndexMap;
 
@@ -299,11 +300,19 @@ impl<'n> Reader<'n> {
         let Node::Tuple(storage) = &self.nodes[*storage] else { return None };
         let [kind, class, key, ..] = storage.as_slice() else { return None };
         let Node::Global(class) = &self.nodes[*class] else { return None };
+        let dtype = match class.as_str() {
+            // A class of storages for each type ended with those that were there first; since then the tensor has it.
+            "torch.storage.UntypedStorage" => {
+                let Node::Global(name) = &self.nodes[*operands.get(6)?] else { return None };
+                named_element(name)
+            }
+            class => element(class),
+        };
         let data = self.entries.get(&format!("data/{}", self.text(*key)?))?;
         (self.text(*kind)? == "storage").then_some(())?;
         Some(Inner {
             name: name.to_owned(),
-            dtype: element(class)?,
+            dtype: dtype?,
             sizes: self.ints(*sizes)?,
             strides: self.ints(*strides)?,
             offset: self.int(*offset)?,
@@ -329,6 +338,21 @@ fn element(class: &str) -> Option<DType> {
     })
 }
 
+/// The element type of PyTorch's name, where there is no class of storages for it.
+fn named_element(name: &str) -> Option<DType> {
+    Some(match name {
+        "torch.uint16" => DType::U16,
+        "torch.uint32" => DType::U32,
+        "torch.uint64" => DType::U64,
+        "torch.float8_e4m3fn" => DType::F8(Float8::E4M3Fn),
+        "torch.float8_e5m2" => DType::F8(Float8::E5M2),
+        "torch.float8_e4m3fnuz" => DType::F8(Float8::E4M3Fnuz),
+        "torch.float8_e5m2fnuz" => DType::F8(Float8::E5M2Fnuz),
+        "torch.float8_e8m0fnu" => DType::F8(Float8::E8M0Fnu),
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -349,6 +373,16 @@ mod tests {
         assert_eq!((inner.name.as_str(), inner.dtype, inner.offset), ("q", DType::I8, 1));
         assert_eq!((inner.sizes.as_slice(), inner.strides.as_slice()), (&[2][..], &[1][..]));
         assert_eq!(&inner.data[..], [1, 2, 3]);
+    }
+
+    /// As `PICKLE`, with `_rebuild_tensor_v3(untyped storage "0", 1, (2,), (1,), False, {}, float8_e5m2)`.
+    #[test]
+    fn tensors_whose_types_have_no_storages_of_their_own_are_found() {
+        let pickle = b"\x80\x02ctorch._tensor\n_rebuild_from_type_v2\n(cf\ng\ncm\nT\n)}X\x01\0\0\0qctorch._utils\n\
+            _rebuild_tensor_v3\n((X\x07\0\0\0storagectorch.storage\nUntypedStorage\nX\x01\0\0\x000X\x03\0\0\0cpuK\x03tQ\
+            K\x01K\x02\x85K\x01\x85\x89}ctorch\nfloat8_e5m2\ntRstR.";
+        let found = inner_tensors(&entries(pickle)).unwrap();
+        assert_eq!((found.len(), found[0].dtype, found[0].offset), (1, DType::F8(Float8::E5M2), 1));
     }
 
     #[test]
