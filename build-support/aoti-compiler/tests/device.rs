@@ -21,7 +21,7 @@ mod convolutions;
 #[path = "device/drawn.rs"]
 mod drawn;
 
-const NAMES: [&str; 5] = ["kernels", "control", "attention", "random", "matrices"];
+const NAMES: [&str; 6] = ["kernels", "control", "attention", "random", "matrices", "storage"];
 
 fn manifest(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)

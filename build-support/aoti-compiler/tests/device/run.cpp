@@ -21,7 +21,7 @@ struct Tensors {
   int64_t sizes[64][8], bytes[64];
   int32_t count;
 };
-static const int64_t widths[] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8};
+static const int64_t widths[] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 2, 4, 8, 1, 1, 1, 1, 1};
 
 static void describe(Tensors &tensors, int32_t i, const AotiValueInfo &info) {
   tensors.bytes[i] = widths[info.dtype];
