@@ -105,9 +105,19 @@ enum Kind {
 impl Kind {
     fn of(dtype: DType) -> Kind {
         match dtype {
-            _ if dtype.is_half() => Kind::Halves,
+            DType::F16 | DType::Bf16 => Kind::Halves,
             DType::F32 => Kind::Split,
-            _ => Kind::Other,
+            DType::Bool
+            | DType::U8
+            | DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U16
+            | DType::U32
+            | DType::U64
+            | DType::F8(_)
+            | DType::F64 => Kind::Other,
         }
     }
 }
