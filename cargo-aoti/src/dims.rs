@@ -6,9 +6,10 @@ use std::path::Path;
 use aoti_build::suggest;
 use aoti_compiler::compile;
 use aoti_runtime::{DimInfo, ModelInfo};
+use aoti_toolchain::Environment;
 
 use crate::failure::Failure;
-use crate::memory;
+use crate::{memory, single};
 
 /// The largest size that is tried for a symbol that no dimension bounds by itself.
 const MOST: i64 = 4096;
@@ -21,11 +22,12 @@ pub(crate) fn parse(text: &str) -> Result<(String, i64), String> {
 }
 
 /// Refuses dimensions that a model does not have, before it is compiled.
-pub(crate) fn check(path: &Path, given: &[(String, i64)]) -> Result<(), Failure> {
+pub(crate) fn check(path: &Path, given: &[(String, i64)], environment: &Environment) -> Result<(), Failure> {
     if given.is_empty() {
         return Ok(());
     }
-    let graph = compile::import("model", memory::map(path)?);
+    let operators = single::read_operators(environment)?;
+    let graph = compile::import_with("model", memory::map(path)?, &operators);
     let graph = graph.map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
     let known: Vec<&str> = graph.symbols.iter().map(|symbol| symbol.name.as_str()).collect();
     known_or_refused(&known, given)

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use aoti_build::{
-    Built, Choices, Gpus, Job, LOCK_FILE, Layout, LinkKind, Model, Progress, Session, Settings,
+    Built, Choices, Gpus, Job, LOCK_FILE, Layout, LinkKind, Model, Operator, Progress, Session, Settings,
+    operators_of_project,
 };
 use aoti_runtime::{Device, Library, LoadOptions, ModelInfo};
-use aoti_toolchain::temporary_folder;
+use aoti_toolchain::{Environment, temporary_folder};
 use tempfile::TempDir;
 
 use crate::commands::Context;
@@ -45,6 +46,7 @@ pub(crate) fn build(
         source,
     })?;
     let mut model = Model::new(name_of(path), path);
+    model.operators = operators(session.environment())?;
     model.link = link;
     // Where `tune` leaves what it finds of a model of no project.
     model.choices = Choices::Lock(path.with_file_name(LOCK_FILE));
@@ -58,6 +60,19 @@ pub(crate) fn build(
     let job = Job { model, layout: Layout::flat(folder.path()), incremental: false };
     let built = session.build(&[job], progress).remove(0)?;
     Ok(Single { built, device, _folder: folder })
+}
+
+/// Operators that the project adds in whose folder the command runs. What lies beside a model file adds none: it comes from
+/// wherever the file does.
+pub(crate) fn operators(environment: &Environment) -> Result<Vec<Operator>, aoti_build::Error> {
+    Ok(operators_of_project(environment.directory())?)
+}
+
+/// The same as the compiler is told of them.
+pub(crate) fn read_operators(
+    environment: &Environment,
+) -> Result<Vec<aoti_compiler::operators::Operator>, aoti_build::Error> {
+    operators(environment)?.iter().map(Operator::read).collect()
 }
 
 /// A session for one model on this machine.

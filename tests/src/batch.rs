@@ -161,6 +161,7 @@ fn bundle(number: usize, model: &Bytes) -> Result<SourceBundle, String> {
         named_weights: false,
         names: Default::default(),
         records: Default::default(),
+        operators: vec![],
     };
     compile(model.clone(), &options).map_err(|findings| format!("model {number}: {findings}"))
 }

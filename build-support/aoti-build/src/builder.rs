@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::mem;
 use std::path::{Path, PathBuf};
 
+use aoti_compiler::operators;
 use aoti_toolchain::{Device, Environment, Target, Toolchains, UserToolchain};
 
 use crate::error::Error;
@@ -13,6 +14,7 @@ use crate::layout::Layout;
 use crate::lock::FILE as LOCK_FILE;
 use crate::manifest::{Manifest, Problems, Script};
 use crate::model::{LinkKind, Model};
+use crate::operators::{Operator, OperatorCode, headers_beside};
 use crate::purpose::{self, Purpose};
 use crate::session::{Job, Session, Settings};
 use crate::variables;
@@ -97,6 +99,14 @@ impl Builder {
         self
     }
 
+    /// An operator of the project's own, as `operators` of the table, in place of one of that name there. Its paths are
+    /// relative to the package's folder.
+    #[must_use]
+    pub fn operator(mut self, operator: Operator) -> Builder {
+        self.script.operators.push(operator);
+        self
+    }
+
     /// A toolchain of the project's own, as `toolchain.<name>` of the table, before one of that name there. Its paths are
     /// relative to the package's folder.
     ///
@@ -169,6 +179,12 @@ impl Builder {
         for model in self.manifest.models.iter().filter(|model| !model.path.starts_with(&self.out_dir)) {
             println!("cargo::rerun-if-changed={}", model.path.display());
         }
+        for path in self.manifest.operators.iter().filter_map(Operator::file) {
+            println!("cargo::rerun-if-changed={}", path.display());
+            for header in headers_beside(path) {
+                println!("cargo::rerun-if-changed={}", header.display());
+            }
+        }
         // Naming a file that is not there would run the script each time; `cargo aoti tune` sees to the first one.
         let lock = self.folder.join(LOCK_FILE);
         if lock.is_file() {
@@ -192,7 +208,7 @@ impl Builder {
         let errors = session.build(&jobs, &talk::Talk).into_iter().filter_map(Result::err).collect();
         Error::all(errors)?;
         self.announce();
-        Ok(())
+        self.announce_operators()
     }
 
     /// Tells the compiler of the package where the modules are, by name, and where the libraries.
@@ -223,6 +239,20 @@ impl Builder {
         }
         // The modules themselves say which libraries they need.
         println!("cargo::rustc-link-search=native={}", self.public().display());
+    }
+
+    /// Tells the compiler of the package which parameters the program's own functions must have.
+    fn announce_operators(&self) -> Result<(), Error> {
+        for operator in &self.manifest.operators {
+            let is_own = matches!(operator.code, OperatorCode::Function { source: None, .. });
+            // It was checked with the manifest.
+            if let Ok(Some((symbol, letters))) = operators::signature(&operator.read()?)
+                && is_own
+            {
+                println!("cargo::rustc-env=AOTI_OPERATOR_{symbol}={letters}");
+            }
+        }
+        Ok(())
     }
 
     /// Programs look for shared libraries in their own folder, where `cargo aoti collect` puts them, and then where they

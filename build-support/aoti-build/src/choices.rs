@@ -61,7 +61,7 @@ impl Session {
         let unreadable = |source| Error::Unreadable { name: name.clone(), path: path.clone(), source };
         let bytes = crate::files::map(&path).map_err(unreadable)?;
         let records = self.usable(model)?.records;
-        let options = model.options(self.levels(model)?, self.architectures(model)?, records);
+        let options = model.options(self.levels(model)?, self.architectures(model)?, records)?;
         compile::open_kernels(bytes, &options).map_err(|diagnostics| Error::Model { name, path, diagnostics })
     }
 

@@ -10,6 +10,9 @@ pub use aoti_compiler::transform::rename::Names;
 use aoti_toolchain::{Device, UserToolchains};
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
+use crate::operators::Operator;
+
 /// Where the weights of a model lie.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -82,6 +85,8 @@ pub struct Model {
     pub names: Names,
     /// How its kernels are run.
     pub choices: Choices,
+    /// Operators that its project adds to those of PyTorch.
+    pub operators: Vec<Operator>,
 }
 
 impl Model {
@@ -100,6 +105,7 @@ impl Model {
             toolchains: Vec::new(),
             names: Names::default(),
             choices: Choices::Predicted,
+            operators: Vec::new(),
         }
     }
 
@@ -154,8 +160,8 @@ impl Model {
         levels: Vec<String>,
         gpus: Vec<String>,
         records: Records,
-    ) -> compile::Options {
-        compile::Options {
+    ) -> Result<compile::Options, Error> {
+        Ok(compile::Options {
             name: self.name.clone(),
             package: self.package.clone(),
             levels,
@@ -164,7 +170,16 @@ impl Model {
             named_weights: self.named_weights || self.weights == Weights::External,
             names: self.names.clone(),
             records,
-        }
+            operators: self.compiled_operators()?,
+        })
+    }
+
+    /// Its project's operators, as the compiler is told of them.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a graph that cannot be read.
+    pub fn compiled_operators(&self) -> Result<Vec<aoti_compiler::operators::Operator>, Error> {
+        self.operators.iter().map(Operator::read).collect()
     }
 
     /// What it is built for, as a record of builds has it.

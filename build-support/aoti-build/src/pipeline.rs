@@ -163,8 +163,11 @@ impl Session {
         let bytes = files::map(path).map_err(unreadable)?;
         let model = Seen::new(stamp, looked, &bytes);
         let options =
-            job.model.options(recipe.levels.clone(), recipe.architectures.clone(), recipe.records());
+            job.model.options(recipe.levels.clone(), recipe.architectures.clone(), recipe.records())?;
         let bundle = self.compiled(job, (&bytes, &model.digest), &options, progress)?;
+        if !self.settings.bindings_only {
+            plan::check_functions(&job.model, &bundle)?;
+        }
         Ok(Passing {
             job,
             recipe,
@@ -251,7 +254,9 @@ impl Session {
             return Ok(Vec::new());
         }
         let (model, mode) = (&passing.job.model, &self.settings.mode);
-        plan::objects(&*self.toolchain_of(model)?, model, &passing.bundle, &passing.embedded, mode)
+        let sources = plan::operator_sources(model, &passing.bundle)?;
+        let held = (sources.as_slice(), passing.embedded.as_slice());
+        plan::objects(&*self.toolchain_of(model)?, model, &passing.bundle, held, mode)
     }
 
     fn library_actions(&self, passing: &Passing<'_>) -> Result<Vec<Action>, Error> {

@@ -1,7 +1,12 @@
 //! Plans the native tools of one model: which actions make its library. Runs none of them.
 
-use aoti_compiler::codegen::bundle::{DeviceUnit, SourceBundle, TranslationUnit};
+use std::path::{Path, PathBuf};
+
+use aoti_compiler::codegen::bundle::{CalledFunction, DeviceUnit, SourceBundle, TranslationUnit};
 use aoti_compiler::codegen::names::DIGITS;
+use aoti_compiler::diagnostic::{Code, Diagnostic, Diagnostics};
+use aoti_compiler::graph::Origin;
+use aoti_compiler::operators;
 use aoti_compiler::target::Vendor;
 use aoti_toolchain::{
     Action, ArchiveJob, AssembleJob, CompileJob, Device, DeviceImage, DeviceJob, DevicePlan, FileContent,
@@ -10,6 +15,7 @@ use aoti_toolchain::{
 
 use crate::error::Error;
 use crate::model::{LinkKind, Model};
+use crate::operators::{Operator, OperatorCode, headers_beside};
 
 /// Bytes that the library holds: what they are called, as `weights.bin`, `weights.S` and `weights.o`, and in symbols.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,13 +100,16 @@ pub(crate) fn objects(
     toolchain: &Toolchain,
     model: &Model,
     bundle: &SourceBundle,
-    embedded: &[(Blob, FileContent)],
+    (sources, embedded): (&[OperatorSource], &[(Blob, FileContent)]),
     mode: &Mode,
 ) -> Result<Vec<Action>, Error> {
     let headers = headers(bundle);
     let mut actions = Vec::new();
     for unit in &bundle.units {
         actions.push(toolchain.compile(compile_job(model, bundle, unit, &headers), mode)?);
+    }
+    for source in sources {
+        actions.push(toolchain.compile(source.compile_job(model, &headers)?, mode)?);
     }
     for (blob, content) in embedded {
         actions.push(toolchain.assemble(AssembleJob {
@@ -111,6 +120,111 @@ pub(crate) fn objects(
         }));
     }
     Ok(actions)
+}
+
+/// A file of the project that defines functions which a library calls.
+pub(crate) struct OperatorSource {
+    path: PathBuf,
+    /// The place among those of the library, which names its object.
+    number: usize,
+    prototypes: Vec<String>,
+}
+
+impl OperatorSource {
+    fn object(&self) -> String {
+        format!("operators_{}.o", self.number)
+    }
+
+    /// The file stands behind the declarations of its functions, so that one of another type does not compile.
+    fn compile_job(&self, model: &Model, headers: &[Input]) -> Result<CompileJob, Error> {
+        let label = format!("{}: {}", model.name, self.path.display());
+        let failed = |source| aoti_toolchain::Error::Input { label: label.clone(), source };
+        let named = |path: &Path| -> Result<Input, Error> {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            Ok(Input::file(format!("operators/{name}"), FileContent::read(path).map_err(failed)?))
+        };
+        let mut own = headers.to_vec();
+        own.push(named(&self.path)?);
+        for header in headers_beside(&self.path) {
+            own.push(named(&header)?);
+        }
+        let (declared, file) = (self.prototypes.concat(), self.path.file_name().unwrap_or_default());
+        let text = format!(
+            "#include \"aoti/operator.h\"\n\nextern \"C\" {{\n{declared}}}\n\n#include \"operators/{}\"\n",
+            file.to_string_lossy()
+        );
+        let source = Input::text(format!("operators_{}.cpp", self.number), &text);
+        Ok(CompileJob {
+            label: label.clone(),
+            language: Language::Cpp,
+            source,
+            headers: own,
+            level: None,
+            defines: Vec::new(),
+            extra: Vec::new(),
+            output: self.object(),
+        })
+    }
+}
+
+/// The files of the project that define functions which a library calls, each once.
+pub(crate) fn operator_sources(model: &Model, bundle: &SourceBundle) -> Result<Vec<OperatorSource>, Error> {
+    let mut sources: Vec<OperatorSource> = Vec::new();
+    for called in &bundle.functions {
+        let Some(path) = source_of(model, &called.symbol) else { continue };
+        if sources.iter().any(|source| source.path == *path) {
+            continue;
+        }
+        let is_here = |operator: &&Operator| operator.file() == Some(path);
+        let operators = model.operators.iter().filter(is_here).map(Operator::read);
+        let operators = operators.collect::<Result<Vec<_>, _>>()?;
+        let prototypes = operators::prototypes(&operators).map_err(|diagnostics| Error::Model {
+            name: model.name.clone(),
+            path: model.path.clone(),
+            diagnostics,
+        })?;
+        sources.push(OperatorSource { path: path.to_owned(), number: sources.len(), prototypes });
+    }
+    Ok(sources)
+}
+
+/// The file that defines a function.
+fn source_of<'m>(model: &'m Model, symbol: &str) -> Option<&'m Path> {
+    model.operators.iter().find_map(|operator| match &operator.code {
+        OperatorCode::Function { symbol: own, source } if own == symbol => source.as_deref(),
+        OperatorCode::Function { .. } | OperatorCode::Graph(_) => None,
+    })
+}
+
+/// The functions that a library calls and does not have: the program that it is linked into has them.
+pub(crate) fn missing_functions<'b>(
+    model: &'b Model,
+    bundle: &'b SourceBundle,
+) -> impl Iterator<Item = &'b CalledFunction> {
+    bundle.functions.iter().filter(|called| source_of(model, &called.symbol).is_none())
+}
+
+/// Refuses a library that nobody links and that calls functions which it does not have.
+pub(crate) fn check_functions(model: &Model, bundle: &SourceBundle) -> Result<(), Error> {
+    if model.link == LinkKind::Static {
+        return Ok(());
+    }
+    let finding = |called: &CalledFunction| {
+        let CalledFunction { symbol, operator, source } = called;
+        let message = format!("operator `{operator}` is the function `{symbol}`, which nothing defines");
+        let help = format!(
+            "name the C++ file that does: `source = \"...\"` in `[package.metadata.aoti.operators.\"{operator}\"]`; functions of \
+             the program itself are for static libraries, which it is linked with"
+        );
+        let origin = Origin { source: source.clone(), ..Origin::default() };
+        Diagnostic::new(Code::Operator, message).at(&origin).help(help)
+    };
+    let findings: Vec<Diagnostic> = missing_functions(model, bundle).map(finding).collect();
+    if findings.is_empty() {
+        return Ok(());
+    }
+    let diagnostics = Diagnostics(findings);
+    Err(Error::Model { name: model.name.clone(), path: model.path.clone(), diagnostics })
 }
 
 /// The device that a vendor's code is for.
@@ -186,7 +300,10 @@ pub(crate) fn library(
     let label = format!("{}: library", model.name);
     let output = library_name(&bundle.symbol, model.link);
     let units = bundle.units.iter().map(|unit| unit.object.clone());
-    let names = units.chain(made.embedded.iter().map(|blob| blob.object()));
+    let own = operator_sources(model, bundle)?;
+    let names = units
+        .chain(own.iter().map(OperatorSource::object))
+        .chain(made.embedded.iter().map(|blob| blob.object()));
     let codes = bundle.devices.iter().map(code_object).zip(made.codes);
     let inputs = names.zip(made.objects).chain(codes).map(|(name, made)| made.as_input(&name));
     let objects = inputs

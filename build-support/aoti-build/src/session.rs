@@ -16,6 +16,7 @@ use crate::choices;
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::model::{Gpus, Model, default_architectures, default_levels};
+use crate::operators::Operator;
 use crate::state::Recipe;
 
 /// What the caller decides about all builds of a session.
@@ -232,13 +233,15 @@ impl Session {
             source,
         })?;
         let records = self.usable(model)?.records;
-        let options = model.options(self.levels(model)?, self.architectures(model)?, records);
+        let options = model.options(self.levels(model)?, self.architectures(model)?, records)?;
         let bundle = (self.compiler)(bytes, &options).map_err(|diagnostics| Error::Model {
             name,
             path,
             diagnostics,
         })?;
-        crate::plan::objects(&*self.toolchain_of(model)?, model, &bundle, &[], &self.settings.mode)
+        let sources = crate::plan::operator_sources(model, &bundle)?;
+        let toolchain = self.toolchain_of(model)?;
+        crate::plan::objects(&toolchain, model, &bundle, (&sources, &[]), &self.settings.mode)
     }
 
     pub(crate) fn recipe(&self, model: &Model) -> Result<Recipe, Error> {
@@ -274,6 +277,7 @@ impl Session {
             link: model.link,
             mode: format!("{:?}", self.settings.mode),
             choices: choices::as_text(&self.usable(model)?.records),
+            operators: model.operators.iter().map(Operator::record).collect::<Result<_, _>>()?,
             toolchain,
         })
     }

@@ -17,7 +17,7 @@ use crate::files::{self, Stamp, file_error};
 use crate::layout::Layout;
 use crate::model::Model;
 
-const SCHEMA: u32 = 5;
+const SCHEMA: u32 = 6;
 
 /// Clocks of file systems tick in steps, so a file that was written just before it was looked at may have been written
 /// again just after, in the same tick. Times that close to the look prove nothing.
@@ -46,6 +46,8 @@ pub(crate) struct Recipe {
     pub(crate) mode: String,
     /// What records say about kernels, by their keys.
     pub(crate) choices: Vec<(String, String)>,
+    /// The project's own operators, with digests of their files.
+    pub(crate) operators: Vec<String>,
     /// Absent where only bindings are made.
     pub(crate) toolchain: Option<String>,
 }

@@ -22,6 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         named_weights: false,
         names: Default::default(),
         records: Default::default(),
+        operators: vec![],
     };
     let bytes = bytes::Bytes::from(fs::read(model)?);
     let bundle = compile(bytes.clone(), &options)?;

@@ -4,10 +4,11 @@ use crate::codegen;
 use crate::codegen::bindings::{self, WeightsPlacement};
 use crate::codegen::bundle::SourceBundle;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::graph::{Graph, SymbolSource};
+use crate::graph::{Graph, Op, SymbolSource};
 use crate::loops::Program;
 use crate::loops::work::{Work, work};
 use crate::lower::lower;
+use crate::operators::{Operator, Operators};
 use crate::schedule::{self, Explanation, KernelKey, Records, Schedule, Setting, schedule, ways};
 use crate::symbolic::{RangeTable, Symbol};
 use crate::target::{GpuTarget, Target, Vendor};
@@ -38,6 +39,8 @@ pub struct Options {
     pub names: Names,
     /// What measurements say about kernels.
     pub records: Records,
+    /// Operators of the user's project.
+    pub operators: Vec<Operator>,
 }
 
 /// One stage's text, for `inspect --emit`.
@@ -69,10 +72,17 @@ pub enum Emit {
 
 /// Reads a model of any supported format and turns it into a core graph.
 pub fn import(name: &str, model: Bytes) -> Result<Graph, Diagnostics> {
+    import_with(name, model, &[])
+}
+
+/// The same with operators that the user's project declares.
+pub fn import_with(name: &str, model: Bytes, operators: &[Operator]) -> Result<Graph, Diagnostics> {
     if frontend::text::is_text(&model) {
         return frontend::text::import(name, model);
     }
-    transform::decompose::decompose(&frontend::import(name, model)?)
+    // What is wrong with a declaration would be told again for every call.
+    let operators = Operators::new(operators)?;
+    transform::decompose::decompose_with(&frontend::import(name, model)?, &operators)
 }
 
 /// A model on its way through the stages.
@@ -85,11 +95,31 @@ struct Stages {
 
 /// The graph after all transformations.
 fn graph_of(model: Bytes, options: &Options) -> Result<Graph, Diagnostics> {
-    let graph = rename(import(&options.name, model)?, &options.names)?;
+    let graph = rename(import_with(&options.name, model, &options.operators)?, &options.names)?;
+    refuse_functions_on_gpus(&graph, options)?;
     let mut graph = transform::optimize(if options.named_weights { graph } else { transform::freeze(graph) });
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
     graph.name.clone_from(&options.name);
     Ok(graph)
+}
+
+/// Functions of the user's project are given memory of the processor.
+fn refuse_functions_on_gpus(graph: &Graph, options: &Options) -> Result<(), Diagnostics> {
+    if options.gpus.is_empty() {
+        return Ok(());
+    }
+    let mut findings = Vec::new();
+    graph.visit(&mut |graph, node| {
+        if let Op::Extern(call) = &node.op {
+            let message = format!(
+                "operator `{}` is the function `{}`, which cannot be called on a GPU",
+                call.operator, call.symbol
+            );
+            let finding = Diagnostic::new(Code::Operator, message).at(&graph.origins[node.origin]);
+            findings.push(finding.help("give its `graph` in `.aoti` text, or build for `cpu` alone"));
+        }
+    });
+    if findings.is_empty() { Ok(()) } else { Err(Diagnostics(findings)) }
 }
 
 /// From a graph to a schedule for a target.

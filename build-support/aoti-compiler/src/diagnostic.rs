@@ -68,6 +68,9 @@ codes! {
     /// A GPU architecture has no line in the table of targets.
     Architecture = 21 "a GPU architecture is not known"
         "Code is made for the architectures that the compiler knows facts of, such as `sm_90a` or `gfx942`; the message has the\nname that is none of them.",
+    /// An operator of the project's own is declared wrongly, or not as the program calls it.
+    Signature = 22 "the declaration of an operator does not fit"
+        "`[package.metadata.aoti.operators.\"library::name\"]` states the schema of an operator, as torch.library has it, and what\ncomputes it. The schema cannot be read or holds what compiled code cannot be given, the graph has other inputs or outputs,\nor the program calls the operator in another way; the message says which.",
     /// A file cannot be read.
     Io = 12 "a file cannot be read"
         "The operating system refused to open or read the file.",

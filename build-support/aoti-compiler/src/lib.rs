@@ -14,6 +14,7 @@ pub mod halves;
 pub mod interpret;
 pub mod loops;
 pub mod lower;
+pub mod operators;
 pub mod schedule;
 pub mod select;
 pub mod symbolic;

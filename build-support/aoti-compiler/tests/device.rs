@@ -45,6 +45,7 @@ fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
         gpus: vec![architecture.to_owned()],
         embed_weights: true,
         named_weights: false,
+        operators: vec![],
     };
     compile(Bytes::from(text), &options).expect("the graph compiles")
 }

@@ -75,6 +75,7 @@ fn options(text: &str) -> Options {
         named_weights: false,
         names: Default::default(),
         records: Default::default(),
+        operators: vec![],
     }
 }
 

@@ -66,6 +66,8 @@ codes! {
     Memory = AOTI_ERROR_MEMORY,
     /// A call of a device's driver failed.
     Device = AOTI_ERROR_DEVICE,
+    /// A function of the project, which computes an operator, reported an error.
+    Operator = AOTI_ERROR_OPERATOR,
 }
 
 /// Why something could not be done.

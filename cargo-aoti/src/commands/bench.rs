@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let (path, case) = case::model_file(&arguments.model)?;
     let session = single::session(context, !arguments.no_cache)?;
     single::check_level(&session, arguments.device, &arguments.level)?;
-    dims::check(&path, &arguments.dim)?;
+    dims::check(&path, &arguments.dim, &context.environment)?;
     let progress = Shown::new(context.terminal);
     let begun = Instant::now();
     let (device, levels) = (arguments.device, vec![arguments.level.clone()]);
@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let workspace_bytes = model.workspace_bytes(&views, threads)?;
     let n = micros.len();
     let profile = if arguments.profile {
-        let work = kernel_work(&path, &arguments.level, &views)?;
+        let work = kernel_work(&path, &arguments.level, &views, &context.environment)?;
         Some(profile::measure(&model, &views, executor, limit, &work)?)
     } else {
         None
@@ -147,6 +147,7 @@ fn kernel_work(
     path: &Path,
     level: &str,
     views: &[AnyView<'_>],
+    environment: &aoti_toolchain::Environment,
 ) -> Result<BTreeMap<String, Option<Work>>, Failure> {
     let options = Options {
         name: single::name_of(path),
@@ -157,6 +158,7 @@ fn kernel_work(
         named_weights: false,
         names: Default::default(),
         records: Default::default(),
+        operators: single::read_operators(environment)?,
     };
     let sizes: Vec<Vec<i64>> =
         views.iter().map(|view| view.sizes().iter().map(|size| *size as i64).collect()).collect();

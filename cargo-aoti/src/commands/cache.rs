@@ -93,6 +93,7 @@ fn why(
     let (path, _) = case::model_file(model)?;
     let session = single::session(context, true)?;
     let mut model = aoti_build::Model::new(single::name_of(&path), &path);
+    model.operators = single::operators(&context.environment)?;
     model.levels = levels.to_vec();
     model.choices = aoti_build::Choices::Lock(path.with_file_name(aoti_build::LOCK_FILE));
     let mut text = String::new();

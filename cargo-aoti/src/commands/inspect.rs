@@ -11,12 +11,13 @@ use aoti_compiler::codegen::names;
 use aoti_compiler::compile::{self, Emit, Options};
 use aoti_compiler::diagnostic::Diagnostics;
 use aoti_compiler::frontend;
+use aoti_compiler::operators::Operators;
 use aoti_compiler::transform::decompose::{self, Entry, Registry};
 use clap::{Args, ValueEnum};
 
 use serde_json::{Value, json};
 
-use super::{print, print_json};
+use super::{Context, print, print_json};
 use crate::arguments::Output;
 use crate::case;
 use crate::failure::Failure;
@@ -75,7 +76,7 @@ enum Stage {
     Header,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let Some(path) = &arguments.model else {
         let registry = Registry::new();
         if arguments.output.is_json() {
@@ -99,7 +100,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             return Err(Failure::User(message.to_owned()));
         }
         let program = frontend::import(&name, model).map_err(refuse)?;
-        print(&operators(&program));
+        let declared = Operators::new(&single::read_operators(&context.environment)?).map_err(refuse)?;
+        print(&operators(&program, &declared));
         return Ok(());
     }
     let levels = vec![arguments.level.clone()];
@@ -112,6 +114,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         named_weights: false,
         names: Default::default(),
         records: Default::default(),
+        operators: single::read_operators(&context.environment)?,
     };
     if arguments.choices {
         return choices::run(model, &path, &options, arguments.output.is_json());
@@ -150,7 +153,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The operators of a program, its bodies included, with the number of their calls; what is not supported is marked.
-fn operators(program: &Program) -> String {
+fn operators(program: &Program, declared: &Operators) -> String {
     fn count<'a>(program: &'a Program, counts: &mut BTreeMap<&'a str, usize>) {
         for call in &program.calls {
             *counts.entry(&call.target).or_default() += 1;
@@ -165,6 +168,7 @@ fn operators(program: &Program) -> String {
             Some(Entry::Rule(_)) => String::new(),
             Some(Entry::Refused(refusal)) => format!("  (not supported: {})", refusal.reason),
             None if decompose::is_structural(name) => String::new(),
+            None if declared.has(name) => "  (the project's own)".to_owned(),
             None => "  (not supported)".to_owned(),
         };
         format!("{count:6}  {name}{mark}\n")

@@ -43,7 +43,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Run(arguments) => run::run(&arguments, context),
         Command::Verify(arguments) => verify::run(&arguments, context),
         Command::Bench(arguments) => bench::run(&arguments, context),
-        Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Inspect(arguments) => inspect::run(&arguments, context),
         Command::Doctor(arguments) => doctor::run(&arguments, context),
         Command::Clean(arguments) => clean::run(&arguments, context),
         Command::Cache(arguments) => cache::run(&arguments, context),
@@ -53,7 +53,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Init(arguments) => new::init(&arguments, context),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
-        Command::RunCase(arguments) => run_case::run(&arguments),
+        Command::RunCase(arguments) => run_case::run(&arguments, context),
         Command::Tune(arguments) => tune::run(&arguments, context),
         Command::TuneHelper(arguments) => crate::tune::helper::run(&arguments),
     }

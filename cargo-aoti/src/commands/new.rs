@@ -118,6 +118,7 @@ fn choose(given: &Path) -> Result<Chosen, Failure> {
         named_weights: false,
         names: Default::default(),
         records: Default::default(),
+        operators: Vec::new(),
     };
     let bundle =
         compile::compile(bytes, &options).map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;

@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let (path, case) = case::model_file(&arguments.model)?;
     let session = single::session(context, true)?;
-    dims::check(&path, &arguments.dim)?;
+    dims::check(&path, &arguments.dim, &context.environment)?;
     let progress = Shown::new(context.terminal);
     let (device, levels) = (arguments.device, vec!["native".to_owned()]);
     let single = single::build(&session, &path, LinkKind::Dylib, device, levels, &progress);

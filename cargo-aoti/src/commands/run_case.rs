@@ -8,7 +8,7 @@ use aoti_runtime::{AnyView, DType, Device, DynTensor, Library, LoadOptions, Thre
 use clap::Args;
 use serde_json::json;
 
-use super::print_json;
+use super::{Context, print_json};
 use crate::failure::Failure;
 use crate::memory;
 use crate::tensors::file;
@@ -35,11 +35,11 @@ pub(crate) struct Arguments {
     threads: usize,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let inputs = file::read(&arguments.inputs)?;
     let (outputs, micros) = match (&arguments.library, &arguments.model) {
         (Some(library), _) => native(arguments, library, &inputs)?,
-        (None, Some(model)) => reference(model, &inputs)?,
+        (None, Some(model)) => reference(model, &inputs, context)?,
         (None, None) => return Err(Failure::Usage("neither a library nor a model".to_owned())),
     };
     file::write(&arguments.outputs, &outputs)?;
@@ -66,9 +66,15 @@ fn native(
     Ok((outputs, begun.elapsed().as_nanos() as f64 / 1e3))
 }
 
-fn reference(model: &std::path::Path, inputs: &[DynTensor]) -> Result<(Vec<DynTensor>, f64), Failure> {
+fn reference(
+    model: &std::path::Path,
+    inputs: &[DynTensor],
+    context: &Context,
+) -> Result<(Vec<DynTensor>, f64), Failure> {
     let refuse = |text: String| Failure::User(text);
-    let graph = compile::import("case", memory::map(model)?).map_err(|error| refuse(error.to_string()))?;
+    let operators = crate::single::read_operators(&context.environment)?;
+    let graph = compile::import_with("case", memory::map(model)?, &operators)
+        .map_err(|error| refuse(error.to_string()))?;
     let into = |tensor: &DynTensor| {
         let dtype = aoti_compiler::dtype::DType::from_name(tensor.dtype().name())
             .ok_or_else(|| refuse(format!("the interpreter has no {}", tensor.dtype())))?;

@@ -117,6 +117,7 @@ impl<'a> Machine<'a> {
             named_weights: false,
             names: self.model.names.clone(),
             records: Default::default(),
+            operators: self.model.compiled_operators()?,
         };
         let refuse = |error: aoti_compiler::diagnostic::Diagnostics| Failure::User(error.to_string());
         let sizes: Vec<Vec<i64>> =

@@ -57,6 +57,7 @@ fn options() -> Options {
         named_weights: false,
         names: Default::default(),
         records: Default::default(),
+        operators: vec![],
         gpus: Vec::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! Checks a metadata table key by key, collecting every problem.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aoti_toolchain::{Device, UserToolchain};
@@ -12,8 +12,11 @@ use serde_json::{Map, Value};
 use super::locate::{Location, Spot};
 use super::{Code, Problem, Problems, RawModel, RawTable, Table, suggest};
 use crate::model::{Model, Names};
+use crate::operators::{Operator, OperatorCode};
 
-pub(super) const TABLE_KEYS: [&str; 6] = ["devices", "cpu", "cuda", "rocm", "models", "toolchain"];
+pub(super) const TABLE_KEYS: [&str; 7] =
+    ["devices", "cpu", "cuda", "rocm", "models", "operators", "toolchain"];
+pub(super) const OPERATOR_KEYS: [&str; 4] = ["schema", "symbol", "source", "graph"];
 pub(super) const MODEL_KEYS: [&str; 7] =
     ["path", "weights", "named-weights", "link", "cpu", "outputs", "dims"];
 const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
@@ -48,7 +51,8 @@ impl<'a> Checker<'a> {
         self.keys(map, &spot, &TABLE_KEYS);
         let mut list = |key: &str| self.field::<Vec<String>>(map, &spot, key).unwrap_or_default();
         let [devices, cpu, cuda, rocm] = ["devices", "cpu", "cuda", "rocm"].map(&mut list);
-        let mut raw = RawTable { devices, cpu, cuda, rocm, models: None, toolchains: None };
+        let operators = self.table_of_operators(value);
+        let mut raw = RawTable { devices, cpu, cuda, rocm, models: None, toolchains: None, operators };
         if let Some(tables) = map.get("toolchain") {
             raw.toolchains = self.toolchains(tables);
         }
@@ -76,6 +80,76 @@ impl<'a> Checker<'a> {
                 dims: self.dims(map, &place),
             },
         })
+    }
+
+    /// Operators of the project's own, as far as they make sense.
+    pub(super) fn table_of_operators(&mut self, value: &Value) -> Vec<Operator> {
+        let place = Spot::table().entry("operators");
+        let Some(map) = value.get("operators").and_then(|value| self.map(value, &place)) else {
+            return Vec::new();
+        };
+        map.iter().filter_map(|(name, value)| self.raw_operator(name, value, &place.entry(name))).collect()
+    }
+
+    fn raw_operator(&mut self, name: &str, value: &Value, place: &Spot<'_>) -> Option<Operator> {
+        let map = self.map(value, place)?;
+        self.keys(map, place, &OPERATOR_KEYS);
+        let [schema, symbol] = ["schema", "symbol"].map(|key| self.field::<String>(map, place, key));
+        let [source, graph] = ["source", "graph"].map(|key| self.field::<PathBuf>(map, place, key));
+        let Some(schema) = schema else {
+            if !map.contains_key("schema") {
+                let help = "say `schema = \"(Tensor x) -> Tensor\"`, as torch.library has it".to_owned();
+                self.report(Code::Missing, format!("operator `{name}` has no `schema`"), place, Some(help));
+            }
+            return None;
+        };
+        let message = match (symbol, graph, source) {
+            (Some(symbol), None, source) => {
+                let code = OperatorCode::Function { symbol, source };
+                return Some(Operator { name: name.to_owned(), schema, code });
+            }
+            (None, Some(graph), None) => return Some(Operator::graph(name, schema, graph)),
+            (Some(_), Some(_), _) => format!("operator `{name}` has a `symbol` and a `graph`"),
+            (None, Some(_), Some(_)) => format!("operator `{name}` has a `graph`, which has no `source`"),
+            (None, None, _) => format!("operator `{name}` has neither `symbol` nor `graph`"),
+        };
+        let help = "`symbol` names a C function, which its C++ `source` or the program defines; `graph` a file of `.aoti` text";
+        self.report(Code::Value, message, place, Some(help.to_owned()));
+        None
+    }
+
+    /// Operators with paths from a folder; those that are wrong are reported.
+    pub(super) fn operators(&mut self, operators: &[Operator], base: &Path) -> Vec<Operator> {
+        let place = Spot::table().entry("operators");
+        let operators: Vec<Operator> =
+            operators.iter().map(|operator| operator.clone().within(base)).collect();
+        for operator in &operators {
+            self.operator(operator, &place.entry(&operator.name));
+        }
+        operators
+    }
+
+    /// Checks an operator.
+    pub(super) fn operator(&mut self, operator: &Operator, place: &Spot<'_>) {
+        let key = match &operator.code {
+            OperatorCode::Function { .. } => "source",
+            OperatorCode::Graph(_) => "graph",
+        };
+        if let Some(path) = operator.file().filter(|path| !path.is_file()) {
+            let message = format!("there is no file `{}`", path.display());
+            let help = "paths are relative to the manifest with the table".to_owned();
+            self.report(Code::Missing, message, &place.entry(key), Some(help));
+            return;
+        }
+        match operator.check() {
+            Err(error) => self.report(Code::Missing, error.to_string(), &place.entry(key), None),
+            Ok(Ok(())) => {}
+            Ok(Err(found)) => {
+                for finding in found.0 {
+                    self.report(Code::Value, finding.message, place, finding.help);
+                }
+            }
+        }
     }
 
     /// Names of dimensions, by the program's.

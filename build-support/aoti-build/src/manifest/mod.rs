@@ -17,8 +17,10 @@ use serde_json::Value;
 
 use crate::lock;
 use crate::model::{Choices, Gpus, LinkKind, Model, Names, Weights};
+use crate::operators::Operator;
 use crate::session::cpu_requirements;
 use check::Checker;
+use locate::Spot;
 
 pub use locate::Location;
 pub use problem::{Code, Problem, Problems, suggest};
@@ -59,6 +61,8 @@ pub struct Manifest {
     pub files: Vec<PathBuf>,
     /// The folder that was searched for models, if it was; it need not be there.
     pub searched: Option<PathBuf>,
+    /// Operators of the project's own.
+    pub operators: Vec<Operator>,
     /// Names of the models that have levels of their own.
     own_levels: BTreeSet<String>,
 }
@@ -75,6 +79,8 @@ pub(crate) struct Script {
     pub(crate) rocm: Vec<String>,
     /// Toolchains by name, with paths from the package's folder.
     pub(crate) toolchains: BTreeMap<String, UserToolchain>,
+    /// Operators of the project's own, with paths from the package's folder.
+    pub(crate) operators: Vec<Operator>,
 }
 
 /// A table as far as it makes sense.
@@ -86,6 +92,7 @@ struct RawTable {
     rocm: Vec<String>,
     models: Option<BTreeMap<String, RawModel>>,
     toolchains: Option<BTreeMap<String, UserToolchain>>,
+    operators: Vec<Operator>,
 }
 
 #[derive(Debug)]
@@ -147,7 +154,7 @@ impl Wishes {
     }
 
     fn of_table(checker: &mut Checker<'_>, table: Option<&Table>, raw: RawTable) -> Wishes {
-        let RawTable { devices, cpu, cuda, rocm, models: _, toolchains } = raw;
+        let RawTable { devices, cpu, cuda, rocm, models: _, toolchains, operators: _ } = raw;
         let cpu = checker.levels(&cpu);
         checker.architectures(Device::Cuda, &cuda);
         checker.architectures(Device::Rocm, &rocm);
@@ -191,6 +198,7 @@ impl Manifest {
             wishes: Wishes::default(),
             files: Vec::new(),
             searched: None,
+            operators: Vec::new(),
             own_levels: BTreeSet::new(),
         }
     }
@@ -201,7 +209,13 @@ impl Manifest {
     /// All [`Problems`] of that.
     pub(crate) fn with_script(mut self, script: Script, folder: &Path) -> Result<Manifest, Problems> {
         let mut checker = Checker::of_script(folder);
-        let Script { models, devices, cpu, cuda, rocm, toolchains } = script;
+        let Script { models, devices, cpu, cuda, rocm, toolchains, operators } = script;
+        for operator in operators {
+            let operator = operator.within(folder);
+            checker.operator(&operator, &Spot::table().entry("operators").entry(&operator.name));
+            self.operators.retain(|own| own.name != operator.name);
+            self.operators.push(operator);
+        }
         checker.devices(&devices);
         checker.levels(&cpu);
         checker.architectures(Device::Cuda, &cuda);
@@ -234,6 +248,7 @@ impl Manifest {
             }
             (model.cpu, model.gpus) = wishes.devices();
             model.choices = Choices::Lock(folder.join(lock::FILE));
+            model.operators.clone_from(&self.operators);
         }
         checker.duplicates(&self.models);
         checker.finish()?;
@@ -256,7 +271,7 @@ impl Manifest {
         let mut searched = None;
         let mut models = match &raw.models {
             Some(models) => {
-                let base = table.and_then(|table| table.file.parent()).unwrap_or(folder);
+                let base = folder_of(table, folder);
                 models.iter().filter_map(|(name, model)| checker.model(name, model, base)).collect()
             }
             None => {
@@ -267,6 +282,7 @@ impl Manifest {
             }
         };
         checker.devices(&raw.devices);
+        let operators = checker.operators(&raw.operators, folder_of(table, folder));
         let wishes = Wishes::of_table(&mut checker, table, raw);
         let mut own_levels = BTreeSet::new();
         for model in &mut models {
@@ -278,13 +294,36 @@ impl Manifest {
             model.toolchains.clone_from(&wishes.toolchains);
             (model.cpu, model.gpus) = wishes.devices();
             model.choices = Choices::Lock(folder.join(lock::FILE));
+            model.operators.clone_from(&operators);
         }
         checker.unused(Device::Cuda, &wishes.cuda, &wishes.devices);
         checker.unused(Device::Rocm, &wishes.rocm, &wishes.devices);
         checker.duplicates(&models);
         checker.finish()?;
-        Ok(Manifest { models, wishes, files, searched, own_levels })
+        Ok(Manifest { models, wishes, files, searched, operators, own_levels })
     }
+}
+
+/// What paths in a table are relative to.
+fn folder_of<'a>(table: Option<&'a Table>, folder: &'a Path) -> &'a Path {
+    table.and_then(|table| table.file.parent()).unwrap_or(folder)
+}
+
+/// The operators that the project in or above a folder declares, for tools that are given a model file; none where there is
+/// no project.
+///
+/// # Errors
+/// All [`Problems`] of the declarations, and of a manifest that cannot be read.
+pub fn operators_of_project(folder: &Path) -> Result<Vec<Operator>, Problems> {
+    let Some(folder) = folder.ancestors().find(|folder| folder.join("Cargo.toml").is_file()) else {
+        return Ok(Vec::new());
+    };
+    let (Some(table), _) = find::table(folder)? else { return Ok(Vec::new()) };
+    let mut checker = Checker::new(Some(&table));
+    let raw = checker.table_of_operators(&table.value);
+    let operators = checker.operators(&raw, folder_of(Some(&table), folder));
+    checker.finish()?;
+    Ok(operators)
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl Code {
     pub fn explanation(self) -> &'static str {
         match self {
             Code::UnknownKey => {
-                "Cargo takes anything under `[package.metadata]`, so a misspelt key would silently do nothing.\nKnown are `devices`, `cpu`, `cuda`, `rocm`, `models` and `toolchain`; of a model `path`, `weights`, `named-weights`,\n`link`, `cpu`, `outputs` and `dims`; of a toolchain `base`, `program`, `archiver`, `sysroot`, `flags`, `link-flags` and `targets`."
+                "Cargo takes anything under `[package.metadata]`, so a misspelt key would silently do nothing.\nKnown are `devices`, `cpu`, `cuda`, `rocm`, `models`, `operators` and `toolchain`; of an operator `schema`, `symbol`,\n`source` and `graph`; of a model `path`, `weights`, `named-weights`,\n`link`, `cpu`, `outputs` and `dims`; of a toolchain `base`, `program`, `archiver`, `sysroot`, `flags`, `link-flags` and `targets`."
             }
             Code::Value => {
                 "A value is of another type than its key needs, or is a word that is not among the known ones:\n`weights` is `embed`, `sidecar` or `external`; `link` is `static` or `dylib`; `dims` is a table of text; the rest are\nlists of text."

@@ -62,6 +62,7 @@ fn a_build_script_says_what_a_table_can() {
         .outputs(["logits"])
         .dims([("tokens_d0", "batch")]);
     let script = Script {
+        operators: vec![],
         models: vec![digits, Model::new("same", folder.path().join("m/d.pt2"))],
         devices: vec!["cpu".to_owned(), "cuda".to_owned()],
         cpu: vec!["x86-64-v3".to_owned()],
@@ -112,7 +113,7 @@ fn every_key_of_a_table_is_a_method_and_every_method_a_key() {
     };
     let owned = |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
     let builder = owned(setters(include_str!("../builder.rs"), "Builder"));
-    assert_eq!(builder, methods(&check::TABLE_KEYS, &[("models", "model")]));
+    assert_eq!(builder, methods(&check::TABLE_KEYS, &[("models", "model"), ("operators", "operator")]));
     // What a model is made of, its name and its path, it has from the start; a toolchain its base.
     let model = owned(setters(include_str!("../model.rs"), "Model"));
     assert_eq!(model, methods(&check::MODEL_KEYS[1..], &[("cpu", "levels")]));
@@ -322,4 +323,89 @@ fn mistakes_in_toolchains_and_architectures_come_with_suggestions() {
     let unused =
         found.iter().filter(|one| one.contains("lists architectures, but `devices` does not name")).count();
     assert_eq!((found.len(), unused), (9, 2), "{found:#?}");
+}
+
+const NEGATE: &str = "graph { input %x \"x\": f32[2] %y: f32[2] = neg %x output %y }";
+
+/// The problems of a table of operators, beside files that are there.
+fn problems_of_operators(table: &str) -> Vec<String> {
+    let folder = project(table, &["models/m.pt2", "ops/f.cpp"]);
+    fs_err::write(folder.path().join("ops/neg.aoti"), NEGATE).unwrap();
+    let found = Manifest::of_folder(folder.path()).map(|_| Vec::new()).unwrap_or_else(|problems| problems.0);
+    found.iter().map(ToString::to_string).collect()
+}
+
+fn operator(name: &str, says: &str) -> String {
+    format!("[package.metadata.aoti.operators.{name}]\n{says}\n")
+}
+
+#[test]
+fn operators_are_functions_or_graphs() {
+    let table =
+        operator("\"a::f\"", "schema = \"(Tensor x) -> Tensor\"\nsymbol = \"a_f\"\nsource = \"ops/f.cpp\"")
+            + &operator("\"a::g\"", "schema = \"g(Tensor x) -> Tensor\"\ngraph = \"ops/neg.aoti\"");
+    let folder = project(&table, &["models/m.pt2", "ops/f.cpp"]);
+    fs_err::write(folder.path().join("ops/neg.aoti"), NEGATE).unwrap();
+    let manifest = Manifest::of_folder(folder.path()).unwrap();
+    let function =
+        Operator::function("a::f", "(Tensor x) -> Tensor", "a_f").source(folder.path().join("ops/f.cpp"));
+    let graph = Operator::graph("a::g", "g(Tensor x) -> Tensor", folder.path().join("ops/neg.aoti"));
+    assert_eq!(manifest.operators, [function.clone(), graph.clone()]);
+    assert_eq!(manifest.models[0].operators, [function, graph.clone()]);
+    // A script's own stands in the place of a table's.
+    let other = Operator::function("a::f", "(Tensor x, int n) -> Tensor", "other");
+    let script = Script { operators: vec![other.clone()], ..Script::default() };
+    let manifest = manifest.with_script(script, folder.path()).unwrap();
+    assert_eq!(manifest.models[0].operators, [graph, other]);
+    assert_eq!(operators_of_project(&folder.path().join("ops")).unwrap().len(), 2);
+    assert_eq!(operators_of_project(Path::new("/")).unwrap(), []);
+}
+
+#[test]
+fn everything_wrong_with_operators_is_told_with_its_place() {
+    let schema = "schema = \"(Tensor x) -> Tensor\"\n";
+    for (name, says, words) in [
+        ("\"a::f\"", "symbol = \"f\"".to_owned(), "operator `a::f` has no `schema`"),
+        ("\"a::f\"", schema.to_owned(), "operator `a::f` has neither `symbol` nor `graph`"),
+        (
+            "\"a::f\"",
+            format!("{schema}symbol = \"f\"\ngraph = \"ops/neg.aoti\""),
+            "has a `symbol` and a `graph`",
+        ),
+        (
+            "\"a::f\"",
+            format!("{schema}graph = \"ops/neg.aoti\"\nsource = \"ops/f.cpp\""),
+            "a `graph`, which has no `source`",
+        ),
+        ("\"a::f\"", format!("{schema}simbol = \"f\""), "unknown key `simbol`"),
+        (
+            "\"a::f\"",
+            format!("{schema}symbol = \"int\""),
+            "`int`, which `a::f` names, is no symbol of a C function",
+        ),
+        ("\"a::f\"", format!("{schema}symbol = \"f\"\nsource = \"ops/g.cpp\""), "there is no file `"),
+        ("\"a::f\"", format!("{schema}graph = \"ops/f.cpp\""), "line 1, column 1: expected `graph`"),
+        (
+            "\"a::f\"",
+            "schema = \"(Tensor x, int k) -> Tensor\"\ngraph = \"ops/neg.aoti\"".to_owned(),
+            "has 1 input, its schema 2 arguments",
+        ),
+        (
+            "\"a::f\"",
+            "schema = \"(Tensor(a!) x) -> ()\"\nsymbol = \"f\"".to_owned(),
+            "the schema of `a::f`: `Tensor(a!)` changes a tensor in place",
+        ),
+        (
+            "\"a::f\"",
+            "schema = \"g(Tensor x) -> Tensor\"\nsymbol = \"f\"".to_owned(),
+            "the schema of `a::f`: it is that of `g`",
+        ),
+        ("\"aten::relu\"", format!("{schema}symbol = \"f\""), "`aten::relu` is PyTorch's own"),
+        ("f", format!("{schema}symbol = \"f\""), "`f` is no name of an operator"),
+        ("\"a::f\"", "schema = 3\nsymbol = \"f\"".to_owned(), "invalid type"),
+    ] {
+        let found = problems_of_operators(&operator(name, &says));
+        assert!(found.iter().any(|problem| problem.contains(words)), "{says}: {found:#?}");
+        assert!(found.iter().all(|problem| problem.contains("Cargo.toml:")), "{found:#?}");
+    }
 }

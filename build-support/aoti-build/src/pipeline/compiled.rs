@@ -7,7 +7,9 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
 
-use aoti_compiler::codegen::bundle::{DeviceUnit, SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
+use aoti_compiler::codegen::bundle::{
+    CalledFunction, DeviceUnit, SourceBundle, SourceFile, TranslationUnit, WeightsBlob,
+};
 use aoti_compiler::codegen::interface::Interface;
 use aoti_compiler::compile::Options;
 use aoti_toolchain::{Outputs, Work};
@@ -38,6 +40,7 @@ struct Record {
     files: Vec<(String, usize)>,
     units: Vec<TranslationUnit>,
     devices: Vec<DeviceUnit>,
+    functions: Vec<CalledFunction>,
     kernels: usize,
     weights: Blob,
     fixed: Blob,
@@ -147,6 +150,7 @@ impl Record {
             files: bundle.files.iter().map(|file| (file.name.clone(), file.text.len())).collect(),
             units: bundle.units.clone(),
             devices: bundle.devices.clone(),
+            functions: bundle.functions.clone(),
             kernels: bundle.kernels,
             weights,
             fixed,
@@ -195,6 +199,7 @@ impl Record {
             files,
             units: self.units,
             devices: self.devices,
+            functions: self.functions,
             kernels: self.kernels,
             weights: blob(self.weights)?,
             fixed: blob(self.fixed)?,

@@ -54,6 +54,7 @@ pub(crate) fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, D
         files,
         units,
         devices: Vec::new(),
+        functions: Vec::new(),
         kernels: 1,
         weights: WeightsBlob {
             segments: vec![(0, Bytes::copy_from_slice(weight))],

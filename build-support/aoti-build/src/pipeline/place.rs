@@ -111,11 +111,14 @@ pub(super) fn audit(passing: &Passing<'_>, library: &Outputs, mode: &Mode) -> Re
         return Ok(audit::audit(&bytes, &allow).map_err(aoti_toolchain::Error::Audit)?);
     }
     // The objects of embedded bytes and of code for GPUs are large and refer to nothing.
-    let units = passing.objects.iter().take(passing.bundle.units.len());
+    let of_operators = plan::operator_sources(&passing.job.model, &passing.bundle)?.len();
+    let units = passing.objects.iter().take(passing.bundle.units.len() + of_operators);
     let objects = units.map(|object| object.first().read()).collect::<Result<Vec<_>, _>>()?;
     let symbols = Blob::ALL.iter().flat_map(|blob| blob.symbols(&passing.bundle.symbol));
     let codes = passing.bundle.devices.iter().map(|unit| unit.symbol.clone());
-    let allow = Allow { sanitizers, ..Allow::symbols(symbols.chain(codes)) };
+    let functions = plan::missing_functions(&passing.job.model, &passing.bundle);
+    let functions = functions.map(|called| called.symbol.clone());
+    let allow = Allow { sanitizers, ..Allow::symbols(symbols.chain(codes).chain(functions)) };
     let objects: Vec<&[u8]> = objects.iter().map(Vec::as_slice).collect();
     Ok(audit::audit_objects(&objects, &allow).map_err(aoti_toolchain::Error::Audit)?)
 }

@@ -54,7 +54,8 @@ typedef enum AotiStatus {
   AOTI_ERROR_INDEX = 13,     // an index tensor holds an index outside its dimension
   AOTI_ERROR_ASSERT = 14,    // an assertion of the program does not hold
   AOTI_ERROR_MEMORY = 15,    // `create`, `create_state` or `prepare` could not allocate
-  AOTI_ERROR_DEVICE = 16     // a device call failed
+  AOTI_ERROR_DEVICE = 16,    // a device call failed
+  AOTI_ERROR_OPERATOR = 17   // a function that computes an operator of the project reported an error
 } AotiStatus;
 
 // `message` is a zero-terminated sentence without a full stop; empty on success.
@@ -81,6 +82,24 @@ typedef struct AotiTensor {
   int32_t dtype;
   AotiDevice device; // where `data` lies
 } AotiTensor;
+
+// Lists that functions of a project are given, for a model that calls such functions. A count of -1 is no list.
+typedef struct AotiTensors {
+  const AotiTensor *data;
+  int64_t count;
+} AotiTensors;
+typedef struct AotiInts {
+  const int64_t *data;
+  int64_t count;
+} AotiInts;
+typedef struct AotiFloats {
+  const double *data;
+  int64_t count;
+} AotiFloats;
+typedef struct AotiBools {
+  const uint8_t *data; // 0 or 1
+  int64_t count;
+} AotiBools;
 
 // One dimension: `expression` is null for a fixed size (then min == max), else the size in terms of the model's
 // symbols, such as "batch" or "2*seq"; bounds are inclusive.

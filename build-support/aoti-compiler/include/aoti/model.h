@@ -199,8 +199,15 @@ template <const Tables &T> struct Interface {
     return AOTI_OK;
   }
 
+  // What a function of the project reported: the last that is in the arena.
+  static const AotiError &report_of(const CpuRun &run) {
+    return *(const AotiError *)(run.workspace + run.arena_bytes - aligned(sizeof(AotiError)));
+  }
+
   static int32_t finish(CpuRun &run, int64_t *const *sizes, AotiError *error) {
     run.submitted = false;
+    if constexpr (T.reports != nullptr)
+      if (run.failed > 0 && T.reports[run.failed - 1]) return S::reported(report_of(run), run.failed - 1, error);
     return S::outcome(run.failed, run.fault, run.symbols, sizes, error);
   }
 

@@ -78,6 +78,12 @@ template <const Tables &T> struct Sizes {
     return fail(error, code, "%s%s", T.failures[failure], values);
   }
 
+  // What a function of the project said, and where the program calls it.
+  static int32_t reported(const AotiError &report, int32_t failure, AotiError *error) {
+    if (report.message[0]) return fail(error, AOTI_ERROR_OPERATOR, "%s: %s", report.message, T.failures[failure]);
+    return fail(error, AOTI_ERROR_OPERATOR, "the function gave status %d: %s", int(report.code), T.failures[failure]);
+  }
+
   // Sizes that are expressions of others.
   static int32_t check_sizes(const char *kind, const AotiTensor *tensors, const AotiValueInfo *infos, int32_t count,
                              const int32_t *const *sizes, const int64_t *values, AotiError *error) {

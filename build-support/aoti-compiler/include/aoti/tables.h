@@ -94,6 +94,8 @@ struct Tables {
   // Of a library that takes weights by name, else null.
   decltype(AotiApi::prepare_bytes) prepare_bytes;
   decltype(AotiApi::prepare_weights) prepare_weights;
+  // For each failure, whether a function of the project reported it behind the arena; null where there are no such functions.
+  const bool *reports = nullptr;
 };
 
 } // namespace

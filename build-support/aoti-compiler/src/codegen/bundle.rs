@@ -2,6 +2,7 @@
 
 use super::interface::Interface;
 use super::{bindings, header, names};
+use crate::loops::{KernelKind, Program};
 use crate::target::Vendor;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,34 @@ pub struct DeviceUnit {
     pub source: String,
     /// Where the library looks for the compiled code.
     pub symbol: String,
+}
+
+/// A function of the user's project that a library calls.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CalledFunction {
+    /// Its symbol.
+    pub symbol: String,
+    /// The operator that it computes.
+    pub operator: String,
+    /// The line of the program that calls it first, or nothing.
+    pub source: String,
+}
+
+impl CalledFunction {
+    /// Those that the kernels of a program call, each once.
+    pub(super) fn of(program: &Program) -> Vec<CalledFunction> {
+        let mut all: Vec<CalledFunction> = Vec::new();
+        for kernel in program.kernels.values() {
+            if let KernelKind::Extern(own) = &kernel.kind
+                && !all.iter().any(|called| called.symbol == own.call.symbol)
+            {
+                let (symbol, operator) = (own.call.symbol.clone(), own.call.operator.clone());
+                let source = kernel.origins.first().map(|origin| origin.source.clone()).unwrap_or_default();
+                all.push(CalledFunction { symbol, operator, source });
+            }
+        }
+        all
+    }
 }
 
 /// The symbol of a model's code for a vendor's GPUs.
@@ -83,6 +112,8 @@ pub struct SourceBundle {
     pub units: Vec<TranslationUnit>,
     /// Code for GPUs.
     pub devices: Vec<DeviceUnit>,
+    /// Functions of the user's project that the library refers to and does not define.
+    pub functions: Vec<CalledFunction>,
     /// Kernels: distinct functions of the generated source, however many levels each is compiled for.
     pub kernels: usize,
     /// The weights.

@@ -7,7 +7,7 @@ use super::foreign::{comment, shown};
 use super::names::{Language, Namer};
 use super::run::{Call, Callees, Launch, Library, Operands};
 use crate::graph::Origin;
-use crate::loops::KernelId;
+use crate::loops::{KernelId, KernelKind, Program};
 use crate::schedule::Schedule;
 use crate::symbolic::Symbol;
 use cranelift_entity::{PrimaryMap, entity_impl};
@@ -36,9 +36,18 @@ const RESERVED: [&str; 10] =
     ["run", "call", "copy", "read", "input", "output", "state", "weights", "arena", "symbols"];
 
 impl Functions {
-    pub(super) fn new() -> Functions {
+    /// None so far, of a program's kernels to come.
+    pub(super) fn new(program: &Program) -> Functions {
         let mut namer = Namer::new(Language::C);
-        for name in RESERVED {
+        let called = program.kernels.values().filter_map(|kernel| match &kernel.kind {
+            KernelKind::Extern(own) => Some(own.call.symbol.as_str()),
+            KernelKind::Nest(_)
+            | KernelKind::MatMul(_)
+            | KernelKind::Convolution(_)
+            | KernelKind::Attention(_)
+            | KernelKind::Rows(_) => None,
+        });
+        for name in RESERVED.into_iter().chain(called) {
             namer.reserve(name);
         }
         Functions { all: PrimaryMap::new(), by_text: IndexMap::new(), namer }

@@ -18,6 +18,7 @@ headers![
     "depthwise.h",
     "depthwise_pixels.h",
     "devices.h",
+    "extern.h",
     "float8.h",
     "gemm.h",
     "gpu/attention.h",
@@ -53,6 +54,7 @@ headers![
     "memory.h",
     "model.h",
     "nest.h",
+    "operator.h",
     "ops.h",
     "pack.h",
     "pixels.h",
@@ -91,6 +93,7 @@ pub(crate) enum Header {
     ContractAny,
     Linalg,
     Rows,
+    Extern,
 }
 
 impl Header {
@@ -108,6 +111,7 @@ impl Header {
             Header::ContractAny => "contract_any.h",
             Header::Linalg => "linalg.h",
             Header::Rows => "rows.h",
+            Header::Extern => "extern.h",
         }
     }
 }

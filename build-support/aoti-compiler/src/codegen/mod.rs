@@ -4,7 +4,7 @@ mod api;
 pub mod bindings;
 pub mod bundle;
 mod c_family;
-mod cpp;
+pub(crate) mod cpp;
 mod docs;
 mod foreign;
 pub mod functions;
@@ -23,7 +23,7 @@ use crate::loops::Program;
 use crate::schedule::Schedule;
 use crate::symbolic::RangeTable;
 use crate::target::Vendor;
-use bundle::{DeviceUnit, SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
+use bundle::{CalledFunction, DeviceUnit, SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
 use cranelift_entity::PrimaryMap;
 use functions::{Function, FunctionId, Functions};
 use headers::Header;
@@ -219,6 +219,7 @@ pub fn generate(request: &Request) -> SourceBundle {
         files,
         units,
         devices,
+        functions: cpu.as_ref().map(|cpu| CalledFunction::of(&cpu.schedule.program)).unwrap_or_default(),
         kernels: of_processors + of_gpus,
         weights: blob,
         fixed,
@@ -262,7 +263,7 @@ fn kernel_files(
     if total <= UNIT_WEIGHT {
         let all: Vec<&Function> = planned.functions.all.values().collect();
         let kernels: String = all.iter().map(|function| function.definition("static ")).collect();
-        let text = format!("{title}{}{prologue}{kernels}{run}", includes(&all));
+        let text = format!("{title}{}{prologue}{}{kernels}{run}", includes(&all), externals(&all));
         return vec![SourceFile { name: format!("{stem}.cpp"), text }];
     }
     let space = format!("namespace AOTI_JOIN(aoti_{identifier}, AOTI_LEVEL_NS)");
@@ -278,7 +279,11 @@ fn kernel_files(
         let kernels: String = part.iter().map(|function| function.definition("")).collect();
         files.push(SourceFile {
             name: format!("{stem}_{number}.cpp"),
-            text: format!("{title}{}{include}\n{space} {{\n\n{kernels}}}\n", includes(&part)),
+            text: format!(
+                "{title}{}{include}\n{}{space} {{\n\n{kernels}}}\n",
+                includes(&part),
+                externals(&part)
+            ),
         });
     }
     files.push(SourceFile {
@@ -303,6 +308,17 @@ fn parts(functions: &PrimaryMap<FunctionId, Function>, total: usize) -> Vec<Vec<
         parts.last_mut().expect("never empty").push(function);
     }
     parts
+}
+
+/// Declarations of the functions of the user's project that some kernels call, each once.
+fn externals(functions: &[&Function]) -> String {
+    let called: BTreeSet<&String> =
+        functions.iter().filter_map(|function| function.text.external.as_ref()).collect();
+    let mut text: String = called.iter().map(|declaration| format!("extern \"C\" {declaration}")).collect();
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
 }
 
 /// Includes of the headers that some kernels need.

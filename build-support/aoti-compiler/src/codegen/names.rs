@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 const LONGEST: usize = 64;
+/// Symbols that a user chooses may be longer.
+const LONGEST_SYMBOL: usize = 250;
 /// Stands for a text in which nothing can be kept.
 const UNNAMED: &str = "unnamed";
 
@@ -126,6 +128,13 @@ fn separate(out: &mut String) {
     if !out.is_empty() && !out.ends_with('_') {
         out.push('_');
     }
+}
+
+/// Whether C and C++ can have a function of this name beside the headers that generated code includes.
+pub(crate) fn is_c_function(name: &str) -> bool {
+    let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    is_word && name.len() <= LONGEST_SYMBOL && !is_reserved(name, Language::C)
 }
 
 fn is_reserved(name: &str, language: Language) -> bool {

@@ -21,6 +21,7 @@ pub fn import(name: &str, file: Bytes) -> Result<Graph, Diagnostics> {
         name.clone_into(&mut graph.name);
     }
     graph::verify(&graph)?;
+    graph.refuse_functions()?;
     // A text has no state dict: what has a name is meant to be given by it.
     for constant in graph.constants.values_mut().filter(|constant| !constant.name.is_empty()) {
         if constant.is_fixed() {

@@ -57,6 +57,18 @@ impl Condition {
         if flat.len() == 1 { flat.remove(0) } else { Condition::Any(flat) }
     }
 
+    /// The same over other expressions.
+    #[must_use]
+    pub fn map(&self, replace: &dyn Fn(&Expr) -> Expr) -> Condition {
+        let each = |parts: &[Condition]| parts.iter().map(|part| part.map(replace)).collect::<Vec<_>>();
+        match self {
+            Condition::Compare(a, relation, b) => Condition::Compare(replace(a), *relation, replace(b)),
+            Condition::Fits(expr) => Condition::Fits(replace(expr)),
+            Condition::All(parts) => Condition::all(each(parts)),
+            Condition::Any(parts) => Condition::any(each(parts)),
+        }
+    }
+
     /// The opposite. That something does not fit is no condition of a program.
     pub fn negated(&self) -> Condition {
         match self {

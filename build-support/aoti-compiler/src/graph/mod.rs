@@ -8,14 +8,16 @@
 
 mod builder;
 mod condition;
+mod extern_call;
 mod functions;
 mod op;
 mod scalar;
 pub mod text;
 mod verify;
 
-pub use builder::{Builder, ShapeError};
+pub use builder::{Builder, ShapeError, Spliced};
 pub use condition::Condition;
+pub use extern_call::{ExternArgument, ExternCall, Number, NumberKind};
 pub use functions::{
     BinaryOp, Combine, FloatBinary, FloatTest, FloatUnary, IntBinary, Part, ReduceOp, Relation, Rounding,
     Routine, ScanOp, Side, SpecialBinary, SpecialUnary, UnaryOp,
@@ -342,6 +344,43 @@ impl Graph {
     /// The type of a value.
     pub fn ty(&self, value: ValueId) -> &TensorType {
         &self.values[value].ty
+    }
+
+    /// Calls `see` with every node and the graph that it is in, those of bodies behind their own.
+    pub fn visit<'g>(&'g self, see: &mut dyn FnMut(&'g Graph, &'g Node)) {
+        for node in &self.nodes {
+            see(self, node);
+            match &node.op {
+                Op::Cond { then: first, otherwise: second }
+                | Op::While { condition: first, body: second, .. } => {
+                    first.visit(see);
+                    second.visit(see);
+                }
+                Op::Constant(_)
+                | Op::Full(_)
+                | Op::Index(_)
+                | Op::Unary(_)
+                | Op::Binary(_)
+                | Op::Select
+                | Op::Cast
+                | Op::View(_)
+                | Op::Pad { .. }
+                | Op::Gather(_)
+                | Op::Scatter { .. }
+                | Op::Cat { .. }
+                | Op::Reduce { .. }
+                | Op::Scan { .. }
+                | Op::Sort { .. }
+                | Op::SearchSorted { .. }
+                | Op::Routine(_)
+                | Op::Extern(_)
+                | Op::MatMul
+                | Op::Conv(_)
+                | Op::Read(_)
+                | Op::Assert(_)
+                | Op::Require(_) => {}
+            }
+        }
     }
 
     /// Position of an input's value among the inputs.

@@ -1,7 +1,7 @@
 //! The operators of the core graph: few, pure and total over their documented domain.
 
 use super::functions::{BinaryOp, Combine, ReduceOp, Routine, ScanOp, UnaryOp};
-use super::{ConstantId, Graph, Guard, Scalar};
+use super::{ConstantId, ExternCall, Graph, Guard, Scalar};
 use crate::symbolic::{Expr, Symbol};
 
 /// One coordinate of an indirect access.
@@ -103,6 +103,9 @@ pub enum Op {
     },
     /// A routine on each matrix; its operands have equal leading axes.
     Routine(Routine),
+    /// A function of the user's project. Operands and results are contiguous tensors of any types; it may fail the run, and
+    /// nothing is known of what it computes.
+    Extern(ExternCall),
     /// `[batch..., m, k] x [batch..., k, n] -> [batch..., m, n]`, one type; half types accumulate in `f32`.
     MatMul,
     /// Operands: input `[n, c, spatial...]`, weight `[out, c/groups, window...]`. No bias: that is an addition.
@@ -152,6 +155,7 @@ impl Op {
             Op::Sort { .. } => "sort",
             Op::SearchSorted { .. } => "searchsorted",
             Op::Routine(routine) => routine.name(),
+            Op::Extern(_) => "extern",
             Op::MatMul => "matmul",
             Op::Conv(_) => "conv",
             Op::Read(_) => "read",

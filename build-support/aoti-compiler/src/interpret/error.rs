@@ -56,6 +56,14 @@ pub enum EvalError {
     /// An assertion of the program does not hold.
     #[error("assertion failed: {0}")]
     Assert(String),
+    /// An operator that a function of the user's project computes.
+    #[error(
+        "operator `{operator}` is a function of the project, which the reference evaluator does not call"
+    )]
+    Extern {
+        /// Its name.
+        operator: String,
+    },
     /// A tensor is larger than the evaluator is willing to hold.
     #[error("a tensor of {0} does not fit into memory")]
     TooLarge(String),

@@ -254,6 +254,7 @@ impl Run<'_> {
                 let sizes = [batch.iter().product(), *m, *n];
                 return matrices::apply(*routine, operands, sizes, results);
             }
+            Op::Extern(call) => return Err(EvalError::Extern { operator: call.operator.clone() }),
             Op::MatMul => contract::matmul(operand(0)?, operand(1)?)?,
             Op::Conv(conv) => contract::conv(operand(0)?, operand(1)?, conv, sizes)?,
             Op::Read(symbol) => {

@@ -8,6 +8,7 @@ mod access;
 mod attention;
 pub mod bounds;
 mod conv;
+mod external;
 mod names;
 mod program;
 pub mod text;
@@ -17,6 +18,7 @@ pub mod work;
 pub use access::{Access, Index};
 pub use attention::Attention;
 pub use conv::ConvShape;
+pub use external::ExternKernel;
 pub use verify::verify;
 
 use crate::dtype::DType;
@@ -376,6 +378,8 @@ pub enum KernelKind {
     Attention(Attention),
     /// Rows.
     Rows(RowOperation),
+    /// A function of the user's project.
+    Extern(ExternKernel),
 }
 
 /// A kernel of a program.
@@ -519,7 +523,7 @@ impl Kernel {
             KernelKind::MatMul(matmul) => std::slice::from_mut(&mut matmul.epilogue),
             KernelKind::Convolution(conv) => std::slice::from_mut(&mut conv.epilogue),
             KernelKind::Attention(attention) => &mut attention.stages,
-            KernelKind::Rows(_) => &mut [],
+            KernelKind::Rows(_) | KernelKind::Extern(_) => &mut [],
         }
     }
 
@@ -530,7 +534,7 @@ impl Kernel {
             KernelKind::MatMul(matmul) => std::slice::from_ref(&matmul.epilogue),
             KernelKind::Convolution(conv) => std::slice::from_ref(&conv.epilogue),
             KernelKind::Attention(attention) => &attention.stages,
-            KernelKind::Rows(_) => &[],
+            KernelKind::Rows(_) | KernelKind::Extern(_) => &[],
         }
     }
 
@@ -542,6 +546,7 @@ impl Kernel {
             KernelKind::Convolution(conv) => vec![conv.input, conv.weight],
             KernelKind::Attention(own) => vec![own.queries.buffer, own.keys.buffer, own.values.buffer],
             KernelKind::Rows(rows) => rows.inputs.clone(),
+            KernelKind::Extern(own) => own.inputs.iter().map(|(buffer, _)| *buffer).collect(),
         };
         for stage in self.stages() {
             buffers.extend(stage.reads());
@@ -568,6 +573,9 @@ impl Kernel {
         let mut buffers: Vec<BufferId> = self.stages().iter().flat_map(Stage::writes).collect();
         if let KernelKind::Rows(rows) = &self.kind {
             buffers.extend(&rows.outputs);
+        }
+        if let KernelKind::Extern(own) = &self.kind {
+            buffers.extend(own.outputs.iter().map(|(buffer, _)| *buffer));
         }
         unique(buffers)
     }

@@ -68,6 +68,7 @@ fn work(kernel: &Kernel, name: &str) -> String {
         KernelKind::Convolution(_) => "conv",
         KernelKind::Attention(_) => "attention",
         KernelKind::Rows(_) => "rows",
+        KernelKind::Extern(_) => "extern",
     };
     format!("{name}_{word}")
 }

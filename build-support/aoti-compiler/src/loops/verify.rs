@@ -107,6 +107,15 @@ impl Checker<'_> {
             }
             KernelKind::Attention(own) => self.attention(&kernel.name, own),
             KernelKind::Rows(_) => {}
+            KernelKind::Extern(own) => {
+                own.sizes().for_each(|size| self.scope(&kernel.name, size, &BTreeSet::new()));
+                let fits =
+                    own.inputs.len() == own.call.n_operands() && own.outputs.len() == own.call.n_results();
+                if !fits {
+                    self.findings
+                        .push(format!("kernel `{}`: its tensors are not its arguments", kernel.name));
+                }
+            }
         }
         self.written.extend(own);
     }

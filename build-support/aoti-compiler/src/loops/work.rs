@@ -79,6 +79,12 @@ impl Count<'_> {
             }
             KernelKind::Convolution(own) => self.convolution(own),
             KernelKind::Attention(own) => self.attention(own),
+            // What a user's function does is not known; that it touches its tensors is.
+            KernelKind::Extern(own) => {
+                own.inputs.iter().for_each(|(buffer, _)| self.reads(*buffer, f64::INFINITY));
+                self.written.extend(own.outputs.iter().map(|(buffer, _)| (*buffer, f64::INFINITY)));
+                Some(())
+            }
             KernelKind::Rows(own) => {
                 let elements = self.product([&own.outer, &own.length, &own.inner])?;
                 let each = match own.op {

@@ -128,6 +128,7 @@ fn spreads(graph: &Graph, node: &Node, output: ValueId, last: &SecondaryMap<Valu
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Extern(_)
         | Op::MatMul
         | Op::Conv(_)
         | Op::Read(_)
@@ -161,6 +162,7 @@ fn read_otherwise(node: &Node) -> &[ValueId] {
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Extern(_)
         | Op::Read(_)
         | Op::Assert(_)
         | Op::Require(_)
@@ -216,9 +218,11 @@ mod tests {
     fn convolutions(program: &Program) -> Vec<(Channels, Channels)> {
         let places = program.kernels.values().filter_map(|kernel| match &kernel.kind {
             KernelKind::Convolution(conv) => Some((conv.input_channels, conv.output_channels)),
-            KernelKind::Nest(_) | KernelKind::MatMul(_) | KernelKind::Attention(_) | KernelKind::Rows(_) => {
-                None
-            }
+            KernelKind::Nest(_)
+            | KernelKind::MatMul(_)
+            | KernelKind::Attention(_)
+            | KernelKind::Rows(_)
+            | KernelKind::Extern(_) => None,
         });
         places.collect()
     }

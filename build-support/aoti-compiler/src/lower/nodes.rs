@@ -2,10 +2,12 @@
 
 use super::Scope;
 use super::expand::Expander;
-use crate::graph::{Combine, Conv, Coord, Graph, Node, Op, Origin, ReduceOp, Routine, Scalar, ValueId};
+use crate::graph::{
+    Combine, Conv, Coord, ExternCall, Graph, Node, Op, Origin, ReduceOp, Routine, Scalar, ValueId,
+};
 use crate::loops::{
-    Access, Accumulator, Axis, Buffer, BufferId, Channels, Convolution, Effect, Index, Kernel, KernelKind,
-    MatMul, MatrixOperand, Nest, RowOp, RowOperation, Stage, Step, Storage, Term,
+    Access, Accumulator, Axis, Buffer, BufferId, Channels, Convolution, Effect, ExternKernel, Index, Kernel,
+    KernelKind, MatMul, MatrixOperand, Nest, RowOp, RowOperation, Stage, Step, Storage, Term,
 };
 use crate::symbolic::{Expr, RangeTable, Symbol};
 use cranelift_entity::SecondaryMap;
@@ -71,6 +73,7 @@ impl<'a> Scope<'a> {
             Op::Sort { axis, descending } => self.rows(node, RowOp::Sort { descending: *descending }, *axis),
             Op::Routine(routine) => self.matrices(node, *routine),
             Op::SearchSorted { right } => self.search_sorted(node, *right),
+            Op::Extern(call) => self.external(node, call),
             Op::Read(symbol) => {
                 let buffer = self.realize_now(node.inputs[0]);
                 self.steps.push(Step::Read(buffer, *symbol));
@@ -364,6 +367,16 @@ impl<'a> Scope<'a> {
             inner: values.shape[last].clone(),
         };
         self.run_kernel(Some(node), "search_sorted", KernelKind::Rows(operation));
+    }
+
+    fn external(&mut self, node: &'a Node, call: &ExternCall) {
+        let shape = |scope: &Self, value: ValueId| scope.graph.ty(value).shape.clone();
+        let inputs =
+            node.inputs.iter().map(|value| (self.realize_now(*value), shape(self, *value))).collect();
+        let outputs = node.outputs.iter().map(|value| (self.new_home(*value), shape(self, *value))).collect();
+        let kernel = ExternKernel { call: call.clone(), inputs, outputs };
+        let name = call.operator.replace("::", "_");
+        self.run_kernel(Some(node), &name, KernelKind::Extern(kernel));
     }
 
     // --- control flow --------------------------------------------------------------------------------------------

@@ -103,6 +103,7 @@ fn demand_operands(
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Extern(_)
         | Op::Read(_)
         | Op::Assert(_)
         | Op::Require(_) => {

@@ -85,6 +85,7 @@ fn elements_of(
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Extern(_)
         | Op::MatMul
         | Op::Read(_)
         | Op::Assert(_)

@@ -58,6 +58,7 @@ fn kernel_reads(kernel: &Kernel) -> BTreeSet<BufferId> {
             read.extend([own.queries.buffer, own.keys.buffer, own.values.buffer]);
         }
         KernelKind::Rows(rows) => read.extend(&rows.inputs),
+        KernelKind::Extern(own) => read.extend(own.inputs.iter().map(|(buffer, _)| *buffer)),
     }
     read
 }
@@ -85,7 +86,7 @@ fn drop_stores(kernel: &mut Kernel, dead: &dyn Fn(BufferId) -> bool) -> bool {
                 let _ = prune_stage(stage, &BTreeSet::new());
             }
         }
-        KernelKind::Rows(_) => {}
+        KernelKind::Rows(_) | KernelKind::Extern(_) => {}
     }
     changed
 }
@@ -192,7 +193,7 @@ fn prune_stage(stage: &mut Stage, wanted: &BTreeSet<TermId>) -> BTreeMap<TermId,
 
 fn does_something(kernel: &Kernel) -> bool {
     match &kernel.kind {
-        KernelKind::Rows(_) => true,
+        KernelKind::Rows(_) | KernelKind::Extern(_) => true,
         // Scores are for the result alone.
         KernelKind::Attention(own) => !own.stages[1].effects.is_empty(),
         KernelKind::Nest(_) | KernelKind::MatMul(_) | KernelKind::Convolution(_) => {

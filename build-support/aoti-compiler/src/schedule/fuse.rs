@@ -240,7 +240,8 @@ fn fuse(
         KernelKind::MatMul(_)
         | KernelKind::Convolution(_)
         | KernelKind::Attention(_)
-        | KernelKind::Rows(_) => Err(Refusal::Kind),
+        | KernelKind::Rows(_)
+        | KernelKind::Extern(_) => Err(Refusal::Kind),
     }
 }
 

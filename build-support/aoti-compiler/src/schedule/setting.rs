@@ -62,7 +62,7 @@ impl Setting {
     /// The version of the template's code: a record of another one says nothing of this.
     pub fn version(&self) -> u32 {
         match self.template {
-            Template::Loops | Template::Rows | Template::Attention => 1,
+            Template::Loops | Template::Rows | Template::Attention | Template::Extern => 1,
             Template::Gemm(Gemm::Packed | Gemm::General | Gemm::Any) => 1,
             Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Any) => 1,
             Template::Conv(Conv::Pixels | Conv::DepthwisePixels) => 1,
@@ -87,6 +87,7 @@ impl Setting {
             Template::Conv(Conv::TransposedAny) => "a transposed convolution tap by tap",
             Template::Attention => "attention in one kernel",
             Template::Rows => "rows one by one",
+            Template::Extern => "a function of the project",
         };
         format!("{template}{}", self.layout)
     }

@@ -104,6 +104,7 @@ fn describe(kernel: &Kernel) -> String {
         KernelKind::Convolution(conv) => format!("conv {}", extents(&conv.axes)),
         KernelKind::Attention(own) => format!("attention {}", extents(&own.score_axes())),
         KernelKind::Rows(_) => "rows".to_owned(),
+        KernelKind::Extern(_) => "extern".to_owned(),
     }
 }
 

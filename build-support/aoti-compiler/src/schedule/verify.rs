@@ -43,14 +43,21 @@ fn check_choice(schedule: &Schedule, kernel: &Kernel, choice: &Choice) -> Vec<St
         | (KernelKind::MatMul(_), Template::Gemm(_))
         | (KernelKind::Convolution(_), Template::Conv(_))
         | (KernelKind::Attention(_), Template::Attention)
-        | (KernelKind::Rows(_), Template::Rows) => true,
+        | (KernelKind::Rows(_), Template::Rows)
+        | (KernelKind::Extern(_), Template::Extern) => true,
         (
             KernelKind::Nest(_)
             | KernelKind::MatMul(_)
             | KernelKind::Convolution(_)
             | KernelKind::Attention(_)
-            | KernelKind::Rows(_),
-            Template::Loops | Template::Gemm(_) | Template::Conv(_) | Template::Attention | Template::Rows,
+            | KernelKind::Rows(_)
+            | KernelKind::Extern(_),
+            Template::Loops
+            | Template::Gemm(_)
+            | Template::Conv(_)
+            | Template::Attention
+            | Template::Rows
+            | Template::Extern,
         ) => false,
     };
     if !fits {
@@ -128,7 +135,7 @@ fn check_cpu(kernel: &Kernel, mapping: &CpuMapping) -> Vec<String> {
             findings.push("processors have no template for attention".to_owned());
             0
         }
-        KernelKind::Convolution(_) | KernelKind::Rows(_) => 0,
+        KernelKind::Convolution(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => 0,
     };
     if let Split::Axes(count) = mapping.split
         && count > axes

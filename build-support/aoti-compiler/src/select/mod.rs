@@ -32,6 +32,8 @@ pub enum Template {
     Attention,
     /// An operation on rows.
     Rows,
+    /// A function of the user's project.
+    Extern,
 }
 
 /// Algorithms for matrix products.
@@ -101,6 +103,7 @@ pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Ca
         KernelKind::MatMul(matmul) => gemm::candidates(program, matmul, target),
         KernelKind::Convolution(conv) => conv::candidates(program, conv, target),
         KernelKind::Attention(_) => vec![only(Template::Attention, Scratch::default())],
+        KernelKind::Extern(_) => vec![only(Template::Extern, Scratch::default())],
         KernelKind::Rows(rows) => {
             let scratch = match rows.op {
                 RowOp::Sort { .. } => scratch::sort(&rows.length, target),

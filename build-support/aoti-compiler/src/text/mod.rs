@@ -7,11 +7,13 @@
 pub(crate) mod altered;
 mod cursor;
 mod data;
+mod extern_call;
 mod grammar;
 mod print;
 
 pub(crate) use cursor::{Cursor, SyntaxError};
 pub(crate) use data::{clip, parse_scalar, print_scalar};
+pub(crate) use extern_call::extern_text;
 pub(crate) use print::{
     Detail, bracketed, condition_text, constant_text, conv_text, guard_line, guard_text, note_line,
     origin_text, quoted, quoted_name, range_text, symbol_line,

@@ -15,7 +15,8 @@ pub fn cse(graph: Graph) -> Graph {
     everywhere(graph, &|graph, ranges| {
         let mut known: IndexMap<Key, Vec<Node>> = IndexMap::new();
         rewrite(graph, ranges, |rewriter, node| {
-            if has_effect(&node.op) || matches!(node.op, Op::Cond { .. }) {
+            // What a user's function gives may differ from call to call.
+            if has_effect(&node.op) || matches!(node.op, Op::Cond { .. } | Op::Extern(_)) {
                 return None;
             }
             let graph = rewriter.builder.graph();
@@ -72,6 +73,7 @@ fn fingerprint(graph: &Graph, op: &Op) -> u64 {
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Extern(_)
         | Op::MatMul
         | Op::Conv(_)
         | Op::Read(_)

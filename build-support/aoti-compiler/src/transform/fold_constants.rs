@@ -108,7 +108,9 @@ fn is_pure(op: &Op) -> bool {
         | Op::Routine(_)
         | Op::MatMul
         | Op::Conv(_) => true,
-        Op::Read(_) | Op::Assert(_) | Op::Require(_) | Op::Cond { .. } | Op::While { .. } => false,
+        Op::Extern(_) | Op::Read(_) | Op::Assert(_) | Op::Require(_) | Op::Cond { .. } | Op::While { .. } => {
+            false
+        }
     }
 }
 
@@ -149,6 +151,7 @@ impl Search<'_> {
             | Op::Sort { .. }
             | Op::SearchSorted { .. }
             | Op::Routine(_)
+            | Op::Extern(_)
             | Op::MatMul
             | Op::Conv(_)
             | Op::Read(_)
@@ -180,6 +183,7 @@ impl Search<'_> {
                 | Op::Sort { .. }
                 | Op::SearchSorted { .. }
                 | Op::Routine(_)
+                | Op::Extern(_)
                 | Op::MatMul
                 | Op::Conv(_)
                 | Op::Read(_)
@@ -227,6 +231,7 @@ fn depth(graph: &Graph, node: &Node) -> u64 {
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Extern(_)
         | Op::Read(_)
         | Op::Assert(_)
         | Op::Require(_)

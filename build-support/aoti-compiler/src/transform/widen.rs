@@ -44,6 +44,7 @@ fn in_f64(b: &mut Builder, node: &Node, operands: &[ValueId]) -> Option<ValueId>
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Extern(_)
         | Op::Read(_)
         | Op::Assert(_)
         | Op::Require(_)
@@ -100,6 +101,7 @@ fn is_exact(op: &Op) -> bool {
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Extern(_)
         | Op::Read(_)
         | Op::Assert(_)
         | Op::Require(_)

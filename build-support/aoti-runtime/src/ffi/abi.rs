@@ -41,6 +41,7 @@ pub const AOTI_ERROR_INDEX: AotiStatus = 13;
 pub const AOTI_ERROR_ASSERT: AotiStatus = 14;
 pub const AOTI_ERROR_MEMORY: AotiStatus = 15;
 pub const AOTI_ERROR_DEVICE: AotiStatus = 16;
+pub const AOTI_ERROR_OPERATOR: AotiStatus = 17;
 pub type AotiStatus = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -112,6 +113,74 @@ const _: () = {
     [
         "Offset of field: AotiTensor::device",
     ][::core::mem::offset_of!(AotiTensor, device) - 32usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct AotiTensors {
+    pub data: *const AotiTensor,
+    pub count: i64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of AotiTensors"][::core::mem::size_of::<AotiTensors>() - 16usize];
+    ["Alignment of AotiTensors"][::core::mem::align_of::<AotiTensors>() - 8usize];
+    [
+        "Offset of field: AotiTensors::data",
+    ][::core::mem::offset_of!(AotiTensors, data) - 0usize];
+    [
+        "Offset of field: AotiTensors::count",
+    ][::core::mem::offset_of!(AotiTensors, count) - 8usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct AotiInts {
+    pub data: *const i64,
+    pub count: i64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of AotiInts"][::core::mem::size_of::<AotiInts>() - 16usize];
+    ["Alignment of AotiInts"][::core::mem::align_of::<AotiInts>() - 8usize];
+    [
+        "Offset of field: AotiInts::data",
+    ][::core::mem::offset_of!(AotiInts, data) - 0usize];
+    [
+        "Offset of field: AotiInts::count",
+    ][::core::mem::offset_of!(AotiInts, count) - 8usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct AotiFloats {
+    pub data: *const f64,
+    pub count: i64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of AotiFloats"][::core::mem::size_of::<AotiFloats>() - 16usize];
+    ["Alignment of AotiFloats"][::core::mem::align_of::<AotiFloats>() - 8usize];
+    [
+        "Offset of field: AotiFloats::data",
+    ][::core::mem::offset_of!(AotiFloats, data) - 0usize];
+    [
+        "Offset of field: AotiFloats::count",
+    ][::core::mem::offset_of!(AotiFloats, count) - 8usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct AotiBools {
+    pub data: *const u8,
+    pub count: i64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of AotiBools"][::core::mem::size_of::<AotiBools>() - 16usize];
+    ["Alignment of AotiBools"][::core::mem::align_of::<AotiBools>() - 8usize];
+    [
+        "Offset of field: AotiBools::data",
+    ][::core::mem::offset_of!(AotiBools, data) - 0usize];
+    [
+        "Offset of field: AotiBools::count",
+    ][::core::mem::offset_of!(AotiBools, count) - 8usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]

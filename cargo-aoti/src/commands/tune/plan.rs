@@ -44,7 +44,7 @@ pub(super) fn plan(arguments: &Arguments, context: &Context) -> Result<Vec<Plann
         if let Some(position) = of_project.iter().position(|planned| planned.model.name == *name) {
             planned.push(of_project.remove(position));
         } else if context.environment.directory().join(name).exists() {
-            planned.push(of_file(Path::new(name), arguments.device)?);
+            planned.push(of_file(Path::new(name), arguments.device, context)?);
         } else {
             let near = suggest(name, of_project.iter().map(|planned| planned.model.name.as_str()));
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
@@ -78,9 +78,10 @@ fn of_project(arguments: &Arguments, context: &Context) -> Result<Vec<Planned>, 
 }
 
 /// A model of no project; its lock lies beside it.
-fn of_file(path: &Path, device: Device) -> Result<Planned, Failure> {
+fn of_file(path: &Path, device: Device, context: &Context) -> Result<Planned, Failure> {
     let (path, case) = case::model_file(path)?;
     let mut model = Model::new(single::name_of(&path), &path).levels(["native"]);
+    model.operators = single::operators(&context.environment)?;
     if single::toolchain_device(device) != aoti_toolchain::Device::Cpu {
         let architectures = vec!["native".to_owned()];
         model.gpus = vec![Gpus { device: single::toolchain_device(device), architectures }];

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aoti_build::{Error, LinkKind, Session, Silent};
 use aoti_compiler::compile;
-use aoti_compiler::graph::OutputRole;
+use aoti_compiler::graph::{Graph, OutputRole};
 use aoti_runtime::{Device, DynTensor};
 use tempfile::TempDir;
 
@@ -77,7 +77,7 @@ impl Examiner {
         }?;
         outcome.stage = Stage::Compare;
         let expected = file::read(&case.outputs()).map_err(said(Stage::Compare))?;
-        let found = as_many(case, found, expected.len());
+        let found = self.as_many(case, found, expected.len());
         let reference = terms.reference.as_ref().map(|reference| file::read(&reference.path)).transpose();
         let reference = reference.map_err(said(Stage::Compare))?;
         let exact = reference.as_deref().zip(terms.reference.as_ref());
@@ -98,7 +98,7 @@ impl Examiner {
         let mut command = self.run_case(case, &outputs)?;
         command.arg("--model").arg(case.model());
         let stage =
-            if stage_of_rejection(&case.model()) == Stage::Lower { Stage::Run } else { Stage::Import };
+            if self.stage_of_rejection(&case.model()) == Stage::Lower { Stage::Run } else { Stage::Import };
         self.run(command, outcome, folder).map_err(|(_, message)| (stage, message))?;
         file::read(&outputs).map_err(said(Stage::Compare))
     }
@@ -166,7 +166,7 @@ impl Examiner {
             let stage = if let Error::Unreadable { .. } = &error {
                 Stage::Import
             } else if let Error::Model { .. } = &error {
-                stage_of_rejection(&path)
+                self.stage_of_rejection(&path)
             } else {
                 Stage::Compile
             };
@@ -175,29 +175,33 @@ impl Examiner {
         outcome.compile_ms = Some(single.built.compile_ms);
         Ok(single)
     }
-}
 
-/// The outputs that a case has expectations of. What a program makes of its inputs comes after the user's outputs, and
-/// cases may leave it out.
-fn as_many(case: &Case, mut found: Vec<DynTensor>, expected: usize) -> Vec<DynTensor> {
-    if found.len() > expected {
-        let graph = memory::map(&case.model()).ok().and_then(|bytes| compile::import("case", bytes).ok());
-        let users =
-            graph.map(|graph| graph.outputs.iter().filter(|output| output.role == OutputRole::User).count());
-        if users.is_some_and(|users| expected >= users) {
-            found.truncate(expected);
-        }
+    /// Which part of the compiler refuses a model: the one that reads it, or one behind it.
+    fn stage_of_rejection(&self, path: &Path) -> Stage {
+        if self.import(path).is_some() { Stage::Lower } else { Stage::Import }
     }
-    found
+
+    fn import(&self, path: &Path) -> Option<Graph> {
+        let operators = single::read_operators(self.session.environment()).ok()?;
+        compile::import_with("case", memory::map(path).ok()?, &operators).ok()
+    }
+
+    /// The outputs that a case has expectations of. What a program makes of its inputs comes after the user's outputs, and
+    /// cases may leave it out.
+    fn as_many(&self, case: &Case, mut found: Vec<DynTensor>, expected: usize) -> Vec<DynTensor> {
+        if found.len() > expected {
+            let graph = self.import(&case.model());
+            let users = graph
+                .map(|graph| graph.outputs.iter().filter(|output| output.role == OutputRole::User).count());
+            if users.is_some_and(|users| expected >= users) {
+                found.truncate(expected);
+            }
+        }
+        found
+    }
 }
 
 /// A failure as the reason why a case stopped.
 fn said(stage: Stage) -> impl Fn(Failure) -> Stopped {
     move |failure| (stage, failure.message().unwrap_or_default().to_owned())
-}
-
-/// Which part of the compiler refuses a model: the one that reads it, or one behind it.
-fn stage_of_rejection(path: &Path) -> Stage {
-    let Ok(bytes) = memory::map(path) else { return Stage::Import };
-    if compile::import("case", bytes).is_err() { Stage::Import } else { Stage::Lower }
 }

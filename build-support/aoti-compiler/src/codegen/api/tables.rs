@@ -57,6 +57,7 @@ impl Printer<'_> {
         let states: Vec<String> =
             states.map(|state| format!("{{{}, {}, {}}}", state.offset, state.value, state.bytes)).collect();
         let states = table(&mut rows, "InitialState ", "states", &states);
+        let reports = self.reports(&mut rows);
         let weights = self.api.embedded_symbol("weights");
         let largest =
             |count: &dyn Fn(&KernelFacts) -> usize| run.kernels.values().map(count).max().unwrap_or(0);
@@ -71,7 +72,7 @@ impl Printer<'_> {
             "{rows}\n{}{}{}constexpr Tables tables = {{\n    &info, {code}, {}, {symbols},\n    \
              {}, {input_sizes}, {output_sizes}, {most_sizes}, checks, arena_bytes,\n    \
              {failures}, {failure_symbols}, {sites}, {states}, {weights},\n    \
-             {kernel_outputs}, {}, {most_outputs}, {most_dims}, {}, {kernel_values},\n    {},\n}};\n",
+             {kernel_outputs}, {}, {most_outputs}, {most_dims}, {}, {kernel_values},\n    {}{reports},\n}};\n",
             sizes.print("sizes_of_tensors"),
             kernel_sizes.print("sizes_of_kernels"),
             self.functions(),
@@ -179,6 +180,17 @@ impl Printer<'_> {
             lists.push(name);
         }
         pointers(rows, "failure_symbols", &lists)
+    }
+
+    /// Which failures functions of the user's project report; nothing where there are no such functions.
+    fn reports(&self, rows: &mut String) -> &'static str {
+        let reported: Vec<_> = self.device.run.reports().into_iter().map(|(failure, _)| failure).collect();
+        if reported.is_empty() {
+            return "";
+        }
+        let flags = self.device.run.failures.keys().map(|id| reported.contains(&id).to_string());
+        let _ = writeln!(rows, "constexpr bool reports[] = {{{}}};", flags.collect::<Vec<_>>().join(", "));
+        ", reports"
     }
 
     /// Whether this size is where its symbol is read from.

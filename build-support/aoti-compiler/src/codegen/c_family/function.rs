@@ -45,7 +45,8 @@ impl<'a> Parameters<'a> {
             KernelKind::MatMul(_)
             | KernelKind::Convolution(_)
             | KernelKind::Attention(_)
-            | KernelKind::Rows(_) => vec![],
+            | KernelKind::Rows(_)
+            | KernelKind::Extern(_) => vec![],
         };
         Parameters { program, buffers, symbols: symbols_of(program, kernel), positions }
     }
@@ -160,6 +161,7 @@ fn symbols_of(program: &Program, kernel: &Kernel) -> BTreeSet<Symbol> {
             }
         }
         KernelKind::Rows(rows) => [&rows.outer, &rows.length, &rows.inner].into_iter().for_each(&mut add),
+        KernelKind::Extern(own) => own.sizes().for_each(&mut add),
     }
     for buffer in kernel.reads().into_iter().chain(kernel.writes()) {
         if let Storage::Row { outer } = program.buffers[buffer].storage {

@@ -1,6 +1,7 @@
 //! Kernels as C++ functions.
 
 mod contraction;
+pub(crate) mod external;
 mod nest;
 mod rows;
 
@@ -30,6 +31,8 @@ pub(crate) struct KernelText {
     pub(crate) symbols: Vec<Symbol>,
     /// Constants that it reads in packed form.
     pub(crate) packed: Vec<PackedOperand>,
+    /// The declaration of the function of the user's project that it calls.
+    pub(crate) external: Option<String>,
     /// Headers that it needs beside `nest.h`.
     pub(crate) headers: BTreeSet<Header>,
     /// A measure of how much code it is, for splitting into translation units.
@@ -52,6 +55,7 @@ pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
         symbols: parameters.symbols().collect(),
         packed: choice.packed.clone(),
         headers: headers(kernel, choice.template),
+        external: None,
         weight: 1,
     };
     match (&kernel.kind, choice.template) {
@@ -65,6 +69,7 @@ pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
             contraction::convolution(program, &parameters, conv, algorithm, mapping, &mut text);
         }
         (KernelKind::Rows(rows), _) => rows::print(&parameters, rows, &mut text),
+        (KernelKind::Extern(own), _) => external::print(&parameters, own, &mut text),
         (KernelKind::MatMul(_) | KernelKind::Convolution(_) | KernelKind::Attention(_), _) => {
             unreachable!("a verified schedule has templates of its kernels' kinds")
         }
@@ -89,6 +94,7 @@ fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
         Template::Attention => &[],
         Template::Rows if is_of_matrices(kernel) => &[Header::Linalg],
         Template::Rows => &[Header::Rows],
+        Template::Extern => &[Header::Extern],
     }
     .iter()
     .copied()

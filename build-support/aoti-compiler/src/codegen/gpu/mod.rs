@@ -110,7 +110,8 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
             | KernelKind::MatMul(_)
             | KernelKind::Convolution(_)
             | KernelKind::Attention(_)
-            | KernelKind::Rows(_),
+            | KernelKind::Rows(_)
+            | KernelKind::Extern(_),
             _,
         ) => {
             unreachable!("a verified schedule maps kernels as their kind is mapped")

@@ -103,6 +103,9 @@ impl<C: Callees> Printer<'_, C> {
                 let condition = match condition {
                     Condition::Holds(flag) => flag_text(flag),
                     Condition::Sizes(guard) => format!("({})", condition_text(&guard.condition)),
+                    Condition::Succeeded(report) => {
+                        format!("(read<i32>(run, (const i32 *){}) == 0)", pointer(report))
+                    }
                 };
                 format!("if (!{condition}) return {};\n", self.code(*failure))
             }
@@ -170,7 +173,9 @@ fn symbols_of(actions: &[Action], symbols: &mut BTreeSet<Symbol>) {
                 symbols_of_pointer(from, symbols);
                 symbols.insert(*symbol);
             }
-            Action::Assert(Assert { condition: Condition::Holds(flag), .. }) => {
+            Action::Assert(Assert {
+                condition: Condition::Holds(flag) | Condition::Succeeded(flag), ..
+            }) => {
                 symbols_of_pointer(flag, symbols);
             }
             Action::Assert(Assert { condition: Condition::Sizes(guard), .. }) => {

@@ -199,6 +199,8 @@ pub enum Condition {
     Holds(Pointer),
     /// A relation between sizes that are known where it is asked.
     Sizes(Guard),
+    /// The function called last reported no error here.
+    Succeeded(Pointer),
 }
 
 /// A tensor of the caller's state.
@@ -225,6 +227,13 @@ impl RunPlan {
         })
     }
 
+    /// The failures of which a function says more than is known here, and where it does.
+    pub(super) fn reports(&self) -> Vec<(FailureId, &Pointer)> {
+        let mut all = Vec::new();
+        reports_of(&self.actions, &mut all);
+        all
+    }
+
     /// The sizes that each failure is about, whose values are told with it.
     pub(super) fn failure_symbols(&self) -> SecondaryMap<FailureId, Vec<Symbol>> {
         let mut symbols: SecondaryMap<FailureId, Vec<Symbol>> = SecondaryMap::new();
@@ -233,6 +242,26 @@ impl RunPlan {
         }
         failures_of(&self.actions, &mut symbols);
         symbols
+    }
+}
+
+fn reports_of<'a>(actions: &'a [Action], all: &mut Vec<(FailureId, &'a Pointer)>) {
+    for action in actions {
+        match action {
+            Action::Assert(Assert { condition: Condition::Succeeded(report), failure }) => {
+                all.push((*failure, report));
+            }
+            Action::If { then: first, otherwise: second, .. }
+            | Action::Loop { condition: first, body: second, .. } => {
+                reports_of(first, all);
+                reports_of(second, all);
+            }
+            Action::Assert(Assert { condition: Condition::Holds(_) | Condition::Sizes(_), .. })
+            | Action::Call(_)
+            | Action::Launch(_)
+            | Action::Copy(_)
+            | Action::Read(_) => {}
+        }
     }
 }
 
@@ -251,7 +280,7 @@ fn failures_of(actions: &[Action], symbols: &mut SecondaryMap<FailureId, Vec<Sym
                 failures_of(condition, symbols);
                 failures_of(body, symbols);
             }
-            Action::Assert(Assert { condition: Condition::Holds(_), .. })
+            Action::Assert(Assert { condition: Condition::Holds(_) | Condition::Succeeded(_), .. })
             | Action::Call(_)
             | Action::Launch(_)
             | Action::Copy(_) => {}

@@ -9,12 +9,15 @@ use crate::codegen::functions::{FunctionId, Functions};
 use crate::codegen::weights::{Layout, Packing};
 use crate::dtype::DType;
 use crate::graph::{ConstantId, Guard, Relation};
-use crate::loops::{BufferId, Kernel, KernelId, Program, Step, Storage};
+use crate::loops::{BufferId, Kernel, KernelId, KernelKind, Program, Step, Storage};
 use crate::schedule::Schedule;
 use crate::schedule::memory::MemoryPlan;
 use crate::select::PackedOperand;
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
 use indexmap::IndexMap;
+
+/// What an `AotiError` takes, aligned as everything in the arena is.
+const REPORT_BYTES: i64 = 320;
 
 /// The functions of a model's kernels, on the host or on a device.
 pub(in crate::codegen) trait Library {
@@ -59,7 +62,7 @@ pub(in crate::codegen) struct Planned<F> {
 
 /// Plans the run of a schedule.
 pub(in crate::codegen) fn plan(schedule: &Schedule, ranges: &RangeTable) -> Planned<Functions> {
-    plan_with(schedule, ranges, Functions::new(), Layout::default())
+    plan_with(schedule, ranges, Functions::new(&schedule.program), Layout::default())
 }
 
 /// Plans the run of a schedule whose kernels are functions of a library. Its constants go into the weights behind those that
@@ -125,6 +128,9 @@ impl<F: Library> Planner<'_, F> {
                 actions.extend(unchecked.drain(..).filter_map(|symbol| self.bound(symbol)));
             }
             actions.push(self.action(step));
+            if let Step::Kernel(id) = step {
+                actions.extend(self.succeeded(*id));
+            }
             if let Step::Read(_, symbol) = step {
                 unchecked.push(*symbol);
             }
@@ -194,6 +200,9 @@ impl<F: Library> Planner<'_, F> {
         let operands = self.planned.functions.add(self.schedule, id);
         let scratch = operands.shape.as_ref().and_then(|shape| shape.scratch.as_ref());
         let mut tensors: Vec<Pointer> = scratch.map(|bytes| self.scratch(bytes)).into_iter().collect();
+        if let KernelKind::Extern(_) = self.program.kernels[id].kind {
+            tensors.push(self.report());
+        }
         for buffer in &operands.buffers {
             let packed = operands.packed.iter().find(|packed| packed.buffer == *buffer);
             tensors.push(self.pointer(*buffer, packed.map_or(&Packing::Plain, |packed| &packed.packing)));
@@ -208,6 +217,24 @@ impl<F: Library> Planner<'_, F> {
                 shared: shape.shared,
             }),
         }
+    }
+
+    /// A run ends where a function of the user's project says that something went wrong.
+    fn succeeded(&mut self, id: KernelId) -> Option<Action> {
+        let kernel = &self.program.kernels[id];
+        let KernelKind::Extern(own) = &kernel.kind else { return None };
+        let place = kernel.origins.first().map(|origin| origin.source.as_str());
+        let place = place.filter(|place| !place.is_empty()).map(|place| format!(" at {place}"));
+        let message = format!("operator `{}`{}", own.call.operator, place.unwrap_or_default());
+        let (report, failure) = (self.report(), self.failure(message));
+        Some(Action::Assert(Assert { condition: Condition::Succeeded(report), failure }))
+    }
+
+    /// Where functions report errors: behind the arena's buffers, so that nothing writes over it before it is read.
+    fn report(&mut self) -> Pointer {
+        let start = self.memory.arena_bytes.clone();
+        self.planned.run.arena_bytes = &start + REPORT_BYTES;
+        Pointer { dtype: DType::U8, place: Place::Arena(start) }
     }
 
     /// Scratch of kernels on a device, which run one after the other: it lies behind the arena's buffers.

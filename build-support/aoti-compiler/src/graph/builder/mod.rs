@@ -9,7 +9,10 @@ mod control;
 mod fold;
 mod indirect;
 mod require;
+mod splice;
 mod view;
+
+pub use splice::Spliced;
 
 use super::{
     BinaryOp, Condition, Constant, ConstantId, Graph, Input, InputRole, Node, Op, Origin, OriginId, Output,

@@ -3,8 +3,8 @@
 use crate::graph::{Coord, Graph, InputRole, Node, Op, OriginId, OutputRole, TensorType, ValueId};
 use crate::symbolic::Expr;
 use crate::text::{
-    Detail, bracketed, constant_text, conv_text, guard_line, guard_text, origin_text, print_scalar, quoted,
-    quoted_name, symbol_line,
+    Detail, bracketed, constant_text, conv_text, extern_text, guard_line, guard_text, origin_text,
+    print_scalar, quoted, quoted_name, symbol_line,
 };
 use cranelift_entity::EntityRef;
 use std::fmt::{self, Write};
@@ -164,6 +164,7 @@ impl Printer {
                 format!(" axis {axis}{}", if *descending { " descending" } else { "" })
             }
             Op::SearchSorted { right } => if *right { " right" } else { "" }.to_owned(),
+            Op::Extern(call) => format!(" {}", extern_text(call)),
             Op::Conv(conv) => conv_text(conv),
             Op::Read(symbol) => format!(" {symbol}"),
             Op::Assert(message) => format!(" {}", quoted(message)),

@@ -102,6 +102,12 @@ impl Ctx<'_> {
                 self.index_like(out, values)
             }
             (Op::Routine(routine), operands, outs) => self.routine(*routine, operands, outs),
+            (Op::Extern(call), operands, outs) => {
+                let (given, made) = (operands.len(), outs.len());
+                let fits = given == call.n_operands() && made == call.n_results();
+                ensure!(fits, "{given} operands and {made} results do not fit its arguments");
+                call.sizes().try_for_each(|size| self.mentions(size, 0, true))
+            }
             (Op::MatMul, [a, b], [out]) => self.matmul(a, b, out),
             (Op::Conv(conv), [x, weight], [out]) => self.conv(conv, x, weight, out),
             (Op::Read(symbol), [x], []) => self.read(*symbol, x),

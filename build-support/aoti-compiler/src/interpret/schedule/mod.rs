@@ -181,6 +181,7 @@ impl Machine<'_> {
             }
             KernelKind::Attention(own) => self.attention(own),
             KernelKind::Rows(rows) => self.rows(rows),
+            KernelKind::Extern(own) => Err(EvalError::Extern { operator: own.call.operator.clone() }),
         }
     }
 

@@ -72,6 +72,10 @@ pub(super) fn of_kernel(program: &Program, kernel: &Kernel, ranges: &dyn Ranges)
             goals.stage(&own.stages, 1, &own.axes);
         }
         KernelKind::Rows(rows) => goals.rows(rows),
+        // The function is told of whole tensors.
+        KernelKind::Extern(own) => {
+            own.tensors().for_each(|(buffer, shape)| goals.fills(*buffer, &Expr::product(shape)));
+        }
     }
     goals.all
 }

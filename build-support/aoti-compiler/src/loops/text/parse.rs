@@ -4,8 +4,8 @@
 use crate::diagnostic::Diagnostics;
 use crate::graph::{ConstantId, ReduceOp, Routine, ScanOp};
 use crate::loops::{
-    Accumulator, Attention, Axis, Buffer, BufferId, Channels, Convolution, Kernel, KernelKind, MatMul,
-    MatrixOperand, Nest, Program, RowOp, RowOperation, Stage, Step, Storage,
+    Accumulator, Attention, Axis, Buffer, BufferId, Channels, Convolution, ExternKernel, Kernel, KernelKind,
+    MatMul, MatrixOperand, Nest, Program, RowOp, RowOperation, Stage, Step, Storage,
 };
 use crate::symbolic::{Expr, Node, Symbol, SymbolKind};
 use crate::text::{Cursor, SyntaxError};
@@ -191,7 +191,12 @@ impl Parser<'_, '_> {
             "conv" => KernelKind::Convolution(self.convolution()?),
             "attention" => KernelKind::Attention(self.attention()?),
             "rows" => KernelKind::Rows(self.rows()?),
-            _ => return Err(self.cursor.error("expected `for`, `matmul`, `conv`, `attention` or `rows`")),
+            "extern" => KernelKind::Extern(self.external()?),
+            _ => {
+                return Err(self
+                    .cursor
+                    .error("expected `for`, `matmul`, `conv`, `attention`, `rows` or `extern`"));
+            }
         };
         self.cursor.expect('}')?;
         Ok(Kernel { name, origins, kind })
@@ -325,6 +330,27 @@ impl Parser<'_, '_> {
         self.cursor.expect_word("sizes")?;
         let [outer, length, inner] = self.three()?;
         Ok(RowOperation { op, dtype, inputs, outputs, outer, length, inner })
+    }
+
+    fn external(&mut self) -> Result<ExternKernel, SyntaxError> {
+        let call = self.cursor.extern_call()?;
+        self.cursor.expect_word("from")?;
+        let inputs = self.whole_tensors()?;
+        self.cursor.expect_word("to")?;
+        Ok(ExternKernel { call, inputs, outputs: self.whole_tensors()? })
+    }
+
+    /// Buffers with sizes: `(b0 [2, s0], b1 [])`.
+    fn whole_tensors(&mut self) -> Result<Vec<(BufferId, Vec<Expr>)>, SyntaxError> {
+        self.cursor.expect('(')?;
+        let mut tensors = Vec::new();
+        while !self.cursor.eat(')') {
+            if !tensors.is_empty() {
+                self.cursor.expect(',')?;
+            }
+            tensors.push((self.buffer()?, self.cursor.expressions()?));
+        }
+        Ok(tensors)
     }
 
     /// `[i0 < s0, i1 < 3]`.

@@ -4,12 +4,14 @@ use super::plain_access;
 use crate::dtype::DType;
 use crate::graph::{Combine, Scalar};
 use crate::loops::{
-    Access, Accumulator, Attention, Axis, Channels, Convolution, Effect, Guard, Index, Kernel, KernelId,
-    KernelKind, MatrixOperand, Nest, Program, RowOp, RowOperation, Stage, Step, Storage, Term, TypedTerm,
+    Access, Accumulator, Attention, Axis, BufferId, Channels, Convolution, Effect, Guard, Index, Kernel,
+    KernelId, KernelKind, MatrixOperand, Nest, Program, RowOp, RowOperation, Stage, Step, Storage, Term,
+    TypedTerm,
 };
+use crate::symbolic::Expr;
 use crate::text::{
-    Detail, bracketed, constant_text, conv_text, guard_line, guard_text, note_line, print_scalar, quoted,
-    quoted_name, symbol_line,
+    Detail, bracketed, constant_text, conv_text, extern_text, guard_line, guard_text, note_line,
+    print_scalar, quoted, quoted_name, symbol_line,
 };
 use cranelift_entity::EntityRef;
 
@@ -166,6 +168,13 @@ impl Printer<'_> {
             }
             KernelKind::Attention(own) => self.attention(own),
             KernelKind::Rows(rows) => self.line(&row_operation(rows)),
+            KernelKind::Extern(own) => {
+                let tensors = |tensors: &[(BufferId, Vec<Expr>)]| -> Vec<String> {
+                    tensors.iter().map(|(buffer, shape)| format!("{buffer} {}", bracketed(shape))).collect()
+                };
+                let (inputs, outputs) = (tensors(&own.inputs).join(", "), tensors(&own.outputs).join(", "));
+                self.line(&format!("extern {} from ({inputs}) to ({outputs})", extern_text(&own.call)));
+            }
         }
     }
 

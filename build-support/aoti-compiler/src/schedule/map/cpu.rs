@@ -39,6 +39,16 @@ pub(super) fn map(program: &Program, kernel: &Kernel, choice: &Choice, target: &
         KernelKind::MatMul(matmul) => map_product(matmul, choice, target),
         KernelKind::Convolution(conv) => map_convolution(program, conv, choice, target),
         KernelKind::Attention(_) => unreachable!("lowering makes attention only where there is a template"),
+        // The function shares its work among threads itself.
+        KernelKind::Extern(_) => {
+            let grain = Grain { enough: target.thread_work, unit: Expr::int(1) };
+            vec![Laid::of(CpuMapping {
+                split: Split::Template,
+                lanes: Lanes::One,
+                grain,
+                block: Block::Typical,
+            })]
+        }
         KernelKind::Rows(rows) => {
             let unit = &rows.length * &rows.inner;
             let total = &unit * &rows.outer;

@@ -60,6 +60,9 @@ pub(super) fn map(
         KernelKind::Convolution(conv) => tiles(tiles::of_convolution(program, conv, index, target)),
         KernelKind::Attention(own) => tiles(attention::map(program, own, index, target)),
         KernelKind::Rows(_) => vec![GpuMapping::Template { threads: BLOCK, index }],
+        KernelKind::Extern(_) => {
+            unreachable!("programs that call functions of processors are refused for GPUs")
+        }
     }
 }
 

@@ -49,4 +49,5 @@ const TEMPLATES: &[(Template, &str)] = &[
     (Template::Conv(Conv::TransposedAny), "conv.transposed_any"),
     (Template::Attention, "attention"),
     (Template::Rows, "rows"),
+    (Template::Extern, "extern"),
 ];

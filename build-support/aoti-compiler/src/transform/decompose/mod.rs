@@ -18,7 +18,7 @@ pub use formula::Formula;
 pub use operand::Operand;
 pub use refused::Refusal;
 pub use registry::{Entry, Kind, Outputs, Registry, Rule, RuleFn};
-pub use run::decompose;
+pub use run::{decompose, decompose_with};
 pub use unsupported::is_structural;
 
 mod activation;
@@ -69,6 +69,7 @@ mod padding;
 mod parts;
 mod pointwise;
 mod pooling;
+mod project;
 mod quantization_parameters;
 mod quantized;
 mod random;
@@ -102,5 +103,7 @@ mod windows;
 
 #[cfg(test)]
 mod draws_tests;
+#[cfg(test)]
+mod project_tests;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use super::complex::How;
 use super::refused::{REFUSED, Refusal};
 use super::{Args, Context, RuleError};
 use crate::graph::ValueId;
+use crate::operators::{Declared, Operators};
 use crate::symbolic::Expr;
 use indexmap::IndexMap;
 
@@ -63,14 +64,26 @@ pub enum Entry {
 }
 
 /// All rules and refusals by overload name.
-pub struct Registry {
+pub struct Registry<'o> {
+    /// What the user's project adds.
+    declared: Option<&'o Operators>,
     entries: IndexMap<&'static str, Entry>,
     complex: IndexMap<&'static str, How>,
 }
 
-impl Registry {
+impl<'o> Registry<'o> {
+    /// The tables of all families, and operators of the user's project.
+    pub fn with(operators: &'o Operators) -> Registry<'o> {
+        Registry { declared: Some(operators), ..Registry::new() }
+    }
+
+    /// The operator of the user's project that a call is of.
+    pub(crate) fn declared(&self, target: &str) -> Option<&'o Declared> {
+        self.declared?.find(target)
+    }
+
     /// Collects the tables of all families.
-    pub fn new() -> Registry {
+    pub fn new() -> Registry<'o> {
         let families: &[&[Rule]] = &[
             super::pointwise::RULES,
             super::solve::RULES,
@@ -137,7 +150,7 @@ impl Registry {
             let earlier = entries.insert(name, entry);
             debug_assert!(earlier.is_none(), "two rules for {name}");
         }
-        let mut registry = Registry { entries, complex: IndexMap::new() };
+        let mut registry = Registry { declared: None, entries, complex: IndexMap::new() };
         let tables = [super::complex_functions::TABLE, super::spectra::TABLE, super::short_time::TABLE];
         for (name, how) in tables.into_iter().flatten() {
             let earlier = registry.complex.insert(*name, *how);
@@ -216,8 +229,8 @@ fn of_complex_alone(_cx: &mut Context, _a: &Args) -> Result<Outputs, RuleError> 
     Err(RuleError::Malformed("no complex numbers are among its tensors".to_owned()))
 }
 
-impl Default for Registry {
-    fn default() -> Registry {
+impl Default for Registry<'_> {
+    fn default() -> Self {
         Registry::new()
     }
 }

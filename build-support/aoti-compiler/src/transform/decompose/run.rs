@@ -7,15 +7,21 @@ use crate::aten::{Arg, Call, InputKind, Output, OutputKind, Program, ProgramInpu
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::dtype::DType;
 use crate::graph::{Builder, Graph, InputRole, OutputRole, TensorType, ValueId, verify};
+use crate::operators::Operators;
 use crate::symbolic::{Expr, Node, Symbol};
 use crate::transform::bounds;
 use indexmap::{IndexMap, IndexSet};
 use std::collections::BTreeSet;
 
-/// Turns a program into a core graph. All operators that are not supported, and all calls that a rule refuses, are
-/// reported together.
+/// Turns a program of PyTorch's own operators into a core graph.
 pub fn decompose(program: &Program) -> Result<Graph, Diagnostics> {
-    let registry = Registry::new();
+    decompose_with(program, &Operators::default())
+}
+
+/// Turns a program into a core graph that calls PyTorch's operators and those of the user's project. All operators that are
+/// not supported, and all calls that a rule refuses, are reported together.
+pub fn decompose_with(program: &Program, operators: &Operators) -> Result<Graph, Diagnostics> {
+    let registry = Registry::with(operators);
     let program = super::inline::inlined(program);
     let program = program.as_ref();
     let mut findings = unsupported_operators(program, &registry);
@@ -78,7 +84,7 @@ fn unbounded_sizes(graph: &Graph) -> Vec<Diagnostic> {
 /// A program on its way through the rules.
 pub(super) struct Walk<'a> {
     pub(super) program: &'a Program,
-    pub(super) registry: &'a Registry,
+    pub(super) registry: &'a Registry<'a>,
     pub(super) cx: Context,
     /// Each tensor of the program as a window onto a storage.
     pub(super) windows: IndexMap<String, Window>,
@@ -110,7 +116,7 @@ fn offsets(program: &Program) -> BTreeSet<Symbol> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(program: &'a Program, registry: &'a Registry, builder: Builder) -> Walk<'a> {
+    pub(super) fn new(program: &'a Program, registry: &'a Registry<'a>, builder: Builder) -> Walk<'a> {
         let mutates = program
             .calls
             .iter()
@@ -269,6 +275,9 @@ impl<'a> Walk<'a> {
         }
         if self.is_complex(call) {
             return self.complex(call);
+        }
+        if let Some(own) = self.registry.declared(&call.target) {
+            return self.project_operator(call, own);
         }
         let rule = self.registry.find(&call.target).expect("unsupported operators are left out");
         super::float8::check(call, rule.kind, self.program)?;

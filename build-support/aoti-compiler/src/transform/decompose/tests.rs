@@ -215,7 +215,8 @@ fn one_report_names_everything_that_is_not_supported() {
         "error[AOTI0007]: operator `mylib.svd.default` is not supported (called 2 times)\n  \
          --> m.py:3 in forward: svd(x)\n  = module: low.rank\n  = node: svd\n  \
          = note: also at m.py:5 in forward: svd(y) (module low.other)\n  \
-         = help: `cargo aoti inspect --ops` lists the supported operators",
+         = help: say what computes it in `[package.metadata.aoti.operators.\"mylib::svd\"]`: `schema`, and `symbol` of a C \
+         function or `graph` of `.aoti` text",
         "error[AOTI0007]: operator `aten.fractional_max_pool2d.default` is not supported (called once)\n  \
          --> m.py:4 in forward: pool(x)\n  = module: pool\n  = node: pool\n  \
          = note: its windows are drawn at random\n  \

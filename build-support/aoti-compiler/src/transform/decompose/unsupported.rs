@@ -25,7 +25,8 @@ pub(super) fn unsupported_operators(program: &Program, registry: &Registry) -> V
 
 /// Whether a call is a reason for one of these findings: by its own operator or by one inside its bodies.
 pub(super) fn is_unsupported(call: &Call, registry: &Registry) -> bool {
-    let own = !is_structural(&call.target) && registry.find(&call.target).is_none();
+    let is_known = registry.declared(&call.target).is_some() || registry.find(&call.target).is_some();
+    let own = !is_structural(&call.target) && !is_known;
     let mut bodies = call.args.iter().filter_map(|(_, arg)| arg.graph());
     own || bodies.any(|body| body.calls.iter().any(|call| is_unsupported(call, registry)))
 }
@@ -36,6 +37,9 @@ fn collect<'a>(
     operators: &mut IndexMap<&'a str, Unsupported<'a>>,
 ) {
     for call in &program.calls {
+        if registry.declared(&call.target).is_some() {
+            continue;
+        }
         let refusal = match registry.entry(&call.target) {
             Some(Entry::Rule(_)) => continue,
             Some(Entry::Refused(refusal)) => Some(refusal),
@@ -67,8 +71,23 @@ fn finding(target: &str, unsupported: &Unsupported) -> Diagnostic {
     }
     match unsupported.refusal {
         Some(Refusal { reason, help }) => finding.note(reason).help(help),
-        None => finding.help("`cargo aoti inspect --ops` lists the supported operators"),
+        None => match project_name(target) {
+            Some(name) => finding.help(format!(
+                "say what computes it in `[package.metadata.aoti.operators.\"{name}\"]`: `schema`, and `symbol` of a C function \
+                 or `graph` of `.aoti` text"
+            )),
+            None => finding.help("`cargo aoti inspect --ops` lists the supported operators"),
+        },
     }
+}
+
+/// The name that a project can declare an operator by, if it is nobody's whose operators are rules here.
+fn project_name(target: &str) -> Option<String> {
+    const KNOWN: [&str; 5] = ["aten", "higher_order", "prim", "prims", "quantized_decomposed"];
+    let (library, operator) = target.split_once('.')?;
+    let operator = operator.strip_suffix(".default").unwrap_or(operator);
+    let is_foreign = !KNOWN.contains(&library) && !library.starts_with('_') && !library.starts_with("torch");
+    is_foreign.then(|| format!("{library}::{operator}"))
 }
 
 /// Calls that concern sizes and control flow, which the walk handles itself.

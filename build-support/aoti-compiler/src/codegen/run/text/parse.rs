@@ -199,6 +199,8 @@ impl Parser<'_, '_> {
         let failure = self.failure()?;
         let condition = if self.cursor.eat_word("guard") {
             Condition::Sizes(self.cursor.guard()?)
+        } else if self.cursor.eat_word("succeeded") {
+            Condition::Succeeded(self.pointer()?)
         } else {
             Condition::Holds(self.pointer()?)
         };

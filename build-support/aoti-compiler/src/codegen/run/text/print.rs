@@ -99,6 +99,7 @@ fn assertion(assert: &Assert) -> String {
     let condition = match &assert.condition {
         Condition::Holds(flag) => pointer(flag),
         Condition::Sizes(guard) => guard_line(guard),
+        Condition::Succeeded(report) => format!("succeeded {}", pointer(report)),
     };
     format!("{} {condition}", assert.failure)
 }

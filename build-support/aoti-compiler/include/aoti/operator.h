@@ -1,0 +1,40 @@
+// What a function that computes an operator of a project includes: the types that it is called with, its threads, and how it
+// says what went wrong. Plain C11.
+#pragma once
+
+#include "abi.h"
+
+// The function gets the arguments of the operator in the order of its schema, then its results, then these two:
+//
+//   int32_t scaled(const AotiTensor *x, double factor, const AotiTensor *result, const AotiContext *context,
+//                  AotiError *error);
+//
+// Tensors are row-major, in memory of the processor, with null for strides and for an absent one. `int`, `float`, `bool` and
+// `str` are int64_t, double, uint8_t and const char *; an optional one is the address of one, or null. Lists are AotiTensors,
+// AotiInts, AotiFloats and AotiBools by value. A function writes all elements of the results and nothing else, and gives 0 or
+// what `aoti_fail` gave. Runs of one model may call it at the same time.
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Says what went wrong: the run fails with this message, the operator's name and the line of the program.
+static inline int32_t aoti_fail(AotiError *error, const char *message) {
+  int32_t k = 0;
+  for (; message && message[k] && k < AOTI_MESSAGE_BYTES - 1; ++k) error->message[k] = message[k];
+  error->message[k] = 0;
+  return AOTI_ERROR_OPERATOR;
+}
+
+// Runs `body(arg, begin, end, worker)` over parts of [0, n), on the threads of the run.
+static inline void aoti_parallel_for(const AotiContext *context, int64_t n, AotiParallelBody body, void *arg) {
+  if (n <= 0) return;
+  if (context->parallel_for && context->threads > 1)
+    context->parallel_for(context->pool, n, body, arg);
+  else
+    body(arg, 0, n, 0);
+}
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,268 @@
+//! Operators of the user's own: what a project declares of them, checked before any program is looked at.
+//!
+//! Knows schemas as `torch.library` writes them. What becomes of a call is decided where programs are decomposed.
+
+mod schema;
+
+pub use schema::{Argument, Default, Returned, Schema, SchemaError, Type};
+
+use crate::codegen::cpp::external;
+use crate::codegen::names;
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::graph::{self, Graph, Op};
+use indexmap::IndexMap;
+
+/// An operator as a project declares it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Operator {
+    /// Its name as `torch.library` has it: `mylib::scaled`, or `mylib::scaled.overload`.
+    pub name: String,
+    /// Its schema: `(Tensor x, float factor) -> Tensor`, with or without the name in front.
+    pub schema: String,
+    /// What computes it.
+    pub code: OperatorCode,
+}
+
+/// What computes an operator.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OperatorCode {
+    /// A function with C linkage, by its symbol.
+    Function(String),
+    /// A graph in `.aoti` text, which becomes part of the programs that call it.
+    Graph(String),
+}
+
+/// An operator that was checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Declared {
+    /// As [`Operator::name`].
+    pub(crate) name: String,
+    pub(crate) schema: Schema,
+    pub(crate) code: DeclaredCode,
+}
+
+/// What computes an operator that was checked.
+#[derive(Clone, Debug)]
+pub(crate) enum DeclaredCode {
+    Function(String),
+    Graph(Box<Graph>),
+}
+
+/// The operators that a program may call beside PyTorch's.
+#[derive(Clone, Default, Debug)]
+pub struct Operators {
+    by_target: IndexMap<String, Declared>,
+}
+
+impl Graph {
+    /// Text may call no functions: what a project calls, it declares, and model files are anybody's.
+    ///
+    /// # Errors
+    /// [`Diagnostics`] with every call.
+    pub(crate) fn refuse_functions(&self) -> Result<(), Diagnostics> {
+        let mut findings = Vec::new();
+        self.visit(&mut |_, node| {
+            if let Op::Extern(call) = &node.op {
+                let message = format!("the graph calls the function `{}`, which text cannot do", call.symbol);
+                findings.push(Diagnostic::new(Code::Operator, message));
+            }
+        });
+        if findings.is_empty() { Ok(()) } else { Err(Diagnostics(findings)) }
+    }
+}
+
+/// Everything that is wrong with one declaration.
+///
+/// # Errors
+/// The [`Diagnostics`] of the operator alone.
+pub fn check(operator: &Operator) -> Result<(), Diagnostics> {
+    Operators::new(std::slice::from_ref(operator)).map(drop)
+}
+
+/// The symbol of an operator that is a function, and its parameters and results, a letter for each; None for a graph. Rust
+/// functions are compared with that when they are compiled.
+///
+/// # Errors
+/// As [`Operators::new`].
+pub fn signature(operator: &Operator) -> Result<Option<(String, String)>, Diagnostics> {
+    let (_, own) = declare(operator)?;
+    let DeclaredCode::Function(symbol) = own.code else { return Ok(None) };
+    Ok(Some((symbol, own.schema.letters())))
+}
+
+/// The declarations in C of those operators among some that are functions, each once.
+///
+/// # Errors
+/// As [`Operators::new`].
+pub fn prototypes<'o>(operators: impl IntoIterator<Item = &'o Operator>) -> Result<Vec<String>, Diagnostics> {
+    let mut all = Vec::new();
+    for operator in operators {
+        let (_, own) = declare(operator)?;
+        if let DeclaredCode::Function(symbol) = &own.code {
+            let prototype = external::prototype(symbol, &own.schema);
+            if !all.contains(&prototype) {
+                all.push(prototype);
+            }
+        }
+    }
+    Ok(all)
+}
+
+impl Operators {
+    /// Checks declarations.
+    ///
+    /// # Errors
+    /// [`Diagnostics`] of all of them.
+    pub fn new(declared: &[Operator]) -> Result<Operators, Diagnostics> {
+        let (mut findings, mut by_target) = (Vec::new(), IndexMap::new());
+        let mut functions: IndexMap<&str, (&str, Schema)> = IndexMap::new();
+        for operator in declared {
+            match declare(operator) {
+                Ok((target, own)) => {
+                    if let OperatorCode::Function(symbol) = &operator.code {
+                        let (first, schema) =
+                            functions.entry(symbol).or_insert_with(|| (&operator.name, own.schema.clone()));
+                        if !schema.is_called_as(&own.schema) {
+                            let message = format!(
+                                "`{first}` and `{}` name the function `{symbol}`, which cannot have both signatures",
+                                operator.name
+                            );
+                            findings.push(Diagnostic::new(Code::Signature, message));
+                        }
+                    }
+                    by_target.insert(target, own);
+                }
+                Err(found) => findings.extend(found.0),
+            }
+        }
+        if findings.is_empty() { Ok(Operators { by_target }) } else { Err(Diagnostics(findings)) }
+    }
+
+    /// Whether a call's target names one of them.
+    pub fn has(&self, target: &str) -> bool {
+        self.find(target).is_some()
+    }
+
+    /// The operator that a call's target names, such as `mylib.scaled.default`.
+    pub(crate) fn find(&self, target: &str) -> Option<&Declared> {
+        self.by_target.get(target)
+    }
+}
+
+/// The target of calls of an operator, and the operator.
+fn declare(operator: &Operator) -> Result<(String, Declared), Diagnostics> {
+    let refuse = |message: String| Diagnostic::new(Code::Signature, message);
+    let name = &operator.name;
+    let Some(target) = target_of(name) else {
+        let message = format!("`{name}` is no name of an operator");
+        return Err(refuse(message).help("name it as torch.library does: `mylib::scaled`").into());
+    };
+    if target.starts_with("aten.") {
+        let message = format!("`{name}` is PyTorch's own, and cannot be declared");
+        return Err(refuse(message).help("wrap it in an operator of your own").into());
+    }
+    let schema = Schema::parse(&operator.schema)
+        .and_then(|schema| schema.of_name(name))
+        .map_err(|error| refuse(format!("the schema of `{name}`: {error}")))?;
+    let code = match &operator.code {
+        OperatorCode::Function(symbol) => {
+            if !is_symbol(symbol) {
+                let message = format!("`{symbol}`, which `{name}` names, is no symbol of a C function");
+                let help = "letters, digits and `_`, not a word of C++, and not beginning with `aoti_`";
+                return Err(refuse(message).help(help).into());
+            }
+            DeclaredCode::Function(symbol.clone())
+        }
+        OperatorCode::Graph(text) => DeclaredCode::Graph(Box::new(graph_of(name, &schema, text)?)),
+    };
+    Ok((target, Declared { name: name.clone(), schema, code }))
+}
+
+/// `mylib::scaled` as the target of a call.
+fn target_of(name: &str) -> Option<String> {
+    let (library, operator) = name.split_once("::")?;
+    let (operator, overload) = operator.split_once('.').unwrap_or((operator, "default"));
+    let is_name = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    [library, operator, overload].into_iter().all(is_name).then(|| format!("{library}.{operator}.{overload}"))
+}
+
+/// Whether generated code can declare a function of this name.
+fn is_symbol(symbol: &str) -> bool {
+    names::is_c_function(symbol)
+}
+
+fn graph_of(name: &str, schema: &Schema, text: &str) -> Result<Graph, Diagnostics> {
+    let graph = graph::text::parse(text)?;
+    graph::verify(&graph)?;
+    graph.refuse_functions()?;
+    match schema.fault_of_graph(&graph) {
+        None => Ok(graph),
+        Some(fault) => Err(Diagnostic::new(Code::Signature, format!("the graph of `{name}` {fault}")).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn function(name: &str, schema: &str, symbol: &str) -> Operator {
+        let code = OperatorCode::Function(symbol.to_owned());
+        Operator { name: name.to_owned(), schema: schema.to_owned(), code }
+    }
+
+    #[track_caller]
+    fn refused(operator: &Operator, words: &str) {
+        let text = check(operator).expect_err("it is refused").to_string();
+        assert!(text.contains(words), "{text}");
+    }
+
+    #[test]
+    fn names_are_those_of_torch_library() {
+        let operators =
+            Operators::new(&[function("mylib::scaled.wide", "(Tensor x) -> Tensor", "f")]).expect("declared");
+        assert!(operators.find("mylib.scaled.wide").is_some());
+        assert!(operators.find("mylib.scaled.default").is_none());
+        refused(&function("scaled", "(Tensor x) -> Tensor", "f"), "no name of an operator");
+        refused(&function("my lib::f", "(Tensor x) -> Tensor", "f"), "no name of an operator");
+        refused(&function("aten::add", "(Tensor x) -> Tensor", "f"), "PyTorch's own");
+    }
+
+    #[test]
+    fn symbols_are_names_of_c_functions() {
+        for symbol in ["", "9f", "f g", "int", "class", "aoti_f", "f\""] {
+            refused(&function("a::f", "(Tensor x) -> Tensor", symbol), "no symbol of a C function");
+        }
+    }
+
+    #[test]
+    fn a_function_has_one_signature() {
+        let (one, same) = (
+            function("a::f", "(Tensor x, int n) -> Tensor", "f"),
+            function("a::g", "(Tensor y, SymInt m=3) -> Tensor", "f"),
+        );
+        assert!(Operators::new(&[one.clone(), same]).is_ok());
+        let other = function("a::h", "(Tensor x, float n) -> Tensor", "f");
+        let text = Operators::new(&[one, other]).expect_err("two signatures").to_string();
+        assert!(text.contains("cannot have both signatures"), "{text}");
+    }
+
+    #[test]
+    fn graphs_have_the_operands_of_their_schema() {
+        let graph = |schema: &str| Operator {
+            name: "a::f".to_owned(),
+            schema: schema.to_owned(),
+            code: OperatorCode::Graph(
+                "graph { input %x \"x\": f32[2] input %k \"k\": f64[] %y: f32[2] = neg %x output %y }"
+                    .to_owned(),
+            ),
+        };
+        check(&graph("(Tensor x, float k) -> Tensor")).expect("it fits");
+        refused(&graph("(Tensor x) -> Tensor"), "has 2 inputs");
+        refused(&graph("(Tensor x, int k) -> Tensor"), "input `k`");
+        refused(&graph("(Tensor x, float k) -> (Tensor, Tensor)"), "has 1 output");
+        refused(&graph("(Tensor x, str k) -> Tensor"), "input `k`");
+    }
+}
