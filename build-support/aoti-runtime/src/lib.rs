@@ -46,6 +46,9 @@ pub use error::{Error, ErrorCode};
 pub use executor::{Executor, Inline};
 pub use ffi::abi;
 pub use ffi::model::{LoadOptions, Model};
+pub use ffi::operator::{OperatorParameter, TensorViewMut, Threads, Unfit};
+#[doc(hidden)]
+pub use ffi::operator::{fits as __fits, run_operator as __run_operator};
 pub use ffi::prepared::{DeviceTensor, Prepared, Stream};
 pub use ffi::state::State;
 pub use ffi::submitted::{Finished, Submitted};

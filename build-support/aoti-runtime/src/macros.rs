@@ -25,6 +25,91 @@ macro_rules! include_model {
     };
 }
 
+/// Makes a Rust function one that models call for an operator of the project.
+///
+/// `operators."mylib::scaled"` of the package's manifest names it as `symbol = "mylib_scaled"`. The parameters are those of the
+/// operator's schema in their order, then its results, and behind a semicolon the threads of the run:
+///
+/// | schema | parameter |
+/// |---|---|
+/// | `Tensor`, `Tensor?`, `Tensor[]` | `TensorView<f32>`, `Option<TensorView<f32>>`, `Vec<TensorView<f32>>`, of any element type |
+/// | `int`, `float`, `bool` | `i64`, `f64`, `bool`; as `Option` for `int?` and so on |
+/// | `int[]`, `float[]`, `bool[]` | `&[i64]`, `&[f64]`, `Vec<bool>`; as `Option` likewise |
+/// | `str`, `str?` | `&str`, `Option<&str>` |
+/// | results `Tensor`, `Tensor[]` | `TensorViewMut<f32>`, `Vec<TensorViewMut<f32>>` |
+///
+/// Where the package's build script has read the schema, a function with other parameters does not compile. A tensor of
+/// another element type, an error that the function returns and a panic in it make the run fail, with the line of the Python
+/// program. Runs on several threads may call it at the same time.
+///
+/// ```
+/// use aoti_runtime::{TensorView, TensorViewMut};
+///
+/// aoti_runtime::operator! {
+///     /// `x * factor`
+///     pub fn mylib_scaled(x: TensorView<f32>, factor: f64, y: TensorViewMut<f32>; threads) -> Result<(), String> {
+///         if !factor.is_finite() {
+///             return Err(format!("the factor is {factor}"));
+///         }
+///         let x = x.data();
+///         threads.for_each_part(y.into_data(), 1024, |part, first| {
+///             for (k, y) in part.iter_mut().enumerate() {
+///                 *y = x[first + k] * factor as f32;
+///             }
+///         });
+///         Ok(())
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! operator {
+    (
+        $(#[$meta:meta])*
+        $vis:vis fn $name:ident($($parameter:ident: $type:ty),+ $(,)?; $threads:ident) -> $result:ty $body:block
+    ) => {
+        $(#[$meta])*
+        $vis fn $name($($parameter: $type,)+ $threads: $crate::Threads<'_>) -> $result $body
+
+        const _: () = {
+            assert!(
+                $crate::__fits(
+                    &[$(<$type as $crate::OperatorParameter>::LETTER),+],
+                    ::core::option_env!(::core::concat!("AOTI_OPERATOR_", ::core::stringify!($name))),
+                ),
+                "the parameters are not those of the operator's `schema` in the manifest"
+            );
+            $crate::__operator!($name, $($parameter: $type),+);
+        };
+    };
+}
+
+/// The function with C linkage around a function of [`operator!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __operator {
+    ($name:ident, $($parameter:ident: $type:ty),+) => {
+        #[unsafe(export_name = ::core::stringify!($name))]
+        unsafe extern "C" fn called(
+            $($parameter: <$type as $crate::OperatorParameter>::C,)+
+            context: *const $crate::abi::AotiContext,
+            error: *mut $crate::abi::AotiError,
+        ) -> i32 {
+            // SAFETY: generated code calls it, with what the schema of its operator has, and that was compared above.
+            unsafe {
+                $crate::__run_operator(context, error, |threads| {
+                    $(
+                        let $parameter = <$type as $crate::OperatorParameter>::receive(
+                            $parameter,
+                            ::core::stringify!($parameter),
+                        )?;
+                    )+
+                    ::core::result::Result::Ok($name($($parameter,)+ threads))
+                })
+            }
+        }
+    };
+}
+
 /// Declares a model's library with two safe functions over it. Generated modules call this; the symbol must be a model's. A
 /// library with other digests than these, of its code and of the weights inside it, is refused.
 #[doc(hidden)]

@@ -9,6 +9,7 @@ pub mod abi;
 pub(crate) mod buffer;
 pub(crate) mod gate;
 pub(crate) mod model;
+pub(crate) mod operator;
 pub(crate) mod prepare;
 pub(crate) mod prepared;
 pub(crate) mod state;
