@@ -9,6 +9,8 @@ use crate::setup;
 use crate::workspace::{Workspace, step};
 
 const EXAMPLE: &str = "examples/digits";
+/// With operators of its own.
+const OPERATORS_EXAMPLE: &str = "examples/operators";
 /// Needs a GPU to run, and nothing of one to be checked.
 const GPU_EXAMPLE: &str = "examples/cuda-inference";
 
@@ -21,7 +23,7 @@ const STEPS: &[Step] = &[
     ("tests: cargo test --workspace", tests),
     ("caches on servers: cargo test -p aoti-toolchain --features remote", servers),
     (
-        "the examples: cargo run --locked (in examples/digits), cargo check --locked (in examples/cuda-inference)",
+        "the examples: cargo run --locked (in examples/digits, examples/operators), cargo check --locked (in examples/cuda-inference)",
         examples,
     ),
     ("lints: cargo clippy", lints),
@@ -57,7 +59,7 @@ fn formatting(workspace: &Workspace) -> anyhow::Result<()> {
         return Ok(());
     }
     cmd!(workspace.shell, "{cargo} fmt --all --check").quiet().run()?;
-    for example in [EXAMPLE, GPU_EXAMPLE] {
+    for example in [EXAMPLE, OPERATORS_EXAMPLE, GPU_EXAMPLE] {
         let example = workspace.inside(example);
         cmd!(example.shell, "{cargo} fmt --check").quiet().run()?;
     }
@@ -92,18 +94,21 @@ fn servers(workspace: &Workspace) -> anyhow::Result<()> {
         .run()?)
 }
 
-/// Builds the example as a user would and compares what it prints with what PyTorch says of the same pictures.
+/// Builds the examples as users would and compares what they print with what PyTorch says of the same inputs.
 fn examples(workspace: &Workspace) -> anyhow::Result<()> {
-    let example = workspace.inside(EXAMPLE);
     let cargo = &workspace.cargo;
-    let printed = cmd!(example.shell, "{cargo} run --locked").quiet().read()?;
-    println!("{printed}");
-    let path = workspace.root.join(EXAMPLE).join("expected.txt");
-    let expected = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    if printed.trim_end() != expected.trim_end() {
-        bail!("PyTorch says otherwise (expected.txt):\n{expected}");
-    }
     let target = workspace.root.join(EXAMPLE).join("target");
+    for name in [EXAMPLE, OPERATORS_EXAMPLE] {
+        let example = workspace.inside(name);
+        let printed = cmd!(example.shell, "{cargo} run --locked --target-dir {target}").quiet().read()?;
+        println!("{printed}");
+        let path = workspace.root.join(name).join("expected.txt");
+        let expected =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        if printed.trim_end() != expected.trim_end() {
+            bail!("PyTorch says otherwise ({name}/expected.txt):\n{expected}");
+        }
+    }
     let other = workspace.inside(GPU_EXAMPLE);
     Ok(cmd!(other.shell, "{cargo} check --locked --target-dir {target}").quiet().run()?)
 }
