@@ -96,9 +96,9 @@ fn libraries_for_arm_are_built_and_their_loops_are_vector_code() {
         assert!(!found.is_empty(), "there is no `{name}`");
         found
     };
-    // Blocks of 24 sums: of a product six rows by four vectors, of a convolution eight rows by three. Each sum stays in
-    // its register.
-    for kernel in ["gemm_kernelILi6ELi1ELi4E", "conv_kernelILi8ELi3E"] {
+    // Blocks of 24 sums, six rows by four vectors, of a product and of a convolution whose channels are last. Each sum stays
+    // in its register.
+    for kernel in ["gemm_kernelILi6ELi1ELi4E", "pixel_kernelILi6ELi4E"] {
         for function in of(kernel) {
             let body = hot_loop(function, 24);
             let products = body.iter().filter(|(_, name, _)| name == "fmla");
