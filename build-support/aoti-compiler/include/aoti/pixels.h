@@ -121,15 +121,12 @@ AOTI_NOINLINE AOTI_CONTRACT void pixel_kernel(const i64 *offsets, i64 runs, i64 
   }
 }
 
-// Pixels of the next tile, where `left` are left.
+// Pixels of the next tile, where `left` are left. Few sizes, as each is code in every library; rows of 7 pixels are common.
 AOTI_INLINE int pixel_rows(i64 left) {
 #if AOTI_AVX512
-  return left >= 14 && left != 15 && left != 16 ? 14 : left >= 8 ? 8 : left == 7 ? 7 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-#elif AOTI_AVX2 || AOTI_AARCH64
-  return left >= 6 && left != 8 ? 6 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-#else
-  return left >= 4 ? 4 : left >= 2 ? 2 : 1;
+  if (left >= 7 && left < kPixelRows) return 7;
 #endif
+  return left >= kPixelRows ? kPixelRows : left >= 2 ? 2 : 1;
 }
 
 // One chain of a tile of `rows` pixels by at most `vectors` vectors; returns how many it did.
@@ -140,29 +137,28 @@ AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, const i64 *offsets, i64 run
     pixel_kernel<ROWS, VECTORS>(offsets, runs, run, x, step, weights, panel, add, tile);           \
     return VECTORS;                                                                                \
   }
+// One vector of so many pixels, or of several times as many.
+#define AOTI_PIXELS_IN_PARTS(PART)                                                                                  \
+  if (rows % PART == 0) {                                                                                           \
+    for (int r = 0; r < rows; r += PART)                                                                            \
+      pixel_kernel<PART, 1>(offsets, runs, run, x + r * step, step, weights, panel, add, tile + r * kPixelColumns); \
+    return 1;                                                                                                       \
+  }
 #if AOTI_AVX512
-  AOTI_PIXELS(14, 2) AOTI_PIXELS(14, 1)
-  AOTI_PIXELS(8, 2) AOTI_PIXELS(8, 1)
-  AOTI_PIXELS(7, 4) AOTI_PIXELS(7, 2) AOTI_PIXELS(7, 1)
-  AOTI_PIXELS(4, 4) AOTI_PIXELS(4, 1)
-  AOTI_PIXELS(2, 4) AOTI_PIXELS(2, 1)
-  AOTI_PIXELS(1, 4) AOTI_PIXELS(1, 1)
+  AOTI_PIXELS(14, 2) AOTI_PIXELS(7, 4) AOTI_PIXELS(2, 4) AOTI_PIXELS(1, 4)
+  AOTI_PIXELS_IN_PARTS(7)
 #elif AOTI_AVX2
-  AOTI_PIXELS(6, 2) AOTI_PIXELS(6, 1)
-  AOTI_PIXELS(4, 2) AOTI_PIXELS(4, 1)
-  AOTI_PIXELS(2, 4) AOTI_PIXELS(2, 1)
-  AOTI_PIXELS(1, 8) AOTI_PIXELS(1, 4) AOTI_PIXELS(1, 1)
+  AOTI_PIXELS(6, 2) AOTI_PIXELS(2, 4) AOTI_PIXELS(1, 8)
+  AOTI_PIXELS_IN_PARTS(6)
 #elif AOTI_AARCH64
-  AOTI_PIXELS(6, 4) AOTI_PIXELS(6, 1)
-  AOTI_PIXELS(4, 4) AOTI_PIXELS(4, 1)
-  AOTI_PIXELS(2, 8) AOTI_PIXELS(2, 1)
-  AOTI_PIXELS(1, 8) AOTI_PIXELS(1, 1)
+  AOTI_PIXELS(6, 4) AOTI_PIXELS(2, 8) AOTI_PIXELS(1, 8)
+  AOTI_PIXELS_IN_PARTS(6)
 #else
-  AOTI_PIXELS(4, 2) AOTI_PIXELS(4, 1)
-  AOTI_PIXELS(2, 4) AOTI_PIXELS(2, 1)
-  AOTI_PIXELS(1, 8) AOTI_PIXELS(1, 1)
+  AOTI_PIXELS(4, 2) AOTI_PIXELS(2, 4) AOTI_PIXELS(1, 4)
 #endif
+  AOTI_PIXELS_IN_PARTS(1)
 #undef AOTI_PIXELS
+#undef AOTI_PIXELS_IN_PARTS
   return 0;
 }
 
@@ -209,10 +205,11 @@ AOTI_INLINE void pad_pixel_row(const ConvShape &s, const PixelPlan &p, ChannelOr
   const i64 first = inside.first + inside.shift;
   if (order == ChannelOrder::First)
     interleave_channels(x + first, plane, channels, p.pitch, count, at);
-  else if (p.pitch == channels)
-    copy_floats(at, x + first * channels, count * channels);
-  else
-    for (i64 w = 0; w < count; ++w) copy_floats(at + w * p.pitch, x + (first + w) * channels, channels);
+  else {
+    // All pixels at once where nothing is between them.
+    const i64 pixels = p.pitch == channels ? count : 1;
+    for (i64 w = 0; w < count; w += pixels) copy_floats(at + w * p.pitch, x + (first + w) * channels, pixels * channels);
+  }
   zero_floats(to + inside.last * p.pitch, (p.size[2] - inside.last) * p.pitch);
 }
 
