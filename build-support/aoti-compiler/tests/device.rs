@@ -21,7 +21,7 @@ mod convolutions;
 #[path = "device/drawn.rs"]
 mod drawn;
 
-const NAMES: [&str; 6] = ["kernels", "control", "attention", "random", "matrices", "storage"];
+const NAMES: [&str; 7] = ["kernels", "control", "attention", "random", "matrices", "storage", "clusters"];
 
 fn manifest(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)

@@ -24,6 +24,7 @@ headers![
     "gpu/attention.h",
     "gpu/attention_few.h",
     "gpu/attention_units.h",
+    "gpu/cluster.h",
     "gpu/contract.h",
     "gpu/conv.h",
     "gpu/device.h",

@@ -109,6 +109,8 @@ pub struct Tile {
     pub columns: i64,
     /// Threads of a block.
     pub threads: i64,
+    /// Neighbouring blocks that share the depth of a tile, each adding up a part of it.
+    pub blocks: i64,
     /// Bytes of shared memory beside what the template declares itself.
     pub shared: i64,
     /// The type of index expressions.

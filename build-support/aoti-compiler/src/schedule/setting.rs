@@ -38,6 +38,8 @@ pub enum Layout {
         columns: i64,
         /// Threads of a block.
         threads: i64,
+        /// Blocks that share the depth of a tile.
+        blocks: i64,
     },
     /// There is no other.
     Fixed,
@@ -51,8 +53,8 @@ impl Setting {
                 let (split, lanes, enough, block) = (own.split, own.lanes, own.grain.enough, own.block);
                 Layout::Cpu { split, lanes, enough, block }
             }
-            Mapping::Gpu(GpuMapping::Tiles(Tile { by, rows, columns, threads, .. })) => {
-                Layout::Tile { by: *by, rows: *rows, columns: *columns, threads: *threads }
+            Mapping::Gpu(GpuMapping::Tiles(Tile { by, rows, columns, threads, blocks, .. })) => {
+                Layout::Tile { by: *by, rows: *rows, columns: *columns, threads: *threads, blocks: *blocks }
             }
             Mapping::Gpu(GpuMapping::Teams(_) | GpuMapping::Template { .. }) => Layout::Fixed,
         };
@@ -97,13 +99,14 @@ impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Layout::Fixed => Ok(()),
-            Layout::Tile { by, rows, columns, threads } => {
+            Layout::Tile { by, rows, columns, threads, blocks } => {
                 let by = match by {
                     Multiplier::Few => "threads that share a row",
                     Multiplier::Threads => "threads",
                     Multiplier::Units => "matrix units",
                 };
-                write!(f, ", tiles of {rows} x {columns} multiplied by {by}, {threads} threads a block")
+                write!(f, ", tiles of {rows} x {columns} multiplied by {by}, {threads} threads a block")?;
+                if *blocks > 1 { write!(f, ", {blocks} blocks a tile") } else { Ok(()) }
             }
             Layout::Cpu { split, lanes, enough, block } => {
                 match lanes {

@@ -99,6 +99,11 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                     if tile.rows < 1 || tile.columns < 1 || tile.shared > gpu.max_shared_bytes {
                         findings.push("no block can have such a tile".to_owned());
                     }
+                    let is_attention = matches!(kernel.kind, KernelKind::Attention(_));
+                    let most = if is_attention { 1 } else { gpu.cluster_blocks };
+                    if tile.blocks < 1 || tile.blocks > most {
+                        findings.push(format!("{} blocks cannot share a tile", tile.blocks));
+                    }
                 }
                 (GpuMapping::Tiles(_), _) => {
                     findings.push("only contractions and attention have tiles".to_owned())

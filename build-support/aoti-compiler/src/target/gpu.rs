@@ -33,6 +33,8 @@ pub struct GpuTarget {
     pub warp: i64,
     /// Threads of a block at most.
     pub max_threads: i64,
+    /// Blocks at most that can read each other's shared memory: one where none can.
+    pub cluster_blocks: i64,
     /// Bytes of shared memory that every block may have without asking.
     pub shared_bytes: i64,
     /// Bytes of shared memory that a block may ask for.
@@ -64,6 +66,7 @@ struct Architecture {
     prefix: &'static str,
     vendor: Vendor,
     warp: i64,
+    cluster_blocks: i64,
     max_shared_bytes: i64,
     matrix_shapes: &'static [MatrixShape],
 }
@@ -73,10 +76,10 @@ const MFMA: &[MatrixShape] = &[MatrixShape { m: 32, n: 32, k: 8 }, MatrixShape {
 const WMMA: &[MatrixShape] = &[MatrixShape { m: 16, n: 16, k: 16 }];
 
 const ARCHITECTURES: &[Architecture] = &[
-    nvidia("sm_10", 227 * 1024, MMA),
-    nvidia("sm_11", 227 * 1024, MMA),
-    nvidia("sm_12", 99 * 1024, MMA),
-    nvidia("sm_90", 227 * 1024, MMA),
+    with_clusters(nvidia("sm_10", 227 * 1024, MMA)),
+    with_clusters(nvidia("sm_11", 227 * 1024, MMA)),
+    with_clusters(nvidia("sm_12", 99 * 1024, MMA)),
+    with_clusters(nvidia("sm_90", 227 * 1024, MMA)),
     nvidia("sm_89", 99 * 1024, MMA),
     nvidia("sm_86", 99 * 1024, MMA),
     nvidia("sm_80", 163 * 1024, MMA),
@@ -96,11 +99,30 @@ const fn nvidia(
     max_shared_bytes: i64,
     matrix_shapes: &'static [MatrixShape],
 ) -> Architecture {
-    Architecture { prefix, vendor: Vendor::Nvidia, warp: 32, max_shared_bytes, matrix_shapes }
+    Architecture {
+        prefix,
+        vendor: Vendor::Nvidia,
+        warp: 32,
+        cluster_blocks: 1,
+        max_shared_bytes,
+        matrix_shapes,
+    }
+}
+
+/// The same with clusters, of eight blocks where a kernel asks for nothing special.
+const fn with_clusters(architecture: Architecture) -> Architecture {
+    Architecture { cluster_blocks: 8, ..architecture }
 }
 
 const fn amd(prefix: &'static str, warp: i64, matrix_shapes: &'static [MatrixShape]) -> Architecture {
-    Architecture { prefix, vendor: Vendor::Amd, warp, max_shared_bytes: 64 * 1024, matrix_shapes }
+    Architecture {
+        prefix,
+        vendor: Vendor::Amd,
+        warp,
+        cluster_blocks: 1,
+        max_shared_bytes: 64 * 1024,
+        matrix_shapes,
+    }
 }
 
 impl GpuTarget {
@@ -117,6 +139,7 @@ impl GpuTarget {
             common.architecture = format!("{}+{}", common.architecture, other.architecture);
             // Code for narrow warps would leave half of a wide one idle, that for wide ones is right on both.
             common.warp = common.warp.max(other.warp);
+            common.cluster_blocks = common.cluster_blocks.min(other.cluster_blocks);
             common.max_shared_bytes = common.max_shared_bytes.min(other.max_shared_bytes);
             if other.matrix_shapes != common.matrix_shapes {
                 common.matrix_shapes = &[];
@@ -133,6 +156,7 @@ impl GpuTarget {
             architecture: architecture.to_owned(),
             warp: known.warp,
             max_threads: 1024,
+            cluster_blocks: known.cluster_blocks,
             shared_bytes: 48 * 1024,
             max_shared_bytes: known.max_shared_bytes,
             inline_operations: 48,

@@ -5,6 +5,7 @@
 // Sums are in an order that depends on sizes alone: the result is the same in every run.
 #pragma once
 
+#include "cluster.h"
 #include "operands.h"
 
 AOTI_NAMESPACE_BEGIN
@@ -167,14 +168,17 @@ template <class U, int Outers, int Step, int Threads, class Source> struct Fill 
   Piece<T, 4> pieces[kOwn];
   typename Source::Position positions[kPositions];
 
-  // Rows of shared memory are turned, groups of four by groups of four, so that neighbours write to different banks.
+  // Rows of shared memory are turned, groups of eight by groups of eight, so that neighbours write to different banks.
   static AOTI_INLINE int turn(int depth) {
-    constexpr int groups = Outers / 4 < 8 ? Outers / 4 : 8;
-    return depth / 4 % groups * 4;
+    constexpr int groups = Outers / 8 < 4 ? Outers / 8 : 4;
+    return depth / 4 % groups * 8;
   }
+  // Neighbouring threads have a few depths of eight outer positions, those behind them the next depths.
   static AOTI_INLINE void place(int number, int *outer, int *depth) {
+    constexpr int groups = Step / 4, few = groups < 4 ? groups : 4;
+    static_assert(groups % few == 0 && Outers % 8 == 0);
     if constexpr (Source::order == Order::kDepth)
-      *outer = number / (Step / 4), *depth = number % (Step / 4) * 4;
+      *outer = number / few % 8 + number / (8 * groups) * 8, *depth = (number % few + number / (8 * few) % (groups / few) * few) * 4;
     else if constexpr (Source::order == Order::kOuter)
       *outer = number % (Outers / 4) * 4, *depth = number / (Outers / 4);
     else
@@ -237,10 +241,10 @@ template <class U, int Outers, int Step, int Threads, class Source> struct Fill 
 
 namespace detail {
 
-// Adds up the tile, piece by piece, the next one on its way: `sums` of one slice each.
+// Adds up pieces [first, end) of the tile, the next one on its way: `sums` of one slice each.
 template <class Shape, class FillA, class FillB, int Rows, bool Aligned, class U, class TableA, class TableB, class I, class A, class B>
-AOTI_INLINE void add_up(U (&sums)[Shape::kRows][Shape::kColumns], U *memory, TableA &table_a, TableB &table_b, I row0,
-                        I column0, I m, I n, I k, const A &a, const B &b) {
+AOTI_INLINE void add_up(U (&sums)[Shape::kRows][Shape::kColumns], U *memory, TableA &table_a, TableB &table_b, int first, int end,
+                        I row0, I column0, I m, I n, I k, const A &a, const B &b) {
   constexpr int kPiece = Shape::kPiece, kB = Shape::kStep * Rows, kStep = Shape::kStep;
   const int thread = thread_index(), slice = thread / Shape::kSlice, own = thread % Shape::kSlice;
   const int x = own % Shape::kAcross, y = own / Shape::kAcross;
@@ -261,16 +265,17 @@ AOTI_INLINE void add_up(U (&sums)[Shape::kRows][Shape::kColumns], U *memory, Tab
     fill_a.land(to);
     fill_b.land(to + kB);
   };
-  tabulate(0);
-  tabulate(1);
+  tabulate(first);
+  tabulate(first + 1);
   barrier();
-  fetch(0);
-  land(0);
+  if (first < end) {
+    fetch(first);
+    land(first);
+  }
   barrier();
-  const int pieces = int((k + kStep - 1) / kStep);
   AOTI_UNROLL_TIMES(1)
-  for (int piece = 0; piece < pieces; ++piece) {
-    const bool more = piece + 1 < pieces;
+  for (int piece = first; piece < end; ++piece) {
+    const bool more = piece + 1 < end;
     if (more) fetch(piece + 1);
     tabulate(piece + 2);
     const U *tile = memory + piece % 2 * kPiece;
@@ -292,8 +297,9 @@ AOTI_INLINE void add_up(U (&sums)[Shape::kRows][Shape::kColumns], U *memory, Tab
 } // namespace detail
 
 // The sums of rows [row0, row0 + Rows) and columns [column0, column0 + Columns), by the Threads of a block.
-// epilogue(row, column, lanes, sums) once for each Lanes neighbouring columns, or each one at the border.
-template <class Sum, int Rows, int Columns, int Threads, int Lanes, class I, class A, class B, class Epilogue>
+// epilogue(row, column, lanes, sums) once for each Lanes neighbouring columns, or each one at the border. Neighbouring Blocks
+// share the depth (cluster.h).
+template <class Sum, int Rows, int Columns, int Threads, int Lanes, int Blocks = 1, class I, class A, class B, class Epilogue>
 AOTI_INLINE void contract(I row0, I column0, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
   using namespace detail;
   using U = typename Wrapping<Sum>::type;
@@ -303,6 +309,9 @@ AOTI_INLINE void contract(I row0, I column0, I m, I n, I k, const A &a, const B 
   constexpr int kGroups = Shape::kRows / 4, kTile = Rows * Columns / kGroups;
   constexpr int kMemory = 2 * Shape::kPiece > kTile ? 2 * Shape::kPiece : kTile;
   alignas(16) AOTI_SHARED U memory[kMemory];
+  if (Cluster<Blocks>::is_idle()) return;
+  const int pieces = int((k + Shape::kStep - 1) / Shape::kStep);
+  const int first = Cluster<Blocks>::begin(pieces), end = Cluster<Blocks>::end(pieces);
   const int thread = thread_index(), slice = thread / Shape::kSlice, own = thread % Shape::kSlice;
   const int x = own % Shape::kAcross, y = own / Shape::kAcross;
   U sums[Shape::kRows][Shape::kColumns];
@@ -315,9 +324,9 @@ AOTI_INLINE void contract(I row0, I column0, I m, I n, I k, const A &a, const B 
   // Memory and tables are used again by the next tile of the block.
   barrier();
   if (a.template is_aligned<4>() && b.template is_aligned<4>())
-    add_up<Shape, FillA, FillB, Rows, true>(sums, memory, table_a, table_b, row0, column0, m, n, k, a, b);
+    add_up<Shape, FillA, FillB, Rows, true>(sums, memory, table_a, table_b, first, end, row0, column0, m, n, k, a, b);
   else
-    add_up<Shape, FillA, FillB, Rows, false>(sums, memory, table_a, table_b, row0, column0, m, n, k, a, b);
+    add_up<Shape, FillA, FillB, Rows, false>(sums, memory, table_a, table_b, first, end, row0, column0, m, n, k, a, b);
   // Upper slices hand their sums to lower ones, as many at a time as fit.
   AOTI_UNROLL_TIMES(8)
   for (int slices = Shape::kSlices; slices > 1; slices /= 2) {
@@ -350,13 +359,18 @@ AOTI_INLINE void contract(I row0, I column0, I m, I n, I k, const A &a, const B 
           store_raw(Full<4>{}, memory + (y * 4 + r) * Columns + h * (Columns * 4 / Shape::kColumns) + x * 4, four);
         }
     }
-    barrier();
+    Cluster<Blocks>::meet();
     AOTI_UNROLL_TIMES(1)
-    for (int i = thread; i < Rows / kGroups * (Columns / Lanes); i += Threads) {
+    for (int i = Cluster<Blocks>::rank() * Threads + thread; i < Rows / kGroups * (Columns / Lanes); i += Cluster<Blocks>::kParts * Threads) {
       const int row = i / (Columns / Lanes), column = i % (Columns / Lanes) * Lanes;
-      finish<Sum, Lanes>(I(row0 + g * (Rows / kGroups) + row), I(column0 + column), m, n, memory + row * Columns + column, epilogue);
+      U *const all = memory + row * Columns + column;
+      Cluster<Blocks>::template add_up<Lanes>(all);
+      finish<Sum, Lanes>(I(row0 + g * (Rows / kGroups) + row), I(column0 + column), m, n, all, epilogue);
     }
-    barrier();
+    if constexpr (Cluster<Blocks>::kParts > 1)
+      Cluster<Blocks>::part();
+    else
+      barrier();
   }
 }
 

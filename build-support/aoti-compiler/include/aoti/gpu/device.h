@@ -5,15 +5,26 @@
 
 #include "../base.h"
 
-// A kernel of at most so many threads a block, the address space of a block, and unrolling. Dynamic shared memory begins at a
+// A kernel of at most so many threads a block, one whose blocks run so many at a time where they can (cluster.h), the address space of a block, and unrolling. Dynamic shared memory begins at a
 // multiple of 1024 bytes, because matrix units swizzle what they read by its address.
 #if defined(AOTI_EMULATED)
 #define AOTI_KERNEL(THREADS) extern "C" void
+#define AOTI_CLUSTER_KERNEL(THREADS, BLOCKS) AOTI_KERNEL(THREADS)
+#define AOTI_CLUSTERS 0
 #define AOTI_KERNEL_END(NAME) AOTI_EMULATED_KERNEL(NAME)
 #define AOTI_SHARED static
 #define AOTI_DYNAMIC_SHARED(NAME) char *const NAME = aoti::emulated::dynamic_shared()
 #else
 #define AOTI_KERNEL(THREADS) extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS))) void
+// clang has no word for clusters.
+#if defined(__NVCC__) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define AOTI_CLUSTERS 1
+#define AOTI_CLUSTER_KERNEL(THREADS, BLOCKS) \
+  extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS))) __attribute__((cluster_dims(BLOCKS, 1, 1))) void
+#else
+#define AOTI_CLUSTERS 0
+#define AOTI_CLUSTER_KERNEL(THREADS, BLOCKS) AOTI_KERNEL(THREADS)
+#endif
 #define AOTI_KERNEL_END(NAME)
 #define AOTI_SHARED static __attribute__((shared))
 #define AOTI_DYNAMIC_SHARED(NAME) extern __attribute__((shared)) __attribute__((aligned(1024))) char NAME[]

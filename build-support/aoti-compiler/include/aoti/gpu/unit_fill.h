@@ -57,7 +57,8 @@ template <int Outers, int Threads, int Depth, class Source, class I> struct Unit
     else
       *outer = number % Outers, *depth = number / Outers * kLanes;
   }
-  AOTI_INLINE void start(const Source &source, I first, I end) {
+  // Outer positions [first, end), from a piece of the depth on.
+  AOTI_INLINE void start(const Source &source, I first, I end, int piece) {
     outer0 = first, outers = end;
     AOTI_UNROLL_TIMES(16)
     for (int i = 0; i < kPositions; ++i) {
@@ -71,6 +72,7 @@ template <int Outers, int Threads, int Depth, class Source, class I> struct Unit
       next = (const char *)source.element(I(first + outer), I(depth));
       apart = i64(kByOuter ? source.depth_stride : source.outer_stride) * (kApart * int(sizeof(T)));
       ahead = (kByOuter ? i64(source.depth_stride) : i64(1)) * (Depth * int(sizeof(T)));
+      next += ahead * piece;
       to = offset(outer, depth);
     }
   }

@@ -5,6 +5,7 @@
 // Halves are multiplied by a warp's instructions on sm_80 and later, by a warpgroup's on sm_90a; f32 as in split_sums.h.
 #pragma once
 
+#include "cluster.h"
 #include "contract.h"
 #include "split_sums.h"
 #include "unit_fill.h"
@@ -117,23 +118,22 @@ template <class T, int Rows, int Columns, int Threads, class FillA, class FillB>
 template <int Rows, int Columns, int Threads, class FillA, class FillB>
 struct UnitSums<f32, Rows, Columns, Threads, FillA, FillB> : SplitSums<Rows, Columns, Threads, FillA, FillB> {};
 
-// Multiplies the tile piece by piece. Copied: strided operands are aligned, and no thread waits for what it copies.
+// Multiplies pieces [first, end) of the tile. Copied: strided operands are aligned, and no thread waits for what it copies.
 template <bool Copied, class FillA, class FillB, class Sums, class TableA, class TableB, class I, class A, class B>
-AOTI_INLINE void add_up_units(Sums &own, char *ring, TableA &table_a, TableB &table_b, I row0, I column0, I m, I n, I k,
-                              const A &a, const B &b) {
+AOTI_INLINE void add_up_units(Sums &own, char *ring, TableA &table_a, TableB &table_b, int first, int end, I row0, I column0, I m,
+                              I n, I k, const A &a, const B &b) {
   constexpr int kDepth = FillA::kDepth, kPieceBytes = FillA::kBytes + FillB::kBytes;
   const u32 ring_address = shared_address(ring);
   FillA fill_a;
   FillB fill_b;
-  fill_a.start(a, row0, m);
-  fill_b.start(b, column0, n);
-  const int steps = int((k + kDepth - 1) / kDepth);
+  fill_a.start(a, row0, m, first);
+  fill_b.start(b, column0, n, first);
   auto tabulate = [&](int step) {
     table_a.fill(a, step, I(step) * kDepth, k);
     table_b.fill(b, step, I(step) * kDepth, k);
   };
   auto fetch = [&](int step) {
-    if (step < steps) {
+    if (step < end) {
       const int at = step % kRing * kPieceBytes;
       if constexpr (Copied && A::kCopied)
         fill_a.copy(a, ring_address + u32(at), I(step) * kDepth, k);
@@ -146,12 +146,12 @@ AOTI_INLINE void add_up_units(Sums &own, char *ring, TableA &table_a, TableB &ta
     }
     commit_copies();
   };
-  tabulate(0), tabulate(1), tabulate(2);
+  tabulate(first), tabulate(first + 1), tabulate(first + 2);
   barrier();
-  fetch(0);
-  fetch(1);
+  fetch(first);
+  fetch(first + 1);
   AOTI_UNROLL_TIMES(1)
-  for (int step = 0; step < steps; ++step) {
+  for (int step = first; step < end; ++step) {
     wait_for_copies<1>();
 #if AOTI_WARPGROUPS
     show_to_units();
@@ -172,9 +172,9 @@ AOTI_INLINE void add_up_units(Sums &own, char *ring, TableA &table_a, TableB &ta
 } // namespace detail
 
 // The sums of rows [row0, row0 + Rows) and columns [column0, column0 + Columns), by the Threads of a block.
-// epilogue(row, column, lanes, sums) once for each Lanes neighbouring columns, or each one at the border. A launch has the
-// shared memory of as many pieces as there are, four at most, and of the results.
-template <class T, int Rows, int Columns, int Threads, int Lanes, class I, class A, class B, class Epilogue>
+// epilogue(row, column, lanes, sums) once for each Lanes neighbouring columns, or each one at the border. Neighbouring Blocks share
+// the depth (cluster.h). A launch has the shared memory of as many pieces as there are, four at most, and of the results.
+template <class T, int Rows, int Columns, int Threads, int Lanes, int Blocks = 1, class I, class A, class B, class Epilogue>
 AOTI_INLINE void contract_units(I row0, I column0, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
 #if AOTI_NVIDIA
   using namespace detail;
@@ -183,6 +183,8 @@ AOTI_INLINE void contract_units(I row0, I column0, I m, I n, I k, const A &a, co
   using FillB = UnitFill<Columns, Threads, kDepth, B, I>;
   AOTI_DYNAMIC_SHARED(shared);
   char *const ring = shared;
+  if (Cluster<Blocks>::is_idle()) return;
+  const int pieces = int((k + kDepth - 1) / kDepth), first = Cluster<Blocks>::begin(pieces), end = Cluster<Blocks>::end(pieces);
   UnitSums<T, Rows, Columns, Threads, FillA, FillB> own;
   own.clear();
   AOTI_SHARED Lookup<typename A::Entry, kRing, kDepth> table_a;
@@ -190,27 +192,29 @@ AOTI_INLINE void contract_units(I row0, I column0, I m, I n, I k, const A &a, co
   // The ring and the tables are used again by the next tile of the block.
   barrier();
   if (a.template is_aligned<kWhole>() && b.template is_aligned<kWhole>())
-    add_up_units<true, FillA, FillB>(own, ring, table_a, table_b, row0, column0, m, n, k, a, b);
+    add_up_units<true, FillA, FillB>(own, ring, table_a, table_b, first, end, row0, column0, m, n, k, a, b);
   else
-    add_up_units<false, FillA, FillB>(own, ring, table_a, table_b, row0, column0, m, n, k, a, b);
+    add_up_units<false, FillA, FillB>(own, ring, table_a, table_b, first, end, row0, column0, m, n, k, a, b);
   barrier();
   f32 *const results = (f32 *)ring;
   own.store(results);
-  barrier();
+  Cluster<Blocks>::meet();
   AOTI_UNROLL_TIMES(1)
-  for (int i = thread_index(); i < Rows * (Columns / Lanes); i += Threads) {
+  for (int i = Cluster<Blocks>::rank() * Threads + thread_index(); i < Rows * (Columns / Lanes); i += Cluster<Blocks>::kParts * Threads) {
     const int row = i / (Columns / Lanes), column = i % (Columns / Lanes) * Lanes;
     f32 *const sums = results + row * kPitch + column;
+    Cluster<Blocks>::template add_up<Lanes>(sums);
     if constexpr (is_same<T, f32>) correct_split_sums<Lanes>(I(row0 + row), I(column0 + column), m, n, k, a, b, sums);
     finish<f32, Lanes>(I(row0 + row), I(column0 + column), m, n, sums, epilogue);
   }
+  Cluster<Blocks>::part();
 #else
   constexpr int kRows = Rows < 64 ? Rows : 64, kColumns = Columns < 64 ? Columns : 64;
   AOTI_UNROLL_TIMES(1)
   for (int r = 0; r < Rows; r += kRows)
     AOTI_UNROLL_TIMES(1)
     for (int c = 0; c < Columns; c += kColumns)
-      contract<f32, kRows, kColumns, Threads, (Lanes < 4 ? Lanes : 4)>(I(row0 + r), I(column0 + c), m, n, k, a, b, epilogue);
+      contract<f32, kRows, kColumns, Threads, (Lanes < 4 ? Lanes : 4), Blocks>(I(row0 + r), I(column0 + c), m, n, k, a, b, epilogue);
 #endif
 }
 

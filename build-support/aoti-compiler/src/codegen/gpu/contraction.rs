@@ -48,19 +48,22 @@ pub(super) fn offset(operand: &MatrixOperand) -> String {
     if operand.offset.is(0) { String::new() } else { format!(" + ({})", scalar(&operand.offset)) }
 }
 
-/// A launch of one block for each tile of each batch.
+/// A launch of one block for each tile of each batch, or of as many as share one.
 fn launch(batches: &Expr, rows: &Expr, columns: &Expr, tile: &Tile) -> Launch {
     let tiles = |size: &Expr, step: i64| size.ceil_div(&Expr::int(step), &NoRanges);
     let units = &(batches * &tiles(rows, tile.rows)) * &tiles(columns, tile.columns);
-    Launch { shared: Expr::int(tile.shared), ..Launch::of(&units, 1, tile.threads, MAX_BLOCKS) }
+    let launch = Launch::of(&(&units * tile.blocks), 1, tile.threads, MAX_BLOCKS);
+    Launch { shared: Expr::int(tile.shared), cluster: tile.blocks, ..launch }
 }
 
 /// The loop over tiles around the call of the template.
 fn tiles(batches: &Expr, tile: &Tile, inside: &str) -> String {
     let index = index_type(tile.index);
+    // Neighbouring blocks have the same tile where they share it.
+    let shared = if tile.blocks == 1 { String::new() } else { format!(" / {}", tile.blocks) };
     format!(
         "const {index} across = ceil_div(n, {columns}), down = ceil_div(m, {rows});\n\
-         for ({index} unit = {index}(block_index()); unit < across * down * ({}); unit += {index}(block_count())) {{\n\
+         for ({index} unit = {index}(block_index(){shared}); unit < across * down * ({}); unit += {index}(block_count(){shared})) {{\n\
          \x20 const {index} column0 = unit % across * {columns}, row0 = unit / across % down * {rows}, batch = unit / across / down;\n\
          \x20 (void)batch, (void)row0;\n{}}}\n",
         scalar(batches),
@@ -81,20 +84,21 @@ fn lanes(tile: &Tile, dtype: DType) -> i64 {
 
 /// The call of the template for a tile, up to its operands.
 fn template(tile: &Tile, lanes: i64, dtype: DType) -> String {
-    let Tile { rows, columns, threads, .. } = tile;
+    let Tile { rows, columns, threads, blocks, .. } = tile;
+    let blocks = if *blocks == 1 { String::new() } else { format!(", {blocks}") };
     match tile.by {
         Multiplier::Few => {
             format!("contract_few<{}, {rows}, {columns}>(column0, m, n, k,\n", sum_type(dtype))
         }
         Multiplier::Threads => {
             format!(
-                "contract<{}, {rows}, {columns}, {threads}, {lanes}>(row0, column0, m, n, k,\n",
+                "contract<{}, {rows}, {columns}, {threads}, {lanes}{blocks}>(row0, column0, m, n, k,\n",
                 sum_type(dtype)
             )
         }
         Multiplier::Units => {
             format!(
-                "contract_units<{}, {rows}, {columns}, {threads}, {lanes}>(row0, column0, m, n, k,\n",
+                "contract_units<{}, {rows}, {columns}, {threads}, {lanes}{blocks}>(row0, column0, m, n, k,\n",
                 type_name(dtype)
             )
         }

@@ -47,6 +47,8 @@ pub(super) struct Launch {
     pub(super) blocks: Expr,
     /// Threads of a block.
     pub(super) threads: i64,
+    /// Blocks that run as a cluster, where the device has such.
+    pub(super) cluster: i64,
     /// Bytes of shared memory beside what the text declares.
     pub(super) shared: Expr,
     /// Bytes of scratch in device memory, which is an argument before all others.
@@ -57,7 +59,8 @@ impl Launch {
     /// So many units, of which a block takes `per_block` at a time.
     fn of(units: &Expr, per_block: i64, threads: i64, most: i64) -> Launch {
         let blocks = units.ceil_div(&Expr::int(per_block), &NoRanges);
-        Launch { blocks: blocks.minimum(&Expr::int(most)), threads, shared: Expr::int(0), scratch: None }
+        let blocks = blocks.minimum(&Expr::int(most));
+        Launch { blocks, threads, cluster: 1, shared: Expr::int(0), scratch: None }
     }
 }
 
@@ -137,9 +140,12 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
 impl DeviceText {
     /// The definition under a name, with comment lines above it.
     pub(super) fn definition(&self, name: &str, notes: &str) -> String {
+        let kernel = match (self.launch.threads, self.launch.cluster) {
+            (threads, 1) => format!("AOTI_KERNEL({threads})"),
+            (threads, blocks) => format!("AOTI_CLUSTER_KERNEL({threads}, {blocks})"),
+        };
         format!(
-            "{notes}AOTI_KERNEL({}) {name}({}) {{\n  (void)run;\n{}}}\nAOTI_KERNEL_END({name})\n\n",
-            self.launch.threads,
+            "{notes}{kernel} {name}({}) {{\n  (void)run;\n{}}}\nAOTI_KERNEL_END({name})\n\n",
             self.declaration,
             indent(&self.body, 1)
         )

@@ -46,6 +46,7 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
             rows,
             columns: KEYS,
             threads: FEW_THREADS,
+            blocks: 1,
             shared: 0,
             index,
         }];
@@ -57,6 +58,7 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
             rows,
             columns: keys,
             threads: rows / UNITS_QUERIES * target.warp,
+            blocks: 1,
             shared: shared_by_units(rows, keys, width, columns),
             index,
         };
@@ -74,7 +76,8 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
     };
     let (by, threads) = (Multiplier::Threads, THREADS);
     let shared = |rows: i64| shared_by_threads(rows, width, columns);
-    let tile = |&rows: &i64| Tile { by, rows, columns: KEYS, threads, shared: shared(rows), index };
+    let tile =
+        |&rows: &i64| Tile { by, rows, columns: KEYS, threads, blocks: 1, shared: shared(rows), index };
     rows.iter().map(tile).collect()
 }
 

@@ -22,20 +22,27 @@ const KEPT_FREE: i64 = 6 * 1024;
 /// Neighbouring threads that make whole memory transactions.
 const SIDE_BY_SIDE: i64 = 32;
 
-/// Tiles of halves for matrix units, the largest first. `gpu/units.h` can do these.
-const UNITS: [UnitTile; 3] = [
-    UnitTile { rows: 128, columns: 256, threads: 256, depth: 768, least: ENOUGH_TILES },
-    UnitTile { rows: 128, columns: 128, threads: 256, depth: 384, least: ENOUGH_TILES },
-    UnitTile { rows: 64, columns: 64, threads: 128, depth: 0, least: 0 },
+/// Tiles of halves for matrix units, the first that keeps the device busy is taken. `gpu/units.h` can do these.
+const UNITS: [UnitTile; 5] = [
+    UnitTile { depth: 768, ..UnitTile::alone(128, 256, 256, ENOUGH_TILES) },
+    UnitTile { depth: 384, ..UnitTile::alone(128, 128, 256, ENOUGH_TILES) },
+    UnitTile { depth: 1024, most_blocks: 2, ..UnitTile::alone(128, 128, 256, ENOUGH_TILES) },
+    UnitTile::alone(64, 64, 128, ENOUGH_TILES),
+    UnitTile { depth: 256, most_blocks: 8, ..UnitTile::alone(64, 64, 128, 60) },
 ];
 /// Tiles of `f32` for matrix units, as `gpu/split_sums.h` multiplies it. Where they are fewer, the smaller ones of ordinary units
 /// end earlier, measured on an H100; so do more threads where a multiprocessor has one block.
-const SPLIT_UNITS: [UnitTile; 4] = [
-    UnitTile { rows: 128, columns: 128, threads: 256, depth: 0, least: ENOUGH_TILES },
-    UnitTile { rows: 64, columns: 64, threads: 128, depth: 0, least: ENOUGH_TILES },
-    UnitTile { rows: 32, columns: 32, threads: 256, depth: 0, least: 140 },
-    UnitTile { rows: 32, columns: 32, threads: 512, depth: 0, least: 90 },
+const SPLIT_UNITS: [UnitTile; 7] = [
+    UnitTile::alone(128, 128, 256, ENOUGH_TILES),
+    UnitTile::alone(64, 64, 128, 264),
+    UnitTile { depth: 64, most_blocks: 8, ..UnitTile::alone(64, 64, 256, 100) },
+    UnitTile { depth: 64, most_blocks: 8, ..UnitTile::alone(64, 64, 256, 60) },
+    UnitTile::alone(32, 32, 256, 140),
+    UnitTile::alone(32, 32, 512, 90),
+    UnitTile { depth: 64, most_blocks: 8, ..UnitTile::alone(32, 32, 256, 60) },
 ];
+/// Of a tile of ordinary units that blocks share, the sums of each.
+const PLAIN_DEPTH: i64 = 128;
 /// The tile of matrix units where sizes are not known.
 const TYPICAL_UNITS: usize = 1;
 /// Bytes of a piece along the depth, and pieces in the ring of `gpu/units.h`.
@@ -56,13 +63,34 @@ struct UnitTile {
     rows: i64,
     columns: i64,
     threads: i64,
-    /// Sums this long hide how long a large tile takes to begin and to end.
+    /// The least length of the sums of a block: they hide how long a large tile takes to begin and to end, and how long blocks
+    /// that share one wait for each other.
     depth: i64,
-    /// The number of tiles from which on it is taken.
+    /// The number of blocks from which on it is taken.
     least: i64,
+    /// Blocks that may share a tile at most.
+    most_blocks: i64,
 }
 
 impl UnitTile {
+    const fn alone(rows: i64, columns: i64, threads: i64, least: i64) -> UnitTile {
+        UnitTile { rows, columns, threads, depth: 0, least, most_blocks: 1 }
+    }
+
+    /// How many blocks share a tile: as few as make enough of them, where the sums are long enough.
+    fn blocks(&self, contraction: &Contraction, target: &GpuTarget) -> i64 {
+        let most = self.most_blocks.min(target.cluster_blocks);
+        contraction.sharers((self.rows, self.columns), self.depth, most, self.least)
+    }
+
+    /// Whether that many keep the device busy.
+    fn is_busy(&self, contraction: &Contraction, target: &GpuTarget) -> bool {
+        let tiles = contraction.tiles(self.rows, self.columns);
+        let long = contraction.depth.as_int().is_none_or(|depth| depth >= self.depth);
+        long && tiles
+            .is_some_and(|tiles| tiles.saturating_mul(self.blocks(contraction, target)) >= self.least)
+    }
+
     /// Bytes of shared memory: the pieces of both operands that sums have at a time, and later the results.
     fn shared(&self, contraction: &Contraction) -> i64 {
         let sliced = contraction.size == 4 && self.rows + self.columns <= SLICED;
@@ -86,8 +114,8 @@ impl UnitTile {
 
     fn on(&self, contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {
         let UnitTile { rows, columns, threads, .. } = *self;
-        let shared = self.shared_on(contraction, target);
-        Tile { by: Multiplier::Units, rows, columns, threads, shared, index }
+        let (blocks, shared) = (self.blocks(contraction, target), self.shared_on(contraction, target));
+        Tile { by: Multiplier::Units, rows, columns, threads, blocks, shared, index }
     }
 }
 
@@ -190,7 +218,7 @@ fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) 
         fitting.map(|tile| tile.on(contraction, index, target))
     };
     let plain = || {
-        let tile = |(rows, columns)| plain(Multiplier::Threads, rows, columns, index);
+        let tile = |(rows, columns)| contraction.by_threads(rows, columns, index, target);
         contraction.plain_tiles().map(tile)
     };
     let others: Vec<Tile> = match (typical.by, contraction.kind) {
@@ -202,13 +230,18 @@ fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) 
         (Multiplier::Units, Kind::Halves) if !contraction.gathers => units().collect(),
         (Multiplier::Units, Kind::Halves) | (Multiplier::Few, _) => vec![],
     };
-    let others = others.into_iter().filter(|tile| *tile != typical);
-    std::iter::once(typical.clone()).chain(others).collect()
+    let mut tiles = vec![typical];
+    for tile in others {
+        if !tiles.contains(&tile) {
+            tiles.push(tile);
+        }
+    }
+    tiles
 }
 
 /// A tile of ordinary units.
 fn plain(by: Multiplier, rows: i64, columns: i64, index: IndexWidth) -> Tile {
-    Tile { by, rows, columns, threads: THREADS, shared: 0, index }
+    Tile { by, rows, columns, threads: THREADS, blocks: 1, shared: 0, index }
 }
 
 fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {
@@ -222,8 +255,8 @@ fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> T
         return plain(Multiplier::Few, FEW_ROWS, columns, index);
     }
     match (most(&contraction.rows, NARROW), most(&contraction.columns, NARROW)) {
-        (true, _) => return plain(Multiplier::Threads, NARROW, 64, index),
-        (false, true) => return plain(Multiplier::Threads, 64, NARROW, index),
+        (true, _) => return contraction.by_threads(NARROW, 64, index, target),
+        (false, true) => return contraction.by_threads(64, NARROW, index, target),
         (false, false) => {}
     }
     if let Some(found) = choose_units(contraction, target) {
@@ -236,21 +269,19 @@ fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> T
             .find(|(rows, columns)| contraction.tiles(*rows, *columns) >= Some(ENOUGH_TILES))
             .unwrap_or(PLAIN[PLAIN.len() - 1]),
     };
-    plain(Multiplier::Threads, rows, columns, index)
+    contraction.by_threads(rows, columns, index, target)
 }
 
 /// The tile of matrix units that is best without a measurement; none where ordinary units are.
 fn choose_units(contraction: &Contraction, target: &GpuTarget) -> Option<UnitTile> {
     let tiles = contraction.units(target);
     let fits = |tile: &&UnitTile| tile.fits(contraction, target);
-    let is_deep = |tile: &&UnitTile| contraction.depth.as_int().is_none_or(|depth| depth >= tile.depth);
     let found = if contraction.gathers {
         None
     } else if contraction.tiles(1, 1).is_none() {
         tiles.iter().skip(TYPICAL_UNITS).find(fits)
     } else {
-        let is_busy = |tile: &&UnitTile| contraction.tiles(tile.rows, tile.columns) >= Some(tile.least);
-        tiles.iter().filter(fits).filter(is_deep).find(is_busy)
+        tiles.iter().filter(fits).find(|tile| tile.is_busy(contraction, target))
     };
     // Halves that nothing else multiplies as fast are left to the smallest tile.
     let smallest = (contraction.kind == Kind::Halves).then(|| tiles.last()).flatten();
@@ -269,6 +300,23 @@ impl Contraction {
         }
     }
 
+    /// Blocks that share each tile of such a size: the fewest, by powers of two, that give the device `least` of them, each with
+    /// sums of `depth` at least. One where sizes are not known.
+    fn sharers(&self, (rows, columns): (i64, i64), depth: i64, most: i64, least: i64) -> i64 {
+        let (Some(tiles), Some(own)) = (self.count(rows, columns), self.depth.as_int()) else { return 1 };
+        let (mut blocks, is_busy) = (1, |blocks: i64| tiles.saturating_mul(blocks) >= least);
+        while !is_busy(blocks) && blocks * 2 <= most && own >= blocks * 2 * depth {
+            blocks *= 2;
+        }
+        blocks
+    }
+
+    /// A tile of ordinary units, shared where there are few.
+    fn by_threads(&self, rows: i64, columns: i64, index: IndexWidth, target: &GpuTarget) -> Tile {
+        let blocks = self.sharers((rows, columns), PLAIN_DEPTH, target.cluster_blocks, ENOUGH_TILES);
+        Tile { blocks, ..plain(Multiplier::Threads, rows, columns, index) }
+    }
+
     /// The tiles for ordinary units whose sums fit registers.
     fn plain_tiles(&self) -> impl Iterator<Item = (i64, i64)> {
         let is_wide = self.size == 8;
@@ -277,11 +325,17 @@ impl Contraction {
 
     /// The number of tiles, where it is known and they are not mostly empty.
     fn tiles(&self, rows: i64, columns: i64) -> Option<i64> {
-        let (batches, m, n) = (self.batches.as_int()?, self.rows.as_int()?, self.columns.as_int()?);
-        let count = |size: i64, step: i64| size.saturating_add(step - 1) / step;
+        let (m, n) = (self.rows.as_int()?, self.columns.as_int()?);
         // A tile that is mostly empty counts as none.
         let is_full = rows < 2 * m.max(1) && columns < 2 * n.max(1);
-        is_full.then(|| batches.saturating_mul(count(m, rows)).saturating_mul(count(n, columns)))
+        if is_full { self.count(rows, columns) } else { None }
+    }
+
+    /// The number of tiles, where it is known.
+    fn count(&self, rows: i64, columns: i64) -> Option<i64> {
+        let (batches, m, n) = (self.batches.as_int()?, self.rows.as_int()?, self.columns.as_int()?);
+        let count = |size: i64, step: i64| size.saturating_add(step - 1) / step;
+        Some(batches.saturating_mul(count(m, rows)).saturating_mul(count(n, columns)))
     }
 }
 
@@ -324,15 +378,42 @@ mod tests {
         let floats = |m, n, k| sizes(&product("f32", m, n, k, "sm_90a"));
         assert_eq!(floats("4096", 4096, 4096), (Multiplier::Units, 128, 128));
         assert_eq!(floats("512", 768, 768), (Multiplier::Units, 64, 64));
-        assert_eq!(floats("128", 768, 768), (Multiplier::Units, 32, 32));
-        assert_eq!(product("f32", "128", 768, 768, "sm_90a").threads, 512, "each has a multiprocessor");
-        assert_eq!(product("f32", "256", 768, 768, "sm_90a").threads, 256, "some share one");
-        assert_eq!(floats("64", 768, 768), (Multiplier::Threads, 16, 32), "or each sum takes long");
+        let old = |m| product("f32", m, 768, 768, "sm_80");
+        assert_eq!(sizes(&old("128")), (Multiplier::Units, 32, 32));
+        assert_eq!(old("128").threads, 512, "each has a multiprocessor");
+        assert_eq!(old("256").threads, 256, "some share one");
+        assert_eq!(sizes(&old("64")), (Multiplier::Threads, 16, 32), "or each sum takes long");
         assert_eq!(floats("12", 768, 768), (Multiplier::Threads, 16, 64));
         let amd = |m, n, k| sizes(&product("f32", m, n, k, "gfx942"));
         assert_eq!(amd("4096", 4096, 4096), (Multiplier::Threads, 128, 128));
         let old = |m, n, k| sizes(&product("f32", m, n, k, "sm_75"));
         assert_eq!(old("128", 768, 768), (Multiplier::Threads, 32, 32));
+    }
+
+    #[test]
+    fn blocks_share_tiles_where_there_are_few_and_sums_are_long() {
+        let halves = |m, n, k| product("bf16", m, n, k, "sm_90a");
+        assert_eq!(
+            (sizes(&halves("1024", 768, 3072)), halves("1024", 768, 3072).blocks),
+            ((Multiplier::Units, 128, 128), 2)
+        );
+        assert_eq!(halves("1024", 768, 768).blocks, 1, "there are enough");
+        assert_eq!(
+            (sizes(&halves("196", 256, 2304)), halves("196", 256, 2304).blocks),
+            ((Multiplier::Units, 64, 64), 4)
+        );
+        assert_eq!(halves("196", 256, 256).blocks, 1, "sums are short");
+        assert_eq!(halves("s0", 256, 2304).blocks, 1, "sizes are not known");
+        let floats = |m, n, k| product("f32", m, n, k, "sm_90a");
+        assert_eq!(
+            (sizes(&floats("49", 512, 4608)), floats("49", 512, 4608).blocks),
+            ((Multiplier::Units, 64, 64), 8)
+        );
+        assert_eq!(
+            (sizes(&floats("12", 768, 768)), floats("12", 768, 768).blocks),
+            ((Multiplier::Threads, 16, 64), 4)
+        );
+        assert_eq!(product("f32", "12", 768, 768, "sm_80").blocks, 1, "blocks there are no cluster");
     }
 
     #[test]
@@ -356,7 +437,7 @@ mod tests {
     #[test]
     fn short_sums_have_no_more_pieces_than_they_need() {
         assert_eq!(product("f32", "4096", 4096, 40, "sm_90a").shared, 128 * (128 + RESULT_PAD) * 4);
-        assert_eq!(product("f32", "128", 768, 768, "sm_90a").shared, 4 * 64 * 512);
+        assert_eq!(product("f32", "128", 768, 768, "sm_80").shared, 4 * 64 * 512);
         assert_eq!(product("bf16", "4096", 4096, 64, "sm_90a").shared, 64 * (64 + RESULT_PAD) * 4);
     }
 }

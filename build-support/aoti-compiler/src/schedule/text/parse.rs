@@ -148,6 +148,11 @@ fn packing(cursor: &mut Cursor<'_>) -> Result<Packing, SyntaxError> {
     }
 }
 
+/// Blocks that share a tile: one where nothing is said.
+pub(super) fn blocks(cursor: &mut Cursor<'_>) -> Result<i64, SyntaxError> {
+    if cursor.eat_word("blocks") { cursor.number() } else { Ok(1) }
+}
+
 fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
     cursor.expect_word("map")?;
     if cursor.eat_word("split") {
@@ -167,9 +172,10 @@ fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
             return Err(cursor.error("expected two numbers"));
         };
         let by = multiplier(cursor)?;
-        let (threads, shared) = (field(cursor, "threads")?, field(cursor, "shared")?);
-        let index = index_width(cursor)?;
-        return Ok(Mapping::Gpu(GpuMapping::Tiles(Tile { by, rows, columns, threads, shared, index })));
+        let (threads, blocks) = (field(cursor, "threads")?, blocks(cursor)?);
+        let (shared, index) = (field(cursor, "shared")?, index_width(cursor)?);
+        let tile = Tile { by, rows, columns, threads, blocks, shared, index };
+        return Ok(Mapping::Gpu(GpuMapping::Tiles(tile)));
     }
     let (size, places) = (field(cursor, "team")?, field(cursor, "places")?);
     let across = one_of(cursor, "adjacent", [("places", true), ("members", false)])?;

@@ -108,6 +108,11 @@ pub(super) fn multiplier_text(by: Multiplier) -> &'static str {
     }
 }
 
+/// Blocks that share a tile, where there are several.
+pub(super) fn blocks_text(blocks: i64) -> String {
+    if blocks == 1 { String::new() } else { format!(" blocks {blocks}") }
+}
+
 fn mapping(mapping: &Mapping) -> String {
     match mapping {
         Mapping::Cpu(CpuMapping { split, lanes, grain, block }) => {
@@ -117,10 +122,10 @@ fn mapping(mapping: &Mapping) -> String {
         Mapping::Gpu(GpuMapping::Template { threads, index }) => {
             format!("map template threads {threads} index {}", bits(*index))
         }
-        Mapping::Gpu(GpuMapping::Tiles(Tile { by, rows, columns, threads, shared, index })) => {
-            let by = multiplier_text(*by);
+        Mapping::Gpu(GpuMapping::Tiles(Tile { by, rows, columns, threads, blocks, shared, index })) => {
+            let (by, blocks) = (multiplier_text(*by), blocks_text(*blocks));
             format!(
-                "map tile [{rows}, {columns}] by {by} threads {threads} shared {shared} index {}",
+                "map tile [{rows}, {columns}] by {by} threads {threads}{blocks} shared {shared} index {}",
                 bits(*index)
             )
         }

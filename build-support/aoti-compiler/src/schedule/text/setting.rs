@@ -1,7 +1,7 @@
 //! The text form of settings, one line: `gemm.packed split rows 64 lanes outer grain 65536 block rows 8`.
 
-use super::parse::{block, lanes, multiplier, pair, split, template};
-use super::print::{block_text, lanes_text, multiplier_text, split_text, template_text};
+use super::parse::{block, blocks, lanes, multiplier, pair, split, template};
+use super::print::{block_text, blocks_text, lanes_text, multiplier_text, split_text, template_text};
 use crate::diagnostic::Diagnostics;
 use crate::schedule::mapping::Block;
 use crate::schedule::setting::{Layout, Setting};
@@ -17,8 +17,9 @@ impl fmt::Display for Setting {
                 let (split, lanes) = (split_text(*split), lanes_text(*lanes));
                 write!(f, " split {split} lanes {lanes} grain {enough}{}", block_text(*block))
             }
-            Layout::Tile { by, rows, columns, threads } => {
-                write!(f, " tile [{rows}, {columns}] by {} threads {threads}", multiplier_text(*by))
+            Layout::Tile { by, rows, columns, threads, blocks } => {
+                let (by, blocks) = (multiplier_text(*by), blocks_text(*blocks));
+                write!(f, " tile [{rows}, {columns}] by {by} threads {threads}{blocks}")
             }
             Layout::Fixed => Ok(()),
         }
@@ -49,7 +50,8 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
         };
         let by = multiplier(cursor)?;
         cursor.expect_word("threads")?;
-        Layout::Tile { by, rows, columns, threads: cursor.number()? }
+        let threads = cursor.number()?;
+        Layout::Tile { by, rows, columns, threads, blocks: blocks(cursor)? }
     } else {
         Layout::Fixed
     };

@@ -1,0 +1,80 @@
+// Blocks that share the depth of a tile ("split-K"): neighbours in the grid, of which each adds up a part. Where a GPU runs such
+// blocks as a cluster (sm_90 and later, compiled by nvcc), they read each other's sums in shared memory, and each finishes a
+// part of the tile; elsewhere the first block adds up everything, and the others have nothing to do.
+//
+// Sums of blocks are added in the order of the blocks: the result is the same in every run.
+#pragma once
+
+#include "simt.h"
+
+AOTI_NAMESPACE_BEGIN
+
+template <int Blocks> struct Cluster {
+#if AOTI_CLUSTERS
+  // Blocks that add up.
+  static constexpr int kParts = Blocks;
+#else
+  static constexpr int kParts = 1;
+#endif
+  static AOTI_INLINE int rank() { return Blocks == 1 ? 0 : block_index() % Blocks; }
+  static AOTI_INLINE bool is_idle() { return rank() >= kParts; }
+  // What this block has of `count` pieces begins here, and that of the next block behind it.
+  static AOTI_INLINE int begin(int count) { return kParts == 1 ? 0 : count * rank() / kParts; }
+  static AOTI_INLINE int end(int count) { return kParts == 1 ? count : count * (rank() + 1) / kParts; }
+
+#if AOTI_CLUSTERS
+  // All threads of all blocks; what they wrote to shared memory is seen behind it.
+  static AOTI_INLINE void meet() {
+    if constexpr (kParts == 1)
+      barrier();
+    else
+      __asm__ volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
+  }
+  // No block writes to its memory, or ends, while others read it. Not for the threads of one block alone.
+  static AOTI_INLINE void part() {
+    if constexpr (kParts > 1)
+      __asm__ volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+  }
+  // Adds the sums that lie at the same place in the shared memory of the other blocks to a few neighbouring ones. Each place is
+  // finished, and so written, by one block alone.
+  template <int N, class U> static AOTI_INLINE void add_up(U *sums) {
+    if constexpr (kParts > 1) {
+      u32 address;
+      __asm__("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(address) : "l"(sums));
+      U all[N];
+      AOTI_UNROLL_TIMES(8)
+      for (int block = 0; block < kParts; ++block) {
+        u32 theirs;
+        __asm__ volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(address), "r"(block));
+        U own[N];
+        read(theirs, own);
+        AOTI_UNROLL_TIMES(8)
+        for (int i = 0; i < N; ++i) all[i] = block == 0 ? own[i] : all[i] + own[i];
+      }
+      __builtin_memcpy(sums, all, sizeof all);
+    }
+  }
+
+private:
+  template <int N, class U> static AOTI_INLINE void read(u32 address, U (&sums)[N]) {
+    constexpr int bytes = N * int(sizeof(U)), step = bytes % 16 == 0 ? 4 : 1;
+    u32 words[bytes / 4];
+    AOTI_UNROLL_TIMES(8)
+    for (int i = 0; i < bytes / 4; i += step)
+      if constexpr (step == 4)
+        __asm__ volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(words[i]), "=r"(words[i + 1]), "=r"(words[i + 2]), "=r"(words[i + 3])
+                         : "r"(address + u32(i) * 4)
+                         : "memory");
+      else
+        __asm__ volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(words[i]) : "r"(address + u32(i) * 4) : "memory");
+    __builtin_memcpy(sums, words, sizeof sums);
+  }
+#else
+  static AOTI_INLINE void meet() { barrier(); }
+  static AOTI_INLINE void part() {}
+  template <int, class U> static AOTI_INLINE void add_up(U *) {}
+#endif
+};
+
+AOTI_NAMESPACE_END
