@@ -3,6 +3,9 @@
 #pragma once
 
 #include "scalar.h"
+#if AOTI_GPU && !defined(AOTI_EMULATED)
+#include "gpu/device.h"
+#endif
 
 AOTI_NAMESPACE_BEGIN
 
@@ -32,11 +35,37 @@ template <int W> AOTI_INLINE Vec<f32, W> exp_reduced(Vec<f32, W> r) {
 }
 
 template <int W> AOTI_INLINE Vec<f32, W> exp_f32(Vec<f32, W> x) {
+#if AOTI_FUNCTION_UNITS
+  // 2^n 2^r, n a whole number within the exponents of normal numbers; what is beyond them overflows with 2^r.
+  return lanewise(
+      [](f32 v) {
+        constexpr f32 magic = 0x1.8p23f;
+        const f32 inside = __builtin_fminf(__builtin_fmaxf(v, -87.0f), 88.0f);
+        const f32 shifted = __builtin_fmaf(inside, 0x1.715476p+0f, magic);
+        const f32 r = __builtin_fmaf(v, 0x1.4ae0cp-26f, __builtin_fmaf(v, 0x1.715476p+0f, magic - shifted));
+        u32 power;
+        __builtin_memcpy(&power, &shifted, 4);
+        power = (power << 23) + 0x3f800000u;
+        f32 scale;
+        __builtin_memcpy(&scale, &power, 4);
+        return unit_exp2(r) * scale;
+      },
+      x);
+#else
   x = select(x > 89.0f, 89.0f, x);
   x = select(x < -104.0f, -104.0f, x);
   RoundedF32<W> n = round_product(x, 0x1.715476p+0f);
   Vec<f32, W> r = mad(n.value, -0x1.7f7d1cp-20f, mad(n.value, -0x1.62e400p-1f, x));
   return scale(exp_reduced(r), n.integer);
+#endif
+}
+
+// a / b for b from 1 on. By units for functions with an error of 2 ULP, and zero for b beyond 2^126.
+template <class T, int W> AOTI_INLINE Vec<T, W> quotient(Vec<T, W> a, Vec<T, W> b) {
+#if AOTI_FUNCTION_UNITS
+  if constexpr (is_same<T, f32>) return a * lanewise([](f32 v) { return unit_reciprocal(v); }, b);
+#endif
+  return a / b;
 }
 
 // log(m * 2^e) = e ln2 + f - f^2/2 + f^3 q(f), f = m - 1, m in [sqrt(1/2), sqrt(2)); error of the fit 2^-27 f^2.
@@ -70,7 +99,7 @@ template <int W> AOTI_INLINE Vec<f32, W> tanh_f32(Vec<f32, W> x) {
   Vec<f32, W> z = x * x;
   Vec<f32, W> small = mad(a * z, horner(z, -0x1.555534p-2f, 0x1.11074ep-3f, -0x1.b8407cp-5f, 0x1.523c86p-6f,
                                         -0x1.76301ep-8f), a);
-  Vec<f32, W> large = 1.0f - 2.0f / (exp_f32(a + a) + 1.0f);
+  Vec<f32, W> large = 1.0f - quotient(splat<W>(2.0f), exp_f32(a + a) + 1.0f);
   return copysign(select(a < 0.625f, small, large), x);
 }
 

@@ -26,10 +26,8 @@ constexpr f32 kLog2E = 1.44269504088896341f;
 constexpr int kScoreKeys = 32;
 
 AOTI_INLINE f32 power_of_two(f32 x) {
-#if AOTI_NVIDIA
-  f32 y;
-  __asm__("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
+#if AOTI_FUNCTION_UNITS
+  return unit_exp2(x);
 #else
   return exp2(Vec<f32, 1>{x}).v;
 #endif

@@ -118,6 +118,30 @@ AOTI_INLINE void exchange_if_zero(int *p, int x) {
 AOTI_INLINE void fence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
 #endif
 
+// 2^x and 1 / x by the units for functions, with 22 bits; results smaller than normal numbers are zero.
+#define AOTI_FUNCTION_UNITS 1
+namespace detail {
+#if AOTI_NVIDIA
+AOTI_INLINE f32 unit_exp2(f32 x) {
+  f32 y;
+  __asm__("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+AOTI_INLINE f32 unit_reciprocal(f32 x) {
+  f32 y;
+  __asm__("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+#else
+#if __has_builtin(__builtin_amdgcn_exp2f)
+AOTI_INLINE f32 unit_exp2(f32 x) { return __builtin_amdgcn_exp2f(x); }
+#else
+AOTI_INLINE f32 unit_exp2(f32 x) { return __builtin_exp2f(x); }
+#endif
+AOTI_INLINE f32 unit_reciprocal(f32 x) { return __builtin_amdgcn_rcpf(x); }
+#endif
+} // namespace detail
+
 AOTI_NAMESPACE_END
 #endif
 
