@@ -76,7 +76,7 @@ pub fn cargo(folder: &Path, cache: &Path) -> Command {
 }
 
 /// The target folder of the projects that tests build, which later runs of the tests use again. Its name has blanks and
-/// umlauts, as folders of users have.
+/// umlauts, as folders of users have. `cargo xtask test` builds the examples there too.
 pub fn projects() -> PathBuf {
     profile().with_file_name("tmp").join("Projekte für Tests")
 }

@@ -166,3 +166,39 @@ fn lines_end_without_blanks_and_files_with_a_newline() {
         findings
     });
 }
+
+/// The packages of a lock file that come from a registry: of each the name, what tells its incompatible versions apart, and
+/// the version.
+fn locked(lock: &str) -> Vec<(&str, &str, &str)> {
+    let packages = lock.split("[[package]]").filter(|package| package.contains("\nsource = \"registry+"));
+    let package = |package| {
+        let value = |key| quoted(package, key).expect("every package has a name and a version");
+        let version = value("version = \"");
+        let numbers = if version.starts_with("0.") { 2 } else { 1 };
+        let end = version.match_indices('.').nth(numbers - 1).map_or(version.len(), |(at, _)| at);
+        (value("name = \""), &version[..end], version)
+    };
+    packages.map(package).collect()
+}
+
+/// What stands between these words at the start of a line and the quotation mark after them.
+fn quoted<'text>(text: &'text str, start: &str) -> Option<&'text str> {
+    text.lines().find_map(|line| line.strip_prefix(start)?.strip_suffix('"'))
+}
+
+#[test]
+fn examples_lock_the_versions_that_the_workspace_does() {
+    let workspace = fs::read_to_string(root().join("Cargo.lock")).expect("the workspace has a lock file");
+    let workspace = locked(&workspace);
+    // Else the build library is compiled for each of them, which takes minutes.
+    check("`cargo update --precise` these", |source| {
+        if !(source.path.starts_with("examples/") && source.path.ends_with("/Cargo.lock")) {
+            return Vec::new();
+        }
+        let differs = |(name, series, version): &(&str, &str, &str)| {
+            let other = workspace.iter().find(|other| (other.0, other.1) == (*name, *series))?;
+            (other.2 != *version).then(|| format!("{name} {version} to {}", other.2))
+        };
+        locked(&source.text).iter().filter_map(differs).collect()
+    });
+}
