@@ -58,7 +58,7 @@ codes! {
         "A value is used before it is defined, defined twice, or missing.",
     /// A size is too large or negative.
     Size = 11 "a size is out of range"
-        "A tensor's number of bytes overflows 63 bits or a size is negative.",
+        "A tensor's number of bytes overflows 63 bits, a size is negative, or one that is read from data has no bound, so that\nno memory could be planned for it. State one with `torch._check(size <= bound)` before the export.",
     /// Names are asked for that the program has no place for.
     Names = 19 "a name is given to what the program does not have"
         "`outputs` and `dims` of a model's table name its outputs, all of them in order, and its dimensions, by the names that\nthe program has for them; `cargo aoti inspect MODEL` shows both. No two may have one name.",
