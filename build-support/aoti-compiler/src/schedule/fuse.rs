@@ -7,7 +7,7 @@ use super::merge::{append, store_site};
 use super::{Explanation, Refusal};
 use crate::graph::Origin;
 use crate::loops::{
-    Access, Axis, BufferId, Channels, Index, Kernel, KernelId, KernelKind, Nest, Stage, Step, Term,
+    Access, Axis, BufferId, Channels, Effect, Index, Kernel, KernelId, KernelKind, Nest, Stage, Step, Term,
 };
 use crate::symbolic::{Expr, Ranges};
 use crate::target::Target;
@@ -215,6 +215,10 @@ fn fuse(
         KernelKind::Nest(nest) => fuse_nests(nest, consumer, shares, ranges, target).map(KernelKind::Nest),
         KernelKind::MatMul(matmul) if shares => {
             let mut matmul = matmul.clone();
+            // Rows of results may lie anywhere, as those of a head do between those of the others.
+            let turned = follow(consumer, &matmul.epilogue, &matmul.axes, ranges)
+                .filter(|turned| stores_rows(turned, &matmul.axes));
+            let consumer = turned.as_ref().unwrap_or(consumer);
             fuse_epilogue(&matmul.axes, &mut matmul.epilogue, consumer, ranges)?;
             Ok(KernelKind::MatMul(matmul))
         }
@@ -346,6 +350,19 @@ fn same_row(axes: &[Axis], store: &Access, load: &Access) -> bool {
     })
 }
 
+/// Whether a nest that walks over a product's results stores side by side what the product has side by side.
+fn stores_rows(nest: &Nest, axes: &[Axis]) -> bool {
+    let (Some(column), Some(own)) = (axes.last(), nest.axes.last()) else { return false };
+    let mut stores = nest.stages.iter().flat_map(|stage| &stage.effects);
+    !column.extent.is(1)
+        && stores.all(|effect| match effect {
+            Effect::Store { access, .. } => {
+                access.is_direct() && access.offset.affine_in(own.symbol).is_some_and(|(step, _)| step.is(1))
+            }
+            Effect::Accumulate { .. } => false,
+        })
+}
+
 /// Puts an element-wise consumer into the epilogue of a contraction.
 fn fuse_epilogue(
     axes: &[Axis],
@@ -399,7 +416,7 @@ fn unit_coordinates(nest: &mut Nest, axes: &[Axis]) {
         let plain = Index::Expr(Expr::sym(axis.symbol));
         for stage in &mut nest.stages {
             for effect in &mut stage.effects {
-                if let crate::loops::Effect::Store { access, .. } = effect {
+                if let Effect::Store { access, .. } = effect {
                     for coord in access.coords.iter_mut().filter(|coord| **coord == plain) {
                         *coord = Index::Expr(Expr::int(0));
                     }

@@ -160,6 +160,25 @@ fn statistics_and_normalisation_are_one_kernel() {
 }
 
 #[test]
+fn products_write_the_rows_of_heads_where_they_are_joined() {
+    let body = |sizes: &str, coords: &str| {
+        format!(
+            "input %a \"a\": f32[2, 4, 6, 16]
+             input %b \"b\": f32[2, 4, 16, 8]
+             %p: f32[2, 4, 6, 8] = matmul %a, %b
+             %y: f32{sizes} = view %p [{coords}]
+             output %y \"y\""
+        )
+    };
+    check(&body("[2, 6, 32]", "i0, i2 // 8, i1, i2 % 8"), &["matmul (2, 4, 6, 8)"]);
+    // Columns that would lie apart are turned by a pass over memory.
+    check(
+        &body("[2, 8, 24]", "i0, i2 // 6, i2 % 6, i1"),
+        &["matmul (2, 4, 6, 8)", "nest (2, 8, 24) stages ()"],
+    );
+}
+
+#[test]
 fn element_wise_consumers_go_into_the_epilogue() {
     let (program, _) = scheduled(
         "const c0 \"w\": f32[16, 32] = splat 0.5
