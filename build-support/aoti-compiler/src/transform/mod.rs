@@ -8,6 +8,7 @@ pub mod decompose;
 mod derive;
 mod fold_constants;
 mod fold_scales;
+mod join_products;
 mod patches;
 pub mod rename;
 mod rewrite;
@@ -23,6 +24,7 @@ pub use dce::dce;
 pub use derive::freeze;
 pub use fold_constants::fold_constants;
 pub use fold_scales::fold_scales;
+pub use join_products::join_products;
 pub use patches::patches_to_products;
 pub use simplify::simplify;
 pub use splats::fold_splats;
@@ -41,6 +43,9 @@ const PASSES: &[(&str, Pass)] = &[
     ("cse", cse),
     ("fold_constants", fold_constants),
     ("fold_splats", fold_splats),
+    ("simplify", simplify),
+    ("dce", dce),
+    ("join_products", join_products),
     ("simplify", simplify),
     ("dce", dce),
     ("fold_scales", fold_scales),

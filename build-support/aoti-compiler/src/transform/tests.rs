@@ -256,6 +256,42 @@ fn scale_after_a_product_goes_through_the_view_of_its_weight() {
 }
 
 #[test]
+fn products_of_one_matrix_that_products_read_become_one() {
+    check(
+        join_products,
+        "const c0 \"q\": f32[2, 3] = [1, 2, 3, 4, 5, 6] const c1 \"k\": f32[4, 3] = [7, 8, 9, 1, 0, 2, 3, 5, 4, 6, 1, 1]
+         const c2 \"a\": f32[2] = [1, 2] const c3 \"b\": f32[4] = [3, 4, 5, 6]
+         input %x: f32[6, 3] input %l: f32[2, 2, 2] input %m: f32[2, 3, 2]
+         %q: f32[2, 3] = constant c0 %k: f32[4, 3] = constant c1
+         %qt: f32[3, 2] = view %q [i1, i0] %kt: f32[3, 4] = view %k [i1, i0]
+         %y: f32[6, 2] = matmul %x, %qt %ys: f32[2, 3, 2] = view %y [3*i0 + i1, i2]
+         %a: f32[2] = constant c2 %av: f32[2, 3, 2] = view %a [i2] %ya: f32[2, 3, 2] = add %ys, %av
+         %z: f32[6, 4] = matmul %x, %kt %zs: f32[2, 3, 4] = view %z [3*i0 + i1, i2]
+         %b: f32[4] = constant c3 %bv: f32[2, 3, 4] = view %b [i2] %zb: f32[2, 3, 4] = add %bv, %zs
+         %o: f32[2, 3, 2] = matmul %ya, %l %zt: f32[2, 4, 3] = view %zb [i0, i2, i1]
+         %p: f32[2, 4, 2] = matmul %zt, %m output %o output %p",
+        "const c0 \"q.joined\": f32[6, 3] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 0, 2, 3, 5, 4, 6, 1, 1]
+         const c1 \"a.joined\": f32[6] = [1, 2, 3, 4, 5, 6]
+         input %x: f32[6, 3] input %l: f32[2, 2, 2] input %m: f32[2, 3, 2]
+         %w: f32[6, 3] = constant c0 %t: f32[3, 6] = view %w [i1, i0]
+         %y: f32[6, 6] = matmul %x, %t %ys: f32[2, 3, 6] = view %y [3*i0 + i1, i2]
+         %a: f32[6] = constant c1 %av: f32[2, 3, 6] = view %a [i2] %s: f32[2, 3, 6] = add %ys, %av
+         %q: f32[2, 3, 2] = view %s [i0, i1, i2] %k: f32[2, 3, 4] = view %s [i0, i1, i2 + 2]
+         %o: f32[2, 3, 2] = matmul %q, %l %zt: f32[2, 4, 3] = view %k [i0, i2, i1]
+         %p: f32[2, 4, 2] = matmul %zt, %m output %o output %p",
+    );
+}
+
+#[test]
+fn products_that_others_read_stay_apart() {
+    let text = "const c0: f32[3, 2] = random 1 const c1: f32[3, 2] = random 2 input %x: f32[4, 3]
+         input %l: f32[2, 5] %q: f32[3, 2] = constant c0 %k: f32[3, 2] = constant c1
+         %y: f32[4, 2] = matmul %x, %q %z: f32[4, 2] = matmul %x, %k %e: f32[4, 2] = exp %z
+         %o: f32[4, 5] = matmul %y, %l output %o output %e";
+    check(join_products, text, text);
+}
+
+#[test]
 fn a_result_with_another_use_keeps_its_weight() {
     let text = "const c0: f32[3, 2] = random 2 const c1: f32[2] = [2, 10] input %x: f32[4, 3]
          %w: f32[3, 2] = constant c0 %s: f32[2] = constant c1 %y: f32[4, 2] = matmul %x, %w
