@@ -59,6 +59,36 @@ fn tune(project: &Project, arguments: &[&str]) -> Command {
     command
 }
 
+/// The same command, started through another.
+fn through(words: &[&str], inner: &Command) -> Command {
+    let mut outer = Command::new(words[0]);
+    outer.args(&words[1..]).arg(inner.get_program()).args(inner.get_args());
+    if let Some(folder) = inner.get_current_dir() {
+        outer.current_dir(folder);
+    }
+    for (name, value) in inner.get_envs() {
+        match value {
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
+        };
+    }
+    outer
+}
+
+/// The same command, for which the permissions of files count even where it is root's.
+fn bound_by_permissions(inner: &Command) -> Command {
+    let words = ["setpriv", "--inh-caps=-dac_override", "--bounding-set=-dac_override"];
+    // Nobody else has the capability, and nobody else may give it up.
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    through(if is_root { &words } else { &["env"] }, inner)
+}
+
+fn lock_dependencies(project: &Project) {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["generate-lockfile", "--offline"]).current_dir(project.folder());
+    assert!(cargo.output().unwrap().status.success());
+}
+
 fn objects(ended: &Ended) -> Vec<Value> {
     ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -124,16 +154,7 @@ fn what_is_wrong_with_a_lock_never_makes_a_wrong_build() {
     let ended = build(&text.replace("compiler = \"", "compiler = \"other "));
     assert!(ended.code == Some(0) && ended.stderr.contains("this build uses"), "{}", ended.stderr);
     let locked = |project: &Project| Ended::of(&mut project.aoti(&["build", "--locked"]));
-    assert!(
-        Command::new(env!("CARGO"))
-            .arg("generate-lockfile")
-            .arg("--offline")
-            .current_dir(project.folder())
-            .output()
-            .unwrap()
-            .status
-            .success()
-    );
+    lock_dependencies(&project);
     let stale = locked(&project);
     assert!(stale.code == Some(1) && stale.stderr.contains("out of date"), "{}", stale.stderr);
     fs::write(lock(&project), &text).unwrap();
@@ -234,4 +255,64 @@ fn checks_and_dry_runs_write_nothing() {
     assert!(wrong.code == Some(2) && wrong.stderr.contains("has no kernel `matmull`"), "{}", wrong.stderr);
     let wrong = Ended::of(&mut project.aoti(&["tune", "twoo"]));
     assert!(wrong.code == Some(2) && wrong.stderr.contains("did you mean `two`?"), "{}", wrong.stderr);
+}
+
+#[test]
+fn where_no_lock_can_be_written_nothing_is_measured() {
+    let project = project();
+    lock_dependencies(&project);
+    project.write("cache/here", "");
+    let command = tune(&project, &[]);
+    // The form of a full disk that needs no disk: files of more than a few KiB cannot be written.
+    let full = through(&["sh", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\""], &command);
+    let permissions = |mode| fs::set_permissions(project.folder(), fs::Permissions::from_mode(mode)).unwrap();
+    for (mode, mut command) in [(0o755, full), (0o555, bound_by_permissions(&command))] {
+        permissions(mode);
+        let begun = Instant::now();
+        let ended = Ended::of(&mut command);
+        permissions(0o755);
+        assert!(ended.code == Some(3) || ended.code == Some(1), "{:o}: {}", mode, ended.stderr);
+        assert!(ended.stderr.contains("cannot write"), "{}", ended.stderr);
+        assert!(
+            begun.elapsed() < Duration::from_secs(20) && !ended.stderr.contains("Tuning"),
+            "{}",
+            ended.stderr
+        );
+        let names = fs::read_dir(project.folder()).unwrap().flatten().map(|entry| entry.file_name());
+        assert!(
+            !names.into_iter().any(|name| name.to_string_lossy().contains("aoti")),
+            "nothing is left behind"
+        );
+    }
+    permissions(0o555);
+    let checked = Ended::of(&mut bound_by_permissions(&tune(&project, &["--check"])));
+    permissions(0o755);
+    assert!(checked.succeeded().stdout.contains("0 are slower"), "a check writes nothing");
+}
+
+#[test]
+fn machines_of_a_class_share_what_was_measured() {
+    let (first, second) = (project(), project());
+    let ended = Ended::of(&mut tune(&first, &["--format", "json"])).succeeded();
+    let tuned = objects(&ended).into_iter().filter(|one| one["reason"] == "aoti-tuning");
+    assert_eq!(tuned.count(), 2, "{}", ended.stdout);
+    let layered = |arguments: &[&str]| {
+        let mut command = tune(&second, arguments);
+        command.env("AOTI_CACHE_LAYERS", first.folder().join("cache"));
+        command
+    };
+    let ended = Ended::of(&mut layered(&["--format", "json"])).succeeded();
+    let told = objects(&ended);
+    assert!(told.len() == 2 && told.iter().all(|one| one["reason"] == "aoti-taken-over"), "{}", ended.stdout);
+    let text = |project: &Project| fs::read_to_string(lock(project)).unwrap();
+    assert_eq!(text(&first), text(&second));
+    // What the lock has is what a second run asks about; what `--again` and `--check` say was measured here and now.
+    for (argument, keeps_lock) in [("--verbose", true), ("--again", false), ("--check", false)] {
+        if !keeps_lock {
+            fs::remove_file(lock(&second)).unwrap();
+        }
+        let told = objects(&Ended::of(&mut layered(&[argument, "--format", "json"])).succeeded());
+        let of = |reason: &str| told.iter().filter(|one| one["reason"] == reason).count();
+        assert_eq!((of("aoti-tuning"), of("aoti-taken-over")), (2, 0), "{argument}");
+    }
 }

@@ -95,20 +95,69 @@ impl Executor {
         make: impl Fn(&Path) -> Result<(), E>,
     ) -> Result<Outputs, E> {
         let subject = work.subject();
-        let made = self.through_store(subject, &work.key_fields(), events, &|_| {
-            let folder = self.folder(&subject)?;
-            make(folder.path())?;
-            let mut files = Vec::new();
-            for name in subject.outputs {
-                let path = folder.path().join(name);
-                let unreadable = |source| Error::Output { action: "read", path: path.clone(), source };
-                let (digest, bytes) = digest_of(&path).map_err(unreadable)?;
-                files.push(OutputFile { name: name.clone(), path, digest, bytes });
-            }
-            Ok(Outputs::new(files, false, Some(folder)))
-        });
+        let made = self.through_store(subject, &work.key_fields(), events, &|_| self.made(subject, &make));
         self.tell_warnings(&subject, events);
         made
+    }
+
+    /// What is kept of work, if anything is; nothing is done for it.
+    pub fn kept(&self, work: &Work, events: &dyn Events) -> Option<Outputs> {
+        let subject = work.subject();
+        let store = self.store.as_ref()?;
+        let found = match store.fetch(&crate::action::key_of(&work.key_fields()), subject.outputs) {
+            Ok(Fetched::Hit(outputs)) => Some(outputs),
+            Ok(Fetched::Miss | Fetched::Corrupt(_)) => None,
+            Err(error) => {
+                self.warn(&subject, &error, events);
+                None
+            }
+        };
+        self.tell_warnings(&subject, events);
+        found
+    }
+
+    /// Does work whose result is kept in the place of what an earlier time gave, in every store that is written to.
+    ///
+    /// # Errors
+    /// As [`Executor::keep`].
+    pub fn replace<E: From<Error>>(
+        &self,
+        work: &Work,
+        events: &dyn Events,
+        make: impl Fn(&Path) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (subject, fields) = (work.subject(), work.key_fields());
+        let (Some(store), key) = (&self.store, crate::action::key_of(&fields)) else { return Ok(()) };
+        let outputs = self.made(subject, &make)?;
+        let manifest = Manifest::new(&key, &subject, &fields, &outputs.files);
+        let mut published = Ok(());
+        let label = subject.label;
+        let locked = store.exclusively(&key, &|| events.event(&Event::Waiting { label }), &mut || {
+            published = store.remove(&key).and_then(|()| store.publish(&manifest, &outputs.files));
+        });
+        if let Err(error) = locked.and(published) {
+            self.warn(&subject, &error, events);
+        }
+        self.tell_warnings(&subject, events);
+        Ok(())
+    }
+
+    /// What `make` writes into a fresh folder.
+    fn made<E: From<Error>>(
+        &self,
+        subject: Subject<'_>,
+        make: &impl Fn(&Path) -> Result<(), E>,
+    ) -> Result<Outputs, E> {
+        let folder = self.folder(&subject)?;
+        make(folder.path())?;
+        let mut files = Vec::new();
+        for name in subject.outputs {
+            let path = folder.path().join(name);
+            let unreadable = |source| Error::Output { action: "read", path: path.clone(), source };
+            let (digest, bytes) = digest_of(&path).map_err(unreadable)?;
+            files.push(OutputFile { name: name.clone(), path, digest, bytes });
+        }
+        Ok(Outputs::new(files, false, Some(folder)))
     }
 
     fn tell_warnings(&self, subject: &Subject<'_>, events: &dyn Events) {

@@ -114,6 +114,21 @@ fn zeros(mut count: u64, target: &mut dyn Write) -> io::Result<()> {
 }
 
 fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
+    let aside = written_aside(path, fill)?;
+    aside.persist(path).map_err(|error| file_error("write", path)(error.error))?;
+    Ok(())
+}
+
+/// Finds out whether a file could be replaced by one of this content now, and leaves it as it is.
+pub(crate) fn check_replaceable(path: &Path, content: &[u8]) -> Result<(), Error> {
+    written_aside(path, |file| file.write_all(content)).map(drop)
+}
+
+/// A file beside `path`, ready to take its place; it goes away where it does not.
+fn written_aside(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<tempfile::NamedTempFile, Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs_err::create_dir_all(folder).map_err(file_error("make", folder))?;
     let aside = tempfile::Builder::new().prefix(".aoti-").tempfile_in(folder);
@@ -128,8 +143,7 @@ fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> 
         let readable = std::fs::Permissions::from_mode(0o644);
         aside.as_file().set_permissions(readable).map_err(file_error("write", path))?;
     }
-    aside.persist(path).map_err(|error| file_error("write", path)(error.error))?;
-    Ok(())
+    Ok(aside)
 }
 
 /// The digest of a file.

@@ -36,7 +36,7 @@ pub use builder::Builder;
 pub use error::{Error, Fault};
 pub use files::plain;
 pub use layout::Layout;
-pub use lock::{FILE as LOCK_FILE, Lock, Machines, Place, Reading, Record, Usable};
+pub use lock::{FILE as LOCK_FILE, Lock, Machines, Place, Question, Reading, Record, Usable};
 pub use machine::Machine;
 pub use manifest::{Code, Location, Manifest, Problem, Problems, Wishes, operators_of_project, suggest};
 pub use model::{Choices, Gpus, LinkKind, Model, Names, Weights, default_architectures, default_levels};

@@ -338,7 +338,7 @@ fn is_embedded(passing: &Passing<'_>) -> bool {
 }
 
 #[derive(Clone, Copy)]
-struct Forward<'a>(&'a dyn Progress);
+pub(crate) struct Forward<'a>(pub(crate) &'a dyn Progress);
 
 impl Events for Forward<'_> {
     fn event(&self, event: &aoti_toolchain::Event<'_>) {

@@ -2,6 +2,7 @@
 
 mod level;
 mod plan;
+mod records;
 mod report;
 
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ use crate::project::Selection;
 use crate::tune::groups::{Group, groups};
 use crate::tune::log::{self, Circumstances};
 use crate::tune::machine::Machine;
-use crate::tune::outcome::{Knowledge, Outcome};
+use crate::tune::outcome::Outcome;
 use crate::tune::search::Search;
 use plan::Planned;
 
@@ -48,6 +49,9 @@ pub(crate) struct Arguments {
     /// Write nothing; say what would change, and fail if a record is slower than what is taken without one
     #[arg(long)]
     check: bool,
+    /// Measure also what the cache has records of that were measured on machines like this one
+    #[arg(long)]
+    again: bool,
     /// Only list what there is to try
     #[arg(long, conflicts_with = "check")]
     dry_run: bool,
@@ -90,6 +94,8 @@ struct Subject<'a> {
     groups: Vec<Group>,
     /// Records of this machine that there are.
     lock: Lock,
+    /// What the cache knows of kernels that have no record, which are not among the groups.
+    known: Vec<(Place, Record)>,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
@@ -100,9 +106,19 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     }
     let mut slower = 0;
     for planned in &planned {
+        if !arguments.check && !arguments.dry_run {
+            Lock::check_writable(&planned.lock)?;
+        }
         let subject = subject(arguments, context, &session, planned)?;
         if arguments.dry_run {
             report::dry_run(arguments, &subject);
+            continue;
+        }
+        if !subject.known.is_empty() {
+            records::write(context, &subject, subject.known.clone())?;
+            report::known(arguments, context, &subject);
+        }
+        if subject.groups.is_empty() && !subject.known.is_empty() {
             continue;
         }
         if subject.groups.is_empty() {
@@ -119,7 +135,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         }
         slower += report::outcome(arguments, context, &subject, &outcome);
         if !arguments.check {
-            write(arguments, context, &subject, &outcome)?;
+            let found = records::found(arguments.threads, &subject, &outcome);
+            records::share(context, &session, &subject, &outcome, &found)?;
+            let found = found.into_iter().map(|(_, place, record)| (place, record)).collect();
+            records::write(context, &subject, found)?;
         }
     }
     if slower > 0 && arguments.check {
@@ -152,7 +171,11 @@ fn subject<'a>(
     let compiler = machines.iter().find_map(|machine| machine.compiler.clone()).unwrap_or_default();
     let reading = Lock::read(&planned.lock)?;
     reading.notes.iter().for_each(|note| context.terminal.warn(note));
-    let mut subject = Subject { planned, model, machine, compiler, groups, lock: reading.lock };
+    let mut subject =
+        Subject { planned, model, machine, compiler, groups, lock: reading.lock, known: Vec::new() };
+    if !(arguments.check || arguments.dry_run || arguments.again) {
+        records::take_over(arguments.threads, context, session, &mut subject);
+    }
     let recorded: Vec<Option<usize>> =
         subject.groups.iter().map(|group| subject.recorded(group, arguments.threads)).collect();
     for (group, way) in subject.groups.iter_mut().zip(recorded) {
@@ -216,65 +239,6 @@ fn measured(
     let before = groups.iter().map(|group| subject.recorded(group, threads)).collect();
     let heard = report::Heard { progress, model: &subject.model.name };
     Search::new(groups, before, &mut machine, &heard, arguments.budget).run()
-}
-
-/// Puts what was found into the lock.
-fn write(
-    arguments: &Arguments,
-    context: &Context,
-    subject: &Subject<'_>,
-    outcome: &Outcome,
-) -> Result<(), Failure> {
-    let (path, is_new) = (&subject.planned.lock, !subject.planned.lock.is_file());
-    let found = records(arguments.threads, subject, outcome);
-    let count = found.len();
-    Lock::update(path, |lock| lock.records.extend(found))?;
-    // Build scripts run again when a file changes that they know of; of a lock that was not there they know nothing.
-    if let (true, Some(manifest)) = (is_new, &subject.planned.manifest) {
-        let touched = std::fs::File::options().append(true).open(manifest);
-        let touched = touched.and_then(|file| file.set_modified(std::time::SystemTime::now()));
-        if let Err(error) = touched {
-            let manifest = manifest.display();
-            context
-                .terminal
-                .warn(&format!("cannot touch `{manifest}`, so that build scripts see the lock: {error}"));
-        }
-    }
-    let shown = crate::project::shown(path, context);
-    context.terminal.status("Wrote", &format!("{count} records to {shown}"));
-    Ok(())
-}
-
-/// The records of the groups whose first way was measured.
-fn records(threads: u16, subject: &Subject<'_>, outcome: &Outcome) -> Vec<(Place, Record)> {
-    let record = |(position, group): (usize, &Group)| {
-        let way = outcome.winners.0[position];
-        // What won before and was not measured now is still the best that is known.
-        if subject
-            .recorded(group, threads)
-            .is_some_and(|way| outcome.known[position][way] == Knowledge::Untried)
-        {
-            return None;
-        }
-        let (own, first) = (outcome.timing(position, way)?, outcome.timing(position, 0)?);
-        let other = outcome.ranked(position).into_iter().find(|(other, _)| *other != way);
-        let setting = group.ways[way].setting.clone();
-        let record = Record {
-            model: subject.model.name.clone(),
-            name: group.name.clone(),
-            template: setting.version(),
-            setting,
-            micros: own.median,
-            spread: own.spread,
-            default_micros: first.median,
-            runner_up: other.map(|(other, timing)| (group.ways[other].setting.clone(), timing.median)),
-            predicted: group.ways[way].cost,
-            tool: env!("CARGO_PKG_VERSION").to_owned(),
-            compiler: subject.compiler.clone(),
-        };
-        Some((subject.place(group, threads), record))
-    };
-    subject.groups.iter().enumerate().filter_map(record).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use aoti_toolchain::{
     Action, ActionStore, Environment, Executor, Identity, Input, Launch, LayeredStore, LocalStore, Target,
-    Tool, open_store,
+    Tool, Work, open_store,
 };
 
 use crate::common::Log;
@@ -51,6 +51,46 @@ fn a_layer_below_serves_and_is_never_written() {
     std::fs::remove_dir_all(&lower).unwrap();
     assert!(run(folder.path(), layered(), "made by a CI job").0);
     assert!(!lower.exists());
+}
+
+#[test]
+fn work_is_looked_up_without_being_done_and_its_result_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let environment = Environment::capture().with("TMPDIR", folder.path());
+    let (log, lower) = (Log::default(), LocalStore::new(folder.path().join("team")));
+    let work = |of: &str| Work {
+        label: "measured".to_owned(),
+        target: Target::host(),
+        ingredients: vec![("of", of.to_owned())],
+        outputs: vec!["out".to_owned()],
+    };
+    let executor = |store: Arc<dyn ActionStore>| Executor::new(&environment, Some(store), Some(1)).unwrap();
+    let replace = |executor: &Executor, of: &str, content: &str| {
+        let write = |folder: &Path| -> Result<(), aoti_toolchain::Error> {
+            std::fs::write(folder.join("out"), content).unwrap();
+            Ok(())
+        };
+        executor.replace(&work(of), &log, write).unwrap();
+    };
+    let kept = |executor: &Executor, of: &str| {
+        let outputs = executor.kept(&work(of), &log)?;
+        Some(String::from_utf8(outputs.first().read().unwrap()).unwrap())
+    };
+    let team = executor(Arc::new(lower.clone()));
+    assert_eq!(kept(&team, "a"), None);
+    replace(&team, "a", "old");
+    assert_eq!((kept(&team, "a").as_deref(), kept(&team, "b")), (Some("old"), None));
+
+    let upper = Arc::new(LocalStore::new(folder.path().join("own")));
+    let below = Arc::new(LocalStore::read_only(folder.path().join("team")));
+    let own = executor(Arc::new(LayeredStore::new(upper).with_layer("team", below, false)));
+    assert_eq!(kept(&own, "a").as_deref(), Some("old"), "a layer has it");
+    replace(&own, "a", "new");
+    assert_eq!((kept(&own, "a").as_deref(), kept(&team, "a").as_deref()), (Some("new"), Some("old")));
+    let none = Executor::new(&environment, None, Some(1)).unwrap();
+    replace(&none, "a", "lost");
+    assert_eq!(kept(&none, "a"), None);
+    assert!(log.lines().iter().all(|line| !line.contains("warning")), "{:?}", log.lines());
 }
 
 #[test]

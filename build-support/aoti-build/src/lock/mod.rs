@@ -6,6 +6,7 @@
 //! no sense is passed over with a note, as builds only ever choose among ways that are right.
 
 mod read;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod usable;
@@ -22,6 +23,7 @@ use crate::error::Error;
 use crate::files;
 use crate::manifest::Problems;
 
+pub use shared::Question;
 pub use usable::{Machines, Usable};
 
 /// The name of the file, in the folder of the package.
@@ -101,6 +103,18 @@ impl Lock {
             Err(error) => return Err(files::file_error("read", path)(error)),
         };
         read::read(path, &bytes).map_err(|problem| Error::Manifest(Problems(vec![problem])))
+    }
+
+    /// Finds out whether the file could be written now, with room for some more records: better before hours of measuring
+    /// than after them.
+    ///
+    /// # Errors
+    /// As [`Lock::update`].
+    pub fn check_writable(path: &Path) -> Result<(), Error> {
+        const ROOM: usize = 16 << 10;
+        let mut text = Lock::read(path)?.lock.to_string();
+        text.push_str(&"\n".repeat(ROOM));
+        files::check_replaceable(path, text.as_bytes())
     }
 
     /// Reads the file, changes the records, and replaces the file by the result in one step, with no other process at it

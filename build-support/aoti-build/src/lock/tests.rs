@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 const CHOICE: &str = "gemm.packed split rows 64 lanes outer grain 65536 block rows 8";
 
-fn place(kernel: &str, machine: &str, threads: u16) -> Place {
+pub(super) fn place(kernel: &str, machine: &str, threads: u16) -> Place {
     Place { kernel: KernelKey::parse(kernel).expect("a key"), machine: machine.to_owned(), threads }
 }
 
-fn record(choice: &str) -> Record {
+pub(super) fn record(choice: &str) -> Record {
     Record {
         model: "net \"a\"".to_owned(),
         name: "fc_linear".to_owned(),

@@ -133,6 +133,28 @@ pub(super) fn outcome(
     slower
 }
 
+/// The records that the cache had.
+pub(super) fn known(arguments: &Arguments, context: &Context, subject: &Subject<'_>) {
+    for (place, record) in &subject.known {
+        if arguments.output.is_json() {
+            print_json(&json!({
+                "reason": "aoti-taken-over", "model": subject.model.name, "kernel": record.name,
+                "key": place.kernel.to_string(), "choice": record.setting.to_string(),
+                "us": record.micros, "default_us": record.default_micros,
+            }));
+        } else if context.terminal.is_verbose() {
+            print(&format!("{}: as the cache has it: {}\n", record.name, record.setting.sentence()));
+        }
+    }
+    let (count, name) = (subject.known.len(), &subject.model.name);
+    let (kernels, were) = if count == 1 { ("kernel", "was") } else { ("kernels", "were") };
+    let machines = &subject.machine;
+    context.terminal.status(
+        "Known",
+        &format!("{name}: {count} {kernels} {were} measured before on {machines}; `--again` measures again"),
+    );
+}
+
 fn kernel_text(
     subject: &Subject<'_>,
     outcome: &Outcome,

@@ -1,0 +1,131 @@
+//! What was found becomes records: those of the lock, and those that machines of one class share through the cache.
+
+use aoti_build::{Lock, Place, Progress, Question, Record, Session};
+use aoti_compiler::schedule::Setting;
+use aoti_toolchain::Event;
+
+use super::Subject;
+use crate::commands::Context;
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+use crate::tune::groups::Group;
+use crate::tune::outcome::{Knowledge, Outcome};
+
+/// Hears of the cache only what went wrong with it.
+struct Warned<'a>(&'a Terminal);
+
+impl Progress for Warned<'_> {
+    fn model(&self, _: &aoti_build::ModelEvent<'_>) {}
+
+    fn tool(&self, event: &Event<'_>) {
+        if let Event::Warning { message, .. } = event {
+            self.0.warn(message);
+        }
+    }
+}
+
+/// The ways of a group that are compared: the first, and those that are tried.
+fn compared(group: &Group) -> Vec<&Setting> {
+    let mut ways: Vec<usize> = group.tried.clone();
+    ways.push(0);
+    // The order in which they are tried is no part of the question.
+    ways.sort_unstable();
+    ways.into_iter().map(|way| &group.ways[way].setting).collect()
+}
+
+/// Takes the records that the cache has of kernels of which the lock has none; these are not measured.
+pub(super) fn take_over(threads: u16, context: &Context, session: &Session, subject: &mut Subject<'_>) {
+    let progress = Warned(&context.terminal);
+    for group in std::mem::take(&mut subject.groups) {
+        let place = subject.place(&group, threads);
+        let has_own = subject.record(&group, threads).is_some();
+        let question = Question { place: &place, compiler: &subject.compiler, ways: &compared(&group) };
+        let shared = if has_own { None } else { session.shared_record(&question, &progress) };
+        match shared {
+            Some(shared) => {
+                let (model, name) = (subject.model.name.clone(), group.name.clone());
+                subject.known.push((place, Record { model, name, ..shared }));
+            }
+            None => subject.groups.push(group),
+        }
+    }
+}
+
+/// Puts records into the lock.
+pub(super) fn write(
+    context: &Context,
+    subject: &Subject<'_>,
+    found: Vec<(Place, Record)>,
+) -> Result<(), Failure> {
+    let (path, is_new) = (&subject.planned.lock, !subject.planned.lock.is_file());
+    let count = found.len();
+    Lock::update(path, |lock| lock.records.extend(found))?;
+    // Build scripts run again when a file changes that they know of; of a lock that was not there they know nothing.
+    if let (true, Some(manifest)) = (is_new, &subject.planned.manifest) {
+        let touched = std::fs::File::options().append(true).open(manifest);
+        let touched = touched.and_then(|file| file.set_modified(std::time::SystemTime::now()));
+        if let Err(error) = touched {
+            let manifest = manifest.display();
+            context
+                .terminal
+                .warn(&format!("cannot touch `{manifest}`, so that build scripts see the lock: {error}"));
+        }
+    }
+    let (records, shown) =
+        (if count == 1 { "record" } else { "records" }, crate::project::shown(path, context));
+    context.terminal.status("Wrote", &format!("{count} {records} to {shown}"));
+    Ok(())
+}
+
+/// The records of the groups whose first way was measured, with the positions of these.
+pub(super) fn found(threads: u16, subject: &Subject<'_>, outcome: &Outcome) -> Vec<(usize, Place, Record)> {
+    let record = |(position, group): (usize, &Group)| {
+        let way = outcome.winners.0[position];
+        // What won before and was not measured now is still the best that is known.
+        if subject
+            .recorded(group, threads)
+            .is_some_and(|way| outcome.known[position][way] == Knowledge::Untried)
+        {
+            return None;
+        }
+        let (own, first) = (outcome.timing(position, way)?, outcome.timing(position, 0)?);
+        let other = outcome.ranked(position).into_iter().find(|(other, _)| *other != way);
+        let setting = group.ways[way].setting.clone();
+        let record = Record {
+            model: subject.model.name.clone(),
+            name: group.name.clone(),
+            template: setting.version(),
+            setting,
+            micros: own.median,
+            spread: own.spread,
+            default_micros: first.median,
+            runner_up: other.map(|(other, timing)| (group.ways[other].setting.clone(), timing.median)),
+            predicted: group.ways[way].cost,
+            tool: env!("CARGO_PKG_VERSION").to_owned(),
+            compiler: subject.compiler.clone(),
+        };
+        Some((position, subject.place(group, threads), record))
+    };
+    subject.groups.iter().enumerate().filter_map(record).collect()
+}
+
+/// Lets other machines of this class have the records for which all ways were measured or refused. One for which time ran
+/// out would keep them from measuring the rest.
+pub(super) fn share(
+    context: &Context,
+    session: &Session,
+    subject: &Subject<'_>,
+    outcome: &Outcome,
+    found: &[(usize, Place, Record)],
+) -> Result<(), Failure> {
+    let progress = Warned(&context.terminal);
+    for (position, place, record) in found {
+        let group = &subject.groups[*position];
+        let is_whole = group.tried.iter().all(|way| outcome.known[*position][*way] != Knowledge::Untried);
+        if is_whole {
+            let question = Question { place, compiler: &subject.compiler, ways: &compared(group) };
+            session.share_record(&question, record, &progress)?;
+        }
+    }
+    Ok(())
+}
