@@ -11,7 +11,7 @@ use crate::lower::lower;
 use crate::operators::{Operator, Operators};
 use crate::schedule::{self, Explanation, KernelKey, Records, Schedule, Setting, schedule, ways};
 use crate::symbolic::{RangeTable, Symbol};
-use crate::target::{GpuTarget, Target, Vendor};
+use crate::target::{GpuTarget, Item, Target, Vendor};
 use crate::transform::rename::{Names, rename};
 use crate::{aten, frontend, interpret, loops, transform};
 
@@ -285,6 +285,8 @@ pub struct OpenWay {
     pub setting: Setting,
     /// What it is thought to cost, as a multiple of the first's.
     pub cost: f64,
+    /// The work behind that, by kind, with the price of each kind.
+    pub parts: Vec<(&'static str, f64, f64)>,
     /// Whether there is another from which it differs only in what several threads share.
     pub is_shared: bool,
 }
@@ -315,10 +317,13 @@ pub fn open_kernels(model: Bytes, options: &Options) -> Result<Vec<OpenKernel>, 
         for (index, (id, kernel)) in program.kernels.iter().enumerate() {
             let ways = ways(program, kernel, &graph.ranges(), &target);
             let own = Setting::of(&schedule.choices[id], &schedule.mappings[id]);
-            let typical = ways[0].cost;
+            let prices = target.prices();
+            let typical = prices.total(&ways[0].cost);
+            let part = |(item, amount): (Item, f64)| (item.name(), amount, prices.of(item));
             let open = |way: &schedule::Way| OpenWay {
                 setting: way.setting(),
-                cost: way.cost / typical,
+                cost: if typical > 0.0 { prices.total(&way.cost) / typical } else { 1.0 },
+                parts: way.cost.parts().map(part).collect(),
                 is_shared: way.is_shared,
             };
             let ways: Vec<OpenWay> = ways.iter().map(open).collect();

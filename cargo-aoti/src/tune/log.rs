@@ -38,11 +38,14 @@ pub(crate) fn append(
                 Knowledge::Refused(reason) => (None, Some(reason)),
             };
             let own = &group.ways[way];
+            let parts =
+                own.parts.iter().map(|(name, amount, price)| ((*name).to_owned(), json!([amount, price])));
+            let parts: serde_json::Map<_, _> = parts.collect();
             let line = json!({
                 "seconds": seconds, "tool": env!("CARGO_PKG_VERSION"), "compiler": circumstances.compiler,
                 "machine": circumstances.machine, "threads": circumstances.threads, "model": circumstances.model,
                 "kernel": group.name, "key": group.key.to_string(), "choice": own.setting.to_string(),
-                "predicted": own.cost, "us": timing.map(|timing| timing.median),
+                "predicted": own.cost, "parts": parts, "us": timing.map(|timing| timing.median),
                 "spread_us": timing.map(|timing| timing.spread), "runs": timing.map(|timing| timing.count),
                 "refused": refused, "wins": outcome.winners.0[position] == way,
             });

@@ -41,7 +41,20 @@ impl Timing {
 /// Gains below this part are not worth a choice.
 const LEAST_GAIN: f64 = 0.02;
 
-/// Spearman's correlation of ranks: 1 where one order is the other, -1 where it is its reverse. None for fewer than three.
+/// Numbers that order measurements, given fastest first, as far as they differ beyond noise: equal ones have one number.
+pub(crate) fn classes(sorted: &[Timing]) -> Vec<f64> {
+    let (mut fastest, mut class) = (sorted.first().copied(), 0.0);
+    let of = |timing: &Timing| {
+        if fastest.is_some_and(|fastest| fastest.is_faster_than(*timing)) {
+            (fastest, class) = (Some(*timing), class + 1.0);
+        }
+        class
+    };
+    sorted.iter().map(of).collect()
+}
+
+/// Spearman's correlation of ranks: 1 where one order is the other, -1 where it is its reverse, 0 where the first values are
+/// all equal and know of none. None for fewer than three, and where the second values are equal.
 pub(crate) fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     if pairs.len() < 3 {
         return None;
@@ -50,8 +63,8 @@ pub(crate) fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     let b = ranks(&pairs.iter().map(|pair| pair.1).collect::<Vec<_>>());
     let mean = (pairs.len() as f64 - 1.0) / 2.0;
     let of = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| (x - mean) * (y - mean)).sum::<f64>();
-    let scale = (of(&a, &a) * of(&b, &b)).sqrt();
-    (scale > 0.0).then(|| of(&a, &b) / scale)
+    let (own, other) = (of(&a, &a), of(&b, &b));
+    (other > 0.0).then(|| if own > 0.0 { of(&a, &b) / (own * other).sqrt() } else { 0.0 })
 }
 
 /// The rank of each value; equal ones share the mean of theirs.
@@ -89,11 +102,21 @@ mod tests {
     }
 
     #[test]
+    fn times_that_noise_does_not_tell_apart_are_equal() {
+        let timing = |median: f64, spread: f64| Timing { median, spread, low: median - spread, count: 9 };
+        let sorted =
+            [timing(10.0, 0.1), timing(10.1, 0.1), timing(12.0, 0.1), timing(12.1, 3.0), timing(20.0, 0.1)];
+        assert_eq!(classes(&sorted), [0.0, 0.0, 1.0, 1.0, 2.0]);
+        assert_eq!(classes(&[]), [0.0; 0]);
+    }
+
+    #[test]
     fn correlation_is_of_ranks() {
         let correlation = |pairs: &[(f64, f64)]| rank_correlation(pairs);
         assert_eq!(correlation(&[(1.0, 10.0), (2.0, 1e6), (3.0, 1e9)]), Some(1.0));
         assert_eq!(correlation(&[(1.0, 3.0), (2.0, 2.0), (3.0, 1.0)]), Some(-1.0));
-        assert_eq!(correlation(&[(1.0, 3.0), (1.0, 2.0), (1.0, 1.0)]), None);
+        assert_eq!(correlation(&[(1.0, 3.0), (1.0, 2.0), (1.0, 1.0)]), Some(0.0));
+        assert_eq!(correlation(&[(1.0, 3.0), (2.0, 3.0), (3.0, 3.0)]), None);
         assert_eq!(correlation(&[(1.0, 3.0), (2.0, 2.0)]), None);
     }
 }

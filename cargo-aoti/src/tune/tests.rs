@@ -145,6 +145,7 @@ fn group(number: usize, ways: usize) -> Group {
     let way = |way: usize| OpenWay {
         setting: SETTINGS[way].parse().unwrap(),
         cost: 1.0 + way as f64 / 10.0,
+        parts: vec![],
         is_shared: false,
     };
     Group {

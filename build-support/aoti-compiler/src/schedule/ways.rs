@@ -7,7 +7,7 @@ use super::setting::Setting;
 use crate::loops::{Kernel, Program};
 use crate::select::{self, Choice};
 use crate::symbolic::Ranges;
-use crate::target::Target;
+use crate::target::{Cost, Target};
 
 /// One way to run a kernel.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,7 +17,7 @@ pub struct Way {
     /// How its positions are laid over the machine.
     pub mapping: Mapping,
     /// What it is thought to cost; only ratios between the ways of one kernel mean anything.
-    pub cost: f64,
+    pub cost: Cost,
     /// Whether there is another from which it differs only in what several threads share.
     pub is_shared: bool,
 }
@@ -34,18 +34,17 @@ impl Way {
 /// Of the template that is taken there are all mappings, of the others what they take by themselves.
 pub fn ways(program: &Program, kernel: &Kernel, ranges: &dyn Ranges, target: &Target) -> Vec<Way> {
     let mut all: Vec<Way> = Vec::new();
+    let prices = target.prices();
     for select::Candidate { choice, cost } in select::candidates(program, kernel, target) {
         let laid = map::map(program, kernel, &choice, ranges, target);
         let few = if all.is_empty() { laid.len() } else { 1 };
-        // A cost of nothing says that there is but one template.
-        let cost = if cost > 0.0 { cost } else { 1.0 };
         all.extend(laid.into_iter().take(few).map(|laid| Way {
+            cost: laid.cost(&cost),
             choice: choice.clone(),
             mapping: laid.mapping,
-            cost: cost * laid.cost,
             is_shared: laid.is_shared,
         }));
     }
-    all[1..].sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    all[1..].sort_by(|a, b| prices.total(&a.cost).total_cmp(&prices.total(&b.cost)));
     all
 }

@@ -1,13 +1,11 @@
 //! Ways to compute a convolution.
 
-use super::{
-    Candidate, Choice, Conv, ELEMENT_AT_A_TIME, PackedOperand, Packing, Scratch, Template, scratch, typical,
-};
+use super::{Candidate, Choice, Conv, PackedOperand, Packing, Scratch, Template, scratch, typical};
 use crate::dtype::DType;
 use crate::graph::{self, TensorType};
 use crate::loops::{Channels, ConvShape, Convolution, Program, Storage};
 use crate::symbolic::Expr;
-use crate::target::Target;
+use crate::target::{Cost, Item, Target};
 
 /// Kernel taps that the tiled convolution takes at most, `kMaxTaps` of `conv.h`.
 const MAX_TAPS: i64 = 1024;
@@ -18,8 +16,6 @@ const MAX_DEPTHWISE_TAPS: i64 = 256;
 const TILE_CHANNELS: f64 = 8.0;
 /// Output pixels of a register tile: of the smallest that any level has.
 const TILE_PIXELS: f64 = 8.0;
-/// A depthwise convolution loads an element for each multiply-add, where register tiles load one for several.
-const DEPTHWISE: f64 = 2.5;
 
 /// Whether processors have a template for a convolution whose channels are last, with weights of this type. One with groups
 /// needs them last in its input.
@@ -38,13 +34,14 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
     let shape = ConvShape::new(program, conv);
     let packable = is_packable(program, conv, &shape) && matches!(target, Target::Cpu(_));
     let mut all = vec![];
-    let mut add = |template: Conv, packing: Option<Packing>, scratch: Scratch, cost: f64| {
+    let mut add = |template: Conv, packing: Option<Packing>, scratch: Scratch, cost: Cost| {
         let packed = packing.map(|packing| PackedOperand { buffer: conv.weight, packing });
         let choice =
             Choice { template: Template::Conv(template), packed: packed.into_iter().collect(), scratch };
         all.push(Candidate { choice, cost });
     };
-    let work = multiply_adds(&shape);
+    let products = multiply_adds(&shape);
+    let work = Cost::of(Item::Multiply, products);
     let is_last = [conv.input_channels, conv.output_channels].contains(&Channels::Last);
     if is_last && matches!(target, Target::Cpu(_)) {
         if shape.groups == 1 {
@@ -60,7 +57,7 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
         add(Conv::Any, by_tap(&shape), Scratch::default(), work);
         return all;
     }
-    let slow = work * ELEMENT_AT_A_TIME;
+    let slow = Cost::of(Item::Single, products);
     if conv.conv.transposed {
         add(Conv::TransposedAny, None, Scratch::default(), slow);
         if packable {
@@ -74,10 +71,10 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
             add(Conv::Product, product_panels(&shape), Scratch::default(), work);
         }
         if shape.in_channels.is(shape.groups) {
-            add(Conv::Depthwise, None, Scratch::default(), work * DEPTHWISE);
+            add(Conv::Depthwise, None, Scratch::default(), Cost::of(Item::Loaded, products));
         }
         if shape.taps().as_int().is_some_and(|taps| taps <= MAX_TAPS) {
-            let cost = work * tile_waste(&shape);
+            let cost = work.times(tile_waste(&shape));
             add(Conv::Tiled, channel_panels(&shape), scratch::conv(&shape, target), cost);
         }
     }

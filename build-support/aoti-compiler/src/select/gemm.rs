@@ -1,15 +1,10 @@
 //! Ways to compute a matrix product.
 
-use super::{
-    Candidate, Choice, ELEMENT_AT_A_TIME, Gemm, PackedOperand, Packing, Scratch, Template, scratch, typical,
-};
+use super::{Candidate, Choice, Gemm, PackedOperand, Packing, Scratch, Template, scratch, typical};
 use crate::dtype::DType;
 use crate::loops::{MatMul, Program, Storage};
 use crate::symbolic::Expr;
-use crate::target::Target;
-
-/// A copy of packed operands in memory, in multiply-adds an element.
-const PACKING_COST: f64 = 4.0;
+use crate::target::{Cost, Item, Target};
 
 /// The ways to compute a matrix product.
 pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) -> Vec<Candidate> {
@@ -17,16 +12,17 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
     let (m, n, k) = (&matmul.axes[rank - 2].extent, &matmul.axes[rank - 1].extent, &matmul.depth);
     let batches: f64 = matmul.axes[..rank - 2].iter().map(|axis| typical(&axis.extent)).product();
     let work = batches * typical(m) * typical(n) * typical(k);
-    let candidate = |gemm: Gemm, packed: Vec<PackedOperand>, scratch: Scratch, cost: f64| Candidate {
+    let candidate = |gemm: Gemm, packed: Vec<PackedOperand>, scratch: Scratch, cost: Cost| Candidate {
         choice: Choice { template: Template::Gemm(gemm), packed, scratch },
         cost,
     };
     if !has_f32_sum(matmul.dtype) || matches!(target, Target::Gpu(_)) {
-        return vec![candidate(Gemm::Any, vec![], Scratch::default(), work * ELEMENT_AT_A_TIME)];
+        return vec![candidate(Gemm::Any, vec![], Scratch::default(), Cost::of(Item::Single, work))];
     }
-    let packing = batches * typical(n) * typical(k) * PACKING_COST;
+    let packed = batches * typical(n) * typical(k);
+    let work = Cost::of(Item::Multiply, work);
     let general = scratch::gemm_general(m, n, k, target);
-    let mut all = vec![candidate(Gemm::General, vec![], general, work + packing)];
+    let mut all = vec![candidate(Gemm::General, vec![], general, work.and(Item::Packed, packed))];
     if let Some(packing) = constant_panels(program, matmul) {
         let packed = vec![PackedOperand { buffer: matmul.b.buffer, packing }];
         let scratch =

@@ -17,7 +17,7 @@ pub(crate) use scratch::{matrix_bytes, row_bytes};
 
 use crate::loops::{Kernel, KernelKind, Program, RowOp};
 use crate::symbolic::Expr;
-use crate::target::Target;
+use crate::target::{Cost, Target};
 
 /// The code that computes a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -79,20 +79,17 @@ pub struct Choice {
     pub scratch: Scratch,
 }
 
-/// A choice and what it costs, in multiply-adds of a kernel that keeps all units busy.
+/// A choice and what it costs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Candidate {
     /// The choice.
     pub choice: Choice,
-    /// Its cost.
-    pub cost: f64,
+    /// Its cost; nothing where there is no other.
+    pub cost: Cost,
 }
 
 /// Sizes that are not known count as this much where costs are compared.
 const TYPICAL_SIZE: i64 = 64;
-
-/// What a template that computes an element at a time costs, in multiply-adds of one that keeps all units busy.
-const ELEMENT_AT_A_TIME: f64 = 16.0;
 
 /// The ways to compute a kernel, cheapest first; never none.
 pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Candidate> {
@@ -113,12 +110,13 @@ pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Ca
             vec![only(Template::Rows, scratch)]
         }
     };
-    candidates.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    let prices = target.prices();
+    candidates.sort_by(|a, b| prices.total(&a.cost).total_cmp(&prices.total(&b.cost)));
     candidates
 }
 
 fn only(template: Template, scratch: Scratch) -> Candidate {
-    Candidate { choice: Choice { template, packed: vec![], scratch }, cost: 0.0 }
+    Candidate { choice: Choice { template, packed: vec![], scratch }, cost: Cost::default() }
 }
 
 /// A size for the comparison of costs.

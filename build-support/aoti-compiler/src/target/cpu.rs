@@ -1,5 +1,7 @@
 //! CPU levels: what the scheduler wants to know of them.
 
+use super::Prices;
+
 /// A set of CPU levels with one schedule for all: they share the mapping of axes, and differ in the block sizes that the
 /// headers pick when they are compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,6 +53,11 @@ impl CpuTarget {
             chunk: 1024,
             turning_cost: 256,
         }
+    }
+
+    /// What work costs on machines of the highest level: most run that.
+    pub fn prices(&self) -> Prices {
+        self.levels.last().map_or(Prices::TYPICAL, |level| Prices::on(&level.name))
     }
 
     /// Bytes of the widest vector of any level.

@@ -6,9 +6,11 @@
 
 pub mod cpu;
 pub mod gpu;
+pub mod prices;
 
 pub use cpu::{CpuLevel, CpuTarget};
 pub use gpu::{GpuTarget, MatrixShape, Vendor};
+pub use prices::{Cost, Item, Prices};
 
 /// What a model is compiled for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,6 +41,14 @@ impl Target {
         match self {
             Target::Cpu(cpu) => Some(cpu.turning_cost),
             Target::Gpu(_) => None,
+        }
+    }
+
+    /// What work costs.
+    pub fn prices(&self) -> Prices {
+        match self {
+            Target::Cpu(cpu) => cpu.prices(),
+            Target::Gpu(_) => Prices::TYPICAL,
         }
     }
 

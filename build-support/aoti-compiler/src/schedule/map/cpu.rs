@@ -1,11 +1,11 @@
 //! Threads, vector lanes and blocks: the ways to lay a kernel over a processor, what is taken without a record first.
 
 use super::{Laid, contiguous};
-use crate::loops::{ConvShape, Convolution, Kernel, KernelKind, MatMul, Nest, Program, Stage};
+use crate::loops::{Axis, ConvShape, Convolution, Kernel, KernelKind, MatMul, Nest, Program, Stage};
 use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Split};
 use crate::select::{Choice, Conv, Gemm, Template};
 use crate::symbolic::{Expr, Symbol};
-use crate::target::CpuTarget;
+use crate::target::{Cost, CpuTarget, Item};
 
 /// Rows of a matrix product from which on blocks of rows keep all threads busy.
 const MANY_ROWS: i64 = 64;
@@ -21,14 +21,8 @@ const TILE_ROWS: [i64; 2] = [8, 4];
 const TILES: [i64; 5] = [14, 8, 4, 2, 1];
 /// Rows that a register tile costs at least: sums of fewer wait for each other.
 const LEAST_ROWS: f64 = 4.0;
-/// What a register tile costs beside its rows: it loads the panel.
-const TILE_COST: f64 = 1.5;
-/// What an access costs that is not contiguous along the lanes.
-const GATHER: f64 = 4.0;
-/// How much of its time a product spends on what threads read twice.
-const READ_TWICE: f64 = 0.2;
-/// What going over the other operand of a convolution first is thought to cost.
-const OTHER_ORDER: f64 = 1.05;
+/// Positions along an axis whose extent is not known.
+const TYPICAL_EXTENT: f64 = 64.0;
 /// Threads that a machine may have.
 const MANY_THREADS: i64 = 64;
 
@@ -84,7 +78,7 @@ fn map_convolution(program: &Program, conv: &Convolution, choice: &Choice, targe
     if matches!(choice.template, Template::Conv(Conv::Tiled | Conv::Pixels)) {
         for block in [Block::WeightsOnce, Block::PixelsOnce] {
             let mapping = CpuMapping { block, ..typical.clone() };
-            all.push(Laid { cost: OTHER_ORDER, ..Laid::of(mapping) });
+            all.push(Laid { extra: Cost::of(Item::OtherOrder, 1.0), ..Laid::of(mapping) });
         }
     }
     all
@@ -94,6 +88,8 @@ fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> Vec<Laid> {
     let lanes = choose_lanes(nest, keeps_no_rows);
     let (typical, total) = nest_along(nest, lanes, target);
     let mut all = with_grains(&typical, &total);
+    let extra = lanes_cost(nest, lanes);
+    all.iter_mut().for_each(|laid| laid.extra = extra);
     let both =
         keeps_no_rows && !nest.axes.is_empty() && nest.stages.iter().any(|stage| !stage.axes.is_empty());
     let other = match lanes {
@@ -102,8 +98,7 @@ fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> Vec<Laid> {
         Lanes::Inner | Lanes::Outer | Lanes::One => None,
     };
     if let Some(other) = other {
-        let cost = lanes_cost(nest, other) / lanes_cost(nest, lanes);
-        all.push(Laid { cost, ..Laid::of(nest_along(nest, other, target).0) });
+        all.push(Laid { extra: lanes_cost(nest, other), ..Laid::of(nest_along(nest, other, target).0) });
     }
     if let Split::Chunks(elements) = typical.split {
         for elements in [elements / 4, elements * 4] {
@@ -111,7 +106,7 @@ fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> Vec<Laid> {
             let grain = Grain { unit, ..typical.grain.clone() };
             let mapping = CpuMapping { split: Split::Chunks(elements), grain, ..typical.clone() };
             if total.as_int().is_none_or(|total| total > target.thread_work) {
-                all.push(Laid { is_shared: true, ..Laid::of(mapping) });
+                all.push(Laid { is_shared: true, extra, ..Laid::of(mapping) });
             }
         }
     }
@@ -140,18 +135,24 @@ fn nest_along(nest: &Nest, lanes: Lanes, target: &CpuTarget) -> (CpuMapping, Exp
     (CpuMapping { split, lanes, grain, block: Block::Typical }, total)
 }
 
-/// What the accesses of a nest cost with lanes along an axis; only the ratio of two of these means anything.
-fn lanes_cost(nest: &Nest, lanes: Lanes) -> f64 {
+/// What the accesses of a nest cost with lanes along an axis.
+fn lanes_cost(nest: &Nest, lanes: Lanes) -> Cost {
     let outer = nest.axes.last().filter(|_| lanes == Lanes::Outer).map(|axis| axis.symbol);
-    let of_stage = |stage: &Stage| -> f64 {
-        let Some(vector) = outer.or_else(|| stage.axes.last().map(|axis| axis.symbol)) else { return 0.0 };
-        let cost = |access: &crate::loops::Access| match access.offset.affine_in(vector) {
-            Some((step, _)) if step.is(1) || step.is(0) => 1.0,
-            _ => GATHER,
-        };
-        stage.accesses().map(cost).sum()
+    let size = |axes: &[Axis]| -> f64 {
+        axes.iter().map(|axis| axis.extent.as_int().map_or(TYPICAL_EXTENT, |extent| extent as f64)).product()
     };
-    nest.stages.iter().map(of_stage).sum::<f64>().max(1.0)
+    let of_stage = |cost: Cost, stage: &Stage| -> Cost {
+        let Some(vector) = outer.or_else(|| stage.axes.last().map(|axis| axis.symbol)) else { return cost };
+        let item = |access: &crate::loops::Access| match access.offset.affine_in(vector) {
+            Some((step, _)) if step.is(1) || step.is(0) => Item::Access,
+            _ => Item::Gather,
+        };
+        let positions = size(&nest.axes) * size(&stage.axes);
+        stage.accesses().fold(cost, |cost, access| cost.and(item(access), positions))
+    };
+    let cost = nest.stages.iter().fold(Cost::default(), of_stage);
+    // A nest that reads and writes nothing still runs.
+    if cost == Cost::default() { Cost::of(Item::Access, 1.0) } else { cost }
 }
 
 /// Terms that are computed at one position of the outer axes.
@@ -208,15 +209,18 @@ fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid
     let blocks = TILE_ROWS.into_iter().filter(|rows| m.as_int().is_none_or(|m| m > *rows)).map(Block::Rows);
     let splits = other_splits(split, m);
     for block in std::iter::once(Block::Typical).chain(blocks) {
-        let cost = tiles_cost(m, block) / tiles_cost(m, Block::Typical);
+        let (factor, extra) = tiles_cost(m, block);
         let mapping = CpuMapping { block, ..typical.clone() };
-        if block != Block::Typical {
-            all.push(Laid { cost, ..Laid::of(mapping.clone()) });
+        if block == Block::Typical {
+            all.iter_mut().for_each(|laid| (laid.factor, laid.extra) = (factor, extra));
+        } else {
+            all.push(Laid { factor, extra, ..Laid::of(mapping.clone()) });
         }
         for split in &splits {
-            let read = (read_by_two(matmul, *split) / read_by_two(matmul, typical.split) - 1.0) * READ_TWICE;
+            let read = read_by_two(matmul, *split) / read_by_two(matmul, typical.split) - 1.0;
+            let extra = extra.and(Item::ReadTwice, read);
             let laid = Laid::of(CpuMapping { split: *split, ..mapping.clone() });
-            all.push(Laid { cost: cost * (1.0 + read), is_shared: true, ..laid });
+            all.push(Laid { factor, extra, is_shared: true, ..laid });
         }
     }
     all
@@ -246,18 +250,23 @@ fn read_by_two(matmul: &MatMul, split: Split) -> f64 {
     }
 }
 
-/// What the register tiles of all rows cost, in rows of large ones.
-fn tiles_cost(m: &Expr, block: Block) -> f64 {
+/// What register tiles of so many rows at most cost: the part of a row's multiply-adds that they do for each row, and what
+/// they load.
+fn tiles_cost(m: &Expr, block: Block) -> (f64, Cost) {
     let most = match block {
         Block::Rows(rows) => rows,
         Block::Typical | Block::WeightsOnce | Block::PixelsOnce => TILES[0],
     };
-    let cost = |rows: i64| (rows as f64).max(LEAST_ROWS) + TILE_COST;
-    let Some(mut left) = m.as_int() else { return cost(most) / most as f64 };
-    let mut total = 0.0;
-    for rows in TILES.into_iter().filter(|rows| *rows <= most) {
-        total += (left / rows) as f64 * cost(rows);
-        left %= rows;
+    let (mut rows, mut tiles) = (0.0, 0.0);
+    // Of rows that are not counted there are many tiles of the largest kind.
+    let all = m.as_int().unwrap_or(most);
+    let mut left = all;
+    for size in TILES.into_iter().filter(|size| *size <= most) {
+        let count = (left / size) as f64;
+        rows += count * (size as f64).max(LEAST_ROWS);
+        tiles += count;
+        left %= size;
     }
-    total.max(f64::MIN_POSITIVE)
+    let all = all.max(1) as f64;
+    (rows / all, Cost::of(Item::Panel, tiles / all))
 }

@@ -6,24 +6,38 @@ mod index;
 mod simt;
 mod tiles;
 
-use super::mapping::{CpuMapping, GpuMapping, Mapping};
+use super::mapping::{CpuMapping, Mapping};
 use crate::loops::{Kernel, Program, Stage};
 use crate::select::Choice;
 use crate::symbolic::{Ranges, Symbol};
-use crate::target::Target;
+use crate::target::{Cost, Item, Target};
 
 /// A kernel laid over a machine.
 pub(super) struct Laid {
     pub(super) mapping: Mapping,
-    /// What it is thought to cost, as a multiple of what is taken without a record.
-    pub(super) cost: f64,
+    /// How many times the choice's multiply-adds of register tiles these take.
+    pub(super) factor: f64,
+    /// Work beside that: for each of the choice's multiply-adds, or by itself where the choice has no cost.
+    pub(super) extra: Cost,
     /// Whether there is another mapping from which it differs only in what several threads share.
     pub(super) is_shared: bool,
 }
 
 impl Laid {
     fn of(mapping: CpuMapping) -> Laid {
-        Laid { mapping: Mapping::Cpu(mapping), cost: 1.0, is_shared: false }
+        Laid::plain(Mapping::Cpu(mapping))
+    }
+
+    /// A mapping that adds nothing to what the choice costs.
+    fn plain(mapping: Mapping) -> Laid {
+        Laid { mapping, factor: 1.0, extra: Cost::default(), is_shared: false }
+    }
+
+    /// What a choice costs that is laid so.
+    pub(super) fn cost(&self, choice: &Cost) -> Cost {
+        let products = choice.amount(Item::Multiply);
+        let times = if products > 0.0 { products } else { 1.0 };
+        choice.and(Item::Multiply, products * (self.factor - 1.0)).plus(&self.extra.times(times))
     }
 }
 
@@ -38,9 +52,8 @@ pub(super) fn map(
     match target {
         Target::Cpu(cpu) => cpu::map(program, kernel, choice, cpu),
         Target::Gpu(gpu) => {
-            let laid =
-                |mapping: GpuMapping| Laid { mapping: Mapping::Gpu(mapping), cost: 1.0, is_shared: false };
-            simt::map(program, kernel, ranges, gpu).into_iter().map(laid).collect()
+            let mappings = simt::map(program, kernel, ranges, gpu).into_iter();
+            mappings.map(|mapping| Laid::plain(Mapping::Gpu(mapping))).collect()
         }
     }
 }

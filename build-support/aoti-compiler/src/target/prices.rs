@@ -1,0 +1,162 @@
+//! What work costs: amounts of it by kind, and a price for each kind.
+//!
+//! Only ratios of costs mean anything. Prices are fitted to measurements: `cargo xtask refit` reads the log that `tune` keeps
+//! and prints what belongs into the table below.
+
+/// A kind of work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Item {
+    /// A multiply-add of register tiles that keep all units busy.
+    Multiply,
+    /// A multiply-add where each element of the result is computed by itself.
+    Single,
+    /// A multiply-add that loads an element of its own, as in a convolution channel by channel.
+    Loaded,
+    /// An element that is packed in each run.
+    Packed,
+    /// A panel's elements that a register tile loads, for each multiply-add that it saves by that.
+    Panel,
+    /// A multiply-add of a product whose threads read as much twice as it reads at all.
+    ReadTwice,
+    /// A multiply-add of a convolution that goes over the other operand first.
+    OtherOrder,
+    /// An access to elements side by side, or to one for all lanes.
+    Access,
+    /// An access of each lane by itself.
+    Gather,
+}
+
+impl Item {
+    /// All of them.
+    pub const ALL: [Item; 9] = [
+        Item::Multiply,
+        Item::Single,
+        Item::Loaded,
+        Item::Packed,
+        Item::Panel,
+        Item::ReadTwice,
+        Item::OtherOrder,
+        Item::Access,
+        Item::Gather,
+    ];
+
+    /// Its name in logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Item::Multiply => "multiply",
+            Item::Single => "single",
+            Item::Loaded => "loaded",
+            Item::Packed => "packed",
+            Item::Panel => "panel",
+            Item::ReadTwice => "read-twice",
+            Item::OtherOrder => "other-order",
+            Item::Access => "access",
+            Item::Gather => "gather",
+        }
+    }
+}
+
+/// Amounts of work.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Cost([f64; Item::ALL.len()]);
+
+impl Cost {
+    /// So much of one kind.
+    pub fn of(item: Item, amount: f64) -> Cost {
+        Cost::default().and(item, amount)
+    }
+
+    /// This and so much of a kind.
+    #[must_use]
+    pub fn and(mut self, item: Item, amount: f64) -> Cost {
+        self.0[item as usize] += amount;
+        self
+    }
+
+    /// This and that.
+    #[must_use]
+    pub fn plus(mut self, other: &Cost) -> Cost {
+        self.0.iter_mut().zip(other.0).for_each(|(own, other)| *own += other);
+        self
+    }
+
+    /// So many times as much of everything.
+    #[must_use]
+    pub fn times(mut self, factor: f64) -> Cost {
+        self.0.iter_mut().for_each(|amount| *amount *= factor);
+        self
+    }
+
+    /// How much of a kind.
+    pub fn amount(&self, item: Item) -> f64 {
+        self.0[item as usize]
+    }
+
+    /// Each kind of which there is some.
+    pub fn parts(&self) -> impl Iterator<Item = (Item, f64)> + '_ {
+        Item::ALL.into_iter().map(|item| (item, self.amount(item))).filter(|(_, amount)| *amount != 0.0)
+    }
+}
+
+/// The price of each kind of work.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Prices([f64; Item::ALL.len()]);
+
+/// Where a level's prices are others than the typical ones: what `cargo xtask refit` prints, for machines of that level.
+const LEVELS: &[(&str, &[(Item, f64)])] = &[];
+
+impl Prices {
+    /// In the order of [`Item::ALL`]. Multiply-adds of register tiles and accesses side by side are what the others are
+    /// measured by.
+    pub const TYPICAL: Prices = Prices([1.0, 16.0, 2.5, 4.0, 1.5, 0.2, 0.05, 1.0, 4.0]);
+
+    /// The prices on machines of a level.
+    pub fn on(level: &str) -> Prices {
+        let others = LEVELS.iter().find(|(name, _)| *name == level).map_or(&[][..], |(_, others)| others);
+        others.iter().fold(Prices::TYPICAL, |prices, (item, price)| prices.with(*item, *price))
+    }
+
+    /// These with another price of one kind.
+    #[must_use]
+    pub fn with(mut self, item: Item, price: f64) -> Prices {
+        self.0[item as usize] = price;
+        self
+    }
+
+    /// The price of a kind.
+    pub fn of(&self, item: Item) -> f64 {
+        self.0[item as usize]
+    }
+
+    /// What work costs.
+    pub fn total(&self, cost: &Cost) -> f64 {
+        self.0.iter().zip(cost.0).map(|(price, amount)| price * amount).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cost_is_amounts_times_prices() {
+        let cost = Cost::of(Item::Multiply, 10.0).and(Item::Packed, 2.0).times(2.0);
+        assert_eq!(Prices::TYPICAL.total(&cost), 2.0 * (10.0 + 4.0 * 2.0));
+        assert_eq!(cost.parts().collect::<Vec<_>>(), [(Item::Multiply, 20.0), (Item::Packed, 4.0)]);
+        let prices = Prices::TYPICAL.with(Item::Packed, 0.0);
+        assert_eq!((prices.total(&cost), prices.of(Item::Packed)), (20.0, 0.0));
+    }
+
+    #[test]
+    fn items_are_in_order_and_no_two_have_one_name() {
+        for (position, item) in Item::ALL.into_iter().enumerate() {
+            assert_eq!(item as usize, position);
+            assert_eq!(Item::ALL.iter().filter(|other| other.name() == item.name()).count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_level_without_prices_has_the_typical_ones() {
+        assert_eq!(Prices::on("a level of another decade"), Prices::TYPICAL);
+    }
+}

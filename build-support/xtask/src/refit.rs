@@ -1,0 +1,285 @@
+//! Fits the prices of the cost model to measurements: `cargo xtask refit [tuning.jsonl]`, the log that `cargo aoti tune`
+//! keeps in the cache's folder.
+//!
+//! A line of the log says how much work of each kind a way to run a kernel is, and how long it took. Times are compared
+//! within a kernel only, so that prices are ratios; kinds that no kernel tells apart keep their price.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+/// Factors that a price is tried with, again and again.
+const STEPS: [f64; 6] = [1.5, 1.1, 1.02, 1.0 / 1.5, 1.0 / 1.1, 1.0 / 1.02];
+/// Times that all prices are gone through.
+const ROUNDS: usize = 200;
+/// A price changes by no more than this factor: beyond that it is not the price that is wrong.
+const MOST: f64 = 16.0;
+/// Measurements that are needed before a price is believed.
+const ENOUGH: usize = 12;
+
+/// A way to run a kernel that was measured.
+struct Way {
+    template: String,
+    /// Amounts of work by kind.
+    parts: BTreeMap<String, f64>,
+    micros: f64,
+    spread: f64,
+}
+
+/// Prices by kind.
+type Prices = BTreeMap<String, f64>;
+
+/// What a class of machines measured: the ways of each kernel, and the prices that they were predicted with.
+#[derive(Default)]
+struct Measured {
+    kernels: BTreeMap<String, Vec<Way>>,
+    prices: Prices,
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    ensure!(arguments.len() <= 1, "usage: cargo xtask refit [tuning.jsonl]");
+    let path = match arguments.first() {
+        Some(path) => PathBuf::from(path),
+        None => log().context("name the log: there is neither `AOTI_CACHE_DIR` nor a home folder")?,
+    };
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    let classes = read(&text).with_context(|| format!("`{}`", path.display()))?;
+    ensure!(
+        !classes.is_empty(),
+        "`{}` has no measurements on one thread that say their parts",
+        path.display()
+    );
+    for (machine, measured) in &classes {
+        println!("{}", report(machine, measured));
+    }
+    Ok(())
+}
+
+fn log() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = folder("AOTI_CACHE_DIR")
+        .or_else(|| folder("XDG_CACHE_HOME").map(|folder| folder.join("cargo-aoti")))
+        .or_else(|| folder("HOME").map(|folder| folder.join(".cache/cargo-aoti")))?;
+    Some(cache.join(Path::new("tuning.jsonl")))
+}
+
+/// The measurements of each class of machines. Those on several threads are of other work: they share it.
+fn read(text: &str) -> Result<BTreeMap<String, Measured>> {
+    let mut classes: BTreeMap<String, Measured> = BTreeMap::new();
+    for (number, line) in text.lines().enumerate() {
+        let value: Value = serde_json::from_str(line).with_context(|| format!("line {}", number + 1))?;
+        let word = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
+        let (Some(parts), Some(micros), Some(spread), Some(1)) = (
+            value["parts"].as_object(),
+            value["us"].as_f64(),
+            value["spread_us"].as_f64(),
+            value["threads"].as_u64(),
+        ) else {
+            continue;
+        };
+        let measured = classes.entry(word("machine")).or_default();
+        let pair = |own: &Value| Some((own[0].as_f64()?, own[1].as_f64()?));
+        let mut amounts = BTreeMap::new();
+        for (name, (amount, price)) in parts.iter().filter_map(|(name, own)| Some((name, pair(own)?))) {
+            amounts.insert(name.clone(), amount);
+            measured.prices.insert(name.clone(), price);
+        }
+        let template = word("choice").split(' ').next().unwrap_or_default().to_owned();
+        let way = Way { template, parts: amounts, micros, spread };
+        // The same kernel at another time is another kernel: only what ran by turns is compared.
+        let kernel = format!("{} {} {}", word("key"), word("model"), value["seconds"]);
+        measured.kernels.entry(kernel).or_default().push(way);
+    }
+    classes.retain(|_, measured| {
+        measured.kernels.retain(|_, ways| ways.len() > 1);
+        !measured.kernels.is_empty()
+    });
+    Ok(classes)
+}
+
+fn cost(way: &Way, prices: &Prices) -> f64 {
+    let total: f64 = way.parts.iter().map(|(name, amount)| amount * prices[name]).sum();
+    total.max(f64::MIN_POSITIVE)
+}
+
+impl Measured {
+    /// How far predictions are off: squares of logarithms of ratios, of noisy times less.
+    fn error(&self, prices: &Prices) -> f64 {
+        let of_kernel = |ways: &Vec<Way>| -> f64 {
+            let weight = |way: &Way| 1.0 / (0.02 + way.spread / way.micros.max(1e-3));
+            let weights: f64 = ways.iter().map(weight).sum();
+            let off = |way: &Way| (cost(way, prices) / way.micros.max(1e-3)).ln();
+            let mean = ways.iter().map(|way| weight(way) * off(way)).sum::<f64>() / weights;
+            ways.iter().map(|way| weight(way) * (off(way) - mean).powi(2)).sum::<f64>() / weights
+        };
+        self.kernels.values().map(of_kernel).sum::<f64>() / self.kernels.len() as f64
+    }
+
+    /// The kinds of work that ways of one kernel have different amounts of, beside what others are measured by, with the
+    /// number of ways that say so.
+    fn told_apart(&self) -> BTreeMap<&str, usize> {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for ways in self.kernels.values() {
+            for name in self.prices.keys().filter(|name| !["multiply", "access"].contains(&name.as_str())) {
+                let share = |way: &Way| {
+                    let whole: f64 = way.parts.values().sum();
+                    way.parts.get(name).map_or(0.0, |amount| amount / whole)
+                };
+                let differs = ways.iter().any(|way| (share(way) - share(&ways[0])).abs() > 1e-6);
+                *counts.entry(name).or_default() += if differs { ways.len() } else { 0 };
+            }
+        }
+        counts.retain(|_, count| *count >= ENOUGH);
+        counts
+    }
+
+    /// The prices that fit best, found one by one.
+    fn fitted(&self) -> Prices {
+        let (mut prices, free) = (self.prices.clone(), self.told_apart());
+        let mut error = self.error(&prices);
+        for _ in 0..ROUNDS {
+            let before = error;
+            for name in free.keys() {
+                for step in STEPS {
+                    let (old, first) = (prices[*name], self.prices[*name]);
+                    let new = (old * step).clamp(first / MOST, first * MOST);
+                    prices.insert((*name).to_owned(), new);
+                    let own = self.error(&prices);
+                    if own < error {
+                        error = own;
+                    } else {
+                        prices.insert((*name).to_owned(), old);
+                    }
+                }
+            }
+            if before - error < 1e-9 {
+                break;
+            }
+        }
+        prices
+    }
+
+    /// For each template the rank correlation of costs and times over all kernels, and the number of ways.
+    fn correlations(&self, prices: &Prices) -> BTreeMap<&str, (f64, usize)> {
+        let mut pairs: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+        for way in self.kernels.values().flatten() {
+            pairs.entry(&way.template).or_default().push((cost(way, prices), way.micros));
+        }
+        pairs.into_iter().map(|(name, pairs)| (name, (rank_correlation(&pairs), pairs.len()))).collect()
+    }
+}
+
+/// Spearman's correlation of ranks.
+fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
+    let ranks = |values: Vec<f64>| -> Vec<f64> {
+        let rank = |value: &f64| {
+            let below = values.iter().filter(|other| *other < value).count();
+            let equal = values.iter().filter(|other| *other == value).count();
+            below as f64 + (equal as f64 - 1.0) / 2.0
+        };
+        values.iter().map(rank).collect()
+    };
+    let a = ranks(pairs.iter().map(|pair| pair.0).collect());
+    let b = ranks(pairs.iter().map(|pair| pair.1).collect());
+    let mean = (pairs.len() as f64 - 1.0) / 2.0;
+    let of = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| (x - mean) * (y - mean)).sum::<f64>();
+    of(&a, &b) / (of(&a, &a) * of(&b, &b)).sqrt().max(f64::MIN_POSITIVE)
+}
+
+/// What is to be put into the table of prices, and what it changes.
+fn report(machine: &str, measured: &Measured) -> String {
+    let fitted = measured.fitted();
+    let level = machine.split('.').nth(1).unwrap_or(machine);
+    let mut text = format!("{machine}: {} kernels\n", measured.kernels.len());
+    let (before, after) = (measured.correlations(&measured.prices), measured.correlations(&fitted));
+    for (template, (old, ways)) in &before {
+        let new = after[template].0;
+        text.push_str(&format!("  {template}: rank correlation {old:.2}, fitted {new:.2}, of {ways} ways\n"));
+    }
+    let (old, new) = (measured.error(&measured.prices).sqrt(), measured.error(&fitted).sqrt());
+    text.push_str(&format!(
+        "  ratios are off by {:.0} %, fitted {:.0} %\n",
+        old.exp_m1() * 100.0,
+        new.exp_m1() * 100.0
+    ));
+    let changed = fitted.iter().filter(|(name, price)| **price != measured.prices[*name]);
+    let entry = |(name, price): (&String, &f64)| format!("(Item::{}, {price:.3})", item(name));
+    let entries: Vec<String> = changed.map(entry).collect();
+    text.push_str(&format!("  (\"{level}\", &[{}]),", entries.join(", ")));
+    text
+}
+
+/// The variant of an item's name.
+fn item(name: &str) -> String {
+    let capital = |word: &str| {
+        let mut letters = word.chars();
+        letters
+            .next()
+            .map(|first| first.to_ascii_uppercase().to_string() + letters.as_str())
+            .unwrap_or_default()
+    };
+    name.split('-').map(capital).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A log of kernels whose times follow these prices, predicted with others.
+    fn planted(packed: f64, panel: f64) -> String {
+        let mut text = String::new();
+        for kernel in 1..=8 {
+            let work = f64::from(kernel) * 1000.0;
+            for (choice, packs, panels) in
+                [("a", 0.0, 0.1), ("a x", 0.2, 0.1), ("b", 0.0, 0.3), ("b x", 0.2, 0.3)]
+            {
+                let micros = work * (1.0 + packs * packed + panels * panel);
+                text.push_str(&format!(
+                    "{{\"machine\":\"arch.level.cpu\",\"threads\":1,\"key\":\"{kernel}\",\"model\":\"m\",\"seconds\":1,\
+                     \"choice\":\"{choice}\",\"us\":{micros},\"spread_us\":0.1,\
+                     \"parts\":{{\"multiply\":[{work},1.0],\"packed\":[{},4.0],\"panel\":[{},1.5]}}}}\n",
+                    work * packs,
+                    work * panels
+                ));
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn the_prices_behind_measurements_are_found() {
+        let classes = read(&planted(9.0, 0.5)).unwrap();
+        let fitted = classes["arch.level.cpu"].fitted();
+        assert!(
+            (fitted["packed"] / 9.0 - 1.0).abs() < 0.05 && (fitted["panel"] / 0.5 - 1.0).abs() < 0.1,
+            "{fitted:?}"
+        );
+        assert_eq!(fitted["multiply"], 1.0, "others are measured by it");
+        let text = report("arch.level.cpu", &classes["arch.level.cpu"]);
+        assert!(text.contains("(\"level\", &[(Item::Packed, ") && text.contains("fitted 1.00"), "{text}");
+    }
+
+    #[test]
+    fn prices_that_fit_stay_and_others_that_nothing_tells_of_too() {
+        let classes = read(&planted(4.0, 1.5)).unwrap();
+        let measured = &classes["arch.level.cpu"];
+        assert_eq!(measured.fitted(), measured.prices);
+        let one = planted(9.0, 0.5).lines().step_by(4).collect::<Vec<_>>().join("\n");
+        assert!(read(&one).unwrap().is_empty(), "kernels of one way say nothing");
+    }
+
+    #[test]
+    fn lines_that_are_no_measurements_on_one_thread_are_passed_over() {
+        let text = planted(9.0, 0.5).replace("\"threads\":1", "\"threads\":2");
+        assert!(read(&text).unwrap().is_empty());
+        assert!(read("{\"machine\":\"m\"}\n").unwrap().is_empty());
+        assert!(read("no JSON\n").is_err());
+    }
+
+    #[test]
+    fn names_become_variants() {
+        assert_eq!((item("read-twice"), item("panel")), ("ReadTwice".to_owned(), "Panel".to_owned()));
+    }
+}
