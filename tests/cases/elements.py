@@ -23,7 +23,8 @@ FLOATS_OF_A_BYTE = {
     "f8e5m2fnuz": torch.float8_e5m2fnuz,
     "f8e8m0fnu": torch.float8_e8m0fnu,
 }
-ALL_TYPES = {**TYPES, **UNSIGNED, **FLOATS_OF_A_BYTE}
+COMPLEX = {"c64": torch.complex64, "c128": torch.complex128}
+ALL_TYPES = {**TYPES, **UNSIGNED, **FLOATS_OF_A_BYTE, **COMPLEX}
 NAMES = {dtype: name for name, dtype in ALL_TYPES.items()}
 FORMATS = {
     "f64": "F64",
@@ -44,6 +45,7 @@ FORMATS = {
     "f8e4m3fnuz": "F8_E4M3FNUZ",
     "f8e5m2fnuz": "F8_E5M2FNUZ",
     "f8e8m0fnu": "F8_E8M0",
+    "c64": "C64",
 }
 FLOATS = ("f64", "f32", "f16", "bf16")
 INTEGERS = ("i64", "i32", "i16", "i8", "u8")

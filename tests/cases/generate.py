@@ -301,7 +301,10 @@ def named_safetensors(tensors):
     header, data = {}, []
     offset = 0
     for name, tensor in tensors.items():
-        tensor = torch.as_tensor(tensor)
+        tensor = torch.as_tensor(tensor).resolve_conj().resolve_neg()
+        if tensor.is_complex() and NAMES[tensor.dtype] not in FORMATS:
+            # The format has complex numbers of one width; pairs are as good.
+            tensor = torch.view_as_real(tensor)
         # A tensor of one element counts as contiguous whatever its strides are, but cannot be seen as bytes then.
         flat = torch.empty(tensor.numel(), dtype=tensor.dtype)
         raw = flat.copy_(tensor.detach().reshape(-1)).view(torch.uint8).numpy().tobytes()

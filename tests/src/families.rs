@@ -155,16 +155,32 @@ fn element_type(dtype: Dtype) -> DType {
         (Dtype::F8_E4M3FNUZ, DType::F8E4M3Fnuz),
         (Dtype::F8_E5M2FNUZ, DType::F8E5M2Fnuz),
         (Dtype::F8_E8M0, DType::F8E8M0Fnu),
+        (Dtype::C64, DType::C64),
     ];
     let found = known.iter().find(|(stored, _)| *stored == dtype);
     found.unwrap_or_else(|| panic!("no case has elements of {dtype:?}")).1
 }
 
+/// As a model takes it: pairs where it has complex numbers of two `f64`, which files do not.
+pub fn numbers(tensor: &DynTensor, dtype: DType) -> DynTensor {
+    match tensor.sizes() {
+        [sizes @ .., 2] if dtype.part() == Some(tensor.dtype()) => {
+            DynTensor::from_bytes(dtype, sizes, tensor.bytes()).expect("the parts are those of the numbers")
+        }
+        _ => tensor.clone(),
+    }
+}
+
 /// As the interpreter takes it.
 pub fn to_interpreter(tensor: &DynTensor) -> Tensor {
-    let dtype = Compiled::from_name(tensor.dtype().name()).expect("both have the same types");
-    let bytes = Bytes::copy_from_slice(tensor.bytes());
-    Tensor::new(dtype, tensor.sizes().to_vec(), bytes).expect("the data fit")
+    // To it, complex numbers are pairs.
+    let (dtype, pair) = match tensor.dtype().part() {
+        Some(part) => (part, Some(2)),
+        None => (tensor.dtype(), None),
+    };
+    let dtype = Compiled::from_name(dtype.name()).expect("both have the same types");
+    let sizes = tensor.sizes().iter().copied().chain(pair).collect();
+    Tensor::new(dtype, sizes, Bytes::copy_from_slice(tensor.bytes())).expect("the data fit")
 }
 
 /// As the interpreter gives it.
@@ -217,11 +233,12 @@ impl Case {
     }
 
     fn difference(&self, found: &DynTensor, expected: &DynTensor) -> Option<String> {
+        let (a, b) = (to_interpreter(found), to_interpreter(expected));
+        let (found, expected) = (&from_interpreter(&a), &from_interpreter(&b));
         if (found.dtype(), found.sizes()) != (expected.dtype(), expected.sizes()) {
             let (a, b) = (found.sizes(), expected.sizes());
             return Some(format!("{} {a:?} instead of {} {b:?}", found.dtype(), expected.dtype()));
         }
-        let (a, b) = (to_interpreter(found), to_interpreter(expected));
         if !a.dtype().is_float() {
             return (a != b).then(|| format!("{a:?}\n    instead of {b:?}"));
         }

@@ -159,6 +159,9 @@ fn check_compiled(family: &str) -> Result<(), Failed> {
 }
 
 fn run(inputs: &[DynTensor], model: &Model) -> Result<Vec<DynTensor>, String> {
+    let infos = model.info().inputs.iter().map(|input| input.dtype);
+    let inputs: Vec<DynTensor> =
+        inputs.iter().zip(infos).map(|(input, dtype)| families::numbers(input, dtype)).collect();
     let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
     let mut outputs: Vec<DynTensor> =
         model.info().outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();

@@ -40,7 +40,7 @@ enum { MOST_RANK = 64, MOST_TENSORS = 1 << 16, MOST_THREADS = 1024 };
 // Not a number, minus one, no boolean: what reads memory that nobody wrote finds something that shows.
 enum { POISON = 0xff };
 static const char MAGIC[8] = {'A', 'O', 'T', 'I', 'F', 'L', 'A', 'T'};
-static const int64_t ELEMENT_BYTES[] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 2, 4, 8, 1, 1, 1, 1, 1};
+static const int64_t ELEMENT_BYTES[] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 2, 4, 8, 1, 1, 1, 1, 1, 4, 8, 16};
 
 // A tensor with its memory. `data` lies so far behind a multiple of AOTI_ALIGNMENT that it is no better aligned than it
 // must be.
@@ -97,7 +97,9 @@ static int64_t elements_of(const int64_t *sizes, int32_t rank) {
 }
 
 static int64_t lead_of(int32_t dtype) {
-  return ELEMENT_BYTES[dtype] > LEAST_LEAD ? ELEMENT_BYTES[dtype] : LEAST_LEAD;
+  // Complex numbers are as aligned as their parts.
+  int64_t alignment = dtype < AOTI_C32 ? ELEMENT_BYTES[dtype] : ELEMENT_BYTES[dtype] / 2;
+  return alignment > LEAST_LEAD ? alignment : LEAST_LEAD;
 }
 
 // Memory for a tensor whose `sizes` are known. It ends where the last element ends.
@@ -135,7 +137,7 @@ static Tensor *read_tensors(const char *path, int64_t *count) {
     int32_t dtype, rank;
     get(file, &dtype, sizeof dtype);
     get(file, &rank, sizeof rank);
-    if (dtype < AOTI_BOOL || dtype > AOTI_F8E8M0FNU || rank < 0 || rank > MOST_RANK) stop("input %lld is no tensor", (long long)i);
+    if (dtype < AOTI_BOOL || dtype > AOTI_C128 || rank < 0 || rank > MOST_RANK) stop("input %lld is no tensor", (long long)i);
     get(file, tensors[i].sizes, rank * (int64_t)sizeof(int64_t));
     give_memory(&tensors[i], dtype, rank);
     get(file, tensors[i].view.data, tensors[i].bytes);
@@ -208,7 +210,7 @@ static int64_t now(void) {
 
 static void check_ranks(const char *kind, const AotiValueInfo *infos, int32_t count) {
   for (int32_t i = 0; i < count; ++i)
-    if (infos[i].rank < 0 || infos[i].rank > MOST_RANK || infos[i].dtype < AOTI_BOOL || infos[i].dtype > AOTI_F8E8M0FNU)
+    if (infos[i].rank < 0 || infos[i].rank > MOST_RANK || infos[i].dtype < AOTI_BOOL || infos[i].dtype > AOTI_C128)
       stop("the table of %ss is spoiled", kind);
 }
 

@@ -43,7 +43,7 @@ codes! {
         "The bytes of a parameter, buffer or constant are fewer than its sizes and strides need, or its sizes are\nnegative or overflow.",
     /// An element type is not supported.
     DType = 5 "an element type is not supported"
-        "Supported are f64, f32, f16, bf16, i64, i32, i16, i8, u8 and bool. Complex and quantised types are not.",
+        "Supported are f64, f32, f16, bf16, the integers of 8 to 64 bits with and without sign, bool, the floating-point\ntypes of one byte, and complex numbers of two f16, f32 or f64. Types of quantised tensors are not.",
     /// An operator is not supported.
     Operator = 7 "an operator is not supported"
         "The program calls an operator that has no rule. Every such operator is listed at once, with its number of\ncalls and the line of your program. `cargo aoti inspect --ops` lists what is supported.",

@@ -8,7 +8,7 @@ use aoti_compiler::{
         bindings::{self, Link, Options, WeightsPlacement},
         bundle::Names,
         header,
-        interface::{ConstantInterface, DimInterface, Interface, ValueInterface},
+        interface::{ConstantInterface, DimInterface, ElementType, Interface, ValueInterface},
         names,
     },
     dtype::DType,
@@ -57,7 +57,7 @@ fn fixed(size: i64) -> DimInterface {
 }
 
 fn value(name: &str, dtype: DType, dims: &[DimInterface]) -> ValueInterface {
-    ValueInterface { name: name.to_owned(), dtype, dims: dims.to_vec() }
+    ValueInterface { name: name.to_owned(), element: ElementType::Number(dtype), dims: dims.to_vec() }
 }
 
 fn interface(name: &str, inputs: Vec<ValueInterface>, outputs: Vec<ValueInterface>) -> Interface {
@@ -92,7 +92,12 @@ fn digits() -> Case {
 /// Every name that makes trouble, every element type, a state, and weights in a file.
 fn hostile() -> Case {
     let seq = dim("seq", 2, i64::MAX);
+    let complex = |name: &str, part: DType| ValueInterface {
+        element: ElementType::Complex(part),
+        ..value(name, part, std::slice::from_ref(&seq))
+    };
     let inputs = vec![
+        complex("spectrum", DType::F32),
         value("type", DType::F16, std::slice::from_ref(&seq)),
         value("self", DType::Bf16, &[dim("2*seq", 4, i64::MAX), seq.clone()]),
         value("a.b", DType::Bool, &[]),
@@ -105,8 +110,10 @@ fn hostile() -> Case {
         value("inputs", DType::F32, &[dim("batch|`x`", 1, 9)]),
     ];
     let outputs = vec![
+        complex("wide", DType::F64),
+        complex("narrow", DType::F16),
         value("out[0]", DType::Bool, &[]),
-        value("out[1]", DType::I64, &[seq]),
+        value("out[1]", DType::I64, &[seq.clone()]),
         value("self", DType::F16, &[]),
     ];
     let mut interface = interface("Double `trouble` \u{202e}\\", inputs, outputs);

@@ -1,5 +1,6 @@
 //! Element types at run time, and the Rust types that stand for them.
 
+use crate::complex::Complex;
 use crate::ffi::abi;
 use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu};
 use std::fmt;
@@ -43,10 +44,16 @@ pub enum DType {
     F8E5M2Fnuz,
     /// [`f8e8m0fnu`].
     F8E8M0Fnu,
+    /// A complex number of two `f16`.
+    C32,
+    /// A complex number of two `f32`.
+    C64,
+    /// A complex number of two `f64`.
+    C128,
 }
 
 /// Every element type beside its number in the C interface and its name.
-const TABLE: [(DType, abi::AotiDType, &str); 18] = [
+const TABLE: [(DType, abi::AotiDType, &str); 21] = [
     (DType::Bool, abi::AOTI_BOOL, "bool"),
     (DType::U8, abi::AOTI_U8, "u8"),
     (DType::I8, abi::AOTI_I8, "i8"),
@@ -65,6 +72,9 @@ const TABLE: [(DType, abi::AotiDType, &str); 18] = [
     (DType::F8E4M3Fnuz, abi::AOTI_F8E4M3FNUZ, "f8e4m3fnuz"),
     (DType::F8E5M2Fnuz, abi::AOTI_F8E5M2FNUZ, "f8e5m2fnuz"),
     (DType::F8E8M0Fnu, abi::AOTI_F8E8M0FNU, "f8e8m0fnu"),
+    (DType::C32, abi::AOTI_C32, "c32"),
+    (DType::C64, abi::AOTI_C64, "c64"),
+    (DType::C128, abi::AOTI_C128, "c128"),
 ];
 
 impl DType {
@@ -74,8 +84,36 @@ impl DType {
             DType::Bool | DType::U8 | DType::I8 => 1,
             DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E8M0Fnu => 1,
             DType::I16 | DType::U16 | DType::F16 | DType::Bf16 => 2,
-            DType::I32 | DType::U32 | DType::F32 => 4,
-            DType::I64 | DType::U64 | DType::F64 => 8,
+            DType::I32 | DType::U32 | DType::F32 | DType::C32 => 4,
+            DType::I64 | DType::U64 | DType::F64 | DType::C64 => 8,
+            DType::C128 => 16,
+        }
+    }
+
+    /// The type of a complex number's parts; `None` of numbers that are not complex.
+    pub const fn part(self) -> Option<DType> {
+        match self {
+            DType::C32 => Some(DType::F16),
+            DType::C64 => Some(DType::F32),
+            DType::C128 => Some(DType::F64),
+            DType::Bool
+            | DType::U8
+            | DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::F16
+            | DType::Bf16
+            | DType::F32
+            | DType::F64
+            | DType::U16
+            | DType::U32
+            | DType::U64
+            | DType::F8E4M3Fn
+            | DType::F8E5M2
+            | DType::F8E4M3Fnuz
+            | DType::F8E5M2Fnuz
+            | DType::F8E8M0Fnu => None,
         }
     }
 
@@ -99,7 +137,10 @@ impl DType {
             | DType::I64
             | DType::U16
             | DType::U32
-            | DType::U64 => false,
+            | DType::U64
+            | DType::C32
+            | DType::C64
+            | DType::C128 => false,
         }
     }
 
@@ -168,12 +209,21 @@ elements! {
     f8e4m3fnuz => F8E4M3Fnuz,
     f8e5m2fnuz => F8E5M2Fnuz,
     f8e8m0fnu => F8E8M0Fnu,
+    Complex<f32> => C64,
+    Complex<f64> => C128,
 }
 
 #[cfg(feature = "half")]
 elements! {
     half::f16 => F16,
     half::bf16 => Bf16,
+    Complex<half::f16> => C32,
+}
+
+#[cfg(feature = "num-complex")]
+elements! {
+    num_complex::Complex<f32> => C64,
+    num_complex::Complex<f64> => C128,
 }
 
 #[cfg(test)]

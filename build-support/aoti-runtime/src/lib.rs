@@ -19,6 +19,7 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("aoti-runtime needs a 64-bit target: sizes cross the C interface as 64-bit integers in place");
 
+mod complex;
 mod device;
 mod dtype;
 mod error;
@@ -40,6 +41,7 @@ mod rayon;
 mod tensor;
 mod weights;
 
+pub use complex::Complex;
 pub use device::{Device, ParseDeviceError};
 pub use dtype::{DType, Element};
 pub use error::{Error, ErrorCode};

@@ -104,7 +104,10 @@ impl Weights {
                     let what = format!("holds `{name}` as {:?}, which no weight is", view.dtype());
                     return Err(refused(path, what));
                 };
-                parsed.push((name, dtype, view.shape().to_vec(), view.data()));
+                // To a model, complex weights are pairs.
+                let (dtype, pair) = dtype.part().map_or((dtype, None), |part| (part, Some(2)));
+                let sizes: Vec<usize> = view.shape().iter().copied().chain(pair).collect();
+                parsed.push((name, dtype, sizes, view.data()));
             }
         }
         let tensors = parsed
@@ -174,6 +177,7 @@ fn dtype(dtype: safetensors::Dtype) -> Option<DType> {
         Dtype::F8_E4M3FNUZ => DType::F8E4M3Fnuz,
         Dtype::F8_E5M2FNUZ => DType::F8E5M2Fnuz,
         Dtype::F8_E8M0 => DType::F8E8M0Fnu,
+        Dtype::C64 => DType::C64,
         _ => return None,
     })
 }

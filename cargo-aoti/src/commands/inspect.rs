@@ -202,7 +202,7 @@ fn signature_json(interface: &Interface) -> Value {
     let values = |values: &[ValueInterface]| -> Vec<Value> {
         let value = |value: &ValueInterface| {
             let dims: Vec<Value> = value.dims.iter().map(dim).collect();
-            json!({ "name": value.name, "dtype": value.dtype.name(), "dims": dims })
+            json!({ "name": value.name, "dtype": value.element.name(), "dims": dims })
         };
         values.iter().map(value).collect()
     };
@@ -225,5 +225,5 @@ fn describe(value: &ValueInterface) -> String {
         Some(text) => format!("{text} in {}..={}", dim.min, dim.max),
     };
     let sizes: Vec<String> = value.dims.iter().map(size).collect();
-    format!("{}: {}[{}]", value.name, value.dtype.name(), sizes.join(", "))
+    format!("{}: {}[{}]", value.name, value.element.name(), sizes.join(", "))
 }

@@ -17,8 +17,8 @@ use crate::dims;
 use crate::failure::Failure;
 use crate::progress::Shown;
 use crate::single;
-use crate::tensors::file;
 use crate::tensors::random::Random;
+use crate::tensors::{complex, file};
 use taps::Taps;
 
 /// Compiles a model and runs it once
@@ -108,7 +108,7 @@ pub(crate) fn inputs(
 ) -> Result<Vec<DynTensor>, Failure> {
     if let Some(path) = file {
         let names: Vec<String> = info.inputs.iter().map(|input| input.name.clone()).collect();
-        return file::read_for(path, &names);
+        return Ok(complex::for_model(file::read_for(path, &names)?, info)?);
     }
     let mut random = Random::new(0);
     let sizes = dims::of_inputs(info, dims)?;
@@ -118,10 +118,13 @@ pub(crate) fn inputs(
 
 /// The first elements, for people.
 fn head(tensor: &DynTensor) -> String {
-    use aoti_runtime::{DType, bf16, f16};
+    use aoti_runtime::{Complex, DType, bf16, f16};
     fn some<T: aoti_runtime::Element>(tensor: &DynTensor) -> String {
+        shown(tensor, |element: T| format!("{element:?}"))
+    }
+    fn shown<T: aoti_runtime::Element>(tensor: &DynTensor, text: impl Fn(T) -> String) -> String {
         let elements = tensor.as_slice::<T>().unwrap_or_default();
-        let shown: Vec<String> = elements.iter().take(8).map(|element| format!("{element:?}")).collect();
+        let shown: Vec<String> = elements.iter().take(8).map(|&element| text(element)).collect();
         let more = if elements.len() > 8 { ", …" } else { "" };
         format!("[{}{more}]", shown.join(", "))
     }
@@ -144,5 +147,8 @@ fn head(tensor: &DynTensor) -> String {
         DType::F8E4M3Fnuz => some::<aoti_runtime::f8e4m3fnuz>(tensor),
         DType::F8E5M2Fnuz => some::<aoti_runtime::f8e5m2fnuz>(tensor),
         DType::F8E8M0Fnu => some::<aoti_runtime::f8e8m0fnu>(tensor),
+        DType::C32 => shown(tensor, |number: Complex<f16>| number.to_string()),
+        DType::C64 => shown(tensor, |number: Complex<f32>| number.to_string()),
+        DType::C128 => shown(tensor, |number: Complex<f64>| number.to_string()),
     }
 }

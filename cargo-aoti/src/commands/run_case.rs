@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{Context, print_json};
 use crate::failure::Failure;
 use crate::memory;
-use crate::tensors::file;
+use crate::tensors::{complex, file};
 
 /// Runs a library, or a model in the interpreter, on inputs from a file
 #[derive(Args, Debug)]
@@ -55,6 +55,7 @@ fn native(
     let library = Library::open(library, arguments.symbol.as_deref().unwrap_or_default())?;
     let info = library.info()?;
     let model = library.load(LoadOptions { device: arguments.device, ..LoadOptions::default() })?;
+    let inputs = complex::for_model(inputs.to_vec(), &info)?;
     let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
     let mut outputs: Vec<DynTensor> =
         info.outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();
@@ -76,6 +77,7 @@ fn reference(
     let graph = compile::import_with("case", memory::map(model)?, &operators)
         .map_err(|error| refuse(error.to_string()))?;
     let into = |tensor: &DynTensor| {
+        let tensor = complex::to_parts(tensor)?;
         let dtype = aoti_compiler::dtype::DType::from_name(tensor.dtype().name())
             .ok_or_else(|| refuse(format!("the interpreter has no {}", tensor.dtype())))?;
         let bytes = bytes::Bytes::copy_from_slice(tensor.bytes());

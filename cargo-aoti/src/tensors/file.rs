@@ -1,4 +1,5 @@
-//! Tensors in safetensors files, under the keys "0", "1", … in order, or under names.
+//! Tensors in safetensors files, under the keys "0", "1", … in order, or under names. The format knows complex numbers of
+//! two `f32` alone: others are stored as pairs.
 
 use std::path::Path;
 
@@ -44,27 +45,20 @@ pub(crate) fn write_named(path: &Path, tensors: &[(String, DynTensor)]) -> Resul
 }
 
 fn write_all<'t>(path: &Path, tensors: impl Iterator<Item = (String, &'t DynTensor)>) -> Result<(), Failure> {
-    let view = |tensor| {
-        let DynTensorRef { dtype, sizes, bytes } = tensor;
-        TensorView::new(stored(dtype), sizes, bytes)
-    };
+    let failed = |error: &dyn std::fmt::Display| Failure::Machine(format!("cannot store a tensor: {error}"));
     let mut views = Vec::new();
     for (name, tensor) in tensors {
-        let parts =
-            DynTensorRef { dtype: tensor.dtype(), sizes: tensor.sizes().to_vec(), bytes: tensor.bytes() };
-        let view =
-            view(parts).map_err(|error| Failure::Machine(format!("cannot store a tensor: {error}")))?;
+        let (dtype, sizes) = match (stored(tensor.dtype()), tensor.dtype().part().and_then(stored)) {
+            (Some(dtype), _) => (dtype, tensor.sizes().to_vec()),
+            (None, Some(part)) => (part, tensor.sizes().iter().copied().chain([2]).collect()),
+            (None, None) => return Err(failed(&format!("a file has no elements of {}", tensor.dtype()))),
+        };
+        let view = TensorView::new(dtype, sizes, tensor.bytes()).map_err(|error| failed(&error))?;
         views.push((name, view));
     }
     let bytes = safetensors::serialize(views, None)
         .map_err(|error| Failure::Machine(format!("cannot store tensors: {error}")))?;
     fs_err::write(path, bytes).map_err(Failure::machine("write", path))
-}
-
-struct DynTensorRef<'a> {
-    dtype: DType,
-    sizes: Vec<usize>,
-    bytes: &'a [u8],
 }
 
 fn read_named(path: &Path) -> Result<Vec<(String, DynTensor)>, Failure> {
@@ -115,12 +109,14 @@ fn loaded(dtype: Dtype) -> Option<DType> {
         Dtype::F8_E4M3FNUZ => DType::F8E4M3Fnuz,
         Dtype::F8_E5M2FNUZ => DType::F8E5M2Fnuz,
         Dtype::F8_E8M0 => DType::F8E8M0Fnu,
+        Dtype::C64 => DType::C64,
         _ => return None,
     })
 }
 
-fn stored(dtype: DType) -> Dtype {
-    match dtype {
+/// `None` of what the format does not have.
+fn stored(dtype: DType) -> Option<Dtype> {
+    Some(match dtype {
         DType::Bool => Dtype::BOOL,
         DType::U8 => Dtype::U8,
         DType::I8 => Dtype::I8,
@@ -139,7 +135,9 @@ fn stored(dtype: DType) -> Dtype {
         DType::F8E4M3Fnuz => Dtype::F8_E4M3FNUZ,
         DType::F8E5M2Fnuz => Dtype::F8_E5M2FNUZ,
         DType::F8E8M0Fnu => Dtype::F8_E8M0,
-    }
+        DType::C64 => Dtype::C64,
+        DType::C32 | DType::C128 => return None,
+    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Tensors in the flat files of the harness (see `harness.c`): a C program has no JSON to read.
+//! Tensors in the flat files of the harness (see `harness.c`): a C program has no JSON to read. They hold every element type,
+//! so that `tune` and its helper use them too.
 
 use std::path::Path;
 

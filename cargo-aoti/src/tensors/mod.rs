@@ -1,6 +1,7 @@
 //! Tensors outside of models: files of them, random ones, and how far two are apart.
 
 pub(crate) mod compare;
+pub(crate) mod complex;
 pub(crate) mod file;
 pub(crate) mod flat;
 pub(crate) mod random;

@@ -1,6 +1,8 @@
 //! Inputs for models when there are none: the same ones each time.
 
-use aoti_runtime::{DType, DynTensor, bf16, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, f16};
+use aoti_runtime::{
+    Complex, DType, DynTensor, bf16, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0fnu, f16,
+};
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
 pub(crate) struct Random(u64);
@@ -52,6 +54,11 @@ impl Random {
             DType::F8E4M3Fnuz => fill!(f8e4m3fnuz, f8e4m3fnuz::from_f32(self.unit() as f32)),
             DType::F8E5M2Fnuz => fill!(f8e5m2fnuz, f8e5m2fnuz::from_f32(self.unit() as f32)),
             DType::F8E8M0Fnu => fill!(f8e8m0fnu, f8e8m0fnu::from_f32(self.unit() as f32)),
+            DType::C32 => {
+                fill!(Complex<f16>, Complex::new(f16::from_f64(self.unit()), f16::from_f64(self.unit())))
+            }
+            DType::C64 => fill!(Complex<f32>, Complex::new(self.unit() as f32, self.unit() as f32)),
+            DType::C128 => fill!(Complex<f64>, Complex::new(self.unit(), self.unit())),
         }
         Ok(tensor)
     }

@@ -17,7 +17,7 @@ use super::bench::LibraryId;
 use super::place::Place;
 use crate::failure::Failure;
 use crate::tensors::compare::{self, Tolerance};
-use crate::tensors::file;
+use crate::tensors::flat;
 
 /// Bytes of kernels' outputs that are kept for comparison; of those beyond, the model's own outputs tell.
 const MOST_KEPT: usize = 2 << 30;
@@ -69,7 +69,7 @@ pub(super) enum Response {
 /// Serves requests until there are no more.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     end_with_parent();
-    let inputs = file::read(&arguments.inputs)?;
+    let inputs = flat::read(&arguments.inputs)?;
     let mut helper = Helper {
         device: arguments.device,
         inputs: &inputs,
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         place: Place::open(&arguments.place)?,
         loaded: BTreeMap::new(),
         expected: Expected::default(),
-        reference: arguments.expected.as_deref().map(file::read).transpose()?,
+        reference: arguments.expected.as_deref().map(flat::read).transpose()?,
     };
     for line in std::io::stdin().lock().lines() {
         let broken =
@@ -319,12 +319,12 @@ fn differs(found: &[DynTensor], wanted: &[DynTensor]) -> Option<String> {
     }
     found.iter().zip(wanted).find_map(|(found, wanted)| {
         let part = match wanted.dtype() {
-            DType::F16 | DType::Bf16 => 2e-2,
+            DType::F16 | DType::Bf16 | DType::C32 => 2e-2,
             DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E8M0Fnu => {
                 0.25
             }
-            DType::F32 => 1e-4,
-            DType::F64 => 1e-9,
+            DType::F32 | DType::C64 => 1e-4,
+            DType::F64 | DType::C128 => 1e-9,
             DType::Bool
             | DType::U8
             | DType::I8

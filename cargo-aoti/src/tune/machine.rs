@@ -18,7 +18,7 @@ use super::groups::{Assignment, Group};
 use super::helper::{Request, Response};
 use crate::failure::Failure;
 use crate::memory;
-use crate::tensors::file;
+use crate::tensors::{complex, flat};
 
 /// How long a candidate may take beyond what the first ways take, and how many times as long.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -63,7 +63,7 @@ impl<'a> Machine<'a> {
         let folder = temporary_folder("tune", session.environment());
         let folder =
             folder.map_err(|error| Failure::Machine(format!("cannot make a temporary folder: {error}")))?;
-        let inputs = folder.path().join("inputs.safetensors");
+        let inputs = folder.path().join("inputs");
         let setting = Setting { folder: folder.path().to_owned(), inputs, expected: None, device, threads };
         let model = Model { link: LinkKind::Dylib, weights: Weights::Embed, ..model.clone() };
         let (made, client, opened) = (Vec::new(), None, BTreeSet::new());
@@ -95,12 +95,12 @@ impl<'a> Machine<'a> {
         self.making = begun.elapsed();
         let made = &self.made[id.0];
         let inputs = inputs(&Library::open(&made.path, &made.symbol)?.info()?)?;
-        file::write(&self.setting.inputs, &inputs)?;
+        flat::write(&self.setting.inputs, &inputs)?;
         if self.setting.device == Device::Cpu
             && let Some(expected) = self.evaluated(&inputs)?
         {
             let path = self.folder.path().join("expected.safetensors");
-            file::write(&path, &expected)?;
+            flat::write(&path, &expected)?;
             self.setting.expected = Some(path);
         }
         Ok(())
@@ -128,6 +128,7 @@ impl<'a> Machine<'a> {
             return Ok(None);
         }
         let into = |tensor: &DynTensor| {
+            let tensor = complex::to_parts(tensor).ok()?;
             let dtype = aoti_compiler::dtype::DType::from_name(tensor.dtype().name())?;
             let bytes = bytes::Bytes::copy_from_slice(tensor.bytes());
             interpret::Tensor::new(dtype, tensor.sizes().to_vec(), bytes).ok()

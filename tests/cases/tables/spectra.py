@@ -45,6 +45,21 @@ def layout(t):
         Z + f"y = z.clone(); v = {R}(y); v[..., 0] = 1.0; {R}(y), v",
         Z + f"y = z.clone(); y.real.mul_(2); y.imag[1:] = 0; {R}(y)",
         Z + f"y = z.clone(); v = y[:, 1:]; v.add_(1); {R}(y), {R}(v)",
+        Z + f"y = z.clone(); y[:, 0] = 1; y[1].fill_(2); {R}(y), {R}(y.T), {R}(y.mT), {R}(y.swapaxes(0, 1))",
+    )
+
+
+def interface(t):
+    """Complex numbers as inputs and outputs."""
+    dtype = torch.complex64 if t.dtype == torch.float32 else torch.complex128
+    r = lambda *sizes: torch.complex(t.rand(*sizes, low=-2, high=2), t.rand(*sizes, low=-2, high=2))
+    t.bind(z=r(3, 4), w=r(4), s=r(), e=r(0, 3), m=r(2, 3, 3) + 2 * torch.eye(3, dtype=dtype), v=r(2, 3, 2), u=r(2, 3), x=t.rand(3, 4))
+    t(
+        "z", "s", "e", "z.conj()", "z, z * w, z.real", "z + 1j", "z.abs(), z.t()", "x.to(z.dtype)", "z @ w, z.sum()",
+        "z[1:], z.flip(0), z.reshape(-1)", "torch.view_as_real(z), torch.view_as_complex(torch.view_as_real(z))", "s * z, s.imag",
+        "e * 2, e.sum(0)", "torch.complex(x, x)", "torch.fft.fft(z), torch.fft.rfft(x)", "z == z, z.mean()", "y = z.clone(); y.add_(w); y",
+        "torch.linalg.solve(m, v)", "torch.linalg.solve(m, u)", "torch.linalg.solve(m, v.mT, left=False)",
+        "torch.linalg.inv(m)", "torch.inverse(m[0])",
     )
 
 
@@ -103,4 +118,4 @@ def spectra(t):
     short_time(t)
 
 
-FAMILIES = {"complex": (("f32", "f64"), complexes), "spectra": (("f32", "f64"), spectra)}
+FAMILIES = {"complex": (("f32", "f64"), complexes), "complex_interface": (("f32", "f64"), interface), "spectra": (("f32", "f64"), spectra)}

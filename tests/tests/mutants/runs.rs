@@ -129,5 +129,8 @@ fn element(rng: &mut Rng, dtype: DType, is_number: bool) -> Vec<u8> {
         DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E8M0Fnu => {
             vec![whole as u8]
         }
+        DType::C32 => [half::f16::from_f64(number), half::f16::ONE].map(half::f16::to_le_bytes).concat(),
+        DType::C64 => [number as f32, 1.0].map(f32::to_le_bytes).concat(),
+        DType::C128 => [number, 1.0].map(f64::to_le_bytes).concat(),
     }
 }

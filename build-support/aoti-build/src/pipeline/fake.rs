@@ -2,7 +2,7 @@
 //! `error` does not compile, and `huge` has more weights than a library holds. Others make the kernel err, each in its way.
 
 use aoti_compiler::codegen::bundle::{SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
-use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
+use aoti_compiler::codegen::interface::{DimInterface, ElementType, Interface, ValueInterface};
 use aoti_compiler::codegen::names;
 use aoti_compiler::compile::Options;
 use aoti_compiler::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -84,7 +84,7 @@ fn interface(name: &str) -> Interface {
     };
     let value = |name: &str| ValueInterface {
         name: name.to_owned(),
-        dtype: DType::F32,
+        element: ElementType::Number(DType::F32),
         dims: vec![dim(Some("batch"), 1, 1_000_000), dim(None, 3, 3)],
     };
     Interface {

@@ -248,7 +248,7 @@ fn value(value: &ValueInterface) -> ValueEntry {
     };
     ValueEntry {
         name: value.name.clone(),
-        dtype: value.dtype.name().to_owned(),
+        dtype: value.element.name(),
         sizes: value.dims.iter().map(size).collect(),
     }
 }

@@ -15,7 +15,8 @@ extern "C" {
 #define AOTI_MESSAGE_BYTES 256
 
 // Element types. Half types are IEEE binary16 and bfloat16; booleans are one byte, 0 or 1. Types of one byte are named for
-// their bits of exponent and mantissa: FN has no infinity, UZ no negative zero, U no sign.
+// their bits of exponent and mantissa: FN has no infinity, UZ no negative zero, U no sign. A complex number is its real and
+// its imaginary part, side by side, and as aligned as those: AOTI_C64 is two floats.
 typedef enum AotiDType {
   AOTI_BOOL = 0,
   AOTI_U8 = 1,
@@ -34,7 +35,10 @@ typedef enum AotiDType {
   AOTI_F8E5M2 = 14,
   AOTI_F8E4M3FNUZ = 15,
   AOTI_F8E5M2FNUZ = 16,
-  AOTI_F8E8M0FNU = 17
+  AOTI_F8E8M0FNU = 17,
+  AOTI_C32 = 18,
+  AOTI_C64 = 19,
+  AOTI_C128 = 20
 } AotiDType;
 
 typedef enum AotiStatus {

@@ -26,15 +26,19 @@ __attribute__((unused)) int32_t succeed(AotiError *error) {
 }
 
 inline const char *dtype_name(int32_t dtype) {
-  static const char names[][11] = {"bool", "u8",  "i8",  "i16", "i32", "i64",      "f16",    "bf16",       "f32",
-                                   "f64",  "u16", "u32", "u64", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0fnu"};
+  static const char names[][11] = {"bool",     "u8",     "i8",         "i16",        "i32",       "i64", "f16",
+                                   "bf16",     "f32",    "f64",        "u16",        "u32",       "u64", "f8e4m3fn",
+                                   "f8e5m2",   "f8e4m3fnuz", "f8e5m2fnuz", "f8e8m0fnu", "c32",    "c64", "c128"};
   return dtype >= 0 && dtype < int(sizeof names / sizeof *names) ? names[dtype] : "an unknown type";
 }
 
 inline int64_t dtype_bytes(int32_t dtype) {
-  static const int8_t bytes[] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 2, 4, 8, 1, 1, 1, 1, 1};
+  static const int8_t bytes[] = {1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 2, 4, 8, 1, 1, 1, 1, 1, 4, 8, 16};
   return bytes[dtype];
 }
+
+// Complex numbers are as aligned as their parts.
+inline int64_t dtype_alignment(int32_t dtype) { return dtype < AOTI_C32 ? dtype_bytes(dtype) : dtype_bytes(dtype) / 2; }
 
 // No tensor in memory has a larger dimension; arithmetic with sizes of inputs counts on it.
 constexpr int64_t largest_size = int64_t(1) << 48;
@@ -103,7 +107,7 @@ __attribute__((unused)) int32_t check_tensor(const char *kind, const AotiTensor 
   }
   if (need == Need::sizes) return AOTI_OK;
   if (!tensor.data && count != 0) return fail(error, AOTI_ERROR_NULL, "%s `%s` has no data", kind, info.name);
-  if (uintptr_t(tensor.data) % uintptr_t(dtype_bytes(info.dtype)) != 0)
+  if (uintptr_t(tensor.data) % uintptr_t(dtype_alignment(info.dtype)) != 0)
     return fail(error, AOTI_ERROR_ALIGNMENT, "%s `%s`: the address is not aligned for %s", kind, info.name,
                 dtype_name(info.dtype));
   return AOTI_OK;

@@ -7,7 +7,7 @@
 use super::{
     bundle::Names,
     docs,
-    interface::{Interface, ValueInterface},
+    interface::{ElementType, Interface, ValueInterface},
     names::{self, Language, Namer},
 };
 use crate::dtype::DType;
@@ -304,8 +304,9 @@ impl<'a> Ctx<'a> {
             let bounds = docs::bounds(value);
             let with = if bounds.is_empty() { String::new() } else { format!("; {bounds}") };
             let (name, sizes) = (docs::named(name, &value.name), docs::sizes(value));
-            let doc = doc(&[format!("{name}: {} of sizes {sizes}{with}.", docs::code(value.dtype.name()))]);
-            let ty = ty(element(value.dtype));
+            let doc =
+                doc(&[format!("{name}: {} of sizes {sizes}{with}.", docs::code(&value.element.name()))]);
+            let ty = ty(element(value.element));
             quote!(#doc pub #ident: #ty,)
         });
         quote!(#(#fields)*)
@@ -332,7 +333,17 @@ fn doc(lines: &[String]) -> TokenStream {
     quote!(#(#[doc = #lines])*)
 }
 
-fn element(dtype: DType) -> TokenStream {
+fn element(element: ElementType) -> TokenStream {
+    match element {
+        ElementType::Number(dtype) => number(dtype),
+        ElementType::Complex(part) => {
+            let part = number(part);
+            quote!(::aoti_runtime::Complex<#part>)
+        }
+    }
+}
+
+fn number(dtype: DType) -> TokenStream {
     let ident = Ident::new(dtype.name(), Span::call_site());
     match dtype {
         DType::F16 | DType::Bf16 | DType::F8(_) => quote!(::aoti_runtime::#ident),

@@ -51,7 +51,7 @@ pub(super) fn table(kind: &str, values: &[ValueInterface], names: &[String]) -> 
     let mut lines = vec![format!("| {kind} | elements | sizes | bounds |"), "|---|---|---|---|".to_owned()];
     for (value, name) in values.iter().zip(names) {
         let name = named(name, &value.name);
-        let (elements, sizes, bounds) = (code(value.dtype.name()), sizes(value), bounds(value));
+        let (elements, sizes, bounds) = (code(&value.element.name()), sizes(value), bounds(value));
         lines.push(format!("| {name} | {elements} | {sizes} | {bounds} |").replace("|  |", "| |"));
     }
     lines

@@ -6,7 +6,7 @@
 use super::{
     bundle::Names,
     docs, foreign,
-    interface::{Interface, ValueInterface},
+    interface::{ElementType, Interface, ValueInterface},
     names::{self, Language, Namer},
 };
 use crate::dtype::DType;
@@ -99,13 +99,18 @@ impl<'a> Group<'a> {
             Access::None => return,
         };
         for (value, name) in self.values.iter().zip(&self.names) {
-            let (function, element) = (format!("{identifier}_{}_{name}", self.kind), element(value.dtype));
-            let (rank, dtype) = (value.dims.len(), dtype(value.dtype));
+            let (function, element) =
+                (format!("{identifier}_{}_{name}", self.kind), element(value.element.part()));
+            let (rank, dtype) = (value.dims.len(), dtype(value.element));
             let what = format!(
-                "{} {}: {}, row-major",
+                "{} {}: {}, row-major{}",
                 self.kind,
                 docs::named(name, &value.name),
-                docs::sizes(value)
+                docs::sizes(value),
+                match value.element {
+                    ElementType::Number(_) => "",
+                    ElementType::Complex(_) => ", each element its real and its imaginary part",
+                }
             );
             out.push('\n');
             comment(out, &format!("Describes {what}."));
@@ -137,6 +142,6 @@ fn element(dtype: DType) -> &'static str {
     }
 }
 
-fn dtype(dtype: DType) -> String {
-    format!("AOTI_{}", dtype.name().to_uppercase())
+fn dtype(element: ElementType) -> String {
+    format!("AOTI_{}", element.name().to_uppercase())
 }

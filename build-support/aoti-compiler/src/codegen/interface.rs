@@ -21,14 +21,48 @@ pub struct DimInterface {
     pub max: i64,
 }
 
+/// What the elements of a tensor are to the caller. Inside the compiler, complex numbers are pairs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum ElementType {
+    /// Numbers of one type.
+    Number(DType),
+    /// Complex numbers whose parts are of this type.
+    Complex(DType),
+}
+
+impl ElementType {
+    /// Its name: `f32`, or `c64` of a complex number of 64 bits.
+    pub fn name(self) -> String {
+        match self {
+            ElementType::Number(dtype) => dtype.name().to_owned(),
+            ElementType::Complex(part) => format!("c{}", 16 * part.size()),
+        }
+    }
+
+    /// Its number in the C interface, where complex numbers stand behind all others.
+    pub fn code(self) -> usize {
+        match self {
+            ElementType::Number(dtype) => dtype.code(),
+            ElementType::Complex(part) => DType::ALL.len() + part.size().ilog2() as usize - 1,
+        }
+    }
+
+    /// The type of a number, or of the parts of a complex one.
+    pub fn part(self) -> DType {
+        match self {
+            ElementType::Number(dtype) | ElementType::Complex(dtype) => dtype,
+        }
+    }
+}
+
 /// One input, output or state tensor.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ValueInterface {
     /// The program's own name for it (not yet made into an identifier of any language).
     pub name: String,
-    /// Element type.
-    pub dtype: DType,
-    /// Dimensions, outermost first.
+    /// What its elements are.
+    pub element: ElementType,
+    /// Dimensions, outermost first; the parts of complex numbers are none.
     pub dims: Vec<DimInterface>,
 }
 
@@ -78,11 +112,9 @@ impl Interface {
     ) -> Interface {
         let value = |id: &BufferId| {
             let buffer = &program.buffers[*id];
-            ValueInterface {
-                name: buffer.name.clone(),
-                dtype: buffer.dtype,
-                dims: buffer.shape.iter().map(|size| DimInterface::of(program, ranges, size)).collect(),
-            }
+            let kind = if buffer.is_complex { ElementType::Complex } else { ElementType::Number };
+            let dims = buffer.sizes_outside().iter().map(|size| DimInterface::of(program, ranges, size));
+            ValueInterface { name: buffer.name.clone(), element: kind(buffer.dtype), dims: dims.collect() }
         };
         let constants = match named {
             Some(constants) => constants.weights.iter().map(ConstantInterface::of_weight).collect(),

@@ -279,6 +279,8 @@ pub struct Input {
     pub name: String,
     /// What it is for.
     pub role: InputRole,
+    /// Whether its elements are complex numbers to the caller: their parts are its last axis, of two.
+    pub is_complex: bool,
 }
 
 /// What an output is for.
@@ -302,6 +304,8 @@ pub struct Output {
     pub name: String,
     /// What it is for.
     pub role: OutputRole,
+    /// Whether its elements are complex numbers to the caller: their parts are its last axis, of two.
+    pub is_complex: bool,
 }
 
 /// A program, or the body of a branch or a loop. Bodies use the symbols of the outermost graph and have none of

@@ -68,6 +68,18 @@ pub struct Buffer {
     pub storage: Storage,
     /// A name for people and generated code, or empty.
     pub name: String,
+    /// Whether its elements are complex numbers to the caller: their parts are its last axis, of two.
+    pub is_complex: bool,
+}
+
+impl Buffer {
+    /// Its sizes to the caller, to whom the parts of complex numbers are no axis.
+    pub fn sizes_outside(&self) -> &[Expr] {
+        match self.shape.split_last() {
+            Some((_, sizes)) if self.is_complex => sizes,
+            _ => &self.shape,
+        }
+    }
 }
 
 /// One loop: an axis symbol that runs over `0 .. extent`.

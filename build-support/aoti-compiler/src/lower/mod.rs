@@ -45,6 +45,7 @@ pub fn lower(graph: &Graph, target: &Target) -> Program {
             shape: ty.shape,
             storage,
             name: input.name.clone(),
+            is_complex: input.is_complex,
         });
         program.graph_inputs.push(buffer);
         match input.role {
@@ -77,8 +78,9 @@ fn output_buffers(graph: &Graph, program: &mut Program) -> Vec<Option<BufferId>>
             OutputRole::User | OutputRole::Mutation(_) => {
                 let ty = graph.ty(output.value).clone();
                 let storage = Storage::Output(program.outputs.len());
-                let name = output.name.clone();
-                let buffer = program.buffers.push(Buffer { dtype: ty.dtype, shape: ty.shape, storage, name });
+                let (name, is_complex) = (output.name.clone(), output.is_complex);
+                let buffer = Buffer { dtype: ty.dtype, shape: ty.shape, storage, name, is_complex };
+                let buffer = program.buffers.push(buffer);
                 program.outputs.push(buffer);
                 Some(buffer)
             }
@@ -200,7 +202,8 @@ impl<'a> Scope<'a> {
         let name = constant.name.clone();
         let id = self.program.constants.push(constant);
         let storage = Storage::Constant(id);
-        let buffer = self.program.buffers.push(Buffer { dtype: ty.dtype, shape: ty.shape, storage, name });
+        let buffer = Buffer { dtype: ty.dtype, shape: ty.shape, storage, name, is_complex: false };
+        let buffer = self.program.buffers.push(buffer);
         self.homes[value] = Some(buffer);
         Some(buffer)
     }
@@ -216,6 +219,7 @@ impl<'a> Scope<'a> {
                     shape: self.layouts.of(value).in_memory(&data.ty.shape),
                     storage: Storage::Temporary,
                     name: data.name.clone(),
+                    is_complex: false,
                 })
             }
         };

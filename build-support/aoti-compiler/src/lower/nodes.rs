@@ -415,7 +415,13 @@ impl<'a> Scope<'a> {
     }
 
     fn temporary(&mut self, dtype: crate::dtype::DType, shape: Vec<Expr>, name: &str) -> BufferId {
-        self.program.buffers.push(Buffer { dtype, shape, storage: Storage::Temporary, name: name.to_owned() })
+        self.program.buffers.push(Buffer {
+            dtype,
+            shape,
+            storage: Storage::Temporary,
+            name: name.to_owned(),
+            is_complex: false,
+        })
     }
 
     /// The steps of a body that reads `inputs` and writes its results to `targets`.

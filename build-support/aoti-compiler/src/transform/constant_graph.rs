@@ -74,7 +74,12 @@ pub fn constant_graph<'a>(
         elements.insert(id, source);
     }
     let Assembly { weights, mut graph, .. } = assembly;
-    let output = |(value, ()): (ValueId, ())| Output { value, name: String::new(), role: OutputRole::User };
+    let output = |(value, ()): (ValueId, ())| Output {
+        value,
+        name: String::new(),
+        role: OutputRole::User,
+        is_complex: false,
+    };
     graph.outputs = outputs.into_iter().map(output).collect();
     ConstantGraph { weights, graph: dce(cse(graph)), elements }
 }
@@ -128,7 +133,7 @@ impl Assembly {
         let shape = sizes.iter().map(|size| Expr::int(*size)).collect();
         let ty = TensorType { dtype: *dtype, shape };
         let value = self.graph.values.push(Value { ty, name: name.clone() });
-        self.graph.inputs.push(Input { value, name: name.clone(), role: InputRole::User });
+        self.graph.inputs.push(Input { value, name: name.clone(), role: InputRole::User, is_complex: false });
         self.weights[weight].input = Some(input);
         (value, input)
     }

@@ -282,8 +282,12 @@ fn alone(graph: &Graph, producers: &[Option<usize>], node: &Node) -> Graph {
         let outputs = old.outputs.iter().map(&mut define).collect();
         recipe.nodes.push(Node { op, inputs, outputs, origin });
     }
-    let output =
-        |value: &ValueId| Output { value: values[value], name: String::new(), role: OutputRole::User };
+    let output = |value: &ValueId| Output {
+        value: values[value],
+        name: String::new(),
+        role: OutputRole::User,
+        is_complex: false,
+    };
     recipe.outputs = node.outputs.iter().map(output).collect();
     recipe
 }

@@ -214,7 +214,12 @@ impl Affine {
         let mut graph = self.recipe.graph().clone();
         graph.outputs = outputs
             .iter()
-            .map(|value| Output { value: *value, name: String::new(), role: OutputRole::User })
+            .map(|value| Output {
+                value: *value,
+                name: String::new(),
+                role: OutputRole::User,
+                is_complex: false,
+            })
             .collect();
         graph
     }

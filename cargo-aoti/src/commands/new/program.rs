@@ -1,7 +1,7 @@
 //! The text of a new project's `src/main.rs`: runs the model once, on zeros of the smallest sizes.
 
 use aoti_compiler::codegen::bindings;
-use aoti_compiler::codegen::interface::{Interface, ValueInterface};
+use aoti_compiler::codegen::interface::{ElementType, Interface, ValueInterface};
 use aoti_compiler::dtype::DType;
 
 /// The program of a project without a model.
@@ -28,7 +28,7 @@ pub(super) fn text(interface: &Interface, identifier: &str) -> String {
         let sizes: Vec<i64> = value.dims.iter().map(|dim| dim.min).collect();
         let elements = sizes.iter().fold(1i64, |product, size| product.saturating_mul(*size));
         text.push_str(&format!("    // {}\n", describe(field, value)));
-        text.push_str(&format!("    let data_{index} = vec![{}; {elements}];\n", zero(value.dtype)));
+        text.push_str(&format!("    let data_{index} = vec![{}; {elements}];\n", zero(value.element)));
         text.push_str(&format!("    let {field} = TensorView::new(&data_{index}, &{sizes:?})?;\n"));
         fields.push(field.as_str());
     }
@@ -53,7 +53,7 @@ pub(super) fn text(interface: &Interface, identifier: &str) -> String {
 /// Whether the program needs the types of the `half` crate.
 pub(super) fn needs_half(interface: &Interface) -> bool {
     let values = interface.inputs.iter().chain(&interface.outputs);
-    values.into_iter().any(|value| matches!(value.dtype, DType::F16 | DType::Bf16))
+    values.into_iter().any(|value| matches!(value.element.part(), DType::F16 | DType::Bf16))
 }
 
 /// One line that is safe in a comment: fields are identifiers, and sizes have no line ends.
@@ -63,10 +63,17 @@ fn describe(field: &str, value: &ValueInterface) -> String {
         text.chars().filter(|c| !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}')).collect::<String>()
     };
     let sizes: Vec<String> = value.dims.iter().map(size).collect();
-    format!("{field}: {} of sizes [{}]", value.dtype.name(), sizes.join(", "))
+    format!("{field}: {} of sizes [{}]", value.element.name(), sizes.join(", "))
 }
 
-fn zero(dtype: DType) -> String {
+fn zero(element: ElementType) -> String {
+    let dtype = match element {
+        ElementType::Number(dtype) => dtype,
+        ElementType::Complex(part) => {
+            let part = zero(ElementType::Number(part));
+            return format!("aoti_runtime::Complex::new({part}, {part})");
+        }
+    };
     match dtype {
         DType::Bool => "false".to_owned(),
         DType::F16 | DType::Bf16 => format!("aoti_runtime::{}::ZERO", dtype.name()),

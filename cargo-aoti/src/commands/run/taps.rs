@@ -5,7 +5,7 @@ use std::path::Path;
 use aoti_runtime::{DType, DynTensor, Error, KernelEvent, KernelInfo, KernelPhase, ModelInfo, bf16, f16};
 
 use crate::failure::Failure;
-use crate::tensors::file;
+use crate::tensors::{complex, file};
 
 /// What is looked for in a run.
 pub(super) struct Taps {
@@ -118,6 +118,7 @@ fn first_not_finite(tensor: &DynTensor) -> Option<String> {
         let (position, value) = values.find(|(_, value)| !value.is_finite())?;
         Some(format!("{value} (element {position} of {})", elements.len()))
     }
+    let tensor = &complex::to_parts(tensor).ok()?;
     match tensor.dtype() {
         DType::F16 => first::<f16>(tensor, f16::to_f64),
         DType::Bf16 => first::<bf16>(tensor, bf16::to_f64),
@@ -136,6 +137,9 @@ fn first_not_finite(tensor: &DynTensor) -> Option<String> {
         | DType::I64
         | DType::U16
         | DType::U32
-        | DType::U64 => None,
+        | DType::U64
+        | DType::C32
+        | DType::C64
+        | DType::C128 => None,
     }
 }

@@ -5,7 +5,7 @@ pub(super) mod rows;
 mod tables;
 
 use super::foreign::{comment, literal};
-use super::interface::{DimInterface, Interface, ValueInterface};
+use super::interface::{DimInterface, ElementType, Interface, ValueInterface};
 use super::prepare;
 use super::run::RunPlan;
 use crate::loops::Program;
@@ -265,8 +265,9 @@ impl Api<'_> {
             for output in &kernel.outputs {
                 let dims =
                     output.shape.iter().map(|size| DimInterface::of(device.program, self.ranges, size));
-                let (name, dtype, dims) = (output.name.clone(), output.tensor.dtype, dims.collect());
-                values.push(value_row(&ValueInterface { name, dtype, dims }, shared));
+                let (name, dims) = (output.name.clone(), dims.collect());
+                let element = ElementType::Number(output.tensor.dtype);
+                values.push(value_row(&ValueInterface { name, element, dims }, shared));
             }
             let calls = lines_of(kernel.origins.iter().map(|origin| origin.node.as_str()));
             let source = lines_of(kernel.origins.iter().map(|origin| origin.source.as_str()));

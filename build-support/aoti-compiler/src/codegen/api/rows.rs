@@ -106,7 +106,7 @@ pub(in crate::codegen) fn table(out: &mut String, ty: &str, name: &str, rows: &[
 
 /// The row of a tensor in a table.
 pub(super) fn value_row(value: &ValueInterface, shared: &mut Shared) -> String {
-    let (name, dtype, rank) = (literal(&value.name), value.dtype.code(), value.dims.len());
+    let (name, dtype, rank) = (literal(&value.name), value.element.code(), value.dims.len());
     format!("{{{name}, {dtype}, {rank}, {}}}", shared.dims(&value.dims))
 }
 

@@ -141,7 +141,7 @@ impl Printer<'_> {
     /// For each tensor of the caller, the numbers of its sizes that are expressions.
     fn sizes(&self, ids: &[BufferId], shared: &mut Shared, sizes: &mut Expressions) -> Vec<String> {
         let of = |id: &BufferId| {
-            let shape = self.device.program.buffers[*id].shape.iter().enumerate();
+            let shape = self.device.program.buffers[*id].sizes_outside().iter().enumerate();
             let number = |(axis, size): (usize, &Expr)| {
                 // Where a symbol is read from, there is nothing to compare it with.
                 if self.binds(size, *id, axis) { -1 } else { sizes.number(size) }
@@ -155,7 +155,7 @@ impl Printer<'_> {
     fn most_sizes(&self, shared: &mut Shared, sizes: &mut Expressions) -> Vec<String> {
         let symbols = &self.device.program.symbols;
         let of = |id: &BufferId| {
-            let shape = &self.device.program.buffers[*id].shape;
+            let shape = self.device.program.buffers[*id].sizes_outside();
             // A size that is fixed only as a bound is told by an expression too.
             let number = |size: &Expr| {
                 if size.as_int().is_some() { -1 } else { sizes.bound(&most(symbols, size, self.api.ranges)) }

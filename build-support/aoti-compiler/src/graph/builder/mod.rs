@@ -186,8 +186,13 @@ impl Builder {
 
     /// Adds an input.
     pub fn input(&mut self, name: &str, ty: TensorType, role: InputRole) -> ValueId {
+        self.input_of(name, ty, role, false)
+    }
+
+    /// As [`Builder::input`]; the elements may be complex numbers to the caller, whose parts are the last axis of the type.
+    pub fn input_of(&mut self, name: &str, ty: TensorType, role: InputRole, is_complex: bool) -> ValueId {
         let value = self.value(ty, name);
-        self.graph.inputs.push(Input { value, name: name.to_owned(), role });
+        self.graph.inputs.push(Input { value, name: name.to_owned(), role, is_complex });
         value
     }
 
@@ -203,7 +208,12 @@ impl Builder {
 
     /// Adds an output.
     pub fn output(&mut self, name: &str, value: ValueId, role: OutputRole) {
-        self.graph.outputs.push(Output { value, name: name.to_owned(), role });
+        self.output_of(name, value, role, false);
+    }
+
+    /// As [`Builder::output`]; the elements may be complex numbers to the caller, whose parts are the last axis.
+    pub fn output_of(&mut self, name: &str, value: ValueId, role: OutputRole, is_complex: bool) {
+        self.graph.outputs.push(Output { value, name: name.to_owned(), role, is_complex });
     }
 
     /// Gives a value a name for people, if it has none.

@@ -109,13 +109,14 @@ impl<'a> Parser<'_, 'a> {
         } else {
             InputRole::User
         };
+        let is_complex = self.cursor.eat_word("complex");
         let slot = scope.definitions[value.index()].as_mut().expect("defined above");
         let name = slot.name.clone();
         // A value statement may follow on the next line; a name for the value stands in quotes.
         if self.value_name_follows() {
             slot.name = self.cursor.string()?;
         }
-        scope.graph.inputs.push(Input { value, name, role });
+        scope.graph.inputs.push(Input { value, name, role, is_complex });
         Ok(())
     }
 
@@ -141,7 +142,8 @@ impl<'a> Parser<'_, 'a> {
         } else {
             OutputRole::User
         };
-        scope.graph.outputs.push(Output { value, name, role });
+        let is_complex = self.cursor.eat_word("complex");
+        scope.graph.outputs.push(Output { value, name, role, is_complex });
         Ok(())
     }
 

@@ -109,10 +109,11 @@ impl Printer {
                 InputRole::State(id) => format!(" state c{}", id.index()),
                 InputRole::Generator => " generator".to_owned(),
             };
+            let numbers = if input.is_complex { " complex" } else { "" };
             let value_name =
                 if own.name == input.name { String::new() } else { format!(" value {}", quoted(&own.name)) };
             let name = quoted(&input.name);
-            self.line(&format!("input {} {name}: {}{role}{value_name}", value(input.value), own.ty));
+            self.line(&format!("input {} {name}: {}{role}{numbers}{value_name}", value(input.value), own.ty));
         }
         for output in graph.nodes.iter().flat_map(|node| &node.outputs) {
             is_defined[output.index()] = true;

@@ -22,6 +22,7 @@ use super::{
 };
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::dtype::Category;
+use crate::dtype::DType;
 use crate::symbolic::{Expr, RangeTable, SymbolKind};
 use cranelift_entity::EntityRef;
 use std::collections::BTreeSet;
@@ -112,12 +113,32 @@ impl Ctx<'_> {
                 }
             }
         }
+        self.complex_numbers(graph);
         let generators: Vec<_> =
             graph.inputs.iter().filter(|input| input.role == InputRole::Generator).collect();
         let is_typed =
             |input: &&Input| graph.values.get(input.value).is_some_and(|value| value.ty == generator_type());
         if generators.len() > 1 || !generators.iter().all(is_typed) {
             self.report("the generator is not one input of two `i64`".to_owned());
+        }
+    }
+
+    /// What the caller sees as complex numbers is pairs.
+    fn complex_numbers(&mut self, graph: &Graph) {
+        let inputs = graph.inputs.iter().filter(|input| input.is_complex);
+        let inputs = inputs.map(|input| ("input", &input.name, input.value));
+        let outputs = graph.outputs.iter().filter(|output| output.is_complex);
+        let outputs = outputs.map(|output| ("output", &output.name, output.value));
+        for (kind, name, value) in inputs.chain(outputs) {
+            let are_pairs = graph.values.get(value).is_some_and(|value| {
+                let has_type = matches!(value.ty.dtype, DType::F16 | DType::F32 | DType::F64);
+                has_type && value.ty.shape.last().is_some_and(|size| size.is(2))
+            });
+            if !are_pairs {
+                self.report(format!(
+                    "{kind} `{name}` of complex numbers does not have two parts as its last axis"
+                ));
+            }
         }
     }
 

@@ -141,7 +141,8 @@ impl Ctx {
 /// Steps that fail the run where `condition` is negative.
 fn asserted(program: &mut Program, condition: Expr, message: String) -> [Step; 2] {
     let storage = Storage::Temporary;
-    let verdict = Buffer { dtype: DType::Bool, shape: vec![], storage, name: "fits".to_owned() };
+    let verdict =
+        Buffer { dtype: DType::Bool, shape: vec![], storage, name: "fits".to_owned(), is_complex: false };
     let verdict = program.buffers.push(verdict);
     let mut stage = Stage::default();
     let value = stage.term(Term::Index(condition), DType::I64);

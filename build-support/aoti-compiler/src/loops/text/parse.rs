@@ -104,7 +104,8 @@ impl Parser<'_, '_> {
             "row" => Storage::Row { outer: self.cursor.position()? },
             _ => return Err(self.cursor.error("expected where the buffer lives")),
         };
-        self.program.buffers.push(Buffer { dtype: ty.dtype, shape: ty.shape, storage, name });
+        let is_complex = self.cursor.eat_word("complex");
+        self.program.buffers.push(Buffer { dtype: ty.dtype, shape: ty.shape, storage, name, is_complex });
         Ok(())
     }
 

@@ -96,7 +96,9 @@ impl Printer<'_> {
                 Storage::Row { outer } => format!("row {outer}"),
             };
             let name = quoted_name(&buffer.name);
-            self.line(&format!("buffer {id}{name}: {}{} {place}", buffer.dtype, bracketed(&buffer.shape)));
+            let numbers = if buffer.is_complex { " complex" } else { "" };
+            let ty = format!("{}{}", buffer.dtype, bracketed(&buffer.shape));
+            self.line(&format!("buffer {id}{name}: {ty} {place}{numbers}"));
         }
         self.line(&format!("inputs {}", bracketed(&program.inputs)));
         self.line(&format!("graph_inputs {}", bracketed(&program.graph_inputs)));

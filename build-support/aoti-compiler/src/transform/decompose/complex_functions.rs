@@ -29,6 +29,8 @@ pub(super) const TABLE: &[(&str, How)] = &[
     ("aten.movedim.int", ByParts(&[])),
     ("aten.movedim.intlist", ByParts(&[])),
     ("aten.narrow.default", ByParts(&[])),
+    ("aten.mT.default", ByParts(&[])),
+    ("aten.numpy_T.default", ByParts(&[])),
     ("aten.permute.default", ByParts(&[])),
     ("aten.ravel.default", ByParts(&[])),
     ("aten.reshape.default", ByParts(&[])),
@@ -40,6 +42,8 @@ pub(super) const TABLE: &[(&str, How)] = &[
     ("aten.squeeze.default", ByParts(&[])),
     ("aten.squeeze.dim", ByParts(&[])),
     ("aten.squeeze.dims", ByParts(&[])),
+    ("aten.swapaxes.default", ByParts(&[])),
+    ("aten.swapdims.default", ByParts(&[])),
     ("aten.t.default", ByParts(&[])),
     ("aten.transpose.int", ByParts(&[])),
     ("aten.unbind.int", ByParts(&[])),
@@ -135,12 +139,19 @@ pub(super) const TABLE: &[(&str, How)] = &[
     ("aten.polar.default", Own(polar)),
     ("aten.linalg_eig.default", Own(super::factor::eig)),
     ("aten.linalg_eigvals.default", Own(super::factor::eigvals)),
+    ("aten.linalg_solve.default", Own(super::complex_matrices::solve)),
+    ("aten._linalg_solve_ex.default", Own(super::complex_matrices::solve_ex)),
+    ("aten.linalg_inv_ex.default", Own(super::complex_matrices::inverse_ex)),
+    ("aten.linalg_inv.default", Own(|cx, a| super::complex_matrices::inverse(cx, a, "A"))),
+    ("aten.inverse.default", Own(|cx, a| super::complex_matrices::inverse(cx, a, "self"))),
     ("aten.eq.*", Own(|cx, a| compared(cx, a, false))),
     ("aten.ne.*", Own(|cx, a| compared(cx, a, true))),
     ("aten.isnan.default", Own(|cx, a| real(cx, a, |z| z.re.is_nan().or(z.imaginary().is_nan())))),
     ("aten.isinf.default", Own(|cx, a| real(cx, a, |z| z.re.is_inf().or(z.imaginary().is_inf())))),
     ("aten.isfinite.default", Own(|cx, a| real(cx, a, |z| z.re.is_finite().and(z.imaginary().is_finite())))),
     ("aten.masked_fill.*", Own(masked_fill)),
+    ("aten.fill.Scalar", Own(filling)),
+    ("aten.fill.Tensor", Own(filling)),
     ("aten.to.dtype", Own(convert)),
     ("aten.to.device", Own(convert)),
     ("aten.to.dtype_layout", Own(convert)),
@@ -272,6 +283,17 @@ fn masked_fill(cx: &mut Context, a: &Args) -> Rule {
     let mask = Formula::from(mask);
     let result = Complex::new(mask.select(&value.re, &z.re), mask.select(value.imaginary(), z.imaginary()));
     a.emitted(cx, &result)
+}
+
+/// The same number everywhere, which may be real.
+fn filling(cx: &mut Context, a: &Args) -> Rule {
+    let dtype = a.part_type()?;
+    let value = a.complex(cx, "value", dtype)?;
+    let parts = cx.split(a.tensor("self")?)?;
+    let (re, im) = (cx.formula(dtype, &value.re)?, cx.formula(dtype, &value.imaginary())?);
+    let shape = cx.b.shape(parts.re);
+    let parts = Parts { re: cx.b.expand(re, &shape)?, im: cx.b.expand(im, &shape)? };
+    Ok(cx.join(parts)?.into())
 }
 
 /// To complex numbers of another width, from real ones, or to real ones, which drops the imaginary part.

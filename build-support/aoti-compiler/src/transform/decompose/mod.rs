@@ -33,6 +33,7 @@ mod checks;
 mod class_loss;
 mod complex;
 mod complex_functions;
+mod complex_matrices;
 mod contraction;
 mod convolution;
 mod copies;

@@ -158,7 +158,7 @@ impl<'a> Walk<'a> {
                     return Err(graph_error(format!("input `{}` has no description", input.name)));
                 };
                 let ty = TensorType { dtype: meta.dtype, shape: meta.stored_sizes() };
-                let value = self.cx.b.input(&input.name, ty, InputRole::User);
+                let value = self.cx.b.input_of(&input.name, ty, InputRole::User, meta.is_complex);
                 self.define(&input.name, value);
             }
             InputKind::UserInt(_) => {
@@ -176,7 +176,8 @@ impl<'a> Walk<'a> {
                         shape: constant.sizes.iter().map(|size| Expr::int(*size)).collect(),
                     };
                     let initial = self.cx.b.add_constant(constant.clone());
-                    self.cx.b.input(name, ty, InputRole::State(initial))
+                    let is_complex = described.is_some_and(|meta| meta.is_complex);
+                    self.cx.b.input_of(name, ty, InputRole::State(initial), is_complex)
                 } else {
                     self.cx.b.constant(constant.clone()).map_err(|error| graph_error(error.0))?
                 };
@@ -222,7 +223,9 @@ impl<'a> Walk<'a> {
                 OutputKind::InputMutation(input) => self.mutation_role(input)?,
             };
             user_outputs += usize::from(role == OutputRole::User);
-            self.cx.b.output(output.name.as_ref().unwrap_or(&name), value, role);
+            let tensor = output.value.tensors().first().and_then(|name| program.tensors.get(*name));
+            let is_complex = tensor.is_some_and(|meta| meta.is_complex);
+            self.cx.b.output_of(output.name.as_ref().unwrap_or(&name), value, role, is_complex);
         }
         Ok(())
     }

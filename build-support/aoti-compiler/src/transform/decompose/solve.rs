@@ -160,7 +160,7 @@ pub(super) fn demand(cx: &mut Context, info: ValueId, what: &str) -> Result<(), 
 }
 
 /// An `_ex` form that is asked to raise.
-fn checked(cx: &mut Context, a: &Args, info: ValueId) -> Result<(), RuleError> {
+pub(super) fn checked(cx: &mut Context, a: &Args, info: ValueId) -> Result<(), RuleError> {
     if a.bool_or("check_errors", false)? {
         demand(cx, info, &format!("{}: the matrix is singular, or not what the operator needs", a.target()))?;
     }
@@ -325,14 +325,25 @@ struct Solved {
     info: ValueId,
 }
 
+/// Whether the right-hand sides of these matrices are vectors, one for each.
+pub(super) fn are_vectors(cx: &mut Context, matrices: ValueId, sides: ValueId) -> bool {
+    let (shape, own) = (cx.b.shape(matrices), cx.b.shape(sides));
+    own.len() == 1
+        || (own.len() + 1 == shape.len() && own.iter().zip(&shape).all(|(a, b)| cx.b.same_size(a, b)))
+}
+
+/// X of A X = B, and `info`.
+pub(super) fn solution(cx: &mut Context, m: ValueId, b: ValueId) -> Result<[ValueId; 2], RuleError> {
+    let [lu, pivots, info] = lu(cx, m)?;
+    Ok([with_factors(cx, lu, pivots, b)?, info])
+}
+
 /// X of A X = B or X A = B; B may be vectors, one for each matrix.
 fn solved(cx: &mut Context, a: &Args) -> Result<Solved, RuleError> {
     let (m, mut b) = (a.tensor("A")?, a.tensor("B")?);
-    let (shape, own) = (cx.b.shape(m), cx.b.shape(b));
-    let is_vector = own.len() == 1
-        || (own.len() + 1 == shape.len() && own.iter().zip(&shape).all(|(a, b)| cx.b.same_size(a, b)));
+    let is_vector = are_vectors(cx, m, b);
     if is_vector {
-        b = cx.b.unsqueeze(b, own.len())?;
+        b = cx.b.unsqueeze(b, cx.b.rank(b))?;
     }
     let [lu, pivots, info] = lu(cx, m)?;
     let mut x = match is_vector || a.bool_or("left", true)? {

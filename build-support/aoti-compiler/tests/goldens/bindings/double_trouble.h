@@ -2,6 +2,7 @@
 //
 // | input | elements | sizes | bounds |
 // |---|---|---|---|
+// | `spectrum` | `c64` | `[seq]` | `seq`: from 2 |
 // | `type_` (`type` in the program) | `f16` | `[seq]` | `seq`: from 2 |
 // | `self_` (`self` in the program) | `bf16` | `[2*seq, seq]` | `2*seq`: from 4, `seq`: from 2 |
 // | `a_b` (`a.b` in the program) | `bool` | `[]` | |
@@ -15,6 +16,8 @@
 //
 // | output | elements | sizes | bounds |
 // |---|---|---|---|
+// | `wide` | `c128` | `[seq]` | `seq`: from 2 |
+// | `narrow` | `c32` | `[seq]` | `seq`: from 2 |
 // | `out_0` (`out[0]` in the program) | `bool` | `[]` | |
 // | `out_1` (`out[1]` in the program) | `i64` | `[seq]` | `seq`: from 2 |
 // | `self_` (`self` in the program) | `f16` | `[]` | |
@@ -41,25 +44,28 @@ static inline const AotiApi *aoti_double_trouble_api(void) {
 
 // Positions of the inputs.
 enum {
-  DOUBLE_TROUBLE_INPUT_TYPE_ = 0,
-  DOUBLE_TROUBLE_INPUT_SELF_ = 1,
-  DOUBLE_TROUBLE_INPUT_A_B = 2,
-  DOUBLE_TROUBLE_INPUT_A_B_2 = 3,
-  DOUBLE_TROUBLE_INPUT_U5165_U529B = 4,
-  DOUBLE_TROUBLE_INPUT_COUNT_2 = 5,
-  DOUBLE_TROUBLE_INPUT_X = 6,
-  DOUBLE_TROUBLE_INPUT_UNNAMED = 7,
-  DOUBLE_TROUBLE_INPUT_UNNAMED_2 = 8,
-  DOUBLE_TROUBLE_INPUT_INPUTS = 9,
-  DOUBLE_TROUBLE_INPUT_COUNT = 10
+  DOUBLE_TROUBLE_INPUT_SPECTRUM = 0,
+  DOUBLE_TROUBLE_INPUT_TYPE_ = 1,
+  DOUBLE_TROUBLE_INPUT_SELF_ = 2,
+  DOUBLE_TROUBLE_INPUT_A_B = 3,
+  DOUBLE_TROUBLE_INPUT_A_B_2 = 4,
+  DOUBLE_TROUBLE_INPUT_U5165_U529B = 5,
+  DOUBLE_TROUBLE_INPUT_COUNT_2 = 6,
+  DOUBLE_TROUBLE_INPUT_X = 7,
+  DOUBLE_TROUBLE_INPUT_UNNAMED = 8,
+  DOUBLE_TROUBLE_INPUT_UNNAMED_2 = 9,
+  DOUBLE_TROUBLE_INPUT_INPUTS = 10,
+  DOUBLE_TROUBLE_INPUT_COUNT = 11
 };
 
 // Positions of the outputs.
 enum {
-  DOUBLE_TROUBLE_OUTPUT_OUT_0 = 0,
-  DOUBLE_TROUBLE_OUTPUT_OUT_1 = 1,
-  DOUBLE_TROUBLE_OUTPUT_SELF_ = 2,
-  DOUBLE_TROUBLE_OUTPUT_COUNT = 3
+  DOUBLE_TROUBLE_OUTPUT_WIDE = 0,
+  DOUBLE_TROUBLE_OUTPUT_NARROW = 1,
+  DOUBLE_TROUBLE_OUTPUT_OUT_0 = 2,
+  DOUBLE_TROUBLE_OUTPUT_OUT_1 = 3,
+  DOUBLE_TROUBLE_OUTPUT_SELF_ = 4,
+  DOUBLE_TROUBLE_OUTPUT_COUNT = 5
 };
 
 // Positions of the states.
@@ -68,6 +74,12 @@ enum {
   DOUBLE_TROUBLE_STATE_CACHE_K_2 = 1,
   DOUBLE_TROUBLE_STATE_COUNT = 2
 };
+
+// Describes input `spectrum`: `[seq]`, row-major, each element its real and its imaginary part.
+static inline AotiTensor double_trouble_input_spectrum(const float *data, const int64_t *sizes) {
+  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_C64, {AOTI_CPU, 0}};
+  return tensor;
+}
 
 // Describes input `type_` (`type` in the program): `[seq]`, row-major.
 static inline AotiTensor double_trouble_input_type_(const uint16_t *data, const int64_t *sizes) {
@@ -126,6 +138,18 @@ static inline AotiTensor double_trouble_input_unnamed_2(const double *data, cons
 // Describes input `inputs`: `[batch\|'x']`, row-major.
 static inline AotiTensor double_trouble_input_inputs(const float *data, const int64_t *sizes) {
   AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_F32, {AOTI_CPU, 0}};
+  return tensor;
+}
+
+// Describes output `wide`: `[seq]`, row-major, each element its real and its imaginary part.
+static inline AotiTensor double_trouble_output_wide(double *data, const int64_t *sizes) {
+  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_C128, {AOTI_CPU, 0}};
+  return tensor;
+}
+
+// Describes output `narrow`: `[seq]`, row-major, each element its real and its imaginary part.
+static inline AotiTensor double_trouble_output_narrow(uint16_t *data, const int64_t *sizes) {
+  AotiTensor tensor = {(void *)data, sizes, 0, 1, AOTI_C32, {AOTI_CPU, 0}};
   return tensor;
 }
 

@@ -4,6 +4,7 @@
 ///
 /// | input | elements | sizes | bounds |
 /// |---|---|---|---|
+/// | `spectrum` | `c64` | `[seq]` | `seq`: from 2 |
 /// | `type_` (`type` in the program) | `f16` | `[seq]` | `seq`: from 2 |
 /// | `self_` (`self` in the program) | `bf16` | `[2*seq, seq]` | `2*seq`: from 4, `seq`: from 2 |
 /// | `a_b` (`a.b` in the program) | `bool` | `[]` | |
@@ -17,6 +18,8 @@
 ///
 /// | output | elements | sizes | bounds |
 /// |---|---|---|---|
+/// | `wide` | `c128` | `[seq]` | `seq`: from 2 |
+/// | `narrow` | `c32` | `[seq]` | `seq`: from 2 |
 /// | `out_0` (`out[0]` in the program) | `bool` | `[]` | |
 /// | `out_1` (`out[1]` in the program) | `i64` | `[seq]` | `seq`: from 2 |
 /// | `self_` (`self` in the program) | `f16` | `[]` | |
@@ -84,6 +87,7 @@ pub mod double_trouble {
             self.inner
                 .run_shared(
                     &[
+                        inputs.spectrum.erase(),
                         inputs.type_.erase(),
                         inputs.self_.erase(),
                         inputs.a_b.erase(),
@@ -96,6 +100,8 @@ pub mod double_trouble {
                         inputs.inputs.erase(),
                     ],
                     &mut [
+                        outputs.wide.as_dyn_mut(),
+                        outputs.narrow.as_dyn_mut(),
                         outputs.out_0.as_dyn_mut(),
                         outputs.out_1.as_dyn_mut(),
                         outputs.self_.as_dyn_mut(),
@@ -117,6 +123,7 @@ pub mod double_trouble {
             self.inner
                 .run(
                     &[
+                        inputs.spectrum.erase(),
                         inputs.type_.erase(),
                         inputs.self_.erase(),
                         inputs.a_b.erase(),
@@ -129,6 +136,8 @@ pub mod double_trouble {
                         inputs.inputs.erase(),
                     ],
                     &mut [
+                        outputs.wide.as_dyn_mut(),
+                        outputs.narrow.as_dyn_mut(),
                         outputs.out_0.as_dyn_mut(),
                         outputs.out_1.as_dyn_mut(),
                         outputs.self_.as_dyn_mut(),
@@ -146,6 +155,8 @@ pub mod double_trouble {
     /// What a run reads.
     #[derive(Clone, Debug)]
     pub struct Inputs<'a> {
+        /// `spectrum`: `c64` of sizes `[seq]`; `seq`: from 2.
+        pub spectrum: ::aoti_runtime::TensorView<'a, ::aoti_runtime::Complex<f32>>,
         /// `type_` (`type` in the program): `f16` of sizes `[seq]`; `seq`: from 2.
         pub type_: ::aoti_runtime::TensorView<'a, ::aoti_runtime::f16>,
         /// `self_` (`self` in the program): `bf16` of sizes `[2*seq, seq]`; `2*seq`: from 4, `seq`: from 2.
@@ -170,6 +181,10 @@ pub mod double_trouble {
     /// What a run gives; sizes are set by the run.
     #[derive(Clone, Debug, Default)]
     pub struct Outputs {
+        /// `wide`: `c128` of sizes `[seq]`; `seq`: from 2.
+        pub wide: ::aoti_runtime::Tensor<::aoti_runtime::Complex<f64>>,
+        /// `narrow`: `c32` of sizes `[seq]`; `seq`: from 2.
+        pub narrow: ::aoti_runtime::Tensor<::aoti_runtime::Complex<::aoti_runtime::f16>>,
         /// `out_0` (`out[0]` in the program): `bool` of sizes `[]`.
         pub out_0: ::aoti_runtime::Tensor<bool>,
         /// `out_1` (`out[1]` in the program): `i64` of sizes `[seq]`; `seq`: from 2.
