@@ -1,5 +1,7 @@
 """Reductions, scans, and what orders elements."""
 
+import torch
+
 ALL = ("f32", "f64", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool")
 SOME = ("f32", "f64", "bf16", "f16", "i64", "u8", "bool")
 
@@ -159,4 +161,15 @@ def ordering(t):
     )
 
 
-FAMILIES = {"reductions": (ALL, reductions), "scans": (SOME, scans), "ordering": (SOME, ordering)}
+def histograms(t):
+    t.bind(x=t.rand(6, 7, low=-3, high=3), w=t.rand(6, 7, low=0, high=2), one=torch.full((4,), 2.0, dtype=t.dtype), none=t.rand(0))
+    t.bind(edges=torch.tensor([-2.0, -0.5, 0.0, 1.0, 2.5], dtype=t.dtype), n=torch.tensor([0.5, float("nan"), 0.25], dtype=t.dtype))
+    t(
+        "torch.histogram(x, 5)", "torch.histogram(x, 4, range=(-1.03, 2.17))", "torch.histogram(x, 7, weight=w)",
+        "torch.histogram(x, 6, range=(-2.03, 2.17), weight=w, density=True)", "torch.histogram(x, 3, density=True)",
+        "torch.histogram(one, 3)", "torch.histogram(x, 4, range=(1.0, 1.0))", "torch.histogram(none, 3)",
+        "torch.histogram(x, edges)", "torch.histogram(x, edges, weight=w, density=True)", "torch.histogram(n, 4, range=(0.0, 1.0))",
+    )
+
+
+FAMILIES = {"histograms": (("f32", "f64"), histograms), "reductions": (ALL, reductions), "scans": (SOME, scans), "ordering": (SOME, ordering)}

@@ -30,6 +30,27 @@ def moves(t):
     t(*MOVES)
 
 
+def bits(t):
+    """Elements seen as other types, and what hashes them."""
+    special = [0.0, -0.0, 1.0, -2.5, 3.0e-5, 6.0e-8, -5.9e-8, 6.1e-5, float("inf"), float("-inf"), 0.333, 65504.0]
+    if t.dtype.is_floating_point:
+        x = torch.tensor(special).to(t.dtype).reshape(2, 6)
+    else:
+        x = t.ints(0, 200, 2, 6).to(t.dtype)
+    t.bind(x=x, y=torch.cat([x, x.flip(0)[:, :2]], 1).contiguous(), e=x[:0], s=x[0, 2])
+    size = x.element_size()
+    t("torch.hash_tensor(x), torch.hash_tensor(s)", "torch.hash_tensor(e, 1)", "torch.hash_tensor(x, 0), torch.hash_tensor(x, 1, keepdim=True), torch.hash_tensor(x, (0, 1))")
+    for name, dtype in TYPES.items():
+        if name == "bool" or (dtype.is_floating_point and not t.dtype.is_floating_point and size != dtype.itemsize):
+            continue
+        t(f"y.view({name})")
+        if size == dtype.itemsize:
+            t(f"s.view({name})", f"x.t().view({name})", f"x.view({name}).view({t.type})", f"e.view({name})")
+    if t.dtype.is_floating_point:
+        own = {2: "i16", 4: "i32", 8: "i64"}[size]
+        t(f"(x.view({own}) + 1).view({t.type})")
+
+
 def unsigned(t):
     top = {"u16": 2**16, "u32": 2**32, "u64": 2**64}[t.type]
     # Up to 2^60, which random numbers are drawn below.
@@ -126,6 +147,7 @@ def bytes_of_floats(t):
 
 
 FAMILIES = {
+    "bits": (tuple(name for name in TYPES if name != "bool"), bits),
     "unsigned": (tuple(UNSIGNED), unsigned),
     "float8": (tuple(FLOATS_OF_A_BYTE), bytes_of_floats),
 }

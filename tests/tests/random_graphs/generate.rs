@@ -212,7 +212,10 @@ impl Generator {
         let choices: Vec<UnaryOp> = match dtype.category() {
             Category::Bool => vec![Not],
             Category::Int | Category::Float => UnaryOp::all()
-                .filter(|op| op.takes(dtype) && !matches!(op, UnaryOp::Float(_) | UnaryOp::Special(_)))
+                .filter(|op| {
+                    op.takes(dtype)
+                        && !matches!(op, UnaryOp::Bits(_) | UnaryOp::Float(_) | UnaryOp::Special(_))
+                })
                 .collect(),
         };
         let op = self.rng.pick(&choices);
@@ -266,8 +269,9 @@ impl Generator {
             return self.add(value, Accuracy::last());
         }
         let dtype = self.b.dtype(x.value);
-        let choices: Vec<UnaryOp> =
-            UnaryOp::all().filter(|op| op.takes(dtype) && !matches!(op, UnaryOp::Test(_))).collect();
+        let choices: Vec<UnaryOp> = UnaryOp::all()
+            .filter(|op| op.takes(dtype) && !matches!(op, UnaryOp::Test(_) | UnaryOp::Bits(_)))
+            .collect();
         let op = self.rng.pick(&choices);
         let value = self.b.unary(op, x.value);
         self.add(value, Accuracy::last())

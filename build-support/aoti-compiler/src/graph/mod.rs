@@ -19,8 +19,8 @@ pub use builder::{Builder, ShapeError, Spliced};
 pub use condition::Condition;
 pub use extern_call::{ExternArgument, ExternCall, Number, NumberKind};
 pub use functions::{
-    BinaryOp, Combine, FloatBinary, FloatTest, FloatUnary, IntBinary, Part, ReduceOp, Relation, Rounding,
-    Routine, ScanOp, Side, SpecialBinary, SpecialUnary, UnaryOp,
+    BinaryOp, Bits, Combine, FloatBinary, FloatTest, FloatUnary, IntBinary, Part, ReduceOp, Relation,
+    Rounding, Routine, ScanOp, Side, SpecialBinary, SpecialUnary, UnaryOp,
 };
 pub use op::{Conv, Coord, Op};
 pub use scalar::Scalar;

@@ -4,7 +4,7 @@ use super::error::EvalError;
 use super::special::{airy, bessel, error_function, gamma};
 use super::tensor::{Lanes, Tensor};
 use crate::dtype::DType;
-use crate::graph::{FloatTest, FloatUnary, Rounding, SpecialUnary, UnaryOp};
+use crate::graph::{Bits, FloatTest, FloatUnary, Rounding, SpecialUnary, UnaryOp};
 
 /// Applies a function to every element.
 pub(super) fn unary(op: UnaryOp, x: &Tensor) -> Result<Tensor, EvalError> {
@@ -14,6 +14,18 @@ pub(super) fn unary(op: UnaryOp, x: &Tensor) -> Result<Tensor, EvalError> {
             Lanes::Int(v.into_iter().map(|v| test(op, f64::from(v))).collect())
         }
         (UnaryOp::Test(op), Lanes::F64(v)) => Lanes::Int(v.into_iter().map(|v| test(op, v)).collect()),
+        (UnaryOp::Bits(Bits::OfFloat), Lanes::F32(v)) => {
+            Lanes::Int(v.into_iter().map(|v| i64::from(v.to_bits() as i32)).collect())
+        }
+        (UnaryOp::Bits(Bits::OfFloat), Lanes::F64(v)) => {
+            Lanes::Int(v.into_iter().map(|v| v.to_bits() as i64).collect())
+        }
+        (UnaryOp::Bits(Bits::ToFloat), Lanes::Int(v)) if dtype == DType::I32 => {
+            Lanes::F32(v.into_iter().map(|v| f32::from_bits(v as u32)).collect())
+        }
+        (UnaryOp::Bits(Bits::ToFloat), Lanes::Int(v)) if dtype == DType::I64 => {
+            Lanes::F64(v.into_iter().map(|v| f64::from_bits(v as u64)).collect())
+        }
         (op, Lanes::F32(v)) => Lanes::F32(each(v, of_f32(op), op, dtype)?),
         (op, Lanes::F64(v)) => Lanes::F64(each(v, of_f64(op), op, dtype)?),
         (op, Lanes::Int(v)) => Lanes::Int(each(v, of_integers(op, dtype), op, dtype)?),
@@ -50,7 +62,7 @@ fn of_integers(op: UnaryOp, dtype: DType) -> Option<fn(i64) -> i64> {
         UnaryOp::Round(_) => |x| x,
         UnaryOp::Test(FloatTest::IsNan | FloatTest::IsInf) => |_| 0,
         UnaryOp::Test(FloatTest::SignBit) => |x| i64::from(x < 0),
-        UnaryOp::Float(_) | UnaryOp::Special(_) => return None,
+        UnaryOp::Bits(_) | UnaryOp::Float(_) | UnaryOp::Special(_) => return None,
     })
 }
 
@@ -62,7 +74,7 @@ fn of_unsigned(op: UnaryOp) -> Option<fn(u64) -> u64> {
         UnaryOp::Sign => |x| x.min(1),
         UnaryOp::Not => |x| !x,
         UnaryOp::Test(FloatTest::IsNan | FloatTest::IsInf | FloatTest::SignBit) => |_| 0,
-        UnaryOp::Float(_) | UnaryOp::Special(_) => return None,
+        UnaryOp::Bits(_) | UnaryOp::Float(_) | UnaryOp::Special(_) => return None,
     })
 }
 
@@ -138,7 +150,7 @@ macro_rules! of_floats {
                     SpecialUnary::FrexpMantissa => wide!(frexp_mantissa),
                     SpecialUnary::FrexpExponent => wide!(frexp_exponent),
                 },
-                UnaryOp::Not | UnaryOp::Test(_) => return None,
+                UnaryOp::Not | UnaryOp::Test(_) | UnaryOp::Bits(_) => return None,
             })
         }
     };

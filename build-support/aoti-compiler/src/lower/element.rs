@@ -71,9 +71,13 @@ impl<'a> Element<'a> {
 
 fn is_heavy_unary(op: UnaryOp) -> bool {
     match op {
-        UnaryOp::Abs | UnaryOp::Neg | UnaryOp::Sign | UnaryOp::Not | UnaryOp::Round(_) | UnaryOp::Test(_) => {
-            false
-        }
+        UnaryOp::Abs
+        | UnaryOp::Neg
+        | UnaryOp::Sign
+        | UnaryOp::Not
+        | UnaryOp::Round(_)
+        | UnaryOp::Test(_)
+        | UnaryOp::Bits(_) => false,
         UnaryOp::Float(op) => !matches!(op, FloatUnary::Sqrt | FloatUnary::Reciprocal),
         UnaryOp::Special(_) => true,
     }

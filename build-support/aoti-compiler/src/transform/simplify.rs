@@ -96,6 +96,7 @@ fn unary(rewriter: &mut Rewriter, op: UnaryOp, x: ValueId) -> Option<ValueId> {
             | Not
             | Round(_)
             | UnaryOp::Test(_)
+            | UnaryOp::Bits(_)
             | UnaryOp::Float(_)
             | UnaryOp::Special(_),
             _,

@@ -63,6 +63,7 @@ fn is_exact(op: &Op) -> bool {
             | UnaryOp::Not
             | UnaryOp::Round(_)
             | UnaryOp::Test(_)
+            | UnaryOp::Bits(_)
             | UnaryOp::Float(FloatUnary::Sqrt | FloatUnary::Rsqrt | FloatUnary::Reciprocal) => true,
             UnaryOp::Float(_) | UnaryOp::Special(_) => false,
         },

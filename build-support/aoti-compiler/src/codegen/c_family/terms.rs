@@ -470,6 +470,7 @@ fn unary(op: UnaryOp, a: &str, dtype: DType) -> String {
     match op {
         UnaryOp::Neg => format!("-{a}"),
         UnaryOp::Not => format!("~{a}"),
+        UnaryOp::Bits(_) => format!("bits_as<{}>({a})", lane_type(op.result(dtype))),
         // Integers are never NaN or infinite, and their sign bit is a comparison.
         UnaryOp::Test(FloatTest::IsNan | FloatTest::IsInf) if !dtype.is_float() => format!("no_lanes({a})"),
         UnaryOp::Test(FloatTest::SignBit) if !dtype.is_float() => format!("{a} < {}(0)", lane_type(dtype)),

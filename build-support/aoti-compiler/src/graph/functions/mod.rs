@@ -75,4 +75,4 @@ mod unary;
 pub use binary::{BinaryOp, FloatBinary, IntBinary, Relation, SpecialBinary};
 pub use fold::{Combine, ReduceOp, ScanOp};
 pub use routine::{Part, Routine, Side};
-pub use unary::{FloatTest, FloatUnary, Rounding, SpecialUnary, UnaryOp};
+pub use unary::{Bits, FloatTest, FloatUnary, Rounding, SpecialUnary, UnaryOp};

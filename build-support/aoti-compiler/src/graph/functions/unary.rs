@@ -18,6 +18,8 @@ families! {
         Round(Rounding),
         /// Of any number.
         Test(FloatTest),
+        /// Of numbers of four or eight bytes.
+        Bits(Bits),
         /// Of floating-point numbers.
         Float(FloatUnary),
         /// Of floating-point numbers.
@@ -48,6 +50,16 @@ table! {
         IsInf "isinf",
         /// Whether the sign bit is set (for integers: whether negative).
         SignBit "signbit",
+    }
+}
+
+table! {
+    /// Ways to see the same bits as a number of another kind.
+    Bits {
+        /// The bits of a floating-point number as a signed integer.
+        OfFloat "bits_of_float",
+        /// The floating-point number of which a signed integer has the bits.
+        ToFloat "float_of_bits",
     }
 }
 
@@ -166,6 +178,20 @@ impl UnaryOp {
     pub fn result(self, operand: DType) -> DType {
         match self {
             UnaryOp::Test(_) => DType::Bool,
+            UnaryOp::Bits(Bits::OfFloat) => {
+                if operand == DType::F64 {
+                    DType::I64
+                } else {
+                    DType::I32
+                }
+            }
+            UnaryOp::Bits(Bits::ToFloat) => {
+                if operand == DType::I64 {
+                    DType::F64
+                } else {
+                    DType::F32
+                }
+            }
             UnaryOp::Abs
             | UnaryOp::Neg
             | UnaryOp::Sign
@@ -181,6 +207,8 @@ impl UnaryOp {
         match self {
             UnaryOp::Abs | UnaryOp::Neg | UnaryOp::Sign | UnaryOp::Round(_) | UnaryOp::Test(_) => true,
             UnaryOp::Not => !operand.is_float(),
+            UnaryOp::Bits(Bits::OfFloat) => matches!(operand, DType::F32 | DType::F64),
+            UnaryOp::Bits(Bits::ToFloat) => matches!(operand, DType::I32 | DType::I64),
             UnaryOp::Float(_) | UnaryOp::Special(_) => operand.is_float(),
         }
     }

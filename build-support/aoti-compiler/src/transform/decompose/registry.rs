@@ -138,6 +138,8 @@ impl<'o> Registry<'o> {
             super::random::RULES,
             super::rearrange::RULES,
             super::shape::RULES,
+            super::bits::RULES,
+            super::histogram::RULES,
             super::signal::RULES,
             super::slice::RULES,
             super::strided::RULES,

@@ -302,7 +302,15 @@ impl<'a> Walk<'a> {
         }
         let is_window = rule.kind == Kind::View && !super::copies::copies(call, self.program);
         let windows = if is_window && self.mutates { self.window_onto_operand(call, rule)? } else { None };
-        self.bind(call, outputs, windows)
+        let is_own = windows.is_none();
+        self.bind(call, outputs, windows)?;
+        if is_own && call.target == "aten.view.dtype" {
+            let result = call.outputs.first().and_then(Output::tensor);
+            if let (Some(operand), Some(result)) = (tensor_names(call).first(), result) {
+                self.twins([operand, result]);
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn finish_in_place(&mut self, call: &Call, outputs: Outputs) -> Result<(), RuleError> {

@@ -22,8 +22,6 @@ rules! {
     view "aten._reshape_alias.default" => |cx, a| reshape(cx, a, "size"),
     pure "aten._reshape_alias_copy.default" => |cx, a| reshape(cx, a, "size"),
     pure "aten._reshape_copy.default" => |cx, a| reshape(cx, a, "size"),
-    view "aten.view.dtype" => view_as_type,
-    pure "aten.view_copy.dtype" => view_as_type,
     view "aten.view_as.default" => reshape_as,
     view "aten.reshape_as.default" => reshape_as,
     view "aten.flatten.using_ints" => flatten,
@@ -101,16 +99,6 @@ fn reshape(cx: &mut Context, a: &Args, name: &str) -> Rule {
 }
 
 /// Only where equal bits mean equal numbers modulo the type's range; there is no operator that reads bits anew.
-fn view_as_type(cx: &mut Context, a: &Args) -> Rule {
-    let x = a.tensor("self")?;
-    let (from, to) = (cx.b.dtype(x), a.opt_dtype("dtype")?.unwrap_or(cx.b.dtype(x)));
-    // Integers of one size differ in what their bits mean, and conversions between them keep the bits.
-    if from == to || (!from.is_float() && !to.is_float() && from.size() == to.size()) {
-        return Ok(cx.b.cast(x, to).into());
-    }
-    Err(RuleError::unsupported(format!("reading the bits of {from} as {to}")))
-}
-
 fn reshape_as(cx: &mut Context, a: &Args) -> Rule {
     let (x, other) = (a.tensor("self")?, a.tensor("other")?);
     let shape = cx.b.shape(other);

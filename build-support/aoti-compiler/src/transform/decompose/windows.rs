@@ -26,6 +26,8 @@ pub(super) struct Window {
 pub(super) struct Storage {
     value: ValueId,
     version: usize,
+    /// Whether the program also sees its bytes as another element type, which is a storage of its own here.
+    has_twin: bool,
 }
 
 impl Window {
@@ -37,7 +39,7 @@ impl Window {
 
 impl Walk<'_> {
     pub(super) fn define(&mut self, name: &str, value: ValueId) {
-        self.storages.push(Storage { value, version: 0 });
+        self.storages.push(Storage { value, version: 0, has_twin: false });
         let window = Window {
             storage: self.storages.len() - 1,
             coords: None,
@@ -75,6 +77,9 @@ impl Walk<'_> {
         let Some(window) = self.windows.get(name).cloned() else {
             return Err(RuleError::Malformed(format!("tensor `{name}` is not defined")));
         };
+        if self.storages[window.storage].has_twin {
+            return Err(RuleError::unsupported("writing to memory that is seen as two element types"));
+        }
         let base = self.storages[window.storage].value;
         let dtype = self.cx.b.dtype(base);
         let value = self.cx.b.cast(value, dtype);
@@ -92,6 +97,13 @@ impl Walk<'_> {
         let version = storage.version;
         self.windows.insert(name.to_owned(), Window { value, version, ..window });
         Ok(())
+    }
+
+    /// Two tensors are the same bytes as different element types: what is written to one could not show in the other.
+    pub(super) fn twins(&mut self, names: [&str; 2]) {
+        for window in names.iter().filter_map(|name| self.windows.get(*name)) {
+            self.storages[window.storage].has_twin = true;
+        }
     }
 
     /// Whether coordinates depend on numbers read from data, about which nothing is known before the run.
