@@ -113,7 +113,7 @@ fn hostile() -> Case {
         complex("wide", DType::F64),
         complex("narrow", DType::F16),
         value("out[0]", DType::Bool, &[]),
-        value("out[1]", DType::I64, &[seq.clone()]),
+        value("out[1]", DType::I64, std::slice::from_ref(&seq)),
         value("self", DType::F16, &[]),
     ];
     let mut interface = interface("Double `trouble` \u{202e}\\", inputs, outputs);
