@@ -169,6 +169,7 @@ impl Builder {
     }
 
     fn run(&self) -> Result<(), Error> {
+        talk::warn(&self.manifest.notes);
         for file in &self.manifest.files {
             println!("cargo::rerun-if-changed={}", file.display());
         }

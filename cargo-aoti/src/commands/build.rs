@@ -1,5 +1,6 @@
 //! `build`: compiles the models of a cargo project.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use aoti_build::{Built, Error, Job, Layout, Session, Settings};
@@ -115,6 +116,9 @@ fn build(arguments: &Arguments, context: &Context, begun: Instant) -> Result<(),
     let jobs = arguments.jobs.unwrap_or(Jobs(context.settings.jobs)).tools();
     let (mut planned, mut results) = (Vec::new(), Vec::new());
     let progress = Shown::new(context.terminal);
+    for note in notes(arguments, context, &project)? {
+        context.terminal.warn(&note);
+    }
     for target in arguments.targets(context) {
         let locked = arguments.selection.is_locked();
         let settings = Settings { target, jobs, locked, ..Settings::default() };
@@ -131,6 +135,13 @@ fn build(arguments: &Arguments, context: &Context, begun: Instant) -> Result<(),
         return Ok(());
     }
     report(arguments, context, &planned, results, begun)
+}
+
+/// What the owners of the packages should know of their manifests; a table of the workspace is read once for each package.
+fn notes(arguments: &Arguments, context: &Context, project: &Project) -> Result<BTreeSet<String>, Failure> {
+    let packages = project.packages(&arguments.selection, context)?.into_iter();
+    let manifests = packages.filter_map(|package| project.manifest(package).ok());
+    Ok(manifests.flat_map(|manifest| manifest.notes).collect())
 }
 
 /// What is to be built; every problem of every manifest at once.

@@ -14,6 +14,13 @@ pub(super) fn failed(error: Error) -> Error {
     error
 }
 
+/// Tells cargo what the package's owner should know.
+pub(super) fn warn(notes: &[String]) {
+    for note in notes {
+        println!("cargo::warning={}", on_one_line(note));
+    }
+}
+
 /// Cargo reads line by line.
 fn on_one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")

@@ -5,42 +5,70 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::locate::Location;
-use super::{Code, Problem, Problems, Table};
+use super::{Code, Problem, Problems, Table, suggest};
 use crate::model::Model;
 
 const PACKAGE: &str = "package.metadata.aoti";
 const WORKSPACE: &str = "workspace.metadata.aoti";
+/// Of the tables for tools that cargo lets a manifest have, ours.
+const OURS: &str = "aoti";
 const EXTENSIONS: [&str; 3] = ["aoti", "onnx", "pt2"];
 
+/// What was looked for.
+pub(super) struct Found {
+    pub(super) table: Option<Table>,
+    /// Where there is none, tables that may have been meant.
+    pub(super) notes: Vec<String>,
+}
+
 /// The table for the package in a folder, with the manifests that were read to find it.
-pub(super) fn table(folder: &Path) -> Result<(Option<Table>, Vec<PathBuf>), Problems> {
+pub(super) fn table(folder: &Path) -> Result<(Found, Vec<PathBuf>), Problems> {
     let file = folder.join("Cargo.toml");
     let manifest = read(&file)?;
     let mut files = vec![file.clone()];
-    if let Some(value) = manifest.pointer("/package/metadata/aoti") {
-        return Ok((Some(Table { value: value.clone(), file, name: PACKAGE }), files));
+    let metadata = |manifest: &Value, of: &str| manifest.pointer(of).cloned().unwrap_or_default();
+    let package = metadata(&manifest, "/package/metadata");
+    let (root, workspace) = match workspace_root(folder, &manifest) {
+        Some((file, root)) => (file, metadata(&root, "/workspace/metadata")),
+        None => (file.clone(), Value::Null),
+    };
+    let found = of_values(&file, &package, &root, &workspace);
+    let is_packages = found.table.as_ref().is_some_and(|table| table.name == PACKAGE);
+    if !is_packages && !files.contains(&root) {
+        files.push(root);
     }
-    let Some((file, root)) = workspace_root(folder, &manifest) else { return Ok((None, files)) };
-    let table = root.pointer("/workspace/metadata/aoti").cloned();
-    let table = table.map(|value| Table { value, file: file.clone(), name: WORKSPACE });
-    if !files.contains(&file) {
-        files.push(file);
-    }
-    Ok((table, files))
+    Ok((found, files))
 }
 
-/// The same choice from values that cargo has read.
+/// The same from values that cargo has read: what manifests have under `metadata`.
 pub(super) fn of_values(
     package_manifest: &Path,
     package: &Value,
     workspace_manifest: &Path,
     workspace: &Value,
-) -> Option<Table> {
+) -> Found {
     let table = |file: &Path, value: &Value, name| {
-        let value = value.get("aoti")?.clone();
+        let value = value.get(OURS)?.clone();
         Some(Table { value, file: file.to_owned(), name })
     };
-    table(package_manifest, package, PACKAGE).or_else(|| table(workspace_manifest, workspace, WORKSPACE))
+    let table =
+        table(package_manifest, package, PACKAGE).or_else(|| table(workspace_manifest, workspace, WORKSPACE));
+    let notes = match table {
+        Some(_) => Vec::new(),
+        None => [(PACKAGE, package), (WORKSPACE, workspace)]
+            .into_iter()
+            .flat_map(|(ours, metadata)| nearly_ours(ours, metadata))
+            .collect(),
+    };
+    Found { table, notes }
+}
+
+/// Tables whose names are one letter off. They may well be another tool's, so they are no mistake.
+fn nearly_ours(ours: &str, metadata: &Value) -> Vec<String> {
+    let names = metadata.as_object().into_iter().flat_map(|tables| tables.keys());
+    let near = names.filter(|name| suggest(name, [OURS]).is_some());
+    let parent = ours.trim_end_matches(OURS);
+    near.map(|name| format!("`[{parent}{name}]` is not read; did you mean `[{ours}]`?")).collect()
 }
 
 /// The models in a folder, by name. A folder that is not there has none.

@@ -20,6 +20,7 @@ use crate::model::{Choices, Gpus, LinkKind, Model, Names, Weights};
 use crate::operators::Operator;
 use crate::session::cpu_requirements;
 use check::Checker;
+use find::Found;
 use locate::Spot;
 
 pub use locate::Location;
@@ -63,6 +64,8 @@ pub struct Manifest {
     pub searched: Option<PathBuf>,
     /// Operators of the project's own.
     pub operators: Vec<Operator>,
+    /// What its owner should know though nothing is wrong, a sentence each.
+    pub notes: Vec<String>,
     /// Names of the models that have levels of their own.
     own_levels: BTreeSet<String>,
 }
@@ -117,7 +120,7 @@ impl Wishes {
         workspace_manifest: &Path,
         workspace: &Value,
     ) -> Result<Wishes, Problems> {
-        let table = find::of_values(package_manifest, package, workspace_manifest, workspace);
+        let table = find::of_values(package_manifest, package, workspace_manifest, workspace).table;
         let mut checker = Checker::new(table.as_ref());
         let raw = table.as_ref().map(|table| checker.table(&table.value)).unwrap_or_default();
         let wishes = Wishes::of_table(&mut checker, table.as_ref(), raw);
@@ -172,8 +175,8 @@ impl Manifest {
     /// # Errors
     /// All [`Problems`] of the table.
     pub fn of_folder(folder: &Path) -> Result<Manifest, Problems> {
-        let (table, files) = find::table(folder)?;
-        Manifest::of_table(folder, table.as_ref(), files)
+        let (found, files) = find::table(folder)?;
+        Manifest::of_table(folder, found, files)
     }
 
     /// Takes the tables as `cargo metadata` gives them; null stands for an absent one.
@@ -187,8 +190,8 @@ impl Manifest {
         workspace: &Value,
     ) -> Result<Manifest, Problems> {
         let folder = package_manifest.parent().unwrap_or(Path::new("."));
-        let table = find::of_values(package_manifest, package, workspace_manifest, workspace);
-        Manifest::of_table(folder, table.as_ref(), vec![package_manifest.to_owned()])
+        let found = find::of_values(package_manifest, package, workspace_manifest, workspace);
+        Manifest::of_table(folder, found, vec![package_manifest.to_owned()])
     }
 
     /// No models, and nothing said of any.
@@ -199,6 +202,7 @@ impl Manifest {
             files: Vec::new(),
             searched: None,
             operators: Vec::new(),
+            notes: Vec::new(),
             own_levels: BTreeSet::new(),
         }
     }
@@ -262,7 +266,8 @@ impl Manifest {
         self
     }
 
-    fn of_table(folder: &Path, table: Option<&Table>, files: Vec<PathBuf>) -> Result<Manifest, Problems> {
+    fn of_table(folder: &Path, found: Found, files: Vec<PathBuf>) -> Result<Manifest, Problems> {
+        let (table, notes) = (found.table.as_ref(), found.notes);
         let mut checker = Checker::new(table);
         let raw = match table {
             Some(table) => checker.table(&table.value),
@@ -300,7 +305,7 @@ impl Manifest {
         checker.unused(Device::Rocm, &wishes.rocm, &wishes.devices);
         checker.duplicates(&models);
         checker.finish()?;
-        Ok(Manifest { models, wishes, files, searched, operators, own_levels })
+        Ok(Manifest { models, wishes, files, searched, operators, notes, own_levels })
     }
 }
 
@@ -318,7 +323,7 @@ pub fn operators_of_project(folder: &Path) -> Result<Vec<Operator>, Problems> {
     let Some(folder) = folder.ancestors().find(|folder| folder.join("Cargo.toml").is_file()) else {
         return Ok(Vec::new());
     };
-    let (Some(table), _) = find::table(folder)? else { return Ok(Vec::new()) };
+    let Some(table) = find::table(folder)?.0.table else { return Ok(Vec::new()) };
     let mut checker = Checker::new(Some(&table));
     let raw = checker.table_of_operators(&table.value);
     let operators = checker.operators(&raw, folder_of(Some(&table), folder));

@@ -231,6 +231,19 @@ fn bad_values_are_named() {
 }
 
 #[test]
+fn a_misspelt_table_is_told_and_those_of_other_tools_are_not() {
+    let notes = |text: &str| Manifest::of_folder(project(text, &[]).path()).unwrap().notes;
+    let told = notes("[package.metadata.oati]\ncpu = [\"x86-64\"]\n[workspace.metadata.aot]\n");
+    let expected = [
+        "`[package.metadata.oati]` is not read; did you mean `[package.metadata.aoti]`?",
+        "`[workspace.metadata.aot]` is not read; did you mean `[workspace.metadata.aoti]`?",
+    ];
+    assert_eq!(told, expected);
+    assert!(notes("[package.metadata.auto]\n[package.metadata.docs.rs]\n").is_empty());
+    assert!(notes("[package.metadata.aoti]\n[package.metadata.aot]\n").is_empty());
+}
+
+#[test]
 fn models_of_one_name_are_refused() {
     let found = problems("", &["models/my-net.pt2", "models/my_net.onnx"]);
     assert_eq!(found[0].code, Code::Duplicate);
