@@ -105,14 +105,15 @@ fn place_fixed(mut buffers: Vec<(BufferId, Life, i64)>, plan: &mut MemoryPlan) -
         taken.sort_unstable();
         let mut offset = 0;
         for (start, size) in taken {
-            if offset + bytes <= start {
+            if bytes.saturating_add(offset) <= start {
                 break;
             }
-            offset = offset.max(start + size);
+            offset = offset.max(size.saturating_add(start));
         }
         placed.insert(life, (offset, bytes));
         plan.offsets.insert(id, Expr::int(offset));
-        total = total.max(offset + bytes);
+        // So much memory is refused when a run begins.
+        total = total.max(bytes.saturating_add(offset));
     }
     total
 }
@@ -290,6 +291,12 @@ mod tests {
             }
         }
         assert!(total < sizes.iter().sum::<i64>(), "something is reused");
+    }
+
+    #[test]
+    fn more_memory_than_there_is_is_the_most_there_can_be() {
+        let buffers = (0..3).map(|k| (BufferId::new(k), life(0, 1), i64::MAX / 2)).collect();
+        assert_eq!(place_fixed(buffers, &mut MemoryPlan::default()), i64::MAX);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::dtype::DType;
 use crate::graph::{ConstantId, Guard, Relation};
 use crate::loops::{BufferId, Kernel, KernelId, KernelKind, Program, Step, Storage};
 use crate::schedule::Schedule;
-use crate::schedule::memory::MemoryPlan;
+use crate::schedule::memory::{MemoryPlan, most};
 use crate::select::PackedOperand;
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
 use indexmap::IndexMap;
@@ -237,9 +237,11 @@ impl<F: Library> Planner<'_, F> {
         Pointer { dtype: DType::U8, place: Place::Arena(start) }
     }
 
-    /// Scratch of kernels on a device, which run one after the other: it lies behind the arena's buffers.
+    /// Scratch of kernels on a device, which run one after the other: it lies behind the arena's buffers. Sizes that are read
+    /// from data count with their bounds, as there.
     fn scratch(&mut self, bytes: &Expr) -> Pointer {
         let start = self.memory.arena_bytes.clone();
+        let bytes = &most(&self.program.symbols, bytes, self.ranges);
         let run = &mut self.planned.run;
         run.arena_bytes = run.arena_bytes.maximum(&(&start + bytes));
         Pointer { dtype: DType::U8, place: Place::Arena(start) }

@@ -1,5 +1,7 @@
 // Kernels of the model `control` for GPUs, written by cargo-aoti.
 #include "aoti/gpu/simt.h"
+#include "aoti/rows.h"
+#include "aoti/gpu/sort.h"
 
 using namespace aoti;
 
@@ -122,6 +124,40 @@ AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *__restrict__ in0, i64 *__restrict
 }
 AOTI_KERNEL_END(k_map_map_5)
 
+AOTI_KERNEL(1) k_fits(Run run, bool *__restrict__ out0, i32 s0, i32 s1) {
+  (void)run;
+  constexpr Team<1, 1, false> team{};
+  const i32 units = 1;
+  for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
+    const auto stage0_t0 = broadcast(Full<1>{}, i64(8 * s0 - 8 * s1));
+    const auto stage0_t1 = broadcast(Full<1>{}, i64(0));
+    const auto stage0_t2 = stage0_t0 >= stage0_t1;
+    {
+      constexpr Full<1> lanes{};
+      constexpr Slot<0> slot{};
+      (void)lanes, (void)slot;
+      store(Full<1>{}, out0, stage0_t2);
+    }
+  }
+}
+AOTI_KERNEL_END(k_fits)
+
+AOTI_KERNEL(256) k_rows(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s1) {
+  (void)run;
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 8 * s1;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 i1 = unit * 1;
+    with_lanes<1>(i1, i32(8 * s1), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + i1);
+      store(lanes, out0 + i1, stage0_t0);
+    });
+  }
+}
+AOTI_KERNEL_END(k_rows)
+
 AOTI_KERNEL(512) k_sum(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s1) {
   (void)run;
   constexpr Team<16, 32, true> team{};
@@ -145,4 +181,10 @@ AOTI_KERNEL(512) k_sum(Run run, const f32 *__restrict__ in0, f32 *__restrict__ o
   }
 }
 AOTI_KERNEL_END(k_sum)
+
+AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1, i64 s1) {
+  (void)run;
+  sort_rows<256, f32, false>(in0, out0, out1, scratch, s1, 8, 1);
+}
+AOTI_KERNEL_END(k_sorted)
 
