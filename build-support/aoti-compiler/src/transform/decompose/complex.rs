@@ -27,6 +27,9 @@ pub(super) enum How {
     Own(fn(&mut Context, &Args) -> Result<Outputs, RuleError>),
 }
 
+/// Operators whose result PyTorch keeps as its operand's memory and a mark.
+const LAZY_CONJUGATES: [&str; 2] = ["aten.conj.default", "aten._conj.default"];
+
 /// What is seen of pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
@@ -77,7 +80,11 @@ impl Walk<'_> {
             }
             _ => None,
         };
-        self.bind(call, outputs, windows)
+        self.bind(call, outputs, windows)?;
+        if LAZY_CONJUGATES.contains(&call.target.as_str()) {
+            self.twins(call);
+        }
+        Ok(())
     }
 
     /// The first operand's parts, or one of them, as a window onto the same storage.

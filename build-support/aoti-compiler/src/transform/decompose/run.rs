@@ -305,10 +305,7 @@ impl<'a> Walk<'a> {
         let is_own = windows.is_none();
         self.bind(call, outputs, windows)?;
         if is_own && call.target == "aten.view.dtype" {
-            let result = call.outputs.first().and_then(Output::tensor);
-            if let (Some(operand), Some(result)) = (tensor_names(call).first(), result) {
-                self.twins([operand, result]);
-            }
+            self.twins(call);
         }
         Ok(())
     }

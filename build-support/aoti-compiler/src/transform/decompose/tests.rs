@@ -159,6 +159,27 @@ fn sizes_without_a_bound_are_told_with_their_operator_and_with_everything_else()
 }
 
 #[test]
+fn what_is_written_behind_a_conjugate_is_refused() {
+    let text = |view: &str, after: &str| {
+        format!(
+            r#"input %z: complex f32[2]
+            input %w: complex f32[2]
+            %seen: complex f32[2] = {view}(self = %z)
+            %written: complex f32[2] = aten.add_.Tensor(self = {after}, other = %w)
+            output %seen"#
+        )
+    };
+    for after in ["%z", "%seen"] {
+        let findings = refused(&text("aten.conj.default", after));
+        assert!(findings[0].contains("also seen as another element type or as conjugates"), "{findings:?}");
+    }
+    for (view, after) in [("aten.conj_physical.default", "%z"), ("aten.conj.default", "%w")] {
+        let program = parse(&format!("program {{ {} }}", text(view, after))).expect("the text parses");
+        decompose(&program).unwrap_or_else(|error| panic!("{view}, {after}: {error}"));
+    }
+}
+
+#[test]
 fn that_no_memory_holds_it_is_no_bound_of_a_size() {
     let findings = refused(
         r#"symbol s0 "u0" in 0..inf from data

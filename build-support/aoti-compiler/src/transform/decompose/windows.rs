@@ -4,7 +4,7 @@
 
 use super::run::{Walk, tensor_names};
 use super::{Args, Outputs, Rule, RuleError};
-use crate::aten::Call;
+use crate::aten::{Call, Output};
 use crate::graph::{Combine, Coord, InputRole, Node, Op, TensorType, ValueId};
 use crate::symbolic::{Expr, Symbol, SymbolKind};
 use indexmap::IndexMap;
@@ -26,7 +26,8 @@ pub(super) struct Window {
 pub(super) struct Storage {
     value: ValueId,
     version: usize,
-    /// Whether the program also sees its bytes as another element type, which is a storage of its own here.
+    /// Whether the program also sees its bytes as other numbers, of another element type or conjugated, which are a storage of
+    /// their own here.
     has_twin: bool,
 }
 
@@ -78,7 +79,9 @@ impl Walk<'_> {
             return Err(RuleError::Malformed(format!("tensor `{name}` is not defined")));
         };
         if self.storages[window.storage].has_twin {
-            return Err(RuleError::unsupported("writing to memory that is seen as two element types"));
+            return Err(RuleError::unsupported(
+                "writing to memory that is also seen as another element type or as conjugates",
+            ));
         }
         let base = self.storages[window.storage].value;
         let dtype = self.cx.b.dtype(base);
@@ -99,9 +102,12 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Two tensors are the same bytes as different element types: what is written to one could not show in the other.
-    pub(super) fn twins(&mut self, names: [&str; 2]) {
-        for window in names.iter().filter_map(|name| self.windows.get(*name)) {
+    /// A call's operand and its result are the same bytes, read as different numbers: what is written to one could not show in
+    /// the other.
+    pub(super) fn twins(&mut self, call: &Call) {
+        let result = call.outputs.first().and_then(Output::tensor);
+        let names = tensor_names(call).first().copied().into_iter().chain(result);
+        for window in names.filter_map(|name| self.windows.get(name)) {
             self.storages[window.storage].has_twin = true;
         }
     }
