@@ -1,13 +1,12 @@
-//! Fits the prices of the cost model to measurements: `cargo xtask refit [tuning.jsonl]`, the log that `cargo aoti tune`
-//! keeps in the cache's folder.
+//! Fits the prices of the cost model to measurements: `cargo xtask refit FOLDER/tuning.jsonl`, the log that `cargo aoti tune`
+//! keeps in the cache's folder (`cargo aoti cache stat` says where that is).
 //!
 //! A line of the log says how much work of each kind a way to run a kernel is, and how long it took. Times are compared
 //! within a kernel only, so that prices are ratios; kinds that no kernel tells apart keep their price.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 /// Factors that a price is tried with, again and again.
@@ -39,30 +38,14 @@ struct Measured {
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    ensure!(arguments.len() <= 1, "usage: cargo xtask refit [tuning.jsonl]");
-    let path = match arguments.first() {
-        Some(path) => PathBuf::from(path),
-        None => log().context("name the log: there is neither `AOTI_CACHE_DIR` nor a home folder")?,
-    };
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    let classes = read(&text).with_context(|| format!("`{}`", path.display()))?;
-    ensure!(
-        !classes.is_empty(),
-        "`{}` has no measurements on one thread that say their parts",
-        path.display()
-    );
+    let [path] = arguments else { bail!("usage: cargo xtask refit FOLDER/tuning.jsonl") };
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{path}`"))?;
+    let classes = read(&text).with_context(|| format!("`{path}`"))?;
+    ensure!(!classes.is_empty(), "`{path}` has no measurements on one thread that say their parts");
     for (machine, measured) in &classes {
         println!("{}", report(machine, measured));
     }
     Ok(())
-}
-
-fn log() -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = folder("AOTI_CACHE_DIR")
-        .or_else(|| folder("XDG_CACHE_HOME").map(|folder| folder.join("cargo-aoti")))
-        .or_else(|| folder("HOME").map(|folder| folder.join(".cache/cargo-aoti")))?;
-    Some(cache.join(Path::new("tuning.jsonl")))
 }
 
 /// The measurements of each class of machines. Those on several threads are of other work: they share it.

@@ -30,14 +30,14 @@ pub fn join_products(graph: Graph) -> Graph {
 
 /// Products that differ in their weights alone.
 struct Family {
+    left: ValueId,
     members: Vec<Member>,
     shape: Shape,
 }
 
-/// What the members of a family have in common.
+/// What the members of a family have in common, beside the left operand.
 #[derive(Clone, PartialEq)]
 struct Shape {
-    left: ValueId,
     /// Coordinates of the view through which weights are read.
     weight: Option<Vec<Expr>>,
     /// The view of the product's result that spreads its rows over several axes, and its sizes but the last.
@@ -72,15 +72,17 @@ fn find(graph: &Graph) -> BTreeMap<ValueId, Family> {
         node.inputs.iter().for_each(|input| readers[*input].push(position));
     }
     let uses = Uses { graph, producers: graph.producers(), counts: count_uses(graph), readers };
-    let mut families: Vec<Family> = Vec::new();
+    let mut families: BTreeMap<ValueId, Vec<Family>> = BTreeMap::new();
     for node in &graph.nodes {
         let Some((shape, member)) = uses.member(node) else { continue };
-        match families.iter_mut().find(|family| family.shape == shape) {
+        let left = node.inputs[0];
+        let of_left = families.entry(left).or_default();
+        match of_left.iter_mut().find(|family| family.shape == shape) {
             Some(family) => family.members.push(member),
-            None => families.push(Family { members: vec![member], shape }),
+            None => of_left.push(Family { left, members: vec![member], shape }),
         }
     }
-    let several = families.into_iter().filter(|family| family.members.len() > 1);
+    let several = families.into_values().flatten().filter(|family| family.members.len() > 1);
     several.map(|family| (family.members[0].end, family)).collect()
 }
 
@@ -131,7 +133,7 @@ impl Uses<'_> {
         if shift.is_some() {
             end = self.only_reader(end)?.outputs[0];
         }
-        let shape = Shape { left: node.inputs[0], weight: view, rows, is_shifted: shift.is_some() };
+        let shape = Shape { weight: view, rows, is_shifted: shift.is_some() };
         let member = Member { weight, axis, shift, columns, end, origin: node.origin };
         self.is_read_by_products(end).then_some((shape, member))
     }
@@ -175,8 +177,8 @@ impl Uses<'_> {
 
 /// The joint product; what stands for the end of each member.
 fn join(rewriter: &mut Rewriter, family: &Family) -> Option<Vec<ValueId>> {
-    let Family { members, shape } = family;
-    let left = rewriter.current(shape.left);
+    let Family { left, members, shape } = family;
+    let left = rewriter.current(*left);
     let builder = &mut rewriter.builder;
     let origin = builder.graph().nodes.last().map(|node| node.origin);
     builder.continue_origin(members[0].origin);

@@ -30,17 +30,18 @@ template <int Blocks> struct Cluster {
     else
       __asm__ volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
   }
-  // No block writes to its memory, or ends, while others read it. Not for the threads of one block alone.
+  // No block writes to its memory, or ends, while others read it.
   static AOTI_INLINE void part() {
-    if constexpr (kParts > 1)
+    if constexpr (kParts == 1)
+      barrier();
+    else
       __asm__ volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;" ::: "memory");
   }
   // Adds the sums that lie at the same place in the shared memory of the other blocks to a few neighbouring ones. Each place is
   // finished, and so written, by one block alone.
   template <int N, class U> static AOTI_INLINE void add_up(U *sums) {
     if constexpr (kParts > 1) {
-      u32 address;
-      __asm__("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(address) : "l"(sums));
+      const u32 address = detail::shared_address(sums);
       U all[N];
       AOTI_UNROLL_TIMES(8)
       for (int block = 0; block < kParts; ++block) {
@@ -72,7 +73,7 @@ private:
   }
 #else
   static AOTI_INLINE void meet() { barrier(); }
-  static AOTI_INLINE void part() {}
+  static AOTI_INLINE void part() { barrier(); }
   template <int, class U> static AOTI_INLINE void add_up(U *) {}
 #endif
 };

@@ -367,10 +367,7 @@ AOTI_INLINE void contract(I row0, I column0, I m, I n, I k, const A &a, const B 
       Cluster<Blocks>::template add_up<Lanes>(all);
       finish<Sum, Lanes>(I(row0 + g * (Rows / kGroups) + row), I(column0 + column), m, n, all, epilogue);
     }
-    if constexpr (Cluster<Blocks>::kParts > 1)
-      Cluster<Blocks>::part();
-    else
-      barrier();
+    Cluster<Blocks>::part();
   }
 }
 

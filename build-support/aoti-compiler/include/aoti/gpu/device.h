@@ -5,8 +5,9 @@
 
 #include "../base.h"
 
-// A kernel of at most so many threads a block, one whose blocks run so many at a time where they can (cluster.h), the address space of a block, and unrolling. Dynamic shared memory begins at a
-// multiple of 1024 bytes, because matrix units swizzle what they read by its address.
+// A kernel of at most so many threads a block, one whose blocks run so many at a time where they can (cluster.h), the address
+// space of a block, and unrolling. Dynamic shared memory begins at a multiple of 1024 bytes, because matrix units swizzle what
+// they read by its address.
 #if defined(AOTI_EMULATED)
 #define AOTI_KERNEL(THREADS) extern "C" void
 #define AOTI_CLUSTER_KERNEL(THREADS, BLOCKS) AOTI_KERNEL(THREADS)
@@ -131,6 +132,12 @@ AOTI_INLINE f32 unit_reciprocal(f32 x) {
   f32 y;
   __asm__("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
+}
+// Where something lies in the shared memory of its block, as instructions of that memory have it.
+AOTI_INLINE u32 shared_address(const void *p) {
+  u32 address;
+  __asm__("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(address) : "l"(p));
+  return address;
 }
 #else
 #if __has_builtin(__builtin_amdgcn_exp2f)

@@ -19,11 +19,6 @@ AOTI_NAMESPACE_BEGIN
 
 namespace detail {
 
-AOTI_INLINE u32 shared_address(const void *p) {
-  u32 address;
-  __asm__("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(address) : "l"(p));
-  return address;
-}
 // Four matrices of 8 by 8 halves, each of eight rows whose addresses eight threads give.
 template <bool Turned> AOTI_INLINE void load_matrices(u32 *r, u32 address) {
   if constexpr (Turned)

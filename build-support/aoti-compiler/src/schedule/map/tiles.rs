@@ -24,22 +24,23 @@ const SIDE_BY_SIDE: i64 = 32;
 
 /// Tiles of halves for matrix units, the first that keeps the device busy is taken. `gpu/units.h` can do these.
 const UNITS: [UnitTile; 5] = [
-    UnitTile { depth: 768, ..UnitTile::alone(128, 256, 256, ENOUGH_TILES) },
-    UnitTile { depth: 384, ..UnitTile::alone(128, 128, 256, ENOUGH_TILES) },
-    UnitTile { depth: 1024, most_blocks: 2, ..UnitTile::alone(128, 128, 256, ENOUGH_TILES) },
-    UnitTile::alone(64, 64, 128, ENOUGH_TILES),
-    UnitTile { depth: 256, most_blocks: 8, ..UnitTile::alone(64, 64, 128, 60) },
+    UnitTile { depth: 768, ..UnitTile::of(128, 256, 256, ENOUGH_TILES) },
+    UnitTile { depth: 384, ..UnitTile::of(128, 128, 256, ENOUGH_TILES) },
+    UnitTile { depth: 1024, most_blocks: 2, ..UnitTile::of(128, 128, 256, ENOUGH_TILES) },
+    UnitTile::of(64, 64, 128, ENOUGH_TILES),
+    UnitTile { depth: 256, most_blocks: 8, ..UnitTile::of(64, 64, 128, 60) },
 ];
 /// Tiles of `f32` for matrix units, as `gpu/split_sums.h` multiplies it. Where they are fewer, the smaller ones of ordinary units
-/// end earlier, measured on an H100; so do more threads where a multiprocessor has one block.
+/// end earlier, measured on an H100; so do more threads where a multiprocessor has one block. 64 by 64 stands twice: as many blocks
+/// as give a hundred are asked for first, and sixty are taken where the sums are too short to be shared by so many.
 const SPLIT_UNITS: [UnitTile; 7] = [
-    UnitTile::alone(128, 128, 256, ENOUGH_TILES),
-    UnitTile::alone(64, 64, 128, 264),
-    UnitTile { depth: 64, most_blocks: 8, ..UnitTile::alone(64, 64, 256, 100) },
-    UnitTile { depth: 64, most_blocks: 8, ..UnitTile::alone(64, 64, 256, 60) },
-    UnitTile::alone(32, 32, 256, 140),
-    UnitTile::alone(32, 32, 512, 90),
-    UnitTile { depth: 64, most_blocks: 8, ..UnitTile::alone(32, 32, 256, 60) },
+    UnitTile::of(128, 128, 256, ENOUGH_TILES),
+    UnitTile::of(64, 64, 128, 264),
+    UnitTile { depth: 64, most_blocks: 8, ..UnitTile::of(64, 64, 256, 100) },
+    UnitTile { depth: 64, most_blocks: 8, ..UnitTile::of(64, 64, 256, 60) },
+    UnitTile::of(32, 32, 256, 140),
+    UnitTile::of(32, 32, 512, 90),
+    UnitTile { depth: 64, most_blocks: 8, ..UnitTile::of(32, 32, 256, 60) },
 ];
 /// Of a tile of ordinary units that blocks share, the sums of each.
 const PLAIN_DEPTH: i64 = 128;
@@ -73,7 +74,8 @@ struct UnitTile {
 }
 
 impl UnitTile {
-    const fn alone(rows: i64, columns: i64, threads: i64, least: i64) -> UnitTile {
+    /// One that no blocks share, whatever the length of its sums.
+    const fn of(rows: i64, columns: i64, threads: i64, least: i64) -> UnitTile {
         UnitTile { rows, columns, threads, depth: 0, least, most_blocks: 1 }
     }
 
