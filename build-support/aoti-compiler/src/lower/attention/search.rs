@@ -177,7 +177,7 @@ impl<'g> Search<'g> {
             }
             value = *quotient;
         }
-        let [powers, total] = self.binary(value, BinaryOp::Float(FloatBinary::Div))?;
+        let [powers, total] = self.shares(value, ty.rank())?;
         let power = self.know(powers)?;
         if power.op != Op::Unary(UnaryOp::Float(FloatUnary::Exp)) {
             return None;
@@ -196,6 +196,23 @@ impl<'g> Search<'g> {
             return None;
         }
         Some((scores, coords, nothing.is_some() || (peak_is_guarded && total_is_guarded)))
+    }
+
+    /// Parts of a whole and the whole of each row: a quotient, or a product with a reciprocal.
+    fn shares(&mut self, value: ValueId, rank: usize) -> Option<[ValueId; 2]> {
+        if let Some(quotient) = self.binary(value, BinaryOp::Float(FloatBinary::Div)) {
+            return Some(quotient);
+        }
+        let factors = self.binary(value, BinaryOp::Mul)?;
+        [factors, [factors[1], factors[0]]].into_iter().find_map(|[parts, inverse]| {
+            let inverse = self.of_row(inverse, rank)?;
+            let node = self.node(inverse)?;
+            if node.op != Op::Unary(UnaryOp::Float(FloatUnary::Reciprocal)) {
+                return None;
+            }
+            let total = node.inputs[0];
+            self.know(inverse).map(|_| [parts, total])
+        })
     }
 
     fn binary(&mut self, value: ValueId, wanted: BinaryOp) -> Option<[ValueId; 2]> {

@@ -5,6 +5,7 @@
 //! product, as fused kernels do.
 
 use super::registry::rules;
+use super::softmax::share;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, FloatUnary, ReduceOp, Relation, ValueId};
@@ -151,5 +152,5 @@ fn softmax(cx: &mut Context, x: ValueId, guarded: bool) -> Result<(ValueId, Valu
         let one = cx.b.full_like(1.0, total);
         total = cx.b.select(nothing, one, total)?;
     }
-    Ok((cx.div(powers, total)?, normalizer))
+    Ok((share(cx, powers, total)?, normalizer))
 }

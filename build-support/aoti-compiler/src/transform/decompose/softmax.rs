@@ -58,18 +58,24 @@ pub(super) fn softmax(cx: &mut Context, x: ValueId, axis: usize, form: Form) -> 
     let exponentials = cx.unary(FloatUnary::Exp, shifted);
     let total = cx.sum(exponentials, &axes, true)?;
     match form {
-        Form::Plain => cx.div(exponentials, total),
+        Form::Plain => share(cx, exponentials, total),
         Form::Log => {
             let log = cx.unary(FloatUnary::Log, total);
             cx.sub(shifted, log)
         }
         Form::ZeroOfNothing => {
-            let quotient = cx.div(exponentials, total)?;
+            let quotient = share(cx, exponentials, total)?;
             let nothing = cx.with_number(Relation::Eq, largest, f64::NEG_INFINITY)?;
             let zero = cx.b.full_like(0.0, quotient);
             Ok(cx.b.select(nothing, zero, quotient)?)
         }
     }
+}
+
+/// What parts are of the total of their row, which is at least 1: one quotient a row, and a product for each part.
+pub(super) fn share(cx: &mut Context, parts: ValueId, total: ValueId) -> Result<ValueId, RuleError> {
+    let inverse = cx.unary(FloatUnary::Reciprocal, total);
+    cx.mul(parts, inverse)
 }
 
 fn backward(cx: &mut Context, a: &Args, log: bool) -> Rule {
