@@ -124,7 +124,10 @@ fn refuse_functions_on_gpus(graph: &Graph, options: &Options) -> Result<(), Diag
 
 /// From a graph to a schedule for a target.
 fn scheduled(graph: &Graph, target: &Target, records: &Records) -> (Program, Schedule, Vec<Explanation>) {
-    let mut lowered = lower(graph, target);
+    let mut lowered = match target {
+        Target::Gpu(_) => lower(&transform::split_reductions(graph.clone()), target),
+        Target::Cpu(_) => lower(graph, target),
+    };
     loops::bounds::stay_within(&mut lowered, "lowering");
     check(&loops::verify(&lowered), "lowering");
     let (schedule, explanations) = schedule(lowered.clone(), &graph.ranges(), target, records);

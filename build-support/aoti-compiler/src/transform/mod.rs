@@ -14,6 +14,7 @@ pub mod rename;
 mod rewrite;
 mod simplify;
 mod splats;
+mod split_reductions;
 #[cfg(test)]
 mod tests;
 mod widen;
@@ -28,6 +29,7 @@ pub use join_products::join_products;
 pub use patches::patches_to_products;
 pub use simplify::simplify;
 pub use splats::fold_splats;
+pub use split_reductions::split_reductions;
 pub use widen::widen;
 
 use crate::graph::{Graph, verify};
