@@ -104,6 +104,9 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                     if tile.blocks < 1 || tile.blocks > most {
                         findings.push(format!("{} blocks cannot share a tile", tile.blocks));
                     }
+                    if tile.heads < 1 || (tile.heads > 1 && !is_attention) {
+                        findings.push(format!("{} heads cannot take turns", tile.heads));
+                    }
                 }
                 (GpuMapping::Tiles(_), _) => {
                     findings.push("only contractions and attention have tiles".to_owned())

@@ -43,6 +43,8 @@ pub struct GpuTarget {
     pub inline_operations: usize,
     /// Bytes of the widest load of one thread.
     pub load_bytes: i64,
+    /// Bytes of the cache that all blocks share.
+    pub cache_bytes: i64,
     /// Bytes that memory of a kernel's buffers is aligned to.
     pub allocation_alignment: i64,
     /// Shapes of the matrix instructions, best first; none where there are no such instructions.
@@ -60,7 +62,7 @@ pub struct MatrixShape {
     pub k: i64,
 }
 
-/// A line of the table.
+/// A line of the table. Where devices of a family differ, what the smaller of them have.
 struct Architecture {
     /// Every architecture whose name begins so; longer prefixes come first.
     prefix: &'static str,
@@ -68,35 +70,38 @@ struct Architecture {
     warp: i64,
     cluster_blocks: i64,
     max_shared_bytes: i64,
+    cache_bytes: i64,
     matrix_shapes: &'static [MatrixShape],
 }
 
+const MIB: i64 = 1 << 20;
 const MMA: &[MatrixShape] = &[MatrixShape { m: 16, n: 8, k: 16 }];
 const MFMA: &[MatrixShape] = &[MatrixShape { m: 32, n: 32, k: 8 }, MatrixShape { m: 16, n: 16, k: 16 }];
 const WMMA: &[MatrixShape] = &[MatrixShape { m: 16, n: 16, k: 16 }];
 
 const ARCHITECTURES: &[Architecture] = &[
-    with_clusters(nvidia("sm_10", 227 * 1024, MMA)),
-    with_clusters(nvidia("sm_11", 227 * 1024, MMA)),
-    with_clusters(nvidia("sm_12", 99 * 1024, MMA)),
-    with_clusters(nvidia("sm_90", 227 * 1024, MMA)),
-    nvidia("sm_89", 99 * 1024, MMA),
-    nvidia("sm_86", 99 * 1024, MMA),
-    nvidia("sm_80", 163 * 1024, MMA),
-    nvidia("sm_7", 64 * 1024, &[]),
-    amd("gfx908", 64, MFMA),
-    amd("gfx90a", 64, MFMA),
-    amd("gfx94", 64, MFMA),
-    amd("gfx95", 64, MFMA),
-    amd("gfx9", 64, &[]),
-    amd("gfx11", 32, WMMA),
-    amd("gfx12", 32, WMMA),
-    amd("gfx10", 32, &[]),
+    with_clusters(nvidia("sm_10", 227 * 1024, 126 * MIB, MMA)),
+    with_clusters(nvidia("sm_11", 227 * 1024, 32 * MIB, MMA)),
+    with_clusters(nvidia("sm_12", 99 * 1024, 48 * MIB, MMA)),
+    with_clusters(nvidia("sm_90", 227 * 1024, 50 * MIB, MMA)),
+    nvidia("sm_89", 99 * 1024, 32 * MIB, MMA),
+    nvidia("sm_86", 99 * 1024, 4 * MIB, MMA),
+    nvidia("sm_80", 163 * 1024, 40 * MIB, MMA),
+    nvidia("sm_7", 64 * 1024, 4 * MIB, &[]),
+    amd("gfx908", 64, 8 * MIB, MFMA),
+    amd("gfx90a", 64, 8 * MIB, MFMA),
+    amd("gfx94", 64, 4 * MIB, MFMA),
+    amd("gfx95", 64, 4 * MIB, MFMA),
+    amd("gfx9", 64, 4 * MIB, &[]),
+    amd("gfx11", 32, 4 * MIB, WMMA),
+    amd("gfx12", 32, 4 * MIB, WMMA),
+    amd("gfx10", 32, 4 * MIB, &[]),
 ];
 
 const fn nvidia(
     prefix: &'static str,
     max_shared_bytes: i64,
+    cache_bytes: i64,
     matrix_shapes: &'static [MatrixShape],
 ) -> Architecture {
     Architecture {
@@ -105,6 +110,7 @@ const fn nvidia(
         warp: 32,
         cluster_blocks: 1,
         max_shared_bytes,
+        cache_bytes,
         matrix_shapes,
     }
 }
@@ -114,13 +120,19 @@ const fn with_clusters(architecture: Architecture) -> Architecture {
     Architecture { cluster_blocks: 8, ..architecture }
 }
 
-const fn amd(prefix: &'static str, warp: i64, matrix_shapes: &'static [MatrixShape]) -> Architecture {
+const fn amd(
+    prefix: &'static str,
+    warp: i64,
+    cache_bytes: i64,
+    matrix_shapes: &'static [MatrixShape],
+) -> Architecture {
     Architecture {
         prefix,
         vendor: Vendor::Amd,
         warp,
         cluster_blocks: 1,
         max_shared_bytes: 64 * 1024,
+        cache_bytes,
         matrix_shapes,
     }
 }
@@ -141,6 +153,7 @@ impl GpuTarget {
             common.warp = common.warp.max(other.warp);
             common.cluster_blocks = common.cluster_blocks.min(other.cluster_blocks);
             common.max_shared_bytes = common.max_shared_bytes.min(other.max_shared_bytes);
+            common.cache_bytes = common.cache_bytes.min(other.cache_bytes);
             if other.matrix_shapes != common.matrix_shapes {
                 common.matrix_shapes = &[];
             }
@@ -161,6 +174,7 @@ impl GpuTarget {
             max_shared_bytes: known.max_shared_bytes,
             inline_operations: 48,
             load_bytes: 16,
+            cache_bytes: known.cache_bytes,
             allocation_alignment: 256,
             matrix_shapes: known.matrix_shapes,
         })

@@ -20,6 +20,17 @@ template <class T, class I> struct Table {
   }
 };
 
+// Which tile of queries a block takes: those of Heads heads by turns, first those that see the most keys where keys are hidden
+// from earlier queries, so that what is left at the end is short.
+template <int Heads, class I> struct TileOfHeads {
+  I tile, batch;
+  AOTI_INLINE TileOfHeads(I unit, I down, I batches) {
+    const I first = Heads == 1 ? unit / down : unit / (down * Heads) * Heads, own = unit - first * down;
+    const I heads = Heads == 1 ? I(1) : batches - first < Heads ? batches - first : I(Heads);
+    tile = down - 1 - own / heads, batch = first + own % heads;
+  }
+};
+
 namespace detail {
 
 constexpr f32 kLog2E = 1.44269504088896341f;

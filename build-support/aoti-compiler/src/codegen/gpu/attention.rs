@@ -47,17 +47,17 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
         indent(&score, 3),
         indent(&result, 3),
     );
-    // Later queries see more keys where keys are hidden: blocks with the most work begin first.
-    let turn = if own.reach.is_some() { "down - 1 - unit % down" } else { "unit % down" };
     let body = format!(
         "AOTI_DYNAMIC_SHARED(shared);\n\
-         const {index} m = {}, n = {}, down = ceil_div(m, {index}({rows}));\n\
-         for ({index} unit = {index}(block_index()); unit < down * ({}); unit += {index}(block_count())) {{\n\
-         \x20 const {index} row0 = ({turn}) * {rows}, batch = unit / down;\n\
+         const {index} m = {}, n = {}, down = ceil_div(m, {index}({rows})), batches = {};\n\
+         for ({index} unit = {index}(block_index()); unit < down * batches; unit += {index}(block_count())) {{\n\
+         \x20 const TileOfHeads<{}, {index}> place(unit, down, batches);\n\
+         \x20 const {index} row0 = place.tile * {rows}, batch = place.batch;\n\
          \x20 (void)batch;\n{}}}\n",
         scalar(&query.extent),
         scalar(&own.key().extent),
         scalar(&batches),
+        tile.heads,
         indent(&call, 1),
     );
     let tiles = query.extent.ceil_div(&Expr::int(rows), &NoRanges);

@@ -26,6 +26,8 @@ const KEYS: i64 = 32;
 const APART: i64 = 48 * 1024;
 /// Blocks from which on a large GPU is busy.
 const MANY_BLOCKS: i64 = 256;
+/// The part of the cache that keys and values may fill, the rest being for queries and results; a half is as good on an H200.
+const CACHE_PART: i64 = 3;
 /// Heads up to this width leave room in registers for twice the queries.
 const NARROW: i64 = 128;
 
@@ -47,11 +49,13 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
             columns: KEYS,
             threads: FEW_THREADS,
             blocks: 1,
+            heads: 1,
             shared: 0,
             index,
         }];
     }
     let widest = width.max(columns);
+    let heads = heads_by_turns(program, own, width + columns, target).min(batches.max(1));
     if has_units(program, own, target) && widest <= UNITS_WIDTH {
         let tile = |(rows, keys)| Tile {
             by: Multiplier::Units,
@@ -59,6 +63,7 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
             columns: keys,
             threads: rows / UNITS_QUERIES * target.warp,
             blocks: 1,
+            heads,
             shared: shared_by_units(rows, keys, width, columns),
             index,
         };
@@ -76,9 +81,27 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
     };
     let (by, threads) = (Multiplier::Threads, THREADS);
     let shared = |rows: i64| shared_by_threads(rows, width, columns);
-    let tile =
-        |&rows: &i64| Tile { by, rows, columns: KEYS, threads, blocks: 1, shared: shared(rows), index };
+    let tile = |&rows: &i64| Tile {
+        by,
+        rows,
+        columns: KEYS,
+        threads,
+        blocks: 1,
+        heads,
+        shared: shared(rows),
+        index,
+    };
     rows.iter().map(tile).collect()
+}
+
+/// Heads whose tiles are computed by turns. Where later queries see more keys, those of all heads that see the most begin first,
+/// so that blocks are through at about one time; but no more heads than have their keys and values in the cache together.
+fn heads_by_turns(program: &Program, own: &Attention, columns: i64, target: &GpuTarget) -> i64 {
+    let size =
+        i64::try_from(program.buffers[own.keys.buffer].dtype.size()).expect("sizes of elements are small");
+    let keys = own.reach.as_ref().and_then(|_| own.key().extent.as_int());
+    let bytes = keys.and_then(|keys| keys.checked_mul(columns * size)).unwrap_or(i64::MAX);
+    (target.cache_bytes / CACHE_PART / bytes.max(1)).max(1)
 }
 
 /// Queries and keys of a tile on matrix units, the first of them taken without a record. Measured on an H100: narrow heads leave

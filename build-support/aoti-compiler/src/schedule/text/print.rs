@@ -122,10 +122,20 @@ fn mapping(mapping: &Mapping) -> String {
         Mapping::Gpu(GpuMapping::Template { threads, index }) => {
             format!("map template threads {threads} index {}", bits(*index))
         }
-        Mapping::Gpu(GpuMapping::Tiles(Tile { by, rows, columns, threads, blocks, shared, index })) => {
+        Mapping::Gpu(GpuMapping::Tiles(Tile {
+            by,
+            rows,
+            columns,
+            threads,
+            blocks,
+            heads,
+            shared,
+            index,
+        })) => {
             let (by, blocks) = (multiplier_text(*by), blocks_text(*blocks));
+            let heads = if *heads == 1 { String::new() } else { format!(" heads {heads}") };
             format!(
-                "map tile [{rows}, {columns}] by {by} threads {threads}{blocks} shared {shared} index {}",
+                "map tile [{rows}, {columns}] by {by} threads {threads}{blocks}{heads} shared {shared} index {}",
                 bits(*index)
             )
         }
