@@ -56,7 +56,7 @@ template <class T, int N> AOTI_INLINE Piece<T, N> read_whole(const T *p) {
 } // namespace detail
 
 // A tensor's memory, which begins at a multiple of 16 bytes: what follows of it is known when the kernel is compiled.
-template <class T> AOTI_INLINE const T *whole(const T *p) { return (const T *)__builtin_assume_aligned(p, 16); }
+template <class T> AOTI_INLINE const T *whole(const T *p) { return aligned<16>(p); }
 
 // A matrix: element (outer, depth) is at pointer[outer * outer_stride + depth * depth_stride].
 template <class T, class I, bool ByDepth> struct Strided {

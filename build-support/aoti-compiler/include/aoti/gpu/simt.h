@@ -7,6 +7,9 @@
 
 AOTI_NAMESPACE_BEGIN
 
+// An address that is a multiple of so many bytes.
+template <int Bytes, class T> AOTI_INLINE T *aligned(T *p) { return (T *)__builtin_assume_aligned(p, Bytes); }
+
 // Size threads that work on one position of a nest, Places positions at a time. Members of a team are neighbours, or,
 // Across, neighbours are places and members lie Places threads apart: whichever way memory is contiguous.
 template <int Size, int Places, bool Across> struct Team {
@@ -47,7 +50,8 @@ template <int W, class Team, class I, class Body> AOTI_INLINE void over(const Te
     for (; i < end; i += step) body(Full<1>{}, i, Slot<0>{});
   } else {
     for (; i + W <= end; i += step) body(Full<W>{}, i, Slot<0>{});
-    if (i < end) body(Tail<W>{int(end - i)}, i, Slot<0>{});
+    // Where the end is known, so is what is not needed.
+    if (end % W != 0 && i < end) body(Tail<W>{int(end - i)}, i, Slot<0>{});
   }
 }
 // The same with four steps at a time in different slots, so that loads do not wait for sums.
@@ -60,9 +64,10 @@ template <int W, class Team, class I, class Body> AOTI_INLINE void over_slots(co
     body(Full<W>{}, I(i + 2 * step), Slot<2>{});
     body(Full<W>{}, I(i + 3 * step), Slot<3>{});
   }
+  if (end % (4 * step) == 0) return;
   for (; i + W <= end; i += step) body(Full<W>{}, i, Slot<0>{});
   if constexpr (W > 1)
-    if (i < end) body(Tail<W>{int(end - i)}, i, Slot<0>{});
+    if (end % W != 0 && i < end) body(Tail<W>{int(end - i)}, i, Slot<0>{});
 }
 // body(lanes) for the lanes from `i` on that are before `end`.
 template <int W, class I, class Body> AOTI_INLINE void with_lanes(I i, I end, const Body &body) {

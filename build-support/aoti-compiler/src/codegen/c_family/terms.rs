@@ -11,8 +11,11 @@ use crate::graph::{
     BinaryOp, Combine, FloatBinary, FloatTest, IntBinary, ReduceOp, Relation, Scalar, UnaryOp,
 };
 use crate::loops::{Access, Accumulator, Effect, Guard, Kernel, Stage, Term, TermId};
-use crate::symbolic::{Expr, Symbol};
+use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::fmt::Write;
+
+/// Bytes of one access at most, and what memory begins at multiples of.
+const WIDEST_ACCESS: i64 = 16;
 
 /// How values of earlier stages look from this one.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,6 +37,9 @@ pub(in crate::codegen) struct Context<'a> {
     pub(in crate::codegen) earlier: Earlier,
     /// The number of lanes in the target's text.
     pub(in crate::codegen) width: &'static str,
+    /// That number, where lane 0 lies at multiples of it and memory begins where any access may: then it is said in the text
+    /// which accesses are whole, because compilers do not find out.
+    pub(in crate::codegen) whole: Option<i64>,
 }
 
 /// Text for before the vector loop, and for its body.
@@ -239,7 +245,7 @@ impl Context<'_> {
             let element = self.element(pointer, access);
             if guards.is_empty() {
                 return if step.is(1) {
-                    format!("load(lanes, {element})")
+                    format!("load(lanes, {})", self.whole(access, vector, element))
                 } else if step.is(0) {
                     format!("uniform(lanes, {element})")
                 } else if let Some(step) = short_step(&step) {
@@ -278,6 +284,19 @@ impl Context<'_> {
             [one] if one.bytes().all(|byte| byte.is_ascii_alphanumeric()) => format!("{pointer} + {one}"),
             _ => format!("{pointer} + ({})", parts.join(" + ")),
         }
+    }
+
+    /// An address whose lanes lie side by side, marked where it is a multiple of their bytes.
+    fn whole(&self, access: &Access, vector: Symbol, element: String) -> String {
+        let Some(lanes) = self.whole.filter(|_| access.indirect.is_empty()) else { return element };
+        let first = |symbol| (symbol == vector).then(|| &Expr::sym(vector) * lanes);
+        let offset = access.offset.substitute(&first, &NoRanges);
+        if !offset.modulo(&Expr::int(lanes)).is(0) {
+            return element;
+        }
+        let size = self.parameters.dtype(access.buffer).size();
+        let bytes = lanes * i64::try_from(size).expect("sizes of elements are small");
+        format!("aligned<{}>({element})", bytes.min(WIDEST_ACCESS))
     }
 
     /// Element offsets of all lanes.
@@ -330,6 +349,7 @@ impl Context<'_> {
         if let Some((step, _)) = access.offset.affine_in(vector).filter(|_| steady) {
             let element = self.element(pointer, access);
             return if step.is(1) {
+                let element = self.whole(access, vector, element);
                 let value = combined(combine, &format!("load(lanes, {element})"), value, dtype);
                 format!("store(lanes, {element}, {value});")
             } else {

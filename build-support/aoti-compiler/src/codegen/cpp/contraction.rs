@@ -15,6 +15,7 @@ use crate::symbolic::{Expr, Symbol};
 /// The epilogue as text: statements that use `lanes` and `sum`, lanes along `vector`.
 fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -> String {
     let context = Context {
+        whole: None,
         parameters,
         stage,
         prefix: String::new(),

@@ -125,6 +125,7 @@ impl Printer<'_> {
         let inner_vector = if self.mapping.lanes == Lanes::Inner { stage.axes.last() } else { None };
         let vector = inner_vector.or(vector_axis);
         let context = Context {
+            whole: None,
             parameters: self.parameters,
             stage,
             prefix: format!("stage{index}_"),

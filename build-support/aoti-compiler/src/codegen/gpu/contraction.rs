@@ -16,6 +16,7 @@ use std::fmt::Write;
 /// The epilogue as statements that use `lanes` and `sum`, lanes along `vector`.
 pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -> String {
     let context = Context {
+        whole: None,
         parameters,
         stage,
         prefix: String::new(),

@@ -196,6 +196,7 @@ impl Printer<'_> {
             vector,
             earlier: if outer { Earlier::SameLanes } else { Earlier::OneLane },
             width: "lanes.width",
+            whole: Some(self.teams.lanes).filter(|lanes| *lanes > 1),
         }
         .print()
     }

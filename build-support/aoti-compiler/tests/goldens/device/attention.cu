@@ -9,9 +9,10 @@ using namespace aoti;
 AOTI_KERNEL(128) k_causaly(Run run, const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, const bf16 *__restrict__ in2, bf16 *__restrict__ out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
-  const i32 m = 70, n = 70, down = ceil_div(m, i32(64));
-  for (i32 unit = i32(block_index()); unit < down * (2); unit += i32(block_count())) {
-    const i32 row0 = (down - 1 - unit % down) * 64, batch = unit / down;
+  const i32 m = 70, n = 70, down = ceil_div(m, i32(64)), batches = 2;
+  for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
+    const TileOfHeads<2, i32> place(unit, down, batches);
+    const i32 row0 = place.tile * 64, batch = place.batch;
     (void)batch;
     const i32 i0 = batch / (2) % (1);
     (void)i0;
@@ -41,9 +42,10 @@ AOTI_KERNEL_END(k_causaly)
 AOTI_KERNEL(128) k_groupedy(Run run, const f16 *__restrict__ in0, const f16 *__restrict__ in1, const f16 *__restrict__ in2, f16 *__restrict__ out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
-  const i32 m = 5, n = 133, down = ceil_div(m, i32(64));
-  for (i32 unit = i32(block_index()); unit < down * (4); unit += i32(block_count())) {
-    const i32 row0 = (down - 1 - unit % down) * 64, batch = unit / down;
+  const i32 m = 5, n = 133, down = ceil_div(m, i32(64)), batches = 4;
+  for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
+    const TileOfHeads<4, i32> place(unit, down, batches);
+    const i32 row0 = place.tile * 64, batch = place.batch;
     (void)batch;
     const i32 i0 = batch / (4) % (1);
     (void)i0;
@@ -74,9 +76,10 @@ AOTI_KERNEL_END(k_groupedy)
 AOTI_KERNEL(256) k_maskedy(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, const f32 *__restrict__ in2, const bool *__restrict__ in3, f32 *__restrict__ out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
-  const i32 m = 37, n = 41, down = ceil_div(m, i32(16));
-  for (i32 unit = i32(block_index()); unit < down * (4); unit += i32(block_count())) {
-    const i32 row0 = (unit % down) * 16, batch = unit / down;
+  const i32 m = 37, n = 41, down = ceil_div(m, i32(16)), batches = 4;
+  for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
+    const TileOfHeads<1, i32> place(unit, down, batches);
+    const i32 row0 = place.tile * 16, batch = place.batch;
     (void)batch;
     const i32 i0 = batch / (2) % (2);
     (void)i0;
@@ -110,9 +113,10 @@ AOTI_KERNEL_END(k_maskedy)
 AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, const bf16 *__restrict__ in2, const bf16 *__restrict__ in3, bf16 *__restrict__ out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
-  const i32 m = 9, n = 50, down = ceil_div(m, i32(64));
-  for (i32 unit = i32(block_index()); unit < down * (2); unit += i32(block_count())) {
-    const i32 row0 = (unit % down) * 64, batch = unit / down;
+  const i32 m = 9, n = 50, down = ceil_div(m, i32(64)), batches = 2;
+  for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
+    const TileOfHeads<1, i32> place(unit, down, batches);
+    const i32 row0 = place.tile * 64, batch = place.batch;
     (void)batch;
     const i32 i0 = batch / (1) % (2);
     (void)i0;
@@ -145,9 +149,10 @@ AOTI_KERNEL_END(k_biasedy)
 AOTI_KERNEL(512) k_decodey(Run run, const f16 *__restrict__ in0, const f16 *__restrict__ in1, const f16 *__restrict__ in2, const bool *__restrict__ in3, f16 *__restrict__ out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
-  const i32 m = 1, n = 77, down = ceil_div(m, i32(1));
-  for (i32 unit = i32(block_index()); unit < down * (8); unit += i32(block_count())) {
-    const i32 row0 = (unit % down) * 1, batch = unit / down;
+  const i32 m = 1, n = 77, down = ceil_div(m, i32(1)), batches = 8;
+  for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
+    const TileOfHeads<1, i32> place(unit, down, batches);
+    const i32 row0 = place.tile * 1, batch = place.batch;
     (void)batch;
     const i32 i0 = batch / (4) % (2);
     (void)i0;
@@ -181,9 +186,10 @@ AOTI_KERNEL_END(k_decodey)
 AOTI_KERNEL(256) k_widey(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, const f32 *__restrict__ in2, f32 *__restrict__ out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
-  const i32 m = 18, n = 33, down = ceil_div(m, i32(16));
-  for (i32 unit = i32(block_index()); unit < down * (1); unit += i32(block_count())) {
-    const i32 row0 = (unit % down) * 16, batch = unit / down;
+  const i32 m = 18, n = 33, down = ceil_div(m, i32(16)), batches = 1;
+  for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
+    const TileOfHeads<1, i32> place(unit, down, batches);
+    const i32 row0 = place.tile * 16, batch = place.batch;
     (void)batch;
     const i32 i0 = batch / (1) % (1);
     (void)i0;
@@ -213,9 +219,10 @@ AOTI_KERNEL_END(k_widey)
 AOTI_KERNEL(512) k_fewy(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, const f32 *__restrict__ in2, f32 *__restrict__ out0) {
   (void)run;
   AOTI_DYNAMIC_SHARED(shared);
-  const i32 m = 3, n = 45, down = ceil_div(m, i32(3));
-  for (i32 unit = i32(block_index()); unit < down * (2); unit += i32(block_count())) {
-    const i32 row0 = (down - 1 - unit % down) * 3, batch = unit / down;
+  const i32 m = 3, n = 45, down = ceil_div(m, i32(3)), batches = 2;
+  for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
+    const TileOfHeads<1, i32> place(unit, down, batches);
+    const i32 row0 = place.tile * 3, batch = place.batch;
     (void)batch;
     const i32 i0 = batch / (2) % (1);
     (void)i0;

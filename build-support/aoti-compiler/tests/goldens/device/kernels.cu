@@ -58,7 +58,7 @@ AOTI_KERNEL(256) k_top(Run run, const f32 *__restrict__ in0, i64 *__restrict__ o
     ArgAccumulator<f32, 4, true> accumulator2;
     over_slots<4>(team, i32(1000), [&](auto lanes, i32 i1, auto slot) {
       (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + (1000 * i0 + i1));
+      const auto stage0_t0 = load(lanes, aligned<16>(in0 + (1000 * i0 + i1)));
       accumulator0.add(lanes, slot, stage0_t0);
       accumulator2.add(lanes, slot, stage0_t0, iota(lanes, i1));
     });
@@ -76,11 +76,11 @@ AOTI_KERNEL(256) k_top(Run run, const f32 *__restrict__ in0, i64 *__restrict__ o
     const auto stage2_t1 = stage1_t0;
     over_slots<4>(team, i32(1000), [&](auto lanes, i32 i1, auto slot) {
       (void)lanes, (void)slot;
-      const auto stage2_t0 = load(lanes, in0 + (1000 * i0 + i1));
+      const auto stage2_t0 = load(lanes, aligned<16>(in0 + (1000 * i0 + i1)));
       const auto stage2_v1 = spread(lanes, stage2_t1);
       const auto stage2_t2 = stage2_t0 - stage2_v1;
       const auto stage2_t3 = exp(stage2_t2);
-      store(lanes, row0 + i1, stage2_t3);
+      store(lanes, aligned<16>(row0 + i1), stage2_t3);
       accumulator1.add(lanes, slot, stage2_t3);
     });
     accumulator1.combine(team);
@@ -89,10 +89,10 @@ AOTI_KERNEL(256) k_top(Run run, const f32 *__restrict__ in0, i64 *__restrict__ o
     const auto stage4_t1 = stage3_t0;
     over<4>(team, i32(1000), [&](auto lanes, i32 i1, auto slot) {
       (void)lanes, (void)slot;
-      const auto stage4_t0 = load(lanes, row0 + i1);
+      const auto stage4_t0 = load(lanes, aligned<16>(row0 + i1));
       const auto stage4_v1 = spread(lanes, stage4_t1);
       const auto stage4_t2 = stage4_t0 / stage4_v1;
-      store(lanes, out1 + (1000 * i0 + i1), stage4_t2);
+      store(lanes, aligned<16>(out1 + (1000 * i0 + i1)), stage4_t2);
     });
     team.sync();
   }
@@ -109,7 +109,7 @@ AOTI_KERNEL(256) k_fewsum(Run run, const f32 *__restrict__ in0, f32 *__restrict_
     SumAccumulator<f32, 4> accumulator0;
     over_slots<4>(team, i32(24), [&](auto lanes, i32 i1, auto slot) {
       (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + (24 * i0 + i1));
+      const auto stage0_t0 = load(lanes, aligned<16>(in0 + (24 * i0 + i1)));
       accumulator0.add(lanes, slot, stage0_t0);
     });
     accumulator0.combine(team);
@@ -167,7 +167,7 @@ AOTI_KERNEL(1024) k_all(Run run, const f32 *__restrict__ in0, f32 *__restrict__ 
     SumAccumulator<f32, 4> accumulator0;
     over_slots<4>(team, i32(210000), [&](auto lanes, i32 i1, auto slot) {
       (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i1);
+      const auto stage0_t0 = load(lanes, aligned<16>(in0 + i1));
       accumulator0.add(lanes, slot, stage0_t0);
     });
     accumulator0.combine(team);
@@ -192,7 +192,7 @@ AOTI_KERNEL(128) k_any(Run run, const bool *__restrict__ in0, bool *__restrict__
     AnyAccumulator<4> accumulator0;
     over_slots<4>(team, i32(300), [&](auto lanes, i32 i1, auto slot) {
       (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + (300 * i0 + i1));
+      const auto stage0_t0 = load(lanes, aligned<4>(in0 + (300 * i0 + i1)));
       accumulator0.add(lanes, slot, stage0_t0);
     });
     accumulator0.combine(team);
@@ -215,7 +215,7 @@ AOTI_KERNEL(1024) k_every(Run run, const bool *__restrict__ in0, bool *__restric
     AllAccumulator<4> accumulator0;
     over_slots<4>(team, i32(2700), [&](auto lanes, i32 i1, auto slot) {
       (void)lanes, (void)slot;
-      const auto stage0_t0 = load(lanes, in0 + i1);
+      const auto stage0_t0 = load(lanes, aligned<4>(in0 + i1));
       accumulator0.add(lanes, slot, stage0_t0);
     });
     accumulator0.combine(team);
