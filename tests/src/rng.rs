@@ -1,20 +1,19 @@
-//! Random numbers from a seed: equal everywhere. (SplitMix64, by Steele, Lea and Flood, 2014.)
+//! Random choices from a seed: equal everywhere.
 
-/// A generator of numbers.
-pub struct Rng(u64);
+use aoti_compiler::random::SplitMix64;
+
+/// Makes choices.
+pub struct Rng(SplitMix64);
 
 impl Rng {
     /// From a seed; different seeds give unrelated sequences.
     pub fn new(seed: u64) -> Rng {
-        Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678))
+        // Seeds count up by one, as states of one sequence do.
+        Rng(SplitMix64::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678)))
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.draw()
     }
 
     /// Uniform in `0 .. bound`; 0 where there is nothing to choose.

@@ -15,6 +15,7 @@ pub mod interpret;
 pub mod loops;
 pub mod lower;
 pub mod operators;
+pub mod random;
 pub mod schedule;
 pub mod select;
 pub mod symbolic;

@@ -4,6 +4,7 @@ use super::cursor::{Cursor, SyntaxError};
 use crate::dtype::DType;
 use crate::graph::Scalar;
 use crate::halves::{Bf16, F16};
+use crate::random::SplitMix64;
 use std::fmt::Write;
 
 /// Constants of at most this many elements are printed as lists.
@@ -176,16 +177,12 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     pairs.map(|pair| if let [a, b] = pair { Some(digit(*a)? * 16 + digit(*b)?) } else { None }).collect()
 }
 
-/// Numbers of a fixed generator (SplitMix64): floats uniform in -1 .. 1, integers in 0 .. 9, either truth value.
+/// Numbers of a fixed generator: floats uniform in -1 .. 1, integers in 0 .. 9, either truth value.
 fn random(dtype: DType, count: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed;
+    let mut generator = SplitMix64::new(seed);
     let mut data = Vec::with_capacity(count * dtype.size());
     for _ in 0..count {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = state;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
+        let bits = generator.draw();
         // The upper 24 bits make a number that f32 holds exactly.
         let unit = (bits >> 40) as f32 / (1u64 << 23) as f32 - 1.0;
         match dtype {
