@@ -67,7 +67,7 @@ impl Display for Outcome {
 #[derive(Debug)]
 pub struct Child {
     /// Its name.
-    pub test: &'static str,
+    pub test: String,
     /// The library that the child needs loaded before all others.
     pub preload: Option<PathBuf>,
     /// The first seed.
@@ -105,7 +105,7 @@ impl Child {
 
     fn command(&self, folder: &Path, first: u64, count: u64) -> Command {
         let mut command = Command::new(std::env::current_exe().expect("a test knows where it lies"));
-        command.args(["--exact", self.test, "--nocapture", "--test-threads", "1"]);
+        command.args(["--exact", &self.test, "--nocapture", "--test-threads", "1"]);
         command.env(FOLDER, folder).env(ORIGIN, self.first.to_string());
         command.env(FIRST, first.to_string()).env(COUNT, count.to_string());
         if let Some(library) = &self.preload {
@@ -216,7 +216,7 @@ impl Turn {
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// Where this process is a child, does its work and ends.
-pub fn here(work: fn(&mut Turn, u64, u64)) {
+pub fn here(work: impl FnOnce(&mut Turn, u64, u64)) {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let folder = PathBuf::from(folder);
     std::panic::set_hook(Box::new(|info| {

@@ -4,6 +4,9 @@
 //! A compiler takes eight minutes of a processor for all of that. Without `AOTI_FAMILIES=all` only the programs of the
 //! commonest element types are compiled, each for one level; all are evaluated.
 //!
+//! `AOTI_FAMILIES_SANITIZED=data,integers` runs these families under the sanitizers of addresses and of undefined behaviour
+//! too, with all their inputs, those that must be refused among them.
+//!
 //! The cases lie in `tests/cases`; `generate.py` there tells how they are made. A failure names the expression. Needs a
 //! C++ compiler for the second half: `g++`, or what `CXX` names.
 
@@ -13,10 +16,14 @@ use aoti_compiler::target::Target;
 use aoti_compiler::{compile, graph, interpret, transform};
 use aoti_runtime::{AnyView, DynTensor, Inline, Model, Workspace};
 use aoti_tests::batch::{self, Processors};
+use aoti_tests::child::{self, Child, Turn};
 use aoti_tests::families::{self, Case};
 use bytes::Bytes;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::process::ExitCode;
+
+/// Programs of one library under sanitizers.
+const SANITIZED: u64 = 24;
 
 /// Element types that most programs have.
 const COMMON: [&str; 3] = ["f32", "i64", "bf16"];
@@ -24,11 +31,16 @@ const COMMON: [&str; 3] = ["f32", "i64", "bf16"];
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
+    let sanitized = std::env::var("AOTI_FAMILIES_SANITIZED").unwrap_or_default();
     for family in families::all() {
         let name = family.clone();
         trials.push(Trial::test(format!("interpreted::{family}"), move || check_interpreter(&name)));
         let name = family.clone();
         trials.push(Trial::test(format!("scheduled::{family}"), move || check_scheduled(&name)));
+        if sanitized.split(',').any(|name| name == family) {
+            let name = family.clone();
+            trials.push(Trial::test(format!("sanitized::{family}"), move || check_sanitized(&name)));
+        }
         trials.push(Trial::test(format!("compiled::{family}"), move || check_compiled(&family)));
     }
     trials.push(Trial::test("converted::float8", check_conversions));
@@ -156,6 +168,50 @@ fn check_compiled(family: &str) -> Result<(), Failed> {
         }
     }
     report(&differences)
+}
+
+/// Every program with all its inputs under sanitizers, in a process of its own.
+fn check_sanitized(family: &str) -> Result<(), Failed> {
+    let cases = families::read(family);
+    child::here(|turn, first, count| sanitized(turn, &cases, first, count));
+    let preload = batch::sanitizer();
+    if preload.is_none() {
+        return Ok(());
+    }
+    let child = Child { test: format!("sanitized::{family}"), preload, first: 0, count: cases.len() as u64 };
+    let outcome = child.run();
+    eprintln!("{family} under sanitizers: {outcome}");
+    report(&outcome.findings)
+}
+
+/// The cases of these positions, in batches.
+fn sanitized(turn: &mut Turn, cases: &[Case], first: u64, count: u64) {
+    let compiler = batch::compiler().expect("the parent has seen it");
+    for batch in turn.batches(first, first + count, SANITIZED) {
+        let (start, own) = (batch.start, &cases[batch.start as usize..batch.end as usize]);
+        turn.at(start.max(first));
+        let models: Vec<Bytes> = own.iter().map(|case| case.model.clone()).collect();
+        turn.in_folder(&start.to_string(), |folder| {
+            let build = || batch::build_checked(&compiler, &models, Processors::ThisOne, folder);
+            let built = match turn.untimed(build) {
+                Ok(built) => built,
+                Err(message) => return turn.finding(start, &message),
+            };
+            for ((number, case), model) in batch.clone().zip(own).zip(&built) {
+                if number < first {
+                    continue;
+                }
+                turn.at(number);
+                turn.count("programs");
+                let mut lines = case.check(run(&case.inputs, model));
+                for set in &case.sets {
+                    turn.count("other inputs");
+                    lines.extend(case.check_set(set, run(&set.inputs, model)));
+                }
+                lines.iter().for_each(|line| turn.finding(number, line));
+            }
+        });
+    }
 }
 
 fn run(inputs: &[DynTensor], model: &Model) -> Result<Vec<DynTensor>, String> {

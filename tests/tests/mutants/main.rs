@@ -22,7 +22,7 @@ const FIRST: &str = "AOTI_MUTANT_SEED";
 fn changed_models_are_refused_or_compiled() {
     child::here(corpus::compile_all);
     let (first, count) = (number(FIRST, 0), number("AOTI_MUTANTS", USUAL));
-    let test = "changed_models_are_refused_or_compiled";
+    let test = "changed_models_are_refused_or_compiled".to_owned();
     Child { test, preload: None, first, count }.run().report("changed models");
 }
 
@@ -34,6 +34,6 @@ fn changed_programs_stay_within_their_memory() {
         return;
     }
     let (first, count) = (number(FIRST, 0), number("AOTI_MUTANT_RUNS", USUAL_RUNS));
-    let test = "changed_programs_stay_within_their_memory";
+    let test = "changed_programs_stay_within_their_memory".to_owned();
     Child { test, preload, first, count }.run().report("changed programs");
 }

@@ -53,7 +53,7 @@ fn graphs_with_sizes_from_data_stay_within_their_memory() {
     if preload.is_none() || count == 0 {
         return;
     }
-    let test = "graphs_with_sizes_from_data_stay_within_their_memory";
+    let test = "graphs_with_sizes_from_data_stay_within_their_memory".to_owned();
     Child { test, preload, first, count }.run().report("graphs with sizes from data");
 }
 
