@@ -115,12 +115,18 @@ impl Project {
         selection.manifest.path().is_some() || folders.any(|folder| folder.join("Cargo.toml").is_file())
     }
 
-    /// The packages that the flags select.
+    /// The packages that the flags select, which have the features that they name.
     pub(crate) fn packages(
         &self,
         selection: &Selection,
         context: &Context,
     ) -> Result<Vec<&Package>, Failure> {
+        let packages = self.selected(selection, context)?;
+        Self::check_features(selection, &packages)?;
+        Ok(packages)
+    }
+
+    fn selected(&self, selection: &Selection, context: &Context) -> Result<Vec<&Package>, Failure> {
         let all = self.metadata.workspace_packages();
         let named = |name: &String| {
             let found = all.iter().copied().find(|package| package.name.as_str() == name);
@@ -149,6 +155,25 @@ impl Project {
         let here = self.manifest_here(selection, context);
         let here = here.and_then(|here| all.iter().copied().find(|package| package.manifest_path == here));
         Ok(here.map_or_else(|| self.metadata.workspace_default_packages(), |package| vec![package]))
+    }
+
+    /// Refuses features that no selected package has, as cargo does where it resolves dependencies.
+    fn check_features(selection: &Selection, packages: &[&Package]) -> Result<(), Failure> {
+        let named = selection.features.features.iter().flat_map(|names| names.split([',', ' ']));
+        for name in named.filter(|name| !name.is_empty()) {
+            if packages.iter().any(|package| has_feature(package, name)) {
+                continue;
+            }
+            let known = packages.iter().flat_map(|package| package.features.keys().map(String::as_str));
+            let near = suggest(name, known);
+            let help = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            let of = match packages {
+                [package] => format!("the package `{}` does not contain", package.name),
+                _ => "none of the selected packages contains".to_owned(),
+            };
+            return Err(Failure::Usage(format!("{of} the feature `{name}`{help}")));
+        }
+        Ok(())
     }
 
     /// What a package says about its models.
@@ -184,6 +209,24 @@ impl Project {
             }
         };
         Some(fs_err::canonicalize(&path).unwrap_or(path))
+    }
+}
+
+/// Whether `-F` may name this of a package: a feature of its own, of it by name, or of one of its dependencies.
+fn has_feature(package: &Package, name: &str) -> bool {
+    let own = |name: &str| package.features.contains_key(name);
+    let is_dependency = |name: &str| {
+        let mut names = package
+            .dependencies
+            .iter()
+            .map(|dependency| dependency.rename.as_ref().unwrap_or(&dependency.name));
+        names.any(|dependency| dependency == name)
+    };
+    match name.split_once('/') {
+        None => own(name),
+        Some((of, feature)) => {
+            (package.name.as_str() == of && own(feature)) || is_dependency(of.trim_end_matches('?'))
+        }
     }
 }
 

@@ -263,3 +263,23 @@ fn the_cache_says_why() {
     assert_eq!(code(&aoti(folder.path(), &["cache", "clear"])), 0);
     assert!(why().contains("never made"));
 }
+
+#[test]
+fn the_cache_knows_what_a_project_builds() {
+    let folder = project("[package.metadata.aoti]\ncpu = [\"native\"]\n");
+    let built = aoti(folder.path(), &["build"]);
+    assert_eq!(code(&built), 0, "{}", err(&built));
+    for model in ["scaled", "models/scaled.aoti", "src/../models/scaled.aoti"] {
+        let output = aoti(folder.path(), &["cache", "why", model]);
+        let said = out(&output);
+        assert!(code(&output) == 0 && !said.is_empty(), "{model}: {}", err(&output));
+        assert!(said.lines().all(|line| line.ends_with(": there")), "{model}: {said}");
+    }
+    // The same file is another model where no package has it.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let file = folder.path().join("models/scaled.aoti");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-aoti"));
+    command.args(["aoti", "cache", "why"]).arg(file).current_dir(elsewhere.path());
+    let output = command.env("AOTI_CACHE_DIR", folder.path().join("cache")).output().unwrap();
+    assert!(out(&output).contains("never made") || out(&output).contains("changed"), "{}", out(&output));
+}

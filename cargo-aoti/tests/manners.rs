@@ -79,6 +79,23 @@ fn cargos_flags_are_known() {
 }
 
 #[test]
+fn features_that_no_package_has_are_refused() {
+    let folder = project("yes = []\n");
+    for features in ["x", "p/x", "x,yes", "x yes"] {
+        let output = aoti(folder.path(), &["build", "-F", features]);
+        assert_eq!(code(&output), 0, "{features}: {}", err(&output));
+    }
+    for features in ["yess", "p/yess", "x,yess", "q/x"] {
+        let output = aoti(folder.path(), &["build", "-F", features]);
+        let said = err(&output);
+        assert_eq!(code(&output), 2, "{features}: {said}");
+        assert!(said.contains("the package `p` does not contain the feature"), "{said}");
+    }
+    let said = err(&aoti(folder.path(), &["build", "-F", "yess"]));
+    assert!(said.contains("`yess`; did you mean `yes`?"), "{said}");
+}
+
+#[test]
 fn locked_looks_at_the_lock_file() {
     let folder = project("");
     let output = aoti(folder.path(), &["build", "--locked", "--offline"]);

@@ -25,11 +25,15 @@ const PREFIXES: [&str; 7] = [
 /// and `tune`.
 ///
 /// # Errors
-/// What the system says.
+/// What the system says, without the path: it is that of [`Environment::temporary_directory`], which the caller names.
 pub fn temporary_folder(what: &str, environment: &Environment) -> io::Result<TempDir> {
     let prefix = format!("aoti-{what}-");
     debug_assert!(PREFIXES.contains(&prefix.as_str()), "{prefix} would not be swept up");
-    tempfile::Builder::new().prefix(&prefix).tempdir_in(environment.temporary_directory())
+    let made = tempfile::Builder::new().prefix(&prefix).tempdir_in(environment.temporary_directory());
+    made.map_err(|error| match error.to_string().split_once(" at path ") {
+        Some((cause, _)) => io::Error::new(error.kind(), cause),
+        None => error,
+    })
 }
 
 /// Removes our temporary folders that are older than a day: their processes died, or told somebody of a failure who has
@@ -46,4 +50,16 @@ pub fn sweep_temporaries(environment: &Environment) -> usize {
     let is_folder = |path: &Path| fs_err::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
     let abandoned = paths.filter(|path| is_ours(path) && is_folder(path) && is_abandoned(path, now));
     abandoned.filter(|path| fs_err::remove_dir_all(path).is_ok()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_leave_the_path_to_the_caller() {
+        let environment = Environment::from_variables([("TMPDIR", "/nowhere/at/all")], "/");
+        let error = temporary_folder("action", &environment).unwrap_err();
+        assert_eq!(error.to_string(), "No such file or directory (os error 2)");
+    }
 }

@@ -1,7 +1,8 @@
 //! `cache`: looks after the results of native tools that are kept between builds.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use aoti_build::{Choices, LOCK_FILE, Model};
 use aoti_toolchain::{Difference, LocalStore, Miss, cache_size, parse_size, sweep_temporaries};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -10,6 +11,7 @@ use super::{Context, print, print_json};
 use crate::arguments::Output;
 use crate::case;
 use crate::failure::Failure;
+use crate::project::{Project, Selection};
 use crate::single;
 
 /// Looks after the cache of native tools' results
@@ -35,15 +37,20 @@ enum Command {
     /// Remove everything
     Clear,
     /// Say for each native tool that a model needs whether its result is there, and if not, what changed
-    Why {
-        /// A model file, or a case's folder
-        model: PathBuf,
-        /// Instruction-set levels; by default those of this machine's target
-        #[arg(long, value_delimiter = ',')]
-        levels: Vec<String>,
-        #[command(flatten)]
-        output: Output,
-    },
+    Why(Box<Why>),
+}
+
+#[derive(Args, Debug)]
+struct Why {
+    /// A model of the project, by its name or file, as builds make it; or another model file, or a case's folder
+    model: PathBuf,
+    /// Instruction-set levels; by default the model's own, else those of this machine's target
+    #[arg(long, value_delimiter = ',')]
+    levels: Vec<String>,
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten)]
+    selection: Selection,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
@@ -78,24 +85,53 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
                 .terminal
                 .status("Removed", &format!("{} results, {} bytes", removed.entries, removed.bytes));
         }
-        Command::Why { model, levels, output } => return why(&store, model, levels, *output, context),
+        Command::Why(arguments) => return why(&store, arguments, context),
     }
     Ok(())
 }
 
-fn why(
-    store: &LocalStore,
-    model: &std::path::Path,
-    levels: &[String],
-    output: Output,
-    context: &Context,
-) -> Result<(), Failure> {
-    let (path, _) = case::model_file(model)?;
-    let session = single::session(context, true)?;
-    let mut model = aoti_build::Model::new(single::name_of(&path), &path);
-    model.operators = single::operators(&context.environment)?;
-    model.levels = levels.to_vec();
-    model.choices = aoti_build::Choices::Lock(path.with_file_name(aoti_build::LOCK_FILE));
+/// The model that is meant. One of the project is built under the name of its package, and as its manifest says.
+fn model_of(arguments: &Why, context: &Context) -> Result<Model, Failure> {
+    let given = &arguments.model;
+    let mut model = match of_project(arguments, context)? {
+        Some(model) => model,
+        None => {
+            let (path, _) = case::model_file(given)?;
+            let mut model = Model::new(single::name_of(&path), &path);
+            model.operators = single::operators(&context.environment)?;
+            model.choices = Choices::Lock(path.with_file_name(LOCK_FILE));
+            model
+        }
+    };
+    if !arguments.levels.is_empty() {
+        model.levels.clone_from(&arguments.levels);
+    }
+    Ok(model)
+}
+
+fn of_project(arguments: &Why, context: &Context) -> Result<Option<Model>, Failure> {
+    let (selection, given) = (&arguments.selection, &arguments.model);
+    if !Project::is_there(selection, context) {
+        return Ok(None);
+    }
+    let file = fs_err::canonicalize(context.environment.directory().join(given)).ok();
+    let project = Project::open(selection, context)?;
+    for package in project.packages(selection, context)? {
+        let manifest = project.manifest(package).map_err(aoti_build::Error::from)?;
+        let is_it = |model: &Model| match &file {
+            Some(file) => fs_err::canonicalize(&model.path).is_ok_and(|path| path == *file),
+            None => Path::new(&model.name) == given,
+        };
+        if let Some(model) = manifest.models.into_iter().find(is_it) {
+            return Ok(Some(model));
+        }
+    }
+    Ok(None)
+}
+
+fn why(store: &LocalStore, arguments: &Why, context: &Context) -> Result<(), Failure> {
+    let model = model_of(arguments, context)?;
+    let (session, output) = (single::session(context, true)?, arguments.output);
     let mut text = String::new();
     for action in session.actions(&model)? {
         let label = &action.label;
