@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 use aoti_tests::models::{self, SCALED};
 use aoti_tests::subcommand::{Ended, aoti, cargo, projects};
@@ -138,6 +139,42 @@ fn a_project_grows_from_nothing() {
     assert!(ended.stderr.contains("only the bindings of `my-net` were built"), "{}", ended.stderr);
     let said = with("binding").stderr;
     assert!(said.contains("`AOTI_BUILD` cannot be `binding`; did you mean `bindings`?"), "{said}");
+}
+
+/// Build scripts are compiled without optimisation, and hash models whole.
+#[test]
+fn a_build_script_takes_little_time_for_a_large_model_that_has_not_changed() {
+    const LARGE: usize = 48 << 20;
+    /// In seconds of a processor, cargo and the program's own compiler included: a hash without the processor's vectors takes
+    /// more for the model alone.
+    const MOST: f64 = 2.0;
+    let home = Home::new();
+    Ended::of(&mut home.aoti(&["new", "groß", "--name", "large"])).succeeded();
+    let model = home.folder.join("groß/models/net.aoti");
+    fs::write(&model, SCALED.to_owned() + &"\n".repeat(LARGE)).unwrap();
+    Ended::of(&mut home.cargo("groß", &["build", "--quiet"])).succeeded();
+
+    fs::File::options().append(true).open(&model).unwrap().set_modified(SystemTime::now()).unwrap();
+    let build = home.cargo("groß", &[]);
+    let mut timed = Command::new("sh");
+    timed.args(["-c", "\"$0\" build --verbose && times"]).arg(build.get_program());
+    timed.current_dir(build.get_current_dir().unwrap());
+    for (name, value) in build.get_envs() {
+        match value {
+            Some(value) => timed.env(name, value),
+            None => timed.env_remove(name),
+        };
+    }
+    let ended = Ended::of(&mut timed).succeeded();
+    assert!(ended.stderr.contains("build-script-build"), "it did not run: {}", ended.stderr);
+    // The second line has what the children took, as `0m1.25s 0m0.50s`.
+    let line = ended.stdout.lines().nth(1).unwrap_or_else(|| panic!("{}", ended.stdout));
+    let seconds = |text: &str| {
+        let (minutes, seconds) = text.trim_end_matches('s').split_once('m').unwrap();
+        60.0 * minutes.parse::<f64>().unwrap() + seconds.parse::<f64>().unwrap()
+    };
+    let taken: f64 = line.split_whitespace().map(seconds).sum();
+    assert!(taken < MOST, "{taken} s");
 }
 
 /// Programs with shared libraries and weights in files, in another folder than they were built in.
