@@ -42,6 +42,8 @@ pub struct Outcome {
     /// One text a finding, with its seed.
     pub findings: Vec<String>,
     counts: BTreeMap<String, u64>,
+    /// Seeds of runs that were given up.
+    endless: Vec<u64>,
     seconds: f64,
 }
 
@@ -58,6 +60,9 @@ impl Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (what, count) in &self.counts {
             write!(f, "{count} {what}, ")?;
+        }
+        if !self.endless.is_empty() {
+            write!(f, "{} without an end (seeds {:?}), ", self.endless.len(), self.endless)?;
         }
         write!(f, "{} findings, {:.0} s", self.findings.len(), self.seconds)
     }
@@ -91,7 +96,7 @@ impl Child {
             let at = seed_in(folder.path()).unwrap_or(next);
             next = if output.status.success() { end } else { at + 1 };
             if output.status.code() == Some(ENDLESS) {
-                *outcome.counts.entry("without an end".to_owned()).or_default() += 1;
+                outcome.endless.push(at);
             } else if !output.status.success() {
                 let said = String::from_utf8_lossy(&output.stderr);
                 let said: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).take(40).collect();
