@@ -88,6 +88,13 @@ fn libraries_pack_as_the_compiler_does() {
             let expected = pack::pack_tap_panels(&source, channels, in_channels, taps).unwrap();
             check(&program, "tap_panels", dtype, &[channels, in_channels, taps], &data, &expected);
         }
+        for (channels, in_channels) in [(1, 1), (7, 3), (33, 5), (64, 16)] {
+            let data = elements(channels * in_channels * 9, bytes);
+            let source =
+                Source { bytes: &data, storage, offset: 0, row_stride: in_channels * 9, col_stride: 1 };
+            let expected = pack::pack_winograd(&source, channels, in_channels).unwrap();
+            check(&program, "winograd", dtype, &[channels, in_channels], &data, &expected);
+        }
         for (groups, channels, rows) in [(1, 1, 1), (1, 7, 12), (2, 18, 9), (3, 24, 100)] {
             let data = elements(channels * rows, bytes);
             let source = Source { bytes: &data, storage, offset: 0, row_stride: rows, col_stride: 1 };

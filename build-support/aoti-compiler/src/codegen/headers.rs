@@ -77,6 +77,7 @@ headers![
     "tile.h",
     "transposed.h",
     "vec.h",
+    "winograd.h",
     "x86_gcc.h",
 ];
 
@@ -89,6 +90,7 @@ pub(crate) enum Header {
     Conv,
     Depthwise,
     Pixels,
+    Winograd,
     DepthwisePixels,
     Transposed,
     ContractAny,
@@ -107,6 +109,7 @@ impl Header {
             Header::Conv => "conv.h",
             Header::Depthwise => "depthwise.h",
             Header::Pixels => "pixels.h",
+            Header::Winograd => "winograd.h",
             Header::DepthwisePixels => "depthwise_pixels.h",
             Header::Transposed => "transposed.h",
             Header::ContractAny => "contract_any.h",

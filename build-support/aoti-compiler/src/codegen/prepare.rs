@@ -109,6 +109,7 @@ fn pieces(
             Packing::TapPanels { channels, in_channels, taps } => {
                 ("kTapPanels", vec![channels, in_channels, taps])
             }
+            Packing::Winograd { channels, in_channels } => ("kWinograd", vec![channels, in_channels]),
         };
         let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
         format!(

@@ -103,6 +103,9 @@ fn packed(constant: &Constant, packing: &Packing) -> Bytes {
         Packing::TapPanels { channels, in_channels, taps } => {
             pack::pack_tap_panels(&source(0, in_channels * taps, 1), *channels, *in_channels, *taps)
         }
+        Packing::Winograd { channels, in_channels } => {
+            pack::pack_winograd(&source(0, in_channels * 9, 1), *channels, *in_channels)
+        }
     };
     result.expect("packings are chosen within the constant's bounds").into()
 }

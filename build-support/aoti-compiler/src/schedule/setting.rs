@@ -67,7 +67,7 @@ impl Setting {
             Template::Loops | Template::Rows | Template::Attention | Template::Extern => 1,
             Template::Gemm(Gemm::Packed | Gemm::General | Gemm::Any) => 1,
             Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Any) => 1,
-            Template::Conv(Conv::Pixels | Conv::DepthwisePixels) => 1,
+            Template::Conv(Conv::Pixels | Conv::Winograd | Conv::DepthwisePixels) => 1,
             Template::Conv(Conv::Transposed | Conv::TransposedAny) => 1,
         }
     }
@@ -83,6 +83,9 @@ impl Setting {
             Template::Conv(Conv::Depthwise) => "a convolution channel by channel",
             Template::Conv(Conv::Tiled) => "a convolution by tiles of pixels and channels",
             Template::Conv(Conv::Pixels) => "a convolution by tiles of channels and pixels, channels last",
+            Template::Conv(Conv::Winograd) => {
+                "a convolution by products of tiles of 2 x 2 pixels, channels last"
+            }
             Template::Conv(Conv::DepthwisePixels) => "a convolution channel by channel, channels last",
             Template::Conv(Conv::Any) => "a convolution tap by tap",
             Template::Conv(Conv::Transposed) => "a transposed convolution as products",

@@ -47,7 +47,11 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
         if shape.groups == 1 {
             let in_order = conv.input_channels == Channels::Last;
             let scratch = scratch::conv_pixels(&shape, in_order, target);
-            add(Conv::Pixels, tap_panels(&shape), scratch, work);
+            add(Conv::Pixels, tap_panels(&shape), scratch, work.and(Item::Weight, weights(&shape)));
+            if in_order && let Some(packing) = winograd_panels(&shape) {
+                let scratch = scratch::conv_winograd(&shape, target);
+                add(Conv::Winograd, Some(packing), scratch, winograd_work(&shape));
+            }
         } else {
             add(Conv::DepthwisePixels, tap_columns(&shape), Scratch::default(), work);
         }
@@ -136,6 +140,31 @@ fn tap_panels(shape: &ConvShape) -> Option<Packing> {
         in_channels: fixed(&shape.in_channels)?,
         taps: fixed(&shape.taps())?,
     })
+}
+
+/// Weights of 3 x 3 taps that meet the pixels of images one by one.
+fn winograd_panels(shape: &ConvShape) -> Option<Packing> {
+    let sizes =
+        |of: &[Expr; 3], wanted: [i64; 3]| of.iter().zip(wanted).all(|(size, wanted)| size.is(wanted));
+    let is_plain = shape.stride == [1; 3] && shape.dilation == [1; 3] && shape.padding[0] == 0;
+    let fits = is_plain && sizes(&shape.kernel, [1, 3, 3]) && shape.input[0].is(1);
+    let (channels, in_channels) = (fixed(&shape.out_channels)?, fixed(&shape.in_channels)?);
+    fits.then_some(Packing::Winograd { channels, in_channels })
+}
+
+/// Products at 16 points of each tile of 2 x 2 pixels, and the sums and differences that lead there and back.
+fn winograd_work(shape: &ConvShape) -> Cost {
+    let tiles: f64 = shape.output.iter().map(|size| (typical(size) / 2.0).ceil()).product();
+    let tiles = tiles * typical(&shape.batch);
+    let (ins, outs) = (typical(&shape.in_channels), typical(&shape.out_channels));
+    Cost::of(Item::Multiply, 16.0 * tiles * ins * outs)
+        .and(Item::Transformed, 16.0 * tiles * (ins + outs))
+        .and(Item::Weight, 16.0 * ins * outs)
+}
+
+/// Elements of the weights of a convolution without groups.
+fn weights(shape: &ConvShape) -> f64 {
+    shape.kernel.iter().chain([&shape.in_channels, &shape.out_channels]).map(typical).product()
 }
 
 /// A row for each tap of weights of one channel each.

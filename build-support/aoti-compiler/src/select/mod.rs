@@ -58,6 +58,8 @@ pub enum Conv {
     Tiled,
     /// Channels last: register tiles of channels and pixels.
     Pixels,
+    /// Channels last, 3 x 3 taps: register tiles of channels and tiles of pixels, with fewer products than taps.
+    Winograd,
     /// Channels last, one output channel for each input channel.
     DepthwisePixels,
     /// A tap at a time, for every element type.

@@ -58,6 +58,14 @@ pub enum Packing {
         /// Elements of a kernel in one channel.
         taps: usize,
     },
+    /// Panels of convolution weights of 3 x 3 taps at each of the 16 points of a tile of 2 x 2 pixels (`winograd.h`): rows are
+    /// input channels, columns output channels.
+    Winograd {
+        /// Output channels.
+        channels: usize,
+        /// Input channels.
+        in_channels: usize,
+    },
 }
 
 /// A constant that a kernel reads in another form than the graph's.

@@ -39,6 +39,9 @@ const BLOCK_FLOATS: i64 = 98304;
 const SET_FLOATS: i64 = 1024;
 /// Floats between pixels that would share a cache set otherwise (`pixel_pitch` of `pixels.h`).
 const PIXEL_SLACK: i64 = 16;
+/// Points of a tile, and tiles of a work unit (`winograd.h`).
+const WINOGRAD_POINTS: i64 = 16;
+const WINOGRAD_TILES: i64 = 28;
 /// Floats that a channel of a padded input may have beside its planes (`conv_plan` of `conv.h`).
 const CHANNEL_SLACK: i64 = 528;
 
@@ -171,6 +174,17 @@ pub(super) fn conv_pixels(shape: &ConvShape, is_last: bool, target: &Target) -> 
     let pixels = reach.iter().map(|size| size.maximum(&Expr::int(0)));
     let floats = pixels.fold(&shape.batch * &pitch, |floats, size| &floats * &size);
     Scratch { shared: aligned(&(&floats * 4), target), worker: Expr::int(0) }
+}
+
+/// The points of a block of tiles, their products with a group of output channels, and a pixel of zeros: sizes of `winograd.h`.
+pub(super) fn conv_winograd(shape: &ConvShape, target: &Target) -> Scratch {
+    let whole = round_up(&shape.in_channels, 16);
+    let pitch = match whole.as_int() {
+        Some(floats) if floats % 256 == 0 => &whole + 16,
+        Some(_) | None => whole,
+    };
+    let floats = &(&(&pitch + 2 * PANEL) * (WINOGRAD_POINTS * WINOGRAD_TILES)) + &pitch;
+    Scratch { shared: Expr::int(0), worker: aligned(&(&floats * 4), target) }
 }
 
 /// The products with every tap.

@@ -38,6 +38,37 @@ fn few_output_channels_for_each_input_channel_are_depthwise() {
     assert_eq!(many[0], Template::Conv(Conv::Tiled));
 }
 
+/// The templates for a convolution of 3 x 3 taps with channels last.
+fn channels_last(channels: i64, size: i64, how: &str) -> Vec<Template> {
+    let program = parse(&format!(
+        r#"loops {{
+            const c0 "w": f32[{channels}, {channels}, 3, 3] = splat 0.5
+            buffer b0 "x": f32[1, {size}, {size}, {channels}] input 0
+            buffer b1: f32[{channels}, {channels}, 3, 3] constant c0
+            buffer b2: f32[1] output 0
+            kernel "c" {{ conv f32 b0, b1 over [i0 < 1, i1 < {size}, i2 < {size}, i3 < {channels}] {how}
+                from channels_last to channels_last {{ t0: f32 = total store b2[] = t0 }} }}
+        }}"#
+    ))
+    .unwrap_or_else(|error| panic!("{error}"));
+    let kernel = program.kernels.values().next().expect("one kernel");
+    let all = candidates(&program, kernel, &Target::cpu(&["x86-64-v4"]));
+    all.iter().map(|candidate| candidate.choice.template).collect()
+}
+
+#[test]
+fn taps_are_multiplied_in_tiles_where_that_saves_more_than_it_moves() {
+    let (pixels, winograd) = (Template::Conv(Conv::Pixels), Template::Conv(Conv::Winograd));
+    let same = format!("{SAME} groups 1");
+    assert_eq!(channels_last(64, 56, &same), [winograd, pixels]);
+    assert_eq!(channels_last(256, 14, &same), [winograd, pixels]);
+    // Weights that few pixels share, and channels that are few themselves.
+    assert_eq!(channels_last(512, 7, &same), [pixels, winograd]);
+    assert_eq!(channels_last(4, 56, &same), [pixels, winograd]);
+    let apart = "stride [1, 1] padding [2:2, 2:2] dilation [2, 2] groups 1";
+    assert_eq!(channels_last(64, 56, apart), [pixels]);
+}
+
 #[test]
 fn kernels_with_too_many_taps_take_one_at_a_time() {
     let all = convolution("1, 16, s0, s0", "32, 16, 64, 64", PLANE, &format!("{SAME} groups 1"));

@@ -16,6 +16,10 @@ pub enum Item {
     Packed,
     /// A panel's elements that a register tile loads, for each multiply-add that it saves by that.
     Panel,
+    /// A number that a convolution makes of its input, or of which it makes its output, beside the products.
+    Transformed,
+    /// An element of a convolution's packed weights, which comes from far away once in each run.
+    Weight,
     /// A multiply-add of a product whose threads read as much twice as it reads at all.
     ReadTwice,
     /// A multiply-add of a convolution that goes over the other operand first.
@@ -28,12 +32,14 @@ pub enum Item {
 
 impl Item {
     /// All of them.
-    pub const ALL: [Item; 9] = [
+    pub const ALL: [Item; 11] = [
         Item::Multiply,
         Item::Single,
         Item::Loaded,
         Item::Packed,
         Item::Panel,
+        Item::Transformed,
+        Item::Weight,
         Item::ReadTwice,
         Item::OtherOrder,
         Item::Access,
@@ -48,6 +54,8 @@ impl Item {
             Item::Loaded => "loaded",
             Item::Packed => "packed",
             Item::Panel => "panel",
+            Item::Transformed => "transformed",
+            Item::Weight => "weight",
             Item::ReadTwice => "read-twice",
             Item::OtherOrder => "other-order",
             Item::Access => "access",
@@ -108,7 +116,7 @@ const LEVELS: &[(&str, &[(Item, f64)])] = &[];
 impl Prices {
     /// In the order of [`Item::ALL`]. Multiply-adds of register tiles and accesses side by side are what the others are
     /// measured by.
-    pub const TYPICAL: Prices = Prices([1.0, 16.0, 2.5, 4.0, 1.5, 0.2, 0.05, 1.0, 4.0]);
+    pub const TYPICAL: Prices = Prices([1.0, 16.0, 2.5, 4.0, 1.5, 6.0, 28.0, 0.2, 0.05, 1.0, 4.0]);
 
     /// The prices on machines of a level.
     pub fn on(level: &str) -> Prices {

@@ -3,6 +3,7 @@
 #include "aoti/contract_any.h"
 #include "aoti/depthwise.h"
 #include "aoti/depthwise_pixels.h"
+#include "aoti/winograd.h"
 #include "check.h"
 
 using namespace aoti;
@@ -87,6 +88,32 @@ template <class F> static void pack_columns(i64 k, i64 n, f32 *to, F &&value) {
       for (i64 j = p; j < p + kPanel; ++j) *to++ = j < n ? value(i, j) : 0;
 }
 
+// The weights of a channel at a point: a row of G w, twice; halves are exact here.
+static f32 at_point(int point, f32 a, f32 b, f32 c) {
+  return point == 0 ? a : point == 3 ? c : (point == 1 ? a + b + c : a - b + c) / 2;
+}
+static void check_winograd(const ConvShape &s, const f32 *last, const f32 *x, const f32 *w) {
+  const bool fits = s.in[0] == 1 && s.kernel[0] == 1 && s.kernel[1] == 3 && s.kernel[2] == 3 && s.padding[0] == 0;
+  for (int d = 0; d < 3; ++d)
+    if (!fits || s.stride[d] != 1 || s.dilation[d] != 1) return;
+  const i64 ic = s.in_channels, of_point = round_up(s.out_channels, kPanel) * ic, pixels = volume(s.out);
+  Guarded<f32> packed(16 * of_point, true);
+  for (int point = 0; point < 16; ++point)
+    pack_columns(ic, s.out_channels, packed.data + point * of_point, [&](i64 i, i64 channel) {
+      const f32 *own = w + (channel * ic + i) * 9;
+      const auto column = [&](int k) { return at_point(point / 4, own[k], own[3 + k], own[6 + k]); };
+      return at_point(point % 4, column(0), column(1), column(2));
+    });
+  Collected c(s.batch * s.out_channels * pixels);
+  split(conv_winograd_units(s), [&](i64 u0, i64 u1) {
+    Guarded<char> scratch(conv_winograd_scratch_bytes(s), true);
+    conv_winograd(s, u0, u1, last, packed.data, scratch.data, [&](i64 n, i64 channel, i64 pixel, auto lanes, auto v) {
+      c.put_apart(lanes, (n * s.out_channels + channel) * pixels + pixel, pixels, v);
+    });
+  });
+  compare("winograd", s, c, x, w);
+}
+
 // With channels last in the output, and first or last in the input.
 static void check_pixels(const ConvShape &s, const f32 *x, const f32 *w) {
   const i64 taps = volume(s.kernel), k = s.in_channels / s.groups * taps, pixels = volume(s.out);
@@ -106,6 +133,7 @@ static void check_pixels(const ConvShape &s, const f32 *x, const f32 *w) {
     });
     return compare("depthwise, channels last", s, c, x, w);
   }
+  check_winograd(s, last.data, x, w);
   pack_columns(k, s.out_channels, packed.data, [&](i64 i, i64 channel) {
     return w[channel * k + i % s.in_channels * taps + i / s.in_channels];
   });
@@ -271,6 +299,7 @@ static void check_long_sums(const ConvShape &s) {
 int main() {
   check_conv(shape(1, 64, 64, 1, 56, 56, 3, 3, 1, 1, 1, 1)), check_conv(shape(2, 3, 20, 1, 64, 60, 7, 7, 2, 1, 3, 3));
   check_conv(shape(1, 200, 30, 1, 7, 7, 1, 1, 1, 1, 0, 0)), check_conv(shape(3, 70, 9, 1, 1, 1, 1, 1, 1, 1, 0, 0));
+  check_conv(shape(2, 37, 70, 1, 15, 9, 3, 3, 1, 1, 1, 1)), check_conv(shape(1, 1, 65, 1, 1, 30, 3, 3, 1, 1, 2, 2));
   check_conv(shape(1, 40, 16, 1, 3, 3, 3, 3, 1, 1, 0, 0)), check_conv(shape(1, 3, 12, 1, 64, 64, 16, 16, 16, 1, 0, 0));
   check_conv(shape(1, 6, 6, 6, 200, 210, 3, 3, 1, 1, 1, 1)), check_conv(shape(1, 2, 2, 2, 1, 9000, 1, 5, 1, 1, 2, 2));
   ConvShape wide = shape(1, 2, 4, 2, 1, 12000, 1, 3, 1, 9000, 9000, 9000);

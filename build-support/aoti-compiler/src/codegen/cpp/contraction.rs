@@ -188,6 +188,7 @@ struct Printer<'a> {
     parameters: &'a Parameters<'a>,
     conv: &'a Convolution,
     shape: &'a ConvShape,
+    scratch: &'a Scratch,
     mapping: &'a CpuMapping,
     /// The epilogue with one axis of pixels, and that axis.
     stage: Stage,
@@ -198,13 +199,14 @@ pub(super) fn convolution(
     program: &Program,
     parameters: &Parameters,
     conv: &Convolution,
-    algorithm: Conv,
+    (algorithm, choice): (Conv, &Choice),
     mapping: &CpuMapping,
     text: &mut KernelText,
 ) {
     let shape = ConvShape::new(program, conv);
     let (stage, pixel) = merge_pixels(conv);
-    let printer = Printer { parameters, conv, shape: &shape, mapping, stage, pixel };
+    let printer =
+        Printer { parameters, conv, shape: &shape, scratch: &choice.scratch, mapping, stage, pixel };
     text.body = format!("const ConvShape shape{};\n{}", literal(&shape), printer.loops(algorithm));
     text.weight = 16 + conv.epilogue.terms.len();
 }
@@ -217,6 +219,11 @@ impl Printer<'_> {
         match algorithm {
             Conv::Product => self.product(x, w),
             Conv::Pixels => self.channels_last(x, w),
+            Conv::Winograd => {
+                let scratch = worker_scratch(self.scratch);
+                let call = format!("conv_winograd(shape, begin, end, {x}, {w}, {scratch}, epilogue);");
+                self.over_channels() + &self.split("conv_winograd_units(shape)", &call)
+            }
             Conv::DepthwisePixels => {
                 let call = format!("conv_depthwise_pixels(shape, begin, end, {x}, {w}, epilogue);");
                 self.over_channels() + &self.split("conv_depthwise_pixels_units(shape)", &call)

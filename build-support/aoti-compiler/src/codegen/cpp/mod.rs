@@ -66,7 +66,7 @@ pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
             contraction::matmul(&parameters, matmul, (gemm, choice), mapping, &mut text);
         }
         (KernelKind::Convolution(conv), Template::Conv(algorithm)) => {
-            contraction::convolution(program, &parameters, conv, algorithm, mapping, &mut text);
+            contraction::convolution(program, &parameters, conv, (algorithm, choice), mapping, &mut text);
         }
         (KernelKind::Rows(rows), _) => rows::print(&parameters, rows, &mut text),
         (KernelKind::Extern(own), _) => external::print(&parameters, own, &mut text),
@@ -87,6 +87,7 @@ fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
         Template::Conv(Conv::Depthwise) => &[Header::Conv, Header::Depthwise],
         Template::Conv(Conv::Tiled) => &[Header::Conv],
         Template::Conv(Conv::Pixels) => &[Header::Pixels],
+        Template::Conv(Conv::Winograd) => &[Header::Winograd],
         Template::Conv(Conv::DepthwisePixels) => &[Header::DepthwisePixels],
         Template::Conv(Conv::Any | Conv::TransposedAny) => &[Header::Conv, Header::ContractAny],
         Template::Conv(Conv::Transposed) => &[Header::Conv, Header::Transposed],

@@ -43,6 +43,7 @@ const TEMPLATES: &[(Template, &str)] = &[
     (Template::Conv(Conv::Depthwise), "conv.depthwise"),
     (Template::Conv(Conv::Tiled), "conv.tiled"),
     (Template::Conv(Conv::Pixels), "conv.pixels"),
+    (Template::Conv(Conv::Winograd), "conv.winograd"),
     (Template::Conv(Conv::DepthwisePixels), "conv.depthwise_pixels"),
     (Template::Conv(Conv::Any), "conv.any"),
     (Template::Conv(Conv::Transposed), "conv.transposed"),

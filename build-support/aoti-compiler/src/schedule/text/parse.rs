@@ -144,6 +144,7 @@ fn packing(cursor: &mut Cursor<'_>) -> Result<Packing, SyntaxError> {
         ("tap_panels", &[channels, in_channels, taps]) => {
             Ok(Packing::TapPanels { channels, in_channels, taps })
         }
+        ("winograd", &[channels, in_channels]) => Ok(Packing::Winograd { channels, in_channels }),
         _ => Err(cursor.error("expected a form and its sizes")),
     }
 }

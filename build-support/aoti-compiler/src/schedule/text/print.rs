@@ -59,6 +59,7 @@ fn choice(choice: &Choice) -> Vec<String> {
             Packing::TapPanels { channels, in_channels, taps } => {
                 ("tap_panels", vec![channels, in_channels, taps])
             }
+            Packing::Winograd { channels, in_channels } => ("winograd", vec![channels, in_channels]),
         };
         lines.push(format!("pack {} {form} {}", packed.buffer, bracketed(&sizes)));
     }
