@@ -1,4 +1,4 @@
-// Convolution of f32 images whose channels are last by kernels of 3 x 3 taps with stride 1, in 16 products where taps one by
+// Convolution of f32 images by kernels of 3 x 3 taps with stride 1, in 16 products where taps one by
 // one take 36: Winograd's minimal filtering F(2x2, 3x3), as Lavin and Gray use it ("Fast Algorithms for Convolutional Neural
 // Networks"). Results leave only through the caller's epilogue.
 //
@@ -6,6 +6,8 @@
 // *points*. At each point, all tiles are the rows of one matrix product with the weights of that point, and A^T m A of the
 // 16 results of a tile is its four output pixels. Transforms are sums and differences only, so sums are about as exact as
 // tap by tap, and an element that is not finite reaches just the outputs whose windows it lies in.
+//
+// An input with channels first is read from the padded copy with channels last that `conv_pixels_pad` makes.
 //
 // Packed weights are [point][ceil(OC / kPanel)][IC][kPanel], channels past OC zero; `codegen/pack.rs` writes them. Tiles lie
 // alike in every image, so that results depend neither on the batch nor on the split.
@@ -19,6 +21,9 @@ namespace detail {
 // Tiles of a work unit: whole register tiles of rows.
 constexpr i64 kWinogradTiles = 28;
 constexpr i64 kWinogradPoints = 16;
+// Floats of a row of their pixels, and of the pixels of all channels of a unit, which vectors read past the end of.
+constexpr i64 kWinogradRow = 2 * kWinogradTiles + 8;
+constexpr i64 kWinogradPlanes = 2 * kPixelColumns * kWinogradRow + 64;
 
 // What follows from a shape.
 struct WinogradPlan {
@@ -26,6 +31,17 @@ struct WinogradPlan {
   i64 groups;                // of output channels
   i64 pitch;                 // floats from a tile's channels to the next tile's
 };
+
+// Pixels of images with channels last, and how far before the first one tiles begin.
+struct WinogradSource {
+  const f32 *data;
+  i64 height, width, pitch, above, before;
+};
+
+AOTI_INLINE WinogradSource winograd_source(const ConvShape &s, ChannelOrder order, const f32 *x, const void *copy) {
+  if (order == ChannelOrder::Last) return {x, s.in[1], s.in[2], s.in_channels, s.padding[1], s.padding[2]};
+  return {(const f32 *)copy, padded_size(s, 1), padded_size(s, 2), pixel_pitch(s), 0, 0};
+}
 
 // Tiles a page apart would share a cache set.
 AOTI_INLINE i64 winograd_pitch(i64 channels) {
@@ -66,18 +82,18 @@ AOTI_NOINLINE void winograd_tile(const f32 *const *from, i64 channels, f32 *to, 
 }
 
 // Tiles [first, first + count): points[point][tile][channel]. Pixels beside the image are `zeros`.
-AOTI_NOINLINE void winograd_inputs(const ConvShape &s, const WinogradPlan &p, i64 first, i64 count, const f32 *x,
+AOTI_NOINLINE void winograd_inputs(i64 channels, const WinogradPlan &p, const WinogradSource &x, i64 first, i64 count,
                                    const f32 *zeros, f32 *points) {
   for (i64 t = 0; t < count; ++t) {
     const i64 row = (first + t) / p.columns, column = (first + t) % p.columns;
-    const i64 h = row % p.rows * 2 - s.padding[1], w = column * 2 - s.padding[2];
-    const f32 *image = x + row / p.rows * s.in[1] * s.in[2] * s.in_channels, *from[kWinogradPoints];
+    const i64 h = row % p.rows * 2 - x.above, w = column * 2 - x.before;
+    const f32 *image = x.data + row / p.rows * x.height * x.width * x.pitch, *from[kWinogradPoints];
     for (i64 i = 0; i < 4; ++i)
       for (i64 j = 0; j < 4; ++j) {
-        const bool inside = u64(h + i) < u64(s.in[1]) && u64(w + j) < u64(s.in[2]);
-        from[4 * i + j] = inside ? image + ((h + i) * s.in[2] + w + j) * s.in_channels : zeros;
+        const bool inside = u64(h + i) < u64(x.height) && u64(w + j) < u64(x.width);
+        from[4 * i + j] = inside ? image + ((h + i) * x.width + w + j) * x.pitch : zeros;
       }
-    winograd_tile(from, s.in_channels, points + t * p.pitch, kWinogradTiles * p.pitch);
+    winograd_tile(from, channels, points + t * p.pitch, kWinogradTiles * p.pitch);
   }
 }
 
@@ -100,8 +116,8 @@ AOTI_NOINLINE void winograd_products(const ConvShape &s, const WinogradPlan &p, 
     }
 }
 
-// The four pixels of a tile from its sums, whose points are `step` floats apart: pixels[pixel][kPixelColumns].
-AOTI_NOINLINE void winograd_pixels(const f32 *sums, i64 step, i64 width, f32 *pixels) {
+// The four pixels of a tile from its sums, whose points are `step` floats apart: two rows of pixels[pixel][kPixelColumns].
+AOTI_NOINLINE void winograd_pixels(const f32 *sums, i64 step, i64 width, f32 *first, f32 *second) {
   for (i64 c = 0; c < width; c += kLanes) {
     TileVector even[4], odd[4];
     AOTI_UNROLL for (int j = 0; j < 4; ++j) {
@@ -110,10 +126,61 @@ AOTI_NOINLINE void winograd_pixels(const f32 *sums, i64 step, i64 width, f32 *pi
       const TileVector e = load_tile_vector(at + 8 * step), f = load_tile_vector(at + 12 * step);
       even[j] = a + b + e, odd[j] = b - e - f;
     }
-    store_tile_vector(pixels + c, even[0] + even[1] + even[2]);
-    store_tile_vector(pixels + kPixelColumns + c, even[1] - even[2] - even[3]);
-    store_tile_vector(pixels + 2 * kPixelColumns + c, odd[0] + odd[1] + odd[2]);
-    store_tile_vector(pixels + 3 * kPixelColumns + c, odd[1] - odd[2] - odd[3]);
+    store_tile_vector(first + c, even[0] + even[1] + even[2]);
+    store_tile_vector(first + kPixelColumns + c, even[1] - even[2] - even[3]);
+    store_tile_vector(second + c, odd[0] + odd[1] + odd[2]);
+    store_tile_vector(second + kPixelColumns + c, odd[1] - odd[2] - odd[3]);
+  }
+}
+
+// The pixels of `count` tiles side by side, channels first: planes[channel][row][kWinogradRow].
+AOTI_NOINLINE void winograd_planes(const f32 *sums, i64 step, i64 count, i64 width, f32 *planes) {
+  // Two rows of four pixels, of which the last two are not written where tiles are odd in number, and not read.
+  alignas(64) f32 pixels[8 * kPixelColumns] = {};
+  for (i64 t = 0; t < count; t += 2) {
+    for (i64 k = 0; k < min_i64(count - t, 2); ++k) {
+      f32 *first = pixels + 2 * k * kPixelColumns;
+      winograd_pixels(sums + (t + k) * kPixelColumns, step, width, first, first + 4 * kPixelColumns);
+    }
+    for (i64 i = 0; i < 2; ++i)
+      for (i64 c = 0; c < width; c += 4)
+        transpose_4x4(pixels + 4 * i * kPixelColumns + c, kPixelColumns, planes + (2 * c + i) * kWinogradRow + 2 * t,
+                      2 * kWinogradRow);
+  }
+}
+
+// Tiles [first, first + count) of one row of tiles, channels last.
+template <class Epilogue>
+AOTI_INLINE void winograd_tiles_out(const ConvShape &s, const WinogradPlan &p, i64 first, i64 count, i64 channel, i64 width,
+                                    const f32 *sums, Epilogue &epilogue) {
+  alignas(64) f32 pixels[4 * kPixelColumns];
+  const i64 row = first / p.columns, column = first % p.columns;
+  for (i64 t = 0; t < count; ++t) {
+    winograd_pixels(sums + t * kPixelColumns, kWinogradTiles * kPixelColumns, width, pixels, pixels + 2 * kPixelColumns);
+    for (i64 i = 0; i < 4; ++i) {
+      const i64 h = row % p.rows * 2 + i / 2, w = (column + t) * 2 + i % 2;
+      if (h < s.out[1] && w < s.out[2])
+        for_each_vector(pixels + i * kPixelColumns, width, [&](i64 c, auto lanes, auto of_lanes)
+                            __attribute__((always_inline)) {
+          epilogue(row / p.rows, channel + c, h * s.out[2] + w, lanes, of_lanes);
+        });
+    }
+  }
+}
+
+// The same with channels first: lanes are consecutive pixels of one channel.
+template <class Epilogue>
+AOTI_INLINE void winograd_planes_out(const ConvShape &s, const WinogradPlan &p, i64 first, i64 count, i64 channel, i64 width,
+                                     const f32 *sums, f32 *planes, Epilogue &epilogue) {
+  const i64 row = first / p.columns, w = first % p.columns * 2;
+  winograd_planes(sums, kWinogradTiles * kPixelColumns, count, width, planes);
+  for (i64 i = 0; i < 2 * width; ++i) {
+    const i64 h = row % p.rows * 2 + i % 2;
+    if (h < s.out[1])
+      for_each_vector(planes + i * kWinogradRow, min_i64(2 * count, s.out[2] - w), [&](i64 pixel, auto lanes, auto of_lanes)
+                          __attribute__((always_inline)) {
+        epilogue(row / p.rows, channel + i / 2, h * s.out[2] + w + pixel, lanes, of_lanes);
+      });
   }
 }
 
@@ -123,7 +190,7 @@ AOTI_NOINLINE void winograd_pixels(const f32 *sums, i64 step, i64 width, f32 *pi
 AOTI_INLINE i64 conv_winograd_scratch_bytes(const ConvShape &s) {
   using namespace detail;
   const i64 pitch = winograd_pitch(s.in_channels);
-  return (kWinogradPoints * kWinogradTiles * (pitch + kPixelColumns) + pitch) * 4;
+  return (kWinogradPoints * kWinogradTiles * (pitch + kPixelColumns) + kWinogradPlanes + pitch) * 4;
 }
 
 // Work units: blocks of tiles by groups of output channels.
@@ -132,34 +199,32 @@ AOTI_INLINE i64 conv_winograd_units(const ConvShape &s) {
   return ceil_div(p.tiles, detail::kWinogradTiles) * p.groups;
 }
 
-// Units [u0, u1) of a convolution of images without groups, strides or dilations, of 3 x 3 taps. `scratch`: 64-byte aligned,
-// one per concurrent call. The epilogue is called as by `conv_pixels`.
-template <class Epilogue>
-AOTI_INLINE void conv_winograd(const ConvShape &s, i64 u0, i64 u1, const f32 *x, const f32 *weights, void *scratch,
-                               Epilogue &&epilogue) {
+// Units [u0, u1) of a convolution of images without groups, strides or dilations, of 3 x 3 taps. `copy`: what
+// `conv_pixels_pad` made where channels are first, else unused. `scratch`: 64-byte aligned, one per concurrent call. The
+// epilogue is called as by `conv_pixels`, or where output channels are first (To), as by `conv`.
+template <ChannelOrder To, class Epilogue>
+AOTI_INLINE void conv_winograd(const ConvShape &s, ChannelOrder order, i64 u0, i64 u1, const f32 *x,
+                               const f32 *weights, const void *copy, void *scratch, Epilogue &&epilogue) {
   using namespace detail;
   const WinogradPlan p = winograd_plan(s);
+  const WinogradSource from = winograd_source(s, order, x, copy);
   f32 *const points = (f32 *)scratch, *const sums = points + kWinogradPoints * kWinogradTiles * p.pitch;
-  f32 *const zeros = sums + kWinogradPoints * kWinogradTiles * kPixelColumns;
-  alignas(64) f32 pixels[4 * kPixelColumns];
+  f32 *const planes = sums + kWinogradPoints * kWinogradTiles * kPixelColumns, *const zeros = planes + kWinogradPlanes;
   if (u0 < u1) zero_floats(zeros, s.in_channels);
   for (i64 u = u0, filled = -1; u < u1; ++u) {
     const i64 first = u / p.groups * kWinogradTiles, count = min_i64(p.tiles - first, kWinogradTiles);
     const i64 channel = u % p.groups * kPixelColumns, width = min_i64(s.out_channels - channel, kPixelColumns);
     // Neighbouring units have the tiles in common.
-    if (filled != first) winograd_inputs(s, p, first, count, x, zeros, points), filled = first;
+    if (filled != first) winograd_inputs(s.in_channels, p, from, first, count, zeros, points), filled = first;
     winograd_products(s, p, count, points, weights + channel * s.in_channels, width, sums);
-    for (i64 t = 0; t < count; ++t) {
-      winograd_pixels(sums + t * kPixelColumns, kWinogradTiles * kPixelColumns, width, pixels);
-      const i64 row = (first + t) / p.columns, column = (first + t) % p.columns;
-      for (i64 i = 0; i < 4; ++i) {
-        const i64 h = row % p.rows * 2 + i / 2, w = column * 2 + i % 2;
-        if (h < s.out[1] && w < s.out[2])
-          for_each_vector(pixels + i * kPixelColumns, width, [&](i64 c, auto lanes, auto of_lanes)
-                              __attribute__((always_inline)) {
-            epilogue(row / p.rows, channel + c, h * s.out[2] + w, lanes, of_lanes);
-          });
-      }
+    for (i64 t = 0; t < count;) {
+      const i64 of_row = min_i64(count - t, p.columns - (first + t) % p.columns);
+      const f32 *from_tile = sums + t * kPixelColumns;
+      if constexpr (To == ChannelOrder::Last)
+        winograd_tiles_out(s, p, first + t, of_row, channel, width, from_tile, epilogue);
+      else
+        winograd_planes_out(s, p, first + t, of_row, channel, width, from_tile, planes, epilogue);
+      t += of_row;
     }
   }
 }

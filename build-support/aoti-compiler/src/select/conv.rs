@@ -12,6 +12,8 @@ const MAX_TAPS: i64 = 1024;
 /// Kernel taps that the depthwise convolution of channels that are last takes at most, `kDepthwiseTaps` of
 /// `depthwise_pixels.h`.
 const MAX_DEPTHWISE_TAPS: i64 = 256;
+/// What an element that is read or written across the order in which it lies costs beside a vector's lane by itself.
+const TURNED: f64 = 4.0;
 /// Output channels of a register tile, `kConvRows` of `tile.h`.
 const TILE_CHANNELS: f64 = 8.0;
 /// Output pixels of a register tile: of the smallest that any level has.
@@ -48,9 +50,9 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
             let in_order = conv.input_channels == Channels::Last;
             let scratch = scratch::conv_pixels(&shape, in_order, target);
             add(Conv::Pixels, tap_panels(&shape), scratch, work.and(Item::Weight, weights(&shape)));
-            if in_order && let Some(packing) = winograd_panels(&shape) {
-                let scratch = scratch::conv_winograd(&shape, target);
-                add(Conv::Winograd, Some(packing), scratch, winograd_work(&shape));
+            if let Some(packing) = winograd_panels(&shape) {
+                let scratch = scratch::conv_winograd(&shape, in_order, target);
+                add(Conv::Winograd, Some(packing), scratch, winograd_work(conv, &shape));
             }
         } else {
             add(Conv::DepthwisePixels, tap_columns(&shape), Scratch::default(), work);
@@ -78,8 +80,14 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
             add(Conv::Depthwise, None, Scratch::default(), Cost::of(Item::Loaded, products));
         }
         if shape.taps().as_int().is_some_and(|taps| taps <= MAX_TAPS) {
-            let cost = work.times(tile_waste(&shape));
+            let cost = work.times(tile_waste(&shape)).and(Item::Weight, weights(&shape));
             add(Conv::Tiled, channel_panels(&shape), scratch::conv(&shape, target), cost);
+        }
+        if shape.groups == 1
+            && let Some(packing) = winograd_panels(&shape)
+        {
+            let scratch = scratch::conv_winograd(&shape, false, target);
+            add(Conv::Winograd, Some(packing), scratch, winograd_work(conv, &shape));
         }
     }
     all
@@ -152,13 +160,19 @@ fn winograd_panels(shape: &ConvShape) -> Option<Packing> {
     fits.then_some(Packing::Winograd { channels, in_channels })
 }
 
-/// Products at 16 points of each tile of 2 x 2 pixels, and the sums and differences that lead there and back.
-fn winograd_work(shape: &ConvShape) -> Cost {
+/// Products at 16 points of each tile of 2 x 2 pixels, the sums and differences that lead there and back, and, where channels
+/// are first, elements that are read or written across that order.
+fn winograd_work(conv: &Convolution, shape: &ConvShape) -> Cost {
     let tiles: f64 = shape.output.iter().map(|size| (typical(size) / 2.0).ceil()).product();
     let tiles = tiles * typical(&shape.batch);
     let (ins, outs) = (typical(&shape.in_channels), typical(&shape.out_channels));
+    let turned = |channels: Channels| f64::from(u8::from(channels == Channels::First)) * TURNED;
     Cost::of(Item::Multiply, 16.0 * tiles * ins * outs)
         .and(Item::Transformed, 16.0 * tiles * (ins + outs))
+        .and(
+            Item::Gather,
+            4.0 * tiles * (turned(conv.input_channels) * ins + turned(conv.output_channels) * outs),
+        )
         .and(Item::Weight, 16.0 * ins * outs)
 }
 

@@ -42,6 +42,8 @@ const PIXEL_SLACK: i64 = 16;
 /// Points of a tile, and tiles of a work unit (`winograd.h`).
 const WINOGRAD_POINTS: i64 = 16;
 const WINOGRAD_TILES: i64 = 28;
+/// Floats of the pixels of a work unit (`kWinogradPlanes` of `winograd.h`).
+const WINOGRAD_PLANES: i64 = 4 * PANEL * (2 * WINOGRAD_TILES + 8) + 64;
 /// Floats that a channel of a padded input may have beside its planes (`conv_plan` of `conv.h`).
 const CHANNEL_SLACK: i64 = 528;
 
@@ -177,14 +179,16 @@ pub(super) fn conv_pixels(shape: &ConvShape, is_last: bool, target: &Target) -> 
 }
 
 /// The points of a block of tiles, their products with a group of output channels, and a pixel of zeros: sizes of `winograd.h`.
-pub(super) fn conv_winograd(shape: &ConvShape, target: &Target) -> Scratch {
+/// Where channels are not last, a padded copy in which they are.
+pub(super) fn conv_winograd(shape: &ConvShape, is_last: bool, target: &Target) -> Scratch {
     let whole = round_up(&shape.in_channels, 16);
     let pitch = match whole.as_int() {
         Some(floats) if floats % 256 == 0 => &whole + 16,
         Some(_) | None => whole,
     };
-    let floats = &(&(&pitch + 2 * PANEL) * (WINOGRAD_POINTS * WINOGRAD_TILES)) + &pitch;
-    Scratch { shared: Expr::int(0), worker: aligned(&(&floats * 4), target) }
+    let floats = &(&(&pitch + 2 * PANEL) * (WINOGRAD_POINTS * WINOGRAD_TILES)) + &(&pitch + WINOGRAD_PLANES);
+    let copy = if is_last { Scratch::default() } else { conv_pixels(shape, false, target) };
+    Scratch { shared: copy.shared, worker: aligned(&(&floats * 4), target) }
 }
 
 /// The products with every tap.

@@ -26,8 +26,13 @@ const PLANE: &str = "i0 < 1, i1 < 32, i2 < s0, i3 < s0";
 
 #[test]
 fn convolutions_of_many_channels_are_tiled() {
+    let (tiled, any) = (Template::Conv(Conv::Tiled), Template::Conv(Conv::Any));
+    let all = convolution("1, 16, s0, s0", "32, 16, 5, 5", PLANE, &format!("{SAME} groups 1"));
+    assert_eq!(all, [tiled, any]);
     let all = convolution("1, 16, s0, s0", "32, 16, 3, 3", PLANE, &format!("{SAME} groups 1"));
-    assert_eq!(all, [Template::Conv(Conv::Tiled), Template::Conv(Conv::Any)]);
+    assert_eq!(all, [Template::Conv(Conv::Winograd), tiled, any]);
+    let few = convolution("1, 3, s0, s0", "32, 3, 3, 3", PLANE, &format!("{SAME} groups 1"));
+    assert_eq!(few[0], tiled);
 }
 
 #[test]

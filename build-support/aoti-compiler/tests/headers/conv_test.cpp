@@ -104,14 +104,27 @@ static void check_winograd(const ConvShape &s, const f32 *last, const f32 *x, co
       const auto column = [&](int k) { return at_point(point / 4, own[k], own[3 + k], own[6 + k]); };
       return at_point(point % 4, column(0), column(1), column(2));
     });
-  Collected c(s.batch * s.out_channels * pixels);
-  split(conv_winograd_units(s), [&](i64 u0, i64 u1) {
-    Guarded<char> scratch(conv_winograd_scratch_bytes(s), true);
-    conv_winograd(s, u0, u1, last, packed.data, scratch.data, [&](i64 n, i64 channel, i64 pixel, auto lanes, auto v) {
-      c.put_apart(lanes, (n * s.out_channels + channel) * pixels + pixel, pixels, v);
+  for (int i = 0; i < 2; ++i) {
+    const ChannelOrder order = i == 0 ? ChannelOrder::First : ChannelOrder::Last;
+    Guarded<char> copy(conv_pixels_scratch_bytes(s, ChannelOrder::First), true);
+    Collected c(s.batch * s.out_channels * pixels);
+    if (i == 0)
+      split(conv_pixels_pad_units(s, order), [&](i64 u0, i64 u1) { conv_pixels_pad(s, order, u0, u1, x, copy.data); });
+    split(conv_winograd_units(s), [&](i64 u0, i64 u1) {
+      Guarded<char> scratch(conv_winograd_scratch_bytes(s), true);
+      const f32 *from = i == 0 ? x : last;
+      const auto at = [&](i64 n, i64 channel, i64 pixel) { return (n * s.out_channels + channel) * pixels + pixel; };
+      const auto apart = [&](i64 n, i64 channel, i64 pixel, auto lanes, auto v) {
+        c.put_apart(lanes, at(n, channel, pixel), pixels, v);
+      };
+      const auto together = [&](i64 n, i64 channel, i64 pixel, auto lanes, auto v) { c.put(lanes, at(n, channel, pixel), v); };
+      if (i == 0)
+        conv_winograd<ChannelOrder::First>(s, order, u0, u1, from, packed.data, copy.data, scratch.data, together);
+      else
+        conv_winograd<ChannelOrder::Last>(s, order, u0, u1, from, packed.data, copy.data, scratch.data, apart);
     });
-  });
-  compare("winograd", s, c, x, w);
+    compare(i == 0 ? "winograd of channels" : "winograd", s, c, x, w);
+  }
 }
 
 // With channels last in the output, and first or last in the input.

@@ -219,11 +219,7 @@ impl Printer<'_> {
         match algorithm {
             Conv::Product => self.product(x, w),
             Conv::Pixels => self.channels_last(x, w),
-            Conv::Winograd => {
-                let scratch = worker_scratch(self.scratch);
-                let call = format!("conv_winograd(shape, begin, end, {x}, {w}, {scratch}, epilogue);");
-                self.over_channels() + &self.split("conv_winograd_units(shape)", &call)
-            }
+            Conv::Winograd => self.winograd(x, w),
             Conv::DepthwisePixels => {
                 let call = format!("conv_depthwise_pixels(shape, begin, end, {x}, {w}, epilogue);");
                 self.over_channels() + &self.split("conv_depthwise_pixels_units(shape)", &call)
@@ -299,18 +295,43 @@ impl Printer<'_> {
         }
     }
 
-    fn channels_last(&self, x: &str, w: &str) -> String {
-        let order = match self.conv.input_channels {
+    /// Where the template finds the channels of its input.
+    fn order(&self) -> &'static str {
+        match self.conv.input_channels {
             Channels::First => "ChannelOrder::First",
             Channels::Last => "ChannelOrder::Last",
-        };
-        let once = self.once();
-        let call = format!("conv_pixels{once}(shape, {order}, begin, end, {x}, {w}, run.scratch, epilogue);");
+        }
+    }
+
+    /// The padded copy of the input, in memory that all workers share.
+    fn padded_copy(&self, x: &str) -> String {
+        let order = self.order();
         format!(
-            "parallel(run, conv_pixels_pad_units(shape, {order}), 8, [&](i64 begin, i64 end, i64) {{ conv_pixels_pad(shape, {order}, begin, end, {x}, run.scratch); }});\n{}{}",
-            self.over_channels(),
-            self.split(&format!("conv_pixels_units(shape, {order})"), &call)
+            "parallel(run, conv_pixels_pad_units(shape, {order}), 8, [&](i64 begin, i64 end, i64) {{ conv_pixels_pad(shape, {order}, begin, end, {x}, run.scratch); }});\n"
         )
+    }
+
+    fn winograd(&self, x: &str, w: &str) -> String {
+        let (order, shared, worker) = (self.order(), &self.scratch.shared, worker_scratch(self.scratch));
+        let (copy, pointer, own) = if shared.is(0) {
+            (String::new(), "nullptr", worker)
+        } else {
+            (self.padded_copy(x), "run.scratch", format!("{worker} + {}", scalar(shared)))
+        };
+        let (to, epilogue) = match self.conv.output_channels {
+            Channels::First => ("ChannelOrder::First", self.over_pixels()),
+            Channels::Last => ("ChannelOrder::Last", self.over_channels()),
+        };
+        let call =
+            format!("conv_winograd<{to}>(shape, {order}, begin, end, {x}, {w}, {pointer}, {own}, epilogue);");
+        copy + &epilogue + &self.split("conv_winograd_units(shape)", &call)
+    }
+
+    fn channels_last(&self, x: &str, w: &str) -> String {
+        let (order, once) = (self.order(), self.once());
+        let call = format!("conv_pixels{once}(shape, {order}, begin, end, {x}, {w}, run.scratch, epilogue);");
+        let copy = self.padded_copy(x) + &self.over_channels();
+        copy + &self.split(&format!("conv_pixels_units(shape, {order})"), &call)
     }
 
     fn product(&self, x: &str, w: &str) -> String {
