@@ -10,6 +10,7 @@ mod fold_constants;
 mod fold_scales;
 mod join_products;
 mod patches;
+mod phases;
 pub mod rename;
 mod rewrite;
 mod simplify;
@@ -27,6 +28,7 @@ pub use fold_constants::fold_constants;
 pub use fold_scales::fold_scales;
 pub use join_products::join_products;
 pub use patches::patches_to_products;
+pub use phases::phases_to_channels;
 pub use simplify::simplify;
 pub use splats::fold_splats;
 pub use split_reductions::split_reductions;
@@ -51,6 +53,8 @@ const PASSES: &[(&str, Pass)] = &[
     ("simplify", simplify),
     ("dce", dce),
     ("fold_scales", fold_scales),
+    ("phases_to_channels", phases_to_channels),
+    ("fold_constants", fold_constants),
     ("patches_to_products", patches_to_products),
     ("cse", cse),
     ("dce", dce),
