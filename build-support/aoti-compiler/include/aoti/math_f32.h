@@ -27,6 +27,13 @@ template <int W> AOTI_INLINE Vec<f32, W> scale(Vec<f32, W> p, Vec<i32, W> n) {
   Vec<i32, W> second = n - first;
   return p * bits_as<f32>(shl<23>(first + 127)) * bits_as<f32>(shl<23>(second + 127));
 }
+template <int W> AOTI_INLINE Vec<f32, W> scale(Vec<f32, W> p, RoundedF32<W> n) {
+#if AOTI_AVX512
+  // One instruction, which rounds as the last of the two products does.
+  if constexpr (W == 16) return {__builtin_ia32_scalefps512_mask(p.v, n.value.v, p.v, u16(-1), 4)};
+#endif
+  return scale(p, n.integer);
+}
 
 // e^r for |r| <= ln(2)/2, absolute error 2^-28.
 template <int W> AOTI_INLINE Vec<f32, W> exp_reduced(Vec<f32, W> r) {
@@ -56,7 +63,7 @@ template <int W> AOTI_INLINE Vec<f32, W> exp_f32(Vec<f32, W> x) {
   x = select(x < -104.0f, -104.0f, x);
   RoundedF32<W> n = round_product(x, 0x1.715476p+0f);
   Vec<f32, W> r = mad(n.value, -0x1.7f7d1cp-20f, mad(n.value, -0x1.62e400p-1f, x));
-  return scale(exp_reduced(r), n.integer);
+  return scale(exp_reduced(r), n);
 #endif
 }
 
