@@ -4,10 +4,11 @@
 use super::align::align;
 use super::follow::follow;
 use super::merge::{append, store_site};
+use super::positions::{check_positions, reads_alike};
 use super::{Explanation, Refusal};
 use crate::graph::Origin;
 use crate::loops::{
-    Access, Axis, BufferId, Channels, Effect, Index, Kernel, KernelId, KernelKind, Nest, Stage, Step, Term,
+    Axis, BufferId, Channels, Effect, Index, Kernel, KernelId, KernelKind, Nest, Stage, Step, Term,
 };
 use crate::symbolic::{Expr, Ranges};
 use crate::target::Target;
@@ -313,41 +314,6 @@ fn fuse_nests(
     check_positions(&first, &second)?;
     append(&mut first, &second);
     Ok(first)
-}
-
-/// Whether both load some element alike, so that one load serves both.
-fn reads_alike(a: &Nest, b: &Nest) -> bool {
-    let loads = |nest: &Nest| -> Vec<Access> {
-        let all = nest.stages.iter().flat_map(Stage::loads).map(|(access, _)| access);
-        all.filter(|access| access.is_direct()).cloned().collect()
-    };
-    let (a, b) = (loads(a), loads(b));
-    // Single elements and short vectors are no reason to fuse.
-    a.iter().any(|x| x.coords.len() > 1 && b.iter().any(|y| x.buffer == y.buffer && x.coords == y.coords))
-}
-
-/// Every load of what the first nest stores must be of the same position of the outer axes.
-fn check_positions(first: &Nest, second: &Nest) -> Result<(), Refusal> {
-    let produced: BTreeSet<BufferId> = first.stages.iter().flat_map(Stage::writes).collect();
-    for typed in second.stages.iter().flat_map(|stage| &stage.terms) {
-        let Term::Load { access, .. } = &typed.term else { continue };
-        if !produced.contains(&access.buffer) {
-            continue;
-        }
-        let site = store_site(first, access.buffer).ok_or(Refusal::UnclearProducer)?;
-        if !same_row(&first.axes, site.access, access) {
-            return Err(Refusal::OtherPosition);
-        }
-    }
-    Ok(())
-}
-
-/// Whether each outer axis is, plainly, the same coordinate of the store and of the load.
-fn same_row(axes: &[Axis], store: &Access, load: &Access) -> bool {
-    axes.iter().all(|axis| {
-        let plain = Index::Expr(Expr::sym(axis.symbol));
-        store.coords.iter().zip(&load.coords).any(|(s, l)| *s == plain && *l == plain)
-    })
 }
 
 /// Whether a nest that walks over a product's results stores side by side what the product has side by side.

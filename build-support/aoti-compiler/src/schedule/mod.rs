@@ -12,6 +12,7 @@ mod map;
 pub mod mapping;
 pub mod memory;
 mod merge;
+mod positions;
 pub mod records;
 pub mod setting;
 #[cfg(test)]

@@ -131,6 +131,25 @@ const SOFTMAX: &str = "
     %y: f32[s0, 100] = div %e, %s
     output %y \"y\"";
 
+/// Normalisation over groups of channels, and what follows for each element.
+#[test]
+fn a_function_of_what_groups_of_channels_give_is_part_of_their_kernel() {
+    check(
+        "
+    input %x \"x\": f32[1, 8, 10, 10]
+    %g: f32[1, 4, 2, 10, 10] = view %x [0, 2*i1 + i2, i3, i4]
+    %sum: f32[1, 4] = sum %g axes [2, 3, 4]
+    %s: f32[1, 4, 2, 10, 10] = view %sum [0, i1]
+    %d: f32[1, 4, 2, 10, 10] = div %g, %s
+    %y: f32[1, 8, 10, 10] = view %d [0, i1 // 2, i1 % 2, i2, i3]
+    %e: f32[1, 8, 10, 10] = exp %y
+    %z: f32[1, 8, 10, 10] = sigmoid %e
+    %r: f32[1, 8, 10, 10] = mul %e, %z
+    output %r \"r\"",
+        &["nest (4) stages (200) () (200)"],
+    );
+}
+
 #[test]
 fn softmax_is_one_kernel_that_keeps_its_row_local() {
     check(SOFTMAX, &["nest (s0) stages (100) () (100) () (100)"]);
