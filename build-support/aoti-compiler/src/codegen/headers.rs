@@ -10,6 +10,7 @@ macro_rules! headers {
 
 headers![
     "abi.h",
+    "attention.h",
     "base.h",
     "check.h",
     "checked.h",
@@ -87,6 +88,7 @@ pub(crate) enum Header {
     Random,
     Special,
     Gemm,
+    Attention,
     Conv,
     Depthwise,
     Pixels,
@@ -106,6 +108,7 @@ impl Header {
             Header::Random => "random.h",
             Header::Special => "special.h",
             Header::Gemm => "gemm.h",
+            Header::Attention => "attention.h",
             Header::Conv => "conv.h",
             Header::Depthwise => "depthwise.h",
             Header::Pixels => "pixels.h",

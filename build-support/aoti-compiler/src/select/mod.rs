@@ -101,7 +101,13 @@ pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Ca
         }
         KernelKind::MatMul(matmul) => gemm::candidates(program, matmul, target),
         KernelKind::Convolution(conv) => conv::candidates(program, conv, target),
-        KernelKind::Attention(_) => vec![only(Template::Attention, Scratch::default())],
+        KernelKind::Attention(own) => {
+            let scratch = match target {
+                Target::Cpu(_) => scratch::attention(own, target),
+                Target::Gpu(_) => Scratch::default(),
+            };
+            vec![only(Template::Attention, scratch)]
+        }
         KernelKind::Extern(_) => vec![only(Template::Extern, Scratch::default())],
         KernelKind::Rows(rows) => {
             let scratch = match rows.op {

@@ -1,7 +1,7 @@
 //! Memory that templates need while they run. The sizes are those of the headers, or more where levels differ.
 
 use crate::graph::Routine;
-use crate::loops::{ConvShape, Kernel, Nest, Program, RowOperation, Storage};
+use crate::loops::{Attention, ConvShape, Kernel, Nest, Program, RowOperation, Storage};
 use crate::symbolic::{Expr, NoRanges};
 use crate::target::Target;
 
@@ -35,6 +35,8 @@ pub(super) const PANEL: i64 = 32;
 const PANEL_GROUP: i64 = 4;
 /// Floats of the left operand that are worked on at a time (`gemm_block_rows` of `gemm.h`).
 const BLOCK_FLOATS: i64 = 98304;
+/// Queries of a block of attention (`kAttentionRows` of `attention.h`).
+const ATTENTION_ROWS: i64 = 28;
 /// Floats of a page: what is as far apart shares a cache set.
 const SET_FLOATS: i64 = 1024;
 /// Floats between pixels that would share a cache set otherwise (`pixel_pitch` of `pixels.h`).
@@ -125,6 +127,16 @@ pub(super) fn gemm_general(m: &Expr, n: &Expr, k: &Expr, target: &Target) -> Scr
     let panels = (n + (PANEL - 1)).floor_div(&Expr::int(PANEL)).minimum(&Expr::int(PANEL_GROUP));
     let bytes = &(&(&panels * k) * (PANEL * 4)) + &round_up(&left_block(m, k), 64);
     Scratch { shared: Expr::int(0), worker: aligned(&bytes, target) }
+}
+
+/// Panels of keys and of values, the scores of a block of queries, and a copy of these: sizes of `attention.h`.
+pub(super) fn attention(own: &Attention, target: &Target) -> Scratch {
+    let (keys, depth) = (&own.key().extent, &own.depth);
+    let columns = own.axes.last().map_or(Expr::int(1), |axis| axis.extent.clone());
+    let panels = &(&round_up(keys, PANEL) * depth) + &(&round_up(&columns, PANEL) * keys);
+    let pitch = &(&round_up(keys, 16) + 16) + &(&round_up(depth, 16) + 16);
+    let floats = &(&panels + &(&pitch * ATTENTION_ROWS)) + PANEL;
+    Scratch { shared: Expr::int(0), worker: aligned(&(&floats * 4), target) }
 }
 
 fn left_block(m: &Expr, k: &Expr) -> Expr {

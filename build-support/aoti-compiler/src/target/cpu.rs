@@ -23,6 +23,8 @@ pub struct CpuTarget {
     /// Multiply-adds of convolutions that pay, where channels lie side by side, for one element read or written across that
     /// order: such an element takes a nanosecond, and a multiply-add a fiftieth, of which channels side by side save a fifth.
     pub turning_cost: i64,
+    /// Queries from which on the keys and values of attention are worth packing.
+    pub attention_queries: i64,
 }
 
 /// One CPU level.
@@ -52,6 +54,7 @@ impl CpuTarget {
             thread_products: 65536,
             chunk: 1024,
             turning_cost: 256,
+            attention_queries: 9,
         }
     }
 

@@ -27,11 +27,11 @@ impl Target {
         Target::Cpu(CpuTarget::new(levels))
     }
 
-    /// Whether there are templates that compute attention in one kernel.
-    pub fn has_attention(&self) -> bool {
+    /// Queries from which on attention is one kernel. Fewer do not pay for the packing of keys and values.
+    pub fn attention_queries(&self) -> i64 {
         match self {
-            Target::Cpu(_) => false,
-            Target::Gpu(_) => true,
+            Target::Cpu(cpu) => cpu.attention_queries,
+            Target::Gpu(_) => 1,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::select::{Choice, Conv, Gemm, Scratch};
 use crate::symbolic::{Expr, Symbol};
 
 /// The epilogue as text: statements that use `lanes` and `sum`, lanes along `vector`.
-fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -> String {
+pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -> String {
     let context = Context {
         whole: None,
         parameters,
@@ -34,7 +34,7 @@ fn unused(axes: &[Symbol]) -> String {
 }
 
 /// The scratch of the worker that runs here.
-fn worker_scratch(scratch: &Scratch) -> String {
+pub(super) fn worker_scratch(scratch: &Scratch) -> String {
     if scratch.worker.is(0) {
         return "nullptr".to_owned();
     }
@@ -42,7 +42,7 @@ fn worker_scratch(scratch: &Scratch) -> String {
 }
 
 /// The number of units that are worth a thread, where `units` are the whole work.
-fn grain(grain: &Grain, units: &str) -> String {
+pub(super) fn grain(grain: &Grain, units: &str) -> String {
     format!("1 + {} * {units} / max_i64({}, 1)", grain.enough, scalar(&grain.unit))
 }
 
@@ -152,7 +152,7 @@ fn split_blocks(call: &dyn Fn(&Part) -> String, rows: i64, most: &str, own: &Gra
     )
 }
 
-fn batch_positions(axes: &[Axis]) -> String {
+pub(super) fn batch_positions(axes: &[Axis]) -> String {
     let mut text = String::new();
     for (index, axis) in axes.iter().enumerate() {
         let stride = Expr::product(axes[index + 1..].iter().map(|axis| &axis.extent));
@@ -166,7 +166,12 @@ fn batch_positions(axes: &[Axis]) -> String {
     text
 }
 
-fn matrix_text(parameters: &Parameters, operand: &MatrixOperand, dtype: DType, name: &str) -> String {
+pub(super) fn matrix_text(
+    parameters: &Parameters,
+    operand: &MatrixOperand,
+    dtype: DType,
+    name: &str,
+) -> String {
     let pointer = parameters.buffer(operand.buffer);
     let start = if operand.offset.is(0) {
         pointer.to_owned()

@@ -1,5 +1,6 @@
 //! Kernels as C++ functions.
 
+mod attention;
 mod contraction;
 pub(crate) mod external;
 mod nest;
@@ -70,7 +71,10 @@ pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
         }
         (KernelKind::Rows(rows), _) => rows::print(&parameters, rows, &mut text),
         (KernelKind::Extern(own), _) => external::print(&parameters, own, &mut text),
-        (KernelKind::MatMul(_) | KernelKind::Convolution(_) | KernelKind::Attention(_), _) => {
+        (KernelKind::Attention(own), _) => {
+            attention::print(program, &parameters, own, (mapping, &choice.scratch), &mut text);
+        }
+        (KernelKind::MatMul(_) | KernelKind::Convolution(_), _) => {
             unreachable!("a verified schedule has templates of its kernels' kinds")
         }
     }
@@ -91,8 +95,7 @@ fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
         Template::Conv(Conv::DepthwisePixels) => &[Header::DepthwisePixels],
         Template::Conv(Conv::Any | Conv::TransposedAny) => &[Header::Conv, Header::ContractAny],
         Template::Conv(Conv::Transposed) => &[Header::Conv, Header::Transposed],
-        // On processors its products and its softmax are kernels of their own.
-        Template::Attention => &[],
+        Template::Attention => &[Header::Attention],
         Template::Rows if is_of_matrices(kernel) => &[Header::Linalg],
         Template::Rows => &[Header::Rows],
         Template::Extern => &[Header::Extern],

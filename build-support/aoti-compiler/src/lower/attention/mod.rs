@@ -54,18 +54,18 @@ struct Operand {
 }
 
 impl Attentions {
-    /// All attention of a graph for which the target has a template.
+    /// All attention of a graph that is one kernel on the target.
     pub(super) fn find(graph: &Graph, ranges: &RangeTable, target: &Target) -> Attentions {
         let mut all = Attentions::default();
-        if !target.has_attention() {
-            return all;
-        }
         let producers = graph.producers();
         for (position, node) in graph.nodes.iter().enumerate() {
             if !matches!(node.op, Op::MatMul) {
                 continue;
             }
             let Some(mut search) = Search::new(graph, &producers, ranges, node) else { continue };
+            if search.queries().as_int().is_some_and(|count| count < target.attention_queries()) {
+                continue;
+            }
             let results = |pattern: &Pattern| {
                 pattern
                     .absorbed

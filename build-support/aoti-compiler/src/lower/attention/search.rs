@@ -69,6 +69,11 @@ impl<'g> Search<'g> {
         Some(Search { graph, producers, ranges, axes, key, known: BTreeSet::new() })
     }
 
+    /// How many queries there are.
+    pub(super) fn queries(&self) -> &Expr {
+        &self.axes[self.axes.len() - 2].extent
+    }
+
     pub(super) fn pattern(&mut self, position: usize, node: &Node) -> Option<Pattern> {
         let rank = self.axes.len();
         let (query, column) = (self.axes[rank - 2].clone(), self.axes[rank - 1].clone());

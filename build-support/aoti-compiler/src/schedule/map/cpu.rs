@@ -1,7 +1,9 @@
 //! Threads, vector lanes and blocks: the ways to lay a kernel over a processor, what is taken without a record first.
 
 use super::{Laid, contiguous};
-use crate::loops::{Axis, ConvShape, Convolution, Kernel, KernelKind, MatMul, Nest, Program, Stage};
+use crate::loops::{
+    Attention, Axis, ConvShape, Convolution, Kernel, KernelKind, MatMul, Nest, Program, Stage,
+};
 use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Split};
 use crate::select::{Choice, Conv, Gemm, Template};
 use crate::symbolic::{Expr, Symbol};
@@ -32,7 +34,7 @@ pub(super) fn map(program: &Program, kernel: &Kernel, choice: &Choice, target: &
         KernelKind::Nest(nest) => map_nest(nest, kernel.rows(program).is_empty(), target),
         KernelKind::MatMul(matmul) => map_product(matmul, choice, target),
         KernelKind::Convolution(conv) => map_convolution(program, conv, choice, target),
-        KernelKind::Attention(_) => unreachable!("lowering makes attention only where there is a template"),
+        KernelKind::Attention(own) => map_attention(own, target),
         // The function shares its work among threads itself.
         KernelKind::Extern(_) => {
             let grain = Grain { enough: target.thread_work, unit: Expr::int(1) };
@@ -66,6 +68,14 @@ fn with_grains(typical: &CpuMapping, total: &Expr) -> Vec<Laid> {
         }
     }
     all
+}
+
+fn map_attention(own: &Attention, target: &CpuTarget) -> Vec<Laid> {
+    let columns = own.axes.last().map_or(Expr::int(1), |axis| axis.extent.clone());
+    let work = &Expr::product(own.score_axes().iter().map(|axis| &axis.extent)) * &(&own.depth + &columns);
+    let grain = Grain { enough: target.thread_products, unit: work.clone() };
+    let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
+    with_grains(&CpuMapping { split, lanes, grain, block }, &work)
 }
 
 fn map_convolution(program: &Program, conv: &Convolution, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {

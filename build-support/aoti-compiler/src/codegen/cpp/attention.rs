@@ -1,0 +1,71 @@
+//! Attention as C++: blocks of queries as units of work, the function of scores and the epilogue as lambdas.
+
+use super::KernelText;
+use super::contraction::{batch_positions, epilogue, grain, matrix_text, worker_scratch};
+use crate::codegen::c_family::expr::{scalar, symbol_name};
+use crate::codegen::c_family::function::Parameters;
+use crate::codegen::c_family::indent;
+use crate::loops::{Attention, Effect, MatrixOperand, Program, Stage};
+use crate::schedule::mapping::CpuMapping;
+use crate::select::Scratch;
+use crate::symbolic::{Expr, Symbol};
+
+pub(super) fn print(
+    program: &Program,
+    parameters: &Parameters,
+    own: &Attention,
+    (mapping, scratch): (&CpuMapping, &Scratch),
+    text: &mut KernelText,
+) {
+    let [batch @ .., query, column] = own.axes.as_slice() else {
+        unreachable!("attention has an axis of queries and one of columns")
+    };
+    let matrix = |operand: &MatrixOperand, name: &str| {
+        matrix_text(parameters, operand, program.buffers[operand.buffer].dtype, name)
+    };
+    let operands = matrix(&own.queries, "q") + &matrix(&own.keys, "k") + &matrix(&own.values, "v");
+    let lambda = |name: &str, axes: [Symbol; 2], body: &str| {
+        let [row, column] = axes.map(symbol_name);
+        format!(
+            "const auto {name} = [&](i64 {row}, i64 {column}, auto lanes, auto sum) AOTI_LAMBDA {{\n  (void){row}, (void){column}, (void)lanes;\n{}}};\n",
+            indent(body, 1)
+        )
+    };
+    let key = own.key().symbol;
+    let score = lambda("score", [query.symbol, key], &scores(parameters, &own.stages[0], key));
+    let result =
+        lambda("result", [query.symbol, column.symbol], &epilogue(parameters, &own.stages[1], column.symbol));
+    let reach = own.reach.as_ref().map_or("0".to_owned(), scalar);
+    let call = format!(
+        "attend<{}, {}>(shape, block % blocks * kAttentionRows, packed != unit, {reach}, q, k, v, {}, score, result);\npacked = unit;\n",
+        own.reach.is_some(),
+        own.zero_of_nothing,
+        worker_scratch(scratch),
+    );
+    let body = format!("{}{operands}{score}{result}{call}", batch_positions(batch));
+    text.body = format!(
+        "const AttentionShape shape{{{}, {}, {}, {}}};\n\
+         const i64 blocks = ceil_div(shape.queries, kAttentionRows), units = blocks * ({});\n\
+         parallel(run, units, {}, [&](i64 begin, i64 end, i64 worker) {{\n  (void)worker;\n\
+         \x20 for (i64 block = begin, packed = -1; block < end; ++block) {{\n    const i64 unit = block / blocks;\n{}  }}\n}});\n",
+        scalar(&query.extent),
+        scalar(&own.key().extent),
+        scalar(&own.depth),
+        scalar(&column.extent),
+        scalar(&Expr::product(batch.iter().map(|axis| &axis.extent))),
+        grain(&mapping.grain, "units"),
+        indent(&body, 2),
+    );
+    text.weight = 24 + own.stages.iter().map(|stage| stage.terms.len()).sum::<usize>();
+}
+
+/// The terms of a score as statements that use `lanes` and `sum`, lanes along `key`, and return the score.
+fn scores(parameters: &Parameters, stage: &Stage, key: Symbol) -> String {
+    let value = stage.effects.iter().find_map(|effect| match effect {
+        Effect::Accumulate { value, .. } => Some(*value),
+        Effect::Store { .. } => None,
+    });
+    let value = value.expect("a verified program feeds scores to an accumulator");
+    let terms = Stage { effects: vec![], ..stage.clone() };
+    format!("{}return t{value};\n", epilogue(parameters, &terms, key))
+}
