@@ -141,6 +141,12 @@ def counts(t):
     bins = "r = torch.bincount(c); torch._check(r.shape[0] <= 10); "
     worse = [[1, -1], [3, 10], [0, HUGE], [-HUGE, 2]]
     t.data(bins + "r * 2", {"c": scalar([1, 3])}, [{"c": scalar(v)} for v in worse])
+    counted = {"c": scalar([1, 3, 3])}
+    more = {"c": scalar([0, 65535, 9])}
+    for text in ("torch.bincount(c)", "torch.bincount(c, minlength=6).float().cumsum(0)", "torch.bincount(c, weights=c.double())"):
+        t.data(text, counted, [{"c": scalar(v)} for v in ([1, -1, 2], [-HUGE, 2, 2])], more)
+    bytes_of = {"c": scalar([255, 7, 7], torch.uint8)}
+    t.data("torch.bincount(c) + 1", bytes_of, [], {"c": scalar([0, 0, 1], torch.uint8)})
 
 
 def masks(t):

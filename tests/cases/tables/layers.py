@@ -1,6 +1,7 @@
 """What models are made of: products, normalisations, activations, losses, embeddings, recurrences, attention."""
 
 import torch
+from torch._subclasses.fake_impls import register_op_impl
 
 FEW = ("f32", "f64", "bf16", "f16")
 
@@ -120,6 +121,16 @@ def activations(t):
     )
 
 
+def losses_alone(mode, _, log_probabilities, targets, *rest):
+    """PyTorch does not say itself what shapes the losses of sequences have, which it wants to know to export them."""
+    t, n, _ = log_probabilities.shape
+    with mode:
+        return log_probabilities.new_empty(n), log_probabilities.new_empty(n, t, 2 * targets.shape[-1] + 1)
+
+
+register_op_impl([torch.ops.aten._ctc_loss.Tensor, torch.ops.aten._ctc_loss.default])(losses_alone)
+
+
 def losses(t):
     r = lambda *sizes: t.rand(*sizes, low=-2, high=2)
     t.bind(
@@ -136,10 +147,17 @@ def losses(t):
         ci=t.ints(0, 4, 2, 3, 5),
         ml=t.ints(0, 7, 5, 7),
         z=r(0, 7),
+        lp=r(9, 4, 6).log_softmax(2),
+        labels=t.ints(1, 6, 4, 3),
+        flat=t.ints(1, 6, 6),
+        steps=torch.tensor([9, 7, 2, 9]),
+        lengths=torch.tensor([3, 2, 3, 0]),
     )
     for reduction in ("mean", "sum", "none"):
         k = f"reduction='{reduction}'"
         t(
+            f"F.ctc_loss(lp, labels, steps, lengths, {k}), F.ctc_loss(lp, labels, steps, lengths, blank=2, zero_infinity=True, {k})",
+            f"F.ctc_loss(lp, labels * 0 + 3, (9, 9, 9, 5), (3, 2, 1, 3), {k}), F.ctc_loss(lp, flat, (9, 8, 9, 5), (2, 1, 0, 3), {k}), F.ctc_loss(lp[:, 0], flat[:3], (9,), (3,), {k})",
             f"F.mse_loss(x, y, {k}), F.l1_loss(x, y, {k}), F.smooth_l1_loss(x, y, {k}), F.smooth_l1_loss(x, y, beta=0.5, {k}), F.huber_loss(x, y, {k}, delta=0.7)",
             f"F.binary_cross_entropy(p, q, {k}), F.binary_cross_entropy(p, q, w, {k})",
             f"F.binary_cross_entropy_with_logits(x, q, {k}), F.binary_cross_entropy_with_logits(x, q, w, pos_weight=cw, {k})",

@@ -124,6 +124,8 @@ def ordering(t):
         table=t.rand(3, 7).sort(1).values,
         values=t.rand(3, 4),
         edges=t.rand(6).sort().values,
+        few=t.rand(20, 3, low=0, high=2).round() if t.is_float else t.rand(20, 3, low=0, high=2),
+        block=t.rand(2, 9, 2, low=0, high=2).round() if t.is_float else t.rand(2, 9, 2, low=0, high=2),
     )
     # Where PyTorch leaves the order of equal elements open, only the values are asked for.
     t(
@@ -157,18 +159,26 @@ def ordering(t):
         "torch.unique(e, return_counts=True)",
         "torch.unique_consecutive(x, return_inverse=True, return_counts=True)",
         "torch.unique_consecutive(line, dim=0)",
+        "torch.unique(few, dim=0, return_inverse=True, return_counts=True)",
+        "torch.unique(few, dim=1)",
+        "torch.unique(block, dim=1, return_inverse=True, return_counts=True)",
+        "torch.unique(few[:0], dim=0), torch.unique(few[:1], dim=-1, return_counts=True)",
+        "torch.unique_consecutive(few, dim=0, return_inverse=True, return_counts=True)",
+        "torch.unique_consecutive(block, dim=2)",
         "torch.take_along_dim(x, torch.argsort(x, 1, stable=True), 1)",
     )
 
 
 def histograms(t):
-    t.bind(x=t.rand(6, 7, low=-3, high=3), w=t.rand(6, 7, low=0, high=2), one=torch.full((4,), 2.0, dtype=t.dtype), none=t.rand(0))
+    t.bind(x=t.rand(6, 7, low=-3, high=3), w=t.rand(6, 7, low=0, high=2), one=torch.full((4,), 2.0, dtype=t.dtype), none=t.rand(0), p=t.rand(6, 5, 3))
     t.bind(edges=torch.tensor([-2.0, -0.5, 0.0, 1.0, 2.5], dtype=t.dtype), n=torch.tensor([0.5, float("nan"), 0.25], dtype=t.dtype))
     t(
         "torch.histogram(x, 5)", "torch.histogram(x, 4, range=(-1.03, 2.17))", "torch.histogram(x, 7, weight=w)",
         "torch.histogram(x, 6, range=(-2.03, 2.17), weight=w, density=True)", "torch.histogram(x, 3, density=True)",
         "torch.histogram(one, 3)", "torch.histogram(x, 4, range=(1.0, 1.0))", "torch.histogram(none, 3)",
         "torch.histogram(x, edges)", "torch.histogram(x, edges, weight=w, density=True)", "torch.histogram(n, 4, range=(0.0, 1.0))",
+        "torch.histogramdd(p, [4, 3, 2])", "torch.histogramdd(p, 3, weight=w[:, :5])", "torch.histogramdd(p[0], [2, 4, 3], range=[-1.03, 1.0, -2.1, 2.0, 0.1, 0.9])",
+        "torch.histogramdd(p, (edges, edges, edges[1:4]))", "torch.histogramdd(p, [2, 2, 5], weight=w[:, :5], density=True)", "torch.histogramdd(x, 2)",
     )
 
 

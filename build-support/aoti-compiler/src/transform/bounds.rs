@@ -6,7 +6,7 @@
 
 use crate::graph::{Graph, LARGEST_SIZE, Node, Op, SymbolInfo, SymbolSource, ValueId, extremes_of};
 use crate::symbolic::{Expr, Extremes, Facts, Ranges, Symbol};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Gives symbols the bounds that follow from guards.
 pub fn follow(mut graph: Graph) -> Graph {
@@ -19,6 +19,23 @@ pub fn follow(mut graph: Graph) -> Graph {
     list(&graph.nodes, &facts, &mut symbols);
     graph.symbols = symbols;
     graph
+}
+
+/// As [`follow`]; what nothing limits then is limited by these numbers.
+pub fn follow_or(graph: Graph, defaults: &BTreeMap<Symbol, i64>) -> Graph {
+    let mut graph = follow(graph);
+    let unlimited = unlimited(&graph);
+    let missing: Vec<_> = defaults.iter().filter(|(symbol, _)| unlimited.contains(*symbol)).collect();
+    if missing.is_empty() {
+        return graph;
+    }
+    for (symbol, most) in missing {
+        if let Some(info) = graph.symbols.get_mut(symbol.index as usize) {
+            info.range.max = info.range.max.min(*most).max(info.range.min);
+        }
+    }
+    // Other sizes may follow from these.
+    follow(graph)
 }
 
 /// Sizes that are read from data and that nothing limits, in the shapes of a graph and of its bodies.

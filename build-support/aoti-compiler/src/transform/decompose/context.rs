@@ -4,7 +4,7 @@ use super::draws::Draws;
 use super::parts::Parts;
 use crate::dtype::{Category, DType, NotPromoted};
 use crate::graph::{BinaryOp, Builder, Condition, FloatBinary, Scalar, ShapeError, UnaryOp, ValueId};
-use crate::symbolic::Expr;
+use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeMap;
 
 /// Why a rule cannot be applied to a call.
@@ -47,6 +47,8 @@ pub struct Context {
     pub(super) parts: BTreeMap<ValueId, Parts>,
     /// Of random numbers.
     pub(super) draws: Draws,
+    /// The largest values of sizes read from data, which hold where nothing in the program bounds them.
+    pub(super) default_bounds: BTreeMap<Symbol, i64>,
 }
 
 /// PyTorch's default element type for floating-point results.
@@ -55,7 +57,13 @@ pub(super) const DEFAULT_FLOAT: DType = DType::F32;
 impl Context {
     /// Rules that build onto `b`.
     pub fn new(b: Builder) -> Context {
-        Context { b, overwritten: Vec::new(), parts: BTreeMap::new(), draws: Draws::default() }
+        Context {
+            b,
+            overwritten: Vec::new(),
+            parts: BTreeMap::new(),
+            draws: Draws::default(),
+            default_bounds: BTreeMap::new(),
+        }
     }
 
     /// States that the operator overwrites its tensor argument `name`, beside its results.

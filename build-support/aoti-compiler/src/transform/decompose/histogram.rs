@@ -1,6 +1,7 @@
-//! Histograms: how many elements, or how much weight, is between edges.
+//! Histograms: how many elements or points, or how much weight, is between edges.
 
 use super::registry::rules;
+use super::support::{count, fixed, length};
 use super::{Args, Context, Outputs, RuleError};
 use crate::graph::{BinaryOp, Combine, Coord, ReduceOp, ValueId};
 use crate::symbolic::Expr;
@@ -8,20 +9,96 @@ use crate::symbolic::Expr;
 type Rule = Result<Outputs, RuleError>;
 
 rules! {
-    pure "aten.histogram.bin_ct" => |cx, a| { let edges = equal_edges(cx, a)?; histogram(cx, a, edges) },
-    pure "aten.histogram.bins_tensor" => |cx, a| { let edges = a.tensor("bins")?; histogram(cx, a, edges) },
+    pure "aten.histogram.bin_ct" => |cx, a| {
+        let bins = a.int_or("bins", 100)?;
+        let edges = equal_edges(cx, a, &[bins])?;
+        let counts = histogram(cx, a, &edges)?;
+        Ok(Outputs::List(vec![counts, edges[0]]))
+    },
+    pure "aten.histogram.bins_tensor" => |cx, a| {
+        let edges = a.tensor("bins")?;
+        let counts = histogram(cx, a, &[edges])?;
+        Ok(Outputs::List(vec![counts, edges]))
+    },
+    pure "aten.histogramdd.default" => |cx, a| { let bins = a.ints("bins")?; of_equal_bins(cx, a, &bins) },
+    pure "aten.histogramdd.int_bins" => |cx, a| {
+        let bins = vec![a.int("bins")?; columns(cx, a)?];
+        of_equal_bins(cx, a, &bins)
+    },
+    pure "aten.histogramdd.TensorList_bins" => |cx, a| {
+        let edges = a.tensors("bins")?;
+        with_edges(cx, a, edges)
+    },
+    pure "aten._histogramdd_bin_edges.default" => |cx, a| {
+        let edges = equal_edges(cx, a, &a.ints("bins")?)?;
+        Ok(Outputs::List(edges))
+    },
+    pure "aten._histogramdd_from_bin_cts.default" => |cx, a| {
+        let edges = equal_edges(cx, a, &a.ints("bins")?)?;
+        Ok(histogram(cx, a, &edges)?.into())
+    },
+    pure "aten._histogramdd_from_bin_tensors.default" => |cx, a| {
+        let edges = a.tensors("bins")?;
+        Ok(histogram(cx, a, &edges)?.into())
+    },
 }
 
-/// The edges of so many intervals of equal length: over `range`, or over the data.
-fn equal_edges(cx: &mut Context, a: &Args) -> Result<ValueId, RuleError> {
+/// The number of axes of the histogram of points: their coordinates are the last axis.
+fn columns(cx: &Context, a: &Args) -> Result<usize, RuleError> {
+    let shape = cx.b.shape(a.tensor("self")?);
+    let last = fixed(shape.last().map(std::slice::from_ref).unwrap_or_default(), "a histogram of points")?;
+    let last = last.first().ok_or_else(|| RuleError::Malformed("points have an axis".to_owned()))?;
+    count(*last)
+}
+
+fn of_equal_bins(cx: &mut Context, a: &Args, bins: &[i64]) -> Rule {
+    let edges = equal_edges(cx, a, bins)?;
+    with_edges(cx, a, edges)
+}
+
+/// The counts, and the edges of each axis.
+fn with_edges(cx: &mut Context, a: &Args, edges: Vec<ValueId>) -> Rule {
+    let counts = histogram(cx, a, &edges)?;
+    Ok(Outputs::List([vec![counts], edges].concat()))
+}
+
+/// The coordinates of all points along each of so many axes.
+fn coordinates(cx: &mut Context, a: &Args, axes: usize) -> Result<Vec<ValueId>, RuleError> {
     let x = a.tensor("self")?;
-    let (dtype, bins) = (cx.b.dtype(x), a.int_or("bins", 100)?);
-    let flat = cx.flattened(x)?;
+    if axes == 1 && !a.target().contains("histogramdd") {
+        return Ok(vec![cx.flattened(x)?]);
+    }
+    if columns(cx, a)? != axes {
+        return Err(RuleError::Malformed(format!("{axes} lists of edges for points of other sizes")));
+    }
+    let last = cx.b.rank(x) - 1;
+    (0..length(axes))
+        .map(|k| {
+            let column = cx.b.pick(x, last, &Expr::int(k))?;
+            cx.flattened(column)
+        })
+        .collect()
+}
+
+/// The edges of so many intervals of equal length, along each axis: over `range`, or over the data.
+fn equal_edges(cx: &mut Context, a: &Args, bins: &[i64]) -> Result<Vec<ValueId>, RuleError> {
+    let dtype = cx.b.dtype(a.tensor("self")?);
     let range = if a.has("range") { a.floats("range")? } else { vec![] };
-    let bounds = match range.as_slice() {
-        [low, high] => [cx.b.scalar(*low, dtype), cx.b.scalar(*high, dtype)],
-        _ => data_bounds(cx, flat)?,
-    };
+    let points = coordinates(cx, a, bins.len())?;
+    let mut edges = Vec::new();
+    for (k, (own, bins)) in points.into_iter().zip(bins).enumerate() {
+        let bounds = match range.get(2 * k..2 * k + 2) {
+            Some([low, high]) => [cx.b.scalar(*low, dtype), cx.b.scalar(*high, dtype)],
+            _ => data_bounds(cx, own)?,
+        };
+        edges.push(between(cx, bounds, *bins)?);
+    }
+    Ok(edges)
+}
+
+/// Edges of so many intervals between two bounds; of equal bounds, around them.
+fn between(cx: &mut Context, bounds: [ValueId; 2], bins: i64) -> Result<ValueId, RuleError> {
+    let dtype = cx.b.dtype(bounds[0]);
     let spread = cx.apply(bounds, dtype, |[low, high]| low.equals(high).select(0.5, 0.0))?;
     let place = cx.b.index(Expr::axis(0), &[Expr::int(bins + 1)]);
     let place = cx.b.cast(place, dtype);
@@ -52,35 +129,57 @@ fn data_bounds(cx: &mut Context, x: ValueId) -> Result<[ValueId; 2], RuleError> 
     Ok([low, high])
 }
 
-/// Counts (or sums of weights) of the elements between neighbouring edges, and the edges. The last interval is closed.
-fn histogram(cx: &mut Context, a: &Args, edges: ValueId) -> Rule {
-    let x = a.tensor("self")?;
+/// Whether each coordinate is within the edges, and its interval: that of the last edge is closed, that of what is outside
+/// (or NaN) the first.
+fn interval(cx: &mut Context, x: ValueId, edges: ValueId) -> Result<[ValueId; 2], RuleError> {
     let dtype = cx.b.dtype(x);
-    let flat = cx.flattened(x)?;
     let bins = &cx.b.shape(edges)[0] - 1;
     let ends = [cx.b.pick(edges, 0, &Expr::int(0))?, cx.b.pick(edges, 0, &bins)?];
-    let inside = cx.apply([flat, ends[0], ends[1]], dtype, |[x, low, high]| x.ge(low).and(x.le(high)))?;
-    let above = cx.b.search_sorted(edges, flat, true)?;
+    let inside = cx.apply([x, ends[0], ends[1]], dtype, |[x, low, high]| x.ge(low).and(x.le(high)))?;
+    let above = cx.b.search_sorted(edges, x, true)?;
     let bin = cx.with_number(BinaryOp::Sub, above, 1i64)?;
     let last = cx.b.index(&bins - 1, &[]);
     let bin = cx.binary(BinaryOp::Minimum, bin, last)?;
-    // Where the element is outside (or NaN), bin 0 is incremented by 0.
     let zero = cx.b.full_like(0i64, bin);
-    let bin = cx.b.select(inside, bin, zero)?;
-    let weight = match a.opt_tensor("weight")? {
+    Ok([inside, cx.b.select(inside, bin, zero)?])
+}
+
+/// Counts (or sums of weights) of the points between neighbouring edges of each axis.
+fn histogram(cx: &mut Context, a: &Args, edges: &[ValueId]) -> Result<ValueId, RuleError> {
+    let dtype = cx.b.dtype(a.tensor("self")?);
+    let points = coordinates(cx, a, edges.len())?;
+    let mut weight = match a.opt_tensor("weight")? {
         Some(weight) => cx.flattened(weight)?,
-        None => cx.b.full_like(1.0, flat),
+        None => cx.b.full_like(1.0, points[0]),
     };
     let nothing = cx.b.full_like(0.0, weight);
-    let weight = cx.b.select(inside, weight, nothing)?;
-    let base = cx.b.full(0i64, dtype, std::slice::from_ref(&bins));
-    let mut counts = cx.b.scatter(base, weight, &[bin], vec![Coord::Indirect(0)], Combine::Add)?;
-    if a.bool_or("density", false)? {
-        let all = cx.b.reduce(ReduceOp::Sum, counts, &[0], false)?;
-        let low = cx.b.slice(edges, 0, &Expr::int(0), &bins, 1)?;
-        let high = cx.b.slice(edges, 0, &Expr::int(1), &bins, 1)?;
-        counts =
-            cx.apply([counts, all, low, high], dtype, |[count, all, low, high]| count / all / (high - low))?;
+    let (mut places, mut shape) = (Vec::new(), Vec::new());
+    for (x, edges) in points.into_iter().zip(edges) {
+        let [inside, place] = interval(cx, x, *edges)?;
+        // What is outside along any axis adds nothing.
+        weight = cx.b.select(inside, weight, nothing)?;
+        places.push(place);
+        shape.push(&cx.b.shape(*edges)[0] - 1);
     }
-    Ok(Outputs::List(vec![counts, edges]))
+    let base = cx.b.full(0i64, dtype, &shape);
+    let coords = (0..places.len()).map(Coord::Indirect).collect();
+    let counts = cx.b.scatter(base, weight, &places, coords, Combine::Add)?;
+    if a.bool_or("density", false)? { densities(cx, counts, edges) } else { Ok(counts) }
+}
+
+/// Shares of the sum of all, over the volumes between edges.
+fn densities(cx: &mut Context, counts: ValueId, edges: &[ValueId]) -> Result<ValueId, RuleError> {
+    let dtype = cx.b.dtype(counts);
+    let axes: Vec<usize> = (0..edges.len()).collect();
+    let all = cx.b.reduce(ReduceOp::Sum, counts, &axes, false)?;
+    let mut shares = cx.div(counts, all)?;
+    for (axis, edges) in edges.iter().enumerate() {
+        let bins = &cx.b.shape(*edges)[0] - 1;
+        let low = cx.b.slice(*edges, 0, &Expr::int(0), &bins, 1)?;
+        let high = cx.b.slice(*edges, 0, &Expr::int(1), &bins, 1)?;
+        let width = cx.apply([low, high], dtype, |[low, high]| high - low)?;
+        let width = cx.trailing_ones(width, axes.len() - axis)?;
+        shares = cx.div(shares, width)?;
+    }
+    Ok(shares)
 }

@@ -33,8 +33,6 @@ rules! {
     pure "aten.poisson_nll_loss.default" => poisson,
     pure "aten.hinge_embedding_loss.default" => hinge_embedding,
     pure "aten.margin_ranking_loss.default" => margin_ranking,
-    pure "aten.ctc_loss.IntList" => |_, _| Err(RuleError::unsupported("a sequence loss is for training only")),
-    pure "aten.ctc_loss.Tensor" => |_, _| Err(RuleError::unsupported("a sequence loss is for training only")),
 }
 
 /// Applies `reduction` (0 none, 1 mean, 2 sum) to losses in a computing type and rounds to `dtype`.

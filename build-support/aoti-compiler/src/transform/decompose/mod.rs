@@ -86,6 +86,7 @@ mod rejection;
 mod resample;
 mod scan;
 mod search;
+mod sequence_loss;
 mod shape;
 mod short_time;
 mod signal;

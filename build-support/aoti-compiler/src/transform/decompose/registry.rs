@@ -90,6 +90,7 @@ impl<'o> Registry<'o> {
             super::statistics::RULES,
             super::class_loss::RULES,
             super::loss::RULES,
+            super::sequence_loss::RULES,
             super::normalization::RULES,
             super::scan::RULES,
             super::search::RULES,

@@ -43,7 +43,8 @@ pub fn decompose_with(program: &Program, operators: &Operators) -> Result<Graph,
         return Err(Diagnostics(findings));
     }
     walk.outputs()?;
-    let graph = bounds::follow(walk.cx.b.finish());
+    let defaults = std::mem::take(&mut walk.cx.default_bounds);
+    let graph = bounds::follow_or(walk.cx.b.finish(), &defaults);
     let unbounded = unbounded_sizes(&graph);
     if !unbounded.is_empty() {
         return Err(Diagnostics(unbounded));
@@ -344,14 +345,13 @@ impl<'a> Walk<'a> {
                 pair(names.iter().map(String::as_str), values)?
             }
             (Outputs::List(values), outputs) => {
-                let outputs: Vec<&Output> =
-                    outputs.iter().filter(|output| **output != Output::None).collect();
-                count_fits(outputs.len(), values.len())?;
+                let slots = slots(outputs);
+                count_fits(slots.len(), values.len())?;
                 let mut tensors = Vec::new();
-                for (output, value) in outputs.into_iter().zip(values) {
-                    match output.tensor() {
-                        Some(name) => tensors.push((name, Some(value))),
-                        None => self.bind_number(output, value)?,
+                for (slot, value) in slots.into_iter().zip(values) {
+                    match slot {
+                        Slot::Tensor(name) => tensors.push((name, Some(value))),
+                        Slot::Number(output) => self.bind_number(output, value)?,
                     }
                 }
                 tensors
@@ -427,6 +427,25 @@ fn count_fits(expected: usize, given: usize) -> Result<(), RuleError> {
         return Ok(());
     }
     Err(RuleError::unsupported(format!("{given} results where the program has {expected}")))
+}
+
+/// A place that a rule's result goes to.
+enum Slot<'o> {
+    Tensor(&'o str),
+    Number(&'o Output),
+}
+
+/// The places of all results, those of a list one after the other.
+fn slots(outputs: &[Output]) -> Vec<Slot<'_>> {
+    fn of(output: &Output) -> Vec<Slot<'_>> {
+        match output {
+            Output::None => vec![],
+            Output::Tensor(name) => vec![Slot::Tensor(name)],
+            Output::Tensors(names) => names.iter().map(|name| Slot::Tensor(name)).collect(),
+            Output::SymInt(_) | Output::SymBool(_) | Output::SymFloat(_) => vec![Slot::Number(output)],
+        }
+    }
+    outputs.iter().flat_map(of).collect()
 }
 
 fn output_names(call: &Call) -> Vec<&str> {
