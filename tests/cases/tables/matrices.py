@@ -43,6 +43,46 @@ def matrices(t):
     )
 
 
+def complex_matrices(t):
+    """The same of complex matrices; programs give real tensors."""
+    r = lambda *sizes: t.rand(*sizes, low=-2, high=2)
+    for name, sizes in {"x": (2, 5, 5), "b": (2, 5, 3), "t": (2, 6, 4), "u": (3, 5), "f": (4, 2), "g": (2, 4)}.items():
+        t.bind(**{f"{name}r": r(*sizes), f"{name}i": r(*sizes)})
+    t.bind(eye=torch.eye(4, dtype=t.dtype), zero=torch.zeros(4, 3, dtype=t.dtype))
+    L = "L = torch.linalg; V = torch.view_as_real; x, b = torch.complex(xr, xi), torch.complex(br, bi); h = x + x.mH; s = x @ x.mH + torch.eye(5, dtype=x.dtype); "
+    tall = "tall, wide = torch.complex(tr, ti), torch.complex(ur, ui); low = torch.complex(fr, fi) @ torch.complex(gr, gi); "
+    same = "one, none = torch.complex(eye, eye * 0), torch.complex(zero, zero); "
+    t(
+        L + "V(L.cholesky(s)), V(L.cholesky(s, upper=True)), L.cholesky_ex(h)[1], V(torch.cholesky_solve(b, L.cholesky(s))), V(torch.cholesky_solve(b, L.cholesky(s, upper=True), upper=True)), V(torch.cholesky_inverse(L.cholesky(s)))",
+        L + "V(L.solve_triangular(s, b, upper=True)), V(L.solve_triangular(s, b, upper=False)), V(L.solve_triangular(s, b.mT, upper=True, left=False)), V(L.solve_triangular(x * 0.1, b, upper=False, unitriangular=True))",
+        L + "V(L.det(x)), V(torch.det(h[0])), V(L.slogdet(x)[0]), L.slogdet(x)[1], V(L.lu_factor(x)[0]), L.lu_factor(x)[1], L.lu_factor_ex(x * 0)[2], V(L.matrix_power(x, 3)), V(L.matrix_power(x, -1)), V(L.matrix_exp(x / 4))",
+        L + tall + "V(L.qr(tall)[0]), V(L.qr(tall)[1]), V(L.qr(tall, mode='complete')[0]), V(L.qr(tall, mode='complete')[1]), V(L.qr(wide)[0]), V(L.qr(wide)[1]), V(L.qr(tall, mode='r')[1]), V(L.qr(tall.real.to(tall.dtype))[1])",
+        L + tall + "q, p = L.qr(low); V(q @ p), V(q.mH @ q)",
+        L + "w, q = L.eigh(h); w, V((q * w[..., None, :]) @ q.mH), V(q.mH @ q), L.eigvalsh(h), L.eigvalsh(h, UPLO='U'), L.eigvalsh(s)",
+        L + same + "w, q = L.eigh(one); w, V((q * w[..., None, :]) @ q.mH), V(q.mH @ q)",
+        *(L + tall + same + f"u, d, v = L.svd({name}, full_matrices=False); d, V((u * d[..., None, :]) @ v), V(u.mH @ u), V(v @ v.mH), L.svdvals({name})" for name in ("tall", "wide", "low", "none", "x")),
+        *(L + tall + same + f"u, d, v = L.svd({name}); k = d.shape[-1]; V((u[..., :k] * d[..., None, :]) @ v[..., :k, :]), V(u.mH @ u), V(v @ v.mH)" for name in ("tall", "wide", "low", "none")),
+        *(L + same + f"m = {name}; w, q = L.eig(m); V(m @ q - q * w[..., None, :]), q.abs().square().sum(-2), w.real.sort(-1).values, w.imag.sort(-1).values, L.eigvals(m).abs().sort(-1).values" for name in ("x", "h / 4", "one", "one * 0", "x.real.to(x.dtype)")),
+        L + tall + "V(L.pinv(tall)), V(L.pinv(wide)), V(L.pinv(tall, rtol=1e-3)), L.matrix_rank(tall), L.matrix_rank(low), L.matrix_rank(x, atol=2.0), L.cond(x), L.cond(x, -2)",
+        L + tall + "L.matrix_norm(tall), L.matrix_norm(tall, 1), L.matrix_norm(tall, 'nuc'), L.matrix_norm(tall, 2, keepdim=True), L.norm(wide), L.norm(wide, 2), L.norm(tall, dim=1)",
+    )
+
+
+def complex_errors(t):
+    """Complex matrices of which PyTorch raises an error."""
+    eye, zero = torch.eye(3, dtype=torch.complex64), torch.zeros(3, 3, dtype=torch.complex64)
+    for text in ("torch.linalg.inv(i)", "torch.linalg.solve(i, i)", "torch.linalg.cholesky(i)", "torch.linalg.lu_factor(i)[0]"):
+        t.data(f"torch.view_as_real({text})", {"i": eye}, [{"i": zero}])
+    for text in ("torch.linalg.eigvalsh(i)", "torch.linalg.svdvals(i)"):
+        t.data(text, {"i": eye}, [{"i": eye * float("nan")}])
+
+
+def fill_complex(t):
+    complex_matrices(t)
+    if t.type == "f32":
+        complex_errors(t)
+
+
 def errors(t):
     """Matrices of which PyTorch raises an error."""
     eye = torch.eye(3, dtype=torch.float32)
@@ -60,4 +100,4 @@ def fill(t):
         errors(t)
 
 
-FAMILIES = {"matrices": (TYPES, fill)}
+FAMILIES = {"matrices": (TYPES, fill), "complex_matrices": (TYPES, fill_complex)}

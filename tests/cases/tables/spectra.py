@@ -8,7 +8,7 @@ R = "torch.view_as_real"
 
 def arithmetic(t):
     r = lambda *sizes: t.rand(*sizes, low=-2, high=2)
-    t.bind(a=r(3, 4), b=r(3, 4), c=r(4), d=r(4), x=r(3, 4), s=r(), p=r(5, 2), i=t.ints(0, 3, 5))
+    t.bind(a=r(3, 4), b=r(3, 4), c=r(4), d=r(4), x=r(3, 4), s=r(), p=r(5, 2), i=t.ints(0, 3, 5), j=torch.tensor([2, 0, 1]))
     t.bind(e=torch.tensor([0.0, 0.0, 1.0, -1.0, -2.0, 0.5, -0.0], dtype=t.dtype), f=torch.tensor([0.0, 1.0, 0.0, 0.0, 1e-3, -3.0, -1.0], dtype=t.dtype))
     two = ("z + w", "z - w", "z * w", "z / w", "z + x", "x - z", "z * x", "x / z", "z / s", "z * s", "z + 2", "z * 1.5", "z * 2j", "3 - z", "torch.add(z, w, alpha=2)", "torch.sub(z, w, alpha=3)")
     for text in two:
@@ -18,6 +18,18 @@ def arithmetic(t):
         t(Z + f"{R}(torch.{name}(z).resolve_conj())")
     for name in ("exp", "sqrt", "sgn", "square", "neg"):
         t(f"{R}(torch.{name}(torch.complex(e, f)))")
+    for name in ("tan", "asin", "acos", "atan", "asinh", "acosh", "atanh", "expm1", "log1p", "exp2", "sinc", "positive", "nan_to_num"):
+        t(Z + f"{R}(torch.{name}(z))")
+    for name in ("log1p", "expm1", "asinh", "atan"):
+        t(Z + f"{R}(torch.{name}(z * 1e-3))")
+    t(
+        Z + f"{R}(torch.addcmul(z, z, w)), {R}(torch.addcmul(z, w, z, value=2)), {R}(torch.addcdiv(z, w, z, value=0.5))",
+        Z + f"{R}(torch.lerp(z, z * w, 0.3)), {R}(torch.lerp(z, z.conj(), x.to(z.dtype))), {R}(torch.float_power(z, 2))",
+        Z + "torch.isclose(z, z + 1e-7), torch.isclose(z, z * 2), z.any(), z.all(), torch.count_nonzero(z), torch.logical_not(z), torch.complex(e, f).nonzero()[:0]",
+        Z + "z.var(), z.std(0), z.var(1, keepdim=True), z.norm(), torch.linalg.vector_norm(z, dim=1), torch.linalg.vector_norm(z, 1), torch.norm(z, dim=0)",
+        Z + f"{R}(z.prod()), {R}(z.prod(1)), {R}(z.prod(0, keepdim=True)), {R}(z[:0].prod()), {R}(z[:0].prod(0)), {R}(z.cumprod(1)), {R}(torch.cumprod(w, 0))",
+        Z + f"{R}(torch.where(x > 0, z, 2.0)), {R}(torch.where(x > 0, 1.5, z)), {R}(z.index_fill(0, i, 2.0)), {R}(z.scatter(0, i[None, :4] % 3, 2.0))",
+    )
     t(
         Z + "z.abs(), z.angle(), z.real, z.imag, torch.isnan(z), torch.isinf(z), torch.isfinite(z)",
         "y = torch.complex(e, f); y.abs(), y.angle(), y == 1, y != y.conj()",
@@ -31,7 +43,7 @@ def arithmetic(t):
 
 
 def layout(t):
-    for text in ("z.t()", "z.reshape(2, 6)", "z[1]", "z[:, 1:3]", "z.unsqueeze(1)", "z.expand(2, 3, 4)", "z.flip(0)", "z.roll(1, 1)", "z.flatten()", "z[i]", "z[:, ::2].contiguous()", "z.permute(1, 0)", "torch.cat([z, w.unsqueeze(0)])", "torch.cat([z, x])", "torch.stack([z, z.conj().resolve_conj()])", "z.repeat(2, 1)", "z.tril()", "z.index_select(0, i)", "F.pad(z, (1, 2))", "torch.diag_embed(w)"):
+    for text in ("z.t()", "z.reshape(2, 6)", "z[1]", "z[:, 1:3]", "z.unsqueeze(1)", "z.expand(2, 3, 4)", "z.flip(0)", "z.roll(1, 1)", "z.flatten()", "z[i]", "z[:, ::2].contiguous()", "z.permute(1, 0)", "torch.cat([z, w.unsqueeze(0)])", "torch.cat([z, x])", "torch.stack([z, z.conj().resolve_conj()])", "z.repeat(2, 1)", "z.tril()", "z.index_select(0, i)", "F.pad(z, (1, 2))", "torch.diag_embed(w)", "z.mH.resolve_conj()", "z.adjoint().resolve_conj()", "z.H.resolve_conj()", "torch.diag(w)", "torch.diagflat(w)", "z.tile(2, 1)", "z.repeat_interleave(2, 0)", "torch.hstack([z, z])", "torch.vstack([z, w])", "torch.dstack([z, z])", "torch.column_stack([w, w])", "z.rot90()", "torch.take(z, i)", "torch.block_diag(z, w)", "torch.cartesian_prod(w, w)", "torch.atleast_2d(w)", "z.diagonal_scatter(w[:3])", "z.index_add(0, j, z)", "z.index_copy(0, j, z.conj().resolve_conj())", "torch.scatter_add(z, 0, j[None], w[None, :3])", "z.scatter(0, j[None], w[None, :3])", "z.masked_scatter(x > 0, z.flip(0))", "torch.trapezoid(z)", "torch.cumulative_trapezoid(z)", "torch.gradient(w)[0]", "torch.meshgrid(w, w, indexing='ij')[1]", "torch.eye(3, dtype=z.dtype) @ z", "F.dropout(z, 0.5, False)"):
         t(Z + f"{R}({text})")
     t(
         Z + f"u, v = z.chunk(2, 1); {R}(u), {R}(v)",
@@ -39,6 +51,9 @@ def layout(t):
         Z + f"{R}(z.sum()), {R}(z.sum(0)), {R}(z.mean(1, keepdim=True)), {R}(z.cumsum(1))",
         Z + f"{R}(z @ z.t()), {R}(z @ w), {R}(z @ x.t().to(z.dtype)), {R}(torch.einsum('ij,kj->ik', z, z.conj()))",
         Z + f"{R}(torch.einsum('ij,j->i', z, w)), {R}(torch.outer(w, w)), {R}(torch.dot(w, w)), {R}(torch.bmm(z[None], z.t()[None]))",
+        Z + f"{R}(torch.vdot(w, w)), {R}(torch.linalg.vecdot(z, z + 1)), {R}(torch.kron(z, w[None])), {R}(torch.inner(z, z)), {R}(torch.tensordot(z, z, dims=([1], [1]))), {R}(torch.linalg.cross(z[:, :3], z[:, 1:]))",
+        Z + f"{R}(F.linear(z, z, w[:3])), {R}(F.linear(z, z)), {R}(torch.addmm(w[:3], z, z.t(), beta=2, alpha=0.5)), {R}(torch.baddbmm(z[None, :, :3], z[None], z.t()[None]))",
+        Z + f"k = z[:, None, :3]; {R}(F.conv1d(z[None], z[:2, :, None].repeat(1, 1, 2)[:, :3], w[:2])), {R}(F.conv1d(z[:, None], k, padding=1)), {R}(F.conv_transpose1d(z[None], z[:, None, :2], w[:1], stride=2)), {R}(F.conv2d(z[None, None], z[None, None, :2, :2], w[:1]))",
         Z + f"{R}(z[:0]), {R}(z[:0].sum(0)), {R}(z[:1, :1] * w[:1])",
         Z + f"y = z.clone(); y[0] = w; {R}(y)",
         Z + f"y = z.clone(); y *= 2; y += w; {R}(y)",

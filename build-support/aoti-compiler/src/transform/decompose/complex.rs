@@ -1,15 +1,16 @@
 //! Calls with complex numbers among their tensors: how each is computed from parts.
 //!
 //! Most operators mean the same for both parts: their rules for real tensors are applied to the real parts and to the
-//! imaginary ones. Knows the ways in which that can be done; `complex_functions` says which operator goes which way.
+//! imaginary ones. Knows the ways in which that can be done; `complex_table` says which operator goes which way.
 
+use super::complex_matrices::doubled;
 use super::parts::{Complex, Parts};
 use super::run::{Walk, tensor_names};
 use super::windows::Window;
 use super::{Args, Context, Kind, Outputs, Rule, RuleError};
 use crate::aten::{Arg, Call, Output};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, ValueId};
+use crate::graph::{BinaryOp, FloatBinary, IntBinary, ValueId};
 use crate::symbolic::Expr;
 use indexmap::IndexMap;
 
@@ -21,6 +22,16 @@ pub(super) enum How {
     Parts(&'static [&'static str]),
     /// By the rule for real tensors, which is linear in each of the complex operands.
     Product,
+    /// The same, but for the operand named: it is added to the product, and may be absent.
+    Affine(&'static str),
+    /// By the rule for real tensors, of whether each number differs from zero.
+    Truth,
+    /// By the rule for real tensors, of magnitudes.
+    Magnitude,
+    /// By the rule for real tensors, applied to real and to imaginary parts; this function of both results is the result.
+    Together(BinaryOp),
+    /// By the rule for real matrices, applied to the one twice as large.
+    Doubled,
     /// The parts themselves: no element is computed, and what is written to one tensor shows in the other.
     Window(Seen),
     /// By a rule of its own, whose tensors are pairs.
@@ -28,7 +39,13 @@ pub(super) enum How {
 }
 
 /// Operators whose result PyTorch keeps as its operand's memory and a mark.
-const LAZY_CONJUGATES: [&str; 2] = ["aten.conj.default", "aten._conj.default"];
+const LAZY_CONJUGATES: [&str; 5] = [
+    "aten.conj.default",
+    "aten._conj.default",
+    "aten.mH.default",
+    "aten.matrix_H.default",
+    "aten.adjoint.default",
+];
 
 /// What is seen of pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +81,36 @@ impl Walk<'_> {
         let outputs = match how {
             How::Own(run) => run(&mut self.cx, &Args { call, program: self.program, tensors: &tensors })?,
             How::Parts(data) => self.by_parts(call, real_rule(rule)?, data, &tensors)?,
-            How::Product => self.product(call, real_rule(rule)?, &tensors)?,
+            How::Product => self.product(call, real_rule(rule)?, None, &tensors)?,
+            How::Affine(term) => self.product(call, real_rule(rule)?, Some(term), &tensors)?,
+            How::Truth => self.of_real(call, real_rule(rule)?, &tensors, |cx, z| {
+                let parts = [cx.b.cast(z.re, DType::Bool), cx.b.cast(z.im, DType::Bool)];
+                cx.binary(IntBinary::Or, parts[0], parts[1])
+            })?,
+            How::Magnitude => self.of_real(call, real_rule(rule)?, &tensors, |cx, z| {
+                cx.binary(FloatBinary::Hypot, z.re, z.im)
+            })?,
+            How::Together(op) => {
+                let rule = real_rule(rule)?;
+                let mut part = |part: fn(Parts) -> ValueId| {
+                    let result = self.of_real(call, rule, &tensors, |_, z| Ok(part(z)))?;
+                    let Outputs::One(value) = result else {
+                        return Err(RuleError::unsupported("it is not supported of complex numbers"));
+                    };
+                    Ok(value)
+                };
+                let (re, im) = (part(|z| z.re)?, part(|z| z.im)?);
+                self.cx.binary(op, re, im)?.into()
+            }
+            How::Doubled => {
+                let rule = real_rule(rule)?;
+                let name = tensor_names(call).first().map(|name| (*name).to_owned());
+                let name = name.ok_or_else(|| RuleError::Malformed("no tensor is given".to_owned()))?;
+                doubled(&mut self.cx, tensors[&name], |cx, larger| {
+                    let own = IndexMap::from([(name, larger)]);
+                    (rule.run)(cx, &Args { call, program: self.program, tensors: &own })
+                })?
+            }
             How::Window(seen) => {
                 let (value, window) = self.seen(call, seen)?;
                 return self.bind(call, Outputs::One(value), Some(vec![window]));
@@ -128,9 +174,28 @@ impl Walk<'_> {
             re.insert(name.clone(), parts.re);
             im.insert(name.clone(), parts.im);
         }
-        let re = (rule.run)(&mut self.cx, &Args { call, program: self.program, tensors: &re })?;
-        let im = (rule.run)(&mut self.cx, &Args { call, program: self.program, tensors: &im })?;
+        let [re_call, im_call] = [0, 1].map(|part| of_numbers(call, data, part));
+        let re = (rule.run)(&mut self.cx, &Args { call: &re_call, program: self.program, tensors: &re })?;
+        let im = (rule.run)(&mut self.cx, &Args { call: &im_call, program: self.program, tensors: &im })?;
         self.joined(re, im)
+    }
+
+    /// Applies a rule to what is made of the parts of each complex tensor.
+    fn of_real(
+        &mut self,
+        call: &Call,
+        rule: Rule,
+        tensors: &IndexMap<String, ValueId>,
+        make: impl Fn(&mut Context, Parts) -> Result<ValueId, RuleError>,
+    ) -> Result<Outputs, RuleError> {
+        let mut own = tensors.clone();
+        for (name, value) in &mut own {
+            if self.complex_tensor(name) {
+                let parts = self.cx.split(*value)?;
+                *value = make(&mut self.cx, parts)?;
+            }
+        }
+        (rule.run)(&mut self.cx, &Args { call, program: self.program, tensors: &own })
     }
 
     fn joined(&mut self, re: Outputs, im: Outputs) -> Result<Outputs, RuleError> {
@@ -151,11 +216,16 @@ impl Walk<'_> {
         &mut self,
         call: &Call,
         rule: Rule,
+        added: Option<&str>,
         tensors: &IndexMap<String, ValueId>,
     ) -> Result<Outputs, RuleError> {
         const MOST: usize = 4;
         // An operand may occur twice, as in `x * x`; each occurrence has a part of its own.
-        let (call, tensors, complex) = self.distinct(call, tensors);
+        let (call, tensors, mut complex) = self.distinct(call, tensors);
+        let added = call.args.iter().find(|(name, _)| Some(name.as_str()) == added);
+        let added = added.and_then(|(_, arg)| arg.tensors().first().copied());
+        let added = complex.iter().position(|name| Some(name.as_str()) == added);
+        let added = added.map(|position| complex.remove(position));
         if complex.len() > MOST {
             return Err(RuleError::unsupported(format!("a product of more than {MOST} complex tensors")));
         }
@@ -165,6 +235,12 @@ impl Walk<'_> {
             for (bit, name) in complex.iter().enumerate() {
                 let parts = self.cx.split(tensors[name])?;
                 chosen.insert(name.clone(), if choice >> bit & 1 == 1 { parts.im } else { parts.re });
+            }
+            if let Some(name) = &added {
+                // One of the products that make each part has that part of it.
+                let parts = self.cx.split(tensors[name])?;
+                let own = [parts.re, parts.im].get(choice).copied();
+                chosen.insert(name.clone(), own.unwrap_or_else(|| self.cx.b.full_like(0i64, parts.re)));
             }
             let args = Args { call: &call, program: self.program, tensors: &chosen };
             let Outputs::One(term) = (rule.run)(&mut self.cx, &args)? else {
@@ -209,6 +285,22 @@ impl Walk<'_> {
         }
         (call, tensors, names)
     }
+}
+
+/// The call with a part of each number among the operands named.
+fn of_numbers(call: &Call, data: &[&str], part: usize) -> Call {
+    let mut call = call.clone();
+    for (name, arg) in &mut call.args {
+        if !data.contains(&name.as_str()) {
+            continue;
+        }
+        if let Arg::Complex { re, im } = *arg {
+            *arg = Arg::Float([re, im][part]);
+        } else if part == 1 && matches!(arg, Arg::Int(_) | Arg::Float(_) | Arg::Bool(_)) {
+            *arg = Arg::Int(Expr::int(0));
+        }
+    }
+    call
 }
 
 fn real_rule(rule: Option<Rule>) -> Result<Rule, RuleError> {

@@ -1,7 +1,5 @@
-//! Which operators there are of complex numbers, and what each means for them.
+//! Operators of complex numbers with meanings of their own, element by element.
 
-use super::complex::How::{self, Own, Parts as ByParts, Product, Window};
-use super::complex::Seen;
 use super::parts::{Complex, Parts};
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::aten::Arg;
@@ -11,168 +9,6 @@ use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
 
-pub(super) const TABLE: &[(&str, How)] = &[
-    // The same for both parts.
-    ("aten.alias.default", ByParts(&[])),
-    ("aten.as_strided.default", ByParts(&[])),
-    ("aten.broadcast_to.default", ByParts(&[])),
-    ("aten.chunk.default", ByParts(&[])),
-    ("aten.clone.default", ByParts(&[])),
-    ("aten.contiguous.default", ByParts(&[])),
-    ("aten.detach.default", ByParts(&[])),
-    ("aten.detach_.default", ByParts(&[])),
-    ("aten.diagonal.default", ByParts(&[])),
-    ("aten.expand.default", ByParts(&[])),
-    ("aten.expand_as.default", ByParts(&[])),
-    ("aten.flatten.using_ints", ByParts(&[])),
-    ("aten.lift_fresh_copy.default", ByParts(&[])),
-    ("aten.movedim.int", ByParts(&[])),
-    ("aten.movedim.intlist", ByParts(&[])),
-    ("aten.narrow.default", ByParts(&[])),
-    ("aten.mT.default", ByParts(&[])),
-    ("aten.numpy_T.default", ByParts(&[])),
-    ("aten.permute.default", ByParts(&[])),
-    ("aten.ravel.default", ByParts(&[])),
-    ("aten.reshape.default", ByParts(&[])),
-    ("aten.reshape_as.default", ByParts(&[])),
-    ("aten.select.int", ByParts(&[])),
-    ("aten.slice.Tensor", ByParts(&[])),
-    ("aten.split.Tensor", ByParts(&[])),
-    ("aten.split_with_sizes.default", ByParts(&[])),
-    ("aten.squeeze.default", ByParts(&[])),
-    ("aten.squeeze.dim", ByParts(&[])),
-    ("aten.squeeze.dims", ByParts(&[])),
-    ("aten.swapaxes.default", ByParts(&[])),
-    ("aten.swapdims.default", ByParts(&[])),
-    ("aten.t.default", ByParts(&[])),
-    ("aten.transpose.int", ByParts(&[])),
-    ("aten.unbind.int", ByParts(&[])),
-    ("aten.unflatten.int", ByParts(&[])),
-    ("aten.unfold.default", ByParts(&[])),
-    ("aten.unsqueeze.default", ByParts(&[])),
-    ("aten.view.default", ByParts(&[])),
-    ("aten._unsafe_view.default", ByParts(&[])),
-    ("aten.view_as.default", ByParts(&[])),
-    ("aten.cat.default", ByParts(&["tensors"])),
-    ("aten.stack.default", ByParts(&["tensors"])),
-    ("aten.copy.default", ByParts(&["src"])),
-    ("aten.cumsum.default", ByParts(&[])),
-    ("aten.diag_embed.default", ByParts(&[])),
-    ("aten.diff.default", ByParts(&[])),
-    ("aten.flip.default", ByParts(&[])),
-    ("aten.gather.default", ByParts(&[])),
-    ("aten.index.Tensor", ByParts(&[])),
-    ("aten.index_put.default", ByParts(&["values"])),
-    ("aten.index_select.default", ByParts(&[])),
-    ("aten.mean.default", ByParts(&[])),
-    ("aten.mean.dim", ByParts(&[])),
-    ("aten.neg.default", ByParts(&[])),
-    ("aten.repeat.default", ByParts(&[])),
-    ("aten.roll.default", ByParts(&[])),
-    ("aten.select_scatter.default", ByParts(&["src"])),
-    ("aten.slice_scatter.default", ByParts(&["src"])),
-    ("aten.sum.default", ByParts(&[])),
-    ("aten.sum.dim_IntList", ByParts(&[])),
-    ("aten.trace.default", ByParts(&[])),
-    ("aten.tril.default", ByParts(&[])),
-    ("aten.triu.default", ByParts(&[])),
-    ("aten.where.self", ByParts(&["self", "other"])),
-    ("aten.fft_fftshift.default", ByParts(&[])),
-    ("aten.fft_ifftshift.default", ByParts(&[])),
-    // Linear in each operand.
-    ("aten.bmm.default", Product),
-    ("aten.dot.default", Product),
-    ("aten.einsum.default", Product),
-    ("aten.linalg_matmul.default", Product),
-    ("aten.matmul.default", Product),
-    ("aten.mm.default", Product),
-    ("aten.mv.default", Product),
-    ("aten.outer.default", Product),
-    // With meanings of their own.
-    ("aten.abs.default", Own(|cx, a| real(cx, a, |z| z.magnitude()))),
-    ("aten.absolute.default", Own(|cx, a| real(cx, a, |z| z.magnitude()))),
-    ("aten.angle.default", Own(|cx, a| real(cx, a, |z| z.angle()))),
-    ("aten.add.*", Own(|cx, a| sum(cx, a, 1.0))),
-    ("aten.sub.*", Own(|cx, a| sum(cx, a, -1.0))),
-    (
-        "aten.rsub.*",
-        Own(|cx, a| {
-            let alpha = Formula::from(a.scalar_or("alpha", 1i64)?.to_f64());
-            two(cx, a, |x, y| y.plus(&x.scaled(&alpha).negated()))
-        }),
-    ),
-    ("aten.mul.*", Own(|cx, a| two(cx, a, |x, y| x.times(y)))),
-    ("aten.div.Tensor", Own(|cx, a| two(cx, a, |x, y| x.over(y)))),
-    ("aten.div.Scalar", Own(|cx, a| two(cx, a, |x, y| x.over(y)))),
-    ("aten.pow.Tensor_Scalar", Own(power)),
-    ("aten.pow.Tensor_Tensor", Own(power)),
-    ("aten.pow.Scalar", Own(power)),
-    ("aten.square.default", Own(|cx, a| one(cx, a, |z| z.times(z)))),
-    ("aten.reciprocal.default", Own(|cx, a| one(cx, a, |z| unit(z).over(z)))),
-    ("aten.sqrt.default", Own(|cx, a| one(cx, a, Complex::sqrt))),
-    ("aten.rsqrt.default", Own(|cx, a| one(cx, a, |z| unit(z).over(&z.sqrt())))),
-    ("aten.exp.default", Own(|cx, a| one(cx, a, Complex::exp))),
-    ("aten.log.default", Own(|cx, a| one(cx, a, Complex::log))),
-    ("aten.log2.default", Own(|cx, a| one(cx, a, |z| z.log().divided(&std::f64::consts::LN_2.into())))),
-    ("aten.log10.default", Own(|cx, a| one(cx, a, |z| z.log().divided(&std::f64::consts::LN_10.into())))),
-    ("aten.sin.default", Own(|cx, a| one(cx, a, |z| z.sin_cos().0))),
-    ("aten.cos.default", Own(|cx, a| one(cx, a, |z| z.sin_cos().1))),
-    ("aten.sinh.default", Own(|cx, a| one(cx, a, |z| z.sinh_cosh().0))),
-    ("aten.cosh.default", Own(|cx, a| one(cx, a, |z| z.sinh_cosh().1))),
-    ("aten.tanh.default", Own(|cx, a| one(cx, a, tanh))),
-    ("aten.sigmoid.default", Own(|cx, a| one(cx, a, |z| unit(z).over(&unit(z).plus(&z.negated().exp()))))),
-    ("aten.sgn.default", Own(|cx, a| one(cx, a, direction))),
-    ("aten.conj.default", Own(|cx, a| one(cx, a, Complex::conjugate))),
-    ("aten._conj.default", Own(|cx, a| one(cx, a, Complex::conjugate))),
-    ("aten._conj_copy.default", Own(|cx, a| one(cx, a, Complex::conjugate))),
-    ("aten.conj_physical.default", Own(|cx, a| one(cx, a, Complex::conjugate))),
-    ("aten._conj_physical.default", Own(|cx, a| one(cx, a, Complex::conjugate))),
-    ("aten.resolve_conj.default", ByParts(&[])),
-    ("aten.resolve_neg.default", ByParts(&[])),
-    ("aten.real.default", Window(Seen::Real)),
-    ("aten.imag.default", Window(Seen::Imaginary)),
-    ("aten.view_as_real.default", Window(Seen::Both)),
-    ("aten.view_as_complex.default", Window(Seen::Both)),
-    ("aten.view_as_real_copy.default", Own(|_, a| Ok(a.tensor("self")?.into()))),
-    ("aten.view_as_complex_copy.default", Own(|_, a| Ok(a.tensor("self")?.into()))),
-    ("aten.complex.default", Own(complex)),
-    ("aten.polar.default", Own(polar)),
-    ("aten.linalg_eig.default", Own(super::factor::eig)),
-    ("aten.linalg_eigvals.default", Own(super::factor::eigvals)),
-    ("aten.linalg_solve.default", Own(super::complex_matrices::solve)),
-    ("aten._linalg_solve_ex.default", Own(super::complex_matrices::solve_ex)),
-    ("aten.linalg_inv_ex.default", Own(super::complex_matrices::inverse_ex)),
-    ("aten.linalg_inv.default", Own(|cx, a| super::complex_matrices::inverse(cx, a, "A"))),
-    ("aten.inverse.default", Own(|cx, a| super::complex_matrices::inverse(cx, a, "self"))),
-    ("aten.eq.*", Own(|cx, a| compared(cx, a, false))),
-    ("aten.ne.*", Own(|cx, a| compared(cx, a, true))),
-    ("aten.isnan.default", Own(|cx, a| real(cx, a, |z| z.re.is_nan().or(z.imaginary().is_nan())))),
-    ("aten.isinf.default", Own(|cx, a| real(cx, a, |z| z.re.is_inf().or(z.imaginary().is_inf())))),
-    ("aten.isfinite.default", Own(|cx, a| real(cx, a, |z| z.re.is_finite().and(z.imaginary().is_finite())))),
-    ("aten.masked_fill.*", Own(masked_fill)),
-    ("aten.fill.Scalar", Own(filling)),
-    ("aten.fill.Tensor", Own(filling)),
-    ("aten.to.dtype", Own(convert)),
-    ("aten.to.device", Own(convert)),
-    ("aten.to.dtype_layout", Own(convert)),
-    ("aten.type_as.default", Own(convert)),
-    ("aten._to_copy.default", Own(convert)),
-    ("aten.zeros.default", Own(|cx, a| filled(cx, a, 0.0))),
-    ("aten.zeros_like.default", Own(|cx, a| filled(cx, a, 0.0))),
-    ("aten.new_zeros.default", Own(|cx, a| filled(cx, a, 0.0))),
-    ("aten.empty.memory_format", Own(|cx, a| filled(cx, a, 0.0))),
-    ("aten.empty_like.default", Own(|cx, a| filled(cx, a, 0.0))),
-    ("aten.ones.default", Own(|cx, a| filled(cx, a, 1.0))),
-    ("aten.ones_like.default", Own(|cx, a| filled(cx, a, 1.0))),
-    ("aten.new_ones.default", Own(|cx, a| filled(cx, a, 1.0))),
-    ("aten.full.default", Own(filled_with)),
-    ("aten.full_like.default", Own(filled_with)),
-    ("aten.new_full.default", Own(filled_with)),
-    ("aten.scalar_tensor.default", Own(filled_with)),
-    ("aten.constant_pad_nd.default", Own(padded)),
-    ("aten.pad.default", Own(padded)),
-];
-
 /// The operand, whatever the schema calls it, in the type that its parts are computed in.
 fn operand(cx: &mut Context, a: &Args) -> Result<(Complex, DType), RuleError> {
     let own = a.meta("self")?.dtype.compute();
@@ -180,26 +16,26 @@ fn operand(cx: &mut Context, a: &Args) -> Result<(Complex, DType), RuleError> {
 }
 
 /// A complex function of one operand.
-fn one(cx: &mut Context, a: &Args, f: impl FnOnce(&Complex) -> Complex) -> Rule {
+pub(super) fn one(cx: &mut Context, a: &Args, f: impl FnOnce(&Complex) -> Complex) -> Rule {
     let (z, _) = operand(cx, a)?;
     a.emitted(cx, &f(&z))
 }
 
 /// A real function of one operand.
-fn real(cx: &mut Context, a: &Args, f: impl FnOnce(&Complex) -> Formula) -> Rule {
+pub(super) fn real(cx: &mut Context, a: &Args, f: impl FnOnce(&Complex) -> Formula) -> Rule {
     let (z, dtype) = operand(cx, a)?;
     let result = cx.formula(dtype, &f(&z))?;
     Ok(cx.b.cast(result, a.part_type()?).into())
 }
 
 /// A complex function of two operands.
-fn two(cx: &mut Context, a: &Args, f: impl FnOnce(&Complex, &Complex) -> Complex) -> Rule {
+pub(super) fn two(cx: &mut Context, a: &Args, f: impl FnOnce(&Complex, &Complex) -> Complex) -> Rule {
     let dtype = a.part_type()?.compute();
     let (x, y) = (a.complex(cx, "self", dtype)?, a.complex(cx, "other", dtype)?);
     a.emitted(cx, &f(&x, &y))
 }
 
-fn sum(cx: &mut Context, a: &Args, sign: f64) -> Rule {
+pub(super) fn sum(cx: &mut Context, a: &Args, sign: f64) -> Rule {
     let dtype = a.part_type()?.compute();
     let alpha = a.scalar_or("alpha", 1i64)?.to_f64();
     two(cx, a, |x, y| {
@@ -210,11 +46,11 @@ fn sum(cx: &mut Context, a: &Args, sign: f64) -> Rule {
     })
 }
 
-fn unit(z: &Complex) -> Complex {
+pub(super) fn unit(z: &Complex) -> Complex {
     Complex { re: &z.re * 0.0 + 1.0, im: None }
 }
 
-fn power(cx: &mut Context, a: &Args) -> Rule {
+pub(super) fn power(cx: &mut Context, a: &Args) -> Rule {
     let dtype = a.part_type()?.compute();
     let z = a.complex(cx, "self", dtype)?;
     let whole = a.scalar("exponent").ok().map(Scalar::to_f64).filter(|n| n.fract() == 0.0 && n.abs() <= 8.0);
@@ -236,7 +72,7 @@ fn power(cx: &mut Context, a: &Args) -> Rule {
     a.emitted(cx, &result)
 }
 
-fn tanh(z: &Complex) -> Complex {
+pub(super) fn tanh(z: &Complex) -> Complex {
     let (a, b) = (&z.re * 2.0, z.imaginary() * 2.0);
     let below = a.unary(FloatUnary::Cosh) + super::parts::cos(&b);
     let large = z.re.abs().gt(20.0);
@@ -246,7 +82,7 @@ fn tanh(z: &Complex) -> Complex {
 }
 
 /// The number of magnitude 1 in the same direction; of 0, 0.
-fn direction(z: &Complex) -> Complex {
+pub(super) fn direction(z: &Complex) -> Complex {
     let size = z.magnitude();
     let none = size.equals(0.0);
     let unit = z.divided(&size);
@@ -254,20 +90,20 @@ fn direction(z: &Complex) -> Complex {
     Complex::new(none.select(0.0, &unit.re), none.select(0.0, im))
 }
 
-fn complex(cx: &mut Context, a: &Args) -> Rule {
+pub(super) fn complex(cx: &mut Context, a: &Args) -> Rule {
     let dtype = a.part_type()?;
     let (re, im) = (a.tensor("real")?, a.tensor("imag")?);
     let parts = Parts { re: cx.b.cast(re, dtype), im: cx.b.cast(im, dtype) };
     Ok(cx.join(parts)?.into())
 }
 
-fn polar(cx: &mut Context, a: &Args) -> Rule {
+pub(super) fn polar(cx: &mut Context, a: &Args) -> Rule {
     let dtype = a.part_type()?.compute();
     let (size, angle) = (a.complex(cx, "abs", dtype)?.re, a.complex(cx, "angle", dtype)?.re);
     a.emitted(cx, &Complex::new(&size * super::parts::cos(&angle), &size * angle.sin()))
 }
 
-fn compared(cx: &mut Context, a: &Args, differs: bool) -> Rule {
+pub(super) fn compared(cx: &mut Context, a: &Args, differs: bool) -> Rule {
     let dtype = a.meta("self").or_else(|_| a.meta("other"))?.dtype.compute();
     let (x, y) = (a.complex(cx, "self", dtype)?, a.complex(cx, "other", dtype)?);
     let relation = if differs { Relation::Ne } else { Relation::Eq };
@@ -276,7 +112,7 @@ fn compared(cx: &mut Context, a: &Args, differs: bool) -> Rule {
     Ok(cx.formula(dtype, &result)?.into())
 }
 
-fn masked_fill(cx: &mut Context, a: &Args) -> Rule {
+pub(super) fn masked_fill(cx: &mut Context, a: &Args) -> Rule {
     let dtype = a.part_type()?;
     let (z, value) = (a.complex(cx, "self", dtype)?, a.complex(cx, "value", dtype)?);
     let mask = cx.b.cast(a.tensor("mask")?, DType::Bool);
@@ -286,7 +122,7 @@ fn masked_fill(cx: &mut Context, a: &Args) -> Rule {
 }
 
 /// The same number everywhere, which may be real.
-fn filling(cx: &mut Context, a: &Args) -> Rule {
+pub(super) fn filling(cx: &mut Context, a: &Args) -> Rule {
     let dtype = a.part_type()?;
     let value = a.complex(cx, "value", dtype)?;
     let parts = cx.split(a.tensor("self")?)?;
@@ -297,7 +133,7 @@ fn filling(cx: &mut Context, a: &Args) -> Rule {
 }
 
 /// To complex numbers of another width, from real ones, or to real ones, which drops the imaginary part.
-fn convert(cx: &mut Context, a: &Args) -> Rule {
+pub(super) fn convert(cx: &mut Context, a: &Args) -> Rule {
     let (x, dtype) = (a.tensor("self")?, a.part_type()?);
     let own = a.meta("self")?;
     let becomes_complex = a.output_meta(0).is_some_and(|meta| meta.is_complex);
@@ -325,11 +161,11 @@ fn everywhere(cx: &mut Context, a: &Args, re: f64, im: f64) -> Rule {
     Ok(cx.join(parts)?.into())
 }
 
-fn filled(cx: &mut Context, a: &Args, number: f64) -> Rule {
+pub(super) fn filled(cx: &mut Context, a: &Args, number: f64) -> Rule {
     everywhere(cx, a, number, 0.0)
 }
 
-fn filled_with(cx: &mut Context, a: &Args) -> Rule {
+pub(super) fn filled_with(cx: &mut Context, a: &Args) -> Rule {
     let name = if a.has("fill_value") { "fill_value" } else { "s" };
     match a.raw(name) {
         Some(Arg::Complex { re, im }) => everywhere(cx, a, *re, *im),
@@ -337,7 +173,7 @@ fn filled_with(cx: &mut Context, a: &Args) -> Rule {
     }
 }
 
-fn padded(cx: &mut Context, a: &Args) -> Rule {
+pub(super) fn padded(cx: &mut Context, a: &Args) -> Rule {
     if a.str_or("mode", "constant")? != "constant" {
         return Err(RuleError::unsupported("padding with elements of the tensor"));
     }
@@ -359,4 +195,71 @@ fn padded(cx: &mut Context, a: &Args) -> Rule {
     };
     let parts = Parts { re: padded(cx, parts.re)?, im: padded(cx, parts.im)? };
     Ok(cx.join(parts)?.into())
+}
+
+/// A number that is added to a product, or a quotient, of two others.
+pub(super) fn with_term(cx: &mut Context, a: &Args, f: impl FnOnce(&Complex, &Complex) -> Complex) -> Rule {
+    let dtype = a.part_type()?.compute();
+    let [own, x, y] = ["self", "tensor1", "tensor2"].map(|name| a.complex(cx, name, dtype));
+    let mut term = f(&x?, &y?);
+    if a.has("value") {
+        term = term.times(&a.complex(cx, "value", dtype)?);
+    }
+    a.emitted(cx, &own?.plus(&term))
+}
+
+/// From one number towards another by a weight.
+pub(super) fn interpolated(cx: &mut Context, a: &Args) -> Rule {
+    let dtype = a.part_type()?.compute();
+    let [own, end, weight] = ["self", "end", "weight"].map(|name| a.complex(cx, name, dtype));
+    let (own, end) = (own?, end?);
+    a.emitted(cx, &own.plus(&weight?.times(&end.plus(&own.negated()))))
+}
+
+/// Whether two numbers are as close as tolerances ask.
+pub(super) fn close(cx: &mut Context, a: &Args) -> Rule {
+    let dtype = a.meta("self")?.dtype.compute();
+    let (x, y) = (a.complex(cx, "self", dtype)?, a.complex(cx, "other", dtype)?);
+    let (rtol, atol) = (a.float_or("rtol", 1e-5)?, a.float_or("atol", 1e-8)?);
+    let equal = x.re.equals(&y.re).and(x.imaginary().equals(y.imaginary()));
+    let distance = x.plus(&y.negated()).magnitude();
+    let near = distance.is_finite().and(distance.le(y.magnitude() * rtol + atol));
+    let mut result = equal.or(near);
+    if a.bool_or("equal_nan", false)? {
+        let is_nan = |z: &Complex| z.re.is_nan().or(z.imaginary().is_nan());
+        result = result.or(is_nan(&x).and(is_nan(&y)));
+    }
+    Ok(cx.formula(dtype, &result)?.into())
+}
+
+/// The sum of products of the first one's conjugates with the second one.
+pub(super) fn conjugate_product(cx: &mut Context, a: &Args, [left, right]: [&str; 2]) -> Rule {
+    let dtype = a.part_type()?.compute();
+    let (x, y) = (a.complex(cx, left, dtype)?, a.complex(cx, right, dtype)?);
+    let terms = x.conjugate().times(&y);
+    let mut parts = Vec::new();
+    for term in [terms.re.clone(), terms.imaginary()] {
+        let term = cx.formula(dtype, &term)?;
+        let axis = Context::axis(a.int_or("dim", -1)?, cx.b.rank(term))?;
+        let sum = cx.sum(term, &[axis], false)?;
+        parts.push(cx.b.cast(sum, a.part_type()?));
+    }
+    Ok(cx.join(Parts { re: parts[0], im: parts[1] })?.into())
+}
+
+/// Ones on the diagonal.
+pub(super) fn identity(cx: &mut Context, a: &Args) -> Rule {
+    let meta =
+        a.output_meta(0).ok_or_else(|| RuleError::Malformed("the result is not described".to_owned()))?;
+    let re = cx.identity_matrix(meta.dtype, &meta.sizes)?;
+    let im = cx.b.full_like(0.0, re);
+    Ok(cx.join(Parts { re, im })?.into())
+}
+
+/// Dropout where nothing is dropped.
+pub(super) fn kept(_: &mut Context, a: &Args) -> Rule {
+    if a.bool_or("train", false)? {
+        return Err(RuleError::unsupported("dropout of complex numbers in training"));
+    }
+    Ok(a.tensor("input")?.into())
 }

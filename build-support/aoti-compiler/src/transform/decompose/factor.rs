@@ -67,7 +67,7 @@ fn pair(first: ValueId, second: ValueId) -> Outputs {
 }
 
 /// Whether there are at least as many rows as columns, which decides what is computed.
-fn is_tall(cx: &Context, x: ValueId) -> Result<bool, RuleError> {
+pub(super) fn is_tall(cx: &Context, x: ValueId) -> Result<bool, RuleError> {
     let (_, m, n) = sides(cx, x)?;
     let surplus = (&m - &n).interval(cx.b.ranges());
     if surplus.min >= 0 || surplus.max <= 0 {
@@ -122,7 +122,7 @@ fn qr(cx: &mut Context, a: &Args) -> Rule {
 }
 
 /// The run fails where an element is not finite, as PyTorch's iterations do.
-fn all_finite(cx: &mut Context, x: ValueId, operator: &str) -> Result<(), RuleError> {
+pub(super) fn all_finite(cx: &mut Context, x: ValueId, operator: &str) -> Result<(), RuleError> {
     let dtype = cx.b.dtype(x);
     let finite = cx.apply([x], dtype, |[x]| x.is_finite())?;
     cx.assert_all(finite, &format!("{operator}: the matrix holds numbers that are not finite"))
@@ -151,19 +151,22 @@ fn wanted(cx: &mut Context, a: &Args, vectors: ValueId) -> Value {
 
 /// Eigenvalues and eigenvectors of general matrices, as pairs of real and imaginary parts.
 pub(super) fn eig(cx: &mut Context, a: &Args) -> Rule {
+    if a.is_complex("self") {
+        return super::complex_factors::eig(cx, a);
+    }
     let all = eig_parts(cx, a)?;
     Ok(pair(all[0], all[1]))
 }
 
 pub(super) fn eigvals(cx: &mut Context, a: &Args) -> Rule {
+    if a.is_complex("self") {
+        return super::complex_factors::eigvals(cx, a);
+    }
     Ok(eig_parts(cx, a)?[0].into())
 }
 
 fn eig_parts(cx: &mut Context, a: &Args) -> Result<Vec<ValueId>, RuleError> {
     let x = a.tensor("self")?;
-    if a.meta("self")?.is_complex {
-        return Err(RuleError::unsupported("eigenvalues of a complex matrix"));
-    }
     all_finite(cx, x, "linalg.eig")?;
     Ok(cx.b.routine(Routine::Eig, &[x])?)
 }
@@ -188,13 +191,19 @@ fn singular(cx: &mut Context, x: ValueId) -> Result<Singular, RuleError> {
 
 /// Orthonormal columns with as many others as make a square of them.
 fn completed(cx: &mut Context, x: ValueId) -> Value {
-    let (leading, m, n) = sides(cx, x)?;
+    let (_, m, n) = sides(cx, x)?;
     if cx.b.same_size(&m, &n) {
         return Ok(x);
     }
     let all = cx.b.routine(Routine::Qr, &[x])?;
     let q = reflections(cx, all[0], all[1], true)?;
-    let others = cx.b.slice(q, leading.len() + 1, &n, &(&m - &n), 1)?;
+    completed_by(cx, x, q)
+}
+
+/// Columns, and behind them those of a square that are behind as many.
+pub(super) fn completed_by(cx: &mut Context, x: ValueId, square: ValueId) -> Value {
+    let (leading, m, n) = sides(cx, x)?;
+    let others = cx.b.slice(square, leading.len() + 1, &n, &(&m - &n), 1)?;
     Ok(cx.b.cat(&[x, others], leading.len() + 1)?)
 }
 
@@ -262,19 +271,30 @@ fn largest(cx: &mut Context, magnitudes: ValueId) -> Value {
     Ok(cx.b.reduce(ReduceOp::Max, magnitudes, &[last], true)?)
 }
 
+/// The inverses of singular values, and zero where they do not count.
+pub(super) fn inverted_values(
+    cx: &mut Context,
+    a: &Args,
+    [values, magnitudes]: [ValueId; 2],
+    x: ValueId,
+    names: [&str; 2],
+) -> Value {
+    let most = largest(cx, magnitudes)?;
+    let bound = if a.target() == "aten.pinverse.default" && !a.has(names[1]) {
+        cx.with_number(BinaryOp::Mul, most, 1e-15)?
+    } else {
+        threshold(cx, a, most, x, names)?
+    };
+    let dtype = cx.b.dtype(x);
+    cx.apply([values, magnitudes, bound], dtype, |[values, size, bound]| {
+        size.gt(bound).select(1.0 / &values, 0.0)
+    })
+}
+
 fn pseudo_inverse(cx: &mut Context, a: &Args, absolute: &str, relative: &str) -> Rule {
     let x = a.tensor("self")?;
     let (all, magnitudes) = spectrum(cx, a, x)?;
-    let most = largest(cx, magnitudes)?;
-    let bound = if a.target() == "aten.pinverse.default" && !a.has(relative) {
-        cx.with_number(BinaryOp::Mul, most, 1e-15)?
-    } else {
-        threshold(cx, a, most, x, [absolute, relative])?
-    };
-    let dtype = cx.b.dtype(x);
-    let inverses = cx.apply([all.values, magnitudes, bound], dtype, |[values, size, bound]| {
-        size.gt(bound).select(1.0 / &values, 0.0)
-    })?;
+    let inverses = inverted_values(cx, a, [all.values, magnitudes], x, [absolute, relative])?;
     let rank = cx.b.rank(inverses);
     let rows = cx.b.unsqueeze(inverses, rank - 1)?;
     let scaled = cx.mul(all.right, rows)?;
@@ -286,12 +306,23 @@ fn pseudo_inverse(cx: &mut Context, a: &Args, absolute: &str, relative: &str) ->
 fn rank(cx: &mut Context, a: &Args, absolute: &str, relative: &str) -> Rule {
     let x = if a.has("input") { a.tensor("input")? } else { a.tensor("self")? };
     let (_, magnitudes) = spectrum(cx, a, x)?;
+    Ok(counted(cx, a, magnitudes, x, [absolute, relative])?.into())
+}
+
+/// How many of the values along the last axis count.
+pub(super) fn counted(
+    cx: &mut Context,
+    a: &Args,
+    magnitudes: ValueId,
+    x: ValueId,
+    names: [&str; 2],
+) -> Value {
     let most = largest(cx, magnitudes)?;
-    let bound = threshold(cx, a, most, x, [absolute, relative])?;
+    let bound = threshold(cx, a, most, x, names)?;
     let counts = cx.binary(Relation::Gt, magnitudes, bound)?;
     let counts = cx.b.cast(counts, DType::I64);
     let last = cx.b.rank(counts) - 1;
-    Ok(cx.sum(counts, &[last], false)?.into())
+    cx.sum(counts, &[last], false)
 }
 
 impl Context {

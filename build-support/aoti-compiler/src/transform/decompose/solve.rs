@@ -281,6 +281,11 @@ fn triangular(cx: &mut Context, a: ValueId, b: ValueId, form: Triangle) -> Value
     Ok(cx.b.routine(routine, &[a, b])?[0])
 }
 
+/// X of A X = B with a triangular A that has ones on its diagonal, whatever is there.
+pub(super) fn unit_triangular(cx: &mut Context, a: ValueId, b: ValueId, upper: bool) -> Value {
+    triangular(cx, a, b, Triangle { upper, unit: true })
+}
+
 /// X of A X = B with an A that is factored.
 fn with_factors(cx: &mut Context, lu: ValueId, pivots: ValueId, b: ValueId) -> Value {
     let (lu, b) = same_batch(cx, lu, b)?;
@@ -398,7 +403,11 @@ fn tensor_inverse(cx: &mut Context, a: &Args) -> Rule {
 }
 
 /// The diagonal of U, and the sign that the exchanges give.
-fn diagonal_and_sign(cx: &mut Context, lu: ValueId, pivots: ValueId) -> Result<[ValueId; 2], RuleError> {
+pub(super) fn diagonal_and_sign(
+    cx: &mut Context,
+    lu: ValueId,
+    pivots: ValueId,
+) -> Result<[ValueId; 2], RuleError> {
     let (leading, _, n) = sides(cx, lu)?;
     let last = leading.len();
     let mut coords: Vec<Expr> = (0..=last).map(Expr::axis).collect();
