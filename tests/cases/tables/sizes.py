@@ -68,6 +68,15 @@ def control(t):
             f"LOOP(lambda i, x: i < {n}, lambda i, x: (i + 1, torch.cond(x.sum() > 0, lambda x: x - 1, lambda x: x * 2, (x,))), (zero, x))",
             f"LOOP(lambda i, x: i < {n}, lambda i, x: (i + 1, LOOP(lambda j, x: j < i, lambda j, x: (j + 1, x * 0.5 + 1), (i * 0, x))[1]), (zero, x))",
         )
+    t(
+        "SCAN(lambda c, r: (c + r, c * r), s.expand(5) * 1, x)",
+        "SCAN(lambda c, r: (torch.tanh(c @ w + r), (c.sum(), c * 2)), y[0] * 1, x)",
+        "SCAN(lambda c, r: ([c[0] + r[0], c[1] * r[1]], c[0] - c[1]), [s * 1, s + 1], [x.t()[0] * 1, y.t()[0] * 1], reverse=True)",
+        "SCAN(lambda c, r: (c + r, c * r), x[:, 0] * 1, y, dim=1)[1]",
+        "JOINED(lambda a, b: a * b, x, dim=0, combine_mode='pointwise')",
+        "JOINED(lambda a, b: [a[0] * b[0], b[0] * a[1] + b[1]], [x, y], dim=1, combine_mode='pointwise')",
+        "JOINED(lambda a, b: torch.maximum(a, b), x, dim=1, reverse=True, combine_mode='pointwise')",
+    )
     t("torch.sym_max(x.shape[0], 2) + x, torch.sym_ite(x.shape[0] > 2, 1, 2) * y")
 
 

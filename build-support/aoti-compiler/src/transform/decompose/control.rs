@@ -1,16 +1,20 @@
 //! Calls about sizes and control flow, which have no rules.
 
 use super::run::Walk;
-use super::{Outputs, RuleError};
+use super::steps::repeat;
+use super::{Context, Outputs, RuleError};
 use crate::aten::{Arg, Call, InputKind, Program};
 use crate::diagnostic::Diagnostics;
-use crate::graph::{Graph, InputRole, TensorType, ValueId};
+use crate::graph::{BinaryOp, Combine, Coord, Graph, InputRole, Spliced, TensorType, ValueId};
+use crate::symbolic::Expr;
 
 impl Walk<'_> {
     pub(super) fn structural(&mut self, call: &Call) -> Result<(), RuleError> {
         match call.target.as_str() {
             "higher_order.cond" => self.cond(call),
             "higher_order.while_loop" => self.while_loop(call),
+            "higher_order.scan" => self.scan(call),
+            "higher_order.associative_scan" => self.associative_scan(call),
             "aten._assert_scalar.default" => self.assert_scalar(call),
             "aten._assert_tensor_metadata.default" => self.assert_metadata(call),
             "aten.sym_constrain_range.default" => self.constrain_range(call, None),
@@ -48,6 +52,108 @@ impl Walk<'_> {
         let body = self.body(body, &types)?;
         let results = self.cx.b.while_loop(condition, body, &operands, carried.len())?;
         self.bind(call, Outputs::List(results), None)
+    }
+
+    /// A body run for each row of some tensors, one after the other: it takes carried values, a row of each, and captured values,
+    /// and gives the next carried values and rows of results.
+    fn scan(&mut self, call: &Call) -> Result<(), RuleError> {
+        let [(_, Arg::Graph(body)), init, rows, captured @ ..] = call.args.as_slice() else {
+            return Err(RuleError::Malformed("`scan` takes a graph, first values and tensors".to_owned()));
+        };
+        let carried = self.operand_list(std::slice::from_ref(init))?;
+        let tables = self.operand_list(std::slice::from_ref(rows))?;
+        let captured = self.operand_list(captured)?;
+        let length = self.length_of(&tables)?;
+        let body = self.body_of_rows(body, &carried, &tables, &captured)?;
+        let cx = &mut self.cx;
+        let results: Vec<ValueId> = body.outputs[carried.len().min(body.outputs.len())..]
+            .iter()
+            .map(|output| {
+                let ty = body.ty(output.value);
+                let shape = [std::slice::from_ref(&length), &ty.shape].concat();
+                cx.b.full(0i64, ty.dtype, &shape)
+            })
+            .collect();
+        let count = cx.b.index(length, &[]);
+        let start = [carried.as_slice(), &results].concat();
+        let given = [tables.as_slice(), &captured].concat();
+        let ends = repeat(cx, "scan", count, &start, &given, |cx, step, own, given| {
+            let (values, results) = own.split_at(carried.len());
+            let (tables, captured) = given.split_at(tables.len());
+            let mut operands = values.to_vec();
+            for table in tables {
+                operands.push(rows_at(cx, *table, step)?);
+            }
+            operands.extend(captured);
+            let mut next = spliced(cx, &body, &operands)?;
+            for (row, table) in next[carried.len()..].iter_mut().zip(results) {
+                *row = with_row(cx, *table, step, *row)?;
+            }
+            Ok(next)
+        })?;
+        self.bind(call, Outputs::List(ends), None)
+    }
+
+    /// A body that joins two rows of some tensors, run for each row and what all before it gave.
+    fn associative_scan(&mut self, call: &Call) -> Result<(), RuleError> {
+        let [(_, Arg::Graph(body)), rows, captured @ ..] = call.args.as_slice() else {
+            return Err(RuleError::Malformed("`associative_scan` takes a graph and tensors".to_owned()));
+        };
+        let tables = self.operand_list(std::slice::from_ref(rows))?;
+        let captured = self.operand_list(captured)?;
+        let length = self.length_of(&tables)?;
+        let firsts = tables
+            .iter()
+            .map(|table| self.cx.b.pick(*table, 0, &Expr::int(0)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let body = self.body_of_rows(body, &firsts, &tables, &captured)?;
+        let cx = &mut self.cx;
+        let count = cx.b.index(&length - 1, &[]);
+        // Each row is replaced by what it is joined to, so that the next one finds that before it.
+        let ends =
+            repeat(cx, "associative_scan", count, &tables, &captured, |cx, step, tables, captured| {
+                let next = cx.with_number(BinaryOp::Add, step, 1i64)?;
+                let mut operands = Vec::new();
+                for at in [step, next] {
+                    for table in tables {
+                        operands.push(rows_at(cx, *table, at)?);
+                    }
+                }
+                operands.extend(captured);
+                let joined = spliced(cx, &body, &operands)?;
+                joined.into_iter().zip(tables).map(|(row, table)| with_row(cx, *table, next, row)).collect()
+            })?;
+        self.bind(call, Outputs::List(ends), None)
+    }
+
+    /// The number of rows, the same of all.
+    fn length_of(&mut self, tables: &[ValueId]) -> Result<Expr, RuleError> {
+        let mut lengths = tables.iter().filter_map(|table| self.cx.b.shape(*table).first().cloned());
+        let first = lengths.next();
+        let first = first.ok_or_else(|| RuleError::Malformed("a scan needs rows".to_owned()))?;
+        let rest: Vec<Expr> = lengths.collect();
+        for other in &rest {
+            self.cx.b.require_same(&first, other)?;
+        }
+        Ok(first)
+    }
+
+    /// A body that takes some values, a row of each table, and others.
+    fn body_of_rows(
+        &mut self,
+        body: &Program,
+        values: &[ValueId],
+        tables: &[ValueId],
+        captured: &[ValueId],
+    ) -> Result<Graph, RuleError> {
+        let of = |value: &ValueId| self.cx.b.ty(*value).clone();
+        let row = |value: &ValueId| {
+            let ty = of(value);
+            TensorType { dtype: ty.dtype, shape: ty.shape[1..].to_vec() }
+        };
+        let types: Vec<TensorType> =
+            values.iter().map(of).chain(tables.iter().map(row)).chain(captured.iter().map(of)).collect();
+        self.body(body, &types)
     }
 
     fn operand_list(&mut self, args: &[(String, Arg)]) -> Result<Vec<ValueId>, RuleError> {
@@ -111,4 +217,24 @@ impl Walk<'_> {
         walk.outputs().map_err(inner)?;
         Ok(walk.cx.b.finish())
     }
+}
+
+/// Row `at` (`i64`, without axes) of a table.
+fn rows_at(cx: &mut Context, table: ValueId, at: ValueId) -> Result<ValueId, RuleError> {
+    super::embedding::rows(cx, table, at)
+}
+
+/// A table with another row `at`.
+fn with_row(cx: &mut Context, table: ValueId, at: ValueId, row: ValueId) -> Result<ValueId, RuleError> {
+    let shape = cx.b.shape(row);
+    let at = cx.b.expand(at, &shape)?;
+    let mut coords = vec![Coord::Indirect(0)];
+    coords.extend((0..shape.len()).map(|axis| Coord::Expr(Expr::axis(axis))));
+    Ok(cx.b.scatter(table, row, &[at], coords, Combine::Set)?)
+}
+
+fn spliced(cx: &mut Context, body: &Graph, operands: &[ValueId]) -> Result<Vec<ValueId>, RuleError> {
+    let operands: Vec<Spliced> =
+        operands.iter().map(|value| Spliced { value: *value, number: None }).collect();
+    Ok(cx.b.splice(body, &operands)?)
 }

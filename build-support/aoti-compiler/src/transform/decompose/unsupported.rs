@@ -98,6 +98,8 @@ pub fn is_structural(target: &str) -> bool {
             target,
             "higher_order.cond"
                 | "higher_order.while_loop"
+                | "higher_order.scan"
+                | "higher_order.associative_scan"
                 | "aten.sym_size.int"
                 | "aten.sym_stride.int"
                 | "aten.sym_numel.default"
