@@ -75,7 +75,7 @@ AOTI_NOINLINE f64 logaddexp2_f64(f64 x, f64 y) {
   return (x > y || x != x ? x : y) + scalar::log1p(power) * 0x1.71547652b82fep+0;
 }
 
-AOTI_INLINE u64 magnitude(i64 x) { return x < 0 ? 0 - u64(x) : u64(x); }
+template <class T> AOTI_INLINE u64 magnitude(T x) { return x < T(0) ? 0 - u64(x) : u64(x); }
 AOTI_NOINLINE u64 gcd_u64(u64 a, u64 b) {
   while (b != 0) {
     u64 r = a % b;
@@ -174,7 +174,7 @@ template <class T, int W> AOTI_INLINE Vec<T, W> heaviside(Vec<T, W> x, Vec<T, W>
 AOTI_INLINE f32 heaviside(f32 x, f32 y) { return x == 0 ? y : f32(x > 0); }
 AOTI_INLINE f64 heaviside(f64 x, f64 y) { return x == 0 ? y : f64(x > 0); }
 
-// For i8, i16, i32, i64 and u8. Not templates, so that they never compete with the vector forms.
+// For every integer type. Not templates, so that they never compete with the vector forms.
 #define AOTI_INTEGER2(T)                                                                             \
   AOTI_INLINE T gcd(T a, T b) { return T(detail::gcd_u64(detail::magnitude(a), detail::magnitude(b))); } \
   AOTI_INLINE T lcm(T a, T b) { return T(detail::lcm_u64(detail::magnitude(a), detail::magnitude(b))); } \
@@ -184,6 +184,9 @@ AOTI_INTEGER2(i16)
 AOTI_INTEGER2(i32)
 AOTI_INTEGER2(i64)
 AOTI_INTEGER2(u8)
+AOTI_INTEGER2(u16)
+AOTI_INTEGER2(u32)
+AOTI_INTEGER2(u64)
 #undef AOTI_INTEGER2
 template <class T, int W> AOTI_INLINE Vec<T, W> gcd(Vec<T, W> a, Vec<T, W> b) {
   return lanewise([](T x, T y) { return gcd(x, y); }, a, b);

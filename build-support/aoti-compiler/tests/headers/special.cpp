@@ -103,6 +103,9 @@ static void values() {
 static void integers() {
   verify("gcd", 12, -18, special::gcd(i64(12), i64(-18)), 6);
   verify("gcd", 0, 0, special::gcd(i32(0), i32(0)), 0);
+  verify("gcd", 12, 18, special::gcd(u16(12), u16(18)), 6);
+  verify("gcd", 3e9, 2e9, special::gcd(u32(3000000000), u32(2000000000)), 1e9);
+  verify("gcd", 1, 1, special::gcd(~u64(0), u64(5)) == 5, 1);
   verify("lcm", -4, 6, special::lcm(i32(-4), i32(6)), 12);
   verify("lcm", 0, 6, lane(special::lcm(splat<4>(i64(0)), splat<4>(i64(6))), 1), 0);
   i32 exponent = 0;
