@@ -18,12 +18,12 @@ use std::fmt::Write;
 const WIDEST_ACCESS: i64 = 16;
 
 /// How values of earlier stages look from this one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::codegen) enum Earlier {
+#[derive(Clone, Copy)]
+pub(in crate::codegen) enum Earlier<'a> {
     /// One lane, in variables.
     OneLane,
-    /// The same lanes as here.
-    SameLanes,
+    /// The same lanes as here, in these stages of the nest; what does not differ between them is in one.
+    SameLanes(&'a [Stage]),
 }
 
 /// Where a stage is printed.
@@ -34,7 +34,7 @@ pub(in crate::codegen) struct Context<'a> {
     pub(in crate::codegen) prefix: String,
     /// The axis along the lanes; `None` where there is one lane.
     pub(in crate::codegen) vector: Option<Symbol>,
-    pub(in crate::codegen) earlier: Earlier,
+    pub(in crate::codegen) earlier: Earlier<'a>,
     /// The number of lanes in the target's text.
     pub(in crate::codegen) width: &'static str,
     /// That number, where lane 0 lies at multiples of it and memory begins where any access may: then it is said in the text
@@ -148,9 +148,15 @@ impl Context<'_> {
 
     /// Which terms differ between lanes.
     fn varying(&self) -> Vec<bool> {
-        let Some(vector) = self.vector else { return vec![false; self.stage.terms.len()] };
-        let mut varying: Vec<bool> = Vec::with_capacity(self.stage.terms.len());
-        for typed in &self.stage.terms {
+        match self.vector {
+            Some(vector) => self.varying_in(self.stage, vector),
+            None => vec![false; self.stage.terms.len()],
+        }
+    }
+
+    fn varying_in(&self, stage: &Stage, vector: Symbol) -> Vec<bool> {
+        let mut varying: Vec<bool> = Vec::with_capacity(stage.terms.len());
+        for typed in &stage.terms {
             let own = match &typed.term {
                 Term::Literal(_) => false,
                 Term::Index(expr) => expr.mentions(vector),
@@ -159,7 +165,11 @@ impl Context<'_> {
                         || guards.iter().any(|guard| guard.coordinate.mentions(vector))
                 }
                 Term::Inside(guards) => guards.iter().any(|guard| guard.coordinate.mentions(vector)),
-                Term::Accumulated(_) | Term::Earlier { .. } => self.earlier == Earlier::SameLanes,
+                Term::Accumulated(_) => matches!(self.earlier, Earlier::SameLanes(_)),
+                Term::Earlier { stage, term } => match self.earlier {
+                    Earlier::OneLane => false,
+                    Earlier::SameLanes(stages) => self.varying_in(&stages[*stage], vector)[*term],
+                },
                 Term::Sum => true,
                 Term::Unary(..)
                 | Term::Binary(..)
@@ -198,7 +208,7 @@ impl Context<'_> {
             }
             Term::Accumulated(accumulator) => match self.earlier {
                 Earlier::OneLane => format!("accumulator{accumulator}.result()"),
-                Earlier::SameLanes => format!("accumulator{accumulator}.value()"),
+                Earlier::SameLanes(_) => format!("accumulator{accumulator}.value()"),
             },
             Term::Earlier { stage, term } => format!("stage{stage}_t{term}"),
             Term::Sum if typed.dtype.is_float() => "sum".to_owned(),

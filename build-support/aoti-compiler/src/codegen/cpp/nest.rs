@@ -130,7 +130,10 @@ impl Printer<'_> {
             stage,
             prefix: format!("stage{index}_"),
             vector: vector.map(|axis| axis.symbol),
-            earlier: if self.mapping.lanes == Lanes::Outer { Earlier::SameLanes } else { Earlier::OneLane },
+            earlier: match self.mapping.lanes {
+                Lanes::Outer => Earlier::SameLanes(&self.nest.stages),
+                Lanes::One | Lanes::Inner => Earlier::OneLane,
+            },
             width: "AOTI_LANES",
         };
         let printed = context.print();

@@ -194,7 +194,7 @@ impl Printer<'_> {
             stage,
             prefix: format!("stage{number}_"),
             vector,
-            earlier: if outer { Earlier::SameLanes } else { Earlier::OneLane },
+            earlier: if outer { Earlier::SameLanes(&self.nest.stages) } else { Earlier::OneLane },
             width: "lanes.width",
             whole: Some(self.teams.lanes).filter(|lanes| *lanes > 1),
         }
