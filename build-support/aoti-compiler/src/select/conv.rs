@@ -161,10 +161,14 @@ fn winograd_panels(shape: &ConvShape) -> Option<Packing> {
 }
 
 /// Products at 16 points of each tile of 2 x 2 pixels, the sums and differences that lead there and back, and, where channels
-/// are first, elements that are read or written across that order.
+/// are first, elements that are read or written across that order. Tiles fill whole units of work, and those of one image do
+/// where the batch is not known, because it may be the only one.
 fn winograd_work(conv: &Convolution, shape: &ConvShape) -> Cost {
-    let tiles: f64 = shape.output.iter().map(|size| (typical(size) / 2.0).ceil()).product();
-    let tiles = tiles * typical(&shape.batch);
+    let unit = scratch::WINOGRAD_TILES as f64;
+    let whole = |tiles: f64| (tiles / unit).ceil() * unit;
+    let image: f64 = shape.output.iter().map(|size| (typical(size) / 2.0).ceil()).product();
+    let batch = typical(&shape.batch);
+    let tiles = if shape.batch.as_int().is_some() { whole(image * batch) } else { whole(image) * batch };
     let (ins, outs) = (typical(&shape.in_channels), typical(&shape.out_channels));
     let turned = |channels: Channels| f64::from(u8::from(channels == Channels::First)) * TURNED;
     Cost::of(Item::Multiply, 16.0 * tiles * ins * outs)
