@@ -177,22 +177,21 @@ AOTI_INLINE int pixel_tile(const PixelPlan &p, int rows, i64 vectors, const f32 
 
 // `count` pixels of `channels` planes that are `plane` floats apart, channels last, pixels `pitch` floats apart.
 AOTI_NOINLINE void interleave_channels(const f32 *x, i64 plane, i64 channels, i64 pitch, i64 count, f32 *to) {
-  // Four pixels at a time, and never the last ones, as vectors of the last channels reach up to three floats into the next
-  // pixels. They come first: what they write there is then written over.
-  const i64 rest = channels % 4, whole = channels - rest, fours = count >= 7 ? (count - 3) / 4 * 4 : 0;
+  // Four pixels of four channels at a time, the last channel in place of those that are missing, and never the last pixels, as
+  // vectors of the last channels reach up to three floats into the next ones. These channels come first: what they write
+  // there is then written over.
+  const i64 last = channels - 1, fours = channels > 0 && count >= 7 ? (count - 3) / 4 * 4 : 0;
   i64 done = 0;
   while (done < fours) {
     // Of each plane a cache line at a time: planes may be so far apart that their lines share a set.
     const i64 end = min_i64(done + 16, fours);
-    if (rest > 0)
+    for (i64 c = last / 4 * 4; c >= 0; c -= 4)
       for (i64 i = done; i < end; i += 4) {
-        const f32 *row = x + whole * plane + i;
-        f32 four[4][4] = {};
-        for (i64 c = 0; c < rest; ++c) *(FourFloats *)four[c] = *(const FourFloats *)(row + c * plane);
-        transpose_4x4(four[0], 4, to + i * pitch + whole, pitch);
+        f32 four[4][4];
+        AOTI_UNROLL for (i64 k = 0; k < 4; ++k)
+          *(FourFloats *)four[k] = *(const FourFloats *)(x + min_i64(c + k, last) * plane + i);
+        transpose_4x4(four[0], 4, to + i * pitch + c, pitch);
       }
-    for (i64 c = 0; c < whole; c += 4)
-      for (i64 i = done; i < end; i += 4) transpose_4x4(x + c * plane + i, plane, to + i * pitch + c, pitch);
     done = end;
   }
   for (; done < count; ++done)
