@@ -23,7 +23,8 @@ impl Buffer {
 
     /// Makes room for `bytes`. Where it must grow, what it held is lost.
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Error> {
-        let lines = bytes.div_ceil(size_of::<Line>());
+        // Nothing has an address in memory, too: kernels count on from where an empty tensor lies, though they read nothing.
+        let lines = bytes.div_ceil(size_of::<Line>()).max(1);
         if lines > self.lines.len() {
             // The old memory goes first: two of a size may not fit.
             self.lines = Vec::new();
