@@ -1,4 +1,4 @@
-//! What contractions have in common on every target: the type of sums, and an epilogue over merged pixels.
+//! What contractions have in common on every target: the type of sums, an epilogue over merged pixels, the scores of attention.
 
 use super::expr::scalar;
 use crate::dtype::DType;
@@ -14,6 +14,17 @@ pub(in crate::codegen) fn sum_type(dtype: DType) -> &'static str {
         DType::I64 | DType::U64 => "i64",
         DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::U16 | DType::U32 => "i32",
     }
+}
+
+/// The terms of a score of attention as statements that return it, printed as an epilogue is.
+pub(in crate::codegen) fn scores(stage: &Stage, epilogue: impl FnOnce(&Stage) -> String) -> String {
+    let value = stage.effects.iter().find_map(|effect| match effect {
+        Effect::Accumulate { value, .. } => Some(*value),
+        Effect::Store { .. } => None,
+    });
+    let value = value.expect("a verified program feeds scores to an accumulator");
+    let terms = Stage { effects: vec![], ..stage.clone() };
+    format!("{}return t{value};\n", epilogue(&terms))
 }
 
 /// The epilogue with its spatial axes merged into one axis of pixels, and that axis.

@@ -2,10 +2,11 @@
 
 use super::KernelText;
 use super::contraction::{batch_positions, epilogue, grain, matrix_text, worker_scratch};
+use crate::codegen::c_family::contraction::scores;
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
-use crate::loops::{Attention, Effect, MatrixOperand, Program, Stage};
+use crate::loops::{Attention, MatrixOperand, Program};
 use crate::schedule::mapping::CpuMapping;
 use crate::select::Scratch;
 use crate::symbolic::{Expr, Symbol};
@@ -32,7 +33,11 @@ pub(super) fn print(
         )
     };
     let key = own.key().symbol;
-    let score = lambda("score", [query.symbol, key], &scores(parameters, &own.stages[0], key));
+    let score = lambda(
+        "score",
+        [query.symbol, key],
+        &scores(&own.stages[0], |terms| epilogue(parameters, terms, key)),
+    );
     let result =
         lambda("result", [query.symbol, column.symbol], &epilogue(parameters, &own.stages[1], column.symbol));
     let reach = own.reach.as_ref().map_or("0".to_owned(), scalar);
@@ -57,15 +62,4 @@ pub(super) fn print(
         indent(&body, 2),
     );
     text.weight = 24 + own.stages.iter().map(|stage| stage.terms.len()).sum::<usize>();
-}
-
-/// The terms of a score as statements that use `lanes` and `sum`, lanes along `key`, and return the score.
-fn scores(parameters: &Parameters, stage: &Stage, key: Symbol) -> String {
-    let value = stage.effects.iter().find_map(|effect| match effect {
-        Effect::Accumulate { value, .. } => Some(*value),
-        Effect::Store { .. } => None,
-    });
-    let value = value.expect("a verified program feeds scores to an accumulator");
-    let terms = Stage { effects: vec![], ..stage.clone() };
-    format!("{}return t{value};\n", epilogue(parameters, &terms, key))
 }

@@ -3,13 +3,14 @@
 
 use super::contraction::{epilogue, offset, positions};
 use super::{Launch, MAX_BLOCKS, Printed, index_type};
+use crate::codegen::c_family::contraction::scores;
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
-use crate::loops::{Attention, Effect, MatrixOperand, Program, Stage};
+use crate::loops::{Attention, MatrixOperand, Program};
 use crate::schedule::mapping::{Multiplier, Tile};
-use crate::symbolic::{Expr, NoRanges, Symbol};
+use crate::symbolic::{Expr, NoRanges};
 
 pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention, tile: &Tile) -> Printed {
     let [batch @ .., query, column] = own.axes.as_slice() else {
@@ -30,7 +31,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
         let element = type_name(program.buffers[operand.buffer].dtype);
         format!("Table<{element}, {index}>{{whole({pointer}){start}, {}, {}}}", scalar(row), scalar(column))
     };
-    let score = scores(parameters, &own.stages[0], own.key().symbol);
+    let score = scores(&own.stages[0], |terms| epilogue(parameters, terms, own.key().symbol));
     let result = epilogue(parameters, &own.stages[1], column.symbol);
     let [i, key, c] = [query.symbol, own.key().symbol, column.symbol].map(symbol_name);
     let reach = own.reach.as_ref().map_or("0".to_owned(), scalar);
@@ -64,15 +65,4 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
     let launch =
         Launch { shared: Expr::int(tile.shared), ..Launch::of(&(&batches * &tiles), 1, threads, MAX_BLOCKS) };
     Printed { body, launch, headers: vec![header] }
-}
-
-/// The terms of a score as statements that use `lanes` and `sum`, lanes along `key`, and return the score.
-fn scores(parameters: &Parameters, stage: &Stage, key: Symbol) -> String {
-    let value = stage.effects.iter().find_map(|effect| match effect {
-        Effect::Accumulate { value, .. } => Some(*value),
-        Effect::Store { .. } => None,
-    });
-    let value = value.expect("a verified program feeds scores to an accumulator");
-    let terms = Stage { effects: vec![], ..stage.clone() };
-    format!("{}return t{value};\n", epilogue(parameters, &terms, key))
 }
