@@ -42,14 +42,16 @@ fn levels() -> Vec<Vec<&'static str>> {
     vec![vec![]]
 }
 
-fn check(program: &str) {
+fn check(program: &str, defined: &[&str]) {
     let Some(compiler) = compiler() else { return };
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for (index, level) in levels().iter().enumerate() {
-        let binary = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{program}_{index}"));
+        let name = format!("{program}_{index}{}", defined.concat());
+        let binary = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         let built = Command::new(&compiler)
             .args(["-std=c++17", "-O2", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Werror"])
             .args(level)
+            .args(defined)
             .args(["-I".as_ref(), root.join("include").as_os_str()])
             .arg(root.join("tests/headers").join(format!("{program}.cpp")))
             .args(["-o".as_ref(), binary.as_os_str()])
@@ -63,10 +65,16 @@ fn check(program: &str) {
 
 #[test]
 fn matrix_products_equal_plain_loops_at_every_level() {
-    check("gemm_test");
+    check("gemm_test", &[]);
+}
+
+/// This machine may have none.
+#[test]
+fn matrix_products_on_emulated_units_equal_plain_loops() {
+    check("gemm_test", &["-DAOTI_UNITS_EMULATED"]);
 }
 
 #[test]
 fn convolutions_equal_plain_loops_at_every_level() {
-    check("conv_test");
+    check("conv_test", &[]);
 }

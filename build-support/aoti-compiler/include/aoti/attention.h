@@ -43,9 +43,12 @@ template <class T> AOTI_INLINE void pack_operand(Matrix<T> b, i64 k, i64 n, f32 
 // Rows of A by the first n columns of packed panels of `height` rows, of which the first k count.
 template <class Epilogue>
 AOTI_INLINE void attention_product(i64 rows, i64 n, i64 k, i64 height, Matrix<f32> a, const f32 *packed, Epilogue &&epilogue) {
+  const auto sink = [&](i64 row, i64 count, i64 column, i64 width, const f32 *sums, i64 pitch) AOTI_LAMBDA {
+    hand_over(row, count, column, width, sums, pitch, epilogue);
+  };
   for (i64 p = 0; p < gemm_panels(n); p += kGroup) {
     const GemmPanels b{packed + p * height * kPanel, kPanel, height * kPanel};
-    gemm_group<kGemmMost>(0, rows, p, min_i64(gemm_panels(n), p + kGroup), n, k, a, b, epilogue);
+    gemm_group<kGemmMost>(0, rows, p, min_i64(gemm_panels(n), p + kGroup), n, k, a, b, sink);
   }
 }
 

@@ -203,10 +203,10 @@ template <class T> AOTI_INLINE Matrix<f32> gemm_rows(Matrix<T> a, i64 rows, i64 
   return {scratch, gemm_copy_stride(k), 1};
 }
 
-// Columns [first, last) panels of rows [m0, m0 + rows), whose A rows start at a.data; blocks have at most Most rows.
-template <i64 Most, class Epilogue>
-AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k, Matrix<f32> a, GemmPanels b,
-                            Epilogue &epilogue) {
+// Columns [first, last) panels of rows [m0, m0 + rows), whose A rows start at a.data; blocks have at most Most rows. Finished
+// tiles go to sink(row, rows, column, width, sums, pitch).
+template <i64 Most, class Sink>
+AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k, Matrix<f32> a, GemmPanels b, Sink &sink) {
   alignas(64) f32 tile[kTileFloats];
   for (i64 done = 0; done < rows;) {
     GemmBlock block = gemm_block(min_i64(rows - done, Most));
@@ -217,13 +217,54 @@ AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k,
       for (i64 r = done; r < end; r += block.rows) {
         gemm_tile(block, k, a.data + r * a.row_stride, a.row_stride, a.col_stride,
                   b.data + (p - first) * b.panel_stride, b.k_stride, b.panel_stride, tile);
-        for (int i = 0; i < block.rows; ++i)
-          for_each_vector(tile + i * block.panels * kPanel, width, [&](i64 c, auto lanes, auto sums)
-                              __attribute__((always_inline)) { epilogue(m0 + r + i, p * kPanel + c, lanes, sums); });
+        sink(m0 + r, block.rows, p * kPanel, width, tile, block.panels * kPanel);
       }
     }
     done = end;
   }
+}
+
+// Rows [m0, m1) and panels [p0, p1) of A * B for packed B.
+template <i64 Most, class T, class Sink>
+AOTI_INLINE void packed_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const f32 *packed, void *scratch,
+                              Sink &sink) {
+  i64 block = gemm_block_rows(k);
+  for (i64 m = m0; m < m1; m += block) {
+    i64 rows = min_i64(m1 - m, block);
+    Matrix<f32> block_a =
+        gemm_rows(Matrix<T>{a.data + m * a.row_stride, a.row_stride, a.col_stride}, rows, k, (f32 *)scratch);
+    for (i64 p = p0; p < p1; p += kGroup) {
+      GemmPanels b{packed + p * k * kPanel, kPanel, k * kPanel};
+      gemm_group<Most>(m, rows, p, min_i64(p1, p + kGroup), n, k, block_a, b, sink);
+    }
+  }
+}
+
+// The same for a B that is packed now.
+template <i64 Most, class TA, class TB, class Sink>
+AOTI_INLINE void general_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, void *scratch,
+                               Sink &sink) {
+  i64 block = gemm_block_rows(k);
+  f32 *b_scratch = (f32 *)scratch;
+  f32 *a_scratch = b_scratch + min_i64(ceil_div(n, kPanel), kGroup) * kPanel * k;
+  for (i64 m = m0; m < m1; m += block) {
+    i64 rows = min_i64(m1 - m, block);
+    Matrix<f32> block_a =
+        gemm_rows(Matrix<TA>{a.data + m * a.row_stride, a.row_stride, a.col_stride}, rows, k, a_scratch);
+    for (i64 p = p0; p < p1; p += kGroup) {
+      i64 last = min_i64(p1, p + kGroup);
+      GemmPanels panels = pack_group(b, p, last, n, k, rows, b_scratch);
+      gemm_group<Most>(m, rows, p, last, n, k, block_a, panels, sink);
+    }
+  }
+}
+
+// Hands the sums of a tile to an epilogue, vector by vector.
+template <class Epilogue>
+AOTI_INLINE void hand_over(i64 row, i64 rows, i64 column, i64 width, const f32 *sums, i64 pitch, Epilogue &epilogue) {
+  for (i64 i = 0; i < rows; ++i)
+    for_each_vector(sums + i * pitch, width, [&](i64 c, auto lanes, auto values)
+                        __attribute__((always_inline)) { epilogue(row + i, column + c, lanes, values); });
 }
 
 } // namespace detail
@@ -253,35 +294,20 @@ AOTI_INLINE i64 gemm_general_scratch_bytes(i64 m, i64 n, i64 k) {
 template <i64 Most = kGemmMost, class T, class Epilogue>
 AOTI_INLINE void gemm_packed(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const f32 *packed,
                              void *scratch, Epilogue &&epilogue) {
-  i64 block = detail::gemm_block_rows(k);
-  for (i64 m = m0; m < m1; m += block) {
-    i64 rows = min_i64(m1 - m, block);
-    Matrix<f32> block_a = detail::gemm_rows(Matrix<T>{a.data + m * a.row_stride, a.row_stride, a.col_stride}, rows, k,
-                                            (f32 *)scratch);
-    for (i64 p = p0; p < p1; p += detail::kGroup) {
-      detail::GemmPanels b{packed + p * k * kPanel, kPanel, k * kPanel};
-      detail::gemm_group<Most>(m, rows, p, min_i64(p1, p + detail::kGroup), n, k, block_a, b, epilogue);
-    }
-  }
+  const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const f32 *sums, i64 pitch) AOTI_LAMBDA {
+    detail::hand_over(row, rows, column, width, sums, pitch, epilogue);
+  };
+  detail::packed_tiles<Most>(m0, m1, p0, p1, n, k, a, packed, scratch, sink);
 }
 
 // As `gemm_packed`, for a B that is packed now, panel by panel. A and B: f32, f16 or bf16, any strides.
 template <i64 Most = kGemmMost, class TA, class TB, class Epilogue>
 AOTI_INLINE void gemm_general(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, void *scratch,
                               Epilogue &&epilogue) {
-  i64 block = detail::gemm_block_rows(k);
-  f32 *b_scratch = (f32 *)scratch;
-  f32 *a_scratch = b_scratch + min_i64(gemm_panels(n), detail::kGroup) * kPanel * k;
-  for (i64 m = m0; m < m1; m += block) {
-    i64 rows = min_i64(m1 - m, block);
-    Matrix<f32> block_a =
-        detail::gemm_rows(Matrix<TA>{a.data + m * a.row_stride, a.row_stride, a.col_stride}, rows, k, a_scratch);
-    for (i64 p = p0; p < p1; p += detail::kGroup) {
-      i64 last = min_i64(p1, p + detail::kGroup);
-      detail::GemmPanels panels = detail::pack_group(b, p, last, n, k, rows, b_scratch);
-      detail::gemm_group<Most>(m, rows, p, last, n, k, block_a, panels, epilogue);
-    }
-  }
+  const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const f32 *sums, i64 pitch) AOTI_LAMBDA {
+    detail::hand_over(row, rows, column, width, sums, pitch, epilogue);
+  };
+  detail::general_tiles<Most>(m0, m1, p0, p1, n, k, a, b, scratch, sink);
 }
 
 AOTI_NAMESPACE_END

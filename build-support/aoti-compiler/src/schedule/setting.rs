@@ -66,6 +66,7 @@ impl Setting {
         match self.template {
             Template::Loops | Template::Rows | Template::Attention | Template::Extern => 1,
             Template::Gemm(Gemm::Packed | Gemm::General | Gemm::Any) => 1,
+            Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => 1,
             Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Any) => 1,
             Template::Conv(Conv::Pixels | Conv::Winograd | Conv::DepthwisePixels) => 1,
             Template::Conv(Conv::Transposed | Conv::TransposedAny) => 1,
@@ -78,6 +79,12 @@ impl Setting {
             Template::Loops => "plain loops",
             Template::Gemm(Gemm::Packed) => "a product with panels packed when the model is built",
             Template::Gemm(Gemm::General) => "a product with panels packed in each run",
+            Template::Gemm(Gemm::PackedOnUnits) => {
+                "a product with panels packed when the model is built, on matrix units where there are some"
+            }
+            Template::Gemm(Gemm::GeneralOnUnits) => {
+                "a product with panels packed in each run, on matrix units where there are some"
+            }
             Template::Gemm(Gemm::Any) => "a product row by row",
             Template::Conv(Conv::Product) => "a convolution as one product",
             Template::Conv(Conv::Depthwise) => "a convolution channel by channel",

@@ -20,16 +20,47 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
         return vec![candidate(Gemm::Any, vec![], Scratch::default(), Cost::of(Item::Single, work))];
     }
     let packed = batches * typical(n) * typical(k);
+    let units = units_cost(matmul, batches, target);
     let work = Cost::of(Item::Multiply, work);
     let general = scratch::gemm_general(m, n, k, target);
     let mut all = vec![candidate(Gemm::General, vec![], general, work.and(Item::Packed, packed))];
+    if let Some(cost) = units {
+        let scratch = scratch::gemm_general_units(m, n, k, target);
+        all.push(candidate(Gemm::GeneralOnUnits, vec![], scratch, cost.and(Item::Packed, packed)));
+    }
     if let Some(packing) = constant_panels(program, matmul) {
         let packed = vec![PackedOperand { buffer: matmul.b.buffer, packing }];
         let scratch =
             if reads_rows_in_place(matmul) { Scratch::default() } else { scratch::gemm_packed(m, k, target) };
-        all.push(candidate(Gemm::Packed, packed, scratch, work));
+        all.push(candidate(Gemm::Packed, packed.clone(), scratch, work));
+        if let Some(cost) = units {
+            let scratch = scratch::gemm_packed_units(m, k, target);
+            all.push(candidate(Gemm::PackedOnUnits, packed, scratch, cost));
+        }
     }
     all
+}
+
+/// What a product costs on matrix units, where some machines have them and rows can be enough.
+fn units_cost(matmul: &MatMul, batches: f64, target: &Target) -> Option<Cost> {
+    let Target::Cpu(cpu) = target else { return None };
+    let rank = matmul.axes.len();
+    let (m, n, k) = (&matmul.axes[rank - 2].extent, &matmul.axes[rank - 1].extent, &matmul.depth);
+    if !cpu.may_have_units() || m.as_int().is_some_and(|m| m < scratch::UNIT_LEAST_ROWS) {
+        return None;
+    }
+    // Planes of a number, and products of planes: those of `matrix_units.h`.
+    let (planes, products) = match matmul.dtype {
+        DType::Bf16 => (1.0, 1.0),
+        DType::F16 => (2.0, 4.0),
+        _ => (3.0, 6.0),
+    };
+    let (m, n, k) = (typical(m), typical(n), typical(k));
+    let blocks = (m / scratch::unit_block_rows(k)).ceil();
+    Some(
+        Cost::of(Item::Unit, batches * m * n * k * products)
+            .and(Item::Plane, batches * k * (m + n * blocks) * planes),
+    )
 }
 
 /// Whether templates with sums in `f32` read elements of the type. Products of numbers of one byte are those of what they

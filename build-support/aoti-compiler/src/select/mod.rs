@@ -43,6 +43,10 @@ pub enum Gemm {
     Packed,
     /// Register tiles over a right operand that is packed at each run.
     General,
+    /// As `Packed`, on matrix units where the machine has them.
+    PackedOnUnits,
+    /// As `General`, on matrix units where the machine has them.
+    GeneralOnUnits,
     /// A row at a time, for every element type.
     Any,
 }

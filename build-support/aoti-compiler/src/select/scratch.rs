@@ -35,6 +35,16 @@ pub(super) const PANEL: i64 = 32;
 const PANEL_GROUP: i64 = 4;
 /// Floats of the left operand that are worked on at a time (`gemm_block_rows` of `gemm.h`).
 const BLOCK_FLOATS: i64 = 98304;
+/// Rows and depth of two tiles of matrix units (`gemm_units.h`).
+const UNIT_ROWS: i64 = 32;
+const UNIT_DEPTH: i64 = 32;
+/// Rows from which on matrix units are used (`kUnitLeastRows` of `gemm_units.h`).
+pub(super) const UNIT_LEAST_ROWS: i64 = 48;
+/// Numbers of a block of rows whose planes are made at a time, and rows of it at least and at most (`unit_block_rows`).
+const UNIT_BLOCK: i64 = 196_608;
+const UNIT_BLOCK_ROWS: [i64; 2] = [64, 256];
+/// Bytes of the planes of a number.
+const PLANE_BYTES: i64 = 6;
 /// Queries of a block of attention (`kAttentionRows` of `attention.h`).
 const ATTENTION_ROWS: i64 = 28;
 /// Floats of a page: what is as far apart shares a cache set.
@@ -127,6 +137,34 @@ pub(super) fn gemm_general(m: &Expr, n: &Expr, k: &Expr, target: &Target) -> Scr
     let panels = (n + (PANEL - 1)).floor_div(&Expr::int(PANEL)).minimum(&Expr::int(PANEL_GROUP));
     let bytes = &(&(&panels * k) * (PANEL * 4)) + &round_up(&left_block(m, k), 64);
     Scratch { shared: Expr::int(0), worker: aligned(&bytes, target) }
+}
+
+/// Rows whose planes are made at a time.
+pub(super) fn unit_block_rows(k: f64) -> f64 {
+    (UNIT_BLOCK as f64 / k.max(1.0)).clamp(UNIT_BLOCK_ROWS[0] as f64, UNIT_BLOCK_ROWS[1] as f64)
+}
+
+/// Bytes of planes of rows and of a panel, of sums and those of a chain, and of rows that are copied: `unit_scratch`.
+fn units(m: &Expr, k: &Expr) -> Expr {
+    let most = Expr::int(UNIT_BLOCK).floor_div(&k.maximum(&Expr::int(1)));
+    let most = most.maximum(&Expr::int(UNIT_BLOCK_ROWS[0])).minimum(&Expr::int(UNIT_BLOCK_ROWS[1]));
+    let rows = round_up(m, UNIT_ROWS).minimum(&most);
+    let depth = round_up(k, UNIT_DEPTH);
+    let of_rows = &rows * &(&(&depth * (PLANE_BYTES + 4)) + 2 * 4 * PANEL);
+    &of_rows + &(&depth * (PANEL * PLANE_BYTES))
+}
+
+/// The same for a packed right operand; no less than without matrix units.
+pub(super) fn gemm_packed_units(m: &Expr, k: &Expr, target: &Target) -> Scratch {
+    let bytes = units(m, k).maximum(&left_block(m, k));
+    Scratch { shared: Expr::int(0), worker: aligned(&bytes, target) }
+}
+
+/// The same, and a panel of the right operand.
+pub(super) fn gemm_general_units(m: &Expr, n: &Expr, k: &Expr, target: &Target) -> Scratch {
+    let bytes = &units(m, k) + &(&round_up(k, UNIT_DEPTH) * (PANEL * 4));
+    let plain = gemm_general(m, n, k, target).worker;
+    Scratch { shared: Expr::int(0), worker: aligned(&bytes.maximum(&plain), target) }
 }
 
 /// Panels of keys and of values, the scores of a block of queries, and a copy of these: sizes of `attention.h`.

@@ -34,12 +34,15 @@ pub struct CpuLevel {
     pub name: String,
     /// Bytes of a vector register.
     pub vector_bytes: i64,
+    /// Whether some of its processors multiply tiles of matrices; code asks the one that runs it.
+    pub may_have_units: bool,
 }
 
-/// Names and bytes of a vector register.
-const LEVELS: &[(&str, i64)] = &[("x86-64", 16), ("x86-64-v3", 32), ("x86-64-v4", 64), ("neon", 16)];
+/// Names, bytes of a vector register, and whether processors may have matrix units.
+const LEVELS: &[(&str, i64, bool)] =
+    &[("x86-64", 16, false), ("x86-64-v3", 32, false), ("x86-64-v4", 64, true), ("native", 32, true), ("neon", 16, false)];
 
-/// Bytes of a vector register of a level that is in no table, such as `native`.
+/// Bytes of a vector register of a level that is in no table.
 const TYPICAL_VECTOR_BYTES: i64 = 32;
 
 impl CpuTarget {
@@ -63,6 +66,11 @@ impl CpuTarget {
         self.levels.last().map_or(Prices::TYPICAL, |level| Prices::on(&level.name))
     }
 
+    /// Whether processors of some level may have matrix units.
+    pub fn may_have_units(&self) -> bool {
+        self.levels.iter().any(|level| level.may_have_units)
+    }
+
     /// Bytes of the widest vector of any level.
     pub fn vector_bytes(&self) -> i64 {
         self.levels.iter().map(|level| level.vector_bytes).max().unwrap_or(TYPICAL_VECTOR_BYTES)
@@ -73,7 +81,8 @@ impl CpuLevel {
     fn named(name: &str) -> CpuLevel {
         let known = LEVELS.iter().find(|level| level.0 == name);
         let vector_bytes = known.map_or(TYPICAL_VECTOR_BYTES, |level| level.1);
-        CpuLevel { name: name.to_owned(), vector_bytes }
+        let may_have_units = known.is_some_and(|level| level.2);
+        CpuLevel { name: name.to_owned(), vector_bytes, may_have_units }
     }
 }
 
@@ -86,5 +95,7 @@ mod tests {
         assert_eq!(CpuTarget::new(&["x86-64", "x86-64-v4", "x86-64-v3"]).vector_bytes(), 64);
         assert_eq!(CpuTarget::new(&["neon"]).vector_bytes(), 16);
         assert_eq!(CpuTarget::new(&["native"]).levels[0].name, "native");
+        assert!(CpuTarget::new(&["x86-64", "x86-64-v4"]).may_have_units());
+        assert!(!CpuTarget::new(&["x86-64", "x86-64-v3"]).may_have_units());
     }
 }

@@ -10,6 +10,10 @@ pub enum Item {
     Multiply,
     /// A multiply-add where each element of the result is computed by itself.
     Single,
+    /// A multiply-add of two planes of numbers on matrix units.
+    Unit,
+    /// A plane of an element that is made for matrix units in each run.
+    Plane,
     /// A multiply-add that loads an element of its own, as in a convolution channel by channel.
     Loaded,
     /// An element that is packed in each run.
@@ -32,9 +36,11 @@ pub enum Item {
 
 impl Item {
     /// All of them.
-    pub const ALL: [Item; 11] = [
+    pub const ALL: [Item; 13] = [
         Item::Multiply,
         Item::Single,
+        Item::Unit,
+        Item::Plane,
         Item::Loaded,
         Item::Packed,
         Item::Panel,
@@ -51,6 +57,8 @@ impl Item {
         match self {
             Item::Multiply => "multiply",
             Item::Single => "single",
+            Item::Unit => "unit",
+            Item::Plane => "plane",
             Item::Loaded => "loaded",
             Item::Packed => "packed",
             Item::Panel => "panel",
@@ -116,7 +124,7 @@ const LEVELS: &[(&str, &[(Item, f64)])] = &[];
 impl Prices {
     /// In the order of [`Item::ALL`]. Multiply-adds of register tiles and accesses side by side are what the others are
     /// measured by.
-    pub const TYPICAL: Prices = Prices([1.0, 16.0, 2.5, 4.0, 1.5, 6.0, 28.0, 0.2, 0.05, 1.0, 4.0]);
+    pub const TYPICAL: Prices = Prices([1.0, 16.0, 0.09, 4.0, 2.5, 4.0, 1.5, 6.0, 28.0, 0.2, 0.05, 1.0, 4.0]);
 
     /// The prices on machines of a level.
     pub fn on(level: &str) -> Prices {

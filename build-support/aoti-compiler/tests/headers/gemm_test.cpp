@@ -1,5 +1,6 @@
-// Matrix products of gemm.h and contract_any.h against plain loops: odd sizes, strides, element types, splits.
+// Matrix products of gemm.h, gemm_units.h and contract_any.h against plain loops: odd sizes, strides, element types, splits.
 #include "aoti/contract_any.h"
+#include "aoti/gemm_units.h"
 #include "check.h"
 
 using namespace aoti;
@@ -107,6 +108,74 @@ static void check_long_sums(i64 m) {
       return CHECK_FAIL("a sum of %ld products is off by %g", (long)k, c.value[i] / want - 1);
 }
 
+// Products as on a machine with matrix units, where this one has them or they are emulated.
+template <class T> static void check_units(i64 m, i64 n, i64 k, Layout la, Layout lb, i64 extra) {
+  Guarded<T> a(extent(la, m, k, extra)), b(extent(lb, k, n, extra));
+  Guarded<char> scratch(gemm_general_units_scratch_bytes(m, n, k), true);
+  check_fill(a), check_fill(b);
+  Matrix<T> am = view(a, la, m, k, extra), bm = view(b, lb, k, n, extra);
+  Collected c(m * n);
+  GemmPlan plan = gemm_plan(m, n, 64);
+  plan.on_units = has_matrix_units();
+  split(m, gemm_panels(n), check_random(0, 1), [&](i64 m0, i64 m1, i64 p0, i64 p1) {
+    gemm_general_units(plan, m0, m1, p0, p1, n, k, am, bm, scratch.data,
+                       [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); });
+  });
+  compare("on units", c, m, n, k, am, bm);
+}
+
+// Numbers of all magnitudes: sums are as near as those of ordinary instructions, and what is infinite, not a number or tiny
+// is what they make of it.
+static void check_unit_rounding(i64 m, i64 n, i64 k) {
+  Guarded<f32> a(m * k), b(k * n), packed(gemm_panels(n) * k * kPanel, true);
+  Guarded<char> scratch(gemm_packed_units_scratch_bytes(m, k), true);
+  const auto number = [](int exponents) {
+    return __builtin_ldexpf(f32(check_random(-8388607, 8388607)), check_random(-24 - exponents, -24 + exponents));
+  };
+  for (i64 i = 0; i < m * k; ++i) a.data[i] = number(i / k % 3 * 4);
+  for (i64 i = 0; i < k * n; ++i) b.data[i] = number(3);
+  // Rows of their own: of infinities, of what is none, of the largest, and of small numbers; and one of zeros.
+  const f32 special[] = {__builtin_inff(), __builtin_nanf(""), 3.4e38f, 1e-37f};
+  for (i64 s = 0; s < 4; ++s)
+    for (i64 i = 0; i < k; ++i)
+      if (s == 3 || i == k / 2) a.data[(7 + 11 * s) * k + i] = special[s] * (s == 3 ? 1 + 0.001f * f32(i) : 1);
+  for (i64 i = 0; i < k; ++i) a.data[5 * k + i] = 0;
+  for (i64 p = 0; p < gemm_panels(n); ++p)
+    for (i64 i = 0; i < k * kPanel; ++i) {
+      i64 column = p * kPanel + i % kPanel;
+      packed.data[p * k * kPanel + i] = column < n ? b.data[i / kPanel * n + column] : 0;
+    }
+  Collected c(m * n), plain(m * n);
+  GemmPlan plan = gemm_plan(m, n, 64);
+  for (int on_units = 0; on_units < 2; ++on_units) {
+    plan.on_units = on_units && has_matrix_units();
+    gemm_packed_units(plan, 0, m, 0, gemm_panels(n), n, k, Matrix<f32>{a.data, k, 1}, packed.data, scratch.data,
+                      [&](i64 row, i64 col, auto lanes, auto v) { (on_units ? c : plain).put(lanes, row * n + col, v); });
+  }
+  ++check_cases;
+  double error = 0, plain_error = 0;
+  for (i64 i = 0; i < m; ++i)
+    for (i64 j = 0; j < n; ++j) {
+      double want = 0, all = 0;
+      for (i64 l = 0; l < k; ++l) {
+        const double product = double(a.data[i * k + l]) * double(b.data[l * n + j]);
+        want += product, all += __builtin_fabs(product);
+      }
+      const double got = c.value[i * n + j], other = plain.value[i * n + j];
+      if (__builtin_isfinite(other) && all > 0) {
+        error = __builtin_fmax(error, __builtin_fabs(got - want) / all);
+        plain_error = __builtin_fmax(plain_error, __builtin_fabs(other - want) / all);
+      } else if (got != other && (got == got || other == other)) {
+        return CHECK_FAIL("on units %ld x %ld x %ld at (%ld, %ld): %g, by vectors %g", (long)m, (long)n, (long)k, (long)i,
+                          (long)j, got, other);
+      }
+    }
+  // A product of planes that is left out would show.
+  if (!(error <= 1.25 * plain_error))
+    CHECK_FAIL("on units %ld x %ld x %ld: error %g of the sum of magnitudes, by vectors %g", (long)m, (long)n, (long)k, error,
+               plain_error);
+}
+
 int main() {
   const i64 sizes[] = {0, 1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 100, 257};
   for (i64 m : sizes)
@@ -125,6 +194,14 @@ int main() {
   }
   check_packed<f32>(40, 70, 1024, kRows, 0, true), check_general<f32, f32>(40, 70, 1024, kRows, kColumns, 1024);
   check_packed<f32>(1, 70, 5000, kRows, 0, true), check_packed<f32>(60, 33, 5000, kRows, 0, false);
+  for (int i = 0; i < 60; ++i) {
+    i64 m = sizes[check_random(0, 16)], n = sizes[check_random(0, 16)], k = sizes[check_random(0, 16)];
+    Layout la = Layout(check_random(0, 2)), lb = Layout(check_random(0, 2));
+    check_units<f32>(m, n, k, la, lb, check_random(0, 5));
+    check_units<f16>(m, n, k, la, lb, 0), check_units<bf16>(m, n, k, la, lb, 3);
+  }
+  check_units<f32>(70, 40, 2500, kRows, kColumns, 0), check_units<f32>(600, 33, 40, kRows, kRows, 0);
+  check_unit_rounding(45, 40, 300), check_unit_rounding(100, 70, 64), check_unit_rounding(49, 33, 1100);
   check_wrapping();
   check_long_sums(1), check_long_sums(20);
   return check_end();

@@ -75,13 +75,19 @@ pub(super) fn matmul(
     );
     let a = matrix_text(parameters, &matmul.a, matmul.dtype, "a");
     let b = match gemm {
-        Gemm::Packed => {
+        Gemm::Packed | Gemm::PackedOnUnits => {
             format!("const f32 *const b = (const f32 *){};\n", parameters.buffer(matmul.b.buffer))
         }
-        Gemm::General | Gemm::Any => matrix_text(parameters, &matmul.b, matmul.dtype, "b"),
+        Gemm::General | Gemm::GeneralOnUnits | Gemm::Any => matrix_text(parameters, &matmul.b, matmul.dtype, "b"),
     };
     let (m, n, k) = (scalar(&row.extent), scalar(&column.extent), scalar(&matmul.depth));
-    let constants = format!("const i64 m = {m}, n = {n}, k = {k};\n");
+    let on_units = matches!(gemm, Gemm::PackedOnUnits | Gemm::GeneralOnUnits);
+    let plan = match (on_units, mapping.split) {
+        (false, _) => String::new(),
+        (true, Split::RowsFrom(rows)) => format!("const GemmPlan plan = gemm_plan(m, n, {rows});\n"),
+        (true, _) => "const GemmPlan plan = gemm_plan(m, n, 0);\n".to_owned(),
+    };
+    let constants = format!("const i64 m = {m}, n = {n}, k = {k};\n{plan}");
     let scratch = worker_scratch(&choice.scratch);
     let most = match mapping.block {
         Block::Rows(rows) => format!("<{rows}>"),
@@ -95,6 +101,12 @@ pub(super) fn matmul(
             }
             Gemm::General => {
                 format!("gemm_general{most}({m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue);\n")
+            }
+            Gemm::PackedOnUnits => {
+                format!("gemm_packed_units(plan, {m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue);\n")
+            }
+            Gemm::GeneralOnUnits => {
+                format!("gemm_general_units(plan, {m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue);\n")
             }
             Gemm::Any => {
                 format!(
@@ -117,6 +129,7 @@ pub(super) fn matmul(
             text.weight = 8 + matmul.epilogue.terms.len();
             return;
         }
+        Split::RowsFrom(_) if on_units => split_units(&call, &mapping.grain),
         Split::RowsFrom(rows) => split_blocks(&call, rows, &most, &mapping.grain),
         Split::Axes(_) | Split::Serial | Split::Chunks(_) | Split::Template => {
             let part = Part { rows: ["begin", "end"], panels: ["0", "gemm_panels(n)"] };
@@ -148,6 +161,19 @@ fn split_blocks(call: &dyn Fn(&Part) -> String, rows: i64, most: &str, own: &Gra
          \x20 const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;\n\
          \x20 {}}});\n",
         grain(own, "units"),
+        call(&Part { rows: ["m0", "m1"], panels: ["p0", "p1"] })
+    )
+}
+
+/// Splits one product over threads as its plan says.
+fn split_units(call: &dyn Fn(&Part) -> String, own: &Grain) -> String {
+    format!(
+        "parallel(run, plan.units, gemm_grain(run, plan, {}), [&](i64 begin, i64 end, i64 worker) {{\n\
+         \x20 (void)worker;\n\
+         \x20 const i64 m0 = plan.by_rows ? begin * plan.step : 0, m1 = plan.by_rows ? min_i64(end * plan.step, m) : m;\n\
+         \x20 const i64 p0 = plan.by_rows ? 0 : begin, p1 = plan.by_rows ? gemm_panels(n) : end;\n\
+         \x20 {}}});\n",
+        grain(own, "plan.units"),
         call(&Part { rows: ["m0", "m1"], panels: ["p0", "p1"] })
     )
 }

@@ -213,7 +213,8 @@ fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid
     let grain = Grain { enough: target.thread_products, unit };
     let typical = CpuMapping { split, lanes: Lanes::Outer, grain, block: Block::Typical };
     let mut all = with_grains(&typical, &(&batches * &whole));
-    if by_row {
+    // On matrix units tiles are of one size, and the template splits what is cheaper to split.
+    if by_row || matches!(choice.template, Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits)) {
         return all;
     }
     let blocks = TILE_ROWS.into_iter().filter(|rows| m.as_int().is_none_or(|m| m > *rows)).map(Block::Rows);

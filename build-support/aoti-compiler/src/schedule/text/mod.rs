@@ -38,6 +38,8 @@ const TEMPLATES: &[(Template, &str)] = &[
     (Template::Loops, "loops"),
     (Template::Gemm(Gemm::Packed), "gemm.packed"),
     (Template::Gemm(Gemm::General), "gemm.general"),
+    (Template::Gemm(Gemm::PackedOnUnits), "gemm.packed-on-units"),
+    (Template::Gemm(Gemm::GeneralOnUnits), "gemm.general-on-units"),
     (Template::Gemm(Gemm::Any), "gemm.any"),
     (Template::Conv(Conv::Product), "conv.product"),
     (Template::Conv(Conv::Depthwise), "conv.depthwise"),
