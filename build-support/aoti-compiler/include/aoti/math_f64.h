@@ -47,10 +47,12 @@ template <int W> AOTI_INLINE Vec<f64, W> exp_tail(Vec<f64, W> r) {
 // Cody and Waite's reduction x = n ln2 + r.
 template <int W> AOTI_INLINE Vec<f64, W> exp_f64(Vec<f64, W> x) {
   x = select(x > 710.0, 710.0, x);
-  x = select(x < -746.0, -746.0, x);
+  // As for f32: not by way of a number below the normal ones.
+  const auto nothing = x < -746.0;
+  x = select(nothing, 0.0, x);
   Rounded<W> n = round_product(x, log2_e);
   Vec<f64, W> r = mad(n.value, -ln2_low, mad(n.value, -ln2_high, x));
-  return scale(mad(exp_tail(r), r * r, r) + 1.0, n.integer);
+  return select(nothing, 0.0, scale(mad(exp_tail(r), r * r, r) + 1.0, n.integer));
 }
 
 // log(m * 2^e) = e ln2 + log(1 + f), f = m - 1 with m in [sqrt(1/2), sqrt(2)), and with s = f / (2 + f),
