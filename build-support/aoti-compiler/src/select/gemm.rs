@@ -50,10 +50,12 @@ fn units_cost(matmul: &MatMul, batches: f64, target: &Target) -> Option<Cost> {
         return None;
     }
     // Planes of a number, and products of planes: those of `matrix_units.h`.
-    let (planes, products) = match matmul.dtype {
-        DType::Bf16 => (1.0, 1.0),
-        DType::F16 => (2.0, 4.0),
-        _ => (3.0, 6.0),
+    let (planes, products) = if matmul.dtype == DType::Bf16 {
+        (1.0, 1.0)
+    } else if matmul.dtype == DType::F16 {
+        (2.0, 4.0)
+    } else {
+        (3.0, 6.0)
     };
     let (m, n, k) = (typical(m), typical(n), typical(k));
     let blocks = (m / scratch::unit_block_rows(k)).ceil();

@@ -119,3 +119,29 @@ fn constant_right_operands_are_packed_once() {
     assert_eq!(choices[1].template, Template::Gemm(Gemm::General));
     assert!(!choices[1].scratch.is_empty());
 }
+
+#[test]
+fn products_of_many_rows_may_run_on_matrix_units() {
+    let taken = |rows: &str, level: &str| {
+        let program = parse(&format!(
+            r#"loops {{
+                const c0 "w": f32[256, 256] = splat 0.5
+                buffer b0 "x": f32[{rows}, 256] input 0
+                buffer b1: f32[256, 256] constant c0
+                buffer b2: f32[{rows}, 256] output 0
+                kernel "p" {{ matmul f32 b0 [0, 256, 1], b1 [0, 256, 1] over [i0 < {rows}, i1 < 256] depth [256] {{
+                    t0: f32 = total store b2[i0, i1] = t0 }} }}
+            }}"#
+        ))
+        .unwrap_or_else(|error| panic!("{error}"));
+        let kernel = program.kernels.values().next().expect("there is one");
+        candidates(&program, kernel, &Target::cpu(&[level])).swap_remove(0).choice.template
+    };
+    assert_eq!(taken("128", "x86-64-v4"), Template::Gemm(Gemm::PackedOnUnits));
+    assert_eq!(
+        taken("128", "x86-64-v3"),
+        Template::Gemm(Gemm::Packed),
+        "no processor of the level has units"
+    );
+    assert_eq!(taken("47", "x86-64-v4"), Template::Gemm(Gemm::Packed), "rows are too few for planes");
+}

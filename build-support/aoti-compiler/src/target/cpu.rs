@@ -39,8 +39,13 @@ pub struct CpuLevel {
 }
 
 /// Names, bytes of a vector register, and whether processors may have matrix units.
-const LEVELS: &[(&str, i64, bool)] =
-    &[("x86-64", 16, false), ("x86-64-v3", 32, false), ("x86-64-v4", 64, true), ("native", 32, true), ("neon", 16, false)];
+const LEVELS: &[(&str, i64, bool)] = &[
+    ("x86-64", 16, false),
+    ("x86-64-v3", 32, false),
+    ("x86-64-v4", 64, true),
+    ("native", 32, true),
+    ("neon", 16, false),
+];
 
 /// Bytes of a vector register of a level that is in no table.
 const TYPICAL_VECTOR_BYTES: i64 = 32;

@@ -78,7 +78,9 @@ pub(super) fn matmul(
         Gemm::Packed | Gemm::PackedOnUnits => {
             format!("const f32 *const b = (const f32 *){};\n", parameters.buffer(matmul.b.buffer))
         }
-        Gemm::General | Gemm::GeneralOnUnits | Gemm::Any => matrix_text(parameters, &matmul.b, matmul.dtype, "b"),
+        Gemm::General | Gemm::GeneralOnUnits | Gemm::Any => {
+            matrix_text(parameters, &matmul.b, matmul.dtype, "b")
+        }
     };
     let (m, n, k) = (scalar(&row.extent), scalar(&column.extent), scalar(&matmul.depth));
     let on_units = matches!(gemm, Gemm::PackedOnUnits | Gemm::GeneralOnUnits);
@@ -106,7 +108,9 @@ pub(super) fn matmul(
                 format!("gemm_packed_units(plan, {m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue);\n")
             }
             Gemm::GeneralOnUnits => {
-                format!("gemm_general_units(plan, {m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue);\n")
+                format!(
+                    "gemm_general_units(plan, {m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue);\n"
+                )
             }
             Gemm::Any => {
                 format!(
