@@ -49,6 +49,9 @@ AOTI_NOINLINE AOTI_CONTRACT void gemm_kernel(i64 k_count, const f32 *a, i64 a_ro
     TileVector row[Panels * Vectors];
     AOTI_UNROLL for (int p = 0; p < Panels; ++p) AOTI_UNROLL for (int v = 0; v < Vectors; ++v)
         row[p * Vectors + v] = load_tile_vector(b + p * b_panel + v * kLanes);
+    if constexpr (Rows > 2)
+      AOTI_UNROLL for (int p = 0; p < Panels; ++p) AOTI_UNROLL for (int v = 0; v < Vectors; ++v)
+          ask_for(b + kRowsAhead * b_k + p * b_panel + v * kLanes);
     AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
       f32 x = a[r * a_row];
       AOTI_UNROLL for (int v = 0; v < Panels * Vectors; ++v) sum[r][v] += row[v] * x;

@@ -107,6 +107,9 @@ AOTI_NOINLINE AOTI_CONTRACT void pixel_kernel(const i64 *offsets, i64 runs, i64 
       TileVector w[Vectors];
       AOTI_UNROLL for (int v = 0; v < Vectors; ++v) w[v] =
           load_tile_vector(weights + v / of_panel * panel + v % of_panel * kLanes);
+      if constexpr (Rows > 1)
+        AOTI_UNROLL for (int v = 0; v < Vectors; ++v)
+            ask_for(weights + kRowsAhead * kPanel + v / of_panel * panel + v % of_panel * kLanes);
       AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
         f32 value = a[r * step];
         AOTI_UNROLL for (int v = 0; v < Vectors; ++v) sum[r][v] += w[v] * value;

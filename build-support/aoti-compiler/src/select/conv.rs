@@ -160,12 +160,18 @@ fn winograd_panels(shape: &ConvShape) -> Option<Packing> {
     fits.then_some(Packing::Winograd { channels, in_channels })
 }
 
+/// Tiles that are multiplied at once, and as how many the last ones count at least.
+const WINOGRAD_ROWS: f64 = 14.0;
+const WINOGRAD_LEAST_ROWS: f64 = 4.0;
+
 /// Products at 16 points of each tile of 2 x 2 pixels, the sums and differences that lead there and back, and, where channels
-/// are first, elements that are read or written across that order. Tiles fill whole units of work, and those of one image do
-/// where the batch is not known, because it may be the only one.
+/// are first, elements that are read or written across that order. Tiles are multiplied by rows of registers, and those of one
+/// image are where the batch is not known, because it may be the only one.
 fn winograd_work(conv: &Convolution, shape: &ConvShape) -> Cost {
-    let unit = scratch::WINOGRAD_TILES as f64;
-    let whole = |tiles: f64| (tiles / unit).ceil() * unit;
+    let whole = |tiles: f64| {
+        let rest = tiles % WINOGRAD_ROWS;
+        tiles - rest + if rest > 0.0 { rest.max(WINOGRAD_LEAST_ROWS) } else { 0.0 }
+    };
     let image: f64 = shape.output.iter().map(|size| (typical(size) / 2.0).ceil()).product();
     let batch = typical(&shape.batch);
     let tiles = if shape.batch.as_int().is_some() { whole(image * batch) } else { whole(image) * batch };
