@@ -41,6 +41,13 @@ template <int W> AOTI_INLINE Vec<f32, W> exp_reduced(Vec<f32, W> r) {
   return mad(q, r * r, r) + 1.0f;
 }
 
+// e^x for x in -104..89, or NaN.
+template <int W> AOTI_INLINE Vec<f32, W> exp_inside(Vec<f32, W> x) {
+  RoundedF32<W> n = round_product(x, 0x1.715476p+0f);
+  Vec<f32, W> r = mad(n.value, -0x1.7f7d1cp-20f, mad(n.value, -0x1.62e400p-1f, x));
+  return scale(exp_reduced(r), n);
+}
+
 template <int W> AOTI_INLINE Vec<f32, W> exp_f32(Vec<f32, W> x) {
 #if AOTI_FUNCTION_UNITS
   // 2^n 2^r, n a whole number within the exponents of normal numbers; what is beyond them overflows with 2^r.
@@ -59,13 +66,10 @@ template <int W> AOTI_INLINE Vec<f32, W> exp_f32(Vec<f32, W> x) {
       },
       x);
 #else
-  x = select(x > 89.0f, 89.0f, x);
+  x = smaller(splat<W>(89.0f), x);
   // Not by way of a number below the normal ones: masked scores are -inf, and some processors take a hundred cycles for each.
   const auto nothing = x < -104.0f;
-  x = select(nothing, 0.0f, x);
-  RoundedF32<W> n = round_product(x, 0x1.715476p+0f);
-  Vec<f32, W> r = mad(n.value, -0x1.7f7d1cp-20f, mad(n.value, -0x1.62e400p-1f, x));
-  return select(nothing, 0.0f, scale(exp_reduced(r), n));
+  return select(nothing, 0.0f, exp_inside(select(nothing, 0.0f, x)));
 #endif
 }
 
@@ -118,10 +122,14 @@ template <int W> AOTI_INLINE Vec<f32, W> erf_f32(Vec<f32, W> x) {
   Vec<f32, W> z = x * x;
   Vec<f32, W> small = mad(a, horner(z, 0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2cf6p-4f, -0x1.b7f8e2p-6f,
                                     0x1.54043ep-8f, -0x1.a3eb8ap-11f, 0x1.4948cap-14f), a);
-  Vec<f32, W> c = select(a > 4.0f, 4.0f, a);
+  Vec<f32, W> c = smaller(splat<W>(4.0f), a);
   Vec<f32, W> q = horner(c, 0x1.8b27d0p-13f, -0x1.212c2ap+0f, -0x1.4434fep-1f, -0x1.bc185ap-4f, 0x1.9d0aaap-6f,
                          -0x1.13973ap-8f, 0x1.cee540p-12f, -0x1.6bfedap-16f);
+#if AOTI_FUNCTION_UNITS
   Vec<f32, W> large = 1.0f - exp_f32(q);
+#else
+  Vec<f32, W> large = 1.0f - exp_inside(q);
+#endif
   return copysign(select(a < 1.0f, small, large), x);
 }
 

@@ -246,15 +246,38 @@ template <class T, int W> AOTI_INLINE Vec<T, W> sign(Vec<T, W> a) {
 }
 template <class T, int W> AOTI_INLINE Vec<T, W> sgn(Vec<T, W> a) { return sign(a); }
 
-// Minimum and maximum: NaN if either is NaN; `fmin` and `fmax` prefer the operand that is not NaN.
+// The smaller and the larger of a and b; b where they are equal or either is NaN, as the instructions of x86 have it.
+template <class T, int W> AOTI_INLINE Vec<T, W> smaller(Vec<T, W> a, Vec<T, W> b) {
+  if constexpr (shape_of<T, W> == kPair)
+    return {smaller(a.lo, b.lo), smaller(a.hi, b.hi)};
+#if AOTI_GCC_X86
+  else if constexpr (is_float<T> && W * sizeof(T) == AOTI_VECTOR_BYTES)
+    return {gcc::smaller(a.v, b.v)};
+#endif
+  else
+    return select(a < b, a, b);
+}
+template <class T, int W> AOTI_INLINE Vec<T, W> larger(Vec<T, W> a, Vec<T, W> b) {
+  if constexpr (shape_of<T, W> == kPair)
+    return {larger(a.lo, b.lo), larger(a.hi, b.hi)};
+#if AOTI_GCC_X86
+  else if constexpr (is_float<T> && W * sizeof(T) == AOTI_VECTOR_BYTES)
+    return {gcc::larger(a.v, b.v)};
+#endif
+  else
+    return select(a > b, a, b);
+}
+
+// Minimum and maximum: NaN if either is NaN; `fmin` and `fmax` prefer the operand that is not NaN. What is known not to be
+// NaN, such as the bound of a clamp, should be b: then one instruction is left.
 template <class T, int W> AOTI_INLINE Vec<T, W> minimum(Vec<T, W> a, Vec<T, W> b) {
-  Vec<T, W> r = select(a < b, a, b);
-  if constexpr (is_float<T>) r = select(isnan(a), a, r);
+  Vec<T, W> r = smaller(b, a);
+  if constexpr (is_float<T>) r = select(isnan(b), b, r);
   return r;
 }
 template <class T, int W> AOTI_INLINE Vec<T, W> maximum(Vec<T, W> a, Vec<T, W> b) {
-  Vec<T, W> r = select(a > b, a, b);
-  if constexpr (is_float<T>) r = select(isnan(a), a, r);
+  Vec<T, W> r = larger(b, a);
+  if constexpr (is_float<T>) r = select(isnan(b), b, r);
   return r;
 }
 template <class T, int W> AOTI_INLINE Vec<T, W> fmin(Vec<T, W> a, Vec<T, W> b) {

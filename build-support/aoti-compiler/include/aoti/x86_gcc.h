@@ -184,5 +184,27 @@ template <class To, class T, int N> AOTI_INLINE reg<To, N> convert_f64(reg<T, N>
 #endif
 }
 
+// a < b ? a : b and a > b ? a : b of floating-point lanes, of which GCC 12 makes comparisons and blends.
+#if AOTI_AVX512
+#define AOTI_GCC_EXTREMUM(NAME, OP)                                                                          \
+  AOTI_INLINE reg<f32, 16> NAME(reg<f32, 16> a, reg<f32, 16> b) {                                            \
+    return __builtin_ia32_##OP##ps512_mask(a, b, a, u16(-1), 4);                                             \
+  }                                                                                                          \
+  AOTI_INLINE reg<f64, 8> NAME(reg<f64, 8> a, reg<f64, 8> b) {                                               \
+    return __builtin_ia32_##OP##pd512_mask(a, b, a, u8(-1), 4);                                              \
+  }
+#elif AOTI_AVX2
+#define AOTI_GCC_EXTREMUM(NAME, OP)                                                                          \
+  AOTI_INLINE reg<f32, 8> NAME(reg<f32, 8> a, reg<f32, 8> b) { return __builtin_ia32_##OP##ps256(a, b); }    \
+  AOTI_INLINE reg<f64, 4> NAME(reg<f64, 4> a, reg<f64, 4> b) { return __builtin_ia32_##OP##pd256(a, b); }
+#else
+#define AOTI_GCC_EXTREMUM(NAME, OP)                                                                          \
+  AOTI_INLINE reg<f32, 4> NAME(reg<f32, 4> a, reg<f32, 4> b) { return __builtin_ia32_##OP##ps(a, b); }       \
+  AOTI_INLINE reg<f64, 2> NAME(reg<f64, 2> a, reg<f64, 2> b) { return __builtin_ia32_##OP##pd(a, b); }
+#endif
+AOTI_GCC_EXTREMUM(smaller, min)
+AOTI_GCC_EXTREMUM(larger, max)
+#undef AOTI_GCC_EXTREMUM
+
 } // namespace gcc
 AOTI_NAMESPACE_END

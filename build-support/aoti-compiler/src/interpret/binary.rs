@@ -203,8 +203,8 @@ macro_rules! of_floats {
                 },
                 BinaryOp::Fmod => |a, b| a % b,
                 BinaryOp::Pow => wide!(f64::powf),
-                BinaryOp::Maximum => |a, b| if a.is_nan() || a > b { a } else { b },
-                BinaryOp::Minimum => |a, b| if a.is_nan() || a < b { a } else { b },
+                BinaryOp::Maximum => |a, b| if b.is_nan() || b > a { b } else { a },
+                BinaryOp::Minimum => |a, b| if b.is_nan() || b < a { b } else { a },
                 BinaryOp::Fmax => <$float>::max,
                 BinaryOp::Fmin => <$float>::min,
                 BinaryOp::Float(op) => match op {
