@@ -186,9 +186,10 @@ fn winograd_work(conv: &Convolution, shape: &ConvShape) -> Cost {
         .and(Item::Weight, 16.0 * ins * outs)
 }
 
-/// Elements of the weights of a convolution without groups.
+/// Elements of the weights.
 fn weights(shape: &ConvShape) -> f64 {
-    shape.kernel.iter().chain([&shape.in_channels, &shape.out_channels]).map(typical).product()
+    let channels = [&shape.in_channels, &shape.out_channels];
+    shape.kernel.iter().chain(channels).map(typical).product::<f64>() / shape.groups.max(1) as f64
 }
 
 /// A row for each tap of weights of one channel each.

@@ -33,6 +33,10 @@ fn convolutions_of_many_channels_are_tiled() {
     assert_eq!(all, [Template::Conv(Conv::Winograd), tiled, any]);
     let few = convolution("1, 3, s0, s0", "32, 3, 3, 3", PLANE, &format!("{SAME} groups 1"));
     assert_eq!(few[0], tiled);
+    // However many groups there are, each weight is read once.
+    let grouped = "i0 < 1, i1 < 440, i2 < 7, i3 < 7";
+    let all = convolution("1, 440, 7, 7", "440, 8, 3, 3", grouped, &format!("{SAME} groups 55"));
+    assert_eq!(all, [tiled, any]);
 }
 
 #[test]
