@@ -315,6 +315,10 @@ int main() {
   check_conv(shape(2, 37, 70, 1, 15, 9, 3, 3, 1, 1, 1, 1)), check_conv(shape(1, 1, 65, 1, 1, 30, 3, 3, 1, 1, 2, 2));
   check_conv(shape(1, 40, 16, 1, 3, 3, 3, 3, 1, 1, 0, 0)), check_conv(shape(1, 3, 12, 1, 64, 64, 16, 16, 16, 1, 0, 0));
   check_conv(shape(1, 6, 6, 6, 200, 210, 3, 3, 1, 1, 1, 1)), check_conv(shape(1, 2, 2, 2, 1, 9000, 1, 5, 1, 1, 2, 2));
+  // Windows of each size and stride that depthwise kernels know, at borders and between, in channels that fill vectors or not.
+  check_conv(shape(2, 40, 40, 40, 9, 20, 3, 3, 1, 1, 1, 1)), check_conv(shape(1, 33, 33, 33, 12, 39, 3, 3, 2, 1, 1, 1));
+  check_conv(shape(1, 16, 16, 16, 17, 33, 5, 5, 1, 1, 2, 2)), check_conv(shape(1, 72, 72, 72, 14, 40, 5, 5, 2, 1, 2, 1));
+  check_conv(shape(2, 24, 24, 24, 11, 27, 7, 7, 1, 1, 3, 3)), check_conv(shape(1, 20, 20, 20, 9, 3, 3, 5, 1, 1, 2, 2));
   ConvShape wide = shape(1, 2, 4, 2, 1, 12000, 1, 3, 1, 9000, 9000, 9000);
   wide.padding[1] = 0, wide.out[1] = 1;
   check_conv(wide);
