@@ -10,11 +10,12 @@ pub(super) fn place(kernel: &str, machine: &str, threads: u16) -> Place {
 }
 
 pub(super) fn record(choice: &str) -> Record {
+    let setting: Setting = choice.parse().expect("a choice");
     Record {
         model: "net \"a\"".to_owned(),
         name: "fc_linear".to_owned(),
-        setting: choice.parse().expect("a choice"),
-        template: 1,
+        template: setting.version(),
+        setting,
         micros: 12.5,
         spread: 0.25,
         default_micros: 14.0,
