@@ -50,6 +50,7 @@ headers![
     "linalg_eigen.h",
     "linalg_factor.h",
     "linalg_orthogonal.h",
+    "linalg_select.h",
     "math.h",
     "math_f32.h",
     "math_f64.h",

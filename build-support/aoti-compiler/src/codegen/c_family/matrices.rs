@@ -35,6 +35,7 @@ pub(in crate::codegen) fn matrices(
         Routine::Eigh => "Eigh",
         Routine::Svd => "Svd",
         Routine::Eig => "Eig",
+        Routine::Select => "Select",
     };
     format!("matrices<linalg::{name}>(run, {memory}, {bytes}, {sizes}, {});\n", tensors.join(", "))
 }

@@ -34,6 +34,9 @@ table! {
         Svd "svd",
         /// `[n, n]` to eigenvalues `[n, 2]` and eigenvectors as columns `[n, n, 2]`, complex numbers as pairs.
         Eig "eig",
+        /// `[m, n]`, n not 0, and a rank from 1 on to the position of the number of that rank in each row, NaN being the largest:
+        /// of equal numbers the one that partitioning by medians of three ends at.
+        Select "select",
     }
 }
 
@@ -93,6 +96,7 @@ impl Routine {
             Routine::SolveLower | Routine::SolveUpper => const { &[SQUARE, MATRIX] },
             Routine::LdlSolve => const { &[SQUARE, integer(&[Rows]), MATRIX] },
             Routine::Reflections => const { &[MATRIX, real(&[Columns])] },
+            Routine::Select => const { &[MATRIX, integer(&[])] },
         }
     }
 
@@ -113,6 +117,7 @@ impl Routine {
             Routine::Eigh => const { &[real(&[Columns]), MATRIX] },
             Routine::Svd => const { &[MATRIX, real(&[Columns]), real(&[Columns, Columns])] },
             Routine::Eig => const { &[real(&[Columns, Two]), real(&[Rows, Columns, Two])] },
+            Routine::Select => const { &[integer(&[Rows])] },
         }
     }
 
@@ -128,7 +133,8 @@ impl Routine {
             | Routine::Reflections
             | Routine::Eigh
             | Routine::Svd
-            | Routine::Eig => 0,
+            | Routine::Eig
+            | Routine::Select => 0,
         }
     }
 

@@ -3,6 +3,7 @@
 mod eigen;
 mod factor;
 mod orthogonal;
+mod select;
 
 use super::error::EvalError;
 use super::tensor::{Lanes, Tensor};
@@ -120,6 +121,7 @@ fn over_batch<T: Real>(
             Routine::Eigh => orthogonal::eigh(n, real(0)),
             Routine::Svd => orthogonal::svd(m, n, real(0)),
             Routine::Eig => eigen::eig(n, real(0)),
+            Routine::Select => select::select(m, n, real(0), integers[0][u]),
         };
         for (all, one) in all.reals.iter_mut().zip(one.reals) {
             all.extend(one);

@@ -276,6 +276,9 @@ impl Goals<'_> {
         if matches!(routine, Routine::Svd | Routine::Reflections) {
             self.operand(rows.inputs[0], &rows.length - &rows.inner, &[]);
         }
+        if routine == Routine::Select {
+            self.operand(rows.inputs[0], &rows.inner - 1, &[]);
+        }
     }
 
     fn fills(&mut self, buffer: BufferId, count: &Expr) {

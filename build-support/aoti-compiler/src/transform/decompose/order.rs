@@ -5,7 +5,7 @@ use super::support::lowest;
 use super::unique::run_starts;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{Coord, FloatTest, ReduceOp, Relation, Rounding, Scalar, ScanOp, ValueId};
+use crate::graph::{Coord, FloatTest, ReduceOp, Relation, Rounding, Routine, Scalar, ScanOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -78,22 +78,6 @@ fn topk(cx: &mut Context, a: &Args) -> Rule {
     pair_like_operand(cx, a, values, indices)
 }
 
-/// Position `position` of an axis of both, which goes unless it is kept.
-fn pick_both(
-    cx: &mut Context,
-    a: &Args,
-    (values, indices): (ValueId, ValueId),
-    axis: usize,
-    position: &Expr,
-) -> Rule {
-    let mut results = Vec::new();
-    for value in [values, indices] {
-        let value = cx.b.slice(value, axis, position, &Expr::int(1), 1)?;
-        results.push(value);
-    }
-    finish_both(cx, a, results[0], results[1], axis)
-}
-
 /// Drops the axis of size 1 unless `keepdim` says otherwise.
 fn finish_both(cx: &mut Context, a: &Args, values: ValueId, indices: ValueId, axis: usize) -> Rule {
     let scalar = cx.b.rank(a.tensor("self")?) == 0;
@@ -103,11 +87,39 @@ fn finish_both(cx: &mut Context, a: &Args, values: ValueId, indices: ValueId, ax
     Ok(Outputs::Many(vec![Some(values), Some(indices)]))
 }
 
+/// The number of a rank, and where it stands: of equal ones not the first, but the one that PyTorch's selection ends at.
 fn kth_value(cx: &mut Context, a: &Args) -> Rule {
     let (x, axis) = along(cx, a, -1)?;
-    let position = &a.sym("k")? - 1;
-    let sorted = cx.b.sort(x, axis, false)?;
-    pick_both(cx, a, sorted, axis, &position)
+    let last = cx.b.rank(x) - 1;
+    let rank = a.sym("k")?;
+    // Refuses ranks that there are not.
+    cx.b.slice(x, axis, &(&rank - 1), &Expr::int(1), 1)?;
+    let moved = cx.move_axis(x, axis, last)?;
+    let numbers = ranked(cx, moved, last)?;
+    let numbers = cx.b.unsqueeze(numbers, last)?;
+    let leading = cx.b.shape(moved)[..last].to_vec();
+    let rank = cx.b.index(rank, &leading);
+    let position = cx.b.routine(Routine::Select, &[numbers, rank])?[0];
+    let values = take(cx, moved, last, position)?;
+    let (values, position) = (cx.move_axis(values, last, axis)?, cx.move_axis(position, last, axis)?);
+    finish_both(cx, a, values, position, axis)
+}
+
+/// Numbers of `f32` or `f64` that are in the order in which the elements of the last axis are.
+fn ranked(cx: &mut Context, x: ValueId, last: usize) -> Result<ValueId, RuleError> {
+    let dtype = cx.b.dtype(x);
+    Ok(match dtype {
+        DType::F32 | DType::F64 => x,
+        DType::Bf16 | DType::F16 | DType::F8(_) => cx.b.cast(x, DType::F32),
+        DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::U16 => cx.b.cast(x, DType::F32),
+        DType::I32 | DType::U32 => cx.b.cast(x, DType::F64),
+        DType::I64 | DType::U64 => {
+            // No float tells all of them apart: how many are less does.
+            let (sorted, _) = cx.b.sort(x, last, false)?;
+            let less = cx.b.search_sorted(sorted, x, false)?;
+            cx.b.cast(less, DType::F64)
+        }
+    })
 }
 
 /// Elements of `x` at `position` (`i64`, the axis of any size) along an axis.
