@@ -148,3 +148,34 @@ fn weighted_categories_have_their_probabilities() {
     let kept: Vec<f64> = numbers.into_iter().map(|k| if k == 3.0 { 2.0 } else { k }).collect();
     counts_follow(&kept, &[0.25, 0.125, 0.625]);
 }
+
+#[test]
+fn hits_have_their_probability() {
+    for p in [0.3, 0.001, 0.999] {
+        let text = format!("input %x: f32[N] %y: f32[N] = aten.bernoulli.p(self = %x, p = {p:?})");
+        let x = Tensor::from_f32(&[count()], &vec![0.0; count()]);
+        counts_follow(&drawn(&text, &[x], 11, 0), &[1.0 - p, p]);
+    }
+}
+
+#[test]
+fn permutations_are_equally_likely() {
+    let n = count();
+    let numbers = drawn("%y: i64[N] = aten.randperm.default(n = N)", &[], 12, 0);
+    let mut seen = vec![false; n];
+    numbers.iter().for_each(|k| seen[*k as usize] = true);
+    assert!(seen.iter().all(|seen| *seen), "each number is there once");
+    // The order of three neighbours is one of six.
+    let orders = numbers.chunks_exact(3).map(|own| {
+        let [a, b, c] = [own[0], own[1], own[2]];
+        f64::from(4 * u8::from(a < b) + 2 * u8::from(b < c) + u8::from(a < c))
+    });
+    // Not `a < b < c` with `c < a`, and not the reverse.
+    let orders: Vec<f64> = orders.map(|order| if order == 7.0 { 1.0 } else { order }).collect();
+    counts_follow(&orders, &[1.0 / 6.0; 6]);
+    // And each tenth of the numbers is spread over all tenths of the places.
+    let tenths = |k: usize| 10 * k / n;
+    let pairs: Vec<f64> =
+        numbers.iter().enumerate().map(|(k, x)| (10 * tenths(k) + tenths(*x as usize)) as f64).collect();
+    counts_follow(&pairs, &[0.01; 100]);
+}
