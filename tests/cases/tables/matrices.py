@@ -38,6 +38,7 @@ def matrices(t):
         L + "L.cond(x), L.cond(x, -2), L.cond(x, 'fro'), L.cond(x, 'nuc'), L.cond(x, 1), L.cond(tall)",
         L + "L.matrix_norm(tall, 'nuc'), L.matrix_norm(tall, 2, keepdim=True), L.matrix_norm(tall, -2), L.norm(wide, 2), L.norm(tall, 'nuc', dim=(0, 2)), torch.linalg.matrix_norm(x, 2, dim=(0, 1))",
         L + "L.matrix_power(x, -1), L.matrix_power(x, -2), L.matrix_exp(x / 4)",
+        L + "L.tensorsolve(s[0].reshape(5, 1, 5), v[0][:, None]), L.tensorsolve(s[0].reshape(5, 5, 1), v[0], dims=(2,)), L.vander(v), L.vander(v[0], N=3), L.vander(torch.arange(4))",
         L + "y, p, i = L.ldl_factor_ex(h); y, p, i, L.ldl_solve(y, p, b), L.ldl_factor(s), L.ldl_factor_ex(z)[2]",
         "torch.distributions.MultivariateNormal(v, s, validate_args=False).log_prob(v + 0.5)",
     )
@@ -64,6 +65,16 @@ def complex_matrices(t):
         *(L + tall + same + f"u, d, v = L.svd({name}); k = d.shape[-1]; V((u[..., :k] * d[..., None, :]) @ v[..., :k, :]), V(u.mH @ u), V(v @ v.mH)" for name in ("tall", "wide", "low", "none")),
         *(L + same + f"m = {name}; w, q = L.eig(m); V(m @ q - q * w[..., None, :]), q.abs().square().sum(-2), w.real.sort(-1).values, w.imag.sort(-1).values, L.eigvals(m).abs().sort(-1).values" for name in ("x", "h / 4", "one", "one * 0", "x.real.to(x.dtype)")),
         L + tall + "V(L.pinv(tall)), V(L.pinv(wide)), V(L.pinv(tall, rtol=1e-3)), L.matrix_rank(tall), L.matrix_rank(low), L.matrix_rank(x, atol=2.0), L.cond(x), L.cond(x, -2)",
+        L + "V(L.pinv(h, hermitian=True)), L.matrix_rank(h, hermitian=True), V(torch.pinverse(x[0])), L.cond(x, 1), L.cond(x, 'fro'), L.cond(x, 'nuc'), L.cond(x, float('-inf')), V(torch.logdet(s)), V(torch.logdet(x))",
+        L + tall + "u, d, v = torch.svd(tall); V((u * d[..., None, :]) @ v.mH), d, V(u.mH @ u)",
+        L + tall + "u, d, v = torch.svd(wide, some=False); V((u * d) @ v[:, :3].mH), V(u.mH @ u), V(v.mH @ v)",
+        L + tall + "a, tau = torch.geqrf(tall); V(a), V(tau), V(torch.geqrf(wide)[0]), V(torch.geqrf(wide)[1]), V(L.householder_product(a, tau)), V(L.householder_product(a, tau[:, :2])), V(torch.orgqr(a, tau))",
+        L + tall + "a, tau = torch.geqrf(tall); V(torch.ormqr(a, tau, tall)), V(torch.ormqr(a, tau, tall, transpose=True)), V(torch.ormqr(a, tau, tall.mT, left=False)), V(torch.ormqr(a, tau, tall.mT.contiguous(), left=False, transpose=True))",
+        L + tall + "p, l, m = L.lu(tall); V(p), V(l), V(m), V(p @ l @ m - tall)",
+        L + tall + "p, l, m = L.lu(wide); V(p), V(l), V(m)",
+        L + "a, p = L.lu_factor(x); V(torch.lu_unpack(a, p)[1]), V(L.lu_solve(a, p, b)), V(L.lu_solve(a, p, b.mT, left=False).resolve_conj()), V(L.lu_solve(a, p, b, adjoint=True).resolve_conj()), V(L.lu_solve(a, p, b.mT, left=False, adjoint=True).resolve_conj()), V(L.solve_ex(x, b)[0])",
+        L + "V(L.tensorinv(s[0].reshape(5, 5, 1), 1)), V(L.tensorsolve(s[0].reshape(5, 1, 5), b[0, :, :1])), V(L.vander(b[0])), V(L.vander(b[0, 0], N=6)), V(torch.triangular_solve(b, s)[0]), V(torch.triangular_solve(b, s, upper=False, transpose=True)[0])",
+        L + "V(torch.addr(x[0], b[0, :, 0], b[1, :, 0], beta=0.5)), V(torch.addbmm(x[0], x, x)), V(torch.chain_matmul(x[0], x[1], x[0]))",
         L + tall + "L.matrix_norm(tall), L.matrix_norm(tall, 1), L.matrix_norm(tall, 'nuc'), L.matrix_norm(tall, 2, keepdim=True), L.norm(wide), L.norm(wide, 2), L.norm(tall, dim=1)",
     )
 

@@ -4,9 +4,9 @@
 //! for real matrices find. General eigenvalues come from the real matrix twice as large. Vectors are unique up to a factor of
 //! magnitude 1, and not always PyTorch's.
 
-use super::complex_matrices::{adjoint, alternating, interleaved, parts};
+use super::complex_matrices::{adjoint, alternating, interleaved, inverse_parts, parts};
 use super::complex_reflections::{Form, each, expression, identity, reduced};
-use super::factor::{all_finite, completed_by, counted, is_tall};
+use super::factor::{all_finite, completed_by, condition_of, counted, is_tall};
 use super::gather::gather_along;
 use super::norm::{of_matrix, order_of};
 use super::parts::{Complex, Parts};
@@ -76,6 +76,19 @@ fn hermitian(cx: &mut Context, x: Parts, upper: bool) -> Result<Parts, RuleError
     cx.parts_of(&Complex::new(own.select(&x.re, &turned.re), diagonal.select(0.0, im)))
 }
 
+/// Singular values with their vectors; of a matrix that a call says to be Hermitian, eigenvalues. Their magnitudes come second.
+fn spectrum(cx: &mut Context, a: &Args, name: &str) -> Result<(Singular, ValueId), RuleError> {
+    if a.bool_or("hermitian", false)? {
+        let (values, vectors) = eigh(cx, a, name)?;
+        let magnitudes = cx.apply([values], cx.b.dtype(values), |[values]| values.abs())?;
+        return Ok((Singular { left: vectors, values, right: vectors }, magnitudes));
+    }
+    let x = parts(cx, a, name)?;
+    let all = singular(cx, x, false)?;
+    let values = all.values;
+    Ok((all, values))
+}
+
 /// Eigenvalues, ascending, and eigenvectors of a Hermitian matrix.
 fn eigh(cx: &mut Context, a: &Args, name: &str) -> Result<(ValueId, Parts), RuleError> {
     let x = parts(cx, a, name)?;
@@ -143,6 +156,13 @@ pub(super) fn svd(cx: &mut Context, a: &Args, full: bool) -> Rule {
     Ok(results([cx.join(all.left)?, all.values, cx.join(turned)?]))
 }
 
+/// Vectors of both sides as columns.
+pub(super) fn both_vectors(cx: &mut Context, a: &Args) -> Rule {
+    let x = parts(cx, a, "self")?;
+    let all = singular(cx, x, !a.bool_or("some", true)?)?;
+    Ok(results([cx.join(all.left)?, all.values, cx.join(all.right)?]))
+}
+
 pub(super) fn svdvals(cx: &mut Context, a: &Args) -> Rule {
     let x = parts(cx, a, "A")?;
     Ok(singular(cx, x, false)?.values.into())
@@ -150,14 +170,9 @@ pub(super) fn svdvals(cx: &mut Context, a: &Args) -> Rule {
 
 /// The inverse that is left where singular values vanish.
 pub(super) fn pseudo_inverse(cx: &mut Context, a: &Args, names: [&str; 2]) -> Rule {
-    if a.bool_or("hermitian", false)? {
-        return Err(RuleError::unsupported(
-            "the pseudo-inverse of a complex matrix that is said to be Hermitian",
-        ));
-    }
     let x = parts(cx, a, "self")?;
-    let all = singular(cx, x, false)?;
-    let inverses = super::factor::inverted_values(cx, a, [all.values; 2], x.re, names)?;
+    let (all, magnitudes) = spectrum(cx, a, "self")?;
+    let inverses = super::factor::inverted_values(cx, a, [all.values, magnitudes], x.re, names)?;
     let rank = cx.b.rank(inverses);
     let rows = cx.b.unsqueeze(inverses, rank - 1)?;
     let scaled = each(all.right, |part| cx.mul(part, rows))?;
@@ -250,6 +265,16 @@ pub(super) fn matrix_norm(cx: &mut Context, a: &Args) -> Rule {
     Ok(cx.b.reshape(norm, &shape)?.into())
 }
 
+/// A norm of the last two axes.
+fn norm_by(cx: &mut Context, x: Parts, order: &str) -> Result<ValueId, RuleError> {
+    if order == "nuc" {
+        return singular_norm(cx, x, order);
+    }
+    let rank = cx.b.rank(x.re);
+    let sizes = magnitudes(cx, x)?;
+    of_matrix(cx, sizes, &[rank - 2, rank - 1], order, false)
+}
+
 fn magnitudes(cx: &mut Context, x: Parts) -> Result<ValueId, RuleError> {
     let dtype = cx.b.dtype(x.re);
     cx.formula(dtype, &expression(x).magnitude())
@@ -280,23 +305,21 @@ pub(super) fn norm(cx: &mut Context, a: &Args) -> Rule {
 
 /// How many singular values count.
 pub(super) fn rank(cx: &mut Context, a: &Args) -> Rule {
-    if a.bool_or("hermitian", false)? {
-        return Err(RuleError::unsupported("the rank of a complex matrix that is said to be Hermitian"));
-    }
-    let x = parts(cx, a, if a.has("input") { "input" } else { "self" })?;
-    let values = singular(cx, x, false)?.values;
+    let name = if a.has("input") { "input" } else { "self" };
+    let x = parts(cx, a, name)?;
+    let (_, magnitudes) = spectrum(cx, a, name)?;
     let names = if a.target().contains("atol_rtol") { ["atol", "rtol"] } else { ["tol", "none"] };
-    Ok(counted(cx, a, values, x.re, names)?.into())
+    Ok(counted(cx, a, magnitudes, x.re, names)?.into())
 }
 
-/// The largest singular value over the smallest.
+/// The largest singular value over the smallest, or a norm of the matrix times that of its inverse.
 pub(super) fn condition(cx: &mut Context, a: &Args) -> Rule {
     let x = parts(cx, a, "self")?;
     let order = order_of(a, "p", "2")?;
     if order != "2" && order != "-2" {
-        return Err(RuleError::unsupported(format!(
-            "the condition of a complex matrix by the norm `{order}`"
-        )));
+        let (inverse, info) = inverse_parts(cx, x)?;
+        let norms = [norm_by(cx, x, &order)?, norm_by(cx, inverse, &order)?];
+        return condition_of(cx, norms, info);
     }
     let (most, least) = (singular_norm(cx, x, "2")?, singular_norm(cx, x, "-2")?);
     Ok(if order == "2" { cx.div(most, least)? } else { cx.div(least, most)? }.into())

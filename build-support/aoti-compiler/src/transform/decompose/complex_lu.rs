@@ -16,10 +16,10 @@ type Rule = Result<Outputs, RuleError>;
 
 /// L below the diagonal and U, the row from 1 on that each step exchanged with its own, and 0 or the number of the first pivot
 /// that is zero.
-struct Factors {
-    both: Parts,
-    pivots: ValueId,
-    info: ValueId,
+pub(super) struct Factors {
+    pub(super) both: Parts,
+    pub(super) pivots: ValueId,
+    pub(super) info: ValueId,
 }
 
 /// Rows `first` and `second` of each matrix (`[..., 1, 1]`) exchanged.
@@ -107,7 +107,7 @@ fn results(cx: &mut Context, all: &Factors) -> Result<[Option<ValueId>; 3], Rule
     Ok([Some(both), Some(pivots), Some(info)])
 }
 
-fn factors_of(cx: &mut Context, a: &Args, name: &str) -> Result<Factors, RuleError> {
+pub(super) fn factors_of(cx: &mut Context, a: &Args, name: &str) -> Result<Factors, RuleError> {
     if !a.bool_or("pivot", true)? {
         return Err(RuleError::unsupported("a factorisation without pivots"));
     }
@@ -164,9 +164,22 @@ pub(super) fn log_determinant(cx: &mut Context, a: &Args, name: &str) -> Rule {
     let logs = cx.apply([sizes], dtype, |[sizes]| sizes.log())?;
     let log = cx.sum(logs, &[axis], false)?;
     let direction = signed(cx, direction, sign)?;
+    if a.target() == "aten.logdet.default" {
+        return whole_log(cx, direction, log);
+    }
     if !a.target().starts_with("aten._") {
         return Ok(Outputs::Many(vec![Some(direction), Some(log)]));
     }
     let [both, pivots, _] = results(cx, &all)?;
     Ok(Outputs::Many(vec![Some(direction), Some(log), both, pivots]))
+}
+
+/// The logarithm of the determinant, whose direction and magnitude are known.
+fn whole_log(cx: &mut Context, direction: ValueId, log: ValueId) -> Rule {
+    let parts = cx.split(direction)?;
+    let direction = Complex::new(parts.re.into(), parts.im.into()).log();
+    let dtype = cx.b.dtype(log);
+    let re = cx.formula(dtype, &(direction.re.clone() + Formula::from(log)))?;
+    let im = cx.formula(dtype, &direction.imaginary())?;
+    Ok(cx.join(Parts { re, im })?.into())
 }

@@ -20,16 +20,19 @@ pub(super) fn solve(cx: &mut Context, a: &Args) -> Rule {
     Ok(x.into())
 }
 
-/// The same with `info`, and without factors: those are of the larger matrices.
+/// The same with `info`, and without the factors that one form has: those are of the larger matrices.
 pub(super) fn solve_ex(cx: &mut Context, a: &Args) -> Rule {
     let (x, info) = solved(cx, a)?;
     checked(cx, a, info)?;
+    if a.target() == "aten.linalg_solve_ex.default" {
+        return Ok(Outputs::Many(vec![Some(x), Some(info)]));
+    }
     Ok(Outputs::Many(vec![Some(x), None, None, Some(info)]))
 }
 
 /// B may be vectors, one for each matrix, and either may be real.
 fn solved(cx: &mut Context, a: &Args) -> Result<(ValueId, ValueId), RuleError> {
-    let (m, mut b) = (parts(cx, a, "A")?, parts(cx, a, "B")?);
+    let (m, mut b) = (parts(cx, a, "A")?, any_parts(cx, a, "B")?);
     let is_vector = are_vectors(cx, m.re, b.re);
     if is_vector {
         let last = cx.b.rank(b.re);
@@ -38,9 +41,7 @@ fn solved(cx: &mut Context, a: &Args) -> Result<(ValueId, ValueId), RuleError> {
     let from_right = !is_vector && !a.bool_or("left", true)?;
     // X A = B is A' X' = B', where a mark is the matrix turned.
     let (m, b) = if from_right { (turned(cx, m)?, turned(cx, b)?) } else { (m, b) };
-    let (doubled, below) = (interleaved(cx, m)?, interleaved_rows(cx, b)?);
-    let [x, info] = solution(cx, doubled, below)?;
-    let mut x = row_parts(cx, x)?;
+    let (mut x, info) = solution_parts(cx, m, b)?;
     if from_right {
         x = turned(cx, x)?;
     }
@@ -49,6 +50,13 @@ fn solved(cx: &mut Context, a: &Args) -> Result<(ValueId, ValueId), RuleError> {
         x = Parts { re: cx.b.squeeze(x.re, &[last])?, im: cx.b.squeeze(x.im, &[last])? };
     }
     Ok((cx.join(x)?, cx.b.cast(info, DType::I32)))
+}
+
+/// X of A X = B, and `info`.
+pub(super) fn solution_parts(cx: &mut Context, m: Parts, b: Parts) -> Result<(Parts, ValueId), RuleError> {
+    let (doubled, below) = (interleaved(cx, m)?, interleaved_rows(cx, b)?);
+    let [x, info] = solution(cx, doubled, below)?;
+    Ok((row_parts(cx, x)?, info))
 }
 
 /// The inverse of each matrix.
@@ -67,10 +75,15 @@ pub(super) fn inverse_ex(cx: &mut Context, a: &Args) -> Rule {
 
 fn inverted(cx: &mut Context, a: &Args, name: &str) -> Result<(ValueId, ValueId), RuleError> {
     let m = parts(cx, a, name)?;
+    let (x, info) = inverse_parts(cx, m)?;
+    Ok((cx.join(x)?, cx.b.cast(info, DType::I32)))
+}
+
+/// What comes of inverting each matrix, and `info`.
+pub(super) fn inverse_parts(cx: &mut Context, m: Parts) -> Result<(Parts, ValueId), RuleError> {
     let doubled = interleaved(cx, m)?;
     let [x, info] = tried_inverse(cx, doubled)?;
-    let x = first_of_columns(cx, x)?;
-    Ok((cx.join(x)?, cx.b.cast(info, DType::I32)))
+    Ok((first_of_columns(cx, x)?, info))
 }
 
 /// The lower triangle whose product with its adjoint is a Hermitian matrix, of which one triangle is read, and `info`.
@@ -160,7 +173,13 @@ pub(super) fn solve_triangular(cx: &mut Context, a: &Args) -> Rule {
 }
 
 /// Rows are divided by their elements on the diagonal first: with ones there, the larger matrix is triangular too.
-fn triangular(cx: &mut Context, m: Parts, b: Parts, upper: bool, unit: bool) -> Result<Parts, RuleError> {
+pub(super) fn triangular(
+    cx: &mut Context,
+    m: Parts,
+    b: Parts,
+    upper: bool,
+    unit: bool,
+) -> Result<Parts, RuleError> {
     let (mut m, mut b) = (m, b);
     if !unit {
         let diagonal = diagonal(cx, m)?;
@@ -200,9 +219,14 @@ fn without_diagonal(cx: &mut Context, x: ValueId) -> Result<ValueId, RuleError> 
 }
 
 /// The parts of an operand, which may be real.
-pub(super) fn parts(cx: &mut Context, a: &Args, name: &str) -> Result<Parts, RuleError> {
+pub(super) fn any_parts(cx: &mut Context, a: &Args, name: &str) -> Result<Parts, RuleError> {
     let x = a.tensor(name)?;
-    let own = if a.is_complex(name) { cx.split(x)? } else { Parts { re: x, im: cx.b.full_like(0i64, x) } };
+    if a.is_complex(name) { cx.split(x) } else { Ok(Parts { re: x, im: cx.b.full_like(0i64, x) }) }
+}
+
+/// The same of an operand that is matrices.
+pub(super) fn parts(cx: &mut Context, a: &Args, name: &str) -> Result<Parts, RuleError> {
+    let own = any_parts(cx, a, name)?;
     sides(cx, own.re)?;
     Ok(own)
 }

@@ -66,7 +66,7 @@ pub(super) fn quotient_by(cx: &mut Context, x: Parts, size: ValueId) -> Result<P
     Ok(Parts { re: part(x.re)?, im: part(x.im)? })
 }
 
-/// The products of each element and all before it along an axis.
+/// As [`products`], of a call.
 pub(super) fn running(cx: &mut Context, a: &Args) -> Rule {
     let x = operand(cx, a)?;
     let axis = Context::axis(a.int("dim")?, cx.b.rank(x.re))?;
@@ -74,7 +74,8 @@ pub(super) fn running(cx: &mut Context, a: &Args) -> Rule {
     rounded(cx, a, x)
 }
 
-fn products(cx: &mut Context, x: Parts, axis: usize) -> Result<Parts, RuleError> {
+/// The products of each element and all before it along an axis.
+pub(super) fn products(cx: &mut Context, x: Parts, axis: usize) -> Result<Parts, RuleError> {
     let shape = cx.b.shape(x.re);
     let length = cx.b.index(shape[axis].clone(), &[]);
     let first = cx.b.scalar(1i64, DType::I64);

@@ -42,14 +42,14 @@ pub(super) fn identity(
 }
 
 /// `I - tau v v^H`, as a column.
-struct Reflection {
-    vector: Parts,
-    tau: Parts,
+pub(super) struct Reflection {
+    pub(super) vector: Parts,
+    pub(super) tau: Parts,
 }
 
 /// The reflection whose adjoint makes zeros of a column behind its element at `place`, and that element real; elements before it
 /// count as zero.
-fn reflection(cx: &mut Context, column: Parts, place: ValueId) -> Result<Reflection, RuleError> {
+pub(super) fn reflection(cx: &mut Context, column: Parts, place: ValueId) -> Result<Reflection, RuleError> {
     let rank = cx.b.rank(column.re);
     let shape = cx.b.shape(column.re);
     let row = cx.b.index(Expr::axis(rank - 2), &shape);
@@ -85,7 +85,7 @@ fn reflection(cx: &mut Context, column: Parts, place: ValueId) -> Result<Reflect
 
 impl Reflection {
     /// `H^H x`.
-    fn on_left(&self, cx: &mut Context, x: Parts) -> Result<Parts, RuleError> {
+    pub(super) fn on_left(&self, cx: &mut Context, x: Parts) -> Result<Parts, RuleError> {
         let rank = cx.b.rank(x.re);
         let terms = expression(self.vector).conjugate().times(&expression(x));
         let terms = cx.parts_of(&terms)?;

@@ -9,7 +9,8 @@ use super::complex_functions::{
     interpolated, kept, masked_fill, one, padded, polar, power, real, sum, tanh, two, unit, with_term,
 };
 use super::parts::Complex;
-use super::{Formula, complex_elementary as elementary, complex_factors as factors, complex_lu as lu};
+use super::{Formula, complex_elementary as elementary, complex_factored as factored};
+use super::{complex_factors as factors, complex_lu as lu, tensor_systems};
 use super::{complex_matrices as matrices, complex_products as products, factor};
 use crate::graph::{BinaryOp, FloatBinary};
 
@@ -166,11 +167,14 @@ pub(super) const TABLE: &[(&str, How)] = &[
     ("aten.inner.default", Product),
     ("aten.kron.default", Product),
     ("aten.linalg_multi_dot.default", Product),
+    ("aten.chain_matmul.default", Product),
     // The same with a term that is added.
     ("aten.linear.default", Affine("bias")),
     ("aten.addmm.default", Affine("self")),
     ("aten.addmv.default", Affine("self")),
     ("aten.baddbmm.default", Affine("self")),
+    ("aten.addbmm.default", Affine("self")),
+    ("aten.addr.default", Affine("self")),
     ("aten.conv1d.default", Affine("bias")),
     ("aten.conv2d.default", Affine("bias")),
     ("aten.conv3d.default", Affine("bias")),
@@ -276,6 +280,26 @@ pub(super) const TABLE: &[(&str, How)] = &[
     ("aten._linalg_slogdet.default", Own(|cx, a| lu::log_determinant(cx, a, "A"))),
     ("aten.linalg_lu_factor.default", Own(lu::factor)),
     ("aten.linalg_lu_factor_ex.default", Own(lu::factor_ex)),
+    ("aten.logdet.default", Own(|cx, a| lu::log_determinant(cx, a, "self"))),
+    ("aten.linalg_lu.default", Own(factored::lu)),
+    ("aten.lu_unpack.default", Own(factored::lu_unpack)),
+    ("aten.linalg_lu_solve.default", Own(|cx, a| factored::lu_solve(cx, a, ["LU", "pivots", "B"]))),
+    ("aten.lu_solve.default", Own(|cx, a| factored::lu_solve(cx, a, ["LU_data", "LU_pivots", "self"]))),
+    ("aten.linalg_solve_ex.default", Own(matrices::solve_ex)),
+    ("aten.linalg_tensorinv.default", Own(tensor_systems::complex_inverse)),
+    ("aten.linalg_tensorsolve.default", Own(tensor_systems::complex_solution)),
+    ("aten.triangular_solve.default", Own(factored::triangular_solve)),
+    ("aten.linalg_vander.default", Own(factored::vander)),
+    ("aten.geqrf.default", Own(factored::geqrf)),
+    (
+        "aten.linalg_householder_product.default",
+        Own(|cx, a| factored::householder_product(cx, a, ["input", "tau"])),
+    ),
+    ("aten.orgqr.default", Own(|cx, a| factored::householder_product(cx, a, ["self", "input2"]))),
+    ("aten.ormqr.default", Own(factored::ormqr)),
+    ("aten.svd.default", Own(factors::both_vectors)),
+    ("aten.pinverse.default", Own(|cx, a| factors::pseudo_inverse(cx, a, ["none", "rcond"]))),
+    ("aten.linalg_pinv.rcond_tensor", Own(|cx, a| factors::pseudo_inverse(cx, a, ["none", "rcond"]))),
     ("aten.linalg_matrix_norm.default", Own(factors::matrix_norm)),
     ("aten.linalg_matrix_norm.str_ord", Own(factors::matrix_norm)),
     ("aten.linalg_norm.default", Own(factors::norm)),

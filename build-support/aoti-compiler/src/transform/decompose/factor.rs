@@ -353,11 +353,14 @@ fn condition(cx: &mut Context, a: &Args) -> Rule {
         super::norm::of_matrix(cx, x, &axes, &order, false)?,
         super::norm::of_matrix(cx, lu, &axes, &order, false)?,
     ];
-    let dtype = cx.b.dtype(x);
-    // A matrix without an inverse has an infinite condition.
+    condition_of(cx, norms, info)
+}
+
+/// The condition by the norms of a matrix and of its inverse; one without an inverse has an infinite one.
+pub(super) fn condition_of(cx: &mut Context, [own, other]: [ValueId; 2], info: ValueId) -> Rule {
+    let dtype = cx.b.dtype(own);
     let infinity = highest(dtype).to_f64();
     let info = cx.b.cast(info, dtype);
-    let [own, other] = norms;
     Ok(cx
         .apply([own, other, info], dtype, |[own, other, info]| {
             info.gt(0.0).or((&own * &other).is_nan()).select(infinity, own * other)

@@ -28,6 +28,7 @@ rules! {
     },
     pure "aten.fill_diagonal.default" => fill_diagonal,
     pure "aten.vander.default" => vander,
+    pure "aten.linalg_vander.default" => powers,
 }
 
 /// The elements whose coordinates are all equal become a number. With `wrap`, the diagonal of a tall matrix begins anew
@@ -133,6 +134,32 @@ fn embed(cx: &mut Context, x: ValueId, offset: i64, axes: [i64; 2]) -> Result<Va
 }
 
 /// Columns are powers of the vector, falling or rising.
+/// Powers of each element, from 0 on, along an axis of their own.
+fn powers(cx: &mut Context, a: &Args) -> Rule {
+    let x = a.tensor("x")?;
+    let shape = powers_shape(cx, a, x)?;
+    let last = shape.len() - 1;
+    let dtype = cx.b.dtype(x);
+    let dtype = if dtype.is_float() { dtype } else { DType::I64 };
+    let base = cx.b.cast(x, dtype);
+    let base = cx.b.unsqueeze(base, last)?;
+    let exponents = cx.b.index(Expr::axis(last), &shape);
+    let exponents = cx.b.cast(exponents, dtype);
+    Ok(cx.binary(BinaryOp::Pow, base, exponents)?.into())
+}
+
+/// The shape of `linalg.vander`: as many powers as the last axis is long, unless `N` says how many.
+pub(super) fn powers_shape(cx: &Context, a: &Args, x: ValueId) -> Result<Vec<Expr>, RuleError> {
+    let mut shape = cx.b.shape(x);
+    let own = shape.last().cloned();
+    let count = match a.opt_int("N")? {
+        Some(count) => Some(Expr::int(count)),
+        None => own,
+    };
+    shape.push(count.ok_or_else(|| RuleError::Malformed("`vander` of a single number".to_owned()))?);
+    Ok(shape)
+}
+
 fn vander(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("x")?;
     let own = cx.b.shape(x);

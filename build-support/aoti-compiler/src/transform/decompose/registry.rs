@@ -87,6 +87,7 @@ impl<'o> Registry<'o> {
         let families: &[&[Rule]] = &[
             super::pointwise::RULES,
             super::solve::RULES,
+            super::tensor_systems::RULES,
             super::statistics::RULES,
             super::class_loss::RULES,
             super::loss::RULES,

@@ -27,11 +27,11 @@ rules! {
     },
     pure "aten.linalg_lu.default" => |cx, a| {
         let [lu, pivots, _] = lu_of(cx, a, "A")?;
-        unpacked(cx, lu, pivots)
+        Ok(Outputs::Many(unpacked(cx, lu, pivots)?.map(Some).to_vec()))
     },
     pure "aten.lu_unpack.default" => |cx, a| {
         let (lu, pivots) = (a.tensor("LU_data")?, a.tensor("LU_pivots")?);
-        unpacked(cx, lu, pivots)
+        Ok(Outputs::Many(unpacked(cx, lu, pivots)?.map(Some).to_vec()))
     },
     pure "aten.linalg_lu_solve.default" => |cx, a| {
         let (lu, pivots, b) = (a.tensor("LU")?, a.tensor("pivots")?, a.tensor("B")?);
@@ -63,7 +63,6 @@ rules! {
     },
     pure "aten.linalg_inv.default" => |cx, a| Ok(cx.matrix_inverse(a.tensor("A")?)?.into()),
     pure "aten.inverse.default" => |cx, a| Ok(cx.matrix_inverse(a.tensor("self")?)?.into()),
-    pure "aten.linalg_tensorinv.default" => tensor_inverse,
     pure "aten.linalg_det.default" => |cx, a| Ok(determinant(cx, a, "A")?[0].into()),
     pure "aten.det.default" => |cx, a| Ok(determinant(cx, a, "self")?[0].into()),
     pure "aten._linalg_det.default" => |cx, a| { let all = determinant(cx, a, "A")?; several(cx, all) },
@@ -230,7 +229,7 @@ fn lu_of(cx: &mut Context, a: &Args, name: &str) -> Result<[ValueId; 3], RuleErr
 }
 
 /// As many pivots as rows: where there are fewer columns, rows below stay.
-fn all_pivots(cx: &mut Context, pivots: ValueId, rows: &Expr) -> Value {
+pub(super) fn all_pivots(cx: &mut Context, pivots: ValueId, rows: &Expr) -> Value {
     let pivots = cx.b.cast(pivots, DType::I64);
     let mut shape = cx.b.shape(pivots);
     let last = shape.len() - 1;
@@ -247,7 +246,7 @@ fn all_pivots(cx: &mut Context, pivots: ValueId, rows: &Expr) -> Value {
 }
 
 /// The permutation that the exchanges undo, L and U.
-fn unpacked(cx: &mut Context, lu: ValueId, pivots: ValueId) -> Rule {
+pub(super) fn unpacked(cx: &mut Context, lu: ValueId, pivots: ValueId) -> Result<[ValueId; 3], RuleError> {
     let dtype = cx.b.dtype(lu);
     let (leading, m, n) = sides(cx, lu)?;
     let least = m.minimum_in(&n, cx.b.ranges());
@@ -261,7 +260,7 @@ fn unpacked(cx: &mut Context, lu: ValueId, pivots: ValueId) -> Rule {
     let l = part(cx, left, Relation::Lt, true)?;
     let upper = cx.b.slice(lu, rank - 2, &Expr::int(0), &least, 1)?;
     let u = part(cx, upper, Relation::Ge, false)?;
-    Ok(Outputs::Many(vec![Some(p), Some(l), Some(u)]))
+    Ok([p, l, u])
 }
 
 /// Which triangle of a matrix counts, and whether its diagonal is one of ones.
@@ -302,10 +301,19 @@ fn with_turned_factors(cx: &mut Context, lu: ValueId, pivots: ValueId, b: ValueI
     let turned = adjoint(cx, lu)?;
     let y = triangular(cx, turned, b, Triangle { upper: false, unit: false })?;
     let x = triangular(cx, turned, y, Triangle { upper: true, unit: true })?;
-    let ty = cx.b.ty(lu).clone();
-    let identity = cx.identity_matrix(ty.dtype, &ty.shape)?;
     let pivots = cx.b.cast(pivots, DType::I64);
     let pivots = over_batch(cx, pivots, lu)?;
+    row_exchanges(cx, pivots, x, true)
+}
+
+/// The rows of X exchanged as pivots of `i64` say, one for each row, or back.
+pub(super) fn row_exchanges(cx: &mut Context, pivots: ValueId, x: ValueId, back: bool) -> Value {
+    if !back {
+        return Ok(cx.b.routine(Routine::Exchange, &[pivots, x])?[0]);
+    }
+    let (mut square, rows, _) = sides(cx, x)?;
+    square.extend([rows.clone(), rows]);
+    let identity = cx.identity_matrix(cx.b.dtype(x), &square)?;
     let exchanged = cx.b.routine(Routine::Exchange, &[pivots, identity])?[0];
     let back = adjoint(cx, exchanged)?;
     Ok(cx.b.matmul(back, x)?)
@@ -386,20 +394,6 @@ impl Context {
         demand(self, info, "linalg.inv: the matrix is singular")?;
         Ok(x)
     }
-}
-
-/// The inverse of a tensor whose first `ind` axes are rows.
-fn tensor_inverse(cx: &mut Context, a: &Args) -> Rule {
-    let x = a.tensor("self")?;
-    let shape = cx.b.shape(x);
-    let rows = super::support::count(a.int_or("ind", 2)?)?;
-    if rows > shape.len() {
-        return Err(RuleError::Malformed(format!("{rows} axes of {}", shape.len())));
-    }
-    let size = Expr::product(&shape[..rows]);
-    let square = cx.b.reshape(x, &[size.clone(), size])?;
-    let inverse = cx.matrix_inverse(square)?;
-    Ok(cx.b.reshape(inverse, &[&shape[rows..], &shape[..rows]].concat())?.into())
 }
 
 /// The diagonal of U, and the sign that the exchanges give.
