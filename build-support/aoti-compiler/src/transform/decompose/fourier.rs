@@ -2,12 +2,13 @@
 //!
 //! A length that is a product is transformed in two steps with a multiplication by roots in between (Cooley and Tukey,
 //! 1965); a large prime becomes a convolution of a length that is a power of two (Bluestein, 1970). Roots are computed
-//! in `f64` when the model is compiled. Knows no operator.
+//! in `f64` when the model is compiled. Of real numbers half of the transform is computed: the other half repeats it, conjugated
+//! and backwards. Knows no operator.
 
 use super::parts::Parts;
 use super::{Context, RuleError};
 use crate::dtype::DType;
-use crate::graph::{Constant, ValueId};
+use crate::graph::{Constant, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 use std::f64::consts::TAU;
 
@@ -44,28 +45,59 @@ pub(super) struct Signal {
 impl Context {
     /// The transform of length `n` along the last axis, without any normalisation.
     pub(super) fn fourier(&mut self, x: Signal, n: i64, direction: Direction) -> Result<Parts, RuleError> {
-        if n <= 0 {
-            return Err(RuleError::Malformed(format!("a transform of {n} numbers")));
-        }
-        if n > LONGEST {
-            return Err(RuleError::unsupported(format!(
-                "a transform of {n} numbers: {LONGEST} are the most"
-            )));
-        }
-        match divisor(n) {
-            _ if n <= SMALL => self.direct(x, n, direction),
-            Some(first) => self.in_two_steps(x, first, n / first, direction),
-            None if n <= LARGE_PRIME => self.direct(x, n, direction),
-            None => self.as_convolution(x, n, direction),
+        match Method::of(n)? {
+            Method::Direct => self.direct(x, n, n, direction),
+            Method::TwoSteps(_) if x.im.is_none() => {
+                let half = self.half_fourier(x.re, n, direction)?;
+                self.mirrored(half, n)
+            }
+            Method::TwoSteps(first) => self.in_two_steps(x, first, n / first, direction),
+            Method::Convolution => self.as_convolution(x, n, direction),
         }
     }
 
-    /// One product with the matrix of roots.
-    fn direct(&mut self, x: Signal, n: i64, direction: Direction) -> Result<Parts, RuleError> {
+    /// The first `n / 2 + 1` numbers of the transform of real ones.
+    pub(super) fn half_fourier(
+        &mut self,
+        x: ValueId,
+        n: i64,
+        direction: Direction,
+    ) -> Result<Parts, RuleError> {
+        let kept = n / 2 + 1;
+        match Method::of(n)? {
+            Method::Direct => self.direct(Signal { re: x, im: None }, n, kept, direction),
+            Method::TwoSteps(first) => self.half_in_two_steps(x, first, n / first, direction),
+            Method::Convolution => {
+                let all = self.as_convolution(Signal { re: x, im: None }, n, direction)?;
+                self.first_of(all, kept)
+            }
+        }
+    }
+
+    fn first_of(&mut self, x: Parts, count: i64) -> Result<Parts, RuleError> {
+        let axis = self.b.rank(x.re) - 1;
+        let mut first = |part| self.b.slice(part, axis, &Expr::int(0), &Expr::int(count), 1);
+        Ok(Parts { re: first(x.re)?, im: first(x.im)? })
+    }
+
+    /// All `n` numbers of a transform of real ones, of which the first half is there.
+    fn mirrored(&mut self, half: Parts, n: i64) -> Result<Parts, RuleError> {
+        let axis = self.b.rank(half.re) - 1;
+        let mut part = |part, is_imaginary: bool| -> Result<ValueId, RuleError> {
+            let rest = self.b.slice(part, axis, &Expr::int(1), &Expr::int((n - 1) / 2), 1)?;
+            let rest = self.b.flip(rest, &[axis])?;
+            let rest = if is_imaginary { self.unary(UnaryOp::Neg, rest) } else { rest };
+            Ok(self.b.cat(&[part, rest], axis)?)
+        };
+        Ok(Parts { re: part(half.re, false)?, im: part(half.im, true)? })
+    }
+
+    /// One product with the matrix of roots, of which the first `kept` columns count.
+    fn direct(&mut self, x: Signal, n: i64, kept: i64, direction: Direction) -> Result<Parts, RuleError> {
         let dtype = self.b.dtype(x.re);
-        let at = |at: i64| root((at / n) * (at % n), n, direction);
-        let cos = self.table(dtype, &[n, n], |k| at(k).0)?;
-        let sin = self.table(dtype, &[n, n], |k| at(k).1)?;
+        let at = |at: i64| root((at / kept) * (at % kept), n, direction);
+        let cos = self.table(dtype, &[n, kept], |k| at(k).0)?;
+        let sin = self.table(dtype, &[n, kept], |k| at(k).1)?;
         let (re, im) = (self.last_product(x.re, cos)?, self.last_product(x.re, sin)?);
         let Some(imaginary) = x.im else { return Ok(Parts { re, im }) };
         let (across, along) = (self.last_product(imaginary, sin)?, self.last_product(imaginary, cos)?);
@@ -129,6 +161,43 @@ impl Context {
         Ok(Parts { re: together(self, outer.re)?, im: together(self, outer.im)? })
     }
 
+    /// The same of real numbers, as far as `k1 <= first / 2`: row `first - k1` is row `k1`, conjugated and backwards.
+    fn half_in_two_steps(
+        &mut self,
+        x: ValueId,
+        first: i64,
+        second: i64,
+        direction: Direction,
+    ) -> Result<Parts, RuleError> {
+        let (n, rows) = (first * second, first / 2 + 1);
+        let mut shape = self.b.shape(x);
+        let axis = shape.len() - 1;
+        shape.splice(axis.., [Expr::int(first), Expr::int(second)]);
+        let apart = self.b.reshape(x, &shape)?;
+        let apart = self.b.transpose(apart, axis, axis + 1)?;
+        let inner = self.half_fourier(apart, first, direction)?;
+        let dtype = self.b.dtype(x);
+        let at = |at: i64| root((at / rows) * (at % rows), n, direction);
+        let cos = self.table(dtype, &[second, rows], |k| at(k).0)?;
+        let sin = self.table(dtype, &[second, rows], |k| at(k).1)?;
+        let turned = self.rotated(inner, Parts { re: cos, im: sin })?;
+        let re = self.b.transpose(turned.re, axis, axis + 1)?;
+        let im = self.b.transpose(turned.im, axis, axis + 1)?;
+        let outer = self.fourier(Signal { re, im: Some(im) }, second, direction)?;
+        let mut flat = shape;
+        flat.splice(axis.., [Expr::int(n)]);
+        let mut together = |part, is_imaginary: bool| -> Result<ValueId, RuleError> {
+            let rest = self.b.slice(part, axis, &Expr::int(1), &Expr::int(first - rows), 1)?;
+            let rest = self.b.flip(rest, &[axis, axis + 1])?;
+            let rest = if is_imaginary { self.unary(UnaryOp::Neg, rest) } else { rest };
+            let all = self.b.cat(&[part, rest], axis)?;
+            let all = self.b.transpose(all, axis, axis + 1)?;
+            Ok(self.b.reshape(all, &flat)?)
+        };
+        let all = Parts { re: together(outer.re, false)?, im: together(outer.im, true)? };
+        self.first_of(all, n / 2 + 1)
+    }
+
     /// Products of complex numbers, element by element.
     fn rotated(&mut self, x: Parts, by: Parts) -> Result<Parts, RuleError> {
         let (a, b) = (self.mul(x.re, by.re)?, self.mul(x.im, by.im)?);
@@ -178,6 +247,35 @@ impl Context {
         };
         let convolved = Parts { re: kept(self, convolved.re)?, im: kept(self, convolved.im)? };
         self.rotated(convolved, own)
+    }
+}
+
+/// How a length is transformed.
+enum Method {
+    /// As one product.
+    Direct,
+    /// In two steps, of which the first has this length.
+    TwoSteps(i64),
+    /// As a convolution.
+    Convolution,
+}
+
+impl Method {
+    fn of(n: i64) -> Result<Method, RuleError> {
+        if n <= 0 {
+            return Err(RuleError::Malformed(format!("a transform of {n} numbers")));
+        }
+        if n > LONGEST {
+            return Err(RuleError::unsupported(format!(
+                "a transform of {n} numbers: {LONGEST} are the most"
+            )));
+        }
+        Ok(match divisor(n) {
+            _ if n <= SMALL => Method::Direct,
+            Some(first) => Method::TwoSteps(first),
+            None if n <= LARGE_PRIME => Method::Direct,
+            None => Method::Convolution,
+        })
     }
 }
 

@@ -43,10 +43,10 @@ fn short_time(cx: &mut Context, a: &Args) -> Rule {
         let frames = cx.b.windows(x, axis, n, hop, 1)?;
         cx.mul(frames, window)
     })?;
-    let mut spectrum = frames.transformed(cx, axis + 1, Direction::Forward)?;
-    if a.bool_or("onesided", x.im.is_none())? {
-        spectrum = spectrum.first(cx, axis + 1, n / 2 + 1)?;
-    }
+    let mut spectrum = match a.bool_or("onesided", x.im.is_none())? {
+        true => frames.half_transformed(cx, axis + 1, Direction::Forward)?,
+        false => frames.transformed(cx, axis + 1, Direction::Forward)?,
+    };
     if a.bool_or("normalized", false)? {
         spectrum = spectrum.scaled(cx, 1.0 / (n as f64).sqrt())?;
     }

@@ -91,6 +91,23 @@ impl Signal {
         Signal { re: parts.re, im: Some(parts.im) }.each(cx, |cx, x| cx.move_axis(x, last, axis))
     }
 
+    /// The first half of a transform; of numbers without imaginary parts the rest repeats it.
+    pub(super) fn half_transformed(
+        self,
+        cx: &mut Context,
+        axis: usize,
+        direction: Direction,
+    ) -> Result<Signal, RuleError> {
+        let n = self.size(cx, axis)?;
+        if self.im.is_some() {
+            return self.transformed(cx, axis, direction)?.first(cx, axis, n / 2 + 1);
+        }
+        let last = cx.b.rank(self.re) - 1;
+        let moved = cx.move_axis(self.re, axis, last)?;
+        let parts = cx.half_fourier(moved, n, direction)?;
+        Signal { re: parts.re, im: Some(parts.im) }.each(cx, |cx, x| cx.move_axis(x, last, axis))
+    }
+
     pub(super) fn scaled(self, cx: &mut Context, factor: f64) -> Result<Signal, RuleError> {
         if factor == 1.0 {
             return Ok(self);
@@ -174,11 +191,11 @@ fn real_to_complex(cx: &mut Context, a: &Args) -> Rule {
     let factor = normalised(a.int("normalization")?, counted(cx, x, &axes)?)?;
     // The last axis first: of it half is enough.
     for (number, axis) in axes.iter().rev().enumerate() {
-        let n = x.size(cx, *axis)?;
-        x = x.transformed(cx, *axis, Direction::Forward)?;
-        if number == 0 && a.bool_or("onesided", true)? {
-            x = x.first(cx, *axis, n / 2 + 1)?;
-        }
+        let is_half = number == 0 && a.bool_or("onesided", true)?;
+        x = match is_half {
+            true => x.half_transformed(cx, *axis, Direction::Forward)?,
+            false => x.transformed(cx, *axis, Direction::Forward)?,
+        };
     }
     x.scaled(cx, factor)?.result(cx, a)
 }
@@ -278,10 +295,11 @@ fn half(cx: &mut Context, a: &Args, lengths: &Lengths, direction: Direction) -> 
     let axes = resolved(cx, x, lengths)?;
     for (number, (axis, n)) in axes.into_iter().rev().enumerate() {
         let n = n.map_or_else(|| x.size(cx, axis), Ok)?;
-        x = x.resized(cx, axis, n)?.transformed(cx, axis, direction)?;
-        if number == 0 {
-            x = x.first(cx, axis, n / 2 + 1)?;
-        }
+        x = x.resized(cx, axis, n)?;
+        x = match number {
+            0 => x.half_transformed(cx, axis, direction)?,
+            _ => x.transformed(cx, axis, direction)?,
+        };
         count *= n;
     }
     x.scaled(cx, norm(a, count, direction)?)?.result(cx, a)
