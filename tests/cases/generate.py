@@ -83,6 +83,7 @@ class Table:
         self.family, self.type, self.dtype = family, type_name, ALL_TYPES.get(type_name)
         self.generator = torch.Generator().manual_seed(seed)
         self.names, self.calls, self.refused, self.errors, self.programs = {}, [], [], [], []
+        self.modules = []
         # What size stands for any in dynamic programs, and the sizes that they are run with.
         self.dynamic, self.sizes = None, (None,)
         self.tolerance = TOLERANCES.get(type_name, (1e-4, 1e-3))
@@ -139,6 +140,10 @@ class Table:
         """As `integer`, but `n` is read from a tensor."""
         call = Call("n = i.item(); " + text, {**self.names, "i": torch.tensor(given)})
         self.programs.append((call, [(None, {"i": torch.tensor(value)}) for value in values], ()))
+
+    def module(self, text, inputs, **buffers):
+        """A program of its own that may overwrite its inputs, with buffers whose elements lie in memory as they do here."""
+        self.modules.append((Call(text, {**inputs, **buffers}), buffers))
 
     def rand(self, *sizes, low=-3.0, high=3.0, dtype=None):
         """Numbers in a range: with halves and zeros among the floating-point ones, whole ones of integers."""
@@ -411,6 +416,42 @@ def is_large(call, inputs):
     return largest.numel > 2**20
 
 
+class WithBuffers(torch.nn.Module):
+    """One call, with buffers."""
+
+    def __init__(self, call, buffers):
+        super().__init__()
+        self.call, self.names = call, [name for name in call.inputs if name not in buffers]
+        for name, tensor in buffers.items():
+            self.register_buffer(name, tensor)
+
+    def forward(self, *inputs):
+        return tuple(self.call.run({**dict(self.named_buffers()), **dict(zip(self.names, inputs))}))
+
+
+def write_modules(table, files):
+    """A program a case. Inputs that it overwrites are compared too: they come after what it gives."""
+    for number, (call, buffers) in enumerate(table.modules):
+        program = WithBuffers(call, buffers)
+        inputs = [call.inputs[name] for name in program.names]
+        # In memory of the same strides.
+        given = [torch.empty_strided(x.shape, x.stride(), dtype=x.dtype).copy_(x) for x in inputs]
+        with torch.no_grad():
+            exported = torch.export.export(program, tuple(x.clone() for x in inputs), strict=False)
+            before = [x._version for x in given]
+            outputs = list(program(*given))
+        outputs += [x for x, version in zip(given, before) if x._version > version]
+        place = f"{table.type}-{number:02}"
+        files[f"{place}/model.pt2"] = archive(exported)
+        files[f"{place}/inputs.safetensors"] = safetensors(inputs)
+        files[f"{place}/outputs.safetensors"] = safetensors(outputs)
+        atol, rtol = table.tolerance
+        case = {"atol": atol, "rtol": rtol, "outputs": [call.label for _ in outputs]}
+        files[f"{place}/case.json"] = (json.dumps(case, indent=0) + "\n").encode()
+    if table.modules:
+        print(f"{table.family}/{table.type}: {len(table.modules)} modules", flush=True)
+
+
 def write_programs(table, files):
     """A program a case. Further sets of inputs are in `sets.safetensors`, under `K.in.I`, with what they give under
     `K.out.I`; `case.json` tells of each set whether the run must fail, or may: with a number that arithmetic takes out of 64 bits.
@@ -494,6 +535,7 @@ def main():
             write(table, decompose, files)
             write_errors(table, files)
             write_programs(table, files)
+            write_modules(table, files)
         pack(HERE / f"{name}.zip", files)
 
 

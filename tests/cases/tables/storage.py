@@ -146,7 +146,40 @@ def bytes_of_floats(t):
         )
 
 
+def modules(t):
+    """Programs that overwrite their inputs, and buffers whose elements do not lie in order."""
+    inputs = dict(x=t.rand(4, 6), y=t.rand(4, 6), v=t.rand(6), i=t.ints(0, 4, 3))
+    for text in (
+        "x.add_(y); x + 1",
+        "x[1:3].mul_(2); y.copy_(x); x.sum(0), y[0]",
+        "x.t()[2] = 3; x[:, 1].add_(v[:4]); x * y",
+        "v += x[0]; x -= v; x.unsqueeze(0), v",
+        "x.index_put_((i,), y[i]); x.index_add_(0, i, y[:3]); y.zero_(); x",
+        "x.view(-1)[::5].fill_(1); y.as_strided((3, 2), (2, 7), 1).add_(1); x.clone()",
+        "x.masked_fill_(y > 0, 2); x.clamp_(min=0); y.transpose(0, 1).sub_(1); x",
+        "x.scatter_(1, i[None], v[None, :3]); torch.cat([x, y]).mul_(3)",
+        "x.neg_(); x.swapaxes(0, 1).copy_(y.t()); v.fill_(5); x.flip(0), v",
+    ):
+        t.module(text, inputs)
+    wide, line = t.rand(6, 12), t.rand(40)
+    buffers = dict(
+        turned=t.rand(6, 4).t(),
+        sliced=wide[1:5, 1::2],
+        spread=t.rand(4, 1).expand(4, 6),
+        diagonal=wide[:6, :6].diagonal(),
+        shared=line.as_strided((4, 6), (3, 2), 5),
+        windows=line.unfold(0, 6, 4)[:4],
+        backed=wide.view(-1)[7:31].view(4, 6),
+        moved=t.rand(6, 2, 4).permute(2, 1, 0)[:, 1],
+    )
+    for name in buffers:
+        t.module(f"x * {name}, {name}.sum(0), {name}.clone().reshape(-1)", inputs, **{name: buffers[name]})
+    t.module("x + turned * sliced - spread, shared + windows, backed.t() * moved.t(), turned.contiguous(), diagonal + v", inputs, **buffers)
+    t.module("x.copy_(shared); y.add_(turned); x[i] + windows[i], moved.flip(1)", inputs, **buffers)
+
+
 FAMILIES = {
+    "modules": (("f32", "f64", "bf16", "i64", "u8"), modules),
     "bits": (tuple(name for name in TYPES if name != "bool"), bits),
     "unsigned": (tuple(UNSIGNED), unsigned),
     "float8": (tuple(FLOATS_OF_A_BYTE), bytes_of_floats),

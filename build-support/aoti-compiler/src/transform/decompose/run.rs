@@ -228,6 +228,27 @@ impl<'a> Walk<'a> {
             let is_complex = tensor.is_some_and(|meta| meta.is_complex);
             self.cx.b.output_of(output.name.as_ref().unwrap_or(&name), value, role, is_complex);
         }
+        self.overwritten_inputs()
+    }
+
+    /// Functional programs state which inputs they overwrite; in programs as first exported calls do it. Such an input is an
+    /// output too: what it holds after the last call.
+    fn overwritten_inputs(&mut self) -> Result<(), Diagnostics> {
+        let program = self.program;
+        let stated = |name: &str| {
+            let mut kinds = program.outputs.iter().map(|output| &output.kind);
+            kinds.any(|kind| matches!(kind, OutputKind::InputMutation(own) if own == name))
+        };
+        let users = program.inputs.iter().filter(|input| matches!(input.kind, InputKind::User));
+        for input in users.filter(|input| !stated(&input.name)) {
+            let value = self.read(&input.name).map_err(|error| graph_error(error.to_string()))?;
+            let role = self.mutation_role(&input.name)?;
+            let OutputRole::Mutation(position) = role else { continue };
+            if self.cx.b.graph().inputs[position].value != value {
+                let is_complex = program.tensors.get(&input.name).is_some_and(|meta| meta.is_complex);
+                self.cx.b.output_of(&input.name, value, role, is_complex);
+            }
+        }
         Ok(())
     }
 
