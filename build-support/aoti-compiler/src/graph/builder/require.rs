@@ -95,8 +95,12 @@ impl Builder {
         let ranges = self.axis_ranges(shape);
         for (coord, size) in coords.iter().zip(own) {
             let inside = coord.never_negative(&ranges) && coord.always_less(size, &ranges);
-            let chosen =
-                self.is_chosen(coord) || self.is_chosen(size) || shape.iter().any(|s| self.is_chosen(s));
+            let mut symbols = BTreeSet::new();
+            coord.collect_symbols(&mut symbols);
+            // Whatever the other axes are, they have no part in it.
+            let axes = symbols.into_iter().filter(|symbol| symbol.kind == SymbolKind::Axis);
+            let mut own_axes = axes.filter_map(|axis| shape.get(axis.index as usize));
+            let chosen = self.is_chosen(coord) || self.is_chosen(size) || own_axes.any(|s| self.is_chosen(s));
             // A remainder by the size is within, and where the size is 0 there is nothing to read.
             if let Node::Mod(position, divisor) = coord.node()
                 && divisor == size

@@ -36,6 +36,7 @@ pub(super) fn bound(expr: &Expr, end: End, span: Span, ranges: &dyn Ranges) -> O
         let sign = coefficient.interval(ranges);
         let at = match end {
             _ if coefficient.is(0) => continue,
+            _ if low == high => low,
             End::Low if sign.min >= 0 => low,
             End::High if sign.max <= 0 => low,
             End::Low if sign.max <= 0 => high,

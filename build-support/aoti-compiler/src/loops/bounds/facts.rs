@@ -94,9 +94,25 @@ impl Proof<'_> {
         if low.is_some_and(|low| self.follows(&low, DEPTH)) {
             return true;
         }
+        let at_ends = |ends: [Expr; 2]| ends.iter().all(|end| self.without_axes(end, depth));
+        if self.tries.get() > 0 && self.at_ends(expr).is_some_and(at_ends) {
+            return true;
+        }
         // Axes that occur in both of two choices are the same in each of them.
         let proves = |part: &Expr| self.without_axes(part, depth - 1);
         depth > 0 && choices(expr).is_some_and(|choices| choices.prove(&proves))
+    }
+
+    /// An expression at both ends of an axis in which it is affine, with a slope of unknown sign: one of them is its lowest.
+    fn at_ends(&self, expr: &Expr) -> Option<[Expr; 2]> {
+        let mut symbols = BTreeSet::new();
+        expr.collect_symbols(&mut symbols);
+        symbols.into_iter().find_map(|symbol| {
+            let last = self.ranges.extent(symbol)? - 1;
+            let (slope, rest) = expr.affine_in(symbol)?;
+            let sign = slope.interval(self.ranges);
+            (sign.min < 0 && sign.max > 0).then(|| [&rest + &(&slope * &last), rest])
+        })
     }
 
     fn follows(&self, goal: &Expr, depth: usize) -> bool {
@@ -106,7 +122,7 @@ impl Proof<'_> {
         }
         let Some(tries) = self.tries.get().checked_sub(1) else { return false };
         self.tries.set(tries);
-        if let Some(smaller) = without_common_factor(goal, ranges) {
+        if let Some(smaller) = without_common_factor(goal, ranges).or_else(|| without_common_number(goal)) {
             return self.follows(&smaller, depth);
         }
         if depth == 0 {
@@ -172,6 +188,20 @@ fn choices(goal: &Expr) -> Option<Choices> {
         // The negative of a minimum is the larger of the negatives.
         Some(Choices { parts, both: smaller == (*coefficient > 0) })
     })
+}
+
+/// `goal / n`, rounded down, for a number `n > 1` that divides every term: negative where the goal is.
+fn without_common_number(goal: &Expr) -> Option<Expr> {
+    let (constant, terms) = goal.as_sum();
+    let common =
+        terms.iter().fold(0, |common: u64, (_, coefficient)| gcd(common, coefficient.unsigned_abs()));
+    let common = i64::try_from(common).ok().filter(|common| *common > 1)?;
+    let whole = Expr::int(constant.div_euclid(common));
+    Some(terms.iter().fold(whole, |sum, (term, coefficient)| &sum + &(term * (coefficient / common))))
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// `goal / f` for a factor `f > 0` of every term: of the same sign.

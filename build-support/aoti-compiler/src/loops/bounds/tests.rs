@@ -50,6 +50,17 @@ fn guards_of_a_load_are_believed() {
 }
 
 #[test]
+fn rows_whose_length_is_a_product_lie_within_their_buffer() {
+    // Multiplied out, the length has no sign that ranges tell; where there is an element, it is positive.
+    let length = "(10 - s0)*(12 - s0)*(13 - s0)";
+    let flat = format!(
+        "for [i0 < 8, i1 < {length}] {{ stage [] {{ t0: f32 = load b0[i0*{length} + i1] store b1[i0, i1] = t0 }} }}"
+    );
+    proven(SIZES, &format!("f32[8*{length}]"), &format!("f32[8, {length}]"), &flat);
+    unproven(SIZES, &format!("f32[7*{length}]"), &format!("f32[8, {length}]"), &flat);
+}
+
+#[test]
 fn nothing_is_read_of_an_axis_without_elements() {
     let padded = "for [i0 < 1, i1 < 2] { stage [] { t0: f32 = load b0[i0 + 1, i1] if [i0 + 1 < 0] else 0.0 store b1[i0, i1] = t0 } }";
     proven(SIZES, "f32[0, 2]", "f32[1, 2]", padded);
