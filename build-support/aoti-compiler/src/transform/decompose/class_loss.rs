@@ -217,7 +217,8 @@ fn of_probabilities(
 fn multi_margin(cx: &mut Context, a: &Args) -> Rule {
     let (x, target) = (a.tensor("self")?, a.tensor("target")?);
     let dtype = cx.b.dtype(x);
-    let (p, margin) = (a.float_or("p", 1.0)?, a.float_or("margin", 1.0)?);
+    let p = a.float_or("p", 1.0)?;
+    let margin = a.number_or("margin", 1.0)?.formula(cx, dtype.compute());
     let x = cx.b.cast(x, dtype.compute());
     let x = cx.at_least_1d(x)?;
     let axis = class_axis(cx, x);

@@ -172,16 +172,15 @@ fn clamped(
 
 fn masked_index(cx: &mut Context, a: &Args) -> Rule {
     let (x, mask) = (a.tensor("self")?, a.tensor("mask")?);
-    let fill = a.scalar("fill")?;
+    let ty = cx.b.ty(x).clone();
+    let fill = a.number("fill")?.to_element(cx, ty.dtype);
     let indices = clamped(cx, x, a.opt_tensors("indices")?)?;
     let places = Places::new(cx, cx.b.rank(x), indices)?;
-    let ty = cx.b.ty(x).clone();
     if ty.numel().is(0) {
         let shape = places.shape(&ty.shape);
-        return Ok(cx.b.full(fill, ty.dtype, &shape).into());
+        return Ok(cx.b.expand(fill, &shape)?.into());
     }
     let values = read(cx, x, &places)?;
-    let fill = cx.b.full_like(fill, values);
     Ok(cx.b.select(mask, values, fill)?.into())
 }
 

@@ -142,7 +142,13 @@ fn sources(cx: &mut Context, a: &Args, repeats: ValueId, axis: usize) -> Result<
     cx.b.assert(all, "a count of `repeat_interleave` is negative")?;
     let ends = cx.b.scan(ScanOp::Sum, repeats, 0)?[0];
     let size = match (a.opt_sym("output_size")?, a.output_meta(0).and_then(|meta| meta.sizes.get(axis))) {
-        (Some(size), _) => size,
+        (Some(size), _) => {
+            let total = cx.b.reduce(ReduceOp::Sum, repeats, &[0], false)?;
+            let stated = cx.b.index(size.clone(), &[]);
+            let is_all = cx.binary(Relation::Eq, total, stated)?;
+            cx.b.assert(is_all, "`output_size` of `repeat_interleave` is not the sum of its counts")?;
+            size
+        }
         (None, Some(size)) => {
             let number = cx.b.shape(repeats)[0].clone();
             let total = cx.b.pick(ends, 0, &(&number - 1))?;

@@ -1,7 +1,7 @@
 //! Running reductions, differences and integrals along an axis.
 
 use super::registry::rules;
-use super::{Args, Context, Outputs, RuleError};
+use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::aten::Arg;
 use crate::dtype::DType;
 use crate::graph::{ScanOp, ValueId};
@@ -146,14 +146,26 @@ fn gradient(cx: &mut Context, a: &Args) -> Rule {
     let order = a.int_or("edge_order", 1)?;
     let mut results = Vec::new();
     for (k, axis) in axes.iter().enumerate() {
-        let points = grid(cx, a, k, x, *axis)?;
-        results.push(derivative(cx, x, *axis, points, order)?);
+        let (points, step) = grid(cx, a, k, x, *axis)?;
+        let slope = derivative(cx, x, *axis, points, order)?;
+        let dtype = cx.b.dtype(x);
+        results.push(match step {
+            Some(step) => cx.apply([slope], dtype, |[slope]| slope / step)?,
+            None => slope,
+        });
     }
     Ok(Outputs::List(results))
 }
 
-/// The coordinates of the samples along one axis, broadcastable against the tensor.
-fn grid(cx: &mut Context, a: &Args, k: usize, x: ValueId, axis: usize) -> Result<ValueId, RuleError> {
+/// The coordinates of the samples along one axis, broadcastable against the tensor, and what they are to be scaled by: a
+/// step may be zero.
+fn grid(
+    cx: &mut Context,
+    a: &Args,
+    k: usize,
+    x: ValueId,
+    axis: usize,
+) -> Result<(ValueId, Option<Formula>), RuleError> {
     let dtype = cx.b.dtype(x);
     let mut shape = vec![Expr::int(1); cx.b.rank(x)];
     shape[axis] = cx.b.shape(x)[axis].clone();
@@ -164,17 +176,16 @@ fn grid(cx: &mut Context, a: &Args, k: usize, x: ValueId, axis: usize) -> Result
                 return Err(RuleError::Malformed("fewer spacings than axes".to_owned()));
             };
             let points = cx.b.cast(*points, dtype);
-            return Ok(cx.b.reshape(points, &shape)?);
+            return Ok((cx.b.reshape(points, &shape)?, None));
         }
         Some(Arg::Floats(_) | Arg::Ints(_)) => {
             let steps = a.floats("spacing")?;
-            *steps.get(k).or(steps.first()).unwrap_or(&1.0)
+            Formula::from(*steps.get(k).or(steps.first()).unwrap_or(&1.0))
         }
-        Some(_) => a.float_or("spacing", 1.0)?,
-        None => 1.0,
+        Some(_) | None => a.number_or("spacing", 1.0)?.formula(cx, dtype),
     };
     let index = cx.b.index(Expr::axis(axis), &shape);
-    cx.apply([index], dtype, |[index]| index * step)
+    Ok((cx.b.cast(index, dtype), Some(step)))
 }
 
 fn derivative(

@@ -21,6 +21,7 @@ rules! {
     pure "aten.select_scatter.default" => select_scatter,
     pure "aten.diagonal_scatter.default" => diagonal_scatter,
     pure "aten.select_backward.default" => select_backward,
+    pure "aten.slice_backward.default" => slice_backward,
 }
 
 /// Shape and coordinates of a diagonal.
@@ -146,6 +147,18 @@ fn as_strided_scatter(cx: &mut Context, a: &Args) -> Rule {
 
 fn slice_scatter(cx: &mut Context, a: &Args) -> Rule {
     let (x, src) = (a.tensor("self")?, a.tensor("src")?);
+    write_slice(cx, a, x, src)
+}
+
+fn slice_backward(cx: &mut Context, a: &Args) -> Rule {
+    let grad = a.tensor("grad_output")?;
+    let (dtype, shape) = (cx.b.dtype(grad), a.syms("input_sizes")?);
+    let base = cx.b.full(0i64, dtype, &shape);
+    write_slice(cx, a, base, grad)
+}
+
+/// `x` with other elements where the call's slice is.
+fn write_slice(cx: &mut Context, a: &Args, x: ValueId, src: ValueId) -> Rule {
     let span = span(cx, a, x)?;
     let mut shape = cx.b.shape(x);
     let mut coords: Vec<Expr> = (0..shape.len()).map(Expr::axis).collect();

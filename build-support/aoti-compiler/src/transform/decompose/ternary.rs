@@ -96,8 +96,8 @@ fn add_combined(cx: &mut Context, a: &Args, combine: impl FnOnce(Formula, Formul
 
 fn threshold_backward(cx: &mut Context, a: &Args) -> Rule {
     let operands: [ValueId; 2] = [a.tensor("grad_output")?, a.tensor("self")?];
-    let threshold = a.float_or("threshold", 0.0)?;
     let dtype = cx.result_type(&operands)?;
+    let threshold = a.number("threshold")?.formula(cx, dtype.compute());
     Ok(cx.apply(operands, dtype, |[grad, x]| x.le(threshold).select(0.0, grad))?.into())
 }
 
