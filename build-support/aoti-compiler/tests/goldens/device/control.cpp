@@ -26,11 +26,9 @@ extern "C" int32_t aoti_control_cuda_run(DeviceRun &run) {
   s1 = run.symbols[1] = read<i64>(run, input<i64>(run, 2));
   if (s1 < 0 || s1 > 1000) return 1;
   if (!(Checked(s1) <= Checked(s0))) return 2;
-  launch(run, 9, 7, 1, 1, 0, arena<bool>(run, 0), i32(s0), i32(s1)); // k_fits
-  if (!read<bool>(run, arena<bool>(run, 0))) return 3;
-  launch(run, 10, 8, min_i64(1048576, -floor_div(-s1, 32)), 256, 0, input<f32>(run, 0), arena<f32>(run, 64000), i32(s1)); // k_rows
-  launch(run, 11, 9, 1, 512, 0, arena<f32>(run, 64000), output<f32>(run, 2), i32(s1)); // k_sum
-  launch(run, 12, 10, min_i64(1048576, s1), 256, 0, arena<u8>(run, 256 * floor_div(s0 + 7, 8) + 128000), arena<f32>(run, 64000), arena<f32>(run, 96000), arena<i64>(run, 0), i64(s1)); // k_sorted
-  launch(run, 13, 9, 1, 512, 0, arena<f32>(run, 96000), output<f32>(run, 3), i32(s1)); // k_sum
+  launch(run, 9, 7, min_i64(1048576, -floor_div(-s1, 32)), 256, 0, input<f32>(run, 0), arena<f32>(run, 64000), i32(s1)); // k_rows
+  launch(run, 10, 8, 1, 512, 0, arena<f32>(run, 64000), output<f32>(run, 2), i32(s1)); // k_sum
+  launch(run, 11, 9, min_i64(1048576, s1), 256, 0, arena<u8>(run, 256 * floor_div(s0 + 7, 8) + 128000), arena<f32>(run, 64000), arena<f32>(run, 96000), arena<i64>(run, 0), i64(s1)); // k_sorted
+  launch(run, 12, 8, 1, 512, 0, arena<f32>(run, 96000), output<f32>(run, 3), i32(s1)); // k_sum
   return 0;
 }

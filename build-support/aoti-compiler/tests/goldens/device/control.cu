@@ -124,24 +124,6 @@ AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *__restrict__ in0, i64 *__restrict
 }
 AOTI_KERNEL_END(k_map_map_5)
 
-AOTI_KERNEL(1) k_fits(Run run, bool *__restrict__ out0, i32 s0, i32 s1) {
-  (void)run;
-  constexpr Team<1, 1, false> team{};
-  const i32 units = 1;
-  for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
-    const auto stage0_t0 = broadcast(Full<1>{}, i64(8 * s0 - 8 * s1));
-    const auto stage0_t1 = broadcast(Full<1>{}, i64(0));
-    const auto stage0_t2 = stage0_t0 >= stage0_t1;
-    {
-      constexpr Full<1> lanes{};
-      constexpr Slot<0> slot{};
-      (void)lanes, (void)slot;
-      store(Full<1>{}, out0, stage0_t2);
-    }
-  }
-}
-AOTI_KERNEL_END(k_fits)
-
 AOTI_KERNEL(256) k_rows(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s1) {
   (void)run;
   constexpr Team<1, 256, false> team{};
