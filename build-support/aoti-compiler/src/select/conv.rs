@@ -164,6 +164,9 @@ fn winograd_panels(shape: &ConvShape) -> Option<Packing> {
 const WINOGRAD_ROWS: f64 = 14.0;
 const WINOGRAD_LEAST_ROWS: f64 = 4.0;
 
+/// Multiply-adds that this must save for each image, as it needs code of its own: a small network's library stays small.
+const WINOGRAD_CODE: f64 = 100_000.0;
+
 /// Products at 16 points of each tile of 2 x 2 pixels, the sums and differences that lead there and back, and, where channels
 /// are first, elements that are read or written across that order. Tiles are multiplied by rows of registers, and those of one
 /// image are where the batch is not known, because it may be the only one.
@@ -174,10 +177,11 @@ fn winograd_work(conv: &Convolution, shape: &ConvShape) -> Cost {
     };
     let image: f64 = shape.output.iter().map(|size| (typical(size) / 2.0).ceil()).product();
     let batch = typical(&shape.batch);
-    let tiles = if shape.batch.as_int().is_some() { whole(image * batch) } else { whole(image) * batch };
+    let images = if shape.batch.as_int().is_some() { 1.0 } else { batch };
+    let tiles = whole(image * batch / images) * images;
     let (ins, outs) = (typical(&shape.in_channels), typical(&shape.out_channels));
     let turned = |channels: Channels| f64::from(u8::from(channels == Channels::First)) * TURNED;
-    Cost::of(Item::Multiply, 16.0 * tiles * ins * outs)
+    Cost::of(Item::Multiply, 16.0 * tiles * ins * outs + WINOGRAD_CODE * images)
         .and(Item::Transformed, 16.0 * tiles * (ins + outs))
         .and(
             Item::Gather,

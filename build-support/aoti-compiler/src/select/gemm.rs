@@ -41,6 +41,9 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
     all
 }
 
+/// Multiply-adds that matrix units must save, as they need code of their own: a small network's library stays small.
+const UNITS_CODE: f64 = 500_000.0;
+
 /// What a product costs on matrix units, where some machines have them and rows can be enough.
 fn units_cost(matmul: &MatMul, batches: f64, target: &Target) -> Option<Cost> {
     let Target::Cpu(cpu) = target else { return None };
@@ -61,7 +64,8 @@ fn units_cost(matmul: &MatMul, batches: f64, target: &Target) -> Option<Cost> {
     let blocks = (m / scratch::unit_block_rows(k)).ceil();
     Some(
         Cost::of(Item::Unit, batches * m * n * k * products)
-            .and(Item::Plane, batches * k * (m + n * blocks) * planes),
+            .and(Item::Plane, batches * k * (m + n * blocks) * planes)
+            .and(Item::Multiply, UNITS_CODE),
     )
 }
 
