@@ -53,7 +53,7 @@ const SET_FLOATS: i64 = 1024;
 const PIXEL_SLACK: i64 = 16;
 /// Points of a tile, and tiles of a work unit (`winograd.h`).
 const WINOGRAD_POINTS: i64 = 16;
-pub(super) const WINOGRAD_TILES: i64 = 28;
+const WINOGRAD_TILES: i64 = 28;
 /// Floats of the pixels of a work unit (`kWinogradPlanes` of `winograd.h`).
 const WINOGRAD_PLANES: i64 = 4 * PANEL * (2 * WINOGRAD_TILES + 8) + 64;
 /// Floats that a channel of a padded input may have beside its planes (`conv_plan` of `conv.h`).

@@ -143,15 +143,7 @@ impl Context {
         let re = apart(self, x.re)?;
         let im = x.im.map(|im| apart(self, im)).transpose()?;
         let inner = self.fourier(Signal { re, im }, first, direction)?;
-        let dtype = self.b.dtype(x.re);
-        let at = |at: i64| root((at / first) * (at % first), n, direction);
-        let cos = self.table(dtype, &[second, first], |k| at(k).0)?;
-        let sin = self.table(dtype, &[second, first], |k| at(k).1)?;
-        let turned = self.rotated(inner, Parts { re: cos, im: sin })?;
-        // j2 last, then k2.
-        let re = self.b.transpose(turned.re, axis, axis + 1)?;
-        let im = self.b.transpose(turned.im, axis, axis + 1)?;
-        let outer = self.fourier(Signal { re, im: Some(im) }, second, direction)?;
+        let outer = self.second_step(inner, [first, second], n, direction)?;
         let mut flat = shape;
         flat.splice(axis.., [Expr::int(n)]);
         let together = |cx: &mut Context, x| -> Result<ValueId, RuleError> {
@@ -159,6 +151,25 @@ impl Context {
             Ok(cx.b.reshape(x, &flat)?)
         };
         Ok(Parts { re: together(self, outer.re)?, im: together(self, outer.im)? })
+    }
+
+    /// The transforms over j2 of what the first step made for `rows` numbers k1, each turned by its root of order `n`.
+    fn second_step(
+        &mut self,
+        inner: Parts,
+        [rows, second]: [i64; 2],
+        n: i64,
+        direction: Direction,
+    ) -> Result<Parts, RuleError> {
+        let (dtype, axis) = (self.b.dtype(inner.re), self.b.rank(inner.re) - 2);
+        let at = |at: i64| root((at / rows) * (at % rows), n, direction);
+        let cos = self.table(dtype, &[second, rows], |k| at(k).0)?;
+        let sin = self.table(dtype, &[second, rows], |k| at(k).1)?;
+        let turned = self.rotated(inner, Parts { re: cos, im: sin })?;
+        // j2 last, then k2.
+        let re = self.b.transpose(turned.re, axis, axis + 1)?;
+        let im = self.b.transpose(turned.im, axis, axis + 1)?;
+        self.fourier(Signal { re, im: Some(im) }, second, direction)
     }
 
     /// The same of real numbers, as far as `k1 <= first / 2`: row `first - k1` is row `k1`, conjugated and backwards.
@@ -176,14 +187,7 @@ impl Context {
         let apart = self.b.reshape(x, &shape)?;
         let apart = self.b.transpose(apart, axis, axis + 1)?;
         let inner = self.half_fourier(apart, first, direction)?;
-        let dtype = self.b.dtype(x);
-        let at = |at: i64| root((at / rows) * (at % rows), n, direction);
-        let cos = self.table(dtype, &[second, rows], |k| at(k).0)?;
-        let sin = self.table(dtype, &[second, rows], |k| at(k).1)?;
-        let turned = self.rotated(inner, Parts { re: cos, im: sin })?;
-        let re = self.b.transpose(turned.re, axis, axis + 1)?;
-        let im = self.b.transpose(turned.im, axis, axis + 1)?;
-        let outer = self.fourier(Signal { re, im: Some(im) }, second, direction)?;
+        let outer = self.second_step(inner, [rows, second], n, direction)?;
         let mut flat = shape;
         flat.splice(axis.., [Expr::int(n)]);
         let mut together = |part, is_imaginary: bool| -> Result<ValueId, RuleError> {

@@ -84,10 +84,20 @@ impl Signal {
         axis: usize,
         direction: Direction,
     ) -> Result<Signal, RuleError> {
+        self.along(cx, axis, |cx, x, n| cx.fourier(x, n, direction))
+    }
+
+    /// What is made of the last axis, made of another one of so many elements.
+    fn along(
+        self,
+        cx: &mut Context,
+        axis: usize,
+        transform: impl FnOnce(&mut Context, Signal, i64) -> Result<Parts, RuleError>,
+    ) -> Result<Signal, RuleError> {
         let n = self.size(cx, axis)?;
         let last = cx.b.rank(self.re) - 1;
         let moved = self.each(cx, |cx, x| cx.move_axis(x, axis, last))?;
-        let parts = cx.fourier(moved, n, direction)?;
+        let parts = transform(cx, moved, n)?;
         Signal { re: parts.re, im: Some(parts.im) }.each(cx, |cx, x| cx.move_axis(x, last, axis))
     }
 
@@ -98,14 +108,11 @@ impl Signal {
         axis: usize,
         direction: Direction,
     ) -> Result<Signal, RuleError> {
-        let n = self.size(cx, axis)?;
         if self.im.is_some() {
+            let n = self.size(cx, axis)?;
             return self.transformed(cx, axis, direction)?.first(cx, axis, n / 2 + 1);
         }
-        let last = cx.b.rank(self.re) - 1;
-        let moved = cx.move_axis(self.re, axis, last)?;
-        let parts = cx.half_fourier(moved, n, direction)?;
-        Signal { re: parts.re, im: Some(parts.im) }.each(cx, |cx, x| cx.move_axis(x, last, axis))
+        self.along(cx, axis, |cx, x, n| cx.half_fourier(x.re, n, direction))
     }
 
     pub(super) fn scaled(self, cx: &mut Context, factor: f64) -> Result<Signal, RuleError> {
