@@ -21,7 +21,8 @@ mod convolutions;
 #[path = "device/drawn.rs"]
 mod drawn;
 
-const NAMES: [&str; 7] = ["kernels", "control", "attention", "random", "matrices", "storage", "clusters"];
+const NAMES: [&str; 8] =
+    ["kernels", "control", "attention", "random", "matrices", "storage", "clusters", "roles"];
 
 fn manifest(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)

@@ -38,6 +38,7 @@ headers![
     "gpu/model.h",
     "gpu/operands.h",
     "gpu/prepared.h",
+    "gpu/roles.h",
     "gpu/run.h",
     "gpu/simt.h",
     "gpu/sort.h",

@@ -111,6 +111,8 @@ pub struct Tile {
     pub threads: i64,
     /// Neighbouring blocks that share the depth of a tile, each adding up a part of it.
     pub blocks: i64,
+    /// Threads beside those that only copy what is multiplied, on devices whose code has such a role; none elsewhere.
+    pub copiers: i64,
     /// Heads of attention whose tiles are computed by turns, while their keys and values stay in the cache.
     pub heads: i64,
     /// Bytes of shared memory beside what the template declares itself.

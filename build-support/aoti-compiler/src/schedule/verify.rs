@@ -104,6 +104,9 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                     if tile.blocks < 1 || tile.blocks > most {
                         findings.push(format!("{} blocks cannot share a tile", tile.blocks));
                     }
+                    if tile.copiers < 0 || (tile.copiers > 0 && !is_attention) {
+                        findings.push(format!("{} threads cannot copy what others multiply", tile.copiers));
+                    }
                     if tile.heads < 1 || (tile.heads > 1 && !is_attention) {
                         findings.push(format!("{} heads cannot take turns", tile.heads));
                     }

@@ -1,10 +1,11 @@
 // Attention of halves on the matrix units of NVIDIA GPUs: by a warp's instructions on sm_80 and later, by a warpgroup's on
 // sm_90a, where the softmax of a tile of keys is computed while the units multiply: the next scores and the last weighted sum
-// are both on their way (Shah et al., "FlashAttention-3", 2024). Elsewhere the sums are those of attention.h.
+// are both on their way, and, where a block has threads that only copy (roles.h), one warpgroup multiplies while the other
+// computes (Shah et al., "FlashAttention-3", 2024). Elsewhere the sums are those of attention.h.
 #pragma once
 
 #include "attention.h"
-#include "mma.h"
+#include "roles.h"
 
 AOTI_NAMESPACE_BEGIN
 
@@ -40,9 +41,9 @@ template <int Count> AOTI_INLINE constexpr u32 tile_offset(int row, int column) 
 }
 template <int Count, int Width> constexpr int kTileBytes = Count * kRounded<Width, 64> * 2;
 
-// Tiles of Count rows of a table of `rows` rows, zero outside, up to a multiple of 16 columns: a thread copies every kApart-th
-// of its 16 bytes of columns.
-template <int Count, int Width, int Threads, class T, class I> struct RowCopies {
+// Tiles of Count rows of a table of `rows` rows, zero outside, up to a multiple of 16 columns: a thread copies every kApart-th of its
+// 16 bytes of columns. Addresses of kAtOnce copies are kept in registers.
+template <int Count, int Width, int Threads, class T, class I, int kAtOnce = 32> struct RowCopies {
   static constexpr int kChunks = kRounded<Width, 16> / 8, kAcross = kChunks <= 8 ? 8 : kChunks <= 16 ? 16 : 32;
   static constexpr int kApart = Threads / kAcross, kOwn = Count / kApart;
   static_assert(kOwn * kApart == Count && kChunks <= kAcross);
@@ -50,11 +51,13 @@ template <int Count, int Width, int Threads, class T, class I> struct RowCopies 
   const char *from;
   i64 apart;
   I rows;
-  int row, column;
+  int thread, row, column;
   bool whole;
 
-  AOTI_INLINE RowCopies(const Table<T, I> &x, I end) : table(x), rows(end), whole(Width % 8 == 0 && x.has_whole_rows()) {
-    row = thread_index() / kAcross, column = thread_index() % kAcross * 8;
+  // By the threads from `first` on.
+  AOTI_INLINE RowCopies(const Table<T, I> &x, I end, int first = 0)
+      : table(x), rows(end), thread(thread_index() - first), whole(Width % 8 == 0 && x.has_whole_rows()) {
+    row = thread / kAcross, column = thread % kAcross * 8;
     from = (const char *)&x.at(I(row), I(column));
     apart = i64(x.row_stride) * (kApart * 2);
   }
@@ -70,15 +73,15 @@ template <int Count, int Width, int Threads, class T, class I> struct RowCopies 
   template <bool Inside> AOTI_INLINE void copy_pieces(char *tile, I first) const {
     if (kChunks < kAcross && column >= kChunks * 8) return;
     const u32 to = shared_address(tile);
-    const char *const own = from + i64(first) * table.row_stride * 2;
-    AOTI_UNROLL_TIMES(32)
-    for (int i = 0; i < kOwn; ++i) {
+    const char *own = from + i64(first) * table.row_stride * 2;
+    AOTI_UNROLL_TIMES(kAtOnce)
+    for (int i = 0; i < kOwn; ++i, own += apart) {
       const u32 at = to + tile_offset<Count>(row + i * kApart, column);
       if constexpr (Inside) {
-        copy_ahead(at, own + i * apart);
+        copy_ahead(at, own);
       } else {
         const bool has = column < Width && first + row + i * kApart < rows;
-        copy_ahead(at, has ? own + i * apart : (const char *)table.pointer, has ? 16 : 0);
+        copy_ahead(at, has ? own : (const char *)table.pointer, has ? 16 : 0);
       }
     }
   }
@@ -87,7 +90,7 @@ template <int Count, int Width, int Threads, class T, class I> struct RowCopies 
     const bool by_row = table.row_stride == 1 && table.column_stride != 1;
     // Several are read before the first is stored.
     AOTI_UNROLL_TIMES(4)
-    for (int i = thread_index(); i < Count * padded; i += Threads) {
+    for (int i = thread; i < Count * padded; i += Threads) {
       const int r = by_row ? i % Count : i / padded, c = by_row ? i / Count : i % padded;
       const u16 bits = first + r < rows && c < Width ? table.at(I(first + r), I(c)).bits : u16(0);
       *(u16 *)(tile + tile_offset<Count>(r, c) + c % 8 * 2) = bits;
@@ -126,7 +129,6 @@ template <class T, int Rows, int Keys, int Width, int Columns> struct Products {
     warpgroup_wait<Left>();
     settle(sums);
   }
-  static AOTI_INLINE void show() { show_to_units(); }
 };
 
 #else
@@ -167,7 +169,6 @@ template <class T, int Rows, int Keys, int Width, int Columns> struct Products {
       }
   }
   template <int Left, int N> static AOTI_INLINE void wait(f32 (&)[N]) {}
-  static AOTI_INLINE void show() {}
 };
 
 #endif
@@ -243,33 +244,141 @@ template <class T, int Keys> AOTI_INLINE void pack(u32 (&to)[Keys / 16][4], cons
 
 #endif
 
-} // namespace detail
-
-// The queries [row0, row0 + Rows), by twice as many threads: each warp has 16, each warpgroup 64. Keys pass in tiles of `Keys`.
-template <int Rows, int Keys, int Width, int Columns, bool Causal, bool ZeroOfNothing, class T, class I, class Score,
-          class Epilogue>
-AOTI_INLINE void attend_halves(char *shared, I row0, I m, I n, I reach, Table<T, I> q, Table<T, I> k, Table<T, I> v,
-                               const Score &score, const Epilogue &epilogue) {
-  using namespace detail;
-  constexpr int threads = Rows * 2;
 #if AOTI_NVIDIA
+
+// A tile of queries in shared memory, and behind it two of keys and two of values.
+template <int Rows, int Keys, int Width, int Columns> struct HalvesTiles {
+  static constexpr int kKeys = kTileBytes<Keys, Width>, kValues = kTileBytes<Keys, Columns>;
+  char *queries;
+  AOTI_INLINE char *keys(u32 use) const { return queries + kTileBytes<Rows, Width> + use % 2 * kKeys; }
+  AOTI_INLINE char *values(u32 use) const { return queries + kTileBytes<Rows, Width> + 2 * kKeys + use % 2 * kValues; }
+};
+
+// Tiles that all threads copy while they compute, each its part.
+template <int Rows, int Keys, int Width, int Columns, class T, class I> struct OwnTiles {
+  static constexpr int kThreads = Rows * 2;
+  HalvesTiles<Rows, Keys, Width, Columns> at;
+  RowCopies<Rows, Width, kThreads, T, I> query_copies;
+  RowCopies<Keys, Width, kThreads, T, I> key_copies;
+  RowCopies<Keys, Columns, kThreads, T, I> value_copies;
+  I tiles;
+
+  AOTI_INLINE OwnTiles(char *shared, I m, I n, I count, const Table<T, I> &q, const Table<T, I> &k, const Table<T, I> &v)
+      : at{shared}, query_copies(q, m), key_copies(k, n), value_copies(v, n), tiles(count) {}
+  AOTI_INLINE void fetch_keys(I tile) const {
+    if (tile < tiles) key_copies.copy(at.keys(u32(tile)), I(tile * Keys));
+    commit_copies();
+  }
+  AOTI_INLINE void fetch_values(I tile) const {
+    if (tile < tiles) value_copies.copy(at.values(u32(tile)), I(tile * Keys));
+    commit_copies();
+  }
+  template <int Left> AOTI_INLINE void meet() const {
+    wait_for_copies<Left>();
+#if AOTI_WARPGROUPS
+    show_to_units();
+#endif
+    barrier();
+  }
+  AOTI_INLINE void start(I row0) const {
+    // Nobody needs the tile before of the same block.
+    barrier();
+    query_copies.copy(at.queries, row0);
+    fetch_keys(I(0));
+    fetch_values(I(0));
+  }
+  AOTI_INLINE u32 keys(I tile) const {
+    // Behind it, keys of this tile and values of the one before are there, and nobody needs what lay where the next ones come.
+    if (tile == 0)
+      meet<1>();
+    else
+      meet<0>();
+    return shared_address(at.keys(u32(tile)));
+  }
+  AOTI_INLINE void scores_begin(I tile) const {
+    fetch_keys(I(tile + 1));
+    if (tile > 0) fetch_values(tile);
+  }
+  AOTI_INLINE void keys_end(I) const {}
+  AOTI_INLINE u32 values(I tile) const {
+    if (tile + 1 == tiles) meet<0>();
+    return shared_address(at.values(u32(tile)));
+  }
+  AOTI_INLINE void sums_begin() const {}
+  AOTI_INLINE void values_end(I) const {}
+  AOTI_INLINE void end() const { wait_for_copies<0>(); }
+};
+
+#if AOTI_WARPGROUPS
+
+// Tiles that other threads copy.
+template <int Rows, int Keys, int Width, int Columns, class T, class I> struct BroughtTiles {
+  HalvesTiles<Rows, Keys, Width, Columns> at;
+  TileRings &rings;
+  I tiles;
+
+  AOTI_INLINE BroughtTiles(TileRings &own, char *shared, I count) : at{shared}, rings(own), tiles(count) {}
+  AOTI_INLINE u32 use(I tile) const { return rings.used + u32(tile); }
+  AOTI_INLINE void start(I) const { rings.own.wait_until_full(rings.own_used); }
+  AOTI_INLINE u32 keys(I tile) const {
+    rings.left.wait_until_full(use(tile));
+    rings.take();
+    return shared_address(at.keys(use(tile)));
+  }
+  AOTI_INLINE void scores_begin(I tile) const {
+    if (tile == 0) rings.pass();
+  }
+  AOTI_INLINE void keys_end(I tile) const { rings.left.give_back(use(tile)); }
+  AOTI_INLINE u32 values(I tile) const {
+    rings.right.wait_until_full(use(tile));
+    return shared_address(at.values(use(tile)));
+  }
+  AOTI_INLINE void sums_begin() const { rings.pass(); }
+  AOTI_INLINE void values_end(I tile) const { rings.right.give_back(use(tile)); }
+  AOTI_INLINE void end() const {
+    rings.own.give_back(rings.own_used);
+    ++rings.own_used, rings.used += u32(tiles);
+  }
+};
+
+// The part of those threads: keys are brought before the values of the tile before them, as they are used.
+template <int Rows, int Keys, int Width, int Columns, class T, class I>
+AOTI_INLINE void bring_tiles(TileRings &rings, char *shared, I row0, I m, I n, I tiles, const Table<T, I> &q, const Table<T, I> &k,
+                             const Table<T, I> &v) {
+  const HalvesTiles<Rows, Keys, Width, Columns> at{shared};
+  rings.own.wait_until_free(rings.own_used);
+  const RowCopies<Rows, Width, kCopiers, T, I, 4> query_copies(q, m, kComputers);
+  query_copies.copy(at.queries, row0);
+  rings.own.bring(rings.own_used, query_copies.whole);
+  const RowCopies<Keys, Width, kCopiers, T, I, 4> key_copies(k, n, kComputers);
+  const RowCopies<Keys, Columns, kCopiers, T, I, 4> value_copies(v, n, kComputers);
+  AOTI_UNROLL_TIMES(1)
+  for (I tile = 0; tile <= tiles; ++tile) {
+    if (tile < tiles) {
+      const u32 use = rings.used + u32(tile);
+      rings.left.wait_until_free(use);
+      key_copies.copy(at.keys(use), I(tile * Keys));
+      rings.left.bring(use, key_copies.whole);
+    }
+    if (tile > 0) {
+      const u32 use = rings.used + u32(tile - 1);
+      rings.right.wait_until_free(use);
+      value_copies.copy(at.values(use), I((tile - 1) * Keys));
+      rings.right.bring(use, value_copies.whole);
+    }
+  }
+  ++rings.own_used, rings.used += u32(tiles);
+}
+
+#endif
+
+// A tile of queries whose keys and values `places` has, by the threads that compute.
+template <int Rows, int Keys, int Width, int Columns, bool Causal, bool ZeroOfNothing, class T, class Places, class I, class Score,
+          class Epilogue>
+AOTI_INLINE void attend_tiles(const Places &places, I row0, I m, I n, I reach, I tiles, const Score &score, const Epilogue &epilogue) {
   using Own = Products<T, Rows, Keys, Width, Columns>;
-  constexpr int k_bytes = kTileBytes<Keys, Width>, v_bytes = kTileBytes<Keys, Columns>;
-  char *const tile_k = shared + kTileBytes<Rows, Width>, *const tile_v = tile_k + 2 * k_bytes;
-  const u32 at_q = shared_address(shared), at_k = shared_address(tile_k), at_v = shared_address(tile_v);
   const int lane = thread_index() % 32, warp_row = thread_index() / 32 * 16;
-  const I end = row0 + Rows < m ? row0 + Rows : m, seen = seen_by<Causal>(end, n, reach), tiles = ceil_div(seen, I(Keys));
-  const RowCopies<Rows, Width, threads, T, I> query_copies(q, m);
-  const RowCopies<Keys, Width, threads, T, I> key_copies(k, n);
-  const RowCopies<Keys, Columns, threads, T, I> value_copies(v, n);
-  auto fetch_keys = [&](I tile) {
-    if (tile < tiles) key_copies.copy(tile_k + tile % 2 * k_bytes, I(tile * Keys));
-    commit_copies();
-  };
-  auto fetch_values = [&](I tile) {
-    if (tile < tiles) value_copies.copy(tile_v + tile % 2 * v_bytes, I(tile * Keys));
-    commit_copies();
-  };
+  const u32 queries = shared_address(places.at.queries);
   typename Own::Sums sums;
   typename Own::Scores scores;
   u32 weights[Keys / 16][4];
@@ -285,44 +394,35 @@ AOTI_INLINE void attend_halves(char *shared, I row0, I m, I n, I reach, Table<T,
       return softmax.template weigh<true, false>(scores, own_row, own_key, m, n, reach, score);
     return softmax.template weigh<true, true>(scores, own_row, own_key, m, n, reach, score);
   };
-  // Nobody needs the tile before of the same block.
-  barrier();
-  query_copies.copy(shared, row0);
-  fetch_keys(I(0));
-  fetch_values(I(0));
-  wait_for_copies<1>();
-  Own::show();
-  barrier();
+  places.start(row0);
   if (tiles > 0) {
-    Own::scores(scores, at_q, at_k);
-    fetch_keys(I(1));
+    Own::scores(scores, queries, places.keys(I(0)));
+    places.scores_begin(I(0));
     Own::template wait<0>(scores);
+    places.keys_end(I(0));
     weigh(I(0));
     pack<T, Keys>(weights, scores);
   }
   AOTI_UNROLL_TIMES(1)
   for (I tile = 1; tile < tiles; ++tile) {
-    wait_for_copies<0>();
-    Own::show();
-    // Behind it, keys and values of this tile are there, and nobody needs those of the tile before the last.
-    barrier();
-    Own::scores(scores, at_q, at_k + u32(tile % 2) * k_bytes);
-    fetch_keys(I(tile + 1));
-    fetch_values(tile);
-    Own::add(sums, weights, at_v + u32((tile - 1) % 2) * v_bytes);
+    Own::scores(scores, queries, places.keys(tile));
+    places.scores_begin(tile);
+    Own::add(sums, weights, places.values(I(tile - 1)));
+    places.sums_begin();
     Own::template wait<1>(scores);
+    places.keys_end(tile);
     const bool grows = weigh(tile);
     Own::template wait<0>(sums);
+    places.values_end(I(tile - 1));
     if (grows) softmax.scale(sums);
     pack<T, Keys>(weights, scores);
   }
-  wait_for_copies<0>();
   if (tiles > 0) {
-    Own::show();
-    barrier();
-    Own::add(sums, weights, at_v + u32((tiles - 1) % 2) * v_bytes);
+    Own::add(sums, weights, places.values(I(tiles - 1)));
     Own::template wait<0>(sums);
+    places.values_end(I(tiles - 1));
   }
+  places.end();
   AOTI_UNROLL_TIMES(2)
   for (int h = 0; h < 2; ++h) {
     f32 all = softmax.total[h];
@@ -340,9 +440,43 @@ AOTI_INLINE void attend_halves(char *shared, I row0, I m, I n, I reach, Table<T,
         epilogue(row, column, Full<1>{}, Vec<f32, 1>{a});
     }
   }
+}
+
+#endif
+} // namespace detail
+
+// The queries [row0, row0 + Rows), by twice as many threads: each warp has 16, each warpgroup 64. Keys pass in tiles of `Keys`.
+template <int Rows, int Keys, int Width, int Columns, bool Causal, bool ZeroOfNothing, class T, class I, class Score, class Epilogue>
+AOTI_INLINE void attend_halves(char *shared, I row0, I m, I n, I reach, Table<T, I> q, Table<T, I> k, Table<T, I> v,
+                               const Score &score, const Epilogue &epilogue) {
+  using namespace detail;
+#if AOTI_NVIDIA
+  const I end = row0 + Rows < m ? row0 + Rows : m, tiles = ceil_div(seen_by<Causal>(end, n, reach), I(Keys));
+  const OwnTiles<Rows, Keys, Width, Columns, T, I> places(shared, m, n, tiles, q, k, v);
+  attend_tiles<Rows, Keys, Width, Columns, Causal, ZeroOfNothing, T>(places, row0, m, n, reach, tiles, score, epilogue);
 #else
   for (I r = 0; r < Rows && row0 + r < m; r += 16)
-    attend<threads, 16, Width, Columns, Causal, ZeroOfNothing>(shared, I(row0 + r), m, n, reach, q, k, v, score, epilogue);
+    attend<Rows * 2, 16, Width, Columns, Causal, ZeroOfNothing>(shared, I(row0 + r), m, n, reach, q, k, v, score, epilogue);
+#endif
+}
+// The same in a role.
+template <int Rows, int Keys, int Width, int Columns, bool Causal, bool ZeroOfNothing, class Role, class T, class I, class Score,
+          class Epilogue>
+AOTI_INLINE void attend_halves(Role &role, char *shared, I row0, I m, I n, I reach, Table<T, I> q, Table<T, I> k, Table<T, I> v,
+                               const Score &score, const Epilogue &epilogue) {
+#if AOTI_WARPGROUPS
+  using namespace detail;
+  static_assert(Rows * 2 == kComputers);
+  const I end = row0 + Rows < m ? row0 + Rows : m, tiles = ceil_div(seen_by<Causal>(end, n, reach), I(Keys));
+  if constexpr (is_same<Role, Copier>) {
+    bring_tiles<Rows, Keys, Width, Columns>(role.rings, shared, row0, m, n, tiles, q, k, v);
+  } else {
+    const BroughtTiles<Rows, Keys, Width, Columns, T, I> places(role.rings, shared, tiles);
+    attend_tiles<Rows, Keys, Width, Columns, Causal, ZeroOfNothing, T>(places, row0, m, n, reach, tiles, score, epilogue);
+  }
+#else
+  (void)role;
+  attend_halves<Rows, Keys, Width, Columns, Causal, ZeroOfNothing>(shared, row0, m, n, reach, q, k, v, score, epilogue);
 #endif
 }
 

@@ -5,13 +5,15 @@
 
 #include "../base.h"
 
-// A kernel of at most so many threads a block, one whose blocks run so many at a time where they can (cluster.h), the address
-// space of a block, and unrolling. Dynamic shared memory begins at a multiple of 1024 bytes, because matrix units swizzle what
+// A kernel of at most so many threads a block, one whose blocks run so many at a time where they can (cluster.h), one whose blocks
+// have some threads more where those have a role of their own (roles.h), the address space of a block, and unrolling. Dynamic shared memory begins at a multiple of 1024 bytes, because matrix units swizzle what
 // they read by its address.
 #if defined(AOTI_EMULATED)
+#define AOTI_WARPGROUPS 0
 #define AOTI_KERNEL(THREADS) extern "C" void
 #define AOTI_CLUSTER_KERNEL(THREADS, BLOCKS) AOTI_KERNEL(THREADS)
 #define AOTI_CLUSTERS 0
+#define AOTI_ROLES_KERNEL(THREADS, COPIERS) AOTI_KERNEL(THREADS)
 #define AOTI_KERNEL_END(NAME) AOTI_EMULATED_KERNEL(NAME)
 #define AOTI_SHARED static
 #define AOTI_DYNAMIC_SHARED(NAME) char *const NAME = aoti::emulated::dynamic_shared()
@@ -25,6 +27,16 @@
 #else
 #define AOTI_CLUSTERS 0
 #define AOTI_CLUSTER_KERNEL(THREADS, BLOCKS) AOTI_KERNEL(THREADS)
+#endif
+// Instructions of a warpgroup of 128 threads: sm_90a. clang knows them where it was told a version of PTX that has them.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) && (!defined(__clang__) || defined(__NVCC__))
+#define AOTI_WARPGROUPS 1
+// The compiler moves registers from one role to another only where it is told that a multiprocessor has one block.
+#define AOTI_ROLES_KERNEL(THREADS, COPIERS) \
+  extern "C" __attribute__((global)) __attribute__((launch_bounds(THREADS + COPIERS, 1))) void
+#else
+#define AOTI_WARPGROUPS 0
+#define AOTI_ROLES_KERNEL(THREADS, COPIERS) AOTI_KERNEL(THREADS)
 #endif
 #define AOTI_KERNEL_END(NAME)
 #define AOTI_SHARED static __attribute__((shared))

@@ -22,6 +22,20 @@ typedef struct OpaqueContext *Context;
 typedef struct OpaqueGraph *Graph;
 typedef struct OpaqueGraphExec *GraphExec;
 
+// CUlaunchConfig with one CUlaunchAttribute.
+struct LaunchAttribute {
+  int id, reserved;
+  int value[16];
+};
+struct LaunchConfig {
+  unsigned blocks[3], threads[3], shared_bytes;
+  Stream stream;
+  const LaunchAttribute *attributes;
+  unsigned n_attributes;
+};
+// Programmatic stream serialization: the kernel itself waits for what the one before wrote.
+constexpr LaunchAttribute kEarly = {6, 0, {1}};
+
 // Codes are the driver's own; 0 is success.
 struct Driver {
   void *library;
@@ -41,6 +55,7 @@ struct Driver {
   int (*module_unload)(Module module);
   int (*module_function)(Function *function, Module module, const char *name);
   int (*function_attribute)(Function function, int attribute, int value);
+  int (*function_number)(int *value, int attribute, Function function);
   int (*allocate)(Address *address, size_t bytes);
   int (*release)(Address address);
   int (*allocate_host)(void **memory, size_t bytes, unsigned flags);
@@ -52,6 +67,8 @@ struct Driver {
   int (*launch)(Function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, unsigned threads_x,
                 unsigned threads_y, unsigned threads_z, unsigned shared_bytes, Stream stream, void **arguments,
                 void **extra);
+  // The same for a kernel that may come to the multiprocessors before the one before it is through; null where that is not known.
+  int (*launch_early)(const LaunchConfig *config, Function function, void **arguments, void **extra);
   int (*stream_create)(Stream *stream, unsigned flags);
   int (*stream_destroy)(Stream stream);
   int (*stream_wait)(Stream stream);
@@ -78,6 +95,8 @@ inline Numbers numbers(Vendor vendor) {
   return vendor == kNvidia ? Numbers{75, 76, 16, 97, 8} : Numbers{23, 61, 63, 74, 8};
 }
 
+// Threads that a block of a function has at most: the attribute of this number in both.
+constexpr int kFunctionThreads = 0;
 constexpr unsigned kStreamNonBlocking = 1, kEventNoTiming = 2;
 // Page-locked memory that every context may use and kernels see at the address that the host has.
 constexpr unsigned kHostPortable = 1, kHostMapped = 2;
@@ -107,6 +126,7 @@ inline constexpr Symbol kSymbols[] = {
     AOTI_DRIVER_SYMBOL(module_unload, "cuModuleUnload", "hipModuleUnload"),
     AOTI_DRIVER_SYMBOL(module_function, "cuModuleGetFunction", "hipModuleGetFunction"),
     AOTI_DRIVER_SYMBOL(function_attribute, "cuFuncSetAttribute", "hipFuncSetAttribute"),
+    AOTI_DRIVER_SYMBOL(function_number, "cuFuncGetAttribute", "hipFuncGetAttribute"),
     AOTI_DRIVER_SYMBOL(allocate, "cuMemAlloc_v2", "hipMalloc"),
     AOTI_DRIVER_SYMBOL(release, "cuMemFree_v2", "hipFree"),
     AOTI_DRIVER_SYMBOL(allocate_host, "cuMemHostAlloc", "hipHostMalloc"),
@@ -134,6 +154,11 @@ inline constexpr Symbol kSymbols[] = {
 #undef AOTI_DRIVER_SYMBOL
 
 } // namespace detail
+
+// Drivers from this version on also repeat such launches in graphs.
+constexpr int kEarlyInGraphs = 12030;
+// Devices of this compute capability have kernels that wait by themselves.
+constexpr int kEarlyCompute = 9;
 
 // Finds a vendor's driver and fills the table. False, with a sentence in `message`, where there is none or it is too old.
 __attribute__((unused)) inline bool find_driver(Vendor vendor, Driver *driver, char *message, size_t bytes) {
@@ -168,6 +193,22 @@ __attribute__((unused)) inline bool find_driver(Vendor vendor, Driver *driver, c
     return false;
   }
   return true;
+}
+
+// Launches on such a device are early where the driver knows how.
+__attribute__((unused)) inline void allow_early_launches(Vendor vendor, Driver *driver, int compute_major) {
+  int version = 0;
+  if (vendor == kNvidia && compute_major >= kEarlyCompute && !driver->driver_version(&version) && version >= kEarlyInGraphs)
+    *(void **)&driver->launch_early = dlsym(driver->library, "cuLaunchKernelEx");
+}
+
+// Launches blocks along one axis.
+__attribute__((unused)) inline int launch_blocks(const Driver &driver, Function function, unsigned blocks, unsigned threads,
+                                                 unsigned shared_bytes, Stream stream, void **arguments) {
+  if (!driver.launch_early)
+    return driver.launch(function, blocks, 1, 1, threads, 1, 1, shared_bytes, stream, arguments, nullptr);
+  const LaunchConfig config = {{blocks, 1, 1}, {threads, 1, 1}, shared_bytes, stream, &kEarly, 1};
+  return driver.launch_early(&config, function, arguments, nullptr);
 }
 
 } // namespace gpu

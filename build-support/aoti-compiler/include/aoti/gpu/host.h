@@ -11,10 +11,16 @@
 namespace aoti {
 namespace gpu {
 
+// A kernel as it is launched: threads of a block beside those that the launch names.
+struct Entry {
+  Function function;
+  unsigned copiers;
+};
+
 struct DeviceRun {
   const Driver *driver;
   Stream stream;
-  const Function *functions;
+  const Entry *entries;
   const Address *inputs, *outputs;
   Address states, generator, weights, arena;
   Address fault; // one word that kernels and the host see
@@ -40,9 +46,10 @@ void launch(DeviceRun &run, int32_t kernel, int function, int64_t blocks, int th
   if (run.error) return;
   if (run.tell) run.tell(run, kernel, AOTI_KERNEL_BEGIN);
   void *list[] = {&run.fault, &arguments...};
+  const Entry &entry = run.entries[function];
   if (blocks > 0)
-    run.error = run.driver->launch(run.functions[function], unsigned(blocks), 1, 1, unsigned(threads), 1, 1,
-                                   unsigned(shared), run.stream, list, nullptr);
+    run.error = launch_blocks(*run.driver, entry.function, unsigned(blocks), unsigned(threads) + entry.copiers,
+                              unsigned(shared), run.stream, list);
   if (!run.tell || run.error) return;
   run.error = run.driver->stream_wait(run.stream);
   if (!run.error) run.tell(run, kernel, AOTI_KERNEL_END);

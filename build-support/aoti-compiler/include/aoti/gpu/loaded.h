@@ -13,7 +13,9 @@ namespace gpu {
 
 struct Kernel {
   const char *name;
-  int32_t shared; // bytes that a launch asks for at most
+  int32_t shared;  // bytes that a launch asks for at most
+  int32_t threads; // of a block
+  int32_t copiers; // threads of a block beside those, if its code was compiled for them (roles.h)
 };
 
 // What a library holds for the GPUs of one vendor.
@@ -55,7 +57,7 @@ struct Loaded {
   int device;
   Context context;
   Module module;
-  Function *functions;
+  Entry *entries;
   Address weights; // such that offsets into all of the weights can be added
   char name[96], architecture[32], reason[160];
 };
@@ -98,6 +100,7 @@ __attribute__((unused)) int32_t find_device(Loaded &on, AotiError *error) {
   int major = 0, minor = 0;
   on.driver.device_attribute(&major, number.compute_major, on.device);
   on.driver.device_attribute(&minor, number.compute_minor, on.device);
+  allow_early_launches(on.program->vendor, &on.driver, major);
   if (on.program->vendor == kNvidia)
     snprintf(on.architecture, sizeof on.architecture, "sm_%d%d", major, minor);
   else
@@ -119,17 +122,23 @@ __attribute__((unused)) int32_t load_code(Loaded &on, AotiError *error) {
     return fail(error, AOTI_ERROR_DEVICE, "the library has code for %s; %s, %s (%s), runs none of it (error %d)",
                 images.code_for, device_name(device_of(on)).text, on.name, on.architecture, code);
   snprintf(on.reason, sizeof on.reason, "what %.60s runs of the code for %.60s", on.name, images.code_for);
-  on.functions = (Function *)calloc(size_t(program.n_kernels) + 1, sizeof(Function));
-  if (!on.functions) return fail(error, AOTI_ERROR_MEMORY, "out of memory");
+  on.entries = (Entry *)calloc(size_t(program.n_kernels) + 1, sizeof(Entry));
+  if (!on.entries) return fail(error, AOTI_ERROR_MEMORY, "out of memory");
   for (int32_t k = 0; k < program.n_kernels; ++k) {
     const Kernel &kernel = program.kernels[k];
-    if (int failed = on.driver.module_function(&on.functions[k], on.module, kernel.name))
+    Entry &entry = on.entries[k];
+    if (int failed = on.driver.module_function(&entry.function, on.module, kernel.name))
       return driver_failed(error, on, failed, "a kernel is missing");
     // What a kernel declares itself comes on top of it, so that less than the driver's 48 KiB has to be asked for too.
     if (kernel.shared > 0)
       if (int failed =
-              on.driver.function_attribute(on.functions[k], numbers(program.vendor).function_shared, kernel.shared))
+              on.driver.function_attribute(entry.function, numbers(program.vendor).function_shared, kernel.shared))
         return driver_failed(error, on, failed, "no shared memory for a kernel");
+    // The code of some architectures has a role for more threads than that of others, and is bound to as many as it has.
+    int most = 0;
+    if (kernel.copiers > 0 && !on.driver.function_number(&most, kFunctionThreads, entry.function) &&
+        most >= kernel.threads + kernel.copiers)
+      entry.copiers = unsigned(kernel.copiers);
   }
   return AOTI_OK;
 }
@@ -156,7 +165,7 @@ __attribute__((unused)) void unload(Loaded *on) {
     if (!on->given) on->driver.context_release(on->device);
   }
   // The driver's library stays open: there is one for the process.
-  free(on->functions);
+  free(on->entries);
   free(on);
 }
 

@@ -10,13 +10,6 @@
 AOTI_NAMESPACE_BEGIN
 
 #if AOTI_NVIDIA
-// clang knows the instructions of a warpgroup where it was told a version of PTX that has them.
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL) && (!defined(__clang__) || defined(__NVCC__))
-#define AOTI_WARPGROUPS 1
-#else
-#define AOTI_WARPGROUPS 0
-#endif
-
 namespace detail {
 
 // Four matrices of 8 by 8 halves, each of eight rows whose addresses eight threads give.

@@ -205,7 +205,7 @@ template <const Tables &T, const Program &P> struct Interface {
     run.failed = 0;
     DeviceRun launches{&on.driver,
                        stream,
-                       on.functions,
+                       on.entries,
                        run.addresses,
                        run.addresses + n_inputs,
                        run.addresses[state_slot()],

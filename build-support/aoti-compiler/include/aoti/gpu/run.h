@@ -21,6 +21,20 @@ template <class Body> AOTI_INLINE void parallel(const Run &, i64 n, i64, const B
   for (i64 i = block_index() * threads + thread_index(); i < n; i += block_count() * threads) body(i, i + 1, i64(0));
 }
 
+// The first thing that a kernel does: it waits until everything is seen that earlier kernels wrote.
+AOTI_INLINE void begin_kernel() {
+#if AOTI_NVIDIA && __CUDA_ARCH__ >= 900
+  __asm__ volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+// The last one: when every block is here, the next kernel may come to the multiprocessors. Earlier, its blocks would crowd on those
+// that happen to be free.
+AOTI_INLINE void end_kernel() {
+#if AOTI_NVIDIA && __CUDA_ARCH__ >= 900
+  __asm__ volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 AOTI_INLINE void note_fault(const Run &run, int fault) { exchange_if_zero(run.fault, fault); }
 
 AOTI_NAMESPACE_END

@@ -98,7 +98,8 @@ impl Printer<'_> {
             }
             Code::Gpu { vendor, architectures, kernels, weights: [begin, bytes] } => {
                 let line = |kernel: &crate::codegen::gpu::program::DeviceKernel| {
-                    format!("{{{}, {}}}", literal(&kernel.name), kernel.shared)
+                    let name = literal(&kernel.name);
+                    format!("{{{name}, {}, {}, {}}}", kernel.shared, kernel.threads, kernel.copiers)
                 };
                 let lines: Vec<String> = kernels.iter().map(line).collect();
                 let kernels = table(rows, "gpu::Kernel ", "device_kernels", &lines);

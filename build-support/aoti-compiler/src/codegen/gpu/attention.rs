@@ -35,8 +35,9 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
     let result = epilogue(parameters, &own.stages[1], column.symbol);
     let [i, key, c] = [query.symbol, own.key().symbol, column.symbol].map(symbol_name);
     let reach = own.reach.as_ref().map_or("0".to_owned(), scalar);
+    let role = if tile.copiers > 0 { "role, " } else { "" };
     let call = format!(
-        "{}{function}, {width}, {columns}, {}, {}>(shared, row0, m, n, {index}({reach}),\n    {},\n    {},\n    {},\n\
+        "{}{function}, {width}, {columns}, {}, {}>({role}shared, row0, m, n, {index}({reach}),\n    {},\n    {},\n    {},\n\
          \x20   [&]({index} {i}, {index} {key}, auto lanes, auto sum) {{\n      (void){i}, (void){key};\n{}    }},\n\
          \x20   [&]({index} {i}, {index} {c}, auto lanes, auto sum) {{\n      (void){i}, (void){c};\n{}    }});\n",
         positions(batch, "batch", index),
@@ -48,21 +49,33 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
         indent(&score, 3),
         indent(&result, 3),
     );
-    let body = format!(
-        "AOTI_DYNAMIC_SHARED(shared);\n\
-         const {index} m = {}, n = {}, down = ceil_div(m, {index}({rows})), batches = {};\n\
-         for ({index} unit = {index}(block_index()); unit < down * batches; unit += {index}(block_count())) {{\n\
+    let units = format!(
+        "for ({index} unit = {index}(block_index()); unit < down * batches; unit += {index}(block_count())) {{\n\
          \x20 const TileOfHeads<{}, {index}> place(unit, down, batches);\n\
          \x20 const {index} row0 = place.tile * {rows}, batch = place.batch;\n\
          \x20 (void)batch;\n{}}}\n",
-        scalar(&query.extent),
-        scalar(&own.key().extent),
-        scalar(&batches),
         tile.heads,
         indent(&call, 1),
     );
+    let body = format!(
+        "AOTI_DYNAMIC_SHARED(shared);\n\
+         const {index} m = {}, n = {}, down = ceil_div(m, {index}({rows})), batches = {};\n\
+         {}",
+        scalar(&query.extent),
+        scalar(&own.key().extent),
+        scalar(&batches),
+        if tile.copiers > 0 { in_roles(&units) } else { units },
+    );
     let tiles = query.extent.ceil_div(&Expr::int(rows), &NoRanges);
-    let launch =
-        Launch { shared: Expr::int(tile.shared), ..Launch::of(&(&batches * &tiles), 1, threads, MAX_BLOCKS) };
+    let launch = Launch {
+        shared: Expr::int(tile.shared),
+        copiers: tile.copiers,
+        ..Launch::of(&(&batches * &tiles), 1, threads, MAX_BLOCKS)
+    };
     Printed { body, launch, headers: vec![header] }
+}
+
+/// What the threads of a block do, each in its role.
+fn in_roles(units: &str) -> String {
+    format!("in_roles([&](auto &role) {{\n{}}});\n", indent(units, 1))
 }

@@ -47,6 +47,8 @@ pub(super) struct Launch {
     pub(super) blocks: Expr,
     /// Threads of a block.
     pub(super) threads: i64,
+    /// Threads beside those that only copy, where the device has such a role.
+    pub(super) copiers: i64,
     /// Blocks that run as a cluster, where the device has such.
     pub(super) cluster: i64,
     /// Bytes of shared memory beside what the text declares.
@@ -60,7 +62,7 @@ impl Launch {
     fn of(units: &Expr, per_block: i64, threads: i64, most: i64) -> Launch {
         let blocks = units.ceil_div(&Expr::int(per_block), &NoRanges);
         let blocks = blocks.minimum(&Expr::int(most));
-        Launch { blocks, threads, cluster: 1, shared: Expr::int(0), scratch: None }
+        Launch { blocks, threads, copiers: 0, cluster: 1, shared: Expr::int(0), scratch: None }
     }
 }
 
@@ -140,12 +142,14 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
 impl DeviceText {
     /// The definition under a name, with comment lines above it.
     pub(super) fn definition(&self, name: &str, notes: &str) -> String {
-        let kernel = match (self.launch.threads, self.launch.cluster) {
-            (threads, 1) => format!("AOTI_KERNEL({threads})"),
-            (threads, blocks) => format!("AOTI_CLUSTER_KERNEL({threads}, {blocks})"),
+        let Launch { threads, copiers, cluster, .. } = &self.launch;
+        let kernel = match (copiers, cluster) {
+            (0, 1) => format!("AOTI_KERNEL({threads})"),
+            (0, blocks) => format!("AOTI_CLUSTER_KERNEL({threads}, {blocks})"),
+            (copiers, _) => format!("AOTI_ROLES_KERNEL({threads}, {copiers})"),
         };
         format!(
-            "{notes}{kernel} {name}({}) {{\n  (void)run;\n{}}}\nAOTI_KERNEL_END({name})\n\n",
+            "{notes}{kernel} {name}({}) {{\n  (void)run;\n  begin_kernel();\n{}  end_kernel();\n}}\nAOTI_KERNEL_END({name})\n\n",
             self.declaration,
             indent(&self.body, 1)
         )

@@ -18,6 +18,10 @@ pub struct DeviceKernel {
     pub name: String,
     /// Bytes of shared memory that a launch asks for at most, beside what the kernel declares.
     pub shared: i64,
+    /// Threads of a block.
+    pub threads: i64,
+    /// Threads of a block beside those that only copy, where the device has such a role.
+    pub copiers: i64,
 }
 
 /// A program for the GPUs of one vendor, planned and printed.
@@ -52,8 +56,12 @@ pub(in crate::codegen) fn print(
     );
     let device = device(&planned.functions, &identifier);
     let functions = planned.functions.all.values();
-    let kernels =
-        functions.map(|function| DeviceKernel { name: function.name.clone(), shared: function.shared });
+    let kernels = functions.map(|function| DeviceKernel {
+        name: function.name.clone(),
+        shared: function.shared,
+        threads: function.text.launch.threads,
+        copiers: function.text.launch.copiers,
+    });
     let kernels = kernels.collect();
     *layout = planned.layout;
     Printed { device, host, kernels, run: planned.run }

@@ -16,6 +16,9 @@ const INSTRUCTION: MatrixShape = MatrixShape { m: 16, n: 8, k: 16 };
 const UNITS_QUERIES: i64 = 16;
 /// Heads up to this width are multiplied by one instruction of a warpgroup at most.
 const UNITS_WIDTH: i64 = 256;
+/// Threads of the two warpgroups that compute where a third only copies, and threads of that (`gpu/roles.h`).
+const COMPUTERS: i64 = 256;
+const COPIERS: i64 = 128;
 /// Columns of a block of shared memory there, which rows are rounded up to.
 const UNITS_COLUMNS: i64 = 64;
 /// Threads of a block elsewhere.
@@ -48,6 +51,7 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
             rows,
             columns: KEYS,
             threads: FEW_THREADS,
+            copiers: 0,
             blocks: 1,
             heads: 1,
             shared: 0,
@@ -57,11 +61,13 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
     let widest = width.max(columns);
     let heads = heads_by_turns(program, own, width + columns, target).min(batches.max(1));
     if has_units(program, own, target) && widest <= UNITS_WIDTH {
+        let threads = |rows: i64| rows / UNITS_QUERIES * target.warp;
         let tile = |(rows, keys)| Tile {
             by: Multiplier::Units,
             rows,
             columns: keys,
-            threads: rows / UNITS_QUERIES * target.warp,
+            threads: threads(rows),
+            copiers: if threads(rows) == COMPUTERS { COPIERS } else { 0 },
             blocks: 1,
             heads,
             shared: shared_by_units(rows, keys, width, columns),
@@ -86,6 +92,7 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
         rows,
         columns: KEYS,
         threads,
+        copiers: 0,
         blocks: 1,
         heads,
         shared: shared(rows),

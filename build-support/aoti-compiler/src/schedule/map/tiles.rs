@@ -117,7 +117,7 @@ impl UnitTile {
     fn on(&self, contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {
         let UnitTile { rows, columns, threads, .. } = *self;
         let (blocks, shared) = (self.blocks(contraction, target), self.shared_on(contraction, target));
-        Tile { by: Multiplier::Units, rows, columns, threads, blocks, heads: 1, shared, index }
+        Tile { by: Multiplier::Units, rows, columns, threads, copiers: 0, blocks, heads: 1, shared, index }
     }
 }
 
@@ -243,7 +243,7 @@ fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) 
 
 /// A tile of ordinary units.
 fn plain(by: Multiplier, rows: i64, columns: i64, index: IndexWidth) -> Tile {
-    Tile { by, rows, columns, threads: THREADS, blocks: 1, heads: 1, shared: 0, index }
+    Tile { by, rows, columns, threads: THREADS, copiers: 0, blocks: 1, heads: 1, shared: 0, index }
 }
 
 fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {

@@ -173,10 +173,12 @@ fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
             return Err(cursor.error("expected two numbers"));
         };
         let by = multiplier(cursor)?;
-        let (threads, blocks) = (field(cursor, "threads")?, blocks(cursor)?);
+        let threads = field(cursor, "threads")?;
+        let copiers = if cursor.eat_word("copiers") { cursor.number()? } else { 0 };
+        let blocks = blocks(cursor)?;
         let heads = if cursor.eat_word("heads") { cursor.number()? } else { 1 };
         let (shared, index) = (field(cursor, "shared")?, index_width(cursor)?);
-        let tile = Tile { by, rows, columns, threads, blocks, heads, shared, index };
+        let tile = Tile { by, rows, columns, threads, copiers, blocks, heads, shared, index };
         return Ok(Mapping::Gpu(GpuMapping::Tiles(tile)));
     }
     let (size, places) = (field(cursor, "team")?, field(cursor, "places")?);

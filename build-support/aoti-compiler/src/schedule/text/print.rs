@@ -129,14 +129,16 @@ fn mapping(mapping: &Mapping) -> String {
             columns,
             threads,
             blocks,
+            copiers,
             heads,
             shared,
             index,
         })) => {
             let (by, blocks) = (multiplier_text(*by), blocks_text(*blocks));
+            let copiers = if *copiers == 0 { String::new() } else { format!(" copiers {copiers}") };
             let heads = if *heads == 1 { String::new() } else { format!(" heads {heads}") };
             format!(
-                "map tile [{rows}, {columns}] by {by} threads {threads}{blocks}{heads} shared {shared} index {}",
+                "map tile [{rows}, {columns}] by {by} threads {threads}{copiers}{blocks}{heads} shared {shared} index {}",
                 bits(*index)
             )
         }

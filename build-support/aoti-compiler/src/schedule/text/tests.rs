@@ -105,7 +105,7 @@ fn each_rule_is_checked() {
     finds(
         GPU,
         "team 1 places 256 adjacent members along outer lanes 4 rows shared order []",
-        "tile [64, 64] by units threads 128 shared 65536",
+        "tile [64, 64] by units threads 128 copiers 128 shared 65536",
         "only contractions and attention have tiles",
     );
     finds(GPU, "schedule gpu \"sm_90a\"", "schedule cpu", "another machine");

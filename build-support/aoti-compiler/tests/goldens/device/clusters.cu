@@ -7,6 +7,7 @@ using namespace aoti;
 
 AOTI_CLUSTER_KERNEL(256, 4) k_few(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   const i32 m = 12, n = 40, k = 600;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index() / 4); unit < across * down * (1); unit += i32(block_count() / 4)) {
@@ -21,11 +22,13 @@ AOTI_CLUSTER_KERNEL(256, 4) k_few(Run run, const f32 *__restrict__ in0, const f3
           store(lanes, out0 + (40 * i0 + i1), t0);
         });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_few)
 
 AOTI_CLUSTER_KERNEL(256, 8) k_floats(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   const i32 m = 70, n = 72, k = 600;
   const i32 across = ceil_div(n, 32), down = ceil_div(m, 32);
   for (i32 unit = i32(block_index() / 8); unit < across * down * (1); unit += i32(block_count() / 8)) {
@@ -40,11 +43,13 @@ AOTI_CLUSTER_KERNEL(256, 8) k_floats(Run run, const f32 *__restrict__ in0, const
           store(lanes, out0 + (72 * i0 + i1), t0);
         });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_floats)
 
 AOTI_CLUSTER_KERNEL(128, 4) k_halves(Run run, const f16 *__restrict__ in0, const f16 *__restrict__ in1, f16 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   const i32 m = 70, n = 66, k = 1100;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 64);
   for (i32 unit = i32(block_index() / 4); unit < across * down * (1); unit += i32(block_count() / 4)) {
@@ -59,11 +64,13 @@ AOTI_CLUSTER_KERNEL(128, 4) k_halves(Run run, const f16 *__restrict__ in0, const
           store(lanes, out0 + (66 * i0 + i1), t0);
         });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_halves)
 
 AOTI_CLUSTER_KERNEL(256, 2) k_integers(Run run, const i64 *__restrict__ in0, const i64 *__restrict__ in1, i64 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   const i32 m = 20, n = 21, k = 300;
   const i32 across = ceil_div(n, 32), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index() / 2); unit < across * down * (1); unit += i32(block_count() / 2)) {
@@ -78,6 +85,7 @@ AOTI_CLUSTER_KERNEL(256, 2) k_integers(Run run, const i64 *__restrict__ in0, con
           store(lanes, out0 + (21 * i0 + i1), t0);
         });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_integers)
 

@@ -7,6 +7,7 @@ using namespace aoti;
 
 AOTI_KERNEL(256) k_map_map(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s0;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -19,11 +20,13 @@ AOTI_KERNEL(256) k_map_map(Run run, const f32 *__restrict__ in0, f32 *__restrict
       store(lanes, out0 + i1, stage0_t1);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_map_map)
 
 AOTI_KERNEL(256) k_map_map_2(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s0;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -36,11 +39,13 @@ AOTI_KERNEL(256) k_map_map_2(Run run, const f32 *__restrict__ in0, f32 *__restri
       store(lanes, out0 + i1, stage0_t1);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_map_map_2)
 
 AOTI_KERNEL(256) k_keep_z_map(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s0;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -52,11 +57,13 @@ AOTI_KERNEL(256) k_keep_z_map(Run run, const f32 *__restrict__ in0, f32 *__restr
       store(lanes, out0 + i1, stage0_t0);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_keep_z_map)
 
 AOTI_KERNEL(1) k_keep_left_map(Run run, const i64 *__restrict__ in0, i64 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -68,11 +75,13 @@ AOTI_KERNEL(1) k_keep_left_map(Run run, const i64 *__restrict__ in0, i64 *__rest
       store(Full<1>{}, out0, stage0_t0);
     }
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_keep_left_map)
 
 AOTI_KERNEL(1) k_map_map_3(Run run, const i64 *__restrict__ in0, bool *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -86,11 +95,13 @@ AOTI_KERNEL(1) k_map_map_3(Run run, const i64 *__restrict__ in0, bool *__restric
       store(Full<1>{}, out0, stage0_t2);
     }
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_map_map_3)
 
 AOTI_KERNEL(256) k_map_map_4(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s0;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -103,11 +114,13 @@ AOTI_KERNEL(256) k_map_map_4(Run run, const f32 *__restrict__ in0, f32 *__restri
       store(lanes, out0 + i1, stage0_t1);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_map_map_4)
 
 AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *__restrict__ in0, i64 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -121,11 +134,13 @@ AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *__restrict__ in0, i64 *__restrict
       store(Full<1>{}, out0, stage0_t2);
     }
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_map_map_5)
 
 AOTI_KERNEL(256) k_rows(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s1) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s1;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -137,11 +152,13 @@ AOTI_KERNEL(256) k_rows(Run run, const f32 *__restrict__ in0, f32 *__restrict__ 
       store(lanes, out0 + i1, stage0_t0);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_rows)
 
 AOTI_KERNEL(512) k_sum(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s1) {
   (void)run;
+  begin_kernel();
   constexpr Team<16, 32, true> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -161,12 +178,15 @@ AOTI_KERNEL(512) k_sum(Run run, const f32 *__restrict__ in0, f32 *__restrict__ o
       store(lanes, out0 + i0, stage1_t0);
     }
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_sum)
 
 AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1, i64 s1) {
   (void)run;
+  begin_kernel();
   sort_rows<256, f32, false>(in0, out0, out1, scratch, s1, 8, 1);
+  end_kernel();
 }
 AOTI_KERNEL_END(k_sorted)
 

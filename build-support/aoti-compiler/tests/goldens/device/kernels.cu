@@ -9,6 +9,7 @@ using namespace aoti;
 
 AOTI_KERNEL(256) k_chain(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 100003;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -22,11 +23,13 @@ AOTI_KERNEL(256) k_chain(Run run, const f32 *__restrict__ in0, f32 *__restrict__
       store(lanes, out0 + i0, stage0_t2);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_chain)
 
 AOTI_KERNEL(256) k_half(Run run, const f16 *__restrict__ in0, f16 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 64000;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -41,11 +44,13 @@ AOTI_KERNEL(256) k_half(Run run, const f16 *__restrict__ in0, f16 *__restrict__ 
       store(lanes, out0 + i1, stage0_t3);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_half)
 
 AOTI_KERNEL(256) k_top(Run run, const f32 *__restrict__ in0, i64 *__restrict__ out0, f32 *__restrict__ out1) {
   (void)run;
+  begin_kernel();
   constexpr Team<256, 1, false> team{};
   AOTI_DYNAMIC_SHARED(shared);
   char *const rows = shared + team.place() * (4000);
@@ -96,11 +101,13 @@ AOTI_KERNEL(256) k_top(Run run, const f32 *__restrict__ in0, i64 *__restrict__ o
     });
     team.sync();
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_top)
 
 AOTI_KERNEL(256) k_fewsum(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<32, 8, false> team{};
   const i32 units = 5;
   for (i32 unit = i32(block_index()) * 8 + team.place(); unit < units; unit += i32(block_count()) * 8) {
@@ -121,11 +128,13 @@ AOTI_KERNEL(256) k_fewsum(Run run, const f32 *__restrict__ in0, f32 *__restrict_
       store(Full<1>{}, out0 + i0, stage1_t0);
     }
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_fewsum)
 
 AOTI_KERNEL(512) k_columns(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, f32 *__restrict__ out1, f32 *__restrict__ out2, i64 *__restrict__ out3) {
   (void)run;
+  begin_kernel();
   constexpr Team<64, 8, true> team{};
   const i32 units = 9;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -156,11 +165,13 @@ AOTI_KERNEL(512) k_columns(Run run, const f32 *__restrict__ in0, f32 *__restrict
       store(lanes, out3 + i0, stage1_t2);
     }
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_columns)
 
 AOTI_KERNEL(1024) k_all(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1024, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -179,11 +190,13 @@ AOTI_KERNEL(1024) k_all(Run run, const f32 *__restrict__ in0, f32 *__restrict__ 
       store(Full<1>{}, out0, stage1_t0);
     }
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_all)
 
 AOTI_KERNEL(128) k_any(Run run, const bool *__restrict__ in0, bool *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<128, 1, false> team{};
   const i32 units = 9;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -204,11 +217,13 @@ AOTI_KERNEL(128) k_any(Run run, const bool *__restrict__ in0, bool *__restrict__
       store(Full<1>{}, out0 + i0, stage1_t0);
     }
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_any)
 
 AOTI_KERNEL(1024) k_every(Run run, const bool *__restrict__ in0, bool *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1024, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -227,11 +242,13 @@ AOTI_KERNEL(1024) k_every(Run run, const bool *__restrict__ in0, bool *__restric
       store(Full<1>{}, out0, stage1_t0);
     }
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_every)
 
 AOTI_KERNEL(256) k_picked(Run run, const i64 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 1650;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -249,11 +266,13 @@ AOTI_KERNEL(256) k_picked(Run run, const i64 *__restrict__ in0, const f32 *__res
       store(lanes, out0 + (33 * i0 + i1), stage0_t2);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_picked)
 
 AOTI_KERNEL(256) k_map(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 660;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -265,11 +284,13 @@ AOTI_KERNEL(256) k_map(Run run, const f32 *__restrict__ in0, f32 *__restrict__ o
       store(lanes, out0 + i1, stage0_t0);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_map)
 
 AOTI_KERNEL(128) k_added(Run run, const f32 *__restrict__ in0, const i64 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 128, false> team{};
   const i32 units = 33;
   for (i32 unit = i32(block_index()) * 128 + team.place(); unit < units; unit += i32(block_count()) * 128) {
@@ -287,11 +308,13 @@ AOTI_KERNEL(128) k_added(Run run, const f32 *__restrict__ in0, const i64 *__rest
       }
     }
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_added)
 
 AOTI_KERNEL(256) k_product(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   const i32 m = 17, n = 24, k = 40;
   const i32 across = ceil_div(n, 32), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index()); unit < across * down * (3); unit += i32(block_count())) {
@@ -309,11 +332,13 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *__restrict__ in0, const f32 *__re
           store(lanes, out0 + (408 * i0 + 24 * i1 + i2), t1);
         });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_product)
 
 AOTI_KERNEL(128) k_halves(Run run, const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, bf16 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   const i32 m = 130, n = 200, k = 70;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 64);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
@@ -328,11 +353,13 @@ AOTI_KERNEL(128) k_halves(Run run, const bf16 *__restrict__ in0, const bf16 *__r
           store(lanes, out0 + (200 * i0 + i1), t0);
         });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_halves)
 
 AOTI_KERNEL(256) k_whole(Run run, const i32 *__restrict__ in0, i32 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   const i32 m = 7, n = 7, k = 40;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
@@ -347,11 +374,13 @@ AOTI_KERNEL(256) k_whole(Run run, const i32 *__restrict__ in0, i32 *__restrict__
           store(lanes, out0 + (7 * i0 + i1), t0);
         });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_whole)
 
 AOTI_KERNEL(256) k_conv(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   const ConvSizes<i32> shape{2, 4, 6, 1, {1, 9, 11}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {1, 5, 6}};
   const i32 m = 6, n = 60, k = shape.depth();
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
@@ -371,41 +400,53 @@ AOTI_KERNEL(256) k_conv(Run run, const f32 *__restrict__ in0, const f32 *__restr
           });
         });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_conv)
 
 AOTI_KERNEL(64) k_cumulative(Run run, const f64 *__restrict__ in0, f64 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   scan<ScanSum, f64>(run, in0, out0, 6, 50, 4);
+  end_kernel();
 }
 AOTI_KERNEL_END(k_cumulative)
 
 AOTI_KERNEL(64) k_running(Run run, const f64 *__restrict__ in0, f64 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
+  begin_kernel();
   scan_extreme<ScanMax, f64>(run, in0, out0, out1, 6, 50, 4);
+  end_kernel();
 }
 AOTI_KERNEL_END(k_running)
 
 AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
+  begin_kernel();
   sort_rows<256, f32, true>(in0, out0, out1, scratch, 12, 260, 1);
+  end_kernel();
 }
 AOTI_KERNEL_END(k_sorted)
 
 AOTI_KERNEL(256) k_ascending(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
+  begin_kernel();
   sort_rows<256, f32, false>(in0, out0, out1, scratch, 12, 260, 1);
+  end_kernel();
 }
 AOTI_KERNEL_END(k_ascending)
 
 AOTI_KERNEL(64) k_found(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, i64 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   search_sorted<f32, true>(run, in0, in1, out0, 12, 260, 260);
+  end_kernel();
 }
 AOTI_KERNEL_END(k_found)
 
 AOTI_KERNEL(256) k_planes(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, true> team{};
   const i32 units = 169;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -421,11 +462,13 @@ AOTI_KERNEL(256) k_planes(Run run, const f32 *__restrict__ in0, f32 *__restrict_
       store_strided(lanes, out0 + (400 * i0 + i1), 400, stage0_t1);
     }
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_planes)
 
 AOTI_KERNEL(256) k_padded(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 37148;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -440,11 +483,13 @@ AOTI_KERNEL(256) k_padded(Run run, const f32 *__restrict__ in0, f32 *__restrict_
       store(lanes, out0 + (1004 * i0 + i1), stage0_t0);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_padded)
 
 AOTI_KERNEL(256) k_sines(Run run, const f64 *__restrict__ in0, f64 *__restrict__ out0, f64 *__restrict__ out1) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 1200;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -459,6 +504,7 @@ AOTI_KERNEL(256) k_sines(Run run, const f64 *__restrict__ in0, f64 *__restrict__
       store(lanes, out1 + i2, stage0_t2);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_sines)
 

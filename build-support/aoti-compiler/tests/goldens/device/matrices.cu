@@ -7,6 +7,7 @@ using namespace aoti;
 
 AOTI_KERNEL(256) k_turned(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 24 * s0;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -23,11 +24,13 @@ AOTI_KERNEL(256) k_turned(Run run, const f32 *__restrict__ in0, f32 *__restrict_
       store(lanes, out0 + (24 * i0 + 6 * i1 + i2), stage0_t0);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_turned)
 
 AOTI_KERNEL(256) k_square(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0, i32 s0) {
   (void)run;
+  begin_kernel();
   const i32 m = 4, n = 4, k = 6;
   const i32 across = ceil_div(n, 256), down = ceil_div(m, 4);
   for (i32 unit = i32(block_index()); unit < across * down * (s0); unit += i32(block_count())) {
@@ -44,54 +47,71 @@ AOTI_KERNEL(256) k_square(Run run, const f32 *__restrict__ in0, const f32 *__res
           store(lanes, out0 + (16 * i0 + 4 * i1 + i2), t0);
         });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_square)
 
 AOTI_KERNEL(64) k_lu(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1, i64 *__restrict__ out2, i64 s0) {
   (void)run;
+  begin_kernel();
   matrices<linalg::Lu>(run, nullptr, 0, s0, 6, 4, in0, out0, out1, out2);
+  end_kernel();
 }
 AOTI_KERNEL_END(k_lu)
 
 AOTI_KERNEL(64) k_l(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1, i64 s0) {
   (void)run;
+  begin_kernel();
   matrices<linalg::Cholesky>(run, nullptr, 0, s0, 4, 4, in0, out0, out1);
+  end_kernel();
 }
 AOTI_KERNEL_END(k_l)
 
 AOTI_KERNEL(64) k_y(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0, i64 s0) {
   (void)run;
+  begin_kernel();
   matrices<linalg::SolveLower>(run, nullptr, 0, s0, 4, 6, in0, in1, out0);
+  end_kernel();
 }
 AOTI_KERNEL_END(k_y)
 
 AOTI_KERNEL(64) k_packed(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, f32 *__restrict__ out1, i64 s0) {
   (void)run;
+  begin_kernel();
   matrices<linalg::Qr>(run, scratch, 64, s0, 6, 4, in0, out0, out1);
+  end_kernel();
 }
 AOTI_KERNEL_END(k_packed)
 
 AOTI_KERNEL(64) k_q(Run run, char *scratch, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0, i64 s0) {
   (void)run;
+  begin_kernel();
   matrices<linalg::Reflections>(run, scratch, 64, s0, 6, 4, in0, in1, out0);
+  end_kernel();
 }
 AOTI_KERNEL_END(k_q)
 
 AOTI_KERNEL(64) k_w(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, f32 *__restrict__ out1, i64 s0) {
   (void)run;
+  begin_kernel();
   matrices<linalg::Eigh>(run, scratch, 64, s0, 4, 4, in0, out0, out1);
+  end_kernel();
 }
 AOTI_KERNEL_END(k_w)
 
 AOTI_KERNEL(64) k_left(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, f32 *__restrict__ out1, f32 *__restrict__ out2, i64 s0) {
   (void)run;
+  begin_kernel();
   matrices<linalg::Svd>(run, scratch, 192, s0, 6, 4, in0, out0, out1, out2);
+  end_kernel();
 }
 AOTI_KERNEL_END(k_left)
 
 AOTI_KERNEL(64) k_e(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, f32 *__restrict__ out1, i64 s0) {
   (void)run;
+  begin_kernel();
   matrices<linalg::Eig>(run, scratch, 384, s0, 4, 4, in0, out0, out1);
+  end_kernel();
 }
 AOTI_KERNEL_END(k_e)
 

@@ -6,6 +6,7 @@ using namespace aoti;
 
 AOTI_KERNEL(1) k_key(Run run, const i64 *__restrict__ in0, i64 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -19,11 +20,13 @@ AOTI_KERNEL(1) k_key(Run run, const i64 *__restrict__ in0, i64 *__restrict__ out
       store(Full<1>{}, out0, stage0_t2);
     }
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_key)
 
 AOTI_KERNEL(256) k_bits(Run run, const i64 *__restrict__ in0, const f32 *__restrict__ in1, i64 *__restrict__ out0, f32 *__restrict__ out1, i32 s0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 8 * s0;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -45,6 +48,7 @@ AOTI_KERNEL(256) k_bits(Run run, const i64 *__restrict__ in0, const f32 *__restr
       store(lanes, out1 + i1, stage0_t7);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_bits)
 

@@ -8,6 +8,7 @@ using namespace aoti;
 
 AOTI_KERNEL(256) k_xf(Run run, const u32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 40 * s0;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -20,11 +21,13 @@ AOTI_KERNEL(256) k_xf(Run run, const u32 *__restrict__ in0, f32 *__restrict__ ou
       store(lanes, out0 + i1, stage0_t1);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_xf)
 
 AOTI_KERNEL(256) k_yd(Run run, const u64 *__restrict__ in0, const u32 *__restrict__ in1, f64 *__restrict__ out0, f32 *__restrict__ out1, bool *__restrict__ out2, u64 *__restrict__ out3, u64 *__restrict__ out4, u64 *__restrict__ out5, u32 *__restrict__ out6, i32 s0) {
   (void)run;
+  begin_kernel();
   constexpr Team<32, 8, false> team{};
   const i32 units = s0;
   for (i32 unit = i32(block_index()) * 8 + team.place(); unit < units; unit += i32(block_count()) * 8) {
@@ -68,11 +71,13 @@ AOTI_KERNEL(256) k_yd(Run run, const u64 *__restrict__ in0, const u32 *__restric
       store(Full<1>{}, out6 + i0, stage1_t1);
     }
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_yd)
 
 AOTI_KERNEL(256) k_wf(Run run, const u16 *__restrict__ in0, f16 *__restrict__ out0, i32 s0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 40 * s0;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -85,17 +90,21 @@ AOTI_KERNEL(256) k_wf(Run run, const u16 *__restrict__ in0, f16 *__restrict__ ou
       store(lanes, out0 + i1, stage0_t1);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_wf)
 
 AOTI_KERNEL(256) k_order(Run run, char *scratch, const u64 *__restrict__ in0, u64 *__restrict__ out0, i64 *__restrict__ out1, i64 s0) {
   (void)run;
+  begin_kernel();
   sort_rows<256, u64, false>(in0, out0, out1, scratch, s0, 40, 1);
+  end_kernel();
 }
 AOTI_KERNEL_END(k_order)
 
 AOTI_KERNEL(256) k_from(Run run, const f32 *__restrict__ in0, u32 *__restrict__ out0, u64 *__restrict__ out1, i32 s0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 40 * s0;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -114,11 +123,13 @@ AOTI_KERNEL(256) k_from(Run run, const f32 *__restrict__ in0, u32 *__restrict__ 
       store(lanes, out1 + i1, stage0_t5);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_from)
 
 AOTI_KERNEL(256) k_ef(Run run, const f8e4m3fn *__restrict__ in0, const f8e5m2 *__restrict__ in1, f32 *__restrict__ out0, f8e4m3fn *__restrict__ out1, f8e5m2 *__restrict__ out2, f8e4m3fnuz *__restrict__ out3, f8e5m2fnuz *__restrict__ out4, f8e8m0fnu *__restrict__ out5, f32 *__restrict__ out6, i32 s0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 40 * s0;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -148,11 +159,13 @@ AOTI_KERNEL(256) k_ef(Run run, const f8e4m3fn *__restrict__ in0, const f8e5m2 *_
       store(lanes, out6 + i1, stage0_t12);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_ef)
 
 AOTI_KERNEL(256) k_vf(Run run, const f8e5m2fnuz *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 480;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -165,11 +178,13 @@ AOTI_KERNEL(256) k_vf(Run run, const f8e5m2fnuz *__restrict__ in0, f32 *__restri
       store(lanes, out0 + i1, stage0_t1);
     });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_vf)
 
 AOTI_KERNEL(256) k_product(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0, f8e4m3fn *__restrict__ out1, i32 s0) {
   (void)run;
+  begin_kernel();
   const i32 m = s0, n = 12, k = 40;
   const i32 across = ceil_div(n, 16), down = ceil_div(m, 64);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
@@ -186,6 +201,7 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *__restrict__ in0, const f32 *__re
           store(lanes, out1 + (12 * i0 + i1), t1);
         });
   }
+  end_kernel();
 }
 AOTI_KERNEL_END(k_product)
 
