@@ -3,7 +3,7 @@
 use super::registry::rules;
 use super::slice::span;
 use super::{Args, Context, Outputs, RuleError};
-use crate::graph::{Combine, Coord, ValueId};
+use crate::graph::{Combine, Condition, Coord, Relation, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -82,15 +82,66 @@ fn unfold(cx: &mut Context, a: &Args) -> Rule {
     Ok(cx.b.windows(x, axis, size, step, 1)?.into())
 }
 
-/// Coordinates into `self` of the element at a position of its storage, which must be dense.
-fn storage_map(cx: &Context, a: &Args, x: ValueId) -> Result<(Vec<Expr>, Vec<Expr>), RuleError> {
-    let meta = a.meta("self")?;
-    let (sizes, strides) = (a.syms("size")?, a.syms("stride")?);
-    let offset = a.opt_sym("storage_offset")?.unwrap_or_else(|| meta.storage_offset.clone());
-    let mut position = &offset - &meta.storage_offset;
-    for (axis, stride) in strides.iter().enumerate() {
-        position = &position + &(&Expr::axis(axis) * stride);
+/// A window onto a storage, as a call asks for it.
+struct Window {
+    shape: Vec<Expr>,
+    /// Where it begins, counted from where the tensor does.
+    first: Expr,
+    strides: Vec<Expr>,
+}
+
+impl Window {
+    /// Of a call of `x`. The run must have it within the tensor, and its strides not negative.
+    fn of(cx: &mut Context, a: &Args, x: ValueId) -> Result<Window, RuleError> {
+        let own = &a.meta("self")?.storage_offset;
+        let (shape, mut strides) = (a.syms("size")?, a.syms("stride")?);
+        if shape.len() != strides.len() {
+            let lengths = format!("{} sizes and {} strides", shape.len(), strides.len());
+            return Err(RuleError::Malformed(lengths));
+        }
+        let zero = Expr::int(0);
+        for stride in &mut strides {
+            let condition = Condition::compare(stride.clone(), Relation::Ge, 0);
+            cx.b.require(condition, "a stride must not be negative");
+            *stride = stride.maximum_in(&zero, cx.b.ranges());
+        }
+        let first = &a.opt_sym("storage_offset")?.unwrap_or_else(|| own.clone()) - own;
+        let window = Window { shape, first, strides };
+        window.require_within(cx, &Expr::product(&cx.b.shape(x)))?;
+        Ok(window)
     }
+
+    /// PyTorch asks this of the whole storage, of which the tensor may be a part.
+    fn require_within(&self, cx: &mut Context, room: &Expr) -> Result<(), RuleError> {
+        if self.shape.iter().any(|size| size.is(0)) {
+            return Ok(());
+        }
+        let axes = self.shape.iter().zip(&self.strides);
+        let last = axes.fold(self.first.clone(), |last, (size, stride)| &last + &(&(size - 1) * stride));
+        let behind = room - &last;
+        if self.first.interval(cx.b.ranges()).max < 0 || behind.interval(cx.b.ranges()).max < 1 {
+            return Err(RuleError::unsupported(
+                "a strided view of more of the storage than the tensor covers",
+            ));
+        }
+        let message = "a strided view must be within its tensor";
+        cx.b.require(Condition::compare(self.first.clone(), Relation::Ge, 0), message);
+        cx.b.require(Condition::compare(&last + 1, Relation::Le, room.clone()), message);
+        Ok(())
+    }
+
+    /// Where in the storage an element is.
+    fn position(&self) -> Expr {
+        let strides = self.strides.iter().enumerate();
+        strides.fold(self.first.clone(), |position, (axis, stride)| &position + &(&Expr::axis(axis) * stride))
+    }
+}
+
+/// Shape of a window onto the storage of `self`, which must be dense, and its coordinates in `self`.
+fn storage_map(cx: &mut Context, a: &Args, x: ValueId) -> Result<(Vec<Expr>, Vec<Expr>), RuleError> {
+    let window = Window::of(cx, a, x)?;
+    let position = window.position();
+    let meta = a.meta("self")?;
     let own = cx.b.shape(x);
     let mut order: Vec<usize> = (0..own.len()).filter(|axis| !own[*axis].is(1)).collect();
     order.sort_by(|p, q| {
@@ -103,12 +154,7 @@ fn storage_map(cx: &Context, a: &Args, x: ValueId) -> Result<(Vec<Expr>, Vec<Exp
             p.cmp(q)
         }
     });
-    let ranges = cx.b.axis_ranges(&sizes);
-    let (reach, room) = (position.interval(&ranges), Expr::product(&own).interval(&ranges));
-    let empty = sizes.iter().any(|size| size.is(0));
-    if !empty && (reach.min < 0 || (reach.max < i64::MAX && reach.max >= room.max)) {
-        return Err(RuleError::unsupported("a strided view of more of the storage than the tensor covers"));
-    }
+    let ranges = cx.b.axis_ranges(&window.shape);
     let mut coords = vec![Expr::int(0); own.len()];
     let mut dense = Expr::int(1);
     for (k, axis) in order.iter().enumerate().rev() {
@@ -121,7 +167,7 @@ fn storage_map(cx: &Context, a: &Args, x: ValueId) -> Result<(Vec<Expr>, Vec<Exp
         coords[*axis] = if k == 0 { quotient } else { quotient.modulo_in(&own[*axis], &ranges) };
         dense = &dense * &own[*axis];
     }
-    Ok((sizes, coords))
+    Ok((window.shape, coords))
 }
 
 fn as_strided(cx: &mut Context, a: &Args) -> Rule {
