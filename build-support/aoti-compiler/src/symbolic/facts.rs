@@ -195,13 +195,9 @@ impl Expr {
                     .never_negative(ranges)
                     .then(|| Extremes { least: &all.least * &own.least, most: &all.most * &own.most })
             }),
-            FloorDiv(a, b) => of(a).zip(of(b)).and_then(|(a, b)| {
-                let fits = b.least.interval(ranges).min > 0 && a.least.never_negative(ranges);
-                fits.then(|| Extremes {
-                    least: a.least.floor_div_in(&b.most, ranges),
-                    most: a.most.floor_div_in(&b.least, ranges),
-                })
-            }),
+            FloorDiv(a, b) => of(a)
+                .zip(of(b))
+                .and_then(|(a, b)| (b.least.interval(ranges).min > 0).then(|| quotient(&a, &b, ranges))),
             Mod(a, b) => of(a).zip(of(b)).and_then(|(a, b)| {
                 let below = &b.most - 1;
                 let most =
@@ -226,6 +222,24 @@ impl Expr {
             is_bounded.then(|| Extremes { least: Expr::int(interval.min), most: Expr::int(interval.max) })
         })
     }
+}
+
+/// The extremes of a quotient whose divisor is positive: a negative dividend is farthest down over the smallest divisor, any
+/// other over the largest.
+fn quotient(dividend: &Extremes, divisor: &Extremes, ranges: &dyn Ranges) -> Extremes {
+    let zero = Expr::int(0);
+    let over = |dividend: &Expr, divisor: &Expr| dividend.floor_div_in(divisor, ranges);
+    let Extremes { least: smallest, most: largest } = divisor;
+    let (least, most) = if smallest == largest {
+        (over(&dividend.least, smallest), over(&dividend.most, smallest))
+    } else if dividend.least.never_negative(ranges) {
+        (over(&dividend.least, largest), over(&dividend.most, smallest))
+    } else {
+        let below = dividend.least.minimum_in(&zero, ranges);
+        let above = dividend.most.maximum_in(&zero, ranges);
+        (over(&below, smallest), over(&above, smallest))
+    };
+    Extremes { least, most }
 }
 
 #[cfg(test)]
@@ -288,5 +302,8 @@ mod tests {
         assert_eq!(most("s0*s2").unwrap(), "s1*s2");
         assert_eq!(most("min(s0, 5)").unwrap(), "min(5, s1)");
         assert_eq!(most("s2 // s0"), None);
+        // The dividend may be negative.
+        assert_eq!(most("(s2 - s0 + 1) // 2").unwrap(), "(s2 + 1) // 2");
+        assert_eq!(most("-(-s2 // (s0 + 1))").unwrap(), "s2");
     }
 }

@@ -187,22 +187,30 @@ fn linear_end(expr: &Expr, ranges: &RangeTable, largest: bool) -> Option<Expr> {
     Some(result)
 }
 
-/// Of a sum in which axes occur in one term: a quotient by what has none, or the smaller or larger of two.
+/// Of a sum whose terms have no axis in common, so that all are at their ends at once.
 fn monotone_end(expr: &Expr, ranges: &RangeTable, largest: bool) -> Option<Expr> {
+    let (constant, terms) = expr.as_sum();
+    let mut seen = BTreeSet::new();
+    if !terms.iter().flat_map(|(term, _)| axes(term)).all(|axis| seen.insert(axis)) {
+        return None;
+    }
+    terms.iter().try_fold(Expr::int(constant), |sum, (term, coefficient)| {
+        let own = term_end(term, ranges, largest == (*coefficient > 0))?;
+        Some(&sum + &(&own * *coefficient))
+    })
+}
+
+/// Of what is linear in its axes, a quotient by what has none, or the smaller or larger of two.
+fn term_end(term: &Expr, ranges: &RangeTable, largest: bool) -> Option<Expr> {
     let has_axes = |expr: &Expr| axes(expr).next().is_some();
-    let (_, terms) = expr.as_sum();
-    let mut moving = terms.into_iter().filter(|(term, _)| has_axes(term));
-    let (Some((term, coefficient)), None) = (moving.next(), moving.next()) else { return None };
-    let rest = expr - &(&term * coefficient);
-    let largest = largest == (coefficient > 0);
-    let side = |side: &Expr| if has_axes(side) { end(side, ranges, largest) } else { Some(side.clone()) };
-    let at_end = match term.node() {
+    let side = |side: &Expr| end(side, ranges, largest);
+    match term.node() {
         // Where it is a quotient by zero there must be no position.
         Node::FloorDiv(a, b) if !has_axes(b) && b.never_negative(ranges) => {
-            end(a, ranges, largest)?.floor_div_in(&b.maximum_in(&Expr::int(1), ranges), ranges)
+            Some(side(a)?.floor_div_in(&b.maximum_in(&Expr::int(1), ranges), ranges))
         }
-        Node::Min(a, b) if !has_axes(a) || !has_axes(b) => side(a)?.minimum_in(&side(b)?, ranges),
-        Node::Max(a, b) if !has_axes(a) || !has_axes(b) => side(a)?.maximum_in(&side(b)?, ranges),
+        Node::Min(a, b) if !has_axes(a) || !has_axes(b) => Some(side(a)?.minimum_in(&side(b)?, ranges)),
+        Node::Max(a, b) if !has_axes(a) || !has_axes(b) => Some(side(a)?.maximum_in(&side(b)?, ranges)),
         Node::FloorDiv(..)
         | Node::Min(..)
         | Node::Max(..)
@@ -210,7 +218,6 @@ fn monotone_end(expr: &Expr, ranges: &RangeTable, largest: bool) -> Option<Expr>
         | Node::Int(_)
         | Node::Sym(_)
         | Node::Sum { .. }
-        | Node::Product(_) => return None,
-    };
-    Some(&rest + &(&at_end * coefficient))
+        | Node::Product(_) => linear_end(term, ranges, largest),
+    }
 }
