@@ -73,6 +73,8 @@ struct Entries {
     bag: ValueId,
     counts: Option<ValueId>,
     bags: Expr,
+    /// The bags, and a last one for entries behind the last offset, which are in none, where it is an end.
+    slots: Expr,
 }
 
 fn bag(cx: &mut Context, a: &Args) -> Rule {
@@ -97,15 +99,12 @@ fn entries(cx: &mut Context, a: &Args) -> Result<Entries, RuleError> {
     }
     indices = cx.b.cast(indices, DType::I64);
     let offsets = cx.b.cast(offsets, DType::I64);
-    let mut bags = cx.b.shape(offsets)[0].clone();
-    let mut starts = offsets;
-    if a.bool_or("include_last_offset", false)? {
-        bags = &bags - 1;
-        starts = cx.b.slice(offsets, 0, &Expr::int(0), &bags, 1)?;
-    }
+    require_offsets(cx, offsets, &cx.b.shape(indices)[0].clone())?;
+    let slots = cx.b.shape(offsets)[0].clone();
+    let bags = if a.bool_or("include_last_offset", false)? { &slots - 1 } else { slots.clone() };
     // The bag of entry i is the last one that starts at or before i.
     let positions = cx.b.index(Expr::axis(0), &cx.b.shape(indices));
-    let after = cx.b.search_sorted(starts, positions, true)?;
+    let after = cx.b.search_sorted(offsets, positions, true)?;
     let bag = cx.with_number(BinaryOp::Sub, after, 1i64)?;
     let table_rows = cx.b.shape(table)[0].clone();
     let counts = match padding_row(a, &table_rows)? {
@@ -114,7 +113,23 @@ fn entries(cx: &mut Context, a: &Args) -> Result<Entries, RuleError> {
     };
     let rows = rows(cx, table, indices)?;
     let wide = cx.b.dtype(rows).compute();
-    Ok(Entries { rows: cx.b.cast(rows, wide), bag, counts, bags })
+    Ok(Entries { rows: cx.b.cast(rows, wide), bag, counts, bags, slots })
+}
+
+/// The first offset is 0, none is smaller than the one before it, and none is beyond the entries.
+fn require_offsets(cx: &mut Context, offsets: ValueId, entries: &Expr) -> Result<(), RuleError> {
+    let shape = cx.b.shape(offsets);
+    let before = Expr::axis(0) - Expr::int(1);
+    let before = cx.b.view(offsets, &shape, vec![cx.b.larger(&before, &Expr::int(0))])?;
+    let rises = cx.binary(Relation::Ge, offsets, before)?;
+    let end = cx.b.index(entries.clone(), &shape);
+    let ends = cx.binary(Relation::Le, offsets, end)?;
+    let is_later = cx.index_is(Relation::Gt, Expr::axis(0), &shape)?;
+    let is_start = cx.with_number(Relation::Eq, offsets, 0i64)?;
+    let begins = cx.binary(IntBinary::Or, is_later, is_start)?;
+    let within = cx.binary(IntBinary::And, rises, ends)?;
+    let valid = cx.binary(IntBinary::And, within, begins)?;
+    cx.assert_all(valid, "offsets of bags must begin with 0, not fall, and not be beyond the indices")
 }
 
 /// The row that does not count, if any.
@@ -139,10 +154,11 @@ fn combine(
     how: Combine,
 ) -> Result<ValueId, RuleError> {
     let ty = cx.b.ty(updates).clone();
-    let base = cx.b.full(start, ty.dtype, &[entries.bags.clone(), ty.shape[1].clone()]);
+    let base = cx.b.full(start, ty.dtype, &[entries.slots.clone(), ty.shape[1].clone()]);
     let bag = cx.b.unsqueeze(entries.bag, 1)?;
     let coords = vec![Coord::Indirect(0), Coord::Expr(Expr::axis(1))];
-    Ok(cx.b.scatter(base, updates, &[bag], coords, how)?)
+    let slots = cx.b.scatter(base, updates, &[bag], coords, how)?;
+    Ok(cx.b.slice(slots, 0, &Expr::int(0), &entries.bags, 1)?)
 }
 
 /// Rows with `other` in place of those that do not count.
