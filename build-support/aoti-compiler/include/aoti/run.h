@@ -57,6 +57,9 @@ AOTI_INLINE void note_fault(const Run &run, int fault) {
   __atomic_compare_exchange_n(run.fault, &none, fault, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
+// Whether an operator met an index outside its dimension. Loops end then: their conditions are of what came of it.
+AOTI_INLINE bool has_fault(const Run &run) { return __atomic_load_n(run.fault, __ATOMIC_RELAXED) != 0; }
+
 // Covers [0, n) by calls body(begin, end, worker). Work of fewer than `grain` units is not worth a hand-over.
 template <class Body> AOTI_INLINE void parallel(const Run &run, i64 n, i64 grain, const Body &body) {
   const AotiContext &context = *run.context;

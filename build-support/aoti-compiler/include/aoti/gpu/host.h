@@ -69,5 +69,8 @@ template <class T> T read(DeviceRun &run, Address from) {
   return value;
 }
 
+// Whether an operator met an index outside its dimension, as far as kernels are done: loops end then.
+inline bool has_fault(const DeviceRun &run) { return *(const volatile int *)uintptr_t(run.fault) != 0; }
+
 } // namespace gpu
 } // namespace aoti

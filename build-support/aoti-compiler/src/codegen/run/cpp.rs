@@ -116,7 +116,7 @@ impl<C: Callees> Printer<'_, C> {
                 indent(&self.actions(otherwise), 1)
             ),
             Action::Loop { condition, predicate, body } => format!(
-                "for (;;) {{\n{}  if (!{}) break;\n{}}}\n",
+                "for (;;) {{\n{}  if (!{} || has_fault(run)) break;\n{}}}\n",
                 indent(&self.actions(condition), 1),
                 flag_text(predicate),
                 indent(&self.actions(body), 1)
