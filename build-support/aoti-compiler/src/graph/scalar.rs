@@ -16,6 +16,37 @@ pub enum Scalar {
 }
 
 impl Scalar {
+    /// The smallest number of a type: negative infinity where there is one.
+    pub fn lowest(dtype: DType) -> Scalar {
+        match dtype {
+            DType::Bool => Scalar::Bool(false),
+            DType::U8 | DType::U16 | DType::U32 | DType::U64 => Scalar::Int(0),
+            DType::I8 => Scalar::Int(i8::MIN.into()),
+            DType::I16 => Scalar::Int(i16::MIN.into()),
+            DType::I32 => Scalar::Int(i32::MIN.into()),
+            DType::I64 => Scalar::Int(i64::MIN.into()),
+            DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => Scalar::Float(f64::NEG_INFINITY),
+            DType::F8(format) => Scalar::Float(format.lowest().into()),
+        }
+    }
+
+    /// The largest number of a type: infinity where there is one.
+    pub fn highest(dtype: DType) -> Scalar {
+        match dtype {
+            DType::Bool => Scalar::Bool(true),
+            DType::U8 => Scalar::Int(u8::MAX.into()),
+            DType::I8 => Scalar::Int(i8::MAX.into()),
+            DType::I16 => Scalar::Int(i16::MAX.into()),
+            DType::I32 => Scalar::Int(i32::MAX.into()),
+            DType::I64 => Scalar::Int(i64::MAX.into()),
+            DType::U16 => Scalar::Int(u16::MAX.into()),
+            DType::U32 => Scalar::Int(u32::MAX.into()),
+            DType::U64 => Scalar::Int(u64::MAX.into()),
+            DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => Scalar::Float(f64::INFINITY),
+            DType::F8(format) => Scalar::Float(format.highest().into()),
+        }
+    }
+
     /// As a floating-point number.
     pub fn to_f64(self) -> f64 {
         match self {

@@ -2,8 +2,9 @@
 
 use super::error::EvalError;
 use super::index::{advance, strides};
+use super::movement::full;
 use super::tensor::{Lanes, Tensor};
-use crate::graph::{ReduceOp, ScanOp};
+use crate::graph::{ReduceOp, Scalar, ScanOp};
 
 /// Removes axes by a reduction.
 pub(super) fn reduce(
@@ -15,9 +16,15 @@ pub(super) fn reduce(
     let targets = targets(x.sizes(), axes);
     let numel: usize = sizes.iter().product();
     let is_empty = axes.iter().any(|axis| x.sizes()[*axis] == 0);
-    let needs_element = matches!(op, ReduceOp::Max | ReduceOp::Min | ReduceOp::ArgMax | ReduceOp::ArgMin);
-    if needs_element && is_empty && numel > 0 {
-        return Err(EvalError::Malformed(format!("`{}` of an empty axis", op.name())));
+    if is_empty && numel > 0 {
+        match op {
+            ReduceOp::Max => return Ok(full(Scalar::lowest(x.dtype()), x.dtype(), sizes)),
+            ReduceOp::Min => return Ok(full(Scalar::highest(x.dtype()), x.dtype(), sizes)),
+            ReduceOp::ArgMax | ReduceOp::ArgMin => {
+                return Err(EvalError::Malformed(format!("`{}` of an empty axis", op.name())));
+            }
+            ReduceOp::Sum | ReduceOp::Prod | ReduceOp::Any | ReduceOp::All | ReduceOp::Xor => {}
+        }
     }
     let lanes = match op {
         ReduceOp::Sum => match x.lanes() {

@@ -7,13 +7,13 @@ table! {
         Sum "sum",
         /// Product. Of nothing: 1.
         Prod "prod",
-        /// Largest; NaN if any is NaN. The axis must not be empty.
+        /// Largest; NaN if any is NaN. Of nothing: the smallest that the type has, negative infinity among them.
         Max "max",
-        /// Smallest; NaN if any is NaN. The axis must not be empty.
+        /// Smallest; NaN if any is NaN. Of nothing: the largest that the type has, infinity among them.
         Min "min",
-        /// First index (`i64`) of the largest; NaN counts as largest. One axis.
+        /// First index (`i64`) of the largest; NaN counts as largest. One axis, which must not be empty.
         ArgMax "argmax",
-        /// First index (`i64`) of the smallest; NaN counts as smallest. One axis.
+        /// First index (`i64`) of the smallest; NaN counts as smallest. One axis, which must not be empty.
         ArgMin "argmin",
         /// Whether any is true. Booleans only.
         Any "any",

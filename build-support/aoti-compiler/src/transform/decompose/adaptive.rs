@@ -1,7 +1,7 @@
 //! Pooling to a given size: window `i` of `out` over `n` runs from `floor(i n / out)` to `ceil((i + 1) n / out)`.
 
 use super::registry::rules;
-use super::support::{lowest, spread_syms};
+use super::support::spread_syms;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, FloatBinary, ReduceOp, Relation, Scalar, ValueId};
@@ -118,7 +118,7 @@ fn average(cx: &mut Context, a: &Args, spatial: usize) -> Rule {
 fn largest(cx: &mut Context, a: &Args, spatial: usize) -> Rule {
     let (x, outputs, axes) = prepare(cx, a, spatial)?;
     let (own, rank) = (cx.b.shape(x), cx.b.rank(x));
-    let taps = windows(cx, x, &axes, &outputs, lowest(cx.b.dtype(x)))?;
+    let taps = windows(cx, x, &axes, &outputs, Scalar::lowest(cx.b.dtype(x)))?;
     let tap_axes: Vec<usize> = (rank..rank + spatial).collect();
     let peak = cx.b.reduce(ReduceOp::Max, taps, &tap_axes, false)?;
     let flat = cx.merge_axes(taps, rank, rank + spatial)?;

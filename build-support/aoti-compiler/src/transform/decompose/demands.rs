@@ -2,7 +2,6 @@
 //! is divided by zero. PyTorch looks when it calls its kernels; here the run fails instead of giving a number.
 
 use super::operand::Operand;
-use super::support::{highest, lowest};
 use super::{Context, RuleError};
 use crate::dtype::DType;
 use crate::graph::{Condition, ReduceOp, Relation, Scalar};
@@ -20,9 +19,11 @@ impl Context {
             DType::Bool | DType::I64 | DType::U64 | DType::Bf16 | DType::F32 | DType::F64 => return,
             // Negative ones count from the end.
             DType::U8 => (-255, 255),
-            DType::I8 | DType::I16 | DType::I32 => (lowest(dtype).to_i64(), highest(dtype).to_i64()),
+            DType::I8 | DType::I16 | DType::I32 => {
+                (Scalar::lowest(dtype).to_i64(), Scalar::highest(dtype).to_i64())
+            }
             DType::F16 => (-MOST_OF_F16, MOST_OF_F16),
-            DType::U16 | DType::U32 => (-highest(dtype).to_i64(), highest(dtype).to_i64()),
+            DType::U16 | DType::U32 => (-Scalar::highest(dtype).to_i64(), Scalar::highest(dtype).to_i64()),
             DType::F8(format) => (-(format.largest() as i64), format.largest() as i64),
         };
         self.require_between(number, least, most, &format!("a number that {dtype} does not have"));
@@ -82,7 +83,7 @@ impl Context {
     /// A bound of `clamp` that bounds elements of the type: PyTorch refuses one that no element is within, and forgets
     /// one that all are within.
     pub(super) fn bound(&mut self, bound: Operand, dtype: DType, is_least: bool) -> Operand {
-        match (bound, lowest(dtype), highest(dtype)) {
+        match (bound, Scalar::lowest(dtype), Scalar::highest(dtype)) {
             (Operand::Number(Scalar::Int(number)), Scalar::Int(least), Scalar::Int(most)) => {
                 Operand::Number(Scalar::Int(number.clamp(least, most)))
             }

@@ -4,10 +4,9 @@
 
 use super::registry::rules;
 use super::solve::{adjoint, part, sides};
-use super::support::highest;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, ReduceOp, Relation, Routine, ValueId};
+use crate::graph::{BinaryOp, ReduceOp, Relation, Routine, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -359,7 +358,7 @@ fn condition(cx: &mut Context, a: &Args) -> Rule {
 /// The condition by the norms of a matrix and of its inverse; one without an inverse has an infinite one.
 pub(super) fn condition_of(cx: &mut Context, [own, other]: [ValueId; 2], info: ValueId) -> Rule {
     let dtype = cx.b.dtype(own);
-    let infinity = highest(dtype).to_f64();
+    let infinity = Scalar::highest(dtype).to_f64();
     let info = cx.b.cast(info, dtype);
     Ok(cx
         .apply([own, other, info], dtype, |[own, other, info]| {

@@ -2,7 +2,6 @@
 
 use super::operand::Operand;
 use super::registry::rules;
-use super::support::{highest, lowest};
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::{Category, DType};
 use crate::graph::{BinaryOp, Combine, Coord, FloatBinary, Scalar, ValueId};
@@ -236,8 +235,8 @@ fn neutral(combine: Combine, dtype: DType) -> Scalar {
     match combine {
         Combine::Set | Combine::Add => Scalar::Int(0),
         Combine::Mul => Scalar::Int(1),
-        Combine::Max => lowest(dtype),
-        Combine::Min => highest(dtype),
+        Combine::Max => Scalar::lowest(dtype),
+        Combine::Min => Scalar::highest(dtype),
     }
 }
 

@@ -262,11 +262,14 @@ fn spread_values(
         let values = cx.b.reshape(values, &shape)?;
         return fit(cx, values, target);
     };
+    // What lies before the first true element has the number 0: one more value, which is there where there are no others.
+    let (zero, one) = (Expr::int(0), Expr::int(1));
+    let room = |axis| (if axis == count_axis { one.clone() } else { zero.clone() }, zero.clone());
+    let rooms: Vec<(Expr, Expr)> = (0..own.len()).map(room).collect();
+    let values = cx.b.pad(values, &rooms, 0i64)?;
     let ones = cx.b.cast(mask, DType::I64);
     let flat = cx.flattened(ones)?;
-    let running = cx.b.scan(ScanOp::Sum, flat, 0)?[0];
-    let number = cx.with_number(BinaryOp::Sub, running, 1i64)?;
-    let number = cx.with_number(BinaryOp::Maximum, number, 0i64)?;
+    let number = cx.b.scan(ScanOp::Sum, flat, 0)?[0];
     let mask_shape = cx.b.shape(mask);
     let number = cx.b.reshape(number, &mask_shape)?;
     let number = cx.trailing_ones(number, mask_rank + behind)?;

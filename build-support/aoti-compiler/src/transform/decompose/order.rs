@@ -1,7 +1,6 @@
 //! Sorting and what follows from it: selections by rank, quantiles, searches.
 
 use super::registry::rules;
-use super::support::lowest;
 use super::unique::run_starts;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::dtype::DType;
@@ -145,7 +144,7 @@ fn median(cx: &mut Context, a: &Args, ignore_nan: bool) -> Rule {
         let dtype = cx.b.dtype(x);
         // NaN, or what PyTorch's conversion of it to integers gives.
         let wraps = matches!(dtype, DType::I32 | DType::I64);
-        let nan = cx.b.scalar(if wraps { lowest(dtype) } else { Scalar::Float(f64::NAN) }, dtype);
+        let nan = cx.b.scalar(if wraps { Scalar::lowest(dtype) } else { Scalar::Float(f64::NAN) }, dtype);
         return if whole { Ok(nan.into()) } else { Err(RuleError::unsupported("the median of nothing")) };
     }
     let (values, indices) = cx.b.sort(x, axis, false)?;

@@ -1,10 +1,10 @@
 //! Pooling with windows of fixed size: reductions over a view of sliding windows; and its inverse.
 
 use super::registry::rules;
-use super::support::{lowest, spread};
+use super::support::spread;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::{Category, DType};
-use crate::graph::{BinaryOp, Combine, Coord, FloatBinary, ReduceOp, ValueId};
+use crate::graph::{BinaryOp, Combine, Coord, FloatBinary, ReduceOp, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -105,7 +105,7 @@ fn operand(cx: &Context, a: &Args, spatial: usize) -> Result<ValueId, RuleError>
 fn max_pool(cx: &mut Context, a: &Args, spatial: usize, with_indices: bool) -> Rule {
     let x = operand(cx, a, spatial)?;
     let windows = Windows::new(a, spatial)?;
-    let taps = windows.view(cx, x, lowest(cx.b.dtype(x)))?;
+    let taps = windows.view(cx, x, Scalar::lowest(cx.b.dtype(x)))?;
     let rank = cx.b.rank(x);
     let axes: Vec<usize> = (rank..rank + spatial).collect();
     let largest = cx.b.reduce(ReduceOp::Max, taps, &axes, false)?;

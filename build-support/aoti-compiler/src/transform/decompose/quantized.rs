@@ -5,7 +5,6 @@
 
 use super::operand::Operand;
 use super::registry::rules;
-use super::support::{highest, lowest};
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, FloatBinary, ReduceOp, Rounding, Scalar, ValueId};
@@ -317,5 +316,5 @@ fn int8_weights(cx: &mut Context, a: &Args) -> Rule {
 
 /// The numbers of an integer type, for operators that leave the limits to it.
 pub(super) fn numbers_of(dtype: DType) -> (Scalar, Scalar) {
-    (lowest(dtype), highest(dtype))
+    (Scalar::lowest(dtype), Scalar::highest(dtype))
 }

@@ -140,7 +140,7 @@ fn most_labels(a: &Args, all: &Expr) -> Result<Expr, RuleError> {
 fn shifted(cx: &mut Context, x: ValueId, by: i64) -> Result<ValueId, RuleError> {
     let shape = cx.b.shape(x);
     let coords = vec![Expr::axis(0), &Expr::axis(1) - by];
-    let fill = super::support::lowest(cx.b.dtype(x));
+    let fill = Scalar::lowest(cx.b.dtype(x));
     Ok(cx.b.padded_view(x, &shape, coords, fill)?)
 }
 

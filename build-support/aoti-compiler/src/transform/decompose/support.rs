@@ -2,7 +2,7 @@
 
 use super::{Context, RuleError};
 use crate::dtype::DType;
-use crate::graph::{Condition, ReduceOp, Relation, Scalar, ValueId};
+use crate::graph::{Condition, ReduceOp, Relation, ValueId};
 use crate::symbolic::{Expr, Node};
 
 impl Context {
@@ -146,37 +146,6 @@ pub(super) fn read_size(
     let value = cx.b.reshape(value, &[])?;
     let same = cx.binary(Relation::Eq, value, expected)?;
     Ok(cx.b.assert(same, &format!("a size that is read from data must be {size}"))?)
-}
-
-/// The smallest number of a type: negative infinity where there is one.
-pub(super) fn lowest(dtype: DType) -> Scalar {
-    match dtype {
-        DType::Bool => Scalar::Bool(false),
-        DType::U8 | DType::U16 | DType::U32 | DType::U64 => Scalar::Int(0),
-        DType::I8 => Scalar::Int(i8::MIN.into()),
-        DType::I16 => Scalar::Int(i16::MIN.into()),
-        DType::I32 => Scalar::Int(i32::MIN.into()),
-        DType::I64 => Scalar::Int(i64::MIN.into()),
-        DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => Scalar::Float(f64::NEG_INFINITY),
-        DType::F8(format) => Scalar::Float(format.lowest().into()),
-    }
-}
-
-/// The largest number of a type: infinity where there is one.
-pub(super) fn highest(dtype: DType) -> Scalar {
-    match dtype {
-        DType::Bool => Scalar::Bool(true),
-        DType::U8 => Scalar::Int(u8::MAX.into()),
-        DType::I8 => Scalar::Int(i8::MAX.into()),
-        DType::I16 => Scalar::Int(i16::MAX.into()),
-        DType::I32 => Scalar::Int(i32::MAX.into()),
-        DType::I64 => Scalar::Int(i64::MAX.into()),
-        DType::U16 => Scalar::Int(u16::MAX.into()),
-        DType::U32 => Scalar::Int(u32::MAX.into()),
-        DType::U64 => Scalar::Int(u64::MAX.into()),
-        DType::F16 | DType::Bf16 | DType::F32 | DType::F64 => Scalar::Float(f64::INFINITY),
-        DType::F8(format) => Scalar::Float(format.highest().into()),
-    }
 }
 
 /// `sizes`, repeated to `count` entries where there is only one.

@@ -3,10 +3,9 @@
 use super::masks::linear_hits;
 use super::registry::rules;
 use super::steps::repeat;
-use super::support::lowest;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Combine, Coord, IntBinary, ReduceOp, Relation, ScanOp, ValueId};
+use crate::graph::{BinaryOp, Combine, Coord, IntBinary, ReduceOp, Relation, Scalar, ScanOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -24,7 +23,7 @@ pub(super) fn run_starts(cx: &mut Context, x: ValueId, axis: usize) -> Result<Va
     let shape = cx.b.shape(x);
     let mut coords: Vec<Expr> = (0..shape.len()).map(Expr::axis).collect();
     coords[axis] = &coords[axis] - 1;
-    let before = cx.b.padded_view(x, &shape, coords, lowest(cx.b.dtype(x)))?;
+    let before = cx.b.padded_view(x, &shape, coords, Scalar::lowest(cx.b.dtype(x)))?;
     let differs = cx.binary(Relation::Ne, x, before)?;
     let first = cx.index_is(Relation::Eq, Expr::axis(axis), &shape)?;
     cx.binary(IntBinary::Or, differs, first)
