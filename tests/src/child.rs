@@ -244,7 +244,7 @@ pub fn here(work: impl FnOnce(&mut Turn, u64, u64)) {
     std::process::exit(0);
 }
 
-/// Ends the process where one seed takes too long: as endless where a program runs, whose loops are its own.
+/// Ends the process where one seed takes too long, by the processor's time where that is told: as endless where a program runs, whose loops are its own.
 fn watch() {
     loop {
         std::thread::sleep(Duration::from_millis(200));
@@ -254,8 +254,8 @@ fn watch() {
         if runs && taken > RUN_PATIENCE {
             std::process::exit(ENDLESS);
         }
-        // A run that is kept waiting goes on when others are done.
-        let waits = runs && !taken.is_zero();
+        // What is kept waiting goes on when others are done.
+        let waits = !taken.is_zero() && taken < PATIENCE;
         if begun.at.elapsed() > PATIENCE && !waits {
             eprintln!("seed {} takes more than {PATIENCE:?}", SEED.load(Ordering::Relaxed));
             std::process::abort();
@@ -265,7 +265,7 @@ fn watch() {
 
 /// What this process has taken of processors; Linux alone tells, in hundredths of a second. Elsewhere none, so that a run may
 /// take as long as all else.
-fn processor_time() -> Duration {
+pub fn processor_time() -> Duration {
     let line = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // Behind the name, which may hold blanks: the state, ten numbers, and the time in programs and in the system.
     let numbers = line.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().skip(11).take(2);

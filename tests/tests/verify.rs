@@ -4,9 +4,12 @@ use aoti_tests::cases::scaled;
 use aoti_tests::models;
 use aoti_tests::project::Project;
 use aoti_tests::subcommand::Ended;
+use aoti_tests::tools;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 const KEYS: [&str; 10] =
     ["reason", "name", "format", "status", "stage", "message", "max_abs", "max_rel", "compile_ms", "run_us"];
@@ -91,4 +94,63 @@ fn lines_have_the_documented_keys() {
     assert_eq!(verify(&["cases", "--only", "mlir"]).code, Some(2));
     assert_eq!(verify(&[]).code, Some(2));
     assert_eq!(verify(&["nowhere"]).code, Some(1));
+}
+
+/// Runs a command whose standard error, and nothing else, is a terminal: how it ends, and what the terminal was shown.
+fn on_terminal(command: &Command, stdout: &Path) -> Ended {
+    // `script` gives a line to a shell; whatever needs quotes is in variables.
+    let mut script = Command::new("script");
+    script.args([
+        "--quiet",
+        "--return",
+        "--command",
+        "exec \"$PROGRAM\" $ARGUMENTS > \"$STDOUT\"",
+        "/dev/null",
+    ]);
+    let arguments: Vec<&str> = command.get_args().map(|argument| argument.to_str().unwrap()).collect();
+    script.env("PROGRAM", command.get_program()).env("ARGUMENTS", arguments.join(" ")).env("STDOUT", stdout);
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => script.env(name, value),
+            None => script.env_remove(name),
+        };
+    }
+    script.env("TERM", "xterm").stdin(Stdio::null());
+    let shown = script.current_dir(command.get_current_dir().unwrap()).output().unwrap();
+    let stdout = std::fs::read_to_string(stdout).unwrap();
+    Ended { code: shown.status.code(), stdout, stderr: String::from_utf8(shown.stdout).unwrap() }
+}
+
+#[test]
+fn a_terminal_is_shown_how_far_it_is_and_what_was_slow() {
+    if !tools::are_there("script", &["script"]) {
+        return;
+    }
+    let project = Project::new("");
+    for name in ["first", "second"] {
+        scaled(&project, name, models::SCALED, &[1.0, 2.0, 3.0]);
+    }
+    scaled(&project, "wrong", models::SCALED, &[1.0, 2.0, 4.0]);
+    let shows_bar = |text: &str| text.contains("Verifying [");
+    let slowest = |text: &str| text.lines().filter(|line| line.contains("Slowest")).count();
+
+    let command = project.aoti(&["verify", "cases", "--format", "json"]);
+    let ended = on_terminal(&command, &project.folder().join("stdout"));
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(shows_bar(&ended.stderr), "{}", ended.stderr);
+    // How often the bar is drawn depends on the time that cases take.
+    assert!(ended.stderr.contains("/3 "), "{}", ended.stderr);
+    assert_eq!(slowest(&ended.stderr), 3, "{}", ended.stderr);
+    // None of it is among the data.
+    assert!(ended.stdout.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{}", ended.stdout);
+    assert_eq!(of_lines(&ended.stdout).len(), 3);
+
+    let command = project.aoti(&["verify", "cases", "--quiet"]);
+    let ended = on_terminal(&command, &project.folder().join("stdout"));
+    assert!(!shows_bar(&ended.stderr) && slowest(&ended.stderr) == 0, "{}", ended.stderr);
+
+    let ended = Ended::of(&mut project.aoti(&["verify", "cases"]));
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(!shows_bar(&ended.stderr) && slowest(&ended.stderr) == 0, "{}", ended.stderr);
+    assert!(!ended.stderr.contains('\u{1b}'), "{}", ended.stderr);
 }
