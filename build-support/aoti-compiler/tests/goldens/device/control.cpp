@@ -17,7 +17,7 @@ extern "C" int32_t aoti_control_cuda_run(DeviceRun &run) {
   launch(run, 3, 3, 1, 1, 0, input<i64>(run, 2), output<i64>(run, 1)); // k_keep_left_map
   for (;;) {
     launch(run, 4, 4, 1, 1, 0, output<i64>(run, 1), arena<bool>(run, 0)); // k_map_map_3
-    if (!read<bool>(run, arena<bool>(run, 0))) break;
+    if (!read<bool>(run, arena<bool>(run, 0)) || has_fault(run)) break;
     launch(run, 5, 5, min_i64(1048576, -floor_div(-s0, 32)), 256, 0, output<f32>(run, 0), arena<f32>(run, 128000), i32(s0)); // k_map_map_4
     launch(run, 6, 6, 1, 1, 0, output<i64>(run, 1), arena<i64>(run, 256)); // k_map_map_5
     launch(run, 7, 2, min_i64(1048576, -floor_div(-s0, 32)), 256, 0, arena<f32>(run, 128000), output<f32>(run, 0), i32(s0)); // k_keep_z_map
