@@ -8,6 +8,7 @@ pub mod compile;
 pub mod diagnostic;
 pub mod dtype;
 pub mod float8;
+pub mod fourier;
 pub mod frontend;
 pub mod graph;
 pub mod halves;

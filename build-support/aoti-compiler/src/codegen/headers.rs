@@ -21,6 +21,9 @@ headers![
     "devices.h",
     "extern.h",
     "float8.h",
+    "fourier.h",
+    "fourier_passes.h",
+    "fourier_radix.h",
     "gemm.h",
     "gemm_units.h",
     "gpu/attention.h",
@@ -102,6 +105,7 @@ pub(crate) enum Header {
     Transposed,
     ContractAny,
     Linalg,
+    Fourier,
     Rows,
     Extern,
 }
@@ -123,6 +127,7 @@ impl Header {
             Header::Transposed => "transposed.h",
             Header::ContractAny => "contract_any.h",
             Header::Linalg => "linalg.h",
+            Header::Fourier => "fourier.h",
             Header::Rows => "rows.h",
             Header::Extern => "extern.h",
         }

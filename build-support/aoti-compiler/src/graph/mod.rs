@@ -377,6 +377,7 @@ impl Graph {
                 | Op::Sort { .. }
                 | Op::SearchSorted { .. }
                 | Op::Routine(_)
+                | Op::Fourier(_)
                 | Op::Extern(_)
                 | Op::MatMul
                 | Op::Conv(_)

@@ -2,6 +2,7 @@
 
 use super::functions::{BinaryOp, Combine, ReduceOp, Routine, ScanOp, UnaryOp};
 use super::{ConstantId, ExternCall, Graph, Guard, Scalar};
+use crate::fourier::Fourier;
 use crate::symbolic::{Expr, Symbol};
 
 /// One coordinate of an indirect access.
@@ -103,6 +104,9 @@ pub enum Op {
     },
     /// A routine on each matrix; its operands have equal leading axes.
     Routine(Routine),
+    /// Operands: rows, their sizes those of the transform, and the roots of its plan ([`crate::fourier::Plan`]), all of one type,
+    /// `f32` or `f64`. The result has a transformed row for each.
+    Fourier(Fourier),
     /// A function of the user's project. Operands and results are contiguous tensors of any types; it may fail the run, and
     /// nothing is known of what it computes.
     Extern(ExternCall),
@@ -155,6 +159,7 @@ impl Op {
             Op::Sort { .. } => "sort",
             Op::SearchSorted { .. } => "searchsorted",
             Op::Routine(routine) => routine.name(),
+            Op::Fourier(_) => "fourier",
             Op::Extern(_) => "extern",
             Op::MatMul => "matmul",
             Op::Conv(_) => "conv",

@@ -9,6 +9,7 @@ mod binary;
 mod contract;
 mod convert;
 mod error;
+mod fourier;
 mod index;
 mod matrices;
 mod movement;

@@ -3,7 +3,7 @@
 use super::error::EvalError;
 use super::index::Symbols;
 use super::tensor::Tensor;
-use super::{binary, contract, convert, matrices, movement, order, reduce, unary};
+use super::{binary, contract, convert, fourier, matrices, movement, order, reduce, unary};
 use crate::dtype::DType;
 use crate::graph::{Graph, Guard, Input, InputRole, Node, Op, SymbolInfo, SymbolSource, TensorType, ValueId};
 use crate::symbolic::Symbol;
@@ -254,6 +254,7 @@ impl Run<'_> {
                 let sizes = [batch.iter().product(), *m, *n];
                 return matrices::apply(*routine, operands, sizes, results);
             }
+            Op::Fourier(own) => fourier::transform(own, operand(0)?, sizes),
             Op::Extern(call) => return Err(EvalError::Extern { operator: call.operator.clone() }),
             Op::MatMul => contract::matmul(operand(0)?, operand(1)?)?,
             Op::Conv(conv) => contract::conv(operand(0)?, operand(1)?, conv, sizes)?,

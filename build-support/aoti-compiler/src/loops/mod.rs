@@ -22,6 +22,7 @@ pub use external::ExternKernel;
 pub use verify::verify;
 
 use crate::dtype::DType;
+use crate::fourier::Fourier;
 use crate::graph::Guard as SizeGuard;
 use crate::graph::{
     BinaryOp, Combine, Constant, ConstantId, Conv, Origin, ReduceOp, Routine, Scalar, ScanOp, SymbolInfo,
@@ -373,6 +374,8 @@ pub enum RowOp {
         /// Right of equal elements.
         right: bool,
     },
+    /// The transform of each of `outer` rows of `length` numbers, with `inner` 1; inputs are rows and roots.
+    Fourier(Fourier),
     /// A routine on each of `outer` matrices of `length` rows and `inner` columns.
     Matrices(Routine),
 }

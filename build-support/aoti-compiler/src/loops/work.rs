@@ -90,6 +90,7 @@ impl Count<'_> {
                 let each = match own.op {
                     RowOp::Scan(_) => 1.0,
                     RowOp::Matrices(_) => self.size(&own.length)? + self.size(&own.inner)?,
+                    RowOp::Fourier(_) => 5.0 * self.size(&own.length)?.max(2.0).log2(),
                     RowOp::Sort { .. } | RowOp::SearchSorted { .. } => {
                         self.size(&own.length)?.max(2.0).log2()
                     }

@@ -46,6 +46,7 @@ impl<'a> Element<'a> {
             | Op::Sort { .. }
             | Op::SearchSorted { .. }
             | Op::Routine(_)
+            | Op::Fourier(_)
             | Op::Extern(_)
             | Op::MatMul
             | Op::Conv(_)

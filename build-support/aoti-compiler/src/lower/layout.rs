@@ -128,6 +128,7 @@ fn spreads(graph: &Graph, node: &Node, output: ValueId, last: &SecondaryMap<Valu
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Fourier(_)
         | Op::Extern(_)
         | Op::MatMul
         | Op::Conv(_)
@@ -162,6 +163,7 @@ fn read_otherwise(node: &Node) -> &[ValueId] {
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Fourier(_)
         | Op::Extern(_)
         | Op::Read(_)
         | Op::Assert(_)

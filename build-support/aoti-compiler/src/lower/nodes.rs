@@ -2,6 +2,7 @@
 
 use super::Scope;
 use super::expand::Expander;
+use crate::fourier::Fourier;
 use crate::graph::{
     Combine, Conv, Coord, ExternCall, Graph, Node, Op, Origin, ReduceOp, Routine, Scalar, ValueId,
 };
@@ -72,6 +73,7 @@ impl<'a> Scope<'a> {
             Op::Scan { op, axis } => self.rows(node, RowOp::Scan(*op), *axis),
             Op::Sort { axis, descending } => self.rows(node, RowOp::Sort { descending: *descending }, *axis),
             Op::Routine(routine) => self.matrices(node, *routine),
+            Op::Fourier(fourier) => self.fourier(node, *fourier),
             Op::SearchSorted { right } => self.search_sorted(node, *right),
             Op::Extern(call) => self.external(node, call),
             Op::Read(symbol) => {
@@ -349,6 +351,22 @@ impl<'a> Scope<'a> {
             inner: ty.shape[last + 1].clone(),
         };
         self.run_kernel(Some(node), routine.name(), KernelKind::Rows(operation));
+    }
+
+    fn fourier(&mut self, node: &'a Node, fourier: Fourier) {
+        let ty = self.graph.ty(node.inputs[0]).clone();
+        let inputs = node.inputs.iter().map(|input| self.realize_now(*input)).collect();
+        let outputs = vec![self.new_home(node.outputs[0])];
+        let operation = RowOperation {
+            op: RowOp::Fourier(fourier),
+            dtype: ty.dtype,
+            inputs,
+            outputs,
+            outer: Expr::product(&ty.shape[..ty.rank() - fourier.operand().len()]),
+            length: Expr::int(fourier.length),
+            inner: Expr::int(1),
+        };
+        self.run_kernel(Some(node), "fourier", KernelKind::Rows(operation));
     }
 
     fn search_sorted(&mut self, node: &'a Node, right: bool) {

@@ -103,6 +103,7 @@ fn demand_operands(
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Fourier(_)
         | Op::Extern(_)
         | Op::Read(_)
         | Op::Assert(_)

@@ -85,6 +85,7 @@ fn elements_of(
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Fourier(_)
         | Op::Extern(_)
         | Op::MatMul
         | Op::Read(_)

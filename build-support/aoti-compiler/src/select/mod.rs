@@ -13,7 +13,7 @@ mod tests;
 pub(crate) use conv::has_pixel_template;
 pub use packing::{PackedOperand, Packing};
 pub use scratch::Scratch;
-pub(crate) use scratch::{matrix_bytes, row_bytes};
+pub(crate) use scratch::{fourier_bytes, matrix_bytes, row_bytes};
 
 use crate::loops::{Kernel, KernelKind, Program, RowOp};
 use crate::symbolic::Expr;
@@ -117,6 +117,7 @@ pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Ca
             let scratch = match rows.op {
                 RowOp::Sort { .. } => scratch::sort(&rows.length, target),
                 RowOp::Matrices(routine) => scratch::matrix(routine, rows, target),
+                RowOp::Fourier(fourier) => scratch::fourier(&fourier, rows, target),
                 RowOp::Scan(_) | RowOp::SearchSorted { .. } => Scratch::default(),
             };
             vec![only(Template::Rows, scratch)]

@@ -1,5 +1,6 @@
 //! Memory that templates need while they run. The sizes are those of the headers, or more where levels differ.
 
+use crate::fourier::{Fourier, Plan};
 use crate::graph::Routine;
 use crate::loops::{Attention, ConvShape, Kernel, Nest, Program, RowOperation, Storage};
 use crate::symbolic::{Expr, NoRanges};
@@ -105,6 +106,19 @@ pub(super) fn sort(length: &Expr, target: &Target) -> Scratch {
 /// What a routine works in for one matrix.
 pub(super) fn matrix(routine: Routine, rows: &RowOperation, target: &Target) -> Scratch {
     Scratch { shared: Expr::int(0), worker: aligned(&matrix_bytes(routine, rows), target) }
+}
+
+/// What a row of a transform is worked on in.
+pub(super) fn fourier(fourier: &Fourier, rows: &RowOperation, target: &Target) -> Scratch {
+    Scratch {
+        shared: Expr::int(0),
+        worker: aligned(&fourier_bytes(&Plan::of(fourier, rows.dtype), rows), target),
+    }
+}
+
+/// Bytes that a row of a transform is worked on in.
+pub(crate) fn fourier_bytes(plan: &Plan, rows: &RowOperation) -> Expr {
+    Expr::int(plan.work() * i64::try_from(rows.dtype.size()).expect("a few bytes"))
 }
 
 /// Bytes that a routine works in, before they are aligned: the sizes are those of `linalg_*.h`.

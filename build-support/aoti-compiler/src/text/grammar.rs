@@ -3,6 +3,7 @@
 use super::cursor::{Cursor, SyntaxError};
 use super::data;
 use crate::dtype::DType;
+use crate::fourier::{Form, Fourier, LONGEST, Norm};
 use crate::graph::{
     self, Condition, Constant, ConstantSource, Conv, Guard, Origin, Relation, Scalar, SymbolInfo,
     SymbolSource, TensorType,
@@ -182,6 +183,20 @@ impl<'a> Cursor<'a> {
             ConstantSource::Fixed
         };
         Ok(Constant { name, dtype, sizes, data, source })
+    }
+
+    /// The parameters of a Fourier transform.
+    pub(crate) fn fourier(&mut self) -> Result<Fourier, SyntaxError> {
+        let word = self.word()?;
+        let form = Form::ALL.into_iter().find(|form| form.name() == word);
+        let form = form.ok_or_else(|| self.error("expected a form of transform"))?;
+        let length = self.number()?;
+        if !(1..=LONGEST).contains(&length) {
+            return Err(self.error(format!("expected a length from 1 to {LONGEST}")));
+        }
+        let word = self.word()?;
+        let norm = Norm::ALL.into_iter().find(|norm| norm.name() == word);
+        Ok(Fourier { form, length, norm: norm.ok_or_else(|| self.error("expected a norm"))? })
     }
 
     /// The parameters of a convolution.

@@ -73,6 +73,7 @@ fn fingerprint(graph: &Graph, op: &Op) -> u64 {
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Fourier(_)
         | Op::Extern(_)
         | Op::MatMul
         | Op::Conv(_)

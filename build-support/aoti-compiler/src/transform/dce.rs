@@ -71,6 +71,7 @@ pub(super) fn has_effect(op: &Op) -> bool {
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Fourier(_)
         | Op::MatMul
         | Op::Conv(_) => false,
     }

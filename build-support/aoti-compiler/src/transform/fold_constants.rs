@@ -108,9 +108,14 @@ fn is_pure(op: &Op) -> bool {
         | Op::Routine(_)
         | Op::MatMul
         | Op::Conv(_) => true,
-        Op::Extern(_) | Op::Read(_) | Op::Assert(_) | Op::Require(_) | Op::Cond { .. } | Op::While { .. } => {
-            false
-        }
+        // The last bits of a transform depend on the processor.
+        Op::Fourier(_)
+        | Op::Extern(_)
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Require(_)
+        | Op::Cond { .. }
+        | Op::While { .. } => false,
     }
 }
 
@@ -151,6 +156,7 @@ impl Search<'_> {
             | Op::Sort { .. }
             | Op::SearchSorted { .. }
             | Op::Routine(_)
+            | Op::Fourier(_)
             | Op::Extern(_)
             | Op::MatMul
             | Op::Conv(_)
@@ -183,6 +189,7 @@ impl Search<'_> {
                 | Op::Sort { .. }
                 | Op::SearchSorted { .. }
                 | Op::Routine(_)
+                | Op::Fourier(_)
                 | Op::Extern(_)
                 | Op::MatMul
                 | Op::Conv(_)
@@ -231,6 +238,7 @@ fn depth(graph: &Graph, node: &Node) -> u64 {
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Fourier(_)
         | Op::Extern(_)
         | Op::Read(_)
         | Op::Assert(_)

@@ -37,6 +37,7 @@ fn in_graph(graph: &mut Graph, ranges: &RangeTable, pass: &dyn Fn(&mut Graph, &R
             | Op::Sort { .. }
             | Op::SearchSorted { .. }
             | Op::Routine(_)
+            | Op::Fourier(_)
             | Op::Extern(_)
             | Op::MatMul
             | Op::Conv(_)

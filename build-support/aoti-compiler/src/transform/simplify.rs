@@ -67,6 +67,7 @@ fn rule(rewriter: &mut Rewriter, node: &Node, ty: &TensorType) -> Option<ValueId
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Fourier(_)
         | Op::Extern(_)
         | Op::MatMul
         | Op::Conv(_)

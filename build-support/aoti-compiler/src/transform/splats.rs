@@ -81,6 +81,7 @@ fn rule(rewriter: &mut Rewriter, node: &Node) -> Option<ValueId> {
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Fourier(_)
         | Op::Extern(_)
         | Op::MatMul
         | Op::Conv(_)

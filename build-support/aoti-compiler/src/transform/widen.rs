@@ -44,6 +44,7 @@ fn in_f64(b: &mut Builder, node: &Node, operands: &[ValueId]) -> Option<ValueId>
         | Op::Sort { .. }
         | Op::SearchSorted { .. }
         | Op::Routine(_)
+        | Op::Fourier(_)
         | Op::Extern(_)
         | Op::Read(_)
         | Op::Assert(_)
@@ -87,7 +88,7 @@ fn is_exact(op: &Op) -> bool {
             | BinaryOp::Float(_) => true,
         },
         Op::Reduce { op, .. } => *op != ReduceOp::Sum,
-        Op::MatMul | Op::Conv(_) => false,
+        Op::MatMul | Op::Conv(_) | Op::Fourier(_) => false,
         Op::Constant(_)
         | Op::Full(_)
         | Op::Index(_)

@@ -10,7 +10,7 @@ use super::c_family::function::Parameters;
 use super::c_family::terms::headers_of_terms;
 use super::headers::Header;
 use crate::graph::Origin;
-use crate::loops::{BufferId, Kernel, KernelId, KernelKind, RowOp, RowOperation};
+use crate::loops::{BufferId, Kernel, KernelId, KernelKind, RowOp};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::Mapping;
 use crate::select::{Conv, Gemm, PackedOperand, Template};
@@ -97,8 +97,7 @@ fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
         Template::Conv(Conv::Any | Conv::TransposedAny) => &[Header::Conv, Header::ContractAny],
         Template::Conv(Conv::Transposed) => &[Header::Conv, Header::Transposed],
         Template::Attention => &[Header::Attention],
-        Template::Rows if is_of_matrices(kernel) => &[Header::Linalg],
-        Template::Rows => &[Header::Rows],
+        Template::Rows => header_of_rows(kernel),
         Template::Extern => &[Header::Extern],
     }
     .iter()
@@ -108,6 +107,11 @@ fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
     headers
 }
 
-fn is_of_matrices(kernel: &Kernel) -> bool {
-    matches!(kernel.kind, KernelKind::Rows(RowOperation { op: RowOp::Matrices(_), .. }))
+fn header_of_rows(kernel: &Kernel) -> &'static [Header] {
+    let KernelKind::Rows(rows) = &kernel.kind else { return &[] };
+    match rows.op {
+        RowOp::Matrices(_) => &[Header::Linalg],
+        RowOp::Fourier(_) => &[Header::Fourier],
+        RowOp::Scan(_) | RowOp::Sort { .. } | RowOp::SearchSorted { .. } => &[Header::Rows],
+    }
 }

@@ -5,8 +5,11 @@ use crate::codegen::c_family::expr::scalar;
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::matrices::{matrices, matrix_scratch};
 use crate::codegen::c_family::terms::type_name;
+use crate::fourier::{Form, Fourier, Plan, Way};
 use crate::graph::ScanOp;
 use crate::loops::{RowOp, RowOperation};
+use crate::select::fourier_bytes;
+use crate::symbolic::Expr;
 
 pub(super) fn print(parameters: &Parameters, rows: &RowOperation, text: &mut KernelText) {
     let name = |index: usize| parameters.buffer(rows.inputs[index]);
@@ -49,6 +52,7 @@ pub(super) fn print(parameters: &Parameters, rows: &RowOperation, text: &mut Ker
             let bytes = scalar(&matrix_scratch(*routine, rows));
             matrices(parameters, rows, *routine, ("run.scratch", &bytes))
         }
+        RowOp::Fourier(own) => fourier(parameters, rows, own),
         RowOp::SearchSorted { right } => {
             format!(
                 "search_sorted<{element}, {right}>(run, {}, {}, {}, {outer}, {length}, {inner});\n",
@@ -58,4 +62,34 @@ pub(super) fn print(parameters: &Parameters, rows: &RowOperation, text: &mut Ker
             )
         }
     };
+}
+
+/// The call of `fourier.h`.
+fn fourier(parameters: &Parameters, rows: &RowOperation, own: &Fourier) -> String {
+    let plan = Plan::of(own, rows.dtype);
+    let form = match own.form {
+        Form::Forward => "kForward",
+        Form::Inverse => "kInverse",
+        Form::ToHalf => "kToHalf",
+        Form::FromHalf => "kFromHalf",
+    };
+    let way = match plan.way {
+        Way::Plain => "kPlain",
+        Way::Halved => "kHalved",
+        Way::Convolved => "kConvolved",
+        Way::Product => unreachable!("products have taken its place"),
+    };
+    let radices = plan.radices.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+    let bytes = scalar(&fourier_scratch(&plan, rows));
+    let [x, roots, y] =
+        [rows.inputs[0], rows.inputs[1], rows.outputs[0]].map(|buffer| parameters.buffer(buffer));
+    let (n, element, rows, scale) = (own.length, type_name(rows.dtype), scalar(&rows.outer), own.scale());
+    format!(
+        "fourier_rows<fourier::{form}, fourier::{way}, {n}, fourier::Radices<{radices}>>(\n    run, {bytes}, {rows}, {x}, {roots}, {y}, {element}({scale:e}));\n"
+    )
+}
+
+/// Bytes of one row's work, aligned as scratch of workers is.
+fn fourier_scratch(plan: &Plan, rows: &RowOperation) -> Expr {
+    &(&fourier_bytes(plan, rows) + 63).floor_div(&Expr::int(64)) * 64
 }

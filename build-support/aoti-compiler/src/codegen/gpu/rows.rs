@@ -66,6 +66,7 @@ pub(super) fn print(
             let scratch = (!bytes.is(0)).then(|| &rows.outer * &bytes);
             return Printed { body, launch: Launch { scratch, ..launch }, headers: vec!["linalg.h"] };
         }
+        RowOp::Fourier(_) => unreachable!("products have taken its place"),
         RowOp::SearchSorted { right } => {
             let body = format!(
                 "search_sorted<{element}, {right}>(run, {}, {}, {}, {sizes});\n",

@@ -2,7 +2,8 @@
 
 use super::{Builder, Built, ensure};
 use crate::dtype::DType;
-use crate::graph::{Op, Part, ReduceOp, Routine, ScanOp, ShapeError, TensorType, ValueId};
+use crate::fourier::{Fourier, LONGEST, Plan};
+use crate::graph::{Constant, Op, Part, ReduceOp, Routine, ScanOp, ShapeError, TensorType, ValueId};
 use crate::symbolic::Expr;
 
 impl Builder {
@@ -87,6 +88,25 @@ impl Builder {
         };
         let types = routine.results().iter().map(result).collect();
         Ok(self.push(Op::Routine(routine), operands, types))
+    }
+
+    /// The transform of each row; its roots are a constant of the program.
+    pub fn fourier(&mut self, fourier: Fourier, x: ValueId) -> Built {
+        let ty = self.ty(x).clone();
+        ensure!(matches!(ty.dtype, DType::F32 | DType::F64), "a Fourier transform of {}", ty.dtype);
+        let n = fourier.length;
+        ensure!((1..=LONGEST).contains(&n), "a transform of {n} numbers: 1 to {LONGEST} can be");
+        let Some(shape) = fourier.result_shape(&ty.shape) else {
+            return Err(ShapeError(format!("{ty} has no rows of a transform of {n} numbers")));
+        };
+        let roots = Plan::of(&fourier, ty.dtype).roots();
+        let sizes = vec![i64::try_from(roots.len()).expect("a few for each number")];
+        let data: Vec<u8> = match ty.dtype {
+            DType::F64 => roots.into_iter().flat_map(f64::to_le_bytes).collect(),
+            _ => roots.into_iter().flat_map(|root| (root as f32).to_le_bytes()).collect(),
+        };
+        let roots = self.constant(Constant::new("", ty.dtype, sizes, data))?;
+        Ok(self.push1(Op::Fourier(fourier), &[x, roots], ty.dtype, shape))
     }
 
     /// Where values would be inserted into sorted rows.

@@ -192,6 +192,7 @@ impl Splice {
             | Op::Sort { .. }
             | Op::SearchSorted { .. }
             | Op::Routine(_)
+            | Op::Fourier(_)
             | Op::Extern(_)
             | Op::MatMul
             | Op::Conv(_)

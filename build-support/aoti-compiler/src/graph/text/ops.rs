@@ -53,6 +53,7 @@ impl<'a> Parser<'_, 'a> {
             "cat" => Op::Cat { axis: self.axis()? },
             "sort" => Op::Sort { axis: self.axis()?, descending: self.cursor.eat_word("descending") },
             "searchsorted" => Op::SearchSorted { right: self.cursor.eat_word("right") },
+            "fourier" => Op::Fourier(self.cursor.fourier()?),
             "extern" => Op::Extern(self.cursor.extern_call()?),
             "matmul" => Op::MatMul,
             "conv" => Op::Conv(self.cursor.conv()?),

@@ -165,6 +165,7 @@ impl Printer {
                 format!(" axis {axis}{}", if *descending { " descending" } else { "" })
             }
             Op::SearchSorted { right } => if *right { " right" } else { "" }.to_owned(),
+            Op::Fourier(fourier) => format!(" {}", fourier.text()),
             Op::Extern(call) => format!(" {}", extern_text(call)),
             Op::Conv(conv) => conv_text(conv),
             Op::Read(symbol) => format!(" {symbol}"),

@@ -2,6 +2,7 @@
 
 use super::Ctx;
 use crate::dtype::{Category, DType};
+use crate::fourier::{Fourier, LONGEST, Plan};
 use crate::graph::{
     BinaryOp, Constant, Conv, Coord, Graph, Node, Op, ReduceOp, Routine, Scalar, SymbolSource, TensorType,
     UnaryOp,
@@ -102,6 +103,7 @@ impl Ctx<'_> {
                 self.index_like(out, values)
             }
             (Op::Routine(routine), operands, outs) => self.routine(*routine, operands, outs),
+            (Op::Fourier(fourier), [x, roots], [out]) => self.fourier(fourier, x, roots, out),
             (Op::Extern(call), operands, outs) => {
                 let (given, made) = (operands.len(), outs.len());
                 let fits = given == call.n_operands() && made == call.n_results();
@@ -156,6 +158,7 @@ impl Ctx<'_> {
                 | Op::Scan { .. }
                 | Op::Sort { .. }
                 | Op::SearchSorted { .. }
+                | Op::Fourier(_)
                 | Op::MatMul
                 | Op::Conv(_)
                 | Op::Read(_)
@@ -196,6 +199,20 @@ impl Ctx<'_> {
             let fits = ty.dtype == dtype && self.same_shape(&ty.shape, &shape);
             ensure!(fits, "{ty} where {} is wanted", TensorType { dtype, shape });
         }
+        Ok(())
+    }
+
+    fn fourier(&self, fourier: &Fourier, x: &TensorType, roots: &TensorType, out: &TensorType) -> Check {
+        ensure!(matches!(x.dtype, DType::F32 | DType::F64), "of {}", x.dtype);
+        ensure!((1..=LONGEST).contains(&fourier.length), "a length of {}", fourier.length);
+        let Some(shape) = fourier.result_shape(&x.shape) else {
+            return Err(format!("{x} has no rows for `{}`", fourier.text()));
+        };
+        let fits = out.dtype == x.dtype && self.same_shape(&out.shape, &shape);
+        ensure!(fits, "{out} where {} is wanted", TensorType { dtype: x.dtype, shape });
+        let count = Plan::of(fourier, x.dtype).root_count();
+        let fits = roots.dtype == x.dtype && self.same_shape(&roots.shape, &[Expr::int(count)]);
+        ensure!(fits, "{roots} where {count} roots are wanted");
         Ok(())
     }
 

@@ -14,14 +14,14 @@ use super::error::EvalError;
 use super::index::Symbols;
 use super::run::check_guard;
 use super::tensor::{Lanes, Tensor};
-use super::{contract, matrices, movement, order, reduce};
+use super::{contract, fourier, matrices, movement, order, reduce};
 use crate::graph::{Part, SymbolSource};
 use crate::loops::{
     BufferId, Convolution, Kernel, KernelId, KernelKind, MatMul, MatrixOperand, Program, RowOp, RowOperation,
     Step, Storage,
 };
 use crate::schedule::Schedule;
-use crate::symbolic::Symbol;
+use crate::symbolic::{Expr, Symbol};
 use memory::Memory;
 use stage::{Positions, Values};
 
@@ -291,6 +291,15 @@ impl Machine<'_> {
                 let results =
                     results.map(|(buffer, sizes)| (self.program.buffers[buffer].dtype, sizes)).collect();
                 matrices::apply(*routine, &operands, [outer, length, inner], results)?
+            }
+            RowOp::Fourier(fourier) => {
+                let sizes = |row: Vec<i64>| -> Result<Vec<usize>, EvalError> {
+                    let shape: Vec<Expr> =
+                        std::iter::once(rows.outer.clone()).chain(row.into_iter().map(Expr::int)).collect();
+                    self.symbols.sizes(&shape)
+                };
+                let x = self.shaped(rows.inputs[0], sizes(fourier.operand())?)?;
+                vec![fourier::transform(fourier, &x, sizes(fourier.result())?)]
             }
             RowOp::SearchSorted { right } => {
                 let sorted = self.shaped(rows.inputs[0], vec![outer, length])?;

@@ -1,5 +1,6 @@
 //! What must hold for a kernel to stay within its buffers: expressions that are never negative, over sizes and axes.
 
+use crate::fourier::{Fourier, Plan};
 use crate::graph::{Conv, Part, Routine};
 use crate::loops::{
     Access, Attention, Axis, BufferId, Convolution, Effect, Guard, Index, Kernel, KernelKind, MatMul,
@@ -243,6 +244,9 @@ impl Goals<'_> {
         if let RowOp::Matrices(routine) = rows.op {
             return self.matrices(routine, rows);
         }
+        if let RowOp::Fourier(fourier) = rows.op {
+            return self.fourier(&fourier, rows);
+        }
         let searched = matches!(rows.op, RowOp::SearchSorted { .. });
         let along = |length: &Expr| &rows.outer * length;
         let whole = &along(&rows.length) * &rows.inner;
@@ -279,6 +283,17 @@ impl Goals<'_> {
         if routine == Routine::Select {
             self.operand(rows.inputs[0], &rows.inner - 1, &[]);
         }
+    }
+
+    fn fourier(&mut self, fourier: &Fourier, rows: &RowOperation) {
+        let ([x, roots], [out]) = (rows.inputs.as_slice(), rows.outputs.as_slice()) else {
+            rows.inputs.iter().for_each(|buffer| self.operand(*buffer, Expr::int(-1), &[]));
+            return;
+        };
+        let of_row = |sizes: Vec<i64>| &rows.outer * sizes.into_iter().product::<i64>();
+        self.fills(*x, &of_row(fourier.operand()));
+        self.fills(*roots, &Expr::int(Plan::of(fourier, rows.dtype).root_count()));
+        self.fills(*out, &of_row(fourier.result()));
     }
 
     fn fills(&mut self, buffer: BufferId, count: &Expr) {

@@ -315,6 +315,7 @@ impl Parser<'_, '_> {
 
     fn rows(&mut self) -> Result<RowOperation, SyntaxError> {
         let op = match self.cursor.word()? {
+            "fourier" => RowOp::Fourier(self.cursor.fourier()?),
             "sort" => RowOp::Sort { descending: self.cursor.eat_word("descending") },
             "searchsorted" => RowOp::SearchSorted { right: self.cursor.eat_word("right") },
             name => {

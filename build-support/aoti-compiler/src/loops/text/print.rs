@@ -319,6 +319,7 @@ fn accumulator_line(index: usize, accumulator: &Accumulator) -> String {
 
 fn row_operation(rows: &RowOperation) -> String {
     let op = match &rows.op {
+        RowOp::Fourier(fourier) => &format!("fourier {}", fourier.text()),
         RowOp::Scan(op) => op.name(),
         RowOp::Sort { descending: false } => "sort",
         RowOp::Sort { descending: true } => "sort descending",

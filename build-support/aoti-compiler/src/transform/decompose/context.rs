@@ -45,6 +45,8 @@ pub struct Context {
     pub(super) overwritten: Vec<(&'static str, ValueId)>,
     /// The parts of complex values, where they were made of parts.
     pub(super) parts: BTreeMap<ValueId, Parts>,
+    /// The complex values that parts are of.
+    pub(super) wholes: BTreeMap<(ValueId, ValueId), ValueId>,
     /// Of random numbers.
     pub(super) draws: Draws,
     /// The largest values of sizes read from data, which hold where nothing in the program bounds them.
@@ -61,6 +63,7 @@ impl Context {
             b,
             overwritten: Vec::new(),
             parts: BTreeMap::new(),
+            wholes: BTreeMap::new(),
             draws: Draws::default(),
             default_bounds: BTreeMap::new(),
         }

@@ -1,38 +1,16 @@
-//! Discrete Fourier transforms along the last axis, as products with matrices of roots of unity.
-//!
-//! A length that is a product is transformed in two steps with a multiplication by roots in between (Cooley and Tukey,
-//! 1965); a large prime becomes a convolution of a length that is a power of two (Bluestein, 1970). Roots are computed
-//! in `f64` when the model is compiled. Of real numbers half of the transform is computed: the other half repeats it, conjugated
-//! and backwards. Knows no operator.
+//! Discrete Fourier transforms along the last axis, of numbers whose parts are apart. Knows no operator.
 
 use super::parts::Parts;
 use super::{Context, RuleError};
-use crate::dtype::DType;
-use crate::graph::{Constant, UnaryOp, ValueId};
+use crate::fourier::{Form, Fourier, Norm};
+use crate::graph::{UnaryOp, ValueId};
 use crate::symbolic::Expr;
-use std::f64::consts::TAU;
-
-/// Up to here one product with the whole matrix takes no longer than two steps.
-const SMALL: i64 = 64;
-/// The roots of a transform are constants of the model.
-const LONGEST: i64 = 1 << 23;
-/// Above, a prime length is transformed as a convolution: its matrix would be large.
-const LARGE_PRIME: i64 = 256;
 
 /// The direction of a transform: the sign of the exponent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Direction {
     Forward,
     Inverse,
-}
-
-impl Direction {
-    fn sign(self) -> f64 {
-        match self {
-            Direction::Forward => -1.0,
-            Direction::Inverse => 1.0,
-        }
-    }
 }
 
 /// Numbers to transform, of which the imaginary parts may be known to be 0.
@@ -43,17 +21,25 @@ pub(super) struct Signal {
 }
 
 impl Context {
-    /// The transform of length `n` along the last axis, without any normalisation.
-    pub(super) fn fourier(&mut self, x: Signal, n: i64, direction: Direction) -> Result<Parts, RuleError> {
-        match Method::of(n)? {
-            Method::Direct => self.direct(x, n, n, direction),
-            Method::TwoSteps(_) if x.im.is_none() => {
-                let half = self.half_fourier(x.re, n, direction)?;
-                self.mirrored(half, n)
-            }
-            Method::TwoSteps(first) => self.in_two_steps(x, first, n / first, direction),
-            Method::Convolution => self.as_convolution(x, n, direction),
-        }
+    /// The transform of length `n` along the last axis.
+    pub(super) fn fourier(
+        &mut self,
+        x: Signal,
+        n: i64,
+        direction: Direction,
+        norm: Norm,
+    ) -> Result<Parts, RuleError> {
+        let Some(im) = x.im else {
+            let half = self.half_fourier(x.re, n, direction, norm)?;
+            return self.mirrored(half, n);
+        };
+        let form = match direction {
+            Direction::Forward => Form::Forward,
+            Direction::Inverse => Form::Inverse,
+        };
+        let pairs = self.join(Parts { re: x.re, im })?;
+        let result = self.b.fourier(Fourier { form, length: n, norm }, pairs)?;
+        self.split(result)
     }
 
     /// The first `n / 2 + 1` numbers of the transform of real ones.
@@ -62,22 +48,33 @@ impl Context {
         x: ValueId,
         n: i64,
         direction: Direction,
+        norm: Norm,
     ) -> Result<Parts, RuleError> {
-        let kept = n / 2 + 1;
-        match Method::of(n)? {
-            Method::Direct => self.direct(Signal { re: x, im: None }, n, kept, direction),
-            Method::TwoSteps(first) => self.half_in_two_steps(x, first, n / first, direction),
-            Method::Convolution => {
-                let all = self.as_convolution(Signal { re: x, im: None }, n, direction)?;
-                self.first_of(all, kept)
-            }
-        }
+        let half = self.b.fourier(Fourier { form: Form::ToHalf, length: n, norm }, x)?;
+        let half = self.split(half)?;
+        Ok(self.turned(half, direction == Direction::Inverse))
     }
 
-    fn first_of(&mut self, x: Parts, count: i64) -> Result<Parts, RuleError> {
-        let axis = self.b.rank(x.re) - 1;
-        let mut first = |part| self.b.slice(part, axis, &Expr::int(0), &Expr::int(count), 1);
-        Ok(Parts { re: first(x.re)?, im: first(x.im)? })
+    /// The `n` real numbers that are the transform of numbers of which `x` is the first half.
+    pub(super) fn real_fourier(
+        &mut self,
+        x: Signal,
+        n: i64,
+        direction: Direction,
+        norm: Norm,
+    ) -> Result<ValueId, RuleError> {
+        let im = match x.im {
+            Some(im) => im,
+            None => self.b.full_like(0.0, x.re),
+        };
+        let half = self.turned(Parts { re: x.re, im }, direction == Direction::Forward);
+        let pairs = self.join(half)?;
+        Ok(self.b.fourier(Fourier { form: Form::FromHalf, length: n, norm }, pairs)?)
+    }
+
+    /// Conjugated, if the direction is not that of the form: real numbers are on the other side.
+    fn turned(&mut self, x: Parts, is_other: bool) -> Parts {
+        if is_other { Parts { re: x.re, im: self.unary(UnaryOp::Neg, x.im) } } else { x }
     }
 
     /// All `n` numbers of a transform of real ones, of which the first half is there.
@@ -91,215 +88,4 @@ impl Context {
         };
         Ok(Parts { re: part(half.re, false)?, im: part(half.im, true)? })
     }
-
-    /// One product with the matrix of roots, of which the first `kept` columns count.
-    fn direct(&mut self, x: Signal, n: i64, kept: i64, direction: Direction) -> Result<Parts, RuleError> {
-        let dtype = self.b.dtype(x.re);
-        let at = |at: i64| root((at / kept) * (at % kept), n, direction);
-        let cos = self.table(dtype, &[n, kept], |k| at(k).0)?;
-        let sin = self.table(dtype, &[n, kept], |k| at(k).1)?;
-        let (re, im) = (self.last_product(x.re, cos)?, self.last_product(x.re, sin)?);
-        let Some(imaginary) = x.im else { return Ok(Parts { re, im }) };
-        let (across, along) = (self.last_product(imaginary, sin)?, self.last_product(imaginary, cos)?);
-        Ok(Parts { re: self.sub(re, across)?, im: self.add(im, along)? })
-    }
-
-    /// `x` times a matrix along its last axis.
-    fn last_product(&mut self, x: ValueId, matrix: ValueId) -> Result<ValueId, RuleError> {
-        super::contraction::matmul(self, x, matrix)
-    }
-
-    /// A matrix of numbers that are known now.
-    fn table(&mut self, dtype: DType, sizes: &[i64], of: impl Fn(i64) -> f64) -> Result<ValueId, RuleError> {
-        let count = sizes.iter().product::<i64>();
-        let numbers = (0..count).map(of);
-        let (stored, data): (DType, Vec<u8>) = if dtype == DType::F64 {
-            (DType::F64, numbers.flat_map(f64::to_le_bytes).collect())
-        } else {
-            (DType::F32, numbers.flat_map(|number| (number as f32).to_le_bytes()).collect())
-        };
-        let value = self.b.constant(Constant::new("", stored, sizes.to_vec(), data))?;
-        Ok(self.b.cast(value, dtype))
-    }
-
-    /// With `j = j1 * second + j2` and `k = k1 + first * k2`: transforms of length `first` over `j1`, a multiplication by the
-    /// root of `j2 * k1`, and transforms of length `second` over `j2`.
-    fn in_two_steps(
-        &mut self,
-        x: Signal,
-        first: i64,
-        second: i64,
-        direction: Direction,
-    ) -> Result<Parts, RuleError> {
-        let n = first * second;
-        let mut shape = self.b.shape(x.re);
-        let axis = shape.len() - 1;
-        shape.splice(axis.., [Expr::int(first), Expr::int(second)]);
-        // j1 last.
-        let apart = |cx: &mut Context, x| -> Result<ValueId, RuleError> {
-            let x = cx.b.reshape(x, &shape)?;
-            Ok(cx.b.transpose(x, axis, axis + 1)?)
-        };
-        let re = apart(self, x.re)?;
-        let im = x.im.map(|im| apart(self, im)).transpose()?;
-        let inner = self.fourier(Signal { re, im }, first, direction)?;
-        let outer = self.second_step(inner, [first, second], n, direction)?;
-        let mut flat = shape;
-        flat.splice(axis.., [Expr::int(n)]);
-        let together = |cx: &mut Context, x| -> Result<ValueId, RuleError> {
-            let x = cx.b.transpose(x, axis, axis + 1)?;
-            Ok(cx.b.reshape(x, &flat)?)
-        };
-        Ok(Parts { re: together(self, outer.re)?, im: together(self, outer.im)? })
-    }
-
-    /// The transforms over j2 of what the first step made for `rows` numbers k1, each turned by its root of order `n`.
-    fn second_step(
-        &mut self,
-        inner: Parts,
-        [rows, second]: [i64; 2],
-        n: i64,
-        direction: Direction,
-    ) -> Result<Parts, RuleError> {
-        let (dtype, axis) = (self.b.dtype(inner.re), self.b.rank(inner.re) - 2);
-        let at = |at: i64| root((at / rows) * (at % rows), n, direction);
-        let cos = self.table(dtype, &[second, rows], |k| at(k).0)?;
-        let sin = self.table(dtype, &[second, rows], |k| at(k).1)?;
-        let turned = self.rotated(inner, Parts { re: cos, im: sin })?;
-        // j2 last, then k2.
-        let re = self.b.transpose(turned.re, axis, axis + 1)?;
-        let im = self.b.transpose(turned.im, axis, axis + 1)?;
-        self.fourier(Signal { re, im: Some(im) }, second, direction)
-    }
-
-    /// The same of real numbers, as far as `k1 <= first / 2`: row `first - k1` is row `k1`, conjugated and backwards.
-    fn half_in_two_steps(
-        &mut self,
-        x: ValueId,
-        first: i64,
-        second: i64,
-        direction: Direction,
-    ) -> Result<Parts, RuleError> {
-        let (n, rows) = (first * second, first / 2 + 1);
-        let mut shape = self.b.shape(x);
-        let axis = shape.len() - 1;
-        shape.splice(axis.., [Expr::int(first), Expr::int(second)]);
-        let apart = self.b.reshape(x, &shape)?;
-        let apart = self.b.transpose(apart, axis, axis + 1)?;
-        let inner = self.half_fourier(apart, first, direction)?;
-        let outer = self.second_step(inner, [rows, second], n, direction)?;
-        let mut flat = shape;
-        flat.splice(axis.., [Expr::int(n)]);
-        let mut together = |part, is_imaginary: bool| -> Result<ValueId, RuleError> {
-            let rest = self.b.slice(part, axis, &Expr::int(1), &Expr::int(first - rows), 1)?;
-            let rest = self.b.flip(rest, &[axis, axis + 1])?;
-            let rest = if is_imaginary { self.unary(UnaryOp::Neg, rest) } else { rest };
-            let all = self.b.cat(&[part, rest], axis)?;
-            let all = self.b.transpose(all, axis, axis + 1)?;
-            Ok(self.b.reshape(all, &flat)?)
-        };
-        let all = Parts { re: together(outer.re, false)?, im: together(outer.im, true)? };
-        self.first_of(all, n / 2 + 1)
-    }
-
-    /// Products of complex numbers, element by element.
-    fn rotated(&mut self, x: Parts, by: Parts) -> Result<Parts, RuleError> {
-        let (a, b) = (self.mul(x.re, by.re)?, self.mul(x.im, by.im)?);
-        let (c, d) = (self.mul(x.re, by.im)?, self.mul(x.im, by.re)?);
-        Ok(Parts { re: self.sub(a, b)?, im: self.add(c, d)? })
-    }
-
-    /// With `j * k = (j^2 + k^2 - (k - j)^2) / 2`: a product with a chirp, a convolution with its inverse, and another product.
-    fn as_convolution(&mut self, x: Signal, n: i64, direction: Direction) -> Result<Parts, RuleError> {
-        let length = u64::try_from(2 * n - 1).expect("positive").next_power_of_two();
-        let m = i64::try_from(length).map_err(|_| RuleError::unsupported("a transform of that length"))?;
-        let dtype = self.b.dtype(x.re);
-        let chirp = |at: i64| {
-            let square = i128::from(at) * i128::from(at) % i128::from(2 * n);
-            direction.sign() * TAU * (square as f64) / (2 * n) as f64
-        };
-        let own = Parts {
-            re: self.table(dtype, &[n], |at| chirp(at).cos())?,
-            im: self.table(dtype, &[n], |at| chirp(at).sin())?,
-        };
-        // The inverse chirp, around position 0 of a circle of `m`.
-        let around = |at: i64| if at < n { Some(at) } else { Some(m - at).filter(|back| *back < n) };
-        let circle = Signal {
-            re: self.table(dtype, &[m], |at| around(at).map_or(0.0, |at| chirp(at).cos()))?,
-            im: Some(self.table(dtype, &[m], |at| around(at).map_or(0.0, |at| -chirp(at).sin()))?),
-        };
-        let im = match x.im {
-            Some(im) => im,
-            None => self.b.full_like(0.0, x.re),
-        };
-        let turned = self.rotated(Parts { re: x.re, im }, own)?;
-        let mut amounts = vec![(Expr::int(0), Expr::int(0)); self.b.rank(x.re)];
-        if let Some(last) = amounts.last_mut() {
-            last.1 = Expr::int(m - n);
-        }
-        let re = self.b.pad(turned.re, &amounts, 0.0)?;
-        let im = self.b.pad(turned.im, &amounts, 0.0)?;
-        let spectrum = self.fourier(Signal { re, im: Some(im) }, m, Direction::Forward)?;
-        let filter = self.fourier(circle, m, Direction::Forward)?;
-        let product = self.rotated(spectrum, filter)?;
-        let signal = Signal { re: product.re, im: Some(product.im) };
-        let convolved = self.fourier(signal, m, Direction::Inverse)?;
-        let axis = self.b.rank(x.re) - 1;
-        let kept = |cx: &mut Context, x| -> Result<ValueId, RuleError> {
-            let x = cx.b.slice(x, axis, &Expr::int(0), &Expr::int(n), 1)?;
-            cx.with_number(crate::graph::BinaryOp::Mul, x, 1.0 / m as f64)
-        };
-        let convolved = Parts { re: kept(self, convolved.re)?, im: kept(self, convolved.im)? };
-        self.rotated(convolved, own)
-    }
-}
-
-/// How a length is transformed.
-enum Method {
-    /// As one product.
-    Direct,
-    /// In two steps, of which the first has this length.
-    TwoSteps(i64),
-    /// As a convolution.
-    Convolution,
-}
-
-impl Method {
-    fn of(n: i64) -> Result<Method, RuleError> {
-        if n <= 0 {
-            return Err(RuleError::Malformed(format!("a transform of {n} numbers")));
-        }
-        if n > LONGEST {
-            return Err(RuleError::unsupported(format!(
-                "a transform of {n} numbers: {LONGEST} are the most"
-            )));
-        }
-        Ok(match divisor(n) {
-            _ if n <= SMALL => Method::Direct,
-            Some(first) => Method::TwoSteps(first),
-            None if n <= LARGE_PRIME => Method::Direct,
-            None => Method::Convolution,
-        })
-    }
-}
-
-/// Cosine and sine of `product / n` turns in the direction's sign: exact at quarters, where rounding would make a small number
-/// of 0.
-fn root(product: i64, n: i64, direction: Direction) -> (f64, f64) {
-    let part = product.rem_euclid(n);
-    let angle = TAU * part as f64 / n as f64;
-    let (cos, sin) = match (4 * part % n, 4 * part / n) {
-        (0, 0) => (1.0, 0.0),
-        (0, 1) => (0.0, 1.0),
-        (0, 2) => (-1.0, 0.0),
-        (0, _) => (0.0, -1.0),
-        _ => (angle.cos(), angle.sin()),
-    };
-    (cos, if sin == 0.0 { 0.0 } else { direction.sign() * sin })
-}
-
-/// The divisor of `n` that is nearest to its square root from below, if it has any.
-fn divisor(n: i64) -> Option<i64> {
-    let root = (n as f64).sqrt() as i64 + 1;
-    (2..=root).rev().find(|d| n % d == 0 && d * d <= n)
 }

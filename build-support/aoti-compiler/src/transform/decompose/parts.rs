@@ -26,19 +26,27 @@ impl Context {
         let last = rank.checked_sub(1).filter(|axis| self.b.shape(value)[*axis].is(2));
         let last = last.ok_or_else(|| RuleError::Malformed("complex numbers have two parts".to_owned()))?;
         let (re, im) = (self.b.pick(value, last, &Expr::int(0))?, self.b.pick(value, last, &Expr::int(1))?);
-        self.parts.insert(value, Parts { re, im });
+        self.remember(value, Parts { re, im });
         Ok(Parts { re, im })
     }
 
     /// The complex value of two parts, which are brought to one shape.
     pub(super) fn join(&mut self, parts: Parts) -> Result<ValueId, RuleError> {
+        if let Some(whole) = self.wholes.get(&(parts.re, parts.im)) {
+            return Ok(*whole);
+        }
         let shape = self.b.broadcast_shapes(&[parts.re, parts.im])?;
         let parts = Parts { re: self.b.expand(parts.re, &shape)?, im: self.b.expand(parts.im, &shape)? };
         let axis = shape.len();
         let columns = [self.b.unsqueeze(parts.re, axis)?, self.b.unsqueeze(parts.im, axis)?];
         let value = self.b.cat(&columns, axis)?;
-        self.parts.insert(value, parts);
+        self.remember(value, parts);
         Ok(value)
+    }
+
+    fn remember(&mut self, value: ValueId, parts: Parts) {
+        self.parts.insert(value, parts);
+        self.wholes.insert((parts.re, parts.im), value);
     }
 }
 

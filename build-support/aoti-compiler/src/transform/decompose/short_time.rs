@@ -5,7 +5,8 @@ use super::fourier::Direction;
 use super::spectra::{real_of, signal};
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Combine, Coord, FloatBinary, Relation, Scalar, ValueId};
+use crate::fourier::Norm;
+use crate::graph::{Combine, Coord, FloatBinary, Relation, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -43,13 +44,11 @@ fn short_time(cx: &mut Context, a: &Args) -> Rule {
         let frames = cx.b.windows(x, axis, n, hop, 1)?;
         cx.mul(frames, window)
     })?;
-    let mut spectrum = match a.bool_or("onesided", x.im.is_none())? {
-        true => frames.half_transformed(cx, axis + 1, Direction::Forward)?,
-        false => frames.transformed(cx, axis + 1, Direction::Forward)?,
+    let norm = if a.bool_or("normalized", false)? { Norm::Root } else { Norm::One };
+    let spectrum = match a.bool_or("onesided", x.im.is_none())? {
+        true => frames.half_transformed(cx, axis + 1, Direction::Forward, norm)?,
+        false => frames.transformed(cx, axis + 1, Direction::Forward, norm)?,
     };
-    if a.bool_or("normalized", false)? {
-        spectrum = spectrum.scaled(cx, 1.0 / (n as f64).sqrt())?;
-    }
     let spectrum = spectrum.each(cx, |cx, x| Ok(cx.b.transpose(x, axis, axis + 1)?))?;
     // Without complex results the program has pairs, which is what a complex value is here.
     spectrum.result(cx, a)
@@ -93,9 +92,8 @@ fn inverse_short_time(cx: &mut Context, a: &Args) -> Rule {
     if a.has("onesided") && !a.bool_or("onesided", true)? {
         return Err(RuleError::unsupported("a spectrum of both sides"));
     }
-    let frames = real_of(cx, x, &[], 2, n, Direction::Inverse)?;
-    let factor = if a.bool_or("normalized", false)? { 1.0 / (n as f64).sqrt() } else { 1.0 / n as f64 };
-    let frames = cx.with_number(BinaryOp::Mul, frames, factor)?;
+    let norm = if a.bool_or("normalized", false)? { Norm::Root } else { Norm::Length };
+    let frames = real_of(cx, x, (&[], 2, n), Direction::Inverse, norm)?;
     let window = window(cx, a, n, cx.b.dtype(frames))?;
     let weighted = cx.mul(frames, window)?;
     let shape = cx.b.shape(weighted);

@@ -5,7 +5,8 @@ use super::fourier::{Direction, Signal};
 use super::parts::Parts;
 use super::support::fixed;
 use super::{Args, Context, Outputs, RuleError};
-use crate::graph::{BinaryOp, UnaryOp, ValueId};
+use crate::fourier::Norm;
+use crate::graph::ValueId;
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -83,8 +84,9 @@ impl Signal {
         cx: &mut Context,
         axis: usize,
         direction: Direction,
+        norm: Norm,
     ) -> Result<Signal, RuleError> {
-        self.along(cx, axis, |cx, x, n| cx.fourier(x, n, direction))
+        self.along(cx, axis, |cx, x, n| cx.fourier(x, n, direction, norm))
     }
 
     /// What is made of the last axis, made of another one of so many elements.
@@ -107,46 +109,18 @@ impl Signal {
         cx: &mut Context,
         axis: usize,
         direction: Direction,
+        norm: Norm,
     ) -> Result<Signal, RuleError> {
         if self.im.is_some() {
             let n = self.size(cx, axis)?;
-            return self.transformed(cx, axis, direction)?.first(cx, axis, n / 2 + 1);
+            return self.transformed(cx, axis, direction, norm)?.first(cx, axis, n / 2 + 1);
         }
-        self.along(cx, axis, |cx, x, n| cx.half_fourier(x.re, n, direction))
-    }
-
-    pub(super) fn scaled(self, cx: &mut Context, factor: f64) -> Result<Signal, RuleError> {
-        if factor == 1.0 {
-            return Ok(self);
-        }
-        self.each(cx, |cx, x| cx.with_number(BinaryOp::Mul, x, factor))
+        self.along(cx, axis, |cx, x, n| cx.half_fourier(x.re, n, direction, norm))
     }
 
     /// The first `n` elements of an axis.
     pub(super) fn first(self, cx: &mut Context, axis: usize, n: i64) -> Result<Signal, RuleError> {
         self.each(cx, |cx, x| Ok(cx.b.slice(x, axis, &Expr::int(0), &Expr::int(n), 1)?))
-    }
-
-    /// What is left of `n` elements of an axis whose second half repeats the first, conjugated and backwards.
-    fn mirrored(self, cx: &mut Context, axis: usize, n: i64) -> Result<Signal, RuleError> {
-        let kept = n / 2 + 1;
-        let first = self.resized(cx, axis, kept)?;
-        let missing = n - kept;
-        if missing == 0 {
-            return Ok(first);
-        }
-        let mirror = |cx: &mut Context, x: ValueId, sign: f64| -> Result<ValueId, RuleError> {
-            let tail = cx.b.slice(x, axis, &Expr::int(1), &Expr::int(missing), 1)?;
-            let tail = cx.b.flip(tail, &[axis])?;
-            let tail = if sign < 0.0 { cx.unary(UnaryOp::Neg, tail) } else { tail };
-            Ok(cx.b.cat(&[x, tail], axis)?)
-        };
-        let re = mirror(cx, first.re, 1.0)?;
-        let im = match first.im {
-            Some(im) => Some(mirror(cx, im, -1.0)?),
-            None => None,
-        };
-        Ok(Signal { re, im })
     }
 
     pub(super) fn result(self, cx: &mut Context, a: &Args) -> Rule {
@@ -162,12 +136,13 @@ impl Signal {
 
 // --- the operators that all others are made of -----------------------------------------------------------------------
 
-/// 0 leaves the result as it is, 1 divides by the root of the number of elements, 2 by their number.
-fn normalised(mode: i64, count: i64) -> Result<f64, RuleError> {
+/// 0 leaves the result as it is, 1 divides by the root of the number of elements, 2 by their number: of several axes, each by
+/// its own.
+fn normalised(mode: i64) -> Result<Norm, RuleError> {
     match mode {
-        0 => Ok(1.0),
-        1 => Ok(1.0 / (count as f64).sqrt()),
-        2 => Ok(1.0 / count as f64),
+        0 => Ok(Norm::One),
+        1 => Ok(Norm::Root),
+        2 => Ok(Norm::Length),
         other => Err(RuleError::Malformed(format!("normalisation {other}"))),
     }
 }
@@ -177,34 +152,30 @@ fn dims(cx: &Context, a: &Args, x: Signal) -> Result<Vec<usize>, RuleError> {
     a.ints("dim")?.iter().map(|axis| Context::axis(*axis, rank)).collect()
 }
 
-fn counted(cx: &Context, x: Signal, axes: &[usize]) -> Result<i64, RuleError> {
-    axes.iter().try_fold(1, |count, axis| Ok(count * x.size(cx, *axis)?))
-}
-
 fn complex_to_complex(cx: &mut Context, a: &Args) -> Rule {
     let mut x = signal(cx, a, "self")?;
     let axes = dims(cx, a, x)?;
-    let factor = normalised(a.int("normalization")?, counted(cx, x, &axes)?)?;
+    let norm = normalised(a.int("normalization")?)?;
     let direction = if a.bool_or("forward", true)? { Direction::Forward } else { Direction::Inverse };
     for axis in axes {
-        x = x.transformed(cx, axis, direction)?;
+        x = x.transformed(cx, axis, direction, norm)?;
     }
-    x.scaled(cx, factor)?.result(cx, a)
+    x.result(cx, a)
 }
 
 fn real_to_complex(cx: &mut Context, a: &Args) -> Rule {
     let mut x = signal(cx, a, "self")?;
     let axes = dims(cx, a, x)?;
-    let factor = normalised(a.int("normalization")?, counted(cx, x, &axes)?)?;
+    let norm = normalised(a.int("normalization")?)?;
     // The last axis first: of it half is enough.
     for (number, axis) in axes.iter().rev().enumerate() {
         let is_half = number == 0 && a.bool_or("onesided", true)?;
         x = match is_half {
-            true => x.half_transformed(cx, *axis, Direction::Forward)?,
-            false => x.transformed(cx, *axis, Direction::Forward)?,
+            true => x.half_transformed(cx, *axis, Direction::Forward, norm)?,
+            false => x.transformed(cx, *axis, Direction::Forward, norm)?,
         };
     }
-    x.scaled(cx, factor)?.result(cx, a)
+    x.result(cx, a)
 }
 
 fn complex_to_real(cx: &mut Context, a: &Args) -> Rule {
@@ -212,28 +183,27 @@ fn complex_to_real(cx: &mut Context, a: &Args) -> Rule {
     let axes = dims(cx, a, x)?;
     let n = a.int("last_dim_size")?;
     let (last, others) = axes.split_last().ok_or_else(|| RuleError::Malformed("no axis".to_owned()))?;
-    let count = counted(cx, x, others)? * n;
-    let factor = normalised(a.int("normalization")?, count)?;
-    let x = real_of(cx, x, others, *last, n, Direction::Inverse)?;
-    let x = Signal { re: x, im: None }.scaled(cx, factor)?;
-    Ok(cx.b.cast(x.re, a.part_type()?).into())
+    let norm = normalised(a.int("normalization")?)?;
+    let x = real_of(cx, x, (others, *last, n), Direction::Inverse, norm)?;
+    Ok(cx.b.cast(x, a.part_type()?).into())
 }
 
-/// The real numbers whose transform is the mirrored operand.
+/// The real numbers along the last of some axes, `n` of them, that numbers are transformed to whose first half is the operand.
 pub(super) fn real_of(
     cx: &mut Context,
     mut x: Signal,
-    others: &[usize],
-    last: usize,
-    n: i64,
+    (others, last, n): (&[usize], usize, i64),
     direction: Direction,
+    norm: Norm,
 ) -> Result<ValueId, RuleError> {
     for axis in others {
-        x = x.transformed(cx, *axis, direction)?;
+        x = x.transformed(cx, *axis, direction, norm)?;
     }
-    // The imaginary parts of the first element, and of the middle one of an even length, do not count.
-    let x = x.mirrored(cx, last, n)?;
-    Ok(x.transformed(cx, last, direction)?.re)
+    let x = x.resized(cx, last, n / 2 + 1)?;
+    let behind = cx.b.rank(x.re) - 1;
+    let x = x.each(cx, |cx, x| cx.move_axis(x, last, behind))?;
+    let result = cx.real_fourier(x, n, direction, norm)?;
+    cx.move_axis(result, behind, last)
 }
 
 // --- torch.fft -------------------------------------------------------------------------------------------------------
@@ -271,11 +241,11 @@ fn many(cx: &Context, a: &Args) -> Result<Lengths, RuleError> {
 }
 
 /// What transforms in a direction divide by.
-fn norm(a: &Args, count: i64, direction: Direction) -> Result<f64, RuleError> {
+fn norm(a: &Args, direction: Direction) -> Result<Norm, RuleError> {
     match (a.str_or("norm", "backward")?, direction) {
-        ("ortho", _) => normalised(1, count),
-        ("backward", Direction::Inverse) | ("forward", Direction::Forward) => normalised(2, count),
-        ("backward", Direction::Forward) | ("forward", Direction::Inverse) => Ok(1.0),
+        ("ortho", _) => Ok(Norm::Root),
+        ("backward", Direction::Inverse) | ("forward", Direction::Forward) => Ok(Norm::Length),
+        ("backward", Direction::Forward) | ("forward", Direction::Inverse) => Ok(Norm::One),
         (other, _) => Err(RuleError::Malformed(format!("the norm `{other}`"))),
     }
 }
@@ -287,29 +257,27 @@ fn resolved(cx: &Context, x: Signal, lengths: &Lengths) -> Result<Vec<(usize, Op
 
 fn full(cx: &mut Context, a: &Args, lengths: &Lengths, direction: Direction) -> Rule {
     let mut x = signal(cx, a, "self")?;
-    let mut count = 1;
+    let norm = norm(a, direction)?;
     for (axis, n) in resolved(cx, x, lengths)? {
         let n = n.map_or_else(|| x.size(cx, axis), Ok)?;
-        x = x.resized(cx, axis, n)?.transformed(cx, axis, direction)?;
-        count *= n;
+        x = x.resized(cx, axis, n)?.transformed(cx, axis, direction, norm)?;
     }
-    x.scaled(cx, norm(a, count, direction)?)?.result(cx, a)
+    x.result(cx, a)
 }
 
 fn half(cx: &mut Context, a: &Args, lengths: &Lengths, direction: Direction) -> Rule {
     let mut x = signal(cx, a, "self")?;
-    let mut count = 1;
+    let norm = norm(a, direction)?;
     let axes = resolved(cx, x, lengths)?;
     for (number, (axis, n)) in axes.into_iter().rev().enumerate() {
         let n = n.map_or_else(|| x.size(cx, axis), Ok)?;
         x = x.resized(cx, axis, n)?;
         x = match number {
-            0 => x.half_transformed(cx, axis, direction)?,
-            _ => x.transformed(cx, axis, direction)?,
+            0 => x.half_transformed(cx, axis, direction, norm)?,
+            _ => x.transformed(cx, axis, direction, norm)?,
         };
-        count *= n;
     }
-    x.scaled(cx, norm(a, count, direction)?)?.result(cx, a)
+    x.result(cx, a)
 }
 
 fn to_real(cx: &mut Context, a: &Args, lengths: &Lengths, direction: Direction) -> Rule {
@@ -320,15 +288,12 @@ fn to_real(cx: &mut Context, a: &Args, lengths: &Lengths, direction: Direction) 
         Some(n) => n,
         None => 2 * (x.size(cx, last)? - 1),
     };
-    let mut count = n;
     let mut others = Vec::new();
     for (axis, size) in axes {
         let size = size.map_or_else(|| x.size(cx, axis), Ok)?;
         x = x.resized(cx, axis, size)?;
-        count *= size;
         others.push(axis);
     }
-    let result = real_of(cx, x, &others, last, n, direction)?;
-    let result = Signal { re: result, im: None }.scaled(cx, norm(a, count, direction)?)?;
-    Ok(cx.b.cast(result.re, a.part_type()?).into())
+    let result = real_of(cx, x, (&others, last, n), direction, norm(a, direction)?)?;
+    Ok(cx.b.cast(result, a.part_type()?).into())
 }
