@@ -92,6 +92,10 @@ def transforms(t):
             continue
         t(z + f"{R}(torch.fft.fft(z)), {R}(torch.fft.rfft(x{n})), torch.fft.irfft(z, n={n})")
         t(z + f"{R}(torch.fft.ifft(z, norm='ortho')), torch.fft.irfft(z), {R}(torch.fft.ihfft(x{n}).resolve_conj()), torch.fft.hfft(z, n={n})" if n > 1 else z + f"{R}(torch.fft.ifft(z))")
+    # Passes of every kind: factors alone and together, rows that are no whole vectors, convolutions.
+    for n in (34, 37, 64, 98, 99, 253, 576, 1000):
+        t.bind(**{f"x{n}": r(2, n), f"y{n}": r(2, n)})
+        t(f"z = torch.complex(x{n}, y{n}); {R}(torch.fft.fft(z)), {R}(torch.fft.ifft(z)), {R}(torch.fft.rfft(x{n})), torch.fft.irfft(z, n={n}, norm='ortho')")
     t.bind(u=r(2, 3, 6, 10), v=r(2, 3, 6, 10))
     z = "z = torch.complex(u, v); "
     for norm in ("backward", "ortho", "forward"):

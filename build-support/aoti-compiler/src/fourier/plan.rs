@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn passes_have_the_length_of_the_row() {
-        for length in 32..=3000 {
+        for length in (32..=400).chain([1000, 1155, 10007, 44100]) {
             for form in Form::ALL {
                 let plan = plan(form, length);
                 assert!(plan.radices.len() >= 2, "{plan:?}");

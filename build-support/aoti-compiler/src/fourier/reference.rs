@@ -21,7 +21,8 @@ pub(crate) fn transform(x: &[Number], is_inverse: bool) -> Vec<Number> {
 /// By the smallest prime factor (Cooley and Tukey, 1965).
 fn forward(x: &[Number]) -> Vec<Number> {
     let n = x.len();
-    let Some(p) = (2..).take_while(|p| p * p <= n).find(|p| n % p == 0).or((n > 1).then_some(n)) else {
+    let Some(p) = (2..).take_while(|p| p * p <= n).find(|p| n.is_multiple_of(*p)).or((n > 1).then_some(n))
+    else {
         return x.to_vec();
     };
     if p > LARGE_PRIME {

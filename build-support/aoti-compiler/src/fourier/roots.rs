@@ -2,12 +2,15 @@
 
 use super::plan::{Plan, Way};
 use super::reference::{Number, chirp, spectrum};
-use std::f64::consts::TAU;
+use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
 /// `e^(-2 pi i k / n)`, from an angle of up to an eighth of a turn: numbers that are equal by symmetry have equal bits, and
 /// quarters are exact.
 pub(super) fn root(k: usize, n: usize) -> Number {
     let eighth = |k: usize| {
+        if k == n {
+            return (FRAC_1_SQRT_2, FRAC_1_SQRT_2);
+        }
         let angle = TAU * k as f64 / (8 * n) as f64;
         (angle.cos(), angle.sin())
     };

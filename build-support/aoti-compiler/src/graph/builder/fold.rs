@@ -101,9 +101,10 @@ impl Builder {
         };
         let roots = Plan::of(&fourier, ty.dtype).roots();
         let sizes = vec![i64::try_from(roots.len()).expect("a few for each number")];
-        let data: Vec<u8> = match ty.dtype {
-            DType::F64 => roots.into_iter().flat_map(f64::to_le_bytes).collect(),
-            _ => roots.into_iter().flat_map(|root| (root as f32).to_le_bytes()).collect(),
+        let data: Vec<u8> = if ty.dtype == DType::F64 {
+            roots.into_iter().flat_map(f64::to_le_bytes).collect()
+        } else {
+            roots.into_iter().flat_map(|root| (root as f32).to_le_bytes()).collect()
         };
         let roots = self.constant(Constant::new("", ty.dtype, sizes, data))?;
         Ok(self.push1(Op::Fourier(fourier), &[x, roots], ty.dtype, shape))
