@@ -6,6 +6,7 @@
 mod align;
 mod axes;
 mod clean;
+mod coalesce;
 mod follow;
 mod fuse;
 mod map;
@@ -18,6 +19,7 @@ pub mod setting;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod uses;
 mod verify;
 pub mod ways;
 
@@ -134,6 +136,7 @@ fn fuse(program: &mut Program, ranges: &dyn Ranges, target: &Target) -> Vec<Expl
     let mut fusion =
         Fusion { kernels: &mut program.kernels, ranges, target, explanations: &mut explanations };
     fuse_lists(&mut program.steps, &mut fusion);
+    coalesce::coalesce(program, ranges);
     clean::remove_dead(program);
     clean::keep_rows_local(program, ranges, target);
     each_nest(program, &mut |nest| axes::merge_axes(nest, ranges));

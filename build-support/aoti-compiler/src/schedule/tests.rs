@@ -364,3 +364,64 @@ fn padding_of_a_row_reads_nothing_beside_it() {
         &["nest (2) stages (66) () (5)"],
     );
 }
+
+/// Buffers of the arena that some kernel touches.
+fn temporaries(program: &Program) -> usize {
+    let touched = program.kernels.values().flat_map(|kernel| [kernel.reads(), kernel.writes()].concat());
+    let temporary = touched.filter(|buffer| program.buffers[*buffer].storage == Storage::Temporary);
+    temporary.collect::<std::collections::BTreeSet<_>>().len()
+}
+
+#[test]
+fn what_ends_as_a_part_of_a_buffer_is_made_there() {
+    let (program, _) = scheduled(
+        "input %x \"x\": f32[4, 8]
+         input %w \"w\": f32[8, 8]
+         %a: f32[4, 8] = matmul %x, %w
+         %b: f32[4, 8] = matmul %a, %w
+         %c: f32[8, 8] = cat %a, %b axis 0
+         output %c \"c\"",
+    );
+    assert_eq!(outline(&program), ["matmul (4, 8)", "matmul (4, 8)"]);
+    assert_eq!(temporaries(&program), 0, "products read and write the output");
+    let effects = program.kernels.values().map(|kernel| kernel.stages()[0].effects.len());
+    assert!(effects.into_iter().all(|count| count == 1), "nothing is stored twice");
+}
+
+#[test]
+fn what_is_scattered_into_ends_where_it_is_wanted() {
+    let body = |axis: usize, sizes: &str| {
+        format!(
+            "input %x \"x\": f32[2, 5, 4]
+             input %k \"k\": f32[3, 4]
+             input %at \"at\": i64[3, 4]
+             %other: f32[5, 4] = view %x [0, i0, i1]
+             %old: f32[5, 4] = view %x [1, i0, i1]
+             %new: f32[5, 4] = scatter %old, %k, %at set [wrap $0, i1]
+             %sum: f32[5] = sum %new axes [1]
+             %c: f32{sizes} = cat %other, %new axis {axis}
+             output %sum \"sum\"
+             output %c \"c\""
+        )
+    };
+    // An index is no coordinate of a part that begins elsewhere along the same axis.
+    let copies = |program: &Program| outline(program).len();
+    assert_eq!(copies(&scheduled(&body(1, "[5, 8]")).0) + 1, copies(&scheduled(&body(0, "[10, 4]")).0));
+    assert_eq!(temporaries(&scheduled(&body(1, "[5, 8]")).0), 0);
+    assert_eq!(temporaries(&scheduled(&body(0, "[10, 4]")).0), 1);
+}
+
+#[test]
+fn what_others_write_to_or_take_whole_is_no_part() {
+    // The sorted rows are known by their beginning, which is not that of the output.
+    let (program, _) = scheduled(
+        "input %x \"x\": f32[4, 8]
+         %s: f32[4, 8] = exp %x
+         %v: f32[4, 8], %i: i64[4, 8] = sort %s axis 1
+         %c: f32[8, 8] = cat %x, %s axis 0
+         output %v \"v\"
+         output %i \"i\"
+         output %c \"c\"",
+    );
+    assert_eq!(temporaries(&program), 1);
+}

@@ -27,6 +27,17 @@ impl Interval {
         Interval { min: value, max: value }
     }
 
+    /// Whether some value is in both.
+    pub fn meets(self, other: Interval) -> bool {
+        self.min <= other.max && other.min <= self.max
+    }
+
+    /// The smallest interval that holds both.
+    #[must_use]
+    pub fn hull(self, other: Interval) -> Interval {
+        Interval { min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
+
     fn add(self, other: Interval) -> Interval {
         Interval { min: low_add(self.min, other.min), max: high_add(self.max, other.max) }
     }

@@ -237,6 +237,13 @@ fn view(rewriter: &mut Rewriter, x: ValueId, coords: &[Expr], ty: &TensorType) -
             let (source, fill) = (inputs[0], *fill);
             return rewriter.builder.padded_view(source, &ty.shape, composed, fill).ok();
         }
+        Some(Node { op: Op::Cat { axis }, inputs, .. }) => {
+            let (axis, operands) = (*axis, inputs.clone());
+            if let Some(value) = view_of_operand(rewriter, &operands, axis, coords, ty) {
+                return Some(value);
+            }
+            false
+        }
         _ => false,
     };
     let same_shape = rewriter.builder.ty(x).shape == ty.shape;
@@ -249,6 +256,30 @@ fn view(rewriter: &mut Rewriter, x: ValueId, coords: &[Expr], ty: &TensorType) -
         return Some(x);
     }
     behind.then(|| rewriter.builder.view(x, &ty.shape, coords.to_vec()).ok())?
+}
+
+/// A view of operands laid one after the other that is of one of them alone.
+fn view_of_operand(
+    rewriter: &mut Rewriter,
+    operands: &[ValueId],
+    axis: usize,
+    coords: &[Expr],
+    ty: &TensorType,
+) -> Option<ValueId> {
+    let ranges = rewriter.builder.axis_ranges(&ty.shape);
+    let mut coords = coords.to_vec();
+    for operand in operands {
+        // What is before this operand is not looked at, nor what is behind the one that the view begins in.
+        if !coords[axis].never_negative(&ranges) {
+            return None;
+        }
+        let size = rewriter.builder.shape(*operand)[axis].clone();
+        if coords[axis].always_less(&size, &ranges) {
+            return rewriter.builder.view(*operand, &ty.shape, coords).ok();
+        }
+        coords[axis] = &coords[axis] - &size;
+    }
+    None
 }
 
 fn cat(rewriter: &mut Rewriter, operands: &[ValueId], axis: usize) -> Option<ValueId> {

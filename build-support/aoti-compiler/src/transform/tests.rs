@@ -182,6 +182,19 @@ fn views_of_views_and_reductions_of_single_axes_are_views() {
 }
 
 #[test]
+fn views_of_one_operand_of_several_laid_in_a_row_are_views_of_it() {
+    check(
+        simplify,
+        "input %x: f32[2, 3] input %y: f32[4, 3] %c: f32[6, 3] = cat %x, %y axis 0
+         %a: f32[3, 2] = view %c [i1 + 4, i0] %b: f32[2, 3] = view %c [i0, i1] %d: f32[2, 3] = view %c [i0 + 1, i1]
+         output %a output %b output %d",
+        "input %x: f32[2, 3] input %y: f32[4, 3] %c: f32[6, 3] = cat %x, %y axis 0
+         %a: f32[3, 2] = view %y [i1 + 2, i0] %d: f32[2, 3] = view %c [i0 + 1, i1]
+         output %a output %x \"output_1\" output %d",
+    );
+}
+
+#[test]
 fn choices_that_are_known_are_made() {
     check(
         simplify,
