@@ -42,7 +42,16 @@ impl Builder {
     /// # Errors
     /// All problems of the table; [`Error::NoCargo`] outside a build script.
     pub fn from_manifest() -> Result<Builder, Error> {
-        Builder::in_environment(Environment::capture(), Manifest::of_folder).map_err(talk::failed)
+        Builder::for_script(Environment::capture(), purpose::parent())
+    }
+
+    /// As [`Builder::from_manifest`], for a program that a build script started to do its work: with the environment of
+    /// both, and the process of the cargo that started the script.
+    ///
+    /// # Errors
+    /// As [`Builder::from_manifest`].
+    pub fn for_script(environment: Environment, cargo: Option<u32>) -> Result<Builder, Error> {
+        Builder::in_environment(environment, cargo, Manifest::of_folder).map_err(talk::failed)
     }
 
     /// Knows no models but those that [`Builder::model`] gives, and reads no table.
@@ -60,7 +69,8 @@ impl Builder {
     /// # Errors
     /// [`Error::NoCargo`] outside a build script.
     pub fn new() -> Result<Builder, Error> {
-        Builder::in_environment(Environment::capture(), |_| Ok(Manifest::empty())).map_err(talk::failed)
+        Builder::in_environment(Environment::capture(), purpose::parent(), |_| Ok(Manifest::empty()))
+            .map_err(talk::failed)
     }
 
     /// Builds this model too. Its path is relative to the package's folder; a model that the script has written to
@@ -126,6 +136,7 @@ impl Builder {
 
     fn in_environment(
         environment: Environment,
+        cargo: Option<u32>,
         read: impl FnOnce(&Path) -> Result<Manifest, Problems>,
     ) -> Result<Builder, Error> {
         let path = |name: &'static str| environment.variable(name).ok_or(Error::NoCargo(name));
@@ -142,7 +153,7 @@ impl Builder {
             println!("cargo::rerun-if-changed={}", models.display());
         }
         let manifest = read(&folder)?;
-        let purpose = Purpose::of(&environment, purpose::parent().as_deref())?;
+        let purpose = Purpose::of(&environment, cargo.and_then(purpose::command_line).as_deref())?;
         let script = Script::default();
         Ok(Builder { environment, folder, manifest, script, out_dir, target, purpose })
     }

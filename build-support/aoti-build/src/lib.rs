@@ -10,42 +10,78 @@
 //!     aoti_build::Builder::from_manifest()?.build()
 //! }
 //! ```
+//!
+//! All of that is the feature `compiler`, which is on by default. Without it the crate is a `Builder` of no dependencies,
+//! which has the installed `cargo-aoti` do the same (`tool.rs`).
 
+#[cfg(feature = "compiler")]
 mod artefacts;
+#[cfg(feature = "compiler")]
 mod builder;
+#[cfg(feature = "compiler")]
 mod choices;
+#[cfg(feature = "compiler")]
 mod error;
+#[cfg(feature = "compiler")]
 mod files;
+#[cfg(feature = "compiler")]
 mod harness;
+#[cfg(feature = "compiler")]
 mod layout;
+#[cfg(feature = "compiler")]
 mod lock;
+#[cfg(feature = "compiler")]
 mod machine;
+#[cfg(feature = "compiler")]
 mod manifest;
+#[cfg(feature = "compiler")]
 mod model;
+#[cfg(feature = "compiler")]
 mod operators;
+#[cfg(feature = "compiler")]
 mod pipeline;
+#[cfg(feature = "compiler")]
 mod plan;
+#[cfg(feature = "compiler")]
 mod progress;
+#[cfg(feature = "compiler")]
 mod purpose;
+#[cfg(feature = "compiler")]
 mod session;
+#[cfg(feature = "compiler")]
 mod state;
+#[cfg(not(feature = "compiler"))]
+mod tool;
+#[cfg(feature = "compiler")]
 mod variables;
 
-pub use artefacts::{Artefact, Built};
-pub use builder::Builder;
-pub use error::{Error, Fault};
-pub use files::plain;
-pub use layout::Layout;
-pub use lock::{FILE as LOCK_FILE, Lock, Machines, Place, Question, Reading, Record, Usable};
-pub use machine::Machine;
-pub use manifest::{Code, Location, Manifest, Problem, Problems, Wishes, operators_of_project, suggest};
-pub use model::{Choices, Gpus, LinkKind, Model, Names, Weights, default_architectures, default_levels};
-pub use operators::{Operator, OperatorCode};
-pub use progress::{ModelEvent, Progress, Silent};
-pub use session::{Job, Session, Settings};
-pub use variables::{VARIABLES, Variable};
+#[cfg(not(feature = "compiler"))]
+pub use tool::{Builder, Error};
+#[cfg(feature = "compiler")]
+pub use with_compiler::*;
 
-pub use aoti_toolchain::UserToolchain;
+/// What there is of this crate beside [`Builder`] and [`Error`].
+#[cfg(feature = "compiler")]
+mod with_compiler {
+    pub use crate::artefacts::{Artefact, Built};
+    pub use crate::builder::Builder;
+    pub use crate::error::{Error, Fault};
+    pub use crate::files::plain;
+    pub use crate::layout::Layout;
+    pub use crate::lock::{FILE as LOCK_FILE, Lock, Machines, Place, Question, Reading, Record, Usable};
+    pub use crate::machine::Machine;
+    pub use crate::manifest::{
+        Code, Location, Manifest, Problem, Problems, Wishes, operators_of_project, suggest,
+    };
+    pub use crate::model::{
+        Choices, Gpus, LinkKind, Model, Names, Weights, default_architectures, default_levels,
+    };
+    pub use crate::operators::{Operator, OperatorCode};
+    pub use crate::progress::{ModelEvent, Progress, Silent};
+    pub use crate::session::{Job, Session, Settings};
+    pub use crate::variables::{VARIABLES, Variable};
+    pub use aoti_toolchain::UserToolchain;
 
-/// What stands for this version of the compiler in the record of what is up to date.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("AOTI_SOURCES"));
+    /// What stands for this version of the compiler in the record of what is up to date.
+    pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("AOTI_SOURCES"));
+}

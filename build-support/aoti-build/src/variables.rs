@@ -43,6 +43,11 @@ pub const VARIABLES: &[Variable] = &[
         "AOTI_COMPILER_LAUNCHER",
         "a program that compiles are started through, such as `sccache`, `distcc` or `icecc`",
     ),
+    build(
+        "CARGO_AOTI",
+        "the `cargo-aoti` that build scripts run whose `aoti-build` has no feature `compiler`; by default the one that is \
+         installed",
+    ),
     build("DOCS_RS", "set by docs.rs; as `AOTI_BUILD=bindings`"),
     other("RA_RUSTC_WRAPPER", "set by rust-analyzer, which only checks"),
     other("RUSTC_WORKSPACE_WRAPPER", "names `clippy-driver` where cargo runs clippy, which only checks"),

@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod build;
+pub(crate) mod build_script;
 pub(crate) mod cache;
 pub(crate) mod clean;
 pub(crate) mod collect;
@@ -53,6 +54,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Init(arguments) => new::init(&arguments, context),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
+        Command::BuildScript(arguments) => build_script::run(&arguments, context),
         Command::RunCase(arguments) => run_case::run(&arguments, context),
         Command::Tune(arguments) => tune::run(&arguments, context),
         Command::TuneHelper(arguments) => crate::tune::helper::run(&arguments),
