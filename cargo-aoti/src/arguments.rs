@@ -28,16 +28,16 @@ Exit codes: 0 done; 1 the model, the manifest or a case is at fault; 2 usage; 3 
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Say more; twice, more still
+    /// Print more; repeat for even more
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Colours on the terminal
+    /// When to use colours
     #[arg(long, global = true, value_enum, value_name = "WHEN")]
     pub(crate) color: Option<Color>,
-    /// Put a setting, or a file of settings, over cargo's configuration
+    /// Override a setting of cargo's configuration, or read a file of them
     #[arg(long, global = true, value_name = "KEY=VALUE|PATH")]
     pub(crate) config: Vec<String>,
 }
@@ -61,23 +61,23 @@ pub(crate) enum Command {
     Verify(verify::Arguments),
     /// Measure the latency of a model
     Bench(bench::Arguments),
-    /// Measure the ways to run models' kernels, and keep the fastest
+    /// Measure the ways to run the kernels of models and keep the fastest
     Tune(tune::Arguments),
-    /// Show a model's signature and what it is compiled to
+    /// Show the signature of a model and what it is compiled to
     Inspect(inspect::Arguments),
-    /// Show the native toolchains: where, which version, for what
+    /// Show which native toolchains were found, and what they compile for
     Doctor(doctor::Arguments),
-    /// Build the programs of a cargo project and collect them with everything that they need
+    /// Build the programs of a cargo project and collect everything that they need in one folder
     Collect(collect::Arguments),
     /// Remove the artefacts of a cargo project's models
     Clean(clean::Arguments),
-    /// Look after the cache of native tools' results
+    /// Inspect and clean the cache of compiled code
     Cache(cache::Arguments),
-    /// Explain a diagnostic's code
+    /// Explain the code of a diagnostic
     Explain(explain::Arguments),
-    /// Make a cargo project that runs a model
+    /// Create a cargo project that runs a model
     New(new::Arguments),
-    /// Add to the cargo project in a folder, or to one made there, what models need
+    /// Add what models need to the cargo project in a folder; create one if there is none
     Init(new::InitArguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
@@ -106,7 +106,7 @@ pub(crate) fn without_subcommand(arguments: impl Iterator<Item = OsString>) -> V
 /// How a command prints its results.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Output {
-    /// Form of the results; `json`: one object a line
+    /// Output format; `json` prints one object per line
     #[arg(long, value_enum, default_value = "human", value_name = "FORM")]
     format: Form,
     /// As `--format json`

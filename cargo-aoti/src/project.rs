@@ -257,5 +257,6 @@ pub(crate) fn profile_folder(profile: &str) -> &str {
 
 /// A path for people: relative to where they are, if it is below.
 pub(crate) fn shown(path: &Path, context: &Context) -> String {
-    path.strip_prefix(context.environment.directory()).unwrap_or(path).display().to_string()
+    let shown = path.strip_prefix(context.environment.directory()).unwrap_or(path);
+    if shown.as_os_str().is_empty() { ".".to_owned() } else { shown.display().to_string() }
 }

@@ -135,14 +135,20 @@ fn results_are_json_to_the_last_line() {
         &["explain", "AOTI0007", "--format", "json"],
         &["doctor", "--format", "json"],
         &["doctor", "--json"],
+        &["doctor", "--explain", "--format", "json"],
         &["inspect", "case", "--format", "json"],
         &["inspect", "--ops", "--format", "json"],
+        &["inspect", "case", "--choices", "--format", "json"],
+        &["bench", "case", "--secs", "0.01", "--format", "json"],
+        &["run", "case", "--format", "json"],
         &["cache", "stat", "--format", "json"],
         &["cache", "why", "case", "--format", "json"],
         &["verify", ".", "--format", "json"],
     ] {
         let output = aoti(folder.path(), arguments);
-        assert!(code(&output) == 0 && !lines(&output).is_empty(), "{arguments:?}: {}", err(&output));
+        let lines = lines(&output);
+        assert!(code(&output) == 0 && !lines.is_empty(), "{arguments:?}: {}", err(&output));
+        assert!(lines.iter().all(|line| line["reason"].is_string()), "{arguments:?}: {lines:?}");
     }
     let last = lines(&aoti(folder.path(), &["verify", ".", "--format", "json"])).pop().unwrap();
     assert_eq!(

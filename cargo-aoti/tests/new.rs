@@ -84,7 +84,8 @@ fn the_folder_that_one_is_in_becomes_a_project() {
             .rand_bytes(0)
             .tempdir_in(tempfile::tempdir().unwrap().keep());
         let folder = folder.unwrap();
-        ends(folder.path(), command, 0);
+        let said = ends(folder.path(), command, 0);
+        assert!(said.contains("Created .\n"), "{said}");
         assert!(read(folder.path(), "Cargo.toml").contains("name = \"here\""));
         assert!(folder.path().join("models").is_dir());
         assert!(read(folder.path(), "build.rs").contains("Builder::from_manifest"));

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     /// Threads to run on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     threads: u16,
-    /// Measure for so long
+    /// How long to measure
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     secs: f64,
     /// Device to run on: `cpu`, `cuda`, or `cuda:1` for the second; inputs and outputs then lie there
@@ -113,6 +113,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     };
     if arguments.output.is_json() {
         let mut object = json!({
+            "reason": "bench",
             "us_med": round(median), "us_min": round(least), "n": n, "compile_ms": compile_ms,
             "library_bytes": library_bytes, "workspace_bytes": workspace_bytes,
             "threads": threads, "level": model.level(),

@@ -22,19 +22,19 @@ pub(crate) struct Arguments {
     /// Build for this target; by default for those of cargo's `build.target`, else for the host
     #[arg(long, value_name = "TRIPLE")]
     target: Vec<String>,
-    /// Artefacts of the release profile (kernels are optimised in every profile)
+    /// Build for the release profile (kernels are optimised in every profile)
     #[arg(short, long, conflicts_with = "profile")]
     release: bool,
-    /// Artefacts of this profile
+    /// Build for this profile
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// So many native tools at once; with a minus, so many fewer than there are processors; or `default`
+    /// Run at most N native tools at once; if negative, N fewer than there are processors; or `default`
     #[arg(short, long, value_name = "N", value_parser = jobs, allow_hyphen_values = true)]
     jobs: Option<Jobs>,
-    /// Build what can be built, which is done anyway
+    /// Keep going after a model fails; this is always so, and accepted as a flag of cargo's
     #[arg(long)]
     keep_going: bool,
-    /// Form of messages; `json`: one object a line on stdout, the last with the reason `build-finished`
+    /// Message format; `json` prints one object per line on stdout, the last with the reason `build-finished`
     #[arg(long, value_enum, default_value = "human", value_name = "FORM")]
     message_format: MessageFormat,
     #[command(flatten)]

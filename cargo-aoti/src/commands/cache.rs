@@ -63,7 +63,9 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             let stat = store.stat()?;
             if output.is_json() {
                 let (entries, bytes) = (stat.entries, stat.bytes);
-                print_json(&json!({ "path": store.root(), "entries": entries, "bytes": bytes }));
+                print_json(
+                    &json!({ "reason": "cache", "path": store.root(), "entries": entries, "bytes": bytes }),
+                );
             } else {
                 let (root, entries) = (store.root().display(), stat.entries);
                 print(&format!("{root}\n{entries} results, {} bytes\n", stat.bytes));

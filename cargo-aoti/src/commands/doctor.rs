@@ -54,6 +54,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let is_ready = report.entries.iter().any(serves_host);
     if arguments.output.is_json() {
         print_json(&json!({
+            "reason": "toolchains",
             "host": environment.host().as_str(),
             "machine": machine_json(&Machine::here()),
             "ready": is_ready,

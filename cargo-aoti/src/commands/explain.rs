@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let all = all();
     let object = |(code, title, text): &(String, &str, &str)| {
-        print_json(&json!({ "code": code, "title": title, "explanation": text }));
+        print_json(&json!({ "reason": "code", "code": code, "title": title, "explanation": text }));
     };
     let is_json = arguments.output.is_json();
     let Some(wanted) = &arguments.code else {

@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let Some(path) = &arguments.model else {
         let registry = Registry::new();
         if arguments.output.is_json() {
-            print_json(&json!({ "operators": registry.names().collect::<Vec<_>>() }));
+            print_json(&json!({ "reason": "operators", "operators": registry.names().collect::<Vec<_>>() }));
         } else {
             print(&registry.names().fold(String::new(), |text, name| text + name + "\n"));
         }
@@ -207,6 +207,7 @@ fn signature_json(interface: &Interface) -> Value {
         values.iter().map(value).collect()
     };
     json!({
+        "reason": "signature",
         "name": interface.name,
         "identifier": names::identifier(&interface.name),
         "inputs": values(&interface.inputs),

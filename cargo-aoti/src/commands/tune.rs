@@ -34,7 +34,7 @@ use plan::Planned;
 pub(crate) struct Arguments {
     /// Models of the project, by name, or model files and folders of cases; by default all models of the project
     model: Vec<String>,
-    /// Measure each model for about so long, compiling included
+    /// Time to spend on each model, compiling included
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = budget)]
     budget: Duration,
     /// Device to run on: `cpu`, `cuda`, or `cuda:1` for the second

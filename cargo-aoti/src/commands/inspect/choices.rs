@@ -106,6 +106,7 @@ fn as_json(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> Value {
         })
     };
     json!({
+        "reason": "choices",
         "kernel": kernel.name, "key": kernel.key.to_string(), "target": kernel.target,
         "why": why(kernel, records), "ways": kernel.ways.iter().enumerate().map(way).collect::<Vec<_>>(),
     })

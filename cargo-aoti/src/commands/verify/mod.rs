@@ -30,7 +30,7 @@ use tally::Tally;
 /// Compiles and runs cases, and compares the results with those expected
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Folders of cases
+    /// Folders of cases, as docs/CASES.md describes them
     #[arg(required = true)]
     path: Vec<PathBuf>,
     /// Models of this format only
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     /// Compile with this toolchain only, as `cargo aoti doctor` names it
     #[arg(long, value_name = "NAME", conflicts_with = "reference")]
     toolchain: Option<String>,
-    /// So many cases at once; by default as many as there are processors
+    /// Run at most N cases at once; by default as many as there are processors
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Seconds after which a run has failed

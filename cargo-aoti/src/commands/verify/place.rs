@@ -33,9 +33,9 @@ pub(super) struct Program {
 /// What generated code is made to look for while it runs.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Check {
-    /// Memory that is not there
+    /// Accesses outside of memory that is allocated
     Address,
-    /// Operations without a defined result
+    /// Operations with undefined behaviour
     Undefined,
     /// Data races, between the threads of a run and between runs
     Thread,
