@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    bench, build, build_script, cache, clean, collect, completions, doctor, explain, inspect, man, new, run,
-    run_case, tune, verify,
+    bench, build, cache, clean, collect, completions, doctor, explain, inspect, man, new, run, run_case,
+    script, tune, verify,
 };
 
 /// Compiles deep-learning models (torch.export's .pt2) ahead of time into native libraries with Rust bindings
@@ -84,8 +84,8 @@ pub(crate) enum Command {
     /// Print the manual page
     Man(man::Arguments),
     /// The work of a build script that has no compiler of its own
-    #[command(name = "__build-script", hide = true)]
-    BuildScript(build_script::Arguments),
+    #[command(name = "__script", hide = true)]
+    Script(script::Arguments),
     /// One case in a process of its own
     #[command(name = "__run-case", hide = true)]
     RunCase(run_case::Arguments),

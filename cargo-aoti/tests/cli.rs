@@ -88,7 +88,11 @@ fn usage_errors_end_with_2() {
     for arguments in [&["frobnicate"][..], &["build", "--frob"], &["bench"], &["explain", "AOTI9999"]] {
         assert_eq!(code(&aoti(folder.path(), arguments)), 2, "{arguments:?}");
     }
-    assert!(err(&aoti(folder.path(), &["buid"])).contains("build"));
+    // Commands that only programs give are not recommended.
+    for (typo, meant) in [("bulid", "build"), ("tnue", "tune"), ("verfy", "verify"), ("inspcet", "inspect")] {
+        let said = err(&aoti(folder.path(), &[typo]));
+        assert!(said.contains(&format!("'{meant}'")) && !said.contains("__"), "{said}");
+    }
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl Builder {
 
     fn run(&self) -> Result<(), Error> {
         let mut command = Command::new(&self.program);
-        command.args(["aoti", "__build-script"]);
+        command.args(["aoti", "__script"]);
         #[cfg(unix)]
         command.args(["--cargo", &std::os::unix::process::parent_id().to_string()]);
         let start = |source| Error::Start { program: self.program.clone(), source };

@@ -2,7 +2,6 @@
 
 pub(crate) mod bench;
 pub(crate) mod build;
-pub(crate) mod build_script;
 pub(crate) mod cache;
 pub(crate) mod clean;
 pub(crate) mod collect;
@@ -14,6 +13,7 @@ pub(crate) mod man;
 pub(crate) mod new;
 pub(crate) mod run;
 pub(crate) mod run_case;
+pub(crate) mod script;
 pub(crate) mod tune;
 pub(crate) mod verify;
 
@@ -54,8 +54,8 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Init(arguments) => new::init(&arguments, context),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
-        Command::BuildScript(arguments) => build_script::run(&arguments, context),
         Command::RunCase(arguments) => run_case::run(&arguments, context),
+        Command::Script(arguments) => script::run(&arguments, context),
         Command::Tune(arguments) => tune::run(&arguments, context),
         Command::TuneHelper(arguments) => crate::tune::helper::run(&arguments),
     }

@@ -1,4 +1,4 @@
-//! `__build-script`: the work of a build script that has no compiler of its own. Started by `aoti-build`.
+//! `__script`: the work of a build script that has no compiler of its own. Started by `aoti-build`.
 //!
 //! stdout is for cargo, but for lines of the error, which are for the script.
 
