@@ -90,7 +90,7 @@ pub(crate) enum Command {
     #[command(name = "__run-case", hide = true)]
     RunCase(run_case::Arguments),
     /// The process in which candidates run
-    #[command(name = "__tune", hide = true)]
+    #[command(name = "__candidates", hide = true)]
     TuneHelper(crate::tune::helper::Arguments),
 }
 

@@ -47,7 +47,8 @@ impl Client {
         // What an earlier process left is not where this one is.
         let _ = std::fs::remove_file(&place);
         let shared = Place::open(&place)?;
-        let mut words: Vec<OsString> = vec![std::env::current_exe().map_err(refuse)?.into(), "__tune".into()];
+        let mut words: Vec<OsString> =
+            vec![std::env::current_exe().map_err(refuse)?.into(), "__candidates".into()];
         for (flag, value) in [
             ("--inputs", setting.inputs.clone().into_os_string()),
             ("--place", place.into_os_string()),
