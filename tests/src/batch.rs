@@ -154,19 +154,23 @@ fn link(
     fs::rename(folder.join("linking.so"), folder.join("all.so")).map_err(|error| error.to_string())
 }
 
-fn bundle(number: usize, model: &Bytes) -> Result<SourceBundle, String> {
-    let levels = vec!["native".to_owned()];
-    let options = Options {
-        name: name(number),
+/// What models are compiled with for this machine, where their weights are not wanted in the library.
+pub fn options(name: String) -> Options {
+    Options {
+        name,
         package: String::new(),
-        levels,
+        levels: vec!["native".to_owned()],
         gpus: Vec::new(),
         embed_weights: false,
         named_weights: false,
         names: Default::default(),
         records: Default::default(),
         operators: vec![],
-    };
+    }
+}
+
+fn bundle(number: usize, model: &Bytes) -> Result<SourceBundle, String> {
+    let options = options(name(number));
     compile(model.clone(), &options).map_err(|findings| format!("model {number}: {findings}"))
 }
 

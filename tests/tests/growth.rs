@@ -3,8 +3,9 @@
 //! Time is the processor's, of this process: how busy the machine is has no part in it. Where the system does not tell, there is
 //! nothing to compare.
 
-use aoti_compiler::compile::{Options, compile};
+use aoti_compiler::compile::compile;
 use aoti_tests::archive::Archive;
+use aoti_tests::batch::options;
 use aoti_tests::child::processor_time;
 use aoti_tests::models;
 use bytes::Bytes;
@@ -47,17 +48,7 @@ fn chain(length: usize) -> Bytes {
 }
 
 fn taken(model: &Bytes) -> Duration {
-    let options = Options {
-        name: "m".to_owned(),
-        package: String::new(),
-        levels: vec!["native".to_owned()],
-        gpus: Vec::new(),
-        embed_weights: false,
-        named_weights: false,
-        names: Default::default(),
-        records: Default::default(),
-        operators: vec![],
-    };
+    let options = options("m".to_owned());
     let begun = processor_time();
     compile(model.clone(), &options).unwrap();
     processor_time() - begun

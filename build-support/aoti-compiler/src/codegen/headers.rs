@@ -28,6 +28,7 @@ headers![
     "gemm_units.h",
     "gpu/attention.h",
     "gpu/attention_few.h",
+    "gpu/attention_tiles.h",
     "gpu/attention_units.h",
     "gpu/cluster.h",
     "gpu/contract.h",

@@ -109,10 +109,10 @@ pub struct Tile {
     pub columns: i64,
     /// Threads of a block.
     pub threads: i64,
+    /// Threads of a block beside these, which only copy what the others compute with, where the code of a device has such a role; or 0.
+    pub copiers: i64,
     /// Neighbouring blocks that share the depth of a tile, each adding up a part of it.
     pub blocks: i64,
-    /// Threads beside those that only copy what is multiplied, on devices whose code has such a role; none elsewhere.
-    pub copiers: i64,
     /// Heads of attention whose tiles are computed by turns, while their keys and values stay in the cache.
     pub heads: i64,
     /// Bytes of shared memory beside what the template declares itself.

@@ -6,7 +6,7 @@
 //! * Every temporary buffer that is used has a place in the arena, and every kernel's scratch is planned.
 
 use super::Schedule;
-use super::mapping::{CpuMapping, GpuMapping, Lanes, Mapping, Split};
+use super::mapping::{CpuMapping, GpuMapping, Lanes, Mapping, Multiplier, Split};
 use super::memory::largest_scratch;
 use crate::graph::ranges_of;
 use crate::loops::{self, Kernel, KernelKind, Storage};
@@ -104,7 +104,8 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                     if tile.blocks < 1 || tile.blocks > most {
                         findings.push(format!("{} blocks cannot share a tile", tile.blocks));
                     }
-                    if tile.copiers < 0 || (tile.copiers > 0 && !is_attention) {
+                    let has_roles = is_attention && tile.by == Multiplier::Units;
+                    if tile.copiers < 0 || (tile.copiers > 0 && !has_roles) {
                         findings.push(format!("{} threads cannot copy what others multiply", tile.copiers));
                     }
                     if tile.heads < 1 || (tile.heads > 1 && !is_attention) {

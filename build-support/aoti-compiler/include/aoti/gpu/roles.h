@@ -77,7 +77,7 @@ struct TileRings {
       : own{barriers}, left{barriers + own.kBytes}, right{barriers + own.kBytes + left.kBytes} {}
   AOTI_INLINE void start() const { own.start(), left.start(), right.start(); }
   // Two warpgroups multiply by turns, so that one does so while the other computes something else; the first one begins.
-  AOTI_INLINE void compute() const {
+  AOTI_INLINE void begin_turns() const {
     if (detail::warpgroup_index() == 1) pass();
   }
   AOTI_INLINE void take() const {
@@ -110,7 +110,7 @@ template <class Body> AOTI_INLINE void in_roles(const Body &body) {
   } else {
     __asm__ volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     Computer role{rings};
-    role.rings.compute();
+    role.rings.begin_turns();
     body(role);
   }
 #else

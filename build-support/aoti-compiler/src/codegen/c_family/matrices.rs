@@ -9,7 +9,12 @@ use crate::symbolic::Expr;
 
 /// Bytes that one matrix is worked on in, aligned as scratch of workers is.
 pub(in crate::codegen) fn matrix_scratch(routine: Routine, rows: &RowOperation) -> Expr {
-    &(&matrix_bytes(routine, rows) + 63).floor_div(&Expr::int(64)) * 64
+    worker_scratch(&matrix_bytes(routine, rows))
+}
+
+/// Bytes, aligned as scratch of workers is.
+pub(in crate::codegen) fn worker_scratch(bytes: &Expr) -> Expr {
+    &(bytes + 63).floor_div(&Expr::int(64)) * 64
 }
 
 /// The call of `linalg.h` for a batch of matrices, which work in so many bytes each of some memory.

@@ -3,13 +3,12 @@
 use super::KernelText;
 use crate::codegen::c_family::expr::scalar;
 use crate::codegen::c_family::function::Parameters;
-use crate::codegen::c_family::matrices::{matrices, matrix_scratch};
+use crate::codegen::c_family::matrices::{matrices, matrix_scratch, worker_scratch};
 use crate::codegen::c_family::terms::type_name;
 use crate::fourier::{Form, Fourier, Plan, Way};
 use crate::graph::ScanOp;
 use crate::loops::{RowOp, RowOperation};
 use crate::select::fourier_bytes;
-use crate::symbolic::Expr;
 
 pub(super) fn print(parameters: &Parameters, rows: &RowOperation, text: &mut KernelText) {
     let name = |index: usize| parameters.buffer(rows.inputs[index]);
@@ -80,16 +79,11 @@ fn fourier(parameters: &Parameters, rows: &RowOperation, own: &Fourier) -> Strin
         Way::Product => unreachable!("products have taken its place"),
     };
     let radices = plan.radices.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-    let bytes = scalar(&fourier_scratch(&plan, rows));
+    let bytes = scalar(&worker_scratch(&fourier_bytes(&plan, rows)));
     let [x, roots, y] =
         [rows.inputs[0], rows.inputs[1], rows.outputs[0]].map(|buffer| parameters.buffer(buffer));
     let (n, element, rows, scale) = (own.length, type_name(rows.dtype), scalar(&rows.outer), own.scale());
     format!(
         "fourier_rows<fourier::{form}, fourier::{way}, {n}, fourier::Radices<{radices}>>(\n    run, {bytes}, {rows}, {x}, {roots}, {y}, {element}({scale:e}));\n"
     )
-}
-
-/// Bytes of one row's work, aligned as scratch of workers is.
-fn fourier_scratch(plan: &Plan, rows: &RowOperation) -> Expr {
-    &(&fourier_bytes(plan, rows) + 63).floor_div(&Expr::int(64)) * 64
 }

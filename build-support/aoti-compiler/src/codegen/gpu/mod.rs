@@ -47,7 +47,7 @@ pub(super) struct Launch {
     pub(super) blocks: Expr,
     /// Threads of a block.
     pub(super) threads: i64,
-    /// Threads beside those that only copy, where the device has such a role.
+    /// Threads of a block beside these, which only copy what the others compute with, where the code of a device has such a role; or 0.
     pub(super) copiers: i64,
     /// Blocks that run as a cluster, where the device has such.
     pub(super) cluster: i64,

@@ -20,7 +20,7 @@ pub struct DeviceKernel {
     pub shared: i64,
     /// Threads of a block.
     pub threads: i64,
-    /// Threads of a block beside those that only copy, where the device has such a role.
+    /// Threads of a block beside these, which only copy what the others compute with, where the code of a device has such a role; or 0.
     pub copiers: i64,
 }
 
