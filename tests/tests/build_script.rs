@@ -159,6 +159,52 @@ fn scripts_without_the_compiler_check_and_refuse_as_others_do() {
     }
 }
 
+/// The subcommand that cargo finds makes projects whose scripts find it too; another makes them independent of it.
+#[test]
+fn projects_of_an_installed_subcommand_leave_the_compiler_to_it() {
+    let root = tempfile::tempdir().unwrap();
+    let cache = root.path().join("cache");
+    let folder = program().parent().unwrap().to_owned();
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let search = std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&search))).unwrap();
+    let with = |mut command: std::process::Command| {
+        Ended::of(command.env("PATH", &search).env_remove("CARGO_AOTI")).succeeded()
+    };
+    let new = |name: &str| {
+        let mut new = aoti(root.path(), &cache);
+        new.args(["new", name]);
+        new
+    };
+    let is_lean = |name: &str| {
+        let manifest = fs::read_to_string(root.path().join(name).join("Cargo.toml")).unwrap();
+        manifest.contains("build-support/aoti-build\", default-features = false }")
+    };
+    with(new("lean"));
+    assert!(is_lean("lean"));
+    let project = root.path().join("lean");
+    fs::write(project.join("models/my-net.aoti"), SCALED).unwrap();
+    fs::write(project.join("src/main.rs"), MAIN).unwrap();
+    let mut run = cargo(&project, &cache);
+    run.args(["run", "--quiet"]);
+    assert_eq!(with(run).stdout, "[1.0, 4.0, 9.0]\n");
+
+    let home = root.path().join("home");
+    let mut elsewhere = new("whole");
+    elsewhere.env("PATH", &home).env("CARGO_HOME", &home).env("CARGO", env!("CARGO"));
+    Ended::of(&mut elsewhere).succeeded();
+    assert!(!is_lean("whole"));
+
+    // Whoever builds a library's dependents need not have the program.
+    let library = root.path().join("library");
+    fs::create_dir_all(library.join("src")).unwrap();
+    fs::write(library.join("src/lib.rs"), "").unwrap();
+    fs::write(library.join("Cargo.toml"), "[package]\nname = \"library\"\n").unwrap();
+    let mut init = aoti(root.path(), &cache);
+    init.args(["init", "library"]);
+    with(init);
+    assert!(!is_lean("library"));
+}
+
 const MAIN: &str = "\
 aoti_runtime::include_model!(\"my-net\");
 

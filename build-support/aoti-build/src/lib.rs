@@ -26,6 +26,7 @@ mod error;
 mod files;
 #[cfg(feature = "compiler")]
 mod harness;
+mod installed;
 #[cfg(feature = "compiler")]
 mod layout;
 #[cfg(feature = "compiler")]
@@ -55,6 +56,7 @@ mod tool;
 #[cfg(feature = "compiler")]
 mod variables;
 
+pub use installed::installed;
 #[cfg(not(feature = "compiler"))]
 pub use tool::{Builder, Error};
 #[cfg(feature = "compiler")]

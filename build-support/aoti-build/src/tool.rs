@@ -7,16 +7,16 @@
 mod error;
 
 use std::env;
-use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 pub use error::Error;
 
+use crate::installed::{PROGRAM, installed};
+
 /// Names the program where it is not among the programs of the user.
 const VARIABLE: &str = "CARGO_AOTI";
-const PROGRAM: &str = "cargo-aoti";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// What lines of the program begin with that are not for cargo but for the script's own error.
 const ERROR: &str = "aoti-error=";
@@ -118,17 +118,6 @@ fn version(program: &Path) -> Result<Option<String>, Error> {
     Ok(version.filter(|_| output.status.success()))
 }
 
-/// The program where cargo looks for subcommands: among those of the search path, then among those that cargo installs.
-fn installed(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let name = format!("{PROGRAM}{}", env::consts::EXE_SUFFIX);
-    let search = variable("PATH").unwrap_or_default();
-    let of_cargo = variable("CARGO_HOME").map(PathBuf::from);
-    let of_user = variable("HOME").map(|home| Path::new(&home).join(".cargo"));
-    let of_cargo = of_cargo.or(of_user).map(|home| home.join("bin"));
-    let programs = env::split_paths::<OsStr>(&search).chain(of_cargo).map(|folder| folder.join(&name));
-    programs.into_iter().find(|program| program.is_file())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,26 +127,5 @@ mod tests {
         let said = "cargo::rerun-if-changed=a\naoti-error=error[AOTI0001]: it\naoti-error=  = help: so\n";
         assert_eq!(hand_on(said.as_bytes()).unwrap(), ["error[AOTI0001]: it", "  = help: so"]);
         assert_eq!(hand_on(&b"\xff\n"[..]).unwrap(), Vec::<String>::new());
-    }
-
-    #[test]
-    fn programs_of_the_search_path_go_before_those_that_cargo_installs() {
-        let folder = env::temp_dir().join(format!("aoti-build-{}", std::process::id()));
-        let (path, home) = (folder.join("path"), folder.join("home"));
-        let name = format!("{PROGRAM}{}", env::consts::EXE_SUFFIX);
-        let find = || {
-            installed(|name| match name {
-                "PATH" => Some(path.clone().into()),
-                "CARGO_HOME" => Some(home.clone().into()),
-                _ => None,
-            })
-        };
-        assert_eq!(find(), None);
-        for bin in [home.join("bin"), path.clone()] {
-            std::fs::create_dir_all(&bin).unwrap();
-            std::fs::write(bin.join(&name), "").unwrap();
-            assert_eq!(find(), Some(bin.join(&name)));
-        }
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

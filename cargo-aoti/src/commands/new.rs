@@ -162,7 +162,9 @@ fn fill(
     let text = fs_err::read_to_string(&manifest).map_err(Failure::machine("read", &manifest))?;
     let half: &[&str] =
         if chosen.is_some_and(|chosen| program::needs_half(&chosen.interface)) { &["half"] } else { &[] };
-    let text = depend(&text, crates, half).map_err(|error| {
+    // A package that others depend on is built by people who need not have the program.
+    let has_compiler = path.join("src/lib.rs").exists() || !is_installed(context);
+    let text = depend(&text, crates, half, has_compiler).map_err(|error| {
         Failure::User(format!("`{}` is not a manifest that can be changed: {error}", manifest.display()))
     })?;
     let is_member = path.ancestors().skip(1).any(|folder| folder.join("Cargo.toml").is_file());
@@ -199,16 +201,24 @@ fn fill(
     Ok(())
 }
 
-/// The manifest with the crates among its dependencies, where they are not yet.
-fn depend(text: &str, crates: &Crates, features: &[&str]) -> Result<String, String> {
+/// Whether a build script finds this program where it looks for one that compiles for it.
+fn is_installed(context: &Context) -> bool {
+    let found = aoti_build::installed(|name| context.environment.variable(name).map(ToOwned::to_owned));
+    found.is_some_and(|found| std::env::current_exe().is_ok_and(|program| is_same(&found, &program)))
+}
+
+/// The manifest with the crates among its dependencies, where they are not yet; `has_compiler` is whether the build script
+/// gets a compiler of its own.
+fn depend(text: &str, crates: &Crates, features: &[&str], has_compiler: bool) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
-    for (table, name, features) in
-        [("dependencies", "aoti-runtime", features), ("build-dependencies", "aoti-build", &[][..])]
-    {
+    for (table, name, features, has_defaults) in [
+        ("dependencies", "aoti-runtime", features, true),
+        ("build-dependencies", "aoti-build", &[][..], has_compiler),
+    ] {
         let table = document.entry(table).or_insert_with(|| Item::Table(Table::new()));
         let table = table.as_table_like_mut().ok_or("its dependencies are not a table")?;
         if !table.contains_key(name) {
-            table.insert(name, Item::Value(crates.dependency(name, features)));
+            table.insert(name, Item::Value(crates.dependency(name, features, has_defaults)));
         }
     }
     Ok(document.to_string())
@@ -241,11 +251,11 @@ mod tests {
     #[test]
     fn a_manifest_keeps_what_is_in_it() {
         let text = "# mine\n[package]\nname = \"p\"\n\n[dependencies]\naoti-runtime = \"9\" # chosen\n";
-        let changed = depend(text, &Crates::Registry, &[]).unwrap();
+        let changed = depend(text, &Crates::Registry, &[], true).unwrap();
         assert!(changed.starts_with(text.trim_end()), "{changed}");
         assert!(changed.contains("[build-dependencies]\naoti-build = "), "{changed}");
-        assert_eq!(depend(&changed, &Crates::Registry, &[]).unwrap(), changed);
-        assert!(depend("dependencies = 1\n", &Crates::Registry, &[]).is_err());
+        assert_eq!(depend(&changed, &Crates::Registry, &[], true).unwrap(), changed);
+        assert!(depend("dependencies = 1\n", &Crates::Registry, &[], true).is_err());
         let changed = shared("[package]\nname = \"p\"\n".to_owned());
         let document: DocumentMut = changed.parse().unwrap();
         assert_eq!(document["profile"]["dev"]["build-override"]["debug"].as_bool(), Some(false));

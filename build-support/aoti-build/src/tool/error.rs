@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::{error, fmt, io};
 
-use super::{PROGRAM, VARIABLE, VERSION};
+use super::{VARIABLE, VERSION};
+use crate::installed::PROGRAM;
 
 /// A failed build.
 ///

@@ -56,8 +56,8 @@ impl Crates {
         )))
     }
 
-    /// The value of a dependency on a crate with these features.
-    pub(super) fn dependency(&self, name: &str, features: &[&str]) -> Value {
+    /// The value of a dependency on a crate with these features, beside the default ones or without them.
+    pub(super) fn dependency(&self, name: &str, features: &[&str], has_defaults: bool) -> Value {
         let mut table = InlineTable::new();
         match self {
             Crates::Folder(root) => {
@@ -65,10 +65,15 @@ impl Crates {
                 table.insert("path", Value::from(path.to_string_lossy().into_owned()));
             }
             Crates::Repository(url) => drop(table.insert("git", Value::from(url.as_str()))),
-            Crates::Registry if features.is_empty() => return Value::from(env!("CARGO_PKG_VERSION")),
+            Crates::Registry if features.is_empty() && has_defaults => {
+                return Value::from(env!("CARGO_PKG_VERSION"));
+            }
             Crates::Registry => {
                 table.insert("version", Value::from(env!("CARGO_PKG_VERSION")));
             }
+        }
+        if !has_defaults {
+            table.insert("default-features", Value::from(false));
         }
         if !features.is_empty() {
             table.insert("features", Value::Array(features.iter().copied().collect()));
@@ -109,7 +114,7 @@ mod tests {
     #[test]
     fn dependencies_are_as_cargo_reads_them() {
         let text = |crates: &Crates, features: &[&str]| {
-            crates.dependency("aoti-build", features).to_string().trim().to_owned()
+            crates.dependency("aoti-build", features, true).to_string().trim().to_owned()
         };
         let folder = Crates::Folder("/a \"b\"".into());
         assert_eq!(text(&folder, &[]), r#"{ path = '/a "b"/build-support/aoti-build' }"#);
@@ -118,5 +123,8 @@ mod tests {
             r#"{ git = "u", features = ["half"] }"#
         );
         assert_eq!(text(&Crates::Registry, &[]), concat!("\"", env!("CARGO_PKG_VERSION"), "\""));
+        let lean = Crates::Registry.dependency("aoti-build", &[], false).to_string();
+        let version = env!("CARGO_PKG_VERSION");
+        assert_eq!(lean.trim(), format!("{{ version = \"{version}\", default-features = false }}"));
     }
 }
