@@ -145,7 +145,8 @@ def empties(t):
     for text in [
         "x[:k].amax(0)", "x[:k].amin(0)", "x[:k].max(0).values", "x[:k].max(0).indices", "x[:k].min(0).values",
         "x[:k].argmax(0)", "x[:k].argmin(0)", "x[:k].max()", "x[:k].min()", "x[:k].argmax()", "torch.aminmax(x[:k], dim=0)[0]",
-        "x[:k].aminmax()", "x[:k].median(0).values", "x[:k].mode(0).values", "x[:k].kthvalue(1, 0).values", "x[:k].topk(1, 0).values",
+        "x[:k].aminmax()", "x[:k].median(0).values", "x[:k].median()", "x[:k].nanmedian()", "(x[:k] * 9).long().median()", "(x[:k] * 9).int().median()",
+        "x[:k].mode(0).values", "x[:k].kthvalue(1, 0).values", "x[:k].topk(1, 0).values",
         "x[:k].logsumexp(0)", "x[:k].mean(0)", "x[:k].mean()", "x[:k].std(0)", "x[:k].var()", "x[:k].prod(0)", "x[:k].all(0)", "x[:k].any(0)",
         "x[:k].norm()", "torch.linalg.vector_norm(x[:k], float('inf'), 0)", "torch.linalg.vector_norm(x[:k], float('-inf'), 0)", "x[:k].nanmedian(0).values", "x[:k].cummax(0).values",
         "x[:k].nansum(0)", "x[:k].softmax(0)", "x[:k].log_softmax(0)", "x[:k].sort(0).values", "x[:k].quantile(0.5, 0)", "torch.cdist(x[:k], x)", "x[:k].count_nonzero(0)",

@@ -141,14 +141,18 @@ fn median(cx: &mut Context, a: &Args, ignore_nan: bool) -> Rule {
     };
     let size = cx.b.shape(x)[axis].clone();
     if size.is(0) {
-        let dtype = cx.b.dtype(x);
-        // NaN, or what PyTorch's conversion of it to integers gives.
-        let wraps = matches!(dtype, DType::I32 | DType::I64);
-        let nan = cx.b.scalar(if wraps { Scalar::lowest(dtype) } else { Scalar::Float(f64::NAN) }, dtype);
-        return if whole { Ok(nan.into()) } else { Err(RuleError::unsupported("the median of nothing")) };
+        let nothing = median_of_nothing(cx, x);
+        return if whole { Ok(nothing.into()) } else { Err(RuleError::unsupported("the median of nothing")) };
     }
-    let (values, indices) = cx.b.sort(x, axis, false)?;
-    let middle = (&size - 1).floor_div_in(&Expr::int(2), cx.b.ranges());
+    let (mut values, indices) = cx.b.sort(x, axis, false)?;
+    if whole && size.interval(cx.b.ranges()).min <= 0 {
+        // Behind the others, where the position is that of nothing's middle.
+        let nothing = median_of_nothing(cx, x);
+        let nothing = cx.b.reshape(nothing, &[Expr::int(1)])?;
+        values = cx.b.cat(&[values, nothing], axis)?;
+    }
+    let last = (&size - 1).maximum_in(&Expr::int(0), cx.b.ranges());
+    let middle = last.floor_div_in(&Expr::int(2), cx.b.ranges());
     let middle = cx.b.index(middle, &[Expr::int(1)]);
     let mut shape = cx.b.shape(x);
     shape[axis] = Expr::int(1);
@@ -173,6 +177,13 @@ fn median(cx: &mut Context, a: &Args, ignore_nan: bool) -> Rule {
     }
     let indices = take(cx, indices, axis, position)?;
     finish_both(cx, a, values, indices, axis)
+}
+
+/// What PyTorch says the median of no elements is: NaN, or what its conversion to integers gives.
+fn median_of_nothing(cx: &mut Context, x: ValueId) -> ValueId {
+    let dtype = cx.b.dtype(x);
+    let wraps = matches!(dtype, DType::I32 | DType::I64);
+    cx.b.scalar(if wraps { Scalar::lowest(dtype) } else { Scalar::Float(f64::NAN) }, dtype)
 }
 
 /// The most frequent value (the smallest of several) and its last position.
