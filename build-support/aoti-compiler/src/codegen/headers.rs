@@ -45,6 +45,7 @@ headers![
     "gpu/roles.h",
     "gpu/run.h",
     "gpu/simt.h",
+    "gpu/scan.h",
     "gpu/sort.h",
     "gpu/split_sums.h",
     "gpu/unit_fill.h",

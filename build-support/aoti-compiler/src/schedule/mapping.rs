@@ -89,10 +89,12 @@ pub enum GpuMapping {
     Teams(Teams),
     /// Tiles of a contraction, or of queries and keys.
     Tiles(Tile),
-    /// Blocks that the template lays out itself.
+    /// Rows by a template.
     Template {
         /// Threads of a block.
         threads: i64,
+        /// Rows that a block works on at a time: one, all its threads together, or one each.
+        rows: i64,
         /// The type of index expressions.
         index: IndexWidth,
     },

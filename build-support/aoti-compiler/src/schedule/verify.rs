@@ -9,7 +9,7 @@ use super::Schedule;
 use super::mapping::{CpuMapping, GpuMapping, Lanes, Mapping, Multiplier, Split};
 use super::memory::largest_scratch;
 use crate::graph::ranges_of;
-use crate::loops::{self, Kernel, KernelKind, Storage};
+use crate::loops::{self, Kernel, KernelKind, RowOp, Storage};
 use crate::select::{Choice, Template};
 use crate::target::Target;
 
@@ -115,7 +115,17 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                 (GpuMapping::Tiles(_), _) => {
                     findings.push("only contractions and attention have tiles".to_owned())
                 }
-                (GpuMapping::Template { .. }, KernelKind::Rows(_)) => {}
+                (GpuMapping::Template { threads, rows, .. }, KernelKind::Rows(own)) => {
+                    let (together, apart) = (*rows == 1, rows == threads);
+                    let can = match own.op {
+                        RowOp::Scan(_) => together || apart,
+                        RowOp::Sort { .. } => together,
+                        RowOp::Matrices(_) | RowOp::SearchSorted { .. } | RowOp::Fourier(_) => apart,
+                    };
+                    if !can {
+                        findings.push(format!("{threads} threads cannot have {rows} rows"));
+                    }
+                }
                 (GpuMapping::Template { .. }, KernelKind::Nest(_)) => {
                     findings.push("loops are no template".to_owned());
                 }

@@ -166,15 +166,23 @@ AOTI_NAMESPACE_END
 
 AOTI_NAMESPACE_BEGIN
 
-// Any value, word by word, from the thread whose number in the warp differs by `mask`.
-template <class T> AOTI_INLINE T shuffle_xor(T x, int mask) {
+// Any value, word by word.
+template <class T, class Word> AOTI_INLINE T by_words(T x, const Word &word) {
   constexpr int words = (sizeof(T) + 3) / 4;
   u32 raw[words] = {};
   __builtin_memcpy(raw, &x, sizeof(T));
   AOTI_UNROLL_TIMES(8)
-  for (int i = 0; i < words; ++i) raw[i] = shuffle_xor_word(raw[i], mask);
+  for (int i = 0; i < words; ++i) raw[i] = word(raw[i]);
   __builtin_memcpy(&x, raw, sizeof(T));
   return x;
+}
+// Any value from the thread whose number in the warp differs by `mask`.
+template <class T> AOTI_INLINE T shuffle_xor(T x, int mask) {
+  return by_words(x, [&](u32 w) { return shuffle_xor_word(w, mask); });
+}
+// Any value from the thread of this number in the warp.
+template <class T> AOTI_INLINE T shuffle(T x, int from) {
+  return by_words(x, [&](u32 w) { return shuffle_word(w, from); });
 }
 
 AOTI_NAMESPACE_END

@@ -107,8 +107,8 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
         (KernelKind::Attention(own), GpuMapping::Tiles(tile)) => {
             attention::print(program, &parameters, own, tile)
         }
-        (KernelKind::Rows(rows), GpuMapping::Template { threads, index }) => {
-            rows::print(&parameters, rows, *threads, *index)
+        (KernelKind::Rows(own), GpuMapping::Template { threads, rows, index }) => {
+            rows::print(&parameters, own, (*threads, *rows), *index)
         }
         (
             KernelKind::Nest(_)

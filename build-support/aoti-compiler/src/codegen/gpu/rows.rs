@@ -1,4 +1,4 @@
-//! Row operations: calls of the templates in `rows.h` and `gpu/sort.h`.
+//! Row operations: calls of the templates in `rows.h`, `gpu/scan.h` and `gpu/sort.h`.
 
 use super::{Launch, MAX_BLOCKS, Printed, index_type};
 use crate::codegen::c_family::expr::scalar;
@@ -9,13 +9,10 @@ use crate::graph::ScanOp;
 use crate::loops::{RowOp, RowOperation};
 use crate::schedule::mapping::IndexWidth;
 
-/// Threads of a block where each thread has a row of its own.
-const ROWS: i64 = 64;
-
 pub(super) fn print(
     parameters: &Parameters,
     rows: &RowOperation,
-    threads: i64,
+    (threads, at_once): (i64, i64),
     index: IndexWidth,
 ) -> Printed {
     debug_assert_eq!(index_type(index), "i64", "the templates count in 64 bits");
@@ -25,7 +22,7 @@ pub(super) fn print(
     let (outer, length, inner) = (scalar(&rows.outer), scalar(&rows.length), scalar(&rows.inner));
     let count = &rows.outer * &rows.inner;
     let sizes = format!("{outer}, {length}, {inner}");
-    let by_rows = Launch::of(&count, ROWS, ROWS, MAX_BLOCKS);
+    let launch = Launch::of(&count, at_once, threads, MAX_BLOCKS);
     let (body, launch) = match &rows.op {
         RowOp::Scan(op) => {
             let combine = match op {
@@ -35,17 +32,20 @@ pub(super) fn print(
                 ScanOp::Max => "ScanMax",
                 ScanOp::Min => "ScanMin",
             };
-            let body = if op.has_indices() {
-                format!(
-                    "scan_extreme<{combine}, {element}>(run, {}, {}, {}, {sizes});\n",
-                    name(0),
-                    output(0),
-                    output(1)
-                )
+            let mut arguments = vec![name(0), output(0)];
+            let function = if op.has_indices() {
+                arguments.push(output(1));
+                "scan_extreme"
             } else {
-                format!("scan<{combine}, {element}>(run, {}, {}, {sizes});\n", name(0), output(0))
+                "scan"
             };
-            (body, by_rows)
+            let arguments = arguments.join(", ");
+            let body = if at_once == 1 {
+                format!("{function}_rows<{threads}, {combine}, {element}>({arguments}, {sizes});\n")
+            } else {
+                format!("{function}<{combine}, {element}>(run, {arguments}, {sizes});\n")
+            };
+            (body, launch)
         }
         RowOp::Sort { descending } => {
             let body = format!(
@@ -55,14 +55,13 @@ pub(super) fn print(
                 output(1)
             );
             // Positions of a row are merged between two arrays.
-            let launch = Launch::of(&count, 1, threads, MAX_BLOCKS);
             (body, Launch { scratch: Some(&(&count * &rows.length) * 16), ..launch })
         }
         RowOp::Matrices(routine) => {
             let bytes = matrix_scratch(*routine, rows);
             let memory = if bytes.is(0) { "nullptr" } else { "scratch" };
             let body = matrices(parameters, rows, *routine, (memory, &scalar(&bytes)));
-            let launch = Launch::of(&rows.outer, ROWS, ROWS, MAX_BLOCKS);
+            let launch = Launch::of(&rows.outer, at_once, threads, MAX_BLOCKS);
             let scratch = (!bytes.is(0)).then(|| &rows.outer * &bytes);
             return Printed { body, launch: Launch { scratch, ..launch }, headers: vec!["linalg.h"] };
         }
@@ -74,8 +73,8 @@ pub(super) fn print(
                 name(1),
                 output(0)
             );
-            (body, Launch::of(&(&rows.outer * &rows.inner), ROWS, ROWS, MAX_BLOCKS))
+            (body, launch)
         }
     };
-    Printed { body, launch, headers: vec!["rows.h", "gpu/sort.h"] }
+    Printed { body, launch, headers: vec!["rows.h", "gpu/scan.h", "gpu/sort.h"] }
 }

@@ -5,7 +5,8 @@
 
 use super::{attention, contiguous, index, tiles};
 use crate::loops::{
-    Access, Axis, BufferId, Effect, Index, Kernel, KernelKind, Nest, Program, Stage, Storage,
+    Access, Axis, BufferId, Effect, Index, Kernel, KernelKind, Nest, Program, RowOp, RowOperation, Stage,
+    Storage,
 };
 use crate::schedule::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, Tile, row_bytes};
 use crate::symbolic::{Expr, NoRanges, Ranges, Symbol};
@@ -15,6 +16,12 @@ use crate::target::GpuTarget;
 const BLOCK: i64 = 256;
 /// Threads side by side that make whole memory transactions.
 const SIDE_BY_SIDE: i64 = 32;
+/// Threads of a block of which each has rows of its own.
+const ROW_EACH: i64 = 64;
+/// Rows from which on a thread for each is enough of them.
+const MANY_ROWS: i64 = 1 << 14;
+/// Neighbouring elements that a thread has of a row that a block scans (`kScanned` of `gpu/scan.h`).
+const SCANNED_AT_ONCE: i64 = 4;
 /// Inner positions up to which one thread does them alone.
 const ALONE: i64 = 16;
 /// Positions from which on there is work for every thread of a large GPU, several elements each.
@@ -59,9 +66,32 @@ pub(super) fn map(
         KernelKind::MatMul(matmul) => tiles(tiles::of_product(matmul, index, target)),
         KernelKind::Convolution(conv) => tiles(tiles::of_convolution(program, conv, index, target)),
         KernelKind::Attention(own) => tiles(attention::map(program, own, index, target)),
-        KernelKind::Rows(_) => vec![GpuMapping::Template { threads: BLOCK, index }],
+        KernelKind::Rows(own) => {
+            let (threads, rows) = rows_of_block(own, ranges);
+            vec![GpuMapping::Template { threads, rows, index }]
+        }
         KernelKind::Extern(_) => {
             unreachable!("programs that call functions of processors are refused for GPUs")
+        }
+    }
+}
+
+/// Threads of a block for a row operation, and the rows that it works on at a time.
+fn rows_of_block(own: &RowOperation, ranges: &dyn Ranges) -> (i64, i64) {
+    match own.op {
+        RowOp::Sort { .. } => (BLOCK, 1),
+        RowOp::Matrices(_) | RowOp::SearchSorted { .. } | RowOp::Fourier(_) => (ROW_EACH, ROW_EACH),
+        RowOp::Scan(_) => {
+            let longest = own.length.interval(ranges).max;
+            let positions = (&own.outer * &own.inner).interval(ranges).min;
+            // Side by side, threads read whole transactions, each of a row of its own.
+            let fills = own.inner.interval(ranges).min >= SIDE_BY_SIDE && positions >= MANY_ROWS;
+            if longest <= ALONE || fills {
+                return (ROW_EACH, ROW_EACH);
+            }
+            // A thread has several neighbouring elements of a row at a time.
+            let each = longest.min(BLOCK * SCANNED_AT_ONCE) / SCANNED_AT_ONCE;
+            (each.unsigned_abs().next_power_of_two().clamp(64, BLOCK.unsigned_abs()).cast_signed(), 1)
         }
     }
 }

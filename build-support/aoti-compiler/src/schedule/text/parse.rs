@@ -165,8 +165,8 @@ fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
         return Ok(Mapping::Cpu(CpuMapping { split, lanes, grain: Grain { enough, unit }, block }));
     }
     if cursor.eat_word("template") {
-        let threads = field(cursor, "threads")?;
-        return Ok(Mapping::Gpu(GpuMapping::Template { threads, index: index_width(cursor)? }));
+        let (threads, rows) = (field(cursor, "threads")?, field(cursor, "rows")?);
+        return Ok(Mapping::Gpu(GpuMapping::Template { threads, rows, index: index_width(cursor)? }));
     }
     if cursor.eat_word("tile") {
         let [Some(rows), Some(columns)] = pair(cursor)?.map(|size| size.as_int()) else {

@@ -120,8 +120,8 @@ fn mapping(mapping: &Mapping) -> String {
             let (split, lanes, block) = (split_text(*split), lanes_text(*lanes), block_text(*block));
             format!("map split {split} lanes {lanes} grain [{}, {}]{block}", grain.enough, grain.unit)
         }
-        Mapping::Gpu(GpuMapping::Template { threads, index }) => {
-            format!("map template threads {threads} index {}", bits(*index))
+        Mapping::Gpu(GpuMapping::Template { threads, rows, index }) => {
+            format!("map template threads {threads} rows {rows} index {}", bits(*index))
         }
         Mapping::Gpu(GpuMapping::Tiles(Tile {
             by,

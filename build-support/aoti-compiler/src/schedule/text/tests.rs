@@ -99,7 +99,7 @@ fn each_rule_is_checked() {
     finds(
         GPU,
         "team 1 places 256 adjacent members along outer lanes 4 rows shared order []",
-        "template threads 256",
+        "template threads 256 rows 1",
         "loops are no template",
     );
     finds(

@@ -1,6 +1,7 @@
 // Kernels of the model `control` for GPUs, written by cargo-aoti.
 #include "aoti/gpu/simt.h"
 #include "aoti/rows.h"
+#include "aoti/gpu/scan.h"
 #include "aoti/gpu/sort.h"
 
 using namespace aoti;

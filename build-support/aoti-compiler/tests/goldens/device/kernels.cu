@@ -3,6 +3,7 @@
 #include "aoti/gpu/contract.h"
 #include "aoti/gpu/units.h"
 #include "aoti/rows.h"
+#include "aoti/gpu/scan.h"
 #include "aoti/gpu/sort.h"
 
 using namespace aoti;
@@ -407,7 +408,7 @@ AOTI_KERNEL_END(k_conv)
 AOTI_KERNEL(64) k_cumulative(Run run, const f64 *__restrict__ in0, f64 *__restrict__ out0) {
   (void)run;
   begin_kernel();
-  scan<ScanSum, f64>(run, in0, out0, 6, 50, 4);
+  scan_rows<64, ScanSum, f64>(in0, out0, 6, 50, 4);
   end_kernel();
 }
 AOTI_KERNEL_END(k_cumulative)
@@ -415,10 +416,50 @@ AOTI_KERNEL_END(k_cumulative)
 AOTI_KERNEL(64) k_running(Run run, const f64 *__restrict__ in0, f64 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
   begin_kernel();
-  scan_extreme<ScanMax, f64>(run, in0, out0, out1, 6, 50, 4);
+  scan_extreme_rows<64, ScanMax, f64>(in0, out0, out1, 6, 50, 4);
   end_kernel();
 }
 AOTI_KERNEL_END(k_running)
+
+AOTI_KERNEL(256) k_lengthwise(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
+  (void)run;
+  begin_kernel();
+  scan_rows<256, ScanSum, f32>(in0, out0, 37, 1000, 1);
+  end_kernel();
+}
+AOTI_KERNEL_END(k_lengthwise)
+
+AOTI_KERNEL(256) k_down(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
+  (void)run;
+  begin_kernel();
+  scan_rows<256, ScanLogSumExp, f32>(in0, out0, 1, 3000, 70);
+  end_kernel();
+}
+AOTI_KERNEL_END(k_down)
+
+AOTI_KERNEL(128) k_lowest(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
+  (void)run;
+  begin_kernel();
+  scan_extreme_rows<128, ScanMin, f32>(in0, out0, out1, 12, 260, 1);
+  end_kernel();
+}
+AOTI_KERNEL_END(k_lowest)
+
+AOTI_KERNEL(64) k_numbers(Run run, const i32 *__restrict__ in0, i32 *__restrict__ out0) {
+  (void)run;
+  begin_kernel();
+  scan_rows<64, ScanProd, i32>(in0, out0, 1, 40, 7);
+  end_kernel();
+}
+AOTI_KERNEL_END(k_numbers)
+
+AOTI_KERNEL(256) k_halfway(Run run, const f16 *__restrict__ in0, f16 *__restrict__ out0) {
+  (void)run;
+  begin_kernel();
+  scan_rows<256, ScanSum, f16>(in0, out0, 64, 1000, 1);
+  end_kernel();
+}
+AOTI_KERNEL_END(k_halfway)
 
 AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;

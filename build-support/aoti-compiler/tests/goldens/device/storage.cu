@@ -1,6 +1,7 @@
 // Kernels of the model `storage` for GPUs, written by cargo-aoti.
 #include "aoti/gpu/simt.h"
 #include "aoti/rows.h"
+#include "aoti/gpu/scan.h"
 #include "aoti/gpu/sort.h"
 #include "aoti/gpu/contract.h"
 
