@@ -100,7 +100,8 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                         findings.push("no block can have such a tile".to_owned());
                     }
                     let is_attention = matches!(kernel.kind, KernelKind::Attention(_));
-                    let most = if is_attention { 1 } else { gpu.cluster_blocks };
+                    let has_depth = !is_attention || tile.by == Multiplier::Few;
+                    let most = if has_depth { gpu.cluster_blocks } else { 1 };
                     if tile.blocks < 1 || tile.blocks > most {
                         findings.push(format!("{} blocks cannot share a tile", tile.blocks));
                     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attention.h"
+#include "cluster.h"
 
 AOTI_NAMESPACE_BEGIN
 
@@ -31,17 +32,22 @@ AOTI_INLINE void read_chunk(f32 *to, const Table<T, I> &x, I row, int column, bo
 } // namespace detail
 
 // All of a few queries, by the 512 threads of a block: 32 groups take every 32nd key each, with sums of their own, which
-// are joined in the end. The threads of a group share the width of a key and a value.
-template <int Rows, int Width, int Columns, bool Causal, bool ZeroOfNothing, class I, class Q, class K, class V, class Score,
+// are joined in the end. The threads of a group share the width of a key and a value. Where there are few heads, several blocks
+// share the keys of each, and join their sums in the same way ("flash decoding").
+template <int Rows, int Blocks, int Width, int Columns, bool Causal, bool ZeroOfNothing, class I, class Q, class K, class V, class Score,
           class Epilogue>
 AOTI_INLINE void attend_few(char *, I row0, I m, I n, I reach, Table<Q, I> q, Table<K, I> k, Table<V, I> v,
                             const Score &score, const Epilogue &epilogue) {
   using namespace detail;
+  using C = Cluster<Blocks>;
+  if (C::is_idle()) return;
   constexpr int kThreads = 512, kGroup = 16, groups = kThreads / kGroup, at_once = 4;
   constexpr int k_chunk = 16 / sizeof(K), v_chunk = 16 / sizeof(V);
   constexpr int k_steps = (Width + kGroup * k_chunk - 1) / (kGroup * k_chunk);
   constexpr int v_steps = (Columns + kGroup * v_chunk - 1) / (kGroup * v_chunk);
   AOTI_SHARED f32 parts[groups][Columns], peaks[groups], totals[groups];
+  // Of this block: the sums, their peak and their total.
+  AOTI_SHARED f32 joined[C::kParts == 1 ? 1 : Columns + 2];
   const int thread = thread_index(), place = thread % kGroup, group = thread / kGroup;
   const bool k_whole = k.has_whole_rows(), v_whole = v.has_whole_rows();
   f32 query[Rows][k_steps * k_chunk], sums[Rows][v_steps * v_chunk], peak[Rows], total[Rows];
@@ -57,7 +63,9 @@ AOTI_INLINE void attend_few(char *, I row0, I m, I n, I reach, Table<Q, I> q, Ta
     }
   }
   const I seen = seen_by<Causal>(I(row0 + Rows), n, reach);
-  for (I key0 = 0; key0 < seen; key0 += groups * at_once) {
+  const int pieces = int(ceil_div(seen, I(groups * at_once)));
+  for (I key0 = I(C::begin(pieces)) * (groups * at_once), end = I(C::end(pieces)) * (groups * at_once); key0 < end;
+       key0 += groups * at_once) {
     f32 keys[at_once][k_steps * k_chunk], values[at_once][v_steps * v_chunk];
     AOTI_UNROLL_TIMES(4)
     for (int u = 0; u < at_once; ++u) {
@@ -113,11 +121,33 @@ AOTI_INLINE void attend_few(char *, I row0, I m, I n, I reach, Table<Q, I> q, Ta
     const f32 base = base_of(most);
     f32 all = 0.0f;
     for (int g = 0; g < groups; ++g) all = scalar_fma(totals[g], weight_of(peaks[g], base), all);
-    const f32 inverse = inverse_of<ZeroOfNothing>(all, n);
+    const auto finish = [&](int column, f32 sum, f32 total) {
+      const f32 inverse = inverse_of<ZeroOfNothing>(total, n);
+      if (row0 + r < m) epilogue(I(row0 + r), I(column), Full<1>{}, Vec<f32, 1>{sum * inverse});
+    };
     for (int column = thread; column < Columns; column += kThreads) {
       f32 sum = 0.0f;
       for (int g = 0; g < groups; ++g) sum = scalar_fma(parts[g][column], weight_of(peaks[g], base), sum);
-      if (row0 + r < m) epilogue(I(row0 + r), I(column), Full<1>{}, Vec<f32, 1>{sum * inverse});
+      if constexpr (C::kParts == 1)
+        finish(column, sum, all);
+      else
+        joined[column] = sum;
+    }
+    if constexpr (C::kParts > 1) {
+      if (thread == 0) joined[Columns] = most, joined[Columns + 1] = all;
+      C::meet();
+      for (int column = C::begin(Columns) + thread; column < C::end(Columns); column += kThreads) {
+        f32 highest = C::of(0, joined + Columns);
+        for (int b = 1; b < C::kParts; ++b) highest = __builtin_fmaxf(highest, C::of(b, joined + Columns));
+        f32 sum = 0.0f, total = 0.0f;
+        for (int b = 0; b < C::kParts; ++b) {
+          const f32 weight = weight_of(C::of(b, joined + Columns), base_of(highest));
+          sum = scalar_fma(C::of(b, joined + column), weight, sum);
+          total = scalar_fma(C::of(b, joined + Columns + 1), weight, total);
+        }
+        finish(column, sum, total);
+      }
+      C::part();
     }
   }
   barrier();

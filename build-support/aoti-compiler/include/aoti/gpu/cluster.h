@@ -37,6 +37,13 @@ template <int Blocks> struct Cluster {
     else
       __asm__ volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;" ::: "memory");
   }
+  // What lies at the same place in the shared memory of a block.
+  static AOTI_INLINE f32 of(int block, const f32 *p) {
+    if constexpr (kParts == 1) return *p;
+    f32 own[1];
+    read(address_in(block, detail::shared_address(p)), own);
+    return own[0];
+  }
   // Adds the sums that lie at the same place in the shared memory of the other blocks to a few neighbouring ones. Each place is
   // finished, and so written, by one block alone.
   template <int N, class U> static AOTI_INLINE void add_up(U *sums) {
@@ -45,10 +52,8 @@ template <int Blocks> struct Cluster {
       U all[N];
       AOTI_UNROLL_TIMES(8)
       for (int block = 0; block < kParts; ++block) {
-        u32 theirs;
-        __asm__ volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(address), "r"(block));
         U own[N];
-        read(theirs, own);
+        read(address_in(block, address), own);
         AOTI_UNROLL_TIMES(8)
         for (int i = 0; i < N; ++i) all[i] = block == 0 ? own[i] : all[i] + own[i];
       }
@@ -57,6 +62,11 @@ template <int Blocks> struct Cluster {
   }
 
 private:
+  static AOTI_INLINE u32 address_in(int block, u32 address) {
+    u32 theirs;
+    __asm__ volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(address), "r"(block));
+    return theirs;
+  }
   template <int N, class U> static AOTI_INLINE void read(u32 address, U (&sums)[N]) {
     constexpr int bytes = N * int(sizeof(U)), step = bytes % 16 == 0 ? 4 : 1;
     u32 words[bytes / 4];
@@ -74,6 +84,7 @@ private:
 #else
   static AOTI_INLINE void meet() { barrier(); }
   static AOTI_INLINE void part() { barrier(); }
+  static AOTI_INLINE f32 of(int, const f32 *p) { return *p; }
   template <int, class U> static AOTI_INLINE void add_up(U *) {}
 #endif
 };

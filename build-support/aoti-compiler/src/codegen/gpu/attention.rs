@@ -21,7 +21,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
         .map(|size| size.as_int().expect("lowering makes attention of heads of known sizes"));
     let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
     let (function, header) = match tile.by {
-        Multiplier::Few => (format!("attend_few<{rows}"), "gpu/attention_few.h"),
+        Multiplier::Few => (format!("attend_few<{rows}, {}", tile.blocks), "gpu/attention_few.h"),
         Multiplier::Threads => (format!("attend<{threads}, {rows}"), "gpu/attention.h"),
         Multiplier::Units => (format!("attend_halves<{rows}, {}", tile.columns), "gpu/attention_units.h"),
     };
@@ -49,8 +49,10 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
         indent(&score, 3),
         indent(&result, 3),
     );
+    // Neighbouring blocks have the same queries where they share the keys.
+    let shared = if tile.blocks == 1 { String::new() } else { format!(" / {}", tile.blocks) };
     let units = format!(
-        "for ({index} unit = {index}(block_index()); unit < down * batches; unit += {index}(block_count())) {{\n\
+        "for ({index} unit = {index}(block_index(){shared}); unit < down * batches; unit += {index}(block_count(){shared})) {{\n\
          \x20 const TileOfHeads<{}, {index}> place(unit, down, batches);\n\
          \x20 const {index} row0 = place.tile * {rows}, batch = place.batch;\n\
          \x20 (void)batch;\n{}}}\n",
@@ -70,7 +72,8 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
     let launch = Launch {
         shared: Expr::int(tile.shared),
         copiers: tile.copiers,
-        ..Launch::of(&(&batches * &tiles), 1, threads, MAX_BLOCKS)
+        cluster: tile.blocks,
+        ..Launch::of(&(&(&batches * &tiles) * tile.blocks), 1, threads, MAX_BLOCKS)
     };
     Printed { body, launch, headers: vec![header] }
 }

@@ -10,6 +10,10 @@ use crate::target::{GpuTarget, MatrixShape};
 const FEW_QUERIES: i64 = 4;
 /// Threads of a block for them: the more, the more keys are on their way.
 const FEW_THREADS: i64 = 512;
+/// Keys that such a block looks at at a time.
+const FEW_KEYS: i64 = 128;
+/// Blocks of them that keep a large GPU busy.
+const FEW_BLOCKS: i64 = 160;
 /// The matrix instruction that the template for matrix units is made of.
 const INSTRUCTION: MatrixShape = MatrixShape { m: 16, n: 8, k: 16 };
 /// Queries of each warp of a block on matrix units.
@@ -46,17 +50,20 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
         queries.map_or(i64::MAX, |count| count.saturating_add(rows - 1) / rows).saturating_mul(batches)
     };
     if let Some(rows) = queries.filter(|count| (1..=FEW_QUERIES).contains(count)) {
-        return vec![Tile {
+        let keys = own.key().extent.as_int().unwrap_or(i64::MAX);
+        let tile = |sharers: i64| Tile {
             by: Multiplier::Few,
             rows,
             columns: KEYS,
             threads: FEW_THREADS,
             copiers: 0,
-            blocks: 1,
+            blocks: sharers,
             heads: 1,
             shared: 0,
             index,
-        }];
+        };
+        let sharers = sharers(blocks(rows), keys / FEW_KEYS, target);
+        return if sharers == 1 { vec![tile(1)] } else { vec![tile(sharers), tile(1)] };
     }
     let widest = width.max(columns);
     let heads = heads_by_turns(program, own, width + columns, target).min(batches.max(1));
@@ -99,6 +106,16 @@ pub(super) fn map(program: &Program, own: &Attention, index: IndexWidth, target:
         index,
     };
     rows.iter().map(tile).collect()
+}
+
+/// How many blocks share the keys of a few queries, so many of them at a time: as many as keep the device busy.
+fn sharers(blocks: i64, pieces: i64, target: &GpuTarget) -> i64 {
+    let fits = |sharers: &i64| {
+        *sharers <= pieces
+            && blocks.saturating_mul(*sharers) <= FEW_BLOCKS
+            && *sharers <= target.cluster_blocks
+    };
+    [8, 4, 2].into_iter().find(fits).unwrap_or(1)
 }
 
 /// Heads whose tiles are computed by turns. Where later queries see more keys, those of all heads that see the most begin first,

@@ -10,7 +10,7 @@ extern "C" int32_t aoti_attention_cuda_run(DeviceRun &run) {
   launch(run, 1, 1, 4, 128, 40960, input<f16>(run, 3), input<f16>(run, 4), input<f16>(run, 5), output<f16>(run, 1)); // k_groupedy
   launch(run, 2, 2, 12, 256, 12288, input<f32>(run, 6), input<f32>(run, 7), input<f32>(run, 8), input<bool>(run, 9), output<f32>(run, 2)); // k_maskedy
   launch(run, 3, 3, 2, 128, 40960, input<bf16>(run, 10), input<bf16>(run, 11), input<bf16>(run, 12), input<bf16>(run, 13), output<bf16>(run, 3)); // k_biasedy
-  launch(run, 4, 4, 8, 512, 0, input<f16>(run, 14), input<f16>(run, 15), input<f16>(run, 16), input<bool>(run, 17), output<f16>(run, 4)); // k_decodey
+  launch(run, 4, 4, 16, 512, 0, input<f16>(run, 14), input<f16>(run, 15), input<f16>(run, 16), input<bool>(run, 17), output<f16>(run, 4)); // k_decodey
   launch(run, 5, 5, 2, 256, 47616, input<f32>(run, 18), input<f32>(run, 19), input<f32>(run, 20), output<f32>(run, 5)); // k_widey
   launch(run, 6, 6, 2, 512, 0, input<f32>(run, 21), input<f32>(run, 22), input<f32>(run, 23), output<f32>(run, 6)); // k_fewy
   return 0;

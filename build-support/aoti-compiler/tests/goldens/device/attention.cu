@@ -154,12 +154,12 @@ AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *__restrict__ in0, const bf16 *__
 }
 AOTI_KERNEL_END(k_biasedy)
 
-AOTI_KERNEL(512) k_decodey(Run run, const f16 *__restrict__ in0, const f16 *__restrict__ in1, const f16 *__restrict__ in2, const bool *__restrict__ in3, f16 *__restrict__ out0) {
+AOTI_CLUSTER_KERNEL(512, 2) k_decodey(Run run, const f16 *__restrict__ in0, const f16 *__restrict__ in1, const f16 *__restrict__ in2, const bool *__restrict__ in3, f16 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
-  const i32 m = 1, n = 77, down = ceil_div(m, i32(1)), batches = 8;
-  for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
+  const i32 m = 1, n = 300, down = ceil_div(m, i32(1)), batches = 8;
+  for (i32 unit = i32(block_index() / 2); unit < down * batches; unit += i32(block_count() / 2)) {
     const TileOfHeads<1, i32> place(unit, down, batches);
     const i32 row0 = place.tile * 1, batch = place.batch;
     (void)batch;
@@ -167,15 +167,15 @@ AOTI_KERNEL(512) k_decodey(Run run, const f16 *__restrict__ in0, const f16 *__re
     (void)i0;
     const i32 i1 = batch / (1) % (4);
     (void)i1;
-    attend_few<1, 64, 64, false, true>(shared, row0, m, n, i32(0),
+    attend_few<1, 2, 64, 64, false, true>(shared, row0, m, n, i32(0),
         Table<f16, i32>{whole(in0) + (256 * i0 + 64 * i1), 64, 1},
-        Table<f16, i32>{whole(in1) + (9856 * i0 + 4928 * floor_div(i1, 2)), 64, 1},
-        Table<f16, i32>{whole(in2) + (9856 * i0 + 4928 * floor_div(i1, 2)), 64, 1},
+        Table<f16, i32>{whole(in1) + (38400 * i0 + 19200 * floor_div(i1, 2)), 64, 1},
+        Table<f16, i32>{whole(in2) + (38400 * i0 + 19200 * floor_div(i1, 2)), 64, 1},
         [&](i32 i2, i32 i4, auto lanes, auto sum) {
           (void)i2, (void)i4;
           const auto t2 = broadcast(Full<1>{}, 0.125f);
           const auto t4 = broadcast(Full<1>{}, -__builtin_inff());
-          const auto t0 = load(lanes, in3 + (77 * i0 + i4));
+          const auto t0 = load(lanes, in3 + (300 * i0 + i4));
           const auto t1 = sum;
           const auto v2 = spread(lanes, t2);
           const auto t3 = t1 * v2;
@@ -241,7 +241,7 @@ AOTI_KERNEL(512) k_fewy(Run run, const f32 *__restrict__ in0, const f32 *__restr
     (void)i0;
     const i32 i1 = batch / (1) % (2);
     (void)i1;
-    attend_few<3, 36, 20, true, false>(shared, row0, m, n, i32(42),
+    attend_few<3, 1, 36, 20, true, false>(shared, row0, m, n, i32(42),
         Table<f32, i32>{whole(in0) + (216 * i0 + 108 * i1), 36, 1},
         Table<f32, i32>{whole(in1), 36, 1},
         Table<f32, i32>{whole(in2) + (900 * i0), 20, 1},
