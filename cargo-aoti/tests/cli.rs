@@ -241,6 +241,13 @@ fn a_model_is_inspected_at_every_stage() {
         assert!(code(&output) == 0 && out(&output).len() > 50, "{stage}: {}", err(&output));
     }
     let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/digits/models/digits.pt2");
+    for (stage, text) in
+        [("schedule", "schedule gpu \"sm_90a\""), ("run", "kernel"), ("cuda", "AOTI_KERNEL(")]
+    {
+        let output = aoti(folder.path(), &["inspect", "scaled.aoti", "--emit", stage, "--level", "sm_90a"]);
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && shown.contains(text), "{stage}: {shown}");
+    }
     let output = aoti(folder.path(), &["inspect", digits, "--emit", "aten"]);
     assert!(out(&output).contains(" = aten.conv2d.default("), "{}{}", out(&output), err(&output));
     let output = aoti(folder.path(), &["inspect", "scaled.aoti", "--emit", "aten"]);

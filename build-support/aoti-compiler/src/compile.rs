@@ -136,11 +136,14 @@ fn scheduled(graph: &Graph, target: &Target, records: &Records) -> (Program, Sch
     (lowered, schedule, explanations)
 }
 
-/// The stages for the CPU levels of the options.
-fn cpu_stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
+/// The stages for the CPU levels of the options, or for their GPUs where they ask for those of one vendor alone.
+fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
+    let target = match <[_; 1]>::try_from(gpu_targets(options)?) {
+        Ok([(gpu, _)]) if options.levels.is_empty() => Target::Gpu(gpu),
+        _ => Target::cpu(&options.levels),
+    };
     let graph = graph_of(model, options)?;
-    let (lowered, schedule, explanations) =
-        scheduled(&graph, &Target::cpu(&options.levels), &options.records);
+    let (lowered, schedule, explanations) = scheduled(&graph, &target, &options.records);
     Ok(Stages { graph, lowered, schedule, explanations })
 }
 
@@ -241,7 +244,7 @@ pub fn kernel_work(
     options: &Options,
     inputs: &[Vec<i64>],
 ) -> Result<Vec<(String, Option<Work>)>, Diagnostics> {
-    let stages = cpu_stages(model, options)?;
+    let stages = stages(model, options)?;
     let program = &stages.schedule.program;
     let value_of = |symbol: Symbol| match program.symbols.get(symbol.index as usize)?.source {
         SymbolSource::InputDim { input, axis } => {
@@ -345,13 +348,13 @@ pub fn evaluate(
     options: &Options,
     inputs: &[interpret::Tensor],
 ) -> Result<Result<Vec<interpret::Tensor>, interpret::EvalError>, Diagnostics> {
-    let stages = cpu_stages(model, options)?;
+    let stages = stages(model, options)?;
     Ok(interpret::evaluate_schedule(&stages.schedule, inputs).map(|found| found.outputs))
 }
 
 /// Which kernels were not fused, and why.
 pub fn explain_fusion(model: Bytes, options: &Options) -> Result<Vec<Explanation>, Diagnostics> {
-    Ok(cpu_stages(model, options)?.explanations)
+    Ok(stages(model, options)?.explanations)
 }
 
 /// The text of one stage.
@@ -364,10 +367,10 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
         }
         Emit::Aten => Ok(aten::text::print_short(&frontend::import(&options.name, model)?)),
         Emit::Graph => Ok(crate::graph::text::print_short(&graph_of(model, options)?)),
-        Emit::Loops => Ok(loops::text::print_short(&cpu_stages(model, options)?.lowered)),
-        Emit::Schedule => Ok(schedule::text::print_short(&cpu_stages(model, options)?.schedule)),
+        Emit::Loops => Ok(loops::text::print_short(&stages(model, options)?.lowered)),
+        Emit::Schedule => Ok(schedule::text::print_short(&stages(model, options)?.schedule)),
         Emit::Run => {
-            let stages = cpu_stages(model, options)?;
+            let stages = stages(model, options)?;
             let plan = codegen::run::of_schedule(&stages.schedule, &stages.graph.ranges());
             Ok(codegen::run::text::print(&plan))
         }
@@ -379,8 +382,8 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
             Ok(bundle.bindings(&options))
         }
         Emit::Header => Ok(compile(model, options)?.header()),
-        Emit::Cuda => emit_device(model, options, "sm_90a"),
-        Emit::Hip => emit_device(model, options, "gfx942"),
+        Emit::Cuda => emit_device(model, options, Vendor::Nvidia),
+        Emit::Hip => emit_device(model, options, Vendor::Amd),
         Emit::Cpp => Ok(sources(&compile(model, options)?, |name| name.starts_with("kernels"))),
         Emit::Wrapper => {
             Ok(sources(&compile(model, options)?, |name| name.starts_with("run_") || name == "model.cpp"))
@@ -388,9 +391,14 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
     }
 }
 
-/// The device code for an architecture that stands for its vendor's newest.
-fn emit_device(model: Bytes, options: &Options, architecture: &str) -> Result<String, Diagnostics> {
-    let alone = Options { levels: vec![], gpus: vec![architecture.to_owned()], ..options.clone() };
+/// The device code for the options' architectures of a vendor, or for one that stands for its newest.
+fn emit_device(model: Bytes, options: &Options, vendor: Vendor) -> Result<String, Diagnostics> {
+    let is_theirs = |name: &String| GpuTarget::named(name).is_none_or(|target| target.vendor == vendor);
+    let mut gpus: Vec<String> = options.gpus.iter().filter(|name| is_theirs(name)).cloned().collect();
+    if gpus.is_empty() {
+        gpus.push(vendor.newest().to_owned());
+    }
+    let alone = Options { levels: vec![], gpus, ..options.clone() };
     let bundle = compile(model, &alone)?;
     Ok(sources(&bundle, |name| bundle.devices.iter().any(|unit| unit.source == name)))
 }

@@ -12,6 +12,7 @@ use aoti_compiler::compile::{self, Emit, Options};
 use aoti_compiler::diagnostic::Diagnostics;
 use aoti_compiler::frontend;
 use aoti_compiler::operators::Operators;
+use aoti_compiler::target::GpuTarget;
 use aoti_compiler::transform::decompose::{self, Entry, Registry};
 use clap::{Args, ValueEnum};
 
@@ -42,7 +43,7 @@ pub(crate) struct Arguments {
     /// List the operators of the model; without a model, all that are supported
     #[arg(long)]
     ops: bool,
-    /// Instruction-set level to compile for
+    /// Instruction-set level to compile for, or a GPU architecture such as `sm_90a`
     #[arg(long, default_value = "x86-64-v3")]
     level: String,
     #[command(flatten)]
@@ -104,12 +105,14 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         print(&operators(&program, &declared));
         return Ok(());
     }
-    let levels = vec![arguments.level.clone()];
+    let level = vec![arguments.level.clone()];
+    let (levels, gpus) =
+        if GpuTarget::named(&arguments.level).is_some() { (Vec::new(), level) } else { (level, Vec::new()) };
     let options = Options {
         name,
         package: String::new(),
         levels,
-        gpus: Vec::new(),
+        gpus,
         embed_weights: true,
         named_weights: false,
         names: Default::default(),

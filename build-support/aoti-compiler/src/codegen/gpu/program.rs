@@ -36,6 +36,11 @@ pub(in crate::codegen) struct Printed {
     pub(in crate::codegen) run: RunPlan,
 }
 
+/// What a run does, alone.
+pub(in crate::codegen) fn plan(schedule: &Schedule, ranges: &RangeTable) -> RunPlan {
+    plan_with(schedule, ranges, Functions::new(ranges), Layout::default()).run
+}
+
 /// Prints a schedule for a vendor's GPUs; `symbol` stands for the model among all models. Its constants go into the
 /// weights behind those that are there.
 pub(in crate::codegen) fn print(

@@ -6,6 +6,7 @@ use super::{
     Read, RunPlan, Written,
 };
 use crate::codegen::functions::{FunctionId, Functions};
+use crate::codegen::gpu;
 use crate::codegen::weights::{Layout, Packing};
 use crate::dtype::DType;
 use crate::graph::{ConstantId, Guard, Relation};
@@ -14,6 +15,7 @@ use crate::schedule::Schedule;
 use crate::schedule::memory::{MemoryPlan, most};
 use crate::select::PackedOperand;
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
+use crate::target::Target;
 use indexmap::IndexMap;
 
 /// What an `AotiError` takes, aligned as everything in the arena is.
@@ -99,7 +101,10 @@ pub(in crate::codegen) fn plan_with<F: Library>(
 
 /// The plan alone, without the text of kernels.
 pub fn of_schedule(schedule: &Schedule, ranges: &RangeTable) -> RunPlan {
-    plan(schedule, ranges).run
+    match schedule.target {
+        Target::Cpu(_) => plan(schedule, ranges).run,
+        Target::Gpu(_) => gpu::program::plan(schedule, ranges),
+    }
 }
 
 struct Planner<'a, F> {
