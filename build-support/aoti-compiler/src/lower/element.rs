@@ -23,6 +23,8 @@ pub(super) enum Element<'a> {
     Pad(&'a [Expr], Scalar),
     /// The first operand's element at a place that the others tell.
     Gather(&'a [Coord]),
+    /// The element of the operand that lies there along an axis.
+    Cat(usize),
 }
 
 impl<'a> Element<'a> {
@@ -58,13 +60,21 @@ impl<'a> Element<'a> {
         })
     }
 
+    /// The same where a concatenation that has no buffer counts as well.
+    pub(super) fn in_place(op: &'a Op) -> Option<Element<'a>> {
+        match op {
+            Op::Cat { axis } => Some(Element::Cat(*axis)),
+            _ => Element::of(op),
+        }
+    }
+
     /// What computing it costs beside its operands, in operations; above 9 it takes much longer than an addition.
     pub(super) fn weight(&self) -> usize {
         match self {
             Element::Literal(_) | Element::Index(_) | Element::View(_) => 0,
             Element::Unary(op) => 1 + 9 * usize::from(is_heavy_unary(*op)),
             Element::Binary(op) => 1 + 9 * usize::from(is_heavy_binary(*op)),
-            Element::Select | Element::Cast | Element::Pad(..) => 1,
+            Element::Select | Element::Cast | Element::Pad(..) | Element::Cat(_) => 1,
             Element::Gather(_) => 3,
         }
     }

@@ -70,7 +70,7 @@ impl<'s, 'a> Expander<'s, 'a> {
 
     fn node(&mut self, node: &'a Node, value: ValueId, coords: &[Expr], guards: &[Guard]) -> TermId {
         let dtype = self.scope.graph.ty(value).dtype;
-        match Element::of(&node.op).expect("what only a kernel can make has a buffer") {
+        match Element::in_place(&node.op).expect("what only a kernel can make has a buffer") {
             Element::Literal(number) => self.stage.term(Term::Literal(number), dtype),
             Element::Index(expr) => {
                 let expr = self.at(expr, coords);
@@ -100,6 +100,7 @@ impl<'s, 'a> Expander<'s, 'a> {
             }
             Element::Pad(map, fill) => self.pad(node.inputs[0], map, fill, coords, guards),
             Element::Gather(map) => self.gather(node, map, coords, guards),
+            Element::Cat(axis) => self.cat(node, axis, coords, guards),
         }
     }
 
@@ -147,6 +148,27 @@ impl<'s, 'a> Expander<'s, 'a> {
         let inside = self.stage.term(Term::Inside(own), DType::Bool);
         let fill = self.stage.term(Term::Literal(fill), dtype);
         self.stage.term(Term::Select(inside, value, fill), dtype)
+    }
+
+    /// One operand's element where the position is before the operand's end, else that of those behind it.
+    fn cat(&mut self, node: &'a Node, axis: usize, coords: &[Expr], guards: &[Guard]) -> TermId {
+        let dtype = self.scope.graph.ty(node.outputs[0]).dtype;
+        let mut start = Expr::int(0);
+        let mut parts = Vec::with_capacity(node.inputs.len());
+        for input in &node.inputs {
+            let size = self.scope.graph.ty(*input).shape[axis].clone();
+            let mut inner = coords.to_vec();
+            inner[axis] = &coords[axis] - &start;
+            start = &start + &size;
+            let own = Guard { coordinate: inner[axis].clone(), size };
+            let all: Vec<Guard> = guards.iter().chain([&own]).cloned().collect();
+            parts.push((self.guarded(*input, &inner, &all), own));
+        }
+        let last = parts.pop().map(|(value, _)| value).expect("a concatenation has operands");
+        parts.into_iter().rfold(last, |rest, (value, own)| {
+            let inside = self.stage.term(Term::Inside(vec![own]), DType::Bool);
+            self.stage.term(Term::Select(inside, value, rest), dtype)
+        })
     }
 
     fn gather(&mut self, node: &'a Node, map: &[Coord], coords: &[Expr], guards: &[Guard]) -> TermId {

@@ -66,7 +66,8 @@ impl<'a> Scope<'a> {
                 }
             }
             Op::Reduce { op, axes } => self.reduce(node, *op, axes),
-            Op::Cat { axis } => self.cat(node, *axis),
+            Op::Cat { axis } if self.realized[node.outputs[0]] => self.cat(node, *axis),
+            Op::Cat { .. } => {}
             Op::Scatter { coords, combine } => self.scatter(node, coords, *combine),
             Op::MatMul => self.matmul(node),
             Op::Conv(conv) => self.convolution(node, conv),
@@ -231,8 +232,7 @@ impl<'a> Scope<'a> {
         let term = expander.value(*updates, &own);
         let place = expander.indices(coords, indices, &shape, &own, &[], site);
         let (mut stage, ranges) = (expander.stage, expander.ranges);
-        let serial =
-            place.iter().any(|index| matches!(index, Index::Term(_))) || !is_injective(&place, &axes);
+        let serial = !is_injective(&place, &axes);
         let access = Access::new(target, &self.program.buffers[target], place, &ranges);
         stage.effects.push(Effect::Store { access, value: term, combine });
         let nest = Nest { axes, stages: vec![stage], accumulators: vec![], serial };
@@ -462,7 +462,7 @@ fn linear_position(inner: &[Axis]) -> Expr {
     inner.iter().fold(Expr::int(0), |position, axis| &(&position * &axis.extent) + &Expr::sym(axis.symbol))
 }
 
-/// A store whose coordinates name every axis plainly writes each element at most once.
+/// A store whose coordinates name every axis plainly writes each element at most once, whatever those say that data decides.
 fn is_injective(place: &[Index], axes: &[Axis]) -> bool {
     axes.iter().all(|axis| {
         axis.extent.is(1)

@@ -19,6 +19,8 @@ struct Cost {
     heavy: bool,
     /// Whether it reads a contraction's result, in whose epilogue it could be computed.
     contraction: bool,
+    /// Whether an index that data gives is checked on the way.
+    checks: bool,
 }
 
 /// Decides for all values of a graph.
@@ -51,7 +53,7 @@ pub(super) fn decide(
             continue;
         }
         for output in &node.outputs {
-            let Some(element) = Element::of(&node.op) else {
+            let Some(element) = element(node, target, &costs) else {
                 // Constants are memory already.
                 realized[*output] = !matches!(node.op, Op::Constant(_));
                 costs[*output].contraction = matches!(node.op, Op::MatMul | Op::Conv(_));
@@ -71,6 +73,17 @@ pub(super) fn decide(
         realized[output.value] = true;
     }
     realized
+}
+
+/// What an element of a node's result is, where it needs no kernel of its own.
+fn element<'a>(node: &'a Node, target: &Target, costs: &SecondaryMap<ValueId, Cost>) -> Option<Element<'a>> {
+    // Every operand is computed at every position, though read only where it lies: no index may be at fault elsewhere.
+    let is_cheap = |value: &ValueId| !costs[*value].heavy && !costs[*value].checks;
+    if node.inputs.len() <= target.inline_operands() && node.inputs.iter().all(is_cheap) {
+        Element::in_place(&node.op)
+    } else {
+        Element::of(&node.op)
+    }
 }
 
 pub(super) fn count_uses(graph: &Graph) -> SecondaryMap<ValueId, usize> {
@@ -152,7 +165,13 @@ fn inline_cost(node: &Node, element: &Element, costs: &SecondaryMap<ValueId, Cos
         weight: sum.weight + cost.weight,
         heavy: sum.heavy || cost.heavy,
         contraction: sum.contraction || cost.contraction,
+        checks: sum.checks || cost.checks,
     });
-    let contraction = sum.contraction && !matches!(element, Element::Gather(_));
-    Cost { weight: sum.weight + own, heavy: sum.heavy || own > 9, contraction }
+    let gathers = matches!(element, Element::Gather(_));
+    Cost {
+        weight: sum.weight + own,
+        heavy: sum.heavy || own > 9,
+        contraction: sum.contraction && !gathers,
+        checks: sum.checks || gathers,
+    }
 }

@@ -17,6 +17,8 @@ use std::collections::BTreeSet;
 
 /// How far back a partner is looked for.
 const WINDOW: usize = 24;
+/// Terms of a kernel of several that share nothing.
+const MAX_INDEPENDENT_TERMS: usize = 64;
 /// Terms of a fused kernel. Registers are exhausted long before; without a bound, a chain of element-wise operators
 /// would become one kernel whose cost to the compiler grows with the square of its length.
 const MAX_TERMS: usize = 512;
@@ -27,6 +29,16 @@ pub(super) struct Fusion<'a> {
     pub(super) ranges: &'a dyn Ranges,
     pub(super) target: &'a Target,
     pub(super) explanations: &'a mut Vec<Explanation>,
+    pub(super) reason: Reason,
+}
+
+/// Why kernels are to become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reason {
+    /// One reads what the other reads or writes.
+    Data,
+    /// Launching another costs more than what it does.
+    Launch,
 }
 
 /// Fuses what can be fused in one list of steps.
@@ -113,7 +125,11 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
             && between.is_free_of(&reads, &writes)
         {
             let producer = &fusion.kernels[partner];
-            match fuse(producer, consumer, fusion.ranges, fusion.target) {
+            let fused = match fusion.reason {
+                Reason::Data => fuse(producer, consumer, fusion.ranges, fusion.target),
+                Reason::Launch => put_together(producer, consumer, fusion.target),
+            };
+            match fused {
                 Ok(fused) => {
                     let origins = kernel.origins.clone();
                     absorb(&mut fusion.kernels[partner], origins, fused);
@@ -248,6 +264,36 @@ fn fuse(
         | KernelKind::Rows(_)
         | KernelKind::Extern(_) => Err(Refusal::Kind),
     }
+}
+
+/// Two small kernels over one space that have nothing to do with each other, as one.
+fn put_together(producer: &Kernel, consumer: &Nest, target: &Target) -> Result<KernelKind, Refusal> {
+    let KernelKind::Nest(nest) = &producer.kind else { return Err(Refusal::Kind) };
+    if nest.serial || consumer.serial {
+        return Err(Refusal::Serial);
+    }
+    let extents = |nest: &Nest| nest.axes.iter().map(|axis| axis.extent.clone()).collect::<Vec<_>>();
+    if !is_flat(nest) || !is_flat(consumer) || extents(nest) != extents(consumer) {
+        return Err(Refusal::NothingShared);
+    }
+    let count = Expr::product(nest.axes.iter().map(|axis| &axis.extent)).as_int();
+    if count.is_none_or(|count| count > target.launch_elements()) {
+        return Err(Refusal::NothingShared);
+    }
+    let touches = |reads: Vec<BufferId>, writes: &[BufferId]| reads.iter().any(|own| writes.contains(own));
+    let (produced, written) =
+        (producer.writes(), consumer.stages.iter().flat_map(Stage::writes).collect::<Vec<_>>());
+    let read = consumer.stages.iter().flat_map(Stage::reads).collect();
+    if touches(read, &produced) || touches(producer.reads(), &written) || touches(produced, &written) {
+        return Err(Refusal::Overwrites);
+    }
+    let terms = |stages: &[Stage]| stages.iter().map(|stage| stage.terms.len()).sum::<usize>();
+    if terms(&nest.stages) + terms(&consumer.stages) > MAX_INDEPENDENT_TERMS {
+        return Err(Refusal::TooLarge);
+    }
+    let mut nest = nest.clone();
+    append(&mut nest, consumer);
+    Ok(KernelKind::Nest(nest))
 }
 
 /// Whether nothing happens in inner loops.

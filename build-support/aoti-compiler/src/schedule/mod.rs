@@ -33,7 +33,7 @@ use crate::select::Choice;
 use crate::symbolic::Ranges;
 use crate::target::Target;
 use cranelift_entity::PrimaryMap;
-use fuse::Fusion;
+use fuse::{Fusion, Reason};
 use mapping::Mapping;
 use memory::MemoryPlan;
 use std::fmt;
@@ -133,14 +133,28 @@ pub fn decide(program: Program, ranges: &dyn Ranges, target: &Target, records: &
 fn fuse(program: &mut Program, ranges: &dyn Ranges, target: &Target) -> Vec<Explanation> {
     let mut explanations = Vec::new();
     each_nest(program, &mut |nest| axes::drop_unit_axes(nest, ranges));
-    let mut fusion =
-        Fusion { kernels: &mut program.kernels, ranges, target, explanations: &mut explanations };
-    fuse_lists(&mut program.steps, &mut fusion);
+    fuse_for(Reason::Data, program, ranges, target, &mut explanations);
     coalesce::coalesce(program, ranges);
     clean::remove_dead(program);
     clean::keep_rows_local(program, ranges, target);
     each_nest(program, &mut |nest| axes::merge_axes(nest, ranges));
+    if target.launch_elements() > 0 {
+        // Why kernels that share nothing stay apart is of no interest.
+        fuse_for(Reason::Launch, program, ranges, target, &mut Vec::new());
+    }
     explanations
+}
+
+/// Fuses kernels for one reason.
+fn fuse_for(
+    reason: Reason,
+    program: &mut Program,
+    ranges: &dyn Ranges,
+    target: &Target,
+    explanations: &mut Vec<Explanation>,
+) {
+    let mut fusion = Fusion { kernels: &mut program.kernels, ranges, target, explanations, reason };
+    fuse_lists(&mut program.steps, &mut fusion);
 }
 
 /// Fuses within every list of steps, inner lists first.

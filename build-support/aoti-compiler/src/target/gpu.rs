@@ -20,6 +20,14 @@ impl Vendor {
             Vendor::Amd => "rocm",
         }
     }
+
+    /// An architecture with all that there are templates for, to show code of where none is named.
+    pub(crate) fn newest(self) -> &'static str {
+        match self {
+            Vendor::Nvidia => "sm_90a",
+            Vendor::Amd => "gfx942",
+        }
+    }
 }
 
 /// One GPU architecture.
@@ -41,6 +49,12 @@ pub struct GpuTarget {
     pub max_shared_bytes: i64,
     /// Operations of one expression that stay in registers.
     pub inline_operations: usize,
+    /// Operands of a concatenation that is worth no buffer.
+    pub inline_operands: usize,
+    /// Elements up to which one block is as fast as several, for which a kernel more would have to be launched.
+    pub block_elements: i64,
+    /// Elements whose element-wise work takes about as long as a launch.
+    pub launch_elements: i64,
     /// Bytes of the widest load of one thread.
     pub load_bytes: i64,
     /// Bytes of the cache that all blocks share.
@@ -173,6 +187,9 @@ impl GpuTarget {
             shared_bytes: 48 * 1024,
             max_shared_bytes: known.max_shared_bytes,
             inline_operations: 48,
+            inline_operands: 4,
+            block_elements: 16 * 1024,
+            launch_elements: 1 << 20,
             load_bytes: 16,
             cache_bytes: known.cache_bytes,
             allocation_alignment: 256,

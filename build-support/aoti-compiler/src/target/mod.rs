@@ -80,7 +80,25 @@ impl Target {
     pub fn serial_elements(&self) -> i64 {
         match self {
             Target::Cpu(cpu) => cpu.thread_work,
-            Target::Gpu(gpu) => gpu.max_threads,
+            Target::Gpu(gpu) => gpu.block_elements,
+        }
+    }
+
+    /// Operands up to which a concatenation is read where its operands lie, by a choice for each element. Vectors would be
+    /// full of choices: on processors, loops over one operand each are better.
+    pub fn inline_operands(&self) -> usize {
+        match self {
+            Target::Cpu(_) => 0,
+            Target::Gpu(gpu) => gpu.inline_operands,
+        }
+    }
+
+    /// Elements up to which kernels that have nothing to do with each other become one, as starting one costs more than its
+    /// work.
+    pub fn launch_elements(&self) -> i64 {
+        match self {
+            Target::Cpu(_) => 0,
+            Target::Gpu(gpu) => gpu.launch_elements,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Products of one matrix with several weights become one product with the weights side by side, as the queries, keys and
 //! values of attention: the matrix is read once, and there is one kernel where there were three.
 //!
-//! Only products whose results are read by products again, through views at most, are joined: those read any matrix in
-//! place. An element-wise reader would be the epilogue of its own product, and would become a pass of its own.
+//! Only products are joined whose readers find their part in place. Element-wise readers of whole results would be the
+//! epilogue of their own product, and would become passes of their own: such products stay apart.
 
 use super::derive;
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
@@ -135,7 +135,7 @@ impl Uses<'_> {
         }
         let shape = Shape { weight: view, rows, is_shifted: shift.is_some() };
         let member = Member { weight, axis, shift, columns, end, origin: node.origin };
-        self.is_read_by_products(end).then_some((shape, member))
+        (self.is_read_in_place(end) && !self.could_be_epilogues(end)).then_some((shape, member))
     }
 
     /// The view that alone reads a product's result, where its last axis is the product's, and its other sizes.
@@ -162,16 +162,52 @@ impl Uses<'_> {
         (self.graph.constants[id].sizes == [columns] && view? == [Expr::axis(last)]).then_some(id)
     }
 
-    /// Whether products alone read a value, through views at most.
-    fn is_read_by_products(&self, value: ValueId) -> bool {
-        let readers = &self.readers[value];
+    /// Whether all readers of a value compute with its elements where they are, through views at most.
+    fn is_read_in_place(&self, value: ValueId) -> bool {
         let is_output = self.graph.outputs.iter().any(|output| output.value == value);
-        let is_read = |position: &usize| {
+        let reads = |position: &usize| {
             let reader = &self.graph.nodes[*position];
-            let is_view = matches!(reader.op, Op::View(_));
-            reader.op == Op::MatMul || is_view && self.is_read_by_products(reader.outputs[0])
+            match &reader.op {
+                Op::MatMul | Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast | Op::Cat { .. } => true,
+                Op::Scatter { .. } => reader.inputs[0] != value,
+                Op::View(_) => self.is_read_in_place(reader.outputs[0]),
+                Op::Constant(_)
+                | Op::Full(_)
+                | Op::Index(_)
+                | Op::Pad { .. }
+                | Op::Gather(_)
+                | Op::Reduce { .. }
+                | Op::Scan { .. }
+                | Op::Sort { .. }
+                | Op::SearchSorted { .. }
+                | Op::Routine(_)
+                | Op::Fourier(_)
+                | Op::Extern(_)
+                | Op::Conv(_)
+                | Op::Read(_)
+                | Op::Assert(_)
+                | Op::Require(_)
+                | Op::Cond { .. }
+                | Op::While { .. } => false,
+            }
         };
-        !is_output && !readers.is_empty() && readers.iter().all(is_read)
+        let readers = &self.readers[value];
+        !is_output && !readers.is_empty() && readers.iter().all(reads)
+    }
+
+    /// Whether all readers of a value are functions of its elements, each at its own position.
+    fn could_be_epilogues(&self, value: ValueId) -> bool {
+        self.readers[value].iter().all(|position| {
+            let reader = &self.graph.nodes[*position];
+            match &reader.op {
+                Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast => true,
+                Op::View(_) => {
+                    let whole = self.graph.ty(reader.outputs[0]).numel() == self.graph.ty(value).numel();
+                    whole && self.could_be_epilogues(reader.outputs[0])
+                }
+                _ => false,
+            }
+        })
     }
 }
 

@@ -75,7 +75,8 @@ impl Search<'_> {
             | Element::Select
             | Element::Cast
             | Element::Pad(..)
-            | Element::Gather(_) => None,
+            | Element::Gather(_)
+            | Element::Cat(_) => None,
         }
     }
 }

@@ -296,8 +296,8 @@ impl<'g> Search<'g> {
             self.know(value);
             let inner = match &element {
                 Element::View(map) => coords.map(|coords| self.at(map, &coords)),
-                // What may lie outside has no place.
-                Element::Pad(..) => None,
+                // What may lie outside, or in another operand, has no place.
+                Element::Pad(..) | Element::Cat(_) => None,
                 Element::Literal(_)
                 | Element::Index(_)
                 | Element::Unary(_)
