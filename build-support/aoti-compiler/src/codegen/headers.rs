@@ -33,6 +33,7 @@ headers![
     "gpu/cluster.h",
     "gpu/contract.h",
     "gpu/conv.h",
+    "gpu/copies.h",
     "gpu/device.h",
     "gpu/driver.h",
     "gpu/emulate.h",

@@ -3,14 +3,11 @@
 
 #include "attention.h"
 #include "cluster.h"
+#include "copies.h"
 
 AOTI_NAMESPACE_BEGIN
 
 namespace detail {
-
-struct alignas(16) SixteenBytes {
-  u32 words[4];
-} __attribute__((may_alias));
 
 // Columns [column, column + 16 / sizeof(T)) of a row; zero outside.
 template <int Width, class T, class I>

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "cluster.h"
+#include "copies.h"
 #include "operands.h"
 
 AOTI_NAMESPACE_BEGIN
@@ -60,52 +61,166 @@ AOTI_INLINE void by_image(Full<W>, I column, I pixels, Vec<Sum, W> sums, const B
   }
 }
 
+namespace detail {
+
+// Threads of a block whose warps have a column each.
+constexpr int kColumnThreads = 256;
+
+// Pieces of N along the depth that a thread of a warp has of a column, by their number: where, and whether it is inside. What would
+// lie behind the end is the first piece once more.
+template <int N, class I> AOTI_INLINE I depth_of(I number, I k, bool *inside) {
+  const I depth = (number * kWarp + thread_index() % kWarp) * N;
+  *inside = depth + N <= k;
+  return *inside ? depth : I(0);
+}
+
+// In registers, some at once.
+template <int N, bool Aligned, class I, class B, class = void> struct ColumnPieces {
+  using Own = Piece<typename B::Element, N>;
+  static constexpr int kAtOnce = 4, kSlots = 0;
+  const B &b;
+  typename B::Position at;
+  I column, k;
+  Own pieces[kAtOnce];
+  AOTI_INLINE ColumnPieces(const B &b, I column, I n, I k, SixteenBytes *) : b(b), at(b.position(column, n)), column(column), k(k) {}
+  AOTI_INLINE void begin(I first) {
+    AOTI_UNROLL_TIMES(4)
+    for (int i = 0; i < kAtOnce; ++i) {
+      bool inside;
+      const I depth = depth_of<N>(I(first + i), k, &inside);
+      pieces[i] = b.template read<N, Aligned>(at, nullptr, column, I(column + 1), depth, I(depth + N));
+    }
+  }
+  AOTI_INLINE Own take(I, int i) const { return pieces[i]; }
+};
+
+#if AOTI_COPIES
+// By way of shared memory, where each thread finds its own: copies do not wait for registers, and compilers cannot put them off.
+template <int N, class I, class T> struct ColumnPieces<N, true, I, Strided<T, I, true>> {
+  using Own = Piece<T, N>;
+  static constexpr int kAtOnce = 8, kSlots = kAtOnce, kAhead = kSlots - 1;
+  const T *own;
+  I k;
+  SixteenBytes *slots;
+  AOTI_INLINE ColumnPieces(const Strided<T, I, true> &b, I column, I, I k, SixteenBytes *slots)
+      : own(b.element(column, I(thread_index() % kWarp * N))), k(k), slots(slots + thread_index()) {
+    AOTI_UNROLL_TIMES(8)
+    for (int i = 0; i < kAhead; ++i) copy(I(i), i);
+  }
+  AOTI_INLINE void copy(I number, int slot) const {
+    if ((number * kWarp + thread_index() % kWarp + 1) * N <= k)
+      copy_ahead(shared_address(slots + slot * kColumnThreads), own + number * (kWarp * N));
+    commit_copies();
+  }
+  AOTI_INLINE void begin(I) {}
+  AOTI_INLINE Own take(I first, int i) const {
+    wait_for_copies<kAhead - 1>();
+    // Into the slot whose piece was used up before this one.
+    copy(I(first + i + kAhead), (i + kAhead) % kSlots);
+    Own piece;
+    __builtin_memcpy(&piece, slots + i * kColumnThreads, sizeof piece);
+    return piece;
+  }
+};
+#endif
+
+// As sums are held. The halves of a word are words whose other half is zero, one instruction each.
+template <class U, int N, class T> AOTI_INLINE void unpack(const Piece<T, N> &piece, U *to) {
+  if constexpr (is_same<T, bf16> && is_same<U, f32> && N % 2 == 0) {
+    u32 words[N / 2];
+    __builtin_memcpy(words, piece.at, sizeof words);
+    AOTI_UNROLL_TIMES(16)
+    for (int i = 0; i < N; ++i) {
+      const u32 word = i % 2 == 0 ? words[i / 2] << 16 : words[i / 2] & 0xffff0000u;
+      __builtin_memcpy(to + i, &word, sizeof word);
+    }
+  } else {
+    AOTI_UNROLL_TIMES(16)
+    for (int i = 0; i < N; ++i) to[i] = widen<U>(piece.at[i]);
+  }
+}
+
+// The column of a warp, its threads along the depth.
+template <class Sum, int Rows, bool Aligned, class I, class A, class B, class Epilogue>
+AOTI_INLINE void contract_column(SixteenBytes *slots, I column, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
+  using U = typename Wrapping<Sum>::type;
+  constexpr int N = 16 / sizeof(typename B::Element);
+  using Pieces = ColumnPieces<N, Aligned, I, B>;
+  // A sum for each place in a piece: additions that follow each other do not wait for each other.
+  U parts[Rows][N] = {};
+  auto add = [&](int r, const Piece<typename A::Element, N> &left, const typename Pieces::Own &right) {
+    U x[N], y[N];
+    unpack(left, x), unpack(right, y);
+    AOTI_UNROLL_TIMES(16)
+    for (int e = 0; e < N; ++e) parts[r][e] = multiply_add(x[e], y[e], parts[r][e]);
+  };
+  // Pieces of the warp, and those of them of which every thread has one.
+  const I count = ceil_div(I(k / N), I(kWarp)), whole = k / (kWarp * N);
+  Pieces pieces(b, column, n, k, slots);
+  for (I first = 0; first < count; first += Pieces::kAtOnce) {
+    pieces.begin(first);
+    AOTI_UNROLL_TIMES(8)
+    for (int i = 0; i < Pieces::kAtOnce; ++i) {
+      if (first + i >= count) break;
+      bool inside;
+      const I depth = depth_of<N>(I(first + i), k, &inside);
+      Piece<typename A::Element, N> left[Rows];
+      AOTI_UNROLL_TIMES(4)
+      for (int r = 0; r < Rows; ++r) {
+        if (r >= m) break;
+        left[r] = a.template read<N, Aligned>(a.position(I(r), m), nullptr, I(r), I(r + 1), depth, I(depth + N));
+      }
+      const auto right = pieces.take(first, i);
+      if (first + i < whole || inside) {
+        AOTI_UNROLL_TIMES(4)
+        for (int r = 0; r < Rows; ++r) {
+          if (r >= m) break;
+          add(r, left[r], right);
+        }
+      }
+    }
+  }
+  // The last piece may be shorter.
+  const int lane = thread_index() % kWarp;
+  const I rest = k / N * N;
+  if (lane == 0 && rest < k) {
+    const auto right = b.template read<N, Aligned>(b.position(column, n), nullptr, column, n, rest, k);
+    AOTI_UNROLL_TIMES(4)
+    for (int r = 0; r < Rows; ++r) {
+      if (r >= m) break;
+      add(r, a.template read<N, Aligned>(a.position(I(r), m), nullptr, I(r), m, rest, k), right);
+    }
+  }
+  AOTI_UNROLL_TIMES(4)
+  for (int r = 0; r < Rows; ++r) {
+    U sum = parts[r][0];
+    AOTI_UNROLL_TIMES(16)
+    for (int e = 1; e < N; ++e) sum += parts[r][e];
+    AOTI_UNROLL_TIMES(8)
+    for (int distance = 1; distance < kWarp; distance *= 2) sum += shuffle_xor(sum, distance);
+    if (r < m && lane == 0) epilogue(I(r), column, Full<1>{}, Vec<Sum, 1>{Sum(sum)});
+  }
+}
+
+} // namespace detail
+
 // A few rows: bandwidth is all. Where B is contiguous along the depth, a warp has a column, its threads the depth; else
 // neighbouring threads have neighbouring columns, and slices of threads share the depth.
 template <class Sum, int Rows, int Columns, class I, class A, class B, class Epilogue>
 AOTI_INLINE void contract_few(I column0, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
   using namespace detail;
   using U = typename Wrapping<Sum>::type;
-  constexpr int kThreads = 256;
+  constexpr int kThreads = kColumnThreads;
   const int thread = thread_index();
   if constexpr (A::order == Order::kDepth && B::order == Order::kDepth) {
-    constexpr int N = 16 / sizeof(typename B::Element), kAhead = 4;
+    constexpr int N = 16 / sizeof(typename B::Element), slots_of_thread = ColumnPieces<N, true, I, B>::kSlots;
+    AOTI_SHARED SixteenBytes slots[slots_of_thread == 0 ? 1 : slots_of_thread * kThreads];
     const bool aligned = a.template is_aligned<N>() && b.template is_aligned<N>();
-    auto read_a = [&](I row, I depth) {
-      return aligned ? a.template read<N, true>(a.position(row, m), nullptr, row, m, depth, k)
-                     : a.template read<N, false>(a.position(row, m), nullptr, row, m, depth, k);
-    };
-    auto read_b = [&](I column, I depth) {
-      return aligned ? b.template read<N, true>(b.position(column, n), nullptr, column, n, depth, k)
-                     : b.template read<N, false>(b.position(column, n), nullptr, column, n, depth, k);
-    };
-    for (I c = column0 + thread / kWarp; c < min_i64(n, column0 + Columns); c += kThreads / kWarp) {
-      U sums[Rows] = {};
-      I d = thread % kWarp * N;
-      auto add = [&](const Piece<typename B::Element, N> &right, I depth) {
-        AOTI_UNROLL_TIMES(4)
-        for (int r = 0; r < Rows; ++r) {
-          if (r >= m) break;
-          const auto left = read_a(I(r), depth);
-          AOTI_UNROLL_TIMES(8)
-          for (int i = 0; i < N; ++i) sums[r] = multiply_add(widen<U>(left.at[i]), widen<U>(right.at[i]), sums[r]);
-        }
-      };
-      for (; d + (kAhead - 1) * kWarp * N < k; d += kAhead * kWarp * N) {
-        Piece<typename B::Element, N> right[kAhead];
-        AOTI_UNROLL_TIMES(4)
-        for (int i = 0; i < kAhead; ++i) right[i] = read_b(c, I(d + i * kWarp * N));
-        AOTI_UNROLL_TIMES(4)
-        for (int i = 0; i < kAhead; ++i) add(right[i], I(d + i * kWarp * N));
-      }
-      for (; d < k; d += kWarp * N) add(read_b(c, d), d);
-      AOTI_UNROLL_TIMES(4)
-      for (int r = 0; r < Rows; ++r) {
-        AOTI_UNROLL_TIMES(8)
-        for (int distance = 1; distance < kWarp; distance *= 2) sums[r] += shuffle_xor(sums[r], distance);
-        if (r < m && thread % kWarp == 0) epilogue(I(r), c, Full<1>{}, Vec<Sum, 1>{Sum(sums[r])});
-      }
-    }
+    for (I c = column0 + thread / kWarp; c < min_i64(n, column0 + Columns); c += kThreads / kWarp)
+      if (aligned)
+        contract_column<Sum, Rows, true>(slots, c, m, n, k, a, b, epilogue);
+      else
+        contract_column<Sum, Rows, false>(slots, c, m, n, k, a, b, epilogue);
   } else {
     constexpr int slices = kThreads / Columns;
     const int x = thread % Columns, slice = thread / Columns;

@@ -5,7 +5,7 @@
 // NVIDIA calls 128-byte swizzling, in which neither loads nor stores meet in a bank.
 #pragma once
 
-#include "device.h"
+#include "copies.h"
 
 AOTI_NAMESPACE_BEGIN
 
@@ -37,20 +37,6 @@ template <class T> AOTI_INLINE void multiply(f32 *c, const u32 *a, const u32 *b)
             : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
-
-// 16 bytes from device memory to shared memory, the first `bytes` of them, zero behind; what was asked for before `commit`
-// is one group, and `wait_for_copies<N>` waits for all but the last N groups.
-AOTI_INLINE void copy_ahead(u32 to, const void *from, int bytes) {
-  __asm__ volatile("{ .reg .u64 t; cvta.to.global.u64 t, %1; cp.async.cg.shared.global [%0], [t], 16, %2; }" ::"r"(to), "l"(from),
-                   "r"(bytes)
-                   : "memory");
-}
-AOTI_INLINE void copy_ahead(u32 to, const void *from) {
-  __asm__ volatile("{ .reg .u64 t; cvta.to.global.u64 t, %1; cp.async.cg.shared.global [%0], [t], 16; }" ::"r"(to), "l"(from)
-                   : "memory");
-}
-AOTI_INLINE void commit_copies() { __asm__ volatile("cp.async.commit_group;" ::: "memory"); }
-template <int N> AOTI_INLINE void wait_for_copies() { __asm__ volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
 
 #if AOTI_WARPGROUPS
 // What threads wrote to shared memory is seen by the matrix units, behind the next barrier.

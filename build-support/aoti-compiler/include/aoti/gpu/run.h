@@ -27,11 +27,21 @@ AOTI_INLINE void begin_kernel() {
   __asm__ volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-// The last one: when every block is here, the next kernel may come to the multiprocessors. Earlier, its blocks would crowd on those
-// that happen to be free.
-AOTI_INLINE void end_kernel() {
+// When every block is here, the next kernel may come to the multiprocessors: at the end, as its blocks would crowd on those that
+// happen to be free; behind the beginning of kernels that are too small for that.
+AOTI_INLINE void let_next_kernel_come() {
 #if AOTI_NVIDIA && __CUDA_ARCH__ >= 900
   __asm__ volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+// Before the beginning, for what no kernel writes: the rows of a table, so many for each block, are on their way to the cache.
+template <int Rows, class T> AOTI_INLINE void fetch_ahead(const T *table, i64 rows, i64 length) {
+#if AOTI_NVIDIA && __CUDA_ARCH__ >= 900
+  const i64 row0 = i64(block_index()) * Rows, left = rows - row0, bytes = (left < Rows ? left : Rows) * length * i64(sizeof(T));
+  if (thread_index() == 0 && left > 0 && bytes < (1 << 30) && reinterpret_cast<u64>(table + row0 * length) % 16 == 0)
+    __asm__ volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(table + row0 * length), "r"(u32(bytes / 16 * 16)) : "memory");
+#else
+  (void)table, (void)rows, (void)length;
 #endif
 }
 

@@ -75,7 +75,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
         cluster: tile.blocks,
         ..Launch::of(&(&(&batches * &tiles) * tile.blocks), 1, threads, MAX_BLOCKS)
     };
-    Printed { body, launch, headers: vec![header] }
+    Printed { ahead: String::new(), body, launch, headers: vec![header] }
 }
 
 /// What the threads of a block do, each in its role.

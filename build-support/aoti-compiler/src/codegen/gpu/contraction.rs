@@ -8,7 +8,7 @@ use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
-use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
+use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage, Storage};
 use crate::schedule::mapping::{Multiplier, Tile};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::fmt::Write;
@@ -113,7 +113,20 @@ fn header(tile: &Tile) -> &'static str {
     }
 }
 
-pub(super) fn matmul(parameters: &Parameters, matmul: &MatMul, tile: &Tile) -> Printed {
+/// The call that fetches what a block reads of its weights: they are the same in every run, so earlier kernels may still run.
+/// Only where a few rows are multiplied the weights are what takes the time.
+fn weights_ahead(program: &Program, parameters: &Parameters, matmul: &MatMul, tile: &Tile) -> String {
+    let MatMul { axes, depth, b, .. } = matmul;
+    let is_constant = matches!(program.buffers[b.buffer].storage, Storage::Constant(_));
+    let is_one = axes.len() == 2 && b.offset.is(0) && b.row_stride.is(1) && b.column_stride == *depth;
+    let (true, true, Multiplier::Few, [.., columns]) = (is_constant, is_one, tile.by, axes.as_slice()) else {
+        return String::new();
+    };
+    let (pointer, step) = (parameters.buffer(b.buffer), tile.columns);
+    format!("fetch_ahead<{step}>({pointer}, i64({}), i64({}));\n", scalar(&columns.extent), scalar(depth))
+}
+
+pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul, tile: &Tile) -> Printed {
     let index = index_type(tile.index);
     let rank = matmul.axes.len();
     let (batch, matrix) = matmul.axes.split_at(rank - 2);
@@ -147,6 +160,7 @@ pub(super) fn matmul(parameters: &Parameters, matmul: &MatMul, tile: &Tile) -> P
         scalar(&matmul.depth)
     );
     Printed {
+        ahead: weights_ahead(program, parameters, matmul, tile),
         body: sizes + &tiles(&batches, tile, &call),
         launch: launch(&batches, &row.extent, &column.extent, tile),
         headers: vec![header(tile)],
@@ -206,6 +220,7 @@ pub(super) fn convolution(
         scalar(columns),
     );
     Printed {
+        ahead: String::new(),
         body: prelude + &tiles(&groups, tile, &call),
         launch: launch(&groups, rows, columns, tile),
         headers: vec![header(tile)],

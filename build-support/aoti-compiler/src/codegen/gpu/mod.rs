@@ -26,7 +26,9 @@ pub(super) struct DeviceText {
     pub(super) origins: Vec<Origin>,
     /// Parameter list.
     pub(super) declaration: String,
-    /// Everything between the braces.
+    /// What it does while earlier kernels may still run.
+    ahead: String,
+    /// Everything behind that.
     pub(super) body: String,
     /// Buffers that the caller passes, in order.
     pub(super) arguments: Vec<BufferId>,
@@ -64,8 +66,14 @@ impl Launch {
         let blocks = blocks.minimum(&Expr::int(most));
         Launch { blocks, threads, copiers: 0, cluster: 1, shared: Expr::int(0), scratch: None }
     }
+
+    fn is_small(&self) -> bool {
+        self.blocks.as_int().is_some_and(|blocks| blocks <= SMALL_LAUNCH)
+    }
 }
 
+/// Blocks of a launch at most behind whose beginning the next kernel may come: that many leave room on all multiprocessors alike.
+const SMALL_LAUNCH: i64 = 8;
 /// Buffers of a kernel are apart, so that it may read ahead of what it writes.
 const POINTER: &str = "*__restrict__ ";
 /// Blocks of a launch at most; what is beyond is done by the same blocks in turn.
@@ -83,6 +91,8 @@ fn index_type(width: IndexWidth) -> &'static str {
 
 /// Body, launch and headers of a kernel, as its kind's printer gives them.
 struct Printed {
+    /// What does not depend on earlier kernels.
+    ahead: String,
     body: String,
     launch: Launch,
     headers: Vec<&'static str>,
@@ -99,7 +109,7 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
     let mut printed = match (&kernel.kind, mapping) {
         (KernelKind::Nest(nest), GpuMapping::Teams(teams)) => nest::print(program, &parameters, nest, teams),
         (KernelKind::MatMul(matmul), GpuMapping::Tiles(tile)) => {
-            contraction::matmul(&parameters, matmul, tile)
+            contraction::matmul(program, &parameters, matmul, tile)
         }
         (KernelKind::Convolution(conv), GpuMapping::Tiles(tile)) => {
             contraction::convolution(program, &parameters, conv, tile)
@@ -130,6 +140,7 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
     DeviceText {
         origins: kernel.origins.clone(),
         declaration: declaration.join(", "),
+        ahead: printed.ahead,
         body: printed.body,
         arguments: parameters.arguments().collect(),
         symbols: parameters.symbols().collect(),
@@ -148,10 +159,13 @@ impl DeviceText {
             (0, blocks) => format!("AOTI_CLUSTER_KERNEL({threads}, {blocks})"),
             (copiers, _) => format!("AOTI_ROLES_KERNEL({threads}, {copiers})"),
         };
+        let call_next = "let_next_kernel_come();\n";
+        let (first, last) = if self.launch.is_small() { (call_next, "") } else { ("", call_next) };
+        let statements = format!("(void)run;\n{}begin_kernel();\n{first}{}{last}", self.ahead, self.body);
         format!(
-            "{notes}{kernel} {name}({}) {{\n  (void)run;\n  begin_kernel();\n{}  end_kernel();\n}}\nAOTI_KERNEL_END({name})\n\n",
+            "{notes}{kernel} {name}({}) {{\n{}}}\nAOTI_KERNEL_END({name})\n\n",
             self.declaration,
-            indent(&self.body, 1)
+            indent(&statements, 1)
         )
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, nest: &Nest, tea
             Rows::Scratch => launch.scratch = Some(&bytes * SCRATCH_BLOCKS),
         }
     }
-    Printed { body: printer.function(&units, &rows), launch, headers: vec![] }
+    Printed { ahead: String::new(), body: printer.function(&units, &rows), launch, headers: vec![] }
 }
 
 struct Printer<'a> {

@@ -63,7 +63,12 @@ pub(super) fn print(
             let body = matrices(parameters, rows, *routine, (memory, &scalar(&bytes)));
             let launch = Launch::of(&rows.outer, at_once, threads, MAX_BLOCKS);
             let scratch = (!bytes.is(0)).then(|| &rows.outer * &bytes);
-            return Printed { body, launch: Launch { scratch, ..launch }, headers: vec!["linalg.h"] };
+            return Printed {
+                ahead: String::new(),
+                body,
+                launch: Launch { scratch, ..launch },
+                headers: vec!["linalg.h"],
+            };
         }
         RowOp::Fourier(_) => unreachable!("products have taken its place"),
         RowOp::SearchSorted { right } => {
@@ -76,5 +81,5 @@ pub(super) fn print(
             (body, launch)
         }
     };
-    Printed { body, launch, headers: vec!["rows.h", "gpu/scan.h", "gpu/sort.h"] }
+    Printed { ahead: String::new(), body, launch, headers: vec!["rows.h", "gpu/scan.h", "gpu/sort.h"] }
 }

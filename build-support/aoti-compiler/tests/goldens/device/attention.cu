@@ -9,6 +9,7 @@ using namespace aoti;
 AOTI_KERNEL(128) k_causaly(Run run, const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, const bf16 *__restrict__ in2, bf16 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 70, n = 70, down = ceil_div(m, i32(64)), batches = 2;
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
@@ -37,13 +38,13 @@ AOTI_KERNEL(128) k_causaly(Run run, const bf16 *__restrict__ in0, const bf16 *__
           store(lanes, out0 + (2240 * i0 + 1120 * i1 + 16 * i2 + i3), t0);
         });
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_causaly)
 
 AOTI_KERNEL(128) k_groupedy(Run run, const f16 *__restrict__ in0, const f16 *__restrict__ in1, const f16 *__restrict__ in2, f16 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 5, n = 133, down = ceil_div(m, i32(64)), batches = 4;
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
@@ -73,7 +74,6 @@ AOTI_KERNEL(128) k_groupedy(Run run, const f16 *__restrict__ in0, const f16 *__r
           store(lanes, out0 + (480 * i0 + 120 * i1 + 24 * i2 + i3), t0);
         });
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_groupedy)
 
@@ -112,13 +112,14 @@ AOTI_KERNEL(256) k_maskedy(Run run, const f32 *__restrict__ in0, const f32 *__re
           store(lanes, out0 + (2960 * i0 + 1480 * i1 + 40 * i2 + i3), t0);
         });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_maskedy)
 
 AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, const bf16 *__restrict__ in2, const bf16 *__restrict__ in3, bf16 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 9, n = 50, down = ceil_div(m, i32(64)), batches = 2;
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
@@ -150,7 +151,6 @@ AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *__restrict__ in0, const bf16 *__
           store(lanes, out0 + (72 * i0 + 72 * i1 + 8 * i2 + i3), t0);
         });
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_biasedy)
 
@@ -189,13 +189,14 @@ AOTI_CLUSTER_KERNEL(512, 2) k_decodey(Run run, const f16 *__restrict__ in0, cons
           store(lanes, out0 + (256 * i0 + 64 * i1 + 64 * i2 + i3), t0);
         });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_decodey)
 
 AOTI_KERNEL(256) k_widey(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, const f32 *__restrict__ in2, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 18, n = 33, down = ceil_div(m, i32(16)), batches = 1;
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
@@ -224,13 +225,13 @@ AOTI_KERNEL(256) k_widey(Run run, const f32 *__restrict__ in0, const f32 *__rest
           store(lanes, out0 + (4608 * i0 + 4608 * i1 + 256 * i2 + i3), t0);
         });
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_widey)
 
 AOTI_KERNEL(512) k_fewy(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, const f32 *__restrict__ in2, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 3, n = 45, down = ceil_div(m, i32(3)), batches = 2;
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
@@ -259,7 +260,6 @@ AOTI_KERNEL(512) k_fewy(Run run, const f32 *__restrict__ in0, const f32 *__restr
           store(lanes, out0 + (120 * i0 + 60 * i1 + 20 * i2 + i3), t0);
         });
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_fewy)
 

@@ -8,6 +8,7 @@ using namespace aoti;
 AOTI_CLUSTER_KERNEL(256, 4) k_few(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   const i32 m = 12, n = 40, k = 600;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index() / 4); unit < across * down * (1); unit += i32(block_count() / 4)) {
@@ -22,7 +23,6 @@ AOTI_CLUSTER_KERNEL(256, 4) k_few(Run run, const f32 *__restrict__ in0, const f3
           store(lanes, out0 + (40 * i0 + i1), t0);
         });
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_few)
 
@@ -43,7 +43,7 @@ AOTI_CLUSTER_KERNEL(256, 8) k_floats(Run run, const f32 *__restrict__ in0, const
           store(lanes, out0 + (72 * i0 + i1), t0);
         });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_floats)
 
@@ -64,13 +64,14 @@ AOTI_CLUSTER_KERNEL(128, 4) k_halves(Run run, const f16 *__restrict__ in0, const
           store(lanes, out0 + (66 * i0 + i1), t0);
         });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_halves)
 
 AOTI_CLUSTER_KERNEL(256, 2) k_integers(Run run, const i64 *__restrict__ in0, const i64 *__restrict__ in1, i64 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   const i32 m = 20, n = 21, k = 300;
   const i32 across = ceil_div(n, 32), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index() / 2); unit < across * down * (1); unit += i32(block_count() / 2)) {
@@ -85,7 +86,6 @@ AOTI_CLUSTER_KERNEL(256, 2) k_integers(Run run, const i64 *__restrict__ in0, con
           store(lanes, out0 + (21 * i0 + i1), t0);
         });
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_integers)
 

@@ -21,7 +21,7 @@ AOTI_KERNEL(256) k_map_map(Run run, const f32 *__restrict__ in0, f32 *__restrict
       store(lanes, out0 + i1, stage0_t1);
     });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_map_map)
 
@@ -40,7 +40,7 @@ AOTI_KERNEL(256) k_map_map_2(Run run, const f32 *__restrict__ in0, f32 *__restri
       store(lanes, out0 + i1, stage0_t1);
     });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_map_map_2)
 
@@ -58,13 +58,14 @@ AOTI_KERNEL(256) k_keep_z_map(Run run, const f32 *__restrict__ in0, f32 *__restr
       store(lanes, out0 + i1, stage0_t0);
     });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_keep_z_map)
 
 AOTI_KERNEL(1) k_keep_left_map(Run run, const i64 *__restrict__ in0, i64 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -76,13 +77,13 @@ AOTI_KERNEL(1) k_keep_left_map(Run run, const i64 *__restrict__ in0, i64 *__rest
       store(Full<1>{}, out0, stage0_t0);
     }
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_keep_left_map)
 
 AOTI_KERNEL(1) k_map_map_3(Run run, const i64 *__restrict__ in0, bool *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -96,7 +97,6 @@ AOTI_KERNEL(1) k_map_map_3(Run run, const i64 *__restrict__ in0, bool *__restric
       store(Full<1>{}, out0, stage0_t2);
     }
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_map_map_3)
 
@@ -115,13 +115,14 @@ AOTI_KERNEL(256) k_map_map_4(Run run, const f32 *__restrict__ in0, f32 *__restri
       store(lanes, out0 + i1, stage0_t1);
     });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_map_map_4)
 
 AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *__restrict__ in0, i64 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -135,7 +136,6 @@ AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *__restrict__ in0, i64 *__restrict
       store(Full<1>{}, out0, stage0_t2);
     }
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_map_map_5)
 
@@ -153,13 +153,14 @@ AOTI_KERNEL(256) k_rows(Run run, const f32 *__restrict__ in0, f32 *__restrict__ 
       store(lanes, out0 + i1, stage0_t0);
     });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_rows)
 
 AOTI_KERNEL(512) k_sum(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s1) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   constexpr Team<16, 32, true> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -179,7 +180,6 @@ AOTI_KERNEL(512) k_sum(Run run, const f32 *__restrict__ in0, f32 *__restrict__ o
       store(lanes, out0 + i0, stage1_t0);
     }
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_sum)
 
@@ -187,7 +187,7 @@ AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *__restrict__ in0, f
   (void)run;
   begin_kernel();
   sort_rows<256, f32, false>(in0, out0, out1, scratch, s1, 8, 1);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_sorted)
 

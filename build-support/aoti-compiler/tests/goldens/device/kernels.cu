@@ -24,7 +24,7 @@ AOTI_KERNEL(256) k_chain(Run run, const f32 *__restrict__ in0, f32 *__restrict__
       store(lanes, out0 + i0, stage0_t2);
     });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_chain)
 
@@ -45,7 +45,7 @@ AOTI_KERNEL(256) k_half(Run run, const f16 *__restrict__ in0, f16 *__restrict__ 
       store(lanes, out0 + i1, stage0_t3);
     });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_half)
 
@@ -102,13 +102,14 @@ AOTI_KERNEL(256) k_top(Run run, const f32 *__restrict__ in0, i64 *__restrict__ o
     });
     team.sync();
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_top)
 
 AOTI_KERNEL(256) k_fewsum(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   constexpr Team<32, 8, false> team{};
   const i32 units = 5;
   for (i32 unit = i32(block_index()) * 8 + team.place(); unit < units; unit += i32(block_count()) * 8) {
@@ -129,7 +130,6 @@ AOTI_KERNEL(256) k_fewsum(Run run, const f32 *__restrict__ in0, f32 *__restrict_
       store(Full<1>{}, out0 + i0, stage1_t0);
     }
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_fewsum)
 
@@ -166,13 +166,14 @@ AOTI_KERNEL(512) k_columns(Run run, const f32 *__restrict__ in0, f32 *__restrict
       store(lanes, out3 + i0, stage1_t2);
     }
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_columns)
 
 AOTI_KERNEL(1024) k_all(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   constexpr Team<1024, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -191,7 +192,6 @@ AOTI_KERNEL(1024) k_all(Run run, const f32 *__restrict__ in0, f32 *__restrict__ 
       store(Full<1>{}, out0, stage1_t0);
     }
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_all)
 
@@ -218,13 +218,14 @@ AOTI_KERNEL(128) k_any(Run run, const bool *__restrict__ in0, bool *__restrict__
       store(Full<1>{}, out0 + i0, stage1_t0);
     }
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_any)
 
 AOTI_KERNEL(1024) k_every(Run run, const bool *__restrict__ in0, bool *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   constexpr Team<1024, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -243,13 +244,13 @@ AOTI_KERNEL(1024) k_every(Run run, const bool *__restrict__ in0, bool *__restric
       store(Full<1>{}, out0, stage1_t0);
     }
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_every)
 
 AOTI_KERNEL(256) k_picked(Run run, const i64 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   constexpr Team<1, 256, false> team{};
   const i32 units = 1650;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -267,13 +268,13 @@ AOTI_KERNEL(256) k_picked(Run run, const i64 *__restrict__ in0, const f32 *__res
       store(lanes, out0 + (33 * i0 + i1), stage0_t2);
     });
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_picked)
 
 AOTI_KERNEL(256) k_map(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   constexpr Team<1, 256, false> team{};
   const i32 units = 660;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -285,13 +286,13 @@ AOTI_KERNEL(256) k_map(Run run, const f32 *__restrict__ in0, f32 *__restrict__ o
       store(lanes, out0 + i1, stage0_t0);
     });
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_map)
 
 AOTI_KERNEL(128) k_added(Run run, const f32 *__restrict__ in0, const i64 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   constexpr Team<1, 128, false> team{};
   const i32 units = 33;
   for (i32 unit = i32(block_index()) * 128 + team.place(); unit < units; unit += i32(block_count()) * 128) {
@@ -309,13 +310,13 @@ AOTI_KERNEL(128) k_added(Run run, const f32 *__restrict__ in0, const i64 *__rest
       }
     }
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_added)
 
 AOTI_KERNEL(256) k_product(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   const i32 m = 17, n = 24, k = 40;
   const i32 across = ceil_div(n, 32), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index()); unit < across * down * (3); unit += i32(block_count())) {
@@ -333,7 +334,6 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *__restrict__ in0, const f32 *__re
           store(lanes, out0 + (408 * i0 + 24 * i1 + i2), t1);
         });
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_product)
 
@@ -354,13 +354,14 @@ AOTI_KERNEL(128) k_halves(Run run, const bf16 *__restrict__ in0, const bf16 *__r
           store(lanes, out0 + (200 * i0 + i1), t0);
         });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_halves)
 
 AOTI_KERNEL(256) k_whole(Run run, const i32 *__restrict__ in0, i32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   const i32 m = 7, n = 7, k = 40;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
@@ -375,13 +376,13 @@ AOTI_KERNEL(256) k_whole(Run run, const i32 *__restrict__ in0, i32 *__restrict__
           store(lanes, out0 + (7 * i0 + i1), t0);
         });
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_whole)
 
 AOTI_KERNEL(256) k_conv(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   const ConvSizes<i32> shape{2, 4, 6, 1, {1, 9, 11}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {1, 5, 6}};
   const i32 m = 6, n = 60, k = shape.depth();
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
@@ -401,7 +402,6 @@ AOTI_KERNEL(256) k_conv(Run run, const f32 *__restrict__ in0, const f32 *__restr
           });
         });
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_conv)
 
@@ -409,7 +409,7 @@ AOTI_KERNEL(64) k_cumulative(Run run, const f64 *__restrict__ in0, f64 *__restri
   (void)run;
   begin_kernel();
   scan_rows<64, ScanSum, f64>(in0, out0, 6, 50, 4);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_cumulative)
 
@@ -417,7 +417,7 @@ AOTI_KERNEL(64) k_running(Run run, const f64 *__restrict__ in0, f64 *__restrict_
   (void)run;
   begin_kernel();
   scan_extreme_rows<64, ScanMax, f64>(in0, out0, out1, 6, 50, 4);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_running)
 
@@ -425,7 +425,7 @@ AOTI_KERNEL(256) k_lengthwise(Run run, const f32 *__restrict__ in0, f32 *__restr
   (void)run;
   begin_kernel();
   scan_rows<256, ScanSum, f32>(in0, out0, 37, 1000, 1);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_lengthwise)
 
@@ -433,7 +433,7 @@ AOTI_KERNEL(256) k_down(Run run, const f32 *__restrict__ in0, f32 *__restrict__ 
   (void)run;
   begin_kernel();
   scan_rows<256, ScanLogSumExp, f32>(in0, out0, 1, 3000, 70);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_down)
 
@@ -441,15 +441,15 @@ AOTI_KERNEL(128) k_lowest(Run run, const f32 *__restrict__ in0, f32 *__restrict_
   (void)run;
   begin_kernel();
   scan_extreme_rows<128, ScanMin, f32>(in0, out0, out1, 12, 260, 1);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_lowest)
 
 AOTI_KERNEL(64) k_numbers(Run run, const i32 *__restrict__ in0, i32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   scan_rows<64, ScanProd, i32>(in0, out0, 1, 40, 7);
-  end_kernel();
 }
 AOTI_KERNEL_END(k_numbers)
 
@@ -457,7 +457,7 @@ AOTI_KERNEL(256) k_halfway(Run run, const f16 *__restrict__ in0, f16 *__restrict
   (void)run;
   begin_kernel();
   scan_rows<256, ScanSum, f16>(in0, out0, 64, 1000, 1);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_halfway)
 
@@ -465,7 +465,7 @@ AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *__restrict__ in0, f
   (void)run;
   begin_kernel();
   sort_rows<256, f32, true>(in0, out0, out1, scratch, 12, 260, 1);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_sorted)
 
@@ -473,7 +473,7 @@ AOTI_KERNEL(256) k_ascending(Run run, char *scratch, const f32 *__restrict__ in0
   (void)run;
   begin_kernel();
   sort_rows<256, f32, false>(in0, out0, out1, scratch, 12, 260, 1);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_ascending)
 
@@ -481,7 +481,7 @@ AOTI_KERNEL(64) k_found(Run run, const f32 *__restrict__ in0, const f32 *__restr
   (void)run;
   begin_kernel();
   search_sorted<f32, true>(run, in0, in1, out0, 12, 260, 260);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_found)
 
@@ -503,7 +503,7 @@ AOTI_KERNEL(256) k_planes(Run run, const f32 *__restrict__ in0, f32 *__restrict_
       store_strided(lanes, out0 + (400 * i0 + i1), 400, stage0_t1);
     }
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_planes)
 
@@ -524,13 +524,14 @@ AOTI_KERNEL(256) k_padded(Run run, const f32 *__restrict__ in0, f32 *__restrict_
       store(lanes, out0 + (1004 * i0 + i1), stage0_t0);
     });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_padded)
 
 AOTI_KERNEL(256) k_sines(Run run, const f64 *__restrict__ in0, f64 *__restrict__ out0, f64 *__restrict__ out1) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   constexpr Team<1, 256, false> team{};
   const i32 units = 1200;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -545,7 +546,6 @@ AOTI_KERNEL(256) k_sines(Run run, const f64 *__restrict__ in0, f64 *__restrict__
       store(lanes, out1 + i2, stage0_t2);
     });
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_sines)
 

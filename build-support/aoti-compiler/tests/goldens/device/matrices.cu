@@ -24,7 +24,7 @@ AOTI_KERNEL(256) k_turned(Run run, const f32 *__restrict__ in0, f32 *__restrict_
       store(lanes, out0 + (24 * i0 + 6 * i1 + i2), stage0_t0);
     });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_turned)
 
@@ -47,7 +47,7 @@ AOTI_KERNEL(256) k_square(Run run, const f32 *__restrict__ in0, const f32 *__res
           store(lanes, out0 + (16 * i0 + 4 * i1 + i2), t0);
         });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_square)
 
@@ -55,7 +55,7 @@ AOTI_KERNEL(64) k_lu(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out
   (void)run;
   begin_kernel();
   matrices<linalg::Lu>(run, nullptr, 0, s0, 6, 4, in0, out0, out1, out2);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_lu)
 
@@ -63,7 +63,7 @@ AOTI_KERNEL(64) k_l(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0
   (void)run;
   begin_kernel();
   matrices<linalg::Cholesky>(run, nullptr, 0, s0, 4, 4, in0, out0, out1);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_l)
 
@@ -71,7 +71,7 @@ AOTI_KERNEL(64) k_y(Run run, const f32 *__restrict__ in0, const f32 *__restrict_
   (void)run;
   begin_kernel();
   matrices<linalg::SolveLower>(run, nullptr, 0, s0, 4, 6, in0, in1, out0);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_y)
 
@@ -79,7 +79,7 @@ AOTI_KERNEL(64) k_packed(Run run, char *scratch, const f32 *__restrict__ in0, f3
   (void)run;
   begin_kernel();
   matrices<linalg::Qr>(run, scratch, 64, s0, 6, 4, in0, out0, out1);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_packed)
 
@@ -87,7 +87,7 @@ AOTI_KERNEL(64) k_q(Run run, char *scratch, const f32 *__restrict__ in0, const f
   (void)run;
   begin_kernel();
   matrices<linalg::Reflections>(run, scratch, 64, s0, 6, 4, in0, in1, out0);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_q)
 
@@ -95,7 +95,7 @@ AOTI_KERNEL(64) k_w(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__
   (void)run;
   begin_kernel();
   matrices<linalg::Eigh>(run, scratch, 64, s0, 4, 4, in0, out0, out1);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_w)
 
@@ -103,7 +103,7 @@ AOTI_KERNEL(64) k_left(Run run, char *scratch, const f32 *__restrict__ in0, f32 
   (void)run;
   begin_kernel();
   matrices<linalg::Svd>(run, scratch, 192, s0, 6, 4, in0, out0, out1, out2);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_left)
 
@@ -111,7 +111,7 @@ AOTI_KERNEL(64) k_e(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__
   (void)run;
   begin_kernel();
   matrices<linalg::Eig>(run, scratch, 384, s0, 4, 4, in0, out0, out1);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_e)
 

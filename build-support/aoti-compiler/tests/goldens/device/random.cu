@@ -7,6 +7,7 @@ using namespace aoti;
 AOTI_KERNEL(1) k_key(Run run, const i64 *__restrict__ in0, i64 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -20,7 +21,6 @@ AOTI_KERNEL(1) k_key(Run run, const i64 *__restrict__ in0, i64 *__restrict__ out
       store(Full<1>{}, out0, stage0_t2);
     }
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_key)
 
@@ -48,7 +48,7 @@ AOTI_KERNEL(256) k_bits(Run run, const i64 *__restrict__ in0, const f32 *__restr
       store(lanes, out1 + i1, stage0_t7);
     });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_bits)
 

@@ -37,7 +37,7 @@ AOTI_ROLES_KERNEL(256, 128) k_y(Run run, const bf16 *__restrict__ in0, const bf1
           });
     }
   });
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_y)
 

@@ -22,7 +22,7 @@ AOTI_KERNEL(256) k_xf(Run run, const u32 *__restrict__ in0, f32 *__restrict__ ou
       store(lanes, out0 + i1, stage0_t1);
     });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_xf)
 
@@ -72,7 +72,7 @@ AOTI_KERNEL(256) k_yd(Run run, const u64 *__restrict__ in0, const u32 *__restric
       store(Full<1>{}, out6 + i0, stage1_t1);
     }
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_yd)
 
@@ -91,7 +91,7 @@ AOTI_KERNEL(256) k_wf(Run run, const u16 *__restrict__ in0, f16 *__restrict__ ou
       store(lanes, out0 + i1, stage0_t1);
     });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_wf)
 
@@ -99,7 +99,7 @@ AOTI_KERNEL(256) k_order(Run run, char *scratch, const u64 *__restrict__ in0, u6
   (void)run;
   begin_kernel();
   sort_rows<256, u64, false>(in0, out0, out1, scratch, s0, 40, 1);
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_order)
 
@@ -124,7 +124,7 @@ AOTI_KERNEL(256) k_from(Run run, const f32 *__restrict__ in0, u32 *__restrict__ 
       store(lanes, out1 + i1, stage0_t5);
     });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_from)
 
@@ -160,13 +160,14 @@ AOTI_KERNEL(256) k_ef(Run run, const f8e4m3fn *__restrict__ in0, const f8e5m2 *_
       store(lanes, out6 + i1, stage0_t12);
     });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_ef)
 
 AOTI_KERNEL(256) k_vf(Run run, const f8e5m2fnuz *__restrict__ in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
+  let_next_kernel_come();
   constexpr Team<1, 256, false> team{};
   const i32 units = 480;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -179,7 +180,6 @@ AOTI_KERNEL(256) k_vf(Run run, const f8e5m2fnuz *__restrict__ in0, f32 *__restri
       store(lanes, out0 + i1, stage0_t1);
     });
   }
-  end_kernel();
 }
 AOTI_KERNEL_END(k_vf)
 
@@ -202,7 +202,7 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *__restrict__ in0, const f32 *__re
           store(lanes, out1 + (12 * i0 + i1), t1);
         });
   }
-  end_kernel();
+  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_product)
 
