@@ -52,15 +52,22 @@ AOTI_INLINE void attention_product(i64 rows, i64 n, i64 k, i64 height, Matrix<f3
   }
 }
 
+// The largest of a row's scores. One that is not a number may be passed over: it shows in the sum of the weights.
+AOTI_NOINLINE f32 attention_peak(const f32 *scores, i64 seen) {
+  Vec<f32, kLanes> part[4];
+  for (auto &p : part) p = splat<kLanes>(-__builtin_inff());
+  over_slots<kLanes>(0, seen, [&](auto lanes, i64 i, auto slot) AOTI_LAMBDA {
+    auto &own = part[decltype(slot)::index];
+    own = larger(select_tail(lanes, load(lanes, scores + i), -__builtin_inff()), own);
+  });
+  return reduce_larger(larger(larger(part[0], part[1]), larger(part[2], part[3])));
+}
+
 // Scores as weights that are not divided by their sum yet, and what they are to be multiplied by. What is behind `seen` is
 // hidden, up to `keys`.
-template <bool ZeroOfNothing> AOTI_NOINLINE f32 attention_weights(f32 *scores, i64 seen, i64 keys) {
-  MaxAccumulator<f32, kLanes> highest;
-  over_slots<kLanes>(0, seen, [&](auto lanes, i64 i, auto slot) AOTI_LAMBDA {
-    highest.add(lanes, slot, load(lanes, (const f32 *)scores + i));
-  });
-  const f32 peak = highest.result().v;
-  const bool nothing = ZeroOfNothing && peak == -__builtin_inff();
+template <bool ZeroOfNothing> AOTI_NOINLINE f32 attention_weights(f32 *scores, f32 peak, i64 seen, i64 keys) {
+  bool nothing = ZeroOfNothing && peak == -__builtin_inff();
+  for (i64 i = 0; nothing && i < seen; ++i) nothing = scores[i] == peak;
   SumAccumulator<f32, kLanes> total;
   if (!nothing)
     over_slots<kLanes>(0, seen, [&](auto lanes, i64 i, auto slot) AOTI_LAMBDA {
@@ -106,8 +113,10 @@ AOTI_INLINE void attend(const AttentionShape &s, i64 q0, bool fresh, i64 reach, 
   attention_product(rows, seen, s.depth, s.depth, a, keys, [&](i64 row, i64 key, auto lanes, auto products) AOTI_LAMBDA {
     store(lanes, scores + row * pitch + key, all_lanes(lanes, score(q0 + row, key, lanes, products)));
   });
+  // One after the other, so that no row waits for another's largest score.
+  for (i64 row = 0; row < rows; ++row) inverse[row] = attention_peak(scores + row * pitch, seen_by(q0 + row));
   for (i64 row = 0; row < rows; ++row) {
-    inverse[row] = attention_weights<ZeroOfNothing>(scores + row * pitch, seen_by(q0 + row), seen);
+    inverse[row] = attention_weights<ZeroOfNothing>(scores + row * pitch, inverse[row], seen_by(q0 + row), seen);
     if (s.keys == 0) inverse[row] = 0;
   }
   attention_product(rows, s.columns, seen, s.keys, Matrix<f32>{scores, pitch, 1}, values,

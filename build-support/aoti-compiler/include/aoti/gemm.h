@@ -34,6 +34,10 @@ constexpr int kTileFloats = kMainRows * kPanel > kGroup * kPanel ? kMainRows * k
 
 // Rows of A per cache block: about 384 KiB of A stay in L2 while the panels of B go past.
 AOTI_INLINE i64 gemm_block_rows(i64 k) { return max_i64(98304 / max_i64(k, 1) / kMainRows, 1) * kMainRows; }
+// The same for `rows` rows, so that blocks are about equal.
+AOTI_INLINE i64 gemm_even_rows(i64 rows, i64 k) {
+  return ceil_div(rows, max_i64(ceil_div(rows, gemm_block_rows(k)), 1));
+}
 // Row stride of copied A: never a multiple of a page, so that the rows of a block fall into different cache sets.
 AOTI_INLINE i64 gemm_copy_stride(i64 k) { return round_up(k, 16) + 16; }
 
@@ -76,28 +80,70 @@ struct GemmBlock {
   int rows, panels;
 };
 
-// The largest block for what is left. Few rows take several panels, for as many independent chains as FMA latency asks.
-AOTI_INLINE GemmBlock gemm_block(i64 rows) {
+// Rows of the register tiles that there are, largest first, and as how many one counts at least: sums of fewer wait for each
+// other.
 #if AOTI_AVX512
-  return rows >= 14 ? GemmBlock{14, 1} : rows >= 8 ? GemmBlock{8, 1} : rows >= 4 ? GemmBlock{4, 1}
-       : rows >= 2  ? GemmBlock{2, 2} : GemmBlock{1, 4};
-#elif AOTI_AVX2
-  return rows >= 6 ? GemmBlock{6, 1} : rows >= 4 ? GemmBlock{4, 1} : rows >= 2 ? GemmBlock{2, 1} : GemmBlock{1, 2};
-#elif AOTI_AARCH64
-  return rows >= 6 ? GemmBlock{6, 1} : rows >= 4 ? GemmBlock{4, 1} : rows >= 2 ? GemmBlock{2, 1} : GemmBlock{1, 1};
+constexpr int kTileRows[] = {14, 13, 12, 8, 4, 2, 1};
+constexpr int kTileLeast = 6;
+#elif AOTI_AVX2 || AOTI_AARCH64
+constexpr int kTileRows[] = {6, 5, 4, 2, 1};
+constexpr int kTileLeast = 4;
 #else
-  return rows >= 4 ? GemmBlock{4, 1} : rows >= 2 ? GemmBlock{2, 1} : GemmBlock{1, 1};
+constexpr int kTileRows[] = {4, 2, 1};
+constexpr int kTileLeast = 2;
+#endif
+
+// The largest tile of at most so many rows.
+constexpr int tile_of(i64 most) {
+  for (int rows : kTileRows)
+    if (rows <= most) return rows;
+  return 1;
+}
+
+// The tile to begin with for each number of rows, so that all tiles together cost least: 49 rows are 14, 14, 13 and 8. Of
+// more rows than these, the largest tile comes first.
+constexpr int kPlannedRows = 4 * kMainRows;
+template <int Largest> struct TilePlan {
+  int first[kPlannedRows + 1] = {};
+  constexpr TilePlan() {
+    int cost[kPlannedRows + 1] = {};
+    for (int rows = 1; rows <= kPlannedRows; ++rows)
+      for (int tile : kTileRows) {
+        if (tile > Largest || tile > rows) continue;
+        // Each tile costs a part of a row more.
+        const int whole = cost[rows - tile] + 4 * (tile < kTileLeast ? kTileLeast : tile) + 1;
+        if (first[rows] == 0 || whole < cost[rows]) cost[rows] = whole, first[rows] = tile;
+      }
+  }
+};
+template <int Largest> constexpr TilePlan<Largest> kTilePlan{};
+
+// The next block of what is left, in tiles of at most Most rows. Few rows take several panels, for as many independent chains
+// as FMA latency asks.
+template <i64 Most> AOTI_INLINE GemmBlock gemm_block(i64 rows) {
+  constexpr int largest = tile_of(Most);
+  const int tile = rows > kPlannedRows ? largest : kTilePlan<largest>.first[rows];
+#if AOTI_AVX512
+  return {tile, tile > 2 ? 1 : 4 / tile};
+#elif AOTI_AVX2
+  return {tile, tile > 1 ? 1 : 2};
+#else
+  return {tile, 1};
 #endif
 }
 
-// One chain of a block.
+// One chain of a block of at most Largest rows.
+template <int Largest>
 AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const f32 *a, i64 a_row, i64 a_k, const f32 *b, i64 b_k,
                               i64 b_panel, f32 *tile) {
 #define AOTI_GEMM(ROWS, PANELS, VECTORS)               \
-  if (block.rows == ROWS && block.panels == PANELS) \
-    return gemm_panel<ROWS, PANELS, VECTORS>(k, a, a_row, a_k, b, b_k, b_panel, tile)
+  if constexpr (ROWS <= Largest)                       \
+    if (block.rows == ROWS && block.panels == PANELS) \
+      return gemm_panel<ROWS, PANELS, VECTORS>(k, a, a_row, a_k, b, b_k, b_panel, tile)
 #if AOTI_AVX512
   AOTI_GEMM(14, 1, 2);
+  AOTI_GEMM(13, 1, 2);
+  AOTI_GEMM(12, 1, 2);
   AOTI_GEMM(8, 1, 2);
   AOTI_GEMM(4, 1, 2);
   AOTI_GEMM(2, 2, 2);
@@ -106,12 +152,14 @@ AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const f32 *a, i64 a_row, i
   AOTI_GEMM(1, 1, 2);
 #elif AOTI_AVX2
   AOTI_GEMM(6, 1, 2);
+  AOTI_GEMM(5, 1, 2);
   AOTI_GEMM(4, 1, 2);
   AOTI_GEMM(2, 1, 4);
   AOTI_GEMM(1, 2, 4);
   AOTI_GEMM(1, 1, 4);
 #elif AOTI_AARCH64
   AOTI_GEMM(6, 1, 4);
+  AOTI_GEMM(5, 1, 4);
   AOTI_GEMM(4, 1, 4);
   AOTI_GEMM(2, 1, 8);
   AOTI_GEMM(1, 1, 8);
@@ -123,12 +171,14 @@ AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const f32 *a, i64 a_row, i
 #undef AOTI_GEMM
 }
 
+template <i64 Most>
 AOTI_INLINE void gemm_tile(GemmBlock block, i64 k, const f32 *a, i64 a_row, i64 a_k, const f32 *b, i64 b_k,
                            i64 b_panel, f32 *tile) {
-  gemm_chain(block, min_i64(k, kChain), a, a_row, a_k, b, b_k, b_panel, tile);
+  constexpr int largest = tile_of(Most);
+  gemm_chain<largest>(block, min_i64(k, kChain), a, a_row, a_k, b, b_k, b_panel, tile);
   for (i64 i = kChain; i < k; i += kChain) {
     alignas(64) f32 chain[kTileFloats];
-    gemm_chain(block, min_i64(k - i, kChain), a + i * a_k, a_row, a_k, b + i * b_k, b_k, b_panel, chain);
+    gemm_chain<largest>(block, min_i64(k - i, kChain), a + i * a_k, a_row, a_k, b + i * b_k, b_k, b_panel, chain);
     add_chain(tile, chain, block.rows, block.panels * kPanel, block.panels * kPanel);
   }
 }
@@ -212,13 +262,14 @@ template <i64 Most, class Sink>
 AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k, Matrix<f32> a, GemmPanels b, Sink &sink) {
   alignas(64) f32 tile[kTileFloats];
   for (i64 done = 0; done < rows;) {
-    GemmBlock block = gemm_block(min_i64(rows - done, Most));
-    i64 end = done + (rows - done) / block.rows * block.rows;
+    GemmBlock block = gemm_block<Most>(rows - done);
+    i64 end = done;
+    while (end < rows && gemm_block<Most>(rows - end).rows == block.rows) end += block.rows;
     for (i64 p = first; p < last; p += block.panels) {
       if (last - p < block.panels) block.panels = 1;
       i64 width = min_i64(n - p * kPanel, block.panels * kPanel);
       for (i64 r = done; r < end; r += block.rows) {
-        gemm_tile(block, k, a.data + r * a.row_stride, a.row_stride, a.col_stride,
+        gemm_tile<Most>(block, k, a.data + r * a.row_stride, a.row_stride, a.col_stride,
                   b.data + (p - first) * b.panel_stride, b.k_stride, b.panel_stride, tile);
         sink(m0 + r, block.rows, p * kPanel, width, tile, block.panels * kPanel);
       }
@@ -231,7 +282,7 @@ AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k,
 template <i64 Most, class T, class Sink>
 AOTI_INLINE void packed_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const f32 *packed, void *scratch,
                               Sink &sink) {
-  i64 block = gemm_block_rows(k);
+  const i64 block = gemm_even_rows(m1 - m0, k);
   for (i64 m = m0; m < m1; m += block) {
     i64 rows = min_i64(m1 - m, block);
     Matrix<f32> block_a =
@@ -274,8 +325,8 @@ AOTI_INLINE void hand_over(i64 row, i64 rows, i64 column, i64 width, const f32 *
 
 // Rows of the largest tile, where nobody says otherwise.
 constexpr i64 kGemmMost = detail::kMainRows;
-// Rows of a unit of work where a product is split by rows: whole tiles.
-template <i64 Most> constexpr i64 kGemmRowsOf = Most < kGemmMost ? 14 / Most * Most : 14 / kGemmMost * kGemmMost;
+// Rows that a unit of work has at least where a product is split by rows: whole tiles.
+template <i64 Most> constexpr i64 kGemmRowsOf = Most < 12 ? 12 / Most * Most : 12;
 constexpr i64 kGemmRows = kGemmRowsOf<kGemmMost>;
 
 // Number of panels of N columns: the range that callers split.

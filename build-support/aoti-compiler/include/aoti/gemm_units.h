@@ -16,7 +16,7 @@ constexpr i64 kUnitLeastRows = 48;
 // Rows of a unit of work where a product on matrix units is split by rows.
 constexpr i64 kGemmUnitRows = 2 * kUnitRows;
 
-// How one product is computed and split over threads.
+// How one product is computed and split over threads: in units of `step` rows, or of panels.
 struct GemmPlan {
   bool on_units, by_rows;
   i64 step, units;
@@ -27,13 +27,14 @@ AOTI_INLINE GemmPlan gemm_plan(i64 m, i64 n, i64 many) {
   p.on_units = m >= kUnitLeastRows && has_matrix_units();
   // What is not split is brought into planes by every thread.
   p.by_rows = p.on_units ? m >= n : m >= many;
-  p.step = p.on_units ? kGemmUnitRows : kGemmRows;
+  p.step = p.on_units ? kGemmUnitRows : 1;
   p.units = p.by_rows ? ceil_div(m, p.step) : gemm_panels(n);
   return p;
 }
 // Units of work that a thread takes at least.
 AOTI_INLINE i64 gemm_grain(const Run &run, const GemmPlan &p, i64 grain) {
-  return p.on_units ? max_i64(grain, p.units / max_i64(run.context->threads, 1)) : grain;
+  if (p.on_units) return max_i64(grain, p.units / max_i64(run.context->threads, 1));
+  return p.by_rows ? max_i64(grain, kGemmRows) : grain;
 }
 
 namespace detail {
@@ -64,9 +65,9 @@ AOTI_INLINE UnitScratch unit_scratch(i64 m, i64 k) {
 // The sums of a few rows by ordinary instructions.
 AOTI_NOINLINE void plain_sums(i64 rows, i64 k, Matrix<f32> a, const f32 *panel, f32 *sums) {
   for (i64 done = 0; done < rows;) {
-    GemmBlock block = gemm_block(rows - done);
+    GemmBlock block = gemm_block<kGemmMost>(rows - done);
     block.panels = 1;
-    gemm_tile(block, k, a.data + done * a.row_stride, a.row_stride, a.col_stride, panel, kPanel, 0, sums + done * kPanel);
+    gemm_tile<kGemmMost>(block, k, a.data + done * a.row_stride, a.row_stride, a.col_stride, panel, kPanel, 0, sums + done * kPanel);
     done += block.rows;
   }
 }

@@ -116,21 +116,23 @@ template <int W> AOTI_INLINE Vec<f32, W> tanh_f32(Vec<f32, W> x) {
   return copysign(select(a < 0.625f, small, large), x);
 }
 
-// Below 1, x (1 + p(x^2)), error 2^-29; above, 1 - e^q(x) with q fitted to log(erfc), error 2^-35; 1 from 4 on.
+// 1 - e^-q(|x|) with q(x) = x (1 + p(x)) fitted to -log(erfc), error 2^-27; 1 from 4 on. Of e^-q = 2^n (1 - r), r is what the
+// reduced argument takes from 1, so that nothing cancels where x is small, and what rounding takes from q is put back there.
 template <int W> AOTI_INLINE Vec<f32, W> erf_f32(Vec<f32, W> x) {
-  Vec<f32, W> a = abs(x);
-  Vec<f32, W> z = x * x;
-  Vec<f32, W> small = mad(a, horner(z, 0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2cf6p-4f, -0x1.b7f8e2p-6f,
-                                    0x1.54043ep-8f, -0x1.a3eb8ap-11f, 0x1.4948cap-14f), a);
-  Vec<f32, W> c = smaller(splat<W>(4.0f), a);
-  Vec<f32, W> q = horner(c, 0x1.8b27d0p-13f, -0x1.212c2ap+0f, -0x1.4434fep-1f, -0x1.bc185ap-4f, 0x1.9d0aaap-6f,
-                         -0x1.13973ap-8f, 0x1.cee540p-12f, -0x1.6bfedap-16f);
-#if AOTI_FUNCTION_UNITS
-  Vec<f32, W> large = 1.0f - exp_f32(q);
-#else
-  Vec<f32, W> large = 1.0f - exp_inside(q);
-#endif
-  return copysign(select(a < 1.0f, small, large), x);
+  Vec<f32, W> a = smaller(splat<W>(4.0f), abs(x));
+  Vec<f32, W> z = a * a;
+  Vec<f32, W> even = horner(z, 0x1.06eba8p-3f, 0x1.a4f980p-4f, -0x1.56cc68p-13f, -0x1.4c315cp-11f, -0x1.36d42ap-17f);
+  Vec<f32, W> p = mad(horner(z, 0x1.45f2fep-1f, -0x1.39c434p-6f, 0x1.b58fb6p-10f, 0x1.edf79cp-14f), a, even);
+  Vec<f32, W> q = mad(a, p, a);
+  RoundedF32<W> n = round_product(q, -0x1.715476p+0f);
+  Vec<f32, W> u = mad(n.value, 0x1.62e430p-1f, q);
+  Vec<f32, W> square = u * u;
+  Vec<f32, W> upper = mad(square, mad(u, 0x1.9adc40p-13f, splat<W>(-0x1.6d4a80p-10f)),
+                          mad(u, 0x1.111598p-7f, splat<W>(-0x1.5554eap-5f)));
+  Vec<f32, W> e = mad(square, upper, mad(u, 0x1.555552p-3f, splat<W>(-0.5f)));
+  Vec<f32, W> r = u + mad(square, e, mad(a, p, a - q));
+  Vec<f32, W> power = bits_as<f32>(shl<23>(n.integer + 127));
+  return copysign(mad(power, r, 1.0f - power), x);
 }
 
 // Sine (Shift 0) or cosine (Shift 1). The reduction is in f64; beyond 2^20 libm takes over.

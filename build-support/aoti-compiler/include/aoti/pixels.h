@@ -124,12 +124,32 @@ AOTI_NOINLINE AOTI_CONTRACT void pixel_kernel(const i64 *offsets, i64 runs, i64 
   }
 }
 
+// The next tile: pixels, of which the first `again` have been computed before.
+struct PixelTile {
+  int rows, again;
+};
+
 // Pixels of the next tile, where `left` are left. Few sizes, as each is code in every library; rows of 7 pixels are common.
 AOTI_INLINE int pixel_rows(i64 left) {
 #if AOTI_AVX512
   if (left >= 7 && left < kPixelRows) return 7;
 #endif
   return left >= kPixelRows ? kPixelRows : left >= 2 ? 2 : 1;
+}
+
+// The same for one vector of channels: few pixels are too few independent chains, and are computed together with some of the
+// `before` that lie before them.
+AOTI_INLINE PixelTile narrow_tile(i64 left, i64 before) {
+#if AOTI_AVX512
+  constexpr int part = 7;
+#else
+  constexpr int part = kPixelRows;
+#endif
+  for (int rows = kPixelRows; rows >= part; rows -= part) {
+    if (left >= rows) return {rows, 0};
+    if (left > rows - part && before + left >= rows) return {rows, int(rows - left)};
+  }
+  return {pixel_rows(left), 0};
 }
 
 // One chain of a tile of `rows` pixels by at most `vectors` vectors; returns how many it did.
@@ -284,20 +304,22 @@ AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64
                          line / p.count[2] % p.count[1] * p.stride[1] + line % p.count[2] * p.stride[2];
     i64 image = (line * p.length + begin) / p.pixels, pixel = (line * p.length + begin) % p.pixels;
     for (i64 at = begin; at < end;) {
-      const int rows = pixel_rows(end - at);
+      const bool narrow = last - group * kPixelColumns <= kLanes;
+      const PixelTile next = narrow ? narrow_tile(end - at, at) : PixelTile{pixel_rows(end - at), 0};
+      const f32 *from_pixel = of_line + (at - next.again) * p.step;
       for (i64 column = group * kPixelColumns; column < last;) {
         const f32 *w = weights + column / kPanel * panel + column % kPanel;
-        const int done = pixel_tile(p, rows, ceil_div(last - column, kLanes), of_line + at * p.step, w, panel, tile);
+        const int done = pixel_tile(p, next.rows, ceil_div(last - column, kLanes), from_pixel, w, panel, tile);
         const i64 width = min_i64(done * kLanes, last - column);
         i64 of_image = image, of_pixel = pixel;
-        for (int r = 0; r < rows; ++r) {
+        for (int r = next.again; r < next.rows; ++r) {
           for_each_vector(tile + r * kPixelColumns, width, [&](i64 c, auto lanes, auto sums)
                               __attribute__((always_inline)) { epilogue(of_image, column + c, of_pixel, lanes, sums); });
           if (++of_pixel == p.pixels) of_pixel = 0, ++of_image;
         }
         column += done * kLanes;
       }
-      at += rows, pixel += rows;
+      at += next.rows - next.again, pixel += next.rows - next.again;
       for (; pixel >= p.pixels; pixel -= p.pixels) ++image;
     }
   }

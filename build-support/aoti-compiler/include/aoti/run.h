@@ -74,6 +74,8 @@ template <class Body> AOTI_INLINE void parallel(const Run &run, i64 n, i64 grain
   };
   i64 parts = n / (grain > 0 ? grain : 1);
   if (parts > 4 * i64(context.threads)) parts = 4 * i64(context.threads);
+  // As many for each thread where that makes them equal.
+  if (parts > context.threads && parts < n) parts -= parts % context.threads;
   Call call{&body, n, parts};
   context.parallel_for(
       context.pool, parts,

@@ -52,7 +52,7 @@ AOTI_INLINE TileVector load_tile_vector(const f32 *p) { return *(const Unaligned
 AOTI_INLINE void store_tile_vector(f32 *p, TileVector v) { *(UnalignedTileVector *)p = v; }
 // Rows of a panel that are asked for before they are needed: weights come from far away once in each run, and tiles of many
 // rows read them more slowly than a processor thinks worth going ahead for.
-constexpr i64 kRowsAhead = 32;
+constexpr i64 kRowsAhead = 64;
 AOTI_INLINE void ask_for(const f32 *p) { __builtin_prefetch(p, 0, 3); }
 // tile[r][c] += chain[r][c] for `width` columns, rounded up to vectors, of rows of `pitch` floats.
 AOTI_INLINE void add_chain(f32 *tile, const f32 *chain, int rows, i64 width, i64 pitch) {

@@ -64,12 +64,14 @@ impl Setting {
     /// The version of the template's code: a record of another one says nothing of this.
     pub fn version(&self) -> u32 {
         match self.template {
-            Template::Loops | Template::Rows | Template::Attention | Template::Extern => 1,
-            Template::Gemm(Gemm::Packed | Gemm::General) => 2,
+            Template::Loops | Template::Rows | Template::Extern => 1,
+            Template::Attention => 2,
+            Template::Gemm(Gemm::Packed | Gemm::General) => 3,
             Template::Gemm(Gemm::Any) => 1,
-            Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => 1,
+            Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => 2,
             Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Any) => 1,
-            Template::Conv(Conv::Pixels | Conv::Winograd | Conv::DepthwisePixels) => 2,
+            Template::Conv(Conv::Pixels) => 3,
+            Template::Conv(Conv::Winograd | Conv::DepthwisePixels) => 2,
             Template::Conv(Conv::Transposed | Conv::TransposedAny) => 1,
         }
     }

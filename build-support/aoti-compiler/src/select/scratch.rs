@@ -30,6 +30,12 @@ impl Scratch {
 
 /// Rows of the largest register tile of any level (`kMainRows` of `gemm.h`).
 const TILE_ROWS: i64 = 14;
+
+/// The rows of a product that never fill the largest register tile.
+pub(crate) fn few_rows(rows: &Expr) -> Option<i64> {
+    rows.as_int().filter(|rows| *rows < TILE_ROWS).map(|rows| rows.max(1))
+}
+
 /// Columns of a panel (`kPanel` of `tile.h`).
 pub(super) const PANEL: i64 = 32;
 /// Panels that are packed together (`kGroup` of `gemm.h`).

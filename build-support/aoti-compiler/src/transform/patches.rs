@@ -1,7 +1,9 @@
 //! Convolutions whose windows lie side by side become matrix products: where the stride is the kernel's size, every
 //! element of the input is read by one window only, so the windows are the input reshaped, and nothing is repeated.
 //!
-//! The product is weight times patches, `[channels, k] x [k, pixels]`, so that its result lies as the convolution's does.
+//! The product is patches times weight, `[pixels, k] x [k, channels]`: taps of a row of the kernel lie side by side in a patch as
+//! in the input, weights are the operand that is packed when the model is built, and channels are last in the result, as the
+//! tokens want them that most such convolutions make of an image.
 
 use super::rewrite::{Rewriter, everywhere, rewrite};
 use crate::graph::{Conv, Graph, Node, Op, ValueId};
@@ -47,15 +49,19 @@ fn product(rewriter: &mut Rewriter, node: &Node, conv: &Conv) -> Option<ValueId>
         split.extend([output[d + 2].clone(), kernel[d + 2].clone()]);
     }
     let patches = builder.reshape(patches, &split).ok()?;
-    let taps_first = (0..spatial).map(|d| 3 + 2 * d).chain((0..spatial).map(|d| 2 + 2 * d));
-    let order: Vec<usize> = [0, 1].into_iter().chain(taps_first).collect();
+    let windows = (0..spatial).map(|d| 2 + 2 * d);
+    let taps_of_each = (0..spatial).map(|d| 3 + 2 * d);
+    let order: Vec<usize> = [0].into_iter().chain(windows).chain([1]).chain(taps_of_each).collect();
     let patches = builder.permute(patches, &order).ok()?;
     let k = &input[1] * &taps;
-    let pixels = Expr::product(&output[2..]);
-    let patches = builder.reshape(patches, &[input[0].clone(), k.clone(), pixels]).ok()?;
+    let rows = &input[0] * &Expr::product(&output[2..]);
+    let patches = builder.reshape(patches, &[rows, k.clone()]).ok()?;
     let matrix = builder.reshape(weight, &[kernel[0].clone(), k]).ok()?;
-    // A batch of one, which the product repeats for each image.
-    let matrix = builder.unsqueeze(matrix, 0).ok()?;
-    let sums = builder.matmul(matrix, patches).ok()?;
-    builder.reshape(sums, &output).ok()
+    let matrix = builder.permute(matrix, &[1, 0]).ok()?;
+    let sums = builder.matmul(patches, matrix).ok()?;
+    let mut channels_last = output.clone();
+    channels_last[1..].rotate_left(1);
+    let sums = builder.reshape(sums, &channels_last).ok()?;
+    let order: Vec<usize> = [0, spatial + 1].into_iter().chain(1..=spatial).collect();
+    builder.permute(sums, &order).ok()
 }

@@ -338,9 +338,9 @@ fn convolutions_with_windows_side_by_side_are_products() {
          %y: f32[1, 3, 2, 2] = conv %x, %w stride [2, 2] padding [0:0, 0:0] dilation [1, 1] groups 1 output_padding [0, 0]
          output %y",
         "const c0: f32[3, 2, 2, 2] = random 1 input %x: f32[1, 2, 4, 5] %w: f32[3, 2, 2, 2] = constant c0
-         %p: f32[1, 8, 4] = view %x [0, i1 // 4, 2*(i2 // 2) + i1 // 2 % 2, 2*(i2 % 2) + i1 % 2]
-         %m: f32[1, 3, 8] = view %w [i1, i2 // 4, i2 // 2 % 2, i2 % 2]
-         %s: f32[1, 3, 4] = matmul %m, %p %y: f32[1, 3, 2, 2] = view %s [0, i1, 2*i2 + i3] output %y",
+         %p: f32[4, 8] = view %x [0, i1 // 4, 2*(i0 // 2) + i1 // 2 % 2, 2*(i0 % 2) + i1 % 2]
+         %m: f32[8, 3] = view %w [i1, i0 // 4, i0 // 2 % 2, i0 % 2]
+         %s: f32[4, 3] = matmul %p, %m %y: f32[1, 3, 2, 2] = view %s [2*i2 + i3, i1] output %y",
     );
 }
 

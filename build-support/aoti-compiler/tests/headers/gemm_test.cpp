@@ -182,6 +182,8 @@ int main() {
     for (i64 n : sizes)
       for (i64 k : sizes)
         if (m * n * k < 40000 || check_random(0, 15) == 0) check_packed<f32>(m, n, k, kRows, 0, false);
+  // Every way to make tiles of rows.
+  for (i64 m = 1; m < 72; ++m) check_packed<f32>(m, 35, 9, kRows, 0, false);
   for (int i = 0; i < 400; ++i) {
     i64 m = sizes[check_random(0, 16)], n = sizes[check_random(0, 16)], k = sizes[check_random(0, 16)];
     Layout la = Layout(check_random(0, 2)), lb = Layout(check_random(0, 2));

@@ -9,7 +9,7 @@ use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
 use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
 use crate::schedule::mapping::{Block, CpuMapping, Grain, Split};
-use crate::select::{Choice, Conv, Gemm, Scratch};
+use crate::select::{Choice, Conv, Gemm, Scratch, few_rows};
 use crate::symbolic::{Expr, Symbol};
 
 /// The epilogue as text: statements that use `lanes` and `sum`, lanes along `vector`.
@@ -91,9 +91,11 @@ pub(super) fn matmul(
     };
     let constants = format!("const i64 m = {m}, n = {n}, k = {k};\n{plan}");
     let scratch = worker_scratch(&choice.scratch);
-    let most = match mapping.block {
-        Block::Rows(rows) => format!("<{rows}>"),
-        Block::Typical | Block::WeightsOnce | Block::PixelsOnce => String::new(),
+    // Tiles of more rows than there ever are need no code.
+    let most = match (mapping.block, few_rows(&row.extent)) {
+        (Block::Rows(most), few) => format!("<{}>", few.map_or(most, |few| few.min(most))),
+        (Block::Typical | Block::WeightsOnce | Block::PixelsOnce, Some(few)) => format!("<{few}>"),
+        (Block::Typical | Block::WeightsOnce | Block::PixelsOnce, None) => String::new(),
     };
     let call = |part: &Part| {
         let ([m0, m1], [p0, p1]) = (part.rows, part.panels);
@@ -153,15 +155,15 @@ pub(super) fn matmul(
     text.weight = 8 + matmul.epilogue.terms.len();
 }
 
-/// Splits one product over threads: many rows by blocks of rows, few by panels of columns.
+/// Splits one product over threads: many rows by rows, few by panels of columns.
 fn split_blocks(call: &dyn Fn(&Part) -> String, rows: i64, most: &str, own: &Grain) -> String {
-    let step = if most.is_empty() { "kGemmRows".to_owned() } else { format!("kGemmRowsOf{most}") };
+    let least = if most.is_empty() { "kGemmRows".to_owned() } else { format!("kGemmRowsOf{most}") };
     format!(
         "const bool by_rows = m >= {rows};\n\
-         const i64 units = by_rows ? ceil_div(m, {step}) : gemm_panels(n);\n\
-         parallel(run, units, {}, [&](i64 begin, i64 end, i64 worker) {{\n\
+         const i64 units = by_rows ? m : gemm_panels(n), least = by_rows ? {least} : 1;\n\
+         parallel(run, units, max_i64({}, least), [&](i64 begin, i64 end, i64 worker) {{\n\
          \x20 (void)worker;\n\
-         \x20 const i64 m0 = by_rows ? begin * {step} : 0, m1 = by_rows ? min_i64(end * {step}, m) : m;\n\
+         \x20 const i64 m0 = by_rows ? begin : 0, m1 = by_rows ? end : m;\n\
          \x20 const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;\n\
          \x20 {}}});\n",
         grain(own, "units"),

@@ -20,7 +20,10 @@ const NEVER_ROWS: i64 = 1 << 40;
 /// Largest register tiles of a matrix product, beside those that the template takes by itself.
 const TILE_ROWS: [i64; 2] = [8, 4];
 /// Rows of the register tiles that there are, largest first (`gemm_block` of `gemm.h`, with the widest vectors).
-const TILES: [i64; 5] = [14, 8, 4, 2, 1];
+const TILES: [i64; 7] = [14, 13, 12, 8, 4, 2, 1];
+/// Rows that it makes the best of, and as how many it counts a tile at least.
+const PLANNED_ROWS: i64 = 56;
+const TILE_LEAST: i64 = 6;
 /// Rows that a register tile costs at least: sums of fewer wait for each other.
 const LEAST_ROWS: f64 = 4.0;
 /// Positions along an axis whose extent is not known.
@@ -268,16 +271,48 @@ fn tiles_cost(m: &Expr, block: Block) -> (f64, Cost) {
         Block::Rows(rows) => rows,
         Block::Typical | Block::WeightsOnce | Block::PixelsOnce => TILES[0],
     };
-    let (mut rows, mut tiles) = (0.0, 0.0);
     // Of rows that are not counted there are many tiles of the largest kind.
-    let all = m.as_int().unwrap_or(most);
-    let mut left = all;
-    for size in TILES.into_iter().filter(|size| *size <= most) {
-        let count = (left / size) as f64;
-        rows += count * (size as f64).max(LEAST_ROWS);
-        tiles += count;
-        left %= size;
+    let all = m.as_int().unwrap_or(most).max(1);
+    let tiles = tiles_of(all, most);
+    let rows: f64 = tiles.iter().map(|tile| (*tile as f64).max(LEAST_ROWS)).sum();
+    let all = all as f64;
+    (rows / all, Cost::of(Item::Panel, tiles.len() as f64 / all))
+}
+
+/// The tiles of at most `most` rows that so many rows are computed in (`TilePlan` of `gemm.h`, with the widest vectors).
+fn tiles_of(rows: i64, most: i64) -> Vec<i64> {
+    let largest = (rows - PLANNED_ROWS + most - 1).max(0) / most;
+    let left = usize::try_from(rows - largest * most).unwrap_or(0);
+    // For each number of rows what its tiles cost, and the first of them.
+    let mut plan: Vec<(i64, i64)> = vec![(0, 0)];
+    for rows in 1..=left {
+        let fitting = TILES.iter().filter(|tile| **tile <= most && **tile <= rows as i64);
+        let costs =
+            fitting.map(|tile| (plan[rows - *tile as usize].0 + 4 * tile.max(&TILE_LEAST) + 1, *tile));
+        plan.extend(costs.min_by_key(|(cost, _)| *cost));
     }
-    let all = all.max(1) as f64;
-    (rows / all, Cost::of(Item::Panel, tiles / all))
+    let mut tiles = vec![most; usize::try_from(largest).unwrap_or(0)];
+    let mut at = left;
+    while at > 0 && at < plan.len() {
+        tiles.push(plan[at].1);
+        at -= plan[at].1 as usize;
+    }
+    tiles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_cover_all_rows_and_are_large_where_that_can_be() {
+        for (rows, most) in (0..200).flat_map(|rows| [4, 8, 14].map(|most| (rows, most))) {
+            let tiles = tiles_of(rows, most);
+            assert_eq!(tiles.iter().sum::<i64>(), rows);
+            assert!(tiles.iter().all(|tile| *tile <= most && TILES.contains(tile)), "{tiles:?}");
+        }
+        assert_eq!(tiles_of(49, 14), [14, 14, 13, 8]);
+        assert_eq!(tiles_of(16, 14), [8, 8]);
+        assert!(tiles_of(197, 14).iter().all(|tile| *tile >= 8));
+    }
 }
