@@ -65,9 +65,9 @@ impl Setting {
     pub fn version(&self) -> u32 {
         match self.template {
             Template::Loops | Template::Rows | Template::Attention | Template::Extern => 1,
-            Template::Gemm(Gemm::Packed | Gemm::General) => 2,
-            Template::Gemm(Gemm::Any) => 1,
-            Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => 1,
+            Template::Gemm(Gemm::General) => 3,
+            Template::Gemm(Gemm::Packed | Gemm::GeneralOnUnits) => 2,
+            Template::Gemm(Gemm::PackedOnUnits | Gemm::Any) => 1,
             Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Any) => 1,
             Template::Conv(Conv::Pixels | Conv::Winograd | Conv::DepthwisePixels) => 2,
             Template::Conv(Conv::Transposed | Conv::TransposedAny) => 1,
