@@ -37,6 +37,8 @@ mod complex_elementary;
 mod complex_factored;
 mod complex_factors;
 mod complex_functions;
+mod complex_ldl;
+mod complex_ldl_solve;
 mod complex_lu;
 mod complex_matrices;
 mod complex_products;
