@@ -275,7 +275,7 @@ impl Pivot {
         let number = row + 1.0;
         let new = double.select(-&number, &number);
         let own = cx.formula(DType::I64, &is_open.select(&new, &pending))?;
-        let next = cx.formula(DType::I64, &is_open.and(double).select(&new, Formula::from(pending * 0.0)))?;
+        let next = cx.formula(DType::I64, &is_open.and(double).select(&new, pending * 0.0))?;
         Ok([own, next])
     }
 }

@@ -82,6 +82,7 @@ mod parts;
 mod pointwise;
 mod pooling;
 mod project;
+mod project_sizes;
 mod quantization_parameters;
 mod quantized;
 mod random;
