@@ -117,6 +117,8 @@ mod unsupported;
 mod windows;
 
 #[cfg(test)]
+mod draws_parameters_tests;
+#[cfg(test)]
 mod draws_tests;
 #[cfg(test)]
 mod project_tests;
