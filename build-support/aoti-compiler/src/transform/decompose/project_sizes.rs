@@ -3,9 +3,11 @@
 use super::RuleError;
 use super::run::Walk;
 use super::support::length;
+use crate::aten::Arg;
 use crate::dtype::DType;
-use crate::graph::{ExternCall, IntBinary, LARGEST_SIZE, Relation, TensorType, ValueId};
+use crate::graph::{Condition, ExternCall, IntBinary, LARGEST_SIZE, Relation, TensorType, ValueId};
 use crate::symbolic::{Expr, Node, Symbol};
+use crate::transform::bounds::of_conditions;
 use std::collections::BTreeSet;
 
 impl Walk<'_> {
@@ -74,7 +76,12 @@ impl Walk<'_> {
             let most = cx.binary(Relation::Le, value, most)?;
             let within = cx.binary(IntBinary::And, least, most)?;
             cx.b.assert(within, &format!("the size of {axis} is outside of 0 to {largest}: {operator}"))?;
-            return Ok(cx.b.read(value, *symbol)?);
+            cx.b.read(value, *symbol)?;
+            if largest.as_int().is_none() {
+                let condition = Condition::compare(size.clone(), Relation::Le, largest.clone());
+                cx.b.require(condition, "a size that cannot be larger");
+            }
+            return Ok(());
         }
         let stated = cx.b.index(size.clone(), &[]);
         let same = cx.binary(Relation::Eq, value, stated)?;
@@ -87,14 +94,25 @@ impl Walk<'_> {
             return Ok(size.clone());
         }
         let most = size.interval(self.cx.b.ranges()).max;
-        if most > LARGEST_SIZE {
-            return Err(RuleError::unsupported(format!(
-                "the function decides the size `{}` of its result, for which the program states no bound that is a number; \
-                 state one with `torch._check(size <= 1000)`, or `new_dynamic_size(max=1000)` where the size is made",
+        let stated = (most <= LARGEST_SIZE).then(|| Expr::int(most));
+        // A size of an input is less than the largest that it can have.
+        self.asserted(size).or(stated).ok_or_else(|| {
+            RuleError::unsupported(format!(
+                "the function decides the size `{}` of its result, which has no bound in the program; state one with \
+                 `torch._check(size <= bound)`, where the bound is a number or a size of an input",
                 self.size_name(size)
-            )));
-        }
-        Ok(Expr::int(most))
+            ))
+        })
+    }
+
+    /// What a size never exceeds, by what the program asserts of sizes once they are known.
+    fn asserted(&self, size: &Expr) -> Option<Expr> {
+        let Node::Sym(symbol) = size.node() else { return None };
+        let asserted = self.program.calls.iter().filter(|call| call.target == "aten._assert_scalar.default");
+        let conditions = asserted
+            .flat_map(|call| &call.args)
+            .filter_map(|(_, arg)| if let Arg::Condition(condition) = arg { Some(condition) } else { None });
+        of_conditions(*symbol, conditions, &self.program.symbols)
     }
 
     /// A symbol of these sizes whose value is not known yet.

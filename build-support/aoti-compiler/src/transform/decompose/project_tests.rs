@@ -97,8 +97,22 @@ fn sizes_that_a_function_decides_have_a_bound() {
     let statements = "symbol s0 \"u0\" in 0..inf from data input %x: f32[4]
         %r: f32[s0] = mylib.f.default(x = %x) @ \"f\" \"m.py:7\" \"\" output %r";
     let text = decomposed(deciding("(Tensor x) -> Tensor"), statements).expect_err("refused").to_string();
-    assert!(text.contains("`u0` of its result, for which the program states no bound"), "{text}");
+    assert!(text.contains("`u0` of its result, which has no bound in the program"), "{text}");
     assert!(text.contains("m.py:7"), "{text}");
+    // One that it asserts later is one.
+    let statements = "symbol s0 \"u0\" in 0..inf from data symbol s1 \"n\" in 2..64 from input 0 axis 0
+        input %x: f32[s1]
+        %r: f32[s0, 3] = mylib.f.default(x = %x) @ \"f\" \"m.py:7\" \"\"
+        truth le: [s0] le [s1 * 2] = _operator.le(a = {s0}, b = {s1 * 2})
+        aten._assert_scalar.default(self = holds [s0] le [s1 * 2], assert_msg = \"no more than two each\")
+        output %r";
+    let graph =
+        decomposed(deciding("(Tensor x) -> Tensor"), statements).unwrap_or_else(|error| panic!("{error}"));
+    let call = graph.nodes.iter().find(|node| matches!(node.op, Op::Extern(_))).expect("it is called");
+    assert_eq!(graph.ty(call.outputs[0]).to_string(), "f32[2*s1, 3]");
+    let target = Target::cpu(&["x86-64-v3"]);
+    let lowered = lower(&crate::transform::optimize(graph), &target);
+    assert_eq!(loops::verify(&lowered), Vec::<String>::new());
 }
 
 #[test]
