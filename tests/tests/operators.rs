@@ -4,7 +4,9 @@
 
 use aoti_compiler::compile::{self, Options};
 use aoti_compiler::operators::{Operator, OperatorCode};
-use aoti_runtime::{DynTensor, Error, ErrorCode, Executor, Inline, Library, LoadOptions, Model, ThreadPool};
+use aoti_runtime::{
+    DType, DynTensor, Error, ErrorCode, Executor, Inline, Library, LoadOptions, Model, ThreadPool, Workspace,
+};
 use aoti_tests::native::{assert_close, defined_symbols, numbers, run};
 use aoti_tests::project::Project;
 use aoti_tests::subcommand::{Ended, cargo, workspace};
@@ -135,6 +137,82 @@ fn functions_in_cpp_and_graphs_compute_operators() {
     assert!(!project.build().tools().is_empty());
 }
 
+/// What `sound::peaks` of `tests/models/peaks.py` is. Where nothing is above the level it says so wrongly, to see who looks.
+const PEAKS: &str = r#"
+extern "C" int32_t sound_peaks(const AotiTensor *x, double level, const AotiTensor *at, const AotiTensor *at_sizes,
+                               const AotiTensor *pairs, const AotiTensor *pairs_sizes, const AotiContext *,
+                               AotiError *error) {
+  if (at->rank != 1 || at->sizes[0] != 64 || at->dtype != AOTI_I64) return aoti_fail(error, "not the largest");
+  if (pairs->rank != 2 || pairs->sizes[0] != 64 || pairs->sizes[1] != 2) return aoti_fail(error, "not the largest");
+  if (pairs_sizes->rank != 1 || pairs_sizes->sizes[0] != 2) return aoti_fail(error, "not two sizes");
+  const float *values = (const float *)x->data;
+  int64_t count = 0;
+  for (int64_t k = 0; k < x->sizes[0]; ++k)
+    if (values[k] > level) {
+      ((int64_t *)at->data)[count] = k;
+      ((float *)pairs->data)[2 * count] = values[k];
+      ((float *)pairs->data)[2 * count + 1] = float(k);
+      ++count;
+    }
+  if (values[0] == 0.25f) count = 65;
+  ((int64_t *)at_sizes->data)[0] = count;
+  ((int64_t *)pairs_sizes->data)[0] = values[0] == 0.125f ? count + 1 : count;
+  ((int64_t *)pairs_sizes->data)[1] = 2;
+  return 0;
+}
+"#;
+
+#[test]
+fn functions_decide_how_large_results_are() {
+    let table = "[package.metadata.aoti.operators.\"sound::peaks\"]\n\
+        schema = \"(Tensor x, float level) -> (Tensor, Tensor)\"\nsymbol = \"sound_peaks\"\n\
+        source = \"operators/peaks.cpp\"\ndecides-sizes = true\n\
+        [package.metadata.aoti.models.peaks]\npath = \"models/peaks.pt2\"\nlink = \"dylib\"\n";
+    let path = workspace().join("tests/models/peaks.pt2");
+    let build = |table: &str| {
+        let project = Project::new(table).with_model("peaks.pt2", &path);
+        project.write("operators/peaks.cpp", PEAKS);
+        project
+    };
+    let project = build(table);
+    project.build();
+    let library = Library::open(project.library("peaks"), &project.symbol("peaks")).expect("it opens");
+    let model = library.load(LoadOptions::default()).expect("it loads");
+    let called = |input: &[f32]| {
+        let mut x = DynTensor::zeros(DType::F32, &[64]).expect("it is small");
+        x.as_mut_slice::<f32>().expect("f32")[..input.len()].copy_from_slice(input);
+        let mut all = [DType::I64, DType::F32, DType::F32, DType::F32].map(DynTensor::empty);
+        let mut outputs: Vec<&mut DynTensor> = all.iter_mut().collect();
+        model.run(&[x.view()], &mut outputs, None, &mut Workspace::new(), &Inline)?;
+        Ok::<_, Error>(all)
+    };
+    let all = called(&[0.0, -2.0, 0.4, 3.0]).expect("it runs");
+    assert_eq!(all[0].as_slice::<i64>().expect("i64"), [2, 4]);
+    assert_eq!(
+        (all[1].sizes(), all[1].as_slice::<f32>().expect("f32")),
+        (&[2, 2][..], &[4.0, 2.0, 6.0, 6.0][..])
+    );
+    assert_eq!(all[2].as_slice::<f32>().expect("f32"), [-2.0, 3.0]);
+    assert_eq!(all[3].as_slice::<f32>().expect("f32"), [5.0, 4.0]);
+    let none = called(&[]).expect("nothing is above the level");
+    assert_eq!((none[0].sizes(), none[1].sizes()), (&[0][..], &[0, 2][..]));
+    assert_eq!(called(&[1.0; 64]).expect("all are").len(), 4);
+    // What a function says is checked before anything is read by it.
+    for (first, words) in [
+        (0.25, "the size of axis 0 of result 0 is outside of 0 to 64: operator `sound::peaks` at peaks.py:"),
+        (0.125, "the size of axis 0 of result 1 is not the program's: operator `sound::peaks` at peaks.py:"),
+    ] {
+        let error = called(&[first, 7.0]).expect_err("no size is so");
+        assert!(error.message().contains(words), "{}", error.message());
+    }
+    let undeclared = build(&table.replace("decides-sizes = true\n", ""));
+    let ended = Ended::of(&mut undeclared.aoti(&["build"]));
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    for words in ["the size `u0` of its result", "decides-sizes = true", "peaks.py:"] {
+        assert!(ended.stderr.contains(words), "no `{words}` in {}", ended.stderr);
+    }
+}
+
 #[test]
 fn tools_take_operators_from_the_project_in_whose_folder_they_run() {
     let project = project(&[FUNCTION, SOURCE, GRAPH].concat());
@@ -195,8 +273,12 @@ fn functions_of_another_type_do_not_compile() {
 
 #[test]
 fn functions_cannot_be_called_on_gpus() {
-    let declared =
-        |name: &str, schema: &str, code| Operator { name: name.to_owned(), schema: schema.to_owned(), code };
+    let declared = |name: &str, schema: &str, code| Operator {
+        name: name.to_owned(),
+        schema: schema.to_owned(),
+        code,
+        decides_sizes: false,
+    };
     let schema = "(Tensor x, float attack, float release) -> Tensor";
     let function = declared("sound::envelope", schema, OperatorCode::Function("sound_envelope".to_owned()));
     let graph = OperatorCode::Graph(example("operators/soft_clip.aoti"));

@@ -35,6 +35,8 @@ pub enum OperatorCode {
         symbol: String,
         /// The C++ file that defines it. Without one the program that the library is linked into does.
         source: Option<PathBuf>,
+        /// Whether it says how large its results are.
+        decides_sizes: bool,
     },
     /// A file of `.aoti` text.
     Graph(PathBuf),
@@ -47,7 +49,7 @@ impl Operator {
         schema: impl Into<String>,
         symbol: impl Into<String>,
     ) -> Operator {
-        let code = OperatorCode::Function { symbol: symbol.into(), source: None };
+        let code = OperatorCode::Function { symbol: symbol.into(), source: None, decides_sizes: false };
         Operator { name: name.into(), schema: schema.into(), code }
     }
 
@@ -61,6 +63,15 @@ impl Operator {
     pub fn source(mut self, path: impl Into<PathBuf>) -> Operator {
         if let OperatorCode::Function { source, .. } = &mut self.code {
             *source = Some(path.into());
+        }
+        self
+    }
+
+    /// The function says how large its results are, as `decides-sizes` does. A graph does not.
+    #[must_use]
+    pub fn decides_sizes(mut self) -> Operator {
+        if let OperatorCode::Function { decides_sizes, .. } = &mut self.code {
+            *decides_sizes = true;
         }
         self
     }
@@ -97,7 +108,8 @@ impl Operator {
                 fs_err::read_to_string(path).map_err(file_error("read", path))?,
             ),
         };
-        Ok(operators::Operator { name: self.name.clone(), schema: self.schema.clone(), code })
+        let decides_sizes = matches!(self.code, OperatorCode::Function { decides_sizes: true, .. });
+        Ok(operators::Operator { name: self.name.clone(), schema: self.schema.clone(), code, decides_sizes })
     }
 
     /// Everything that is wrong with it.

@@ -191,7 +191,7 @@ pub(crate) fn operator_sources(model: &Model, bundle: &SourceBundle) -> Result<V
 /// The file that defines a function.
 fn source_of<'m>(model: &'m Model, symbol: &str) -> Option<&'m Path> {
     model.operators.iter().find_map(|operator| match &operator.code {
-        OperatorCode::Function { symbol: own, source } if own == symbol => source.as_deref(),
+        OperatorCode::Function { symbol: own, source, .. } if own == symbol => source.as_deref(),
         OperatorCode::Function { .. } | OperatorCode::Graph(_) => None,
     })
 }

@@ -6,8 +6,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const STORAGES: [(Storage, &str, usize); 3] =
-    [(Storage::F32, "f32", 4), (Storage::F16, "f16", 2), (Storage::Bf16, "bf16", 2)];
+const STORAGES: [(Storage, &str, usize); 4] = [
+    (Storage::F64, "f64", 8),
+    (Storage::F32, "f32", 4),
+    (Storage::F16, "f16", 2),
+    (Storage::Bf16, "bf16", 2),
+];
 
 /// The program, compiled; none where there is no compiler.
 fn program() -> Option<PathBuf> {
@@ -38,8 +42,11 @@ fn elements(count: usize, bytes: usize) -> Vec<u8> {
         state >> 33
     };
     let odd32 = [0x8000_0000u32, 1, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000];
+    let odd64 = [1 << 63, 1, 0x7ff0 << 48, 0xfff0 << 48, 0x7ff8 << 48];
     let odd16 = [0x8000u16, 1, 0x7c00, 0xfc00, 0x7e00];
     let element = |k: usize| match (bytes, k % 11) {
+        (8, 3) => u64::to_le_bytes(odd64[k / 11 % 5]).to_vec(),
+        (8, _) => ((next() as f64) / 1e6 - 900.0).to_le_bytes().to_vec(),
         (4, 3) => odd32[k / 11 % 5].to_le_bytes().to_vec(),
         (4, _) => ((next() as f32) / 1e6 - 900.0).to_le_bytes().to_vec(),
         (_, 3) => odd16[k / 11 % 5].to_le_bytes().to_vec(),
@@ -74,6 +81,10 @@ fn libraries_pack_as_the_compiler_does() {
                 let expected = pack::pack_product(&source, k, n).unwrap();
                 check(&program, "product", dtype, &[5, row_stride, col_stride, k, n], &data, &expected);
             }
+        }
+        if storage == Storage::F64 {
+            // Convolutions of these are computed from weights as they are.
+            continue;
         }
         for (groups, channels, k) in [(1, 1, 1), (1, 20, 27), (2, 18, 9), (4, 32, 144)] {
             let data = elements(channels * k, bytes);

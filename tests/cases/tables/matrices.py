@@ -73,6 +73,14 @@ def complex_matrices(t):
         L + tall + "p, l, m = L.lu(tall); V(p), V(l), V(m), V(p @ l @ m - tall)",
         L + tall + "p, l, m = L.lu(wide); V(p), V(l), V(m)",
         L + "a, p = L.lu_factor(x); V(torch.lu_unpack(a, p)[1]), V(L.lu_solve(a, p, b)), V(L.lu_solve(a, p, b.mT, left=False).resolve_conj()), V(L.lu_solve(a, p, b, adjoint=True).resolve_conj()), V(L.lu_solve(a, p, b.mT, left=False, adjoint=True).resolve_conj()), V(L.solve_ex(x, b)[0])",
+        # Symmetric and Hermitian ones; with zeros on the diagonal, so that blocks have two rows; products; and sums of those.
+        *(
+            L + tall + f"m = {name}; y, p, i = L.ldl_factor_ex(m, hermitian={hermitian}); z = L.ldl_solve(y, p, {right}, hermitian={hermitian}); V(y), p, i, V(z), V(m @ z)"
+            for hermitian in (False, True)
+            for turned in ("mH" if hermitian else "mT",)
+            for name, right in ((f"x + x.{turned}", "b"), (f"(x + x.{turned}) * (1 - torch.eye(5, dtype=x.dtype))", "b"), (f"x[0] @ x[0].{turned}", "b[0]"), (f"tall @ tall.{turned} + 9 * torch.eye(6, dtype=x.dtype)", "tall"))
+        ),
+        L + "y, p = L.ldl_factor(h, hermitian=True); V(L.ldl_solve(y, p, b[0], hermitian=True)), V(L.ldl_solve(y[1], p[1], b, hermitian=True)), L.ldl_factor_ex(h * 0)[1], L.ldl_factor_ex(h * 0)[2], L.ldl_factor_ex(h * 0, hermitian=True)[2]",
         L + "V(L.tensorinv(s[0].reshape(5, 5, 1), 1)), V(L.tensorsolve(s[0].reshape(5, 1, 5), b[0, :, :1])), V(L.vander(b[0])), V(L.vander(b[0, 0], N=6)), V(torch.triangular_solve(b, s)[0]), V(torch.triangular_solve(b, s, upper=False, transpose=True)[0])",
         L + "V(torch.addr(x[0], b[0, :, 0], b[1, :, 0], beta=0.5)), V(torch.addbmm(x[0], x, x)), V(torch.chain_matmul(x[0], x[1], x[0]))",
         L + tall + "L.matrix_norm(tall), L.matrix_norm(tall, 1), L.matrix_norm(tall, 'nuc'), L.matrix_norm(tall, 2, keepdim=True), L.norm(wide), L.norm(wide, 2), L.norm(tall, dim=1)",

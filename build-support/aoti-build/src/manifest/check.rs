@@ -16,7 +16,7 @@ use crate::operators::{Operator, OperatorCode};
 
 pub(super) const TABLE_KEYS: [&str; 7] =
     ["devices", "cpu", "cuda", "rocm", "models", "operators", "toolchain"];
-pub(super) const OPERATOR_KEYS: [&str; 4] = ["schema", "symbol", "source", "graph"];
+pub(super) const OPERATOR_KEYS: [&str; 5] = ["schema", "symbol", "source", "decides-sizes", "graph"];
 pub(super) const MODEL_KEYS: [&str; 7] =
     ["path", "weights", "named-weights", "link", "cpu", "outputs", "dims"];
 const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
@@ -96,6 +96,7 @@ impl<'a> Checker<'a> {
         self.keys(map, place, &OPERATOR_KEYS);
         let [schema, symbol] = ["schema", "symbol"].map(|key| self.field::<String>(map, place, key));
         let [source, graph] = ["source", "graph"].map(|key| self.field::<PathBuf>(map, place, key));
+        let decides_sizes = self.field::<bool>(map, place, "decides-sizes").unwrap_or(false);
         let Some(schema) = schema else {
             if !map.contains_key("schema") {
                 let help = "say `schema = \"(Tensor x) -> Tensor\"`, as torch.library has it".to_owned();
@@ -105,8 +106,11 @@ impl<'a> Checker<'a> {
         };
         let message = match (symbol, graph, source) {
             (Some(symbol), None, source) => {
-                let code = OperatorCode::Function { symbol, source };
+                let code = OperatorCode::Function { symbol, source, decides_sizes };
                 return Some(Operator { name: name.to_owned(), schema, code });
+            }
+            (None, Some(_), None) if decides_sizes => {
+                format!("operator `{name}` has a `graph`, whose sizes follow from those of its operands")
             }
             (None, Some(graph), None) => return Some(Operator::graph(name, schema, graph)),
             (Some(_), Some(_), _) => format!("operator `{name}` has a `symbol` and a `graph`"),

@@ -28,9 +28,9 @@ AOTI_INLINE AttentionScratch attention_scratch(const AttentionShape &s) {
   AttentionScratch p;
   p.values = gemm_panels(s.keys) * kPanel * s.depth;
   p.scores = p.values + gemm_panels(s.columns) * kPanel * s.keys;
-  p.inverse = p.scores + kAttentionRows * gemm_copy_stride(s.keys);
+  p.inverse = p.scores + kAttentionRows * gemm_copy_stride<f32>(s.keys);
   p.queries = p.inverse + 32;
-  p.end = p.queries + kAttentionRows * gemm_copy_stride(s.depth);
+  p.end = p.queries + kAttentionRows * gemm_copy_stride<f32>(s.depth);
   return p;
 }
 
@@ -47,7 +47,7 @@ AOTI_INLINE void attention_product(i64 rows, i64 n, i64 k, i64 height, Matrix<f3
     hand_over(row, count, column, width, sums, pitch, epilogue);
   };
   for (i64 p = 0; p < gemm_panels(n); p += kGroup) {
-    const GemmPanels b{packed + p * height * kPanel, kPanel, height * kPanel};
+    const GemmPanels<f32> b{packed + p * height * kPanel, kPanel, height * kPanel};
     gemm_group<kGemmMost>(0, rows, p, min_i64(gemm_panels(n), p + kGroup), n, k, a, b, sink);
   }
 }
@@ -105,7 +105,7 @@ AOTI_INLINE void attend(const AttentionShape &s, i64 q0, bool fresh, i64 reach, 
   f32 *const keys = (f32 *)scratch, *const values = keys + place.values, *const scores = keys + place.scores;
   f32 *const inverse = keys + place.inverse;
   if (fresh) pack_operand(k, s.depth, s.keys, keys), pack_operand(v, s.keys, s.columns, values);
-  const i64 rows = min_i64(s.queries - q0, kAttentionRows), pitch = gemm_copy_stride(s.keys);
+  const i64 rows = min_i64(s.queries - q0, kAttentionRows), pitch = gemm_copy_stride<f32>(s.keys);
   const auto seen_by = [&](i64 query) { return Causal ? min_i64(max_i64(query + reach + 1, 0), s.keys) : s.keys; };
   const i64 seen = seen_by(q0 + rows - 1);
   const Matrix<Q> own{q.data + q0 * q.row_stride, q.row_stride, q.col_stride};

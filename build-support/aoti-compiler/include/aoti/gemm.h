@@ -1,11 +1,11 @@
-// Matrix products C[M,N] = A[M,K] * B[K,N] with f32 sums: packed weights (`gemm_packed`) and run-time matrices
+// Matrix products C[M,N] = A[M,K] * B[K,N] of floating-point numbers, with sums of type S (`TileSum`): packed weights (`gemm_packed`) and run-time matrices
 // (`gemm_general`). Results leave only through the caller's epilogue, so nothing here knows of C, biases or activations.
 //
 // Each output is a sum of chains of kChain fused multiply-adds over k = 0, 1, .. K-1. All block shapes keep that order,
 // so results do not depend on M, on how rows and panels are split over threads, nor (where the level has FMA) on the CPU
 // level.
 //
-// Packed B is [ceil(N / kPanel)][K][kPanel], columns past N zero, 64-byte aligned; `codegen/pack.rs` writes it.
+// Packed B is [ceil(N / kPanelOf<S>)][K][kPanelOf<S>], columns past N zero, 64-byte aligned; `codegen/pack.rs` writes it.
 // Register blocking and operand order follow Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication".
 #pragma once
 
@@ -30,34 +30,49 @@ constexpr int kMainRows = 6;
 #else
 constexpr int kMainRows = 4;
 #endif
-constexpr int kTileFloats = kMainRows * kPanel > kGroup * kPanel ? kMainRows * kPanel : kGroup * kPanel;
+// Numbers of the largest tile.
+template <class S> constexpr int kTileOf = (kMainRows > kGroup ? kMainRows : kGroup) * kPanelOf<S>;
+// Numbers of a cache line, and of a page: rows that are a page apart share a cache set.
+template <class S> constexpr int kLineOf = 64 / int(sizeof(S));
+template <class S> constexpr int kPageOf = 4096 / int(sizeof(S));
 
 // Rows of A per cache block: about 384 KiB of A stay in L2 while the panels of B go past.
-AOTI_INLINE i64 gemm_block_rows(i64 k) { return max_i64(98304 / max_i64(k, 1) / kMainRows, 1) * kMainRows; }
+template <class S> AOTI_INLINE i64 gemm_block_rows(i64 k) {
+  return max_i64(393216 / int(sizeof(S)) / max_i64(k, 1) / kMainRows, 1) * kMainRows;
+}
 // The same for `rows` rows, so that blocks are about equal.
-AOTI_INLINE i64 gemm_even_rows(i64 rows, i64 k) {
-  return ceil_div(rows, max_i64(ceil_div(rows, gemm_block_rows(k)), 1));
+template <class S> AOTI_INLINE i64 gemm_even_rows(i64 rows, i64 k) {
+  return ceil_div(rows, max_i64(ceil_div(rows, gemm_block_rows<S>(k)), 1));
+}
+// The same where panels of B are packed for each block anew: rows that pay for that, though they leave L2.
+template <class S> AOTI_INLINE i64 gemm_general_rows(i64 k) {
+  return max_i64(gemm_block_rows<S>(k), 140 / kMainRows * kMainRows);
 }
 // Row stride of copied A: never a multiple of a page, so that the rows of a block fall into different cache sets.
-AOTI_INLINE i64 gemm_copy_stride(i64 k) { return round_up(k, 16) + 16; }
+template <class S> AOTI_INLINE i64 gemm_copy_stride(i64 k) { return round_up(k, kLineOf<S>) + kLineOf<S>; }
+template <class S> AOTI_INLINE i64 gemm_copy_bytes(i64 rows, i64 k) {
+  return round_up(rows * gemm_copy_stride<S>(k) * int(sizeof(S)), 64);
+}
 
-// One chain for Rows rows and, of each of Panels panels, Vectors vectors, into tile[Rows][Panels * kPanel].
-template <int Rows, int Panels, int Vectors>
-AOTI_NOINLINE AOTI_CONTRACT void gemm_kernel(i64 k_count, const f32 *a, i64 a_row, i64 a_k, const f32 *b, i64 b_k,
-                                             i64 b_panel, f32 *tile) {
+// One chain for Rows rows and, of each of Panels panels, Vectors vectors, into tile[Rows][Panels * kPanelOf<S>].
+template <int Rows, int Panels, int Vectors, class S>
+AOTI_NOINLINE AOTI_CONTRACT void gemm_kernel(i64 k_count, const S *a, i64 a_row, i64 a_k, const S *b, i64 b_k,
+                                             i64 b_panel, S *tile) {
   AOTI_CONTRACT_BODY
-  TileVector sum[Rows][Panels * Vectors];
+  using Vector = TileVectorOf<S>;
+  constexpr int lanes = kLanesOf<S>;
+  Vector sum[Rows][Panels * Vectors];
   AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int v = 0; v < Panels * Vectors; ++v) sum[r][v] =
-      TileVector{};
+      Vector{};
   for (i64 k = 0; k < k_count; ++k) {
-    TileVector row[Panels * Vectors];
+    Vector row[Panels * Vectors];
     AOTI_UNROLL for (int p = 0; p < Panels; ++p) AOTI_UNROLL for (int v = 0; v < Vectors; ++v)
-        row[p * Vectors + v] = load_tile_vector(b + p * b_panel + v * kLanes);
+        row[p * Vectors + v] = load_tile_vector(b + p * b_panel + v * lanes);
     if constexpr (Rows > 2)
       AOTI_UNROLL for (int p = 0; p < Panels; ++p) AOTI_UNROLL for (int v = 0; v < Vectors; ++v)
-          ask_for(b + kRowsAhead * b_k + p * b_panel + v * kLanes);
+          ask_for(b + kRowsAhead * b_k + p * b_panel + v * lanes);
     AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
-      f32 x = a[r * a_row];
+      S x = a[r * a_row];
       AOTI_UNROLL for (int v = 0; v < Panels * Vectors; ++v) sum[r][v] += row[v] * x;
     }
     a += a_k;
@@ -65,14 +80,14 @@ AOTI_NOINLINE AOTI_CONTRACT void gemm_kernel(i64 k_count, const f32 *a, i64 a_ro
   }
   AOTI_UNROLL for (int r = 0; r < Rows; ++r) AOTI_UNROLL for (int p = 0; p < Panels; ++p)
       AOTI_UNROLL for (int v = 0; v < Vectors; ++v)
-          store_tile_vector(tile + (r * Panels + p) * kPanel + v * kLanes, sum[r][p * Vectors + v]);
+          store_tile_vector(tile + (r * Panels + p) * kPanelOf<S> + v * lanes, sum[r][p * Vectors + v]);
 }
 
 // A kernel applied to every part of the panel, when one call covers Vectors of its vectors only.
-template <int Rows, int Panels, int Vectors>
-AOTI_INLINE void gemm_panel(i64 k, const f32 *a, i64 a_row, i64 a_k, const f32 *b, i64 b_k, i64 b_panel, f32 *tile) {
-  static_assert(kPanel % (Vectors * kLanes) == 0, "parts cover the panel");
-  for (int c = 0; c < kPanel; c += Vectors * kLanes)
+template <int Rows, int Panels, int Vectors, class S>
+AOTI_INLINE void gemm_panel(i64 k, const S *a, i64 a_row, i64 a_k, const S *b, i64 b_k, i64 b_panel, S *tile) {
+  static_assert(kPanelOf<S> % (Vectors * kLanesOf<S>) == 0, "parts cover the panel");
+  for (int c = 0; c < kPanelOf<S>; c += Vectors * kLanesOf<S>)
     gemm_kernel<Rows, Panels, Vectors>(k, a, a_row, a_k, b + c, b_k, b_panel, tile + c);
 }
 
@@ -133,9 +148,9 @@ template <i64 Most> AOTI_INLINE GemmBlock gemm_block(i64 rows) {
 }
 
 // One chain of a block of at most Largest rows.
-template <int Largest>
-AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const f32 *a, i64 a_row, i64 a_k, const f32 *b, i64 b_k,
-                              i64 b_panel, f32 *tile) {
+template <int Largest, class S>
+AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const S *a, i64 a_row, i64 a_k, const S *b, i64 b_k, i64 b_panel,
+                              S *tile) {
 #define AOTI_GEMM(ROWS, PANELS, VECTORS)               \
   if constexpr (ROWS <= Largest)                       \
     if (block.rows == ROWS && block.panels == PANELS) \
@@ -171,107 +186,112 @@ AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const f32 *a, i64 a_row, i
 #undef AOTI_GEMM
 }
 
-template <i64 Most>
-AOTI_INLINE void gemm_tile(GemmBlock block, i64 k, const f32 *a, i64 a_row, i64 a_k, const f32 *b, i64 b_k,
-                           i64 b_panel, f32 *tile) {
+template <i64 Most, class S>
+AOTI_INLINE void gemm_tile(GemmBlock block, i64 k, const S *a, i64 a_row, i64 a_k, const S *b, i64 b_k, i64 b_panel,
+                           S *tile) {
   constexpr int largest = tile_of(Most);
   gemm_chain<largest>(block, min_i64(k, kChain), a, a_row, a_k, b, b_k, b_panel, tile);
   for (i64 i = kChain; i < k; i += kChain) {
-    alignas(64) f32 chain[kTileFloats];
+    alignas(64) S chain[kTileOf<S>];
     gemm_chain<largest>(block, min_i64(k - i, kChain), a + i * a_k, a_row, a_k, b + i * b_k, b_k, b_panel, chain);
-    add_chain(tile, chain, block.rows, block.panels * kPanel, block.panels * kPanel);
+    add_chain(tile, chain, block.rows, block.panels * kPanelOf<S>, block.panels * kPanelOf<S>);
   }
 }
 
-// A[rows, k] as f32 rows of stride `to_stride`.
-template <class T> AOTI_NOINLINE AOTI_VECTORIZE void copy_rows(Matrix<T> a, i64 rows, i64 k, f32 *to, i64 to_stride) {
+// A[rows, k] as rows of stride `to_stride`.
+template <class T, class S> AOTI_NOINLINE AOTI_VECTORIZE void copy_rows(Matrix<T> a, i64 rows, i64 k, S *to, i64 to_stride) {
+  constexpr int block = kBlock<S>;
   i64 r = 0;
-  if constexpr (is_same<T, f32>)
+  if constexpr (is_same<T, S>)
     if (a.row_stride == 1)
-      for (; r + 4 <= rows; r += 4) {
+      for (; r + block <= rows; r += block) {
         i64 c = 0;
-        for (; c + 4 <= k; c += 4)
-          transpose_4x4(a.data + r + c * a.col_stride, a.col_stride, to + r * to_stride + c, to_stride);
+        for (; c + block <= k; c += block)
+          transpose_block(a.data + r + c * a.col_stride, a.col_stride, to + r * to_stride + c, to_stride);
         for (; c < k; ++c)
-          for (int i = 0; i < 4; ++i) to[(r + i) * to_stride + c] = a.data[r + i + c * a.col_stride];
+          for (int i = 0; i < block; ++i) to[(r + i) * to_stride + c] = a.data[r + i + c * a.col_stride];
       }
   for (; r < rows; ++r) {
     const T *from = a.data + r * a.row_stride;
-    f32 *row = to + r * to_stride;
+    S *row = to + r * to_stride;
     if (a.col_stride == 1)
-      for (i64 c = 0; c < k; ++c) row[c] = widen<f32>(from[c]);
+      for (i64 c = 0; c < k; ++c) row[c] = widen<S>(from[c]);
     else
-      for (i64 c = 0; c < k; ++c) row[c] = widen<f32>(from[c * a.col_stride]);
+      for (i64 c = 0; c < k; ++c) row[c] = widen<S>(from[c * a.col_stride]);
   }
 }
 
-// One panel of B[k, columns], columns <= kPanel, the rest zero.
-template <class T> AOTI_NOINLINE AOTI_VECTORIZE void pack_panel(Matrix<T> b, i64 k, i64 columns, f32 *to) {
-  if (columns < kPanel)
-    for (i64 i = 0; i < k * kPanel; ++i) to[i] = 0;
+// One panel of B[k, columns], columns <= kPanelOf<S>, the rest zero.
+template <class T, class S> AOTI_NOINLINE AOTI_VECTORIZE void pack_panel(Matrix<T> b, i64 k, i64 columns, S *to) {
+  constexpr int width = kPanelOf<S>, block = kBlock<S>;
+  if (columns < width)
+    for (i64 i = 0; i < k * width; ++i) to[i] = 0;
   i64 n = 0;
-  if constexpr (is_same<T, f32>)
+  if constexpr (is_same<T, S>)
     if (b.row_stride == 1)
-      for (; n + 4 <= columns; n += 4) {
+      for (; n + block <= columns; n += block) {
         i64 i = 0;
-        for (; i + 4 <= k; i += 4)
-          transpose_4x4(b.data + i + n * b.col_stride, b.col_stride, to + i * kPanel + n, kPanel);
+        for (; i + block <= k; i += block)
+          transpose_block(b.data + i + n * b.col_stride, b.col_stride, to + i * width + n, width);
         for (; i < k; ++i)
-          for (int j = 0; j < 4; ++j) to[i * kPanel + n + j] = b.data[i + (n + j) * b.col_stride];
+          for (int j = 0; j < block; ++j) to[i * width + n + j] = b.data[i + (n + j) * b.col_stride];
       }
   if (b.col_stride == 1) {
     for (i64 i = 0; i < k; ++i)
-      for (i64 j = n; j < columns; ++j) to[i * kPanel + j] = widen<f32>(b.data[i * b.row_stride + j]);
+      for (i64 j = n; j < columns; ++j) to[i * width + j] = widen<S>(b.data[i * b.row_stride + j]);
     return;
   }
   for (i64 i = 0; i < k; ++i)
-    for (i64 j = n; j < columns; ++j) to[i * kPanel + j] = widen<f32>(b.data[i * b.row_stride + j * b.col_stride]);
+    for (i64 j = n; j < columns; ++j) to[i * width + j] = widen<S>(b.data[i * b.row_stride + j * b.col_stride]);
 }
 
 // Where the panels of a group are: packed before, read in place, or packed now.
-struct GemmPanels {
-  const f32 *data;
+template <class S> struct GemmPanels {
+  const S *data;
   i64 k_stride, panel_stride;
 };
-template <class T>
-AOTI_INLINE GemmPanels pack_group(Matrix<T> b, i64 first, i64 last, i64 n, i64 k, i64 rows, f32 *scratch) {
-  if constexpr (is_same<T, f32>)
+template <class T, class S>
+AOTI_INLINE GemmPanels<S> pack_group(Matrix<T> b, i64 first, i64 last, i64 n, i64 k, i64 rows, S *scratch) {
+  constexpr int width = kPanelOf<S>;
+  if constexpr (is_same<T, S>)
     // For a few rows packing costs more than it saves; the last, partial panel must not be read past its end.
-    if (b.col_stride == 1 && rows <= 8 && last * kPanel <= n) return {b.data + first * kPanel, b.row_stride, kPanel};
+    if (b.col_stride == 1 && rows <= 8 && last * width <= n) return {b.data + first * width, b.row_stride, width};
   for (i64 p = first; p < last; ++p) {
-    Matrix<T> columns{b.data + p * kPanel * b.col_stride, b.row_stride, b.col_stride};
-    pack_panel(columns, k, min_i64(n - p * kPanel, kPanel), scratch + (p - first) * k * kPanel);
+    Matrix<T> columns{b.data + p * width * b.col_stride, b.row_stride, b.col_stride};
+    pack_panel(columns, k, min_i64(n - p * width, width), scratch + (p - first) * k * width);
   }
-  return {scratch, kPanel, k * kPanel};
+  return {scratch, width, k * width};
 }
 
-// f32 rows that the kernels read well: A itself, or a copy where it is of another type, strided along k, or of a row
+// Rows that the kernels read well: A itself, or a copy where it is of another type, strided along k, or of a row
 // stride that maps all rows of a block to one cache set.
-template <class T> AOTI_INLINE Matrix<f32> gemm_rows(Matrix<T> a, i64 rows, i64 k, f32 *scratch) {
-  if constexpr (is_same<T, f32>) {
-    bool one_set = rows >= 8 && a.row_stride % 1024 == 0;
+template <class T, class S> AOTI_INLINE Matrix<S> gemm_rows(Matrix<T> a, i64 rows, i64 k, S *scratch) {
+  if constexpr (is_same<T, S>) {
+    bool one_set = rows >= 8 && a.row_stride % kPageOf<S> == 0;
     if (scratch == nullptr || k == 1 || (a.col_stride == 1 && !one_set)) return a;
   }
-  copy_rows(a, rows, k, scratch, gemm_copy_stride(k));
-  return {scratch, gemm_copy_stride(k), 1};
+  copy_rows(a, rows, k, scratch, gemm_copy_stride<S>(k));
+  return {scratch, gemm_copy_stride<S>(k), 1};
 }
 
 // Columns [first, last) panels of rows [m0, m0 + rows), whose A rows start at a.data; blocks have at most Most rows. Finished
 // tiles go to sink(row, rows, column, width, sums, pitch).
-template <i64 Most, class Sink>
-AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k, Matrix<f32> a, GemmPanels b, Sink &sink) {
-  alignas(64) f32 tile[kTileFloats];
+template <i64 Most, class S, class Sink>
+AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k, Matrix<S> a, GemmPanels<S> b,
+                            Sink &sink) {
+  constexpr int panel = kPanelOf<S>;
+  alignas(64) S tile[kTileOf<S>];
   for (i64 done = 0; done < rows;) {
     GemmBlock block = gemm_block<Most>(rows - done);
     i64 end = done;
     while (end < rows && gemm_block<Most>(rows - end).rows == block.rows) end += block.rows;
     for (i64 p = first; p < last; p += block.panels) {
       if (last - p < block.panels) block.panels = 1;
-      i64 width = min_i64(n - p * kPanel, block.panels * kPanel);
+      i64 width = min_i64(n - p * panel, block.panels * panel);
       for (i64 r = done; r < end; r += block.rows) {
         gemm_tile<Most>(block, k, a.data + r * a.row_stride, a.row_stride, a.col_stride,
                   b.data + (p - first) * b.panel_stride, b.k_stride, b.panel_stride, tile);
-        sink(m0 + r, block.rows, p * kPanel, width, tile, block.panels * kPanel);
+        sink(m0 + r, block.rows, p * panel, width, tile, block.panels * panel);
       }
     }
     done = end;
@@ -279,16 +299,16 @@ AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k,
 }
 
 // Rows [m0, m1) and panels [p0, p1) of A * B for packed B.
-template <i64 Most, class T, class Sink>
-AOTI_INLINE void packed_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const f32 *packed, void *scratch,
+template <i64 Most, class T, class S, class Sink>
+AOTI_INLINE void packed_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const S *packed, void *scratch,
                               Sink &sink) {
-  const i64 block = gemm_even_rows(m1 - m0, k);
+  const i64 block = gemm_even_rows<S>(m1 - m0, k);
   for (i64 m = m0; m < m1; m += block) {
     i64 rows = min_i64(m1 - m, block);
-    Matrix<f32> block_a =
-        gemm_rows(Matrix<T>{a.data + m * a.row_stride, a.row_stride, a.col_stride}, rows, k, (f32 *)scratch);
+    Matrix<S> block_a =
+        gemm_rows(Matrix<T>{a.data + m * a.row_stride, a.row_stride, a.col_stride}, rows, k, (S *)scratch);
     for (i64 p = p0; p < p1; p += kGroup) {
-      GemmPanels b{packed + p * k * kPanel, kPanel, k * kPanel};
+      GemmPanels<S> b{packed + p * k * kPanelOf<S>, kPanelOf<S>, k * kPanelOf<S>};
       gemm_group<Most>(m, rows, p, min_i64(p1, p + kGroup), n, k, block_a, b, sink);
     }
   }
@@ -298,24 +318,25 @@ AOTI_INLINE void packed_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matr
 template <i64 Most, class TA, class TB, class Sink>
 AOTI_INLINE void general_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, void *scratch,
                                Sink &sink) {
-  i64 block = gemm_block_rows(k);
-  f32 *b_scratch = (f32 *)scratch;
-  f32 *a_scratch = b_scratch + min_i64(ceil_div(n, kPanel), kGroup) * kPanel * k;
+  using S = TileSum<TA>;
+  i64 block = gemm_general_rows<S>(k);
+  S *b_scratch = (S *)scratch;
+  S *a_scratch = b_scratch + min_i64(ceil_div(n, kPanelOf<S>), kGroup) * kPanelOf<S> * k;
   for (i64 m = m0; m < m1; m += block) {
     i64 rows = min_i64(m1 - m, block);
-    Matrix<f32> block_a =
+    Matrix<S> block_a =
         gemm_rows(Matrix<TA>{a.data + m * a.row_stride, a.row_stride, a.col_stride}, rows, k, a_scratch);
     for (i64 p = p0; p < p1; p += kGroup) {
       i64 last = min_i64(p1, p + kGroup);
-      GemmPanels panels = pack_group(b, p, last, n, k, rows, b_scratch);
+      GemmPanels<S> panels = pack_group(b, p, last, n, k, rows, b_scratch);
       gemm_group<Most>(m, rows, p, last, n, k, block_a, panels, sink);
     }
   }
 }
 
 // Hands the sums of a tile to an epilogue, vector by vector.
-template <class Epilogue>
-AOTI_INLINE void hand_over(i64 row, i64 rows, i64 column, i64 width, const f32 *sums, i64 pitch, Epilogue &epilogue) {
+template <class S, class Epilogue>
+AOTI_INLINE void hand_over(i64 row, i64 rows, i64 column, i64 width, const S *sums, i64 pitch, Epilogue &epilogue) {
   for (i64 i = 0; i < rows; ++i)
     for_each_vector(sums + i * pitch, width, [&](i64 c, auto lanes, auto values)
                         __attribute__((always_inline)) { epilogue(row + i, column + c, lanes, values); });
@@ -330,35 +351,37 @@ template <i64 Most> constexpr i64 kGemmRowsOf = Most < 12 ? 12 / Most * Most : 1
 constexpr i64 kGemmRows = kGemmRowsOf<kGemmMost>;
 
 // Number of panels of N columns: the range that callers split.
-AOTI_INLINE i64 gemm_panels(i64 n) { return ceil_div(n, kPanel); }
+template <class S = f32> AOTI_INLINE i64 gemm_panels(i64 n) { return ceil_div(n, kPanelOf<S>); }
 
-// Scratch of one `gemm_packed` call over at most `m` rows. A call without scratch (null) is correct for f32 A, and as
-// fast unless A is strided along k or its row stride is a multiple of 1024.
-AOTI_INLINE i64 gemm_packed_scratch_bytes(i64 m, i64 k) {
-  return round_up(min_i64(m, detail::gemm_block_rows(k)) * detail::gemm_copy_stride(k) * 4, 64);
+// Scratch of one `gemm_packed` call over at most `m` rows. A call without scratch (null) is correct for A of type S, and
+// as fast unless A is strided along k or its rows are whole pages apart.
+template <class S = f32> AOTI_INLINE i64 gemm_packed_scratch_bytes(i64 m, i64 k) {
+  return detail::gemm_copy_bytes<S>(min_i64(m, detail::gemm_block_rows<S>(k)), k);
 }
 // Scratch of one `gemm_general` call.
-AOTI_INLINE i64 gemm_general_scratch_bytes(i64 m, i64 n, i64 k) {
-  return min_i64(gemm_panels(n), detail::kGroup) * kPanel * k * 4 + gemm_packed_scratch_bytes(m, k);
+template <class S = f32> AOTI_INLINE i64 gemm_general_scratch_bytes(i64 m, i64 n, i64 k) {
+  return min_i64(gemm_panels<S>(n), detail::kGroup) * kPanelBytes * k +
+         detail::gemm_copy_bytes<S>(min_i64(m, detail::gemm_general_rows<S>(k)), k);
 }
 
-// Rows [m0, m1) and panels [p0, p1) of A * B for B packed. A: f32, f16 or bf16, any strides. `scratch`: 64-byte aligned,
+// Rows [m0, m1) and panels [p0, p1) of A * B for B packed. A: of the type of the sums or a half type, any strides. `scratch`: 64-byte aligned,
 // one per concurrent call. The epilogue is called once per vector of results: epilogue(row, column, lanes, sums) with
-// lanes Full<kLanes> or Tail<kLanes>, sums Vec<f32, kLanes>. Tiles have at most Most rows, which changes no result.
-template <i64 Most = kGemmMost, class T, class Epilogue>
-AOTI_INLINE void gemm_packed(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const f32 *packed,
+// lanes Full<kLanes> or Tail<kLanes>, sums Vec<S, kLanes>. Tiles have at most Most rows, which changes no result.
+template <i64 Most = kGemmMost, class T, class S, class Epilogue>
+AOTI_INLINE void gemm_packed(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const S *packed,
                              void *scratch, Epilogue &&epilogue) {
-  const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const f32 *sums, i64 pitch) AOTI_LAMBDA {
+  const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const S *sums, i64 pitch) AOTI_LAMBDA {
     detail::hand_over(row, rows, column, width, sums, pitch, epilogue);
   };
   detail::packed_tiles<Most>(m0, m1, p0, p1, n, k, a, packed, scratch, sink);
 }
 
-// As `gemm_packed`, for a B that is packed now, panel by panel. A and B: f32, f16 or bf16, any strides.
+// As `gemm_packed`, for a B that is packed now, panel by panel. A and B: f32 and half types, or f64; any strides.
 template <i64 Most = kGemmMost, class TA, class TB, class Epilogue>
 AOTI_INLINE void gemm_general(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, void *scratch,
                               Epilogue &&epilogue) {
-  const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const f32 *sums, i64 pitch) AOTI_LAMBDA {
+  using S = TileSum<TA>;
+  const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const S *sums, i64 pitch) AOTI_LAMBDA {
     detail::hand_over(row, rows, column, width, sums, pitch, epilogue);
   };
   detail::general_tiles<Most>(m0, m1, p0, p1, n, k, a, b, scratch, sink);

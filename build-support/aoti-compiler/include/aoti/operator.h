@@ -13,6 +13,9 @@
 // `str` are int64_t, double, uint8_t and const char *; an optional one is the address of one, or null. Lists are AotiTensors,
 // AotiInts, AotiFloats and AotiBools by value. A function writes all elements of the results and nothing else, and gives 0 or
 // what `aoti_fail` gave. Runs of one model may call it at the same time.
+//
+// Where the function decides sizes, each result is followed by a tensor `i64` of its sizes. The result has the sizes of the
+// largest that there can be, and the function fills the first so many positions along each axis.
 
 #ifdef __cplusplus
 extern "C" {

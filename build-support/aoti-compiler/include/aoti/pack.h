@@ -7,6 +7,7 @@
 
 AOTI_NAMESPACE_BEGIN
 
+AOTI_INLINE f64 widened(f64 x) { return x; }
 AOTI_INLINE f32 widened(f32 x) { return x; }
 AOTI_INLINE f32 widened(f16 x) { return to_f32(x); }
 AOTI_INLINE f32 widened(bf16 x) { return to_f32(x); }
@@ -16,14 +17,14 @@ constexpr i64 kPackGrain = 1 << 16;
 
 // `rows` x `columns` numbers, given by value(row, column), as panels of `Width` rows each: [panel][column][row], rows
 // past the last zero. `group` tells several such matrices apart, which lie one after the other.
-template <i64 Width, class Value>
-AOTI_INLINE void pack_panels(const Run &run, i64 groups, i64 rows, i64 columns, f32 *packed, const Value &value) {
+template <i64 Width, class S, class Value>
+AOTI_INLINE void pack_panels(const Run &run, i64 groups, i64 rows, i64 columns, S *packed, const Value &value) {
   const i64 panels = ceil_div(rows, Width);
   parallel(run, groups * panels, 1 + kPackGrain / max_i64(columns * Width, 1), [&](i64 begin, i64 end, i64) {
     for (i64 unit = begin; unit < end; ++unit) {
       const i64 group = unit / panels, first = unit % panels * Width;
       const i64 count = min_i64(rows - first, Width);
-      f32 *out = packed + unit * columns * Width;
+      S *out = packed + unit * columns * Width;
       for (i64 column = 0; column < columns; ++column, out += Width) {
         for (i64 row = 0; row < count; ++row) out[row] = value(group, first + row, column);
         for (i64 row = count; row < Width; ++row) out[row] = 0;
@@ -33,10 +34,11 @@ AOTI_INLINE void pack_panels(const Run &run, i64 groups, i64 rows, i64 columns, 
 }
 
 // B of `A[m, k] * B[k, n]`, element (row, column) at row * row_stride + column * col_stride, for `gemm_packed`.
-template <class T>
-AOTI_NOINLINE void pack_product(const Run &run, const T *b, i64 row_stride, i64 col_stride, i64 k, i64 n, f32 *packed) {
-  pack_panels<kPanel>(run, 1, n, k, packed,
-                      [=](i64, i64 column, i64 row) { return widened(b[row * row_stride + column * col_stride]); });
+template <class T, class S>
+AOTI_NOINLINE void pack_product(const Run &run, const T *b, i64 row_stride, i64 col_stride, i64 k, i64 n, S *packed) {
+  pack_panels<kPanelOf<S>>(run, 1, n, k, packed, [=](i64, i64 column, i64 row) {
+    return widened(b[row * row_stride + column * col_stride]);
+  });
 }
 
 // Convolution weights [channels][in_channels][taps] for `conv_pixels`.

@@ -45,6 +45,7 @@ struct Preparation {
   int32_t n_outputs;
   const Piece *pieces;
   int32_t n_pieces;
+  bool packs_doubles; // whether some of them are f64 in another form than the tensor's
   int64_t output_bytes, arena_bytes;
   const char *fixed;
   int32_t (*run)(const Run &run);
@@ -177,9 +178,14 @@ template <class T> void write_piece(const Run &run, const Piece &piece, const T 
   if (piece.form == kWinograd) pack_winograd(run, from, n[0], n[1], packed);
   if (piece.form == kByTap) pack_by_tap(run, from, n[0], n[1], n[2], (T *)to);
 }
+// The forms that products of f64 read.
+template <class S> void write_doubles(const Run &run, const Piece &piece, const S *from, S *to) {
+  const int64_t *n = piece.numbers;
+  if (piece.form == kProduct) pack_product(run, from + n[0], n[1], n[2], n[3], n[4], to);
+}
 
-// Writes one piece, and zeros up to where the next may start.
-inline void write_piece(const Run &run, const Piece &piece, const void *from, char *weights) {
+// Writes one piece, and zeros up to where the next may start. Code for numbers of f64 is there only for those who have some.
+template <bool Doubles> void write_piece(const Run &run, const Piece &piece, const void *from, char *weights) {
   char *to = weights + piece.offset;
   if (piece.form == kPlain || piece.source == kFixed) {
     constexpr int64_t block = 1 << 20;
@@ -191,6 +197,8 @@ inline void write_piece(const Run &run, const Piece &piece, const void *from, ch
     write_piece(run, piece, (const f16 *)from, to);
   } else if (piece.dtype == AOTI_BF16) {
     write_piece(run, piece, (const bf16 *)from, to);
+  } else if (Doubles && piece.dtype == AOTI_F64) {
+    if constexpr (Doubles) write_doubles(run, piece, (const f64 *)from, (f64 *)to);
   } else {
     write_piece(run, piece, (const f32 *)from, to);
   }
@@ -258,7 +266,7 @@ template <const Preparation &P> struct Prepare {
       const void *from = piece.source == kGiven      ? run.inputs[piece.position]
                          : piece.source == kComputed ? run.outputs[piece.position]
                                                      : P.fixed + piece.position;
-      write_piece(run, piece, from, weights);
+      write_piece<P.packs_doubles>(run, piece, from, weights);
       done += piece.bytes;
       if (options && options->progress) options->progress(options->arg, done, total);
     }

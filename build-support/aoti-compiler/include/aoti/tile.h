@@ -35,33 +35,56 @@
 
 AOTI_NAMESPACE_BEGIN
 
-// Columns of a packed panel of B. One blob of weights serves every CPU level, so this is the same for all of them.
-constexpr int kPanel = 32;
+// Bytes of a row of a packed panel of B. One blob of weights serves every CPU level, so this is the same for all of them; and
+// so register blocks count the same vectors, whatever the element type.
+constexpr int kPanelBytes = 128;
+// Its columns, of numbers of a type and of floats.
+template <class S> constexpr int kPanelOf = kPanelBytes / int(sizeof(S));
+constexpr int kPanel = kPanelOf<f32>;
 // Output channels of a packed panel of convolution weights; the same for all levels, as above.
 constexpr int kConvRows = 8;
-// Floats of a vector register.
+// Numbers of a type, and floats, of a vector register.
+template <class S> constexpr int kLanesOf = AOTI_VECTOR_BYTES / int(sizeof(S));
 constexpr int kLanes = AOTI_LANES;
 // Products in one chain of multiply-adds. A longer sum is the sum of its chains, in order: rounding errors grow with the
 // length of a chain and the number of chains, not with their product (Higham, "The Accuracy of Floating Point Summation").
 constexpr i64 kChain = 1024;
 
-typedef f32 TileVector __attribute__((vector_size(kLanes * 4)));
-typedef f32 UnalignedTileVector __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+// The types that products of floating-point numbers are added up in, each with its vectors.
+template <class S> struct TileTypes;
+template <> struct TileTypes<f32> {
+  typedef f32 Vector __attribute__((vector_size(AOTI_VECTOR_BYTES)));
+  typedef f32 Unaligned __attribute__((vector_size(AOTI_VECTOR_BYTES), aligned(4), may_alias));
+  typedef f32 Block __attribute__((vector_size(16), aligned(4), may_alias));
+};
+template <> struct TileTypes<f64> {
+  typedef f64 Vector __attribute__((vector_size(AOTI_VECTOR_BYTES)));
+  typedef f64 Unaligned __attribute__((vector_size(AOTI_VECTOR_BYTES), aligned(8), may_alias));
+  typedef f64 Block __attribute__((vector_size(16), aligned(8), may_alias));
+};
+template <class S> using TileVectorOf = typename TileTypes<S>::Vector;
+using TileVector = TileVectorOf<f32>;
+// The one for products of elements of a type.
+template <class T> using TileSum = conditional<is_same<T, f64>, f64, f32>;
 
-AOTI_INLINE TileVector load_tile_vector(const f32 *p) { return *(const UnalignedTileVector *)p; }
-AOTI_INLINE void store_tile_vector(f32 *p, TileVector v) { *(UnalignedTileVector *)p = v; }
+template <class S> AOTI_INLINE TileVectorOf<S> load_tile_vector(const S *p) {
+  return *(const typename TileTypes<S>::Unaligned *)p;
+}
+template <class S> AOTI_INLINE void store_tile_vector(S *p, TileVectorOf<S> v) {
+  *(typename TileTypes<S>::Unaligned *)p = v;
+}
 // Rows of a panel that are asked for before they are needed: weights come from far away once in each run, and tiles of many
 // rows read them more slowly than a processor thinks worth going ahead for.
 constexpr i64 kRowsAhead = 64;
-AOTI_INLINE void ask_for(const f32 *p) { __builtin_prefetch(p, 0, 3); }
-// tile[r][c] += chain[r][c] for `width` columns, rounded up to vectors, of rows of `pitch` floats.
-AOTI_INLINE void add_chain(f32 *tile, const f32 *chain, int rows, i64 width, i64 pitch) {
+AOTI_INLINE void ask_for(const void *p) { __builtin_prefetch(p, 0, 3); }
+// tile[r][c] += chain[r][c] for `width` columns, rounded up to vectors, of rows of `pitch` numbers.
+template <class S> AOTI_INLINE void add_chain(S *tile, const S *chain, int rows, i64 width, i64 pitch) {
   for (int r = 0; r < rows; ++r, tile += pitch, chain += pitch)
-    for (i64 c = 0; c < width; c += kLanes)
+    for (i64 c = 0; c < width; c += kLanesOf<S>)
       store_tile_vector(tile + c, load_tile_vector(tile + c) + load_tile_vector(chain + c));
 }
 
-typedef f32 FourFloats __attribute__((vector_size(16), aligned(4), may_alias));
+using FourFloats = TileTypes<f32>::Block;
 
 // Four rows of four, transposed.
 AOTI_INLINE void transpose_4x4(const f32 *from, i64 from_stride, f32 *to, i64 to_stride) {
@@ -74,6 +97,18 @@ AOTI_INLINE void transpose_4x4(const f32 *from, i64 from_stride, f32 *to, i64 to
   *(Four *)(to + to_stride) = __builtin_shufflevector(ab_lo, cd_lo, 2, 3, 6, 7);
   *(Four *)(to + 2 * to_stride) = __builtin_shufflevector(ab_hi, cd_hi, 0, 1, 4, 5);
   *(Four *)(to + 3 * to_stride) = __builtin_shufflevector(ab_hi, cd_hi, 2, 3, 6, 7);
+}
+
+// Rows and columns of a block that is transposed in registers of 16 bytes.
+template <class S> constexpr int kBlock = 16 / int(sizeof(S));
+AOTI_INLINE void transpose_block(const f32 *from, i64 from_stride, f32 *to, i64 to_stride) {
+  transpose_4x4(from, from_stride, to, to_stride);
+}
+AOTI_INLINE void transpose_block(const f64 *from, i64 from_stride, f64 *to, i64 to_stride) {
+  using Two = TileTypes<f64>::Block;
+  Two a = *(const Two *)from, b = *(const Two *)(from + from_stride);
+  *(Two *)to = __builtin_shufflevector(a, b, 0, 2);
+  *(Two *)(to + to_stride) = __builtin_shufflevector(a, b, 1, 3);
 }
 
 // memcpy and memset for rows that are often shorter than a call costs. Nothing outside the n floats is touched.
@@ -123,11 +158,18 @@ template <class Sum, class T> AOTI_INLINE Sum widen(T x) {
     return Sum(x);
 }
 
-// Calls `sink(column, lanes, sums)` for the first `width` columns of one tile row, a vector at a time.
-template <class Sink> AOTI_INLINE void for_each_vector(const f32 *row, i64 width, Sink &&sink) {
+// W sums of a row.
+template <int W, class S> AOTI_INLINE Vec<S, W> load_sums(const S *row) {
+  if constexpr (W > kLanesOf<S>)
+    return {load_sums<W / 2>(row), load_sums<W / 2>(row + W / 2)};
+  else
+    return {load_tile_vector(row)};
+}
+// Calls `sink(column, lanes, sums)` for the first `width` columns of one tile row, as many at a time as a vector has floats.
+template <class S, class Sink> AOTI_INLINE void for_each_vector(const S *row, i64 width, Sink &&sink) {
   i64 c = 0;
-  for (; c + kLanes <= width; c += kLanes) sink(c, Full<kLanes>{}, Vec<f32, kLanes>{load_tile_vector(row + c)});
-  if (c < width) sink(c, Tail<kLanes>{int(width - c)}, Vec<f32, kLanes>{load_tile_vector(row + c)});
+  for (; c + kLanes <= width; c += kLanes) sink(c, Full<kLanes>{}, load_sums<kLanes>(row + c));
+  if (c < width) sink(c, Tail<kLanes>{int(width - c)}, load_sums<kLanes>(row + c));
 }
 
 AOTI_NAMESPACE_END

@@ -1,19 +1,23 @@
 //! Rewrites weights into the panels that the contraction kernels read.
 //!
-//! The twin of `include/aoti/gemm.h` and `include/aoti/conv.h`: [`PANEL`] and [`CONV_ROWS`] are their `kPanel` and
+//! The twin of `include/aoti/gemm.h` and `include/aoti/conv.h`: [`PANEL_BYTES`] and [`CONV_ROWS`] are their `kPanelBytes` and
 //! `kConvRows`, equal for every CPU level because one blob serves them all. Pure functions from bytes to bytes; knows
 //! nothing of graphs, blobs or generated text.
 
 use crate::halves::{Bf16, F16};
 
-/// Columns of a panel of a packed matrix, `kPanel` of `tile.h`.
-pub const PANEL: usize = 32;
+/// Bytes of a row of a panel of a packed matrix, `kPanelBytes` of `tile.h`.
+pub const PANEL_BYTES: usize = 128;
+/// Its columns where numbers are f32.
+pub const PANEL: usize = PANEL_BYTES / 4;
 /// Output channels of a panel of packed convolution weights, `kConvRows` of `tile.h`.
 pub const CONV_ROWS: usize = 8;
 
-/// How weights are stored; packed weights are always f32.
+/// How weights are stored; packed ones are f64 where they were, else f32.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Storage {
+    /// IEEE 754 binary64, of products alone.
+    F64,
     /// IEEE 754 binary32.
     F32,
     /// IEEE 754 binary16.
@@ -74,7 +78,11 @@ impl Source<'_> {
             return Ok(());
         }
         let element = self.index(rows - 1, cols - 1).ok_or(PackError::TooLarge)?;
-        let size = if self.storage == Storage::F32 { 4 } else { 2 };
+        let size = match self.storage {
+            Storage::F64 => 8,
+            Storage::F32 => 4,
+            Storage::F16 | Storage::Bf16 => 2,
+        };
         let end = element.checked_add(1).and_then(|n| n.checked_mul(size)).ok_or(PackError::TooLarge)?;
         if end > self.bytes.len() {
             return Err(PackError::OutOfBounds { bytes: self.bytes.len(), element });
@@ -82,28 +90,39 @@ impl Source<'_> {
         Ok(())
     }
 
-    fn value(&self, row: usize, col: usize) -> f32 {
+    /// An element of `N` bytes.
+    fn bytes<const N: usize>(&self, row: usize, col: usize) -> [u8; N] {
         let at = self.offset + row * self.row_stride + col * self.col_stride;
-        let b = self.bytes;
+        std::array::from_fn(|k| self.bytes[N * at + k])
+    }
+
+    fn value(&self, row: usize, col: usize) -> f32 {
         match self.storage {
-            Storage::F32 => f32::from_le_bytes([b[4 * at], b[4 * at + 1], b[4 * at + 2], b[4 * at + 3]]),
-            Storage::F16 => F16::from_le_bytes([b[2 * at], b[2 * at + 1]]).to_f32(),
-            Storage::Bf16 => Bf16::from_le_bytes([b[2 * at], b[2 * at + 1]]).to_f32(),
+            Storage::F64 => f64::from_le_bytes(self.bytes(row, col)) as f32,
+            Storage::F32 => f32::from_le_bytes(self.bytes(row, col)),
+            Storage::F16 => F16::from_le_bytes(self.bytes(row, col)).to_f32(),
+            Storage::Bf16 => Bf16::from_le_bytes(self.bytes(row, col)).to_f32(),
         }
     }
 }
 
-/// Bytes of a packed `k` x `n` matrix, `None` if that overflows.
-pub fn packed_product_bytes(k: usize, n: usize) -> Option<usize> {
-    n.div_ceil(PANEL).checked_mul(k)?.checked_mul(PANEL * 4)
+/// Bytes of a packed `k` x `n` matrix of numbers of `size` bytes, `None` if that overflows.
+pub fn packed_product_bytes(k: usize, n: usize, size: usize) -> Option<usize> {
+    n.div_ceil(PANEL_BYTES / size).checked_mul(k)?.checked_mul(PANEL_BYTES)
 }
 
-/// Packs B of `A[m, k] * B[k, n]` for `gemm_packed`: `[ceil(n / PANEL)][k][PANEL]` f32, columns past `n` zero.
+/// Packs B of `A[m, k] * B[k, n]` for `gemm_packed`: `[ceil(n / columns)][k][columns]` numbers, `columns` being what
+/// [`PANEL_BYTES`] hold; those past `n` are zero.
 ///
 /// A `Linear` weight of shape `[n, k]` is the source with `row_stride: 1, col_stride: k`.
 pub fn pack_product(b: &Source<'_>, k: usize, n: usize) -> Result<Vec<u8>, PackError> {
     b.check(k, n)?;
-    pack_columns(k, n, |row, col| b.value(row, col))
+    match b.storage {
+        Storage::F64 => pack_columns(k, n, |row, col| b.bytes::<8>(row, col)),
+        Storage::F32 | Storage::F16 | Storage::Bf16 => {
+            pack_columns(k, n, |row, col| b.value(row, col).to_le_bytes())
+        }
+    }
 }
 
 /// Packs convolution weights for `conv_pixels`: `[ceil(channels / PANEL)][taps][in_channels][PANEL]` f32, channels past the
@@ -118,7 +137,9 @@ pub fn pack_tap_panels(
 ) -> Result<Vec<u8>, PackError> {
     let k = in_channels.checked_mul(taps).ok_or(PackError::TooLarge)?;
     w.check(channels, k)?;
-    pack_columns(k, channels, |row, col| w.value(col, row % in_channels * taps + row / in_channels))
+    pack_columns(k, channels, |row, col| {
+        w.value(col, row % in_channels * taps + row / in_channels).to_le_bytes()
+    })
 }
 
 /// Packs convolution weights of 3 x 3 taps for `conv_winograd`: at each of the 16 points of a tile, `[ceil(channels / PANEL)]
@@ -127,13 +148,13 @@ pub fn pack_tap_panels(
 /// The source is the model's weight `[channels][in_channels * 9]`.
 pub fn pack_winograd(w: &Source<'_>, channels: usize, in_channels: usize) -> Result<Vec<u8>, PackError> {
     w.check(channels, in_channels.checked_mul(9).ok_or(PackError::TooLarge)?)?;
-    let bytes = packed_product_bytes(in_channels, channels).and_then(|bytes| bytes.checked_mul(16));
+    let bytes = packed_product_bytes(in_channels, channels, 4).and_then(|bytes| bytes.checked_mul(16));
     let mut packed = Vec::with_capacity(bytes.ok_or(PackError::TooLarge)?);
     for point in 0..16 {
         packed.extend(pack_columns(in_channels, channels, |row, col| {
             let weight = |tap: usize| f64::from(w.value(col, row * 9 + tap));
             let column = |k: usize| winograd_weight(point / 4, [weight(k), weight(3 + k), weight(6 + k)]);
-            winograd_weight(point % 4, [column(0), column(1), column(2)]) as f32
+            (winograd_weight(point % 4, [column(0), column(1), column(2)]) as f32).to_le_bytes()
         })?);
     }
     Ok(packed)
@@ -149,14 +170,18 @@ fn winograd_weight(point: usize, [a, b, c]: [f64; 3]) -> f64 {
     }
 }
 
-/// The panels of a `k` x `n` matrix, given by `value(row, col)`.
-fn pack_columns(k: usize, n: usize, value: impl Fn(usize, usize) -> f32) -> Result<Vec<u8>, PackError> {
-    let mut packed = Vec::with_capacity(packed_product_bytes(k, n).ok_or(PackError::TooLarge)?);
-    for panel in (0..n).step_by(PANEL) {
+/// The panels of a `k` x `n` matrix, whose elements are given by `value(row, col)` as their bytes.
+fn pack_columns<const SIZE: usize>(
+    k: usize,
+    n: usize,
+    value: impl Fn(usize, usize) -> [u8; SIZE],
+) -> Result<Vec<u8>, PackError> {
+    let columns = PANEL_BYTES / SIZE;
+    let mut packed = Vec::with_capacity(packed_product_bytes(k, n, SIZE).ok_or(PackError::TooLarge)?);
+    for panel in (0..n).step_by(columns) {
         for row in 0..k {
-            for col in panel..panel + PANEL {
-                let x = if col < n { value(row, col) } else { 0.0 };
-                packed.extend_from_slice(&x.to_le_bytes());
+            for col in panel..panel + columns {
+                packed.extend_from_slice(&if col < n { value(row, col) } else { [0; SIZE] });
             }
         }
     }
@@ -276,11 +301,27 @@ mod tests {
     fn panels_hold_consecutive_columns_of_each_row() {
         let bytes = numbers(3 * 40);
         let packed = floats(&pack_product(&rows(&bytes, Storage::F32, 40), 3, 40).unwrap());
-        assert_eq!(packed.len() * 4, packed_product_bytes(3, 40).unwrap());
+        assert_eq!(packed.len() * 4, packed_product_bytes(3, 40, 4).unwrap());
         assert_eq!(packed[PANEL], 41.0);
         assert_eq!(packed[3 * PANEL], 33.0);
         assert_eq!(packed[3 * PANEL + 7], 40.0);
         assert!(packed[3 * PANEL + 8..4 * PANEL].iter().all(|&x| x == 0.0));
+    }
+
+    #[test]
+    fn panels_of_doubles_have_half_as_many_columns() {
+        let doubles: Vec<f64> = (0..2 * 20).map(|i| f64::from(i) + 1e-12).collect();
+        let bytes: Vec<u8> = doubles.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let source =
+            Source { bytes: &bytes, storage: Storage::F64, offset: 0, row_stride: 20, col_stride: 1 };
+        let packed = pack_product(&source, 2, 20).unwrap();
+        assert_eq!(packed.len(), packed_product_bytes(2, 20, 8).unwrap());
+        let packed: Vec<f64> =
+            packed.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect();
+        assert_eq!(packed[..16], doubles[..16]);
+        assert_eq!(packed[16..32], doubles[20..36]);
+        assert_eq!(packed[32..36], doubles[16..20]);
+        assert!(packed[36..48].iter().all(|&x| x == 0.0));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::c_family::expr::scalar;
 use super::foreign::literal;
 use super::run;
 use super::weights::{Layout, Packing, Placed};
+use crate::dtype::DType;
 use crate::loops::Program;
 use crate::schedule::Schedule;
 use crate::symbolic::RangeTable;
@@ -47,6 +48,14 @@ pub(super) struct Printed {
     pub(super) fixed: WeightsBlob,
 }
 
+/// The pieces that weights are made of.
+struct Pieces {
+    /// Rows of their table.
+    rows: Vec<String>,
+    /// Whether some are `f64` in another form than the tensor's.
+    packs_doubles: bool,
+}
+
 /// How objects refer to each other.
 struct Names<'a> {
     identifier: &'a str,
@@ -66,7 +75,13 @@ pub(super) fn print(
 ) -> Printed {
     let mut planned = run::plan(preparation.schedule, preparation.ranges);
     let mut layout = std::mem::take(&mut planned.layout);
-    let pieces = pieces(preparation.constants, programs, placed, &mut layout);
+    let pieces = Pieces {
+        rows: pieces(preparation.constants, programs, placed, &mut layout),
+        packs_doubles: placed.iter().any(|placed| {
+            let dtype = programs[placed.program].constants[placed.constant].dtype;
+            dtype == DType::F64 && placed.packing != Packing::Plain
+        }),
+    };
     let fixed = layout.finish();
     debug_assert!(planned.run.failures.is_empty(), "without inputs nothing is asserted");
     let files = super::kernel_files(preparation.schedule, &planned, identifier, STEM);
@@ -126,7 +141,7 @@ fn pieces(
 /// Declarations, and the definition of `preparation`.
 fn tables(
     preparation: &Preparation<'_>,
-    pieces: &[String],
+    pieces: &Pieces,
     fixed: &WeightsBlob,
     names: &Names<'_>,
 ) -> (String, String) {
@@ -158,15 +173,16 @@ fn tables(
     let mut out = String::new();
     let inputs_table = table(&mut out, "int32_t ", "prepared_inputs", &inputs);
     let outputs_table = table(&mut out, "int64_t ", "prepared_outputs", &outputs);
-    let pieces_table = table(&mut out, "Piece ", "pieces", pieces);
+    let pieces_table = table(&mut out, "Piece ", "pieces", &pieces.rows);
     let sites = table(&mut out, "const char *", "prepared_sites", &sites);
     let _ = writeln!(
         out,
-        "constexpr Preparation preparation = {{\n    &info, {inputs_table}, {}, {outputs_table}, {}, {pieces_table}, {},\n    \
+        "constexpr Preparation preparation = {{\n    &info, {inputs_table}, {}, {outputs_table}, {}, {pieces_table}, {}, {},\n    \
          {output_bytes}, {}, {fixed}, aoti_{identifier}_run_{tag}, aoti_{identifier}_scratch_{tag}, {sites},\n}};",
         inputs.len(),
         outputs.len(),
-        pieces.len(),
+        pieces.rows.len(),
+        pieces.packs_doubles,
         scalar(&schedule.memory.arena_bytes),
     );
     (declarations, out)

@@ -68,6 +68,7 @@ fn packed(constant: &Constant, packing: &Packing) -> Bytes {
     let storage = match constant.dtype {
         DType::F16 => pack::Storage::F16,
         DType::Bf16 => pack::Storage::Bf16,
+        DType::F64 => pack::Storage::F64,
         DType::Bool
         | DType::U8
         | DType::I8
@@ -78,8 +79,7 @@ fn packed(constant: &Constant, packing: &Packing) -> Bytes {
         | DType::U32
         | DType::U64
         | DType::F8(_)
-        | DType::F32
-        | DType::F64 => pack::Storage::F32,
+        | DType::F32 => pack::Storage::F32,
     };
     let source = |offset, row_stride, col_stride| pack::Source {
         bytes: &constant.data,

@@ -21,6 +21,8 @@ pub struct Operator {
     pub schema: String,
     /// What computes it.
     pub code: OperatorCode,
+    /// Whether the function says how large its results are.
+    pub decides_sizes: bool,
 }
 
 /// What computes an operator.
@@ -163,6 +165,7 @@ fn declare(operator: &Operator) -> Result<(String, Declared), Diagnostics> {
     }
     let schema = Schema::parse(&operator.schema)
         .and_then(|schema| schema.of_name(name))
+        .and_then(|schema| if operator.decides_sizes { schema.with_sizes() } else { Ok(schema) })
         .map_err(|error| refuse(format!("the schema of `{name}`: {error}")))?;
     let code = match &operator.code {
         OperatorCode::Function(symbol) => {
@@ -172,6 +175,10 @@ fn declare(operator: &Operator) -> Result<(String, Declared), Diagnostics> {
                 return Err(refuse(message).help(help).into());
             }
             DeclaredCode::Function(symbol.clone())
+        }
+        OperatorCode::Graph(_) if operator.decides_sizes => {
+            let message = format!("`{name}` is a graph, whose sizes follow from those of its operands");
+            return Err(refuse(message).help("only a function says how large its results are").into());
         }
         OperatorCode::Graph(text) => DeclaredCode::Graph(Box::new(graph_of(name, &schema, text)?)),
     };
@@ -210,7 +217,7 @@ mod tests {
 
     fn function(name: &str, schema: &str, symbol: &str) -> Operator {
         let code = OperatorCode::Function(symbol.to_owned());
-        Operator { name: name.to_owned(), schema: schema.to_owned(), code }
+        Operator { name: name.to_owned(), schema: schema.to_owned(), code, decides_sizes: false }
     }
 
     #[track_caller]
@@ -250,10 +257,35 @@ mod tests {
     }
 
     #[test]
+    fn functions_that_say_sizes_have_a_result_for_them() {
+        let deciding = |schema: &str| Operator { decides_sizes: true, ..function("a::f", schema, "f") };
+        let (_, letters) =
+            signature(&deciding("(Tensor x) -> (Tensor, Tensor)")).expect("declared").expect("a function");
+        assert_eq!(letters, "TRRRR");
+        assert_eq!(
+            prototypes([&deciding("(Tensor x) -> Tensor")]).expect("declared"),
+            [
+                "int32_t f(const AotiTensor *, const AotiTensor *, const AotiTensor *, const AotiContext *, AotiError *);\n"
+            ]
+        );
+        refused(&deciding("(Tensor x) -> Tensor[]"), "gives a list of tensors");
+        refused(&deciding("(Tensor x) -> ()"), "gives no tensor");
+        let text = "graph { input %x \"x\": f32[2] output %x }".to_owned();
+        refused(
+            &Operator { code: OperatorCode::Graph(text), ..deciding("(Tensor x) -> Tensor") },
+            "is a graph, whose sizes follow",
+        );
+        let one = [function("a::f", "(Tensor x) -> Tensor", "f"), deciding("(Tensor x) -> Tensor")];
+        let text = Operators::new(&one).expect_err("two signatures").to_string();
+        assert!(text.contains("cannot have both signatures"), "{text}");
+    }
+
+    #[test]
     fn graphs_have_the_operands_of_their_schema() {
         let graph = |schema: &str| Operator {
             name: "a::f".to_owned(),
             schema: schema.to_owned(),
+            decides_sizes: false,
             code: OperatorCode::Graph(
                 "graph { input %x \"x\": f32[2] input %k \"k\": f64[] %y: f32[2] = neg %x output %y }"
                     .to_owned(),

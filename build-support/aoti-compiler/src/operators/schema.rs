@@ -96,6 +96,8 @@ pub struct Schema {
     pub arguments: Vec<Argument>,
     /// In order.
     pub results: Vec<Returned>,
+    /// Whether a function says how large its results are: each is followed by a tensor of its sizes.
+    pub decides_sizes: bool,
 }
 
 impl fmt::Display for Argument {
@@ -127,6 +129,22 @@ impl Schema {
         Err(SchemaError(format!("it is that of `{}`", self.name)))
     }
 
+    /// That of a function that says how large its results are.
+    pub(super) fn with_sizes(self) -> Result<Schema, SchemaError> {
+        let fault = match self.results.as_slice() {
+            [] => "gives no tensor",
+            all if all.iter().any(|result| result.is_list) => "gives a list of tensors",
+            _ => return Ok(Schema { decides_sizes: true, ..self }),
+        };
+        Err(SchemaError(format!("a function that says how large its results are {fault}")))
+    }
+
+    /// For each result as a function has them, whether it is a list.
+    pub(crate) fn functions_results(&self) -> impl Iterator<Item = bool> {
+        let times = if self.decides_sizes { 2 } else { 1 };
+        self.results.iter().flat_map(move |result| std::iter::repeat_n(result.is_list, times))
+    }
+
     /// Whether functions of both schemas have one signature in C.
     pub(super) fn is_called_as(&self, other: &Schema) -> bool {
         let shapes = |schema: &Schema| -> Vec<(Type, bool, bool)> {
@@ -136,7 +154,7 @@ impl Schema {
                 |own: &Argument| (own.ty, own.is_list, own.is_optional && !own.is_list && !by_address(own));
             schema.arguments.iter().map(one).collect()
         };
-        shapes(self) == shapes(other) && self.results == other.results
+        shapes(self) == shapes(other) && self.functions_results().eq(other.functions_results())
     }
 
     /// A letter for each argument and result: lower case, and upper case for lists; another for what may be absent.
@@ -160,8 +178,8 @@ impl Schema {
             (Type::Text, _, false) => 's',
             (Type::Text, _, true) => 'u',
         };
-        let result = |own: &Returned| if own.is_list { 'M' } else { 'R' };
-        self.arguments.iter().map(argument).chain(self.results.iter().map(result)).collect()
+        let result = |is_list: bool| if is_list { 'M' } else { 'R' };
+        self.arguments.iter().map(argument).chain(self.functions_results().map(result)).collect()
     }
 
     /// Why a graph does not implement the operator.
@@ -281,7 +299,7 @@ impl<'a> Parser<'a> {
             arguments.push(argument);
         }
         self.expect("->")?;
-        Ok(Schema { name, arguments, results: self.results()? })
+        Ok(Schema { name, arguments, results: self.results()?, decides_sizes: false })
     }
 
     /// A type: what it is of, whether it is a list, whether it may be absent.

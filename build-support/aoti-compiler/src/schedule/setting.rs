@@ -66,9 +66,10 @@ impl Setting {
         match self.template {
             Template::Loops | Template::Rows | Template::Extern => 1,
             Template::Attention => 2,
-            Template::Gemm(Gemm::Packed | Gemm::General) => 3,
-            Template::Gemm(Gemm::Any) => 1,
+            Template::Gemm(Gemm::General) => 4,
+            Template::Gemm(Gemm::Packed) => 3,
             Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => 2,
+            Template::Gemm(Gemm::Any) => 1,
             Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Any) => 1,
             Template::Conv(Conv::Pixels) => 3,
             Template::Conv(Conv::Winograd | Conv::DepthwisePixels) => 2,

@@ -16,13 +16,16 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
         choice: Choice { template: Template::Gemm(gemm), packed, scratch },
         cost,
     };
-    if !has_f32_sum(matmul.dtype) || matches!(target, Target::Gpu(_)) {
+    let sum = tile_sum(matmul.dtype).filter(|_| matches!(target, Target::Cpu(_)));
+    let Some(sum) = sum else {
         return vec![candidate(Gemm::Any, vec![], Scratch::default(), Cost::of(Item::Single, work))];
-    }
-    let packed = batches * typical(n) * typical(k);
-    let units = units_cost(matmul, batches, target);
-    let work = Cost::of(Item::Multiply, work);
-    let general = scratch::gemm_general(m, n, k, target);
+    };
+    // Prices are those of floats: of wider numbers vectors hold fewer.
+    let (size, floats) = (scratch::bytes(sum), sum.size() as f64 / DType::F32.size() as f64);
+    let packed = batches * typical(n) * typical(k) * floats;
+    let units = if sum == DType::F32 { units_cost(matmul, batches, target) } else { None };
+    let work = Cost::of(Item::Multiply, work * floats);
+    let general = scratch::gemm_general([m, n, k], size, target);
     let mut all = vec![candidate(Gemm::General, vec![], general, work.and(Item::Packed, packed))];
     if let Some(cost) = units {
         let scratch = scratch::gemm_general_units(m, n, k, target);
@@ -30,8 +33,11 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
     }
     if let Some(packing) = constant_panels(program, matmul) {
         let packed = vec![PackedOperand { buffer: matmul.b.buffer, packing }];
-        let scratch =
-            if reads_rows_in_place(matmul) { Scratch::default() } else { scratch::gemm_packed(m, k, target) };
+        let scratch = if reads_rows_in_place(matmul, sum) {
+            Scratch::default()
+        } else {
+            scratch::gemm_packed(m, k, size, target)
+        };
         all.push(candidate(Gemm::Packed, packed.clone(), scratch, work));
         if let Some(cost) = units {
             let scratch = scratch::gemm_packed_units(m, k, target);
@@ -69,16 +75,30 @@ fn units_cost(matmul: &MatMul, batches: f64, target: &Target) -> Option<Cost> {
     )
 }
 
-/// Whether templates with sums in `f32` read elements of the type. Products of numbers of one byte are those of what they
-/// are converted to.
-pub(super) fn has_f32_sum(dtype: DType) -> bool {
-    dtype.is_half() || dtype == DType::F32
+/// The type that register tiles add products of elements of a type up in (`TileSum` of `tile.h`); none for those that have no
+/// such tiles. Products of numbers of one byte are those of what they are converted to.
+fn tile_sum(dtype: DType) -> Option<DType> {
+    match dtype {
+        DType::F16 | DType::Bf16 | DType::F32 => Some(DType::F32),
+        DType::F64 => Some(DType::F64),
+        DType::Bool
+        | DType::U8
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::F8(_) => None,
+    }
 }
 
 /// Whether rows of the left operand are read in place without loss: rows that are a page apart share a cache set.
-fn reads_rows_in_place(matmul: &MatMul) -> bool {
-    let spread = matmul.a.row_stride.as_int().is_some_and(|stride| stride % 1024 != 0);
-    matmul.dtype == DType::F32 && matmul.a.column_stride.is(1) && spread
+fn reads_rows_in_place(matmul: &MatMul, sum: DType) -> bool {
+    let page = scratch::PAGE / scratch::bytes(sum);
+    let spread = matmul.a.row_stride.as_int().is_some_and(|stride| stride % page != 0);
+    matmul.dtype == sum && matmul.a.column_stride.is(1) && spread
 }
 
 /// The packing of a constant right operand that is the same in every batch.

@@ -1,5 +1,6 @@
 //! Memory that templates need while they run. The sizes are those of the headers, or more where levels differ.
 
+use crate::dtype::DType;
 use crate::fourier::{Fourier, Plan};
 use crate::graph::Routine;
 use crate::loops::{Attention, ConvShape, Kernel, Nest, Program, RowOperation, Storage};
@@ -36,12 +37,19 @@ pub(crate) fn few_rows(rows: &Expr) -> Option<i64> {
     rows.as_int().filter(|rows| *rows < TILE_ROWS).map(|rows| rows.max(1))
 }
 
-/// Columns of a panel (`kPanel` of `tile.h`).
-pub(super) const PANEL: i64 = 32;
+/// Bytes of a row of a panel (`kPanelBytes` of `tile.h`), and the floats in it.
+const PANEL_BYTES: i64 = 128;
+pub(super) const PANEL: i64 = PANEL_BYTES / 4;
 /// Panels that are packed together (`kGroup` of `gemm.h`).
 const PANEL_GROUP: i64 = 4;
-/// Floats of the left operand that are worked on at a time (`gemm_block_rows` of `gemm.h`).
-const BLOCK_FLOATS: i64 = 98304;
+/// Bytes of the left operand that are worked on at a time (`gemm_block_rows` of `gemm.h`).
+const BLOCK_BYTES: i64 = 393_216;
+/// Rows of it at least where the right operand is packed for each block anew (`gemm_general_rows`).
+const GENERAL_ROWS: i64 = 140;
+/// Bytes of a cache line.
+const LINE: i64 = 64;
+/// Bytes of a page: what is as far apart shares a cache set.
+pub(super) const PAGE: i64 = 4096;
 /// Rows and depth of two tiles of matrix units (`gemm_units.h`).
 const UNIT_ROWS: i64 = 32;
 const UNIT_DEPTH: i64 = 32;
@@ -54,8 +62,8 @@ const UNIT_BLOCK_ROWS: [i64; 2] = [64, 256];
 const PLANE_BYTES: i64 = 6;
 /// Queries of a block of attention (`kAttentionRows` of `attention.h`).
 const ATTENTION_ROWS: i64 = 28;
-/// Floats of a page: what is as far apart shares a cache set.
-const SET_FLOATS: i64 = 1024;
+/// Floats of a page.
+const SET_FLOATS: i64 = PAGE / 4;
 /// Floats between pixels that would share a cache set otherwise (`pixel_pitch` of `pixels.h`).
 const PIXEL_SLACK: i64 = 16;
 /// Points of a tile, and tiles of a work unit (`winograd.h`).
@@ -149,15 +157,21 @@ pub(crate) fn matrix_bytes(routine: Routine, rows: &RowOperation) -> Expr {
     &elements * i64::try_from(rows.dtype.size()).expect("a few bytes")
 }
 
-/// A copied block of rows of the left operand.
-pub(super) fn gemm_packed(m: &Expr, k: &Expr, target: &Target) -> Scratch {
-    Scratch { shared: Expr::int(0), worker: aligned(&left_block(m, k), target) }
+/// Bytes of an element.
+pub(super) fn bytes(dtype: DType) -> i64 {
+    i64::try_from(dtype.size()).expect("a few bytes")
+}
+
+/// A copied block of rows of the left operand, of numbers of `size` bytes.
+pub(super) fn gemm_packed(m: &Expr, k: &Expr, size: i64, target: &Target) -> Scratch {
+    Scratch { shared: Expr::int(0), worker: aligned(&left_block(m, k, size, TILE_ROWS), target) }
 }
 
 /// A copied block of rows of the left operand, and a group of packed panels of the right one.
-pub(super) fn gemm_general(m: &Expr, n: &Expr, k: &Expr, target: &Target) -> Scratch {
-    let panels = (n + (PANEL - 1)).floor_div(&Expr::int(PANEL)).minimum(&Expr::int(PANEL_GROUP));
-    let bytes = &(&(&panels * k) * (PANEL * 4)) + &round_up(&left_block(m, k), 64);
+pub(super) fn gemm_general([m, n, k]: [&Expr; 3], size: i64, target: &Target) -> Scratch {
+    let columns = PANEL_BYTES / size;
+    let panels = (n + (columns - 1)).floor_div(&Expr::int(columns)).minimum(&Expr::int(PANEL_GROUP));
+    let bytes = &(&(&panels * k) * PANEL_BYTES) + &round_up(&left_block(m, k, size, GENERAL_ROWS), LINE);
     Scratch { shared: Expr::int(0), worker: aligned(&bytes, target) }
 }
 
@@ -178,14 +192,14 @@ fn units(m: &Expr, k: &Expr) -> Expr {
 
 /// The same for a packed right operand; no less than without matrix units.
 pub(super) fn gemm_packed_units(m: &Expr, k: &Expr, target: &Target) -> Scratch {
-    let bytes = units(m, k).maximum(&left_block(m, k));
+    let bytes = units(m, k).maximum(&left_block(m, k, bytes(DType::F32), TILE_ROWS));
     Scratch { shared: Expr::int(0), worker: aligned(&bytes, target) }
 }
 
 /// The same, and a panel of the right operand.
 pub(super) fn gemm_general_units(m: &Expr, n: &Expr, k: &Expr, target: &Target) -> Scratch {
     let bytes = &units(m, k) + &(&round_up(k, UNIT_DEPTH) * (PANEL * 4));
-    let plain = gemm_general(m, n, k, target).worker;
+    let plain = gemm_general([m, n, k], self::bytes(DType::F32), target).worker;
     Scratch { shared: Expr::int(0), worker: aligned(&bytes.maximum(&plain), target) }
 }
 
@@ -199,10 +213,11 @@ pub(super) fn attention(own: &Attention, target: &Target) -> Scratch {
     Scratch { shared: Expr::int(0), worker: aligned(&(&floats * 4), target) }
 }
 
-fn left_block(m: &Expr, k: &Expr) -> Expr {
-    let rows = Expr::int(BLOCK_FLOATS).floor_div(&k.maximum(&Expr::int(1))).maximum(&Expr::int(TILE_ROWS));
-    let stride = &round_up(k, 16) + 16;
-    &(&m.minimum(&rows) * &stride) * 4
+/// Bytes of a block of copied rows of numbers of `size` bytes, of `least` rows where there are as many.
+fn left_block(m: &Expr, k: &Expr, size: i64, least: i64) -> Expr {
+    let rows = Expr::int(BLOCK_BYTES / size).floor_div(&k.maximum(&Expr::int(1)));
+    let stride = &round_up(k, LINE / size) + LINE / size;
+    &(&m.minimum(&rows.maximum(&Expr::int(least))) * &stride) * size
 }
 
 /// The padded copy of the input; none where it is read in place.

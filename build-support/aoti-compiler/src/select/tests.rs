@@ -126,6 +126,31 @@ fn constant_right_operands_are_packed_once() {
 }
 
 #[test]
+fn doubles_have_the_tiles_of_floats_and_never_matrix_units() {
+    let [floats, doubles, integers] = ["f32", "f64", "i64"].map(|dtype| {
+        let program = parse(&format!(
+            r#"loops {{
+                buffer b0 "x": {dtype}[512, 512] input 0
+                buffer b1 "y": {dtype}[512, 512] input 1
+                buffer b2: {dtype}[512, 512] output 0
+                kernel "p" {{ matmul {dtype} b0 [0, 512, 1], b1 [0, 512, 1] over [i0 < 512, i1 < 512] depth [512] {{
+                    t0: {dtype} = total store b2[i0, i1] = t0 }} }}
+            }}"#
+        ))
+        .unwrap_or_else(|error| panic!("{error}"));
+        let kernel = program.kernels.values().next().expect("there is one");
+        let ways = candidates(&program, kernel, &Target::cpu(&["x86-64-v4"]));
+        ways.into_iter().map(|way| (way.choice.template, way.choice.scratch.worker)).collect::<Vec<_>>()
+    });
+    assert_eq!(doubles.len(), 1);
+    // Four panels of 128 bytes a row; rows with a line between them, as many as pay for packing or as 384 KiB hold.
+    let panels = 4 * 512 * 128;
+    assert_eq!(doubles[0], (Template::Gemm(Gemm::General), Expr::int(panels + 140 * (512 + 8) * 8)));
+    assert!(floats.contains(&(Template::Gemm(Gemm::General), Expr::int(panels + 192 * (512 + 16) * 4))));
+    assert_eq!(integers[0].0, Template::Gemm(Gemm::Any));
+}
+
+#[test]
 fn products_of_many_rows_may_run_on_matrix_units() {
     let taken = |rows: &str, level: &str| {
         let program = parse(&format!(

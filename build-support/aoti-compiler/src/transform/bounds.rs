@@ -4,7 +4,9 @@
 //! A bound is checked where the symbol is read, which is before the guards that it follows from. That changes no result:
 //! only guards that are evaluated whenever the symbol is read count, and the run fails either way.
 
-use crate::graph::{Graph, LARGEST_SIZE, Node, Op, SymbolInfo, SymbolSource, ValueId, extremes_of};
+use crate::graph::{
+    Condition, Graph, LARGEST_SIZE, Node, Op, SymbolInfo, SymbolSource, ValueId, extremes_of,
+};
 use crate::symbolic::{Expr, Extremes, Facts, Ranges, Symbol};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +38,17 @@ pub fn follow_or(graph: Graph, defaults: &BTreeMap<Symbol, i64>) -> Graph {
     }
     // Other sizes may follow from these.
     follow(graph)
+}
+
+/// What a symbol never exceeds by conditions that all hold, over symbols that are known when a run begins.
+pub fn of_conditions<'c>(
+    symbol: Symbol,
+    conditions: impl Iterator<Item = &'c Condition>,
+    symbols: &[SymbolInfo],
+) -> Option<Expr> {
+    let mut facts = crate::graph::facts_of(symbols);
+    conditions.for_each(|condition| condition.assume(&mut facts));
+    facts.known().iter().find_map(|known| bound(symbol, known, symbols, &facts))
 }
 
 /// Sizes that are read from data and that nothing limits, in the shapes of a graph and of its bodies.

@@ -41,33 +41,36 @@ template <class F> static void split(i64 m, i64 panels, bool whole, F &&run) {
 }
 
 template <class T> static void check_packed(i64 m, i64 n, i64 k, Layout layout, i64 extra, bool whole) {
+  using S = TileSum<T>;
+  constexpr i64 width = kPanelOf<S>;
+  const i64 panels = gemm_panels<S>(n);
   Guarded<T> a(extent(layout, m, k, extra));
-  Guarded<f32> b(k * n), packed(gemm_panels(n) * k * kPanel, true);
-  Guarded<char> scratch(gemm_packed_scratch_bytes(m, k), true);
+  Guarded<S> b(k * n), packed(panels * k * width, true);
+  Guarded<char> scratch(gemm_packed_scratch_bytes<S>(m, k), true);
   check_fill(a), check_fill(b);
-  for (i64 p = 0; p < gemm_panels(n); ++p)
-    for (i64 i = 0; i < k * kPanel; ++i) {
-      i64 column = p * kPanel + i % kPanel;
-      packed.data[p * k * kPanel + i] = column < n ? b.data[i / kPanel * n + column] : 0;
+  for (i64 p = 0; p < panels; ++p)
+    for (i64 i = 0; i < k * width; ++i) {
+      i64 column = p * width + i % width;
+      packed.data[p * k * width + i] = column < n ? b.data[i / width * n + column] : 0;
     }
   Matrix<T> am = view(a, layout, m, k, extra);
   Collected c(m * n);
-  split(m, gemm_panels(n), whole, [&](i64 m0, i64 m1, i64 p0, i64 p1) {
+  split(m, panels, whole, [&](i64 m0, i64 m1, i64 p0, i64 p1) {
     gemm_packed(m0, m1, p0, p1, n, k, am, packed.data, scratch.data,
                 [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); });
   });
-  compare("packed", c, m, n, k, am, Matrix<f32>{b.data, n, 1});
+  compare("packed", c, m, n, k, am, Matrix<S>{b.data, n, 1});
 }
 
 template <class TA, class TB> static void check_general(i64 m, i64 n, i64 k, Layout la, Layout lb, i64 extra) {
   Guarded<TA> a(extent(la, m, k, extra));
   Guarded<TB> b(extent(lb, k, n, extra));
-  Guarded<char> scratch(gemm_general_scratch_bytes(m, n, k), true);
+  Guarded<char> scratch(gemm_general_scratch_bytes<TileSum<TA>>(m, n, k), true);
   check_fill(a), check_fill(b);
   Matrix<TA> am = view(a, la, m, k, extra);
   Matrix<TB> bm = view(b, lb, k, n, extra);
   Collected c(m * n);
-  split(m, gemm_panels(n), check_random(0, 1), [&](i64 m0, i64 m1, i64 p0, i64 p1) {
+  split(m, gemm_panels<TileSum<TA>>(n), check_random(0, 1), [&](i64 m0, i64 m1, i64 p0, i64 p1) {
     gemm_general(m0, m1, p0, p1, n, k, am, bm, scratch.data,
                  [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); });
   });
@@ -204,6 +207,14 @@ int main() {
   }
   check_units<f32>(70, 40, 2500, kRows, kColumns, 0), check_units<f32>(600, 33, 40, kRows, kRows, 0);
   check_unit_rounding(45, 40, 300), check_unit_rounding(100, 70, 64), check_unit_rounding(49, 33, 1100);
+  for (int i = 0; i < 400; ++i) {
+    i64 m = sizes[check_random(0, 16)], n = sizes[check_random(0, 16)], k = sizes[check_random(0, 16)];
+    Layout la = Layout(check_random(0, 2)), lb = Layout(check_random(0, 2));
+    check_packed<f64>(m, n, k, la, check_random(0, 5), i & 1);
+    check_general<f64, f64>(m, n, k, la, lb, check_random(0, 5));
+  }
+  check_packed<f64>(40, 70, 512, kRows, 0, true), check_general<f64, f64>(40, 70, 512, kRows, kColumns, 512);
+  check_packed<f64>(1, 70, 5000, kRows, 0, true), check_packed<f64>(60, 33, 5000, kRows, 0, false);
   check_wrapping();
   check_long_sums(1), check_long_sums(20);
   return check_end();

@@ -32,6 +32,8 @@ int main(int argc, char **argv) {
   context.parallel_for = backwards, context.threads = 2;
   Run run = {};
   run.context = &context;
+  if (strcmp(argv[2], "f64") == 0)
+    pack_product(run, (const f64 *)from + numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], (f64 *)to);
   if (strcmp(argv[2], "f16") == 0) pack(run, argv[1], numbers, (const f16 *)from, to);
   if (strcmp(argv[2], "bf16") == 0) pack(run, argv[1], numbers, (const bf16 *)from, to);
   if (strcmp(argv[2], "f32") == 0) pack(run, argv[1], numbers, (const f32 *)from, to);

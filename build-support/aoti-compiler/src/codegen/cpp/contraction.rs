@@ -54,7 +54,10 @@ struct Part<'t> {
     panels: [&'t str; 2],
 }
 
-const WHOLE: Part<'static> = Part { rows: ["0", "m"], panels: ["0", "gemm_panels(n)"] };
+/// The panels of all columns, whose width is that of the type of sums.
+fn all_panels(dtype: DType) -> &'static str {
+    if dtype == DType::F64 { "gemm_panels<f64>(n)" } else { "gemm_panels(n)" }
+}
 
 pub(super) fn matmul(
     parameters: &Parameters,
@@ -76,7 +79,8 @@ pub(super) fn matmul(
     let a = matrix_text(parameters, &matmul.a, matmul.dtype, "a");
     let b = match gemm {
         Gemm::Packed | Gemm::PackedOnUnits => {
-            format!("const f32 *const b = (const f32 *){};\n", parameters.buffer(matmul.b.buffer))
+            let sum = sum_type(matmul.dtype);
+            format!("const {sum} *const b = (const {sum} *){};\n", parameters.buffer(matmul.b.buffer))
         }
         Gemm::General | Gemm::GeneralOnUnits | Gemm::Any => {
             matrix_text(parameters, &matmul.b, matmul.dtype, "b")
@@ -122,9 +126,11 @@ pub(super) fn matmul(
             }
         }
     };
+    let panels = all_panels(matmul.dtype);
     let split = match mapping.split {
         Split::Axes(count) if count < rank - 1 => {
-            let body = format!("{}{a}{b}{lambda}{}", batch_positions(batch), call(&WHOLE));
+            let whole = Part { rows: ["0", "m"], panels: ["0", panels] };
+            let body = format!("{}{a}{b}{lambda}{}", batch_positions(batch), call(&whole));
             text.body = format!(
                 "{constants}parallel(run, {}, 1 + {} / max_i64({}, 1), [&](i64 begin, i64 end, i64 worker) {{\n  (void)worker;\n  for (i64 unit = begin; unit < end; ++unit) {{\n{}  }}\n}});\n",
                 scalar(&Expr::product(batch.iter().map(|axis| &axis.extent))),
@@ -136,9 +142,9 @@ pub(super) fn matmul(
             return;
         }
         Split::RowsFrom(_) if on_units => split_units(&call, &mapping.grain),
-        Split::RowsFrom(rows) => split_blocks(&call, rows, &most, &mapping.grain),
+        Split::RowsFrom(rows) => split_blocks(&call, (rows, &most), panels, &mapping.grain),
         Split::Axes(_) | Split::Serial | Split::Chunks(_) | Split::Template => {
-            let part = Part { rows: ["begin", "end"], panels: ["0", "gemm_panels(n)"] };
+            let part = Part { rows: ["begin", "end"], panels: ["0", panels] };
             format!(
                 "parallel(run, m, 1 + {} / max_i64({}, 1), [&](i64 begin, i64 end, i64 worker) {{\n  (void)worker;\n  {}}});\n",
                 mapping.grain.enough,
@@ -156,15 +162,20 @@ pub(super) fn matmul(
 }
 
 /// Splits one product over threads: many rows by rows, few by panels of columns.
-fn split_blocks(call: &dyn Fn(&Part) -> String, rows: i64, most: &str, own: &Grain) -> String {
+fn split_blocks(
+    call: &dyn Fn(&Part) -> String,
+    (rows, most): (i64, &str),
+    panels: &str,
+    own: &Grain,
+) -> String {
     let least = if most.is_empty() { "kGemmRows".to_owned() } else { format!("kGemmRowsOf{most}") };
     format!(
         "const bool by_rows = m >= {rows};\n\
-         const i64 units = by_rows ? m : gemm_panels(n), least = by_rows ? {least} : 1;\n\
+         const i64 units = by_rows ? m : {panels}, least = by_rows ? {least} : 1;\n\
          parallel(run, units, max_i64({}, least), [&](i64 begin, i64 end, i64 worker) {{\n\
          \x20 (void)worker;\n\
          \x20 const i64 m0 = by_rows ? begin : 0, m1 = by_rows ? end : m;\n\
-         \x20 const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? gemm_panels(n) : end;\n\
+         \x20 const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? {panels} : end;\n\
          \x20 {}}});\n",
         grain(own, "units"),
         call(&Part { rows: ["m0", "m1"], panels: ["p0", "p1"] })

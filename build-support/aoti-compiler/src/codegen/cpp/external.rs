@@ -51,8 +51,7 @@ impl From<&Argument> for Parameter {
 
 /// The declaration of the function of an operator, as C and C++ have it.
 pub(crate) fn prototype(symbol: &str, schema: &Schema) -> String {
-    let results = schema.results.iter().map(|result| result.is_list);
-    declaration(symbol, schema.arguments.iter().map(Parameter::from), results)
+    declaration(symbol, schema.arguments.iter().map(Parameter::from), schema.functions_results())
 }
 
 /// The declaration of a function that is called.

@@ -173,7 +173,7 @@ pub(super) fn lu_solve(cx: &mut Context, a: &Args, names: [&str; 3]) -> Rule {
 }
 
 /// Rows exchanged as the pivots say, or back.
-fn exchanged(cx: &mut Context, pivots: ValueId, b: Parts, back: bool) -> Result<Parts, RuleError> {
+pub(super) fn exchanged(cx: &mut Context, pivots: ValueId, b: Parts, back: bool) -> Result<Parts, RuleError> {
     let (leading, m, _) = sides(cx, b.re)?;
     let pivots = all_pivots(cx, pivots, &m)?;
     let mut shape = leading;

@@ -31,7 +31,12 @@ fn exchanged(cx: &mut Context, x: Parts, first: ValueId, second: ValueId) -> Res
     let from = row.equals(&first).select(&second, row.equals(&second).select(&first, &row));
     let from = cx.formula(DType::I64, &from)?;
     let from = cx.b.expand(from, &shape)?;
-    each(x, |part| gather_along(cx, part, rows, from))
+    gathered(cx, x, rows, from)
+}
+
+/// `torch.gather` of both parts.
+pub(super) fn gathered(cx: &mut Context, x: Parts, axis: usize, from: ValueId) -> Result<Parts, RuleError> {
+    each(x, |part| gather_along(cx, part, axis, from))
 }
 
 /// Eliminates column `step` below its row.

@@ -11,6 +11,7 @@ use super::complex_functions::{
 use super::parts::Complex;
 use super::{Formula, complex_elementary as elementary, complex_factored as factored};
 use super::{complex_factors as factors, complex_lu as lu, tensor_systems};
+use super::{complex_ldl as ldl, complex_ldl_solve as ldl_solve};
 use super::{complex_matrices as matrices, complex_products as products, factor};
 use crate::graph::{BinaryOp, FloatBinary};
 
@@ -285,6 +286,9 @@ pub(super) const TABLE: &[(&str, How)] = &[
     ("aten.lu_unpack.default", Own(factored::lu_unpack)),
     ("aten.linalg_lu_solve.default", Own(|cx, a| factored::lu_solve(cx, a, ["LU", "pivots", "B"]))),
     ("aten.lu_solve.default", Own(|cx, a| factored::lu_solve(cx, a, ["LU_data", "LU_pivots", "self"]))),
+    ("aten.linalg_ldl_factor.default", Own(ldl::factor)),
+    ("aten.linalg_ldl_factor_ex.default", Own(ldl::factor_ex)),
+    ("aten.linalg_ldl_solve.default", Own(ldl_solve::solve)),
     ("aten.linalg_solve_ex.default", Own(matrices::solve_ex)),
     ("aten.linalg_tensorinv.default", Own(tensor_systems::complex_inverse)),
     ("aten.linalg_tensorsolve.default", Own(tensor_systems::complex_solution)),

@@ -6,12 +6,12 @@ use crate::aten::text::parse;
 use crate::graph::InputRole;
 use crate::interpret::{Tensor, evaluate};
 
-fn count() -> usize {
+pub(super) fn count() -> usize {
     std::env::var("AOTI_DRAWS").ok().and_then(|value| value.parse().ok()).unwrap_or(20_000)
 }
 
 /// What a program gives with a seed and an offset.
-fn drawn(statements: &str, inputs: &[Tensor], seed: i64, offset: i64) -> Vec<f64> {
+pub(super) fn drawn(statements: &str, inputs: &[Tensor], seed: i64, offset: i64) -> Vec<f64> {
     let text = format!("program {{ {} output %y }}", statements.replace('N', &count().to_string()));
     let graph = decompose(&parse(&text).expect("the text parses")).expect("it is supported");
     assert_eq!(graph.inputs.last().map(|input| input.role), Some(InputRole::Generator));
@@ -22,7 +22,7 @@ fn drawn(statements: &str, inputs: &[Tensor], seed: i64, offset: i64) -> Vec<f64
 
 /// The largest distance between the distribution of the numbers and a continuous one stays below what one set in a million
 /// reaches.
-fn follows(mut numbers: Vec<f64>, distribution: impl Fn(f64) -> f64) {
+pub(super) fn follows(mut numbers: Vec<f64>, distribution: impl Fn(f64) -> f64) {
     numbers.sort_by(f64::total_cmp);
     let n = numbers.len() as f64;
     let distance = |(k, x): (usize, &f64)| {
@@ -34,19 +34,22 @@ fn follows(mut numbers: Vec<f64>, distribution: impl Fn(f64) -> f64) {
 }
 
 /// Pearson's sum for counts of integers from 0 on stays within six deviations of its mean.
-fn counts_follow(numbers: &[f64], probabilities: &[f64]) {
+pub(super) fn counts_follow(numbers: &[f64], probabilities: &[f64]) {
     let n = numbers.len() as f64;
-    let term = |(k, p): (usize, &f64)| {
-        let seen = numbers.iter().filter(|x| **x == k as f64).count() as f64;
-        (seen - n * p) * (seen - n * p) / (n * p)
-    };
-    let sum: f64 = probabilities.iter().enumerate().map(term).sum();
+    let mut seen = vec![0.0; probabilities.len()];
+    for x in numbers.iter().filter(|x| **x >= 0.0 && x.fract() == 0.0) {
+        if let Some(seen) = seen.get_mut(*x as usize) {
+            *seen += 1.0;
+        }
+    }
+    let term = |(seen, p): (&f64, &f64)| (seen - n * p) * (seen - n * p) / (n * p);
+    let sum: f64 = seen.iter().zip(probabilities).map(term).sum();
     let freedom = probabilities.len() as f64 - 1.0;
     assert!((sum - freedom).abs() < 6.0 * (2.0 * freedom).sqrt() + 6.0, "{sum} of {freedom}");
 }
 
 /// By a power series and a continued fraction of the complement.
-fn normal_distribution(x: f64) -> f64 {
+pub(super) fn normal_distribution(x: f64) -> f64 {
     let density = (-x * x / 2.0).exp() / std::f64::consts::TAU.sqrt();
     if x.abs() < 4.0 {
         let (mut term, mut sum) = (x, x);

@@ -37,6 +37,8 @@ mod complex_elementary;
 mod complex_factored;
 mod complex_factors;
 mod complex_functions;
+mod complex_ldl;
+mod complex_ldl_solve;
 mod complex_lu;
 mod complex_matrices;
 mod complex_products;
@@ -80,6 +82,7 @@ mod parts;
 mod pointwise;
 mod pooling;
 mod project;
+mod project_sizes;
 mod quantization_parameters;
 mod quantized;
 mod random;
@@ -113,6 +116,8 @@ mod unique;
 mod unsupported;
 mod windows;
 
+#[cfg(test)]
+mod draws_parameters_tests;
 #[cfg(test)]
 mod draws_tests;
 #[cfg(test)]

@@ -63,8 +63,16 @@ impl Complex {
         Complex { re, im: Some(im) }
     }
 
+    pub(super) fn real(re: impl Into<Formula>) -> Complex {
+        Complex { re: re.into(), im: None }
+    }
+
     pub(super) fn imaginary(&self) -> Formula {
         self.im.clone().unwrap_or_else(|| Formula::from(0.0))
+    }
+
+    pub(super) fn is_real(&self) -> bool {
+        self.im.is_none()
     }
 
     fn each(&self, f: impl Fn(&Formula) -> Formula) -> Complex {

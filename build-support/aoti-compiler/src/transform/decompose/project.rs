@@ -5,12 +5,9 @@ use super::run::Walk;
 use super::{Outputs, RuleError};
 use crate::aten::{Arg, Call, Output};
 use crate::dtype::DType;
-use crate::graph::{
-    ExternArgument, ExternCall, Number, NumberKind, Scalar, ShapeError, Spliced, TensorType, ValueId,
-};
+use crate::graph::{ExternArgument, ExternCall, Number, NumberKind, Scalar, ShapeError, Spliced, ValueId};
 use crate::operators::{Argument, Declared, DeclaredCode, Default, Schema, Type};
 use crate::symbolic::Expr;
-use std::collections::BTreeSet;
 
 /// What a call gives for one argument.
 enum Given {
@@ -135,34 +132,21 @@ impl Walk<'_> {
                 Given::Text(text) => ExternArgument::Text(text),
             });
         }
-        let (results, names) = results_of(call, &own.schema)?;
-        let types = names.iter().map(|name| self.type_of(name)).collect::<Result<Vec<_>, _>>()?;
+        let (mut results, names) = results_of(call, &own.schema)?;
         let (operator, symbol) = (own.name.clone(), symbol.to_owned());
-        let called = ExternCall { operator, symbol, arguments, results };
-        let values = self.cx.b.extern_call(called, &operands, types);
+        let values = if own.schema.decides_sizes {
+            results = own.schema.functions_results().map(|_| None).collect();
+            let called = ExternCall { operator, symbol, arguments, results };
+            self.of_decided_sizes(called, &operands, (&names, &call.origin.source))?
+        } else {
+            let types = names.iter().map(|name| self.type_of(name)).collect::<Result<Vec<_>, _>>()?;
+            self.cx.b.extern_call(ExternCall { operator, symbol, arguments, results }, &operands, types)
+        };
         for (name, value) in names.into_iter().zip(values) {
             self.cx.b.name(value, name);
             self.define(name, value);
         }
         Ok(())
-    }
-
-    /// The type that the program states for a result.
-    fn type_of(&self, name: &str) -> Result<TensorType, RuleError> {
-        let meta = self.program.tensors.get(name);
-        let meta =
-            meta.ok_or_else(|| RuleError::Malformed(format!("the result `{name}` is not described")))?;
-        let mut symbols = BTreeSet::new();
-        meta.sizes.iter().for_each(|size| size.collect_symbols(&mut symbols));
-        let is_unknown =
-            |symbol: &&crate::symbolic::Symbol| self.cx.b.is_data(**symbol) && !self.cx.b.is_read(**symbol);
-        if let Some(symbol) = symbols.iter().find(is_unknown) {
-            let size = self.program.symbols.get(symbol.index as usize).map_or("", |info| info.name.as_str());
-            return Err(RuleError::unsupported(format!(
-                "the function would decide the size `{size}` of its result; state sizes that follow from those of its operands"
-            )));
-        }
-        Ok(TensorType { dtype: meta.dtype, shape: meta.sizes.clone() })
     }
 
     /// An argument as an operand of a graph; declarations have seen to it that it is one tensor or number.

@@ -14,7 +14,7 @@ use crate::{graph, loops};
 
 fn function(schema: &str) -> Operator {
     let code = OperatorCode::Function("mylib_f".to_owned());
-    Operator { name: "mylib::f".to_owned(), schema: schema.to_owned(), code }
+    Operator { name: "mylib::f".to_owned(), schema: schema.to_owned(), code, decides_sizes: false }
 }
 
 fn of_text(schema: &str, text: &str) -> Operator {
@@ -66,6 +66,53 @@ fn a_function_does_not_decide_sizes() {
         %r: f32[s0] = mylib.f.default(x = %x) @ \"f\" \"m.py:7\" \"\" output %r";
     let text = decomposed(function("(Tensor x) -> Tensor"), statements).expect_err("refused").to_string();
     assert!(text.contains("the function would decide the size `u0` of its result"), "{text}");
+    assert!(text.contains("`decides-sizes = true`") && text.contains("m.py:7"), "{text}");
+}
+
+fn deciding(schema: &str) -> Operator {
+    Operator { decides_sizes: true, ..function(schema) }
+}
+
+#[test]
+fn a_function_that_decides_sizes_has_memory_for_the_largest() {
+    let statements = "symbol s0 \"u0\" in 0..9 from data symbol s1 \"n\" in 2..64 from input 0 axis 0
+        input %x: f32[s1, 3]
+        %r: f32[s0, s1], %k: i64[s0 * 2] = mylib.f.default(x = %x) @ \"f\" \"m.py:7\" \"\"
+        output %r output %k";
+    let operator = deciding("(Tensor x) -> (Tensor, Tensor)");
+    let graph = decomposed(operator, statements).unwrap_or_else(|error| panic!("{error}"));
+    let call = graph.nodes.iter().find(|node| matches!(node.op, Op::Extern(_))).expect("it is called");
+    let shapes: Vec<String> = call.outputs.iter().map(|value| graph.ty(*value).to_string()).collect();
+    assert_eq!(shapes, ["f32[9, s1]", "i64[2]", "i64[18]", "i64[1]"]);
+    let outputs: Vec<String> =
+        graph.outputs.iter().map(|output| graph.ty(output.value).to_string()).collect();
+    assert_eq!(outputs, ["f32[s0, s1]", "i64[2*s0]"]);
+    let target = Target::cpu(&["x86-64-v3"]);
+    let lowered = lower(&crate::transform::optimize(graph), &target);
+    assert_eq!(loops::verify(&lowered), Vec::<String>::new());
+}
+
+#[test]
+fn sizes_that_a_function_decides_have_a_bound() {
+    let statements = "symbol s0 \"u0\" in 0..inf from data input %x: f32[4]
+        %r: f32[s0] = mylib.f.default(x = %x) @ \"f\" \"m.py:7\" \"\" output %r";
+    let text = decomposed(deciding("(Tensor x) -> Tensor"), statements).expect_err("refused").to_string();
+    assert!(text.contains("`u0` of its result, which has no bound in the program"), "{text}");
+    assert!(text.contains("m.py:7"), "{text}");
+    // One that it asserts later is one.
+    let statements = "symbol s0 \"u0\" in 0..inf from data symbol s1 \"n\" in 2..64 from input 0 axis 0
+        input %x: f32[s1]
+        %r: f32[s0, 3] = mylib.f.default(x = %x) @ \"f\" \"m.py:7\" \"\"
+        truth le: [s0] le [s1 * 2] = _operator.le(a = {s0}, b = {s1 * 2})
+        aten._assert_scalar.default(self = holds [s0] le [s1 * 2], assert_msg = \"no more than two each\")
+        output %r";
+    let graph =
+        decomposed(deciding("(Tensor x) -> Tensor"), statements).unwrap_or_else(|error| panic!("{error}"));
+    let call = graph.nodes.iter().find(|node| matches!(node.op, Op::Extern(_))).expect("it is called");
+    assert_eq!(graph.ty(call.outputs[0]).to_string(), "f32[2*s1, 3]");
+    let target = Target::cpu(&["x86-64-v3"]);
+    let lowered = lower(&crate::transform::optimize(graph), &target);
+    assert_eq!(loops::verify(&lowered), Vec::<String>::new());
 }
 
 #[test]
