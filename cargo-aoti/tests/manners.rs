@@ -143,6 +143,7 @@ fn results_are_json_to_the_last_line() {
         &["run", "case", "--format", "json"],
         &["cache", "stat", "--format", "json"],
         &["cache", "why", "case", "--format", "json"],
+        &["cache", "gc", "--format", "json"],
         &["verify", ".", "--format", "json"],
     ] {
         let output = aoti(folder.path(), arguments);
@@ -157,6 +158,30 @@ fn results_are_json_to_the_last_line() {
     );
     let signature = lines(&aoti(folder.path(), &["inspect", "case", "--format", "json"])).remove(0);
     assert_eq!(signature["inputs"][0]["dims"][0]["size"], "batch");
+}
+
+#[test]
+fn what_is_made_and_removed_is_told_in_json_too() {
+    let folder = project("");
+    write(folder.path(), "target/aoti/debug/left", "");
+    let told = |arguments: &[&str]| {
+        let output = aoti(folder.path(), &[arguments, &["--format", "json"]].concat());
+        assert_eq!(code(&output), 0, "{arguments:?}: {}", err(&output));
+        let lines = lines(&output);
+        assert_eq!(lines.len(), 1, "{arguments:?}: {lines:?}");
+        lines.into_iter().next().unwrap()
+    };
+    let ends_with = |object: &Value, end: &str| object["path"].as_str().unwrap().ends_with(end);
+    let removed = told(&["clean"]);
+    assert!(removed["reason"] == "removed" && ends_with(&removed, "aoti"), "{removed}");
+    let collected = told(&["collect", "out"]);
+    assert!(collected["reason"] == "collected" && ends_with(&collected, "out"), "{collected}");
+    assert_eq!(collected["programs"], serde_json::json!(["p"]));
+    let created = told(&["new", "other"]);
+    assert!(created["reason"] == "created" && ends_with(&created, "other"), "{created}");
+    assert_eq!(told(&["init", "other"])["reason"], "prepared");
+    let cleared = serde_json::json!({"reason": "removed", "entries": 0, "bytes": 0});
+    assert_eq!(told(&["cache", "clear"]), cleared);
 }
 
 #[test]

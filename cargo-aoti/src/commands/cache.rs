@@ -7,7 +7,7 @@ use aoti_toolchain::{Difference, LocalStore, Miss, cache_size, parse_size, sweep
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::{Context, print, print_json};
+use super::{Context, print, print_json, tell};
 use crate::arguments::Output;
 use crate::case;
 use crate::failure::Failure;
@@ -33,9 +33,14 @@ enum Command {
         /// Size to get below, such as 500M or 2G; by default that of `AOTI_CACHE_SIZE`
         #[arg(long, value_name = "SIZE", value_parser = size)]
         max_size: Option<u64>,
+        #[command(flatten)]
+        output: Output,
     },
     /// Remove everything
-    Clear,
+    Clear {
+        #[command(flatten)]
+        output: Output,
+    },
     /// Say for each native tool that a model needs whether its result is there, and if not, what changed
     Why(Box<Why>),
 }
@@ -71,25 +76,28 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
                 print(&format!("{root}\n{entries} results, {} bytes\n", stat.bytes));
             }
         }
-        Command::Gc { max_size } => {
+        Command::Gc { max_size, output } => {
             let limit = max_size.map_or_else(|| cache_size(&context.environment), |size| Ok(Some(size)));
             let report = store.gc(limit.map_err(Failure::Usage)?.unwrap_or(u64::MAX))?;
-            let (removed, freed) = (report.removed_entries, report.freed_bytes);
-            context.terminal.status("Removed", &format!("{removed} results, {freed} bytes"));
+            removed(*output, context, report.removed_entries, report.freed_bytes);
             let abandoned = sweep_temporaries(&context.environment);
             if abandoned > 0 {
-                context.terminal.status("Removed", &format!("{abandoned} abandoned temporary folders"));
+                let what = format!("{abandoned} abandoned temporary folders");
+                tell(*output, context, "Removed", &what, json!({ "temporary_folders": abandoned }));
             }
         }
-        Command::Clear => {
-            let removed = store.clear()?;
-            context
-                .terminal
-                .status("Removed", &format!("{} results, {} bytes", removed.entries, removed.bytes));
+        Command::Clear { output } => {
+            let all = store.clear()?;
+            removed(*output, context, all.entries, all.bytes);
         }
         Command::Why(arguments) => return why(&store, arguments, context),
     }
     Ok(())
+}
+
+fn removed(output: Output, context: &Context, entries: u64, bytes: u64) {
+    let what = format!("{entries} results, {bytes} bytes");
+    tell(output, context, "Removed", &what, json!({ "entries": entries, "bytes": bytes }));
 }
 
 /// The model that is meant. One of the project is built under the name of its package, and as its manifest says.

@@ -1,8 +1,10 @@
 //! `clean`: removes the artefacts of a project's models. The cache stays; for that there is `cache clear`.
 
 use clap::Args;
+use serde_json::json;
 
-use super::Context;
+use super::{Context, tell};
+use crate::arguments::Output;
 use crate::failure::Failure;
 use crate::project::{Project, Selection, shown};
 
@@ -11,18 +13,20 @@ use crate::project::{Project, Selection, shown};
 pub(crate) struct Arguments {
     #[command(flatten)]
     selection: Selection,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let project = Project::open(&arguments.selection, context)?;
     let root = project.target_directory.join("aoti");
     if arguments.selection.workspace.package.is_empty() {
-        return remove(&root, context);
+        return remove(&root, arguments, context);
     }
     for package in project.packages(&arguments.selection, context)? {
         for profile in children(&root) {
             for triple in children(&profile) {
-                remove(&triple.join(package.name.as_str()), context)?;
+                remove(&triple.join(package.name.as_str()), arguments, context)?;
             }
         }
     }
@@ -34,11 +38,11 @@ fn children(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     listing.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
-fn remove(folder: &std::path::Path, context: &Context) -> Result<(), Failure> {
+fn remove(folder: &std::path::Path, arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     if !folder.exists() {
         return Ok(());
     }
     fs_err::remove_dir_all(folder).map_err(Failure::machine("remove", folder))?;
-    context.terminal.status("Removed", &shown(folder, context));
+    tell(arguments.output, context, "Removed", &shown(folder, context), json!({ "path": folder }));
     Ok(())
 }

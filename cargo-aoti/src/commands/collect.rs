@@ -11,8 +11,10 @@ use std::process::{Command, Stdio};
 use cargo_metadata::{DependencyKind, Message, Metadata, MetadataCommand, Package, PackageId, TargetKind};
 use clap::Args;
 use serde::Deserialize;
+use serde_json::json;
 
-use super::Context;
+use super::{Context, tell};
+use crate::arguments::Output;
 use crate::failure::Failure;
 use crate::project::{Selection, shown};
 
@@ -36,6 +38,8 @@ pub(crate) struct Arguments {
     profile: Option<String>,
     #[command(flatten)]
     selection: Selection,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// What a build made.
@@ -97,7 +101,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         take(model, &root)?;
     }
     licenses(arguments, context, &made, &root.join("licenses"))?;
-    context.terminal.status("Collected", &shown(&root, context));
+    let programs: Vec<_> =
+        made.programs.iter().filter_map(|(_, program)| program.file_name()?.to_str()).collect();
+    let object = json!({ "path": root, "programs": programs });
+    tell(arguments.output, context, "Collected", &shown(&root, context), object);
     Ok(())
 }
 

@@ -21,8 +21,9 @@ use std::io::Write;
 
 use aoti_toolchain::Environment;
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::arguments::Command;
+use crate::arguments::{Command, Output};
 use crate::failure::Failure;
 use crate::settings::Settings;
 use crate::terminal::Terminal;
@@ -65,6 +66,16 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Failure> {
 pub(crate) fn print(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+/// Tells what was done where, or to what: in words on stderr, or as an object on stdout.
+pub(crate) fn tell(output: Output, context: &Context, verb: &str, what: &str, mut object: Value) {
+    if output.is_json() {
+        object["reason"] = json!(verb.to_lowercase());
+        print_json(&object);
+    } else {
+        context.terminal.status(verb, what);
+    }
 }
 
 /// Writes one JSON object on a line of stdout.

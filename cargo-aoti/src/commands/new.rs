@@ -12,9 +12,11 @@ use std::process::Command;
 use aoti_compiler::codegen::interface::Interface;
 use aoti_compiler::compile;
 use clap::Args;
+use serde_json::json;
 use toml_edit::{DocumentMut, Item, Table};
 
-use super::Context;
+use super::{Context, tell};
+use crate::arguments::Output;
 use crate::failure::Failure;
 use crate::project::shown;
 use crate::{case, memory, single};
@@ -50,6 +52,8 @@ struct Options {
     /// Where the sources of cargo-aoti are; by default where this program was built from
     #[arg(long, value_name = "FOLDER")]
     sources: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 const BUILD: &str = "\
@@ -98,7 +102,7 @@ fn make(path: &Path, options: &Options, context: &Context) -> Result<(), Failure
     }
     filled?;
     let verb = if is_project { "Prepared" } else { "Created" };
-    context.terminal.status(verb, &shown(path, context));
+    tell(options.output, context, verb, &shown(path, context), json!({ "path": path }));
     Ok(())
 }
 

@@ -246,9 +246,35 @@ def loops(t):
            [{"i": scalar(8)}, {"i": scalar(HUGE)}], {"i": scalar(-HUGE)}, {"i": scalar(HUGE), "p": scalar(False, torch.bool)}, dynamic=["x"])
 
 
+def numbers(t):
+    """Numbers that Python itself refuses to compute, that an element type does not have, and sizes that are made of them."""
+    x = t.x
+    nan, inf = float("nan"), float("inf")
+    values = [-1.0, 0.0, -0.0, 0.5, 1.5, 3.0, 1e10, 1e300, -1e300, nan, inf, -inf]
+    others = [{"f": scalar(v, torch.float64)} for v in values]
+    given = {"x": x, "f": scalar(2.25, torch.float64)}
+    for text in [
+        "x * v ** 2", "x * v ** -1", "x * 2.0 ** v", "x + torch.sym_sqrt(v)", "x * torch.sym_int(v)",
+        "torch.full((3,), v)", "torch.full((3,), v, dtype=torch.int64)", "torch.full((3,), v, dtype=torch.int32)",
+        "torch.full((3,), v, dtype=torch.float16)", "torch.scalar_tensor(v) + x", "x.masked_fill(x > 0, v)", "x.clamp(max=v)",
+        "x.half().clamp(min=v)", "torch.where(x > 0, v, x)", "x.add(x, alpha=v)", "torch.addcmul(x, x, x, value=v)",
+        "x.lerp(x + 1, v)", "F.threshold(x, 0.5, v)", "F.elu(x, v)", "F.celu(x, v)", "F.leaky_relu(x, v)", "F.softplus(x, v)",
+        "F.hardshrink(x, v)", "x.renorm(2, 0, v)",
+        "k = torch.sym_int(v * 2); torch._check(k >= 0); torch._check(k <= 8); x[:k] * 2",
+        "k = torch.sym_int(v * 2); torch._check(k >= 0); torch._check(k <= x.shape[0]); x[k:].sum(0)",
+    ]:
+        program(t, "v = f.item(); " + text, given, others, dynamic=["x"])
+    one = {"x": x, "i": scalar(3)}
+    others = [{"i": scalar(k)} for k in (-HUGE, -2, 0, 1, 7, 8, 9, 40, 61, 62, 64, HUGE, EDGE - 1, -EDGE)]
+    for text in ["x * (1 << k)", "x * (k << 3)", "x * (k >> 2)", "torch.tensor([k, 2]) + 1"]:
+        program(t, "k = i.item(); " + text, one, others)
+    for text in ["F.pad(x.t()[None], (k, 0), mode='reflect') + 1", "F.pad(x.t()[None], (0, k), mode='reflect').sum(2)"]:
+        program(t, K + text, one, others, {"x": x[:2], "i": scalar(1)}, dynamic=["x"])
+
+
 def fill(t):
     t.x = t.rand(8, 3, dtype=torch.float32)
-    for part in (strides, more, indices, loops, empties):
+    for part in (strides, more, indices, loops, empties, numbers):
         part(t)
 
 

@@ -4,13 +4,12 @@
 //! Text becomes a [`Tree`] (by [`parse`]), a tree becomes an [`Expr`] in a [`Scope`] that knows the names. Division is exact or
 //! rounded explicitly; what is not an integer is refused.
 
+use super::fraction::{Fraction, checked, product};
 pub(super) use super::parse::parse;
 use super::relate::with_large_constant;
 use crate::graph::{Condition, Relation};
-use crate::symbolic::{Expr, Node, Ranges};
-
-/// Terms and factors that arithmetic may produce.
-const MAX_TERMS: usize = 1024;
+use crate::symbolic::{Expr, Ranges};
+use std::hash::{Hash, Hasher};
 
 /// An expression as written.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,6 +28,22 @@ pub(super) enum Tree {
     Call(String, Vec<Tree>),
 }
 
+// No text is parsed to NaN.
+impl Eq for Tree {}
+
+impl Hash for Tree {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Tree::Int(number) => number.hash(state),
+            // Both zeros are equal.
+            Tree::Real(number) => (number + 0.0).to_bits().hash(state),
+            Tree::Symbol(name) | Tree::Value(name) => name.hash(state),
+            Tree::Size(name, axis) => (name, axis).hash(state),
+            Tree::Call(name, args) => (name, args).hash(state),
+        }
+    }
+}
+
 /// What names mean.
 pub(super) trait Scope {
     /// The value of a symbol.
@@ -41,6 +56,11 @@ pub(super) trait Scope {
     /// The integer argument `name`.
     fn value(&mut self, name: &str) -> Result<Expr, String> {
         Err(format!("the argument `{name}` has no meaning here"))
+    }
+    /// What stands for an expression that a call computes.
+    fn computed(&self, tree: &Tree) -> Option<Expr> {
+        let _ = tree;
+        None
     }
     /// What is known of symbols.
     fn ranges(&self) -> &dyn Ranges;
@@ -97,6 +117,9 @@ impl Tree {
     }
 
     fn fraction(&self, scope: &mut dyn Scope) -> Result<Fraction, String> {
+        if let Some(number) = scope.computed(self) {
+            return Ok(Fraction::whole(number));
+        }
         match self {
             Tree::Int(value) => Ok(Fraction::whole(Expr::int(*value))),
             Tree::Real(value) => Err(format!("`{value:e}` is not a fraction of a small power of two")),
@@ -133,106 +156,6 @@ fn piecewise(branches: &[Tree], scope: &mut dyn Scope) -> Result<Fraction, Strin
         result = checked(&result + &product(&(&value - &result), &chosen)?)?;
     }
     Ok(Fraction::whole(result))
-}
-
-/// A quotient that has not been rounded yet.
-#[derive(Clone)]
-struct Fraction {
-    numerator: Expr,
-    denominator: Expr,
-}
-
-impl Fraction {
-    fn whole(numerator: Expr) -> Fraction {
-        Fraction { numerator, denominator: Expr::int(1) }
-    }
-
-    fn add(&self, other: &Fraction) -> Result<Fraction, String> {
-        if self.denominator == other.denominator {
-            let numerator = checked(&self.numerator + &other.numerator)?;
-            return Ok(Fraction { numerator, denominator: self.denominator.clone() });
-        }
-        let left = product(&self.numerator, &other.denominator)?;
-        let right = product(&other.numerator, &self.denominator)?;
-        Ok(Fraction {
-            numerator: checked(left + right)?,
-            denominator: product(&self.denominator, &other.denominator)?,
-        })
-    }
-
-    fn multiply(&self, other: &Fraction) -> Result<Fraction, String> {
-        Ok(Fraction {
-            numerator: product(&self.numerator, &other.numerator)?,
-            denominator: product(&self.denominator, &other.denominator)?,
-        })
-    }
-
-    fn divide(&self, other: &Fraction) -> Result<Fraction, String> {
-        if other.numerator.is(0) {
-            return Err("division by zero".to_owned());
-        }
-        self.multiply(&Fraction {
-            numerator: other.denominator.clone(),
-            denominator: other.numerator.clone(),
-        })
-    }
-
-    fn floor(&self, ranges: &dyn Ranges) -> Expr {
-        self.numerator.floor_div_in(&self.denominator, ranges)
-    }
-
-    /// Two integers that relate as the fractions do.
-    fn over_common(&self, other: &Fraction, ranges: &dyn Ranges) -> Result<(Expr, Expr), String> {
-        if self.denominator == other.denominator && self.denominator.interval(ranges).min > 0 {
-            return Ok((self.numerator.clone(), other.numerator.clone()));
-        }
-        if let (Ok(left), Ok(right)) = (self.exact(ranges), other.exact(ranges)) {
-            return Ok((left, right));
-        }
-        let positive = |fraction: &Fraction| fraction.denominator.interval(ranges).min > 0;
-        if !positive(self) || !positive(other) {
-            return Err("a quotient by what may not be positive is compared".to_owned());
-        }
-        Ok((product(&self.numerator, &other.denominator)?, product(&other.numerator, &self.denominator)?))
-    }
-
-    fn exact(&self, ranges: &dyn Ranges) -> Result<Expr, String> {
-        if self.denominator.is(1) {
-            return Ok(self.numerator.clone());
-        }
-        if self.numerator.modulo_in(&self.denominator, ranges).is(0) {
-            return Ok(self.floor(ranges));
-        }
-        Err(format!("`({}) / ({})` is not an integer", self.numerator, self.denominator))
-    }
-}
-
-/// Multiplies unless the result would be huge or overflow.
-fn product(a: &Expr, b: &Expr) -> Result<Expr, String> {
-    if weight(a).saturating_mul(weight(b)) > MAX_TERMS {
-        return Err("the expression is too large".to_owned());
-    }
-    checked(a * b)
-}
-
-fn weight(expr: &Expr) -> usize {
-    if let Node::Sum { terms, .. } = expr.node() {
-        return 1 + terms.iter().map(|(term, _)| weight(term)).sum::<usize>();
-    }
-    if let Node::Product(factors) = expr.node() { factors.len() } else { 1 }
-}
-
-/// Constructors saturate; a saturated number is an overflow.
-fn checked(expr: Expr) -> Result<Expr, String> {
-    let (constant, terms) = expr.as_sum();
-    let saturated = |value: i64| value == i64::MAX || value == i64::MIN;
-    if saturated(constant) || terms.iter().any(|(_, coefficient)| saturated(*coefficient)) {
-        return Err("the expression overflows 63 bits".to_owned());
-    }
-    if terms.len() > MAX_TERMS {
-        return Err("the expression is too large".to_owned());
-    }
-    Ok(expr)
 }
 
 fn call(name: &str, args: &[Tree], scope: &mut dyn Scope) -> Result<Fraction, String> {

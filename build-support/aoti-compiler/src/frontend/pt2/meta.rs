@@ -1,6 +1,6 @@
 //! What the program says of its values: element types, sizes and strides of tensors, values of integers.
 
-use super::expr::{Scope, parse};
+use super::expr::{Scope, Tree, parse};
 use super::import::Importer;
 use super::schema::{SymInt, TensorMeta as RawMeta};
 use super::values;
@@ -17,10 +17,8 @@ impl Importer {
     pub(super) fn size(&mut self, size: &SymInt, what: &str, at: &Origin) -> Option<Expr> {
         let value = match size {
             SymInt::Int(value) => return Some(Expr::int(*value)),
-            SymInt::Expr(expr) if self.symbols.computed.contains_key(&expr.expr_str) => {
-                return Some(Expr::sym(self.symbols.computed[&expr.expr_str]));
-            }
-            SymInt::Expr(expr) => parse(&expr.expr_str)
+            SymInt::Expr(expr) => self
+                .tree(&expr.expr_str)
                 .and_then(|tree| tree.integer(&mut self.symbols))
                 .map_err(|reason| format!("{what} is `{}`: {reason}", expr.expr_str)),
             SymInt::Unknown(key) => Err(format!("{what} is of kind `{key}`, which is not known")),
@@ -31,8 +29,17 @@ impl Importer {
     /// The symbol of an integer that is no expression over others, such as a rounded number: a call computes it.
     pub(super) fn computed(&mut self, size: &SymInt) -> Option<Expr> {
         let SymInt::Expr(expr) = size else { return None };
-        let known = parse(&expr.expr_str).and_then(|tree| tree.integer(&mut self.symbols));
-        known.is_err().then(|| Expr::sym(self.symbols.computed(&expr.expr_str)))
+        let tree = parse(&expr.expr_str).unwrap_or_else(|_| unread(&expr.expr_str));
+        let known = tree.integer(&mut self.symbols);
+        known.is_err().then(|| self.symbols.declare_computed(tree))
+    }
+
+    /// The expression that a text is, or that stands for it.
+    fn tree(&self, text: &str) -> Result<Tree, String> {
+        parse(text).or_else(|reason| {
+            let tree = unread(text);
+            if self.symbols.computed(&tree).is_some() { Ok(tree) } else { Err(reason) }
+        })
     }
 
     fn sizes(&mut self, sizes: &[SymInt], what: &str, at: &Origin) -> Option<Vec<Expr>> {
@@ -81,4 +88,9 @@ impl Importer {
         }
         Some(TensorMeta { dtype, is_complex, sizes, strides, storage_offset })
     }
+}
+
+/// Stands for a text that is not understood, which a call may compute all the same.
+fn unread(text: &str) -> Tree {
+    Tree::Call(text.to_owned(), Vec::new())
 }

@@ -8,6 +8,7 @@ mod arguments;
 mod body;
 mod constants;
 mod expr;
+mod fraction;
 mod guards;
 mod import;
 mod meta;

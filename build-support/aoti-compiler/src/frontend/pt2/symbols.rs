@@ -39,8 +39,8 @@ pub(super) struct Symbols {
     ranges: RangeTable,
     /// Symbols of sizes that no input has.
     underived: BTreeSet<String>,
-    /// Symbols of integers that calls compute from other than integers, by their text.
-    pub(super) computed: IndexMap<String, Symbol>,
+    /// Integers that calls compute from other than integers, and their symbols.
+    computed: IndexMap<Tree, Symbol>,
     /// User inputs' sizes by input name, for guards.
     inputs: IndexMap<String, Vec<Expr>>,
     /// Integers among the user inputs by their names, for guards.
@@ -104,15 +104,12 @@ impl Symbols {
         }
     }
 
-    /// The symbol of an integer that a call computes.
-    pub(super) fn computed(&mut self, text: &str) -> Symbol {
-        if let Some(symbol) = self.computed.get(text) {
-            return *symbol;
-        }
+    /// Declares a symbol of an integer that a call computes.
+    pub(super) fn declare_computed(&mut self, tree: Tree) -> Expr {
         let name = format!("number_{}", self.computed.len());
         let symbol = self.declare(name, Interval::ALL, SymbolSource::Data);
-        self.computed.insert(text.to_owned(), symbol);
-        symbol
+        self.computed.insert(tree, symbol);
+        Expr::sym(symbol)
     }
 
     fn declare(&mut self, name: String, range: Interval, source: SymbolSource) -> Symbol {
@@ -193,6 +190,10 @@ impl Scope for Symbols {
 
     fn value(&mut self, name: &str) -> Result<Expr, String> {
         self.numbers.get(name).cloned().ok_or_else(|| format!("`{name}` is no integer input"))
+    }
+
+    fn computed(&self, tree: &Tree) -> Option<Expr> {
+        if self.computed.is_empty() { None } else { self.computed.get(tree).copied().map(Expr::sym) }
     }
 
     fn ranges(&self) -> &dyn Ranges {

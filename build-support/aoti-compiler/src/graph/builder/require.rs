@@ -116,6 +116,12 @@ impl Builder {
             if !chosen {
                 continue;
             }
+            if is_clamp(coord, size, &ranges) {
+                self.require_fits(coord, shape);
+                let some = Condition::compare(size.clone(), Relation::Ge, 1);
+                self.require(some, "a position that must be within its axis");
+                continue;
+            }
             let (Some(low), Some(high)) = (end(coord, &ranges, false), end(coord, &ranges, true)) else {
                 return Err(super::ShapeError(format!(
                     "whether `{coord}` is within an axis of {size} cannot be checked"
@@ -156,6 +162,13 @@ impl Builder {
         }
         position + &(size * &negative.indicator(&self.ranges))
     }
+}
+
+/// Whether a position is kept between the first and the last of an axis, if that has any.
+fn is_clamp(coord: &Expr, size: &Expr, ranges: &RangeTable) -> bool {
+    let Node::Min(a, b) = coord.node() else { return false };
+    let last = size - 1;
+    (*a == last && b.never_negative(ranges)) || (*b == last && a.never_negative(ranges))
 }
 
 /// The value of an expression where its axes make it largest, or smallest; `None` where that is not plain to see.

@@ -5,7 +5,7 @@ use super::registry::rules;
 use super::unary::formula;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Condition, FloatUnary, Relation, ValueId};
+use crate::graph::{BinaryOp, FloatUnary, Relation, ValueId};
 use crate::symbolic::Expr;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, SQRT_2};
 
@@ -89,7 +89,7 @@ fn clipped(cx: &mut Context, a: &Args, low: Operand, high: Operand) -> Rule {
     let mut x = a.only()?;
     let dtype = cx.b.dtype(x);
     for (bound, op) in [(low, BinaryOp::Maximum), (high, BinaryOp::Minimum)] {
-        let bound = cx.bound(bound, dtype, op == BinaryOp::Maximum);
+        let bound = cx.bound(bound, dtype, op == BinaryOp::Maximum)?;
         x = cx.combine_as(op, &Operand::Tensor(x), &bound, dtype)?;
     }
     Ok(x.into())
@@ -149,6 +149,7 @@ fn rrelu(cx: &mut Context, a: &Args) -> Rule {
 /// A parameter of the operator, perhaps known only at run time, in the type that the function is computed in.
 fn setting(cx: &mut Context, a: &Args, number: &Operand) -> Result<Formula, RuleError> {
     let wide = Context::float_type(cx.b.dtype(a.only()?)).compute();
+    cx.require_element(number, wide)?;
     Ok(number.formula(cx, wide))
 }
 
@@ -159,12 +160,9 @@ fn bounds(cx: &mut Context, a: &Args, least: Option<i64>) -> Result<[Formula; 2]
     if let Operand::Number(number) = &bound {
         return Ok([Formula::from(-number.to_f64()), Formula::from(number.to_f64())]);
     }
-    if let Operand::Size(number) = &bound {
-        cx.require_element(number, cx.b.dtype(a.only()?));
-        if let Some(least) = least {
-            let enough = Condition::compare(number.clone(), Relation::Ge, least);
-            cx.b.require(enough, "a bound that is less than zero");
-        }
+    cx.require_element(&bound, cx.b.dtype(a.only()?))?;
+    if let Some(least) = least {
+        cx.require_number(&bound, Relation::Ge, least, "a bound that is less than zero")?;
     }
     let high = setting(cx, a, &bound)?;
     Ok([-&high, high])
@@ -179,7 +177,7 @@ fn exponential(
 ) -> Rule {
     formula(cx, a, |x| {
         let negative = (&x * input_scale).expm1() * negative_scale;
-        x.gt(0.0).select(&x * scale, negative)
+        x.ge(0.0).select(&x * scale, negative)
     })
 }
 
@@ -189,10 +187,7 @@ fn celu(cx: &mut Context, a: &Args) -> Rule {
     let reciprocal = match &alpha {
         Operand::Number(alpha) => Formula::from(1.0 / alpha.to_f64()),
         Operand::Tensor(_) | Operand::Size(_) | Operand::Truth(_) | Operand::Computed(..) => {
-            if let Operand::Size(number) = &alpha {
-                let differs = Condition::compare(number.clone(), Relation::Ne, 0);
-                cx.b.require(differs, "celu divides by its `alpha`, which is zero");
-            }
+            cx.require_number(&alpha, Relation::Ne, 0, "celu divides by its `alpha`, which is zero")?;
             let wide = Context::float_type(cx.b.dtype(a.only()?)).compute();
             let alpha = alpha.to_value(cx, DType::F64);
             let reciprocal = cx.unary(FloatUnary::Reciprocal, alpha);
@@ -216,12 +211,10 @@ fn threshold(cx: &mut Context, a: &Args) -> Rule {
     let x = a.only()?;
     let (threshold, value) = (a.number("threshold")?, a.number("value")?);
     let dtype = cx.b.dtype(x);
-    for number in [&threshold, &value] {
-        if let Operand::Size(number) = number {
-            cx.require_integer_element(number, dtype);
-        }
-    }
     let wide = dtype.compute();
+    for number in [&threshold, &value] {
+        cx.require_element(number, wide)?;
+    }
     let (threshold, value) = (threshold.formula(cx, wide), value.formula(cx, wide));
     Ok(cx.apply([x], dtype, |[x]| x.le(threshold).select(value, &x))?.into())
 }

@@ -8,6 +8,8 @@ type Rule = Result<Outputs, RuleError>;
 rules! {
     pure "aten.item.default" => item,
     pure "aten._local_scalar_dense.default" => item,
+    // Left behind where `torch.tensor` was traced; the calls that follow have the element type already.
+    pure "aten.promote_types.default" => |_, _| Ok(Outputs::Nothing),
     pure "aten._assert_async.default" => check,
     pure "aten._assert_async.msg" => check,
     pure "aten._functional_assert_async.msg" => |cx, a| {

@@ -116,9 +116,7 @@ fn blend(cx: &mut Context, a: &Args, base: ValueId, term: ValueId) -> Result<Val
     let (beta, alpha) = (a.number_or("beta", 1i64)?, a.number_or("alpha", 1i64)?);
     let dtype = cx.b.dtype(term);
     for factor in [&beta, &alpha] {
-        if let Operand::Size(number) = factor {
-            cx.require_integer_element(number, dtype);
-        }
+        cx.require_element(factor, dtype.compute())?;
     }
     let term = cx.b.cast(term, dtype.compute());
     let term = cx.scaled(term, &alpha)?;

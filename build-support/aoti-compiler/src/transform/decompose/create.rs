@@ -85,14 +85,9 @@ fn filled_with(cx: &mut Context, value: &Operand, dtype: DType, shape: &[Expr]) 
     if let Operand::Number(number) = value {
         return Ok(cx.b.full(*number, dtype, shape).into());
     }
-    if let Operand::Size(number) = value {
-        // One element alone PyTorch converts as it comes, to infinity if need be.
-        if Expr::product(shape).is(1) {
-            cx.require_integer_element(number, dtype);
-        } else {
-            cx.require_element(number, dtype);
-        }
-    }
+    // One element alone of a half type PyTorch converts as it comes, to infinity if need be.
+    let is_one = Expr::product(shape).is(1);
+    cx.require_element(value, if is_one { dtype.compute() } else { dtype })?;
     let value = value.to_value(cx, dtype);
     let value = cx.b.reshape(value, &[])?;
     Ok(cx.b.expand(value, shape)?.into())

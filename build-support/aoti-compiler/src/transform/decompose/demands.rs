@@ -2,19 +2,60 @@
 //! is divided by zero. PyTorch looks when it calls its kernels; here the run fails instead of giving a number.
 
 use super::operand::Operand;
-use super::{Context, RuleError};
+use super::{Context, Formula, RuleError};
 use crate::dtype::DType;
-use crate::graph::{Condition, ReduceOp, Relation, Scalar};
+use crate::graph::{Condition, ReduceOp, Relation, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 /// The largest finite number of `f16`.
 const MOST_OF_F16: i64 = 65504;
 /// Up to it, `f64` has every integer.
 const MOST_EXACT: i64 = 1 << 53;
+/// Numbers below it are integers of 64 bits, as floating-point numbers tell them.
+pub(super) const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
 impl Context {
-    /// The integer is a number of the element type, as PyTorch wants it where a kernel takes it as an element.
-    pub(super) fn require_element(&mut self, number: &Expr, dtype: DType) {
+    /// The number is one of the element type, as PyTorch wants it where a kernel takes it as an element; elements of half
+    /// types are often computed with in `f32`, which is then the type.
+    pub(super) fn require_element(&mut self, number: &Operand, dtype: DType) -> Result<(), RuleError> {
+        match number {
+            Operand::Size(number) => self.require_integer_of(number, dtype),
+            Operand::Computed(number, Scalar::Float(_)) => self.require_float_of(*number, dtype)?,
+            Operand::Tensor(_) | Operand::Number(_) | Operand::Truth(_) | Operand::Computed(..) => {}
+        }
+        Ok(())
+    }
+
+    /// A floating-point number that is cut to one of the element type: infinities and NaN are numbers of those types that have
+    /// them.
+    fn require_float_of(&mut self, number: ValueId, dtype: DType) -> Result<(), RuleError> {
+        let (least, most, has_infinity) = match dtype {
+            DType::Bool | DType::F64 => return Ok(()),
+            DType::F8(format) => (-f64::from(format.largest()), format.largest().into(), false),
+            DType::F16 | DType::Bf16 | DType::F32 => {
+                let most = dtype.limits().expect("it is a floating-point type").largest;
+                (-most, most, true)
+            }
+            DType::U8
+            | DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U16
+            | DType::U32
+            | DType::U64 => (Scalar::lowest(dtype).to_f64(), Scalar::highest(dtype).to_f64(), false),
+        };
+        // Two to the 63 is the first that is beyond `i64`, whose largest number is none of `f64`.
+        let below = if most >= TWO_TO_63 { Relation::Lt } else { Relation::Le };
+        let wide = self.b.cast(number, DType::F64);
+        let x = Formula::from(wide);
+        let within = x.ge(least).and(x.binary(below, most));
+        let holds = if has_infinity { within.or(x.is_finite().not()) } else { within };
+        let holds = self.formula(DType::F64, &holds)?;
+        Ok(self.b.assert(holds, &beyond(dtype))?)
+    }
+
+    fn require_integer_of(&mut self, number: &Expr, dtype: DType) {
         let (least, most) = match dtype {
             DType::Bool | DType::I64 | DType::U64 | DType::Bf16 | DType::F32 | DType::F64 => return,
             // Negative ones count from the end.
@@ -26,14 +67,33 @@ impl Context {
             DType::U16 | DType::U32 => (-Scalar::highest(dtype).to_i64(), Scalar::highest(dtype).to_i64()),
             DType::F8(format) => (-(format.largest() as i64), format.largest() as i64),
         };
-        self.require_between(number, least, most, &format!("a number that {dtype} does not have"));
+        self.require_between(number, least, most, &beyond(dtype));
     }
 
-    /// As [`Context::require_element`], where PyTorch computes with floating-point numbers of half types in `f32`.
-    pub(super) fn require_integer_element(&mut self, number: &Expr, dtype: DType) {
-        if !dtype.is_float() {
-            self.require_element(number, dtype);
+    /// What an operator demands of one of its parameters.
+    pub(super) fn require_number(
+        &mut self,
+        number: &Operand,
+        relation: Relation,
+        bound: i64,
+        message: &str,
+    ) -> Result<(), RuleError> {
+        match number {
+            Operand::Size(number) => {
+                self.b.require(Condition::compare(number.clone(), relation, bound), message);
+            }
+            Operand::Computed(number, _) | Operand::Tensor(number) => {
+                let wide = self.b.cast(*number, DType::F64);
+                let holds = self.with_number(relation, wide, bound)?;
+                self.b.assert(holds, message)?;
+            }
+            Operand::Truth(truth) => {
+                let number = truth.indicator(self.b.ranges());
+                self.b.require(Condition::compare(number, relation, bound), message);
+            }
+            Operand::Number(_) => {}
         }
+        Ok(())
     }
 
     /// The bounds of a range are exact in `f64`, in which PyTorch computes how long it is.
@@ -82,8 +142,13 @@ impl Context {
 
     /// A bound of `clamp` that bounds elements of the type: PyTorch refuses one that no element is within, and forgets
     /// one that all are within.
-    pub(super) fn bound(&mut self, bound: Operand, dtype: DType, is_least: bool) -> Operand {
-        match (bound, Scalar::lowest(dtype), Scalar::highest(dtype)) {
+    pub(super) fn bound(
+        &mut self,
+        bound: Operand,
+        dtype: DType,
+        is_least: bool,
+    ) -> Result<Operand, RuleError> {
+        Ok(match (bound, Scalar::lowest(dtype), Scalar::highest(dtype)) {
             (Operand::Number(Scalar::Int(number)), Scalar::Int(least), Scalar::Int(most)) => {
                 Operand::Number(Scalar::Int(number.clamp(least, most)))
             }
@@ -99,11 +164,14 @@ impl Context {
                     number.minimum_in(&Expr::int(most), ranges)
                 })
             }
-            (Operand::Size(number), ..) => {
-                self.require_element(&number, dtype);
-                Operand::Size(number)
+            (bound, ..) => {
+                self.require_element(&bound, dtype)?;
+                bound
             }
-            (bound, ..) => bound,
-        }
+        })
     }
+}
+
+fn beyond(dtype: DType) -> String {
+    format!("a number that {dtype} does not have")
 }

@@ -1,6 +1,5 @@
 //! Reading and writing along one axis at positions given by a tensor, and through flat positions.
 
-use super::operand::Operand;
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::{Category, DType};
@@ -164,7 +163,7 @@ fn element_target(cx: &mut Context, a: &Args) -> Result<Target, RuleError> {
             source
         }
     } else {
-        let value = a.number("value")?.to_element(cx, ty.dtype);
+        let value = a.number("value")?.to_element(cx, ty.dtype)?;
         cx.b.expand(value, &places)?
     };
     Ok(Target { base, shape: ty.shape, updates, index, coords: along(rank, axis) })
@@ -202,9 +201,7 @@ fn scatter_add(cx: &mut Context, a: &Args) -> Rule {
 fn index_add(cx: &mut Context, a: &Args) -> Rule {
     let mut source = a.tensor("source")?;
     let alpha = a.number_or("alpha", 1i64)?;
-    if let Operand::Size(number) = &alpha {
-        cx.require_element(number, cx.b.dtype(source));
-    }
+    cx.require_element(&alpha, cx.b.dtype(source))?;
     source = cx.scaled(source, &alpha)?;
     Ok(row_target(cx, a, source)?.apply(cx, Combine::Add)?.into())
 }
@@ -218,7 +215,7 @@ fn index_fill(cx: &mut Context, a: &Args) -> Rule {
     let dtype = cx.b.dtype(a.tensor("self")?);
     let value = match a.tensor("value") {
         Ok(value) => cx.b.reshape(value, &[])?,
-        Err(_) => a.number("value")?.to_element(cx, dtype),
+        Err(_) => a.number("value")?.to_element(cx, dtype)?,
     };
     let mut target = row_target(cx, a, value)?;
     // The only one of its kind to which negative positions mean something.

@@ -173,7 +173,7 @@ fn clamped(
 fn masked_index(cx: &mut Context, a: &Args) -> Rule {
     let (x, mask) = (a.tensor("self")?, a.tensor("mask")?);
     let ty = cx.b.ty(x).clone();
-    let fill = a.number("fill")?.to_element(cx, ty.dtype);
+    let fill = a.number("fill")?.to_element(cx, ty.dtype)?;
     let indices = clamped(cx, x, a.opt_tensors("indices")?)?;
     let places = Places::new(cx, cx.b.rank(x), indices)?;
     if ty.numel().is(0) {

@@ -43,7 +43,7 @@ fn fill_diagonal(cx: &mut Context, a: &Args) -> Rule {
         let here = cx.index_is(Relation::Eq, &row - &Expr::axis(axis), &ty.shape)?;
         on = cx.binary(IntBinary::And, on, here)?;
     }
-    let number = a.number("fill_value")?.to_element(cx, ty.dtype);
+    let number = a.number("fill_value")?.to_element(cx, ty.dtype)?;
     Ok(cx.b.select(on, number, x)?.into())
 }
 

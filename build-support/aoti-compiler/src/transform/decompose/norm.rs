@@ -307,14 +307,8 @@ fn renorm(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
     let (order, limit) = (a.number_or("p", 2.0)?, a.number_or("maxnorm", 1.0)?);
     let dtype: DType = cx.b.dtype(x);
-    if let Operand::Size(order) = &order {
-        let positive = Condition::compare(order.clone(), Relation::Gt, 0);
-        cx.b.require(positive, "a norm whose order is not positive");
-    }
-    if let Operand::Size(number) = &limit {
-        let norm = Condition::compare(number.clone(), Relation::Ge, 0);
-        cx.b.require(norm, "a norm that is less than zero");
-    }
+    cx.require_number(&order, Relation::Gt, 0, "a norm whose order is not positive")?;
+    cx.require_number(&limit, Relation::Ge, 0, "a norm that is less than zero")?;
     let limit = limit.formula(cx, dtype.compute());
     let rank = cx.b.rank(x);
     let axis = Context::axis(a.int("dim")?, rank)?;

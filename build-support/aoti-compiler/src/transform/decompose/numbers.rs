@@ -3,9 +3,10 @@
 //! An integer is an expression over the program's symbols, a truth value a condition on them. A floating-point number is a
 //! tensor without axes, and so is what is computed from one; where an integer is, its symbol is read from that tensor.
 
+use super::demands::TWO_TO_63;
 use super::run::Walk;
 use super::support::read_size;
-use super::{Outputs, RuleError};
+use super::{Formula, Outputs, RuleError};
 use crate::aten::{Arg, Call, Output};
 use crate::dtype::DType;
 use crate::graph::{
@@ -274,12 +275,10 @@ impl Walk<'_> {
             "ceil" => Rounding::Ceil,
             "round" => Rounding::Round,
             name => {
-                let Some((function, domain)) = float_function(name) else { return Ok(None) };
+                let Some(function) = float_function(name) else { return Ok(None) };
                 let wide = b.cast(x, DType::F64);
                 let result = b.unary(UnaryOp::Float(function), wide);
-                if let Some((relation, bound)) = domain {
-                    self.demand(relation, wide, bound, &format!("`{name}` of a number outside its domain"))?;
-                }
+                self.demand_value(result, &[wide], name)?;
                 return Ok(Some(result));
             }
         };
@@ -293,6 +292,16 @@ impl Walk<'_> {
     fn demand_integer(&mut self, x: ValueId) -> Result<(), RuleError> {
         let size = self.cx.b.unary(UnaryOp::Abs, x);
         self.demand(Relation::Lt, size, TWO_TO_63, "a number that is no integer of 64 bits")
+    }
+
+    /// As in Python, a function of finite numbers is finite, and NaN of nothing but NaN; all else is an error.
+    fn demand_value(&mut self, result: ValueId, of: &[ValueId], name: &str) -> Result<(), RuleError> {
+        let result = Formula::from(result);
+        let holds = of.iter().map(|x| Formula::from(*x)).fold(result.is_finite(), |holds, x| {
+            holds.or(x.is_nan()).or(x.is_inf().and(result.is_nan().not()))
+        });
+        let holds = self.cx.formula(DType::F64, &holds)?;
+        Ok(self.cx.b.assert(holds, &format!("`{name}` of a number outside its domain"))?)
     }
 
     fn demand(&mut self, relation: Relation, x: ValueId, bound: f64, message: &str) -> Result<(), RuleError> {
@@ -322,11 +331,25 @@ impl Walk<'_> {
             "min" => BinaryOp::Minimum,
             "and_" => BinaryOp::Int(IntBinary::And),
             "or_" => BinaryOp::Int(IntBinary::Or),
+            "lshift" => BinaryOp::Int(IntBinary::Shl),
+            "rshift" => BinaryOp::Int(IntBinary::Shr),
             name => match Relation::from_name(name) {
                 Some(relation) => BinaryOp::Compare(relation),
                 None => return Ok(None),
             },
         };
+        let is_float = self.cx.b.dtype(x) == DType::F64;
+        if op == BinaryOp::Int(IntBinary::Shl) {
+            self.demand_product_of_power(x, y)?;
+        }
+        if name.ends_with("shift") {
+            self.demand(Relation::Ge, y, 0.0, "a shift by less than nothing")?;
+        }
+        if op == BinaryOp::Pow && is_float {
+            let power = self.cx.binary(op, x, y)?;
+            self.demand_value(power, &[x, y], name)?;
+            return Ok(Some(power));
+        }
         let grows = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Pow);
         if grows && self.cx.b.dtype(x) == DType::I64 {
             let (wide_x, wide_y) = (self.cx.b.cast(x, DType::F64), self.cx.b.cast(y, DType::F64));
@@ -336,6 +359,16 @@ impl Walk<'_> {
         Ok(Some(self.cx.binary(op, x, y)?))
     }
 
+    /// The product of a number and a power of two is an integer of 64 bits.
+    fn demand_product_of_power(&mut self, x: ValueId, exponent: ValueId) -> Result<(), RuleError> {
+        let (x, exponent) = (self.cx.b.cast(x, DType::F64), self.cx.b.cast(exponent, DType::F64));
+        let (x, exponent) = (Formula::from(x), Formula::from(exponent));
+        // Nothing times what is beyond all numbers is nothing.
+        let product = x.equals(0.0).select(0.0, &x * exponent.unary(FloatUnary::Exp2));
+        let product = self.cx.formula(DType::F64, &product)?;
+        self.demand_integer(product)
+    }
+
     /// Both as floating-point numbers where one is, else as integers.
     fn common(&mut self, x: ValueId, y: ValueId) -> Result<(ValueId, ValueId), RuleError> {
         let dtype = self.cx.b.dtype(x).promote(self.cx.b.dtype(y))?;
@@ -343,24 +376,22 @@ impl Walk<'_> {
     }
 }
 
-/// Numbers below it are integers of 64 bits, as floating-point numbers tell them.
-const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
-
-/// The function of a floating-point number that Python's `math` calls so, and for what it is an error to ask.
-fn float_function(name: &str) -> Option<(FloatUnary, Option<(Relation, f64)>)> {
-    let (at_least_zero, above_zero) = (Some((Relation::Ge, 0.0)), Some((Relation::Gt, 0.0)));
+/// The function of a floating-point number that Python's `math` calls so.
+fn float_function(name: &str) -> Option<FloatUnary> {
     Some(match name {
-        "sqrt" => (FloatUnary::Sqrt, at_least_zero),
-        "log" => (FloatUnary::Log, above_zero),
-        "log2" => (FloatUnary::Log2, above_zero),
-        "exp" => (FloatUnary::Exp, None),
-        "sin" => (FloatUnary::Sin, None),
-        "cos" => (FloatUnary::Cos, None),
-        "tan" => (FloatUnary::Tan, None),
-        "atan" => (FloatUnary::Atan, None),
-        "sinh" => (FloatUnary::Sinh, None),
-        "cosh" => (FloatUnary::Cosh, None),
-        "tanh" => (FloatUnary::Tanh, None),
+        "sqrt" => FloatUnary::Sqrt,
+        "log" => FloatUnary::Log,
+        "log2" => FloatUnary::Log2,
+        "exp" => FloatUnary::Exp,
+        "sin" => FloatUnary::Sin,
+        "cos" => FloatUnary::Cos,
+        "tan" => FloatUnary::Tan,
+        "asin" => FloatUnary::Asin,
+        "acos" => FloatUnary::Acos,
+        "atan" => FloatUnary::Atan,
+        "sinh" => FloatUnary::Sinh,
+        "cosh" => FloatUnary::Cosh,
+        "tanh" => FloatUnary::Tanh,
         _ => return None,
     })
 }

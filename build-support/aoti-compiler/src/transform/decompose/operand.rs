@@ -51,11 +51,9 @@ impl Operand {
     }
 
     /// As [`Operand::to_value`] where PyTorch wants a number to be one of the element type.
-    pub fn to_element(&self, cx: &mut Context, dtype: DType) -> ValueId {
-        if let Operand::Size(number) = self {
-            cx.require_element(number, dtype);
-        }
-        self.to_value(cx, dtype)
+    pub fn to_element(&self, cx: &mut Context, dtype: DType) -> Result<ValueId, RuleError> {
+        cx.require_element(self, dtype)?;
+        Ok(self.to_value(cx, dtype))
     }
 
     /// As an operand of a formula in an element type.

@@ -51,7 +51,7 @@ fn constant(cx: &mut Context, a: &Args) -> Rule {
         return Ok(cx.b.pad(x, &amounts, fill)?.into());
     }
     // Padding holds a number of the program: where that is known only when it runs, it is chosen where nothing else is.
-    let fill = fill.to_element(cx, cx.b.dtype(x));
+    let fill = fill.to_element(cx, cx.b.dtype(x))?;
     let inside = cx.b.full(true, DType::Bool, &own);
     let (inside, padded) = (cx.b.pad(inside, &amounts, false)?, cx.b.pad(x, &amounts, 0i64)?);
     Ok(cx.b.select(inside, padded, fill)?.into())

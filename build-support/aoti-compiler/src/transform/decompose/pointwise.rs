@@ -125,12 +125,15 @@ fn scaled_by(cx: &mut Context, op: BinaryOp, x: &Operand, y: &Operand, alpha: &O
         return Ok(cx.combine(op, x, y)?.into());
     }
     let dtype = cx.operands_type(&[x, y])?;
-    if let Operand::Size(number) = alpha {
-        // PyTorch adds, and where it subtracts, it adds the negative of it.
-        let added = if op == BinaryOp::Sub { -number } else { number.clone() };
-        cx.b.require(Condition::Fits(added.clone()), "a factor whose negative is within 64 bits");
-        cx.require_element(&added, dtype);
+    // PyTorch adds, and where it subtracts, it adds the negative of it.
+    let mut added = alpha.clone();
+    if op == BinaryOp::Sub
+        && let Operand::Size(number) = alpha
+    {
+        cx.b.require(Condition::Fits(-number), "a factor whose negative is within 64 bits");
+        added = Operand::Size(-number);
     }
+    cx.require_element(&added, dtype)?;
     let wide = dtype.compute();
     let (x, y) = (x.to_value(cx, wide), y.to_value(cx, wide));
     let y = cx.scaled(y, alpha)?;

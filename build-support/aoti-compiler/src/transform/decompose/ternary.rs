@@ -31,9 +31,7 @@ fn choose(cx: &mut Context, a: &Args) -> Rule {
     let (x, y) = (a.operand(&["self"], 1)?, a.operand(&["other"], 2)?);
     let dtype = cx.operands_type(&[&x, &y])?;
     for number in [&x, &y] {
-        if let Operand::Size(number) = number {
-            cx.require_integer_element(number, dtype);
-        }
+        cx.require_element(number, dtype.compute())?;
     }
     let (x, y) = (x.to_value(cx, dtype), y.to_value(cx, dtype));
     Ok(cx.b.select(condition, x, y)?.into())
@@ -42,7 +40,7 @@ fn choose(cx: &mut Context, a: &Args) -> Rule {
 fn masked_fill(cx: &mut Context, a: &Args) -> Rule {
     let (x, mask) = (a.tensor("self")?, a.tensor("mask")?);
     let dtype = cx.b.dtype(x);
-    let value = a.operand(&["value"], 2)?.to_element(cx, dtype);
+    let value = a.operand(&["value"], 2)?.to_element(cx, dtype)?;
     let mask = cx.b.cast(mask, DType::Bool);
     Ok(cx.b.select(mask, value, x)?.into())
 }
@@ -57,7 +55,7 @@ fn clamp(cx: &mut Context, a: &Args) -> Rule {
     let mut result = x.to_value(cx, dtype);
     for (bound, op) in [(low, BinaryOp::Maximum), (high, BinaryOp::Minimum)] {
         if let Some(bound) = bound {
-            let bound = cx.bound(bound, dtype, op == BinaryOp::Maximum);
+            let bound = cx.bound(bound, dtype, op == BinaryOp::Maximum)?;
             result = cx.combine_as(op, &Operand::Tensor(result), &bound, dtype)?;
         }
     }
@@ -74,7 +72,7 @@ pub(super) fn interpolate(from: &Formula, to: &Formula, weight: &Formula) -> For
 fn lerp(cx: &mut Context, a: &Args) -> Rule {
     let (x, y) = (a.tensor("self")?, a.tensor("end")?);
     let dtype = cx.b.dtype(x);
-    let weight = a.operand(&["weight"], 2)?.to_value(cx, dtype.compute());
+    let weight = a.operand(&["weight"], 2)?.to_element(cx, dtype.compute())?;
     Ok(cx.apply([x, y, weight], dtype, |[x, y, weight]| interpolate(&x, &y, &weight))?.into())
 }
 
@@ -82,9 +80,7 @@ fn add_combined(cx: &mut Context, a: &Args, combine: impl FnOnce(Formula, Formul
     let operands = [a.tensor("self")?, a.tensor("tensor1")?, a.tensor("tensor2")?];
     let value = a.number_or("value", 1i64)?;
     let dtype = cx.result_type(&operands)?;
-    if let Operand::Size(number) = &value {
-        cx.require_integer_element(number, dtype);
-    }
+    cx.require_element(&value, dtype.compute())?;
     let plain = value.is(1.0);
     let value = value.formula(cx, dtype.compute());
     let result = cx.apply(operands, dtype, |[x, y, z]| {
