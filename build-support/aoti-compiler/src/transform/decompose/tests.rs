@@ -99,6 +99,17 @@ fn nan_and_infinity_follow_pytorch() {
 }
 
 #[test]
+fn numbers_are_converted_as_tensors_are() {
+    for target in ["aten._to_copy.default", "aten._efficientzerotensor.default"] {
+        let (value, first) = match target {
+            "aten._to_copy.default" => (1.5, ("self", Arg::Float(1.5))),
+            _ => (0.0, ("size", Arg::Ints(vec![]))),
+        };
+        check(target, &[], &[first, ("dtype", Arg::DType(DType::F32))], &Tensor::from_f32(&[], &[value]));
+    }
+}
+
+#[test]
 fn half_types_round_once() {
     let x = Tensor::from_f16(&[2], &[F16::from_f32(300.0), F16::from_f32(300.0)]);
     // The squares overflow f16; their mean's root does not.
