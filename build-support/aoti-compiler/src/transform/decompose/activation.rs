@@ -75,7 +75,12 @@ rules! {
     pure "aten.log_sigmoid_forward.default" => |cx, a| {
         let x = a.tensor("self")?;
         let y = cx.apply_float([x], |[x]| log_sigmoid(&x))?;
-        Ok(Outputs::Many(vec![Some(y), None]))
+        // What the gradient on processors begins with; on devices there is none.
+        let kept = match a.output_meta(1) {
+            Some(meta) if meta.sizes.first().is_some_and(|size| size.is(0)) => cx.b.full(0i64, meta.dtype, &meta.sizes),
+            _ => cx.apply_float([x], |[x]| (-x.abs()).exp())?,
+        };
+        Ok(Outputs::Many(vec![Some(y), Some(kept)]))
     },
 }
 

@@ -21,17 +21,17 @@ rules! {
 }
 
 /// The windows of one axis, as expressions over the axis that counts them.
-struct Axis {
-    start: Expr,
+pub(super) struct Axis {
+    pub(super) start: Expr,
     /// Number of elements.
-    count: Expr,
+    pub(super) count: Expr,
     /// The largest number of elements, or a bound on it.
-    most: Expr,
+    pub(super) most: Expr,
     /// Whether all windows have `most` elements.
-    even: bool,
+    pub(super) even: bool,
 }
 
-fn axis_windows(cx: &Context, size: &Expr, output: &Expr, axis: usize) -> Axis {
+pub(super) fn axis_windows(cx: &Context, size: &Expr, output: &Expr, axis: usize) -> Axis {
     let ranges = cx.b.ranges();
     let position = Expr::axis(axis);
     if size.modulo_in(output, ranges).is(0) {

@@ -49,36 +49,49 @@ fn with_normalizer(cx: &mut Context, a: &Args, mask: &str) -> Rule {
 fn attention(cx: &mut Context, a: &Args, mask_name: &str) -> Result<Attention, RuleError> {
     let (query, mut key, mut value) = (a.tensor("query")?, a.tensor("key")?, a.tensor("value")?);
     let dtype = cx.b.dtype(query);
-    let (q_shape, rank) = (cx.b.shape(query), cx.b.rank(query));
-    if rank < 2 || cx.b.rank(key) < 2 {
+    let q_shape = cx.b.shape(query);
+    if q_shape.len() < 2 || cx.b.rank(key) < 2 {
         return Err(RuleError::Malformed("queries and keys need two axes".to_owned()));
     }
     if a.bool_or("enable_gqa", false)? {
         key = share_heads(cx, key, &q_shape)?;
         value = share_heads(cx, value, &q_shape)?;
     }
-    let scale = match a.opt_scalar("scale")? {
-        Some(scale) => scale.to_f64(),
-        None => default_scale(&q_shape[rank - 1])?,
+    let mask = a.opt_tensor(mask_name)?;
+    let (scores, _) = scores_of(cx, a, query, key, mask)?;
+    let (weights, normalizer) = softmax(cx, scores, mask.is_some())?;
+    let weights = cx.b.cast(weights, dtype);
+    let kept = cx.dropped_out(weights, a.float_or("dropout_p", 0.0)?)?;
+    let output = cx.b.matmul(kept, value)?;
+    Ok(Attention { output, weights, normalizer })
+}
+
+/// The scores of all keys for all queries in the type that they are computed in, and what they were scaled by.
+pub(super) fn scores_of(
+    cx: &mut Context,
+    a: &Args,
+    query: ValueId,
+    key: ValueId,
+    mask: Option<ValueId>,
+) -> Result<(ValueId, f64), RuleError> {
+    let scale = match (a.opt_scalar("scale")?, cx.b.shape(query).last()) {
+        (Some(scale), _) => scale.to_f64(),
+        (None, Some(width)) => default_scale(width)?,
+        (None, None) => return Err(RuleError::Malformed("queries need two axes".to_owned())),
     };
-    let wide = dtype.compute();
+    let wide = cx.b.dtype(query).compute();
     let (query, key) = (cx.b.cast(query, wide), cx.b.cast(key, wide));
     let keys = cx.b.rank(key);
     let key = cx.b.transpose(key, keys - 2, keys - 1)?;
     let scores = cx.b.matmul(query, key)?;
     let mut scores = cx.with_number(BinaryOp::Mul, scores, scale)?;
-    let mask = a.opt_tensor(mask_name)?;
     if a.bool_or("is_causal", false)? {
         scores = causal(cx, scores)?;
     }
     if let Some(mask) = mask {
         scores = masked(cx, scores, mask)?;
     }
-    let (weights, normalizer) = softmax(cx, scores, mask.is_some())?;
-    let weights = cx.b.cast(weights, dtype);
-    let kept = cx.dropped_out(weights, a.float_or("dropout_p", 0.0)?)?;
-    let output = cx.b.matmul(kept, value)?;
-    Ok(Attention { output, weights, normalizer })
+    Ok((scores, scale))
 }
 
 fn default_scale(width: &Expr) -> Result<f64, RuleError> {

@@ -1,5 +1,6 @@
 //! Conversions, copies and what does nothing at inference.
 
+use super::operand::Operand;
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 
@@ -42,9 +43,12 @@ fn same(_cx: &mut Context, a: &Args) -> Rule {
     Ok(a.only()?.into())
 }
 
-/// To the type that is asked for, or that of another tensor.
+/// To the type that is asked for, or that of another tensor. Traces of functional transforms have numbers here, too.
 fn convert(cx: &mut Context, a: &Args) -> Rule {
-    let x = a.only()?;
+    let x = match (a.left()?, a.output_dtype()) {
+        (number @ Operand::Number(_), Some(dtype)) => number.to_value(cx, dtype),
+        _ => a.only()?,
+    };
     let dtype = if a.has("other") {
         let other = a.tensor("other")?;
         Some(cx.b.dtype(other))

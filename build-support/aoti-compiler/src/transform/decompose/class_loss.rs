@@ -28,12 +28,12 @@ rules! {
 }
 
 /// The axis of classes: 1, or 0 of a single sample.
-fn class_axis(cx: &Context, x: ValueId) -> usize {
+pub(super) fn class_axis(cx: &Context, x: ValueId) -> usize {
     usize::from(cx.b.rank(x) > 1)
 }
 
 /// What class targets select: per target, whether it counts and the class (0 where it does not count).
-fn targets(cx: &mut Context, a: &Args, target: ValueId) -> Result<(ValueId, ValueId), RuleError> {
+pub(super) fn targets(cx: &mut Context, a: &Args, target: ValueId) -> Result<(ValueId, ValueId), RuleError> {
     let ignored = a.number_or("ignore_index", -100i64)?;
     let target = cx.b.cast(target, DType::I64);
     let counts = cx.combine_as(Relation::Ne, &Operand::Tensor(target), &ignored, DType::I64)?;
@@ -55,7 +55,7 @@ fn at_class(cx: &mut Context, x: ValueId, axis: usize, class: ValueId) -> Result
 }
 
 /// Weight of each target: its class's, or 1; 0 where it does not count.
-fn target_weights(
+pub(super) fn target_weights(
     cx: &mut Context,
     a: &Args,
     counts: ValueId,

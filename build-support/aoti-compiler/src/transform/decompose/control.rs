@@ -1,11 +1,11 @@
 //! Calls about sizes and control flow, which have no rules.
 
 use super::run::Walk;
-use super::steps::repeat;
+use super::steps::{repeat, rows_at, with_row};
 use super::{Context, Outputs, RuleError};
 use crate::aten::{Arg, Call, InputKind, Program};
 use crate::diagnostic::Diagnostics;
-use crate::graph::{BinaryOp, Combine, Coord, Graph, InputRole, Spliced, TensorType, ValueId};
+use crate::graph::{BinaryOp, Graph, InputRole, Spliced, TensorType, ValueId};
 use crate::symbolic::Expr;
 
 impl Walk<'_> {
@@ -217,20 +217,6 @@ impl Walk<'_> {
         walk.outputs().map_err(inner)?;
         Ok(walk.cx.b.finish())
     }
-}
-
-/// Row `at` (`i64`, without axes) of a table.
-fn rows_at(cx: &mut Context, table: ValueId, at: ValueId) -> Result<ValueId, RuleError> {
-    super::embedding::rows(cx, table, at)
-}
-
-/// A table with another row `at`.
-fn with_row(cx: &mut Context, table: ValueId, at: ValueId, row: ValueId) -> Result<ValueId, RuleError> {
-    let shape = cx.b.shape(row);
-    let at = cx.b.expand(at, &shape)?;
-    let mut coords = vec![Coord::Indirect(0)];
-    coords.extend((0..shape.len()).map(|axis| Coord::Expr(Expr::axis(axis))));
-    Ok(cx.b.scatter(table, row, &[at], coords, Combine::Set)?)
 }
 
 fn spliced(cx: &mut Context, body: &Graph, operands: &[ValueId]) -> Result<Vec<ValueId>, RuleError> {

@@ -81,17 +81,35 @@ fn transposed(cx: &mut Context, a: &Args, spatial: usize) -> Rule {
 }
 
 fn general(cx: &mut Context, a: &Args) -> Rule {
+    let own = stated_windows(cx, a)?;
+    convolve(cx, a, &own)
+}
+
+/// The windows of a call that says whether it is a transpose.
+pub(super) fn stated_windows(cx: &Context, a: &Args) -> Result<Sliding, RuleError> {
     let weight = a.tensor("weight")?;
     let spatial = cx.b.rank(weight).saturating_sub(2);
     let transposed = a.bool_or("transposed", false)?;
     let output_padding = if transposed { a.syms_or("output_padding", 0)? } else { vec![Expr::int(0)] };
-    let own = Sliding {
+    Ok(Sliding {
         padding: symmetric(a, spatial)?,
         transposed,
         output_padding: spread_syms(&output_padding, spatial)?,
         ..parameters(cx, a, spatial)?
-    };
-    convolve(cx, a, &own)
+    })
+}
+
+/// The convolution of a batch, without bias.
+pub(super) fn applied(
+    cx: &mut Context,
+    own: &Sliding,
+    x: ValueId,
+    weight: ValueId,
+) -> Result<ValueId, RuleError> {
+    match own.fixed() {
+        Some(conv) => Ok(cx.b.conv(x, weight, conv)?),
+        None => own.by_windows(cx, x, weight),
+    }
 }
 
 /// Applies the window and adds the bias.
@@ -102,10 +120,7 @@ fn convolve(cx: &mut Context, a: &Args, own: &Sliding) -> Rule {
     if unbatched {
         x = cx.batched(x)?;
     }
-    let mut result = match own.fixed() {
-        Some(conv) => cx.b.conv(x, weight, conv)?,
-        None => own.by_windows(cx, x, weight)?,
-    };
+    let mut result = applied(cx, own, x, weight)?;
     if let Some(bias) = a.opt_tensor("bias")? {
         result = add_channels(cx, result, bias)?;
     }

@@ -13,6 +13,8 @@ type Rule = Result<Outputs, RuleError>;
 
 rules! {
     pure "aten.zeros.default" => |cx, a| sized(cx, a, 0),
+    // What forward-mode differentiation has where nothing changes.
+    pure "aten._efficientzerotensor.default" => |cx, a| sized(cx, a, 0),
     pure "aten.ones.default" => |cx, a| sized(cx, a, 1),
     pure "aten.full.default" => |cx, a| { let shape = a.syms("size")?; filled(cx, a, &shape, "fill_value") },
     pure "aten.empty.memory_format" => |cx, a| sized(cx, a, 0),

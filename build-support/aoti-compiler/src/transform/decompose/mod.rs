@@ -62,6 +62,7 @@ mod float8;
 mod formula;
 mod fourier;
 mod gather;
+mod gradients;
 mod grid;
 mod grouped;
 mod histogram;

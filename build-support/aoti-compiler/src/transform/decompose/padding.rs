@@ -1,5 +1,6 @@
 //! Padding: with a number, by reflection, by repeating the edge, and around.
 
+use super::gradients::added_at;
 use super::operand::Operand;
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
@@ -19,6 +20,12 @@ rules! {
     pure "aten.replication_pad1d.default" => |cx, a| indexed(cx, a, "padding", Beyond::Replicate),
     pure "aten.replication_pad2d.default" => |cx, a| indexed(cx, a, "padding", Beyond::Replicate),
     pure "aten.replication_pad3d.default" => |cx, a| indexed(cx, a, "padding", Beyond::Replicate),
+    pure "aten.reflection_pad1d_backward.default" => |cx, a| backward(cx, a, Beyond::Reflect),
+    pure "aten.reflection_pad2d_backward.default" => |cx, a| backward(cx, a, Beyond::Reflect),
+    pure "aten.reflection_pad3d_backward.default" => |cx, a| backward(cx, a, Beyond::Reflect),
+    pure "aten.replication_pad1d_backward.default" => |cx, a| backward(cx, a, Beyond::Replicate),
+    pure "aten.replication_pad2d_backward.default" => |cx, a| backward(cx, a, Beyond::Replicate),
+    pure "aten.replication_pad3d_backward.default" => |cx, a| backward(cx, a, Beyond::Replicate),
 }
 
 /// Amounts before and after each axis; the list begins with the last axis.
@@ -134,8 +141,14 @@ fn indexed(cx: &mut Context, a: &Args, name: &str, beyond: Beyond) -> Rule {
     let x = a.tensor("self")?;
     let amounts = amounts(cx, a, x, name)?;
     let (x, amounts) = if beyond == Beyond::Around { cropped(cx, x, amounts)? } else { (x, amounts) };
+    let (shape, coords) = sources(cx, x, &amounts, beyond);
+    Ok(cx.b.view(x, &shape, coords)?.into())
+}
+
+/// The shape of the padded tensor, and where each of its elements comes from.
+fn sources(cx: &mut Context, x: ValueId, amounts: &[(Expr, Expr)], beyond: Beyond) -> (Vec<Expr>, Vec<Expr>) {
     let own = cx.b.shape(x);
-    let shape: Vec<Expr> = own.iter().zip(&amounts).map(|(size, (low, high))| &(size + low) + high).collect();
+    let shape: Vec<Expr> = own.iter().zip(amounts).map(|(size, (low, high))| &(size + low) + high).collect();
     let ranges = cx.b.axis_ranges(&shape);
     let mut coords = Vec::new();
     for (axis, (amount, size)) in amounts.iter().zip(&own).enumerate() {
@@ -149,5 +162,14 @@ fn indexed(cx: &mut Context, a: &Args, name: &str, beyond: Beyond) -> Rule {
         let is_plain = beyond != Beyond::Reflect || !cx.b.is_chosen(&(&amount.0 + &amount.1));
         coords.push(if is_plain { source } else { replicate(source, size, &ranges) });
     }
-    Ok(cx.b.view(x, &shape, coords)?.into())
+    (shape, coords)
+}
+
+/// The gradient of a padded tensor, whose elements go back to where they came from.
+fn backward(cx: &mut Context, a: &Args, beyond: Beyond) -> Rule {
+    let (g, x) = (a.tensor("grad_output")?, a.tensor("self")?);
+    let amounts = amounts(cx, a, x, "padding")?;
+    let (_, coords) = sources(cx, x, &amounts, beyond);
+    let own = cx.b.shape(x);
+    Ok(added_at(cx, g, &own, coords)?.into())
 }

@@ -26,16 +26,16 @@ rules! {
 }
 
 /// Windows over the last axes.
-struct Windows {
-    kernel: Vec<i64>,
-    stride: Vec<i64>,
-    padding: Vec<i64>,
+pub(super) struct Windows {
+    pub(super) kernel: Vec<i64>,
+    pub(super) stride: Vec<i64>,
+    pub(super) padding: Vec<i64>,
     dilation: Vec<i64>,
     ceil: bool,
 }
 
 impl Windows {
-    fn new(a: &Args, spatial: usize) -> Result<Windows, RuleError> {
+    pub(super) fn new(a: &Args, spatial: usize) -> Result<Windows, RuleError> {
         let kernel = spread(&a.ints("kernel_size")?, spatial)?;
         let stride = a.ints_or("stride", &[])?;
         let windows = Windows {
@@ -60,7 +60,7 @@ impl Windows {
     }
 
     /// Amount of padding behind axis `k` of a size, such that all windows of the result fit.
-    fn behind(&self, cx: &Context, k: usize, size: &Expr) -> Expr {
+    pub(super) fn behind(&self, cx: &Context, k: usize, size: &Expr) -> Expr {
         let (stride, padding) = (Expr::int(self.stride[k]), self.padding[k]);
         if !self.ceil {
             return Expr::int(padding);
@@ -196,21 +196,32 @@ fn avg_pool(cx: &mut Context, a: &Args, spatial: usize) -> Rule {
     let axes: Vec<usize> = (rank..rank + spatial).collect();
     let total = cx.sum(taps, &axes, false)?;
     let op = if dtype.category() == Category::Float { FloatBinary::Div.into() } else { BinaryOp::TruncDiv };
-    let include = a.bool_or("count_include_pad", true)?;
-    let average = if let Some(divisor) = a.opt_int("divisor_override")? {
-        cx.with_number(op, total, divisor)?
-    } else if windows.padding.iter().all(|padding| *padding == 0 || include) && !windows.ceil {
-        let taps: i64 = windows.kernel.iter().product();
-        cx.with_number(op, total, taps)?
-    } else {
-        let counts = window_counts(cx, &windows, &own, include);
-        let shape = cx.b.shape(total)[rank - spatial..].to_vec();
-        let counts = cx.b.index(counts, &shape);
-        let wide = cx.b.dtype(total);
-        let counts = cx.b.cast(counts, wide);
-        cx.binary(op, total, counts)?
-    };
+    let average = shared(cx, a, &windows, &own, total, op)?;
     Ok(cx.b.cast(average, dtype).into())
+}
+
+/// What there is of each window of an operand of shape `own`, divided by the number of its taps that count.
+pub(super) fn shared(
+    cx: &mut Context,
+    a: &Args,
+    windows: &Windows,
+    own: &[Expr],
+    total: ValueId,
+    op: BinaryOp,
+) -> Result<ValueId, RuleError> {
+    let include = a.bool_or("count_include_pad", true)?;
+    if let Some(divisor) = a.opt_int("divisor_override")? {
+        return cx.with_number(op, total, divisor);
+    }
+    if windows.padding.iter().all(|padding| *padding == 0 || include) && !windows.ceil {
+        let taps: i64 = windows.kernel.iter().product();
+        return cx.with_number(op, total, taps);
+    }
+    let counts = window_counts(cx, windows, own, include);
+    let shape = cx.b.shape(total)[own.len() - windows.spatial()..].to_vec();
+    let counts = cx.b.index(counts, &shape);
+    let counts = cx.b.cast(counts, cx.b.dtype(total));
+    cx.binary(op, total, counts)
 }
 
 /// How many taps of each window count, over the spatial axes of the result alone.

@@ -1,9 +1,10 @@
-//! Recurrent layers over sequences of fixed length, unrolled: LSTM, GRU and plain networks, and their single cells.
+//! Recurrent layers over sequences: LSTM, GRU and plain networks, and their single cells.
 //!
 //! The input's part of all gates of all steps is one matrix product; only the hidden state's part is one a step.
 
 use super::contraction::linear_of;
 use super::registry::rules;
+use super::steps::{repeat, rows_at, with_row};
 use super::support::{count, length};
 use super::{Args, Context, Outputs, RuleError};
 use crate::graph::{BinaryOp, FloatUnary, ValueId};
@@ -135,6 +136,10 @@ fn all_weights(a: &Args, cell: Cell, number: usize) -> Result<Vec<Weights>, Rule
         .collect())
 }
 
+/// So many steps of a layer are written one after the other, where they fuse and read the layer's parameters as they were
+/// packed; more, and as many as data decides, are a loop, which takes no longer to compile for more of them.
+const UNROLLED: i64 = 512;
+
 /// One layer in one direction over `[steps, batch, features]`: all hidden states and the last state.
 fn sequence(
     cx: &mut Context,
@@ -144,10 +149,22 @@ fn sequence(
     weights: &Weights,
     reverse: bool,
 ) -> Result<(ValueId, State), RuleError> {
-    let steps = cx.b.shape(x)[0]
-        .as_int()
-        .ok_or_else(|| RuleError::unsupported("a recurrent layer over a sequence of symbolic length"))?;
+    let steps = cx.b.shape(x)[0].clone();
     let projected = linear_of(cx, x, weights.input, weights.input_bias)?;
+    match steps.as_int() {
+        Some(steps) if steps <= UNROLLED => unrolled(cx, cell, (projected, steps), start, weights, reverse),
+        Some(_) | None => looped(cx, cell, (projected, &steps), start, weights, reverse),
+    }
+}
+
+fn unrolled(
+    cx: &mut Context,
+    cell: Cell,
+    (projected, steps): (ValueId, i64),
+    start: State,
+    weights: &Weights,
+    reverse: bool,
+) -> Result<(ValueId, State), RuleError> {
     let mut state = start;
     let mut outputs = Vec::new();
     for k in 0..steps {
@@ -159,15 +176,48 @@ fn sequence(
     if reverse {
         outputs.reverse();
     }
-    let all = if outputs.is_empty() {
-        let mut shape = cx.b.shape(x);
-        shape[2] = cx.b.shape(state.hidden)[1].clone();
-        let dtype = cx.b.dtype(x);
-        cx.b.full(0i64, dtype, &shape)
-    } else {
-        cx.b.cat(&outputs, 0)?
-    };
+    let all = if outputs.is_empty() { blank(cx, &Expr::int(0), start) } else { cx.b.cat(&outputs, 0)? };
     Ok((all, state))
+}
+
+fn looped(
+    cx: &mut Context,
+    cell: Cell,
+    (projected, steps): (ValueId, &Expr),
+    start: State,
+    weights: &Weights,
+    reverse: bool,
+) -> Result<(ValueId, State), RuleError> {
+    let all = blank(cx, steps, start);
+    let count = cx.b.index(steps.clone(), &[]);
+    let last = cx.with_number(BinaryOp::Sub, count, 1i64)?;
+    let carried: Vec<ValueId> = [all, start.hidden].into_iter().chain(start.cell).collect();
+    let parameters = [Some(weights.hidden), weights.hidden_bias, weights.projection];
+    let captured: Vec<ValueId> =
+        [last, projected].into_iter().chain(parameters.into_iter().flatten()).collect();
+    let ends = repeat(cx, "recurrent", count, &carried, &captured, |cx, number, carried, captured| {
+        let mut given = captured[2..].iter().copied();
+        let own = Weights {
+            hidden: given.next().unwrap_or(weights.hidden),
+            hidden_bias: weights.hidden_bias.and_then(|_| given.next()),
+            projection: weights.projection.and_then(|_| given.next()),
+            ..*weights
+        };
+        let at = if reverse { cx.sub(captured[0], number)? } else { number };
+        let gates = rows_at(cx, captured[1], at)?;
+        let state = State { hidden: carried[1], cell: carried.get(2).copied() };
+        let next = step(cx, cell, gates, state, &own)?;
+        let all = with_row(cx, carried[0], at, next.hidden)?;
+        Ok([all, next.hidden].into_iter().chain(next.cell).collect())
+    })?;
+    Ok((ends[0], State { hidden: ends[1], cell: ends.get(2).copied() }))
+}
+
+/// Room for the hidden states of all steps.
+fn blank(cx: &mut Context, steps: &Expr, state: State) -> ValueId {
+    let ty = cx.b.ty(state.hidden).clone();
+    let shape = [std::slice::from_ref(steps), &ty.shape].concat();
+    cx.b.full(0i64, ty.dtype, &shape)
 }
 
 /// Equal parts of the last axis.

@@ -18,9 +18,15 @@ const WINDOWS: Refusal = Refusal {
 const STORAGE: Refusal =
     Refusal { reason: "it exchanges a tensor's storage", help: "copy into the tensor instead: `x.copy_(y)`" };
 
+const BATCHED: Refusal = Refusal {
+    reason: "it marks where `torch.vmap` begins and ends, and what lies between says nothing of the batch",
+    help: "export with `torch.export.export(…).run_decompositions({})`, which resolves `vmap`",
+};
+
 /// The refused overloads; `*` stands for every functional overload.
 pub(super) const REFUSED: &[(&str, Refusal)] = &[
     ("aten.fractional_max_pool2d.*", WINDOWS),
     ("aten.fractional_max_pool3d.*", WINDOWS),
     ("aten.set.*", STORAGE),
+    ("torch._functorch.*", BATCHED),
 ];

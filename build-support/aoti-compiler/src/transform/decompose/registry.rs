@@ -147,7 +147,8 @@ impl<'o> Registry<'o> {
             super::strided::RULES,
             super::unique::RULES,
         ];
-        let rules = families.iter().copied().flatten().map(|rule| (rule.name, Entry::Rule(*rule)));
+        let families = families.iter().chain(super::gradients::RULES);
+        let rules = families.copied().flatten().map(|rule| (rule.name, Entry::Rule(*rule)));
         let refused = REFUSED.iter().map(|(name, refusal)| (*name, Entry::Refused(*refusal)));
         let mut entries = IndexMap::new();
         for (name, entry) in rules.chain(refused) {
@@ -243,12 +244,12 @@ impl Default for Registry<'_> {
 macro_rules! rules {
     ($($kind:ident $name:literal => $run:expr,)*) => {
         /// The family's rules.
-        pub(super) const RULES: &[super::Rule] = &[$(
-            super::Rule { name: $name, kind: rules!(@kind $kind), run: $run },
+        pub(super) const RULES: &[$crate::transform::decompose::Rule] = &[$(
+            $crate::transform::decompose::Rule { name: $name, kind: rules!(@kind $kind), run: $run },
         )*];
     };
-    (@kind pure) => { super::Kind::Pure };
-    (@kind view) => { super::Kind::View };
-    (@kind inplace) => { super::Kind::InPlace };
+    (@kind pure) => { $crate::transform::decompose::Kind::Pure };
+    (@kind view) => { $crate::transform::decompose::Kind::View };
+    (@kind inplace) => { $crate::transform::decompose::Kind::InPlace };
 }
 pub(super) use rules;

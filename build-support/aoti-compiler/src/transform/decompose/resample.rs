@@ -38,7 +38,7 @@ rules! {
 
 /// How values between elements are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Filter {
+pub(super) enum Filter {
     Nearest,
     NearestExact,
     Linear,
@@ -86,7 +86,7 @@ fn scaled_size(cx: &Context, size: &Expr, scale: Option<f64>) -> Result<Expr, Ru
     })
 }
 
-fn scales(a: &Args, spatial: usize) -> Result<Vec<Option<f64>>, RuleError> {
+pub(super) fn scales(a: &Args, spatial: usize) -> Result<Vec<Option<f64>>, RuleError> {
     let positive = |scale: f64| if scale > 0.0 { Some(scale) } else { None };
     if let Some(Arg::Floats(_) | Arg::Float(_) | Arg::Ints(_)) = a.raw("scale_factors") {
         let mut factors = a.floats("scale_factors")?;
@@ -155,7 +155,8 @@ fn resample(cx: &mut Context, a: &Args, spatial: usize, filter: Filter) -> Rule 
     // Innermost axis first: bytes are rounded after each pass, so that the order shows.
     for (k, axis) in axes.iter().enumerate().rev() {
         let line = Line { axis: k + 2, scaled: axis, align };
-        result = if filter == Filter::Cubic { cubic(cx, result, &line)? } else { linear(cx, result, &line)? };
+        let taps = line.taps(cx, filter, wide)?;
+        result = line.weighted(cx, result, &taps)?;
         if dtype == DType::U8 {
             let bytes = rounded(cx, result, dtype);
             result = cx.b.cast(bytes, wide);
@@ -212,6 +213,34 @@ fn nearest_table(axis: &Scaled, exact: bool) -> Option<Vec<i64>> {
     Some((0..output).map(position).collect())
 }
 
+/// Which element is nearest, over the axis of the result.
+pub(super) enum Nearest {
+    Position(Expr),
+    /// A position for each, where rounding decides.
+    Table(Vec<i64>),
+}
+
+/// Of a result of `shape`.
+pub(super) fn nearest_of(cx: &Context, axis: usize, scaled: &Scaled, shape: &[Expr], exact: bool) -> Nearest {
+    let (p, q) = ratio(scaled, false);
+    let at = Expr::axis(axis);
+    let ranges = cx.b.axis_ranges(shape);
+    let position = if exact {
+        (&(&(&at * 2) + 1) * &p).floor_div_in(&(&q * 2), &ranges)
+    } else {
+        (&at * &p).floor_div_in(&q, &ranges)
+    };
+    let position = position.minimum_in(&(&scaled.input - 1), &ranges);
+    let symbol = crate::symbolic::Symbol::axis(u32::try_from(axis).unwrap_or(0));
+    let agrees = |(wanted, i): (&i64, i64)| {
+        position.evaluate(&|other| (other == symbol).then_some(i)) == Some(*wanted)
+    };
+    match nearest_table(scaled, exact) {
+        Some(table) if !table.iter().zip(0i64..).all(agrees) => Nearest::Table(table),
+        _ => Nearest::Position(position),
+    }
+}
+
 fn nearest(
     cx: &mut Context,
     x: ValueId,
@@ -219,44 +248,46 @@ fn nearest(
     scaled: &Scaled,
     exact: bool,
 ) -> Result<ValueId, RuleError> {
-    let (p, q) = ratio(scaled, false);
-    let (input, output) = (&scaled.input, &scaled.output);
-    let at = Expr::axis(axis);
     let mut shape = cx.b.shape(x);
-    shape[axis] = output.clone();
-    let ranges = cx.b.axis_ranges(&shape);
-    let position = if exact {
-        (&(&(&at * 2) + 1) * &p).floor_div_in(&(&q * 2), &ranges)
-    } else {
-        (&at * &p).floor_div_in(&q, &ranges)
-    };
-    let position = position.minimum_in(&(input - 1), &ranges);
-    if let Some(table) = nearest_table(scaled, exact) {
-        let symbol = crate::symbolic::Symbol::axis(u32::try_from(axis).unwrap_or(0));
-        let agrees = table
-            .iter()
-            .zip(0i64..)
-            .all(|(wanted, i)| position.evaluate(&|other| (other == symbol).then_some(i)) == Some(*wanted));
-        if !agrees {
+    shape[axis] = scaled.output.clone();
+    match nearest_of(cx, axis, scaled, &shape, exact) {
+        Nearest::Position(position) => along(cx, x, axis, &scaled.output, position),
+        Nearest::Table(table) => {
             let index = cx.b.int_vector(&table);
             let index = cx.trailing_ones(index, shape.len() - axis)?;
-            let coords = (0..shape.len())
-                .map(|k| if k == axis { Coord::Indirect(0) } else { Coord::Expr(Expr::axis(k)) })
-                .collect();
-            return Ok(cx.b.gather(x, &[index], coords, &shape)?);
+            Ok(cx.b.gather(x, &[index], with_indirect(shape.len(), axis), &shape)?)
         }
     }
-    along(cx, x, axis, output, position)
 }
 
+/// The coordinates of all axes, of which one follows an index.
+pub(super) fn with_indirect(rank: usize, axis: usize) -> Vec<Coord> {
+    let coord = |k| if k == axis { Coord::Indirect(0) } else { Coord::Expr(Expr::axis(k)) };
+    (0..rank).map(coord).collect()
+}
+
+/// Positions over the axis that is interpolated, and weights, vectors along it.
+type Taps = Vec<(Expr, ValueId)>;
+
 /// One axis to interpolate.
-struct Line<'a> {
-    axis: usize,
-    scaled: &'a Scaled,
-    align: bool,
+pub(super) struct Line<'a> {
+    pub(super) axis: usize,
+    pub(super) scaled: &'a Scaled,
+    pub(super) align: bool,
 }
 
 impl Line<'_> {
+    /// What each element is a weighted sum of.
+    pub(super) fn taps(&self, cx: &mut Context, filter: Filter, dtype: DType) -> Result<Taps, RuleError> {
+        match filter {
+            Filter::Cubic => cubic_taps(cx, self, dtype),
+            Filter::Linear => linear_taps(cx, self, dtype),
+            Filter::Nearest | Filter::NearestExact => {
+                Err(RuleError::Malformed("what is nearest has no weights".to_owned()))
+            }
+        }
+    }
+
     /// The whole part of the source position over axis `at`; may be -1 where nothing clamps it.
     fn whole(&self, cx: &Context, at: usize) -> Expr {
         let (p, q) = ratio(self.scaled, self.align);
@@ -309,8 +340,8 @@ impl Line<'_> {
     }
 }
 
-fn linear(cx: &mut Context, x: ValueId, line: &Line) -> Result<ValueId, RuleError> {
-    let dtype = cx.b.dtype(x);
+/// Positions of two elements, and their weights.
+fn linear_taps(cx: &mut Context, line: &Line, dtype: DType) -> Result<Taps, RuleError> {
     // Positions before the first element count as on it.
     let low = |cx: &Context, at: usize| line.clamped(cx, &line.whole(cx, at));
     let whole = low(cx, 0);
@@ -321,23 +352,19 @@ fn linear(cx: &mut Context, x: ValueId, line: &Line) -> Result<ValueId, RuleErro
     let low_weight = cx.sub(one, high_weight)?;
     let low = low(cx, line.axis);
     let high = line.clamped(cx, &(&low + 1));
-    line.weighted(cx, x, &[(low, low_weight), (high, high_weight)])
+    Ok(vec![(low, low_weight), (high, high_weight)])
 }
 
 /// The coefficient of cubic convolution that PyTorch uses (Keys, "Cubic convolution interpolation", 1981).
 pub(super) const CUBIC: f64 = -0.75;
 
-fn cubic(cx: &mut Context, x: ValueId, line: &Line) -> Result<ValueId, RuleError> {
-    let dtype = cx.b.dtype(x);
+fn cubic_taps(cx: &mut Context, line: &Line, dtype: DType) -> Result<Taps, RuleError> {
     let whole = line.whole(cx, 0);
     let fraction = line.fraction(cx, &whole, dtype)?;
     let weights = cubic_weights(cx, fraction)?;
     let whole = line.whole(cx, line.axis);
-    let mut taps = Vec::new();
-    for (weight, offset) in weights.into_iter().zip(-1..) {
-        taps.push((line.clamped(cx, &(&whole + offset)), weight));
-    }
-    line.weighted(cx, x, &taps)
+    let positions = (-1..).map(|offset| line.clamped(cx, &(&whole + offset)));
+    Ok(positions.zip(weights).collect())
 }
 
 /// Weights of the elements at -1, 0, 1 and 2 from the one before a position, from the fraction behind it.

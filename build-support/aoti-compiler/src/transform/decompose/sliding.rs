@@ -8,6 +8,7 @@ use crate::graph::{Condition, Conv, Relation, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 /// How windows lie over the spatial axes, with an entry for each in every list.
+#[derive(Clone)]
 pub(super) struct Sliding {
     pub(super) stride: Vec<Expr>,
     /// Before and behind.

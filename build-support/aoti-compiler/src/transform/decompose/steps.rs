@@ -2,7 +2,8 @@
 
 use super::{Context, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, InputRole, OutputRole, ReduceOp, Relation, ValueId};
+use crate::graph::{BinaryOp, Combine, Coord, InputRole, OutputRole, ReduceOp, Relation, ValueId};
+use crate::symbolic::Expr;
 
 /// Runs `body` for each number from 0 to `count` (`i64`, without axes). It gets the number, the carried values and the
 /// captured ones, and gives the next carried values, of the same types.
@@ -82,4 +83,23 @@ fn inner(cx: &Context, name: &str, operands: &[ValueId]) -> (Context, Vec<ValueI
     };
     let inputs = operands.iter().enumerate().map(input).collect();
     (body, inputs)
+}
+
+/// Row `at` (`i64`, without axes) of a table.
+pub(super) fn rows_at(cx: &mut Context, table: ValueId, at: ValueId) -> Result<ValueId, RuleError> {
+    super::embedding::rows(cx, table, at)
+}
+
+/// A table with another row `at`.
+pub(super) fn with_row(
+    cx: &mut Context,
+    table: ValueId,
+    at: ValueId,
+    row: ValueId,
+) -> Result<ValueId, RuleError> {
+    let shape = cx.b.shape(row);
+    let at = cx.b.expand(at, &shape)?;
+    let mut coords = vec![Coord::Indirect(0)];
+    coords.extend((0..shape.len()).map(|axis| Coord::Expr(Expr::axis(axis))));
+    Ok(cx.b.scatter(table, row, &[at], coords, Combine::Set)?)
 }

@@ -99,6 +99,17 @@ fn nan_and_infinity_follow_pytorch() {
 }
 
 #[test]
+fn numbers_are_converted_as_tensors_are() {
+    for target in ["aten._to_copy.default", "aten._efficientzerotensor.default"] {
+        let (value, first) = match target {
+            "aten._to_copy.default" => (1.5, ("self", Arg::Float(1.5))),
+            _ => (0.0, ("size", Arg::Ints(vec![]))),
+        };
+        check(target, &[], &[first, ("dtype", Arg::DType(DType::F32))], &Tensor::from_f32(&[], &[value]));
+    }
+}
+
+#[test]
 fn half_types_round_once() {
     let x = Tensor::from_f16(&[2], &[F16::from_f32(300.0), F16::from_f32(300.0)]);
     // The squares overflow f16; their mean's root does not.
@@ -294,4 +305,55 @@ fn regions_that_state_a_mode_are_their_bodies() {
     }
     let findings = refused(&regions("true", body));
     assert!(findings[0].contains("wrap_with_autocast"), "casts that depend on the device: {findings:?}");
+}
+
+/// What a recurrent layer gives for a sequence of five steps, of a length that the program does or does not know.
+fn recurrent(layer: &str, gates: usize, states: &str, directions: usize, steps: &str) -> Vec<f64> {
+    let parameters = format!(
+        "input %w: f32[{gates}, 3] input %u: f32[{gates}, 2] input %b: f32[{gates}] input %h: f32[{directions}, 1, 2]"
+    );
+    let own = "%w, %u, %b, %b".to_owned();
+    let params = vec![own; directions].join(", ");
+    let results =
+        if layer == "lstm" { ", %end: f32[_, 1, 2], %cell: f32[_, 1, 2]" } else { ", %end: f32[_, 1, 2]" }
+            .replace('_', &directions.to_string());
+    let text = format!(
+        r#"program {{ symbol s0 "x_d0" in 1..900 from input 0 axis 0
+        input %x: f32[{steps}, 1, 3] {parameters}
+        %all: f32[{steps}, 1, {width}]{results} = aten.{layer}.input(input = %x, hx = {states}, params = [{params}], has_biases = true, num_layers = 1, dropout = 0.0, train = false, bidirectional = {both}, batch_first = false)
+        output %all
+        output %end }}"#,
+        width = 2 * directions,
+        both = directions == 2,
+    );
+    let program = parse(&text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+    let graph = decompose(&program).unwrap_or_else(|error| panic!("{layer}: {error}"));
+    let filled = |sizes: &[usize]| {
+        let count: usize = sizes.iter().product();
+        let values: Vec<f32> =
+            (0..count).map(|k| ((k * 37 + sizes[0] * 11) % 23) as f32 / 23.0 - 0.5).collect();
+        Tensor::from_f32(sizes, &values)
+    };
+    let inputs = [
+        filled(&[5, 1, 3]),
+        filled(&[gates, 3]),
+        filled(&[gates, 2]),
+        filled(&[gates]),
+        filled(&[directions, 1, 2]),
+    ];
+    let results = evaluate(&graph, &inputs).unwrap_or_else(|error| panic!("{layer}: {error}"));
+    results.iter().flat_map(Tensor::to_f64).collect()
+}
+
+#[test]
+fn recurrent_layers_over_any_number_of_steps_are_those_over_a_known_one() {
+    for (layer, gates, states) in
+        [("lstm", 8, "[%h, %h]"), ("gru", 6, "%h"), ("rnn_tanh", 2, "%h"), ("rnn_relu", 2, "%h")]
+    {
+        for directions in [1, 2] {
+            let known = recurrent(layer, gates, states, directions, "5");
+            assert!(known.iter().any(|value| *value != 0.0), "{layer}");
+            assert_eq!(recurrent(layer, gates, states, directions, "s0"), known, "{layer}, {directions}");
+        }
+    }
 }
