@@ -94,7 +94,7 @@ impl Proof<'_> {
         if low.is_some_and(|low| self.follows(&low, DEPTH)) {
             return true;
         }
-        let at_ends = |ends: [Expr; 2]| ends.iter().all(|end| self.without_axes(end, depth));
+        let at_ends = |ends: Vec<Expr>| ends.iter().all(|end| self.without_axes(end, depth));
         if self.tries.get() > 0 && self.at_ends(expr).is_some_and(at_ends) {
             return true;
         }
@@ -103,15 +103,23 @@ impl Proof<'_> {
         depth > 0 && choices(expr).is_some_and(|choices| choices.prove(&proves))
     }
 
-    /// An expression at both ends of an axis in which it is affine, with a slope of unknown sign: one of them is its lowest.
-    fn at_ends(&self, expr: &Expr) -> Option<[Expr; 2]> {
+    /// An expression at both ends of an axis in which it is affine, with a slope whose sign its range does not tell: one of
+    /// them is its lowest. Only that one, where facts tell which.
+    fn at_ends(&self, expr: &Expr) -> Option<Vec<Expr>> {
         let mut symbols = BTreeSet::new();
         expr.collect_symbols(&mut symbols);
         symbols.into_iter().find_map(|symbol| {
             let last = self.ranges.extent(symbol)? - 1;
             let (slope, rest) = expr.affine_in(symbol)?;
             let sign = slope.interval(self.ranges);
-            (sign.min < 0 && sign.max > 0).then(|| [&rest + &(&slope * &last), rest])
+            if sign.min >= 0 || sign.max <= 0 {
+                return None;
+            }
+            // One fact has to do: a longer search leaves nothing to try of what the proof is about.
+            if self.follows(&slope, 1) {
+                return Some(vec![rest]);
+            }
+            Some(vec![&rest + &(&slope * &last), rest])
         })
     }
 
@@ -135,7 +143,12 @@ impl Proof<'_> {
         let related = own.iter().chain(self.facts.never_negative.iter().filter(concerns).take(WIDTH));
         let proves = |goal: &Expr| self.follows(goal, depth - 1);
         let by_cases = choices(goal).is_some_and(|choices| choices.prove(&proves));
-        by_cases || related.into_iter().any(|fact| proves(&(goal - fact)))
+        // The goal has no common number any more; a multiple of it may be what is stated.
+        let follows_from = |fact: &Expr| {
+            proves(&(goal - fact))
+                || without_common_number(fact).is_some_and(|smaller| proves(&(goal - &smaller)))
+        };
+        by_cases || related.into_iter().any(follows_from)
     }
 }
 

@@ -1,8 +1,10 @@
 //! What is shown, what gets a check, and what is refused, on programs in the text form.
 
+use super::facts::Facts;
 use super::{enforce, verify};
 use crate::loops::text::{parse, print};
 use crate::loops::{Program, Step};
+use crate::symbolic::{Expr, Interval, RangeTable, Symbol};
 
 /// A copy between two buffers with symbols for sizes.
 fn program(symbols: &str, from: &str, to: &str, kernel: &str) -> Program {
@@ -112,4 +114,18 @@ fn a_condition_of_a_loop_that_may_have_no_position_is_known_where_it_has_one() {
     let kernel = "for [i0 < s0] { stage [] { t0: f32 = load b0[s0 + i0] store b1[i0] = t0 } }";
     let program = unproven(SIZES, "f32[8]", "f32[s0]", kernel);
     assert_eq!(program.guards.len(), 1, "{}", print(&program));
+}
+
+#[test]
+fn a_multiple_of_what_is_stated_tells_where_an_axis_is_lowest() {
+    let symbol = Symbol::size(0);
+    let (rows, mut ranges) = (Expr::axis(0), RangeTable::default());
+    ranges.set(symbol, Interval::new(0, 3));
+    ranges.set_extent(Symbol::axis(0), Expr::int(5));
+    let side = Expr::int(8) - &Expr::sym(symbol) * 2;
+    let area = &side * &side;
+    let mut facts = Facts::default();
+    facts.assume(area.clone());
+    assert!(facts.prove(&(&area * &(&rows * 9)), &ranges));
+    assert!(!facts.prove(&(&(&area * &rows) - 1), &ranges));
 }
