@@ -98,7 +98,7 @@ struct GemmBlock {
 // Rows of the register tiles that there are, largest first, and as how many one counts at least: sums of fewer wait for each
 // other.
 #if AOTI_AVX512
-constexpr int kTileRows[] = {14, 13, 12, 8, 4, 2, 1};
+constexpr int kTileRows[] = {14, 13, 8, 4, 2, 1};
 constexpr int kTileLeast = 6;
 #elif AOTI_AVX2 || AOTI_AARCH64
 constexpr int kTileRows[] = {6, 5, 4, 2, 1};
@@ -135,7 +135,7 @@ template <int Largest> constexpr TilePlan<Largest> kTilePlan{};
 
 // The next block of what is left, in tiles of at most Most rows. Few rows take several panels, for as many independent chains
 // as FMA latency asks.
-template <i64 Most> AOTI_INLINE GemmBlock gemm_block(i64 rows) {
+template <i64 Most> AOTI_NOINLINE GemmBlock gemm_block(i64 rows) {
   constexpr int largest = tile_of(Most);
   const int tile = rows > kPlannedRows ? largest : kTilePlan<largest>.first[rows];
 #if AOTI_AVX512
@@ -158,7 +158,6 @@ AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const S *a, i64 a_row, i64
 #if AOTI_AVX512
   AOTI_GEMM(14, 1, 2);
   AOTI_GEMM(13, 1, 2);
-  AOTI_GEMM(12, 1, 2);
   AOTI_GEMM(8, 1, 2);
   AOTI_GEMM(4, 1, 2);
   AOTI_GEMM(2, 2, 2);
@@ -187,7 +186,7 @@ AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const S *a, i64 a_row, i64
 }
 
 template <i64 Most, class S>
-AOTI_INLINE void gemm_tile(GemmBlock block, i64 k, const S *a, i64 a_row, i64 a_k, const S *b, i64 b_k, i64 b_panel,
+AOTI_NOINLINE void gemm_tile(GemmBlock block, i64 k, const S *a, i64 a_row, i64 a_k, const S *b, i64 b_k, i64 b_panel,
                            S *tile) {
   constexpr int largest = tile_of(Most);
   gemm_chain<largest>(block, min_i64(k, kChain), a, a_row, a_k, b, b_k, b_panel, tile);

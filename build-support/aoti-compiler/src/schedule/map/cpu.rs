@@ -20,7 +20,7 @@ const NEVER_ROWS: i64 = 1 << 40;
 /// Largest register tiles of a matrix product, beside those that the template takes by itself.
 const TILE_ROWS: [i64; 2] = [8, 4];
 /// Rows of the register tiles that there are, largest first (`gemm_block` of `gemm.h`, with the widest vectors).
-const TILES: [i64; 7] = [14, 13, 12, 8, 4, 2, 1];
+const TILES: [i64; 6] = [14, 13, 8, 4, 2, 1];
 /// Rows that it makes the best of, and as how many it counts a tile at least.
 const PLANNED_ROWS: i64 = 56;
 const TILE_LEAST: i64 = 6;
