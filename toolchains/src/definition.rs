@@ -167,6 +167,9 @@ pub struct Arguments {
     pub compile_c: Vec<String>,
     /// Compiles for speed.
     pub optimize: Vec<String>,
+    /// Compiles for small code; as for speed, if absent.
+    #[serde(default)]
+    pub optimize_size: Option<Vec<String>>,
     /// Compiles for debugging, instead of `optimize`.
     pub debug: Vec<String>,
     /// Added under sanitizers.

@@ -64,6 +64,15 @@ pub enum Linking {
     Static,
 }
 
+/// What a compiler should make of a source file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// Fast code.
+    Speed,
+    /// Small code.
+    Size,
+}
+
 /// One translation unit.
 #[derive(Debug, Clone)]
 pub struct CompileJob {
@@ -77,6 +86,8 @@ pub struct CompileJob {
     pub headers: Vec<Input>,
     /// Instruction-set level; the target's baseline if absent.
     pub level: Option<String>,
+    /// What its code should be, unless it is for debugging.
+    pub goal: Goal,
     /// Macros, `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
     /// Arguments after all others.
@@ -138,7 +149,11 @@ impl Toolchain {
             Language::Cpp => given.compile.clone(),
             Language::C => given.compile_c.clone(),
         };
-        arguments.extend(if mode.debug { given.debug.clone() } else { given.optimize.clone() });
+        arguments.extend(match job.goal {
+            _ if mode.debug => given.debug.clone(),
+            Goal::Speed => given.optimize.clone(),
+            Goal::Size => given.optimize_size.clone().unwrap_or_else(|| given.optimize.clone()),
+        });
         if !mode.sanitize.is_empty() {
             arguments.extend(sanitized(&given.sanitize, mode));
         }

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use aoti_compiler::codegen::bundle::SourceFile;
 use aoti_compiler::codegen::harness;
-use aoti_toolchain::{CompileJob, FileContent, Input, InputError, Language, LinkJob, Linking, NoEvents};
+use aoti_toolchain::{
+    CompileJob, FileContent, Goal, Input, InputError, Language, LinkJob, Linking, NoEvents,
+};
 
 use crate::artefacts::Built;
 use crate::error::Error;
@@ -29,6 +31,7 @@ impl Session {
                 source: Input::text(&source.name, &source.text),
                 headers,
                 level: None,
+                goal: Goal::Speed,
                 defines: Vec::new(),
                 extra: Vec::new(),
                 output: format!("{part}.o"),

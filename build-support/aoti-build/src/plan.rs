@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use aoti_compiler::codegen::bundle::{CalledFunction, DeviceUnit, SourceBundle, TranslationUnit};
+use aoti_compiler::codegen::bundle::{self, CalledFunction, DeviceUnit, SourceBundle, TranslationUnit};
 use aoti_compiler::codegen::names::DIGITS;
 use aoti_compiler::diagnostic::{Code, Diagnostic, Diagnostics};
 use aoti_compiler::graph::Origin;
@@ -10,7 +10,7 @@ use aoti_compiler::operators;
 use aoti_compiler::target::Vendor;
 use aoti_toolchain::{
     Action, ArchiveJob, AssembleJob, CompileJob, Device, DeviceImage, DeviceJob, DevicePlan, FileContent,
-    Input, Language, LinkJob, Mode, Outputs, Toolchain, embed_assembly,
+    Goal, Input, Language, LinkJob, Mode, Outputs, Toolchain, embed_assembly,
 };
 
 use crate::error::Error;
@@ -160,6 +160,7 @@ impl OperatorSource {
             source,
             headers: own,
             level: None,
+            goal: Goal::Speed,
             defines: Vec::new(),
             extra: Vec::new(),
             output: self.object(),
@@ -352,6 +353,10 @@ fn compile_job(
         source: Input::text(&unit.source, source(bundle, &unit.source)),
         headers: headers.to_vec(),
         level: unit.level.clone(),
+        goal: match unit.goal {
+            bundle::Goal::Speed => Goal::Speed,
+            bundle::Goal::Size => Goal::Size,
+        },
         defines: unit.defines.iter().map(define).collect(),
         extra: Vec::new(),
         output: unit.object.clone(),

@@ -39,6 +39,7 @@ const LIBC: &[&str] = &[
     "realloc",
     "snprintf",
     "strcmp",
+    "strcpy",
     "strlen",
     "strncmp",
     "vsnprintf",

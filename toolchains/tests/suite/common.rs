@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use aoti_toolchain::{
-    Action, ArchiveJob, AssembleJob, CompileJob, Environment, Event, Events, Executor, Input, Language,
+    Action, ArchiveJob, AssembleJob, CompileJob, Environment, Event, Events, Executor, Goal, Input, Language,
     LinkJob, LocalStore, Mode, Outputs, Requirements, Target, Toolchain, Toolchains, embed_assembly,
 };
 
@@ -100,6 +100,7 @@ pub(crate) fn compile(toolchain: &Toolchain, level: Option<&str>, mode: &Mode) -
         source: Input::text("kernel.cpp", KERNEL),
         headers: vec![Input::text("aoti/base.h", HEADER)],
         level: level.map(str::to_owned),
+        goal: Goal::Speed,
         defines: vec!["AOTI_TEST=1".to_owned()],
         extra: Vec::new(),
         output: "kernel.o".to_owned(),

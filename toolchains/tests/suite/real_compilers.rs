@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::common::{Log, compile, executor, host_toolchains, library};
 use aoti_toolchain::audit::{self, Allow, AuditError};
 use aoti_toolchain::{
-    CompileJob, Error, FileContent, Input, Language, LinkJob, Linking, Mode, Sanitizer, Target,
+    CompileJob, Error, FileContent, Goal, Input, Language, LinkJob, Linking, Mode, Sanitizer, Target,
 };
 
 #[test]
@@ -205,6 +205,7 @@ fn job(text: &str) -> CompileJob {
         source: Input::text("job.cpp", text),
         headers: Vec::new(),
         level: None,
+        goal: Goal::Speed,
         defines: Vec::new(),
         extra: Vec::new(),
         output: "job.o".to_owned(),

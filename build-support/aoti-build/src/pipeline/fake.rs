@@ -1,7 +1,7 @@
 //! A compiler of one model, for tests: the first four bytes of a model are its weight, the rest is its program, of which
 //! `error` does not compile, and `huge` has more weights than a library holds. Others make the kernel err, each in its way.
 
-use aoti_compiler::codegen::bundle::{SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
+use aoti_compiler::codegen::bundle::{Goal, SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
 use aoti_compiler::codegen::interface::{DimInterface, ElementType, Interface, ValueInterface};
 use aoti_compiler::codegen::names;
 use aoti_compiler::compile::Options;
@@ -41,6 +41,7 @@ pub(crate) fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, D
         object: object.to_owned(),
         level: level.cloned(),
         defines: vec![("UNUSED".to_owned(), "1".to_owned())],
+        goal: Goal::Speed,
     };
     let units = vec![
         unit("kernels.cpp", "kernels.o", options.levels.first()),

@@ -27,6 +27,17 @@ pub struct TranslationUnit {
     pub level: Option<String>,
     /// Preprocessor definitions as (name, value).
     pub defines: Vec<(String, String)>,
+    /// What its code should be.
+    pub goal: Goal,
+}
+
+/// What a compiler should make of a source file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Goal {
+    /// Fast code.
+    Speed,
+    /// Small code: it runs once a call, whatever the call computes.
+    Size,
 }
 
 /// Kernels of a vendor's GPUs, to be compiled by a device compiler and embedded under a symbol.

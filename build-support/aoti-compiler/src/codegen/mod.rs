@@ -23,7 +23,7 @@ use crate::loops::Program;
 use crate::schedule::Schedule;
 use crate::symbolic::RangeTable;
 use crate::target::Vendor;
-use bundle::{CalledFunction, DeviceUnit, SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
+use bundle::{CalledFunction, DeviceUnit, Goal, SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
 use cranelift_entity::PrimaryMap;
 use functions::{Function, FunctionId, Functions};
 use headers::Header;
@@ -69,6 +69,7 @@ impl Files {
                     object: format!("{stem}.{}.o", api::level_tag(level)),
                     level: Some(level.clone()),
                     defines: vec![("AOTI_LEVEL_NS".to_owned(), tag.clone())],
+                    goal: Goal::Speed,
                 });
             }
         }
@@ -76,10 +77,10 @@ impl Files {
     }
 
     /// A file that is compiled once.
-    fn unit(&mut self, stem: &str, text: String) {
+    fn unit(&mut self, stem: &str, text: String, goal: Goal) {
         let (source, object) = (format!("{stem}.cpp"), format!("{stem}.o"));
         self.files.push(SourceFile { name: source.clone(), text });
-        self.units.push(TranslationUnit { source, object, level: None, defines: vec![] });
+        self.units.push(TranslationUnit { source, object, level: None, defines: vec![], goal });
     }
 
     fn device(&mut self, gpu: &PrintedGpu<'_>, symbol: &str) {
@@ -91,7 +92,7 @@ impl Files {
         self.files.push(SourceFile { name: source.clone(), text: gpu.program.device.clone() });
         let (architectures, symbol) = (gpu.architectures.to_vec(), bundle::code_symbol(symbol, gpu.vendor));
         self.devices.push(DeviceUnit { vendor: gpu.vendor, architectures, source, symbol });
-        self.unit(&format!("run_{stem}"), gpu.program.host.clone());
+        self.unit(&format!("run_{stem}"), gpu.program.host.clone(), Goal::Speed);
     }
 }
 
@@ -200,7 +201,9 @@ pub fn generate(request: &Request) -> SourceBundle {
         files.files.extend_from_slice(&printed.files);
         files.units.extend_from_slice(&printed.units);
     }
-    files.unit("model", api.print());
+    // What prepares weights is in the headers of this file, and takes time.
+    let goal = if preparation.is_none() { Goal::Size } else { Goal::Speed };
+    files.unit("model", api.print(), goal);
     let table = files.files.len() - 1;
     files.files.extend(headers::all(cpu.is_some() || preparation.is_some(), !gpus.is_empty()));
     let fixed = preparation.as_ref().map(|printed| printed.fixed.clone()).unwrap_or_default();
@@ -262,7 +265,9 @@ fn kernel_files(
     let run = run::run_functions(&planned.run, &planned.functions, &schedule.memory.scratch, identifier);
     if total <= UNIT_WEIGHT {
         let all: Vec<&Function> = planned.functions.all.values().collect();
-        let kernels: String = all.iter().map(|function| function.definition("static ")).collect();
+        // Inlined, all kernels of a model would share one frame, and their setting up would be mixed.
+        let kernels: String =
+            all.iter().map(|function| function.definition("static AOTI_NOINLINE ")).collect();
         let text = format!("{title}{}{prologue}{}{kernels}{run}", includes(&all), externals(&all));
         return vec![SourceFile { name: format!("{stem}.cpp"), text }];
     }

@@ -4,7 +4,7 @@
 //! Its kernels are compiled once, for the lowest level: they run once for each set of weights.
 
 use super::api::rows::table;
-use super::bundle::{TranslationUnit, WeightsBlob};
+use super::bundle::{Goal, TranslationUnit, WeightsBlob};
 use super::c_family::expr::scalar;
 use super::foreign::literal;
 use super::run;
@@ -93,6 +93,7 @@ pub(super) fn print(
         object: file.name.replace(".cpp", ".o"),
         level: level.cloned(),
         defines: vec![("AOTI_LEVEL_NS".to_owned(), tag.clone())],
+        goal: Goal::Speed,
     });
     Printed { declarations, table, units: units.collect(), files, fixed }
 }

@@ -67,10 +67,6 @@ pub(super) enum Code<'a> {
     },
 }
 
-/// What asks GCC for small code, for a whole file.
-const SMALL_CODE: &str =
-    "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC optimize(\"Os\")\n#endif\n\n";
-
 impl Device<'_> {
     /// As in file names, namespaces and on command lines.
     fn name(&self) -> &'static str {
@@ -128,11 +124,9 @@ impl Api<'_> {
         let includes: String = headers.iter().map(|name| format!("#include \"aoti/{name}\"\n")).collect();
         let name = super::docs::code(&self.interface.name);
         let title = format!("The C interface of the model {name}, written by cargo-aoti.");
-        // Beside the preparation of weights, nothing here takes time: it is compiled to be small.
-        let size = if self.preparation.is_none() { SMALL_CODE } else { "" };
         let preparation = self.preparation.map_or("", |printed| &printed.table);
         format!(
-            "{}{size}{includes}\nusing namespace aoti;\n\n\
+            "{}{includes}\nusing namespace aoti;\n\n\
              {}namespace {{\n\n{}{rows}\n{info}\n{preparation}{devices}{}\n}} // namespace\n\n\
              extern \"C\" __attribute__((visibility(\"default\"))) const AotiApi *aoti_{}_api(void) {{ return &api; }}\n",
             comment(&title),
