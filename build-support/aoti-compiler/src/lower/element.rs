@@ -62,10 +62,10 @@ impl<'a> Element<'a> {
 
     /// The same where a concatenation that has no buffer counts as well.
     pub(super) fn in_place(op: &'a Op) -> Option<Element<'a>> {
-        match op {
-            Op::Cat { axis } => Some(Element::Cat(*axis)),
-            _ => Element::of(op),
+        if let Op::Cat { axis } = op {
+            return Some(Element::Cat(*axis));
         }
+        Element::of(op)
     }
 
     /// What computing it costs beside its operands, in operations; above 9 it takes much longer than an addition.

@@ -199,14 +199,11 @@ impl Uses<'_> {
     fn could_be_epilogues(&self, value: ValueId) -> bool {
         self.readers[value].iter().all(|position| {
             let reader = &self.graph.nodes[*position];
-            match &reader.op {
-                Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast => true,
-                Op::View(_) => {
-                    let whole = self.graph.ty(reader.outputs[0]).numel() == self.graph.ty(value).numel();
-                    whole && self.could_be_epilogues(reader.outputs[0])
-                }
-                _ => false,
+            if let Op::View(_) = &reader.op {
+                let whole = self.graph.ty(reader.outputs[0]).numel() == self.graph.ty(value).numel();
+                return whole && self.could_be_epilogues(reader.outputs[0]);
             }
+            matches!(&reader.op, Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast)
         })
     }
 }
