@@ -20,6 +20,8 @@ use std::process::Command;
 mod convolutions;
 #[path = "device/drawn.rs"]
 mod drawn;
+#[path = "device/repeated.rs"]
+mod repeated;
 
 const NAMES: [&str; 8] =
     ["kernels", "control", "attention", "random", "matrices", "storage", "clusters", "roles"];
@@ -242,7 +244,18 @@ fn embedded(symbol: &str) -> String {
 }
 
 /// The program that runs a graph on a GPU through the library's C interface, with a driver beside it that emulates one.
-fn program(gcc: &Path, place: &str, (name, text): (&str, &str), wavefront: u32) -> PathBuf {
+fn program(gcc: &Path, place: &str, graph: (&str, &str), wavefront: u32) -> PathBuf {
+    program_of(gcc, place, graph, wavefront, ("run.cpp", &[]))
+}
+
+/// The same with another main program, and with arguments for the compiler of the driver.
+fn program_of(
+    gcc: &Path,
+    place: &str,
+    (name, text): (&str, &str),
+    wavefront: u32,
+    (main, driver): (&str, &[&str]),
+) -> PathBuf {
     let bundle = compiled_text(name, text.to_owned(), "sm_90a");
     let folder = scratch(&format!("device-{place}-{name}-{wavefront}"));
     let write =
@@ -280,10 +293,18 @@ fn program(gcc: &Path, place: &str, (name, text): (&str, &str), wavefront: u32) 
     };
     let emulation = format!("-DAOTI_EMULATED={wavefront}");
     compile("image.so", &[folder.join("device.cpp")], &["-shared", "-fPIC", &emulation]);
-    compile("libcuda.so.1", &[manifest("tests/device/driver.cpp")], &["-shared", "-fPIC"]);
+    compile(
+        "libcuda.so.1",
+        &[manifest("tests/device/driver.cpp")],
+        &[&["-shared", "-fPIC"], driver].concat(),
+    );
     let api = format!("-DMODEL_API={}", bundle.exported_symbol());
     let own = ["model.cpp", "run_cuda.cpp", "code.S", "weights.S"].map(|file| folder.join(file));
-    compile("run", &[&[manifest("tests/device/run.cpp")], &own[..]].concat(), &[&api, "-ldl", "-lpthread"]);
+    compile(
+        "run",
+        &[&[manifest("tests/device").join(main)], &own[..]].concat(),
+        &[&api, "-ldl", "-lpthread"],
+    );
     folder
 }
 

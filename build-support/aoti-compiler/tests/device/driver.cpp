@@ -1,5 +1,6 @@
 // A driver of CUDA for tests, whose one device runs emulated kernels: a module is a shared library in memory, a graph is a
-// list of launches. Ends the program with what is still allocated when its modules are unloaded.
+// list of launches, of which a node is one. Ends the program with what is still allocated when its modules are unloaded.
+// OLD_DRIVER leaves out what drivers have only of late.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@ struct Launch { const Function *function; int blocks, threads, shared; unsigned 
 struct List { Launch *at; int count; };
 static List *capturing;
 static int allocated;
+// Launches one by one, captures, graphs that were made of them, and kernels of graphs that were given other arguments.
+extern "C" { int emulated_counts[4]; }
 inline void *operator new(size_t, void *at) { return at; }
 extern "C" {
 int cuInit(unsigned) { return 0; }
@@ -67,19 +70,24 @@ int cuMemcpyHtoDAsync_v2(uint64_t t, const void *f, size_t b, void *) { memcpy((
 int cuMemcpyDtoHAsync_v2(void *t, uint64_t f, size_t b, void *) { memcpy(t, (void *)f, b); return 0; }
 int cuMemcpyDtoDAsync_v2(uint64_t t, uint64_t f, size_t b, void *) { memmove((void *)t, (void *)f, b); return 0; }
 int cuMemsetD8Async(uint64_t t, unsigned char v, size_t b, void *) { memset((void *)t, v, b); return 0; }
+static int keep(Launch &launch, void **arguments) {
+  const int *sizes = launch.function->sizes;
+  for (int k = 0; sizes[k]; ++k) {
+    if (k == 96 || sizes[k] > 8) return 1;
+    memcpy(launch.arguments[k], arguments[k], sizes[k]);
+  }
+  return 0;
+}
 int cuLaunchKernel(const Function *f, unsigned bx, unsigned, unsigned, unsigned tx, unsigned, unsigned, unsigned shared, void *, void **arguments, void **) {
   if (!capturing) {
+    ++emulated_counts[0];
     f->kernel((int)bx, (int)tx, (int)shared, arguments);
     return 0;
   }
   capturing->at = (Launch *)realloc(capturing->at, size_t(capturing->count + 1) * sizeof(Launch));
   Launch &launch = capturing->at[capturing->count++];
   launch.function = f, launch.blocks = (int)bx, launch.threads = (int)tx, launch.shared = (int)shared;
-  for (int k = 0; f->sizes[k]; ++k) {
-    if (k == 96 || f->sizes[k] > 8) return 1;
-    memcpy(launch.arguments[k], arguments[k], f->sizes[k]);
-  }
-  return 0;
+  return keep(launch, arguments);
 }
 int cuStreamCreate(void **s, unsigned) { *s = (void *)1; return 0; }
 int cuStreamDestroy_v2(void *) { return 0; }
@@ -89,16 +97,32 @@ int cuEventDestroy_v2(void *e) { free(e); return 0; }
 int cuEventRecord(void *, void *) { return 0; }
 int cuEventSynchronize(void *) { return 0; }
 int cuEventElapsedTime(float *ms, void *, void *) { *ms = 0; return 0; }
-int cuStreamBeginCapture_v2(void *, int) { capturing = (List *)calloc(1, sizeof(List)); return 0; }
+int cuStreamBeginCapture_v2(void *, int) { ++emulated_counts[1]; capturing = (List *)calloc(1, sizeof(List)); return 0; }
 int cuStreamEndCapture(void *, void **graph) { *graph = capturing; capturing = nullptr; return 0; }
 int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long) {
   List *copy = (List *)malloc(sizeof(List)), *list = (List *)graph;
   copy->count = list->count, copy->at = (Launch *)malloc(size_t(list->count + 1) * sizeof(Launch));
   memcpy(copy->at, list->at, size_t(list->count) * sizeof(Launch));
   *exec = copy;
-  ++allocated;
+  ++allocated, ++emulated_counts[2];
   return 0;
 }
+#ifndef OLD_DRIVER
+int cuStreamGetCaptureInfo_v3(void *, int *status, uint64_t *, void **graph, const void ***last, const void **, size_t *count) {
+  static const void *node;
+  node = (const void *)(uintptr_t)capturing->count;
+  *status = 1, *graph = capturing, *last = &node, *count = 1;
+  return 0;
+}
+struct Parameters { const Function *function; unsigned blocks[3], threads[3], shared; void **arguments; };
+int cuGraphExecKernelNodeSetParams_v2(void *exec, void *node, const Parameters *given) {
+  Launch &launch = ((List *)exec)->at[(uintptr_t)node - 1];
+  if (launch.function != given->function) return 910;
+  ++emulated_counts[3];
+  launch.blocks = (int)given->blocks[0], launch.threads = (int)given->threads[0], launch.shared = (int)given->shared;
+  return keep(launch, given->arguments);
+}
+#endif
 int cuGraphLaunch(void *exec, void *) {
   List *list = (List *)exec;
   for (int i = 0; i < list->count; ++i) {

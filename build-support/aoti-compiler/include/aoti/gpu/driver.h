@@ -21,6 +21,9 @@ typedef struct OpaqueFunction *Function;
 typedef struct OpaqueContext *Context;
 typedef struct OpaqueGraph *Graph;
 typedef struct OpaqueGraphExec *GraphExec;
+typedef struct OpaqueNode *Node;
+
+enum Vendor { kNvidia, kAmd };
 
 // CUlaunchConfig with one CUlaunchAttribute.
 struct LaunchAttribute {
@@ -33,6 +36,21 @@ struct LaunchConfig {
   const LaunchAttribute *attributes;
   unsigned n_attributes;
 };
+// CUDA_KERNEL_NODE_PARAMS and hipKernelNodeParams: what a kernel of a graph is launched with.
+struct CudaKernelNode {
+  Function function;
+  unsigned blocks[3], threads[3], shared_bytes;
+  void **arguments, **extra;
+  void *kernel, *context;
+};
+struct HipKernelNode {
+  unsigned threads[3];
+  void **extra;
+  Function function;
+  unsigned blocks[3];
+  void **arguments;
+  unsigned shared_bytes;
+};
 // Programmatic stream serialization: the kernel itself waits for what the one before wrote.
 constexpr LaunchAttribute kEarly = {6, 0, {1}};
 
@@ -40,6 +58,7 @@ constexpr LaunchAttribute kEarly = {6, 0, {1}};
 struct Driver {
   void *library;
   const char *name; // "CUDA" or "HIP"
+  Vendor vendor;
   int (*init)(unsigned flags);
   int (*driver_version)(int *version);
   int (*error_text)(int code, const char **text);
@@ -83,9 +102,13 @@ struct Driver {
   int (*graph_launch)(GraphExec exec, Stream stream);
   int (*graph_destroy)(Graph graph);
   int (*graph_exec_destroy)(GraphExec exec);
+  // The functions from here on may be null: old drivers lack them.
+  int (*graph_set_kernel)(GraphExec exec, Node node, const void *parameters);
+  // What comes next in a capture follows these nodes; the second form also where launches are early.
+  int (*capture_info)(Stream stream, int *status, uint64_t *id, Graph *graph, const Node **last, size_t *count);
+  int (*capture_info_edges)(Stream stream, int *status, uint64_t *id, Graph *graph, const Node **last, const void **edges,
+                            size_t *count);
 };
-
-enum Vendor { kNvidia, kAmd };
 
 // Numbers that are the same in no two headers: CUdevice_attribute and hipDeviceAttribute_t, CUfunction_attribute.
 struct Numbers {
@@ -151,6 +174,12 @@ inline constexpr Symbol kSymbols[] = {
     AOTI_DRIVER_SYMBOL(graph_destroy, "cuGraphDestroy", "hipGraphDestroy"),
     AOTI_DRIVER_SYMBOL(graph_exec_destroy, "cuGraphExecDestroy", "hipGraphExecDestroy"),
 };
+// What a run goes without where the driver does not have it.
+inline constexpr Symbol kOptionalSymbols[] = {
+    AOTI_DRIVER_SYMBOL(graph_set_kernel, "cuGraphExecKernelNodeSetParams_v2", "hipGraphExecKernelNodeSetParams"),
+    AOTI_DRIVER_SYMBOL(capture_info, "cuStreamGetCaptureInfo_v2", "hipStreamGetCaptureInfo_v2"),
+    AOTI_DRIVER_SYMBOL(capture_info_edges, "cuStreamGetCaptureInfo_v3", nullptr),
+};
 #undef AOTI_DRIVER_SYMBOL
 
 } // namespace detail
@@ -168,6 +197,7 @@ __attribute__((unused)) inline bool find_driver(Vendor vendor, Driver *driver, c
   const int count = vendor == kNvidia ? 2 : 4;
   *driver = Driver{};
   driver->name = vendor == kNvidia ? "CUDA" : "HIP";
+  driver->vendor = vendor;
   for (int i = 0; i < count && !driver->library; ++i) driver->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
   if (!driver->library) {
     int used = snprintf(message, bytes, "no %s driver on this machine: looked for", driver->name);
@@ -186,6 +216,9 @@ __attribute__((unused)) inline bool find_driver(Vendor vendor, Driver *driver, c
     }
     *(void **)((char *)driver + symbol.offset) = found;
   }
+  for (const detail::Symbol &symbol : detail::kOptionalSymbols)
+    if (const char *name = vendor == kNvidia ? symbol.cuda : symbol.hip)
+      *(void **)((char *)driver + symbol.offset) = dlsym(driver->library, name);
   if (int code = driver->init(0)) {
     snprintf(message, bytes, "the %s driver of this machine does not start: error %d", driver->name, code);
     dlclose(driver->library);
@@ -209,6 +242,33 @@ __attribute__((unused)) inline int launch_blocks(const Driver &driver, Function 
     return driver.launch(function, blocks, 1, 1, threads, 1, 1, shared_bytes, stream, arguments, nullptr);
   const LaunchConfig config = {{blocks, 1, 1}, {threads, 1, 1}, shared_bytes, stream, &kEarly, 1};
   return driver.launch_early(&config, function, arguments, nullptr);
+}
+
+// Whether kernels of a graph can be given other arguments.
+__attribute__((unused)) inline bool can_set_nodes(const Driver &driver) {
+  return driver.graph_set_kernel && (driver.capture_info_edges || driver.capture_info);
+}
+
+// The node that a stream, which is captured, came to last; or null, where the driver does not say.
+__attribute__((unused)) inline Node last_node(const Driver &driver, Stream stream) {
+  int status = 0;
+  uint64_t id = 0;
+  Graph graph = nullptr;
+  const Node *last = nullptr;
+  const void *edges = nullptr;
+  size_t count = 0;
+  const int code = driver.capture_info_edges
+                       ? driver.capture_info_edges(stream, &status, &id, &graph, &last, &edges, &count)
+                       : driver.capture_info(stream, &status, &id, &graph, &last, &count);
+  return code == 0 && count == 1 ? last[0] : nullptr;
+}
+
+// Gives a kernel of a graph other arguments; what is running already keeps those that it has.
+__attribute__((unused)) inline int set_kernel(const Driver &driver, GraphExec exec, Node node, Function function, unsigned blocks,
+                                              unsigned threads, unsigned shared_bytes, void **arguments) {
+  const CudaKernelNode cuda = {function, {blocks, 1, 1}, {threads, 1, 1}, shared_bytes, arguments, nullptr, nullptr, nullptr};
+  const HipKernelNode hip = {{threads, 1, 1}, nullptr, function, {blocks, 1, 1}, arguments, shared_bytes};
+  return driver.graph_set_kernel(exec, node, driver.vendor == kNvidia ? (const void *)&cuda : &hip);
 }
 
 } // namespace gpu

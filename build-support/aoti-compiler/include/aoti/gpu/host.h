@@ -17,46 +17,109 @@ struct Entry {
   unsigned copiers;
 };
 
+// An address of the caller's, and whether it is another than the graph of the run has.
+struct Given {
+  Address address;
+  bool moved;
+  operator Address() const { return address; }
+};
+static_assert(__builtin_offsetof(Given, address) == 0, "as an argument it is the address");
+
+// What is done to the graph of a run instead of launching: while `exec` is null, the stream is captured, and the nodes that
+// are given an address of the caller's are noted; then those of them whose addresses have moved are given the new ones.
+struct Replay {
+  GraphExec exec;
+  Node *nodes; // in the order of the run
+  int32_t next;
+  bool known; // whether the driver named every node
+};
+
 struct DeviceRun {
   const Driver *driver;
   Stream stream;
   const Entry *entries;
-  const Address *inputs, *outputs;
-  Address states, generator, weights, arena;
+  const Given *inputs, *outputs;
+  Given states;
+  Address generator, weights, arena;
   Address fault; // one word that kernels and the host see
   void *staging; // 8 bytes of page-locked memory
   int64_t *symbols; // sizes, to which those that are read from data are added
   // Told of kernels, or null; and what it wants to know.
   void (*tell)(DeviceRun &run, int32_t kernel, int32_t phase);
   const void *teller;
+  Replay *replay; // or null
   int error; // the first code of the driver that was not success
 };
 
-template <class T> Address input(const DeviceRun &run, int position) { return run.inputs[position]; }
-template <class T> Address output(const DeviceRun &run, int position) { return run.outputs[position]; }
-template <class T> Address state(const DeviceRun &run, int64_t offset) { return run.states + Address(offset); }
+template <class T> Given input(const DeviceRun &run, int position) { return run.inputs[position]; }
+template <class T> Given output(const DeviceRun &run, int position) { return run.outputs[position]; }
+template <class T> Given state(const DeviceRun &run, int64_t offset) {
+  return {run.states.address + Address(offset), run.states.moved};
+}
 template <class T> Address generator(const DeviceRun &run, int) { return run.generator; }
 template <class T> Address weights(const DeviceRun &run, int64_t offset) { return run.weights + Address(offset); }
 template <class T> Address arena(const DeviceRun &run, int64_t offset) { return run.arena + Address(offset); }
+
+// What the caller's addresses among the arguments of a launch say: whether there are any, and whether one has moved.
+struct Callers {
+  bool any = false, moved = false;
+  void see(const Given &given) { any = true, moved = moved || given.moved; }
+  template <class A> void see(const A &) {}
+};
+
+struct Shape {
+  unsigned blocks, threads, shared_bytes;
+};
+
+inline void replay_launch(DeviceRun &run, const Entry &entry, const Shape &shape, void **arguments, Callers callers) {
+  Replay &replay = *run.replay;
+  if (!replay.exec) {
+    run.error = launch_blocks(*run.driver, entry.function, shape.blocks, shape.threads, shape.shared_bytes, run.stream, arguments);
+    if (!callers.any || run.error || !replay.known) return;
+    Node &node = replay.nodes[replay.next++];
+    node = last_node(*run.driver, run.stream);
+    replay.known = node != nullptr;
+  } else if (callers.any) {
+    Node node = replay.nodes[replay.next++];
+    if (callers.moved)
+      run.error = set_kernel(*run.driver, replay.exec, node, entry.function, shape.blocks, shape.threads, shape.shared_bytes,
+                             arguments);
+  }
+}
+
+inline void launch_list(DeviceRun &run, int32_t kernel, const Entry &entry, const Shape &shape, void **arguments, Callers callers) {
+  if (run.replay) {
+    if (shape.blocks > 0) replay_launch(run, entry, shape, arguments, callers);
+    return;
+  }
+  if (run.tell) run.tell(run, kernel, AOTI_KERNEL_BEGIN);
+  if (shape.blocks > 0)
+    run.error = launch_blocks(*run.driver, entry.function, shape.blocks, shape.threads, shape.shared_bytes, run.stream, arguments);
+  if (!run.tell || run.error) return;
+  run.error = run.driver->stream_wait(run.stream);
+  if (!run.error) run.tell(run, kernel, AOTI_KERNEL_END);
+}
 
 // Arguments are passed as the kernel declares them: addresses and sizes, after the run itself. Who is told of kernels sees
 // what each wrote, so that each is waited for.
 template <class... A>
 void launch(DeviceRun &run, int32_t kernel, int function, int64_t blocks, int threads, int64_t shared, A... arguments) {
   if (run.error) return;
-  if (run.tell) run.tell(run, kernel, AOTI_KERNEL_BEGIN);
   void *list[] = {&run.fault, &arguments...};
+  Callers callers;
+  (callers.see(arguments), ...);
   const Entry &entry = run.entries[function];
-  if (blocks > 0)
-    run.error = launch_blocks(*run.driver, entry.function, unsigned(blocks), unsigned(threads) + entry.copiers,
-                              unsigned(shared), run.stream, list);
-  if (!run.tell || run.error) return;
-  run.error = run.driver->stream_wait(run.stream);
-  if (!run.error) run.tell(run, kernel, AOTI_KERNEL_END);
+  launch_list(run, kernel, entry, {blocks > 0 ? unsigned(blocks) : 0, unsigned(threads) + entry.copiers, unsigned(shared)}, list,
+              callers);
 }
 
-inline void copy(DeviceRun &run, Address to, Address from, int64_t bytes) {
-  if (!run.error && bytes > 0) run.error = run.driver->copy(to, from, size_t(bytes), run.stream);
+// Copies stay as they were captured: where one has an address of the caller's, the graph is for these addresses alone.
+template <class To, class From> void copy(DeviceRun &run, To to, From from, int64_t bytes) {
+  if (run.error || bytes <= 0 || (run.replay && run.replay->exec)) return;
+  Callers callers;
+  callers.see(to), callers.see(from);
+  if (run.replay && callers.any) run.replay->known = false;
+  run.error = run.driver->copy(to, from, size_t(bytes), run.stream);
 }
 
 // An element of device memory, once everything before it is done.

@@ -28,6 +28,8 @@ struct Program {
   int32_t (*run)(DeviceRun &run);
   // Whether a run never waits for what kernels wrote, and can so be replayed.
   bool launches_only;
+  // Launches of a run that are given an address of the caller's.
+  int32_t n_given;
   // The part of the weights that kernels read.
   int64_t weights_begin, weights_bytes;
 };

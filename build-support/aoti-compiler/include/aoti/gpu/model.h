@@ -197,7 +197,7 @@ template <const Tables &T, const Program &P> struct Interface {
     int code = 0;
     for (int32_t i = 0; i < n_inputs && !code; ++i) code = place(run, i, inputs[i]);
     for (int32_t i = 0; i < n_outputs && !code; ++i) code = place(run, n_inputs + i, outputs[i]);
-    run.addresses[state_slot()] = state ? own(state)->memory : 0;
+    give(run, state_slot(), state ? own(state)->memory : 0);
     for (int32_t i = 0; i < n_inputs && !code; ++i) code = copy_in(run, i, inputs[i], stream);
     *run.fault() = 0;
     run.generator()[0] = context ? context->seed : 0;
@@ -206,9 +206,9 @@ template <const Tables &T, const Program &P> struct Interface {
     DeviceRun launches{&on.driver,
                        stream,
                        on.entries,
-                       run.addresses,
-                       run.addresses + n_inputs,
-                       run.addresses[state_slot()],
+                       run.given,
+                       run.given + n_inputs,
+                       run.given[state_slot()],
                        Address(uintptr_t(run.generator())),
                        on.weights,
                        run.arena,
@@ -217,6 +217,7 @@ template <const Tables &T, const Program &P> struct Interface {
                        run.symbols,
                        context && context->on_kernel ? tell : nullptr,
                        context,
+                       nullptr,
                        0};
     if (!code) code = start(run, launches, slots());
     for (int32_t i = 0; i < n_outputs && !code; ++i) code = copy_out(run, n_inputs + i, outputs[i], stream);
@@ -294,8 +295,8 @@ template <const Tables &T, const Program &P> struct Interface {
     kernel += T.first_kernel;
     if (phase == AOTI_KERNEL_BEGIN) return context.on_kernel(context.on_kernel_arg, kernel, phase, nullptr);
     const auto address = [&](Place place, int64_t offset) -> void * {
-      const Address base = place == Place::state ? run.states : run.arena;
-      return (void *)uintptr_t(place == Place::output ? run.outputs[offset] : base + Address(offset));
+      const Address base = place == Place::state ? run.states.address : run.arena;
+      return (void *)uintptr_t(place == Place::output ? run.outputs[offset].address : base + Address(offset));
     };
     AotiTensor tensors[T.most_outputs + 1];
     int64_t sizes[T.most_dimensions + 1];

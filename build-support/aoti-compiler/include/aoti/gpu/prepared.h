@@ -1,4 +1,5 @@
-// A run that is prepared on a device: its memory, where its tensors lie, and its launches as a graph once they repeat.
+// A run that is prepared on a device: its memory, where its tensors lie, and its launches as a graph once it is repeated. A
+// graph whose kernels can be told of other addresses serves for all; else it is for addresses that come again.
 // Owns device memory, a stream and an event. Knows nothing of what is checked before it starts.
 #pragma once
 
@@ -31,14 +32,19 @@ struct GpuRun : AotiRun {
   GpuRun *next;
   int64_t *symbols;
   Address arena;
-  // As kernels get them: inputs, outputs, then the state; those of the last submit; and the run's own memory for tensors that
-  // lie elsewhere, or null.
-  Address *addresses, *last, *copies;
+  // As kernels get them: inputs, outputs, then the state. What moved is told by the graph's addresses, and where there is no
+  // graph, by those of the last submit.
+  Given *given;
+  Address *copies; // the run's own memory for tensors that lie elsewhere, or null
   Stream stream;
   Event done;
   char *pinned; // a number that is read, then the fault, then the seed and the offset of random numbers
-  GraphExec graph;
+  Graph graph;
+  GraphExec exec; // or null
+  Node *nodes;    // of the graph, that are given an address of the caller's
   bool never_a_graph;
+  bool fixed; // its graph is for these addresses alone
+  bool repeated;
   bool submitted;
   int32_t failed;
 
@@ -57,10 +63,16 @@ inline bool lies_here(const AotiTensor &tensor) {
   return tensor.device.kind != AOTI_CPU && uintptr_t(tensor.data) % kAccess == 0;
 }
 
+// Where kernels find what the caller gave.
+inline void give(GpuRun &run, int32_t slot, Address address) {
+  Given &given = run.given[slot];
+  given = {address, given.moved || given.address != address};
+}
+
 // Where kernels find a tensor: its own memory, or a copy of the run's, which is made when it is first wanted.
 __attribute__((unused)) int place(GpuRun &run, int32_t slot, const AotiTensor &tensor) {
   if (lies_here(tensor) || bytes_of(tensor) == 0) {
-    run.addresses[slot] = Address(uintptr_t(tensor.data));
+    give(run, slot, Address(uintptr_t(tensor.data)));
     return 0;
   }
   if (!run.copies[slot])
@@ -68,7 +80,7 @@ __attribute__((unused)) int place(GpuRun &run, int32_t slot, const AotiTensor &t
       run.copies[slot] = 0;
       return code;
     }
-  run.addresses[slot] = run.copies[slot];
+  give(run, slot, run.copies[slot]);
   return 0;
 }
 
@@ -76,16 +88,22 @@ __attribute__((unused)) int copy_in(GpuRun &run, int32_t slot, const AotiTensor 
   const size_t bytes = size_t(bytes_of(tensor));
   if (lies_here(tensor) || bytes == 0) return 0;
   return tensor.device.kind == AOTI_CPU
-             ? run.driver().copy_in(run.addresses[slot], tensor.data, bytes, stream)
-             : run.driver().copy(run.addresses[slot], Address(uintptr_t(tensor.data)), bytes, stream);
+             ? run.driver().copy_in(run.given[slot], tensor.data, bytes, stream)
+             : run.driver().copy(run.given[slot], Address(uintptr_t(tensor.data)), bytes, stream);
 }
 
 __attribute__((unused)) int copy_out(GpuRun &run, int32_t slot, const AotiTensor &tensor, Stream stream) {
   const size_t bytes = size_t(bytes_of(tensor));
   if (lies_here(tensor) || bytes == 0) return 0;
   return tensor.device.kind == AOTI_CPU
-             ? run.driver().copy_out(tensor.data, run.addresses[slot], bytes, stream)
-             : run.driver().copy(Address(uintptr_t(tensor.data)), run.addresses[slot], bytes, stream);
+             ? run.driver().copy_out(tensor.data, run.given[slot], bytes, stream)
+             : run.driver().copy(Address(uintptr_t(tensor.data)), run.given[slot], bytes, stream);
+}
+
+__attribute__((unused)) void drop_graph(GpuRun &run) {
+  if (run.exec) run.driver().graph_exec_destroy(run.exec);
+  if (run.graph) run.driver().graph_destroy(run.graph);
+  run.exec = nullptr, run.graph = nullptr;
 }
 
 __attribute__((unused)) void release_run(GpuRun *run, int32_t slots) {
@@ -94,7 +112,7 @@ __attribute__((unused)) void release_run(GpuRun *run, int32_t slots) {
     const Driver &driver = run->driver();
     // What was submitted and not waited for still uses the memory.
     if (run->submitted) driver.event_wait(run->done);
-    if (run->graph) driver.graph_exec_destroy(run->graph);
+    drop_graph(*run);
     for (int32_t i = 0; i < slots; ++i)
       if (run->copies[i]) driver.release(run->copies[i]);
     if (run->arena) driver.release(run->arena);
@@ -108,16 +126,19 @@ __attribute__((unused)) void release_run(GpuRun *run, int32_t slots) {
 // A run with memory of its own for these sizes; or null, with the driver's code, or 0 where the host has no memory.
 __attribute__((unused)) GpuRun *make_run(const GpuModel *model, const int64_t *symbols, int32_t n_symbols, int32_t slots,
                                          int64_t arena_bytes, int *code) {
-  const size_t numbers = size_t(n_symbols) + 1, lists = 3 * size_t(slots);
-  GpuRun *run = (GpuRun *)calloc(1, sizeof(GpuRun) + numbers * sizeof(int64_t) + lists * sizeof(Address));
+  const size_t numbers = size_t(n_symbols) + 1, nodes = size_t(model->loaded->program->n_given);
+  GpuRun *run = (GpuRun *)calloc(1, sizeof(GpuRun) + numbers * sizeof(int64_t) +
+                                        size_t(slots) * (sizeof(Given) + sizeof(Address)) + nodes * sizeof(Node));
   *code = 0;
   if (!run) return nullptr;
   run->model = model;
   run->symbols = (int64_t *)(run + 1);
-  run->addresses = (Address *)(run->symbols + numbers);
-  run->last = run->addresses + slots, run->copies = run->last + slots;
+  run->given = (Given *)(run->symbols + numbers);
+  run->copies = (Address *)(run->given + slots);
+  run->nodes = (Node *)(run->copies + slots);
   memcpy(run->symbols, symbols, size_t(n_symbols) * sizeof(int64_t));
   const Driver &driver = run->driver();
+  run->fixed = !can_set_nodes(driver);
   {
     Entered entered(*model->loaded);
     if (arena_bytes > 0) *code = driver.allocate(&run->arena, size_t(arena_bytes));
@@ -130,35 +151,45 @@ __attribute__((unused)) GpuRun *make_run(const GpuModel *model, const int64_t *s
   return run;
 }
 
-// The launches of a run, as the driver shall repeat them; or null where it cannot.
-__attribute__((unused)) GraphExec captured(GpuRun &run, DeviceRun launches) {
+// Makes a graph of the launches, where the driver can.
+__attribute__((unused)) void capture(GpuRun &run, DeviceRun launches) {
   const Driver &driver = run.driver();
-  Graph graph = nullptr;
-  GraphExec exec = nullptr;
-  launches.stream = run.stream;
-  if (driver.capture_begin(run.stream, kCaptureRelaxed)) return nullptr;
-  run.model->loaded->program->run(launches);
-  if (driver.capture_end(run.stream, &graph) || !graph) return nullptr;
-  if (launches.error || driver.graph_instantiate(&exec, graph, 0)) exec = nullptr;
-  driver.graph_destroy(graph);
-  return exec;
+  Replay replay{nullptr, run.nodes, 0, !run.fixed};
+  launches.stream = run.stream, launches.replay = &replay;
+  if (!driver.capture_begin(run.stream, kCaptureRelaxed)) {
+    run.model->loaded->program->run(launches);
+    if (driver.capture_end(run.stream, &run.graph)) run.graph = nullptr;
+    if (run.graph && (launches.error || driver.graph_instantiate(&run.exec, run.graph, 0))) run.exec = nullptr;
+  }
+  run.fixed = !replay.known;
+  run.never_a_graph = !run.exec;
+  if (!run.exec) drop_graph(run);
 }
 
-// Starts the kernels. Where the same addresses come again, their launches become a graph. Gives the driver's code.
+// Tells the graph of the addresses that have moved. Nobody knows what it has where that fails.
+__attribute__((unused)) bool follow(GpuRun &run, DeviceRun launches) {
+  if (run.fixed) return false;
+  Replay replay{run.exec, run.nodes, 0, true};
+  launches.replay = &replay;
+  run.model->loaded->program->run(launches);
+  run.fixed = launches.error != 0;
+  return !run.fixed;
+}
+
+// Starts the kernels: as a graph, from the second time on. Gives the driver's code.
 __attribute__((unused)) int start(GpuRun &run, DeviceRun &launches, int32_t slots) {
   const Program &program = *run.model->loaded->program;
-  const Driver &driver = run.driver();
-  const size_t bytes = size_t(slots) * sizeof(Address);
-  const bool again = memcmp(run.addresses, run.last, bytes) == 0;
-  memcpy(run.last, run.addresses, bytes);
-  if (program.launches_only && !launches.tell && !run.never_a_graph) {
-    if (!again && run.graph) driver.graph_exec_destroy(run.graph), run.graph = nullptr;
-    if (again && !run.graph) {
-      run.graph = captured(run, launches);
-      run.never_a_graph = !run.graph;
-    }
-    if (run.graph) return driver.graph_launch(run.graph, launches.stream);
-  }
+  const bool again = run.repeated;
+  bool moved = false;
+  for (int32_t i = 0; i < slots; ++i) moved = moved || run.given[i].moved;
+  run.repeated = true;
+  const bool as_graph = program.launches_only && !launches.tell && !run.never_a_graph;
+  if (as_graph && run.exec && moved && !follow(run, launches)) drop_graph(run);
+  if (as_graph && !run.exec && again && !(moved && run.fixed)) capture(run, launches);
+  const bool graph = as_graph && run.exec;
+  if (graph || !run.exec)
+    for (int32_t i = 0; i < slots; ++i) run.given[i].moved = false;
+  if (graph) return run.driver().graph_launch(run.exec, launches.stream);
   run.failed = program.run(launches);
   return launches.error;
 }

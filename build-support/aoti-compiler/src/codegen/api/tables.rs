@@ -109,11 +109,12 @@ impl Printer<'_> {
                 };
                 let _ = writeln!(
                     rows,
-                    "{}constexpr gpu::Program program = {{gpu::{maker}, {}, {kernels}, {}, aoti_{symbol}_{device}_run, {}, {begin}, {bytes}}};",
+                    "{}constexpr gpu::Program program = {{gpu::{maker}, {}, {kernels}, {}, aoti_{symbol}_{device}_run, {}, {}, {begin}, {bytes}}};",
                     comment(&format!("Compiled for {}.", architectures.join(", "))),
                     code_symbol(symbol, *vendor),
                     lines.len(),
                     self.device.run.launches_only(),
+                    self.device.run.given_launches(),
                 );
                 "nullptr, 0".to_owned()
             }

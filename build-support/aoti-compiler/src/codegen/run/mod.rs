@@ -227,6 +227,24 @@ impl RunPlan {
         })
     }
 
+    /// How many launches are given an address of the caller's, in a run that does nothing else.
+    pub(super) fn given_launches(&self) -> usize {
+        let is_given = |pointer: &Pointer| match pointer.place {
+            Place::Input(_) | Place::Output(_) | Place::State(_) => true,
+            Place::Generator | Place::Weights(_) | Place::Arena(_) => false,
+        };
+        let launches = self.actions.iter().filter_map(|action| match action {
+            Action::Launch(launch) => Some(launch),
+            Action::Call(_)
+            | Action::Copy(_)
+            | Action::Read(_)
+            | Action::Assert(_)
+            | Action::If { .. }
+            | Action::Loop { .. } => None,
+        });
+        launches.filter(|launch| launch.call.tensors.iter().any(is_given)).count()
+    }
+
     /// The failures of which a function says more than is known here, and where it does.
     pub(super) fn reports(&self) -> Vec<(FailureId, &Pointer)> {
         let mut all = Vec::new();
