@@ -17,6 +17,8 @@ use crate::failure::Failure;
 pub(crate) struct Single {
     pub(crate) built: Built,
     device: Device,
+    /// Of GPUs, those that it is compiled for.
+    pub(crate) architectures: Vec<String>,
     _folder: TempDir,
 }
 
@@ -57,9 +59,10 @@ pub(crate) fn build(
             model.gpus = vec![Gpus { device, architectures: levels }];
         }
     }
+    let architectures = session.architectures(&model)?;
     let job = Job { model, layout: Layout::flat(folder.path()), incremental: false };
     let built = session.build(&[job], progress).remove(0)?;
-    Ok(Single { built, device, _folder: folder })
+    Ok(Single { built, device, architectures, _folder: folder })
 }
 
 /// Operators that the project adds in whose folder the command runs. What lies beside a model file adds none: it comes from

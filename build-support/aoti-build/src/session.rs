@@ -174,7 +174,7 @@ impl Session {
     ///
     /// # Errors
     /// As a build for those GPUs.
-    pub(crate) fn architectures(&self, model: &Model) -> Result<Vec<String>, Error> {
+    pub fn architectures(&self, model: &Model) -> Result<Vec<String>, Error> {
         let mut all = Vec::new();
         for gpus in &model.gpus {
             if self.settings.bindings_only {

@@ -194,6 +194,26 @@ static int32_t submit(AotiRun *r, const AotiTensor *inputs, int32_t n_inputs, co
   (void)error;
   r->status = run(r->model, inputs, n_inputs, outputs, n_outputs, NULL, state, r->workspace, INT64_MAX, context,
                   &r->error);
+  // As models on a device tell of it.
+  if (context->on_time) context->on_time(context->on_time_arg, 0, 12.5);
+  return AOTI_OK;
+}
+
+static int32_t allocate(const AotiModel *model, int64_t bytes, void **memory, AotiError *error) {
+  (void)model, (void)error;
+  *memory = aligned_alloc(AOTI_ALIGNMENT, (size_t)(bytes + AOTI_ALIGNMENT) / AOTI_ALIGNMENT * AOTI_ALIGNMENT);
+  return AOTI_OK;
+}
+
+static void deallocate(const AotiModel *model, void *memory) {
+  (void)model;
+  free(memory);
+}
+
+static int32_t copy(const AotiModel *model, void *to, AotiDevice to_device, const void *from, AotiDevice from_device,
+                    int64_t bytes, AotiError *error) {
+  (void)model, (void)to_device, (void)from_device, (void)error;
+  memcpy(to, from, (size_t)bytes);
   return AOTI_OK;
 }
 
@@ -259,6 +279,9 @@ static const AotiApi api = {
     .run = run,
 #endif
     .plan = plan,
+    .allocate = allocate,
+    .deallocate = deallocate,
+    .copy = copy,
 #ifndef FAKE_FIXED
     .prepare_bytes = prepare_bytes,
     .prepare_weights = prepare_weights,

@@ -4,7 +4,7 @@ mod support;
 
 use aoti_runtime::{
     DType, DynTensor, ErrorCode, Executor, Inline, KernelEvent, KernelPhase, Library, LoadOptions, Model,
-    NamedTensor, PrepareOptions, TensorView, ThreadPool, Verdict, Weights, Workspace,
+    NamedTensor, PrepareOptions, Stream, TensorView, ThreadPool, Verdict, Weights, Workspace,
 };
 use support::library;
 
@@ -261,6 +261,47 @@ fn a_panic_of_who_watches_goes_on_after_the_run() {
 }
 
 #[test]
+fn prepared_runs_tell_how_long_kernels_took() {
+    let model = model();
+    let mut x = DynTensor::zeros(DType::F32, &[1, 3]).unwrap();
+    x.as_mut_slice::<f32>().unwrap().copy_from_slice(&[1.0, 2.0, 3.0]);
+    let there = model.upload(&x).unwrap();
+    let mut outputs = [model.device_tensor(DType::F32, &[1, 3]).unwrap()];
+    let mut run = model.prepare(&[there.view()], 1).unwrap();
+    let mut told = Vec::new();
+    let mut tell = |kernel: usize, micros: f64| told.push((kernel, micros));
+    run.run_timed(&[there.view()], &mut outputs, None, Stream::default(), &mut tell).unwrap();
+    assert_eq!(told, [(0, 12.5)]);
+    let y = outputs[0].download().unwrap();
+    assert_eq!(y.as_slice::<f32>(), Some(&[2.0, 3.0, 4.0][..]));
+    // A panic of who is told goes on after the run.
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let tell = &mut |_: usize, _: f64| panic!("enough");
+        run.run_timed(&[there.view()], &mut outputs, None, Stream::default(), tell)
+    }));
+    assert_eq!(panicked.unwrap_err().downcast_ref::<&str>(), Some(&"enough"));
+}
+
+#[test]
+fn tensors_of_a_model_are_copied_to_those_of_their_sizes() {
+    let model = model();
+    let mut x = DynTensor::zeros(DType::F32, &[2, 3]).unwrap();
+    x.as_mut_slice::<f32>().unwrap()[5] = 7.0;
+    let from = model.upload(&x).unwrap();
+    let mut to = model.device_tensor(DType::F32, &[2, 3]).unwrap();
+    to.copy_from(&from).unwrap();
+    assert_eq!(to.download().unwrap(), x);
+    let mut other = model.device_tensor(DType::F32, &[3, 2]).unwrap();
+    let error = other.copy_from(&from).unwrap_err();
+    assert_eq!(
+        (error.code(), error.message()),
+        (ErrorCode::Size, "a tensor of f32 [2, 3] is not one of f32 [3, 2]")
+    );
+    let mut other = model.device_tensor(DType::I32, &[2, 3]).unwrap();
+    assert_eq!(other.copy_from(&from).unwrap_err().code(), ErrorCode::DType);
+}
+
+#[test]
 fn the_plan_says_which_code_runs_and_why() {
     let plan = model().plan();
     assert_eq!(plan.level, "by-hand");
@@ -275,7 +316,7 @@ fn other_versions_and_gaps_are_refused() {
     let error = library(&["FAKE_VERSION=7"]).unwrap_err();
     assert_eq!(
         (error.code(), error.message()),
-        (ErrorCode::Version, "the library speaks version 7 of the interface, not 2")
+        (ErrorCode::Version, "the library speaks version 7 of the interface, not 3")
     );
     assert_eq!(library(&["FAKE_GAP"]).unwrap_err().code(), ErrorCode::Version);
     assert_eq!(Library::open("no/such/library.so", "x").unwrap_err().code(), ErrorCode::Library);

@@ -65,9 +65,6 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    if arguments.profile && arguments.device != Device::Cpu {
-        return Err(Failure::Usage("kernels are profiled on `cpu` only".to_owned()));
-    }
     let (path, case) = case::model_file(&arguments.model)?;
     let session = single::session(context, !arguments.no_cache)?;
     single::check_level(&session, arguments.device, &arguments.level)?;
@@ -93,68 +90,118 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         &pool
     };
     let limit = Duration::from_secs_f64(arguments.secs);
-    let (mut micros, stream_us) = match device {
+    let (mut micros, others) = match device {
         Device::Cpu => (measure(&model, &info, &views, executor, limit)?, None),
         Device::Cuda(_) | Device::Rocm(_) => {
-            let (micros, stream_us) = on_device::measure(&model, &info, &inputs, limit)?;
-            (micros, Some(stream_us))
+            let measured = on_device::measure(&model, &info, &inputs, limit)?;
+            (measured.micros, Some((measured.stream, measured.moved)))
         }
     };
     micros.sort_by(f64::total_cmp);
-    let (median, least) = (micros[micros.len() / 2], micros[0]);
-    let library_bytes = single.built.library().map_or(0, |library| library.bytes);
-    let workspace_bytes = model.workspace_bytes(&views, threads)?;
-    let n = micros.len();
     let profile = if arguments.profile {
-        let work = kernel_work(&path, &arguments.level, &views, &context.environment)?;
-        Some(profile::measure(&model, &views, executor, limit, &work)?)
+        let compiled_for = match device {
+            Device::Cpu => (vec![arguments.level.clone()], Vec::new()),
+            Device::Cuda(_) | Device::Rocm(_) => (Vec::new(), single.architectures.clone()),
+        };
+        let work = kernel_work(&path, compiled_for, &views, &context.environment)?;
+        Some(match device {
+            Device::Cpu => profile::measure(&model, &views, executor, limit, &work)?,
+            Device::Cuda(_) | Device::Rocm(_) => on_device::profile(&model, &info, &inputs, limit, &work)?,
+        })
     } else {
         None
     };
+    let report = Report {
+        name: &single.built.name,
+        level: model.level(),
+        device,
+        micros: &micros,
+        others,
+        compile_ms,
+        library_bytes: single.built.library().map_or(0, |library| library.bytes),
+        workspace_bytes: model.workspace_bytes(&views, threads)?,
+        threads,
+        profile,
+    };
     if arguments.output.is_json() {
-        let mut object = json!({
-            "reason": "bench",
-            "us_med": round(median), "us_min": round(least), "n": n, "compile_ms": compile_ms,
-            "library_bytes": library_bytes, "workspace_bytes": workspace_bytes,
-            "threads": threads, "level": model.level(),
-        });
-        if let Some(stream_us) = stream_us {
-            object["stream_us"] = json!(round(stream_us));
-            object["device"] = json!(device.to_string());
-        }
-        if let Some(profile) = &profile {
-            object["profile"] = profile.json();
-        }
-        print_json(&object);
+        print_json(&report.json())
     } else {
-        let name = &single.built.name;
-        print(&format!(
-            "{name}: {median:.2} us median, {least:.2} us least of {n} runs on {threads} thread(s) at {}\n\
-             compiled in {compile_ms} ms, library {library_bytes} bytes, workspace {workspace_bytes} bytes\n",
-            model.level()
-        ));
-        if let Some(stream_us) = stream_us {
-            print(&format!("{stream_us:.2} us a run back to back, tensors on {device}\n"));
-        }
-        if let Some(profile) = &profile {
-            print(&profile.table());
-        }
+        print(&report.text())
     }
     Ok(())
 }
 
-/// How much each kernel does for inputs of these sizes: the compiler knows, as it is a function of the model.
+/// What was measured.
+struct Report<'a> {
+    name: &'a str,
+    level: String,
+    device: Device,
+    /// The times of runs, in order; at least one.
+    micros: &'a [f64],
+    /// On a device, that of a run back to back, and with other tensors each time.
+    others: Option<(f64, f64)>,
+    compile_ms: u128,
+    library_bytes: u64,
+    workspace_bytes: usize,
+    threads: usize,
+    profile: Option<profile::Profile<'a>>,
+}
+
+impl Report<'_> {
+    fn median(&self) -> f64 {
+        self.micros[self.micros.len() / 2]
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let mut object = json!({
+            "reason": "bench",
+            "us_med": round(self.median()), "us_min": round(self.micros[0]), "n": self.micros.len(),
+            "compile_ms": self.compile_ms, "library_bytes": self.library_bytes,
+            "workspace_bytes": self.workspace_bytes, "threads": self.threads, "level": self.level,
+        });
+        if let Some((stream_us, moved_us)) = self.others {
+            object["stream_us"] = json!(round(stream_us));
+            object["moved_us"] = json!(round(moved_us));
+            object["device"] = json!(self.device.to_string());
+        }
+        if let Some(profile) = &self.profile {
+            object["profile"] = profile.json();
+        }
+        object
+    }
+
+    fn text(&self) -> String {
+        let Report { name, level, device, compile_ms, library_bytes, workspace_bytes, threads, .. } = self;
+        let (median, least, n) = (self.median(), self.micros[0], self.micros.len());
+        let mut text = format!(
+            "{name}: {median:.2} us median, {least:.2} us least of {n} runs on {threads} thread(s) at {level}\n\
+             compiled in {compile_ms} ms, library {library_bytes} bytes, workspace {workspace_bytes} bytes\n"
+        );
+        if let Some((stream_us, moved_us)) = self.others {
+            text.push_str(&format!(
+                "{stream_us:.2} us a run back to back, tensors on {device}; {moved_us:.2} us with others each time\n"
+            ));
+        }
+        if let Some(profile) = &self.profile {
+            text.push_str(&profile.table());
+        }
+        text
+    }
+}
+
+/// How much each kernel does for inputs of these sizes: the compiler knows, as it is a function of the model and of the levels
+/// or the GPUs that it is compiled for.
 fn kernel_work(
     path: &Path,
-    level: &str,
+    (levels, gpus): (Vec<String>, Vec<String>),
     views: &[AnyView<'_>],
     environment: &aoti_toolchain::Environment,
 ) -> Result<BTreeMap<String, Option<Work>>, Failure> {
     let options = Options {
         name: single::name_of(path),
         package: String::new(),
-        levels: vec![level.to_owned()],
-        gpus: Vec::new(),
+        levels,
+        gpus,
         embed_weights: true,
         named_weights: false,
         names: Default::default(),

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define AOTI_ABI_VERSION 2u
+#define AOTI_ABI_VERSION 3u
 #define AOTI_ALIGNMENT 64
 #define AOTI_MESSAGE_BYTES 256
 
@@ -175,6 +175,12 @@ typedef void (*AotiParallelBody)(void *arg, int64_t begin, int64_t end, int32_t 
 typedef enum AotiKernelPhase { AOTI_KERNEL_BEGIN = 0, AOTI_KERNEL_END = 1 } AotiKernelPhase;
 typedef void (*AotiKernelCallback)(void *arg, int32_t kernel, int32_t phase, const AotiTensor *outputs);
 
+// Told of every kernel that was launched on a device how long it took there, in microseconds: in the order of the run, from
+// `submit`, on its thread. Such a run launches kernels one by one, each between two events of the stream, and waits for what
+// it has launched; what a graph and kernels that begin before their predecessor's end would save is in these times. Nobody is
+// told of times on the processor, where `on_kernel` comes right before and after a kernel, nor in a run with `on_kernel`.
+typedef void (*AotiTimeCallback)(void *arg, int32_t kernel, double microseconds);
+
 // All zeros but for `threads`: one thread, the default stream, nobody is told anything. Random numbers of a program are a
 // function of `seed`, `offset` and their places in it: two runs with the same two draw the same on every device and for any
 // number of threads; another offset, such as the number of the run, draws others that are independent of them.
@@ -189,6 +195,8 @@ typedef struct AotiContext {
   void *on_kernel_arg;
   uint64_t seed;
   uint64_t offset;
+  AotiTimeCallback on_time; // or null
+  void *on_time_arg;
 } AotiContext;
 
 // `weights` may be null where they are embedded; it must stay valid and unchanged while the model lives.

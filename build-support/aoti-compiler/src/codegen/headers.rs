@@ -49,6 +49,7 @@ headers![
     "gpu/scan.h",
     "gpu/sort.h",
     "gpu/split_sums.h",
+    "gpu/timing.h",
     "gpu/unit_fill.h",
     "gpu/units.h",
     "lanes.h",

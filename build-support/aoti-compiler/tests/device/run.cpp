@@ -29,7 +29,9 @@ static void describe(Tensors &tensors, int32_t i, const AotiValueInfo &info) {
   tensors.at[i] = {calloc(size_t(tensors.bytes[i]) + 16, 1), tensors.sizes[i], nullptr, info.rank, info.dtype, {AOTI_CPU, 0}};
 }
 
-static int kernels = 0;
+static int kernels = 0, timed = 0;
+static double micros = 0;
+static void on_time(void *, int32_t, double time) { ++timed, micros += time; }
 static void on_kernel(void *, int32_t, int32_t phase, const AotiTensor *outputs) {
   if (phase == AOTI_KERNEL_END && outputs) ++kernels;
 }
@@ -85,6 +87,11 @@ int main(int argc, char **argv) {
   told.on_kernel = on_kernel;
   run(model, again, &told), same("told of kernels");
   if (kernels == 0) return 6;
+  // Told of times; a launch of no blocks takes none.
+  AotiContext with_times = drawn;
+  with_times.on_time = on_time;
+  run(model, again, &with_times), same("told of times");
+  if (timed == 0 || timed > kernels || micros <= 0) return 8;
 
   // Everything on the device, one output at an address that kernels cannot use.
   static Tensors here = inputs, there = outputs;

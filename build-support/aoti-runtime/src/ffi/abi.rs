@@ -2,7 +2,7 @@
 //!
 //! Written by `cargo xtask regenerate`; change the header instead.
 
-pub const AOTI_ABI_VERSION: u32 = 2;
+pub const AOTI_ABI_VERSION: u32 = 3;
 pub const AOTI_ALIGNMENT: u32 = 64;
 pub const AOTI_MESSAGE_BYTES: u32 = 256;
 pub const AOTI_BOOL: AotiDType = 0;
@@ -399,6 +399,9 @@ pub type AotiKernelCallback = ::core::option::Option<
         outputs: *const AotiTensor,
     ),
 >;
+pub type AotiTimeCallback = ::core::option::Option<
+    unsafe extern "C" fn(arg: *mut ::core::ffi::c_void, kernel: i32, microseconds: f64),
+>;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct AotiContext {
@@ -418,10 +421,12 @@ pub struct AotiContext {
     pub on_kernel_arg: *mut ::core::ffi::c_void,
     pub seed: u64,
     pub offset: u64,
+    pub on_time: AotiTimeCallback,
+    pub on_time_arg: *mut ::core::ffi::c_void,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of AotiContext"][::core::mem::size_of::<AotiContext>() - 64usize];
+    ["Size of AotiContext"][::core::mem::size_of::<AotiContext>() - 80usize];
     ["Alignment of AotiContext"][::core::mem::align_of::<AotiContext>() - 8usize];
     [
         "Offset of field: AotiContext::parallel_for",
@@ -450,6 +455,12 @@ const _: () = {
     [
         "Offset of field: AotiContext::offset",
     ][::core::mem::offset_of!(AotiContext, offset) - 56usize];
+    [
+        "Offset of field: AotiContext::on_time",
+    ][::core::mem::offset_of!(AotiContext, on_time) - 64usize];
+    [
+        "Offset of field: AotiContext::on_time_arg",
+    ][::core::mem::offset_of!(AotiContext, on_time_arg) - 72usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]

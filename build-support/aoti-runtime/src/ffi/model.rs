@@ -437,6 +437,8 @@ impl Run<'_, '_> {
             on_kernel_arg: self.watch,
             seed: self.generator.seed,
             offset: self.generator.offset,
+            on_time: None,
+            on_time_arg: ptr::null_mut(),
         };
         let run = self.model.api.table.run.expect("the table was checked");
         let (inputs, outputs) = (self.inputs, self.descriptors.0.as_slice());

@@ -77,6 +77,8 @@ pub(crate) fn prepare(
         on_kernel_arg: ptr::null_mut(),
         seed: 0,
         offset: 0,
+        on_time: None,
+        on_time_arg: ptr::null_mut(),
     };
     let mut listener = Listener { progress, findings: Vec::new(), panic: None };
     let options = AotiPrepareOptions {

@@ -6,6 +6,7 @@ use super::{
     model::{Model, Native, count},
     state::State,
     view::AnyView,
+    watch::{Clock, on_time},
 };
 use crate::{DType, DynTensor, Error, ErrorCode, Generator};
 use std::{ffi::c_void, fmt, marker::PhantomData, ptr, ptr::NonNull, sync::Arc};
@@ -47,6 +48,8 @@ impl Stream<'_> {
             on_kernel_arg: ptr::null_mut(),
             seed: generator.seed,
             offset: generator.offset,
+            on_time: None,
+            on_time_arg: ptr::null_mut(),
         }
     }
 }
@@ -109,6 +112,29 @@ impl<'m> DeviceTensor<'m> {
             copy(self.model.native().raw.as_ptr(), to, here, from, self.model.device().raw(), bytes, error)
         })?;
         Ok(tensor)
+    }
+
+    /// Takes the elements of another tensor of this type and these sizes, and returns when they are there.
+    ///
+    /// # Errors
+    /// Tensors that differ in one of the two, and what the driver reports.
+    pub fn copy_from(&mut self, other: &DeviceTensor<'_>) -> Result<(), Error> {
+        let code = if self.dtype != other.dtype { ErrorCode::DType } else { ErrorCode::Size };
+        if (self.dtype, &self.sizes) != (other.dtype, &other.sizes) {
+            let message = format!(
+                "a tensor of {} {:?} is not one of {} {:?}",
+                other.dtype, other.sizes, self.dtype, self.sizes
+            );
+            return Err(Error::new(code, message));
+        }
+        let bytes = self.sizes.iter().product::<usize>() * self.dtype.size();
+        let copy = self.model.entry(self.model.api.table.copy)?;
+        let (to, from) = (self.model.device().raw(), other.model.device().raw());
+        // SAFETY: both have so many bytes, and the target is borrowed mutably.
+        call(|error| unsafe {
+            let (model, data) = (self.model.native().raw.as_ptr(), self.data.as_ptr());
+            copy(model, data, to, other.data.as_ptr(), from, bytes as i64, error)
+        })
     }
 
     pub(super) fn raw(&self) -> AotiTensor {
@@ -246,14 +272,10 @@ impl Prepared<'_> {
             if number >= n_runs {
                 done = done.and(run.wait());
             }
-            let (submit, context) = (run.submit, stream.context(run.generator.take()));
+            let context = stream.context(run.generator.take());
             // SAFETY: descriptors are valid; everything that they borrow lasts until all runs were waited for, which is below
             // whatever goes wrong. Outputs and state are borrowed mutably.
-            let submitted = call(|error| unsafe {
-                let (n_inputs, n_outputs) = (count(inputs.len()), count(targets.len()));
-                let (run, inputs, targets) = (run.raw.as_ptr(), inputs.as_ptr(), targets.as_ptr());
-                submit(run, inputs, n_inputs, targets, n_outputs, state, &context, error)
-            });
+            let submitted = unsafe { run.start(inputs, &targets, state, &context) };
             if done.is_ok() && submitted.is_err() {
                 // Those before it are still under way.
                 for earlier in number.saturating_sub(n_runs - 1)..number {
@@ -268,6 +290,51 @@ impl Prepared<'_> {
             }
         }
         done
+    }
+
+    /// Runs kernel by kernel on tensors where the model runs, and waits. Tells of each kernel, by its position in
+    /// [`ModelInfo::kernels`](crate::ModelInfo::kernels) and in the order of the run, how many microseconds it took there by
+    /// the device's own clock; of none where the model runs on the processor. A panic of `tell` goes on when the run has ended.
+    pub fn run_timed(
+        &mut self,
+        inputs: &[AnyView<'_>],
+        outputs: &mut [DeviceTensor<'_>],
+        state: Option<&mut State>,
+        stream: Stream<'_>,
+        tell: &mut dyn FnMut(usize, f64),
+    ) -> Result<(), Error> {
+        let inputs = contiguous(inputs)?;
+        let targets: Vec<AotiTensor> = outputs.iter().map(DeviceTensor::raw).collect();
+        let state = state.map_or(ptr::null_mut(), State::as_ptr);
+        let mut clock = Clock::new(tell);
+        let mut context = stream.context(self.generator.take());
+        context.on_time = Some(on_time);
+        context.on_time_arg = ptr::from_mut(&mut clock).cast();
+        // SAFETY: descriptors are valid, and what they borrow lasts until the run was waited for; outputs, state and the clock
+        // are borrowed mutably.
+        let submitted = unsafe { self.start(inputs, &targets, state, &context) };
+        let done = submitted.and_then(|()| self.wait());
+        clock.finish();
+        done
+    }
+
+    /// Submits the run.
+    ///
+    /// # Safety
+    /// Everything behind the arguments outlives the run, and nobody else uses the targets, the state and what the context names.
+    unsafe fn start(
+        &mut self,
+        inputs: &[AotiTensor],
+        targets: &[AotiTensor],
+        state: *mut AotiState,
+        context: &AotiContext,
+    ) -> Result<(), Error> {
+        let (submit, n_inputs, n_outputs) = (self.submit, count(inputs.len()), count(targets.len()));
+        // SAFETY: as the caller says; the run is alive and of this table.
+        call(|error| unsafe {
+            let (run, inputs, targets) = (self.raw.as_ptr(), inputs.as_ptr(), targets.as_ptr());
+            submit(run, inputs, n_inputs, targets, n_outputs, state, context, error)
+        })
     }
 
     pub(super) fn wait(&mut self) -> Result<(), Error> {

@@ -30,6 +30,38 @@ impl<'w> Watch<'w> {
     }
 }
 
+/// Who is told of the times of kernels, for the time of one run.
+pub(super) struct Clock<'w> {
+    tell: &'w mut dyn FnMut(usize, f64),
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl<'w> Clock<'w> {
+    pub(super) fn new(tell: &'w mut dyn FnMut(usize, f64)) -> Clock<'w> {
+        Clock { tell, panic: None }
+    }
+
+    /// Goes on with a panic of the closure, if there was one.
+    pub(super) fn finish(self) {
+        if let Some(panic) = self.panic {
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// The callback: `arg` is a [`Clock`] that nothing else uses during the run.
+pub(super) unsafe extern "C" fn on_time(arg: *mut c_void, kernel: i32, microseconds: f64) {
+    // SAFETY: `arg` comes from the context of a run that is under way, and kernels are told of one at a time.
+    let clock = unsafe { &mut *arg.cast::<Clock<'_>>() };
+    let Ok(index) = usize::try_from(kernel) else { return };
+    if clock.panic.is_some() {
+        return;
+    }
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (clock.tell)(index, microseconds))) {
+        clock.panic = Some(panic);
+    }
+}
+
 /// The callback: `arg` is a [`Watch`] that nothing else uses during the run.
 pub(super) unsafe extern "C" fn on_kernel(
     arg: *mut c_void,

@@ -27,6 +27,22 @@ struct Row<'a> {
 pub(super) struct Profile<'a> {
     rows: Vec<Row<'a>>,
     runs: usize,
+    /// Where the model runs on a device: billions of bytes that a large copy there reads and writes in a second, or why nobody
+    /// knows.
+    copy: Option<Result<f64, String>>,
+}
+
+/// What one run took, for each kernel.
+pub(super) struct Times {
+    micros: Vec<f64>,
+    calls: Vec<usize>,
+}
+
+impl Times {
+    pub(super) fn add(&mut self, kernel: usize, micros: f64) {
+        self.micros[kernel] += micros;
+        self.calls[kernel] += 1;
+    }
 }
 
 /// Times the kernels of runs one by one, for so long.
@@ -42,8 +58,27 @@ pub(super) fn measure<'a>(
         info.outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();
     let mut targets: Vec<&mut DynTensor> = outputs.iter_mut().collect();
     let mut workspace = Workspace::new();
-    let mut samples: Vec<Vec<f64>> = vec![Vec::new(); info.kernels.len()];
-    let mut calls = vec![0; info.kernels.len()];
+    repeated(&info.kernels, limit, work, &mut |times| {
+        let mut state = if info.state_bytes > 0 { Some(model.state()?) } else { None };
+        let mut since = Instant::now();
+        let mut watch = |event: KernelEvent<'_>| match event.phase {
+            KernelPhase::Begin => since = Instant::now(),
+            KernelPhase::End(_) => times.add(event.index, since.elapsed().as_nanos() as f64 / 1e3),
+        };
+        model.run_watched(views, &mut targets, state.as_mut(), &mut workspace, executor, &mut watch)?;
+        Ok(())
+    })
+}
+
+/// Runs `once` for so long, which adds the times of a run.
+pub(super) fn repeated<'a>(
+    kernels: &'a [KernelInfo],
+    limit: Duration,
+    work: &BTreeMap<String, Option<Work>>,
+    once: &mut dyn FnMut(&mut Times) -> Result<(), Failure>,
+) -> Result<Profile<'a>, Failure> {
+    let mut samples: Vec<Vec<f64>> = vec![Vec::new(); kernels.len()];
+    let mut calls = vec![0; kernels.len()];
     let (mut begun, mut runs) = (Instant::now(), 0);
     for round in 0.. {
         if round == WARM_UPS {
@@ -52,24 +87,15 @@ pub(super) fn measure<'a>(
         if round > WARM_UPS && (begun.elapsed() >= limit || runs >= MOST_RUNS) {
             break;
         }
-        let mut state = if info.state_bytes > 0 { Some(model.state()?) } else { None };
-        let mut micros = vec![0.0; info.kernels.len()];
-        calls.fill(0);
-        let mut since = Instant::now();
-        let mut watch = |event: KernelEvent<'_>| match event.phase {
-            KernelPhase::Begin => since = Instant::now(),
-            KernelPhase::End(_) => {
-                micros[event.index] += since.elapsed().as_nanos() as f64 / 1e3;
-                calls[event.index] += 1;
-            }
-        };
-        model.run_watched(views, &mut targets, state.as_mut(), &mut workspace, executor, &mut watch)?;
+        let mut times = Times { micros: vec![0.0; kernels.len()], calls: vec![0; kernels.len()] };
+        once(&mut times)?;
+        calls = times.calls;
         if round >= WARM_UPS {
             runs += 1;
-            samples.iter_mut().zip(micros).for_each(|(samples, micros)| samples.push(micros));
+            samples.iter_mut().zip(times.micros).for_each(|(samples, micros)| samples.push(micros));
         }
     }
-    let rows = info.kernels.iter().zip(samples).zip(calls).map(|((kernel, mut samples), calls)| {
+    let rows = kernels.iter().zip(samples).zip(calls).map(|((kernel, mut samples), calls)| {
         samples.sort_by(f64::total_cmp);
         let micros = samples.get(samples.len() / 2).copied().unwrap_or(0.0);
         // A kernel in a loop does its work once in each iteration.
@@ -80,10 +106,21 @@ pub(super) fn measure<'a>(
         };
         Row { kernel, micros, calls, work: work.get(&kernel.name).copied().flatten().map(repeat) }
     });
-    Ok(Profile { rows: rows.collect(), runs })
+    Ok(Profile { rows: rows.collect(), runs, copy: None })
 }
 
-impl Profile<'_> {
+impl<'a> Profile<'a> {
+    /// The same of a model on a device, where a large copy goes at this rate.
+    pub(super) fn on_device(self, copy: Result<f64, String>) -> Profile<'a> {
+        Profile { copy: Some(copy), ..self }
+    }
+
+    /// The part of a copy's rate that a kernel reads and writes at.
+    fn of_copy(&self, row: &Row<'_>) -> Option<f64> {
+        let Some(Ok(copy)) = &self.copy else { return None };
+        row.work.map(|work| rate(work.read + work.written, row.micros) / copy)
+    }
+
     fn total(&self) -> f64 {
         self.rows.iter().map(|row| row.micros).sum()
     }
@@ -94,8 +131,14 @@ impl Profile<'_> {
         let mut rows: Vec<&Row<'_>> = self.rows.iter().collect();
         rows.sort_by(|a, b| b.micros.total_cmp(&a.micros));
         let mut text = format!(
-            "{:>10} {:>6} {:>10} {:>10} {:>9} {:>9}  kernel\n",
-            "us", "%", "KB", "MFLOP", "GB/s", "GFLOP/s"
+            "{:>10} {:>6} {:>10} {:>10} {:>9} {:>9}{}  kernel\n",
+            "us",
+            "%",
+            "KB",
+            "MFLOP",
+            "GB/s",
+            "GFLOP/s",
+            if self.copy.is_some() { "  of copy" } else { "" }
         );
         for row in rows {
             let share = if total > 0.0 { 100.0 * row.micros / total } else { 0.0 };
@@ -109,14 +152,26 @@ impl Profile<'_> {
                 ),
                 None => format!("{:>10} {:>10} {:>9} {:>9}", "?", "?", "?", "?"),
             };
+            let of_copy = match (&self.copy, self.of_copy(row)) {
+                (None, _) => String::new(),
+                (Some(_), None) => format!(" {:>8}", "?"),
+                (Some(_), Some(part)) => format!(" {:>7.1}%", 100.0 * part),
+            };
             let source = row.kernel.source.first().map_or("", String::as_str);
             let (micros, name) = (row.micros, &row.kernel.name);
-            text.push_str(&format!("{micros:>10.2} {share:>6.1} {work}  {name}  {source}\n"));
+            text.push_str(&format!("{micros:>10.2} {share:>6.1} {work}{of_copy}  {name}  {source}\n"));
         }
-        text.push_str(&format!(
-            "{total:.2} us in kernels, medians of {} runs with a clock around each kernel\n",
-            self.runs
-        ));
+        let how = match &self.copy {
+            None => "with a clock around each kernel".to_owned(),
+            Some(copy) => {
+                let copy = match copy {
+                    Ok(copy) => format!("a large copy goes at {copy:.0} GB/s, read and written"),
+                    Err(reason) => format!("how fast a copy goes is not known: {reason}"),
+                };
+                format!("launched one by one between events of the device; {copy}")
+            }
+        };
+        text.push_str(&format!("{total:.2} us in kernels, medians of {} runs {how}\n", self.runs));
         text
     }
 
@@ -129,10 +184,17 @@ impl Profile<'_> {
                 "bytes_read": row.work.map(|work| work.read), "bytes_written": row.work.map(|work| work.written),
                 "flops": row.work.map(|work| work.operations),
                 "gb_per_s": row.work.map(|work| round(rate(work.read + work.written, row.micros))),
+                "of_copy": self.of_copy(row).map(round),
                 "gflop_per_s": row.work.map(|work| round(rate(work.operations, row.micros))),
             })
         };
-        json!({ "runs": self.runs, "us": round(self.total()), "kernels": self.rows.iter().map(row).collect::<Vec<_>>() })
+        let mut object = json!({
+            "runs": self.runs, "us": round(self.total()), "kernels": self.rows.iter().map(row).collect::<Vec<_>>(),
+        });
+        if let Some(Ok(copy)) = &self.copy {
+            object["copy_gb_per_s"] = json!(round(*copy));
+        }
+        object
     }
 }
 
@@ -143,4 +205,59 @@ fn rate(amount: f64, micros: f64) -> f64 {
 
 fn round(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(name: &str) -> KernelInfo {
+        KernelInfo {
+            name: name.to_owned(),
+            calls: Vec::new(),
+            source: vec!["m.py:3".to_owned()],
+            module: String::new(),
+            outputs: Vec::new(),
+        }
+    }
+
+    fn profile(kernels: &[KernelInfo]) -> Profile<'_> {
+        let work = Work { operations: 4e6, read: 1e6, written: 1e6 };
+        let work = BTreeMap::from([("long".to_owned(), Some(work)), ("short".to_owned(), None)]);
+        let mut runs = 0.0;
+        let profile = repeated(kernels, Duration::ZERO, &work, &mut |times| {
+            runs += 1.0;
+            times.add(0, 1.0);
+            times.add(1, 2.0);
+            times.add(1, 2.0 + runs);
+            Ok(())
+        });
+        profile.expect("nothing fails")
+    }
+
+    #[test]
+    fn what_a_loop_runs_twice_is_added_up() {
+        let kernels = [kernel("short"), kernel("long")];
+        let json = profile(&kernels).json();
+        // Warm-ups do not count: the one run that does is the sixth.
+        assert_eq!((&json["runs"], &json["us"]), (&json!(1), &json!(11.0)));
+        let long = &json["kernels"][1];
+        assert_eq!(
+            (&long["times"], &long["bytes_read"], &long["gb_per_s"]),
+            (&json!(2), &json!(2e6), &json!(400.0))
+        );
+        assert_eq!((&long["of_copy"], &json["copy_gb_per_s"]), (&Value::Null, &Value::Null));
+    }
+
+    #[test]
+    fn on_a_device_rates_are_parts_of_a_copys() {
+        let kernels = [kernel("short"), kernel("long")];
+        let profile = profile(&kernels).on_device(Ok(500.0));
+        let json = profile.json();
+        assert_eq!((&json["copy_gb_per_s"], &json["kernels"][1]["of_copy"]), (&json!(500.0), &json!(0.8)));
+        let table = profile.table();
+        let lines: Vec<&str> = table.lines().collect();
+        assert!(lines[1].contains("    80.0%  long") && lines[2].contains("?  short"), "{table}");
+        assert!(lines[3].ends_with("a large copy goes at 500 GB/s, read and written"), "{table}");
+    }
 }

@@ -96,6 +96,7 @@ struct Driver {
   int (*event_record)(Event event, Stream stream);
   int (*event_wait)(Event event);
   int (*event_elapsed)(float *milliseconds, Event from, Event to);
+  int (*call_host)(Stream stream, void (*function)(void *), void *argument);
   int (*capture_begin)(Stream stream, int mode);
   int (*capture_end)(Stream stream, Graph *graph);
   int (*graph_instantiate)(GraphExec *exec, Graph graph, unsigned long long flags);
@@ -120,7 +121,7 @@ inline Numbers numbers(Vendor vendor) {
 
 // Threads that a block of a function has at most: the attribute of this number in both.
 constexpr int kFunctionThreads = 0;
-constexpr unsigned kStreamNonBlocking = 1, kEventNoTiming = 2;
+constexpr unsigned kStreamNonBlocking = 1, kEventTiming = 0, kEventNoTiming = 2;
 // Page-locked memory that every context may use and kernels see at the address that the host has.
 constexpr unsigned kHostPortable = 1, kHostMapped = 2;
 constexpr int kOutOfMemory = 2;
@@ -167,6 +168,7 @@ inline constexpr Symbol kSymbols[] = {
     AOTI_DRIVER_SYMBOL(event_record, "cuEventRecord", "hipEventRecord"),
     AOTI_DRIVER_SYMBOL(event_wait, "cuEventSynchronize", "hipEventSynchronize"),
     AOTI_DRIVER_SYMBOL(event_elapsed, "cuEventElapsedTime", "hipEventElapsedTime"),
+    AOTI_DRIVER_SYMBOL(call_host, "cuLaunchHostFunc", "hipLaunchHostFunc"),
     AOTI_DRIVER_SYMBOL(capture_begin, "cuStreamBeginCapture_v2", "hipStreamBeginCapture"),
     AOTI_DRIVER_SYMBOL(capture_end, "cuStreamEndCapture", "hipStreamEndCapture"),
     AOTI_DRIVER_SYMBOL(graph_instantiate, "cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags"),

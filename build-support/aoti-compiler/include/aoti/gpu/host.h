@@ -7,6 +7,7 @@
 #include "../base.h"
 #include "../checked.h"
 #include "driver.h"
+#include "timing.h"
 
 namespace aoti {
 namespace gpu {
@@ -48,6 +49,7 @@ struct DeviceRun {
   void (*tell)(DeviceRun &run, int32_t kernel, int32_t phase);
   const void *teller;
   Replay *replay; // or null
+  Timing *timing; // or null
   int error; // the first code of the driver that was not success
 };
 
@@ -93,8 +95,10 @@ inline void launch_list(DeviceRun &run, int32_t kernel, const Entry &entry, cons
     return;
   }
   if (run.tell) run.tell(run, kernel, AOTI_KERNEL_BEGIN);
-  if (shape.blocks > 0)
+  if (run.timing && shape.blocks > 0) run.error = run.timing->begin(run.stream);
+  if (shape.blocks > 0 && !run.error)
     run.error = launch_blocks(*run.driver, entry.function, shape.blocks, shape.threads, shape.shared_bytes, run.stream, arguments);
+  if (run.timing && shape.blocks > 0 && !run.error) run.error = run.timing->end(kernel, run.stream);
   if (!run.tell || run.error) return;
   run.error = run.driver->stream_wait(run.stream);
   if (!run.error) run.tell(run, kernel, AOTI_KERNEL_END);
@@ -126,7 +130,9 @@ template <class To, class From> void copy(DeviceRun &run, To to, From from, int6
 template <class T> T read(DeviceRun &run, Address from) {
   T value{};
   if (run.error) return value;
-  run.error = run.driver->copy_out(run.staging, from, sizeof(T), run.stream);
+  // What is waited for must not wait for this thread.
+  if (run.timing) run.error = run.timing->report();
+  if (!run.error) run.error = run.driver->copy_out(run.staging, from, sizeof(T), run.stream);
   if (!run.error) run.error = run.driver->stream_wait(run.stream);
   if (!run.error) __builtin_memcpy(&value, run.staging, sizeof(T));
   return value;

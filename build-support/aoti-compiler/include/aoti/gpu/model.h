@@ -218,7 +218,10 @@ template <const Tables &T, const Program &P> struct Interface {
                        context && context->on_kernel ? tell : nullptr,
                        context,
                        nullptr,
+                       nullptr,
                        0};
+    Timing timing(on.driver, context ? context->on_time : nullptr, context ? context->on_time_arg : nullptr, T.first_kernel);
+    if (timing.tell && !launches.tell) launches.timing = &timing, code = code ? code : timing.make_events();
     if (!code) code = start(run, launches, slots());
     for (int32_t i = 0; i < n_outputs && !code; ++i) code = copy_out(run, n_inputs + i, outputs[i], stream);
     if (!code) code = on.driver.event_record(run.done, stream);

@@ -183,7 +183,7 @@ __attribute__((unused)) int start(GpuRun &run, DeviceRun &launches, int32_t slot
   bool moved = false;
   for (int32_t i = 0; i < slots; ++i) moved = moved || run.given[i].moved;
   run.repeated = true;
-  const bool as_graph = program.launches_only && !launches.tell && !run.never_a_graph;
+  const bool as_graph = program.launches_only && !launches.tell && !launches.timing && !run.never_a_graph;
   if (as_graph && run.exec && moved && !follow(run, launches)) drop_graph(run);
   if (as_graph && !run.exec && again && !(moved && run.fixed)) capture(run, launches);
   const bool graph = as_graph && run.exec;
@@ -191,6 +191,9 @@ __attribute__((unused)) int start(GpuRun &run, DeviceRun &launches, int32_t slot
     for (int32_t i = 0; i < slots; ++i) run.given[i].moved = false;
   if (graph) return run.driver().graph_launch(run.exec, launches.stream);
   run.failed = program.run(launches);
+  // Even after an error: the stream must go on.
+  const int code = launches.timing ? launches.timing->report() : 0;
+  if (!launches.error) launches.error = code;
   return launches.error;
 }
 

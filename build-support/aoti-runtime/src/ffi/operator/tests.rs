@@ -69,6 +69,8 @@ fn called(dtype: DType, mode: Option<&CStr>, threads: i32) -> Result<Vec<f32>, S
         on_kernel_arg: ptr::null_mut(),
         seed: 0,
         offset: 0,
+        on_time: None,
+        on_time_arg: ptr::null_mut(),
     };
     let mut error = AotiError { code: 0, message: [0; abi::AOTI_MESSAGE_BYTES as usize] };
     let (input, output) = (tensor(x.as_ptr().cast_mut(), dtype), tensor(y.as_mut_ptr(), DType::F32));
