@@ -23,8 +23,8 @@ mod drawn;
 #[path = "device/repeated.rs"]
 mod repeated;
 
-const NAMES: [&str; 8] =
-    ["kernels", "control", "attention", "random", "matrices", "storage", "clusters", "roles"];
+const NAMES: [&str; 9] =
+    ["kernels", "control", "attention", "random", "matrices", "storage", "clusters", "roles", "together"];
 
 fn manifest(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -386,6 +386,18 @@ fn compare(output: usize, got: &Tensor, expected: &Tensor) {
 #[test]
 fn warps_of_32_agree_with_the_evaluator() {
     NAMES.iter().for_each(|name| emulated(name, &source(name), 32));
+}
+
+#[test]
+fn weights_are_fetched_ahead_by_kernels_of_weights_alone() {
+    let bundle = compiled("together", "sm_90a");
+    let functions: Vec<&str> = kernels(&bundle).split("AOTI_KERNEL_END").collect();
+    let is_fetching = |name: &str| {
+        let function = functions.iter().find(|text| text.contains(&format!(" {name}(Run run")));
+        function.unwrap_or_else(|| panic!("no kernel `{name}`")).contains("fetch_ahead<")
+    };
+    // The two have one body; the matrix of the second is what a kernel before it writes.
+    assert!(is_fetching("k_fixed") && !is_fetching("k_moved"));
 }
 
 #[test]

@@ -23,7 +23,8 @@ pub(super) struct Function {
 pub(super) struct Functions<'a> {
     pub(super) all: PrimaryMap<FunctionId, Function>,
     ranges: &'a RangeTable,
-    by_text: IndexMap<(String, String, u32), FunctionId>,
+    /// By their definition without a name.
+    by_text: IndexMap<String, FunctionId>,
     namer: Namer,
 }
 
@@ -40,7 +41,7 @@ impl Library for Functions<'_> {
         let launch = text.launch.clone();
         let threads = u32::try_from(launch.threads).expect("blocks have at most 1024 threads");
         let (buffers, sizes) = (text.arguments.clone(), text.symbols.clone());
-        let key = (text.declaration.clone(), text.body.clone(), threads);
+        let key = text.definition("", "");
         let function = match self.by_text.get(&key) {
             Some(&id) => {
                 join_origins(&mut self.all[id].text.origins, &text.origins);

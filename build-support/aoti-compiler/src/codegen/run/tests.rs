@@ -147,6 +147,23 @@ fn what_a_kernel_writes_is_where_the_next_one_reads_it() {
     assert_eq!(written, [&Place::Arena(crate::symbolic::Expr::int(0)), &Place::Output(0)]);
 }
 
+#[test]
+fn launches_with_an_address_of_the_callers_are_counted() {
+    let launch =
+        |tensors: &str| format!("launch k0 f0 ({tensors}) [] grid [1, 1, 1] block [256, 1, 1] shared [0]\n");
+    let launches = [
+        "f32 input 0, f32 arena [0]",
+        "f32 weights 0, f32 arena [0]",
+        "f32 arena [64], f32 state 0",
+        "i64 generator, f32 arena [0]",
+        "f32 input 0, f32 output 0",
+    ];
+    let text = format!("run {{\narena [64]\nkernel k0 \"k\" {{\n}}\n{}}}", launches.map(launch).concat());
+    let plan = parse(&text).expect("it parses");
+    assert!(plan.launches_only());
+    assert_eq!(plan.given_launches(), 3);
+}
+
 /// Every statement of the form.
 const EVERYTHING: &str = r#"run {
   arena [64*s0 + 128]
