@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define AOTI_ABI_VERSION 3u
+#define AOTI_ABI_VERSION 2u
 #define AOTI_ALIGNMENT 64
 #define AOTI_MESSAGE_BYTES 256
 

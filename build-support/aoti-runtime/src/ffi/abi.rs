@@ -2,7 +2,7 @@
 //!
 //! Written by `cargo xtask regenerate`; change the header instead.
 
-pub const AOTI_ABI_VERSION: u32 = 3;
+pub const AOTI_ABI_VERSION: u32 = 2;
 pub const AOTI_ALIGNMENT: u32 = 64;
 pub const AOTI_MESSAGE_BYTES: u32 = 256;
 pub const AOTI_BOOL: AotiDType = 0;
