@@ -36,9 +36,13 @@ template <class S> constexpr int kTileOf = (kMainRows > kGroup ? kMainRows : kGr
 template <class S> constexpr int kLineOf = 64 / int(sizeof(S));
 template <class S> constexpr int kPageOf = 4096 / int(sizeof(S));
 
-// Rows of A per cache block: about 384 KiB of A stay in L2 while the panels of B go past.
+// Bytes of A that stay in L2 while the panels of B go past, and rows of A that are worth packing panels of B for.
+constexpr i64 kBlockBytes = 393216;
+constexpr i64 kGeneralRows = 140;
+
+// Rows of A per cache block.
 template <class S> AOTI_INLINE i64 gemm_block_rows(i64 k) {
-  return max_i64(393216 / int(sizeof(S)) / max_i64(k, 1) / kMainRows, 1) * kMainRows;
+  return max_i64(kBlockBytes / int(sizeof(S)) / max_i64(k, 1) / kMainRows, 1) * kMainRows;
 }
 // The same for `rows` rows, so that blocks are about equal.
 template <class S> AOTI_INLINE i64 gemm_even_rows(i64 rows, i64 k) {
@@ -46,7 +50,7 @@ template <class S> AOTI_INLINE i64 gemm_even_rows(i64 rows, i64 k) {
 }
 // The same where panels of B are packed for each block anew: rows that pay for that, though they leave L2.
 template <class S> AOTI_INLINE i64 gemm_general_rows(i64 k) {
-  return max_i64(gemm_block_rows<S>(k), 140 / kMainRows * kMainRows);
+  return max_i64(gemm_block_rows<S>(k), kGeneralRows / kMainRows * kMainRows);
 }
 // Row stride of copied A: never a multiple of a page, so that the rows of a block fall into different cache sets.
 template <class S> AOTI_INLINE i64 gemm_copy_stride(i64 k) { return round_up(k, kLineOf<S>) + kLineOf<S>; }

@@ -39,9 +39,11 @@ AOTI_INLINE i64 gemm_grain(const Run &run, const GemmPlan &p, i64 grain) {
 
 namespace detail {
 
-// Rows whose planes stay in the second-level cache beside those of a panel.
+// Numbers whose planes stay in the second-level cache beside those of a panel, in rows of a block, at least and at most so many.
+constexpr i64 kUnitBlock = 196608;
+constexpr i64 kUnitBlockRows[] = {64, 256};
 AOTI_INLINE i64 unit_block_rows(i64 m, i64 k) {
-  const i64 most = min_i64(max_i64(196608 / max_i64(k, 1), 64), 256) / kGemmUnitRows * kGemmUnitRows;
+  const i64 most = min_i64(max_i64(kUnitBlock / max_i64(k, 1), kUnitBlockRows[0]), kUnitBlockRows[1]) / kGemmUnitRows * kGemmUnitRows;
   return min_i64(most, round_up(m, kGemmUnitRows));
 }
 

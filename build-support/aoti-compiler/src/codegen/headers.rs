@@ -1,5 +1,8 @@
 //! The hand-written headers that generated code includes, carried inside the compiler.
 
+#[cfg(test)]
+pub(crate) mod numbers;
+
 use super::bundle::SourceFile;
 
 macro_rules! headers {
