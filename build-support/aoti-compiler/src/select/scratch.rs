@@ -4,7 +4,7 @@ use crate::dtype::DType;
 use crate::fourier::{Fourier, Plan};
 use crate::graph::Routine;
 use crate::loops::{Attention, ConvShape, Kernel, Nest, Program, RowOperation, Storage};
-use crate::symbolic::{Expr, NoRanges};
+use crate::symbolic::{Expr, NoRanges, common_divisor};
 use crate::target::Target;
 
 /// Memory of a kernel while it runs, in bytes over the size symbols.
@@ -231,7 +231,8 @@ pub(super) fn conv(shape: &ConvShape, target: &Target) -> Scratch {
     let mut channel = Expr::int(1);
     for d in 0..3 {
         let (stride, dilation) = (shape.stride[d].max(1), shape.dilation[d].max(1));
-        let phases = shape.kernel[d].minimum(&Expr::int(stride / gcd(stride, dilation)));
+        let common = common_divisor(stride.unsigned_abs(), dilation.unsigned_abs()).cast_signed();
+        let phases = shape.kernel[d].minimum(&Expr::int(stride / common));
         let reach = (&(&shape.kernel[d] - 1) * dilation).floor_div_in(&Expr::int(stride), &NoRanges);
         channel = &channel * &(&phases * &(&shape.output[d] + &reach));
     }
@@ -284,10 +285,6 @@ pub(super) fn conv_transposed(shape: &ConvShape, target: &Target) -> Scratch {
     let rows = &shape.out_channels * &shape.taps();
     let floats = &(&shape.batch * &rows) * &Expr::product(&shape.input);
     Scratch { shared: aligned(&(&floats * 4), target), worker: Expr::int(0) }
-}
-
-fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]
