@@ -5,6 +5,7 @@ mod contraction;
 pub(crate) mod external;
 mod nest;
 mod rows;
+mod threads;
 
 use super::c_family::function::Parameters;
 use super::c_family::terms::headers_of_terms;
