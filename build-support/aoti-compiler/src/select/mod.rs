@@ -13,7 +13,7 @@ mod tests;
 pub(crate) use conv::has_pixel_template;
 pub use packing::{PackedOperand, Packing};
 pub use scratch::Scratch;
-pub(crate) use scratch::{few_rows, fourier_bytes, matrix_bytes, row_bytes};
+pub(crate) use scratch::{few_rows, matrix_bytes, row_bytes};
 
 use crate::loops::{Kernel, KernelKind, Program, RowOp};
 use crate::symbolic::Expr;

@@ -132,7 +132,7 @@ pub(super) fn fourier(fourier: &Fourier, rows: &RowOperation, target: &Target) -
 }
 
 /// Bytes that a row of a transform is worked on in.
-pub(crate) fn fourier_bytes(plan: &Plan, rows: &RowOperation) -> Expr {
+fn fourier_bytes(plan: &Plan, rows: &RowOperation) -> Expr {
     Expr::int(plan.work() * i64::try_from(rows.dtype.size()).expect("a few bytes"))
 }
 
