@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// How long to measure
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     secs: f64,
-    /// Device to run on: `cpu`, `cuda`, or `cuda:1` for the second; inputs and outputs then lie there
+    /// Device to run on: `cpu`, `cuda`, or `cuda:1` for the second; inputs and outputs are then kept on it
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: Device,
     #[command(flatten)]
@@ -129,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     } else {
         let name = &single.built.name;
         print(&format!(
-            "{name}: {median:.2} us median, {least:.2} us least of {n} runs on {threads} thread(s) at {}\n\
+            "{name}: {median:.2} us median, {least:.2} us least of {n} runs, threads: {threads}, level: {}\n\
              compiled in {compile_ms} ms, library {library_bytes} bytes, workspace {workspace_bytes} bytes\n",
             model.level()
         ));

@@ -192,7 +192,7 @@ fn unknown_keys_are_errors_with_a_suggestion_all_at_once() {
     let found = problems(table, &["d.pt2"]);
     let helps: Vec<_> = found.iter().map(|problem| problem.help.clone().unwrap_or_default()).collect();
     assert_eq!(helps[0], "did you mean `cpu`?");
-    assert!(helps[1].starts_with("known are"), "{helps:?}");
+    assert!(helps[1].starts_with("expected one of"), "{helps:?}");
     assert_eq!(helps[2], "did you mean `weights`?");
     assert_eq!(helps[3], "did you mean `static`?");
     assert!(
