@@ -1,5 +1,6 @@
-// Matrix products C[M,N] = A[M,K] * B[K,N] of floating-point numbers, with sums of type S (`TileSum`): packed weights (`gemm_packed`) and run-time matrices
-// (`gemm_general`). Results leave only through the caller's epilogue, so nothing here knows of C, biases or activations.
+// Matrix products C[M,N] = A[M,K] * B[K,N] of floating-point numbers, with sums of type S (`TileSum`): packed weights
+// (`gemm_packed`) and run-time matrices (`gemm_general`). Results leave only through the caller's epilogue, so nothing
+// here knows of C, biases or activations.
 //
 // Each output is a sum of chains of kChain fused multiply-adds over k = 0, 1, .. K-1. All block shapes keep that order,
 // so results do not depend on M, on how rows and panels are split over threads, nor (where the level has FMA) on the CPU
@@ -367,9 +368,10 @@ template <class S = f32> AOTI_INLINE i64 gemm_general_scratch_bytes(i64 m, i64 n
          detail::gemm_copy_bytes<S>(min_i64(m, detail::gemm_general_rows<S>(k)), k);
 }
 
-// Rows [m0, m1) and panels [p0, p1) of A * B for B packed. A: of the type of the sums or a half type, any strides. `scratch`: 64-byte aligned,
-// one per concurrent call. The epilogue is called once per vector of results: epilogue(row, column, lanes, sums) with
-// lanes Full<kLanes> or Tail<kLanes>, sums Vec<S, kLanes>. Tiles have at most Most rows, which changes no result.
+// Rows [m0, m1) and panels [p0, p1) of A * B for B packed. A: of the type of the sums or a half type, any strides.
+// `scratch`: 64-byte aligned, one per concurrent call. The epilogue is called once per vector of results: epilogue(row,
+// column, lanes, sums) with lanes Full<kLanes> or Tail<kLanes>, sums Vec<S, kLanes>. Tiles have at most Most rows,
+// which changes no result.
 template <i64 Most = kGemmMost, class T, class S, class Epilogue>
 AOTI_INLINE void gemm_packed(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const S *packed,
                              void *scratch, Epilogue &&epilogue) {

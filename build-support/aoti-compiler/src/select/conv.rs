@@ -160,7 +160,8 @@ fn winograd_panels(shape: &ConvShape) -> Option<Packing> {
     fits.then_some(Packing::Winograd { channels, in_channels })
 }
 
-/// Tiles that are multiplied at once (`kPixelRows` of `pixels.h`, with the widest vectors), and as how many the last ones count at least.
+/// Tiles that are multiplied at once (`kPixelRows` of `pixels.h`, with the widest vectors), and as how many the last
+/// ones count at least.
 const WINOGRAD_ROWS: f64 = 14.0;
 const WINOGRAD_LEAST_ROWS: f64 = 4.0;
 

@@ -1,6 +1,6 @@
-//! Matrices of complex numbers as real ones twice as large: the element `a + bi` is the block `[[a, -b], [b, a]]`. Sums, products
-//! and inverses of such matrices are of that form again, so that what is composed of these needs no code of its own; and so is
-//! the triangle that Cholesky's method gives, whose diagonal is real.
+//! Matrices of complex numbers as real ones twice as large: the element `a + bi` is the block `[[a, -b], [b, a]]`.
+//! Sums, products and inverses of such matrices are of that form again, so that what is composed of these needs no code
+//! of its own; and so is the triangle that Cholesky's method gives, whose diagonal is real.
 //!
 //! Knows the operators of which that holds, and nothing of how the real ones are computed.
 
