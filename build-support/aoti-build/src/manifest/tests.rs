@@ -422,3 +422,12 @@ fn everything_wrong_with_operators_is_told_with_its_place() {
         assert!(found.iter().all(|problem| problem.contains("Cargo.toml:")), "{found:#?}");
     }
 }
+
+#[test]
+fn every_key_is_explained() {
+    let explained = Code::UnknownKey.explanation();
+    let keys = [&check::TABLE_KEYS[..], &check::MODEL_KEYS, &check::OPERATOR_KEYS, &UserToolchain::KEYS];
+    for key in keys.concat() {
+        assert!(explained.contains(&format!("`{key}`")), "`{key}` is not in the explanation");
+    }
+}
