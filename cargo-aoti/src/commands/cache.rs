@@ -172,8 +172,7 @@ fn why(store: &LocalStore, arguments: &Why, context: &Context) -> Result<(), Fai
             Miss::Changed(differences) => {
                 text.push_str(&format!("{label}: changed\n"));
                 for difference in differences {
-                    let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "absent".to_owned());
-                    let (before, now) = (shown(&difference.before), shown(&difference.now));
+                    let (before, now) = differing(&difference);
                     text.push_str(&format!(
                         "  {}\n    before: {before}\n    now:    {now}\n",
                         difference.field
@@ -184,6 +183,25 @@ fn why(store: &LocalStore, arguments: &Why, context: &Context) -> Result<(), Fai
     }
     print(&text);
     Ok(())
+}
+
+/// Both values of a field for people: of long ones, such as the arguments of a compiler, the words in which they differ.
+fn differing(difference: &Difference) -> (String, String) {
+    let (Some(before), Some(now)) = (&difference.before, &difference.now) else {
+        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "absent".to_owned());
+        return (shown(&difference.before), shown(&difference.now));
+    };
+    let [old, new] = [before, now].map(|value| value.split(' ').collect::<Vec<_>>());
+    let equal = |(a, b): &(&&str, &&str)| a == b;
+    let first = old.iter().zip(&new).take_while(equal).count();
+    let last = old[first..].iter().rev().zip(new[first..].iter().rev()).take_while(equal).count();
+    let part = |words: &[&str]| {
+        let own = &words[first..words.len() - last];
+        let (before, behind) = (if first > 0 { "… " } else { "" }, if last > 0 { " …" } else { "" });
+        let own = if own.is_empty() { "(nothing)".to_owned() } else { own.join(" ") };
+        format!("{before}{own}{behind}")
+    };
+    (part(&old), part(&new))
 }
 
 fn why_json(label: &str, found: &Miss) -> Value {
@@ -206,6 +224,20 @@ fn size(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_long_values_only_what_differs_is_shown() {
+        let both = |before: Option<&str>, now: Option<&str>| {
+            let [before, now] = [before, now].map(|value| value.map(str::to_owned));
+            differing(&Difference { field: "arguments".to_owned(), before, now })
+        };
+        let shown = |before: &str, now: &str| (before.to_owned(), now.to_owned());
+        assert_eq!(both(Some("-O2 -g -c x"), Some("-O2 -Oz -c x")), shown("… -g …", "… -Oz …"));
+        assert_eq!(both(Some("-O2 -c"), Some("-O2 -g -c")), shown("… (nothing) …", "… -g …"));
+        assert_eq!(both(Some("a a"), Some("a a a")), shown("… (nothing)", "… a"));
+        assert_eq!(both(Some("f8e2"), Some("33f2")), shown("f8e2", "33f2"));
+        assert_eq!(both(None, Some("-g -c")), shown("absent", "-g -c"));
+    }
 
     #[test]
     fn sizes_are_short() {
