@@ -152,7 +152,7 @@ pub(super) fn doubled(cx: &mut Context, x: ValueId, run: impl FnOnce(&mut Contex
     sides(cx, parts.re)?;
     let larger = interleaved(cx, parts)?;
     let Outputs::One(result) = run(cx, larger)? else {
-        return Err(RuleError::unsupported("it is not supported of complex numbers"));
+        return Err(RuleError::unsupported("it is not supported for complex numbers"));
     };
     let result = first_of_columns(cx, result)?;
     Ok(cx.join(result)?.into())
