@@ -22,7 +22,7 @@ pub(crate) struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 the model, the manifest or a case is at fault; 2 usage; 3 a tool or the machine is at fault;
-101 a mistake of cargo-aoti's; 130 interrupted.";
+101 a bug in cargo-aoti; 130 interrupted.";
 
 /// What every command takes.
 #[derive(Args, Clone, Debug)]

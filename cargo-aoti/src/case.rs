@@ -154,6 +154,9 @@ fn last_name(folder: &Path) -> String {
 
 /// The model file that a command's argument means, and the case that it belongs to, if any: a file, or a case's folder.
 pub(crate) fn model_file(path: &Path) -> Result<(PathBuf, Option<Case>), Failure> {
+    if !path.exists() {
+        return Err(Failure::User(format!("there is no file `{}`", path.display())));
+    }
     if !path.is_dir() {
         return Ok((path.to_owned(), None));
     }
@@ -167,6 +170,14 @@ pub(crate) fn model_file(path: &Path) -> Result<(PathBuf, Option<Case>), Failure
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_model_that_is_not_there_is_said_before_anything_is_compiled() {
+        let Err(Failure::User(message)) = model_file(Path::new("nowhere.pt2")) else {
+            panic!("no such file")
+        };
+        assert_eq!(message, "there is no file `nowhere.pt2`");
+    }
 
     #[test]
     fn cases_are_found_with_their_formats() {

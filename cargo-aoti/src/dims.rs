@@ -5,6 +5,7 @@ use std::path::Path;
 
 use aoti_build::suggest;
 use aoti_compiler::compile;
+use aoti_compiler::symbolic::Interval;
 use aoti_runtime::{DimInfo, ModelInfo};
 use aoti_toolchain::Environment;
 
@@ -21,7 +22,7 @@ pub(crate) fn parse(text: &str) -> Result<(String, i64), String> {
     if size < 0 { Err("a size is not negative".to_owned()) } else { Ok((name.trim().to_owned(), size)) }
 }
 
-/// Refuses dimensions that a model does not have, before it is compiled.
+/// Refuses dimensions that a model does not have, and sizes outside their range, before it is compiled.
 pub(crate) fn check(path: &Path, given: &[(String, i64)], environment: &Environment) -> Result<(), Failure> {
     if given.is_empty() {
         return Ok(());
@@ -30,7 +31,23 @@ pub(crate) fn check(path: &Path, given: &[(String, i64)], environment: &Environm
     let graph = compile::import_with("model", memory::map(path)?, &operators);
     let graph = graph.map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
     let known: Vec<&str> = graph.symbols.iter().map(|symbol| symbol.name.as_str()).collect();
-    known_or_refused(&known, given)
+    known_or_refused(&known, given)?;
+    let ranges: Vec<(&str, Interval)> =
+        graph.symbols.iter().map(|symbol| (symbol.name.as_str(), symbol.range)).collect();
+    in_range_or_refused(&ranges, given)
+}
+
+fn in_range_or_refused(ranges: &[(&str, Interval)], given: &[(String, i64)]) -> Result<(), Failure> {
+    for (name, size) in given {
+        let range = ranges.iter().find(|(own, _)| own == name).map(|(_, range)| *range);
+        if let Some(range) = range.filter(|range| !range.meets(Interval::point(*size))) {
+            let Interval { min, max } = range;
+            return Err(Failure::Usage(format!(
+                "the dimension `{name}` cannot be {size}; it must be in {min}..={max}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn known_or_refused(known: &[&str], given: &[(String, i64)]) -> Result<(), Failure> {
@@ -220,6 +237,15 @@ mod tests {
         assert_eq!(of_inputs(&info, &[]).unwrap(), [[2, 5, 3]]);
         assert_eq!(of_inputs(&info, &[("batch".to_owned(), 7)]).unwrap(), [[7, 5, 3]]);
         assert!(matches!(of_inputs(&info, &[("bach".to_owned(), 7)]), Err(Failure::Usage(_))));
+    }
+
+    #[test]
+    fn sizes_outside_their_range_are_refused() {
+        let ranges = [("batch", Interval::new(1, 8))];
+        let check = |size| in_range_or_refused(&ranges, &[("batch".to_owned(), size)]);
+        assert!(check(1).is_ok() && check(8).is_ok());
+        let Err(Failure::Usage(message)) = check(9) else { panic!("9 is too large") };
+        assert_eq!(message, "the dimension `batch` cannot be 9; it must be in 1..=8");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The subcommand `cargo aoti`: arguments in, reports out. No compiler logic.
 //!
 //! stdout is data and stderr is talk. Exit codes: 0 done; 1 the model, the manifest or a case is at fault; 2 usage;
-//! 3 a tool or the machine is at fault; 101 a mistake of ours; 130 interrupted.
+//! 3 a tool or the machine is at fault; 101 a bug in cargo-aoti; 130 interrupted.
 
 mod arguments;
 mod bug;

@@ -102,7 +102,7 @@ pub(crate) fn check_level(session: &Session, device: Device, level: &str) -> Res
         return Ok(());
     }
     let (target, known) = (session.target(), known.join("`, `"));
-    Err(Failure::Usage(format!("`{target}` has no level `{level}`; known are `{known}`")))
+    Err(Failure::Usage(format!("`{target}` has no level `{level}`; it has `{known}`")))
 }
 
 impl Single {

@@ -261,9 +261,9 @@ fn the_cache_says_why() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "scaled.aoti", MODEL);
     let why = || out(&aoti(folder.path(), &["cache", "why", "scaled.aoti", "--levels", "native"]));
-    assert!(why().contains("never made"), "{}", why());
+    assert!(why().contains("never built"), "{}", why());
     aoti(folder.path(), &["run", "scaled.aoti"]);
-    assert!(!why().contains("never made") && why().contains(": there"), "{}", why());
+    assert!(!why().contains("never built") && why().contains(": cached"), "{}", why());
     write(folder.path(), "scaled.aoti", MODEL.replace("mul", "add"));
     assert!(why().contains("changed\n  input kernels.cpp"), "{}", why());
     assert!(out(&aoti(folder.path(), &["cache", "stat", "--json"])).contains("\"entries\""));
@@ -272,7 +272,7 @@ fn the_cache_says_why() {
     assert!(code(&gc) == 0 && err(&gc).contains("Removed 0 results"), "{}", err(&gc));
     assert_eq!(code(&aoti(folder.path(), &["cache", "gc", "--max-size", "plenty"])), 2);
     assert_eq!(code(&aoti(folder.path(), &["cache", "clear"])), 0);
-    assert!(why().contains("never made"));
+    assert!(why().contains("never built"));
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn the_cache_knows_what_a_project_builds() {
         let output = aoti(folder.path(), &["cache", "why", model]);
         let said = out(&output);
         assert!(code(&output) == 0 && !said.is_empty(), "{model}: {}", err(&output));
-        assert!(said.lines().all(|line| line.ends_with(": there")), "{model}: {said}");
+        assert!(said.lines().all(|line| line.ends_with(": cached")), "{model}: {said}");
     }
     // The same file is another model where no package has it.
     let elsewhere = tempfile::tempdir().unwrap();
@@ -292,5 +292,5 @@ fn the_cache_knows_what_a_project_builds() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-aoti"));
     command.args(["aoti", "cache", "why"]).arg(file).current_dir(elsewhere.path());
     let output = command.env("AOTI_CACHE_DIR", folder.path().join("cache")).output().unwrap();
-    assert!(out(&output).contains("never made") || out(&output).contains("changed"), "{}", out(&output));
+    assert!(out(&output).contains("never built") || out(&output).contains("changed"), "{}", out(&output));
 }

@@ -244,7 +244,8 @@ pub fn here(work: impl FnOnce(&mut Turn, u64, u64)) {
     std::process::exit(0);
 }
 
-/// Ends the process where one seed takes too long, by the processor's time where that is told: as endless where a program runs, whose loops are its own.
+/// Ends the process where one seed takes too long, by the processor's time where that is told: as endless where a
+/// program runs, whose loops are its own.
 fn watch() {
     loop {
         std::thread::sleep(Duration::from_millis(200));

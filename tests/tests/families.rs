@@ -1,5 +1,5 @@
-//! Every family of operators gives what PyTorch gave: in the reference evaluator, as a schedule, and as code for the lowest level of the
-//! processor or for this machine's; in `f32`, for both.
+//! Every family of operators gives what PyTorch gave: in the reference evaluator, as a schedule, and as code for the
+//! lowest level of the processor or for this machine's; in `f32`, for both.
 //!
 //! A compiler takes eight minutes of a processor for all of that. Without `AOTI_FAMILIES=all` only the programs of the
 //! commonest element types are compiled, each for one level; all are evaluated.

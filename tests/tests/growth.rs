@@ -1,7 +1,7 @@
 //! What a model takes to compile grows as the model does.
 //!
-//! Time is the processor's, of this process: how busy the machine is has no part in it. Where the system does not tell, there is
-//! nothing to compare.
+//! Time is the processor's, of this process: how busy the machine is has no part in it. Where the system does not tell,
+//! there is nothing to compare.
 
 use aoti_compiler::compile::compile;
 use aoti_tests::archive::Archive;

@@ -109,7 +109,7 @@ fn what_cannot_be_done_is_said_before_any_case() {
         (2, &["--target", foreign][..], "--runner"),
         (2, &["--sanitize", "memory"], "address"),
         (2, &["--sanitize", "address,thread"], "exclude"),
-        (2, &["--level", "x86-64-v9"], "known are"),
+        (2, &["--level", "x86-64-v9"], "it has `"),
         (2, &["--reference", "--sanitize", "address"], "cannot be used with"),
         (3, &["--target", foreign, "--runner", "qemu-riscv64"], "no toolchain"),
         (3, &["--toolchain", "msvc"], "`msvc` was asked for"),

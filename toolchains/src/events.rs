@@ -1,4 +1,4 @@
-//! What a build tells while it runs, for progress bars and logs. Prints nothing itself.
+//! Events of a running build, for progress bars and logs. Prints nothing itself.
 
 /// One piece of news from the executor.
 #[derive(Debug, Clone, PartialEq, Eq)]

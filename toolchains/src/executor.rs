@@ -1,4 +1,5 @@
-//! Runs actions: from the store if they are there, else in a fresh folder, in parallel as far as the jobserver allows.
+//! Runs actions: takes their results from the store, or else runs them in a fresh folder, as parallel as the jobserver
+//! allows.
 //!
 //! Owns the order of fetch, lock, run and publish, and what happens when the store fails (the build goes on without
 //! it). Knows no compiler: an action says all.

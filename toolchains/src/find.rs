@@ -1,5 +1,6 @@
 //! Finds programs that may be a toolchain's compiler, archiver or helper: variables by `cc`'s conventions, then `PATH`,
-//! then installation folders and the packages of Python environments. Runs nothing and believes no name: what a program is, the probe finds out.
+//! then installation folders and the packages of Python environments. Runs nothing and believes no name: what a program
+//! is, the probe finds out.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

@@ -1,4 +1,4 @@
-//! Finds, probes and runs native compilers, and remembers what they made.
+//! Finds, probes and runs native compilers, and caches their results.
 //!
 //! This is the only crate of the project that starts processes. It knows nothing of models, graphs or generated
 //! code: it is handed bytes and arguments, and hands back files.
@@ -8,7 +8,7 @@
 //! 1. [`Environment`]: a snapshot of variables, host and jobserver, taken once at the edge of the program.
 //! 2. [`Definition`]: what a toolchain is, read from `toolchains/*.toml`.
 //! 3. [`Toolchains`]: finds and probes candidates and resolves (device, target, requirements) to a [`Toolchain`];
-//!    [`Resolution`] has the reason for each that was considered, and [`Toolchains::report`] tells what is there at all.
+//!    [`Resolution`] has the reason for each that was considered, and [`Toolchains::report`] lists everything that was found.
 //! 4. [`Toolchain::compile`] and its siblings: plan an [`Action`], a pure value with a content [`Key`];
 //!    [`Toolchain::device_code`] plans the code of many GPU architectures, and [`inspect`] says what came out.
 //! 5. [`Executor`]: runs many actions under cargo's jobserver, through an [`ActionStore`].

@@ -1,4 +1,4 @@
-//! The GPUs of this machine, for `native`. Nothing depends on there being any.
+//! The GPUs of this machine, for `native`. No other architecture requires one.
 //!
 //! | device | asked | on machines without |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! Remembers what a probe found, so that a second build neither starts a process nor hashes a 30 MB compiler.
+//! Caches what a probe found, so that a second build neither starts a process nor hashes a 30 MB compiler.
 //!
 //! A record is good as long as every file that it was drawn from has the same size, times and inode. Losing the
 //! cache, or failing to write it, costs time only.

@@ -1,4 +1,4 @@
-//! What `doctor` shows: every toolchain with what was found, what it can do, and how to get it.
+//! What `doctor` shows: for every toolchain, what was found, what it can do, and how to install it.
 
 use std::collections::BTreeSet;
 

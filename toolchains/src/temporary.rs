@@ -1,4 +1,4 @@
-//! Folders for work that is thrown away, and the sweeping up of those whose process was killed before it could.
+//! Temporary folders, and the removal of those whose process was killed.
 
 use std::io;
 use std::path::Path;

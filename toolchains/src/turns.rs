@@ -1,4 +1,4 @@
-//! Work side by side, as far as the tokens of a jobserver allow: cargo's own where there is one, so that a build with many
+//! Runs work in parallel within the limits of a jobserver, cargo's own if there is one, so that a build with many
 //! packages and models never runs more at once than the user asked for.
 //!
 //! Knows nothing of what the work is.

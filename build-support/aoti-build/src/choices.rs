@@ -1,4 +1,4 @@
-//! Which records of measurements a build of a model goes by. Knows neither how they were measured nor how the file is
+//! Which measured records a build of a model follows. Knows neither how they were measured nor how the file is
 //! written.
 
 use aoti_compiler::compile::{self, OpenKernel};

@@ -1,4 +1,4 @@
-//! Writing and reading files: in one step, and only when something changed.
+//! Reads files, and writes them atomically and only when their content changes.
 
 use std::fs::Metadata;
 use std::io::{self, Write};

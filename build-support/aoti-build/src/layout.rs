@@ -1,4 +1,4 @@
-//! Where the artefacts of one model lie.
+//! Where the artefacts of a model are placed.
 
 use std::path::{Path, PathBuf};
 

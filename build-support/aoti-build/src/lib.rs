@@ -1,8 +1,8 @@
 //! Builds the models of a cargo project: manifest, compiler, native tools, artefacts.
 //!
 //! What `build.rs` calls ([`Builder`]) and what the subcommand drives ([`Session`]). Owns the metadata table, the layout
-//! of artefacts and what counts as up to date. Knows no file format of models, prints no C++ and starts no process: for
-//! the first two there is the compiler, for the last the toolchain crate.
+//! of artefacts and what counts as up to date. Knows no model format, prints no C++ and starts no process: the first two
+//! are up to the compiler, the last to the toolchain crate.
 //!
 //! ```no_run
 //! // build.rs
@@ -11,8 +11,8 @@
 //! }
 //! ```
 //!
-//! All of that is the feature `compiler`, which is on by default. Without it the crate is a `Builder` of no dependencies,
-//! which has the installed `cargo-aoti` do the same (`tool.rs`).
+//! All of this is in the feature `compiler`, which is on by default. Without it the crate is a `Builder` without
+//! dependencies, which calls the installed `cargo-aoti` to do the same (`tool.rs`).
 
 #[cfg(feature = "compiler")]
 mod artefacts;

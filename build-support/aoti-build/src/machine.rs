@@ -1,5 +1,5 @@
-//! The class of this machine, as records of measurements name it: what a kernel's best choice depends on, and nothing that
-//! differs between two machines of one kind.
+//! The class of this machine in records of measurements: everything that the best choice for a kernel depends on, and
+//! nothing that differs between two machines of the same kind.
 
 use std::path::Path;
 

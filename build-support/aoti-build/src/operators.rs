@@ -1,4 +1,4 @@
-//! Operators of a project's own: functions with C linkage and graphs, with where they are.
+//! Custom operators of a project: functions with C linkage and graphs, and where they are.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! The way of a build: what is up to date stays; the rest is locked, compiled, handed to tools and put in place.
+//! The course of a build: models that are up to date are skipped; the others are locked, compiled, handed to tools and
+//! put in place.
 //!
 //! All models go through each step together, so that the tools of all run side by side.
 

@@ -1,4 +1,4 @@
-//! What a build tells while it runs. Prints nothing itself.
+//! Progress events of a build. Prints nothing itself.
 
 use aoti_toolchain::Event;
 

@@ -1,4 +1,4 @@
-//! What a build script is run for. Knows cargo's ways, and nothing of models.
+//! Finds out for which command a build script runs. Knows cargo, and nothing of models.
 //!
 //! Cargo runs the same script for `cargo check` and `cargo build`, into the same folder, and does not say which it is. So
 //! a script that made less than a build needs must be run again by the next command, whatever that is; and what tells a

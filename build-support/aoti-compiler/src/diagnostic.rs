@@ -1,4 +1,4 @@
-//! What is wrong with a model, said to the person who wrote it: code, place, reason, help.
+//! Diagnostics about a model, addressed to its author: code, place, reason, help.
 //!
 //! Stages collect diagnostics and fail once with all of them. Rendering is the caller's.
 
@@ -31,25 +31,25 @@ macro_rules! codes {
 codes! {
     /// The file is not a readable archive.
     Archive = 1 "the model file is not a readable archive"
-        "A .pt2 file is a zip archive of stored (uncompressed) entries. The file is truncated, not an archive, or an\nentry lies outside it, is compressed, or has a name that leaves the archive. Export the model again.",
+        "A .pt2 file is a zip archive of uncompressed entries. The file is truncated or not an archive, or one of its\nentries is out of bounds, is compressed, or has a path that leaves the archive. Export the model again.",
     /// The archive is of a layout or version that is not read.
     Version = 2 "the archive's layout or schema version is not supported"
-        "torch.export writes `archive_format` pt2 and `model.json` of schema 8. Older layouts are named in the message;\nexport again with torch 2.8 or newer.",
+        "torch.export writes `archive_format` pt2 and a `model.json` of schema 8. The message names the layout that was\nfound; export again with torch 2.8 or newer.",
     /// `model.json` does not have the expected form.
     Schema = 3 "the model description is malformed"
-        "`model.json` does not follow the export schema: a field is missing, of another kind, or refers to a name that\nis not defined. The message names the place.",
+        "`model.json` does not follow the export schema: a field is missing, has the wrong type, or refers to a name that\nis not defined. The message says where.",
     /// A weight's data does not fit its description.
     Weights = 4 "a tensor's data does not fit its description"
-        "The bytes of a parameter, buffer or constant are fewer than its sizes and strides need, or its sizes are\nnegative or overflow.",
+        "A parameter, buffer or constant has fewer bytes than its sizes and strides require, or its sizes are\nnegative or overflow.",
     /// An element type is not supported.
     DType = 5 "an element type is not supported"
-        "Supported are f64, f32, f16, bf16, the integers of 8 to 64 bits with and without sign, bool, the floating-point\ntypes of one byte, and complex numbers of two f16, f32 or f64. Types of quantised tensors are not.",
+        "Supported are f64, f32, f16, bf16, signed and unsigned integers of 8 to 64 bits, bool, the one-byte floating-point\ntypes, and complex numbers of f16, f32 or f64. Quantised tensor types are not.",
     /// An operator is not supported.
     Operator = 7 "an operator is not supported"
-        "The program calls an operator that has no rule. Every such operator is listed at once, with its number of\ncalls and the line of your program. `cargo aoti inspect --ops` lists what is supported.",
+        "The program calls an operator that has no rule. All such operators are listed at once, each with its number of\ncalls and the line of your program. `cargo aoti inspect --ops` lists the supported ones.",
     /// An operator is supported, but not with these operands or options.
     Operands = 8 "an operator is not supported with these operands"
-        "The operator has a rule, which does not cover the given types, shapes or options; the message says which.",
+        "The operator is supported in general, but not with these types, shapes or options; the message says which.",
     /// The graph text is malformed.
     Text = 9 "the graph text is malformed"
         "The `.aoti` text form does not parse; the message gives line and column.",
@@ -58,19 +58,19 @@ codes! {
         "A value is used before it is defined, defined twice, or missing.",
     /// A size is too large or negative.
     Size = 11 "a size is out of range"
-        "A tensor's number of bytes overflows 63 bits, a size is negative, or one that is read from data has no bound, so that\nno memory could be planned for it. State one with `torch._check(size <= bound)` before the export.",
+        "The size of a tensor in bytes overflows 63 bits, a size is negative, or a data-dependent size has no bound, so that\nno memory can be planned for it. Add a bound with `torch._check(size <= bound)` before the export.",
     /// Names are asked for that the program has no place for.
-    Names = 19 "a name is given to what the program does not have"
-        "`outputs` and `dims` of a model's table name its outputs, all of them in order, and its dimensions, by the names that\nthe program has for them; `cargo aoti inspect MODEL` shows both. No two may have one name.",
+    Names = 19 "a name is given to an output or a dimension that does not exist"
+        "In a model's table, `outputs` names all its outputs, in order, and `dims` renames its dimensions, keyed by the names that\nthe program has for them; `cargo aoti inspect MODEL` shows both. Names must be unique.",
     /// A condition that the program states cannot be checked.
     Guard = 20 "a condition of the program cannot be checked"
-        "The program asserts something, or the export recorded a condition on sizes, that cannot be evaluated when the\nmodel runs. Nothing that a program states is ignored, so the model is refused; the message has the condition.",
+        "The program asserts something, or the export recorded a condition on sizes, that cannot be evaluated when the\nmodel runs. No condition is ever ignored, so the model is rejected; the message contains the condition.",
     /// A GPU architecture has no line in the table of targets.
-    Architecture = 21 "a GPU architecture is not known"
-        "Code is made for the architectures that the compiler knows facts of, such as `sm_90a` or `gfx942`; the message has the\nname that is none of them.",
+    Architecture = 21 "unknown GPU architecture"
+        "Code can be generated for the architectures that the compiler knows, such as `sm_90a` or `gfx942`; the message names the\none that it does not know.",
     /// An operator of the project's own is declared wrongly, or not as the program calls it.
     Signature = 22 "the declaration of an operator does not fit"
-        "`[package.metadata.aoti.operators.\"library::name\"]` states the schema of an operator, as torch.library has it, and what\ncomputes it. The schema cannot be read or holds what compiled code cannot be given, the graph has other inputs or outputs,\nor the program calls the operator in another way; the message says which.",
+        "`[package.metadata.aoti.operators.\"library::name\"]` gives the schema of an operator, as in torch.library, and its\nimplementation. The schema is malformed or has arguments that compiled code cannot pass, the graph has other inputs or\noutputs, or the program calls the operator differently; the message says which.",
     /// A file cannot be read.
     Io = 12 "a file cannot be read"
         "The operating system refused to open or read the file.",

@@ -1,6 +1,6 @@
-//! A complex number as it lies in tensors.
+//! A complex number as it is stored in tensors.
 //!
-//! Has no arithmetic: that is for crates of numbers, to whose types it converts.
+//! Has no arithmetic; for that, convert it to the types of a crate for numbers.
 
 use std::fmt;
 

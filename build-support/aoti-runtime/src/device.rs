@@ -1,4 +1,4 @@
-//! Where models run and tensors lie.
+//! Devices: where models run and tensors are stored.
 
 use crate::ffi::abi::{AOTI_CPU, AOTI_CUDA, AOTI_ROCM, AotiDevice};
 use std::{fmt, str::FromStr};

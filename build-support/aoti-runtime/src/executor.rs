@@ -1,4 +1,5 @@
-//! Who runs the parts of a parallel loop: the trait that connects a model to threads, and the one that uses none.
+//! Executors, which run the parts of a parallel loop: the trait that connects a model to threads, and the
+//! implementation without threads.
 
 use std::ops::Range;
 

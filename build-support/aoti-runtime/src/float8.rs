@@ -1,6 +1,6 @@
 //! Elements of one byte as Rust types: a code, its number and back.
 //!
-//! Knows nothing of tensors. Arithmetic is for wider types; what these are for is storage.
+//! Knows nothing of tensors. They are for storage; arithmetic is for wider types.
 
 use std::cmp::Ordering;
 use std::fmt;

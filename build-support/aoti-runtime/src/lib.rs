@@ -1,8 +1,8 @@
-//! What the Rust modules that cargo-aoti generates depend on: tensors, weights, workspaces, executors, and a safe
-//! [`Model`] over the C interface of a compiled library.
+//! The runtime of models compiled by cargo-aoti, which the generated Rust modules depend on: tensors, weights,
+//! workspaces, executors, and a safe [`Model`] over the C interface of a compiled library.
 //!
-//! Knows nothing of any particular model, of graphs or of compilers, reads no environment variable, and starts no
-//! process. `unsafe` lives in `ffi/` and in the one line that maps a weights file; everything else is checked Rust.
+//! Knows nothing of any particular model, of graphs or of compilers, reads no environment variables, and starts no
+//! processes. `unsafe` is confined to `ffi/` and the line that maps a weights file; everything else is safe Rust.
 //!
 //! A compiled model is used through its generated module:
 //!
@@ -13,7 +13,7 @@
 //! let out = model.run(&digits::Inputs { image: TensorView::new(&pixels, &[1, 28, 28])? })?;
 //! ```
 //!
-//! [`Model`] is the layer below, for programs that learn only at run time which model they hold.
+//! [`Model`] is the untyped layer below, for programs that learn only at run time which model they use.
 #![deny(unsafe_code)]
 
 #[cfg(not(target_pointer_width = "64"))]

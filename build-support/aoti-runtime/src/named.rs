@@ -1,7 +1,7 @@
 //! Weights made from tensors by their names in the program, as a checkpoint holds them: for libraries that were built to
 //! take them (`weights = "external"`, or `named-weights = true`).
 //!
-//! Knows which tensors there are; what a library makes of them is its own affair.
+//! Knows which tensors exist; how a library transforms them is up to the library.
 
 use crate::{DType, Error, ErrorCode, Executor, ModelInfo, ThreadPool, Weights, ffi::prepare};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Which of a library's codes a model runs, and why.
+//! Which of the code variants in a library a model runs, and why.
 
 /// The code that was picked, and what became of the others.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,4 +1,4 @@
-//! A pool of threads that stay: parallel loops of a few microseconds are worth handing out.
+//! A pool of persistent threads, fast enough that parallel loops of a few microseconds are worth splitting.
 //!
 //! Owns how a range is split and who wakes whom. The protocol by which borrowed work crosses threads, and with it all
 //! `unsafe`, is [`Gate`]'s.

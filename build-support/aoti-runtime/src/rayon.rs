@@ -1,4 +1,4 @@
-//! The threads of rayon, for programs that have them already.
+//! An executor on the threads of rayon, for programs that use rayon anyway.
 
 use std::fmt;
 use std::ops::Range;

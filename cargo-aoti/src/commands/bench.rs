@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// How long to measure
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     secs: f64,
-    /// Device to run on: `cpu`, `cuda`, or `cuda:1` for the second; inputs and outputs then lie there
+    /// Device to run on: `cpu`, `cuda`, or `cuda:1` for the second; inputs and outputs are then kept on it
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: Device,
     #[command(flatten)]

@@ -23,12 +23,12 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Show where the cache is and how big
+    /// Show where the cache is and how large it is
     Stat {
         #[command(flatten)]
         output: Output,
     },
-    /// Remove what was longest unused until the cache is small enough, and temporary folders of builds that were killed
+    /// Remove the least recently used results until the cache is small enough, and temporary folders of killed builds
     Gc {
         /// Size to get below, such as 500M or 2G; by default that of `AOTI_CACHE_SIZE`
         #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -41,7 +41,7 @@ enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Say for each native tool that a model needs whether its result is there, and if not, what changed
+    /// Say for each native tool that a model needs whether its result is cached, and if not, what changed
     Why(Box<Why>),
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
                 );
             } else {
                 let (root, entries) = (store.root().display(), stat.entries);
-                print(&format!("{root}\n{entries} results, {} bytes\n", stat.bytes));
+                print(&format!("{root}\n{entries} results, {}\n", of_bytes(stat.bytes)));
             }
         }
         Command::Gc { max_size, output } => {
@@ -96,8 +96,23 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
 }
 
 fn removed(output: Output, context: &Context, entries: u64, bytes: u64) {
-    let what = format!("{entries} results, {bytes} bytes");
+    let what = format!("{entries} results, {}", of_bytes(bytes));
     tell(output, context, "Removed", &what, json!({ "entries": entries, "bytes": bytes }));
+}
+
+/// Bytes for people: three digits or so, in units of 1024.
+fn of_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1024 {
+        return format!("{bytes} bytes");
+    }
+    let mut size = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while size >= 1024.0 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    format!("{size:.1} {}", UNITS[unit])
 }
 
 /// The model that is meant. One of the project is built under the name of its package, and as its manifest says.
@@ -151,14 +166,13 @@ fn why(store: &LocalStore, arguments: &Why, context: &Context) -> Result<(), Fai
             continue;
         }
         match found {
-            Miss::Hit => text.push_str(&format!("{label}: there\n")),
-            Miss::NeverBuilt => text.push_str(&format!("{label}: never made\n")),
-            Miss::Evicted => text.push_str(&format!("{label}: made once, and removed since\n")),
+            Miss::Hit => text.push_str(&format!("{label}: cached\n")),
+            Miss::NeverBuilt => text.push_str(&format!("{label}: never built\n")),
+            Miss::Evicted => text.push_str(&format!("{label}: removed since it was built\n")),
             Miss::Changed(differences) => {
                 text.push_str(&format!("{label}: changed\n"));
                 for difference in differences {
-                    let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "absent".to_owned());
-                    let (before, now) = (shown(&difference.before), shown(&difference.now));
+                    let (before, now) = differing(&difference);
                     text.push_str(&format!(
                         "  {}\n    before: {before}\n    now:    {now}\n",
                         difference.field
@@ -171,10 +185,29 @@ fn why(store: &LocalStore, arguments: &Why, context: &Context) -> Result<(), Fai
     Ok(())
 }
 
+/// Both values of a field for people: of long ones, such as the arguments of a compiler, the words in which they differ.
+fn differing(difference: &Difference) -> (String, String) {
+    let (Some(before), Some(now)) = (&difference.before, &difference.now) else {
+        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "absent".to_owned());
+        return (shown(&difference.before), shown(&difference.now));
+    };
+    let [old, new] = [before, now].map(|value| value.split(' ').collect::<Vec<_>>());
+    let equal = |(a, b): &(&&str, &&str)| a == b;
+    let first = old.iter().zip(&new).take_while(equal).count();
+    let last = old[first..].iter().rev().zip(new[first..].iter().rev()).take_while(equal).count();
+    let part = |words: &[&str]| {
+        let own = &words[first..words.len() - last];
+        let (before, behind) = (if first > 0 { "… " } else { "" }, if last > 0 { " …" } else { "" });
+        let own = if own.is_empty() { "(nothing)".to_owned() } else { own.join(" ") };
+        format!("{before}{own}{behind}")
+    };
+    (part(&old), part(&new))
+}
+
 fn why_json(label: &str, found: &Miss) -> Value {
     let (state, changes) = match found {
-        Miss::Hit => ("there", &[][..]),
-        Miss::NeverBuilt => ("never-made", &[][..]),
+        Miss::Hit => ("cached", &[][..]),
+        Miss::NeverBuilt => ("never-built", &[][..]),
         Miss::Evicted => ("removed", &[][..]),
         Miss::Changed(differences) => ("changed", &differences[..]),
     };
@@ -186,4 +219,29 @@ fn why_json(label: &str, found: &Miss) -> Value {
 /// Reads a size, for clap.
 fn size(text: &str) -> Result<u64, String> {
     parse_size(text).ok_or_else(|| "not a size such as `500M` or `2G`".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_long_values_only_what_differs_is_shown() {
+        let both = |before: Option<&str>, now: Option<&str>| {
+            let [before, now] = [before, now].map(|value| value.map(str::to_owned));
+            differing(&Difference { field: "arguments".to_owned(), before, now })
+        };
+        let shown = |before: &str, now: &str| (before.to_owned(), now.to_owned());
+        assert_eq!(both(Some("-O2 -g -c x"), Some("-O2 -Oz -c x")), shown("… -g …", "… -Oz …"));
+        assert_eq!(both(Some("-O2 -c"), Some("-O2 -g -c")), shown("… (nothing) …", "… -g …"));
+        assert_eq!(both(Some("a a"), Some("a a a")), shown("… (nothing)", "… a"));
+        assert_eq!(both(Some("f8e2"), Some("33f2")), shown("f8e2", "33f2"));
+        assert_eq!(both(None, Some("-g -c")), shown("absent", "-g -c"));
+    }
+
+    #[test]
+    fn sizes_are_short() {
+        let shown = [0, 1023, 1024, 3_254_121, 20 << 30, 5 << 50].map(of_bytes);
+        assert_eq!(shown, ["0 bytes", "1023 bytes", "1.0 KiB", "3.1 MiB", "20.0 GiB", "5120.0 TiB"]);
+    }
 }

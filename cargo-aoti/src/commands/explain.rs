@@ -52,5 +52,8 @@ fn all() -> Vec<(String, &'static str, &'static str)> {
     let compiler = diagnostic::Code::ALL.iter();
     let compiler = compiler.map(|code| (code.to_string(), code.title(), code.explanation()));
     let manifest = aoti_build::Code::ALL.iter();
-    compiler.chain(manifest.map(|code| (code.to_string(), code.title(), code.explanation()))).collect()
+    let manifest = manifest.map(|code| (code.to_string(), code.title(), code.explanation()));
+    let mut all: Vec<_> = compiler.chain(manifest).collect();
+    all.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+    all
 }

@@ -13,7 +13,7 @@ use aoti_compiler::codegen::interface::Interface;
 use aoti_compiler::compile;
 use clap::Args;
 use serde_json::json;
-use toml_edit::{DocumentMut, Item, Table};
+use toml_edit::{DocumentMut, InlineTable, Item, Table};
 
 use super::{Context, tell};
 use crate::arguments::Output;
@@ -168,7 +168,12 @@ fn fill(
         if chosen.is_some_and(|chosen| program::needs_half(&chosen.interface)) { &["half"] } else { &[] };
     // A package that others depend on is built by people who need not have the program.
     let has_compiler = path.join("src/lib.rs").exists() || !is_installed(context);
-    let text = depend(&text, crates, half, has_compiler).map_err(|error| {
+    let text = depend(&text, crates, half, has_compiler);
+    let text = text.and_then(|text| match chosen {
+        Some(chosen) => list(text, &chosen.file),
+        None => Ok(text),
+    });
+    let text = text.map_err(|error| {
         Failure::User(format!("`{}` is not a manifest that can be changed: {error}", manifest.display()))
     })?;
     let is_member = path.ancestors().skip(1).any(|folder| folder.join("Cargo.toml").is_file());
@@ -228,6 +233,27 @@ fn depend(text: &str, crates: &Crates, features: &[&str], has_compiler: bool) ->
     Ok(document.to_string())
 }
 
+/// The manifest with a file of `models/` among its models, where it lists them: then no others are.
+fn list(text: String, file: &str) -> Result<String, String> {
+    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+    let keys = ["package", "metadata", "aoti", "models"];
+    let models = keys.iter().try_fold(document.as_item_mut(), |item, key| item.get_mut(*key));
+    let Some(models) = models.and_then(Item::as_table_like_mut) else { return Ok(text) };
+    let path = format!("models/{file}");
+    let is_it = |model: &Item| model.get("path").and_then(Item::as_str) == Some(path.as_str());
+    if models.iter().any(|(_, model)| is_it(model)) {
+        return Ok(text);
+    }
+    let name = Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    if models.contains_key(&name) {
+        return Err(format!("it has another model `{name}`"));
+    }
+    let mut model = InlineTable::new();
+    model.insert("path", path.into());
+    models.insert(&name, Item::Value(model.into()));
+    Ok(document.to_string())
+}
+
 /// The manifest of a workspace with the profile, where it has none of its own.
 fn shared(text: String) -> String {
     let has_profiles = text.parse().is_ok_and(|document: DocumentMut| document.contains_key("profile"));
@@ -260,6 +286,17 @@ mod tests {
         assert!(changed.contains("[build-dependencies]\naoti-build = "), "{changed}");
         assert_eq!(depend(&changed, &Crates::Registry, &[], true).unwrap(), changed);
         assert!(depend("dependencies = 1\n", &Crates::Registry, &[], true).is_err());
+        // Where models are listed, a new one is listed too.
+        let table = format!("{changed}\n[package.metadata.aoti.models.a]\npath = \"models/a.pt2\" # mine\n");
+        let listed = list(table.clone(), "b.pt2").unwrap();
+        let document: DocumentMut = listed.parse().unwrap();
+        let models = &document["package"]["metadata"]["aoti"]["models"];
+        assert_eq!(models["b"]["path"].as_str(), Some("models/b.pt2"), "{listed}");
+        assert!(listed.contains("path = \"models/a.pt2\" # mine"), "{listed}");
+        for (text, file) in [(&changed, "b.pt2"), (&table, "a.pt2"), (&listed, "b.pt2")] {
+            assert_eq!(list(text.clone(), file).unwrap(), *text);
+        }
+        assert!(list(table, "a.aoti").is_err(), "another model has the name");
         let changed = shared("[package]\nname = \"p\"\n".to_owned());
         let document: DocumentMut = changed.parse().unwrap();
         assert_eq!(document["profile"]["dev"]["build-override"]["debug"].as_bool(), Some(false));

@@ -365,7 +365,7 @@ impl<'a> Checker<'a> {
 fn suggestion(given: &str, known: &[&str]) -> Option<String> {
     Some(match suggest(given, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("known are `{}`", known.join("`, `")),
+        None => format!("expected one of `{}`", known.join("`, `")),
     })
 }
 

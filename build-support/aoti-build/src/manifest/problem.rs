@@ -54,23 +54,23 @@ impl Code {
     pub fn explanation(self) -> &'static str {
         match self {
             Code::UnknownKey => {
-                "Cargo takes anything under `[package.metadata]`, so a misspelt key would silently do nothing.\nKnown are `devices`, `cpu`, `cuda`, `rocm`, `models`, `operators` and `toolchain`; of an operator `schema`, `symbol`,\n`source` and `graph`; of a model `path`, `weights`, `named-weights`,\n`link`, `cpu`, `outputs` and `dims`; of a toolchain `base`, `program`, `archiver`, `sysroot`, `flags`, `link-flags` and `targets`."
+                "Cargo accepts anything under `[package.metadata]`, so a misspelt key would silently do nothing.\nThe keys are `devices`, `cpu`, `cuda`, `rocm`, `models`, `operators` and `toolchain`; for a model `path`, `weights`,\n`named-weights`, `link`, `cpu`, `outputs` and `dims`; for an operator `schema`, `symbol`, `source`, `decides-sizes`\nand `graph`; for a toolchain `base`, `program`, `archiver`, `sysroot`, `flags`, `link-flags` and `targets`."
             }
             Code::Value => {
-                "A value is of another type than its key needs, or is a word that is not among the known ones:\n`weights` is `embed`, `sidecar` or `external`; `link` is `static` or `dylib`; `dims` is a table of text; the rest are\nlists of text."
+                "A value has the wrong type for its key, or is not one of the possible words: `weights` is `embed`, `sidecar` or\n`external`; `link` is `static` or `dylib`; `named-weights` and `decides-sizes` are booleans; `dims` is a table of\nstrings; `devices`, `cpu`, `cuda`, `rocm`, `outputs`, `flags`, `link-flags` and `targets` are lists of strings; the\nother values are strings."
             }
             Code::Duplicate => {
-                "A model's name becomes a Rust module and a symbol. Names that become one identifier, such as `my-net`\nand `my_net`, or `models/net.pt2` beside `models/net.onnx`, would collide. Name them in\n`[package.metadata.aoti.models.<name>]`."
+                "A model's name becomes a Rust module and a symbol. Names that become the same identifier, such as `my-net`\nand `my_net`, or `models/net.pt2` and `models/net.aoti`, would collide. Give them names in\n`[package.metadata.aoti.models.<name>]`."
             }
             Code::Missing => {
-                "The file that a model's `path` names is not there. Paths are relative to the manifest with the table.\nWithout a table of models, every `models/*.pt2`, `*.onnx` and `*.aoti` of the package is one."
+                "The file that a model's `path` names does not exist. Paths are relative to the manifest with the table.\nWithout a table of models, every `models/*.pt2`, `*.onnx` and `*.aoti` of the package is a model."
             }
             Code::Device => {
-                "`devices` lists `cpu`, `cuda` and `rocm`; `cpu` lists instruction-set levels that the toolchains know,\nas `cargo aoti doctor` shows. The message names the one that is not known or not built for yet."
+                "`devices` lists `cpu`, `cuda` and `rocm`; `cpu` lists instruction-set levels, which\n`cargo aoti doctor` shows. The message names the one that is unknown or not supported yet."
             }
-            Code::Unreadable => "`Cargo.toml` is not there, cannot be read, or is not TOML.",
+            Code::Unreadable => "`Cargo.toml` does not exist, cannot be read, or is not valid TOML.",
             Code::Lock => {
-                "`aoti.lock` holds what `cargo aoti tune` measured. A merge has left its marks in it, it is of a newer version,\nor it is not TOML; the message has the place. With `--locked`, kernels of a model that was tuned have no record that\nfits: the model, the compiler or the kernels' templates have changed since. `cargo aoti tune` measures them."
+                "`aoti.lock` contains the measurements of `cargo aoti tune`. It has merge conflict markers, has a newer version, or is\nnot valid TOML; the message says where. With `--locked`, it can also be that kernels of a tuned model have no matching\nrecord, because the model, the compiler or the templates have changed since; run `cargo aoti tune` again."
             }
         }
     }

@@ -192,7 +192,7 @@ fn unknown_keys_are_errors_with_a_suggestion_all_at_once() {
     let found = problems(table, &["d.pt2"]);
     let helps: Vec<_> = found.iter().map(|problem| problem.help.clone().unwrap_or_default()).collect();
     assert_eq!(helps[0], "did you mean `cpu`?");
-    assert!(helps[1].starts_with("known are"), "{helps:?}");
+    assert!(helps[1].starts_with("expected one of"), "{helps:?}");
     assert_eq!(helps[2], "did you mean `weights`?");
     assert_eq!(helps[3], "did you mean `static`?");
     assert!(
@@ -420,5 +420,14 @@ fn everything_wrong_with_operators_is_told_with_its_place() {
         let found = problems_of_operators(&operator(name, &says));
         assert!(found.iter().any(|problem| problem.contains(words)), "{says}: {found:#?}");
         assert!(found.iter().all(|problem| problem.contains("Cargo.toml:")), "{found:#?}");
+    }
+}
+
+#[test]
+fn every_key_is_explained() {
+    let explained = Code::UnknownKey.explanation();
+    let keys = [&check::TABLE_KEYS[..], &check::MODEL_KEYS, &check::OPERATOR_KEYS, &UserToolchain::KEYS];
+    for key in keys.concat() {
+        assert!(explained.contains(&format!("`{key}`")), "`{key}` is not in the explanation");
     }
 }

@@ -1,4 +1,4 @@
-//! What the compiler made of a model, kept in the cache as what tools make is: in a build script, which is not optimised,
+//! Caches the compiler's output for a model like the output of native tools: in a build script, which is not optimised,
 //! the compiler takes as long as they do.
 //!
 //! It follows from the model's bytes, the options and the compiler's sources, and from nothing else.

@@ -94,9 +94,10 @@ AOTI_INLINE i64 attention_scratch_bytes(const AttentionShape &s) {
   return detail::attention_scratch(s).end * 4;
 }
 
-// Queries [q0, q0 + kAttentionRows) of one batch position, q of [queries, depth], k of [depth, keys], v of [keys, columns].
-// Where `fresh`, keys and values are others than those of the last call with this scratch. Causal: keys behind the query's own
-// position plus `reach` are hidden. score(query, key, lanes, products) gives scores; the epilogue is called as by `gemm_packed`.
+// Queries [q0, q0 + kAttentionRows) of one batch position, q of [queries, depth], k of [depth, keys], v of [keys,
+// columns]. Where `fresh`, keys and values are others than those of the last call with this scratch. Causal: keys
+// behind the query's own position plus `reach` are hidden. score(query, key, lanes, products) gives scores; the
+// epilogue is called as by `gemm_packed`.
 template <bool Causal, bool ZeroOfNothing, class Q, class K, class V, class Score, class Epilogue>
 AOTI_INLINE void attend(const AttentionShape &s, i64 q0, bool fresh, i64 reach, Matrix<Q> q, Matrix<K> k, Matrix<V> v,
                         void *scratch, Score &&score, Epilogue &&epilogue) {

@@ -1,6 +1,6 @@
-// Discrete Fourier transforms of a few numbers in registers, one in each lane: the butterflies of fourier.h. A radix that is a
-// product is made of those of its factors (Good, 1958, where they are coprime; Cooley and Tukey, 1965, else), an odd prime of sums
-// and differences of the numbers that are conjugate to each other. Knows nothing of memory.
+// Discrete Fourier transforms of a few numbers in registers, one in each lane: the butterflies of fourier.h. A radix
+// that is a product is made of those of its factors (Good, 1958, where they are coprime; Cooley and Tukey, 1965, else),
+// an odd prime of sums and differences of the numbers that are conjugate to each other. Knows nothing of memory.
 #pragma once
 
 #include "tile.h"
@@ -20,7 +20,8 @@ template <class T, int W> AOTI_INLINE Complex<T, W> operator+(Complex<T, W> a, C
 template <class T, int W> AOTI_INLINE Complex<T, W> operator-(Complex<T, W> a, Complex<T, W> b) {
   return {a.re - b.re, a.im - b.im};
 }
-// Products feed sums through one fused instruction where there is one: of functions that are AOTI_CONTRACT where gcc compiles them.
+// Products feed sums through one fused instruction where there is one: of functions that are AOTI_CONTRACT where gcc
+// compiles them.
 template <class T, int W> AOTI_INLINE Complex<T, W> times(Complex<T, W> a, Complex<T, W> b) {
   AOTI_CONTRACT_BODY
   return {{a.re.v * b.re.v - a.im.v * b.im.v}, {a.re.v * b.im.v + a.im.v * b.re.v}};
@@ -45,7 +46,8 @@ constexpr f64 series(f64 x, int first) {
   }
   return sum;
 }
-// The cosine of k / n turns, 0 <= k: by symmetry of an angle up to an eighth of a turn, so that equal magnitudes have equal bits.
+// The cosine of k / n turns, 0 <= k: by symmetry of an angle up to an eighth of a turn, so that equal magnitudes have
+// equal bits.
 constexpr f64 cosine(i64 k, i64 n) {
   k %= n;
   if (2 * k > n) k = n - k;

@@ -1,5 +1,6 @@
-// Matrix products C[M,N] = A[M,K] * B[K,N] of floating-point numbers, with sums of type S (`TileSum`): packed weights (`gemm_packed`) and run-time matrices
-// (`gemm_general`). Results leave only through the caller's epilogue, so nothing here knows of C, biases or activations.
+// Matrix products C[M,N] = A[M,K] * B[K,N] of floating-point numbers, with sums of type S (`TileSum`): packed weights
+// (`gemm_packed`) and run-time matrices (`gemm_general`). Results leave only through the caller's epilogue, so nothing
+// here knows of C, biases or activations.
 //
 // Each output is a sum of chains of kChain fused multiply-adds over k = 0, 1, .. K-1. All block shapes keep that order,
 // so results do not depend on M, on how rows and panels are split over threads, nor (where the level has FMA) on the CPU
@@ -36,9 +37,13 @@ template <class S> constexpr int kTileOf = (kMainRows > kGroup ? kMainRows : kGr
 template <class S> constexpr int kLineOf = 64 / int(sizeof(S));
 template <class S> constexpr int kPageOf = 4096 / int(sizeof(S));
 
-// Rows of A per cache block: about 384 KiB of A stay in L2 while the panels of B go past.
+// Bytes of A that stay in L2 while the panels of B go past, and rows of A that are worth packing panels of B for.
+constexpr i64 kBlockBytes = 393216;
+constexpr i64 kGeneralRows = 140;
+
+// Rows of A per cache block.
 template <class S> AOTI_INLINE i64 gemm_block_rows(i64 k) {
-  return max_i64(393216 / int(sizeof(S)) / max_i64(k, 1) / kMainRows, 1) * kMainRows;
+  return max_i64(kBlockBytes / int(sizeof(S)) / max_i64(k, 1) / kMainRows, 1) * kMainRows;
 }
 // The same for `rows` rows, so that blocks are about equal.
 template <class S> AOTI_INLINE i64 gemm_even_rows(i64 rows, i64 k) {
@@ -46,7 +51,7 @@ template <class S> AOTI_INLINE i64 gemm_even_rows(i64 rows, i64 k) {
 }
 // The same where panels of B are packed for each block anew: rows that pay for that, though they leave L2.
 template <class S> AOTI_INLINE i64 gemm_general_rows(i64 k) {
-  return max_i64(gemm_block_rows<S>(k), 140 / kMainRows * kMainRows);
+  return max_i64(gemm_block_rows<S>(k), kGeneralRows / kMainRows * kMainRows);
 }
 // Row stride of copied A: never a multiple of a page, so that the rows of a block fall into different cache sets.
 template <class S> AOTI_INLINE i64 gemm_copy_stride(i64 k) { return round_up(k, kLineOf<S>) + kLineOf<S>; }
@@ -363,9 +368,10 @@ template <class S = f32> AOTI_INLINE i64 gemm_general_scratch_bytes(i64 m, i64 n
          detail::gemm_copy_bytes<S>(min_i64(m, detail::gemm_general_rows<S>(k)), k);
 }
 
-// Rows [m0, m1) and panels [p0, p1) of A * B for B packed. A: of the type of the sums or a half type, any strides. `scratch`: 64-byte aligned,
-// one per concurrent call. The epilogue is called once per vector of results: epilogue(row, column, lanes, sums) with
-// lanes Full<kLanes> or Tail<kLanes>, sums Vec<S, kLanes>. Tiles have at most Most rows, which changes no result.
+// Rows [m0, m1) and panels [p0, p1) of A * B for B packed. A: of the type of the sums or a half type, any strides.
+// `scratch`: 64-byte aligned, one per concurrent call. The epilogue is called once per vector of results: epilogue(row,
+// column, lanes, sums) with lanes Full<kLanes> or Tail<kLanes>, sums Vec<S, kLanes>. Tiles have at most Most rows,
+// which changes no result.
 template <i64 Most = kGemmMost, class T, class S, class Epilogue>
 AOTI_INLINE void gemm_packed(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const S *packed,
                              void *scratch, Epilogue &&epilogue) {

@@ -39,10 +39,13 @@ AOTI_INLINE i64 gemm_grain(const Run &run, const GemmPlan &p, i64 grain) {
 
 namespace detail {
 
-// Rows whose planes stay in the second-level cache beside those of a panel.
+// Numbers of a block of rows whose planes stay in the second-level cache beside those of a panel, and the least and the
+// most rows of a block.
+constexpr i64 kUnitBlock = 196608;
+constexpr i64 kUnitBlockRows[] = {64, 256};
 AOTI_INLINE i64 unit_block_rows(i64 m, i64 k) {
-  const i64 most = min_i64(max_i64(196608 / max_i64(k, 1), 64), 256) / kGemmUnitRows * kGemmUnitRows;
-  return min_i64(most, round_up(m, kGemmUnitRows));
+  const i64 fitting = min_i64(max_i64(kUnitBlock / max_i64(k, 1), kUnitBlockRows[0]), kUnitBlockRows[1]);
+  return min_i64(fitting / kGemmUnitRows * kGemmUnitRows, round_up(m, kGemmUnitRows));
 }
 
 // Parts of the scratch of one worker, in bytes from its start: planes of rows and of a panel, sums and those of one chain, rows

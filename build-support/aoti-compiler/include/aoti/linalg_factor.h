@@ -105,8 +105,8 @@ struct SolveUpper {
   }
 };
 
-// L D L^T of the lower triangle of a symmetric matrix, D of blocks of one and two rows, by Bunch and Kaufman's pivoting, as LAPACK
-// stores it: a pivot is positive for a block of one row, negative and there twice for one of two.
+// L D L^T of the lower triangle of a symmetric matrix, D of blocks of one and two rows, by Bunch and Kaufman's
+// pivoting, as LAPACK stores it: a pivot is positive for a block of one row, negative and there twice for one of two.
 struct Ldl {
   template <class T> AOTI_NOINLINE static void one(i64 u, i64, i64 n, char *, const T *in, T *out, i64 *pivots, i64 *info) {
     T *a = out + u * n * n;

@@ -320,8 +320,8 @@ template <int X, int M, int B, Ends E> struct Cast<Float8<X, M, B, E>> {
   template <class A> static AOTI_INLINE auto from(A a) { return Lanes::decode(Lanes::encode(Cast<f32>::from(a))); }
 };
 
-// p read as raw elements, lane by lane without assuming that the storage structs alias integers; on GPUs as `load` does, because
-// nvcc copies bytes one by one.
+// p read as raw elements, lane by lane without assuming that the storage structs alias integers; on GPUs as `load`
+// does, because nvcc copies bytes one by one.
 #if AOTI_GPU
 template <class T> AOTI_INLINE raw_of<T> peek(const T *p) { return *(const raw_of<T> *)p; }
 template <class T> AOTI_INLINE void poke(T *p, raw_of<T> x) { *(raw_of<T> *)p = x; }

@@ -44,8 +44,9 @@ struct PixelPlan {
 };
 
 // Floats from a pixel of the padded copy to the next. Pixels a page apart would share a cache set.
+constexpr i64 kPixelSlack = 16;
 AOTI_INLINE i64 pixel_pitch(const ConvShape &s) {
-  return s.stride[2] * s.in_channels % 1024 == 0 ? s.in_channels + 16 : s.in_channels;
+  return s.stride[2] * s.in_channels % 1024 == 0 ? s.in_channels + kPixelSlack : s.in_channels;
 }
 
 AOTI_INLINE bool pixels_in_place(const ConvShape &s, ChannelOrder order) {

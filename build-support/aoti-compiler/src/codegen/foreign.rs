@@ -1,4 +1,4 @@
-//! Text of a model in generated code: the one place that makes comments of it, and the one that makes string literals.
+//! Text from a model in generated code: the only place that turns it into comments and string literals.
 //!
 //! Names, Python lines and assertions are whatever a file holds, and the file may be hostile. What comes out of here ends
 //! where it seems to end, for every compiler and in every mode: no line end of any kind, nothing invisible, nothing that

@@ -1,4 +1,7 @@
-//! The hand-written headers that generated code includes, carried inside the compiler.
+//! The hand-written headers that generated code includes, embedded in the compiler.
+
+#[cfg(test)]
+pub(crate) mod numbers;
 
 use super::bundle::SourceFile;
 

@@ -11,7 +11,7 @@ pub mod functions;
 pub mod gpu;
 pub mod harness;
 pub mod header;
-mod headers;
+pub(crate) mod headers;
 pub mod interface;
 pub mod names;
 pub mod pack;

@@ -1,4 +1,4 @@
-//! Makes identifiers of any text: the one place that knows which words each language keeps for itself.
+//! Makes identifiers from any text: the only place that knows the reserved words of each language.
 //!
 //! Names in models are arbitrary: `input.1`, `0`, `type`, `入力`, the empty text. An identifier made here is ASCII, at
 //! most 64 characters before numbering, starts with a letter, has no doubled or leading underscore, is no reserved

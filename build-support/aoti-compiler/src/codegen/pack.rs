@@ -284,6 +284,13 @@ pub fn widen_rows(w: &Source<'_>, rows: usize, cols: usize) -> Result<Vec<u8>, P
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codegen::headers::numbers::number;
+
+    #[test]
+    fn panels_are_those_of_the_headers() {
+        assert_eq!(PANEL_BYTES as i64, number("tile.h", "kPanelBytes"));
+        assert_eq!(CONV_ROWS as i64, number("tile.h", "kConvRows"));
+    }
 
     fn floats(bytes: &[u8]) -> Vec<f32> {
         bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()

@@ -22,8 +22,8 @@ pub enum Form {
     Inverse,
     /// `[n]` to `[n / 2 + 1, 2]`: the first half of the forward transform of real numbers.
     ToHalf,
-    /// `[n / 2 + 1, 2]` to `[n]`: the inverse transform of the numbers of which this is the first half, the others repeating it,
-    /// conjugated and backwards. Imaginary parts of numbers that are their own repetition do not count.
+    /// `[n / 2 + 1, 2]` to `[n]`: the inverse transform of the numbers of which this is the first half, the others
+    /// repeating it, conjugated and backwards. Imaginary parts of numbers that are their own repetition do not count.
     FromHalf,
 }
 

@@ -1,4 +1,4 @@
-//! By which passes a transform is computed: the order of factors that costs least.
+//! Plans the passes by which a transform is computed: the cheapest order of factors.
 
 use super::{Form, Fourier};
 use crate::dtype::DType;

@@ -7,7 +7,8 @@ use crate::aten::{self, Program};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use bytes::Bytes;
 
-/// Reads a model of any known format, told by its content, and checks that the program is well formed. `name` becomes the program's name; tensors share `file`.
+/// Reads a model of any known format, told by its content, and checks that the program is well formed. `name` becomes
+/// the program's name; tensors share `file`.
 pub fn import(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
     if is_onnx(&file) {
         let finding =

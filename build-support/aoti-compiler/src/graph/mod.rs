@@ -354,37 +354,13 @@ impl Graph {
     pub fn visit<'g>(&'g self, see: &mut dyn FnMut(&'g Graph, &'g Node)) {
         for node in &self.nodes {
             see(self, node);
-            match &node.op {
-                Op::Cond { then: first, otherwise: second }
-                | Op::While { condition: first, body: second, .. } => {
-                    first.visit(see);
-                    second.visit(see);
-                }
-                Op::Constant(_)
-                | Op::Full(_)
-                | Op::Index(_)
-                | Op::Unary(_)
-                | Op::Binary(_)
-                | Op::Select
-                | Op::Cast
-                | Op::View(_)
-                | Op::Pad { .. }
-                | Op::Gather(_)
-                | Op::Scatter { .. }
-                | Op::Cat { .. }
-                | Op::Reduce { .. }
-                | Op::Scan { .. }
-                | Op::Sort { .. }
-                | Op::SearchSorted { .. }
-                | Op::Routine(_)
-                | Op::Fourier(_)
-                | Op::Extern(_)
-                | Op::MatMul
-                | Op::Conv(_)
-                | Op::Read(_)
-                | Op::Assert(_)
-                | Op::Require(_) => {}
-            }
+            let (Op::Cond { then: first, otherwise: second }
+            | Op::While { condition: first, body: second, .. }) = &node.op
+            else {
+                continue;
+            };
+            first.visit(see);
+            second.visit(see);
         }
     }
 

@@ -104,8 +104,8 @@ pub enum Op {
     },
     /// A routine on each matrix; its operands have equal leading axes.
     Routine(Routine),
-    /// Operands: rows, their sizes those of the transform, and the roots of its plan ([`crate::fourier::Plan`]), all of one type,
-    /// `f32` or `f64`. The result has a transformed row for each.
+    /// Operands: rows, their sizes those of the transform, and the roots of its plan ([`crate::fourier::Plan`]), all of
+    /// one type, `f32` or `f64`. The result has a transformed row for each.
     Fourier(Fourier),
     /// A function of the user's project. Operands and results are contiguous tensors of any types; it may fail the run, and
     /// nothing is known of what it computes.

@@ -5,6 +5,7 @@ use super::special::{gamma, polynomials};
 use super::tensor::{Lanes, Tensor};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, FloatBinary, IntBinary, Relation, SpecialBinary};
+use crate::symbolic::common_divisor;
 
 /// Applies a function to every pair of elements.
 pub(super) fn binary(op: BinaryOp, a: &Tensor, b: &Tensor) -> Result<Tensor, EvalError> {
@@ -90,7 +91,7 @@ pub(super) fn of_unsigned(op: BinaryOp) -> Option<fn(u64, u64) -> u64> {
             IntBinary::Xor => |a, b| a ^ b,
             IntBinary::Shl => |a, b| if b < 64 { a << b } else { 0 },
             IntBinary::Shr => |a, b| if b < 64 { a >> b } else { 0 },
-            IntBinary::Gcd => unsigned_gcd,
+            IntBinary::Gcd => common_divisor,
             IntBinary::Philox => return None,
         },
         BinaryOp::Compare(_) | BinaryOp::Float(_) | BinaryOp::Special(_) => return None,
@@ -143,14 +144,7 @@ fn unsigned_pow(base: u64, exponent: u64) -> u64 {
 }
 
 fn gcd(a: i64, b: i64) -> i64 {
-    unsigned_gcd(a.unsigned_abs(), b.unsigned_abs()).cast_signed()
-}
-
-fn unsigned_gcd(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
+    common_divisor(a.unsigned_abs(), b.unsigned_abs()).cast_signed()
 }
 
 /// The first two words of Philox 4x32-10 of a counter under a key, the constants of J. Salmon, M. Moraes, R. Dror and

@@ -15,8 +15,9 @@ const MAX_BYTES: i64 = 1 << 32;
 /// Computes all outputs of a graph, in order.
 ///
 /// `inputs` are one tensor for each input of the graph, or one for each [`InputRole::User`] input; then state starts
-/// as its constants, and random numbers are those of seed and offset 0. Element types, sizes, ranges and guards are checked first. The graph must be one that
-/// [`crate::graph::verify`] accepts; a loop that never ends is not interrupted.
+/// as its constants, and random numbers are those of seed and offset 0. Element types, sizes, ranges and guards are
+/// checked first. The graph must be one that [`crate::graph::verify`] accepts; a loop that never ends is not
+/// interrupted.
 pub fn evaluate(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, EvalError> {
     let inputs = with_state(graph, inputs)?;
     let mut run = Run { outer: graph, symbols: bind_symbols(graph, &inputs)? };

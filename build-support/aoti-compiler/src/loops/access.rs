@@ -100,6 +100,24 @@ impl Term {
         }
     }
 
+    /// The expressions that it evaluates itself; those of its access are not among them.
+    pub fn exprs(&self) -> Vec<&Expr> {
+        match self {
+            Term::Index(expr) | Term::CheckIndex { size: expr, .. } => vec![expr],
+            Term::Load { guards, .. } | Term::Inside(guards) => {
+                guards.iter().flat_map(|guard| [&guard.coordinate, &guard.size]).collect()
+            }
+            Term::Literal(_)
+            | Term::Unary(..)
+            | Term::Binary(..)
+            | Term::Select(..)
+            | Term::Cast(_)
+            | Term::Accumulated(_)
+            | Term::Earlier { .. }
+            | Term::Sum => Vec::new(),
+        }
+    }
+
     /// Replaces axis symbols.
     pub fn substitute(&mut self, replace: Replace, ranges: &dyn Ranges) {
         let guards_in = |guards: &mut Vec<Guard>| {

@@ -1,4 +1,4 @@
-//! In which order the axes of a value lie in memory.
+//! Decides in which order the axes of a value are laid out in memory.
 //!
 //! Where a target's convolutions read and write the channels of a pixel side by side, so do the kernels between them: the
 //! layout spreads from convolutions through element-wise operators, views that keep the axis of channels, and reductions

@@ -1,4 +1,4 @@
-//! Which values get a buffer. What does not is computed again at each use, inside the kernel that uses it.
+//! Decides which values get a buffer. The others are recomputed at each use, inside the kernel that uses them.
 
 use super::attention::Attentions;
 use super::element::Element;

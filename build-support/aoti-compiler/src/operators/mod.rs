@@ -1,4 +1,4 @@
-//! Operators of the user's own: what a project declares of them, checked before any program is looked at.
+//! Custom operators: a project's declarations, checked before any program is looked at.
 //!
 //! Knows schemas as `torch.library` writes them. What becomes of a call is decided where programs are decomposed.
 

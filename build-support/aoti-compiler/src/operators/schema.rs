@@ -313,7 +313,7 @@ impl<'a> Parser<'a> {
             "str" => Type::Text,
             other => {
                 return Err(SchemaError(format!(
-                    "the type `{other}` is not supported; known are `Tensor`, `int`, `SymInt`, `float`, `bool`, `str`, \
+                    "the type `{other}` is not supported; use `Tensor`, `int`, `SymInt`, `float`, `bool`, `str`, \
                      lists and optionals of them"
                 )));
             }

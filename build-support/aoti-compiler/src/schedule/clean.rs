@@ -1,5 +1,5 @@
-//! What fusion leaves behind: stores that nobody reads any more go, with the terms that only they needed, and buffers
-//! that live inside one kernel become rows of its workers' scratch.
+//! Cleans up after fusion: removes dead stores and the terms that only they used, and turns buffers that are live only
+//! inside one kernel into rows of its workers' scratch.
 
 use crate::loops::{
     Access, BufferId, Effect, Index, Kernel, KernelId, KernelKind, Nest, Program, Stage, Step, Storage, Term,
@@ -91,7 +91,7 @@ fn drop_stores(kernel: &mut Kernel, dead: &dyn Fn(BufferId) -> bool) -> bool {
     changed
 }
 
-/// Removes terms that no effect, later stage or accumulator needs; and accumulators nobody reads.
+/// Removes terms that no effect, later stage or accumulator needs; and dead accumulators.
 fn prune_nest(nest: &mut Nest) {
     let mut used_accumulators = BTreeSet::new();
     for typed in nest.stages.iter().flat_map(|stage| &stage.terms) {

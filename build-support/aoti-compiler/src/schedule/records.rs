@@ -1,4 +1,4 @@
-//! What is known from measurements: for kernels by their key, the setting that was found to be the fastest.
+//! What is known from measurements: the fastest setting of kernels, by key.
 //!
 //! The key of a kernel is a digest of what it computes and of the kind of target. Buffers and symbols have numbers by the
 //! order in which the kernel mentions them, so that neither names nor weights nor the rest of a model are part of it.

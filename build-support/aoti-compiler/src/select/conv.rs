@@ -160,7 +160,8 @@ fn winograd_panels(shape: &ConvShape) -> Option<Packing> {
     fits.then_some(Packing::Winograd { channels, in_channels })
 }
 
-/// Tiles that are multiplied at once, and as how many the last ones count at least.
+/// Tiles that are multiplied at once (`kPixelRows` of `pixels.h`, with the widest vectors), and as how many the last
+/// ones count at least.
 const WINOGRAD_ROWS: f64 = 14.0;
 const WINOGRAD_LEAST_ROWS: f64 = 4.0;
 
@@ -206,4 +207,18 @@ fn transposed_panels(shape: &ConvShape) -> Option<Packing> {
     let groups = size(shape.groups)?;
     let rows = fixed(&shape.out_channels)? / groups.max(1) * fixed(&shape.taps())?;
     Some(Packing::ConvTransposed { groups, in_channels: fixed(&shape.in_channels)?, rows })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::headers::numbers::number;
+
+    #[test]
+    fn sizes_are_those_of_the_headers() {
+        assert_eq!(MAX_TAPS, number("conv.h", "kMaxTaps"));
+        assert_eq!(MAX_DEPTHWISE_TAPS, number("depthwise_pixels.h", "kDepthwiseTaps"));
+        assert_eq!(TILE_CHANNELS, number("tile.h", "kConvRows") as f64);
+        assert_eq!(WINOGRAD_ROWS, number("pixels.h", "kPixelRows") as f64);
+    }
 }

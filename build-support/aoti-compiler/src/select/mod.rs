@@ -1,7 +1,8 @@
 //! Picks how each kernel is computed where there is more than one way.
 //!
-//! [`candidates`] lists the ways that are correct for a kernel on a target, each with a cost, cheapest first. A choice is all that memory planning and code generation need to know: the template, the
-//! form in which it reads constants, and its scratch. Knows no C++; what a template computes is in the headers.
+//! [`candidates`] lists the ways that are correct for a kernel on a target, each with a cost, cheapest first. A choice
+//! is all that memory planning and code generation need to know: the template, the form in which it reads constants,
+//! and its scratch. Knows no C++; what a template computes is in the headers.
 
 mod conv;
 mod gemm;
@@ -13,7 +14,7 @@ mod tests;
 pub(crate) use conv::has_pixel_template;
 pub use packing::{PackedOperand, Packing};
 pub use scratch::Scratch;
-pub(crate) use scratch::{few_rows, fourier_bytes, matrix_bytes, row_bytes};
+pub(crate) use scratch::{few_rows, matrix_bytes, row_bytes};
 
 use crate::loops::{Kernel, KernelKind, Program, RowOp};
 use crate::symbolic::Expr;

@@ -4,7 +4,7 @@ use crate::dtype::DType;
 use crate::fourier::{Fourier, Plan};
 use crate::graph::Routine;
 use crate::loops::{Attention, ConvShape, Kernel, Nest, Program, RowOperation, Storage};
-use crate::symbolic::{Expr, NoRanges};
+use crate::symbolic::{Expr, NoRanges, common_divisor};
 use crate::target::Target;
 
 /// Memory of a kernel while it runs, in bytes over the size symbols.
@@ -42,20 +42,21 @@ const PANEL_BYTES: i64 = 128;
 pub(super) const PANEL: i64 = PANEL_BYTES / 4;
 /// Panels that are packed together (`kGroup` of `gemm.h`).
 const PANEL_GROUP: i64 = 4;
-/// Bytes of the left operand that are worked on at a time (`gemm_block_rows` of `gemm.h`).
+/// Bytes of the left operand that are worked on at a time (`kBlockBytes` of `gemm.h`).
 const BLOCK_BYTES: i64 = 393_216;
-/// Rows of it at least where the right operand is packed for each block anew (`gemm_general_rows`).
+/// Rows of it at least where the right operand is packed for each block anew (`kGeneralRows`).
 const GENERAL_ROWS: i64 = 140;
 /// Bytes of a cache line.
 const LINE: i64 = 64;
 /// Bytes of a page: what is as far apart shares a cache set.
 pub(super) const PAGE: i64 = 4096;
-/// Rows and depth of two tiles of matrix units (`gemm_units.h`).
+/// Rows and depth of two tiles of matrix units (`kGemmUnitRows` and `kUnitDepth` of `gemm_units.h`).
 const UNIT_ROWS: i64 = 32;
 const UNIT_DEPTH: i64 = 32;
 /// Rows from which on matrix units are used (`kUnitLeastRows` of `gemm_units.h`).
 pub(super) const UNIT_LEAST_ROWS: i64 = 48;
-/// Numbers of a block of rows whose planes are made at a time, and rows of it at least and at most (`unit_block_rows`).
+/// Numbers of a block of rows whose planes are made at a time, and rows of it at least and at most (`kUnitBlock` and
+/// `kUnitBlockRows`).
 const UNIT_BLOCK: i64 = 196_608;
 const UNIT_BLOCK_ROWS: [i64; 2] = [64, 256];
 /// Bytes of the planes of a number.
@@ -64,9 +65,9 @@ const PLANE_BYTES: i64 = 6;
 const ATTENTION_ROWS: i64 = 28;
 /// Floats of a page.
 const SET_FLOATS: i64 = PAGE / 4;
-/// Floats between pixels that would share a cache set otherwise (`pixel_pitch` of `pixels.h`).
+/// Floats between pixels that would share a cache set otherwise (`kPixelSlack` of `pixels.h`).
 const PIXEL_SLACK: i64 = 16;
-/// Points of a tile, and tiles of a work unit (`winograd.h`).
+/// Points of a tile, and tiles of a work unit (`kWinogradPoints` and `kWinogradTiles` of `winograd.h`).
 const WINOGRAD_POINTS: i64 = 16;
 const WINOGRAD_TILES: i64 = 28;
 /// Floats of the pixels of a work unit (`kWinogradPlanes` of `winograd.h`).
@@ -131,7 +132,7 @@ pub(super) fn fourier(fourier: &Fourier, rows: &RowOperation, target: &Target) -
 }
 
 /// Bytes that a row of a transform is worked on in.
-pub(crate) fn fourier_bytes(plan: &Plan, rows: &RowOperation) -> Expr {
+fn fourier_bytes(plan: &Plan, rows: &RowOperation) -> Expr {
     Expr::int(plan.work() * i64::try_from(rows.dtype.size()).expect("a few bytes"))
 }
 
@@ -230,7 +231,8 @@ pub(super) fn conv(shape: &ConvShape, target: &Target) -> Scratch {
     let mut channel = Expr::int(1);
     for d in 0..3 {
         let (stride, dilation) = (shape.stride[d].max(1), shape.dilation[d].max(1));
-        let phases = shape.kernel[d].minimum(&Expr::int(stride / gcd(stride, dilation)));
+        let common = common_divisor(stride.unsigned_abs(), dilation.unsigned_abs()).cast_signed();
+        let phases = shape.kernel[d].minimum(&Expr::int(stride / common));
         let reach = (&(&shape.kernel[d] - 1) * dilation).floor_div_in(&Expr::int(stride), &NoRanges);
         channel = &channel * &(&phases * &(&shape.output[d] + &reach));
     }
@@ -285,6 +287,26 @@ pub(super) fn conv_transposed(shape: &ConvShape, target: &Target) -> Scratch {
     Scratch { shared: aligned(&(&floats * 4), target), worker: Expr::int(0) }
 }
 
-fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a } else { gcd(b, a % b) }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::headers::numbers::{number, numbers};
+
+    #[test]
+    fn sizes_are_those_of_the_headers() {
+        assert_eq!(TILE_ROWS, number("gemm.h", "kMainRows"));
+        assert_eq!(PANEL_BYTES, number("tile.h", "kPanelBytes"));
+        assert_eq!(PANEL_GROUP, number("gemm.h", "kGroup"));
+        assert_eq!(BLOCK_BYTES, number("gemm.h", "kBlockBytes"));
+        assert_eq!(GENERAL_ROWS, number("gemm.h", "kGeneralRows"));
+        assert_eq!(UNIT_ROWS, number("gemm_units.h", "kGemmUnitRows"));
+        assert_eq!(UNIT_DEPTH, number("gemm_units.h", "kUnitDepth"));
+        assert_eq!(UNIT_LEAST_ROWS, number("gemm_units.h", "kUnitLeastRows"));
+        assert_eq!(UNIT_BLOCK, number("gemm_units.h", "kUnitBlock"));
+        assert_eq!(UNIT_BLOCK_ROWS.to_vec(), numbers("gemm_units.h", "kUnitBlockRows"));
+        assert_eq!(ATTENTION_ROWS, number("attention.h", "kAttentionRows"));
+        assert_eq!(PIXEL_SLACK, number("pixels.h", "kPixelSlack"));
+        assert_eq!(WINOGRAD_POINTS, number("winograd.h", "kWinogradPoints"));
+        assert_eq!(WINOGRAD_TILES, number("winograd.h", "kWinogradTiles"));
+    }
 }

@@ -209,12 +209,17 @@ fn drop_small_part(rest: &Expr, divisor: i64, ranges: &dyn Ranges) -> Option<(Ex
     None
 }
 
-fn gcd(a: i64, b: i64) -> i64 {
-    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+/// The greatest common divisor; 0 where both are.
+pub(crate) fn common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
     }
-    i64::try_from(a).unwrap_or(1)
+    a
+}
+
+/// The same of coefficients; 1 where it is beyond them.
+fn gcd(a: i64, b: i64) -> i64 {
+    i64::try_from(common_divisor(a.unsigned_abs(), b.unsigned_abs())).unwrap_or(1)
 }
 
 /// Within a sum, joins `b*(a/b) + a mod b` to `a`, and `b*((a/b) mod c) + a mod b` to `a mod (b*c)`.

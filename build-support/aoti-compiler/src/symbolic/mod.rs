@@ -12,6 +12,7 @@ mod facts;
 mod interval;
 mod text;
 
+pub(crate) use divide::common_divisor;
 pub use expr::{Expr, Node, Symbol, SymbolKind};
 pub use facts::{Extremes, Facts};
 pub use interval::{Interval, NoRanges, RangeTable, Ranges};

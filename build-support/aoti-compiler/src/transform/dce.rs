@@ -49,7 +49,7 @@ fn sweep(graph: &mut Graph) {
 pub(super) fn has_effect(op: &Op) -> bool {
     match op {
         Op::Read(_) | Op::Assert(_) | Op::Require(_) | Op::While { .. } => true,
-        // What gives nothing is called for what it does; PyTorch drops the other calls of which nobody reads a result too.
+        // A call without results is there for its effect; PyTorch drops other calls whose results are dead, too.
         Op::Extern(call) => call.results.is_empty(),
         Op::Cond { then, otherwise } => {
             then.nodes.iter().chain(&otherwise.nodes).any(|node| has_effect(&node.op))

@@ -3,8 +3,8 @@
 //!
 //! A length that is a product is transformed in two steps with a multiplication by roots in between (Cooley and Tukey,
 //! 1965); a large prime becomes a convolution of a length that is a power of two (Bluestein, 1970). Roots are computed
-//! in `f64` when the model is compiled. Of real numbers half of the transform is computed: the other half repeats it, conjugated
-//! and backwards.
+//! in `f64` when the model is compiled. Of real numbers half of the transform is computed: the other half repeats it,
+//! conjugated and backwards.
 
 use super::rewrite::{everywhere, rewrite};
 use super::{dce, optimize};

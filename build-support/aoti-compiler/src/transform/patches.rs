@@ -1,9 +1,9 @@
 //! Convolutions whose windows lie side by side become matrix products: where the stride is the kernel's size, every
 //! element of the input is read by one window only, so the windows are the input reshaped, and nothing is repeated.
 //!
-//! The product is patches times weight, `[pixels, k] x [k, channels]`: taps of a row of the kernel lie side by side in a patch as
-//! in the input, weights are the operand that is packed when the model is built, and channels are last in the result, as the
-//! tokens want them that most such convolutions make of an image.
+//! The product is patches times weight, `[pixels, k] x [k, channels]`: taps of a row of the kernel lie side by side in
+//! a patch as in the input, weights are the operand that is packed when the model is built, and channels are last in
+//! the result, as the tokens want them that most such convolutions make of an image.
 
 use super::rewrite::{Rewriter, everywhere, rewrite};
 use crate::graph::{Conv, Graph, Node, Op, ValueId};

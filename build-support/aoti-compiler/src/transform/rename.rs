@@ -45,6 +45,12 @@ pub fn rename(mut graph: Graph, names: &Names) -> Result<Graph, Diagnostics> {
     if findings.is_empty() { Ok(graph) } else { Err(Diagnostics(findings)) }
 }
 
+/// Such as `1 output` or `2 outputs`.
+fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 fn rename_outputs(graph: &mut Graph, names: &[String], findings: &mut Vec<Diagnostic>) {
     if names.is_empty() {
         return;
@@ -53,7 +59,11 @@ fn rename_outputs(graph: &mut Graph, names: &[String], findings: &mut Vec<Diagno
     let outputs: Vec<_> = graph.outputs.iter_mut().filter(|output| is_users(&output.role)).collect();
     if outputs.len() != names.len() {
         let own: Vec<&str> = outputs.iter().map(|output| output.name.as_str()).collect();
-        let message = format!("{} names are given to {} outputs", names.len(), outputs.len());
+        let message = format!(
+            "the model has {}, but is given {}",
+            counted(outputs.len(), "output"),
+            counted(names.len(), "name")
+        );
         let help = format!("its outputs are `{}`", own.join("`, `"));
         return findings.push(Diagnostic::new(Code::Names, message).help(help));
     }
@@ -100,7 +110,7 @@ graph \"g\" {
         let found = named(&["a", "b"], &[("x_d7", "batch"), ("x_d0", "x_d1")]).unwrap_err().0;
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
         for (finding, part) in found.iter().zip([
-            "2 names are given to 1 outputs\n  = help: its outputs are `linear_1`",
+            "the model has 1 output, but is given 2 names\n  = help: its outputs are `linear_1`",
             "no dimension `x_d7` to be called `batch`\n  = help: its dimensions are `x_d0`, `x_d1`",
             "two dimensions are called `x_d1`",
         ]) {

@@ -17,37 +17,13 @@ pub(super) fn everywhere(mut graph: Graph, pass: &dyn Fn(&mut Graph, &RangeTable
 
 fn in_graph(graph: &mut Graph, ranges: &RangeTable, pass: &dyn Fn(&mut Graph, &RangeTable)) {
     for node in &mut graph.nodes {
-        let bodies = match &mut node.op {
-            Op::Cond { then, otherwise } => [then, otherwise],
-            Op::While { condition, body, .. } => [condition, body],
-            Op::Constant(_)
-            | Op::Full(_)
-            | Op::Index(_)
-            | Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Select
-            | Op::Cast
-            | Op::View(_)
-            | Op::Pad { .. }
-            | Op::Gather(_)
-            | Op::Scatter { .. }
-            | Op::Cat { .. }
-            | Op::Reduce { .. }
-            | Op::Scan { .. }
-            | Op::Sort { .. }
-            | Op::SearchSorted { .. }
-            | Op::Routine(_)
-            | Op::Fourier(_)
-            | Op::Extern(_)
-            | Op::MatMul
-            | Op::Conv(_)
-            | Op::Read(_)
-            | Op::Assert(_)
-            | Op::Require(_) => continue,
+        let (Op::Cond { then: first, otherwise: second } | Op::While { condition: first, body: second, .. }) =
+            &mut node.op
+        else {
+            continue;
         };
-        for body in bodies {
-            in_graph(body, ranges, pass);
-        }
+        in_graph(first, ranges, pass);
+        in_graph(second, ranges, pass);
     }
     pass(graph, ranges);
 }

@@ -1,4 +1,4 @@
-//! Runs that are under way while the program goes on.
+//! Runs that are in progress while the program continues.
 
 use super::{
     abi::{AotiContext, AotiTensor},

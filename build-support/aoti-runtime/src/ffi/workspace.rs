@@ -1,4 +1,4 @@
-//! Memory that runs use and callers keep.
+//! Memory for runs, which callers keep between them.
 
 use super::{abi::AotiTensor, buffer::Buffer, view::AnyView};
 use crate::{Error, Generator};

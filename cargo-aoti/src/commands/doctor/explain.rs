@@ -26,7 +26,7 @@ struct Explained<'a> {
 
 /// Reads a device's name, for clap.
 pub(super) fn device(name: &str) -> Result<Device, String> {
-    Device::from_name(name).ok_or_else(|| "known are `cpu`, `cuda` and `rocm`".to_owned())
+    Device::from_name(name).ok_or_else(|| "expected `cpu`, `cuda` or `rocm`".to_owned())
 }
 
 /// What the selected packages want; without a project, the defaults.

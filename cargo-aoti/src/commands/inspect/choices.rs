@@ -71,19 +71,21 @@ fn why(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> String {
     let taken = &kernel.ways[kernel.taken].setting;
     let Some((place, record)) = records.iter().rev().find(|(_, record)| record.setting == *taken) else {
         return match records.is_empty() {
-            true => "thought to be the best; nothing was measured".to_owned(),
-            false => "thought to be the best; what was measured names no way that there is".to_owned(),
+            true => "predicted to be the fastest; nothing was measured".to_owned(),
+            false => {
+                "predicted to be the fastest; what was measured names no way that this kernel has".to_owned()
+            }
         };
     };
     let (machine, threads) = (&place.machine, place.threads);
     if kernel.taken == 0 {
         let micros = record.micros;
         return format!(
-            "{micros:.2} us, and no other was faster beyond noise, on {machine} with {threads} thread(s)"
+            "{micros:.2} us, and no other was faster beyond noise, on {machine} (threads: {threads})"
         );
     }
     let (micros, spread, first) = (record.micros, record.spread, record.default_micros);
-    format!("{micros:.2} us ± {spread:.2} instead of {first:.2} us, on {machine} with {threads} thread(s)")
+    format!("{micros:.2} us ± {spread:.2} instead of {first:.2} us, on {machine} (threads: {threads})")
 }
 
 fn as_text(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> String {

@@ -43,7 +43,8 @@ pub(super) fn text(interface: &Interface, identifier: &str) -> String {
     text.push_str(&format!("    {bound}model.run(&{identifier}::Inputs {fields}{state})?;\n"));
     for field in &outputs {
         text.push_str(&format!(
-            "    println!(\"{field}: {{:?}} {{:?}}\", outputs.{field}.sizes(), outputs.{field}.as_slice());\n"
+            "    let first: Vec<_> = outputs.{field}.as_slice().iter().take(8).collect();\n    \
+             println!(\"{field}: {{:?}} {{first:?}}\", outputs.{field}.sizes());\n"
         ));
     }
     text.push_str("    Ok(())\n}\n");

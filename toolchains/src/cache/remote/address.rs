@@ -81,7 +81,7 @@ impl Address {
         let url = Url::parse(text).map_err(|error| format!("it is no URL: {error}"))?;
         let scheme = SCHEMES.iter().find(|scheme| scheme.name == url.scheme()).ok_or_else(|| {
             let known = SCHEMES.iter().map(|scheme| scheme.name).collect::<Vec<_>>().join("`, `");
-            format!("no cache is at `{}://`; known are `{known}`", url.scheme())
+            format!("no cache is at `{}://`; supported are `{known}`", url.scheme())
         })?;
         if !url.username().is_empty() || url.password().is_some() {
             let help = "put them into `AOTI_CACHE_REMOTE_USERNAME` and `AOTI_CACHE_REMOTE_PASSWORD`";
@@ -103,7 +103,9 @@ impl Address {
                 let known = scheme.options.join("`, `");
                 return Err(match known.is_empty() {
                     true => format!("a `{}` URL has no options", scheme.name),
-                    false => format!("`{name}` is no option of a `{}` URL; known are `{known}`", scheme.name),
+                    false => {
+                        format!("`{name}` is no option of a `{}` URL; supported are `{known}`", scheme.name)
+                    }
                 });
             }
             options.push((name.into_owned(), value.into_owned()));
@@ -145,7 +147,7 @@ mod tests {
         for (url, part) in [
             ("host:6379", "no cache is at `host://`"),
             ("nonsense", "it is no URL"),
-            ("ftp://host/", "known are `redis`, `rediss`, `http`"),
+            ("ftp://host/", "supported are `redis`, `rediss`, `http`"),
             ("redis://user:secret@host/", "holds credentials"),
             ("https://secret@host/", "holds credentials"),
             ("s3://bucket?secret_access_key=secret", "`secret_access_key` is no option of a `s3` URL"),

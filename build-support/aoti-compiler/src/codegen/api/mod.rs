@@ -1,4 +1,5 @@
-//! The file with the model's tables: what `include/aoti/model.h` and `include/aoti/gpu/model.h` make the C interface of.
+//! Prints the file with the model's tables, over which `include/aoti/model.h` and `include/aoti/gpu/model.h` implement the
+//! C interface.
 //! Everything that is the same for all models is there; here are names, sizes, addresses and texts.
 
 pub(super) mod rows;

@@ -114,25 +114,7 @@ fn symbols_of(program: &Program, kernel: &Kernel) -> BTreeSet<Symbol> {
             add(&access.offset);
             access.indirect.iter().for_each(|(_, stride)| add(stride));
         });
-        for typed in &stage.terms {
-            use crate::loops::Term;
-            match &typed.term {
-                Term::Index(expr) => add(expr),
-                Term::Load { guards, .. } | Term::Inside(guards) => guards.iter().for_each(|guard| {
-                    add(&guard.coordinate);
-                    add(&guard.size);
-                }),
-                Term::CheckIndex { size, .. } => add(size),
-                Term::Literal(_)
-                | Term::Unary(..)
-                | Term::Binary(..)
-                | Term::Select(..)
-                | Term::Cast(_)
-                | Term::Accumulated(_)
-                | Term::Earlier { .. }
-                | Term::Sum => {}
-            }
-        }
+        stage.terms.iter().flat_map(|typed| typed.term.exprs()).for_each(&mut add);
     }
     match &kernel.kind {
         KernelKind::Nest(nest) => {

@@ -4,18 +4,6 @@ use super::expr::scalar;
 use super::function::Parameters;
 use crate::graph::Routine;
 use crate::loops::RowOperation;
-use crate::select::matrix_bytes;
-use crate::symbolic::Expr;
-
-/// Bytes that one matrix is worked on in, aligned as scratch of workers is.
-pub(in crate::codegen) fn matrix_scratch(routine: Routine, rows: &RowOperation) -> Expr {
-    worker_scratch(&matrix_bytes(routine, rows))
-}
-
-/// Bytes, aligned as scratch of workers is.
-pub(in crate::codegen) fn worker_scratch(bytes: &Expr) -> Expr {
-    &(bytes + 63).floor_div(&Expr::int(64)) * 64
-}
 
 /// The call of `linalg.h` for a batch of matrices, which work in so many bytes each of some memory.
 pub(in crate::codegen) fn matrices(

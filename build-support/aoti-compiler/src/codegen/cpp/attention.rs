@@ -1,7 +1,8 @@
 //! Attention as C++: blocks of queries as units of work, the function of scores and the epilogue as lambdas.
 
 use super::KernelText;
-use super::contraction::{batch_positions, epilogue, grain, matrix_text, worker_scratch};
+use super::contraction::{batch_positions, epilogue, matrix_text};
+use super::threads::{grain_of, parallel, worker_scratch};
 use crate::codegen::c_family::contraction::scores;
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
@@ -48,18 +49,19 @@ pub(super) fn print(
         worker_scratch(scratch),
     );
     let body = format!("{}{operands}{score}{result}{call}", batch_positions(batch));
+    let blocks = format!(
+        "for (i64 block = begin, packed = -1; block < end; ++block) {{\n  const i64 unit = block / blocks;\n{}}}\n",
+        indent(&body, 1)
+    );
     text.body = format!(
         "const AttentionShape shape{{{}, {}, {}, {}}};\n\
-         const i64 blocks = ceil_div(shape.queries, kAttentionRows), units = blocks * ({});\n\
-         parallel(run, units, {}, [&](i64 begin, i64 end, i64 worker) {{\n  (void)worker;\n\
-         \x20 for (i64 block = begin, packed = -1; block < end; ++block) {{\n    const i64 unit = block / blocks;\n{}  }}\n}});\n",
+         const i64 blocks = ceil_div(shape.queries, kAttentionRows), units = blocks * ({});\n{}",
         scalar(&query.extent),
         scalar(&own.key().extent),
         scalar(&own.depth),
         scalar(&column.extent),
         scalar(&Expr::product(batch.iter().map(|axis| &axis.extent))),
-        grain(&mapping.grain, "units"),
-        indent(&body, 2),
+        parallel("units", &grain_of(&mapping.grain, "units"), &blocks),
     );
     text.weight = 24 + own.stages.iter().map(|stage| stage.terms.len()).sum::<usize>();
 }

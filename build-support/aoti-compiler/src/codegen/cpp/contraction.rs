@@ -1,6 +1,7 @@
 //! Contractions as C++: calls of the chosen template, with the epilogue as a lambda.
 
 use super::KernelText;
+use super::threads::{grain, grain_of, parallel, worker_scratch};
 use crate::codegen::c_family::contraction::{literal, merge_pixels, sum_type};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
@@ -33,19 +34,6 @@ fn unused(axes: &[Symbol]) -> String {
     format!("  {};\n", parts.join(", "))
 }
 
-/// The scratch of the worker that runs here.
-pub(super) fn worker_scratch(scratch: &Scratch) -> String {
-    if scratch.worker.is(0) {
-        return "nullptr".to_owned();
-    }
-    format!("run.scratch + worker * ({})", scalar(&scratch.worker))
-}
-
-/// The number of units that are worth a thread, where `units` are the whole work.
-pub(super) fn grain(grain: &Grain, units: &str) -> String {
-    format!("1 + {} * {units} / max_i64({}, 1)", grain.enough, scalar(&grain.unit))
-}
-
 // --- matrix products ---------------------------------------------------------------------------------------------
 
 /// A part of a matrix product, as C++ expressions.
@@ -59,6 +47,16 @@ fn all_panels(dtype: DType) -> &'static str {
     if dtype == DType::F64 { "gemm_panels<f64>(n)" } else { "gemm_panels(n)" }
 }
 
+/// A matrix product while it is printed.
+struct Product<'a> {
+    matmul: &'a MatMul,
+    gemm: Gemm,
+    grain: &'a Grain,
+    /// Rows of the largest register tile, as the template's parameter; empty for all that there are.
+    most: String,
+    scratch: String,
+}
+
 pub(super) fn matmul(
     parameters: &Parameters,
     matmul: &MatMul,
@@ -66,133 +64,128 @@ pub(super) fn matmul(
     mapping: &CpuMapping,
     text: &mut KernelText,
 ) {
-    let rank = matmul.axes.len();
-    let (batch, matrix) = matmul.axes.split_at(rank - 2);
+    let (batch, matrix) = matmul.axes.split_at(matmul.axes.len() - 2);
     let (row, column) = (&matrix[0], &matrix[1]);
-    let lambda = format!(
-        "const auto epilogue = [&](i64 {}, i64 {}, auto lanes, auto sum) AOTI_LAMBDA {{\n{}{}}};\n",
-        symbol_name(row.symbol),
-        symbol_name(column.symbol),
-        unused(&[row.symbol, column.symbol]),
-        indent(&epilogue(parameters, &matmul.epilogue, column.symbol), 1)
-    );
-    let a = matrix_text(parameters, &matmul.a, matmul.dtype, "a");
-    let b = match gemm {
-        Gemm::Packed | Gemm::PackedOnUnits => {
-            let sum = sum_type(matmul.dtype);
-            format!("const {sum} *const b = (const {sum} *){};\n", parameters.buffer(matmul.b.buffer))
-        }
-        Gemm::General | Gemm::GeneralOnUnits | Gemm::Any => {
-            matrix_text(parameters, &matmul.b, matmul.dtype, "b")
-        }
-    };
-    let (m, n, k) = (scalar(&row.extent), scalar(&column.extent), scalar(&matmul.depth));
-    let on_units = matches!(gemm, Gemm::PackedOnUnits | Gemm::GeneralOnUnits);
-    let plan = match (on_units, mapping.split) {
-        (false, _) => String::new(),
-        (true, Split::RowsFrom(rows)) => format!("const GemmPlan plan = gemm_plan(m, n, {rows});\n"),
-        (true, _) => "const GemmPlan plan = gemm_plan(m, n, 0);\n".to_owned(),
-    };
-    let constants = format!("const i64 m = {m}, n = {n}, k = {k};\n{plan}");
-    let scratch = worker_scratch(&choice.scratch);
     // Tiles of more rows than there ever are need no code.
     let most = match (mapping.block, few_rows(&row.extent)) {
         (Block::Rows(most), few) => format!("<{}>", few.map_or(most, |few| few.min(most))),
         (Block::Typical | Block::WeightsOnce | Block::PixelsOnce, Some(few)) => format!("<{few}>"),
         (Block::Typical | Block::WeightsOnce | Block::PixelsOnce, None) => String::new(),
     };
-    let call = |part: &Part| {
-        let ([m0, m1], [p0, p1]) = (part.rows, part.panels);
-        match gemm {
-            Gemm::Packed => {
-                format!("gemm_packed{most}({m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue);\n")
-            }
-            Gemm::General => {
-                format!("gemm_general{most}({m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue);\n")
-            }
-            Gemm::PackedOnUnits => {
-                format!("gemm_packed_units(plan, {m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue);\n")
-            }
-            Gemm::GeneralOnUnits => {
-                format!(
-                    "gemm_general_units(plan, {m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue);\n"
-                )
-            }
-            Gemm::Any => {
-                format!(
-                    "gemm_any<{}, AOTI_LANES>({m0}, {m1}, n, k, a, b, epilogue);\n",
-                    sum_type(matmul.dtype)
-                )
-            }
-        }
+    let scratch = worker_scratch(&choice.scratch);
+    let product = Product { matmul, gemm, grain: &mapping.grain, most, scratch };
+    let (m, n, k) = (scalar(&row.extent), scalar(&column.extent), scalar(&matmul.depth));
+    let plan = match (product.is_on_units(), mapping.split) {
+        (false, _) => String::new(),
+        (true, Split::RowsFrom(rows)) => format!("const GemmPlan plan = gemm_plan(m, n, {rows});\n"),
+        (true, _) => "const GemmPlan plan = gemm_plan(m, n, 0);\n".to_owned(),
     };
-    let panels = all_panels(matmul.dtype);
-    let split = match mapping.split {
-        Split::Axes(count) if count < rank - 1 => {
-            let whole = Part { rows: ["0", "m"], panels: ["0", panels] };
-            let body = format!("{}{a}{b}{lambda}{}", batch_positions(batch), call(&whole));
-            text.body = format!(
-                "{constants}parallel(run, {}, 1 + {} / max_i64({}, 1), [&](i64 begin, i64 end, i64 worker) {{\n  (void)worker;\n  for (i64 unit = begin; unit < end; ++unit) {{\n{}  }}\n}});\n",
-                scalar(&Expr::product(batch.iter().map(|axis| &axis.extent))),
-                mapping.grain.enough,
-                scalar(&mapping.grain.unit),
-                indent(&body, 2)
-            );
-            text.weight = 8 + matmul.epilogue.terms.len();
-            return;
-        }
-        Split::RowsFrom(_) if on_units => split_units(&call, &mapping.grain),
-        Split::RowsFrom(rows) => split_blocks(&call, (rows, &most), panels, &mapping.grain),
+    let operands = product.operands(parameters);
+    let body = match mapping.split {
+        Split::Axes(count) if count < matmul.axes.len() - 1 => product.of_batch(batch, &operands),
+        Split::RowsFrom(rows) => single(batch) + &operands + &product.by_rows_or_panels(rows),
         Split::Axes(_) | Split::Serial | Split::Chunks(_) | Split::Template => {
-            let part = Part { rows: ["begin", "end"], panels: ["0", panels] };
-            format!(
-                "parallel(run, m, 1 + {} / max_i64({}, 1), [&](i64 begin, i64 end, i64 worker) {{\n  (void)worker;\n  {}}});\n",
-                mapping.grain.enough,
-                scalar(&mapping.grain.unit),
-                call(&part)
-            )
+            single(batch) + &operands + &product.by_rows()
         }
     };
-    let zero: String = batch
-        .iter()
-        .map(|axis| format!("constexpr i64 {name} = 0;\n(void){name};\n", name = symbol_name(axis.symbol)))
-        .collect();
-    text.body = format!("{constants}{zero}{a}{b}{lambda}{split}");
+    text.body = format!("const i64 m = {m}, n = {n}, k = {k};\n{plan}{body}");
     text.weight = 8 + matmul.epilogue.terms.len();
 }
 
-/// Splits one product over threads: many rows by rows, few by panels of columns.
-fn split_blocks(
-    call: &dyn Fn(&Part) -> String,
-    (rows, most): (i64, &str),
-    panels: &str,
-    own: &Grain,
-) -> String {
-    let least = if most.is_empty() { "kGemmRows".to_owned() } else { format!("kGemmRowsOf{most}") };
-    format!(
-        "const bool by_rows = m >= {rows};\n\
-         const i64 units = by_rows ? m : {panels}, least = by_rows ? {least} : 1;\n\
-         parallel(run, units, max_i64({}, least), [&](i64 begin, i64 end, i64 worker) {{\n\
-         \x20 (void)worker;\n\
-         \x20 const i64 m0 = by_rows ? begin : 0, m1 = by_rows ? end : m;\n\
-         \x20 const i64 p0 = by_rows ? 0 : begin, p1 = by_rows ? {panels} : end;\n\
-         \x20 {}}});\n",
-        grain(own, "units"),
-        call(&Part { rows: ["m0", "m1"], panels: ["p0", "p1"] })
-    )
+/// The only position of axes that are not split over threads.
+fn single(batch: &[Axis]) -> String {
+    let zero = |axis: &Axis| {
+        let name = symbol_name(axis.symbol);
+        format!("constexpr i64 {name} = 0;\n(void){name};\n")
+    };
+    batch.iter().map(zero).collect()
 }
 
-/// Splits one product over threads as its plan says.
-fn split_units(call: &dyn Fn(&Part) -> String, own: &Grain) -> String {
-    format!(
-        "parallel(run, plan.units, gemm_grain(run, plan, {}), [&](i64 begin, i64 end, i64 worker) {{\n\
-         \x20 (void)worker;\n\
-         \x20 const i64 m0 = plan.by_rows ? begin * plan.step : 0, m1 = plan.by_rows ? min_i64(end * plan.step, m) : m;\n\
-         \x20 const i64 p0 = plan.by_rows ? 0 : begin, p1 = plan.by_rows ? gemm_panels(n) : end;\n\
-         \x20 {}}});\n",
-        grain(own, "plan.units"),
-        call(&Part { rows: ["m0", "m1"], panels: ["p0", "p1"] })
-    )
+impl Product<'_> {
+    fn is_on_units(&self) -> bool {
+        matches!(self.gemm, Gemm::PackedOnUnits | Gemm::GeneralOnUnits)
+    }
+
+    /// Both operands and the epilogue.
+    fn operands(&self, parameters: &Parameters) -> String {
+        let matmul = self.matmul;
+        let [.., row, column] = &matmul.axes[..] else { unreachable!("a product has rows and columns") };
+        let a = matrix_text(parameters, &matmul.a, matmul.dtype, "a");
+        let b = match self.gemm {
+            Gemm::Packed | Gemm::PackedOnUnits => {
+                let sum = sum_type(matmul.dtype);
+                format!("const {sum} *const b = (const {sum} *){};\n", parameters.buffer(matmul.b.buffer))
+            }
+            Gemm::General | Gemm::GeneralOnUnits | Gemm::Any => {
+                matrix_text(parameters, &matmul.b, matmul.dtype, "b")
+            }
+        };
+        format!(
+            "{a}{b}const auto epilogue = [&](i64 {}, i64 {}, auto lanes, auto sum) AOTI_LAMBDA {{\n{}{}}};\n",
+            symbol_name(row.symbol),
+            symbol_name(column.symbol),
+            unused(&[row.symbol, column.symbol]),
+            indent(&epilogue(parameters, &matmul.epilogue, column.symbol), 1)
+        )
+    }
+
+    /// The call of the template for a part.
+    fn call(&self, part: &Part) -> String {
+        let ([m0, m1], [p0, p1]) = (part.rows, part.panels);
+        let Product { most, scratch, .. } = self;
+        let panels = format!("{m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue");
+        match self.gemm {
+            Gemm::Packed => format!("gemm_packed{most}({panels});\n"),
+            Gemm::General => format!("gemm_general{most}({panels});\n"),
+            Gemm::PackedOnUnits => format!("gemm_packed_units(plan, {panels});\n"),
+            Gemm::GeneralOnUnits => format!("gemm_general_units(plan, {panels});\n"),
+            Gemm::Any => {
+                let sum = sum_type(self.matmul.dtype);
+                format!("gemm_any<{sum}, AOTI_LANES>({m0}, {m1}, n, k, a, b, epilogue);\n")
+            }
+        }
+    }
+
+    /// Whole products as units of work.
+    fn of_batch(&self, batch: &[Axis], operands: &str) -> String {
+        let whole = Part { rows: ["0", "m"], panels: ["0", all_panels(self.matmul.dtype)] };
+        let body = format!("{}{operands}{}", batch_positions(batch), self.call(&whole));
+        let count = scalar(&Expr::product(batch.iter().map(|axis| &axis.extent)));
+        let units = format!("for (i64 unit = begin; unit < end; ++unit) {{\n{}}}\n", indent(&body, 1));
+        parallel(&count, &grain(self.grain), &units)
+    }
+
+    /// Rows of one product as units of work.
+    fn by_rows(&self) -> String {
+        let part = Part { rows: ["begin", "end"], panels: ["0", all_panels(self.matmul.dtype)] };
+        parallel("m", &grain(self.grain), &self.call(&part))
+    }
+
+    /// Rows of one product as units of work where there are at least so many, else panels of columns; on matrix units as the
+    /// plan says.
+    fn by_rows_or_panels(&self, rows: i64) -> String {
+        let panels = all_panels(self.matmul.dtype);
+        let call = self.call(&Part { rows: ["m0", "m1"], panels: ["p0", "p1"] });
+        let body = |by_rows: &str, m0: &str, m1: &str| {
+            format!(
+                "const i64 m0 = {by_rows} ? {m0} : 0, m1 = {by_rows} ? {m1} : m;\n\
+                 const i64 p0 = {by_rows} ? 0 : begin, p1 = {by_rows} ? {panels} : end;\n{call}"
+            )
+        };
+        if self.is_on_units() {
+            let least = format!("gemm_grain(run, plan, {})", grain_of(self.grain, "plan.units"));
+            let body = body("plan.by_rows", "begin * plan.step", "min_i64(end * plan.step, m)");
+            return parallel("plan.units", &least, &body);
+        }
+        let most = &self.most;
+        let least = if most.is_empty() { "kGemmRows".to_owned() } else { format!("kGemmRowsOf{most}") };
+        let grain = format!("max_i64({}, least)", grain_of(self.grain, "units"));
+        format!(
+            "const bool by_rows = m >= {rows};\n\
+             const i64 units = by_rows ? m : {panels}, least = by_rows ? {least} : 1;\n{}",
+            parallel("units", &grain, &body("by_rows", "begin", "end"))
+        )
+    }
 }
 
 pub(super) fn batch_positions(axes: &[Axis]) -> String {
@@ -293,7 +286,9 @@ impl Printer<'_> {
                 let products = format!("conv_transposed_products(shape, begin, end, {x}, {w}, run.scratch);");
                 let gather = "conv_transposed_gather(shape, begin, end, run.scratch, epilogue);";
                 let first = self.split("conv_transposed_product_units(shape)", &products);
-                pixels() + &first + &self.split("conv_transposed_units(shape)", gather)
+                format!("{{\n{}}}\n", indent(&first, 1))
+                    + &pixels()
+                    + &self.split("conv_transposed_units(shape)", gather)
             }
             Conv::TransposedAny => {
                 let call =
@@ -303,11 +298,10 @@ impl Printer<'_> {
         }
     }
 
+    /// The call for some of so many units of work. They are counted once: some follow from the whole plan of a convolution.
     fn split(&self, units: &str, call: &str) -> String {
-        format!(
-            "parallel(run, {units}, {}, [&](i64 begin, i64 end, i64 worker) {{\n  (void)worker;\n  {call}\n}});\n",
-            grain(&self.mapping.grain, units)
-        )
+        let grain = grain_of(&self.mapping.grain, "units");
+        format!("const i64 units = {units};\n{}", parallel("units", &grain, &format!("{call}\n")))
     }
 
     fn lambda(&self, vector: Symbol, positions: &[Symbol], zero: &str) -> String {

@@ -5,6 +5,7 @@ mod contraction;
 pub(crate) mod external;
 mod nest;
 mod rows;
+mod threads;
 
 use super::c_family::function::Parameters;
 use super::c_family::terms::headers_of_terms;
@@ -69,7 +70,7 @@ pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
         (KernelKind::Convolution(conv), Template::Conv(algorithm)) => {
             contraction::convolution(program, &parameters, conv, (algorithm, choice), mapping, &mut text);
         }
-        (KernelKind::Rows(rows), _) => rows::print(&parameters, rows, &mut text),
+        (KernelKind::Rows(rows), _) => rows::print(&parameters, rows, &choice.scratch, &mut text),
         (KernelKind::Extern(own), _) => external::print(&parameters, own, &mut text),
         (KernelKind::Attention(own), _) => {
             attention::print(program, &parameters, own, (mapping, &choice.scratch), &mut text);

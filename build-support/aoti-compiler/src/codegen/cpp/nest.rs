@@ -1,13 +1,14 @@
 //! Loop nests as C++, mapped as the schedule says.
 
 use super::KernelText;
+use super::threads::{grain, parallel};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, accumulator_type, type_name};
 use crate::loops::{Axis, Effect, Nest, Stage};
 use crate::schedule::Schedule;
-use crate::schedule::mapping::{CpuMapping, Grain, Lanes, Split};
+use crate::schedule::mapping::{CpuMapping, Lanes, Split};
 use crate::select::{Scratch, row_bytes};
 use crate::symbolic::Expr;
 use std::fmt::Write;
@@ -70,39 +71,27 @@ impl Printer<'_> {
         inner: &str,
     ) -> String {
         let units = Expr::product(loops.iter().map(|axis| &axis.extent));
-        let mut text = format!(
-            "parallel(run, {}, {}, [&](i64 begin, i64 end, i64 worker) {{\n",
-            scalar(&units),
-            grain(&self.mapping.grain)
-        );
-        text.push_str(&indent(&worker_scratch(scratch), 1));
-        text.push_str(&indent(rows, 1));
         let body = match vector_axis {
             None => inner.to_owned(),
             Some(axis) => over(axis, "0", &scalar(&axis.extent), false, inner),
         };
-        let names = unit_axes(loops);
-        text.push_str(&indent(
-            &format!(
-                "for (i64 unit = begin; unit < end; ++unit) {{\n{}}}\n",
-                indent(&format!("{names}{body}"), 1)
-            ),
-            1,
-        ));
-        text.push_str("});\n");
-        text
+        let own = format!("{}{body}", unit_axes(loops));
+        let body = format!(
+            "{}{rows}for (i64 unit = begin; unit < end; ++unit) {{\n{}}}\n",
+            own_scratch(scratch),
+            indent(&own, 1)
+        );
+        parallel(&scalar(&units), &grain(&self.mapping.grain), &body)
     }
 
     /// Pieces of the only axis as units of work.
     fn chunks(&self, axis: &Axis, chunk: i64, scratch: &Scratch, rows: &str, inner: &str) -> String {
         let extent = scalar(&axis.extent);
         let body = over(axis, "begin * chunk", "min_i64(end * chunk, extent)", false, inner);
-        let scratch = worker_scratch(scratch);
+        let body = format!("{}{rows}{body}", own_scratch(scratch));
         format!(
-            "constexpr i64 chunk = {chunk};\nconst i64 extent = {extent};\n\
-             parallel(run, ceil_div(extent, chunk), {}, [&](i64 begin, i64 end, i64 worker) {{\n{}}});\n",
-            grain(&self.mapping.grain),
-            indent(&format!("{scratch}{rows}{body}"), 1)
+            "constexpr i64 chunk = {chunk};\nconst i64 extent = {extent};\n{}",
+            parallel("ceil_div(extent, chunk)", &grain(&self.mapping.grain), &body)
         )
     }
 
@@ -195,18 +184,10 @@ fn unit_axes(axes: &[Axis]) -> String {
     text
 }
 
-/// Scratch of the worker that runs here.
-fn worker_scratch(scratch: &Scratch) -> String {
+/// The name of the scratch of the worker that runs here, if there is any.
+fn own_scratch(scratch: &Scratch) -> String {
     if scratch.is_empty() {
-        return "(void)worker;\n".to_owned();
+        return String::new();
     }
     format!("char *const scratch = run.scratch + worker * ({});\n", scalar(&scratch.worker))
-}
-
-/// The number of units that are worth a thread.
-fn grain(grain: &Grain) -> String {
-    match grain.units() {
-        Some(units) => units.to_string(),
-        None => format!("1 + {} / max_i64({}, 1)", grain.enough, scalar(&grain.unit)),
-    }
 }

@@ -3,14 +3,14 @@
 use super::KernelText;
 use crate::codegen::c_family::expr::scalar;
 use crate::codegen::c_family::function::Parameters;
-use crate::codegen::c_family::matrices::{matrices, matrix_scratch, worker_scratch};
+use crate::codegen::c_family::matrices::matrices;
 use crate::codegen::c_family::terms::type_name;
 use crate::fourier::{Form, Fourier, Plan, Way};
 use crate::graph::ScanOp;
 use crate::loops::{RowOp, RowOperation};
-use crate::select::fourier_bytes;
+use crate::select::Scratch;
 
-pub(super) fn print(parameters: &Parameters, rows: &RowOperation, text: &mut KernelText) {
+pub(super) fn print(parameters: &Parameters, rows: &RowOperation, scratch: &Scratch, text: &mut KernelText) {
     let name = |index: usize| parameters.buffer(rows.inputs[index]);
     let output = |index: usize| parameters.buffer(rows.outputs[index]);
     let element = type_name(rows.dtype);
@@ -48,10 +48,9 @@ pub(super) fn print(parameters: &Parameters, rows: &RowOperation, text: &mut Ker
             )
         }
         RowOp::Matrices(routine) => {
-            let bytes = scalar(&matrix_scratch(*routine, rows));
-            matrices(parameters, rows, *routine, ("run.scratch", &bytes))
+            matrices(parameters, rows, *routine, ("run.scratch", &scalar(&scratch.worker)))
         }
-        RowOp::Fourier(own) => fourier(parameters, rows, own),
+        RowOp::Fourier(own) => fourier(parameters, rows, own, scratch),
         RowOp::SearchSorted { right } => {
             format!(
                 "search_sorted<{element}, {right}>(run, {}, {}, {}, {outer}, {length}, {inner});\n",
@@ -64,7 +63,7 @@ pub(super) fn print(parameters: &Parameters, rows: &RowOperation, text: &mut Ker
 }
 
 /// The call of `fourier.h`.
-fn fourier(parameters: &Parameters, rows: &RowOperation, own: &Fourier) -> String {
+fn fourier(parameters: &Parameters, rows: &RowOperation, own: &Fourier, scratch: &Scratch) -> String {
     let plan = Plan::of(own, rows.dtype);
     let form = match own.form {
         Form::Forward => "kForward",
@@ -79,7 +78,7 @@ fn fourier(parameters: &Parameters, rows: &RowOperation, own: &Fourier) -> Strin
         Way::Product => unreachable!("products have taken its place"),
     };
     let radices = plan.radices.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-    let bytes = scalar(&worker_scratch(&fourier_bytes(&plan, rows)));
+    let bytes = scalar(&scratch.worker);
     let [x, roots, y] =
         [rows.inputs[0], rows.inputs[1], rows.outputs[0]].map(|buffer| parameters.buffer(buffer));
     let (n, element, rows, scale) = (own.length, type_name(rows.dtype), scalar(&rows.outer), own.scale());

@@ -3,11 +3,16 @@
 use super::{Launch, MAX_BLOCKS, Printed, index_type};
 use crate::codegen::c_family::expr::scalar;
 use crate::codegen::c_family::function::Parameters;
-use crate::codegen::c_family::matrices::{matrices, matrix_scratch};
+use crate::codegen::c_family::matrices::matrices;
 use crate::codegen::c_family::terms::type_name;
 use crate::graph::ScanOp;
 use crate::loops::{RowOp, RowOperation};
 use crate::schedule::mapping::IndexWidth;
+use crate::select::matrix_bytes;
+use crate::symbolic::{Expr, NoRanges};
+
+/// Bytes of a line of the cache.
+const LINE: i64 = 64;
 
 pub(super) fn print(
     parameters: &Parameters,
@@ -58,7 +63,8 @@ pub(super) fn print(
             (body, Launch { scratch: Some(&(&count * &rows.length) * 16), ..launch })
         }
         RowOp::Matrices(routine) => {
-            let bytes = matrix_scratch(*routine, rows);
+            // Each matrix has memory of its own, which no two share a line of.
+            let bytes = &matrix_bytes(*routine, rows).ceil_div(&Expr::int(LINE), &NoRanges) * LINE;
             let memory = if bytes.is(0) { "nullptr" } else { "scratch" };
             let body = matrices(parameters, rows, *routine, (memory, &scalar(&bytes)));
             let launch = Launch::of(&rows.outer, at_once, threads, MAX_BLOCKS);

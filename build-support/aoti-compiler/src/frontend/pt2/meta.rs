@@ -1,4 +1,4 @@
-//! What the program says of its values: element types, sizes and strides of tensors, values of integers.
+//! The metadata of the program's values: element types, sizes and strides of tensors, values of integers.
 
 use super::expr::{Scope, Tree, parse};
 use super::import::Importer;

@@ -1,4 +1,4 @@
-//! What users call the results of their programs: keys of dictionaries and fields of named tuples.
+//! The users' names for the results of their programs: keys of dictionaries and fields of named tuples.
 //!
 //! The exported graph numbers its outputs; the tree that they are leaves of keeps the names. A tree that is not understood
 //! gives none, which is no reason to refuse a program.

@@ -1,4 +1,4 @@
-//! The program's size symbols: which there are, their ranges and where their values come from when it runs.
+//! The program's size symbols, their ranges, and where their values come from at run time.
 //!
 //! A symbol that is exactly the size of an input's axis takes that size. One that occurs only inside a linear
 //! expression, such as `2*s0`, is replaced by what solves it for the size of that axis. Symbols of values that are

@@ -3,11 +3,11 @@
 use crate::symbolic::Expr;
 
 table! {
-    /// A routine of dense linear algebra on matrices that are the last two axes of its operands; in `f32` or `f64`, with integers
-    /// as `i64`. `m` and `n` are rows and columns of the operand that [`Routine::matrix`] tells.
+    /// A routine of dense linear algebra on matrices that are the last two axes of its operands; in `f32` or `f64`,
+    /// with integers as `i64`. `m` and `n` are rows and columns of the operand that [`Routine::matrix`] tells.
     Routine {
-        /// `[m, n]` to L (below the diagonal, of ones) and U in one matrix, pivots (rows from 1 on that each step exchanged with
-        /// its own), and 0 or the number from 1 on of the first pivot that is zero.
+        /// `[m, n]` to L (below the diagonal, of ones) and U in one matrix, pivots (rows from 1 on that each step
+        /// exchanged with its own), and 0 or the number from 1 on of the first pivot that is zero.
         Lu "lu",
         /// The lower triangle of `[n, n]` to L, and 0 or the order of the first minor that is not positive.
         Cholesky "cholesky",
@@ -34,8 +34,8 @@ table! {
         Svd "svd",
         /// `[n, n]` to eigenvalues `[n, 2]` and eigenvectors as columns `[n, n, 2]`, complex numbers as pairs.
         Eig "eig",
-        /// `[m, n]`, n not 0, and a rank from 1 on to the position of the number of that rank in each row, NaN being the largest:
-        /// of equal numbers the one that partitioning by medians of three ends at.
+        /// `[m, n]`, n not 0, and a rank from 1 on to the position of the number of that rank in each row, NaN being
+        /// the largest: of equal numbers the one that partitioning by medians of three ends at.
         Select "select",
     }
 }

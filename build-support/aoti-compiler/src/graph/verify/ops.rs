@@ -89,19 +89,7 @@ impl Ctx<'_> {
                 ensure!(self.same_type(values, x), "the result is {values}, the operand {x}");
                 self.index_like(indices, x)
             }
-            (Op::SearchSorted { .. }, [sorted, values], [out]) => {
-                ensure!(
-                    sorted.dtype == values.dtype,
-                    "sorted is {}, values are {}",
-                    sorted.dtype,
-                    values.dtype
-                );
-                let rank = values.rank();
-                ensure!(rank >= 1 && sorted.rank() == rank, "ranks {} and {rank}", sorted.rank());
-                let leading = self.same_shape(&sorted.shape[..rank - 1], &values.shape[..rank - 1]);
-                ensure!(leading, "leading axes differ");
-                self.index_like(out, values)
-            }
+            (Op::SearchSorted { .. }, [sorted, values], [out]) => self.search_sorted(sorted, values, out),
             (Op::Routine(routine), operands, outs) => self.routine(*routine, operands, outs),
             (Op::Fourier(fourier), [x, roots], [out]) => self.fourier(fourier, x, roots, out),
             (Op::Extern(call), operands, outs) => {
@@ -124,22 +112,7 @@ impl Ctx<'_> {
                 self.body(otherwise, operands, outs)
             }
             (Op::While { condition, body, carried }, operands, outs) => {
-                ensure!(*carried <= operands.len(), "{carried} of {} operands carried", operands.len());
-                let kept = operands[..*carried].iter().zip(outs).all(|(a, b)| self.same_type(a, b));
-                ensure!(kept && outs.len() == *carried, "the results are not the carried values");
-                self.body(body, operands, outs)?;
-                let verdict = TensorType { dtype: DType::Bool, shape: vec![] };
-                ensure!(
-                    condition.outputs.len() == 1,
-                    "the condition has {} results",
-                    condition.outputs.len()
-                );
-                let own = condition.outputs.first().and_then(|output| condition.values.get(output.value));
-                ensure!(
-                    own.is_some_and(|own| is_one(&own.ty, Category::Bool)),
-                    "the condition is not {verdict}"
-                );
-                self.body_inputs(condition, operands)
+                self.repeated(condition, body, (*carried, operands), outs)
             }
             (
                 Op::Constant(_)
@@ -169,6 +142,34 @@ impl Ctx<'_> {
                 _,
             ) => Err(format!("{} operands and {} results do not fit", ins.len(), outs.len())),
         }
+    }
+
+    fn search_sorted(&self, sorted: &TensorType, values: &TensorType, out: &TensorType) -> Check {
+        ensure!(sorted.dtype == values.dtype, "sorted is {}, values are {}", sorted.dtype, values.dtype);
+        let rank = values.rank();
+        ensure!(rank >= 1 && sorted.rank() == rank, "ranks {} and {rank}", sorted.rank());
+        let leading = self.same_shape(&sorted.shape[..rank - 1], &values.shape[..rank - 1]);
+        ensure!(leading, "leading axes differ");
+        self.index_like(out, values)
+    }
+
+    /// The bodies of a loop, of whose operands the first few are carried from round to round.
+    fn repeated(
+        &self,
+        condition: &Graph,
+        body: &Graph,
+        (carried, operands): (usize, &[&TensorType]),
+        outs: &[&TensorType],
+    ) -> Check {
+        ensure!(carried <= operands.len(), "{carried} of {} operands carried", operands.len());
+        let kept = operands[..carried].iter().zip(outs).all(|(a, b)| self.same_type(a, b));
+        ensure!(kept && outs.len() == carried, "the results are not the carried values");
+        self.body(body, operands, outs)?;
+        ensure!(condition.outputs.len() == 1, "the condition has {} results", condition.outputs.len());
+        let own = condition.outputs.first().and_then(|output| condition.values.get(output.value));
+        let verdict = TensorType { dtype: DType::Bool, shape: vec![] };
+        ensure!(own.is_some_and(|own| is_one(&own.ty, Category::Bool)), "the condition is not {verdict}");
+        self.body_inputs(condition, operands)
     }
 
     fn shapes(&self, x: &TensorType, out: &TensorType) -> Check {

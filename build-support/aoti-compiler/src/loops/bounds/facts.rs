@@ -1,7 +1,7 @@
 //! What is known about sizes besides their ranges, and what follows from it.
 
 use super::bound::{End, bound};
-use crate::symbolic::{Expr, Node, Ranges};
+use crate::symbolic::{Expr, Node, Ranges, common_divisor};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
@@ -206,15 +206,11 @@ fn choices(goal: &Expr) -> Option<Choices> {
 /// `goal / n`, rounded down, for a number `n > 1` that divides every term: negative where the goal is.
 fn without_common_number(goal: &Expr) -> Option<Expr> {
     let (constant, terms) = goal.as_sum();
-    let common =
-        terms.iter().fold(0, |common: u64, (_, coefficient)| gcd(common, coefficient.unsigned_abs()));
+    let all = terms.iter().map(|(_, coefficient)| coefficient.unsigned_abs());
+    let common = all.fold(0, common_divisor);
     let common = i64::try_from(common).ok().filter(|common| *common > 1)?;
     let whole = Expr::int(constant.div_euclid(common));
     Some(terms.iter().fold(whole, |sum, (term, coefficient)| &sum + &(term * (coefficient / common))))
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// `goal / f` for a factor `f > 0` of every term: of the same sign.

@@ -1,4 +1,4 @@
-//! Every access of a program within its buffer: proven, or checked when it runs.
+//! Ensures that every access of a program is within its buffer: proven, or checked at run time.
 //!
 //! A coordinate is shown to be within its axis from the extents of the loops around it, the ranges of sizes, the
 //! guards of its term, the conditions that the run checked before, and checks of indices. [`verify`] says what cannot

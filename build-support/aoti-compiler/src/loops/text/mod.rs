@@ -27,8 +27,9 @@
 //! ```
 //!
 //! Coordinates are expressions, or terms. The place in memory follows from them and the buffer's sizes; where it is
-//! another expression, that stands behind `at`, and strides of terms behind `by`: joined axes have no coordinates. `if [c < n] else f` are the guards of a
-//! load: `0 <= c < n`, and `f` where not. Printing and parsing again gives an equal program.
+//! another expression, that stands behind `at`, and strides of terms behind `by`: joined axes have no coordinates. `if
+//! [c < n] else f` are the guards of a load: `0 <= c < n`, and `f` where not. Printing and parsing again gives an equal
+//! program.
 
 mod parse;
 mod print;

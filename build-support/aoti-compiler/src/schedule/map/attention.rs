@@ -20,14 +20,15 @@ const INSTRUCTION: MatrixShape = MatrixShape { m: 16, n: 8, k: 16 };
 const UNITS_QUERIES: i64 = 16;
 /// Heads up to this width are multiplied by one instruction of a warpgroup at most.
 const UNITS_WIDTH: i64 = 256;
-/// Threads of the two warpgroups that compute where a third only copies, and threads of that (`gpu/roles.h`).
+/// Threads of the two warpgroups that compute where a third only copies, and threads of that (`kComputers` and
+/// `kCopiers` of `gpu/roles.h`).
 const COMPUTERS: i64 = 256;
 const COPIERS: i64 = 128;
 /// Columns of a block of shared memory there, which rows are rounded up to.
 const UNITS_COLUMNS: i64 = 64;
 /// Threads of a block elsewhere.
 const THREADS: i64 = 256;
-/// Keys of a tile elsewhere: one for each of the threads that share a query.
+/// Keys of a tile elsewhere (`kScoreKeys` of `gpu/attention.h`): one for each of the threads that share a query.
 const KEYS: i64 = 32;
 /// Bytes of a tile up to which keys and values lie apart there.
 const APART: i64 = 48 * 1024;
@@ -162,4 +163,17 @@ fn shared_by_threads(rows: i64, width: i64, columns: i64) -> i64 {
     let bytes = |right: i64| 4 * (rows * (depth + KEYS) + KEYS * right);
     let apart = bytes(pitch + columns);
     if apart <= APART { apart } else { bytes(pitch.max(columns)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::headers::numbers::number;
+
+    #[test]
+    fn sizes_are_those_of_the_headers() {
+        assert_eq!(COMPUTERS, number("gpu/roles.h", "kComputers"));
+        assert_eq!(COPIERS, number("gpu/roles.h", "kCopiers"));
+        assert_eq!(KEYS, number("gpu/attention.h", "kScoreKeys"));
+    }
 }

@@ -19,9 +19,9 @@ const ALWAYS_ROWS: i64 = 1;
 const NEVER_ROWS: i64 = 1 << 40;
 /// Largest register tiles of a matrix product, beside those that the template takes by itself.
 const TILE_ROWS: [i64; 2] = [8, 4];
-/// Rows of the register tiles that there are, largest first (`gemm_block` of `gemm.h`, with the widest vectors).
+/// Rows of the register tiles that there are, largest first (`kTileRows` of `gemm.h`, with the widest vectors).
 const TILES: [i64; 6] = [14, 13, 8, 4, 2, 1];
-/// Rows that it makes the best of, and as how many it counts a tile at least.
+/// Rows up to which the best tiles are planned, and as how many a tile counts at least (`kPlannedRows`, `kTileLeast`).
 const PLANNED_ROWS: i64 = 56;
 const TILE_LEAST: i64 = 6;
 /// Rows that a register tile costs at least: sums of fewer wait for each other.
@@ -303,6 +303,14 @@ fn tiles_of(rows: i64, most: i64) -> Vec<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codegen::headers::numbers::{number, numbers};
+
+    #[test]
+    fn register_tiles_are_those_of_the_header() {
+        assert_eq!(TILES.to_vec(), numbers("gemm.h", "kTileRows"));
+        assert_eq!(PLANNED_ROWS, number("gemm.h", "kPlannedRows"));
+        assert_eq!(TILE_LEAST, number("gemm.h", "kTileLeast"));
+    }
 
     #[test]
     fn tiles_cover_all_rows_and_are_large_where_that_can_be() {

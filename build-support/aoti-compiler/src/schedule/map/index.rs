@@ -1,6 +1,6 @@
 //! How wide the index expressions of a kernel must be.
 
-use crate::loops::{ConvShape, Kernel, KernelKind, MatrixOperand, Program, Stage, Term};
+use crate::loops::{ConvShape, Kernel, KernelKind, MatrixOperand, Program, Stage};
 use crate::schedule::mapping::IndexWidth;
 use crate::symbolic::{Expr, Node, RangeTable, Ranges, Symbol, SymbolKind};
 
@@ -74,22 +74,7 @@ fn of_stage(program: &Program, stage: &Stage) -> Vec<Expr> {
     for access in stage.accesses() {
         exprs.extend([access.offset.clone(), Expr::product(&program.buffers[access.buffer].shape)]);
     }
-    for typed in &stage.terms {
-        match &typed.term {
-            Term::Index(expr) | Term::CheckIndex { size: expr, .. } => exprs.push(expr.clone()),
-            Term::Load { guards, .. } | Term::Inside(guards) => {
-                exprs.extend(guards.iter().flat_map(|guard| [guard.coordinate.clone(), guard.size.clone()]));
-            }
-            Term::Literal(_)
-            | Term::Unary(..)
-            | Term::Binary(..)
-            | Term::Select(..)
-            | Term::Cast(_)
-            | Term::Accumulated(_)
-            | Term::Earlier { .. }
-            | Term::Sum => {}
-        }
-    }
+    exprs.extend(stage.terms.iter().flat_map(|typed| typed.term.exprs()).cloned());
     exprs
 }
 

@@ -257,3 +257,14 @@ fn in_order(nest: &Nest) -> Vec<usize> {
     };
     (0..nest.axes.len()).filter(|k| !is_free(&nest.axes[*k])).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::headers::numbers::number;
+
+    #[test]
+    fn sizes_are_those_of_the_headers() {
+        assert_eq!(SCANNED_AT_ONCE, number("gpu/scan.h", "kScanned"));
+    }
+}

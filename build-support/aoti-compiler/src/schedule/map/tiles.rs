@@ -46,12 +46,12 @@ const SPLIT_UNITS: [UnitTile; 7] = [
 const PLAIN_DEPTH: i64 = 128;
 /// The tile of matrix units where sizes are not known.
 const TYPICAL_UNITS: usize = 1;
-/// Bytes of a piece along the depth, and pieces in the ring of `gpu/units.h`.
+/// Bytes of a piece along the depth, and pieces in the ring of `gpu/unit_fill.h` (`kRing`).
 const UNIT_BYTES: i64 = 128;
 const RING: i64 = 4;
 /// Rows and columns of `f32` up to which slices of a block share the depth of a longer piece.
 const SLICED: i64 = 64;
-/// Floats between rows of results there, beside the columns.
+/// Floats between rows of results there, beside the columns (`kResultPad`).
 const RESULT_PAD: i64 = 8;
 /// Rows and columns of tiles for ordinary units, the largest first. `gpu/contract.h` can do these.
 const PLAIN: [(i64, i64); 4] = [(128, 128), (64, 64), (32, 32), (16, 32)];
@@ -344,6 +344,7 @@ impl Contraction {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codegen::headers::numbers::number;
     use crate::loops::KernelKind;
     use crate::loops::text::parse;
 
@@ -368,6 +369,12 @@ mod tests {
 
     fn sizes(tile: &Tile) -> (Multiplier, i64, i64) {
         (tile.by, tile.rows, tile.columns)
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_headers() {
+        assert_eq!(RING, number("gpu/unit_fill.h", "kRing"));
+        assert_eq!(RESULT_PAD, number("gpu/unit_fill.h", "kResultPad"));
     }
 
     #[test]

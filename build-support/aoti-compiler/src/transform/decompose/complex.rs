@@ -70,7 +70,7 @@ impl Walk<'_> {
     /// A call of complex numbers.
     pub(super) fn complex(&mut self, call: &Call) -> Result<(), RuleError> {
         let Some((how, overwrites)) = self.registry.complex(&call.target) else {
-            return Err(RuleError::unsupported("it is not supported of complex numbers"));
+            return Err(RuleError::unsupported("it is not supported for complex numbers"));
         };
         let rule = self.registry.find(&call.target);
         let mut tensors = IndexMap::new();
@@ -95,7 +95,7 @@ impl Walk<'_> {
                 let mut part = |part: fn(Parts) -> ValueId| {
                     let result = self.of_real(call, rule, &tensors, |_, z| Ok(part(z)))?;
                     let Outputs::One(value) = result else {
-                        return Err(RuleError::unsupported("it is not supported of complex numbers"));
+                        return Err(RuleError::unsupported("it is not supported for complex numbers"));
                     };
                     Ok(value)
                 };
@@ -207,7 +207,7 @@ impl Walk<'_> {
                 let values: Result<Vec<_>, _> = pairs.map(|(re, im)| cx.join(Parts { re, im })).collect();
                 Ok(Outputs::List(values?))
             }
-            _ => Err(RuleError::unsupported("it is not supported of complex numbers")),
+            _ => Err(RuleError::unsupported("it is not supported for complex numbers")),
         }
     }
 
@@ -244,7 +244,7 @@ impl Walk<'_> {
             }
             let args = Args { call: &call, program: self.program, tensors: &chosen };
             let Outputs::One(term) = (rule.run)(&mut self.cx, &args)? else {
-                return Err(RuleError::unsupported("it is not supported of complex numbers"));
+                return Err(RuleError::unsupported("it is not supported for complex numbers"));
             };
             let power = choice.count_ones() % 4;
             let sum = &mut sums[usize::from(power % 2 == 1)];
@@ -304,7 +304,7 @@ fn of_numbers(call: &Call, data: &[&str], part: usize) -> Call {
 }
 
 fn real_rule(rule: Option<Rule>) -> Result<Rule, RuleError> {
-    rule.ok_or_else(|| RuleError::unsupported("it is not supported of complex numbers"))
+    rule.ok_or_else(|| RuleError::unsupported("it is not supported for complex numbers"))
 }
 
 impl Args<'_> {

@@ -1,8 +1,8 @@
 //! Factorisations of complex matrices by reflections.
 //!
-//! What reflections from both sides leave is a real matrix with few diagonals, whose eigenvalues or singular values the routines
-//! for real matrices find. General eigenvalues come from the real matrix twice as large. Vectors are unique up to a factor of
-//! magnitude 1, and not always PyTorch's.
+//! What reflections from both sides leave is a real matrix with few diagonals, whose eigenvalues or singular values the
+//! routines for real matrices find. General eigenvalues come from the real matrix twice as large. Vectors are unique up
+//! to a factor of magnitude 1, and not always PyTorch's.
 
 use super::complex_matrices::{adjoint, alternating, interleaved, inverse_parts, parts};
 use super::complex_reflections::{Form, each, expression, identity, reduced};
@@ -181,8 +181,8 @@ pub(super) fn pseudo_inverse(cx: &mut Context, a: &Args, names: [&str; 2]) -> Ru
     Ok(cx.join(inverse)?.into())
 }
 
-/// General eigenvalues. Of the real matrix twice as large they are those of the matrix and their conjugates; that matrix is moved
-/// along the imaginary axis until all of its own are above the real one, which tells the two apart.
+/// General eigenvalues. Of the real matrix twice as large they are those of the matrix and their conjugates; that
+/// matrix is moved along the imaginary axis until all of its own are above the real one, which tells the two apart.
 fn eig_parts(cx: &mut Context, a: &Args) -> Result<(Parts, Parts), RuleError> {
     let x = parts(cx, a, "self")?;
     each(x, |part| all_finite(cx, part, "linalg.eig").map(|()| part))?;

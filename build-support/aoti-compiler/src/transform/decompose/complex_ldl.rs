@@ -1,8 +1,8 @@
-//! L D L^T of complex symmetric matrices and L D L^H of Hermitian ones, D of blocks of one and two rows, by the pivots of Bunch and
-//! Kaufman as LAPACK's `zsytrf` and `zhetrf` choose them, and in the form in which those store factors.
+//! L D L^T of complex symmetric matrices and L D L^H of Hermitian ones, D of blocks of one and two rows, by the pivots
+//! of Bunch and Kaufman as LAPACK's `zsytrf` and `zhetrf` choose them, and in the form in which those store factors.
 //!
-//! Matrices of a batch differ in where their blocks of two rows are. So a step is a column, and one whose block has been dealt with
-//! changes nothing but its pivot.
+//! Matrices of a batch differ in where their blocks of two rows are. So a step is a column, and one whose block has
+//! been dealt with changes nothing but its pivot.
 
 use super::complex_lu::gathered;
 use super::complex_matrices::parts;

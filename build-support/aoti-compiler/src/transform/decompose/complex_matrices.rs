@@ -1,6 +1,6 @@
-//! Matrices of complex numbers as real ones twice as large: the element `a + bi` is the block `[[a, -b], [b, a]]`. Sums, products
-//! and inverses of such matrices are of that form again, so that what is composed of these needs no code of its own; and so is
-//! the triangle that Cholesky's method gives, whose diagonal is real.
+//! Matrices of complex numbers as real ones twice as large: the element `a + bi` is the block `[[a, -b], [b, a]]`.
+//! Sums, products and inverses of such matrices are of that form again, so that what is composed of these needs no code
+//! of its own; and so is the triangle that Cholesky's method gives, whose diagonal is real.
 //!
 //! Knows the operators of which that holds, and nothing of how the real ones are computed.
 
@@ -152,7 +152,7 @@ pub(super) fn doubled(cx: &mut Context, x: ValueId, run: impl FnOnce(&mut Contex
     sides(cx, parts.re)?;
     let larger = interleaved(cx, parts)?;
     let Outputs::One(result) = run(cx, larger)? else {
-        return Err(RuleError::unsupported("it is not supported of complex numbers"));
+        return Err(RuleError::unsupported("it is not supported for complex numbers"));
     };
     let result = first_of_columns(cx, result)?;
     Ok(cx.join(result)?.into())

@@ -47,8 +47,8 @@ pub(super) struct Reflection {
     pub(super) tau: Parts,
 }
 
-/// The reflection whose adjoint makes zeros of a column behind its element at `place`, and that element real; elements before it
-/// count as zero.
+/// The reflection whose adjoint makes zeros of a column behind its element at `place`, and that element real; elements
+/// before it count as zero.
 pub(super) fn reflection(cx: &mut Context, column: Parts, place: ValueId) -> Result<Reflection, RuleError> {
     let rank = cx.b.rank(column.re);
     let shape = cx.b.shape(column.re);

@@ -54,8 +54,8 @@ impl Walk<'_> {
         self.bind(call, Outputs::List(results), None)
     }
 
-    /// A body run for each row of some tensors, one after the other: it takes carried values, a row of each, and captured values,
-    /// and gives the next carried values and rows of results.
+    /// A body run for each row of some tensors, one after the other: it takes carried values, a row of each, and
+    /// captured values, and gives the next carried values and rows of results.
     fn scan(&mut self, call: &Call) -> Result<(), RuleError> {
         let [(_, Arg::Graph(body)), init, rows, captured @ ..] = call.args.as_slice() else {
             return Err(RuleError::Malformed("`scan` takes a graph, first values and tensors".to_owned()));

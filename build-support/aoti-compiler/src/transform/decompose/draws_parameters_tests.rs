@@ -1,5 +1,5 @@
-//! Distributions with parameters, orders and samples without replacement, and that draws say nothing of each other: by the tests
-//! of `draws_tests.rs`, with as many numbers.
+//! Distributions with parameters, orders and samples without replacement, and that draws say nothing of each other: by
+//! the tests of `draws_tests.rs`, with as many numbers.
 
 use super::draws_tests::{count, counts_follow, drawn, follows, normal_distribution};
 use crate::interpret::Tensor;
@@ -34,8 +34,8 @@ fn log_gamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
-/// The gamma distribution of a shape: the regularised lower incomplete gamma function, by its series and by Legendre's continued
-/// fraction of the rest.
+/// The gamma distribution of a shape: the regularised lower incomplete gamma function, by its series and by Legendre's
+/// continued fraction of the rest.
 fn gamma_distribution(shape: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;

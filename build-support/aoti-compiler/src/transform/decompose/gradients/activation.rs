@@ -1,5 +1,5 @@
-//! Gradients of activation functions, element by element. Of NaN they are what PyTorch's vectors give, which differ from what is
-//! behind the last whole vector.
+//! Gradients of activation functions, element by element. Of NaN they are what PyTorch's vectors give, which differ
+//! from what is behind the last whole vector.
 
 use super::{Args, Context, Formula, Outputs, RuleError, rules};
 use crate::graph::ValueId;

@@ -1,0 +1,36 @@
+//! Work that the threads of a run share: calls of `parallel` (`run.h`), and the memory of the thread that runs.
+
+use crate::codegen::c_family::expr::scalar;
+use crate::codegen::c_family::indent;
+use crate::schedule::mapping::Grain;
+use crate::select::Scratch;
+
+/// Units of work on all threads: the body does those from `begin` to `end`, which are `grain` or more where there are as many,
+/// on the thread `worker`.
+pub(super) fn parallel(units: &str, grain: &str, body: &str) -> String {
+    format!(
+        "parallel(run, {units}, {grain}, [&](i64 begin, i64 end, i64 worker) {{\n  (void)worker;\n{}}});\n",
+        indent(body, 1)
+    )
+}
+
+/// The number of units that are worth a thread.
+pub(super) fn grain(grain: &Grain) -> String {
+    match grain.units() {
+        Some(units) => units.to_string(),
+        None => format!("1 + {} / max_i64({}, 1)", grain.enough, scalar(&grain.unit)),
+    }
+}
+
+/// The same where the grain is known for the whole work only, which is so many units.
+pub(super) fn grain_of(grain: &Grain, units: &str) -> String {
+    format!("1 + {} * {units} / max_i64({}, 1)", grain.enough, scalar(&grain.unit))
+}
+
+/// The scratch of the worker that runs here.
+pub(super) fn worker_scratch(scratch: &Scratch) -> String {
+    if scratch.worker.is(0) {
+        return "nullptr".to_owned();
+    }
+    format!("run.scratch + worker * ({})", scalar(&scratch.worker))
+}
