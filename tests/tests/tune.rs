@@ -239,6 +239,69 @@ fn two_at_once_lose_nothing() {
     );
 }
 
+/// A product with an epilogue that a loop of its own may compute as fast.
+const HEAVY: &str = "\
+graph \"heavy\" {
+  origin o0 = \"\" \"\" \"\"
+  const c0 \"a\": f32[64, 96] = splat 0.25
+  input %0 \"x\": f32[20, 64]
+  %1: f32[64, 96] = constant c0
+  %2: f32[20, 96] = matmul %0, %1
+  %3: f32[20, 96] = full 0.5
+  %4: f32[20, 96] = full 1.0
+  %5: f32[20, 96] = full 0.7071
+  %6: f32[20, 96] = mul %2, %3
+  %7: f32[20, 96] = mul %2, %5
+  %8: f32[20, 96] = erf %7
+  %9: f32[20, 96] = add %8, %4
+  %10: f32[20, 96] = mul %6, %9
+  output %10 \"y\"
+}
+";
+
+#[test]
+fn kernels_are_measured_as_one_and_apart() {
+    let project = Project::new("");
+    project.write("models/heavy.aoti", HEAVY);
+    let tune = || {
+        let mut command = project.aoti(&["tune", "heavy", "--budget", "60s", "--format", "json"]);
+        objects(&Ended::of(&mut command).succeeded())
+    };
+    let told = tune();
+    let pair =
+        told.iter().find(|one| one["kernel"].as_str().is_some_and(|name| name.contains(" + "))).unwrap();
+    let choices: Vec<&str> =
+        pair["candidates"].as_array().unwrap().iter().filter_map(|one| one["choice"].as_str()).collect();
+    assert_eq!(choices, ["fused", "apart"]);
+    assert!(pair["candidates"].as_array().unwrap().iter().all(|one| one["us"].is_number()), "{pair}");
+    let text = fs::read_to_string(lock(&project)).unwrap();
+    let key = pair["key"].as_str().unwrap();
+    let (before, own) = text.split_once(&format!("[\"{key} ")).unwrap();
+    // Whatever was faster here: builds do as the record says, and what it says is taken up by the next run.
+    let mut sources = Vec::new();
+    for choice in ["fused", "apart"] {
+        let old = own.lines().find(|line| line.starts_with("choice = ")).unwrap();
+        let own = own.replacen(old, &format!("choice = \"{choice}\""), 1);
+        fs::write(lock(&project), format!("{before}[\"{key} {own}")).unwrap();
+        project.build();
+        let files = fs::read_dir(project.artefacts("heavy").join("src")).unwrap().flatten();
+        let mut texts: Vec<String> =
+            files.filter_map(|entry| fs::read_to_string(entry.path()).ok()).collect();
+        texts.sort();
+        sources.push(texts);
+        let ended =
+            Ended::of(&mut project.aoti(&["inspect", "models/heavy.aoti", "--choices", "--format", "json"]));
+        let told = objects(&ended.succeeded());
+        let pair = told.iter().find(|one| one["key"] == key).unwrap();
+        let taken = pair["ways"].as_array().unwrap().iter().find(|way| way["taken"] == true).unwrap();
+        assert_eq!(taken["choice"], choice);
+    }
+    assert_ne!(sources[0], sources[1], "the record decides what is built");
+    let again = tune();
+    let pair = again.iter().find(|one| one["key"] == key).unwrap();
+    assert_eq!(pair["recorded"], "apart", "{pair}");
+}
+
 #[test]
 fn checks_and_dry_runs_write_nothing() {
     let project = project();

@@ -279,7 +279,7 @@ impl<'a> Search<'a> {
             let pairs: Vec<(usize, usize)> = library.assignment.0.iter().copied().enumerate().collect();
             let is_first = library.assignment.pairs().is_empty();
             for (group, way) in pairs.into_iter().filter(|(_, way)| is_first || *way != 0) {
-                let kernels = &self.groups[group].kernels;
+                let kernels = self.groups[group].positions(way);
                 let of = |sample: &Sample| {
                     if together {
                         kernels.iter().map(|kernel| sample.kernels[*kernel]).sum()

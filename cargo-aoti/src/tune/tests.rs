@@ -152,6 +152,7 @@ fn group(number: usize, ways: usize) -> Group {
         key: KernelKey::parse(&format!("{number:016x}")).unwrap(),
         name: format!("k{number}"),
         kernels: vec![number],
+        others: None,
         ways: (0..ways).map(way).collect(),
         tried: (1..ways).collect(),
     }
@@ -268,7 +269,8 @@ fn a_search_ends_with_its_budget() {
         }
     }
     let does = vec![vec![Takes(10.0), Takes(8.0), Takes(7.0), Takes(6.0), Takes(5.0)]];
-    let mut slow = Slow(Stub { does, made: vec![], checks: vec![], times_kernels: true, runs: 0 });
+    let mut slow =
+        Slow(Stub { does, made: vec![], checks: vec![], times_kernels: true, runs: 0 });
     let (groups, heard, begun) = (vec![group(0, 5)], Heard::default(), Instant::now());
     let budget = Duration::from_millis(300);
     let outcome =
@@ -300,7 +302,7 @@ fn ways_that_only_threads_see_are_not_tried_on_one() {
         name: format!("k{index}"),
         key: KernelKey::parse("0123456789abcdef").unwrap(),
         target: "cpu".to_owned(),
-        index,
+        index: Some(index),
         ways: ways.clone(),
         taken: 0,
     };
@@ -312,4 +314,56 @@ fn ways_that_only_threads_see_are_not_tried_on_one() {
     assert!(super::groups::groups(&kernels, &["x86_64"], 1, &["k7".to_owned()]).is_empty());
     assert!(super::groups::groups(&kernels, &["sm_90a"], 1, &[]).is_empty());
     assert_eq!(assignments(&one, true).len(), 1);
+}
+
+/// Where two kernels are one, the time of that is held against the times of both: those of other kernels say nothing.
+#[test]
+fn a_pair_is_measured_by_the_kernels_that_it_makes() {
+    use aoti_compiler::compile::OpenKernel;
+    let open = |name: &str, index: Option<usize>, key: u8, settings: &[&str]| OpenKernel {
+        name: name.to_owned(),
+        key: KernelKey::parse(&format!("{key:016x}")).unwrap(),
+        target: "cpu".to_owned(),
+        index,
+        ways: settings
+            .iter()
+            .map(|text| OpenWay {
+                setting: text.parse().unwrap(),
+                cost: 1.0,
+                parts: vec![],
+                is_shared: false,
+            })
+            .collect(),
+        taken: 0,
+    };
+    let pair = open("a + b", None, 9, &["fused", "apart"]);
+    let kernel = |name: &str, index: usize, key: u8| open(name, Some(index), key, &SETTINGS[..2]);
+    // Two layers of one key, with something between.
+    let fused = [pair.clone(), kernel("ab", 0, 1), kernel("c", 1, 2), kernel("ab_2", 2, 1)];
+    let apart = [
+        pair.clone(),
+        kernel("a", 0, 3),
+        kernel("b", 1, 4),
+        kernel("c", 2, 2),
+        kernel("a_2", 3, 3),
+        kernel("b_2", 4, 4),
+    ];
+    let other = |_: &KernelKey, setting: &aoti_compiler::schedule::Setting| {
+        assert_eq!(setting.to_string(), "apart");
+        Ok::<_, ()>(apart.to_vec())
+    };
+    let found = super::groups::pairs(&fused, &["x86_64"], 1, &[], &other).unwrap();
+    let [group] = &found[..] else { panic!("one pair") };
+    assert_eq!((group.positions(0), group.positions(1)), (&[0, 2][..], &[0, 1, 3, 4][..]));
+    assert!(group.is_pair());
+    // Kernels are groups of their own, and the pair is none of them.
+    let kernels = super::groups::groups(&fused, &["x86_64"], 1, &[]);
+    assert_eq!(kernels.iter().map(|group| &group.kernels[..]).collect::<Vec<_>>(), [&[0, 2][..], &[1]]);
+    // Each pair has a library of its own.
+    let two = vec![group.clone(), group.clone()];
+    assert_eq!(assignments(&two, true), [Assignment(vec![1, 0]), Assignment(vec![0, 1])]);
+    // One that makes no other kernels is no question.
+    let same = |_: &KernelKey, _: &aoti_compiler::schedule::Setting| Ok::<_, ()>(fused.to_vec());
+    assert!(super::groups::pairs(&fused, &["x86_64"], 1, &[], &same).unwrap().is_empty());
+    assert!(super::groups::pairs(&fused, &["x86_64"], 1, &["c".to_owned()], &other).unwrap().is_empty());
 }
