@@ -37,6 +37,8 @@ struct Stub {
     made: Vec<Assignment>,
     checks: Vec<usize>,
     times_kernels: bool,
+    /// The part of its kernels' time that a run of a library takes longer as a whole, beside the first library's.
+    later: f64,
     runs: usize,
 }
 
@@ -114,7 +116,8 @@ impl Bench for Stub {
                         ShowsIn(_) | Crashes | IsNoSource => unreachable!("it was refused"),
                     }
                 }
-                all[position].push(Sample { whole: kernels.iter().sum(), kernels });
+                let more = if library.0 > 0 { 1.0 + self.later } else { 1.0 };
+                all[position].push(Sample { whole: kernels.iter().sum::<f64>() * more, kernels });
             }
         }
         Ok(Ok(all))
@@ -165,7 +168,7 @@ fn search(
 ) -> (Outcome, Heard, Vec<Assignment>) {
     let groups: Vec<Group> = does.iter().enumerate().map(|(k, does)| group(k, does.len())).collect();
     let does = does.iter().map(|does| does.to_vec()).collect();
-    let mut stub = Stub { does, made: vec![], checks: vec![], times_kernels, runs: 0 };
+    let mut stub = Stub { does, made: vec![], checks: vec![], times_kernels, later: 0.0, runs: 0 };
     let mut before = before.to_vec();
     before.resize(groups.len(), None);
     let heard = Heard::default();
@@ -237,6 +240,30 @@ fn of_equals_the_one_that_won_before_wins_again() {
     assert_eq!(search(&does, true, &[]).0.winners, Assignment(vec![1]));
     assert_eq!(search(&does, true, &[Some(2)]).0.winners, Assignment(vec![2]));
     assert_eq!(search(&does, true, &[Some(0)]).0.winners, Assignment(vec![1]), "the first is slower");
+    // One that is no longer ahead of the first stays while it is not behind it beyond noise.
+    let does: [&[Does]; 1] = [&[Takes(10.0), Takes(10.05)]];
+    assert_eq!(search(&does, true, &[Some(1)]).0.winners, Assignment(vec![1]));
+    let does: [&[Does]; 1] = [&[Takes(10.0), Takes(11.0)]];
+    assert_eq!(search(&does, true, &[Some(1)]).0.winners, Assignment(vec![0]));
+}
+
+/// A small gain of a small kernel cannot be seen in whole runs: their noise decides nothing about it.
+#[test]
+fn whole_runs_refute_only_what_would_show_in_them() {
+    let winners = |does: &[&[Does]], later: f64| {
+        let groups: Vec<Group> = does.iter().enumerate().map(|(k, does)| group(k, does.len())).collect();
+        let does = does.iter().map(|does| does.to_vec()).collect();
+        let mut stub = Stub { does, made: vec![], checks: vec![], times_kernels: true, later, runs: 0 };
+        let before = vec![None; groups.len()];
+        let found = Search::new(&groups, before, &mut stub, &Heard::default(), Duration::from_secs(2)).run();
+        found.unwrap_or_else(|failure| panic!("{failure:?}")).winners
+    };
+    let small: [&[Does]; 2] = [&[Takes(1000.0), Takes(1000.0)], &[Takes(10.0), Takes(9.0)]];
+    assert_eq!(winners(&small, 0.005), Assignment(vec![0, 1]), "1 us of 1010 does not show");
+    assert_eq!(winners(&small, 0.05), Assignment(vec![0, 0]), "5 % more do");
+    let large: [&[Does]; 2] = [&[Takes(100.0), Takes(100.0)], &[Takes(100.0), Takes(90.0)]];
+    assert_eq!(winners(&large, 0.03), Assignment(vec![0, 1]));
+    assert_eq!(winners(&large, 0.06), Assignment(vec![0, 0]), "5 % less would show");
 }
 
 #[test]
@@ -270,7 +297,7 @@ fn a_search_ends_with_its_budget() {
     }
     let does = vec![vec![Takes(10.0), Takes(8.0), Takes(7.0), Takes(6.0), Takes(5.0)]];
     let mut slow =
-        Slow(Stub { does, made: vec![], checks: vec![], times_kernels: true, runs: 0 });
+        Slow(Stub { does, made: vec![], checks: vec![], times_kernels: true, later: 0.0, runs: 0 });
     let (groups, heard, begun) = (vec![group(0, 5)], Heard::default(), Instant::now());
     let budget = Duration::from_millis(300);
     let outcome =
