@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+use aoti_compiler::schedule::Setting;
 use aoti_tests::project::Project;
 use aoti_tests::subcommand::Ended;
 use serde_json::Value;
@@ -114,10 +115,15 @@ fn a_build_uses_what_was_measured_and_measures_nothing() {
     assert_eq!(text.matches("\nchoice = ").count(), 2, "{text}");
     assert!(project.folder().join("cache/tuning.jsonl").is_file());
     // Another choice by hand: the build follows it, as far as there is such a way.
-    let mut choices = text.lines().filter(|line| line.starts_with("choice = "));
-    let old = choices.next().unwrap();
-    let new = "choice = \"gemm.general split rows 64 lanes outer grain 65536\"";
-    fs::write(lock(&project), text.replacen(old, new, 1)).unwrap();
+    let own = text.split("\n\n").find(|record| record.contains("\nchoice = ")).unwrap();
+    let line = |name: &str| own.lines().find(|line| line.starts_with(name)).unwrap();
+    let other: Setting = "gemm.general split rows 64 lanes outer grain 65536".parse().unwrap();
+    let edited = own.replacen(line("choice = "), &format!("choice = \"{other}\""), 1).replacen(
+        line("template = "),
+        &format!("template = {}", other.version()),
+        1,
+    );
+    fs::write(lock(&project), text.replacen(own, &edited, 1)).unwrap();
     let ended = project.build();
     assert!(ended.tools().iter().any(|tool| tool.contains("kernels")), "{}", ended.stderr);
     let sources = project.artefacts("two").join("src");
