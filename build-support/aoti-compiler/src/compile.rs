@@ -9,9 +9,12 @@ use crate::loops::Program;
 use crate::loops::work::{Work, work};
 use crate::lower::lower;
 use crate::operators::{Operator, Operators};
-use crate::schedule::{self, Explanation, KernelKey, Records, Schedule, Setting, schedule, ways};
+use crate::schedule::joints::JointWay;
+use crate::schedule::{
+    self, Explanation, Fused, KernelKey, Pair, Records, Schedule, Setting, schedule, ways,
+};
 use crate::symbolic::{RangeTable, Symbol};
-use crate::target::{GpuTarget, Item, Target, Vendor};
+use crate::target::{Cost, GpuTarget, Item, Prices, Target, Vendor};
 use crate::transform::rename::{Names, rename};
 use crate::{aten, frontend, interpret, loops, transform};
 
@@ -123,7 +126,7 @@ fn refuse_functions_on_gpus(graph: &Graph, options: &Options) -> Result<(), Diag
 }
 
 /// From a graph to a schedule for a target.
-fn scheduled(graph: &Graph, target: &Target, records: &Records) -> (Program, Schedule, Vec<Explanation>) {
+fn scheduled(graph: &Graph, target: &Target, records: &Records) -> (Program, Schedule, Fused) {
     let own = transform::fourier_to_products(graph.clone(), target);
     let mut lowered = match target {
         Target::Gpu(_) => lower(&transform::split_reductions(own), target),
@@ -131,9 +134,9 @@ fn scheduled(graph: &Graph, target: &Target, records: &Records) -> (Program, Sch
     };
     loops::bounds::stay_within(&mut lowered, "lowering");
     check(&loops::verify(&lowered), "lowering");
-    let (schedule, explanations) = schedule(lowered.clone(), &graph.ranges(), target, records);
+    let (schedule, fused) = schedule(lowered.clone(), &graph.ranges(), target, records);
     check(&schedule::verify(&schedule), "scheduling");
-    (lowered, schedule, explanations)
+    (lowered, schedule, fused)
 }
 
 /// The stages for the CPU levels of the options, or for their GPUs where they ask for those of one vendor alone.
@@ -143,7 +146,7 @@ fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
         _ => Target::cpu(&options.levels),
     };
     let graph = graph_of(model, options)?;
-    let (lowered, schedule, explanations) = scheduled(&graph, &target, &options.records);
+    let (lowered, schedule, Fused { explanations, .. }) = scheduled(&graph, &target, &options.records);
     Ok(Stages { graph, lowered, schedule, explanations })
 }
 
@@ -258,7 +261,7 @@ pub fn kernel_work(
     Ok(kernels.map(|kernel| (kernel.name.clone(), work(program, kernel, &value_of))).collect())
 }
 
-/// A kernel with the ways to run it.
+/// A kernel with the ways to run it, or two with the question whether they become one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OpenKernel {
     /// Its name; kernels of one key may have several.
@@ -267,8 +270,8 @@ pub struct OpenKernel {
     pub key: KernelKey,
     /// What it is compiled for: `cpu`, or the architecture of a GPU.
     pub target: String,
-    /// Its position among the kernels of a run on that target.
-    pub index: usize,
+    /// Its position among the kernels of a run on that target; none of two kernels.
+    pub index: Option<usize>,
     /// The ways to run it; the first is taken where no record names another.
     pub ways: Vec<OpenWay>,
     /// The position of the one that is taken.
@@ -299,15 +302,34 @@ pub struct OpenWay {
 }
 
 impl OpenWay {
+    /// A way of this cost, beside the first's.
+    fn new(setting: Setting, (own, first): (&Cost, &Cost), is_shared: bool, prices: &Prices) -> OpenWay {
+        let typical = prices.total(first);
+        let part = |(item, amount): (Item, f64)| (item.name(), amount, prices.of(item));
+        OpenWay {
+            setting,
+            cost: if typical > 0.0 { prices.total(own) / typical } else { 1.0 },
+            parts: own.parts().map(part).collect(),
+            is_shared,
+        }
+    }
+
     /// Whether it is worth measuring against the first, with so many threads.
     pub fn is_worth_trying(&self, threads: u16) -> bool {
-        /// What is thought to take so many times as long will not win.
+        /// What is thought to take so many times as long will not win: of kernels, and of pairs of them, in whose costs
+        /// nothing is left out but what they have in common.
         const HOPELESS: f64 = 4.0;
-        self.cost <= HOPELESS && (threads > 1 || !self.is_shared)
+        const HOPELESS_PAIR: f64 = 1.5;
+        let most = match self.setting {
+            Setting::Kernel { .. } => HOPELESS,
+            Setting::Pair(_) => HOPELESS_PAIR,
+        };
+        self.cost <= most && (threads > 1 || !self.is_shared)
     }
 }
 
-/// The kernels of a model with the ways to run each, for all targets of the options.
+/// The kernels of a model with the ways to run each, for all targets of the options; first those of which it is open
+/// whether they become one.
 pub fn open_kernels(model: Bytes, options: &Options) -> Result<Vec<OpenKernel>, Diagnostics> {
     let gpus = gpu_targets(options)?;
     let graph = graph_of(model, options)?;
@@ -315,31 +337,45 @@ pub fn open_kernels(model: Bytes, options: &Options) -> Result<Vec<OpenKernel>, 
     let targets = cpu.into_iter().chain(gpus.into_iter().map(|(target, _)| Target::Gpu(target)));
     let mut all = Vec::new();
     for target in targets {
-        let (_, schedule, _) = scheduled(&graph, &target, &options.records);
+        let (_, schedule, fused) = scheduled(&graph, &target, &options.records);
         let name = match &target {
             Target::Cpu(_) => "cpu".to_owned(),
             Target::Gpu(gpu) => gpu.architecture.to_string(),
         };
         let program = &schedule.program;
+        let pair = |pair: &Pair| open_pair(pair, &name, &target);
+        all.extend(fused.pairs.iter().map(pair));
         for (index, (id, kernel)) in program.kernels.iter().enumerate() {
             let ways = ways(program, kernel, &graph.ranges(), &target);
             let own = Setting::of(&schedule.choices[id], &schedule.mappings[id]);
-            let prices = target.prices();
-            let typical = prices.total(&ways[0].cost);
-            let part = |(item, amount): (Item, f64)| (item.name(), amount, prices.of(item));
-            let open = |way: &schedule::Way| OpenWay {
-                setting: way.setting(),
-                cost: if typical > 0.0 { prices.total(&way.cost) / typical } else { 1.0 },
-                parts: way.cost.parts().map(part).collect(),
-                is_shared: way.is_shared,
+            let first = ways[0].cost;
+            let open = |way: &schedule::Way| {
+                OpenWay::new(way.setting(), (&way.cost, &first), way.is_shared, &target.prices())
             };
             let ways: Vec<OpenWay> = ways.iter().map(open).collect();
             let taken = ways.iter().position(|way| way.setting == own).unwrap_or(0);
             let (key, target) = (KernelKey::of(program, kernel, &target), name.clone());
-            all.push(OpenKernel { name: kernel.name.clone(), key, target, index, ways, taken });
+            let (name, index) = (kernel.name.clone(), Some(index));
+            all.push(OpenKernel { name, key, target, index, ways, taken });
         }
     }
     Ok(all)
+}
+
+/// The question whether two kernels become one.
+fn open_pair(pair: &Pair, target_name: &str, target: &Target) -> OpenKernel {
+    let open = |way: &JointWay| {
+        let costs = (&way.cost, &pair.ways[0].cost);
+        OpenWay::new(Setting::Pair(way.joint), costs, way.is_shared, &target.prices())
+    };
+    OpenKernel {
+        name: format!("{} + {}", pair.producer, pair.consumer),
+        key: pair.key.clone(),
+        target: target_name.to_owned(),
+        index: None,
+        ways: pair.ways.iter().map(open).collect(),
+        taken: usize::from(pair.taken != pair.ways[0].joint),
+    }
 }
 
 /// Runs a model's schedule for processors, as the records say, in the evaluator: slowly, every access checked.

@@ -6,10 +6,11 @@ mod records;
 mod report;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use aoti_build::{Lock, Model, Place, Record, Session, Settings, Silent};
-use aoti_compiler::schedule::Setting;
+use aoti_build::{Choices, Lock, Model, Place, Record, Session, Settings, Silent};
+use aoti_compiler::compile::OpenKernel;
+use aoti_compiler::schedule::{Records, Setting};
 use aoti_runtime::Device;
 use clap::Args;
 
@@ -19,10 +20,10 @@ use crate::dims;
 use crate::failure::Failure;
 use crate::progress::Shown;
 use crate::project::Selection;
-use crate::tune::groups::{Group, groups};
+use crate::tune::groups::{Group, groups, pairs};
 use crate::tune::log::{self, Circumstances};
 use crate::tune::machine::Machine;
-use crate::tune::outcome::Outcome;
+use crate::tune::outcome::{Knowledge, Outcome};
 use crate::tune::search::Search;
 use plan::Planned;
 
@@ -84,9 +85,24 @@ fn budget(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// What is measured: first whether kernels become one, then how those that there are run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Pairs,
+    Kernels,
+}
+
+/// The part of the budget that goes to pairs in one go, and how often it does: where kernels stay apart, there may be
+/// further pairs.
+const PAIRS: f64 = 0.3;
+const GOES: usize = 2;
+
 /// What the measurements of one model are of.
 struct Subject<'a> {
     planned: &'a Planned,
+    stage: Stage,
+    /// What is decided already: pairs that are no more among the groups.
+    decided: Records,
     /// The model as it is built for this machine alone.
     model: Model,
     machine: String,
@@ -109,37 +125,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         if !arguments.check && !arguments.dry_run {
             Lock::check_writable(&planned.lock)?;
         }
-        let subject = subject(arguments, context, &session, planned)?;
-        if arguments.dry_run {
-            report::dry_run(arguments, &subject);
-            continue;
-        }
-        if !subject.known.is_empty() {
-            records::write(context, &subject, subject.known.clone())?;
-            report::known(arguments, context, &subject);
-        }
-        if subject.groups.is_empty() && !subject.known.is_empty() {
-            continue;
-        }
-        if subject.groups.is_empty() {
-            context.terminal.status("Tuned", &format!("{}: no kernel has another way", planned.model.name));
-            continue;
-        }
-        let outcome = measure(arguments, context, &session, &subject)?;
-        if outcome.is_empty() {
-            let (name, budget) = (&planned.model.name, arguments.budget.as_secs_f64());
-            let message =
-                format!("{name}: no candidate is ready in {budget:.0} s; give it more with `--budget`");
-            context.terminal.warn(&message);
-            continue;
-        }
-        slower += report::outcome(arguments, context, &subject, &outcome);
-        if !arguments.check {
-            let found = records::found(arguments.threads, &subject, &outcome);
-            records::share(context, &session, &subject, &outcome, &found)?;
-            let found = found.into_iter().map(|(_, place, record)| (place, record)).collect();
-            records::write(context, &subject, found)?;
-        }
+        slower += model(arguments, context, &session, planned)?;
     }
     if slower > 0 && arguments.check {
         let records = if slower == 1 { "record is" } else { "records are" };
@@ -148,21 +134,107 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     Ok(())
 }
 
+/// Tunes one model; gives the number of records that are slower than what is taken without.
+fn model(
+    arguments: &Arguments,
+    context: &Context,
+    session: &Session,
+    planned: &Planned,
+) -> Result<usize, Failure> {
+    let (begun, mut slower, mut decided) = (Instant::now(), 0, Records::none());
+    for _ in 0..GOES {
+        let subject = subject(arguments, context, session, (planned, Stage::Pairs, decided.clone()))?;
+        if subject.groups.is_empty() && subject.known.is_empty() {
+            break;
+        }
+        if arguments.dry_run {
+            report::dry_run(arguments, &subject);
+            break;
+        }
+        let budget = arguments.budget.mul_f64(PAIRS);
+        slower += search(arguments, context, session, (&subject, budget), &mut decided)?;
+    }
+    let subject = subject(arguments, context, session, (planned, Stage::Kernels, decided.clone()))?;
+    if arguments.dry_run {
+        report::dry_run(arguments, &subject);
+    } else if subject.groups.is_empty() && subject.known.is_empty() && decided.is_empty() {
+        context.terminal.status("Tuned", &format!("{}: no kernel has another way", planned.model.name));
+    } else {
+        let budget = arguments.budget.saturating_sub(begun.elapsed());
+        slower += search(arguments, context, session, (&subject, budget), &mut decided)?;
+    }
+    Ok(slower)
+}
+
+/// Measures what there is, and writes what was found and what others found; adds it to what is decided.
+fn search(
+    arguments: &Arguments,
+    context: &Context,
+    session: &Session,
+    (subject, budget): (&Subject<'_>, Duration),
+    decided: &mut Records,
+) -> Result<usize, Failure> {
+    if !subject.known.is_empty() {
+        for (place, record) in &subject.known {
+            decided.set(place.kernel.clone(), record.setting.clone());
+        }
+        records::write(context, subject, subject.known.clone())?;
+        report::known(arguments, context, subject);
+    }
+    if subject.groups.is_empty() {
+        return Ok(0);
+    }
+    let outcome = measure(arguments, context, session, (subject, budget))?;
+    for (position, group) in subject.groups.iter().enumerate() {
+        let way = match subject.recorded(group, arguments.threads) {
+            Some(recorded) if outcome.known[position][recorded] == Knowledge::Untried => recorded,
+            Some(_) | None => outcome.winners.0[position],
+        };
+        decided.set(group.key.clone(), group.ways[way].setting.clone());
+    }
+    if outcome.is_empty() {
+        let (name, budget) = (&subject.planned.model.name, budget.as_secs_f64());
+        let message = format!("{name}: no candidate is ready in {budget:.0} s; give it more with `--budget`");
+        context.terminal.warn(&message);
+        return Ok(0);
+    }
+    let slower = report::outcome(arguments, context, subject, &outcome);
+    if !arguments.check {
+        let found = records::found(arguments.threads, subject, &outcome);
+        records::share(context, session, subject, &outcome, &found)?;
+        let found = found.into_iter().map(|(_, place, record)| (place, record)).collect();
+        records::write(context, subject, found)?;
+    }
+    Ok(slower)
+}
+
 /// What there is to measure of a model.
 fn subject<'a>(
     arguments: &Arguments,
     context: &Context,
     session: &Session,
-    planned: &'a Planned,
+    (planned, stage, decided): (&'a Planned, Stage, Records),
 ) -> Result<Subject<'a>, Failure> {
     let model = level::alone(session, &planned.model, arguments.device)?;
     let machines = session.machines(&model)?;
     let families: Vec<&str> = machines.iter().map(|machine| machine.family.as_str()).collect();
-    let kernels = session.open_kernels(&model)?;
-    let groups = groups(&kernels, &families, arguments.threads, &arguments.only);
-    if let Some(unknown) =
-        arguments.only.iter().find(|name| !kernels.iter().any(|kernel| kernel.name == **name))
-    {
+    let open =
+        |records: Records| session.open_kernels(&Model { choices: Choices::Given(records), ..model.clone() });
+    let kernels = open(decided.clone())?;
+    let (threads, only) = (arguments.threads, &arguments.only);
+    let groups = match stage {
+        Stage::Kernels => groups(&kernels, &families, threads, only),
+        Stage::Pairs => {
+            let undecided = |kernel: &OpenKernel| decided.get(&kernel.key).is_none();
+            let kernels: Vec<OpenKernel> = kernels.iter().filter(|own| undecided(own)).cloned().collect();
+            pairs(&kernels, &families, threads, only, &|key, setting| {
+                let mut records = decided.clone();
+                records.set(key.clone(), setting.clone());
+                open(records)
+            })?
+        }
+    };
+    if let Some(unknown) = only.iter().find(|name| !kernels.iter().any(|kernel| kernel.name == **name)) {
         let near = aoti_build::suggest(unknown, kernels.iter().map(|kernel| kernel.name.as_str()));
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         return Err(Failure::Usage(format!("model `{}` has no kernel `{unknown}`{near}", model.name)));
@@ -171,8 +243,8 @@ fn subject<'a>(
     let compiler = machines.iter().find_map(|machine| machine.compiler.clone()).unwrap_or_default();
     let reading = Lock::read(&planned.lock)?;
     reading.notes.iter().for_each(|note| context.terminal.warn(note));
-    let mut subject =
-        Subject { planned, model, machine, compiler, groups, lock: reading.lock, known: Vec::new() };
+    let (lock, known) = (reading.lock, Vec::new());
+    let mut subject = Subject { planned, stage, decided, model, machine, compiler, groups, lock, known };
     if !(arguments.check || arguments.dry_run || arguments.again) {
         records::take_over(arguments.threads, context, session, &mut subject);
     }
@@ -185,6 +257,14 @@ fn subject<'a>(
 }
 
 impl Subject<'_> {
+    /// What is measured, for people.
+    fn what(&self) -> String {
+        match self.stage {
+            Stage::Pairs => format!("what {} has in one kernel", self.model.name),
+            Stage::Kernels => self.model.name.clone(),
+        }
+    }
+
     fn place(&self, group: &Group, threads: u16) -> Place {
         Place { kernel: group.key.clone(), machine: self.machine.clone(), threads }
     }
@@ -207,10 +287,10 @@ fn measure(
     arguments: &Arguments,
     context: &Context,
     session: &Session,
-    subject: &Subject<'_>,
+    (subject, budget): (&Subject<'_>, Duration),
 ) -> Result<Outcome, Failure> {
     let progress = Shown::new(context.terminal);
-    let result = measured(arguments, context, session, subject, &progress);
+    let result = measured(arguments, context, session, (subject, budget), &progress);
     progress.finish();
     let outcome = result?;
     if let Some(folder) = context.environment.cache_directory() {
@@ -228,17 +308,18 @@ fn measured(
     arguments: &Arguments,
     context: &Context,
     session: &Session,
-    subject: &Subject<'_>,
+    (subject, budget): (&Subject<'_>, Duration),
     progress: &Shown,
 ) -> Result<Outcome, Failure> {
-    context.terminal.status("Tuning", &format!("{} on {}", subject.model.name, subject.machine));
+    context.terminal.status("Tuning", &format!("{} on {}", subject.what(), subject.machine));
     let (groups, threads) = (&subject.groups, arguments.threads);
-    let mut machine = Machine::new(session, &subject.model, groups, (arguments.device, threads), &Silent)?;
+    let choices = (&groups[..], &subject.decided);
+    let mut machine = Machine::new(session, &subject.model, choices, (arguments.device, threads), &Silent)?;
     let file = arguments.inputs.as_deref().or(subject.planned.inputs.as_deref());
     machine.prepare(&|info| super::run::inputs(info, file, &arguments.dim))?;
     let before = groups.iter().map(|group| subject.recorded(group, threads)).collect();
     let heard = report::Heard { progress, model: &subject.model.name };
-    Search::new(groups, before, &mut machine, &heard, arguments.budget).run()
+    Search::new(groups, before, &mut machine, &heard, budget).run()
 }
 
 #[cfg(test)]

@@ -46,8 +46,8 @@ pub(crate) struct Arguments {
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Request {
-    /// Load a library.
-    Open { id: usize, library: PathBuf, symbol: String },
+    /// Load a library, whose kernels are those of the first or others.
+    Open { id: usize, library: PathBuf, symbol: String, same_kernels: bool },
     /// Run a library twice and compare with what the first one gave.
     Check { id: usize },
     /// Run libraries by turns.
@@ -123,6 +123,8 @@ struct Loaded {
     outputs: Vec<DynTensor>,
     workspace: Workspace,
     on_device: Option<OnDevice>,
+    /// Whether each kernel writes what the first library's does; else the model's own outputs tell.
+    same_kernels: bool,
 }
 
 /// What runs on a device go over, without copies between.
@@ -146,14 +148,15 @@ struct Helper<'a> {
 impl Helper<'_> {
     fn serve(&mut self, request: &Request) -> Result<Response, Failure> {
         match request {
-            Request::Open { id, library, symbol } => {
+            Request::Open { id, library, symbol, same_kernels } => {
                 self.place.enter(LibraryId(*id), None);
                 let library = Library::open(library, symbol)?;
                 let model = library.load(LoadOptions { device: self.device, ..LoadOptions::default() })?;
                 let model: &'static Model = Box::leak(Box::new(model));
                 let outputs =
                     model.info().outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();
-                let loaded = Loaded { model, outputs, workspace: Workspace::new(), on_device: None };
+                let (workspace, same_kernels) = (Workspace::new(), *same_kernels);
+                let loaded = Loaded { model, outputs, workspace, on_device: None, same_kernels };
                 self.loaded.insert(*id, loaded);
                 Ok(Response::Done)
             }
@@ -207,7 +210,7 @@ impl Helper<'_> {
             *output = DynTensor::from_bytes(output.dtype(), output.sizes(), &bytes)?;
         }
         let mut targets: Vec<&mut DynTensor> = loaded.outputs.iter_mut().collect();
-        let mut wrong = None;
+        let (mut wrong, same_kernels) = (None, loaded.same_kernels);
         let mut calls = vec![0; loaded.model.info().kernels.len()];
         let mut watch = |event: KernelEvent<'_>| match event.phase {
             KernelPhase::Begin => place.enter(LibraryId(id), Some(event.index)),
@@ -219,7 +222,7 @@ impl Helper<'_> {
                         written.iter().filter_map(|view| view.to_tensor().ok()).collect();
                     expected.bytes += kept.iter().map(|tensor| tensor.bytes().len()).sum::<usize>();
                     expected.kernels.insert(call, kept);
-                } else if let (None, Some(wanted)) = (&wrong, expected.kernels.get(&call)) {
+                } else if same_kernels && let (None, Some(wanted)) = (&wrong, expected.kernels.get(&call)) {
                     let found: Vec<DynTensor> =
                         written.iter().filter_map(|view| view.to_tensor().ok()).collect();
                     let difference = differs(&found, wanted);

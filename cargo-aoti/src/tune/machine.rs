@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use aoti_build::{Choices, Error, Job, Layout, LinkKind, Model, Progress, Session, Weights};
 use aoti_compiler::compile::{self, Options};
 use aoti_compiler::interpret;
+use aoti_compiler::schedule::Records;
 use aoti_runtime::{DType, Device, DynTensor, Library, ModelInfo};
 use aoti_toolchain::temporary_folder;
 use tempfile::TempDir;
@@ -41,6 +42,8 @@ pub(crate) struct Machine<'a> {
     /// As it is built for this machine alone.
     model: Model,
     groups: &'a [Group],
+    /// What is decided about everything else.
+    decided: &'a Records,
     progress: &'a dyn Progress,
     setting: Setting,
     made: Vec<Made>,
@@ -56,7 +59,7 @@ impl<'a> Machine<'a> {
     pub(crate) fn new(
         session: &'a Session,
         model: &Model,
-        groups: &'a [Group],
+        (groups, decided): (&'a [Group], &'a Records),
         (device, threads): (Device, u16),
         progress: &'a dyn Progress,
     ) -> Result<Machine<'a>, Failure> {
@@ -71,6 +74,7 @@ impl<'a> Machine<'a> {
             session,
             model,
             groups,
+            decided,
             progress,
             setting,
             made,
@@ -116,7 +120,7 @@ impl<'a> Machine<'a> {
             embed_weights: true,
             named_weights: false,
             names: self.model.names.clone(),
-            records: Default::default(),
+            records: self.decided.clone(),
             operators: self.model.compiled_operators()?,
         };
         let refuse = |error: aoti_compiler::diagnostic::Diagnostics| Failure::User(error.to_string());
@@ -147,7 +151,8 @@ impl<'a> Machine<'a> {
     }
 
     fn job(&self, number: usize, assignment: &Assignment) -> Job {
-        let model = Model { choices: Choices::Given(assignment.records(self.groups)), ..self.model.clone() };
+        let choices = Choices::Given(assignment.records(self.groups, self.decided.clone()));
+        let model = Model { choices, ..self.model.clone() };
         let layout = Layout::flat(self.folder.path().join(number.to_string()));
         Job { model, layout, incremental: false }
     }
@@ -180,7 +185,19 @@ impl<'a> Machine<'a> {
         if response.is_err() {
             self.client = None;
         }
-        Ok(response)
+        Ok(response.map_err(|fault| self.placed(fault)))
+    }
+
+    /// A fault; of a library that has other kernels, their positions say nothing.
+    fn placed(&self, fault: Fault) -> Fault {
+        let is_known = fault.library.is_none_or(|library| self.has_same_kernels(library));
+        Fault { kernel: fault.kernel.filter(|_| is_known), ..fault }
+    }
+
+    /// Whether the kernels of a library are those of the first.
+    fn has_same_kernels(&self, library: LibraryId) -> bool {
+        let pairs = self.made[library.0].assignment.pairs();
+        !pairs.iter().any(|(group, _)| self.groups[*group].is_pair())
     }
 
     fn open(&mut self, library: LibraryId) -> Result<(), Fault> {
@@ -189,7 +206,8 @@ impl<'a> Machine<'a> {
         }
         let made = &self.made[library.0];
         let (path, symbol) = (made.path.clone(), made.symbol.clone());
-        let request = Request::Open { id: library.0, library: path, symbol };
+        let same_kernels = self.has_same_kernels(library);
+        let request = Request::Open { id: library.0, library: path, symbol, same_kernels };
         let limit = FIRST_LIMIT;
         self.client.as_mut().expect("it was started").ask(&request, limit).map(|_| ())
     }

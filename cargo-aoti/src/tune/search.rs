@@ -2,7 +2,7 @@
 //!
 //! A way that ends the process, hangs or gives something else is refused by name. Those that are left run by turns, and
 //! the slower half of each kernel's ways is dropped from turn to turn as the budget is used up. What wins is run once more,
-//! all together, against the first ways: if the whole is not faster, nothing wins.
+//! all together, against the first ways: if the whole is slower, nothing wins.
 
 use std::time::{Duration, Instant};
 
@@ -79,10 +79,8 @@ impl<'a> Search<'a> {
         while !winners.pairs().is_empty() {
             match self.together(&winners, running[0].id)? {
                 Ok(timings) => {
-                    let is_slower =
-                        timings[0].is_faster_than(timings[1]) || timings[1].median > timings[0].median;
                     whole = Some(timings);
-                    if is_slower {
+                    if self.is_refuted(&winners, timings) {
                         winners = Assignment::first(self.groups);
                     }
                     break;
@@ -279,7 +277,7 @@ impl<'a> Search<'a> {
             let pairs: Vec<(usize, usize)> = library.assignment.0.iter().copied().enumerate().collect();
             let is_first = library.assignment.pairs().is_empty();
             for (group, way) in pairs.into_iter().filter(|(_, way)| is_first || *way != 0) {
-                let kernels = &self.groups[group].kernels;
+                let kernels = self.groups[group].positions(way);
                 let of = |sample: &Sample| {
                     if together {
                         kernels.iter().map(|kernel| sample.kernels[*kernel]).sum()
@@ -331,7 +329,8 @@ impl<'a> Search<'a> {
         if first > 0.0 { best / first } else { 1.0 }
     }
 
-    /// The winner of each group: the fastest, if it is faster than the first beyond noise; of equals the one that won before.
+    /// The winner of each group: the fastest, if it is faster than the first beyond noise; of equals the one that won before,
+    /// so that noise changes no record.
     fn winners(&self) -> Assignment {
         let winner = |group: usize| {
             let ranked = self.ranked(group);
@@ -342,13 +341,26 @@ impl<'a> Search<'a> {
             let of = |way: usize| ranked.iter().find(|(own, _)| *own == way).map(|(_, timing)| *timing);
             if let Some((before, own)) = self.before[group].and_then(|way| Some((way, of(way)?)))
                 && !timing.is_faster_than(own)
-                && (before == 0 || own.median <= first.median)
+                && !first.is_faster_than(own)
             {
                 return before;
             }
             if timing.is_faster_than(*first) { best } else { 0 }
         };
         Assignment((0..self.groups.len()).map(winner).collect())
+    }
+
+    /// Whether whole runs, of the first ways and of the winners, say that the winners are none: they are slower beyond noise, or
+    /// slower at all where what the kernels gain would show.
+    fn is_refuted(&self, winners: &Assignment, [first, tuned]: [Timing; 2]) -> bool {
+        let median = |group: usize, way: usize| match &self.known[group][way] {
+            Knowledge::Timed(timing) => timing.median,
+            Knowledge::Untried | Knowledge::Refused(_) => 0.0,
+        };
+        let gain: f64 =
+            winners.pairs().iter().map(|(group, way)| median(*group, 0) - median(*group, *way)).sum();
+        let would_show = gain > tuned.margin(first);
+        first.is_faster_than(tuned) || (would_show && tuned.median > first.median)
     }
 
     /// Whole runs of the first library and of one with all winners, by turns. The error is a way that is wrong there.

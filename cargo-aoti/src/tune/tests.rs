@@ -37,6 +37,8 @@ struct Stub {
     made: Vec<Assignment>,
     checks: Vec<usize>,
     times_kernels: bool,
+    /// The part of its kernels' time that a run of a library takes longer as a whole, beside the first library's.
+    later: f64,
     runs: usize,
 }
 
@@ -114,7 +116,8 @@ impl Bench for Stub {
                         ShowsIn(_) | Crashes | IsNoSource => unreachable!("it was refused"),
                     }
                 }
-                all[position].push(Sample { whole: kernels.iter().sum(), kernels });
+                let more = if library.0 > 0 { 1.0 + self.later } else { 1.0 };
+                all[position].push(Sample { whole: kernels.iter().sum::<f64>() * more, kernels });
             }
         }
         Ok(Ok(all))
@@ -152,6 +155,7 @@ fn group(number: usize, ways: usize) -> Group {
         key: KernelKey::parse(&format!("{number:016x}")).unwrap(),
         name: format!("k{number}"),
         kernels: vec![number],
+        others: None,
         ways: (0..ways).map(way).collect(),
         tried: (1..ways).collect(),
     }
@@ -164,7 +168,7 @@ fn search(
 ) -> (Outcome, Heard, Vec<Assignment>) {
     let groups: Vec<Group> = does.iter().enumerate().map(|(k, does)| group(k, does.len())).collect();
     let does = does.iter().map(|does| does.to_vec()).collect();
-    let mut stub = Stub { does, made: vec![], checks: vec![], times_kernels, runs: 0 };
+    let mut stub = Stub { does, made: vec![], checks: vec![], times_kernels, later: 0.0, runs: 0 };
     let mut before = before.to_vec();
     before.resize(groups.len(), None);
     let heard = Heard::default();
@@ -236,6 +240,30 @@ fn of_equals_the_one_that_won_before_wins_again() {
     assert_eq!(search(&does, true, &[]).0.winners, Assignment(vec![1]));
     assert_eq!(search(&does, true, &[Some(2)]).0.winners, Assignment(vec![2]));
     assert_eq!(search(&does, true, &[Some(0)]).0.winners, Assignment(vec![1]), "the first is slower");
+    // One that is no longer ahead of the first stays while it is not behind it beyond noise.
+    let does: [&[Does]; 1] = [&[Takes(10.0), Takes(10.05)]];
+    assert_eq!(search(&does, true, &[Some(1)]).0.winners, Assignment(vec![1]));
+    let does: [&[Does]; 1] = [&[Takes(10.0), Takes(11.0)]];
+    assert_eq!(search(&does, true, &[Some(1)]).0.winners, Assignment(vec![0]));
+}
+
+/// A small gain of a small kernel cannot be seen in whole runs: their noise decides nothing about it.
+#[test]
+fn whole_runs_refute_only_what_would_show_in_them() {
+    let winners = |does: &[&[Does]], later: f64| {
+        let groups: Vec<Group> = does.iter().enumerate().map(|(k, does)| group(k, does.len())).collect();
+        let does = does.iter().map(|does| does.to_vec()).collect();
+        let mut stub = Stub { does, made: vec![], checks: vec![], times_kernels: true, later, runs: 0 };
+        let before = vec![None; groups.len()];
+        let found = Search::new(&groups, before, &mut stub, &Heard::default(), Duration::from_secs(2)).run();
+        found.unwrap_or_else(|failure| panic!("{failure:?}")).winners
+    };
+    let small: [&[Does]; 2] = [&[Takes(1000.0), Takes(1000.0)], &[Takes(10.0), Takes(9.0)]];
+    assert_eq!(winners(&small, 0.005), Assignment(vec![0, 1]), "1 us of 1010 does not show");
+    assert_eq!(winners(&small, 0.05), Assignment(vec![0, 0]), "5 % more do");
+    let large: [&[Does]; 2] = [&[Takes(100.0), Takes(100.0)], &[Takes(100.0), Takes(90.0)]];
+    assert_eq!(winners(&large, 0.03), Assignment(vec![0, 1]));
+    assert_eq!(winners(&large, 0.06), Assignment(vec![0, 0]), "5 % less would show");
 }
 
 #[test]
@@ -268,7 +296,8 @@ fn a_search_ends_with_its_budget() {
         }
     }
     let does = vec![vec![Takes(10.0), Takes(8.0), Takes(7.0), Takes(6.0), Takes(5.0)]];
-    let mut slow = Slow(Stub { does, made: vec![], checks: vec![], times_kernels: true, runs: 0 });
+    let mut slow =
+        Slow(Stub { does, made: vec![], checks: vec![], times_kernels: true, later: 0.0, runs: 0 });
     let (groups, heard, begun) = (vec![group(0, 5)], Heard::default(), Instant::now());
     let budget = Duration::from_millis(300);
     let outcome =
@@ -300,7 +329,7 @@ fn ways_that_only_threads_see_are_not_tried_on_one() {
         name: format!("k{index}"),
         key: KernelKey::parse("0123456789abcdef").unwrap(),
         target: "cpu".to_owned(),
-        index,
+        index: Some(index),
         ways: ways.clone(),
         taken: 0,
     };
@@ -312,4 +341,56 @@ fn ways_that_only_threads_see_are_not_tried_on_one() {
     assert!(super::groups::groups(&kernels, &["x86_64"], 1, &["k7".to_owned()]).is_empty());
     assert!(super::groups::groups(&kernels, &["sm_90a"], 1, &[]).is_empty());
     assert_eq!(assignments(&one, true).len(), 1);
+}
+
+/// Where two kernels are one, the time of that is held against the times of both: those of other kernels say nothing.
+#[test]
+fn a_pair_is_measured_by_the_kernels_that_it_makes() {
+    use aoti_compiler::compile::OpenKernel;
+    let open = |name: &str, index: Option<usize>, key: u8, settings: &[&str]| OpenKernel {
+        name: name.to_owned(),
+        key: KernelKey::parse(&format!("{key:016x}")).unwrap(),
+        target: "cpu".to_owned(),
+        index,
+        ways: settings
+            .iter()
+            .map(|text| OpenWay {
+                setting: text.parse().unwrap(),
+                cost: 1.0,
+                parts: vec![],
+                is_shared: false,
+            })
+            .collect(),
+        taken: 0,
+    };
+    let pair = open("a + b", None, 9, &["fused", "apart"]);
+    let kernel = |name: &str, index: usize, key: u8| open(name, Some(index), key, &SETTINGS[..2]);
+    // Two layers of one key, with something between.
+    let fused = [pair.clone(), kernel("ab", 0, 1), kernel("c", 1, 2), kernel("ab_2", 2, 1)];
+    let apart = [
+        pair.clone(),
+        kernel("a", 0, 3),
+        kernel("b", 1, 4),
+        kernel("c", 2, 2),
+        kernel("a_2", 3, 3),
+        kernel("b_2", 4, 4),
+    ];
+    let other = |_: &KernelKey, setting: &aoti_compiler::schedule::Setting| {
+        assert_eq!(setting.to_string(), "apart");
+        Ok::<_, ()>(apart.to_vec())
+    };
+    let found = super::groups::pairs(&fused, &["x86_64"], 1, &[], &other).unwrap();
+    let [group] = &found[..] else { panic!("one pair") };
+    assert_eq!((group.positions(0), group.positions(1)), (&[0, 2][..], &[0, 1, 3, 4][..]));
+    assert!(group.is_pair());
+    // Kernels are groups of their own, and the pair is none of them.
+    let kernels = super::groups::groups(&fused, &["x86_64"], 1, &[]);
+    assert_eq!(kernels.iter().map(|group| &group.kernels[..]).collect::<Vec<_>>(), [&[0, 2][..], &[1]]);
+    // Each pair has a library of its own.
+    let two = vec![group.clone(), group.clone()];
+    assert_eq!(assignments(&two, true), [Assignment(vec![1, 0]), Assignment(vec![0, 1])]);
+    // One that makes no other kernels is no question.
+    let same = |_: &KernelKey, _: &aoti_compiler::schedule::Setting| Ok::<_, ()>(fused.to_vec());
+    assert!(super::groups::pairs(&fused, &["x86_64"], 1, &[], &same).unwrap().is_empty());
+    assert!(super::groups::pairs(&fused, &["x86_64"], 1, &["c".to_owned()], &other).unwrap().is_empty());
 }

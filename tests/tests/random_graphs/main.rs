@@ -16,7 +16,7 @@ use aoti_compiler::graph::{Graph, InputRole, OutputRole, SymbolSource, text, ver
 use aoti_compiler::interpret::{Tensor, evaluate, evaluate_schedule};
 use aoti_compiler::loops;
 use aoti_compiler::lower::lower;
-use aoti_compiler::schedule::{self, Records, schedule};
+use aoti_compiler::schedule::{self, Records, Schedule, Setting, schedule};
 use aoti_compiler::target::Target;
 use aoti_runtime::{AnyView, DType, DynTensor, Inline, Model, State, Workspace};
 use aoti_tests::batch::{self, Processors};
@@ -199,15 +199,36 @@ fn same_failure(expected: &str, found: &str) -> Result<(), String> {
     if found.contains(reason) { Ok(()) } else { Err(format!("fails with `{found}` instead of `{expected}`")) }
 }
 
-/// Compares what the schedule gives, without a C++ compiler.
+/// Compares what the schedule gives, without a C++ compiler; also where each pair of kernels that is open is decided otherwise.
 fn check_schedule<E: std::fmt::Display>(
     case: &Generated,
     inputs: &[Tensor],
     expected: &Result<Vec<Tensor>, E>,
 ) -> Result<(), String> {
     let (graph, target) = (&case.graph, Target::cpu(&["x86-64-v3"]));
-    let (schedule, _) = schedule(lower(graph, &target), &graph.ranges(), &target, &Records::none());
-    let (expected, found) = match (expected, evaluate_schedule(&schedule, inputs)) {
+    let scheduled = |records: &Records| schedule(lower(graph, &target), &graph.ranges(), &target, records);
+    let (first, fused) = scheduled(&Records::none());
+    gives(case, &first, inputs, expected)?;
+    let mut records = Records::none();
+    for pair in &fused.pairs {
+        records.set(pair.key.clone(), Setting::Pair(pair.ways[1].joint));
+    }
+    if records.is_empty() {
+        return Ok(());
+    }
+    let message = |message| format!("with other pairs of kernels fused: {message}");
+    gives(case, &scheduled(&records).0, inputs, expected).map_err(message)
+}
+
+/// Compares what a schedule gives.
+fn gives<E: std::fmt::Display>(
+    case: &Generated,
+    schedule: &Schedule,
+    inputs: &[Tensor],
+    expected: &Result<Vec<Tensor>, E>,
+) -> Result<(), String> {
+    let graph = &case.graph;
+    let (expected, found) = match (expected, evaluate_schedule(schedule, inputs)) {
         (Ok(expected), Ok(found)) => (expected, found),
         (Err(expected), Err(found)) => return same_failure(&expected.to_string(), &found.to_string()),
         (Ok(_), Err(error)) => return Err(format!("the schedule fails: {error}")),

@@ -3,12 +3,14 @@
 
 use super::align::align;
 use super::follow::follow;
+use super::joints::{Case, Joint, Pair};
 use super::merge::{append, store_site};
 use super::positions::{check_positions, reads_alike};
+use super::records::{KernelKey, Records};
 use super::{Explanation, Refusal};
 use crate::graph::Origin;
 use crate::loops::{
-    Axis, BufferId, Channels, Effect, Index, Kernel, KernelId, KernelKind, Nest, Stage, Step, Term,
+    Axis, BufferId, Channels, Effect, Index, Kernel, KernelId, KernelKind, Nest, Program, Stage, Step, Term,
 };
 use crate::symbolic::{Expr, Ranges};
 use crate::target::Target;
@@ -23,12 +25,14 @@ const MAX_INDEPENDENT_TERMS: usize = 64;
 /// would become one kernel whose cost to the compiler grows with the square of its length.
 const MAX_TERMS: usize = 512;
 
-/// What fusion asks while it works on a program.
+/// What fusion asks while it works on a program, whose steps it is given one list after the other.
 pub(super) struct Fusion<'a> {
-    pub(super) kernels: &'a mut PrimaryMap<KernelId, Kernel>,
+    pub(super) program: &'a mut Program,
     pub(super) ranges: &'a dyn Ranges,
     pub(super) target: &'a Target,
+    pub(super) records: &'a Records,
     pub(super) explanations: &'a mut Vec<Explanation>,
+    pub(super) pairs: &'a mut Vec<Pair>,
     pub(super) reason: Reason,
 }
 
@@ -107,7 +111,7 @@ impl Between {
 
 /// Joins a kernel with an earlier one; says whether it did.
 fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
-    let kernel = &fusion.kernels[id];
+    let kernel = &fusion.program.kernels[id];
     let KernelKind::Nest(consumer) = &kernel.kind else { return false };
     let mut between = Between {
         reads: kernel.reads().into_iter().collect(),
@@ -120,19 +124,23 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
         if is_barrier || !between.can_move() {
             break;
         }
-        let (reads, writes) = effects_of(fusion.kernels, &done[position]);
+        let (reads, writes) = effects_of(&fusion.program.kernels, &done[position]);
         if let Step::Kernel(partner) = done[position]
             && between.is_free_of(&reads, &writes)
         {
-            let producer = &fusion.kernels[partner];
+            let producer = &fusion.program.kernels[partner];
             let fused = match fusion.reason {
-                Reason::Data => fuse(producer, consumer, fusion.ranges, fusion.target),
+                Reason::Data => fuse(producer, consumer, fusion.ranges).and_then(|fused| {
+                    let consumer = (kernel, consumer);
+                    let case = Case { program: fusion.program, producer, consumer, fused: &fused };
+                    agree(&case, fusion.target, fusion.records, fusion.pairs).map(|()| fused)
+                }),
                 Reason::Launch => put_together(producer, consumer, fusion.target),
             };
             match fused {
                 Ok(fused) => {
                     let origins = kernel.origins.clone();
-                    absorb(&mut fusion.kernels[partner], origins, fused);
+                    absorb(&mut fusion.program.kernels[partner], origins, fused);
                     lift(done, position, &between.needed);
                     return true;
                 }
@@ -146,6 +154,26 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
         between.pass(position, &reads, &writes);
     }
     false
+}
+
+/// Whether two kernels that may become one do, as a record says or as is thought to be better; notes what can be measured.
+fn agree(case: &Case<'_>, target: &Target, records: &Records, pairs: &mut Vec<Pair>) -> Result<(), Refusal> {
+    let (mut taken, ways) = case.ways(target);
+    let mut refusal = Refusal::LosesParallelism;
+    if let Some(ways) = ways {
+        let key = KernelKey::of_pair(case.program, case.producer, case.consumer.0, target);
+        if let Some(recorded) = records.joint(&key) {
+            (taken, refusal) = (recorded, Refusal::Measured);
+        }
+        if pairs.iter().all(|pair| pair.key != key) {
+            let (producer, consumer) = (case.producer.name.clone(), case.consumer.0.name.clone());
+            pairs.push(Pair { key, producer, consumer, ways, taken });
+        }
+    }
+    match taken {
+        Joint::Fused => Ok(()),
+        Joint::Apart => Err(refusal),
+    }
 }
 
 /// The producer becomes the fused kernel.
@@ -203,12 +231,7 @@ fn effects_of(
 }
 
 /// The fusion of two kernels.
-fn fuse(
-    producer: &Kernel,
-    consumer: &Nest,
-    ranges: &dyn Ranges,
-    target: &Target,
-) -> Result<KernelKind, Refusal> {
+fn fuse(producer: &Kernel, consumer: &Nest, ranges: &dyn Ranges) -> Result<KernelKind, Refusal> {
     let reads: Vec<BufferId> = consumer.stages.iter().flat_map(Stage::reads).collect();
     let writes: Vec<BufferId> = consumer.stages.iter().flat_map(Stage::writes).collect();
     let produced = producer.writes();
@@ -229,7 +252,7 @@ fn fuse(
     }
     match &producer.kind {
         KernelKind::Nest(nest) if nest.serial => Err(Refusal::Serial),
-        KernelKind::Nest(nest) => fuse_nests(nest, consumer, shares, ranges, target).map(KernelKind::Nest),
+        KernelKind::Nest(nest) => fuse_nests(nest, consumer, shares, ranges).map(KernelKind::Nest),
         KernelKind::MatMul(matmul) if shares => {
             let mut matmul = matmul.clone();
             // Rows of results may lie anywhere, as those of a head do between those of the others.
@@ -297,14 +320,14 @@ fn put_together(producer: &Kernel, consumer: &Nest, target: &Target) -> Result<K
 }
 
 /// Whether nothing happens in inner loops.
-fn is_flat(nest: &Nest) -> bool {
+pub(super) fn is_flat(nest: &Nest) -> bool {
     nest.accumulators.is_empty() && nest.stages.iter().all(|stage| stage.axes.is_empty())
 }
 
-/// Whether one unit of parallel work does a flat nest as well as several.
-fn is_small(nest: &Nest, target: &Target) -> bool {
+/// Whether one unit of parallel work, which is worth so many positions, does a flat nest as well as several.
+pub(super) fn is_small(nest: &Nest, worth: i64) -> bool {
     let count = Expr::product(nest.axes.iter().map(|axis| &axis.extent));
-    count.as_int().is_some_and(|count| count <= target.serial_elements())
+    count.as_int().is_some_and(|count| count <= worth)
 }
 
 /// A flat nest with only `outer` axes outside; the others become the inner axes of its stages.
@@ -317,13 +340,7 @@ fn with_inner(nest: &Nest, outer: usize) -> Nest {
     nest
 }
 
-fn fuse_nests(
-    producer: &Nest,
-    consumer: &Nest,
-    shares: bool,
-    ranges: &dyn Ranges,
-    target: &Target,
-) -> Result<Nest, Refusal> {
+fn fuse_nests(producer: &Nest, consumer: &Nest, shares: bool, ranges: &dyn Ranges) -> Result<Nest, Refusal> {
     let (mut first, second) = match (is_flat(producer), is_flat(consumer)) {
         (true, true) => {
             let aligned = align(consumer, &producer.axes, ranges).ok_or(Refusal::OtherSpace)?;
@@ -333,16 +350,10 @@ fn fuse_nests(
             (producer.clone(), aligned)
         }
         (true, false) => {
-            if consumer.axes.is_empty() && !is_small(producer, target) {
-                return Err(Refusal::LosesParallelism);
-            }
             let aligned = align(producer, &consumer.axes, ranges).ok_or(Refusal::OtherSpace)?;
             (with_inner(&aligned, consumer.axes.len()), consumer.clone())
         }
         (false, true) => {
-            if producer.axes.is_empty() && !is_small(consumer, target) {
-                return Err(Refusal::LosesParallelism);
-            }
             let aligned = align(consumer, &producer.axes, ranges).ok_or(Refusal::OtherSpace)?;
             (producer.clone(), with_inner(&aligned, producer.axes.len()))
         }

@@ -9,6 +9,7 @@ mod clean;
 mod coalesce;
 mod follow;
 mod fuse;
+pub mod joints;
 mod map;
 pub mod mapping;
 pub mod memory;
@@ -23,6 +24,7 @@ mod uses;
 mod verify;
 pub mod ways;
 
+pub use joints::{Joint, Pair};
 pub use records::{KernelKey, Records};
 pub use setting::Setting;
 pub use verify::verify;
@@ -61,6 +63,8 @@ pub enum Refusal {
     NotElementWise,
     /// The joint kernel would be so large that its values do not fit in registers and it takes long to compile.
     TooLarge,
+    /// A record says that they are faster apart.
+    Measured,
 }
 
 impl fmt::Display for Refusal {
@@ -76,6 +80,7 @@ impl fmt::Display for Refusal {
             Refusal::LosesParallelism => "no loop would be left to run in parallel",
             Refusal::NotElementWise => "an epilogue has no room for a reduction",
             Refusal::TooLarge => "the joint kernel would have too many terms",
+            Refusal::Measured => "they were measured to be faster apart",
         })
     }
 }
@@ -89,6 +94,15 @@ pub struct Explanation {
     pub consumer: String,
     /// Why not.
     pub reason: Refusal,
+}
+
+/// What was decided about kernels that might become one.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Fused {
+    /// What was not fused, and why.
+    pub explanations: Vec<Explanation>,
+    /// What can be measured, without those of a key that is there.
+    pub pairs: Vec<Pair>,
 }
 
 /// A program with every decision about how it runs on one target. Code generation prints it and decides nothing.
@@ -106,16 +120,16 @@ pub struct Schedule {
     pub memory: MemoryPlan,
 }
 
-/// Schedules a program for one target, as measurements say where there are any; says what was not fused and why.
+/// Schedules a program for one target, as measurements say where there are any; says what was decided about fusion.
 pub fn schedule(
     mut program: Program,
     ranges: &dyn Ranges,
     target: &Target,
     records: &Records,
-) -> (Schedule, Vec<Explanation>) {
-    let explanations = fuse(&mut program, ranges, target);
+) -> (Schedule, Fused) {
+    let fused = fuse(&mut program, ranges, target, records);
     bounds::stay_within(&mut program, "scheduling");
-    (decide(program, ranges, target, records), explanations)
+    (decide(program, ranges, target, records), fused)
 }
 
 /// Decides how the kernels of a program run, without fusing any.
@@ -130,31 +144,31 @@ pub fn decide(program: Program, ranges: &dyn Ranges, target: &Target, records: &
 }
 
 /// Fuses kernels and simplifies their loops.
-fn fuse(program: &mut Program, ranges: &dyn Ranges, target: &Target) -> Vec<Explanation> {
-    let mut explanations = Vec::new();
+fn fuse(program: &mut Program, ranges: &dyn Ranges, target: &Target, records: &Records) -> Fused {
+    let mut fused = Fused::default();
     each_nest(program, &mut |nest| axes::drop_unit_axes(nest, ranges));
-    fuse_for(Reason::Data, program, ranges, target, &mut explanations);
+    fuse_for(Reason::Data, program, (ranges, target, records), &mut fused);
     coalesce::coalesce(program, ranges);
     clean::remove_dead(program);
     clean::keep_rows_local(program, ranges, target);
     each_nest(program, &mut |nest| axes::merge_axes(nest, ranges));
     if target.launch_elements() > 0 {
         // Why kernels that share nothing stay apart is of no interest.
-        fuse_for(Reason::Launch, program, ranges, target, &mut Vec::new());
+        fuse_for(Reason::Launch, program, (ranges, target, records), &mut Fused::default());
     }
-    explanations
+    fused
 }
 
 /// Fuses kernels for one reason.
 fn fuse_for(
     reason: Reason,
     program: &mut Program,
-    ranges: &dyn Ranges,
-    target: &Target,
-    explanations: &mut Vec<Explanation>,
+    (ranges, target, records): (&dyn Ranges, &Target, &Records),
+    Fused { explanations, pairs }: &mut Fused,
 ) {
-    let mut fusion = Fusion { kernels: &mut program.kernels, ranges, target, explanations, reason };
-    fuse_lists(&mut program.steps, &mut fusion);
+    let mut steps = std::mem::take(&mut program.steps);
+    fuse_lists(&mut steps, &mut Fusion { program, ranges, target, records, explanations, pairs, reason });
+    program.steps = steps;
 }
 
 /// Fuses within every list of steps, inner lists first.

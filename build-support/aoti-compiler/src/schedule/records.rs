@@ -1,8 +1,10 @@
 //! What is known from measurements: the fastest setting of kernels, by key.
 //!
 //! The key of a kernel is a digest of what it computes and of the kind of target. Buffers and symbols have numbers by the
-//! order in which the kernel mentions them, so that neither names nor weights nor the rest of a model are part of it.
+//! order in which the kernel mentions them, so that neither names nor weights nor the rest of a model are part of it. The
+//! key of two kernels that may become one is a digest of both, in which what they share has one number.
 
+use super::joints::Joint;
 use super::mapping::Mapping;
 use super::setting::Setting;
 use super::ways::{Way, ways};
@@ -19,14 +21,22 @@ use std::fmt::Write;
 /// Digits of a key.
 const DIGITS: usize = 16;
 
-/// Stands for what a kernel computes, on a kind of target.
+/// Stands for what a kernel computes, or two that may become one, on a kind of target.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct KernelKey(String);
 
 impl KernelKey {
     /// The key of a kernel.
     pub fn of(program: &Program, kernel: &Kernel, target: &Target) -> KernelKey {
-        let text = canonical(program, kernel, target);
+        KernelKey::digest(&canonical(program, &[kernel], target))
+    }
+
+    /// The key of two kernels that may become one.
+    pub fn of_pair(program: &Program, producer: &Kernel, consumer: &Kernel, target: &Target) -> KernelKey {
+        KernelKey::digest(&canonical(program, &[producer, consumer], target))
+    }
+
+    fn digest(text: &str) -> KernelKey {
         KernelKey(blake3::hash(text.as_bytes()).to_hex()[..DIGITS].to_owned())
     }
 
@@ -73,6 +83,14 @@ impl Records {
         self.0.get(key)
     }
 
+    /// Whether two kernels become one, where that is recorded.
+    pub(super) fn joint(&self, key: &KernelKey) -> Option<Joint> {
+        match self.get(key)? {
+            Setting::Pair(joint) => Some(*joint),
+            Setting::Kernel { .. } => None,
+        }
+    }
+
     /// How a kernel runs.
     pub(super) fn decide(
         &self,
@@ -93,14 +111,16 @@ impl Records {
     }
 }
 
-/// What a kernel computes, and what its ways depend on, as text with roles for names.
-fn canonical(program: &Program, kernel: &Kernel, target: &Target) -> String {
+/// What kernels compute, and what their ways depend on, as text with roles for names.
+fn canonical(program: &Program, kernels: &[&Kernel], target: &Target) -> String {
     let mut roles = Roles::default();
     let mut text = match target {
         Target::Cpu(_) => "cpu\n".to_owned(),
         Target::Gpu(gpu) => format!("gpu {}\n", gpu.architecture),
     };
-    text.push_str(&roles.renamed(&print_kernel(program, kernel)));
+    for kernel in kernels {
+        text.push_str(&roles.renamed(&print_kernel(program, kernel)));
+    }
     // Shapes may name further symbols, and so come before the ranges of all.
     for (buffer, role) in roles.buffers() {
         let own = &program.buffers[buffer];

@@ -1,17 +1,23 @@
 //! What distinguishes the ways of a kernel from each other: the template and its parameters, without what follows from
-//! them. A record of a measurement holds one as text (`text/setting.rs`).
+//! them; and of two kernels whether they are one. A record of a measurement holds one as text (`text/setting.rs`).
 
+use super::joints::Joint;
 use super::mapping::{Block, GpuMapping, Lanes, Mapping, Multiplier, Split, Tile};
 use crate::select::{Choice, Conv, Gemm, Template};
 use std::fmt;
 
-/// A template and its parameters.
+/// What a record decides.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Setting {
-    /// The code that computes the kernel.
-    pub template: Template,
-    /// How it is laid over the machine.
-    pub layout: Layout,
+pub enum Setting {
+    /// How a kernel is run.
+    Kernel {
+        /// The code that computes it.
+        template: Template,
+        /// How it is laid over the machine.
+        layout: Layout,
+    },
+    /// Whether two kernels are one.
+    Pair(Joint),
 }
 
 /// The open parts of a mapping.
@@ -58,12 +64,16 @@ impl Setting {
             }
             Mapping::Gpu(GpuMapping::Teams(_) | GpuMapping::Template { .. }) => Layout::Fixed,
         };
-        Setting { template: choice.template, layout }
+        Setting::Kernel { template: choice.template, layout }
     }
 
     /// The version of the template's code: a record of another one says nothing of this.
     pub fn version(&self) -> u32 {
-        match self.template {
+        let template = match self {
+            Setting::Kernel { template, .. } => *template,
+            Setting::Pair(Joint::Fused | Joint::Apart) => return 1,
+        };
+        match template {
             Template::Loops | Template::Rows | Template::Extern => 1,
             Template::Attention => 2,
             Template::Gemm(Gemm::General) => 4,
@@ -79,7 +89,12 @@ impl Setting {
 
     /// A sentence for people.
     pub fn sentence(&self) -> String {
-        let template = match self.template {
+        let (template, layout) = match self {
+            Setting::Kernel { template, layout } => (template, layout),
+            Setting::Pair(Joint::Fused) => return "both in one kernel".to_owned(),
+            Setting::Pair(Joint::Apart) => return "one kernel after the other".to_owned(),
+        };
+        let template = match template {
             Template::Loops => "plain loops",
             Template::Gemm(Gemm::Packed) => "a product with panels packed when the model is built",
             Template::Gemm(Gemm::General) => "a product with panels packed in each run",
@@ -105,7 +120,7 @@ impl Setting {
             Template::Rows => "rows one by one",
             Template::Extern => "a function of the project",
         };
-        format!("{template}{}", self.layout)
+        format!("{template}{layout}")
     }
 }
 

@@ -12,15 +12,50 @@ fn scheduled(body: &str) -> (Program, Vec<Explanation>) {
     let target = Target::cpu(&["x86-64-v3"]);
     let lowered = lower(&graph, &target);
     assert_eq!(crate::loops::verify(&lowered), Vec::<String>::new());
-    let (schedule, explanations) = schedule(lowered.clone(), &graph.ranges(), &target, &Records::none());
+    let (schedule, fused) = schedule(lowered.clone(), &graph.ranges(), &target, &Records::none());
     assert_eq!(verify(&schedule), Vec::<String>::new());
+    other_pairs_give_the_same(&graph, &lowered, &fused.pairs);
     let printed = crate::loops::text::print(&lowered);
     assert_eq!(crate::loops::text::parse(&printed).as_ref(), Ok(&lowered), "{printed}");
     let printed = text::print(&schedule);
     assert_eq!(text::parse(&printed).as_ref(), Ok(&schedule), "{printed}");
     gives_the_same(&graph, &schedule);
     other_ways_give_the_same(&graph, &schedule);
-    (schedule.program, explanations)
+    (schedule.program, fused.explanations)
+}
+
+/// The pairs of a graph for which it is open whether they become one kernel.
+fn pairs_of(body: &str) -> Vec<Pair> {
+    let graph = parse(&format!("graph \"test\" {{\n{body}\n}}")).expect("the text parses");
+    let target = Target::cpu(&["x86-64-v3"]);
+    let lowered = lower(&graph, &target);
+    schedule(lowered, &graph.ranges(), &target, &Records::none()).1.pairs
+}
+
+/// Each of the first pairs that may become one kernel as it is not by itself, and all of them.
+fn other_pairs_give_the_same(graph: &crate::graph::Graph, lowered: &Program, pairs: &[Pair]) {
+    let target = Target::cpu(&["x86-64-v3"]);
+    let mut all = Records::none();
+    let check = |records: &Records| {
+        let (other, _) = schedule(lowered.clone(), &graph.ranges(), &target, records);
+        assert_eq!(verify(&other), Vec::<String>::new(), "{records:?}");
+        gives_the_same(graph, &other);
+        other
+    };
+    let first = check(&all);
+    pairs.iter().for_each(|pair| all.set(pair.key.clone(), Setting::Pair(pair.ways[1].joint)));
+    for pair in pairs.iter().take(3) {
+        let mut records = Records::none();
+        records.set(pair.key.clone(), Setting::Pair(pair.ways[1].joint));
+        assert_ne!(check(&records).program, first.program, "{pair:?}");
+        records.set(pair.key.clone(), Setting::Pair(pair.ways[0].joint));
+        assert_eq!(check(&records), first, "the first is the default");
+        // What is said of a kernel is nothing that can be said of a pair.
+        let kernel = first.program.kernels.keys().next().expect("there is a pair");
+        records.set(pair.key.clone(), Setting::of(&first.choices[kernel], &first.mappings[kernel]));
+        assert_eq!(check(&records), first, "it is passed over");
+    }
+    check(&all);
 }
 
 /// Every way to run every kernel is well formed and gives the same.
@@ -130,6 +165,13 @@ const SOFTMAX: &str = "
     %s: f32[s0, 100] = view %sum [i0]
     %y: f32[s0, 100] = div %e, %s
     output %y \"y\"";
+
+const LARGE_REDUCTION: &str = "
+    input %x \"x\": f32[160, 160]
+    %e: f32[160, 160] = exp %x
+    %sum: f32[] = sum %e axes [0, 1]
+    output %e \"e\"
+    output %sum \"sum\"";
 
 /// Normalisation over groups of channels, and what follows for each element.
 #[test]
@@ -244,13 +286,7 @@ fn what_another_row_produces_is_not_fused() {
 
 #[test]
 fn a_large_full_reduction_leaves_its_producer_parallel() {
-    let body = "
-        input %x \"x\": f32[512, 512]
-        %e: f32[512, 512] = exp %x
-        %sum: f32[] = sum %e axes [0, 1]
-        output %e \"e\"
-        output %sum \"sum\"";
-    refuses(body, Refusal::LosesParallelism);
+    refuses(LARGE_REDUCTION, Refusal::LosesParallelism);
 }
 
 #[test]
@@ -424,4 +460,90 @@ fn what_others_write_to_or_take_whole_is_no_part() {
          output %c \"c\"",
     );
     assert_eq!(temporaries(&program), 1);
+}
+
+/// A product with an epilogue that a loop of its own may compute as fast, behind `before` and with other names.
+fn heavy_epilogue(before: &str, name: &str, rows: i64) -> String {
+    format!(
+        r#"const c0 "{name}": f32[64, 48] = splat 0.5
+        {before}
+        input %x "{name}_in": f32[{rows}, 64]
+        %w: f32[64, 48] = constant c0
+        %p: f32[{rows}, 48] = matmul %x, %w
+        %half: f32[{rows}, 48] = full 0.5
+        %one: f32[{rows}, 48] = full 1.0
+        %root: f32[{rows}, 48] = full 0.7071
+        %a: f32[{rows}, 48] = mul %p, %half
+        %b: f32[{rows}, 48] = mul %p, %root
+        %c: f32[{rows}, 48] = erf %b
+        %d: f32[{rows}, 48] = add %c, %one
+        %y: f32[{rows}, 48] = mul %a, %d
+        output %y "{name}_out""#
+    )
+}
+
+#[test]
+fn a_close_call_of_fusion_is_a_question_and_the_first_answer_is_the_default() {
+    let body = heavy_epilogue("", "a", 6);
+    check(&body, &["matmul (6, 48)"]);
+    let [pair] = &pairs_of(&body)[..] else { panic!("one question") };
+    assert_eq!(
+        (pair.ways[0].joint, pair.ways[1].joint, pair.taken),
+        (Joint::Fused, Joint::Apart, Joint::Fused)
+    );
+    assert!(!pair.ways[1].is_shared);
+    // What there is beside it, and names, are no part of its key; sizes are.
+    let before = "input %o \"o\": f32[7]\n%n: f32[7] = neg %o\noutput %n \"n\"";
+    assert_eq!(pairs_of(&heavy_epilogue(before, "b", 6))[0].key, pair.key);
+    assert_ne!(pairs_of(&heavy_epilogue("", "a", 7))[0].key, pair.key);
+    // A sum that goes without saying is none.
+    assert_eq!(pairs_of(SOFTMAX), []);
+}
+
+#[test]
+fn what_keeps_all_threads_busy_is_worth_a_question() {
+    let [pair] = &pairs_of(LARGE_REDUCTION)[..] else { panic!("one question") };
+    assert_eq!((pair.ways[0].joint, pair.ways[1].joint), (Joint::Apart, Joint::Fused));
+    let prices = Target::cpu(&["x86-64-v3"]).prices();
+    let cost = |way: usize| prices.total(&pair.ways[way].cost);
+    assert!(cost(1) < cost(0), "on one thread it is better to read once");
+    let graph = parse(&format!("graph \"test\" {{\n{LARGE_REDUCTION}\n}}")).expect("the text parses");
+    let target = Target::cpu(&["x86-64-v3"]);
+    let mut records = Records::none();
+    records.set(pair.key.clone(), Setting::Pair(Joint::Fused));
+    let (own, fused) = schedule(lower(&graph, &target), &graph.ranges(), &target, &records);
+    assert_eq!((own.program.kernels.len(), fused.pairs[0].taken), (1, Joint::Fused));
+    records.set(pair.key.clone(), Setting::Pair(Joint::Apart));
+    let (_, fused) = schedule(lower(&graph, &target), &graph.ranges(), &target, &records);
+    assert_eq!(fused.explanations[0].reason, Refusal::Measured);
+}
+
+/// Trap 28: which kernels there are depends on pairs, and records of both lie side by side: one of a kernel that there is
+/// no more, or of a pair whose kernels are others now, is passed over.
+#[test]
+fn records_of_pairs_and_of_the_kernels_that_they_make_do_not_nest() {
+    let graph =
+        parse(&format!("graph \"test\" {{\n{}\n}}", heavy_epilogue("", "a", 6))).expect("the text parses");
+    let (target, mut records) = (Target::cpu(&["x86-64-v3"]), Records::none());
+    let run = |records: &Records| schedule(lower(&graph, &target), &graph.ranges(), &target, records);
+    let (first, fused) = run(&records);
+    let keys = |schedule: &Schedule| -> Vec<KernelKey> {
+        let program = &schedule.program;
+        program.kernels.values().map(|kernel| KernelKey::of(program, kernel, &target)).collect()
+    };
+    let kernel = first.program.kernels.values().next().expect("one kernel");
+    let all = ways(&first.program, kernel, &graph.ranges(), &target);
+    records.set(keys(&first)[0].clone(), all[1].setting());
+    let tuned = run(&records).0;
+    assert_ne!(tuned.mappings, first.mappings, "the record of the joint kernel counts");
+    records.set(fused.pairs[0].key.clone(), Setting::Pair(Joint::Apart));
+    let apart = run(&records).0;
+    assert_eq!(apart.program.kernels.len(), 2);
+    assert!(
+        keys(&apart).iter().all(|key| records.get(key).is_none()),
+        "it is of a kernel that there is no more"
+    );
+    gives_the_same(&graph, &apart);
+    records.set(fused.pairs[0].key.clone(), Setting::Pair(Joint::Fused));
+    assert_eq!(run(&records).0, tuned, "and counts again where it is back");
 }

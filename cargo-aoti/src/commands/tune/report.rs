@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Arguments, Subject};
+use super::{Arguments, Stage, Subject};
 use crate::commands::{Context, print, print_json};
 use crate::progress::Shown;
 use crate::tune::groups::Group;
@@ -37,6 +37,16 @@ impl Listener for Heard<'_> {
     }
 }
 
+impl Stage {
+    /// What is measured, in a word.
+    fn name(self) -> &'static str {
+        match self {
+            Stage::Pairs => "pairs",
+            Stage::Kernels => "kernels",
+        }
+    }
+}
+
 /// What there is to try.
 pub(super) fn dry_run(arguments: &Arguments, subject: &Subject<'_>) {
     for group in &subject.groups {
@@ -58,8 +68,9 @@ pub(super) fn dry_run(arguments: &Arguments, subject: &Subject<'_>) {
     }
     if !arguments.output.is_json() {
         let candidates: usize = subject.groups.iter().map(|group| group.tried.len()).sum();
-        let (kernels, model) = (subject.groups.len(), &subject.model.name);
-        print(&format!("{model}: {candidates} candidates for {kernels} kernels on {}\n", subject.machine));
+        let (count, model) = (subject.groups.len(), &subject.model.name);
+        let of = subject.stage.name();
+        print(&format!("{model}: {candidates} candidates for {count} {of} on {}\n", subject.machine));
     }
 }
 
@@ -94,7 +105,7 @@ pub(super) fn outcome(
             .map(|[first, tuned]| json!({ "default_us": first.median, "tuned_us": tuned.median }));
         print_json(&json!({
             "reason": "aoti-tuned", "model": subject.model.name, "machine": subject.machine,
-            "threads": arguments.threads, "kernels": subject.groups.len(), "changed": changed, "slower": slower,
+            "threads": arguments.threads, "of": subject.stage.name(), "kernels": subject.groups.len(), "changed": changed, "slower": slower,
             "whole": whole, "defaults_within_15_percent": good, "measured": measured,
             "rank_correlation": correlations.iter().map(|(name, mean, _)| (name.clone(), json!(mean))).collect::<serde_json::Map<_, _>>(),
         }));
@@ -105,10 +116,11 @@ pub(super) fn outcome(
         (Some([first, tuned]), won) if won > 0 => {
             let gain = (1.0 - tuned.median / first.median) * 100.0;
             print(&format!(
-                "{name}: {:.2} us without records, {:.2} us with them ({gain:.1} % less), {won} of {} kernels another way\n",
+                "{name}: {:.2} us without records, {:.2} us with them ({gain:.1} % less), {won} of {} {} another way\n",
                 first.median,
                 tuned.median,
-                subject.groups.len()
+                subject.groups.len(),
+                subject.stage.name(),
             ));
         }
         (Some([first, tuned]), _) => print(&format!(
@@ -119,7 +131,8 @@ pub(super) fn outcome(
     }
     if context.terminal.is_verbose() {
         print(&format!(
-            "{name}: {good} of {measured} kernels are within 15 % of their best without records\n"
+            "{name}: {good} of {measured} {} are within 15 % of their best without records\n",
+            subject.stage.name()
         ));
         for (template, mean, count) in correlations {
             print(&format!(

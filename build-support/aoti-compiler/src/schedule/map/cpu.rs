@@ -2,12 +2,13 @@
 
 use super::{Laid, contiguous};
 use crate::loops::{
-    Attention, Axis, ConvShape, Convolution, Kernel, KernelKind, MatMul, Nest, Program, Stage,
+    Access, Attention, Axis, ConvShape, Convolution, Kernel, KernelKind, MatMul, Nest, Program, Stage,
 };
 use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Split};
 use crate::select::{Choice, Conv, Gemm, Template};
 use crate::symbolic::{Expr, Symbol};
-use crate::target::{Cost, CpuTarget, Item};
+use crate::target::{Cost, CpuTarget, Item, Prices};
+use std::collections::BTreeSet;
 
 /// Rows of a matrix product from which on blocks of rows keep all threads busy.
 const MANY_ROWS: i64 = 64;
@@ -148,20 +149,60 @@ fn nest_along(nest: &Nest, lanes: Lanes, target: &CpuTarget) -> (CpuMapping, Exp
     (CpuMapping { split, lanes, grain, block: Block::Typical }, total)
 }
 
+/// What a nest costs that keeps no rows, along the lanes that suit it better: its accesses, of which those to what an
+/// earlier stage has just read or written are cheap.
+pub(in crate::schedule) fn nest_cost(nest: &Nest, prices: &Prices) -> Cost {
+    /// The part of an access to what is near.
+    const NEAR: f64 = 0.5;
+    let along = |outer: Option<Symbol>| {
+        let (mut cost, mut near) = (Cost::default(), BTreeSet::new());
+        for stage in &nest.stages {
+            let positions = size_of(&nest.axes) * size_of(&stage.axes);
+            let vector = outer.or_else(|| stage.axes.last().map(|axis| axis.symbol));
+            for access in stage.accesses() {
+                let part = if near.contains(&access.buffer) { NEAR } else { 1.0 };
+                cost = cost.and(item_along(access, vector), positions * part);
+            }
+            near.extend(stage.accesses().map(|access| access.buffer));
+        }
+        cost
+    };
+    let (inner, outer) = (along(None), along(nest.axes.last().map(|axis| axis.symbol)));
+    if prices.total(&inner) < prices.total(&outer) { inner } else { outer }
+}
+
+/// What the accesses of a contraction's epilogue cost.
+pub(in crate::schedule) fn epilogue_cost(epilogue: &Stage, axes: &[Axis]) -> Cost {
+    let vector = axes.last().map(|axis| axis.symbol);
+    vector.map_or_else(Cost::default, |vector| stage_cost(epilogue, vector, size_of(axes)))
+}
+
+/// Positions along axes, those that are not counted as typical ones.
+fn size_of(axes: &[Axis]) -> f64 {
+    axes.iter().map(|axis| axis.extent.as_int().map_or(TYPICAL_EXTENT, |extent| extent as f64)).product()
+}
+
+/// What an access is with lanes along an axis, or with none.
+fn item_along(access: &Access, vector: Option<Symbol>) -> Item {
+    match vector.map(|vector| access.offset.affine_in(vector)) {
+        None => Item::Access,
+        Some(Some((step, _))) if step.is(1) || step.is(0) => Item::Access,
+        Some(_) => Item::Gather,
+    }
+}
+
+/// What the accesses of a stage cost at so many positions, with lanes along an axis.
+fn stage_cost(stage: &Stage, vector: Symbol, positions: f64) -> Cost {
+    let add = |cost: Cost, access: &Access| cost.and(item_along(access, Some(vector)), positions);
+    stage.accesses().fold(Cost::default(), add)
+}
+
 /// What the accesses of a nest cost with lanes along an axis.
 fn lanes_cost(nest: &Nest, lanes: Lanes) -> Cost {
     let outer = nest.axes.last().filter(|_| lanes == Lanes::Outer).map(|axis| axis.symbol);
-    let size = |axes: &[Axis]| -> f64 {
-        axes.iter().map(|axis| axis.extent.as_int().map_or(TYPICAL_EXTENT, |extent| extent as f64)).product()
-    };
     let of_stage = |cost: Cost, stage: &Stage| -> Cost {
         let Some(vector) = outer.or_else(|| stage.axes.last().map(|axis| axis.symbol)) else { return cost };
-        let item = |access: &crate::loops::Access| match access.offset.affine_in(vector) {
-            Some((step, _)) if step.is(1) || step.is(0) => Item::Access,
-            _ => Item::Gather,
-        };
-        let positions = size(&nest.axes) * size(&stage.axes);
-        stage.accesses().fold(cost, |cost, access| cost.and(item(access), positions))
+        cost.plus(&stage_cost(stage, vector, size_of(&nest.axes) * size_of(&stage.axes)))
     };
     let cost = nest.stages.iter().fold(Cost::default(), of_stage);
     // A nest that reads and writes nothing still runs.

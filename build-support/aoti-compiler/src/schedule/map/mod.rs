@@ -6,6 +6,8 @@ mod index;
 mod simt;
 mod tiles;
 
+pub(super) use cpu::{epilogue_cost, nest_cost};
+
 use super::mapping::{CpuMapping, Mapping};
 use crate::loops::{Kernel, Program, Stage};
 use crate::select::Choice;

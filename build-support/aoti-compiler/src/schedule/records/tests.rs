@@ -100,10 +100,12 @@ fn a_record_names_the_way_and_an_impossible_one_is_passed_over() {
         assert_eq!(crate::schedule::text::parse(&text).as_ref(), Ok(&schedule), "{text}");
     }
     let typical = settings(&program).swap_remove(0);
-    let Layout::Cpu { lanes, enough, .. } = typical.layout else { panic!("for a processor") };
+    let Setting::Kernel { template, layout: Layout::Cpu { lanes, enough, .. } } = typical else {
+        panic!("for a processor")
+    };
     let layout = Layout::Cpu { split: Split::Axes(7), lanes, enough, block: Block::Rows(-3) };
     let mut records = Records::none();
-    records.set(key, Setting { layout, ..typical });
+    records.set(key, Setting::Kernel { template, layout });
     let none = decide(program.clone(), &ranges, &target, &Records::none());
     assert_eq!(decide(program, &ranges, &target, &records), none);
 }

@@ -1,8 +1,9 @@
-//! The text form of settings, one line: `gemm.packed split rows 64 lanes outer grain 65536 block rows 8`.
+//! The text form of settings, one line: `gemm.packed split rows 64 lanes outer grain 65536 block rows 8`, `fused`.
 
 use super::parse::{block, blocks, lanes, multiplier, pair, split, template};
 use super::print::{block_text, blocks_text, lanes_text, multiplier_text, split_text, template_text};
 use crate::diagnostic::Diagnostics;
+use crate::schedule::joints::Joint;
 use crate::schedule::mapping::Block;
 use crate::schedule::setting::{Layout, Setting};
 use crate::text::{Cursor, SyntaxError};
@@ -11,8 +12,12 @@ use std::str::FromStr;
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(template_text(self.template))?;
-        match &self.layout {
+        let (template, layout) = match self {
+            Setting::Kernel { template, layout } => (template, layout),
+            Setting::Pair(joint) => return f.write_str(joint_text(*joint)),
+        };
+        f.write_str(template_text(*template))?;
+        match layout {
             Layout::Cpu { split, lanes, enough, block } => {
                 let (split, lanes) = (split_text(*split), lanes_text(*lanes));
                 write!(f, " split {split} lanes {lanes} grain {enough}{}", block_text(*block))
@@ -35,7 +40,19 @@ impl FromStr for Setting {
     }
 }
 
+fn joint_text(joint: Joint) -> &'static str {
+    match joint {
+        Joint::Fused => "fused",
+        Joint::Apart => "apart",
+    }
+}
+
 fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
+    if let Some(joint) =
+        [Joint::Fused, Joint::Apart].into_iter().find(|joint| cursor.eat_word(joint_text(*joint)))
+    {
+        return Ok(Setting::Pair(joint));
+    }
     let template = template(cursor)?;
     let layout = if cursor.eat_word("split") {
         let split = split(cursor)?;
@@ -55,5 +72,5 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
     } else {
         Layout::Fixed
     };
-    Ok(Setting { template, layout })
+    Ok(Setting::Kernel { template, layout })
 }

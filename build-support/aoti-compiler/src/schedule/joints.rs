@@ -1,0 +1,152 @@
+//! Whether two kernels that may become one do: as is thought to be faster, or as a record says. Where neither is clearly
+//! faster the decision is a question, with a key of its own, that can be measured.
+//!
+//! Whether they may at all is decided in `fuse.rs`; no record has a say in that.
+
+use super::fuse::{is_flat, is_small};
+use super::map::{epilogue_cost, nest_cost};
+use super::records::KernelKey;
+use crate::loops::{Kernel, KernelKind, Nest, Program, Stage};
+use crate::select;
+use crate::symbolic::Expr;
+use crate::target::{Cost, CpuTarget, Item, Target};
+
+/// One kernel for both costs at least this part of two kernels where the decision is a close one.
+const CLOSE: f64 = 0.95;
+/// Terms of a kernel of which some no longer fit in registers.
+const MANY_TERMS: usize = 96;
+/// Accesses that take as long as it takes to begin another kernel.
+const KERNEL: f64 = 4000.0;
+/// Terms from which on a loop of their own may compute them faster than the epilogue of a contraction does.
+const HEAVY_EPILOGUE: usize = 8;
+/// Threads that a machine may have, to be kept busy.
+const MANY_THREADS: i64 = 64;
+
+/// Whether two kernels become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Joint {
+    /// They do.
+    Fused,
+    /// They do not.
+    Apart,
+}
+
+/// Two kernels of which it is not clear whether they are better one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pair {
+    /// What records know them by.
+    pub key: KernelKey,
+    /// The earlier kernel's name.
+    pub producer: String,
+    /// The later kernel's name.
+    pub consumer: String,
+    /// What is done without a record, then the other.
+    pub ways: [JointWay; 2],
+    /// What is done.
+    pub taken: Joint,
+}
+
+/// One answer to such a question.
+#[derive(Clone, PartialEq, Debug)]
+pub struct JointWay {
+    /// The answer.
+    pub joint: Joint,
+    /// What it is thought to cost; only the ratio to the other means anything.
+    pub cost: Cost,
+    /// Whether it has nothing to offer but work for more threads.
+    pub is_shared: bool,
+}
+
+/// Two kernels with what they would be as one.
+pub(super) struct Case<'a> {
+    pub(super) program: &'a Program,
+    pub(super) producer: &'a Kernel,
+    pub(super) consumer: (&'a Kernel, &'a Nest),
+    pub(super) fused: &'a KernelKind,
+}
+
+impl Case<'_> {
+    /// What is done without a record, then the other where that may be faster.
+    pub(super) fn ways(&self, target: &Target) -> (Joint, Option<[JointWay; 2]>) {
+        let joint = if self.loses_parallelism(target) { Joint::Apart } else { Joint::Fused };
+        let Target::Cpu(target) = target else { return (joint, None) };
+        let (is_open, is_shared) = match (self.is_close(target), self.keeps_few_busy(target)) {
+            (true, _) => (true, false),
+            (false, few) => (few || joint == Joint::Apart, few),
+        };
+        let ways = || {
+            let fused = JointWay { joint: Joint::Fused, cost: self.cost_fused(target), is_shared: false };
+            let apart = JointWay { joint: Joint::Apart, cost: self.cost_apart(target), is_shared };
+            match joint {
+                Joint::Fused => [fused, apart],
+                Joint::Apart => [apart, fused],
+            }
+        };
+        (joint, is_open.then(ways))
+    }
+
+    /// Whether no loop would be left that several threads can share, and there is work for several.
+    fn loses_parallelism(&self, target: &Target) -> bool {
+        let (KernelKind::Nest(producer), consumer) = (&self.producer.kind, self.consumer.1) else {
+            return false;
+        };
+        match (is_flat(producer), is_flat(consumer)) {
+            (true, false) => consumer.axes.is_empty() && !is_small(producer, target.serial_elements()),
+            (false, true) => producer.axes.is_empty() && !is_small(consumer, target.serial_elements()),
+            (true, true) | (false, false) => false,
+        }
+    }
+
+    /// Whether fewer threads can share the loops that are left than those of one of the two.
+    fn keeps_few_busy(&self, target: &CpuTarget) -> bool {
+        let KernelKind::Nest(fused) = &self.fused else { return false };
+        let KernelKind::Nest(producer) = &self.producer.kind else { return false };
+        let few = |nest: &Nest| positions(nest).is_some_and(|count| count < MANY_THREADS);
+        let shared = |nest: &Nest| !few(nest) && !is_small(nest, target.thread_work);
+        few(fused) && (shared(producer) || shared(self.consumer.1))
+    }
+
+    /// Whether it is not clear that one kernel is faster on one thread.
+    fn is_close(&self, target: &CpuTarget) -> bool {
+        let terms = |stages: &[Stage]| stages.iter().map(|stage| stage.terms.len()).sum::<usize>();
+        let prices = target.prices();
+        let (fused, apart) = (prices.total(&self.cost_fused(target)), prices.total(&self.cost_apart(target)));
+        match &self.fused {
+            KernelKind::Nest(nest) => fused >= CLOSE * apart || terms(&nest.stages) > MANY_TERMS,
+            KernelKind::MatMul(_) | KernelKind::Convolution(_) => {
+                let gathers = |cost: Cost| cost.amount(Item::Gather);
+                terms(&self.consumer.1.stages) > HEAVY_EPILOGUE
+                    || gathers(self.cost_fused(target)) > gathers(self.cost_apart(target))
+            }
+            KernelKind::Attention(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => false,
+        }
+    }
+
+    fn cost_fused(&self, target: &CpuTarget) -> Cost {
+        self.cost(self.fused, target)
+    }
+
+    fn cost_apart(&self, target: &CpuTarget) -> Cost {
+        let consumer = nest_cost(self.consumer.1, &target.prices());
+        self.cost(&self.producer.kind, target).plus(&consumer).and(Item::Access, KERNEL)
+    }
+
+    /// What a kernel of this kind costs. The contraction of both is the producer's.
+    fn cost(&self, kind: &KernelKind, target: &CpuTarget) -> Cost {
+        let contraction = || {
+            let ways = select::candidates(self.program, self.producer, &Target::Cpu(target.clone()));
+            ways.first().map(|way| way.cost).unwrap_or_default()
+        };
+        match kind {
+            KernelKind::Nest(nest) => nest_cost(nest, &target.prices()),
+            KernelKind::MatMul(own) => contraction().plus(&epilogue_cost(&own.epilogue, &own.axes)),
+            KernelKind::Convolution(own) => contraction().plus(&epilogue_cost(&own.epilogue, &own.axes)),
+            KernelKind::Attention(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => Cost::default(),
+        }
+    }
+}
+
+/// How many positions threads can share.
+fn positions(nest: &Nest) -> Option<i64> {
+    Expr::product(nest.axes.iter().map(|axis| &axis.extent)).as_int()
+}
