@@ -25,7 +25,7 @@ from pathlib import Path
 
 import torch
 import torchvision
-from torch._higher_order_ops import while_loop
+from torch._higher_order_ops import map as row_map, while_loop
 from torch._higher_order_ops.associative_scan import associative_scan
 from torch._higher_order_ops.scan import scan
 from torch.utils import _pytree as pytree
@@ -37,7 +37,7 @@ sys.path.insert(0, str(HERE))
 from elements import ALL_TYPES, FLOATS, FORMATS, NAMES, TOLERANCES
 
 # What expressions may name.
-SCOPE = {"torch": torch, "torchvision": torchvision, "LOOP": while_loop, "SCAN": scan, "JOINED": associative_scan, "F": torch.nn.functional, "special": torch.special, "math": math, **ALL_TYPES}
+SCOPE = {"torch": torch, "torchvision": torchvision, "LOOP": while_loop, "SCAN": scan, "MAP": row_map, "JOINED": associative_scan, "F": torch.nn.functional, "special": torch.special, "math": math, **ALL_TYPES}
 
 
 class Call:

@@ -398,3 +398,13 @@ fn conformance_cases_are_read() {
     assert!(count > 0, "the folder holds no case");
     assert!(failures.is_empty(), "{} of {count} failed:\n{}", failures.len(), failures.join("\n"));
 }
+
+#[test]
+fn guards_may_name_inputs_by_position() {
+    let mut value = program();
+    value["guards_code"] = json!(["L['flat_args'][0].size()[0] != 5"]);
+    let program = import(Model::new(&value, &weights()).bytes()).unwrap();
+    assert_eq!(program.guards.len(), 1);
+    let beyond = |value: &mut Value| value["guards_code"] = json!(["L['flat_args'][1].size()[0] != 5"]);
+    refused_program(beyond, Code::Guard, &["`flat_args_1` is no input"]);
+}

@@ -134,7 +134,7 @@ def convolution(t):
         "F.conv_transpose2d(b, tb, None, (2, 3), (1, 0), (1, 2), 1, (1, 2)), F.conv_transpose2d(b, tg, None, 2, 0, 0, 3), F.conv_transpose2d(b[0], tb)",
         "F.conv_transpose2d(b, d, None, 2, 1, 1, 6), F.conv_transpose2d(one, w1, None, 2, 0, 1)",
         "F.conv_transpose3d(c, tc), F.conv_transpose3d(c, tc, None, 2, 1, 1), F.conv_transpose3d(c, gc, None, 2, 0, 0, 2)",
-        "F.conv_tbc(a.permute(2, 0, 1), wa.permute(2, 1, 0), bias, 1)",
+        "F.conv_tbc(a.permute(2, 0, 1).contiguous(), wa.permute(2, 1, 0).contiguous(), bias, 1)",
         "torch.convolution(b, wb, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)",
     )
 

@@ -266,6 +266,32 @@ def attention(t):
         "F.scaled_dot_product_attention(q[:, :, :, ::2], k[:, :, :, ::2], v[:, :, :, ::2]), F.scaled_dot_product_attention(q[:, :, :0], k, v)",
         "torch.softmax((q @ k.mT).masked_fill(~m, float('-inf')), -1)",
     )
+    # What modules become where gradients are off; masks say what is hidden.
+    t.bind(
+        e=r(2, 5, 8),
+        w3=r(24, 8) / 4,
+        b3=r(24) / 4,
+        wo=r(8, 8) / 4,
+        bo=r(8) / 4,
+        g=r(8),
+        w_up=r(12, 8) / 4,
+        b_up=r(12) / 4,
+        w_down=r(8, 12) / 4,
+        rows=torch.ones(5, 5, dtype=torch.bool).triu(1),
+        ends=torch.tensor([[False, False, False, True, True], [False] * 4 + [True]]),
+        hidden=t.rand(2, 2, 5, 5, dtype=torch.bool) & ~torch.eye(5, dtype=torch.bool),
+    )
+    for mask in ("None", "rows, mask_type=0", "ends, mask_type=1", "hidden, mask_type=2"):
+        given = f", mask={mask}" if mask != "None" else ""
+        t(
+            f"torch._native_multi_head_attention(e, e, e, 8, 2, w3, b3, wo, bo{given})",
+            f"torch._native_multi_head_attention(e, e, e, 8, 2, w3, b3, wo, bo, average_attn_weights=False{given})",
+        )
+        # PyTorch rounds to f16 after each step: its own results are further from the truth than what is tolerated.
+        for gelu, first in ((True, False), (False, True)) if t.type != "f16" else ():
+            norms = "1e-5, g, bo, g + 1, bo, w_up, b_up, w_down, bo"
+            t(f"torch._transformer_encoder_layer_fwd(e, 8, 2, w3, b3, wo, bo, {gelu}, {first}, {norms}{given})")
+
 
 
 FAMILIES = {

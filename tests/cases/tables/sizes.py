@@ -76,6 +76,8 @@ def control(t):
         "JOINED(lambda a, b: a * b, x, dim=0, combine_mode='pointwise')",
         "JOINED(lambda a, b: [a[0] * b[0], b[0] * a[1] + b[1]], [x, y], dim=1, combine_mode='pointwise')",
         "JOINED(lambda a, b: torch.maximum(a, b), x, dim=1, reverse=True, combine_mode='pointwise')",
+        "MAP(lambda r: (r * 2, r.sum()), x)",
+        "MAP(lambda r, w, n: (torch.tanh(r[0] @ w) + n.float(), r[1].amax()), (x, y), w, n)",
     )
     t("torch.sym_max(x.shape[0], 2) + x, torch.sym_ite(x.shape[0] > 2, 1, 2) * y")
 

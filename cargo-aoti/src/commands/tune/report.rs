@@ -127,7 +127,7 @@ pub(super) fn outcome(
             "{name}: all together no faster ({:.2} us, {:.2} us without records): nothing changes\n",
             tuned.median, first.median
         )),
-        (None, _) => print(&format!("{name}: no way is faster than those that are taken without records\n")),
+        (None, _) => print(&format!("{name}: the defaults are the fastest\n")),
     }
     if context.terminal.is_verbose() {
         print(&format!(

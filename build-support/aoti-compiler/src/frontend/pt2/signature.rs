@@ -38,10 +38,14 @@ impl Importer {
     pub(super) fn inputs(&mut self, program: &mut Program, specs: &[InputSpec], payloads: &Payloads) {
         for spec in specs {
             let (name, kind) = match spec {
-                InputSpec::User(spec) => match self.user_input(program, &spec.arg) {
-                    Some(input) => input,
-                    None => continue,
-                },
+                InputSpec::User(spec) => {
+                    let input = self.user_input(program, &spec.arg);
+                    self.symbols.pass(input.as_ref().map(|(name, _)| name.as_str()));
+                    match input {
+                        Some(input) => input,
+                        None => continue,
+                    }
+                }
                 InputSpec::Parameter(spec) => {
                     (&spec.arg.name, InputKind::Constant(spec.parameter_name.clone()))
                 }
@@ -49,7 +53,10 @@ impl Importer {
                 InputSpec::TensorConstant(spec) => {
                     (&spec.arg.name, InputKind::Constant(spec.tensor_constant_name.clone()))
                 }
-                InputSpec::Constant(constant) => (&constant.name, InputKind::UserConstant),
+                InputSpec::Constant(constant) => {
+                    self.symbols.pass(None);
+                    (&constant.name, InputKind::UserConstant)
+                }
                 InputSpec::CustomObj(spec) => {
                     let message = format!("`{}` is a custom object, not a tensor", spec.custom_obj_name);
                     self.report(Code::Operator, message, &Origin::default());

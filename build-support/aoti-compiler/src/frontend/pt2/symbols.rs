@@ -45,6 +45,8 @@ pub(super) struct Symbols {
     inputs: IndexMap<String, Vec<Expr>>,
     /// Integers among the user inputs by their names, for guards.
     numbers: IndexMap<String, Expr>,
+    /// The names of all that the user passes, in order; of what was specialised, nothing.
+    passed: Vec<Option<String>>,
 }
 
 impl Symbols {
@@ -59,6 +61,7 @@ impl Symbols {
             computed: IndexMap::new(),
             inputs: IndexMap::new(),
             numbers: IndexMap::new(),
+            passed: Vec::new(),
         };
         for place in places {
             if let Tree::Symbol(name) = &place.tree
@@ -87,6 +90,21 @@ impl Symbols {
     /// Tells the value of an integer among the user inputs, which guards refer to.
     pub(super) fn set_number(&mut self, name: &str, value: Expr) {
         self.numbers.insert(name.to_owned(), value);
+    }
+
+    /// Tells what the user passes next.
+    pub(super) fn pass(&mut self, name: Option<&str>) {
+        self.passed.push(name.map(str::to_owned));
+    }
+
+    /// The name of the input that a guard means. Strict export traces a function of all that is passed, flattened into one
+    /// list, and its guards count in that.
+    fn input_named<'s>(&'s self, name: &'s str) -> &'s str {
+        if self.inputs.contains_key(name) || self.numbers.contains_key(name) {
+            return name;
+        }
+        let position = name.strip_prefix("flat_args_").and_then(|position| position.parse::<usize>().ok());
+        position.and_then(|position| self.passed.get(position)?.as_deref()).unwrap_or(name)
     }
 
     /// Whether `symbol` is read from data.
@@ -184,12 +202,15 @@ impl Scope for Symbols {
     }
 
     fn size(&mut self, name: &str, axis: usize) -> Result<Expr, String> {
-        let size = self.inputs.get(name).and_then(|sizes| sizes.get(axis));
+        let size = self.inputs.get(self.input_named(name)).and_then(|sizes| sizes.get(axis));
         size.cloned().ok_or_else(|| format!("`{name}` is no input with an axis {axis}"))
     }
 
     fn value(&mut self, name: &str) -> Result<Expr, String> {
-        self.numbers.get(name).cloned().ok_or_else(|| format!("`{name}` is no integer input"))
+        self.numbers
+            .get(self.input_named(name))
+            .cloned()
+            .ok_or_else(|| format!("`{name}` is no integer input"))
     }
 
     fn computed(&self, tree: &Tree) -> Option<Expr> {
@@ -231,6 +252,25 @@ mod tests {
         let value = symbols.symbol("s9").unwrap();
         assert_eq!(value.evaluate(&|symbol| (symbol == t).then_some(9)), Some(4));
         assert_eq!(symbols.finish().0[0].range, Interval::new(3, 17));
+    }
+
+    #[test]
+    fn guards_of_strict_export_count_what_is_passed() {
+        let mut symbols = Symbols::new(IndexMap::new(), &[]);
+        symbols.set_input("x", vec![Expr::int(3)]);
+        symbols.set_number("n", Expr::int(7));
+        for name in [Some("x"), None, Some("n")] {
+            symbols.pass(name);
+        }
+        assert_eq!(symbols.size("flat_args_0", 0).unwrap(), Expr::int(3));
+        assert_eq!(symbols.value("flat_args_2").unwrap(), Expr::int(7));
+        // Neither what was specialised has a size nor what is not there.
+        for name in ["flat_args_1", "flat_args_2", "flat_args_3", "flat_args_"] {
+            symbols.size(name, 0).unwrap_err();
+        }
+        // An input of that name is itself.
+        symbols.set_input("flat_args_0", vec![Expr::int(5)]);
+        assert_eq!(symbols.size("flat_args_0", 0).unwrap(), Expr::int(5));
     }
 
     #[test]

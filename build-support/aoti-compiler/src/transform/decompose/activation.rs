@@ -106,9 +106,13 @@ fn gelu(cx: &mut Context, a: &Args) -> Rule {
             let inner = (&x + &x * &x * &x * 0.044715) * (SQRT_2 * FRAC_2_SQRT_PI * 0.5);
             &x * 0.5 * (1.0 + inner.tanh())
         }),
-        "none" => formula(cx, a, |x| &x * 0.5 * (1.0 + (&x * FRAC_1_SQRT_2).erf())),
+        "none" => formula(cx, a, |x| exact_gelu(&x)),
         other => Err(RuleError::unsupported(format!("approximation `{other}`"))),
     }
+}
+
+pub(super) fn exact_gelu(x: &Formula) -> Formula {
+    x * 0.5 * (1.0 + (x * FRAC_1_SQRT_2).erf())
 }
 
 fn soft_plus(x: &Formula) -> Formula {

@@ -27,10 +27,6 @@ rules! {
     },
     pure "aten._scaled_dot_product_efficient_attention.default" => |cx, a| with_normalizer(cx, a, "attn_bias"),
     pure "aten._scaled_dot_product_flash_attention.default" => |cx, a| with_normalizer(cx, a, "attn_mask"),
-    pure "aten._native_multi_head_attention.default" => |_, _| {
-        Err(RuleError::unsupported("the fused module of fast-path inference; export with \
-            `torch.backends.mha.set_fastpath_enabled(False)`"))
-    },
 }
 
 struct Attention {
@@ -124,7 +120,7 @@ fn causal(cx: &mut Context, scores: ValueId) -> Result<ValueId, RuleError> {
     hide(cx, scores, visible)
 }
 
-fn hide(cx: &mut Context, scores: ValueId, visible: ValueId) -> Result<ValueId, RuleError> {
+pub(super) fn hide(cx: &mut Context, scores: ValueId, visible: ValueId) -> Result<ValueId, RuleError> {
     let dtype = cx.b.dtype(scores);
     let hidden = cx.b.scalar(f64::NEG_INFINITY, dtype);
     Ok(cx.b.select(visible, scores, hidden)?)
@@ -141,7 +137,7 @@ fn masked(cx: &mut Context, scores: ValueId, mask: ValueId) -> Result<ValueId, R
 
 /// Softmax over the last axis and the logarithm of its denominator. With `guarded`, rows in which everything is
 /// hidden give zeros instead of NaN.
-fn softmax(cx: &mut Context, x: ValueId, guarded: bool) -> Result<(ValueId, ValueId), RuleError> {
+pub(super) fn softmax(cx: &mut Context, x: ValueId, guarded: bool) -> Result<(ValueId, ValueId), RuleError> {
     let ty = cx.b.ty(x).clone();
     let last = ty.rank() - 1;
     if ty.shape[last].is(0) {

@@ -14,6 +14,7 @@ impl Walk<'_> {
             "higher_order.cond" => self.cond(call),
             "higher_order.while_loop" => self.while_loop(call),
             "higher_order.scan" => self.scan(call),
+            "higher_order.map_impl" => self.map(call),
             "higher_order.associative_scan" => self.associative_scan(call),
             "aten._assert_scalar.default" => self.assert_scalar(call),
             "aten._assert_tensor_metadata.default" => self.assert_metadata(call),
@@ -61,6 +62,26 @@ impl Walk<'_> {
             return Err(RuleError::Malformed("`scan` takes a graph, first values and tensors".to_owned()));
         };
         let carried = self.operand_list(std::slice::from_ref(init))?;
+        self.row_by_row(call, body, carried, rows, captured)
+    }
+
+    /// A body run for each row of some tensors. No row depends on another, but a loop runs one at a time either way, and a
+    /// scan that carries nothing is that.
+    fn map(&mut self, call: &Call) -> Result<(), RuleError> {
+        let [(_, Arg::Graph(body)), rows, captured @ ..] = call.args.as_slice() else {
+            return Err(RuleError::Malformed("`map` takes a graph and tensors".to_owned()));
+        };
+        self.row_by_row(call, body, Vec::new(), rows, captured)
+    }
+
+    fn row_by_row(
+        &mut self,
+        call: &Call,
+        body: &Program,
+        carried: Vec<ValueId>,
+        rows: &(String, Arg),
+        captured: &[(String, Arg)],
+    ) -> Result<(), RuleError> {
         let tables = self.operand_list(std::slice::from_ref(rows))?;
         let captured = self.operand_list(captured)?;
         let length = self.length_of(&tables)?;
@@ -75,9 +96,10 @@ impl Walk<'_> {
             })
             .collect();
         let count = cx.b.index(length, &[]);
+        let name = if carried.is_empty() { "map" } else { "scan" };
         let start = [carried.as_slice(), &results].concat();
         let given = [tables.as_slice(), &captured].concat();
-        let ends = repeat(cx, "scan", count, &start, &given, |cx, step, own, given| {
+        let ends = repeat(cx, name, count, &start, &given, |cx, step, own, given| {
             let (values, results) = own.split_at(carried.len());
             let (tables, captured) = given.split_at(tables.len());
             let mut operands = values.to_vec();

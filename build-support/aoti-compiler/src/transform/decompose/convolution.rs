@@ -19,6 +19,7 @@ rules! {
     pure "aten.conv_transpose1d.default" => |cx, a| transposed(cx, a, 1),
     pure "aten.conv_transpose2d.input" => |cx, a| transposed(cx, a, 2),
     pure "aten.conv_transpose3d.input" => |cx, a| transposed(cx, a, 3),
+    pure "aten.conv_tbc.default" => time_first,
     pure "aten.convolution.default" => general,
     pure "aten._convolution.default" => general,
     pure "aten._convolution.deprecated" => general,
@@ -68,6 +69,21 @@ fn named_padding(cx: &mut Context, a: &Args, spatial: usize) -> Rule {
         other => return Err(RuleError::Malformed(format!("padding `{other}`"))),
     }
     convolve(cx, a, &own)
+}
+
+/// A convolution of `[time, batch, channels]` with `[window, channels, results]`.
+fn time_first(cx: &mut Context, a: &Args) -> Rule {
+    let pad = a.sym_or("pad", 0)?;
+    let (x, weight) = (a.tensor("self")?, a.tensor("weight")?);
+    if cx.b.rank(x) != 3 || cx.b.rank(weight) != 3 {
+        return Err(RuleError::Malformed("operand and weight have three axes".to_owned()));
+    }
+    let own = Sliding { padding: vec![[pad.clone(), pad]], ..parameters(cx, a, 1)? };
+    let x = cx.b.permute(x, &[1, 2, 0])?;
+    let weight = cx.b.permute(weight, &[2, 1, 0])?;
+    let result = applied(cx, &own, x, weight)?;
+    let result = add_channels(cx, result, a.tensor("bias")?)?;
+    Ok(cx.b.permute(result, &[2, 0, 1])?.into())
 }
 
 fn transposed(cx: &mut Context, a: &Args, spatial: usize) -> Rule {

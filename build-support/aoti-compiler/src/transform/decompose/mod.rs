@@ -55,6 +55,7 @@ mod draws;
 mod dropout;
 mod einsum;
 mod embedding;
+mod encoder_layer;
 mod extremum;
 mod factor;
 mod fake_quantized;

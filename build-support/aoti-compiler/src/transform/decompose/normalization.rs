@@ -77,20 +77,39 @@ fn trailing_axes(cx: &Context, a: &Args, x: ValueId) -> Result<Vec<usize>, RuleE
 
 fn layer_norm(cx: &mut Context, a: &Args, with_statistics: bool) -> Rule {
     let x = a.tensor("input")?;
-    let dtype = cx.b.dtype(x);
     let axes = trailing_axes(cx, a, x)?;
-    let wide = cx.b.cast(x, dtype.compute());
-    let (variance, mean) = cx.variance(wide, &axes, &Operand::Number(0.0.into()))?;
-    let inverse = inverse_deviation(cx, variance, a.float_or("eps", 1e-5)?)?;
-    let centred = cx.sub(wide, mean)?;
-    let normal = cx.mul(centred, inverse)?;
-    let result = scale_and_shift(cx, normal, a.opt_tensor("weight")?, a.opt_tensor("bias")?)?;
-    let result = cx.b.cast(result, dtype);
+    let parameters = [a.opt_tensor("weight")?, a.opt_tensor("bias")?];
+    let Normal { result, mean, inverse } = normalised(cx, x, &axes, parameters, a.float_or("eps", 1e-5)?)?;
     if !with_statistics {
         return Ok(result.into());
     }
     let (mean, inverse) = (output_as(cx, a, 1, mean), output_as(cx, a, 2, inverse));
     Ok(Outputs::Many(vec![Some(result), Some(mean), Some(inverse)]))
+}
+
+/// What was normalised, and the statistics that it was normalised by.
+pub(super) struct Normal {
+    pub(super) result: ValueId,
+    mean: ValueId,
+    inverse: ValueId,
+}
+
+/// Layer normalisation over some axes; the parameters are scale and shift.
+pub(super) fn normalised(
+    cx: &mut Context,
+    x: ValueId,
+    axes: &[usize],
+    [weight, bias]: [Option<ValueId>; 2],
+    eps: f64,
+) -> Result<Normal, RuleError> {
+    let dtype = cx.b.dtype(x);
+    let wide = cx.b.cast(x, dtype.compute());
+    let (variance, mean) = cx.variance(wide, axes, &Operand::Number(0.0.into()))?;
+    let inverse = inverse_deviation(cx, variance, eps)?;
+    let centred = cx.sub(wide, mean)?;
+    let normal = cx.mul(centred, inverse)?;
+    let result = scale_and_shift(cx, normal, weight, bias)?;
+    Ok(Normal { result: cx.b.cast(result, dtype), mean, inverse })
 }
 
 fn rms_norm(cx: &mut Context, a: &Args, with_statistics: bool) -> Rule {

@@ -105,6 +105,7 @@ impl<'o> Registry<'o> {
             super::ternary::RULES,
             super::casts::RULES,
             super::attention::RULES,
+            super::encoder_layer::RULES,
             super::contraction::RULES,
             super::grouped::RULES,
             super::convolution::RULES,

@@ -99,6 +99,7 @@ pub fn is_structural(target: &str) -> bool {
             "higher_order.cond"
                 | "higher_order.while_loop"
                 | "higher_order.scan"
+                | "higher_order.map_impl"
                 | "higher_order.associative_scan"
                 | "aten.sym_size.int"
                 | "aten.sym_stride.int"
