@@ -30,6 +30,13 @@ constexpr int kPixelRows = 6;
 constexpr int kPixelRows = 4;
 #endif
 
+// Vectors that tiles of two pixels have (`pixel_chain`).
+#if AOTI_AARCH64
+constexpr int kPixelVectors = 8;
+#else
+constexpr int kPixelVectors = 4;
+#endif
+
 // What follows from a shape.
 struct PixelPlan {
   bool in_place;                // the input is read where it lies
@@ -138,8 +145,8 @@ AOTI_INLINE int pixel_rows(i64 left) {
   return left >= kPixelRows ? kPixelRows : left >= 2 ? 2 : 1;
 }
 
-// The same for one vector of channels: few pixels are too few independent chains, and are computed together with some of the
-// `before` that lie before them.
+// The same where channels leave vectors over that tiles of two pixels do not have: few pixels of one vector are too few independent
+// chains, and are computed together with some of the `before` that lie before them.
 AOTI_INLINE PixelTile narrow_tile(i64 left, i64 before) {
 #if AOTI_AVX512
   constexpr int part = 7;
@@ -148,7 +155,8 @@ AOTI_INLINE PixelTile narrow_tile(i64 left, i64 before) {
 #endif
   for (int rows = kPixelRows; rows >= part; rows -= part) {
     if (left >= rows) return {rows, 0};
-    if (left > rows - part && before + left >= rows) return {rows, int(rows - left)};
+    // A single pixel takes no longer than a whole part does, and is less work.
+    if (left > 1 && left > rows - part && before + left >= rows) return {rows, int(rows - left)};
   }
   return {pixel_rows(left), 0};
 }
@@ -305,7 +313,7 @@ AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64
                          line / p.count[2] % p.count[1] * p.stride[1] + line % p.count[2] * p.stride[2];
     i64 image = (line * p.length + begin) / p.pixels, pixel = (line * p.length + begin) % p.pixels;
     for (i64 at = begin; at < end;) {
-      const bool narrow = last - group * kPixelColumns <= kLanes;
+      const bool narrow = ceil_div(last - group * kPixelColumns, kLanes) % kPixelVectors != 0;
       const PixelTile next = narrow ? narrow_tile(end - at, at) : PixelTile{pixel_rows(end - at), 0};
       const f32 *from_pixel = of_line + (at - next.again) * p.step;
       for (i64 column = group * kPixelColumns; column < last;) {

@@ -43,16 +43,17 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
         all.push(Candidate { choice, cost });
     };
     let products = multiply_adds(&shape);
+    let weight = kind_of_weights(program, target);
     let work = Cost::of(Item::Multiply, products);
     let is_last = [conv.input_channels, conv.output_channels].contains(&Channels::Last);
     if is_last && matches!(target, Target::Cpu(_)) {
         if shape.groups == 1 {
             let in_order = conv.input_channels == Channels::Last;
             let scratch = scratch::conv_pixels(&shape, in_order, target);
-            add(Conv::Pixels, tap_panels(&shape), scratch, work.and(Item::Weight, weights(&shape)));
+            add(Conv::Pixels, tap_panels(&shape), scratch, work.and(weight, weights(&shape)));
             if let Some(packing) = winograd_panels(&shape) {
                 let scratch = scratch::conv_winograd(&shape, in_order, target);
-                add(Conv::Winograd, Some(packing), scratch, winograd_work(conv, &shape));
+                add(Conv::Winograd, Some(packing), scratch, winograd_work(conv, &shape, weight));
             }
         } else {
             add(Conv::DepthwisePixels, tap_columns(&shape), Scratch::default(), work);
@@ -80,17 +81,23 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
             add(Conv::Depthwise, None, Scratch::default(), Cost::of(Item::Loaded, products));
         }
         if shape.taps().as_int().is_some_and(|taps| taps <= MAX_TAPS) {
-            let cost = work.times(tile_waste(&shape)).and(Item::Weight, weights(&shape));
+            let cost = work.times(tile_waste(&shape)).and(weight, weights(&shape));
             add(Conv::Tiled, channel_panels(&shape), scratch::conv(&shape, target), cost);
         }
         if shape.groups == 1
             && let Some(packing) = winograd_panels(&shape)
         {
             let scratch = scratch::conv_winograd(&shape, false, target);
-            add(Conv::Winograd, Some(packing), scratch, winograd_work(conv, &shape));
+            add(Conv::Winograd, Some(packing), scratch, winograd_work(conv, &shape, weight));
         }
     }
     all
+}
+
+/// Where weights are when a run needs them: few stay near a core.
+fn kind_of_weights(program: &Program, target: &Target) -> Item {
+    let bytes: usize = program.constants.values().map(|constant| constant.data.len()).sum();
+    if bytes <= target.near_weights() { Item::NearWeight } else { Item::Weight }
 }
 
 /// Whether the weight is a constant that this kernel alone reads, of sizes that are known.
@@ -171,7 +178,7 @@ const WINOGRAD_CODE: f64 = 100_000.0;
 /// Products at 16 points of each tile of 2 x 2 pixels, the sums and differences that lead there and back, and, where channels
 /// are first, elements that are read or written across that order. Tiles are multiplied by rows of registers, and those of one
 /// image are where the batch is not known, because it may be the only one.
-fn winograd_work(conv: &Convolution, shape: &ConvShape) -> Cost {
+fn winograd_work(conv: &Convolution, shape: &ConvShape, weight: Item) -> Cost {
     let whole = |tiles: f64| {
         let rest = tiles % WINOGRAD_ROWS;
         tiles - rest + if rest > 0.0 { rest.max(WINOGRAD_LEAST_ROWS) } else { 0.0 }
@@ -188,7 +195,7 @@ fn winograd_work(conv: &Convolution, shape: &ConvShape) -> Cost {
             Item::Gather,
             4.0 * tiles * (turned(conv.input_channels) * ins + turned(conv.output_channels) * outs),
         )
-        .and(Item::Weight, 16.0 * ins * outs)
+        .and(weight, 16.0 * ins * outs)
 }
 
 /// Elements of the weights.

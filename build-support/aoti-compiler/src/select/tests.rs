@@ -49,9 +49,15 @@ fn few_output_channels_for_each_input_channel_are_depthwise() {
 
 /// The templates for a convolution of 3 x 3 taps with channels last.
 fn channels_last(channels: i64, size: i64, how: &str) -> Vec<Template> {
+    channels_last_beside(1, channels, size, how)
+}
+
+/// The same in a program with so many numbers of other weights.
+fn channels_last_beside(others: i64, channels: i64, size: i64, how: &str) -> Vec<Template> {
     let program = parse(&format!(
         r#"loops {{
             const c0 "w": f32[{channels}, {channels}, 3, 3] = splat 0.5
+            const c1 "others": f32[{others}] = splat 0.5
             buffer b0 "x": f32[1, {size}, {size}, {channels}] input 0
             buffer b1: f32[{channels}, {channels}, 3, 3] constant c0
             buffer b2: f32[1] output 0
@@ -73,11 +79,19 @@ fn taps_are_multiplied_in_tiles_where_that_saves_more_than_it_moves() {
     assert_eq!(channels_last(256, 14, &same), [winograd, pixels]);
     assert_eq!(channels_last(64, 8, &same), [winograd, pixels]);
     // Few tiles, weights that few pixels share, and channels that are few themselves.
-    assert_eq!(channels_last(64, 4, &same), [pixels, winograd]);
+    assert_eq!(channels_last(64, 2, &same), [pixels, winograd]);
     assert_eq!(channels_last(512, 7, &same), [pixels, winograd]);
     assert_eq!(channels_last(4, 56, &same), [pixels, winograd]);
     let apart = "stride [1, 1] padding [2:2, 2:2] dilation [2, 2] groups 1";
     assert_eq!(channels_last(64, 56, apart), [pixels]);
+}
+
+#[test]
+fn tiles_of_taps_read_more_weights_which_counts_where_they_come_from_far_away() {
+    let (pixels, winograd) = (Template::Conv(Conv::Pixels), Template::Conv(Conv::Winograd));
+    let same = format!("{SAME} groups 1");
+    assert_eq!(channels_last_beside(100_000, 64, 4, &same), [winograd, pixels]);
+    assert_eq!(channels_last_beside(1_000_000, 64, 4, &same), [pixels, winograd]);
 }
 
 #[test]

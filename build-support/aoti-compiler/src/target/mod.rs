@@ -76,6 +76,14 @@ impl Target {
         }
     }
 
+    /// Bytes of weights that stay near a core from run to run.
+    pub fn near_weights(&self) -> usize {
+        match self {
+            Target::Cpu(cpu) => cpu.near_weights,
+            Target::Gpu(_) => 0,
+        }
+    }
+
     /// Elements up to which one unit of parallel work does as well as several.
     pub fn serial_elements(&self) -> i64 {
         match self {

@@ -24,6 +24,8 @@ pub enum Item {
     Transformed,
     /// An element of a convolution's packed weights, which comes from far away once in each run.
     Weight,
+    /// The same where all weights of a program stay near a core from run to run.
+    NearWeight,
     /// A multiply-add of a product whose threads read as much twice as it reads at all.
     ReadTwice,
     /// A multiply-add of a convolution that goes over the other operand first.
@@ -36,7 +38,7 @@ pub enum Item {
 
 impl Item {
     /// All of them.
-    pub const ALL: [Item; 13] = [
+    pub const ALL: [Item; 14] = [
         Item::Multiply,
         Item::Single,
         Item::Unit,
@@ -46,6 +48,7 @@ impl Item {
         Item::Panel,
         Item::Transformed,
         Item::Weight,
+        Item::NearWeight,
         Item::ReadTwice,
         Item::OtherOrder,
         Item::Access,
@@ -64,6 +67,7 @@ impl Item {
             Item::Panel => "panel",
             Item::Transformed => "transformed",
             Item::Weight => "weight",
+            Item::NearWeight => "near-weight",
             Item::ReadTwice => "read-twice",
             Item::OtherOrder => "other-order",
             Item::Access => "access",
@@ -124,7 +128,8 @@ const LEVELS: &[(&str, &[(Item, f64)])] = &[];
 impl Prices {
     /// In the order of [`Item::ALL`]. Multiply-adds of register tiles and accesses side by side are what the others are
     /// measured by.
-    pub const TYPICAL: Prices = Prices([1.0, 16.0, 0.09, 4.0, 2.5, 4.0, 1.5, 6.0, 28.0, 0.2, 0.05, 1.0, 4.0]);
+    pub const TYPICAL: Prices =
+        Prices([1.0, 16.0, 0.09, 4.0, 2.5, 4.0, 1.5, 6.0, 28.0, 1.75, 0.2, 0.05, 1.0, 4.0]);
 
     /// The prices on machines of a level.
     pub fn on(level: &str) -> Prices {
