@@ -65,9 +65,10 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
-    let (path, case) = case::model_file(&arguments.model)?;
     let session = single::session(context, !arguments.no_cache)?;
+    // What is wrong with the command line is said before what is wrong with files.
     single::check_level(&session, arguments.device, &arguments.level)?;
+    let (path, case) = case::model_file(&arguments.model)?;
     dims::check(&path, &arguments.dim, &context.environment)?;
     let progress = Shown::new(context.terminal);
     let begun = Instant::now();
