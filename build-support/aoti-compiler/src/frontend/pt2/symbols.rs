@@ -98,13 +98,25 @@ impl Symbols {
     }
 
     /// The name of the input that a guard means. Strict export traces a function of all that is passed, flattened into one
-    /// list, and its guards count in that.
+    /// list, and its guards count in that. Other guards have Python's names, of which inputs have the lower case.
     fn input_named<'s>(&'s self, name: &'s str) -> &'s str {
-        if self.inputs.contains_key(name) || self.numbers.contains_key(name) {
-            return name;
+        if let Some(own) = self.exactly(name) {
+            return own;
         }
-        let position = name.strip_prefix("flat_args_").and_then(|position| position.parse::<usize>().ok());
-        position.and_then(|position| self.passed.get(position)?.as_deref()).unwrap_or(name)
+        if let Some(position) = name.strip_prefix("flat_args_").and_then(|text| text.parse::<usize>().ok()) {
+            return self.passed.get(position).and_then(Option::as_deref).unwrap_or(name);
+        }
+        let lower = name.to_lowercase();
+        // Where that is the name of several, export numbers them, and which one a guard means is not known.
+        match self.exactly(&lower) {
+            Some(own) if self.exactly(&format!("{lower}_1")).is_none() => own,
+            _ => name,
+        }
+    }
+
+    fn exactly(&self, name: &str) -> Option<&str> {
+        let number = || self.numbers.get_key_value(name).map(|(own, _)| own);
+        self.inputs.get_key_value(name).map(|(own, _)| own).or_else(number).map(String::as_str)
     }
 
     /// Whether `symbol` is read from data.
@@ -271,6 +283,21 @@ mod tests {
         // An input of that name is itself.
         symbols.set_input("flat_args_0", vec![Expr::int(5)]);
         assert_eq!(symbols.size("flat_args_0", 0).unwrap(), Expr::int(5));
+    }
+
+    #[test]
+    fn guards_have_the_names_of_python() {
+        let mut symbols = Symbols::new(IndexMap::new(), &[]);
+        symbols.set_input("r6", vec![Expr::int(3)]);
+        symbols.set_number("n_top", Expr::int(7));
+        assert_eq!(symbols.size("R6", 0).unwrap(), Expr::int(3));
+        assert_eq!(symbols.value("N_top").unwrap(), Expr::int(7));
+        symbols.size("R7", 0).unwrap_err();
+        // `a` and `A` are `a` and `a_1`, in their order.
+        symbols.set_input("a", vec![Expr::int(4)]);
+        symbols.set_input("a_1", vec![Expr::int(5)]);
+        assert_eq!(symbols.size("a", 0).unwrap(), Expr::int(4));
+        symbols.size("A", 0).unwrap_err();
     }
 
     #[test]

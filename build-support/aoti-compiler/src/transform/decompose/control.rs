@@ -184,7 +184,7 @@ impl Walk<'_> {
             match arg {
                 Arg::Tensor(_) | Arg::Tensors(_) => {
                     for name in arg.tensors() {
-                        values.push(self.read(name)?);
+                        values.push(self.operand(name)?);
                     }
                 }
                 Arg::None => {}
@@ -209,6 +209,14 @@ impl Walk<'_> {
             }
         }
         Ok(values)
+    }
+
+    /// A value by its name. A list that has a tensor is written as a list of tensors, also where others of it are sizes.
+    fn operand(&mut self, name: &str) -> Result<ValueId, RuleError> {
+        match self.program.sym_ints.get(name) {
+            Some(size) if !self.windows.contains_key(name) => Ok(self.cx.b.index(size.clone(), &[])),
+            _ => self.read(name),
+        }
     }
 
     /// The core graph of a body whose inputs have the given types.

@@ -261,6 +261,42 @@ fn one_report_names_everything_that_is_not_supported() {
 }
 
 #[test]
+fn loops_capture_sizes_between_tensors() {
+    let text = r#"program {
+        symbol s0 "n" in 1..100 from input 2 axis 0
+        input %i: i64[]
+        input %a: f32[]
+        input %x: f32[s0]
+        int n: [s0] = aten.sym_size.int(self = %x, dim = 0)
+        [%count: i64[], %end: f32[]] = higher_order.while_loop(program "condition" {
+            input %i: i64[]
+            input %a: f32[]
+            input %n int [s0]
+            input %x: f32[s0]
+            %more: bool[] = aten.lt.Scalar(self = %i, other = {s0})
+            output %more
+        }, program "body" {
+            input %i: i64[]
+            input %a: f32[]
+            input %n int [s0]
+            input %x: f32[s0]
+            %next: i64[] = aten.add.Scalar(self = %i, other = 1)
+            %sum: f32[] = aten.sum.default(self = %x)
+            %b: f32[] = aten.add.Tensor(self = %a, other = %sum)
+            output %next
+            output %b
+        }, [%i, %a], [%n, %x])
+        output %count
+        output %end
+    }"#;
+    let graph = decompose(&parse(text).expect("the text parses")).unwrap_or_else(|error| panic!("{error}"));
+    let inputs = [Tensor::from_i64(&[], &[1]), Tensor::from_f32(&[], &[0.5]), f32s(&[1.0, 2.0, 4.0])];
+    let results = evaluate(&graph, &inputs).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(results[0].to_f64(), [3.0]);
+    assert_eq!(results[1].to_f64(), [14.5]);
+}
+
+#[test]
 fn grouped_products_take_the_matrix_of_their_run() {
     // Runs of 1, 0 and 2 rows; the last row belongs to none.
     let x = Tensor::from_f32(&[4, 2], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
