@@ -34,6 +34,13 @@ impl Expr {
         &whole + &div_rest(&rest, divisor, ranges)
     }
 
+    /// What `divisor` is multiplied by to give this, if that is visible. Unlike a quotient, it is that also where the divisor
+    /// may be 0.
+    pub fn cofactor(&self, divisor: &Expr) -> Option<Expr> {
+        let (whole, rest) = split_multiples(self, divisor);
+        rest.is(0).then_some(whole)
+    }
+
     /// Remainder with the sign of the divisor, simplified with what the ranges tell.
     pub fn modulo_in(&self, divisor: &Expr, ranges: &dyn Ranges) -> Expr {
         if divisor.is(1) || divisor == self {

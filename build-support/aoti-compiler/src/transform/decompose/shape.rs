@@ -87,7 +87,9 @@ pub(super) fn infer_size(cx: &Context, sizes: &[Expr], numel: &Expr) -> Result<V
         return Err(RuleError::Malformed("the size -1 cannot be inferred".to_owned()));
     }
     let mut sizes = sizes.to_vec();
-    sizes[unknown] = numel.floor_div_in(&rest, cx.b.ranges());
+    // PyTorch infers nothing from no elements, so that the others need not be positive.
+    let inferred = numel.cofactor(&rest);
+    sizes[unknown] = inferred.unwrap_or_else(|| numel.floor_div_in(&rest, cx.b.ranges()));
     Ok(sizes)
 }
 

@@ -261,6 +261,25 @@ fn one_report_names_everything_that_is_not_supported() {
 }
 
 #[test]
+fn sizes_are_inferred_beside_sizes_that_may_be_zero() {
+    let text = "program {
+        symbol s0 \"n\" in 0..100 from input 0 axis 0
+        input %x: f32[s0, 2, 3]
+        input %w: f32[1, 6]
+        %y: f32[s0, 6] = aten.view.default(self = %x, size = [s0, -1])
+        %z: f32[s0, 1] = aten.linear.default(input = %y, weight = %w, bias = none)
+        output %z
+    }";
+    let graph = decompose(&parse(text).expect("the text parses")).unwrap_or_else(|error| panic!("{error}"));
+    let w = Tensor::from_f32(&[1, 6], &[1.0; 6]);
+    for (rows, sums) in [(0, vec![]), (1, vec![6.0])] {
+        let x = Tensor::from_f32(&[rows, 2, 3], &vec![1.0; rows * 6]);
+        let results = evaluate(&graph, &[x, w.clone()]).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(results[0].to_f64(), sums);
+    }
+}
+
+#[test]
 fn loops_capture_sizes_between_tensors() {
     let text = r#"program {
         symbol s0 "n" in 1..100 from input 2 axis 0
