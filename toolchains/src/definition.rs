@@ -336,7 +336,8 @@ mod tests {
     #[test]
     fn no_definition_asks_for_arguments_that_change_values() {
         for definition in definitions() {
-            let mut every = [definition.arguments.compile, definition.arguments.optimize].concat();
+            let small = definition.arguments.optimize_size.unwrap_or_default();
+            let mut every = [definition.arguments.compile, definition.arguments.optimize, small].concat();
             if let Some(device) = definition.device {
                 every.extend([device.compile, device.optimize].concat());
             }

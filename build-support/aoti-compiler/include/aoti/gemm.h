@@ -192,7 +192,7 @@ AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const S *a, i64 a_row, i64
 
 template <i64 Most, class S>
 AOTI_NOINLINE void gemm_tile(GemmBlock block, i64 k, const S *a, i64 a_row, i64 a_k, const S *b, i64 b_k, i64 b_panel,
-                           S *tile) {
+                             S *tile) {
   constexpr int largest = tile_of(Most);
   gemm_chain<largest>(block, min_i64(k, kChain), a, a_row, a_k, b, b_k, b_panel, tile);
   for (i64 i = kChain; i < k; i += kChain) {

@@ -145,8 +145,8 @@ AOTI_INLINE int pixel_rows(i64 left) {
   return left >= kPixelRows ? kPixelRows : left >= 2 ? 2 : 1;
 }
 
-// The same where channels leave vectors over that tiles of two pixels do not have: few pixels of one vector are too few independent
-// chains, and are computed together with some of the `before` that lie before them.
+// The same where channels leave vectors over that tiles of two pixels do not have: few pixels of one vector are too few
+// independent chains, and are computed together with some of the `before` that lie before them.
 AOTI_INLINE PixelTile narrow_tile(i64 left, i64 before) {
 #if AOTI_AVX512
   constexpr int part = 7;
@@ -177,16 +177,16 @@ AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, const i64 *offsets, i64 run
     return 1;                                                                                                       \
   }
 #if AOTI_AVX512
-  AOTI_PIXELS(14, 2) AOTI_PIXELS(7, 4) AOTI_PIXELS(2, 4) AOTI_PIXELS(1, 4)
+  AOTI_PIXELS(14, 2) AOTI_PIXELS(7, 4) AOTI_PIXELS(2, kPixelVectors) AOTI_PIXELS(1, 4)
   AOTI_PIXELS_IN_PARTS(7)
 #elif AOTI_AVX2
-  AOTI_PIXELS(6, 2) AOTI_PIXELS(2, 4) AOTI_PIXELS(1, 8)
+  AOTI_PIXELS(6, 2) AOTI_PIXELS(2, kPixelVectors) AOTI_PIXELS(1, 8)
   AOTI_PIXELS_IN_PARTS(6)
 #elif AOTI_AARCH64
-  AOTI_PIXELS(6, 4) AOTI_PIXELS(2, 8) AOTI_PIXELS(1, 8)
+  AOTI_PIXELS(6, 4) AOTI_PIXELS(2, kPixelVectors) AOTI_PIXELS(1, 8)
   AOTI_PIXELS_IN_PARTS(6)
 #else
-  AOTI_PIXELS(4, 2) AOTI_PIXELS(2, 4) AOTI_PIXELS(1, 4)
+  AOTI_PIXELS(4, 2) AOTI_PIXELS(2, kPixelVectors) AOTI_PIXELS(1, 4)
 #endif
   AOTI_PIXELS_IN_PARTS(1)
 #undef AOTI_PIXELS
