@@ -99,12 +99,17 @@ fn align_expr(bytes: &Expr, alignment: i64, ranges: &dyn Ranges) -> Expr {
 /// A buffer of fixed size with its life and its bytes.
 type Fixed = (BufferId, Life, i64);
 
+/// A key to sort buffers by.
+type Order = fn(&Fixed) -> (i64, usize);
+
 /// The orders in which buffers are placed, best first: each fits some programs that the others do not.
-const ORDERS: [fn(&Fixed) -> (i64, usize); 4] = [
+const ORDERS: [Order; 4] = [
     |(_, life, bytes)| (-bytes, life.from),
     |(_, life, bytes)| (-bytes.saturating_mul(steps(*life)), life.from),
     |(_, life, bytes)| (-steps(*life), usize::try_from(i64::MAX - bytes).unwrap_or(0)),
-    |(_, life, bytes)| (i64::try_from(life.from).unwrap_or(i64::MAX), usize::try_from(i64::MAX - bytes).unwrap_or(0)),
+    |(_, life, bytes)| {
+        (i64::try_from(life.from).unwrap_or(i64::MAX), usize::try_from(i64::MAX - bytes).unwrap_or(0))
+    },
 ];
 
 fn steps(life: Life) -> i64 {

@@ -95,8 +95,7 @@ fn gives_the_same(graph: &crate::graph::Graph, schedule: &Schedule) {
                 return Tensor::from_i64(&sizes, &(0..count as i64).map(|k| k * 3 % 5).collect::<Vec<_>>());
             }
             let first = input.value.as_u32() as usize;
-            let numbers: Vec<f32> =
-                (0..count).map(|k| ((k + first) * 7 % 13) as f32 / 4.0 - 1.0).collect();
+            let numbers: Vec<f32> = (0..count).map(|k| ((k + first) * 7 % 13) as f32 / 4.0 - 1.0).collect();
             Tensor::from_f32(&sizes, &numbers)
         })
         .collect();
@@ -506,11 +505,14 @@ fn states_that_take_each_others_values_are_held_apart() {
 
 #[test]
 fn old_values_that_are_read_after_a_change_keep_their_copy() {
-    let after = format!("{ROW}\n%new: f32[2, 4] = sum %next axes [1]\n%sum: f32[2, 4] = sum %old axes [1]\n%both: f32[2, 4] = sub %new, %sum");
+    let after = format!(
+        "{ROW}\n%new: f32[2, 4] = sum %next axes [1]\n%sum: f32[2, 4] = sum %old axes [1]\n%both: f32[2, 4] = sub %new, %sum"
+    );
     let (program, _) = with_state(&after, "output %both \"both\"");
     assert!(temporaries(&program) > 0);
     // All but the first row moves: later rows are read where earlier ones have been written.
-    let moved = "%rest: f32[2, 4, 4] = view %old [i0, i1 + 1, i2]\n%next: f32[2, 5, 4] = cat %rest, %x axis 1";
+    let moved =
+        "%rest: f32[2, 4, 4] = view %old [i0, i1 + 1, i2]\n%next: f32[2, 5, 4] = cat %rest, %x axis 1";
     let (program, _) = with_state(moved, "output %at \"at\"");
     assert!(temporaries(&program) > 0);
 }

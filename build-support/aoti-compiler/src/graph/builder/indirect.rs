@@ -54,7 +54,9 @@ impl Builder {
         let Node { op: Op::Scatter { coords, combine }, inputs, .. } = self.producer(updates)? else {
             return None;
         };
-        let Node { op: Op::View(window), inputs: viewed, .. } = self.producer(inputs[0])? else { return None };
+        let Node { op: Op::View(window), inputs: viewed, .. } = self.producer(inputs[0])? else {
+            return None;
+        };
         let shape = self.shape(updates);
         let ranges = self.axis_ranges(&shape);
         let place = place.iter().map(|coord| match coord {
@@ -62,7 +64,8 @@ impl Builder {
             Coord::Indirect(_) | Coord::Wrapped(_) => None,
         });
         let place: Vec<Expr> = place.collect::<Option<_>>()?;
-        if viewed[0] != base || canonical(&place, &shape, &ranges) != *window || !is_injective(window, &shape) {
+        if viewed[0] != base || canonical(&place, &shape, &ranges) != *window || !is_injective(window, &shape)
+        {
             return None;
         }
         let sizes = self.shape(base);

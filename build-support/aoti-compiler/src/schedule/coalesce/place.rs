@@ -174,9 +174,8 @@ fn are_apart(one: &[Interval], other: &[Interval]) -> bool {
 /// read what one of them writes.
 fn replaces(kernel: &Kernel, axes: &[Axis], stage: &Stage, access: &Access) -> bool {
     let KernelKind::Nest(nest) = &kernel.kind else { return false };
-    let is_plain = |axis: &Axis| {
-        axis.extent.is(1) || access.coords.contains(&Index::Expr(Expr::sym(axis.symbol)))
-    };
+    let is_plain =
+        |axis: &Axis| axis.extent.is(1) || access.coords.contains(&Index::Expr(Expr::sym(axis.symbol)));
     let alone = nest.stages.len() == 1 && nest.accumulators.is_empty();
     (alone || !stage.axes.is_empty()) && access.is_direct() && axes.iter().all(is_plain)
 }
