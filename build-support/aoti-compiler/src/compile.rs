@@ -128,10 +128,7 @@ fn refuse_functions_on_gpus(graph: &Graph, options: &Options) -> Result<(), Diag
 /// From a graph to a schedule for a target.
 fn scheduled(graph: &Graph, target: &Target, records: &Records) -> (Program, Schedule, Fused) {
     let own = transform::fourier_to_products(graph.clone(), target);
-    let mut lowered = match target {
-        Target::Gpu(_) => lower(&transform::split_reductions(own), target),
-        Target::Cpu(_) => lower(&own, target),
-    };
+    let mut lowered = lower(&transform::split_reductions(own, target), target);
     loops::bounds::stay_within(&mut lowered, "lowering");
     check(&loops::verify(&lowered), "lowering");
     let (schedule, fused) = schedule(lowered.clone(), &graph.ranges(), target, records);

@@ -92,12 +92,16 @@ fn libraries_pack_as_the_compiler_does() {
             let expected = pack::pack_conv(&source, groups, channels, k).unwrap();
             check(&program, "conv", dtype, &[groups, channels, k], &data, &expected);
         }
-        for (channels, in_channels, taps) in [(1, 1, 1), (7, 3, 4), (33, 5, 9), (64, 16, 1)] {
+        let shapes =
+            [(1, 1, 1, 1), (1, 7, 3, 4), (1, 33, 5, 9), (1, 64, 16, 1), (4, 32, 8, 9), (2, 80, 3, 4)];
+        for (groups, channels, in_channels, taps) in shapes {
             let data = elements(channels * in_channels * taps, bytes);
             let source =
                 Source { bytes: &data, storage, offset: 0, row_stride: in_channels * taps, col_stride: 1 };
-            let expected = pack::pack_tap_panels(&source, channels, in_channels, taps).unwrap();
-            check(&program, "tap_panels", dtype, &[channels, in_channels, taps], &data, &expected);
+            let sizes = [channels, in_channels, taps];
+            let expected = pack::pack_tap_panels(&source, groups, sizes).unwrap();
+            let numbers = [groups, channels, in_channels, taps];
+            check(&program, "tap_panels", dtype, &numbers, &data, &expected);
         }
         for (channels, in_channels) in [(1, 1), (7, 3), (33, 5), (64, 16)] {
             let data = elements(channels * in_channels * 9, bytes);

@@ -442,7 +442,60 @@ impl Generator {
         symbols.iter().any(|symbol| sources[symbol.index as usize].source == SymbolSource::Data)
     }
 
+    /// What a state becomes: a part of it changes, or it moves on by one, or every element changes, or all is new.
+    fn next_state(&mut self, old: ValueId) -> ValueId {
+        let ty = self.b.ty(old).clone();
+        let Some(item) = self.items.iter().find(|item| item.value == old).copied() else { return old };
+        let made = self.items.len();
+        let done = match self.rng.below(4) {
+            0 if ty.rank() > 0 => self.scatter_into(item),
+            1 if ty.rank() > 0 => self.move_on(item),
+            2 => self.with_another(item),
+            _ => None,
+        };
+        let fits = |accuracy: Accuracy| accuracy.is_exact() && accuracy.size < 100.0;
+        if let Some(last) = done.and(self.items[made..].last()).copied()
+            && *self.b.ty(last.value) == ty
+            && fits(last.accuracy)
+        {
+            return last.value;
+        }
+        let next = self.any(|other, accuracy| *other == ty && fits(accuracy));
+        next.map_or(old, |item| item.value)
+    }
+
+    /// All but the first of an axis, and something new.
+    fn move_on(&mut self, x: Item) -> Made {
+        let ty = self.b.ty(x.value).clone();
+        let axis = self.rng.below(ty.rank());
+        let new = self.any(|other, accuracy| *other == ty && accuracy.is_exact())?;
+        let one = Expr::int(1);
+        let rest = &ty.shape[axis] - &one;
+        if rest.as_int()? < 1 {
+            return None;
+        }
+        let kept = self.b.slice(x.value, axis, &one, &rest, 1).ok()?;
+        let added = self.b.slice(new.value, axis, &Expr::int(0), &one, 1).ok()?;
+        let value = self.b.cat(&[kept, added], axis).ok()?;
+        self.add(value, x.accuracy.either(new.accuracy))
+    }
+
+    /// The larger of each element and another.
+    fn with_another(&mut self, x: Item) -> Made {
+        let ty = self.b.ty(x.value).clone();
+        let other = self.any(|own, accuracy| *own == ty && accuracy.is_exact())?;
+        let value = self.b.binary(BinaryOp::Maximum, x.value, other.value).ok()?;
+        self.add(value, x.accuracy.either(other.accuracy))
+    }
+
     fn finish(mut self, n_inputs: usize) -> Generated {
+        let mut states = Vec::new();
+        for input in 0..n_inputs {
+            let Some(old) = self.b.graph().inputs.get(input).cloned() else { continue };
+            if old.role != InputRole::User {
+                states.push((input, self.next_state(old.value)));
+            }
+        }
         let mut outputs = Vec::new();
         let n_outputs = 1 + self.rng.below(4);
         for number in 0..n_outputs {
@@ -457,17 +510,8 @@ impl Generator {
             self.b.output(&format!("y{number}"), item.value, OutputRole::User);
             outputs.push(item.accuracy);
         }
-        for input in 0..n_inputs {
-            let Some(old) = self.b.graph().inputs.get(input).cloned() else { continue };
-            if old.role == InputRole::User {
-                continue;
-            }
-            // The state becomes another exact value of its type, or stays.
-            let ty = self.b.ty(old.value).clone();
-            let next =
-                self.any(|other, accuracy| *other == ty && accuracy.is_exact() && accuracy.size < 100.0);
-            let value = next.map_or(old.value, |item| item.value);
-            self.b.output(&format!("s{input}"), value, OutputRole::State(input));
+        for (input, next) in states {
+            self.b.output(&format!("s{input}"), next, OutputRole::State(input));
         }
         Generated { graph: self.b.finish(), outputs, wild: self.wild }
     }

@@ -234,9 +234,17 @@ fn gives<E: std::fmt::Display>(
         (Ok(_), Err(error)) => return Err(format!("the schedule fails: {error}")),
         (Err(error), Ok(_)) => return Err(format!("the schedule runs where the reference fails: {error}")),
     };
+    let is_state = |input: &usize| matches!(graph.inputs[*input].role, InputRole::State(_));
+    let states: Vec<usize> = (0..graph.inputs.len()).filter(is_state).collect();
+    let left = found.states;
     let mut found = found.outputs.into_iter();
     for (position, (output, wanted)) in graph.outputs.iter().zip(expected).enumerate() {
-        if matches!(output.role, OutputRole::State(_)) {
+        if let OutputRole::State(input) = output.role {
+            let number = states.iter().position(|state| *state == input);
+            let state = number.and_then(|number| left.get(number)).ok_or("the schedule lacks a state")?;
+            if state.bytes() != wanted.bytes() {
+                return Err(format!("state {input} of the schedule is {state:?} instead of {wanted:?}"));
+            }
             continue;
         }
         let found = found.next().ok_or("the schedule lacks an output")?;

@@ -150,6 +150,11 @@ impl Generator {
 
     pub(crate) fn scatter(&mut self) -> Made {
         let x = self.any(|ty, _| ty.rank() > 0)?;
+        self.scatter_into(x)
+    }
+
+    /// Some elements of a value with axes are written.
+    pub(crate) fn scatter_into(&mut self, x: Item) -> Made {
         let shape = self.b.shape(x.value);
         let axis = self.rng.below(shape.len());
         let dtype = self.b.dtype(x.value);

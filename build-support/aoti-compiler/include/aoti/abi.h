@@ -250,7 +250,8 @@ typedef struct AotiPlan {
 } AotiPlan;
 
 // AotiState holds the tensors that a program mutates, such as a key-value cache: one for each sequence of runs that belong
-// together. AotiRun is a run prepared for inputs of certain sizes, with all memory that it needs.
+// together. What it holds after a run that failed is not defined: states change in place. AotiRun is a run prepared for
+// inputs of certain sizes, with all memory that it needs.
 typedef struct AotiModel AotiModel;
 typedef struct AotiState AotiState;
 typedef struct AotiRun AotiRun;

@@ -43,9 +43,11 @@ AOTI_NOINLINE void pack_product(const Run &run, const T *b, i64 row_stride, i64 
 
 // Convolution weights [channels][in_channels][taps] for `conv_pixels`.
 template <class T>
-AOTI_NOINLINE void pack_tap_panels(const Run &run, const T *w, i64 channels, i64 in_channels, i64 taps, f32 *packed) {
-  pack_panels<kPanel>(run, 1, channels, in_channels * taps, packed, [=](i64, i64 channel, i64 at) {
-    return widened(w[(channel * in_channels + at % in_channels) * taps + at / in_channels]);
+AOTI_NOINLINE void pack_tap_panels(const Run &run, const T *w, i64 groups, i64 channels, i64 in_channels, i64 taps,
+                                   f32 *packed) {
+  const i64 own = channels / groups;
+  pack_panels<kPanel>(run, groups, own, in_channels * taps, packed, [=](i64 group, i64 channel, i64 at) {
+    return widened(w[((group * own + channel) * in_channels + at % in_channels) * taps + at / in_channels]);
   });
 }
 

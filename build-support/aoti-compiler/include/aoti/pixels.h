@@ -6,7 +6,8 @@
 // by run. Where there is padding, or the input has its channels first, `conv_pixels_pad` makes a padded copy with channels
 // last; everything else is read where it lies.
 //
-// Packed weights are [ceil(OC / kPanel)][taps][IC][kPanel], channels past OC zero; `codegen/pack.rs` writes them. Each
+// Packed weights are, for each group of OC output and IC input channels, [ceil(OC / kPanel)][taps][IC][kPanel], channels past
+// OC zero; `codegen/pack.rs` writes them. Each
 // output is a sum of chains of at most kChain fused multiply-adds over taps and channels, whatever the split.
 #pragma once
 
@@ -45,7 +46,8 @@ struct PixelPlan {
   i64 lines, length, step;      // output pixels that are equally far apart: lines, pixels of each, floats between them
   i64 count[3], stride[3];      // of lines: images, slices and rows, and floats between them
   i64 pixels;                   // output pixels of an image
-  i64 pieces, groups;           // work units: pieces of all lines by groups of channels
+  i64 own_in, own_out;          // channels of a group of the convolution
+  i64 pieces, groups;           // work units: pieces of all lines by groups of channels, of which each of those has some
   i64 pieces_of_line;
   i64 offsets[kMaxTaps];        // of each run from its pixel
 };
@@ -73,9 +75,10 @@ AOTI_NOINLINE void pixel_plan(const ConvShape &s, ChannelOrder order, PixelPlan 
   p.pitch = p.in_place ? s.in_channels : pixel_pitch(s);
   for (int d = 0; d < 3; ++d) p.size[d] = p.in_place ? s.in[d] : padded_size(s, d);
   // Taps of a kernel row are one run where nothing lies between them.
-  const bool whole_rows = (s.dilation[2] == 1 || s.kernel[2] == 1) && p.pitch == s.in_channels;
+  p.own_in = s.in_channels / s.groups, p.own_out = s.out_channels / s.groups;
+  const bool whole_rows = (s.dilation[2] == 1 || s.kernel[2] == 1) && p.pitch == p.own_in;
   const i64 of_row = whole_rows ? 1 : s.kernel[2];
-  p.run = whole_rows ? s.kernel[2] * s.in_channels : s.in_channels;
+  p.run = whole_rows ? s.kernel[2] * p.own_in : p.own_in;
   p.runs = 0;
   for (i64 d = 0; d < s.kernel[0]; ++d)
     for (i64 h = 0; h < s.kernel[1]; ++h)
@@ -97,7 +100,7 @@ AOTI_NOINLINE void pixel_plan(const ConvShape &s, ChannelOrder order, PixelPlan 
   p.pixels = s.out[0] * s.out[1] * s.out[2];
   p.pieces_of_line = ceil_div(p.length, kPixelsOfUnit);
   p.pieces = p.lines * p.pieces_of_line;
-  p.groups = ceil_div(s.out_channels, kPixelColumns);
+  p.groups = s.groups * ceil_div(p.own_out, kPixelColumns);
 }
 
 // One chain for Rows pixels by Vectors vectors of channels: tile[row][kPixelColumns] is its sum, or is added to. `runs`
@@ -132,6 +135,43 @@ AOTI_NOINLINE AOTI_CONTRACT void pixel_kernel(const i64 *offsets, i64 runs, i64 
   }
 }
 
+#if AOTI_AVX512
+// The same for half a vector of channels, behind a whole one or alone: many processors multiply twice as many halves in the
+// same time.
+template <int Rows, bool Behind>
+AOTI_NOINLINE AOTI_CONTRACT void half_pixel_kernel(const i64 *offsets, i64 runs, i64 run, const f32 *x, i64 step,
+                                                   const f32 *weights, bool add, f32 *tile) {
+  AOTI_CONTRACT_BODY
+  typedef f32 Half __attribute__((vector_size(AOTI_VECTOR_BYTES / 2)));
+  typedef f32 Unaligned __attribute__((vector_size(AOTI_VECTOR_BYTES / 2), aligned(4), may_alias));
+  constexpr int whole = Behind ? kLanes : 0;
+  TileVector sum[Rows];
+  Half half[Rows];
+  AOTI_UNROLL for (int r = 0; r < Rows; ++r) sum[r] = TileVector{}, half[r] = Half{};
+  for (i64 i = 0; i < runs; ++i) {
+    const f32 *a = x + offsets[i];
+    for (i64 k = 0; k < run; ++k) {
+      const TileVector w = Behind ? load_tile_vector(weights) : TileVector{};
+      const Half w_half = *(const Unaligned *)(weights + whole);
+      if constexpr (Behind) ask_for(weights + kRowsAhead * kPanel);
+      AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
+        const f32 value = a[r * step];
+        if constexpr (Behind) sum[r] += w * value;
+        half[r] += w_half * value;
+      }
+      ++a;
+      weights += kPanel;
+    }
+  }
+  AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
+    f32 *to = tile + r * kPixelColumns;
+    if constexpr (Behind) store_tile_vector(to, add ? load_tile_vector(to) + sum[r] : sum[r]);
+    Unaligned *to_half = (Unaligned *)(to + whole);
+    *to_half = add ? *to_half + half[r] : half[r];
+  }
+}
+#endif
+
 // The next tile: pixels, of which the first `again` have been computed before.
 struct PixelTile {
   int rows, again;
@@ -161,8 +201,9 @@ AOTI_INLINE PixelTile narrow_tile(i64 left, i64 before) {
   return {pixel_rows(left), 0};
 }
 
-// One chain of a tile of `rows` pixels by at most `vectors` vectors; returns how many it did.
-AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, const i64 *offsets, i64 runs, i64 run, const f32 *x, i64 step,
+// One chain of a tile of `rows` pixels by at most `vectors` vectors, of the last of which half may be enough; returns how many
+// it did.
+AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, bool half, const i64 *offsets, i64 runs, i64 run, const f32 *x, i64 step,
                               const f32 *weights, i64 panel, bool add, f32 *tile) {
 #define AOTI_PIXELS(ROWS, VECTORS)                                                                 \
   if (rows == ROWS && vectors >= VECTORS) {                                                        \
@@ -177,6 +218,13 @@ AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, const i64 *offsets, i64 run
     return 1;                                                                                                       \
   }
 #if AOTI_AVX512
+#define AOTI_HALF_PIXELS(ROWS, VECTORS)                                                                \
+  if (half && rows == ROWS && vectors == VECTORS) {                                                   \
+    half_pixel_kernel<ROWS, VECTORS == 2>(offsets, runs, run, x, step, weights, add, tile);           \
+    return VECTORS;                                                                                   \
+  }
+  AOTI_HALF_PIXELS(14, 2) AOTI_HALF_PIXELS(14, 1) AOTI_HALF_PIXELS(7, 1) AOTI_HALF_PIXELS(1, 1)
+#undef AOTI_HALF_PIXELS
   AOTI_PIXELS(14, 2) AOTI_PIXELS(7, 4) AOTI_PIXELS(2, kPixelVectors) AOTI_PIXELS(1, 4)
   AOTI_PIXELS_IN_PARTS(7)
 #elif AOTI_AVX2
@@ -195,14 +243,16 @@ AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, const i64 *offsets, i64 run
 }
 
 // All chains of a tile; returns the vectors that it did. `k` floats of each panel are one sum's.
-AOTI_INLINE int pixel_tile(const PixelPlan &p, int rows, i64 vectors, const f32 *x, const f32 *weights, i64 panel, f32 *tile) {
+AOTI_INLINE int pixel_tile(const PixelPlan &p, int rows, i64 channels, const f32 *x, const f32 *weights, i64 panel, f32 *tile) {
   const i64 part = min_i64(p.run, kChain), parts = ceil_div(p.run, max_i64(part, 1));
   // Short runs are joined to one chain; long ones are several.
   const i64 together = parts > 1 ? 1 : max_i64(kChain / max_i64(p.run, 1), 1);
-  int done = pixel_chain(rows, vectors, p.offsets, min_i64(together, p.runs), part, x, p.step, weights, panel, false, tile);
+  const i64 vectors = ceil_div(channels, kLanes);
+  const bool half = channels - (vectors - 1) * kLanes <= kLanes / 2;
+  const int done = pixel_chain(rows, vectors, half, p.offsets, min_i64(together, p.runs), part, x, p.step, weights, panel, false, tile);
   for (i64 i = 0; i < p.runs; i += together)
     for (i64 k = i == 0 ? part : 0; k < p.run; k += part)
-      pixel_chain(rows, done, p.offsets + i, min_i64(together, p.runs - i), min_i64(part, p.run - k), x + k, p.step,
+      pixel_chain(rows, done, half && done == vectors, p.offsets + i, min_i64(together, p.runs - i), min_i64(part, p.run - k), x + k, p.step,
                   weights + (i * p.run + k) * kPanel, panel, true, tile);
   return done;
 }
@@ -287,7 +337,7 @@ AOTI_INLINE i64 conv_pixels_units(const ConvShape &s, ChannelOrder order) {
   return p.pieces * p.groups;
 }
 
-// Units [u0, u1) of a convolution without groups; at most detail::kMaxTaps taps. `scratch` holds the padded copy (unused,
+// Units [u0, u1) of a convolution; at most detail::kMaxTaps taps. `scratch` holds the padded copy (unused,
 // may be null, where the input is read in place). The epilogue is called once per vector of results: epilogue(image,
 // channel, pixel, lanes, sums), channel that of lane 0; lanes are consecutive channels of one pixel.
 template <ConvOnce Once = ConvOnce::Larger, class Epilogue>
@@ -306,24 +356,26 @@ AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64
   for (i64 u = u0; u < u1; ++u) {
     const i64 group = weights_outside ? u / p.pieces : u % p.groups;
     const i64 piece = weights_outside ? u % p.pieces : u / p.groups;
+    const i64 own = group / (p.groups / s.groups), first = group % (p.groups / s.groups) * kPixelColumns;
     const i64 line = piece / p.pieces_of_line, begin = piece % p.pieces_of_line * kPixelsOfUnit;
     const i64 end = min_i64(begin + kPixelsOfUnit, p.length);
-    const i64 last = min_i64((group + 1) * kPixelColumns, s.out_channels);
-    const f32 *of_line = from + line / (p.count[1] * p.count[2]) * p.stride[0] +
+    const i64 last = min_i64(first + kPixelColumns, p.own_out);
+    const f32 *own_weights = weights + own * ceil_div(p.own_out, kPanel) * panel;
+    const f32 *of_line = from + own * p.own_in + line / (p.count[1] * p.count[2]) * p.stride[0] +
                          line / p.count[2] % p.count[1] * p.stride[1] + line % p.count[2] * p.stride[2];
     i64 image = (line * p.length + begin) / p.pixels, pixel = (line * p.length + begin) % p.pixels;
     for (i64 at = begin; at < end;) {
-      const bool narrow = ceil_div(last - group * kPixelColumns, kLanes) % kPixelVectors != 0;
+      const bool narrow = ceil_div(last - first, kLanes) % kPixelVectors != 0;
       const PixelTile next = narrow ? narrow_tile(end - at, at) : PixelTile{pixel_rows(end - at), 0};
       const f32 *from_pixel = of_line + (at - next.again) * p.step;
-      for (i64 column = group * kPixelColumns; column < last;) {
-        const f32 *w = weights + column / kPanel * panel + column % kPanel;
-        const int done = pixel_tile(p, next.rows, ceil_div(last - column, kLanes), from_pixel, w, panel, tile);
+      for (i64 column = first; column < last;) {
+        const f32 *w = own_weights + column / kPanel * panel + column % kPanel;
+        const int done = pixel_tile(p, next.rows, last - column, from_pixel, w, panel, tile);
         const i64 width = min_i64(done * kLanes, last - column);
         i64 of_image = image, of_pixel = pixel;
         for (int r = next.again; r < next.rows; ++r) {
           for_each_vector(tile + r * kPixelColumns, width, [&](i64 c, auto lanes, auto sums)
-                              __attribute__((always_inline)) { epilogue(of_image, column + c, of_pixel, lanes, sums); });
+                              __attribute__((always_inline)) { epilogue(of_image, own * p.own_out + column + c, of_pixel, lanes, sums); });
           if (++of_pixel == p.pixels) of_pixel = 0, ++of_image;
         }
         column += done * kLanes;

@@ -23,7 +23,7 @@ enum PieceForm : int32_t {
   kConv,           // groups, channels, k
   kConvTransposed, // groups, in_channels, rows
   kByTap,          // channels, in_channels, taps
-  kTapPanels,      // channels, in_channels, taps
+  kTapPanels,      // groups, channels, in_channels, taps
   kWinograd        // channels, in_channels
 };
 
@@ -174,7 +174,7 @@ template <class T> void write_piece(const Run &run, const Piece &piece, const T 
   if (piece.form == kProduct) pack_product(run, from + n[0], n[1], n[2], n[3], n[4], packed);
   if (piece.form == kConv) pack_conv(run, from, n[0], n[1], n[2], packed);
   if (piece.form == kConvTransposed) pack_conv_transposed(run, from, n[0], n[1], n[2], packed);
-  if (piece.form == kTapPanels) pack_tap_panels(run, from, n[0], n[1], n[2], packed);
+  if (piece.form == kTapPanels) pack_tap_panels(run, from, n[0], n[1], n[2], n[3], packed);
   if (piece.form == kWinograd) pack_winograd(run, from, n[0], n[1], packed);
   if (piece.form == kByTap) pack_by_tap(run, from, n[0], n[1], n[2], (T *)to);
 }

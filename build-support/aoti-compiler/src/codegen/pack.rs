@@ -125,21 +125,25 @@ pub fn pack_product(b: &Source<'_>, k: usize, n: usize) -> Result<Vec<u8>, PackE
     }
 }
 
-/// Packs convolution weights for `conv_pixels`: `[ceil(channels / PANEL)][taps][in_channels][PANEL]` f32, channels past the
-/// last zero.
+/// Packs convolution weights for `conv_pixels`: for each group `[ceil(channels / PANEL)][taps][in_channels][PANEL]` f32 of
+/// its own channels, those past the last zero.
 ///
 /// The source is the model's weight `[channels][in_channels * taps]`.
 pub fn pack_tap_panels(
     w: &Source<'_>,
-    channels: usize,
-    in_channels: usize,
-    taps: usize,
+    groups: usize,
+    [channels, in_channels, taps]: [usize; 3],
 ) -> Result<Vec<u8>, PackError> {
     let k = in_channels.checked_mul(taps).ok_or(PackError::TooLarge)?;
     w.check(channels, k)?;
-    pack_columns(k, channels, |row, col| {
-        w.value(col, row % in_channels * taps + row / in_channels).to_le_bytes()
-    })
+    let own = channels / groups.max(1);
+    let mut packed = Vec::new();
+    for group in 0..groups {
+        packed.extend(pack_columns(k, own, |row, col| {
+            w.value(group * own + col, row % in_channels * taps + row / in_channels).to_le_bytes()
+        })?);
+    }
+    Ok(packed)
 }
 
 /// Packs convolution weights of 3 x 3 taps for `conv_winograd`: at each of the 16 points of a tile, `[ceil(channels / PANEL)]
@@ -344,14 +348,19 @@ mod tests {
     fn panels_of_taps_hold_the_channels_of_one_tap_after_the_other() {
         // Two output channels of three input channels by two taps.
         let bytes = numbers(12);
-        let packed = floats(&pack_tap_panels(&rows(&bytes, Storage::F32, 6), 2, 3, 2).unwrap());
+        let packed = floats(&pack_tap_panels(&rows(&bytes, Storage::F32, 6), 1, [2, 3, 2]).unwrap());
         assert_eq!(packed.len(), 6 * PANEL);
         let column = |channel: usize| packed.chunks(PANEL).map(|row| row[channel]).collect::<Vec<f32>>();
         assert_eq!(column(0), [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]);
         assert_eq!(column(1), [7.0, 9.0, 11.0, 8.0, 10.0, 12.0]);
         assert_eq!(column(2), [0.0; 6]);
-        assert!(pack_tap_panels(&rows(&[], Storage::F32, 0), 4, 0, 9).unwrap().is_empty());
-        let short = pack_tap_panels(&rows(&bytes, Storage::F32, 6), 3, 3, 2);
+        assert!(pack_tap_panels(&rows(&[], Storage::F32, 0), 1, [4, 0, 9]).unwrap().is_empty());
+        let groups = floats(&pack_tap_panels(&rows(&bytes, Storage::F32, 6), 2, [2, 3, 2]).unwrap());
+        assert_eq!(
+            groups.chunks(PANEL).map(|row| row[0]).collect::<Vec<f32>>(),
+            [column(0), column(1)].concat()
+        );
+        let short = pack_tap_panels(&rows(&bytes, Storage::F32, 6), 1, [3, 3, 2]);
         assert!(matches!(short, Err(PackError::OutOfBounds { .. })));
     }
 

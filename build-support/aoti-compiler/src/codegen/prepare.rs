@@ -122,8 +122,8 @@ fn pieces(
                 ("kConvTransposed", vec![groups, in_channels, rows])
             }
             Packing::ByTap { channels, in_channels, taps } => ("kByTap", vec![channels, in_channels, taps]),
-            Packing::TapPanels { channels, in_channels, taps } => {
-                ("kTapPanels", vec![channels, in_channels, taps])
+            Packing::TapPanels { groups, channels, in_channels, taps } => {
+                ("kTapPanels", vec![groups, channels, in_channels, taps])
             }
             Packing::Winograd { channels, in_channels } => ("kWinograd", vec![channels, in_channels]),
         };

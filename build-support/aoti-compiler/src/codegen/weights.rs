@@ -100,8 +100,9 @@ fn packed(constant: &Constant, packing: &Packing) -> Bytes {
         Packing::ByTap { channels, in_channels, taps } => {
             pack::pack_by_tap(&constant.data, constant.dtype.size(), [*channels, *in_channels, *taps])
         }
-        Packing::TapPanels { channels, in_channels, taps } => {
-            pack::pack_tap_panels(&source(0, in_channels * taps, 1), *channels, *in_channels, *taps)
+        Packing::TapPanels { groups, channels, in_channels, taps } => {
+            let sizes = [*channels, *in_channels, *taps];
+            pack::pack_tap_panels(&source(0, in_channels * taps, 1), *groups, sizes)
         }
         Packing::Winograd { channels, in_channels } => {
             pack::pack_winograd(&source(0, in_channels * 9, 1), *channels, *in_channels)

@@ -177,6 +177,14 @@ impl<'a> Scope<'a> {
             let held = self.realize_now(output.value);
             pending.push((held, state));
         }
+        // So is the old value of a state that becomes another's.
+        let changing: Vec<BufferId> = pending.iter().map(|(_, state)| *state).collect();
+        for (held, _) in pending.iter_mut().filter(|(held, _)| changing.contains(held)) {
+            let Buffer { dtype, shape, name, .. } = self.program.buffers[*held].clone();
+            let apart = self.temporary(dtype, shape, &name);
+            self.copy_buffer(*held, apart);
+            *held = apart;
+        }
         for (held, state) in pending {
             self.copy_buffer(held, state);
         }

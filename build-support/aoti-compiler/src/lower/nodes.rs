@@ -432,7 +432,7 @@ impl<'a> Scope<'a> {
         self.steps.push(Step::Loop { condition, predicate, body });
     }
 
-    fn temporary(&mut self, dtype: crate::dtype::DType, shape: Vec<Expr>, name: &str) -> BufferId {
+    pub(super) fn temporary(&mut self, dtype: crate::dtype::DType, shape: Vec<Expr>, name: &str) -> BufferId {
         self.program.buffers.push(Buffer {
             dtype,
             shape,

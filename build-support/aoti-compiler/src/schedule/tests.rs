@@ -94,13 +94,15 @@ fn gives_the_same(graph: &crate::graph::Graph, schedule: &Schedule) {
             if ty.dtype == DType::I64 {
                 return Tensor::from_i64(&sizes, &(0..count as i64).map(|k| k * 3 % 5).collect::<Vec<_>>());
             }
-            let numbers: Vec<f32> = (0..count).map(|k| (k * 7 % 13) as f32 / 4.0 - 1.0).collect();
+            let first = input.value.as_u32() as usize;
+            let numbers: Vec<f32> = (0..count).map(|k| ((k + first) * 7 % 13) as f32 / 4.0 - 1.0).collect();
             Tensor::from_f32(&sizes, &numbers)
         })
         .collect();
     let expected = evaluate(graph, &inputs).expect("the graph can be evaluated");
     let found = evaluate_schedule(schedule, &inputs).expect("the schedule can be evaluated");
-    for (expected, found) in expected.iter().zip(&found.outputs) {
+    // Outputs come before states, in graphs here.
+    for (expected, found) in expected.iter().zip(found.outputs.iter().chain(&found.states)) {
         for (a, b) in expected.to_f64().iter().zip(found.to_f64()) {
             let same = *a == b || (a.is_nan() && b.is_nan());
             assert!(
@@ -460,6 +462,77 @@ fn what_others_write_to_or_take_whole_is_no_part() {
          output %c \"c\"",
     );
     assert_eq!(temporaries(&program), 1);
+}
+
+/// A state that becomes `%next`, which may read `%old`, `%x` and the index `%at`, and what the program gives.
+fn with_state(body: &str, outputs: &str) -> (Program, Vec<Explanation>) {
+    scheduled(&format!(
+        "const c0 \"cache\": f32[2, 5, 4] = splat 0.5
+         input %old \"cache\": f32[2, 5, 4] state c0
+         input %x \"x\": f32[2, 1, 4]
+         input %at \"at\": i64[2, 1, 4]
+         {body}
+         {outputs}
+         output %next \"cache\" state 0"
+    ))
+}
+
+const ROW: &str = "%next: f32[2, 5, 4] = scatter %old, %x, %at set [i0, wrap $0, i2]";
+
+#[test]
+fn a_row_of_a_state_changes_in_place() {
+    let sum = "%sum: f32[2, 4] = sum %next axes [1]";
+    let (program, _) = with_state(&format!("{ROW}\n{sum}"), "output %sum \"sum\"");
+    assert_eq!(outline(&program), ["nest (2, 4) stages ()", "nest (2, 4) stages (5) ()"]);
+    assert_eq!(temporaries(&program), 0);
+    // What is read before the change is the old value.
+    let before = "%sum: f32[2, 4] = sum %old axes [1]";
+    let (program, _) = with_state(&format!("{before}\n{ROW}"), "output %sum \"sum\"");
+    assert_eq!(temporaries(&program), 0, "{:?}", outline(&program));
+}
+
+#[test]
+fn states_that_take_each_others_values_are_held_apart() {
+    scheduled(
+        "const c0 \"a\": f32[3] = splat 0.5
+         const c1 \"b\": f32[3] = splat 1.5
+         input %a \"a\": f32[3] state c0
+         input %b \"b\": f32[3] state c1
+         output %b \"a\" state 0
+         output %a \"b\" state 1",
+    );
+}
+
+#[test]
+fn old_values_that_are_read_after_a_change_keep_their_copy() {
+    let after = format!(
+        "{ROW}\n%new: f32[2, 4] = sum %next axes [1]\n%sum: f32[2, 4] = sum %old axes [1]\n%both: f32[2, 4] = sub %new, %sum"
+    );
+    let (program, _) = with_state(&after, "output %both \"both\"");
+    assert!(temporaries(&program) > 0);
+    // All but the first row moves: later rows are read where earlier ones have been written.
+    let moved =
+        "%rest: f32[2, 4, 4] = view %old [i0, i1 + 1, i2]\n%next: f32[2, 5, 4] = cat %rest, %x axis 1";
+    let (program, _) = with_state(moved, "output %at \"at\"");
+    assert!(temporaries(&program) > 0);
+}
+
+#[test]
+fn elements_of_a_state_that_only_their_successors_need_change_in_place() {
+    let wide = "%wide: f32[2, 5, 4] = view %x [i0, 0, i2]";
+    let (program, _) =
+        with_state(&format!("{wide}\n%next: f32[2, 5, 4] = add %old, %wide"), "output %at \"at\"");
+    assert_eq!(temporaries(&program), 0, "{:?}", outline(&program));
+    // Those around the new row stay where they are.
+    let parts = "%low: f32[2, 2, 4] = view %old [i0, i1, i2]
+                 %high: f32[2, 2, 4] = view %old [i0, i1 + 3, i2]
+                 %next: f32[2, 5, 4] = cat %low, %x, %high axis 1";
+    let (program, _) = with_state(parts, "output %at \"at\"");
+    assert_eq!(temporaries(&program), 0, "{:?}", outline(&program));
+    let other_head = "%turned: f32[2, 5, 4] = view %old [-i0 + 1, i1, i2]
+                      %next: f32[2, 5, 4] = add %old, %turned";
+    let (program, _) = with_state(other_head, "output %at \"at\"");
+    assert_eq!(temporaries(&program), 1, "{:?}", outline(&program));
 }
 
 /// A product with an epilogue that a loop of its own may compute as fast, behind `before` and with other names.

@@ -19,6 +19,9 @@ const TILE_CHANNELS: f64 = 8.0;
 /// Output pixels of a register tile: of the smallest that any level has.
 const TILE_PIXELS: f64 = 8.0;
 
+/// Output channels of a group that fill half of the widest vectors: with fewer, channels last are not worth it.
+const GROUP_CHANNELS: i64 = 8;
+
 /// Whether processors have a template for a convolution whose channels are last, with weights of this type. One with groups
 /// needs them last in its input.
 pub(crate) fn has_pixel_template(conv: &graph::Conv, weight: &TensorType) -> bool {
@@ -27,7 +30,8 @@ pub(crate) fn has_pixel_template(conv: &graph::Conv, weight: &TensorType) -> boo
     let taps: i64 = kernel.iter().product();
     let padded = conv.padding.iter().all(|(before, _)| *before >= 0);
     let is_depthwise = *own_channels == 1 && conv.groups == *channels && taps <= MAX_DEPTHWISE_TAPS;
-    let fits = !kernel.is_empty() && taps <= MAX_TAPS && (conv.groups == 1 || is_depthwise);
+    let has_groups = *own_channels > 1 && *channels >= GROUP_CHANNELS.saturating_mul(conv.groups);
+    let fits = !kernel.is_empty() && taps <= MAX_TAPS && (conv.groups == 1 || is_depthwise || has_groups);
     weight.dtype == DType::F32 && !conv.transposed && padded && fits
 }
 
@@ -47,11 +51,11 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
     let work = Cost::of(Item::Multiply, products);
     let is_last = [conv.input_channels, conv.output_channels].contains(&Channels::Last);
     if is_last && matches!(target, Target::Cpu(_)) {
-        if shape.groups == 1 {
+        if shape.groups == 1 || !shape.in_channels.is(shape.groups) {
             let in_order = conv.input_channels == Channels::Last;
             let scratch = scratch::conv_pixels(&shape, in_order, target);
             add(Conv::Pixels, tap_panels(&shape), scratch, work.and(weight, weights(&shape)));
-            if let Some(packing) = winograd_panels(&shape) {
+            if let Some(packing) = winograd_panels(&shape).filter(|_| shape.groups == 1) {
                 let scratch = scratch::conv_winograd(&shape, in_order, target);
                 add(Conv::Winograd, Some(packing), scratch, winograd_work(conv, &shape, weight));
             }
@@ -150,9 +154,11 @@ fn by_tap(shape: &ConvShape) -> Option<Packing> {
 }
 
 fn tap_panels(shape: &ConvShape) -> Option<Packing> {
+    let groups = size(shape.groups)?;
     Some(Packing::TapPanels {
+        groups,
         channels: fixed(&shape.out_channels)?,
-        in_channels: fixed(&shape.in_channels)?,
+        in_channels: fixed(&shape.in_channels)? / groups.max(1),
         taps: fixed(&shape.taps())?,
     })
 }
@@ -220,6 +226,26 @@ fn transposed_panels(shape: &ConvShape) -> Option<Packing> {
 mod tests {
     use super::*;
     use crate::codegen::headers::numbers::number;
+
+    #[test]
+    fn groups_have_a_template_where_their_channels_fill_vectors() {
+        let fits = |channels: i64, own: i64, groups: i64| {
+            let conv = graph::Conv {
+                stride: vec![1, 1],
+                padding: vec![(1, 1); 2],
+                dilation: vec![1, 1],
+                groups,
+                transposed: false,
+                output_padding: vec![0, 0],
+            };
+            let shape = [channels, own, 3, 3].map(Expr::int).to_vec();
+            has_pixel_template(&conv, &TensorType { dtype: DType::F32, shape })
+        };
+        assert!(fits(64, 64, 1) && fits(64, 1, 64));
+        assert!(fits(64, 8, 8) && fits(96, 24, 4));
+        assert!(!fits(64, 4, 16), "most lanes would be empty");
+        assert!(!fits(64, 1, 4), "sums of one channel are short");
+    }
 
     #[test]
     fn sizes_are_those_of_the_headers() {

@@ -49,11 +49,13 @@ pub enum Packing {
         taps: usize,
     },
     /// Panels of convolution weights whose rows are the input channels of one tap after the other, and whose columns are the
-    /// output channels.
+    /// output channels; of each group by itself.
     TapPanels {
+        /// Groups.
+        groups: usize,
         /// Output channels.
         channels: usize,
-        /// Input channels.
+        /// Input channels of a group.
         in_channels: usize,
         /// Elements of a kernel in one channel.
         taps: usize,

@@ -1,6 +1,6 @@
 //! CPU levels: what the scheduler wants to know of them.
 
-use super::Prices;
+use super::{Prices, ProductSplits, Splits};
 
 /// A set of CPU levels with one schedule for all: they share the mapping of axes, and differ in the block sizes that the
 /// headers pick when they are compiled.
@@ -27,6 +27,8 @@ pub struct CpuTarget {
     pub near_weights: usize,
     /// Queries from which on the keys and values of attention are worth packing.
     pub attention_queries: i64,
+    /// When long sums are split: as many parts as a machine may have threads.
+    pub splits: Splits,
 }
 
 /// One CPU level.
@@ -66,6 +68,22 @@ impl CpuTarget {
             turning_cost: 256,
             near_weights: 1024 * 1024,
             attention_queries: 9,
+            splits: Splits {
+                elements: 1 << 18,
+                part: 65536,
+                rows: 64,
+                columns: 64,
+                chunk: 1024,
+                products: Some(ProductSplits {
+                    products: 1 << 20,
+                    depth: 1024,
+                    many_rows: 64,
+                    block: 16,
+                    panel: 32,
+                    enough: 8,
+                    units: 64,
+                }),
+            },
         }
     }
 

@@ -1,5 +1,6 @@
 //! GPU architectures: what the scheduler and the templates want to know of them.
 
+use super::Splits;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -61,6 +62,9 @@ pub struct GpuTarget {
     pub cache_bytes: i64,
     /// Bytes that memory of a kernel's buffers is aligned to.
     pub allocation_alignment: i64,
+    /// When long sums are split: each result is the work of a team of threads where neighbours in memory are added up, and
+    /// of a few threads where they are results of their own.
+    pub splits: Splits,
     /// Shapes of the matrix instructions, best first; none where there are no such instructions.
     pub matrix_shapes: &'static [MatrixShape],
 }
@@ -193,6 +197,15 @@ impl GpuTarget {
             load_bytes: 16,
             cache_bytes: known.cache_bytes,
             allocation_alignment: 256,
+            // The blocks of a cluster split products.
+            splits: Splits {
+                elements: 1 << 18,
+                part: 256,
+                rows: 2048,
+                columns: 32768,
+                chunk: 1,
+                products: None,
+            },
             matrix_shapes: known.matrix_shapes,
         })
     }

@@ -12,6 +12,42 @@ pub use cpu::{CpuLevel, CpuTarget};
 pub use gpu::{GpuTarget, MatrixShape, Vendor};
 pub use prices::{Cost, Item, Prices};
 
+/// From where on, and into how many parts, long sums with few results are split.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Splits {
+    /// Elements from which on a second step costs less than it saves.
+    pub elements: i64,
+    /// Elements of a part at least.
+    pub part: i64,
+    /// Results of the first step that keep the device busy, where neighbours in memory are added up,
+    pub rows: i64,
+    /// and chunks of results, where neighbours are results of their own.
+    pub columns: i64,
+    /// Neighbouring results that are one unit of work.
+    pub chunk: i64,
+    /// Matrix products; none where their template splits them.
+    pub products: Option<ProductSplits>,
+}
+
+/// The same of matrix products.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProductSplits {
+    /// Multiply-adds from which on it pays.
+    pub products: i64,
+    /// Multiply-adds of one result and part at least.
+    pub depth: i64,
+    /// Rows from which on blocks of `block` rows are units of work; with fewer, panels of `panel` columns are.
+    pub many_rows: i64,
+    /// Rows of a block.
+    pub block: i64,
+    /// Columns of a panel.
+    pub panel: i64,
+    /// Units that are enough without.
+    pub enough: i64,
+    /// Units that keep the device busy.
+    pub units: i64,
+}
+
 /// What a model is compiled for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Target {
@@ -89,6 +125,14 @@ impl Target {
         match self {
             Target::Cpu(cpu) => cpu.thread_work,
             Target::Gpu(gpu) => gpu.block_elements,
+        }
+    }
+
+    /// When long sums are split.
+    pub fn splits(&self) -> Splits {
+        match self {
+            Target::Cpu(cpu) => cpu.splits.clone(),
+            Target::Gpu(gpu) => gpu.splits.clone(),
         }
     }
 

@@ -129,14 +129,15 @@ static void check_winograd(const ConvShape &s, const f32 *last, const f32 *x, co
 
 // With channels last in the output, and first or last in the input.
 static void check_pixels(const ConvShape &s, const f32 *x, const f32 *w) {
-  const i64 taps = volume(s.kernel), k = s.in_channels / s.groups * taps, pixels = volume(s.out);
-  Guarded<f32> packed(ceil_div(s.out_channels, kPanel) * k * kPanel, true);
+  const i64 taps = volume(s.kernel), ic = s.in_channels / s.groups, k = ic * taps, pixels = volume(s.out);
+  const i64 own = s.out_channels / s.groups, of_group = ceil_div(own, kPanel) * k * kPanel;
   Guarded<f32> last(s.batch * s.in_channels * volume(s.in));
   for (i64 n = 0; n < s.batch; ++n)
     for (i64 c = 0; c < s.in_channels; ++c)
       for (i64 i = 0; i < volume(s.in); ++i)
         last.data[(n * volume(s.in) + i) * s.in_channels + c] = x[(n * s.in_channels + c) * volume(s.in) + i];
-  if (s.groups > 1) {
+  if (s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels) {
+    Guarded<f32> packed(ceil_div(s.out_channels, kPanel) * k * kPanel, true);
     pack_columns(k, s.out_channels, packed.data, [&](i64 tap, i64 channel) { return w[channel * taps + tap]; });
     Collected c(s.batch * s.out_channels * pixels);
     split(conv_depthwise_pixels_units(s), [&](i64 u0, i64 u1) {
@@ -144,12 +145,13 @@ static void check_pixels(const ConvShape &s, const f32 *x, const f32 *w) {
         c.put_apart(lanes, (n * s.out_channels + channel) * pixels + pixel, pixels, v);
       });
     });
-    return compare("depthwise, channels last", s, c, x, w);
+    compare("depthwise, channels last", s, c, x, w);
   }
-  check_winograd(s, last.data, x, w);
-  pack_columns(k, s.out_channels, packed.data, [&](i64 i, i64 channel) {
-    return w[channel * k + i % s.in_channels * taps + i / s.in_channels];
-  });
+  if (s.groups == 1) check_winograd(s, last.data, x, w);
+  Guarded<f32> packed(s.groups * of_group, true);
+  for (i64 g = 0; g < s.groups; ++g)
+    pack_columns(k, own, packed.data + g * of_group,
+                 [&](i64 i, i64 channel) { return w[(g * own + channel) * k + i % ic * taps + i / ic]; });
   for (int i = 0; i < 2; ++i) {
     const ChannelOrder order = i == 0 ? ChannelOrder::First : ChannelOrder::Last;
     const f32 *from = order == ChannelOrder::First ? x : last.data;
@@ -184,7 +186,7 @@ static void check_conv(const ConvShape &s) {
     });
   });
   compare("conv", s, c, x.data, w.data);
-  if (s.groups == 1 || (s.groups == s.in_channels && s.groups == s.out_channels)) check_pixels(s, x.data, w.data);
+  check_pixels(s, x.data, w.data);
   if (ic != 1) return;
   Collected d(c.n);
   split(conv_depthwise_units(s), [&](i64 u0, i64 u1) {
@@ -319,6 +321,7 @@ int main() {
   check_conv(shape(2, 40, 40, 40, 9, 20, 3, 3, 1, 1, 1, 1)), check_conv(shape(1, 33, 33, 33, 12, 39, 3, 3, 2, 1, 1, 1));
   check_conv(shape(1, 16, 16, 16, 17, 33, 5, 5, 1, 1, 2, 2)), check_conv(shape(1, 72, 72, 72, 14, 40, 5, 5, 2, 1, 2, 1));
   check_conv(shape(2, 24, 24, 24, 11, 27, 7, 7, 1, 1, 3, 3)), check_conv(shape(1, 20, 20, 20, 9, 3, 3, 5, 1, 1, 2, 2));
+  check_conv(shape(1, 32, 32, 4, 20, 28, 3, 3, 1, 1, 1, 1)), check_conv(shape(2, 48, 144, 2, 9, 15, 3, 3, 2, 1, 1, 1));
   ConvShape wide = shape(1, 2, 4, 2, 1, 12000, 1, 3, 1, 9000, 9000, 9000);
   wide.padding[1] = 0, wide.out[1] = 1;
   check_conv(wide);

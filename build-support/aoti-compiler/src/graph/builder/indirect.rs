@@ -1,9 +1,11 @@
 //! Accesses whose places are data: gathers and scatters.
 
+use super::view::{axis_symbol, canonical};
 use super::{Builder, Built, ensure};
 use crate::dtype::DType;
-use crate::graph::{Combine, Coord, Op, ValueId};
-use crate::symbolic::Expr;
+use crate::graph::{Combine, Coord, Node, Op, ValueId};
+use crate::symbolic::{Expr, NoRanges, Symbol, SymbolKind};
+use std::collections::BTreeSet;
 
 impl Builder {
     /// Indirect read: indices are `i64` and have the shape of the result.
@@ -39,7 +41,45 @@ impl Builder {
         }
         self.require_coords_within(&ty.shape, &shape, &coords)?;
         let coords = self.simplify_coords(coords, &shape);
+        if combine == Combine::Set
+            && let Some(inner) = self.part_scattered_into(base, updates, &coords)
+        {
+            return self.scatter(base, inner.updates, &inner.indices, inner.coords, inner.combine);
+        }
         Ok(self.push1(Op::Scatter { coords, combine }, &inputs, ty.dtype, ty.shape))
+    }
+
+    /// What changes in `base`, where what is written to a part of it is that part after a scatter into it.
+    fn part_scattered_into(&self, base: ValueId, updates: ValueId, place: &[Coord]) -> Option<Scattered> {
+        let Node { op: Op::Scatter { coords, combine }, inputs, .. } = self.producer(updates)? else {
+            return None;
+        };
+        let Node { op: Op::View(window), inputs: viewed, .. } = self.producer(inputs[0])? else {
+            return None;
+        };
+        let shape = self.shape(updates);
+        let ranges = self.axis_ranges(&shape);
+        let place = place.iter().map(|coord| match coord {
+            Coord::Expr(expr) => Some(expr.clone()),
+            Coord::Indirect(_) | Coord::Wrapped(_) => None,
+        });
+        let place: Vec<Expr> = place.collect::<Option<_>>()?;
+        if viewed[0] != base || canonical(&place, &shape, &ranges) != *window || !is_injective(window, &shape)
+        {
+            return None;
+        }
+        let sizes = self.shape(base);
+        let composed = window.iter().zip(&sizes).map(|(coord, size)| compose(coord, size, coords, &shape));
+        let composed: Vec<Coord> = composed.collect::<Option<_>>()?;
+        // Every index is still checked.
+        let is_kept = |coord: &Coord| matches!(coord, Coord::Expr(_)) || composed.contains(coord);
+        let inner = Scattered {
+            updates: inputs[1],
+            indices: inputs[2..].to_vec(),
+            combine: *combine,
+            coords: vec![],
+        };
+        coords.iter().all(is_kept).then_some(Scattered { coords: composed, ..inner })
     }
 
     /// Those coordinates that are expressions; indices that are data are checked when they are used.
@@ -69,4 +109,42 @@ impl Builder {
             })
             .collect()
     }
+}
+
+/// A scatter without its base.
+struct Scattered {
+    updates: ValueId,
+    indices: Vec<ValueId>,
+    coords: Vec<Coord>,
+    combine: Combine,
+}
+
+/// Whether no two positions of a window of `shape` show one element, as far as can be seen.
+fn is_injective(window: &[Expr], shape: &[Expr]) -> bool {
+    let axes = (0..shape.len()).filter(|axis| !shape[*axis].is(1));
+    axes.map(axis_symbol).all(|axis| {
+        window.iter().any(|coord| {
+            let step = coord.affine_in(axis).and_then(|(step, _)| step.as_int());
+            let others = (0..shape.len()).map(axis_symbol).filter(|other| *other != axis);
+            step.is_some_and(|step| step != 0) && others.into_iter().all(|other| !coord.mentions(other))
+        })
+    })
+}
+
+/// A coordinate over the axes of a window of `shape`, of the places in the window that `inner` says.
+fn compose(coord: &Expr, size: &Expr, inner: &[Coord], shape: &[Expr]) -> Option<Coord> {
+    let axis = (0..inner.len()).find(|axis| *coord == Expr::axis(*axis));
+    if let Some(axis) = axis.filter(|axis| !matches!(inner[*axis], Coord::Expr(_))) {
+        // Indices are checked against the size of the axis, and count from its end.
+        return (shape[axis] == *size).then(|| inner[axis].clone());
+    }
+    let mut symbols = BTreeSet::new();
+    coord.collect_symbols(&mut symbols);
+    let mut axes = symbols.into_iter().filter(|symbol| symbol.kind == SymbolKind::Axis);
+    let is_expr = axes.all(|axis| matches!(inner[axis.index as usize], Coord::Expr(_)));
+    let replace = |symbol: Symbol| match (symbol.kind, inner.get(symbol.index as usize)) {
+        (SymbolKind::Axis, Some(Coord::Expr(expr))) => Some(expr.clone()),
+        (SymbolKind::Axis | SymbolKind::Size, _) => None,
+    };
+    is_expr.then(|| Coord::Expr(coord.substitute(&replace, &NoRanges)))
 }

@@ -303,7 +303,7 @@ impl Builder {
     }
 }
 
-fn axis_symbol(axis: usize) -> Symbol {
+pub(super) fn axis_symbol(axis: usize) -> Symbol {
     Symbol::axis(u32::try_from(axis).expect("axes are few"))
 }
 
@@ -316,7 +316,7 @@ fn axis_replacer(coords: &[Expr]) -> impl Fn(Symbol) -> Option<Expr> + '_ {
 }
 
 /// Coordinates in simplest form: the position along an axis of one element is 0.
-fn canonical(coords: &[Expr], shape: &[Expr], ranges: &RangeTable) -> Vec<Expr> {
+pub(super) fn canonical(coords: &[Expr], shape: &[Expr], ranges: &RangeTable) -> Vec<Expr> {
     let only = |symbol: Symbol| {
         let is_axis = symbol.kind == crate::symbolic::SymbolKind::Axis;
         let unit = is_axis && shape.get(symbol.index as usize).is_some_and(|size| size.is(1));

@@ -141,8 +141,8 @@ fn packing(cursor: &mut Cursor<'_>) -> Result<Packing, SyntaxError> {
             Ok(Packing::ConvTransposed { groups, in_channels, rows })
         }
         ("by_tap", &[channels, in_channels, taps]) => Ok(Packing::ByTap { channels, in_channels, taps }),
-        ("tap_panels", &[channels, in_channels, taps]) => {
-            Ok(Packing::TapPanels { channels, in_channels, taps })
+        ("tap_panels", &[groups, channels, in_channels, taps]) => {
+            Ok(Packing::TapPanels { groups, channels, in_channels, taps })
         }
         ("winograd", &[channels, in_channels]) => Ok(Packing::Winograd { channels, in_channels }),
         _ => Err(cursor.error("expected a form and its sizes")),

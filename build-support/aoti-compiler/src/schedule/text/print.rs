@@ -56,8 +56,8 @@ fn choice(choice: &Choice) -> Vec<String> {
                 ("conv_transposed", vec![groups, in_channels, rows])
             }
             Packing::ByTap { channels, in_channels, taps } => ("by_tap", vec![channels, in_channels, taps]),
-            Packing::TapPanels { channels, in_channels, taps } => {
-                ("tap_panels", vec![channels, in_channels, taps])
+            Packing::TapPanels { groups, channels, in_channels, taps } => {
+                ("tap_panels", vec![groups, channels, in_channels, taps])
             }
             Packing::Winograd { channels, in_channels } => ("winograd", vec![channels, in_channels]),
         };

@@ -87,17 +87,20 @@ impl Walk<'_> {
         let dtype = self.cx.b.dtype(base);
         let value = self.cx.b.cast(value, dtype);
         let value = self.cx.b.expand(value, &window.shape)?;
-        let new_base = match &window.coords {
-            None => value,
+        let (new_base, is_stored) = match &window.coords {
+            None => (value, true),
             Some(coords) => {
                 let (indices, coords) = self.checked(coords, &window.shape);
-                self.cx.b.scatter(base, value, &indices, coords, Combine::Set)?
+                let new_base = self.cx.b.scatter(base, value, &indices, coords, Combine::Set)?;
+                // Where only a part of the window changes, the window is not made for itself.
+                let stores = |node: &Node| node.inputs.get(1) == Some(&value);
+                (new_base, self.cx.b.producer(new_base).is_some_and(stores))
             }
         };
         let storage = &mut self.storages[window.storage];
         storage.value = new_base;
         storage.version += 1;
-        let version = storage.version;
+        let version = if is_stored { storage.version } else { window.version };
         self.windows.insert(name.to_owned(), Window { value, version, ..window });
         Ok(())
     }

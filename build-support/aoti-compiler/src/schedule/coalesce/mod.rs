@@ -1,37 +1,37 @@
 //! Makes a temporary buffer where it is wanted: one that ends, whole, as a part of another buffer (of a stack, a
-//! concatenation or an output) becomes that part, and the copy goes.
+//! concatenation, an output or a state) becomes that part, and the copy goes.
 //!
 //! This is coalescing of copies, as register allocators know it (Chaitin, "Register Allocation and Spilling via Graph
-//! Coloring", 1982), for buffers: the two may be one where nothing touches the part between the first use of the temporary
-//! buffer and the copy, and nothing writes to it afterwards for as long as the temporary buffer is used. Runs after fusion,
-//! which decides by buffers and would take kernels of different parts for dependent. Buffers that branches and loops touch
-//! stay as they are.
+//! Coloring", 1982), for buffers: the two may be one where nothing writes to the part between the first use of the temporary
+//! buffer and the copy, nothing reads from it there what the temporary buffer has changed already, and nothing writes to it
+//! afterwards for as long as the temporary buffer is used. So a state of which a program changes a row changes in place:
+//! the new value begins as a copy of the old one, which as a copy of itself goes too. Runs after fusion, which decides by
+//! buffers and would take kernels of different parts for dependent. Buffers that branches and loops touch stay as they are.
 
-use super::axes::table;
+mod place;
+
 use super::uses::{Uses, operands, operands_mut, placed_stages, takes_whole};
 use crate::graph::Combine;
 use crate::loops::{
     Access, Axis, Buffer, BufferId, Effect, Index, Kernel, KernelId, Program, Stage, Step, Storage, Term,
     TermId,
 };
-use crate::symbolic::{Expr, Interval, Ranges, SymbolKind};
+use crate::symbolic::{Expr, Ranges, SymbolKind};
 use cranelift_entity::PrimaryMap;
+use place::Place;
 use std::collections::BTreeSet;
 
 type Buffers = PrimaryMap<BufferId, Buffer>;
-
-/// Kernels that use the larger buffer while the temporary one is used: each is looked at for each part.
-const MOST_USES: usize = 512;
 
 /// Makes temporary buffers in the parts of other buffers that they are copied to.
 pub(super) fn coalesce(program: &mut Program, ranges: &dyn Ranges) {
     let mut uses = Uses::of(program);
     for position in 0..program.steps.len() {
         let Step::Kernel(id) = program.steps[position] else { continue };
-        while let Some(part) = parts(program, id, ranges).into_iter().find(|part| {
-            let place = Place { program, ranges, uses: &uses, part, copy: position };
-            place.is_free()
-        }) {
+        while let Some(part) = parts(program, id, ranges)
+            .into_iter()
+            .find(|part| Place { program, ranges, uses: &uses, part, copy: position }.is_free())
+        {
             part.apply(program, id, &uses, ranges);
             uses.join(part.of, part.to);
         }
@@ -88,7 +88,7 @@ fn part(
 ) -> Option<Part> {
     let (small, large) = (&program.buffers[from.buffer], &program.buffers[to.buffer]);
     let fits = small.storage == Storage::Temporary
-        && matches!(large.storage, Storage::Temporary | Storage::Output(_))
+        && matches!(large.storage, Storage::Temporary | Storage::Output(_) | Storage::State(_))
         && from.buffer != to.buffer
         && small.dtype == large.dtype;
     if !fits || from.coords.len() != small.shape.len() || to.coords.len() != large.shape.len() {
@@ -174,6 +174,9 @@ impl Part {
                     *access =
                         self.access(buffers, access, ranges).expect("every use was found to be movable");
                 }
+                let kept: Vec<bool> = stage.effects.iter().map(|effect| self.keeps(stage, effect)).collect();
+                let mut kept = kept.into_iter();
+                stage.effects.retain(|_| kept.next() == Some(false));
             }
             for operand in operands_mut(kernel).into_iter().filter(|operand| operand.buffer == self.of) {
                 let base = self.base.as_ref().expect("operands move by a distance");
@@ -181,6 +184,11 @@ impl Part {
                 operand.offset = (&operand.offset + base).simplify(ranges);
             }
         }
+    }
+
+    /// Whether an effect stores in the larger buffer what that holds already.
+    fn keeps(&self, stage: &Stage, effect: &Effect) -> bool {
+        matches!(effect, Effect::Store { access, .. } if access.buffer == self.to && keeps(stage, effect, access))
     }
 
     fn drop_copies(&self, stage: &mut Stage) {
@@ -200,6 +208,15 @@ impl Part {
     }
 }
 
+/// Whether an effect stores in an element, as the only one of its stage that stores there, what that holds already.
+fn keeps(stage: &Stage, effect: &Effect, element: &Access) -> bool {
+    let Effect::Store { access, value, combine: Combine::Set } = effect else { return false };
+    let Term::Load { access: loaded, guards, .. } = &stage.terms[*value].term else { return false };
+    loaded == element
+        && guards.is_empty()
+        && stage.writes().filter(|buffer| [access.buffer, element.buffer].contains(buffer)).count() == 1
+}
+
 fn accesses_mut(stage: &mut Stage) -> impl Iterator<Item = &mut Access> {
     let loads = stage.terms.iter_mut().filter_map(|typed| {
         let Term::Load { access, .. } = &mut typed.term else { return None };
@@ -210,114 +227,4 @@ fn accesses_mut(stage: &mut Stage) -> impl Iterator<Item = &mut Access> {
         Effect::Accumulate { .. } => None,
     });
     loads.chain(stores)
-}
-
-/// A part that may be taken by the temporary buffer, from the first use of that on.
-struct Place<'a> {
-    program: &'a Program,
-    ranges: &'a dyn Ranges,
-    uses: &'a Uses,
-    part: &'a Part,
-    /// The step that copies.
-    copy: usize,
-}
-
-impl Place<'_> {
-    fn is_free(&self) -> bool {
-        let (part, uses) = (self.part, self.uses);
-        if uses.is_elsewhere(part.of) || uses.is_elsewhere(part.to) {
-            return false;
-        }
-        let own = uses.positions(part.of);
-        let (Some(first), Some(last)) = (own.first().copied(), own.last().copied()) else { return false };
-        // Nobody reads a buffer of one use: its stores go anyway.
-        if first == last {
-            return false;
-        }
-        own.iter().all(|position| self.own_use_fits(*position, first))
-            && uses.positions(part.to).range(first..=last).count() <= MOST_USES
-            && uses.positions(part.to).range(first..=last).all(|position| self.leaves_it(*position))
-    }
-
-    fn kernel(&self, position: usize) -> Option<&Kernel> {
-        let Step::Kernel(id) = &self.program.steps[position] else { return None };
-        Some(&self.program.kernels[*id])
-    }
-
-    /// Whether the temporary buffer is used as it may be: made before it is read, whole when it is copied, and not after.
-    fn own_use_fits(&self, position: usize, first: usize) -> bool {
-        let Some(kernel) = self.kernel(position) else { return false };
-        let writes = kernel.writes().contains(&self.part.of);
-        let in_order = if self.part.at_once {
-            writes == (position == self.copy) && (position != self.copy || self.stores_once(kernel))
-        } else {
-            (!writes || position < self.copy)
-                && (position != first || (writes && !kernel.reads().contains(&self.part.of)))
-        };
-        in_order && self.part.can_move(&self.program.buffers, kernel, self.ranges)
-    }
-
-    fn stores_once(&self, kernel: &Kernel) -> bool {
-        kernel.stages().iter().flat_map(Stage::writes).filter(|buffer| *buffer == self.part.of).count() == 1
-    }
-
-    /// Whether a kernel, other than for the copy, leaves the part to the temporary buffer.
-    fn leaves_it(&self, position: usize) -> bool {
-        let Some(kernel) = self.kernel(position) else { return false };
-        let to = self.part.to;
-        if takes_whole(kernel).contains(&to) {
-            return false;
-        }
-        // What is read later is what was copied.
-        let reads_too = position <= self.copy;
-        let mut copies = usize::from(position == self.copy);
-        for (axes, stage) in placed_stages(kernel) {
-            let bounds = table(self.ranges, &[&axes], &[]);
-            let is_apart = |access: &Access| access.buffer != to || self.is_apart(access, &bounds);
-            if reads_too && !stage.loads().all(|(access, _)| is_apart(access)) {
-                return false;
-            }
-            for effect in &stage.effects {
-                let Effect::Store { access, .. } = effect else { continue };
-                if !is_apart(access) {
-                    // The copy itself is the one store that may be there.
-                    if copies == 0 {
-                        return false;
-                    }
-                    copies -= 1;
-                }
-            }
-        }
-        !reads_too || operands(kernel).iter().all(|place| place.operand.buffer != to || self.is_behind(place))
-    }
-
-    /// What the part takes of each axis of the larger buffer.
-    fn extents(&self) -> impl Iterator<Item = Interval> + '_ {
-        let small = &self.program.buffers[self.part.of].shape;
-        self.part.axes.iter().map(|(own, begin)| match own {
-            None => Interval::point(*begin),
-            Some(own) => (&small[*own] + (begin - 1)).interval(self.ranges).hull(Interval::point(*begin)),
-        })
-    }
-
-    fn is_apart(&self, access: &Access, bounds: &dyn Ranges) -> bool {
-        access.coords.len() == self.part.axes.len()
-            && access.coords.iter().zip(self.extents()).any(|(coord, taken)| match coord {
-                Index::Expr(coord) => !coord.interval(bounds).meets(taken),
-                Index::Term(_) => false,
-            })
-    }
-
-    /// Whether a matrix lies wholly before or behind the part.
-    fn is_behind(&self, place: &super::uses::Placed) -> bool {
-        let large = &self.program.buffers[self.part.to].shape;
-        let (mut low, mut high) = (Expr::int(0), Expr::int(0));
-        for (axis, taken) in self.extents().enumerate() {
-            let stride = Expr::product(&large[axis + 1..]);
-            low = &low + &(&stride * taken.min);
-            high = &high + &(&stride * taken.max);
-        }
-        let taken = low.interval(self.ranges).hull(high.interval(self.ranges));
-        place.interval(self.ranges).is_some_and(|own| !own.meets(taken))
-    }
 }
