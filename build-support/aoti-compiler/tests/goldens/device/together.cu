@@ -260,7 +260,7 @@ AOTI_KERNEL(256) k_moved(Run run, const f32 *__restrict__ in0, const f32 *__rest
 }
 AOTI_KERNEL_END(k_moved)
 
-AOTI_KERNEL(256) k_one(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0, f32 *__restrict__ out1) {
+AOTI_KERNEL(256) k_one(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, const f32 *__restrict__ in2, f32 *__restrict__ out0, f32 *__restrict__ out1, f32 *__restrict__ out2) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -275,8 +275,11 @@ AOTI_KERNEL(256) k_one(Run run, const f32 *__restrict__ in0, const f32 *__restri
       const auto stage0_t1 = exp(stage0_t0);
       const auto stage0_t2 = load(lanes, in1 + i1);
       const auto stage0_t3 = -stage0_t2;
+      const auto stage0_t4 = load(lanes, in2 + i1);
+      const auto stage0_t5 = abs(stage0_t4);
       store(lanes, out0 + i1, stage0_t1);
       store(lanes, out1 + i1, stage0_t3);
+      store(lanes, out2 + i1, stage0_t5);
     });
   }
 }
