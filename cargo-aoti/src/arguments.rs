@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use aoti_build::Tf32;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
@@ -40,6 +41,36 @@ pub(crate) struct Global {
     /// Override a setting of cargo's configuration, or read a file of them
     #[arg(long, global = true, value_name = "KEY=VALUE|PATH")]
     pub(crate) config: Vec<String>,
+}
+
+/// What of `f32` GPUs may round.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Rounding {
+    /// What of f32 a GPU may multiply as TF32, comma-separated [default: `conv`, as in PyTorch; in `verify` `none`]
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
+    allow_tf32: Vec<Rounded>,
+}
+
+/// A kind of products.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Rounded {
+    /// Matrix products
+    Matmul,
+    /// Convolutions
+    Conv,
+    /// Nothing
+    None,
+}
+
+impl Rounding {
+    /// What was said, or this.
+    pub(crate) fn tf32_or(&self, default: Tf32) -> Tf32 {
+        if self.allow_tf32.is_empty() {
+            return default;
+        }
+        let has = |kind| self.allow_tf32.contains(&kind);
+        Tf32 { matmul: has(Rounded::Matmul), conv: has(Rounded::Conv) }
+    }
 }
 
 /// When there are colours.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use aoti_build::{
     Built, Choices, Gpus, Job, LOCK_FILE, Layout, LinkKind, Model, Operator, Progress, Session, Settings,
-    operators_of_project,
+    Tf32, operators_of_project,
 };
 use aoti_runtime::{Device, Library, LoadOptions, ModelInfo};
 use aoti_toolchain::{Environment, temporary_folder};
@@ -39,6 +39,7 @@ pub(crate) fn build(
     link: LinkKind,
     device: Device,
     levels: Vec<String>,
+    tf32: Tf32,
     progress: &dyn Progress,
 ) -> Result<Single, aoti_build::Error> {
     let folder = temporary_folder("model", session.environment());
@@ -50,6 +51,7 @@ pub(crate) fn build(
     let mut model = Model::new(name_of(path), path);
     model.operators = operators(session.environment())?;
     model.link = link;
+    model.tf32 = Some(tf32);
     // Where `tune` leaves what it finds of a model of no project.
     model.choices = Choices::Lock(path.with_file_name(LOCK_FILE));
     match toolchain_device(device) {

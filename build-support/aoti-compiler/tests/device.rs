@@ -10,6 +10,7 @@ use aoti_compiler::dtype::DType;
 use aoti_compiler::graph::{Graph, InputRole, text};
 use aoti_compiler::interpret::{Tensor, evaluate};
 use aoti_compiler::symbolic::Expr;
+use aoti_compiler::target::Tf32;
 use aoti_compiler::transform::rename::Names;
 use bytes::Bytes;
 use std::fmt::Write;
@@ -23,8 +24,11 @@ mod drawn;
 #[path = "device/repeated.rs"]
 mod repeated;
 
-const NAMES: [&str; 9] =
-    ["kernels", "control", "attention", "random", "matrices", "storage", "clusters", "roles", "together"];
+const NAMES: [&str; 10] = [
+    "kernels", "control", "attention", "random", "matrices", "storage", "clusters", "roles", "together", ROUNDED,
+];
+/// The graph whose products of `f32` may be TF32 too.
+const ROUNDED: &str = "rounded";
 
 fn manifest(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -48,6 +52,7 @@ fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
         gpus: vec![architecture.to_owned()],
         embed_weights: true,
         named_weights: false,
+        tf32: Tf32 { matmul: name == ROUNDED, ..Tf32::default() },
         operators: vec![],
     };
     compile(Bytes::from(text), &options).expect("the graph compiles")

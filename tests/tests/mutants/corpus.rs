@@ -55,6 +55,7 @@ fn options() -> Options {
         levels: vec!["native".to_owned()],
         embed_weights: false,
         named_weights: false,
+        tf32: Default::default(),
         names: Default::default(),
         records: Default::default(),
         operators: vec![],

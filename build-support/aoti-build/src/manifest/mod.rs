@@ -16,7 +16,7 @@ use aoti_toolchain::{Device, Requirements, Target, UserToolchain, UserToolchains
 use serde_json::Value;
 
 use crate::lock;
-use crate::model::{Choices, Gpus, LinkKind, Model, Names, Weights};
+use crate::model::{Choices, Gpus, LinkKind, Model, Names, Tf32, Weights};
 use crate::operators::Operator;
 use crate::session::cpu_requirements;
 use check::Checker;
@@ -47,6 +47,8 @@ pub struct Wishes {
     pub cuda: Vec<String>,
     /// Architectures of AMD GPUs.
     pub rocm: Vec<String>,
+    /// What of `f32` GPUs may multiply as TF32, if it says.
+    pub tf32: Option<Tf32>,
     /// Toolchains that the project brings, those that go first in front.
     pub toolchains: Vec<Arc<UserToolchains>>,
 }
@@ -93,6 +95,7 @@ struct RawTable {
     cpu: Vec<String>,
     cuda: Vec<String>,
     rocm: Vec<String>,
+    tf32: Option<Tf32>,
     models: Option<BTreeMap<String, RawModel>>,
     toolchains: Option<BTreeMap<String, UserToolchain>>,
     operators: Vec<Operator>,
@@ -106,6 +109,8 @@ struct RawModel {
     link: LinkKind,
     /// Levels of its own; the table's where it has none.
     cpu: Option<Vec<String>>,
+    /// The table's where it has none.
+    tf32: Option<Tf32>,
     names: Names,
 }
 
@@ -157,7 +162,7 @@ impl Wishes {
     }
 
     fn of_table(checker: &mut Checker<'_>, table: Option<&Table>, raw: RawTable) -> Wishes {
-        let RawTable { devices, cpu, cuda, rocm, models: _, toolchains, operators: _ } = raw;
+        let RawTable { devices, cpu, cuda, rocm, tf32, models: _, toolchains, operators: _ } = raw;
         let cpu = checker.levels(&cpu);
         checker.architectures(Device::Cuda, &cuda);
         checker.architectures(Device::Rocm, &rocm);
@@ -165,7 +170,7 @@ impl Wishes {
             let folder = table.file.parent().map(Path::to_owned).unwrap_or_default();
             Arc::new(UserToolchains { file: table.file.clone(), folder, tables })
         });
-        Wishes { devices, cpu, cuda, rocm, toolchains: toolchains.into_iter().collect() }
+        Wishes { devices, cpu, cuda, rocm, tf32, toolchains: toolchains.into_iter().collect() }
     }
 }
 
@@ -247,6 +252,7 @@ impl Manifest {
         }
         for model in &mut self.models {
             model.toolchains.clone_from(&wishes.toolchains);
+            model.tf32 = model.tf32.or(wishes.tf32);
             if !self.own_levels.contains(&model.name) {
                 model.levels.clone_from(&wishes.cpu);
             }
@@ -291,6 +297,7 @@ impl Manifest {
         let wishes = Wishes::of_table(&mut checker, table, raw);
         let mut own_levels = BTreeSet::new();
         for model in &mut models {
+            model.tf32 = model.tf32.or(wishes.tf32);
             if model.levels.is_empty() {
                 model.levels.clone_from(&wishes.cpu);
             } else {

@@ -52,6 +52,27 @@ fn a_table_says_all() {
 }
 
 #[test]
+fn rounding_is_allowed_for_all_models_or_one() {
+    let tf32 = |table: &str, own: &str| {
+        let table = format!(
+            "[package.metadata.aoti]\n{table}\n[package.metadata.aoti.models.digits]\npath = \"d.pt2\"\n{own}\n"
+        );
+        let folder = project(&table, &["d.pt2"]);
+        Manifest::of_folder(folder.path()).map(|manifest| manifest.models[0].tf32.unwrap_or_default())
+    };
+    let allowed = |matmul, conv| Ok(Tf32 { matmul, conv });
+    assert_eq!(tf32("", ""), allowed(false, true), "as PyTorch does");
+    assert_eq!(tf32("allow-tf32 = true", ""), allowed(true, true));
+    assert_eq!(tf32("allow-tf32 = false", ""), allowed(false, false));
+    assert_eq!(tf32("allow-tf32 = false", "allow-tf32 = { matmul = true }"), allowed(true, true));
+    assert_eq!(tf32("", "allow-tf32 = { conv = false }"), allowed(false, false));
+    let said = |table: &str| tf32(table, "").unwrap_err().0.remove(0).message;
+    assert_eq!(said("allow-tf32 = 1"), "`allow-tf32` is no table");
+    assert!(said("allow-tf32 = { convs = true }").contains("convs"));
+    assert!(said("allow-tf32 = { conv = 1 }").contains("conv"));
+}
+
+#[test]
 fn a_build_script_says_what_a_table_can() {
     let folder = project("", &["models/found.pt2", "m/d.pt2"]);
     let digits = Model::new("digits", "m/d.pt2")

@@ -133,6 +133,7 @@ impl fmt::Display for Layout {
                     Multiplier::Few => "threads that share a row",
                     Multiplier::Threads => "threads",
                     Multiplier::Units => "matrix units",
+                    Multiplier::RoundedUnits => "matrix units as TF32",
                 };
                 write!(f, ", tiles of {rows} x {columns} multiplied by {by}, {threads} threads a block")?;
                 if *blocks > 1 { write!(f, ", {blocks} blocks a tile") } else { Ok(()) }

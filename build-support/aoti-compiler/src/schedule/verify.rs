@@ -105,6 +105,17 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                     if tile.blocks < 1 || tile.blocks > most {
                         findings.push(format!("{} blocks cannot share a tile", tile.blocks));
                     }
+                    let may_round = match &kernel.kind {
+                        KernelKind::MatMul(_) => gpu.tf32.matmul,
+                        KernelKind::Convolution(_) => gpu.tf32.conv,
+                        KernelKind::Nest(_)
+                        | KernelKind::Attention(_)
+                        | KernelKind::Rows(_)
+                        | KernelKind::Extern(_) => false,
+                    };
+                    if tile.by == Multiplier::RoundedUnits && !may_round {
+                        findings.push("its numbers may not be rounded to TF32".to_owned());
+                    }
                     let has_roles = is_attention && tile.by == Multiplier::Units;
                     if tile.copiers < 0 || (tile.copiers > 0 && !has_roles) {
                         findings.push(format!("{} threads cannot copy what others multiply", tile.copiers));

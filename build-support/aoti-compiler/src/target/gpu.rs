@@ -30,6 +30,27 @@ impl Vendor {
     }
 }
 
+/// What of `f32` NVIDIA's matrix units may multiply as TF32: numbers of 11 bits, with sums in `f32`. By default what PyTorch
+/// computes so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tf32 {
+    /// Matrix products: `torch.backends.cuda.matmul.allow_tf32`.
+    pub matmul: bool,
+    /// Convolutions: `torch.backends.cudnn.allow_tf32`.
+    pub conv: bool,
+}
+
+impl Tf32 {
+    /// Nothing: every product is that of `f32`.
+    pub const NONE: Tf32 = Tf32 { matmul: false, conv: false };
+}
+
+impl Default for Tf32 {
+    fn default() -> Tf32 {
+        Tf32 { matmul: false, conv: true }
+    }
+}
+
 /// One GPU architecture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GpuTarget {
@@ -63,6 +84,8 @@ pub struct GpuTarget {
     pub allocation_alignment: i64,
     /// Shapes of the matrix instructions, best first; none where there are no such instructions.
     pub matrix_shapes: &'static [MatrixShape],
+    /// What of `f32` its matrix units may multiply as TF32, if they can.
+    pub tf32: Tf32,
 }
 
 /// What one matrix instruction of a warp multiplies: `[m, k]` by `[k, n]`, halves summed in `f32`.
@@ -175,6 +198,13 @@ impl GpuTarget {
         Some(common)
     }
 
+    /// The same where units may multiply so; those of other vendors, and older ones, do not.
+    #[must_use]
+    pub fn allowing(self, tf32: Tf32) -> GpuTarget {
+        let can = self.vendor == Vendor::Nvidia && !self.matrix_shapes.is_empty();
+        GpuTarget { tf32: if can { tf32 } else { Tf32::NONE }, ..self }
+    }
+
     /// The facts of an architecture by its compiler's name; `None` where no line of the table fits.
     pub fn named(architecture: &str) -> Option<GpuTarget> {
         let known = ARCHITECTURES.iter().find(|known| architecture.starts_with(known.prefix))?;
@@ -194,6 +224,7 @@ impl GpuTarget {
             cache_bytes: known.cache_bytes,
             allocation_alignment: 256,
             matrix_shapes: known.matrix_shapes,
+            tf32: Tf32::NONE,
         })
     }
 }
