@@ -25,7 +25,16 @@ mod drawn;
 mod repeated;
 
 const NAMES: [&str; 10] = [
-    "kernels", "control", "attention", "random", "matrices", "storage", "clusters", "roles", "together", ROUNDED,
+    "kernels",
+    "control",
+    "attention",
+    "random",
+    "matrices",
+    "storage",
+    "clusters",
+    "roles",
+    "together",
+    ROUNDED,
 ];
 /// The graph whose products of `f32` may be TF32 too.
 const ROUNDED: &str = "rounded";
@@ -118,6 +127,34 @@ fn cuda_and_hip_have_one_text() {
     for name in ["kernels", "control"] {
         assert_eq!(kernels(&compiled(name, "sm_90a")), kernels(&compiled(name, "gfx90a")));
     }
+}
+
+/// A kernel that was launched early must not read what others still write through a cache that is not coherent, as compilers do
+/// with what is constant and apart from everything else.
+#[test]
+fn only_weights_are_declared_to_be_constant() {
+    let mut seen = [0, 0];
+    for name in NAMES {
+        let bundle = compiled(name, "sm_90a");
+        let signature = |function: &str| {
+            let line = kernels(&bundle).lines().find(|line| line.contains(&format!(" {function}(Run run")));
+            let line = line.expect("the kernel is printed");
+            line.split(", ").filter(|part| part.contains('*')).map(str::to_owned).collect::<Vec<_>>()
+        };
+        for line in text_of(&bundle, "run_cuda.cpp").lines().filter(|line| line.contains("launch(run")) {
+            let (launch, function) = line.split_once("); // ").expect("the function is named");
+            let (parameters, words) = (signature(function), launch.split(">(run, "));
+            let arguments: Vec<&str> =
+                words.filter_map(|part| part.rsplit_once('<')?.0.rsplit(' ').next()).collect();
+            assert_eq!(arguments.len(), parameters.len(), "{line}");
+            for (argument, parameter) in arguments.iter().zip(&parameters) {
+                let is_constant = parameter.starts_with("const ") && parameter.contains("__restrict__");
+                assert_eq!(is_constant, *argument == "weights", "{parameter} of {line}");
+                seen[usize::from(is_constant)] += 1;
+            }
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 3), "{seen:?}");
 }
 
 /// Compiles the goldens' graphs for the device only.

@@ -4,7 +4,7 @@
 
 using namespace aoti;
 
-AOTI_KERNEL(256) k_product(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *in1, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   const i32 m = 64, n = 72, k = 96;
@@ -25,7 +25,7 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *__restrict__ in0, const f32 *__re
 }
 AOTI_KERNEL_END(k_product)
 
-AOTI_CLUSTER_KERNEL(256, 4) k_conv(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
+AOTI_CLUSTER_KERNEL(256, 4) k_conv(Run run, const f32 *in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   const ConvSizes<i32> shape{2, 64, 64, 1, {1, 12, 12}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {1, 12, 12}};
