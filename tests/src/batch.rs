@@ -164,6 +164,7 @@ pub fn options(name: String) -> Options {
         embed_weights: false,
         named_weights: false,
         tf32: Default::default(),
+        libraries: vec![],
         names: Default::default(),
         records: Default::default(),
         operators: vec![],

@@ -290,6 +290,7 @@ fn functions_cannot_be_called_on_gpus() {
         embed_weights: true,
         named_weights: false,
         tf32: Default::default(),
+        libraries: vec![],
         names: Default::default(),
         records: Default::default(),
         operators: vec![

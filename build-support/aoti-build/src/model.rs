@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aoti_compiler::codegen::names;
 use aoti_compiler::compile;
 use aoti_compiler::schedule::Records;
-pub use aoti_compiler::target::Tf32;
+pub use aoti_compiler::target::{MathLibrary, Tf32};
 pub use aoti_compiler::transform::rename::Names;
 use aoti_toolchain::{Device, UserToolchains};
 use serde::{Deserialize, Serialize};
@@ -82,6 +82,8 @@ pub struct Model {
     pub gpus: Vec<Gpus>,
     /// What of `f32` its GPUs may multiply as TF32; what PyTorch does where nobody says.
     pub tf32: Option<Tf32>,
+    /// Libraries of GPUs' vendors that products may be left to.
+    pub libraries: Vec<MathLibrary>,
     /// Toolchains that its project brings, those that go first in front.
     pub toolchains: Vec<Arc<UserToolchains>>,
     /// What its outputs and dimensions are called, where not as the program calls them.
@@ -106,6 +108,7 @@ impl Model {
             levels: Vec::new(),
             gpus: Vec::new(),
             tf32: None,
+            libraries: Vec::new(),
             toolchains: Vec::new(),
             names: Names::default(),
             choices: Choices::Predicted,
@@ -180,6 +183,7 @@ impl Model {
             embed_weights: self.weights == Weights::Embed,
             named_weights: self.named_weights || self.weights == Weights::External,
             tf32: self.tf32.unwrap_or_default(),
+            libraries: self.libraries.clone(),
             names: self.names.clone(),
             records,
             operators: self.compiled_operators()?,
@@ -202,7 +206,8 @@ impl Model {
         let tf32 = [(matmul, "tf32 matmul"), (conv, "tf32 conv")].into_iter();
         let tf32 = tf32.filter(|(is_allowed, _)| *is_allowed && !self.gpus.is_empty());
         let tf32 = tf32.map(|(_, word)| word.to_owned());
-        cpu.into_iter().chain(self.gpus.iter().map(gpu)).chain(tf32).collect()
+        let libraries = self.libraries.iter().map(|library| library.name().to_owned());
+        cpu.into_iter().chain(self.gpus.iter().map(gpu)).chain(tf32).chain(libraries).collect()
     }
 
     /// The identifier that stands for it in file names and modules.

@@ -74,6 +74,7 @@ fn options(text: &str) -> Options {
         embed_weights: true,
         named_weights: false,
         tf32: Default::default(),
+        libraries: vec![],
         names: Default::default(),
         records: Default::default(),
         operators: vec![],

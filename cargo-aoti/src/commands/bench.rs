@@ -15,7 +15,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::{Context, print, print_json};
-use crate::arguments::{Output, Rounding};
+use crate::arguments::{Numerics, Output, Rounding};
 use crate::case;
 use crate::dims;
 use crate::failure::Failure;
@@ -75,8 +75,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let progress = Shown::new(context.terminal);
     let begun = Instant::now();
     let (device, levels) = (arguments.device, vec![arguments.level.clone()]);
-    let tf32 = arguments.rounding.tf32_or(Tf32::default());
-    let single = single::build(&session, &path, LinkKind::Dylib, device, levels, tf32, &progress);
+    let numerics = arguments.rounding.or(Tf32::default());
+    let single = single::build(&session, &path, LinkKind::Dylib, device, levels, numerics.clone(), &progress);
     progress.finish();
     let single = single?;
     let compile_ms = begun.elapsed().as_millis();
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             Device::Cpu => (vec![arguments.level.clone()], Vec::new()),
             Device::Cuda(_) | Device::Rocm(_) => (Vec::new(), single.architectures.clone()),
         };
-        let work = kernel_work(&path, (compiled_for, tf32), &views, &context.environment)?;
+        let work = kernel_work(&path, (compiled_for, numerics), &views, &context.environment)?;
         Some(match device {
             Device::Cpu => profile::measure(&model, &views, executor, limit, &work)?,
             Device::Cuda(_) | Device::Rocm(_) => on_device::profile(&model, &info, &inputs, limit, &work)?,
@@ -197,7 +197,7 @@ impl Report<'_> {
 /// or the GPUs that it is compiled for.
 fn kernel_work(
     path: &Path,
-    ((levels, gpus), tf32): ((Vec<String>, Vec<String>), Tf32),
+    ((levels, gpus), numerics): ((Vec<String>, Vec<String>), Numerics),
     views: &[AnyView<'_>],
     environment: &aoti_toolchain::Environment,
 ) -> Result<BTreeMap<String, Option<Work>>, Failure> {
@@ -208,7 +208,8 @@ fn kernel_work(
         gpus,
         embed_weights: true,
         named_weights: false,
-        tf32,
+        tf32: numerics.tf32,
+        libraries: numerics.libraries,
         names: Default::default(),
         records: Default::default(),
         operators: single::read_operators(environment)?,

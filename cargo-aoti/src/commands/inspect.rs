@@ -20,7 +20,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{Context, print, print_json};
-use crate::arguments::{Output, Rounding};
+use crate::arguments::{Numerics, Output, Rounding};
 use crate::case;
 use crate::failure::Failure;
 use crate::memory;
@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         print(&operators(&program, &declared));
         return Ok(());
     }
-    let tf32 = arguments.rounding.tf32_or(Tf32::default());
+    let Numerics { tf32, libraries } = arguments.rounding.or(Tf32::default());
     let level = vec![arguments.level.clone()];
     let (levels, gpus) =
         if GpuTarget::named(&arguments.level).is_some() { (Vec::new(), level) } else { (level, Vec::new()) };
@@ -120,6 +120,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         embed_weights: true,
         named_weights: false,
         tf32,
+        libraries,
         names: Default::default(),
         records: Default::default(),
         operators: single::read_operators(&context.environment)?,

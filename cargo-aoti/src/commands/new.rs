@@ -121,6 +121,7 @@ fn choose(given: &Path) -> Result<Chosen, Failure> {
         embed_weights: true,
         named_weights: false,
         tf32: Default::default(),
+        libraries: vec![],
         names: Default::default(),
         records: Default::default(),
         operators: Vec::new(),

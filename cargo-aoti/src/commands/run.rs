@@ -65,8 +65,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     dims::check(&path, &arguments.dim, &context.environment)?;
     let progress = Shown::new(context.terminal);
     let (device, levels) = (arguments.device, vec!["native".to_owned()]);
-    let tf32 = arguments.rounding.tf32_or(Tf32::default());
-    let single = single::build(&session, &path, LinkKind::Dylib, device, levels, tf32, &progress);
+    let numerics = arguments.rounding.or(Tf32::default());
+    let single = single::build(&session, &path, LinkKind::Dylib, device, levels, numerics, &progress);
     progress.finish();
     let single = single?;
     let (model, info) = single.load()?;

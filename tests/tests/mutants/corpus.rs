@@ -56,6 +56,7 @@ fn options() -> Options {
         embed_weights: false,
         named_weights: false,
         tf32: Default::default(),
+        libraries: vec![],
         names: Default::default(),
         records: Default::default(),
         operators: vec![],

@@ -11,11 +11,11 @@ use serde_json::{Map, Value};
 
 use super::locate::{Location, Spot};
 use super::{Code, Problem, Problems, RawModel, RawTable, Table, suggest};
-use crate::model::{Model, Names, Tf32};
+use crate::model::{MathLibrary, Model, Names, Tf32};
 use crate::operators::{Operator, OperatorCode};
 
-pub(super) const TABLE_KEYS: [&str; 8] =
-    ["devices", "cpu", "cuda", "rocm", "allow-tf32", "models", "operators", "toolchain"];
+pub(super) const TABLE_KEYS: [&str; 9] =
+    ["devices", "cpu", "cuda", "rocm", "allow-tf32", "libraries", "models", "operators", "toolchain"];
 pub(super) const OPERATOR_KEYS: [&str; 5] = ["schema", "symbol", "source", "decides-sizes", "graph"];
 pub(super) const MODEL_KEYS: [&str; 8] =
     ["path", "weights", "named-weights", "link", "cpu", "allow-tf32", "outputs", "dims"];
@@ -51,10 +51,12 @@ impl<'a> Checker<'a> {
         let Some(map) = self.map(value, &spot) else { return RawTable::default() };
         self.keys(map, &spot, &TABLE_KEYS);
         let mut list = |key: &str| self.field::<Vec<String>>(map, &spot, key).unwrap_or_default();
-        let [devices, cpu, cuda, rocm] = ["devices", "cpu", "cuda", "rocm"].map(&mut list);
+        let [devices, cpu, cuda, rocm, libraries] =
+            ["devices", "cpu", "cuda", "rocm", "libraries"].map(&mut list);
         let tf32 = self.tf32(map, &spot);
         let operators = self.table_of_operators(value);
-        let mut raw = RawTable { devices, cpu, cuda, rocm, tf32, models: None, toolchains: None, operators };
+        let mut raw =
+            RawTable { devices, cpu, cuda, rocm, tf32, libraries, models: None, toolchains: None, operators };
         if let Some(tables) = map.get("toolchain") {
             raw.toolchains = self.toolchains(tables);
         }
@@ -220,6 +222,31 @@ impl<'a> Checker<'a> {
             let spot = Spot::table().entry(device.as_str()).item(name);
             self.report(Code::Device, message, &spot, suggestion(name, &known));
         }
+    }
+
+    /// Libraries by name; those that there are not are reported.
+    pub(super) fn libraries(&mut self, names: &[String]) -> Vec<MathLibrary> {
+        let mut all = Vec::new();
+        for name in names {
+            match MathLibrary::ALL.into_iter().find(|library| library.name() == name) {
+                Some(library) => all.push(library),
+                None => {
+                    let known = MathLibrary::ALL.map(MathLibrary::name);
+                    let help = suggestion(name, &known)
+                        .unwrap_or_else(|| format!("there are `{}`", known.join("` and `")));
+                    let message = format!("no library `{name}` is known");
+                    self.report(
+                        Code::Value,
+                        message,
+                        &Spot::table().entry("libraries").item(name),
+                        Some(help),
+                    );
+                }
+            }
+        }
+        all.sort();
+        all.dedup();
+        all
     }
 
     /// One model, if it can be built.

@@ -69,7 +69,20 @@ fn rounding_is_allowed_for_all_models_or_one() {
     let said = |table: &str| tf32(table, "").unwrap_err().0.remove(0).message;
     assert_eq!(said("allow-tf32 = 1"), "`allow-tf32` is no table");
     assert!(said("allow-tf32 = { convs = true }").contains("convs"));
-    assert!(said("allow-tf32 = { conv = 1 }").contains("conv"));
+    assert!(said("allow-tf32 = { conv = 1 }").contains("expected a boolean"));
+}
+
+#[test]
+fn libraries_are_named_by_those_that_there_are() {
+    let libraries = |list: &str| {
+        let folder = project(&format!("[package.metadata.aoti]\nlibraries = {list}\n"), &["models/d.pt2"]);
+        Manifest::of_folder(folder.path()).map(|manifest| manifest.models[0].libraries.clone())
+    };
+    assert_eq!(libraries("[]"), Ok(vec![]));
+    assert_eq!(libraries("[\"hipblaslt\", \"cublaslt\", \"cublaslt\"]"), Ok(MathLibrary::ALL.to_vec()));
+    let problem = libraries("[\"openblas\"]").unwrap_err().0.remove(0);
+    assert_eq!(problem.message, "no library `openblas` is known");
+    assert!(problem.to_string().contains("`cublaslt` and `hipblaslt`"), "{problem}");
 }
 
 #[test]

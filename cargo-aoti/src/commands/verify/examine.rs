@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use aoti_build::{Error, LinkKind, Session, Silent, Tf32};
+use aoti_build::{Error, LinkKind, Session, Silent};
 use aoti_compiler::compile;
 use aoti_compiler::graph::{Graph, OutputRole};
 use aoti_runtime::{Device, DynTensor};
@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::child;
 use super::outcome::{Outcome, Stage, Status};
 use super::place::{Place, Program};
+use crate::arguments::Numerics;
 use crate::bug;
 use crate::case::{Case, Reference, Terms};
 use crate::failure::Failure;
@@ -27,7 +28,7 @@ pub(super) struct Examiner {
     /// CPU levels, or architectures of GPUs; none for the target's defaults.
     pub(super) levels: Vec<String>,
     /// What GPUs may round.
-    pub(super) tf32: Tf32,
+    pub(super) numerics: Numerics,
     pub(super) timeout: Duration,
     pub(super) threads: u16,
 }
@@ -163,8 +164,8 @@ impl Examiner {
     fn build(&self, case: &Case, link: LinkKind, outcome: &mut Outcome) -> Result<single::Single, Stopped> {
         let path = case.model();
         outcome.stage = Stage::Lower;
-        let (levels, tf32) = (self.levels.clone(), self.tf32);
-        let built = single::build(&self.session, &path, link, self.device, levels, tf32, &Silent);
+        let (levels, numerics) = (self.levels.clone(), self.numerics.clone());
+        let built = single::build(&self.session, &path, link, self.device, levels, numerics, &Silent);
         let single = built.map_err(|error| {
             let stage = if let Error::Unreadable { .. } = &error {
                 Stage::Import

@@ -159,7 +159,7 @@ fn examiner(arguments: &Arguments, context: &Context) -> Result<Examiner, Failur
         place,
         levels,
         // What cases expect was computed in `f32`.
-        tf32: arguments.rounding.tf32_or(Tf32::NONE),
+        numerics: arguments.rounding.or(Tf32::NONE),
         timeout: Duration::from_secs(arguments.timeout),
         threads: arguments.threads,
     })

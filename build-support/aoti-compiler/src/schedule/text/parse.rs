@@ -58,7 +58,9 @@ fn target(cursor: &mut Cursor<'_>) -> Result<Target, SyntaxError> {
             let known = GpuTarget::named(&cursor.string()?);
             let known = known.ok_or_else(|| cursor.error("there is no such architecture"))?;
             let [matmul, conv] = ["tf32-matmul", "tf32-conv"].map(|word| cursor.eat_word(word));
-            Ok(Target::Gpu(known.allowing(Tf32 { matmul, conv })))
+            let target =
+                GpuTarget { library: cursor.eat_word("library"), ..known.allowing(Tf32 { matmul, conv }) };
+            Ok(Target::Gpu(target))
         }
         _ => Err(cursor.error("expected `cpu` or `gpu`")),
     }
