@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use aoti_build::{MathLibrary, Tf32};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
@@ -40,6 +41,51 @@ pub(crate) struct Global {
     /// Override a setting of cargo's configuration, or read a file of them
     #[arg(long, global = true, value_name = "KEY=VALUE|PATH")]
     pub(crate) config: Vec<String>,
+}
+
+/// What GPUs may do beside our own products of `f32`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Rounding {
+    /// What of f32 a GPU may multiply as TF32, comma-separated [default: `conv`, as in PyTorch; in `verify` `none`]
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
+    allow_tf32: Vec<Rounded>,
+    /// Library of a GPU's vendor that products may be left to, where a record takes it: `cublaslt` or `hipblaslt`
+    #[arg(long, value_name = "NAME", value_parser = library)]
+    library: Vec<MathLibrary>,
+}
+
+fn library(name: &str) -> Result<MathLibrary, String> {
+    let known = MathLibrary::ALL.map(MathLibrary::name).join("` and `");
+    let found = MathLibrary::ALL.into_iter().find(|library| library.name() == name);
+    found.ok_or_else(|| format!("there are `{known}`"))
+}
+
+/// A kind of products.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Rounded {
+    /// Matrix products
+    Matmul,
+    /// Convolutions
+    Conv,
+    /// Nothing
+    None,
+}
+
+/// The same, decided.
+#[derive(Clone, Debug)]
+pub(crate) struct Numerics {
+    pub(crate) tf32: Tf32,
+    pub(crate) libraries: Vec<MathLibrary>,
+}
+
+impl Rounding {
+    /// What was said, where anything was, or this of TF32.
+    pub(crate) fn or(&self, default: Tf32) -> Numerics {
+        let has = |kind| self.allow_tf32.contains(&kind);
+        let said = Tf32 { matmul: has(Rounded::Matmul), conv: has(Rounded::Conv) };
+        let tf32 = if self.allow_tf32.is_empty() { default } else { said };
+        Numerics { tf32, libraries: self.library.clone() }
+    }
 }
 
 /// When there are colours.

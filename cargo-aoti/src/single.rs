@@ -10,6 +10,7 @@ use aoti_runtime::{Device, Library, LoadOptions, ModelInfo};
 use aoti_toolchain::{Environment, temporary_folder};
 use tempfile::TempDir;
 
+use crate::arguments::Numerics;
 use crate::commands::Context;
 use crate::failure::Failure;
 
@@ -39,6 +40,7 @@ pub(crate) fn build(
     link: LinkKind,
     device: Device,
     levels: Vec<String>,
+    numerics: Numerics,
     progress: &dyn Progress,
 ) -> Result<Single, aoti_build::Error> {
     let folder = temporary_folder("model", session.environment());
@@ -50,6 +52,7 @@ pub(crate) fn build(
     let mut model = Model::new(name_of(path), path);
     model.operators = operators(session.environment())?;
     model.link = link;
+    (model.tf32, model.libraries) = (Some(numerics.tf32), numerics.libraries);
     // Where `tune` leaves what it finds of a model of no project.
     model.choices = Choices::Lock(path.with_file_name(LOCK_FILE));
     match toolchain_device(device) {

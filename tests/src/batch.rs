@@ -163,6 +163,8 @@ pub fn options(name: String) -> Options {
         gpus: Vec::new(),
         embed_weights: false,
         named_weights: false,
+        tf32: Default::default(),
+        libraries: vec![],
         names: Default::default(),
         records: Default::default(),
         operators: vec![],

@@ -289,6 +289,8 @@ fn functions_cannot_be_called_on_gpus() {
         gpus: vec!["sm_90a".to_owned()],
         embed_weights: true,
         named_weights: false,
+        tf32: Default::default(),
+        libraries: vec![],
         names: Default::default(),
         records: Default::default(),
         operators: vec![

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::layout::Layout;
 use crate::lock::FILE as LOCK_FILE;
 use crate::manifest::{Manifest, Problems, Script};
-use crate::model::{LinkKind, Model};
+use crate::model::{LinkKind, Model, Tf32};
 use crate::operators::{Operator, OperatorCode, headers_beside};
 use crate::purpose::{self, Purpose};
 use crate::session::{Job, Session, Settings};
@@ -106,6 +106,20 @@ impl Builder {
     #[must_use]
     pub fn rocm(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Builder {
         self.script.rocm = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// What of `f32` GPUs may multiply as TF32, in place of the table's `allow-tf32`.
+    #[must_use]
+    pub fn allow_tf32(mut self, tf32: Tf32) -> Builder {
+        self.script.tf32 = Some(tf32);
+        self
+    }
+
+    /// Libraries of GPUs' vendors that products may be left to, in place of the table's `libraries`.
+    #[must_use]
+    pub fn libraries(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Builder {
+        self.script.libraries = names.into_iter().map(Into::into).collect();
         self
     }
 

@@ -76,7 +76,8 @@ mod with_compiler {
         Code, Location, Manifest, Problem, Problems, Wishes, operators_of_project, suggest,
     };
     pub use crate::model::{
-        Choices, Gpus, LinkKind, Model, Names, Weights, default_architectures, default_levels,
+        Choices, Gpus, LinkKind, MathLibrary, Model, Names, Tf32, Weights, default_architectures,
+        default_levels,
     };
     pub use crate::operators::{Operator, OperatorCode};
     pub use crate::progress::{ModelEvent, Progress, Silent};

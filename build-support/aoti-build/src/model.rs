@@ -6,6 +6,7 @@ use std::sync::Arc;
 use aoti_compiler::codegen::names;
 use aoti_compiler::compile;
 use aoti_compiler::schedule::Records;
+pub use aoti_compiler::target::{MathLibrary, Tf32};
 pub use aoti_compiler::transform::rename::Names;
 use aoti_toolchain::{Device, UserToolchains};
 use serde::{Deserialize, Serialize};
@@ -79,6 +80,10 @@ pub struct Model {
     pub levels: Vec<String>,
     /// GPUs that it runs on, each device once.
     pub gpus: Vec<Gpus>,
+    /// What of `f32` its GPUs may multiply as TF32; what PyTorch does where nobody says.
+    pub tf32: Option<Tf32>,
+    /// Libraries of GPUs' vendors that products may be left to.
+    pub libraries: Vec<MathLibrary>,
     /// Toolchains that its project brings, those that go first in front.
     pub toolchains: Vec<Arc<UserToolchains>>,
     /// What its outputs and dimensions are called, where not as the program calls them.
@@ -102,6 +107,8 @@ impl Model {
             cpu: true,
             levels: Vec::new(),
             gpus: Vec::new(),
+            tf32: None,
+            libraries: Vec::new(),
             toolchains: Vec::new(),
             names: Names::default(),
             choices: Choices::Predicted,
@@ -137,6 +144,13 @@ impl Model {
         self
     }
 
+    /// What of `f32` its GPUs may multiply as TF32: `allow-tf32` of the manifest.
+    #[must_use]
+    pub fn allow_tf32(mut self, tf32: Tf32) -> Model {
+        self.tf32 = Some(tf32);
+        self
+    }
+
     /// Names of its outputs, all of them in order: `outputs` of the manifest.
     #[must_use]
     pub fn outputs(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Model {
@@ -168,6 +182,8 @@ impl Model {
             gpus,
             embed_weights: self.weights == Weights::Embed,
             named_weights: self.named_weights || self.weights == Weights::External,
+            tf32: self.tf32.unwrap_or_default(),
+            libraries: self.libraries.clone(),
             names: self.names.clone(),
             records,
             operators: self.compiled_operators()?,
@@ -182,11 +198,16 @@ impl Model {
         self.operators.iter().map(Operator::read).collect()
     }
 
-    /// What it is built for, as a record of builds has it.
+    /// What it is built for, and with what numbers, as a record of builds has it.
     pub(crate) fn devices(&self) -> Vec<String> {
         let cpu = self.cpu.then(|| Device::Cpu.as_str().to_owned());
         let gpu = |gpus: &Gpus| format!("{} {}", gpus.device.as_str(), gpus.architectures.join(" "));
-        cpu.into_iter().chain(self.gpus.iter().map(gpu)).collect()
+        let Tf32 { matmul, conv } = self.tf32.unwrap_or_default();
+        let tf32 = [(matmul, "tf32 matmul"), (conv, "tf32 conv")].into_iter();
+        let tf32 = tf32.filter(|(is_allowed, _)| *is_allowed && !self.gpus.is_empty());
+        let tf32 = tf32.map(|(_, word)| word.to_owned());
+        let libraries = self.libraries.iter().map(|library| library.name().to_owned());
+        cpu.into_iter().chain(self.gpus.iter().map(gpu)).chain(tf32).chain(libraries).collect()
     }
 
     /// The identifier that stands for it in file names and modules.

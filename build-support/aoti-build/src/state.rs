@@ -34,7 +34,7 @@ pub(crate) struct Recipe {
     pub(crate) asked: Vec<String>,
     /// The levels that kernels are compiled for.
     pub(crate) levels: Vec<String>,
-    /// The devices that the manifest asks for.
+    /// The devices that the manifest asks for, and what they may round.
     pub(crate) devices: Vec<String>,
     /// The architectures of GPUs that kernels are compiled for.
     pub(crate) architectures: Vec<String>,

@@ -20,6 +20,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         gpus,
         embed_weights: true,
         named_weights: false,
+        tf32: Default::default(),
+        libraries: vec![],
         names: Default::default(),
         records: Default::default(),
         operators: vec![],

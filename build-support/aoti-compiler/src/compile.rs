@@ -14,7 +14,7 @@ use crate::schedule::{
     self, Explanation, Fused, KernelKey, Pair, Records, Schedule, Setting, schedule, ways,
 };
 use crate::symbolic::{RangeTable, Symbol};
-use crate::target::{Cost, GpuTarget, Item, Prices, Target, Vendor};
+use crate::target::{Cost, GpuTarget, Item, MathLibrary, Prices, Target, Tf32, Vendor};
 use crate::transform::rename::{Names, rename};
 use crate::{aten, frontend, interpret, loops, transform};
 
@@ -40,6 +40,10 @@ pub struct Options {
     pub named_weights: bool,
     /// Names that go before the program's own.
     pub names: Names,
+    /// What of `f32` may be multiplied as TF32 on GPUs that can.
+    pub tf32: Tf32,
+    /// Libraries that products on GPUs may be left to.
+    pub libraries: Vec<MathLibrary>,
     /// What measurements say about kernels.
     pub records: Records,
     /// Operators of the user's project.
@@ -167,7 +171,7 @@ fn gpu_targets(options: &Options) -> Result<Vec<(GpuTarget, Vec<String>)>, Diagn
     }
     let common = |(_, names): (Vendor, Vec<String>)| {
         let target = GpuTarget::common(&names).expect("each is known, and all are of one vendor");
-        (target, names)
+        (target.allowing(options.tf32).with_libraries(&options.libraries), names)
     };
     Ok(groups.into_iter().map(common).collect())
 }

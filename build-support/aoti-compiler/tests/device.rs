@@ -5,11 +5,13 @@
 //! `AOTI_TEST_REQUIRE` names it.
 
 use aoti_compiler::codegen::bundle::SourceBundle;
-use aoti_compiler::compile::{Options, compile};
+use aoti_compiler::compile::{Options, compile, open_kernels};
 use aoti_compiler::dtype::DType;
 use aoti_compiler::graph::{Graph, InputRole, text};
 use aoti_compiler::interpret::{Tensor, evaluate};
+use aoti_compiler::schedule::Setting;
 use aoti_compiler::symbolic::Expr;
+use aoti_compiler::target::{MathLibrary, Tf32};
 use aoti_compiler::transform::rename::Names;
 use bytes::Bytes;
 use std::fmt::Write;
@@ -23,8 +25,23 @@ mod drawn;
 #[path = "device/repeated.rs"]
 mod repeated;
 
-const NAMES: [&str; 9] =
-    ["kernels", "control", "attention", "random", "matrices", "storage", "clusters", "roles", "together"];
+const NAMES: [&str; 11] = [
+    "kernels",
+    "control",
+    "attention",
+    "random",
+    "matrices",
+    "storage",
+    "clusters",
+    "roles",
+    "together",
+    ROUNDED,
+    LIBRARY,
+];
+/// The graph whose products of `f32` may be TF32 too.
+const ROUNDED: &str = "rounded";
+/// The graph whose products are left to a library.
+const LIBRARY: &str = "library";
 
 fn manifest(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -39,7 +56,7 @@ fn compiled(name: &str, architecture: &str) -> SourceBundle {
 }
 
 fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
-    let options = Options {
+    let mut options = Options {
         name: name.to_owned(),
         package: String::new(),
         names: Names::default(),
@@ -48,9 +65,24 @@ fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
         gpus: vec![architecture.to_owned()],
         embed_weights: true,
         named_weights: false,
+        tf32: Tf32 { matmul: name == ROUNDED, ..Tf32::default() },
+        libraries: vec![],
         operators: vec![],
     };
-    compile(Bytes::from(text), &options).expect("the graph compiles")
+    let model = Bytes::from(text);
+    if name == LIBRARY {
+        options.libraries = MathLibrary::ALL.to_vec();
+        for kernel in open_kernels(model.clone(), &options).expect("the graph compiles") {
+            if let Some(way) = kernel.ways.into_iter().find(|way| is_by_library(&way.setting)) {
+                options.records.set(kernel.key, way.setting);
+            }
+        }
+    }
+    compile(model, &options).expect("the graph compiles")
+}
+
+fn is_by_library(setting: &Setting) -> bool {
+    setting.to_string().contains("gemm.library")
 }
 
 fn text_of<'b>(bundle: &'b SourceBundle, name: &str) -> &'b str {
@@ -113,6 +145,34 @@ fn cuda_and_hip_have_one_text() {
     for name in ["kernels", "control"] {
         assert_eq!(kernels(&compiled(name, "sm_90a")), kernels(&compiled(name, "gfx90a")));
     }
+}
+
+/// A kernel that was launched early must not read what others still write through a cache that is not coherent, as compilers do
+/// with what is constant and apart from everything else.
+#[test]
+fn only_weights_are_declared_to_be_constant() {
+    let mut seen = [0, 0];
+    for name in NAMES {
+        let bundle = compiled(name, "sm_90a");
+        let signature = |function: &str| {
+            let line = kernels(&bundle).lines().find(|line| line.contains(&format!(" {function}(Run run")));
+            let line = line.expect("the kernel is printed");
+            line.split(", ").filter(|part| part.contains('*')).map(str::to_owned).collect::<Vec<_>>()
+        };
+        for line in text_of(&bundle, "run_cuda.cpp").lines().filter(|line| line.contains("launch(run")) {
+            let (launch, function) = line.split_once("); // ").expect("the function is named");
+            let (parameters, words) = (signature(function), launch.split(">(run, "));
+            let arguments: Vec<&str> =
+                words.filter_map(|part| part.rsplit_once('<')?.0.rsplit(' ').next()).collect();
+            assert_eq!(arguments.len(), parameters.len(), "{line}");
+            for (argument, parameter) in arguments.iter().zip(&parameters) {
+                let is_constant = parameter.starts_with("const ") && parameter.contains("__restrict__");
+                assert_eq!(is_constant, *argument == "weights", "{parameter} of {line}");
+                seen[usize::from(is_constant)] += 1;
+            }
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 3), "{seen:?}");
 }
 
 /// Compiles the goldens' graphs for the device only.
@@ -309,13 +369,32 @@ fn program_of(
 }
 
 fn emulated(name: &str, source: &str, wavefront: u32) {
-    let Some(gcc) = is_installed("gcc", &["g++"]) else { return };
-    let folder = program(&gcc, "emulated", (name, source), wavefront);
+    emulated_with(name, source, wavefront, "emulated", &[]);
+}
+
+/// The same with libraries of C++ beside the driver, as file names and sources; gives the folder of the program.
+fn emulated_with(
+    name: &str,
+    source: &str,
+    wavefront: u32,
+    place: &str,
+    libraries: &[(&str, &str)],
+) -> Option<PathBuf> {
+    let Some(gcc) = is_installed("gcc", &["g++"]) else { return None };
+    let folder = program(&gcc, place, (name, source), wavefront);
+    for (file, from) in libraries {
+        run(Command::new(&gcc)
+            .args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC"])
+            .arg(manifest(&format!("tests/device/{from}")))
+            .arg("-o")
+            .arg(folder.join(file)));
+    }
     let graph = text::parse(source).expect("the graph parses");
     let inputs = inputs(&graph);
     let expected = evaluate(&graph, &inputs).expect("the graph is evaluated");
     std::fs::write(folder.join("case"), case(&graph, &inputs)).expect("the folder is writable");
     run(Command::new(folder.join("run"))
+        .current_dir(&folder)
         .env("LD_LIBRARY_PATH", &folder)
         .args(["case", "result"].map(|file| folder.join(file))));
     let result = std::fs::read(folder.join("result")).expect("the program wrote its result");
@@ -327,6 +406,7 @@ fn emulated(name: &str, source: &str, wavefront: u32) {
             Tensor::new(expected.dtype(), expected.sizes().to_vec(), bytes.to_vec()).expect("same size");
         compare(position, &got, expected);
     }
+    Some(folder)
 }
 
 /// Sizes, then bytes, of each input that the caller gives.
@@ -398,6 +478,20 @@ fn weights_are_fetched_ahead_by_kernels_of_weights_alone() {
     };
     // The two have one body; the matrix of the second is what a kernel before it writes.
     assert!(is_fetching("k_fixed") && !is_fetching("k_moved"));
+}
+
+#[test]
+fn libraries_compute_products_where_they_are_and_kernels_elsewhere() {
+    let text = source(LIBRARY);
+    let library = [("libcublasLt.so.13", "library.cpp")];
+    let Some(folder) = emulated_with(LIBRARY, &text, 32, "with", &library) else { return };
+    let count = || std::fs::read_to_string(folder.join("products")).expect("the library says how many");
+    // Two products of each of a few runs, which are launched, captured, and repeated as graphs.
+    assert!(count().parse::<usize>().expect("a number") >= 8, "{}", count());
+    // One that lacks a function is none.
+    let old = [("libcublasLt.so.13", "driver.cpp")];
+    let folder = emulated_with(LIBRARY, &text, 32, "without", &old).expect("the tool is there");
+    assert!(!folder.join("products").exists());
 }
 
 #[test]

@@ -73,6 +73,8 @@ fn options(text: &str) -> Options {
         levels: vec!["native".to_owned()],
         embed_weights: true,
         named_weights: false,
+        tf32: Default::default(),
+        libraries: vec![],
         names: Default::default(),
         records: Default::default(),
         operators: vec![],

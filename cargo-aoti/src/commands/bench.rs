@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use aoti_build::LinkKind;
+use aoti_build::{LinkKind, Tf32};
 use aoti_compiler::compile::{self, Options};
 use aoti_compiler::loops::work::Work;
 use aoti_runtime::{AnyView, Device, DynTensor, Executor, Inline, Model, ModelInfo, ThreadPool, Workspace};
@@ -15,7 +15,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::{Context, print, print_json};
-use crate::arguments::Output;
+use crate::arguments::{Numerics, Output, Rounding};
 use crate::case;
 use crate::dims;
 use crate::failure::Failure;
@@ -37,6 +37,8 @@ pub(crate) struct Arguments {
     /// Device to run on: `cpu`, `cuda`, or `cuda:1` for the second; inputs and outputs are then kept on it
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: Device,
+    #[command(flatten)]
+    rounding: Rounding,
     #[command(flatten)]
     output: Output,
     /// Size of an open dimension, for random inputs; by default the smallest
@@ -73,7 +75,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let progress = Shown::new(context.terminal);
     let begun = Instant::now();
     let (device, levels) = (arguments.device, vec![arguments.level.clone()]);
-    let single = single::build(&session, &path, LinkKind::Dylib, device, levels, &progress);
+    let numerics = arguments.rounding.or(Tf32::default());
+    let single = single::build(&session, &path, LinkKind::Dylib, device, levels, numerics.clone(), &progress);
     progress.finish();
     let single = single?;
     let compile_ms = begun.elapsed().as_millis();
@@ -104,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             Device::Cpu => (vec![arguments.level.clone()], Vec::new()),
             Device::Cuda(_) | Device::Rocm(_) => (Vec::new(), single.architectures.clone()),
         };
-        let work = kernel_work(&path, compiled_for, &views, &context.environment)?;
+        let work = kernel_work(&path, (compiled_for, numerics), &views, &context.environment)?;
         Some(match device {
             Device::Cpu => profile::measure(&model, &views, executor, limit, &work)?,
             Device::Cuda(_) | Device::Rocm(_) => on_device::profile(&model, &info, &inputs, limit, &work)?,
@@ -194,7 +197,7 @@ impl Report<'_> {
 /// or the GPUs that it is compiled for.
 fn kernel_work(
     path: &Path,
-    (levels, gpus): (Vec<String>, Vec<String>),
+    ((levels, gpus), numerics): ((Vec<String>, Vec<String>), Numerics),
     views: &[AnyView<'_>],
     environment: &aoti_toolchain::Environment,
 ) -> Result<BTreeMap<String, Option<Work>>, Failure> {
@@ -205,6 +208,8 @@ fn kernel_work(
         gpus,
         embed_weights: true,
         named_weights: false,
+        tf32: numerics.tf32,
+        libraries: numerics.libraries,
         names: Default::default(),
         records: Default::default(),
         operators: single::read_operators(environment)?,

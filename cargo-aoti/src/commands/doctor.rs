@@ -1,6 +1,8 @@
 //! `doctor`: each toolchain, where it was found, what it can do, and how to get it.
 
-use aoti_build::{Machine, VARIABLES};
+use std::collections::BTreeSet;
+
+use aoti_build::{Machine, MathLibrary, VARIABLES};
 use aoti_toolchain::{Consideration, Device, PresentDevices, ReportEntry, Toolchains, Verdict};
 use clap::Args;
 use serde_json::{Value, json};
@@ -60,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             "ready": is_ready,
             "cache": environment.cache_directory(),
             "devices": devices_json(&report.devices),
+            "libraries": libraries(&wanted).iter().map(|library| library.name()).collect::<Vec<_>>(),
             "toolchains": report.entries.iter().map(entry_json).collect::<Vec<_>>(),
         }));
     } else {
@@ -75,6 +78,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         for (device, looked_for) in &report.devices.absent {
             text.push_str(&format!("{} devices: none ({})\n", device.as_str(), looked_for.join("; ")));
         }
+        for library in libraries(&wanted) {
+            let (name, files) = (library.name(), library.files().join("` or `"));
+            text.push_str(&format!(
+                "{name}: `{files}`, opened where a model is loaded; without it kernels of ours compute products\n"
+            ));
+        }
         report.entries.iter().for_each(|entry| describe(entry, &mut text));
         text.push_str("\nvariables\n");
         for variable in VARIABLES {
@@ -88,6 +97,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         return Ok(());
     }
     Err(Failure::Machine(format!("no toolchain builds for this machine, `{}`", environment.host())))
+}
+
+/// Libraries of GPUs' vendors that packages of the project name.
+fn libraries(wanted: &[explain::Wanted]) -> BTreeSet<MathLibrary> {
+    wanted.iter().flat_map(|wanted| wanted.wishes.libraries.iter().copied()).collect()
 }
 
 /// What choices of kernels depend on.

@@ -5,6 +5,7 @@ mod choices;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use aoti_build::Tf32;
 use aoti_compiler::aten::Program;
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
 use aoti_compiler::codegen::names;
@@ -19,7 +20,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{Context, print, print_json};
-use crate::arguments::Output;
+use crate::arguments::{Numerics, Output, Rounding};
 use crate::case;
 use crate::failure::Failure;
 use crate::memory;
@@ -46,6 +47,8 @@ pub(crate) struct Arguments {
     /// Instruction-set level to compile for, or a GPU architecture such as `sm_90a`
     #[arg(long, default_value = "x86-64-v3")]
     level: String,
+    #[command(flatten)]
+    rounding: Rounding,
     #[command(flatten)]
     output: Output,
 }
@@ -105,6 +108,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         print(&operators(&program, &declared));
         return Ok(());
     }
+    let Numerics { tf32, libraries } = arguments.rounding.or(Tf32::default());
     let level = vec![arguments.level.clone()];
     let (levels, gpus) =
         if GpuTarget::named(&arguments.level).is_some() { (Vec::new(), level) } else { (level, Vec::new()) };
@@ -115,6 +119,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         gpus,
         embed_weights: true,
         named_weights: false,
+        tf32,
+        libraries,
         names: Default::default(),
         records: Default::default(),
         operators: single::read_operators(&context.environment)?,

@@ -120,6 +120,8 @@ fn choose(given: &Path) -> Result<Chosen, Failure> {
         gpus: Vec::new(),
         embed_weights: true,
         named_weights: false,
+        tf32: Default::default(),
+        libraries: vec![],
         names: Default::default(),
         records: Default::default(),
         operators: Vec::new(),

@@ -4,14 +4,14 @@ mod taps;
 
 use std::path::PathBuf;
 
-use aoti_build::LinkKind;
+use aoti_build::{LinkKind, Tf32};
 use aoti_runtime::{AnyView, Device, DynTensor, Generator, KernelEvent, ModelInfo, ThreadPool, Workspace};
 use clap::Args;
 
 use serde_json::json;
 
 use super::{Context, print, print_json};
-use crate::arguments::Output;
+use crate::arguments::{Output, Rounding};
 use crate::case;
 use crate::dims;
 use crate::failure::Failure;
@@ -54,6 +54,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     check_nan: bool,
     #[command(flatten)]
+    rounding: Rounding,
+    #[command(flatten)]
     printed: Output,
 }
 
@@ -63,7 +65,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     dims::check(&path, &arguments.dim, &context.environment)?;
     let progress = Shown::new(context.terminal);
     let (device, levels) = (arguments.device, vec!["native".to_owned()]);
-    let single = single::build(&session, &path, LinkKind::Dylib, device, levels, &progress);
+    let numerics = arguments.rounding.or(Tf32::default());
+    let single = single::build(&session, &path, LinkKind::Dylib, device, levels, numerics, &progress);
     progress.finish();
     let single = single?;
     let (model, info) = single.load()?;

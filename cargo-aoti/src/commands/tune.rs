@@ -15,7 +15,7 @@ use aoti_runtime::Device;
 use clap::Args;
 
 use super::Context;
-use crate::arguments::Output;
+use crate::arguments::{Output, Rounding};
 use crate::dims;
 use crate::failure::Failure;
 use crate::progress::Shown;
@@ -62,6 +62,8 @@ pub(crate) struct Arguments {
     /// Inputs under the keys "0", "1", … or their names, for one model
     #[arg(long, value_name = "FILE")]
     inputs: Option<PathBuf>,
+    #[command(flatten)]
+    rounding: Rounding,
     #[command(flatten)]
     output: Output,
     #[command(flatten)]

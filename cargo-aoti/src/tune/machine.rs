@@ -119,6 +119,8 @@ impl<'a> Machine<'a> {
             gpus: Vec::new(),
             embed_weights: true,
             named_weights: false,
+            tf32: Default::default(),
+            libraries: vec![],
             names: self.model.names.clone(),
             records: self.decided.clone(),
             operators: self.model.compiled_operators()?,

@@ -55,6 +55,8 @@ fn options() -> Options {
         levels: vec!["native".to_owned()],
         embed_weights: false,
         named_weights: false,
+        tf32: Default::default(),
+        libraries: vec![],
         names: Default::default(),
         records: Default::default(),
         operators: vec![],

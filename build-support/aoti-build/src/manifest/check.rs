@@ -11,14 +11,15 @@ use serde_json::{Map, Value};
 
 use super::locate::{Location, Spot};
 use super::{Code, Problem, Problems, RawModel, RawTable, Table, suggest};
-use crate::model::{Model, Names};
+use crate::model::{MathLibrary, Model, Names, Tf32};
 use crate::operators::{Operator, OperatorCode};
 
-pub(super) const TABLE_KEYS: [&str; 7] =
-    ["devices", "cpu", "cuda", "rocm", "models", "operators", "toolchain"];
+pub(super) const TABLE_KEYS: [&str; 9] =
+    ["devices", "cpu", "cuda", "rocm", "allow-tf32", "libraries", "models", "operators", "toolchain"];
 pub(super) const OPERATOR_KEYS: [&str; 5] = ["schema", "symbol", "source", "decides-sizes", "graph"];
-pub(super) const MODEL_KEYS: [&str; 7] =
-    ["path", "weights", "named-weights", "link", "cpu", "outputs", "dims"];
+pub(super) const MODEL_KEYS: [&str; 8] =
+    ["path", "weights", "named-weights", "link", "cpu", "allow-tf32", "outputs", "dims"];
+const TF32_KEYS: [&str; 2] = ["matmul", "conv"];
 const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
 
 pub(super) struct Checker<'a> {
@@ -50,9 +51,12 @@ impl<'a> Checker<'a> {
         let Some(map) = self.map(value, &spot) else { return RawTable::default() };
         self.keys(map, &spot, &TABLE_KEYS);
         let mut list = |key: &str| self.field::<Vec<String>>(map, &spot, key).unwrap_or_default();
-        let [devices, cpu, cuda, rocm] = ["devices", "cpu", "cuda", "rocm"].map(&mut list);
+        let [devices, cpu, cuda, rocm, libraries] =
+            ["devices", "cpu", "cuda", "rocm", "libraries"].map(&mut list);
+        let tf32 = self.tf32(map, &spot);
         let operators = self.table_of_operators(value);
-        let mut raw = RawTable { devices, cpu, cuda, rocm, models: None, toolchains: None, operators };
+        let mut raw =
+            RawTable { devices, cpu, cuda, rocm, tf32, libraries, models: None, toolchains: None, operators };
         if let Some(tables) = map.get("toolchain") {
             raw.toolchains = self.toolchains(tables);
         }
@@ -75,11 +79,31 @@ impl<'a> Checker<'a> {
             named_weights: self.field(map, &place, "named-weights"),
             link: self.word(map, &place, "link", &["static", "dylib"]),
             cpu: self.field(map, &place, "cpu"),
+            tf32: self.tf32(map, &place),
             names: Names {
                 outputs: self.field(map, &place, "outputs").unwrap_or_default(),
                 dims: self.dims(map, &place),
             },
         })
+    }
+
+    /// What GPUs may round: all or nothing of `f32`, or what is named, and of the rest what PyTorch does.
+    fn tf32(&mut self, map: &Map<String, Value>, place: &Spot<'_>) -> Option<Tf32> {
+        let value = map.get("allow-tf32")?;
+        if let Some(all) = value.as_bool() {
+            return Some(Tf32 { matmul: all, conv: all });
+        }
+        let place = place.entry("allow-tf32");
+        if !value.is_object() {
+            let help = "say `true`, `false`, or `{ matmul = true, conv = true }`".to_owned();
+            self.report(Code::Value, "`allow-tf32` is no table".to_owned(), &place, Some(help));
+            return None;
+        }
+        let own = self.map(value, &place)?;
+        self.keys(own, &place, &TF32_KEYS);
+        let Tf32 { matmul, conv } = Tf32::default();
+        let mut is_allowed = |key: &str, default: bool| self.field(own, &place, key).unwrap_or(default);
+        Some(Tf32 { matmul: is_allowed("matmul", matmul), conv: is_allowed("conv", conv) })
     }
 
     /// Operators of the project's own, as far as they make sense.
@@ -200,6 +224,31 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Libraries by name; those that there are not are reported.
+    pub(super) fn libraries(&mut self, names: &[String]) -> Vec<MathLibrary> {
+        let mut all = Vec::new();
+        for name in names {
+            match MathLibrary::ALL.into_iter().find(|library| library.name() == name) {
+                Some(library) => all.push(library),
+                None => {
+                    let known = MathLibrary::ALL.map(MathLibrary::name);
+                    let help = suggestion(name, &known)
+                        .unwrap_or_else(|| format!("there are `{}`", known.join("` and `")));
+                    let message = format!("no library `{name}` is known");
+                    self.report(
+                        Code::Value,
+                        message,
+                        &Spot::table().entry("libraries").item(name),
+                        Some(help),
+                    );
+                }
+            }
+        }
+        all.sort();
+        all.dedup();
+        all
+    }
+
     /// One model, if it can be built.
     pub(super) fn model(&mut self, name: &str, raw: &RawModel, base: &Path) -> Option<Model> {
         let place = Spot::table().entry("models").entry(name);
@@ -218,6 +267,7 @@ impl<'a> Checker<'a> {
             model.levels = self.levels_at(levels, &place.entry("cpu"));
         }
         model.named_weights = raw.named_weights.unwrap_or_default();
+        model.tf32 = raw.tf32;
         Some(model)
     }
 

@@ -16,7 +16,7 @@ use aoti_toolchain::{Device, Requirements, Target, UserToolchain, UserToolchains
 use serde_json::Value;
 
 use crate::lock;
-use crate::model::{Choices, Gpus, LinkKind, Model, Names, Weights};
+use crate::model::{Choices, Gpus, LinkKind, MathLibrary, Model, Names, Tf32, Weights};
 use crate::operators::Operator;
 use crate::session::cpu_requirements;
 use check::Checker;
@@ -47,6 +47,10 @@ pub struct Wishes {
     pub cuda: Vec<String>,
     /// Architectures of AMD GPUs.
     pub rocm: Vec<String>,
+    /// What of `f32` GPUs may multiply as TF32, if it says.
+    pub tf32: Option<Tf32>,
+    /// Libraries of GPUs' vendors that products may be left to.
+    pub libraries: Vec<MathLibrary>,
     /// Toolchains that the project brings, those that go first in front.
     pub toolchains: Vec<Arc<UserToolchains>>,
 }
@@ -80,6 +84,8 @@ pub(crate) struct Script {
     pub(crate) cpu: Vec<String>,
     pub(crate) cuda: Vec<String>,
     pub(crate) rocm: Vec<String>,
+    pub(crate) tf32: Option<Tf32>,
+    pub(crate) libraries: Vec<String>,
     /// Toolchains by name, with paths from the package's folder.
     pub(crate) toolchains: BTreeMap<String, UserToolchain>,
     /// Operators of the project's own, with paths from the package's folder.
@@ -93,6 +99,8 @@ struct RawTable {
     cpu: Vec<String>,
     cuda: Vec<String>,
     rocm: Vec<String>,
+    tf32: Option<Tf32>,
+    libraries: Vec<String>,
     models: Option<BTreeMap<String, RawModel>>,
     toolchains: Option<BTreeMap<String, UserToolchain>>,
     operators: Vec<Operator>,
@@ -106,6 +114,8 @@ struct RawModel {
     link: LinkKind,
     /// Levels of its own; the table's where it has none.
     cpu: Option<Vec<String>>,
+    /// The table's where it has none.
+    tf32: Option<Tf32>,
     names: Names,
 }
 
@@ -157,15 +167,17 @@ impl Wishes {
     }
 
     fn of_table(checker: &mut Checker<'_>, table: Option<&Table>, raw: RawTable) -> Wishes {
-        let RawTable { devices, cpu, cuda, rocm, models: _, toolchains, operators: _ } = raw;
+        let RawTable { devices, cpu, cuda, rocm, tf32, libraries, models: _, toolchains, operators: _ } = raw;
         let cpu = checker.levels(&cpu);
         checker.architectures(Device::Cuda, &cuda);
         checker.architectures(Device::Rocm, &rocm);
+        let libraries = checker.libraries(&libraries);
         let toolchains = table.zip(toolchains).map(|(table, tables)| {
             let folder = table.file.parent().map(Path::to_owned).unwrap_or_default();
             Arc::new(UserToolchains { file: table.file.clone(), folder, tables })
         });
-        Wishes { devices, cpu, cuda, rocm, toolchains: toolchains.into_iter().collect() }
+        let toolchains = toolchains.into_iter().collect();
+        Wishes { devices, cpu, cuda, rocm, tf32, libraries, toolchains }
     }
 }
 
@@ -213,7 +225,7 @@ impl Manifest {
     /// All [`Problems`] of that.
     pub(crate) fn with_script(mut self, script: Script, folder: &Path) -> Result<Manifest, Problems> {
         let mut checker = Checker::of_script(folder);
-        let Script { models, devices, cpu, cuda, rocm, toolchains, operators } = script;
+        let Script { models, devices, cpu, cuda, rocm, tf32, libraries, toolchains, operators } = script;
         for operator in operators {
             let operator = operator.within(folder);
             checker.operator(&operator, &Spot::table().entry("operators").entry(&operator.name));
@@ -224,7 +236,12 @@ impl Manifest {
         checker.levels(&cpu);
         checker.architectures(Device::Cuda, &cuda);
         checker.architectures(Device::Rocm, &rocm);
+        let libraries = checker.libraries(&libraries);
         let wishes = &mut self.wishes;
+        wishes.tf32 = tf32.or(wishes.tf32);
+        if !libraries.is_empty() {
+            wishes.libraries = libraries;
+        }
         let keys = [&mut wishes.devices, &mut wishes.cpu, &mut wishes.cuda, &mut wishes.rocm];
         for (key, said) in keys.into_iter().zip([devices, cpu, cuda, rocm]) {
             if !said.is_empty() {
@@ -247,6 +264,8 @@ impl Manifest {
         }
         for model in &mut self.models {
             model.toolchains.clone_from(&wishes.toolchains);
+            model.tf32 = model.tf32.or(wishes.tf32);
+            model.libraries.clone_from(&wishes.libraries);
             if !self.own_levels.contains(&model.name) {
                 model.levels.clone_from(&wishes.cpu);
             }
@@ -291,6 +310,8 @@ impl Manifest {
         let wishes = Wishes::of_table(&mut checker, table, raw);
         let mut own_levels = BTreeSet::new();
         for model in &mut models {
+            model.tf32 = model.tf32.or(wishes.tf32);
+            model.libraries.clone_from(&wishes.libraries);
             if model.levels.is_empty() {
                 model.levels.clone_from(&wishes.cpu);
             } else {

@@ -52,6 +52,40 @@ fn a_table_says_all() {
 }
 
 #[test]
+fn rounding_is_allowed_for_all_models_or_one() {
+    let tf32 = |table: &str, own: &str| {
+        let table = format!(
+            "[package.metadata.aoti]\n{table}\n[package.metadata.aoti.models.digits]\npath = \"d.pt2\"\n{own}\n"
+        );
+        let folder = project(&table, &["d.pt2"]);
+        Manifest::of_folder(folder.path()).map(|manifest| manifest.models[0].tf32.unwrap_or_default())
+    };
+    let allowed = |matmul, conv| Ok(Tf32 { matmul, conv });
+    assert_eq!(tf32("", ""), allowed(false, true), "as PyTorch does");
+    assert_eq!(tf32("allow-tf32 = true", ""), allowed(true, true));
+    assert_eq!(tf32("allow-tf32 = false", ""), allowed(false, false));
+    assert_eq!(tf32("allow-tf32 = false", "allow-tf32 = { matmul = true }"), allowed(true, true));
+    assert_eq!(tf32("", "allow-tf32 = { conv = false }"), allowed(false, false));
+    let said = |table: &str| tf32(table, "").unwrap_err().0.remove(0).message;
+    assert_eq!(said("allow-tf32 = 1"), "`allow-tf32` is no table");
+    assert!(said("allow-tf32 = { convs = true }").contains("convs"));
+    assert!(said("allow-tf32 = { conv = 1 }").contains("expected a boolean"));
+}
+
+#[test]
+fn libraries_are_named_by_those_that_there_are() {
+    let libraries = |list: &str| {
+        let folder = project(&format!("[package.metadata.aoti]\nlibraries = {list}\n"), &["models/d.pt2"]);
+        Manifest::of_folder(folder.path()).map(|manifest| manifest.models[0].libraries.clone())
+    };
+    assert_eq!(libraries("[]"), Ok(vec![]));
+    assert_eq!(libraries("[\"hipblaslt\", \"cublaslt\", \"cublaslt\"]"), Ok(MathLibrary::ALL.to_vec()));
+    let problem = libraries("[\"openblas\"]").unwrap_err().0.remove(0);
+    assert_eq!(problem.message, "no library `openblas` is known");
+    assert!(problem.to_string().contains("`cublaslt` and `hipblaslt`"), "{problem}");
+}
+
+#[test]
 fn a_build_script_says_what_a_table_can() {
     let folder = project("", &["models/found.pt2", "m/d.pt2"]);
     let digits = Model::new("digits", "m/d.pt2")

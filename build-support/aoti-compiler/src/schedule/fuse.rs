@@ -2,6 +2,7 @@
 //! the joint loops reads only what the same position has produced, and nothing in between depends on the order.
 
 use super::align::align;
+use super::axes::rebuild;
 use super::follow::follow;
 use super::joints::{Case, Joint, Pair};
 use super::merge::{append, store_site};
@@ -135,7 +136,7 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
                     let case = Case { program: fusion.program, producer, consumer, fused: &fused };
                     agree(&case, fusion.target, fusion.records, fusion.pairs).map(|()| fused)
                 }),
-                Reason::Launch => put_together(producer, consumer, fusion.target),
+                Reason::Launch => put_together(producer, consumer, fusion.ranges, fusion.target),
             };
             match fused {
                 Ok(fused) => {
@@ -290,7 +291,12 @@ fn fuse(producer: &Kernel, consumer: &Nest, ranges: &dyn Ranges) -> Result<Kerne
 }
 
 /// Two small kernels over one space that have nothing to do with each other, as one.
-fn put_together(producer: &Kernel, consumer: &Nest, target: &Target) -> Result<KernelKind, Refusal> {
+fn put_together(
+    producer: &Kernel,
+    consumer: &Nest,
+    ranges: &dyn Ranges,
+    target: &Target,
+) -> Result<KernelKind, Refusal> {
     let KernelKind::Nest(nest) = &producer.kind else { return Err(Refusal::Kind) };
     if nest.serial || consumer.serial {
         return Err(Refusal::Serial);
@@ -314,8 +320,13 @@ fn put_together(producer: &Kernel, consumer: &Nest, target: &Target) -> Result<K
     if terms(&nest.stages) + terms(&consumer.stages) > MAX_INDEPENDENT_TERMS {
         return Err(Refusal::TooLarge);
     }
-    let mut nest = nest.clone();
-    append(&mut nest, consumer);
+    // Axes that were joined before keep one of their names, which may be another in each kernel.
+    let names =
+        consumer.axes.iter().zip(&nest.axes).map(|(own, joint)| (own.symbol, Expr::sym(joint.symbol)));
+    let (names, stages) = (names.collect(), consumer.stages.len());
+    let (mut nest, mut consumer) = (nest.clone(), consumer.clone());
+    rebuild(&mut consumer, nest.axes.clone(), vec![vec![]; stages], &vec![names; stages], ranges);
+    append(&mut nest, &consumer);
     Ok(KernelKind::Nest(nest))
 }
 

@@ -132,6 +132,8 @@ pub enum Multiplier {
     Threads,
     /// Matrix units, where the device has them.
     Units,
+    /// Matrix units, of `f32` that is rounded to TF32.
+    RoundedUnits,
 }
 
 /// A nest over teams of threads. A team of one thread does a whole position by itself; a larger one shares out the inner

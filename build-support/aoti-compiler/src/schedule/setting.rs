@@ -79,7 +79,7 @@ impl Setting {
             Template::Gemm(Gemm::General) => 4,
             Template::Gemm(Gemm::Packed) => 3,
             Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => 2,
-            Template::Gemm(Gemm::Any) => 1,
+            Template::Gemm(Gemm::Any | Gemm::Library) => 1,
             Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Any) => 1,
             Template::Conv(Conv::Pixels) => 4,
             Template::Conv(Conv::Winograd | Conv::DepthwisePixels) => 2,
@@ -105,6 +105,7 @@ impl Setting {
                 "a product with panels packed in each run, on matrix units where there are some"
             }
             Template::Gemm(Gemm::Any) => "a product row by row",
+            Template::Gemm(Gemm::Library) => "a product by the vendor's library, and without that",
             Template::Conv(Conv::Product) => "a convolution as one product",
             Template::Conv(Conv::Depthwise) => "a convolution channel by channel",
             Template::Conv(Conv::Tiled) => "a convolution by tiles of pixels and channels",
@@ -133,6 +134,7 @@ impl fmt::Display for Layout {
                     Multiplier::Few => "threads that share a row",
                     Multiplier::Threads => "threads",
                     Multiplier::Units => "matrix units",
+                    Multiplier::RoundedUnits => "matrix units as TF32",
                 };
                 write!(f, ", tiles of {rows} x {columns} multiplied by {by}, {threads} threads a block")?;
                 if *blocks > 1 { write!(f, ", {blocks} blocks a tile") } else { Ok(()) }

@@ -10,7 +10,7 @@ use super::mapping::{CpuMapping, GpuMapping, Lanes, Mapping, Multiplier, Split};
 use super::memory::largest_scratch;
 use crate::graph::ranges_of;
 use crate::loops::{self, Kernel, KernelKind, RowOp, Storage};
-use crate::select::{Choice, Template};
+use crate::select::{Choice, Gemm, Template, library_product};
 use crate::target::Target;
 
 /// Everything that is wrong, one sentence each; empty where the schedule is well formed.
@@ -63,6 +63,15 @@ fn check_choice(schedule: &Schedule, kernel: &Kernel, choice: &Choice) -> Vec<St
     if !fits {
         findings.push("its template is for kernels of another kind".to_owned());
     }
+    if let (KernelKind::MatMul(matmul), Template::Gemm(Gemm::Library)) = (&kernel.kind, choice.template) {
+        let may_be = match &schedule.target {
+            Target::Cpu(_) => false,
+            Target::Gpu(gpu) => gpu.library,
+        };
+        if !may_be || library_product(&schedule.program, matmul).is_none() {
+            findings.push("no library computes it".to_owned());
+        }
+    }
     for packed in &choice.packed {
         let is_constant = matches!(schedule.program.buffers[packed.buffer].storage, Storage::Constant(_));
         if !is_constant || !kernel.reads().contains(&packed.buffer) {
@@ -104,6 +113,17 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                     let most = if has_depth { gpu.cluster_blocks } else { 1 };
                     if tile.blocks < 1 || tile.blocks > most {
                         findings.push(format!("{} blocks cannot share a tile", tile.blocks));
+                    }
+                    let may_round = match &kernel.kind {
+                        KernelKind::MatMul(_) => gpu.tf32.matmul,
+                        KernelKind::Convolution(_) => gpu.tf32.conv,
+                        KernelKind::Nest(_)
+                        | KernelKind::Attention(_)
+                        | KernelKind::Rows(_)
+                        | KernelKind::Extern(_) => false,
+                    };
+                    if tile.by == Multiplier::RoundedUnits && !may_round {
+                        findings.push("its numbers may not be rounded to TF32".to_owned());
                     }
                     let has_roles = is_attention && tile.by == Multiplier::Units;
                     if tile.copiers < 0 || (tile.copiers > 0 && !has_roles) {

@@ -1,6 +1,8 @@
 //! Ways to compute a matrix product.
 
-use super::{Candidate, Choice, Gemm, PackedOperand, Packing, Scratch, Template, scratch, typical};
+use super::{
+    Candidate, Choice, Gemm, PackedOperand, Packing, Scratch, Template, library_product, scratch, typical,
+};
 use crate::dtype::DType;
 use crate::loops::{MatMul, Program, Storage};
 use crate::symbolic::Expr;
@@ -18,7 +20,13 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
     };
     let sum = tile_sum(matmul.dtype).filter(|_| matches!(target, Target::Cpu(_)));
     let Some(sum) = sum else {
-        return vec![candidate(Gemm::Any, vec![], Scratch::default(), Cost::of(Item::Single, work))];
+        let (cost, none) = (Cost::of(Item::Single, work), Scratch::default());
+        let mut all = vec![candidate(Gemm::Any, vec![], none.clone(), cost)];
+        // Nobody knows how fast a library is where the model will run: only a record takes it.
+        if may_have_library(target) && library_product(program, matmul).is_some() {
+            all.push(candidate(Gemm::Library, vec![], none, cost));
+        }
+        return all;
     };
     // Prices are those of floats: of wider numbers vectors hold fewer.
     let (size, floats) = (scratch::bytes(sum), sum.size() as f64 / DType::F32.size() as f64);
@@ -45,6 +53,13 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
         }
     }
     all
+}
+
+fn may_have_library(target: &Target) -> bool {
+    match target {
+        Target::Cpu(_) => false,
+        Target::Gpu(gpu) => gpu.library,
+    }
 }
 
 /// Multiply-adds that matrix units must save, as they need code of their own: a small network's library stays small.

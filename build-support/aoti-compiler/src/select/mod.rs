@@ -6,12 +6,15 @@
 
 mod conv;
 mod gemm;
+mod library;
 mod packing;
 mod scratch;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use conv::has_pixel_template;
+pub(crate) use library::library_product;
+pub use library::{LibraryMatrix, LibraryProduct};
 pub use packing::{PackedOperand, Packing};
 pub use scratch::Scratch;
 pub(crate) use scratch::{few_rows, matrix_bytes, row_bytes};
@@ -48,8 +51,10 @@ pub enum Gemm {
     PackedOnUnits,
     /// As `General`, on matrix units where the machine has them.
     GeneralOnUnits,
-    /// A row at a time, for every element type.
+    /// A row at a time, for every element type; on GPUs by tiles.
     Any,
+    /// On GPUs, by the vendor's library where there is one when the model is loaded; else as `Any`.
+    Library,
 }
 
 /// Algorithms for convolutions.

@@ -31,6 +31,65 @@ impl Vendor {
     }
 }
 
+/// What of `f32` NVIDIA's matrix units may multiply as TF32: numbers of 11 bits, with sums in `f32`. By default what PyTorch
+/// computes so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tf32 {
+    /// Matrix products: `torch.backends.cuda.matmul.allow_tf32`.
+    pub matmul: bool,
+    /// Convolutions: `torch.backends.cudnn.allow_tf32`.
+    pub conv: bool,
+}
+
+impl Tf32 {
+    /// Nothing: every product is that of `f32`.
+    pub const NONE: Tf32 = Tf32 { matmul: false, conv: false };
+}
+
+impl Default for Tf32 {
+    fn default() -> Tf32 {
+        Tf32 { matmul: false, conv: true }
+    }
+}
+
+/// A vendor's library of matrix products, which is opened when a model is loaded, and never needed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum MathLibrary {
+    /// cuBLASLt, for NVIDIA's GPUs.
+    CublasLt,
+    /// hipBLASLt, for AMD's.
+    HipblasLt,
+}
+
+impl MathLibrary {
+    /// All of them.
+    pub const ALL: [MathLibrary; 2] = [MathLibrary::CublasLt, MathLibrary::HipblasLt];
+
+    /// What it is called in manifests.
+    pub fn name(self) -> &'static str {
+        match self {
+            MathLibrary::CublasLt => "cublaslt",
+            MathLibrary::HipblasLt => "hipblaslt",
+        }
+    }
+
+    /// Whose devices it is for.
+    pub fn vendor(self) -> Vendor {
+        match self {
+            MathLibrary::CublasLt => Vendor::Nvidia,
+            MathLibrary::HipblasLt => Vendor::Amd,
+        }
+    }
+
+    /// The files that are opened, the first that there is (`gpu/library.h`).
+    pub fn files(self) -> [&'static str; 2] {
+        match self {
+            MathLibrary::CublasLt => ["libcublasLt.so.13", "libcublasLt.so.12"],
+            MathLibrary::HipblasLt => ["libhipblaslt.so.1", "libhipblaslt.so.0"],
+        }
+    }
+}
+
 /// One GPU architecture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GpuTarget {
@@ -67,6 +126,10 @@ pub struct GpuTarget {
     pub splits: Splits,
     /// Shapes of the matrix instructions, best first; none where there are no such instructions.
     pub matrix_shapes: &'static [MatrixShape],
+    /// What of `f32` its matrix units may multiply as TF32, if they can.
+    pub tf32: Tf32,
+    /// Whether products may be left to the vendor's library.
+    pub library: bool,
 }
 
 /// What one matrix instruction of a warp multiplies: `[m, k]` by `[k, n]`, halves summed in `f32`.
@@ -179,6 +242,20 @@ impl GpuTarget {
         Some(common)
     }
 
+    /// The same where units may multiply so; those of other vendors, and older ones, do not.
+    #[must_use]
+    pub fn allowing(self, tf32: Tf32) -> GpuTarget {
+        let can = self.vendor == Vendor::Nvidia && !self.matrix_shapes.is_empty();
+        GpuTarget { tf32: if can { tf32 } else { Tf32::NONE }, ..self }
+    }
+
+    /// The same where products may be left to these libraries.
+    #[must_use]
+    pub fn with_libraries(self, libraries: &[MathLibrary]) -> GpuTarget {
+        let library = libraries.iter().any(|library| library.vendor() == self.vendor);
+        GpuTarget { library, ..self }
+    }
+
     /// The facts of an architecture by its compiler's name; `None` where no line of the table fits.
     pub fn named(architecture: &str) -> Option<GpuTarget> {
         let known = ARCHITECTURES.iter().find(|known| architecture.starts_with(known.prefix))?;
@@ -207,6 +284,8 @@ impl GpuTarget {
                 products: None,
             },
             matrix_shapes: known.matrix_shapes,
+            tf32: Tf32::NONE,
+            library: false,
         })
     }
 }

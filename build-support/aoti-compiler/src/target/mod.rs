@@ -9,7 +9,7 @@ pub mod gpu;
 pub mod prices;
 
 pub use cpu::{CpuLevel, CpuTarget};
-pub use gpu::{GpuTarget, MatrixShape, Vendor};
+pub use gpu::{GpuTarget, MathLibrary, MatrixShape, Tf32, Vendor};
 pub use prices::{Cost, Item, Prices};
 
 /// From where on, and into how many parts, long sums with few results are split.

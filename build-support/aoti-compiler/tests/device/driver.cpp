@@ -78,6 +78,7 @@ int cuModuleGetFunction(void **f, void *m, const char *name) {
 int cuFuncSetAttribute(void *, int, int) { return 0; }
 int cuFuncGetAttribute(int *value, int, void *) { *value = 0; return 0; }
 int cuMemAlloc_v2(uint64_t *a, size_t b) { ++allocated; void *p = aligned_alloc(256, (b + 255) / 256 * 256 + 256); memset(p, 0xff, b); *a = (uint64_t)p; return 0; }
+int cuMemGetInfo_v2(size_t *left, size_t *all) { *left = (size_t(1) << 40) - (size_t(allocated) << 20), *all = size_t(1) << 40; return 0; }
 int cuMemFree_v2(uint64_t a) { --allocated; free((void *)a); return 0; }
 int cuMemHostAlloc(void **p, size_t b, unsigned) { ++allocated; *p = malloc(b); return 0; }
 int cuMemFreeHost(void *p) { --allocated; free(p); return 0; }

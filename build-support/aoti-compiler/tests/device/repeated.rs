@@ -39,6 +39,15 @@ fn graphs_follow_the_callers_addresses() {
 }
 
 #[test]
+fn many_runs_use_no_more_memory_than_a_few_and_failures_leave_nothing() {
+    let Some(gcc) = is_installed("gcc", &["g++"]) else { return };
+    let folder = program_of(&gcc, "soak", ("soak", &source("soak")), 32, ("soak.cpp", &[]));
+    let output = Command::new(folder.join("run")).env("LD_LIBRARY_PATH", &folder).output();
+    let output = output.expect("the program was compiled");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn drivers_that_cannot_change_a_graph_repeat_what_comes_again() {
     let Some(counts) = counts(&["-DOLD_DRIVER"]) else { return };
     let all = launches(&["launch("]);

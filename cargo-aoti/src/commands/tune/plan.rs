@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use aoti_build::{Choices, Gpus, LOCK_FILE, Model, suggest};
-use aoti_runtime::Device;
+use aoti_build::{Choices, Gpus, LOCK_FILE, Model, Tf32, suggest};
 
 use super::Arguments;
+use crate::arguments::Numerics;
 use crate::case;
 use crate::commands::Context;
 use crate::failure::Failure;
@@ -44,7 +44,7 @@ pub(super) fn plan(arguments: &Arguments, context: &Context) -> Result<Vec<Plann
         if let Some(position) = of_project.iter().position(|planned| planned.model.name == *name) {
             planned.push(of_project.remove(position));
         } else if context.environment.directory().join(name).exists() {
-            planned.push(of_file(Path::new(name), arguments.device, context)?);
+            planned.push(of_file(Path::new(name), arguments, context)?);
         } else {
             let near = suggest(name, of_project.iter().map(|planned| planned.model.name.as_str()));
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
@@ -78,10 +78,13 @@ fn of_project(arguments: &Arguments, context: &Context) -> Result<Vec<Planned>, 
 }
 
 /// A model of no project; its lock lies beside it.
-fn of_file(path: &Path, device: Device, context: &Context) -> Result<Planned, Failure> {
+fn of_file(path: &Path, arguments: &Arguments, context: &Context) -> Result<Planned, Failure> {
     let (path, case) = case::model_file(path)?;
     let mut model = Model::new(single::name_of(&path), &path).levels(["native"]);
     model.operators = single::operators(&context.environment)?;
+    let Numerics { tf32, libraries } = arguments.rounding.or(Tf32::default());
+    (model.tf32, model.libraries) = (Some(tf32), libraries);
+    let device = arguments.device;
     if single::toolchain_device(device) != aoti_toolchain::Device::Cpu {
         let architectures = vec!["native".to_owned()];
         model.gpus = vec![Gpus { device: single::toolchain_device(device), architectures }];

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::child;
 use super::outcome::{Outcome, Stage, Status};
 use super::place::{Place, Program};
+use crate::arguments::Numerics;
 use crate::bug;
 use crate::case::{Case, Reference, Terms};
 use crate::failure::Failure;
@@ -26,6 +27,8 @@ pub(super) struct Examiner {
     pub(super) place: Place,
     /// CPU levels, or architectures of GPUs; none for the target's defaults.
     pub(super) levels: Vec<String>,
+    /// What GPUs may round.
+    pub(super) numerics: Numerics,
     pub(super) timeout: Duration,
     pub(super) threads: u16,
 }
@@ -161,7 +164,8 @@ impl Examiner {
     fn build(&self, case: &Case, link: LinkKind, outcome: &mut Outcome) -> Result<single::Single, Stopped> {
         let path = case.model();
         outcome.stage = Stage::Lower;
-        let built = single::build(&self.session, &path, link, self.device, self.levels.clone(), &Silent);
+        let (levels, numerics) = (self.levels.clone(), self.numerics.clone());
+        let built = single::build(&self.session, &path, link, self.device, levels, numerics, &Silent);
         let single = built.map_err(|error| {
             let stage = if let Error::Unreadable { .. } = &error {
                 Stage::Import

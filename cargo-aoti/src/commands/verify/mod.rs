@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use aoti_build::{Session, Settings};
+use aoti_build::{Session, Settings, Tf32};
 use aoti_runtime::Device;
 use aoti_toolchain::Target;
 use clap::Args;
 use serde_json::json;
 
 use super::{Context, print, print_json};
-use crate::arguments::Output;
+use crate::arguments::{Output, Rounding};
 use crate::case::{self, Case, Format};
 use crate::failure::Failure;
 use crate::single;
@@ -65,6 +65,8 @@ pub(crate) struct Arguments {
     /// Compile with sanitizers, comma-separated; a finding fails its case
     #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', conflicts_with = "reference")]
     sanitize: Vec<Check>,
+    #[command(flatten)]
+    rounding: Rounding,
     #[command(flatten)]
     output: Output,
     /// Threads that each model runs on
@@ -156,6 +158,8 @@ fn examiner(arguments: &Arguments, context: &Context) -> Result<Examiner, Failur
         device: arguments.device,
         place,
         levels,
+        // What cases expect was computed in `f32`.
+        numerics: arguments.rounding.or(Tf32::NONE),
         timeout: Duration::from_secs(arguments.timeout),
         threads: arguments.threads,
     })

@@ -7,6 +7,7 @@
 #include "../base.h"
 #include "../checked.h"
 #include "driver.h"
+#include "library.h"
 #include "timing.h"
 
 namespace aoti {
@@ -39,6 +40,8 @@ struct DeviceRun {
   const Driver *driver;
   Stream stream;
   const Entry *entries;
+  const MathLibrary *library; // null where none is used
+  const PreparedProduct *products;
   const Given *inputs, *outputs;
   Given states;
   Address generator, weights, arena;
@@ -89,19 +92,25 @@ inline void replay_launch(DeviceRun &run, const Entry &entry, const Shape &shape
   }
 }
 
+// Starts a kernel, if there is anything to start, and tells those who want to know of it.
+template <class Start> void start_kernel(DeviceRun &run, int32_t kernel, bool any, const Start &start) {
+  if (run.tell) run.tell(run, kernel, AOTI_KERNEL_BEGIN);
+  if (run.timing && any) run.error = run.timing->begin(run.stream);
+  if (any && !run.error) run.error = start();
+  if (run.timing && any && !run.error) run.error = run.timing->end(kernel, run.stream);
+  if (!run.tell || run.error) return;
+  run.error = run.driver->stream_wait(run.stream);
+  if (!run.error) run.tell(run, kernel, AOTI_KERNEL_END);
+}
+
 inline void launch_list(DeviceRun &run, int32_t kernel, const Entry &entry, const Shape &shape, void **arguments, Callers callers) {
   if (run.replay) {
     if (shape.blocks > 0) replay_launch(run, entry, shape, arguments, callers);
     return;
   }
-  if (run.tell) run.tell(run, kernel, AOTI_KERNEL_BEGIN);
-  if (run.timing && shape.blocks > 0) run.error = run.timing->begin(run.stream);
-  if (shape.blocks > 0 && !run.error)
-    run.error = launch_blocks(*run.driver, entry.function, shape.blocks, shape.threads, shape.shared_bytes, run.stream, arguments);
-  if (run.timing && shape.blocks > 0 && !run.error) run.error = run.timing->end(kernel, run.stream);
-  if (!run.tell || run.error) return;
-  run.error = run.driver->stream_wait(run.stream);
-  if (!run.error) run.tell(run, kernel, AOTI_KERNEL_END);
+  start_kernel(run, kernel, shape.blocks > 0, [&] {
+    return launch_blocks(*run.driver, entry.function, shape.blocks, shape.threads, shape.shared_bytes, run.stream, arguments);
+  });
 }
 
 // Arguments are passed as the kernel declares them: addresses and sizes, after the run itself. Who is told of kernels sees
@@ -115,6 +124,24 @@ void launch(DeviceRun &run, int32_t kernel, int function, int64_t blocks, int th
   const Entry &entry = run.entries[function];
   launch_list(run, kernel, entry, {blocks > 0 ? unsigned(blocks) : 0, unsigned(threads) + entry.copiers, unsigned(shared)}, list,
               callers);
+}
+
+// A product by the library. False where it is not used: then the kernel is launched. In a graph it stays as it was captured, for
+// the addresses that it had.
+template <class A, class B, class D>
+bool multiply(DeviceRun &run, int32_t kernel, int product, Address workspace, A a, B b, D d) {
+  if (!run.library || !run.products[product].description) return false;
+  if (run.error || (run.replay && run.replay->exec)) return true;
+  Callers callers;
+  callers.see(a), callers.see(b), callers.see(d);
+  const auto start = [&] { return multiply(*run.library, run.products[product], a, b, d, workspace, run.stream); };
+  if (run.replay) {
+    if (callers.any) run.replay->known = false;
+    run.error = start();
+  } else {
+    start_kernel(run, kernel, true, start);
+  }
+  return true;
 }
 
 // Copies stay as they were captured: where one has an address of the caller's, the graph is for these addresses alone.

@@ -24,6 +24,9 @@ struct Program {
   const char *images;
   const Kernel *kernels;
   int32_t n_kernels;
+  // Products that a library may compute.
+  const Product *products;
+  int32_t n_products;
   // 0, or 1 + the number of the failure.
   int32_t (*run)(DeviceRun &run);
   // Whether a run never waits for what kernels wrote, and can so be replayed.
@@ -60,6 +63,8 @@ struct Loaded {
   Context context;
   Module module;
   Entry *entries;
+  MathLibrary library;
+  PreparedProduct *products; // or null, where the library is not used
   Address weights; // such that offsets into all of the weights can be added
   char name[96], architecture[32], reason[160];
 };
@@ -157,16 +162,28 @@ __attribute__((unused)) int32_t load_weights(Loaded &on, AotiError *error) {
   return code ? driver_failed(error, on, code, "copying the weights") : AOTI_OK;
 }
 
+// Opens the library, if any of the products may be its own, and describes those to it.
+__attribute__((unused)) void prepare_products(Loaded &on) {
+  const Program &program = *on.program;
+  if (program.n_products == 0 || !open_library(program.vendor, &on.library)) return;
+  on.products = (PreparedProduct *)calloc(size_t(program.n_products), sizeof(PreparedProduct));
+  for (int32_t i = 0; on.products && i < program.n_products; ++i)
+    prepare(on.library, program.products[i], on.weights, &on.products[i]);
+}
+
 __attribute__((unused)) void unload(Loaded *on) {
   if (on->context) {
     {
       Entered entered(*on);
+      for (int32_t i = 0; on->products && i < on->program->n_products; ++i) forget(on->library, &on->products[i]);
+      if (on->library.handle) on->library.destroy(on->library.handle);
       if (on->weights) on->driver.release(on->weights + Address(on->program->weights_begin));
       if (on->module) on->driver.module_unload(on->module);
     }
     if (!on->given) on->driver.context_release(on->device);
   }
   // The driver's library stays open: there is one for the process.
+  free(on->products);
   free(on->entries);
   free(on);
 }
@@ -193,6 +210,7 @@ __attribute__((unused)) int32_t acquire(const Program &program, int32_t index, C
       Entered entered(*on);
       code = load_code(*on, error);
       if (!code) code = load_weights(*on, error);
+      if (!code) prepare_products(*on);
     }
     if (code)
       unload(on), on = nullptr;

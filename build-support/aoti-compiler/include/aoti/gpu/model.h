@@ -206,6 +206,8 @@ template <const Tables &T, const Program &P> struct Interface {
     DeviceRun launches{&on.driver,
                        stream,
                        on.entries,
+                       on.products ? &on.library : nullptr,
+                       on.products,
                        run.given,
                        run.given + n_inputs,
                        run.given[state_slot()],

@@ -2,11 +2,18 @@
 // and three of the four products of their parts are added (Ootomo and Yokota, "Recovering single precision accuracy from Tensor
 // Cores", 2022). What is left out is less than 2^-21 of a product. The units round sums towards zero: they add up eight products
 // at a time, which are added to the others by ordinary instructions.
+//
+// Where numbers may be rounded to TF32, the product of their first parts is all.
 #pragma once
 
 #include "unit_fill.h"
 
 AOTI_NAMESPACE_BEGIN
+
+// Elements of f32 that may be rounded to TF32.
+struct Tf32 {
+  f32 value;
+};
 
 namespace detail {
 
@@ -30,6 +37,14 @@ template <int N> AOTI_INLINE void split(const u32 (&x)[N], u32 (&high)[N], u32 (
     __builtin_memcpy(&low[i], &part, 4);
   }
 }
+template <int N> AOTI_INLINE void round_to_tf32(u32 (&x)[N]) {
+  AOTI_UNROLL_TIMES(4)
+  for (int i = 0; i < N; ++i) {
+    f32 whole;
+    __builtin_memcpy(&whole, &x[i], 4);
+    __asm__("cvt.rna.tf32.f32 %0, %1;" : "=r"(x[i]) : "f"(whole));
+  }
+}
 AOTI_INLINE u32 load_word(u32 address) {
   u32 word;
   __asm__ volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
@@ -37,7 +52,7 @@ AOTI_INLINE u32 load_word(u32 address) {
 }
 
 // The sums of one thread: warps lie two by two, or two by four in a large tile; in a small one slices of them share the depth.
-template <int Rows, int Columns, int Threads, class FillA, class FillB> struct SplitSums {
+template <bool Rounded, int Rows, int Columns, int Threads, class FillA, class FillB> struct SplitSums {
   static constexpr int kWarpsDown = 2, kWarpsAcross = Columns >= 128 ? 4 : 2;
   static constexpr int kWarps = kWarpsDown * kWarpsAcross, kSlices = Threads / 32 / kWarps;
   static constexpr int kWarpRows = Rows / kWarpsDown, kWarpColumns = Columns / kWarpsAcross;
@@ -84,6 +99,34 @@ template <int Rows, int Columns, int Threads, class FillA, class FillB> struct S
     }
   }
   AOTI_INLINE void multiply_piece(u32 a, u32 b) {
+    if constexpr (Rounded)
+      multiply_rounded(a, b);
+    else
+      multiply_split(a, b);
+  }
+  AOTI_INLINE void multiply_rounded(u32 a, u32 b) {
+    AOTI_UNROLL_TIMES(4)
+    for (int step = 0; step < kOwnDepth; step += 8) {
+      const int d = slice() * kOwnDepth + step;
+      u32 left[kDown][4];
+      AOTI_UNROLL_TIMES(8)
+      for (int i = 0; i < kDown; ++i) {
+        load_left(left[i], a, row0() + i * 16, d);
+        round_to_tf32(left[i]);
+      }
+      AOTI_UNROLL_TIMES(4)
+      for (int j = 0; j < kAcross; j += 2) {
+        u32 right[4];
+        load_right(right, b, column0() + j * 8, d);
+        round_to_tf32(right);
+        AOTI_UNROLL_TIMES(8)
+        for (int i = 0; i < kDown; ++i)
+          AOTI_UNROLL_TIMES(2)
+          for (int h = 0; h < 2; ++h) multiply_tf32(sums[i][j + h], left[i], right + h * 2, sums[i][j + h]);
+      }
+    }
+  }
+  AOTI_INLINE void multiply_split(u32 a, u32 b) {
     AOTI_UNROLL_TIMES(4)
     for (int step = 0; step < kOwnDepth; step += 8) {
       const int d = slice() * kOwnDepth + step;

@@ -2,7 +2,8 @@
 // which are on their way while one is multiplied; results by way of shared memory too, so that epilogues read and write whole
 // memory transactions. Elsewhere the sums are those of contract.h.
 //
-// Halves are multiplied by a warp's instructions on sm_80 and later, by a warpgroup's on sm_90a; f32 as in split_sums.h.
+// Halves are multiplied by a warp's instructions on sm_80 and later, by a warpgroup's on sm_90a; f32, and what is rounded to TF32,
+// as in split_sums.h.
 #pragma once
 
 #include "cluster.h"
@@ -116,7 +117,9 @@ template <class T, int Rows, int Columns, int Threads, class FillA, class FillB>
 template <class T, int Rows, int Columns, int Threads, class FillA, class FillB> struct UnitSums : WarpSums<T, Rows, Columns, Threads, FillA, FillB> {};
 #endif
 template <int Rows, int Columns, int Threads, class FillA, class FillB>
-struct UnitSums<f32, Rows, Columns, Threads, FillA, FillB> : SplitSums<Rows, Columns, Threads, FillA, FillB> {};
+struct UnitSums<f32, Rows, Columns, Threads, FillA, FillB> : SplitSums<false, Rows, Columns, Threads, FillA, FillB> {};
+template <int Rows, int Columns, int Threads, class FillA, class FillB>
+struct UnitSums<Tf32, Rows, Columns, Threads, FillA, FillB> : SplitSums<true, Rows, Columns, Threads, FillA, FillB> {};
 
 // Multiplies pieces [first, end) of the tile. Copied: strided operands are aligned, and no thread waits for what it copies.
 template <bool Copied, class FillA, class FillB, class Sums, class TableA, class TableB, class I, class A, class B>
@@ -204,7 +207,7 @@ AOTI_INLINE void contract_units(I row0, I column0, I m, I n, I k, const A &a, co
     const int row = i / (Columns / Lanes), column = i % (Columns / Lanes) * Lanes;
     f32 *const sums = results + row * kPitch + column;
     Cluster<Blocks>::template add_up<Lanes>(sums);
-    if constexpr (is_same<T, f32>) correct_split_sums<Lanes>(I(row0 + row), I(column0 + column), m, n, k, a, b, sums);
+    if constexpr (sizeof(T) == sizeof(f32)) correct_split_sums<Lanes>(I(row0 + row), I(column0 + column), m, n, k, a, b, sums);
     finish<f32, Lanes>(I(row0 + row), I(column0 + column), m, n, sums, epilogue);
   }
   Cluster<Blocks>::part();

@@ -6,7 +6,8 @@ use crate::codegen::bundle::code_symbol;
 use crate::codegen::c_family::expr::{checked, condition, scalar};
 use crate::codegen::foreign::{comment, literal};
 use crate::codegen::prepare::ENTRIES;
-use crate::codegen::run::{KernelFacts, Place};
+use crate::codegen::run::{KernelFacts, Place, Product};
+use crate::dtype::DType;
 use crate::graph::SymbolSource;
 use crate::loops::BufferId;
 use crate::schedule::memory::most;
@@ -103,13 +104,16 @@ impl Printer<'_> {
                 };
                 let lines: Vec<String> = kernels.iter().map(line).collect();
                 let kernels = table(rows, "gpu::Kernel ", "device_kernels", &lines);
+                let products: Vec<String> = self.device.run.products().map(product).collect();
+                let count = products.len();
+                let products = table(rows, "gpu::Product ", "products", &products);
                 let (device, maker) = match vendor {
                     Vendor::Nvidia => (vendor.device(), "kNvidia"),
                     Vendor::Amd => (vendor.device(), "kAmd"),
                 };
                 let _ = writeln!(
                     rows,
-                    "{}constexpr gpu::Program program = {{gpu::{maker}, {}, {kernels}, {}, aoti_{symbol}_{device}_run, {}, {}, {begin}, {bytes}}};",
+                    "{}constexpr gpu::Program program = {{gpu::{maker}, {}, {kernels}, {}, {products}, {count}, aoti_{symbol}_{device}_run, {}, {}, {begin}, {bytes}}};",
                     comment(&format!("Compiled for {}.", architectures.join(", "))),
                     code_symbol(symbol, *vendor),
                     lines.len(),
@@ -253,4 +257,20 @@ impl Printer<'_> {
         );
         out
     }
+}
+
+/// A product as a library is told of it.
+fn product(own: &Product) -> String {
+    let Product { sizes: [m, n, k], matrices, pitches: [a, b, result], turned: [left, right], .. } = own;
+    let element = match (matrices[0].dtype, own.rounded) {
+        (DType::F16, _) => "F16",
+        (DType::Bf16, _) => "Bf16",
+        (_, true) => "Tf32",
+        (_, false) => "F32",
+    };
+    let bias = own.bias.map_or_else(|| "-1".to_owned(), |offset| offset.to_string());
+    format!(
+        "{{{m}, {n}, {k}, {a}, {b}, {result}, {left}, {right}, gpu::kProduct{element}, {}, {bias}}}",
+        own.relu
+    )
 }

@@ -8,6 +8,17 @@ use crate::symbolic::{Expr, Symbol, SymbolKind};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
 
+/// What a kernel does with a buffer that it is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::codegen) enum Use {
+    /// Writes it, and may read it too.
+    Written,
+    /// Reads what other kernels or the caller wrote.
+    Read,
+    /// Reads what nobody writes.
+    Constant,
+}
+
 /// Names of what a kernel reads and writes. They follow roles, not the model, so that kernels that do the same have the
 /// same text and are compiled once.
 pub(in crate::codegen) struct Parameters<'a> {
@@ -88,15 +99,20 @@ impl<'a> Parameters<'a> {
     /// The parameter list.
     pub(in crate::codegen) fn declaration(&self) -> String {
         let parts: Vec<String> =
-            ["const Run &run".to_owned()].into_iter().chain(self.list("*", "i64")).collect();
+            ["const Run &run".to_owned()].into_iter().chain(self.list(&|_| "*", "i64")).collect();
         parts.join(", ")
     }
 
-    /// The parameters for buffers, which are declared as a `pointer`, then those for sizes, which have type `index`.
-    pub(in crate::codegen) fn list(&self, pointer: &str, index: &str) -> Vec<String> {
+    /// The parameters for buffers, each declared as its kind of pointer, then those for sizes, which have type `index`.
+    pub(in crate::codegen) fn list(&self, pointer: &dyn Fn(Use) -> &'static str, index: &str) -> Vec<String> {
         let buffers = self.arguments().map(|buffer| {
             let (name, written) = &self.buffers[&buffer];
-            let constness = if *written { "" } else { "const " };
+            let is_constant = matches!(self.program.buffers[buffer].storage, Storage::Constant(_));
+            let (constness, pointer) = match (*written, is_constant) {
+                (true, _) => ("", pointer(Use::Written)),
+                (false, true) => ("const ", pointer(Use::Constant)),
+                (false, false) => ("const ", pointer(Use::Read)),
+            };
             format!("{constness}{} {pointer}{name}", type_name(self.dtype(buffer)))
         });
         let sizes = self.symbols.iter().map(|symbol| format!("{index} {}", symbol_name(*symbol)));

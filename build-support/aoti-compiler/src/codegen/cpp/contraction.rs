@@ -116,7 +116,7 @@ impl Product<'_> {
                 let sum = sum_type(matmul.dtype);
                 format!("const {sum} *const b = (const {sum} *){};\n", parameters.buffer(matmul.b.buffer))
             }
-            Gemm::General | Gemm::GeneralOnUnits | Gemm::Any => {
+            Gemm::General | Gemm::GeneralOnUnits | Gemm::Any | Gemm::Library => {
                 matrix_text(parameters, &matmul.b, matmul.dtype, "b")
             }
         };
@@ -139,7 +139,7 @@ impl Product<'_> {
             Gemm::General => format!("gemm_general{most}({panels});\n"),
             Gemm::PackedOnUnits => format!("gemm_packed_units(plan, {panels});\n"),
             Gemm::GeneralOnUnits => format!("gemm_general_units(plan, {panels});\n"),
-            Gemm::Any => {
+            Gemm::Any | Gemm::Library => {
                 let sum = sum_type(self.matmul.dtype);
                 format!("gemm_any<{sum}, AOTI_LANES>({m0}, {m1}, n, k, a, b, epilogue);\n")
             }

@@ -23,7 +23,9 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
     let (function, header) = match tile.by {
         Multiplier::Few => (format!("attend_few<{rows}, {}", tile.blocks), "gpu/attention_few.h"),
         Multiplier::Threads => (format!("attend<{threads}, {rows}"), "gpu/attention.h"),
-        Multiplier::Units => (format!("attend_halves<{rows}, {}", tile.columns), "gpu/attention_units.h"),
+        Multiplier::Units | Multiplier::RoundedUnits => {
+            (format!("attend_halves<{rows}, {}", tile.columns), "gpu/attention_units.h")
+        }
     };
     let table = |operand: &MatrixOperand, row: &Expr, column: &Expr| {
         let pointer = parameters.buffer(operand.buffer);

@@ -79,7 +79,7 @@ fn lanes(tile: &Tile, dtype: DType) -> i64 {
     match tile.by {
         Multiplier::Few => 1,
         Multiplier::Threads => 4,
-        Multiplier::Units => 16 / dtype.size() as i64,
+        Multiplier::Units | Multiplier::RoundedUnits => 16 / dtype.size() as i64,
     }
 }
 
@@ -97,10 +97,10 @@ fn template(tile: &Tile, lanes: i64, dtype: DType) -> String {
                 sum_type(dtype)
             )
         }
-        Multiplier::Units => {
+        Multiplier::Units | Multiplier::RoundedUnits => {
+            let element = if tile.by == Multiplier::RoundedUnits { "Tf32" } else { type_name(dtype) };
             format!(
-                "contract_units<{}, {rows}, {columns}, {threads}, {lanes}{blocks}>(row0, column0, m, n, k,\n",
-                type_name(dtype)
+                "contract_units<{element}, {rows}, {columns}, {threads}, {lanes}{blocks}>(row0, column0, m, n, k,\n"
             )
         }
     }
@@ -109,7 +109,7 @@ fn template(tile: &Tile, lanes: i64, dtype: DType) -> String {
 fn header(tile: &Tile) -> &'static str {
     match tile.by {
         Multiplier::Few | Multiplier::Threads => "gpu/contract.h",
-        Multiplier::Units => "gpu/units.h",
+        Multiplier::Units | Multiplier::RoundedUnits => "gpu/units.h",
     }
 }
 

@@ -5,8 +5,9 @@ use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::functions::{FunctionId, join_origins};
 use crate::codegen::names::{Language, Namer};
 use crate::codegen::run::{Call, Callees, Launch, LaunchShape, Library, Operands};
-use crate::loops::KernelId;
+use crate::loops::{KernelId, KernelKind};
 use crate::schedule::Schedule;
+use crate::select::{Gemm, LibraryProduct, Template, library_product};
 use crate::symbolic::{RangeTable, Symbol};
 use cranelift_entity::PrimaryMap;
 use indexmap::IndexMap;
@@ -56,11 +57,23 @@ impl Library for Functions<'_> {
         };
         let shared = launch.shared.interval(self.ranges).max;
         self.all[function].shared = self.all[function].shared.max(shared);
-        let shape =
-            LaunchShape { blocks: launch.blocks, threads, shared: launch.shared, scratch: launch.scratch };
+        let shape = LaunchShape {
+            blocks: launch.blocks,
+            threads,
+            shared: launch.shared,
+            scratch: launch.scratch,
+            product: product(schedule, id),
+        };
         let packed = schedule.choices[id].packed.clone();
         Operands { function, buffers, packed, sizes, shape: Some(shape) }
     }
+}
+
+/// What a library is asked for instead of a kernel, where one was chosen.
+fn product(schedule: &Schedule, id: KernelId) -> Option<LibraryProduct> {
+    let KernelKind::MatMul(matmul) = &schedule.program.kernels[id].kind else { return None };
+    let is_chosen = schedule.choices[id].template == Template::Gemm(Gemm::Library);
+    is_chosen.then(|| library_product(&schedule.program, matmul)).flatten()
 }
 
 impl Callees for Functions<'_> {
@@ -68,7 +81,7 @@ impl Callees for Functions<'_> {
         unreachable!("kernels of a device are launched")
     }
 
-    fn launch(&self, Launch { call, grid, block, shared }: &Launch) -> (String, String) {
+    fn launch(&self, Launch { call, grid, block, shared, product: _ }: &Launch) -> (String, String) {
         let (kernel, function) = (call.kernel.as_u32(), call.function.as_u32());
         let (blocks, threads, shared) = (scalar(&grid[0]), block[0], scalar(shared));
         let head = format!("launch(run, {kernel}, {function}, {blocks}, {threads}, {shared}");

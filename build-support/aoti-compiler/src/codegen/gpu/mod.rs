@@ -9,7 +9,7 @@ mod nest;
 pub mod program;
 mod rows;
 
-use super::c_family::function::Parameters;
+use super::c_family::function::{Parameters, Use};
 use super::c_family::indent;
 use super::c_family::terms::headers_of_terms;
 use super::headers::Header;
@@ -74,12 +74,20 @@ impl Launch {
 
 /// Blocks of a launch at most behind whose beginning the next kernel may come: that many leave room on all multiprocessors alike.
 const SMALL_LAUNCH: i64 = 8;
-/// Buffers of a kernel are apart, so that it may read ahead of what it writes.
-const POINTER: &str = "*__restrict__ ";
 /// Blocks of a launch at most; what is beyond is done by the same blocks in turn.
 const MAX_BLOCKS: i64 = 1 << 20;
 /// Blocks of a launch at most whose blocks have scratch in device memory.
 const SCRATCH_BLOCKS: i64 = 512;
+
+/// Buffers of a kernel are apart, so that it may read ahead of what it writes: those that are written are said to be. Of what it
+/// only reads, compilers make loads through a cache that is not kept coherent while a kernel runs, and a kernel that was
+/// launched early runs while others still write: only weights are declared so.
+fn pointer(use_of: Use) -> &'static str {
+    match use_of {
+        Use::Written | Use::Constant => "*__restrict__ ",
+        Use::Read => "*",
+    }
+}
 
 /// The C++ name of a type of indices.
 fn index_type(width: IndexWidth) -> &'static str {
@@ -135,7 +143,7 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
     let called: BTreeSet<Header> = headers_of_terms(kernel).collect();
     printed.headers.extend(called.into_iter().map(Header::file));
     let scratch = printed.launch.scratch.as_ref().map(|_| "char *scratch".to_owned());
-    let list = parameters.list(POINTER, index_type(mapping.index()));
+    let list = parameters.list(&pointer, index_type(mapping.index()));
     let declaration: Vec<String> = ["Run run".to_owned()].into_iter().chain(scratch).chain(list).collect();
     DeviceText {
         origins: kernel.origins.clone(),

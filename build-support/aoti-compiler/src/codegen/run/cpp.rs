@@ -85,7 +85,13 @@ impl<C: Callees> Printer<'_, C> {
             Action::Call(call) => format!("{}{});\n", self.callees.call(call), self.arguments(call)),
             Action::Launch(launch) => {
                 let (head, note) = self.callees.launch(launch);
-                format!("{head}{}); {}", self.arguments(&launch.call), comment(&note))
+                let library = launch.product.as_ref().map_or_else(String::new, |product| {
+                    let matrices = product.matrices.each_ref().map(pointer).join(", ");
+                    let (kernel, number) = (launch.call.kernel.as_u32(), product.number);
+                    let workspace = pointer(&product.workspace);
+                    format!("if (!multiply(run, {kernel}, {number}, {workspace}, {matrices}))\n  ")
+                });
+                format!("{library}{head}{}); {}", self.arguments(&launch.call), comment(&note))
             }
             Action::Copy(Copy { from, to, bytes }) => {
                 format!("copy(run, {}, {}, {});\n", pointer(to), pointer(from), scalar(bytes))
@@ -160,7 +166,7 @@ fn symbols_of(actions: &[Action], symbols: &mut BTreeSet<Symbol>) {
     for action in actions {
         match action {
             Action::Call(call) => symbols_of_call(call, symbols),
-            Action::Launch(Launch { call, grid, block: _, shared }) => {
+            Action::Launch(Launch { call, grid, block: _, shared, product: _ }) => {
                 symbols_of_call(call, symbols);
                 grid.iter().chain([shared]).for_each(|size| size.collect_symbols(symbols));
             }

@@ -148,6 +148,31 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Bytes of shared memory beyond those that the kernel declares.
     pub shared: Expr,
+    /// What a library is asked for instead, where there is one.
+    pub product: Option<Product>,
+}
+
+/// A matrix product as a library computes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Product {
+    /// Which of the run's products it is.
+    pub number: usize,
+    /// Rows, columns, and the length of sums.
+    pub sizes: [i64; 3],
+    /// The left operand, the right one and the results, all of one type.
+    pub matrices: [Pointer; 3],
+    /// Elements between their rows; between the columns of those that are turned.
+    pub pitches: [i64; 3],
+    /// Whether columns of each operand lie side by side rather than rows.
+    pub turned: [bool; 2],
+    /// Whether `f32` may be rounded to TF32.
+    pub rounded: bool,
+    /// Whether negative results become zero.
+    pub relu: bool,
+    /// Byte offset in the weights of what is added to each row of results.
+    pub bias: Option<u64>,
+    /// Memory of the library's own.
+    pub workspace: Pointer,
 }
 
 /// A copy that does not overlap.
@@ -245,6 +270,13 @@ impl RunPlan {
         launches.filter(|launch| launch.call.tensors.iter().any(is_given)).count()
     }
 
+    /// The products that a library may be asked for, in the order of their numbers.
+    pub(super) fn products(&self) -> impl Iterator<Item = &Product> {
+        let mut all = Vec::new();
+        products_of(&self.actions, &mut all);
+        all.into_iter()
+    }
+
     /// The failures of which a function says more than is known here, and where it does.
     pub(super) fn reports(&self) -> Vec<(FailureId, &Pointer)> {
         let mut all = Vec::new();
@@ -260,6 +292,20 @@ impl RunPlan {
         }
         failures_of(&self.actions, &mut symbols);
         symbols
+    }
+}
+
+fn products_of<'a>(actions: &'a [Action], all: &mut Vec<&'a Product>) {
+    for action in actions {
+        match action {
+            Action::Launch(launch) => all.extend(&launch.product),
+            Action::If { then: first, otherwise: second, .. }
+            | Action::Loop { condition: first, body: second, .. } => {
+                products_of(first, all);
+                products_of(second, all);
+            }
+            Action::Call(_) | Action::Copy(_) | Action::Read(_) | Action::Assert(_) => {}
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{
     Action, Assert, Call, Check, Condition, FailureId, InitialState, KernelFacts, Launch, Place, Pointer,
-    Read, RunPlan, Written,
+    Product, Read, RunPlan, Written,
 };
 use crate::codegen::functions::{FunctionId, Functions};
 use crate::codegen::gpu;
@@ -13,11 +13,13 @@ use crate::graph::{ConstantId, Guard, Relation};
 use crate::loops::{BufferId, Kernel, KernelId, KernelKind, Program, Step, Storage};
 use crate::schedule::Schedule;
 use crate::schedule::memory::{MemoryPlan, most};
-use crate::select::PackedOperand;
+use crate::select::{LibraryProduct, PackedOperand};
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
 use crate::target::Target;
 use indexmap::IndexMap;
 
+/// Memory that a library may use for a product (`kLibraryBytes` of `gpu/library.h`).
+const LIBRARY_BYTES: i64 = 32 << 20;
 /// What an `AotiError` takes, aligned as everything in the arena is.
 const REPORT_BYTES: i64 = 320;
 
@@ -51,6 +53,8 @@ pub(in crate::codegen) struct LaunchShape {
     pub(in crate::codegen) shared: Expr,
     /// Bytes of scratch in device memory, which is an argument before all others.
     pub(in crate::codegen) scratch: Option<Expr>,
+    /// What a library is asked for instead.
+    pub(in crate::codegen) product: Option<LibraryProduct>,
 }
 
 /// A plan, and what was decided on the way.
@@ -82,6 +86,7 @@ pub(in crate::codegen) fn plan_with<F: Library>(
         memory,
         ranges,
         state_offsets: state_offsets(program),
+        products: 0,
         planned: Planned {
             run: RunPlan { arena_bytes: memory.arena_bytes.clone(), ..RunPlan::default() },
             functions,
@@ -113,6 +118,8 @@ struct Planner<'a, F> {
     memory: &'a MemoryPlan,
     ranges: &'a RangeTable,
     state_offsets: Vec<u64>,
+    /// Products that a library may be asked for, so far.
+    products: usize,
     planned: Planned<F>,
 }
 
@@ -220,8 +227,30 @@ impl<F: Library> Planner<'_, F> {
                 grid: [shape.blocks, Expr::int(1), Expr::int(1)],
                 block: [shape.threads, 1, 1],
                 shared: shape.shared,
+                product: shape.product.map(|form| self.product(&form)),
             }),
         }
+    }
+
+    fn product(&mut self, form: &LibraryProduct) -> Product {
+        let LibraryProduct { sizes, a, b, result, relu, .. } = form;
+        let sizes = *sizes;
+        let rounded = match &self.schedule.target {
+            Target::Cpu(_) => false,
+            Target::Gpu(gpu) => gpu.tf32.matmul && form.dtype == DType::F32,
+        };
+        let matrices = [a, b, result].map(|matrix| self.plain(matrix.buffer));
+        let bias = form.bias.map(|bias| match self.plain(bias).place {
+            Place::Weights(offset) => offset,
+            Place::Input(_) | Place::Output(_) | Place::State(_) | Place::Generator | Place::Arena(_) => {
+                unreachable!("what a library adds is weights")
+            }
+        });
+        let workspace = self.scratch(&Expr::int(LIBRARY_BYTES));
+        let (pitches, turned) = ([a.pitch, b.pitch, result.pitch], [a.turned, b.turned]);
+        let number = self.products;
+        self.products += 1;
+        Product { number, sizes, matrices, pitches, turned, rounded, relu: *relu, bias, workspace }
     }
 
     /// A run ends where a function of the user's project says that something went wrong.

@@ -117,7 +117,11 @@ impl UnitTile {
     fn on(&self, contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {
         let UnitTile { rows, columns, threads, .. } = *self;
         let (blocks, shared) = (self.blocks(contraction, target), self.shared_on(contraction, target));
-        Tile { by: Multiplier::Units, rows, columns, threads, copiers: 0, blocks, heads: 1, shared, index }
+        let by = match contraction.kind {
+            Kind::Rounded => Multiplier::RoundedUnits,
+            Kind::Halves | Kind::Split | Kind::Other => Multiplier::Units,
+        };
+        Tile { by, rows, columns, threads, copiers: 0, blocks, heads: 1, shared, index }
     }
 }
 
@@ -128,14 +132,17 @@ enum Kind {
     Halves,
     /// `f32`, as sums of narrower numbers.
     Split,
+    /// `f32` that may be rounded to TF32.
+    Rounded,
     /// Others, of which units know nothing.
     Other,
 }
 
 impl Kind {
-    fn of(dtype: DType) -> Kind {
+    fn of(dtype: DType, may_round: bool) -> Kind {
         match dtype {
             DType::F16 | DType::Bf16 => Kind::Halves,
+            DType::F32 if may_round => Kind::Rounded,
             DType::F32 => Kind::Split,
             DType::Bool
             | DType::U8
@@ -176,7 +183,7 @@ pub(super) fn of_product(matmul: &MatMul, index: IndexWidth, target: &GpuTarget)
         columns: matrix[1].extent.clone(),
         depth: matmul.depth.clone(),
         size: matmul.dtype.size() as i64,
-        kind: Kind::of(matmul.dtype),
+        kind: Kind::of(matmul.dtype, target.tf32.matmul),
         right_by_depth: matmul.right_by_depth(),
         gathers: false,
     };
@@ -205,7 +212,7 @@ pub(super) fn of_convolution(
         depth: &shape.taps() * &shape.in_channels.floor_div(&groups),
         batches: groups,
         size: conv.dtype.size() as i64,
-        kind: Kind::of(conv.dtype),
+        kind: Kind::of(conv.dtype, target.tf32.conv),
         right_by_depth: conv.depth_is_by_tap(),
         gathers: !(conv.depth_is_by_tap() && shape.in_channels.modulo(&side_by_side).is(0)),
     };
@@ -225,12 +232,11 @@ fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) 
     };
     let others: Vec<Tile> = match (typical.by, contraction.kind) {
         (Multiplier::Threads, _) if !PLAIN.contains(&(typical.rows, typical.columns)) => vec![],
-        (Multiplier::Threads | Multiplier::Units, Kind::Split | Kind::Other) => {
-            units().chain(plain()).collect()
-        }
+        (Multiplier::Few, _) => vec![],
+        (_, Kind::Split | Kind::Rounded | Kind::Other) => units().chain(plain()).collect(),
         (Multiplier::Threads, Kind::Halves) => plain().collect(),
         (Multiplier::Units, Kind::Halves) if !contraction.gathers => units().collect(),
-        (Multiplier::Units, Kind::Halves) | (Multiplier::Few, _) => vec![],
+        (Multiplier::Units | Multiplier::RoundedUnits, Kind::Halves) => vec![],
     };
     let mut tiles = vec![typical];
     for tile in others {
@@ -295,10 +301,12 @@ impl Contraction {
     fn units(&self, target: &GpuTarget) -> &'static [UnitTile] {
         match self.kind {
             Kind::Halves if !target.matrix_shapes.is_empty() => &UNITS,
-            Kind::Split if target.vendor == Vendor::Nvidia && !target.matrix_shapes.is_empty() => {
+            Kind::Split | Kind::Rounded
+                if target.vendor == Vendor::Nvidia && !target.matrix_shapes.is_empty() =>
+            {
                 &SPLIT_UNITS
             }
-            Kind::Halves | Kind::Split | Kind::Other => &[],
+            Kind::Halves | Kind::Split | Kind::Rounded | Kind::Other => &[],
         }
     }
 
@@ -347,9 +355,14 @@ mod tests {
     use crate::codegen::headers::numbers::number;
     use crate::loops::KernelKind;
     use crate::loops::text::parse;
+    use crate::target::Tf32;
 
-    /// The tile of a product `[m, k] x [n, k]` of `dtype`, as `(by, rows, columns)`.
+    /// The tile of a product `[m, k] x [n, k]` of `dtype`.
     fn product(dtype: &str, m: &str, n: i64, k: i64, architecture: &str) -> Tile {
+        product_on(dtype, m, n, k, GpuTarget::named(architecture).expect("it is in the table"))
+    }
+
+    fn product_on(dtype: &str, m: &str, n: i64, k: i64, target: GpuTarget) -> Tile {
         let program = parse(&format!(
             r#"loops {{
                 symbol s0 "rows" in 1..100000 from input 0 axis 0
@@ -363,7 +376,6 @@ mod tests {
         .unwrap_or_else(|error| panic!("{error}"));
         let kernel = program.kernels.values().next().expect("one kernel");
         let KernelKind::MatMul(matmul) = &kernel.kind else { panic!("a product") };
-        let target = GpuTarget::named(architecture).expect("it is in the table");
         of_product(matmul, IndexWidth::Narrow, &target).swap_remove(0)
     }
 
@@ -397,6 +409,20 @@ mod tests {
         assert_eq!(amd("4096", 4096, 4096), (Multiplier::Threads, 128, 128));
         let old = |m, n, k| sizes(&product("f32", m, n, k, "sm_75"));
         assert_eq!(old("128", 768, 768), (Multiplier::Threads, 32, 32));
+    }
+
+    #[test]
+    fn floats_are_rounded_where_that_is_allowed_and_the_units_can() {
+        let by = |dtype: &str, architecture: &str, matmul: bool| {
+            let target = GpuTarget::named(architecture).expect("it is in the table");
+            product_on(dtype, "512", 768, 768, target.allowing(Tf32 { matmul, conv: true })).by
+        };
+        assert_eq!(by("f32", "sm_90a", true), Multiplier::RoundedUnits);
+        assert_eq!(by("f32", "sm_90a", false), Multiplier::Units, "convolutions are others");
+        assert_eq!(by("bf16", "sm_90a", true), Multiplier::Units);
+        assert_eq!(by("f64", "sm_90a", true), Multiplier::Threads);
+        assert_eq!(by("f32", "sm_75", true), Multiplier::Threads);
+        assert_eq!(by("f32", "gfx942", true), Multiplier::Threads);
     }
 
     #[test]

@@ -41,6 +41,7 @@ const TEMPLATES: &[(Template, &str)] = &[
     (Template::Gemm(Gemm::PackedOnUnits), "gemm.packed-on-units"),
     (Template::Gemm(Gemm::GeneralOnUnits), "gemm.general-on-units"),
     (Template::Gemm(Gemm::Any), "gemm.any"),
+    (Template::Gemm(Gemm::Library), "gemm.library"),
     (Template::Conv(Conv::Product), "conv.product"),
     (Template::Conv(Conv::Depthwise), "conv.depthwise"),
     (Template::Conv(Conv::Tiled), "conv.tiled"),

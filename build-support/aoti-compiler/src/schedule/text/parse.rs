@@ -11,7 +11,7 @@ use crate::schedule::mapping::{
 use crate::schedule::memory::MemoryPlan;
 use crate::select::{Choice, PackedOperand, Packing, Scratch, Template};
 use crate::symbolic::Expr;
-use crate::target::{GpuTarget, Target};
+use crate::target::{GpuTarget, Target, Tf32};
 use crate::text::{Cursor, SyntaxError};
 use cranelift_entity::PrimaryMap;
 
@@ -56,7 +56,11 @@ fn target(cursor: &mut Cursor<'_>) -> Result<Target, SyntaxError> {
         }
         "gpu" => {
             let known = GpuTarget::named(&cursor.string()?);
-            known.map(Target::Gpu).ok_or_else(|| cursor.error("there is no such architecture"))
+            let known = known.ok_or_else(|| cursor.error("there is no such architecture"))?;
+            let [matmul, conv] = ["tf32-matmul", "tf32-conv"].map(|word| cursor.eat_word(word));
+            let target =
+                GpuTarget { library: cursor.eat_word("library"), ..known.allowing(Tf32 { matmul, conv }) };
+            Ok(Target::Gpu(target))
         }
         _ => Err(cursor.error("expected `cpu` or `gpu`")),
     }
@@ -122,7 +126,12 @@ pub(super) fn lanes(cursor: &mut Cursor<'_>) -> Result<Lanes, SyntaxError> {
 }
 
 pub(super) fn multiplier(cursor: &mut Cursor<'_>) -> Result<Multiplier, SyntaxError> {
-    let words = [("few", Multiplier::Few), ("threads", Multiplier::Threads), ("units", Multiplier::Units)];
+    let words = [
+        ("few", Multiplier::Few),
+        ("threads", Multiplier::Threads),
+        ("units", Multiplier::Units),
+        ("tf32", Multiplier::RoundedUnits),
+    ];
     one_of(cursor, "by", words)
 }
 

@@ -7,7 +7,7 @@ use crate::schedule::mapping::{
     Along, Block, CpuMapping, GpuMapping, IndexWidth, Lanes, Mapping, Multiplier, Rows, Split, Teams, Tile,
 };
 use crate::select::{Choice, Packing, Template};
-use crate::target::Target;
+use crate::target::{Target, Tf32};
 use crate::text::{Detail, bracketed, quoted};
 use std::fmt::Write;
 
@@ -27,7 +27,13 @@ fn printed(schedule: &Schedule, detail: Detail) -> String {
             let levels: String = cpu.levels.iter().map(|level| format!(" {}", quoted(&level.name))).collect();
             format!("schedule cpu{levels} {{\n")
         }
-        Target::Gpu(gpu) => format!("schedule gpu {} {{\n", quoted(&gpu.architecture)),
+        Target::Gpu(gpu) => {
+            let Tf32 { matmul, conv } = gpu.tf32;
+            let allowed = [(matmul, " tf32-matmul"), (conv, " tf32-conv")];
+            let allowed: String = allowed.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect();
+            let library = if gpu.library { " library" } else { "" };
+            format!("schedule gpu {}{allowed}{library} {{\n", quoted(&gpu.architecture))
+        }
     };
     let decisions = |id| {
         let mut lines = choice(&schedule.choices[id]);
@@ -106,6 +112,7 @@ pub(super) fn multiplier_text(by: Multiplier) -> &'static str {
         Multiplier::Few => "few",
         Multiplier::Threads => "threads",
         Multiplier::Units => "units",
+        Multiplier::RoundedUnits => "tf32",
     }
 }
 

@@ -71,9 +71,30 @@ const GPU: &str = r#"schedule gpu "sm_90a" {
 }
 "#;
 
+const ROUNDED: &str = r#"schedule gpu "sm_90a" tf32-matmul {
+  loops "one" {
+    buffer b0 "x": f32[512, 768] input 0
+    buffer b1 "w": f32[768, 256] input 1
+    buffer b2 "y": f32[512, 256] output 0
+    inputs [b0, b1]
+    graph_inputs [b0, b1]
+    outputs [b2]
+    kernel "p" {
+      choose gemm.any
+      map tile [64, 64] by tf32 threads 256 shared 65536 index 32
+      matmul f32 b0 [0, 768, 1], b1 [0, 256, 1] over [i0 < 512, i1 < 256] depth [768] {
+        t0: f32 = total
+        store b2[i0, i1] = t0
+      }
+    }
+  }
+  arena [0]
+}
+"#;
+
 #[test]
 fn printing_gives_the_text_back() {
-    for text in [CPU, GPU] {
+    for text in [CPU, GPU, ROUNDED] {
         let schedule = parse(text).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(print(&schedule), text);
         assert_eq!(verify(&schedule), Vec::<String>::new());
@@ -109,6 +130,7 @@ fn each_rule_is_checked() {
         "only contractions and attention have tiles",
     );
     finds(GPU, "schedule gpu \"sm_90a\"", "schedule cpu", "another machine");
+    finds(ROUNDED, " tf32-matmul", " tf32-conv", "may not be rounded");
 }
 
 #[test]

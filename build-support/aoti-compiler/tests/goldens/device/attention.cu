@@ -6,7 +6,7 @@
 
 using namespace aoti;
 
-AOTI_KERNEL(128) k_causaly(Run run, const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, const bf16 *__restrict__ in2, bf16 *__restrict__ out0) {
+AOTI_KERNEL(128) k_causaly(Run run, const bf16 *in0, const bf16 *in1, const bf16 *in2, bf16 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -41,7 +41,7 @@ AOTI_KERNEL(128) k_causaly(Run run, const bf16 *__restrict__ in0, const bf16 *__
 }
 AOTI_KERNEL_END(k_causaly)
 
-AOTI_KERNEL(128) k_groupedy(Run run, const f16 *__restrict__ in0, const f16 *__restrict__ in1, const f16 *__restrict__ in2, f16 *__restrict__ out0) {
+AOTI_KERNEL(128) k_groupedy(Run run, const f16 *in0, const f16 *in1, const f16 *in2, f16 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -77,7 +77,7 @@ AOTI_KERNEL(128) k_groupedy(Run run, const f16 *__restrict__ in0, const f16 *__r
 }
 AOTI_KERNEL_END(k_groupedy)
 
-AOTI_KERNEL(256) k_maskedy(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, const f32 *__restrict__ in2, const bool *__restrict__ in3, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_maskedy(Run run, const f32 *in0, const f32 *in1, const f32 *in2, const bool *in3, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
@@ -116,7 +116,7 @@ AOTI_KERNEL(256) k_maskedy(Run run, const f32 *__restrict__ in0, const f32 *__re
 }
 AOTI_KERNEL_END(k_maskedy)
 
-AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, const bf16 *__restrict__ in2, const bf16 *__restrict__ in3, bf16 *__restrict__ out0) {
+AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *in0, const bf16 *in1, const bf16 *in2, const bf16 *in3, bf16 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -154,7 +154,7 @@ AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *__restrict__ in0, const bf16 *__
 }
 AOTI_KERNEL_END(k_biasedy)
 
-AOTI_CLUSTER_KERNEL(512, 2) k_decodey(Run run, const f16 *__restrict__ in0, const f16 *__restrict__ in1, const f16 *__restrict__ in2, const bool *__restrict__ in3, f16 *__restrict__ out0) {
+AOTI_CLUSTER_KERNEL(512, 2) k_decodey(Run run, const f16 *in0, const f16 *in1, const f16 *in2, const bool *in3, f16 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
@@ -193,7 +193,7 @@ AOTI_CLUSTER_KERNEL(512, 2) k_decodey(Run run, const f16 *__restrict__ in0, cons
 }
 AOTI_KERNEL_END(k_decodey)
 
-AOTI_KERNEL(256) k_widey(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, const f32 *__restrict__ in2, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_widey(Run run, const f32 *in0, const f32 *in1, const f32 *in2, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -228,7 +228,7 @@ AOTI_KERNEL(256) k_widey(Run run, const f32 *__restrict__ in0, const f32 *__rest
 }
 AOTI_KERNEL_END(k_widey)
 
-AOTI_KERNEL(512) k_fewy(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, const f32 *__restrict__ in2, f32 *__restrict__ out0) {
+AOTI_KERNEL(512) k_fewy(Run run, const f32 *in0, const f32 *in1, const f32 *in2, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();

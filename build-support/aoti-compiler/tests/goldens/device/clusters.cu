@@ -5,7 +5,7 @@
 
 using namespace aoti;
 
-AOTI_CLUSTER_KERNEL(256, 4) k_few(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
+AOTI_CLUSTER_KERNEL(256, 4) k_few(Run run, const f32 *in0, const f32 *in1, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -26,7 +26,7 @@ AOTI_CLUSTER_KERNEL(256, 4) k_few(Run run, const f32 *__restrict__ in0, const f3
 }
 AOTI_KERNEL_END(k_few)
 
-AOTI_CLUSTER_KERNEL(256, 8) k_floats(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
+AOTI_CLUSTER_KERNEL(256, 8) k_floats(Run run, const f32 *in0, const f32 *in1, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   const i32 m = 70, n = 72, k = 600;
@@ -47,7 +47,7 @@ AOTI_CLUSTER_KERNEL(256, 8) k_floats(Run run, const f32 *__restrict__ in0, const
 }
 AOTI_KERNEL_END(k_floats)
 
-AOTI_CLUSTER_KERNEL(128, 4) k_halves(Run run, const f16 *__restrict__ in0, const f16 *__restrict__ in1, f16 *__restrict__ out0) {
+AOTI_CLUSTER_KERNEL(128, 4) k_halves(Run run, const f16 *in0, const f16 *in1, f16 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   const i32 m = 70, n = 66, k = 1100;
@@ -68,7 +68,7 @@ AOTI_CLUSTER_KERNEL(128, 4) k_halves(Run run, const f16 *__restrict__ in0, const
 }
 AOTI_KERNEL_END(k_halves)
 
-AOTI_CLUSTER_KERNEL(256, 2) k_integers(Run run, const i64 *__restrict__ in0, const i64 *__restrict__ in1, i64 *__restrict__ out0) {
+AOTI_CLUSTER_KERNEL(256, 2) k_integers(Run run, const i64 *in0, const i64 *in1, i64 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();

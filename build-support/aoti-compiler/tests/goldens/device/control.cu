@@ -6,7 +6,7 @@
 
 using namespace aoti;
 
-AOTI_KERNEL(256) k_map_map(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
+AOTI_KERNEL(256) k_map_map(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -25,7 +25,7 @@ AOTI_KERNEL(256) k_map_map(Run run, const f32 *__restrict__ in0, f32 *__restrict
 }
 AOTI_KERNEL_END(k_map_map)
 
-AOTI_KERNEL(256) k_map_map_2(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
+AOTI_KERNEL(256) k_map_map_2(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -44,7 +44,7 @@ AOTI_KERNEL(256) k_map_map_2(Run run, const f32 *__restrict__ in0, f32 *__restri
 }
 AOTI_KERNEL_END(k_map_map_2)
 
-AOTI_KERNEL(256) k_keep_z_map(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
+AOTI_KERNEL(256) k_keep_z_map(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -62,7 +62,7 @@ AOTI_KERNEL(256) k_keep_z_map(Run run, const f32 *__restrict__ in0, f32 *__restr
 }
 AOTI_KERNEL_END(k_keep_z_map)
 
-AOTI_KERNEL(1) k_keep_left_map(Run run, const i64 *__restrict__ in0, i64 *__restrict__ out0) {
+AOTI_KERNEL(1) k_keep_left_map(Run run, const i64 *in0, i64 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -80,7 +80,7 @@ AOTI_KERNEL(1) k_keep_left_map(Run run, const i64 *__restrict__ in0, i64 *__rest
 }
 AOTI_KERNEL_END(k_keep_left_map)
 
-AOTI_KERNEL(1) k_map_map_3(Run run, const i64 *__restrict__ in0, bool *__restrict__ out0) {
+AOTI_KERNEL(1) k_map_map_3(Run run, const i64 *in0, bool *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -100,7 +100,7 @@ AOTI_KERNEL(1) k_map_map_3(Run run, const i64 *__restrict__ in0, bool *__restric
 }
 AOTI_KERNEL_END(k_map_map_3)
 
-AOTI_KERNEL(256) k_map_map_4(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
+AOTI_KERNEL(256) k_map_map_4(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -119,7 +119,7 @@ AOTI_KERNEL(256) k_map_map_4(Run run, const f32 *__restrict__ in0, f32 *__restri
 }
 AOTI_KERNEL_END(k_map_map_4)
 
-AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *__restrict__ in0, i64 *__restrict__ out0) {
+AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *in0, i64 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -139,7 +139,7 @@ AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *__restrict__ in0, i64 *__restrict
 }
 AOTI_KERNEL_END(k_map_map_5)
 
-AOTI_KERNEL(256) k_rows(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s1) {
+AOTI_KERNEL(256) k_rows(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s1) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -157,7 +157,7 @@ AOTI_KERNEL(256) k_rows(Run run, const f32 *__restrict__ in0, f32 *__restrict__ 
 }
 AOTI_KERNEL_END(k_rows)
 
-AOTI_KERNEL(512) k_sum(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s1) {
+AOTI_KERNEL(512) k_sum(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s1) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -183,7 +183,7 @@ AOTI_KERNEL(512) k_sum(Run run, const f32 *__restrict__ in0, f32 *__restrict__ o
 }
 AOTI_KERNEL_END(k_sum)
 
-AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1, i64 s1) {
+AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1, i64 s1) {
   (void)run;
   begin_kernel();
   sort_rows<256, f32, false>(in0, out0, out1, scratch, s1, 8, 1);

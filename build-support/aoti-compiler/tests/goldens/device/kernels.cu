@@ -8,7 +8,7 @@
 
 using namespace aoti;
 
-AOTI_KERNEL(256) k_chain(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_chain(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -28,7 +28,7 @@ AOTI_KERNEL(256) k_chain(Run run, const f32 *__restrict__ in0, f32 *__restrict__
 }
 AOTI_KERNEL_END(k_chain)
 
-AOTI_KERNEL(256) k_half(Run run, const f16 *__restrict__ in0, f16 *__restrict__ out0) {
+AOTI_KERNEL(256) k_half(Run run, const f16 *in0, f16 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -49,7 +49,7 @@ AOTI_KERNEL(256) k_half(Run run, const f16 *__restrict__ in0, f16 *__restrict__ 
 }
 AOTI_KERNEL_END(k_half)
 
-AOTI_KERNEL(256) k_top(Run run, const f32 *__restrict__ in0, i64 *__restrict__ out0, f32 *__restrict__ out1) {
+AOTI_KERNEL(256) k_top(Run run, const f32 *in0, i64 *__restrict__ out0, f32 *__restrict__ out1) {
   (void)run;
   begin_kernel();
   constexpr Team<256, 1, false> team{};
@@ -106,7 +106,7 @@ AOTI_KERNEL(256) k_top(Run run, const f32 *__restrict__ in0, i64 *__restrict__ o
 }
 AOTI_KERNEL_END(k_top)
 
-AOTI_KERNEL(256) k_fewsum(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_fewsum(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -133,7 +133,7 @@ AOTI_KERNEL(256) k_fewsum(Run run, const f32 *__restrict__ in0, f32 *__restrict_
 }
 AOTI_KERNEL_END(k_fewsum)
 
-AOTI_KERNEL(512) k_columns(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, f32 *__restrict__ out1, f32 *__restrict__ out2, i64 *__restrict__ out3) {
+AOTI_KERNEL(512) k_columns(Run run, const f32 *in0, f32 *__restrict__ out0, f32 *__restrict__ out1, f32 *__restrict__ out2, i64 *__restrict__ out3) {
   (void)run;
   begin_kernel();
   constexpr Team<64, 8, true> team{};
@@ -170,7 +170,7 @@ AOTI_KERNEL(512) k_columns(Run run, const f32 *__restrict__ in0, f32 *__restrict
 }
 AOTI_KERNEL_END(k_columns)
 
-AOTI_KERNEL(1024) k_all(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(1024) k_all(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -195,7 +195,7 @@ AOTI_KERNEL(1024) k_all(Run run, const f32 *__restrict__ in0, f32 *__restrict__ 
 }
 AOTI_KERNEL_END(k_all)
 
-AOTI_KERNEL(128) k_any(Run run, const bool *__restrict__ in0, bool *__restrict__ out0) {
+AOTI_KERNEL(128) k_any(Run run, const bool *in0, bool *__restrict__ out0) {
   (void)run;
   begin_kernel();
   constexpr Team<128, 1, false> team{};
@@ -222,7 +222,7 @@ AOTI_KERNEL(128) k_any(Run run, const bool *__restrict__ in0, bool *__restrict__
 }
 AOTI_KERNEL_END(k_any)
 
-AOTI_KERNEL(1024) k_every(Run run, const bool *__restrict__ in0, bool *__restrict__ out0) {
+AOTI_KERNEL(1024) k_every(Run run, const bool *in0, bool *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -247,7 +247,7 @@ AOTI_KERNEL(1024) k_every(Run run, const bool *__restrict__ in0, bool *__restric
 }
 AOTI_KERNEL_END(k_every)
 
-AOTI_KERNEL(256) k_picked(Run run, const i64 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_picked(Run run, const i64 *in0, const f32 *in1, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -271,7 +271,7 @@ AOTI_KERNEL(256) k_picked(Run run, const i64 *__restrict__ in0, const f32 *__res
 }
 AOTI_KERNEL_END(k_picked)
 
-AOTI_KERNEL(256) k_map(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_map(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -289,7 +289,7 @@ AOTI_KERNEL(256) k_map(Run run, const f32 *__restrict__ in0, f32 *__restrict__ o
 }
 AOTI_KERNEL_END(k_map)
 
-AOTI_KERNEL(128) k_added(Run run, const f32 *__restrict__ in0, const i64 *__restrict__ in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(128) k_added(Run run, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -313,7 +313,7 @@ AOTI_KERNEL(128) k_added(Run run, const f32 *__restrict__ in0, const i64 *__rest
 }
 AOTI_KERNEL_END(k_added)
 
-AOTI_KERNEL(256) k_product(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -337,7 +337,7 @@ AOTI_KERNEL(256) k_product(Run run, const f32 *__restrict__ in0, const f32 *__re
 }
 AOTI_KERNEL_END(k_product)
 
-AOTI_KERNEL(128) k_halves(Run run, const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, bf16 *__restrict__ out0) {
+AOTI_KERNEL(128) k_halves(Run run, const bf16 *in0, const bf16 *in1, bf16 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   const i32 m = 130, n = 200, k = 70;
@@ -358,7 +358,7 @@ AOTI_KERNEL(128) k_halves(Run run, const bf16 *__restrict__ in0, const bf16 *__r
 }
 AOTI_KERNEL_END(k_halves)
 
-AOTI_KERNEL(256) k_whole(Run run, const i32 *__restrict__ in0, i32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_whole(Run run, const i32 *in0, i32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -379,7 +379,7 @@ AOTI_KERNEL(256) k_whole(Run run, const i32 *__restrict__ in0, i32 *__restrict__
 }
 AOTI_KERNEL_END(k_whole)
 
-AOTI_KERNEL(256) k_conv(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_conv(Run run, const f32 *in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -405,7 +405,7 @@ AOTI_KERNEL(256) k_conv(Run run, const f32 *__restrict__ in0, const f32 *__restr
 }
 AOTI_KERNEL_END(k_conv)
 
-AOTI_KERNEL(64) k_cumulative(Run run, const f64 *__restrict__ in0, f64 *__restrict__ out0) {
+AOTI_KERNEL(64) k_cumulative(Run run, const f64 *in0, f64 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   scan_rows<64, ScanSum, f64>(in0, out0, 6, 50, 4);
@@ -413,7 +413,7 @@ AOTI_KERNEL(64) k_cumulative(Run run, const f64 *__restrict__ in0, f64 *__restri
 }
 AOTI_KERNEL_END(k_cumulative)
 
-AOTI_KERNEL(64) k_running(Run run, const f64 *__restrict__ in0, f64 *__restrict__ out0, i64 *__restrict__ out1) {
+AOTI_KERNEL(64) k_running(Run run, const f64 *in0, f64 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
   begin_kernel();
   scan_extreme_rows<64, ScanMax, f64>(in0, out0, out1, 6, 50, 4);
@@ -421,7 +421,7 @@ AOTI_KERNEL(64) k_running(Run run, const f64 *__restrict__ in0, f64 *__restrict_
 }
 AOTI_KERNEL_END(k_running)
 
-AOTI_KERNEL(256) k_lengthwise(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_lengthwise(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   scan_rows<256, ScanSum, f32>(in0, out0, 37, 1000, 1);
@@ -429,7 +429,7 @@ AOTI_KERNEL(256) k_lengthwise(Run run, const f32 *__restrict__ in0, f32 *__restr
 }
 AOTI_KERNEL_END(k_lengthwise)
 
-AOTI_KERNEL(256) k_down(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_down(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   scan_rows<256, ScanLogSumExp, f32>(in0, out0, 1, 3000, 70);
@@ -437,7 +437,7 @@ AOTI_KERNEL(256) k_down(Run run, const f32 *__restrict__ in0, f32 *__restrict__ 
 }
 AOTI_KERNEL_END(k_down)
 
-AOTI_KERNEL(128) k_lowest(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
+AOTI_KERNEL(128) k_lowest(Run run, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
   begin_kernel();
   scan_extreme_rows<128, ScanMin, f32>(in0, out0, out1, 12, 260, 1);
@@ -445,7 +445,7 @@ AOTI_KERNEL(128) k_lowest(Run run, const f32 *__restrict__ in0, f32 *__restrict_
 }
 AOTI_KERNEL_END(k_lowest)
 
-AOTI_KERNEL(64) k_numbers(Run run, const i32 *__restrict__ in0, i32 *__restrict__ out0) {
+AOTI_KERNEL(64) k_numbers(Run run, const i32 *in0, i32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -453,7 +453,7 @@ AOTI_KERNEL(64) k_numbers(Run run, const i32 *__restrict__ in0, i32 *__restrict_
 }
 AOTI_KERNEL_END(k_numbers)
 
-AOTI_KERNEL(256) k_halfway(Run run, const f16 *__restrict__ in0, f16 *__restrict__ out0) {
+AOTI_KERNEL(256) k_halfway(Run run, const f16 *in0, f16 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   scan_rows<256, ScanSum, f16>(in0, out0, 64, 1000, 1);
@@ -461,7 +461,7 @@ AOTI_KERNEL(256) k_halfway(Run run, const f16 *__restrict__ in0, f16 *__restrict
 }
 AOTI_KERNEL_END(k_halfway)
 
-AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
+AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
   begin_kernel();
   sort_rows<256, f32, true>(in0, out0, out1, scratch, 12, 260, 1);
@@ -469,7 +469,7 @@ AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *__restrict__ in0, f
 }
 AOTI_KERNEL_END(k_sorted)
 
-AOTI_KERNEL(256) k_ascending(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
+AOTI_KERNEL(256) k_ascending(Run run, char *scratch, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
   begin_kernel();
   sort_rows<256, f32, false>(in0, out0, out1, scratch, 12, 260, 1);
@@ -477,7 +477,7 @@ AOTI_KERNEL(256) k_ascending(Run run, char *scratch, const f32 *__restrict__ in0
 }
 AOTI_KERNEL_END(k_ascending)
 
-AOTI_KERNEL(64) k_found(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, i64 *__restrict__ out0) {
+AOTI_KERNEL(64) k_found(Run run, const f32 *in0, const f32 *in1, i64 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   search_sorted<f32, true>(run, in0, in1, out0, 12, 260, 260);
@@ -485,7 +485,7 @@ AOTI_KERNEL(64) k_found(Run run, const f32 *__restrict__ in0, const f32 *__restr
 }
 AOTI_KERNEL_END(k_found)
 
-AOTI_KERNEL(256) k_planes(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_planes(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, true> team{};
@@ -507,7 +507,7 @@ AOTI_KERNEL(256) k_planes(Run run, const f32 *__restrict__ in0, f32 *__restrict_
 }
 AOTI_KERNEL_END(k_planes)
 
-AOTI_KERNEL(256) k_padded(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_padded(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -528,7 +528,7 @@ AOTI_KERNEL(256) k_padded(Run run, const f32 *__restrict__ in0, f32 *__restrict_
 }
 AOTI_KERNEL_END(k_padded)
 
-AOTI_KERNEL(256) k_sines(Run run, const f64 *__restrict__ in0, f64 *__restrict__ out0, f64 *__restrict__ out1) {
+AOTI_KERNEL(256) k_sines(Run run, const f64 *in0, f64 *__restrict__ out0, f64 *__restrict__ out1) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();

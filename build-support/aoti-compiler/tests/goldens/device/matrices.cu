@@ -5,7 +5,7 @@
 
 using namespace aoti;
 
-AOTI_KERNEL(256) k_turned(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
+AOTI_KERNEL(256) k_turned(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -28,7 +28,7 @@ AOTI_KERNEL(256) k_turned(Run run, const f32 *__restrict__ in0, f32 *__restrict_
 }
 AOTI_KERNEL_END(k_turned)
 
-AOTI_KERNEL(256) k_square(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0, i32 s0) {
+AOTI_KERNEL(256) k_square(Run run, const f32 *in0, const f32 *in1, f32 *__restrict__ out0, i32 s0) {
   (void)run;
   begin_kernel();
   const i32 m = 4, n = 4, k = 6;
@@ -51,7 +51,7 @@ AOTI_KERNEL(256) k_square(Run run, const f32 *__restrict__ in0, const f32 *__res
 }
 AOTI_KERNEL_END(k_square)
 
-AOTI_KERNEL(64) k_lu(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1, i64 *__restrict__ out2, i64 s0) {
+AOTI_KERNEL(64) k_lu(Run run, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1, i64 *__restrict__ out2, i64 s0) {
   (void)run;
   begin_kernel();
   matrices<linalg::Lu>(run, nullptr, 0, s0, 6, 4, in0, out0, out1, out2);
@@ -59,7 +59,7 @@ AOTI_KERNEL(64) k_lu(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out
 }
 AOTI_KERNEL_END(k_lu)
 
-AOTI_KERNEL(64) k_l(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1, i64 s0) {
+AOTI_KERNEL(64) k_l(Run run, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1, i64 s0) {
   (void)run;
   begin_kernel();
   matrices<linalg::Cholesky>(run, nullptr, 0, s0, 4, 4, in0, out0, out1);
@@ -67,7 +67,7 @@ AOTI_KERNEL(64) k_l(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0
 }
 AOTI_KERNEL_END(k_l)
 
-AOTI_KERNEL(64) k_y(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0, i64 s0) {
+AOTI_KERNEL(64) k_y(Run run, const f32 *in0, const f32 *in1, f32 *__restrict__ out0, i64 s0) {
   (void)run;
   begin_kernel();
   matrices<linalg::SolveLower>(run, nullptr, 0, s0, 4, 6, in0, in1, out0);
@@ -75,7 +75,7 @@ AOTI_KERNEL(64) k_y(Run run, const f32 *__restrict__ in0, const f32 *__restrict_
 }
 AOTI_KERNEL_END(k_y)
 
-AOTI_KERNEL(64) k_packed(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, f32 *__restrict__ out1, i64 s0) {
+AOTI_KERNEL(64) k_packed(Run run, char *scratch, const f32 *in0, f32 *__restrict__ out0, f32 *__restrict__ out1, i64 s0) {
   (void)run;
   begin_kernel();
   matrices<linalg::Qr>(run, scratch, 64, s0, 6, 4, in0, out0, out1);
@@ -83,7 +83,7 @@ AOTI_KERNEL(64) k_packed(Run run, char *scratch, const f32 *__restrict__ in0, f3
 }
 AOTI_KERNEL_END(k_packed)
 
-AOTI_KERNEL(64) k_q(Run run, char *scratch, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0, i64 s0) {
+AOTI_KERNEL(64) k_q(Run run, char *scratch, const f32 *in0, const f32 *in1, f32 *__restrict__ out0, i64 s0) {
   (void)run;
   begin_kernel();
   matrices<linalg::Reflections>(run, scratch, 64, s0, 6, 4, in0, in1, out0);
@@ -91,7 +91,7 @@ AOTI_KERNEL(64) k_q(Run run, char *scratch, const f32 *__restrict__ in0, const f
 }
 AOTI_KERNEL_END(k_q)
 
-AOTI_KERNEL(64) k_w(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, f32 *__restrict__ out1, i64 s0) {
+AOTI_KERNEL(64) k_w(Run run, char *scratch, const f32 *in0, f32 *__restrict__ out0, f32 *__restrict__ out1, i64 s0) {
   (void)run;
   begin_kernel();
   matrices<linalg::Eigh>(run, scratch, 64, s0, 4, 4, in0, out0, out1);
@@ -99,7 +99,7 @@ AOTI_KERNEL(64) k_w(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__
 }
 AOTI_KERNEL_END(k_w)
 
-AOTI_KERNEL(64) k_left(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, f32 *__restrict__ out1, f32 *__restrict__ out2, i64 s0) {
+AOTI_KERNEL(64) k_left(Run run, char *scratch, const f32 *in0, f32 *__restrict__ out0, f32 *__restrict__ out1, f32 *__restrict__ out2, i64 s0) {
   (void)run;
   begin_kernel();
   matrices<linalg::Svd>(run, scratch, 192, s0, 6, 4, in0, out0, out1, out2);
@@ -107,7 +107,7 @@ AOTI_KERNEL(64) k_left(Run run, char *scratch, const f32 *__restrict__ in0, f32 
 }
 AOTI_KERNEL_END(k_left)
 
-AOTI_KERNEL(64) k_e(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, f32 *__restrict__ out1, i64 s0) {
+AOTI_KERNEL(64) k_e(Run run, char *scratch, const f32 *in0, f32 *__restrict__ out0, f32 *__restrict__ out1, i64 s0) {
   (void)run;
   begin_kernel();
   matrices<linalg::Eig>(run, scratch, 384, s0, 4, 4, in0, out0, out1);

@@ -4,7 +4,7 @@
 
 using namespace aoti;
 
-AOTI_KERNEL(1) k_key(Run run, const i64 *__restrict__ in0, i64 *__restrict__ out0) {
+AOTI_KERNEL(1) k_key(Run run, const i64 *in0, i64 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -24,7 +24,7 @@ AOTI_KERNEL(1) k_key(Run run, const i64 *__restrict__ in0, i64 *__restrict__ out
 }
 AOTI_KERNEL_END(k_key)
 
-AOTI_KERNEL(256) k_bits(Run run, const i64 *__restrict__ in0, const f32 *__restrict__ in1, i64 *__restrict__ out0, f32 *__restrict__ out1, i32 s0) {
+AOTI_KERNEL(256) k_bits(Run run, const i64 *in0, const f32 *in1, i64 *__restrict__ out0, f32 *__restrict__ out1, i32 s0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};

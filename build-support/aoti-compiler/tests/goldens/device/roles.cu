@@ -4,7 +4,7 @@
 
 using namespace aoti;
 
-AOTI_ROLES_KERNEL(256, 128) k_y(Run run, const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, const bf16 *__restrict__ in2, bf16 *__restrict__ out0) {
+AOTI_ROLES_KERNEL(256, 128) k_y(Run run, const bf16 *in0, const bf16 *in1, const bf16 *in2, bf16 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);

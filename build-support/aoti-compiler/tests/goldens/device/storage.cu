@@ -7,7 +7,7 @@
 
 using namespace aoti;
 
-AOTI_KERNEL(256) k_xf(Run run, const u32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
+AOTI_KERNEL(256) k_xf(Run run, const u32 *in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -26,7 +26,7 @@ AOTI_KERNEL(256) k_xf(Run run, const u32 *__restrict__ in0, f32 *__restrict__ ou
 }
 AOTI_KERNEL_END(k_xf)
 
-AOTI_KERNEL(256) k_yd(Run run, const u64 *__restrict__ in0, const u32 *__restrict__ in1, f64 *__restrict__ out0, f32 *__restrict__ out1, bool *__restrict__ out2, u64 *__restrict__ out3, u64 *__restrict__ out4, u64 *__restrict__ out5, u32 *__restrict__ out6, i32 s0) {
+AOTI_KERNEL(256) k_yd(Run run, const u64 *in0, const u32 *in1, f64 *__restrict__ out0, f32 *__restrict__ out1, bool *__restrict__ out2, u64 *__restrict__ out3, u64 *__restrict__ out4, u64 *__restrict__ out5, u32 *__restrict__ out6, i32 s0) {
   (void)run;
   begin_kernel();
   constexpr Team<32, 8, false> team{};
@@ -76,7 +76,7 @@ AOTI_KERNEL(256) k_yd(Run run, const u64 *__restrict__ in0, const u32 *__restric
 }
 AOTI_KERNEL_END(k_yd)
 
-AOTI_KERNEL(256) k_wf(Run run, const u16 *__restrict__ in0, f16 *__restrict__ out0, i32 s0) {
+AOTI_KERNEL(256) k_wf(Run run, const u16 *in0, f16 *__restrict__ out0, i32 s0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -95,7 +95,7 @@ AOTI_KERNEL(256) k_wf(Run run, const u16 *__restrict__ in0, f16 *__restrict__ ou
 }
 AOTI_KERNEL_END(k_wf)
 
-AOTI_KERNEL(256) k_order(Run run, char *scratch, const u64 *__restrict__ in0, u64 *__restrict__ out0, i64 *__restrict__ out1, i64 s0) {
+AOTI_KERNEL(256) k_order(Run run, char *scratch, const u64 *in0, u64 *__restrict__ out0, i64 *__restrict__ out1, i64 s0) {
   (void)run;
   begin_kernel();
   sort_rows<256, u64, false>(in0, out0, out1, scratch, s0, 40, 1);
@@ -103,7 +103,7 @@ AOTI_KERNEL(256) k_order(Run run, char *scratch, const u64 *__restrict__ in0, u6
 }
 AOTI_KERNEL_END(k_order)
 
-AOTI_KERNEL(256) k_from(Run run, const f32 *__restrict__ in0, u32 *__restrict__ out0, u64 *__restrict__ out1, i32 s0) {
+AOTI_KERNEL(256) k_from(Run run, const f32 *in0, u32 *__restrict__ out0, u64 *__restrict__ out1, i32 s0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -128,7 +128,7 @@ AOTI_KERNEL(256) k_from(Run run, const f32 *__restrict__ in0, u32 *__restrict__ 
 }
 AOTI_KERNEL_END(k_from)
 
-AOTI_KERNEL(256) k_ef(Run run, const f8e4m3fn *__restrict__ in0, const f8e5m2 *__restrict__ in1, f32 *__restrict__ out0, f8e4m3fn *__restrict__ out1, f8e5m2 *__restrict__ out2, f8e4m3fnuz *__restrict__ out3, f8e5m2fnuz *__restrict__ out4, f8e8m0fnu *__restrict__ out5, f32 *__restrict__ out6, i32 s0) {
+AOTI_KERNEL(256) k_ef(Run run, const f8e4m3fn *in0, const f8e5m2 *in1, f32 *__restrict__ out0, f8e4m3fn *__restrict__ out1, f8e5m2 *__restrict__ out2, f8e4m3fnuz *__restrict__ out3, f8e5m2fnuz *__restrict__ out4, f8e8m0fnu *__restrict__ out5, f32 *__restrict__ out6, i32 s0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -164,7 +164,7 @@ AOTI_KERNEL(256) k_ef(Run run, const f8e4m3fn *__restrict__ in0, const f8e5m2 *_
 }
 AOTI_KERNEL_END(k_ef)
 
-AOTI_KERNEL(256) k_vf(Run run, const f8e5m2fnuz *__restrict__ in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_vf(Run run, const f8e5m2fnuz *in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -183,7 +183,7 @@ AOTI_KERNEL(256) k_vf(Run run, const f8e5m2fnuz *__restrict__ in0, f32 *__restri
 }
 AOTI_KERNEL_END(k_vf)
 
-AOTI_KERNEL(256) k_product(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0, f8e4m3fn *__restrict__ out1, i32 s0) {
+AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *in1, f32 *__restrict__ out0, f8e4m3fn *__restrict__ out1, i32 s0) {
   (void)run;
   begin_kernel();
   const i32 m = s0, n = 12, k = 40;

@@ -18,6 +18,6 @@ extern "C" int32_t aoti_together_cuda_run(DeviceRun &run) {
   launch(run, 8, 8, 9, 256, 0, input<f32>(run, 6), arena<f32>(run, 16896)); // k_exp
   launch(run, 9, 9, 33, 256, 0, arena<u8>(run, 33792), arena<f32>(run, 16896), arena<f32>(run, 25344), arena<i64>(run, 0)); // k_sorted
   launch(run, 10, 10, 5, 256, 0, input<f32>(run, 5), arena<f32>(run, 25344), output<f32>(run, 7)); // k_moved
-  launch(run, 11, 11, 1, 256, 0, input<f32>(run, 7), input<f32>(run, 8), output<f32>(run, 8), output<f32>(run, 9)); // k_one
+  launch(run, 11, 11, 1, 256, 0, input<f32>(run, 7), input<f32>(run, 8), input<f32>(run, 9), output<f32>(run, 8), output<f32>(run, 9), output<f32>(run, 10)); // k_one
   return 0;
 }

@@ -7,7 +7,7 @@
 
 using namespace aoti;
 
-AOTI_KERNEL(256) k_two(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, const f32 *__restrict__ in2, f32 *__restrict__ out0, f32 *__restrict__ out1, f32 *__restrict__ out2, i32 s0) {
+AOTI_KERNEL(256) k_two(Run run, const f32 *in0, const f32 *in1, const f32 *in2, f32 *__restrict__ out0, f32 *__restrict__ out1, f32 *__restrict__ out2, i32 s0) {
   (void)run;
   begin_kernel();
   constexpr Team<32, 8, false> team{};
@@ -53,7 +53,7 @@ AOTI_KERNEL(256) k_two(Run run, const f32 *__restrict__ in0, const f32 *__restri
 }
 AOTI_KERNEL_END(k_two)
 
-AOTI_KERNEL(256) k_parts(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0, i32 s0) {
+AOTI_KERNEL(256) k_parts(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -83,7 +83,7 @@ AOTI_KERNEL(256) k_parts(Run run, const f32 *__restrict__ in0, f32 *__restrict__
 }
 AOTI_KERNEL_END(k_parts)
 
-AOTI_KERNEL(256) k_gemm(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_gemm(Run run, const f32 *in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
   fetch_ahead<8>(in1, i64(44), i64(37));
   begin_kernel();
@@ -105,7 +105,7 @@ AOTI_KERNEL(256) k_gemm(Run run, const f32 *__restrict__ in0, const f32 *__restr
 }
 AOTI_KERNEL_END(k_gemm)
 
-AOTI_KERNEL(256) k_q(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_q(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -126,7 +126,7 @@ AOTI_KERNEL(256) k_q(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out
 }
 AOTI_KERNEL_END(k_q)
 
-AOTI_KERNEL(256) k_k(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_k(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -147,7 +147,7 @@ AOTI_KERNEL(256) k_k(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out
 }
 AOTI_KERNEL_END(k_k)
 
-AOTI_KERNEL(256) k_v(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_v(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -168,7 +168,7 @@ AOTI_KERNEL(256) k_v(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out
 }
 AOTI_KERNEL_END(k_v)
 
-AOTI_KERNEL(256) k_few(Run run, const bf16 *__restrict__ in0, const bf16 *__restrict__ in1, bf16 *__restrict__ out0) {
+AOTI_KERNEL(256) k_few(Run run, const bf16 *in0, const bf16 *__restrict__ in1, bf16 *__restrict__ out0) {
   (void)run;
   fetch_ahead<8>(in1, i64(51), i64(331));
   begin_kernel();
@@ -190,7 +190,7 @@ AOTI_KERNEL(256) k_few(Run run, const bf16 *__restrict__ in0, const bf16 *__rest
 }
 AOTI_KERNEL_END(k_few)
 
-AOTI_KERNEL(256) k_fixed(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_fixed(Run run, const f32 *in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
   fetch_ahead<8>(in1, i64(33), i64(64));
   begin_kernel();
@@ -212,7 +212,7 @@ AOTI_KERNEL(256) k_fixed(Run run, const f32 *__restrict__ in0, const f32 *__rest
 }
 AOTI_KERNEL_END(k_fixed)
 
-AOTI_KERNEL(256) k_exp(Run run, const f32 *__restrict__ in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_exp(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   constexpr Team<1, 256, false> team{};
@@ -231,7 +231,7 @@ AOTI_KERNEL(256) k_exp(Run run, const f32 *__restrict__ in0, f32 *__restrict__ o
 }
 AOTI_KERNEL_END(k_exp)
 
-AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *__restrict__ in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
+AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
   begin_kernel();
   sort_rows<256, f32, false>(in0, out0, out1, scratch, 33, 64, 1);
@@ -239,7 +239,7 @@ AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *__restrict__ in0, f
 }
 AOTI_KERNEL_END(k_sorted)
 
-AOTI_KERNEL(256) k_moved(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_moved(Run run, const f32 *in0, const f32 *in1, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -260,7 +260,7 @@ AOTI_KERNEL(256) k_moved(Run run, const f32 *__restrict__ in0, const f32 *__rest
 }
 AOTI_KERNEL_END(k_moved)
 
-AOTI_KERNEL(256) k_one(Run run, const f32 *__restrict__ in0, const f32 *__restrict__ in1, f32 *__restrict__ out0, f32 *__restrict__ out1) {
+AOTI_KERNEL(256) k_one(Run run, const f32 *in0, const f32 *in1, const f32 *in2, f32 *__restrict__ out0, f32 *__restrict__ out1, f32 *__restrict__ out2) {
   (void)run;
   begin_kernel();
   let_next_kernel_come();
@@ -275,8 +275,11 @@ AOTI_KERNEL(256) k_one(Run run, const f32 *__restrict__ in0, const f32 *__restri
       const auto stage0_t1 = exp(stage0_t0);
       const auto stage0_t2 = load(lanes, in1 + i1);
       const auto stage0_t3 = -stage0_t2;
+      const auto stage0_t4 = load(lanes, in2 + i1);
+      const auto stage0_t5 = abs(stage0_t4);
       store(lanes, out0 + i1, stage0_t1);
       store(lanes, out1 + i1, stage0_t3);
+      store(lanes, out2 + i1, stage0_t5);
     });
   }
 }

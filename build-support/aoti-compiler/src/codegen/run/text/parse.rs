@@ -3,7 +3,7 @@
 use crate::codegen::functions::FunctionId;
 use crate::codegen::run::{
     Action, Assert, Call, Check, Condition, Copy, FailureId, InitialState, KernelFacts, Launch, Place,
-    Pointer, Read, RunPlan, Written,
+    Pointer, Product, Read, RunPlan, Written,
 };
 use crate::diagnostic::Diagnostics;
 use crate::loops::KernelId;
@@ -183,7 +183,44 @@ impl Parser<'_, '_> {
         let block = block.and_then(|block| <[u32; 3]>::try_from(block).ok());
         let block = block.ok_or_else(|| self.cursor.error("a block has three dimensions"))?;
         self.cursor.expect_word("shared")?;
-        Ok(Launch { call, grid, block, shared: self.cursor.expression()? })
+        let shared = self.cursor.expression()?;
+        let product = if self.cursor.eat_word("library") { Some(self.product()?) } else { None };
+        Ok(Launch { call, grid, block, shared, product })
+    }
+
+    fn product(&mut self) -> Result<Product, SyntaxError> {
+        let number = self.cursor.position()?;
+        let sizes = self.three()?;
+        self.cursor.expect('(')?;
+        let left = self.pointer()?;
+        self.cursor.expect(',')?;
+        let right = self.pointer()?;
+        self.cursor.expect(',')?;
+        let matrices = [left, right, self.pointer()?];
+        self.cursor.expect(')')?;
+        self.cursor.expect_word("pitch")?;
+        let pitches = self.three()?;
+        let words = ["left-turned", "right-turned", "tf32", "relu"];
+        let [left, right, rounded, relu] = words.map(|word| self.cursor.eat_word(word));
+        let bias = if self.cursor.eat_word("bias") { Some(self.bytes()?) } else { None };
+        self.cursor.expect_word("with")?;
+        let workspace = self.pointer()?;
+        Ok(Product {
+            number,
+            sizes,
+            matrices,
+            pitches,
+            turned: [left, right],
+            rounded,
+            relu,
+            bias,
+            workspace,
+        })
+    }
+
+    fn three(&mut self) -> Result<[i64; 3], SyntaxError> {
+        let numbers = self.cursor.integers()?;
+        numbers.try_into().map_err(|_| self.cursor.error("expected three numbers"))
     }
 
     fn failure(&mut self) -> Result<FailureId, SyntaxError> {

@@ -1,7 +1,8 @@
 //! Prints run plans.
 
 use crate::codegen::run::{
-    Action, Assert, Call, Condition, Copy, InitialState, KernelFacts, Launch, Place, Pointer, Read, RunPlan,
+    Action, Assert, Call, Condition, Copy, InitialState, KernelFacts, Launch, Place, Pointer, Product, Read,
+    RunPlan,
 };
 use crate::text::{bracketed, guard_line, note_line, quoted, quoted_name, range_text};
 
@@ -63,11 +64,12 @@ impl Printer {
         for action in actions {
             match action {
                 Action::Call(own) => self.line(&format!("call {}", call(own))),
-                Action::Launch(Launch { call: own, grid, block, shared }) => self.line(&format!(
-                    "launch {} grid {} block {} shared [{shared}]",
+                Action::Launch(Launch { call: own, grid, block, shared, product }) => self.line(&format!(
+                    "launch {} grid {} block {} shared [{shared}]{}",
                     call(own),
                     bracketed(grid),
-                    bracketed(block)
+                    bracketed(block),
+                    product.as_ref().map_or_else(String::new, product_text)
                 )),
                 Action::Copy(Copy { from, to, bytes }) => {
                     self.line(&format!("copy [{bytes}] {} to {}", pointer(from), pointer(to)));
@@ -93,6 +95,21 @@ impl Printer {
 fn call(call: &Call) -> String {
     let tensors: Vec<String> = call.tensors.iter().map(pointer).collect();
     format!("{} {} ({}) {}", call.kernel, call.function, tensors.join(", "), bracketed(&call.sizes))
+}
+
+fn product_text(product: &Product) -> String {
+    let Product { number, sizes, matrices, pitches, turned, rounded, relu, bias, workspace } = product;
+    let words =
+        [(turned[0], " left-turned"), (turned[1], " right-turned"), (*rounded, " tf32"), (*relu, " relu")];
+    let words: String = words.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect();
+    let bias = bias.map_or_else(String::new, |offset| format!(" bias {offset}"));
+    let matrices: Vec<String> = matrices.iter().map(pointer).collect();
+    let (sizes, pitches) = (bracketed(sizes), bracketed(pitches));
+    format!(
+        " library {number} {sizes} ({}) pitch {pitches}{words}{bias} with {}",
+        matrices.join(", "),
+        pointer(workspace)
+    )
 }
 
 fn assertion(assert: &Assert) -> String {

@@ -1,0 +1,136 @@
+//! Which matrix products a vendor's library computes as the program wants them: plain ones, to whose results a row of weights is
+//! added, or of which negative ones become zero. Everything else in an epilogue is left to our own templates.
+
+use crate::dtype::DType;
+use crate::graph::{BinaryOp, Scalar};
+use crate::loops::{
+    Access, BufferId, Effect, MatMul, MatrixOperand, Program, Stage, Storage, Term, TermId, TypedTerm,
+};
+use crate::symbolic::{Expr, Symbol};
+
+/// A matrix as a library is told of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LibraryMatrix {
+    /// The buffer that it begins at.
+    pub buffer: BufferId,
+    /// Elements between its rows; between its columns where it is turned.
+    pub pitch: i64,
+    /// Whether its columns lie side by side rather than its rows.
+    pub turned: bool,
+}
+
+/// A product for a library: results by rows, which lie a pitch apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LibraryProduct {
+    /// Rows, columns, and the length of sums.
+    pub sizes: [i64; 3],
+    /// The left operand.
+    pub a: LibraryMatrix,
+    /// The right operand.
+    pub b: LibraryMatrix,
+    /// The results.
+    pub result: LibraryMatrix,
+    /// The type of all of them.
+    pub dtype: DType,
+    /// Weights that are added to each row of results.
+    pub bias: Option<BufferId>,
+    /// Whether negative results become zero.
+    pub relu: bool,
+}
+
+/// Bytes that rows of matrices are multiples of: libraries then load whole ones.
+const ROW_BYTES: i64 = 16;
+
+/// A product as a library computes it, if one does.
+pub(crate) fn library_product(program: &Program, matmul: &MatMul) -> Option<LibraryProduct> {
+    let [row, column] = matmul.axes.as_slice() else { return None };
+    let is_known = matches!(matmul.dtype, DType::F16 | DType::Bf16 | DType::F32);
+    let sizes = [row.extent.as_int()?, column.extent.as_int()?, matmul.depth.as_int()?];
+    if !is_known || sizes.contains(&0) {
+        return None;
+    }
+    let (a, b) = (operand(program, &matmul.a, matmul.dtype)?, operand(program, &matmul.b, matmul.dtype)?);
+    let (access, form) = results(program, matmul)?;
+    let (pitch, rest) = access.offset.affine_in(row.symbol)?;
+    let begins = rest == Expr::sym(column.symbol) && program.buffers[access.buffer].dtype == matmul.dtype;
+    let result = LibraryMatrix { buffer: access.buffer, pitch: pitch.as_int()?, turned: false };
+    let is_apart = result.buffer != a.buffer && result.buffer != b.buffer;
+    if !(begins && is_apart && is_whole(result.pitch, matmul.dtype) && result.pitch >= sizes[1]) {
+        return None;
+    }
+    Some(LibraryProduct { sizes, a, b, result, dtype: matmul.dtype, bias: form.bias, relu: form.relu })
+}
+
+fn is_whole(pitch: i64, dtype: DType) -> bool {
+    pitch > 0 && pitch * dtype.size() as i64 % ROW_BYTES == 0
+}
+
+fn operand(program: &Program, own: &MatrixOperand, dtype: DType) -> Option<LibraryMatrix> {
+    let strides = [own.row_stride.as_int()?, own.column_stride.as_int()?];
+    let (pitch, turned) = match strides {
+        [pitch, 1] => (pitch, false),
+        [1, pitch] => (pitch, true),
+        _ => return None,
+    };
+    let fits = program.buffers[own.buffer].dtype == dtype && own.offset.is(0) && is_whole(pitch, dtype);
+    fits.then_some(LibraryMatrix { buffer: own.buffer, pitch, turned })
+}
+
+/// What happens to sums.
+#[derive(Default)]
+struct Form {
+    bias: Option<BufferId>,
+    relu: bool,
+}
+
+/// Where the results go, and what they are of the sums.
+fn results<'p>(program: &Program, matmul: &'p MatMul) -> Option<(&'p Access, Form)> {
+    let stage = &matmul.epilogue;
+    let [Effect::Store { access, value, .. }] = stage.effects.as_slice() else { return None };
+    let column = matmul.axes.last()?.symbol;
+    let form = form(program, stage, *value, column, matmul.dtype)?;
+    access.is_direct().then_some((access, form))
+}
+
+/// The form of a term, from the last operation to the sum: every operation is there at most once, in the library's order.
+fn form(program: &Program, stage: &Stage, value: TermId, column: Symbol, dtype: DType) -> Option<Form> {
+    let TypedTerm { term, dtype: own } = &stage.terms[value];
+    match term {
+        Term::Sum => Some(Form::default()),
+        // Rounding to the type of the results is what the library ends with.
+        Term::Cast(of) if *own == dtype => form(program, stage, *of, column, dtype),
+        Term::Binary(BinaryOp::Maximum, of, zero) if is_zero(stage, *zero) => {
+            let inner = form(program, stage, *of, column, dtype)?;
+            (!inner.relu).then_some(Form { relu: true, ..inner })
+        }
+        Term::Binary(BinaryOp::Add, of, bias) => {
+            let inner = form(program, stage, *of, column, dtype)?;
+            let bias = bias_of(program, stage, *bias, column, dtype)?;
+            (inner.bias.is_none() && !inner.relu).then_some(Form { bias: Some(bias), relu: false })
+        }
+        Term::Literal(_)
+        | Term::Index(_)
+        | Term::Load { .. }
+        | Term::Unary(..)
+        | Term::Binary(..)
+        | Term::Select(..)
+        | Term::Cast(_)
+        | Term::Inside(_)
+        | Term::CheckIndex { .. }
+        | Term::Accumulated(_)
+        | Term::Earlier { .. } => None,
+    }
+}
+
+fn is_zero(stage: &Stage, term: TermId) -> bool {
+    matches!(&stage.terms[term].term, Term::Literal(number) if *number == Scalar::from(0.0))
+}
+
+/// The weights of which each column is added one element.
+fn bias_of(program: &Program, stage: &Stage, term: TermId, column: Symbol, dtype: DType) -> Option<BufferId> {
+    let Term::Load { access, guards, .. } = &stage.terms[term].term else { return None };
+    let buffer = &program.buffers[access.buffer];
+    let is_constant = matches!(buffer.storage, Storage::Constant(_)) && buffer.dtype == dtype;
+    let is_row = access.is_direct() && guards.is_empty() && access.offset == Expr::sym(column);
+    (is_constant && is_row).then_some(access.buffer)
+}
