@@ -131,6 +131,15 @@ class Table:
         """A program run with other inputs too, of sizes of which the program itself says whether it takes them."""
         self.programs.append((Call(text, inputs), [(None, tensors) for tensors in others], dynamic))
 
+    def least(self, text, inputs, any, sizes, number):
+        """A program of which every axis of `any` elements may have any size, exported in one of the ways to say so, and run
+        with all of `sizes`: the program itself says which of them it takes."""
+        call = Call(text, inputs)
+        hints = [torch.export.Dim.DYNAMIC, torch.export.Dim.AUTO, torch.export.Dim("n")]
+        axes = {name: {axis: hints[number % 3] for axis, n in enumerate(x.shape) if n == any} for name, x in call.inputs.items()}
+        sets = [(None, {name: resized(x, any, size) for name, x in call.inputs.items()}) for size in sizes]
+        self.programs.append((call, sets, axes))
+
     def integer(self, text, given, values):
         """A program with the integer `n` as an input, exported where it is `given` and run with every one of the values:
         the program itself says which of them it takes."""
@@ -381,6 +390,18 @@ def integer_symbol(exported):
     return symbols[0] if symbols and symbols[0].is_Symbol else None
 
 
+def exported_for(program, shapes):
+    """Sizes that the program restricts have no name, but may be of any kind."""
+    try:
+        return torch.export.export(program, tuple(program.tensors), dynamic_shapes=shapes, strict=False)
+    except Exception:
+        if not any(isinstance(axes, dict) for axes in (shapes or ((),))[0]):
+            raise
+    any_of = lambda axes: dict.fromkeys(axes, torch.export.Dim.AUTO) if isinstance(axes, dict) else axes
+    shapes = (tuple(any_of(axes) for axes in shapes[0]),)
+    return torch.export.export(program, tuple(program.tensors), dynamic_shapes=shapes, strict=False)
+
+
 def within_ranges(exported, inputs):
     """Whether an integer is in the range that the program states of it; PyTorch itself does not look."""
     symbol = integer_symbol(exported)
@@ -471,12 +492,13 @@ def write_programs(table, files):
     count = 0
     for number, (call, sets, dynamic) in enumerate(table.programs):
         program = Program([call])
-        axes = tuple(any_size(x) if name in dynamic else None for name, x in call.inputs.items())
+        stated = dynamic if isinstance(dynamic, dict) else {name: any_size(x) for name, x in call.inputs.items() if name in dynamic}
+        axes = tuple(stated.get(name) for name in call.inputs)
         try:
             with torch.no_grad(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 shapes = (axes,) if dynamic else None
-                exported = torch.export.export(program, tuple(program.tensors), dynamic_shapes=shapes, strict=False)
+                exported = exported_for(program, shapes)
             module = exported.module()
             assert "n" not in call.inputs or integer_symbol(exported), "the export is for one integer"
             outputs = given_by(module, program.tensors)
@@ -487,7 +509,8 @@ def write_programs(table, files):
         told, tensors = [], {}
         for fails, others in sets:
             inputs = [others.get(name, x) for name, x in call.inputs.items()]
-            what = ", ".join(f"{name} = {torch.as_tensor(x).tolist()}" for name, x in others.items())[:200]
+            told_as = described if dynamic is stated else lambda x: torch.as_tensor(x).tolist()
+            what = ", ".join(f"{name} = {told_as(x)}" for name, x in others.items())[:200]
             if fails is None and is_large(call, inputs):
                 continue
             results = []
@@ -503,7 +526,9 @@ def write_programs(table, files):
                 if fails:
                     print(f"  {table.family}: taken: {call.label}: {what}", file=sys.stderr)
                     continue
-            fails = not results
+            # What follows was traced for as many axes as there were.
+            fails = not results or [x.dim() for x in results] != [x.dim() for x in outputs]
+            results = [] if fails else results
             for kind, values in (("in", inputs), ("out", results)):
                 tensors.update({f"{len(told)}.{kind}.{k}": value for k, value in enumerate(values)})
             numbers = [x for x in others.values() if isinstance(x, int) or (x.dim() == 0 and x.dtype == torch.int64)]

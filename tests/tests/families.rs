@@ -134,7 +134,8 @@ fn scheduled(case: &Case) -> Result<Vec<DynTensor>, String> {
     let graph = compile::import("case", case.model.clone()).map_err(|findings| findings.to_string())?;
     let graph = transform::optimize(graph);
     let target = Target::cpu(&["x86-64-v3"]);
-    let (schedule, _) = schedule(lower(&graph, &target), &graph.ranges(), &target, &Records::none());
+    let (schedule, _) = schedule(lower(&graph, &target), &graph.ranges(), &target, &Records::none())
+        .map_err(|outside| outside.to_string())?;
     let inputs: Vec<interpret::Tensor> = case.inputs.iter().map(families::to_interpreter).collect();
     let values = interpret::evaluate_schedule(&schedule, &inputs).map_err(|error| error.to_string())?;
     Ok(values.outputs.iter().map(families::from_interpreter).collect())

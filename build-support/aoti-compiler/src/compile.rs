@@ -4,8 +4,10 @@ use crate::codegen;
 use crate::codegen::bindings::{self, WeightsPlacement};
 use crate::codegen::bundle::SourceBundle;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::graph::{Graph, Op, SymbolSource};
+use crate::frontend::{Least, Reading};
+use crate::graph::{Condition, Graph, Op, SymbolSource};
 use crate::loops::Program;
+use crate::loops::bounds::{self, Outside};
 use crate::loops::work::{Work, work};
 use crate::lower::lower;
 use crate::operators::{Operator, Operators};
@@ -15,6 +17,7 @@ use crate::schedule::{
 };
 use crate::symbolic::{RangeTable, Symbol};
 use crate::target::{Cost, GpuTarget, Item, MathLibrary, Prices, Target, Tf32, Vendor};
+use crate::transform::decompose::decompose_with;
 use crate::transform::rename::{Names, rename};
 use crate::{aten, frontend, interpret, loops, transform};
 
@@ -84,12 +87,86 @@ pub fn import(name: &str, model: Bytes) -> Result<Graph, Diagnostics> {
 
 /// The same with operators that the user's project declares.
 pub fn import_with(name: &str, model: Bytes, operators: &[Operator]) -> Result<Graph, Diagnostics> {
+    read(name, model, operators, &mut Ok)
+}
+
+/// Why a graph cannot be compiled.
+enum Stop {
+    /// It is refused.
+    Refused(Diagnostics),
+    /// A stage failed.
+    Outside(Outside),
+}
+
+impl From<Diagnostics> for Stop {
+    fn from(findings: Diagnostics) -> Stop {
+        Stop::Refused(findings)
+    }
+}
+
+impl From<Outside> for Stop {
+    fn from(outside: Outside) -> Stop {
+        Stop::Outside(outside)
+    }
+}
+
+/// Reads a model for the smallest sizes for which everything that follows succeeds: a rule or a proof may need to know that a
+/// size is neither 0 nor 1, where export only assumes it.
+///
+/// # Panics
+///
+/// Where a stage fails for the sizes that the file states: that is a bug of the compiler.
+fn read<T>(
+    name: &str,
+    model: Bytes,
+    operators: &[Operator],
+    then: &mut dyn FnMut(Graph) -> Result<T, Stop>,
+) -> Result<T, Diagnostics> {
+    let done = |result: Result<T, Stop>| match result {
+        Ok(value) => Ok(value),
+        Err(Stop::Refused(findings)) => Err(findings),
+        Err(Stop::Outside(outside)) => panic!("{outside}"),
+    };
     if frontend::text::is_text(&model) {
-        return frontend::text::import(name, model);
+        return done(then(frontend::text::import(name, model)?));
     }
     // What is wrong with a declaration would be told again for every call.
     let operators = Operators::new(operators)?;
-    transform::decompose::decompose_with(&frontend::import(name, model)?, &operators)
+    let stated = || decompose_with(&frontend::import(name, model.clone())?, &operators);
+    for least in [0, 1].map(Least::Size) {
+        let reading = frontend::import_from(least, name, model.clone());
+        let Ok(Reading { program, is_stated: false }) = reading else { break };
+        let Ok(graph) = decompose_with(&program, &operators) else { continue };
+        let asked: Vec<&Condition> = program.guards.iter().map(|guard| &guard.condition).collect();
+        let asks_more = conditions(&graph).iter().any(|condition| !asked.contains(condition));
+        if asks_more && stated().is_ok_and(|stated| !takes_all_of(&graph, &stated)) {
+            continue;
+        }
+        if let Ok(value) = then(graph) {
+            return Ok(value);
+        }
+    }
+    done(then(stated()?))
+}
+
+/// Whether whatever the graph asks for holds for all sizes that the other one takes.
+fn takes_all_of(graph: &Graph, other: &Graph) -> bool {
+    let asked = conditions(other);
+    let mut facts = other.facts();
+    asked.iter().for_each(|condition| condition.assume(&mut facts));
+    let holds = |condition: &Condition| asked.contains(&condition) || condition.decide(&facts) == Some(true);
+    graph.symbols.len() == other.symbols.len() && conditions(graph).into_iter().all(holds)
+}
+
+/// What a graph asks of sizes, before a run and during it.
+fn conditions(graph: &Graph) -> Vec<&Condition> {
+    let mut all: Vec<&Condition> = graph.guards.iter().map(|guard| &guard.condition).collect();
+    graph.visit(&mut |_, node| {
+        if let Op::Require(guard) = &node.op {
+            all.push(&guard.condition);
+        }
+    });
+    all
 }
 
 /// A model on its way through the stages.
@@ -100,9 +177,17 @@ struct Stages {
     explanations: Vec<Explanation>,
 }
 
-/// The graph after all transformations.
-fn graph_of(model: Bytes, options: &Options) -> Result<Graph, Diagnostics> {
-    let graph = rename(import_with(&options.name, model, &options.operators)?, &options.names)?;
+/// What `then` makes of the graph after all transformations.
+fn with_graph<T>(
+    model: Bytes,
+    options: &Options,
+    then: impl Fn(Graph) -> Result<T, Stop>,
+) -> Result<T, Diagnostics> {
+    read(&options.name, model, &options.operators, &mut |graph| then(transformed(graph, options)?))
+}
+
+fn transformed(graph: Graph, options: &Options) -> Result<Graph, Diagnostics> {
+    let graph = rename(graph, &options.names)?;
     refuse_functions_on_gpus(&graph, options)?;
     let mut graph = transform::optimize(if options.named_weights { graph } else { transform::freeze(graph) });
     // A text may have a name of its own; symbols and bindings are found by the one asked for.
@@ -130,14 +215,18 @@ fn refuse_functions_on_gpus(graph: &Graph, options: &Options) -> Result<(), Diag
 }
 
 /// From a graph to a schedule for a target.
-fn scheduled(graph: &Graph, target: &Target, records: &Records) -> (Program, Schedule, Fused) {
+fn scheduled(
+    graph: &Graph,
+    target: &Target,
+    records: &Records,
+) -> Result<(Program, Schedule, Fused), Outside> {
     let own = transform::fourier_to_products(graph.clone(), target);
     let mut lowered = lower(&transform::split_reductions(own, target), target);
-    loops::bounds::stay_within(&mut lowered, "lowering");
+    bounds::stay_within(&mut lowered, "lowering")?;
     check(&loops::verify(&lowered), "lowering");
-    let (schedule, fused) = schedule(lowered.clone(), &graph.ranges(), target, records);
+    let (schedule, fused) = schedule(lowered.clone(), &graph.ranges(), target, records)?;
     check(&schedule::verify(&schedule), "scheduling");
-    (lowered, schedule, fused)
+    Ok((lowered, schedule, fused))
 }
 
 /// The stages for the CPU levels of the options, or for their GPUs where they ask for those of one vendor alone.
@@ -146,9 +235,10 @@ fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
         Ok([(gpu, _)]) if options.levels.is_empty() => Target::Gpu(gpu),
         _ => Target::cpu(&options.levels),
     };
-    let graph = graph_of(model, options)?;
-    let (lowered, schedule, Fused { explanations, .. }) = scheduled(&graph, &target, &options.records);
-    Ok(Stages { graph, lowered, schedule, explanations })
+    with_graph(model, options, |graph| {
+        let (lowered, schedule, Fused { explanations, .. }) = scheduled(&graph, &target, &options.records)?;
+        Ok(Stages { graph, lowered, schedule, explanations })
+    })
 }
 
 /// The GPUs that the options ask for: the architectures of each vendor, and what holds on all of them.
@@ -186,17 +276,25 @@ fn check(findings: &[String], pass: &str) {
 /// Compiles a model to a source bundle.
 pub fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnostics> {
     let targets = gpu_targets(options)?;
-    let graph = graph_of(model, options)?;
-    let cpu = (!options.levels.is_empty() || targets.is_empty())
-        .then(|| scheduled(&graph, &Target::cpu(&options.levels), &options.records).1);
-    let gpu = |(target, names): (GpuTarget, Vec<String>)| {
-        let vendor = target.vendor;
-        (scheduled(&graph, &Target::Gpu(target), &options.records).1, vendor, names)
+    with_graph(model, options, |graph| Ok(bundle(&graph, &targets, options)?))
+}
+
+/// The source of a graph for all targets.
+fn bundle(
+    graph: &Graph,
+    targets: &[(GpuTarget, Vec<String>)],
+    options: &Options,
+) -> Result<SourceBundle, Outside> {
+    let scheduled = |target: &Target| Ok(scheduled(graph, target, &options.records)?.1);
+    let is_for_cpu = !options.levels.is_empty() || targets.is_empty();
+    let cpu = is_for_cpu.then(|| scheduled(&Target::cpu(&options.levels))).transpose()?;
+    let gpu = |(target, names): &(GpuTarget, Vec<String>)| {
+        Ok((scheduled(&Target::Gpu(target.clone()))?, target.vendor, names.clone()))
     };
-    let gpus: Vec<_> = targets.into_iter().map(gpu).collect();
+    let gpus = targets.iter().map(gpu).collect::<Result<Vec<_>, Outside>>()?;
     let programs =
         cpu.iter().chain(gpus.iter().map(|(schedule, ..)| schedule)).map(|schedule| &schedule.program);
-    let constants = options.named_weights.then(|| constant_stages(&graph, programs, &options.levels));
+    let constants = options.named_weights.then(|| constant_stages(graph, programs, &options.levels));
     let preparation = constants.as_ref().map(|constants| codegen::prepare::Preparation {
         constants: &constants.graph,
         schedule: &constants.schedule,
@@ -234,9 +332,10 @@ fn constant_stages<'p>(
     // It runs once for each set of weights: the level that every machine runs is good enough.
     let target = Target::cpu(levels.first().map_or(&[], std::slice::from_ref));
     let mut lowered = lower(&transform::widen(graph.graph.clone()), &target);
-    loops::bounds::stay_within(&mut lowered, "lowering of constants");
+    let own = "what is computed from constants alone stays within its buffers";
+    bounds::stay_within(&mut lowered, "lowering of constants").expect(own);
     check(&loops::verify(&lowered), "lowering of constants");
-    let (schedule, _) = schedule(lowered, &ranges, &target, &Records::none());
+    let (schedule, _) = schedule(lowered, &ranges, &target, &Records::none()).expect(own);
     check(&schedule::verify(&schedule), "scheduling of constants");
     ConstantStages { graph, schedule, ranges }
 }
@@ -333,21 +432,25 @@ impl OpenWay {
 /// whether they become one.
 pub fn open_kernels(model: Bytes, options: &Options) -> Result<Vec<OpenKernel>, Diagnostics> {
     let gpus = gpu_targets(options)?;
-    let graph = graph_of(model, options)?;
     let cpu = (!options.levels.is_empty() || gpus.is_empty()).then(|| Target::cpu(&options.levels));
-    let targets = cpu.into_iter().chain(gpus.into_iter().map(|(target, _)| Target::Gpu(target)));
+    let targets: Vec<Target> =
+        cpu.into_iter().chain(gpus.into_iter().map(|(target, _)| Target::Gpu(target))).collect();
+    with_graph(model, options, |graph| Ok(open_in(&graph, &targets, &options.records)?))
+}
+
+fn open_in(graph: &Graph, targets: &[Target], records: &Records) -> Result<Vec<OpenKernel>, Outside> {
     let mut all = Vec::new();
     for target in targets {
-        let (_, schedule, fused) = scheduled(&graph, &target, &options.records);
-        let name = match &target {
+        let (_, schedule, fused) = scheduled(graph, target, records)?;
+        let name = match target {
             Target::Cpu(_) => "cpu".to_owned(),
             Target::Gpu(gpu) => gpu.architecture.to_string(),
         };
         let program = &schedule.program;
-        let pair = |pair: &Pair| open_pair(pair, &name, &target);
+        let pair = |pair: &Pair| open_pair(pair, &name, target);
         all.extend(fused.pairs.iter().map(pair));
         for (index, (id, kernel)) in program.kernels.iter().enumerate() {
-            let ways = ways(program, kernel, &graph.ranges(), &target);
+            let ways = ways(program, kernel, &graph.ranges(), target);
             let own = Setting::of(&schedule.choices[id], &schedule.mappings[id]);
             let first = ways[0].cost;
             let open = |way: &schedule::Way| {
@@ -355,7 +458,7 @@ pub fn open_kernels(model: Bytes, options: &Options) -> Result<Vec<OpenKernel>, 
             };
             let ways: Vec<OpenWay> = ways.iter().map(open).collect();
             let taken = ways.iter().position(|way| way.setting == own).unwrap_or(0);
-            let (key, target) = (KernelKey::of(program, kernel, &target), name.clone());
+            let (key, target) = (KernelKey::of(program, kernel, target), name.clone());
             let (name, index) = (kernel.name.clone(), Some(index));
             all.push(OpenKernel { name, key, target, index, ways, taken });
         }
@@ -403,7 +506,7 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
                 .into())
         }
         Emit::Aten => Ok(aten::text::print_short(&frontend::import(&options.name, model)?)),
-        Emit::Graph => Ok(crate::graph::text::print_short(&graph_of(model, options)?)),
+        Emit::Graph => with_graph(model, options, |graph| Ok(crate::graph::text::print_short(&graph))),
         Emit::Loops => Ok(loops::text::print_short(&stages(model, options)?.lowered)),
         Emit::Schedule => Ok(schedule::text::print_short(&stages(model, options)?.schedule)),
         Emit::Run => {
@@ -442,4 +545,26 @@ fn emit_device(model: Bytes, options: &Options, vendor: Vendor) -> Result<String
 
 fn sources(bundle: &SourceBundle, wanted: impl Fn(&str) -> bool) -> String {
     bundle.files.iter().filter(|file| wanted(&file.name)).map(|file| file.text.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn smaller_sizes_are_not_taken_for_larger_ones() {
+        let graph = |least: i64, guards: &str| {
+            let text = format!(
+                "graph \"g\" {{\n  symbol s0 \"n\" in {least}..9 from input 0 axis 0\n  {guards}\n  input %0 \"x\": f32[s0]\n  output %0 \"y\"\n}}\n"
+            );
+            frontend::text::import("g", text.into()).unwrap_or_else(|error| panic!("{error}"))
+        };
+        let stated = graph(2, "");
+        assert!(takes_all_of(&graph(0, ""), &stated));
+        assert!(takes_all_of(&graph(0, "guard [s0] ne [1]"), &stated));
+        assert!(!takes_all_of(&graph(0, "guard [min(1, s0)] eq [s0]"), &stated));
+        assert!(!takes_all_of(&graph(0, "guard [s0] ge [3]"), &stated));
+        assert!(takes_all_of(&graph(0, "guard [s0] ge [3]"), &graph(2, "guard [s0] ge [3]")));
+        assert!(takes_all_of(&graph(0, "guard [s0] ge [3]"), &graph(2, "guard [s0] ge [4]")));
+    }
 }

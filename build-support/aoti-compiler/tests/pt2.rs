@@ -2,8 +2,8 @@
 
 use aoti_compiler::aten::{Arg, InputKind, OutputKind, Program};
 use aoti_compiler::diagnostic::{Code, Diagnostics};
-use aoti_compiler::frontend;
 use aoti_compiler::graph::SymbolSource;
+use aoti_compiler::{compile, frontend};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::io::{Cursor, Write};
@@ -140,6 +140,22 @@ fn a_small_program_is_read() {
     assert_eq!(call.origin.source, "model.py:3 in forward: return x + self.w");
     assert_eq!(program.outputs[0].kind, OutputKind::User);
     assert_eq!(&program.constants["w"].data[4..8], &2f32.to_le_bytes());
+}
+
+#[test]
+fn sizes_that_export_assumes_are_neither_may_be_0_or_1() {
+    let least = |stated: i64, edit: &dyn Fn(&mut Value)| {
+        let mut value = program();
+        value["range_constraints"]["s31"]["min_val"] = json!(stated);
+        edit(&mut value);
+        let graph = compile::import("net", Model::new(&value, &weights()).bytes().into()).unwrap();
+        graph.symbols[0].range.min
+    };
+    let as_it_is: &dyn Fn(&mut Value) = &|_| ();
+    assert_eq!([0, 1, 2, 3].map(|stated| least(stated, as_it_is)), [0, 1, 0, 3]);
+    // What the program asks is asked of every size.
+    let own = json!(["L['x'].size()[0] >= 2"]);
+    assert_eq!(least(2, &|value| value["guards_code"] = own.clone()), 0);
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn graphs_and_loops_come_back() {
         }
         let (ranges, target) = (graph.ranges(), Target::cpu(&["x86-64-v3"]));
         let lowered = lower(&graph, &target);
-        let (scheduled, _) = schedule(lowered.clone(), &ranges, &target, &Records::none());
+        let (scheduled, _) = schedule(lowered.clone(), &ranges, &target, &Records::none()).unwrap();
         let plan = run::of_schedule(&scheduled, &ranges);
         match run::text::parse(&run::text::print(&plan)) {
             Ok(back) if back == plan => {}

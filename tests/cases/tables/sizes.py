@@ -79,6 +79,14 @@ def control(t):
         "MAP(lambda r: (r * 2, r.sum()), x)",
         "MAP(lambda r, w, n: (torch.tanh(r[0] @ w) + n.float(), r[1].amax()), (x, y), w, n)",
     )
+    t(
+        "torch.vmap(lambda a, b: (a * b).sum())(x, y)",
+        "torch.vmap(lambda a: torch.outer(a, a) @ w, in_dims=0, out_dims=1)(x)",
+        "torch.vmap(lambda a, b: a.softmax(0) + b, in_dims=(1, None))(x, s)",
+        "torch.vmap(lambda a, b: (a.cumsum(0), b.amax() * a.shape[0]), in_dims=(1, 0), out_dims=(-1, 0))(y, w)",
+        "torch.vmap(torch.vmap(lambda a, b: torch.sin(a) * b, in_dims=(0, None)))(x, y[:, 0])",
+        "torch.vmap(lambda i: y[0] * i + n)(x.sum(1))",
+    )
     t("torch.sym_max(x.shape[0], 2) + x, torch.sym_ite(x.shape[0] > 2, 1, 2) * y")
 
 

@@ -133,7 +133,8 @@ fn changed_by_its_text(graph: &Graph) -> Option<String> {
     }
     let target = Target::cpu(&["x86-64-v3"]);
     let lowered = lower(graph, &target);
-    let (scheduled, _) = schedule(lowered.clone(), &graph.ranges(), &target, &Records::none());
+    let (scheduled, _) = schedule(lowered.clone(), &graph.ranges(), &target, &Records::none())
+        .expect("every access is checked");
     let own = loops::text::print(&lowered);
     if loops::text::parse(&own).ok().as_ref().map(loops::text::print).as_ref() != Some(&own) {
         return Some(own);
@@ -206,7 +207,9 @@ fn check_schedule<E: std::fmt::Display>(
     expected: &Result<Vec<Tensor>, E>,
 ) -> Result<(), String> {
     let (graph, target) = (&case.graph, Target::cpu(&["x86-64-v3"]));
-    let scheduled = |records: &Records| schedule(lower(graph, &target), &graph.ranges(), &target, records);
+    let scheduled = |records: &Records| {
+        schedule(lower(graph, &target), &graph.ranges(), &target, records).expect("every access is checked")
+    };
     let (first, fused) = scheduled(&Records::none());
     gives(case, &first, inputs, expected)?;
     let mut records = Records::none();

@@ -30,7 +30,8 @@ pub use setting::Setting;
 pub use verify::verify;
 pub use ways::{Way, ways};
 
-use crate::loops::{KernelId, KernelKind, Nest, Program, Step, bounds};
+use crate::loops::bounds::{self, Outside};
+use crate::loops::{KernelId, KernelKind, Nest, Program, Step};
 use crate::select::Choice;
 use crate::symbolic::Ranges;
 use crate::target::Target;
@@ -126,10 +127,10 @@ pub fn schedule(
     ranges: &dyn Ranges,
     target: &Target,
     records: &Records,
-) -> (Schedule, Fused) {
+) -> Result<(Schedule, Fused), Outside> {
     let fused = fuse(&mut program, ranges, target, records);
-    bounds::stay_within(&mut program, "scheduling");
-    (decide(program, ranges, target, records), fused)
+    bounds::stay_within(&mut program, "scheduling")?;
+    Ok((decide(program, ranges, target, records), fused))
 }
 
 /// Decides how the kernels of a program run, without fusing any.

@@ -12,7 +12,7 @@ fn scheduled(body: &str) -> (Program, Vec<Explanation>) {
     let target = Target::cpu(&["x86-64-v3"]);
     let lowered = lower(&graph, &target);
     assert_eq!(crate::loops::verify(&lowered), Vec::<String>::new());
-    let (schedule, fused) = schedule(lowered.clone(), &graph.ranges(), &target, &Records::none());
+    let (schedule, fused) = schedule(lowered.clone(), &graph.ranges(), &target, &Records::none()).unwrap();
     assert_eq!(verify(&schedule), Vec::<String>::new());
     other_pairs_give_the_same(&graph, &lowered, &fused.pairs);
     let printed = crate::loops::text::print(&lowered);
@@ -29,7 +29,7 @@ fn pairs_of(body: &str) -> Vec<Pair> {
     let graph = parse(&format!("graph \"test\" {{\n{body}\n}}")).expect("the text parses");
     let target = Target::cpu(&["x86-64-v3"]);
     let lowered = lower(&graph, &target);
-    schedule(lowered, &graph.ranges(), &target, &Records::none()).1.pairs
+    schedule(lowered, &graph.ranges(), &target, &Records::none()).unwrap().1.pairs
 }
 
 /// Each of the first pairs that may become one kernel as it is not by itself, and all of them.
@@ -37,7 +37,7 @@ fn other_pairs_give_the_same(graph: &crate::graph::Graph, lowered: &Program, pai
     let target = Target::cpu(&["x86-64-v3"]);
     let mut all = Records::none();
     let check = |records: &Records| {
-        let (other, _) = schedule(lowered.clone(), &graph.ranges(), &target, records);
+        let (other, _) = schedule(lowered.clone(), &graph.ranges(), &target, records).unwrap();
         assert_eq!(verify(&other), Vec::<String>::new(), "{records:?}");
         gives_the_same(graph, &other);
         other
@@ -584,10 +584,10 @@ fn what_keeps_all_threads_busy_is_worth_a_question() {
     let target = Target::cpu(&["x86-64-v3"]);
     let mut records = Records::none();
     records.set(pair.key.clone(), Setting::Pair(Joint::Fused));
-    let (own, fused) = schedule(lower(&graph, &target), &graph.ranges(), &target, &records);
+    let (own, fused) = schedule(lower(&graph, &target), &graph.ranges(), &target, &records).unwrap();
     assert_eq!((own.program.kernels.len(), fused.pairs[0].taken), (1, Joint::Fused));
     records.set(pair.key.clone(), Setting::Pair(Joint::Apart));
-    let (_, fused) = schedule(lower(&graph, &target), &graph.ranges(), &target, &records);
+    let (_, fused) = schedule(lower(&graph, &target), &graph.ranges(), &target, &records).unwrap();
     assert_eq!(fused.explanations[0].reason, Refusal::Measured);
 }
 
@@ -598,7 +598,8 @@ fn records_of_pairs_and_of_the_kernels_that_they_make_do_not_nest() {
     let graph =
         parse(&format!("graph \"test\" {{\n{}\n}}", heavy_epilogue("", "a", 6))).expect("the text parses");
     let (target, mut records) = (Target::cpu(&["x86-64-v3"]), Records::none());
-    let run = |records: &Records| schedule(lower(&graph, &target), &graph.ranges(), &target, records);
+    let run =
+        |records: &Records| schedule(lower(&graph, &target), &graph.ranges(), &target, records).unwrap();
     let (first, fused) = run(&records);
     let keys = |schedule: &Schedule| -> Vec<KernelKey> {
         let program = &schedule.program;

@@ -116,6 +116,9 @@ fn is_remainder(rest: &Expr, divisor: &Expr, ranges: &dyn Ranges) -> bool {
 
 /// `expr == whole * divisor + rest`, taking every term that is visibly a multiple into `whole`.
 fn split_multiples(expr: &Expr, divisor: &Expr) -> (Expr, Expr) {
+    if let Some(whole) = multiple_of_sum(expr, divisor) {
+        return (whole, Expr::int(0));
+    }
     let (constant, terms) = expr.as_sum();
     let (mut whole, mut rest) = (Vec::new(), Vec::new());
     let (mut whole_constant, mut rest_constant) = (0, constant);
@@ -131,6 +134,35 @@ fn split_multiples(expr: &Expr, divisor: &Expr) -> (Expr, Expr) {
     }
     let whole = whole.into_iter().fold(Expr::int(whole_constant), |sum, part| &sum + &part);
     (whole, Expr::from_terms(rest_constant, rest))
+}
+
+/// What a sum is multiplied by to give `expr`, by long division, if nothing is left over.
+fn multiple_of_sum(expr: &Expr, divisor: &Expr) -> Option<Expr> {
+    /// Longer ones do not come from sizes.
+    const TERMS: usize = 16;
+    let (constant, terms) = divisor.as_sum();
+    if terms.len() + usize::from(constant != 0) < 2 {
+        return None;
+    }
+    let (leading, scale) = leading_term(&terms)?;
+    let leading = &leading * &Expr::int(scale);
+    let (mut whole, mut rest) = (Expr::int(0), expr.clone());
+    for _ in 0..TERMS {
+        if rest.is(0) {
+            return Some(whole);
+        }
+        let (term, coefficient) = leading_term(&rest.as_sum().1)?;
+        let (quotient, factor) = exact_quotient(&term, coefficient, &leading)?;
+        let quotient = &quotient * &Expr::int(factor);
+        rest = &rest - &(&quotient * divisor);
+        whole = &whole + &quotient;
+    }
+    None
+}
+
+/// The term with most factors, of equals the last.
+fn leading_term(terms: &[(Expr, i64)]) -> Option<(Expr, i64)> {
+    terms.iter().max_by_key(|(term, _)| (term.factors().len(), term)).cloned()
 }
 
 /// `coefficient * term / divisor` if it is visibly whole.
@@ -172,13 +204,29 @@ fn div_rest(rest: &Expr, divisor: &Expr, ranges: &dyn Ranges) -> Expr {
     if let Some((_, small_rest, small_divisor)) = common_factor(rest, divisor) {
         return small_rest.floor_div_in(&small_divisor, ranges);
     }
+    if let Some((small_rest, small_divisor)) = without_common_size(rest, divisor, ranges) {
+        return small_rest.floor_div_in(&small_divisor, ranges);
+    }
     // (g*a + r) / (g*b) == a / b when 0 <= r < g
     if let Some(d) = divisor.as_int()
         && let Some((scaled, small_divisor)) = drop_small_part(rest, d, ranges)
     {
         return scaled.floor_div_in(&Expr::int(small_divisor), ranges);
     }
+    if let Some((joint, inner)) = joint_dividend(rest, ranges) {
+        return joint.floor_div_in(&(&inner * divisor), ranges);
+    }
     raw_div(rest, divisor)
+}
+
+/// `a + b*c` and `b` of `a / b + c`, whose quotient by `d` is that of `a + b*c` by `b*d`.
+fn joint_dividend(rest: &Expr, ranges: &dyn Ranges) -> Option<(Expr, Expr)> {
+    let (_, terms) = rest.as_sum();
+    let quotients = || terms.iter().filter(|(term, _)| matches!(term.node(), Node::FloorDiv(..)));
+    let [(quotient, 1)] = quotients().collect::<Vec<_>>()[..] else { return None };
+    let Node::FloorDiv(dividend, inner) = quotient.node() else { return None };
+    let others = rest - quotient;
+    (inner.interval(ranges).min > 0).then(|| (dividend + &(&others * inner), inner.clone()))
 }
 
 /// The largest integer above 1 that divides every coefficient of both.
@@ -196,6 +244,20 @@ fn common_factor(a: &Expr, b: &Expr) -> Option<(i64, Expr, Expr)> {
             Expr::from_terms(constant / common, terms.into_iter().map(|(term, c)| (term, c / common)))
         };
         (common, scale(a_constant, a_terms), scale(b_constant, b_terms))
+    })
+}
+
+/// Both without a factor that every term of them has, if it is positive.
+fn without_common_size(a: &Expr, b: &Expr, ranges: &dyn Ranges) -> Option<(Expr, Expr)> {
+    let (0, terms) = b.as_sum() else { return None };
+    let [(product, _)] = terms.as_slice() else { return None };
+    let factors = product.factors();
+    factors.iter().filter(|factor| factor.interval(ranges).min > 0).find_map(|factor| {
+        let divided = |expr: &Expr| {
+            let (whole, rest) = split_multiples(expr, factor);
+            rest.is(0).then_some(whole)
+        };
+        Some((divided(a)?, divided(b)?))
     })
 }
 

@@ -55,6 +55,23 @@ fn nested_divisions_join() {
     check("(i5 % 12) // 4", "(i5 // 4) % 3");
     check("(i5 % 12) % 4", "i5 % 4");
     check("(8*i0 + 2*i1 + 1) // 8", "i0");
+    check("(i5 // 4 + 3) // 2", "(i5 + 4) // 8 + 1");
+    check("((i5 // 4 + 3) // 2 + s0) // 5", "(8*s0 + i5 + 12) // 40");
+    // Neither of two quotients, nor of a multiple of one.
+    check("(i5 // 4 + i0 // 3 + 1) // 2", "(i0 // 3 + i5 // 4 + 1) // 2");
+    check("(3*(i5 // 4) + 1) // 2", "(3*(i5 // 4) + 1) // 2");
+}
+
+#[test]
+fn sums_divide_what_they_are_multiplied_by() {
+    let sum = expr("s0*(i5 // 4) - s0");
+    assert_eq!((&sum * 8).cofactor(&sum), Some(Expr::int(8)));
+    assert_eq!((&(&sum * &sum) * &expr("s0")).cofactor(&sum), Some(&sum * &expr("s0")));
+    assert_eq!((&sum + 1).cofactor(&sum), None);
+    assert_eq!(expr("s0 + 3").cofactor(&expr("s0 + 1")), None);
+    check("(2*s0*i5 + 4*s0) // (8*s0)", "(i5 + 2) // 4");
+    let (square, root) = (expr("s0*s0 + 2*s0*i5 + i5*i5 + s0 + i5"), expr("s0 + i5 + 1"));
+    assert_eq!(square.cofactor(&root), Some(expr("s0 + i5")));
 }
 
 #[test]

@@ -63,6 +63,11 @@ impl Importer {
             Argument::Graph(graph) => self.nested(&graph.name, &graph.graph, at),
             Argument::Complex(value) => Some(Arg::Complex { re: value.real.0, im: value.imag.0 }),
             Argument::Operator(name) => Some(Arg::Other(target(name).to_owned())),
+            Argument::Named(values) if values.is_empty() => Some(Arg::None),
+            Argument::Named(values) => {
+                let names: Vec<&str> = values.keys().map(String::as_str).collect();
+                Some(Arg::Other(names.join(", ")))
+            }
             Argument::Strings(_) | Argument::SymBools(_) | Argument::CustomObj(_) | Argument::Unknown(_) => {
                 let message = format!("an argument is of kind `{}`, which is not supported", arg.key());
                 self.report(Code::Operands, message, at);

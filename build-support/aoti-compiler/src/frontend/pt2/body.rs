@@ -181,6 +181,7 @@ impl Importer {
             | Argument::OptionalTensor(_)
             | Argument::CustomObj(_)
             | Argument::Operator(_)
+            | Argument::Named(_)
             | Argument::Complex(_)
             | Argument::Unknown(_)) => {
                 let message = format!("a result is of kind `{}`, which is not supported", other.key());

@@ -12,12 +12,13 @@ use super::symbols::{Occurrence, Symbols};
 use super::values::read_json;
 use crate::aten::Program;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::frontend::{Least, Reading};
 use crate::graph::{Origin, SymbolSource};
 use bytes::Bytes;
 use indexmap::IndexSet;
 
-/// Reads a `.pt2` archive. Tensors share `file`; `name` becomes the program's name.
-pub fn import(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
+/// Reads a `.pt2` archive for sizes from `least` on. Tensors share `file`; `name` becomes the program's name.
+pub fn import(least: Least, name: &str, file: Bytes) -> Result<Reading, Diagnostics> {
     let archive = Archive::open(&file)?;
     // Entries hold on to the file's bytes.
     drop(file);
@@ -29,7 +30,7 @@ pub fn import(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
     let mutation = mutation(graph, specs, &exported.graph_module.signature.output_specs);
     let places = occurrences(graph, specs, &mutation.names);
     let mut importer = Importer {
-        symbols: Symbols::new(exported.range_constraints.clone(), &places),
+        symbols: Symbols::new(exported.range_constraints.clone(), least, &places),
         findings: Vec::new(),
         depth: 0,
     };
@@ -39,7 +40,8 @@ pub fn import(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
     importer.outputs(&mut program, &exported.graph_module);
     program.guards = importer.guards(&exported.guards_code);
     importer.narrow_ranges(&program);
-    importer.finish(program)
+    let is_stated = importer.symbols.are_stated();
+    Ok(Reading { program: importer.finish(program)?, is_stated })
 }
 
 fn read_program(archive: &Archive, model: &str) -> Result<ExportedProgram, Diagnostic> {

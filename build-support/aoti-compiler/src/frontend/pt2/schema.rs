@@ -261,6 +261,7 @@ union! {
         OptionalTensors(Vec<OptionalTensor>) = "as_optional_tensors",
         CustomObj(IgnoredAny) = "as_custom_obj",
         Operator(String) = "as_operator",
+        Named(IndexMap<String, Argument>) = "as_string_to_argument",
         SymFloat(SymFloatArgument) = "as_sym_float",
         SymFloats(Vec<SymFloatArgument>) = "as_sym_floats",
         OptionalTensor(OptionalTensor) = "as_optional_tensor",

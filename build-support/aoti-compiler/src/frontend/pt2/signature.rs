@@ -148,6 +148,7 @@ impl Importer {
             | Argument::Graph(_)
             | Argument::OptionalTensors(_)
             | Argument::Operator(_)
+            | Argument::Named(_)
             | Argument::SymFloat(_)
             | Argument::SymFloats(_)
             | Argument::OptionalTensor(_)

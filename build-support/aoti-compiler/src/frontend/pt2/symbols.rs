@@ -6,6 +6,7 @@
 
 use super::expr::{Scope, Tree};
 use super::schema::RangeConstraint;
+use crate::frontend::Least;
 use crate::graph::{SymbolInfo, SymbolSource};
 use crate::symbolic::{Expr, Interval, RangeTable, Ranges, Symbol};
 use indexmap::IndexMap;
@@ -13,6 +14,9 @@ use std::collections::BTreeSet;
 
 /// Stands for the symbol that is being solved for.
 const UNKNOWN: Symbol = Symbol { kind: crate::symbolic::SymbolKind::Size, index: u32::MAX };
+
+/// The minimum that export states where it assumes that a size is neither 0 nor 1.
+const ASSUMED: i64 = 2;
 
 /// One place where the size of a user's input is an expression.
 pub(super) struct Occurrence {
@@ -34,6 +38,9 @@ impl Occurrence {
 /// Symbols by their names in the file.
 pub(super) struct Symbols {
     constraints: IndexMap<String, RangeConstraint>,
+    least: Least,
+    /// Whether every size has the minimum that the file states.
+    are_stated: bool,
     values: IndexMap<String, Expr>,
     infos: Vec<SymbolInfo>,
     ranges: RangeTable,
@@ -51,9 +58,15 @@ pub(super) struct Symbols {
 
 impl Symbols {
     /// Declares the symbols of the inputs' sizes.
-    pub(super) fn new(constraints: IndexMap<String, RangeConstraint>, places: &[Occurrence]) -> Symbols {
+    pub(super) fn new(
+        constraints: IndexMap<String, RangeConstraint>,
+        least: Least,
+        places: &[Occurrence],
+    ) -> Symbols {
         let mut symbols = Symbols {
             constraints,
+            least,
+            are_stated: true,
             values: IndexMap::new(),
             infos: Vec::new(),
             ranges: RangeTable::default(),
@@ -80,6 +93,11 @@ impl Symbols {
     /// The finished table and the names of symbols whose values nothing determines.
     pub(super) fn finish(self) -> (Vec<SymbolInfo>, BTreeSet<String>) {
         (self.infos, self.underived)
+    }
+
+    /// Whether every size has the minimum that the file states.
+    pub(super) fn are_stated(&self) -> bool {
+        self.are_stated
     }
 
     /// Tells the sizes of a user input, which guards refer to.
@@ -150,10 +168,17 @@ impl Symbols {
     }
 
     /// The stated range; the largest values of 64 bits stand for infinity.
-    fn constraint(&self, name: &str, is_size: bool) -> Interval {
+    fn constraint(&mut self, name: &str, is_size: bool) -> Interval {
         let stated = self.constraints.get(name);
         let min = stated.and_then(|range| range.min_val).unwrap_or(i64::MIN);
         let max = stated.and_then(|range| range.max_val).unwrap_or(i64::MAX);
+        let min = match self.least {
+            Least::Size(least) if is_size && min == ASSUMED => {
+                self.are_stated = false;
+                least
+            }
+            Least::Size(_) | Least::Stated => min,
+        };
         let min = if is_size { min.max(0) } else { min };
         let max = if max >= i64::MAX - 1 { i64::MAX } else { max };
         Interval::new(min, max.max(min))
@@ -247,7 +272,7 @@ mod tests {
     #[test]
     fn sizes_come_from_the_first_input_that_has_them() {
         let places = [place(0, 0, "2*s9"), place(0, 1, "s4"), place(1, 0, "s9")];
-        let mut symbols = Symbols::new(IndexMap::new(), &places);
+        let mut symbols = Symbols::new(IndexMap::new(), Least::Stated, &places);
         assert_eq!(symbols.symbol("s9").unwrap(), Expr::sym(Symbol::size(1)));
         let (infos, underived) = symbols.finish();
         assert_eq!(infos[0].name, "x0_d1");
@@ -259,7 +284,7 @@ mod tests {
     fn linear_expressions_are_solved() {
         let range = RangeConstraint { min_val: Some(1), max_val: Some(8) };
         let places = [place(0, 0, "2*s9 + 1")];
-        let mut symbols = Symbols::new(IndexMap::from([("s9".to_owned(), range)]), &places);
+        let mut symbols = Symbols::new(IndexMap::from([("s9".to_owned(), range)]), Least::Stated, &places);
         let t = Symbol::size(0);
         let value = symbols.symbol("s9").unwrap();
         assert_eq!(value.evaluate(&|symbol| (symbol == t).then_some(9)), Some(4));
@@ -268,7 +293,7 @@ mod tests {
 
     #[test]
     fn guards_of_strict_export_count_what_is_passed() {
-        let mut symbols = Symbols::new(IndexMap::new(), &[]);
+        let mut symbols = Symbols::new(IndexMap::new(), Least::Stated, &[]);
         symbols.set_input("x", vec![Expr::int(3)]);
         symbols.set_number("n", Expr::int(7));
         for name in [Some("x"), None, Some("n")] {
@@ -287,7 +312,7 @@ mod tests {
 
     #[test]
     fn guards_have_the_names_of_python() {
-        let mut symbols = Symbols::new(IndexMap::new(), &[]);
+        let mut symbols = Symbols::new(IndexMap::new(), Least::Stated, &[]);
         symbols.set_input("r6", vec![Expr::int(3)]);
         symbols.set_number("n_top", Expr::int(7));
         assert_eq!(symbols.size("R6", 0).unwrap(), Expr::int(3));
@@ -302,7 +327,7 @@ mod tests {
 
     #[test]
     fn symbols_of_no_input_are_told() {
-        let mut symbols = Symbols::new(IndexMap::new(), &[]);
+        let mut symbols = Symbols::new(IndexMap::new(), Least::Stated, &[]);
         symbols.symbol("u0").unwrap();
         symbols.symbol("s1").unwrap();
         assert_eq!(symbols.finish().1, BTreeSet::from(["s1".to_owned()]));

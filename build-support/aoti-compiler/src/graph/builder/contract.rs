@@ -68,6 +68,7 @@ impl Builder {
                 &(&(&(size - 1) * conv.stride[axis]) - (low + high)) + &(&span + conv.output_padding[axis])
             } else {
                 let room = &(size + (low + high)) - &span;
+                self.require_room(&room)?;
                 &room.floor_div_in(&Expr::int(conv.stride[axis]), &self.ranges) + 1
             };
             ensure!(result.interval(&self.ranges).max >= 0, "the window of {span} does not fit {size}");

@@ -60,6 +60,21 @@ impl Builder {
         Ok(())
     }
 
+    /// Requires a size to be 1 or the same as another, as broadcasting does.
+    pub(super) fn require_one_or(&mut self, size: &Expr, other: &Expr) {
+        let same = Condition::compare(size.clone(), Relation::Eq, other.clone());
+        let one = Condition::compare(size.clone(), Relation::Eq, 1);
+        self.require(Condition::any([one, same]), "a size that must be 1 or that of the other");
+    }
+
+    /// Requires that a window fits into what it goes over, with so much left over; an error where it never does.
+    pub(super) fn require_room(&mut self, room: &Expr) -> Built<()> {
+        let fits = Condition::compare(room.clone(), Relation::Ge, 0);
+        ensure!(fits.decide(&self.facts) != Some(false), "a window is larger than what it goes over");
+        self.require(fits, "a window that is larger than what it goes over");
+        Ok(())
+    }
+
     /// A size is not negative and can be computed.
     pub(super) fn require_size(&mut self, size: &Expr) {
         if size.interval(&self.ranges).min < 0 || self.is_chosen(size) {

@@ -21,14 +21,23 @@ impl Builder {
     }
 
     /// The common shape of shapes by NumPy's broadcasting rules. Where two symbolic sizes meet, the run must have them the
-    /// same: that one of them is 1 by chance is not counted on.
+    /// same: that one of them is 1 by chance is not counted on, unless it is 1 or nothing.
     pub fn broadcast(&mut self, shapes: &[Vec<Expr>]) -> Built<Vec<Expr>> {
         let (shape, undecided) = self.common_shape(shapes);
         for (a, b) in undecided {
             let differ = |_| ShapeError(format!("shapes {shapes:?} do not broadcast together"));
-            self.require_same(&a, &b).map_err(differ)?;
+            if self.is_at_most_one(&a) {
+                self.require_one_or(&a, &b);
+            } else {
+                self.require_same(&a, &b).map_err(differ)?;
+            }
         }
         Ok(shape)
+    }
+
+    /// Whether a size is 1 or 0, such as that of `x[:1]`.
+    fn is_at_most_one(&self, size: &Expr) -> bool {
+        size.interval(&self.ranges).max <= 1
     }
 
     /// The common shape of shapes, if they broadcast together for all values of the symbols.
@@ -37,7 +46,7 @@ impl Builder {
         undecided.is_empty().then_some(shape)
     }
 
-    /// The common shape, and the sizes that must be the same for it.
+    /// The common shape, and the sizes that must be the same for it, or the first of them 1.
     fn common_shape(&self, shapes: &[Vec<Expr>]) -> (Vec<Expr>, Vec<(Expr, Expr)>) {
         let rank = shapes.iter().map(Vec::len).max().unwrap_or(0);
         let mut result = vec![Expr::int(1); rank];
@@ -47,7 +56,12 @@ impl Builder {
                 if slot.is(1) {
                     *slot = size.clone();
                 } else if !size.is(1) && !self.same_size(size, slot) {
-                    undecided.push((size.clone(), slot.clone()));
+                    let (mut least, mut most) = (size.clone(), slot.clone());
+                    if self.is_at_most_one(slot) && !self.is_at_most_one(size) {
+                        (least, most) = (most, least);
+                    }
+                    *slot = most.clone();
+                    undecided.push((least, most));
                 }
             }
         }
@@ -135,6 +149,9 @@ impl Builder {
             if self.same_size(size, target) {
                 coords.push(Expr::axis(axis + offset));
             } else if size.is(1) {
+                coords.push(Expr::int(0));
+            } else if self.is_at_most_one(size) {
+                self.require_one_or(size, target);
                 coords.push(Expr::int(0));
             } else {
                 let differ = |_| ShapeError(format!("{own:?} does not broadcast to {shape:?}"));
@@ -234,8 +251,9 @@ impl Builder {
         ensure!(axis < shape.len(), "axis {axis} of {}", shape.len());
         ensure!(size >= 0 && step > 0 && dilation > 0, "window {size} step {step} dilation {dilation}");
         let span = dilation * (size - 1).max(0) + 1;
-        let count = &(&shape[axis] - span).floor_div_in(&Expr::int(step), &self.ranges) + 1;
-        ensure!(count.interval(&self.ranges).min >= 0, "window of {span} over {}", shape[axis]);
+        let room = &shape[axis] - span;
+        self.require_room(&room)?;
+        let count = &room.floor_div_in(&Expr::int(step), &self.ranges) + 1;
         let last = shape.len();
         let mut coords: Vec<Expr> = (0..shape.len()).map(Expr::axis).collect();
         coords[axis] = &(&Expr::axis(axis) * step) + &(&Expr::axis(last) * dilation);

@@ -88,7 +88,7 @@ impl Ctx {
             if let Some(condition) = self.size_condition(&goal) {
                 required.push(condition.clone());
                 self.prover.facts.assume(condition.clone());
-                self.require(program, id, condition, before);
+                self.require(program, id, &goal, condition, before);
             } else if !check_positions(program, id, &goal, &self.prover.ranges) {
                 self.findings.push(super::finding(program, &Unproven { kernel: id, goal }));
                 return;
@@ -98,15 +98,24 @@ impl Ctx {
 
     /// An expression over sizes that is negative exactly where the goal is missed.
     fn size_condition(&self, goal: &Goal) -> Option<Expr> {
-        if !goal.guards.is_empty() || !goal.axes.iter().all(|axis| is_affine(&goal.expr, axis.symbol)) {
+        if !goal.guards.is_empty() {
             return None;
         }
         let mut ranges = self.prover.ranges.clone();
         goal.axes.iter().for_each(|axis| ranges.set_extent(axis.symbol, axis.extent.clone()));
-        let low = at_lowest(&goal.expr, &ranges)?;
+        let low = if goal.axes.iter().all(|axis| is_affine(&goal.expr, axis.symbol)) {
+            at_lowest(&goal.expr, &ranges)?
+        } else if goal.place == Place::Operand {
+            // No position of an operand can be checked.
+            lowest_of_products(goal, &ranges)?
+        } else {
+            return None;
+        };
         let mut symbols = BTreeSet::new();
         low.collect_symbols(&mut symbols);
-        if symbols.is_empty() || symbols.iter().any(|symbol| symbol.kind == SymbolKind::Axis) {
+        // What is known to be missed has no condition, unless the program itself asks for it.
+        let is_known = symbols.is_empty() && !goal.of_index;
+        if is_known || symbols.iter().any(|symbol| symbol.kind == SymbolKind::Axis) {
             return None;
         }
         // Without positions nothing is accessed: then the condition holds.
@@ -114,7 +123,14 @@ impl Ctx {
         Some(condition.fold(low, |condition, axis| condition.maximum_in(&-&axis.extent, &ranges)))
     }
 
-    fn require(&self, program: &mut Program, id: KernelId, condition: Expr, before: &mut Vec<Step>) {
+    fn require(
+        &self,
+        program: &mut Program,
+        id: KernelId,
+        goal: &Goal,
+        condition: Expr,
+        before: &mut Vec<Step>,
+    ) {
         let mut symbols = BTreeSet::new();
         condition.collect_symbols(&mut symbols);
         let from_data = |symbol: &Symbol| {
@@ -122,20 +138,34 @@ impl Ctx {
         };
         if !self.is_nested && !symbols.iter().any(from_data) {
             let condition = Condition::compare(condition, Relation::Ge, 0);
-            let guard = SizeGuard { condition, message: String::new() };
+            let message =
+                if goal.of_index { nothing_to_look_up(&program.kernels[id]) } else { String::new() };
+            let guard = SizeGuard { condition, message };
             if !program.guards.contains(&guard) {
                 program.guards.push(guard);
             }
             return;
         }
         let kernel = &program.kernels[id];
-        let place = kernel.origins.first().map_or_else(
-            || format!("in `{}`", kernel.name),
-            |origin| format!("in {} {}", origin.node, origin.source).trim_end().to_owned(),
-        );
-        let message = format!("a size does not fit: {condition} must not be negative {place}");
+        let message = if goal.of_index {
+            nothing_to_look_up(kernel)
+        } else {
+            format!("a size does not fit: {condition} must not be negative {}", place_of(kernel))
+        };
         before.extend(asserted(program, condition, message));
     }
+}
+
+fn nothing_to_look_up(kernel: &Kernel) -> String {
+    format!("an index is looked up along an axis without elements {}", place_of(kernel))
+}
+
+/// Where a kernel comes from, for messages.
+fn place_of(kernel: &Kernel) -> String {
+    kernel.origins.first().map_or_else(
+        || format!("in `{}`", kernel.name),
+        |origin| format!("in {} {}", origin.node, origin.source).trim_end().to_owned(),
+    )
 }
 
 /// Steps that fail the run where `condition` is negative.
@@ -171,6 +201,22 @@ fn condition_of(kernel: &Kernel) -> Option<(BufferId, Expr)> {
         }
         _ => None,
     }
+}
+
+/// The least value of an expression whose axes are multiplied by sizes alone, of which it need not be known whether they are
+/// negative.
+fn lowest_of_products(goal: &Goal, ranges: &RangeTable) -> Option<Expr> {
+    let of_sizes = |expr: &Expr| goal.axes.iter().all(|axis| !expr.mentions(axis.symbol));
+    let (mut rest, mut low) = (goal.expr.clone(), Expr::int(0));
+    for axis in &goal.axes {
+        let (coefficient, others) = rest.affine_in(axis.symbol)?;
+        if !of_sizes(&coefficient) || !of_sizes(&axis.extent) {
+            return None;
+        }
+        low = &low + &(&coefficient * &(&axis.extent - 1)).minimum_in(&Expr::int(0), ranges);
+        rest = others;
+    }
+    Some(&rest + &low)
 }
 
 fn is_affine(expr: &Expr, symbol: Symbol) -> bool {

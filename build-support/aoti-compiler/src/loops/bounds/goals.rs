@@ -38,6 +38,9 @@ pub(super) struct Goal {
     pub(super) axes: Vec<Axis>,
     /// What holds where the access happens.
     pub(super) guards: Vec<Guard>,
+    /// Whether it says that an axis along which an index is looked up has elements at all. Programs may look up what there
+    /// is none of, and fail when they run.
+    pub(super) of_index: bool,
 }
 
 /// First number of the axes that stand for checked indices and for coordinates within a guard.
@@ -148,9 +151,14 @@ impl Goals<'_> {
     ) {
         let shape = self.stored_shape(access.buffer).to_vec();
         let buffer = access.buffer;
-        let mut add = |goal: Expr, axes: &[Axis], axis: Option<usize>| {
-            let (axes, guards) = (axes.to_vec(), guards.to_vec());
-            self.all.push(Goal { place: place(axis), buffer, expr: goal, axes, guards });
+        let of_index = |axis: Option<usize>, goal: &Expr| {
+            axis.is_some_and(|axis| {
+                matches!(access.coords[axis], Index::Term(_)) && *goal == &shape[axis] - 1
+            })
+        };
+        let mut add = |expr: Expr, axes: &[Axis], axis: Option<usize>| {
+            let (axes, guards, of_index) = (axes.to_vec(), guards.to_vec(), of_index(axis, &expr));
+            self.all.push(Goal { place: place(axis), buffer, expr, axes, guards, of_index });
         };
         if access.coords.len() == shape.len() {
             for (axis, (coord, size)) in access.coords.iter().zip(&shape).enumerate() {
@@ -185,7 +193,8 @@ impl Goals<'_> {
     }
 
     fn operand(&mut self, buffer: BufferId, expr: Expr, axes: &[Axis]) {
-        self.all.push(Goal { place: Place::Operand, buffer, expr, axes: axes.to_vec(), guards: vec![] });
+        let (place, axes, guards) = (Place::Operand, axes.to_vec(), vec![]);
+        self.all.push(Goal { place, buffer, expr, axes, guards, of_index: false });
     }
 
     /// Two sizes that must be one.

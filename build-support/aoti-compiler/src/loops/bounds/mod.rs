@@ -18,16 +18,25 @@ use crate::graph::Condition;
 use crate::symbolic::{self, Expr, RangeTable, Symbol};
 use facts::Facts;
 use goals::Goal;
+use std::fmt;
 
-/// Shows every access to be within its buffer or gives it a check, in every build.
-///
-/// # Panics
-///
-/// Where neither can be done, rather than let the access be printed: that is a bug of the compiler.
-pub fn stay_within(program: &mut Program, pass: &str) {
-    if let Err(findings) = enforce(program) {
-        panic!("{pass} made a program that leaves its buffers:\n{}", findings.join("\n"));
+/// What a pass made of a program that can neither be shown to stay within its buffers nor be checked: a bug of the compiler.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outside {
+    pass: &'static str,
+    findings: Vec<String>,
+}
+
+impl fmt::Display for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} made a program that leaves its buffers:\n{}", self.pass, self.findings.join("\n"))
     }
+}
+
+/// Shows every access to be within its buffer or gives it a check, in every build. Where neither can be done, no access may be
+/// printed.
+pub fn stay_within(program: &mut Program, pass: &'static str) -> Result<(), Outside> {
+    enforce(program).map_err(|findings| Outside { pass, findings })
 }
 
 /// What cannot be shown to stay within its buffer, one sentence each; empty where everything is.

@@ -100,6 +100,14 @@ fn an_index_into_what_may_be_empty_needs_an_element_to_fall_back_to() {
 }
 
 #[test]
+fn a_run_that_looks_up_an_index_where_there_is_nothing_fails() {
+    let lookup = "for [i0 < 4] { stage [] { t0: i64 = load b2[i0] t1: i64 = check t0 below [0] site 0 t2: f32 = load b0[t1] store b1[i0] = t2 } }";
+    let program = unproven("site \"lookup\"", "f32[0]", "f32[4]", lookup);
+    assert_eq!(program.guards.len(), 1);
+    assert_eq!(program.guards[0].message, "an index is looked up along an axis without elements in `copy`");
+}
+
+#[test]
 fn what_has_no_simple_bound_is_checked_at_each_position() {
     let symbols =
         "symbol s0 \"rows\" in 0..1000 from input 0 axis 0 symbol s1 \"n\" in 1..1000 from input 0 axis 1";

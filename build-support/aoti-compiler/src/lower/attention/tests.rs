@@ -66,7 +66,7 @@ fn becomes(text: &str, expected: &[&str]) -> Program {
     let lowered = lower(&graph, &gpu());
     assert_eq!(loops::verify(&lowered), Vec::<String>::new());
     let (schedule, _) =
-        schedule::schedule(lowered.clone(), &graph.ranges(), &gpu(), &schedule::Records::none());
+        schedule::schedule(lowered.clone(), &graph.ranges(), &gpu(), &schedule::Records::none()).unwrap();
     assert_eq!(schedule::verify(&schedule), Vec::<String>::new());
     let printed = schedule::text::print(&schedule);
     assert_eq!(schedule::text::parse(&printed).as_ref(), Ok(&schedule), "{printed}");

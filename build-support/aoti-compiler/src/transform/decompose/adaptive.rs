@@ -4,7 +4,7 @@ use super::registry::rules;
 use super::support::spread_syms;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, FloatBinary, ReduceOp, Relation, Scalar, ValueId};
+use crate::graph::{BinaryOp, Condition, FloatBinary, ReduceOp, Relation, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -63,6 +63,9 @@ fn windows(
     let mut shape = own[..first].to_vec();
     shape.extend_from_slice(outputs);
     shape.extend(axes.iter().map(|axis| axis.most.clone()));
+    for size in &own[first..] {
+        cx.b.require(Condition::compare(size.clone(), Relation::Ge, 1), "pooling of nothing");
+    }
     let mut coords: Vec<Expr> = (0..first).map(Expr::axis).collect();
     for (k, axis) in axes.iter().enumerate() {
         let position = &axis.start + &Expr::axis(own.len() + k);
@@ -80,7 +83,7 @@ fn windows(
 }
 
 /// The operand, the sizes of the result and the windows of each pooled axis.
-fn prepare(cx: &Context, a: &Args, spatial: usize) -> Result<(ValueId, Vec<Expr>, Vec<Axis>), RuleError> {
+fn prepare(cx: &mut Context, a: &Args, spatial: usize) -> Result<(ValueId, Vec<Expr>, Vec<Axis>), RuleError> {
     let x = a.tensor("self")?;
     let own = cx.b.shape(x);
     let Some(first) = own.len().checked_sub(spatial) else {

@@ -1,6 +1,6 @@
 //! Puts the bodies of higher-order operators that only state a mode in the place of their calls: regions in which
-//! gradients are on or off, and regions with or without automatic casts. Regions with the casts of another device than
-//! the processor stay: its lists of operators are not known here.
+//! gradients are on or off, regions with hints for other compilers, and regions with or without automatic casts. Regions
+//! with the casts of another device than the processor stay: its lists of operators are not known here.
 
 use super::autocast;
 use crate::aten::{Arg, Call, Output, Program};
@@ -43,20 +43,25 @@ fn has_regions(program: &Program) -> bool {
 /// A call that stands for its body.
 struct Region<'a> {
     body: &'a Program,
-    operands: &'a [(String, Arg)],
+    operands: Vec<Arg>,
 }
 
 impl<'a> Region<'a> {
     fn of(call: &'a Call) -> Option<Region<'a>> {
         let (body, operands) = match (call.target.as_str(), call.args.as_slice()) {
             ("higher_order.wrap_with_set_grad_enabled", [_, (_, Arg::Graph(body)), operands @ ..]) => {
-                (body, operands)
+                (body, given(operands))
             }
+            // Tensors, other arguments by their names, and the hints.
+            (
+                "higher_order.hints_wrapper",
+                [(_, Arg::Graph(body)), (_, Arg::Tensors(tensors)), (_, Arg::None), _],
+            ) => (body, tensors.iter().flatten().cloned().map(Arg::Tensor).collect()),
             (
                 "higher_order.wrap_with_autocast",
                 // The device, the type, whether casts are made, whether they are kept.
                 [_, _, (_, Arg::Bool(casts)), _, (_, Arg::Graph(body)), operands @ ..],
-            ) if !casts || autocast::region_type(call).is_some() => (body, operands),
+            ) if !casts || autocast::region_type(call).is_some() => (body, given(operands)),
             _ => return None,
         };
         let fits = body.inputs.len() == operands.len() && body.outputs.len() == call.outputs.len();
@@ -66,7 +71,7 @@ impl<'a> Region<'a> {
     /// Appends the body's calls, its values renamed: operands by what is given for them, others made unique.
     fn splice(&self, call: &Call, number: usize, into: &mut Program) {
         let mut names = BTreeMap::new();
-        for (input, (_, given)) in self.body.inputs.iter().zip(self.operands) {
+        for (input, given) in self.body.inputs.iter().zip(&self.operands) {
             // Sizes are expressions over the program's symbols on both sides and need no name.
             if let Arg::Tensor(name) | Arg::SymBool(name) | Arg::SymFloat(name) = given {
                 names.insert(input.name.clone(), name.clone());
@@ -94,6 +99,10 @@ impl<'a> Region<'a> {
             bind(call, value, output, into);
         }
     }
+}
+
+fn given(operands: &[(String, Arg)]) -> Vec<Arg> {
+    operands.iter().map(|(_, operand)| operand.clone()).collect()
 }
 
 /// Gives an output of the region the name that the program knows it by.

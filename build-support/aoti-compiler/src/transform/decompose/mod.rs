@@ -116,6 +116,7 @@ mod ternary;
 mod unary;
 mod unique;
 mod unsupported;
+mod vmap;
 mod windows;
 
 #[cfg(test)]

@@ -63,6 +63,10 @@ impl Context {
                 return self.sum(magnitude, axes, keep);
             }
             let op = if order > 0.0 { ReduceOp::Max } else { ReduceOp::Min };
+            for axis in axes {
+                let exists = Condition::compare(shape[*axis].clone(), Relation::Ge, 1);
+                self.b.require(exists, "an infinite norm of nothing");
+            }
             return Ok(self.b.reduce(op, magnitude, axes, keep)?);
         }
         if order == 1.0 {

@@ -94,6 +94,10 @@ impl Beyond {
     /// What PyTorch demands of the amounts for an axis.
     fn require(self, cx: &mut Context, size: &Expr, (low, high): &(Expr, Expr)) {
         if self == Beyond::Around {
+            for amount in [low, high] {
+                let once = Condition::compare(amount.clone(), Relation::Le, size.clone());
+                cx.b.require(once, "padding that wraps around more than once");
+            }
             return;
         }
         if self == Beyond::Reflect {

@@ -145,6 +145,7 @@ impl<'o> Registry<'o> {
             super::histogram::RULES,
             super::signal::RULES,
             super::slice::RULES,
+            super::spectra::RULES,
             super::strided::RULES,
             super::unique::RULES,
         ];

@@ -8,8 +8,8 @@ use super::support::spread_syms;
 use super::{Args, Context, Outputs, RuleError};
 use crate::aten::Arg;
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Coord, Rounding, ValueId};
-use crate::symbolic::Expr;
+use crate::graph::{BinaryOp, Condition, Coord, Relation, Rounding, ValueId};
+use crate::symbolic::{Expr, Ranges};
 
 type Rule = Result<Outputs, RuleError>;
 
@@ -54,7 +54,7 @@ pub(super) struct Scaled {
 
 /// The image and, for each spatial axis, sizes and scale.
 pub(super) fn scaled_axes(
-    cx: &Context,
+    cx: &mut Context,
     a: &Args,
     spatial: usize,
 ) -> Result<(ValueId, Vec<Scaled>), RuleError> {
@@ -69,6 +69,10 @@ pub(super) fn scaled_axes(
     } else {
         (0..spatial).map(|k| scaled_size(cx, &own[k + 2], scales[k])).collect::<Result<_, _>>()?
     };
+    for size in own[1..].iter().chain(&outputs) {
+        let exists = Condition::compare(size.clone(), Relation::Ge, 1);
+        cx.b.require(exists, "an image without elements cannot be resampled");
+    }
     let axes = own[2..].iter().zip(outputs).zip(scales);
     Ok((x, axes.map(|((input, output), scale)| Scaled { input: input.clone(), output, scale }).collect()))
 }
@@ -125,10 +129,12 @@ fn rational(value: f64) -> (i64, i64) {
 }
 
 /// Input elements per output element, as a fraction.
-fn ratio(axis: &Scaled, align: bool) -> (Expr, Expr) {
+fn ratio(axis: &Scaled, align: bool, ranges: &dyn Ranges) -> (Expr, Expr) {
     if align {
         let steps = &axis.output - 1;
-        return if steps.is(0) { (Expr::int(0), Expr::int(1)) } else { (&axis.input - 1, steps) };
+        // A single element is the first.
+        let input = if steps.is(0) { Expr::int(0) } else { &axis.input - 1 };
+        return (input, steps.maximum_in(&Expr::int(1), ranges));
     }
     match axis.scale {
         Some(scale) => {
@@ -222,7 +228,7 @@ pub(super) enum Nearest {
 
 /// Of a result of `shape`.
 pub(super) fn nearest_of(cx: &Context, axis: usize, scaled: &Scaled, shape: &[Expr], exact: bool) -> Nearest {
-    let (p, q) = ratio(scaled, false);
+    let (p, q) = ratio(scaled, false, cx.b.ranges());
     let at = Expr::axis(axis);
     let ranges = cx.b.axis_ranges(shape);
     let position = if exact {
@@ -290,7 +296,7 @@ impl Line<'_> {
 
     /// The whole part of the source position over axis `at`; may be -1 where nothing clamps it.
     fn whole(&self, cx: &Context, at: usize) -> Expr {
-        let (p, q) = ratio(self.scaled, self.align);
+        let (p, q) = ratio(self.scaled, self.align, cx.b.ranges());
         let at = Expr::axis(at);
         let ranges = cx.b.ranges();
         if self.align {
@@ -302,7 +308,7 @@ impl Line<'_> {
 
     /// The source position minus `whole` (both over the one axis of a vector), as a vector.
     fn fraction(&self, cx: &mut Context, whole: &Expr, dtype: DType) -> Result<ValueId, RuleError> {
-        let (p, q) = ratio(self.scaled, self.align);
+        let (p, q) = ratio(self.scaled, self.align, cx.b.ranges());
         let shape = [self.scaled.output.clone()];
         let at = Expr::axis(0);
         // Exact in integers up to one division: no cancellation.

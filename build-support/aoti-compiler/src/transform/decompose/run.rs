@@ -22,7 +22,8 @@ pub fn decompose(program: &Program) -> Result<Graph, Diagnostics> {
 /// not supported, and all calls that a rule refuses, are reported together.
 pub fn decompose_with(program: &Program, operators: &Operators) -> Result<Graph, Diagnostics> {
     let registry = Registry::with(operators);
-    let program = super::inline::inlined(program);
+    let program = super::vmap::mapped(program);
+    let program = super::inline::inlined(&program);
     let program = program.as_ref();
     let mut findings = unsupported_operators(program, &registry);
     let mut builder = Builder::new(&program.name);

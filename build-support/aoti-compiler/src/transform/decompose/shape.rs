@@ -2,7 +2,7 @@
 
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
-use crate::graph::ValueId;
+use crate::graph::{Condition, Relation, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -138,6 +138,11 @@ fn squeeze(cx: &mut Context, a: &Args) -> Rule {
     } else {
         (0..shape.len()).collect()
     };
+    for size in axes.iter().filter_map(|axis| shape.get(*axis)).filter(|size| !size.is(1)) {
+        // PyTorch would give a tensor of fewer axes, which what follows was not traced for.
+        let other = Condition::compare(size.clone(), Relation::Ne, 1);
+        cx.b.require(other, "an axis that is squeezed away if its size is 1, unlike in the export");
+    }
     axes.retain(|axis| shape.get(*axis).is_some_and(|size| size.is(1)));
     Ok(cx.b.squeeze(x, &axes)?.into())
 }

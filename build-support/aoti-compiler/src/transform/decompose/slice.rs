@@ -46,7 +46,13 @@ fn select(cx: &mut Context, a: &Args) -> Rule {
     let Some(size) = cx.b.shape(x).get(axis).cloned() else {
         return Err(RuleError::Malformed("a tensor without axes has nothing to select".to_owned()));
     };
-    let position = cx.b.wrapped(&a.sym("index")?, &size);
+    let index = a.sym("index")?;
+    if let Some(index) = index.as_int() {
+        // Also where nothing is read.
+        let least = if index < 0 { index.saturating_neg() } else { index.saturating_add(1) };
+        cx.b.require(Condition::compare(size.clone(), Relation::Ge, least), "an index beyond its axis");
+    }
+    let position = cx.b.wrapped(&index, &size);
     Ok(cx.b.pick(x, axis, &position)?.into())
 }
 

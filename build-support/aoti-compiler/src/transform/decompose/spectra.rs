@@ -3,6 +3,7 @@
 use super::complex::How::{self, Own};
 use super::fourier::{Direction, Signal};
 use super::parts::Parts;
+use super::registry::rules;
 use super::support::fixed;
 use super::{Args, Context, Outputs, RuleError};
 use crate::fourier::Norm;
@@ -25,11 +26,19 @@ pub(super) const TABLE: &[(&str, How)] = &[
     ("aten.fft_ihfft.default", Own(|cx, a| half(cx, a, &one(a)?, Direction::Inverse))),
     ("aten.fft_rfft2.default", Own(|cx, a| half(cx, a, &two(a)?, Direction::Forward))),
     ("aten.fft_rfftn.default", Own(|cx, a| half(cx, a, &many(cx, a)?, Direction::Forward))),
-    ("aten.fft_irfft.default", Own(|cx, a| to_real(cx, a, &one(a)?, Direction::Inverse))),
-    ("aten.fft_hfft.default", Own(|cx, a| to_real(cx, a, &one(a)?, Direction::Forward))),
-    ("aten.fft_irfft2.default", Own(|cx, a| to_real(cx, a, &two(a)?, Direction::Inverse))),
-    ("aten.fft_irfftn.default", Own(|cx, a| to_real(cx, a, &many(cx, a)?, Direction::Inverse))),
+    ("aten.fft_irfft.default", Own(inverse_half)),
+    ("aten.fft_hfft.default", Own(forward_half)),
+    ("aten.fft_irfft2.default", Own(inverse_half_2)),
+    ("aten.fft_irfftn.default", Own(inverse_half_n)),
 ];
+
+rules! {
+    // Real numbers are a spectrum too.
+    pure "aten.fft_irfft.default" => inverse_half,
+    pure "aten.fft_hfft.default" => forward_half,
+    pure "aten.fft_irfft2.default" => inverse_half_2,
+    pure "aten.fft_irfftn.default" => inverse_half_n,
+}
 
 // --- one axis --------------------------------------------------------------------------------------------------------
 
@@ -278,6 +287,22 @@ fn half(cx: &mut Context, a: &Args, lengths: &Lengths, direction: Direction) -> 
         };
     }
     x.result(cx, a)
+}
+
+fn inverse_half(cx: &mut Context, a: &Args) -> Rule {
+    to_real(cx, a, &one(a)?, Direction::Inverse)
+}
+
+fn forward_half(cx: &mut Context, a: &Args) -> Rule {
+    to_real(cx, a, &one(a)?, Direction::Forward)
+}
+
+fn inverse_half_2(cx: &mut Context, a: &Args) -> Rule {
+    to_real(cx, a, &two(a)?, Direction::Inverse)
+}
+
+fn inverse_half_n(cx: &mut Context, a: &Args) -> Rule {
+    to_real(cx, a, &many(cx, a)?, Direction::Inverse)
 }
 
 fn to_real(cx: &mut Context, a: &Args, lengths: &Lengths, direction: Direction) -> Rule {
