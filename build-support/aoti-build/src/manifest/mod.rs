@@ -16,7 +16,7 @@ use aoti_toolchain::{Device, Requirements, Target, UserToolchain, UserToolchains
 use serde_json::Value;
 
 use crate::lock;
-use crate::model::{Choices, Gpus, LinkKind, Model, Names, Weights};
+use crate::model::{Choices, Gpus, LinkKind, Model, Names, TypicalSizes, Weights};
 use crate::operators::Operator;
 use crate::session::cpu_requirements;
 use check::Checker;
@@ -107,6 +107,7 @@ struct RawModel {
     /// Levels of its own; the table's where it has none.
     cpu: Option<Vec<String>>,
     names: Names,
+    sizes: Vec<TypicalSizes>,
 }
 
 impl Wishes {
