@@ -385,3 +385,42 @@ fn machines_of_a_class_share_what_was_measured() {
         assert_eq!((of("aoti-tuning"), of("aoti-taken-over")), (2, 0), "{argument}");
     }
 }
+
+/// One product of as many rows as there are.
+const DYNAMIC: &str = "\
+graph \"rows\" {
+  symbol s0 \"rows\" in 1..512 from input 0 axis 0
+  origin o0 = \"\" \"\" \"\"
+  const c0 \"a\": f32[64, 96] = splat 0.25
+  input %0 \"x\": f32[s0, 64]
+  %1: f32[64, 96] = constant c0
+  %2: f32[s0, 96] = matmul %0, %1
+  output %2 \"y\"
+}
+";
+
+#[test]
+fn each_size_has_a_record_and_a_build_goes_by_all() {
+    let table = "[package.metadata.aoti.models.two]\npath = \"models/two.aoti\"\nsizes = [{ rows = 1 }, { rows = 200 }]\n";
+    let project = Project::new(table);
+    project.write("models/two.aoti", DYNAMIC);
+    let ended = Ended::of(&mut tune(&project, &["--format", "json"])).succeeded();
+    let tuned: Vec<Value> =
+        objects(&ended).into_iter().filter(|one| one["reason"] == "aoti-tuning").collect();
+    let rows: Vec<_> = tuned.iter().map(|one| one["dims"]["rows"].as_i64()).collect();
+    assert_eq!(rows, [Some(1), Some(200)], "{}", ended.stdout);
+    let text = fs::read_to_string(lock(&project)).unwrap();
+    let names: Vec<&str> = text.lines().filter(|line| line.starts_with("[\"")).collect();
+    let sizes: Vec<_> = names.iter().map(|name| name.trim_end_matches("\"]").rsplit(' ').next()).collect();
+    assert_eq!(sizes, [Some("1"), Some("200")], "{text}");
+    // What is known of one size says nothing of another, in the cache either.
+    let ended = Ended::of(&mut tune(&project, &["--dim", "rows=7", "--format", "json"])).succeeded();
+    assert!(ended.stdout.contains("aoti-tuning") && !ended.stdout.contains("aoti-taken-over"));
+    let inspect = Ended::of(&mut project.aoti(&["inspect", "models/two.aoti", "--choices"])).succeeded();
+    assert!(inspect.stdout.contains("sizes: "), "{}", inspect.stdout);
+    let mut locked = project.aoti(&["build", "--locked"]);
+    lock_dependencies(&project);
+    Ended::of(&mut locked).succeeded();
+    let ended = Ended::of(&mut tune(&project, &["--dim", "columns=7"]));
+    assert!(ended.stderr.contains("no dimension `columns`; it has `rows`"), "{}", ended.stderr);
+}

@@ -70,14 +70,16 @@ mod with_compiler {
     pub use crate::error::{Error, Fault};
     pub use crate::files::plain;
     pub use crate::layout::Layout;
-    pub use crate::lock::{FILE as LOCK_FILE, Lock, Machines, Place, Question, Reading, Record, Usable};
+    pub use crate::lock::{
+        FILE as LOCK_FILE, Lock, Machines, Place, Question, Reading, Record, Sizes, Usable,
+    };
     pub use crate::machine::Machine;
     pub use crate::manifest::{
         Code, Location, Manifest, Problem, Problems, Wishes, operators_of_project, suggest,
     };
     pub use crate::model::{
-        Choices, Gpus, LinkKind, MathLibrary, Model, Names, Tf32, Weights, default_architectures,
-        default_levels,
+        Choices, Gpus, LinkKind, MathLibrary, Model, Names, Tf32, TypicalSizes, Weights,
+        default_architectures, default_levels,
     };
     pub use crate::operators::{Operator, OperatorCode};
     pub use crate::progress::{ModelEvent, Progress, Silent};

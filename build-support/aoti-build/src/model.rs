@@ -1,5 +1,6 @@
 //! One model as the manifest or a command asks for it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -47,6 +48,9 @@ pub struct Gpus {
     pub architectures: Vec<String>,
 }
 
+/// Sizes of a model's open dimensions, by name.
+pub type TypicalSizes = BTreeMap<String, u32>;
+
 /// How kernels are run that can be run in more than one way.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub enum Choices {
@@ -88,6 +92,8 @@ pub struct Model {
     pub toolchains: Vec<Arc<UserToolchains>>,
     /// What its outputs and dimensions are called, where not as the program calls them.
     pub names: Names,
+    /// Sizes of its open dimensions that are typical, which its kernels are tuned for.
+    pub sizes: Vec<TypicalSizes>,
     /// How its kernels are run.
     pub choices: Choices,
     /// Operators that its project adds to those of PyTorch.
@@ -111,6 +117,7 @@ impl Model {
             libraries: Vec::new(),
             toolchains: Vec::new(),
             names: Names::default(),
+            sizes: Vec::new(),
             choices: Choices::Predicted,
             operators: Vec::new(),
         }
@@ -155,6 +162,14 @@ impl Model {
     #[must_use]
     pub fn outputs(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Model {
         self.names.outputs = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sizes of its open dimensions that are typical: one of the tables of `sizes` of the manifest. `cargo aoti tune` measures
+    /// kernels at each of them, and a build takes what is best at all.
+    #[must_use]
+    pub fn sizes<N: Into<String>>(mut self, sizes: impl IntoIterator<Item = (N, u32)>) -> Model {
+        self.sizes.push(sizes.into_iter().map(|(name, size)| (name.into(), size)).collect());
         self
     }
 

@@ -349,16 +349,24 @@ pub fn kernel_work(
 ) -> Result<Vec<(String, Option<Work>)>, Diagnostics> {
     let stages = stages(model, options)?;
     let program = &stages.schedule.program;
-    let value_of = |symbol: Symbol| match program.symbols.get(symbol.index as usize)?.source {
-        SymbolSource::InputDim { input, axis } => {
-            let buffer = program.graph_inputs.get(input)?;
-            let position = program.inputs.iter().position(|own| own == buffer)?;
-            inputs.get(position)?.get(axis).copied()
-        }
-        SymbolSource::InputValue { .. } | SymbolSource::Data => None,
+    let value_of = |symbol: Symbol| {
+        let (input, axis) = input_axis(program, symbol.index as usize)?;
+        inputs.get(input)?.get(axis).copied()
     };
     let kernels = program.kernels.values();
     Ok(kernels.map(|kernel| (kernel.name.clone(), work(program, kernel, &value_of))).collect())
+}
+
+/// The input of the user and its axis whose size a symbol is. `None` where its value comes from data.
+fn input_axis(program: &Program, symbol: usize) -> Option<(usize, usize)> {
+    match program.symbols.get(symbol)?.source {
+        SymbolSource::InputDim { input, axis } => {
+            let buffer = program.graph_inputs.get(input)?;
+            let position = program.inputs.iter().position(|own| own == buffer)?;
+            Some((position, axis))
+        }
+        SymbolSource::InputValue { .. } | SymbolSource::Data => None,
+    }
 }
 
 /// A kernel with the ways to run it, or two with the question whether they become one.
@@ -370,6 +378,8 @@ pub struct OpenKernel {
     pub key: KernelKey,
     /// What it is compiled for: `cpu`, or the architecture of a GPU.
     pub target: String,
+    /// The sizes that the key leaves open: for each the input and the axis that it is of, where it is one.
+    pub sizes: Vec<Option<(usize, usize)>>,
     /// Its position among the kernels of a run on that target; none of two kernels.
     pub index: Option<usize>,
     /// The ways to run it; the first is taken where no record names another.
@@ -447,7 +457,8 @@ fn open_in(graph: &Graph, targets: &[Target], records: &Records) -> Result<Vec<O
             Target::Gpu(gpu) => gpu.architecture.to_string(),
         };
         let program = &schedule.program;
-        let pair = |pair: &Pair| open_pair(pair, &name, target);
+        let sizes_of = |symbols: &[usize]| symbols.iter().map(|own| input_axis(program, *own)).collect();
+        let pair = |pair: &Pair| open_pair(pair, sizes_of(&pair.sizes), &name, target);
         all.extend(fused.pairs.iter().map(pair));
         for (index, (id, kernel)) in program.kernels.iter().enumerate() {
             let ways = ways(program, kernel, &graph.ranges(), target);
@@ -458,16 +469,22 @@ fn open_in(graph: &Graph, targets: &[Target], records: &Records) -> Result<Vec<O
             };
             let ways: Vec<OpenWay> = ways.iter().map(open).collect();
             let taken = ways.iter().position(|way| way.setting == own).unwrap_or(0);
-            let (key, target) = (KernelKey::of(program, kernel, target), name.clone());
+            let (key, symbols) = KernelKey::with_sizes(program, &[kernel], target);
+            let (sizes, target) = (sizes_of(&symbols), name.clone());
             let (name, index) = (kernel.name.clone(), Some(index));
-            all.push(OpenKernel { name, key, target, index, ways, taken });
+            all.push(OpenKernel { name, key, target, sizes, index, ways, taken });
         }
     }
     Ok(all)
 }
 
 /// The question whether two kernels become one.
-fn open_pair(pair: &Pair, target_name: &str, target: &Target) -> OpenKernel {
+fn open_pair(
+    pair: &Pair,
+    sizes: Vec<Option<(usize, usize)>>,
+    target_name: &str,
+    target: &Target,
+) -> OpenKernel {
     let open = |way: &JointWay| {
         let costs = (&way.cost, &pair.ways[0].cost);
         OpenWay::new(Setting::Pair(way.joint), costs, way.is_shared, &target.prices())
@@ -476,6 +493,7 @@ fn open_pair(pair: &Pair, target_name: &str, target: &Target) -> OpenKernel {
         name: format!("{} + {}", pair.producer, pair.consumer),
         key: pair.key.clone(),
         target: target_name.to_owned(),
+        sizes,
         index: None,
         ways: pair.ways.iter().map(open).collect(),
         taken: usize::from(pair.taken != pair.ways[0].joint),

@@ -79,7 +79,12 @@ fn libraries_pack_as_the_compiler_does() {
             for (row_stride, col_stride) in [(n, 1), (1, k)] {
                 let source = Source { bytes: &data, storage, offset: 5, row_stride, col_stride };
                 let expected = pack::pack_product(&source, k, n).unwrap();
-                check(&program, "product", dtype, &[5, row_stride, col_stride, k, n], &data, &expected);
+                let numbers = [5, row_stride, col_stride, k, n];
+                check(&program, "product", dtype, &numbers, &data, &expected);
+                if bytes == 2 {
+                    let expected = pack::pack_halves(&source, k, n).unwrap();
+                    check(&program, "halves", dtype, &numbers, &data, &expected);
+                }
             }
         }
         if storage == Storage::F64 {

@@ -2,15 +2,17 @@
 
 mod level;
 mod plan;
+mod points;
 mod records;
 mod report;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use aoti_build::{Choices, Lock, Model, Place, Record, Session, Settings, Silent};
+use aoti_build::{Choices, Lock, Model, Place, Record, Session, Settings, Silent, Sizes};
 use aoti_compiler::compile::OpenKernel;
-use aoti_compiler::schedule::{Records, Setting};
+use aoti_compiler::schedule::{KernelKey, Records, Setting};
 use aoti_runtime::Device;
 use clap::Args;
 
@@ -23,9 +25,10 @@ use crate::project::Selection;
 use crate::tune::groups::{Group, groups, pairs};
 use crate::tune::log::{self, Circumstances};
 use crate::tune::machine::Machine;
-use crate::tune::outcome::{Knowledge, Outcome};
+use crate::tune::outcome::Outcome;
 use crate::tune::search::Search;
 use plan::Planned;
+use points::Point;
 
 /// Measures the ways to run the kernels of models and writes the fastest to aoti.lock, which builds use
 ///
@@ -56,11 +59,12 @@ pub(crate) struct Arguments {
     /// Only list what there is to try
     #[arg(long, conflicts_with = "check")]
     dry_run: bool,
-    /// Size of an open dimension, for random inputs; by default the smallest
+    /// Size of an open dimension, for random inputs; one that is given several is measured at each. By default the sizes that the
+    /// manifest lists for the model, else the smallest
     #[arg(long, value_name = "NAME=SIZE", value_parser = dims::parse)]
     dim: Vec<(String, i64)>,
     /// Inputs under the keys "0", "1", … or their names, for one model
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "dim")]
     inputs: Option<PathBuf>,
     #[command(flatten)]
     rounding: Rounding,
@@ -110,6 +114,8 @@ struct Subject<'a> {
     machine: String,
     compiler: String,
     groups: Vec<Group>,
+    /// What it is measured at.
+    point: &'a Point,
     /// Records of this machine that there are.
     lock: Lock,
     /// What the cache knows of kernels that have no record, which are not among the groups.
@@ -143,42 +149,78 @@ fn model(
     session: &Session,
     planned: &Planned,
 ) -> Result<usize, Failure> {
-    let (begun, mut slower, mut decided) = (Instant::now(), 0, Records::none());
+    let begun = Instant::now();
+    let alone = level::alone(session, &planned.model, arguments.device)?;
+    let points = points::points(arguments, session, planned, &alone)?;
+    let (mut slower, mut decided) = (0, Records::none());
     for _ in 0..GOES {
-        let subject = subject(arguments, context, session, (planned, Stage::Pairs, decided.clone()))?;
-        if subject.groups.is_empty() && subject.known.is_empty() {
+        let mut found = Findings::default();
+        for point in &points {
+            let subject =
+                subject(arguments, context, session, (planned, point), (Stage::Pairs, decided.clone()))?;
+            if arguments.dry_run {
+                report::dry_run(arguments, &subject);
+            } else if !subject.is_empty() {
+                let budget = arguments.budget.mul_f64(PAIRS / points.len() as f64);
+                slower += search(arguments, context, session, (&subject, budget), &mut found)?;
+            }
+        }
+        if found.0.is_empty() {
             break;
         }
+        found.settle(&mut decided);
+    }
+    for (position, point) in points.iter().enumerate() {
+        let subject =
+            subject(arguments, context, session, (planned, point), (Stage::Kernels, decided.clone()))?;
         if arguments.dry_run {
             report::dry_run(arguments, &subject);
-            break;
+        } else if !subject.is_empty() {
+            let left = arguments.budget.saturating_sub(begun.elapsed());
+            let budget = left.div_f64((points.len() - position) as f64);
+            slower += search(arguments, context, session, (&subject, budget), &mut Findings::default())?;
+        } else if decided.is_empty() {
+            let name = &planned.model.name;
+            context.terminal.status("Tuned", &format!("{name}: no kernel has another way"));
         }
-        let budget = arguments.budget.mul_f64(PAIRS);
-        slower += search(arguments, context, session, (&subject, budget), &mut decided)?;
-    }
-    let subject = subject(arguments, context, session, (planned, Stage::Kernels, decided.clone()))?;
-    if arguments.dry_run {
-        report::dry_run(arguments, &subject);
-    } else if subject.groups.is_empty() && subject.known.is_empty() && decided.is_empty() {
-        context.terminal.status("Tuned", &format!("{}: no kernel has another way", planned.model.name));
-    } else {
-        let budget = arguments.budget.saturating_sub(begun.elapsed());
-        slower += search(arguments, context, session, (&subject, budget), &mut decided)?;
     }
     Ok(slower)
 }
 
-/// Measures what there is, and writes what was found and what others found; adds it to what is decided.
+/// What is found of kernels at all points: records, and a way where there is none.
+#[derive(Default)]
+struct Findings(BTreeMap<KernelKey, (Vec<Record>, Option<Setting>)>);
+
+impl Findings {
+    fn record(&mut self, key: &KernelKey, record: Record) {
+        self.0.entry(key.clone()).or_default().0.push(record);
+    }
+
+    fn way(&mut self, key: &KernelKey, setting: &Setting) {
+        self.0.entry(key.clone()).or_default().1 = Some(setting.clone());
+    }
+
+    /// Decides for what is best at all points.
+    fn settle(self, decided: &mut Records) {
+        for (key, (records, way)) in self.0 {
+            let records: Vec<&Record> = records.iter().collect();
+            let best = if records.is_empty() { way } else { Some(Record::best(&records).clone()) };
+            best.into_iter().for_each(|best| decided.set(key.clone(), best));
+        }
+    }
+}
+
+/// Measures what there is, and writes what was found and what others found; adds it to the findings.
 fn search(
     arguments: &Arguments,
     context: &Context,
     session: &Session,
     (subject, budget): (&Subject<'_>, Duration),
-    decided: &mut Records,
+    findings: &mut Findings,
 ) -> Result<usize, Failure> {
     if !subject.known.is_empty() {
         for (place, record) in &subject.known {
-            decided.set(place.kernel.clone(), record.setting.clone());
+            findings.record(&place.kernel, record.clone());
         }
         records::write(context, subject, subject.known.clone())?;
         report::known(arguments, context, subject);
@@ -187,22 +229,23 @@ fn search(
         return Ok(0);
     }
     let outcome = measure(arguments, context, session, (subject, budget))?;
+    let found = records::found(arguments.threads, subject, &outcome);
     for (position, group) in subject.groups.iter().enumerate() {
-        let way = match subject.recorded(group, arguments.threads) {
-            Some(recorded) if outcome.known[position][recorded] == Knowledge::Untried => recorded,
-            Some(_) | None => outcome.winners.0[position],
-        };
-        decided.set(group.key.clone(), group.ways[way].setting.clone());
+        findings.way(&group.key, &group.ways[outcome.winners.0[position]].setting);
+        let own = found.iter().find(|(own, ..)| *own == position).map(|(_, _, record)| record);
+        // What has no time now may have had one.
+        if let Some(record) = own.or_else(|| subject.record(group, arguments.threads)) {
+            findings.record(&group.key, record.clone());
+        }
     }
     if outcome.is_empty() {
-        let (name, budget) = (&subject.planned.model.name, budget.as_secs_f64());
+        let (name, budget) = (subject.named(), budget.as_secs_f64());
         let message = format!("{name}: no candidate is ready in {budget:.0} s; give it more with `--budget`");
         context.terminal.warn(&message);
         return Ok(0);
     }
     let slower = report::outcome(arguments, context, subject, &outcome);
     if !arguments.check {
-        let found = records::found(arguments.threads, subject, &outcome);
         records::share(context, session, subject, &outcome, &found)?;
         let found = found.into_iter().map(|(_, place, record)| (place, record)).collect();
         records::write(context, subject, found)?;
@@ -215,7 +258,8 @@ fn subject<'a>(
     arguments: &Arguments,
     context: &Context,
     session: &Session,
-    (planned, stage, decided): (&'a Planned, Stage, Records),
+    (planned, point): (&'a Planned, &'a Point),
+    (stage, decided): (Stage, Records),
 ) -> Result<Subject<'a>, Failure> {
     let model = level::alone(session, &planned.model, arguments.device)?;
     let machines = session.machines(&model)?;
@@ -246,7 +290,8 @@ fn subject<'a>(
     let reading = Lock::read(&planned.lock)?;
     reading.notes.iter().for_each(|note| context.terminal.warn(note));
     let (lock, known) = (reading.lock, Vec::new());
-    let mut subject = Subject { planned, stage, decided, model, machine, compiler, groups, lock, known };
+    let mut subject =
+        Subject { planned, stage, decided, model, machine, compiler, groups, point, lock, known };
     if !(arguments.check || arguments.dry_run || arguments.again) {
         records::take_over(arguments.threads, context, session, &mut subject);
     }
@@ -259,16 +304,27 @@ fn subject<'a>(
 }
 
 impl Subject<'_> {
+    /// Whether nothing of it is to be measured, and the cache knows nothing.
+    fn is_empty(&self) -> bool {
+        self.groups.is_empty() && self.known.is_empty()
+    }
+
     /// What is measured, for people.
     fn what(&self) -> String {
         match self.stage {
-            Stage::Pairs => format!("what {} has in one kernel", self.model.name),
-            Stage::Kernels => self.model.name.clone(),
+            Stage::Pairs => format!("what {} has in one kernel{}", self.model.name, self.point.text()),
+            Stage::Kernels => self.named(),
         }
     }
 
+    /// The model, with the sizes that were asked for.
+    fn named(&self) -> String {
+        format!("{}{}", self.model.name, self.point.text())
+    }
+
     fn place(&self, group: &Group, threads: u16) -> Place {
-        Place { kernel: group.key.clone(), machine: self.machine.clone(), threads }
+        let sizes = Sizes::of(&group.sizes, &self.point.inputs);
+        Place { kernel: group.key.clone(), machine: self.machine.clone(), threads, sizes }
     }
 
     /// The record of a group, if it is of code as it would be made now.
@@ -297,7 +353,8 @@ fn measure(
     let outcome = result?;
     if let Some(folder) = context.environment.cache_directory() {
         let (model, machine, compiler) = (&subject.model.name, &subject.machine, &subject.compiler);
-        let circumstances = Circumstances { model, machine, threads: arguments.threads, compiler };
+        let (threads, inputs) = (arguments.threads, &subject.point.inputs[..]);
+        let circumstances = Circumstances { model, machine, threads, compiler, inputs };
         let path = folder.join(log::FILE);
         if let Err(failure) = log::append(&path, &circumstances, &subject.groups, &outcome) {
             context.terminal.warn(failure.message().unwrap_or_default());
@@ -317,8 +374,8 @@ fn measured(
     let (groups, threads) = (&subject.groups, arguments.threads);
     let choices = (&groups[..], &subject.decided);
     let mut machine = Machine::new(session, &subject.model, choices, (arguments.device, threads), &Silent)?;
-    let file = arguments.inputs.as_deref().or(subject.planned.inputs.as_deref());
-    machine.prepare(&|info| super::run::inputs(info, file, &arguments.dim))?;
+    let file = subject.planned.file(arguments);
+    machine.prepare(&|info| super::run::inputs(info, file, &subject.point.dims))?;
     let before = groups.iter().map(|group| subject.recorded(group, threads)).collect();
     let heard = report::Heard { progress, model: &subject.model.name };
     Search::new(groups, before, &mut machine, &heard, budget).run()

@@ -8,6 +8,8 @@ use aoti_compiler::schedule::{KernelKey, Records, Setting};
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Group {
     pub(crate) key: KernelKey,
+    /// The sizes that the key leaves open: the input and the axis of each, where it is one of an input.
+    pub(crate) sizes: Vec<Option<(usize, usize)>>,
     /// The first kernel's name, or the names of both.
     pub(crate) name: String,
     /// Positions among the kernels of a run, with the first way.
@@ -87,6 +89,7 @@ pub(crate) fn groups(kernels: &[OpenKernel], families: &[&str], threads: u16, on
         let tried = kernel.ways.iter().enumerate().skip(1).filter(|(_, way)| way.is_worth_trying(threads));
         all.push(Group {
             key: kernel.key.clone(),
+            sizes: kernel.sizes.clone(),
             name: kernel.name.clone(),
             kernels: vec![index],
             others: None,
@@ -125,6 +128,7 @@ pub(crate) fn pairs<E>(
         }
         all.push(Group {
             key: pair.key.clone(),
+            sizes: pair.sizes.clone(),
             name: pair.name.clone(),
             kernels: own,
             others: Some(others),

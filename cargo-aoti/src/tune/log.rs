@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use aoti_build::Sizes;
 use serde_json::json;
 
 use super::groups::Group;
@@ -19,6 +20,8 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) machine: &'a str,
     pub(crate) threads: u16,
     pub(crate) compiler: &'a str,
+    /// The sizes of the inputs.
+    pub(crate) inputs: &'a [Vec<i64>],
 }
 
 /// Appends what a search found.
@@ -31,6 +34,7 @@ pub(crate) fn append(
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let mut text = String::new();
     for (position, group) in groups.iter().enumerate() {
+        let sizes = Sizes::of(&group.sizes, circumstances.inputs).to_string();
         for (way, known) in outcome.known[position].iter().enumerate() {
             let (timing, refused) = match known {
                 Knowledge::Untried => continue,
@@ -44,7 +48,7 @@ pub(crate) fn append(
             let line = json!({
                 "seconds": seconds, "tool": env!("CARGO_PKG_VERSION"), "compiler": circumstances.compiler,
                 "machine": circumstances.machine, "threads": circumstances.threads, "model": circumstances.model,
-                "kernel": group.name, "key": group.key.to_string(), "choice": own.setting.to_string(),
+                "kernel": group.name, "key": group.key.to_string(), "sizes": sizes, "choice": own.setting.to_string(),
                 "predicted": own.cost, "parts": parts, "us": timing.map(|timing| timing.median),
                 "spread_us": timing.map(|timing| timing.spread), "runs": timing.map(|timing| timing.count),
                 "refused": refused, "wins": outcome.winners.0[position] == way,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use aoti_build::{Choices, Error, Job, Layout, LinkKind, Model, Progress, Session, Weights};
+use aoti_build::{Choices, Error, Job, Layout, LinkKind, Model, Progress, Session, Silent, Weights};
 use aoti_compiler::compile::{self, Options};
 use aoti_compiler::interpret;
 use aoti_compiler::schedule::Records;
@@ -53,6 +53,18 @@ pub(crate) struct Machine<'a> {
     /// How long the first library took.
     making: Duration,
     folder: TempDir,
+}
+
+/// The inputs and outputs of a model, by its library.
+///
+/// # Errors
+/// When the model does not compile.
+pub(crate) fn signature(session: &Session, model: &Model) -> Result<ModelInfo, Failure> {
+    let records = Records::none();
+    let mut machine = Machine::new(session, model, (&[], &records), (Device::Cpu, 1), &Silent)?;
+    let first = machine.make(&[Assignment::first(&[])])?.remove(0);
+    let made = &machine.made[first.map_err(|fault| Failure::Machine(fault.reason))?.0];
+    Ok(Library::open(&made.path, &made.symbol)?.info()?)
 }
 
 impl<'a> Machine<'a> {

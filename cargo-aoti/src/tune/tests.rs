@@ -153,6 +153,7 @@ fn group(number: usize, ways: usize) -> Group {
     };
     Group {
         key: KernelKey::parse(&format!("{number:016x}")).unwrap(),
+        sizes: vec![],
         name: format!("k{number}"),
         kernels: vec![number],
         others: None,
@@ -329,6 +330,7 @@ fn ways_that_only_threads_see_are_not_tried_on_one() {
         name: format!("k{index}"),
         key: KernelKey::parse("0123456789abcdef").unwrap(),
         target: "cpu".to_owned(),
+        sizes: vec![],
         index: Some(index),
         ways: ways.clone(),
         taken: 0,
@@ -351,6 +353,7 @@ fn a_pair_is_measured_by_the_kernels_that_it_makes() {
         name: name.to_owned(),
         key: KernelKey::parse(&format!("{key:016x}")).unwrap(),
         target: "cpu".to_owned(),
+        sizes: vec![],
         index,
         ways: settings
             .iter()

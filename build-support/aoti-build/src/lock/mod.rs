@@ -1,12 +1,13 @@
 //! `aoti.lock`: the choices that `cargo aoti tune` measured, beside the package's manifest, to be committed.
 //!
-//! A table for each kernel, class of machines and number of threads, in order, so that what people tune apart merges
-//! without conflicts. The file is replaced in one step under a lock on its folder, so that it is a valid one at any moment
+//! A table for each kernel, class of machines, number of threads and, where the kernel's key leaves sizes open, sizes, in
+//! order, so that what people tune apart merges without conflicts. The file is replaced in one step under a lock on its folder, so that it is a valid one at any moment
 //! and two processes lose nothing. What is wrong with the file as a whole is an error with its place; a record that makes
 //! no sense is passed over with a note, as builds only ever choose among ways that are right.
 
 mod read;
 mod shared;
+mod sizes;
 #[cfg(test)]
 mod tests;
 mod usable;
@@ -24,6 +25,7 @@ use crate::files;
 use crate::manifest::Problems;
 
 pub use shared::Question;
+pub use sizes::Sizes;
 pub use usable::{Machines, Usable};
 
 /// The name of the file, in the folder of the package.
@@ -46,6 +48,8 @@ pub struct Place {
     pub machine: String,
     /// Threads that a run had.
     pub threads: u16,
+    /// The sizes that the kernel's key leaves open.
+    pub sizes: Sizes,
 }
 
 /// What was measured of one kernel.
@@ -65,8 +69,9 @@ pub struct Record {
     pub spread: f64,
     /// Microseconds that the way takes that is chosen without a record.
     pub default_micros: f64,
-    /// The next best, with its microseconds.
-    pub runner_up: Option<(Setting, f64)>,
+    /// Other ways that were measured, with their microseconds, the fastest first: the runner-up, and where sizes are open as
+    /// many as tell which way is best at all of them.
+    pub others: Vec<(Setting, f64)>,
     /// What it was thought to cost, as a multiple of the default.
     pub predicted: f64,
     /// The version of this tool.
@@ -137,17 +142,22 @@ impl Lock {
 impl std::fmt::Display for Lock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "{HEAD}version = {VERSION}")?;
-        for (Place { kernel, machine, threads }, record) in &self.records {
+        for (Place { kernel, machine, threads, sizes }, record) in &self.records {
             let quoted = |text: &dyn std::fmt::Display| toml::Value::String(text.to_string()).to_string();
-            let runner_up = record.runner_up.as_ref().map_or_else(String::new, |(setting, micros)| {
-                let mut text = String::new();
-                let _ = write!(text, "runner-up = {}\nrunner-up-us = {micros:.3}\n", quoted(setting));
-                text
-            });
+            let mut others = String::new();
+            if let Some((setting, micros)) = record.others.first() {
+                let _ = write!(others, "runner-up = {}\nrunner-up-us = {micros:.3}\n", quoted(setting));
+            }
+            let more = record.others.iter().skip(1);
+            let more: Vec<_> = more.map(|(own, micros)| format!("[{}, {micros:.3}]", quoted(own))).collect();
+            if !more.is_empty() {
+                let _ = writeln!(others, "others = [{}]", more.join(", "));
+            }
+            let sizes = if sizes.is_empty() { String::new() } else { format!(" {sizes}") };
             write!(
                 f,
-                "\n[\"{kernel} {machine} {threads}\"]\nmodel = {}\nkernel = {}\nchoice = {}\nus = {:.3}\nspread-us = {:.3}\n\
-                 default-us = {:.3}\n{runner_up}predicted = {:.3}\ntemplate = {}\ntool = {}\ncompiler = {}\n",
+                "\n[\"{kernel} {machine} {threads}{sizes}\"]\nmodel = {}\nkernel = {}\nchoice = {}\nus = {:.3}\nspread-us = {:.3}\n\
+                 default-us = {:.3}\n{others}predicted = {:.3}\ntemplate = {}\ntool = {}\ncompiler = {}\n",
                 quoted(&record.model),
                 quoted(&record.name),
                 quoted(&record.setting),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use aoti_compiler::schedule::{KernelKey, Setting};
 use serde::Deserialize;
 
-use super::{Lock, Place, Reading, Record, VERSION};
+use super::{Lock, Place, Reading, Record, Sizes, VERSION};
 use crate::manifest::{Code, Location, Problem};
 
 /// More than any project has; a larger file is none of ours.
@@ -27,6 +27,8 @@ struct Raw {
     default_us: f64,
     runner_up: Option<String>,
     runner_up_us: Option<f64>,
+    #[serde(default)]
+    others: Vec<(String, f64)>,
     predicted: f64,
     template: u32,
     tool: String,
@@ -112,28 +114,31 @@ fn position(text: &str, key: &str) -> Range<usize> {
 
 fn record(name: &str, value: toml::Value) -> Result<(Place, Record), String> {
     let mut words = name.split(' ');
-    let (Some(kernel), Some(machine), Some(threads), None) =
-        (words.next(), words.next(), words.next(), words.next())
+    let (Some(kernel), Some(machine), Some(threads), sizes, None) =
+        (words.next(), words.next(), words.next(), words.next(), words.next())
     else {
-        return Err("its name is not a kernel, a machine and a number of threads".to_owned());
+        return Err("its name is not a kernel, a machine, a number of threads, and sizes if any".to_owned());
     };
     let kernel = KernelKey::parse(kernel).ok_or("its name does not begin with the key of a kernel")?;
     let threads = threads.parse::<u16>().ok().filter(|threads| *threads > 0);
-    let threads = threads.ok_or("its name does not end with a number of threads")?;
+    let threads = threads.ok_or("its name has no number of threads")?;
+    let sizes = match sizes {
+        None => Sizes::default(),
+        Some(text) => Sizes::parse(text).ok_or("its name does not end with sizes")?,
+    };
     let raw: Raw = value.try_into().map_err(|error: toml::de::Error| error.message().trim().to_owned())?;
-    let times =
-        [Some(raw.us), Some(raw.spread_us), Some(raw.default_us), raw.runner_up_us, Some(raw.predicted)];
+    let times = [raw.us, raw.spread_us, raw.default_us, raw.predicted].into_iter().chain(raw.runner_up_us);
     // A candidate that failed has no time; an infinite one would be slow for ever after.
-    if times.into_iter().flatten().any(|time| !time.is_finite() || time < 0.0) {
+    let mut times = times.chain(raw.others.iter().map(|(_, micros)| *micros));
+    if times.any(|time| !time.is_finite() || time < 0.0) {
         return Err("it has a time that cannot be".to_owned());
     }
     let setting = |text: &str| {
         text.parse::<Setting>().map_err(|_| format!("`{}` is no choice that is known", text.escape_debug()))
     };
-    let runner_up = match (&raw.runner_up, raw.runner_up_us) {
-        (Some(text), Some(micros)) => Some((setting(text)?, micros)),
-        (None, _) | (_, None) => None,
-    };
+    let runner_up = raw.runner_up.zip(raw.runner_up_us);
+    let others = runner_up.into_iter().chain(raw.others);
+    let others = others.map(|(text, micros)| Ok((setting(&text)?, micros))).collect::<Result<_, String>>()?;
     let record = Record {
         setting: setting(&raw.choice)?,
         model: raw.model,
@@ -142,10 +147,10 @@ fn record(name: &str, value: toml::Value) -> Result<(Place, Record), String> {
         micros: raw.us,
         spread: raw.spread_us,
         default_micros: raw.default_us,
-        runner_up,
+        others,
         predicted: raw.predicted,
         tool: raw.tool,
         compiler: raw.compiler,
     };
-    Ok((Place { kernel, machine: machine.to_owned(), threads }, record))
+    Ok((Place { kernel, machine: machine.to_owned(), threads, sizes }, record))
 }

@@ -21,7 +21,7 @@ const OUTPUT: &str = "record.toml";
 /// What a measurement is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// The kernel, the class of machines and the number of threads.
+    /// The kernel, the class of machines, the number of threads and the sizes.
     pub place: &'a Place,
     /// The native compiler.
     pub compiler: &'a str,
@@ -57,7 +57,7 @@ impl Session {
     }
 
     fn shared_work(&self, question: &Question<'_>) -> Work {
-        let Place { kernel, machine, threads } = question.place;
+        let Place { kernel, machine, threads, sizes } = question.place;
         let ways = question.ways.iter().map(|way| format!("{way} v{}", way.version()));
         Work {
             label: format!("record of {kernel} on {machine}, {threads} threads"),
@@ -66,6 +66,7 @@ impl Session {
                 ("kernel", kernel.to_string()),
                 ("machine", machine.clone()),
                 ("threads", threads.to_string()),
+                ("sizes", sizes.to_string()),
                 ("compiler", question.compiler.to_owned()),
                 ("ways", ways.collect::<Vec<_>>().join("\n")),
             ],

@@ -6,7 +6,8 @@ use std::sync::Arc;
 const CHOICE: &str = "gemm.packed split rows 64 lanes outer grain 65536 block rows 8";
 
 pub(super) fn place(kernel: &str, machine: &str, threads: u16) -> Place {
-    Place { kernel: KernelKey::parse(kernel).expect("a key"), machine: machine.to_owned(), threads }
+    let kernel = KernelKey::parse(kernel).expect("a key");
+    Place { kernel, machine: machine.to_owned(), threads, sizes: Sizes::default() }
 }
 
 pub(super) fn record(choice: &str) -> Record {
@@ -19,7 +20,7 @@ pub(super) fn record(choice: &str) -> Record {
         micros: 12.5,
         spread: 0.25,
         default_micros: 14.0,
-        runner_up: Some(("loops".parse().expect("a choice"), 13.0)),
+        others: vec![("loops".parse().expect("a choice"), 13.0)],
         predicted: 1.1,
         tool: "0.1.0".to_owned(),
         compiler: "g++ 12".to_owned(),
@@ -100,6 +101,8 @@ fn records_that_make_no_sense_leave_the_others_alone() {
         ("0123456789abcdef", "0123", "key of a kernel"),
         ("intel 2", "intel 0", "number of threads"),
         ("intel 2", "intel", "number of threads"),
+        ("intel 2", "intel 2 8x", "sizes"),
+        ("intel 2", "intel 2 8 16", "number of threads, and sizes"),
     ] {
         let reading = read(&two().to_string().replacen(old, new, 1)).unwrap();
         assert_eq!((reading.lock.records.len(), reading.notes.len()), (1, 1), "{new}");
@@ -174,4 +177,57 @@ fn a_lock_that_cannot_be_written_is_told_and_stays() {
     fs_err::write(&broken, "version = 9\n").unwrap();
     assert!(Lock::update(&broken, |lock| lock.records.clear()).is_err());
     assert_eq!(fs_err::read_to_string(&broken).unwrap(), "version = 9\n");
+}
+
+fn at(sizes: &str) -> Place {
+    let sizes = Sizes::parse(sizes).expect("sizes");
+    Place { sizes, ..place("0123456789abcdef", "x86_64.v4.intel", 2) }
+}
+
+/// A record of a dynamic kernel: its choice, then the others.
+fn timed(default_micros: f64, times: &[(&str, f64)]) -> Record {
+    let setting = |text: &str| text.parse::<Setting>().expect("a choice");
+    let others = times[1..].iter().map(|(text, micros)| (setting(text), *micros)).collect();
+    Record { micros: times[0].1, default_micros, others, ..record(times[0].0) }
+}
+
+#[test]
+fn sizes_are_part_of_a_place() {
+    let mut lock = two();
+    let general = "gemm.general split rows 64 lanes outer grain 65536";
+    lock.records.insert(at("8x?"), timed(3.0, &[(CHOICE, 1.0), ("loops", 2.0), (general, 3.0)]));
+    lock.records.insert(at("64x?"), timed(3.0, &[("loops", 1.0), (CHOICE, 2.0)]));
+    let text = lock.to_string();
+    assert!(text.contains("[\"0123456789abcdef x86_64.v4.intel 2 8x?\"]"), "{text}");
+    assert!(text.contains(&format!("\nothers = [[\"{general}\", 3.000]]\n")), "{text}");
+    assert_eq!(read(&text).unwrap(), Reading { lock, notes: vec![] });
+    let inputs = [vec![8, 3], vec![64]];
+    let sizes = Sizes::of(&[Some((0, 0)), None, Some((1, 0)), Some((9, 9))], &inputs);
+    assert_eq!(sizes.to_string(), "8x?x64x?");
+    assert!(["", "x", "8x", "-1", "8 x 3"].iter().all(|text| Sizes::parse(text).is_none()));
+}
+
+#[test]
+fn of_several_sizes_what_is_best_at_all_of_them_counts() {
+    let general = "gemm.general split rows 64 lanes outer grain 65536";
+    // At the small size the first gains more than it loses at the large one.
+    let small = timed(4.0, &[(CHOICE, 1.0), (general, 3.0), ("loops", 4.0)]);
+    let large = timed(40.0, &[("loops", 40.0), (general, 42.0), (CHOICE, 80.0)]);
+    assert_eq!(Record::best(&[&small, &large]).to_string(), CHOICE);
+    let large = timed(40.0, &[("loops", 40.0), (general, 42.0), (CHOICE, 400.0)]);
+    assert_eq!(Record::best(&[&small, &large]).to_string(), general, "none of the two that won");
+    // What was not measured at one of the sizes may be anything there.
+    let large = timed(40.0, &[("loops", 40.0), (general, 200.0)]);
+    assert_eq!(Record::best(&[&small, &large]).to_string(), "loops");
+    // An outlier makes nothing faster than what won there.
+    let outlier = timed(4.0, &[("loops", 4.0), (CHOICE, 0.1)]);
+    let large = timed(40.0, &[(general, 35.0), ("loops", 40.0), (CHOICE, 60.0)]);
+    assert_eq!(Record::best(&[&outlier, &large]).to_string(), "loops");
+    let mut lock = Lock::default();
+    lock.records.insert(at("8"), small);
+    lock.records.insert(at("64"), timed(40.0, &[("loops", 40.0), (CHOICE, 80.0)]));
+    let one_thread = Place { threads: 1, ..at("8") };
+    lock.records.insert(one_thread, timed(4.0, &[("loops", 1.0)]));
+    let usable = lock.usable(&[cpu("g++ 12")]);
+    assert_eq!(usable.records.get(&at("8").kernel).unwrap().to_string(), CHOICE);
 }

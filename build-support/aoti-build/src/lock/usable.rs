@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aoti_compiler::schedule::Records;
+use aoti_compiler::schedule::{KernelKey, Records, Setting};
 
 use super::{Lock, Place, Record};
 
@@ -34,12 +34,13 @@ impl Lock {
     /// The records for machines of these kinds.
     ///
     /// Of several classes of one kind the one counts that most records are of, else the first by name; of several numbers
-    /// of threads the largest.
+    /// of threads the largest; of several sizes all.
     pub fn usable(&self, machines: &[Machines]) -> Usable {
         let mut usable = Usable::default();
         for kind in machines {
             let Some(machine) = self.machine(kind, &mut usable.notes) else { continue };
             let (mut others, mut compilers, mut old) = (BTreeSet::new(), 0, 0);
+            let mut of_kernels: BTreeMap<&KernelKey, (u16, Vec<&Record>)> = BTreeMap::new();
             for (place, record) in self.records.iter().filter(|(place, _)| place.machine == machine) {
                 if kind.compiler.as_ref().is_some_and(|compiler| *compiler != record.compiler) {
                     others.insert(record.compiler.as_str());
@@ -47,9 +48,17 @@ impl Lock {
                 } else if record.template != record.setting.version() {
                     old += 1;
                 } else {
+                    let (threads, own) = of_kernels.entry(&place.kernel).or_default();
                     // In order of threads: the largest number is the last.
-                    usable.records.set(place.kernel.clone(), record.setting.clone());
+                    if *threads != place.threads {
+                        own.clear();
+                    }
+                    *threads = place.threads;
+                    own.push(record);
                 }
+            }
+            for (kernel, (_, own)) in of_kernels {
+                usable.records.set(kernel.clone(), Record::best(&own).clone());
             }
             if compilers > 0 {
                 let own = kind.compiler.as_deref().unwrap_or_default();
@@ -90,6 +99,40 @@ impl Lock {
             notes.push(format!("`aoti.lock` has records of `{all}`; those of `{taken}` count"));
         }
         Some(taken.to_owned())
+    }
+}
+
+impl Record {
+    /// The way that is best at all sizes of one kernel that were measured, of which there is at least one.
+    ///
+    /// That is the least geometric mean of its time in terms of the default's. Only ways count that were measured at each of the
+    /// sizes.
+    pub fn best<'a>(records: &[&'a Record]) -> &'a Setting {
+        let (first, rest) = records.split_first().expect("there is a record");
+        if rest.iter().all(|record| record.setting == first.setting) {
+            return &first.setting;
+        }
+        let cost = |setting: &Setting| -> Option<f64> {
+            records.iter().map(|record| Some((record.micros_of(setting)? / record.default_micros).ln())).sum()
+        };
+        let known = records.iter().copied().flat_map(Record::settings);
+        let costs = known.filter_map(|setting| Some((setting, cost(setting)?)));
+        let least = costs.filter(|(_, cost)| cost.is_finite()).min_by(|a, b| a.1.total_cmp(&b.1));
+        least.map_or(&first.setting, |(setting, _)| setting)
+    }
+
+    /// The ways that it has times of.
+    fn settings(&self) -> impl Iterator<Item = &Setting> {
+        std::iter::once(&self.setting).chain(self.others.iter().map(|(setting, _)| setting))
+    }
+
+    /// The time of a way. None was measured that is faster than the choice beyond noise.
+    pub fn micros_of(&self, setting: &Setting) -> Option<f64> {
+        if self.setting == *setting {
+            return Some(self.micros);
+        }
+        let other = self.others.iter().find(|(other, _)| other == setting);
+        other.map(|(_, micros)| micros.max(self.micros))
     }
 }
 

@@ -17,8 +17,8 @@ use crate::operators::{Operator, OperatorCode};
 pub(super) const TABLE_KEYS: [&str; 9] =
     ["devices", "cpu", "cuda", "rocm", "allow-tf32", "libraries", "models", "operators", "toolchain"];
 pub(super) const OPERATOR_KEYS: [&str; 5] = ["schema", "symbol", "source", "decides-sizes", "graph"];
-pub(super) const MODEL_KEYS: [&str; 8] =
-    ["path", "weights", "named-weights", "link", "cpu", "allow-tf32", "outputs", "dims"];
+pub(super) const MODEL_KEYS: [&str; 9] =
+    ["path", "weights", "named-weights", "link", "cpu", "allow-tf32", "outputs", "dims", "sizes"];
 const TF32_KEYS: [&str; 2] = ["matmul", "conv"];
 const DEVICES: [&str; 3] = ["cpu", "cuda", "rocm"];
 
@@ -84,6 +84,7 @@ impl<'a> Checker<'a> {
                 outputs: self.field(map, &place, "outputs").unwrap_or_default(),
                 dims: self.dims(map, &place),
             },
+            sizes: self.field(map, &place, "sizes").unwrap_or_default(),
         })
     }
 
@@ -263,6 +264,7 @@ impl<'a> Checker<'a> {
         }
         let mut model = Model::new(name, path);
         (model.weights, model.link, model.names) = (raw.weights, raw.link, raw.names.clone());
+        model.sizes.clone_from(&raw.sizes);
         if let Some(levels) = &raw.cpu {
             model.levels = self.levels_at(levels, &place.entry("cpu"));
         }

@@ -16,7 +16,7 @@ use aoti_toolchain::{Device, Requirements, Target, UserToolchain, UserToolchains
 use serde_json::Value;
 
 use crate::lock;
-use crate::model::{Choices, Gpus, LinkKind, MathLibrary, Model, Names, Tf32, Weights};
+use crate::model::{Choices, Gpus, LinkKind, MathLibrary, Model, Names, Tf32, TypicalSizes, Weights};
 use crate::operators::Operator;
 use crate::session::cpu_requirements;
 use check::Checker;
@@ -117,6 +117,7 @@ struct RawModel {
     /// The table's where it has none.
     tf32: Option<Tf32>,
     names: Names,
+    sizes: Vec<TypicalSizes>,
 }
 
 impl Wishes {

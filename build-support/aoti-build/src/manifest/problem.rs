@@ -54,10 +54,10 @@ impl Code {
     pub fn explanation(self) -> &'static str {
         match self {
             Code::UnknownKey => {
-                "Cargo accepts anything under `[package.metadata]`, so a misspelt key would silently do nothing.\nThe keys are `devices`, `cpu`, `cuda`, `rocm`, `allow-tf32`, `libraries`, `models`, `operators` and `toolchain`; for a model `path`, `weights`,\n`named-weights`, `link`, `cpu`, `allow-tf32`, `outputs` and `dims`; for an operator `schema`, `symbol`, `source`, `decides-sizes`\nand `graph`; for a toolchain `base`, `program`, `archiver`, `sysroot`, `flags`, `link-flags` and `targets`."
+                "Cargo accepts anything under `[package.metadata]`, so a misspelt key would silently do nothing.\nThe keys are `devices`, `cpu`, `cuda`, `rocm`, `allow-tf32`, `libraries`, `models`, `operators` and `toolchain`; for a model `path`, `weights`,\n`named-weights`, `link`, `cpu`, `allow-tf32`, `outputs`, `dims` and\n`sizes`; for an operator `schema`, `symbol`, `source`, `decides-sizes`\nand `graph`; for a toolchain `base`, `program`, `archiver`, `sysroot`, `flags`, `link-flags` and `targets`."
             }
             Code::Value => {
-                "A value has the wrong type for its key, or is not one of the possible words: `weights` is `embed`, `sidecar` or\n`external`; `link` is `static` or `dylib`; `named-weights` and `decides-sizes` are booleans;\n`allow-tf32` is a boolean or a table of those, `matmul` and `conv`; `libraries` lists `cublaslt` and `hipblaslt`; `dims` is a table of\nstrings; `devices`, `cpu`, `cuda`, `rocm`, `outputs`, `flags`, `link-flags` and `targets` are lists of strings; the\nother values are strings."
+                "A value has the wrong type for its key, or is not one of the possible words: `weights` is `embed`, `sidecar` or\n`external`; `link` is `static` or `dylib`; `named-weights` and `decides-sizes` are booleans;\n`allow-tf32` is a boolean or a table of those, `matmul` and `conv`; `libraries` lists `cublaslt` and `hipblaslt`; `dims` is a table of\nstrings; `sizes` is a list of tables of integers; `devices`, `cpu`, `cuda`, `rocm`, `outputs`, `flags`, `link-flags` and `targets` are lists of strings; the\nother values are strings."
             }
             Code::Duplicate => {
                 "A model's name becomes a Rust module and a symbol. Names that become the same identifier, such as `my-net`\nand `my_net`, or `models/net.pt2` and `models/net.aoti`, would collide. Give them names in\n`[package.metadata.aoti.models.<name>]`."

@@ -36,6 +36,7 @@ fn a_table_says_all() {
     let table = "[package.metadata.aoti]\ncpu = [\"x86-64-v3\"]\ndevices = [\"cpu\"]\n\
         [package.metadata.aoti.models.digits]\npath = \"m/d.pt2\"\nweights = \"sidecar\"\nnamed-weights = true\nlink = \"dylib\"\n\
         cpu = [\"x86-64-v4\"]\noutputs = [\"logits\"]\ndims = { tokens_d0 = \"batch\" }\n\
+        sizes = [{ batch = 1 }, { batch = 64 }]\n\
         [package.metadata.aoti.models.same]\npath = \"m/d.pt2\"\n";
     let folder = project(table, &["m/d.pt2", "models/other.pt2"]);
     let manifest = Manifest::of_folder(folder.path()).unwrap();
@@ -48,6 +49,7 @@ fn a_table_says_all() {
     );
     assert_eq!(model.names.outputs, ["logits"]);
     assert_eq!(model.names.dims, [("tokens_d0".to_owned(), "batch".to_owned())]);
+    assert_eq!(model.sizes, [1, 64].map(|size| BTreeMap::from([("batch".to_owned(), size)])));
     assert_eq!(model.path, folder.path().join("m/d.pt2"));
 }
 
@@ -94,7 +96,9 @@ fn a_build_script_says_what_a_table_can() {
         .link(LinkKind::Dylib)
         .levels(["x86-64-v4"])
         .outputs(["logits"])
-        .dims([("tokens_d0", "batch")]);
+        .dims([("tokens_d0", "batch")])
+        .sizes([("batch", 1)])
+        .sizes([("batch", 64)]);
     let script = Script {
         operators: vec![],
         models: vec![digits, Model::new("same", folder.path().join("m/d.pt2"))],
@@ -102,11 +106,14 @@ fn a_build_script_says_what_a_table_can() {
         cpu: vec!["x86-64-v3".to_owned()],
         cuda: vec!["sm_90a".to_owned()],
         rocm: Vec::new(),
+        tf32: None,
+        libraries: Vec::new(),
         toolchains: BTreeMap::new(),
     };
     let table = "[package.metadata.aoti]\ncpu = [\"x86-64-v3\"]\ndevices = [\"cpu\", \"cuda\"]\ncuda = [\"sm_90a\"]\n\
         [package.metadata.aoti.models.digits]\npath = \"m/d.pt2\"\nweights = \"sidecar\"\nnamed-weights = true\nlink = \"dylib\"\n\
         cpu = [\"x86-64-v4\"]\noutputs = [\"logits\"]\ndims = { tokens_d0 = \"batch\" }\n\
+        sizes = [{ batch = 1 }, { batch = 64 }]\n\
         [package.metadata.aoti.models.same]\npath = \"m/d.pt2\"\n";
     let said = Manifest::empty().with_script(script.clone(), folder.path()).unwrap();
     fs_err::write(folder.path().join("Cargo.toml"), table).unwrap();

@@ -6,10 +6,12 @@
 // so results do not depend on M, on how rows and panels are split over threads, nor (where the level has FMA) on the CPU
 // level.
 //
-// Packed B is [ceil(N / kPanelOf<S>)][K][kPanelOf<S>], columns past N zero, 64-byte aligned; `codegen/pack.rs` writes it.
+// Packed B is [ceil(N / kPanelOf<S>)][K][kPanelOf<S>], columns past N zero, 64-byte aligned; `codegen/pack.rs` writes it. Its
+// elements are of type S, or of a half type W: those are half as many bytes, and widened where they are read.
 // Register blocking and operand order follow Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication".
 #pragma once
 
+#include "memory.h"
 #include "tile.h"
 
 AOTI_NAMESPACE_BEGIN
@@ -59,9 +61,17 @@ template <class S> AOTI_INLINE i64 gemm_copy_bytes(i64 rows, i64 k) {
   return round_up(rows * gemm_copy_stride<S>(k) * int(sizeof(S)), 64);
 }
 
+// A vector of a panel, widened to the type of sums.
+template <class S, class W> AOTI_INLINE TileVectorOf<S> load_panel_vector(const W *p) {
+  if constexpr (is_same<S, W>)
+    return load_tile_vector(p);
+  else
+    return Element<W>::decode(load_raw(Full<kLanesOf<S>>{}, (const typename Element<W>::Raw *)p)).v;
+}
+
 // One chain for Rows rows and, of each of Panels panels, Vectors vectors, into tile[Rows][Panels * kPanelOf<S>].
-template <int Rows, int Panels, int Vectors, class S>
-AOTI_NOINLINE AOTI_CONTRACT void gemm_kernel(i64 k_count, const S *a, i64 a_row, i64 a_k, const S *b, i64 b_k,
+template <int Rows, int Panels, int Vectors, class S, class W>
+AOTI_NOINLINE AOTI_CONTRACT void gemm_kernel(i64 k_count, const S *a, i64 a_row, i64 a_k, const W *b, i64 b_k,
                                              i64 b_panel, S *tile) {
   AOTI_CONTRACT_BODY
   using Vector = TileVectorOf<S>;
@@ -72,10 +82,11 @@ AOTI_NOINLINE AOTI_CONTRACT void gemm_kernel(i64 k_count, const S *a, i64 a_row,
   for (i64 k = 0; k < k_count; ++k) {
     Vector row[Panels * Vectors];
     AOTI_UNROLL for (int p = 0; p < Panels; ++p) AOTI_UNROLL for (int v = 0; v < Vectors; ++v)
-        row[p * Vectors + v] = load_tile_vector(b + p * b_panel + v * lanes);
+        row[p * Vectors + v] = load_panel_vector<S>(b + p * b_panel + v * lanes);
     if constexpr (Rows > 2)
       AOTI_UNROLL for (int p = 0; p < Panels; ++p) AOTI_UNROLL for (int v = 0; v < Vectors; ++v)
-          ask_for(b + kRowsAhead * b_k + p * b_panel + v * lanes);
+          // Each line once.
+          if (v * lanes * int(sizeof(W)) % 64 == 0) ask_for(b + kRowsAhead * b_k + p * b_panel + v * lanes);
     AOTI_UNROLL for (int r = 0; r < Rows; ++r) {
       S x = a[r * a_row];
       AOTI_UNROLL for (int v = 0; v < Panels * Vectors; ++v) sum[r][v] += row[v] * x;
@@ -89,8 +100,8 @@ AOTI_NOINLINE AOTI_CONTRACT void gemm_kernel(i64 k_count, const S *a, i64 a_row,
 }
 
 // A kernel applied to every part of the panel, when one call covers Vectors of its vectors only.
-template <int Rows, int Panels, int Vectors, class S>
-AOTI_INLINE void gemm_panel(i64 k, const S *a, i64 a_row, i64 a_k, const S *b, i64 b_k, i64 b_panel, S *tile) {
+template <int Rows, int Panels, int Vectors, class S, class W>
+AOTI_INLINE void gemm_panel(i64 k, const S *a, i64 a_row, i64 a_k, const W *b, i64 b_k, i64 b_panel, S *tile) {
   static_assert(kPanelOf<S> % (Vectors * kLanesOf<S>) == 0, "parts cover the panel");
   for (int c = 0; c < kPanelOf<S>; c += Vectors * kLanesOf<S>)
     gemm_kernel<Rows, Panels, Vectors>(k, a, a_row, a_k, b + c, b_k, b_panel, tile + c);
@@ -153,8 +164,8 @@ template <i64 Most> AOTI_NOINLINE GemmBlock gemm_block(i64 rows) {
 }
 
 // One chain of a block of at most Largest rows.
-template <int Largest, class S>
-AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const S *a, i64 a_row, i64 a_k, const S *b, i64 b_k, i64 b_panel,
+template <int Largest, class S, class W>
+AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const S *a, i64 a_row, i64 a_k, const W *b, i64 b_k, i64 b_panel,
                               S *tile) {
 #define AOTI_GEMM(ROWS, PANELS, VECTORS)               \
   if constexpr (ROWS <= Largest)                       \
@@ -190,8 +201,8 @@ AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const S *a, i64 a_row, i64
 #undef AOTI_GEMM
 }
 
-template <i64 Most, class S>
-AOTI_NOINLINE void gemm_tile(GemmBlock block, i64 k, const S *a, i64 a_row, i64 a_k, const S *b, i64 b_k, i64 b_panel,
+template <i64 Most, class S, class W>
+AOTI_NOINLINE void gemm_tile(GemmBlock block, i64 k, const S *a, i64 a_row, i64 a_k, const W *b, i64 b_k, i64 b_panel,
                              S *tile) {
   constexpr int largest = tile_of(Most);
   gemm_chain<largest>(block, min_i64(k, kChain), a, a_row, a_k, b, b_k, b_panel, tile);
@@ -250,8 +261,8 @@ template <class T, class S> AOTI_NOINLINE AOTI_VECTORIZE void pack_panel(Matrix<
 }
 
 // Where the panels of a group are: packed before, read in place, or packed now.
-template <class S> struct GemmPanels {
-  const S *data;
+template <class W> struct GemmPanels {
+  const W *data;
   i64 k_stride, panel_stride;
 };
 template <class T, class S>
@@ -280,8 +291,8 @@ template <class T, class S> AOTI_INLINE Matrix<S> gemm_rows(Matrix<T> a, i64 row
 
 // Columns [first, last) panels of rows [m0, m0 + rows), whose A rows start at a.data; blocks have at most Most rows. Finished
 // tiles go to sink(row, rows, column, width, sums, pitch).
-template <i64 Most, class S, class Sink>
-AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k, Matrix<S> a, GemmPanels<S> b,
+template <i64 Most, class S, class W, class Sink>
+AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k, Matrix<S> a, GemmPanels<W> b,
                             Sink &sink) {
   constexpr int panel = kPanelOf<S>;
   alignas(64) S tile[kTileOf<S>];
@@ -303,16 +314,17 @@ AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k,
 }
 
 // Rows [m0, m1) and panels [p0, p1) of A * B for packed B.
-template <i64 Most, class T, class S, class Sink>
-AOTI_INLINE void packed_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const S *packed, void *scratch,
+template <i64 Most, class T, class W, class Sink>
+AOTI_INLINE void packed_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const W *packed, void *scratch,
                               Sink &sink) {
+  using S = TileSum<T>;
   const i64 block = gemm_even_rows<S>(m1 - m0, k);
   for (i64 m = m0; m < m1; m += block) {
     i64 rows = min_i64(m1 - m, block);
     Matrix<S> block_a =
         gemm_rows(Matrix<T>{a.data + m * a.row_stride, a.row_stride, a.col_stride}, rows, k, (S *)scratch);
     for (i64 p = p0; p < p1; p += kGroup) {
-      GemmPanels<S> b{packed + p * k * kPanelOf<S>, kPanelOf<S>, k * kPanelOf<S>};
+      GemmPanels<W> b{packed + p * k * kPanelOf<S>, kPanelOf<S>, k * kPanelOf<S>};
       gemm_group<Most>(m, rows, p, min_i64(p1, p + kGroup), n, k, block_a, b, sink);
     }
   }
@@ -372,9 +384,10 @@ template <class S = f32> AOTI_INLINE i64 gemm_general_scratch_bytes(i64 m, i64 n
 // `scratch`: 64-byte aligned, one per concurrent call. The epilogue is called once per vector of results: epilogue(row,
 // column, lanes, sums) with lanes Full<kLanes> or Tail<kLanes>, sums Vec<S, kLanes>. Tiles have at most Most rows,
 // which changes no result.
-template <i64 Most = kGemmMost, class T, class S, class Epilogue>
-AOTI_INLINE void gemm_packed(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const S *packed,
+template <i64 Most = kGemmMost, class T, class W, class Epilogue>
+AOTI_INLINE void gemm_packed(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const W *packed,
                              void *scratch, Epilogue &&epilogue) {
+  using S = TileSum<T>;
   const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const S *sums, i64 pitch) AOTI_LAMBDA {
     detail::hand_over(row, rows, column, width, sums, pitch, epilogue);
   };

@@ -66,7 +66,7 @@ AOTI_INLINE UnitScratch unit_scratch(i64 m, i64 k) {
 }
 
 // The sums of a few rows by ordinary instructions.
-AOTI_NOINLINE void plain_sums(i64 rows, i64 k, Matrix<f32> a, const f32 *panel, f32 *sums) {
+template <class W> AOTI_NOINLINE void plain_sums(i64 rows, i64 k, Matrix<f32> a, const W *panel, f32 *sums) {
   for (i64 done = 0; done < rows;) {
     GemmBlock block = gemm_block<kGemmMost>(rows - done);
     block.panels = 1;
@@ -98,7 +98,7 @@ AOTI_INLINE void unit_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix
     }
     split_rows<Planes>(own.data, own.row_stride, rows, k, left);
     for (i64 p = p0; p < p1; ++p) {
-      const f32 *const packed = panel(p);
+      const auto packed = panel(p);
       split_panel<Planes>(packed, k, right);
       unit_products<Planes>(ceil_div(rows, kUnitRows), k, left, right, sums, chain);
       for (i64 r = 0; r < rows; r += kGemmUnitRows) {
@@ -123,10 +123,10 @@ AOTI_INLINE i64 gemm_general_units_scratch_bytes(i64 m, i64 n, i64 k) {
   return max_i64(detail::unit_scratch(m, k).end, gemm_general_scratch_bytes(m, n, k));
 }
 
-// As `gemm_packed`. The planes of B are those of T: B was widened from that type.
-template <class T, class Epilogue>
+// As `gemm_packed`. The planes of B are those of T: B is of that type, or was widened from it.
+template <class T, class W, class Epilogue>
 AOTI_INLINE void gemm_packed_units(const GemmPlan &plan, i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a,
-                                   const f32 *packed, void *scratch, Epilogue &&epilogue) {
+                                   const W *packed, void *scratch, Epilogue &&epilogue) {
   // Once for both ways, so that epilogues are compiled once.
   const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const f32 *sums, i64 pitch) __attribute__((noinline)) {
     detail::hand_over(row, rows, column, width, sums, pitch, epilogue);

@@ -13,6 +13,7 @@
 // sums[16 * tiles][kPanel].
 #pragma once
 
+#include "memory.h"
 #include "tile.h"
 
 #if AOTI_AVX512 && (defined(AOTI_UNITS_EMULATED) || (defined(__x86_64__) && defined(__linux__)))
@@ -148,6 +149,16 @@ template <int Planes, bool Pairs> AOTI_INLINE void put_planes(UnitFloats x, Unit
 }
 
 AOTI_INLINE UnitFloats unit_floats(const f32 *from) { return *(const UnalignedUnitFloats *)from; }
+// Elements of a half type, widened.
+template <class W> AOTI_INLINE UnitFloats unit_floats(const W *from) {
+#if AOTI_AVX512
+  return Element<W>::decode(load_raw(Full<16>{}, (const typename Element<W>::Raw *)from)).v;
+#else
+  f32 wide[16];
+  for (int i = 0; i < 16; ++i) wide[i] = to_f32(from[i]);
+  return unit_floats(wide);
+#endif
+}
 
 // The planes of `rows` rows of `k` floats, which are `stride` apart; rows of the last tile and depth of the last block that are
 // missing are zero.
@@ -166,11 +177,11 @@ template <int Planes> AOTI_NOINLINE void split_rows(const f32 *a, i64 stride, i6
 }
 
 // The planes of a packed panel of `k` rows.
-template <int Planes> AOTI_NOINLINE void split_panel(const f32 *panel, i64 k, u16 *to) {
+template <int Planes, class W> AOTI_NOINLINE void split_panel(const W *panel, i64 k, u16 *to) {
   for (i64 i = 0; i < round_up(k, kUnitDepth); i += 2) {
     u16 *pair = to + (i / kUnitDepth * Planes * kUnitDepth + i % kUnitDepth / 2) * kPanel;
     for (i64 c = 0; c < kPanel; c += 16) {
-      const f32 *from = panel + i * kPanel + c;
+      const W *from = panel + i * kPanel + c;
       const UnitFloats x = i < k ? unit_floats(from) : UnitFloats{};
       const UnitFloats y = i + 1 < k ? unit_floats(from + kPanel) : UnitFloats{};
       put_planes<Planes, true>(x, y, pair + c / 16 * kLeftTile, kRightTile);

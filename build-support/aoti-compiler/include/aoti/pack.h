@@ -41,6 +41,15 @@ AOTI_NOINLINE void pack_product(const Run &run, const T *b, i64 row_stride, i64 
   });
 }
 
+// The same where elements keep their half type.
+template <class T>
+AOTI_NOINLINE void pack_halves(const Run &run, const T *b, i64 row_stride, i64 col_stride, i64 k, i64 n, T *packed) {
+  const u16 *from = (const u16 *)b;
+  pack_panels<kPanel>(run, 1, n, k, (u16 *)packed, [=](i64, i64 column, i64 row) {
+    return from[row * row_stride + column * col_stride];
+  });
+}
+
 // Convolution weights [channels][in_channels][taps] for `conv_pixels`.
 template <class T>
 AOTI_NOINLINE void pack_tap_panels(const Run &run, const T *w, i64 groups, i64 channels, i64 in_channels, i64 taps,

@@ -20,6 +20,7 @@ enum PieceSource : int32_t {
 enum PieceForm : int32_t {
   kPlain,          // as it is
   kProduct,        // offset, row_stride, col_stride, k, n
+  kNarrowProduct,  // the same, of elements of a half type
   kConv,           // groups, channels, k
   kConvTransposed, // groups, in_channels, rows
   kByTap,          // channels, in_channels, taps
@@ -172,6 +173,8 @@ template <class T> void write_piece(const Run &run, const Piece &piece, const T 
   const int64_t *n = piece.numbers;
   f32 *packed = (f32 *)to;
   if (piece.form == kProduct) pack_product(run, from + n[0], n[1], n[2], n[3], n[4], packed);
+  if constexpr (sizeof(T) == 2)
+    if (piece.form == kNarrowProduct) pack_halves(run, from + n[0], n[1], n[2], n[3], n[4], (T *)to);
   if (piece.form == kConv) pack_conv(run, from, n[0], n[1], n[2], packed);
   if (piece.form == kConvTransposed) pack_conv_transposed(run, from, n[0], n[1], n[2], packed);
   if (piece.form == kTapPanels) pack_tap_panels(run, from, n[0], n[1], n[2], n[3], packed);

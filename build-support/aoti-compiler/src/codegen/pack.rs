@@ -106,9 +106,14 @@ impl Source<'_> {
     }
 }
 
+/// Bytes of a `k` x `n` matrix of numbers of `size` bytes in panels of so many columns, `None` if that overflows.
+fn panel_bytes(k: usize, n: usize, size: usize, columns: usize) -> Option<usize> {
+    n.div_ceil(columns).checked_mul(k)?.checked_mul(columns * size)
+}
+
 /// Bytes of a packed `k` x `n` matrix of numbers of `size` bytes, `None` if that overflows.
 pub fn packed_product_bytes(k: usize, n: usize, size: usize) -> Option<usize> {
-    n.div_ceil(PANEL_BYTES / size).checked_mul(k)?.checked_mul(PANEL_BYTES)
+    panel_bytes(k, n, size, PANEL_BYTES / size)
 }
 
 /// Packs B of `A[m, k] * B[k, n]` for `gemm_packed`: `[ceil(n / columns)][k][columns]` numbers, `columns` being what
@@ -123,6 +128,12 @@ pub fn pack_product(b: &Source<'_>, k: usize, n: usize) -> Result<Vec<u8>, PackE
             pack_columns(k, n, |row, col| b.value(row, col).to_le_bytes())
         }
     }
+}
+
+/// Packs B of a half type for `gemm_packed`, elements as they are: `[ceil(n / PANEL)][k][PANEL]`, those past `n` zero.
+pub fn pack_halves(b: &Source<'_>, k: usize, n: usize) -> Result<Vec<u8>, PackError> {
+    b.check(k, n)?;
+    pack_panels(k, n, PANEL, |row, col| b.bytes::<2>(row, col))
 }
 
 /// Packs convolution weights for `conv_pixels`: for each group `[ceil(channels / PANEL)][taps][in_channels][PANEL]` f32 of
@@ -180,8 +191,17 @@ fn pack_columns<const SIZE: usize>(
     n: usize,
     value: impl Fn(usize, usize) -> [u8; SIZE],
 ) -> Result<Vec<u8>, PackError> {
-    let columns = PANEL_BYTES / SIZE;
-    let mut packed = Vec::with_capacity(packed_product_bytes(k, n, SIZE).ok_or(PackError::TooLarge)?);
+    pack_panels(k, n, PANEL_BYTES / SIZE, value)
+}
+
+/// The same in panels of so many columns.
+fn pack_panels<const SIZE: usize>(
+    k: usize,
+    n: usize,
+    columns: usize,
+    value: impl Fn(usize, usize) -> [u8; SIZE],
+) -> Result<Vec<u8>, PackError> {
+    let mut packed = Vec::with_capacity(panel_bytes(k, n, SIZE, columns).ok_or(PackError::TooLarge)?);
     for panel in (0..n).step_by(columns) {
         for row in 0..k {
             for col in panel..panel + columns {
@@ -333,6 +353,19 @@ mod tests {
         assert_eq!(packed[16..32], doubles[20..36]);
         assert_eq!(packed[32..36], doubles[16..20]);
         assert!(packed[36..48].iter().all(|&x| x == 0.0));
+    }
+
+    #[test]
+    fn panels_of_halves_have_the_columns_of_floats() {
+        let halves: Vec<u8> = (0..2 * 40_u16).flat_map(u16::to_le_bytes).collect();
+        let packed = pack_halves(&rows(&halves, Storage::Bf16, 40), 2, 40).unwrap();
+        let packed: Vec<u16> =
+            packed.chunks_exact(2).map(|b| u16::from_le_bytes(b.try_into().unwrap())).collect();
+        assert_eq!(packed.len(), 2 * 2 * PANEL);
+        assert_eq!((packed[PANEL], packed[2 * PANEL], packed[3 * PANEL + 7]), (40, 32, 79));
+        assert!(packed[3 * PANEL + 8..].iter().all(|x| *x == 0));
+        let short = pack_halves(&rows(&halves, Storage::Bf16, 40), 3, 40);
+        assert!(matches!(short, Err(PackError::OutOfBounds { .. })));
     }
 
     #[test]

@@ -114,9 +114,10 @@ fn pieces(
         };
         let (form, numbers) = match placed.packing {
             Packing::Plain => ("kPlain", vec![]),
-            Packing::Product { offset, row_stride, col_stride, k, n } => {
-                ("kProduct", vec![offset, row_stride, col_stride, k, n])
-            }
+            Packing::Product { offset, row_stride, col_stride, k, n, narrow } => (
+                if narrow { "kNarrowProduct" } else { "kProduct" },
+                vec![offset, row_stride, col_stride, k, n],
+            ),
             Packing::Conv { groups, channels, k } => ("kConv", vec![groups, channels, k]),
             Packing::ConvTransposed { groups, in_channels, rows } => {
                 ("kConvTransposed", vec![groups, in_channels, rows])

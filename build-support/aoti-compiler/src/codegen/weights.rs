@@ -90,8 +90,9 @@ fn packed(constant: &Constant, packing: &Packing) -> Bytes {
     };
     let result = match packing {
         Packing::Plain => return constant.data.clone(),
-        Packing::Product { offset, row_stride, col_stride, k, n } => {
-            pack::pack_product(&source(*offset, *row_stride, *col_stride), *k, *n)
+        Packing::Product { offset, row_stride, col_stride, k, n, narrow } => {
+            let source = source(*offset, *row_stride, *col_stride);
+            if *narrow { pack::pack_halves(&source, *k, *n) } else { pack::pack_product(&source, *k, *n) }
         }
         Packing::Conv { groups, channels, k } => pack::pack_conv(&source(0, *k, 1), *groups, *channels, *k),
         Packing::ConvTransposed { groups, in_channels, rows } => {

@@ -162,13 +162,13 @@ fn agree(case: &Case<'_>, target: &Target, records: &Records, pairs: &mut Vec<Pa
     let (mut taken, ways) = case.ways(target);
     let mut refusal = Refusal::LosesParallelism;
     if let Some(ways) = ways {
-        let key = KernelKey::of_pair(case.program, case.producer, case.consumer.0, target);
+        let (key, sizes) = KernelKey::with_sizes(case.program, &[case.producer, case.consumer.0], target);
         if let Some(recorded) = records.joint(&key) {
             (taken, refusal) = (recorded, Refusal::Measured);
         }
         if pairs.iter().all(|pair| pair.key != key) {
             let (producer, consumer) = (case.producer.name.clone(), case.consumer.0.name.clone());
-            pairs.push(Pair { key, producer, consumer, ways, taken });
+            pairs.push(Pair { key, sizes, producer, consumer, ways, taken });
         }
     }
     match taken {

@@ -36,6 +36,8 @@ pub enum Joint {
 pub struct Pair {
     /// What records know them by.
     pub key: KernelKey,
+    /// The sizes that the key leaves open: positions among the symbols of the program.
+    pub sizes: Vec<usize>,
     /// The earlier kernel's name.
     pub producer: String,
     /// The later kernel's name.

@@ -28,16 +28,14 @@ pub struct KernelKey(String);
 impl KernelKey {
     /// The key of a kernel.
     pub fn of(program: &Program, kernel: &Kernel, target: &Target) -> KernelKey {
-        KernelKey::digest(&canonical(program, &[kernel], target))
+        KernelKey::with_sizes(program, &[kernel], target).0
     }
 
-    /// The key of two kernels that may become one.
-    pub fn of_pair(program: &Program, producer: &Kernel, consumer: &Kernel, target: &Target) -> KernelKey {
-        KernelKey::digest(&canonical(program, &[producer, consumer], target))
-    }
-
-    fn digest(text: &str) -> KernelKey {
-        KernelKey(blake3::hash(text.as_bytes()).to_hex()[..DIGITS].to_owned())
+    /// The key of a kernel, or of two that may become one, and the sizes that it leaves open: positions among the symbols
+    /// of the program, in the order of their roles. Kernels of one key have as many, each of the same meaning.
+    pub fn with_sizes(program: &Program, kernels: &[&Kernel], target: &Target) -> (KernelKey, Vec<usize>) {
+        let (text, sizes) = canonical(program, kernels, target);
+        (KernelKey(blake3::hash(text.as_bytes()).to_hex()[..DIGITS].to_owned()), sizes)
     }
 
     /// Reads a key.
@@ -111,8 +109,8 @@ impl Records {
     }
 }
 
-/// What kernels compute, and what their ways depend on, as text with roles for names.
-fn canonical(program: &Program, kernels: &[&Kernel], target: &Target) -> String {
+/// What kernels compute, and what their ways depend on, as text with roles for names; and the symbols in it.
+fn canonical(program: &Program, kernels: &[&Kernel], target: &Target) -> (String, Vec<usize>) {
     let mut roles = Roles::default();
     let mut text = match target {
         Target::Cpu(_) => "cpu\n".to_owned(),
@@ -136,12 +134,13 @@ fn canonical(program: &Program, kernels: &[&Kernel], target: &Target) -> String 
         let shape = roles.renamed(&bracketed(&own.shape));
         let _ = writeln!(text, "{role}: {}{shape} {storage}", own.dtype);
     }
-    for (symbol, role) in roles.sizes() {
-        if let Some(info) = program.symbols.get(symbol) {
+    let sizes = roles.sizes();
+    for (symbol, role) in &sizes {
+        if let Some(info) = program.symbols.get(*symbol) {
             let _ = writeln!(text, "{role} in {}..{}", info.range.min, info.range.max);
         }
     }
-    text
+    (text, sizes.into_iter().map(|(symbol, _)| symbol).collect())
 }
 
 /// New numbers for buffers, sizes, axes and places in the user's program, each in the order in which they come.

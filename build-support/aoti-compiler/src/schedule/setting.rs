@@ -78,6 +78,7 @@ impl Setting {
             Template::Attention => 2,
             Template::Gemm(Gemm::General) => 4,
             Template::Gemm(Gemm::Packed) => 3,
+            Template::Gemm(Gemm::PackedNarrow) => 1,
             Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => 2,
             Template::Gemm(Gemm::Any | Gemm::Library) => 1,
             Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Any) => 1,
@@ -97,6 +98,9 @@ impl Setting {
         let template = match template {
             Template::Loops => "plain loops",
             Template::Gemm(Gemm::Packed) => "a product with panels packed when the model is built",
+            Template::Gemm(Gemm::PackedNarrow) => {
+                "a product with panels of narrow elements packed when the model is built"
+            }
             Template::Gemm(Gemm::General) => "a product with panels packed in each run",
             Template::Gemm(Gemm::PackedOnUnits) => {
                 "a product with panels packed when the model is built, on matrix units where there are some"

@@ -1,6 +1,8 @@
 //! Ways to compute a convolution.
 
-use super::{Candidate, Choice, Conv, PackedOperand, Packing, Scratch, Template, scratch, typical};
+use super::{
+    Candidate, Choice, Conv, PackedOperand, Packing, Scratch, Template, kind_of_weights, scratch, typical,
+};
 use crate::dtype::DType;
 use crate::graph::{self, TensorType};
 use crate::loops::{Channels, ConvShape, Convolution, Program, Storage};
@@ -98,12 +100,6 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
     all
 }
 
-/// Where weights are when a run needs them: few stay near a core.
-fn kind_of_weights(program: &Program, target: &Target) -> Item {
-    let bytes: usize = program.constants.values().map(|constant| constant.data.len()).sum();
-    if bytes <= target.near_weights() { Item::NearWeight } else { Item::Weight }
-}
-
 /// Whether the weight is a constant that this kernel alone reads, of sizes that are known.
 fn is_packable(program: &Program, conv: &Convolution, shape: &ConvShape) -> bool {
     let is_constant = matches!(program.buffers[conv.weight].storage, Storage::Constant(_));
@@ -137,7 +133,14 @@ fn fixed(expr: &Expr) -> Option<usize> {
 
 fn product_panels(shape: &ConvShape) -> Option<Packing> {
     let k = size(shape.k()?)?;
-    Some(Packing::Product { offset: 0, row_stride: 1, col_stride: k, k, n: fixed(&shape.out_channels)? })
+    Some(Packing::Product {
+        offset: 0,
+        row_stride: 1,
+        col_stride: k,
+        k,
+        n: fixed(&shape.out_channels)?,
+        narrow: false,
+    })
 }
 
 fn channel_panels(shape: &ConvShape) -> Option<Packing> {
@@ -213,7 +216,7 @@ fn weights(shape: &ConvShape) -> f64 {
 /// A row for each tap of weights of one channel each.
 fn tap_columns(shape: &ConvShape) -> Option<Packing> {
     let (k, n) = (fixed(&shape.taps())?, fixed(&shape.out_channels)?);
-    Some(Packing::Product { offset: 0, row_stride: 1, col_stride: k, k, n })
+    Some(Packing::Product { offset: 0, row_stride: 1, col_stride: k, k, n, narrow: false })
 }
 
 fn transposed_panels(shape: &ConvShape) -> Option<Packing> {

@@ -1,7 +1,8 @@
 //! Ways to compute a matrix product.
 
 use super::{
-    Candidate, Choice, Gemm, PackedOperand, Packing, Scratch, Template, library_product, scratch, typical,
+    Candidate, Choice, Gemm, PackedOperand, Packing, Scratch, Template, kind_of_weights, library_product,
+    scratch, typical,
 };
 use crate::dtype::DType;
 use crate::loops::{MatMul, Program, Storage};
@@ -33,24 +34,44 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
     let packed = batches * typical(n) * typical(k) * floats;
     let units = if sum == DType::F32 { units_cost(matmul, batches, target) } else { None };
     let work = Cost::of(Item::Multiply, work * floats);
+    let packing = constant_panels(program, matmul);
+    // Of weights of a half type some forms are half as many bytes as others, from wherever weights are. Products of many rows
+    // hide that they are read.
+    let halves = packing.is_some() && matmul.dtype.size() < sum.size();
+    let (weight, weights) = (kind_of_weights(program, target), typical(n) * typical(k));
+    let exposed = (1.0 - typical(m) / HIDING_ROWS).max(0.0);
+    let read = |part: f64| {
+        if halves { Cost::of(weight, weights * part * exposed) } else { Cost::default() }
+    };
+    let (narrow, wide) = (read(0.5), read(1.0));
     let general = scratch::gemm_general([m, n, k], size, target);
-    let mut all = vec![candidate(Gemm::General, vec![], general, work.and(Item::Packed, packed))];
+    let packs = Cost::of(Item::Packed, packed).plus(&wide);
+    // Of constants every packing after the first is one that need not be.
+    let blocks = (typical(m) / scratch::general_block_rows(typical(k), size)).ceil();
+    let again = if packing.is_some() { packed * (blocks - 1.0).max(0.0) } else { 0.0 };
+    let cost = work.plus(&packs).and(Item::Packed, again);
+    let mut all = vec![candidate(Gemm::General, vec![], general, cost)];
     if let Some(cost) = units {
         let scratch = scratch::gemm_general_units(m, n, k, target);
-        all.push(candidate(Gemm::GeneralOnUnits, vec![], scratch, cost.and(Item::Packed, packed)));
+        all.push(candidate(Gemm::GeneralOnUnits, vec![], scratch, cost.plus(&packs)));
     }
-    if let Some(packing) = constant_panels(program, matmul) {
-        let packed = vec![PackedOperand { buffer: matmul.b.buffer, packing }];
-        let scratch = if reads_rows_in_place(matmul, sum) {
-            Scratch::default()
-        } else {
-            scratch::gemm_packed(m, k, size, target)
-        };
-        all.push(candidate(Gemm::Packed, packed.clone(), scratch, work));
-        if let Some(cost) = units {
-            let scratch = scratch::gemm_packed_units(m, k, target);
-            all.push(candidate(Gemm::PackedOnUnits, packed, scratch, cost));
-        }
+    let Some(packing) = packing else { return all };
+    let panels = |narrow: bool| vec![PackedOperand { buffer: matmul.b.buffer, packing: packing(narrow) }];
+    let scratch = if reads_rows_in_place(matmul, sum) {
+        Scratch::default()
+    } else {
+        scratch::gemm_packed(m, k, size, target)
+    };
+    if halves {
+        // Each tile of rows widens them again.
+        let tiles = (typical(m) / scratch::TILE_ROWS as f64).ceil();
+        let cost = work.plus(&narrow).and(Item::Widened, weights * tiles);
+        all.push(candidate(Gemm::PackedNarrow, panels(true), scratch.clone(), cost));
+    }
+    all.push(candidate(Gemm::Packed, panels(false), scratch, work.plus(&wide)));
+    if let Some(cost) = units {
+        let scratch = scratch::gemm_packed_units(m, k, target);
+        all.push(candidate(Gemm::PackedOnUnits, panels(halves), scratch, cost.plus(&narrow)));
     }
     all
 }
@@ -61,6 +82,9 @@ fn may_have_library(target: &Target) -> bool {
         Target::Gpu(gpu) => gpu.library,
     }
 }
+
+/// Rows whose products take as long as weights take to come from far away.
+const HIDING_ROWS: f64 = 28.0;
 
 /// Multiply-adds that matrix units must save, as they need code of their own: a small network's library stays small.
 const UNITS_CODE: f64 = 500_000.0;
@@ -116,8 +140,8 @@ fn reads_rows_in_place(matmul: &MatMul, sum: DType) -> bool {
     matmul.dtype == sum && matmul.a.column_stride.is(1) && spread
 }
 
-/// The packing of a constant right operand that is the same in every batch.
-fn constant_panels(program: &Program, matmul: &MatMul) -> Option<Packing> {
+/// The packing of a constant right operand that is the same in every batch, of wide or narrow elements.
+fn constant_panels(program: &Program, matmul: &MatMul) -> Option<impl Fn(bool) -> Packing> {
     let b = &matmul.b;
     let is_constant = matches!(program.buffers[b.buffer].storage, Storage::Constant(_));
     let read_elsewhere =
@@ -126,11 +150,7 @@ fn constant_panels(program: &Program, matmul: &MatMul) -> Option<Packing> {
         return None;
     }
     let size = |expr: &Expr| expr.as_int().and_then(|value| usize::try_from(value).ok());
-    Some(Packing::Product {
-        offset: size(&b.offset)?,
-        row_stride: size(&b.row_stride)?,
-        col_stride: size(&b.column_stride)?,
-        k: size(&matmul.depth)?,
-        n: size(&matmul.axes.last()?.extent)?,
-    })
+    let (offset, row_stride, col_stride) = (size(&b.offset)?, size(&b.row_stride)?, size(&b.column_stride)?);
+    let (k, n) = (size(&matmul.depth)?, size(&matmul.axes.last()?.extent)?);
+    Some(move |narrow| Packing::Product { offset, row_stride, col_stride, k, n, narrow })
 }

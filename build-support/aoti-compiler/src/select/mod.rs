@@ -21,7 +21,7 @@ pub(crate) use scratch::{few_rows, matrix_bytes, row_bytes};
 
 use crate::loops::{Kernel, KernelKind, Program, RowOp};
 use crate::symbolic::Expr;
-use crate::target::{Cost, Target};
+use crate::target::{Cost, Item, Target};
 
 /// The code that computes a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -45,6 +45,8 @@ pub enum Template {
 pub enum Gemm {
     /// Register tiles over a right operand that was packed when the model was compiled.
     Packed,
+    /// As `Packed`, with elements of a half type that are widened where they are read.
+    PackedNarrow,
     /// Register tiles over a right operand that is packed at each run.
     General,
     /// As `Packed`, on matrix units where the machine has them.
@@ -141,4 +143,10 @@ fn only(template: Template, scratch: Scratch) -> Candidate {
 /// A size for the comparison of costs.
 fn typical(size: &Expr) -> f64 {
     size.as_int().unwrap_or(TYPICAL_SIZE).max(0) as f64
+}
+
+/// Where weights are when a run needs them: few stay near a core.
+fn kind_of_weights(program: &Program, target: &Target) -> Item {
+    let bytes: usize = program.constants.values().map(|constant| constant.data.len()).sum();
+    if bytes <= target.near_weights() { Item::NearWeight } else { Item::Weight }
 }

@@ -19,6 +19,8 @@ pub enum Packing {
         k: usize,
         /// Columns.
         n: usize,
+        /// Whether elements keep their half type, and are widened where they are read.
+        narrow: bool,
     },
     /// Rows of convolution weights.
     Conv {

@@ -30,7 +30,7 @@ impl Scratch {
 }
 
 /// Rows of the largest register tile of any level (`kMainRows` of `gemm.h`).
-const TILE_ROWS: i64 = 14;
+pub(super) const TILE_ROWS: i64 = 14;
 
 /// The rows of a product that never fill the largest register tile.
 pub(crate) fn few_rows(rows: &Expr) -> Option<i64> {
@@ -174,6 +174,11 @@ pub(super) fn gemm_general([m, n, k]: [&Expr; 3], size: i64, target: &Target) ->
     let panels = (n + (columns - 1)).floor_div(&Expr::int(columns)).minimum(&Expr::int(PANEL_GROUP));
     let bytes = &(&(&panels * k) * PANEL_BYTES) + &round_up(&left_block(m, k, size, GENERAL_ROWS), LINE);
     Scratch { shared: Expr::int(0), worker: aligned(&bytes, target) }
+}
+
+/// Rows of the left operand that share a packing of the right one.
+pub(super) fn general_block_rows(k: f64, size: i64) -> f64 {
+    ((BLOCK_BYTES / size) as f64 / k.max(1.0)).max(GENERAL_ROWS as f64)
 }
 
 /// Rows whose planes are made at a time.

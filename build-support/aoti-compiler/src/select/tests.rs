@@ -132,7 +132,7 @@ fn constant_right_operands_are_packed_once() {
     assert_eq!(choices[0].template, Template::Gemm(Gemm::Packed));
     assert_eq!(
         choices[0].packed[0].packing,
-        Packing::Product { offset: 0, row_stride: 32, col_stride: 1, k: 16, n: 32 }
+        Packing::Product { offset: 0, row_stride: 32, col_stride: 1, k: 16, n: 32, narrow: false }
     );
     assert!(choices[0].scratch.is_empty(), "rows are read in place");
     assert_eq!(choices[1].template, Template::Gemm(Gemm::General));
@@ -188,4 +188,30 @@ fn products_of_many_rows_may_run_on_matrix_units() {
         "no processor of the level has units"
     );
     assert_eq!(taken("47", "x86-64-v4"), Template::Gemm(Gemm::Packed), "rows are too few for planes");
+}
+
+#[test]
+fn weights_of_half_types_stay_narrow_where_few_rows_read_them() {
+    let taken = |rows: &str, dtype: &str| {
+        let program = parse(&format!(
+            r#"loops {{
+                const c0 "w": {dtype}[1024, 1024] = splat 0.5
+                buffer b0 "x": {dtype}[{rows}, 1024] input 0
+                buffer b1: {dtype}[1024, 1024] constant c0
+                buffer b2: {dtype}[{rows}, 1024] output 0
+                kernel "p" {{ matmul {dtype} b0 [0, 1024, 1], b1 [0, 1024, 1] over [i0 < {rows}, i1 < 1024] depth [1024] {{
+                    t0: f32 = total t1: {dtype} = cast t0 store b2[i0, i1] = t1 }} }}
+            }}"#
+        ))
+        .unwrap_or_else(|error| panic!("{error}"));
+        let kernel = program.kernels.values().next().expect("there is one");
+        let target = Target::cpu(&["x86-64-v3"]);
+        candidates(&program, kernel, &target).iter().map(|own| own.choice.template).collect::<Vec<_>>()
+    };
+    let [narrow, wide] = [Gemm::PackedNarrow, Gemm::Packed].map(Template::Gemm);
+    assert_eq!((taken("1", "bf16")[0], taken("1", "f16")[0]), (narrow, narrow));
+    assert_eq!(taken("4096", "bf16")[0], wide, "each tile of rows would widen them again");
+    assert!(taken("4096", "bf16").contains(&narrow), "which is measured all the same");
+    assert_eq!(taken("1", "f32")[0], wide);
+    assert!(!taken("1", "f32").contains(&narrow));
 }

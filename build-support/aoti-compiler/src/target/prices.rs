@@ -26,6 +26,8 @@ pub enum Item {
     Weight,
     /// The same where all weights of a program stay near a core from run to run.
     NearWeight,
+    /// An element of a packed matrix that is widened where a register tile reads it.
+    Widened,
     /// A multiply-add of a product whose threads read as much twice as it reads at all.
     ReadTwice,
     /// A multiply-add of a convolution that goes over the other operand first.
@@ -38,7 +40,7 @@ pub enum Item {
 
 impl Item {
     /// All of them.
-    pub const ALL: [Item; 14] = [
+    pub const ALL: [Item; 15] = [
         Item::Multiply,
         Item::Single,
         Item::Unit,
@@ -49,6 +51,7 @@ impl Item {
         Item::Transformed,
         Item::Weight,
         Item::NearWeight,
+        Item::Widened,
         Item::ReadTwice,
         Item::OtherOrder,
         Item::Access,
@@ -68,6 +71,7 @@ impl Item {
             Item::Transformed => "transformed",
             Item::Weight => "weight",
             Item::NearWeight => "near-weight",
+            Item::Widened => "widened",
             Item::ReadTwice => "read-twice",
             Item::OtherOrder => "other-order",
             Item::Access => "access",
@@ -129,7 +133,7 @@ impl Prices {
     /// In the order of [`Item::ALL`]. Multiply-adds of register tiles and accesses side by side are what the others are
     /// measured by.
     pub const TYPICAL: Prices =
-        Prices([1.0, 16.0, 0.09, 4.0, 2.5, 4.0, 1.5, 6.0, 28.0, 1.75, 0.2, 0.05, 1.0, 4.0]);
+        Prices([1.0, 16.0, 0.09, 4.0, 2.5, 4.0, 1.5, 6.0, 28.0, 1.75, 1.3, 0.2, 0.05, 1.0, 4.0]);
 
     /// The prices on machines of a level.
     pub fn on(level: &str) -> Prices {

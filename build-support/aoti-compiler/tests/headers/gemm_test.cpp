@@ -40,18 +40,19 @@ template <class F> static void split(i64 m, i64 panels, bool whole, F &&run) {
   run(mid, m, half, panels);
 }
 
-template <class T> static void check_packed(i64 m, i64 n, i64 k, Layout layout, i64 extra, bool whole) {
+template <class T, class W = TileSum<T>>
+static void check_packed(i64 m, i64 n, i64 k, Layout layout, i64 extra, bool whole) {
   using S = TileSum<T>;
   constexpr i64 width = kPanelOf<S>;
   const i64 panels = gemm_panels<S>(n);
   Guarded<T> a(extent(layout, m, k, extra));
-  Guarded<S> b(k * n), packed(panels * k * width, true);
+  Guarded<W> b(k * n), packed(panels * k * width, true);
   Guarded<char> scratch(gemm_packed_scratch_bytes<S>(m, k), true);
   check_fill(a), check_fill(b);
   for (i64 p = 0; p < panels; ++p)
     for (i64 i = 0; i < k * width; ++i) {
       i64 column = p * width + i % width;
-      packed.data[p * k * width + i] = column < n ? b.data[i / width * n + column] : 0;
+      packed.data[p * k * width + i] = column < n ? b.data[i / width * n + column] : W{};
     }
   Matrix<T> am = view(a, layout, m, k, extra);
   Collected c(m * n);
@@ -59,7 +60,7 @@ template <class T> static void check_packed(i64 m, i64 n, i64 k, Layout layout, 
     gemm_packed(m0, m1, p0, p1, n, k, am, packed.data, scratch.data,
                 [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); });
   });
-  compare("packed", c, m, n, k, am, Matrix<S>{b.data, n, 1});
+  compare("packed", c, m, n, k, am, Matrix<W>{b.data, n, 1});
 }
 
 template <class TA, class TB> static void check_general(i64 m, i64 n, i64 k, Layout la, Layout lb, i64 extra) {
@@ -125,6 +126,28 @@ template <class T> static void check_units(i64 m, i64 n, i64 k, Layout la, Layou
                        [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); });
   });
   compare("on units", c, m, n, k, am, bm);
+}
+
+// The same for a packed B of the type of A.
+template <class T> static void check_packed_units(i64 m, i64 n, i64 k, Layout layout) {
+  const i64 panels = gemm_panels(n);
+  Guarded<T> a(extent(layout, m, k, 0)), b(k * n), packed(panels * k * kPanel, true);
+  Guarded<char> scratch(gemm_packed_units_scratch_bytes(m, k), true);
+  check_fill(a), check_fill(b);
+  for (i64 p = 0; p < panels; ++p)
+    for (i64 i = 0; i < k * kPanel; ++i) {
+      i64 column = p * kPanel + i % kPanel;
+      packed.data[p * k * kPanel + i] = column < n ? b.data[i / kPanel * n + column] : T{};
+    }
+  Matrix<T> am = view(a, layout, m, k, 0);
+  Collected c(m * n);
+  GemmPlan plan = gemm_plan(m, n, 64);
+  plan.on_units = has_matrix_units();
+  split(m, panels, check_random(0, 1), [&](i64 m0, i64 m1, i64 p0, i64 p1) {
+    gemm_packed_units(plan, m0, m1, p0, p1, n, k, am, packed.data, scratch.data,
+                      [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); });
+  });
+  compare("packed, on units", c, m, n, k, am, Matrix<T>{b.data, n, 1});
 }
 
 // Numbers of all magnitudes: sums are as near as those of ordinary instructions, and what is infinite, not a number or tiny
@@ -193,17 +216,21 @@ int main() {
     check_packed<f32>(m, n, k, la, check_random(0, 5), i & 1);
     check_general<f32, f32>(m, n, k, la, lb, check_random(0, 5));
     if (m * n * k > 300000) continue;
-    check_packed<f16>(m, n, k, la, 0, false), check_general<bf16, f16>(m, n, k, la, lb, 0);
+    check_packed<f16>(m, n, k, la, 0, false), check_packed<f16, f16>(m, n, k, la, 0, false);
+    check_packed<bf16, bf16>(m, n, k, la, check_random(0, 5), i & 1), check_general<bf16, f16>(m, n, k, la, lb, 0);
     check_any<f64, 8, f64>(m, n, k, la, lb), check_any<i32, 1, i8>(m, n, k, la, lb);
     check_any<i64, 4, i64>(m, n, k, la, lb), check_any<f32, 16, bf16>(m, n, k, la, lb);
   }
   check_packed<f32>(40, 70, 1024, kRows, 0, true), check_general<f32, f32>(40, 70, 1024, kRows, kColumns, 1024);
+  for (i64 m = 1; m < 64; m += 1 + m / 2)
+    check_packed<bf16, bf16>(m, 140, 2100, kRows, 0, true), check_packed<f16, f16>(m, 70, 1030, kRows, 0, false);
   check_packed<f32>(1, 70, 5000, kRows, 0, true), check_packed<f32>(60, 33, 5000, kRows, 0, false);
   for (int i = 0; i < 60; ++i) {
     i64 m = sizes[check_random(0, 16)], n = sizes[check_random(0, 16)], k = sizes[check_random(0, 16)];
     Layout la = Layout(check_random(0, 2)), lb = Layout(check_random(0, 2));
     check_units<f32>(m, n, k, la, lb, check_random(0, 5));
     check_units<f16>(m, n, k, la, lb, 0), check_units<bf16>(m, n, k, la, lb, 3);
+    check_packed_units<f16>(m, n, k, la), check_packed_units<bf16>(m, n, k, la);
   }
   check_units<f32>(70, 40, 2500, kRows, kColumns, 0), check_units<f32>(600, 33, 40, kRows, kRows, 0);
   check_unit_rounding(45, 40, 300), check_unit_rounding(100, 70, 64), check_unit_rounding(49, 33, 1100);

@@ -14,6 +14,8 @@ static void backwards(void *, int64_t n, AotiParallelBody body, void *arg) {
 
 template <class T> static void pack(const Run &run, const char *form, const i64 *n, const T *from, f32 *to) {
   if (strcmp(form, "product") == 0) pack_product(run, from + n[0], n[1], n[2], n[3], n[4], to);
+  if constexpr (sizeof(T) == 2)
+    if (strcmp(form, "halves") == 0) pack_halves(run, from + n[0], n[1], n[2], n[3], n[4], (T *)to);
   if (strcmp(form, "tap_panels") == 0) pack_tap_panels(run, from, n[0], n[1], n[2], n[3], to);
   if (strcmp(form, "winograd") == 0) pack_winograd(run, from, n[0], n[1], to);
   if (strcmp(form, "conv") == 0) pack_conv(run, from, n[0], n[1], n[2], to);

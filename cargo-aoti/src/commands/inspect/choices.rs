@@ -1,11 +1,12 @@
 //! `inspect --choices`: the ways to run each kernel, with what they are thought to cost and what was measured, and why one
 //! of them is taken.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use aoti_build::{LOCK_FILE, Lock, Place, Record};
 use aoti_compiler::compile::{self, OpenKernel, Options};
-use aoti_compiler::schedule::Records;
+use aoti_compiler::schedule::{KernelKey, Records};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -20,8 +21,12 @@ pub(super) fn run(model: Bytes, path: &Path, options: &Options, is_json: bool) -
     };
     // What this machine would build is not asked: every record that fits a kernel is shown.
     let mut records = Records::none();
+    let mut of_kernels: BTreeMap<&KernelKey, Vec<&Record>> = BTreeMap::new();
     for (place, record) in &lock.records {
-        records.set(place.kernel.clone(), record.setting.clone());
+        of_kernels.entry(&place.kernel).or_default().push(record);
+    }
+    for (kernel, own) in of_kernels {
+        records.set(kernel.clone(), Record::best(&own).clone());
     }
     let options = Options { records, ..options.clone() };
     let kernels = compile::open_kernels(model, &options);
@@ -58,11 +63,10 @@ fn lock_for(path: &Path) -> Option<PathBuf> {
 /// What was measured of a way, over all records of its kernel.
 fn measured(kernel: &OpenKernel, way: usize, records: &[(&Place, &Record)]) -> Vec<f64> {
     let setting = &kernel.ways[way].setting;
-    let of = |(_, record): &(&Place, &Record)| match &record.runner_up {
+    let of = |(_, record): &(&Place, &Record)| match record.others.iter().find(|(own, _)| own == setting) {
         _ if record.setting == *setting => Some(record.micros),
         _ if way == 0 => Some(record.default_micros),
-        Some((other, micros)) if other == setting => Some(*micros),
-        Some(_) | None => None,
+        other => other.map(|(_, micros)| *micros),
     };
     records.iter().filter_map(of).collect()
 }
@@ -77,15 +81,14 @@ fn why(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> String {
             }
         };
     };
-    let (machine, threads) = (&place.machine, place.threads);
+    let sizes = if place.sizes.is_empty() { String::new() } else { format!(", sizes: {}", place.sizes) };
+    let on = format!("{} (threads: {}{sizes})", place.machine, place.threads);
     if kernel.taken == 0 {
         let micros = record.micros;
-        return format!(
-            "{micros:.2} us, and no other was faster beyond noise, on {machine} (threads: {threads})"
-        );
+        return format!("{micros:.2} us, and no other was faster beyond noise, on {on}");
     }
     let (micros, spread, first) = (record.micros, record.spread, record.default_micros);
-    format!("{micros:.2} us ± {spread:.2} instead of {first:.2} us, on {machine} (threads: {threads})")
+    format!("{micros:.2} us ± {spread:.2} instead of {first:.2} us, on {on}")
 }
 
 fn as_text(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> String {

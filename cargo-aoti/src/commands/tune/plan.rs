@@ -22,6 +22,14 @@ pub(super) struct Planned {
     pub(super) inputs: Option<PathBuf>,
 }
 
+impl Planned {
+    /// The file that inputs are taken from, where sizes are not asked for by name.
+    pub(super) fn file<'a>(&'a self, arguments: &'a Arguments) -> Option<&'a Path> {
+        let beside = self.inputs.as_deref().filter(|_| arguments.dim.is_empty());
+        arguments.inputs.as_deref().or(beside)
+    }
+}
+
 /// The models that the command line asks for.
 pub(super) fn plan(arguments: &Arguments, context: &Context) -> Result<Vec<Planned>, Failure> {
     let names = &arguments.model;

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::terminal::Terminal;
 use crate::tune::groups::Group;
 use crate::tune::outcome::{Knowledge, Outcome};
+use crate::tune::statistics::Timing;
 
 /// Hears of the cache only what went wrong with it.
 struct Warned<'a>(&'a Terminal);
@@ -23,6 +24,9 @@ impl Progress for Warned<'_> {
         }
     }
 }
+
+/// Ways that a record keeps beside its choice, where other sizes may want another.
+const OTHERS: usize = 8;
 
 /// The ways of a group that are compared: the first, and those that are tried.
 fn compared(group: &Group) -> Vec<&Setting> {
@@ -80,6 +84,7 @@ pub(super) fn write(
 /// The records of the groups whose first way was measured, with the positions of these.
 pub(super) fn found(threads: u16, subject: &Subject<'_>, outcome: &Outcome) -> Vec<(usize, Place, Record)> {
     let record = |(position, group): (usize, &Group)| {
+        let place = subject.place(group, threads);
         let way = outcome.winners.0[position];
         // What won before and was not measured now is still the best that is known.
         if subject
@@ -89,7 +94,15 @@ pub(super) fn found(threads: u16, subject: &Subject<'_>, outcome: &Outcome) -> V
             return None;
         }
         let (own, first) = (outcome.timing(position, way)?, outcome.timing(position, 0)?);
-        let other = outcome.ranked(position).into_iter().find(|(other, _)| *other != way);
+        let mut others = outcome.ranked(position);
+        others.retain(|(other, _)| *other != way);
+        let most = if place.sizes.is_empty() { 1 } else { OTHERS };
+        // At all sizes one can go by what is taken without a record.
+        let is_kept =
+            |(rank, (other, _)): &(usize, (usize, Timing))| *rank < most || (*other == 0 && most > 1);
+        let others = others.into_iter().enumerate().filter(is_kept);
+        let others =
+            others.map(|(_, (other, own))| (group.ways[other].setting.clone(), own.median)).collect();
         let setting = group.ways[way].setting.clone();
         let record = Record {
             model: subject.model.name.clone(),
@@ -99,12 +112,12 @@ pub(super) fn found(threads: u16, subject: &Subject<'_>, outcome: &Outcome) -> V
             micros: own.median,
             spread: own.spread,
             default_micros: first.median,
-            runner_up: other.map(|(other, timing)| (group.ways[other].setting.clone(), timing.median)),
+            others,
             predicted: group.ways[way].cost,
             tool: env!("CARGO_PKG_VERSION").to_owned(),
             compiler: subject.compiler.clone(),
         };
-        Some((position, subject.place(group, threads), record))
+        Some((position, place, record))
     };
     subject.groups.iter().enumerate().filter_map(record).collect()
 }

@@ -104,14 +104,14 @@ pub(super) fn outcome(
             .whole
             .map(|[first, tuned]| json!({ "default_us": first.median, "tuned_us": tuned.median }));
         print_json(&json!({
-            "reason": "aoti-tuned", "model": subject.model.name, "machine": subject.machine,
+            "reason": "aoti-tuned", "model": subject.model.name, "dims": dims_json(subject), "machine": subject.machine,
             "threads": arguments.threads, "of": subject.stage.name(), "kernels": subject.groups.len(), "changed": changed, "slower": slower,
             "whole": whole, "defaults_within_15_percent": good, "measured": measured,
             "rank_correlation": correlations.iter().map(|(name, mean, _)| (name.clone(), json!(mean))).collect::<serde_json::Map<_, _>>(),
         }));
         return slower;
     }
-    let name = &subject.model.name;
+    let name = &subject.named();
     match (outcome.whole, outcome.winners.pairs().len()) {
         (Some([first, tuned]), won) if won > 0 => {
             let gain = (1.0 - tuned.median / first.median) * 100.0;
@@ -159,13 +159,19 @@ pub(super) fn known(arguments: &Arguments, context: &Context, subject: &Subject<
             print(&format!("{}: as the cache has it: {}\n", record.name, record.setting.sentence()));
         }
     }
-    let (count, name) = (subject.known.len(), &subject.model.name);
+    let (count, name) = (subject.known.len(), &subject.named());
     let (kernels, were) = if count == 1 { ("kernel", "was") } else { ("kernels", "were") };
     let machines = &subject.machine;
     context.terminal.status(
         "Known",
         &format!("{name}: {count} {kernels} {were} measured before on {machines}; `--again` measures again"),
     );
+}
+
+/// The sizes that were asked for.
+fn dims_json(subject: &Subject<'_>) -> Value {
+    let dims = subject.point.dims.iter();
+    Value::Object(dims.map(|(name, size)| (name.clone(), Value::from(*size))).collect())
 }
 
 fn kernel_text(
@@ -221,7 +227,8 @@ fn kernel_json(subject: &Subject<'_>, outcome: &Outcome, position: usize, record
         }
     };
     json!({
-        "reason": "aoti-tuning", "model": subject.model.name, "kernel": group.name, "key": group.key.to_string(),
+        "reason": "aoti-tuning", "model": subject.model.name, "dims": dims_json(subject),
+        "kernel": group.name, "key": group.key.to_string(),
         "choice": group.ways[outcome.winners.0[position]].setting.to_string(),
         "recorded": recorded.map(|recorded| group.ways[recorded].setting.to_string()),
         "candidates": outcome.known[position].iter().enumerate().map(way).collect::<Vec<_>>(),

@@ -10,7 +10,7 @@ use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
 use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
 use crate::schedule::mapping::{Block, CpuMapping, Grain, Split};
-use crate::select::{Choice, Conv, Gemm, Scratch, few_rows};
+use crate::select::{Choice, Conv, Gemm, PackedOperand, Packing, Scratch, few_rows};
 use crate::symbolic::{Expr, Symbol};
 
 /// The epilogue as text: statements that use `lanes` and `sum`, lanes along `vector`.
@@ -47,6 +47,12 @@ fn all_panels(dtype: DType) -> &'static str {
     if dtype == DType::F64 { "gemm_panels<f64>(n)" } else { "gemm_panels(n)" }
 }
 
+/// The type of the elements of packed panels.
+fn panel_type(matmul: &MatMul, choice: &Choice) -> &'static str {
+    let is_narrow = |packed: &PackedOperand| matches!(packed.packing, Packing::Product { narrow: true, .. });
+    if choice.packed.iter().any(is_narrow) { type_name(matmul.dtype) } else { sum_type(matmul.dtype) }
+}
+
 /// A matrix product while it is printed.
 struct Product<'a> {
     matmul: &'a MatMul,
@@ -55,6 +61,8 @@ struct Product<'a> {
     /// Rows of the largest register tile, as the template's parameter; empty for all that there are.
     most: String,
     scratch: String,
+    /// The type of the elements of packed panels.
+    panels: &'static str,
 }
 
 pub(super) fn matmul(
@@ -73,7 +81,8 @@ pub(super) fn matmul(
         (Block::Typical | Block::WeightsOnce | Block::PixelsOnce, None) => String::new(),
     };
     let scratch = worker_scratch(&choice.scratch);
-    let product = Product { matmul, gemm, grain: &mapping.grain, most, scratch };
+    let panels = panel_type(matmul, choice);
+    let product = Product { matmul, gemm, grain: &mapping.grain, most, scratch, panels };
     let (m, n, k) = (scalar(&row.extent), scalar(&column.extent), scalar(&matmul.depth));
     let plan = match (product.is_on_units(), mapping.split) {
         (false, _) => String::new(),
@@ -112,9 +121,12 @@ impl Product<'_> {
         let [.., row, column] = &matmul.axes[..] else { unreachable!("a product has rows and columns") };
         let a = matrix_text(parameters, &matmul.a, matmul.dtype, "a");
         let b = match self.gemm {
-            Gemm::Packed | Gemm::PackedOnUnits => {
-                let sum = sum_type(matmul.dtype);
-                format!("const {sum} *const b = (const {sum} *){};\n", parameters.buffer(matmul.b.buffer))
+            Gemm::Packed | Gemm::PackedNarrow | Gemm::PackedOnUnits => {
+                let element = self.panels;
+                format!(
+                    "const {element} *const b = (const {element} *){};\n",
+                    parameters.buffer(matmul.b.buffer)
+                )
             }
             Gemm::General | Gemm::GeneralOnUnits | Gemm::Any | Gemm::Library => {
                 matrix_text(parameters, &matmul.b, matmul.dtype, "b")
@@ -135,7 +147,7 @@ impl Product<'_> {
         let Product { most, scratch, .. } = self;
         let panels = format!("{m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue");
         match self.gemm {
-            Gemm::Packed => format!("gemm_packed{most}({panels});\n"),
+            Gemm::Packed | Gemm::PackedNarrow => format!("gemm_packed{most}({panels});\n"),
             Gemm::General => format!("gemm_general{most}({panels});\n"),
             Gemm::PackedOnUnits => format!("gemm_packed_units(plan, {panels});\n"),
             Gemm::GeneralOnUnits => format!("gemm_general_units(plan, {panels});\n"),

@@ -86,7 +86,7 @@ pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
 fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
     let mut headers: BTreeSet<Header> = match template {
         Template::Loops => &[],
-        Template::Gemm(Gemm::Packed | Gemm::General) => [Header::Gemm].as_slice(),
+        Template::Gemm(Gemm::Packed | Gemm::PackedNarrow | Gemm::General) => [Header::Gemm].as_slice(),
         Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => &[Header::GemmUnits],
         Template::Gemm(Gemm::Any | Gemm::Library) => &[Header::ContractAny],
         Template::Conv(Conv::Product) => &[Header::Gemm, Header::Conv],

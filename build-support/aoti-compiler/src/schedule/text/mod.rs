@@ -37,6 +37,7 @@ use crate::select::{Conv, Gemm, Template};
 const TEMPLATES: &[(Template, &str)] = &[
     (Template::Loops, "loops"),
     (Template::Gemm(Gemm::Packed), "gemm.packed"),
+    (Template::Gemm(Gemm::PackedNarrow), "gemm.packed-narrow"),
     (Template::Gemm(Gemm::General), "gemm.general"),
     (Template::Gemm(Gemm::PackedOnUnits), "gemm.packed-on-units"),
     (Template::Gemm(Gemm::GeneralOnUnits), "gemm.general-on-units"),

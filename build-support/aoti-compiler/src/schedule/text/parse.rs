@@ -142,8 +142,9 @@ fn packing(cursor: &mut Cursor<'_>) -> Result<Packing, SyntaxError> {
     let sizes = sizes.map_err(|_| cursor.error("expected sizes"))?;
     match (form, sizes.as_slice()) {
         ("plain", []) => Ok(Packing::Plain),
-        ("product", &[offset, row_stride, col_stride, k, n]) => {
-            Ok(Packing::Product { offset, row_stride, col_stride, k, n })
+        ("product" | "narrow_product", &[offset, row_stride, col_stride, k, n]) => {
+            let narrow = form == "narrow_product";
+            Ok(Packing::Product { offset, row_stride, col_stride, k, n, narrow })
         }
         ("conv", &[groups, channels, k]) => Ok(Packing::Conv { groups, channels, k }),
         ("conv_transposed", &[groups, in_channels, rows]) => {

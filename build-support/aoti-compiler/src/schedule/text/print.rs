@@ -54,9 +54,10 @@ fn choice(choice: &Choice) -> Vec<String> {
     for packed in &choice.packed {
         let (form, sizes) = match &packed.packing {
             Packing::Plain => ("plain", vec![]),
-            Packing::Product { offset, row_stride, col_stride, k, n } => {
-                ("product", vec![offset, row_stride, col_stride, k, n])
-            }
+            Packing::Product { offset, row_stride, col_stride, k, n, narrow } => (
+                if *narrow { "narrow_product" } else { "product" },
+                vec![offset, row_stride, col_stride, k, n],
+            ),
             Packing::Conv { groups, channels, k } => ("conv", vec![groups, channels, k]),
             Packing::ConvTransposed { groups, in_channels, rows } => {
                 ("conv_transposed", vec![groups, in_channels, rows])
