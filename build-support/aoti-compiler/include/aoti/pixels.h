@@ -205,6 +205,7 @@ AOTI_INLINE PixelTile narrow_tile(i64 left, i64 before) {
 // it did.
 AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, bool half, const i64 *offsets, i64 runs, i64 run, const f32 *x, i64 step,
                               const f32 *weights, i64 panel, bool add, f32 *tile) {
+  (void)half; // which has a kernel of its own at some levels
 #define AOTI_PIXELS(ROWS, VECTORS)                                                                 \
   if (rows == ROWS && vectors >= VECTORS) {                                                        \
     pixel_kernel<ROWS, VECTORS>(offsets, runs, run, x, step, weights, panel, add, tile);           \
