@@ -116,6 +116,58 @@ template <int W> AOTI_INLINE Vec<f32, W> tanh_f32(Vec<f32, W> x) {
   return copysign(select(a < 0.625f, small, large), x);
 }
 
+#if AOTI_AVX512 && !AOTI_GPU
+// Coefficients of erf around 1/16 + n kErfStep, each power's in a vector; around 0 for n = 0, where that of power 0 is x itself.
+constexpr f32 kErfStep = 0x1.10f22cp-2f;
+alignas(64) constexpr f32 kErfPowers[6][16] = {
+    {0, 0x1.6eea56p-2f, 0x1.33652ap-1f, 0x1.8df442p-1f, 0x1.c77456p-1f, 0x1.e72e2cp-1f, 0x1.f66430p-1f, 0x1.fcba80p-1f,
+     0x1.ff05cap-1f, 0x1.ffbe86p-1f, 0x1.fff104p-1f, 0x1.fffd00p-1f, 0x1.ffff7ap-1f, 0x1.ffffecp-1f, 0x1.fffffep-1f,
+     0x1.000000p+0f},
+    {0x1.06eba2p-3f, 0x1.0338f4p+0f, 0x1.953220p-1f, 0x1.12bc66p-1f, 0x1.4335aap-2f, 0x1.49de6ep-3f, 0x1.2411dep-4f,
+     0x1.c0b1a8p-6f, 0x1.2b0028p-7f, 0x1.59b5cep-9f, 0x1.5ac4ecp-11f, 0x1.2dc1c0p-13f, 0x1.c79bd2p-16f, 0x1.2a63fep-18f,
+     0x1.531358p-21f, 0x1.4e44dep-24f},
+    {0, -0x1.552e44p-2f, -0x1.e2a8dep-2f, -0x1.d9b92cp-2f, -0x1.6cce54p-2f, -0x1.cc3e16p-3f, -0x1.e55272p-4f,
+     -0x1.b0a064p-5f, -0x1.4812acp-6f, -0x1.a95e72p-8f, -0x1.dad592p-10f, -0x1.b87c94p-12f, -0x1.6de818p-14f,
+     -0x1.5b0548p-16f, -0x1.8560aap-17f, -0x1.27757cp-18f},
+    {-0x1.812186p-2f, -0x1.0ecf90p-2f, -0x1.39fcbcp-4f, 0x1.64753ep-4f, 0x1.4d8788p-3f, 0x1.3e26eep-3f, 0x1.b85cd2p-4f,
+     0x1.e160d2p-5f, 0x1.ae51ccp-6f, 0x1.4047cep-7f, 0x1.913154p-9f, 0x1.a9cf50p-11f, 0x1.80bbd8p-13f, 0x1.28ef34p-15f,
+     0x1.8881bap-18f, 0x1.bd2d04p-21f},
+    {0, 0x1.3a265cp-3f, 0x1.6e2712p-3f, 0x1.dcb1f2p-4f, 0x1.bd185cp-6f, -0x1.100e96p-5f, -0x1.9a833ep-5f, -0x1.3f12b8p-5f,
+     -0x1.6f2db6p-6f, -0x1.47dddcp-7f, -0x1.a5148ap-9f, -0x1.bac324p-10f, -0x1.6cc808p-12f, 0x1.cecc9ap-13f, 0x1.0802a0p-11f,
+     0x1.db1b1ep-13f},
+    {0x1.c7e78cp-4f, 0x1.eb6518p-5f, -0x1.35eaa6p-6f, -0x1.0cc822p-4f, -0x1.f1961cp-5f, -0x1.cb9d10p-6f, 0x1.5535c0p-11f,
+     0x1.95feaap-7f, 0x1.79ebbep-7f, 0x1.bd1ae2p-8f, 0x1.892100p-9f, 0x1.13a44ap-10f, 0x1.3babe6p-12f, 0x1.2bdeb0p-14f,
+     0x1.dd3832p-17f, 0x1.40481cp-19f},
+};
+
+// table[n % 16]
+template <int W> AOTI_INLINE Vec<f32, W> entry_of(const f32 (&table)[16], Vec<i32, W> n) {
+  if constexpr (W == 16) {
+    typedef f32 Table __attribute__((vector_size(64)));
+#ifdef __clang__
+    return {__builtin_ia32_permvarsf512(*(const Table *)table, n.v)};
+#else
+    return {__builtin_shuffle(*(const Table *)table, n.v)};
+#endif
+  } else if constexpr (W > 16) {
+    return {entry_of(table, n.lo), entry_of(table, n.hi)};
+  } else {
+    return lanewise([&](i32 k) { return table[k & 15]; }, n);
+  }
+}
+
+// By polynomials of degree 5, of which each lane looks up its own; 1 from 4 on.
+template <int W> AOTI_INLINE Vec<f32, W> erf_f32(Vec<f32, W> x) {
+  Vec<f32, W> a = smaller(splat<W>(4.0f), abs(x));
+  Vec<f32, W> from_first = a - 0.0625f;
+  RoundedF32<W> n = round_product(from_first, 3.75f);
+  const auto is_first = n.value == 0.0f;
+  Vec<f32, W> t = select(is_first, a, mad(n.value, -kErfStep, from_first));
+  const auto of = [&](int power) { return entry_of(kErfPowers[power], n.integer); };
+  Vec<f32, W> r = mad(mad(mad(mad(of(5), t, of(4)), t, of(3)), t, of(2)), t, of(1));
+  return copysign(mad(r, t, select(is_first, a, of(0))), x);
+}
+#else
 // 1 - e^-q(|x|) with q(x) = x (1 + p(x)) fitted to -log(erfc), error 2^-27; 1 from 4 on. Of e^-q = 2^n (1 - r), r is what the
 // reduced argument takes from 1, so that nothing cancels where x is small, and what rounding takes from q is put back there.
 template <int W> AOTI_INLINE Vec<f32, W> erf_f32(Vec<f32, W> x) {
@@ -134,6 +186,7 @@ template <int W> AOTI_INLINE Vec<f32, W> erf_f32(Vec<f32, W> x) {
   Vec<f32, W> power = bits_as<f32>(shl<23>(n.integer + 127));
   return copysign(mad(power, r, 1.0f - power), x);
 }
+#endif
 
 // Sine (Shift 0) or cosine (Shift 1). The reduction is in f64; beyond 2^20 libm takes over.
 template <int Shift, int W> AOTI_INLINE Vec<f32, W> sine_f32(Vec<f32, W> x) {

@@ -148,3 +148,51 @@ fn compose(coord: &Expr, size: &Expr, inner: &[Coord], shape: &[Expr]) -> Option
     };
     is_expr.then(|| Coord::Expr(coord.substitute(&replace, &NoRanges)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{InputRole, OutputRole, TensorType};
+    use crate::interpret::{Tensor, evaluate};
+
+    /// A part of `[2, 3, 4]`, seen as `[3, 4]` at these coordinates, after a scatter of a row into it and written back.
+    /// Gives the base of the last scatter's updates, and what the whole becomes.
+    fn written_back(window: [Expr; 3], row: Coord) -> (bool, Vec<f64>) {
+        let mut builder = Builder::new("g");
+        let sizes = |sizes: &[i64]| sizes.iter().copied().map(Expr::int).collect::<Vec<_>>();
+        let input = |builder: &mut Builder, name: &str, dtype: DType, shape: &[i64]| {
+            builder.input(name, TensorType { dtype, shape: sizes(shape) }, InputRole::User)
+        };
+        let whole = input(&mut builder, "whole", DType::F32, &[2, 3, 4]);
+        let new = input(&mut builder, "new", DType::F32, &[1, 4]);
+        let at = input(&mut builder, "at", DType::I64, &[1, 4]);
+        let part = builder.view(whole, &sizes(&[3, 4]), window.to_vec()).unwrap();
+        let changed =
+            builder.scatter(part, new, &[at], vec![row, Coord::Expr(Expr::axis(1))], Combine::Set).unwrap();
+        let place = window.into_iter().map(Coord::Expr).collect();
+        let result = builder.scatter(whole, changed, &[], place, Combine::Set).unwrap();
+        let is_one = builder.producer(result).is_some_and(|node| node.inputs[1] == new);
+        builder.output("y", result, OutputRole::User);
+        let numbers = |count: i16| (0..count).map(f32::from).collect::<Vec<f32>>();
+        let inputs = [
+            Tensor::from_f32(&[2, 3, 4], &numbers(24)),
+            Tensor::from_f32(&[1, 4], &numbers(4)),
+            Tensor::from_i64(&[1, 4], &[-1; 4]),
+        ];
+        (is_one, evaluate(&builder.finish(), &inputs).unwrap()[0].to_f64())
+    }
+
+    #[test]
+    fn a_part_that_is_scattered_into_and_written_back_is_not_made() {
+        let mut expected: Vec<f64> = (0..24).map(f64::from).collect();
+        expected[20..].copy_from_slice(&[0.0, 1.0, 2.0, 3.0]);
+        let plain = [Expr::int(1), Expr::axis(0), Expr::axis(1)];
+        assert_eq!(written_back(plain.clone(), Coord::Wrapped(0)), (true, expected.clone()));
+        // Where an index would have to be moved, or is for an axis that a window turns, the part is made.
+        let turned = [Expr::int(1), &Expr::int(2) - &Expr::axis(0), Expr::axis(1)];
+        let (is_one, found) = written_back(turned, Coord::Wrapped(0));
+        expected[12..16].copy_from_slice(&[0.0, 1.0, 2.0, 3.0]);
+        expected[20..].copy_from_slice(&[20.0, 21.0, 22.0, 23.0]);
+        assert_eq!((is_one, found), (false, expected));
+    }
+}
