@@ -301,23 +301,30 @@ impl Builder {
         let mut ty = self.ty(*first).clone();
         ensure!(axis < ty.rank(), "axis {axis} of {}", ty.rank());
         let mut total = Expr::int(0);
+        let mut operands = Vec::new();
         for value in values {
             let other = self.ty(*value).clone();
             ensure!(other.dtype == ty.dtype, "operands are {} and {}", ty.dtype, other.dtype);
             ensure!(other.rank() == ty.rank(), "operands have {} and {} axes", ty.rank(), other.rank());
+            let mut own = other.shape.clone();
             for (k, (a, b)) in ty.shape.iter().zip(&other.shape).enumerate() {
                 if k != axis {
                     let differ = |_| ShapeError(format!("sizes {a} and {b} of axis {k} differ"));
                     self.require_same(a, b).map_err(differ)?;
+                    // The same in this run, but by what is required of it alone.
+                    if !(a - b).simplify(&self.ranges).is(0) {
+                        own[k].clone_from(a);
+                    }
                 }
             }
             total = &total + &other.shape[axis];
+            operands.push(self.view(*value, &own, (0..own.len()).map(Expr::axis).collect())?);
         }
         if values.len() == 1 {
             return Ok(*first);
         }
         ty.shape[axis] = total;
-        Ok(self.push1(Op::Cat { axis }, values, ty.dtype, ty.shape))
+        Ok(self.push1(Op::Cat { axis }, &operands, ty.dtype, ty.shape))
     }
 }
 
