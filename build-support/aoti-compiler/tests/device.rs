@@ -380,7 +380,7 @@ fn emulated_with(
     place: &str,
     libraries: &[(&str, &str)],
 ) -> Option<PathBuf> {
-    let Some(gcc) = is_installed("gcc", &["g++"]) else { return None };
+    let gcc = is_installed("gcc", &["g++"])?;
     let folder = program(&gcc, place, (name, source), wavefront);
     for (file, from) in libraries {
         run(Command::new(&gcc)

@@ -41,6 +41,7 @@ headers![
     "gpu/driver.h",
     "gpu/emulate.h",
     "gpu/host.h",
+    "gpu/library.h",
     "gpu/loaded.h",
     "gpu/mma.h",
     "gpu/model.h",

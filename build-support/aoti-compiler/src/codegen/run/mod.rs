@@ -149,7 +149,7 @@ pub struct Launch {
     /// Bytes of shared memory beyond those that the kernel declares.
     pub shared: Expr,
     /// What a library is asked for instead, where there is one.
-    pub product: Option<Product>,
+    pub product: Option<Box<Product>>,
 }
 
 /// A matrix product as a library computes it.
@@ -298,7 +298,7 @@ impl RunPlan {
 fn products_of<'a>(actions: &'a [Action], all: &mut Vec<&'a Product>) {
     for action in actions {
         match action {
-            Action::Launch(launch) => all.extend(&launch.product),
+            Action::Launch(launch) => all.extend(launch.product.as_deref()),
             Action::If { then: first, otherwise: second, .. }
             | Action::Loop { condition: first, body: second, .. } => {
                 products_of(first, all);

@@ -227,7 +227,7 @@ impl<F: Library> Planner<'_, F> {
                 grid: [shape.blocks, Expr::int(1), Expr::int(1)],
                 block: [shape.threads, 1, 1],
                 shared: shape.shared,
-                product: shape.product.map(|form| self.product(&form)),
+                product: shape.product.map(|form| Box::new(self.product(&form))),
             }),
         }
     }

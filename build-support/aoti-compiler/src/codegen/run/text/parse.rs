@@ -184,7 +184,7 @@ impl Parser<'_, '_> {
         let block = block.ok_or_else(|| self.cursor.error("a block has three dimensions"))?;
         self.cursor.expect_word("shared")?;
         let shared = self.cursor.expression()?;
-        let product = if self.cursor.eat_word("library") { Some(self.product()?) } else { None };
+        let product = if self.cursor.eat_word("library") { Some(Box::new(self.product()?)) } else { None };
         Ok(Launch { call, grid, block, shared, product })
     }
 

@@ -69,7 +69,7 @@ impl Printer {
                     call(own),
                     bracketed(grid),
                     bracketed(block),
-                    product.as_ref().map_or_else(String::new, product_text)
+                    product.as_deref().map_or_else(String::new, product_text)
                 )),
                 Action::Copy(Copy { from, to, bytes }) => {
                     self.line(&format!("copy [{bytes}] {} to {}", pointer(from), pointer(to)));
