@@ -5,7 +5,7 @@ use super::{Place, RunPlan, plan};
 use crate::loops;
 use crate::schedule::decide;
 use crate::symbolic::{RangeTable, Symbol};
-use crate::target::Target;
+use crate::target::{MathLibrary, Target};
 use crate::text::altered;
 use proptest::prelude::*;
 
@@ -162,6 +162,27 @@ fn launches_with_an_address_of_the_callers_are_counted() {
     let plan = parse(&text).expect("it parses");
     assert!(plan.launches_only());
     assert_eq!(plan.given_launches(), 3);
+}
+
+#[test]
+fn products_for_a_library_are_data() {
+    let launch = "launch k0 f0 (f32 input 0) [] grid [1, 1, 1] block [256, 1, 1] shared [0]";
+    let library = "library 0 [40, 48, 64] (f32 input 0, f32 weights 0, f32 output 0) pitch [64, 64, 48] \
+                   right-turned tf32 relu bias 6144 with u8 arena [64]";
+    let text = format!("run {{\n  arena [64]\n  kernel k0 \"k\" {{\n  }}\n  {launch} {library}\n}}\n");
+    let plan = parse(&text).expect("it parses");
+    assert_eq!(print(&plan), text);
+    let product = plan.products().next().expect("there is one");
+    assert_eq!((product.sizes, product.turned, product.bias), ([40, 48, 64], [false, true], Some(6144)));
+    assert!(product.rounded && product.relu);
+}
+
+#[test]
+fn libraries_are_looked_for_under_the_names_of_the_header() {
+    let header = include_str!("../../../include/aoti/gpu/library.h");
+    for file in MathLibrary::ALL.iter().flat_map(|library| library.files()) {
+        assert!(header.contains(&format!("\"{file}\"")), "{file}");
+    }
 }
 
 /// Every statement of the form.
