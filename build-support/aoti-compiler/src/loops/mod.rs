@@ -9,6 +9,7 @@ mod attention;
 pub mod bounds;
 mod conv;
 mod external;
+pub(crate) mod inhabited;
 mod names;
 mod program;
 pub mod text;

@@ -4,6 +4,7 @@
 use super::align::align;
 use super::axes::rebuild;
 use super::follow::follow;
+use super::inhabited::Inhabited;
 use super::joints::{Case, Joint, Pair};
 use super::merge::{append, store_site};
 use super::positions::{check_positions, reads_alike};
@@ -130,8 +131,9 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
             && between.is_free_of(&reads, &writes)
         {
             let producer = &fusion.program.kernels[partner];
+            let inside = Inhabited::of(producer, consumer, fusion.ranges);
             let fused = match fusion.reason {
-                Reason::Data => fuse(producer, consumer, fusion.ranges).and_then(|fused| {
+                Reason::Data => fuse(producer, consumer, &inside).and_then(|fused| {
                     let consumer = (kernel, consumer);
                     let case = Case { program: fusion.program, producer, consumer, fused: &fused };
                     agree(&case, fusion.target, fusion.records, fusion.pairs).map(|()| fused)

@@ -9,6 +9,7 @@ mod clean;
 mod coalesce;
 mod follow;
 mod fuse;
+mod inhabited;
 pub mod joints;
 mod map;
 pub mod mapping;

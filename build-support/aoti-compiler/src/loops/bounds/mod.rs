@@ -13,7 +13,7 @@ mod tests;
 
 pub use enforce::enforce;
 
-use super::{Axis, Guard, KernelId, Program, Step};
+use super::{Axis, Guard, KernelId, Program, Step, inhabited};
 use crate::graph::Condition;
 use crate::symbolic::{self, Expr, RangeTable, Symbol};
 use facts::Facts;
@@ -111,6 +111,7 @@ impl Prover {
             self.facts.assume(&axis.extent - 1);
             ranges.set_extent(axis.symbol, axis.extent.clone());
         }
+        inhabited::assume(&goal.axes, &mut ranges);
         let mut proven = self.facts.prove(&goal.expr, &ranges);
         if !proven && self.facts.decide(&ranges) {
             proven = self.facts.prove(&goal.expr, &ranges);
