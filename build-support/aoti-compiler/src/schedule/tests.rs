@@ -621,3 +621,19 @@ fn records_of_pairs_and_of_the_kernels_that_they_make_do_not_nest() {
     records.set(fused.pairs[0].key.clone(), Setting::Pair(Joint::Fused));
     assert_eq!(run(&records).0, tuned, "and counts again where it is back");
 }
+
+#[test]
+fn sizes_that_may_be_zero_keep_no_kernels_apart() {
+    let (program, _) = scheduled(
+        "
+    symbol s0 \"batch\" in 0..64 from input 0 axis 0
+    symbol s1 \"length\" in 0..64 from input 0 axis 2
+    input %a \"a\": f32[s0, 4, s1, 8]
+    input %b \"b\": f32[s0, 4, 8, 32]
+    %heads: f32[s0, 4, s1, 32] = matmul %a, %b
+    %rows: f32[s0*s1, 128] = view %heads [i0 // s1, i1 // 32, i0 % s1, i1 % 32]
+    %y: f32[s0*s1, 128] = exp %rows
+    output %y \"y\"",
+    );
+    assert_eq!(program.kernels.len(), 1, "{}", crate::loops::text::print(&program));
+}

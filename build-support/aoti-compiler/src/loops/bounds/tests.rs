@@ -125,6 +125,15 @@ fn a_condition_of_a_loop_that_may_have_no_position_is_known_where_it_has_one() {
 }
 
 #[test]
+fn no_factor_of_an_extent_is_zero_where_the_loop_has_a_position() {
+    let apart = "for [i0 < s0*s1] { stage [] { t0: f32 = load b0[i0 // s1, i0 % s1] store b1[i0] = t0 } }";
+    proven(SIZES, "f32[s0, s1]", "f32[s0*s1]", apart);
+    // Of a sum either part may be.
+    let sum = "for [i0 < s0 + s1] { stage [] { t0: f32 = load b0[0] store b1[i0] = t0 } }";
+    unproven(SIZES, "f32[s0]", "f32[s0 + s1]", sum);
+}
+
+#[test]
 fn a_multiple_of_what_is_stated_tells_where_an_axis_is_lowest() {
     let symbol = Symbol::size(0);
     let (rows, mut ranges) = (Expr::axis(0), RangeTable::default());
