@@ -21,7 +21,7 @@ impl Builder {
         ensure!(self.ty(x).numel().is(1), "only a one-element tensor can be asserted");
         let x = self.cast(x, DType::Bool);
         let x = self.reshape(x, &[])?;
-        self.push(Op::Assert(message.to_owned()), &[x], vec![]);
+        self.push(Op::Assert(self.placed(message)), &[x], vec![]);
         Ok(())
     }
 

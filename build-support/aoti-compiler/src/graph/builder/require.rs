@@ -15,17 +15,29 @@ impl Builder {
         }
         condition.assume(&mut self.facts);
         self.required.push(condition.clone());
-        let origin = &self.graph.origins[self.origin];
-        let place = if origin.source.is_empty() { &origin.node } else { &origin.source };
-        let parts: Vec<&str> =
-            [message, place.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
-        let guard = Guard { condition, message: parts.join(", at ") };
+        let guard = Guard { condition, message: self.placed(message) };
         let is_early = !self.is_body && !guard.condition.symbols().iter().any(|symbol| self.is_data(*symbol));
         if !is_early {
             self.push(Op::Require(guard), &[], vec![]);
         } else if !self.graph.guards.contains(&guard) {
             self.graph.guards.push(guard);
         }
+    }
+
+    /// A message with the place in the program that is translated.
+    pub(super) fn placed(&self, message: &str) -> String {
+        let origin = &self.graph.origins[self.origin];
+        let place = if origin.source.is_empty() { &origin.node } else { &origin.source };
+        let parts = [message, place.as_str()].into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(", at ")
+    }
+
+    /// A size as users know it.
+    pub fn size_text(&self, size: &Expr) -> String {
+        size.display_with(&|symbol: Symbol| {
+            let name = self.graph.symbols.get(symbol.index as usize).map(|info| info.name.clone());
+            name.filter(|name| !name.is_empty()).unwrap_or_else(|| symbol.to_string())
+        })
     }
 
     /// Whether a symbol is read from data.

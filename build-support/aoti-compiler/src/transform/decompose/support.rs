@@ -145,7 +145,8 @@ pub(super) fn read_size(
     let value = cx.b.cast(value, DType::I64);
     let value = cx.b.reshape(value, &[])?;
     let same = cx.binary(Relation::Eq, value, expected)?;
-    Ok(cx.b.assert(same, &format!("a size that is read from data must be {size}"))?)
+    let message = format!("a number that is read from data must be {}", cx.b.size_text(size));
+    Ok(cx.b.assert(same, &message)?)
 }
 
 /// `sizes`, repeated to `count` entries where there is only one.
