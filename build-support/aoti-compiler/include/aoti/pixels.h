@@ -15,6 +15,10 @@
 
 AOTI_NAMESPACE_BEGIN
 
+// What the channels of a convolution may ask for: kernels for half a vector of them, and groups. What they never do needs no code.
+enum class ConvChannels { Plain = 0, Halves = 1, Groups = 2, Any = 3 };
+constexpr bool has(ConvChannels all, ConvChannels one) { return (int(all) & int(one)) != 0; }
+
 // Where the channels of an input are.
 enum class ChannelOrder { First, Last };
 
@@ -203,6 +207,7 @@ AOTI_INLINE PixelTile narrow_tile(i64 left, i64 before) {
 
 // One chain of a tile of `rows` pixels by at most `vectors` vectors, of the last of which half may be enough; returns how many
 // it did.
+template <bool Halves>
 AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, bool half, const i64 *offsets, i64 runs, i64 run, const f32 *x, i64 step,
                               const f32 *weights, i64 panel, bool add, f32 *tile) {
   (void)half; // which has a kernel of its own at some levels
@@ -224,7 +229,9 @@ AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, bool half, const i64 *offse
     half_pixel_kernel<ROWS, VECTORS == 2>(offsets, runs, run, x, step, weights, add, tile);           \
     return VECTORS;                                                                                   \
   }
-  AOTI_HALF_PIXELS(14, 2) AOTI_HALF_PIXELS(14, 1) AOTI_HALF_PIXELS(7, 1) AOTI_HALF_PIXELS(1, 1)
+  if constexpr (Halves) {
+    AOTI_HALF_PIXELS(14, 2) AOTI_HALF_PIXELS(14, 1) AOTI_HALF_PIXELS(7, 1) AOTI_HALF_PIXELS(1, 1)
+  }
 #undef AOTI_HALF_PIXELS
   AOTI_PIXELS(14, 2) AOTI_PIXELS(7, 4) AOTI_PIXELS(2, kPixelVectors) AOTI_PIXELS(1, 4)
   AOTI_PIXELS_IN_PARTS(7)
@@ -244,16 +251,17 @@ AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, bool half, const i64 *offse
 }
 
 // All chains of a tile; returns the vectors that it did. `k` floats of each panel are one sum's.
+template <bool Halves>
 AOTI_INLINE int pixel_tile(const PixelPlan &p, int rows, i64 channels, const f32 *x, const f32 *weights, i64 panel, f32 *tile) {
   const i64 part = min_i64(p.run, kChain), parts = ceil_div(p.run, max_i64(part, 1));
   // Short runs are joined to one chain; long ones are several.
   const i64 together = parts > 1 ? 1 : max_i64(kChain / max_i64(p.run, 1), 1);
   const i64 vectors = ceil_div(channels, kLanes);
   const bool half = channels - (vectors - 1) * kLanes <= kLanes / 2;
-  const int done = pixel_chain(rows, vectors, half, p.offsets, min_i64(together, p.runs), part, x, p.step, weights, panel, false, tile);
+  const int done = pixel_chain<Halves>(rows, vectors, half, p.offsets, min_i64(together, p.runs), part, x, p.step, weights, panel, false, tile);
   for (i64 i = 0; i < p.runs; i += together)
     for (i64 k = i == 0 ? part : 0; k < p.run; k += part)
-      pixel_chain(rows, done, half && done == vectors, p.offsets + i, min_i64(together, p.runs - i), min_i64(part, p.run - k), x + k, p.step,
+      pixel_chain<Halves>(rows, done, half && done == vectors, p.offsets + i, min_i64(together, p.runs - i), min_i64(part, p.run - k), x + k, p.step,
                   weights + (i * p.run + k) * kPanel, panel, true, tile);
   return done;
 }
@@ -341,7 +349,7 @@ AOTI_INLINE i64 conv_pixels_units(const ConvShape &s, ChannelOrder order) {
 // Units [u0, u1) of a convolution; at most detail::kMaxTaps taps. `scratch` holds the padded copy (unused,
 // may be null, where the input is read in place). The epilogue is called once per vector of results: epilogue(image,
 // channel, pixel, lanes, sums), channel that of lane 0; lanes are consecutive channels of one pixel.
-template <ConvOnce Once = ConvOnce::Larger, class Epilogue>
+template <ConvOnce Once = ConvOnce::Larger, ConvChannels Channels = ConvChannels::Any, class Epilogue>
 AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64 u1, const f32 *x, const f32 *weights,
                              const void *scratch, Epilogue &&epilogue) {
   using namespace detail;
@@ -357,7 +365,9 @@ AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64
   for (i64 u = u0; u < u1; ++u) {
     const i64 group = weights_outside ? u / p.pieces : u % p.groups;
     const i64 piece = weights_outside ? u % p.pieces : u / p.groups;
-    const i64 own = group / (p.groups / s.groups), first = group % (p.groups / s.groups) * kPixelColumns;
+    constexpr bool has_groups = has(Channels, ConvChannels::Groups);
+    const i64 parts = has_groups ? p.groups / s.groups : p.groups;
+    const i64 own = has_groups ? group / parts : 0, first = (group - own * parts) * kPixelColumns;
     const i64 line = piece / p.pieces_of_line, begin = piece % p.pieces_of_line * kPixelsOfUnit;
     const i64 end = min_i64(begin + kPixelsOfUnit, p.length);
     const i64 last = min_i64(first + kPixelColumns, p.own_out);
@@ -371,7 +381,7 @@ AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64
       const f32 *from_pixel = of_line + (at - next.again) * p.step;
       for (i64 column = first; column < last;) {
         const f32 *w = own_weights + column / kPanel * panel + column % kPanel;
-        const int done = pixel_tile(p, next.rows, last - column, from_pixel, w, panel, tile);
+        const int done = pixel_tile<has(Channels, ConvChannels::Halves)>(p, next.rows, last - column, from_pixel, w, panel, tile);
         const i64 width = min_i64(done * kLanes, last - column);
         i64 of_image = image, of_pixel = pixel;
         for (int r = next.again; r < next.rows; ++r) {

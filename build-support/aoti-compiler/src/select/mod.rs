@@ -17,7 +17,7 @@ pub(crate) use library::library_product;
 pub use library::{LibraryMatrix, LibraryProduct};
 pub use packing::{PackedOperand, Packing};
 pub use scratch::Scratch;
-pub(crate) use scratch::{few_rows, matrix_bytes, row_bytes};
+pub(crate) use scratch::{few_rows, leaves_half, matrix_bytes, row_bytes};
 
 use crate::loops::{Kernel, KernelKind, Program, RowOp};
 use crate::symbolic::Expr;

@@ -37,6 +37,12 @@ pub(crate) fn few_rows(rows: &Expr) -> Option<i64> {
     rows.as_int().filter(|rows| *rows < TILE_ROWS).map(|rows| rows.max(1))
 }
 
+/// Whether so many channels leave half a vector of the widest, or less, for the last one. Unknown ones may.
+pub(crate) fn leaves_half(channels: &Expr) -> bool {
+    const WIDEST: i64 = 16;
+    channels.as_int().is_none_or(|channels| (1..=WIDEST / 2).contains(&(channels % WIDEST)))
+}
+
 /// Bytes of a row of a panel (`kPanelBytes` of `tile.h`), and the floats in it.
 const PANEL_BYTES: i64 = 128;
 pub(super) const PANEL: i64 = PANEL_BYTES / 4;
@@ -296,6 +302,16 @@ pub(super) fn conv_transposed(shape: &ConvShape, target: &Target) -> Scratch {
 mod tests {
     use super::*;
     use crate::codegen::headers::numbers::{number, numbers};
+
+    #[test]
+    fn half_a_vector_is_left_over_of_few_channels() {
+        let left: Vec<i64> = (1..=34).filter(|channels| leaves_half(&Expr::int(*channels))).collect();
+        assert_eq!(left, [1, 2, 3, 4, 5, 6, 7, 8, 17, 18, 19, 20, 21, 22, 23, 24, 33, 34]);
+        assert!(
+            leaves_half(&Expr::sym(crate::symbolic::Symbol::size(0))),
+            "of channels that are not known it may be"
+        );
+    }
 
     #[test]
     fn sizes_are_those_of_the_headers() {

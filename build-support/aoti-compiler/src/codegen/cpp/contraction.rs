@@ -10,7 +10,7 @@ use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
 use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
 use crate::schedule::mapping::{Block, CpuMapping, Grain, Split};
-use crate::select::{Choice, Conv, Gemm, PackedOperand, Packing, Scratch, few_rows};
+use crate::select::{Choice, Conv, Gemm, PackedOperand, Packing, Scratch, few_rows, leaves_half};
 use crate::symbolic::{Expr, Symbol};
 
 /// The epilogue as text: statements that use `lanes` and `sum`, lanes along `vector`.
@@ -283,7 +283,7 @@ impl Printer<'_> {
             }
             Conv::Tiled => {
                 let once = self.once();
-                let call = format!("conv{once}(shape, begin, end, {x}, {w}, run.scratch, epilogue);");
+                let call = format!("conv<{once}>(shape, begin, end, {x}, {w}, run.scratch, epilogue);");
                 format!(
                     "parallel(run, conv_pad_units(shape), 8, [&](i64 begin, i64 end, i64) {{ conv_pad(shape, begin, end, {x}, run.scratch); }});\n{}{}",
                     pixels(),
@@ -343,9 +343,20 @@ impl Printer<'_> {
     /// What the template passes over once, as its parameter.
     fn once(&self) -> &'static str {
         match self.mapping.block {
-            Block::WeightsOnce => "<ConvOnce::Weights>",
-            Block::PixelsOnce => "<ConvOnce::Pixels>",
-            Block::Typical | Block::Rows(_) => "",
+            Block::WeightsOnce => "ConvOnce::Weights",
+            Block::PixelsOnce => "ConvOnce::Pixels",
+            Block::Typical | Block::Rows(_) => "ConvOnce::Larger",
+        }
+    }
+
+    /// What its channels may ask of the template.
+    fn channels(&self) -> &'static str {
+        let own = self.shape.out_channels.floor_div(&Expr::int(self.shape.groups.max(1)));
+        match (leaves_half(&own), self.shape.groups > 1) {
+            (false, false) => "ConvChannels::Plain",
+            (true, false) => "ConvChannels::Halves",
+            (false, true) => "ConvChannels::Groups",
+            (true, true) => "ConvChannels::Any",
         }
     }
 
@@ -382,8 +393,10 @@ impl Printer<'_> {
     }
 
     fn channels_last(&self, x: &str, w: &str) -> String {
-        let (order, once) = (self.order(), self.once());
-        let call = format!("conv_pixels{once}(shape, {order}, begin, end, {x}, {w}, run.scratch, epilogue);");
+        let (order, once, channels) = (self.order(), self.once(), self.channels());
+        let call = format!(
+            "conv_pixels<{once}, {channels}>(shape, {order}, begin, end, {x}, {w}, run.scratch, epilogue);"
+        );
         let copy = self.padded_copy(x) + &self.over_channels();
         copy + &self.split(&format!("conv_pixels_units(shape, {order})"), &call)
     }
