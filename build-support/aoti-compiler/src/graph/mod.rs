@@ -195,6 +195,14 @@ pub struct SymbolInfo {
     pub most: Option<Expr>,
 }
 
+/// A size in terms of the symbols' names, for messages.
+pub fn size_text(symbols: &[SymbolInfo], size: &Expr) -> String {
+    size.display_with(&|symbol| {
+        let name = symbols.get(symbol.index as usize).map(|info| info.name.clone());
+        name.filter(|name| !name.is_empty()).unwrap_or_else(|| symbol.to_string())
+    })
+}
+
 /// The largest size of an axis, whatever its range: such tensors are not in memory. Of sizes that a run chooses this is
 /// checked; memory cannot be planned by it, so it is no bound of what is read from data.
 pub const LARGEST_SIZE: i64 = 1 << 48;

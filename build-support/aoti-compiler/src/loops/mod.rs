@@ -477,12 +477,7 @@ pub struct Program {
 impl Program {
     /// A size in terms of the symbols' names, for messages.
     pub fn size_text(&self, size: &Expr) -> String {
-        size.display_with(&|symbol: Symbol| {
-            let info = self.symbols.get(symbol.index as usize);
-            info.map(|info| info.name.clone())
-                .filter(|name| !name.is_empty())
-                .unwrap_or_else(|| symbol.to_string())
-        })
+        crate::graph::size_text(&self.symbols, size)
     }
 }
 

@@ -34,10 +34,7 @@ impl Builder {
 
     /// A size as users know it.
     pub fn size_text(&self, size: &Expr) -> String {
-        size.display_with(&|symbol: Symbol| {
-            let name = self.graph.symbols.get(symbol.index as usize).map(|info| info.name.clone());
-            name.filter(|name| !name.is_empty()).unwrap_or_else(|| symbol.to_string())
-        })
+        crate::graph::size_text(&self.graph.symbols, size)
     }
 
     /// Whether a symbol is read from data.
