@@ -22,6 +22,8 @@ use std::process::Command;
 mod convolutions;
 #[path = "device/drawn.rs"]
 mod drawn;
+#[path = "device/integers.rs"]
+mod integers;
 #[path = "device/repeated.rs"]
 mod repeated;
 

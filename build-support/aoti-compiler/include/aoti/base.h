@@ -163,11 +163,44 @@ template <bool B, class T = int> using enable_if = typename EnableIf<B, T>::type
 
 // --- integer arithmetic of sizes and indices ---
 
+#if defined(__CUDA_ARCH__)
+// NVIDIA's assembler (13.0 and 13.5, for sm_90 and sm_100) makes one instruction of a minimum or maximum and a difference
+// x - c in it, and has its sign wrong if unrolling has made x a constant: max(2 - 1, 0) was 0. With the sign bit turned
+// between the two, as here, it does not recognise them. Narrow integers are compared as i32.
+#define AOTI_EXTREME(NAME, INSTRUCTION)                                                                    \
+  template <class T> AOTI_INLINE T NAME(T a, T b) {                                                        \
+    T r;                                                                                                   \
+    if constexpr (sizeof(T) < 4)                                                                           \
+      r = T(NAME<i32>(a, b));                                                                              \
+    else if constexpr (sizeof(T) == 8 && is_signed<T>)                                                     \
+      __asm__(INSTRUCTION ".s64 %0, %1, %2;" : "=l"(r) : "l"(a), "l"(b));                                  \
+    else if constexpr (sizeof(T) == 8)                                                                     \
+      __asm__(INSTRUCTION ".u64 %0, %1, %2;" : "=l"(r) : "l"(a), "l"(b));                                  \
+    else if constexpr (is_signed<T>)                                                                       \
+      __asm__(AOTI_TURNED(INSTRUCTION ".u32") : "=r"(r) : "r"(a), "r"(b));                                 \
+    else                                                                                                   \
+      __asm__(AOTI_TURNED(INSTRUCTION ".s32") : "=r"(r) : "r"(a), "r"(b));                                 \
+    return r;                                                                                              \
+  }
+#define AOTI_TURNED(INSTRUCTION)                                                                           \
+  "{ .reg .b32 x, y; xor.b32 x, %1, 0x80000000; xor.b32 y, %2, 0x80000000; " INSTRUCTION                   \
+  " x, x, y; xor.b32 %0, x, 0x80000000; }"
+AOTI_EXTREME(smaller_integer, "min")
+AOTI_EXTREME(larger_integer, "max")
+#else
+template <class T> AOTI_CONSTEXPR T smaller_integer(T a, T b) { return a < b ? a : b; }
+template <class T> AOTI_CONSTEXPR T larger_integer(T a, T b) { return a > b ? a : b; }
+#endif
+
 #if AOTI_GPU
 template <class A, class B> using indices_of = enable_if<!is_float<A> && !is_float<B> && (sizeof(A) >= 4) && (sizeof(B) >= 4) && (A(1) / 2 == A(0)) && (B(1) / 2 == B(0))>;
 // Indices are as wide as the kernel needs: 64-bit division is dozens of instructions on a GPU.
-template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto min_i64(A a, B b) { return a < b ? a : b; }
-template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto max_i64(A a, B b) { return a > b ? a : b; }
+template <class A, class B, indices_of<A, B> = 0> AOTI_INLINE auto min_i64(A a, B b) {
+  return smaller_integer<decltype(a + b)>(a, b);
+}
+template <class A, class B, indices_of<A, B> = 0> AOTI_INLINE auto max_i64(A a, B b) {
+  return larger_integer<decltype(a + b)>(a, b);
+}
 template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto ceil_div(A a, B b) { return (a + b - 1) / b; }
 template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto round_up(A a, B b) { return ceil_div(a, b) * b; }
 template <class A, class B, indices_of<A, B> = 0> AOTI_CONSTEXPR auto floor_div(A a, B b) {

@@ -254,6 +254,10 @@ template <class T, int W> AOTI_INLINE Vec<T, W> smaller(Vec<T, W> a, Vec<T, W> b
   else if constexpr (is_float<T> && W * sizeof(T) == AOTI_VECTOR_BYTES)
     return {gcc::smaller(a.v, b.v)};
 #endif
+#if AOTI_GPU
+  else if constexpr (!is_float<T>)
+    return {smaller_integer(a.v, b.v)};
+#endif
   else
     return select(a < b, a, b);
 }
@@ -263,6 +267,10 @@ template <class T, int W> AOTI_INLINE Vec<T, W> larger(Vec<T, W> a, Vec<T, W> b)
 #if AOTI_GCC_X86
   else if constexpr (is_float<T> && W * sizeof(T) == AOTI_VECTOR_BYTES)
     return {gcc::larger(a.v, b.v)};
+#endif
+#if AOTI_GPU
+  else if constexpr (!is_float<T>)
+    return {larger_integer(a.v, b.v)};
 #endif
   else
     return select(a > b, a, b);
@@ -281,12 +289,12 @@ template <class T, int W> AOTI_INLINE Vec<T, W> maximum(Vec<T, W> a, Vec<T, W> b
   return r;
 }
 template <class T, int W> AOTI_INLINE Vec<T, W> fmin(Vec<T, W> a, Vec<T, W> b) {
-  Vec<T, W> r = select(a < b, a, b);
+  Vec<T, W> r = smaller(a, b);
   if constexpr (is_float<T>) r = select(isnan(b), a, r);
   return r;
 }
 template <class T, int W> AOTI_INLINE Vec<T, W> fmax(Vec<T, W> a, Vec<T, W> b) {
-  Vec<T, W> r = select(a > b, a, b);
+  Vec<T, W> r = larger(a, b);
   if constexpr (is_float<T>) r = select(isnan(b), a, r);
   return r;
 }
