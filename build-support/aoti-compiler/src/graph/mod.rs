@@ -106,6 +106,19 @@ pub struct Origin {
     pub module: String,
 }
 
+impl Origin {
+    /// The line of the user's code, or the node where that is not known; may be empty.
+    pub fn place(&self) -> &str {
+        if self.source.is_empty() { &self.node } else { &self.source }
+    }
+}
+
+/// A message with a place in the user's program; either may be empty.
+pub fn placed(message: &str, place: &str) -> String {
+    let parts = [message, place].into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(", at ")
+}
+
 /// A tensor whose elements are known when the program is compiled: row-major, contiguous.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Constant {

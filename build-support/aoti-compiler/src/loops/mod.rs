@@ -419,8 +419,15 @@ pub struct Kernel {
 pub enum Step {
     /// Runs a kernel.
     Kernel(KernelId),
-    /// Reads an `i64` buffer of one element into a size symbol.
-    Read(BufferId, Symbol),
+    /// Reads a size.
+    Read {
+        /// `i64`, of one element.
+        buffer: BufferId,
+        /// What has its value from here on.
+        symbol: Symbol,
+        /// Where the user's program reads it, for messages; may be empty.
+        place: String,
+    },
     /// Fails the run where a boolean buffer of one element is false.
     Assert(BufferId, String),
     /// Fails the run where the condition does not hold.

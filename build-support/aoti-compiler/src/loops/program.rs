@@ -9,7 +9,7 @@ impl Step {
     /// The lists of steps inside.
     pub fn lists(&self) -> Vec<&[Step]> {
         match self {
-            Step::Kernel(_) | Step::Read(..) | Step::Assert(..) | Step::Require(_) => vec![],
+            Step::Kernel(_) | Step::Read { .. } | Step::Assert(..) | Step::Require(_) => vec![],
             Step::If { then, otherwise, .. } => vec![then, otherwise],
             Step::Loop { condition, body, .. } => vec![condition, body],
         }
@@ -18,7 +18,7 @@ impl Step {
     /// The lists of steps inside, to be changed.
     pub fn lists_mut(&mut self) -> Vec<&mut Vec<Step>> {
         match self {
-            Step::Kernel(_) | Step::Read(..) | Step::Assert(..) | Step::Require(_) => vec![],
+            Step::Kernel(_) | Step::Read { .. } | Step::Assert(..) | Step::Require(_) => vec![],
             Step::If { then, otherwise, .. } => vec![then, otherwise],
             Step::Loop { condition, body, .. } => vec![condition, body],
         }
@@ -67,7 +67,7 @@ impl Program {
         };
         Step::walk(&self.steps, &mut |step| match step {
             Step::Kernel(id) => self.kernels[*id].reads().into_iter().for_each(&mut add),
-            Step::Read(buffer, _) | Step::Assert(buffer, _) => add(*buffer),
+            Step::Read { buffer, .. } | Step::Assert(buffer, _) => add(*buffer),
             Step::Require(_) => {}
             Step::If { predicate, .. } | Step::Loop { predicate, .. } => add(*predicate),
         });

@@ -45,7 +45,7 @@ impl Checker<'_> {
                     Some(kernel) => self.kernel(kernel),
                     None => self.findings.push(format!("a step runs {id}, which does not exist")),
                 },
-                Step::Read(buffer, _) | Step::Assert(buffer, _) => self.read("a step", *buffer),
+                Step::Read { buffer, .. } | Step::Assert(buffer, _) => self.read("a step", *buffer),
                 Step::Require(guard) => {
                     let expressions = guard.condition.expressions();
                     expressions.into_iter().for_each(|expr| self.scope("require", expr, &BTreeSet::new()));

@@ -79,7 +79,8 @@ impl<'a> Scope<'a> {
             Op::Extern(call) => self.external(node, call),
             Op::Read(symbol) => {
                 let buffer = self.realize_now(node.inputs[0]);
-                self.steps.push(Step::Read(buffer, *symbol));
+                let place = self.graph.origins[node.origin].place().to_owned();
+                self.steps.push(Step::Read { buffer, symbol: *symbol, place });
             }
             Op::Assert(message) => {
                 let buffer = self.realize_now(node.inputs[0]);

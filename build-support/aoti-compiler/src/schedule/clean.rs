@@ -41,7 +41,7 @@ pub(super) fn remove_dead(program: &mut Program) {
 fn step_reads(program: &Program, step: &Step) -> BTreeSet<BufferId> {
     match step {
         Step::Kernel(id) => kernel_reads(&program.kernels[*id]),
-        Step::Read(buffer, _) | Step::Assert(buffer, _) => BTreeSet::from([*buffer]),
+        Step::Read { buffer, .. } | Step::Assert(buffer, _) => BTreeSet::from([*buffer]),
         Step::Require(_) => BTreeSet::new(),
         Step::If { predicate, .. } | Step::Loop { predicate, .. } => BTreeSet::from([*predicate]),
     }
@@ -210,7 +210,7 @@ fn remove_empty(steps: &mut Vec<Step>, kernels: &PrimaryMap<KernelId, Kernel>) {
         }
         match step {
             Step::Kernel(id) => does_something(&kernels[*id]),
-            Step::Read(..) | Step::Assert(..) | Step::Require(_) | Step::If { .. } | Step::Loop { .. } => {
+            Step::Read { .. } | Step::Assert(..) | Step::Require(_) | Step::If { .. } | Step::Loop { .. } => {
                 true
             }
         }
@@ -227,7 +227,7 @@ pub(super) fn keep_rows_local(program: &mut Program, ranges: &dyn Ranges, target
                 let kernel = &program.kernels[*id];
                 touched.extend(kernel.reads().into_iter().chain(kernel.writes()));
             }
-            Step::Read(buffer, _) | Step::Assert(buffer, _) => {
+            Step::Read { buffer, .. } | Step::Assert(buffer, _) => {
                 touched.insert(*buffer);
             }
             Step::Require(_) => {}

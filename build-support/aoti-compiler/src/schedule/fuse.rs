@@ -53,7 +53,7 @@ pub(super) fn fuse_list(steps: &mut Vec<Step>, fusion: &mut Fusion) {
     for step in std::mem::take(steps) {
         let fused = match step {
             Step::Kernel(id) => place(&mut done, id, fusion),
-            Step::Read(..) | Step::Assert(..) | Step::Require(_) | Step::If { .. } | Step::Loop { .. } => {
+            Step::Read { .. } | Step::Assert(..) | Step::Require(_) | Step::If { .. } | Step::Loop { .. } => {
                 false
             }
         };
@@ -122,7 +122,7 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
     };
     for position in (0..done.len()).rev().take(WINDOW) {
         // What is read there may decide what the kernel touches, and what is required there may be why it may.
-        let is_barrier = matches!(done[position], Step::Read(..) | Step::Require(_));
+        let is_barrier = matches!(done[position], Step::Read { .. } | Step::Require(_));
         if is_barrier || !between.can_move() {
             break;
         }
@@ -215,7 +215,7 @@ fn effects_of(
             reads.extend(kernels[*id].reads());
             writes.extend(kernels[*id].writes());
         }
-        Step::Read(buffer, _) | Step::Assert(buffer, _) => {
+        Step::Read { buffer, .. } | Step::Assert(buffer, _) => {
             reads.insert(*buffer);
         }
         Step::Require(_) => {}

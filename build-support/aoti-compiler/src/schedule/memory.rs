@@ -291,7 +291,9 @@ fn walk(program: &Program, steps: &[Step], position: &mut usize, lives: &mut BTr
                     touch(lives, buffer, *position, *position);
                 }
             }
-            Step::Read(buffer, _) | Step::Assert(buffer, _) => touch(lives, *buffer, *position, *position),
+            Step::Read { buffer, .. } | Step::Assert(buffer, _) => {
+                touch(lives, *buffer, *position, *position)
+            }
             Step::Require(_) => {}
             Step::If { predicate, then, otherwise } => {
                 touch(lives, *predicate, *position, *position);

@@ -118,7 +118,7 @@ fn gives_the_same(graph: &crate::graph::Graph, schedule: &Schedule) {
 fn outline(program: &Program) -> Vec<String> {
     let kernel = |step: &Step| match step {
         Step::Kernel(id) => describe(&program.kernels[*id]),
-        Step::Read(..) => "read".to_owned(),
+        Step::Read { .. } => "read".to_owned(),
         Step::Assert(..) => "assert".to_owned(),
         Step::Require(_) => "require".to_owned(),
         Step::If { .. } => "if".to_owned(),

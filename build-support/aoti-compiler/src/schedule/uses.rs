@@ -34,7 +34,7 @@ impl Uses {
                 let kernel = &program.kernels[*id];
                 self.elsewhere.extend(kernel.reads().into_iter().chain(kernel.writes()));
             }
-            Step::Read(buffer, _) | Step::Assert(buffer, _) => {
+            Step::Read { buffer, .. } | Step::Assert(buffer, _) => {
                 self.elsewhere.insert(*buffer);
             }
             Step::Require(_) => {}

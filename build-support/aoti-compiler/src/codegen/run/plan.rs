@@ -9,7 +9,7 @@ use crate::codegen::functions::{FunctionId, Functions};
 use crate::codegen::gpu;
 use crate::codegen::weights::{Layout, Packing};
 use crate::dtype::DType;
-use crate::graph::{ConstantId, Guard, Relation};
+use crate::graph::{ConstantId, Guard, Relation, placed};
 use crate::loops::{BufferId, Kernel, KernelId, KernelKind, Program, Step, Storage};
 use crate::schedule::Schedule;
 use crate::schedule::memory::{MemoryPlan, most};
@@ -134,20 +134,20 @@ impl<F: Library> Planner<'_, F> {
     fn actions(&mut self, steps: &[Step]) -> Vec<Action> {
         let mut actions = Vec::new();
         // What is required right behind a read is checked first: it tells more than the bound that follows from it.
-        let mut unchecked: Vec<Symbol> = Vec::new();
+        let mut unchecked: Vec<(Symbol, &str)> = Vec::new();
         for step in steps {
             if !matches!(step, Step::Require(_)) {
-                actions.extend(unchecked.drain(..).filter_map(|symbol| self.bound(symbol)));
+                actions.extend(unchecked.drain(..).filter_map(|(symbol, place)| self.bound(symbol, place)));
             }
             actions.push(self.action(step));
             if let Step::Kernel(id) = step {
                 actions.extend(self.succeeded(*id));
             }
-            if let Step::Read(_, symbol) = step {
-                unchecked.push(*symbol);
+            if let Step::Read { symbol, place, .. } = step {
+                unchecked.push((*symbol, place));
             }
         }
-        actions.extend(unchecked.drain(..).filter_map(|symbol| self.bound(symbol)));
+        actions.extend(unchecked.drain(..).filter_map(|(symbol, place)| self.bound(symbol, place)));
         actions
     }
 
@@ -168,17 +168,17 @@ impl<F: Library> Planner<'_, F> {
     }
 
     /// A symbol that was read is within the bound that memory was planned with.
-    fn bound(&mut self, symbol: Symbol) -> Option<Action> {
+    fn bound(&mut self, symbol: Symbol, place: &str) -> Option<Action> {
         let most = self.program.symbols.get(symbol.index as usize)?.most.clone()?;
         let condition = crate::graph::Condition::compare(symbol, Relation::Le, most);
-        let message = "a number that is read from data is larger than what follows for it".to_owned();
+        let message = placed("a number that is read from data is larger than what follows for it", place);
         Some(self.require(&Guard { condition, message }))
     }
 
     fn action(&mut self, step: &Step) -> Action {
         match step {
             Step::Kernel(id) => self.call(*id),
-            Step::Read(buffer, symbol) => Action::Read(self.read(*buffer, *symbol)),
+            Step::Read { buffer, symbol, place } => Action::Read(self.read(*buffer, *symbol, place)),
             Step::Assert(buffer, message) => {
                 let condition = Condition::Holds(self.plain(*buffer));
                 Action::Assert(Assert { condition, failure: self.failure(message.clone()) })
@@ -197,14 +197,15 @@ impl<F: Library> Planner<'_, F> {
         }
     }
 
-    fn read(&mut self, buffer: BufferId, symbol: Symbol) -> Read {
+    fn read(&mut self, buffer: BufferId, symbol: Symbol, place: &str) -> Read {
         let range = self.ranges.range(symbol);
-        let failure = self.failure(format!(
+        let message = format!(
             "the size {} that is read from data must be in {}..={}",
             self.program.size_text(&Expr::sym(symbol)),
             range.min,
             range.max
-        ));
+        );
+        let failure = self.failure(placed(&message, place));
         Read { from: self.plain(buffer), symbol, range, failure }
     }
 

@@ -73,7 +73,7 @@ fn actions_follow_the_steps_and_every_address_is_known() {
 "#;
     let steps = [
         &copies("h", "b0", "b6"),
-        "read s1 b3\nassert b2 \"x must be positive\"\n",
+        "read s1 b3 \"m.py:4\"\nassert b2 \"x must be positive\"\n",
         "if b2 {\n",
         &copies("y", "b6", "b1"),
         "}\nelse {\n",
@@ -86,7 +86,7 @@ fn actions_follow_the_steps_and_every_address_is_known() {
     let expected = r#"run {
   arena [64*((s0 + 1) // 2) + 64]
   failure e0 "the model requires batch <= 4"
-  failure e1 "the size found that is read from data must be in 0..=64"
+  failure e1 "the size found that is read from data must be in 0..=64, at m.py:4"
   failure e2 "x must be positive"
   check e0 guard [s0] le [4]
   state 0 weights 64 bytes 32

@@ -26,10 +26,7 @@ impl Builder {
 
     /// A message with the place in the program that is translated.
     pub(super) fn placed(&self, message: &str) -> String {
-        let origin = &self.graph.origins[self.origin];
-        let place = if origin.source.is_empty() { &origin.node } else { &origin.source };
-        let parts = [message, place.as_str()].into_iter().filter(|part| !part.is_empty());
-        parts.collect::<Vec<_>>().join(", at ")
+        crate::graph::placed(message, self.graph.origins[self.origin].place())
     }
 
     /// A size as users know it.

@@ -126,7 +126,7 @@ impl Machine<'_> {
                     let place = format!("kernel `{}`", self.program.kernels[*id].name);
                     self.kernel(*id).map_err(|error| EvalError::At { place, error: Box::new(error) })?;
                 }
-                Step::Read(buffer, symbol) => self.read(*buffer, *symbol)?,
+                Step::Read { buffer, symbol, .. } => self.read(*buffer, *symbol)?,
                 Step::Assert(buffer, message) => {
                     if self.number(*buffer)? == 0 {
                         return Err(EvalError::Assert(message.clone()));

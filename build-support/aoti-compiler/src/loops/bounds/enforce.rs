@@ -48,7 +48,7 @@ impl Ctx {
                     known.into_iter().for_each(|condition| self.prover.facts.assume(condition));
                 }
                 Step::Require(guard) => self.prover.require(&guard.condition),
-                Step::Read(..) => {}
+                Step::Read { .. } => {}
                 Step::If { then, otherwise, .. } => {
                     for list in [then, otherwise] {
                         self.within(program, list);

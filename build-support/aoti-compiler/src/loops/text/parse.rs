@@ -160,7 +160,7 @@ impl Parser<'_, '_> {
             }
             "read" => {
                 let symbol = Symbol::size(self.cursor.reference('s')?);
-                Step::Read(self.buffer()?, symbol)
+                Step::Read { buffer: self.buffer()?, symbol, place: self.cursor.string()? }
             }
             "require" => Step::Require(self.cursor.guard()?),
             "assert" => Step::Assert(self.buffer()?, self.cursor.string()?),

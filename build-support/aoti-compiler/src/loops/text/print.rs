@@ -121,7 +121,9 @@ impl Printer<'_> {
                         printer.kernel(*id, kernel)
                     });
                 }
-                Step::Read(buffer, symbol) => self.line(&format!("read {symbol} {buffer}")),
+                Step::Read { buffer, symbol, place } => {
+                    self.line(&format!("read {symbol} {buffer} {}", quoted(place)))
+                }
                 Step::Require(guard) => self.line(&format!("require {}", guard_text(guard))),
                 Step::Assert(buffer, message) => self.line(&format!("assert {buffer} {}", quoted(message))),
                 Step::If { predicate, then, otherwise } => {

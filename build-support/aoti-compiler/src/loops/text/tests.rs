@@ -89,7 +89,7 @@ const EVERYTHING: &str = r#"loops "every \"thing\"" {
   kernel "f" {
     rows searchsorted right f32 from [b0, b0] to [b2] sizes [s0, 3, 1]
   }
-  read s0 b2
+  read s0 b2 "model.py:3 in forward: k = n.item()"
   assert b6 "must \n hold"
   require [s0] ge [1] "at least one"
   if b6 {
@@ -99,7 +99,7 @@ const EVERYTHING: &str = r#"loops "every \"thing\"" {
     }
   }
   else {
-    read s0 b2
+    read s0 b2 ""
   }
 }
 "#;
