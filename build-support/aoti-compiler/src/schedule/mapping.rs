@@ -1,8 +1,9 @@
 //! How the positions of a kernel are laid over a machine: the types. `map/` decides them.
 
 use crate::dtype::DType;
-use crate::loops::{Axis, BufferId, Nest};
+use crate::loops::{Access, Axis, BufferId, Nest, Program, Stage, Storage};
 use crate::symbolic::{Expr, NoRanges};
+use std::collections::BTreeSet;
 
 /// How the positions of a kernel are laid over a machine.
 #[derive(Clone, PartialEq, Debug)]
@@ -184,6 +185,8 @@ pub enum IndexWidth {
 pub enum Rows {
     /// In the shared memory of a block.
     Shared,
+    /// In registers: every element is used by the thread alone that wrote it.
+    Registers,
     /// In device memory, so much for each block.
     Scratch,
 }
@@ -259,12 +262,46 @@ impl Teams {
     }
 
     /// Whether the members of a team must meet behind a stage: it writes what another stage touches.
-    pub fn meets_after(&self, nest: &Nest, stage: usize) -> bool {
-        let writes: Vec<BufferId> = nest.stages[stage].writes().collect();
+    pub fn meets_after(&self, program: &Program, nest: &Nest, stage: usize) -> bool {
+        let is_own = |buffer: &BufferId| {
+            self.rows == Rows::Registers && matches!(program.buffers[*buffer].storage, Storage::Row { .. })
+        };
+        let writes: Vec<BufferId> = nest.stages[stage].writes().filter(|buffer| !is_own(buffer)).collect();
         let others = nest.stages.iter().enumerate().filter(|(other, _)| *other != stage);
         self.is_shared()
             && others.flat_map(|(_, other)| other.accesses()).any(|access| writes.contains(&access.buffer))
     }
+
+    /// Elements of so long a row that one thread has at most, by the number of times that it takes [`Teams::lanes`] of them.
+    pub fn steps(&self, length: i64) -> i64 {
+        (length + self.size * self.lanes - 1) / (self.size * self.lanes)
+    }
+
+    /// The length of the rows of a nest, where every element of them is used at its own position alone, and the loops over
+    /// them are one axis of that length: then the member of a team that writes an element is the one that reads it.
+    pub fn length_of_own_rows(program: &Program, nest: &Nest) -> Option<i64> {
+        let mut lengths = BTreeSet::new();
+        for stage in nest.stages.iter().filter(|stage| stage.accesses().any(|access| is_row(program, access)))
+        {
+            let [axis] = stage.axes.as_slice() else { return None };
+            let own = Expr::sym(axis.symbol);
+            let is_own = |access: &Access| access.is_direct() && access.offset == own;
+            let guarded = |stage: &Stage| {
+                stage.loads().any(|(access, guards)| is_row(program, access) && !guards.is_empty())
+            };
+            if guarded(stage) || !stage.accesses().all(|access| !is_row(program, access) || is_own(access)) {
+                return None;
+            }
+            lengths.insert(axis.extent.as_int()?);
+        }
+        let length = lengths.pop_first()?;
+        (lengths.is_empty() && !nest.serial).then_some(length)
+    }
+}
+
+/// Whether what is accessed lives inside the kernel.
+pub fn is_row(program: &Program, access: &Access) -> bool {
+    matches!(program.buffers[access.buffer].storage, Storage::Row { .. })
 }
 
 /// Bytes of one row in shared memory or scratch, rounded up so that what follows is aligned for wide loads.

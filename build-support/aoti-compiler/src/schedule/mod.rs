@@ -9,6 +9,7 @@ mod clean;
 mod coalesce;
 mod follow;
 mod fuse;
+mod hold;
 mod inhabited;
 pub mod joints;
 mod map;
@@ -158,6 +159,7 @@ fn fuse(program: &mut Program, ranges: &dyn Ranges, target: &Target, records: &R
         // Why kernels that share nothing stay apart is of no interest.
         fuse_for(Reason::Launch, program, (ranges, target, records), &mut Fused::default());
     }
+    hold::hold_rows(program, ranges, target);
     fused
 }
 

@@ -6,7 +6,7 @@
 //! * Every temporary buffer that is used has a place in the arena, and every kernel's scratch is planned.
 
 use super::Schedule;
-use super::mapping::{CpuMapping, GpuMapping, Lanes, Mapping, Multiplier, Split};
+use super::mapping::{Along, CpuMapping, GpuMapping, Lanes, Mapping, Multiplier, Rows, Split, Teams};
 use super::memory::largest_scratch;
 use crate::graph::ranges_of;
 use crate::loops::{self, Kernel, KernelKind, RowOp, Storage};
@@ -98,6 +98,13 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                 (GpuMapping::Teams(teams), KernelKind::Nest(nest)) => {
                     if teams.in_order.iter().chain(&teams.turned).any(|axis| *axis >= nest.axes.len()) {
                         findings.push("it names an axis that it does not have".to_owned());
+                    }
+                    let can_keep = teams.along == Along::Inner
+                        && teams.is_shared()
+                        && Teams::length_of_own_rows(&schedule.program, nest)
+                            .is_some_and(|length| length % teams.lanes.max(1) == 0);
+                    if teams.rows == Rows::Registers && !can_keep {
+                        findings.push("other threads than those that write its rows read them".to_owned());
                     }
                 }
                 (GpuMapping::Teams(_), _) => findings.push("a template has no teams".to_owned()),

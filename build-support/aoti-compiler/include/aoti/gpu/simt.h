@@ -69,6 +69,21 @@ template <int W, class Team, class I, class Body> AOTI_INLINE void over_slots(co
   if constexpr (W > 1)
     if (end % W != 0 && i < end) body(Tail<W>{int(end - i)}, i, Slot<0>{});
 }
+// The elements of a row that one member has, Steps times W of them: they stay in its registers.
+template <class T, int W, int Steps> struct OwnRow {
+  T elements[Steps][W];
+  template <int S> AOTI_INLINE T *at(Slot<S>) { return elements[S]; }
+};
+// The loop over [0, end) of rows that members keep: every step has a slot of its own.
+template <int W, int Steps, int S = 0, class Team, class I, class Body>
+AOTI_INLINE void over_own(const Team &team, I end, const Body &body) {
+  if constexpr (S < Steps) {
+    const I i = I(team.member() * W) + I(S * Team::size * W);
+    // Whole steps ask nothing, as the end is known.
+    if (end >= I((S + 1) * Team::size * W) || i + W <= end) body(Full<W>{}, i, Slot<S>{});
+    over_own<W, Steps, S + 1>(team, end, body);
+  }
+}
 // body(lanes) for the lanes from `i` on that are before `end`.
 template <int W, class I, class Body> AOTI_INLINE void with_lanes(I i, I end, const Body &body) {
   if constexpr (W == 1)
@@ -154,7 +169,7 @@ template <class Op, class T, int W> struct Accumulator {
     for (auto &p : part) p = splat<W>(Op::template neutral<T>());
   }
   template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Vec<T, W> x) {
-    part[S] = Op::merge(part[S], select_tail(lanes, x, Op::template neutral<T>()));
+    part[S % 4] = Op::merge(part[S % 4], select_tail(lanes, x, Op::template neutral<T>()));
   }
   template <class Team> AOTI_INLINE void combine(const Team &team) {
     Vec<T, W> all = Op::merge(Op::merge(part[0], part[1]), Op::merge(part[2], part[3]));

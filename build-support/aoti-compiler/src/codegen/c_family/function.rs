@@ -91,6 +91,11 @@ impl<'a> Parameters<'a> {
             .map(|(id, (name, _))| (*id, name.as_str()))
     }
 
+    /// Whether a buffer lives inside the kernel.
+    pub(in crate::codegen) fn is_row(&self, buffer: BufferId) -> bool {
+        matches!(self.program.buffers[buffer].storage, Storage::Row { .. })
+    }
+
     /// Size symbols that the caller passes, in order.
     pub(in crate::codegen) fn symbols(&self) -> impl Iterator<Item = Symbol> + '_ {
         self.symbols.iter().copied()

@@ -40,6 +40,8 @@ pub(in crate::codegen) struct Context<'a> {
     /// That number, where lane 0 lies at multiples of it and memory begins where any access may: then it is said in the text
     /// which accesses are whole, because compilers do not find out.
     pub(in crate::codegen) whole: Option<i64>,
+    /// Whether rows inside the kernel are kept by the thread that writes them, in one part for each slot.
+    pub(in crate::codegen) has_own_rows: bool,
 }
 
 /// Text for before the vector loop, and for its body.
@@ -279,8 +281,15 @@ impl Context<'_> {
         }
     }
 
+    fn is_own_row(&self, access: &Access) -> bool {
+        self.has_own_rows && self.parameters.is_row(access.buffer)
+    }
+
     /// The address of lane 0's element.
     fn element(&self, pointer: &str, access: &Access) -> String {
+        if self.is_own_row(access) {
+            return format!("{pointer}.at(slot)");
+        }
         let mut parts = Vec::new();
         if !access.offset.is(0) {
             parts.push(scalar(&access.offset));
@@ -298,7 +307,9 @@ impl Context<'_> {
 
     /// An address whose lanes lie side by side, marked where it is a multiple of their bytes.
     fn whole(&self, access: &Access, vector: Symbol, element: String) -> String {
-        let Some(lanes) = self.whole.filter(|_| access.indirect.is_empty()) else { return element };
+        // Compilers leave in memory what anything is said about its address.
+        let is_plain = access.indirect.is_empty() && !self.is_own_row(access);
+        let Some(lanes) = self.whole.filter(|_| is_plain) else { return element };
         let first = |symbol| (symbol == vector).then(|| &Expr::sym(vector) * lanes);
         let offset = access.offset.substitute(&first, &NoRanges);
         if !offset.modulo(&Expr::int(lanes)).is(0) {

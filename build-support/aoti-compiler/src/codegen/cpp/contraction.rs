@@ -17,6 +17,7 @@ use crate::symbolic::{Expr, Symbol};
 pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -> String {
     let context = Context {
         whole: None,
+        has_own_rows: false,
         parameters,
         stage,
         prefix: String::new(),

@@ -115,6 +115,7 @@ impl Printer<'_> {
         let vector = inner_vector.or(vector_axis);
         let context = Context {
             whole: None,
+            has_own_rows: false,
             parameters: self.parameters,
             stage,
             prefix: format!("stage{index}_"),

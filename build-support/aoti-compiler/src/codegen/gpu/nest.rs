@@ -6,7 +6,7 @@ use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, StageText, accumulator_type, type_name};
 use crate::loops::{Axis, Effect, Nest, Program, Stage, Storage};
-use crate::schedule::mapping::{Along, Rows, Teams, row_bytes};
+use crate::schedule::mapping::{Along, Rows, Teams, is_row, row_bytes};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::fmt::Write;
 
@@ -20,6 +20,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, nest: &Nest, tea
         let bytes = &bytes * teams.places;
         match teams.rows {
             Rows::Shared => launch.shared = bytes,
+            Rows::Registers => {}
             Rows::Scratch => launch.scratch = Some(&bytes * SCRATCH_BLOCKS),
         }
     }
@@ -37,6 +38,9 @@ struct Printer<'a> {
 impl Printer<'_> {
     /// Declarations of a position's rows, and their bytes.
     fn rows(&self) -> (String, Option<Expr>) {
+        if self.teams.rows == Rows::Registers {
+            return (self.own_rows(), None);
+        }
         let (mut text, mut offset) = (String::new(), Expr::int(0));
         for (id, name) in self.parameters.rows() {
             let buffer = &self.program.buffers[id];
@@ -53,12 +57,26 @@ impl Printer<'_> {
             Rows::Shared => format!(
                 "AOTI_DYNAMIC_SHARED(shared);\nchar *const rows = shared + team.place() * ({bytes});\n"
             ),
-            Rows::Scratch => format!(
+            Rows::Registers | Rows::Scratch => format!(
                 "char *const rows = scratch + (i64(block_index()) * {} + team.place()) * ({bytes});\n",
                 self.teams.places
             ),
         };
         (memory + &text, Some(offset))
+    }
+
+    /// Declarations of rows that stay with the threads that write them.
+    fn own_rows(&self) -> String {
+        let (lanes, steps) = (self.teams.lanes, self.own_steps().unwrap_or(0));
+        let rows = self.parameters.rows().map(|(id, name)| {
+            format!("OwnRow<{}, {lanes}, {steps}> {name};\n", type_name(self.program.buffers[id].dtype))
+        });
+        rows.collect()
+    }
+
+    /// How many times a thread takes elements of a row.
+    fn own_steps(&self) -> Option<i64> {
+        Teams::length_of_own_rows(self.program, self.nest).map(|length| self.teams.steps(length))
     }
 
     fn function(&self, units: &Expr, rows: &str) -> String {
@@ -73,7 +91,7 @@ impl Printer<'_> {
             _ => format!("{index}(block_count()) * {per_block}"),
         };
         let mut body = self.positions();
-        if !rows.is_empty() && teams.is_shared() {
+        if !rows.is_empty() && teams.is_shared() && teams.rows != Rows::Registers {
             body.push_str("team.sync();\n");
         }
         format!(
@@ -167,7 +185,7 @@ impl Printer<'_> {
             for (accumulator, _) in &own {
                 let _ = writeln!(text, "accumulator{accumulator}.combine(team);");
             }
-            if self.teams.meets_after(self.nest, number) {
+            if self.teams.meets_after(self.program, self.nest, number) {
                 text.push_str("team.sync();\n");
             }
         }
@@ -197,6 +215,7 @@ impl Printer<'_> {
             earlier: if outer { Earlier::SameLanes(&self.nest.stages) } else { Earlier::OneLane },
             width: "lanes.width",
             whole: Some(self.teams.lanes).filter(|lanes| *lanes > 1),
+            has_own_rows: self.teams.rows == Rows::Registers,
         }
         .print()
     }
@@ -219,10 +238,16 @@ impl Printer<'_> {
         if let Some(axis) = self.inner_vector(stage) {
             let printed = self.print_stage(number, stage, Some(axis.symbol), false);
             let sums = stage.effects.iter().any(|effect| matches!(effect, Effect::Accumulate { .. }));
-            let function = if sums { "over_slots" } else { "over" };
+            let is_own = self.teams.rows == Rows::Registers
+                && stage.accesses().any(|access| is_row(self.program, access));
+            let (function, steps) = match self.own_steps().filter(|_| is_own) {
+                Some(steps) => ("over_own", format!(", {steps}")),
+                None if sums => ("over_slots", String::new()),
+                None => ("over", String::new()),
+            };
             let body = printed.body + &printed.effects;
             let body = format!(
-                "{}{function}<{}>(team, {index}({}), [&](auto lanes, {index} {}, auto slot) {{\n  (void)lanes, (void)slot;\n{}}});\n",
+                "{}{function}<{}{steps}>(team, {index}({}), [&](auto lanes, {index} {}, auto slot) {{\n  (void)lanes, (void)slot;\n{}}});\n",
                 printed.uniform,
                 self.teams.lanes,
                 scalar(&axis.extent),

@@ -8,11 +8,11 @@ mod tiles;
 
 pub(super) use cpu::{epilogue_cost, nest_cost};
 
-use super::mapping::{CpuMapping, Mapping};
+use super::mapping::{CpuMapping, GpuMapping, Mapping, Rows};
 use crate::loops::{Kernel, Program, Stage};
 use crate::select::Choice;
 use crate::symbolic::{Ranges, Symbol};
-use crate::target::{Cost, Item, Target};
+use crate::target::{Cost, GpuTarget, Item, Target};
 
 /// A kernel laid over a machine.
 pub(super) struct Laid {
@@ -41,6 +41,17 @@ impl Laid {
         let times = if products > 0.0 { products } else { 1.0 };
         choice.and(Item::Multiply, products * (self.factor - 1.0)).plus(&self.extra.times(times))
     }
+}
+
+/// Whether the rows of a kernel stay in registers of the threads that write them.
+pub(super) fn keeps_rows_in_registers(
+    program: &Program,
+    kernel: &Kernel,
+    ranges: &dyn Ranges,
+    target: &GpuTarget,
+) -> bool {
+    let mappings = simt::map(program, kernel, ranges, target);
+    matches!(mappings.first(), Some(GpuMapping::Teams(teams)) if teams.rows == Rows::Registers)
 }
 
 /// The mappings of a kernel that is computed as chosen; the first is taken without a record.

@@ -8,9 +8,10 @@ use crate::loops::{
     Access, Axis, BufferId, Effect, Index, Kernel, KernelKind, Nest, Program, RowOp, RowOperation, Stage,
     Storage,
 };
-use crate::schedule::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, Tile, row_bytes};
+use crate::schedule::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, Tile, is_row, row_bytes};
 use crate::symbolic::{Expr, NoRanges, Ranges, Symbol};
 use crate::target::GpuTarget;
+use std::collections::BTreeSet;
 
 /// Threads of a block where nothing else decides.
 const BLOCK: i64 = 256;
@@ -56,6 +57,9 @@ pub(super) fn map(
         KernelKind::Nest(nest) => {
             let bytes = bytes_of_rows(program, &kernel.rows(program), ranges);
             let mut teams = shape(program, nest, ranges, bytes > 0);
+            if let Some(own) = with_registers(program, nest, &teams, ranges) {
+                return vec![GpuMapping::Teams(Teams { index, ..own })];
+            }
             teams.index = index;
             let limit = target.max_shared_bytes.min(MAX_ROWS) - KEPT_FREE;
             if bytes.checked_mul(teams.places).is_none_or(|bytes| bytes > limit) {
@@ -177,8 +181,7 @@ fn in_team(program: &Program, nest: &Nest, has_rows: bool, few: bool) -> Teams {
     let lanes = inner_lanes(program, nest);
     let inner = nest.stages.iter().map(|stage| stage_extent(stage, &NoRanges)).max().unwrap_or(1);
     let wanted = inner / lanes / if few { 1 } else { 4 };
-    let team = [32, 64, 128, 256, 512, 1024].into_iter().find(|team| wanted <= *team).unwrap_or(1024);
-    let team = if few { team } else { team.min(512) };
+    let team = team_of(wanted, if few { 1024 } else { 512 });
     let places = if team == 32 && !has_rows {
         8
     } else if team == 32 {
@@ -187,6 +190,39 @@ fn in_team(program: &Program, nest: &Nest, has_rows: bool, few: bool) -> Teams {
         1
     };
     plain(team, places, Along::Inner, lanes)
+}
+
+/// Bytes of rows that a thread keeps in registers at most, and those of a block: a multiprocessor then has room for other blocks.
+const OWN_BYTES: i64 = 160;
+const BLOCK_BYTES: i64 = 96 * 1024;
+
+/// Teams of the members that keep the rows of a nest in registers, where these are enough.
+fn with_registers(program: &Program, nest: &Nest, teams: &Teams, ranges: &dyn Ranges) -> Option<Teams> {
+    if teams.along != Along::Inner || !teams.is_shared() {
+        return None;
+    }
+    let length = Teams::length_of_own_rows(program, nest)?;
+    let outside = |stage: &Stage| -> Option<i64> {
+        let outside: Vec<&Access> = stage.accesses().filter(|access| !is_row(program, access)).collect();
+        (!outside.is_empty()).then(|| lanes_of(program, stage, outside.iter().copied()))?
+    };
+    let lanes = nest.stages.iter().filter_map(outside).min().unwrap_or(1);
+    let positions = extent(&Expr::product(nest.axes.iter().map(|axis| &axis.extent)), ranges);
+    // Two loads of a thread are on their way at a time, where there are positions for all multiprocessors.
+    let (wanted, most) = if positions < 64 { (length / lanes, 1024) } else { (length / lanes / 2, 512) };
+    let size = team_of(wanted, most);
+    let own = plain(size, if size == 32 { 8 } else { 1 }, Along::Inner, lanes);
+    let rows = nest.stages.iter().flat_map(Stage::writes).collect::<BTreeSet<BufferId>>().into_iter();
+    let element = rows.filter(|id| matches!(program.buffers[*id].storage, Storage::Row { .. }));
+    let element: usize = element.map(|id| program.buffers[id].dtype.size()).sum();
+    let bytes = own.steps(length) * lanes * i64::try_from(element).ok()?;
+    (length % lanes == 0 && bytes <= OWN_BYTES && bytes * own.threads() <= BLOCK_BYTES)
+        .then_some(Teams { rows: Rows::Registers, ..own })
+}
+
+/// The smallest team of at least so many threads, or the largest.
+fn team_of(wanted: i64, most: i64) -> i64 {
+    [32, 64, 128, 256, 512, 1024].into_iter().find(|team| wanted <= *team || *team == most).unwrap_or(most)
 }
 
 /// The number of values, where it is not known a large one.
@@ -213,18 +249,17 @@ fn outer_lanes(program: &Program, nest: &Nest, last: &Axis, positions: i64, limi
 }
 
 fn inner_lanes(program: &Program, nest: &Nest) -> i64 {
-    let of_stage = |stage: &Stage| {
-        let last = stage.axes.last()?;
-        let lanes = whole_loads(program, stage.accesses(), last.symbol);
-        // Rows of other sizes have every other row out of step with 16 bytes.
-        Some(
-            [8, 4, 2]
-                .into_iter()
-                .find(|n| *n <= lanes && last.extent.as_int().is_some_and(|e| e % n == 0))
-                .unwrap_or(1),
-        )
-    };
+    let of_stage = |stage: &Stage| lanes_of(program, stage, stage.accesses());
     nest.stages.iter().filter_map(of_stage).min().unwrap_or(1).min(4)
+}
+
+/// Elements of the last axis of a stage that these accesses read or write at once.
+fn lanes_of<'a>(program: &Program, stage: &Stage, accesses: impl Iterator<Item = &'a Access>) -> Option<i64> {
+    let last = stage.axes.last()?;
+    let lanes = whole_loads(program, accesses, last.symbol);
+    // Rows of other sizes have every other row out of step with 16 bytes.
+    let fits = |n: &i64| *n <= lanes && last.extent.as_int().is_some_and(|extent| extent % n == 0);
+    Some([8, 4, 2].into_iter().find(fits).unwrap_or(1))
 }
 
 /// How many elements make 16 bytes of the widest type; 1 where nothing is contiguous.

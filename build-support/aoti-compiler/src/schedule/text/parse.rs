@@ -196,7 +196,8 @@ fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
     let along = one_of(cursor, "along", [("outer", Along::Outer), ("inner", Along::Inner)])?;
     let lanes = field(cursor, "lanes")?;
     let turned = if cursor.eat_word("turned") { Some(cursor.position()?) } else { None };
-    let rows = one_of(cursor, "rows", [("shared", Rows::Shared), ("scratch", Rows::Scratch)])?;
+    let kept = [("shared", Rows::Shared), ("registers", Rows::Registers), ("scratch", Rows::Scratch)];
+    let rows = one_of(cursor, "rows", kept)?;
     cursor.expect_word("order")?;
     let in_order: Result<Vec<usize>, _> = cursor.bracketed()?.into_iter().map(str::parse).collect();
     let in_order = in_order.map_err(|_| cursor.error("expected axes by number"))?;

@@ -160,6 +160,7 @@ fn mapping(mapping: &Mapping) -> String {
             };
             let rows = match rows {
                 Rows::Shared => "shared",
+                Rows::Registers => "registers",
                 Rows::Scratch => "scratch",
             };
             format!(

@@ -8,7 +8,7 @@ extern "C" int32_t aoti_kernels_cuda_run(DeviceRun &run) {
   (void)run;
   launch(run, 0, 0, 391, 256, 0, input<f32>(run, 0), output<f32>(run, 0)); // k_chain
   launch(run, 1, 1, 250, 256, 0, input<f16>(run, 1), output<f16>(run, 1)); // k_half
-  launch(run, 2, 2, 37, 256, 4000, input<f32>(run, 2), output<i64>(run, 7), output<f32>(run, 2)); // k_top
+  launch(run, 2, 2, 37, 256, 0, input<f32>(run, 2), output<i64>(run, 7), output<f32>(run, 2)); // k_top
   launch(run, 3, 3, 1, 256, 0, input<f32>(run, 3), output<f32>(run, 3)); // k_fewsum
   launch(run, 4, 4, 9, 512, 0, input<f32>(run, 4), output<f32>(run, 28), output<f32>(run, 4), output<f32>(run, 5), output<i64>(run, 8)); // k_columns
   launch(run, 5, 5, 1, 1024, 0, input<f32>(run, 4), output<f32>(run, 6)); // k_all

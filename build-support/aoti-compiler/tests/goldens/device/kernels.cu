@@ -53,18 +53,18 @@ AOTI_KERNEL(256) k_top(Run run, const f32 *in0, i64 *__restrict__ out0, f32 *__r
   (void)run;
   begin_kernel();
   constexpr Team<256, 1, false> team{};
-  AOTI_DYNAMIC_SHARED(shared);
-  char *const rows = shared + team.place() * (4000);
-  f32 *const row0 = (f32 *)(rows + 0);
+  OwnRow<f32, 4, 1> row0;
+  OwnRow<f32, 4, 1> row1;
   const i32 units = 37;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
     const i32 i0 = unit;
     (void)i0;
     MaxAccumulator<f32, 4> accumulator0;
     ArgAccumulator<f32, 4, true> accumulator2;
-    over_slots<4>(team, i32(1000), [&](auto lanes, i32 i1, auto slot) {
+    over_own<4, 1>(team, i32(1000), [&](auto lanes, i32 i1, auto slot) {
       (void)lanes, (void)slot;
       const auto stage0_t0 = load(lanes, aligned<16>(in0 + (1000 * i0 + i1)));
+      store(lanes, row0.at(slot), stage0_t0);
       accumulator0.add(lanes, slot, stage0_t0);
       accumulator2.add(lanes, slot, stage0_t0, iota(lanes, i1));
     });
@@ -80,27 +80,25 @@ AOTI_KERNEL(256) k_top(Run run, const f32 *in0, i64 *__restrict__ out0, f32 *__r
     }
     SumAccumulator<f32, 4> accumulator1;
     const auto stage2_t1 = stage1_t0;
-    over_slots<4>(team, i32(1000), [&](auto lanes, i32 i1, auto slot) {
+    over_own<4, 1>(team, i32(1000), [&](auto lanes, i32 i1, auto slot) {
       (void)lanes, (void)slot;
-      const auto stage2_t0 = load(lanes, aligned<16>(in0 + (1000 * i0 + i1)));
+      const auto stage2_t0 = load(lanes, row0.at(slot));
       const auto stage2_v1 = spread(lanes, stage2_t1);
       const auto stage2_t2 = stage2_t0 - stage2_v1;
       const auto stage2_t3 = exp(stage2_t2);
-      store(lanes, aligned<16>(row0 + i1), stage2_t3);
+      store(lanes, row1.at(slot), stage2_t3);
       accumulator1.add(lanes, slot, stage2_t3);
     });
     accumulator1.combine(team);
-    team.sync();
     const auto stage3_t0 = accumulator1.result();
     const auto stage4_t1 = stage3_t0;
-    over<4>(team, i32(1000), [&](auto lanes, i32 i1, auto slot) {
+    over_own<4, 1>(team, i32(1000), [&](auto lanes, i32 i1, auto slot) {
       (void)lanes, (void)slot;
-      const auto stage4_t0 = load(lanes, aligned<16>(row0 + i1));
+      const auto stage4_t0 = load(lanes, row1.at(slot));
       const auto stage4_v1 = spread(lanes, stage4_t1);
       const auto stage4_t2 = stage4_t0 / stage4_v1;
       store(lanes, aligned<16>(out1 + (1000 * i0 + i1)), stage4_t2);
     });
-    team.sync();
   }
   let_next_kernel_come();
 }
