@@ -9,8 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use tempfile::TempDir;
-
 use crate::action::{Action, Content, Key, KeyField, Subject, Work};
 use crate::advice;
 use crate::cache::{ActionStore, Fetched, Manifest};
@@ -20,7 +18,7 @@ use crate::events::{Event, Events};
 use crate::find::{Launch, launch_of};
 use crate::outputs::{OutputFile, Outputs, digest_of};
 use crate::process;
-use crate::temporary::temporary_folder;
+use crate::temporary::{TemporaryFolder, temporary_folder};
 use crate::turns::Turns;
 
 /// Names the program that compiles are started through.
@@ -282,7 +280,7 @@ impl Executor {
     }
 
     /// A fresh folder to make something in.
-    fn folder(&self, subject: &Subject<'_>) -> Result<TempDir, Error> {
+    fn folder(&self, subject: &Subject<'_>) -> Result<TemporaryFolder, Error> {
         temporary_folder("action", &self.environment).map_err(|source| Error::Workspace {
             label: subject.label.to_owned(),
             path: self.environment.temporary_directory(),
@@ -384,7 +382,7 @@ fn check_files_unchanged(action: &Action) -> Result<(), Error> {
 }
 
 /// Keeps the folder of a failure under a name made of the key, so that repeating a failure does not fill the disk.
-fn keep_failed(folder: TempDir, temporary: &Path, key: &Key) -> PathBuf {
+fn keep_failed(folder: TemporaryFolder, temporary: &Path, key: &Key) -> PathBuf {
     let path = folder.keep();
     let name = temporary.join(format!("aoti-failed-{}", key.as_str().get(..16).unwrap_or("action")));
     // Either step may fail where another user owns the name; the folder then keeps its own.

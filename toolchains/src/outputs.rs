@@ -4,11 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tempfile::TempDir;
-
 use crate::action::{FileContent, Input};
 use crate::cache::Manifest;
 use crate::error::{Error, InputError};
+use crate::temporary::{FileAside, TemporaryFolder};
 
 /// One file that was made.
 #[derive(Debug, Clone)]
@@ -34,11 +33,11 @@ pub struct Outputs {
     pub millis: u64,
     /// What the store that they came from knows of them.
     pub(crate) manifest: Option<Arc<Manifest>>,
-    _folder: Option<Arc<TempDir>>,
+    _folder: Option<Arc<TemporaryFolder>>,
 }
 
 impl Outputs {
-    pub(crate) fn new(files: Vec<OutputFile>, cached: bool, folder: Option<TempDir>) -> Self {
+    pub(crate) fn new(files: Vec<OutputFile>, cached: bool, folder: Option<TemporaryFolder>) -> Self {
         Outputs { files, cached, millis: 0, manifest: None, _folder: folder.map(Arc::new) }
     }
 
@@ -87,14 +86,13 @@ impl OutputFile {
         }
         let folder = destination.parent().unwrap_or(Path::new("."));
         fs_err::create_dir_all(folder).map_err(fail)?;
-        let mut aside = tempfile::Builder::new().prefix(".aoti-").tempfile_in(folder).map_err(fail)?;
+        let mut aside = FileAside::new_in(folder).map_err(fail)?;
         let mut source = fs_err::File::open(&self.path).map_err(fail)?;
-        std::io::copy(&mut source, &mut aside).map_err(fail)?;
-        // The file's own mode, less what the user's mask would take: temporary files are private.
+        std::io::copy(&mut source, aside.file()).map_err(fail)?;
+        // The file's own mode: programs stay executable.
         let mode = source.metadata().map_err(fail)?.permissions();
-        aside.as_file().set_permissions(mode).map_err(fail)?;
-        aside.persist(destination).map_err(|error| fail(error.error))?;
-        Ok(())
+        aside.file().set_permissions(mode).map_err(fail)?;
+        aside.persist(destination).map_err(fail)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::find::{Launch, program_named};
 use crate::gpu::GpuArchitecture;
 use crate::probe_cache::{ProbeCache, Stamp};
 use crate::process;
-use crate::temporary::temporary_folder;
+use crate::temporary::{TemporaryFolder, temporary_folder};
 
 mod gpu;
 
@@ -244,7 +244,7 @@ impl Facts {
 /// How the reason begins where there is no folder to try a compiler in.
 pub(crate) const CANNOT: &str = "cannot be probed";
 
-fn folder_with(file: &str, text: &str, environment: &Environment) -> Result<tempfile::TempDir, String> {
+fn folder_with(file: &str, text: &str, environment: &Environment) -> Result<TemporaryFolder, String> {
     let cannot = |error: std::io::Error| format!("{CANNOT}: {error}");
     let folder = temporary_folder("probe", environment).map_err(cannot)?;
     fs_err::write(folder.path().join(file), text).map_err(cannot)?;

@@ -4,6 +4,7 @@
 //! cache, or failing to write it, costs time only.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
@@ -11,6 +12,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 
 use crate::probe::Facts;
+use crate::temporary::FileAside;
 
 /// What tells that a file is still the same one, without reading it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,10 +108,9 @@ impl ProbeCache {
         let Ok(text) = serde_json::to_vec_pretty(&record) else { return };
         let write = || -> std::io::Result<()> {
             fs_err::create_dir_all(folder)?;
-            let mut aside = tempfile::NamedTempFile::new_in(folder)?;
-            std::io::Write::write_all(&mut aside, &text)?;
-            aside.persist(&file)?;
-            Ok(())
+            let mut aside = FileAside::new_in(folder)?;
+            aside.file().write_all(&text)?;
+            aside.persist(&file)
         };
         // A probe without a record is only slower.
         let _ = write();

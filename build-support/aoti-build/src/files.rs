@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use aoti_compiler::codegen::bundle::WeightsBlob;
+use aoti_toolchain::FileAside;
 use bytes::Bytes;
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
@@ -115,8 +116,7 @@ fn zeros(mut count: u64, target: &mut dyn Write) -> io::Result<()> {
 
 fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
     let aside = written_aside(path, fill)?;
-    aside.persist(path).map_err(|error| file_error("write", path)(error.error))?;
-    Ok(())
+    aside.persist(path).map_err(file_error("write", path))
 }
 
 /// Finds out whether a file could be replaced by one of this content now, and leaves it as it is.
@@ -128,20 +128,19 @@ pub(crate) fn check_replaceable(path: &Path, content: &[u8]) -> Result<(), Error
 fn written_aside(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<tempfile::NamedTempFile, Error> {
+) -> Result<FileAside, Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs_err::create_dir_all(folder).map_err(file_error("make", folder))?;
-    let aside = tempfile::Builder::new().prefix(".aoti-").tempfile_in(folder);
-    let mut aside = aside.map_err(file_error("write in", folder))?;
-    let mut writer = io::BufWriter::new(aside.as_file_mut());
+    let mut aside = FileAside::new_in(folder).map_err(file_error("write in", folder))?;
+    let mut writer = io::BufWriter::new(aside.file());
     fill(&mut writer).and_then(|()| writer.flush()).map_err(file_error("write", path))?;
     drop(writer);
-    // Temporary files are private; what a build makes is not.
+    // Whatever the user's mask is: others may run what was built.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let readable = std::fs::Permissions::from_mode(0o644);
-        aside.as_file().set_permissions(readable).map_err(file_error("write", path))?;
+        aside.file().set_permissions(readable).map_err(file_error("write", path))?;
     }
     Ok(aside)
 }

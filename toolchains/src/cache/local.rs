@@ -9,6 +9,7 @@
 //! ```
 //! An entry is written aside and renamed in one step. Presence proves nothing: every fetch checks digests.
 
+use std::fs::TryLockError;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use crate::cache::{ActionStore, Fetched};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::outputs::{OutputFile, Outputs, digest_of};
+use crate::temporary::TemporaryFolder;
 
 /// How long a lock is tried for before the wait is announced.
 const SHORT_WAIT: Duration = Duration::from_millis(150);
@@ -126,10 +128,10 @@ impl LocalStore {
         fs_err::write(folder.join("manifest.json"), serde_json::to_vec_pretty(manifest)?)
     }
 
-    fn temporary(&self) -> Result<tempfile::TempDir, Error> {
+    fn temporary(&self) -> Result<TemporaryFolder, Error> {
         let aside = self.aside();
         fs_err::create_dir_all(&aside).map_err(cache_error("make", &aside))?;
-        tempfile::tempdir_in(&aside).map_err(cache_error("write in", &aside))
+        TemporaryFolder::new_in(&aside, "").map_err(cache_error("write in", &aside))
     }
 }
 
@@ -222,24 +224,24 @@ impl ActionStore for LocalStore {
         fs_err::create_dir_all(&folder).map_err(cache_error("make", &folder))?;
         let path = folder.join(key.as_str());
         let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let mut lock = fd_lock::RwLock::new(file.map_err(cache_error("lock", &path))?);
+        let lock = file.map_err(cache_error("lock", &path))?;
         let begun = Instant::now();
         while begun.elapsed() < SHORT_WAIT {
-            match lock.try_write() {
-                Ok(_guard) => {
+            match lock.try_lock() {
+                Ok(()) => {
                     work();
                     return Ok(());
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    std::thread::sleep(Duration::from_millis(10));
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+                Err(TryLockError::Error(source)) => {
+                    return Err(Error::Cache { action: "lock", path, source });
                 }
-                Err(source) => return Err(Error::Cache { action: "lock", path, source }),
             }
         }
         waiting();
         loop {
-            match lock.write() {
-                Ok(_guard) => {
+            match lock.lock() {
+                Ok(()) => {
                     work();
                     return Ok(());
                 }

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::cache::local::{LocalStore, cache_error};
 use crate::error::Error;
+use crate::temporary::TemporaryFolder;
 
 /// How big a store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,7 +98,7 @@ impl LocalStore {
             // Renamed first, so that nobody finds half an entry.
             let aside = self.aside();
             fs_err::create_dir_all(&aside).map_err(cache_error("make", &aside))?;
-            let gone = tempfile::tempdir_in(&aside).map_err(cache_error("write in", &aside))?;
+            let gone = TemporaryFolder::new_in(&aside, "").map_err(cache_error("write in", &aside))?;
             match fs_err::rename(&entry.path, gone.path().join("gone")) {
                 Ok(()) => {}
                 // Another collection was faster.
@@ -121,10 +122,9 @@ impl LocalStore {
             }
         }
         for path in children(&self.locks()).unwrap_or_default() {
-            let Ok(file) = std::fs::File::open(&path) else { continue };
-            let mut lock = fd_lock::RwLock::new(file);
+            let Ok(lock) = std::fs::File::open(&path) else { continue };
             // Whoever opens the file between our lock and its removal builds beside the next one: repeated work, no harm.
-            if is_abandoned(&path, now) && lock.try_write().is_ok() {
+            if is_abandoned(&path, now) && lock.try_lock().is_ok() {
                 let _ = fs_err::remove_file(&path);
             }
         }
@@ -190,13 +190,12 @@ impl Limit {
         }
         self.since.store(0, Ordering::Relaxed);
         let path = store.locks().join("gc");
-        let Ok(file) = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path) else {
+        let Ok(lock) = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path) else {
             return;
         };
-        let mut lock = fd_lock::RwLock::new(file);
-        if let Ok(_guard) = lock.try_write() {
+        if lock.try_lock().is_ok() {
             let _ = store.gc(self.max_bytes);
-        };
+        }
     }
 }
 
