@@ -337,9 +337,9 @@ fn lay_out(action: &Action, folder: &Path) -> Result<(), Error> {
     for input in &action.inputs {
         let path = folder.join(&input.name);
         let write = || -> std::io::Result<()> {
-            fs_err::create_dir_all(path.parent().unwrap_or(folder))?;
+            std::fs::create_dir_all(path.parent().unwrap_or(folder))?;
             match &input.content {
-                Content::Bytes(bytes) => fs_err::write(&path, bytes),
+                Content::Bytes(bytes) => std::fs::write(&path, bytes),
                 Content::File(file) => link(file.path(), &path),
             }
         };
@@ -352,7 +352,7 @@ fn lay_out(action: &Action, folder: &Path) -> Result<(), Error> {
     for output in &action.outputs {
         let path = folder.join(output);
         let parent = path.parent().unwrap_or(folder);
-        fs_err::create_dir_all(parent).map_err(|source| Error::Workspace {
+        std::fs::create_dir_all(parent).map_err(|source| Error::Workspace {
             label: action.label.clone(),
             path: parent.to_owned(),
             source,
@@ -363,12 +363,12 @@ fn lay_out(action: &Action, folder: &Path) -> Result<(), Error> {
 
 #[cfg(unix)]
 fn link(from: &Path, to: &Path) -> std::io::Result<()> {
-    fs_err::os::unix::fs::symlink(from, to)
+    std::os::unix::fs::symlink(from, to)
 }
 
 #[cfg(not(unix))]
 fn link(from: &Path, to: &Path) -> std::io::Result<()> {
-    fs_err::hard_link(from, to).or_else(|_| fs_err::copy(from, to).map(|_| ()))
+    std::fs::hard_link(from, to).or_else(|_| std::fs::copy(from, to).map(|_| ()))
 }
 
 /// A result is only worth its key if the files that the tool read are those whose digests the key has.
@@ -386,6 +386,6 @@ fn keep_failed(folder: TemporaryFolder, temporary: &Path, key: &Key) -> PathBuf 
     let path = folder.keep();
     let name = temporary.join(format!("aoti-failed-{}", key.as_str().get(..16).unwrap_or("action")));
     // Either step may fail where another user owns the name; the folder then keeps its own.
-    let _ = fs_err::remove_dir_all(&name);
-    if fs_err::rename(&path, &name).is_ok() { name } else { path }
+    let _ = std::fs::remove_dir_all(&name);
+    if std::fs::rename(&path, &name).is_ok() { name } else { path }
 }

@@ -67,7 +67,7 @@ impl OutputFile {
     /// # Errors
     /// [`Error::Output`].
     pub fn read(&self) -> Result<Vec<u8>, Error> {
-        fs_err::read(&self.path).map_err(|source| Error::Output {
+        std::fs::read(&self.path).map_err(|source| Error::Output {
             action: "read",
             path: self.path.clone(),
             source,
@@ -85,9 +85,9 @@ impl OutputFile {
             return Ok(());
         }
         let folder = destination.parent().unwrap_or(Path::new("."));
-        fs_err::create_dir_all(folder).map_err(fail)?;
+        std::fs::create_dir_all(folder).map_err(fail)?;
         let mut aside = FileAside::new_in(folder).map_err(fail)?;
-        let mut source = fs_err::File::open(&self.path).map_err(fail)?;
+        let mut source = std::fs::File::open(&self.path).map_err(fail)?;
         std::io::copy(&mut source, aside.file()).map_err(fail)?;
         // The file's own mode: programs stay executable.
         let mode = source.metadata().map_err(fail)?.permissions();
@@ -99,6 +99,6 @@ impl OutputFile {
 /// Digest and length of a file.
 pub(crate) fn digest_of(path: &Path) -> std::io::Result<(String, u64)> {
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(fs_err::File::open(path)?)?;
+    hasher.update_reader(std::fs::File::open(path)?)?;
     Ok((hasher.finalize().to_hex().to_string(), hasher.count()))
 }

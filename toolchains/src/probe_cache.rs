@@ -29,8 +29,8 @@ pub(crate) struct Stamp {
 impl Stamp {
     /// The stamp of the file that this path leads to, links resolved.
     pub(crate) fn of(path: &Path) -> Option<Stamp> {
-        let path = fs_err::canonicalize(path).ok()?;
-        let metadata = fs_err::metadata(&path).ok()?;
+        let path = std::fs::canonicalize(path).ok()?;
+        let metadata = std::fs::metadata(&path).ok()?;
         let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         let (inode, changed_nanos) = unix_part(&metadata);
         Some(Stamp {
@@ -87,7 +87,7 @@ impl ProbeCache {
     pub(crate) fn get(&self, question: &str) -> Option<Facts> {
         let remembered = self.memory().get(question).cloned();
         let record = remembered.or_else(|| {
-            let text = fs_err::read(self.file(question)?).ok()?;
+            let text = std::fs::read(self.file(question)?).ok()?;
             serde_json::from_slice::<Record>(&text).ok()
         })?;
         let good = record.question == question && record.stamps.iter().all(Stamp::still_holds);
@@ -107,7 +107,7 @@ impl ProbeCache {
         let Some(folder) = file.parent() else { return };
         let Ok(text) = serde_json::to_vec_pretty(&record) else { return };
         let write = || -> std::io::Result<()> {
-            fs_err::create_dir_all(folder)?;
+            std::fs::create_dir_all(folder)?;
             let mut aside = FileAside::new_in(folder)?;
             aside.file().write_all(&text)?;
             aside.persist(&file)

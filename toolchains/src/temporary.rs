@@ -128,7 +128,7 @@ pub fn temporary_folder(what: &str, environment: &Environment) -> io::Result<Tem
 /// Removes our temporary folders that are older than a day: their processes died, or told somebody of a failure who has
 /// had the time to look. Returns how many there were; what cannot be removed waits for the next time.
 pub fn sweep_temporaries(environment: &Environment) -> usize {
-    let listing = fs_err::read_dir(environment.temporary_directory()).into_iter().flatten().flatten();
+    let listing = std::fs::read_dir(environment.temporary_directory()).into_iter().flatten().flatten();
     let now = SystemTime::now();
     let is_ours = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -136,9 +136,9 @@ pub fn sweep_temporaries(environment: &Environment) -> usize {
     };
     let paths = listing.map(|entry| entry.path());
     // Links are not followed: they are not ours.
-    let is_folder = |path: &Path| fs_err::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
+    let is_folder = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
     let abandoned = paths.filter(|path| is_ours(path) && is_folder(path) && is_abandoned(path, now));
-    abandoned.filter(|path| fs_err::remove_dir_all(path).is_ok()).count()
+    abandoned.filter(|path| std::fs::remove_dir_all(path).is_ok()).count()
 }
 
 #[cfg(test)]

@@ -303,7 +303,7 @@ fn open_lock(job: &Job) -> Result<Option<File>, Error> {
         return Ok(None);
     }
     let folder = &job.layout.folder;
-    fs_err::create_dir_all(folder).map_err(file_error("make", folder))?;
+    std::fs::create_dir_all(folder).map_err(file_error("make", folder))?;
     let path = job.layout.lock();
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     file.map(Some).map_err(file_error("open", &path))
@@ -322,10 +322,10 @@ fn take(lock: &File, name: &str, progress: &dyn Progress) {
 /// without one; the tools' own locks still see to it that nothing is compiled twice.
 fn retract(job: &Job) {
     let (folder, lock) = (&job.layout.folder, job.layout.lock());
-    let Ok(mut listing) = fs_err::read_dir(folder) else { return };
+    let Ok(mut listing) = std::fs::read_dir(folder) else { return };
     if job.incremental && listing.all(|entry| entry.is_ok_and(|entry| entry.path() == lock)) {
         let _ = files::remove(&lock);
-        let _ = fs_err::remove_dir(folder);
+        let _ = std::fs::remove_dir(folder);
     }
 }
 

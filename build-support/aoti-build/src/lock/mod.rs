@@ -101,7 +101,7 @@ impl Lock {
     /// # Errors
     /// [`Error::File`] when it cannot be read, [`Error::Manifest`] with the place of what is wrong in it.
     pub fn read(path: &Path) -> Result<Reading, Error> {
-        let bytes = match fs_err::read(path) {
+        let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Reading::default()),
             Err(error) => return Err(files::file_error("read", path)(error)),
