@@ -63,10 +63,10 @@ fn check_choice(schedule: &Schedule, kernel: &Kernel, choice: &Choice) -> Vec<St
     if !fits {
         findings.push("its template is for kernels of another kind".to_owned());
     }
-    if let (KernelKind::MatMul(matmul), Template::Gemm(Gemm::Library)) = (&kernel.kind, choice.template) {
-        if !has_library(&schedule.program, matmul, &schedule.target) {
-            findings.push("no library computes it".to_owned());
-        }
+    if let (KernelKind::MatMul(matmul), Template::Gemm(Gemm::Library)) = (&kernel.kind, choice.template)
+        && !has_library(&schedule.program, matmul, &schedule.target)
+    {
+        findings.push("no library computes it".to_owned());
     }
     for packed in &choice.packed {
         let is_constant = matches!(schedule.program.buffers[packed.buffer].storage, Storage::Constant(_));
