@@ -43,19 +43,19 @@ pub(crate) struct Global {
     pub(crate) config: Vec<String>,
 }
 
-/// What GPUs may do beside our own products of `f32`.
+/// What products of `f32` may be besides our own.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Rounding {
     /// What of f32 a GPU may multiply as TF32, comma-separated [default: `conv`, as in PyTorch; in `verify` `none`]
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     allow_tf32: Vec<Rounded>,
-    /// Library of a GPU's vendor that products may be left to, where a record takes it: `cublaslt` or `hipblaslt`
+    /// Library that products may be left to, where a record takes it: `cublaslt`, `hipblaslt` or `openblas`
     #[arg(long, value_name = "NAME", value_parser = library)]
     library: Vec<MathLibrary>,
 }
 
 fn library(name: &str) -> Result<MathLibrary, String> {
-    let known = MathLibrary::ALL.map(MathLibrary::name).join("` and `");
+    let known = MathLibrary::ALL.map(MathLibrary::name).join("`, `");
     let found = MathLibrary::ALL.into_iter().find(|library| library.name() == name);
     found.ok_or_else(|| format!("there are `{known}`"))
 }

@@ -48,7 +48,16 @@ impl Failure {
         path: &std::path::Path,
     ) -> impl FnOnce(std::io::Error) -> Failure + use<> {
         let (text, path) = (format!("cannot {what} `{}`", path.display()), path.to_owned());
-        move |error| Failure::Machine(format!("{text}: {}", aoti_build::plain(error, &path)))
+        move |error| Failure::Machine(format!("{text}: {}", plain(error, &path)))
+    }
+}
+
+/// An error of the system without the path and the action that were put before it: the caller names them.
+fn plain(error: std::io::Error, path: &std::path::Path) -> std::io::Error {
+    let text = error.to_string();
+    match text.split_once(&format!("`{}`: ", path.display())) {
+        Some((_, cause)) => std::io::Error::new(error.kind(), cause),
+        None => error,
     }
 }
 

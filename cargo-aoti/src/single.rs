@@ -7,8 +7,7 @@ use aoti_build::{
     operators_of_project,
 };
 use aoti_runtime::{Device, Library, LoadOptions, ModelInfo};
-use aoti_toolchain::{Environment, temporary_folder};
-use tempfile::TempDir;
+use aoti_toolchain::{Environment, TemporaryFolder, temporary_folder};
 
 use crate::arguments::Numerics;
 use crate::commands::Context;
@@ -20,7 +19,7 @@ pub(crate) struct Single {
     device: Device,
     /// Of GPUs, those that it is compiled for.
     pub(crate) architectures: Vec<String>,
-    _folder: TempDir,
+    _folder: TemporaryFolder,
 }
 
 /// The name of a model that has none but its file's; that of its folder where the file is just `model`.

@@ -54,7 +54,7 @@ impl FileContent {
     /// [`InputError::Unreadable`].
     pub fn read(path: &Path) -> Result<Self, InputError> {
         let unreadable = |source| InputError::Unreadable { path: path.to_owned(), source };
-        let file = fs_err::File::open(path).map_err(unreadable)?;
+        let file = std::fs::File::open(path).map_err(unreadable)?;
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(file).map_err(unreadable)?;
         Self::with_digest(path, hasher.finalize().to_hex().as_str())
@@ -66,8 +66,8 @@ impl FileContent {
     /// [`InputError::Unreadable`] when it is not there.
     pub fn with_digest(path: &Path, digest: &str) -> Result<Self, InputError> {
         let unreadable = |source| InputError::Unreadable { path: path.to_owned(), source };
-        let path = fs_err::canonicalize(path).map_err(unreadable)?;
-        let metadata = fs_err::metadata(&path).map_err(unreadable)?;
+        let path = std::fs::canonicalize(path).map_err(unreadable)?;
+        let metadata = std::fs::metadata(&path).map_err(unreadable)?;
         let modified = metadata.modified().ok();
         Ok(FileContent { path, digest: digest.to_owned(), bytes: metadata.len(), modified })
     }
@@ -85,7 +85,7 @@ impl FileContent {
     /// Refuses a file that was written since its digest was taken.
     pub(crate) fn check_unchanged(&self) -> Result<(), InputError> {
         let changed = || InputError::Changed { path: self.path.clone() };
-        let metadata = fs_err::metadata(&self.path).map_err(|_| changed())?;
+        let metadata = std::fs::metadata(&self.path).map_err(|_| changed())?;
         let same = metadata.len() == self.bytes && metadata.modified().ok() == self.modified;
         if same { Ok(()) } else { Err(changed()) }
     }

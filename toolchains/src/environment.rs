@@ -222,7 +222,7 @@ impl Environment {
 }
 
 fn host_processor() -> String {
-    let text = fs_err::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     ["vendor_id", "cpu family", "model", "model name", "flags", "Features", "CPU part"]
         .iter()
         .filter_map(|field| {
@@ -234,7 +234,7 @@ fn host_processor() -> String {
 }
 
 fn distribution() -> Vec<String> {
-    let text = fs_err::read_to_string("/etc/os-release").unwrap_or_default();
+    let text = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
     let mut names = Vec::new();
     for field in ["ID=", "ID_LIKE="] {
         let value = text.lines().find_map(|line| line.strip_prefix(field)).unwrap_or_default();

@@ -9,8 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use tempfile::TempDir;
-
 use crate::action::{Action, Content, Key, KeyField, Subject, Work};
 use crate::advice;
 use crate::cache::{ActionStore, Fetched, Manifest};
@@ -20,7 +18,7 @@ use crate::events::{Event, Events};
 use crate::find::{Launch, launch_of};
 use crate::outputs::{OutputFile, Outputs, digest_of};
 use crate::process;
-use crate::temporary::temporary_folder;
+use crate::temporary::{TemporaryFolder, temporary_folder};
 use crate::turns::Turns;
 
 /// Names the program that compiles are started through.
@@ -282,7 +280,7 @@ impl Executor {
     }
 
     /// A fresh folder to make something in.
-    fn folder(&self, subject: &Subject<'_>) -> Result<TempDir, Error> {
+    fn folder(&self, subject: &Subject<'_>) -> Result<TemporaryFolder, Error> {
         temporary_folder("action", &self.environment).map_err(|source| Error::Workspace {
             label: subject.label.to_owned(),
             path: self.environment.temporary_directory(),
@@ -339,9 +337,9 @@ fn lay_out(action: &Action, folder: &Path) -> Result<(), Error> {
     for input in &action.inputs {
         let path = folder.join(&input.name);
         let write = || -> std::io::Result<()> {
-            fs_err::create_dir_all(path.parent().unwrap_or(folder))?;
+            std::fs::create_dir_all(path.parent().unwrap_or(folder))?;
             match &input.content {
-                Content::Bytes(bytes) => fs_err::write(&path, bytes),
+                Content::Bytes(bytes) => std::fs::write(&path, bytes),
                 Content::File(file) => link(file.path(), &path),
             }
         };
@@ -354,7 +352,7 @@ fn lay_out(action: &Action, folder: &Path) -> Result<(), Error> {
     for output in &action.outputs {
         let path = folder.join(output);
         let parent = path.parent().unwrap_or(folder);
-        fs_err::create_dir_all(parent).map_err(|source| Error::Workspace {
+        std::fs::create_dir_all(parent).map_err(|source| Error::Workspace {
             label: action.label.clone(),
             path: parent.to_owned(),
             source,
@@ -365,12 +363,12 @@ fn lay_out(action: &Action, folder: &Path) -> Result<(), Error> {
 
 #[cfg(unix)]
 fn link(from: &Path, to: &Path) -> std::io::Result<()> {
-    fs_err::os::unix::fs::symlink(from, to)
+    std::os::unix::fs::symlink(from, to)
 }
 
 #[cfg(not(unix))]
 fn link(from: &Path, to: &Path) -> std::io::Result<()> {
-    fs_err::hard_link(from, to).or_else(|_| fs_err::copy(from, to).map(|_| ()))
+    std::fs::hard_link(from, to).or_else(|_| std::fs::copy(from, to).map(|_| ()))
 }
 
 /// A result is only worth its key if the files that the tool read are those whose digests the key has.
@@ -384,10 +382,10 @@ fn check_files_unchanged(action: &Action) -> Result<(), Error> {
 }
 
 /// Keeps the folder of a failure under a name made of the key, so that repeating a failure does not fill the disk.
-fn keep_failed(folder: TempDir, temporary: &Path, key: &Key) -> PathBuf {
+fn keep_failed(folder: TemporaryFolder, temporary: &Path, key: &Key) -> PathBuf {
     let path = folder.keep();
     let name = temporary.join(format!("aoti-failed-{}", key.as_str().get(..16).unwrap_or("action")));
     // Either step may fail where another user owns the name; the folder then keeps its own.
-    let _ = fs_err::remove_dir_all(&name);
-    if fs_err::rename(&path, &name).is_ok() { name } else { path }
+    let _ = std::fs::remove_dir_all(&name);
+    if std::fs::rename(&path, &name).is_ok() { name } else { path }
 }

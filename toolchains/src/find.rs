@@ -164,7 +164,7 @@ fn matching(pattern: &Path) -> Vec<PathBuf> {
         return Vec::new();
     };
     let Some((before, after)) = name.split_once('*') else { return vec![pattern.to_owned()] };
-    let names = fs_err::read_dir(folder).into_iter().flatten().flatten();
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let names = names.filter_map(|child| child.file_name().into_string().ok());
     let mut names = names
         .filter(|name| {
@@ -262,7 +262,7 @@ fn each_once(candidates: Vec<Candidate>) -> Vec<Candidate> {
 }
 
 fn resolved(path: &Path) -> PathBuf {
-    fs_err::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 #[cfg(test)]

@@ -66,5 +66,5 @@ pub use probe::{Compiler, Identity};
 pub use report::{Report, ReportEntry};
 pub use resolve::{Consideration, Requirements, Resolution, ResolveError, Toolchain, Toolchains, Verdict};
 pub use target::Target;
-pub use temporary::{sweep_temporaries, temporary_folder};
+pub use temporary::{FileAside, TemporaryFolder, sweep_temporaries, temporary_folder};
 pub use user::{UserToolchain, UserToolchains, user_file};

@@ -4,11 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tempfile::TempDir;
-
 use crate::action::{FileContent, Input};
 use crate::cache::Manifest;
 use crate::error::{Error, InputError};
+use crate::temporary::{FileAside, TemporaryFolder};
 
 /// One file that was made.
 #[derive(Debug, Clone)]
@@ -34,11 +33,11 @@ pub struct Outputs {
     pub millis: u64,
     /// What the store that they came from knows of them.
     pub(crate) manifest: Option<Arc<Manifest>>,
-    _folder: Option<Arc<TempDir>>,
+    _folder: Option<Arc<TemporaryFolder>>,
 }
 
 impl Outputs {
-    pub(crate) fn new(files: Vec<OutputFile>, cached: bool, folder: Option<TempDir>) -> Self {
+    pub(crate) fn new(files: Vec<OutputFile>, cached: bool, folder: Option<TemporaryFolder>) -> Self {
         Outputs { files, cached, millis: 0, manifest: None, _folder: folder.map(Arc::new) }
     }
 
@@ -68,7 +67,7 @@ impl OutputFile {
     /// # Errors
     /// [`Error::Output`].
     pub fn read(&self) -> Result<Vec<u8>, Error> {
-        fs_err::read(&self.path).map_err(|source| Error::Output {
+        std::fs::read(&self.path).map_err(|source| Error::Output {
             action: "read",
             path: self.path.clone(),
             source,
@@ -86,21 +85,20 @@ impl OutputFile {
             return Ok(());
         }
         let folder = destination.parent().unwrap_or(Path::new("."));
-        fs_err::create_dir_all(folder).map_err(fail)?;
-        let mut aside = tempfile::Builder::new().prefix(".aoti-").tempfile_in(folder).map_err(fail)?;
-        let mut source = fs_err::File::open(&self.path).map_err(fail)?;
-        std::io::copy(&mut source, &mut aside).map_err(fail)?;
-        // The file's own mode, less what the user's mask would take: temporary files are private.
+        std::fs::create_dir_all(folder).map_err(fail)?;
+        let mut aside = FileAside::new_in(folder).map_err(fail)?;
+        let mut source = std::fs::File::open(&self.path).map_err(fail)?;
+        std::io::copy(&mut source, aside.file()).map_err(fail)?;
+        // The file's own mode: programs stay executable.
         let mode = source.metadata().map_err(fail)?.permissions();
-        aside.as_file().set_permissions(mode).map_err(fail)?;
-        aside.persist(destination).map_err(|error| fail(error.error))?;
-        Ok(())
+        aside.file().set_permissions(mode).map_err(fail)?;
+        aside.persist(destination).map_err(fail)
     }
 }
 
 /// Digest and length of a file.
 pub(crate) fn digest_of(path: &Path) -> std::io::Result<(String, u64)> {
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(fs_err::File::open(path)?)?;
+    hasher.update_reader(std::fs::File::open(path)?)?;
     Ok((hasher.finalize().to_hex().to_string(), hasher.count()))
 }

@@ -158,11 +158,11 @@ fn capabilities(text: &str) -> Vec<String> {
 /// The kernel driver tells a version for each node, 0 for processors.
 fn amd(nodes: &Path) -> Result<Vec<String>, String> {
     let shown = nodes.display();
-    let listing = fs_err::read_dir(nodes)
+    let listing = std::fs::read_dir(nodes)
         .map_err(|_| format!("`{shown}`, which AMD's kernel driver makes, cannot be read"))?;
     let mut names = Vec::new();
     for node in listing.flatten() {
-        let text = fs_err::read_to_string(node.path().join("properties")).unwrap_or_default();
+        let text = std::fs::read_to_string(node.path().join("properties")).unwrap_or_default();
         let version = text.lines().find_map(|line| line.strip_prefix("gfx_target_version "));
         names.extend(version.and_then(|version| version.trim().parse().ok()).and_then(processor));
     }

@@ -16,7 +16,7 @@ use crate::find::{Launch, program_named};
 use crate::gpu::GpuArchitecture;
 use crate::probe_cache::{ProbeCache, Stamp};
 use crate::process;
-use crate::temporary::temporary_folder;
+use crate::temporary::{TemporaryFolder, temporary_folder};
 
 mod gpu;
 
@@ -244,10 +244,10 @@ impl Facts {
 /// How the reason begins where there is no folder to try a compiler in.
 pub(crate) const CANNOT: &str = "cannot be probed";
 
-fn folder_with(file: &str, text: &str, environment: &Environment) -> Result<tempfile::TempDir, String> {
+fn folder_with(file: &str, text: &str, environment: &Environment) -> Result<TemporaryFolder, String> {
     let cannot = |error: std::io::Error| format!("{CANNOT}: {error}");
     let folder = temporary_folder("probe", environment).map_err(cannot)?;
-    fs_err::write(folder.path().join(file), text).map_err(cannot)?;
+    std::fs::write(folder.path().join(file), text).map_err(cannot)?;
     Ok(folder)
 }
 
@@ -322,7 +322,7 @@ fn identity(version: &str, machine: &str, stamps: &[Stamp]) -> Result<Identity, 
     }
     for stamp in stamps {
         let mut of_file = blake3::Hasher::new();
-        let file = fs_err::File::open(stamp.path());
+        let file = std::fs::File::open(stamp.path());
         file.and_then(|file| of_file.update_reader(file).map(|_| ()))
             .map_err(|error| format!("cannot be read: {error}"))?;
         hasher.update(of_file.finalize().as_bytes());

@@ -4,6 +4,7 @@
 //! cache, or failing to write it, costs time only.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
@@ -11,6 +12,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 
 use crate::probe::Facts;
+use crate::temporary::FileAside;
 
 /// What tells that a file is still the same one, without reading it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,8 +29,8 @@ pub(crate) struct Stamp {
 impl Stamp {
     /// The stamp of the file that this path leads to, links resolved.
     pub(crate) fn of(path: &Path) -> Option<Stamp> {
-        let path = fs_err::canonicalize(path).ok()?;
-        let metadata = fs_err::metadata(&path).ok()?;
+        let path = std::fs::canonicalize(path).ok()?;
+        let metadata = std::fs::metadata(&path).ok()?;
         let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         let (inode, changed_nanos) = unix_part(&metadata);
         Some(Stamp {
@@ -85,7 +87,7 @@ impl ProbeCache {
     pub(crate) fn get(&self, question: &str) -> Option<Facts> {
         let remembered = self.memory().get(question).cloned();
         let record = remembered.or_else(|| {
-            let text = fs_err::read(self.file(question)?).ok()?;
+            let text = std::fs::read(self.file(question)?).ok()?;
             serde_json::from_slice::<Record>(&text).ok()
         })?;
         let good = record.question == question && record.stamps.iter().all(Stamp::still_holds);
@@ -105,11 +107,10 @@ impl ProbeCache {
         let Some(folder) = file.parent() else { return };
         let Ok(text) = serde_json::to_vec_pretty(&record) else { return };
         let write = || -> std::io::Result<()> {
-            fs_err::create_dir_all(folder)?;
-            let mut aside = tempfile::NamedTempFile::new_in(folder)?;
-            std::io::Write::write_all(&mut aside, &text)?;
-            aside.persist(&file)?;
-            Ok(())
+            std::fs::create_dir_all(folder)?;
+            let mut aside = FileAside::new_in(folder)?;
+            aside.file().write_all(&text)?;
+            aside.persist(&file)
         };
         // A probe without a record is only slower.
         let _ = write();

@@ -216,7 +216,7 @@ pub(crate) fn project_definitions(
 
 fn read(file: PathBuf) -> Result<UserToolchains, Error> {
     let fail = |message: String| Error::Definition { file: file.display().to_string(), message };
-    let text = fs_err::read_to_string(&file).map_err(|error| fail(error.to_string()))?;
+    let text = std::fs::read_to_string(&file).map_err(|error| fail(error.to_string()))?;
     let File { toolchain: tables } = toml::from_str(&text).map_err(|error| fail(error.to_string()))?;
     let folder = file.parent().and_then(Path::parent).map_or_else(|| PathBuf::from("/"), Path::to_owned);
     Ok(UserToolchains { file, folder, tables })

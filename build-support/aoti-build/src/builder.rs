@@ -116,7 +116,7 @@ impl Builder {
         self
     }
 
-    /// Libraries of GPUs' vendors that products may be left to, in place of the table's `libraries`.
+    /// Libraries that products may be left to, in place of the table's `libraries`.
     #[must_use]
     pub fn libraries(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Builder {
         self.script.libraries = names.into_iter().map(Into::into).collect();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use aoti_compiler::codegen::bundle::WeightsBlob;
+use aoti_toolchain::FileAside;
 use bytes::Bytes;
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
@@ -22,7 +23,7 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     pub(crate) fn of(path: &Path) -> io::Result<Stamp> {
-        let metadata = fs_err::metadata(path)?;
+        let metadata = std::fs::metadata(path)?;
         // Opening a pipe would wait for a writer.
         if !metadata.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -43,7 +44,7 @@ fn modified_ns(metadata: &Metadata) -> u64 {
 
 /// Maps a file, so that models of any size cost no memory.
 pub(crate) fn map(path: &Path) -> io::Result<Bytes> {
-    let file = fs_err::File::open(path)?;
+    let file = std::fs::File::open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
@@ -52,13 +53,13 @@ pub(crate) fn map(path: &Path) -> io::Result<Bytes> {
     }
     // SAFETY: the map is read-only and read as bytes only. A file that is cut while a build reads it can end the build,
     // as with every program that maps files; it cannot change what other programs see.
-    let map = unsafe { Mmap::map(file.file()) }?;
+    let map = unsafe { Mmap::map(&file) }?;
     Ok(Bytes::from_owner(map))
 }
 
 /// Writes a file in one step, unless it already has this content. Gives whether it was written.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<bool, Error> {
-    if fs_err::read(path).is_ok_and(|old| old == content) {
+    if std::fs::read(path).is_ok_and(|old| old == content) {
         return Ok(false);
     }
     replace(path, |file| file.write_all(content))?;
@@ -67,7 +68,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<bool, Error> {
 
 /// Writes parts one after the other.
 pub(crate) fn write_parts(path: &Path, parts: &mut dyn Iterator<Item = &[u8]>) -> io::Result<()> {
-    let mut file = io::BufWriter::new(fs_err::File::create(path)?);
+    let mut file = io::BufWriter::new(std::fs::File::create(path)?);
     for part in parts {
         file.write_all(part)?;
     }
@@ -79,7 +80,7 @@ pub(crate) fn write_weights(path: &Path, weights: &WeightsBlob) -> Result<String
     let mut hasher = blake3::Hasher::new();
     stream(weights, &mut hasher).map_err(file_error("read", path))?;
     let digest = hasher.finalize().to_hex().to_string();
-    let is_same_length = fs_err::metadata(path).is_ok_and(|metadata| metadata.len() == weights.bytes);
+    let is_same_length = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() == weights.bytes);
     if !is_same_length || digest_of(path).ok().as_deref() != Some(digest.as_str()) {
         replace(path, |file| stream(weights, file))?;
     }
@@ -115,8 +116,7 @@ fn zeros(mut count: u64, target: &mut dyn Write) -> io::Result<()> {
 
 fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
     let aside = written_aside(path, fill)?;
-    aside.persist(path).map_err(|error| file_error("write", path)(error.error))?;
-    Ok(())
+    aside.persist(path).map_err(file_error("write", path))
 }
 
 /// Finds out whether a file could be replaced by one of this content now, and leaves it as it is.
@@ -128,20 +128,19 @@ pub(crate) fn check_replaceable(path: &Path, content: &[u8]) -> Result<(), Error
 fn written_aside(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<tempfile::NamedTempFile, Error> {
+) -> Result<FileAside, Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    fs_err::create_dir_all(folder).map_err(file_error("make", folder))?;
-    let aside = tempfile::Builder::new().prefix(".aoti-").tempfile_in(folder);
-    let mut aside = aside.map_err(file_error("write in", folder))?;
-    let mut writer = io::BufWriter::new(aside.as_file_mut());
+    std::fs::create_dir_all(folder).map_err(file_error("make", folder))?;
+    let mut aside = FileAside::new_in(folder).map_err(file_error("write in", folder))?;
+    let mut writer = io::BufWriter::new(aside.file());
     fill(&mut writer).and_then(|()| writer.flush()).map_err(file_error("write", path))?;
     drop(writer);
-    // Temporary files are private; what a build makes is not.
+    // Whatever the user's mask is: others may run what was built.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let readable = std::fs::Permissions::from_mode(0o644);
-        aside.as_file().set_permissions(readable).map_err(file_error("write", path))?;
+        aside.file().set_permissions(readable).map_err(file_error("write", path))?;
     }
     Ok(aside)
 }
@@ -149,30 +148,18 @@ fn written_aside(
 /// The digest of a file.
 pub(crate) fn digest_of(path: &Path) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(fs_err::File::open(path)?)?;
+    hasher.update_reader(std::fs::File::open(path)?)?;
     Ok(hasher.finalize().to_hex().to_string())
 }
 
 pub(crate) fn file_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error + use<> {
     let path = path.to_owned();
-    move |source| {
-        let source = plain(source, &path);
-        Error::File { action, path, source }
-    }
-}
-
-/// An error of the system without the path and the action that were put before it: the caller names them.
-pub fn plain(error: io::Error, path: &Path) -> io::Error {
-    let text = error.to_string();
-    match text.split_once(&format!("`{}`: ", path.display())) {
-        Some((_, cause)) => io::Error::new(error.kind(), cause),
-        None => error,
-    }
+    move |source| Error::File { action, path, source }
 }
 
 /// Removes a file if it is there.
 pub(crate) fn remove(path: &Path) -> Result<(), Error> {
-    match fs_err::remove_file(path) {
+    match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error("remove", path)(error)),
         _ => Ok(()),
     }
@@ -185,7 +172,7 @@ mod tests {
     #[test]
     fn a_path_is_said_once() {
         let path = Path::new("/nowhere/at/all");
-        let error = fs_err::read(path).map_err(file_error("read", path)).unwrap_err();
+        let error = std::fs::read(path).map_err(file_error("read", path)).unwrap_err();
         assert_eq!(
             error.to_string(),
             "cannot read `/nowhere/at/all`: No such file or directory (os error 2)"

@@ -68,7 +68,6 @@ mod with_compiler {
     pub use crate::artefacts::{Artefact, Built};
     pub use crate::builder::Builder;
     pub use crate::error::{Error, Fault};
-    pub use crate::files::plain;
     pub use crate::layout::Layout;
     pub use crate::lock::{
         FILE as LOCK_FILE, Lock, Machines, Place, Question, Reading, Record, Sizes, Usable,

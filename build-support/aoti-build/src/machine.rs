@@ -18,7 +18,7 @@ impl Machine {
     /// Looks at this machine.
     pub fn here() -> Machine {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let text = fs_err::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         Machine {
             model: model(&text),
             processors,

@@ -86,7 +86,7 @@ pub struct Model {
     pub gpus: Vec<Gpus>,
     /// What of `f32` its GPUs may multiply as TF32; what PyTorch does where nobody says.
     pub tf32: Option<Tf32>,
-    /// Libraries of GPUs' vendors that products may be left to.
+    /// Libraries that products may be left to.
     pub libraries: Vec<MathLibrary>,
     /// Toolchains that its project brings, those that go first in front.
     pub toolchains: Vec<Arc<UserToolchains>>,

@@ -105,7 +105,7 @@ impl Operator {
         let code = match &self.code {
             OperatorCode::Function { symbol, .. } => operators::OperatorCode::Function(symbol.clone()),
             OperatorCode::Graph(path) => operators::OperatorCode::Graph(
-                fs_err::read_to_string(path).map_err(file_error("read", path))?,
+                std::fs::read_to_string(path).map_err(file_error("read", path))?,
             ),
         };
         let decides_sizes = matches!(self.code, OperatorCode::Function { decides_sizes: true, .. });
@@ -125,7 +125,7 @@ impl Operator {
             files.extend(headers_beside(source));
         }
         for path in &files {
-            let content = fs_err::read(path).map_err(file_error("read", path))?;
+            let content = std::fs::read(path).map_err(file_error("read", path))?;
             hasher.update(&(content.len() as u64).to_le_bytes()).update(&content);
         }
         let names: Vec<_> = files.iter().filter_map(|path| path.file_name()).collect();
@@ -137,7 +137,7 @@ impl Operator {
 /// Headers in the folder of a source, which may include them.
 pub(crate) fn headers_beside(source: &Path) -> Vec<PathBuf> {
     let folder = source.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    let Ok(listing) = fs_err::read_dir(folder) else { return Vec::new() };
+    let Ok(listing) = std::fs::read_dir(folder) else { return Vec::new() };
     let is_header = |path: &PathBuf| {
         let extension = path.extension().and_then(|extension| extension.to_str());
         extension.is_some_and(|extension| ["h", "hpp", "inc"].contains(&extension)) && path.is_file()

@@ -9,7 +9,6 @@ use std::time::Instant;
 
 use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_toolchain::{Action, DeviceImage, Events, FileContent, Outputs};
-use fd_lock::RwLock;
 
 use crate::artefacts::{Artefact, Built};
 use crate::error::Error;
@@ -115,9 +114,10 @@ impl Session {
                 false
             }
         });
-        let mut guards = Vec::new();
-        for (lock, (index, _)) in locks.iter_mut().zip(&stale) {
-            guards.push(lock.as_mut().map(|lock| take(lock, &jobs[*index].model.name, progress)));
+        for (lock, (index, _)) in locks.iter().zip(&stale) {
+            if let Some(lock) = lock {
+                take(lock, &jobs[*index].model.name, progress);
+            }
         }
         let mut passing = Vec::new();
         for (index, recipe) in stale {
@@ -134,7 +134,7 @@ impl Session {
             }
             results[index] = Some(built);
         }
-        drop(guards);
+        drop(locks);
     }
 
     /// Runs the compiler over models, under the same tokens as the tools.
@@ -298,38 +298,34 @@ fn is_fresh(job: &Job, recipe: &Recipe, progress: &dyn Progress) -> Option<Built
     Some(built)
 }
 
-fn open_lock(job: &Job) -> Result<Option<RwLock<File>>, Error> {
+fn open_lock(job: &Job) -> Result<Option<File>, Error> {
     if !job.incremental {
         return Ok(None);
     }
     let folder = &job.layout.folder;
-    fs_err::create_dir_all(folder).map_err(file_error("make", folder))?;
+    std::fs::create_dir_all(folder).map_err(file_error("make", folder))?;
     let path = job.layout.lock();
     let file = File::options().create(true).truncate(false).write(true).open(&path);
-    Ok(Some(RwLock::new(file.map_err(file_error("open", &path))?)))
+    file.map(Some).map_err(file_error("open", &path))
 }
 
-/// Takes the lock, saying so if that means waiting. Where files cannot be locked, the build goes on without: what it
+/// Takes the lock until the file is closed, saying so if that means waiting. Where files cannot be locked, the build goes on without: what it
 /// writes is whole at any moment.
-fn take<'l>(
-    lock: &'l mut RwLock<File>,
-    name: &str,
-    progress: &dyn Progress,
-) -> Option<fd_lock::RwLockWriteGuard<'l, File>> {
-    if lock.try_write().is_err() {
+fn take(lock: &File, name: &str, progress: &dyn Progress) {
+    if lock.try_lock().is_err() {
         progress.model(&ModelEvent::Waiting { name });
+        let _ = lock.lock();
     }
-    lock.write().ok()
 }
 
 /// Takes back the folder of a model that was refused, if all that is in it is the lock. Whoever waits for that lock goes on
 /// without one; the tools' own locks still see to it that nothing is compiled twice.
 fn retract(job: &Job) {
     let (folder, lock) = (&job.layout.folder, job.layout.lock());
-    let Ok(mut listing) = fs_err::read_dir(folder) else { return };
+    let Ok(mut listing) = std::fs::read_dir(folder) else { return };
     if job.incremental && listing.all(|entry| entry.is_ok_and(|entry| entry.path() == lock)) {
         let _ = files::remove(&lock);
-        let _ = fs_err::remove_dir(folder);
+        let _ = std::fs::remove_dir(folder);
     }
 }
 

@@ -93,7 +93,7 @@ pub(crate) fn parent() -> Option<u32> {
 /// The command line of a process, where the system tells.
 pub(crate) fn command_line(process: u32) -> Option<Vec<u8>> {
     #[cfg(target_os = "linux")]
-    return fs_err::read(format!("/proc/{process}/cmdline")).ok();
+    return std::fs::read(format!("/proc/{process}/cmdline")).ok();
     #[cfg(not(target_os = "linux"))]
     {
         let _ = process;

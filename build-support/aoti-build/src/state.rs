@@ -130,7 +130,7 @@ impl State {
     }
 
     fn read(layout: &Layout) -> Option<State> {
-        let text = fs_err::read(layout.state()).ok()?;
+        let text = std::fs::read(layout.state()).ok()?;
         let state = serde_json::from_slice::<State>(&text).ok()?;
         (state.schema == SCHEMA && state.check == state.checked().check).then_some(state)
     }

@@ -16,7 +16,7 @@ use crate::schedule::{
     self, Explanation, Fused, KernelKey, Pair, Records, Schedule, Setting, schedule, ways,
 };
 use crate::symbolic::{RangeTable, Symbol};
-use crate::target::{Cost, GpuTarget, Item, MathLibrary, Prices, Target, Tf32, Vendor};
+use crate::target::{Cost, CpuTarget, GpuTarget, Item, MathLibrary, Prices, Target, Tf32, Vendor};
 use crate::transform::decompose::decompose_with;
 use crate::transform::rename::{Names, rename};
 use crate::{aten, frontend, interpret, loops, transform};
@@ -45,7 +45,7 @@ pub struct Options {
     pub names: Names,
     /// What of `f32` may be multiplied as TF32 on GPUs that can.
     pub tf32: Tf32,
-    /// Libraries that products on GPUs may be left to.
+    /// Libraries that products may be left to.
     pub libraries: Vec<MathLibrary>,
     /// What measurements say about kernels.
     pub records: Records,
@@ -233,12 +233,17 @@ fn scheduled(
 fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
     let target = match <[_; 1]>::try_from(gpu_targets(options)?) {
         Ok([(gpu, _)]) if options.levels.is_empty() => Target::Gpu(gpu),
-        _ => Target::cpu(&options.levels),
+        _ => cpu_target(options),
     };
     with_graph(model, options, |graph| {
         let (lowered, schedule, Fused { explanations, .. }) = scheduled(&graph, &target, &options.records)?;
         Ok(Stages { graph, lowered, schedule, explanations })
     })
+}
+
+/// The processors that the options ask for.
+fn cpu_target(options: &Options) -> Target {
+    Target::Cpu(CpuTarget::new(&options.levels).with_libraries(&options.libraries))
 }
 
 /// The GPUs that the options ask for: the architectures of each vendor, and what holds on all of them.
@@ -287,7 +292,7 @@ fn bundle(
 ) -> Result<SourceBundle, Outside> {
     let scheduled = |target: &Target| Ok(scheduled(graph, target, &options.records)?.1);
     let is_for_cpu = !options.levels.is_empty() || targets.is_empty();
-    let cpu = is_for_cpu.then(|| scheduled(&Target::cpu(&options.levels))).transpose()?;
+    let cpu = is_for_cpu.then(|| scheduled(&cpu_target(options))).transpose()?;
     let gpu = |(target, names): &(GpuTarget, Vec<String>)| {
         Ok((scheduled(&Target::Gpu(target.clone()))?, target.vendor, names.clone()))
     };
@@ -442,7 +447,7 @@ impl OpenWay {
 /// whether they become one.
 pub fn open_kernels(model: Bytes, options: &Options) -> Result<Vec<OpenKernel>, Diagnostics> {
     let gpus = gpu_targets(options)?;
-    let cpu = (!options.levels.is_empty() || gpus.is_empty()).then(|| Target::cpu(&options.levels));
+    let cpu = (!options.levels.is_empty() || gpus.is_empty()).then(|| cpu_target(options));
     let targets: Vec<Target> =
         cpu.into_iter().chain(gpus.into_iter().map(|(target, _)| Target::Gpu(target))).collect();
     with_graph(model, options, |graph| Ok(open_in(&graph, &targets, &options.records)?))

@@ -75,6 +75,11 @@ fn matrix_products_on_emulated_units_equal_plain_loops() {
 }
 
 #[test]
+fn matrix_products_by_a_library_equal_plain_loops() {
+    check("gemm_blas_test", &[]);
+}
+
+#[test]
 fn convolutions_equal_plain_loops_at_every_level() {
     check("conv_test", &[]);
 }

@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     Err(Failure::Machine(format!("no toolchain builds for this machine, `{}`", environment.host())))
 }
 
-/// Libraries of GPUs' vendors that packages of the project name.
+/// Libraries of products that packages of the project name.
 fn libraries(wanted: &[explain::Wanted]) -> BTreeSet<MathLibrary> {
     wanted.iter().flat_map(|wanted| wanted.wishes.libraries.iter().copied()).collect()
 }

@@ -10,8 +10,7 @@ use aoti_compiler::compile::{self, Options};
 use aoti_compiler::interpret;
 use aoti_compiler::schedule::Records;
 use aoti_runtime::{DType, Device, DynTensor, Library, ModelInfo};
-use aoti_toolchain::temporary_folder;
-use tempfile::TempDir;
+use aoti_toolchain::{TemporaryFolder, temporary_folder};
 
 use super::bench::{Bench, Fault, LibraryId, Sample};
 use super::client::{Client, Setting};
@@ -52,7 +51,7 @@ pub(crate) struct Machine<'a> {
     limit: Duration,
     /// How long the first library took.
     making: Duration,
-    folder: TempDir,
+    folder: TemporaryFolder,
 }
 
 /// The inputs and outputs of a model, by its library.

@@ -9,6 +9,7 @@
 //! ```
 //! An entry is written aside and renamed in one step. Presence proves nothing: every fetch checks digests.
 
+use std::fs::TryLockError;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use crate::cache::{ActionStore, Fetched};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::outputs::{OutputFile, Outputs, digest_of};
+use crate::temporary::TemporaryFolder;
 
 /// How long a lock is tried for before the wait is announced.
 const SHORT_WAIT: Duration = Duration::from_millis(150);
@@ -70,7 +72,7 @@ impl LocalStore {
             return Ok(Miss::Hit);
         }
         let latest = self.latest(&action.label, action.target.as_str());
-        let Ok(text) = fs_err::read(latest) else { return Ok(Miss::NeverBuilt) };
+        let Ok(text) = std::fs::read(latest) else { return Ok(Miss::NeverBuilt) };
         let Ok(before) = serde_json::from_slice::<Manifest>(&text) else { return Ok(Miss::NeverBuilt) };
         if before.key == key {
             return Ok(Miss::Evicted);
@@ -108,8 +110,8 @@ impl LocalStore {
     fn prepare(&self) -> Result<(), Error> {
         let tag = self.root.join("CACHEDIR.TAG");
         if !tag.exists() {
-            fs_err::create_dir_all(&self.root).map_err(cache_error("make", &self.root))?;
-            fs_err::write(&tag, TAG).map_err(cache_error("write", &tag))?;
+            std::fs::create_dir_all(&self.root).map_err(cache_error("make", &self.root))?;
+            std::fs::write(&tag, TAG).map_err(cache_error("write", &tag))?;
         }
         Ok(())
     }
@@ -118,18 +120,18 @@ impl LocalStore {
         for (index, file) in files.iter().enumerate() {
             let to = folder.join(index.to_string());
             // A link costs nothing; across file systems it must be a copy.
-            if fs_err::hard_link(&file.path, &to).is_err() {
-                fs_err::copy(&file.path, &to)?;
+            if std::fs::hard_link(&file.path, &to).is_err() {
+                std::fs::copy(&file.path, &to)?;
             }
         }
-        fs_err::write(folder.join("used"), b"")?;
-        fs_err::write(folder.join("manifest.json"), serde_json::to_vec_pretty(manifest)?)
+        std::fs::write(folder.join("used"), b"")?;
+        std::fs::write(folder.join("manifest.json"), serde_json::to_vec_pretty(manifest)?)
     }
 
-    fn temporary(&self) -> Result<tempfile::TempDir, Error> {
+    fn temporary(&self) -> Result<TemporaryFolder, Error> {
         let aside = self.aside();
-        fs_err::create_dir_all(&aside).map_err(cache_error("make", &aside))?;
-        tempfile::tempdir_in(&aside).map_err(cache_error("write in", &aside))
+        std::fs::create_dir_all(&aside).map_err(cache_error("make", &aside))?;
+        TemporaryFolder::new_in(&aside, "").map_err(cache_error("write in", &aside))
     }
 }
 
@@ -137,7 +139,7 @@ impl ActionStore for LocalStore {
     fn fetch(&self, key: &Key, outputs: &[String]) -> Result<Fetched, Error> {
         let entry = self.entry(key);
         let manifest = entry.join("manifest.json");
-        let text = match fs_err::read(&manifest) {
+        let text = match std::fs::read(&manifest) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !entry.exists() => {
                 return Ok(Fetched::Miss);
@@ -177,13 +179,13 @@ impl ActionStore for LocalStore {
         self.prepare()?;
         let aside = self.temporary()?;
         let written = aside.path().join("entry");
-        fs_err::create_dir(&written).map_err(cache_error("make", &written))?;
+        std::fs::create_dir(&written).map_err(cache_error("make", &written))?;
         self.write_entry(&written, manifest, files).map_err(cache_error("write", &written))?;
 
         let entry = self.entry(&manifest.key);
         let bucket = entry.parent().unwrap_or(&self.root);
-        fs_err::create_dir_all(bucket).map_err(cache_error("make", bucket))?;
-        match fs_err::rename(&written, &entry) {
+        std::fs::create_dir_all(bucket).map_err(cache_error("make", bucket))?;
+        match std::fs::rename(&written, &entry) {
             Ok(()) => {}
             // Somebody without our lock was faster; one result is as good as the other.
             Err(_) if entry.join("manifest.json").exists() => {}
@@ -192,11 +194,11 @@ impl ActionStore for LocalStore {
 
         let latest = self.latest(&manifest.label, &manifest.target);
         let folder = latest.parent().unwrap_or(&self.root);
-        fs_err::create_dir_all(folder).map_err(cache_error("make", folder))?;
+        std::fs::create_dir_all(folder).map_err(cache_error("make", folder))?;
         let copy = aside.path().join("latest");
         let text = serde_json::to_vec_pretty(manifest).expect("a manifest has only strings and numbers");
-        fs_err::write(&copy, text).map_err(cache_error("write", &copy))?;
-        fs_err::rename(&copy, &latest).map_err(cache_error("write", &latest))?;
+        std::fs::write(&copy, text).map_err(cache_error("write", &copy))?;
+        std::fs::rename(&copy, &latest).map_err(cache_error("write", &latest))?;
         if let Some(limit) = &self.limit {
             limit.published(self, files.iter().map(|file| file.bytes).sum());
         }
@@ -209,7 +211,7 @@ impl ActionStore for LocalStore {
             return Ok(());
         }
         let aside = self.temporary()?;
-        fs_err::rename(&entry, aside.path().join("gone")).map_err(cache_error("remove", &entry))
+        std::fs::rename(&entry, aside.path().join("gone")).map_err(cache_error("remove", &entry))
     }
 
     fn exclusively(&self, key: &Key, waiting: &dyn Fn(), work: &mut dyn FnMut()) -> Result<(), Error> {
@@ -219,27 +221,27 @@ impl ActionStore for LocalStore {
         }
         self.prepare()?;
         let folder = self.locks();
-        fs_err::create_dir_all(&folder).map_err(cache_error("make", &folder))?;
+        std::fs::create_dir_all(&folder).map_err(cache_error("make", &folder))?;
         let path = folder.join(key.as_str());
         let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let mut lock = fd_lock::RwLock::new(file.map_err(cache_error("lock", &path))?);
+        let lock = file.map_err(cache_error("lock", &path))?;
         let begun = Instant::now();
         while begun.elapsed() < SHORT_WAIT {
-            match lock.try_write() {
-                Ok(_guard) => {
+            match lock.try_lock() {
+                Ok(()) => {
                     work();
                     return Ok(());
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    std::thread::sleep(Duration::from_millis(10));
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+                Err(TryLockError::Error(source)) => {
+                    return Err(Error::Cache { action: "lock", path, source });
                 }
-                Err(source) => return Err(Error::Cache { action: "lock", path, source }),
             }
         }
         waiting();
         loop {
-            match lock.write() {
-                Ok(_guard) => {
+            match lock.lock() {
+                Ok(()) => {
                     work();
                     return Ok(());
                 }

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::cache::local::{LocalStore, cache_error};
 use crate::error::Error;
+use crate::temporary::TemporaryFolder;
 
 /// How big a store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,7 +62,7 @@ impl LocalStore {
         }
         for name in ["actions-v1", "latest-v1", "probes-v1", "probes-v2", "tmp-v1", "locks-v1"] {
             let folder = self.root().join(name);
-            match fs_err::remove_dir_all(&folder) {
+            match std::fs::remove_dir_all(&folder) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(cache_error("remove", &folder)(error));
                 }
@@ -96,9 +97,9 @@ impl LocalStore {
             }
             // Renamed first, so that nobody finds half an entry.
             let aside = self.aside();
-            fs_err::create_dir_all(&aside).map_err(cache_error("make", &aside))?;
-            let gone = tempfile::tempdir_in(&aside).map_err(cache_error("write in", &aside))?;
-            match fs_err::rename(&entry.path, gone.path().join("gone")) {
+            std::fs::create_dir_all(&aside).map_err(cache_error("make", &aside))?;
+            let gone = TemporaryFolder::new_in(&aside, "").map_err(cache_error("write in", &aside))?;
+            match std::fs::rename(&entry.path, gone.path().join("gone")) {
                 Ok(()) => {}
                 // Another collection was faster.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -117,15 +118,14 @@ impl LocalStore {
     fn sweep(&self, now: SystemTime) {
         for path in children(&self.aside()).unwrap_or_default() {
             if is_abandoned(&path, now) {
-                let _ = fs_err::remove_dir_all(&path);
+                let _ = std::fs::remove_dir_all(&path);
             }
         }
         for path in children(&self.locks()).unwrap_or_default() {
-            let Ok(file) = std::fs::File::open(&path) else { continue };
-            let mut lock = fd_lock::RwLock::new(file);
+            let Ok(lock) = std::fs::File::open(&path) else { continue };
             // Whoever opens the file between our lock and its removal builds beside the next one: repeated work, no harm.
-            if is_abandoned(&path, now) && lock.try_write().is_ok() {
-                let _ = fs_err::remove_file(&path);
+            if is_abandoned(&path, now) && lock.try_lock().is_ok() {
+                let _ = std::fs::remove_file(&path);
             }
         }
     }
@@ -137,7 +137,7 @@ impl LocalStore {
             for path in children(&bucket).map_err(cache_error("read", &bucket))? {
                 let mut entry = Entry { path, bytes: 0, used: SystemTime::UNIX_EPOCH };
                 for file in children(&entry.path).map_err(cache_error("read", &entry.path))? {
-                    let Ok(metadata) = fs_err::metadata(&file) else { continue };
+                    let Ok(metadata) = std::fs::metadata(&file) else { continue };
                     entry.bytes += metadata.len();
                     if file.ends_with("used") {
                         entry.used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
@@ -152,7 +152,7 @@ impl LocalStore {
 
 /// Whether a file or folder is so old that nobody is at work on it any more.
 pub(crate) fn is_abandoned(path: &Path, now: SystemTime) -> bool {
-    let modified = fs_err::metadata(path).and_then(|metadata| metadata.modified());
+    let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified());
     modified.is_ok_and(|time| age_of(time, now) > ABANDONED)
 }
 
@@ -190,13 +190,12 @@ impl Limit {
         }
         self.since.store(0, Ordering::Relaxed);
         let path = store.locks().join("gc");
-        let Ok(file) = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path) else {
+        let Ok(lock) = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path) else {
             return;
         };
-        let mut lock = fd_lock::RwLock::new(file);
-        if let Ok(_guard) = lock.try_write() {
+        if lock.try_lock().is_ok() {
             let _ = store.gc(self.max_bytes);
-        };
+        }
     }
 }
 
@@ -207,7 +206,7 @@ fn total(entries: &[Entry]) -> CacheStat {
 
 /// The children of a folder in order; none if there is no folder, or if it is gone by now.
 fn children(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let listing = match fs_err::read_dir(folder) {
+    let listing = match std::fs::read_dir(folder) {
         Ok(listing) => listing,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Vec::new());

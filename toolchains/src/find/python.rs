@@ -15,7 +15,7 @@ pub(super) fn site_packages(environment: &Environment) -> Vec<PathBuf> {
     for name in ["python3", "python"] {
         let python = super::program_named(OsStr::new(name), environment);
         // Links are followed twice: an environment's own `python3` is a link out of it.
-        let resolved = python.as_ref().and_then(|path| fs_err::canonicalize(path).ok());
+        let resolved = python.as_ref().and_then(|path| std::fs::canonicalize(path).ok());
         let prefix = |path: PathBuf| Some(path.parent()?.parent()?.to_owned());
         prefixes.extend(python.into_iter().chain(resolved).filter_map(prefix));
     }

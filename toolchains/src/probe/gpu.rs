@@ -165,7 +165,7 @@ fn nvcc_architectures(listed: &str, release: (u32, u32)) -> Vec<String> {
 
 fn folder_in_plan(plan: &str, name: &str) -> Option<PathBuf> {
     let value = plan.lines().find_map(|line| line.strip_prefix("#$ ")?.strip_prefix(name))?;
-    fs_err::canonicalize(value.trim()).ok()
+    std::fs::canonicalize(value.trim()).ok()
 }
 
 /// Asks clang, or a driver around it, for one GPU.

@@ -18,7 +18,6 @@ use std::fs::File;
 use std::path::Path;
 
 use aoti_compiler::schedule::{KernelKey, Setting};
-use fd_lock::RwLock;
 
 use crate::error::Error;
 use crate::files;
@@ -102,7 +101,7 @@ impl Lock {
     /// # Errors
     /// [`Error::File`] when it cannot be read, [`Error::Manifest`] with the place of what is wrong in it.
     pub fn read(path: &Path) -> Result<Reading, Error> {
-        let bytes = match fs_err::read(path) {
+        let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Reading::default()),
             Err(error) => return Err(files::file_error("read", path)(error)),
@@ -130,8 +129,7 @@ impl Lock {
     pub fn update(path: &Path, change: impl FnOnce(&mut Lock)) -> Result<Vec<String>, Error> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // The folder, so that no file is left behind; where it cannot be locked, the last one to write wins.
-        let mut lock = File::open(folder).ok().map(RwLock::new);
-        let _guard = lock.as_mut().and_then(|lock| lock.write().ok());
+        let _lock = File::open(folder).ok().filter(|folder| folder.lock().is_ok());
         let Reading { mut lock, notes } = Lock::read(path)?;
         change(&mut lock);
         files::write(path, lock.to_string().as_bytes())?;
@@ -139,11 +137,15 @@ impl Lock {
     }
 }
 
+/// A string as TOML has it. What JSON escapes, and how, is a part of that, except for one character.
+fn quoted(text: &dyn std::fmt::Display) -> String {
+    serde_json::Value::String(text.to_string()).to_string().replace('\x7f', "\\u007F")
+}
+
 impl std::fmt::Display for Lock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "{HEAD}version = {VERSION}")?;
         for (Place { kernel, machine, threads, sizes }, record) in &self.records {
-            let quoted = |text: &dyn std::fmt::Display| toml::Value::String(text.to_string()).to_string();
             let mut others = String::new();
             if let Some((setting, micros)) = record.others.first() {
                 let _ = write!(others, "runner-up = {}\nrunner-up-us = {micros:.3}\n", quoted(setting));

@@ -34,7 +34,7 @@ impl Session {
     pub fn shared_record(&self, question: &Question<'_>, progress: &dyn Progress) -> Option<Record> {
         let outputs = self.executor.kept(&self.shared_work(question), &Forward(progress))?;
         let path = &outputs.file(OUTPUT)?.path;
-        question.answer(&fs_err::read(path).ok()?)
+        question.answer(&std::fs::read(path).ok()?)
     }
 
     /// Lets others have a record, in the place of an earlier one.

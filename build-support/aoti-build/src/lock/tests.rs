@@ -13,7 +13,7 @@ pub(super) fn place(kernel: &str, machine: &str, threads: u16) -> Place {
 pub(super) fn record(choice: &str) -> Record {
     let setting: Setting = choice.parse().expect("a choice");
     Record {
-        model: "net \"a\"".to_owned(),
+        model: "net \"a\" \\\t\u{7f}".to_owned(),
         name: "fc_linear".to_owned(),
         template: setting.version(),
         setting,

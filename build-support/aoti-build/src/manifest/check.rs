@@ -407,7 +407,7 @@ impl<'a> Checker<'a> {
             let keys: Vec<&str> = std::iter::once(table.name).chain(spot.keys.iter().copied()).collect();
             place = format!("{}: {}", table.file.display(), keys.join("."));
             let text =
-                self.text.get_or_insert_with(|| fs_err::read_to_string(&table.file).ok().map(Arc::from));
+                self.text.get_or_insert_with(|| std::fs::read_to_string(&table.file).ok().map(Arc::from));
             location = text.as_ref().and_then(|text| Location::of(&table.file, text, table.name, spot));
         }
         self.problems.push(Problem { code, message, place, location, help });

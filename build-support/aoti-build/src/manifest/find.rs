@@ -73,7 +73,7 @@ fn nearly_ours(ours: &str, metadata: &Value) -> Vec<String> {
 
 /// The models in a folder, by name. A folder that is not there has none.
 pub(super) fn models(folder: &Path) -> Vec<Model> {
-    let Ok(listing) = fs_err::read_dir(folder) else { return Vec::new() };
+    let Ok(listing) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     let is_model = |path: &PathBuf| {
@@ -109,7 +109,7 @@ fn read(file: &Path) -> Result<Value, Problems> {
         let place = file.display().to_string();
         Problems(vec![Problem { code: Code::Unreadable, message, place, location, help: None }])
     };
-    let text = fs_err::read_to_string(file).map_err(|error| problem(error.to_string(), None))?;
+    let text = std::fs::read_to_string(file).map_err(|error| problem(error.to_string(), None))?;
     toml::from_str(&text).map_err(|error| {
         let location = error.span().and_then(|span| Location::new(file, &text.as_str().into(), span));
         problem(error.message().to_owned(), location)

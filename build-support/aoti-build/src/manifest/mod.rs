@@ -49,7 +49,7 @@ pub struct Wishes {
     pub rocm: Vec<String>,
     /// What of `f32` GPUs may multiply as TF32, if it says.
     pub tf32: Option<Tf32>,
-    /// Libraries of GPUs' vendors that products may be left to.
+    /// Libraries that products may be left to.
     pub libraries: Vec<MathLibrary>,
     /// Toolchains that the project brings, those that go first in front.
     pub toolchains: Vec<Arc<UserToolchains>>,

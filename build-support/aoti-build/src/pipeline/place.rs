@@ -193,7 +193,7 @@ pub(super) fn remove_stale(passing: &Passing<'_>) {
         let rest = name.strip_prefix(identifier.as_str()).and_then(|rest| rest.strip_suffix("weights.bin"));
         is_library || rest.is_some_and(|rest| rest == "." || is_digest(rest))
     };
-    let Ok(listing) = fs_err::read_dir(&layout.public) else { return };
+    let Ok(listing) = std::fs::read_dir(&layout.public) else { return };
     for path in listing.flatten().map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if is_ours(&name) && !passing.artefacts.iter().any(|artefact| artefact.path == path) {
@@ -209,7 +209,7 @@ fn is_digest(text: &str) -> bool {
 }
 
 fn walk(folder: &Path) -> Vec<PathBuf> {
-    let Ok(listing) = fs_err::read_dir(folder) else { return Vec::new() };
+    let Ok(listing) = std::fs::read_dir(folder) else { return Vec::new() };
     let paths = listing.flatten().map(|entry| entry.path());
     paths.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }

@@ -11,8 +11,6 @@ use super::{
     names::{self, Language, Namer},
 };
 use crate::dtype::DType;
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::quote;
 
 /// Where the weights of a model lie when the program starts.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,32 +55,46 @@ pub struct Options {
 
 /// The text of the module. It defines `pub mod <identifier>`; the library must export `aoti_<symbol>_api`.
 pub fn print(interface: &Interface, names: &Names<'_>, options: &Options) -> String {
-    let ctx = Ctx::new(interface, *names, options);
-    let file = syn::parse2(ctx.module()).expect("the tokens are those of a module");
-    format!(
-        "// Typed interface of a compiled model, written by cargo-aoti; changes are lost at the next build.\n\n{}",
-        prettyplease::unparse(&file)
-    )
+    Ctx::new(interface, *names, options).module()
 }
 
 struct Ctx<'a> {
     interface: &'a Interface,
     names: Names<'a>,
     options: &'a Options,
-    module: Ident,
     inputs: Vec<String>,
     outputs: Vec<String>,
 }
 
 impl<'a> Ctx<'a> {
     fn new(interface: &'a Interface, names: Names<'a>, options: &'a Options) -> Self {
-        let module = Ident::new(&names::identifier(names.identifier), Span::call_site());
         let (inputs, outputs) = (field_names(&interface.inputs), field_names(&interface.outputs));
-        Ctx { interface, names, options, module, inputs, outputs }
+        Ctx { interface, names, options, inputs, outputs }
     }
 
-    fn module(&self) -> TokenStream {
-        let Ctx { interface, module, .. } = self;
+    fn module(&self) -> String {
+        let (module, doc) = (names::identifier(self.names.identifier), self.doc());
+        let (library, model) = (self.library(), self.model());
+        let (inputs, outputs) = (self.inputs(), self.outputs());
+        format!(
+            "\
+// Typed interface of a compiled model, written by cargo-aoti; changes are lost at the next build.
+
+{doc}\
+#[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
+pub mod {module} {{
+    {library}
+
+{model}
+{inputs}
+{outputs}\
+}}
+"
+        )
+    }
+
+    fn doc(&self) -> String {
+        let interface = self.interface;
         let mut lines = vec![format!("The compiled model {}.", docs::code(&interface.name))];
         let state_names: Vec<String> = interface.states.iter().map(|state| state.name.clone()).collect();
         for table in [
@@ -95,222 +107,223 @@ impl<'a> Ctx<'a> {
                 lines.extend(table);
             }
         }
-        let (doc, library) = (doc(&lines), self.library());
-        let (model, inputs, outputs) = (self.model(), self.inputs(), self.outputs());
-        quote! {
-            #doc
-            #[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
-            pub mod #module {
-                #library
-                #model
-                #inputs
-                #outputs
-            }
-        }
+        let line = |line: &String| if line.is_empty() { "///\n".to_owned() } else { format!("/// {line}\n") };
+        lines.iter().map(line).collect()
     }
 
     /// How the module reaches the library. What is unsafe about that stands in a macro of the runtime's, so that users
     /// may forbid unsafe code in crates that include the module.
-    fn library(&self) -> TokenStream {
+    fn library(&self) -> String {
         let name = format!("aoti_{}", self.names.symbol);
-        let api = Ident::new(&names::exported_symbol(self.names.symbol), Span::call_site());
+        let api = names::exported_symbol(self.names.symbol);
         let weights = self.options.weights_digest.iter().filter(|_| self.interface.weights_bytes > 0);
         let parts: Vec<&str> = [self.names.library].into_iter().chain(weights.map(String::as_str)).collect();
         let digests = parts.join("+");
         let link = match self.options.link {
             // Rust's own start files for musl leave out the compiler's library, which knows the processor.
-            Link::Static => quote! {
-                , #[link(name = #name, kind = "static")], #[cfg_attr(target_env = "musl", link(name = "gcc"))]
-            },
-            Link::Dylib => quote!(, #[link(name = #name, kind = "dylib")]),
-            Link::Elsewhere => TokenStream::new(),
+            Link::Static => format!(
+                ",
+        #[link(name = {name:?}, kind = \"static\")],
+        #[cfg_attr(target_env = \"musl\", link(name = \"gcc\"))]"
+            ),
+            Link::Dylib => format!(",\n        #[link(name = {name:?}, kind = \"dylib\")]"),
+            Link::Elsewhere => String::new(),
             Link::Absent => {
-                let model = &self.interface.name;
-                return quote!(::aoti_runtime::__absent_library! { #model });
+                return format!("::aoti_runtime::__absent_library! {{ {:?} }}", self.interface.name);
             }
         };
-        quote!(::aoti_runtime::__library! { #api, #digests #link })
+        format!("::aoti_runtime::__library! {{\n        {api}, {digests:?}{link}\n    }}")
     }
 
-    fn model(&self) -> TokenStream {
+    fn model(&self) -> String {
         let (load, state, run) = (self.load(), self.state(), self.run());
-        quote! {
-            /// The model, loaded. Threads may share it.
-            #[derive(Debug)]
-            pub struct Model {
-                inner: ::aoti_runtime::Model,
-            }
+        format!(
+            "    \
+    /// The model, loaded. Threads may share it.
+    #[derive(Debug)]
+    pub struct Model {{
+        inner: ::aoti_runtime::Model,
+    }}
 
-            impl Model {
-                #load
+    impl Model {{
+{load}        /// Loads the model with weights from elsewhere, laid out as the build wrote them.
+        pub fn load_from(weights: ::aoti_runtime::Weights) -> Result<Self, ::aoti_runtime::Error> {{
+            Self::load_with(::aoti_runtime::LoadOptions {{ weights, ..Default::default() }})
+        }}
 
-                /// Loads the model with weights from elsewhere, laid out as the build wrote them.
-                pub fn load_from(weights: ::aoti_runtime::Weights) -> Result<Self, ::aoti_runtime::Error> {
-                    Self::load_with(::aoti_runtime::LoadOptions { weights, ..Default::default() })
-                }
+        /// Loads the model with full control.
+        pub fn load_with(options: ::aoti_runtime::LoadOptions) -> Result<Self, ::aoti_runtime::Error> {{
+            Ok(Self {{ inner: library_model(options)? }})
+        }}
 
-                /// Loads the model with full control.
-                pub fn load_with(options: ::aoti_runtime::LoadOptions) -> Result<Self, ::aoti_runtime::Error> {
-                    Ok(Self { inner: library_model(options)? })
-                }
+        /// What the model says about itself; needs no weights.
+        pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {{
+            library_info()
+        }}
 
-                /// What the model says about itself; needs no weights.
-                pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
-                    library_info()
-                }
-
-                #state
-                #run
-
-                /// The same model without types, with what it says about itself.
-                pub fn untyped(&self) -> &::aoti_runtime::Model {
-                    &self.inner
-                }
-            }
-        }
+{state}{run}
+        /// The same model without types, with what it says about itself.
+        pub fn untyped(&self) -> &::aoti_runtime::Model {{
+            &self.inner
+        }}
+    }}
+"
+        )
     }
 
-    fn load(&self) -> TokenStream {
-        match &self.options.weights {
-            _ if self.interface.weights_bytes == 0 => quote! {
-                /// Loads the model, which has no weights.
-                pub fn load() -> Result<Self, ::aoti_runtime::Error> {
-                    Self::load_from(::aoti_runtime::Weights::embedded())
-                }
-            },
-            WeightsPlacement::Embedded => quote! {
-                /// Loads the model with the weights inside the program.
-                pub fn load() -> Result<Self, ::aoti_runtime::Error> {
-                    Self::load_from(::aoti_runtime::Weights::embedded())
-                }
-            },
-            WeightsPlacement::Sidecar { file, digest } => {
-                let place =
-                    format!(" Loads the model with the weights in {}, looked for beside", docs::code(file));
-                quote! {
-                    #[doc = #place]
-                    /// the executable, then where the build put it.
-                    pub fn load() -> Result<Self, ::aoti_runtime::Error> {
-                        let folders = [concat!(env!("OUT_DIR"), "/aoti")];
-                        Self::load_from(::aoti_runtime::Weights::sidecar(#file, #digest, &folders)?)
-                    }
-                }
+    fn load(&self) -> String {
+        const EMBEDDED: &str = "embedded()";
+        let (doc, weights) = match &self.options.weights {
+            _ if self.interface.weights_bytes == 0 => {
+                (", which has no weights".to_owned(), EMBEDDED.to_owned())
             }
-            WeightsPlacement::External => TokenStream::new(),
-        }
+            WeightsPlacement::Embedded => {
+                (" with the weights inside the program".to_owned(), EMBEDDED.to_owned())
+            }
+            WeightsPlacement::Sidecar { file, digest } => (
+                format!(
+                    " with the weights in {}, looked for beside\n        /// the executable, then where the build put it",
+                    docs::code(file)
+                ),
+                format!(
+                    "sidecar(
+                {file:?},
+                {digest:?},
+                &[concat!(env!(\"OUT_DIR\"), \"/aoti\")],
+            )?"
+                ),
+            ),
+            WeightsPlacement::External => return String::new(),
+        };
+        format!(
+            "        \
+        /// Loads the model{doc}.
+        pub fn load() -> Result<Self, ::aoti_runtime::Error> {{
+            Self::load_from(::aoti_runtime::Weights::{weights})
+        }}
+
+"
+        )
     }
 
     fn has_state(&self) -> bool {
         self.interface.state_bytes > 0
     }
 
-    fn state(&self) -> TokenStream {
+    fn state(&self) -> &'static str {
         if !self.has_state() {
-            return TokenStream::new();
+            return "";
         }
-        quote! {
-            /// A new state with the values that the program starts from. Runs that belong together share one.
-            pub fn state(&self) -> Result<::aoti_runtime::State, ::aoti_runtime::Error> {
-                self.inner.state()
-            }
+        "        \
+        /// A new state with the values that the program starts from. Runs that belong together share one.
+        pub fn state(&self) -> Result<::aoti_runtime::State, ::aoti_runtime::Error> {
+            self.inner.state()
         }
+
+"
     }
 
-    fn run(&self) -> TokenStream {
+    fn run(&self) -> String {
         let inputs_type = self.inputs_type();
-        let (ins, outs) = (idents(&self.inputs), idents(&self.outputs));
-        let inputs_name = if ins.is_empty() { quote!(_inputs) } else { quote!(inputs) };
-        let outputs_name = if outs.is_empty() { quote!(_outputs) } else { quote!(outputs) };
-        let outputs_made = if outs.is_empty() {
-            quote!(let outputs = Outputs {};)
+        let inputs_name = if self.inputs.is_empty() { "_inputs" } else { "inputs" };
+        let outputs_name = if self.outputs.is_empty() { "_outputs" } else { "outputs" };
+        let outputs_made = if self.outputs.is_empty() {
+            "let outputs = Outputs {};"
         } else {
-            quote!(let mut outputs = Outputs::default();)
+            "let mut outputs = Outputs::default();"
         };
-        let views = quote!(&[#(inputs.#ins.erase()),*]);
-        let targets = quote!(&mut [#(outputs.#outs.as_dyn_mut()),*]);
+        let views = lines(&self.inputs, |name| format!("inputs.{name}.erase()"));
+        let targets = lines(&self.outputs, |name| format!("outputs.{name}.as_dyn_mut()"));
         let (state_parameter, state) = if self.has_state() {
-            (quote!(state: &mut ::aoti_runtime::State,), quote!(Some(state)))
+            ("\n            state: &mut ::aoti_runtime::State,", "Some(state)")
         } else {
-            (TokenStream::new(), quote!(None))
+            ("", "None")
         };
-        quote! {
-            /// Runs the model on the program's shared thread pool.
-            pub fn run(
-                &self,
-                #inputs_name: &#inputs_type,
-                #state_parameter
-            ) -> Result<Outputs, ::aoti_runtime::Error> {
-                #outputs_made
-                self.inner.run_shared(#views, #targets, #state)?;
-                Ok(outputs)
-            }
+        format!(
+            "        \
+        /// Runs the model on the program's shared thread pool.
+        pub fn run(
+            &self,
+            {inputs_name}: &{inputs_type},{state_parameter}
+        ) -> Result<Outputs, ::aoti_runtime::Error> {{
+            {outputs_made}
+            self.inner.run_shared(&[{views}], &mut [{targets}], {state})?;
+            Ok(outputs)
+        }}
 
-            /// Runs the model into outputs, with a workspace and on threads that the caller keeps. Allocates nothing
-            /// when outputs and workspace have served such sizes before.
-            pub fn run_with(
-                &self,
-                #inputs_name: &#inputs_type,
-                #outputs_name: &mut Outputs,
-                #state_parameter
-                workspace: &mut ::aoti_runtime::Workspace,
-                executor: &dyn ::aoti_runtime::Executor,
-            ) -> Result<(), ::aoti_runtime::Error> {
-                self.inner.run(#views, #targets, #state, workspace, executor)
-            }
-        }
+        /// Runs the model into outputs, with a workspace and on threads that the caller keeps. Allocates nothing
+        /// when outputs and workspace have served such sizes before.
+        pub fn run_with(
+            &self,
+            {inputs_name}: &{inputs_type},
+            {outputs_name}: &mut Outputs,{state_parameter}
+            workspace: &mut ::aoti_runtime::Workspace,
+            executor: &dyn ::aoti_runtime::Executor,
+        ) -> Result<(), ::aoti_runtime::Error> {{
+            self.inner.run(&[{views}], &mut [{targets}], {state}, workspace, executor)
+        }}
+"
+        )
     }
 
-    fn inputs_type(&self) -> TokenStream {
+    fn inputs_type(&self) -> &'static str {
         // Without fields there is nothing that a lifetime could belong to.
-        if self.inputs.is_empty() { quote!(Inputs) } else { quote!(Inputs<'_>) }
+        if self.inputs.is_empty() { "Inputs" } else { "Inputs<'_>" }
     }
 
-    fn inputs(&self) -> TokenStream {
-        let fields = self.fields(
-            &self.interface.inputs,
-            &self.inputs,
-            |element| quote!(::aoti_runtime::TensorView<'a, #element>),
-        );
-        let copy = copy(&self.inputs);
-        let lifetime = (!self.inputs.is_empty()).then(|| quote!(<'a>));
-        quote! {
-            /// What a run reads.
-            #[derive(Clone, Debug #copy)]
-            pub struct Inputs #lifetime { #fields }
-        }
-    }
-
-    fn outputs(&self) -> TokenStream {
-        let fields = self.fields(
-            &self.interface.outputs,
-            &self.outputs,
-            |element| quote!(::aoti_runtime::Tensor<#element>),
-        );
-        let copy = copy(&self.outputs);
-        quote! {
-            /// What a run gives; sizes are set by the run.
-            #[derive(Clone, Debug, Default #copy)]
-            pub struct Outputs { #fields }
-        }
-    }
-
-    fn fields(
-        &self,
-        values: &[ValueInterface],
-        names: &[String],
-        ty: fn(TokenStream) -> TokenStream,
-    ) -> TokenStream {
-        let fields = values.iter().zip(idents(names)).zip(names).map(|((value, ident), name)| {
-            let bounds = docs::bounds(value);
-            let with = if bounds.is_empty() { String::new() } else { format!("; {bounds}") };
-            let (name, sizes) = (docs::named(name, &value.name), docs::sizes(value));
-            let doc =
-                doc(&[format!("{name}: {} of sizes {sizes}{with}.", docs::code(&value.element.name()))]);
-            let ty = ty(element(value.element));
-            quote!(#doc pub #ident: #ty,)
+    fn inputs(&self) -> String {
+        let fields = fields(&self.interface.inputs, &self.inputs, |element| {
+            format!("::aoti_runtime::TensorView<'a, {element}>")
         });
-        quote!(#(#fields)*)
+        let copy = copy(&self.inputs);
+        let lifetime = if self.inputs.is_empty() { "" } else { "<'a>" };
+        format!(
+            "    \
+    /// What a run reads.
+    #[derive(Clone, Debug{copy})]
+    pub struct Inputs{lifetime} {{{fields}}}
+"
+        )
     }
+
+    fn outputs(&self) -> String {
+        let fields = fields(&self.interface.outputs, &self.outputs, |element| {
+            format!("::aoti_runtime::Tensor<{element}>")
+        });
+        let copy = copy(&self.outputs);
+        format!(
+            "    \
+    /// What a run gives; sizes are set by the run.
+    #[derive(Clone, Debug, Default{copy})]
+    pub struct Outputs {{{fields}}}
+"
+        )
+    }
+}
+
+/// The fields of a structure, up to its closing brace; `ty` says what holds elements of a type.
+fn fields(values: &[ValueInterface], names: &[String], ty: fn(String) -> String) -> String {
+    if values.is_empty() {
+        return String::new();
+    }
+    let field = |(value, name): (&ValueInterface, &String)| {
+        let bounds = docs::bounds(value);
+        let with = if bounds.is_empty() { String::new() } else { format!("; {bounds}") };
+        let (named, sizes) = (docs::named(name, &value.name), docs::sizes(value));
+        let (code, ty) = (docs::code(&value.element.name()), ty(element(value.element)));
+        format!("        /// {named}: {code} of sizes {sizes}{with}.\n        pub {name}: {ty},\n")
+    };
+    let fields: String = values.iter().zip(names).map(field).collect();
+    format!("\n{fields}    ")
+}
+
+/// The elements of a slice, each on a line of its own if there are several.
+fn lines(names: &[String], element: fn(&String) -> String) -> String {
+    if let [name] = names {
+        return element(name);
+    }
+    let each: String = names.iter().map(|name| format!("\n                {},", element(name))).collect();
+    if each.is_empty() { each } else { format!("{each}\n            ") }
 }
 
 /// The names of the fields that stand for these values in `Inputs` or `Outputs`.
@@ -320,33 +333,21 @@ pub fn field_names(values: &[ValueInterface]) -> Vec<String> {
 }
 
 /// What to derive besides: users may be told of types that could be `Copy` and are not.
-fn copy(fields: &[String]) -> Option<TokenStream> {
-    fields.is_empty().then(|| quote!(, Copy))
+fn copy(fields: &[String]) -> &'static str {
+    if fields.is_empty() { ", Copy" } else { "" }
 }
 
-fn idents(names: &[String]) -> Vec<Ident> {
-    names.iter().map(|name| Ident::new(name, Span::call_site())).collect()
-}
-
-fn doc(lines: &[String]) -> TokenStream {
-    let lines = lines.iter().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
-    quote!(#(#[doc = #lines])*)
-}
-
-fn element(element: ElementType) -> TokenStream {
+fn element(element: ElementType) -> String {
     match element {
         ElementType::Number(dtype) => number(dtype),
-        ElementType::Complex(part) => {
-            let part = number(part);
-            quote!(::aoti_runtime::Complex<#part>)
-        }
+        ElementType::Complex(part) => format!("::aoti_runtime::Complex<{}>", number(part)),
     }
 }
 
-fn number(dtype: DType) -> TokenStream {
-    let ident = Ident::new(dtype.name(), Span::call_site());
+fn number(dtype: DType) -> String {
+    let name = dtype.name();
     match dtype {
-        DType::F16 | DType::Bf16 | DType::F8(_) => quote!(::aoti_runtime::#ident),
+        DType::F16 | DType::Bf16 | DType::F8(_) => format!("::aoti_runtime::{name}"),
         // Plain names: nothing of the user's is in scope inside the module.
         DType::Bool
         | DType::U8
@@ -358,6 +359,6 @@ fn number(dtype: DType) -> TokenStream {
         | DType::U32
         | DType::U64
         | DType::F32
-        | DType::F64 => quote!(#ident),
+        | DType::F64 => name.to_owned(),
     }
 }

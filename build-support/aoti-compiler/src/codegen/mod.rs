@@ -134,7 +134,16 @@ fn devices<'a>(cpu: Option<&'a PrintedCpu<'_>>, gpus: &'a [PrintedGpu<'_>]) -> V
     let of_processors = cpu.map(|cpu| api::Device {
         program: &cpu.schedule.program,
         run: &cpu.planned.run,
-        code: api::Code::Levels { levels: cpu.levels, tags: &cpu.tags },
+        code: api::Code::Levels {
+            levels: cpu.levels,
+            tags: &cpu.tags,
+            has_library: cpu
+                .planned
+                .functions
+                .all
+                .values()
+                .any(|own| own.text.headers.contains(&Header::GemmBlas)),
+        },
     });
     let of_gpu = |gpu: &'a PrintedGpu<'_>| api::Device {
         program: &gpu.schedule.program,

@@ -109,7 +109,7 @@ impl Setting {
                 "a product with panels packed in each run, on matrix units where there are some"
             }
             Template::Gemm(Gemm::Any) => "a product row by row",
-            Template::Gemm(Gemm::Library) => "a product by the vendor's library, and without that",
+            Template::Gemm(Gemm::Library) => "a product by a library, and without that",
             Template::Conv(Conv::Product) => "a convolution as one product",
             Template::Conv(Conv::Depthwise) => "a convolution channel by channel",
             Template::Conv(Conv::Tiled) => "a convolution by tiles of pixels and channels",

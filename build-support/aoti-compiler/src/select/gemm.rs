@@ -1,7 +1,7 @@
 //! Ways to compute a matrix product.
 
 use super::{
-    Candidate, Choice, Gemm, PackedOperand, Packing, Scratch, Template, kind_of_weights, library_product,
+    Candidate, Choice, Gemm, PackedOperand, Packing, Scratch, Template, has_library, kind_of_weights,
     scratch, typical,
 };
 use crate::dtype::DType;
@@ -9,7 +9,8 @@ use crate::loops::{MatMul, Program, Storage};
 use crate::symbolic::Expr;
 use crate::target::{Cost, Item, Target};
 
-/// The ways to compute a matrix product.
+/// The ways to compute a matrix product. Nobody knows how fast a library is where the model will run: it counts as fast as the
+/// cheapest other way and comes after that, so that only a record takes it.
 pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) -> Vec<Candidate> {
     let rank = matmul.axes.len();
     let (m, n, k) = (&matmul.axes[rank - 2].extent, &matmul.axes[rank - 1].extent, &matmul.depth);
@@ -23,8 +24,7 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
     let Some(sum) = sum else {
         let (cost, none) = (Cost::of(Item::Single, work), Scratch::default());
         let mut all = vec![candidate(Gemm::Any, vec![], none.clone(), cost)];
-        // Nobody knows how fast a library is where the model will run: only a record takes it.
-        if may_have_library(target) && library_product(program, matmul).is_some() {
+        if matches!(target, Target::Gpu(_)) && has_library(program, matmul, target) {
             all.push(candidate(Gemm::Library, vec![], none, cost));
         }
         return all;
@@ -55,7 +55,16 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
         let scratch = scratch::gemm_general_units(m, n, k, target);
         all.push(candidate(Gemm::GeneralOnUnits, vec![], scratch, cost.plus(&packs)));
     }
-    let Some(packing) = packing else { return all };
+    let library = has_library(program, matmul, target);
+    let with_library = |mut all: Vec<Candidate>| {
+        let total = |candidate: &Candidate| target.prices().total(&candidate.cost);
+        let cheapest = all.iter().min_by(|a, b| total(a).total_cmp(&total(b))).map(|least| least.cost);
+        if library && let Some(cost) = cheapest {
+            all.push(candidate(Gemm::Library, vec![], scratch::gemm_library([m, n, k], size, target), cost));
+        }
+        all
+    };
+    let Some(packing) = packing else { return with_library(all) };
     let panels = |narrow: bool| vec![PackedOperand { buffer: matmul.b.buffer, packing: packing(narrow) }];
     let scratch = if reads_rows_in_place(matmul, sum) {
         Scratch::default()
@@ -73,14 +82,7 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
         let scratch = scratch::gemm_packed_units(m, k, target);
         all.push(candidate(Gemm::PackedOnUnits, panels(halves), scratch, cost.plus(&narrow)));
     }
-    all
-}
-
-fn may_have_library(target: &Target) -> bool {
-    match target {
-        Target::Cpu(_) => false,
-        Target::Gpu(gpu) => gpu.library,
-    }
+    with_library(all)
 }
 
 /// Rows whose products take as long as weights take to come from far away.

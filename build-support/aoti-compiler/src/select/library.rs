@@ -1,14 +1,19 @@
-//! Which matrix products a vendor's library computes as the program wants them: plain ones, to whose results a row of weights is
-//! added, or of which negative ones become zero. Everything else in an epilogue is left to our own templates.
+//! Which matrix products may be left to a library.
+//!
+//! On GPUs the vendor's library computes whole kernels as the program wants them: plain products, to whose results a row of
+//! weights is added, or of which negative ones become zero. Everything else in an epilogue is left to our own templates. On
+//! processors a library computes tiles of sums, which are then handed to the kernel's epilogue, whatever that does.
 
+use super::typical;
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Scalar};
 use crate::loops::{
     Access, BufferId, Effect, MatMul, MatrixOperand, Program, Stage, Storage, Term, TermId, TypedTerm,
 };
 use crate::symbolic::{Expr, Symbol};
+use crate::target::Target;
 
-/// A matrix as a library is told of it.
+/// A matrix as a vendor's library is told of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LibraryMatrix {
     /// The buffer that it begins at.
@@ -19,7 +24,7 @@ pub struct LibraryMatrix {
     pub turned: bool,
 }
 
-/// A product for a library: results by rows, which lie a pitch apart.
+/// A product for a vendor's library: results by rows, which lie a pitch apart.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LibraryProduct {
     /// Rows, columns, and the length of sums.
@@ -38,10 +43,43 @@ pub struct LibraryProduct {
     pub relu: bool,
 }
 
+/// Multiply-adds from which on products may be left to a library on processors.
+const LEAST_PRODUCTS: f64 = 262_144.0;
+
+/// Whether a product may be left to a library of the target.
+pub(crate) fn has_library(program: &Program, matmul: &MatMul, target: &Target) -> bool {
+    match target {
+        Target::Cpu(cpu) => cpu.library && blas_computes(program, matmul),
+        Target::Gpu(gpu) => gpu.library && library_product(program, matmul).is_some(),
+    }
+}
+
+/// Whether the operands are as libraries for processors read them: of the type of the results, and with rows or columns that are
+/// contiguous and apart. Where distances are not known, the header looks at them in each run.
+fn blas_computes(program: &Program, matmul: &MatMul) -> bool {
+    let [.., row, column] = matmul.axes.as_slice() else { return false };
+    let sizes = [&row.extent, &column.extent, &matmul.depth];
+    let is_readable = |own: &MatrixOperand, rows: &Expr, columns: &Expr| {
+        let (pitch, length) = if own.column_stride.is(1) {
+            (&own.row_stride, columns)
+        } else if own.row_stride.is(1) {
+            (&own.column_stride, rows)
+        } else {
+            return false;
+        };
+        let is_apart = pitch.as_int().zip(length.as_int()).is_none_or(|(pitch, length)| pitch >= length);
+        program.buffers[own.buffer].dtype == matmul.dtype && is_apart
+    };
+    matches!(matmul.dtype, DType::F32 | DType::F64)
+        && sizes.map(typical).iter().product::<f64>() >= LEAST_PRODUCTS
+        && is_readable(&matmul.a, &row.extent, &matmul.depth)
+        && is_readable(&matmul.b, &matmul.depth, &column.extent)
+}
+
 /// Bytes that rows of matrices are multiples of: libraries then load whole ones.
 const ROW_BYTES: i64 = 16;
 
-/// A product as a library computes it, if one does.
+/// A product as a vendor's library computes it, if it does.
 pub(crate) fn library_product(program: &Program, matmul: &MatMul) -> Option<LibraryProduct> {
     let [row, column] = matmul.axes.as_slice() else { return None };
     let is_known = matches!(matmul.dtype, DType::F16 | DType::Bf16 | DType::F32);

@@ -13,8 +13,8 @@ mod scratch;
 mod tests;
 
 pub(crate) use conv::has_pixel_template;
-pub(crate) use library::library_product;
 pub use library::{LibraryMatrix, LibraryProduct};
+pub(crate) use library::{has_library, library_product};
 pub use packing::{PackedOperand, Packing};
 pub use scratch::Scratch;
 pub(crate) use scratch::{few_rows, leaves_half, matrix_bytes, row_bytes};
@@ -55,7 +55,7 @@ pub enum Gemm {
     GeneralOnUnits,
     /// A row at a time, for every element type; on GPUs by tiles.
     Any,
-    /// On GPUs, by the vendor's library where there is one when the model is loaded; else as `Any`.
+    /// By a library where there is one when the model is loaded; else as `Any` on GPUs, and as `General` on processors.
     Library,
 }
 

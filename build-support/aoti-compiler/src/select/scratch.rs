@@ -67,6 +67,10 @@ const UNIT_BLOCK: i64 = 196_608;
 const UNIT_BLOCK_ROWS: [i64; 2] = [64, 256];
 /// Bytes of the planes of a number.
 const PLANE_BYTES: i64 = 6;
+/// Rows and columns of the tiles of a library at most, and what their rows are multiples of (`gemm_blas.h`).
+const BLAS_ROWS: i64 = 192;
+const BLAS_COLUMNS: i64 = 1024;
+const BLAS_STEP: i64 = 16;
 /// Queries of a block of attention (`kAttentionRows` of `attention.h`).
 const ATTENTION_ROWS: i64 = 28;
 /// Floats of a page.
@@ -180,6 +184,14 @@ pub(super) fn gemm_general([m, n, k]: [&Expr; 3], size: i64, target: &Target) ->
     let panels = (n + (columns - 1)).floor_div(&Expr::int(columns)).minimum(&Expr::int(PANEL_GROUP));
     let bytes = &(&(&panels * k) * PANEL_BYTES) + &round_up(&left_block(m, k, size, GENERAL_ROWS), LINE);
     Scratch { shared: Expr::int(0), worker: aligned(&bytes, target) }
+}
+
+/// The sums of a tile that a library computes; no less than without one.
+pub(super) fn gemm_library([m, n, k]: [&Expr; 3], size: i64, target: &Target) -> Scratch {
+    let (rows, columns) = (m.minimum(&Expr::int(BLAS_ROWS)), n.minimum(&Expr::int(BLAS_COLUMNS)));
+    let sums = &(&round_up(&rows, BLAS_STEP) * &round_up(&columns, PANEL)) * size;
+    let plain = gemm_general([m, n, k], size, target).worker;
+    Scratch { shared: Expr::int(0), worker: aligned(&sums.maximum(&plain), target) }
 }
 
 /// Rows of the left operand that share a packing of the right one.
@@ -325,6 +337,9 @@ mod tests {
         assert_eq!(UNIT_LEAST_ROWS, number("gemm_units.h", "kUnitLeastRows"));
         assert_eq!(UNIT_BLOCK, number("gemm_units.h", "kUnitBlock"));
         assert_eq!(UNIT_BLOCK_ROWS.to_vec(), numbers("gemm_units.h", "kUnitBlockRows"));
+        assert_eq!(BLAS_ROWS, number("gemm_blas.h", "kBlasRows"));
+        assert_eq!(BLAS_COLUMNS, number("gemm_blas.h", "kBlasColumns"));
+        assert_eq!(BLAS_STEP, number("gemm_blas.h", "kBlasStep"));
         assert_eq!(ATTENTION_ROWS, number("attention.h", "kAttentionRows"));
         assert_eq!(PIXEL_SLACK, number("pixels.h", "kPixelSlack"));
         assert_eq!(WINOGRAD_POINTS, number("winograd.h", "kWinogradPoints"));

@@ -1,6 +1,6 @@
 //! CPU levels: what the scheduler wants to know of them.
 
-use super::{Prices, ProductSplits, Splits};
+use super::{MathLibrary, Prices, ProductSplits, Splits};
 
 /// A set of CPU levels with one schedule for all: they share the mapping of axes, and differ in the block sizes that the
 /// headers pick when they are compiled.
@@ -29,6 +29,8 @@ pub struct CpuTarget {
     pub attention_queries: i64,
     /// When long sums are split: as many parts as a machine may have threads.
     pub splits: Splits,
+    /// Whether products may be left to a library.
+    pub library: bool,
 }
 
 /// One CPU level.
@@ -84,7 +86,15 @@ impl CpuTarget {
                     units: 64,
                 }),
             },
+            library: false,
         }
+    }
+
+    /// The same where products may be left to these libraries.
+    #[must_use]
+    pub fn with_libraries(self, libraries: &[MathLibrary]) -> CpuTarget {
+        let library = libraries.iter().any(|library| library.vendor().is_none());
+        CpuTarget { library, ..self }
     }
 
     /// What work costs on machines of the highest level: most run that.

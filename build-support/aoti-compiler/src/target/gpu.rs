@@ -1,6 +1,6 @@
 //! GPU architectures: what the scheduler and the templates want to know of them.
 
-use super::Splits;
+use super::{MathLibrary, Splits};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -49,44 +49,6 @@ impl Tf32 {
 impl Default for Tf32 {
     fn default() -> Tf32 {
         Tf32 { matmul: false, conv: true }
-    }
-}
-
-/// A vendor's library of matrix products, which is opened when a model is loaded, and never needed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum MathLibrary {
-    /// cuBLASLt, for NVIDIA's GPUs.
-    CublasLt,
-    /// hipBLASLt, for AMD's.
-    HipblasLt,
-}
-
-impl MathLibrary {
-    /// All of them.
-    pub const ALL: [MathLibrary; 2] = [MathLibrary::CublasLt, MathLibrary::HipblasLt];
-
-    /// What it is called in manifests.
-    pub fn name(self) -> &'static str {
-        match self {
-            MathLibrary::CublasLt => "cublaslt",
-            MathLibrary::HipblasLt => "hipblaslt",
-        }
-    }
-
-    /// Whose devices it is for.
-    pub fn vendor(self) -> Vendor {
-        match self {
-            MathLibrary::CublasLt => Vendor::Nvidia,
-            MathLibrary::HipblasLt => Vendor::Amd,
-        }
-    }
-
-    /// The files that are opened, the first that there is (`gpu/library.h`).
-    pub fn files(self) -> [&'static str; 2] {
-        match self {
-            MathLibrary::CublasLt => ["libcublasLt.so.13", "libcublasLt.so.12"],
-            MathLibrary::HipblasLt => ["libhipblaslt.so.1", "libhipblaslt.so.0"],
-        }
     }
 }
 
@@ -252,7 +214,7 @@ impl GpuTarget {
     /// The same where products may be left to these libraries.
     #[must_use]
     pub fn with_libraries(self, libraries: &[MathLibrary]) -> GpuTarget {
-        let library = libraries.iter().any(|library| library.vendor() == self.vendor);
+        let library = libraries.iter().any(|library| library.vendor() == Some(self.vendor));
         GpuTarget { library, ..self }
     }
 

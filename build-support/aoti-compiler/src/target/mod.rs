@@ -6,10 +6,12 @@
 
 pub mod cpu;
 pub mod gpu;
+mod library;
 pub mod prices;
 
 pub use cpu::{CpuLevel, CpuTarget};
-pub use gpu::{GpuTarget, MathLibrary, MatrixShape, Tf32, Vendor};
+pub use gpu::{GpuTarget, MatrixShape, Tf32, Vendor};
+pub use library::MathLibrary;
 pub use prices::{Cost, Item, Prices};
 
 /// From where on, and into how many parts, long sums with few results are split.

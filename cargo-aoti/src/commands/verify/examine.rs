@@ -8,7 +8,7 @@ use aoti_build::{Error, LinkKind, Session, Silent};
 use aoti_compiler::compile;
 use aoti_compiler::graph::{Graph, OutputRole};
 use aoti_runtime::{Device, DynTensor};
-use tempfile::TempDir;
+use aoti_toolchain::temporary_folder;
 
 use super::child;
 use super::outcome::{Outcome, Stage, Status};
@@ -69,10 +69,8 @@ impl Examiner {
         terms: Result<Terms, Failure>,
     ) -> Result<(), Stopped> {
         let terms = terms.map_err(said(Stage::Import))?;
-        let temporary = self.session.environment().temporary_directory();
-        let folder = tempfile::Builder::new().prefix("aoti-case-").tempdir_in(temporary);
-        let folder: TempDir =
-            folder.map_err(|error| (Stage::Run, format!("no temporary folder: {error}")))?;
+        let folder = temporary_folder("case", self.session.environment());
+        let folder = folder.map_err(|error| (Stage::Run, format!("no temporary folder: {error}")))?;
         let found = match &self.place {
             Place::Interpreter => self.in_interpreter(case, outcome, folder.path()),
             Place::Library => self.as_library(case, outcome, folder.path()),

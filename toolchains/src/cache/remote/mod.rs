@@ -137,7 +137,7 @@ impl ActionStore for RemoteStore {
         let mut files = Vec::new();
         for (index, (output, content)) in manifest.outputs.iter().zip(contents).enumerate() {
             let path = folder.path().join(index.to_string());
-            fs_err::write(&path, content).map_err(fail)?;
+            std::fs::write(&path, content).map_err(fail)?;
             let (name, digest) = (output.name.clone(), output.digest.clone());
             files.push(OutputFile { name, path, digest, bytes: output.bytes });
         }

@@ -54,6 +54,8 @@ pub(super) enum Code<'a> {
         levels: &'a [String],
         /// Their parts in identifiers.
         tags: &'a [String],
+        /// Whether some products are left to a library where there is one.
+        has_library: bool,
     },
     /// Of a vendor's GPUs.
     Gpu {
@@ -93,6 +95,14 @@ impl Device<'_> {
         }
     }
 
+    /// Whether kernels of processors ask a library.
+    fn has_library(&self) -> bool {
+        match &self.code {
+            Code::Levels { has_library, .. } => *has_library,
+            Code::Gpu { .. } => false,
+        }
+    }
+
     /// The functions of its side.
     fn interface(&self) -> String {
         let name = self.name();
@@ -119,6 +129,9 @@ impl Api<'_> {
         let mut headers: Vec<&str> = self.devices.iter().map(Device::header).collect();
         headers.dedup();
         headers.extend(self.preparation.map(|_| "prepare.h"));
+        if self.devices.iter().any(Device::has_library) {
+            headers.push("blas.h");
+        }
         if self.devices.len() > 1 {
             headers.push("devices.h");
         }

@@ -58,7 +58,7 @@ impl Printer<'_> {
         let states: Vec<String> =
             states.map(|state| format!("{{{}, {}, {}}}", state.offset, state.value, state.bytes)).collect();
         let states = table(&mut rows, "InitialState ", "states", &states);
-        let reports = self.reports(&mut rows);
+        let last = self.last_entries(&mut rows);
         let weights = self.api.embedded_symbol("weights");
         let largest =
             |count: &dyn Fn(&KernelFacts) -> usize| run.kernels.values().map(count).max().unwrap_or(0);
@@ -73,7 +73,7 @@ impl Printer<'_> {
             "{rows}\n{}{}{}constexpr Tables tables = {{\n    &info, {code}, {}, {symbols},\n    \
              {}, {input_sizes}, {output_sizes}, {most_sizes}, checks, arena_bytes,\n    \
              {failures}, {failure_symbols}, {sites}, {states}, {weights},\n    \
-             {kernel_outputs}, {}, {most_outputs}, {most_dims}, {}, {kernel_values},\n    {}{reports},\n}};\n",
+             {kernel_outputs}, {}, {most_outputs}, {most_dims}, {}, {kernel_values},\n    {}{last},\n}};\n",
             sizes.print("sizes_of_tensors"),
             kernel_sizes.print("sizes_of_kernels"),
             self.functions(),
@@ -89,7 +89,7 @@ impl Printer<'_> {
     fn code(&self, rows: &mut String) -> String {
         let (id, symbol) = (self.api.identifier, self.api.symbol);
         match &self.device.code {
-            Code::Levels { levels, tags } => {
+            Code::Levels { levels, tags, .. } => {
                 let line = |(level, tag): (&String, &String)| {
                     let name = literal(level);
                     format!("{{{name}, {}, aoti_{id}_run_{tag}, aoti_{id}_scratch_{tag}}}", lacks(level))
@@ -188,15 +188,16 @@ impl Printer<'_> {
         pointers(rows, "failure_symbols", &lists)
     }
 
-    /// Which failures functions of the user's project report; nothing where there are no such functions.
-    fn reports(&self, rows: &mut String) -> &'static str {
+    /// Which failures functions of the user's project report, and what opens a library: the last entries of the table, which most
+    /// do without.
+    fn last_entries(&self, rows: &mut String) -> &'static str {
         let reported: Vec<_> = self.device.run.reports().into_iter().map(|(failure, _)| failure).collect();
         if reported.is_empty() {
-            return "";
+            return if self.device.has_library() { ", nullptr, open_blas" } else { "" };
         }
         let flags = self.device.run.failures.keys().map(|id| reported.contains(&id).to_string());
         let _ = writeln!(rows, "constexpr bool reports[] = {{{}}};", flags.collect::<Vec<_>>().join(", "));
-        ", reports"
+        if self.device.has_library() { ", reports, open_blas" } else { ", reports" }
     }
 
     /// Whether this size is where its symbol is read from.

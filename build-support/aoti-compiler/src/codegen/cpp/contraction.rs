@@ -92,11 +92,10 @@ pub(super) fn matmul(
     };
     let operands = product.operands(parameters);
     let body = match mapping.split {
+        Split::Template => product.by_tiles(batch, &operands),
         Split::Axes(count) if count < matmul.axes.len() - 1 => product.of_batch(batch, &operands),
         Split::RowsFrom(rows) => single(batch) + &operands + &product.by_rows_or_panels(rows),
-        Split::Axes(_) | Split::Serial | Split::Chunks(_) | Split::Template => {
-            single(batch) + &operands + &product.by_rows()
-        }
+        Split::Axes(_) | Split::Serial | Split::Chunks(_) => single(batch) + &operands + &product.by_rows(),
     };
     text.body = format!("const i64 m = {m}, n = {n}, k = {k};\n{plan}{body}");
     text.weight = 8 + matmul.epilogue.terms.len();
@@ -152,7 +151,8 @@ impl Product<'_> {
             Gemm::General => format!("gemm_general{most}({panels});\n"),
             Gemm::PackedOnUnits => format!("gemm_packed_units(plan, {panels});\n"),
             Gemm::GeneralOnUnits => format!("gemm_general_units(plan, {panels});\n"),
-            Gemm::Any | Gemm::Library => {
+            Gemm::Library => format!("gemm_blas(tile % tiles, m, n, k, a, b, {scratch}, epilogue);\n"),
+            Gemm::Any => {
                 let sum = sum_type(self.matmul.dtype);
                 format!("gemm_any<{sum}, AOTI_LANES>({m0}, {m1}, n, k, a, b, epilogue);\n")
             }
@@ -166,6 +166,21 @@ impl Product<'_> {
         let count = scalar(&Expr::product(batch.iter().map(|axis| &axis.extent)));
         let units = format!("for (i64 unit = begin; unit < end; ++unit) {{\n{}}}\n", indent(&body, 1));
         parallel(&count, &grain(self.grain), &units)
+    }
+
+    /// Tiles of all products as units of work, which are the same for any number of threads.
+    fn by_tiles(&self, batch: &[Axis], operands: &str) -> String {
+        let whole = Part { rows: ["0", "m"], panels: ["0", all_panels(self.matmul.dtype)] };
+        let unit = if batch.is_empty() { "" } else { "const i64 unit = tile / tiles;\n" };
+        let body = format!("{unit}{}{operands}{}", batch_positions(batch), self.call(&whole));
+        let count = scalar(&Expr::product(batch.iter().map(|axis| &axis.extent)));
+        let tiles = format!("for (i64 tile = begin; tile < end; ++tile) {{\n{}}}\n", indent(&body, 1));
+        let count_tiles =
+            if self.matmul.dtype == DType::F64 { "gemm_blas_tiles<f64>" } else { "gemm_blas_tiles" };
+        format!(
+            "const i64 tiles = {count_tiles}(m, n), units = tiles * ({count});\n{}",
+            parallel("units", &grain_of(self.grain, "units"), &tiles)
+        )
     }
 
     /// Rows of one product as units of work.

@@ -248,6 +248,12 @@ fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid
     let row = n * &matmul.depth;
     let whole = m * &row;
     let batches = Expr::product(matmul.axes[..rank - 2].iter().map(|axis| &axis.extent));
+    if choice.template == Template::Gemm(Gemm::Library) {
+        let whole = &batches * &whole;
+        let grain = Grain { enough: target.thread_products, unit: whole };
+        let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
+        return vec![Laid::of(CpuMapping { split, lanes, grain, block })];
+    }
     let by_row = choice.template == Template::Gemm(Gemm::Any);
     let (split, unit) = match (batches.is(1), by_row) {
         (false, _) => (Split::Axes(rank - 2), whole.clone()),

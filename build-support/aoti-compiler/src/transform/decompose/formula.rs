@@ -219,10 +219,17 @@ impl Context {
         dtype: DType,
         build: impl FnOnce([Formula; N]) -> Formula,
     ) -> Result<ValueId, RuleError> {
+        let operands = self.widened(operands, dtype);
+        self.rounded(&build(operands), dtype)
+    }
+
+    fn widened<const N: usize>(&mut self, operands: [ValueId; N], dtype: DType) -> [Formula; N] {
+        operands.map(|value| Formula::from(self.b.cast(value, dtype.compute())))
+    }
+
+    fn rounded(&mut self, formula: &Formula, dtype: DType) -> Result<ValueId, RuleError> {
         let wide = dtype.compute();
-        let operands = operands.map(|value| Formula::from(self.b.cast(value, wide)));
-        let formula = build(operands);
-        let result = self.formula(wide, &formula)?;
+        let result = self.formula(wide, formula)?;
         Ok(if self.b.dtype(result) == wide { self.b.cast(result, dtype) } else { result })
     }
 

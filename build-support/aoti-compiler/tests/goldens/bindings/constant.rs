@@ -8,42 +8,43 @@
 #[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod constant {
     ::aoti_runtime::__library! {
-        aoti_constant_api, "", #[link(name = "aoti_constant", kind = "static")],
+        aoti_constant_api, "",
+        #[link(name = "aoti_constant", kind = "static")],
         #[cfg_attr(target_env = "musl", link(name = "gcc"))]
     }
+
     /// The model, loaded. Threads may share it.
     #[derive(Debug)]
     pub struct Model {
         inner: ::aoti_runtime::Model,
     }
+
     impl Model {
         /// Loads the model with weights from elsewhere, laid out as the build wrote them.
-        pub fn load_from(
-            weights: ::aoti_runtime::Weights,
-        ) -> Result<Self, ::aoti_runtime::Error> {
-            Self::load_with(::aoti_runtime::LoadOptions {
-                weights,
-                ..Default::default()
-            })
+        pub fn load_from(weights: ::aoti_runtime::Weights) -> Result<Self, ::aoti_runtime::Error> {
+            Self::load_with(::aoti_runtime::LoadOptions { weights, ..Default::default() })
         }
+
         /// Loads the model with full control.
-        pub fn load_with(
-            options: ::aoti_runtime::LoadOptions,
-        ) -> Result<Self, ::aoti_runtime::Error> {
-            Ok(Self {
-                inner: library_model(options)?,
-            })
+        pub fn load_with(options: ::aoti_runtime::LoadOptions) -> Result<Self, ::aoti_runtime::Error> {
+            Ok(Self { inner: library_model(options)? })
         }
+
         /// What the model says about itself; needs no weights.
         pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
             library_info()
         }
+
         /// Runs the model on the program's shared thread pool.
-        pub fn run(&self, _inputs: &Inputs) -> Result<Outputs, ::aoti_runtime::Error> {
+        pub fn run(
+            &self,
+            _inputs: &Inputs,
+        ) -> Result<Outputs, ::aoti_runtime::Error> {
             let mut outputs = Outputs::default();
             self.inner.run_shared(&[], &mut [outputs.out.as_dyn_mut()], None)?;
             Ok(outputs)
         }
+
         /// Runs the model into outputs, with a workspace and on threads that the caller keeps. Allocates nothing
         /// when outputs and workspace have served such sizes before.
         pub fn run_with(
@@ -53,17 +54,19 @@ pub mod constant {
             workspace: &mut ::aoti_runtime::Workspace,
             executor: &dyn ::aoti_runtime::Executor,
         ) -> Result<(), ::aoti_runtime::Error> {
-            self.inner
-                .run(&[], &mut [outputs.out.as_dyn_mut()], None, workspace, executor)
+            self.inner.run(&[], &mut [outputs.out.as_dyn_mut()], None, workspace, executor)
         }
+
         /// The same model without types, with what it says about itself.
         pub fn untyped(&self) -> &::aoti_runtime::Model {
             &self.inner
         }
     }
+
     /// What a run reads.
     #[derive(Clone, Debug, Copy)]
     pub struct Inputs {}
+
     /// What a run gives; sizes are set by the run.
     #[derive(Clone, Debug, Default)]
     pub struct Outputs {

@@ -31,52 +31,47 @@
 #[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod double_trouble {
     ::aoti_runtime::__library! {
-        aoti_double_trouble_085a10a0eec1_api, "", #[link(name =
-        "aoti_double_trouble_085a10a0eec1", kind = "dylib")]
+        aoti_double_trouble_085a10a0eec1_api, "",
+        #[link(name = "aoti_double_trouble_085a10a0eec1", kind = "dylib")]
     }
+
     /// The model, loaded. Threads may share it.
     #[derive(Debug)]
     pub struct Model {
         inner: ::aoti_runtime::Model,
     }
+
     impl Model {
         /// Loads the model with the weights in `double-0123.weights`, looked for beside
         /// the executable, then where the build put it.
         pub fn load() -> Result<Self, ::aoti_runtime::Error> {
-            let folders = [concat!(env!("OUT_DIR"), "/aoti")];
-            Self::load_from(
-                ::aoti_runtime::Weights::sidecar(
-                    "double-0123.weights",
-                    "0123",
-                    &folders,
-                )?,
-            )
+            Self::load_from(::aoti_runtime::Weights::sidecar(
+                "double-0123.weights",
+                "0123",
+                &[concat!(env!("OUT_DIR"), "/aoti")],
+            )?)
         }
+
         /// Loads the model with weights from elsewhere, laid out as the build wrote them.
-        pub fn load_from(
-            weights: ::aoti_runtime::Weights,
-        ) -> Result<Self, ::aoti_runtime::Error> {
-            Self::load_with(::aoti_runtime::LoadOptions {
-                weights,
-                ..Default::default()
-            })
+        pub fn load_from(weights: ::aoti_runtime::Weights) -> Result<Self, ::aoti_runtime::Error> {
+            Self::load_with(::aoti_runtime::LoadOptions { weights, ..Default::default() })
         }
+
         /// Loads the model with full control.
-        pub fn load_with(
-            options: ::aoti_runtime::LoadOptions,
-        ) -> Result<Self, ::aoti_runtime::Error> {
-            Ok(Self {
-                inner: library_model(options)?,
-            })
+        pub fn load_with(options: ::aoti_runtime::LoadOptions) -> Result<Self, ::aoti_runtime::Error> {
+            Ok(Self { inner: library_model(options)? })
         }
+
         /// What the model says about itself; needs no weights.
         pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
             library_info()
         }
+
         /// A new state with the values that the program starts from. Runs that belong together share one.
         pub fn state(&self) -> Result<::aoti_runtime::State, ::aoti_runtime::Error> {
             self.inner.state()
         }
+
         /// Runs the model on the program's shared thread pool.
         pub fn run(
             &self,
@@ -84,32 +79,28 @@ pub mod double_trouble {
             state: &mut ::aoti_runtime::State,
         ) -> Result<Outputs, ::aoti_runtime::Error> {
             let mut outputs = Outputs::default();
-            self.inner
-                .run_shared(
-                    &[
-                        inputs.spectrum.erase(),
-                        inputs.type_.erase(),
-                        inputs.self_.erase(),
-                        inputs.a_b.erase(),
-                        inputs.a_b_2.erase(),
-                        inputs.u5165_u529b.erase(),
-                        inputs.count.erase(),
-                        inputs.x.erase(),
-                        inputs.unnamed.erase(),
-                        inputs.unnamed_2.erase(),
-                        inputs.inputs.erase(),
-                    ],
-                    &mut [
-                        outputs.wide.as_dyn_mut(),
-                        outputs.narrow.as_dyn_mut(),
-                        outputs.out_0.as_dyn_mut(),
-                        outputs.out_1.as_dyn_mut(),
-                        outputs.self_.as_dyn_mut(),
-                    ],
-                    Some(state),
-                )?;
+            self.inner.run_shared(&[
+                inputs.spectrum.erase(),
+                inputs.type_.erase(),
+                inputs.self_.erase(),
+                inputs.a_b.erase(),
+                inputs.a_b_2.erase(),
+                inputs.u5165_u529b.erase(),
+                inputs.count.erase(),
+                inputs.x.erase(),
+                inputs.unnamed.erase(),
+                inputs.unnamed_2.erase(),
+                inputs.inputs.erase(),
+            ], &mut [
+                outputs.wide.as_dyn_mut(),
+                outputs.narrow.as_dyn_mut(),
+                outputs.out_0.as_dyn_mut(),
+                outputs.out_1.as_dyn_mut(),
+                outputs.self_.as_dyn_mut(),
+            ], Some(state))?;
             Ok(outputs)
         }
+
         /// Runs the model into outputs, with a workspace and on threads that the caller keeps. Allocates nothing
         /// when outputs and workspace have served such sizes before.
         pub fn run_with(
@@ -120,38 +111,33 @@ pub mod double_trouble {
             workspace: &mut ::aoti_runtime::Workspace,
             executor: &dyn ::aoti_runtime::Executor,
         ) -> Result<(), ::aoti_runtime::Error> {
-            self.inner
-                .run(
-                    &[
-                        inputs.spectrum.erase(),
-                        inputs.type_.erase(),
-                        inputs.self_.erase(),
-                        inputs.a_b.erase(),
-                        inputs.a_b_2.erase(),
-                        inputs.u5165_u529b.erase(),
-                        inputs.count.erase(),
-                        inputs.x.erase(),
-                        inputs.unnamed.erase(),
-                        inputs.unnamed_2.erase(),
-                        inputs.inputs.erase(),
-                    ],
-                    &mut [
-                        outputs.wide.as_dyn_mut(),
-                        outputs.narrow.as_dyn_mut(),
-                        outputs.out_0.as_dyn_mut(),
-                        outputs.out_1.as_dyn_mut(),
-                        outputs.self_.as_dyn_mut(),
-                    ],
-                    Some(state),
-                    workspace,
-                    executor,
-                )
+            self.inner.run(&[
+                inputs.spectrum.erase(),
+                inputs.type_.erase(),
+                inputs.self_.erase(),
+                inputs.a_b.erase(),
+                inputs.a_b_2.erase(),
+                inputs.u5165_u529b.erase(),
+                inputs.count.erase(),
+                inputs.x.erase(),
+                inputs.unnamed.erase(),
+                inputs.unnamed_2.erase(),
+                inputs.inputs.erase(),
+            ], &mut [
+                outputs.wide.as_dyn_mut(),
+                outputs.narrow.as_dyn_mut(),
+                outputs.out_0.as_dyn_mut(),
+                outputs.out_1.as_dyn_mut(),
+                outputs.self_.as_dyn_mut(),
+            ], Some(state), workspace, executor)
         }
+
         /// The same model without types, with what it says about itself.
         pub fn untyped(&self) -> &::aoti_runtime::Model {
             &self.inner
         }
     }
+
     /// What a run reads.
     #[derive(Clone, Debug)]
     pub struct Inputs<'a> {
@@ -178,6 +164,7 @@ pub mod double_trouble {
         /// `inputs`: `f32` of sizes `[batch\|'x']`; `batch\|'x'`: 1 to 9.
         pub inputs: ::aoti_runtime::TensorView<'a, f32>,
     }
+
     /// What a run gives; sizes are set by the run.
     #[derive(Clone, Debug, Default)]
     pub struct Outputs {

@@ -17,44 +17,43 @@
 #[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod fake {
     ::aoti_runtime::__library! {
-        aoti_fake_api, "", #[link(name = "aoti_fake", kind = "static")],
+        aoti_fake_api, "",
+        #[link(name = "aoti_fake", kind = "static")],
         #[cfg_attr(target_env = "musl", link(name = "gcc"))]
     }
+
     /// The model, loaded. Threads may share it.
     #[derive(Debug)]
     pub struct Model {
         inner: ::aoti_runtime::Model,
     }
+
     impl Model {
         /// Loads the model with the weights inside the program.
         pub fn load() -> Result<Self, ::aoti_runtime::Error> {
             Self::load_from(::aoti_runtime::Weights::embedded())
         }
+
         /// Loads the model with weights from elsewhere, laid out as the build wrote them.
-        pub fn load_from(
-            weights: ::aoti_runtime::Weights,
-        ) -> Result<Self, ::aoti_runtime::Error> {
-            Self::load_with(::aoti_runtime::LoadOptions {
-                weights,
-                ..Default::default()
-            })
+        pub fn load_from(weights: ::aoti_runtime::Weights) -> Result<Self, ::aoti_runtime::Error> {
+            Self::load_with(::aoti_runtime::LoadOptions { weights, ..Default::default() })
         }
+
         /// Loads the model with full control.
-        pub fn load_with(
-            options: ::aoti_runtime::LoadOptions,
-        ) -> Result<Self, ::aoti_runtime::Error> {
-            Ok(Self {
-                inner: library_model(options)?,
-            })
+        pub fn load_with(options: ::aoti_runtime::LoadOptions) -> Result<Self, ::aoti_runtime::Error> {
+            Ok(Self { inner: library_model(options)? })
         }
+
         /// What the model says about itself; needs no weights.
         pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
             library_info()
         }
+
         /// A new state with the values that the program starts from. Runs that belong together share one.
         pub fn state(&self) -> Result<::aoti_runtime::State, ::aoti_runtime::Error> {
             self.inner.state()
         }
+
         /// Runs the model on the program's shared thread pool.
         pub fn run(
             &self,
@@ -62,14 +61,13 @@ pub mod fake {
             state: &mut ::aoti_runtime::State,
         ) -> Result<Outputs, ::aoti_runtime::Error> {
             let mut outputs = Outputs::default();
-            self.inner
-                .run_shared(
-                    &[inputs.x.erase()],
-                    &mut [outputs.y.as_dyn_mut(), outputs.count.as_dyn_mut()],
-                    Some(state),
-                )?;
+            self.inner.run_shared(&[inputs.x.erase()], &mut [
+                outputs.y.as_dyn_mut(),
+                outputs.count.as_dyn_mut(),
+            ], Some(state))?;
             Ok(outputs)
         }
+
         /// Runs the model into outputs, with a workspace and on threads that the caller keeps. Allocates nothing
         /// when outputs and workspace have served such sizes before.
         pub fn run_with(
@@ -80,26 +78,25 @@ pub mod fake {
             workspace: &mut ::aoti_runtime::Workspace,
             executor: &dyn ::aoti_runtime::Executor,
         ) -> Result<(), ::aoti_runtime::Error> {
-            self.inner
-                .run(
-                    &[inputs.x.erase()],
-                    &mut [outputs.y.as_dyn_mut(), outputs.count.as_dyn_mut()],
-                    Some(state),
-                    workspace,
-                    executor,
-                )
+            self.inner.run(&[inputs.x.erase()], &mut [
+                outputs.y.as_dyn_mut(),
+                outputs.count.as_dyn_mut(),
+            ], Some(state), workspace, executor)
         }
+
         /// The same model without types, with what it says about itself.
         pub fn untyped(&self) -> &::aoti_runtime::Model {
             &self.inner
         }
     }
+
     /// What a run reads.
     #[derive(Clone, Debug)]
     pub struct Inputs<'a> {
         /// `x`: `f32` of sizes `[batch, 3]`; `batch`: 1 to 1000000.
         pub x: ::aoti_runtime::TensorView<'a, f32>,
     }
+
     /// What a run gives; sizes are set by the run.
     #[derive(Clone, Debug, Default)]
     pub struct Outputs {

@@ -10,37 +10,34 @@ pub mod for_ {
     ::aoti_runtime::__library! {
         aoti_for__api, ""
     }
+
     /// The model, loaded. Threads may share it.
     #[derive(Debug)]
     pub struct Model {
         inner: ::aoti_runtime::Model,
     }
+
     impl Model {
         /// Loads the model, which has no weights.
         pub fn load() -> Result<Self, ::aoti_runtime::Error> {
             Self::load_from(::aoti_runtime::Weights::embedded())
         }
+
         /// Loads the model with weights from elsewhere, laid out as the build wrote them.
-        pub fn load_from(
-            weights: ::aoti_runtime::Weights,
-        ) -> Result<Self, ::aoti_runtime::Error> {
-            Self::load_with(::aoti_runtime::LoadOptions {
-                weights,
-                ..Default::default()
-            })
+        pub fn load_from(weights: ::aoti_runtime::Weights) -> Result<Self, ::aoti_runtime::Error> {
+            Self::load_with(::aoti_runtime::LoadOptions { weights, ..Default::default() })
         }
+
         /// Loads the model with full control.
-        pub fn load_with(
-            options: ::aoti_runtime::LoadOptions,
-        ) -> Result<Self, ::aoti_runtime::Error> {
-            Ok(Self {
-                inner: library_model(options)?,
-            })
+        pub fn load_with(options: ::aoti_runtime::LoadOptions) -> Result<Self, ::aoti_runtime::Error> {
+            Ok(Self { inner: library_model(options)? })
         }
+
         /// What the model says about itself; needs no weights.
         pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
             library_info()
         }
+
         /// Runs the model on the program's shared thread pool.
         pub fn run(
             &self,
@@ -50,6 +47,7 @@ pub mod for_ {
             self.inner.run_shared(&[inputs.x.erase()], &mut [], None)?;
             Ok(outputs)
         }
+
         /// Runs the model into outputs, with a workspace and on threads that the caller keeps. Allocates nothing
         /// when outputs and workspace have served such sizes before.
         pub fn run_with(
@@ -61,17 +59,20 @@ pub mod for_ {
         ) -> Result<(), ::aoti_runtime::Error> {
             self.inner.run(&[inputs.x.erase()], &mut [], None, workspace, executor)
         }
+
         /// The same model without types, with what it says about itself.
         pub fn untyped(&self) -> &::aoti_runtime::Model {
             &self.inner
         }
     }
+
     /// What a run reads.
     #[derive(Clone, Debug)]
     pub struct Inputs<'a> {
         /// `x`: `f32` of sizes `[]`.
         pub x: ::aoti_runtime::TensorView<'a, f32>,
     }
+
     /// What a run gives; sizes are set by the run.
     #[derive(Clone, Debug, Default, Copy)]
     pub struct Outputs {}

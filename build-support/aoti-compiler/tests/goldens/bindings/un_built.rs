@@ -11,50 +11,45 @@
 /// | `x` | `f32` | `[3]` | |
 #[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod un_built {
-    ::aoti_runtime::__absent_library! {
-        "un-built"
-    }
+    ::aoti_runtime::__absent_library! { "un-built" }
+
     /// The model, loaded. Threads may share it.
     #[derive(Debug)]
     pub struct Model {
         inner: ::aoti_runtime::Model,
     }
+
     impl Model {
         /// Loads the model, which has no weights.
         pub fn load() -> Result<Self, ::aoti_runtime::Error> {
             Self::load_from(::aoti_runtime::Weights::embedded())
         }
+
         /// Loads the model with weights from elsewhere, laid out as the build wrote them.
-        pub fn load_from(
-            weights: ::aoti_runtime::Weights,
-        ) -> Result<Self, ::aoti_runtime::Error> {
-            Self::load_with(::aoti_runtime::LoadOptions {
-                weights,
-                ..Default::default()
-            })
+        pub fn load_from(weights: ::aoti_runtime::Weights) -> Result<Self, ::aoti_runtime::Error> {
+            Self::load_with(::aoti_runtime::LoadOptions { weights, ..Default::default() })
         }
+
         /// Loads the model with full control.
-        pub fn load_with(
-            options: ::aoti_runtime::LoadOptions,
-        ) -> Result<Self, ::aoti_runtime::Error> {
-            Ok(Self {
-                inner: library_model(options)?,
-            })
+        pub fn load_with(options: ::aoti_runtime::LoadOptions) -> Result<Self, ::aoti_runtime::Error> {
+            Ok(Self { inner: library_model(options)? })
         }
+
         /// What the model says about itself; needs no weights.
         pub fn info() -> Result<::aoti_runtime::ModelInfo, ::aoti_runtime::Error> {
             library_info()
         }
+
         /// Runs the model on the program's shared thread pool.
         pub fn run(
             &self,
             inputs: &Inputs<'_>,
         ) -> Result<Outputs, ::aoti_runtime::Error> {
             let mut outputs = Outputs::default();
-            self.inner
-                .run_shared(&[inputs.x.erase()], &mut [outputs.x.as_dyn_mut()], None)?;
+            self.inner.run_shared(&[inputs.x.erase()], &mut [outputs.x.as_dyn_mut()], None)?;
             Ok(outputs)
         }
+
         /// Runs the model into outputs, with a workspace and on threads that the caller keeps. Allocates nothing
         /// when outputs and workspace have served such sizes before.
         pub fn run_with(
@@ -64,26 +59,22 @@ pub mod un_built {
             workspace: &mut ::aoti_runtime::Workspace,
             executor: &dyn ::aoti_runtime::Executor,
         ) -> Result<(), ::aoti_runtime::Error> {
-            self.inner
-                .run(
-                    &[inputs.x.erase()],
-                    &mut [outputs.x.as_dyn_mut()],
-                    None,
-                    workspace,
-                    executor,
-                )
+            self.inner.run(&[inputs.x.erase()], &mut [outputs.x.as_dyn_mut()], None, workspace, executor)
         }
+
         /// The same model without types, with what it says about itself.
         pub fn untyped(&self) -> &::aoti_runtime::Model {
             &self.inner
         }
     }
+
     /// What a run reads.
     #[derive(Clone, Debug)]
     pub struct Inputs<'a> {
         /// `x`: `f32` of sizes `[3]`.
         pub x: ::aoti_runtime::TensorView<'a, f32>,
     }
+
     /// What a run gives; sizes are set by the run.
     #[derive(Clone, Debug, Default)]
     pub struct Outputs {

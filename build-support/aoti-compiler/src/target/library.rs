@@ -1,0 +1,47 @@
+//! Libraries of matrix products that a manifest may name. Each is opened when a model is loaded, and never needed.
+
+use super::Vendor;
+use serde::{Deserialize, Serialize};
+
+/// A library of matrix products.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum MathLibrary {
+    /// cuBLASLt, for NVIDIA's GPUs.
+    CublasLt,
+    /// hipBLASLt, for AMD's.
+    HipblasLt,
+    /// OpenBLAS, for processors.
+    OpenBlas,
+}
+
+impl MathLibrary {
+    /// All of them.
+    pub const ALL: [MathLibrary; 3] = [MathLibrary::CublasLt, MathLibrary::HipblasLt, MathLibrary::OpenBlas];
+
+    /// What it is called in manifests.
+    pub fn name(self) -> &'static str {
+        match self {
+            MathLibrary::CublasLt => "cublaslt",
+            MathLibrary::HipblasLt => "hipblaslt",
+            MathLibrary::OpenBlas => "openblas",
+        }
+    }
+
+    /// Whose GPUs it is for; none where it is for processors.
+    pub fn vendor(self) -> Option<Vendor> {
+        match self {
+            MathLibrary::CublasLt => Some(Vendor::Nvidia),
+            MathLibrary::HipblasLt => Some(Vendor::Amd),
+            MathLibrary::OpenBlas => None,
+        }
+    }
+
+    /// The files that are opened, the first that there is (`gpu/library.h` and `blas.h`).
+    pub fn files(self) -> &'static [&'static str] {
+        match self {
+            MathLibrary::CublasLt => &["libcublasLt.so.13", "libcublasLt.so.12"],
+            MathLibrary::HipblasLt => &["libhipblaslt.so.1", "libhipblaslt.so.0"],
+            MathLibrary::OpenBlas => &["libopenblas.so.0"],
+        }
+    }
+}
