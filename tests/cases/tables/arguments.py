@@ -6,7 +6,7 @@ Values are those of `integers`; the exported program says which of them it takes
 
 from tables.integers import VALUES
 
-# Refused by name when compiled: antialiased resampling to an open size, open groups, both sizes of an adaptive pool open.
+# Refused by name when compiled: open groups, both sizes of an adaptive pool open.
 
 # Where PyTorch's own loops go as far as the number says, or its own numbers leave f32 or 64 bits before the result does.
 FEW = tuple(value for value in VALUES if -1000 <= value < 100)

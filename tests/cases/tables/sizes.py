@@ -39,6 +39,11 @@ def dynamic(t):
         "v.median(), v.kthvalue(1).values, v.topk(1).values, torch.searchsorted(v.sort().values, v), torch.bucketize(v, e[0].sort().values)",
         "v.diff(), v.cummax(0), torch.where(v > 0, v, 0), torch.nonzero(v > 0), v[v > 0]",
         "torch.linspace(0, 1, 5) + v[:1], v.clamp(-1, 1), v.view(-1, 1) * v, x.new_zeros(x.shape), torch.zeros_like(x)",
+        "F.interpolate(img, (4, 5), mode='bilinear', antialias=True), F.interpolate(img, (9, 3), mode='bicubic', antialias=True), F.interpolate(img, (3, 4), mode='bicubic', align_corners=True, antialias=True)",
+        "F.interpolate(k[:, :, :, :2], (x.shape[0], x.shape[0] // 2 + 1), mode='bicubic', antialias=True), F.interpolate(k, (x.shape[0], 2), mode='bilinear', align_corners=True, antialias=True)",
+        "F.interpolate(img, scale_factor=1.1, mode='bilinear', antialias=True), F.interpolate(img, scale_factor=1.2, mode='bilinear'), F.interpolate(img, scale_factor=(1.3, 2.0))",
+        "torch.arange(v.shape[0], -2, -1.0), torch.arange(0.0, v.shape[0]), torch.arange(1, 2 * v.shape[0] + 1, 2.0, dtype=torch.float64)",
+        "k = torch.tensor(min(v.shape[0], 3)); e[3 - k : 3 + k]",
         "torch.rot90(s), v.tile(3), v.repeat_interleave(2), F.pixel_shuffle(img.expand(1, 3, -1, -1).repeat(1, 4, 1, 1), 2)",
     )
 

@@ -55,6 +55,10 @@ def layout(t):
         Z + f"{R}(F.linear(z, z, w[:3])), {R}(F.linear(z, z)), {R}(torch.addmm(w[:3], z, z.t(), beta=2, alpha=0.5)), {R}(torch.baddbmm(z[None, :, :3], z[None], z.t()[None]))",
         Z + f"k = z[:, None, :3]; {R}(F.conv1d(z[None], z[:2, :, None].repeat(1, 1, 2)[:, :3], w[:2])), {R}(F.conv1d(z[:, None], k, padding=1)), {R}(F.conv_transpose1d(z[None], z[:, None, :2], w[:1], stride=2)), {R}(F.conv2d(z[None, None], z[None, None, :2, :2], w[:1]))",
         Z + f"{R}(z[:0]), {R}(z[:0].sum(0)), {R}(z[:1, :1] * w[:1])",
+        Z + f"{R}(z.hsplit(2)[1]), {R}(z.hsplit([1, 3])[1]), {R}(z.vsplit(3)[2]), {R}(z.tensor_split(2, 1)[1]), {R}(z.tensor_split([1])[1]), {R}(z[None].dsplit(2)[0]), {R}(torch.unsafe_chunk(z, 2, 1)[1])",
+        Z + f"{R}(F.pixel_shuffle(z.reshape(1, 4, 1, 3), 2)), {R}(F.pixel_unshuffle(z.reshape(1, 1, 2, 6), 2)), {R}(F.channel_shuffle(z.reshape(1, 4, 3), 2)), {R}(z.fliplr()), {R}(z.flipud()), {R}(z.moveaxis(0, 1))",
+        Z + f"{R}(torch.ops.aten.reflection_pad1d(z[None], (1, 2))), {R}(torch.ops.aten.replication_pad1d(z[None], (2, 1))), {R}(torch.combinations(w)), {R}(torch.linalg.diagonal(z)), {R}(torch.row_stack([z, w]))",
+        Z + f"{R}(w.repeat_interleave(torch.tensor([2, 0, 1, 3]), output_size=6)), {R}(torch.broadcast_tensors(w, z)[0]), {R}(w.put(torch.tensor([2, 0]), z[1, :2])), {R}(torch.permute_copy(z, (1, 0))), {R}(torch.view_copy(z, (2, 6)))",
         Z + f"y = z.clone(); y[0] = w; {R}(y)",
         Z + f"y = z.clone(); y *= 2; y += w; {R}(y)",
         Z + f"y = z.clone(); v = {R}(y); v[..., 0] = 1.0; {R}(y), v",
@@ -108,6 +112,7 @@ def transforms(t):
     )
     t(
         z + f"{R}(torch.fft.fft(z, n=7)), {R}(torch.fft.fft(z, n=15, dim=2)), {R}(torch.fft.rfft(u, n=13)), torch.fft.irfft(z, n=9), torch.fft.irfft(z, n=30)",
+        z + f"torch.fft.hfft2(z, norm='{norm}'), torch.fft.hfftn(z, dim=(0, 2), norm='{norm}'), torch.fft.hfft2(u), torch.fft.hfftn(z, s=(7, 9)), {R}(torch.fft.ihfft2(u)), {R}(torch.fft.ihfftn(u, dim=(3, 1), norm='{norm}')), {R}(torch.fft.ihfftn(u, s=(4, 6)))",
         z + f"{R}(torch.fft.fftshift(z)), torch.fft.fftshift(u, dim=1), torch.fft.ifftshift(u), {R}(torch.fft.ifftshift(z, dim=(1, 3)))",
         f"torch.fft.fftfreq(8), torch.fft.fftfreq(7, 0.5), torch.fft.rfftfreq(8), torch.fft.rfftfreq(9, 2.0)",
         f"torch.fft.irfft2(torch.fft.rfft2(u), s=(6, 10)), torch.fft.irfft(torch.fft.rfft(u, dim=2) * 2, n=6, dim=2)",

@@ -291,8 +291,45 @@ fn gcd(a: i64, b: i64) -> i64 {
     i64::try_from(common_divisor(a.unsigned_abs(), b.unsigned_abs())).unwrap_or(1)
 }
 
-/// Within a sum, joins `b*(a/b) + a mod b` to `a`, and `b*((a/b) mod c) + a mod b` to `a mod (b*c)`.
+/// Within a sum, joins `b*(a/b) + a mod b` to `a`, `b*((a/b) mod c) + a mod b` to `a mod (b*c)`, `a - a mod b` to `b*(a/b)`,
+/// and `a - b*(a/b)` to `a mod b`.
 pub(super) fn join_quotients(terms: &mut BTreeMap<Expr, i64>) {
+    join_remainders(terms);
+    while let Some((parts, joined, scale)) = complement(terms) {
+        terms.retain(|term, _| !parts.contains(term));
+        let entry = terms.entry(joined).or_insert(0);
+        *entry = entry.saturating_add(scale);
+        terms.retain(|_, coefficient| *coefficient != 0);
+        join_remainders(terms);
+    }
+}
+
+/// The terms of `k*a` and what is taken from it, its remainder by something or the rest of it, and what is left, `k` times.
+fn complement(terms: &BTreeMap<Expr, i64>) -> Option<(Vec<Expr>, Expr, i64)> {
+    let all_of = |a: &Expr, scale: i64| {
+        let (constant, own) = a.as_sum();
+        let has = |(term, c): &(Expr, i64)| terms.get(term).copied() == c.checked_mul(scale);
+        (constant == 0 && !own.is_empty() && own.iter().all(has))
+            .then(|| own.into_iter().map(|(term, _)| term).collect::<Vec<_>>())
+    };
+    terms.iter().find_map(|(term, coefficient)| {
+        let negated = coefficient.checked_neg()?;
+        if let Node::Mod(a, b) = term.node() {
+            let mut parts = all_of(a, negated)?;
+            parts.push(term.clone());
+            return Some((parts, b * &raw_div(a, b), negated));
+        }
+        term.factors().iter().find_map(|factor| {
+            let Node::FloorDiv(a, b) = factor.node() else { return None };
+            let (quotient, scale) = exact_quotient(term, negated, b)?;
+            let mut parts = (quotient == *factor).then(|| all_of(a, scale)).flatten()?;
+            parts.push(term.clone());
+            Some((parts, raw_mod(a, b), scale))
+        })
+    })
+}
+
+fn join_remainders(terms: &mut BTreeMap<Expr, i64>) {
     loop {
         let found = terms.iter().find_map(|(term, scale)| {
             let Node::Mod(a, b) = term.node() else { return None };

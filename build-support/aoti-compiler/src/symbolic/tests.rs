@@ -50,6 +50,15 @@ fn reshapes_cancel() {
 }
 
 #[test]
+fn remainders_and_what_they_leave_complement_each_other() {
+    check("s0 - s0 % 4", "4*(s0 // 4)");
+    check("(s0 - s0 % 4 + 4) // ((s0 - s0 % 4) // 4 + 1)", "4");
+    check("3*s0 - 12*(s0 // 4)", "3*(s0 % 4)");
+    check("s0*i0 + i5 - s0*((s0*i0 + i5) // s0)", "i5 % s0");
+    check("s0 - (s0 + 1) % 4", "s0 - ((s0 + 1) % 4)");
+}
+
+#[test]
 fn nested_divisions_join() {
     check("(i5 // 4) // 3", "i5 // 12");
     check("(i5 % 12) // 4", "(i5 // 4) % 3");

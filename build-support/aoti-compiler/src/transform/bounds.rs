@@ -105,6 +105,12 @@ fn list(nodes: &[Node], outer: &Facts, symbols: &mut Vec<SymbolInfo>) {
             guard.condition.assume(&mut facts);
         }
     }
+    for symbol in &unbounded {
+        let least = facts.known().iter().filter_map(|known| least(*symbol, known, &facts)).max();
+        if let (Some(info), Some(least)) = (symbols.get_mut(symbol.index as usize), least) {
+            info.range.min = info.range.min.max(least).min(info.range.max);
+        }
+    }
     // The bound of one symbol may give that of another.
     while let Some((symbol, most)) = unbounded.iter().find_map(|symbol| {
         let bound = facts.known().iter().find_map(|known| bound(*symbol, known, symbols, &facts))?;
@@ -121,6 +127,14 @@ fn list(nodes: &[Node], outer: &Facts, symbols: &mut Vec<SymbolInfo>) {
     for body in nodes.iter().flat_map(bodies) {
         list(&body.nodes, &facts, symbols);
     }
+}
+
+/// What a symbol never falls below where `known` is never negative.
+fn least(symbol: Symbol, known: &Expr, facts: &Facts) -> Option<i64> {
+    let (coefficient, rest) = known.affine_in(symbol)?;
+    let coefficient = coefficient.as_int().filter(|coefficient| *coefficient > 0)?;
+    let most = rest.interval(facts).max;
+    (most < LARGEST_SIZE).then(|| -most.div_euclid(coefficient))
 }
 
 /// What a symbol never exceeds where `known` is never negative, over symbols that are known when a run begins.

@@ -4,7 +4,7 @@
 //! Text becomes a [`Tree`] (by [`parse`]), a tree becomes an [`Expr`] in a [`Scope`] that knows the names. Division is exact or
 //! rounded explicitly; what is not an integer is refused.
 
-use super::fraction::{Fraction, checked, product};
+use super::fraction::{Fraction, checked, product, scale_of_sizes};
 pub(super) use super::parse::parse;
 use super::relate::with_large_constant;
 use crate::graph::{Condition, Relation};
@@ -127,7 +127,10 @@ impl Tree {
             Tree::Size(name, axis) => Ok(Fraction::whole(scope.size(name, *axis)?)),
             Tree::Value(name) => Ok(Fraction::whole(scope.value(name)?)),
             Tree::Call(name, args) if name == "Piecewise" => piecewise(args, scope),
-            Tree::Call(name, args) => call(name, args, scope),
+            Tree::Call(name, args) => match rounded_scaled(name, args, scope)? {
+                Some(size) => Ok(size),
+                None => call(name, args, scope),
+            },
         }
     }
 }
@@ -160,10 +163,30 @@ fn piecewise(branches: &[Tree], scope: &mut dyn Scope) -> Result<Fraction, Strin
 
 fn call(name: &str, args: &[Tree], scope: &mut dyn Scope) -> Result<Fraction, String> {
     let values: Result<Vec<Fraction>, String> = args.iter().map(|arg| arg.fraction(scope)).collect();
-    let values = values?;
-    let ranges = scope.ranges();
+    of_fractions(name, &values?, scope.ranges())
+}
+
+/// A size times a floating-point number, rounded to an integer.
+fn rounded_scaled(name: &str, args: &[Tree], scope: &mut dyn Scope) -> Result<Option<Fraction>, String> {
+    let ("TruncToInt" | "FloorToInt" | "floor" | "CeilToInt" | "ceiling", [Tree::Call(inner, factors)]) =
+        (name, args)
+    else {
+        return Ok(None);
+    };
+    let ("Mul", [Tree::Real(scale), size] | [size, Tree::Real(scale)]) = (inner.as_str(), factors.as_slice())
+    else {
+        return Ok(None);
+    };
+    let is_floor = !matches!(name, "CeilToInt" | "ceiling");
+    let Some((p, q)) = scale_of_sizes(*scale, is_floor) else { return Ok(None) };
+    let scale = Fraction { numerator: Expr::int(p), denominator: Expr::int(q) };
+    let scaled = size.fraction(scope)?.multiply(&scale)?;
+    of_fractions(name, &[scaled], scope.ranges()).map(Some)
+}
+
+fn of_fractions(name: &str, values: &[Fraction], ranges: &dyn Ranges) -> Result<Fraction, String> {
     let whole = |expr| Ok(Fraction::whole(expr));
-    match (name, values.as_slice()) {
+    match (name, values) {
         ("Add", [first, rest @ ..]) => rest.iter().try_fold(first.clone(), |sum, value| sum.add(value)),
         ("Mul", [first, rest @ ..]) => rest.iter().try_fold(first.clone(), |all, value| all.multiply(value)),
         ("Pow" | "PowByNatural", [base, exponent]) => power(base, &exponent.exact(ranges)?),
@@ -254,6 +277,12 @@ mod tests {
             text("3*s1//2")
         );
         assert_eq!(text("PythonMod(Symbol('s1'), Integer(1))"), "0");
+        assert_eq!(
+            text("TruncToInt(Mul(Float('0.40000000000000002', precision=53), ToFloat(Symbol('s1'))))"),
+            text("2*s1//5")
+        );
+        assert_eq!(text("math.trunc(1.1*torch.sym_float(s1))"), text("11*s1//10"));
+        assert_eq!(text("math.ceil(0.7*torch.sym_float(s1))"), text("-((-7*s1)//10)"));
     }
 
     #[test]
@@ -267,6 +296,12 @@ mod tests {
         assert!(text(&"Add(".repeat(100_000)).starts_with("error"));
         assert!(text(&"1+".repeat(100_000)).starts_with("error"));
         assert!(text("((s0+s1+s2+s3)**16)**16").starts_with("error"));
+        // In f64, 49 times the first is less than 1, and 90 times the second less than 63.
+        for scale in ["0.020408163265306121", "0.7", "0.3141592653589793", "1e-300", "1e300"] {
+            assert!(text(&format!("math.trunc({scale}*torch.sym_float(s1))")).starts_with("error"));
+        }
+        // 10 times this is more than 11.
+        assert!(text("math.ceil(1.1*torch.sym_float(s1))").starts_with("error"));
     }
 
     #[test]

@@ -5,6 +5,34 @@ use crate::symbolic::{Expr, Node, Ranges};
 /// Terms and factors that arithmetic may produce.
 const MAX_TERMS: usize = 1024;
 
+/// Denominator of a fraction by which sizes are multiplied.
+const MAX_SCALE_DENOMINATOR: i32 = 1 << 12;
+/// The bound of its numerator.
+const MAX_SCALE_NUMERATOR: f64 = 1_048_576.0;
+
+/// The fraction `p / q` by which a size is multiplied where its product with `scale`, in `f64`, is rounded to an integer
+/// afterwards; none where that may be another number.
+///
+/// The product is off by at most as much as `scale` is from the fraction, which for sizes in memory matters only where the
+/// exact product is an integer `n`. It is then rounded to `n` if `scale` is off by at most 2^-54 of itself, half the distance of
+/// numbers next to `n`; otherwise it may be a neighbour of `n`, and does no harm on the side that is rounded to `n`.
+pub(super) fn scale_of_sizes(scale: f64, is_floor: bool) -> Option<(i64, i64)> {
+    let near = (1..=MAX_SCALE_DENOMINATOR).find_map(|q| {
+        let p = (scale * f64::from(q)).round();
+        let is_near = (1.0..MAX_SCALE_NUMERATOR).contains(&p) && p / f64::from(q) == scale;
+        is_near.then_some((p as i64, i64::from(q)))
+    });
+    let (p, q) = near?;
+    // scale == mantissa / 2^places
+    let places = 52 - (i32::try_from((scale.to_bits() >> 52) & 0x7ff).ok()? - 1023);
+    let mantissa = (scale.to_bits() & ((1 << 52) - 1)) | 1 << 52;
+    let places = u32::try_from(places).ok().filter(|places| *places <= 72)?;
+    let exact = i128::from(p) << places;
+    let excess = i128::from(mantissa) * i128::from(q) - exact;
+    let is_harmless = if is_floor { excess >= 0 } else { excess <= 0 };
+    (is_harmless || excess.abs() <= exact >> 54).then_some((p, q))
+}
+
 /// A quotient that has not been rounded yet.
 #[derive(Clone)]
 pub(super) struct Fraction {

@@ -1,12 +1,14 @@
 //! Resampling images with antialiasing: each result is a weighted mean over a window that grows with the scale.
 //!
-//! Windows and weights depend on sizes alone and are tables; sizes must be fixed. Weights follow Pillow's resampling.
+//! Windows and weights depend on sizes alone: where those are fixed, they are constants after folding. Weights follow
+//! Pillow's resampling.
 
+use super::formula::Formula;
 use super::registry::rules;
-use super::resample::{Scaled, rounded, scaled_axes};
+use super::resample::{Scaled, ratio, rounded, scaled_axes};
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{Constant, Coord, ValueId};
+use crate::graph::{Relation, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -20,81 +22,89 @@ rules! {
     pure "aten._upsample_lanczos2d_aa.vec" => |cx, a| resample(cx, a, &LANCZOS),
 }
 
-/// A filter: half its width and its value at a distance.
+/// A filter: half its width and its value at a distance that is not negative.
 struct Filter {
-    reach: f64,
-    value: fn(f64) -> f64,
+    reach: i64,
+    value: fn(&Formula) -> Formula,
 }
 
-const TRIANGLE: Filter = Filter { reach: 1.0, value: |x| (1.0 - x.abs()).max(0.0) };
+const TRIANGLE: Filter = Filter { reach: 1, value: |x| (1.0 - x).max(0.0) };
 
 /// Cubic convolution with coefficient -1/2.
 const CUBIC: Filter = Filter {
-    reach: 2.0,
+    reach: 2,
     value: |x| {
-        let (a, x) = (-0.5, x.abs());
-        if x < 1.0 {
-            ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
-        } else if x < 2.0 {
-            (((x - 5.0) * x + 8.0) * x - 4.0) * a
-        } else {
-            0.0
-        }
+        let near = (1.5 * x - 2.5) * x * x + 1.0;
+        let far = (((x - 5.0) * x + 8.0) * x - 4.0) * -0.5;
+        x.lt(1.0).select(near, x.lt(2.0).select(far, 0.0))
     },
 };
 
-const LANCZOS: Filter =
-    Filter { reach: 3.0, value: |x| if x.abs() < 3.0 { sinc(x) * sinc(x / 3.0) } else { 0.0 } };
+const LANCZOS: Filter = Filter { reach: 3, value: |x| x.lt(3.0).select(sinc(x) * sinc(&(x / 3.0)), 0.0) };
 
-fn sinc(x: f64) -> f64 {
-    if x == 0.0 { 1.0 } else { (x * std::f64::consts::PI).sin() / (x * std::f64::consts::PI) }
+fn sinc(x: &Formula) -> Formula {
+    let angle = x * std::f64::consts::PI;
+    x.equals(0.0).select(1.0, angle.sin() / &angle)
 }
 
-/// For each result, `taps` positions and weights.
-struct Table {
-    taps: usize,
-    positions: Vec<i64>,
-    weights: Vec<f64>,
+/// The elements that a result is a mean of, along one axis, as expressions over results and taps.
+struct Window<'a> {
+    axis: &'a Scaled,
+    /// Input elements per output element, as a fraction.
+    ratio: (Expr, Expr),
+    /// The fraction, or one where the image grows, over the same denominator.
+    stretch: Expr,
+    taps: Expr,
+    reach: i64,
 }
 
-fn table(axis: &Scaled, align: bool, filter: &Filter) -> Result<Table, RuleError> {
-    let (Some(input), Some(output)) = (axis.input.as_int(), axis.output.as_int()) else {
-        return Err(RuleError::unsupported("antialiased resampling between symbolic sizes"));
-    };
-    let scale = match axis.scale {
-        _ if align => {
-            if output > 1 {
-                (input - 1) as f64 / (output - 1) as f64
-            } else {
-                0.0
-            }
+impl Window<'_> {
+    fn new<'a>(cx: &Context, axis: &'a Scaled, align: bool, reach: i64) -> Window<'a> {
+        let ranges = cx.b.ranges();
+        let (mut p, q) = ratio(axis, align, ranges);
+        if align {
+            // The center of a single element is at the start.
+            p = &p * &(&axis.output - 1).minimum_in(&Expr::int(1), ranges);
         }
-        Some(scale) => 1.0 / scale,
-        None => input as f64 / output as f64,
-    };
-    let (support, inverse) =
-        if scale >= 1.0 { (filter.reach * scale, 1.0 / scale) } else { (filter.reach, 1.0) };
-    let mut rows = Vec::new();
-    for i in 0..output {
-        let center = scale * (i as f64 + 0.5);
-        let first = ((center - support + 0.5) as i64).max(0);
-        let last = ((center + support + 0.5) as i64).min(input);
-        let weight = |j: i64| (filter.value)((j as f64 - center + 0.5) * inverse);
-        let mut weights: Vec<f64> = (first..last).map(weight).collect();
-        let total: f64 = weights.iter().sum();
-        if total != 0.0 {
-            weights.iter_mut().for_each(|weight| *weight /= total);
-        }
-        rows.push((first, weights));
+        let stretch = p.maximum_in(&q, ranges);
+        let taps = (&stretch * (2 * reach)).ceil_div(&q, ranges);
+        Window { axis, ratio: (p, q), stretch, taps, reach }
     }
-    let taps = rows.iter().map(|(_, weights)| weights.len()).max().unwrap_or(0);
-    let (mut positions, mut weights) = (Vec::new(), Vec::new());
-    for (first, mut row) in rows {
-        positions.extend((first..).take(taps).map(|j| j.min(input - 1)));
-        row.resize(taps, 0.0);
-        weights.extend(row);
+
+    /// The center of result `at`, in halves of the denominator.
+    fn center(&self, at: &Expr) -> Expr {
+        &(&(at * 2) + 1) * &self.ratio.0
     }
-    Ok(Table { taps, positions, weights })
+
+    /// The element behind tap `tap` of result `at`; may be past the last.
+    fn element(&self, cx: &Context, at: &Expr, tap: &Expr) -> Expr {
+        let (ranges, q) = (cx.b.ranges(), &self.ratio.1);
+        let start = &(&self.center(at) - &(&self.stretch * (2 * self.reach))) + q;
+        let first = start.floor_div_in(&(q * 2), ranges).maximum_in(&Expr::int(0), ranges);
+        &first + tap
+    }
+
+    /// The weights of all taps of all results; those of one result add up to one.
+    fn weights(&self, cx: &mut Context, filter: &Filter) -> Result<ValueId, RuleError> {
+        let (at, tap) = (Expr::axis(0), Expr::axis(1));
+        let shape = [self.axis.output.clone(), self.taps.clone()];
+        let element = self.element(cx, &at, &tap);
+        let q = &self.ratio.1;
+        let distance = &(&(&(&element * 2) + 1) * q) - &self.center(&at);
+        let inside = cx.b.index(&self.axis.input - &element, &shape);
+        let [distance, stretch] = [distance, &self.stretch * 2].map(|expr| {
+            let index = cx.b.index(expr, &shape);
+            cx.b.cast(index, DType::F64)
+        });
+        let value = (filter.value)(&(Formula::from(distance).abs() / Formula::from(stretch)));
+        let value = cx.formula(DType::F64, &value)?;
+        let outside = cx.b.full_like(0.0, value);
+        let zero = cx.b.full_like(0, inside);
+        let inside = cx.binary(Relation::Gt, inside, zero)?;
+        let weights = cx.b.select(inside, value, outside)?;
+        let total = cx.sum(weights, &[1], true)?;
+        cx.div(weights, total)
+    }
 }
 
 fn resample(cx: &mut Context, a: &Args, filter: &Filter) -> Rule {
@@ -103,9 +113,12 @@ fn resample(cx: &mut Context, a: &Args, filter: &Filter) -> Rule {
     let dtype = cx.b.dtype(x);
     let wide = if dtype.is_float() { dtype.compute() } else { DType::F32 };
     let mut result = cx.b.cast(x, wide);
+    let axes: Vec<Scaled> = axes.into_iter().map(|axis| axis.copying(1, cx.b.ranges())).collect();
     for (k, axis) in axes.iter().enumerate().rev() {
-        let table = table(axis, align, filter)?;
-        result = apply(cx, result, k + 2, &axis.output, &table)?;
+        let window = Window::new(cx, axis, align, filter.reach);
+        let weights = window.weights(cx, filter)?;
+        let weights = cx.b.cast(weights, wide);
+        result = apply(cx, result, k + 2, &window, weights)?;
         if dtype == DType::U8 {
             let bytes = rounded(cx, result, dtype);
             result = cx.b.cast(bytes, wide);
@@ -114,38 +127,27 @@ fn resample(cx: &mut Context, a: &Args, filter: &Filter) -> Rule {
     Ok(rounded(cx, result, dtype).into())
 }
 
+/// Means along one axis, with the taps as an additional last axis that is summed.
 fn apply(
     cx: &mut Context,
     x: ValueId,
     axis: usize,
-    output: &Expr,
-    table: &Table,
+    window: &Window,
+    weights: ValueId,
 ) -> Result<ValueId, RuleError> {
-    let own = cx.b.shape(x);
-    let taps = Expr::int(super::support::length(table.taps));
-    let mut shape = own.clone();
-    shape[axis] = output.clone();
-    shape.push(taps.clone());
+    let mut shape = cx.b.shape(x);
+    let rank = shape.len();
+    shape[axis] = window.axis.output.clone();
+    shape.push(window.taps.clone());
     // [output, taps] -> [output, 1.., taps]
-    let mut along = vec![output.clone()];
-    along.extend(vec![Expr::int(1); own.len() - axis - 1]);
-    along.push(taps);
-    let positions = cx.b.int_vector(&table.positions);
-    let positions = cx.b.reshape(positions, &along)?;
-    let coords = (0..own.len())
-        .map(|k| if k == axis { Coord::Indirect(0) } else { Coord::Expr(Expr::axis(k)) })
-        .collect();
-    let values = cx.b.gather(x, &[positions], coords, &shape)?;
-    let weights = constant_vector(cx, &table.weights)?;
-    let dtype = cx.b.dtype(x);
-    let weights = cx.b.cast(weights, dtype);
+    let mut along = vec![window.axis.output.clone()];
+    along.extend(vec![Expr::int(1); rank - axis - 1]);
+    along.push(window.taps.clone());
     let weights = cx.b.reshape(weights, &along)?;
+    let mut coords: Vec<Expr> = (0..rank).map(Expr::axis).collect();
+    let element = window.element(cx, &Expr::axis(axis), &Expr::axis(rank));
+    coords[axis] = element.minimum_in(&(&window.axis.input - 1), cx.b.ranges());
+    let values = cx.b.view(x, &shape, coords)?;
     let terms = cx.mul(values, weights)?;
-    cx.sum(terms, &[own.len()], false)
-}
-
-fn constant_vector(cx: &mut Context, values: &[f64]) -> Result<ValueId, RuleError> {
-    let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    let sizes = vec![super::support::length(values.len())];
-    Ok(cx.b.constant(Constant::new("", DType::F64, sizes, data))?)
+    cx.sum(terms, &[rank], false)
 }

@@ -108,6 +108,22 @@ enum Bound {
     Float(f64),
 }
 
+impl Bound {
+    fn is_symbolic(&self) -> bool {
+        matches!(self, Bound::Int(expr) if expr.as_int().is_none())
+    }
+
+    /// As an integer, if it is one.
+    fn whole(self) -> Bound {
+        match self {
+            Bound::Float(value) if value.fract() == 0.0 && value.abs() < 9e15 => {
+                Bound::Int(Expr::int(value as i64))
+            }
+            Bound::Int(_) | Bound::Float(_) => self,
+        }
+    }
+}
+
 fn bound(a: &Args, name: &str, default: i64) -> Result<Bound, RuleError> {
     match a.raw(name) {
         None => Ok(Bound::Int(Expr::int(default))),
@@ -120,7 +136,11 @@ fn bound(a: &Args, name: &str, default: i64) -> Result<Bound, RuleError> {
 }
 
 fn arange(cx: &mut Context, a: &Args) -> Rule {
-    let (start, end, step) = (bound(a, "start", 0)?, bound(a, "end", 0)?, bound(a, "step", 1)?);
+    let mut bounds = [bound(a, "start", 0)?, bound(a, "end", 0)?, bound(a, "step", 1)?];
+    if bounds.iter().any(Bound::is_symbolic) {
+        bounds = bounds.map(Bound::whole);
+    }
+    let [start, end, step] = bounds;
     match (&start, &end, &step) {
         (Bound::Int(start), Bound::Int(end), Bound::Int(step)) => {
             let dtype = a.opt_dtype("dtype")?.or(a.output_dtype()).unwrap_or(DType::I64);

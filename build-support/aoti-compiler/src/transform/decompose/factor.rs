@@ -38,7 +38,7 @@ rules! {
     pure "aten.linalg_eigvalsh.default" => |cx, a| Ok(eigh_of(cx, a, "self")?.0.into()),
     pure "aten.linalg_svd.default" => |cx, a| singular_vectors(cx, a, true),
     pure "aten._linalg_svd.default" => |cx, a| singular_vectors(cx, a, false),
-    pure "aten.linalg_svdvals.default" => |cx, a| { let x = a.tensor("A")?; Ok(singular(cx, x)?.values.into()) },
+    pure "aten.linalg_svdvals.default" => |cx, a| { let x = a.tensor("A")?; Ok(singular_of_any(cx, x)?.values.into()) },
     pure "aten.svd.default" => |cx, a| {
         let x = a.tensor("self")?;
         let all = singular(cx, x)?;
@@ -68,13 +68,33 @@ fn pair(first: ValueId, second: ValueId) -> Outputs {
 /// Whether there are at least as many rows as columns, which decides what is computed.
 pub(super) fn is_tall(cx: &Context, x: ValueId) -> Result<bool, RuleError> {
     let (_, m, n) = sides(cx, x)?;
-    let surplus = (&m - &n).interval(cx.b.ranges());
-    if surplus.min >= 0 || surplus.max <= 0 {
-        return Ok(surplus.min >= 0);
-    }
-    Err(RuleError::unsupported(format!(
-        "which of {m} and {n} is larger must be known when the model is compiled"
-    )))
+    orientation(cx, &m, &n).ok_or_else(|| {
+        RuleError::unsupported(format!(
+            "which of {m} and {n} is larger must be known when the model is compiled"
+        ))
+    })
+}
+
+/// Whether `m >= n`, if that or the opposite is known.
+fn orientation(cx: &Context, m: &Expr, n: &Expr) -> Option<bool> {
+    let surplus = (m - n).interval(cx.b.ranges());
+    (surplus.min >= 0 || surplus.max <= 0).then_some(surplus.min >= 0)
+}
+
+/// Rows of zeros below, until there are at least as many rows as columns.
+fn heightened(cx: &mut Context, x: ValueId) -> Value {
+    let (_, m, n) = sides(cx, x)?;
+    let mut amounts = vec![(Expr::int(0), Expr::int(0)); cx.b.rank(x)];
+    let rows = amounts.len() - 2;
+    amounts[rows].1 = &cx.b.larger(&m, &n) - &m;
+    Ok(cx.b.pad(x, &amounts, 0.0)?)
+}
+
+/// The first rows and columns of a matrix.
+fn corner(cx: &mut Context, x: ValueId, rows: &Expr, columns: &Expr) -> Value {
+    let last = cx.b.rank(x) - 1;
+    let x = cx.b.slice(x, last - 1, &Expr::int(0), rows, 1)?;
+    Ok(cx.b.slice(x, last, &Expr::int(0), columns, 1)?)
 }
 
 /// The first so many columns.
@@ -101,8 +121,12 @@ fn reflections(cx: &mut Context, x: ValueId, tau: ValueId, whole: bool) -> Value
 
 fn qr(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("A")?;
-    let (tall, mode) = (is_tall(cx, x)?, a.str_or("mode", "reduced")?);
+    let mode = a.str_or("mode", "reduced")?;
     let (leading, m, n) = sides(cx, x)?;
+    if mode != "complete" && orientation(cx, &m, &n).is_none() {
+        return qr_of_any(cx, x, mode);
+    }
+    let tall = is_tall(cx, x)?;
     let all = cx.b.routine(Routine::Qr, &[x])?;
     let complete = mode == "complete" && tall;
     let upper = match complete {
@@ -116,6 +140,23 @@ fn qr(cx: &mut Context, a: &Args) -> Rule {
     } else {
         let vectors = if tall { all[0] } else { columns(cx, all[0], &m)? };
         reflections(cx, vectors, all[1], complete)?
+    };
+    Ok(pair(q, r))
+}
+
+/// The same where it is not known which side is longer: rows of zeros change neither factor.
+fn qr_of_any(cx: &mut Context, x: ValueId, mode: &str) -> Rule {
+    let (_, m, n) = sides(cx, x)?;
+    let count = cx.b.smaller(&m, &n);
+    let tall = heightened(cx, x)?;
+    let all = cx.b.routine(Routine::Qr, &[tall])?;
+    let upper = corner(cx, all[0], &count, &n)?;
+    let r = part(cx, upper, Relation::Ge, false)?;
+    let q = if mode == "r" {
+        cx.b.full(0.0, cx.b.dtype(x), &[Expr::int(0)])
+    } else {
+        let vectors = reflections(cx, all[0], all[1], false)?;
+        corner(cx, vectors, &m, &count)?
     };
     Ok(pair(q, r))
 }
@@ -188,6 +229,23 @@ fn singular(cx: &mut Context, x: ValueId) -> Result<Singular, RuleError> {
     Ok(Singular { left: all[2], values: all[1], right: all[0] })
 }
 
+/// The same where it is not known which side is longer: rows of zeros add at most values of zero, whose vectors mean nothing.
+fn singular_of_any(cx: &mut Context, x: ValueId) -> Result<Singular, RuleError> {
+    let (leading, m, n) = sides(cx, x)?;
+    if orientation(cx, &m, &n).is_some() {
+        return singular(cx, x);
+    }
+    all_finite(cx, x, "linalg.svd")?;
+    let count = cx.b.smaller(&m, &n);
+    let tall = heightened(cx, x)?;
+    let all = cx.b.routine(Routine::Svd, &[tall])?;
+    Ok(Singular {
+        left: corner(cx, all[0], &m, &count)?,
+        values: cx.b.slice(all[1], leading.len(), &Expr::int(0), &count, 1)?,
+        right: corner(cx, all[2], &n, &count)?,
+    })
+}
+
 /// Orthonormal columns with as many others as make a square of them.
 fn completed(cx: &mut Context, x: ValueId) -> Value {
     let (_, m, n) = sides(cx, x)?;
@@ -252,7 +310,7 @@ fn threshold(cx: &mut Context, a: &Args, largest: ValueId, x: ValueId, names: [&
 /// Singular values with vectors of a matrix, or eigenvalues of a symmetric one, with their magnitudes.
 fn spectrum(cx: &mut Context, a: &Args, x: ValueId) -> Result<(Singular, ValueId), RuleError> {
     if !a.bool_or("hermitian", false)? {
-        let all = singular(cx, x)?;
+        let all = singular_of_any(cx, x)?;
         let values = all.values;
         return Ok((all, values));
     }
@@ -327,7 +385,7 @@ pub(super) fn counted(
 impl Context {
     /// The largest singular value of the last two axes, the smallest, or the sum of all.
     pub(super) fn singular_norm(&mut self, x: ValueId, order: &str) -> Result<ValueId, RuleError> {
-        let values = singular(self, x)?.values;
+        let values = singular_of_any(self, x)?.values;
         let last = self.b.rank(values) - 1;
         Ok(match order {
             "nuc" => self.sum(values, &[last], false)?,

@@ -136,13 +136,22 @@ fn cartesian_prod(cx: &mut Context, a: &Args) -> Rule {
 
 fn combinations(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
-    let size = fixed(&cx.b.shape(x), "combinations")?.first().copied().unwrap_or(0);
     let picks = a.int_or("r", 2)?;
     if picks == 0 {
         let dtype = cx.b.dtype(x);
         return Ok(cx.b.full(0i64, dtype, &[Expr::int(0)]).into());
     }
     let repeat = a.bool_or("with_replacement", false)?;
+    if picks == 2 {
+        let size = cx.b.shape(x).first().cloned().unwrap_or(Expr::int(0));
+        let mut columns = Vec::new();
+        for numbers in cx.pairs(&size, repeat)? {
+            columns.push(cx.b.unsqueeze(numbers, 1)?);
+        }
+        let index = cx.b.cat(&columns, 1)?;
+        return Ok(super::embedding::rows(cx, x, index)?.into());
+    }
+    let size = fixed(&cx.b.shape(x), "combinations of more than two")?.first().copied().unwrap_or(0);
     let mut all: Vec<Vec<i64>> = vec![vec![]];
     for _ in 0..picks {
         let longer = |head: &Vec<i64>| {

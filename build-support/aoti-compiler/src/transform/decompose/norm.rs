@@ -2,7 +2,6 @@
 
 use super::operand::Operand;
 use super::registry::rules;
-use super::support::fixed;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::aten::Arg;
 use crate::dtype::DType;
@@ -288,15 +287,11 @@ fn pdist(cx: &mut Context, a: &Args) -> Rule {
     let [rows, columns] = shape.as_slice() else {
         return Err(RuleError::Malformed("the operand is not a matrix".to_owned()));
     };
-    let n = fixed(std::slice::from_ref(rows), "`pdist`")?[0];
-    let pairs = || (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
-    let firsts: Vec<i64> = pairs().map(|(i, _)| i).collect();
-    let seconds: Vec<i64> = pairs().map(|(_, j)| j).collect();
+    let pairs = cx.pairs(rows, false)?;
+    let count = cx.b.shape(pairs[0])[0].clone();
     let wide = cx.b.cast(x, dtype.compute());
-    let count = Expr::int(super::support::length(firsts.len()));
     let mut sides = Vec::new();
-    for rows in [firsts, seconds] {
-        let index = cx.b.int_vector(&rows);
+    for index in pairs {
         let index = cx.b.unsqueeze(index, 1)?;
         let coords = vec![Coord::Indirect(0), Coord::Expr(Expr::axis(1))];
         sides.push(cx.b.gather(wide, &[index], coords, &[count.clone(), columns.clone()])?);

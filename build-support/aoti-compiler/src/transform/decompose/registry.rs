@@ -158,7 +158,12 @@ impl<'o> Registry<'o> {
             debug_assert!(earlier.is_none(), "two rules for {name}");
         }
         let mut registry = Registry { declared: None, entries, complex: IndexMap::new() };
-        let tables = [super::complex_table::TABLE, super::spectra::TABLE, super::short_time::TABLE];
+        let tables = [
+            super::complex_table::TABLE,
+            super::complex_arranged::TABLE,
+            super::spectra::TABLE,
+            super::short_time::TABLE,
+        ];
         for (name, how) in tables.into_iter().flatten() {
             let earlier = registry.complex.insert(*name, *how);
             debug_assert!(earlier.is_none(), "two complex rules for {name}");

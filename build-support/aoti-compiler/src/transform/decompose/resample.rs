@@ -50,6 +50,31 @@ pub(super) struct Scaled {
     pub(super) input: Expr,
     pub(super) output: Expr,
     pub(super) scale: Option<f64>,
+    /// By how much the results may outnumber the elements exactly, and whether they do, as 1 or 0: then that is the scale.
+    multiple: Option<(i64, Expr)>,
+}
+
+impl Scaled {
+    pub(super) fn new(input: Expr, output: Expr, scale: Option<f64>) -> Scaled {
+        Scaled { input, output, scale, multiple: None }
+    }
+
+    /// PyTorch copies elements where there are exactly as many results, or up to `most` times as many, whatever the scale says.
+    pub(super) fn copying(mut self, most: i64, ranges: &dyn Ranges) -> Scaled {
+        let Some((p, q)) = self.scale.map(rational) else { return self };
+        let times = p / q;
+        if p % q == 0 || !(1..=most).contains(&times) {
+            return self;
+        }
+        let is_multiple = Condition::compare(self.output.clone(), Relation::Eq, &self.input * times);
+        let indicator = is_multiple.indicator(ranges);
+        if indicator.is(1) {
+            self.scale = None;
+        } else if !indicator.is(0) {
+            self.multiple = Some((times, indicator));
+        }
+        self
+    }
 }
 
 /// The image and, for each spatial axis, sizes and scale.
@@ -74,7 +99,7 @@ pub(super) fn scaled_axes(
         cx.b.require(exists, "an image without elements cannot be resampled");
     }
     let axes = own[2..].iter().zip(outputs).zip(scales);
-    Ok((x, axes.map(|((input, output), scale)| Scaled { input: input.clone(), output, scale }).collect()))
+    Ok((x, axes.map(|((input, output), scale)| Scaled::new(input.clone(), output, scale)).collect()))
 }
 
 /// `floor(size * scale)`.
@@ -129,7 +154,7 @@ fn rational(value: f64) -> (i64, i64) {
 }
 
 /// Input elements per output element, as a fraction.
-fn ratio(axis: &Scaled, align: bool, ranges: &dyn Ranges) -> (Expr, Expr) {
+pub(super) fn ratio(axis: &Scaled, align: bool, ranges: &dyn Ranges) -> (Expr, Expr) {
     if align {
         let steps = &axis.output - 1;
         // A single element is the first.
@@ -139,7 +164,8 @@ fn ratio(axis: &Scaled, align: bool, ranges: &dyn Ranges) -> (Expr, Expr) {
     match axis.scale {
         Some(scale) => {
             let (p, q) = rational(scale);
-            (Expr::int(q), Expr::int(p))
+            let Some((times, is_multiple)) = &axis.multiple else { return (Expr::int(q), Expr::int(p)) };
+            (is_multiple * (p - times * q) + times * q, Expr::int(times * p))
         }
         None => (axis.input.clone(), axis.output.clone()),
     }
@@ -149,6 +175,13 @@ fn resample(cx: &mut Context, a: &Args, spatial: usize, filter: Filter) -> Rule 
     let (x, axes) = scaled_axes(cx, a, spatial)?;
     let align = a.bool_or("align_corners", false)?;
     let dtype = cx.b.dtype(x);
+    let most = match filter {
+        Filter::Nearest if spatial == 2 => 2,
+        Filter::Linear => 1,
+        Filter::Cubic if dtype == DType::U8 => 1,
+        Filter::Nearest | Filter::NearestExact | Filter::Cubic => 0,
+    };
+    let axes: Vec<Scaled> = axes.into_iter().map(|axis| axis.copying(most, cx.b.ranges())).collect();
     if matches!(filter, Filter::Nearest | Filter::NearestExact) {
         let mut result = x;
         for (k, axis) in axes.iter().enumerate() {

@@ -93,7 +93,7 @@ fn inverse_short_time(cx: &mut Context, a: &Args) -> Rule {
         return Err(RuleError::unsupported("a spectrum of both sides"));
     }
     let norm = if a.bool_or("normalized", false)? { Norm::Root } else { Norm::Length };
-    let frames = real_of(cx, x, (&[], 2, n), Direction::Inverse, norm)?;
+    let frames = real_of(cx, x, (&[], 2, &Expr::int(n)), Direction::Inverse, norm)?;
     let window = window(cx, a, n, cx.b.dtype(frames))?;
     let weighted = cx.mul(frames, window)?;
     let shape = cx.b.shape(weighted);

@@ -4,7 +4,6 @@ use super::complex::How::{self, Own};
 use super::fourier::{Direction, Signal};
 use super::parts::Parts;
 use super::registry::rules;
-use super::support::fixed;
 use super::{Args, Context, Outputs, RuleError};
 use crate::fourier::Norm;
 use crate::graph::ValueId;
@@ -28,6 +27,10 @@ pub(super) const TABLE: &[(&str, How)] = &[
     ("aten.fft_rfftn.default", Own(|cx, a| half(cx, a, &many(cx, a)?, Direction::Forward))),
     ("aten.fft_irfft.default", Own(inverse_half)),
     ("aten.fft_hfft.default", Own(forward_half)),
+    ("aten.fft_ihfft2.default", Own(|cx, a| half(cx, a, &two(a)?, Direction::Inverse))),
+    ("aten.fft_ihfftn.default", Own(|cx, a| half(cx, a, &many(cx, a)?, Direction::Inverse))),
+    ("aten.fft_hfft2.default", Own(forward_half_2)),
+    ("aten.fft_hfftn.default", Own(forward_half_n)),
     ("aten.fft_irfft2.default", Own(inverse_half_2)),
     ("aten.fft_irfftn.default", Own(inverse_half_n)),
 ];
@@ -36,6 +39,8 @@ rules! {
     // Real numbers are a spectrum too.
     pure "aten.fft_irfft.default" => inverse_half,
     pure "aten.fft_hfft.default" => forward_half,
+    pure "aten.fft_hfft2.default" => forward_half_2,
+    pure "aten.fft_hfftn.default" => forward_half_n,
     pure "aten.fft_irfft2.default" => inverse_half_2,
     pure "aten.fft_irfftn.default" => inverse_half_n,
 }
@@ -68,23 +73,19 @@ impl Signal {
         Ok(Signal { re, im })
     }
 
-    fn size(self, cx: &Context, axis: usize) -> Result<i64, RuleError> {
-        Ok(fixed(&cx.b.shape(self.re)[axis..=axis], "a Fourier transform")?[0])
+    fn size(self, cx: &Context, axis: usize) -> Expr {
+        cx.b.shape(self.re)[axis].clone()
     }
 
     /// Trimmed, or filled with zeros, to `n` elements along an axis.
-    fn resized(self, cx: &mut Context, axis: usize, n: i64) -> Result<Signal, RuleError> {
-        let own = self.size(cx, axis)?;
-        if own == n {
-            return Ok(self);
-        }
+    fn resized(self, cx: &mut Context, axis: usize, n: &Expr) -> Result<Signal, RuleError> {
+        let kept = self.size(cx, axis).minimum_in(n, cx.b.ranges());
+        let missing = n - &kept;
         self.each(cx, |cx, x| {
-            if own > n {
-                return Ok(cx.b.slice(x, axis, &Expr::int(0), &Expr::int(n), 1)?);
-            }
+            let x = cx.b.slice(x, axis, &Expr::int(0), &kept, 1)?;
             let mut amounts = vec![(Expr::int(0), Expr::int(0)); cx.b.rank(x)];
-            amounts[axis].1 = Expr::int(n - own);
-            Ok(cx.b.pad(x, &amounts, 0.0)?)
+            amounts[axis].1 = missing.clone();
+            Ok(if missing.is(0) { x } else { cx.b.pad(x, &amounts, 0.0)? })
         })
     }
 
@@ -95,7 +96,7 @@ impl Signal {
         direction: Direction,
         norm: Norm,
     ) -> Result<Signal, RuleError> {
-        self.along(cx, axis, |cx, x, n| cx.fourier(x, n, direction, norm))
+        self.along(cx, axis, |cx, x, n| cx.fourier(x, &n, direction, norm))
     }
 
     /// What is made of the last axis, made of another one of so many elements.
@@ -103,9 +104,9 @@ impl Signal {
         self,
         cx: &mut Context,
         axis: usize,
-        transform: impl FnOnce(&mut Context, Signal, i64) -> Result<Parts, RuleError>,
+        transform: impl FnOnce(&mut Context, Signal, Expr) -> Result<Parts, RuleError>,
     ) -> Result<Signal, RuleError> {
-        let n = self.size(cx, axis)?;
+        let n = self.size(cx, axis);
         let last = cx.b.rank(self.re) - 1;
         let moved = self.each(cx, |cx, x| cx.move_axis(x, axis, last))?;
         let parts = transform(cx, moved, n)?;
@@ -121,15 +122,15 @@ impl Signal {
         norm: Norm,
     ) -> Result<Signal, RuleError> {
         if self.im.is_some() {
-            let n = self.size(cx, axis)?;
-            return self.transformed(cx, axis, direction, norm)?.first(cx, axis, n / 2 + 1);
+            let half = cx.half(&self.size(cx, axis));
+            return self.transformed(cx, axis, direction, norm)?.first(cx, axis, &half);
         }
-        self.along(cx, axis, |cx, x, n| cx.half_fourier(x.re, n, direction, norm))
+        self.along(cx, axis, |cx, x, n| cx.half_fourier(x.re, &n, direction, norm))
     }
 
     /// The first `n` elements of an axis.
-    pub(super) fn first(self, cx: &mut Context, axis: usize, n: i64) -> Result<Signal, RuleError> {
-        self.each(cx, |cx, x| Ok(cx.b.slice(x, axis, &Expr::int(0), &Expr::int(n), 1)?))
+    fn first(self, cx: &mut Context, axis: usize, n: &Expr) -> Result<Signal, RuleError> {
+        self.each(cx, |cx, x| Ok(cx.b.slice(x, axis, &Expr::int(0), n, 1)?))
     }
 
     pub(super) fn result(self, cx: &mut Context, a: &Args) -> Rule {
@@ -190,10 +191,10 @@ fn real_to_complex(cx: &mut Context, a: &Args) -> Rule {
 fn complex_to_real(cx: &mut Context, a: &Args) -> Rule {
     let x = signal(cx, a, "self")?;
     let axes = dims(cx, a, x)?;
-    let n = a.int("last_dim_size")?;
+    let n = a.sym("last_dim_size")?;
     let (last, others) = axes.split_last().ok_or_else(|| RuleError::Malformed("no axis".to_owned()))?;
     let norm = normalised(a.int("normalization")?)?;
-    let x = real_of(cx, x, (others, *last, n), Direction::Inverse, norm)?;
+    let x = real_of(cx, x, (others, *last, &n), Direction::Inverse, norm)?;
     Ok(cx.b.cast(x, a.part_type()?).into())
 }
 
@@ -201,14 +202,15 @@ fn complex_to_real(cx: &mut Context, a: &Args) -> Rule {
 pub(super) fn real_of(
     cx: &mut Context,
     mut x: Signal,
-    (others, last, n): (&[usize], usize, i64),
+    (others, last, n): (&[usize], usize, &Expr),
     direction: Direction,
     norm: Norm,
 ) -> Result<ValueId, RuleError> {
     for axis in others {
         x = x.transformed(cx, *axis, direction, norm)?;
     }
-    let x = x.resized(cx, last, n / 2 + 1)?;
+    let half = cx.half(n);
+    let x = x.resized(cx, last, &half)?;
     let behind = cx.b.rank(x.re) - 1;
     let x = x.each(cx, |cx, x| cx.move_axis(x, last, behind))?;
     let result = cx.real_fourier(x, n, direction, norm)?;
@@ -218,21 +220,23 @@ pub(super) fn real_of(
 // --- torch.fft -------------------------------------------------------------------------------------------------------
 
 /// Axes, and the length that each is brought to.
-type Lengths = Vec<(i64, Option<i64>)>;
+type Lengths = Vec<(i64, Option<Expr>)>;
 
 fn one(a: &Args) -> Result<Lengths, RuleError> {
-    Ok(vec![(a.int_or("dim", -1)?, a.opt_int("n")?)])
+    Ok(vec![(a.int_or("dim", -1)?, a.opt_sym("n")?)])
 }
 
 fn with_sizes(a: &Args, axes: &[i64]) -> Result<Lengths, RuleError> {
     if !a.has("s") {
         return Ok(axes.iter().map(|axis| (*axis, None)).collect());
     }
-    let sizes = a.ints("s")?;
+    let sizes = a.syms("s")?;
     if sizes.len() != axes.len() {
         return Err(RuleError::Malformed(format!("{} sizes for {} axes", sizes.len(), axes.len())));
     }
-    Ok(axes.iter().zip(sizes).map(|(axis, size)| (*axis, Some(size).filter(|size| *size >= 0))).collect())
+    // -1 leaves the length as it is.
+    let given = |size: &Expr| !size.as_int().is_some_and(|size| size < 0);
+    Ok(axes.iter().zip(sizes).map(|(axis, size)| (*axis, Some(size).filter(given))).collect())
 }
 
 fn two(a: &Args) -> Result<Lengths, RuleError> {
@@ -245,7 +249,7 @@ fn many(cx: &Context, a: &Args) -> Result<Lengths, RuleError> {
         return with_sizes(a, &a.ints("dim")?);
     }
     let rank = super::support::length(cx.b.rank(a.tensor("self")?)) - i64::from(a.is_complex("self"));
-    let count = if a.has("s") { super::support::length(a.ints("s")?.len()) } else { rank };
+    let count = if a.has("s") { super::support::length(a.syms("s")?.len()) } else { rank };
     with_sizes(a, &(rank - count..rank).collect::<Vec<i64>>())
 }
 
@@ -259,17 +263,17 @@ fn norm(a: &Args, direction: Direction) -> Result<Norm, RuleError> {
     }
 }
 
-fn resolved(cx: &Context, x: Signal, lengths: &Lengths) -> Result<Vec<(usize, Option<i64>)>, RuleError> {
+fn resolved(cx: &Context, x: Signal, lengths: &Lengths) -> Result<Vec<(usize, Option<Expr>)>, RuleError> {
     let rank = cx.b.rank(x.re);
-    lengths.iter().map(|(axis, n)| Ok((Context::axis(*axis, rank)?, *n))).collect()
+    lengths.iter().map(|(axis, n)| Ok((Context::axis(*axis, rank)?, n.clone()))).collect()
 }
 
 fn full(cx: &mut Context, a: &Args, lengths: &Lengths, direction: Direction) -> Rule {
     let mut x = signal(cx, a, "self")?;
     let norm = norm(a, direction)?;
     for (axis, n) in resolved(cx, x, lengths)? {
-        let n = n.map_or_else(|| x.size(cx, axis), Ok)?;
-        x = x.resized(cx, axis, n)?.transformed(cx, axis, direction, norm)?;
+        let n = n.unwrap_or_else(|| x.size(cx, axis));
+        x = x.resized(cx, axis, &n)?.transformed(cx, axis, direction, norm)?;
     }
     x.result(cx, a)
 }
@@ -279,8 +283,8 @@ fn half(cx: &mut Context, a: &Args, lengths: &Lengths, direction: Direction) -> 
     let norm = norm(a, direction)?;
     let axes = resolved(cx, x, lengths)?;
     for (number, (axis, n)) in axes.into_iter().rev().enumerate() {
-        let n = n.map_or_else(|| x.size(cx, axis), Ok)?;
-        x = x.resized(cx, axis, n)?;
+        let n = n.unwrap_or_else(|| x.size(cx, axis));
+        x = x.resized(cx, axis, &n)?;
         x = match number {
             0 => x.half_transformed(cx, axis, direction, norm)?,
             _ => x.transformed(cx, axis, direction, norm)?,
@@ -297,6 +301,14 @@ fn forward_half(cx: &mut Context, a: &Args) -> Rule {
     to_real(cx, a, &one(a)?, Direction::Forward)
 }
 
+fn forward_half_2(cx: &mut Context, a: &Args) -> Rule {
+    to_real(cx, a, &two(a)?, Direction::Forward)
+}
+
+fn forward_half_n(cx: &mut Context, a: &Args) -> Rule {
+    to_real(cx, a, &many(cx, a)?, Direction::Forward)
+}
+
 fn inverse_half_2(cx: &mut Context, a: &Args) -> Rule {
     to_real(cx, a, &two(a)?, Direction::Inverse)
 }
@@ -311,14 +323,14 @@ fn to_real(cx: &mut Context, a: &Args, lengths: &Lengths, direction: Direction) 
     let (last, n) = axes.pop().ok_or_else(|| RuleError::Malformed("no axis".to_owned()))?;
     let n = match n {
         Some(n) => n,
-        None => 2 * (x.size(cx, last)? - 1),
+        None => (x.size(cx, last) - 1) * 2,
     };
     let mut others = Vec::new();
     for (axis, size) in axes {
-        let size = size.map_or_else(|| x.size(cx, axis), Ok)?;
-        x = x.resized(cx, axis, size)?;
+        let size = size.unwrap_or_else(|| x.size(cx, axis));
+        x = x.resized(cx, axis, &size)?;
         others.push(axis);
     }
-    let result = real_of(cx, x, (&others, last, n), direction, norm(a, direction)?)?;
+    let result = real_of(cx, x, (&others, last, &n), direction, norm(a, direction)?)?;
     Ok(cx.b.cast(result, a.part_type()?).into())
 }

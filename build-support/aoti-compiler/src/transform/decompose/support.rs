@@ -2,8 +2,9 @@
 
 use super::{Context, RuleError};
 use crate::dtype::DType;
-use crate::graph::{Condition, ReduceOp, Relation, ValueId};
-use crate::symbolic::{Expr, Node};
+use crate::graph::{BinaryOp, Condition, Op, ReduceOp, Relation, ValueId};
+use crate::symbolic::{Expr, Node, SymbolKind};
+use std::collections::BTreeSet;
 
 impl Context {
     /// Merges axes `from .. to` into one.
@@ -135,6 +136,9 @@ pub(super) fn read_size(
         && !cx.b.is_read(*symbol)
     {
         cx.b.read(value, *symbol)?;
+        if let Some(own) = integer_of_sizes(cx, value, NESTED) {
+            cx.b.require_same(&own, size)?;
+        }
         if let Some(most) = most {
             let condition = Condition::compare(size.clone(), Relation::Le, most.clone());
             cx.b.require(condition, "a size that cannot be larger");
@@ -147,6 +151,40 @@ pub(super) fn read_size(
     let same = cx.binary(Relation::Eq, value, expected)?;
     let message = format!("a number that is read from data must be {}", cx.b.size_text(size));
     Ok(cx.b.assert(same, &message)?)
+}
+
+/// Operations between sizes and a number that is made of them.
+const NESTED: usize = 16;
+
+/// The number in a tensor, if it is made of sizes alone.
+fn integer_of_sizes(cx: &Context, value: ValueId, depth: usize) -> Option<Expr> {
+    let node = cx.b.producer(value).filter(|_| depth > 0)?;
+    let ranges = cx.b.ranges();
+    let operand = |position: usize| integer_of_sizes(cx, node.inputs[position], depth - 1);
+    let is_integer = |value: ValueId| cx.b.dtype(value) == DType::I64 && cx.b.ty(value).numel().is(1);
+    if !is_integer(value) {
+        return None;
+    }
+    if let Op::Index(expr) = &node.op {
+        let mut symbols = BTreeSet::new();
+        expr.collect_symbols(&mut symbols);
+        return symbols.iter().all(|symbol| symbol.kind != SymbolKind::Axis).then(|| expr.clone());
+    }
+    if let Op::Full(number) = &node.op {
+        return Some(Expr::int(number.to_i64()));
+    }
+    if let Op::View(_) = &node.op {
+        return operand(0);
+    }
+    let Op::Binary(op) = &node.op else { return None };
+    let (a, b) = (operand(0)?, operand(1)?);
+    match *op {
+        op if op == BinaryOp::Add => Some(&a + &b),
+        op if op == BinaryOp::Sub => Some(&a - &b),
+        op if op == BinaryOp::Mul => Some(&a * &b),
+        op if op == BinaryOp::Minimum => Some(a.minimum_in(&b, ranges)),
+        op => (op == BinaryOp::Maximum).then(|| a.maximum_in(&b, ranges)),
+    }
 }
 
 /// `sizes`, repeated to `count` entries where there is only one.

@@ -33,7 +33,7 @@ fn resampled(cx: &mut Context, a: &Args, filter: Filter) -> Rule {
     let dtype = cx.b.dtype(g);
     let mut result = cx.b.cast(g, dtype.compute());
     for (k, (output, scale)) in outputs.into_iter().zip(scales).enumerate() {
-        let scaled = Scaled { input: inputs[k + 2].clone(), output, scale };
+        let scaled = Scaled::new(inputs[k + 2].clone(), output, scale);
         let line = Line { axis: k + 2, scaled: &scaled, align };
         result = match filter {
             Filter::Nearest => from_nearest(cx, result, &line, false)?,
