@@ -235,7 +235,7 @@ fn with_sizes(a: &Args, axes: &[i64]) -> Result<Lengths, RuleError> {
         return Err(RuleError::Malformed(format!("{} sizes for {} axes", sizes.len(), axes.len())));
     }
     // -1 leaves the length as it is.
-    let given = |size: &Expr| !size.as_int().is_some_and(|size| size < 0);
+    let given = |size: &Expr| size.as_int().is_none_or(|size| size >= 0);
     Ok(axes.iter().zip(sizes).map(|(axis, size)| (*axis, Some(size).filter(given))).collect())
 }
 

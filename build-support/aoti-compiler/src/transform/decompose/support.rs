@@ -178,12 +178,17 @@ fn integer_of_sizes(cx: &Context, value: ValueId, depth: usize) -> Option<Expr> 
     }
     let Op::Binary(op) = &node.op else { return None };
     let (a, b) = (operand(0)?, operand(1)?);
-    match *op {
-        op if op == BinaryOp::Add => Some(&a + &b),
-        op if op == BinaryOp::Sub => Some(&a - &b),
-        op if op == BinaryOp::Mul => Some(&a * &b),
-        op if op == BinaryOp::Minimum => Some(a.minimum_in(&b, ranges)),
-        op => (op == BinaryOp::Maximum).then(|| a.maximum_in(&b, ranges)),
+    let is = |other: BinaryOp| *op == other;
+    if is(BinaryOp::Add) {
+        Some(&a + &b)
+    } else if is(BinaryOp::Sub) {
+        Some(&a - &b)
+    } else if is(BinaryOp::Mul) {
+        Some(&a * &b)
+    } else if is(BinaryOp::Minimum) {
+        Some(a.minimum_in(&b, ranges))
+    } else {
+        is(BinaryOp::Maximum).then(|| a.maximum_in(&b, ranges))
     }
 }
 
