@@ -97,7 +97,26 @@ impl Printer<'_> {
 
     /// All stages at one position of the outer loops.
     fn position(&self, vector_axis: Option<&Axis>) -> String {
-        let width = if self.mapping.lanes == Lanes::One { "1" } else { "AOTI_LANES" };
+        let Printer { parameters, nest, mapping, .. } = *self;
+        Stages { parameters, nest, lanes: mapping.lanes }.position(vector_axis)
+    }
+}
+
+/// The stages of a row epilogue at one row.
+pub(super) fn row_epilogue(parameters: &Parameters, rows: &Nest) -> String {
+    Stages { parameters, nest: rows, lanes: Lanes::Inner }.position(None)
+}
+
+/// Stages while they are printed.
+struct Stages<'a> {
+    parameters: &'a Parameters<'a>,
+    nest: &'a Nest,
+    lanes: Lanes,
+}
+
+impl Stages<'_> {
+    fn position(&self, vector_axis: Option<&Axis>) -> String {
+        let width = if self.lanes == Lanes::One { "1" } else { "AOTI_LANES" };
         let mut text = String::new();
         for (index, stage) in self.nest.stages.iter().enumerate() {
             for (number, accumulator) in self.nest.accumulators.iter().enumerate() {
@@ -111,7 +130,7 @@ impl Printer<'_> {
     }
 
     fn stage(&self, index: usize, stage: &Stage, vector_axis: Option<&Axis>) -> String {
-        let inner_vector = if self.mapping.lanes == Lanes::Inner { stage.axes.last() } else { None };
+        let inner_vector = if self.lanes == Lanes::Inner { stage.axes.last() } else { None };
         let vector = inner_vector.or(vector_axis);
         let context = Context {
             whole: None,
@@ -119,7 +138,7 @@ impl Printer<'_> {
             stage,
             prefix: format!("stage{index}_"),
             vector: vector.map(|axis| axis.symbol),
-            earlier: match self.mapping.lanes {
+            earlier: match self.lanes {
                 Lanes::Outer => Earlier::SameLanes(&self.nest.stages),
                 Lanes::One | Lanes::Inner => Earlier::OneLane,
             },
@@ -128,7 +147,7 @@ impl Printer<'_> {
         let printed = context.print();
         let (uniform, body) = (printed.uniform + &printed.stores, printed.body + &printed.effects);
         let has_sums = stage.effects.iter().any(|effect| matches!(effect, Effect::Accumulate { .. }));
-        if self.mapping.lanes == Lanes::One {
+        if self.lanes == Lanes::One {
             // One lane: everything is uniform, and accumulators take one-lane vectors.
             let tags = "constexpr Full<1> lanes{};\nconstexpr Slot<0> slot{};\n(void)lanes, (void)slot;\n";
             let needs_tags = has_sums;
