@@ -141,9 +141,7 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
                     let case = Case { program: fusion.program, producer, consumer, fused: &fused };
                     agree(&case, fusion.target, fusion.records, fusion.pairs).map(|()| fused)
                 }),
-                Reason::Rows => {
-                    rows::behind(fusion.program, producer, (kernel, consumer), &inside, fusion.target)
-                }
+                Reason::Rows => rows::behind(producer, (kernel, consumer), &inside, fusion.target),
                 Reason::Launch => put_together(producer, consumer, fusion.ranges, fusion.target),
             };
             match fused {

@@ -64,7 +64,7 @@ pub enum Refusal {
     LosesParallelism,
     /// A contraction's epilogue has no room for a reduction.
     NotElementWise,
-    /// It keeps rows of its own, or its vectors do not lie in the rows of the product.
+    /// Its vectors do not lie in the rows of the product, or a row is more work than the product's.
     NotByRow,
     /// The joint kernel would be so large that its values do not fit in registers and it takes long to compile.
     TooLarge,

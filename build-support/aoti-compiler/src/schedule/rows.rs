@@ -5,14 +5,13 @@ use super::Refusal;
 use super::axes::{rebuild, symbol};
 use super::fuse::MAX_TERMS;
 use super::map::suits_rows;
-use crate::loops::{Axis, BufferId, Kernel, KernelKind, Nest, Program, Stage};
+use crate::loops::{Axis, BufferId, Kernel, KernelKind, Nest, Stage};
 use crate::symbolic::{Expr, Ranges, Symbol};
 use crate::target::Target;
 use std::collections::BTreeMap;
 
 /// The product with a consumer of its rows as row epilogue.
 pub(super) fn behind(
-    program: &Program,
     producer: &Kernel,
     (kernel, consumer): (&Kernel, &Nest),
     ranges: &dyn Ranges,
@@ -40,7 +39,7 @@ pub(super) fn behind(
     if !matmul.keeps_to_rows(&rows) {
         return Err(Refusal::OtherPosition);
     }
-    if !kernel.rows(program).is_empty() || !suits_rows(&rows, matmul, target) {
+    if !suits_rows(&rows, matmul, target) {
         return Err(Refusal::NotByRow);
     }
     let mut matmul = matmul.clone();

@@ -355,6 +355,25 @@ fn rows_that_are_more_work_than_the_product_stay_apart() {
 }
 
 #[test]
+fn softmax_of_the_rows_of_a_product_keeps_its_row_in_the_scratch_of_its_template() {
+    let body = "
+        input %a \"a\": f32[3, 70, 256]
+        input %b \"b\": f32[3, 256, 32]
+        %p: f32[3, 70, 32] = matmul %a, %b
+        %max: f32[3, 70] = max %p axes [2]
+        %m: f32[3, 70, 32] = view %max [i0, i1]
+        %d: f32[3, 70, 32] = sub %p, %m
+        %e: f32[3, 70, 32] = exp %d
+        %sum: f32[3, 70] = sum %e axes [2]
+        %s: f32[3, 70, 32] = view %sum [i0, i1]
+        %y: f32[3, 70, 32] = div %e, %s
+        output %y \"y\"";
+    check(body, &["matmul (3, 70, 32) then nest (3, 70) stages (32) () (32) () (32)"]);
+    let rows = scheduled(body).0;
+    assert!(rows.buffers.values().any(|buffer| matches!(buffer.storage, Storage::Row { .. })));
+}
+
+#[test]
 fn rows_of_another_order_stay_apart() {
     let body = "
         input %a \"a\": f32[6, 64]

@@ -8,9 +8,12 @@ use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
-use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
+use crate::loops::{Axis, Channels, ConvShape, Convolution, Kernel, MatMul, MatrixOperand, Program, Stage};
+use crate::schedule::Schedule;
 use crate::schedule::mapping::{Block, CpuMapping, Split};
-use crate::select::{Choice, Conv, Gemm, PackedOperand, Packing, Scratch, few_rows, leaves_half};
+use crate::select::{
+    Choice, Conv, Gemm, PackedOperand, Packing, Scratch, all_rows_bytes, few_rows, leaves_half,
+};
 use crate::symbolic::{Expr, Symbol};
 
 /// The epilogue as text: statements that use `lanes` and `sum`, lanes along `vector`.
@@ -65,9 +68,13 @@ struct Product<'a> {
     scratch: String,
     /// The type of the elements of packed panels.
     panels: &'static str,
+    /// Declarations of the rows that a worker keeps in its scratch `worker`, or nothing.
+    rows: String,
+    worker: String,
 }
 
 pub(super) fn matmul(
+    (schedule, kernel): (&Schedule, &Kernel),
     parameters: &Parameters,
     matmul: &MatMul,
     (gemm, choice): (Gemm, &Choice),
@@ -82,9 +89,17 @@ pub(super) fn matmul(
         (Block::Typical | Block::WeightsOnce | Block::PixelsOnce, Some(few)) => format!("<{few}>"),
         (Block::Typical | Block::WeightsOnce | Block::PixelsOnce, None) => String::new(),
     };
-    let scratch = worker_scratch(&choice.scratch);
+    // The template's own scratch is behind the rows that a worker keeps.
+    let kept = all_rows_bytes(&schedule.program, kernel, &schedule.target);
+    let scratch = match (worker_scratch(&choice.scratch), kept.is(0)) {
+        (all, true) => all,
+        (_, false) if choice.scratch.worker == kept => "nullptr".to_owned(),
+        (all, false) => format!("{all} + {}", scalar(&kept)),
+    };
+    let rows = nest::kept_rows(&schedule.program, parameters);
+    let worker = worker_scratch(&choice.scratch);
     let panels = panel_type(matmul, choice);
-    let product = Product { matmul, gemm, mapping, most, scratch, panels };
+    let product = Product { matmul, gemm, mapping, most, scratch, panels, rows, worker };
     let (m, n, k) = (scalar(&row.extent), scalar(&column.extent), scalar(&matmul.depth));
     let plan = match (product.is_on_units(), mapping.split) {
         (false, _) => String::new(),
@@ -151,16 +166,24 @@ impl Product<'_> {
         let name = symbol_name(row.symbol);
         let body = nest::row_epilogue(parameters, rows);
         format!(
-            "const auto row_epilogue = [&](i64 first, i64 last) AOTI_ONCE {{\n\
+            "const auto row_epilogue = [&](i64 first, i64 last{}) AOTI_ONCE {{\n{}\
              \x20 for (i64 {name} = first; {name} < last; ++{name}) {{\n{}  }}\n}};\n",
+            if self.rows.is_empty() { "" } else { ", char *scratch" },
+            indent(&self.rows, 1),
             indent(&body, 2)
         )
+    }
+
+    /// Its call for some rows.
+    fn finish(&self, first: &str, last: &str) -> String {
+        let scratch = if self.rows.is_empty() { String::new() } else { format!(", {}", self.worker) };
+        format!("row_epilogue({first}, {last}{scratch});")
     }
 
     /// The row epilogue over all rows, of which threads computed parts unless `by_rows` holds.
     fn row_epilogue_apart(&self, by_rows: &str) -> String {
         let Some(rows) = &self.mapping.rows else { return String::new() };
-        let all = parallel("m", &grain(rows), "row_epilogue(begin, end);\n");
+        let all = parallel("m", &grain(rows), &(self.finish("begin", "end") + "\n"));
         format!("if (!{by_rows})\n{}", indent(&all, 1))
     }
 
@@ -170,10 +193,12 @@ impl Product<'_> {
         let Product { most, scratch, .. } = self;
         let rows = match (self.matmul.row_epilogue.is_some(), part.is_whole) {
             (false, _) => String::new(),
-            (true, None) => ", row_epilogue".to_owned(),
-            (true, Some(is_whole)) => format!(
-                ", [&](i64 first, i64 last) AOTI_LAMBDA {{ if ({is_whole}) row_epilogue(first, last); }}"
-            ),
+            (true, None) if self.rows.is_empty() => ", row_epilogue".to_owned(),
+            (true, is_whole) => {
+                let unless = is_whole.map_or(String::new(), |is_whole| format!("if ({is_whole}) "));
+                let finish = self.finish("first", "last");
+                format!(", [&](i64 first, i64 last) AOTI_LAMBDA {{ {unless}{finish} }}")
+            }
         };
         let panels = format!("{m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue{rows}");
         match self.gemm {

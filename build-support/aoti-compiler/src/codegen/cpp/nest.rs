@@ -6,7 +6,7 @@ use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, accumulator_type, type_name};
-use crate::loops::{Axis, Effect, Nest, Stage};
+use crate::loops::{Axis, Effect, Nest, Program, Stage};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{CpuMapping, Lanes, Split};
 use crate::select::{Scratch, row_bytes};
@@ -33,23 +33,10 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// Declarations of the rows that this worker keeps, one behind the other in its scratch.
-    fn rows(&self) -> String {
-        let (mut text, mut offset) = (String::new(), Vec::new());
-        for (id, name) in self.parameters.rows() {
-            let program = &self.schedule.program;
-            let element = type_name(program.buffers[id].dtype);
-            let at = if offset.is_empty() { "0".to_owned() } else { offset.join(" + ") };
-            let _ = writeln!(text, "{element} *const {name} = ({element} *)(scratch + {at});");
-            offset.push(format!("align({})", scalar(&row_bytes(program, id))));
-        }
-        text
-    }
-
     fn function(&self, scratch: &Scratch) -> String {
         let axes = &self.nest.axes;
         let vector_axis = if self.mapping.lanes == Lanes::Outer { axes.last() } else { None };
-        let rows = self.rows();
+        let rows = kept_rows(&self.schedule.program, self.parameters);
         let inner = self.position(vector_axis);
         match (self.mapping.split, vector_axis) {
             (Split::Chunks(chunk), Some(axis)) => self.chunks(axis, chunk, scratch, &rows, &inner),
@@ -100,6 +87,18 @@ impl Printer<'_> {
         let Printer { parameters, nest, mapping, .. } = *self;
         Stages { parameters, nest, lanes: mapping.lanes }.position(vector_axis)
     }
+}
+
+/// Declarations of the rows that a worker keeps, one behind the other in its scratch.
+pub(super) fn kept_rows(program: &Program, parameters: &Parameters) -> String {
+    let (mut text, mut offset) = (String::new(), Vec::new());
+    for (id, name) in parameters.rows() {
+        let element = type_name(program.buffers[id].dtype);
+        let at = if offset.is_empty() { "0".to_owned() } else { offset.join(" + ") };
+        let _ = writeln!(text, "{element} *const {name} = ({element} *)(scratch + {at});");
+        offset.push(format!("align({})", scalar(&row_bytes(program, id))));
+    }
+    text
 }
 
 /// The stages of a row epilogue at one row.

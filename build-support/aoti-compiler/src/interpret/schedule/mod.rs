@@ -170,7 +170,7 @@ impl Machine<'_> {
         match &kernel.kind {
             KernelKind::Nest(nest) => self.nest(kernel, nest, &self.schedule.mappings[id]),
             KernelKind::MatMul(matmul) => match &matmul.row_epilogue {
-                Some(rows) => self.by_rows(matmul, rows),
+                Some(rows) => self.by_rows(kernel, matmul, rows),
                 None => self.product(matmul, &Positions::all(&matmul.axes, &self.symbols)?),
             },
             KernelKind::Convolution(conv) => {

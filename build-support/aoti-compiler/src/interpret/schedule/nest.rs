@@ -26,7 +26,7 @@ impl Machine<'_> {
     }
 
     /// A product whose rows are finished as soon as they are there, some rows at a time.
-    pub(super) fn by_rows(&mut self, matmul: &MatMul, rows: &Nest) -> Result<(), EvalError> {
+    pub(super) fn by_rows(&mut self, kernel: &Kernel, matmul: &MatMul, rows: &Nest) -> Result<(), EvalError> {
         let all = Positions::all(&rows.axes, &self.symbols)?;
         let sums = Positions::all(&matmul.axes, &self.symbols)?;
         let columns = sums.count().checked_div(all.count()).unwrap_or(0);
@@ -34,7 +34,9 @@ impl Machine<'_> {
         let starts = (0..all.count()).step_by(each);
         for part in starts.map(|start| start..(start + each).min(all.count())).rev() {
             self.product(matmul, &sums.part(part.start * columns..part.end * columns))?;
-            self.stages_at(rows, &all.part(part))?;
+            let positions = all.part(part);
+            self.rows_for(kernel, &positions)?;
+            self.stages_at(rows, &positions)?;
         }
         Ok(())
     }
