@@ -40,6 +40,8 @@
 #define AOTI_CONSTEXPR AOTI_DEVICE constexpr
 // After the parameters of a lambda: its body becomes part of the loop that calls it.
 #define AOTI_LAMBDA __attribute__((always_inline))
+// The same where several places call it: its code is there once.
+#define AOTI_ONCE __attribute__((noinline))
 
 #if AOTI_GPU
 #define AOTI_AVX512 0

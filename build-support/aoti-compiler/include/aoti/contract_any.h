@@ -49,9 +49,10 @@ template <int W, class Sum, class Sink> AOTI_INLINE void for_each_sum(const Sum 
 
 } // namespace detail
 
-// Rows [m0, m1) of A * B, any strides. epilogue(row, column, lanes, sums).
-template <class Sum, int W, class T, class Epilogue>
-AOTI_INLINE void gemm_any(i64 m0, i64 m1, i64 n, i64 k, Matrix<T> a, Matrix<T> b, Epilogue &&epilogue) {
+// Rows [m0, m1) of A * B, any strides. epilogue(row, column, lanes, sums), then row_epilogue(first, last).
+template <class Sum, int W, class T, class Epilogue, class RowEpilogue = NoRowEpilogue>
+AOTI_INLINE void gemm_any(i64 m0, i64 m1, i64 n, i64 k, Matrix<T> a, Matrix<T> b, Epilogue &&epilogue,
+                          const RowEpilogue &row_epilogue = {}) {
   alignas(64) Sum sums[detail::kRow + W];
   for (i64 c0 = 0; c0 < n; c0 += detail::kRow)
     for (i64 r = m0; r < m1; ++r) {
@@ -62,6 +63,7 @@ AOTI_INLINE void gemm_any(i64 m0, i64 m1, i64 n, i64 k, Matrix<T> a, Matrix<T> b
                            a.data[r * a.row_stride + i * a.col_stride]);
       detail::for_each_sum<W>(sums, width, [&](i64 c, auto lanes, auto v) { epilogue(r, c0 + c, lanes, v); });
     }
+  row_epilogue(m0, m1);
 }
 
 // Work units of `conv_any` and `conv_transposed_any`: output rows of every channel of the batch.

@@ -313,10 +313,10 @@ AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k,
   }
 }
 
-// Rows [m0, m1) and panels [p0, p1) of A * B for packed B.
-template <i64 Most, class T, class W, class Sink>
+// Rows [m0, m1) and panels [p0, p1) of A * B for packed B. Of each block of rows, done(first, last) is told at its end.
+template <i64 Most, class T, class W, class Sink, class Done>
 AOTI_INLINE void packed_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const W *packed, void *scratch,
-                              Sink &sink) {
+                              Sink &sink, Done &done) {
   using S = TileSum<T>;
   const i64 block = gemm_even_rows<S>(m1 - m0, k);
   for (i64 m = m0; m < m1; m += block) {
@@ -327,13 +327,14 @@ AOTI_INLINE void packed_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matr
       GemmPanels<W> b{packed + p * k * kPanelOf<S>, kPanelOf<S>, k * kPanelOf<S>};
       gemm_group<Most>(m, rows, p, min_i64(p1, p + kGroup), n, k, block_a, b, sink);
     }
+    done(m, m + rows);
   }
 }
 
 // The same for a B that is packed now.
-template <i64 Most, class TA, class TB, class Sink>
+template <i64 Most, class TA, class TB, class Sink, class Done>
 AOTI_INLINE void general_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, void *scratch,
-                               Sink &sink) {
+                               Sink &sink, Done &done) {
   using S = TileSum<TA>;
   i64 block = gemm_general_rows<S>(k);
   S *b_scratch = (S *)scratch;
@@ -347,6 +348,7 @@ AOTI_INLINE void general_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Mat
       GemmPanels<S> panels = pack_group(b, p, last, n, k, rows, b_scratch);
       gemm_group<Most>(m, rows, p, last, n, k, block_a, panels, sink);
     }
+    done(m, m + rows);
   }
 }
 
@@ -359,6 +361,11 @@ AOTI_INLINE void hand_over(i64 row, i64 rows, i64 column, i64 width, const S *su
 }
 
 } // namespace detail
+
+// Nothing happens to whole rows.
+struct NoRowEpilogue {
+  AOTI_INLINE void operator()(i64, i64) const {}
+};
 
 // Rows of the largest tile, where nobody says otherwise.
 constexpr i64 kGemmMost = detail::kMainRows;
@@ -382,27 +389,27 @@ template <class S = f32> AOTI_INLINE i64 gemm_general_scratch_bytes(i64 m, i64 n
 
 // Rows [m0, m1) and panels [p0, p1) of A * B for B packed. A: of the type of the sums or a half type, any strides.
 // `scratch`: 64-byte aligned, one per concurrent call. The epilogue is called once per vector of results: epilogue(row,
-// column, lanes, sums) with lanes Full<kLanes> or Tail<kLanes>, sums Vec<S, kLanes>. Tiles have at most Most rows,
-// which changes no result.
-template <i64 Most = kGemmMost, class T, class W, class Epilogue>
+// column, lanes, sums) with lanes Full<kLanes> or Tail<kLanes>, sums Vec<S, kLanes>; and once all panels of some rows are done,
+// row_epilogue(first, last). Tiles have at most Most rows, which changes no result.
+template <i64 Most = kGemmMost, class T, class W, class Epilogue, class RowEpilogue = NoRowEpilogue>
 AOTI_INLINE void gemm_packed(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, const W *packed,
-                             void *scratch, Epilogue &&epilogue) {
+                             void *scratch, Epilogue &&epilogue, const RowEpilogue &row_epilogue = {}) {
   using S = TileSum<T>;
   const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const S *sums, i64 pitch) AOTI_LAMBDA {
     detail::hand_over(row, rows, column, width, sums, pitch, epilogue);
   };
-  detail::packed_tiles<Most>(m0, m1, p0, p1, n, k, a, packed, scratch, sink);
+  detail::packed_tiles<Most>(m0, m1, p0, p1, n, k, a, packed, scratch, sink, row_epilogue);
 }
 
 // As `gemm_packed`, for a B that is packed now, panel by panel. A and B: f32 and half types, or f64; any strides.
-template <i64 Most = kGemmMost, class TA, class TB, class Epilogue>
+template <i64 Most = kGemmMost, class TA, class TB, class Epilogue, class RowEpilogue = NoRowEpilogue>
 AOTI_INLINE void gemm_general(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, void *scratch,
-                              Epilogue &&epilogue) {
+                              Epilogue &&epilogue, const RowEpilogue &row_epilogue = {}) {
   using S = TileSum<TA>;
   const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const S *sums, i64 pitch) AOTI_LAMBDA {
     detail::hand_over(row, rows, column, width, sums, pitch, epilogue);
   };
-  detail::general_tiles<Most>(m0, m1, p0, p1, n, k, a, b, scratch, sink);
+  detail::general_tiles<Most>(m0, m1, p0, p1, n, k, a, b, scratch, sink, row_epilogue);
 }
 
 AOTI_NAMESPACE_END

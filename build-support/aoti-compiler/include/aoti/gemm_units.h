@@ -76,10 +76,11 @@ template <class W> AOTI_NOINLINE void plain_sums(i64 rows, i64 k, Matrix<f32> a,
 }
 
 #if AOTI_UNITS
-// Rows [m0, m1) and panels [p0, p1) of A * B; panel(p) is a packed panel of B.
-template <int Planes, class T, class Panel, class Sink>
+// Rows [m0, m1) and panels [p0, p1) of A * B; panel(p) is a packed panel of B. Of each block of rows, done(first, last) is told
+// at its end.
+template <int Planes, class T, class Panel, class Sink, class Done>
 AOTI_INLINE void unit_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a, char *scratch, const Panel &panel,
-                            Sink &sink) {
+                            Sink &sink, Done &done) {
   if (m0 >= m1) return;
   const UnitScratch s = unit_scratch(m1 - m0, k);
   u16 *const left = (u16 *)scratch, *const right = (u16 *)(scratch + s.right);
@@ -109,6 +110,7 @@ AOTI_INLINE void unit_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix
         sink(m + r, count, p * kPanel, min_i64(n - p * kPanel, kPanel), tile, kPanel);
       }
     }
+    done(m, m + rows);
   }
 }
 #endif
@@ -124,9 +126,10 @@ AOTI_INLINE i64 gemm_general_units_scratch_bytes(i64 m, i64 n, i64 k) {
 }
 
 // As `gemm_packed`. The planes of B are those of T: B is of that type, or was widened from it.
-template <class T, class W, class Epilogue>
+template <class T, class W, class Epilogue, class RowEpilogue = NoRowEpilogue>
 AOTI_INLINE void gemm_packed_units(const GemmPlan &plan, i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a,
-                                   const W *packed, void *scratch, Epilogue &&epilogue) {
+                                   const W *packed, void *scratch, Epilogue &&epilogue,
+                                   const RowEpilogue &row_epilogue = {}) {
   // Once for both ways, so that epilogues are compiled once.
   const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const f32 *sums, i64 pitch) __attribute__((noinline)) {
     detail::hand_over(row, rows, column, width, sums, pitch, epilogue);
@@ -134,16 +137,16 @@ AOTI_INLINE void gemm_packed_units(const GemmPlan &plan, i64 m0, i64 m1, i64 p0,
 #if AOTI_UNITS
   if (plan.on_units)
     return detail::unit_tiles<kPlanes<T>>(m0, m1, p0, p1, n, k, a, (char *)scratch,
-                                          [&](i64 p) { return packed + p * k * kPanel; }, sink);
+                                          [&](i64 p) { return packed + p * k * kPanel; }, sink, row_epilogue);
 #endif
   (void)plan;
-  detail::packed_tiles<kGemmMost>(m0, m1, p0, p1, n, k, a, packed, scratch, sink);
+  detail::packed_tiles<kGemmMost>(m0, m1, p0, p1, n, k, a, packed, scratch, sink, row_epilogue);
 }
 
 // As `gemm_general`, for A and B of one type.
-template <class T, class Epilogue>
+template <class T, class Epilogue, class RowEpilogue = NoRowEpilogue>
 AOTI_INLINE void gemm_general_units(const GemmPlan &plan, i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<T> a,
-                                    Matrix<T> b, void *scratch, Epilogue &&epilogue) {
+                                    Matrix<T> b, void *scratch, Epilogue &&epilogue, const RowEpilogue &row_epilogue = {}) {
   const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const f32 *sums, i64 pitch) __attribute__((noinline)) {
     detail::hand_over(row, rows, column, width, sums, pitch, epilogue);
   };
@@ -154,11 +157,11 @@ AOTI_INLINE void gemm_general_units(const GemmPlan &plan, i64 m0, i64 m1, i64 p0
       const Matrix<T> columns{b.data + p * kPanel * b.col_stride, b.row_stride, b.col_stride};
       detail::pack_panel(columns, k, min_i64(n - p * kPanel, kPanel), to);
       return (const f32 *)to;
-    }, sink);
+    }, sink, row_epilogue);
   }
 #endif
   (void)plan;
-  detail::general_tiles<kGemmMost>(m0, m1, p0, p1, n, k, a, b, scratch, sink);
+  detail::general_tiles<kGemmMost>(m0, m1, p0, p1, n, k, a, b, scratch, sink, row_epilogue);
 }
 
 AOTI_NAMESPACE_END

@@ -12,6 +12,7 @@ mod external;
 pub(crate) mod inhabited;
 mod names;
 mod program;
+mod row_epilogue;
 pub mod text;
 mod verify;
 pub mod work;
@@ -256,6 +257,8 @@ pub struct MatMul {
     pub dtype: DType,
     /// What happens to each sum.
     pub epilogue: Stage,
+    /// What happens to each row of results once the epilogue has seen all of it: loops over the batch axes and the row.
+    pub row_epilogue: Option<Nest>,
 }
 
 impl MatMul {
@@ -534,25 +537,45 @@ impl Stage {
 }
 
 impl Kernel {
-    /// The stages of loops or the epilogue, to be changed.
-    pub fn stages_mut(&mut self) -> &mut [Stage] {
-        match &mut self.kind {
-            KernelKind::Nest(nest) => &mut nest.stages,
-            KernelKind::MatMul(matmul) => std::slice::from_mut(&mut matmul.epilogue),
-            KernelKind::Convolution(conv) => std::slice::from_mut(&mut conv.epilogue),
-            KernelKind::Attention(attention) => &mut attention.stages,
-            KernelKind::Rows(_) | KernelKind::Extern(_) => &mut [],
-        }
+    /// The stages of loops, or the epilogue and then those of the row epilogue, to be changed.
+    pub fn stages_mut(&mut self) -> impl Iterator<Item = &mut Stage> {
+        let [first, then] = self.stage_lists_mut();
+        first.iter_mut().chain(then)
     }
 
-    /// The stages of loops or the epilogue.
-    pub fn stages(&self) -> &[Stage] {
-        match &self.kind {
-            KernelKind::Nest(nest) => &nest.stages,
-            KernelKind::MatMul(matmul) => std::slice::from_ref(&matmul.epilogue),
-            KernelKind::Convolution(conv) => std::slice::from_ref(&conv.epilogue),
-            KernelKind::Attention(attention) => &attention.stages,
-            KernelKind::Rows(_) | KernelKind::Extern(_) => &[],
+    /// The stages of loops, or the epilogue and then those of the row epilogue.
+    pub fn stages(&self) -> impl Iterator<Item = &Stage> {
+        let [first, then]: [&[Stage]; 2] = match &self.kind {
+            KernelKind::Nest(nest) => [&nest.stages, &[]],
+            KernelKind::MatMul(matmul) => {
+                let rows = matmul.row_epilogue.as_ref();
+                [std::slice::from_ref(&matmul.epilogue), rows.map_or(&[], |rows| &rows.stages)]
+            }
+            KernelKind::Convolution(conv) => [std::slice::from_ref(&conv.epilogue), &[]],
+            KernelKind::Attention(attention) => [&attention.stages, &[]],
+            KernelKind::Rows(_) | KernelKind::Extern(_) => [&[], &[]],
+        };
+        first.iter().chain(then)
+    }
+
+    /// The stages that may refer to the stage of this number, and its place among them.
+    pub fn stages_beside_mut(&mut self, stage: usize) -> (&mut [Stage], usize) {
+        let [first, then] = self.stage_lists_mut();
+        let count = first.len();
+        if stage < count { (first, stage) } else { (then, stage - count) }
+    }
+
+    fn stage_lists_mut(&mut self) -> [&mut [Stage]; 2] {
+        match &mut self.kind {
+            KernelKind::Nest(nest) => [&mut nest.stages, &mut []],
+            KernelKind::MatMul(matmul) => {
+                let rows = matmul.row_epilogue.as_mut();
+                let rows: &mut [Stage] = rows.map_or(&mut [], |rows| &mut rows.stages);
+                [std::slice::from_mut(&mut matmul.epilogue), rows]
+            }
+            KernelKind::Convolution(conv) => [std::slice::from_mut(&mut conv.epilogue), &mut []],
+            KernelKind::Attention(attention) => [&mut attention.stages, &mut []],
+            KernelKind::Rows(_) | KernelKind::Extern(_) => [&mut [], &mut []],
         }
     }
 
@@ -588,7 +611,7 @@ impl Kernel {
 
     /// Buffers that are written, in order of first use.
     pub fn writes(&self) -> Vec<BufferId> {
-        let mut buffers: Vec<BufferId> = self.stages().iter().flat_map(Stage::writes).collect();
+        let mut buffers: Vec<BufferId> = self.stages().flat_map(Stage::writes).collect();
         if let KernelKind::Rows(rows) = &self.kind {
             buffers.extend(&rows.outputs);
         }

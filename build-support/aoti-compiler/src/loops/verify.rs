@@ -13,7 +13,7 @@
 //! * Every kernel is run by exactly one step.
 
 use super::{
-    Attention, Axis, BufferId, Effect, Kernel, KernelKind, MatrixOperand, Nest, Program, Stage, Step,
+    Attention, Axis, BufferId, Effect, Kernel, KernelKind, MatMul, MatrixOperand, Nest, Program, Stage, Step,
     Storage, Term,
 };
 use crate::symbolic::{Expr, Symbol, SymbolKind};
@@ -100,6 +100,9 @@ impl Checker<'_> {
                     }
                 }
                 self.stage(&kernel.name, &matmul.epilogue, &axes, true);
+                if let Some(rows) = &matmul.row_epilogue {
+                    self.row_epilogue(&kernel.name, matmul, rows);
+                }
             }
             KernelKind::Convolution(conv) => {
                 let axes: BTreeSet<Symbol> = conv.axes.iter().map(|axis| axis.symbol).collect();
@@ -118,6 +121,17 @@ impl Checker<'_> {
             }
         }
         self.written.extend(own);
+    }
+
+    /// Loops over the rows of a product, at each of which all of that row and nothing of another is there.
+    fn row_epilogue(&mut self, name: &str, matmul: &MatMul, rows: &Nest) {
+        self.nest(name, rows);
+        if rows.axes != matmul.row_axes() || rows.serial {
+            self.findings.push(format!("kernel `{name}`: its row epilogue does not run over its rows"));
+        }
+        if !matmul.keeps_to_rows(rows) {
+            self.findings.push(format!("kernel `{name}`: its row epilogue reads another row"));
+        }
     }
 
     fn attention(&mut self, name: &str, own: &Attention) {

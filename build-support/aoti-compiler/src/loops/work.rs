@@ -75,7 +75,8 @@ impl Count<'_> {
                 self.operations += 2.0 * positions * depth;
                 self.reads(own.a.buffer, positions / columns.max(1.0) * depth);
                 self.reads(own.b.buffer, positions / rows.max(1.0) * depth);
-                self.stage(&own.epilogue, positions)
+                self.stage(&own.epilogue, positions)?;
+                own.row_epilogue.as_ref().map_or(Some(()), |rows| self.nest(rows))
             }
             KernelKind::Convolution(own) => self.convolution(own),
             KernelKind::Attention(own) => self.attention(own),

@@ -252,7 +252,7 @@ impl<'a> Scope<'a> {
         let axes = axes_over(&ty.shape, 0);
         let target = self.new_home(value);
         let epilogue = self.plain_epilogue(&axes, target, ty.dtype);
-        let matmul = MatMul { axes, depth, a, b, dtype: ty.dtype, epilogue };
+        let matmul = MatMul { axes, depth, a, b, dtype: ty.dtype, epilogue, row_epilogue: None };
         self.run_kernel(Some(node), "gemm", KernelKind::MatMul(matmul));
     }
 

@@ -49,7 +49,7 @@ fn step_reads(program: &Program, step: &Step) -> BTreeSet<BufferId> {
 
 fn kernel_reads(kernel: &Kernel) -> BTreeSet<BufferId> {
     // A store that combines reads its buffer, but that alone keeps nothing alive.
-    let mut read: BTreeSet<BufferId> = kernel.stages().iter().flat_map(Stage::reads).collect();
+    let mut read: BTreeSet<BufferId> = kernel.stages().flat_map(Stage::reads).collect();
     match &kernel.kind {
         KernelKind::Nest(_) => {}
         KernelKind::MatMul(matmul) => read.extend([matmul.a.buffer, matmul.b.buffer]),
@@ -77,6 +77,7 @@ fn drop_stores(kernel: &mut Kernel, dead: &dyn Fn(BufferId) -> bool) -> bool {
         KernelKind::Nest(nest) => prune_nest(nest),
         KernelKind::MatMul(matmul) => {
             let _ = prune_stage(&mut matmul.epilogue, &BTreeSet::new());
+            matmul.row_epilogue.iter_mut().for_each(prune_nest);
         }
         KernelKind::Convolution(conv) => {
             let _ = prune_stage(&mut conv.epilogue, &BTreeSet::new());
@@ -197,7 +198,7 @@ fn does_something(kernel: &Kernel) -> bool {
         // Scores are for the result alone.
         KernelKind::Attention(own) => !own.stages[1].effects.is_empty(),
         KernelKind::Nest(_) | KernelKind::MatMul(_) | KernelKind::Convolution(_) => {
-            kernel.stages().iter().any(|stage| !stage.effects.is_empty())
+            kernel.stages().any(|stage| !stage.effects.is_empty())
         }
     }
 }

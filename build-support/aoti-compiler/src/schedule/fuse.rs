@@ -9,6 +9,7 @@ use super::joints::{Case, Joint, Pair};
 use super::merge::{append, store_site};
 use super::positions::{check_positions, reads_alike};
 use super::records::{KernelKey, Records};
+use super::rows;
 use super::{Explanation, Refusal};
 use crate::graph::Origin;
 use crate::loops::{
@@ -25,7 +26,7 @@ const WINDOW: usize = 24;
 const MAX_INDEPENDENT_TERMS: usize = 64;
 /// Terms of a fused kernel. Registers are exhausted long before; without a bound, a chain of element-wise operators
 /// would become one kernel whose cost to the compiler grows with the square of its length.
-const MAX_TERMS: usize = 512;
+pub(super) const MAX_TERMS: usize = 512;
 
 /// What fusion asks while it works on a program, whose steps it is given one list after the other.
 pub(super) struct Fusion<'a> {
@@ -43,6 +44,8 @@ pub(super) struct Fusion<'a> {
 pub(super) enum Reason {
     /// One reads what the other reads or writes.
     Data,
+    /// One reads the rows of a product that the other computes.
+    Rows,
     /// Launching another costs more than what it does.
     Launch,
 }
@@ -138,11 +141,17 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
                     let case = Case { program: fusion.program, producer, consumer, fused: &fused };
                     agree(&case, fusion.target, fusion.records, fusion.pairs).map(|()| fused)
                 }),
+                Reason::Rows => rows::behind(producer, (kernel, consumer), &inside, fusion.target),
                 Reason::Launch => put_together(producer, consumer, fusion.ranges, fusion.target),
             };
             match fused {
                 Ok(fused) => {
                     let origins = kernel.origins.clone();
+                    if fusion.reason == Reason::Rows {
+                        let (earlier, later) = (&producer.name, &kernel.name);
+                        // An epilogue had no room for it.
+                        fusion.explanations.retain(|own| own.producer != *earlier || own.consumer != *later);
+                    }
                     absorb(&mut fusion.program.kernels[partner], origins, fused);
                     lift(done, position, &between.needed);
                     return true;
@@ -249,8 +258,7 @@ fn fuse(producer: &Kernel, consumer: &Nest, ranges: &dyn Ranges) -> Result<Kerne
     if writes.iter().any(|buffer| produced.contains(buffer) || producer.reads().contains(buffer)) {
         return Err(Refusal::Overwrites);
     }
-    let terms = |stages: &[Stage]| stages.iter().map(|stage| stage.terms.len()).sum::<usize>();
-    if terms(producer.stages()) + terms(&consumer.stages) > MAX_TERMS {
+    if producer.stages().chain(&consumer.stages).map(|stage| stage.terms.len()).sum::<usize>() > MAX_TERMS {
         return Err(Refusal::TooLarge);
     }
     match &producer.kind {

@@ -25,6 +25,8 @@ pub struct CpuMapping {
     pub grain: Grain,
     /// What the template computes at a time.
     pub block: Block,
+    /// How many rows of a row epilogue are worth a thread, where rows are not finished by the threads that compute them.
+    pub rows: Option<Grain>,
 }
 
 /// What a contraction's template for CPUs computes at a time, where it can be told.

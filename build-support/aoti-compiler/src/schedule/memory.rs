@@ -3,7 +3,10 @@
 //! Buffers of fixed size are placed largest first at the lowest offset where no buffer that is alive at the same time
 //! lies (greedy by size, as in Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020), and in
 //! other orders where that takes more than what is alive at once.
-//! Behind them, buffers of symbolic size share a slot where their sizes are equal and their lives do not meet.
+//! Behind them, buffers of symbolic size share a slot where their sizes are equal and their lives do not meet. What a kernel
+//! writes in the place of what it reads for the last time is one buffer with that (`reuse.rs`).
+
+mod reuse;
 
 use crate::graph::{SymbolInfo, extremes_of};
 use crate::loops::{BufferId, KernelId, Program, Step, Storage};
@@ -46,7 +49,8 @@ pub fn plan(
     target: &Target,
 ) -> MemoryPlan {
     let alignment = target.alignment();
-    let lives = lives(program);
+    let mut lives = lives(program);
+    let homes = reuse::share(program, &mut lives, target);
     let (mut fixed, mut symbolic) = (Vec::new(), Vec::new());
     for (id, life) in lives {
         let buffer = &program.buffers[id];
@@ -64,6 +68,10 @@ pub fn plan(
     let mut plan = MemoryPlan::default();
     let fixed_bytes = place_fixed(fixed, &mut plan);
     plan.arena_bytes = place_symbolic(symbolic, Expr::int(fixed_bytes), &mut plan);
+    for (id, home) in homes {
+        let offset = plan.offsets[&home].clone();
+        plan.offsets.insert(id, offset);
+    }
     let scratch = choices.values().map(|choice| &choice.scratch);
     let largest = |scratch| largest_scratch(&program.symbols, scratch, ranges);
     plan.scratch = scratch.filter(|scratch| !scratch.is_empty()).map(largest).collect();

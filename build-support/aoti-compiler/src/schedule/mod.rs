@@ -18,6 +18,7 @@ pub mod memory;
 mod merge;
 mod positions;
 pub mod records;
+mod rows;
 pub mod setting;
 #[cfg(test)]
 mod tests;
@@ -64,6 +65,8 @@ pub enum Refusal {
     LosesParallelism,
     /// A contraction's epilogue has no room for a reduction.
     NotElementWise,
+    /// Its vectors do not lie in the rows of the product, or a row is more work than the product's.
+    NotByRow,
     /// The joint kernel would be so large that its values do not fit in registers and it takes long to compile.
     TooLarge,
     /// A record says that they are faster apart.
@@ -82,6 +85,7 @@ impl fmt::Display for Refusal {
             Refusal::Overwrites => "it overwrites what the other uses",
             Refusal::LosesParallelism => "no loop would be left to run in parallel",
             Refusal::NotElementWise => "an epilogue has no room for a reduction",
+            Refusal::NotByRow => "it does not go through the product row by row",
             Refusal::TooLarge => "the joint kernel would have too many terms",
             Refusal::Measured => "they were measured to be faster apart",
         })
@@ -154,6 +158,10 @@ fn fuse(program: &mut Program, ranges: &dyn Ranges, target: &Target, records: &R
     coalesce::coalesce(program, ranges);
     clean::remove_dead(program);
     clean::keep_rows_local(program, ranges, target);
+    if target.finishes_rows() {
+        fuse_for(Reason::Rows, program, (ranges, target, records), &mut fused);
+        program.number_kernels();
+    }
     each_nest(program, &mut |nest| axes::merge_axes(nest, ranges));
     if target.launch_elements() > 0 {
         // Why kernels that share nothing stay apart is of no interest.

@@ -132,12 +132,17 @@ fn describe(kernel: &Kernel) -> String {
         let all: Vec<String> = axes.iter().map(|axis| axis.extent.to_string()).collect();
         format!("({})", all.join(", "))
     };
+    let loops = |nest: &crate::loops::Nest| {
+        let stages: Vec<String> = nest.stages.iter().map(|stage| extents(&stage.axes)).collect();
+        format!("nest {} stages {}", extents(&nest.axes), stages.join(" "))
+    };
     match &kernel.kind {
-        KernelKind::Nest(nest) => {
-            let stages: Vec<String> = nest.stages.iter().map(|stage| extents(&stage.axes)).collect();
-            format!("nest {} stages {}", extents(&nest.axes), stages.join(" "))
+        KernelKind::Nest(nest) => loops(nest),
+        KernelKind::MatMul(matmul) => {
+            let rows =
+                matmul.row_epilogue.as_ref().map_or(String::new(), |rows| format!(" then {}", loops(rows)));
+            format!("matmul {}{rows}", extents(&matmul.axes))
         }
-        KernelKind::MatMul(matmul) => format!("matmul {}", extents(&matmul.axes)),
         KernelKind::Convolution(conv) => format!("conv {}", extents(&conv.axes)),
         KernelKind::Attention(own) => format!("attention {}", extents(&own.score_axes())),
         KernelKind::Rows(_) => "rows".to_owned(),
@@ -259,19 +264,126 @@ fn element_wise_consumers_go_into_the_epilogue() {
     );
     assert_eq!(outline(&program), ["matmul (6, 32)"]);
     let kernel = program.kernels.values().next().expect("checked above");
-    assert_eq!(kernel.stages()[0].effects.len(), 1, "only the result is stored");
+    assert_eq!(kernel.stages().next().expect("a stage").effects.len(), 1, "only the result is stored");
 }
 
 #[test]
-fn a_reduction_stays_out_of_an_epilogue() {
+fn a_reduction_of_columns_stays_out_of_a_product() {
+    let body = "
+        input %a \"a\": f32[6, 16]
+        input %b \"b\": f32[16, 32]
+        %p: f32[6, 32] = matmul %a, %b
+        %y: f32[32] = sum %p axes [0]
+        output %y \"y\"";
+    check(body, &["matmul (6, 32)", "nest (32) stages (6) ()"]);
+    refuses(body, Refusal::NotElementWise);
+    refuses(body, Refusal::OtherSpace);
+}
+
+#[test]
+fn a_reduction_of_rows_follows_the_rows_of_a_product() {
     let body = "
         input %a \"a\": f32[6, 16]
         input %b \"b\": f32[16, 32]
         %p: f32[6, 32] = matmul %a, %b
         %y: f32[6] = sum %p axes [1]
         output %y \"y\"";
+    check(body, &["matmul (6, 32) then nest (6) stages (32) ()"]);
+    assert_eq!(scheduled(body).1, [], "what became one kernel is not said to stay apart");
+}
+
+/// Two rounds of a product, a residual, and what normalises the rows, which are `rows` of 32 numbers.
+fn normalised(sizes: &str, rows: &str) -> String {
+    format!(
+        "{sizes}
+         input %x \"x\": f32[{rows}, 32]
+         input %w \"w\": f32[32, 32]
+         %p: f32[{rows}, 32] = matmul %x, %w
+         %h: f32[{rows}, 32] = add %p, %x
+         %sum: f32[{rows}] = sum %h axes [1]
+         %m: f32[{rows}, 32] = view %sum [i0]
+         %n: f32[{rows}, 32] = sub %h, %m
+         %q: f32[{rows}, 32] = matmul %n, %w
+         %g: f32[{rows}, 32] = add %q, %h
+         %all: f32[{rows}] = sum %g axes [1]
+         %s: f32[{rows}, 32] = view %all [i0]
+         %y: f32[{rows}, 32] = sub %g, %s
+         output %y \"y\""
+    )
+}
+
+#[test]
+fn normalisation_between_products_is_no_kernel_and_its_residual_is_replaced_in_place() {
+    let step = |rows: &str| format!("matmul ({rows}, 32) then nest ({rows}) stages (32) () (32)");
+    let fixed = normalised("", "70");
+    check(&fixed, &[&step("70"), &step("70")]);
+    // The second residual takes the place of the first, which the normalised rows were made of.
+    let graph = parse(&format!("graph \"test\" {{\n{fixed}\n}}")).expect("the text parses");
+    let target = Target::cpu(&["x86-64-v3"]);
+    let schedule = schedule(lower(&graph, &target), &graph.ranges(), &target, &Records::none()).unwrap().0;
+    let arena = schedule.memory.arena_bytes.as_int().expect("fixed");
+    assert!(arena < 3 * 70 * 32 * 4, "{arena} bytes");
+    let open = normalised("symbol s0 \"batch\" in 0..64 from input 0 axis 0", "s0");
+    check(&open, &[&step("s0"), &step("s0")]);
+}
+
+#[test]
+fn rows_of_several_axes_follow_a_product_over_their_joint_axis() {
+    check(
+        "input %x \"x\": f32[70, 32]
+         input %w \"w\": f32[32, 32]
+         %p: f32[70, 32] = matmul %x, %w
+         %h: f32[7, 10, 32] = view %p [10*i0 + i1, i2]
+         %sum: f32[7, 10] = sum %h axes [2]
+         output %sum \"y\"",
+        &["matmul (70, 32) then nest (70) stages (32) ()"],
+    );
+}
+
+#[test]
+fn rows_that_are_more_work_than_the_product_stay_apart() {
+    let body = "
+        input %a \"a\": f32[6, 2]
+        input %b \"b\": f32[2, 32]
+        %p: f32[6, 32] = matmul %a, %b
+        %e: f32[6, 32] = exp %p
+        %y: f32[6] = sum %e axes [1]
+        %z: f32[6] = sum %p axes [1]
+        output %y \"y\"
+        output %z \"z\"";
+    refuses(body, Refusal::NotByRow);
+}
+
+#[test]
+fn softmax_of_the_rows_of_a_product_keeps_its_row_in_the_scratch_of_its_template() {
+    let body = "
+        input %a \"a\": f32[3, 70, 256]
+        input %b \"b\": f32[3, 256, 32]
+        %p: f32[3, 70, 32] = matmul %a, %b
+        %max: f32[3, 70] = max %p axes [2]
+        %m: f32[3, 70, 32] = view %max [i0, i1]
+        %d: f32[3, 70, 32] = sub %p, %m
+        %e: f32[3, 70, 32] = exp %d
+        %sum: f32[3, 70] = sum %e axes [2]
+        %s: f32[3, 70, 32] = view %sum [i0, i1]
+        %y: f32[3, 70, 32] = div %e, %s
+        output %y \"y\"";
+    check(body, &["matmul (3, 70, 32) then nest (3, 70) stages (32) () (32) () (32)"]);
+    let rows = scheduled(body).0;
+    assert!(rows.buffers.values().any(|buffer| matches!(buffer.storage, Storage::Row { .. })));
+}
+
+#[test]
+fn rows_of_another_order_stay_apart() {
+    let body = "
+        input %a \"a\": f32[6, 64]
+        input %b \"b\": f32[64, 32]
+        %p: f32[6, 32] = matmul %a, %b
+        %back: f32[6, 32] = view %p [-i0 + 5, i1]
+        %y: f32[6] = sum %back axes [1]
+        output %y \"y\"";
     check(body, &["matmul (6, 32)", "nest (6) stages (32) ()"]);
-    refuses(body, Refusal::NotElementWise);
+    refuses(body, Refusal::OtherPosition);
 }
 
 #[test]
@@ -349,7 +461,7 @@ fn scatters_with_indices_run_in_order() {
 fn nothing_is_stored_that_nobody_reads() {
     let (program, _) = scheduled(SOFTMAX);
     let kernel = program.kernels.values().next().expect("one kernel");
-    for effect in kernel.stages().iter().flat_map(|stage| &stage.effects) {
+    for effect in kernel.stages().flat_map(|stage| &stage.effects) {
         if let Effect::Store { access, .. } = effect {
             assert_ne!(program.buffers[access.buffer].storage, Storage::Temporary);
         }
@@ -422,7 +534,8 @@ fn what_ends_as_a_part_of_a_buffer_is_made_there() {
     );
     assert_eq!(outline(&program), ["matmul (4, 8)", "matmul (4, 8)"]);
     assert_eq!(temporaries(&program), 0, "products read and write the output");
-    let effects = program.kernels.values().map(|kernel| kernel.stages()[0].effects.len());
+    let effects =
+        program.kernels.values().map(|kernel| kernel.stages().next().expect("a stage").effects.len());
     assert!(effects.into_iter().all(|count| count == 1), "nothing is stored twice");
 }
 

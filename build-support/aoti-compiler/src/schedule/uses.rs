@@ -1,7 +1,7 @@
 //! Which steps use which buffers, and which elements of them a kernel touches.
 
 use super::axes::table;
-use crate::loops::{Axis, BufferId, Kernel, KernelKind, MatrixOperand, Program, Stage, Step};
+use crate::loops::{Axis, BufferId, Kernel, KernelKind, MatrixOperand, Nest, Program, Stage, Step};
 use crate::symbolic::{Expr, Interval, Ranges};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,17 +64,21 @@ impl Uses {
 /// The stages of a kernel with the loops around each.
 pub(super) fn placed_stages(kernel: &Kernel) -> Vec<(Vec<Axis>, &Stage)> {
     match &kernel.kind {
-        KernelKind::Nest(nest) => {
-            let axes = |stage: &Stage| nest.axes.iter().chain(&stage.axes).cloned().collect();
-            nest.stages.iter().map(|stage| (axes(stage), stage)).collect()
+        KernelKind::Nest(nest) => placed_in(nest).collect(),
+        KernelKind::MatMul(matmul) => {
+            let rows = matmul.row_epilogue.iter().flat_map(placed_in);
+            std::iter::once((matmul.axes.clone(), &matmul.epilogue)).chain(rows).collect()
         }
-        KernelKind::MatMul(matmul) => vec![(matmul.axes.clone(), &matmul.epilogue)],
         KernelKind::Convolution(conv) => vec![(conv.axes.clone(), &conv.epilogue)],
         KernelKind::Attention(own) => {
             vec![(own.score_axes(), &own.stages[0]), (own.axes.clone(), &own.stages[1])]
         }
         KernelKind::Rows(_) | KernelKind::Extern(_) => vec![],
     }
+}
+
+fn placed_in(nest: &Nest) -> impl Iterator<Item = (Vec<Axis>, &Stage)> {
+    nest.stages.iter().map(|stage| (nest.axes.iter().chain(&stage.axes).cloned().collect(), stage))
 }
 
 /// Buffers that a kernel knows by their beginnings only.

@@ -87,6 +87,9 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
         (Target::Cpu(_), Mapping::Cpu(mapping)) => check_cpu(kernel, mapping),
         (Target::Gpu(gpu), Mapping::Gpu(mapping)) => {
             let mut findings = vec![];
+            if matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.row_epilogue.is_some()) {
+                findings.push("tiles of a GPU have no whole rows for a row epilogue".to_owned());
+            }
             if mapping.threads() < 1 || mapping.threads() > gpu.max_threads {
                 findings.push(format!("a block has {} threads", mapping.threads()));
             }
@@ -182,6 +185,10 @@ fn check_cpu(kernel: &Kernel, mapping: &CpuMapping) -> Vec<String> {
         | KernelKind::Rows(_)
         | KernelKind::Extern(_) => 0,
     };
+    let has_rows = matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.row_epilogue.is_some());
+    if has_rows != mapping.rows.is_some() {
+        findings.push("its mapping and its row epilogue do not match".to_owned());
+    }
     if let Split::Axes(count) = mapping.split
         && count > axes
     {

@@ -17,7 +17,7 @@ pub use library::{LibraryMatrix, LibraryProduct};
 pub(crate) use library::{has_library, library_product};
 pub use packing::{PackedOperand, Packing};
 pub use scratch::Scratch;
-pub(crate) use scratch::{few_rows, leaves_half, matrix_bytes, row_bytes};
+pub(crate) use scratch::{all_rows_bytes, few_rows, leaves_half, matrix_bytes, row_bytes};
 
 use crate::loops::{Kernel, KernelKind, Program, RowOp};
 use crate::symbolic::Expr;
@@ -111,7 +111,13 @@ pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Ca
         KernelKind::Nest(nest) => {
             vec![only(Template::Loops, scratch::rows_of(program, kernel, nest, target))]
         }
-        KernelKind::MatMul(matmul) => gemm::candidates(program, matmul, target),
+        KernelKind::MatMul(matmul) => {
+            let mut candidates = gemm::candidates(program, matmul, target);
+            for Candidate { choice, .. } in &mut candidates {
+                choice.scratch = scratch::behind_rows(&choice.scratch, program, kernel, target);
+            }
+            candidates
+        }
         KernelKind::Convolution(conv) => conv::candidates(program, conv, target),
         KernelKind::Attention(own) => {
             let scratch = match target {

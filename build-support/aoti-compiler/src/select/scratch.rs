@@ -94,11 +94,22 @@ fn aligned(bytes: &Expr, target: &Target) -> Expr {
     round_up(bytes, target.alignment())
 }
 
-/// Rows of buffers that live in one worker, each aligned, in the order in which the kernel meets them.
-pub(super) fn rows_of(program: &Program, kernel: &Kernel, nest: &Nest, target: &Target) -> Scratch {
+/// Bytes of the buffers of which a worker keeps one row, each aligned, in the order in which the kernel meets them.
+pub(crate) fn all_rows_bytes(program: &Program, kernel: &Kernel, target: &Target) -> Expr {
     let rows = kernel.rows(program);
     let bytes = rows.iter().map(|id| aligned(&row_bytes(program, *id), target));
-    let bytes = bytes.fold(Expr::int(0), |sum, bytes| &sum + &bytes);
+    bytes.fold(Expr::int(0), |sum, bytes| &sum + &bytes)
+}
+
+/// What a template needs behind the rows that the kernel keeps.
+pub(super) fn behind_rows(own: &Scratch, program: &Program, kernel: &Kernel, target: &Target) -> Scratch {
+    let rows = all_rows_bytes(program, kernel, target);
+    Scratch { shared: own.shared.clone(), worker: &rows + &own.worker }
+}
+
+/// Rows of buffers that live in one worker.
+pub(super) fn rows_of(program: &Program, kernel: &Kernel, nest: &Nest, target: &Target) -> Scratch {
+    let bytes = all_rows_bytes(program, kernel, target);
     // Without axes to split there is one worker.
     let alone = nest.serial || nest.axes.is_empty();
     if alone {

@@ -147,6 +147,14 @@ impl Target {
         }
     }
 
+    /// Whether a product may go on with whole rows of its results: on GPUs several blocks compute parts of a row.
+    pub fn finishes_rows(&self) -> bool {
+        match self {
+            Target::Cpu(_) => true,
+            Target::Gpu(_) => false,
+        }
+    }
+
     /// Elements up to which kernels that have nothing to do with each other become one, as starting one costs more than its
     /// work.
     pub fn launch_elements(&self) -> i64 {

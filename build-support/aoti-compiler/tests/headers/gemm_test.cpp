@@ -40,6 +40,26 @@ template <class F> static void split(i64 m, i64 panels, bool whole, F &&run) {
   run(mid, m, half, panels);
 }
 
+// What a row epilogue was told: each row as often as there are panels, where calls cover some panels each.
+struct Rows {
+  Guarded<f32> panels;
+  i64 count;
+  explicit Rows(i64 m) : panels(m), count(m) {
+    for (i64 i = 0; i < m; ++i) panels.data[i] = 0;
+  }
+  auto of(i64 m0, i64 m1, i64 p0, i64 p1) const {
+    return [=, this_panels = panels.data](i64 first, i64 last) {
+      if (first < m0 || last > m1) return CHECK_FAIL("rows %ld to %ld of %ld to %ld", (long)first, (long)last, (long)m0, (long)m1);
+      for (i64 i = first; i < last; ++i) this_panels[i] += f32(p1 - p0);
+    };
+  }
+  void compare(const char *what, i64 all) const {
+    ++check_cases;
+    for (i64 i = 0; i < count; ++i)
+      if (panels.data[i] != f32(all)) return CHECK_FAIL("%s: row %ld is finished for %g panels of %ld", what, (long)i, panels.data[i], (long)all);
+  }
+};
+
 template <class T, class W = TileSum<T>>
 static void check_packed(i64 m, i64 n, i64 k, Layout layout, i64 extra, bool whole) {
   using S = TileSum<T>;
@@ -56,10 +76,12 @@ static void check_packed(i64 m, i64 n, i64 k, Layout layout, i64 extra, bool who
     }
   Matrix<T> am = view(a, layout, m, k, extra);
   Collected c(m * n);
+  Rows rows(m);
   split(m, panels, whole, [&](i64 m0, i64 m1, i64 p0, i64 p1) {
     gemm_packed(m0, m1, p0, p1, n, k, am, packed.data, scratch.data,
-                [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); });
+                [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); }, rows.of(m0, m1, p0, p1));
   });
+  rows.compare("packed", panels);
   compare("packed", c, m, n, k, am, Matrix<W>{b.data, n, 1});
 }
 
@@ -71,10 +93,12 @@ template <class TA, class TB> static void check_general(i64 m, i64 n, i64 k, Lay
   Matrix<TA> am = view(a, la, m, k, extra);
   Matrix<TB> bm = view(b, lb, k, n, extra);
   Collected c(m * n);
+  Rows rows(m);
   split(m, gemm_panels<TileSum<TA>>(n), check_random(0, 1), [&](i64 m0, i64 m1, i64 p0, i64 p1) {
     gemm_general(m0, m1, p0, p1, n, k, am, bm, scratch.data,
-                 [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); });
+                 [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); }, rows.of(m0, m1, p0, p1));
   });
+  rows.compare("general", gemm_panels<TileSum<TA>>(n));
   compare("general", c, m, n, k, am, bm);
 }
 
@@ -83,7 +107,10 @@ template <class Sum, int W, class T> static void check_any(i64 m, i64 n, i64 k, 
   check_fill(a), check_fill(b);
   Matrix<T> am = view(a, la, m, k, 0), bm = view(b, lb, k, n, 0);
   Collected c(m * n);
-  gemm_any<Sum, W>(0, m, n, k, am, bm, [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); });
+  Rows rows(m);
+  gemm_any<Sum, W>(0, m, n, k, am, bm, [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); },
+                   rows.of(0, m, 0, 1));
+  rows.compare("any", 1);
   compare("any", c, m, n, k, am, bm);
 }
 
@@ -119,12 +146,15 @@ template <class T> static void check_units(i64 m, i64 n, i64 k, Layout la, Layou
   check_fill(a), check_fill(b);
   Matrix<T> am = view(a, la, m, k, extra), bm = view(b, lb, k, n, extra);
   Collected c(m * n);
+  Rows rows(m);
   GemmPlan plan = gemm_plan(m, n, 64);
   plan.on_units = has_matrix_units();
   split(m, gemm_panels(n), check_random(0, 1), [&](i64 m0, i64 m1, i64 p0, i64 p1) {
     gemm_general_units(plan, m0, m1, p0, p1, n, k, am, bm, scratch.data,
-                       [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); });
+                       [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); },
+                       rows.of(m0, m1, p0, p1));
   });
+  rows.compare("on units", gemm_panels(n));
   compare("on units", c, m, n, k, am, bm);
 }
 
@@ -141,12 +171,15 @@ template <class T> static void check_packed_units(i64 m, i64 n, i64 k, Layout la
     }
   Matrix<T> am = view(a, layout, m, k, 0);
   Collected c(m * n);
+  Rows rows(m);
   GemmPlan plan = gemm_plan(m, n, 64);
   plan.on_units = has_matrix_units();
   split(m, panels, check_random(0, 1), [&](i64 m0, i64 m1, i64 p0, i64 p1) {
     gemm_packed_units(plan, m0, m1, p0, p1, n, k, am, packed.data, scratch.data,
-                      [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); });
+                      [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); },
+                      rows.of(m0, m1, p0, p1));
   });
+  rows.compare("packed, on units", panels);
   compare("packed, on units", c, m, n, k, am, Matrix<T>{b.data, n, 1});
 }
 

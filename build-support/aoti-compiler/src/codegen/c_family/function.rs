@@ -3,7 +3,7 @@
 use super::expr::symbol_name;
 use super::terms::type_name;
 use crate::dtype::DType;
-use crate::loops::{AccumulatorId, BufferId, Kernel, KernelKind, Program, Storage};
+use crate::loops::{AccumulatorId, BufferId, Kernel, KernelKind, Nest, Program, Storage};
 use crate::symbolic::{Expr, Symbol, SymbolKind};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
@@ -52,9 +52,9 @@ impl<'a> Parameters<'a> {
             *counter += 1;
         }
         let positions = match &kernel.kind {
-            KernelKind::Nest(nest) => nest.accumulators.iter().map(|acc| acc.position.clone()).collect(),
-            KernelKind::MatMul(_)
-            | KernelKind::Convolution(_)
+            KernelKind::Nest(nest) => positions_of(nest),
+            KernelKind::MatMul(matmul) => matmul.row_epilogue.as_ref().map_or(vec![], positions_of),
+            KernelKind::Convolution(_)
             | KernelKind::Attention(_)
             | KernelKind::Rows(_)
             | KernelKind::Extern(_) => vec![],
@@ -125,6 +125,11 @@ impl<'a> Parameters<'a> {
     }
 }
 
+/// What each accumulator keeps, where it keeps a position.
+fn positions_of(nest: &Nest) -> Vec<Option<Expr>> {
+    nest.accumulators.iter().map(|accumulator| accumulator.position.clone()).collect()
+}
+
 /// Size symbols that a kernel's text mentions.
 fn symbols_of(program: &Program, kernel: &Kernel) -> BTreeSet<Symbol> {
     let mut all = BTreeSet::new();
@@ -145,6 +150,8 @@ fn symbols_of(program: &Program, kernel: &Kernel) -> BTreeSet<Symbol> {
         KernelKind::MatMul(matmul) => {
             matmul.axes.iter().for_each(|axis| add(&axis.extent));
             add(&matmul.depth);
+            let accumulators = matmul.row_epilogue.iter().flat_map(|rows| &rows.accumulators);
+            accumulators.filter_map(|acc| acc.position.as_ref()).for_each(&mut add);
             for operand in [&matmul.a, &matmul.b] {
                 [&operand.offset, &operand.row_stride, &operand.column_stride].into_iter().for_each(&mut add);
             }

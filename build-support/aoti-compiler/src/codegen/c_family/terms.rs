@@ -496,7 +496,7 @@ fn header_of(term: &Term) -> Option<Header> {
 
 /// The headers of the functions that a kernel's terms call, beside those that every kernel has.
 pub(in crate::codegen) fn headers_of_terms(kernel: &Kernel) -> impl Iterator<Item = Header> {
-    kernel.stages().iter().flat_map(|stage| &stage.terms).filter_map(|typed| header_of(&typed.term))
+    kernel.stages().flat_map(|stage| &stage.terms).filter_map(|typed| header_of(&typed.term))
 }
 
 fn cast(value: &str, from: DType, to: DType) -> String {

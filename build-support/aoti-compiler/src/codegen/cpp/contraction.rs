@@ -1,16 +1,19 @@
 //! Contractions as C++: calls of the chosen template, with the epilogue as a lambda.
 
-use super::KernelText;
 use super::threads::{grain, grain_of, parallel, worker_scratch};
+use super::{KernelText, nest};
 use crate::codegen::c_family::contraction::{literal, merge_pixels, sum_type};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
-use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage};
-use crate::schedule::mapping::{Block, CpuMapping, Grain, Split};
-use crate::select::{Choice, Conv, Gemm, PackedOperand, Packing, Scratch, few_rows, leaves_half};
+use crate::loops::{Axis, Channels, ConvShape, Convolution, Kernel, MatMul, MatrixOperand, Program, Stage};
+use crate::schedule::Schedule;
+use crate::schedule::mapping::{Block, CpuMapping, Split};
+use crate::select::{
+    Choice, Conv, Gemm, PackedOperand, Packing, Scratch, all_rows_bytes, few_rows, leaves_half,
+};
 use crate::symbolic::{Expr, Symbol};
 
 /// The epilogue as text: statements that use `lanes` and `sum`, lanes along `vector`.
@@ -41,6 +44,8 @@ fn unused(axes: &[Symbol]) -> String {
 struct Part<'t> {
     rows: [&'t str; 2],
     panels: [&'t str; 2],
+    /// The condition under which these are all panels; none where they always are.
+    is_whole: Option<&'t str>,
 }
 
 /// The panels of all columns, whose width is that of the type of sums.
@@ -58,15 +63,19 @@ fn panel_type(matmul: &MatMul, choice: &Choice) -> &'static str {
 struct Product<'a> {
     matmul: &'a MatMul,
     gemm: Gemm,
-    grain: &'a Grain,
+    mapping: &'a CpuMapping,
     /// Rows of the largest register tile, as the template's parameter; empty for all that there are.
     most: String,
     scratch: String,
     /// The type of the elements of packed panels.
     panels: &'static str,
+    /// Declarations of the rows that a worker keeps in its scratch `worker`, or nothing.
+    rows: String,
+    worker: String,
 }
 
 pub(super) fn matmul(
+    (schedule, kernel): (&Schedule, &Kernel),
     parameters: &Parameters,
     matmul: &MatMul,
     (gemm, choice): (Gemm, &Choice),
@@ -81,9 +90,17 @@ pub(super) fn matmul(
         (Block::Typical | Block::WeightsOnce | Block::PixelsOnce, Some(few)) => format!("<{few}>"),
         (Block::Typical | Block::WeightsOnce | Block::PixelsOnce, None) => String::new(),
     };
-    let scratch = worker_scratch(&choice.scratch);
+    // The template's own scratch is behind the rows that a worker keeps.
+    let kept = all_rows_bytes(&schedule.program, kernel, &schedule.target);
+    let scratch = match (worker_scratch(&choice.scratch), kept.is(0)) {
+        (all, true) => all,
+        (_, false) if choice.scratch.worker == kept => "nullptr".to_owned(),
+        (all, false) => format!("{all} + {}", scalar(&kept)),
+    };
+    let rows = nest::kept_rows(&schedule.program, parameters);
+    let worker = worker_scratch(&choice.scratch);
     let panels = panel_type(matmul, choice);
-    let product = Product { matmul, gemm, grain: &mapping.grain, most, scratch, panels };
+    let product = Product { matmul, gemm, mapping, most, scratch, panels, rows, worker };
     let (m, n, k) = (scalar(&row.extent), scalar(&column.extent), scalar(&matmul.depth));
     let plan = match (product.is_on_units(), mapping.split) {
         (false, _) => String::new(),
@@ -98,7 +115,8 @@ pub(super) fn matmul(
         Split::Axes(_) | Split::Serial | Split::Chunks(_) => single(batch) + &operands + &product.by_rows(),
     };
     text.body = format!("const i64 m = {m}, n = {n}, k = {k};\n{plan}{body}");
-    text.weight = 8 + matmul.epilogue.terms.len();
+    let rows = matmul.row_epilogue.iter().flat_map(|rows| &rows.stages);
+    text.weight = 8 + matmul.epilogue.terms.len() + rows.map(|stage| stage.terms.len() + 2).sum::<usize>();
 }
 
 /// The only position of axes that are not split over threads.
@@ -138,14 +156,51 @@ impl Product<'_> {
             symbol_name(column.symbol),
             unused(&[row.symbol, column.symbol]),
             indent(&epilogue(parameters, &matmul.epilogue, column.symbol), 1)
+        ) + &self.row_epilogue(parameters)
+    }
+
+    /// What follows for some rows. It is called from several places, and once for many rows.
+    fn row_epilogue(&self, parameters: &Parameters) -> String {
+        let Some(rows) = &self.matmul.row_epilogue else { return String::new() };
+        let [.., row] = &rows.axes[..] else { unreachable!("a product has rows") };
+        let name = symbol_name(row.symbol);
+        let body = nest::row_epilogue(parameters, rows);
+        format!(
+            "const auto row_epilogue = [&](i64 first, i64 last{}) AOTI_ONCE {{\n{}\
+             \x20 for (i64 {name} = first; {name} < last; ++{name}) {{\n{}  }}\n}};\n",
+            if self.rows.is_empty() { "" } else { ", char *scratch" },
+            indent(&self.rows, 1),
+            indent(&body, 2)
         )
+    }
+
+    /// Its call for some rows.
+    fn finish(&self, first: &str, last: &str) -> String {
+        let scratch = if self.rows.is_empty() { String::new() } else { format!(", {}", self.worker) };
+        format!("row_epilogue({first}, {last}{scratch});")
+    }
+
+    /// The row epilogue over all rows, of which threads computed parts unless `by_rows` holds.
+    fn row_epilogue_apart(&self, by_rows: &str) -> String {
+        let Some(rows) = &self.mapping.rows else { return String::new() };
+        let all = parallel("m", &grain(rows), &(self.finish("begin", "end") + "\n"));
+        format!("if (!{by_rows})\n{}", indent(&all, 1))
     }
 
     /// The call of the template for a part.
     fn call(&self, part: &Part) -> String {
         let ([m0, m1], [p0, p1]) = (part.rows, part.panels);
         let Product { most, scratch, .. } = self;
-        let panels = format!("{m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue");
+        let rows = match (self.matmul.row_epilogue.is_some(), part.is_whole) {
+            (false, _) => String::new(),
+            (true, None) if self.rows.is_empty() => ", row_epilogue".to_owned(),
+            (true, is_whole) => {
+                let unless = is_whole.map_or(String::new(), |is_whole| format!("if ({is_whole}) "));
+                let finish = self.finish("first", "last");
+                format!(", [&](i64 first, i64 last) AOTI_LAMBDA {{ {unless}{finish} }}")
+            }
+        };
+        let panels = format!("{m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue{rows}");
         match self.gemm {
             Gemm::Packed | Gemm::PackedNarrow => format!("gemm_packed{most}({panels});\n"),
             Gemm::General => format!("gemm_general{most}({panels});\n"),
@@ -154,18 +209,18 @@ impl Product<'_> {
             Gemm::Library => format!("gemm_blas(tile % tiles, m, n, k, a, b, {scratch}, epilogue);\n"),
             Gemm::Any => {
                 let sum = sum_type(self.matmul.dtype);
-                format!("gemm_any<{sum}, AOTI_LANES>({m0}, {m1}, n, k, a, b, epilogue);\n")
+                format!("gemm_any<{sum}, AOTI_LANES>({m0}, {m1}, n, k, a, b, epilogue{rows});\n")
             }
         }
     }
 
     /// Whole products as units of work.
     fn of_batch(&self, batch: &[Axis], operands: &str) -> String {
-        let whole = Part { rows: ["0", "m"], panels: ["0", all_panels(self.matmul.dtype)] };
+        let whole = Part { rows: ["0", "m"], panels: ["0", all_panels(self.matmul.dtype)], is_whole: None };
         let body = format!("{}{operands}{}", batch_positions(batch), self.call(&whole));
         let count = scalar(&Expr::product(batch.iter().map(|axis| &axis.extent)));
         let units = format!("for (i64 unit = begin; unit < end; ++unit) {{\n{}}}\n", indent(&body, 1));
-        parallel(&count, &grain(self.grain), &units)
+        parallel(&count, &grain(&self.mapping.grain), &units)
     }
 
     /// Tiles of all products as units of work, which are the same for any number of threads.
@@ -185,33 +240,37 @@ impl Product<'_> {
 
     /// Rows of one product as units of work.
     fn by_rows(&self) -> String {
-        let part = Part { rows: ["begin", "end"], panels: ["0", all_panels(self.matmul.dtype)] };
-        parallel("m", &grain(self.grain), &self.call(&part))
+        let panels = ["0", all_panels(self.matmul.dtype)];
+        let part = Part { rows: ["begin", "end"], panels, is_whole: None };
+        parallel("m", &grain(&self.mapping.grain), &self.call(&part))
     }
 
     /// Rows of one product as units of work where there are at least so many, else panels of columns; on matrix units as the
     /// plan says.
     fn by_rows_or_panels(&self, rows: i64) -> String {
         let panels = all_panels(self.matmul.dtype);
-        let call = self.call(&Part { rows: ["m0", "m1"], panels: ["p0", "p1"] });
-        let body = |by_rows: &str, m0: &str, m1: &str| {
+        let by_rows = if self.is_on_units() { "plan.by_rows" } else { "by_rows" };
+        let part = Part { rows: ["m0", "m1"], panels: ["p0", "p1"], is_whole: Some(by_rows) };
+        let call = self.call(&part);
+        let body = |m0: &str, m1: &str| {
             format!(
                 "const i64 m0 = {by_rows} ? {m0} : 0, m1 = {by_rows} ? {m1} : m;\n\
                  const i64 p0 = {by_rows} ? 0 : begin, p1 = {by_rows} ? {panels} : end;\n{call}"
             )
         };
         if self.is_on_units() {
-            let least = format!("gemm_grain(run, plan, {})", grain_of(self.grain, "plan.units"));
-            let body = body("plan.by_rows", "begin * plan.step", "min_i64(end * plan.step, m)");
-            return parallel("plan.units", &least, &body);
+            let least = format!("gemm_grain(run, plan, {})", grain_of(&self.mapping.grain, "plan.units"));
+            let body = body("begin * plan.step", "min_i64(end * plan.step, m)");
+            return parallel("plan.units", &least, &body) + &self.row_epilogue_apart(by_rows);
         }
         let most = &self.most;
         let least = if most.is_empty() { "kGemmRows".to_owned() } else { format!("kGemmRowsOf{most}") };
-        let grain = format!("max_i64({}, least)", grain_of(self.grain, "units"));
+        let grain = format!("max_i64({}, least)", grain_of(&self.mapping.grain, "units"));
         format!(
             "const bool by_rows = m >= {rows};\n\
-             const i64 units = by_rows ? m : {panels}, least = by_rows ? {least} : 1;\n{}",
-            parallel("units", &grain, &body("by_rows", "begin", "end"))
+             const i64 units = by_rows ? m : {panels}, least = by_rows ? {least} : 1;\n{}{}",
+            parallel("units", &grain, &body("begin", "end")),
+            self.row_epilogue_apart(by_rows)
         )
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
             nest::print(schedule, &parameters, nest, (mapping, &choice.scratch), &mut text);
         }
         (KernelKind::MatMul(matmul), Template::Gemm(gemm)) => {
-            contraction::matmul(&parameters, matmul, (gemm, choice), mapping, &mut text);
+            contraction::matmul((schedule, kernel), &parameters, matmul, (gemm, choice), mapping, &mut text);
         }
         (KernelKind::Convolution(conv), Template::Conv(algorithm)) => {
             contraction::convolution(program, &parameters, conv, (algorithm, choice), mapping, &mut text);

@@ -6,7 +6,7 @@ use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, accumulator_type, type_name};
-use crate::loops::{Axis, Effect, Nest, Stage};
+use crate::loops::{Axis, Effect, Nest, Program, Stage};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{CpuMapping, Lanes, Split};
 use crate::select::{Scratch, row_bytes};
@@ -33,23 +33,10 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// Declarations of the rows that this worker keeps, one behind the other in its scratch.
-    fn rows(&self) -> String {
-        let (mut text, mut offset) = (String::new(), Vec::new());
-        for (id, name) in self.parameters.rows() {
-            let program = &self.schedule.program;
-            let element = type_name(program.buffers[id].dtype);
-            let at = if offset.is_empty() { "0".to_owned() } else { offset.join(" + ") };
-            let _ = writeln!(text, "{element} *const {name} = ({element} *)(scratch + {at});");
-            offset.push(format!("align({})", scalar(&row_bytes(program, id))));
-        }
-        text
-    }
-
     fn function(&self, scratch: &Scratch) -> String {
         let axes = &self.nest.axes;
         let vector_axis = if self.mapping.lanes == Lanes::Outer { axes.last() } else { None };
-        let rows = self.rows();
+        let rows = kept_rows(&self.schedule.program, self.parameters);
         let inner = self.position(vector_axis);
         match (self.mapping.split, vector_axis) {
             (Split::Chunks(chunk), Some(axis)) => self.chunks(axis, chunk, scratch, &rows, &inner),
@@ -97,7 +84,38 @@ impl Printer<'_> {
 
     /// All stages at one position of the outer loops.
     fn position(&self, vector_axis: Option<&Axis>) -> String {
-        let width = if self.mapping.lanes == Lanes::One { "1" } else { "AOTI_LANES" };
+        let Printer { parameters, nest, mapping, .. } = *self;
+        Stages { parameters, nest, lanes: mapping.lanes }.position(vector_axis)
+    }
+}
+
+/// Declarations of the rows that a worker keeps, one behind the other in its scratch.
+pub(super) fn kept_rows(program: &Program, parameters: &Parameters) -> String {
+    let (mut text, mut offset) = (String::new(), Vec::new());
+    for (id, name) in parameters.rows() {
+        let element = type_name(program.buffers[id].dtype);
+        let at = if offset.is_empty() { "0".to_owned() } else { offset.join(" + ") };
+        let _ = writeln!(text, "{element} *const {name} = ({element} *)(scratch + {at});");
+        offset.push(format!("align({})", scalar(&row_bytes(program, id))));
+    }
+    text
+}
+
+/// The stages of a row epilogue at one row.
+pub(super) fn row_epilogue(parameters: &Parameters, rows: &Nest) -> String {
+    Stages { parameters, nest: rows, lanes: Lanes::Inner }.position(None)
+}
+
+/// Stages while they are printed.
+struct Stages<'a> {
+    parameters: &'a Parameters<'a>,
+    nest: &'a Nest,
+    lanes: Lanes,
+}
+
+impl Stages<'_> {
+    fn position(&self, vector_axis: Option<&Axis>) -> String {
+        let width = if self.lanes == Lanes::One { "1" } else { "AOTI_LANES" };
         let mut text = String::new();
         for (index, stage) in self.nest.stages.iter().enumerate() {
             for (number, accumulator) in self.nest.accumulators.iter().enumerate() {
@@ -111,7 +129,7 @@ impl Printer<'_> {
     }
 
     fn stage(&self, index: usize, stage: &Stage, vector_axis: Option<&Axis>) -> String {
-        let inner_vector = if self.mapping.lanes == Lanes::Inner { stage.axes.last() } else { None };
+        let inner_vector = if self.lanes == Lanes::Inner { stage.axes.last() } else { None };
         let vector = inner_vector.or(vector_axis);
         let context = Context {
             whole: None,
@@ -120,7 +138,7 @@ impl Printer<'_> {
             stage,
             prefix: format!("stage{index}_"),
             vector: vector.map(|axis| axis.symbol),
-            earlier: match self.mapping.lanes {
+            earlier: match self.lanes {
                 Lanes::Outer => Earlier::SameLanes(&self.nest.stages),
                 Lanes::One | Lanes::Inner => Earlier::OneLane,
             },
@@ -129,7 +147,7 @@ impl Printer<'_> {
         let printed = context.print();
         let (uniform, body) = (printed.uniform + &printed.stores, printed.body + &printed.effects);
         let has_sums = stage.effects.iter().any(|effect| matches!(effect, Effect::Accumulate { .. }));
-        if self.mapping.lanes == Lanes::One {
+        if self.lanes == Lanes::One {
             // One lane: everything is uniform, and accumulators take one-lane vectors.
             let tags = "constexpr Full<1> lanes{};\nconstexpr Slot<0> slot{};\n(void)lanes, (void)slot;\n";
             let needs_tags = has_sums;

@@ -18,6 +18,7 @@ impl Machine<'_> {
             b: own.keys.clone(),
             dtype: DType::F32,
             epilogue: Stage::default(),
+            row_epilogue: None,
         };
         let mut values = Values::of_sums(self.products(&products, &positions)?);
         self.stage(&own.stages[0], &positions, &mut values)?;

@@ -169,11 +169,10 @@ impl Machine<'_> {
         let kernel: &Kernel = &self.program.kernels[id];
         match &kernel.kind {
             KernelKind::Nest(nest) => self.nest(kernel, nest, &self.schedule.mappings[id]),
-            KernelKind::MatMul(matmul) => {
-                let positions = Positions::all(&matmul.axes, &self.symbols)?;
-                let sums = self.products(matmul, &positions)?;
-                self.stage(&matmul.epilogue, &positions, &mut Values::of_sums(sums))
-            }
+            KernelKind::MatMul(matmul) => match &matmul.row_epilogue {
+                Some(rows) => self.by_rows(kernel, matmul, rows),
+                None => self.product(matmul, &Positions::all(&matmul.axes, &self.symbols)?),
+            },
             KernelKind::Convolution(conv) => {
                 let positions = Positions::all(&conv.axes, &self.symbols)?;
                 let sums = self.convolution(conv)?;
@@ -183,6 +182,12 @@ impl Machine<'_> {
             KernelKind::Rows(rows) => self.rows(rows),
             KernelKind::Extern(own) => Err(EvalError::Extern { operator: own.call.operator.clone() }),
         }
+    }
+
+    /// A matrix product and its epilogue at some of its positions.
+    fn product(&mut self, matmul: &MatMul, positions: &Positions) -> Result<(), EvalError> {
+        let sums = self.products(matmul, positions)?;
+        self.stage(&matmul.epilogue, positions, &mut Values::of_sums(sums))
     }
 
     /// The sum at each position of a matrix product.

@@ -5,7 +5,7 @@ use super::stage::{Positions, Values, flat};
 use crate::interpret::error::EvalError;
 use crate::interpret::reduce;
 use crate::interpret::tensor::Tensor;
-use crate::loops::{Accumulator, Kernel, Nest, Stage, Storage};
+use crate::loops::{Accumulator, Kernel, MatMul, Nest, Stage, Storage};
 use crate::schedule::mapping::{GpuMapping, Mapping, Split};
 use crate::symbolic::Expr;
 use std::collections::BTreeMap;
@@ -20,19 +20,41 @@ impl Machine<'_> {
         for part in self.parts(nest, mapping, all.count())?.into_iter().rev() {
             let positions = all.part(part);
             self.rows_for(kernel, &positions)?;
-            let mut values = Values::default();
-            for (index, stage) in nest.stages.iter().enumerate() {
-                let inner = positions.with_inner(&stage.axes, &self.symbols)?;
-                self.stage(stage, &inner, &mut values)?;
-                for (number, accumulator) in nest.accumulators.iter().enumerate() {
-                    if accumulator.stage == index {
-                        let fed = values.fed.remove(&number);
-                        let result = self.accumulated(stage, accumulator, fed, &positions, &inner)?;
-                        values.results.insert(number, result);
-                    }
+            self.stages_at(nest, &positions)?;
+        }
+        Ok(())
+    }
+
+    /// A product whose rows are finished as soon as they are there, some rows at a time.
+    pub(super) fn by_rows(&mut self, kernel: &Kernel, matmul: &MatMul, rows: &Nest) -> Result<(), EvalError> {
+        let all = Positions::all(&rows.axes, &self.symbols)?;
+        let sums = Positions::all(&matmul.axes, &self.symbols)?;
+        let columns = sums.count().checked_div(all.count()).unwrap_or(0);
+        let each = all.count().div_ceil(PARTS).max(1);
+        let starts = (0..all.count()).step_by(each);
+        for part in starts.map(|start| start..(start + each).min(all.count())).rev() {
+            self.product(matmul, &sums.part(part.start * columns..part.end * columns))?;
+            let positions = all.part(part);
+            self.rows_for(kernel, &positions)?;
+            self.stages_at(rows, &positions)?;
+        }
+        Ok(())
+    }
+
+    /// All stages at some positions of the outer loops.
+    fn stages_at(&mut self, nest: &Nest, positions: &Positions) -> Result<(), EvalError> {
+        let mut values = Values::default();
+        for (index, stage) in nest.stages.iter().enumerate() {
+            let inner = positions.with_inner(&stage.axes, &self.symbols)?;
+            self.stage(stage, &inner, &mut values)?;
+            for (number, accumulator) in nest.accumulators.iter().enumerate() {
+                if accumulator.stage == index {
+                    let fed = values.fed.remove(&number);
+                    let result = self.accumulated(stage, accumulator, fed, positions, &inner)?;
+                    values.results.insert(number, result);
                 }
-                values.stages.push(std::mem::take(&mut values.terms));
             }
+            values.stages.push(std::mem::take(&mut values.terms));
         }
         Ok(())
     }

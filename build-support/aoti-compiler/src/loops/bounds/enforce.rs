@@ -237,10 +237,11 @@ fn check_positions(program: &mut Program, id: KernelId, goal: &Goal, ranges: &Ra
         | Storage::Generator
         | Storage::Temporary => buffer.shape.clone(),
     };
-    let stages = program.kernels[id].stages_mut();
+    let kernel = &mut program.kernels[id];
     match goal.place {
         Place::Operand => false,
         Place::Load { stage, term, axis } => {
+            let (stages, stage) = kernel.stages_beside_mut(stage);
             let Term::Load { access, guards, .. } = &stages[stage].terms[term].term else { return false };
             let Some((expr, size)) = unchecked(access, axis, &shape) else { return false };
             let (access, guards) = (access.clone(), guards.clone());
@@ -253,6 +254,7 @@ fn check_positions(program: &mut Program, id: KernelId, goal: &Goal, ranges: &Ra
             true
         }
         Place::Store { stage, effect, axis } => {
+            let (stages, stage) = kernel.stages_beside_mut(stage);
             let Effect::Store { access, .. } = &stages[stage].effects[effect] else { return false };
             let Some((expr, size)) = unchecked(access, axis, &shape) else { return false };
             let access = access.clone();

@@ -4,7 +4,7 @@ use crate::fourier::{Fourier, Plan};
 use crate::graph::{Conv, Part, Routine};
 use crate::loops::{
     Access, Attention, Axis, BufferId, Convolution, Effect, Guard, Index, Kernel, KernelKind, MatMul,
-    MatrixOperand, Program, RowOp, RowOperation, Stage, Storage, Term, TermId,
+    MatrixOperand, Nest, Program, RowOp, RowOperation, Stage, Storage, Term, TermId,
 };
 use crate::symbolic::{Expr, Ranges, Symbol};
 
@@ -57,23 +57,23 @@ pub(super) fn of_kernel(program: &Program, kernel: &Kernel, ranges: &dyn Ranges)
     let mut goals = Goals { program, ranges, all: vec![] };
     match &kernel.kind {
         KernelKind::Nest(nest) => {
-            for (index, stage) in nest.stages.iter().enumerate() {
-                let axes: Vec<Axis> = nest.axes.iter().chain(&stage.axes).cloned().collect();
-                goals.stage(&nest.stages, index, &axes);
-            }
+            goals.nest(nest, 0);
         }
         KernelKind::MatMul(matmul) => {
             goals.matmul(matmul);
-            goals.stage(std::slice::from_ref(&matmul.epilogue), 0, &matmul.axes);
+            goals.stage((std::slice::from_ref(&matmul.epilogue), 0), 0, &matmul.axes);
+            if let Some(rows) = &matmul.row_epilogue {
+                goals.nest(rows, 1);
+            }
         }
         KernelKind::Convolution(conv) => {
             goals.convolution(conv);
-            goals.stage(std::slice::from_ref(&conv.epilogue), 0, &conv.axes);
+            goals.stage((std::slice::from_ref(&conv.epilogue), 0), 0, &conv.axes);
         }
         KernelKind::Attention(own) => {
             goals.attention(own);
-            goals.stage(&own.stages, 0, &own.score_axes());
-            goals.stage(&own.stages, 1, &own.axes);
+            goals.stage((&own.stages, 0), 0, &own.score_axes());
+            goals.stage((&own.stages, 0), 1, &own.axes);
         }
         KernelKind::Rows(rows) => goals.rows(rows),
         // The function is told of whole tensors.
@@ -123,17 +123,27 @@ impl Goals<'_> {
         }
     }
 
-    fn stage(&mut self, stages: &[Stage], index: usize, axes: &[Axis]) {
+    /// Loops whose first stage has this number in the kernel.
+    fn nest(&mut self, nest: &Nest, first: usize) {
+        for (index, stage) in nest.stages.iter().enumerate() {
+            let axes: Vec<Axis> = nest.axes.iter().chain(&stage.axes).cloned().collect();
+            self.stage((&nest.stages, first), index, &axes);
+        }
+    }
+
+    /// One of some stages, of which the first has this number in the kernel.
+    fn stage(&mut self, (stages, first): (&[Stage], usize), index: usize, axes: &[Axis]) {
         let stage = &stages[index];
+        let number = first + index;
         for (term, typed) in stage.terms.iter().enumerate() {
             if let Term::Load { access, guards, .. } = &typed.term {
-                let place = |axis| Place::Load { stage: index, term, axis };
+                let place = |axis| Place::Load { stage: number, term, axis };
                 self.access(access, guards, stages, index, axes, &place);
             }
         }
         for (effect, own) in stage.effects.iter().enumerate() {
             if let Effect::Store { access, .. } = own {
-                let place = |axis| Place::Store { stage: index, effect, axis };
+                let place = |axis| Place::Store { stage: number, effect, axis };
                 self.access(access, &[], stages, index, axes, &place);
             }
         }

@@ -243,7 +243,14 @@ impl Parser<'_, '_> {
         let axes = self.axes()?;
         self.cursor.expect_word("depth")?;
         let depth = self.cursor.expression()?;
-        Ok(MatMul { axes, depth, a, b, dtype, epilogue: self.epilogue()? })
+        let epilogue = self.epilogue()?;
+        let row_epilogue = if self.cursor.eat_word("then") {
+            self.cursor.expect_word("for")?;
+            Some(self.nest()?)
+        } else {
+            None
+        };
+        Ok(MatMul { axes, depth, a, b, dtype, epilogue, row_epilogue })
     }
 
     fn operand(&mut self) -> Result<MatrixOperand, SyntaxError> {

@@ -151,14 +151,16 @@ impl Printer<'_> {
     fn kernel_kind(&mut self, kernel: &Kernel) {
         match &kernel.kind {
             KernelKind::Nest(nest) => {
-                let serial = if nest.serial { " serial" } else { "" };
-                self.block(&format!("for {}{serial}", axes(&nest.axes)), |printer| printer.nest(nest));
+                self.block(&loops_over(nest), |printer| printer.nest(nest));
             }
             KernelKind::MatMul(matmul) => {
                 let (a, b) = (operand(&matmul.a), operand(&matmul.b));
                 let (over, depth) = (axes(&matmul.axes), &matmul.depth);
                 let head = format!("matmul {} {a}, {b} over {over} depth [{depth}]", matmul.dtype);
                 self.block(&head, |printer| printer.stage(&matmul.epilogue));
+                if let Some(rows) = &matmul.row_epilogue {
+                    self.block(&format!("then {}", loops_over(rows)), |printer| printer.nest(rows));
+                }
             }
             KernelKind::Convolution(own) => {
                 let (input, weight, over) = (own.input, own.weight, axes(&own.axes));
@@ -286,6 +288,11 @@ impl Printer<'_> {
 /// What a load without guards is said to be filled with.
 pub(super) fn zero(dtype: DType) -> Scalar {
     Scalar::Int(0).cast(dtype)
+}
+
+fn loops_over(nest: &Nest) -> String {
+    let serial = if nest.serial { " serial" } else { "" };
+    format!("for {}{serial}", axes(&nest.axes))
 }
 
 fn axes(axes: &[Axis]) -> String {

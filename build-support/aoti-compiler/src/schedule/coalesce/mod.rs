@@ -154,7 +154,7 @@ impl Part {
 
     /// Whether every use of the temporary buffer by a kernel can be one of the larger.
     fn can_move(&self, buffers: &Buffers, kernel: &Kernel, ranges: &dyn Ranges) -> bool {
-        let accesses = kernel.stages().iter().flat_map(Stage::accesses);
+        let accesses = kernel.stages().flat_map(Stage::accesses);
         let mut own = accesses.filter(|access| access.buffer == self.of);
         !takes_whole(kernel).contains(&self.of)
             && own.all(|access| self.access(buffers, access, ranges).is_some())

@@ -64,7 +64,7 @@ impl Place<'_> {
     }
 
     fn stores_once(&self, kernel: &Kernel) -> bool {
-        kernel.stages().iter().flat_map(Stage::writes).filter(|buffer| *buffer == self.part.of).count() == 1
+        kernel.stages().flat_map(Stage::writes).filter(|buffer| *buffer == self.part.of).count() == 1
     }
 
     /// What is stored in the temporary buffer and is not what the part held before, in the order of the kernels.

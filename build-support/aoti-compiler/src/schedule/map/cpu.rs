@@ -6,7 +6,7 @@ use crate::loops::{
 };
 use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Split};
 use crate::select::{Choice, Conv, Gemm, Template};
-use crate::symbolic::{Expr, Symbol};
+use crate::symbolic::{Expr, NoRanges, Symbol};
 use crate::target::{Cost, CpuTarget, Item, Prices};
 use std::collections::BTreeSet;
 
@@ -47,6 +47,7 @@ pub(super) fn map(program: &Program, kernel: &Kernel, choice: &Choice, target: &
                 lanes: Lanes::One,
                 grain,
                 block: Block::Typical,
+                rows: None,
             })]
         }
         KernelKind::Rows(rows) => {
@@ -54,7 +55,7 @@ pub(super) fn map(program: &Program, kernel: &Kernel, choice: &Choice, target: &
             let total = &unit * &rows.outer;
             let grain = Grain { enough: target.thread_work, unit };
             let (lanes, block) = (Lanes::One, Block::Typical);
-            with_grains(&CpuMapping { split: Split::Template, lanes, grain, block }, &total)
+            with_grains(&CpuMapping { split: Split::Template, lanes, grain, block, rows: None }, &total)
         }
     }
 }
@@ -79,7 +80,7 @@ fn map_attention(own: &Attention, target: &CpuTarget) -> Vec<Laid> {
     let work = &Expr::product(own.score_axes().iter().map(|axis| &axis.extent)) * &(&own.depth + &columns);
     let grain = Grain { enough: target.thread_products, unit: work.clone() };
     let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
-    with_grains(&CpuMapping { split, lanes, grain, block }, &work)
+    with_grains(&CpuMapping { split, lanes, grain, block, rows: None }, &work)
 }
 
 fn map_convolution(program: &Program, conv: &Convolution, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {
@@ -87,7 +88,8 @@ fn map_convolution(program: &Program, conv: &Convolution, choice: &Choice, targe
     let taps = &shape.in_channels.floor_div(&Expr::int(shape.groups.max(1))) * &shape.taps();
     let work = &(&Expr::product(&shape.output) * &taps) * &(&shape.batch * &shape.out_channels);
     let grain = Grain { enough: target.thread_products, unit: work.clone() };
-    let typical = CpuMapping { split: Split::Template, lanes: Lanes::Outer, grain, block: Block::Typical };
+    let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
+    let typical = CpuMapping { split, lanes, grain, block, rows: None };
     let mut all = with_grains(&typical, &work);
     if matches!(choice.template, Template::Conv(Conv::Tiled | Conv::Pixels)) {
         for block in [Block::WeightsOnce, Block::PixelsOnce] {
@@ -146,7 +148,7 @@ fn nest_along(nest: &Nest, lanes: Lanes, target: &CpuTarget) -> (CpuMapping, Exp
         }
     };
     let grain = Grain { enough: target.thread_work, unit };
-    (CpuMapping { split, lanes, grain, block: Block::Typical }, total)
+    (CpuMapping { split, lanes, grain, block: Block::Typical, rows: None }, total)
 }
 
 /// What a nest costs that keeps no rows, along the lanes that suit it better: its accesses, of which those to what an
@@ -217,6 +219,20 @@ fn position_work(nest: &Nest) -> Expr {
     })
 }
 
+/// Whether loops over the rows of a product may run where a row has just been computed: along vectors within a row, and with no
+/// less work for each thread than the product has.
+pub(in crate::schedule) fn suits_rows(rows: &Nest, matmul: &MatMul, target: &CpuTarget) -> bool {
+    let work = |work: Expr, enough: i64| {
+        let typical = |_| Some(Expr::int(TYPICAL_EXTENT as i64));
+        work.substitute(&typical, &NoRanges).as_int().map(|work| work as f64 / enough as f64)
+    };
+    let column = &matmul.axes[matmul.axes.len() - 1].extent;
+    let products = work(column * &matmul.depth, target.thread_products);
+    let own = work(position_work(rows), target.thread_work);
+    choose_lanes(rows, true) == Lanes::Inner
+        && own.zip(products).is_some_and(|(own, products)| own <= products)
+}
+
 /// A worker has one of each row, so positions that keep rows do not run side by side in lanes.
 fn choose_lanes(nest: &Nest, keeps_no_rows: bool) -> Lanes {
     if nest.serial {
@@ -261,7 +277,10 @@ fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid
         (true, false) => (Split::RowsFrom(MANY_ROWS), whole.clone()),
     };
     let grain = Grain { enough: target.thread_products, unit };
-    let typical = CpuMapping { split, lanes: Lanes::Outer, grain, block: Block::Typical };
+    let (lanes, block) = (Lanes::Outer, Block::Typical);
+    let rows = matmul.row_epilogue.as_ref();
+    let rows = rows.map(|rows| Grain { enough: target.thread_work, unit: position_work(rows) });
+    let typical = CpuMapping { split, lanes, grain, block, rows };
     let mut all = with_grains(&typical, &(&batches * &whole));
     // On matrix units tiles are of one size, and the template splits what is cheaper to split.
     if by_row || matches!(choice.template, Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits)) {

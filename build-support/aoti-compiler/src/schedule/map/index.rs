@@ -6,8 +6,8 @@ use crate::symbolic::{Expr, Node, RangeTable, Ranges, Symbol, SymbolKind};
 
 /// 32 bits where every index of a kernel, with all its parts, fits them.
 pub(super) fn width(program: &Program, kernel: &Kernel, ranges: &dyn Ranges) -> IndexWidth {
-    let mut exprs: Vec<Expr> = kernel.stages().iter().flat_map(|stage| of_stage(program, stage)).collect();
-    let mut axes = kernel.stages().iter().flat_map(|stage| stage.axes.clone()).collect::<Vec<_>>();
+    let mut exprs: Vec<Expr> = kernel.stages().flat_map(|stage| of_stage(program, stage)).collect();
+    let mut axes = kernel.stages().flat_map(|stage| stage.axes.clone()).collect::<Vec<_>>();
     for buffer in kernel.reads().into_iter().chain(kernel.writes()) {
         exprs.push(&Expr::product(&program.buffers[buffer].shape) * 2);
     }

@@ -6,7 +6,7 @@ mod index;
 mod simt;
 mod tiles;
 
-pub(super) use cpu::{epilogue_cost, nest_cost};
+pub(super) use cpu::{epilogue_cost, nest_cost, suits_rows};
 
 use super::mapping::{CpuMapping, GpuMapping, Mapping, Rows};
 use crate::loops::{Kernel, Program, Stage};

@@ -164,15 +164,21 @@ pub(super) fn blocks(cursor: &mut Cursor<'_>) -> Result<i64, SyntaxError> {
     if cursor.eat_word("blocks") { cursor.number() } else { Ok(1) }
 }
 
+fn grain(cursor: &mut Cursor<'_>) -> Result<Grain, SyntaxError> {
+    cursor.expect_word("grain")?;
+    let [enough, unit] = pair(cursor)?;
+    let enough = enough.as_int().ok_or_else(|| cursor.error("expected a number"))?;
+    Ok(Grain { enough, unit })
+}
+
 fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
     cursor.expect_word("map")?;
     if cursor.eat_word("split") {
         let (split, lanes) = (split(cursor)?, lanes(cursor)?);
-        cursor.expect_word("grain")?;
-        let [enough, unit] = pair(cursor)?;
-        let enough = enough.as_int().ok_or_else(|| cursor.error("expected a number"))?;
+        let grain = grain(cursor)?;
         let block = if cursor.eat_word("block") { block(cursor)? } else { Block::Typical };
-        return Ok(Mapping::Cpu(CpuMapping { split, lanes, grain: Grain { enough, unit }, block }));
+        let rows = if cursor.eat_word("then") { Some(self::grain(cursor)?) } else { None };
+        return Ok(Mapping::Cpu(CpuMapping { split, lanes, grain, block, rows }));
     }
     if cursor.eat_word("template") {
         let (threads, rows) = (field(cursor, "threads")?, field(cursor, "rows")?);

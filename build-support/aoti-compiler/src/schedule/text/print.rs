@@ -4,7 +4,8 @@ use super::TEMPLATES;
 use crate::loops;
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{
-    Along, Block, CpuMapping, GpuMapping, IndexWidth, Lanes, Mapping, Multiplier, Rows, Split, Teams, Tile,
+    Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Multiplier, Rows, Split, Teams,
+    Tile,
 };
 use crate::select::{Choice, Packing, Template};
 use crate::target::{Target, Tf32};
@@ -124,9 +125,10 @@ pub(super) fn blocks_text(blocks: i64) -> String {
 
 fn mapping(mapping: &Mapping) -> String {
     match mapping {
-        Mapping::Cpu(CpuMapping { split, lanes, grain, block }) => {
+        Mapping::Cpu(CpuMapping { split, lanes, grain, block, rows }) => {
             let (split, lanes, block) = (split_text(*split), lanes_text(*lanes), block_text(*block));
-            format!("map split {split} lanes {lanes} grain [{}, {}]{block}", grain.enough, grain.unit)
+            let rows = rows.as_ref().map_or(String::new(), |rows| format!(" then {}", grain_text(rows)));
+            format!("map split {split} lanes {lanes} {}{block}{rows}", grain_text(grain))
         }
         Mapping::Gpu(GpuMapping::Template { threads, rows, index }) => {
             format!("map template threads {threads} rows {rows} index {}", bits(*index))
@@ -170,6 +172,10 @@ fn mapping(mapping: &Mapping) -> String {
             )
         }
     }
+}
+
+fn grain_text(grain: &Grain) -> String {
+    format!("grain [{}, {}]", grain.enough, grain.unit)
 }
 
 fn bits(index: IndexWidth) -> u32 {
