@@ -49,7 +49,7 @@ const LEAST_PRODUCTS: f64 = 262_144.0;
 /// Whether a product may be left to a library of the target.
 pub(crate) fn has_library(program: &Program, matmul: &MatMul, target: &Target) -> bool {
     match target {
-        Target::Cpu(cpu) => cpu.library && blas_computes(program, matmul),
+        Target::Cpu(cpu) => cpu.library && matmul.row_epilogue.is_none() && blas_computes(program, matmul),
         Target::Gpu(gpu) => gpu.library && library_product(program, matmul).is_some(),
     }
 }

@@ -147,10 +147,11 @@ impl Target {
         }
     }
 
-    /// Whether a product may go on with whole rows of its results: on GPUs several blocks compute parts of a row.
+    /// Whether a product may go on with whole rows of its results: on GPUs several blocks compute parts of a row, and so do
+    /// libraries that products may be left to.
     pub fn finishes_rows(&self) -> bool {
         match self {
-            Target::Cpu(_) => true,
+            Target::Cpu(cpu) => !cpu.library,
             Target::Gpu(_) => false,
         }
     }

@@ -225,7 +225,7 @@ impl Product<'_> {
 
     /// Tiles of all products as units of work, which are the same for any number of threads.
     fn by_tiles(&self, batch: &[Axis], operands: &str) -> String {
-        let whole = Part { rows: ["0", "m"], panels: ["0", all_panels(self.matmul.dtype)] };
+        let whole = Part { rows: ["0", "m"], panels: ["0", all_panels(self.matmul.dtype)], is_whole: None };
         let unit = if batch.is_empty() { "" } else { "const i64 unit = tile / tiles;\n" };
         let body = format!("{unit}{}{operands}{}", batch_positions(batch), self.call(&whole));
         let count = scalar(&Expr::product(batch.iter().map(|axis| &axis.extent)));
@@ -234,7 +234,7 @@ impl Product<'_> {
             if self.matmul.dtype == DType::F64 { "gemm_blas_tiles<f64>" } else { "gemm_blas_tiles" };
         format!(
             "const i64 tiles = {count_tiles}(m, n), units = tiles * ({count});\n{}",
-            parallel("units", &grain_of(self.grain, "units"), &tiles)
+            parallel("units", &grain_of(&self.mapping.grain, "units"), &tiles)
         )
     }
 

@@ -268,7 +268,7 @@ fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid
         let whole = &batches * &whole;
         let grain = Grain { enough: target.thread_products, unit: whole };
         let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
-        return vec![Laid::of(CpuMapping { split, lanes, grain, block })];
+        return vec![Laid::of(CpuMapping { split, lanes, grain, block, rows: None })];
     }
     let by_row = choice.template == Template::Gemm(Gemm::Any);
     let (split, unit) = match (batches.is(1), by_row) {
