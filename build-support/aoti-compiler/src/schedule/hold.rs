@@ -98,11 +98,9 @@ fn keep(program: &mut Program, nest: &mut Nest, load: &Repeated) {
         let axis = stage.axes[0].clone();
         let coords = vec![Index::Expr(Expr::sym(axis.symbol))];
         let own = Access::with_shape(row, std::slice::from_ref(&axis.extent), coords, &NoRanges);
-        let is_it = |term: &Term| match term {
-            Term::Load { access, guards, .. } => {
-                guards.is_empty() && access.is_direct() && is_same(access, &axis, &load.access, &load.axis)
-            }
-            _ => false,
+        let is_it = |term: &Term| {
+            let Term::Load { access, guards, .. } = term else { return false };
+            guards.is_empty() && access.is_direct() && is_same(access, &axis, &load.access, &load.axis)
         };
         if Some(*number) == first {
             let value = stage.terms.iter().position(|typed| is_it(&typed.term));
