@@ -60,6 +60,13 @@ pub enum Storage {
     },
 }
 
+impl Storage {
+    /// Whether it is inside one kernel.
+    pub fn is_row(self) -> bool {
+        matches!(self, Storage::Row { .. })
+    }
+}
+
 /// A buffer's type, place and name.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Buffer {

@@ -26,7 +26,7 @@ const WINDOW: usize = 24;
 const MAX_INDEPENDENT_TERMS: usize = 64;
 /// Terms of a fused kernel. Registers are exhausted long before; without a bound, a chain of element-wise operators
 /// would become one kernel whose cost to the compiler grows with the square of its length.
-pub(super) const MAX_TERMS: usize = 512;
+const MAX_TERMS: usize = 512;
 
 /// What fusion asks while it works on a program, whose steps it is given one list after the other.
 pub(super) struct Fusion<'a> {
@@ -141,7 +141,7 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
                     let case = Case { program: fusion.program, producer, consumer, fused: &fused };
                     agree(&case, fusion.target, fusion.records, fusion.pairs).map(|()| fused)
                 }),
-                Reason::Rows => rows::behind(producer, (kernel, consumer), &inside, fusion.target),
+                Reason::Rows => rows::behind(producer, consumer, &inside, fusion.target),
                 Reason::Launch => put_together(producer, consumer, fusion.ranges, fusion.target),
             };
             match fused {
@@ -242,25 +242,32 @@ fn effects_of(
     (reads, writes)
 }
 
+/// What must hold for a nest to become a part of the kernel before it, whichever part.
+pub(super) fn may_join(producer: &Kernel, consumer: &Nest) -> Result<(), Refusal> {
+    if consumer.serial {
+        return Err(Refusal::Serial);
+    }
+    let (reads, produced) = (producer.reads(), producer.writes());
+    let mut writes = consumer.stages.iter().flat_map(Stage::writes);
+    if writes.any(|buffer| produced.contains(&buffer) || reads.contains(&buffer)) {
+        return Err(Refusal::Overwrites);
+    }
+    if producer.stages().chain(&consumer.stages).map(|stage| stage.terms.len()).sum::<usize>() > MAX_TERMS {
+        return Err(Refusal::TooLarge);
+    }
+    Ok(())
+}
+
 /// The fusion of two kernels.
 fn fuse(producer: &Kernel, consumer: &Nest, ranges: &dyn Ranges) -> Result<KernelKind, Refusal> {
     let reads: Vec<BufferId> = consumer.stages.iter().flat_map(Stage::reads).collect();
-    let writes: Vec<BufferId> = consumer.stages.iter().flat_map(Stage::writes).collect();
     let produced = producer.writes();
     let shares = reads.iter().any(|buffer| produced.contains(buffer));
     let reads_same = producer.reads().iter().any(|buffer| reads.contains(buffer));
     if !shares && !reads_same {
         return Err(Refusal::NothingShared);
     }
-    if consumer.serial {
-        return Err(Refusal::Serial);
-    }
-    if writes.iter().any(|buffer| produced.contains(buffer) || producer.reads().contains(buffer)) {
-        return Err(Refusal::Overwrites);
-    }
-    if producer.stages().chain(&consumer.stages).map(|stage| stage.terms.len()).sum::<usize>() > MAX_TERMS {
-        return Err(Refusal::TooLarge);
-    }
+    may_join(producer, consumer)?;
     match &producer.kind {
         KernelKind::Nest(nest) if nest.serial => Err(Refusal::Serial),
         KernelKind::Nest(nest) => fuse_nests(nest, consumer, shares, ranges).map(KernelKind::Nest),

@@ -1,7 +1,7 @@
 //! How the positions of a kernel are laid over a machine: the types. `map/` decides them.
 
 use crate::dtype::DType;
-use crate::loops::{Access, Axis, BufferId, Nest, Program, Stage, Storage};
+use crate::loops::{Access, Axis, BufferId, Nest, Program, Stage};
 use crate::symbolic::{Expr, NoRanges};
 use std::collections::BTreeSet;
 
@@ -265,9 +265,8 @@ impl Teams {
 
     /// Whether the members of a team must meet behind a stage: it writes what another stage touches.
     pub fn meets_after(&self, program: &Program, nest: &Nest, stage: usize) -> bool {
-        let is_own = |buffer: &BufferId| {
-            self.rows == Rows::Registers && matches!(program.buffers[*buffer].storage, Storage::Row { .. })
-        };
+        let is_own =
+            |buffer: &BufferId| self.rows == Rows::Registers && program.buffers[*buffer].storage.is_row();
         let writes: Vec<BufferId> = nest.stages[stage].writes().filter(|buffer| !is_own(buffer)).collect();
         let others = nest.stages.iter().enumerate().filter(|(other, _)| *other != stage);
         self.is_shared()
@@ -303,7 +302,7 @@ impl Teams {
 
 /// Whether what is accessed lives inside the kernel.
 pub fn is_row(program: &Program, access: &Access) -> bool {
-    matches!(program.buffers[access.buffer].storage, Storage::Row { .. })
+    program.buffers[access.buffer].storage.is_row()
 }
 
 /// Bytes of one row in shared memory or scratch, rounded up so that what follows is aligned for wide loads.

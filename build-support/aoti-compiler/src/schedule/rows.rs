@@ -3,7 +3,7 @@
 
 use super::Refusal;
 use super::axes::{rebuild, symbol};
-use super::fuse::MAX_TERMS;
+use super::fuse::may_join;
 use super::map::suits_rows;
 use crate::loops::{Axis, BufferId, Kernel, KernelKind, Nest, Stage};
 use crate::symbolic::{Expr, Ranges, Symbol};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// The product with a consumer of its rows as row epilogue.
 pub(super) fn behind(
     producer: &Kernel,
-    (kernel, consumer): (&Kernel, &Nest),
+    consumer: &Nest,
     ranges: &dyn Ranges,
     target: &Target,
 ) -> Result<KernelKind, Refusal> {
@@ -25,16 +25,7 @@ pub(super) fn behind(
     if !shares || matmul.row_epilogue.is_some() {
         return Err(Refusal::NothingShared);
     }
-    if consumer.serial {
-        return Err(Refusal::Serial);
-    }
-    let touched = || producer.reads().into_iter().chain(producer.writes());
-    if kernel.writes().iter().any(|buffer| touched().any(|other| other == *buffer)) {
-        return Err(Refusal::Overwrites);
-    }
-    if producer.stages().chain(&consumer.stages).map(|stage| stage.terms.len()).sum::<usize>() > MAX_TERMS {
-        return Err(Refusal::TooLarge);
-    }
+    may_join(producer, consumer)?;
     let rows = along(consumer, matmul.row_axes(), ranges).ok_or(Refusal::OtherSpace)?;
     if !matmul.keeps_to_rows(&rows) {
         return Err(Refusal::OtherPosition);

@@ -77,23 +77,17 @@ impl<'a> Parameters<'a> {
 
     /// Buffers that the caller passes, in order.
     pub(in crate::codegen) fn arguments(&self) -> impl Iterator<Item = BufferId> + '_ {
-        self.buffers
-            .keys()
-            .copied()
-            .filter(|id| !matches!(self.program.buffers[*id].storage, Storage::Row { .. }))
+        self.buffers.keys().copied().filter(|id| !self.is_row(*id))
     }
 
     /// Rows of scratch, with their names.
     pub(in crate::codegen) fn rows(&self) -> impl Iterator<Item = (BufferId, &str)> + '_ {
-        self.buffers
-            .iter()
-            .filter(|(id, _)| matches!(self.program.buffers[**id].storage, Storage::Row { .. }))
-            .map(|(id, (name, _))| (*id, name.as_str()))
+        self.buffers.iter().filter(|(id, _)| self.is_row(**id)).map(|(id, (name, _))| (*id, name.as_str()))
     }
 
     /// Whether a buffer lives inside the kernel.
     pub(in crate::codegen) fn is_row(&self, buffer: BufferId) -> bool {
-        matches!(self.program.buffers[buffer].storage, Storage::Row { .. })
+        self.program.buffers[buffer].storage.is_row()
     }
 
     /// Size symbols that the caller passes, in order.

@@ -38,9 +38,6 @@ struct Printer<'a> {
 impl Printer<'_> {
     /// Declarations of a position's rows, and their bytes.
     fn rows(&self) -> (String, Option<Expr>) {
-        if self.teams.rows == Rows::Registers {
-            return (self.own_rows(), None);
-        }
         let (mut text, mut offset) = (String::new(), Expr::int(0));
         for (id, name) in self.parameters.rows() {
             let buffer = &self.program.buffers[id];
@@ -57,7 +54,8 @@ impl Printer<'_> {
             Rows::Shared => format!(
                 "AOTI_DYNAMIC_SHARED(shared);\nchar *const rows = shared + team.place() * ({bytes});\n"
             ),
-            Rows::Registers | Rows::Scratch => format!(
+            Rows::Registers => return (self.own_rows(), None),
+            Rows::Scratch => format!(
                 "char *const rows = scratch + (i64(block_index()) * {} + team.place()) * ({bytes});\n",
                 self.teams.places
             ),

@@ -11,7 +11,6 @@ use crate::loops::{
 use crate::schedule::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, Tile, is_row, row_bytes};
 use crate::symbolic::{Expr, NoRanges, Ranges, Symbol};
 use crate::target::GpuTarget;
-use std::collections::BTreeSet;
 
 /// Threads of a block where nothing else decides.
 const BLOCK: i64 = 256;
@@ -55,9 +54,10 @@ pub(super) fn map(
     let index = index::width(program, kernel, ranges);
     match &kernel.kind {
         KernelKind::Nest(nest) => {
-            let bytes = bytes_of_rows(program, &kernel.rows(program), ranges);
+            let rows = kernel.rows(program);
+            let bytes = bytes_of_rows(program, &rows, ranges);
             let mut teams = shape(program, nest, ranges, bytes > 0);
-            if let Some(own) = with_registers(program, nest, &teams, ranges) {
+            if let Some(own) = with_registers(program, (nest, &rows), &teams, ranges) {
                 return vec![GpuMapping::Teams(Teams { index, ..own })];
             }
             teams.index = index;
@@ -197,7 +197,12 @@ const OWN_BYTES: i64 = 160;
 const BLOCK_BYTES: i64 = 96 * 1024;
 
 /// Teams of the members that keep the rows of a nest in registers, where these are enough.
-fn with_registers(program: &Program, nest: &Nest, teams: &Teams, ranges: &dyn Ranges) -> Option<Teams> {
+fn with_registers(
+    program: &Program,
+    (nest, rows): (&Nest, &[BufferId]),
+    teams: &Teams,
+    ranges: &dyn Ranges,
+) -> Option<Teams> {
     if teams.along != Along::Inner || !teams.is_shared() {
         return None;
     }
@@ -212,9 +217,7 @@ fn with_registers(program: &Program, nest: &Nest, teams: &Teams, ranges: &dyn Ra
     let (wanted, most) = if positions < 64 { (length / lanes, 1024) } else { (length / lanes / 2, 512) };
     let size = team_of(wanted, most);
     let own = plain(size, if size == 32 { 8 } else { 1 }, Along::Inner, lanes);
-    let rows = nest.stages.iter().flat_map(Stage::writes).collect::<BTreeSet<BufferId>>().into_iter();
-    let element = rows.filter(|id| matches!(program.buffers[*id].storage, Storage::Row { .. }));
-    let element: usize = element.map(|id| program.buffers[id].dtype.size()).sum();
+    let element: usize = rows.iter().map(|id| program.buffers[*id].dtype.size()).sum();
     let bytes = own.steps(length) * lanes * i64::try_from(element).ok()?;
     (length % lanes == 0 && bytes <= OWN_BYTES && bytes * own.threads() <= BLOCK_BYTES)
         .then_some(Teams { rows: Rows::Registers, ..own })
