@@ -155,6 +155,8 @@ fn fuse(program: &mut Program, ranges: &dyn Ranges, target: &Target, records: &R
     let mut fused = Fused::default();
     each_nest(program, &mut |nest| axes::drop_unit_axes(nest, ranges));
     fuse_for(Reason::Data, program, (ranges, target, records), &mut fused);
+    // Before parts of one buffer depend on each other, and again when more loops are alike.
+    share_launches(program, (ranges, target, records));
     coalesce::coalesce(program, ranges);
     clean::remove_dead(program);
     clean::keep_rows_local(program, ranges, target);
@@ -163,12 +165,17 @@ fn fuse(program: &mut Program, ranges: &dyn Ranges, target: &Target, records: &R
         program.number_kernels();
     }
     each_nest(program, &mut |nest| axes::merge_axes(nest, ranges));
-    if target.launch_elements() > 0 {
-        // Why kernels that share nothing stay apart is of no interest.
-        fuse_for(Reason::Launch, program, (ranges, target, records), &mut Fused::default());
-    }
+    share_launches(program, (ranges, target, records));
     hold::hold_rows(program, ranges, target);
     fused
+}
+
+/// Fuses small kernels that share nothing, where a launch takes time.
+fn share_launches(program: &mut Program, context: (&dyn Ranges, &Target, &Records)) {
+    if context.1.launch_elements() > 0 {
+        // Why kernels that share nothing stay apart is of no interest.
+        fuse_for(Reason::Launch, program, context, &mut Fused::default());
+    }
 }
 
 /// Fuses kernels for one reason.

@@ -9,21 +9,22 @@ AOTI_NAMESPACE_BEGIN
 
 namespace detail {
 
-// Columns [column, column + 16 / sizeof(T)) of a row; zero outside.
-template <int Width, class T, class I>
+// Columns [column, column + count) of a row; zero outside.
+template <int Width, int count, class T, class I>
 AOTI_INLINE void read_chunk(f32 *to, const Table<T, I> &x, I row, int column, bool inside, bool whole) {
-  constexpr int count = 16 / sizeof(T);
-  if (inside && whole && column + count <= Width) {
-    const SixteenBytes raw = *(const SixteenBytes *)&x.at(row, I(column));
-    T own[count];
-    __builtin_memcpy(own, &raw, sizeof raw);
-    AOTI_UNROLL_TIMES(8)
-    for (int e = 0; e < count; ++e) to[e] = widen<f32>(own[e]);
-  } else {
-    AOTI_UNROLL_TIMES(8)
-    for (int e = 0; e < count; ++e)
-      to[e] = inside && column + e < Width ? widen<f32>(x.at(row, I(column + e))) : 0.0f;
+  if constexpr (count * sizeof(T) == 16) {
+    if (inside && whole && column + count <= Width) {
+      const SixteenBytes raw = *(const SixteenBytes *)&x.at(row, I(column));
+      T own[count];
+      __builtin_memcpy(own, &raw, sizeof raw);
+      AOTI_UNROLL_TIMES(8)
+      for (int e = 0; e < count; ++e) to[e] = widen<f32>(own[e]);
+      return;
+    }
   }
+  AOTI_UNROLL_TIMES(8)
+  for (int e = 0; e < count; ++e)
+    to[e] = inside && column + e < Width ? widen<f32>(x.at(row, I(column + e))) : 0.0f;
 }
 
 } // namespace detail
@@ -42,22 +43,20 @@ AOTI_INLINE void attend_few(char *, I row0, I m, I n, I reach, Table<Q, I> q, Ta
   constexpr int k_chunk = 16 / sizeof(K), v_chunk = 16 / sizeof(V);
   constexpr int k_steps = (Width + kGroup * k_chunk - 1) / (kGroup * k_chunk);
   constexpr int v_steps = (Columns + kGroup * v_chunk - 1) / (kGroup * v_chunk);
-  AOTI_SHARED f32 parts[groups][Columns], peaks[groups], totals[groups];
+  AOTI_SHARED f32 parts[groups][Columns], peaks[groups], totals[groups], weights[groups];
   // Of this block: the sums, their peak and their total.
   AOTI_SHARED f32 joined[C::kParts == 1 ? 1 : Columns + 2];
   const int thread = thread_index(), place = thread % kGroup, group = thread / kGroup;
-  const bool k_whole = k.has_whole_rows(), v_whole = v.has_whole_rows();
+  const bool q_whole = q.has_whole_rows(), k_whole = k.has_whole_rows(), v_whole = v.has_whole_rows();
   f32 query[Rows][k_steps * k_chunk], sums[Rows][v_steps * v_chunk], peak[Rows], total[Rows];
   AOTI_UNROLL_TIMES(4)
   for (int r = 0; r < Rows; ++r) {
     peak[r] = -__builtin_inff(), total[r] = 0.0f;
     AOTI_UNROLL_TIMES(32)
     for (int e = 0; e < v_steps * v_chunk; ++e) sums[r][e] = 0.0f;
-    AOTI_UNROLL_TIMES(32)
-    for (int e = 0; e < k_steps * k_chunk; ++e) {
-      const int column = (e / k_chunk * kGroup + place) * k_chunk + e % k_chunk;
-      query[r][e] = column < Width && row0 + r < m ? widen<f32>(q.at(I(row0 + r), I(column))) : 0.0f;
-    }
+    AOTI_UNROLL_TIMES(4)
+    for (int s = 0; s < k_steps; ++s)
+      read_chunk<Width, k_chunk>(query[r] + s * k_chunk, q, I(row0 + r), (s * kGroup + place) * k_chunk, row0 + r < m, q_whole);
   }
   const I seen = seen_by<Causal>(I(row0 + Rows), n, reach);
   const int pieces = int(ceil_div(seen, I(groups * at_once)));
@@ -69,10 +68,10 @@ AOTI_INLINE void attend_few(char *, I row0, I m, I n, I reach, Table<Q, I> q, Ta
       const I key = key0 + u * groups + group;
       AOTI_UNROLL_TIMES(4)
       for (int s = 0; s < k_steps; ++s)
-        read_chunk<Width>(keys[u] + s * k_chunk, k, key, (s * kGroup + place) * k_chunk, key < n, k_whole);
+        read_chunk<Width, k_chunk>(keys[u] + s * k_chunk, k, key, (s * kGroup + place) * k_chunk, key < n, k_whole);
       AOTI_UNROLL_TIMES(4)
       for (int s = 0; s < v_steps; ++s)
-        read_chunk<Columns>(values[u] + s * v_chunk, v, key, (s * kGroup + place) * v_chunk, key < n, v_whole);
+        read_chunk<Columns, v_chunk>(values[u] + s * v_chunk, v, key, (s * kGroup + place) * v_chunk, key < n, v_whole);
     }
     AOTI_UNROLL_TIMES(4)
     for (int r = 0; r < Rows; ++r) {
@@ -113,18 +112,25 @@ AOTI_INLINE void attend_few(char *, I row0, I m, I n, I reach, Table<Q, I> q, Ta
     }
     if (place == 0) peaks[group] = peak[r], totals[group] = total[r];
     barrier();
-    f32 most = peaks[0];
-    for (int g = 1; g < groups; ++g) most = __builtin_fmaxf(most, peaks[g]);
-    const f32 base = base_of(most);
-    f32 all = 0.0f;
-    for (int g = 0; g < groups; ++g) all = scalar_fma(totals[g], weight_of(peaks[g], base), all);
+    // Every thread of a warp has a group.
+    const int own = thread % kWarp % groups;
+    f32 most = peaks[own];
+    AOTI_UNROLL_TIMES(8)
+    for (int distance = 1; distance < groups; distance *= 2) most = __builtin_fmaxf(most, shuffle_xor(most, distance));
+    const f32 weight = weight_of(peaks[own], base_of(most));
+    f32 all = totals[own] * weight;
+    AOTI_UNROLL_TIMES(8)
+    for (int distance = 1; distance < groups; distance *= 2) all += shuffle_xor(all, distance);
+    if (thread < groups) weights[thread] = weight;
+    barrier();
     const auto finish = [&](int column, f32 sum, f32 total) {
       const f32 inverse = inverse_of<ZeroOfNothing>(total, n);
       if (row0 + r < m) epilogue(I(row0 + r), I(column), Full<1>{}, Vec<f32, 1>{sum * inverse});
     };
     for (int column = thread; column < Columns; column += kThreads) {
       f32 sum = 0.0f;
-      for (int g = 0; g < groups; ++g) sum = scalar_fma(parts[g][column], weight_of(peaks[g], base), sum);
+      AOTI_UNROLL_TIMES(32)
+      for (int g = 0; g < groups; ++g) sum = scalar_fma(parts[g][column], weights[g], sum);
       if constexpr (C::kParts == 1)
         finish(column, sum, all);
       else

@@ -140,8 +140,8 @@ template <class U, int N, class T> AOTI_INLINE void unpack(const Piece<T, N> &pi
   }
 }
 
-// The column of a warp, its threads along the depth.
-template <class Sum, int Rows, bool Aligned, class I, class A, class B, class Epilogue>
+// The column of a warp, its threads along the depth. The kernel begins here where its first pieces come early.
+template <class Sum, int Rows, bool Aligned, bool Early, class I, class A, class B, class Epilogue>
 AOTI_INLINE void contract_column(SixteenBytes *slots, I column, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
   using U = typename Wrapping<Sum>::type;
   constexpr int N = 16 / sizeof(typename B::Element);
@@ -157,6 +157,7 @@ AOTI_INLINE void contract_column(SixteenBytes *slots, I column, I m, I n, I k, c
   // Pieces of the warp, and those of them of which every thread has one.
   const I count = ceil_div(I(k / N), I(kWarp)), whole = k / (kWarp * N);
   Pieces pieces(b, column, n, k, slots);
+  if constexpr (Early) let_next_kernel_come(), begin_kernel();
   for (I first = 0; first < count; first += Pieces::kAtOnce) {
     pieces.begin(first);
     AOTI_UNROLL_TIMES(8)
@@ -205,8 +206,9 @@ AOTI_INLINE void contract_column(SixteenBytes *slots, I column, I m, I n, I k, c
 } // namespace detail
 
 // A few rows: bandwidth is all. Where B is contiguous along the depth, a warp has a column, its threads the depth; else
-// neighbouring threads have neighbouring columns, and slices of threads share the depth.
-template <class Sum, int Rows, int Columns, class I, class A, class B, class Epilogue>
+// neighbouring threads have neighbouring columns, and slices of threads share the depth. Where B does not depend on earlier
+// kernels (`Early`), it is on its way before the kernel begins, and so it is while its predecessors end.
+template <class Sum, int Rows, int Columns, bool Early = false, class I, class A, class B, class Epilogue>
 AOTI_INLINE void contract_few(I column0, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
   using namespace detail;
   using U = typename Wrapping<Sum>::type;
@@ -218,9 +220,9 @@ AOTI_INLINE void contract_few(I column0, I m, I n, I k, const A &a, const B &b, 
     const bool aligned = a.template is_aligned<N>() && b.template is_aligned<N>();
     for (I c = column0 + thread / kWarp; c < min_i64(n, column0 + Columns); c += kThreads / kWarp)
       if (aligned)
-        contract_column<Sum, Rows, true>(slots, c, m, n, k, a, b, epilogue);
+        contract_column<Sum, Rows, true, Early>(slots, c, m, n, k, a, b, epilogue);
       else
-        contract_column<Sum, Rows, false>(slots, c, m, n, k, a, b, epilogue);
+        contract_column<Sum, Rows, false, Early>(slots, c, m, n, k, a, b, epilogue);
   } else {
     constexpr int slices = kThreads / Columns;
     const int x = thread % Columns, slice = thread / Columns;

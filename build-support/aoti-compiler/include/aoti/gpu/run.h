@@ -34,17 +34,6 @@ AOTI_INLINE void let_next_kernel_come() {
   __asm__ volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
-// Before the beginning, for what no kernel writes: the rows of a table, so many for each block, are on their way to the cache.
-template <int Rows, class T> AOTI_INLINE void fetch_ahead(const T *table, i64 rows, i64 length) {
-#if AOTI_NVIDIA && __CUDA_ARCH__ >= 900
-  const i64 row0 = i64(block_index()) * Rows, left = rows - row0, bytes = (left < Rows ? left : Rows) * length * i64(sizeof(T));
-  if (thread_index() == 0 && bytes >= 16 && bytes < (1 << 30) && reinterpret_cast<u64>(table + row0 * length) % 16 == 0)
-    __asm__ volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(table + row0 * length), "r"(u32(bytes / 16 * 16)) : "memory");
-#else
-  (void)table, (void)rows, (void)length;
-#endif
-}
-
 AOTI_INLINE void note_fault(const Run &run, int fault) { exchange_if_zero(run.fault, fault); }
 
 AOTI_NAMESPACE_END

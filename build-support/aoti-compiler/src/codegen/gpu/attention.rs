@@ -2,7 +2,7 @@
 //! epilogue as lambdas.
 
 use super::contraction::{epilogue, offset, positions};
-use super::{Launch, MAX_BLOCKS, Printed, index_type};
+use super::{Begins, Launch, MAX_BLOCKS, Printed, index_type};
 use crate::codegen::c_family::contraction::scores;
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
@@ -20,6 +20,8 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
     let [width, columns] = [&own.depth, &column.extent]
         .map(|size| size.as_int().expect("lowering makes attention of heads of known sizes"));
     let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
+    // A few queries are a link in a chain of small kernels, and take few of the registers.
+    let begins = if tile.by == Multiplier::Few { Begins::WithNext } else { Begins::AtOnce };
     let (function, header) = match tile.by {
         Multiplier::Few => (format!("attend_few<{rows}, {}", tile.blocks), "gpu/attention_few.h"),
         Multiplier::Threads => (format!("attend<{threads}, {rows}"), "gpu/attention.h"),
@@ -77,7 +79,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
         cluster: tile.blocks,
         ..Launch::of(&(&(&batches * &tiles) * tile.blocks), 1, threads, MAX_BLOCKS)
     };
-    Printed { ahead: String::new(), body, launch, headers: vec![header] }
+    Printed { begins, body, launch, headers: vec![header] }
 }
 
 /// What the threads of a block do, each in its role.

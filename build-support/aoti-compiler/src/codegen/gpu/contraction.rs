@@ -1,7 +1,7 @@
 //! Contractions as device code: tiles over blocks, operands as the values that templates read them by, the epilogue as a
 //! lambda.
 
-use super::{Launch, MAX_BLOCKS, Printed, index_type};
+use super::{Begins, Launch, MAX_BLOCKS, Printed, index_type};
 use crate::codegen::c_family::contraction::{literal, merge_pixels, sum_type};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
@@ -85,12 +85,13 @@ fn lanes(tile: &Tile, dtype: DType) -> i64 {
 }
 
 /// The call of the template for a tile, up to its operands.
-fn template(tile: &Tile, lanes: i64, dtype: DType) -> String {
+fn template(tile: &Tile, lanes: i64, dtype: DType, early: bool) -> String {
     let Tile { rows, columns, threads, blocks, .. } = tile;
     let blocks = if *blocks == 1 { String::new() } else { format!(", {blocks}") };
     match tile.by {
         Multiplier::Few => {
-            format!("contract_few<{}, {rows}, {columns}>(column0, m, n, k,\n", sum_type(dtype))
+            let early = if early { ", true" } else { "" };
+            format!("contract_few<{}, {rows}, {columns}{early}>(column0, m, n, k,\n", sum_type(dtype))
         }
         Multiplier::Threads => {
             format!(
@@ -114,17 +115,12 @@ fn header(tile: &Tile) -> &'static str {
     }
 }
 
-/// The call that fetches what a block reads of its weights: they are the same in every run, so earlier kernels may still run.
-/// Only where a few rows are multiplied the weights are what takes the time.
-fn weights_ahead(program: &Program, parameters: &Parameters, matmul: &MatMul, tile: &Tile) -> String {
-    let MatMul { axes, depth, b, .. } = matmul;
-    let is_constant = matches!(program.buffers[b.buffer].storage, Storage::Constant(_));
-    let is_one = axes.len() == 2 && b.offset.is(0) && b.row_stride.is(1) && b.column_stride == *depth;
-    let (true, true, Multiplier::Few, [.., columns]) = (is_constant, is_one, tile.by, axes.as_slice()) else {
-        return String::new();
-    };
-    let (pointer, step) = (parameters.buffer(b.buffer), tile.columns);
-    format!("fetch_ahead<{step}>({pointer}, i64({}), i64({}));\n", scalar(&columns.extent), scalar(depth))
+/// Whether columns of weights are on their way before the kernel begins: they are the same in every run, so earlier kernels may
+/// still write. Only where a few rows are multiplied the weights are what takes the time.
+fn comes_early(program: &Program, matmul: &MatMul, tile: &Tile) -> bool {
+    let is_constant = matches!(program.buffers[matmul.b.buffer].storage, Storage::Constant(_));
+    let by_depth = matmul.a.column_stride.is(1) && matmul.right_by_depth();
+    tile.by == Multiplier::Few && is_constant && by_depth
 }
 
 pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul, tile: &Tile) -> Printed {
@@ -144,12 +140,13 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
         )
     };
     let (a, b) = (&matmul.a, &matmul.b);
+    let early = comes_early(program, matmul, tile);
     let (i, j) = (symbol_name(row.symbol), symbol_name(column.symbol));
     let call = format!(
         "{}{}    {},\n    {},\n\
          \x20   [&]({index} {i}, {index} {j}, auto lanes, auto sum) {{\n      (void){i}, (void){j};\n{}    }});\n",
         positions(batch, "batch", index),
-        template(tile, lanes(tile, matmul.dtype), matmul.dtype),
+        template(tile, lanes(tile, matmul.dtype), matmul.dtype, early),
         operand(a, &a.row_stride, &a.column_stride, a.column_stride.is(1)),
         operand(b, &b.column_stride, &b.row_stride, matmul.right_by_depth()),
         indent(&epilogue(parameters, &matmul.epilogue, column.symbol), 3)
@@ -161,7 +158,7 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
         scalar(&matmul.depth)
     );
     Printed {
-        ahead: weights_ahead(program, parameters, matmul, tile),
+        begins: if early { Begins::Itself } else { Begins::AtOnce },
         body: sizes + &tiles(&batches, tile, &call),
         launch: launch(&batches, &row.extent, &column.extent, tile),
         headers: vec![header(tile)],
@@ -194,13 +191,13 @@ pub(super) fn convolution(
                 .unwrap_or(1);
             let operands = [weights(parameters, conv, index, "m"), pixel_operand(parameters, conv, index)];
             let inside = epilogue(parameters, &stage, pixel);
-            over_pixels(&template(tile, lanes, conv.dtype), operands, index, &names, &pixels, &inside)
+            over_pixels(&template(tile, lanes, conv.dtype, false), operands, index, &names, &pixels, &inside)
         }
         Channels::Last => {
             let operands = [pixel_operand(parameters, conv, index), weights(parameters, conv, index, "n")];
             let inside = epilogue(parameters, &stage, conv.channel().symbol);
             over_channels(
-                &template(tile, lanes(tile, conv.dtype), conv.dtype),
+                &template(tile, lanes(tile, conv.dtype), conv.dtype, false),
                 operands,
                 index,
                 &names,
@@ -221,7 +218,7 @@ pub(super) fn convolution(
         scalar(columns),
     );
     Printed {
-        ahead: String::new(),
+        begins: Begins::AtOnce,
         body: prelude + &tiles(&groups, tile, &call),
         launch: launch(&groups, rows, columns, tile),
         headers: vec![header(tile)],

@@ -27,7 +27,7 @@ pub(super) struct DeviceText {
     /// Parameter list.
     pub(super) declaration: String,
     /// What it does while earlier kernels may still run.
-    ahead: String,
+    begins: Begins,
     /// Everything behind that.
     pub(super) body: String,
     /// Buffers that the caller passes, in order.
@@ -72,7 +72,7 @@ impl Launch {
     }
 }
 
-/// Blocks of a launch at most behind whose beginning the next kernel may come: that many leave room on all multiprocessors alike.
+/// Blocks of a launch at most at whose beginning the next kernel may come: that many leave room on all multiprocessors alike.
 const SMALL_LAUNCH: i64 = 8;
 /// Blocks of a launch at most; what is beyond is done by the same blocks in turn.
 const MAX_BLOCKS: i64 = 1 << 20;
@@ -97,10 +97,20 @@ fn index_type(width: IndexWidth) -> &'static str {
     }
 }
 
+/// Where a kernel waits for what earlier kernels write, and lets the next one come.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+enum Begins {
+    /// Before its body; the next one may come at its end.
+    AtOnce,
+    /// Before its body; the next one may come at the same time.
+    WithNext,
+    /// In its template, behind what does not depend on earlier kernels.
+    Itself,
+}
+
 /// Body, launch and headers of a kernel, as its kind's printer gives them.
 struct Printed {
-    /// What does not depend on earlier kernels.
-    ahead: String,
+    begins: Begins,
     body: String,
     launch: Launch,
     headers: Vec<&'static str>,
@@ -148,7 +158,7 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
     DeviceText {
         origins: kernel.origins.clone(),
         declaration: declaration.join(", "),
-        ahead: printed.ahead,
+        begins: printed.begins,
         body: printed.body,
         arguments: parameters.arguments().collect(),
         symbols: parameters.symbols().collect(),
@@ -167,9 +177,14 @@ impl DeviceText {
             (0, blocks) => format!("AOTI_CLUSTER_KERNEL({threads}, {blocks})"),
             (copiers, _) => format!("AOTI_ROLES_KERNEL({threads}, {copiers})"),
         };
-        let call_next = "let_next_kernel_come();\n";
-        let (first, last) = if self.launch.is_small() { (call_next, "") } else { ("", call_next) };
-        let statements = format!("(void)run;\n{}begin_kernel();\n{first}{}{last}", self.ahead, self.body);
+        let (begin, call_next) = ("begin_kernel();\n", "let_next_kernel_come();\n");
+        let (first, last) = match (self.begins, self.launch.is_small()) {
+            (Begins::AtOnce, false) => (begin.to_owned(), call_next),
+            (Begins::AtOnce, true) | (Begins::WithNext, _) => (format!("{call_next}{begin}"), ""),
+            // Nor does it end before them where it has nothing to do.
+            (Begins::Itself, _) => (String::new(), begin),
+        };
+        let statements = format!("(void)run;\n{first}{}{last}", self.body);
         format!(
             "{notes}{kernel} {name}({}) {{\n{}}}\nAOTI_KERNEL_END({name})\n\n",
             self.declaration,

@@ -1,6 +1,6 @@
 //! Loop nests as device code: units of work over blocks and threads, stages shared out among a team.
 
-use super::{Launch, MAX_BLOCKS, Printed, SCRATCH_BLOCKS, index_type};
+use super::{Begins, Launch, MAX_BLOCKS, Printed, SCRATCH_BLOCKS, index_type};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
@@ -24,7 +24,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, nest: &Nest, tea
             Rows::Scratch => launch.scratch = Some(&bytes * SCRATCH_BLOCKS),
         }
     }
-    Printed { ahead: String::new(), body: printer.function(&units, &rows), launch, headers: vec![] }
+    Printed { begins: Begins::AtOnce, body: printer.function(&units, &rows), launch, headers: vec![] }
 }
 
 struct Printer<'a> {

@@ -1,6 +1,6 @@
 //! Row operations: calls of the templates in `rows.h`, `gpu/scan.h` and `gpu/sort.h`.
 
-use super::{Launch, MAX_BLOCKS, Printed, index_type};
+use super::{Begins, Launch, MAX_BLOCKS, Printed, index_type};
 use crate::codegen::c_family::expr::scalar;
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::matrices::matrices;
@@ -70,7 +70,7 @@ pub(super) fn print(
             let launch = Launch::of(&rows.outer, at_once, threads, MAX_BLOCKS);
             let scratch = (!bytes.is(0)).then(|| &rows.outer * &bytes);
             return Printed {
-                ahead: String::new(),
+                begins: Begins::AtOnce,
                 body,
                 launch: Launch { scratch, ..launch },
                 headers: vec!["linalg.h"],
@@ -87,5 +87,5 @@ pub(super) fn print(
             (body, launch)
         }
     };
-    Printed { ahead: String::new(), body, launch, headers: vec!["rows.h", "gpu/scan.h", "gpu/sort.h"] }
+    Printed { begins: Begins::AtOnce, body, launch, headers: vec!["rows.h", "gpu/scan.h", "gpu/sort.h"] }
 }

@@ -8,8 +8,8 @@ using namespace aoti;
 
 AOTI_KERNEL(128) k_causaly(Run run, const bf16 *in0, const bf16 *in1, const bf16 *in2, bf16 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 70, n = 70, down = ceil_div(m, i32(64)), batches = 2;
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
@@ -43,8 +43,8 @@ AOTI_KERNEL_END(k_causaly)
 
 AOTI_KERNEL(128) k_groupedy(Run run, const f16 *in0, const f16 *in1, const f16 *in2, f16 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 5, n = 133, down = ceil_div(m, i32(64)), batches = 4;
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
@@ -118,8 +118,8 @@ AOTI_KERNEL_END(k_maskedy)
 
 AOTI_KERNEL(128) k_biasedy(Run run, const bf16 *in0, const bf16 *in1, const bf16 *in2, const bf16 *in3, bf16 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 9, n = 50, down = ceil_div(m, i32(64)), batches = 2;
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
@@ -156,6 +156,7 @@ AOTI_KERNEL_END(k_biasedy)
 
 AOTI_CLUSTER_KERNEL(512, 2) k_decodey(Run run, const f16 *in0, const f16 *in1, const f16 *in2, const bool *in3, f16 *__restrict__ out0) {
   (void)run;
+  let_next_kernel_come();
   begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 1, n = 300, down = ceil_div(m, i32(1)), batches = 8;
@@ -189,14 +190,13 @@ AOTI_CLUSTER_KERNEL(512, 2) k_decodey(Run run, const f16 *in0, const f16 *in1, c
           store(lanes, out0 + (256 * i0 + 64 * i1 + 64 * i2 + i3), t0);
         });
   }
-  let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_decodey)
 
 AOTI_KERNEL(256) k_widey(Run run, const f32 *in0, const f32 *in1, const f32 *in2, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 18, n = 33, down = ceil_div(m, i32(16)), batches = 1;
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {
@@ -230,8 +230,8 @@ AOTI_KERNEL_END(k_widey)
 
 AOTI_KERNEL(512) k_fewy(Run run, const f32 *in0, const f32 *in1, const f32 *in2, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   AOTI_DYNAMIC_SHARED(shared);
   const i32 m = 3, n = 45, down = ceil_div(m, i32(3)), batches = 2;
   for (i32 unit = i32(block_index()); unit < down * batches; unit += i32(block_count())) {

@@ -7,8 +7,8 @@ using namespace aoti;
 
 AOTI_CLUSTER_KERNEL(256, 4) k_few(Run run, const f32 *in0, const f32 *in1, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   const i32 m = 12, n = 40, k = 600;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index() / 4); unit < across * down * (1); unit += i32(block_count() / 4)) {
@@ -70,8 +70,8 @@ AOTI_KERNEL_END(k_halves)
 
 AOTI_CLUSTER_KERNEL(256, 2) k_integers(Run run, const i64 *in0, const i64 *in1, i64 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   const i32 m = 20, n = 21, k = 300;
   const i32 across = ceil_div(n, 32), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index() / 2); unit < across * down * (1); unit += i32(block_count() / 2)) {

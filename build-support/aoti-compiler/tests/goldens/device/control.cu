@@ -64,8 +64,8 @@ AOTI_KERNEL_END(k_keep_z_map)
 
 AOTI_KERNEL(1) k_keep_left_map(Run run, const i64 *in0, i64 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -82,8 +82,8 @@ AOTI_KERNEL_END(k_keep_left_map)
 
 AOTI_KERNEL(1) k_map_map_3(Run run, const i64 *in0, bool *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -121,8 +121,8 @@ AOTI_KERNEL_END(k_map_map_4)
 
 AOTI_KERNEL(1) k_map_map_5(Run run, const i64 *in0, i64 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -159,8 +159,8 @@ AOTI_KERNEL_END(k_rows)
 
 AOTI_KERNEL(512) k_sum(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s1) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<16, 32, true> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {

@@ -106,8 +106,8 @@ AOTI_KERNEL_END(k_top)
 
 AOTI_KERNEL(256) k_fewsum(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<32, 8, false> team{};
   const i32 units = 5;
   for (i32 unit = i32(block_index()) * 8 + team.place(); unit < units; unit += i32(block_count()) * 8) {
@@ -170,8 +170,8 @@ AOTI_KERNEL_END(k_columns)
 
 AOTI_KERNEL(1024) k_all(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<1024, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -222,8 +222,8 @@ AOTI_KERNEL_END(k_any)
 
 AOTI_KERNEL(1024) k_every(Run run, const bool *in0, bool *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<1024, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
@@ -247,8 +247,8 @@ AOTI_KERNEL_END(k_every)
 
 AOTI_KERNEL(256) k_picked(Run run, const i64 *in0, const f32 *in1, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 1650;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -271,8 +271,8 @@ AOTI_KERNEL_END(k_picked)
 
 AOTI_KERNEL(256) k_map(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 660;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -289,8 +289,8 @@ AOTI_KERNEL_END(k_map)
 
 AOTI_KERNEL(128) k_added(Run run, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<1, 128, false> team{};
   const i32 units = 33;
   for (i32 unit = i32(block_index()) * 128 + team.place(); unit < units; unit += i32(block_count()) * 128) {
@@ -313,8 +313,8 @@ AOTI_KERNEL_END(k_added)
 
 AOTI_KERNEL(256) k_product(Run run, const f32 *in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   const i32 m = 17, n = 24, k = 40;
   const i32 across = ceil_div(n, 32), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index()); unit < across * down * (3); unit += i32(block_count())) {
@@ -358,8 +358,8 @@ AOTI_KERNEL_END(k_halves)
 
 AOTI_KERNEL(256) k_whole(Run run, const i32 *in0, i32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   const i32 m = 7, n = 7, k = 40;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
@@ -379,8 +379,8 @@ AOTI_KERNEL_END(k_whole)
 
 AOTI_KERNEL(256) k_conv(Run run, const f32 *in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   const ConvSizes<i32> shape{2, 4, 6, 1, {1, 9, 11}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {1, 5, 6}};
   const i32 m = 6, n = 60, k = shape.depth();
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 16);
@@ -445,8 +445,8 @@ AOTI_KERNEL_END(k_lowest)
 
 AOTI_KERNEL(64) k_numbers(Run run, const i32 *in0, i32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   scan_rows<64, ScanProd, i32>(in0, out0, 1, 40, 7);
 }
 AOTI_KERNEL_END(k_numbers)
@@ -528,8 +528,8 @@ AOTI_KERNEL_END(k_padded)
 
 AOTI_KERNEL(256) k_sines(Run run, const f64 *in0, f64 *__restrict__ out0, f64 *__restrict__ out1) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 1200;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {

@@ -7,8 +7,8 @@ using namespace aoti;
 
 AOTI_KERNEL(128) k_product(Run run, const f16 *in0, const f16 *__restrict__ in1, const f16 *__restrict__ in2, f16 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   const i32 m = 40, n = 48, k = 64;
   const i32 across = ceil_div(n, 64), down = ceil_div(m, 64);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
@@ -33,8 +33,8 @@ AOTI_KERNEL_END(k_product)
 
 AOTI_KERNEL(256) k_plain(Run run, const f32 *in0, const f32 *in1, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   const i32 m = 40, n = 48, k = 64;
   const i32 across = ceil_div(n, 32), down = ceil_div(m, 16);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {

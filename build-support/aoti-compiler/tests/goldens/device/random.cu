@@ -6,8 +6,8 @@ using namespace aoti;
 
 AOTI_KERNEL(1) k_key(Run run, const i64 *in0, i64 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<1, 1, false> team{};
   const i32 units = 1;
   for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {

@@ -166,8 +166,8 @@ AOTI_KERNEL_END(k_ef)
 
 AOTI_KERNEL(256) k_vf(Run run, const f8e5m2fnuz *in0, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 480;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {

@@ -85,15 +85,12 @@ AOTI_KERNEL_END(k_parts)
 
 AOTI_KERNEL(256) k_gemm(Run run, const f32 *in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
-  fetch_ahead<8>(in1, i64(44), i64(37));
-  begin_kernel();
-  let_next_kernel_come();
   const i32 m = 2, n = 44, k = 37;
   const i32 across = ceil_div(n, 8), down = ceil_div(m, 4);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 8, row0 = unit / across % down * 4, batch = unit / across / down;
     (void)batch, (void)row0;
-    contract_few<f32, 4, 8>(column0, m, n, k,
+    contract_few<f32, 4, 8, true>(column0, m, n, k,
         Strided<f32, i32, true>{whole(in0), 37, 1},
         Strided<f32, i32, true>{whole(in1), 37, 1},
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
@@ -102,13 +99,14 @@ AOTI_KERNEL(256) k_gemm(Run run, const f32 *in0, const f32 *__restrict__ in1, f3
           store(lanes, out0 + (44 * i0 + i1), t0);
         });
   }
+  begin_kernel();
 }
 AOTI_KERNEL_END(k_gemm)
 
 AOTI_KERNEL(256) k_q(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 40;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -128,8 +126,8 @@ AOTI_KERNEL_END(k_q)
 
 AOTI_KERNEL(256) k_k(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 24;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -149,8 +147,8 @@ AOTI_KERNEL_END(k_k)
 
 AOTI_KERNEL(256) k_v(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 24;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
@@ -170,15 +168,12 @@ AOTI_KERNEL_END(k_v)
 
 AOTI_KERNEL(256) k_few(Run run, const bf16 *in0, const bf16 *__restrict__ in1, bf16 *__restrict__ out0) {
   (void)run;
-  fetch_ahead<8>(in1, i64(51), i64(331));
-  begin_kernel();
-  let_next_kernel_come();
   const i32 m = 3, n = 51, k = 331;
   const i32 across = ceil_div(n, 8), down = ceil_div(m, 4);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 8, row0 = unit / across % down * 4, batch = unit / across / down;
     (void)batch, (void)row0;
-    contract_few<f32, 4, 8>(column0, m, n, k,
+    contract_few<f32, 4, 8, true>(column0, m, n, k,
         Strided<bf16, i32, true>{whole(in0), 331, 1},
         Strided<bf16, i32, true>{whole(in1), 331, 1},
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
@@ -187,20 +182,18 @@ AOTI_KERNEL(256) k_few(Run run, const bf16 *in0, const bf16 *__restrict__ in1, b
           store(lanes, out0 + (51 * i0 + i1), t0);
         });
   }
+  begin_kernel();
 }
 AOTI_KERNEL_END(k_few)
 
 AOTI_KERNEL(256) k_fixed(Run run, const f32 *in0, const f32 *__restrict__ in1, f32 *__restrict__ out0) {
   (void)run;
-  fetch_ahead<8>(in1, i64(33), i64(64));
-  begin_kernel();
-  let_next_kernel_come();
   const i32 m = 2, n = 33, k = 64;
   const i32 across = ceil_div(n, 8), down = ceil_div(m, 4);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
     const i32 column0 = unit % across * 8, row0 = unit / across % down * 4, batch = unit / across / down;
     (void)batch, (void)row0;
-    contract_few<f32, 4, 8>(column0, m, n, k,
+    contract_few<f32, 4, 8, true>(column0, m, n, k,
         Strided<f32, i32, true>{whole(in0), 64, 1},
         Strided<f32, i32, true>{whole(in1), 64, 1},
         [&](i32 i0, i32 i1, auto lanes, auto sum) {
@@ -209,6 +202,7 @@ AOTI_KERNEL(256) k_fixed(Run run, const f32 *in0, const f32 *__restrict__ in1, f
           store(lanes, out0 + (33 * i0 + i1), t0);
         });
   }
+  begin_kernel();
 }
 AOTI_KERNEL_END(k_fixed)
 
@@ -241,8 +235,8 @@ AOTI_KERNEL_END(k_sorted)
 
 AOTI_KERNEL(256) k_moved(Run run, const f32 *in0, const f32 *in1, f32 *__restrict__ out0) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   const i32 m = 2, n = 33, k = 64;
   const i32 across = ceil_div(n, 8), down = ceil_div(m, 4);
   for (i32 unit = i32(block_index()); unit < across * down * (1); unit += i32(block_count())) {
@@ -262,8 +256,8 @@ AOTI_KERNEL_END(k_moved)
 
 AOTI_KERNEL(256) k_one(Run run, const f32 *in0, const f32 *in1, const f32 *in2, f32 *__restrict__ out0, f32 *__restrict__ out1, f32 *__restrict__ out2) {
   (void)run;
-  begin_kernel();
   let_next_kernel_come();
+  begin_kernel();
   constexpr Team<1, 256, false> team{};
   const i32 units = 60;
   for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
