@@ -750,3 +750,30 @@ fn sizes_that_may_be_zero_keep_no_kernels_apart() {
     );
     assert_eq!(program.kernels.len(), 1, "{}", crate::loops::text::print(&program));
 }
+
+#[test]
+fn parts_of_a_buffer_share_launches_before_they_depend_on_each_other() {
+    let graph = parse(
+        "graph \"test\" {
+         input %x \"x\": f32[2, 5, 4]
+         input %k \"k\": f32[3, 4]
+         input %at \"at\": i64[3, 4]
+         %first: f32[5, 4] = view %x [0, i0, i1]
+         %second: f32[5, 4] = view %x [1, i0, i1]
+         %new: f32[5, 4] = scatter %first, %k, %at set [wrap $0, i1]
+         %sum: f32[4] = sum %new axes [0]
+         %row: f32[3, 4] = view %sum [i1]
+         %next: f32[5, 4] = scatter %second, %row, %at set [wrap $0, i1]
+         %c: f32[5, 8] = cat %new, %next axis 1
+         output %c \"c\"
+         }",
+    )
+    .expect("the text parses");
+    let target = Target::Gpu(crate::target::GpuTarget::named("sm_90a").expect("it is in the table"));
+    let program = lower(&graph, &target);
+    let (schedule, _) = schedule(program, &graph.ranges(), &target, &Records::none()).unwrap();
+    gives_the_same(&graph, &schedule);
+    let kernels = schedule.program.kernels.len();
+    assert_eq!(kernels, 4, "one copies both parts: {}", crate::loops::text::print(&schedule.program));
+    assert_eq!(temporaries(&schedule.program), 1, "the sum alone");
+}
