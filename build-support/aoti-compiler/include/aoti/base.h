@@ -189,6 +189,20 @@ template <bool B, class T = int> using enable_if = typename EnableIf<B, T>::type
   " x, x, y; xor.b32 %0, x, 0x80000000; }"
 AOTI_EXTREME(smaller_integer, "min")
 AOTI_EXTREME(larger_integer, "max")
+#if __CUDA_ARCH__ >= 800
+// Extremes of f32 that are NaN where a number is, in one instruction; the others prefer the operand that is not NaN.
+#define AOTI_FLOAT_EXTREMES 1
+#define AOTI_EXTREME_F32(NAME, INSTRUCTION)                                                                \
+  AOTI_INLINE f32 NAME(f32 a, f32 b) {                                                                     \
+    f32 r;                                                                                                 \
+    __asm__(INSTRUCTION ".f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));                                    \
+    return r;                                                                                              \
+  }
+AOTI_EXTREME_F32(minimum_f32, "min.NaN")
+AOTI_EXTREME_F32(maximum_f32, "max.NaN")
+AOTI_EXTREME_F32(fmin_f32, "min")
+AOTI_EXTREME_F32(fmax_f32, "max")
+#endif
 #else
 template <class T> AOTI_CONSTEXPR T smaller_integer(T a, T b) { return a < b ? a : b; }
 template <class T> AOTI_CONSTEXPR T larger_integer(T a, T b) { return a > b ? a : b; }

@@ -278,26 +278,31 @@ template <class T, int W> AOTI_INLINE Vec<T, W> larger(Vec<T, W> a, Vec<T, W> b)
 
 // Minimum and maximum: NaN if either is NaN; `fmin` and `fmax` prefer the operand that is not NaN. What is known not to be
 // NaN, such as the bound of a clamp, should be b: then one instruction is left.
-template <class T, int W> AOTI_INLINE Vec<T, W> minimum(Vec<T, W> a, Vec<T, W> b) {
-  Vec<T, W> r = smaller(b, a);
-  if constexpr (is_float<T>) r = select(isnan(b), b, r);
-  return r;
-}
-template <class T, int W> AOTI_INLINE Vec<T, W> maximum(Vec<T, W> a, Vec<T, W> b) {
-  Vec<T, W> r = larger(b, a);
-  if constexpr (is_float<T>) r = select(isnan(b), b, r);
-  return r;
-}
-template <class T, int W> AOTI_INLINE Vec<T, W> fmin(Vec<T, W> a, Vec<T, W> b) {
-  Vec<T, W> r = smaller(a, b);
-  if constexpr (is_float<T>) r = select(isnan(b), a, r);
-  return r;
-}
-template <class T, int W> AOTI_INLINE Vec<T, W> fmax(Vec<T, W> a, Vec<T, W> b) {
-  Vec<T, W> r = larger(a, b);
-  if constexpr (is_float<T>) r = select(isnan(b), a, r);
-  return r;
-}
+#if AOTI_FLOAT_EXTREMES
+#define AOTI_IN_ONE_INSTRUCTION(NAME)                                                                \
+  if constexpr (is_same<T, f32>) {                                                                   \
+    if constexpr (W == 1)                                                                            \
+      return {NAME##_f32(a.v, b.v)};                                                                 \
+    else                                                                                             \
+      return {NAME(a.lo, b.lo), NAME(a.hi, b.hi)};                                                   \
+  } else
+#else
+#define AOTI_IN_ONE_INSTRUCTION(NAME)
+#endif
+#define AOTI_EXTREME_OF_FLOATS(NAME, NUMBERS, OTHERWISE)                                                \
+  template <class T, int W> AOTI_INLINE Vec<T, W> NAME(Vec<T, W> a, Vec<T, W> b) {                   \
+    AOTI_IN_ONE_INSTRUCTION(NAME) {                                                                  \
+      Vec<T, W> r = NUMBERS;                                                                         \
+      if constexpr (is_float<T>) r = select(isnan(b), OTHERWISE, r);                                 \
+      return r;                                                                                      \
+    }                                                                                                \
+  }
+AOTI_EXTREME_OF_FLOATS(minimum, smaller(b, a), b)
+AOTI_EXTREME_OF_FLOATS(maximum, larger(b, a), b)
+AOTI_EXTREME_OF_FLOATS(fmin, smaller(a, b), a)
+AOTI_EXTREME_OF_FLOATS(fmax, larger(a, b), a)
+#undef AOTI_EXTREME_OF_FLOATS
+#undef AOTI_IN_ONE_INSTRUCTION
 #define AOTI_WITH_SCALAR(NAME)                                                                       \
   template <class T, int W> AOTI_INLINE Vec<T, W> NAME(Vec<T, W> a, identity<T> b) {                 \
     return NAME(a, splat<W, T>(b));                                                                  \

@@ -163,16 +163,19 @@ struct XorOf {
 // add(lanes, slot, x) for each step; `combine` once every member is through; then value() -> Vec per lane of places that
 // lie along the lanes, result() -> Vec<T, 1> over lanes and members.
 template <class Op, class T, int W> struct Accumulator {
-  Vec<T, W> part[4];
+  // Steps that follow each other do not wait for each other: they have sums of their own where lanes are not enough.
+  static constexpr int kParts = W >= 8 ? 1 : 4;
+  Vec<T, W> part[kParts];
   Vec<T, 1> total;
   AOTI_INLINE Accumulator() {
     for (auto &p : part) p = splat<W>(Op::template neutral<T>());
   }
   template <class L, int S> AOTI_INLINE void add(L lanes, Slot<S>, Vec<T, W> x) {
-    part[S % 4] = Op::merge(part[S % 4], select_tail(lanes, x, Op::template neutral<T>()));
+    part[S % kParts] = Op::merge(part[S % kParts], select_tail(lanes, x, Op::template neutral<T>()));
   }
   template <class Team> AOTI_INLINE void combine(const Team &team) {
-    Vec<T, W> all = Op::merge(Op::merge(part[0], part[1]), Op::merge(part[2], part[3]));
+    Vec<T, W> all = part[0];
+    if constexpr (kParts > 1) all = Op::merge(Op::merge(part[0], part[1]), Op::merge(part[2], part[3]));
     if constexpr (Team::across || Team::size == 1) {
       part[0] = all_reduce<Op>(team, all);
       total = {Op::lanes(part[0])};
