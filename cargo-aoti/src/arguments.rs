@@ -49,7 +49,7 @@ pub(crate) struct Rounding {
     /// What of f32 a GPU may multiply as TF32, comma-separated [default: `conv`, as in PyTorch; in `verify` `none`]
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     allow_tf32: Vec<Rounded>,
-    /// Library that products may be left to, where a record takes it: `cublaslt`, `hipblaslt` or `openblas`
+    /// Library that products may be left to, where a record takes it: `cublaslt`, `hipblaslt`, `openblas` or `onednn`
     #[arg(long, value_name = "NAME", value_parser = library)]
     library: Vec<MathLibrary>,
 }
@@ -79,12 +79,20 @@ pub(crate) struct Numerics {
 }
 
 impl Rounding {
-    /// What was said, where anything was, or this of TF32.
-    pub(crate) fn or(&self, default: Tf32) -> Numerics {
+    /// What was said, and this of what nothing was said of.
+    pub(crate) fn or(&self, default: impl Into<Numerics>) -> Numerics {
+        let default = default.into();
         let has = |kind| self.allow_tf32.contains(&kind);
         let said = Tf32 { matmul: has(Rounded::Matmul), conv: has(Rounded::Conv) };
-        let tf32 = if self.allow_tf32.is_empty() { default } else { said };
-        Numerics { tf32, libraries: self.library.clone() }
+        let tf32 = if self.allow_tf32.is_empty() { default.tf32 } else { said };
+        let libraries = if self.library.is_empty() { default.libraries } else { self.library.clone() };
+        Numerics { tf32, libraries }
+    }
+}
+
+impl From<Tf32> for Numerics {
+    fn from(tf32: Tf32) -> Numerics {
+        Numerics { tf32, libraries: Vec::new() }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Builds one model outside of any project, in a folder that is thrown away.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use aoti_build::{
-    Built, Choices, Gpus, Job, LOCK_FILE, Layout, LinkKind, Model, Operator, Progress, Session, Settings,
-    operators_of_project,
+    Built, Choices, Gpus, Job, LOCK_FILE, Layout, LinkKind, Manifest, Model, Operator, Progress, Session,
+    Settings, Tf32, operators_of_project,
 };
 use aoti_runtime::{Device, Library, LoadOptions, ModelInfo};
 use aoti_toolchain::{Environment, TemporaryFolder, temporary_folder};
@@ -30,6 +30,24 @@ pub(crate) fn name_of(path: &Path) -> String {
         Some(folder) if stem == "model" => folder.to_string_lossy().into_owned(),
         _ => stem,
     }
+}
+
+/// The folder of the package that a file lies in.
+pub(crate) fn package_of(path: &Path) -> Option<PathBuf> {
+    let path = fs_err::canonicalize(path).ok()?;
+    path.ancestors().skip(1).find(|folder| folder.join("Cargo.toml").is_file()).map(Path::to_owned)
+}
+
+/// What the manifest of the package that a model lies in says of its products, if the package builds it.
+pub(crate) fn numerics_of(path: &Path) -> Result<Numerics, aoti_build::Error> {
+    let Some(folder) = package_of(path) else { return Ok(Tf32::default().into()) };
+    let manifest = Manifest::of_folder(&folder)?;
+    let is_same = |model: &Model| match [&model.path, path].map(fs_err::canonicalize) {
+        [Ok(own), Ok(path)] => own == path,
+        _ => false,
+    };
+    let Some(model) = manifest.models.into_iter().find(is_same) else { return Ok(Tf32::default().into()) };
+    Ok(Numerics { tf32: model.tf32.unwrap_or_default(), libraries: model.libraries })
 }
 
 /// Builds a model as a library of this kind for a device, at these levels or architectures.

@@ -1,5 +1,5 @@
 //! Products that are left to a library for processors: asked where a record says so and the program finds it, and never needed.
-//! The library is one of the test's own, which says that it was asked.
+//! The libraries are ones of the test's own, which say that they were asked.
 
 #![cfg(unix)]
 
@@ -27,7 +27,24 @@ graph \"net\" {
 }
 ";
 
-const LIBRARY: &str = "\
+/// A library of the test's own.
+struct Stand {
+    /// What manifests call it.
+    name: &'static str,
+    /// The file that it is opened as.
+    file: &'static str,
+    source: &'static str,
+    /// How often it is asked where the program itself opened it before, with four threads.
+    of_the_program: fn(usize) -> usize,
+}
+
+/// OpenBLAS's number of threads is the program's affair where that has opened it; oneDNN's is of the thread that asks.
+const STANDS: [Stand; 2] = [
+    Stand { name: "openblas", file: "libopenblas.so.0", source: OPENBLAS, of_the_program: |_| 0 },
+    Stand { name: "onednn", file: "libdnnl.so.2", source: ONEDNN, of_the_program: |tiles| tiles },
+];
+
+const OPENBLAS: &str = "\
 #include <unistd.h>
 static int threads = 4;
 int openblas_get_num_threads(void) { return threads; }
@@ -45,6 +62,27 @@ void cblas_sgemm(int order, int turn_a, int turn_b, int m, int n, int k, float a
 }
 ";
 
+const ONEDNN: &str = "\
+#include <stdint.h>
+#include <unistd.h>
+static _Thread_local int threads = 4;
+static const struct { int numbers[3]; const char *hash; unsigned threading, gpus; } version = {{2, 6, 0}, \"\", 2, 0};
+const void *dnnl_version(void) { return &version; }
+int omp_get_max_threads(void) { return threads; }
+void omp_set_num_threads(int number) { threads = number; }
+int dnnl_sgemm(char turn_a, char turn_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t a_pitch,
+               const float *b, int64_t b_pitch, float beta, float *c, int64_t c_pitch) {
+  if (write(2, \"asked\\n\", 6) != 6 || threads != 1 || turn_a != 'N' || turn_b != 'N' || beta != 0) return 0;
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      float sum = 0;
+      for (int64_t l = 0; l < k; ++l) sum += a[i * a_pitch + l] * b[l * b_pitch + j];
+      c[i * c_pitch + j] = alpha * sum;
+    }
+  return 0;
+}
+";
+
 /// A project that names these libraries.
 fn project(libraries: &str) -> Project {
     let project = Project::new(&format!(
@@ -58,20 +96,13 @@ fn project(libraries: &str) -> Project {
 }
 
 /// A folder with the library, and one with a file of its name that is none.
-fn libraries(project: &Project) -> [PathBuf; 2] {
-    project.write("there/blas.c", LIBRARY);
-    project.write("absent/libopenblas.so.0", "no library");
+fn folders(project: &Project, library: &Stand) -> [PathBuf; 2] {
+    project.write("there/blas.c", library.source);
+    project.write(&format!("absent/{}", library.file), "no library");
     let [there, absent] = ["there", "absent"].map(|name| project.folder().join(name));
     let mut compiler = Command::new("gcc");
-    compiler.args([
-        "-O1",
-        "-shared",
-        "-fPIC",
-        "-Wl,-soname,libopenblas.so.0",
-        "blas.c",
-        "-o",
-        "libopenblas.so.0",
-    ]);
+    compiler.args(["-O1", "-shared", "-fPIC", "blas.c", "-o", library.file]);
+    compiler.arg(format!("-Wl,-soname,{}", library.file));
     assert!(compiler.current_dir(&there).status().expect("gcc comes with g++").success());
     [there, absent]
 }
@@ -108,30 +139,40 @@ fn choosing(lock: &str, setting: &Setting) -> String {
 
 #[test]
 fn a_library_is_asked_where_a_record_says_so_and_never_needed() {
-    let project = project("\"openblas\"");
-    let [there, absent] = libraries(&project);
-    let (lock, candidates) = measured(&project, &there);
-    let setting: Setting = "gemm.library split template lanes outer grain 65536".parse().unwrap();
-    assert!(candidates.contains(&setting.to_string()), "it is among what was measured: {candidates}");
-    fs::write(project.folder().join("aoti.lock"), choosing(&lock, &setting)).unwrap();
-    project.build();
-    let tiles = asked(&project, 1, "LD_LIBRARY_PATH", &there);
-    assert!(tiles > 1, "rows of several tiles");
-    assert_eq!(asked(&project, 3, "LD_LIBRARY_PATH", &there), tiles, "tiles are the same for all threads");
-    assert_eq!(asked(&project, 1, "LD_LIBRARY_PATH", &absent), 0);
-    // What the system has, if it has one.
-    asked(&project, 2, "LD_LIBRARY_PATH", Path::new(""));
-    let preloaded = there.join("libopenblas.so.0");
-    assert_eq!(asked(&project, 1, "LD_PRELOAD", &preloaded), 0, "its four threads are the program's affair");
+    for library in &STANDS {
+        let project = project(&format!("\"{}\"", library.name));
+        let [there, absent] = folders(&project, library);
+        let (lock, candidates) = measured(&project, &there);
+        let setting = format!("gemm.{} split template lanes outer grain 65536", library.name);
+        assert!(candidates.contains(&setting), "it is among what was measured: {candidates}");
+        fs::write(project.folder().join("aoti.lock"), choosing(&lock, &setting.parse().unwrap())).unwrap();
+        let mut inspect = project.aoti(&["inspect", "models/net.aoti", "--level", "native", "--choices"]);
+        let listed = Ended::of(&mut inspect).succeeded().stdout;
+        let line = listed.lines().find(|line| line.contains(library.name));
+        assert!(line.is_some_and(|line| line.trim_start().starts_with('*')), "the record is taken: {listed}");
+        project.build();
+        let tiles = asked(&project, 1, "LD_LIBRARY_PATH", &there);
+        assert!(tiles > 1, "rows of several tiles");
+        assert_eq!(
+            asked(&project, 3, "LD_LIBRARY_PATH", &there),
+            tiles,
+            "tiles are the same for all threads"
+        );
+        assert_eq!(asked(&project, 1, "LD_LIBRARY_PATH", &absent), 0);
+        // What the system has, if it has one.
+        asked(&project, 2, "LD_LIBRARY_PATH", Path::new(""));
+        let preloaded = asked(&project, 1, "LD_PRELOAD", &there.join(library.file));
+        assert_eq!(preloaded, (library.of_the_program)(tiles), "{}", library.name);
+    }
 }
 
 #[test]
-fn a_library_that_is_not_asked_costs_nothing() {
-    let [named, plain] = ["\"openblas\"", ""].map(|libraries| {
+fn libraries_that_are_not_asked_cost_nothing() {
+    let [named, plain] = ["\"openblas\", \"onednn\"", ""].map(|libraries| {
         let project = project(libraries);
         project.build();
         fs::read(project.library("net")).unwrap()
     });
-    assert!(named == plain, "the same bytes whether the manifest names the library or not");
+    assert!(named == plain, "the same bytes whether the manifest names the libraries or not");
     assert!(!plain.windows(6).any(|word| word == b"dlopen"));
 }

@@ -84,7 +84,7 @@ fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
 }
 
 fn is_by_library(setting: &Setting) -> bool {
-    setting.to_string().contains("gemm.library")
+    ["gemm.cublaslt", "gemm.hipblaslt"].iter().any(|own| setting.to_string().contains(own))
 }
 
 fn text_of<'b>(bundle: &'b SourceBundle, name: &str) -> &'b str {

@@ -5,7 +5,6 @@ mod choices;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use aoti_build::Tf32;
 use aoti_compiler::aten::Program;
 use aoti_compiler::codegen::interface::{DimInterface, Interface, ValueInterface};
 use aoti_compiler::codegen::names;
@@ -108,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         print(&operators(&program, &declared));
         return Ok(());
     }
-    let Numerics { tf32, libraries } = arguments.rounding.or(Tf32::default());
+    let Numerics { tf32, libraries } = arguments.rounding.or(single::numerics_of(&path)?);
     let level = vec![arguments.level.clone()];
     let (levels, gpus) =
         if GpuTarget::named(&arguments.level).is_some() { (Vec::new(), level) } else { (level, Vec::new()) };

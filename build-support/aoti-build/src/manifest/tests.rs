@@ -82,7 +82,7 @@ fn libraries_are_named_by_those_that_there_are() {
     };
     assert_eq!(libraries("[]"), Ok(vec![]));
     assert_eq!(
-        libraries("[\"hipblaslt\", \"openblas\", \"cublaslt\", \"cublaslt\"]"),
+        libraries("[\"hipblaslt\", \"onednn\", \"openblas\", \"cublaslt\", \"cublaslt\"]"),
         Ok(MathLibrary::ALL.to_vec())
     );
     let problem = libraries("[\"mkl\"]").unwrap_err().0.remove(0);

@@ -1,5 +1,5 @@
-// Matrix products whose sums a library computes, tile by tile; each tile then goes to the caller's epilogue. Where there is no
-// library, and for matrices that it does not read, this is `gemm_general`.
+// Matrix products whose sums a library of blas.h computes, tile by tile; each tile then goes to the caller's epilogue. Where there
+// is no library, and for matrices that it does not read, this is `gemm_general`.
 //
 // Tiles depend on the sizes of the product alone, so results do not depend on the number of threads.
 #pragma once
@@ -23,20 +23,14 @@ AOTI_INLINE i64 blas_rows(i64 m) { return blas_part(m, kBlasRows, kBlasStep); }
 
 // What the library is told of a matrix of so many rows and columns.
 struct BlasMatrix {
-  int turn, pitch;
+  bool is_turned;
+  int pitch;
 };
 template <class S> AOTI_INLINE bool blas_matrix(Matrix<S> own, i64 rows, i64 columns, BlasMatrix *to) {
   const bool is_turned = own.col_stride != 1;
   const i64 step = is_turned ? own.row_stride : own.col_stride, pitch = is_turned ? own.col_stride : own.row_stride;
-  *to = {is_turned ? kBlasTurned : kBlasAsItIs, int(pitch)};
+  *to = {is_turned, int(pitch)};
   return step == 1 && pitch >= max_i64(is_turned ? rows : columns, 1) && pitch == int(pitch);
-}
-
-template <class S> AOTI_INLINE Blas::Multiply<S> blas_function() {
-  if constexpr (is_same<S, f32>)
-    return opened_blas_1.f32;
-  else
-    return opened_blas_1.f64;
 }
 
 } // namespace detail
@@ -52,22 +46,23 @@ template <class S = f32> AOTI_INLINE i64 gemm_blas_scratch_bytes(i64 m, i64 n, i
 }
 
 // One tile of A * B. `scratch` and the epilogue are as of `gemm_general`.
-template <class S, class Epilogue>
+template <class Library, class S, class Epilogue>
 AOTI_INLINE void gemm_blas(i64 tile, i64 m, i64 n, i64 k, Matrix<S> a, Matrix<S> b, void *scratch, Epilogue &&epilogue) {
   const i64 most_rows = detail::blas_rows(m), most_columns = detail::blas_columns<S>(n), across = ceil_div(n, most_columns);
   const i64 m0 = tile / across * most_rows, n0 = tile % across * most_columns;
   const i64 rows = min_i64(m - m0, most_rows), columns = min_i64(n - n0, most_columns);
-  const auto multiply = detail::blas_function<S>();
+  S *const sums = (S *)scratch;
+  const i64 pitch = round_up(columns, kPanelOf<S>);
   detail::BlasMatrix left, right;
-  if (!multiply || !detail::blas_matrix(a, m, k, &left) || !detail::blas_matrix(b, k, n, &right) || k != int(k)) {
+  const bool is_readable = detail::blas_matrix(a, m, k, &left) && detail::blas_matrix(b, k, n, &right) && k == int(k);
+  const S *const a_rows = a.data + m0 * a.row_stride, *const b_columns = b.data + n0 * b.col_stride;
+  const BlasProduct<S> product = {int(rows), int(columns), int(k), a_rows, left.pitch, left.is_turned,
+                                  b_columns, right.pitch, right.is_turned, sums, int(pitch)};
+  if (!is_readable || !Library::multiply(product)) {
     const i64 p0 = n0 / kPanelOf<S>;
     gemm_general(m0, m0 + rows, p0, p0 + ceil_div(columns, kPanelOf<S>), n, k, a, b, scratch, epilogue);
     return;
   }
-  S *const sums = (S *)scratch;
-  const i64 pitch = round_up(columns, kPanelOf<S>);
-  multiply(kBlasRowMajor, left.turn, right.turn, int(rows), int(columns), int(k), S(1), a.data + m0 * a.row_stride, left.pitch,
-           b.data + n0 * b.col_stride, right.pitch, S(0), sums, int(pitch));
   detail::hand_over(m0, rows, n0, columns, sums, pitch, epilogue);
 }
 

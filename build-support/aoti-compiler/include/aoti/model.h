@@ -87,7 +87,7 @@ template <const Tables &T> struct Interface {
       free(made);
       return code;
     }
-    if constexpr (T.open_library != nullptr) T.open_library();
+    if constexpr (T.open_libraries != nullptr) T.open_libraries();
     made->weights = weights;
     made->level = &T.levels[picked];
     made->plan = {{AOTI_CPU, 0}, T.levels[picked].name, made->candidates, T.n_levels, picked};

@@ -96,8 +96,8 @@ struct Tables {
   decltype(AotiApi::prepare_weights) prepare_weights;
   // For each failure, whether a function of the project reported it behind the arena; null where there are no such functions.
   const bool *reports = nullptr;
-  // Opens a library that kernels ask, when a model is made; null where none does.
-  void (*open_library)() = nullptr;
+  // Opens the libraries that kernels ask, when a model is made; null where none does.
+  void (*open_libraries)() = nullptr;
 };
 
 } // namespace

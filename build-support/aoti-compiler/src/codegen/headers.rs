@@ -4,6 +4,7 @@
 pub(crate) mod numbers;
 
 use super::bundle::SourceFile;
+use crate::target::MathLibrary;
 
 macro_rules! headers {
     ($($name:literal),* $(,)?) => {
@@ -157,4 +158,13 @@ pub(super) fn all(processors: bool, gpus: bool) -> impl Iterator<Item = SourceFi
         .iter()
         .filter(move |(name, _)| wanted(name) && (several || *name != "devices.h"))
         .map(|(name, text)| SourceFile { name: format!("include/aoti/{name}"), text: (*text).to_owned() })
+}
+
+/// What `blas.h` calls a library; nothing where it is for GPUs.
+pub(crate) fn blas_type(library: MathLibrary) -> Option<&'static str> {
+    match library {
+        MathLibrary::CublasLt | MathLibrary::HipblasLt => None,
+        MathLibrary::OpenBlas => Some("OpenBlas"),
+        MathLibrary::OneDnn => Some("OneDnn"),
+    }
 }

@@ -21,8 +21,9 @@ mod weights;
 
 use crate::loops::Program;
 use crate::schedule::Schedule;
+use crate::select::Choice;
 use crate::symbolic::RangeTable;
-use crate::target::Vendor;
+use crate::target::{MathLibrary, Vendor};
 use bundle::{CalledFunction, DeviceUnit, Goal, SourceBundle, SourceFile, TranslationUnit, WeightsBlob};
 use cranelift_entity::PrimaryMap;
 use functions::{Function, FunctionId, Functions};
@@ -103,6 +104,8 @@ struct PrintedCpu<'a> {
     levels: &'a [String],
     /// The levels' parts in identifiers.
     tags: Vec<String>,
+    /// Those that some kernels ask for their products.
+    libraries: Vec<MathLibrary>,
     files: Vec<SourceFile>,
 }
 
@@ -126,7 +129,13 @@ fn print_cpu<'a>(
     let files = kernel_files(schedule, &planned, &identifier, "kernels");
     let tag = |level: &String| own_tag(&api::level_tag(level), &files, &identifier, symbol);
     let tags = levels.iter().map(tag).collect();
-    PrintedCpu { schedule, planned, levels, tags, files }
+    PrintedCpu { schedule, planned, levels, libraries: libraries_of(schedule), tags, files }
+}
+
+/// The libraries that some kernels ask for their products.
+fn libraries_of(schedule: &Schedule) -> Vec<MathLibrary> {
+    let asked: BTreeSet<MathLibrary> = schedule.choices.values().filter_map(Choice::library).collect();
+    asked.into_iter().collect()
 }
 
 /// The devices of a library, as its tables want to know them.
@@ -134,16 +143,7 @@ fn devices<'a>(cpu: Option<&'a PrintedCpu<'_>>, gpus: &'a [PrintedGpu<'_>]) -> V
     let of_processors = cpu.map(|cpu| api::Device {
         program: &cpu.schedule.program,
         run: &cpu.planned.run,
-        code: api::Code::Levels {
-            levels: cpu.levels,
-            tags: &cpu.tags,
-            has_library: cpu
-                .planned
-                .functions
-                .all
-                .values()
-                .any(|own| own.text.headers.contains(&Header::GemmBlas)),
-        },
+        code: api::Code::Levels { levels: cpu.levels, tags: &cpu.tags, libraries: &cpu.libraries },
     });
     let of_gpu = |gpu: &'a PrintedGpu<'_>| api::Device {
         program: &gpu.schedule.program,

@@ -135,13 +135,16 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
         {
             let producer = &fusion.program.kernels[partner];
             let inside = Inhabited::of(producer, consumer, fusion.ranges);
+            let as_is_better = |fused: KernelKind| {
+                let consumer = (kernel, consumer);
+                let case = Case { program: fusion.program, producer, consumer, fused: &fused };
+                agree(&case, fusion.target, fusion.records, fusion.pairs).map(|()| fused)
+            };
             let fused = match fusion.reason {
-                Reason::Data => fuse(producer, consumer, &inside).and_then(|fused| {
-                    let consumer = (kernel, consumer);
-                    let case = Case { program: fusion.program, producer, consumer, fused: &fused };
-                    agree(&case, fusion.target, fusion.records, fusion.pairs).map(|()| fused)
-                }),
-                Reason::Rows => rows::behind(producer, consumer, &inside, fusion.target),
+                Reason::Data => fuse(producer, consumer, &inside).and_then(as_is_better),
+                Reason::Rows => {
+                    rows::behind(producer, consumer, &inside, fusion.target).and_then(as_is_better)
+                }
                 Reason::Launch => put_together(producer, consumer, fusion.ranges, fusion.target),
             };
             match fused {

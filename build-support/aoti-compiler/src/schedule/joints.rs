@@ -9,7 +9,7 @@ use super::records::KernelKey;
 use crate::loops::{Kernel, KernelKind, Nest, Program, Stage};
 use crate::select;
 use crate::symbolic::Expr;
-use crate::target::{Cost, CpuTarget, Item, Target};
+use crate::target::{Cost, Item, Target};
 
 /// One kernel for both costs at least this part of two kernels where the decision is a close one.
 const CLOSE: f64 = 0.95;
@@ -71,7 +71,6 @@ impl Case<'_> {
     /// What is done without a record, then the other where that may be faster.
     pub(super) fn ways(&self, target: &Target) -> (Joint, Option<[JointWay; 2]>) {
         let joint = if self.loses_parallelism(target) { Joint::Apart } else { Joint::Fused };
-        let Target::Cpu(target) = target else { return (joint, None) };
         let (is_open, is_shared) = match (self.is_close(target), self.keeps_few_busy(target)) {
             (true, _) => (true, false),
             (false, few) => (few || joint == Joint::Apart, few),
@@ -100,7 +99,8 @@ impl Case<'_> {
     }
 
     /// Whether fewer threads can share the loops that are left than those of one of the two.
-    fn keeps_few_busy(&self, target: &CpuTarget) -> bool {
+    fn keeps_few_busy(&self, target: &Target) -> bool {
+        let Target::Cpu(target) = target else { return false };
         let KernelKind::Nest(fused) = &self.fused else { return false };
         let KernelKind::Nest(producer) = &self.producer.kind else { return false };
         let few = |nest: &Nest| positions(nest).is_some_and(|count| count < MANY_THREADS);
@@ -108,13 +108,15 @@ impl Case<'_> {
         few(fused) && (shared(producer) || shared(self.consumer.1))
     }
 
-    /// Whether it is not clear that one kernel is faster on one thread.
-    fn is_close(&self, target: &CpuTarget) -> bool {
+    /// Whether it is not clear that one kernel is faster where all of the machine that it can use is busy.
+    fn is_close(&self, target: &Target) -> bool {
         let terms = |stages: &[Stage]| stages.iter().map(|stage| stage.terms.len()).sum::<usize>();
         let prices = target.prices();
         let (fused, apart) = (prices.total(&self.cost_fused(target)), prices.total(&self.cost_apart(target)));
         match &self.fused {
             KernelKind::Nest(nest) => fused >= CLOSE * apart || terms(&nest.stages) > MANY_TERMS,
+            // Rows that are finished at once are near, but fewer rows are computed at a time.
+            KernelKind::MatMul(own) if own.row_epilogue.is_some() => true,
             KernelKind::MatMul(_) | KernelKind::Convolution(_) => {
                 let gathers = |cost: Cost| cost.amount(Item::Gather);
                 terms(&self.consumer.1.stages) > HEAVY_EPILOGUE
@@ -124,24 +126,27 @@ impl Case<'_> {
         }
     }
 
-    fn cost_fused(&self, target: &CpuTarget) -> Cost {
+    fn cost_fused(&self, target: &Target) -> Cost {
         self.cost(self.fused, target)
     }
 
-    fn cost_apart(&self, target: &CpuTarget) -> Cost {
+    fn cost_apart(&self, target: &Target) -> Cost {
         let consumer = nest_cost(self.consumer.1, &target.prices());
         self.cost(&self.producer.kind, target).plus(&consumer).and(Item::Access, KERNEL)
     }
 
     /// What a kernel of this kind costs. The contraction of both is the producer's.
-    fn cost(&self, kind: &KernelKind, target: &CpuTarget) -> Cost {
+    fn cost(&self, kind: &KernelKind, target: &Target) -> Cost {
         let contraction = || {
-            let ways = select::candidates(self.program, self.producer, &Target::Cpu(target.clone()));
+            let ways = select::candidates(self.program, self.producer, target);
             ways.first().map(|way| way.cost).unwrap_or_default()
         };
         match kind {
             KernelKind::Nest(nest) => nest_cost(nest, &target.prices()),
-            KernelKind::MatMul(own) => contraction().plus(&epilogue_cost(&own.epilogue, &own.axes)),
+            KernelKind::MatMul(own) => {
+                let rows = own.row_epilogue.as_ref().map(|rows| nest_cost(rows, &target.prices()));
+                contraction().plus(&epilogue_cost(&own.epilogue, &own.axes)).plus(&rows.unwrap_or_default())
+            }
             KernelKind::Convolution(own) => contraction().plus(&epilogue_cost(&own.epilogue, &own.axes)),
             KernelKind::Attention(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => Cost::default(),
         }

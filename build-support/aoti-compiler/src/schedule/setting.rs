@@ -80,7 +80,7 @@ impl Setting {
             Template::Gemm(Gemm::Packed) => 3,
             Template::Gemm(Gemm::PackedNarrow) => 1,
             Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => 2,
-            Template::Gemm(Gemm::Any | Gemm::Library) => 1,
+            Template::Gemm(Gemm::Any | Gemm::Library(_)) => 1,
             Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Any) => 1,
             Template::Conv(Conv::Pixels) => 4,
             Template::Conv(Conv::Winograd | Conv::DepthwisePixels) => 2,
@@ -95,6 +95,7 @@ impl Setting {
             Setting::Pair(Joint::Fused) => return "both in one kernel".to_owned(),
             Setting::Pair(Joint::Apart) => return "one kernel after the other".to_owned(),
         };
+        let by_library;
         let template = match template {
             Template::Loops => "plain loops",
             Template::Gemm(Gemm::Packed) => "a product with panels packed when the model is built",
@@ -109,7 +110,10 @@ impl Setting {
                 "a product with panels packed in each run, on matrix units where there are some"
             }
             Template::Gemm(Gemm::Any) => "a product row by row",
-            Template::Gemm(Gemm::Library) => "a product by a library, and without that",
+            Template::Gemm(Gemm::Library(library)) => {
+                by_library = format!("a product by {}, and without that", library.name());
+                &by_library
+            }
             Template::Conv(Conv::Product) => "a convolution as one product",
             Template::Conv(Conv::Depthwise) => "a convolution channel by channel",
             Template::Conv(Conv::Tiled) => "a convolution by tiles of pixels and channels",

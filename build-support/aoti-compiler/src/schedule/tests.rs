@@ -4,6 +4,7 @@ use super::*;
 use crate::graph::text::parse;
 use crate::loops::{Effect, Kernel, Storage};
 use crate::lower::lower;
+use crate::target::GpuTarget;
 
 /// The scheduled program of a graph with the given statements.
 fn scheduled(body: &str) -> (Program, Vec<Explanation>) {
@@ -702,6 +703,60 @@ fn what_keeps_all_threads_busy_is_worth_a_question() {
     records.set(pair.key.clone(), Setting::Pair(Joint::Apart));
     let (_, fused) = schedule(lower(&graph, &target), &graph.ranges(), &target, &records).unwrap();
     assert_eq!(fused.explanations[0].reason, Refusal::Measured);
+}
+
+/// A product with a softmax over its rows.
+const FINISHED_ROWS: &str = r#"
+    input %x "x": f32[200, 64]
+    input %w "w": f32[64, 48]
+    %p: f32[200, 48] = matmul %x, %w
+    %m: f32[200] = max %p axes [1]
+    %mm: f32[200, 48] = view %m [i0]
+    %d: f32[200, 48] = sub %p, %mm
+    %e: f32[200, 48] = exp %d
+    %s: f32[200] = sum %e axes [1]
+    %ss: f32[200, 48] = view %s [i0]
+    %y: f32[200, 48] = div %e, %ss
+    output %y "y"
+"#;
+
+#[test]
+fn whether_a_product_finishes_its_rows_is_a_question() {
+    let (program, _) = scheduled(FINISHED_ROWS);
+    let [pair] = &pairs_of(FINISHED_ROWS)[..] else { panic!("one question") };
+    let joints = [pair.ways[0].joint, pair.ways[1].joint];
+    assert_eq!((program.kernels.len(), joints), (1, [Joint::Fused, Joint::Apart]));
+    let graph = parse(&format!("graph \"test\" {{\n{FINISHED_ROWS}\n}}")).expect("the text parses");
+    let target = Target::cpu(&["x86-64-v3"]);
+    let mut records = Records::none();
+    records.set(pair.key.clone(), Setting::Pair(Joint::Apart));
+    let (apart, fused) = schedule(lower(&graph, &target), &graph.ranges(), &target, &records).unwrap();
+    assert_eq!((apart.program.kernels.len(), fused.pairs[0].taken), (2, Joint::Apart));
+    gives_the_same(&graph, &apart);
+}
+
+#[test]
+fn on_gpus_pairs_are_questions_too() {
+    let target = Target::Gpu(GpuTarget::named("sm_90a").expect("it is in the table"));
+    for (body, first) in [(heavy_epilogue("", "a", 6), 1), (LARGE_REDUCTION.to_owned(), 2)] {
+        let graph = parse(&format!("graph \"test\" {{\n{body}\n}}")).expect("the text parses");
+        let run = |records: &Records| {
+            let lowered = lower(&graph, &target);
+            schedule(lowered, &graph.ranges(), &target, records).expect("it fits")
+        };
+        let (schedule, fused) = run(&Records::none());
+        let [pair] = &fused.pairs[..] else { panic!("one question: {:?}", fused.pairs) };
+        assert_eq!(schedule.program.kernels.len(), first);
+        let kernels = pair.ways.clone().map(|way| {
+            let mut records = Records::none();
+            records.set(pair.key.clone(), Setting::Pair(way.joint));
+            let (own, _) = run(&records);
+            assert_eq!(verify(&own), Vec::<String>::new());
+            gives_the_same(&graph, &own);
+            own.program.kernels.len()
+        });
+        assert_eq!(kernels, [first, 3 - first], "the first is the default");
+    }
 }
 
 /// Trap 28: which kernels there are depends on pairs, and records of both lie side by side: one of a kernel that there is

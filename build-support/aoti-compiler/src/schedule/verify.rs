@@ -10,7 +10,7 @@ use super::mapping::{Along, CpuMapping, GpuMapping, Lanes, Mapping, Multiplier, 
 use super::memory::largest_scratch;
 use crate::graph::ranges_of;
 use crate::loops::{self, Kernel, KernelKind, RowOp, Storage};
-use crate::select::{Choice, Gemm, Template, has_library};
+use crate::select::{Choice, Template, libraries};
 use crate::target::Target;
 
 /// Everything that is wrong, one sentence each; empty where the schedule is well formed.
@@ -63,10 +63,10 @@ fn check_choice(schedule: &Schedule, kernel: &Kernel, choice: &Choice) -> Vec<St
     if !fits {
         findings.push("its template is for kernels of another kind".to_owned());
     }
-    if let (KernelKind::MatMul(matmul), Template::Gemm(Gemm::Library)) = (&kernel.kind, choice.template)
-        && !has_library(&schedule.program, matmul, &schedule.target)
+    if let (KernelKind::MatMul(matmul), Some(library)) = (&kernel.kind, choice.library())
+        && !libraries(&schedule.program, matmul, &schedule.target).contains(&library)
     {
-        findings.push("no library computes it".to_owned());
+        findings.push("its library does not compute it".to_owned());
     }
     for packed in &choice.packed {
         let is_constant = matches!(schedule.program.buffers[packed.buffer].storage, Storage::Constant(_));

@@ -1,8 +1,8 @@
 //! Ways to compute a matrix product.
 
 use super::{
-    Candidate, Choice, Gemm, PackedOperand, Packing, Scratch, Template, has_library, kind_of_weights,
-    scratch, typical,
+    Candidate, Choice, Gemm, PackedOperand, Packing, Scratch, Template, kind_of_weights, libraries, scratch,
+    typical,
 };
 use crate::dtype::DType;
 use crate::loops::{MatMul, Program, Storage};
@@ -24,8 +24,9 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
     let Some(sum) = sum else {
         let (cost, none) = (Cost::of(Item::Single, work), Scratch::default());
         let mut all = vec![candidate(Gemm::Any, vec![], none.clone(), cost)];
-        if matches!(target, Target::Gpu(_)) && has_library(program, matmul, target) {
-            all.push(candidate(Gemm::Library, vec![], none, cost));
+        if matches!(target, Target::Gpu(_)) {
+            let by = |library| candidate(Gemm::Library(library), vec![], none.clone(), cost);
+            all.extend(libraries(program, matmul, target).into_iter().map(by));
         }
         return all;
     };
@@ -55,12 +56,13 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
         let scratch = scratch::gemm_general_units(m, n, k, target);
         all.push(candidate(Gemm::GeneralOnUnits, vec![], scratch, cost.plus(&packs)));
     }
-    let library = has_library(program, matmul, target);
+    let libraries = libraries(program, matmul, target);
     let with_library = |mut all: Vec<Candidate>| {
         let total = |candidate: &Candidate| target.prices().total(&candidate.cost);
         let cheapest = all.iter().min_by(|a, b| total(a).total_cmp(&total(b))).map(|least| least.cost);
-        if library && let Some(cost) = cheapest {
-            all.push(candidate(Gemm::Library, vec![], scratch::gemm_library([m, n, k], size, target), cost));
+        if let Some(cost) = cheapest {
+            let scratch = || scratch::gemm_library([m, n, k], size, target);
+            all.extend(libraries.iter().map(|own| candidate(Gemm::Library(*own), vec![], scratch(), cost)));
         }
         all
     };

@@ -11,7 +11,7 @@ use crate::loops::{
     Access, BufferId, Effect, MatMul, MatrixOperand, Program, Stage, Storage, Term, TermId, TypedTerm,
 };
 use crate::symbolic::{Expr, Symbol};
-use crate::target::Target;
+use crate::target::{MathLibrary, Target};
 
 /// A matrix as a vendor's library is told of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,12 +46,16 @@ pub struct LibraryProduct {
 /// Multiply-adds from which on products may be left to a library on processors.
 const LEAST_PRODUCTS: f64 = 262_144.0;
 
-/// Whether a product may be left to a library of the target.
-pub(crate) fn has_library(program: &Program, matmul: &MatMul, target: &Target) -> bool {
-    match target {
-        Target::Cpu(cpu) => cpu.library && matmul.row_epilogue.is_none() && blas_computes(program, matmul),
-        Target::Gpu(gpu) => gpu.library && library_product(program, matmul).is_some(),
-    }
+/// The libraries of the target that a product may be left to.
+pub(crate) fn libraries(program: &Program, matmul: &MatMul, target: &Target) -> Vec<MathLibrary> {
+    let (named, is_computed) = match target {
+        Target::Cpu(cpu) => {
+            (cpu.libraries.clone(), matmul.row_epilogue.is_none() && blas_computes(program, matmul))
+        }
+        Target::Gpu(gpu) => (gpu.library.into_iter().collect(), library_product(program, matmul).is_some()),
+    };
+    let is_asked = |library: &MathLibrary| is_computed && library.sums().contains(&matmul.dtype);
+    named.into_iter().filter(is_asked).collect()
 }
 
 /// Whether the operands are as libraries for processors read them: of the type of the results, and with rows or columns that are
@@ -70,8 +74,7 @@ fn blas_computes(program: &Program, matmul: &MatMul) -> bool {
         let is_apart = pitch.as_int().zip(length.as_int()).is_none_or(|(pitch, length)| pitch >= length);
         program.buffers[own.buffer].dtype == matmul.dtype && is_apart
     };
-    matches!(matmul.dtype, DType::F32 | DType::F64)
-        && sizes.map(typical).iter().product::<f64>() >= LEAST_PRODUCTS
+    sizes.map(typical).iter().product::<f64>() >= LEAST_PRODUCTS
         && is_readable(&matmul.a, &row.extent, &matmul.depth)
         && is_readable(&matmul.b, &matmul.depth, &column.extent)
 }
@@ -82,9 +85,8 @@ const ROW_BYTES: i64 = 16;
 /// A product as a vendor's library computes it, if it does.
 pub(crate) fn library_product(program: &Program, matmul: &MatMul) -> Option<LibraryProduct> {
     let [row, column] = matmul.axes.as_slice() else { return None };
-    let is_known = matches!(matmul.dtype, DType::F16 | DType::Bf16 | DType::F32);
     let sizes = [row.extent.as_int()?, column.extent.as_int()?, matmul.depth.as_int()?];
-    if !is_known || sizes.contains(&0) {
+    if sizes.contains(&0) {
         return None;
     }
     let (a, b) = (operand(program, &matmul.a, matmul.dtype)?, operand(program, &matmul.b, matmul.dtype)?);

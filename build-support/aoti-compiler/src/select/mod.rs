@@ -14,14 +14,14 @@ mod tests;
 
 pub(crate) use conv::has_pixel_template;
 pub use library::{LibraryMatrix, LibraryProduct};
-pub(crate) use library::{has_library, library_product};
+pub(crate) use library::{libraries, library_product};
 pub use packing::{PackedOperand, Packing};
 pub use scratch::Scratch;
 pub(crate) use scratch::{all_rows_bytes, few_rows, leaves_half, matrix_bytes, row_bytes};
 
 use crate::loops::{Kernel, KernelKind, Program, RowOp};
 use crate::symbolic::Expr;
-use crate::target::{Cost, Item, Target};
+use crate::target::{Cost, Item, MathLibrary, Target};
 
 /// The code that computes a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -55,8 +55,8 @@ pub enum Gemm {
     GeneralOnUnits,
     /// A row at a time, for every element type; on GPUs by tiles.
     Any,
-    /// By a library where there is one when the model is loaded; else as `Any` on GPUs, and as `General` on processors.
-    Library,
+    /// By this library where there is one when the model is loaded; else as `Any` on GPUs, and as `General` on processors.
+    Library(MathLibrary),
 }
 
 /// Algorithms for convolutions.
@@ -91,6 +91,21 @@ pub struct Choice {
     pub packed: Vec<PackedOperand>,
     /// Memory that it needs while it runs.
     pub scratch: Scratch,
+}
+
+impl Choice {
+    /// The library that is asked.
+    pub fn library(&self) -> Option<MathLibrary> {
+        match self.template {
+            Template::Gemm(Gemm::Library(library)) => Some(library),
+            Template::Loops
+            | Template::Gemm(_)
+            | Template::Conv(_)
+            | Template::Attention
+            | Template::Rows
+            | Template::Extern => None,
+        }
+    }
 }
 
 /// A choice and what it costs.

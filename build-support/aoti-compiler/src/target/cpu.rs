@@ -29,8 +29,8 @@ pub struct CpuTarget {
     pub attention_queries: i64,
     /// When long sums are split: as many parts as a machine may have threads.
     pub splits: Splits,
-    /// Whether products may be left to a library.
-    pub library: bool,
+    /// Libraries that products may be left to.
+    pub libraries: Vec<MathLibrary>,
 }
 
 /// One CPU level.
@@ -86,15 +86,15 @@ impl CpuTarget {
                     units: 64,
                 }),
             },
-            library: false,
+            libraries: Vec::new(),
         }
     }
 
     /// The same where products may be left to these libraries.
     #[must_use]
     pub fn with_libraries(self, libraries: &[MathLibrary]) -> CpuTarget {
-        let library = libraries.iter().any(|library| library.vendor().is_none());
-        CpuTarget { library, ..self }
+        let libraries = libraries.iter().copied().filter(|library| library.vendor().is_none()).collect();
+        CpuTarget { libraries, ..self }
     }
 
     /// What work costs on machines of the highest level: most run that.

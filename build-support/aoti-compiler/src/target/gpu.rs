@@ -90,8 +90,8 @@ pub struct GpuTarget {
     pub matrix_shapes: &'static [MatrixShape],
     /// What of `f32` its matrix units may multiply as TF32, if they can.
     pub tf32: Tf32,
-    /// Whether products may be left to the vendor's library.
-    pub library: bool,
+    /// The vendor's library, where products may be left to it.
+    pub library: Option<MathLibrary>,
 }
 
 /// What one matrix instruction of a warp multiplies: `[m, k]` by `[k, n]`, halves summed in `f32`.
@@ -214,7 +214,7 @@ impl GpuTarget {
     /// The same where products may be left to these libraries.
     #[must_use]
     pub fn with_libraries(self, libraries: &[MathLibrary]) -> GpuTarget {
-        let library = libraries.iter().any(|library| library.vendor() == Some(self.vendor));
+        let library = libraries.iter().copied().find(|library| library.vendor() == Some(self.vendor));
         GpuTarget { library, ..self }
     }
 
@@ -247,7 +247,7 @@ impl GpuTarget {
             },
             matrix_shapes: known.matrix_shapes,
             tf32: Tf32::NONE,
-            library: false,
+            library: None,
         })
     }
 }

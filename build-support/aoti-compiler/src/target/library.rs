@@ -1,6 +1,7 @@
 //! Libraries of matrix products that a manifest may name. Each is opened when a model is loaded, and never needed.
 
 use super::Vendor;
+use crate::dtype::DType;
 use serde::{Deserialize, Serialize};
 
 /// A library of matrix products.
@@ -12,11 +13,14 @@ pub enum MathLibrary {
     HipblasLt,
     /// OpenBLAS, for processors.
     OpenBlas,
+    /// oneDNN, for processors.
+    OneDnn,
 }
 
 impl MathLibrary {
     /// All of them.
-    pub const ALL: [MathLibrary; 3] = [MathLibrary::CublasLt, MathLibrary::HipblasLt, MathLibrary::OpenBlas];
+    pub const ALL: [MathLibrary; 4] =
+        [MathLibrary::CublasLt, MathLibrary::HipblasLt, MathLibrary::OpenBlas, MathLibrary::OneDnn];
 
     /// What it is called in manifests.
     pub fn name(self) -> &'static str {
@@ -24,6 +28,7 @@ impl MathLibrary {
             MathLibrary::CublasLt => "cublaslt",
             MathLibrary::HipblasLt => "hipblaslt",
             MathLibrary::OpenBlas => "openblas",
+            MathLibrary::OneDnn => "onednn",
         }
     }
 
@@ -32,7 +37,7 @@ impl MathLibrary {
         match self {
             MathLibrary::CublasLt => Some(Vendor::Nvidia),
             MathLibrary::HipblasLt => Some(Vendor::Amd),
-            MathLibrary::OpenBlas => None,
+            MathLibrary::OpenBlas | MathLibrary::OneDnn => None,
         }
     }
 
@@ -42,6 +47,16 @@ impl MathLibrary {
             MathLibrary::CublasLt => &["libcublasLt.so.13", "libcublasLt.so.12"],
             MathLibrary::HipblasLt => &["libhipblaslt.so.1", "libhipblaslt.so.0"],
             MathLibrary::OpenBlas => &["libopenblas.so.0"],
+            MathLibrary::OneDnn => &["libdnnl.so.3", "libdnnl.so.2"],
+        }
+    }
+
+    /// The types whose sums it computes.
+    pub fn sums(self) -> &'static [DType] {
+        match self {
+            MathLibrary::CublasLt | MathLibrary::HipblasLt => &[DType::F16, DType::Bf16, DType::F32],
+            MathLibrary::OpenBlas => &[DType::F32, DType::F64],
+            MathLibrary::OneDnn => &[DType::F32],
         }
     }
 }

@@ -151,7 +151,7 @@ impl Target {
     /// libraries that products may be left to.
     pub fn finishes_rows(&self) -> bool {
         match self {
-            Target::Cpu(cpu) => !cpu.library,
+            Target::Cpu(cpu) => cpu.libraries.is_empty(),
             Target::Gpu(_) => false,
         }
     }

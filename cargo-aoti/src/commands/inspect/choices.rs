@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::commands::{print, print_json};
 use crate::failure::Failure;
+use crate::single;
 
 /// Prints the choices of a model.
 pub(super) fn run(model: Bytes, path: &Path, options: &Options, is_json: bool) -> Result<(), Failure> {
@@ -50,14 +51,11 @@ pub(super) fn run(model: Bytes, path: &Path, options: &Options, is_json: bool) -
 
 /// The lock that a build of a model goes by: beside its file, or in the folder of the package that it lies in.
 fn lock_for(path: &Path) -> Option<PathBuf> {
-    let path = fs_err::canonicalize(path).ok()?;
-    let mut folders = path.ancestors().skip(1);
-    let beside = folders.next()?.join(LOCK_FILE);
+    let beside = fs_err::canonicalize(path).ok()?.with_file_name(LOCK_FILE);
     if beside.is_file() {
         return Some(beside);
     }
-    let package = path.ancestors().skip(1).find(|folder| folder.join("Cargo.toml").is_file())?;
-    Some(package.join(LOCK_FILE)).filter(|lock| lock.is_file())
+    Some(single::package_of(path)?.join(LOCK_FILE)).filter(|lock| lock.is_file())
 }
 
 /// What was measured of a way, over all records of its kernel.

@@ -11,7 +11,7 @@ use super::prepare;
 use super::run::RunPlan;
 use crate::loops::Program;
 use crate::symbolic::RangeTable;
-use crate::target::Vendor;
+use crate::target::{MathLibrary, Vendor};
 use rows::{Shared, lines_of, table, value_row};
 use std::fmt::Write;
 
@@ -54,8 +54,8 @@ pub(super) enum Code<'a> {
         levels: &'a [String],
         /// Their parts in identifiers.
         tags: &'a [String],
-        /// Whether some products are left to a library where there is one.
-        has_library: bool,
+        /// Those that some products are left to, where they are.
+        libraries: &'a [MathLibrary],
     },
     /// Of a vendor's GPUs.
     Gpu {
@@ -95,11 +95,11 @@ impl Device<'_> {
         }
     }
 
-    /// Whether kernels of processors ask a library.
-    fn has_library(&self) -> bool {
+    /// The libraries that kernels of processors ask.
+    fn libraries(&self) -> &[MathLibrary] {
         match &self.code {
-            Code::Levels { has_library, .. } => *has_library,
-            Code::Gpu { .. } => false,
+            Code::Levels { libraries, .. } => libraries,
+            Code::Gpu { .. } => &[],
         }
     }
 
@@ -129,7 +129,7 @@ impl Api<'_> {
         let mut headers: Vec<&str> = self.devices.iter().map(Device::header).collect();
         headers.dedup();
         headers.extend(self.preparation.map(|_| "prepare.h"));
-        if self.devices.iter().any(Device::has_library) {
+        if self.devices.iter().any(|device| !device.libraries().is_empty()) {
             headers.push("blas.h");
         }
         if self.devices.len() > 1 {

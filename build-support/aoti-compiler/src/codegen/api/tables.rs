@@ -5,6 +5,7 @@ use super::{Api, Code, Device, Position};
 use crate::codegen::bundle::code_symbol;
 use crate::codegen::c_family::expr::{checked, condition, scalar};
 use crate::codegen::foreign::{comment, literal};
+use crate::codegen::headers::blas_type;
 use crate::codegen::prepare::ENTRIES;
 use crate::codegen::run::{KernelFacts, Place, Product};
 use crate::dtype::DType;
@@ -188,16 +189,21 @@ impl Printer<'_> {
         pointers(rows, "failure_symbols", &lists)
     }
 
-    /// Which failures functions of the user's project report, and what opens a library: the last entries of the table, which most
+    /// Which failures functions of the user's project report, and what opens libraries: the last entries of the table, which most
     /// do without.
-    fn last_entries(&self, rows: &mut String) -> &'static str {
+    fn last_entries(&self, rows: &mut String) -> String {
         let reported: Vec<_> = self.device.run.reports().into_iter().map(|(failure, _)| failure).collect();
+        let libraries: Vec<_> = self.device.libraries().iter().filter_map(|own| blas_type(*own)).collect();
+        let opens = match libraries.is_empty() {
+            true => String::new(),
+            false => format!(", open_libraries<{}>", libraries.join(", ")),
+        };
         if reported.is_empty() {
-            return if self.device.has_library() { ", nullptr, open_blas" } else { "" };
+            return if opens.is_empty() { opens } else { format!(", nullptr{opens}") };
         }
         let flags = self.device.run.failures.keys().map(|id| reported.contains(&id).to_string());
         let _ = writeln!(rows, "constexpr bool reports[] = {{{}}};", flags.collect::<Vec<_>>().join(", "));
-        if self.device.has_library() { ", reports, open_blas" } else { ", reports" }
+        format!(", reports{opens}")
     }
 
     /// Whether this size is where its symbol is read from.

@@ -7,6 +7,7 @@ use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, type_name};
+use crate::codegen::headers::blas_type;
 use crate::dtype::DType;
 use crate::loops::{Axis, Channels, ConvShape, Convolution, Kernel, MatMul, MatrixOperand, Program, Stage};
 use crate::schedule::Schedule;
@@ -146,7 +147,7 @@ impl Product<'_> {
                     parameters.buffer(matmul.b.buffer)
                 )
             }
-            Gemm::General | Gemm::GeneralOnUnits | Gemm::Any | Gemm::Library => {
+            Gemm::General | Gemm::GeneralOnUnits | Gemm::Any | Gemm::Library(_) => {
                 matrix_text(parameters, &matmul.b, matmul.dtype, "b")
             }
         };
@@ -206,7 +207,10 @@ impl Product<'_> {
             Gemm::General => format!("gemm_general{most}({panels});\n"),
             Gemm::PackedOnUnits => format!("gemm_packed_units(plan, {panels});\n"),
             Gemm::GeneralOnUnits => format!("gemm_general_units(plan, {panels});\n"),
-            Gemm::Library => format!("gemm_blas(tile % tiles, m, n, k, a, b, {scratch}, epilogue);\n"),
+            Gemm::Library(library) => {
+                let library = blas_type(library).expect("kernels of processors ask libraries for processors");
+                format!("gemm_blas<{library}>(tile % tiles, m, n, k, a, b, {scratch}, epilogue);\n")
+            }
             Gemm::Any => {
                 let sum = sum_type(self.matmul.dtype);
                 format!("gemm_any<{sum}, AOTI_LANES>({m0}, {m1}, n, k, a, b, epilogue{rows});\n")

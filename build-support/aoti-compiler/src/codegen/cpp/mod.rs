@@ -88,7 +88,7 @@ fn headers(kernel: &Kernel, template: Template) -> BTreeSet<Header> {
         Template::Loops => &[],
         Template::Gemm(Gemm::Packed | Gemm::PackedNarrow | Gemm::General) => [Header::Gemm].as_slice(),
         Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => &[Header::GemmUnits],
-        Template::Gemm(Gemm::Library) => &[Header::GemmBlas],
+        Template::Gemm(Gemm::Library(_)) => &[Header::GemmBlas],
         Template::Gemm(Gemm::Any) => &[Header::ContractAny],
         Template::Conv(Conv::Product) => &[Header::Gemm, Header::Conv],
         Template::Conv(Conv::Depthwise) => &[Header::Conv, Header::Depthwise],

@@ -7,7 +7,7 @@ use crate::codegen::names::{Language, Namer};
 use crate::codegen::run::{Call, Callees, Launch, LaunchShape, Library, Operands};
 use crate::loops::{KernelId, KernelKind};
 use crate::schedule::Schedule;
-use crate::select::{Gemm, LibraryProduct, Template, library_product};
+use crate::select::{LibraryProduct, library_product};
 use crate::symbolic::{RangeTable, Symbol};
 use cranelift_entity::PrimaryMap;
 use indexmap::IndexMap;
@@ -72,7 +72,7 @@ impl Library for Functions<'_> {
 /// What a library is asked for instead of a kernel, where one was chosen.
 fn product(schedule: &Schedule, id: KernelId) -> Option<LibraryProduct> {
     let KernelKind::MatMul(matmul) = &schedule.program.kernels[id].kind else { return None };
-    let is_chosen = schedule.choices[id].template == Template::Gemm(Gemm::Library);
+    let is_chosen = schedule.choices[id].library().is_some();
     is_chosen.then(|| library_product(&schedule.program, matmul)).flatten()
 }
 

@@ -184,7 +184,7 @@ fn libraries_are_looked_for_under_the_names_of_the_header() {
             MathLibrary::CublasLt | MathLibrary::HipblasLt => {
                 include_str!("../../../include/aoti/gpu/library.h")
             }
-            MathLibrary::OpenBlas => include_str!("../../../include/aoti/blas.h"),
+            MathLibrary::OpenBlas | MathLibrary::OneDnn => include_str!("../../../include/aoti/blas.h"),
         };
         for file in library.files() {
             assert!(header.contains(&format!("\"{file}\"")), "{file}");

@@ -264,7 +264,7 @@ fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid
     let row = n * &matmul.depth;
     let whole = m * &row;
     let batches = Expr::product(matmul.axes[..rank - 2].iter().map(|axis| &axis.extent));
-    if choice.template == Template::Gemm(Gemm::Library) {
+    if choice.library().is_some() {
         let whole = &batches * &whole;
         let grain = Grain { enough: target.thread_products, unit: whole };
         let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);

@@ -32,6 +32,7 @@ pub use parse::parse;
 pub use print::{print, print_short};
 
 use crate::select::{Conv, Gemm, Template};
+use crate::target::MathLibrary;
 
 /// Templates and the words for them.
 const TEMPLATES: &[(Template, &str)] = &[
@@ -42,7 +43,10 @@ const TEMPLATES: &[(Template, &str)] = &[
     (Template::Gemm(Gemm::PackedOnUnits), "gemm.packed-on-units"),
     (Template::Gemm(Gemm::GeneralOnUnits), "gemm.general-on-units"),
     (Template::Gemm(Gemm::Any), "gemm.any"),
-    (Template::Gemm(Gemm::Library), "gemm.library"),
+    (Template::Gemm(Gemm::Library(MathLibrary::CublasLt)), "gemm.cublaslt"),
+    (Template::Gemm(Gemm::Library(MathLibrary::HipblasLt)), "gemm.hipblaslt"),
+    (Template::Gemm(Gemm::Library(MathLibrary::OpenBlas)), "gemm.openblas"),
+    (Template::Gemm(Gemm::Library(MathLibrary::OneDnn)), "gemm.onednn"),
     (Template::Conv(Conv::Product), "conv.product"),
     (Template::Conv(Conv::Depthwise), "conv.depthwise"),
     (Template::Conv(Conv::Tiled), "conv.tiled"),

@@ -11,7 +11,7 @@ use crate::schedule::mapping::{
 use crate::schedule::memory::MemoryPlan;
 use crate::select::{Choice, PackedOperand, Packing, Scratch, Template};
 use crate::symbolic::Expr;
-use crate::target::{GpuTarget, Target, Tf32};
+use crate::target::{GpuTarget, MathLibrary, Target, Tf32};
 use crate::text::{Cursor, SyntaxError};
 use cranelift_entity::PrimaryMap;
 
@@ -58,9 +58,8 @@ fn target(cursor: &mut Cursor<'_>) -> Result<Target, SyntaxError> {
             let known = GpuTarget::named(&cursor.string()?);
             let known = known.ok_or_else(|| cursor.error("there is no such architecture"))?;
             let [matmul, conv] = ["tf32-matmul", "tf32-conv"].map(|word| cursor.eat_word(word));
-            let target =
-                GpuTarget { library: cursor.eat_word("library"), ..known.allowing(Tf32 { matmul, conv }) };
-            Ok(Target::Gpu(target))
+            let libraries = if cursor.eat_word("library") { &MathLibrary::ALL[..] } else { &[] };
+            Ok(Target::Gpu(known.allowing(Tf32 { matmul, conv }).with_libraries(libraries)))
         }
         _ => Err(cursor.error("expected `cpu` or `gpu`")),
     }

@@ -32,7 +32,7 @@ fn printed(schedule: &Schedule, detail: Detail) -> String {
             let Tf32 { matmul, conv } = gpu.tf32;
             let allowed = [(matmul, " tf32-matmul"), (conv, " tf32-conv")];
             let allowed: String = allowed.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect();
-            let library = if gpu.library { " library" } else { "" };
+            let library = if gpu.library.is_some() { " library" } else { "" };
             format!("schedule gpu {}{allowed}{library} {{\n", quoted(&gpu.architecture))
         }
     };
