@@ -128,7 +128,7 @@ fn a_build_uses_what_was_measured_and_measures_nothing() {
     assert!(ended.tools().iter().any(|tool| tool.contains("kernels")), "{}", ended.stderr);
     let sources = project.artefacts("two").join("src");
     let is_general = |entry: fs::DirEntry| {
-        fs::read_to_string(entry.path()).is_ok_and(|text| text.contains("gemm_general("))
+        fs::read_to_string(entry.path()).is_ok_and(|text| text.contains("gemm_general"))
     };
     assert!(fs::read_dir(sources).unwrap().flatten().any(is_general));
     assert!(project.build().tools().is_empty(), "nothing has changed since");

@@ -37,7 +37,7 @@ AOTI_INLINE AttentionScratch attention_scratch(const AttentionShape &s) {
 // B[k, n] as panels.
 template <class T> AOTI_INLINE void pack_operand(Matrix<T> b, i64 k, i64 n, f32 *to) {
   for (i64 c = 0; c < n; c += kPanel, to += k * kPanel)
-    pack_panel(Matrix<T>{b.data + c * b.col_stride, b.row_stride, b.col_stride}, k, min_i64(n - c, kPanel), to);
+    pack_panel<kPanel>(Matrix<T>{b.data + c * b.col_stride, b.row_stride, b.col_stride}, k, min_i64(n - c, kPanel), to);
 }
 
 // Rows of A by the first n columns of packed panels of `height` rows, of which the first k count.
@@ -48,7 +48,7 @@ AOTI_INLINE void attention_product(i64 rows, i64 n, i64 k, i64 height, Matrix<f3
   };
   for (i64 p = 0; p < gemm_panels(n); p += kGroup) {
     const GemmPanels<f32> b{packed + p * height * kPanel, kPanel, height * kPanel};
-    gemm_group<kGemmMost>(0, rows, p, min_i64(gemm_panels(n), p + kGroup), n, k, a, b, sink);
+    gemm_group<kGemmMost, kPanel>(0, rows, p, min_i64(gemm_panels(n), p + kGroup), n, k, a, b, sink);
   }
 }
 

@@ -99,12 +99,20 @@ AOTI_NOINLINE AOTI_CONTRACT void gemm_kernel(i64 k_count, const S *a, i64 a_row,
           store_tile_vector(tile + (r * Panels + p) * kPanelOf<S> + v * lanes, sum[r][p * Vectors + v]);
 }
 
-// A kernel applied to every part of the panel, when one call covers Vectors of its vectors only.
-template <int Rows, int Panels, int Vectors, class S, class W>
+// Columns of a panel that are computed where a product has at most Columns: a power of two of what epilogues take at once.
+template <class S> constexpr int width_of(i64 columns) {
+  int width = kLanes;
+  while (width < columns && width < kPanelOf<S>) width *= 2;
+  return width < kPanelOf<S> ? width : kPanelOf<S>;
+}
+
+// A kernel applied to every part of a panel's first Width columns, when one call covers Vectors of their vectors only.
+template <int Rows, int Panels, int Vectors, int Width, class S, class W>
 AOTI_INLINE void gemm_panel(i64 k, const S *a, i64 a_row, i64 a_k, const W *b, i64 b_k, i64 b_panel, S *tile) {
-  static_assert(kPanelOf<S> % (Vectors * kLanesOf<S>) == 0, "parts cover the panel");
-  for (int c = 0; c < kPanelOf<S>; c += Vectors * kLanesOf<S>)
-    gemm_kernel<Rows, Panels, Vectors>(k, a, a_row, a_k, b + c, b_k, b_panel, tile + c);
+  constexpr int all = Width / kLanesOf<S>, vectors = Vectors < all ? Vectors : all;
+  static_assert(all % vectors == 0, "parts cover the columns");
+  for (int c = 0; c < Width; c += vectors * kLanesOf<S>)
+    gemm_kernel<Rows, Panels, vectors>(k, a, a_row, a_k, b + c, b_k, b_panel, tile + c);
 }
 
 struct GemmBlock {
@@ -163,14 +171,14 @@ template <i64 Most> AOTI_NOINLINE GemmBlock gemm_block(i64 rows) {
 #endif
 }
 
-// One chain of a block of at most Largest rows.
-template <int Largest, class S, class W>
+// One chain of a block of at most Largest rows. Only whole panels are taken together.
+template <int Largest, int Width, class S, class W>
 AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const S *a, i64 a_row, i64 a_k, const W *b, i64 b_k, i64 b_panel,
                               S *tile) {
-#define AOTI_GEMM(ROWS, PANELS, VECTORS)               \
-  if constexpr (ROWS <= Largest)                       \
-    if (block.rows == ROWS && block.panels == PANELS) \
-      return gemm_panel<ROWS, PANELS, VECTORS>(k, a, a_row, a_k, b, b_k, b_panel, tile)
+#define AOTI_GEMM(ROWS, PANELS, VECTORS)                                  \
+  if constexpr (ROWS <= Largest && (PANELS == 1 || Width == kPanelOf<S>)) \
+    if (block.rows == ROWS && block.panels == PANELS)                     \
+      return gemm_panel<ROWS, PANELS, VECTORS, Width>(k, a, a_row, a_k, b, b_k, b_panel, tile)
 #if AOTI_AVX512
   AOTI_GEMM(14, 1, 2);
   AOTI_GEMM(13, 1, 2);
@@ -201,15 +209,15 @@ AOTI_NOINLINE void gemm_chain(GemmBlock block, i64 k, const S *a, i64 a_row, i64
 #undef AOTI_GEMM
 }
 
-template <i64 Most, class S, class W>
+template <i64 Most, int Width, class S, class W>
 AOTI_NOINLINE void gemm_tile(GemmBlock block, i64 k, const S *a, i64 a_row, i64 a_k, const W *b, i64 b_k, i64 b_panel,
                              S *tile) {
   constexpr int largest = tile_of(Most);
-  gemm_chain<largest>(block, min_i64(k, kChain), a, a_row, a_k, b, b_k, b_panel, tile);
+  gemm_chain<largest, Width>(block, min_i64(k, kChain), a, a_row, a_k, b, b_k, b_panel, tile);
   for (i64 i = kChain; i < k; i += kChain) {
     alignas(64) S chain[kTileOf<S>];
-    gemm_chain<largest>(block, min_i64(k - i, kChain), a + i * a_k, a_row, a_k, b + i * b_k, b_k, b_panel, chain);
-    add_chain(tile, chain, block.rows, block.panels * kPanelOf<S>, block.panels * kPanelOf<S>);
+    gemm_chain<largest, Width>(block, min_i64(k - i, kChain), a + i * a_k, a_row, a_k, b + i * b_k, b_k, b_panel, chain);
+    add_chain(tile, chain, block.rows, block.panels * Width, block.panels * kPanelOf<S>);
   }
 }
 
@@ -236,9 +244,9 @@ template <class T, class S> AOTI_NOINLINE AOTI_VECTORIZE void copy_rows(Matrix<T
   }
 }
 
-// One panel of B[k, columns], columns <= kPanelOf<S>, the rest zero.
-template <class T, class S> AOTI_NOINLINE AOTI_VECTORIZE void pack_panel(Matrix<T> b, i64 k, i64 columns, S *to) {
-  constexpr int width = kPanelOf<S>, block = kBlock<S>;
+// One panel of B[k, columns] as rows of `width` numbers, columns <= width, the rest zero.
+template <int width, class T, class S> AOTI_NOINLINE AOTI_VECTORIZE void pack_panel(Matrix<T> b, i64 k, i64 columns, S *to) {
+  constexpr int block = kBlock<S>;
   if (columns < width)
     for (i64 i = 0; i < k * width; ++i) to[i] = 0;
   i64 n = 0;
@@ -265,15 +273,14 @@ template <class W> struct GemmPanels {
   const W *data;
   i64 k_stride, panel_stride;
 };
-template <class T, class S>
+template <int width, class T, class S>
 AOTI_INLINE GemmPanels<S> pack_group(Matrix<T> b, i64 first, i64 last, i64 n, i64 k, i64 rows, S *scratch) {
-  constexpr int width = kPanelOf<S>;
   if constexpr (is_same<T, S>)
     // For a few rows packing costs more than it saves; the last, partial panel must not be read past its end.
     if (b.col_stride == 1 && rows <= 8 && last * width <= n) return {b.data + first * width, b.row_stride, width};
   for (i64 p = first; p < last; ++p) {
     Matrix<T> columns{b.data + p * width * b.col_stride, b.row_stride, b.col_stride};
-    pack_panel(columns, k, min_i64(n - p * width, width), scratch + (p - first) * k * width);
+    pack_panel<width>(columns, k, min_i64(n - p * width, width), scratch + (p - first) * k * width);
   }
   return {scratch, width, k * width};
 }
@@ -290,8 +297,8 @@ template <class T, class S> AOTI_INLINE Matrix<S> gemm_rows(Matrix<T> a, i64 row
 }
 
 // Columns [first, last) panels of rows [m0, m0 + rows), whose A rows start at a.data; blocks have at most Most rows. Finished
-// tiles go to sink(row, rows, column, width, sums, pitch).
-template <i64 Most, class S, class W, class Sink>
+// tiles go to sink(row, rows, column, width, sums, pitch). Where panels are narrow, there is one.
+template <i64 Most, int Width, class S, class W, class Sink>
 AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k, Matrix<S> a, GemmPanels<W> b,
                             Sink &sink) {
   constexpr int panel = kPanelOf<S>;
@@ -304,8 +311,8 @@ AOTI_INLINE void gemm_group(i64 m0, i64 rows, i64 first, i64 last, i64 n, i64 k,
       if (last - p < block.panels) block.panels = 1;
       i64 width = min_i64(n - p * panel, block.panels * panel);
       for (i64 r = done; r < end; r += block.rows) {
-        gemm_tile<Most>(block, k, a.data + r * a.row_stride, a.row_stride, a.col_stride,
-                  b.data + (p - first) * b.panel_stride, b.k_stride, b.panel_stride, tile);
+        gemm_tile<Most, Width>(block, k, a.data + r * a.row_stride, a.row_stride, a.col_stride,
+                         b.data + (p - first) * b.panel_stride, b.k_stride, b.panel_stride, tile);
         sink(m0 + r, block.rows, p * panel, width, tile, block.panels * panel);
       }
     }
@@ -325,17 +332,18 @@ AOTI_INLINE void packed_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matr
         gemm_rows(Matrix<T>{a.data + m * a.row_stride, a.row_stride, a.col_stride}, rows, k, (S *)scratch);
     for (i64 p = p0; p < p1; p += kGroup) {
       GemmPanels<W> b{packed + p * k * kPanelOf<S>, kPanelOf<S>, k * kPanelOf<S>};
-      gemm_group<Most>(m, rows, p, min_i64(p1, p + kGroup), n, k, block_a, b, sink);
+      gemm_group<Most, kPanelOf<S>>(m, rows, p, min_i64(p1, p + kGroup), n, k, block_a, b, sink);
     }
     done(m, m + rows);
   }
 }
 
-// The same for a B that is packed now.
-template <i64 Most, class TA, class TB, class Sink, class Done>
+// The same for a B that is packed now, which has at most Columns columns.
+template <i64 Most, i64 Columns, class TA, class TB, class Sink, class Done>
 AOTI_INLINE void general_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, void *scratch,
                                Sink &sink, Done &done) {
   using S = TileSum<TA>;
+  constexpr int width = width_of<S>(Columns);
   i64 block = gemm_general_rows<S>(k);
   S *b_scratch = (S *)scratch;
   S *a_scratch = b_scratch + min_i64(ceil_div(n, kPanelOf<S>), kGroup) * kPanelOf<S> * k;
@@ -345,8 +353,8 @@ AOTI_INLINE void general_tiles(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Mat
         gemm_rows(Matrix<TA>{a.data + m * a.row_stride, a.row_stride, a.col_stride}, rows, k, a_scratch);
     for (i64 p = p0; p < p1; p += kGroup) {
       i64 last = min_i64(p1, p + kGroup);
-      GemmPanels<S> panels = pack_group(b, p, last, n, k, rows, b_scratch);
-      gemm_group<Most>(m, rows, p, last, n, k, block_a, panels, sink);
+      GemmPanels<S> panels = pack_group<width>(b, p, last, n, k, rows, b_scratch);
+      gemm_group<Most, width>(m, rows, p, last, n, k, block_a, panels, sink);
     }
     done(m, m + rows);
   }
@@ -369,6 +377,8 @@ struct NoRowEpilogue {
 
 // Rows of the largest tile, where nobody says otherwise.
 constexpr i64 kGemmMost = detail::kMainRows;
+// Columns that a product has at most, where nobody says.
+constexpr i64 kGemmColumns = i64(1) << 40;
 // Rows that a unit of work has at least where a product is split by rows: whole tiles.
 template <i64 Most> constexpr i64 kGemmRowsOf = Most < 12 ? 12 / Most * Most : 12;
 constexpr i64 kGemmRows = kGemmRowsOf<kGemmMost>;
@@ -401,15 +411,17 @@ AOTI_INLINE void gemm_packed(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matri
   detail::packed_tiles<Most>(m0, m1, p0, p1, n, k, a, packed, scratch, sink, row_epilogue);
 }
 
-// As `gemm_packed`, for a B that is packed now, panel by panel. A and B: f32 and half types, or f64; any strides.
-template <i64 Most = kGemmMost, class TA, class TB, class Epilogue, class RowEpilogue = NoRowEpilogue>
+// As `gemm_packed`, for a B that is packed now, panel by panel. A and B: f32 and half types, or f64; any strides. Columns is at
+// least n: of a product of few columns only their vectors are packed and computed.
+template <i64 Most = kGemmMost, i64 Columns = kGemmColumns, class TA, class TB, class Epilogue,
+          class RowEpilogue = NoRowEpilogue>
 AOTI_INLINE void gemm_general(i64 m0, i64 m1, i64 p0, i64 p1, i64 n, i64 k, Matrix<TA> a, Matrix<TB> b, void *scratch,
                               Epilogue &&epilogue, const RowEpilogue &row_epilogue = {}) {
   using S = TileSum<TA>;
   const auto sink = [&](i64 row, i64 rows, i64 column, i64 width, const S *sums, i64 pitch) AOTI_LAMBDA {
     detail::hand_over(row, rows, column, width, sums, pitch, epilogue);
   };
-  detail::general_tiles<Most>(m0, m1, p0, p1, n, k, a, b, scratch, sink, row_epilogue);
+  detail::general_tiles<Most, Columns>(m0, m1, p0, p1, n, k, a, b, scratch, sink, row_epilogue);
 }
 
 AOTI_NAMESPACE_END

@@ -70,7 +70,8 @@ template <class W> AOTI_NOINLINE void plain_sums(i64 rows, i64 k, Matrix<f32> a,
   for (i64 done = 0; done < rows;) {
     GemmBlock block = gemm_block<kGemmMost>(rows - done);
     block.panels = 1;
-    gemm_tile<kGemmMost>(block, k, a.data + done * a.row_stride, a.row_stride, a.col_stride, panel, kPanel, 0, sums + done * kPanel);
+    gemm_tile<kGemmMost, kPanel>(block, k, a.data + done * a.row_stride, a.row_stride, a.col_stride, panel, kPanel, 0,
+                                 sums + done * kPanel);
     done += block.rows;
   }
 }
@@ -155,13 +156,13 @@ AOTI_INLINE void gemm_general_units(const GemmPlan &plan, i64 m0, i64 m1, i64 p0
     f32 *const to = (f32 *)((char *)scratch + detail::unit_scratch(m1 - m0, k).panel);
     return detail::unit_tiles<kPlanes<T>>(m0, m1, p0, p1, n, k, a, (char *)scratch, [&](i64 p) {
       const Matrix<T> columns{b.data + p * kPanel * b.col_stride, b.row_stride, b.col_stride};
-      detail::pack_panel(columns, k, min_i64(n - p * kPanel, kPanel), to);
+      detail::pack_panel<kPanel>(columns, k, min_i64(n - p * kPanel, kPanel), to);
       return (const f32 *)to;
     }, sink, row_epilogue);
   }
 #endif
   (void)plan;
-  detail::general_tiles<kGemmMost>(m0, m1, p0, p1, n, k, a, b, scratch, sink, row_epilogue);
+  detail::general_tiles<kGemmMost, kGemmColumns>(m0, m1, p0, p1, n, k, a, b, scratch, sink, row_epilogue);
 }
 
 AOTI_NAMESPACE_END

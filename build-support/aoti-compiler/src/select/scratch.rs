@@ -37,6 +37,11 @@ pub(crate) fn few_rows(rows: &Expr) -> Option<i64> {
     rows.as_int().filter(|rows| *rows < TILE_ROWS).map(|rows| rows.max(1))
 }
 
+/// The columns of a product that do not fill a panel of floats, which packs and computes only the vectors of those.
+pub(crate) fn few_columns(columns: &Expr) -> Option<i64> {
+    columns.as_int().filter(|columns| *columns < PANEL).map(|columns| columns.max(1))
+}
+
 /// Whether so many channels leave half a vector of the widest, or less, for the last one. Unknown ones may.
 pub(crate) fn leaves_half(channels: &Expr) -> bool {
     const WIDEST: i64 = 16;

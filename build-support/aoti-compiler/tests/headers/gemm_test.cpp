@@ -85,7 +85,8 @@ static void check_packed(i64 m, i64 n, i64 k, Layout layout, i64 extra, bool who
   compare("packed", c, m, n, k, am, Matrix<W>{b.data, n, 1});
 }
 
-template <class TA, class TB> static void check_general(i64 m, i64 n, i64 k, Layout la, Layout lb, i64 extra) {
+template <class TA, class TB, i64 Columns = kGemmColumns>
+static void check_general(i64 m, i64 n, i64 k, Layout la, Layout lb, i64 extra) {
   Guarded<TA> a(extent(la, m, k, extra));
   Guarded<TB> b(extent(lb, k, n, extra));
   Guarded<char> scratch(gemm_general_scratch_bytes<TileSum<TA>>(m, n, k), true);
@@ -95,11 +96,25 @@ template <class TA, class TB> static void check_general(i64 m, i64 n, i64 k, Lay
   Collected c(m * n);
   Rows rows(m);
   split(m, gemm_panels<TileSum<TA>>(n), check_random(0, 1), [&](i64 m0, i64 m1, i64 p0, i64 p1) {
-    gemm_general(m0, m1, p0, p1, n, k, am, bm, scratch.data,
-                 [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); }, rows.of(m0, m1, p0, p1));
+    gemm_general<kGemmMost, Columns>(
+        m0, m1, p0, p1, n, k, am, bm, scratch.data,
+        [&](i64 row, i64 col, auto lanes, auto v) { c.put(lanes, row * n + col, v); }, rows.of(m0, m1, p0, p1));
   });
   rows.compare("general", gemm_panels<TileSum<TA>>(n));
   compare("general", c, m, n, k, am, bm);
+}
+
+// Products of at most Columns columns, of each number of rows, with sums of one chain and of two.
+template <i64 Columns> static void check_few_columns() {
+  const i64 depths[] = {0, 1, 6, 32, 1030};
+  for (i64 n = 0; n <= Columns; n += 1 + n / 5)
+    for (i64 m = 0; m < 33; m += 1 + m / 8)
+      for (i64 k : depths) {
+        Layout la = Layout(check_random(0, 2)), lb = Layout(check_random(0, 2));
+        check_general<f32, f32, Columns>(m, n, k, la, lb, check_random(0, 5));
+        check_general<f64, f64, Columns>(m, n, k, la, lb, check_random(0, 5));
+        check_general<bf16, f16, Columns>(m, n, k, la, lb, 0);
+      }
 }
 
 template <class Sum, int W, class T> static void check_any(i64 m, i64 n, i64 k, Layout la, Layout lb) {
@@ -275,6 +290,7 @@ int main() {
   }
   check_packed<f64>(40, 70, 512, kRows, 0, true), check_general<f64, f64>(40, 70, 512, kRows, kColumns, 512);
   check_packed<f64>(1, 70, 5000, kRows, 0, true), check_packed<f64>(60, 33, 5000, kRows, 0, false);
+  check_few_columns<1>(), check_few_columns<5>(), check_few_columns<9>(), check_few_columns<16>(), check_few_columns<31>();
   check_wrapping();
   check_long_sums(1), check_long_sums(20);
   return check_end();

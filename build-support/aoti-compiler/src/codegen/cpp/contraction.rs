@@ -13,7 +13,7 @@ use crate::loops::{Axis, Channels, ConvShape, Convolution, Kernel, MatMul, Matri
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{Block, CpuMapping, Split};
 use crate::select::{
-    Choice, Conv, Gemm, PackedOperand, Packing, Scratch, all_rows_bytes, few_rows, leaves_half,
+    Choice, Conv, Gemm, PackedOperand, Packing, Scratch, all_rows_bytes, few_columns, few_rows, leaves_half,
 };
 use crate::symbolic::{Expr, Symbol};
 
@@ -65,8 +65,8 @@ struct Product<'a> {
     matmul: &'a MatMul,
     gemm: Gemm,
     mapping: &'a CpuMapping,
-    /// Rows of the largest register tile, as the template's parameter; empty for all that there are.
-    most: String,
+    /// Rows of the largest register tile, where it is not the largest that there is.
+    most: Option<i64>,
     scratch: String,
     /// The type of the elements of packed panels.
     panels: &'static str,
@@ -87,9 +87,8 @@ pub(super) fn matmul(
     let (row, column) = (&matrix[0], &matrix[1]);
     // Tiles of more rows than there ever are need no code.
     let most = match (mapping.block, few_rows(&row.extent)) {
-        (Block::Rows(most), few) => format!("<{}>", few.map_or(most, |few| few.min(most))),
-        (Block::Typical | Block::WeightsOnce | Block::PixelsOnce, Some(few)) => format!("<{few}>"),
-        (Block::Typical | Block::WeightsOnce | Block::PixelsOnce, None) => String::new(),
+        (Block::Rows(most), few) => Some(few.map_or(most, |few| few.min(most))),
+        (Block::Typical | Block::WeightsOnce | Block::PixelsOnce, few) => few,
     };
     // The template's own scratch is behind the rows that a worker keeps.
     let kept = all_rows_bytes(&schedule.program, kernel, &schedule.target);
@@ -191,7 +190,7 @@ impl Product<'_> {
     /// The call of the template for a part.
     fn call(&self, part: &Part) -> String {
         let ([m0, m1], [p0, p1]) = (part.rows, part.panels);
-        let Product { most, scratch, .. } = self;
+        let scratch = &self.scratch;
         let rows = match (self.matmul.row_epilogue.is_some(), part.is_whole) {
             (false, _) => String::new(),
             (true, None) if self.rows.is_empty() => ", row_epilogue".to_owned(),
@@ -203,8 +202,8 @@ impl Product<'_> {
         };
         let panels = format!("{m0}, {m1}, {p0}, {p1}, n, k, a, b, {scratch}, epilogue{rows}");
         match self.gemm {
-            Gemm::Packed | Gemm::PackedNarrow => format!("gemm_packed{most}({panels});\n"),
-            Gemm::General => format!("gemm_general{most}({panels});\n"),
+            Gemm::Packed | Gemm::PackedNarrow => format!("gemm_packed{}({panels});\n", most_rows(self.most)),
+            Gemm::General => format!("gemm_general{}({panels});\n", self.most_rows_and_columns()),
             Gemm::PackedOnUnits => format!("gemm_packed_units(plan, {panels});\n"),
             Gemm::GeneralOnUnits => format!("gemm_general_units(plan, {panels});\n"),
             Gemm::Library(library) => {
@@ -215,6 +214,16 @@ impl Product<'_> {
                 let sum = sum_type(self.matmul.dtype);
                 format!("gemm_any<{sum}, AOTI_LANES>({m0}, {m1}, n, k, a, b, epilogue{rows});\n")
             }
+        }
+    }
+
+    /// The largest register tile and the columns of a product of few, as the template's arguments.
+    fn most_rows_and_columns(&self) -> String {
+        let columns = self.matmul.axes.last().and_then(|column| few_columns(&column.extent));
+        match (self.most, columns) {
+            (most, None) => most_rows(most),
+            (None, Some(columns)) => format!("<kGemmMost, {columns}>"),
+            (Some(most), Some(columns)) => format!("<{most}, {columns}>"),
         }
     }
 
@@ -267,8 +276,10 @@ impl Product<'_> {
             let body = body("begin * plan.step", "min_i64(end * plan.step, m)");
             return parallel("plan.units", &least, &body) + &self.row_epilogue_apart(by_rows);
         }
-        let most = &self.most;
-        let least = if most.is_empty() { "kGemmRows".to_owned() } else { format!("kGemmRowsOf{most}") };
+        let least = match self.most {
+            None => "kGemmRows".to_owned(),
+            most => format!("kGemmRowsOf{}", most_rows(most)),
+        };
         let grain = format!("max_i64({}, least)", grain_of(&self.mapping.grain, "units"));
         format!(
             "const bool by_rows = m >= {rows};\n\
@@ -277,6 +288,11 @@ impl Product<'_> {
             self.row_epilogue_apart(by_rows)
         )
     }
+}
+
+/// The largest register tile as the template's argument; nothing for the largest that there is.
+fn most_rows(most: Option<i64>) -> String {
+    most.map_or(String::new(), |most| format!("<{most}>"))
 }
 
 pub(super) fn batch_positions(axes: &[Axis]) -> String {
