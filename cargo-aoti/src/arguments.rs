@@ -46,7 +46,7 @@ pub(crate) struct Global {
 /// What products of `f32` may be besides our own.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Rounding {
-    /// What of f32 a GPU may multiply as TF32, comma-separated [default: `conv`, as in PyTorch; in `verify` `none`]
+    /// What of f32 a GPU may multiply as TF32, comma-separated [default: `conv`, as in PyTorch; in `verify` `none`, in `inspect` what the manifest says]
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     allow_tf32: Vec<Rounded>,
     /// Library that products may be left to, where a record takes it: `cublaslt`, `hipblaslt`, `openblas` or `onednn`

@@ -289,7 +289,7 @@ template <class T, int W> AOTI_INLINE Vec<T, W> larger(Vec<T, W> a, Vec<T, W> b)
 #else
 #define AOTI_IN_ONE_INSTRUCTION(NAME)
 #endif
-#define AOTI_EXTREME_OF_FLOATS(NAME, NUMBERS, OTHERWISE)                                                \
+#define AOTI_EXTREME_OF_FLOATS(NAME, NUMBERS, OTHERWISE)                                             \
   template <class T, int W> AOTI_INLINE Vec<T, W> NAME(Vec<T, W> a, Vec<T, W> b) {                   \
     AOTI_IN_ONE_INSTRUCTION(NAME) {                                                                  \
       Vec<T, W> r = NUMBERS;                                                                         \

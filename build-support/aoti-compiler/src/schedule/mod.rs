@@ -171,10 +171,10 @@ fn fuse(program: &mut Program, ranges: &dyn Ranges, target: &Target, records: &R
 }
 
 /// Fuses small kernels that share nothing, where a launch takes time.
-fn share_launches(program: &mut Program, context: (&dyn Ranges, &Target, &Records)) {
-    if context.1.launch_elements() > 0 {
+fn share_launches(program: &mut Program, (ranges, target, records): (&dyn Ranges, &Target, &Records)) {
+    if target.launch_elements() > 0 {
         // Why kernels that share nothing stay apart is of no interest.
-        fuse_for(Reason::Launch, program, context, &mut Fused::default());
+        fuse_for(Reason::Launch, program, (ranges, target, records), &mut Fused::default());
     }
 }
 

@@ -1,14 +1,30 @@
 //! What is fused and what is not, as graphs in the text form and an outline of the kernels that come out.
 
 use super::*;
+use crate::graph::Graph;
 use crate::graph::text::parse;
 use crate::loops::{Effect, Kernel, Storage};
 use crate::lower::lower;
 use crate::target::GpuTarget;
 
+/// A graph with the given statements.
+fn graph_of(body: &str) -> Graph {
+    parse(&format!("graph \"test\" {{\n{body}\n}}")).expect("the text parses")
+}
+
+/// What a graph becomes on a target.
+fn scheduled_for(graph: &Graph, target: &Target, records: &Records) -> (Schedule, Fused) {
+    schedule(lower(graph, target), &graph.ranges(), target, records).expect("all accesses are proven")
+}
+
+/// A GPU with all that there is.
+fn gpu() -> Target {
+    Target::Gpu(GpuTarget::named("sm_90a").expect("it is in the table"))
+}
+
 /// The scheduled program of a graph with the given statements.
 fn scheduled(body: &str) -> (Program, Vec<Explanation>) {
-    let graph = parse(&format!("graph \"test\" {{\n{body}\n}}")).expect("the text parses");
+    let graph = graph_of(body);
     crate::graph::verify(&graph).expect("the graph is well formed");
     let target = Target::cpu(&["x86-64-v3"]);
     let lowered = lower(&graph, &target);
@@ -27,14 +43,14 @@ fn scheduled(body: &str) -> (Program, Vec<Explanation>) {
 
 /// The pairs of a graph for which it is open whether they become one kernel.
 fn pairs_of(body: &str) -> Vec<Pair> {
-    let graph = parse(&format!("graph \"test\" {{\n{body}\n}}")).expect("the text parses");
+    let graph = graph_of(body);
     let target = Target::cpu(&["x86-64-v3"]);
     let lowered = lower(&graph, &target);
     schedule(lowered, &graph.ranges(), &target, &Records::none()).unwrap().1.pairs
 }
 
 /// Each of the first pairs that may become one kernel as it is not by itself, and all of them.
-fn other_pairs_give_the_same(graph: &crate::graph::Graph, lowered: &Program, pairs: &[Pair]) {
+fn other_pairs_give_the_same(graph: &Graph, lowered: &Program, pairs: &[Pair]) {
     let target = Target::cpu(&["x86-64-v3"]);
     let mut all = Records::none();
     let check = |records: &Records| {
@@ -60,7 +76,7 @@ fn other_pairs_give_the_same(graph: &crate::graph::Graph, lowered: &Program, pai
 }
 
 /// Every way to run every kernel is well formed and gives the same.
-fn other_ways_give_the_same(graph: &crate::graph::Graph, schedule: &Schedule) {
+fn other_ways_give_the_same(graph: &Graph, schedule: &Schedule) {
     let (program, target, ranges) = (&schedule.program, &schedule.target, graph.ranges());
     let kernels = program.kernels.values();
     let ways: Vec<_> = kernels.map(|kernel| (kernel, ways(program, kernel, &ranges, target))).collect();
@@ -79,7 +95,7 @@ fn other_ways_give_the_same(graph: &crate::graph::Graph, schedule: &Schedule) {
 }
 
 /// Evaluates a graph and its schedule on the same data, sizes at 3 where they are free.
-fn gives_the_same(graph: &crate::graph::Graph, schedule: &Schedule) {
+fn gives_the_same(graph: &Graph, schedule: &Schedule) {
     use crate::dtype::DType;
     use crate::interpret::{Tensor, evaluate, evaluate_schedule};
     let inputs: Vec<Tensor> = graph
@@ -319,7 +335,7 @@ fn normalisation_between_products_is_no_kernel_and_its_residual_is_replaced_in_p
     let fixed = normalised("", "70");
     check(&fixed, &[&step("70"), &step("70")]);
     // The second residual takes the place of the first, which the normalised rows were made of.
-    let graph = parse(&format!("graph \"test\" {{\n{fixed}\n}}")).expect("the text parses");
+    let graph = graph_of(&fixed);
     let target = Target::cpu(&["x86-64-v3"]);
     let schedule = schedule(lower(&graph, &target), &graph.ranges(), &target, &Records::none()).unwrap().0;
     let arena = schedule.memory.arena_bytes.as_int().expect("fixed");
@@ -694,14 +710,14 @@ fn what_keeps_all_threads_busy_is_worth_a_question() {
     let prices = Target::cpu(&["x86-64-v3"]).prices();
     let cost = |way: usize| prices.total(&pair.ways[way].cost);
     assert!(cost(1) < cost(0), "on one thread it is better to read once");
-    let graph = parse(&format!("graph \"test\" {{\n{LARGE_REDUCTION}\n}}")).expect("the text parses");
+    let graph = graph_of(LARGE_REDUCTION);
     let target = Target::cpu(&["x86-64-v3"]);
     let mut records = Records::none();
     records.set(pair.key.clone(), Setting::Pair(Joint::Fused));
-    let (own, fused) = schedule(lower(&graph, &target), &graph.ranges(), &target, &records).unwrap();
+    let (own, fused) = scheduled_for(&graph, &target, &records);
     assert_eq!((own.program.kernels.len(), fused.pairs[0].taken), (1, Joint::Fused));
     records.set(pair.key.clone(), Setting::Pair(Joint::Apart));
-    let (_, fused) = schedule(lower(&graph, &target), &graph.ranges(), &target, &records).unwrap();
+    let (_, fused) = scheduled_for(&graph, &target, &records);
     assert_eq!(fused.explanations[0].reason, Refusal::Measured);
 }
 
@@ -726,24 +742,21 @@ fn whether_a_product_finishes_its_rows_is_a_question() {
     let [pair] = &pairs_of(FINISHED_ROWS)[..] else { panic!("one question") };
     let joints = [pair.ways[0].joint, pair.ways[1].joint];
     assert_eq!((program.kernels.len(), joints), (1, [Joint::Fused, Joint::Apart]));
-    let graph = parse(&format!("graph \"test\" {{\n{FINISHED_ROWS}\n}}")).expect("the text parses");
+    let graph = graph_of(FINISHED_ROWS);
     let target = Target::cpu(&["x86-64-v3"]);
     let mut records = Records::none();
     records.set(pair.key.clone(), Setting::Pair(Joint::Apart));
-    let (apart, fused) = schedule(lower(&graph, &target), &graph.ranges(), &target, &records).unwrap();
+    let (apart, fused) = scheduled_for(&graph, &target, &records);
     assert_eq!((apart.program.kernels.len(), fused.pairs[0].taken), (2, Joint::Apart));
     gives_the_same(&graph, &apart);
 }
 
 #[test]
 fn on_gpus_pairs_are_questions_too() {
-    let target = Target::Gpu(GpuTarget::named("sm_90a").expect("it is in the table"));
+    let target = gpu();
     for (body, first) in [(heavy_epilogue("", "a", 6), 1), (LARGE_REDUCTION.to_owned(), 2)] {
-        let graph = parse(&format!("graph \"test\" {{\n{body}\n}}")).expect("the text parses");
-        let run = |records: &Records| {
-            let lowered = lower(&graph, &target);
-            schedule(lowered, &graph.ranges(), &target, records).expect("it fits")
-        };
+        let graph = graph_of(&body);
+        let run = |records: &Records| scheduled_for(&graph, &target, records);
         let (schedule, fused) = run(&Records::none());
         let [pair] = &fused.pairs[..] else { panic!("one question: {:?}", fused.pairs) };
         assert_eq!(schedule.program.kernels.len(), first);
@@ -763,11 +776,9 @@ fn on_gpus_pairs_are_questions_too() {
 /// no more, or of a pair whose kernels are others now, is passed over.
 #[test]
 fn records_of_pairs_and_of_the_kernels_that_they_make_do_not_nest() {
-    let graph =
-        parse(&format!("graph \"test\" {{\n{}\n}}", heavy_epilogue("", "a", 6))).expect("the text parses");
+    let graph = graph_of(&heavy_epilogue("", "a", 6));
     let (target, mut records) = (Target::cpu(&["x86-64-v3"]), Records::none());
-    let run =
-        |records: &Records| schedule(lower(&graph, &target), &graph.ranges(), &target, records).unwrap();
+    let run = |records: &Records| scheduled_for(&graph, &target, records);
     let (first, fused) = run(&records);
     let keys = |schedule: &Schedule| -> Vec<KernelKey> {
         let program = &schedule.program;
@@ -808,9 +819,8 @@ fn sizes_that_may_be_zero_keep_no_kernels_apart() {
 
 #[test]
 fn parts_of_a_buffer_share_launches_before_they_depend_on_each_other() {
-    let graph = parse(
-        "graph \"test\" {
-         input %x \"x\": f32[2, 5, 4]
+    let graph = graph_of(
+        "input %x \"x\": f32[2, 5, 4]
          input %k \"k\": f32[3, 4]
          input %at \"at\": i64[3, 4]
          %first: f32[5, 4] = view %x [0, i0, i1]
@@ -820,13 +830,9 @@ fn parts_of_a_buffer_share_launches_before_they_depend_on_each_other() {
          %row: f32[3, 4] = view %sum [i1]
          %next: f32[5, 4] = scatter %second, %row, %at set [wrap $0, i1]
          %c: f32[5, 8] = cat %new, %next axis 1
-         output %c \"c\"
-         }",
-    )
-    .expect("the text parses");
-    let target = Target::Gpu(crate::target::GpuTarget::named("sm_90a").expect("it is in the table"));
-    let program = lower(&graph, &target);
-    let (schedule, _) = schedule(program, &graph.ranges(), &target, &Records::none()).unwrap();
+         output %c \"c\"",
+    );
+    let (schedule, _) = scheduled_for(&graph, &gpu(), &Records::none());
     gives_the_same(&graph, &schedule);
     let kernels = schedule.program.kernels.len();
     assert_eq!(kernels, 4, "one copies both parts: {}", crate::loops::text::print(&schedule.program));

@@ -72,12 +72,7 @@ fn measured(kernel: &OpenKernel, way: usize, records: &[(&Place, &Record)]) -> V
 fn why(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> String {
     let taken = &kernel.ways[kernel.taken].setting;
     let Some((place, record)) = records.iter().rev().find(|(_, record)| record.setting == *taken) else {
-        return match records.is_empty() {
-            true => "predicted to be the fastest; nothing was measured".to_owned(),
-            false => {
-                "predicted to be the fastest; what was measured names no way that this kernel has".to_owned()
-            }
-        };
+        return why_none_won(kernel, records);
     };
     let sizes = if place.sizes.is_empty() { String::new() } else { format!(", sizes: {}", place.sizes) };
     let on = format!("{} (threads: {}{sizes})", place.machine, place.threads);
@@ -87,6 +82,25 @@ fn why(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> String {
     }
     let (micros, spread, first) = (record.micros, record.spread, record.default_micros);
     format!("{micros:.2} us ± {spread:.2} instead of {first:.2} us, on {on}")
+}
+
+/// The same where the way that is taken was the fastest of no single measurement.
+fn why_none_won(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> String {
+    let is_way = |record: &Record| kernel.ways.iter().any(|way| way.setting == record.setting);
+    let of_sizes: Vec<_> = records.iter().filter(|(place, _)| !place.sizes.is_empty()).collect();
+    let is_measured = measured(kernel, kernel.taken, records).len() == records.len();
+    let reason = match records {
+        [] => "nothing was measured",
+        _ if !records.iter().any(|(_, record)| is_way(record)) => {
+            "what was measured names no way that this kernel has"
+        }
+        _ if is_measured && of_sizes.len() > 1 => {
+            let sizes: Vec<_> = of_sizes.iter().map(|(place, _)| place.sizes.to_string()).collect();
+            return format!("the best over all that was measured, sizes: {}", sizes.join("; "));
+        }
+        _ => "what was measured is of other machines",
+    };
+    format!("predicted to be the fastest; {reason}")
 }
 
 fn as_text(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> String {
@@ -113,4 +127,85 @@ fn as_json(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> Value {
         "kernel": kernel.name, "key": kernel.key.to_string(), "target": kernel.target,
         "why": why(kernel, records), "ways": kernel.ways.iter().enumerate().map(way).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aoti_build::Sizes;
+
+    const WAYS: [&str; 3] = [
+        "loops",
+        "gemm.general split rows 64 lanes outer grain 65536",
+        "loops split rows 8 lanes outer grain 8",
+    ];
+
+    /// A kernel of three ways, of which the second is taken, with one open size.
+    fn kernel() -> OpenKernel {
+        let way = |text: &&str| compile::OpenWay {
+            setting: text.parse().expect("a setting"),
+            cost: 1.0,
+            parts: Vec::new(),
+            is_shared: false,
+        };
+        let key = KernelKey::parse("0123456789abcdef").expect("a key");
+        let ways = WAYS.iter().map(way).collect();
+        OpenKernel {
+            name: "fc_linear".to_owned(),
+            key,
+            target: "cpu".to_owned(),
+            sizes: vec![Some((0, 0))],
+            index: Some(0),
+            ways,
+            taken: 1,
+        }
+    }
+
+    /// A measurement at one size: what won, and the others.
+    fn record(size: i64, machine: &str, [winner, others @ ..]: [&str; 2]) -> (Place, Record) {
+        let setting: aoti_compiler::schedule::Setting = winner.parse().expect("a setting");
+        let place = Place {
+            kernel: kernel().key,
+            machine: machine.to_owned(),
+            threads: 1,
+            sizes: Sizes::of(&[Some((0, 0))], &[vec![size]]),
+        };
+        let record = Record {
+            model: "net".to_owned(),
+            name: "fc_linear".to_owned(),
+            template: setting.version(),
+            setting,
+            micros: 1.0,
+            spread: 0.1,
+            default_micros: 3.0,
+            others: others.iter().map(|other| (other.parse().expect("a setting"), 2.0)).collect(),
+            predicted: 1.0,
+            tool: String::new(),
+            compiler: String::new(),
+        };
+        (place, record)
+    }
+
+    fn why_of(records: &[(Place, Record)]) -> String {
+        let records: Vec<_> = records.iter().map(|(place, record)| (place, record)).collect();
+        why(&kernel(), &records)
+    }
+
+    #[test]
+    fn a_way_is_taken_for_what_was_measured_of_it() {
+        let [default, taken, third] = WAYS;
+        let of_sizes = why_of(&[record(1, "amd", [default, taken]), record(64, "amd", [third, taken])]);
+        assert!(of_sizes.contains("the best over all that was measured, sizes: "), "{of_sizes}");
+        assert!(of_sizes.contains('1') && of_sizes.contains("64"), "{of_sizes}");
+
+        assert!(
+            why_of(&[record(1, "amd", [taken, third])])
+                .starts_with("1.00 us ± 0.10 instead of 3.00 us, on amd")
+        );
+        assert!(why_of(&[]).ends_with("nothing was measured"));
+        let foreign = why_of(&[record(1, "amd", [third, default]), record(64, "intel", [third, default])]);
+        assert!(foreign.ends_with("what was measured is of other machines"), "{foreign}");
+        let unknown = "loops split rows 4 lanes outer grain 8";
+        assert!(why_of(&[record(1, "amd", [unknown, unknown])]).ends_with("no way that this kernel has"));
+    }
 }

@@ -21,19 +21,21 @@ template <class Body> AOTI_INLINE void parallel(const Run &, i64 n, i64, const B
   for (i64 i = block_index() * threads + thread_index(); i < n; i += block_count() * threads) body(i, i + 1, i64(0));
 }
 
-// The first thing that a kernel does: it waits until everything is seen that earlier kernels wrote.
+// Waits until everything is seen that earlier kernels wrote. Before it a kernel touches only what none of them writes.
 AOTI_INLINE void begin_kernel() {
 #if AOTI_NVIDIA && __CUDA_ARCH__ >= 900
   __asm__ volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-// When every block is here, the next kernel may come to the multiprocessors: at the end, as its blocks would crowd on those that
-// happen to be free; behind the beginning of kernels that are too small for that.
+// When every block is here, the next kernel may come to the multiprocessors, where it waits for this one to end. Large kernels say
+// it at their end, as the blocks of the next would crowd on multiprocessors that happen to be free; those that leave room on all
+// alike, or whose successors have weights to read meanwhile, before they begin.
 AOTI_INLINE void let_next_kernel_come() {
 #if AOTI_NVIDIA && __CUDA_ARCH__ >= 900
   __asm__ volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
+
 AOTI_INLINE void note_fault(const Run &run, int fault) { exchange_if_zero(run.fault, fault); }
 
 AOTI_NAMESPACE_END

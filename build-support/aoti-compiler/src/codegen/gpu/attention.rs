@@ -20,7 +20,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
     let [width, columns] = [&own.depth, &column.extent]
         .map(|size| size.as_int().expect("lowering makes attention of heads of known sizes"));
     let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
-    // A few queries are a link in a chain of small kernels, and take few of the registers.
+    // A few queries are a link in a chain of small kernels.
     let begins = if tile.by == Multiplier::Few { Begins::WithNext } else { Begins::AtOnce };
     let (function, header) = match tile.by {
         Multiplier::Few => (format!("attend_few<{rows}, {}", tile.blocks), "gpu/attention_few.h"),

@@ -26,9 +26,7 @@ pub(super) struct DeviceText {
     pub(super) origins: Vec<Origin>,
     /// Parameter list.
     pub(super) declaration: String,
-    /// What it does while earlier kernels may still run.
     begins: Begins,
-    /// Everything behind that.
     pub(super) body: String,
     /// Buffers that the caller passes, in order.
     pub(super) arguments: Vec<BufferId>,
