@@ -122,10 +122,6 @@ mod vmap;
 mod windows;
 
 #[cfg(test)]
-mod draws_parameters_tests;
-#[cfg(test)]
-mod draws_tests;
-#[cfg(test)]
 mod project_tests;
 #[cfg(test)]
 mod tests;
