@@ -62,7 +62,8 @@ fn poisson(cx: &mut Context, a: &Args) -> Rule {
     let is_rate = cx.apply([rate], DType::F64, |[rate]| rate.ge(0.0).and(rate.is_finite()))?;
     all_hold(cx, a, is_rate, "rates must be finite and not negative")?;
     let (few, many) = (few_events(cx, rate)?, many_events(cx, rate)?);
-    let count = cx.apply([rate, few, many], DType::F64, |[rate, few, many]| rate.ge(FEW).select(many, few))?;
+    let count =
+        cx.apply([rate, few, many], DType::F64, |[rate, few, many]| rate.ge(FEW).select(many, few))?;
     Ok(cx.b.cast(count, ty.dtype).into())
 }
 
