@@ -100,6 +100,7 @@ mod rejection;
 mod resample;
 mod scan;
 mod search;
+mod segments;
 mod sequence_loss;
 mod shape;
 mod short_time;
