@@ -183,4 +183,25 @@ def histograms(t):
     )
 
 
-FAMILIES = {"histograms": (("f32", "f64"), histograms), "reductions": (ALL, reductions), "scans": (SOME, scans), "ordering": (SOME, ordering)}
+def segments(t):
+    x = t.rand(7, 3, low=-2, high=2)
+    lengths = torch.tensor([2, 0, 4, 1])
+    t.bind(x=x, e=t.special(), l=lengths, o=torch.tensor([0, 2, 2, 6, 7]), k=lengths.int(), z=t.rand(0, 3))
+    t.bind(m=t.rand(2, 6, 3, low=-2, high=2), n=torch.tensor([[2, 4, 0], [0, 1, 5]]), p=torch.tensor([[0, 2, 6], [1, 1, 4]]))
+    for name in ("sum", "mean", "max", "min", "prod"):
+        call = lambda given: f"torch.segment_reduce({given.replace('OP', repr(name))})"
+        t(
+            f"{call('x, OP, lengths=l')}, {call('x, OP, offsets=o')}, {call('x, OP, lengths=l, initial=0.5')}",
+            f"{call('x[:, 0], OP, lengths=k')}, {call('x[::2], OP, lengths=l[:2] * 2')}, {call('x, OP, offsets=o[1:4]')}",
+            f"{call('m, OP, lengths=n, axis=1')}, {call('m, OP, offsets=p, axis=1')}, {call('m, OP, lengths=n[:, :2], axis=1, unsafe=True, initial=3')}",
+            f"{call('e, OP, offsets=torch.tensor([0, 2, 3, 5])')}, {call('z, OP, lengths=l * 0')}",
+            f"{call('e, OP, offsets=torch.tensor([0, 2, 3]), initial=math.nan')}, {call('x, OP, lengths=l, offsets=o - o % 2')}",
+        )
+    good, bad = torch.tensor([3, 0, 4]), [{"l": torch.tensor(own)} for own in ([3, 0, 3], [3, -1, 5], [4, 0, 4])]
+    t.data("torch.segment_reduce(x, 'mean', lengths=l)", {"x": x, "l": good}, bad, {"l": torch.tensor([0, 7, 0])})
+    bad = [{"o": torch.tensor(own)} for own in ([0, 5, 3, 7], [5, 0, 0, 1])]
+    good = torch.tensor([0, 2, 2, 7])
+    t.data("torch.segment_reduce(x, 'max', offsets=o)", {"x": x, "o": good}, bad, {"o": torch.tensor([1, 2, 3, 3])}, dynamic=("x",))
+
+
+FAMILIES = {"segments": (("f32", "f64", "f16", "bf16"), segments), "histograms": (("f32", "f64"), histograms), "reductions": (ALL, reductions), "scans": (SOME, scans), "ordering": (SOME, ordering)}

@@ -1,6 +1,7 @@
 //! Operators of complex numbers with meanings of their own, element by element.
 
 use super::parts::{Complex, Parts};
+use super::softmax::shift;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::aten::Arg;
 use crate::dtype::DType;
@@ -36,12 +37,9 @@ pub(super) fn two(cx: &mut Context, a: &Args, f: impl FnOnce(&Complex, &Complex)
 }
 
 pub(super) fn sum(cx: &mut Context, a: &Args, sign: f64) -> Rule {
-    let dtype = a.part_type()?.compute();
-    let alpha = a.scalar_or("alpha", 1i64)?.to_f64();
+    let factor = sign * a.scalar_or("alpha", 1i64)?.to_f64();
     two(cx, a, |x, y| {
-        let factor = sign * alpha;
         let y = if factor == 1.0 { y.clone() } else { y.scaled(&factor.into()) };
-        let _ = dtype;
         x.plus(&y)
     })
 }
@@ -173,28 +171,25 @@ pub(super) fn filled_with(cx: &mut Context, a: &Args) -> Rule {
     }
 }
 
-pub(super) fn padded(cx: &mut Context, a: &Args) -> Rule {
-    if a.str_or("mode", "constant")? != "constant" {
-        return Err(RuleError::unsupported("padding with elements of the tensor"));
-    }
-    if a.scalar_or("value", 0.0)?.to_f64() != 0.0 {
-        return Err(RuleError::unsupported("padding with another number than 0"));
-    }
-    let parts = cx.split(a.tensor("self")?)?;
-    let amounts = a.syms("pad")?;
-    let padded = |cx: &mut Context, x| -> Result<_, RuleError> {
-        let rank = cx.b.rank(x);
-        let mut sides = vec![(Expr::int(0), Expr::int(0)); rank];
-        for (number, pair) in amounts.chunks(2).enumerate() {
-            let ([low, high], Some(axis)) = (pair, rank.checked_sub(number + 1)) else {
-                return Err(RuleError::Malformed("padding has two numbers for each axis".to_owned()));
-            };
-            sides[axis] = (low.clone(), high.clone());
-        }
-        Ok(cx.b.pad(x, &sides, 0.0)?)
+/// The logarithm of the sum of exponentials over axes.
+pub(super) fn exponentials(cx: &mut Context, a: &Args) -> Rule {
+    let (z, dtype) = operand(cx, a)?;
+    let re = cx.formula(dtype, &z.re)?;
+    let axes = Context::axes(&a.ints_or("dim", &[])?, cx.b.rank(re))?;
+    let shift = shift(cx, re, &axes)?;
+    let terms = z.plus(&Complex::real(shift).negated()).exp();
+    let mut sum = |term: &Formula| {
+        let term = cx.formula(dtype, term)?;
+        cx.sum(term, &axes, true)
     };
-    let parts = Parts { re: padded(cx, parts.re)?, im: padded(cx, parts.im)? };
-    Ok(cx.join(parts)?.into())
+    let sum = Complex::new(sum(&terms.re)?.into(), sum(&terms.imaginary())?.into());
+    let result = sum.log().plus(&Complex::real(shift));
+    let mut part = |part: &Formula| -> Result<_, RuleError> {
+        let part = cx.formula(dtype, part)?;
+        Ok(if a.bool_or("keepdim", false)? { part } else { cx.b.squeeze(part, &axes)? })
+    };
+    let result = Complex::new(part(&result.re)?.into(), part(&result.imaginary())?.into());
+    a.emitted(cx, &result)
 }
 
 /// A number that is added to a product, or a quotient, of two others.

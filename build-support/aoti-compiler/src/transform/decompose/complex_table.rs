@@ -5,8 +5,9 @@ use super::complex::How::{
 };
 use super::complex::Seen;
 use super::complex_functions::{
-    close, compared, complex, conjugate_product, convert, direction, filled, filled_with, filling, identity,
-    interpolated, kept, masked_fill, one, padded, polar, power, real, sum, tanh, two, unit, with_term,
+    close, compared, complex, conjugate_product, convert, direction, exponentials, filled, filled_with,
+    filling, identity, interpolated, kept, masked_fill, one, polar, power, real, sum, tanh, two, unit,
+    with_term,
 };
 use super::parts::Complex;
 use super::{Formula, complex_elementary as elementary, complex_factored as factored};
@@ -352,6 +353,7 @@ pub(super) const TABLE: &[(&str, How)] = &[
     ("aten.full_like.default", Own(filled_with)),
     ("aten.new_full.default", Own(filled_with)),
     ("aten.scalar_tensor.default", Own(filled_with)),
-    ("aten.constant_pad_nd.default", Own(padded)),
-    ("aten.pad.default", Own(padded)),
+    ("aten.constant_pad_nd.default", ByParts(&["value"])),
+    ("aten.pad.default", ByParts(&["value"])),
+    ("aten.logsumexp.default", Own(exponentials)),
 ];

@@ -100,6 +100,7 @@ mod rejection;
 mod resample;
 mod scan;
 mod search;
+mod segments;
 mod sequence_loss;
 mod shape;
 mod short_time;
@@ -121,10 +122,6 @@ mod unsupported;
 mod vmap;
 mod windows;
 
-#[cfg(test)]
-mod draws_parameters_tests;
-#[cfg(test)]
-mod draws_tests;
 #[cfg(test)]
 mod project_tests;
 #[cfg(test)]

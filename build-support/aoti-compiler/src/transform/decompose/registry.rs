@@ -95,6 +95,7 @@ impl<'o> Registry<'o> {
             super::normalization::RULES,
             super::scan::RULES,
             super::search::RULES,
+            super::segments::RULES,
             super::order::RULES,
             super::softmax::RULES,
             super::reduction::RULES,

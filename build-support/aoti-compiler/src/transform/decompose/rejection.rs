@@ -54,43 +54,62 @@ fn still_open(cx: &mut Context, step: &Step<'_>, found: ValueId) -> Result<Value
     cx.formula(DType::Bool, &open.and(found.not()).and(left))
 }
 
-/// Few are counted by the running sum of probabilities until it passes a uniform number; many by W. Hörmann's "transformed
-/// rejection method for generating Poisson random variables" (1993), PTRS.
+/// Few are counted up, many proposed. Each has a loop of its own, which does not run where no rate asks for it.
 fn poisson(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
     let ty = cx.b.ty(x).clone();
     let rate = cx.b.cast(x, DType::F64);
     let is_rate = cx.apply([rate], DType::F64, |[rate]| rate.ge(0.0).and(rate.is_finite()))?;
     all_hold(cx, a, is_rate, "rates must be finite and not negative")?;
-    let key = cx.random_key()?;
-    let u = cx.uniform(DType::F64, &ty.shape)?;
+    let (few, many) = (few_events(cx, rate)?, many_events(cx, rate)?);
+    let count =
+        cx.apply([rate, few, many], DType::F64, |[rate, few, many]| rate.ge(FEW).select(many, few))?;
+    Ok(cx.b.cast(count, ty.dtype).into())
+}
+
+/// Counted by the running sum of probabilities until it passes a uniform number.
+fn few_events(cx: &mut Context, rate: ValueId) -> Result<ValueId, RuleError> {
+    let shape = cx.b.shape(rate);
+    let u = cx.uniform(DType::F64, &shape)?;
     let probability = cx.apply([rate], DType::F64, |[rate]| (-rate).exp())?;
-    let count = cx.b.full(0.0, DType::F64, &ty.shape);
-    let open = cx.apply([rate, u, probability], DType::F64, |[rate, u, p]| rate.ge(FEW).or(u.ge(p)))?;
+    let count = cx.b.full(0.0, DType::F64, &shape);
+    let open = cx.apply([rate, u, probability], DType::F64, |[rate, u, p]| rate.lt(FEW).and(u.ge(p)))?;
     let carried = [count, probability, probability];
-    let results = repeat_while_any(cx, "poisson", open, &carried, &[key, rate, u], |cx, step| {
-        let ([count, p, sum], [key, rate, u]) = (step.carried, step.captured) else {
+    let results = repeat_while_any(cx, "poisson_few", open, &carried, &[rate, u], |cx, step| {
+        let ([count, p, sum], [rate, u]) = (step.carried, step.captured) else {
             unreachable!("as many as were given")
         };
         let next = cx.with_number(BinaryOp::Add, step.number, 1i64)?;
         let next = cx.b.cast(next, DType::F64);
         let p = cx.apply([*p, *rate, next], DType::F64, |[p, rate, next]| p * rate / next)?;
         let sum = cx.add(*sum, p)?;
-        let (many, accepted) = many_events(cx, *key, step.number, *rate)?;
-        let found = cx.apply([*rate, *u, sum], DType::F64, |[rate, u, sum]| {
-            rate.ge(FEW).select(Formula::from(accepted), u.lt(sum))
-        })?;
+        let found = cx.binary(Relation::Lt, *u, sum)?;
         let open = still_open(cx, &step, found)?;
-        let proposed =
-            cx.apply([*rate, many, next], DType::F64, |[rate, many, next]| rate.ge(FEW).select(many, next))?;
-        let count = cx.b.select(step.open, proposed, *count)?;
+        let count = cx.b.select(step.open, next, *count)?;
         Ok(vec![open, count, p, sum])
     })?;
-    Ok(cx.b.cast(results[0], ty.dtype).into())
+    Ok(results[0])
+}
+
+/// By W. Hörmann's "transformed rejection method for generating Poisson random variables" (1993), PTRS.
+fn many_events(cx: &mut Context, rate: ValueId) -> Result<ValueId, RuleError> {
+    let shape = cx.b.shape(rate);
+    let key = cx.random_key()?;
+    let count = cx.b.full(0.0, DType::F64, &shape);
+    let open = cx.with_number(Relation::Ge, rate, FEW)?;
+    let results = repeat_while_any(cx, "poisson_many", open, &[count], &[key, rate], |cx, step| {
+        let ([count], [key, rate]) = (step.carried, step.captured) else {
+            unreachable!("as many as were given")
+        };
+        let (proposed, accepted) = proposed_events(cx, *key, step.number, *rate)?;
+        let open = still_open(cx, &step, accepted)?;
+        Ok(vec![open, cx.b.select(step.open, proposed, *count)?])
+    })?;
+    Ok(results[0])
 }
 
 /// A number of events at a rate that is not small, and whether it is accepted.
-fn many_events(
+fn proposed_events(
     cx: &mut Context,
     key: ValueId,
     round: ValueId,

@@ -4,6 +4,7 @@ use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
 use crate::graph::{FloatTest, FloatUnary, ReduceOp, Relation, ValueId};
+use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
 
@@ -108,6 +109,20 @@ fn logsumexp(cx: &mut Context, a: &Args) -> Rule {
     Ok(cx.in_compute_type(x, |cx, x| log_sum_exp(cx, x, &axes, keep))?.into())
 }
 
+/// What is taken from elements before their exponentials, so that no sum of them overflows. Keeps the axes.
+pub(super) fn shift(cx: &mut Context, x: ValueId, axes: &[usize]) -> Result<ValueId, RuleError> {
+    let mut shape = cx.b.shape(x);
+    if axes.iter().any(|axis| shape[*axis].is(0)) {
+        axes.iter().for_each(|axis| shape[*axis] = Expr::int(1));
+        return Ok(cx.b.full(0.0, cx.b.dtype(x), &shape));
+    }
+    let largest = cx.b.reduce(ReduceOp::Max, x, axes, true)?;
+    // An infinite maximum would give infinity minus infinity.
+    let infinite = cx.unary(FloatTest::IsInf, largest);
+    let zero = cx.b.full_like(0.0, largest);
+    Ok(cx.b.select(infinite, zero, largest)?)
+}
+
 /// Logarithm of the sum of exponentials over axes.
 pub(super) fn log_sum_exp(
     cx: &mut Context,
@@ -116,16 +131,7 @@ pub(super) fn log_sum_exp(
     keep: bool,
 ) -> Result<ValueId, RuleError> {
     let shape = cx.b.shape(x);
-    if axes.iter().any(|axis| shape[*axis].is(0)) {
-        let exponentials = cx.unary(FloatUnary::Exp, x);
-        let total = cx.sum(exponentials, axes, keep)?;
-        return Ok(cx.unary(FloatUnary::Log, total));
-    }
-    let largest = cx.b.reduce(ReduceOp::Max, x, axes, true)?;
-    // An infinite maximum would give infinity minus infinity.
-    let infinite = cx.unary(FloatTest::IsInf, largest);
-    let zero = cx.b.full_like(0.0, largest);
-    let shift = cx.b.select(infinite, zero, largest)?;
+    let shift = shift(cx, x, axes)?;
     let shifted = cx.sub(x, shift)?;
     let exponentials = cx.unary(FloatUnary::Exp, shifted);
     let total = cx.sum(exponentials, axes, true)?;
