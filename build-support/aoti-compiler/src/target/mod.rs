@@ -138,6 +138,23 @@ impl Target {
         }
     }
 
+    /// Rows up to which the time of a product is that of reading its right operand: such a product widens what is stored in a
+    /// narrower type. None where weights are packed in a form of their own.
+    pub fn skinny_rows(&self) -> i64 {
+        match self {
+            Target::Cpu(_) => 0,
+            Target::Gpu(_) => GpuTarget::SKINNY_ROWS,
+        }
+    }
+
+    /// Rows up to which it is read fastest with the elements of each sum side by side.
+    pub fn rows_along_sums(&self) -> i64 {
+        match self {
+            Target::Cpu(_) => 0,
+            Target::Gpu(_) => GpuTarget::FEW_ROWS,
+        }
+    }
+
     /// Operands up to which a concatenation is read where its operands lie, by a choice for each element. Vectors would be
     /// full of choices: on processors, loops over one operand each are better.
     pub fn inline_operands(&self) -> usize {

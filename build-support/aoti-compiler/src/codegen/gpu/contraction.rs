@@ -129,9 +129,9 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
     let (batch, matrix) = matmul.axes.split_at(rank - 2);
     let (row, column) = (&matrix[0], &matrix[1]);
     let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
-    let element = type_name(matmul.dtype);
     let operand = |operand: &MatrixOperand, outer: &Expr, depth: &Expr, by_depth: bool| {
         let pointer = parameters.buffer(operand.buffer);
+        let element = type_name(program.buffers[operand.buffer].dtype);
         let start = offset(operand);
         format!(
             "Strided<{element}, {index}, {by_depth}>{{whole({pointer}){start}, {}, {}}}",

@@ -10,9 +10,9 @@ use crate::symbolic::Expr;
 use crate::target::{GpuTarget, Vendor};
 
 /// Rows of a product that is a matter of bandwidth.
-const FEW_ROWS: i64 = 4;
+const FEW_ROWS: i64 = GpuTarget::FEW_ROWS;
 /// Rows or columns that large tiles would leave mostly empty.
-const NARROW: i64 = 16;
+const NARROW: i64 = GpuTarget::SKINNY_ROWS;
 /// Tiles that keep the multiprocessors of a large GPU busy.
 const ENOUGH_TILES: i64 = 96;
 /// Threads of a block.
@@ -175,7 +175,17 @@ struct Contraction {
     gathers: bool,
 }
 
-pub(super) fn of_product(matmul: &MatMul, index: IndexWidth, target: &GpuTarget) -> Vec<Tile> {
+pub(super) fn of_product(
+    program: &Program,
+    matmul: &MatMul,
+    index: IndexWidth,
+    target: &GpuTarget,
+) -> Vec<Tile> {
+    // Matrix units take both operands as they are in memory.
+    let kind = match matmul.widens(program) {
+        true => Kind::Other,
+        false => Kind::of(matmul.dtype, target.tf32.matmul),
+    };
     let (batch, matrix) = matmul.axes.split_at(matmul.axes.len() - 2);
     let contraction = Contraction {
         batches: Expr::product(batch.iter().map(|axis| &axis.extent)),
@@ -183,7 +193,7 @@ pub(super) fn of_product(matmul: &MatMul, index: IndexWidth, target: &GpuTarget)
         columns: matrix[1].extent.clone(),
         depth: matmul.depth.clone(),
         size: matmul.dtype.size() as i64,
-        kind: Kind::of(matmul.dtype, target.tf32.matmul),
+        kind,
         right_by_depth: matmul.right_by_depth(),
         gathers: false,
     };
@@ -376,7 +386,7 @@ mod tests {
         .unwrap_or_else(|error| panic!("{error}"));
         let kernel = program.kernels.values().next().expect("one kernel");
         let KernelKind::MatMul(matmul) = &kernel.kind else { panic!("a product") };
-        of_product(matmul, IndexWidth::Narrow, &target).swap_remove(0)
+        of_product(&program, matmul, IndexWidth::Narrow, &target).swap_remove(0)
     }
 
     fn sizes(tile: &Tile) -> (Multiplier, i64, i64) {
