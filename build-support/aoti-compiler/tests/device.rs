@@ -498,10 +498,11 @@ fn products_of_few_rows_read_what_is_stored_narrow() {
     let expected = [
         ("k_one", "i8, true"),
         ("k_few", "i8, true"),
-        ("k_skinny", "bf16, false"),
+        ("k_skinny", "f32, false"),
         ("k_whole", "i8, true"),
         ("k_plain", "bf16, true"),
         ("k_eighth", "f8e4m3fn, false"),
+        ("k_units", "i8, true"),
         ("k_half", "f16, true"),
         ("k_groups", "i8, false"),
     ];

@@ -5,8 +5,12 @@ use crate::target::Target;
 
 /// Whether a node is a product that reads its right operand as it is before it is converted, on this target: one of few rows.
 pub(super) fn widens_right(graph: &Graph, node: &Node, target: &Target) -> bool {
-    let rows = |value: &ValueId| graph.ty(*value).shape.iter().rev().nth(1)?.as_int();
-    node.op == Op::MatMul && rows(&node.inputs[0]).is_some_and(|rows| rows <= target.skinny_rows())
+    if node.op != Op::MatMul {
+        return false;
+    }
+    let left = graph.ty(node.inputs[0]);
+    let rows = left.shape[left.rank() - 2].as_int();
+    rows.is_some_and(|rows| rows <= target.widening_rows(left.dtype))
 }
 
 /// Whether a node converts numbers to a type of more bytes that holds them all.

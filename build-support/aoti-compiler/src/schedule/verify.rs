@@ -97,6 +97,10 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
             if is_on_units && widens {
                 findings.push("matrix units widen no operand".to_owned());
             }
+            let has_few = matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.dtype.is_half());
+            if matches!(mapping, GpuMapping::Tiles(tile) if tile.by == Multiplier::FewUnits) && !has_few {
+                findings.push("matrix units multiply few rows of halves alone".to_owned());
+            }
             if matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.row_epilogue.is_some()) {
                 findings.push("tiles of a GPU have no whole rows for a row epilogue".to_owned());
             }

@@ -19,14 +19,11 @@ const LEAST_ELEMENTS: i64 = 4096;
 
 /// Stores the weights of a graph's products as the target reads them.
 pub fn store_skinny_weights(graph: Graph, target: &Target) -> Graph {
-    if target.skinny_rows() == 0 {
-        return graph;
-    }
     everywhere(graph, &|graph, ranges| {
         let uses = count_uses(graph);
         rewrite(graph, ranges, |rewriter, node| {
-            let is_read_once = |weight: &Weight| uses[weight.value] == 1 && uses[node.inputs[1]] == 1;
-            let weight = Weight::of(rewriter, node, target).filter(is_read_once)?;
+            let is_own = |weight: &Weight| weight.path.iter().all(|value| uses[*value] == 1);
+            let weight = Weight::of(rewriter, node, target).filter(is_own)?;
             let right = weight.store(&mut rewriter.builder)?;
             Some(vec![rewriter.builder.matmul(node.inputs[0], right).ok()?])
         });
@@ -114,9 +111,11 @@ fn widened(recipe: &Graph, output: usize) -> Option<(ValueId, ValueId)> {
 
 /// The constant that is the right operand of a product of few rows.
 struct Weight {
-    /// Its value in the graph.
-    value: ValueId,
+    /// The constant's value, and those that the program makes of it up to the operand.
+    path: Vec<ValueId>,
     constant: Constant,
+    /// The type that it is converted to, which is the product's.
+    wide: DType,
     /// Coordinates of the view through which it is read, and its sizes.
     view: Option<(Vec<Expr>, Vec<Expr>)>,
     narrow: Option<DType>,
@@ -130,29 +129,34 @@ impl Weight {
             return None;
         }
         let builder = &rewriter.builder;
+        let operand = node.inputs[1];
         let shape = builder.shape(node.outputs[0]);
         let rows = shape[shape.len() - 2].as_int()?;
-        if rows > target.skinny_rows() {
+        let dtype = builder.dtype(operand);
+        if rows > target.skinny_rows(dtype) {
             return None;
         }
-        let operand = node.inputs[1];
-        let (value, view) = match rewriter.producer(operand)? {
-            Node { op: Op::View(coords), inputs, .. } => {
-                (inputs[0], Some((coords.clone(), builder.shape(operand))))
-            }
-            _ => (operand, None),
-        };
+        let (mut value, mut path, mut view) = (operand, vec![operand], None);
+        if let Node { op: Op::View(coords), inputs, .. } = rewriter.producer(value)? {
+            view = Some((coords.clone(), builder.shape(value)));
+            value = inputs[0];
+            path.push(value);
+        }
+        // What was too large to be converted when the model is compiled.
+        if let Node { op: Op::Cast, inputs, .. } = rewriter.producer(value)? {
+            value = inputs[0];
+            path.push(value);
+        }
         let Op::Constant(id) = rewriter.op(value)? else { return None };
         let constant = builder.graph().constants[*id].clone();
-        let is_by_columns = view.is_none() && constant.sizes.len() == 2 && is_worth_it(&constant);
-        let turns = rows <= target.rows_along_sums() && is_by_columns;
-        let narrow = narrower(&constant);
-        (turns || narrow.is_some()).then_some(Weight { value, constant, view, narrow, turns })
+        let turns = view.is_none() && constant.sizes.len() == 2 && is_worth_it(&constant);
+        let narrow = narrower(&constant).filter(|_| rows <= target.widening_rows(dtype));
+        (turns || narrow.is_some()).then_some(Weight { path, constant, wide: dtype, view, narrow, turns })
     }
 
     /// The operand with its elements stored otherwise.
     fn store(self, builder: &mut Builder) -> Option<ValueId> {
-        let (wide, name) = (self.constant.dtype, self.constant.name.clone());
+        let name = self.constant.name.clone();
         let mut recipe = match (&self.constant.source, self.narrow) {
             (ConstantSource::Derived { recipe, output }, Some(_)) => of_widened(recipe, *output)?,
             _ => {
@@ -173,7 +177,7 @@ impl Weight {
         }
         recipe.0.output("", recipe.1, OutputRole::User);
         let mut value = derive::derive(builder, &name, recipe.0.finish())?.into_iter().next()?;
-        value = builder.cast(value, wide);
+        value = builder.cast(value, self.wide);
         match self.view {
             Some((coords, sizes)) => builder.view(value, &sizes, coords).ok(),
             None if self.turns => turned(builder, value),
@@ -245,14 +249,16 @@ mod tests {
             (F32, "i8", "weight = random 1", I8),
             (F32, "f32", "weight = splat 1.0", F32),
         ] {
-            assert_eq!(stored(2, dtype, [own, data]), (narrow, vec![64, 96]), "{own} {data} as {dtype:?}");
+            assert_eq!(stored(1, dtype, [own, data]), (narrow, vec![64, 96]), "{own} {data} as {dtype:?}");
         }
     }
 
     #[test]
     fn products_of_more_rows_keep_the_order_or_all_of_their_weights() {
         let weight = ["i8", "= random 1"];
-        assert_eq!(stored(16, DType::F32, weight), (DType::I8, vec![96, 64]));
-        assert_eq!(stored(17, DType::F32, weight), (DType::F32, vec![96, 64]));
+        assert_eq!(stored(16, DType::Bf16, weight), (DType::I8, vec![64, 96]));
+        assert_eq!(stored(17, DType::Bf16, weight), (DType::Bf16, vec![96, 64]));
+        assert_eq!(stored(4, DType::F32, weight), (DType::F32, vec![64, 96]));
+        assert_eq!(stored(5, DType::F32, weight), (DType::F32, vec![96, 64]));
     }
 }
