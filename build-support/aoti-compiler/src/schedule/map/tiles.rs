@@ -430,6 +430,8 @@ mod tests {
     fn sizes_are_those_of_the_headers() {
         assert_eq!(RING, number("gpu/unit_fill.h", "kRing"));
         assert_eq!(RESULT_PAD, number("gpu/unit_fill.h", "kResultPad"));
+        assert_eq!(THREADS, number("gpu/skinny.h", "kSkinnyThreads"));
+        assert_eq!(FEW_COLUMNS, number("gpu/skinny.h", "kSkinnyColumns"));
     }
 
     #[test]
@@ -496,7 +498,13 @@ mod tests {
 
     #[test]
     fn a_few_rows_are_a_matter_of_bandwidth() {
-        assert_eq!(sizes(&product("bf16", "1", 8192, 8192, "sm_90a")), (Multiplier::Few, 4, 8));
+        let of = |dtype, m, k, architecture| sizes(&product(dtype, m, 8192, k, architecture));
+        assert_eq!(of("bf16", "1", 8192, "sm_90a"), (Multiplier::Few, 4, 8));
+        assert_eq!(of("bf16", "7", 8192, "sm_90a"), (Multiplier::FewUnits, 8, 16));
+        assert_eq!(of("f16", "16", 8192, "sm_80"), (Multiplier::FewUnits, 16, 16));
+        assert_eq!(of("bf16", "7", 8188, "sm_90a"), (Multiplier::Threads, 16, 64), "pieces are not whole");
+        assert_eq!(of("f32", "7", 8192, "sm_90a").0, Multiplier::Threads);
+        assert_eq!(of("bf16", "7", 8192, "gfx942").0, Multiplier::Threads);
     }
 
     #[test]
