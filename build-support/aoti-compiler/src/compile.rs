@@ -221,6 +221,7 @@ fn scheduled(
     records: &Records,
 ) -> Result<(Program, Schedule, Fused), Outside> {
     let own = transform::fourier_to_products(graph.clone(), target);
+    let own = transform::store_skinny_weights(own, target);
     let mut lowered = lower(&transform::split_reductions(own, target), target);
     bounds::stay_within(&mut lowered, "lowering")?;
     check(&loops::verify(&lowered), "lowering");

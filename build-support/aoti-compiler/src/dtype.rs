@@ -123,6 +123,32 @@ impl DType {
         DType::ALL.into_iter().find(|dtype| dtype.name() == name)
     }
 
+    /// Whether every number of another type is one of its own.
+    pub fn holds_all(self, narrow: DType) -> bool {
+        use DType::*;
+        match narrow {
+            Bool => true,
+            U8 => !matches!(self, Bool | I8 | F8(_)),
+            I8 => matches!(self, I8 | I16 | I32 | I64 | F16 | Bf16 | F32 | F64),
+            I16 => matches!(self, I16 | I32 | I64 | F32 | F64),
+            I32 => matches!(self, I32 | I64 | F64),
+            I64 => self == I64,
+            U16 => matches!(self, U16 | U32 | U64 | I32 | I64 | F32 | F64),
+            U32 => matches!(self, U32 | U64 | I64 | F64),
+            U64 => self == U64,
+            F8(_) => self == narrow || matches!(self, Bf16 | F32 | F64),
+            F16 => matches!(self, F16 | F32 | F64),
+            Bf16 => matches!(self, Bf16 | F32 | F64),
+            F32 => matches!(self, F32 | F64),
+            F64 => self == F64,
+        }
+    }
+
+    /// Whether numbers of another type take fewer bytes and are all its own.
+    pub fn widens(self, narrow: DType) -> bool {
+        narrow.size() < self.size() && self.holds_all(narrow)
+    }
+
     /// Whether it holds truth values, integers or floating-point numbers.
     pub fn category(self) -> Category {
         match self {

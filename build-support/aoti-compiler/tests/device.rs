@@ -27,7 +27,7 @@ mod integers;
 #[path = "device/repeated.rs"]
 mod repeated;
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "kernels",
     "control",
     "attention",
@@ -37,6 +37,7 @@ const NAMES: [&str; 11] = [
     "clusters",
     "roles",
     "together",
+    "narrow",
     ROUNDED,
     LIBRARY,
 ];
@@ -480,6 +481,34 @@ fn weights_come_before_the_kernel_begins_where_nothing_writes_them() {
     };
     // The two have one body; the matrix of the second is what a kernel before it writes.
     assert!(comes_early("k_fixed") && !comes_early("k_moved"));
+}
+
+#[test]
+fn products_of_few_rows_read_what_is_stored_narrow() {
+    let bundle = compiled("narrow", "sm_90a");
+    let text = kernels(&bundle);
+    let functions: Vec<&str> = text.split("AOTI_KERNEL_END").collect();
+    let reads = |name: &str| {
+        let function = functions.iter().find(|text| text.contains(&format!(" {name}(Run run")));
+        let function = function.unwrap_or_else(|| panic!("no kernel `{name}` in\n{text}"));
+        // The second operand is the right one.
+        let operand = function.split("Strided<").nth(2).expect("a product has two operands");
+        operand.split('>').next().expect("a type").replace(", u32", "").replace(", i32", "")
+    };
+    let expected = [
+        ("k_one", "i8, true"),
+        ("k_few", "i8, true"),
+        ("k_skinny", "f32, false"),
+        ("k_whole", "i8, true"),
+        ("k_plain", "bf16, true"),
+        ("k_eighth", "f8e4m3fn, false"),
+        ("k_units", "i8, true"),
+        ("k_half", "f16, true"),
+        ("k_groups", "i8, false"),
+    ];
+    for (name, operand) in expected {
+        assert_eq!(reads(name), operand, "{name}");
+    }
 }
 
 #[test]

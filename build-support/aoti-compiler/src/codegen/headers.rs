@@ -53,6 +53,7 @@ headers![
     "gpu/roles.h",
     "gpu/run.h",
     "gpu/simt.h",
+    "gpu/skinny.h",
     "gpu/scan.h",
     "gpu/sort.h",
     "gpu/split_sums.h",

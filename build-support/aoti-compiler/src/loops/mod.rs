@@ -260,7 +260,7 @@ pub struct MatMul {
     pub a: MatrixOperand,
     /// Right operand: depth by columns.
     pub b: MatrixOperand,
-    /// Element type.
+    /// Element type. The operands are of it, or are numbers of it in a narrower type.
     pub dtype: DType,
     /// What happens to each sum.
     pub epilogue: Stage,
@@ -269,6 +269,11 @@ pub struct MatMul {
 }
 
 impl MatMul {
+    /// Whether an operand is stored in a narrower type than that of the product, which widens it.
+    pub fn widens(&self, program: &Program) -> bool {
+        [&self.a, &self.b].iter().any(|operand| program.buffers[operand.buffer].dtype != self.dtype)
+    }
+
     /// Whether neighbouring elements of the right operand lie along the depth.
     pub fn right_by_depth(&self) -> bool {
         self.b.row_stride.is(1) && !self.b.column_stride.is(1)

@@ -94,7 +94,13 @@ impl Checker<'_> {
             KernelKind::Nest(nest) => self.nest(&kernel.name, nest),
             KernelKind::MatMul(matmul) => {
                 let axes: BTreeSet<Symbol> = matmul.axes.iter().map(|axis| axis.symbol).collect();
-                for MatrixOperand { offset, row_stride, column_stride, .. } in [&matmul.a, &matmul.b] {
+                for MatrixOperand { buffer, offset, row_stride, column_stride } in [&matmul.a, &matmul.b] {
+                    let own = self.program.buffers[*buffer].dtype;
+                    if own != matmul.dtype && !matmul.dtype.widens(own) {
+                        let (name, dtype) = (&kernel.name, matmul.dtype.name());
+                        self.findings
+                            .push(format!("kernel `{name}` multiplies {} as {dtype}", own.name()));
+                    }
                     for expr in [offset, row_stride, column_stride] {
                         self.scope(&kernel.name, expr, &axes);
                     }

@@ -10,6 +10,7 @@ mod layout;
 mod nodes;
 mod realize;
 mod turning;
+mod widening;
 
 use crate::graph::{Graph, InputRole, Node, Op, OutputRole, ValueId};
 use crate::loops::{Access, Buffer, BufferId, Index, Program, Step, Storage};

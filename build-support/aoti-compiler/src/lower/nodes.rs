@@ -10,6 +10,7 @@ use crate::loops::{
     Access, Accumulator, Axis, Buffer, BufferId, Channels, Convolution, Effect, ExternKernel, Index, Kernel,
     KernelKind, MatMul, MatrixOperand, Nest, RowOp, RowOperation, Stage, Step, Storage, Term,
 };
+use super::widening::{is_widening, widens_right};
 use crate::symbolic::{Expr, RangeTable, Symbol};
 use cranelift_entity::SecondaryMap;
 
@@ -247,8 +248,8 @@ impl<'a> Scope<'a> {
         let ty = self.graph.ty(value).clone();
         let rank = ty.rank();
         let depth = self.graph.ty(node.inputs[0]).shape[rank - 1].clone();
-        let a = self.matrix_operand(node.inputs[0]);
-        let b = self.matrix_operand(node.inputs[1]);
+        let a = self.matrix_operand(node.inputs[0], false);
+        let b = self.matrix_operand(node.inputs[1], widens_right(self.graph, node, self.target));
         let axes = axes_over(&ty.shape, 0);
         let target = self.new_home(value);
         let epilogue = self.plain_epilogue(&axes, target, ty.dtype);
@@ -272,8 +273,9 @@ impl<'a> Scope<'a> {
         epilogue
     }
 
-    /// A matrix read in place through its views where they are strided, else from a copy.
-    fn matrix_operand(&mut self, value: ValueId) -> MatrixOperand {
+    /// A matrix read in place through its views where they are strided, else from a copy. A product that `widens` it reads it
+    /// as it is before it is converted.
+    fn matrix_operand(&mut self, value: ValueId, widens: bool) -> MatrixOperand {
         let shape = self.graph.ty(value).shape.clone();
         let (row, column) = (axis_symbol(shape.len() - 2), axis_symbol(shape.len() - 1));
         let axes = axes_over(&shape, 0);
@@ -287,14 +289,18 @@ impl<'a> Scope<'a> {
                 }
                 break;
             }
-            let Some(Node { op: Op::View(map), inputs, .. }) = self.producer(source) else { break };
-            let replace = |symbol: Symbol| coords.get(symbol.index as usize).cloned();
-            let only_axes = |symbol: Symbol| match symbol.kind {
-                crate::symbolic::SymbolKind::Axis => replace(symbol),
-                crate::symbolic::SymbolKind::Size => None,
-            };
-            coords = map.iter().map(|expr| expr.substitute(&only_axes, &ranges)).collect();
-            source = inputs[0];
+            let Some(node) = self.producer(source) else { break };
+            if let Op::View(map) = &node.op {
+                let replace = |symbol: Symbol| coords.get(symbol.index as usize).cloned();
+                let only_axes = |symbol: Symbol| match symbol.kind {
+                    crate::symbolic::SymbolKind::Axis => replace(symbol),
+                    crate::symbolic::SymbolKind::Size => None,
+                };
+                coords = map.iter().map(|expr| expr.substitute(&only_axes, &ranges)).collect();
+            } else if !(widens && is_widening(self.graph, node)) {
+                break;
+            }
+            source = node.inputs[0];
         }
         let buffer = match self.homes[value] {
             Some(buffer) => buffer,

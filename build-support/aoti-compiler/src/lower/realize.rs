@@ -2,6 +2,7 @@
 
 use super::attention::Attentions;
 use super::element::Element;
+use super::widening::{is_widening, widens_right};
 use crate::graph::{Graph, Node, Op, ValueId};
 use crate::symbolic::{Expr, RangeTable};
 use crate::target::Target;
@@ -33,8 +34,9 @@ pub(super) fn decide(
     let uses = count_uses(graph);
     let mut realized: SecondaryMap<ValueId, bool> = SecondaryMap::new();
     let mut costs: SecondaryMap<ValueId, Cost> = SecondaryMap::new();
-    // What a chain of views ends at, for the values seen so far.
-    let mut behind: SecondaryMap<ValueId, Option<ValueId>> = SecondaryMap::new();
+    // What a chain of views ends at, and one of views and of conversions that lose nothing, for the values seen so far.
+    let mut views: SecondaryMap<ValueId, Option<ValueId>> = SecondaryMap::new();
+    let mut widened: SecondaryMap<ValueId, Option<ValueId>> = SecondaryMap::new();
     for (position, node) in graph.nodes.iter().enumerate() {
         let sources = node.outputs.first().and_then(|value| attentions.sources(*value));
         if let Some(sources) = sources {
@@ -43,10 +45,15 @@ pub(super) fn decide(
                 costs[source] = Cost::default();
             }
         } else if !(attentions.absorbs(position) && matches!(node.op, Op::MatMul)) {
-            demand_operands(graph, ranges, node, &behind, &mut realized, &mut costs);
+            let behind = if widens_right(graph, node, target) { [&views, &widened] } else { [&views; 2] };
+            demand_operands(graph, ranges, node, behind, &mut realized, &mut costs);
         }
-        if let Op::View(_) = node.op {
-            behind[node.outputs[0]] = behind[node.inputs[0]].or(Some(node.inputs[0]));
+        let is_view = matches!(node.op, Op::View(_));
+        if is_view {
+            views[node.outputs[0]] = views[node.inputs[0]].or(Some(node.inputs[0]));
+        }
+        if is_view || is_widening(graph, node) {
+            widened[node.outputs[0]] = widened[node.inputs[0]].or(Some(node.inputs[0]));
         }
         // Only the attention that they are part of computes them.
         if attentions.absorbs(position) {
@@ -100,7 +107,7 @@ fn demand_operands(
     graph: &Graph,
     ranges: &RangeTable,
     node: &Node,
-    behind_views: &SecondaryMap<ValueId, Option<ValueId>>,
+    [behind_left, behind_right]: [&SecondaryMap<ValueId, Option<ValueId>>; 2],
     realized: &mut SecondaryMap<ValueId, bool>,
     costs: &mut SecondaryMap<ValueId, Cost>,
 ) {
@@ -127,7 +134,9 @@ fn demand_operands(
         Op::Conv(_) => node.inputs.iter().copied().for_each(demand),
         // Strided views of buffers are read in place; what is behind the view must have one.
         Op::MatMul => {
-            node.inputs.iter().for_each(|value| demand(behind_views[*value].unwrap_or(*value)));
+            let (left, right) = (node.inputs[0], node.inputs[1]);
+            demand(behind_left[left].unwrap_or(left));
+            demand(behind_right[right].unwrap_or(right));
         }
         Op::View(_) | Op::Pad { .. } => {
             // In the epilogue of a contraction it is computed once, before the sum ever reaches memory.

@@ -131,6 +131,8 @@ pub struct Tile {
 pub enum Multiplier {
     /// Threads that share the depth of a few rows, for which memory is the limit.
     Few,
+    /// Matrix units, of a few rows of halves, for which memory is the limit.
+    FewUnits,
     /// Threads with a few sums each.
     Threads,
     /// Matrix units, where the device has them.

@@ -140,6 +140,7 @@ impl fmt::Display for Layout {
             Layout::Tile { by, rows, columns, threads, blocks } => {
                 let by = match by {
                     Multiplier::Few => "threads that share a row",
+                    Multiplier::FewUnits => "matrix units, weights read once",
                     Multiplier::Threads => "threads",
                     Multiplier::Units => "matrix units",
                     Multiplier::RoundedUnits => "matrix units as TF32",

@@ -83,10 +83,24 @@ fn check_choice(schedule: &Schedule, kernel: &Kernel, choice: &Choice) -> Vec<St
 }
 
 fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec<String> {
+    let widens =
+        matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.widens(&schedule.program));
     match (&schedule.target, mapping) {
+        (Target::Cpu(_), Mapping::Cpu(_)) if widens => {
+            vec!["templates of processors widen no operand".to_owned()]
+        }
         (Target::Cpu(_), Mapping::Cpu(mapping)) => check_cpu(kernel, mapping),
         (Target::Gpu(gpu), Mapping::Gpu(mapping)) => {
             let mut findings = vec![];
+            let is_on_units = matches!(mapping, GpuMapping::Tiles(tile)
+                if matches!(tile.by, Multiplier::Units | Multiplier::RoundedUnits));
+            if is_on_units && widens {
+                findings.push("matrix units widen no operand".to_owned());
+            }
+            let has_few = matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.dtype.is_half());
+            if matches!(mapping, GpuMapping::Tiles(tile) if tile.by == Multiplier::FewUnits) && !has_few {
+                findings.push("matrix units multiply few rows of halves alone".to_owned());
+            }
             if matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.row_epilogue.is_some()) {
                 findings.push("tiles of a GPU have no whole rows for a row epilogue".to_owned());
             }

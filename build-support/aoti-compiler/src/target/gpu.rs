@@ -181,6 +181,11 @@ const fn amd(
 }
 
 impl GpuTarget {
+    /// Rows of a product whose right operand is read once, each column by threads that share it.
+    pub const FEW_ROWS: i64 = 4;
+    /// Rows of a product that ordinary units compute as fast as its right operand is read.
+    pub const SKINNY_ROWS: i64 = 16;
+
     /// What holds on all of several architectures of one vendor; `None` where one is not known or of another vendor.
     pub fn common<S: AsRef<str>>(architectures: &[S]) -> Option<GpuTarget> {
         let all =

@@ -14,6 +14,8 @@ pub use gpu::{GpuTarget, MatrixShape, Tf32, Vendor};
 pub use library::MathLibrary;
 pub use prices::{Cost, Item, Prices};
 
+use crate::dtype::DType;
+
 /// From where on, and into how many parts, long sums with few results are split.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Splits {
@@ -136,6 +138,21 @@ impl Target {
             Target::Cpu(cpu) => cpu.splits.clone(),
             Target::Gpu(gpu) => gpu.splits.clone(),
         }
+    }
+
+    /// Rows up to which a product of such numbers takes as long as reading its right operand does, so that it is read in the type
+    /// and the order that are read fastest. None where weights are packed in a form of their own.
+    pub fn skinny_rows(&self, dtype: DType) -> i64 {
+        match self {
+            Target::Cpu(_) => 0,
+            Target::Gpu(_) if dtype.is_half() => GpuTarget::SKINNY_ROWS,
+            Target::Gpu(_) => GpuTarget::FEW_ROWS,
+        }
+    }
+
+    /// Rows up to which it is worth to widen what is read: of more, other work takes longer.
+    pub fn widening_rows(&self, dtype: DType) -> i64 {
+        self.skinny_rows(dtype).min(if dtype.is_half() { GpuTarget::SKINNY_ROWS } else { 1 })
     }
 
     /// Operands up to which a concatenation is read where its operands lie, by a choice for each element. Vectors would be

@@ -6,6 +6,7 @@
 
 use super::derive;
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
+use super::skinny_weights::narrower;
 use crate::dtype::DType;
 use crate::graph::{
     BinaryOp, Builder, Constant, FloatBinary, Graph, Node, Op, Output, OutputRole, Scalar, UnaryOp, ValueId,
@@ -118,6 +119,10 @@ fn start<'a>(
         return None;
     }
     let constant = graph.constants[*id].clone();
+    if node.op == Op::MatMul && narrower(&constant).is_some() {
+        // Its elements are few numbers, as those of quantised weights: they stay so.
+        return None;
+    }
     let weight_axis = match (constant_axis, &view) {
         (Some(axis), _) => axis,
         (None, None) => constant.sizes.len() - 1,

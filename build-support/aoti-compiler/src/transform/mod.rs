@@ -15,6 +15,7 @@ mod phases;
 pub mod rename;
 mod rewrite;
 mod simplify;
+mod skinny_weights;
 mod splats;
 mod split_reductions;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub use join_products::join_products;
 pub use patches::patches_to_products;
 pub use phases::phases_to_channels;
 pub use simplify::simplify;
+pub use skinny_weights::store_skinny_weights;
 pub use splats::fold_splats;
 pub use split_reductions::split_reductions;
 pub use widen::widen;

@@ -199,28 +199,7 @@ fn cast(rewriter: &mut Rewriter, x: ValueId, to: DType) -> Option<ValueId> {
     }
     let Some(Node { op: Op::Cast, inputs, .. }) = rewriter.producer(x) else { return None };
     let (source, between) = (inputs[0], rewriter.builder.dtype(x));
-    holds_all(between, rewriter.builder.dtype(source)).then(|| rewriter.builder.cast(source, to))
-}
-
-/// Whether every number of `narrow` is one of `wide`.
-fn holds_all(wide: DType, narrow: DType) -> bool {
-    use DType::*;
-    match narrow {
-        Bool => true,
-        U8 => !matches!(wide, Bool | I8 | F8(_)),
-        I8 => matches!(wide, I8 | I16 | I32 | I64 | F16 | Bf16 | F32 | F64),
-        I16 => matches!(wide, I16 | I32 | I64 | F32 | F64),
-        I32 => matches!(wide, I32 | I64 | F64),
-        I64 => wide == I64,
-        U16 => matches!(wide, U16 | U32 | U64 | I32 | I64 | F32 | F64),
-        U32 => matches!(wide, U32 | U64 | I64 | F64),
-        U64 => wide == U64,
-        F8(_) => wide == narrow || matches!(wide, Bf16 | F32 | F64),
-        F16 => matches!(wide, F16 | F32 | F64),
-        Bf16 => matches!(wide, Bf16 | F32 | F64),
-        F32 => matches!(wide, F32 | F64),
-        F64 => wide == F64,
-    }
+    between.holds_all(rewriter.builder.dtype(source)).then(|| rewriter.builder.cast(source, to))
 }
 
 fn view(rewriter: &mut Rewriter, x: ValueId, coords: &[Expr], ty: &TensorType) -> Option<ValueId> {

@@ -97,7 +97,7 @@ template <int N, bool Aligned, class I, class B, class = void> struct ColumnPiec
 #if AOTI_COPIES
 // By way of shared memory, where each thread finds its own: copies do not wait for registers, and compilers cannot put them off.
 template <int N, class I, class T> struct ColumnPieces<N, true, I, Strided<T, I, true>> {
-  using Own = Piece<T, N>;
+  using Own = SixteenBytes;
   static constexpr int kAtOnce = 8, kSlots = kAtOnce, kAhead = kSlots - 1;
   const T *own;
   I k;
@@ -117,26 +117,46 @@ template <int N, class I, class T> struct ColumnPieces<N, true, I, Strided<T, I,
     wait_for_copies<kAhead - 1>();
     // Into the slot whose piece was used up before this one.
     copy(I(first + i + kAhead), (i + kAhead) % kSlots);
-    Own piece;
-    __builtin_memcpy(&piece, slots + i * kColumnThreads, sizeof piece);
-    return piece;
+    return slots[i * kColumnThreads];
   }
 };
 #endif
 
+// A byte of a word as a number, without a conversion: in the low bits of 2^23. A signed one has its sign turned, and is 128 more.
+template <bool Signed> AOTI_INLINE f32 byte_of(u32 word, int i) {
+#if AOTI_NVIDIA
+  u32 bits;
+  __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(bits) : "r"(word), "r"(0x4b000000), "r"(0x7440 | i));
+#else
+  const u32 bits = 0x4b000000u | (word >> 8 * i & 0xffu);
+#endif
+  f32 value;
+  __builtin_memcpy(&value, &bits, sizeof value);
+  return value - (Signed ? 8388608.0f + 128.0f : 8388608.0f);
+}
+template <bool Signed> AOTI_INLINE u32 without_sign(u32 word) { return Signed ? word ^ 0x80808080u : word; }
+
 // As sums are held. The halves of a word are words whose other half is zero, one instruction each.
-template <class U, int N, class T> AOTI_INLINE void unpack(const Piece<T, N> &piece, U *to) {
+template <class T, int N, class U, class Own> AOTI_INLINE void unpack(const Own &piece, U *to) {
+  constexpr bool kBytes = is_same<T, i8> || is_same<T, u8>;
   if constexpr (is_same<T, bf16> && is_same<U, f32> && N % 2 == 0) {
     u32 words[N / 2];
-    __builtin_memcpy(words, piece.at, sizeof words);
+    __builtin_memcpy(words, &piece, sizeof words);
     AOTI_UNROLL_TIMES(16)
     for (int i = 0; i < N; ++i) {
       const u32 word = i % 2 == 0 ? words[i / 2] << 16 : words[i / 2] & 0xffff0000u;
       __builtin_memcpy(to + i, &word, sizeof word);
     }
-  } else {
+  } else if constexpr (kBytes && is_same<U, f32> && N % 4 == 0) {
+    u32 words[N / 4];
+    __builtin_memcpy(words, &piece, sizeof words);
     AOTI_UNROLL_TIMES(16)
-    for (int i = 0; i < N; ++i) to[i] = widen<U>(piece.at[i]);
+    for (int i = 0; i < N; ++i) to[i] = byte_of<is_same<T, i8>>(without_sign<is_same<T, i8>>(words[i / 4]), i % 4);
+  } else {
+    Piece<T, N> own;
+    __builtin_memcpy(&own, &piece, sizeof own);
+    AOTI_UNROLL_TIMES(16)
+    for (int i = 0; i < N; ++i) to[i] = widen<U>(own.at[i]);
   }
 }
 
@@ -148,9 +168,9 @@ AOTI_INLINE void contract_column(SixteenBytes *slots, I column, I m, I n, I k, c
   using Pieces = ColumnPieces<N, Aligned, I, B>;
   // A sum for each place in a piece: additions that follow each other do not wait for each other.
   U parts[Rows][N] = {};
-  auto add = [&](int r, const Piece<typename A::Element, N> &left, const typename Pieces::Own &right) {
+  auto add = [&](int r, const Piece<typename A::Element, N> &left, const auto &right) {
     U x[N], y[N];
-    unpack(left, x), unpack(right, y);
+    unpack<typename A::Element, N>(left, x), unpack<typename B::Element, N>(right, y);
     AOTI_UNROLL_TIMES(16)
     for (int e = 0; e < N; ++e) parts[r][e] = multiply_add(x[e], y[e], parts[r][e]);
   };

@@ -78,7 +78,7 @@ fn tiles(batches: &Expr, tile: &Tile, inside: &str) -> String {
 /// Neighbouring results that an epilogue gets at a time, of a tile at most: 16 bytes of them.
 fn lanes(tile: &Tile, dtype: DType) -> i64 {
     match tile.by {
-        Multiplier::Few => 1,
+        Multiplier::Few | Multiplier::FewUnits => 1,
         Multiplier::Threads => 4,
         Multiplier::Units | Multiplier::RoundedUnits => 16 / dtype.size() as i64,
     }
@@ -92,6 +92,10 @@ fn template(tile: &Tile, lanes: i64, dtype: DType, early: bool) -> String {
         Multiplier::Few => {
             let early = if early { ", true" } else { "" };
             format!("contract_few<{}, {rows}, {columns}{early}>(column0, m, n, k,\n", sum_type(dtype))
+        }
+        Multiplier::FewUnits => {
+            let early = if early { ", true" } else { "" };
+            format!("contract_skinny<{}, {rows}{early}>(column0, m, n, k,\n", type_name(dtype))
         }
         Multiplier::Threads => {
             format!(
@@ -111,6 +115,7 @@ fn template(tile: &Tile, lanes: i64, dtype: DType, early: bool) -> String {
 fn header(tile: &Tile) -> &'static str {
     match tile.by {
         Multiplier::Few | Multiplier::Threads => "gpu/contract.h",
+        Multiplier::FewUnits => "gpu/skinny.h",
         Multiplier::Units | Multiplier::RoundedUnits => "gpu/units.h",
     }
 }
@@ -120,7 +125,7 @@ fn header(tile: &Tile) -> &'static str {
 fn comes_early(program: &Program, matmul: &MatMul, tile: &Tile) -> bool {
     let is_constant = matches!(program.buffers[matmul.b.buffer].storage, Storage::Constant(_));
     let by_depth = matmul.a.column_stride.is(1) && matmul.right_by_depth();
-    tile.by == Multiplier::Few && is_constant && by_depth
+    matches!(tile.by, Multiplier::Few | Multiplier::FewUnits) && is_constant && by_depth
 }
 
 pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul, tile: &Tile) -> Printed {
@@ -129,9 +134,9 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
     let (batch, matrix) = matmul.axes.split_at(rank - 2);
     let (row, column) = (&matrix[0], &matrix[1]);
     let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
-    let element = type_name(matmul.dtype);
     let operand = |operand: &MatrixOperand, outer: &Expr, depth: &Expr, by_depth: bool| {
         let pointer = parameters.buffer(operand.buffer);
+        let element = type_name(program.buffers[operand.buffer].dtype);
         let start = offset(operand);
         format!(
             "Strided<{element}, {index}, {by_depth}>{{whole({pointer}){start}, {}, {}}}",

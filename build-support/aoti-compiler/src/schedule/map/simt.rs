@@ -67,7 +67,7 @@ pub(super) fn map(
             }
             vec![GpuMapping::Teams(teams)]
         }
-        KernelKind::MatMul(matmul) => tiles(tiles::of_product(matmul, index, target)),
+        KernelKind::MatMul(matmul) => tiles(tiles::of_product(program, matmul, index, target)),
         KernelKind::Convolution(conv) => tiles(tiles::of_convolution(program, conv, index, target)),
         KernelKind::Attention(own) => tiles(attention::map(program, own, index, target)),
         KernelKind::Rows(own) => {

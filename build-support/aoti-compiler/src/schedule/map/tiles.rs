@@ -4,15 +4,17 @@
 //! gives every multiprocessor a tile is taken.
 
 use crate::dtype::DType;
-use crate::loops::{Channels, ConvShape, Convolution, MatMul, Program};
+use crate::loops::{Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program};
 use crate::schedule::mapping::{IndexWidth, Multiplier, Tile};
 use crate::symbolic::Expr;
 use crate::target::{GpuTarget, Vendor};
 
 /// Rows of a product that is a matter of bandwidth.
-const FEW_ROWS: i64 = 4;
+const FEW_ROWS: i64 = GpuTarget::FEW_ROWS;
 /// Rows or columns that large tiles would leave mostly empty.
-const NARROW: i64 = 16;
+const NARROW: i64 = GpuTarget::SKINNY_ROWS;
+/// Columns that matrix units multiply by a few rows at a time: `gpu/skinny.h`.
+const FEW_COLUMNS: i64 = 16;
 /// Tiles that keep the multiprocessors of a large GPU busy.
 const ENOUGH_TILES: i64 = 96;
 /// Threads of a block.
@@ -171,11 +173,21 @@ struct Contraction {
     kind: Kind,
     /// Whether neighbouring elements of the right operand lie along the depth.
     right_by_depth: bool,
+    /// Whether matrix units can multiply a few rows with weights that are read once.
+    few_on_units: bool,
     /// Whether elements of an operand are gathered one by one, which many small blocks hide best.
     gathers: bool,
 }
 
-pub(super) fn of_product(matmul: &MatMul, index: IndexWidth, target: &GpuTarget) -> Vec<Tile> {
+pub(super) fn of_product(
+    program: &Program,
+    matmul: &MatMul,
+    index: IndexWidth,
+    target: &GpuTarget,
+) -> Vec<Tile> {
+    // In large tiles matrix units take both operands as they are in memory.
+    let own = Kind::of(matmul.dtype, target.tf32.matmul);
+    let kind = if matmul.widens(program) { Kind::Other } else { own };
     let (batch, matrix) = matmul.axes.split_at(matmul.axes.len() - 2);
     let contraction = Contraction {
         batches: Expr::product(batch.iter().map(|axis| &axis.extent)),
@@ -183,11 +195,24 @@ pub(super) fn of_product(matmul: &MatMul, index: IndexWidth, target: &GpuTarget)
         columns: matrix[1].extent.clone(),
         depth: matmul.depth.clone(),
         size: matmul.dtype.size() as i64,
-        kind: Kind::of(matmul.dtype, target.tf32.matmul),
+        kind,
         right_by_depth: matmul.right_by_depth(),
+        few_on_units: own == Kind::Halves && target.vendor == Vendor::Nvidia && is_of_whole_pieces(program, matmul),
         gathers: false,
     };
     candidates(&contraction, index, target)
+}
+
+/// Whether both operands are contiguous along the depth, and their rows and columns begin and end at whole pieces of what one thread
+/// loads.
+fn is_of_whole_pieces(program: &Program, matmul: &MatMul) -> bool {
+    const PIECE: i64 = 16;
+    let is_whole = |operand: &MatrixOperand, along: &Expr, across: &Expr| {
+        let piece = Expr::int(PIECE / program.buffers[operand.buffer].dtype.size() as i64);
+        along.is(1) && [across, &operand.offset, &matmul.depth].iter().all(|elements| elements.modulo(&piece).is(0))
+    };
+    is_whole(&matmul.a, &matmul.a.column_stride, &matmul.a.row_stride)
+        && is_whole(&matmul.b, &matmul.b.row_stride, &matmul.b.column_stride)
 }
 
 /// Output channels of a group by pixels of all images: what lies side by side in the result are columns.
@@ -214,6 +239,7 @@ pub(super) fn of_convolution(
         size: conv.dtype.size() as i64,
         kind: Kind::of(conv.dtype, target.tf32.conv),
         right_by_depth: conv.depth_is_by_tap(),
+        few_on_units: false,
         gathers: !(conv.depth_is_by_tap() && shape.in_channels.modulo(&side_by_side).is(0)),
     };
     candidates(&contraction, index, target)
@@ -232,7 +258,7 @@ fn candidates(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) 
     };
     let others: Vec<Tile> = match (typical.by, contraction.kind) {
         (Multiplier::Threads, _) if !PLAIN.contains(&(typical.rows, typical.columns)) => vec![],
-        (Multiplier::Few, _) => vec![],
+        (Multiplier::Few | Multiplier::FewUnits, _) => contraction.of_few_rows(index),
         (_, Kind::Split | Kind::Rounded | Kind::Other) => units().chain(plain()).collect(),
         (Multiplier::Threads, Kind::Halves) => plain().collect(),
         (Multiplier::Units, Kind::Halves) if !contraction.gathers => units().collect(),
@@ -253,14 +279,8 @@ fn plain(by: Multiplier, rows: i64, columns: i64, index: IndexWidth) -> Tile {
 }
 
 fn choose(contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {
-    let most = |size: &Expr, limit: i64| size.as_int().is_some_and(|size| size <= limit);
-    if most(&contraction.rows, FEW_ROWS) {
-        let columns = match (contraction.right_by_depth, most(&contraction.depth, 64)) {
-            (true, _) => THREADS / SIDE_BY_SIDE,
-            (false, true) => THREADS,
-            (false, false) => SIDE_BY_SIDE,
-        };
-        return plain(Multiplier::Few, FEW_ROWS, columns, index);
+    if let [first, ..] = contraction.of_few_rows(index).as_slice() {
+        return first.clone();
     }
     match (most(&contraction.rows, NARROW), most(&contraction.columns, NARROW)) {
         (true, _) => return contraction.by_threads(NARROW, 64, index, target),
@@ -296,7 +316,30 @@ fn choose_units(contraction: &Contraction, target: &GpuTarget) -> Option<UnitTil
     found.or(smallest).copied()
 }
 
+/// Whether a size is known not to be more.
+fn most(size: &Expr, limit: i64) -> bool {
+    size.as_int().is_some_and(|size| size <= limit)
+}
+
 impl Contraction {
+    /// The ways to multiply a few rows whose right operand is read once, the best first; none where there are more.
+    fn of_few_rows(&self, index: IndexWidth) -> Vec<Tile> {
+        let rows = if most(&self.rows, 8) { 8 } else { NARROW };
+        let on_units = most(&self.rows, NARROW) && self.few_on_units;
+        let on_units = on_units.then(|| plain(Multiplier::FewUnits, rows, FEW_COLUMNS, index));
+        let columns = match (self.right_by_depth, most(&self.depth, 64)) {
+            (true, _) => THREADS / SIDE_BY_SIDE,
+            (false, true) => THREADS,
+            (false, false) => SIDE_BY_SIDE,
+        };
+        let by_threads = plain(Multiplier::Few, FEW_ROWS, columns, index);
+        let by_threads = most(&self.rows, FEW_ROWS).then_some(by_threads);
+        match (on_units, by_threads) {
+            (Some(units), Some(threads)) if most(&self.rows, 1) => vec![threads, units],
+            (units, threads) => units.into_iter().chain(threads).collect(),
+        }
+    }
+
     /// The tiles for matrix units, where a device has such as multiply these numbers.
     fn units(&self, target: &GpuTarget) -> &'static [UnitTile] {
         match self.kind {
@@ -376,7 +419,7 @@ mod tests {
         .unwrap_or_else(|error| panic!("{error}"));
         let kernel = program.kernels.values().next().expect("one kernel");
         let KernelKind::MatMul(matmul) = &kernel.kind else { panic!("a product") };
-        of_product(matmul, IndexWidth::Narrow, &target).swap_remove(0)
+        of_product(&program, matmul, IndexWidth::Narrow, &target).swap_remove(0)
     }
 
     fn sizes(tile: &Tile) -> (Multiplier, i64, i64) {
@@ -387,6 +430,8 @@ mod tests {
     fn sizes_are_those_of_the_headers() {
         assert_eq!(RING, number("gpu/unit_fill.h", "kRing"));
         assert_eq!(RESULT_PAD, number("gpu/unit_fill.h", "kResultPad"));
+        assert_eq!(THREADS, number("gpu/skinny.h", "kSkinnyThreads"));
+        assert_eq!(FEW_COLUMNS, number("gpu/skinny.h", "kSkinnyColumns"));
     }
 
     #[test]
@@ -453,7 +498,13 @@ mod tests {
 
     #[test]
     fn a_few_rows_are_a_matter_of_bandwidth() {
-        assert_eq!(sizes(&product("bf16", "1", 8192, 8192, "sm_90a")), (Multiplier::Few, 4, 8));
+        let of = |dtype, m, k, architecture| sizes(&product(dtype, m, 8192, k, architecture));
+        assert_eq!(of("bf16", "1", 8192, "sm_90a"), (Multiplier::Few, 4, 8));
+        assert_eq!(of("bf16", "7", 8192, "sm_90a"), (Multiplier::FewUnits, 8, 16));
+        assert_eq!(of("f16", "16", 8192, "sm_80"), (Multiplier::FewUnits, 16, 16));
+        assert_eq!(of("bf16", "7", 8188, "sm_90a"), (Multiplier::Threads, 16, 64), "pieces are not whole");
+        assert_eq!(of("f32", "7", 8192, "sm_90a").0, Multiplier::Threads);
+        assert_eq!(of("bf16", "7", 8192, "gfx942").0, Multiplier::Threads);
     }
 
     #[test]

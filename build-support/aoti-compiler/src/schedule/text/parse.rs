@@ -127,6 +127,7 @@ pub(super) fn lanes(cursor: &mut Cursor<'_>) -> Result<Lanes, SyntaxError> {
 pub(super) fn multiplier(cursor: &mut Cursor<'_>) -> Result<Multiplier, SyntaxError> {
     let words = [
         ("few", Multiplier::Few),
+        ("few_units", Multiplier::FewUnits),
         ("threads", Multiplier::Threads),
         ("units", Multiplier::Units),
         ("tf32", Multiplier::RoundedUnits),

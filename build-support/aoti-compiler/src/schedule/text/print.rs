@@ -112,6 +112,7 @@ pub(super) fn block_text(block: Block) -> String {
 pub(super) fn multiplier_text(by: Multiplier) -> &'static str {
     match by {
         Multiplier::Few => "few",
+        Multiplier::FewUnits => "few_units",
         Multiplier::Threads => "threads",
         Multiplier::Units => "units",
         Multiplier::RoundedUnits => "tf32",

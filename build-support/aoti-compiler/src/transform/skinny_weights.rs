@@ -1,0 +1,264 @@
+//! Weights of products of few rows as GPUs read them fastest. Reading them is all the time that such a product takes, so they are
+//! stored in the narrowest type that holds all their elements, which the product widens as it reads, and with the sums'
+//! elements side by side.
+//!
+//! Nothing is rounded: integers that a program converts to multiply them become integers again, and halves that were saved as
+//! floats halves. Of weights that a run may replace, only the graph that makes them tells what they hold.
+
+use super::derive;
+use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
+use crate::dtype::DType;
+use crate::graph::{Builder, Constant, ConstantSource, Graph, Node, Op, OutputRole, ValueId};
+use crate::halves::{Bf16, F16};
+use crate::symbolic::Expr;
+use crate::target::Target;
+use std::sync::Arc;
+
+/// Elements from which on a weight is worth it: others are near whatever happens.
+const LEAST_ELEMENTS: i64 = 4096;
+
+/// Stores the weights of a graph's products as the target reads them.
+pub fn store_skinny_weights(graph: Graph, target: &Target) -> Graph {
+    everywhere(graph, &|graph, ranges| {
+        let uses = count_uses(graph);
+        rewrite(graph, ranges, |rewriter, node| {
+            let is_own = |weight: &Weight| weight.path.iter().all(|value| uses[*value] == 1);
+            let weight = Weight::of(rewriter, node, target).filter(is_own)?;
+            let right = weight.store(&mut rewriter.builder)?;
+            Some(vec![rewriter.builder.matmul(node.inputs[0], right).ok()?])
+        });
+    })
+}
+
+fn is_worth_it(constant: &Constant) -> bool {
+    constant.sizes.iter().product::<i64>() >= LEAST_ELEMENTS
+}
+
+/// The type that a constant is better stored in: a narrower one that holds all its elements.
+pub(super) fn narrower(constant: &Constant) -> Option<DType> {
+    if !is_worth_it(constant) {
+        return None;
+    }
+    match &constant.source {
+        ConstantSource::Fixed => {
+            let fits = |narrow: &DType| holds_elements(*narrow, constant);
+            narrower_types(constant.dtype).iter().copied().find(fits)
+        }
+        ConstantSource::Derived { recipe, output } => {
+            let (_, source) = widened(recipe, *output)?;
+            Some(recipe.ty(source).dtype)
+        }
+        ConstantSource::Weight => None,
+    }
+}
+
+/// The types that elements of a type may be stored in, the narrowest first.
+fn narrower_types(dtype: DType) -> &'static [DType] {
+    use DType::*;
+    match dtype {
+        F64 => &[I8, U8, Bf16, F16, F32],
+        F32 => &[I8, U8, Bf16, F16],
+        F16 | Bf16 | I16 => &[I8, U8],
+        I32 | I64 => &[I8, U8, I16],
+        Bool | U8 | I8 | U16 | U32 | U64 | F8(_) => &[],
+    }
+}
+
+/// Whether every element of a constant is a number of a narrower type.
+fn holds_elements(narrow: DType, constant: &Constant) -> bool {
+    fn all<const N: usize>(data: &[u8], holds: impl Fn([u8; N]) -> bool) -> bool {
+        data.chunks_exact(N).all(|bytes| holds(bytes.try_into().expect("a chunk has its length")))
+    }
+    let int = |value: i64| match narrow {
+        DType::I8 => i8::try_from(value).is_ok(),
+        DType::U8 => u8::try_from(value).is_ok(),
+        DType::I16 => i16::try_from(value).is_ok(),
+        _ => false,
+    };
+    // Of equal bits, so that a zero keeps its sign; a NaN has many.
+    let float = |value: f64| {
+        let kept = match narrow {
+            DType::F16 => f64::from(F16::from_f64(value).to_f32()),
+            DType::Bf16 => f64::from(Bf16::from_f64(value).to_f32()),
+            DType::F32 => f64::from(value as f32),
+            DType::I8 => f64::from(value as i8),
+            DType::U8 => f64::from(value as u8),
+            _ => f64::NAN,
+        };
+        kept.to_bits() == value.to_bits() && !value.is_nan()
+    };
+    let data = &constant.data;
+    match constant.dtype {
+        DType::F64 => all(data, |bytes| float(f64::from_le_bytes(bytes))),
+        DType::F32 => all(data, |bytes| float(f64::from(f32::from_le_bytes(bytes)))),
+        DType::F16 => all(data, |bytes| float(f64::from(F16::from_le_bytes(bytes).to_f32()))),
+        DType::Bf16 => all(data, |bytes| float(f64::from(Bf16::from_le_bytes(bytes).to_f32()))),
+        DType::I16 => all(data, |bytes| int(i64::from(i16::from_le_bytes(bytes)))),
+        DType::I32 => all(data, |bytes| int(i64::from(i32::from_le_bytes(bytes)))),
+        DType::I64 => all(data, |bytes| int(i64::from_le_bytes(bytes))),
+        DType::Bool | DType::U8 | DType::I8 | DType::U16 | DType::U32 | DType::U64 | DType::F8(_) => false,
+    }
+}
+
+/// Where an output of a recipe is a widened value: the value that is an output, and the one that is widened.
+fn widened(recipe: &Graph, output: usize) -> Option<(ValueId, ValueId)> {
+    let value = recipe.outputs[output].value;
+    let maker = recipe.nodes.iter().find(|node| node.outputs.contains(&value))?;
+    let source = *maker.inputs.first()?;
+    let widens = recipe.ty(value).dtype.widens(recipe.ty(source).dtype);
+    (maker.op == Op::Cast && widens).then_some((value, source))
+}
+
+/// The constant that is the right operand of a product of few rows.
+struct Weight {
+    /// The constant's value, and those that the program makes of it up to the operand.
+    path: Vec<ValueId>,
+    constant: Constant,
+    /// The type that it is converted to, which is the product's.
+    wide: DType,
+    /// Coordinates of the view through which it is read, and its sizes.
+    view: Option<(Vec<Expr>, Vec<Expr>)>,
+    narrow: Option<DType>,
+    /// Whether columns lie side by side, and the sums' elements should.
+    turns: bool,
+}
+
+impl Weight {
+    fn of(rewriter: &Rewriter, node: &Node, target: &Target) -> Option<Weight> {
+        if node.op != Op::MatMul {
+            return None;
+        }
+        let builder = &rewriter.builder;
+        let operand = node.inputs[1];
+        let shape = builder.shape(node.outputs[0]);
+        let rows = shape[shape.len() - 2].as_int()?;
+        let dtype = builder.dtype(operand);
+        if rows > target.skinny_rows(dtype) {
+            return None;
+        }
+        let (mut value, mut path, mut view) = (operand, vec![operand], None);
+        if let Node { op: Op::View(coords), inputs, .. } = rewriter.producer(value)? {
+            view = Some((coords.clone(), builder.shape(value)));
+            value = inputs[0];
+            path.push(value);
+        }
+        // What was too large to be converted when the model is compiled.
+        if let Node { op: Op::Cast, inputs, .. } = rewriter.producer(value)? {
+            value = inputs[0];
+            path.push(value);
+        }
+        let Op::Constant(id) = rewriter.op(value)? else { return None };
+        let constant = builder.graph().constants[*id].clone();
+        let turns = view.is_none() && constant.sizes.len() == 2 && is_worth_it(&constant);
+        let narrow = narrower(&constant).filter(|_| rows <= target.widening_rows(dtype));
+        (turns || narrow.is_some()).then_some(Weight { path, constant, wide: dtype, view, narrow, turns })
+    }
+
+    /// The operand with its elements stored otherwise.
+    fn store(self, builder: &mut Builder) -> Option<ValueId> {
+        let name = self.constant.name.clone();
+        let mut recipe = match (&self.constant.source, self.narrow) {
+            (ConstantSource::Derived { recipe, output }, Some(_)) => of_widened(recipe, *output)?,
+            _ => {
+                let mut recipe = Builder::new("");
+                let mut value = recipe.constant(self.constant.clone()).ok()?;
+                if let Some(narrow) = self.narrow {
+                    value = recipe.cast(value, narrow);
+                }
+                (recipe, value)
+            }
+        };
+        let turned = |builder: &mut Builder, value: ValueId| {
+            let shape: Vec<Expr> = builder.shape(value).into_iter().rev().collect();
+            builder.view(value, &shape, vec![Expr::axis(1), Expr::axis(0)]).ok()
+        };
+        if self.turns {
+            recipe.1 = turned(&mut recipe.0, recipe.1)?;
+        }
+        recipe.0.output("", recipe.1, OutputRole::User);
+        let mut value = derive::derive(builder, &name, recipe.0.finish())?.into_iter().next()?;
+        value = builder.cast(value, self.wide);
+        match self.view {
+            Some((coords, sizes)) => builder.view(value, &sizes, coords).ok(),
+            None if self.turns => turned(builder, value),
+            None => Some(value),
+        }
+    }
+}
+
+/// A recipe up to the value that its output widens.
+fn of_widened(recipe: &Arc<Graph>, output: usize) -> Option<(Builder, ValueId)> {
+    let (_, source) = widened(recipe, output)?;
+    let mut graph = Graph::clone(recipe);
+    graph.outputs.clear();
+    let ranges = graph.ranges();
+    Some((Builder::resume(graph, ranges), source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::text::parse;
+    use crate::graph::verify;
+    use crate::interpret::{Tensor, evaluate};
+    use crate::target::GpuTarget;
+    use crate::transform::{dce, optimize};
+
+    fn gpu() -> Target {
+        Target::Gpu(GpuTarget::named("sm_90a").expect("it is in the table"))
+    }
+
+    /// The type and the sizes of the right operand's constant after the pass, of a product that computes what it did.
+    fn stored(rows: usize, dtype: DType, [own, data]: [&str; 2]) -> (DType, Vec<i64>) {
+        let wide = dtype.name();
+        let graph = parse(&format!(
+            "graph {{ const c0 \"w\": {own}[96, 64] {data} input %x \"x\": i64[{rows}, 96]
+             %w: {own}[96, 64] = constant c0 %c: {wide}[96, 64] = cast %w %v: {wide}[{rows}, 96] = cast %x
+             %y: {wide}[{rows}, 64] = matmul %v, %c output %y \"y\" }}"
+        ));
+        let graph = optimize(graph.expect("the text parses"));
+        let result = dce(store_skinny_weights(graph.clone(), &gpu()));
+        verify(&result).expect("the result is well formed");
+        let numbers: Vec<i64> = (0..96 * i64::try_from(rows).expect("few")).map(|k| k % 7).collect();
+        let x = [Tensor::from_i64(&[rows, 96], &numbers)];
+        assert_eq!(evaluate(&graph, &x).expect("runs"), evaluate(&result, &x).expect("runs"));
+        let read = result.nodes.iter().find_map(|node| match node.op {
+            Op::Constant(id) => Some(id),
+            _ => None,
+        });
+        let constant = &result.constants[read.expect("a weight is read")];
+        (constant.dtype, constant.sizes.clone())
+    }
+
+    #[test]
+    fn the_narrowest_type_that_holds_all_elements_is_stored() {
+        use DType::*;
+        for (dtype, own, data, narrow) in [
+            (Bf16, "i8", "= random 1", I8),
+            (F32, "i8", "= random 1", I8),
+            (F64, "bf16", "= random 1", Bf16),
+            (F32, "u8", "= splat 200", U8),
+            (F32, "f32", "= splat 0.1", F32),
+            (F32, "f32", "= splat -0.0", Bf16),
+            (F32, "f32", "= splat nan", F32),
+            (F32, "f32", "= splat inf", Bf16),
+            (F32, "f32", "= splat 65504.0", F16),
+            (F16, "f16", "= splat 0.5", F16),
+            (I32, "i64", "= splat -129", I16),
+            // Of weights that a run may replace only their graph is known.
+            (F32, "i8", "weight = random 1", I8),
+            (F32, "f32", "weight = splat 1.0", F32),
+        ] {
+            assert_eq!(stored(1, dtype, [own, data]), (narrow, vec![64, 96]), "{own} {data} as {dtype:?}");
+        }
+    }
+
+    #[test]
+    fn products_of_more_rows_keep_the_order_or_all_of_their_weights() {
+        let weight = ["i8", "= random 1"];
+        assert_eq!(stored(16, DType::Bf16, weight), (DType::I8, vec![64, 96]));
+        assert_eq!(stored(17, DType::Bf16, weight), (DType::Bf16, vec![96, 64]));
+        assert_eq!(stored(4, DType::F32, weight), (DType::F32, vec![64, 96]));
+        assert_eq!(stored(5, DType::F32, weight), (DType::F32, vec![96, 64]));
+    }
+}
