@@ -158,7 +158,8 @@ fn pointer(pointer: &Pointer) -> String {
         Place::Weights(offset) => ("weights", offset.to_string()),
         Place::Arena(offset) => ("arena", scalar(offset)),
     };
-    format!("{name}<{}>(run, {position})", type_name(pointer.dtype))
+    let start = if pointer.start.is(0) { String::new() } else { format!(", {}", scalar(&pointer.start)) };
+    format!("{name}<{}>(run, {position}{start})", type_name(pointer.dtype))
 }
 
 /// The sizes that the actions mention.
@@ -210,4 +211,5 @@ fn symbols_of_pointer(pointer: &Pointer, symbols: &mut BTreeSet<Symbol>) {
     if let Place::Arena(offset) = &pointer.place {
         offset.collect_symbols(symbols);
     }
+    pointer.start.collect_symbols(symbols);
 }
