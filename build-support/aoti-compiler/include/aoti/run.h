@@ -28,14 +28,26 @@ struct Run {
 
 AOTI_NAMESPACE_BEGIN
 
-// --- addresses: a position among the caller's tensors, or bytes into the memory of the run ---
+// --- addresses: a position among the caller's tensors, or bytes into the memory of the run; and bytes from there ---
 
-template <class T> AOTI_INLINE const T *input(const Run &run, i64 position) { return (const T *)run.inputs[position]; }
-template <class T> AOTI_INLINE T *output(const Run &run, i64 position) { return (T *)run.outputs[position]; }
-template <class T> AOTI_INLINE T *state(const Run &run, i64 offset) { return (T *)(run.state + offset); }
-template <class T> AOTI_INLINE const T *generator(const Run &run, i64) { return (const T *)&run.context->seed; }
-template <class T> AOTI_INLINE const T *weights(const Run &run, i64 offset) { return (const T *)(run.weights + offset); }
-template <class T> AOTI_INLINE T *arena(const Run &run, i64 offset) { return (T *)(run.arena + offset); }
+template <class T> AOTI_INLINE const T *input(const Run &run, i64 position, i64 start = 0) {
+  return (const T *)((const char *)run.inputs[position] + start);
+}
+template <class T> AOTI_INLINE T *output(const Run &run, i64 position, i64 start = 0) {
+  return (T *)((char *)run.outputs[position] + start);
+}
+template <class T> AOTI_INLINE T *state(const Run &run, i64 offset, i64 start = 0) {
+  return (T *)(run.state + offset + start);
+}
+template <class T> AOTI_INLINE const T *generator(const Run &run, i64, i64 start = 0) {
+  return (const T *)((const char *)&run.context->seed + start);
+}
+template <class T> AOTI_INLINE const T *weights(const Run &run, i64 offset, i64 start = 0) {
+  return (const T *)(run.weights + offset + start);
+}
+template <class T> AOTI_INLINE T *arena(const Run &run, i64 offset, i64 start = 0) {
+  return (T *)(run.arena + offset + start);
+}
 
 // Calls a kernel of the model. Where nobody is told of kernels, that costs two branches that are always predicted.
 template <class... Parameters>

@@ -271,7 +271,8 @@ fn kernel_files(
     let prologue = "#define AOTI_JOIN_(a, b) a##_##b\n#define AOTI_JOIN(a, b) AOTI_JOIN_(a, b)\n\
                     #define AOTI_LEVEL_NAME(name) AOTI_JOIN(name, AOTI_LEVEL_NS)\n\nusing namespace aoti;\n\n";
     let title = foreign::comment(&format!("Kernels of the model `{identifier}`, written by cargo-aoti."));
-    let run = run::run_functions(&planned.run, &planned.functions, &schedule.memory.scratch, identifier);
+    let scratch = &schedule.memory.scratch;
+    let run = run::run_functions(&planned.run, &planned.functions, scratch, identifier);
     if total <= UNIT_WEIGHT {
         let all: Vec<&Function> = planned.functions.all.values().collect();
         // Inlined, all kernels of a model would share one frame, and their setting up would be mixed.
@@ -300,9 +301,11 @@ fn kernel_files(
             ),
         });
     }
+    let asks_for_units = scratch.iter().any(|scratch| scratch.units.is_some());
+    let units = if asks_for_units { "#include \"aoti/matrix_units.h\"\n" } else { "" };
     files.push(SourceFile {
         name: format!("run_{stem}.cpp"),
-        text: format!("{title}{}{include}\nusing {space};\n\n{run}", includes(&[])),
+        text: format!("{title}{}{units}{include}\nusing {space};\n\n{run}", includes(&[])),
     });
     files
 }

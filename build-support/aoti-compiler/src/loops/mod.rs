@@ -534,6 +534,19 @@ impl Stage {
         loads.chain(stores)
     }
 
+    /// What it reads and writes, to be changed.
+    pub fn accesses_mut(&mut self) -> impl Iterator<Item = &mut Access> {
+        let loads = self.terms.iter_mut().filter_map(|typed| {
+            let Term::Load { access, .. } = &mut typed.term else { return None };
+            Some(access)
+        });
+        let stores = self.effects.iter_mut().filter_map(|effect| match effect {
+            Effect::Store { access, .. } => Some(access),
+            Effect::Accumulate { .. } => None,
+        });
+        loads.chain(stores)
+    }
+
     /// Buffers that are read.
     pub fn reads(&self) -> impl Iterator<Item = BufferId> + '_ {
         self.loads().map(|(access, _)| access.buffer)

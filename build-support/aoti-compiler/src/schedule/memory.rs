@@ -80,7 +80,7 @@ pub fn plan(
 
 /// The most scratch that a kernel needs, over symbols that are known when a run begins.
 pub(super) fn largest_scratch(symbols: &[SymbolInfo], scratch: &Scratch, ranges: &dyn Ranges) -> Scratch {
-    Scratch { shared: most(symbols, &scratch.shared, ranges), worker: most(symbols, &scratch.worker, ranges) }
+    scratch.map(|bytes| most(symbols, bytes, ranges))
 }
 
 /// The largest value of a size, over symbols that are known when a run begins.

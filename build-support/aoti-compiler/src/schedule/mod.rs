@@ -23,7 +23,7 @@ pub mod setting;
 #[cfg(test)]
 mod tests;
 pub mod text;
-mod uses;
+pub(crate) mod uses;
 mod verify;
 pub mod ways;
 

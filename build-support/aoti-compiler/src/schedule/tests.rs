@@ -345,6 +345,35 @@ fn normalisation_between_products_is_no_kernel_and_its_residual_is_replaced_in_p
 }
 
 #[test]
+fn what_loops_read_for_the_last_time_is_replaced_in_place() {
+    let arena = |old: &str| {
+        let text = format!(
+            "graph \"test\" {{
+               input %x \"x\": f32[32, 32]
+               input %w \"w\": f32[32, 64]
+               %h: f32[32, 32] = matmul %x, %x
+               %gates: f32[32, 64] = matmul %h, %w
+               %a: f32[32, 32] = view %gates [i0, i1]
+               %b: f32[32, 32] = view %gates [i0, i1 + 32]
+               %gate: f32[32, 32] = mul %a, %b
+               %old: f32[32, 32] = view %h {old}
+               %next: f32[32, 32] = add %gate, %old
+               %y: f32[32, 32] = matmul %next, %x
+               output %y \"y\"
+             }}"
+        );
+        let graph = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        let target = Target::cpu(&["x86-64-v3"]);
+        let (schedule, _) =
+            schedule(lower(&graph, &target), &graph.ranges(), &target, &Records::none()).unwrap();
+        schedule.memory.arena_bytes.as_int().expect("fixed")
+    };
+    let tensor = 32 * 32 * 4;
+    assert_eq!(arena("[i0, i1]"), 3 * tensor, "the next state takes the place of the last");
+    assert_eq!(arena("[31 - i0, i1]"), 4 * tensor, "rows that others still need stay");
+}
+
+#[test]
 fn rows_of_several_axes_follow_a_product_over_their_joint_axis() {
     check(
         "input %x \"x\": f32[70, 32]

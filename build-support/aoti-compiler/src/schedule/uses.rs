@@ -82,7 +82,7 @@ fn placed_in(nest: &Nest) -> impl Iterator<Item = (Vec<Axis>, &Stage)> {
 }
 
 /// Buffers that a kernel knows by their beginnings only.
-pub(super) fn takes_whole(kernel: &Kernel) -> Vec<BufferId> {
+pub(crate) fn takes_whole(kernel: &Kernel) -> Vec<BufferId> {
     match &kernel.kind {
         KernelKind::Nest(_) | KernelKind::MatMul(_) | KernelKind::Attention(_) => vec![],
         KernelKind::Convolution(conv) => vec![conv.input, conv.weight],
@@ -92,8 +92,8 @@ pub(super) fn takes_whole(kernel: &Kernel) -> Vec<BufferId> {
 }
 
 /// A strided matrix and what is read of it.
-pub(super) struct Placed<'k> {
-    pub(super) operand: &'k MatrixOperand,
+pub(crate) struct Placed<'k> {
+    pub(crate) operand: &'k MatrixOperand,
     /// The loops that its offset depends on.
     axes: &'k [Axis],
     rows: &'k Expr,
@@ -113,7 +113,7 @@ impl Placed<'_> {
 }
 
 /// The strided matrices that a kernel reads.
-pub(super) fn operands(kernel: &Kernel) -> Vec<Placed<'_>> {
+pub(crate) fn operands(kernel: &Kernel) -> Vec<Placed<'_>> {
     let placed = |operand, axes, rows, columns| Placed { operand, axes, rows, columns };
     match &kernel.kind {
         KernelKind::MatMul(own) => {
@@ -139,7 +139,7 @@ pub(super) fn operands(kernel: &Kernel) -> Vec<Placed<'_>> {
 }
 
 /// The strided matrices that a kernel reads, to be changed.
-pub(super) fn operands_mut(kernel: &mut Kernel) -> Vec<&mut MatrixOperand> {
+pub(crate) fn operands_mut(kernel: &mut Kernel) -> Vec<&mut MatrixOperand> {
     match &mut kernel.kind {
         KernelKind::MatMul(own) => vec![&mut own.a, &mut own.b],
         KernelKind::Attention(own) => vec![&mut own.queries, &mut own.keys, &mut own.values],

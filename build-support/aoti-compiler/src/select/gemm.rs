@@ -79,9 +79,9 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
         let cost = work.plus(&narrow).and(Item::Widened, weights * tiles);
         all.push(candidate(Gemm::PackedNarrow, panels(true), scratch.clone(), cost));
     }
-    all.push(candidate(Gemm::Packed, panels(false), scratch, work.plus(&wide)));
+    all.push(candidate(Gemm::Packed, panels(false), scratch.clone(), work.plus(&wide)));
     if let Some(cost) = units {
-        let scratch = scratch::gemm_packed_units(m, k, target);
+        let scratch = scratch::gemm_packed_units(m, k, scratch, target);
         all.push(candidate(Gemm::PackedOnUnits, panels(halves), scratch, cost.plus(&narrow)));
     }
     with_library(all)

@@ -14,18 +14,41 @@ pub struct Scratch {
     pub shared: Expr,
     /// For each worker.
     pub worker: Expr,
+    /// For each worker of a processor that has matrix units, where the kernel uses them: no less than `worker`.
+    pub units: Option<Expr>,
 }
 
 impl Default for Scratch {
     fn default() -> Scratch {
-        Scratch { shared: Expr::int(0), worker: Expr::int(0) }
+        Scratch { shared: Expr::int(0), worker: Expr::int(0), units: None }
     }
 }
 
 impl Scratch {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.shared.is(0) && self.worker.is(0)
+        self.shared.is(0) && self.has_no_workers()
+    }
+
+    /// Whether workers need none of their own.
+    pub fn has_no_workers(&self) -> bool {
+        self.worker.is(0) && self.units.is_none()
+    }
+
+    /// So much for each worker.
+    fn of_worker(worker: Expr) -> Scratch {
+        Scratch { worker, ..Scratch::default() }
+    }
+
+    /// So much for all together.
+    fn of_all(shared: Expr) -> Scratch {
+        Scratch { shared, ..Scratch::default() }
+    }
+
+    /// With each size changed.
+    pub(crate) fn map(&self, change: impl Fn(&Expr) -> Expr) -> Scratch {
+        let Scratch { shared, worker, units } = self;
+        Scratch { shared: change(shared), worker: change(worker), units: units.as_ref().map(change) }
     }
 }
 
@@ -109,7 +132,7 @@ pub(crate) fn all_rows_bytes(program: &Program, kernel: &Kernel, target: &Target
 /// What a template needs behind the rows that the kernel keeps.
 pub(super) fn behind_rows(own: &Scratch, program: &Program, kernel: &Kernel, target: &Target) -> Scratch {
     let rows = all_rows_bytes(program, kernel, target);
-    Scratch { shared: own.shared.clone(), worker: &rows + &own.worker }
+    Scratch { shared: own.shared.clone(), ..own.map(|bytes| &rows + bytes) }
 }
 
 /// Rows of buffers that live in one worker.
@@ -117,11 +140,7 @@ pub(super) fn rows_of(program: &Program, kernel: &Kernel, nest: &Nest, target: &
     let bytes = all_rows_bytes(program, kernel, target);
     // Without axes to split there is one worker.
     let alone = nest.serial || nest.axes.is_empty();
-    if alone {
-        Scratch { shared: bytes, worker: Expr::int(0) }
-    } else {
-        Scratch { shared: Expr::int(0), worker: bytes }
-    }
+    if alone { Scratch::of_all(bytes) } else { Scratch::of_worker(bytes) }
 }
 
 /// Bytes of one row of a buffer that lives in a worker.
@@ -141,20 +160,17 @@ pub(crate) fn row_bytes(program: &Program, id: crate::loops::BufferId) -> Expr {
 
 /// Indices of one row that is sorted, in two arrays that are merged into each other.
 pub(super) fn sort(length: &Expr, target: &Target) -> Scratch {
-    Scratch { shared: Expr::int(0), worker: aligned(&(length * 16), target) }
+    Scratch::of_worker(aligned(&(length * 16), target))
 }
 
 /// What a routine works in for one matrix.
 pub(super) fn matrix(routine: Routine, rows: &RowOperation, target: &Target) -> Scratch {
-    Scratch { shared: Expr::int(0), worker: aligned(&matrix_bytes(routine, rows), target) }
+    Scratch::of_worker(aligned(&matrix_bytes(routine, rows), target))
 }
 
 /// What a row of a transform is worked on in.
 pub(super) fn fourier(fourier: &Fourier, rows: &RowOperation, target: &Target) -> Scratch {
-    Scratch {
-        shared: Expr::int(0),
-        worker: aligned(&fourier_bytes(&Plan::of(fourier, rows.dtype), rows), target),
-    }
+    Scratch::of_worker(aligned(&fourier_bytes(&Plan::of(fourier, rows.dtype), rows), target))
 }
 
 /// Bytes that a row of a transform is worked on in.
@@ -191,7 +207,7 @@ pub(super) fn bytes(dtype: DType) -> i64 {
 
 /// A copied block of rows of the left operand, of numbers of `size` bytes.
 pub(super) fn gemm_packed(m: &Expr, k: &Expr, size: i64, target: &Target) -> Scratch {
-    Scratch { shared: Expr::int(0), worker: aligned(&left_block(m, k, size, TILE_ROWS), target) }
+    Scratch::of_worker(aligned(&left_block(m, k, size, TILE_ROWS), target))
 }
 
 /// A copied block of rows of the left operand, and a group of packed panels of the right one.
@@ -199,7 +215,7 @@ pub(super) fn gemm_general([m, n, k]: [&Expr; 3], size: i64, target: &Target) ->
     let columns = PANEL_BYTES / size;
     let panels = (n + (columns - 1)).floor_div(&Expr::int(columns)).minimum(&Expr::int(PANEL_GROUP));
     let bytes = &(&(&panels * k) * PANEL_BYTES) + &round_up(&left_block(m, k, size, GENERAL_ROWS), LINE);
-    Scratch { shared: Expr::int(0), worker: aligned(&bytes, target) }
+    Scratch::of_worker(aligned(&bytes, target))
 }
 
 /// The sums of a tile that a library computes; no less than without one.
@@ -207,7 +223,7 @@ pub(super) fn gemm_library([m, n, k]: [&Expr; 3], size: i64, target: &Target) ->
     let (rows, columns) = (m.minimum(&Expr::int(BLAS_ROWS)), n.minimum(&Expr::int(BLAS_COLUMNS)));
     let sums = &(&round_up(&rows, BLAS_STEP) * &round_up(&columns, PANEL)) * size;
     let plain = gemm_general([m, n, k], size, target).worker;
-    Scratch { shared: Expr::int(0), worker: aligned(&sums.maximum(&plain), target) }
+    Scratch::of_worker(aligned(&sums.maximum(&plain), target))
 }
 
 /// Rows of the left operand that share a packing of the right one.
@@ -230,17 +246,20 @@ fn units(m: &Expr, k: &Expr) -> Expr {
     &of_rows + &(&depth * (PANEL * PLANE_BYTES))
 }
 
-/// The same for a packed right operand; no less than without matrix units.
-pub(super) fn gemm_packed_units(m: &Expr, k: &Expr, target: &Target) -> Scratch {
-    let bytes = units(m, k).maximum(&left_block(m, k, bytes(DType::F32), TILE_ROWS));
-    Scratch { shared: Expr::int(0), worker: aligned(&bytes, target) }
+/// The same for a packed right operand, beside what it takes without matrix units.
+pub(super) fn gemm_packed_units(m: &Expr, k: &Expr, plain: Scratch, target: &Target) -> Scratch {
+    on_units(plain, &units(m, k), target)
 }
 
 /// The same, and a panel of the right operand.
 pub(super) fn gemm_general_units(m: &Expr, n: &Expr, k: &Expr, target: &Target) -> Scratch {
     let bytes = &units(m, k) + &(&round_up(k, UNIT_DEPTH) * (PANEL * 4));
-    let plain = gemm_general([m, n, k], self::bytes(DType::F32), target).worker;
-    Scratch { shared: Expr::int(0), worker: aligned(&bytes.maximum(&plain), target) }
+    on_units(gemm_general([m, n, k], self::bytes(DType::F32), target), &bytes, target)
+}
+
+/// What a product takes that uses matrix units where there are some.
+fn on_units(plain: Scratch, bytes: &Expr, target: &Target) -> Scratch {
+    Scratch { units: Some(aligned(&bytes.maximum(&plain.worker), target)), ..plain }
 }
 
 /// Panels of keys and of values, the scores of a block of queries, and a copy of these: sizes of `attention.h`.
@@ -250,7 +269,7 @@ pub(super) fn attention(own: &Attention, target: &Target) -> Scratch {
     let panels = &(&round_up(keys, PANEL) * depth) + &(&round_up(&columns, PANEL) * keys);
     let pitch = &(&round_up(keys, 16) + 16) + &(&round_up(depth, 16) + 16);
     let floats = &(&panels + &(&pitch * ATTENTION_ROWS)) + PANEL;
-    Scratch { shared: Expr::int(0), worker: aligned(&(&floats * 4), target) }
+    Scratch::of_worker(aligned(&(&floats * 4), target))
 }
 
 /// Bytes of a block of copied rows of numbers of `size` bytes, of `least` rows where there are as many.
@@ -282,7 +301,7 @@ pub(super) fn conv(shape: &ConvShape, target: &Target) -> Scratch {
         None => &channel + CHANNEL_SLACK,
     };
     let floats = &(&(&shape.batch * &shape.in_channels) * &channel) + 64;
-    Scratch { shared: aligned(&(&floats * 4), target), worker: Expr::int(0) }
+    Scratch::of_all(aligned(&(&floats * 4), target))
 }
 
 /// The padded copy of an input whose channels are last, or become last in it; none where it is read in place.
@@ -303,7 +322,7 @@ pub(super) fn conv_pixels(shape: &ConvShape, is_last: bool, target: &Target) -> 
     let pitch = if is_shared { &shape.in_channels + PIXEL_SLACK } else { shape.in_channels.clone() };
     let pixels = reach.iter().map(|size| size.maximum(&Expr::int(0)));
     let floats = pixels.fold(&shape.batch * &pitch, |floats, size| &floats * &size);
-    Scratch { shared: aligned(&(&floats * 4), target), worker: Expr::int(0) }
+    Scratch::of_all(aligned(&(&floats * 4), target))
 }
 
 /// The points of a block of tiles, their products with a group of output channels, and a pixel of zeros: sizes of `winograd.h`.
@@ -316,14 +335,14 @@ pub(super) fn conv_winograd(shape: &ConvShape, is_last: bool, target: &Target) -
     };
     let floats = &(&(&pitch + 2 * PANEL) * (WINOGRAD_POINTS * WINOGRAD_TILES)) + &(&pitch + WINOGRAD_PLANES);
     let copy = if is_last { Scratch::default() } else { conv_pixels(shape, false, target) };
-    Scratch { shared: copy.shared, worker: aligned(&(&floats * 4), target) }
+    Scratch { shared: copy.shared, ..Scratch::of_worker(aligned(&(&floats * 4), target)) }
 }
 
 /// The products with every tap.
 pub(super) fn conv_transposed(shape: &ConvShape, target: &Target) -> Scratch {
     let rows = &shape.out_channels * &shape.taps();
     let floats = &(&shape.batch * &rows) * &Expr::product(&shape.input);
-    Scratch { shared: aligned(&(&floats * 4), target), worker: Expr::int(0) }
+    Scratch::of_all(aligned(&(&floats * 4), target))
 }
 
 #[cfg(test)]

@@ -179,15 +179,21 @@ fn products_of_many_rows_may_run_on_matrix_units() {
         ))
         .unwrap_or_else(|error| panic!("{error}"));
         let kernel = program.kernels.values().next().expect("there is one");
-        candidates(&program, kernel, &Target::cpu(&[level])).swap_remove(0).choice.template
+        candidates(&program, kernel, &Target::cpu(&[level])).swap_remove(0).choice
     };
-    assert_eq!(taken("128", "x86-64-v4"), Template::Gemm(Gemm::PackedOnUnits));
-    assert_eq!(
-        taken("128", "x86-64-v3"),
-        Template::Gemm(Gemm::Packed),
-        "no processor of the level has units"
-    );
-    assert_eq!(taken("47", "x86-64-v4"), Template::Gemm(Gemm::Packed), "rows are too few for planes");
+    let on_units = taken("128", "x86-64-v4");
+    assert_eq!(on_units.template, Template::Gemm(Gemm::PackedOnUnits));
+    let plain = taken("128", "x86-64-v3");
+    assert_eq!(plain.template, Template::Gemm(Gemm::Packed), "no processor of the level has units");
+    let few = taken("47", "x86-64-v4").template;
+    assert_eq!(few, Template::Gemm(Gemm::Packed), "rows are too few for planes");
+
+    // The planes, sums and copies of 128 rows of 256, and the planes of a panel.
+    let bytes = 128 * (256 * (6 + 4) + 2 * 4 * 32) + 256 * 32 * 6;
+    assert_eq!(on_units.scratch.units, Some(Expr::int(bytes)));
+    // Processors of the level without units need no more than those that have none.
+    assert_eq!(on_units.scratch.worker, plain.scratch.worker);
+    assert!(plain.scratch.units.is_none());
 }
 
 #[test]

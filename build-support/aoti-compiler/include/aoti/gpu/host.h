@@ -56,14 +56,26 @@ struct DeviceRun {
   int error; // the first code of the driver that was not success
 };
 
-template <class T> Given input(const DeviceRun &run, int position) { return run.inputs[position]; }
-template <class T> Given output(const DeviceRun &run, int position) { return run.outputs[position]; }
-template <class T> Given state(const DeviceRun &run, int64_t offset) {
-  return {run.states.address + Address(offset), run.states.moved};
+inline Given behind(const Given &given, int64_t bytes) { return {given.address + Address(bytes), given.moved}; }
+
+template <class T> Given input(const DeviceRun &run, int position, int64_t start = 0) {
+  return behind(run.inputs[position], start);
 }
-template <class T> Address generator(const DeviceRun &run, int) { return run.generator; }
-template <class T> Address weights(const DeviceRun &run, int64_t offset) { return run.weights + Address(offset); }
-template <class T> Address arena(const DeviceRun &run, int64_t offset) { return run.arena + Address(offset); }
+template <class T> Given output(const DeviceRun &run, int position, int64_t start = 0) {
+  return behind(run.outputs[position], start);
+}
+template <class T> Given state(const DeviceRun &run, int64_t offset, int64_t start = 0) {
+  return behind(run.states, offset + start);
+}
+template <class T> Address generator(const DeviceRun &run, int, int64_t start = 0) {
+  return run.generator + Address(start);
+}
+template <class T> Address weights(const DeviceRun &run, int64_t offset, int64_t start = 0) {
+  return run.weights + Address(offset + start);
+}
+template <class T> Address arena(const DeviceRun &run, int64_t offset, int64_t start = 0) {
+  return run.arena + Address(offset + start);
+}
 
 // What the caller's addresses among the arguments of a launch say: whether there are any, and whether one has moved.
 struct Callers {

@@ -1,6 +1,7 @@
 //! Integer expressions as C++.
 
 use crate::graph::Condition;
+use crate::select::Scratch;
 use crate::symbolic::{Expr, Node, Symbol, SymbolKind};
 
 /// The C++ variable of a symbol.
@@ -14,6 +15,15 @@ pub(in crate::codegen) fn symbol_name(symbol: Symbol) -> String {
 /// An `i64` expression; division rounds down.
 pub(in crate::codegen) fn scalar(expr: &Expr) -> String {
     print(expr, false)
+}
+
+/// Bytes of scratch of each worker.
+pub(in crate::codegen) fn worker_bytes(scratch: &Scratch) -> String {
+    let plain = scalar(&scratch.worker);
+    match &scratch.units {
+        None => plain,
+        Some(units) => format!("has_matrix_units() ? {} : {plain}", scalar(units)),
+    }
 }
 
 fn print(expr: &Expr, tight: bool) -> String {

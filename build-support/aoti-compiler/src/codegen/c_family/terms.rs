@@ -15,7 +15,7 @@ use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::fmt::Write;
 
 /// Bytes of one access at most, and what memory begins at multiples of.
-const WIDEST_ACCESS: i64 = 16;
+pub(in crate::codegen) const WIDEST_ACCESS: usize = 16;
 
 /// How values of earlier stages look from this one.
 #[derive(Clone, Copy)]
@@ -315,8 +315,8 @@ impl Context<'_> {
         if !offset.modulo(&Expr::int(lanes)).is(0) {
             return element;
         }
-        let size = self.parameters.dtype(access.buffer).size();
-        let bytes = lanes * i64::try_from(size).expect("sizes of elements are small");
+        let lanes = usize::try_from(lanes).expect("lanes are few");
+        let bytes = lanes * self.parameters.dtype(access.buffer).size();
         format!("aligned<{}>({element})", bytes.min(WIDEST_ACCESS))
     }
 

@@ -94,7 +94,7 @@ pub(super) fn matmul(
     let kept = all_rows_bytes(&schedule.program, kernel, &schedule.target);
     let scratch = match (worker_scratch(&choice.scratch), kept.is(0)) {
         (all, true) => all,
-        (_, false) if choice.scratch.worker == kept => "nullptr".to_owned(),
+        (_, false) if choice.scratch.units.is_none() && choice.scratch.worker == kept => "nullptr".to_owned(),
         (all, false) => format!("{all} + {}", scalar(&kept)),
     };
     let rows = nest::kept_rows(&schedule.program, parameters);

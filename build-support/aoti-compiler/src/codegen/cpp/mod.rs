@@ -8,6 +8,7 @@ mod rows;
 mod threads;
 
 use super::c_family::function::Parameters;
+use super::c_family::starts::Started;
 use super::c_family::terms::headers_of_terms;
 use super::headers::Header;
 use crate::graph::Origin;
@@ -15,7 +16,7 @@ use crate::loops::{BufferId, Kernel, KernelId, KernelKind, RowOp};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::Mapping;
 use crate::select::{Conv, Gemm, PackedOperand, Template};
-use crate::symbolic::Symbol;
+use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeSet;
 
 /// A kernel function, printed.
@@ -27,8 +28,8 @@ pub(crate) struct KernelText {
     pub(crate) declaration: String,
     /// Everything between the braces.
     pub(crate) body: String,
-    /// Buffers that the caller passes, in order.
-    pub(crate) arguments: Vec<BufferId>,
+    /// Buffers that the caller passes, in order, and where they begin, in elements.
+    pub(crate) arguments: Vec<(BufferId, Expr)>,
     /// Size symbols that the caller passes, after the buffers.
     pub(crate) symbols: Vec<Symbol>,
     /// Constants that it reads in packed form.
@@ -44,7 +45,8 @@ pub(crate) struct KernelText {
 /// Prints a kernel of a schedule for CPUs.
 pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
     let (program, choice) = (&schedule.program, &schedule.choices[id]);
-    let kernel = &program.kernels[id];
+    let started = Started::new(program, &program.kernels[id], &choice.packed, 1);
+    let kernel = &started.kernel;
     let Mapping::Cpu(mapping) = &schedule.mappings[id] else {
         unreachable!("a schedule for CPUs maps its kernels to threads and lanes")
     };
@@ -53,7 +55,7 @@ pub(crate) fn print_kernel(schedule: &Schedule, id: KernelId) -> KernelText {
         origins: kernel.origins.clone(),
         declaration: parameters.declaration(),
         body: String::new(),
-        arguments: parameters.arguments().collect(),
+        arguments: parameters.arguments().map(|buffer| (buffer, started.start(buffer))).collect(),
         symbols: parameters.symbols().collect(),
         packed: choice.packed.clone(),
         headers: headers(kernel, choice.template),

@@ -2,7 +2,7 @@
 
 use super::KernelText;
 use super::threads::{grain, parallel};
-use crate::codegen::c_family::expr::{scalar, symbol_name};
+use crate::codegen::c_family::expr::{scalar, symbol_name, worker_bytes};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::{Context, Earlier, accumulator_type, type_name};
@@ -208,5 +208,5 @@ fn own_scratch(scratch: &Scratch) -> String {
     if scratch.is_empty() {
         return String::new();
     }
-    format!("char *const scratch = run.scratch + worker * ({});\n", scalar(&scratch.worker))
+    format!("char *const scratch = run.scratch + worker * ({});\n", worker_bytes(scratch))
 }

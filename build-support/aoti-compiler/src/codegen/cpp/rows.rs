@@ -1,7 +1,7 @@
 //! Row operations: calls of the templates in `rows.h`.
 
 use super::KernelText;
-use crate::codegen::c_family::expr::scalar;
+use crate::codegen::c_family::expr::{scalar, worker_bytes};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::matrices::matrices;
 use crate::codegen::c_family::terms::type_name;
@@ -48,7 +48,7 @@ pub(super) fn print(parameters: &Parameters, rows: &RowOperation, scratch: &Scra
             )
         }
         RowOp::Matrices(routine) => {
-            matrices(parameters, rows, *routine, ("run.scratch", &scalar(&scratch.worker)))
+            matrices(parameters, rows, *routine, ("run.scratch", &worker_bytes(scratch)))
         }
         RowOp::Fourier(own) => fourier(parameters, rows, own, scratch),
         RowOp::SearchSorted { right } => {
@@ -78,7 +78,7 @@ fn fourier(parameters: &Parameters, rows: &RowOperation, own: &Fourier, scratch:
         Way::Product => unreachable!("products have taken its place"),
     };
     let radices = plan.radices.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-    let bytes = scalar(&scratch.worker);
+    let bytes = worker_bytes(scratch);
     let [x, roots, y] =
         [rows.inputs[0], rows.inputs[1], rows.outputs[0]].map(|buffer| parameters.buffer(buffer));
     let (n, element, rows, scale) = (own.length, type_name(rows.dtype), scalar(&rows.outer), own.scale());

@@ -1,6 +1,6 @@
 //! Work that the threads of a run share: calls of `parallel` (`run.h`), and the memory of the thread that runs.
 
-use crate::codegen::c_family::expr::scalar;
+use crate::codegen::c_family::expr::{scalar, worker_bytes};
 use crate::codegen::c_family::indent;
 use crate::schedule::mapping::Grain;
 use crate::select::Scratch;
@@ -29,8 +29,8 @@ pub(super) fn grain_of(grain: &Grain, units: &str) -> String {
 
 /// The scratch of the worker that runs here.
 pub(super) fn worker_scratch(scratch: &Scratch) -> String {
-    if scratch.worker.is(0) {
+    if scratch.has_no_workers() {
         return "nullptr".to_owned();
     }
-    format!("run.scratch + worker * ({})", scalar(&scratch.worker))
+    format!("run.scratch + worker * ({})", worker_bytes(scratch))
 }

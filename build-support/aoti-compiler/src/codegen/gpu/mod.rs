@@ -11,7 +11,8 @@ mod rows;
 
 use super::c_family::function::{Parameters, Use};
 use super::c_family::indent;
-use super::c_family::terms::headers_of_terms;
+use super::c_family::starts::Started;
+use super::c_family::terms::{WIDEST_ACCESS, headers_of_terms};
 use super::headers::Header;
 use crate::graph::Origin;
 use crate::loops::{BufferId, KernelId, KernelKind};
@@ -28,8 +29,8 @@ pub(super) struct DeviceText {
     pub(super) declaration: String,
     begins: Begins,
     pub(super) body: String,
-    /// Buffers that the caller passes, in order.
-    pub(super) arguments: Vec<BufferId>,
+    /// Buffers that the caller passes, in order, and where they begin, in elements.
+    pub(super) arguments: Vec<(BufferId, Expr)>,
     /// Size symbols that the caller passes, after the buffers.
     pub(super) symbols: Vec<Symbol>,
     /// The type of sizes.
@@ -117,7 +118,9 @@ struct Printed {
 /// Prints a kernel of a schedule for a GPU.
 pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
     let program = &schedule.program;
-    let kernel = &program.kernels[id];
+    let packed = &schedule.choices[id].packed;
+    let started = Started::new(program, &program.kernels[id], packed, WIDEST_ACCESS);
+    let kernel = &started.kernel;
     let Mapping::Gpu(mapping) = &schedule.mappings[id] else {
         unreachable!("a schedule for GPUs maps its kernels to blocks of threads")
     };
@@ -158,7 +161,7 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
         declaration: declaration.join(", "),
         begins: printed.begins,
         body: printed.body,
-        arguments: parameters.arguments().collect(),
+        arguments: parameters.arguments().map(|buffer| (buffer, started.start(buffer))).collect(),
         symbols: parameters.symbols().collect(),
         index: mapping.index(),
         launch: printed.launch,

@@ -2,7 +2,7 @@
 //! what comes next. The vocabulary is that of `include/aoti/run.h`, and for devices of `include/aoti/gpu/host.h`.
 
 use super::{Action, Assert, Call, Condition, Copy, Launch, Place, Pointer, Read, RunPlan};
-use crate::codegen::c_family::expr::{condition as condition_text, scalar, symbol_name};
+use crate::codegen::c_family::expr::{condition as condition_text, scalar, symbol_name, worker_bytes};
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
 use crate::codegen::foreign::comment;
@@ -41,9 +41,8 @@ pub(in crate::codegen) fn run_functions<C: Callees>(
     identifier: &str,
 ) -> String {
     let mut all = BTreeSet::new();
-    for Scratch { shared, worker } in scratch {
-        shared.collect_symbols(&mut all);
-        worker.collect_symbols(&mut all);
+    for Scratch { shared, worker, units } in scratch {
+        [shared, worker].into_iter().chain(units).for_each(|bytes| bytes.collect_symbols(&mut all));
     }
     let all: String = all.iter().map(|symbol| format!("  const i64 {};\n", known(*symbol))).collect();
     let largest: String =
@@ -58,8 +57,8 @@ pub(in crate::codegen) fn run_functions<C: Callees>(
 
 /// Bytes of scratch over the size symbols and `threads`.
 fn scratch_bytes(scratch: &Scratch) -> String {
-    let (shared, worker) = (scalar(&scratch.shared), format!("threads * ({})", scalar(&scratch.worker)));
-    match (scratch.shared.is(0), scratch.worker.is(0)) {
+    let (shared, worker) = (scalar(&scratch.shared), format!("threads * ({})", worker_bytes(scratch)));
+    match (scratch.shared.is(0), scratch.has_no_workers()) {
         (_, true) => shared,
         (true, false) => worker,
         (false, false) => format!("{shared} + {worker}"),
@@ -158,7 +157,8 @@ fn pointer(pointer: &Pointer) -> String {
         Place::Weights(offset) => ("weights", offset.to_string()),
         Place::Arena(offset) => ("arena", scalar(offset)),
     };
-    format!("{name}<{}>(run, {position})", type_name(pointer.dtype))
+    let start = if pointer.start.is(0) { String::new() } else { format!(", {}", scalar(&pointer.start)) };
+    format!("{name}<{}>(run, {position}{start})", type_name(pointer.dtype))
 }
 
 /// The sizes that the actions mention.
@@ -210,4 +210,5 @@ fn symbols_of_pointer(pointer: &Pointer, symbols: &mut BTreeSet<Symbol>) {
     if let Place::Arena(offset) = &pointer.place {
         offset.collect_symbols(symbols);
     }
+    pointer.start.collect_symbols(symbols);
 }

@@ -72,6 +72,8 @@ pub struct Pointer {
     pub dtype: DType,
     /// Where.
     pub place: Place,
+    /// Bytes from there.
+    pub start: Expr,
 }
 
 /// An address as a run sees it.

@@ -32,8 +32,8 @@ pub(in crate::codegen) trait Library {
 /// A kernel's function and its operands.
 pub(in crate::codegen) struct Operands {
     pub(in crate::codegen) function: FunctionId,
-    /// Buffers, in the order of the parameters.
-    pub(in crate::codegen) buffers: Vec<BufferId>,
+    /// Buffers, in the order of the parameters, and where they begin, in elements.
+    pub(in crate::codegen) buffers: Vec<(BufferId, Expr)>,
     /// Constants among them that are read in packed form.
     pub(in crate::codegen) packed: Vec<PackedOperand>,
     /// Sizes, which come after the buffers.
@@ -216,9 +216,11 @@ impl<F: Library> Planner<'_, F> {
         if let KernelKind::Extern(_) = self.program.kernels[id].kind {
             tensors.push(self.report());
         }
-        for buffer in &operands.buffers {
+        for (buffer, start) in &operands.buffers {
             let packed = operands.packed.iter().find(|packed| packed.buffer == *buffer);
-            tensors.push(self.pointer(*buffer, packed.map_or(&Packing::Plain, |packed| &packed.packing)));
+            let pointer = self.pointer(*buffer, packed.map_or(&Packing::Plain, |packed| &packed.packing));
+            let size = i64::try_from(pointer.dtype.size()).expect("elements are small");
+            tensors.push(Pointer { start: start * size, ..pointer });
         }
         let call = Call { kernel: id, function: operands.function, tensors, sizes: operands.sizes };
         match operands.shape {
@@ -269,7 +271,7 @@ impl<F: Library> Planner<'_, F> {
     fn report(&mut self) -> Pointer {
         let start = self.memory.arena_bytes.clone();
         self.planned.run.arena_bytes = &start + REPORT_BYTES;
-        Pointer { dtype: DType::U8, place: Place::Arena(start) }
+        Pointer { dtype: DType::U8, place: Place::Arena(start), start: Expr::int(0) }
     }
 
     /// Scratch of kernels on a device, which run one after the other: it lies behind the arena's buffers. Sizes that are read
@@ -279,7 +281,7 @@ impl<F: Library> Planner<'_, F> {
         let bytes = &most(&self.program.symbols, bytes, self.ranges);
         let run = &mut self.planned.run;
         run.arena_bytes = run.arena_bytes.maximum(&(&start + bytes));
-        Pointer { dtype: DType::U8, place: Place::Arena(start) }
+        Pointer { dtype: DType::U8, place: Place::Arena(start), start: Expr::int(0) }
     }
 
     fn facts(&mut self, kernel: &Kernel) -> KernelFacts {
@@ -314,7 +316,7 @@ impl<F: Library> Planner<'_, F> {
             Storage::Temporary => Place::Arena(self.memory.offsets.get(&id).cloned().unwrap_or_default()),
             Storage::Row { .. } => unreachable!("rows live inside their kernel"),
         };
-        Pointer { dtype: buffer.dtype, place }
+        Pointer { dtype: buffer.dtype, place, start: Expr::int(0) }
     }
 
     /// The offset of a constant in the weights, in the form asked for.

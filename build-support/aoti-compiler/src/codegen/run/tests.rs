@@ -135,6 +135,40 @@ fn kernels_that_do_the_same_share_a_function_and_keep_their_names() {
 }
 
 #[test]
+fn kernels_that_differ_in_where_they_begin_share_a_function() {
+    let row = |name: &str, load: &str, store: &str| {
+        format!(
+            "kernel \"{name}\" {{\n  for [i0 < 8] {{\n    stage [] {{\n      t0: f32 = load {load}\n      \
+             store {store} = t0\n    }}\n  }}\n}}\n"
+        )
+    };
+    let steps = [
+        row("first", "b0[0, i0]", "b6[0, i0]"),
+        row("third", "b0[2, i0]", "b6[3, i0]"),
+        row("last", "b0[s0 - 1, i0]", "b1[s0 - 1, i0]"),
+        row("state", "b0[1, i0]", "b5[i0]"),
+        // One row in the other, from the first of the two.
+        row("next", "b6[0, i0]", "b6[1, i0]"),
+        row("after", "b6[2, i0]", "b6[3, i0]"),
+        // A row ahead of memory, of which nothing is read, is no place to begin at.
+        row("ahead", "b4[i0 - 4] if [i0 - 4 < 8] else 0.0", "b5[i0]"),
+    ];
+    let text = print(&planned(&program(&steps.concat())));
+    let calls = [
+        "call k0 f0 (f32 input 0, f32 arena [0]) []",
+        "call k1 f0 (f32 input 0 from [64], f32 arena [0] from [96]) []",
+        "call k2 f0 (f32 input 0 from [32*s0 - 32], f32 output 0 from [32*s0 - 32]) []",
+        "call k3 f0 (f32 input 0 from [32], f32 state 0) []",
+        "call k4 f1 (f32 arena [0]) []",
+        "call k5 f1 (f32 arena [0] from [64]) []",
+        "call k6 f2 (f32 weights 0, f32 state 0) []",
+    ];
+    for call in calls {
+        assert!(text.contains(call), "{call}\n{text}");
+    }
+}
+
+#[test]
 fn what_a_kernel_writes_is_where_the_next_one_reads_it() {
     let steps = [copies("h", "b0", "b6"), copies("y", "b6", "b1")].concat();
     let plan = planned(&program(&steps));

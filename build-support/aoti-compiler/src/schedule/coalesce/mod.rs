@@ -170,7 +170,7 @@ impl Part {
                 if id == copy {
                     self.drop_copies(stage);
                 }
-                for access in accesses_mut(stage).filter(|access| access.buffer == self.of) {
+                for access in stage.accesses_mut().filter(|access| access.buffer == self.of) {
                     *access =
                         self.access(buffers, access, ranges).expect("every use was found to be movable");
                 }
@@ -215,16 +215,4 @@ fn keeps(stage: &Stage, effect: &Effect, element: &Access) -> bool {
     loaded == element
         && guards.is_empty()
         && stage.writes().filter(|buffer| [access.buffer, element.buffer].contains(buffer)).count() == 1
-}
-
-fn accesses_mut(stage: &mut Stage) -> impl Iterator<Item = &mut Access> {
-    let loads = stage.terms.iter_mut().filter_map(|typed| {
-        let Term::Load { access, .. } = &mut typed.term else { return None };
-        Some(access)
-    });
-    let stores = stage.effects.iter_mut().filter_map(|effect| match effect {
-        Effect::Store { access, .. } => Some(access),
-        Effect::Accumulate { .. } => None,
-    });
-    loads.chain(stores)
 }

@@ -3,7 +3,11 @@
 
 use super::Life;
 use crate::graph::Combine;
-use crate::loops::{Access, BufferId, Effect, Kernel, KernelKind, MatMul, Program, Stage, Step, Storage};
+use crate::loops::{
+    Access, Axis, BufferId, Effect, Index, Kernel, KernelKind, Program, Stage, Step, Storage,
+};
+use crate::schedule::uses::{operands, takes_whole};
+use crate::symbolic::Expr;
 use crate::target::Target;
 use std::collections::BTreeMap;
 
@@ -33,41 +37,72 @@ pub(super) fn share(
 
 /// Temporaries that a kernel reads, each with one that it writes element by element in the same order.
 fn replaced(program: &Program, kernel: &Kernel) -> Vec<(BufferId, BufferId)> {
-    // Templates of convolutions compute some pixels twice.
-    let KernelKind::MatMul(matmul) = &kernel.kind else { return vec![] };
     let is_temporary = |id: BufferId| program.buffers[id].storage == Storage::Temporary;
     let alike = |a: BufferId, b: BufferId| {
         let (a, b) = (&program.buffers[a], &program.buffers[b]);
         a.shape == b.shape && a.dtype == b.dtype
     };
-    let mut pairs = Vec::new();
-    for effect in &matmul.epilogue.effects {
-        let Effect::Store { access, combine: Combine::Set, .. } = effect else { continue };
-        let mut loads = matmul.epilogue.loads().map(|(load, _)| load);
-        let same_place = |load: &&Access| load.coords == access.coords && load.offset == access.offset;
-        let old = loads.find(|load| load.buffer != access.buffer && load.is_direct() && same_place(load));
-        let Some(old) = old.filter(|_| access.is_direct()) else { continue };
-        let (read, written) = (old.buffer, access.buffer);
-        if is_temporary(read)
-            && is_temporary(written)
-            && alike(read, written)
-            && is_read_there_only(matmul, old)
-            && !pairs.iter().any(|(other, _)| *other == read)
-        {
-            pairs.push((read, written));
+    let mut pairs: Vec<(BufferId, BufferId)> = Vec::new();
+    for stage in stages_that_replace(kernel) {
+        for effect in &stage.stage.effects {
+            let Effect::Store { access, combine: Combine::Set, .. } = effect else { continue };
+            let mut loads = stage.stage.loads().map(|(load, _)| load);
+            let same_place = |load: &&Access| load.coords == access.coords && load.offset == access.offset;
+            let old = loads.find(|load| load.buffer != access.buffer && load.is_direct() && same_place(load));
+            let Some(old) = old.filter(|_| access.is_direct() && stage.stores_once(access)) else { continue };
+            let (read, written) = (old.buffer, access.buffer);
+            if is_temporary(read)
+                && is_temporary(written)
+                && alike(read, written)
+                && is_read_there_only(kernel, stage.stage, old)
+                && !pairs.iter().any(|(other, _)| *other == read)
+            {
+                pairs.push((read, written));
+            }
         }
     }
     pairs
 }
 
-/// Whether a product reads a buffer nowhere but so in its epilogue, and does not write it.
-fn is_read_there_only(matmul: &MatMul, old: &Access) -> bool {
+/// A stage that computes each of its positions once, one after the other.
+struct Replacing<'k> {
+    stage: &'k Stage,
+    /// The loops around it; none where they are those of the results of a product, of which each is an element.
+    axes: Vec<&'k Axis>,
+}
+
+impl Replacing<'_> {
+    /// Whether no two positions store in one element.
+    fn stores_once(&self, access: &Access) -> bool {
+        self.axes
+            .iter()
+            .all(|axis| axis.extent.is(1) || access.coords.contains(&Index::Expr(Expr::sym(axis.symbol))))
+    }
+}
+
+fn stages_that_replace<'k>(kernel: &'k Kernel) -> Vec<Replacing<'k>> {
+    match &kernel.kind {
+        KernelKind::MatMul(matmul) => vec![Replacing { stage: &matmul.epilogue, axes: vec![] }],
+        KernelKind::Nest(nest) => {
+            let replacing =
+                |stage: &'k Stage| Replacing { stage, axes: nest.axes.iter().chain(&stage.axes).collect() };
+            nest.stages.iter().map(replacing).collect()
+        }
+        // Templates of convolutions compute some pixels twice; the others know whole rows.
+        KernelKind::Convolution(_)
+        | KernelKind::Attention(_)
+        | KernelKind::Rows(_)
+        | KernelKind::Extern(_) => vec![],
+    }
+}
+
+/// Whether a kernel touches a buffer nowhere but so in a stage, which does not write it.
+fn is_read_there_only(kernel: &Kernel, stage: &Stage, old: &Access) -> bool {
     let buffer = old.buffer;
-    let rows = matmul.row_epilogue.iter().flat_map(|rows| &rows.stages);
-    let elsewhere = rows.flat_map(Stage::accesses).any(|access| access.buffer == buffer);
-    matmul.a.buffer != buffer
-        && matmul.b.buffer != buffer
-        && !elsewhere
-        && matmul.epilogue.writes().all(|written| written != buffer)
-        && matmul.epilogue.loads().all(|(load, _)| load.buffer != buffer || load == old)
+    let others = kernel.stages().filter(|other| !std::ptr::eq(*other, stage));
+    operands(kernel).iter().all(|placed| placed.operand.buffer != buffer)
+        && !takes_whole(kernel).contains(&buffer)
+        && others.flat_map(Stage::accesses).all(|access| access.buffer != buffer)
+        && stage.accesses().all(|access| access.buffer != buffer || access == old)
+        && stage.writes().all(|written| written != buffer)
 }

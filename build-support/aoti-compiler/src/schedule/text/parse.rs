@@ -92,7 +92,8 @@ fn choice(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<Choice, SyntaxEr
     let mut scratch = Scratch::default();
     if cursor.eat_word("scratch") {
         let [shared, worker] = pair(cursor)?;
-        scratch = Scratch { shared, worker };
+        let units = if cursor.eat_word("units") { Some(cursor.expression()?) } else { None };
+        scratch = Scratch { shared, worker, units };
     }
     Ok(Choice { template, packed, scratch })
 }

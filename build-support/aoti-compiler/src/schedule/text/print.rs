@@ -7,7 +7,7 @@ use crate::schedule::mapping::{
     Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Multiplier, Rows, Split, Teams,
     Tile,
 };
-use crate::select::{Choice, Packing, Template};
+use crate::select::{Choice, Packing, Scratch, Template};
 use crate::target::{Target, Tf32};
 use crate::text::{Detail, bracketed, quoted};
 use std::fmt::Write;
@@ -72,7 +72,9 @@ fn choice(choice: &Choice) -> Vec<String> {
         lines.push(format!("pack {} {form} {}", packed.buffer, bracketed(&sizes)));
     }
     if !choice.scratch.is_empty() {
-        lines.push(format!("scratch [{}, {}]", choice.scratch.shared, choice.scratch.worker));
+        let Scratch { shared, worker, units } = &choice.scratch;
+        let units = units.as_ref().map_or_else(String::new, |units| format!(" units [{units}]"));
+        lines.push(format!("scratch [{shared}, {worker}]{units}"));
     }
     lines
 }

@@ -20,7 +20,7 @@ const CPU: &str = r#"schedule cpu "x86-64" "x86-64-v3" {
       note "aten.linear.default of linear" at "m.py:3" in "fc"
       choose gemm.packed
       pack b1 product [0, 2, 1, 3, 2]
-      scratch [0, 64*s0]
+      scratch [0, 64*s0] units [128*s0 + 64]
       map split rows 64 lanes outer grain [65536, 6*s0]
       matmul f32 b0 [0, 3, 1], b1 [0, 2, 1] over [i0 < s0, i1 < 2] depth [3] {
         t0: f32 = total

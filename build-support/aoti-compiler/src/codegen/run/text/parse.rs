@@ -93,7 +93,7 @@ impl Parser<'_, '_> {
         let ty = self.cursor.tensor_type()?;
         let name = self.cursor.optional_string()?.unwrap_or_default();
         self.cursor.expect_word("in")?;
-        let tensor = Pointer { dtype: ty.dtype, place: self.place()? };
+        let tensor = Pointer { dtype: ty.dtype, place: self.place()?, start: Expr::int(0) };
         Ok(Written { name, shape: ty.shape, tensor })
     }
 
@@ -245,7 +245,9 @@ impl Parser<'_, '_> {
     }
 
     fn pointer(&mut self) -> Result<Pointer, SyntaxError> {
-        Ok(Pointer { dtype: self.cursor.dtype()?, place: self.place()? })
+        let (dtype, place) = (self.cursor.dtype()?, self.place()?);
+        let start = if self.cursor.eat_word("from") { self.cursor.expression()? } else { Expr::int(0) };
+        Ok(Pointer { dtype, place, start })
     }
 
     fn place(&mut self) -> Result<Place, SyntaxError> {

@@ -122,7 +122,8 @@ fn assertion(assert: &Assert) -> String {
 }
 
 fn pointer(pointer: &Pointer) -> String {
-    format!("{} {}", pointer.dtype, place(pointer))
+    let start = if pointer.start.is(0) { String::new() } else { format!(" from [{}]", pointer.start) };
+    format!("{} {}{start}", pointer.dtype, place(pointer))
 }
 
 fn place(pointer: &Pointer) -> String {
