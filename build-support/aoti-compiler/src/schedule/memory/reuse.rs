@@ -24,8 +24,9 @@ pub(super) fn share(
         let Step::Kernel(id) = step else { return };
         for (read, written) in replaced(program, &program.kernels[*id]) {
             let home = homes.get(&read).copied().unwrap_or(read);
-            let (old, new) = (lives[&home], lives[&written]);
-            if old.to == new.from && !homes.contains_key(&written) {
+            // It may lie elsewhere already, if several kernels write it.
+            let (old, Some(new)) = (lives[&home], lives.get(&written).copied()) else { continue };
+            if old.to == new.from {
                 lives.insert(home, Life { from: old.from, to: new.to });
                 lives.remove(&written);
                 homes.insert(written, home);
@@ -55,6 +56,7 @@ fn replaced(program: &Program, kernel: &Kernel) -> Vec<(BufferId, BufferId)> {
                 && is_temporary(written)
                 && alike(read, written)
                 && is_read_there_only(kernel, stage.stage, old)
+                && is_written_once(kernel, written)
                 && !pairs.iter().any(|(other, _)| *other == read)
             {
                 pairs.push((read, written));
@@ -105,4 +107,9 @@ fn is_read_there_only(kernel: &Kernel, stage: &Stage, old: &Access) -> bool {
         && others.flat_map(Stage::accesses).all(|access| access.buffer != buffer)
         && stage.accesses().all(|access| access.buffer != buffer || access == old)
         && stage.writes().all(|written| written != buffer)
+}
+
+/// Whether no other stage of a kernel writes a buffer, which might be before the old elements are read.
+fn is_written_once(kernel: &Kernel, buffer: BufferId) -> bool {
+    kernel.stages().flat_map(Stage::writes).filter(|written| *written == buffer).count() == 1
 }
