@@ -4,7 +4,7 @@ use super::tensor::{Lanes, Tensor};
 use crate::dtype::DType;
 
 /// Converts every element: floats to integers truncate, non-zero is true.
-pub(super) fn cast(x: &Tensor, dtype: DType) -> Tensor {
+pub(crate) fn cast(x: &Tensor, dtype: DType) -> Tensor {
     Tensor::store(dtype, x.sizes().to_vec(), &x.lanes())
 }
 

@@ -23,6 +23,7 @@ mod tensor;
 mod tests;
 mod unary;
 
+pub(crate) use convert::cast;
 pub use error::EvalError;
 pub use run::evaluate;
 pub use schedule::{Evaluated, evaluate_schedule};

@@ -98,8 +98,7 @@ impl Checker<'_> {
                     let own = self.program.buffers[*buffer].dtype;
                     if own != matmul.dtype && !matmul.dtype.widens(own) {
                         let (name, dtype) = (&kernel.name, matmul.dtype.name());
-                        self.findings
-                            .push(format!("kernel `{name}` multiplies {} as {dtype}", own.name()));
+                        self.findings.push(format!("kernel `{name}` multiplies {} as {dtype}", own.name()));
                     }
                     for expr in [offset, row_stride, column_stride] {
                         self.scope(&kernel.name, expr, &axes);

@@ -2,6 +2,7 @@
 
 use super::Scope;
 use super::expand::Expander;
+use super::widening::{is_widening, widens_right};
 use crate::fourier::Fourier;
 use crate::graph::{
     Combine, Conv, Coord, ExternCall, Graph, Node, Op, Origin, ReduceOp, Routine, Scalar, ValueId,
@@ -10,7 +11,6 @@ use crate::loops::{
     Access, Accumulator, Axis, Buffer, BufferId, Channels, Convolution, Effect, ExternKernel, Index, Kernel,
     KernelKind, MatMul, MatrixOperand, Nest, RowOp, RowOperation, Stage, Step, Storage, Term,
 };
-use super::widening::{is_widening, widens_right};
 use crate::symbolic::{Expr, RangeTable, Symbol};
 use cranelift_entity::SecondaryMap;
 

@@ -83,8 +83,7 @@ fn check_choice(schedule: &Schedule, kernel: &Kernel, choice: &Choice) -> Vec<St
 }
 
 fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec<String> {
-    let widens =
-        matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.widens(&schedule.program));
+    let widens = matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.widens(&schedule.program));
     match (&schedule.target, mapping) {
         (Target::Cpu(_), Mapping::Cpu(_)) if widens => {
             vec!["templates of processors widen no operand".to_owned()]

@@ -23,7 +23,9 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
     // A few queries are a link in a chain of small kernels.
     let begins = if tile.by == Multiplier::Few { Begins::WithNext } else { Begins::AtOnce };
     let (function, header) = match tile.by {
-        Multiplier::Few | Multiplier::FewUnits => (format!("attend_few<{rows}, {}", tile.blocks), "gpu/attention_few.h"),
+        Multiplier::Few | Multiplier::FewUnits => {
+            (format!("attend_few<{rows}, {}", tile.blocks), "gpu/attention_few.h")
+        }
         Multiplier::Threads => (format!("attend<{threads}, {rows}"), "gpu/attention.h"),
         Multiplier::Units | Multiplier::RoundedUnits => {
             (format!("attend_halves<{rows}, {}", tile.columns), "gpu/attention_units.h")

@@ -197,7 +197,9 @@ pub(super) fn of_product(
         size: matmul.dtype.size() as i64,
         kind,
         right_by_depth: matmul.right_by_depth(),
-        few_on_units: own == Kind::Halves && target.vendor == Vendor::Nvidia && is_of_whole_pieces(program, matmul),
+        few_on_units: own == Kind::Halves
+            && target.vendor == Vendor::Nvidia
+            && is_of_whole_pieces(program, matmul),
         gathers: false,
     };
     candidates(&contraction, index, target)
@@ -209,7 +211,8 @@ fn is_of_whole_pieces(program: &Program, matmul: &MatMul) -> bool {
     const PIECE: i64 = 16;
     let is_whole = |operand: &MatrixOperand, along: &Expr, across: &Expr| {
         let piece = Expr::int(PIECE / program.buffers[operand.buffer].dtype.size() as i64);
-        along.is(1) && [across, &operand.offset, &matmul.depth].iter().all(|elements| elements.modulo(&piece).is(0))
+        along.is(1)
+            && [across, &operand.offset, &matmul.depth].iter().all(|elements| elements.modulo(&piece).is(0))
     };
     is_whole(&matmul.a, &matmul.a.column_stride, &matmul.a.row_stride)
         && is_whole(&matmul.b, &matmul.b.row_stride, &matmul.b.column_stride)
