@@ -10,7 +10,7 @@ pub(super) fn widens_right(graph: &Graph, node: &Node, target: &Target) -> bool 
     }
     let left = graph.ty(node.inputs[0]);
     let rows = left.shape[left.rank() - 2].as_int();
-    rows.is_some_and(|rows| rows <= target.widening_rows(left.dtype))
+    rows.is_some_and(|rows| (1..=target.widening_rows(left.dtype)).contains(&rows))
 }
 
 /// Whether a node converts numbers to a type of more bytes that holds them all.

@@ -150,9 +150,13 @@ impl Target {
         }
     }
 
-    /// Rows up to which it is worth to widen what is read: of more, other work takes longer.
+    /// Rows up to which such a product gains from reading numbers of a narrower type, which it widens for every row.
     pub fn widening_rows(&self, dtype: DType) -> i64 {
-        self.skinny_rows(dtype).min(if dtype.is_half() { GpuTarget::SKINNY_ROWS } else { 1 })
+        match self {
+            Target::Cpu(_) => 0,
+            Target::Gpu(_) if dtype.is_half() => GpuTarget::SKINNY_ROWS,
+            Target::Gpu(_) => 1,
+        }
     }
 
     /// Operands up to which a concatenation is read where its operands lie, by a choice for each element. Vectors would be

@@ -110,7 +110,7 @@ impl Weight {
         let shape = builder.shape(node.outputs[0]);
         let rows = shape[shape.len() - 2].as_int()?;
         let dtype = builder.dtype(operand);
-        if rows > target.skinny_rows(dtype) {
+        if !(1..=target.skinny_rows(dtype)).contains(&rows) {
             return None;
         }
         let (mut value, mut path, mut view) = (operand, vec![operand], None);
@@ -186,7 +186,11 @@ mod tests {
     }
 
     /// The type and the sizes of the right operand's constant after the pass, of a product that computes what it did.
-    fn stored(rows: usize, dtype: DType, [own, data]: [&str; 2]) -> (DType, Vec<i64>) {
+    fn stored(rows: usize, dtype: DType, weight: [&str; 2]) -> (DType, Vec<i64>) {
+        stored_for(&gpu(), rows, dtype, weight)
+    }
+
+    fn stored_for(target: &Target, rows: usize, dtype: DType, [own, data]: [&str; 2]) -> (DType, Vec<i64>) {
         let wide = dtype.name();
         let graph = parse(&format!(
             "graph {{ const c0 \"w\": {own}[96, 64] {data} input %x \"x\": i64[{rows}, 96]
@@ -194,7 +198,7 @@ mod tests {
              %y: {wide}[{rows}, 64] = matmul %v, %c output %y \"y\" }}"
         ));
         let graph = optimize(graph.expect("the text parses"));
-        let result = dce(store_skinny_weights(graph.clone(), &gpu()));
+        let result = dce(store_skinny_weights(graph.clone(), target));
         verify(&result).expect("the result is well formed");
         let numbers: Vec<i64> = (0..96 * i64::try_from(rows).expect("few")).map(|k| k % 7).collect();
         let x = [Tensor::from_i64(&[rows, 96], &numbers)];
@@ -237,5 +241,8 @@ mod tests {
         assert_eq!(stored(17, DType::Bf16, weight), (DType::Bf16, vec![96, 64]));
         assert_eq!(stored(4, DType::F32, weight), (DType::F32, vec![64, 96]));
         assert_eq!(stored(5, DType::F32, weight), (DType::F32, vec![96, 64]));
+        assert_eq!(stored(0, DType::F32, weight), (DType::F32, vec![96, 64]));
+        let cpu = Target::cpu(&["x86-64-v3"]);
+        assert!((0..4).all(|rows| stored_for(&cpu, rows, DType::Bf16, weight).0 == DType::Bf16));
     }
 }
