@@ -33,10 +33,10 @@ pub(crate) fn rows(dtype: DType, row: &[f64]) -> DynTensor {
 
 /// A tensor of `f32` or `f64`.
 pub(crate) fn of(dtype: DType, sizes: &[usize], numbers: &[f64]) -> DynTensor {
-    assert!([DType::F32, DType::F64].contains(&dtype), "operands are not of {dtype}");
     let bytes: Vec<u8> = if dtype == DType::F32 {
         numbers.iter().flat_map(|x| (*x as f32).to_ne_bytes()).collect()
     } else {
+        assert_eq!(dtype, DType::F64, "operands are of `f32` or `f64`");
         numbers.iter().flat_map(|x| x.to_ne_bytes()).collect()
     };
     DynTensor::from_bytes(dtype, sizes, &bytes).expect("as many as were given")
