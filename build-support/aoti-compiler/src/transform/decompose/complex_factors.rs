@@ -6,7 +6,7 @@
 
 use super::complex_matrices::{adjoint, alternating, interleaved, inverse_parts, parts};
 use super::complex_reflections::{Form, each, expression, identity, reduced};
-use super::factor::{all_finite, completed_by, condition_of, counted, is_tall};
+use super::factor::{all_finite, completed_by, condition_of, condition_of_nothing, counted, is_tall};
 use super::gather::gather_along;
 use super::norm::{of_matrix, order_of};
 use super::parts::{Complex, Parts};
@@ -315,6 +315,9 @@ pub(super) fn rank(cx: &mut Context, a: &Args) -> Rule {
 /// The largest singular value over the smallest, or a norm of the matrix times that of its inverse.
 pub(super) fn condition(cx: &mut Context, a: &Args) -> Rule {
     let x = parts(cx, a, "self")?;
+    if let Some(zeros) = condition_of_nothing(cx, x.re) {
+        return Ok(zeros.into());
+    }
     let order = order_of(a, "p", "2")?;
     if order != "2" && order != "-2" {
         let (inverse, info) = inverse_parts(cx, x)?;

@@ -398,6 +398,9 @@ impl Context {
 /// The largest singular value over the smallest, or a norm times that of the inverse.
 fn condition(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
+    if let Some(zeros) = condition_of_nothing(cx, x) {
+        return Ok(zeros.into());
+    }
     let order = super::norm::order_of(a, "p", "2")?;
     if order == "2" || order == "-2" {
         let (most, least) = (cx.singular_norm(x, "2")?, cx.singular_norm(x, "-2")?);
@@ -411,6 +414,13 @@ fn condition(cx: &mut Context, a: &Args) -> Rule {
         super::norm::of_matrix(cx, lu, &axes, &order, false)?,
     ];
     condition_of(cx, norms, info)
+}
+
+/// The condition of matrices without elements: 0, whatever the norm.
+pub(super) fn condition_of_nothing(cx: &mut Context, x: ValueId) -> Option<ValueId> {
+    let ty = cx.b.ty(x).clone();
+    let (batch, sides) = ty.shape.split_at(ty.shape.len().checked_sub(2)?);
+    sides.iter().any(|side| side.is(0)).then(|| cx.b.full(0.0, ty.dtype, batch))
 }
 
 /// The condition by the norms of a matrix and of its inverse; one without an inverse has an infinite one.

@@ -8,7 +8,7 @@ use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::aten::Arg;
 use crate::dtype::DType;
-use crate::graph::{FloatUnary, ReduceOp, Relation, Routine, UnaryOp, ValueId};
+use crate::graph::{FloatUnary, IntBinary, ReduceOp, Relation, Routine, UnaryOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -87,6 +87,7 @@ rules! {
     },
     pure "aten.cholesky_inverse.default" => |cx, a| {
         let l = a.tensor("self")?;
+        demand_diagonal(cx, &[l])?;
         let ty = cx.b.ty(l).clone();
         let b = cx.identity_matrix(ty.dtype, &ty.shape)?;
         Ok(cholesky_solve(cx, a, b, l)?.into())
@@ -156,6 +157,25 @@ fn several<const N: usize>(cx: &mut Context, values: [ValueId; N]) -> Rule {
 pub(super) fn demand(cx: &mut Context, info: ValueId, what: &str) -> Result<(), RuleError> {
     let fine = cx.with_number(Relation::Eq, info, 0i64)?;
     cx.assert_all(fine, what)
+}
+
+/// The run fails where an element of the diagonal of a factor is zero, in all of its parts: `cholesky_inverse` has no `info`.
+pub(super) fn demand_diagonal(cx: &mut Context, factor: &[ValueId]) -> Result<(), RuleError> {
+    let mut fine = None;
+    for part in factor {
+        let mut shape = cx.b.shape(*part);
+        let rank = shape.len() - 1;
+        shape.truncate(rank);
+        let coords = (0..rank).chain([rank - 1]).map(Expr::axis).collect();
+        let diagonal = cx.b.view(*part, &shape, coords)?;
+        let own = cx.with_number(Relation::Ne, diagonal, 0.0)?;
+        fine = Some(match fine {
+            None => own,
+            Some(other) => cx.binary(IntBinary::Or, other, own)?,
+        });
+    }
+    let what = "torch.cholesky_inverse: the diagonal holds a zero: the matrix is singular";
+    fine.map_or(Ok(()), |fine| cx.assert_all(fine, what))
 }
 
 /// An `_ex` form that is asked to raise.

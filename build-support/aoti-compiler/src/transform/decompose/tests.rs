@@ -127,6 +127,24 @@ fn reductions_of_nothing() {
 }
 
 #[test]
+fn matrices_of_nothing_have_a_condition_and_singular_factors_no_inverse() {
+    let empty = Tensor::from_f32(&[2, 0, 0], &[]);
+    let zeros = f32s(&[0.0, 0.0]);
+    check("aten.linalg_cond.default", &[("self", empty.clone())], &[], &zeros);
+    let one = ("p", Arg::Int(Expr::int(1)));
+    check("aten.linalg_cond.default", &[("self", empty)], &[one], &zeros);
+
+    let inverse = |diagonal: f32| {
+        let factor = Tensor::from_f32(&[2, 2], &[2.0, 0.0, 0.0, diagonal]);
+        let target = "aten.cholesky_inverse.default";
+        let graph = decompose(&program(target, &[("self", factor.clone())], &[], meta(DType::F32, &[2, 2])));
+        evaluate(&graph.expect("it is supported"), &[factor]).map(|results| results[0].to_f64())
+    };
+    assert_eq!(inverse(1.0), Ok(vec![0.25, 0.0, 0.0, 1.0]));
+    assert!(inverse(0.0).is_err_and(|error| error.to_string().contains("the matrix is singular")));
+}
+
+#[test]
 fn order_statistics() {
     let x = f32s(&[3.0, f32::NAN, 1.0, 2.0]);
     check("aten.median.default", &[("self", x.clone())], &[], &Tensor::from_f32(&[], &[f32::NAN]));
