@@ -5,6 +5,7 @@ use crate::graph::Graph;
 use crate::graph::text::parse;
 use crate::loops::{Effect, Kernel, Storage};
 use crate::lower::lower;
+use crate::schedule::mapping::{GpuMapping, Multiplier};
 use crate::target::GpuTarget;
 
 /// A graph with the given statements.
@@ -336,8 +337,7 @@ fn normalisation_between_products_is_no_kernel_and_its_residual_is_replaced_in_p
     check(&fixed, &[&step("70"), &step("70")]);
     // The second residual takes the place of the first, which the normalised rows were made of.
     let graph = graph_of(&fixed);
-    let target = Target::cpu(&["x86-64-v3"]);
-    let schedule = schedule(lower(&graph, &target), &graph.ranges(), &target, &Records::none()).unwrap().0;
+    let (schedule, _) = scheduled_for(&graph, &Target::cpu(&["x86-64-v3"]), &Records::none());
     let arena = schedule.memory.arena_bytes.as_int().expect("fixed");
     assert!(arena < 3 * 70 * 32 * 4, "{arena} bytes");
     let open = normalised("symbol s0 \"batch\" in 0..64 from input 0 axis 0", "s0");
@@ -347,25 +347,20 @@ fn normalisation_between_products_is_no_kernel_and_its_residual_is_replaced_in_p
 #[test]
 fn what_loops_read_for_the_last_time_is_replaced_in_place() {
     let arena = |old: &str| {
-        let text = format!(
-            "graph \"test\" {{
-               input %x \"x\": f32[32, 32]
-               input %w \"w\": f32[32, 64]
-               %h: f32[32, 32] = matmul %x, %x
-               %gates: f32[32, 64] = matmul %h, %w
-               %a: f32[32, 32] = view %gates [i0, i1]
-               %b: f32[32, 32] = view %gates [i0, i1 + 32]
-               %gate: f32[32, 32] = mul %a, %b
-               %old: f32[32, 32] = view %h {old}
-               %next: f32[32, 32] = add %gate, %old
-               %y: f32[32, 32] = matmul %next, %x
-               output %y \"y\"
-             }}"
-        );
-        let graph = parse(&text).unwrap_or_else(|error| panic!("{error}"));
-        let target = Target::cpu(&["x86-64-v3"]);
-        let (schedule, _) =
-            schedule(lower(&graph, &target), &graph.ranges(), &target, &Records::none()).unwrap();
+        let graph = graph_of(&format!(
+            "input %x \"x\": f32[32, 32]
+             input %w \"w\": f32[32, 64]
+             %h: f32[32, 32] = matmul %x, %x
+             %gates: f32[32, 64] = matmul %h, %w
+             %a: f32[32, 32] = view %gates [i0, i1]
+             %b: f32[32, 32] = view %gates [i0, i1 + 32]
+             %gate: f32[32, 32] = mul %a, %b
+             %old: f32[32, 32] = view %h {old}
+             %next: f32[32, 32] = add %gate, %old
+             %y: f32[32, 32] = matmul %next, %x
+             output %y \"y\""
+        ));
+        let (schedule, _) = scheduled_for(&graph, &Target::cpu(&["x86-64-v3"]), &Records::none());
         schedule.memory.arena_bytes.as_int().expect("fixed")
     };
     let tensor = 32 * 32 * 4;
@@ -866,4 +861,28 @@ fn parts_of_a_buffer_share_launches_before_they_depend_on_each_other() {
     let kernels = schedule.program.kernels.len();
     assert_eq!(kernels, 4, "one copies both parts: {}", crate::loops::text::print(&schedule.program));
     assert_eq!(temporaries(&schedule.program), 1, "the sum alone");
+}
+
+#[test]
+fn matrix_units_get_operands_that_they_can_read() {
+    let findings = |depth: i64, dtype: &str| {
+        let graph = graph_of(&format!(
+            "input %x \"x\": {dtype}[7, {depth}]
+             input %w \"w\": {dtype}[64, {depth}]
+             %t: {dtype}[{depth}, 64] = view %w [i1, i0]
+             %y: {dtype}[7, 64] = matmul %x, %t
+             output %y \"y\""
+        ));
+        let (mut schedule, _) = scheduled_for(&graph, &gpu(), &Records::none());
+        let id = schedule.program.kernels.keys().next().expect("one kernel");
+        let Mapping::Gpu(GpuMapping::Tiles(tile)) = &mut schedule.mappings[id] else { panic!("a tile") };
+        (tile.rows, tile.columns, tile.blocks) = (8, 16, 1);
+        tile.by = Multiplier::FewUnits;
+        verify(&schedule)
+    };
+    assert_eq!(findings(96, "bf16"), Vec::<String>::new());
+    for (depth, dtype) in [(100, "bf16"), (96, "f32")] {
+        let found = findings(depth, dtype);
+        assert!(found.iter().any(|finding| finding.contains("matrix units")), "{dtype} {depth}: {found:?}");
+    }
 }

@@ -6,12 +6,13 @@
 //! * Every temporary buffer that is used has a place in the arena, and every kernel's scratch is planned.
 
 use super::Schedule;
+use super::map::is_of_whole_loads;
 use super::mapping::{Along, CpuMapping, GpuMapping, Lanes, Mapping, Multiplier, Rows, Split, Teams};
 use super::memory::largest_scratch;
 use crate::graph::ranges_of;
 use crate::loops::{self, Kernel, KernelKind, RowOp, Storage};
 use crate::select::{Choice, Template, libraries};
-use crate::target::Target;
+use crate::target::{GpuTarget, Target};
 
 /// Everything that is wrong, one sentence each; empty where the schedule is well formed.
 pub fn verify(schedule: &Schedule) -> Vec<String> {
@@ -82,6 +83,28 @@ fn check_choice(schedule: &Schedule, kernel: &Kernel, choice: &Choice) -> Vec<St
     findings
 }
 
+/// What matrix units of a GPU ask of operands.
+fn check_units(schedule: &Schedule, kernel: &Kernel, by: Multiplier, gpu: &GpuTarget) -> Option<String> {
+    let product = match &kernel.kind {
+        KernelKind::MatMul(matmul) => Some(matmul),
+        KernelKind::Nest(_)
+        | KernelKind::Convolution(_)
+        | KernelKind::Attention(_)
+        | KernelKind::Rows(_)
+        | KernelKind::Extern(_) => None,
+    };
+    let fits = match by {
+        Multiplier::Few | Multiplier::Threads => true,
+        Multiplier::FewUnits => product.is_some_and(|matmul| {
+            matmul.dtype.is_half() && is_of_whole_loads(&schedule.program, matmul, gpu)
+        }),
+        Multiplier::Units | Multiplier::RoundedUnits => {
+            product.is_none_or(|matmul| !matmul.widens(&schedule.program))
+        }
+    };
+    (!fits).then(|| "matrix units do not read operands as these are".to_owned())
+}
+
 fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec<String> {
     let widens = matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.widens(&schedule.program));
     match (&schedule.target, mapping) {
@@ -91,15 +114,6 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
         (Target::Cpu(_), Mapping::Cpu(mapping)) => check_cpu(kernel, mapping),
         (Target::Gpu(gpu), Mapping::Gpu(mapping)) => {
             let mut findings = vec![];
-            let is_on_units = matches!(mapping, GpuMapping::Tiles(tile)
-                if matches!(tile.by, Multiplier::Units | Multiplier::RoundedUnits));
-            if is_on_units && widens {
-                findings.push("matrix units widen no operand".to_owned());
-            }
-            let has_few = matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.dtype.is_half());
-            if matches!(mapping, GpuMapping::Tiles(tile) if tile.by == Multiplier::FewUnits) && !has_few {
-                findings.push("matrix units multiply few rows of halves alone".to_owned());
-            }
             if matches!(&kernel.kind, KernelKind::MatMul(matmul) if matmul.row_epilogue.is_some()) {
                 findings.push("tiles of a GPU have no whole rows for a row epilogue".to_owned());
             }
@@ -127,6 +141,7 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                     if tile.rows < 1 || tile.columns < 1 || tile.shared > gpu.max_shared_bytes {
                         findings.push("no block can have such a tile".to_owned());
                     }
+                    findings.extend(check_units(schedule, kernel, tile.by, gpu));
                     let is_attention = matches!(kernel.kind, KernelKind::Attention(_));
                     let has_depth = !is_attention || tile.by == Multiplier::Few;
                     let most = if has_depth { gpu.cluster_blocks } else { 1 };

@@ -183,7 +183,7 @@ const fn amd(
 impl GpuTarget {
     /// Rows of a product whose right operand is read once, each column by threads that share it.
     pub const FEW_ROWS: i64 = 4;
-    /// Rows of a product that ordinary units compute as fast as its right operand is read.
+    /// Rows of a product that take no longer than reading its right operand does, where units multiply them together.
     pub const SKINNY_ROWS: i64 = 16;
 
     /// What holds on all of several architectures of one vendor; `None` where one is not known or of another vendor.

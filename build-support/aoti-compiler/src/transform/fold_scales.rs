@@ -120,7 +120,7 @@ fn start<'a>(
     }
     let constant = graph.constants[*id].clone();
     if node.op == Op::MatMul && narrower(&constant).is_some() {
-        // Its elements are few numbers, as those of quantised weights: they stay so.
+        // Scaled, its elements would be no longer numbers of a narrower type, as those of quantised weights are.
         return None;
     }
     let weight_axis = match (constant_axis, &view) {

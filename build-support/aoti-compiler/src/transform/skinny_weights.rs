@@ -12,7 +12,6 @@ use crate::graph::{Builder, Constant, ConstantSource, Graph, Node, Op, OutputRol
 use crate::interpret::{Tensor, cast};
 use crate::symbolic::Expr;
 use crate::target::Target;
-use std::sync::Arc;
 
 /// Elements from which on a weight is worth it: others are near whatever happens.
 const LEAST_ELEMENTS: i64 = 4096;
@@ -47,10 +46,7 @@ pub(super) fn narrower(constant: &Constant) -> Option<DType> {
             let fits = |narrow: &DType| holds_elements(*narrow, constant);
             narrower_types(constant.dtype).iter().copied().find(fits)
         }
-        ConstantSource::Derived { recipe, output } => {
-            let (_, source) = widened(recipe, *output)?;
-            Some(recipe.ty(source).dtype)
-        }
+        ConstantSource::Derived { recipe, output } => Some(recipe.ty(widened(recipe, *output)?).dtype),
         ConstantSource::Weight => None,
     }
 }
@@ -77,13 +73,13 @@ fn holds_elements(narrow: DType, constant: &Constant) -> bool {
     })
 }
 
-/// Where an output of a recipe is a widened value: the value that is an output, and the one that is widened.
-fn widened(recipe: &Graph, output: usize) -> Option<(ValueId, ValueId)> {
+/// What an output of a recipe widens, if it is a widened value.
+fn widened(recipe: &Graph, output: usize) -> Option<ValueId> {
     let value = recipe.outputs[output].value;
     let maker = recipe.nodes.iter().find(|node| node.outputs.contains(&value))?;
     let source = *maker.inputs.first()?;
     let widens = recipe.ty(value).dtype.widens(recipe.ty(source).dtype);
-    (maker.op == Op::Cast && widens).then_some((value, source))
+    (maker.op == Op::Cast && widens).then_some(source)
 }
 
 /// The constant that is the right operand of a product of few rows.
@@ -131,45 +127,41 @@ impl Weight {
         (turns || narrow.is_some()).then_some(Weight { path, constant, wide: dtype, view, narrow, turns })
     }
 
+    /// A graph that makes the elements in the type that they are stored in, in their own order.
+    fn recipe(&self) -> Option<(Builder, ValueId)> {
+        if let (ConstantSource::Derived { recipe, output }, Some(_)) = (&self.constant.source, self.narrow) {
+            let source = widened(recipe, *output)?;
+            let mut graph = Graph::clone(recipe);
+            graph.outputs.clear();
+            let ranges = graph.ranges();
+            return Some((Builder::resume(graph, ranges), source));
+        }
+        let mut recipe = Builder::new("");
+        let value = recipe.constant(self.constant.clone()).ok()?;
+        let stored = recipe.cast(value, self.narrow.unwrap_or(self.constant.dtype));
+        Some((recipe, stored))
+    }
+
     /// The operand with its elements stored otherwise.
     fn store(self, builder: &mut Builder) -> Option<ValueId> {
         let name = self.constant.name.clone();
-        let mut recipe = match (&self.constant.source, self.narrow) {
-            (ConstantSource::Derived { recipe, output }, Some(_)) => of_widened(recipe, *output)?,
-            _ => {
-                let mut recipe = Builder::new("");
-                let mut value = recipe.constant(self.constant.clone()).ok()?;
-                if let Some(narrow) = self.narrow {
-                    value = recipe.cast(value, narrow);
-                }
-                (recipe, value)
-            }
-        };
+        let (mut recipe, mut stored) = self.recipe()?;
         let turned = |builder: &mut Builder, value: ValueId| {
             let shape: Vec<Expr> = builder.shape(value).into_iter().rev().collect();
             builder.view(value, &shape, vec![Expr::axis(1), Expr::axis(0)]).ok()
         };
         if self.turns {
-            recipe.1 = turned(&mut recipe.0, recipe.1)?;
+            stored = turned(&mut recipe, stored)?;
         }
-        recipe.0.output("", recipe.1, OutputRole::User);
-        let mut value = derive::derive(builder, &name, recipe.0.finish())?.into_iter().next()?;
-        value = builder.cast(value, self.wide);
+        recipe.output("", stored, OutputRole::User);
+        let stored = derive::derive(builder, &name, recipe.finish())?.into_iter().next()?;
+        let value = builder.cast(stored, self.wide);
         match self.view {
             Some((coords, sizes)) => builder.view(value, &sizes, coords).ok(),
             None if self.turns => turned(builder, value),
             None => Some(value),
         }
     }
-}
-
-/// A recipe up to the value that its output widens.
-fn of_widened(recipe: &Arc<Graph>, output: usize) -> Option<(Builder, ValueId)> {
-    let (_, source) = widened(recipe, output)?;
-    let mut graph = Graph::clone(recipe);
-    graph.outputs.clear();
-    let ranges = graph.ranges();
-    Some((Builder::resume(graph, ranges), source))
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub(super) struct DeviceText {
     /// Parameter list.
     pub(super) declaration: String,
     begins: Begins,
+    /// Everything between the braces, but for what `begins` adds.
     pub(super) body: String,
     /// Buffers that the caller passes, in order, and where they begin, in elements.
     pub(super) arguments: Vec<(BufferId, Expr)>,

@@ -197,7 +197,9 @@ impl Machine<'_> {
         let k = self.symbols.value(&matmul.depth)?;
         let elements = |operand: &MatrixOperand| {
             let tensor = self.tensor(operand.buffer)?;
-            Ok::<Lanes, EvalError>(super::convert::cast(&tensor, matmul.dtype).lanes())
+            let widens = tensor.dtype() != matmul.dtype;
+            let tensor = if widens { super::convert::cast(&tensor, matmul.dtype) } else { tensor };
+            Ok::<Lanes, EvalError>(tensor.lanes())
         };
         let (a, b) = (elements(&matmul.a)?, elements(&matmul.b)?);
         let starts = |operand: &MatrixOperand| positions.values(&operand.offset, &self.symbols);

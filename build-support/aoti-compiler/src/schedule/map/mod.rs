@@ -7,6 +7,7 @@ mod simt;
 mod tiles;
 
 pub(super) use cpu::{epilogue_cost, nest_cost, suits_rows};
+pub(super) use tiles::is_of_whole_loads;
 
 use super::mapping::{CpuMapping, GpuMapping, Mapping, Rows};
 use crate::loops::{Kernel, Program, Stage};

@@ -199,20 +199,19 @@ pub(super) fn of_product(
         right_by_depth: matmul.right_by_depth(),
         few_on_units: own == Kind::Halves
             && target.vendor == Vendor::Nvidia
-            && is_of_whole_pieces(program, matmul),
+            && is_of_whole_loads(program, matmul, target),
         gathers: false,
     };
     candidates(&contraction, index, target)
 }
 
-/// Whether both operands are contiguous along the depth, and their rows and columns begin and end at whole pieces of what one thread
-/// loads.
-fn is_of_whole_pieces(program: &Program, matmul: &MatMul) -> bool {
-    const PIECE: i64 = 16;
+/// Whether both operands are contiguous along the depth, and their rows and columns begin and end where a thread's widest loads do:
+/// what `gpu/skinny.h` takes as given.
+pub(in crate::schedule) fn is_of_whole_loads(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
     let is_whole = |operand: &MatrixOperand, along: &Expr, across: &Expr| {
-        let piece = Expr::int(PIECE / program.buffers[operand.buffer].dtype.size() as i64);
+        let load = Expr::int(target.load_bytes / program.buffers[operand.buffer].dtype.size() as i64);
         along.is(1)
-            && [across, &operand.offset, &matmul.depth].iter().all(|elements| elements.modulo(&piece).is(0))
+            && [across, &operand.offset, &matmul.depth].iter().all(|elements| elements.modulo(&load).is(0))
     };
     is_whole(&matmul.a, &matmul.a.column_stride, &matmul.a.row_stride)
         && is_whole(&matmul.b, &matmul.b.row_stride, &matmul.b.column_stride)
@@ -505,7 +504,7 @@ mod tests {
         assert_eq!(of("bf16", "1", 8192, "sm_90a"), (Multiplier::Few, 4, 8));
         assert_eq!(of("bf16", "7", 8192, "sm_90a"), (Multiplier::FewUnits, 8, 16));
         assert_eq!(of("f16", "16", 8192, "sm_80"), (Multiplier::FewUnits, 16, 16));
-        assert_eq!(of("bf16", "7", 8188, "sm_90a"), (Multiplier::Threads, 16, 64), "pieces are not whole");
+        assert_eq!(of("bf16", "7", 8188, "sm_90a"), (Multiplier::Threads, 16, 64), "loads are not whole");
         assert_eq!(of("f32", "7", 8192, "sm_90a").0, Multiplier::Threads);
         assert_eq!(of("bf16", "7", 8192, "gfx942").0, Multiplier::Threads);
     }

@@ -6,7 +6,8 @@
 
 use super::parts::{Complex, Parts};
 use super::solve::{
-    self, are_vectors, checked, demand, demand_diagonal, sides, solution, tried_inverse, unit_triangular,
+    self, are_vectors, checked, demand, demand_inverse_of_factor, sides, solution, tried_inverse,
+    unit_triangular,
 };
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
@@ -134,7 +135,7 @@ fn of_cholesky(cx: &mut Context, a: &Args, l: Parts, b: Parts) -> Result<Parts, 
 /// The inverse of L L^H, or of U^H U.
 pub(super) fn cholesky_inverse(cx: &mut Context, a: &Args) -> Rule {
     let l = parts(cx, a, "self")?;
-    demand_diagonal(cx, &[l.re, l.im])?;
+    demand_inverse_of_factor(cx, &[l.re, l.im])?;
     let ty = cx.b.ty(l.re).clone();
     let re = cx.identity_matrix(ty.dtype, &ty.shape)?;
     let b = Parts { re, im: cx.b.full_like(0.0, re) };

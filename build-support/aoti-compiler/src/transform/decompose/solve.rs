@@ -87,7 +87,7 @@ rules! {
     },
     pure "aten.cholesky_inverse.default" => |cx, a| {
         let l = a.tensor("self")?;
-        demand_diagonal(cx, &[l])?;
+        demand_inverse_of_factor(cx, &[l])?;
         let ty = cx.b.ty(l).clone();
         let b = cx.identity_matrix(ty.dtype, &ty.shape)?;
         Ok(cholesky_solve(cx, a, b, l)?.into())
@@ -160,7 +160,7 @@ pub(super) fn demand(cx: &mut Context, info: ValueId, what: &str) -> Result<(), 
 }
 
 /// The run fails where an element of the diagonal of a factor is zero, in all of its parts: `cholesky_inverse` has no `info`.
-pub(super) fn demand_diagonal(cx: &mut Context, factor: &[ValueId]) -> Result<(), RuleError> {
+pub(super) fn demand_inverse_of_factor(cx: &mut Context, factor: &[ValueId]) -> Result<(), RuleError> {
     let mut fine = None;
     for part in factor {
         let mut shape = cx.b.shape(*part);
