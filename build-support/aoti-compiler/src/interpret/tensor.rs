@@ -16,8 +16,7 @@ pub struct Tensor {
 }
 
 /// Data that do not fit their description.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{given} bytes do not make a tensor of {dtype}{sizes:?}")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TensorError {
     /// Element type.
     pub dtype: DType,
@@ -26,6 +25,15 @@ pub struct TensorError {
     /// Bytes given.
     pub given: usize,
 }
+
+impl fmt::Display for TensorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TensorError { dtype, sizes, given } = self;
+        write!(f, "{given} bytes do not make a tensor of {dtype}{sizes:?}")
+    }
+}
+
+impl std::error::Error for TensorError {}
 
 /// Elements in the type that arithmetic is done in.
 #[derive(Clone, PartialEq, Debug)]

@@ -22,11 +22,20 @@ use crate::dtype::DType;
 use crate::symbolic::{Expr, Facts, RangeTable, Symbol};
 use cranelift_entity::SecondaryMap;
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// Operands that do not fit the operator.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShapeError(pub String);
+
+impl fmt::Display for ShapeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ShapeError(inner) = self;
+        write!(f, "{inner}")
+    }
+}
+
+impl std::error::Error for ShapeError {}
 
 /// Result of building a node.
 type Built<T = ValueId> = Result<T, ShapeError>;
