@@ -14,6 +14,8 @@ use crate::manifest::{Code, Location, Problem};
 /// More than any project has; a larger file is none of ours.
 const MOST_BYTES: usize = 64 << 20;
 
+const TIMES: [&str; 5] = ["us", "spread-us", "default-us", "runner-up-us", "predicted"];
+
 /// A record as the file has it.
 struct Raw {
     model: String,
@@ -127,12 +129,17 @@ fn record(name: &str, value: Value) -> Result<(Place, Record), String> {
         None => Sizes::default(),
         Some(text) => Sizes::parse(text).ok_or("its name does not end with sizes")?,
     };
+    let impossible = "it has a time that cannot be";
+    // TOML's infinities and NaN, which are not numbers in JSON; TOML itself has no null.
+    if TIMES.iter().any(|key| value.get(key).is_some_and(Value::is_null)) {
+        return Err(impossible.to_owned());
+    }
     let raw = Raw::from_json(value).map_err(|error| error.message)?;
     let times = [raw.us, raw.spread_us, raw.default_us, raw.predicted].into_iter().chain(raw.runner_up_us);
     // A candidate that failed has no time; an infinite one would be slow for ever after.
     let mut times = times.chain(raw.others.iter().map(|(_, micros)| *micros));
     if times.any(|time| !time.is_finite() || time < 0.0) {
-        return Err("it has a time that cannot be".to_owned());
+        return Err(impossible.to_owned());
     }
     let setting = |text: &str| {
         text.parse::<Setting>().map_err(|_| format!("`{}` is no choice that is known", text.escape_debug()))
