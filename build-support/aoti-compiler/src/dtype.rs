@@ -244,6 +244,15 @@ impl DType {
     }
 }
 
+/// Elements one after the other, each as it is stored.
+pub(crate) fn bytes_of<T: Copy, const N: usize>(values: &[T], element: &dyn Fn(T) -> [u8; N]) -> Vec<u8> {
+    let mut data = Vec::with_capacity(N * values.len());
+    for value in values {
+        data.extend_from_slice(&element(*value));
+    }
+    data
+}
+
 /// Two element types that PyTorch gives no common one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotPromoted(DType, DType);

@@ -17,7 +17,7 @@ pub fn split_reductions(graph: Graph, target: &Target) -> Graph {
     let splits = target.splits();
     everywhere(graph, &|graph, ranges| {
         let (uses, folds) = (count_uses(graph), count_folds(graph));
-        rewrite(graph, ranges, |rewriter, node| match &node.op {
+        rewrite(graph, ranges, &mut |rewriter, node| match &node.op {
             Op::Reduce { op, axes } => {
                 // What something else reads as well is one kernel with it, as rows of a softmax are.
                 let x = node.inputs[0];
