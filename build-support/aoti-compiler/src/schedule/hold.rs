@@ -121,15 +121,17 @@ mod tests {
     use crate::graph::text::parse;
     use crate::loops::{KernelKind, Term};
     use crate::lower::lower;
+    use crate::questions::Questions;
     use crate::schedule::mapping::{GpuMapping, Mapping, Rows, Teams};
-    use crate::schedule::{Records, Schedule, schedule, text, verify};
+    use crate::schedule::{Schedule, schedule, text, verify};
     use crate::target::{GpuTarget, Target};
 
     fn scheduled(body: &str) -> Schedule {
         let graph = parse(&format!("graph \"rows\" {{\n{body}\n}}")).expect("the text parses");
         let target = Target::Gpu(GpuTarget::named("sm_90a").expect("it is in the table"));
-        let lowered = lower(&graph, &target);
-        let (schedule, _) = schedule(lowered, &graph.ranges(), &target, &Records::none()).expect("it fits");
+        let lowered = lower(&graph, &target, &mut Questions::default());
+        let (schedule, _) =
+            schedule(lowered, &graph.ranges(), &target, &mut Questions::default()).expect("it fits");
         assert_eq!(verify(&schedule), Vec::<String>::new());
         let printed = text::print(&schedule);
         assert_eq!(text::parse(&printed).as_ref(), Ok(&schedule), "{printed}");

@@ -3,6 +3,7 @@
 
 use super::joints::Joint;
 use super::mapping::{Block, GpuMapping, Lanes, Mapping, Multiplier, Split, Tile};
+use crate::loops::Channels;
 use crate::select::{Choice, Conv, Gemm, Template};
 use std::fmt;
 
@@ -18,6 +19,21 @@ pub enum Setting {
     },
     /// Whether two kernels are one.
     Pair(Joint),
+    /// Into how many parts a long sum is split.
+    Parts(i64),
+    /// Where the values of a part of a network have their channels.
+    Channels(Channels),
+}
+
+/// When something is decided: there are other questions later where something has another answer earlier.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Decided {
+    /// Before there are kernels.
+    InGraph,
+    /// Of several kernels.
+    BetweenKernels,
+    /// Of one kernel.
+    InKernel,
 }
 
 /// The open parts of a mapping.
@@ -67,11 +83,21 @@ impl Setting {
         Setting::Kernel { template: choice.template, layout }
     }
 
+    /// When it is decided.
+    pub fn decided(&self) -> Decided {
+        match self {
+            Setting::Kernel { .. } => Decided::InKernel,
+            Setting::Pair(_) => Decided::BetweenKernels,
+            Setting::Parts(_) | Setting::Channels(_) => Decided::InGraph,
+        }
+    }
+
     /// The version of the template's code: a record of another one says nothing of this.
     pub fn version(&self) -> u32 {
         let template = match self {
             Setting::Kernel { template, .. } => *template,
             Setting::Pair(Joint::Fused | Joint::Apart) => return 1,
+            Setting::Parts(_) | Setting::Channels(Channels::First | Channels::Last) => return 1,
         };
         match template {
             Template::Loops | Template::Rows | Template::Extern => 1,
@@ -94,6 +120,10 @@ impl Setting {
             Setting::Kernel { template, layout } => (template, layout),
             Setting::Pair(Joint::Fused) => return "both in one kernel".to_owned(),
             Setting::Pair(Joint::Apart) => return "one kernel after the other".to_owned(),
+            Setting::Channels(Channels::First) => return "channels one after the other".to_owned(),
+            Setting::Channels(Channels::Last) => return "the channels of a pixel side by side".to_owned(),
+            Setting::Parts(1) => return "sums in one go".to_owned(),
+            Setting::Parts(parts) => return format!("sums of {parts} parts, and then of these"),
         };
         let by_library;
         let template = match template {

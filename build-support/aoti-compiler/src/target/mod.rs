@@ -75,12 +75,11 @@ impl Target {
         }
     }
 
-    /// Multiply-adds of convolutions that pay, where channels lie side by side, for one element that is read or written
-    /// across that order; none where turning elements costs nothing that counts.
-    pub fn turning_cost(&self) -> Option<i64> {
+    /// Whether it costs anything that counts to read or write elements across the order in which they lie.
+    pub fn pays_for_turning(&self) -> bool {
         match self {
-            Target::Cpu(cpu) => Some(cpu.turning_cost),
-            Target::Gpu(_) => None,
+            Target::Cpu(_) => true,
+            Target::Gpu(_) => false,
         }
     }
 

@@ -36,11 +36,13 @@ pub enum Item {
     Access,
     /// An access of each lane by itself.
     Gather,
+    /// An element of a network's values that is read or written across the order in which they lie.
+    Turned,
 }
 
 impl Item {
     /// All of them.
-    pub const ALL: [Item; 15] = [
+    pub const ALL: [Item; 16] = [
         Item::Multiply,
         Item::Single,
         Item::Unit,
@@ -56,6 +58,7 @@ impl Item {
         Item::OtherOrder,
         Item::Access,
         Item::Gather,
+        Item::Turned,
     ];
 
     /// Its name in logs.
@@ -76,6 +79,7 @@ impl Item {
             Item::OtherOrder => "other-order",
             Item::Access => "access",
             Item::Gather => "gather",
+            Item::Turned => "turned",
         }
     }
 }
@@ -95,6 +99,14 @@ impl Cost {
     pub fn and(mut self, item: Item, amount: f64) -> Cost {
         self.0[item as usize] += amount;
         self
+    }
+
+    /// This and the beginning of another kernel.
+    #[must_use]
+    pub fn and_kernel(self) -> Cost {
+        /// Accesses that take as long.
+        const KERNEL: f64 = 4000.0;
+        self.and(Item::Access, KERNEL)
     }
 
     /// This and that.
@@ -133,7 +145,7 @@ impl Prices {
     /// In the order of [`Item::ALL`]. Multiply-adds of register tiles and accesses side by side are what the others are
     /// measured by.
     pub const TYPICAL: Prices =
-        Prices([1.0, 16.0, 0.09, 4.0, 2.5, 4.0, 1.5, 6.0, 28.0, 1.75, 1.3, 0.2, 0.05, 1.0, 4.0]);
+        Prices([1.0, 16.0, 0.09, 4.0, 2.5, 4.0, 1.5, 6.0, 28.0, 1.75, 1.3, 0.2, 0.05, 1.0, 4.0, 51.2]);
 
     /// The prices on machines of a level.
     pub fn on(level: &str) -> Prices {

@@ -1,8 +1,10 @@
-//! The text form of settings, one line: `gemm.packed split rows 64 lanes outer grain 65536 block rows 8`, `fused`.
+//! The text form of settings, one line: `gemm.packed split rows 64 lanes outer grain 65536 block rows 8`, `fused`, `parts 16`,
+//! `channels-last`.
 
 use super::parse::{block, blocks, lanes, multiplier, pair, split, template};
 use super::print::{block_text, blocks_text, lanes_text, multiplier_text, split_text, template_text};
 use crate::diagnostic::Diagnostics;
+use crate::loops::Channels;
 use crate::schedule::joints::Joint;
 use crate::schedule::mapping::Block;
 use crate::schedule::setting::{Layout, Setting};
@@ -15,6 +17,8 @@ impl fmt::Display for Setting {
         let (template, layout) = match self {
             Setting::Kernel { template, layout } => (template, layout),
             Setting::Pair(joint) => return f.write_str(joint_text(*joint)),
+            Setting::Parts(parts) => return write!(f, "parts {parts}"),
+            Setting::Channels(place) => return f.write_str(channels_text(*place)),
         };
         f.write_str(template_text(*template))?;
         match layout {
@@ -47,11 +51,25 @@ fn joint_text(joint: Joint) -> &'static str {
     }
 }
 
+fn channels_text(place: Channels) -> &'static str {
+    match place {
+        Channels::First => "channels-first",
+        Channels::Last => "channels-last",
+    }
+}
+
 fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
     if let Some(joint) =
         [Joint::Fused, Joint::Apart].into_iter().find(|joint| cursor.eat_word(joint_text(*joint)))
     {
         return Ok(Setting::Pair(joint));
+    }
+    let places = [Channels::First, Channels::Last];
+    if let Some(place) = places.into_iter().find(|place| cursor.eat_word(channels_text(*place))) {
+        return Ok(Setting::Channels(place));
+    }
+    if cursor.eat_word("parts") {
+        return Ok(Setting::Parts(cursor.number()?));
     }
     let template = template(cursor)?;
     let layout = if cursor.eat_word("split") {

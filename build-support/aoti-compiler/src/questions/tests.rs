@@ -1,10 +1,13 @@
 //! Keys say what a kernel computes and nothing else; records choose among the ways that there are.
 
+use super::key::Roles;
 use super::*;
+use crate::loops::Program;
 use crate::loops::text::parse;
 use crate::schedule::mapping::{Block, Split};
 use crate::schedule::setting::Layout;
-use crate::schedule::{decide, verify};
+use crate::schedule::{Way, decide, verify, ways};
+use crate::target::Target;
 
 const CPU: [&str; 1] = ["x86-64-v4"];
 
