@@ -444,7 +444,7 @@ impl OpenWay {
         const HOPELESS_BEFORE: f64 = 1.5;
         let most = match self.setting.decided() {
             Decided::InKernel => HOPELESS,
-            Decided::InGraph | Decided::BetweenKernels => HOPELESS_BEFORE,
+            Decided::InGraph | Decided::OfKernels => HOPELESS_BEFORE,
         };
         self.cost <= most && (threads > 1 || !self.is_shared)
     }

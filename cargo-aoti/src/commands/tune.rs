@@ -93,7 +93,7 @@ fn budget(text: &str) -> Result<Duration, String> {
 
 /// What is measured before the kernels that it makes, in order, the part of the budget that goes to it in one go, and how
 /// often it does: where kernels stay apart, there may be further pairs.
-const BEFORE: [(Decided, f64, usize); 2] = [(Decided::InGraph, 0.2, 1), (Decided::BetweenKernels, 0.25, 2)];
+const BEFORE: [(Decided, f64, usize); 2] = [(Decided::InGraph, 0.2, 1), (Decided::OfKernels, 0.25, 2)];
 
 /// What the measurements of one model are of.
 struct Subject<'a> {
@@ -262,7 +262,7 @@ fn subject<'a>(
     let (threads, only) = (arguments.threads, &arguments.only);
     let groups = match stage {
         Decided::InKernel => groups(&kernels, &families, threads, only),
-        Decided::InGraph | Decided::BetweenKernels => {
+        Decided::InGraph | Decided::OfKernels => {
             let undecided = |kernel: &OpenKernel| decided.get(&kernel.key).is_none();
             let kernels: Vec<OpenKernel> = kernels.iter().filter(|own| undecided(own)).cloned().collect();
             questions(&kernels, &families, (stage, threads), only, &|key, setting| {
@@ -305,7 +305,7 @@ impl Subject<'_> {
     fn what(&self) -> String {
         match self.stage {
             Decided::InGraph => format!("sums and layouts of {}", self.named()),
-            Decided::BetweenKernels => {
+            Decided::OfKernels => {
                 format!("what {} has in one kernel{}", self.model.name, self.point.text())
             }
             Decided::InKernel => self.named(),

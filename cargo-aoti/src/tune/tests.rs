@@ -380,7 +380,7 @@ fn a_pair_is_measured_by_the_kernels_that_it_makes() {
         assert_eq!(setting.to_string(), "apart");
         Ok::<_, ()>(apart.to_vec())
     };
-    let between = (Decided::BetweenKernels, 1);
+    let between = (Decided::OfKernels, 1);
     let found = super::groups::questions(&fused, &["x86_64"], between, &[], &other).unwrap();
     let [group] = &found[..] else { panic!("one pair") };
     assert_eq!((group.positions(0), group.positions(1)), (&[0, 2][..], &[0, 1, 3, 4][..]));

@@ -34,6 +34,17 @@ impl KernelKey {
         (KernelKey::digest(&text), sizes)
     }
 
+    /// The key of another question of some kind about a kernel than how it runs.
+    pub fn of_kernel(
+        what: &str,
+        program: &Program,
+        kernel: &Kernel,
+        target: &Target,
+    ) -> (KernelKey, Vec<usize>) {
+        let (text, sizes) = canonical(program, &[kernel], target);
+        (KernelKey::digest(&format!("{what}\n{text}")), sizes)
+    }
+
     /// The key of a question of some kind about nodes of a graph and values among theirs, and the sizes that it leaves open.
     pub fn of_nodes(
         what: &str,

@@ -9,7 +9,7 @@ mod clean;
 mod coalesce;
 mod follow;
 mod fuse;
-mod hold;
+pub mod hold;
 mod inhabited;
 pub mod joints;
 mod map;
@@ -27,6 +27,7 @@ mod verify;
 pub mod ways;
 
 pub use crate::questions::{KernelKey, Records};
+pub use hold::Held;
 pub use joints::Joint;
 pub use setting::{Decided, Setting};
 pub use verify::verify;
@@ -157,7 +158,7 @@ fn fuse(program: &mut Program, on: (&dyn Ranges, &Target), questions: &mut Quest
     }
     each_nest(program, &mut |nest| axes::merge_axes(nest, ranges));
     share_launches(program, on, questions);
-    hold::hold_rows(program, ranges, target);
+    hold::hold_rows(program, ranges, target, questions);
     explanations
 }
 

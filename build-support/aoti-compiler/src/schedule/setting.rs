@@ -1,8 +1,9 @@
 //! What distinguishes the ways of a kernel from each other: the template and its parameters, without what follows from
 //! them; and of two kernels whether they are one. A record of a measurement holds one as text (`text/setting.rs`).
 
+use super::hold::Held;
 use super::joints::Joint;
-use super::mapping::{Block, GpuMapping, Lanes, Mapping, Multiplier, Split, Tile};
+use super::mapping::{Block, GpuMapping, Lanes, Mapping, Multiplier, Rows, Split, Tile};
 use crate::loops::Channels;
 use crate::select::{Choice, Conv, Gemm, Template};
 use std::fmt;
@@ -19,6 +20,8 @@ pub enum Setting {
     },
     /// Whether two kernels are one.
     Pair(Joint),
+    /// Whether a kernel keeps the rows that several of its stages read.
+    Held(Held),
     /// Into how many parts a long sum is split.
     Parts(i64),
     /// Where the values of a part of a network have their channels.
@@ -30,9 +33,9 @@ pub enum Setting {
 pub enum Decided {
     /// Before there are kernels.
     InGraph,
-    /// Of several kernels.
-    BetweenKernels,
-    /// Of one kernel.
+    /// Which kernels there are, and what each reads and writes.
+    OfKernels,
+    /// How a kernel runs.
     InKernel,
 }
 
@@ -63,6 +66,13 @@ pub enum Layout {
         /// Blocks that share the depth of a tile.
         blocks: i64,
     },
+    /// Teams of the threads of a block.
+    Teams {
+        /// Threads that work on one position.
+        size: i64,
+        /// Where rows are kept.
+        rows: Rows,
+    },
     /// There is no other.
     Fixed,
 }
@@ -78,7 +88,8 @@ impl Setting {
             Mapping::Gpu(GpuMapping::Tiles(Tile { by, rows, columns, threads, blocks, .. })) => {
                 Layout::Tile { by: *by, rows: *rows, columns: *columns, threads: *threads, blocks: *blocks }
             }
-            Mapping::Gpu(GpuMapping::Teams(_) | GpuMapping::Template { .. }) => Layout::Fixed,
+            Mapping::Gpu(GpuMapping::Teams(teams)) => Layout::Teams { size: teams.size, rows: teams.rows },
+            Mapping::Gpu(GpuMapping::Template { .. }) => Layout::Fixed,
         };
         Setting::Kernel { template: choice.template, layout }
     }
@@ -87,7 +98,7 @@ impl Setting {
     pub fn decided(&self) -> Decided {
         match self {
             Setting::Kernel { .. } => Decided::InKernel,
-            Setting::Pair(_) => Decided::BetweenKernels,
+            Setting::Pair(_) | Setting::Held(_) => Decided::OfKernels,
             Setting::Parts(_) | Setting::Channels(_) => Decided::InGraph,
         }
     }
@@ -97,6 +108,7 @@ impl Setting {
         let template = match self {
             Setting::Kernel { template, .. } => *template,
             Setting::Pair(Joint::Fused | Joint::Apart) => return 1,
+            Setting::Held(Held::Kept | Held::ReadAgain) => return 1,
             Setting::Parts(_) | Setting::Channels(Channels::First | Channels::Last) => return 1,
         };
         match template {
@@ -120,6 +132,8 @@ impl Setting {
             Setting::Kernel { template, layout } => (template, layout),
             Setting::Pair(Joint::Fused) => return "both in one kernel".to_owned(),
             Setting::Pair(Joint::Apart) => return "one kernel after the other".to_owned(),
+            Setting::Held(Held::Kept) => return "what several stages read is kept".to_owned(),
+            Setting::Held(Held::ReadAgain) => return "every stage reads for itself".to_owned(),
             Setting::Channels(Channels::First) => return "channels one after the other".to_owned(),
             Setting::Channels(Channels::Last) => return "the channels of a pixel side by side".to_owned(),
             Setting::Parts(1) => return "sums in one go".to_owned(),
@@ -167,6 +181,14 @@ impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Layout::Fixed => Ok(()),
+            Layout::Teams { size, rows } => {
+                let rows = match rows {
+                    Rows::Shared => "shared memory",
+                    Rows::Registers => "registers",
+                    Rows::Scratch => "device memory",
+                };
+                write!(f, ", {size} threads a position, rows in {rows}")
+            }
             Layout::Tile { by, rows, columns, threads, blocks } => {
                 let by = match by {
                     Multiplier::Few => "threads that share a row",

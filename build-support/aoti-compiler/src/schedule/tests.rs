@@ -816,6 +816,44 @@ fn on_gpus_pairs_are_questions_too() {
     }
 }
 
+/// A softmax over rows of 96, whose input two stages read.
+const READ_TWICE: &str = r#"
+    input %x "x": f32[5, 96]
+    %m: f32[5] = max %x axes [1]
+    %mm: f32[5, 96] = view %m [i0]
+    %d: f32[5, 96] = sub %x, %mm
+    %e: f32[5, 96] = exp %d
+    %s: f32[5] = sum %e axes [1]
+    %ss: f32[5, 96] = view %s [i0]
+    %y: f32[5, 96] = div %e, %ss
+    output %y "y"
+"#;
+
+#[test]
+fn where_rows_are_kept_on_gpus_can_be_measured() {
+    let (graph, target) = (graph_of(READ_TWICE), gpu());
+    let Outcome { schedule, asked, .. } = scheduled_for(&graph, &target, &Records::none());
+    let [question] = &asked[..] else { panic!("one question: {asked:?}") };
+    let settings: Vec<String> = question.answers.iter().map(|answer| answer.setting.to_string()).collect();
+    assert_eq!(settings, ["rows-kept", "rows-read-again"]);
+    let prices = target.prices();
+    assert!(prices.total(&question.answers[0].cost) < prices.total(&question.answers[1].cost));
+    other_answers_give_the_same(&graph, &target, &asked);
+    // The kernel that keeps them has two ways, and a key that is not that of the question.
+    let kernel = schedule.program.kernels.values().next().expect("one kernel");
+    let all = ways(&schedule.program, kernel, &graph.ranges(), &target);
+    let settings: Vec<String> = all.iter().map(|way| way.setting().to_string()).collect();
+    assert_eq!(settings, ["loops team 32 rows registers", "loops team 32 rows shared"]);
+    assert!(settings.iter().zip(&all).all(|(text, way)| text.parse() == Ok(way.setting())));
+    assert!(prices.total(&all[0].cost) < prices.total(&all[1].cost));
+    other_ways_give_the_same(&graph, &schedule);
+    let mut records = Records::none();
+    records.set(question.key.clone(), question.answers[1].setting.clone());
+    let again = scheduled_for(&graph, &target, &records).schedule;
+    let kernel = again.program.kernels.values().next().expect("one kernel");
+    assert_ne!(KernelKey::of(&again.program, kernel, &target), question.key);
+}
+
 /// Trap 28: which kernels there are depends on pairs, and records of both lie side by side: one of a kernel that there is
 /// no more, or of a pair whose kernels are others now, is passed over.
 #[test]

@@ -42,7 +42,7 @@ impl Listener for Heard<'_> {
 fn name_of(stage: Decided) -> &'static str {
     match stage {
         Decided::InGraph => "sums and layouts",
-        Decided::BetweenKernels => "pairs",
+        Decided::OfKernels => "pairs",
         Decided::InKernel => "kernels",
     }
 }

@@ -7,6 +7,7 @@ mod simt;
 mod tiles;
 
 pub(super) use cpu::{epilogue_cost, nest_cost, suits_rows};
+pub(super) use simt::memory_cost;
 pub(super) use tiles::is_of_whole_loads;
 
 use super::mapping::{CpuMapping, GpuMapping, Mapping, Rows};
@@ -67,7 +68,11 @@ pub(super) fn map(
         Target::Cpu(cpu) => cpu::map(program, kernel, choice, cpu),
         Target::Gpu(gpu) => {
             let mappings = simt::map(program, kernel, ranges, gpu).into_iter();
-            mappings.map(|mapping| Laid::plain(Mapping::Gpu(mapping))).collect()
+            let laid = |mapping| {
+                let extra = simt::cost(program, kernel, &mapping);
+                Laid { extra, ..Laid::plain(Mapping::Gpu(mapping)) }
+            };
+            mappings.map(laid).collect()
         }
     }
 }

@@ -213,14 +213,18 @@ fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
     let along = one_of(cursor, "along", [("outer", Along::Outer), ("inner", Along::Inner)])?;
     let lanes = field(cursor, "lanes")?;
     let turned = if cursor.eat_word("turned") { Some(cursor.position()?) } else { None };
-    let kept = [("shared", Rows::Shared), ("registers", Rows::Registers), ("scratch", Rows::Scratch)];
-    let rows = one_of(cursor, "rows", kept)?;
+    let rows = rows(cursor)?;
     cursor.expect_word("order")?;
     let in_order: Result<Vec<usize>, _> = cursor.bracketed()?.into_iter().map(str::parse).collect();
     let in_order = in_order.map_err(|_| cursor.error("expected axes by number"))?;
     let index = index_width(cursor)?;
     let teams = Teams { size, places, across, along, lanes, turned, index, rows, in_order };
     Ok(Mapping::Gpu(GpuMapping::Teams(teams)))
+}
+
+pub(super) fn rows(cursor: &mut Cursor<'_>) -> Result<Rows, SyntaxError> {
+    let kept = [("shared", Rows::Shared), ("registers", Rows::Registers), ("scratch", Rows::Scratch)];
+    one_of(cursor, "rows", kept)
 }
 
 pub(super) fn block(cursor: &mut Cursor<'_>) -> Result<Block, SyntaxError> {

@@ -168,17 +168,21 @@ fn mapping(mapping: &Mapping) -> String {
                 Along::Outer => "outer",
                 Along::Inner => "inner",
             };
-            let rows = match rows {
-                Rows::Shared => "shared",
-                Rows::Registers => "registers",
-                Rows::Scratch => "scratch",
-            };
+            let rows = rows_text(*rows);
             format!(
                 "map team {size} places {places} adjacent {side} along {along} lanes {lanes}{turned} rows {rows} order {} index {}",
                 bracketed(in_order),
                 bits(*index)
             )
         }
+    }
+}
+
+pub(super) fn rows_text(rows: Rows) -> &'static str {
+    match rows {
+        Rows::Shared => "shared",
+        Rows::Registers => "registers",
+        Rows::Scratch => "scratch",
     }
 }
 

@@ -1,10 +1,13 @@
 //! The text form of settings, one line: `gemm.packed split rows 64 lanes outer grain 65536 block rows 8`, `fused`, `parts 16`,
 //! `channels-last`.
 
-use super::parse::{block, blocks, lanes, multiplier, pair, split, template};
-use super::print::{block_text, blocks_text, lanes_text, multiplier_text, split_text, template_text};
+use super::parse::{block, blocks, lanes, multiplier, pair, rows, split, template};
+use super::print::{
+    block_text, blocks_text, lanes_text, multiplier_text, rows_text, split_text, template_text,
+};
 use crate::diagnostic::Diagnostics;
 use crate::loops::Channels;
+use crate::schedule::hold::Held;
 use crate::schedule::joints::Joint;
 use crate::schedule::mapping::Block;
 use crate::schedule::setting::{Layout, Setting};
@@ -18,6 +21,7 @@ impl fmt::Display for Setting {
             Setting::Kernel { template, layout } => (template, layout),
             Setting::Pair(joint) => return f.write_str(joint_text(*joint)),
             Setting::Parts(parts) => return write!(f, "parts {parts}"),
+            Setting::Held(held) => return f.write_str(held_text(*held)),
             Setting::Channels(place) => return f.write_str(channels_text(*place)),
         };
         f.write_str(template_text(*template))?;
@@ -30,6 +34,7 @@ impl fmt::Display for Setting {
                 let (by, blocks) = (multiplier_text(*by), blocks_text(*blocks));
                 write!(f, " tile [{rows}, {columns}] by {by} threads {threads}{blocks}")
             }
+            Layout::Teams { size, rows } => write!(f, " team {size} rows {}", rows_text(*rows)),
             Layout::Fixed => Ok(()),
         }
     }
@@ -51,6 +56,13 @@ fn joint_text(joint: Joint) -> &'static str {
     }
 }
 
+fn held_text(held: Held) -> &'static str {
+    match held {
+        Held::Kept => "rows-kept",
+        Held::ReadAgain => "rows-read-again",
+    }
+}
+
 fn channels_text(place: Channels) -> &'static str {
     match place {
         Channels::First => "channels-first",
@@ -67,6 +79,11 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
     let places = [Channels::First, Channels::Last];
     if let Some(place) = places.into_iter().find(|place| cursor.eat_word(channels_text(*place))) {
         return Ok(Setting::Channels(place));
+    }
+    if let Some(held) =
+        [Held::Kept, Held::ReadAgain].into_iter().find(|held| cursor.eat_word(held_text(*held)))
+    {
+        return Ok(Setting::Held(held));
     }
     if cursor.eat_word("parts") {
         return Ok(Setting::Parts(cursor.number()?));
@@ -87,6 +104,9 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
         cursor.expect_word("threads")?;
         let threads = cursor.number()?;
         Layout::Tile { by, rows, columns, threads, blocks: blocks(cursor)? }
+    } else if cursor.eat_word("team") {
+        let size = cursor.number()?;
+        Layout::Teams { size, rows: rows(cursor)? }
     } else {
         Layout::Fixed
     };
