@@ -14,7 +14,7 @@ use crate::operators::{Operator, Operators};
 use crate::questions::{Answer, KernelKey, Question, Questions, Records};
 use crate::schedule::{self, Decided, Explanation, Schedule, Setting, schedule};
 use crate::symbolic::{RangeTable, Symbol};
-use crate::target::{Cost, CpuTarget, GpuTarget, Item, MathLibrary, Prices, Target, Tf32, Vendor};
+use crate::target::{Cost, CpuTarget, Facts, GpuTarget, Item, MathLibrary, Prices, Target, Tf32, Vendor};
 use crate::transform::decompose::decompose_with;
 use crate::transform::rename::{Names, rename};
 use crate::{aten, frontend, interpret, loops, transform};
@@ -451,16 +451,21 @@ impl OpenWay {
 }
 
 /// The kernels of a model with the ways to run each, for all targets of the options; first what decides which kernels there
-/// are.
-pub fn open_kernels(model: Bytes, options: &Options) -> Result<Vec<OpenKernel>, Diagnostics> {
+/// are. Costs are those on machines of which so much is known; what is taken without a record is the same on all.
+pub fn open_kernels(model: Bytes, options: &Options, facts: Facts) -> Result<Vec<OpenKernel>, Diagnostics> {
     let gpus = gpu_targets(options)?;
     let cpu = (!options.levels.is_empty() || gpus.is_empty()).then(|| cpu_target(options));
     let targets: Vec<Target> =
         cpu.into_iter().chain(gpus.into_iter().map(|(target, _)| Target::Gpu(target))).collect();
-    with_graph(model, options, |graph| Ok(open_in(&graph, &targets, &options.records)?))
+    with_graph(model, options, |graph| Ok(open_in(&graph, &targets, &options.records, facts)?))
 }
 
-fn open_in(graph: &Graph, targets: &[Target], records: &Records) -> Result<Vec<OpenKernel>, Outside> {
+fn open_in(
+    graph: &Graph,
+    targets: &[Target],
+    records: &Records,
+    facts: Facts,
+) -> Result<Vec<OpenKernel>, Outside> {
     let mut all = Vec::new();
     for target in targets {
         let Scheduled { schedule, questions, .. } = scheduled(graph, target, records)?;
@@ -470,17 +475,22 @@ fn open_in(graph: &Graph, targets: &[Target], records: &Records) -> Result<Vec<O
             schedule::question(program, kernel, &graph.ranges(), target, &own)
         });
         let kernels: Vec<Question> = kernels.collect();
-        all.extend(questions.into_iter().map(|question| open(question, None, program, target)));
-        let numbered = kernels.into_iter().enumerate();
-        all.extend(numbered.map(|(index, question)| open(question, Some(index), program, target)));
+        let open = |question, index| open(question, index, program, (target, facts));
+        all.extend(questions.into_iter().map(|question| open(question, None)));
+        all.extend(kernels.into_iter().enumerate().map(|(index, question)| open(question, Some(index))));
     }
     Ok(all)
 }
 
 /// A question about a program, for those who do not know it.
-fn open(question: Question, index: Option<usize>, program: &Program, target: &Target) -> OpenKernel {
+fn open(
+    question: Question,
+    index: Option<usize>,
+    program: &Program,
+    (target, facts): (&Target, Facts),
+) -> OpenKernel {
     let Question { key, sizes, about, answers, taken } = question;
-    let (first, prices) = (answers[0].cost, target.prices());
+    let (first, prices) = (answers[0].cost, target.prices().known(facts));
     OpenKernel {
         name: about,
         key,

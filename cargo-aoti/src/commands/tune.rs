@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use aoti_build::{Choices, Lock, Model, Place, Record, Session, Settings, Silent, Sizes};
+use aoti_build::{Choices, Lock, Machine, Model, Place, Record, Session, Settings, Silent, Sizes};
 use aoti_compiler::compile::OpenKernel;
 use aoti_compiler::schedule::{Decided, KernelKey, Records, Setting};
+use aoti_compiler::target::Facts;
 use aoti_runtime::Device;
 use clap::Args;
 
@@ -24,7 +25,7 @@ use crate::progress::Shown;
 use crate::project::Selection;
 use crate::tune::groups::{Group, groups, questions};
 use crate::tune::log::{self, Circumstances};
-use crate::tune::machine::Machine;
+use crate::tune::machine::Machine as Measuring;
 use crate::tune::outcome::Outcome;
 use crate::tune::search::Search;
 use plan::Planned;
@@ -256,8 +257,10 @@ fn subject<'a>(
     let model = level::alone(session, &planned.model, arguments.device)?;
     let machines = session.machines(&model)?;
     let families: Vec<&str> = machines.iter().map(|machine| machine.family.as_str()).collect();
-    let open =
-        |records: Records| session.open_kernels(&Model { choices: Choices::Given(records), ..model.clone() });
+    let facts = Facts { has_units: Machine::here().has_units };
+    let open = |records: Records| {
+        session.open_kernels(&Model { choices: Choices::Given(records), ..model.clone() }, facts)
+    };
     let kernels = open(decided.clone())?;
     let (threads, only) = (arguments.threads, &arguments.only);
     let groups = match stage {
@@ -368,7 +371,7 @@ fn measured(
     context.terminal.status("Tuning", &format!("{} on {}", subject.what(), subject.machine));
     let (groups, threads) = (&subject.groups, arguments.threads);
     let choices = (&groups[..], &subject.decided);
-    let mut machine = Machine::new(session, &subject.model, choices, (arguments.device, threads), &Silent)?;
+    let mut machine = Measuring::new(session, &subject.model, choices, (arguments.device, threads), &Silent)?;
     let file = subject.planned.file(arguments);
     machine.prepare(&|info| super::run::inputs(info, file, &subject.point.dims))?;
     let before = groups.iter().map(|group| subject.recorded(group, threads)).collect();

@@ -114,7 +114,8 @@ fn units_cost(matmul: &MatMul, batches: f64, target: &Target) -> Option<Cost> {
     Some(
         Cost::of(Item::Unit, batches * m * n * k * products)
             .and(Item::Plane, batches * k * (m + n * blocks) * planes)
-            .and(Item::Multiply, UNITS_CODE),
+            .and(Item::Multiply, UNITS_CODE)
+            .and(Item::WithoutUnits, batches * m * n * k),
     )
 }
 

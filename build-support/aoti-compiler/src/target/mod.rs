@@ -12,7 +12,7 @@ pub mod prices;
 pub use cpu::{CpuLevel, CpuTarget};
 pub use gpu::{GpuTarget, MatrixShape, Tf32, Vendor};
 pub use library::MathLibrary;
-pub use prices::{Cost, Item, Prices};
+pub use prices::{Cost, Facts, Item, Prices};
 
 use crate::dtype::DType;
 

@@ -38,11 +38,13 @@ pub enum Item {
     Gather,
     /// An element of a network's values that is read or written across the order in which they lie.
     Turned,
+    /// A multiply-add of register tiles that takes the place of matrix units on machines that have none.
+    WithoutUnits,
 }
 
 impl Item {
     /// All of them.
-    pub const ALL: [Item; 16] = [
+    pub const ALL: [Item; 17] = [
         Item::Multiply,
         Item::Single,
         Item::Unit,
@@ -59,6 +61,7 @@ impl Item {
         Item::Access,
         Item::Gather,
         Item::Turned,
+        Item::WithoutUnits,
     ];
 
     /// Its name in logs.
@@ -80,6 +83,7 @@ impl Item {
             Item::Access => "access",
             Item::Gather => "gather",
             Item::Turned => "turned",
+            Item::WithoutUnits => "without-units",
         }
     }
 }
@@ -134,6 +138,13 @@ impl Cost {
     }
 }
 
+/// What is known of a machine on which ways are measured, beside the level of its code.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Facts {
+    /// Whether it multiplies tiles of matrices, where that is known.
+    pub has_units: Option<bool>,
+}
+
 /// The price of each kind of work.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Prices([f64; Item::ALL.len()]);
@@ -145,7 +156,7 @@ impl Prices {
     /// In the order of [`Item::ALL`]. Multiply-adds of register tiles and accesses side by side are what the others are
     /// measured by.
     pub const TYPICAL: Prices =
-        Prices([1.0, 16.0, 0.09, 4.0, 2.5, 4.0, 1.5, 6.0, 28.0, 1.75, 1.3, 0.2, 0.05, 1.0, 4.0, 51.2]);
+        Prices([1.0, 16.0, 0.09, 4.0, 2.5, 4.0, 1.5, 6.0, 28.0, 1.75, 1.3, 0.2, 0.05, 1.0, 4.0, 51.2, 0.0]);
 
     /// The prices on machines of a level.
     pub fn on(level: &str) -> Prices {
@@ -158,6 +169,18 @@ impl Prices {
     pub fn with(mut self, item: Item, price: f64) -> Prices {
         self.0[item as usize] = price;
         self
+    }
+
+    /// These on a machine of which so much is known.
+    #[must_use]
+    pub fn known(self, facts: Facts) -> Prices {
+        match facts.has_units {
+            Some(false) => self
+                .with(Item::Unit, 0.0)
+                .with(Item::Plane, 0.0)
+                .with(Item::WithoutUnits, self.of(Item::Multiply)),
+            Some(true) | None => self,
+        }
     }
 
     /// The price of a kind.
@@ -190,6 +213,14 @@ mod tests {
             assert_eq!(item as usize, position);
             assert_eq!(Item::ALL.iter().filter(|other| other.name() == item.name()).count(), 1);
         }
+    }
+
+    #[test]
+    fn a_machine_without_units_pays_for_what_takes_their_place() {
+        let cost = Cost::of(Item::Unit, 600.0).and(Item::Plane, 10.0).and(Item::WithoutUnits, 100.0);
+        let on = |has_units| Prices::TYPICAL.known(Facts { has_units }).total(&cost);
+        assert_eq!((on(None), on(Some(true))), (600.0 * 0.09 + 10.0 * 4.0, on(None)));
+        assert_eq!(on(Some(false)), 100.0);
     }
 
     #[test]

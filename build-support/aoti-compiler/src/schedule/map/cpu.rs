@@ -29,6 +29,8 @@ const TILE_LEAST: i64 = 6;
 const LEAST_ROWS: f64 = 4.0;
 /// Positions along an axis whose extent is not known.
 const TYPICAL_EXTENT: f64 = 64.0;
+/// How many times as large one of weights and pixels must be so that padding does not decide which is larger.
+const CLEARLY: f64 = 1.25;
 /// Threads that a machine may have.
 const MANY_THREADS: i64 = 64;
 
@@ -92,12 +94,43 @@ fn map_convolution(program: &Program, conv: &Convolution, choice: &Choice, targe
     let typical = CpuMapping { split, lanes, grain, block, rows: None };
     let mut all = with_grains(&typical, &work);
     if matches!(choice.template, Template::Conv(Conv::Tiled | Conv::Pixels)) {
-        for block in [Block::WeightsOnce, Block::PixelsOnce] {
+        for block in other_orders(&shape, choice.template == Template::Conv(Conv::Tiled)) {
             let mapping = CpuMapping { block, ..typical.clone() };
             all.push(Laid { extra: Cost::of(Item::OtherOrder, 1.0), ..Laid::of(mapping) });
         }
     }
     all
+}
+
+/// The orders in which a convolution goes over weights and pixels other than its own, which is over the larger of the two once;
+/// both where it is not known, or not clear, which that is.
+fn other_orders(shape: &ConvShape, in_phases: bool) -> Vec<Block> {
+    let size = |expr: &Expr| expr.as_int().map(|size| size as f64);
+    let product = |of: &[Expr]| of.iter().map(size).product::<Option<f64>>();
+    // Of a padded copy in phases of the stride there are those that some tap uses.
+    let padded = (0..shape.kernel.len()).map(|axis| {
+        let (kernel, output) = (size(&shape.kernel[axis])?, size(&shape.output[axis])?);
+        let (stride, span) = (shape.stride[axis] as f64, (kernel - 1.0) * shape.dilation[axis] as f64);
+        Some(if in_phases {
+            kernel.min(stride) * (output + span / stride)
+        } else {
+            (output - 1.0) * stride + span + 1.0
+        })
+    });
+    let channels = size(&shape.out_channels).map(|channels| channels / shape.groups.max(1) as f64);
+    let counts = (channels, product(&shape.kernel), padded.product::<Option<f64>>(), product(&shape.output));
+    match counts {
+        // Of one pixel there is one order.
+        (_, _, _, Some(pixels)) if pixels <= 1.0 && shape.batch.is(1) => vec![],
+        // Input channels count on both sides.
+        (Some(channels), Some(taps), Some(pixels), _) if channels * taps > CLEARLY * pixels => {
+            vec![Block::PixelsOnce]
+        }
+        (Some(channels), Some(taps), Some(pixels), _) if channels * taps * CLEARLY < pixels => {
+            vec![Block::WeightsOnce]
+        }
+        _ => vec![Block::WeightsOnce, Block::PixelsOnce],
+    }
 }
 
 fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> Vec<Laid> {

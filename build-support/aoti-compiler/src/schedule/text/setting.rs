@@ -49,6 +49,19 @@ impl FromStr for Setting {
     }
 }
 
+impl Setting {
+    /// What it is a setting of: a template, or a kind of question.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Setting::Kernel { template, .. } => template_text(*template),
+            Setting::Pair(_) => "pair",
+            Setting::Held(_) => "rows held",
+            Setting::Parts(_) => "parts",
+            Setting::Channels(_) => "channels",
+        }
+    }
+}
+
 fn joint_text(joint: Joint) -> &'static str {
     match joint {
         Joint::Fused => "fused",
