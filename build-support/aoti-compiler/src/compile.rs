@@ -14,7 +14,7 @@ use crate::operators::{Operator, Operators};
 use crate::questions::{Answer, KernelKey, Question, Questions, Records};
 use crate::schedule::{self, Decided, Explanation, Schedule, Setting, schedule};
 use crate::symbolic::{RangeTable, Symbol};
-use crate::target::{Cost, CpuTarget, Facts, GpuTarget, Item, MathLibrary, Prices, Target, Tf32, Vendor};
+use crate::target::{CpuTarget, Facts, GpuTarget, Item, MathLibrary, Prices, Target, Tf32, Vendor};
 use crate::transform::decompose::decompose_with;
 use crate::transform::rename::{Names, rename};
 use crate::{aten, frontend, interpret, loops, transform};
@@ -425,12 +425,12 @@ pub struct OpenWay {
 
 impl OpenWay {
     /// An answer, beside the first's cost.
-    fn new(answer: &Answer, first: &Cost, prices: &Prices) -> OpenWay {
-        let typical = prices.total(first);
+    fn new(answer: &Answer, first: &Answer, prices: &Prices, threads: u16) -> OpenWay {
+        let typical = first.cost_on(threads, prices);
         let part = |(item, amount): (Item, f64)| (item.name(), amount, prices.of(item));
         OpenWay {
             setting: answer.setting.clone(),
-            cost: if typical > 0.0 { prices.total(&answer.cost) / typical } else { 1.0 },
+            cost: if typical > 0.0 { answer.cost_on(threads, prices) / typical } else { 1.0 },
             parts: answer.cost.parts().map(part).collect(),
             is_shared: answer.is_shared,
         }
@@ -490,7 +490,8 @@ fn open(
     (target, facts): (&Target, Facts),
 ) -> OpenKernel {
     let Question { key, sizes, about, answers, taken } = question;
-    let (first, prices) = (answers[0].cost, target.prices().known(facts));
+    let (prices, threads) = (target.prices().known(facts), facts.more_threads.saturating_add(1));
+    let way = |answer| OpenWay::new(answer, &answers[0], &prices, threads);
     OpenKernel {
         name: about,
         key,
@@ -500,7 +501,7 @@ fn open(
         },
         sizes: sizes.iter().map(|symbol| input_axis(program, *symbol)).collect(),
         index,
-        ways: answers.iter().map(|answer| OpenWay::new(answer, &first, &prices)).collect(),
+        ways: answers.iter().map(way).collect(),
         taken,
     }
 }

@@ -257,7 +257,8 @@ fn subject<'a>(
     let model = level::alone(session, &planned.model, arguments.device)?;
     let machines = session.machines(&model)?;
     let families: Vec<&str> = machines.iter().map(|machine| machine.family.as_str()).collect();
-    let facts = Facts { has_units: Machine::here().has_units };
+    let facts =
+        Facts { has_units: Machine::here().has_units, more_threads: arguments.threads.saturating_sub(1) };
     let open = |records: Records| {
         session.open_kernels(&Model { choices: Choices::Given(records), ..model.clone() }, facts)
     };

@@ -79,7 +79,7 @@ impl Neighbourhood {
 /// A part of a network, by the names of its convolutions.
 fn about(graph: &Graph, nodes: &[&Node]) -> String {
     let convolutions = nodes.iter().filter(|node| matches!(node.op, Op::Conv(_)));
-    let mut names = convolutions.map(|node| graph.values[node.outputs[0]].name.as_str());
+    let mut names = convolutions.map(|node| graph.name_of(node));
     match (names.next(), names.next_back()) {
         (Some(first), Some(last)) => format!("channels of {first} to {last}"),
         (Some(only), None) => format!("channels of {only}"),

@@ -12,7 +12,7 @@ mod tests;
 pub use key::KernelKey;
 
 use crate::schedule::Setting;
-use crate::target::Cost;
+use crate::target::{Cost, Prices};
 use std::collections::BTreeMap;
 
 /// What can be decided in more than one way.
@@ -39,12 +39,23 @@ pub struct Answer {
     pub cost: Cost,
     /// Whether it has nothing to offer beside another answer but work for more threads.
     pub is_shared: bool,
+    /// Threads that have a part in the work, where that is known.
+    pub most_threads: Option<f64>,
 }
 
 impl Answer {
     /// An answer that is worth trying on one thread, too.
     pub fn new(setting: Setting, cost: Cost) -> Answer {
-        Answer { setting, cost, is_shared: false }
+        Answer { setting, cost, is_shared: false, most_threads: None }
+    }
+
+    /// What it is thought to cost with so many threads.
+    pub fn cost_on(&self, threads: u16, prices: &Prices) -> f64 {
+        /// What it costs to have other threads begin, and to wait for them.
+        const SHARING: f64 = 300_000.0;
+        let (total, threads) = (prices.total(&self.cost), f64::from(threads.max(1)));
+        let busy = self.most_threads.map_or(threads, |most| most.min(threads));
+        if busy > 1.0 && total > 0.0 { total / busy + SHARING } else { total }
     }
 }
 

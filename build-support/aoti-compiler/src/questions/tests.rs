@@ -73,10 +73,10 @@ fn element_types_are_not_taken_for_axes() {
 fn the_first_way_is_the_default_and_all_differ() {
     let program = product(false, "a", 0.5, 16, "f32");
     let all = settings(&program);
-    assert_eq!(all[0].to_string(), "gemm.packed split rows 64 lanes outer grain 65536");
+    assert_eq!(all[0].to_string(), "gemm.packed split rows 64 lanes outer grain 262144");
     let texts: Vec<String> = all.iter().map(Setting::to_string).collect();
     assert!(
-        texts.contains(&"gemm.packed split rows 64 lanes outer grain 65536 block rows 8".to_owned()),
+        texts.contains(&"gemm.packed split rows 64 lanes outer grain 262144 block rows 8".to_owned()),
         "{texts:#?}"
     );
     assert!(texts.iter().any(|text| text.starts_with("gemm.general")), "{texts:#?}");

@@ -21,6 +21,8 @@ pub struct Way {
     pub cost: Cost,
     /// Whether there is another from which it differs only in what several threads share.
     pub is_shared: bool,
+    /// Threads that have a part in it, where that is known.
+    pub most_threads: Option<f64>,
 }
 
 /// How a kernel runs: as a record says, or by the first way.
@@ -51,7 +53,12 @@ pub fn question(
     own: &Setting,
 ) -> Question {
     let ways = ways(program, kernel, ranges, target);
-    let answer = |way: &Way| Answer { is_shared: way.is_shared, ..Answer::new(way.setting(), way.cost) };
+    let answer = |way: &Way| Answer {
+        setting: way.setting(),
+        cost: way.cost,
+        is_shared: way.is_shared,
+        most_threads: way.most_threads,
+    };
     let answers: Vec<Answer> = ways.iter().map(answer).collect();
     let taken = answers.iter().position(|answer| answer.setting == *own).unwrap_or(0);
     let (key, sizes) = KernelKey::with_sizes(program, &[kernel], target);
@@ -79,6 +86,7 @@ pub fn ways(program: &Program, kernel: &Kernel, ranges: &dyn Ranges, target: &Ta
             choice: choice.clone(),
             mapping: laid.mapping,
             is_shared: laid.is_shared,
+            most_threads: laid.most_threads,
         }));
     }
     all[1..].sort_by(|a, b| prices.total(&a.cost).total_cmp(&prices.total(&b.cost)));

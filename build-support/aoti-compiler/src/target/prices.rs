@@ -143,6 +143,8 @@ impl Cost {
 pub struct Facts {
     /// Whether it multiplies tiles of matrices, where that is known.
     pub has_units: Option<bool>,
+    /// Threads of a run beyond the first.
+    pub more_threads: u16,
 }
 
 /// The price of each kind of work.
@@ -156,7 +158,7 @@ impl Prices {
     /// In the order of [`Item::ALL`]. Multiply-adds of register tiles and accesses side by side are what the others are
     /// measured by.
     pub const TYPICAL: Prices =
-        Prices([1.0, 16.0, 0.09, 4.0, 2.5, 4.0, 1.5, 6.0, 28.0, 1.75, 1.3, 0.2, 0.05, 1.0, 4.0, 51.2, 0.0]);
+        Prices([1.0, 16.0, 0.09, 4.0, 2.5, 4.0, 1.5, 6.0, 28.0, 1.75, 1.3, 0.2, 0.05, 5.0, 20.0, 51.2, 0.0]);
 
     /// The prices on machines of a level.
     pub fn on(level: &str) -> Prices {
@@ -218,7 +220,7 @@ mod tests {
     #[test]
     fn a_machine_without_units_pays_for_what_takes_their_place() {
         let cost = Cost::of(Item::Unit, 600.0).and(Item::Plane, 10.0).and(Item::WithoutUnits, 100.0);
-        let on = |has_units| Prices::TYPICAL.known(Facts { has_units }).total(&cost);
+        let on = |has_units| Prices::TYPICAL.known(Facts { has_units, more_threads: 0 }).total(&cost);
         assert_eq!((on(None), on(Some(true))), (600.0 * 0.09 + 10.0 * 4.0, on(None)));
         assert_eq!(on(Some(false)), 100.0);
     }

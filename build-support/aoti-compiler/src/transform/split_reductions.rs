@@ -55,7 +55,7 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Questions
                 | Op::While { .. } => None,
             }?;
             let key = || KernelKey::of_nodes("parts", rewriter.builder.graph(), (&[node], &[]), target);
-            let about = || format!("sums of {}", rewriter.builder.graph().values[node.outputs[0]].name);
+            let about = || format!("sums of {}", rewriter.builder.graph().name_of(node));
             let cut = sum.decide(key, about, questions)?;
             sum.split(&mut rewriter.builder, node, cut).map(|value| vec![value])
         });

@@ -3,8 +3,9 @@
 use super::{Laid, contiguous};
 use crate::loops::{
     Access, Attention, Axis, ConvShape, Convolution, Kernel, KernelKind, MatMul, Nest, Program, Stage,
+    Storage,
 };
-use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Split};
+use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Mapping, Split};
 use crate::select::{Choice, Conv, Gemm, Template};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use crate::target::{Cost, CpuTarget, Item, Prices};
@@ -27,6 +28,8 @@ const PLANNED_ROWS: i64 = 56;
 const TILE_LEAST: i64 = 6;
 /// Rows that a register tile costs at least: sums of fewer wait for each other.
 const LEAST_ROWS: f64 = 4.0;
+/// Multiply-adds that take as long as it takes to read a weight.
+const WEIGHT: i64 = 4;
 /// Positions along an axis whose extent is not known.
 const TYPICAL_EXTENT: f64 = 64.0;
 /// How many times as large one of weights and pixels must be so that padding does not decide which is larger.
@@ -36,28 +39,43 @@ const MANY_THREADS: i64 = 64;
 
 /// The ways to lay a kernel over threads and lanes.
 pub(super) fn map(program: &Program, kernel: &Kernel, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {
+    let (mut all, total) = map_kind(program, kernel, choice, target);
+    all.iter_mut().for_each(|laid| laid.most_threads = most_threads(laid, &total));
+    all
+}
+
+/// Threads that have a part, where all work is known: of units each is one thread's.
+fn most_threads(laid: &Laid, total: &Expr) -> Option<f64> {
+    let Mapping::Cpu(CpuMapping { split, grain, .. }) = &laid.mapping else { return None };
+    let least = match split {
+        Split::Serial => return Some(1.0),
+        Split::Axes(_) | Split::Chunks(_) => grain.unit.as_int()?,
+        // The unit is all there is.
+        Split::RowsFrom(_) | Split::Template => 1,
+    };
+    Some((total.as_int()? / grain.enough.max(least).max(1)).max(1) as f64)
+}
+
+/// The ways to lay a kernel of some kind, and all its work.
+fn map_kind(program: &Program, kernel: &Kernel, choice: &Choice, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     match &kernel.kind {
         KernelKind::Nest(nest) => map_nest(nest, kernel.rows(program).is_empty(), target),
-        KernelKind::MatMul(matmul) => map_product(matmul, choice, target),
+        KernelKind::MatMul(matmul) => map_product(program, matmul, choice, target),
         KernelKind::Convolution(conv) => map_convolution(program, conv, choice, target),
         KernelKind::Attention(own) => map_attention(own, target),
         // The function shares its work among threads itself.
         KernelKind::Extern(_) => {
             let grain = Grain { enough: target.thread_work, unit: Expr::int(1) };
-            vec![Laid::of(CpuMapping {
-                split: Split::Template,
-                lanes: Lanes::One,
-                grain,
-                block: Block::Typical,
-                rows: None,
-            })]
+            let (split, lanes, block) = (Split::Template, Lanes::One, Block::Typical);
+            (vec![Laid::of(CpuMapping { split, lanes, grain, block, rows: None })], Expr::int(1))
         }
         KernelKind::Rows(rows) => {
             let unit = &rows.length * &rows.inner;
             let total = &unit * &rows.outer;
             let grain = Grain { enough: target.thread_work, unit };
             let (lanes, block) = (Lanes::One, Block::Typical);
-            with_grains(&CpuMapping { split: Split::Template, lanes, grain, block, rows: None }, &total)
+            let mapping = CpuMapping { split: Split::Template, lanes, grain, block, rows: None };
+            (costing(with_grains(&mapping, &total), Item::Access, &total), total)
         }
     }
 }
@@ -77,18 +95,33 @@ fn with_grains(typical: &CpuMapping, total: &Expr) -> Vec<Laid> {
     all
 }
 
-fn map_attention(own: &Attention, target: &CpuTarget) -> Vec<Laid> {
+/// Ways of a kernel whose template has no cost of its own: so much work of a kind.
+fn costing(mut all: Vec<Laid>, item: Item, total: &Expr) -> Vec<Laid> {
+    let typical = |_| Some(Expr::int(TYPICAL_EXTENT as i64));
+    let total = total.substitute(&typical, &NoRanges).as_int().unwrap_or(1) as f64;
+    all.iter_mut().for_each(|laid| laid.extra = Cost::of(item, total));
+    all
+}
+
+fn map_attention(own: &Attention, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     let columns = own.axes.last().map_or(Expr::int(1), |axis| axis.extent.clone());
     let work = &Expr::product(own.score_axes().iter().map(|axis| &axis.extent)) * &(&own.depth + &columns);
     let grain = Grain { enough: target.thread_products, unit: work.clone() };
     let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
-    with_grains(&CpuMapping { split, lanes, grain, block, rows: None }, &work)
+    let all = with_grains(&CpuMapping { split, lanes, grain, block, rows: None }, &work);
+    (costing(all, Item::Multiply, &work), work)
 }
 
-fn map_convolution(program: &Program, conv: &Convolution, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {
+fn map_convolution(
+    program: &Program,
+    conv: &Convolution,
+    choice: &Choice,
+    target: &CpuTarget,
+) -> (Vec<Laid>, Expr) {
     let shape = ConvShape::new(program, conv);
     let taps = &shape.in_channels.floor_div(&Expr::int(shape.groups.max(1))) * &shape.taps();
-    let work = &(&Expr::product(&shape.output) * &taps) * &(&shape.batch * &shape.out_channels);
+    let weights = &taps * &shape.out_channels;
+    let work = &weights * &(&(&Expr::product(&shape.output) * &shape.batch) + WEIGHT);
     let grain = Grain { enough: target.thread_products, unit: work.clone() };
     let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
     let typical = CpuMapping { split, lanes, grain, block, rows: None };
@@ -99,7 +132,7 @@ fn map_convolution(program: &Program, conv: &Convolution, choice: &Choice, targe
             all.push(Laid { extra: Cost::of(Item::OtherOrder, 1.0), ..Laid::of(mapping) });
         }
     }
-    all
+    (all, work)
 }
 
 /// The orders in which a convolution goes over weights and pixels other than its own, which is over the larger of the two once;
@@ -133,7 +166,7 @@ fn other_orders(shape: &ConvShape, in_phases: bool) -> Vec<Block> {
     }
 }
 
-fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> Vec<Laid> {
+fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     let lanes = choose_lanes(nest, keeps_no_rows);
     let (typical, total) = nest_along(nest, lanes, target);
     let mut all = with_grains(&typical, &total);
@@ -159,7 +192,7 @@ fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> Vec<Laid> {
             }
         }
     }
-    all
+    (all, total)
 }
 
 /// A nest with these lanes, and the work of all of it.
@@ -291,17 +324,19 @@ fn choose_lanes(nest: &Nest, keeps_no_rows: bool) -> Lanes {
     }
 }
 
-fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {
+fn map_product(program: &Program, matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     let rank = matmul.axes.len();
     let (m, n) = (&matmul.axes[rank - 2].extent, &matmul.axes[rank - 1].extent);
     let row = n * &matmul.depth;
-    let whole = m * &row;
+    let is_weight = matches!(program.buffers[matmul.b.buffer].storage, Storage::Constant(_));
+    let whole = if is_weight { &(m + WEIGHT) * &row } else { m * &row };
     let batches = Expr::product(matmul.axes[..rank - 2].iter().map(|axis| &axis.extent));
     if choice.library().is_some() {
         let whole = &batches * &whole;
         let grain = Grain { enough: target.thread_products, unit: whole };
         let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
-        return vec![Laid::of(CpuMapping { split, lanes, grain, block, rows: None })];
+        let total = grain.unit.clone();
+        return (vec![Laid::of(CpuMapping { split, lanes, grain, block, rows: None })], total);
     }
     let by_row = choice.template == Template::Gemm(Gemm::Any);
     let (split, unit) = match (batches.is(1), by_row) {
@@ -314,10 +349,11 @@ fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid
     let rows = matmul.row_epilogue.as_ref();
     let rows = rows.map(|rows| Grain { enough: target.thread_work, unit: position_work(rows) });
     let typical = CpuMapping { split, lanes, grain, block, rows };
-    let mut all = with_grains(&typical, &(&batches * &whole));
+    let total = &batches * &whole;
+    let mut all = with_grains(&typical, &total);
     // On matrix units tiles are of one size, and the template splits what is cheaper to split.
     if by_row || matches!(choice.template, Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits)) {
-        return all;
+        return (all, total);
     }
     let blocks = TILE_ROWS.into_iter().filter(|rows| m.as_int().is_none_or(|m| m > *rows)).map(Block::Rows);
     let splits = other_splits(split, m);
@@ -336,7 +372,7 @@ fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid
             all.push(Laid { factor, extra, is_shared: true, ..laid });
         }
     }
-    all
+    (all, total)
 }
 
 /// The other ways to split one product over threads.

@@ -25,6 +25,8 @@ pub(super) struct Laid {
     pub(super) extra: Cost,
     /// Whether there is another mapping from which it differs only in what several threads share.
     pub(super) is_shared: bool,
+    /// Threads that have a part in it, where that is known.
+    pub(super) most_threads: Option<f64>,
 }
 
 impl Laid {
@@ -34,7 +36,7 @@ impl Laid {
 
     /// A mapping that adds nothing to what the choice costs.
     fn plain(mapping: Mapping) -> Laid {
-        Laid { mapping, factor: 1.0, extra: Cost::default(), is_shared: false }
+        Laid { mapping, factor: 1.0, extra: Cost::default(), is_shared: false, most_threads: None }
     }
 
     /// What a choice costs that is laid so.
