@@ -143,7 +143,7 @@ fn a_library_is_asked_where_a_record_says_so_and_never_needed() {
         let project = project(&format!("\"{}\"", library.name));
         let [there, absent] = folders(&project, library);
         let (lock, candidates) = measured(&project, &there);
-        let setting = format!("gemm.{} split template lanes outer grain 262144", library.name);
+        let setting = format!("gemm.{} split template lanes outer grain 65536", library.name);
         assert!(candidates.contains(&setting), "it is among what was measured: {candidates}");
         fs::write(project.folder().join("aoti.lock"), choosing(&lock, &setting.parse().unwrap())).unwrap();
         let mut inspect = project.aoti(&["inspect", "models/net.aoti", "--level", "native", "--choices"]);

@@ -117,7 +117,7 @@ fn a_build_uses_what_was_measured_and_measures_nothing() {
     // Another choice by hand: the build follows it, as far as there is such a way.
     let own = text.split("\n\n").find(|record| record.contains("\nchoice = ")).unwrap();
     let line = |name: &str| own.lines().find(|line| line.starts_with(name)).unwrap();
-    let other: Setting = "gemm.general split rows 64 lanes outer grain 262144".parse().unwrap();
+    let other: Setting = "gemm.general split rows 64 lanes outer grain 65536".parse().unwrap();
     let edited = own.replacen(line("choice = "), &format!("choice = \"{other}\""), 1).replacen(
         line("template = "),
         &format!("template = {}", other.version()),

@@ -193,6 +193,26 @@ fn the_fastest_of_each_group_wins_together() {
     }
 }
 
+/// A planted answer to a question is found, one that gives something else is named, and each is tried by itself.
+#[test]
+fn the_best_answer_that_is_right_wins() {
+    let does = vec![
+        vec![Takes(10.0), Takes(9.0), ShowsIn(0), Takes(5.0)],
+        vec![Takes(10.0), Takes(20.0), Takes(30.0)],
+    ];
+    let mut groups: Vec<Group> = (0..2).map(|number| group(number, does[number].len())).collect();
+    for (number, group) in groups.iter_mut().enumerate() {
+        group.others = vec![vec![number]; group.ways.len() - 1];
+    }
+    let mut stub = Stub { does, made: vec![], checks: vec![], times_kernels: true, later: 0.0, runs: 0 };
+    let heard = Heard::default();
+    let search = Search::new(&groups, vec![None; 2], &mut stub, &heard, Duration::from_secs(2));
+    let outcome = search.run().unwrap_or_else(|failure| panic!("{failure:?}"));
+    assert_eq!(outcome.winners, Assignment(vec![3, 0]));
+    assert_eq!(heard.0.into_inner(), [("k0".to_owned(), 2, "is wrong".to_owned())]);
+    assert!(stub.made[1..].iter().all(|made| made.pairs().len() == 1), "{:?}", stub.made);
+}
+
 /// Trap 9: the first way is the default, and stays it where others are no faster.
 #[test]
 fn the_first_way_wins_where_no_other_is_faster_beyond_noise() {

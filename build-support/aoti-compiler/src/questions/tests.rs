@@ -73,10 +73,10 @@ fn element_types_are_not_taken_for_axes() {
 fn the_first_way_is_the_default_and_all_differ() {
     let program = product(false, "a", 0.5, 16, "f32");
     let all = settings(&program);
-    assert_eq!(all[0].to_string(), "gemm.packed split rows 64 lanes outer grain 262144");
+    assert_eq!(all[0].to_string(), "gemm.packed split rows 64 lanes outer grain 65536");
     let texts: Vec<String> = all.iter().map(Setting::to_string).collect();
     assert!(
-        texts.contains(&"gemm.packed split rows 64 lanes outer grain 262144 block rows 8".to_owned()),
+        texts.contains(&"gemm.packed split rows 64 lanes outer grain 65536 block rows 8".to_owned()),
         "{texts:#?}"
     );
     assert!(texts.iter().any(|text| text.starts_with("gemm.general")), "{texts:#?}");
@@ -123,4 +123,18 @@ fn tiles_of_gpus_are_ways_too() {
         ways(&program, kernel, &ranges, &target).iter().map(|way| way.setting().to_string()).collect();
     assert_eq!(all[0], "gemm.any tile [64, 64] by units threads 128");
     assert!(all.contains(&"gemm.any tile [128, 128] by units threads 256".to_owned()), "{all:#?}");
+}
+
+#[test]
+fn work_that_threads_share_takes_less_and_sharing_takes_time() {
+    let prices = crate::target::Prices::TYPICAL;
+    let setting = Setting::Parts(4);
+    let cost = Cost::of(crate::target::Item::Multiply, 1e6);
+    let on = |most_threads, threads| {
+        Answer { most_threads, ..Answer::new(setting.clone(), cost) }.cost_on(threads, &prices)
+    };
+    assert_eq!((on(None, 1), on(Some(8.0), 1), on(Some(1.0), 4)), (1e6, 1e6, 1e6));
+    assert_eq!((on(None, 4), on(Some(4.0), 4)), (on(Some(8.0), 4), on(Some(8.0), 4)));
+    assert!(on(Some(8.0), 4) < on(Some(2.0), 4) && on(Some(2.0), 4) < 1e6);
+    assert!(on(Some(2.0), 2) > 0.5e6, "threads have to begin and to be waited for");
 }

@@ -212,8 +212,8 @@ const SOFTMAX: &str = "
     output %y \"y\"";
 
 const LARGE_REDUCTION: &str = "
-    input %x \"x\": f32[320, 320]
-    %e: f32[320, 320] = exp %x
+    input %x \"x\": f32[160, 160]
+    %e: f32[160, 160] = exp %x
     %sum: f32[] = sum %e axes [0, 1]
     output %e \"e\"
     output %sum \"sum\"";

@@ -448,6 +448,33 @@ mod tests {
     }
 
     #[test]
+    fn a_convolution_has_the_orders_that_are_not_its_own() {
+        let shape = |batch: Expr, channels: i64, size: i64, taps: i64| ConvShape {
+            batch,
+            in_channels: Expr::int(64),
+            out_channels: Expr::int(channels),
+            groups: 1,
+            input: [1, size, size].map(Expr::int),
+            kernel: [1, taps, taps].map(Expr::int),
+            stride: [1; 3],
+            dilation: [1; 3],
+            padding: [0, taps / 2, taps / 2],
+            output: [1, size, size].map(Expr::int),
+        };
+        let orders = |channels, size| other_orders(&shape(Expr::int(1), channels, size, 3), false);
+        assert_eq!(orders(64, 56), [Block::WeightsOnce], "it goes over the pixels once by itself");
+        assert_eq!(orders(512, 7), [Block::PixelsOnce]);
+        assert_eq!(orders(13, 9), [Block::WeightsOnce, Block::PixelsOnce], "neither is clearly larger");
+        assert_eq!(other_orders(&shape(Expr::int(1), 512, 1, 1), false), []);
+        let batch = Expr::sym(Symbol::size(0));
+        assert_eq!(
+            other_orders(&shape(batch, 64, 1, 1), true),
+            [Block::PixelsOnce],
+            "of pixels there may be many"
+        );
+    }
+
+    #[test]
     fn tiles_cover_all_rows_and_are_large_where_that_can_be() {
         for (rows, most) in (0..200).flat_map(|rows| [4, 8, 14].map(|most| (rows, most))) {
             let tiles = tiles_of(rows, most);
