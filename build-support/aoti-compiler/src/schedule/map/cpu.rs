@@ -3,7 +3,6 @@
 use super::{Laid, contiguous};
 use crate::loops::{
     Access, Attention, Axis, ConvShape, Convolution, Kernel, KernelKind, MatMul, Nest, Program, Stage,
-    Storage,
 };
 use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Mapping, Split};
 use crate::select::{Choice, Conv, Gemm, Template};
@@ -28,8 +27,6 @@ const PLANNED_ROWS: i64 = 56;
 const TILE_LEAST: i64 = 6;
 /// Rows that a register tile costs at least: sums of fewer wait for each other.
 const LEAST_ROWS: f64 = 4.0;
-/// Multiply-adds that take as long as it takes to read a weight.
-const WEIGHT: i64 = 4;
 /// Positions along an axis whose extent is not known.
 const TYPICAL_EXTENT: f64 = 64.0;
 /// How many times as large one of weights and pixels must be so that padding does not decide which is larger.
@@ -60,7 +57,7 @@ fn most_threads(laid: &Laid, total: &Expr) -> Option<f64> {
 fn map_kind(program: &Program, kernel: &Kernel, choice: &Choice, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     match &kernel.kind {
         KernelKind::Nest(nest) => map_nest(nest, kernel.rows(program).is_empty(), target),
-        KernelKind::MatMul(matmul) => map_product(program, matmul, choice, target),
+        KernelKind::MatMul(matmul) => map_product(matmul, choice, target),
         KernelKind::Convolution(conv) => map_convolution(program, conv, choice, target),
         KernelKind::Attention(own) => map_attention(own, target),
         // The function shares its work among threads itself.
@@ -120,8 +117,7 @@ fn map_convolution(
 ) -> (Vec<Laid>, Expr) {
     let shape = ConvShape::new(program, conv);
     let taps = &shape.in_channels.floor_div(&Expr::int(shape.groups.max(1))) * &shape.taps();
-    let weights = &taps * &shape.out_channels;
-    let work = &weights * &(&(&Expr::product(&shape.output) * &shape.batch) + WEIGHT);
+    let work = &(&Expr::product(&shape.output) * &taps) * &(&shape.batch * &shape.out_channels);
     let grain = Grain { enough: target.thread_products, unit: work.clone() };
     let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
     let typical = CpuMapping { split, lanes, grain, block, rows: None };
@@ -324,12 +320,11 @@ fn choose_lanes(nest: &Nest, keeps_no_rows: bool) -> Lanes {
     }
 }
 
-fn map_product(program: &Program, matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> (Vec<Laid>, Expr) {
+fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     let rank = matmul.axes.len();
     let (m, n) = (&matmul.axes[rank - 2].extent, &matmul.axes[rank - 1].extent);
     let row = n * &matmul.depth;
-    let is_weight = matches!(program.buffers[matmul.b.buffer].storage, Storage::Constant(_));
-    let whole = if is_weight { &(m + WEIGHT) * &row } else { m * &row };
+    let whole = m * &row;
     let batches = Expr::product(matmul.axes[..rank - 2].iter().map(|axis| &axis.extent));
     if choice.library().is_some() {
         let whole = &batches * &whole;
