@@ -94,7 +94,7 @@ impl Case<'_> {
             // Rows that are finished at once are near, but fewer rows are computed at a time.
             KernelKind::MatMul(own) if own.row_epilogue.is_some() => true,
             KernelKind::MatMul(_) | KernelKind::Convolution(_) => {
-                let gathers = |cost: Cost| cost.amount(Item::Gather);
+                let gathers = |cost: Cost| cost.amount(Item::Gather) + cost.amount(Item::Strided);
                 terms(&self.consumer.1.stages) > HEAVY_EPILOGUE
                     || gathers(self.cost_fused(target)) > gathers(self.cost_apart(target))
             }

@@ -34,8 +34,10 @@ pub enum Item {
     OtherOrder,
     /// An access to elements side by side, or to one for all lanes.
     Access,
-    /// An access of each lane by itself.
+    /// An access of each lane by itself, far from the others'.
     Gather,
+    /// The same to elements that are a few apart.
+    Strided,
     /// An element of a network's values that is read or written across the order in which they lie.
     Turned,
     /// A multiply-add of register tiles that takes the place of matrix units on machines that have none.
@@ -44,7 +46,7 @@ pub enum Item {
 
 impl Item {
     /// All of them.
-    pub const ALL: [Item; 17] = [
+    pub const ALL: [Item; 18] = [
         Item::Multiply,
         Item::Single,
         Item::Unit,
@@ -60,6 +62,7 @@ impl Item {
         Item::OtherOrder,
         Item::Access,
         Item::Gather,
+        Item::Strided,
         Item::Turned,
         Item::WithoutUnits,
     ];
@@ -82,6 +85,7 @@ impl Item {
             Item::OtherOrder => "other-order",
             Item::Access => "access",
             Item::Gather => "gather",
+            Item::Strided => "strided",
             Item::Turned => "turned",
             Item::WithoutUnits => "without-units",
         }
@@ -157,8 +161,9 @@ const LEVELS: &[(&str, &[(Item, f64)])] = &[];
 impl Prices {
     /// In the order of [`Item::ALL`]. Multiply-adds of register tiles and accesses side by side are what the others are
     /// measured by.
-    pub const TYPICAL: Prices =
-        Prices([1.0, 16.0, 0.09, 4.0, 2.5, 4.0, 1.5, 6.0, 28.0, 1.75, 1.3, 0.2, 0.05, 5.0, 20.0, 51.2, 0.0]);
+    pub const TYPICAL: Prices = Prices([
+        1.0, 16.0, 0.09, 4.0, 2.5, 12.0, 1.5, 6.0, 16.0, 1.75, 1.3, 0.2, 0.05, 5.0, 20.0, 10.0, 51.2, 0.0,
+    ]);
 
     /// The prices on machines of a level.
     pub fn on(level: &str) -> Prices {
@@ -203,7 +208,7 @@ mod tests {
     #[test]
     fn a_cost_is_amounts_times_prices() {
         let cost = Cost::of(Item::Multiply, 10.0).and(Item::Packed, 2.0).times(2.0);
-        assert_eq!(Prices::TYPICAL.total(&cost), 2.0 * (10.0 + 4.0 * 2.0));
+        assert_eq!(Prices::TYPICAL.total(&cost), 2.0 * (10.0 + 12.0 * 2.0));
         assert_eq!(cost.parts().collect::<Vec<_>>(), [(Item::Multiply, 20.0), (Item::Packed, 4.0)]);
         let prices = Prices::TYPICAL.with(Item::Packed, 0.0);
         assert_eq!((prices.total(&cost), prices.of(Item::Packed)), (20.0, 0.0));

@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 
 /// Rows of a matrix product from which on blocks of rows keep all threads busy.
 const MANY_ROWS: i64 = 64;
+/// Elements that are so many apart share cache lines, or are in lines that come one after the other.
+const FEW_APART: i64 = 32;
 /// A vector axis shorter than this leaves most lanes empty.
 const FEW_ELEMENTS: i64 = 4;
 
@@ -251,6 +253,7 @@ fn item_along(access: &Access, vector: Option<Symbol>) -> Item {
     match vector.map(|vector| access.offset.affine_in(vector)) {
         None => Item::Access,
         Some(Some((step, _))) if step.is(1) || step.is(0) => Item::Access,
+        Some(Some((step, _))) if step.as_int().is_some_and(|step| step.abs() <= FEW_APART) => Item::Strided,
         Some(_) => Item::Gather,
     }
 }
@@ -263,14 +266,23 @@ fn stage_cost(stage: &Stage, vector: Symbol, positions: f64) -> Cost {
 
 /// What the accesses of a nest cost with lanes along an axis.
 fn lanes_cost(nest: &Nest, lanes: Lanes) -> Cost {
-    let outer = nest.axes.last().filter(|_| lanes == Lanes::Outer).map(|axis| axis.symbol);
+    let outer = nest.axes.last().filter(|_| lanes == Lanes::Outer);
     let of_stage = |cost: Cost, stage: &Stage| -> Cost {
-        let Some(vector) = outer.or_else(|| stage.axes.last().map(|axis| axis.symbol)) else { return cost };
-        cost.plus(&stage_cost(stage, vector, size_of(&nest.axes) * size_of(&stage.axes)))
+        let Some(vector) = outer.or_else(|| stage.axes.last()) else { return cost };
+        let positions = size_of(&nest.axes) * size_of(&stage.axes) * empty_lanes(vector);
+        cost.plus(&stage_cost(stage, vector.symbol, positions))
     };
     let cost = nest.stages.iter().fold(Cost::default(), of_stage);
     // A nest that reads and writes nothing still runs.
     if cost == Cost::default() { Cost::of(Item::Access, 1.0) } else { cost }
+}
+
+/// How many times as long accesses take because lanes are empty along an axis.
+fn empty_lanes(vector: &Axis) -> f64 {
+    /// Lanes of the widest vectors.
+    const LANES: f64 = 16.0;
+    let extent = size_of(std::slice::from_ref(vector)).max(1.0);
+    (extent / LANES).ceil() * LANES / extent
 }
 
 /// Terms that are computed at one position of the outer axes.
