@@ -16,6 +16,7 @@ pub mod interpret;
 pub mod loops;
 pub mod lower;
 pub mod operators;
+pub mod questions;
 pub mod random;
 pub mod schedule;
 pub mod select;

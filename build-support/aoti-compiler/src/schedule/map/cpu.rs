@@ -4,7 +4,7 @@ use super::{Laid, contiguous};
 use crate::loops::{
     Access, Attention, Axis, ConvShape, Convolution, Kernel, KernelKind, MatMul, Nest, Program, Stage,
 };
-use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Split};
+use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Mapping, Split};
 use crate::select::{Choice, Conv, Gemm, Template};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use crate::target::{Cost, CpuTarget, Item, Prices};
@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 
 /// Rows of a matrix product from which on blocks of rows keep all threads busy.
 const MANY_ROWS: i64 = 64;
+/// Elements that are so many apart share cache lines, or are in lines that come one after the other.
+const FEW_APART: i64 = 32;
 /// A vector axis shorter than this leaves most lanes empty.
 const FEW_ELEMENTS: i64 = 4;
 
@@ -29,11 +31,32 @@ const TILE_LEAST: i64 = 6;
 const LEAST_ROWS: f64 = 4.0;
 /// Positions along an axis whose extent is not known.
 const TYPICAL_EXTENT: f64 = 64.0;
+/// How many times as large one of weights and pixels must be so that padding does not decide which is larger.
+const CLEARLY: f64 = 1.25;
 /// Threads that a machine may have.
 const MANY_THREADS: i64 = 64;
 
 /// The ways to lay a kernel over threads and lanes.
 pub(super) fn map(program: &Program, kernel: &Kernel, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {
+    let (mut all, total) = map_kind(program, kernel, choice, target);
+    all.iter_mut().for_each(|laid| laid.most_threads = most_threads(laid, &total));
+    all
+}
+
+/// Threads that have a part, where all work is known: of units each is one thread's.
+fn most_threads(laid: &Laid, total: &Expr) -> Option<f64> {
+    let Mapping::Cpu(CpuMapping { split, grain, .. }) = &laid.mapping else { return None };
+    let least = match split {
+        Split::Serial => return Some(1.0),
+        Split::Axes(_) | Split::Chunks(_) => grain.unit.as_int()?,
+        // The unit is all there is.
+        Split::RowsFrom(_) | Split::Template => 1,
+    };
+    Some((total.as_int()? / grain.enough.max(least).max(1)).max(1) as f64)
+}
+
+/// The ways to lay a kernel of some kind, and all its work.
+fn map_kind(program: &Program, kernel: &Kernel, choice: &Choice, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     match &kernel.kind {
         KernelKind::Nest(nest) => map_nest(nest, kernel.rows(program).is_empty(), target),
         KernelKind::MatMul(matmul) => map_product(matmul, choice, target),
@@ -42,20 +65,16 @@ pub(super) fn map(program: &Program, kernel: &Kernel, choice: &Choice, target: &
         // The function shares its work among threads itself.
         KernelKind::Extern(_) => {
             let grain = Grain { enough: target.thread_work, unit: Expr::int(1) };
-            vec![Laid::of(CpuMapping {
-                split: Split::Template,
-                lanes: Lanes::One,
-                grain,
-                block: Block::Typical,
-                rows: None,
-            })]
+            let (split, lanes, block) = (Split::Template, Lanes::One, Block::Typical);
+            (vec![Laid::of(CpuMapping { split, lanes, grain, block, rows: None })], Expr::int(1))
         }
         KernelKind::Rows(rows) => {
             let unit = &rows.length * &rows.inner;
             let total = &unit * &rows.outer;
             let grain = Grain { enough: target.thread_work, unit };
             let (lanes, block) = (Lanes::One, Block::Typical);
-            with_grains(&CpuMapping { split: Split::Template, lanes, grain, block, rows: None }, &total)
+            let mapping = CpuMapping { split: Split::Template, lanes, grain, block, rows: None };
+            (costing(with_grains(&mapping, &total), Item::Access, &total), total)
         }
     }
 }
@@ -75,15 +94,29 @@ fn with_grains(typical: &CpuMapping, total: &Expr) -> Vec<Laid> {
     all
 }
 
-fn map_attention(own: &Attention, target: &CpuTarget) -> Vec<Laid> {
+/// Ways of a kernel whose template has no cost of its own: so much work of a kind.
+fn costing(mut all: Vec<Laid>, item: Item, total: &Expr) -> Vec<Laid> {
+    let typical = |_| Some(Expr::int(TYPICAL_EXTENT as i64));
+    let total = total.substitute(&typical, &NoRanges).as_int().unwrap_or(1) as f64;
+    all.iter_mut().for_each(|laid| laid.extra = Cost::of(item, total));
+    all
+}
+
+fn map_attention(own: &Attention, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     let columns = own.axes.last().map_or(Expr::int(1), |axis| axis.extent.clone());
     let work = &Expr::product(own.score_axes().iter().map(|axis| &axis.extent)) * &(&own.depth + &columns);
     let grain = Grain { enough: target.thread_products, unit: work.clone() };
     let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
-    with_grains(&CpuMapping { split, lanes, grain, block, rows: None }, &work)
+    let all = with_grains(&CpuMapping { split, lanes, grain, block, rows: None }, &work);
+    (costing(all, Item::Multiply, &work), work)
 }
 
-fn map_convolution(program: &Program, conv: &Convolution, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {
+fn map_convolution(
+    program: &Program,
+    conv: &Convolution,
+    choice: &Choice,
+    target: &CpuTarget,
+) -> (Vec<Laid>, Expr) {
     let shape = ConvShape::new(program, conv);
     let taps = &shape.in_channels.floor_div(&Expr::int(shape.groups.max(1))) * &shape.taps();
     let work = &(&Expr::product(&shape.output) * &taps) * &(&shape.batch * &shape.out_channels);
@@ -92,15 +125,46 @@ fn map_convolution(program: &Program, conv: &Convolution, choice: &Choice, targe
     let typical = CpuMapping { split, lanes, grain, block, rows: None };
     let mut all = with_grains(&typical, &work);
     if matches!(choice.template, Template::Conv(Conv::Tiled | Conv::Pixels)) {
-        for block in [Block::WeightsOnce, Block::PixelsOnce] {
+        for block in other_orders(&shape, choice.template == Template::Conv(Conv::Tiled)) {
             let mapping = CpuMapping { block, ..typical.clone() };
             all.push(Laid { extra: Cost::of(Item::OtherOrder, 1.0), ..Laid::of(mapping) });
         }
     }
-    all
+    (all, work)
 }
 
-fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> Vec<Laid> {
+/// The orders in which a convolution goes over weights and pixels other than its own, which is over the larger of the two once;
+/// both where it is not known, or not clear, which that is.
+fn other_orders(shape: &ConvShape, in_phases: bool) -> Vec<Block> {
+    let size = |expr: &Expr| expr.as_int().map(|size| size as f64);
+    let product = |of: &[Expr]| of.iter().map(size).product::<Option<f64>>();
+    // Of a padded copy in phases of the stride there are those that some tap uses.
+    let padded = (0..shape.kernel.len()).map(|axis| {
+        let (kernel, output) = (size(&shape.kernel[axis])?, size(&shape.output[axis])?);
+        let (stride, span) = (shape.stride[axis] as f64, (kernel - 1.0) * shape.dilation[axis] as f64);
+        Some(if in_phases {
+            kernel.min(stride) * (output + span / stride)
+        } else {
+            (output - 1.0) * stride + span + 1.0
+        })
+    });
+    let channels = size(&shape.out_channels).map(|channels| channels / shape.groups.max(1) as f64);
+    let counts = (channels, product(&shape.kernel), padded.product::<Option<f64>>(), product(&shape.output));
+    match counts {
+        // Of one pixel there is one order.
+        (_, _, _, Some(pixels)) if pixels <= 1.0 && shape.batch.is(1) => vec![],
+        // Input channels count on both sides.
+        (Some(channels), Some(taps), Some(pixels), _) if channels * taps > CLEARLY * pixels => {
+            vec![Block::PixelsOnce]
+        }
+        (Some(channels), Some(taps), Some(pixels), _) if channels * taps * CLEARLY < pixels => {
+            vec![Block::WeightsOnce]
+        }
+        _ => vec![Block::WeightsOnce, Block::PixelsOnce],
+    }
+}
+
+fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     let lanes = choose_lanes(nest, keeps_no_rows);
     let (typical, total) = nest_along(nest, lanes, target);
     let mut all = with_grains(&typical, &total);
@@ -126,7 +190,7 @@ fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> Vec<Laid> {
             }
         }
     }
-    all
+    (all, total)
 }
 
 /// A nest with these lanes, and the work of all of it.
@@ -189,6 +253,7 @@ fn item_along(access: &Access, vector: Option<Symbol>) -> Item {
     match vector.map(|vector| access.offset.affine_in(vector)) {
         None => Item::Access,
         Some(Some((step, _))) if step.is(1) || step.is(0) => Item::Access,
+        Some(Some((step, _))) if step.as_int().is_some_and(|step| step.abs() <= FEW_APART) => Item::Strided,
         Some(_) => Item::Gather,
     }
 }
@@ -201,14 +266,23 @@ fn stage_cost(stage: &Stage, vector: Symbol, positions: f64) -> Cost {
 
 /// What the accesses of a nest cost with lanes along an axis.
 fn lanes_cost(nest: &Nest, lanes: Lanes) -> Cost {
-    let outer = nest.axes.last().filter(|_| lanes == Lanes::Outer).map(|axis| axis.symbol);
+    let outer = nest.axes.last().filter(|_| lanes == Lanes::Outer);
     let of_stage = |cost: Cost, stage: &Stage| -> Cost {
-        let Some(vector) = outer.or_else(|| stage.axes.last().map(|axis| axis.symbol)) else { return cost };
-        cost.plus(&stage_cost(stage, vector, size_of(&nest.axes) * size_of(&stage.axes)))
+        let Some(vector) = outer.or_else(|| stage.axes.last()) else { return cost };
+        let positions = size_of(&nest.axes) * size_of(&stage.axes) * empty_lanes(vector);
+        cost.plus(&stage_cost(stage, vector.symbol, positions))
     };
     let cost = nest.stages.iter().fold(Cost::default(), of_stage);
     // A nest that reads and writes nothing still runs.
     if cost == Cost::default() { Cost::of(Item::Access, 1.0) } else { cost }
+}
+
+/// How many times as long accesses take because lanes are empty along an axis.
+fn empty_lanes(vector: &Axis) -> f64 {
+    /// Lanes of the widest vectors.
+    const LANES: f64 = 16.0;
+    let extent = size_of(std::slice::from_ref(vector)).max(1.0);
+    (extent / LANES).ceil() * LANES / extent
 }
 
 /// Terms that are computed at one position of the outer axes.
@@ -258,7 +332,7 @@ fn choose_lanes(nest: &Nest, keeps_no_rows: bool) -> Lanes {
     }
 }
 
-fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {
+fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     let rank = matmul.axes.len();
     let (m, n) = (&matmul.axes[rank - 2].extent, &matmul.axes[rank - 1].extent);
     let row = n * &matmul.depth;
@@ -268,7 +342,8 @@ fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid
         let whole = &batches * &whole;
         let grain = Grain { enough: target.thread_products, unit: whole };
         let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
-        return vec![Laid::of(CpuMapping { split, lanes, grain, block, rows: None })];
+        let total = grain.unit.clone();
+        return (vec![Laid::of(CpuMapping { split, lanes, grain, block, rows: None })], total);
     }
     let by_row = choice.template == Template::Gemm(Gemm::Any);
     let (split, unit) = match (batches.is(1), by_row) {
@@ -281,10 +356,11 @@ fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid
     let rows = matmul.row_epilogue.as_ref();
     let rows = rows.map(|rows| Grain { enough: target.thread_work, unit: position_work(rows) });
     let typical = CpuMapping { split, lanes, grain, block, rows };
-    let mut all = with_grains(&typical, &(&batches * &whole));
+    let total = &batches * &whole;
+    let mut all = with_grains(&typical, &total);
     // On matrix units tiles are of one size, and the template splits what is cheaper to split.
     if by_row || matches!(choice.template, Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits)) {
-        return all;
+        return (all, total);
     }
     let blocks = TILE_ROWS.into_iter().filter(|rows| m.as_int().is_none_or(|m| m > *rows)).map(Block::Rows);
     let splits = other_splits(split, m);
@@ -303,7 +379,7 @@ fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid
             all.push(Laid { factor, extra, is_shared: true, ..laid });
         }
     }
-    all
+    (all, total)
 }
 
 /// The other ways to split one product over threads.
@@ -376,6 +452,33 @@ mod tests {
         assert_eq!(TILES.to_vec(), numbers("gemm.h", "kTileRows"));
         assert_eq!(PLANNED_ROWS, number("gemm.h", "kPlannedRows"));
         assert_eq!(TILE_LEAST, number("gemm.h", "kTileLeast"));
+    }
+
+    #[test]
+    fn a_convolution_has_the_orders_that_are_not_its_own() {
+        let shape = |batch: Expr, channels: i64, size: i64, taps: i64| ConvShape {
+            batch,
+            in_channels: Expr::int(64),
+            out_channels: Expr::int(channels),
+            groups: 1,
+            input: [1, size, size].map(Expr::int),
+            kernel: [1, taps, taps].map(Expr::int),
+            stride: [1; 3],
+            dilation: [1; 3],
+            padding: [0, taps / 2, taps / 2],
+            output: [1, size, size].map(Expr::int),
+        };
+        let orders = |channels, size| other_orders(&shape(Expr::int(1), channels, size, 3), false);
+        assert_eq!(orders(64, 56), [Block::WeightsOnce], "it goes over the pixels once by itself");
+        assert_eq!(orders(512, 7), [Block::PixelsOnce]);
+        assert_eq!(orders(13, 9), [Block::WeightsOnce, Block::PixelsOnce], "neither is clearly larger");
+        assert_eq!(other_orders(&shape(Expr::int(1), 512, 1, 1), false), []);
+        let batch = Expr::sym(Symbol::size(0));
+        assert_eq!(
+            other_orders(&shape(batch, 64, 1, 1), true),
+            [Block::PixelsOnce],
+            "of pixels there may be many"
+        );
     }
 
     #[test]
