@@ -1,11 +1,9 @@
 //! Threads, vector lanes and blocks: the ways to lay a kernel over a processor, what is taken without a record first.
 
-use super::{Laid, contiguous};
-use crate::loops::{
-    Access, Attention, Axis, ConvShape, Convolution, Kernel, KernelKind, MatMul, Nest, Program, Stage,
-};
+use super::{Laid, contiguous, conv};
+use crate::loops::{Access, Attention, Axis, Kernel, KernelKind, MatMul, Nest, Program, Stage};
 use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Mapping, Split};
-use crate::select::{Choice, Conv, Gemm, Template};
+use crate::select::{Choice, Gemm, Template};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use crate::target::{Cost, CpuTarget, Item, Prices};
 use std::collections::BTreeSet;
@@ -31,8 +29,6 @@ const TILE_LEAST: i64 = 6;
 const LEAST_ROWS: f64 = 4.0;
 /// Positions along an axis whose extent is not known.
 const TYPICAL_EXTENT: f64 = 64.0;
-/// How many times as large one of weights and pixels must be so that padding does not decide which is larger.
-const CLEARLY: f64 = 1.25;
 /// Threads that a machine may have.
 const MANY_THREADS: i64 = 64;
 
@@ -60,7 +56,7 @@ fn map_kind(program: &Program, kernel: &Kernel, choice: &Choice, target: &CpuTar
     match &kernel.kind {
         KernelKind::Nest(nest) => map_nest(nest, kernel.rows(program).is_empty(), target),
         KernelKind::MatMul(matmul) => map_product(matmul, choice, target),
-        KernelKind::Convolution(conv) => map_convolution(program, conv, choice, target),
+        KernelKind::Convolution(own) => conv::map(program, own, choice, target),
         KernelKind::Attention(own) => map_attention(own, target),
         // The function shares its work among threads itself.
         KernelKind::Extern(_) => {
@@ -80,7 +76,7 @@ fn map_kind(program: &Program, kernel: &Kernel, choice: &Choice, target: &CpuTar
 }
 
 /// A mapping, and the same with more or less work that is worth a thread, where that changes anything.
-fn with_grains(typical: &CpuMapping, total: &Expr) -> Vec<Laid> {
+pub(super) fn with_grains(typical: &CpuMapping, total: &Expr) -> Vec<Laid> {
     let enough = typical.grain.enough;
     let mut all = vec![Laid::of(typical.clone())];
     for other in [enough / 4, enough * 4, enough * 16] {
@@ -109,59 +105,6 @@ fn map_attention(own: &Attention, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
     let all = with_grains(&CpuMapping { split, lanes, grain, block, rows: None }, &work);
     (costing(all, Item::Multiply, &work), work)
-}
-
-fn map_convolution(
-    program: &Program,
-    conv: &Convolution,
-    choice: &Choice,
-    target: &CpuTarget,
-) -> (Vec<Laid>, Expr) {
-    let shape = ConvShape::new(program, conv);
-    let taps = &shape.in_channels.floor_div(&Expr::int(shape.groups.max(1))) * &shape.taps();
-    let work = &(&Expr::product(&shape.output) * &taps) * &(&shape.batch * &shape.out_channels);
-    let grain = Grain { enough: target.thread_products, unit: work.clone() };
-    let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
-    let typical = CpuMapping { split, lanes, grain, block, rows: None };
-    let mut all = with_grains(&typical, &work);
-    if matches!(choice.template, Template::Conv(Conv::Tiled | Conv::Pixels)) {
-        for block in other_orders(&shape, choice.template == Template::Conv(Conv::Tiled)) {
-            let mapping = CpuMapping { block, ..typical.clone() };
-            all.push(Laid { extra: Cost::of(Item::OtherOrder, 1.0), ..Laid::of(mapping) });
-        }
-    }
-    (all, work)
-}
-
-/// The orders in which a convolution goes over weights and pixels other than its own, which is over the larger of the two once;
-/// both where it is not known, or not clear, which that is.
-fn other_orders(shape: &ConvShape, in_phases: bool) -> Vec<Block> {
-    let size = |expr: &Expr| expr.as_int().map(|size| size as f64);
-    let product = |of: &[Expr]| of.iter().map(size).product::<Option<f64>>();
-    // Of a padded copy in phases of the stride there are those that some tap uses.
-    let padded = (0..shape.kernel.len()).map(|axis| {
-        let (kernel, output) = (size(&shape.kernel[axis])?, size(&shape.output[axis])?);
-        let (stride, span) = (shape.stride[axis] as f64, (kernel - 1.0) * shape.dilation[axis] as f64);
-        Some(if in_phases {
-            kernel.min(stride) * (output + span / stride)
-        } else {
-            (output - 1.0) * stride + span + 1.0
-        })
-    });
-    let channels = size(&shape.out_channels).map(|channels| channels / shape.groups.max(1) as f64);
-    let counts = (channels, product(&shape.kernel), padded.product::<Option<f64>>(), product(&shape.output));
-    match counts {
-        // Of one pixel there is one order.
-        (_, _, _, Some(pixels)) if pixels <= 1.0 && shape.batch.is(1) => vec![],
-        // Input channels count on both sides.
-        (Some(channels), Some(taps), Some(pixels), _) if channels * taps > CLEARLY * pixels => {
-            vec![Block::PixelsOnce]
-        }
-        (Some(channels), Some(taps), Some(pixels), _) if channels * taps * CLEARLY < pixels => {
-            vec![Block::WeightsOnce]
-        }
-        _ => vec![Block::WeightsOnce, Block::PixelsOnce],
-    }
 }
 
 fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> (Vec<Laid>, Expr) {
@@ -452,33 +395,6 @@ mod tests {
         assert_eq!(TILES.to_vec(), numbers("gemm.h", "kTileRows"));
         assert_eq!(PLANNED_ROWS, number("gemm.h", "kPlannedRows"));
         assert_eq!(TILE_LEAST, number("gemm.h", "kTileLeast"));
-    }
-
-    #[test]
-    fn a_convolution_has_the_orders_that_are_not_its_own() {
-        let shape = |batch: Expr, channels: i64, size: i64, taps: i64| ConvShape {
-            batch,
-            in_channels: Expr::int(64),
-            out_channels: Expr::int(channels),
-            groups: 1,
-            input: [1, size, size].map(Expr::int),
-            kernel: [1, taps, taps].map(Expr::int),
-            stride: [1; 3],
-            dilation: [1; 3],
-            padding: [0, taps / 2, taps / 2],
-            output: [1, size, size].map(Expr::int),
-        };
-        let orders = |channels, size| other_orders(&shape(Expr::int(1), channels, size, 3), false);
-        assert_eq!(orders(64, 56), [Block::WeightsOnce], "it goes over the pixels once by itself");
-        assert_eq!(orders(512, 7), [Block::PixelsOnce]);
-        assert_eq!(orders(13, 9), [Block::WeightsOnce, Block::PixelsOnce], "neither is clearly larger");
-        assert_eq!(other_orders(&shape(Expr::int(1), 512, 1, 1), false), []);
-        let batch = Expr::sym(Symbol::size(0));
-        assert_eq!(
-            other_orders(&shape(batch, 64, 1, 1), true),
-            [Block::PixelsOnce],
-            "of pixels there may be many"
-        );
     }
 
     #[test]

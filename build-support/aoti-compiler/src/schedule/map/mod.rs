@@ -1,6 +1,7 @@
 //! Decides the [`Mapping`] of a kernel for a target. Knows the loops and the chosen template; knows no text.
 
 mod attention;
+mod conv;
 mod cpu;
 mod index;
 mod simt;
