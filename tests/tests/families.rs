@@ -11,7 +11,8 @@
 //! C++ compiler for the second half: `g++`, or what `CXX` names.
 
 use aoti_compiler::lower::lower;
-use aoti_compiler::schedule::{Records, schedule};
+use aoti_compiler::questions::Questions;
+use aoti_compiler::schedule::schedule;
 use aoti_compiler::target::Target;
 use aoti_compiler::{compile, graph, interpret, transform};
 use aoti_runtime::{AnyView, DynTensor, Inline, Model, Workspace};
@@ -134,8 +135,10 @@ fn scheduled(case: &Case) -> Result<Vec<DynTensor>, String> {
     let graph = compile::import("case", case.model.clone()).map_err(|findings| findings.to_string())?;
     let graph = transform::optimize(graph);
     let target = Target::cpu(&["x86-64-v3"]);
-    let (schedule, _) = schedule(lower(&graph, &target), &graph.ranges(), &target, &Records::none())
-        .map_err(|outside| outside.to_string())?;
+    let mut questions = Questions::default();
+    let lowered = lower(&graph, &target, &mut questions);
+    let (schedule, _) =
+        schedule(lowered, &graph.ranges(), &target, &mut questions).map_err(|outside| outside.to_string())?;
     let inputs: Vec<interpret::Tensor> = case.inputs.iter().map(families::to_interpreter).collect();
     let values = interpret::evaluate_schedule(&schedule, &inputs).map_err(|error| error.to_string())?;
     Ok(values.outputs.iter().map(families::from_interpreter).collect())

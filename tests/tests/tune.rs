@@ -292,11 +292,7 @@ fn kernels_are_measured_as_one_and_apart() {
         let own = own.replacen(old, &format!("choice = \"{choice}\""), 1);
         fs::write(lock(&project), format!("{before}[\"{key} {own}")).unwrap();
         project.build();
-        let files = fs::read_dir(project.artefacts("heavy").join("src")).unwrap().flatten();
-        let mut texts: Vec<String> =
-            files.filter_map(|entry| fs::read_to_string(entry.path()).ok()).collect();
-        texts.sort();
-        sources.push(texts);
+        sources.push(sources_of(&project, "heavy"));
         let ended =
             Ended::of(&mut project.aoti(&["inspect", "models/heavy.aoti", "--choices", "--format", "json"]));
         let told = objects(&ended.succeeded());
@@ -308,6 +304,67 @@ fn kernels_are_measured_as_one_and_apart() {
     let again = tune();
     let pair = again.iter().find(|one| one["key"] == key).unwrap();
     assert_eq!(pair["recorded"], "apart", "{pair}");
+}
+
+/// A long sum, and two convolutions with something between.
+const BEFORE_KERNELS: &str = "\
+graph \"early\" {
+  origin o0 = \"\" \"\" \"\"
+  const c0 \"w\": f32[16, 16, 3, 3] = splat 0.0625
+  const c1 \"v\": f32[16, 16, 3, 3] = splat 0.03125
+  input %0 \"x\": f32[1024, 512]
+  input %1 \"y\": f32[1, 16, 24, 24]
+  %2 \"total\": f32[512] = sum %0 axes [0]
+  %3: f32[16, 16, 3, 3] = constant c0
+  %4: f32[16, 16, 3, 3] = constant c1
+  %5 \"first\": f32[1, 16, 24, 24] = conv %1, %3 stride [1, 1] padding [1:1, 1:1] dilation [1, 1] groups 1
+  %6: f32[1, 16, 24, 24] = tanh %5
+  %7 \"second\": f32[1, 16, 24, 24] = conv %6, %4 stride [1, 1] padding [1:1, 1:1] dilation [1, 1] groups 1
+  output %2 \"a\"
+  output %7 \"b\"
+}
+";
+
+#[test]
+fn what_is_decided_before_there_are_kernels_is_measured_too() {
+    let project = Project::new("");
+    project.write("models/early.aoti", BEFORE_KERNELS);
+    let mut command = project.aoti(&["tune", "early", "--budget", "60s", "--format", "json"]);
+    let told = objects(&Ended::of(&mut command).succeeded());
+    for (name, first, other) in [
+        ("sums of total", "parts 8", "parts 1"),
+        ("channels of first to second", "channels-last", "channels-first"),
+    ] {
+        let own: Vec<&Value> =
+            told.iter().filter(|one| one["kernel"] == name && one["reason"] == "aoti-tuning").collect();
+        let [question] = &own[..] else { panic!("{name} is measured once: {told:#?}") };
+        let candidates = question["candidates"].as_array().unwrap();
+        let of = |choice: &str| candidates.iter().find(|one| one["choice"] == choice).unwrap();
+        assert!(of(first)["us"].is_number() && of(other)["us"].is_number(), "{question}");
+        assert!(candidates.iter().all(|one| one["refused"].is_null()), "{question}");
+        // Whatever was faster here: builds do as the record says, and give what they should.
+        let key = question["key"].as_str().unwrap();
+        let text = fs::read_to_string(lock(&project)).unwrap();
+        let (before, own) = text.split_once(&format!("[\"{key} ")).unwrap();
+        let mut built = Vec::new();
+        for choice in [first, other, "parts 3"] {
+            let old = own.lines().find(|line| line.starts_with("choice = ")).unwrap();
+            let own = own.replacen(old, &format!("choice = \"{choice}\""), 1);
+            fs::write(lock(&project), format!("{before}[\"{key} {own}")).unwrap();
+            project.build();
+            built.push(sources_of(&project, "early"));
+        }
+        assert_ne!(built[0], built[1], "{name}: the record decides what is built");
+        assert_eq!(built[0], built[2], "{name}: what is no answer is passed over");
+    }
+}
+
+/// The sources of a model, in order.
+fn sources_of(project: &Project, model: &str) -> Vec<String> {
+    let files = fs::read_dir(project.artefacts(model).join("src")).unwrap().flatten();
+    let mut texts: Vec<String> = files.filter_map(|entry| fs::read_to_string(entry.path()).ok()).collect();
+    texts.sort();
+    texts
 }
 
 #[test]

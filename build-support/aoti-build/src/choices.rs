@@ -3,6 +3,7 @@
 
 use aoti_compiler::compile::{self, OpenKernel};
 use aoti_compiler::schedule::{Records, Setting};
+use aoti_compiler::target::Facts;
 use aoti_toolchain::Toolchain;
 
 use crate::error::Error;
@@ -52,17 +53,22 @@ impl Session {
         Ok(usable)
     }
 
-    /// The kernels of a model with the ways to run each, taken as a build would.
+    /// The kernels of a model with the ways to run each, taken as a build would, and what they cost on machines of which so
+    /// much is known.
     ///
     /// # Errors
     /// As a build, as far as it runs no tool.
-    pub fn open_kernels(&self, model: &Model) -> Result<Vec<OpenKernel>, Error> {
+    pub fn open_kernels(&self, model: &Model, facts: Facts) -> Result<Vec<OpenKernel>, Error> {
         let (name, path) = (model.name.clone(), model.path.clone());
         let unreadable = |source| Error::Unreadable { name: name.clone(), path: path.clone(), source };
         let bytes = crate::files::map(&path).map_err(unreadable)?;
         let records = self.usable(model)?.records;
         let options = model.options(self.levels(model)?, self.architectures(model)?, records)?;
-        compile::open_kernels(bytes, &options).map_err(|diagnostics| Error::Model { name, path, diagnostics })
+        compile::open_kernels(bytes, &options, facts).map_err(|diagnostics| Error::Model {
+            name,
+            path,
+            diagnostics,
+        })
     }
 
     /// Refuses a model that was tuned if a kernel with more than one way has no record that fits.
@@ -83,7 +89,7 @@ impl Session {
                 machines.iter().filter(|kind| is_tuned(kind)).any(|kind| kernel.is_for(&kind.family));
             is_open && is_for && !records.get(&kernel.key).is_some_and(fits)
         };
-        let kernels = self.open_kernels(model)?;
+        let kernels = self.open_kernels(model, Facts::default())?;
         let lacking = kernels.iter().filter(|kernel| lacks(kernel));
         let mut names: Vec<String> = lacking.map(|kernel| format!("`{}`", kernel.name)).collect();
         names.dedup();

@@ -12,6 +12,8 @@ pub struct Machine {
     pub processors: usize,
     /// Caches of the first processor: level, kibibytes. Those of instructions are not among them.
     pub caches: Vec<(u32, u64)>,
+    /// Whether it multiplies tiles of matrices, where the system says what it can do.
+    pub has_units: Option<bool>,
 }
 
 impl Machine {
@@ -23,6 +25,7 @@ impl Machine {
             model: model(&text),
             processors,
             caches: caches(Path::new("/sys/devices/system/cpu/cpu0/cache")),
+            has_units: has_units(&text),
         }
     }
 
@@ -66,6 +69,12 @@ fn model(text: &str) -> String {
     of(&x86).or_else(|| of(&arm)).unwrap_or_default().join("-")
 }
 
+/// Matrix units are those that `matrix_units.h` knows.
+fn has_units(text: &str) -> Option<bool> {
+    let line = text.lines().find(|line| ["flags", "Features"].iter().any(|name| line.starts_with(name)))?;
+    Some(line.split_whitespace().any(|word| word == "amx_tile"))
+}
+
 fn caches(folder: &Path) -> Vec<(u32, u64)> {
     let cache = |index: usize| {
         let read = |name: &str| std::fs::read_to_string(folder.join(format!("index{index}")).join(name)).ok();
@@ -87,12 +96,20 @@ mod tests {
 
     #[test]
     fn a_class_has_what_choices_depend_on() {
-        let machine = Machine { model: model(X86), processors: 2, caches: vec![(1, 48), (2, 2048), (3, 99)] };
+        let machine = Machine {
+            model: model(X86),
+            processors: 2,
+            caches: vec![(1, 48), (2, 2048), (3, 99)],
+            has_units: None,
+        };
         assert_eq!(machine.class("x86_64", "x86-64-v4"), "x86_64.x86-64-v4.GenuineIntel-6-143.48k.2048k");
         let other = Machine { processors: 64, caches: vec![(1, 48), (2, 2048), (3, 1)], ..machine.clone() };
         assert_eq!(machine.class("x86_64", "x86-64-v4"), other.class("x86_64", "x86-64-v4"));
         assert_eq!(model("CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"), "0x41-0xd0c");
         assert_eq!(Machine::default().class("x86_64", "a b\"c"), "x86_64.a-b-c");
         assert_eq!(model("nothing"), "");
+        let units = |text: &str| has_units(text);
+        assert_eq!(units("flags\t\t: fpu avx512f amx_tile amx_bf16\n"), Some(true));
+        assert_eq!((units("Features\t: fp asimd\n"), units("nothing")), (Some(false), None));
     }
 }

@@ -11,12 +11,10 @@ use crate::loops::bounds::{self, Outside};
 use crate::loops::work::{Work, work};
 use crate::lower::lower;
 use crate::operators::{Operator, Operators};
-use crate::schedule::joints::JointWay;
-use crate::schedule::{
-    self, Explanation, Fused, KernelKey, Pair, Records, Schedule, Setting, schedule, ways,
-};
+use crate::questions::{Answer, KernelKey, Question, Questions, Records};
+use crate::schedule::{self, Decided, Explanation, Schedule, Setting, schedule};
 use crate::symbolic::{RangeTable, Symbol};
-use crate::target::{Cost, CpuTarget, GpuTarget, Item, MathLibrary, Prices, Target, Tf32, Vendor};
+use crate::target::{CpuTarget, Facts, GpuTarget, Item, MathLibrary, Prices, Target, Tf32, Vendor};
 use crate::transform::decompose::decompose_with;
 use crate::transform::rename::{Names, rename};
 use crate::{aten, frontend, interpret, loops, transform};
@@ -214,20 +212,27 @@ fn refuse_functions_on_gpus(graph: &Graph, options: &Options) -> Result<(), Diag
     if findings.is_empty() { Ok(()) } else { Err(Diagnostics(findings)) }
 }
 
+/// What a graph becomes for a target.
+struct Scheduled {
+    lowered: Program,
+    schedule: Schedule,
+    explanations: Vec<Explanation>,
+    /// What could be decided otherwise before and between kernels.
+    questions: Vec<Question>,
+}
+
 /// From a graph to a schedule for a target.
-fn scheduled(
-    graph: &Graph,
-    target: &Target,
-    records: &Records,
-) -> Result<(Program, Schedule, Fused), Outside> {
+fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Scheduled, Outside> {
+    let mut questions = Questions::new(records);
     let own = transform::fourier_to_products(graph.clone(), target);
     let own = transform::store_skinny_weights(own, target);
-    let mut lowered = lower(&transform::split_reductions(own, target), target);
+    let own = transform::split_reductions(own, target, &mut questions);
+    let mut lowered = lower(&own, target, &mut questions);
     bounds::stay_within(&mut lowered, "lowering")?;
     check(&loops::verify(&lowered), "lowering");
-    let (schedule, fused) = schedule(lowered.clone(), &graph.ranges(), target, records)?;
+    let (schedule, explanations) = schedule(lowered.clone(), &graph.ranges(), target, &mut questions)?;
     check(&schedule::verify(&schedule), "scheduling");
-    Ok((lowered, schedule, fused))
+    Ok(Scheduled { lowered, schedule, explanations, questions: questions.into_asked() })
 }
 
 /// The stages for the CPU levels of the options, or for their GPUs where they ask for those of one vendor alone.
@@ -237,7 +242,7 @@ fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
         _ => cpu_target(options),
     };
     with_graph(model, options, |graph| {
-        let (lowered, schedule, Fused { explanations, .. }) = scheduled(&graph, &target, &options.records)?;
+        let Scheduled { lowered, schedule, explanations, .. } = scheduled(&graph, &target, &options.records)?;
         Ok(Stages { graph, lowered, schedule, explanations })
     })
 }
@@ -291,7 +296,7 @@ fn bundle(
     targets: &[(GpuTarget, Vec<String>)],
     options: &Options,
 ) -> Result<SourceBundle, Outside> {
-    let scheduled = |target: &Target| Ok(scheduled(graph, target, &options.records)?.1);
+    let scheduled = |target: &Target| Ok(scheduled(graph, target, &options.records)?.schedule);
     let is_for_cpu = !options.levels.is_empty() || targets.is_empty();
     let cpu = is_for_cpu.then(|| scheduled(&cpu_target(options))).transpose()?;
     let gpu = |(target, names): &(GpuTarget, Vec<String>)| {
@@ -337,11 +342,12 @@ fn constant_stages<'p>(
     let ranges = RangeTable::default();
     // It runs once for each set of weights: the level that every machine runs is good enough.
     let target = Target::cpu(levels.first().map_or(&[], std::slice::from_ref));
-    let mut lowered = lower(&transform::widen(graph.graph.clone()), &target);
+    let mut questions = Questions::default();
+    let mut lowered = lower(&transform::widen(graph.graph.clone()), &target, &mut questions);
     let own = "what is computed from constants alone stays within its buffers";
     bounds::stay_within(&mut lowered, "lowering of constants").expect(own);
     check(&loops::verify(&lowered), "lowering of constants");
-    let (schedule, _) = schedule(lowered, &ranges, &target, &Records::none()).expect(own);
+    let (schedule, _) = schedule(lowered, &ranges, &target, &mut questions).expect(own);
     check(&schedule::verify(&schedule), "scheduling of constants");
     ConstantStages { graph, schedule, ranges }
 }
@@ -375,10 +381,10 @@ fn input_axis(program: &Program, symbol: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// A kernel with the ways to run it, or two with the question whether they become one.
+/// A question about a model: a kernel with the ways to run it, or what is decided before that.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OpenKernel {
-    /// Its name; kernels of one key may have several.
+    /// What it is about: a kernel's name, of which kernels of one key may have several.
     pub name: String,
     /// What records know it by.
     pub key: KernelKey,
@@ -386,7 +392,7 @@ pub struct OpenKernel {
     pub target: String,
     /// The sizes that the key leaves open: for each the input and the axis that it is of, where it is one.
     pub sizes: Vec<Option<(usize, usize)>>,
-    /// Its position among the kernels of a run on that target; none of two kernels.
+    /// The position of the kernel among those of a run on that target; none of what decides which kernels there are.
     pub index: Option<usize>,
     /// The ways to run it; the first is taken where no record names another.
     pub ways: Vec<OpenWay>,
@@ -418,91 +424,85 @@ pub struct OpenWay {
 }
 
 impl OpenWay {
-    /// A way of this cost, beside the first's.
-    fn new(setting: Setting, (own, first): (&Cost, &Cost), is_shared: bool, prices: &Prices) -> OpenWay {
-        let typical = prices.total(first);
+    /// An answer, beside the first's cost.
+    fn new(answer: &Answer, first: &Answer, prices: &Prices, threads: u16) -> OpenWay {
+        let typical = first.cost_on(threads, prices);
         let part = |(item, amount): (Item, f64)| (item.name(), amount, prices.of(item));
         OpenWay {
-            setting,
-            cost: if typical > 0.0 { prices.total(own) / typical } else { 1.0 },
-            parts: own.parts().map(part).collect(),
-            is_shared,
+            setting: answer.setting.clone(),
+            cost: if typical > 0.0 { answer.cost_on(threads, prices) / typical } else { 1.0 },
+            parts: answer.cost.parts().map(part).collect(),
+            is_shared: answer.is_shared,
         }
     }
 
     /// Whether it is worth measuring against the first, with so many threads.
     pub fn is_worth_trying(&self, threads: u16) -> bool {
-        /// What is thought to take so many times as long will not win: of kernels, and of pairs of them, in whose costs
+        /// What is thought to take so many times as long will not win: of kernels, and of what makes kernels, in whose costs
         /// nothing is left out but what they have in common.
         const HOPELESS: f64 = 4.0;
-        const HOPELESS_PAIR: f64 = 1.5;
-        let most = match self.setting {
-            Setting::Kernel { .. } => HOPELESS,
-            Setting::Pair(_) => HOPELESS_PAIR,
+        const HOPELESS_BEFORE: f64 = 1.5;
+        let most = match self.setting.decided() {
+            Decided::InKernel => HOPELESS,
+            Decided::InGraph | Decided::OfKernels => HOPELESS_BEFORE,
         };
         self.cost <= most && (threads > 1 || !self.is_shared)
     }
 }
 
-/// The kernels of a model with the ways to run each, for all targets of the options; first those of which it is open
-/// whether they become one.
-pub fn open_kernels(model: Bytes, options: &Options) -> Result<Vec<OpenKernel>, Diagnostics> {
+/// The kernels of a model with the ways to run each, for all targets of the options; first what decides which kernels there
+/// are. Costs are those on machines of which so much is known; what is taken without a record is the same on all.
+pub fn open_kernels(model: Bytes, options: &Options, facts: Facts) -> Result<Vec<OpenKernel>, Diagnostics> {
     let gpus = gpu_targets(options)?;
     let cpu = (!options.levels.is_empty() || gpus.is_empty()).then(|| cpu_target(options));
     let targets: Vec<Target> =
         cpu.into_iter().chain(gpus.into_iter().map(|(target, _)| Target::Gpu(target))).collect();
-    with_graph(model, options, |graph| Ok(open_in(&graph, &targets, &options.records)?))
+    with_graph(model, options, |graph| Ok(open_in(&graph, &targets, &options.records, facts)?))
 }
 
-fn open_in(graph: &Graph, targets: &[Target], records: &Records) -> Result<Vec<OpenKernel>, Outside> {
+fn open_in(
+    graph: &Graph,
+    targets: &[Target],
+    records: &Records,
+    facts: Facts,
+) -> Result<Vec<OpenKernel>, Outside> {
     let mut all = Vec::new();
     for target in targets {
-        let (_, schedule, fused) = scheduled(graph, target, records)?;
-        let name = match target {
-            Target::Cpu(_) => "cpu".to_owned(),
-            Target::Gpu(gpu) => gpu.architecture.to_string(),
-        };
+        let Scheduled { schedule, questions, .. } = scheduled(graph, target, records)?;
         let program = &schedule.program;
-        let sizes_of = |symbols: &[usize]| symbols.iter().map(|own| input_axis(program, *own)).collect();
-        let pair = |pair: &Pair| open_pair(pair, sizes_of(&pair.sizes), &name, target);
-        all.extend(fused.pairs.iter().map(pair));
-        for (index, (id, kernel)) in program.kernels.iter().enumerate() {
-            let ways = ways(program, kernel, &graph.ranges(), target);
+        let kernels = program.kernels.iter().map(|(id, kernel)| {
             let own = Setting::of(&schedule.choices[id], &schedule.mappings[id]);
-            let first = ways[0].cost;
-            let open = |way: &schedule::Way| {
-                OpenWay::new(way.setting(), (&way.cost, &first), way.is_shared, &target.prices())
-            };
-            let ways: Vec<OpenWay> = ways.iter().map(open).collect();
-            let taken = ways.iter().position(|way| way.setting == own).unwrap_or(0);
-            let (key, symbols) = KernelKey::with_sizes(program, &[kernel], target);
-            let (sizes, target) = (sizes_of(&symbols), name.clone());
-            let (name, index) = (kernel.name.clone(), Some(index));
-            all.push(OpenKernel { name, key, target, sizes, index, ways, taken });
-        }
+            schedule::question(program, kernel, &graph.ranges(), target, &own)
+        });
+        let kernels: Vec<Question> = kernels.collect();
+        let open = |question, index| open(question, index, program, (target, facts));
+        all.extend(questions.into_iter().map(|question| open(question, None)));
+        all.extend(kernels.into_iter().enumerate().map(|(index, question)| open(question, Some(index))));
     }
     Ok(all)
 }
 
-/// The question whether two kernels become one.
-fn open_pair(
-    pair: &Pair,
-    sizes: Vec<Option<(usize, usize)>>,
-    target_name: &str,
-    target: &Target,
+/// A question about a program, for those who do not know it.
+fn open(
+    question: Question,
+    index: Option<usize>,
+    program: &Program,
+    (target, facts): (&Target, Facts),
 ) -> OpenKernel {
-    let open = |way: &JointWay| {
-        let costs = (&way.cost, &pair.ways[0].cost);
-        OpenWay::new(Setting::Pair(way.joint), costs, way.is_shared, &target.prices())
-    };
+    let Question { key, sizes, about, answers, taken } = question;
+    let (prices, threads) = (target.prices().known(facts), facts.more_threads.saturating_add(1));
+    let way = |answer| OpenWay::new(answer, &answers[0], &prices, threads);
     OpenKernel {
-        name: format!("{} + {}", pair.producer, pair.consumer),
-        key: pair.key.clone(),
-        target: target_name.to_owned(),
-        sizes,
-        index: None,
-        ways: pair.ways.iter().map(open).collect(),
-        taken: usize::from(pair.taken != pair.ways[0].joint),
+        name: about,
+        key,
+        target: match target {
+            Target::Cpu(_) => "cpu".to_owned(),
+            Target::Gpu(gpu) => gpu.architecture.to_string(),
+        },
+        sizes: sizes.iter().map(|symbol| input_axis(program, *symbol)).collect(),
+        index,
+        ways: answers.iter().map(way).collect(),
+        taken,
     }
 }
 

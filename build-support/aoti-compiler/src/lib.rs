@@ -17,6 +17,7 @@ pub mod json;
 pub mod loops;
 pub mod lower;
 pub mod operators;
+pub mod questions;
 pub mod random;
 pub mod schedule;
 pub mod select;

@@ -11,7 +11,7 @@ use aoti_compiler::graph::{Graph, InputRole, text};
 use aoti_compiler::interpret::{Tensor, evaluate};
 use aoti_compiler::schedule::Setting;
 use aoti_compiler::symbolic::Expr;
-use aoti_compiler::target::{MathLibrary, Tf32};
+use aoti_compiler::target::{Facts, MathLibrary, Tf32};
 use aoti_compiler::transform::rename::Names;
 use bytes::Bytes;
 use std::fmt::Write;
@@ -45,6 +45,8 @@ const NAMES: [&str; 12] = [
 const ROUNDED: &str = "rounded";
 /// The graph whose products are left to a library.
 const LIBRARY: &str = "library";
+/// What is open is decided otherwise than without records, but for tiles.
+const OTHERWISE: &str = "otherwise";
 
 fn manifest(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -75,8 +77,17 @@ fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
     let model = Bytes::from(text);
     if name == LIBRARY {
         options.libraries = MathLibrary::ALL.to_vec();
-        for kernel in open_kernels(model.clone(), &options).expect("the graph compiles") {
+        for kernel in open_kernels(model.clone(), &options, Facts::default()).expect("the graph compiles") {
             if let Some(way) = kernel.ways.into_iter().find(|way| is_by_library(&way.setting)) {
+                options.records.set(kernel.key, way.setting);
+            }
+        }
+    }
+    // The kernels that other answers make are open, too.
+    for _ in 0..if name == OTHERWISE { 2 } else { 0 } {
+        for kernel in open_kernels(model.clone(), &options, Facts::default()).expect("the graph compiles") {
+            let other = kernel.ways.into_iter().rfind(|way| !way.setting.to_string().contains(" tile "));
+            if let (Some(way), None) = (other, options.records.get(&kernel.key)) {
                 options.records.set(kernel.key, way.setting);
             }
         }
@@ -469,6 +480,18 @@ fn compare(output: usize, got: &Tensor, expected: &Tensor) {
 #[test]
 fn warps_of_32_agree_with_the_evaluator() {
     NAMES.iter().for_each(|name| emulated(name, &source(name), 32));
+}
+
+#[test]
+fn other_answers_agree_with_the_evaluator() {
+    let text = source("kernels");
+    let otherwise = compiled_text(OTHERWISE, text.clone(), "sm_90a");
+    let first = compiled_text("kernels", text.clone(), "sm_90a");
+    assert_ne!(kernels(&otherwise), kernels(&first));
+    // Rows that stay in registers are in shared memory then.
+    let in_registers = |bundle: &SourceBundle| kernels(bundle).matches("OwnRow<").count();
+    assert!(in_registers(&otherwise) < in_registers(&first), "{}", kernels(&first));
+    [32, 64].into_iter().for_each(|wavefront| emulated(OTHERWISE, &text, wavefront));
 }
 
 #[test]

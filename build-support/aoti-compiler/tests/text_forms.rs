@@ -3,7 +3,8 @@
 
 use aoti_compiler::codegen::run;
 use aoti_compiler::lower::lower;
-use aoti_compiler::schedule::{self, Records, schedule};
+use aoti_compiler::questions::Questions;
+use aoti_compiler::schedule::{self, schedule};
 use aoti_compiler::target::Target;
 use aoti_compiler::{aten, compile, frontend, graph, loops, transform};
 use bytes::Bytes;
@@ -63,8 +64,8 @@ fn graphs_and_loops_come_back() {
             Err(error) => wrong.push(format!("{}: the graph: {error}", path.display())),
         }
         let (ranges, target) = (graph.ranges(), Target::cpu(&["x86-64-v3"]));
-        let lowered = lower(&graph, &target);
-        let (scheduled, _) = schedule(lowered.clone(), &ranges, &target, &Records::none()).unwrap();
+        let lowered = lower(&graph, &target, &mut Questions::default());
+        let (scheduled, _) = schedule(lowered.clone(), &ranges, &target, &mut Questions::default()).unwrap();
         let plan = run::of_schedule(&scheduled, &ranges);
         match run::text::parse(&run::text::print(&plan)) {
             Ok(back) if back == plan => {}

@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use aoti_build::{Choices, Lock, Model, Place, Record, Session, Settings, Silent, Sizes};
+use aoti_build::{Choices, Lock, Machine, Model, Place, Record, Session, Settings, Silent, Sizes};
 use aoti_compiler::compile::OpenKernel;
-use aoti_compiler::schedule::{KernelKey, Records, Setting};
+use aoti_compiler::schedule::{Decided, KernelKey, Records, Setting};
+use aoti_compiler::target::Facts;
 use aoti_runtime::Device;
 use clap::Args;
 
@@ -22,9 +23,9 @@ use crate::dims;
 use crate::failure::Failure;
 use crate::progress::Shown;
 use crate::project::Selection;
-use crate::tune::groups::{Group, groups, pairs};
+use crate::tune::groups::{Group, groups, questions};
 use crate::tune::log::{self, Circumstances};
-use crate::tune::machine::Machine;
+use crate::tune::machine::Machine as Measuring;
 use crate::tune::outcome::Outcome;
 use crate::tune::search::Search;
 use plan::Planned;
@@ -91,23 +92,16 @@ fn budget(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// What is measured: first whether kernels become one, then how those that there are run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
-    Pairs,
-    Kernels,
-}
-
-/// The part of the budget that goes to pairs in one go, and how often it does: where kernels stay apart, there may be
-/// further pairs.
-const PAIRS: f64 = 0.3;
-const GOES: usize = 2;
+/// What is measured before the kernels that it makes, in order, the part of the budget that goes to it in one go, and how
+/// often it does: where kernels stay apart, there may be further pairs.
+const BEFORE: [(Decided, f64, usize); 2] = [(Decided::InGraph, 0.2, 1), (Decided::OfKernels, 0.25, 2)];
 
 /// What the measurements of one model are of.
 struct Subject<'a> {
     planned: &'a Planned,
-    stage: Stage,
-    /// What is decided already: pairs that are no more among the groups.
+    /// When it is decided what is measured.
+    stage: Decided,
+    /// What is decided already, which is no more among the groups.
     decided: Records,
     /// The model as it is built for this machine alone.
     model: Model,
@@ -153,26 +147,25 @@ fn model(
     let alone = level::alone(session, &planned.model, arguments.device)?;
     let points = points::points(arguments, session, planned, &alone)?;
     let (mut slower, mut decided) = (0, Records::none());
-    for _ in 0..GOES {
+    let goes = BEFORE.iter().flat_map(|(stage, part, goes)| {
+        (0..if arguments.dry_run { 1 } else { *goes }).map(|_| (*stage, *part))
+    });
+    for (stage, part) in goes {
         let mut found = Findings::default();
         for point in &points {
-            let subject =
-                subject(arguments, context, session, (planned, point), (Stage::Pairs, decided.clone()))?;
+            let subject = subject(arguments, context, session, (planned, point), (stage, decided.clone()))?;
             if arguments.dry_run {
                 report::dry_run(arguments, &subject);
             } else if !subject.is_empty() {
-                let budget = arguments.budget.mul_f64(PAIRS / points.len() as f64);
+                let budget = arguments.budget.mul_f64(part / points.len() as f64);
                 slower += search(arguments, context, session, (&subject, budget), &mut found)?;
             }
-        }
-        if found.0.is_empty() {
-            break;
         }
         found.settle(&mut decided);
     }
     for (position, point) in points.iter().enumerate() {
         let subject =
-            subject(arguments, context, session, (planned, point), (Stage::Kernels, decided.clone()))?;
+            subject(arguments, context, session, (planned, point), (Decided::InKernel, decided.clone()))?;
         if arguments.dry_run {
             report::dry_run(arguments, &subject);
         } else if !subject.is_empty() {
@@ -259,21 +252,24 @@ fn subject<'a>(
     context: &Context,
     session: &Session,
     (planned, point): (&'a Planned, &'a Point),
-    (stage, decided): (Stage, Records),
+    (stage, decided): (Decided, Records),
 ) -> Result<Subject<'a>, Failure> {
     let model = level::alone(session, &planned.model, arguments.device)?;
     let machines = session.machines(&model)?;
     let families: Vec<&str> = machines.iter().map(|machine| machine.family.as_str()).collect();
-    let open =
-        |records: Records| session.open_kernels(&Model { choices: Choices::Given(records), ..model.clone() });
+    let facts =
+        Facts { has_units: Machine::here().has_units, more_threads: arguments.threads.saturating_sub(1) };
+    let open = |records: Records| {
+        session.open_kernels(&Model { choices: Choices::Given(records), ..model.clone() }, facts)
+    };
     let kernels = open(decided.clone())?;
     let (threads, only) = (arguments.threads, &arguments.only);
     let groups = match stage {
-        Stage::Kernels => groups(&kernels, &families, threads, only),
-        Stage::Pairs => {
+        Decided::InKernel => groups(&kernels, &families, threads, only),
+        Decided::InGraph | Decided::OfKernels => {
             let undecided = |kernel: &OpenKernel| decided.get(&kernel.key).is_none();
             let kernels: Vec<OpenKernel> = kernels.iter().filter(|own| undecided(own)).cloned().collect();
-            pairs(&kernels, &families, threads, only, &|key, setting| {
+            questions(&kernels, &families, (stage, threads), only, &|key, setting| {
                 let mut records = decided.clone();
                 records.set(key.clone(), setting.clone());
                 open(records)
@@ -312,8 +308,11 @@ impl Subject<'_> {
     /// What is measured, for people.
     fn what(&self) -> String {
         match self.stage {
-            Stage::Pairs => format!("what {} has in one kernel{}", self.model.name, self.point.text()),
-            Stage::Kernels => self.named(),
+            Decided::InGraph => format!("sums and layouts of {}", self.named()),
+            Decided::OfKernels => {
+                format!("what {} has in one kernel{}", self.model.name, self.point.text())
+            }
+            Decided::InKernel => self.named(),
         }
     }
 
@@ -373,7 +372,7 @@ fn measured(
     context.terminal.status("Tuning", &format!("{} on {}", subject.what(), subject.machine));
     let (groups, threads) = (&subject.groups, arguments.threads);
     let choices = (&groups[..], &subject.decided);
-    let mut machine = Machine::new(session, &subject.model, choices, (arguments.device, threads), &Silent)?;
+    let mut machine = Measuring::new(session, &subject.model, choices, (arguments.device, threads), &Silent)?;
     let file = subject.planned.file(arguments);
     machine.prepare(&|info| super::run::inputs(info, file, &subject.point.dims))?;
     let before = groups.iter().map(|group| subject.recorded(group, threads)).collect();

@@ -1,21 +1,21 @@
-//! What there is to try: the kernels of a model that are one by their key, with their ways, and pairs of kernels that may
-//! become one.
+//! What there is to try: the kernels of a model that are one by their key, with their ways, and before that what decides
+//! which kernels there are.
 
 use aoti_compiler::compile::{OpenKernel, OpenWay};
-use aoti_compiler::schedule::{KernelKey, Records, Setting};
+use aoti_compiler::schedule::{Decided, KernelKey, Records, Setting};
 
-/// Kernels of one key, which are run in one way; or a pair of kernels that may become one, wherever it comes.
+/// Kernels of one key, which are run in one way; or a question whose answers make other kernels, wherever it comes.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Group {
     pub(crate) key: KernelKey,
     /// The sizes that the key leaves open: the input and the axis of each, where it is one of an input.
     pub(crate) sizes: Vec<Option<(usize, usize)>>,
-    /// The first kernel's name, or the names of both.
+    /// The first kernel's name, or what the question is about.
     pub(crate) name: String,
     /// Positions among the kernels of a run, with the first way.
     pub(crate) kernels: Vec<usize>,
-    /// With another way, where that makes other kernels of them.
-    pub(crate) others: Option<Vec<usize>>,
+    /// With each of the other ways, where these make other kernels; else empty.
+    pub(crate) others: Vec<Vec<usize>>,
     /// The ways to run them; the first is taken without a record.
     pub(crate) ways: Vec<OpenWay>,
     /// The ways that are tried, by position: never the first, which is always measured.
@@ -29,12 +29,12 @@ pub(crate) struct Assignment(pub(crate) Vec<usize>);
 impl Group {
     /// Positions of its kernels in a run where it alone may have another way than the first.
     pub(crate) fn positions(&self, way: usize) -> &[usize] {
-        self.others.as_ref().filter(|_| way != 0).unwrap_or(&self.kernels)
+        way.checked_sub(1).and_then(|other| self.others.get(other)).unwrap_or(&self.kernels)
     }
 
-    /// Whether it is a pair of kernels, whose ways make other kernels.
-    pub(crate) fn is_pair(&self) -> bool {
-        self.others.is_some()
+    /// Whether its ways make other kernels.
+    pub(crate) fn makes_kernels(&self) -> bool {
+        !self.others.is_empty()
     }
 
     /// Tries a way before the others: where time runs out, it is measured.
@@ -92,7 +92,7 @@ pub(crate) fn groups(kernels: &[OpenKernel], families: &[&str], threads: u16, on
             sizes: kernel.sizes.clone(),
             name: kernel.name.clone(),
             kernels: vec![index],
-            others: None,
+            others: Vec::new(),
             tried: tried.map(|(position, _)| position).collect(),
             ways: kernel.ways.clone(),
         });
@@ -101,43 +101,57 @@ pub(crate) fn groups(kernels: &[OpenKernel], families: &[&str], threads: u16, on
     all
 }
 
-/// Gives the kernels of a model where one pair is as a setting says.
+/// Gives the kernels of a model where one question is answered by a setting.
 type Kernels<'a, E> = dyn Fn(&KernelKey, &Setting) -> Result<Vec<OpenKernel>, E> + 'a;
 
-/// The pairs of a model that may become one kernel and are worth trying, of those names that are wanted.
-pub(crate) fn pairs<E>(
+/// What decides at some time which kernels a model has, where other answers are worth trying, of those names that are wanted.
+pub(crate) fn questions<E>(
     kernels: &[OpenKernel],
     families: &[&str],
-    threads: u16,
+    (decided, threads): (Decided, u16),
     only: &[String],
     other: &Kernels<'_, E>,
 ) -> Result<Vec<Group>, E> {
     let is_wanted = |kernel: &&OpenKernel| {
         kernel.index.is_none()
+            && kernel.ways[0].setting.decided() == decided
             && families.iter().any(|family| kernel.is_for(family))
-            && kernel.ways[1..].iter().all(|way| way.is_worth_trying(threads))
             && (only.is_empty() || only.contains(&kernel.name))
     };
     let mut all = Vec::new();
-    for pair in kernels.iter().filter(is_wanted) {
-        let after = other(&pair.key, &pair.ways[1].setting)?;
-        let (before, after) = (run_of(kernels, families), run_of(&after, families));
-        let (own, others) = (missing(&before, &after), missing(&after, &before));
-        if own.is_empty() || others.is_empty() {
-            continue;
+    for question in kernels.iter().filter(is_wanted) {
+        let worth = |way: &usize| question.ways[*way].is_worth_trying(threads);
+        let wanted: Vec<usize> = (1..question.ways.len()).filter(worth).collect();
+        let mut made = vec![kernels.to_vec()];
+        for way in 1..question.ways.len() {
+            let is_wanted = wanted.contains(&way);
+            made.push(if is_wanted { other(&question.key, &question.ways[way].setting)? } else { vec![] });
         }
+        let runs: Vec<Vec<(usize, &KernelKey)>> = made.iter().map(|own| run_of(own, families)).collect();
+        let keys = |way: usize| sorted(runs[way].iter().map(|(_, key)| *key).collect());
+        let tried: Vec<usize> = wanted.into_iter().filter(|way| keys(*way) != keys(0)).collect();
+        let Some(first) = tried.first() else { continue };
+        let common =
+            tried[1..].iter().fold(common(keys(0), &keys(*first)), |all, way| common(all, &keys(*way)));
+        let mut own: Vec<Vec<usize>> = runs.iter().map(|run| beside(run, &common)).collect();
+        // What takes no time by itself is measured by all that there is.
+        if own[0].is_empty() || tried.iter().any(|way| own[*way].is_empty()) {
+            own = runs.iter().map(|run| beside(run, &[])).collect();
+        }
+        let others = own.split_off(1);
         all.push(Group {
-            key: pair.key.clone(),
-            sizes: pair.sizes.clone(),
-            name: pair.name.clone(),
-            kernels: own,
-            others: Some(others),
-            ways: pair.ways.clone(),
-            tried: vec![1],
+            key: question.key.clone(),
+            sizes: question.sizes.clone(),
+            name: question.name.clone(),
+            kernels: own.remove(0),
+            others,
+            ways: question.ways.clone(),
+            tried,
         });
     }
     // Where time runs out, the most promising were measured.
-    all.sort_by(|a, b| a.ways[1].cost.total_cmp(&b.ways[1].cost));
+    let least = |group: &Group| group.tried.iter().map(|way| group.ways[*way].cost).fold(f64::MAX, f64::min);
+    all.sort_by(|a, b| least(a).total_cmp(&least(b)));
     Ok(all)
 }
 
@@ -147,23 +161,35 @@ fn run_of<'a>(kernels: &'a [OpenKernel], families: &[&str]) -> Vec<(usize, &'a K
     kernels.iter().filter(is_for).filter_map(|kernel| Some((kernel.index?, &kernel.key))).collect()
 }
 
-/// Positions of kernels of one run that the other one has not, or not so many of.
-fn missing(run: &[(usize, &KernelKey)], other: &[(usize, &KernelKey)]) -> Vec<usize> {
-    let mut left: Vec<&KernelKey> = other.iter().map(|(_, key)| *key).collect();
-    let mut is_missing = |key: &KernelKey| match left.iter().position(|own| *own == key) {
-        Some(at) => {
-            left.swap_remove(at);
-            false
-        }
-        None => true,
+fn sorted(mut keys: Vec<&KernelKey>) -> Vec<&KernelKey> {
+    keys.sort_unstable();
+    keys
+}
+
+/// What two runs have both, as often as both have it.
+fn common<'a>(keys: Vec<&'a KernelKey>, other: &[&KernelKey]) -> Vec<&'a KernelKey> {
+    let mut left = other.to_vec();
+    let mut is_there = |key: &KernelKey| {
+        let at = left.iter().position(|own| *own == key);
+        at.map(|at| left.swap_remove(at)).is_some()
     };
-    run.iter().filter(|(_, key)| is_missing(key)).map(|(position, _)| *position).collect()
+    keys.into_iter().filter(|key| is_there(key)).collect()
+}
+
+/// Positions of kernels of a run beside some, each of which counts once.
+fn beside(run: &[(usize, &KernelKey)], some: &[&KernelKey]) -> Vec<usize> {
+    let mut left = some.to_vec();
+    let mut is_beside = |key: &KernelKey| {
+        let at = left.iter().position(|own| *own == key);
+        at.map(|at| left.swap_remove(at)).is_none()
+    };
+    run.iter().filter(|(_, key)| is_beside(key)).map(|(position, _)| *position).collect()
 }
 
 /// Assignments that have every way that is tried in one of them: as few as there can be, or one for each way.
 pub(crate) fn assignments(groups: &[Group], together: bool) -> Vec<Assignment> {
-    // Where two pairs change, nobody knows whose the kernels are that are new.
-    if !together || groups.iter().any(Group::is_pair) {
+    // Where two answers make kernels, nobody knows whose the kernels are that are new.
+    if !together || groups.iter().any(Group::makes_kernels) {
         let pairs =
             groups.iter().enumerate().flat_map(|(group, own)| own.tried.iter().map(move |way| (group, *way)));
         return pairs.map(|pair| Assignment::of(groups, &[pair])).collect();

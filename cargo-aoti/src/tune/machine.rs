@@ -210,7 +210,7 @@ impl<'a> Machine<'a> {
     /// Whether the kernels of a library are those of the first.
     fn has_same_kernels(&self, library: LibraryId) -> bool {
         let pairs = self.made[library.0].assignment.pairs();
-        !pairs.iter().any(|(group, _)| self.groups[*group].is_pair())
+        !pairs.iter().any(|(group, _)| self.groups[*group].makes_kernels())
     }
 
     fn open(&mut self, library: LibraryId) -> Result<(), Fault> {

@@ -1,7 +1,7 @@
 //! What a search found.
 
 use super::groups::{Assignment, Group};
-use super::statistics::{Timing, classes, rank_correlation};
+use super::statistics::{Timing, rank_correlation};
 
 /// What is known of one way to run a group of kernels.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,19 +48,16 @@ impl Outcome {
         all
     }
 
-    /// How well predicted costs order what was measured, for each template: its name, the mean over kernels with at least
-    /// three ways, and their number. Times that noise does not tell apart are equal; a kernel of which all are says nothing.
+    /// How well predicted costs order what was measured, for each template and kind of question: its name, the mean over kernels, and their number.
+    /// Times that noise does not tell apart are equal; a kernel of which all are says nothing.
     pub(crate) fn correlations(&self, groups: &[Group]) -> Vec<(String, f64, usize)> {
         let mut all: Vec<(String, f64, usize)> = Vec::new();
         for (position, group) in groups.iter().enumerate() {
             let timed = self.ranked(position);
-            let timings: Vec<Timing> = timed.iter().map(|(_, timing)| *timing).collect();
-            let classes = classes(&timings);
-            let costs = timed.iter().map(|(way, _)| group.ways[*way].cost);
-            let pairs: Vec<(f64, f64)> = costs.zip(classes).collect();
-            let Some(own) = rank_correlation(&pairs) else { continue };
-            let text = group.ways[0].setting.to_string();
-            let template = text.split(' ').next().unwrap_or_default();
+            let measured: Vec<(f64, Timing)> =
+                timed.iter().map(|(way, timing)| (group.ways[*way].cost, *timing)).collect();
+            let Some(own) = rank_correlation(&measured) else { continue };
+            let template = group.ways[0].setting.kind();
             match all.iter_mut().find(|(name, ..)| name == template) {
                 Some((_, mean, count)) => {
                     *mean = (*mean * *count as f64 + own) / (*count as f64 + 1.0);

@@ -18,6 +18,8 @@ const MAKING: f64 = 0.6;
 const LAST: f64 = 0.12;
 /// Turns after which only the better ways are left.
 const TURNS: usize = 4;
+/// How many times as long as what is measured a round takes.
+const UNMEASURED: f64 = 1.5;
 /// Runs of each library in a turn.
 const ROUNDS: std::ops::RangeInclusive<usize> = 5..=400;
 
@@ -191,7 +193,7 @@ impl<'a> Search<'a> {
                 break;
             }
             // The first turn finds out how long a run takes.
-            let share = left.as_secs_f64() * 1e6 / (TURNS - turn) as f64 / running.len() as f64;
+            let share = left.as_secs_f64() * 1e6 / (TURNS - turn) as f64 / running.len() as f64 / UNMEASURED;
             let rounds = if run > 0.0 { (share / run) as usize } else { 0 };
             let rounds = rounds.clamp(*ROUNDS.start(), *ROUNDS.end());
             self.turn(running, rounds)?;

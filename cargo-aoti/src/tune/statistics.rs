@@ -41,40 +41,28 @@ impl Timing {
 /// Gains below this part are not worth a choice.
 const LEAST_GAIN: f64 = 0.02;
 
-/// Numbers that order measurements, given fastest first, as far as they differ beyond noise: equal ones have one number.
-pub(crate) fn classes(sorted: &[Timing]) -> Vec<f64> {
-    let (mut fastest, mut class) = (sorted.first().copied(), 0.0);
-    let of = |timing: &Timing| {
-        if fastest.is_some_and(|fastest| fastest.is_faster_than(*timing)) {
-            (fastest, class) = (Some(*timing), class + 1.0);
+/// How well costs order what was measured (Somers' D): 1 where every two that measurements tell apart are in the order of
+/// their costs, -1 where none are; two of one cost are half right. None where noise tells no two apart.
+pub(crate) fn rank_correlation(measured: &[(f64, Timing)]) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0);
+    for (position, (cost, timing)) in measured.iter().enumerate() {
+        for (other_cost, other) in &measured[..position] {
+            let (less, more) = if timing.is_faster_than(*other) {
+                (cost, other_cost)
+            } else if other.is_faster_than(*timing) {
+                (other_cost, cost)
+            } else {
+                continue;
+            };
+            count += 1;
+            sum += match less.total_cmp(more) {
+                std::cmp::Ordering::Less => 1.0,
+                std::cmp::Ordering::Equal => 0.0,
+                std::cmp::Ordering::Greater => -1.0,
+            };
         }
-        class
-    };
-    sorted.iter().map(of).collect()
-}
-
-/// Spearman's correlation of ranks: 1 where one order is the other, -1 where it is its reverse, 0 where the first values are
-/// all equal and know of none. None for fewer than three, and where the second values are equal.
-pub(crate) fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
-    if pairs.len() < 3 {
-        return None;
     }
-    let a = ranks(&pairs.iter().map(|pair| pair.0).collect::<Vec<_>>());
-    let b = ranks(&pairs.iter().map(|pair| pair.1).collect::<Vec<_>>());
-    let mean = (pairs.len() as f64 - 1.0) / 2.0;
-    let of = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| (x - mean) * (y - mean)).sum::<f64>();
-    let (own, other) = (of(&a, &a), of(&b, &b));
-    (other > 0.0).then(|| if own > 0.0 { of(&a, &b) / (own * other).sqrt() } else { 0.0 })
-}
-
-/// The rank of each value; equal ones share the mean of theirs.
-fn ranks(values: &[f64]) -> Vec<f64> {
-    let rank = |value: &f64| {
-        let below = values.iter().filter(|other| *other < value).count();
-        let equal = values.iter().filter(|other| *other == value).count();
-        below as f64 + (equal as f64 - 1.0) / 2.0
-    };
-    values.iter().map(rank).collect()
+    (count > 0).then(|| sum / f64::from(count))
 }
 
 #[cfg(test)]
@@ -102,21 +90,18 @@ mod tests {
     }
 
     #[test]
-    fn times_that_noise_does_not_tell_apart_are_equal() {
-        let timing = |median: f64, spread: f64| Timing { median, spread, low: median - spread, count: 9 };
-        let sorted =
-            [timing(10.0, 0.1), timing(10.1, 0.1), timing(12.0, 0.1), timing(12.1, 3.0), timing(20.0, 0.1)];
-        assert_eq!(classes(&sorted), [0.0, 0.0, 1.0, 1.0, 2.0]);
-        assert_eq!(classes(&[]), [0.0; 0]);
-    }
-
-    #[test]
-    fn correlation_is_of_ranks() {
-        let correlation = |pairs: &[(f64, f64)]| rank_correlation(pairs);
+    fn correlation_is_of_what_noise_tells_apart() {
+        let timing = |median: f64| Timing { median, spread: 0.1, low: median - 0.1, count: 9 };
+        let correlation = |pairs: &[(f64, f64)]| {
+            let measured: Vec<_> = pairs.iter().map(|(cost, median)| (*cost, timing(*median))).collect();
+            rank_correlation(&measured)
+        };
         assert_eq!(correlation(&[(1.0, 10.0), (2.0, 1e6), (3.0, 1e9)]), Some(1.0));
-        assert_eq!(correlation(&[(1.0, 3.0), (2.0, 2.0), (3.0, 1.0)]), Some(-1.0));
-        assert_eq!(correlation(&[(1.0, 3.0), (1.0, 2.0), (1.0, 1.0)]), Some(0.0));
-        assert_eq!(correlation(&[(1.0, 3.0), (2.0, 3.0), (3.0, 3.0)]), None);
-        assert_eq!(correlation(&[(1.0, 3.0), (2.0, 2.0)]), None);
+        assert_eq!(correlation(&[(1.0, 30.0), (2.0, 20.0), (3.0, 10.0)]), Some(-1.0));
+        assert_eq!(correlation(&[(1.0, 30.0), (1.0, 20.0), (1.0, 10.0)]), Some(0.0));
+        assert_eq!(correlation(&[(1.0, 30.0), (2.0, 30.0), (3.0, 30.1)]), None);
+        assert_eq!(correlation(&[(1.0, 10.0), (3.0, 10.1), (2.0, 20.0)]), Some(0.0), "the first two are one");
+        assert_eq!(correlation(&[(1.0, 10.0), (2.0, 20.0)]), Some(1.0));
+        assert_eq!(correlation(&[(1.0, 10.0)]), None);
     }
 }

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use aoti_compiler::compile::OpenWay;
-use aoti_compiler::schedule::KernelKey;
+use aoti_compiler::compile::{OpenKernel, OpenWay};
+use aoti_compiler::schedule::{Decided, KernelKey};
 
 use super::bench::{Bench, Fault, LibraryId, Sample};
 use super::groups::{Assignment, Group, assignments};
@@ -156,7 +156,7 @@ fn group(number: usize, ways: usize) -> Group {
         sizes: vec![],
         name: format!("k{number}"),
         kernels: vec![number],
-        others: None,
+        others: vec![],
         ways: (0..ways).map(way).collect(),
         tried: (1..ways).collect(),
     }
@@ -191,6 +191,26 @@ fn the_fastest_of_each_group_wins_together() {
         // One library has another way for all groups where kernels are timed one by one.
         assert_eq!(made.len(), if times_kernels { 1 + 2 + 1 } else { 1 + 4 + 1 });
     }
+}
+
+/// A planted answer to a question is found, one that gives something else is named, and each is tried by itself.
+#[test]
+fn the_best_answer_that_is_right_wins() {
+    let does = vec![
+        vec![Takes(10.0), Takes(9.0), ShowsIn(0), Takes(5.0)],
+        vec![Takes(10.0), Takes(20.0), Takes(30.0)],
+    ];
+    let mut groups: Vec<Group> = (0..2).map(|number| group(number, does[number].len())).collect();
+    for (number, group) in groups.iter_mut().enumerate() {
+        group.others = vec![vec![number]; group.ways.len() - 1];
+    }
+    let mut stub = Stub { does, made: vec![], checks: vec![], times_kernels: true, later: 0.0, runs: 0 };
+    let heard = Heard::default();
+    let search = Search::new(&groups, vec![None; 2], &mut stub, &heard, Duration::from_secs(2));
+    let outcome = search.run().unwrap_or_else(|failure| panic!("{failure:?}"));
+    assert_eq!(outcome.winners, Assignment(vec![3, 0]));
+    assert_eq!(heard.0.into_inner(), [("k0".to_owned(), 2, "is wrong".to_owned())]);
+    assert!(stub.made[1..].iter().all(|made| made.pairs().len() == 1), "{:?}", stub.made);
 }
 
 /// Trap 9: the first way is the default, and stays it where others are no faster.
@@ -322,7 +342,6 @@ fn predicted_costs_are_held_against_what_was_measured() {
 
 #[test]
 fn ways_that_only_threads_see_are_not_tried_on_one() {
-    use aoti_compiler::compile::OpenKernel;
     let mut ways = group(0, 4).ways;
     ways[1].is_shared = true;
     ways[2].cost = 100.0;
@@ -348,7 +367,6 @@ fn ways_that_only_threads_see_are_not_tried_on_one() {
 /// Where two kernels are one, the time of that is held against the times of both: those of other kernels say nothing.
 #[test]
 fn a_pair_is_measured_by_the_kernels_that_it_makes() {
-    use aoti_compiler::compile::OpenKernel;
     let open = |name: &str, index: Option<usize>, key: u8, settings: &[&str]| OpenKernel {
         name: name.to_owned(),
         key: KernelKey::parse(&format!("{key:016x}")).unwrap(),
@@ -382,10 +400,11 @@ fn a_pair_is_measured_by_the_kernels_that_it_makes() {
         assert_eq!(setting.to_string(), "apart");
         Ok::<_, ()>(apart.to_vec())
     };
-    let found = super::groups::pairs(&fused, &["x86_64"], 1, &[], &other).unwrap();
+    let between = (Decided::OfKernels, 1);
+    let found = super::groups::questions(&fused, &["x86_64"], between, &[], &other).unwrap();
     let [group] = &found[..] else { panic!("one pair") };
     assert_eq!((group.positions(0), group.positions(1)), (&[0, 2][..], &[0, 1, 3, 4][..]));
-    assert!(group.is_pair());
+    assert!(group.makes_kernels());
     // Kernels are groups of their own, and the pair is none of them.
     let kernels = super::groups::groups(&fused, &["x86_64"], 1, &[]);
     assert_eq!(kernels.iter().map(|group| &group.kernels[..]).collect::<Vec<_>>(), [&[0, 2][..], &[1]]);
@@ -394,6 +413,57 @@ fn a_pair_is_measured_by_the_kernels_that_it_makes() {
     assert_eq!(assignments(&two, true), [Assignment(vec![1, 0]), Assignment(vec![0, 1])]);
     // One that makes no other kernels is no question.
     let same = |_: &KernelKey, _: &aoti_compiler::schedule::Setting| Ok::<_, ()>(fused.to_vec());
-    assert!(super::groups::pairs(&fused, &["x86_64"], 1, &[], &same).unwrap().is_empty());
-    assert!(super::groups::pairs(&fused, &["x86_64"], 1, &["c".to_owned()], &other).unwrap().is_empty());
+    assert!(super::groups::questions(&fused, &["x86_64"], between, &[], &same).unwrap().is_empty());
+    assert!(
+        super::groups::questions(&fused, &["x86_64"], between, &["c".to_owned()], &other).unwrap().is_empty()
+    );
+    let in_graph = (Decided::InGraph, 1);
+    assert!(super::groups::questions(&fused, &["x86_64"], in_graph, &[], &other).unwrap().is_empty());
+}
+
+/// Answers to one question are held against each other by what any of them changes.
+#[test]
+fn several_answers_are_measured_by_what_they_have_not_in_common() {
+    let open = |index: Option<usize>, key: u8, settings: &[&str]| OpenKernel {
+        name: format!("k{key}"),
+        key: KernelKey::parse(&format!("{key:016x}")).unwrap(),
+        target: "cpu".to_owned(),
+        sizes: vec![],
+        index,
+        ways: settings
+            .iter()
+            .map(|text| OpenWay {
+                setting: text.parse().unwrap(),
+                cost: 1.0,
+                parts: vec![],
+                is_shared: false,
+            })
+            .collect(),
+        taken: 0,
+    };
+    let run = |keys: &[u8]| -> Vec<OpenKernel> {
+        let question = open(None, 99, &["parts 64", "parts 1", "parts 16", "parts 8"]);
+        let kernels = keys.iter().enumerate();
+        let kernels = kernels.map(|(index, key)| open(Some(index), *key, &SETTINGS[..1]));
+        std::iter::once(question).chain(kernels).collect()
+    };
+    let other = |_: &KernelKey, setting: &aoti_compiler::schedule::Setting| {
+        Ok::<_, ()>(match setting.to_string().as_str() {
+            "parts 1" => run(&[7, 3, 5]),
+            "parts 16" => run(&[7, 8, 2, 5]),
+            // As without a record.
+            "parts 8" => run(&[7, 1, 2, 5]),
+            other => panic!("{other}"),
+        })
+    };
+    let (all, in_graph) = (run(&[7, 1, 2, 5]), (Decided::InGraph, 1));
+    let found = super::groups::questions(&all, &["x86_64"], in_graph, &[], &other).unwrap();
+    let [group] = &found[..] else { panic!("one question") };
+    assert_eq!(group.tried, [1, 2], "an answer that changes nothing is not tried");
+    let positions: Vec<&[usize]> = (0..3).map(|way| group.positions(way)).collect();
+    assert_eq!(positions, [&[1, 2][..], &[1], &[1, 2]], "what one of them changes is measured with all");
+    // What an answer only leaves out has no time of its own.
+    let fewer = |_: &KernelKey, _: &aoti_compiler::schedule::Setting| Ok::<_, ()>(run(&[7, 5]));
+    let found = super::groups::questions(&all, &["x86_64"], in_graph, &[], &fewer).unwrap();
+    assert_eq!((found[0].positions(0), found[0].positions(1)), (&[0, 1, 2, 3][..], &[0, 1][..]));
 }

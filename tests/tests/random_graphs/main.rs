@@ -16,7 +16,8 @@ use aoti_compiler::graph::{Graph, InputRole, OutputRole, SymbolSource, text, ver
 use aoti_compiler::interpret::{Tensor, evaluate, evaluate_schedule};
 use aoti_compiler::loops;
 use aoti_compiler::lower::lower;
-use aoti_compiler::schedule::{self, Records, Schedule, Setting, schedule};
+use aoti_compiler::questions::{Questions, Records};
+use aoti_compiler::schedule::{self, Schedule, schedule};
 use aoti_compiler::target::Target;
 use aoti_runtime::{AnyView, DType, DynTensor, Inline, Model, State, Workspace};
 use aoti_tests::batch::{self, Processors};
@@ -132,8 +133,8 @@ fn changed_by_its_text(graph: &Graph) -> Option<String> {
         return Some(own);
     }
     let target = Target::cpu(&["x86-64-v3"]);
-    let lowered = lower(graph, &target);
-    let (scheduled, _) = schedule(lowered.clone(), &graph.ranges(), &target, &Records::none())
+    let lowered = lower(graph, &target, &mut Questions::default());
+    let (scheduled, _) = schedule(lowered.clone(), &graph.ranges(), &target, &mut Questions::default())
         .expect("every access is checked");
     let own = loops::text::print(&lowered);
     if loops::text::parse(&own).ok().as_ref().map(loops::text::print).as_ref() != Some(&own) {
@@ -200,7 +201,7 @@ fn same_failure(expected: &str, found: &str) -> Result<(), String> {
     if found.contains(reason) { Ok(()) } else { Err(format!("fails with `{found}` instead of `{expected}`")) }
 }
 
-/// Compares what the schedule gives, without a C++ compiler; also where each pair of kernels that is open is decided otherwise.
+/// Compares what the schedule gives, without a C++ compiler; also where everything that is open is decided otherwise.
 fn check_schedule<E: std::fmt::Display>(
     case: &Generated,
     inputs: &[Tensor],
@@ -208,18 +209,21 @@ fn check_schedule<E: std::fmt::Display>(
 ) -> Result<(), String> {
     let (graph, target) = (&case.graph, Target::cpu(&["x86-64-v3"]));
     let scheduled = |records: &Records| {
-        schedule(lower(graph, &target), &graph.ranges(), &target, records).expect("every access is checked")
+        let mut questions = Questions::new(records);
+        let lowered = lower(graph, &target, &mut questions);
+        let scheduled = schedule(lowered, &graph.ranges(), &target, &mut questions);
+        (scheduled.expect("every access is checked").0, questions.into_asked())
     };
-    let (first, fused) = scheduled(&Records::none());
+    let (first, asked) = scheduled(&Records::none());
     gives(case, &first, inputs, expected)?;
     let mut records = Records::none();
-    for pair in &fused.pairs {
-        records.set(pair.key.clone(), Setting::Pair(pair.ways[1].joint));
+    for question in &asked {
+        records.set(question.key.clone(), question.answers[1].setting.clone());
     }
     if records.is_empty() {
         return Ok(());
     }
-    let message = |message| format!("with other pairs of kernels fused: {message}");
+    let message = |message| format!("with other answers to what is open: {message}");
     gives(case, &scheduled(&records).0, inputs, expected).map_err(message)
 }
 

@@ -366,6 +366,17 @@ impl Graph {
         facts
     }
 
+    /// What people know a node by: the name of its result, else its module or its call in the user's program.
+    pub fn name_of(&self, node: &Node) -> &str {
+        let name = node.outputs.first().map_or("", |value| self.values[*value].name.as_str());
+        let origin = &self.origins[node.origin];
+        let call = origin.node.rsplit(" of ").next().unwrap_or_default();
+        [name, origin.module.as_str(), call]
+            .into_iter()
+            .find(|name| !name.is_empty())
+            .unwrap_or(node.op.name())
+    }
+
     /// The type of a value.
     pub fn ty(&self, value: ValueId) -> &TensorType {
         &self.values[value].ty

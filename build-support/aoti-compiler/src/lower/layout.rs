@@ -6,11 +6,12 @@
 
 use super::attention::Attentions;
 use super::element::Element;
+use super::neighbourhood::neighbourhoods;
 use super::realize::count_uses;
-use super::turning;
 use crate::dtype::DType;
 use crate::graph::{Graph, Node, Op, ValueId};
 use crate::loops::Channels;
+use crate::questions::Questions;
 use crate::select;
 use crate::symbolic::{Expr, Symbol};
 use crate::target::Target;
@@ -29,7 +30,12 @@ pub(super) struct Layouts {
 
 impl Layouts {
     /// Decides for all values of a graph.
-    pub(super) fn decide(graph: &Graph, target: &Target, attentions: &Attentions) -> Layouts {
+    pub(super) fn decide(
+        graph: &Graph,
+        target: &Target,
+        attentions: &Attentions,
+        questions: &mut Questions,
+    ) -> Layouts {
         let mut last: SecondaryMap<ValueId, bool> = SecondaryMap::new();
         let (producers, uses) = (graph.producers(), count_uses(graph));
         let maker = |value: ValueId| producers[value.index()].map(|position| &graph.nodes[position]);
@@ -69,10 +75,10 @@ impl Layouts {
                 last[node.outputs[0]] = false;
             }
         }
-        if let Some(cost) = target.turning_cost()
-            && turning::work(graph, &last) < turning::elements(graph, &last).saturating_mul(cost)
-        {
-            return Layouts::default();
+        for part in neighbourhoods(graph, &last) {
+            if part.channels(graph, target, questions) == Channels::First {
+                part.values.iter().for_each(|value| last[*value] = false);
+            }
         }
         let mut channels = SecondaryMap::new();
         for value in graph.values.keys() {
@@ -189,10 +195,13 @@ fn read_otherwise(node: &Node) -> &[ValueId] {
 
 #[cfg(test)]
 mod tests {
+    use crate::graph::Graph;
     use crate::graph::text::parse;
     use crate::loops::text::print;
     use crate::loops::{Channels, KernelKind, Program};
     use crate::lower::lower;
+    use crate::questions::{Question, Questions, Records};
+    use crate::schedule::Setting;
     use crate::target::{GpuTarget, Target};
 
     fn lowered(body: &str, target: &Target) -> Program {
@@ -207,7 +216,7 @@ mod tests {
               {body}
             }}"
         );
-        lower(&parse(&text).unwrap_or_else(|error| panic!("{error}")), target)
+        lower(&parse(&text).unwrap_or_else(|error| panic!("{error}")), target, &mut Questions::default())
     }
 
     fn gpu() -> Target {
@@ -314,5 +323,63 @@ mod tests {
         let between = "%b: f32[2, 8, 6, 6] = view %a [i0, i2 + 2, min(i1, 5), i3]";
         let program = lowered(&two(between, "[2, 8, 6, 6]", 8, "v"), &gpu());
         assert_eq!(convolutions(&program)[1].0, Channels::First);
+    }
+
+    /// Two convolutions one after the other, and by themselves with other names and numbers.
+    fn apart(name: &str, before: &str) -> Graph {
+        let text = format!(
+            "graph \"g\" {{
+              const c0 \"w\": f32[8, 8, 3, 3] = splat 0.5
+              const c1 \"v\": f32[8, 8, 3, 3] = splat 0.25
+              {before}
+              input %x \"x\": f32[2, 8, 6, 6]
+              %w: f32[8, 8, 3, 3] = constant c0
+              %v: f32[8, 8, 3, 3] = constant c1
+              %a \"{name}\": f32[2, 8, 6, 6] = conv %x, %w {SAME} groups 1
+              %m: f32[2, 8] = sum %a axes [2, 3]
+              %n: f32[2, 8, 6, 6] = view %m [i0, i1]
+              %o: f32[2, 8, 6, 6] = cos %n
+              %b \"{name}_2\": f32[2, 8, 6, 6] = conv %o, %v {SAME} groups 1
+              %y: f32[2, 6] = max %b axes [1, 3]
+              output %y \"y\"
+            }}"
+        );
+        parse(&text).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn asked(graph: &Graph, target: &Target, records: &Records) -> (Program, Vec<Question>) {
+        let mut questions = Questions::new(records);
+        let program = lower(graph, target, &mut questions);
+        assert_eq!(crate::loops::verify(&program), Vec::<String>::new());
+        (program, questions.into_asked())
+    }
+
+    #[test]
+    fn each_neighbourhood_is_a_question_that_records_answer() {
+        let graph = apart("a", "");
+        for target in [gpu(), Target::cpu(&["x86-64-v3"])] {
+            let (first, questions) = asked(&graph, &target, &Records::none());
+            assert_eq!(questions.len(), 2, "{questions:#?}");
+            let names: Vec<&str> = questions.iter().map(|own| own.about.as_str()).collect();
+            assert_eq!(names, ["channels of a", "channels of a_2"]);
+            for (position, question) in questions.iter().enumerate() {
+                let mut records = Records::none();
+                records.set(question.key.clone(), question.answers[1].setting.clone());
+                let (other, again) = asked(&graph, &target, &records);
+                assert_eq!(again[position].taken, 1);
+                let (own, others) = (convolutions(&other), convolutions(&first));
+                for (number, (own, other)) in own.into_iter().zip(others).enumerate() {
+                    assert_eq!(own != other, number == position, "{own:?} {other:?}");
+                }
+                records.set(question.key.clone(), Setting::Parts(4));
+                assert_eq!(asked(&graph, &target, &records).0, first, "that is no answer");
+                records.set(question.key.clone(), question.answers[0].setting.clone());
+                assert_eq!(asked(&graph, &target, &records).0, first, "the first is the default");
+            }
+            let before = "input %z \"z\": f32[7]\n%q: f32[7] = neg %z\noutput %q \"q\"";
+            let keys = |own: &[Question]| own.iter().map(|own| own.key.clone()).collect::<Vec<_>>();
+            let other = asked(&apart("another", before), &target, &Records::none()).1;
+            assert_eq!(keys(&other), keys(&questions), "names and numbers are no part of a key");
+        }
     }
 }

@@ -7,6 +7,7 @@ mod attention;
 mod element;
 mod expand;
 mod layout;
+mod neighbourhood;
 mod nodes;
 mod realize;
 mod turning;
@@ -14,6 +15,7 @@ mod widening;
 
 use crate::graph::{Graph, InputRole, Node, Op, OutputRole, ValueId};
 use crate::loops::{Access, Buffer, BufferId, Index, Program, Step, Storage};
+use crate::questions::Questions;
 use crate::symbolic::RangeTable;
 use crate::target::Target;
 use attention::Attentions;
@@ -22,7 +24,7 @@ use indexmap::IndexMap;
 use layout::Layouts;
 
 /// Lowers a graph for a target.
-pub fn lower(graph: &Graph, target: &Target) -> Program {
+pub fn lower(graph: &Graph, target: &Target, questions: &mut Questions) -> Program {
     let mut program = Program {
         name: graph.name.clone(),
         symbols: graph.symbols.clone(),
@@ -62,7 +64,7 @@ pub fn lower(graph: &Graph, target: &Target) -> Program {
     let targets = output_buffers(graph, &mut program);
     let ranges = graph.ranges();
     let mut steps = Vec::new();
-    let mut scope = Scope::new(graph, &mut program, (&ranges, target), homes, &mut steps);
+    let mut scope = Scope::new(graph, &mut program, (&ranges, target), questions, homes, &mut steps);
     scope.run(&targets);
     scope.write_states();
     program.steps = steps;
@@ -96,6 +98,8 @@ struct Scope<'a> {
     program: &'a mut Program,
     ranges: &'a RangeTable,
     target: &'a Target,
+    /// What is decided as records say.
+    questions: &'a mut Questions,
     /// The buffer that holds a value, for values that have one.
     homes: SecondaryMap<ValueId, Option<BufferId>>,
     /// Position of the node that makes a value.
@@ -116,11 +120,12 @@ impl<'a> Scope<'a> {
         graph: &'a Graph,
         program: &'a mut Program,
         (ranges, target): (&'a RangeTable, &'a Target),
+        questions: &'a mut Questions,
         homes: SecondaryMap<ValueId, Option<BufferId>>,
         steps: &'a mut Vec<Step>,
     ) -> Scope<'a> {
         let attentions = Attentions::find(graph, ranges, target);
-        let layouts = Layouts::decide(graph, target, &attentions);
+        let layouts = Layouts::decide(graph, target, &attentions, questions);
         let realized = realize::decide(graph, ranges, target, &attentions);
         let producers = graph.producers();
         let targets = IndexMap::new();
@@ -129,6 +134,7 @@ impl<'a> Scope<'a> {
             program,
             ranges,
             target,
+            questions,
             homes,
             producers,
             attentions,

@@ -458,7 +458,8 @@ impl<'a> Scope<'a> {
         let mut steps = Vec::new();
         let targets: Vec<Option<BufferId>> = targets.iter().copied().map(Some).collect();
         let facts = (self.ranges, self.target);
-        let mut scope = Scope::new(body, &mut *self.program, facts, homes, &mut steps);
+        let (program, questions) = (&mut *self.program, &mut *self.questions);
+        let mut scope = Scope::new(body, program, facts, questions, homes, &mut steps);
         scope.run(&targets);
         steps
     }

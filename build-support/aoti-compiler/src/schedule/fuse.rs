@@ -5,16 +5,16 @@ use super::align::align;
 use super::axes::rebuild;
 use super::follow::follow;
 use super::inhabited::Inhabited;
-use super::joints::{Case, Joint, Pair};
+use super::joints::{Case, Joint};
 use super::merge::{append, store_site};
 use super::positions::{check_positions, reads_alike};
-use super::records::{KernelKey, Records};
 use super::rows;
 use super::{Explanation, Refusal};
 use crate::graph::Origin;
 use crate::loops::{
     Axis, BufferId, Channels, Effect, Index, Kernel, KernelId, KernelKind, Nest, Program, Stage, Step, Term,
 };
+use crate::questions::{KernelKey, Questions};
 use crate::symbolic::{Expr, Ranges};
 use crate::target::Target;
 use cranelift_entity::PrimaryMap;
@@ -33,9 +33,8 @@ pub(super) struct Fusion<'a> {
     pub(super) program: &'a mut Program,
     pub(super) ranges: &'a dyn Ranges,
     pub(super) target: &'a Target,
-    pub(super) records: &'a Records,
     pub(super) explanations: &'a mut Vec<Explanation>,
-    pub(super) pairs: &'a mut Vec<Pair>,
+    pub(super) questions: &'a mut Questions,
     pub(super) reason: Reason,
 }
 
@@ -51,7 +50,7 @@ pub(super) enum Reason {
 }
 
 /// Fuses what can be fused in one list of steps.
-pub(super) fn fuse_list(steps: &mut Vec<Step>, fusion: &mut Fusion) {
+pub(super) fn fuse_list(steps: &mut Vec<Step>, fusion: &mut Fusion<'_>) {
     let mut done: Vec<Step> = Vec::with_capacity(steps.len());
     for step in std::mem::take(steps) {
         let fused = match step {
@@ -115,7 +114,7 @@ impl Between {
 }
 
 /// Joins a kernel with an earlier one; says whether it did.
-fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
+fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion<'_>) -> bool {
     let kernel = &fusion.program.kernels[id];
     let KernelKind::Nest(consumer) = &kernel.kind else { return false };
     let mut between = Between {
@@ -138,7 +137,7 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
             let as_is_better = |fused: KernelKind| {
                 let consumer = (kernel, consumer);
                 let case = Case { program: fusion.program, producer, consumer, fused: &fused };
-                agree(&case, fusion.target, fusion.records, fusion.pairs).map(|()| fused)
+                agree(&case, fusion.target, fusion.questions).map(|()| fused)
             };
             let fused = match fusion.reason {
                 Reason::Data => fuse(producer, consumer, &inside).and_then(as_is_better),
@@ -171,23 +170,17 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion) -> bool {
     false
 }
 
-/// Whether two kernels that may become one do, as a record says or as is thought to be better; notes what can be measured.
-fn agree(case: &Case<'_>, target: &Target, records: &Records, pairs: &mut Vec<Pair>) -> Result<(), Refusal> {
-    let (mut taken, ways) = case.ways(target);
-    let mut refusal = Refusal::LosesParallelism;
-    if let Some(ways) = ways {
-        let (key, sizes) = KernelKey::with_sizes(case.program, &[case.producer, case.consumer.0], target);
-        if let Some(recorded) = records.joint(&key) {
-            (taken, refusal) = (recorded, Refusal::Measured);
-        }
-        if pairs.iter().all(|pair| pair.key != key) {
-            let (producer, consumer) = (case.producer.name.clone(), case.consumer.0.name.clone());
-            pairs.push(Pair { key, sizes, producer, consumer, ways, taken });
-        }
-    }
-    match taken {
-        Joint::Fused => Ok(()),
-        Joint::Apart => Err(refusal),
+/// Whether two kernels that may become one do, as a record says or as is thought to be better.
+fn agree(case: &Case<'_>, target: &Target, questions: &mut Questions) -> Result<(), Refusal> {
+    let (joints, answers) = case.answers(target);
+    let recorded = answers.and_then(|answers| {
+        let key = KernelKey::with_sizes(case.program, &[case.producer, case.consumer.0], target);
+        questions.ask(key, answers, || format!("{} + {}", case.producer.name, case.consumer.0.name))
+    });
+    match (joints[recorded.unwrap_or(0)], recorded) {
+        (Joint::Fused, _) => Ok(()),
+        (Joint::Apart, None) => Err(Refusal::LosesParallelism),
+        (Joint::Apart, Some(_)) => Err(Refusal::Measured),
     }
 }
 

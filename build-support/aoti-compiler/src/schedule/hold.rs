@@ -2,25 +2,68 @@
 //! of the kernel, where the mapping has such rows in registers.
 
 use super::map;
+use super::setting::Setting;
 use crate::graph::Combine;
 use crate::loops::{
     Access, Axis, Buffer, Effect, Index, KernelId, KernelKind, Nest, Program, Stage, Storage, Term,
 };
+use crate::questions::{Answer, KernelKey, Questions};
 use crate::symbolic::{Expr, NoRanges, Ranges};
-use crate::target::Target;
+use crate::target::{Cost, Target};
 use std::collections::BTreeSet;
 
-/// Keeps what is read repeatedly, in every kernel whose rows then all fit into registers.
-pub(super) fn hold_rows(program: &mut Program, ranges: &dyn Ranges, target: &Target) {
+/// Whether a kernel keeps the rows that several of its stages read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Held {
+    /// The first of these stages does, for the others.
+    Kept,
+    /// Each of them reads for itself.
+    ReadAgain,
+}
+
+/// Keeps what is read repeatedly, in every kernel whose rows then all fit into registers, where no record says otherwise.
+pub(super) fn hold_rows(
+    program: &mut Program,
+    ranges: &dyn Ranges,
+    target: &Target,
+    questions: &mut Questions,
+) {
     let Target::Gpu(gpu) = target else { return };
     let mut trial = program.clone();
     let mut fits = |id: KernelId| {
-        hold(&mut trial, id) && map::keeps_rows_in_registers(&trial, &trial.kernels[id], ranges, gpu)
+        hold(&mut trial, id)
+            && map::keeps_rows_in_registers(&trial, &trial.kernels[id], ranges, gpu)
+            && is_better(program, &trial, id, target, questions)
     };
     let held: Vec<KernelId> = program.kernels.keys().filter(|id| fits(*id)).collect();
     for id in held {
         hold(program, id);
     }
+}
+
+/// Whether a kernel keeps what it reads repeatedly, as in a trial, rather than read it again.
+fn is_better(
+    program: &Program,
+    trial: &Program,
+    id: KernelId,
+    target: &Target,
+    questions: &mut Questions,
+) -> bool {
+    let cost = |program: &Program| match &program.kernels[id].kind {
+        KernelKind::Nest(nest) => map::memory_cost(program, nest, 0.0),
+        KernelKind::MatMul(_)
+        | KernelKind::Convolution(_)
+        | KernelKind::Attention(_)
+        | KernelKind::Rows(_)
+        | KernelKind::Extern(_) => Cost::default(),
+    };
+    let kernel = &program.kernels[id];
+    let answers = vec![
+        Answer::new(Setting::Held(Held::Kept), cost(trial)),
+        Answer::new(Setting::Held(Held::ReadAgain), cost(program)),
+    ];
+    let key = KernelKey::of_kernel("rows", program, kernel, target);
+    questions.ask(key, answers, || format!("rows of {}", kernel.name)).is_none_or(|recorded| recorded == 0)
 }
 
 /// Keeps what one kernel reads repeatedly; false if there is nothing.
@@ -121,15 +164,17 @@ mod tests {
     use crate::graph::text::parse;
     use crate::loops::{KernelKind, Term};
     use crate::lower::lower;
+    use crate::questions::Questions;
     use crate::schedule::mapping::{GpuMapping, Mapping, Rows, Teams};
-    use crate::schedule::{Records, Schedule, schedule, text, verify};
+    use crate::schedule::{Schedule, schedule, text, verify};
     use crate::target::{GpuTarget, Target};
 
     fn scheduled(body: &str) -> Schedule {
         let graph = parse(&format!("graph \"rows\" {{\n{body}\n}}")).expect("the text parses");
         let target = Target::Gpu(GpuTarget::named("sm_90a").expect("it is in the table"));
-        let lowered = lower(&graph, &target);
-        let (schedule, _) = schedule(lowered, &graph.ranges(), &target, &Records::none()).expect("it fits");
+        let lowered = lower(&graph, &target, &mut Questions::default());
+        let (schedule, _) =
+            schedule(lowered, &graph.ranges(), &target, &mut Questions::default()).expect("it fits");
         assert_eq!(verify(&schedule), Vec::<String>::new());
         let printed = text::print(&schedule);
         assert_eq!(text::parse(&printed).as_ref(), Ok(&schedule), "{printed}");

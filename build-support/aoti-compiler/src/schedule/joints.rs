@@ -5,8 +5,9 @@
 
 use super::fuse::{is_flat, is_small};
 use super::map::{epilogue_cost, nest_cost};
-use super::records::KernelKey;
+use super::setting::Setting;
 use crate::loops::{Kernel, KernelKind, Nest, Program, Stage};
+use crate::questions::Answer;
 use crate::select;
 use crate::symbolic::Expr;
 use crate::target::{Cost, Item, Target};
@@ -15,8 +16,6 @@ use crate::target::{Cost, Item, Target};
 const CLOSE: f64 = 0.95;
 /// Terms of a kernel of which some no longer fit in registers.
 const MANY_TERMS: usize = 96;
-/// Accesses that take as long as it takes to begin another kernel.
-const KERNEL: f64 = 4000.0;
 /// Terms from which on a loop of their own may compute them faster than the epilogue of a contraction does.
 const HEAVY_EPILOGUE: usize = 8;
 /// Threads that a machine may have, to be kept busy.
@@ -31,34 +30,6 @@ pub enum Joint {
     Apart,
 }
 
-/// Two kernels of which it is not clear whether they are better one.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Pair {
-    /// What records know them by.
-    pub key: KernelKey,
-    /// The sizes that the key leaves open: positions among the symbols of the program.
-    pub sizes: Vec<usize>,
-    /// The earlier kernel's name.
-    pub producer: String,
-    /// The later kernel's name.
-    pub consumer: String,
-    /// What is done without a record, then the other.
-    pub ways: [JointWay; 2],
-    /// What is done.
-    pub taken: Joint,
-}
-
-/// One answer to such a question.
-#[derive(Clone, PartialEq, Debug)]
-pub struct JointWay {
-    /// The answer.
-    pub joint: Joint,
-    /// What it is thought to cost; only the ratio to the other means anything.
-    pub cost: Cost,
-    /// Whether it has nothing to offer but work for more threads.
-    pub is_shared: bool,
-}
-
 /// Two kernels with what they would be as one.
 pub(super) struct Case<'a> {
     pub(super) program: &'a Program,
@@ -68,22 +39,27 @@ pub(super) struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// What is done without a record, then the other where that may be faster.
-    pub(super) fn ways(&self, target: &Target) -> (Joint, Option<[JointWay; 2]>) {
+    /// What is done without a record, then the other; and the answers to the question, where the other may be faster.
+    pub(super) fn answers(&self, target: &Target) -> ([Joint; 2], Option<Vec<Answer>>) {
         let joint = if self.loses_parallelism(target) { Joint::Apart } else { Joint::Fused };
         let (is_open, is_shared) = match (self.is_close(target), self.keeps_few_busy(target)) {
             (true, _) => (true, false),
             (false, few) => (few || joint == Joint::Apart, few),
         };
-        let ways = || {
-            let fused = JointWay { joint: Joint::Fused, cost: self.cost_fused(target), is_shared: false };
-            let apart = JointWay { joint: Joint::Apart, cost: self.cost_apart(target), is_shared };
+        let answers = || {
+            let fused = Answer::new(Setting::Pair(Joint::Fused), self.cost_fused(target));
+            let apart = Answer::new(Setting::Pair(Joint::Apart), self.cost_apart(target));
+            let apart = Answer { is_shared, ..apart };
             match joint {
-                Joint::Fused => [fused, apart],
-                Joint::Apart => [apart, fused],
+                Joint::Fused => vec![fused, apart],
+                Joint::Apart => vec![apart, fused],
             }
         };
-        (joint, is_open.then(ways))
+        let joints = match joint {
+            Joint::Fused => [Joint::Fused, Joint::Apart],
+            Joint::Apart => [Joint::Apart, Joint::Fused],
+        };
+        (joints, is_open.then(answers))
     }
 
     /// Whether no loop would be left that several threads can share, and there is work for several.
@@ -118,7 +94,7 @@ impl Case<'_> {
             // Rows that are finished at once are near, but fewer rows are computed at a time.
             KernelKind::MatMul(own) if own.row_epilogue.is_some() => true,
             KernelKind::MatMul(_) | KernelKind::Convolution(_) => {
-                let gathers = |cost: Cost| cost.amount(Item::Gather);
+                let gathers = |cost: Cost| cost.amount(Item::Gather) + cost.amount(Item::Strided);
                 terms(&self.consumer.1.stages) > HEAVY_EPILOGUE
                     || gathers(self.cost_fused(target)) > gathers(self.cost_apart(target))
             }
@@ -132,7 +108,7 @@ impl Case<'_> {
 
     fn cost_apart(&self, target: &Target) -> Cost {
         let consumer = nest_cost(self.consumer.1, &target.prices());
-        self.cost(&self.producer.kind, target).plus(&consumer).and(Item::Access, KERNEL)
+        self.cost(&self.producer.kind, target).plus(&consumer).and_kernel()
     }
 
     /// What a kernel of this kind costs. The contraction of both is the producer's.

@@ -9,7 +9,7 @@ mod clean;
 mod coalesce;
 mod follow;
 mod fuse;
-mod hold;
+pub mod hold;
 mod inhabited;
 pub mod joints;
 mod map;
@@ -17,7 +17,6 @@ pub mod mapping;
 pub mod memory;
 mod merge;
 mod positions;
-pub mod records;
 mod rows;
 pub mod setting;
 #[cfg(test)]
@@ -27,14 +26,16 @@ pub(crate) mod uses;
 mod verify;
 pub mod ways;
 
-pub use joints::{Joint, Pair};
-pub use records::{KernelKey, Records};
-pub use setting::Setting;
+pub use crate::questions::{KernelKey, Records};
+pub use hold::Held;
+pub use joints::Joint;
+pub use setting::{Decided, Setting};
 pub use verify::verify;
-pub use ways::{Way, ways};
+pub use ways::{Way, question, ways};
 
 use crate::loops::bounds::{self, Outside};
 use crate::loops::{KernelId, KernelKind, Nest, Program, Step};
+use crate::questions::Questions;
 use crate::select::Choice;
 use crate::symbolic::Ranges;
 use crate::target::Target;
@@ -103,15 +104,6 @@ pub struct Explanation {
     pub reason: Refusal,
 }
 
-/// What was decided about kernels that might become one.
-#[derive(Clone, PartialEq, Default, Debug)]
-pub struct Fused {
-    /// What was not fused, and why.
-    pub explanations: Vec<Explanation>,
-    /// What can be measured, without those of a key that is there.
-    pub pairs: Vec<Pair>,
-}
-
 /// A program with every decision about how it runs on one target. Code generation prints it and decides nothing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Schedule {
@@ -127,54 +119,54 @@ pub struct Schedule {
     pub memory: MemoryPlan,
 }
 
-/// Schedules a program for one target, as measurements say where there are any; says what was decided about fusion.
+/// Schedules a program for one target, as measurements say where there are any; says what was not fused, and why.
 pub fn schedule(
     mut program: Program,
     ranges: &dyn Ranges,
     target: &Target,
-    records: &Records,
-) -> Result<(Schedule, Fused), Outside> {
-    let fused = fuse(&mut program, ranges, target, records);
+    questions: &mut Questions,
+) -> Result<(Schedule, Vec<Explanation>), Outside> {
+    let explanations = fuse(&mut program, (ranges, target), questions);
     bounds::stay_within(&mut program, "scheduling")?;
-    Ok((decide(program, ranges, target, records), fused))
+    Ok((decide(program, ranges, target, questions.records()), explanations))
 }
 
 /// Decides how the kernels of a program run, without fusing any.
 pub fn decide(program: Program, ranges: &dyn Ranges, target: &Target, records: &Records) -> Schedule {
     let kernels = program.kernels.values();
     let decided: Vec<(Choice, Mapping)> =
-        kernels.map(|kernel| records.decide(&program, kernel, ranges, target)).collect();
+        kernels.map(|kernel| ways::decide(records, &program, kernel, ranges, target)).collect();
     let choices = decided.iter().map(|(choice, _)| choice.clone()).collect();
     let mappings = decided.into_iter().map(|(_, mapping)| mapping).collect();
     let memory = memory::plan(&program, &choices, ranges, target);
     Schedule { target: target.clone(), program, choices, mappings, memory }
 }
 
-/// Fuses kernels and simplifies their loops.
-fn fuse(program: &mut Program, ranges: &dyn Ranges, target: &Target, records: &Records) -> Fused {
-    let mut fused = Fused::default();
+/// Fuses kernels and simplifies their loops; gives what was not fused.
+fn fuse(program: &mut Program, on: (&dyn Ranges, &Target), questions: &mut Questions) -> Vec<Explanation> {
+    let (mut explanations, (ranges, target)) = (Vec::new(), on);
     each_nest(program, &mut |nest| axes::drop_unit_axes(nest, ranges));
-    fuse_for(Reason::Data, program, (ranges, target, records), &mut fused);
+    fuse_for(Reason::Data, program, on, (questions, &mut explanations));
     // Before parts of one buffer depend on each other, and again when more loops are alike.
-    share_launches(program, (ranges, target, records));
+    share_launches(program, on, questions);
     coalesce::coalesce(program, ranges);
     clean::remove_dead(program);
     clean::keep_rows_local(program, ranges, target);
     if target.finishes_rows() {
-        fuse_for(Reason::Rows, program, (ranges, target, records), &mut fused);
+        fuse_for(Reason::Rows, program, on, (questions, &mut explanations));
         program.number_kernels();
     }
     each_nest(program, &mut |nest| axes::merge_axes(nest, ranges));
-    share_launches(program, (ranges, target, records));
-    hold::hold_rows(program, ranges, target);
-    fused
+    share_launches(program, on, questions);
+    hold::hold_rows(program, ranges, target, questions);
+    explanations
 }
 
 /// Fuses small kernels that share nothing, where a launch takes time.
-fn share_launches(program: &mut Program, (ranges, target, records): (&dyn Ranges, &Target, &Records)) {
-    if target.launch_elements() > 0 {
+fn share_launches(program: &mut Program, on: (&dyn Ranges, &Target), questions: &mut Questions) {
+    if on.1.launch_elements() > 0 {
         // Why kernels that share nothing stay apart is of no interest.
-        fuse_for(Reason::Launch, program, (ranges, target, records), &mut Fused::default());
+        fuse_for(Reason::Launch, program, on, (questions, &mut Vec::new()));
     }
 }
 
@@ -182,16 +174,16 @@ fn share_launches(program: &mut Program, (ranges, target, records): (&dyn Ranges
 fn fuse_for(
     reason: Reason,
     program: &mut Program,
-    (ranges, target, records): (&dyn Ranges, &Target, &Records),
-    Fused { explanations, pairs }: &mut Fused,
+    (ranges, target): (&dyn Ranges, &Target),
+    (questions, explanations): (&mut Questions, &mut Vec<Explanation>),
 ) {
     let mut steps = std::mem::take(&mut program.steps);
-    fuse_lists(&mut steps, &mut Fusion { program, ranges, target, records, explanations, pairs, reason });
+    fuse_lists(&mut steps, &mut Fusion { program, ranges, target, explanations, questions, reason });
     program.steps = steps;
 }
 
 /// Fuses within every list of steps, inner lists first.
-fn fuse_lists(steps: &mut Vec<Step>, fusion: &mut Fusion) {
+fn fuse_lists(steps: &mut Vec<Step>, fusion: &mut Fusion<'_>) {
     for list in steps.iter_mut().flat_map(Step::lists_mut) {
         fuse_lists(list, fusion);
     }

@@ -1,8 +1,10 @@
 //! What distinguishes the ways of a kernel from each other: the template and its parameters, without what follows from
 //! them; and of two kernels whether they are one. A record of a measurement holds one as text (`text/setting.rs`).
 
+use super::hold::Held;
 use super::joints::Joint;
-use super::mapping::{Block, GpuMapping, Lanes, Mapping, Multiplier, Split, Tile};
+use super::mapping::{Block, GpuMapping, Lanes, Mapping, Multiplier, Rows, Split, Tile};
+use crate::loops::Channels;
 use crate::select::{Choice, Conv, Gemm, Template};
 use std::fmt;
 
@@ -18,6 +20,23 @@ pub enum Setting {
     },
     /// Whether two kernels are one.
     Pair(Joint),
+    /// Whether a kernel keeps the rows that several of its stages read.
+    Held(Held),
+    /// Into how many parts a long sum is split.
+    Parts(i64),
+    /// Where the values of a part of a network have their channels.
+    Channels(Channels),
+}
+
+/// When something is decided: there are other questions later where something has another answer earlier.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Decided {
+    /// Before there are kernels.
+    InGraph,
+    /// Which kernels there are, and what each reads and writes.
+    OfKernels,
+    /// How a kernel runs.
+    InKernel,
 }
 
 /// The open parts of a mapping.
@@ -47,6 +66,13 @@ pub enum Layout {
         /// Blocks that share the depth of a tile.
         blocks: i64,
     },
+    /// Teams of the threads of a block.
+    Teams {
+        /// Threads that work on one position.
+        size: i64,
+        /// Where rows are kept.
+        rows: Rows,
+    },
     /// There is no other.
     Fixed,
 }
@@ -62,9 +88,19 @@ impl Setting {
             Mapping::Gpu(GpuMapping::Tiles(Tile { by, rows, columns, threads, blocks, .. })) => {
                 Layout::Tile { by: *by, rows: *rows, columns: *columns, threads: *threads, blocks: *blocks }
             }
-            Mapping::Gpu(GpuMapping::Teams(_) | GpuMapping::Template { .. }) => Layout::Fixed,
+            Mapping::Gpu(GpuMapping::Teams(teams)) => Layout::Teams { size: teams.size, rows: teams.rows },
+            Mapping::Gpu(GpuMapping::Template { .. }) => Layout::Fixed,
         };
         Setting::Kernel { template: choice.template, layout }
+    }
+
+    /// When it is decided.
+    pub fn decided(&self) -> Decided {
+        match self {
+            Setting::Kernel { .. } => Decided::InKernel,
+            Setting::Pair(_) | Setting::Held(_) => Decided::OfKernels,
+            Setting::Parts(_) | Setting::Channels(_) => Decided::InGraph,
+        }
     }
 
     /// The version of the template's code: a record of another one says nothing of this.
@@ -72,6 +108,8 @@ impl Setting {
         let template = match self {
             Setting::Kernel { template, .. } => *template,
             Setting::Pair(Joint::Fused | Joint::Apart) => return 1,
+            Setting::Held(Held::Kept | Held::ReadAgain) => return 1,
+            Setting::Parts(_) | Setting::Channels(Channels::First | Channels::Last) => return 1,
         };
         match template {
             Template::Loops | Template::Rows | Template::Extern => 1,
@@ -94,6 +132,12 @@ impl Setting {
             Setting::Kernel { template, layout } => (template, layout),
             Setting::Pair(Joint::Fused) => return "both in one kernel".to_owned(),
             Setting::Pair(Joint::Apart) => return "one kernel after the other".to_owned(),
+            Setting::Held(Held::Kept) => return "what several stages read is kept".to_owned(),
+            Setting::Held(Held::ReadAgain) => return "every stage reads for itself".to_owned(),
+            Setting::Channels(Channels::First) => return "channels one after the other".to_owned(),
+            Setting::Channels(Channels::Last) => return "the channels of a pixel side by side".to_owned(),
+            Setting::Parts(1) => return "sums in one go".to_owned(),
+            Setting::Parts(parts) => return format!("sums of {parts} parts, and then of these"),
         };
         let by_library;
         let template = match template {
@@ -137,6 +181,14 @@ impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Layout::Fixed => Ok(()),
+            Layout::Teams { size, rows } => {
+                let rows = match rows {
+                    Rows::Shared => "shared memory",
+                    Rows::Registers => "registers",
+                    Rows::Scratch => "device memory",
+                };
+                write!(f, ", {size} threads a position, rows in {rows}")
+            }
             Layout::Tile { by, rows, columns, threads, blocks } => {
                 let by = match by {
                     Multiplier::Few => "threads that share a row",

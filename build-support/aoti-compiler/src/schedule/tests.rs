@@ -5,6 +5,7 @@ use crate::graph::Graph;
 use crate::graph::text::parse;
 use crate::loops::{Effect, Kernel, Storage};
 use crate::lower::lower;
+use crate::questions::{Answer, Question};
 use crate::schedule::mapping::{GpuMapping, Multiplier};
 use crate::target::GpuTarget;
 
@@ -14,8 +15,28 @@ fn graph_of(body: &str) -> Graph {
 }
 
 /// What a graph becomes on a target.
-fn scheduled_for(graph: &Graph, target: &Target, records: &Records) -> (Schedule, Fused) {
-    schedule(lower(graph, target), &graph.ranges(), target, records).expect("all accesses are proven")
+fn scheduled_for(graph: &Graph, target: &Target, records: &Records) -> Outcome {
+    let mut questions = Questions::new(records);
+    let lowered = lower(graph, target, &mut questions);
+    let (schedule, explanations) =
+        schedule(lowered, &graph.ranges(), target, &mut questions).expect("all accesses are proven");
+    Outcome { schedule, explanations, asked: questions.into_asked() }
+}
+
+/// What scheduling gives.
+struct Outcome {
+    schedule: Schedule,
+    explanations: Vec<Explanation>,
+    asked: Vec<Question>,
+}
+
+/// What is answered to a question about a pair, in their order.
+fn joints(question: &Question) -> Vec<Joint> {
+    let joint = |answer: &Answer| {
+        let Setting::Pair(joint) = answer.setting else { panic!("no answer of a pair: {answer:?}") };
+        joint
+    };
+    question.answers.iter().map(joint).collect()
 }
 
 /// A GPU with all that there is.
@@ -28,49 +49,48 @@ fn scheduled(body: &str) -> (Program, Vec<Explanation>) {
     let graph = graph_of(body);
     crate::graph::verify(&graph).expect("the graph is well formed");
     let target = Target::cpu(&["x86-64-v3"]);
-    let lowered = lower(&graph, &target);
+    let lowered = lower(&graph, &target, &mut Questions::default());
     assert_eq!(crate::loops::verify(&lowered), Vec::<String>::new());
-    let (schedule, fused) = schedule(lowered.clone(), &graph.ranges(), &target, &Records::none()).unwrap();
+    let Outcome { schedule, explanations, asked } = scheduled_for(&graph, &target, &Records::none());
     assert_eq!(verify(&schedule), Vec::<String>::new());
-    other_pairs_give_the_same(&graph, &lowered, &fused.pairs);
+    other_answers_give_the_same(&graph, &target, &asked);
     let printed = crate::loops::text::print(&lowered);
     assert_eq!(crate::loops::text::parse(&printed).as_ref(), Ok(&lowered), "{printed}");
     let printed = text::print(&schedule);
     assert_eq!(text::parse(&printed).as_ref(), Ok(&schedule), "{printed}");
     gives_the_same(&graph, &schedule);
     other_ways_give_the_same(&graph, &schedule);
-    (schedule.program, fused.explanations)
+    (schedule.program, explanations)
 }
 
-/// The pairs of a graph for which it is open whether they become one kernel.
-fn pairs_of(body: &str) -> Vec<Pair> {
-    let graph = graph_of(body);
-    let target = Target::cpu(&["x86-64-v3"]);
-    let lowered = lower(&graph, &target);
-    schedule(lowered, &graph.ranges(), &target, &Records::none()).unwrap().1.pairs
+/// What is open about a graph before its kernels are known.
+fn asked(body: &str) -> Vec<Question> {
+    scheduled_for(&graph_of(body), &Target::cpu(&["x86-64-v3"]), &Records::none()).asked
 }
 
-/// Each of the first pairs that may become one kernel as it is not by itself, and all of them.
-fn other_pairs_give_the_same(graph: &Graph, lowered: &Program, pairs: &[Pair]) {
-    let target = Target::cpu(&["x86-64-v3"]);
-    let mut all = Records::none();
+/// Each other answer to one of the first questions by itself, and the last ones to all.
+fn other_answers_give_the_same(graph: &Graph, target: &Target, asked: &[Question]) {
     let check = |records: &Records| {
-        let (other, _) = schedule(lowered.clone(), &graph.ranges(), &target, records).unwrap();
+        let other = scheduled_for(graph, target, records).schedule;
         assert_eq!(verify(&other), Vec::<String>::new(), "{records:?}");
         gives_the_same(graph, &other);
         other
     };
-    let first = check(&all);
-    pairs.iter().for_each(|pair| all.set(pair.key.clone(), Setting::Pair(pair.ways[1].joint)));
-    for pair in pairs.iter().take(3) {
+    let (first, mut all) = (check(&Records::none()), Records::none());
+    for question in asked {
+        all.set(question.key.clone(), question.answers.last().expect("there are several").setting.clone());
+    }
+    for question in asked.iter().take(3) {
         let mut records = Records::none();
-        records.set(pair.key.clone(), Setting::Pair(pair.ways[1].joint));
-        assert_ne!(check(&records).program, first.program, "{pair:?}");
-        records.set(pair.key.clone(), Setting::Pair(pair.ways[0].joint));
+        for answer in &question.answers[1..] {
+            records.set(question.key.clone(), answer.setting.clone());
+            assert_ne!(check(&records).program, first.program, "{question:?}");
+        }
+        records.set(question.key.clone(), question.answers[0].setting.clone());
         assert_eq!(check(&records), first, "the first is the default");
-        // What is said of a kernel is nothing that can be said of a pair.
-        let kernel = first.program.kernels.keys().next().expect("there is a pair");
-        records.set(pair.key.clone(), Setting::of(&first.choices[kernel], &first.mappings[kernel]));
+        // What is said of a kernel answers no other question.
+        let kernel = first.program.kernels.keys().next().expect("there is a kernel");
+        records.set(question.key.clone(), Setting::of(&first.choices[kernel], &first.mappings[kernel]));
         assert_eq!(check(&records), first, "it is passed over");
     }
     check(&all);
@@ -337,7 +357,7 @@ fn normalisation_between_products_is_no_kernel_and_its_residual_is_replaced_in_p
     check(&fixed, &[&step("70"), &step("70")]);
     // The second residual takes the place of the first, which the normalised rows were made of.
     let graph = graph_of(&fixed);
-    let (schedule, _) = scheduled_for(&graph, &Target::cpu(&["x86-64-v3"]), &Records::none());
+    let schedule = scheduled_for(&graph, &Target::cpu(&["x86-64-v3"]), &Records::none()).schedule;
     let arena = schedule.memory.arena_bytes.as_int().expect("fixed");
     assert!(arena < 3 * 70 * 32 * 4, "{arena} bytes");
     let open = normalised("symbol s0 \"batch\" in 0..64 from input 0 axis 0", "s0");
@@ -360,7 +380,7 @@ fn what_loops_read_for_the_last_time_is_replaced_in_place() {
              %y: f32[32, 32] = matmul %next, %x
              output %y \"y\""
         ));
-        let (schedule, _) = scheduled_for(&graph, &Target::cpu(&["x86-64-v3"]), &Records::none());
+        let schedule = scheduled_for(&graph, &Target::cpu(&["x86-64-v3"]), &Records::none()).schedule;
         schedule.memory.arena_bytes.as_int().expect("fixed")
     };
     let tensor = 32 * 32 * 4;
@@ -713,36 +733,33 @@ fn heavy_epilogue(before: &str, name: &str, rows: i64) -> String {
 fn a_close_call_of_fusion_is_a_question_and_the_first_answer_is_the_default() {
     let body = heavy_epilogue("", "a", 6);
     check(&body, &["matmul (6, 48)"]);
-    let [pair] = &pairs_of(&body)[..] else { panic!("one question") };
-    assert_eq!(
-        (pair.ways[0].joint, pair.ways[1].joint, pair.taken),
-        (Joint::Fused, Joint::Apart, Joint::Fused)
-    );
-    assert!(!pair.ways[1].is_shared);
+    let [pair] = &asked(&body)[..] else { panic!("one question") };
+    assert_eq!((joints(pair), pair.taken), (vec![Joint::Fused, Joint::Apart], 0));
+    assert!(!pair.answers[1].is_shared);
     // What there is beside it, and names, are no part of its key; sizes are.
     let before = "input %o \"o\": f32[7]\n%n: f32[7] = neg %o\noutput %n \"n\"";
-    assert_eq!(pairs_of(&heavy_epilogue(before, "b", 6))[0].key, pair.key);
-    assert_ne!(pairs_of(&heavy_epilogue("", "a", 7))[0].key, pair.key);
+    assert_eq!(asked(&heavy_epilogue(before, "b", 6))[0].key, pair.key);
+    assert_ne!(asked(&heavy_epilogue("", "a", 7))[0].key, pair.key);
     // A sum that goes without saying is none.
-    assert_eq!(pairs_of(SOFTMAX), []);
+    assert_eq!(asked(SOFTMAX), []);
 }
 
 #[test]
 fn what_keeps_all_threads_busy_is_worth_a_question() {
-    let [pair] = &pairs_of(LARGE_REDUCTION)[..] else { panic!("one question") };
-    assert_eq!((pair.ways[0].joint, pair.ways[1].joint), (Joint::Apart, Joint::Fused));
+    let [pair] = &asked(LARGE_REDUCTION)[..] else { panic!("one question") };
+    assert_eq!(joints(pair), [Joint::Apart, Joint::Fused]);
     let prices = Target::cpu(&["x86-64-v3"]).prices();
-    let cost = |way: usize| prices.total(&pair.ways[way].cost);
+    let cost = |way: usize| prices.total(&pair.answers[way].cost);
     assert!(cost(1) < cost(0), "on one thread it is better to read once");
     let graph = graph_of(LARGE_REDUCTION);
     let target = Target::cpu(&["x86-64-v3"]);
     let mut records = Records::none();
     records.set(pair.key.clone(), Setting::Pair(Joint::Fused));
-    let (own, fused) = scheduled_for(&graph, &target, &records);
-    assert_eq!((own.program.kernels.len(), fused.pairs[0].taken), (1, Joint::Fused));
+    let own = scheduled_for(&graph, &target, &records);
+    assert_eq!((own.schedule.program.kernels.len(), own.asked[0].taken), (1, 1));
     records.set(pair.key.clone(), Setting::Pair(Joint::Apart));
-    let (_, fused) = scheduled_for(&graph, &target, &records);
-    assert_eq!(fused.explanations[0].reason, Refusal::Measured);
+    let own = scheduled_for(&graph, &target, &records);
+    assert_eq!(own.explanations[0].reason, Refusal::Measured);
 }
 
 /// A product with a softmax over its rows.
@@ -763,16 +780,15 @@ const FINISHED_ROWS: &str = r#"
 #[test]
 fn whether_a_product_finishes_its_rows_is_a_question() {
     let (program, _) = scheduled(FINISHED_ROWS);
-    let [pair] = &pairs_of(FINISHED_ROWS)[..] else { panic!("one question") };
-    let joints = [pair.ways[0].joint, pair.ways[1].joint];
-    assert_eq!((program.kernels.len(), joints), (1, [Joint::Fused, Joint::Apart]));
+    let [pair] = &asked(FINISHED_ROWS)[..] else { panic!("one question") };
+    assert_eq!((program.kernels.len(), joints(pair)), (1, vec![Joint::Fused, Joint::Apart]));
     let graph = graph_of(FINISHED_ROWS);
     let target = Target::cpu(&["x86-64-v3"]);
     let mut records = Records::none();
     records.set(pair.key.clone(), Setting::Pair(Joint::Apart));
-    let (apart, fused) = scheduled_for(&graph, &target, &records);
-    assert_eq!((apart.program.kernels.len(), fused.pairs[0].taken), (2, Joint::Apart));
-    gives_the_same(&graph, &apart);
+    let apart = scheduled_for(&graph, &target, &records);
+    assert_eq!((apart.schedule.program.kernels.len(), apart.asked[0].taken), (2, 1));
+    gives_the_same(&graph, &apart.schedule);
 }
 
 #[test]
@@ -781,19 +797,61 @@ fn on_gpus_pairs_are_questions_too() {
     for (body, first) in [(heavy_epilogue("", "a", 6), 1), (LARGE_REDUCTION.to_owned(), 2)] {
         let graph = graph_of(&body);
         let run = |records: &Records| scheduled_for(&graph, &target, records);
-        let (schedule, fused) = run(&Records::none());
-        let [pair] = &fused.pairs[..] else { panic!("one question: {:?}", fused.pairs) };
+        let Outcome { schedule, asked, .. } = run(&Records::none());
+        let [pair] = &asked[..] else { panic!("one question: {asked:?}") };
         assert_eq!(schedule.program.kernels.len(), first);
-        let kernels = pair.ways.clone().map(|way| {
-            let mut records = Records::none();
-            records.set(pair.key.clone(), Setting::Pair(way.joint));
-            let (own, _) = run(&records);
-            assert_eq!(verify(&own), Vec::<String>::new());
-            gives_the_same(&graph, &own);
-            own.program.kernels.len()
-        });
+        let kernels: Vec<usize> = pair
+            .answers
+            .iter()
+            .map(|answer| {
+                let mut records = Records::none();
+                records.set(pair.key.clone(), answer.setting.clone());
+                let own = run(&records).schedule;
+                assert_eq!(verify(&own), Vec::<String>::new());
+                gives_the_same(&graph, &own);
+                own.program.kernels.len()
+            })
+            .collect();
         assert_eq!(kernels, [first, 3 - first], "the first is the default");
     }
+}
+
+/// A softmax over rows of 96, whose input two stages read.
+const READ_TWICE: &str = r#"
+    input %x "x": f32[5, 96]
+    %m: f32[5] = max %x axes [1]
+    %mm: f32[5, 96] = view %m [i0]
+    %d: f32[5, 96] = sub %x, %mm
+    %e: f32[5, 96] = exp %d
+    %s: f32[5] = sum %e axes [1]
+    %ss: f32[5, 96] = view %s [i0]
+    %y: f32[5, 96] = div %e, %ss
+    output %y "y"
+"#;
+
+#[test]
+fn where_rows_are_kept_on_gpus_can_be_measured() {
+    let (graph, target) = (graph_of(READ_TWICE), gpu());
+    let Outcome { schedule, asked, .. } = scheduled_for(&graph, &target, &Records::none());
+    let [question] = &asked[..] else { panic!("one question: {asked:?}") };
+    let settings: Vec<String> = question.answers.iter().map(|answer| answer.setting.to_string()).collect();
+    assert_eq!(settings, ["rows-kept", "rows-read-again"]);
+    let prices = target.prices();
+    assert!(prices.total(&question.answers[0].cost) < prices.total(&question.answers[1].cost));
+    other_answers_give_the_same(&graph, &target, &asked);
+    // The kernel that keeps them has two ways, and a key that is not that of the question.
+    let kernel = schedule.program.kernels.values().next().expect("one kernel");
+    let all = ways(&schedule.program, kernel, &graph.ranges(), &target);
+    let settings: Vec<String> = all.iter().map(|way| way.setting().to_string()).collect();
+    assert_eq!(settings, ["loops team 32 rows registers", "loops team 32 rows shared"]);
+    assert!(settings.iter().zip(&all).all(|(text, way)| text.parse() == Ok(way.setting())));
+    assert!(prices.total(&all[0].cost) < prices.total(&all[1].cost));
+    other_ways_give_the_same(&graph, &schedule);
+    let mut records = Records::none();
+    records.set(question.key.clone(), question.answers[1].setting.clone());
+    let again = scheduled_for(&graph, &target, &records).schedule;
+    let kernel = again.program.kernels.values().next().expect("one kernel");
+    assert_ne!(KernelKey::of(&again.program, kernel, &target), question.key);
 }
 
 /// Trap 28: which kernels there are depends on pairs, and records of both lie side by side: one of a kernel that there is
@@ -802,8 +860,8 @@ fn on_gpus_pairs_are_questions_too() {
 fn records_of_pairs_and_of_the_kernels_that_they_make_do_not_nest() {
     let graph = graph_of(&heavy_epilogue("", "a", 6));
     let (target, mut records) = (Target::cpu(&["x86-64-v3"]), Records::none());
-    let run = |records: &Records| scheduled_for(&graph, &target, records);
-    let (first, fused) = run(&records);
+    let run = |records: &Records| scheduled_for(&graph, &target, records).schedule;
+    let Outcome { schedule: first, asked, .. } = scheduled_for(&graph, &target, &records);
     let keys = |schedule: &Schedule| -> Vec<KernelKey> {
         let program = &schedule.program;
         program.kernels.values().map(|kernel| KernelKey::of(program, kernel, &target)).collect()
@@ -811,18 +869,18 @@ fn records_of_pairs_and_of_the_kernels_that_they_make_do_not_nest() {
     let kernel = first.program.kernels.values().next().expect("one kernel");
     let all = ways(&first.program, kernel, &graph.ranges(), &target);
     records.set(keys(&first)[0].clone(), all[1].setting());
-    let tuned = run(&records).0;
+    let tuned = run(&records);
     assert_ne!(tuned.mappings, first.mappings, "the record of the joint kernel counts");
-    records.set(fused.pairs[0].key.clone(), Setting::Pair(Joint::Apart));
-    let apart = run(&records).0;
+    records.set(asked[0].key.clone(), Setting::Pair(Joint::Apart));
+    let apart = run(&records);
     assert_eq!(apart.program.kernels.len(), 2);
     assert!(
         keys(&apart).iter().all(|key| records.get(key).is_none()),
         "it is of a kernel that there is no more"
     );
     gives_the_same(&graph, &apart);
-    records.set(fused.pairs[0].key.clone(), Setting::Pair(Joint::Fused));
-    assert_eq!(run(&records).0, tuned, "and counts again where it is back");
+    records.set(asked[0].key.clone(), Setting::Pair(Joint::Fused));
+    assert_eq!(run(&records), tuned, "and counts again where it is back");
 }
 
 #[test]
@@ -856,7 +914,7 @@ fn parts_of_a_buffer_share_launches_before_they_depend_on_each_other() {
          %c: f32[5, 8] = cat %new, %next axis 1
          output %c \"c\"",
     );
-    let (schedule, _) = scheduled_for(&graph, &gpu(), &Records::none());
+    let schedule = scheduled_for(&graph, &gpu(), &Records::none()).schedule;
     gives_the_same(&graph, &schedule);
     let kernels = schedule.program.kernels.len();
     assert_eq!(kernels, 4, "one copies both parts: {}", crate::loops::text::print(&schedule.program));
@@ -873,7 +931,7 @@ fn matrix_units_get_operands_that_they_can_read() {
              %y: {dtype}[7, 64] = matmul %x, %t
              output %y \"y\""
         ));
-        let (mut schedule, _) = scheduled_for(&graph, &gpu(), &Records::none());
+        let mut schedule = scheduled_for(&graph, &gpu(), &Records::none()).schedule;
         let id = schedule.program.kernels.keys().next().expect("one kernel");
         let Mapping::Gpu(GpuMapping::Tiles(tile)) = &mut schedule.mappings[id] else { panic!("a tile") };
         (tile.rows, tile.columns, tile.blocks) = (8, 16, 1);

@@ -5,6 +5,7 @@ use super::map;
 use super::mapping::Mapping;
 use super::setting::Setting;
 use crate::loops::{Kernel, Program};
+use crate::questions::{Answer, KernelKey, Question, Records};
 use crate::select::{self, Choice};
 use crate::symbolic::Ranges;
 use crate::target::{Cost, Target};
@@ -20,6 +21,48 @@ pub struct Way {
     pub cost: Cost,
     /// Whether there is another from which it differs only in what several threads share.
     pub is_shared: bool,
+    /// Threads that have a part in it, where that is known.
+    pub most_threads: Option<f64>,
+}
+
+/// How a kernel runs: as a record says, or by the first way.
+pub(super) fn decide(
+    records: &Records,
+    program: &Program,
+    kernel: &Kernel,
+    ranges: &dyn Ranges,
+    target: &Target,
+) -> (Choice, Mapping) {
+    let mut all = ways(program, kernel, ranges, target);
+    let recorded = if records.is_empty() || all.len() == 1 {
+        None
+    } else {
+        records.get(&KernelKey::of(program, kernel, target))
+    };
+    let found = recorded.and_then(|setting| all.iter().position(|way| way.setting() == *setting));
+    let Way { choice, mapping, .. } = all.swap_remove(found.unwrap_or(0));
+    (choice, mapping)
+}
+
+/// The question how a kernel runs that runs as it does.
+pub fn question(
+    program: &Program,
+    kernel: &Kernel,
+    ranges: &dyn Ranges,
+    target: &Target,
+    own: &Setting,
+) -> Question {
+    let ways = ways(program, kernel, ranges, target);
+    let answer = |way: &Way| Answer {
+        setting: way.setting(),
+        cost: way.cost,
+        is_shared: way.is_shared,
+        most_threads: way.most_threads,
+    };
+    let answers: Vec<Answer> = ways.iter().map(answer).collect();
+    let taken = answers.iter().position(|answer| answer.setting == *own).unwrap_or(0);
+    let (key, sizes) = KernelKey::with_sizes(program, &[kernel], target);
+    Question { key, sizes, about: kernel.name.clone(), answers, taken }
 }
 
 impl Way {
@@ -43,6 +86,7 @@ pub fn ways(program: &Program, kernel: &Kernel, ranges: &dyn Ranges, target: &Ta
             choice: choice.clone(),
             mapping: laid.mapping,
             is_shared: laid.is_shared,
+            most_threads: laid.most_threads,
         }));
     }
     all[1..].sort_by(|a, b| prices.total(&a.cost).total_cmp(&prices.total(&b.cost)));

@@ -14,8 +14,8 @@ const MAX_TAPS: i64 = 1024;
 /// Kernel taps that the depthwise convolution of channels that are last takes at most, `kDepthwiseTaps` of
 /// `depthwise_pixels.h`.
 const MAX_DEPTHWISE_TAPS: i64 = 256;
-/// What an element that is read or written across the order in which it lies costs beside a vector's lane by itself.
-const TURNED: f64 = 4.0;
+/// What an element that is read or written across the order in which it lies costs beside an access of a lane by itself.
+const TURNED: f64 = 0.8;
 /// Output channels of a register tile, `kConvRows` of `tile.h`.
 const TILE_CHANNELS: f64 = 8.0;
 /// Output pixels of a register tile: of the smallest that any level has.

@@ -93,6 +93,9 @@ const HIDING_ROWS: f64 = 28.0;
 /// Multiply-adds that matrix units must save, as they need code of their own: a small network's library stays small.
 const UNITS_CODE: f64 = 500_000.0;
 
+/// Multiply-adds that take as long as it takes to load an element of a panel, once for each tile of rows.
+const LOADED: f64 = 1.5;
+
 /// What a product costs on matrix units, where some machines have them and rows can be enough.
 fn units_cost(matmul: &MatMul, batches: f64, target: &Target) -> Option<Cost> {
     let Target::Cpu(cpu) = target else { return None };
@@ -114,7 +117,8 @@ fn units_cost(matmul: &MatMul, batches: f64, target: &Target) -> Option<Cost> {
     Some(
         Cost::of(Item::Unit, batches * m * n * k * products)
             .and(Item::Plane, batches * k * (m + n * blocks) * planes)
-            .and(Item::Multiply, UNITS_CODE),
+            .and(Item::Multiply, UNITS_CODE)
+            .and(Item::WithoutUnits, batches * m * n * k * (1.0 + LOADED / scratch::TILE_ROWS as f64)),
     )
 }
 

@@ -20,9 +20,6 @@ pub struct CpuTarget {
     pub thread_products: i64,
     /// Elements of a vector axis that are one unit of work, where that axis is all there is to split.
     pub chunk: i64,
-    /// Multiply-adds of convolutions that pay, where channels lie side by side, for one element read or written across that
-    /// order: such an element takes a nanosecond, and a multiply-add a fiftieth, of which channels side by side save a fifth.
-    pub turning_cost: i64,
     /// Bytes of weights that stay in a core's second-level cache from run to run, beside the data.
     pub near_weights: usize,
     /// Queries from which on the keys and values of attention are worth packing.
@@ -67,7 +64,6 @@ impl CpuTarget {
             thread_work: 16384,
             thread_products: 65536,
             chunk: 1024,
-            turning_cost: 256,
             near_weights: 1024 * 1024,
             attention_queries: 9,
             splits: Splits {

@@ -12,7 +12,7 @@ pub mod prices;
 pub use cpu::{CpuLevel, CpuTarget};
 pub use gpu::{GpuTarget, MatrixShape, Tf32, Vendor};
 pub use library::MathLibrary;
-pub use prices::{Cost, Item, Prices};
+pub use prices::{Cost, Facts, Item, Prices};
 
 use crate::dtype::DType;
 
@@ -75,12 +75,11 @@ impl Target {
         }
     }
 
-    /// Multiply-adds of convolutions that pay, where channels lie side by side, for one element that is read or written
-    /// across that order; none where turning elements costs nothing that counts.
-    pub fn turning_cost(&self) -> Option<i64> {
+    /// Whether it costs anything that counts to read or write elements across the order in which they lie.
+    pub fn pays_for_turning(&self) -> bool {
         match self {
-            Target::Cpu(cpu) => Some(cpu.turning_cost),
-            Target::Gpu(_) => None,
+            Target::Cpu(_) => true,
+            Target::Gpu(_) => false,
         }
     }
 

@@ -34,13 +34,19 @@ pub enum Item {
     OtherOrder,
     /// An access to elements side by side, or to one for all lanes.
     Access,
-    /// An access of each lane by itself.
+    /// An access of each lane by itself, far from the others'.
     Gather,
+    /// The same to elements that are a few apart.
+    Strided,
+    /// An element of a network's values that is read or written across the order in which they lie.
+    Turned,
+    /// A multiply-add of register tiles that takes the place of matrix units on machines that have none.
+    WithoutUnits,
 }
 
 impl Item {
     /// All of them.
-    pub const ALL: [Item; 15] = [
+    pub const ALL: [Item; 18] = [
         Item::Multiply,
         Item::Single,
         Item::Unit,
@@ -56,6 +62,9 @@ impl Item {
         Item::OtherOrder,
         Item::Access,
         Item::Gather,
+        Item::Strided,
+        Item::Turned,
+        Item::WithoutUnits,
     ];
 
     /// Its name in logs.
@@ -76,6 +85,9 @@ impl Item {
             Item::OtherOrder => "other-order",
             Item::Access => "access",
             Item::Gather => "gather",
+            Item::Strided => "strided",
+            Item::Turned => "turned",
+            Item::WithoutUnits => "without-units",
         }
     }
 }
@@ -95,6 +107,14 @@ impl Cost {
     pub fn and(mut self, item: Item, amount: f64) -> Cost {
         self.0[item as usize] += amount;
         self
+    }
+
+    /// This and the beginning of another kernel.
+    #[must_use]
+    pub fn and_kernel(self) -> Cost {
+        /// Accesses that take as long.
+        const KERNEL: f64 = 4000.0;
+        self.and(Item::Access, KERNEL)
     }
 
     /// This and that.
@@ -122,6 +142,15 @@ impl Cost {
     }
 }
 
+/// What is known of a machine on which ways are measured, beside the level of its code.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Facts {
+    /// Whether it multiplies tiles of matrices, where that is known.
+    pub has_units: Option<bool>,
+    /// Threads of a run beyond the first.
+    pub more_threads: u16,
+}
+
 /// The price of each kind of work.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Prices([f64; Item::ALL.len()]);
@@ -132,8 +161,9 @@ const LEVELS: &[(&str, &[(Item, f64)])] = &[];
 impl Prices {
     /// In the order of [`Item::ALL`]. Multiply-adds of register tiles and accesses side by side are what the others are
     /// measured by.
-    pub const TYPICAL: Prices =
-        Prices([1.0, 16.0, 0.09, 4.0, 2.5, 4.0, 1.5, 6.0, 28.0, 1.75, 1.3, 0.2, 0.05, 1.0, 4.0]);
+    pub const TYPICAL: Prices = Prices([
+        1.0, 16.0, 0.09, 4.0, 2.5, 12.0, 1.5, 6.0, 16.0, 1.75, 1.3, 0.2, 0.05, 5.0, 20.0, 10.0, 51.2, 0.0,
+    ]);
 
     /// The prices on machines of a level.
     pub fn on(level: &str) -> Prices {
@@ -146,6 +176,18 @@ impl Prices {
     pub fn with(mut self, item: Item, price: f64) -> Prices {
         self.0[item as usize] = price;
         self
+    }
+
+    /// These on a machine of which so much is known.
+    #[must_use]
+    pub fn known(self, facts: Facts) -> Prices {
+        match facts.has_units {
+            Some(false) => self
+                .with(Item::Unit, 0.0)
+                .with(Item::Plane, 0.0)
+                .with(Item::WithoutUnits, self.of(Item::Multiply)),
+            Some(true) | None => self,
+        }
     }
 
     /// The price of a kind.
@@ -166,7 +208,7 @@ mod tests {
     #[test]
     fn a_cost_is_amounts_times_prices() {
         let cost = Cost::of(Item::Multiply, 10.0).and(Item::Packed, 2.0).times(2.0);
-        assert_eq!(Prices::TYPICAL.total(&cost), 2.0 * (10.0 + 4.0 * 2.0));
+        assert_eq!(Prices::TYPICAL.total(&cost), 2.0 * (10.0 + 12.0 * 2.0));
         assert_eq!(cost.parts().collect::<Vec<_>>(), [(Item::Multiply, 20.0), (Item::Packed, 4.0)]);
         let prices = Prices::TYPICAL.with(Item::Packed, 0.0);
         assert_eq!((prices.total(&cost), prices.of(Item::Packed)), (20.0, 0.0));
@@ -178,6 +220,14 @@ mod tests {
             assert_eq!(item as usize, position);
             assert_eq!(Item::ALL.iter().filter(|other| other.name() == item.name()).count(), 1);
         }
+    }
+
+    #[test]
+    fn a_machine_without_units_pays_for_what_takes_their_place() {
+        let cost = Cost::of(Item::Unit, 600.0).and(Item::Plane, 10.0).and(Item::WithoutUnits, 100.0);
+        let on = |has_units| Prices::TYPICAL.known(Facts { has_units, more_threads: 0 }).total(&cost);
+        assert_eq!((on(None), on(Some(true))), (600.0 * 0.09 + 10.0 * 4.0, on(None)));
+        assert_eq!(on(Some(false)), 100.0);
     }
 
     #[test]

@@ -12,7 +12,7 @@ const SMALL: usize = 4096;
 
 /// Common subexpression elimination; the first of equal nodes stays.
 pub fn cse(graph: Graph) -> Graph {
-    everywhere(graph, &|graph, ranges| {
+    everywhere(graph, &mut |graph, ranges| {
         let mut known: IndexMap<Key, Vec<Node>> = IndexMap::new();
         rewrite(graph, ranges, &mut |rewriter, node| {
             // What a user's function gives may differ from call to call.

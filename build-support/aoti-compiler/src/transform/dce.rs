@@ -8,7 +8,7 @@ use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
 /// Dead code elimination. Nodes with effects stay: reads of sizes, assertions, and branches and loops with such inside.
 pub fn dce(graph: Graph) -> Graph {
-    everywhere(graph, &|graph, _| {
+    everywhere(graph, &mut |graph, _| {
         sweep(graph);
         compact(graph, Unread::Stay);
     })

@@ -40,7 +40,7 @@ pub(super) fn add(
 
 /// States that no run will have other weights: passes may then look at all elements.
 pub fn freeze(graph: Graph) -> Graph {
-    everywhere(graph, &|graph, _| {
+    everywhere(graph, &mut |graph, _| {
         for constant in graph.constants.values_mut() {
             constant.source = ConstantSource::Fixed;
         }

@@ -23,7 +23,7 @@ const MAX_WORK: u64 = 1 << 26;
 
 /// Replaces what depends on constants only by constants.
 pub fn fold_constants(graph: Graph) -> Graph {
-    everywhere(graph, &|graph, ranges| {
+    everywhere(graph, &mut |graph, ranges| {
         let mut folded = evaluate_all(graph);
         rewrite(graph, ranges, &mut |rewriter, node| {
             let (recipe, tensors) = folded.remove(node.outputs.first()?)?;

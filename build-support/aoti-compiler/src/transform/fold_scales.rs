@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Folds scales of channels into weights.
 pub fn fold_scales(graph: Graph) -> Graph {
-    everywhere(graph, &|graph, ranges| {
+    everywhere(graph, &mut |graph, ranges| {
         let chains = find(graph);
         rewrite(graph, ranges, &mut |rewriter, node| {
             let chain = chains.get(node.outputs.first()?)?;

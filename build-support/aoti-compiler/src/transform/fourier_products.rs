@@ -37,7 +37,7 @@ pub fn fourier_to_products(graph: Graph, target: &Target) -> Graph {
     if !is_any {
         return graph;
     }
-    let graph = everywhere(graph, &|graph, ranges| {
+    let graph = everywhere(graph, &mut |graph, ranges| {
         rewrite(graph, ranges, &mut |rewriter, node| {
             let fourier = wanted(rewriter.builder.graph(), node, target)?;
             let mut products = Products { b: &mut rewriter.builder };

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// Joins products of one left operand with constants.
 pub fn join_products(graph: Graph) -> Graph {
-    everywhere(graph, &|graph, ranges| {
+    everywhere(graph, &mut |graph, ranges| {
         let mut families = find(graph);
         let mut joined: BTreeMap<ValueId, ValueId> = BTreeMap::new();
         rewrite(graph, ranges, &mut |rewriter, node| {

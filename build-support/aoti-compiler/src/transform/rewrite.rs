@@ -9,13 +9,13 @@ use cranelift_entity::SecondaryMap;
 
 /// Applies `pass` to the bodies of branches and loops, innermost first, then to the graph itself. Bodies use the
 /// symbols of the outermost graph, so its ranges go with them.
-pub(super) fn everywhere(mut graph: Graph, pass: &dyn Fn(&mut Graph, &RangeTable)) -> Graph {
+pub(super) fn everywhere(mut graph: Graph, pass: &mut dyn FnMut(&mut Graph, &RangeTable)) -> Graph {
     let ranges = graph.ranges();
     in_graph(&mut graph, &ranges, pass);
     graph
 }
 
-fn in_graph(graph: &mut Graph, ranges: &RangeTable, pass: &dyn Fn(&mut Graph, &RangeTable)) {
+fn in_graph(graph: &mut Graph, ranges: &RangeTable, pass: &mut dyn FnMut(&mut Graph, &RangeTable)) {
     for node in &mut graph.nodes {
         let (Op::Cond { then: first, otherwise: second } | Op::While { condition: first, body: second, .. }) =
             &mut node.op

@@ -14,7 +14,7 @@ use crate::symbolic::Expr;
 
 /// Replaces nodes by cheaper equal ones.
 pub fn simplify(graph: Graph) -> Graph {
-    everywhere(graph, &|graph, ranges| {
+    everywhere(graph, &mut |graph, ranges| {
         rewrite(graph, ranges, &mut |rewriter, node| match (&node.op, node.outputs.as_slice()) {
             (Op::Assert(_), _) => {
                 let holds = splat(rewriter, node.inputs[0]).is_some_and(Scalar::to_bool);

@@ -21,7 +21,7 @@ const LOOKED_AT: usize = 1024;
 
 /// Stores the weights of a graph's products as the target reads them.
 pub fn store_skinny_weights(graph: Graph, target: &Target) -> Graph {
-    everywhere(graph, &|graph, ranges| {
+    everywhere(graph, &mut |graph, ranges| {
         let uses = count_uses(graph);
         rewrite(graph, ranges, &mut |rewriter, node| {
             let is_own = |weight: &Weight| weight.path.iter().all(|value| uses[*value] == 1);

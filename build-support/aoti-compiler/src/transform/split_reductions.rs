@@ -2,57 +2,142 @@
 //! parts gave. All multiprocessors of a GPU, or all threads of a processor, have work then, where each result would keep one
 //! of them busy.
 //!
-//! How many parts there are is a matter of sizes and of the kind of device: sums are in the same order in every run, whatever
-//! the number of threads.
+//! How many parts there are is a matter of sizes and of the kind of device, or of a record: sums are in the same order in every
+//! run, whatever the number of threads.
 
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
 use crate::dtype::Category;
-use crate::graph::{Graph, Node, Op, ReduceOp, ValueId};
+use crate::graph::{Builder, Graph, Node, Op, ReduceOp, ValueId};
+use crate::questions::{Answer, KernelKey, Questions};
+use crate::schedule::Setting;
 use crate::symbolic::Expr;
-use crate::target::{ProductSplits, Splits, Target};
+use crate::target::{Cost, Item, ProductSplits, Splits, Target};
 use cranelift_entity::SecondaryMap;
 
+/// How far a sum may be from those that are split without a record, in length or in work that there is without, so that
+/// splitting it is worth measuring; and how many times more or fewer parts are.
+const CLOSE: i64 = 4;
+
 /// Splits long sums for a target.
-pub fn split_reductions(graph: Graph, target: &Target) -> Graph {
+pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Questions) -> Graph {
     let splits = target.splits();
-    everywhere(graph, &|graph, ranges| {
+    everywhere(graph, &mut |graph, ranges| {
         let (uses, folds) = (count_uses(graph), count_folds(graph));
-        rewrite(graph, ranges, &mut |rewriter, node| match &node.op {
-            Op::Reduce { op, axes } => {
+        rewrite(graph, ranges, &mut |rewriter, node| {
+            let sum = match &node.op {
                 // What something else reads as well is one kernel with it, as rows of a softmax are.
-                let x = node.inputs[0];
-                if uses[x] > folds[x] || !is_associative(*op) {
-                    return None;
-                }
-                split(rewriter, node, (*op, axes), &splits).map(|value| vec![value])
-            }
-            Op::MatMul => split_product(rewriter, node, splits.products.as_ref()?).map(|value| vec![value]),
-            Op::Constant(_)
-            | Op::Full(_)
-            | Op::Index(_)
-            | Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Select
-            | Op::Cast
-            | Op::View(_)
-            | Op::Pad { .. }
-            | Op::Gather(_)
-            | Op::Scatter { .. }
-            | Op::Cat { .. }
-            | Op::Conv(_)
-            | Op::Scan { .. }
-            | Op::Sort { .. }
-            | Op::Routine(_)
-            | Op::Fourier(_)
-            | Op::SearchSorted { .. }
-            | Op::Extern(_)
-            | Op::Read(_)
-            | Op::Assert(_)
-            | Op::Require(_)
-            | Op::Cond { .. }
-            | Op::While { .. } => None,
+                Op::Reduce { .. } if uses[node.inputs[0]] > folds[node.inputs[0]] => None,
+                Op::Reduce { op, axes } => reduction(&rewriter.builder, node, (*op, axes), &splits),
+                Op::MatMul => product(rewriter, node, splits.products.as_ref()?),
+                Op::Constant(_)
+                | Op::Full(_)
+                | Op::Index(_)
+                | Op::Unary(_)
+                | Op::Binary(_)
+                | Op::Select
+                | Op::Cast
+                | Op::View(_)
+                | Op::Pad { .. }
+                | Op::Gather(_)
+                | Op::Scatter { .. }
+                | Op::Cat { .. }
+                | Op::Conv(_)
+                | Op::Scan { .. }
+                | Op::Sort { .. }
+                | Op::Routine(_)
+                | Op::Fourier(_)
+                | Op::SearchSorted { .. }
+                | Op::Extern(_)
+                | Op::Read(_)
+                | Op::Assert(_)
+                | Op::Require(_)
+                | Op::Cond { .. }
+                | Op::While { .. } => None,
+            }?;
+            let key = || KernelKey::of_nodes("parts", rewriter.builder.graph(), (&[node], &[]), target);
+            let about = || format!("sums of {}", rewriter.builder.graph().name_of(node));
+            let cut = sum.decide(key, about, questions)?;
+            sum.split(&mut rewriter.builder, node, cut).map(|value| vec![value])
         });
     })
+}
+
+/// A sum that may be split.
+struct Sum {
+    kind: Kind,
+    /// The axes that can be cut, with their sizes.
+    axes: Vec<(usize, i64)>,
+    /// What it costs in one go.
+    work: Cost,
+    results: i64,
+    /// Whether it is split without a record.
+    is_typical: bool,
+    /// As many parts as keep the device busy, and as many as are long enough.
+    busy: i64,
+    long: i64,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Reduction(ReduceOp),
+    Product,
+}
+
+/// An axis, and into how many parts it is cut.
+type Cut = (usize, i64);
+
+impl Sum {
+    /// Cuts into at most so many parts.
+    fn cut(&self, most: i64) -> Option<Cut> {
+        self.axes.iter().find_map(|(axis, size)| Some((*axis, divisor(*size, most)?)))
+    }
+
+    /// How it is cut: as a record says or as is thought to be better.
+    fn decide(
+        &self,
+        key: impl FnOnce() -> (KernelKey, Vec<usize>),
+        about: impl FnOnce() -> String,
+        questions: &mut Questions,
+    ) -> Option<Cut> {
+        let cut = |busy: i64, long: i64| self.cut(busy.min(long));
+        let typical = if self.is_typical { cut(self.busy, self.long) } else { None };
+        let mut cuts = vec![typical];
+        let others = [
+            None,
+            cut(self.busy, self.long),
+            cut(self.busy / CLOSE, self.long),
+            cut(self.busy, self.long.saturating_mul(CLOSE)),
+        ];
+        for other in others {
+            let parts = |cut: &Option<Cut>| cut.map_or(1, |(_, parts)| parts);
+            if cuts.iter().all(|own| parts(own) != parts(&other)) {
+                cuts.push(other);
+            }
+        }
+        if cuts.len() == 1 {
+            return typical;
+        }
+        let answers = cuts.iter().map(|own| self.answer(*own, typical)).collect();
+        let recorded = questions.ask(key(), answers, about);
+        cuts[recorded.unwrap_or(0)]
+    }
+
+    /// A cut as an answer. More parts than typical are more work for one thread.
+    fn answer(&self, cut: Option<Cut>, typical: Option<Cut>) -> Answer {
+        let Some((_, parts)) = cut else { return Answer::new(Setting::Parts(1), self.work) };
+        let between = 2.0 * parts as f64 * self.results as f64;
+        let cost = self.work.and(Item::Access, between).and_kernel();
+        let is_shared = typical.is_none_or(|(_, typical)| parts > typical);
+        Answer { is_shared, ..Answer::new(Setting::Parts(parts), cost) }
+    }
+
+    /// The sum of parts.
+    fn split(&self, builder: &mut Builder, node: &Node, cut: Cut) -> Option<ValueId> {
+        match self.kind {
+            Kind::Reduction(op) => split_reduction(builder, node, op, cut),
+            Kind::Product => split_product(builder, node, cut.1),
+        }
+    }
 }
 
 /// How many reductions read each value.
@@ -78,17 +163,16 @@ fn is_associative(op: ReduceOp) -> bool {
     }
 }
 
-fn split(
-    rewriter: &mut Rewriter,
+/// A reduction that may be split.
+fn reduction(
+    builder: &Builder,
     node: &Node,
     (op, axes): (ReduceOp, &[usize]),
     splits: &Splits,
-) -> Option<ValueId> {
-    let builder = &mut rewriter.builder;
-    let x = node.inputs[0];
-    let ty = builder.ty(x).clone();
+) -> Option<Sum> {
+    let ty = builder.ty(node.inputs[0]);
     // Narrow numbers would be rounded twice.
-    if ty.dtype.category() == Category::Float && ty.dtype.compute() != ty.dtype {
+    if !is_associative(op) || ty.dtype.category() == Category::Float && ty.dtype.compute() != ty.dtype {
         return None;
     }
     let sizes: Vec<i64> = ty.shape.iter().map(Expr::as_int).collect::<Option<_>>()?;
@@ -96,17 +180,32 @@ fn split(
         (0..sizes.len()).filter(|axis| of(*axis)).try_fold(1, |all: i64, axis| all.checked_mul(sizes[axis]))
     };
     let (inner, results) = (product(&|axis| axes.contains(&axis))?, product(&|axis| !axes.contains(&axis))?);
-    if results < 1 || inner.checked_mul(results)? < splits.elements {
+    let elements = inner.checked_mul(results)?;
+    if results < 1 || elements < splits.elements / CLOSE {
         return None;
     }
     // Neighbouring results are one unit, where each is not one by itself.
-    let own = if axes.contains(&(sizes.len() - 1)) { 1 } else { splits.chunk.min(results) };
-    let wanted = if axes.contains(&(sizes.len() - 1)) { splits.rows } else { splits.columns };
+    let by_row = axes.contains(&(sizes.len() - 1));
+    let (own, wanted) = if by_row { (1, splits.rows) } else { (splits.chunk.min(results), splits.columns) };
     let units = results.checked_add(own - 1)? / own;
-    let most = (wanted / units).min(inner.checked_mul(own)? / splits.part);
-    let (axis, parts) = axes.iter().find_map(|axis| Some((*axis, divisor(sizes[*axis], most)?)))?;
-    let mut shape = ty.shape.clone();
-    shape.splice(axis..=axis, [Expr::int(parts), Expr::int(sizes[axis] / parts)]);
+    Some(Sum {
+        kind: Kind::Reduction(op),
+        axes: axes.iter().map(|axis| (*axis, sizes[*axis])).collect(),
+        work: Cost::of(Item::Access, elements as f64),
+        results,
+        is_typical: elements >= splits.elements,
+        busy: wanted / units,
+        long: inner.checked_mul(own)? / splits.part,
+    })
+}
+
+/// A reduction of an axis in parts, and of what these give.
+fn split_reduction(builder: &mut Builder, node: &Node, op: ReduceOp, (axis, parts): Cut) -> Option<ValueId> {
+    let Op::Reduce { axes, .. } = &node.op else { return None };
+    let x = node.inputs[0];
+    let mut shape = builder.ty(x).shape.clone();
+    let size = shape[axis].as_int()?;
+    shape.splice(axis..=axis, [Expr::int(parts), Expr::int(size / parts)]);
     let inside: Vec<usize> = axes.iter().map(|own| if *own < axis { *own } else { *own + 1 }).collect();
     let own = axis - axes.iter().filter(|other| **other < axis).count();
     let apart = builder.reshape(x, &shape).ok()?;
@@ -114,15 +213,14 @@ fn split(
     builder.reduce(op, partial, &[own], false).ok()
 }
 
-/// A product of few tiles and long sums, as the sum of products of parts of its depth.
-fn split_product(rewriter: &mut Rewriter, node: &Node, splits: &ProductSplits) -> Option<ValueId> {
+/// A product of few tiles and long sums, which may be the sum of products of parts of its depth.
+fn product(rewriter: &Rewriter, node: &Node, splits: &ProductSplits) -> Option<Sum> {
     let [a, b] = *node.inputs.as_slice() else { return None };
     // Weights are packed for a product as it is.
     if [a, b].into_iter().any(|factor| is_constant(rewriter, factor)) {
         return None;
     }
-    let builder = &mut rewriter.builder;
-    let (left, right) = (builder.ty(a).clone(), builder.ty(b).clone());
+    let (left, right) = (rewriter.builder.ty(a), rewriter.builder.ty(b));
     if left.dtype.compute() != left.dtype {
         return None;
     }
@@ -130,25 +228,39 @@ fn split_product(rewriter: &mut Rewriter, node: &Node, splits: &ProductSplits) -
     let (left, right) = (fixed(&left.shape)?, fixed(&right.shape)?);
     let ([lead @ .., m, depth], [.., n]) = (left.as_slice(), right.as_slice()) else { return None };
     let results = lead.iter().chain([m, n]).try_fold(1, |all: i64, size| all.checked_mul(*size))?;
-    if results < 1 || results.checked_mul(*depth)? < splits.products {
-        return None;
-    }
+    let products = results.checked_mul(*depth)?;
     let (of, unit) = if *m < splits.many_rows { (n, splits.panel) } else { (m, splits.block) };
-    let units = results / (m * n) * (of.checked_add(unit - 1)? / unit);
-    if units >= splits.enough {
+    if results < 1 || products < splits.products / CLOSE {
         return None;
     }
-    let most = (splits.units / units).min(depth / splits.depth);
-    let parts = divisor(*depth, most)?;
-    let (rank, rest) = (left.len(), depth / parts);
-    let sizes = |shape: &[i64]| shape.iter().copied().map(Expr::int).collect::<Vec<_>>();
+    let units = results / (m * n) * (of.checked_add(unit - 1)? / unit);
+    if units >= splits.enough * CLOSE {
+        return None;
+    }
+    Some(Sum {
+        kind: Kind::Product,
+        axes: vec![(left.len() - 1, *depth)],
+        work: Cost::of(Item::Multiply, products as f64),
+        results,
+        is_typical: products >= splits.products && units < splits.enough,
+        busy: splits.units / units,
+        long: depth / splits.depth,
+    })
+}
+
+/// A product as the sum of products of so many parts of its depth.
+fn split_product(builder: &mut Builder, node: &Node, parts: i64) -> Option<ValueId> {
+    let [a, b] = *node.inputs.as_slice() else { return None };
+    let (left, right) = (builder.ty(a).shape.clone(), builder.ty(b).shape.clone());
+    let ([lead @ .., m, depth], [.., n]) = (left.as_slice(), right.as_slice()) else { return None };
+    let (rank, parts, rest) = (left.len(), Expr::int(parts), Expr::int(depth.as_int()? / parts));
     // Parts are a batch before the others.
     let order = |part: usize| -> Vec<usize> {
         std::iter::once(part).chain((0..=rank).filter(|axis| *axis != part)).collect()
     };
-    let apart = builder.reshape(a, &sizes(&[lead, &[*m, parts, rest]].concat())).ok()?;
+    let apart = builder.reshape(a, &[lead, &[m.clone(), parts.clone(), rest.clone()]].concat()).ok()?;
     let a = builder.permute(apart, &order(rank - 1)).ok()?;
-    let apart = builder.reshape(b, &sizes(&[lead, &[parts, rest, *n]].concat())).ok()?;
+    let apart = builder.reshape(b, &[lead, &[parts, rest, n.clone()]].concat()).ok()?;
     let b = builder.permute(apart, &order(rank - 2)).ok()?;
     let partial = builder.matmul(a, b).ok()?;
     builder.reduce(ReduceOp::Sum, partial, &[0], false).ok()
@@ -169,94 +281,4 @@ fn divisor(size: i64, most: i64) -> Option<i64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::split_reductions;
-    use crate::graph::text::{parse, print};
-    use crate::target::Target;
-    use crate::transform::dce;
-
-    /// How many reductions there are in a graph for a target.
-    #[track_caller]
-    fn reductions_for(target: &Target, body: &str) -> usize {
-        let graph = parse(&format!("graph \"test\" {{ {body} }}")).expect("the text parses");
-        let split = dce(split_reductions(graph, target));
-        crate::graph::verify(&split).expect("the result is well formed");
-        print(&split).matches(" axes [").count()
-    }
-
-    #[track_caller]
-    fn reductions(body: &str) -> usize {
-        let target = crate::target::GpuTarget::named("sm_90a").expect("an architecture");
-        reductions_for(&Target::Gpu(target), body)
-    }
-
-    /// The same for one of a matrix.
-    #[track_caller]
-    fn of_matrix(rows: i64, columns: i64, op: &str, axes: &str, shape: &str) -> usize {
-        reductions(&format!(
-            "input %x \"x\": f32[{rows}, {columns}]
-             %y: f32[{shape}] = {op} %x axes [{axes}]
-             output %y \"y\""
-        ))
-    }
-
-    #[test]
-    fn long_sums_with_few_results_are_two_steps() {
-        assert_eq!(of_matrix(65536, 1024, "sum", "0", "1024"), 2);
-        assert_eq!(of_matrix(4096, 4096, "max", "0, 1", ""), 2);
-        assert_eq!(of_matrix(16, 1 << 20, "sum", "1", "16"), 2);
-    }
-
-    #[test]
-    fn short_sums_and_those_with_many_results_stay() {
-        assert_eq!(of_matrix(128, 1024, "sum", "0", "1024"), 1, "there is little to add up");
-        assert_eq!(of_matrix(65536, 1024, "sum", "1", "65536"), 1, "there are results for everyone");
-        assert_eq!(of_matrix(65537, 1024, "sum", "0", "1024"), 1, "there are no parts of one size");
-    }
-
-    #[test]
-    fn what_others_read_as_well_stays_a_row() {
-        let body = "
-            input %x \"x\": f32[4, 1048576]
-            %e: f32[4, 1048576] = exp %x
-            %s: f32[4] = sum %e axes [1]
-            %t: f32[4, 1048576] = view %s [i0]
-            %y: f32[4, 1048576] = mul %e, %t
-            output %y \"y\"";
-        assert_eq!(reductions(body), 1);
-    }
-    #[test]
-    fn processors_split_what_would_keep_one_thread_busy() {
-        let cpu = Target::cpu(&["x86-64-v3"]);
-        let sum = |rows: i64, columns: i64, axes: &str, shape: &str| {
-            reductions_for(
-                &cpu,
-                &format!(
-                    "input %x \"x\": f32[{rows}, {columns}]
-                     %y: f32[{shape}] = sum %x axes [{axes}]
-                     output %y \"y\""
-                ),
-            )
-        };
-        assert_eq!(sum(1024, 1024, "0, 1", ""), 2);
-        assert_eq!(sum(4096, 512, "0", "512"), 2);
-        assert_eq!(sum(64, 65536, "1", "64"), 1, "there are results for everyone");
-        assert_eq!(sum(64, 1024, "0, 1", ""), 1, "there is little to add up");
-        let product = |rows: i64, depth: i64, columns: i64| {
-            reductions_for(
-                &cpu,
-                &format!(
-                    "input %x \"x\": f32[{rows}, {depth}]
-                     input %y \"y\": f32[{depth}, {columns}]
-                     %z: f32[{rows}, {columns}] = matmul %x, %y
-                     output %z \"z\""
-                ),
-            )
-        };
-        assert_eq!(product(16, 1 << 16, 16), 1);
-        assert_eq!(product(1, 1 << 18, 10), 1);
-        assert_eq!(product(64, 1 << 16, 64), 1);
-        assert_eq!(product(1, 4096, 1000), 0, "panels of columns are enough");
-        assert_eq!(product(256, 4096, 256), 0, "blocks of rows are enough");
-    }
-}
+mod tests;

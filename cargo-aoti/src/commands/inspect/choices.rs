@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use aoti_build::{LOCK_FILE, Lock, Place, Record};
 use aoti_compiler::compile::{self, OpenKernel, Options};
 use aoti_compiler::schedule::{KernelKey, Records};
+use aoti_compiler::target::Facts;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -30,7 +31,7 @@ pub(super) fn run(model: Bytes, path: &Path, options: &Options, is_json: bool) -
         records.set(kernel.clone(), Record::best(&own).clone());
     }
     let options = Options { records, ..options.clone() };
-    let kernels = compile::open_kernels(model, &options);
+    let kernels = compile::open_kernels(model, &options, Facts::default());
     let kernels = kernels.map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
     let mut shown = Vec::new();
     for kernel in kernels.iter().filter(|kernel| kernel.ways.len() > 1) {

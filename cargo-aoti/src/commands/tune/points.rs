@@ -2,6 +2,7 @@
 //! its inputs, else the smallest.
 
 use aoti_build::{Model, Session};
+use aoti_compiler::target::Facts;
 
 use super::Arguments;
 use super::plan::Planned;
@@ -35,7 +36,7 @@ pub(super) fn points(
     let mut points: Vec<Point> =
         dims(arguments, planned).into_iter().map(|dims| Point { dims, inputs: Vec::new() }).collect();
     let has_open_sizes = || -> Result<bool, Failure> {
-        Ok(session.open_kernels(model)?.iter().any(|kernel| !kernel.sizes.is_empty()))
+        Ok(session.open_kernels(model, Facts::default())?.iter().any(|kernel| !kernel.sizes.is_empty()))
     };
     if arguments.dry_run || !has_open_sizes()? {
         // Nothing that is measured tells one point from another.

@@ -1,8 +1,9 @@
 //! What `tune` says: while it goes, and of what it found.
 
+use aoti_compiler::schedule::Decided;
 use serde_json::{Value, json};
 
-use super::{Arguments, Stage, Subject};
+use super::{Arguments, Subject};
 use crate::commands::{Context, print, print_json};
 use crate::progress::Shown;
 use crate::tune::groups::Group;
@@ -37,13 +38,12 @@ impl Listener for Heard<'_> {
     }
 }
 
-impl Stage {
-    /// What is measured, in a word.
-    fn name(self) -> &'static str {
-        match self {
-            Stage::Pairs => "pairs",
-            Stage::Kernels => "kernels",
-        }
+/// What is measured that is decided at some time, in a word.
+fn name_of(stage: Decided) -> &'static str {
+    match stage {
+        Decided::InGraph => "sums and layouts",
+        Decided::OfKernels => "pairs",
+        Decided::InKernel => "kernels",
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) fn dry_run(arguments: &Arguments, subject: &Subject<'_>) {
     if !arguments.output.is_json() {
         let candidates: usize = subject.groups.iter().map(|group| group.tried.len()).sum();
         let (count, model) = (subject.groups.len(), &subject.model.name);
-        let of = subject.stage.name();
+        let of = name_of(subject.stage);
         print(&format!("{model}: {candidates} candidates for {count} {of} on {}\n", subject.machine));
     }
 }
@@ -105,7 +105,7 @@ pub(super) fn outcome(
             .map(|[first, tuned]| json!({ "default_us": first.median, "tuned_us": tuned.median }));
         print_json(&json!({
             "reason": "aoti-tuned", "model": subject.model.name, "dims": dims_json(subject), "machine": subject.machine,
-            "threads": arguments.threads, "of": subject.stage.name(), "kernels": subject.groups.len(), "changed": changed, "slower": slower,
+            "threads": arguments.threads, "of": name_of(subject.stage), "kernels": subject.groups.len(), "changed": changed, "slower": slower,
             "whole": whole, "defaults_within_15_percent": good, "measured": measured,
             "rank_correlation": correlations.iter().map(|(name, mean, _)| (name.clone(), json!(mean))).collect::<serde_json::Map<_, _>>(),
         }));
@@ -120,7 +120,7 @@ pub(super) fn outcome(
                 first.median,
                 tuned.median,
                 subject.groups.len(),
-                subject.stage.name(),
+                name_of(subject.stage),
             ));
         }
         (Some([first, tuned]), _) => print(&format!(
@@ -132,7 +132,7 @@ pub(super) fn outcome(
     if context.terminal.is_verbose() {
         print(&format!(
             "{name}: {good} of {measured} {} are within 15 % of their best without records\n",
-            subject.stage.name()
+            name_of(subject.stage)
         ));
         for (template, mean, count) in correlations {
             print(&format!(

@@ -28,4 +28,5 @@ mod tests;
 
 pub use parse::parse;
 pub(crate) use parse::parse_nested;
+pub(crate) use print::print_part;
 pub use print::{print, print_short};

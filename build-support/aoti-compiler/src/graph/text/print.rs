@@ -25,6 +25,31 @@ pub fn print_short(graph: &Graph) -> String {
     printer.text
 }
 
+/// Some nodes of a graph, without names, places in the user's program and elements of constants, behind a line for each value
+/// that others make and before one with some of their values.
+pub(crate) fn print_part(graph: &Graph, nodes: &[&Node], values: &[ValueId]) -> String {
+    let producers = graph.producers();
+    let mut is_known = vec![false; graph.values.len()];
+    nodes.iter().flat_map(|node| &node.outputs).for_each(|id| is_known[id.index()] = true);
+    let mut printer = Printer { text: String::new(), depth: 0, detail: Detail::Short };
+    for id in nodes.iter().flat_map(|node| &node.inputs) {
+        if std::mem::replace(&mut is_known[id.index()], true) {
+            continue;
+        }
+        let maker = producers[id.index()].map(|position| &graph.nodes[position].op);
+        let kind = if matches!(maker, Some(Op::Constant(_))) { "constant" } else { "value" };
+        printer.line(&format!("{kind} {}: {}", value(*id), graph.ty(*id)));
+    }
+    for node in nodes {
+        let results = node.outputs.iter().map(|id| format!("{}: {}", value(*id), graph.ty(*id)));
+        printer.text.push_str(&format!("{} = ", results.collect::<Vec<_>>().join(", ")));
+        printer.op(node);
+        printer.text.push('\n');
+    }
+    printer.line(&values.iter().map(|id| value(*id)).collect::<Vec<_>>().join(", "));
+    printer.text
+}
+
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&print(self))

@@ -7,6 +7,7 @@ use crate::halves::{Bf16, F16};
 use crate::interpret::{Tensor, evaluate, evaluate_schedule};
 use crate::loops::{self, KernelKind, Program};
 use crate::lower::lower;
+use crate::questions::Questions;
 use crate::schedule;
 use crate::target::{GpuTarget, Target};
 
@@ -63,10 +64,10 @@ fn attention(between: &str, scores: &str, weights: &str, outputs: &str) -> Strin
 #[track_caller]
 fn becomes(text: &str, expected: &[&str]) -> Program {
     let graph = graph(text);
-    let lowered = lower(&graph, &gpu());
+    let lowered = lower(&graph, &gpu(), &mut Questions::default());
     assert_eq!(loops::verify(&lowered), Vec::<String>::new());
     let (schedule, _) =
-        schedule::schedule(lowered.clone(), &graph.ranges(), &gpu(), &schedule::Records::none()).unwrap();
+        schedule::schedule(lowered.clone(), &graph.ranges(), &gpu(), &mut Questions::default()).unwrap();
     assert_eq!(schedule::verify(&schedule), Vec::<String>::new());
     let printed = schedule::text::print(&schedule);
     assert_eq!(schedule::text::parse(&printed).as_ref(), Ok(&schedule), "{printed}");
@@ -132,7 +133,7 @@ fn every_form_is_one_kernel_on_gpus() {
 
 #[test]
 fn processors_keep_products_and_softmax_of_few_queries() {
-    let kinds = kinds(&lower(&graph(FORMS), &Target::cpu(&["x86-64-v3"])));
+    let kinds = kinds(&lower(&graph(FORMS), &Target::cpu(&["x86-64-v3"]), &mut Questions::default()));
     // Two of the forms have five queries, or three, and one has a single one.
     let count = FORMS.matches("  output ").count();
     assert_eq!(kinds.iter().filter(|kind| **kind == "attention").count(), count - 3);
@@ -142,7 +143,8 @@ fn processors_keep_products_and_softmax_of_few_queries() {
 #[test]
 fn what_is_wanted_for_itself_keeps_its_kernel() {
     becomes(&attention("", "%product", "%w", ""), &["attention"]);
-    let lowered = |text: &str| kinds(&lower(&graph(text), &gpu())).contains(&"attention");
+    let lowered =
+        |text: &str| kinds(&lower(&graph(text), &gpu(), &mut Questions::default())).contains(&"attention");
     for wanted in ["product", "w", "max", "e"] {
         assert!(
             !lowered(&attention("", "%product", "%w", &format!("output %{wanted} \"other\""))),
@@ -164,7 +166,7 @@ fn softmax_over_another_axis_is_not_attention() {
     let text = attention("", "%product", "%w", "")
         .replace("%max: f32[2, 6] = max %product axes [2]", "%max: f32[2, 7] = max %product axes [1]")
         .replace("%peak: f32[2, 6, 7] = view %max [i0, i1]", "%peak: f32[2, 6, 7] = view %max [i0, i2]");
-    assert!(!kinds(&lower(&graph(&text), &gpu())).contains(&"attention"));
+    assert!(!kinds(&lower(&graph(&text), &gpu(), &mut Questions::default())).contains(&"attention"));
 }
 
 #[test]

@@ -1,17 +1,17 @@
 //! Threads, vector lanes and blocks: the ways to lay a kernel over a processor, what is taken without a record first.
 
-use super::{Laid, contiguous};
-use crate::loops::{
-    Access, Attention, Axis, ConvShape, Convolution, Kernel, KernelKind, MatMul, Nest, Program, Stage,
-};
-use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Split};
-use crate::select::{Choice, Conv, Gemm, Template};
+use super::{Laid, contiguous, conv};
+use crate::loops::{Access, Attention, Axis, Kernel, KernelKind, MatMul, Nest, Program, Stage};
+use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Mapping, Split};
+use crate::select::{Choice, Gemm, Template};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use crate::target::{Cost, CpuTarget, Item, Prices};
 use std::collections::BTreeSet;
 
 /// Rows of a matrix product from which on blocks of rows keep all threads busy.
 const MANY_ROWS: i64 = 64;
+/// Elements that are so many apart share cache lines, or are in lines that come one after the other.
+const FEW_APART: i64 = 32;
 /// A vector axis shorter than this leaves most lanes empty.
 const FEW_ELEMENTS: i64 = 4;
 
@@ -34,34 +34,49 @@ const MANY_THREADS: i64 = 64;
 
 /// The ways to lay a kernel over threads and lanes.
 pub(super) fn map(program: &Program, kernel: &Kernel, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {
+    let (mut all, total) = map_kind(program, kernel, choice, target);
+    all.iter_mut().for_each(|laid| laid.most_threads = most_threads(laid, &total));
+    all
+}
+
+/// Threads that have a part, where all work is known: of units each is one thread's.
+fn most_threads(laid: &Laid, total: &Expr) -> Option<f64> {
+    let Mapping::Cpu(CpuMapping { split, grain, .. }) = &laid.mapping else { return None };
+    let least = match split {
+        Split::Serial => return Some(1.0),
+        Split::Axes(_) | Split::Chunks(_) => grain.unit.as_int()?,
+        // The unit is all there is.
+        Split::RowsFrom(_) | Split::Template => 1,
+    };
+    Some((total.as_int()? / grain.enough.max(least).max(1)).max(1) as f64)
+}
+
+/// The ways to lay a kernel of some kind, and all its work.
+fn map_kind(program: &Program, kernel: &Kernel, choice: &Choice, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     match &kernel.kind {
         KernelKind::Nest(nest) => map_nest(nest, kernel.rows(program).is_empty(), target),
         KernelKind::MatMul(matmul) => map_product(matmul, choice, target),
-        KernelKind::Convolution(conv) => map_convolution(program, conv, choice, target),
+        KernelKind::Convolution(own) => conv::map(program, own, choice, target),
         KernelKind::Attention(own) => map_attention(own, target),
         // The function shares its work among threads itself.
         KernelKind::Extern(_) => {
             let grain = Grain { enough: target.thread_work, unit: Expr::int(1) };
-            vec![Laid::of(CpuMapping {
-                split: Split::Template,
-                lanes: Lanes::One,
-                grain,
-                block: Block::Typical,
-                rows: None,
-            })]
+            let (split, lanes, block) = (Split::Template, Lanes::One, Block::Typical);
+            (vec![Laid::of(CpuMapping { split, lanes, grain, block, rows: None })], Expr::int(1))
         }
         KernelKind::Rows(rows) => {
             let unit = &rows.length * &rows.inner;
             let total = &unit * &rows.outer;
             let grain = Grain { enough: target.thread_work, unit };
             let (lanes, block) = (Lanes::One, Block::Typical);
-            with_grains(&CpuMapping { split: Split::Template, lanes, grain, block, rows: None }, &total)
+            let mapping = CpuMapping { split: Split::Template, lanes, grain, block, rows: None };
+            (costing(with_grains(&mapping, &total), Item::Access, &total), total)
         }
     }
 }
 
 /// A mapping, and the same with more or less work that is worth a thread, where that changes anything.
-fn with_grains(typical: &CpuMapping, total: &Expr) -> Vec<Laid> {
+pub(super) fn with_grains(typical: &CpuMapping, total: &Expr) -> Vec<Laid> {
     let enough = typical.grain.enough;
     let mut all = vec![Laid::of(typical.clone())];
     for other in [enough / 4, enough * 4, enough * 16] {
@@ -75,32 +90,24 @@ fn with_grains(typical: &CpuMapping, total: &Expr) -> Vec<Laid> {
     all
 }
 
-fn map_attention(own: &Attention, target: &CpuTarget) -> Vec<Laid> {
+/// Ways of a kernel whose template has no cost of its own: so much work of a kind.
+fn costing(mut all: Vec<Laid>, item: Item, total: &Expr) -> Vec<Laid> {
+    let typical = |_| Some(Expr::int(TYPICAL_EXTENT as i64));
+    let total = total.substitute(&typical, &NoRanges).as_int().unwrap_or(1) as f64;
+    all.iter_mut().for_each(|laid| laid.extra = Cost::of(item, total));
+    all
+}
+
+fn map_attention(own: &Attention, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     let columns = own.axes.last().map_or(Expr::int(1), |axis| axis.extent.clone());
     let work = &Expr::product(own.score_axes().iter().map(|axis| &axis.extent)) * &(&own.depth + &columns);
     let grain = Grain { enough: target.thread_products, unit: work.clone() };
     let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
-    with_grains(&CpuMapping { split, lanes, grain, block, rows: None }, &work)
+    let all = with_grains(&CpuMapping { split, lanes, grain, block, rows: None }, &work);
+    (costing(all, Item::Multiply, &work), work)
 }
 
-fn map_convolution(program: &Program, conv: &Convolution, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {
-    let shape = ConvShape::new(program, conv);
-    let taps = &shape.in_channels.floor_div(&Expr::int(shape.groups.max(1))) * &shape.taps();
-    let work = &(&Expr::product(&shape.output) * &taps) * &(&shape.batch * &shape.out_channels);
-    let grain = Grain { enough: target.thread_products, unit: work.clone() };
-    let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
-    let typical = CpuMapping { split, lanes, grain, block, rows: None };
-    let mut all = with_grains(&typical, &work);
-    if matches!(choice.template, Template::Conv(Conv::Tiled | Conv::Pixels)) {
-        for block in [Block::WeightsOnce, Block::PixelsOnce] {
-            let mapping = CpuMapping { block, ..typical.clone() };
-            all.push(Laid { extra: Cost::of(Item::OtherOrder, 1.0), ..Laid::of(mapping) });
-        }
-    }
-    all
-}
-
-fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> Vec<Laid> {
+fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     let lanes = choose_lanes(nest, keeps_no_rows);
     let (typical, total) = nest_along(nest, lanes, target);
     let mut all = with_grains(&typical, &total);
@@ -126,7 +133,7 @@ fn map_nest(nest: &Nest, keeps_no_rows: bool, target: &CpuTarget) -> Vec<Laid> {
             }
         }
     }
-    all
+    (all, total)
 }
 
 /// A nest with these lanes, and the work of all of it.
@@ -189,6 +196,7 @@ fn item_along(access: &Access, vector: Option<Symbol>) -> Item {
     match vector.map(|vector| access.offset.affine_in(vector)) {
         None => Item::Access,
         Some(Some((step, _))) if step.is(1) || step.is(0) => Item::Access,
+        Some(Some((step, _))) if step.as_int().is_some_and(|step| step.abs() <= FEW_APART) => Item::Strided,
         Some(_) => Item::Gather,
     }
 }
@@ -201,14 +209,23 @@ fn stage_cost(stage: &Stage, vector: Symbol, positions: f64) -> Cost {
 
 /// What the accesses of a nest cost with lanes along an axis.
 fn lanes_cost(nest: &Nest, lanes: Lanes) -> Cost {
-    let outer = nest.axes.last().filter(|_| lanes == Lanes::Outer).map(|axis| axis.symbol);
+    let outer = nest.axes.last().filter(|_| lanes == Lanes::Outer);
     let of_stage = |cost: Cost, stage: &Stage| -> Cost {
-        let Some(vector) = outer.or_else(|| stage.axes.last().map(|axis| axis.symbol)) else { return cost };
-        cost.plus(&stage_cost(stage, vector, size_of(&nest.axes) * size_of(&stage.axes)))
+        let Some(vector) = outer.or_else(|| stage.axes.last()) else { return cost };
+        let positions = size_of(&nest.axes) * size_of(&stage.axes) * empty_lanes(vector);
+        cost.plus(&stage_cost(stage, vector.symbol, positions))
     };
     let cost = nest.stages.iter().fold(Cost::default(), of_stage);
     // A nest that reads and writes nothing still runs.
     if cost == Cost::default() { Cost::of(Item::Access, 1.0) } else { cost }
+}
+
+/// How many times as long accesses take because lanes are empty along an axis.
+fn empty_lanes(vector: &Axis) -> f64 {
+    /// Lanes of the widest vectors.
+    const LANES: f64 = 16.0;
+    let extent = size_of(std::slice::from_ref(vector)).max(1.0);
+    (extent / LANES).ceil() * LANES / extent
 }
 
 /// Terms that are computed at one position of the outer axes.
@@ -258,7 +275,7 @@ fn choose_lanes(nest: &Nest, keeps_no_rows: bool) -> Lanes {
     }
 }
 
-fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {
+fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> (Vec<Laid>, Expr) {
     let rank = matmul.axes.len();
     let (m, n) = (&matmul.axes[rank - 2].extent, &matmul.axes[rank - 1].extent);
     let row = n * &matmul.depth;
@@ -268,7 +285,8 @@ fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid
         let whole = &batches * &whole;
         let grain = Grain { enough: target.thread_products, unit: whole };
         let (split, lanes, block) = (Split::Template, Lanes::Outer, Block::Typical);
-        return vec![Laid::of(CpuMapping { split, lanes, grain, block, rows: None })];
+        let total = grain.unit.clone();
+        return (vec![Laid::of(CpuMapping { split, lanes, grain, block, rows: None })], total);
     }
     let by_row = choice.template == Template::Gemm(Gemm::Any);
     let (split, unit) = match (batches.is(1), by_row) {
@@ -281,10 +299,11 @@ fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid
     let rows = matmul.row_epilogue.as_ref();
     let rows = rows.map(|rows| Grain { enough: target.thread_work, unit: position_work(rows) });
     let typical = CpuMapping { split, lanes, grain, block, rows };
-    let mut all = with_grains(&typical, &(&batches * &whole));
+    let total = &batches * &whole;
+    let mut all = with_grains(&typical, &total);
     // On matrix units tiles are of one size, and the template splits what is cheaper to split.
     if by_row || matches!(choice.template, Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits)) {
-        return all;
+        return (all, total);
     }
     let blocks = TILE_ROWS.into_iter().filter(|rows| m.as_int().is_none_or(|m| m > *rows)).map(Block::Rows);
     let splits = other_splits(split, m);
@@ -303,7 +322,7 @@ fn map_product(matmul: &MatMul, choice: &Choice, target: &CpuTarget) -> Vec<Laid
             all.push(Laid { factor, extra, is_shared: true, ..laid });
         }
     }
-    all
+    (all, total)
 }
 
 /// The other ways to split one product over threads.

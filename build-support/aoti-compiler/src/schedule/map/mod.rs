@@ -1,12 +1,14 @@
 //! Decides the [`Mapping`] of a kernel for a target. Knows the loops and the chosen template; knows no text.
 
 mod attention;
+mod conv;
 mod cpu;
 mod index;
 mod simt;
 mod tiles;
 
 pub(super) use cpu::{epilogue_cost, nest_cost, suits_rows};
+pub(super) use simt::memory_cost;
 pub(super) use tiles::is_of_whole_loads;
 
 use super::mapping::{CpuMapping, GpuMapping, Mapping, Rows};
@@ -24,6 +26,8 @@ pub(super) struct Laid {
     pub(super) extra: Cost,
     /// Whether there is another mapping from which it differs only in what several threads share.
     pub(super) is_shared: bool,
+    /// Threads that have a part in it, where that is known.
+    pub(super) most_threads: Option<f64>,
 }
 
 impl Laid {
@@ -33,7 +37,7 @@ impl Laid {
 
     /// A mapping that adds nothing to what the choice costs.
     fn plain(mapping: Mapping) -> Laid {
-        Laid { mapping, factor: 1.0, extra: Cost::default(), is_shared: false }
+        Laid { mapping, factor: 1.0, extra: Cost::default(), is_shared: false, most_threads: None }
     }
 
     /// What a choice costs that is laid so.
@@ -67,7 +71,11 @@ pub(super) fn map(
         Target::Cpu(cpu) => cpu::map(program, kernel, choice, cpu),
         Target::Gpu(gpu) => {
             let mappings = simt::map(program, kernel, ranges, gpu).into_iter();
-            mappings.map(|mapping| Laid::plain(Mapping::Gpu(mapping))).collect()
+            let laid = |mapping| {
+                let extra = simt::cost(program, kernel, &mapping);
+                Laid { extra, ..Laid::plain(Mapping::Gpu(mapping)) }
+            };
+            mappings.map(laid).collect()
         }
     }
 }

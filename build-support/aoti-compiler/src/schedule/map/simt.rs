@@ -10,7 +10,7 @@ use crate::loops::{
 };
 use crate::schedule::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, Tile, is_row, row_bytes};
 use crate::symbolic::{Expr, NoRanges, Ranges, Symbol};
-use crate::target::GpuTarget;
+use crate::target::{Cost, GpuTarget, Item};
 
 /// Threads of a block where nothing else decides.
 const BLOCK: i64 = 256;
@@ -28,6 +28,8 @@ const ALONE: i64 = 16;
 const MANY: i64 = 1 << 17;
 /// Rows beyond this many bytes for a block are kept in device memory.
 const MAX_ROWS: i64 = 64 * 1024;
+/// What an access to shared memory costs, as a part of one to device memory.
+const SHARED_ACCESS: f64 = 0.25;
 /// Shared memory that is left to what kernels declare.
 const KEPT_FREE: i64 = 4 * 1024;
 
@@ -57,15 +59,15 @@ pub(super) fn map(
             let rows = kernel.rows(program);
             let bytes = bytes_of_rows(program, &rows, ranges);
             let mut teams = shape(program, nest, ranges, bytes > 0);
-            if let Some(own) = with_registers(program, (nest, &rows), &teams, ranges) {
-                return vec![GpuMapping::Teams(Teams { index, ..own })];
-            }
-            teams.index = index;
+            let own = with_registers(program, (nest, &rows), &teams, ranges);
             let limit = target.max_shared_bytes.min(MAX_ROWS) - KEPT_FREE;
             if bytes.checked_mul(teams.places).is_none_or(|bytes| bytes > limit) {
                 teams.rows = Rows::Scratch;
             }
-            vec![GpuMapping::Teams(teams)]
+            // Device memory is no place for rows that fit into registers.
+            let other = (own.is_none() || teams.rows == Rows::Shared).then_some(teams);
+            let all = own.into_iter().chain(other);
+            all.map(|teams| GpuMapping::Teams(Teams { index, ..teams })).collect()
         }
         KernelKind::MatMul(matmul) => tiles(tiles::of_product(program, matmul, index, target)),
         KernelKind::Convolution(conv) => tiles(tiles::of_convolution(program, conv, index, target)),
@@ -78,6 +80,29 @@ pub(super) fn map(
             unreachable!("programs that call functions of processors are refused for GPUs")
         }
     }
+}
+
+/// What the loops of a kernel cost beside what a template does: accesses to device memory, and to rows in shared memory.
+pub(super) fn cost(program: &Program, kernel: &Kernel, mapping: &GpuMapping) -> Cost {
+    let (KernelKind::Nest(nest), GpuMapping::Teams(teams)) = (&kernel.kind, mapping) else {
+        return Cost::default();
+    };
+    let price = match teams.rows {
+        Rows::Registers => 0.0,
+        Rows::Shared => SHARED_ACCESS,
+        Rows::Scratch => 1.0,
+    };
+    memory_cost(program, nest, price)
+}
+
+/// What accesses cost where one to a row costs as much as this part of one to device memory.
+pub(in crate::schedule) fn memory_cost(program: &Program, nest: &Nest, to_row: f64) -> Cost {
+    let outer = extent(&Expr::product(nest.axes.iter().map(|axis| &axis.extent)), &NoRanges) as f64;
+    let of_stage = |stage: &Stage| -> f64 {
+        let accesses = stage.accesses().map(|access| if is_row(program, access) { to_row } else { 1.0 });
+        accesses.sum::<f64>() * stage_extent(stage, &NoRanges) as f64
+    };
+    Cost::of(Item::Access, outer * nest.stages.iter().map(of_stage).sum::<f64>())
 }
 
 /// Threads of a block for a row operation, and the rows that it works on at a time.

@@ -11,7 +11,7 @@ use crate::schedule::mapping::{
 use crate::schedule::memory::MemoryPlan;
 use crate::select::{Choice, PackedOperand, Packing, Scratch, Template};
 use crate::symbolic::Expr;
-use crate::target::{GpuTarget, MathLibrary, Target, Tf32};
+use crate::target::{CpuTarget, GpuTarget, MathLibrary, Target, Tf32};
 use crate::text::{Cursor, SyntaxError};
 use cranelift_entity::PrimaryMap;
 
@@ -52,17 +52,27 @@ fn target(cursor: &mut Cursor<'_>) -> Result<Target, SyntaxError> {
             while let Some(level) = cursor.optional_string()? {
                 levels.push(level);
             }
-            Ok(Target::cpu(&levels))
+            Ok(Target::Cpu(CpuTarget::new(&levels).with_libraries(&libraries(cursor)?)))
         }
         "gpu" => {
             let known = GpuTarget::named(&cursor.string()?);
             let known = known.ok_or_else(|| cursor.error("there is no such architecture"))?;
             let [matmul, conv] = ["tf32-matmul", "tf32-conv"].map(|word| cursor.eat_word(word));
-            let libraries = if cursor.eat_word("library") { &MathLibrary::ALL[..] } else { &[] };
-            Ok(Target::Gpu(known.allowing(Tf32 { matmul, conv }).with_libraries(libraries)))
+            let libraries = libraries(cursor)?;
+            Ok(Target::Gpu(known.allowing(Tf32 { matmul, conv }).with_libraries(&libraries)))
         }
         _ => Err(cursor.error("expected `cpu` or `gpu`")),
     }
+}
+
+fn libraries(cursor: &mut Cursor<'_>) -> Result<Vec<MathLibrary>, SyntaxError> {
+    let mut named = Vec::new();
+    while cursor.eat_word("library") {
+        let name = cursor.string()?;
+        let known = MathLibrary::ALL.into_iter().find(|library| library.name() == name);
+        named.push(known.ok_or_else(|| cursor.error("there is no such library"))?);
+    }
+    Ok(named)
 }
 
 fn one(cursor: &mut Cursor<'_>) -> Result<Expr, SyntaxError> {
@@ -203,14 +213,18 @@ fn mapping(cursor: &mut Cursor<'_>) -> Result<Mapping, SyntaxError> {
     let along = one_of(cursor, "along", [("outer", Along::Outer), ("inner", Along::Inner)])?;
     let lanes = field(cursor, "lanes")?;
     let turned = if cursor.eat_word("turned") { Some(cursor.position()?) } else { None };
-    let kept = [("shared", Rows::Shared), ("registers", Rows::Registers), ("scratch", Rows::Scratch)];
-    let rows = one_of(cursor, "rows", kept)?;
+    let rows = rows(cursor)?;
     cursor.expect_word("order")?;
     let in_order: Result<Vec<usize>, _> = cursor.bracketed()?.into_iter().map(str::parse).collect();
     let in_order = in_order.map_err(|_| cursor.error("expected axes by number"))?;
     let index = index_width(cursor)?;
     let teams = Teams { size, places, across, along, lanes, turned, index, rows, in_order };
     Ok(Mapping::Gpu(GpuMapping::Teams(teams)))
+}
+
+pub(super) fn rows(cursor: &mut Cursor<'_>) -> Result<Rows, SyntaxError> {
+    let kept = [("shared", Rows::Shared), ("registers", Rows::Registers), ("scratch", Rows::Scratch)];
+    one_of(cursor, "rows", kept)
 }
 
 pub(super) fn block(cursor: &mut Cursor<'_>) -> Result<Block, SyntaxError> {

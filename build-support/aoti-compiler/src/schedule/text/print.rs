@@ -8,7 +8,7 @@ use crate::schedule::mapping::{
     Tile,
 };
 use crate::select::{Choice, Packing, Scratch, Template};
-use crate::target::{Target, Tf32};
+use crate::target::{MathLibrary, Target, Tf32};
 use crate::text::{Detail, bracketed, quoted};
 use std::fmt::Write;
 
@@ -26,14 +26,14 @@ fn printed(schedule: &Schedule, detail: Detail) -> String {
     let mut text = match &schedule.target {
         Target::Cpu(cpu) => {
             let levels: String = cpu.levels.iter().map(|level| format!(" {}", quoted(&level.name))).collect();
-            format!("schedule cpu{levels} {{\n")
+            format!("schedule cpu{levels}{} {{\n", libraries(&cpu.libraries))
         }
         Target::Gpu(gpu) => {
             let Tf32 { matmul, conv } = gpu.tf32;
             let allowed = [(matmul, " tf32-matmul"), (conv, " tf32-conv")];
             let allowed: String = allowed.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect();
-            let library = if gpu.library.is_some() { " library" } else { "" };
-            format!("schedule gpu {}{allowed}{library} {{\n", quoted(&gpu.architecture))
+            let libraries = libraries(gpu.library.as_slice());
+            format!("schedule gpu {}{allowed}{libraries} {{\n", quoted(&gpu.architecture))
         }
     };
     let decisions = |id| {
@@ -48,6 +48,11 @@ fn printed(schedule: &Schedule, detail: Detail) -> String {
     }
     text.push_str("}\n");
     text
+}
+
+/// The libraries that products may be left to.
+fn libraries(named: &[MathLibrary]) -> String {
+    named.iter().map(|library| format!(" library {}", quoted(library.name()))).collect()
 }
 
 fn choice(choice: &Choice) -> Vec<String> {
@@ -163,17 +168,21 @@ fn mapping(mapping: &Mapping) -> String {
                 Along::Outer => "outer",
                 Along::Inner => "inner",
             };
-            let rows = match rows {
-                Rows::Shared => "shared",
-                Rows::Registers => "registers",
-                Rows::Scratch => "scratch",
-            };
+            let rows = rows_text(*rows);
             format!(
                 "map team {size} places {places} adjacent {side} along {along} lanes {lanes}{turned} rows {rows} order {} index {}",
                 bracketed(in_order),
                 bits(*index)
             )
         }
+    }
+}
+
+pub(super) fn rows_text(rows: Rows) -> &'static str {
+    match rows {
+        Rows::Shared => "shared",
+        Rows::Registers => "registers",
+        Rows::Scratch => "scratch",
     }
 }
 

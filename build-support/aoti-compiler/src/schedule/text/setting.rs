@@ -1,8 +1,13 @@
-//! The text form of settings, one line: `gemm.packed split rows 64 lanes outer grain 65536 block rows 8`, `fused`.
+//! The text form of settings, one line: `gemm.packed split rows 64 lanes outer grain 65536 block rows 8`, `fused`, `parts 16`,
+//! `channels-last`.
 
-use super::parse::{block, blocks, lanes, multiplier, pair, split, template};
-use super::print::{block_text, blocks_text, lanes_text, multiplier_text, split_text, template_text};
+use super::parse::{block, blocks, lanes, multiplier, pair, rows, split, template};
+use super::print::{
+    block_text, blocks_text, lanes_text, multiplier_text, rows_text, split_text, template_text,
+};
 use crate::diagnostic::Diagnostics;
+use crate::loops::Channels;
+use crate::schedule::hold::Held;
 use crate::schedule::joints::Joint;
 use crate::schedule::mapping::Block;
 use crate::schedule::setting::{Layout, Setting};
@@ -15,6 +20,9 @@ impl fmt::Display for Setting {
         let (template, layout) = match self {
             Setting::Kernel { template, layout } => (template, layout),
             Setting::Pair(joint) => return f.write_str(joint_text(*joint)),
+            Setting::Parts(parts) => return write!(f, "parts {parts}"),
+            Setting::Held(held) => return f.write_str(held_text(*held)),
+            Setting::Channels(place) => return f.write_str(channels_text(*place)),
         };
         f.write_str(template_text(*template))?;
         match layout {
@@ -26,6 +34,7 @@ impl fmt::Display for Setting {
                 let (by, blocks) = (multiplier_text(*by), blocks_text(*blocks));
                 write!(f, " tile [{rows}, {columns}] by {by} threads {threads}{blocks}")
             }
+            Layout::Teams { size, rows } => write!(f, " team {size} rows {}", rows_text(*rows)),
             Layout::Fixed => Ok(()),
         }
     }
@@ -40,10 +49,37 @@ impl FromStr for Setting {
     }
 }
 
+impl Setting {
+    /// What it is a setting of: a template, or a kind of question.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Setting::Kernel { template, .. } => template_text(*template),
+            Setting::Pair(_) => "pair",
+            Setting::Held(_) => "rows held",
+            Setting::Parts(_) => "parts",
+            Setting::Channels(_) => "channels",
+        }
+    }
+}
+
 fn joint_text(joint: Joint) -> &'static str {
     match joint {
         Joint::Fused => "fused",
         Joint::Apart => "apart",
+    }
+}
+
+fn held_text(held: Held) -> &'static str {
+    match held {
+        Held::Kept => "rows-kept",
+        Held::ReadAgain => "rows-read-again",
+    }
+}
+
+fn channels_text(place: Channels) -> &'static str {
+    match place {
+        Channels::First => "channels-first",
+        Channels::Last => "channels-last",
     }
 }
 
@@ -52,6 +88,18 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
         [Joint::Fused, Joint::Apart].into_iter().find(|joint| cursor.eat_word(joint_text(*joint)))
     {
         return Ok(Setting::Pair(joint));
+    }
+    let places = [Channels::First, Channels::Last];
+    if let Some(place) = places.into_iter().find(|place| cursor.eat_word(channels_text(*place))) {
+        return Ok(Setting::Channels(place));
+    }
+    if let Some(held) =
+        [Held::Kept, Held::ReadAgain].into_iter().find(|held| cursor.eat_word(held_text(*held)))
+    {
+        return Ok(Setting::Held(held));
+    }
+    if cursor.eat_word("parts") {
+        return Ok(Setting::Parts(cursor.number()?));
     }
     let template = template(cursor)?;
     let layout = if cursor.eat_word("split") {
@@ -69,6 +117,9 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting, SyntaxError> {
         cursor.expect_word("threads")?;
         let threads = cursor.number()?;
         Layout::Tile { by, rows, columns, threads, blocks: blocks(cursor)? }
+    } else if cursor.eat_word("team") {
+        let size = cursor.number()?;
+        Layout::Teams { size, rows: rows(cursor)? }
     } else {
         Layout::Fixed
     };

@@ -92,9 +92,30 @@ const ROUNDED: &str = r#"schedule gpu "sm_90a" tf32-matmul {
 }
 "#;
 
+const LEFT_TO_LIBRARIES: &str = r#"schedule cpu "x86-64-v3" library "openblas" library "onednn" {
+  loops "one" {
+    buffer b0 "x": f32[512, 768] input 0
+    buffer b1 "w": f32[768, 256] input 1
+    buffer b2 "y": f32[512, 256] output 0
+    inputs [b0, b1]
+    graph_inputs [b0, b1]
+    outputs [b2]
+    kernel "p" {
+      choose gemm.openblas
+      map split template lanes outer grain [65536, 100663296]
+      matmul f32 b0 [0, 768, 1], b1 [0, 256, 1] over [i0 < 512, i1 < 256] depth [768] {
+        t0: f32 = total
+        store b2[i0, i1] = t0
+      }
+    }
+  }
+  arena [0]
+}
+"#;
+
 #[test]
 fn printing_gives_the_text_back() {
-    for text in [CPU, GPU, ROUNDED] {
+    for text in [CPU, GPU, ROUNDED, LEFT_TO_LIBRARIES] {
         let schedule = parse(text).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(print(&schedule), text);
         assert_eq!(verify(&schedule), Vec::<String>::new());
@@ -131,6 +152,7 @@ fn each_rule_is_checked() {
     );
     finds(GPU, "schedule gpu \"sm_90a\"", "schedule cpu", "another machine");
     finds(ROUNDED, " tf32-matmul", " tf32-conv", "may not be rounded");
+    finds(LEFT_TO_LIBRARIES, " library \"openblas\"", "", "its library does not compute it");
 }
 
 #[test]
@@ -139,6 +161,7 @@ fn faults_are_located() {
         parse(&CPU.replacen(from, to, 1)).expect_err("it does not parse").0[0].message.clone()
     };
     assert!(message("gemm.packed", "gemm.fast").contains("`gemm.fast` is not a template"));
+    assert!(message("-v3\" {", "-v3\" library \"blas\" {").contains("there is no such library"));
     assert!(message("place b2", "place b9").contains("no such buffer"));
     assert!(message("lanes inner", "lanes sideways").contains("`one`, `inner` or `outer`"));
     assert!(message("product [0, 2, 1, 3, 2]", "product [0]").contains("a form and its sizes"));

@@ -57,6 +57,8 @@ pub struct Context {
     pub(super) parts: BTreeMap<ValueId, Parts>,
     /// The complex values that parts are of.
     pub(super) wholes: BTreeMap<(ValueId, ValueId), ValueId>,
+    /// The bits, as signed integers, that values were made of. A processor may change those of a NaN in a conversion.
+    pub(super) bits: BTreeMap<ValueId, ValueId>,
     /// Of random numbers.
     pub(super) draws: Draws,
     /// The largest values of sizes read from data, which hold where nothing in the program bounds them.
@@ -74,6 +76,7 @@ impl Context {
             overwritten: Vec::new(),
             parts: BTreeMap::new(),
             wholes: BTreeMap::new(),
+            bits: BTreeMap::new(),
             draws: Draws::default(),
             default_bounds: BTreeMap::new(),
         }

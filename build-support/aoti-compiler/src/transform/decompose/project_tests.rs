@@ -8,6 +8,7 @@ use crate::graph::{Graph, Op, ReduceOp};
 use crate::interpret::{Tensor, evaluate};
 use crate::lower::lower;
 use crate::operators::{Operator, OperatorCode, Operators};
+use crate::questions::Questions;
 use crate::schedule::{self, Records, decide};
 use crate::target::Target;
 use crate::{graph, loops};
@@ -88,7 +89,7 @@ fn a_function_that_decides_sizes_has_memory_for_the_largest() {
         graph.outputs.iter().map(|output| graph.ty(output.value).to_string()).collect();
     assert_eq!(outputs, ["f32[s0, s1]", "i64[2*s0]"]);
     let target = Target::cpu(&["x86-64-v3"]);
-    let lowered = lower(&crate::transform::optimize(graph), &target);
+    let lowered = lower(&crate::transform::optimize(graph), &target, &mut Questions::default());
     assert_eq!(loops::verify(&lowered), Vec::<String>::new());
 }
 
@@ -111,7 +112,7 @@ fn sizes_that_a_function_decides_have_a_bound() {
     let call = graph.nodes.iter().find(|node| matches!(node.op, Op::Extern(_))).expect("it is called");
     assert_eq!(graph.ty(call.outputs[0]).to_string(), "f32[2*s1, 3]");
     let target = Target::cpu(&["x86-64-v3"]);
-    let lowered = lower(&crate::transform::optimize(graph), &target);
+    let lowered = lower(&crate::transform::optimize(graph), &target, &mut Questions::default());
     assert_eq!(loops::verify(&lowered), Vec::<String>::new());
 }
 
@@ -146,7 +147,7 @@ fn every_type_of_argument_goes_through_all_text_forms() {
     );
     assert_eq!(graph::text::parse(&text).unwrap_or_else(|error| panic!("{error}")), graph);
     let target = Target::cpu(&["x86-64-v3"]);
-    let lowered = lower(&graph, &target);
+    let lowered = lower(&graph, &target, &mut Questions::default());
     assert_eq!(loops::verify(&lowered), Vec::<String>::new());
     let text = loops::text::print(&lowered);
     assert_eq!(loops::text::parse(&text).unwrap_or_else(|error| panic!("{error}")), lowered);

@@ -1,10 +1,13 @@
 //! Keys say what a kernel computes and nothing else; records choose among the ways that there are.
 
+use super::key::Roles;
 use super::*;
+use crate::loops::Program;
 use crate::loops::text::parse;
 use crate::schedule::mapping::{Block, Split};
 use crate::schedule::setting::Layout;
-use crate::schedule::{decide, verify};
+use crate::schedule::{Way, decide, verify, ways};
+use crate::target::Target;
 
 const CPU: [&str; 1] = ["x86-64-v4"];
 
@@ -120,4 +123,18 @@ fn tiles_of_gpus_are_ways_too() {
         ways(&program, kernel, &ranges, &target).iter().map(|way| way.setting().to_string()).collect();
     assert_eq!(all[0], "gemm.any tile [64, 64] by units threads 128");
     assert!(all.contains(&"gemm.any tile [128, 128] by units threads 256".to_owned()), "{all:#?}");
+}
+
+#[test]
+fn work_that_threads_share_takes_less_and_sharing_takes_time() {
+    let prices = crate::target::Prices::TYPICAL;
+    let setting = Setting::Parts(4);
+    let cost = Cost::of(crate::target::Item::Multiply, 1e6);
+    let on = |most_threads, threads| {
+        Answer { most_threads, ..Answer::new(setting.clone(), cost) }.cost_on(threads, &prices)
+    };
+    assert_eq!((on(None, 1), on(Some(8.0), 1), on(Some(1.0), 4)), (1e6, 1e6, 1e6));
+    assert_eq!((on(None, 4), on(Some(4.0), 4)), (on(Some(8.0), 4), on(Some(8.0), 4)));
+    assert!(on(Some(8.0), 4) < on(Some(2.0), 4) && on(Some(2.0), 4) < 1e6);
+    assert!(on(Some(2.0), 2) > 0.5e6, "threads have to begin and to be waited for");
 }

@@ -1,17 +1,13 @@
-//! What is known from measurements: the fastest setting of kernels, by key.
+//! What records know a question by: a digest of what it is about and of the kind of target.
 //!
-//! The key of a kernel is a digest of what it computes and of the kind of target. Buffers and symbols have numbers by the
-//! order in which the kernel mentions them, so that neither names nor weights nor the rest of a model are part of it. The
-//! key of two kernels that may become one is a digest of both, in which what they share has one number.
+//! Buffers, values and symbols have numbers by the order in which the text mentions them, so that neither names nor weights nor
+//! the rest of a model are part of a key. The key of two kernels that may become one is a digest of both, in which what they
+//! share has one number; that of a question about a graph is one of the nodes that it concerns.
 
-use super::joints::Joint;
-use super::mapping::Mapping;
-use super::setting::Setting;
-use super::ways::{Way, ways};
+use crate::graph::text::print_part;
+use crate::graph::{Graph, Node, SymbolInfo, ValueId};
 use crate::loops::text::print_kernel;
 use crate::loops::{BufferId, Kernel, Program, Storage};
-use crate::select::Choice;
-use crate::symbolic::Ranges;
 use crate::target::Target;
 use crate::text::bracketed;
 use std::collections::BTreeMap;
@@ -21,7 +17,7 @@ use std::fmt::Write;
 /// Digits of a key.
 const DIGITS: usize = 16;
 
-/// Stands for what a kernel computes, or two that may become one, on a kind of target.
+/// Stands for what a question is about, on a kind of target: a kernel, two that may become one, a part of a graph.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct KernelKey(String);
 
@@ -35,7 +31,35 @@ impl KernelKey {
     /// of the program, in the order of their roles. Kernels of one key have as many, each of the same meaning.
     pub fn with_sizes(program: &Program, kernels: &[&Kernel], target: &Target) -> (KernelKey, Vec<usize>) {
         let (text, sizes) = canonical(program, kernels, target);
-        (KernelKey(blake3::hash(text.as_bytes()).to_hex()[..DIGITS].to_owned()), sizes)
+        (KernelKey::digest(&text), sizes)
+    }
+
+    /// The key of another question of some kind about a kernel than how it runs.
+    pub fn of_kernel(
+        what: &str,
+        program: &Program,
+        kernel: &Kernel,
+        target: &Target,
+    ) -> (KernelKey, Vec<usize>) {
+        let (text, sizes) = canonical(program, &[kernel], target);
+        (KernelKey::digest(&format!("{what}\n{text}")), sizes)
+    }
+
+    /// The key of a question of some kind about nodes of a graph and values among theirs, and the sizes that it leaves open.
+    pub fn of_nodes(
+        what: &str,
+        graph: &Graph,
+        (nodes, values): (&[&Node], &[ValueId]),
+        target: &Target,
+    ) -> (KernelKey, Vec<usize>) {
+        let mut roles = Roles { keeps_axes: true, ..Roles::default() };
+        let text = format!("{}{what}\n{}", kind_of(target), roles.renamed(&print_part(graph, nodes, values)));
+        let (sizes, ranges) = roles.ranges(&graph.symbols);
+        (KernelKey::digest(&(text + &ranges)), sizes)
+    }
+
+    fn digest(text: &str) -> KernelKey {
+        KernelKey(blake3::hash(text.as_bytes()).to_hex()[..DIGITS].to_owned())
     }
 
     /// Reads a key.
@@ -51,71 +75,9 @@ impl fmt::Display for KernelKey {
     }
 }
 
-/// Settings of kernels by their keys. A setting that a kernel cannot have is passed over: records never make a wrong build.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Records(BTreeMap<KernelKey, Setting>);
-
-impl Records {
-    /// No records: everything is decided by what it is thought to cost.
-    pub fn none() -> Records {
-        Records::default()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Records the setting of a kernel in the place of an earlier one.
-    pub fn set(&mut self, key: KernelKey, setting: Setting) {
-        self.0.insert(key, setting);
-    }
-
-    /// All of them, in the order of their keys.
-    pub fn iter(&self) -> impl Iterator<Item = (&KernelKey, &Setting)> {
-        self.0.iter()
-    }
-
-    /// The setting of a kernel.
-    pub fn get(&self, key: &KernelKey) -> Option<&Setting> {
-        self.0.get(key)
-    }
-
-    /// Whether two kernels become one, where that is recorded.
-    pub(super) fn joint(&self, key: &KernelKey) -> Option<Joint> {
-        match self.get(key)? {
-            Setting::Pair(joint) => Some(*joint),
-            Setting::Kernel { .. } => None,
-        }
-    }
-
-    /// How a kernel runs.
-    pub(super) fn decide(
-        &self,
-        program: &Program,
-        kernel: &Kernel,
-        ranges: &dyn Ranges,
-        target: &Target,
-    ) -> (Choice, Mapping) {
-        let mut all = ways(program, kernel, ranges, target);
-        let recorded = if self.is_empty() || all.len() == 1 {
-            None
-        } else {
-            self.get(&KernelKey::of(program, kernel, target))
-        };
-        let found = recorded.and_then(|setting| all.iter().position(|way| way.setting() == *setting));
-        let Way { choice, mapping, .. } = all.swap_remove(found.unwrap_or(0));
-        (choice, mapping)
-    }
-}
-
 /// What kernels compute, and what their ways depend on, as text with roles for names; and the symbols in it.
 fn canonical(program: &Program, kernels: &[&Kernel], target: &Target) -> (String, Vec<usize>) {
-    let mut roles = Roles::default();
-    let mut text = match target {
-        Target::Cpu(_) => "cpu\n".to_owned(),
-        Target::Gpu(gpu) => format!("gpu {}\n", gpu.architecture),
-    };
+    let (mut roles, mut text) = (Roles::default(), kind_of(target));
     for kernel in kernels {
         text.push_str(&roles.renamed(&print_kernel(program, kernel)));
     }
@@ -134,27 +96,32 @@ fn canonical(program: &Program, kernels: &[&Kernel], target: &Target) -> (String
         let shape = roles.renamed(&bracketed(&own.shape));
         let _ = writeln!(text, "{role}: {}{shape} {storage}", own.dtype);
     }
-    let sizes = roles.sizes();
-    for (symbol, role) in &sizes {
-        if let Some(info) = program.symbols.get(*symbol) {
-            let _ = writeln!(text, "{role} in {}..{}", info.range.min, info.range.max);
-        }
+    let (sizes, ranges) = roles.ranges(&program.symbols);
+    (text + &ranges, sizes)
+}
+
+/// The kind of a target: levels of processors share a schedule.
+fn kind_of(target: &Target) -> String {
+    match target {
+        Target::Cpu(_) => "cpu\n".to_owned(),
+        Target::Gpu(gpu) => format!("gpu {}\n", gpu.architecture),
     }
-    (text, sizes.into_iter().map(|(symbol, _)| symbol).collect())
 }
 
 /// New numbers for buffers, sizes, axes and places in the user's program, each in the order in which they come.
 #[derive(Default)]
-struct Roles {
+pub(super) struct Roles {
     numbers: BTreeMap<(char, u32), usize>,
     counts: BTreeMap<char, usize>,
+    /// Whether axes keep their numbers: those of a graph's coordinates mean something.
+    keeps_axes: bool,
 }
 
 impl Roles {
-    fn renamed(&mut self, text: &str) -> String {
+    pub(super) fn renamed(&mut self, text: &str) -> String {
         let mut renamed = String::with_capacity(text.len());
         let mut rest = text;
-        let (mut after_site, mut depth) = (false, 0_usize);
+        let (mut after_site, mut after_percent, mut depth) = (false, false, 0_usize);
         while let Some(first) = rest.chars().next() {
             let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
             let length = if is_word(first) {
@@ -168,11 +135,16 @@ impl Roles {
             let role = match (first, number(word.get(1..).unwrap_or_default())) {
                 ('b', Some(index)) => Some((first, index)),
                 // Elsewhere `i32` is an element type.
-                ('s' | 'i', Some(index)) if depth > 0 => Some((first, index)),
+                ('s', Some(index)) if depth > 0 => Some((first, index)),
+                ('i', Some(index)) if depth > 0 && !self.keeps_axes => Some((first, index)),
+                _ if after_percent => number(word).map(|index| ('%', index)),
                 _ if after_site => number(word).map(|index| ('@', index)),
                 _ => None,
             };
             match role {
+                Some(('%', index)) => {
+                    let _ = write!(renamed, "{}", self.number('%', index));
+                }
                 Some((kind, index)) => {
                     let _ = write!(renamed, "{kind}{}", self.number(kind, index));
                 }
@@ -183,6 +155,7 @@ impl Roles {
                 ']' => depth = depth.saturating_sub(1),
                 _ => {}
             }
+            after_percent = word == "%";
             after_site = word == "site" || (after_site && first == ' ');
         }
         renamed
@@ -208,10 +181,16 @@ impl Roles {
         self.of_kind('b').into_iter().map(|(index, role)| (BufferId::from_u32(index), role)).collect()
     }
 
-    fn sizes(&self) -> Vec<(usize, String)> {
-        self.of_kind('s').into_iter().map(|(index, role)| (index as usize, role)).collect()
+    /// The sizes that were mentioned, and a line for the range of each.
+    fn ranges(&self, symbols: &[SymbolInfo]) -> (Vec<usize>, String) {
+        let (mut sizes, mut text) = (Vec::new(), String::new());
+        for (index, role) in self.of_kind('s') {
+            let symbol = index as usize;
+            if let Some(info) = symbols.get(symbol) {
+                let _ = writeln!(text, "{role} in {}..{}", info.range.min, info.range.max);
+            }
+            sizes.push(symbol);
+        }
+        (sizes, text)
     }
 }
-
-#[cfg(test)]
-mod tests;

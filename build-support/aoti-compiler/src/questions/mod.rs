@@ -1,0 +1,131 @@
+//! What can be decided in more than one way where nobody knows for sure which is faster: a question has a key, by which
+//! records answer it, and answers, of which the first is the default.
+//!
+//! Stages ask where they decide: how long sums are split and how values are laid out in memory before there are kernels, which
+//! kernels become one and how each of them runs afterwards. What is asked is noted, so that it can be measured. A record
+//! with an answer that a question does not have is passed over: records never make a wrong build. Measures nothing.
+
+mod key;
+#[cfg(test)]
+mod tests;
+
+pub use key::KernelKey;
+
+use crate::schedule::Setting;
+use crate::target::{Cost, Prices};
+use std::collections::BTreeMap;
+
+/// What can be decided in more than one way.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Question {
+    /// What records know it by.
+    pub key: KernelKey,
+    /// The sizes that the key leaves open: positions among the symbols of the program.
+    pub sizes: Vec<usize>,
+    /// What it is about, for people.
+    pub about: String,
+    /// What can be done; the first is done without a record.
+    pub answers: Vec<Answer>,
+    /// The position of what is done.
+    pub taken: usize,
+}
+
+/// One answer to a question.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Answer {
+    /// What is done.
+    pub setting: Setting,
+    /// What that is thought to cost; only ratios between the answers to one question mean anything.
+    pub cost: Cost,
+    /// Whether it has nothing to offer beside another answer but work for more threads.
+    pub is_shared: bool,
+    /// Threads that have a part in the work, where that is known.
+    pub most_threads: Option<f64>,
+}
+
+impl Answer {
+    /// An answer that is worth trying on one thread, too.
+    pub fn new(setting: Setting, cost: Cost) -> Answer {
+        Answer { setting, cost, is_shared: false, most_threads: None }
+    }
+
+    /// What it is thought to cost with so many threads.
+    pub fn cost_on(&self, threads: u16, prices: &Prices) -> f64 {
+        /// What it costs to have other threads begin, and to wait for them.
+        const SHARING: f64 = 80_000.0;
+        let (total, threads) = (prices.total(&self.cost), f64::from(threads.max(1)));
+        let busy = self.most_threads.map_or(threads, |most| most.min(threads));
+        if busy > 1.0 && total > 0.0 { total / busy + SHARING } else { total }
+    }
+}
+
+/// Settings by the keys of what they decide. A setting that there is not is passed over.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Records(BTreeMap<KernelKey, Setting>);
+
+impl Records {
+    /// No records: everything is decided by what it is thought to cost.
+    pub fn none() -> Records {
+        Records::default()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Records a setting in the place of an earlier one.
+    pub fn set(&mut self, key: KernelKey, setting: Setting) {
+        self.0.insert(key, setting);
+    }
+
+    /// All of them, in the order of their keys.
+    pub fn iter(&self) -> impl Iterator<Item = (&KernelKey, &Setting)> {
+        self.0.iter()
+    }
+
+    /// What is recorded under a key.
+    pub fn get(&self, key: &KernelKey) -> Option<&Setting> {
+        self.0.get(key)
+    }
+}
+
+/// Answers questions as records say, and notes what was asked.
+#[derive(Default, Debug)]
+pub struct Questions {
+    records: Records,
+    asked: Vec<Question>,
+}
+
+impl Questions {
+    /// Answers by these records.
+    pub fn new(records: &Records) -> Questions {
+        Questions { records: records.clone(), asked: Vec::new() }
+    }
+
+    /// The records.
+    pub fn records(&self) -> &Records {
+        &self.records
+    }
+
+    /// The position of the answer that a record gives, where one does. What is asked is noted once for each key.
+    pub fn ask(
+        &mut self,
+        (key, sizes): (KernelKey, Vec<usize>),
+        answers: Vec<Answer>,
+        about: impl FnOnce() -> String,
+    ) -> Option<usize> {
+        let setting = self.records.get(&key);
+        let recorded = setting.and_then(|own| answers.iter().position(|answer| answer.setting == *own));
+        let taken = recorded.unwrap_or(0);
+        if self.asked.iter().all(|question| question.key != key) {
+            self.asked.push(Question { key, sizes, about: about(), answers, taken });
+        }
+        recorded
+    }
+
+    /// What was asked, in order.
+    pub fn into_asked(self) -> Vec<Question> {
+        self.asked
+    }
+}

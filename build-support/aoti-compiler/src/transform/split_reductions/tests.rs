@@ -1,0 +1,168 @@
+//! What is split without a record, and what can be split otherwise.
+
+use super::split_reductions;
+use crate::graph::Graph;
+use crate::graph::text::{parse, print};
+use crate::interpret::{Tensor, evaluate};
+use crate::questions::{Question, Questions, Records};
+use crate::schedule::Setting;
+use crate::target::Target;
+use crate::transform::dce;
+
+/// How many reductions there are in a graph for a target.
+#[track_caller]
+fn reductions_for(target: &Target, body: &str) -> usize {
+    let graph = parse(&format!("graph \"test\" {{ {body} }}")).expect("the text parses");
+    let split = dce(split_reductions(graph, target, &mut Questions::default()));
+    crate::graph::verify(&split).expect("the result is well formed");
+    print(&split).matches(" axes [").count()
+}
+
+#[track_caller]
+fn reductions(body: &str) -> usize {
+    let target = crate::target::GpuTarget::named("sm_90a").expect("an architecture");
+    reductions_for(&Target::Gpu(target), body)
+}
+
+/// The same for one of a matrix.
+#[track_caller]
+fn of_matrix(rows: i64, columns: i64, op: &str, axes: &str, shape: &str) -> usize {
+    reductions(&format!(
+        "input %x \"x\": f32[{rows}, {columns}]
+         %y: f32[{shape}] = {op} %x axes [{axes}]
+         output %y \"y\""
+    ))
+}
+
+#[test]
+fn long_sums_with_few_results_are_two_steps() {
+    assert_eq!(of_matrix(65536, 1024, "sum", "0", "1024"), 2);
+    assert_eq!(of_matrix(4096, 4096, "max", "0, 1", ""), 2);
+    assert_eq!(of_matrix(16, 1 << 20, "sum", "1", "16"), 2);
+}
+
+#[test]
+fn short_sums_and_those_with_many_results_stay() {
+    assert_eq!(of_matrix(128, 1024, "sum", "0", "1024"), 1, "there is little to add up");
+    assert_eq!(of_matrix(65536, 1024, "sum", "1", "65536"), 1, "there are results for everyone");
+    assert_eq!(of_matrix(65537, 1024, "sum", "0", "1024"), 1, "there are no parts of one size");
+}
+
+#[test]
+fn what_others_read_as_well_stays_a_row() {
+    let body = "
+        input %x \"x\": f32[4, 1048576]
+        %e: f32[4, 1048576] = exp %x
+        %s: f32[4] = sum %e axes [1]
+        %t: f32[4, 1048576] = view %s [i0]
+        %y: f32[4, 1048576] = mul %e, %t
+        output %y \"y\"";
+    assert_eq!(reductions(body), 1);
+}
+
+/// A graph, split as records say, and what was asked.
+fn asked(body: &str, target: &Target, records: &Records) -> (Graph, Vec<Question>) {
+    let graph = parse(&format!("graph \"test\" {{ {body} }}")).expect("the text parses");
+    let mut questions = Questions::new(records);
+    let split = dce(split_reductions(graph, target, &mut questions));
+    crate::graph::verify(&split).expect("the result is well formed");
+    (split, questions.into_asked())
+}
+
+/// Sums of a matrix of these rows, or its product with another, with something else before it.
+fn sum(before: &str, rows: i64) -> String {
+    format!(
+        "{before} input %x \"x\": f32[{rows}, 512]
+         %y: f32[512] = sum %x axes [0]
+         output %y \"y\""
+    )
+}
+
+#[test]
+fn into_how_many_parts_is_a_question() {
+    let cpu = Target::cpu(&["x86-64-v3"]);
+    let product = "input %x \"x\": f32[16, 8192]
+         input %z \"z\": f32[8192, 16]
+         %y: f32[16, 16] = matmul %x, %z
+         output %y \"y\"";
+    for body in [&sum("", 4096), &sum("", 256), product] {
+        let graph = parse(&format!("graph \"test\" {{ {body} }}")).expect("the text parses");
+        let (first, questions) = asked(body, &cpu, &Records::none());
+        let [question] = &questions[..] else { panic!("one question: {questions:?}") };
+        assert_eq!(question.taken, 0);
+        let shapes = graph.inputs.iter().map(|input| &graph.ty(input.value).shape);
+        let inputs: Vec<Tensor> = shapes
+            .map(|shape| {
+                let sizes: Vec<usize> =
+                    shape.iter().map(|size| size.as_int().expect("fixed") as usize).collect();
+                // Sums of these are exact in any order.
+                let values: Vec<f32> = (0..sizes.iter().product::<usize>()).map(|k| (k % 7) as f32).collect();
+                Tensor::from_f32(&sizes, &values)
+            })
+            .collect();
+        let expected = evaluate(&graph, &inputs).expect("it runs");
+        for (position, answer) in question.answers.iter().enumerate() {
+            assert!(question.answers[..position].iter().all(|other| other.setting != answer.setting));
+            let text = answer.setting.to_string();
+            assert_eq!(text.parse::<Setting>().as_ref(), Ok(&answer.setting), "{text}");
+            let mut records = Records::none();
+            records.set(question.key.clone(), answer.setting.clone());
+            let (split, again) = asked(body, &cpu, &records);
+            assert_eq!((again[0].taken, &again[0].key), (position, &question.key));
+            assert_eq!(split == first, position == 0, "{text}");
+            assert_eq!(evaluate(&split, &inputs).expect("it runs"), expected, "{text}");
+        }
+        let mut records = Records::none();
+        records.set(question.key.clone(), Setting::Parts(7));
+        assert_eq!(asked(body, &cpu, &records).0, first, "there is no such answer");
+    }
+}
+
+#[test]
+fn a_question_is_about_the_sum_alone() {
+    let cpu = Target::cpu(&["x86-64-v3"]);
+    let key = |body: &str, target: &Target| asked(body, target, &Records::none()).1[0].key.clone();
+    let own = key(&sum("", 4096), &cpu);
+    let before = "input %o \"o\": f32[7] %n: f32[7] = neg %o output %n \"n\"";
+    assert_eq!(key(&sum(before, 4096), &cpu), own);
+    assert_eq!(key(&sum("", 4096), &Target::cpu(&["x86-64"])), own, "levels share a schedule");
+    assert_ne!(key(&sum("", 8192), &cpu), own);
+    assert_ne!(key(&sum("", 4096).replace("= sum", "= max"), &cpu), own);
+    // Short sums, and sums for everyone, are no question.
+    assert_eq!(asked(&sum("", 64), &cpu, &Records::none()).1, []);
+}
+
+#[test]
+fn processors_split_what_would_keep_one_thread_busy() {
+    let cpu = Target::cpu(&["x86-64-v3"]);
+    let sum = |rows: i64, columns: i64, axes: &str, shape: &str| {
+        reductions_for(
+            &cpu,
+            &format!(
+                "input %x \"x\": f32[{rows}, {columns}]
+                 %y: f32[{shape}] = sum %x axes [{axes}]
+                 output %y \"y\""
+            ),
+        )
+    };
+    assert_eq!(sum(1024, 1024, "0, 1", ""), 2);
+    assert_eq!(sum(4096, 512, "0", "512"), 2);
+    assert_eq!(sum(64, 65536, "1", "64"), 1, "there are results for everyone");
+    assert_eq!(sum(64, 1024, "0, 1", ""), 1, "there is little to add up");
+    let product = |rows: i64, depth: i64, columns: i64| {
+        reductions_for(
+            &cpu,
+            &format!(
+                "input %x \"x\": f32[{rows}, {depth}]
+                 input %y \"y\": f32[{depth}, {columns}]
+                 %z: f32[{rows}, {columns}] = matmul %x, %y
+                 output %z \"z\""
+            ),
+        )
+    };
+    assert_eq!(product(16, 1 << 16, 16), 1);
+    assert_eq!(product(1, 1 << 18, 10), 1);
+    assert_eq!(product(64, 1 << 16, 64), 1);
+    assert_eq!(product(1, 4096, 1000), 0, "panels of columns are enough");
+    assert_eq!(product(256, 4096, 256), 0, "blocks of rows are enough");
+}
