@@ -105,7 +105,7 @@ impl Measured {
     fn told_apart(&self) -> BTreeMap<&str, usize> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for ways in self.kernels.values() {
-            for name in self.prices.keys().filter(|name| !["multiply", "access"].contains(&name.as_str())) {
+            for name in self.prices.keys().filter(|name| !["multiply", "access", "without-units"].contains(&name.as_str())) {
                 let share = |way: &Way| {
                     let whole: f64 = way.parts.values().sum();
                     way.parts.get(name).map_or(0.0, |amount| amount / whole)
