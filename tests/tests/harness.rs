@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use aoti_tests::cases::{digits, scaled};
+use aoti_tests::cases::{digits, safetensors, scaled};
 use aoti_tests::project::Project;
 use aoti_tests::subcommand::Ended;
 use aoti_tests::{models, tools};
@@ -49,6 +49,40 @@ fn cases_pass_on_another_processor_as_clang_compiles_them() {
     }
     let arguments = ["--target", ARM, "--toolchain", "clang-aarch64", "--runner", "qemu-aarch64"];
     assert_all_pass(&verify(&project(), &arguments));
+}
+
+/// Numbers that an integer may not hold, and what each becomes as one, read as `f32` again.
+const CONVERTED: [(&str, [f32; 8]); 5] = [
+    ("f32", [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e20, -1e20, -3.75, 2147483648.0, 4294967296.0]),
+    ("i32", [INT, INT, INT, INT, INT, -3.0, INT, INT]),
+    ("i64", [LONG, LONG, LONG, LONG, LONG, -3.0, 2147483648.0, 4294967296.0]),
+    ("u32", [0.0, 0.0, 0.0, 0.0, 0.0, 4294967293.0, 2147483648.0, 0.0]),
+    ("i8", [0.0, 0.0, 0.0, 0.0, 0.0, -3.0, 0.0, 0.0]),
+];
+const INT: f32 = i32::MIN as f32;
+const LONG: f32 = i64::MIN as f32;
+
+#[test]
+fn what_an_integer_cannot_hold_becomes_the_same_on_another_processor() {
+    if !tools::arm_compiler() || !tools::arm_emulator() {
+        return;
+    }
+    let project = Project::new("");
+    let [(_, given), rows @ ..] = CONVERTED;
+    for (dtype, expected) in &rows {
+        let model = format!(
+            "graph \"to_{dtype}\" {{\n  input %0 \"x\": f32[8]\n  %1: {dtype}[8] = cast %0\n  \
+             %2: f32[8] = cast %1\n  output %2 \"y\"\n}}\n"
+        );
+        project.write(&format!("cases/{dtype}/model.aoti"), model);
+        project.write(&format!("cases/{dtype}/inputs.safetensors"), safetensors(&[8], &given));
+        project.write(&format!("cases/{dtype}/outputs.safetensors"), safetensors(&[8], expected));
+    }
+    let arm = ["--target", ARM, "--toolchain", "gcc-aarch64", "--runner", "qemu-aarch64"];
+    for arguments in [&["--reference"][..], &[], &arm] {
+        let ended = verify(&project, arguments);
+        assert_eq!(ended.stdout, "4 passed, 0 failed, 0 skipped\n", "{arguments:?}: {}", ended.stderr);
+    }
 }
 
 #[test]

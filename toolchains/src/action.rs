@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use serde::{Deserialize, Serialize};
+use serde_core::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::environment::Environment;
 use crate::error::InputError;
+use crate::fields::{read_fields, text_type};
 use crate::find::Launch;
 use crate::probe::Identity;
 use crate::target::Target;
@@ -168,8 +169,10 @@ pub(crate) struct Subject<'a> {
 }
 
 /// The content key of an action: 64 hexadecimal digits.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(String);
+
+text_type!(Key);
 
 impl Key {
     /// The digits.
@@ -185,16 +188,29 @@ impl fmt::Display for Key {
 }
 
 /// One ingredient of a key, kept in manifests so that a miss can name what changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyField {
     /// What it is: `arguments`, `tool`, `input kernel.cpp`, …
     pub name: String,
     /// Digest of its value.
     pub digest: String,
     /// The value itself where it is short text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+}
+
+read_fields!(KeyField { name, digest } or_default { text });
+
+impl Serialize for KeyField {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let KeyField { name, digest, text } = self;
+        let mut table = serializer.serialize_struct("KeyField", 2 + usize::from(text.is_some()))?;
+        table.serialize_field("name", name)?;
+        table.serialize_field("digest", digest)?;
+        if let Some(text) = text {
+            table.serialize_field("text", text)?;
+        }
+        table.end()
+    }
 }
 
 impl Work {

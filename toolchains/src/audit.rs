@@ -3,6 +3,7 @@
 //! Reads ELF files; other formats are refused, not believed. Input may be damaged: errors, never panics.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use object::elf;
 use object::read::elf::{Dyn, ElfFile64, FileHeader};
@@ -11,25 +12,38 @@ use object::{Object, ObjectSymbol, SymbolKind};
 mod permitted;
 
 /// Why a file fails the audit.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuditError {
     /// It refers to symbols that neither it nor libc, libm and libgcc define.
-    #[error("undefined symbols outside libc, libm and libgcc: `{}`", symbols.join("`, `"))]
     Symbols {
         /// The symbols, sorted.
         symbols: Vec<String>,
     },
     /// It needs libraries other than libc, libm and libgcc.
-    #[error("needs libraries outside libc, libm and libgcc: `{}`", libraries.join("`, `"))]
     Libraries {
         /// The libraries, in the order in which they are named.
         libraries: Vec<String>,
     },
     /// It is not a 64-bit ELF file, or a damaged one.
-    #[error("cannot be read as an ELF file: {0}")]
     Unreadable(String),
 }
+
+impl fmt::Display for AuditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AuditError::Symbols { symbols } => {
+                write!(f, "undefined symbols outside libc, libm and libgcc: `{}`", symbols.join("`, `"))
+            }
+            AuditError::Libraries { libraries } => {
+                write!(f, "needs libraries outside libc, libm and libgcc: `{}`", libraries.join("`, `"))
+            }
+            AuditError::Unreadable(inner) => write!(f, "cannot be read as an ELF file: {inner}"),
+        }
+    }
+}
+
+impl std::error::Error for AuditError {}
 
 /// What is allowed beyond the permitted names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

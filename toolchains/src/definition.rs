@@ -5,14 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde_core::de::Error as _;
+use serde_core::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::Error;
+use crate::fields::read_fields;
 use crate::target::Target;
 
 /// A class of devices that code is compiled for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Device {
     /// The processor that the program runs on.
     Cpu,
@@ -32,9 +33,11 @@ impl Device {
         }
     }
 
+    const ALL: [Device; 3] = [Device::Cpu, Device::Cuda, Device::Rocm];
+
     /// The device with this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Device::Cpu, Device::Cuda, Device::Rocm].into_iter().find(|device| device.as_str() == name)
+        Device::ALL.into_iter().find(|device| device.as_str() == name)
     }
 
     /// A level or architecture that many have.
@@ -47,9 +50,15 @@ impl Device {
     }
 }
 
+impl<'de> Deserialize<'de> for Device {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Device, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Device::from_name(&name).ok_or_else(|| D::Error::unknown_variant(&name, &["cpu", "cuda", "rocm"]))
+    }
+}
+
 /// Which compiler a program turns out to be, whatever its file name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
     /// GNU.
     Gcc,
@@ -71,11 +80,26 @@ impl Family {
             Family::Hipcc => "hipcc",
         }
     }
+
+    const ALL: [Family; 4] = [Family::Gcc, Family::Clang, Family::Nvcc, Family::Hipcc];
+}
+
+impl<'de> Deserialize<'de> for Family {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Family, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let family = Family::ALL.into_iter().find(|family| family.as_str() == name);
+        family.ok_or_else(|| D::Error::unknown_variant(&name, &["gcc", "clang", "nvcc", "hipcc"]))
+    }
+}
+
+impl Serialize for Family {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
 }
 
 /// One toolchain, as declared.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
     /// The name that users and reports call it by.
     pub name: String,
@@ -92,63 +116,57 @@ pub struct Definition {
     /// The (device, target) pairs that it serves.
     pub serves: Vec<Serves>,
     /// Arguments of each kind of call for the CPU.
-    #[serde(default)]
     pub arguments: Arguments,
     /// Arguments of calls for a GPU.
-    #[serde(default)]
     pub device: Option<DeviceArguments>,
     /// Instruction-set levels by name.
-    #[serde(default)]
     pub levels: BTreeMap<String, Level>,
     /// How to install it, by distribution (`ID` of os-release).
-    #[serde(default)]
     pub install: BTreeMap<String, String>,
 }
 
+read_fields!(Definition {
+    name, summary, kind, priority, minimum_version = "minimum-version", find, serves,
+} or_default { arguments, device, levels, install });
+
 /// How candidates of a toolchain are found, in this order: variables, home variables, programs on `PATH`, places,
 /// packages of Python environments.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Find {
     /// Arguments given in every call, the probe included.
-    #[serde(default)]
     pub arguments: Vec<String>,
     /// Variables that name the compiler, tried with `_<target>`, `HOST_` and `TARGET_` as the `cc` crate does.
     pub variables: Vec<String>,
     /// Names on `PATH`.
     pub programs: Vec<String>,
     /// Variables that name an installation whose `bin` holds the programs.
-    #[serde(default)]
     pub home_variables: Vec<String>,
     /// Usual installation folders; a `*` in the last part stands for anything, and the newest version goes first.
-    #[serde(default)]
     pub places: Vec<String>,
     /// Folders of Python packages that hold a `bin`, below `site-packages`; `*` as in `places`.
-    #[serde(default)]
     pub python_packages: Vec<String>,
     /// Programs beside the compiler, or found as it is, that are used where they are there.
-    #[serde(default)]
     pub helpers: Vec<String>,
     /// Variables that name another program beside which helpers may be.
-    #[serde(default)]
     pub helper_variables: Vec<String>,
     /// Variables that name the host compiler that the compiler itself calls.
-    #[serde(default)]
     pub host_variables: Vec<String>,
     /// Host compilers on `PATH`, tried in this order until the compiler accepts one.
-    #[serde(default)]
     pub host_programs: Vec<String>,
     /// Variables that name the archiver.
-    #[serde(default)]
     pub archiver_variables: Vec<String>,
     /// Archivers on `PATH`.
-    #[serde(default)]
     pub archivers: Vec<String>,
 }
 
+read_fields!(Find { variables, programs } or_default {
+    arguments, home_variables = "home-variables", places, python_packages = "python-packages", helpers,
+    helper_variables = "helper-variables", host_variables = "host-variables", host_programs = "host-programs",
+    archiver_variables = "archiver-variables", archivers,
+});
+
 /// One device with the targets that it is served for.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Serves {
     /// The device.
     pub device: Device,
@@ -156,10 +174,11 @@ pub struct Serves {
     pub targets: Vec<String>,
 }
 
+read_fields!(Serves { device, targets });
+
 /// Argument lists of each kind of call. `{directory}` stands for the folder of the call and `{sanitizers}` for the
 /// comma-separated sanitizers asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arguments {
     /// Every compile of C++.
     pub compile: Vec<String>,
@@ -168,7 +187,6 @@ pub struct Arguments {
     /// Compiles for speed.
     pub optimize: Vec<String>,
     /// Compiles for small code; as for speed, if absent.
-    #[serde(default)]
     pub optimize_size: Option<Vec<String>>,
     /// Compiles for debugging, instead of `optimize`.
     pub debug: Vec<String>,
@@ -192,9 +210,14 @@ pub struct Arguments {
     pub strip: Vec<String>,
 }
 
+read_fields!(Arguments {
+    compile, compile_c = "compile-c", optimize, debug, sanitize, assemble, link, link_strict = "link-strict",
+    link_sanitize = "link-sanitize", link_shared = "link-shared", link_executable = "link-executable",
+    link_static = "link-static", strip,
+} or_default { optimize_size = "optimize-size" });
+
 /// Argument lists of calls for a GPU. `{architecture}` stands for `sm_90a` or `gfx90a`, `{virtual}` for `compute_90a`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceArguments {
     /// What sources are called behind the dot.
     pub suffix: String,
@@ -205,26 +228,25 @@ pub struct DeviceArguments {
     /// Compiles for debugging, instead of `optimize`.
     pub debug: Vec<String>,
     /// Asks for machine code of one architecture; absent where the compiler makes none.
-    #[serde(default)]
     pub binary: Option<Vec<String>>,
     /// Asks for portable text (PTX); absent where there is none.
-    #[serde(default)]
     pub text: Option<Vec<String>>,
 }
 
+read_fields!(DeviceArguments { suffix, compile, optimize, debug } or_default { binary, text });
+
 /// One instruction-set level.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Level {
     /// Architecture of the targets that have it; any, if absent.
-    #[serde(default)]
     pub architecture: Option<String>,
     /// Depends on the machine that compiles, so only that machine may use the result.
-    #[serde(default)]
     pub host_only: bool,
     /// Arguments that select it.
     pub arguments: Vec<String>,
 }
+
+read_fields!(Level { arguments } or_default { architecture, host_only = "host-only" });
 
 impl Level {
     fn is_for(&self, target: &Target, is_native: bool) -> bool {

@@ -53,9 +53,17 @@ pub struct DeviceCode {
 }
 
 /// Why bytes are not device code.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot be read as device code: {0}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceCodeError(String);
+
+impl fmt::Display for DeviceCodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DeviceCodeError(inner) = self;
+        write!(f, "cannot be read as device code: {inner}")
+    }
+}
+
+impl std::error::Error for DeviceCodeError {}
 
 const FAT_BINARY: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 const BUNDLE: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";

@@ -1,5 +1,6 @@
 //! Everything that can go wrong with tools and the machine. Each of these is exit code 3 of the subcommand.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -9,17 +10,12 @@ use crate::definition::Device;
 use crate::resolve::ResolveError;
 
 /// A failure of a tool or of the machine; never of the user's model.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// No toolchain serves the request.
-    #[error(transparent)]
-    NotFound(#[from] Box<ResolveError>),
+    NotFound(Box<ResolveError>),
     /// Code was asked for the GPUs of this machine, and it has none.
-    #[error(
-        "`native` {} code is for the GPUs of this machine, and there is none: {}\n  help: name the architectures, such as `{}`",
-        device.as_str(), looked_for.join("; "), device.example()
-    )]
     NoDevice {
         /// The device.
         device: Device,
@@ -27,7 +23,6 @@ pub enum Error {
         looked_for: Vec<String>,
     },
     /// A tool ran and said no.
-    #[error("`{label}` failed with {status}\n  command: {command}\n{stderr}{}", help_line(*.advice))]
     ToolFailed {
         /// What was being made.
         label: String,
@@ -43,7 +38,6 @@ pub enum Error {
         advice: Option<&'static str>,
     },
     /// A tool said yes but did not write what it was asked for.
-    #[error("`{label}` succeeded without writing `{output}`\n  command: {command}")]
     OutputMissing {
         /// What was being made.
         label: String,
@@ -55,7 +49,6 @@ pub enum Error {
         directory: PathBuf,
     },
     /// A tool could not be started.
-    #[error("cannot start `{}`", program.display())]
     Spawn {
         /// The program.
         program: PathBuf,
@@ -63,13 +56,11 @@ pub enum Error {
         source: io::Error,
     },
     /// What compiles should be started through is no program.
-    #[error("`AOTI_COMPILER_LAUNCHER` names `{value}`, which is not a program")]
     Launcher {
         /// The variable's value.
         value: String,
     },
     /// The folder in which a tool runs could not be prepared.
-    #[error("cannot prepare `{}` for `{label}`", path.display())]
     Workspace {
         /// What was being made.
         label: String,
@@ -79,7 +70,6 @@ pub enum Error {
         source: io::Error,
     },
     /// An input could not be used.
-    #[error("input of `{label}` is unusable")]
     Input {
         /// What was being made.
         label: String,
@@ -87,7 +77,6 @@ pub enum Error {
         source: InputError,
     },
     /// The cache could not be used. Builds go on without it; only explicit cache commands fail.
-    #[error("cannot {action} `{}` in the cache", path.display())]
     Cache {
         /// What was tried, as a verb.
         action: &'static str,
@@ -97,7 +86,6 @@ pub enum Error {
         source: io::Error,
     },
     /// A produced file could not be read or copied.
-    #[error("cannot {action} `{}`", path.display())]
     Output {
         /// What was tried, as a verb.
         action: &'static str,
@@ -107,7 +95,6 @@ pub enum Error {
         source: io::Error,
     },
     /// A toolchain definition is wrong.
-    #[error("toolchain definition `{file}`: {message}")]
     Definition {
         /// The file's name.
         file: String,
@@ -115,7 +102,6 @@ pub enum Error {
         message: String,
     },
     /// The toolchain does not know an instruction-set level.
-    #[error("toolchain `{toolchain}` has no level `{level}` for `{target}`; it has {known}")]
     UnknownLevel {
         /// The toolchain.
         toolchain: String,
@@ -127,7 +113,6 @@ pub enum Error {
         known: String,
     },
     /// A compiler said yes and made code for another device.
-    #[error("`{label}` became {found}, not {wanted}")]
     WrongDeviceCode {
         /// What was being made.
         label: String,
@@ -137,14 +122,92 @@ pub enum Error {
         found: String,
     },
     /// The toolchain came without an archiver.
-    #[error("toolchain `{toolchain}` has no archiver; install binutils or llvm, or set `AR`")]
     NoArchiver {
         /// The toolchain.
         toolchain: String,
     },
     /// A linked file needs more than it may.
-    #[error(transparent)]
-    Audit(#[from] AuditError),
+    Audit(AuditError),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NotFound(inner) => inner.fmt(f),
+            Error::NoDevice { device, looked_for } => write!(
+                f,
+                "`native` {} code is for the GPUs of this machine, and there is none: {}\n  help: name the architectures, such as `{}`",
+                device.as_str(),
+                looked_for.join("; "),
+                device.example()
+            ),
+            Error::ToolFailed { label, command, status, stderr, advice, .. } => write!(
+                f,
+                "`{label}` failed with {status}\n  command: {command}\n{stderr}{}",
+                help_line(*advice)
+            ),
+            Error::OutputMissing { label, output, command, .. } => {
+                write!(f, "`{label}` succeeded without writing `{output}`\n  command: {command}")
+            }
+            Error::Spawn { program, .. } => write!(f, "cannot start `{}`", program.display()),
+            Error::Launcher { value } => {
+                write!(f, "`AOTI_COMPILER_LAUNCHER` names `{value}`, which is not a program")
+            }
+            Error::Workspace { label, path, .. } => {
+                write!(f, "cannot prepare `{}` for `{label}`", path.display())
+            }
+            Error::Input { label, .. } => write!(f, "input of `{label}` is unusable"),
+            Error::Cache { action, path, .. } => {
+                write!(f, "cannot {action} `{}` in the cache", path.display())
+            }
+            Error::Output { action, path, .. } => write!(f, "cannot {action} `{}`", path.display()),
+            Error::Definition { file, message } => write!(f, "toolchain definition `{file}`: {message}"),
+            Error::UnknownLevel { toolchain, level, target, known } => {
+                write!(f, "toolchain `{toolchain}` has no level `{level}` for `{target}`; it has {known}")
+            }
+            Error::WrongDeviceCode { label, wanted, found } => {
+                write!(f, "`{label}` became {found}, not {wanted}")
+            }
+            Error::NoArchiver { toolchain } => {
+                write!(f, "toolchain `{toolchain}` has no archiver; install binutils or llvm, or set `AR`")
+            }
+            Error::Audit(inner) => inner.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::NotFound(inner) => inner.source(),
+            Error::Spawn { source, .. } => Some(source),
+            Error::Workspace { source, .. } => Some(source),
+            Error::Input { source, .. } => Some(source),
+            Error::Cache { source, .. } => Some(source),
+            Error::Output { source, .. } => Some(source),
+            Error::Audit(inner) => inner.source(),
+            Error::NoDevice { .. }
+            | Error::ToolFailed { .. }
+            | Error::OutputMissing { .. }
+            | Error::Launcher { .. }
+            | Error::Definition { .. }
+            | Error::UnknownLevel { .. }
+            | Error::WrongDeviceCode { .. }
+            | Error::NoArchiver { .. } => None,
+        }
+    }
+}
+
+impl From<Box<ResolveError>> for Error {
+    fn from(error: Box<ResolveError>) -> Error {
+        Error::NotFound(error)
+    }
+}
+
+impl From<AuditError> for Error {
+    fn from(error: AuditError) -> Error {
+        Error::Audit(error)
+    }
 }
 
 fn help_line(advice: Option<&str>) -> String {
@@ -175,23 +238,20 @@ impl Error {
 }
 
 /// Why an input of an action is unusable.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum InputError {
     /// Names are relative, with `/` between parts that are neither empty, `.` nor `..`, and start with no `-` or `@`.
-    #[error("`{name}` is not a plain relative name")]
     Name {
         /// The name.
         name: String,
     },
     /// Two inputs or outputs share a name.
-    #[error("`{name}` is named twice")]
     Duplicate {
         /// The name.
         name: String,
     },
     /// The file cannot be read.
-    #[error("cannot read `{}`", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -199,9 +259,28 @@ pub enum InputError {
         source: io::Error,
     },
     /// The file is not the one whose digest was taken.
-    #[error("`{}` changed while it was being used", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InputError::Name { name } => write!(f, "`{name}` is not a plain relative name"),
+            InputError::Duplicate { name } => write!(f, "`{name}` is named twice"),
+            InputError::Unreadable { path, .. } => write!(f, "cannot read `{}`", path.display()),
+            InputError::Changed { path } => write!(f, "`{}` changed while it was being used", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for InputError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            InputError::Unreadable { source, .. } => Some(source),
+            InputError::Name { .. } | InputError::Duplicate { .. } | InputError::Changed { .. } => None,
+        }
+    }
 }

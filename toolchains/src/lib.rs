@@ -27,6 +27,7 @@ mod environment;
 mod error;
 mod events;
 mod executor;
+mod fields;
 mod find;
 mod gpu;
 mod jobs;

@@ -8,10 +8,9 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use crate::definition::{Definition, Family};
 use crate::environment::Environment;
+use crate::fields::{read_fields, text_type, write_fields};
 use crate::find::{Launch, program_named};
 use crate::gpu::GpuArchitecture;
 use crate::probe_cache::{ProbeCache, Stamp};
@@ -22,8 +21,10 @@ mod gpu;
 
 /// A digest that changes when a tool does and not when it moves: over its version text, its binary and those of its
 /// helpers (`cc1plus`, `as`, `ld`).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity(pub(crate) String);
+
+text_type!(Identity);
 
 impl Identity {
     /// An identity that the caller vouches for, for tools that are not found by this crate.
@@ -44,8 +45,7 @@ impl fmt::Display for Identity {
 }
 
 /// What a probe found out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) family: Option<Family>,
     pub(crate) major: u32,
@@ -60,15 +60,30 @@ pub(crate) struct Facts {
     pub(crate) helpers: BTreeMap<String, Helper>,
 }
 
+read_fields!(Facts { major, version, machine, has_libc_headers, identity, architectures, helpers } or_default { family, host });
+write_fields!(Facts {
+    family,
+    major,
+    version,
+    machine,
+    has_libc_headers,
+    identity,
+    architectures,
+    host,
+    helpers
+});
+
 /// A program that works for a compiler.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Helper {
     pub(crate) program: PathBuf,
     pub(crate) identity: Identity,
     /// GPU architectures that it makes code for, where it was asked.
     pub(crate) architectures: Vec<String>,
 }
+
+read_fields!(Helper { program, identity, architectures });
+write_fields!(Helper { program, identity, architectures });
 
 /// A compiler that answered.
 #[derive(Debug, Clone)]

@@ -9,14 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use serde::{Deserialize, Serialize};
-
+use crate::fields::{read_fields, write_fields};
 use crate::probe::Facts;
 use crate::temporary::FileAside;
 
 /// What tells that a file is still the same one, without reading it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stamp {
     path: PathBuf,
     bytes: u64,
@@ -25,6 +23,9 @@ pub(crate) struct Stamp {
     inode: u64,
     changed_nanos: i64,
 }
+
+read_fields!(Stamp { path, bytes, modified_nanos, inode, changed_nanos });
+write_fields!(Stamp { path, bytes, modified_nanos, inode, changed_nanos });
 
 impl Stamp {
     /// The stamp of the file that this path leads to, links resolved.
@@ -63,13 +64,15 @@ fn unix_part(_: &std::fs::Metadata) -> (u64, i64) {
     (0, 0)
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone)]
 struct Record {
     question: String,
     stamps: Vec<Stamp>,
     facts: Facts,
 }
+
+read_fields!(Record { question, stamps, facts });
+write_fields!(Record { question, stamps, facts });
 
 /// A folder of probe records, and the memory of this process for when there is no folder.
 #[derive(Debug, Clone)]

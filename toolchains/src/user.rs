@@ -19,37 +19,31 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::Deserialize;
-
 use crate::definition::{Definition, Find, Serves, definitions};
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::fields::read_fields;
 
 /// One toolchain of a user.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserToolchain {
     /// The built-in definition that it is laid over.
     pub base: String,
     /// The compiler: a path, or a name on `PATH`. By default found as the base is.
-    #[serde(default)]
     pub program: Option<String>,
     /// The archiver, likewise.
-    #[serde(default)]
     pub archiver: Option<String>,
     /// Where headers and libraries of the target are.
-    #[serde(default)]
     pub sysroot: Option<String>,
     /// Added to every compile.
-    #[serde(default)]
     pub flags: Vec<String>,
     /// Added to every link.
-    #[serde(default)]
     pub link_flags: Vec<String>,
     /// Rust target triples; by default the base's.
-    #[serde(default)]
     pub targets: Vec<String>,
 }
+
+read_fields!(UserToolchain { base } or_default { program, archiver, sysroot, flags, link_flags = "link-flags", targets });
 
 impl UserToolchain {
     /// The keys of a table.
@@ -123,12 +117,11 @@ pub struct UserToolchains {
     pub tables: BTreeMap<String, UserToolchain>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct File {
-    #[serde(default)]
     toolchain: BTreeMap<String, UserToolchain>,
 }
+
+read_fields!(File {} or_default { toolchain });
 
 /// The definitions that the tables of these places make, those of the first place first, and behind them the built-in ones.
 fn with_built_in(places: &[&UserToolchains]) -> Result<Vec<Definition>, Error> {

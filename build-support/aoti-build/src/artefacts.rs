@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use aoti_compiler::{json_fields, to_json};
 
 /// One file that was made.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Artefact {
     /// What it is: `library`, `bindings`, `header`, `weights`.
     pub kind: String,
@@ -16,6 +16,8 @@ pub struct Artefact {
     /// BLAKE3 digest, hexadecimal.
     pub digest: String,
 }
+
+json_fields!(Artefact { kind, path, bytes, digest });
 
 /// One built model.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,15 +51,15 @@ impl Built {
 }
 
 /// `manifest.json`: says what the artefacts are, for people and other tools. Equal builds write equal bytes.
-#[derive(Serialize, Debug)]
-pub(crate) struct ManifestFile<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) identifier: &'a str,
+#[derive(Debug)]
+pub(crate) struct ManifestFile {
+    pub(crate) name: String,
+    pub(crate) identifier: String,
     pub(crate) symbol: String,
-    pub(crate) compiler: &'a str,
-    pub(crate) model_digest: &'a str,
-    pub(crate) target: &'a str,
-    pub(crate) levels: &'a [String],
+    pub(crate) compiler: String,
+    pub(crate) model_digest: String,
+    pub(crate) target: String,
+    pub(crate) levels: Vec<String>,
     pub(crate) toolchain: Option<ToolchainEntry>,
     pub(crate) kernels: usize,
     pub(crate) weights_bytes: u64,
@@ -69,21 +71,43 @@ pub(crate) struct ManifestFile<'a> {
     pub(crate) files: Vec<FileEntry>,
 }
 
-#[derive(Serialize, Debug)]
+to_json!(ManifestFile {
+    name,
+    identifier,
+    symbol,
+    compiler,
+    model_digest,
+    target,
+    levels,
+    toolchain,
+    kernels,
+    weights_bytes,
+    state_bytes,
+    inputs,
+    outputs,
+    devices,
+    files,
+});
+
+#[derive(Debug)]
 pub(crate) struct ToolchainEntry {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) identity: String,
 }
 
-#[derive(Serialize, Debug)]
+to_json!(ToolchainEntry { name, version, identity });
+
+#[derive(Debug)]
 pub(crate) struct ValueEntry {
     pub(crate) name: String,
     pub(crate) dtype: String,
     pub(crate) sizes: Vec<String>,
 }
 
-#[derive(Serialize, Debug)]
+to_json!(ValueEntry { name, dtype, sizes });
+
+#[derive(Debug)]
 pub(crate) struct DeviceEntry {
     pub(crate) device: &'static str,
     pub(crate) architecture: String,
@@ -91,10 +115,14 @@ pub(crate) struct DeviceEntry {
     pub(crate) bytes: u64,
 }
 
-#[derive(Serialize, Debug)]
+to_json!(DeviceEntry { device, architecture, form, bytes });
+
+#[derive(Debug)]
 pub(crate) struct FileEntry {
     pub(crate) kind: String,
     pub(crate) file: String,
     pub(crate) bytes: u64,
     pub(crate) digest: String,
 }
+
+to_json!(FileEntry { kind, file, bytes, digest });

@@ -20,14 +20,11 @@ pub enum Fault {
 /// A failed build.
 ///
 /// `Debug` prints the same text as `Display`: it is what a user sees when `main` of a build script returns the error.
-#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The metadata table or the project is at fault.
-    #[error("{0}")]
-    Manifest(#[from] Problems),
+    Manifest(Problems),
     /// A model does not compile.
-    #[error("{}", of_model(.name, .path, .diagnostics))]
     Model {
         /// The model's name.
         name: String,
@@ -37,7 +34,6 @@ pub enum Error {
         diagnostics: Diagnostics,
     },
     /// A model's file cannot be read.
-    #[error("error[AOTI0012]: cannot read the model `{}`\n  = note: {source}", path.display())]
     Unreadable {
         /// The model's name.
         name: String,
@@ -47,10 +43,8 @@ pub enum Error {
         source: io::Error,
     },
     /// A native tool or the cache.
-    #[error("{}", chain(.0))]
     Tool(Box<aoti_toolchain::Error>),
     /// A file of the build.
-    #[error("cannot {action} `{}`: {source}", path.display())]
     File {
         /// What was tried, as a verb.
         action: &'static str,
@@ -60,10 +54,8 @@ pub enum Error {
         source: io::Error,
     },
     /// A variable that cargo sets for build scripts is not set.
-    #[error("`{0}` is not set: `Builder` is for build scripts, which cargo runs")]
     NoCargo(&'static str),
     /// A variable of the environment has a value that it cannot have.
-    #[error("the variable `{name}` cannot be `{value}`; {help}")]
     Variable {
         /// Its name.
         name: &'static str,
@@ -73,8 +65,53 @@ pub enum Error {
         help: String,
     },
     /// More than one model failed.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Several(Vec<Error>),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Manifest(inner) => write!(f, "{inner}"),
+            Error::Model { name, path, diagnostics } => write!(f, "{}", of_model(name, path, diagnostics)),
+            Error::Unreadable { path, source, .. } => {
+                write!(f, "error[AOTI0012]: cannot read the model `{}`\n  = note: {source}", path.display())
+            }
+            Error::Tool(inner) => write!(f, "{}", chain(inner)),
+            Error::File { action, path, source } => {
+                write!(f, "cannot {action} `{}`: {source}", path.display())
+            }
+            Error::NoCargo(inner) => {
+                write!(f, "`{inner}` is not set: `Builder` is for build scripts, which cargo runs")
+            }
+            Error::Variable { name, value, help } => {
+                write!(f, "the variable `{name}` cannot be `{value}`; {help}")
+            }
+            Error::Several(inner) => {
+                write!(f, "{}", inner.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+            }
+        }
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Error::Manifest(inner) => Some(inner),
+            Error::Unreadable { source, .. } => Some(source),
+            Error::File { source, .. } => Some(source),
+            Error::Model { .. }
+            | Error::Tool(_)
+            | Error::NoCargo(_)
+            | Error::Variable { .. }
+            | Error::Several(_) => None,
+        }
+    }
+}
+
+impl From<Problems> for Error {
+    fn from(error: Problems) -> Error {
+        Error::Manifest(error)
+    }
 }
 
 impl Error {

@@ -6,20 +6,22 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use aoti_compiler::codegen::bundle::WeightsBlob;
+use aoti_compiler::json_fields;
 use aoti_toolchain::FileAside;
 use bytes::Bytes;
 use memmap2::Mmap;
-use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
 /// What can be known of a file without reading it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Stamp {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
     pub(crate) modified_ns: u64,
 }
+
+json_fields!(Stamp { path, bytes, modified_ns });
 
 impl Stamp {
     pub(crate) fn of(path: &Path) -> io::Result<Stamp> {

@@ -6,18 +6,17 @@ use std::sync::Arc;
 
 use aoti_compiler::codegen::names;
 use aoti_compiler::compile;
+use aoti_compiler::json_words;
 use aoti_compiler::schedule::Records;
 pub use aoti_compiler::target::{MathLibrary, Tf32};
 pub use aoti_compiler::transform::rename::Names;
 use aoti_toolchain::{Device, UserToolchains};
-use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::operators::Operator;
 
 /// Where the weights of a model lie.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Weights {
     /// Inside the library.
     #[default]
@@ -28,9 +27,10 @@ pub enum Weights {
     External,
 }
 
+json_words!(Weights { Embed = "embed", Sidecar = "sidecar", External = "external" });
+
 /// What kind of library is made.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum LinkKind {
     /// A static library.
     #[default]
@@ -38,6 +38,8 @@ pub enum LinkKind {
     /// A shared library.
     Dylib,
 }
+
+json_words!(LinkKind { Static = "static", Dylib = "dylib" });
 
 /// GPUs that a model is built for.
 #[derive(Clone, PartialEq, Eq, Debug)]

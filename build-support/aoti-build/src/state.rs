@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
-
 use aoti_compiler::codegen::names::exported_symbol;
+use aoti_compiler::json::{FromJson, ToJson};
+use aoti_compiler::json_fields;
 use aoti_compiler::schedule::{KernelKey, Records};
 
 use crate::artefacts::{Artefact, Built};
@@ -24,7 +24,7 @@ const SCHEMA: u32 = 6;
 const TICK_NS: u64 = 1_000_000_000;
 
 /// What a build was made from, but for the model's file.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Recipe {
     pub(crate) version: String,
     pub(crate) name: String,
@@ -52,6 +52,26 @@ pub(crate) struct Recipe {
     pub(crate) toolchain: Option<String>,
 }
 
+json_fields!(Recipe {
+    version,
+    name,
+    package,
+    target,
+    asked,
+    levels,
+    devices,
+    architectures,
+    outputs,
+    dims,
+    weights,
+    named_weights,
+    link,
+    mode,
+    choices,
+    operators,
+    toolchain
+});
+
 impl Recipe {
     /// What records say about kernels.
     pub(crate) fn records(&self) -> Records {
@@ -74,7 +94,7 @@ impl Recipe {
     }
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct State {
     schema: u32,
     recipe: Recipe,
@@ -88,6 +108,8 @@ pub(crate) struct State {
     /// Digest of the rest: nothing of a damaged record is believed.
     check: String,
 }
+
+json_fields!(State { schema, recipe, model, model_digest, looked_ns, outputs, artefacts, compile_ms, check });
 
 impl State {
     /// The record of a build that put these files in place.
@@ -120,18 +142,18 @@ impl State {
     /// The same with its digest.
     fn checked(&self) -> State {
         let unchecked = State { check: String::new(), ..self.clone() };
-        let text = serde_json::to_vec(&unchecked).expect("a state has text keys only");
-        State { check: blake3::hash(&text).to_hex().to_string(), ..unchecked }
+        let text = unchecked.to_json().to_string();
+        State { check: blake3::hash(text.as_bytes()).to_hex().to_string(), ..unchecked }
     }
 
     pub(crate) fn write(&self, layout: &Layout) -> Result<(), Error> {
-        let text = serde_json::to_vec_pretty(&self.checked()).expect("a state has text keys only");
-        files::write(&layout.state(), &text).map(drop)
+        let text = format!("{:#}", self.checked().to_json());
+        files::write(&layout.state(), text.as_bytes()).map(drop)
     }
 
     fn read(layout: &Layout) -> Option<State> {
         let text = std::fs::read(layout.state()).ok()?;
-        let state = serde_json::from_slice::<State>(&text).ok()?;
+        let state = State::from_json(serde_json::from_slice(&text).ok()?).ok()?;
         (state.schema == SCHEMA && state.check == state.checked().check).then_some(state)
     }
 }

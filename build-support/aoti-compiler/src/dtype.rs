@@ -4,11 +4,11 @@
 
 use crate::float8::Float8;
 use crate::halves::{Bf16, F16};
-use serde::{Deserialize, Serialize};
+use crate::json::{FromJson, Malformed, ToJson, Value};
 use std::fmt;
 
 /// The element type of a tensor.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum DType {
     /// One byte, 0 or 1.
     Bool,
@@ -244,10 +244,40 @@ impl DType {
     }
 }
 
+/// Elements one after the other, each as it is stored.
+pub(crate) fn bytes_of<T: Copy, const N: usize>(values: &[T], element: &dyn Fn(T) -> [u8; N]) -> Vec<u8> {
+    let mut data = Vec::with_capacity(N * values.len());
+    for value in values {
+        data.extend_from_slice(&element(*value));
+    }
+    data
+}
+
 /// Two element types that PyTorch gives no common one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("elements of {0} and {1} have no common type: convert one of them first")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotPromoted(DType, DType);
+
+impl fmt::Display for NotPromoted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NotPromoted(inner, second) = self;
+        write!(f, "elements of {inner} and {second} have no common type: convert one of them first")
+    }
+}
+
+impl std::error::Error for NotPromoted {}
+
+impl FromJson for DType {
+    fn from_json(value: Value) -> Result<DType, Malformed> {
+        let found = value.as_str().and_then(DType::from_name);
+        found.ok_or_else(|| Malformed::unexpected(&value, "the name of an element type"))
+    }
+}
+
+impl ToJson for DType {
+    fn to_json(&self) -> Value {
+        Value::from(self.name())
+    }
+}
 
 impl fmt::Display for DType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

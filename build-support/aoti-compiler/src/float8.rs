@@ -3,11 +3,9 @@
 //! They differ in how the byte is split and in what takes the place of infinities, so there is one table and one
 //! algorithm. Knows nothing of tensors.
 
-use serde::{Deserialize, Serialize};
-
 /// A way to keep a floating-point number in a byte, by the name of its fields: bits of exponent and mantissa; `Fn` has no
 /// infinity, `uz` no negative zero, `u` no sign.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Float8 {
     /// No infinity; NaN where all bits but the sign are set.
     E4M3Fn,

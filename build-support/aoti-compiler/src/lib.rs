@@ -13,6 +13,7 @@ pub mod frontend;
 pub mod graph;
 pub mod halves;
 pub mod interpret;
+pub mod json;
 pub mod loops;
 pub mod lower;
 pub mod operators;

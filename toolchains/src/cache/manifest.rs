@@ -1,13 +1,11 @@
 //! The manifest of a cache entry and what two of them tell of each other.
 
-use serde::{Deserialize, Serialize};
-
 use crate::action::{Key, KeyField, Subject};
+use crate::fields::{read_fields, write_fields};
 use crate::outputs::OutputFile;
 
 /// What an entry holds and why it has its key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     /// The entry's key.
     pub key: Key,
@@ -20,6 +18,9 @@ pub struct Manifest {
     /// The files.
     pub outputs: Vec<ManifestOutput>,
 }
+
+read_fields!(Manifest { key, label, target, fields, outputs });
+write_fields!(Manifest { key, label, target, fields, outputs });
 
 impl Manifest {
     /// The manifest of what was made under a key.
@@ -45,8 +46,7 @@ impl Manifest {
 }
 
 /// One file of an entry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestOutput {
     /// The name that the action has for it. On disk files are numbered, so that no name can leave the entry.
     pub name: String,
@@ -55,6 +55,9 @@ pub struct ManifestOutput {
     /// Length.
     pub bytes: u64,
 }
+
+read_fields!(ManifestOutput { name, digest, bytes });
+write_fields!(ManifestOutput { name, digest, bytes });
 
 /// Why an action is, or would be, run.
 #[derive(Debug, Clone, PartialEq, Eq)]

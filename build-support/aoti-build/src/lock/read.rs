@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use aoti_compiler::from_json;
+use aoti_compiler::json::{FromJson, Map, Value};
 use aoti_compiler::schedule::{KernelKey, Setting};
-use serde::Deserialize;
 
 use super::{Lock, Place, Reading, Record, Sizes, VERSION};
 use crate::manifest::{Code, Location, Problem};
@@ -13,13 +14,11 @@ use crate::manifest::{Code, Location, Problem};
 /// More than any project has; a larger file is none of ours.
 const MOST_BYTES: usize = 64 << 20;
 
+const TIMES: [&str; 5] = ["us", "spread-us", "default-us", "runner-up-us", "predicted"];
+
 /// A record as the file has it.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
 struct Raw {
-    #[serde(default)]
     model: String,
-    #[serde(default)]
     kernel: String,
     choice: String,
     us: f64,
@@ -27,13 +26,17 @@ struct Raw {
     default_us: f64,
     runner_up: Option<String>,
     runner_up_us: Option<f64>,
-    #[serde(default)]
     others: Vec<(String, f64)>,
     predicted: f64,
     template: u32,
     tool: String,
     compiler: String,
 }
+
+from_json!(Raw {
+    choice, us, spread_us = "spread-us", default_us = "default-us", runner_up = "runner-up", runner_up_us = "runner-up-us",
+    predicted, template, tool, compiler,
+} or_default { model, kernel, others });
 
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Reading, Problem> {
     let problem = |message: String, location: Option<Location>, help: &str| Problem {
@@ -56,13 +59,13 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Reading, Problem> {
         let help = "keep the records of both sides, or of either, and remove the marks";
         return Err(problem("a merge has left its marks in the file".to_owned(), at(range), help));
     }
-    let table = text.parse::<toml::Table>().map_err(|error| {
+    let table: Map<String, Value> = toml::from_str(text).map_err(|error: toml::de::Error| {
         let location = error.span().and_then(at);
         problem(format!("the file is not TOML: {}", error.message().trim()), location, again)
     })?;
-    match table.get("version") {
-        Some(toml::Value::Integer(VERSION)) => {}
-        Some(toml::Value::Integer(version)) if *version > VERSION => {
+    match table.get("version").map(Value::as_i64) {
+        Some(Some(VERSION)) => {}
+        Some(Some(version)) if version > VERSION => {
             let message = format!("the file is of version {version}, and this cargo-aoti knows {VERSION}");
             return Err(problem(message, at(position(text, "version")), "a newer cargo-aoti reads it"));
         }
@@ -112,7 +115,7 @@ fn position(text: &str, key: &str) -> Range<usize> {
     text.find(key).map_or(0..0, |at| at..at + key.len())
 }
 
-fn record(name: &str, value: toml::Value) -> Result<(Place, Record), String> {
+fn record(name: &str, value: Value) -> Result<(Place, Record), String> {
     let mut words = name.split(' ');
     let (Some(kernel), Some(machine), Some(threads), sizes, None) =
         (words.next(), words.next(), words.next(), words.next(), words.next())
@@ -126,12 +129,17 @@ fn record(name: &str, value: toml::Value) -> Result<(Place, Record), String> {
         None => Sizes::default(),
         Some(text) => Sizes::parse(text).ok_or("its name does not end with sizes")?,
     };
-    let raw: Raw = value.try_into().map_err(|error: toml::de::Error| error.message().trim().to_owned())?;
+    let impossible = "it has a time that cannot be";
+    // TOML's infinities and NaN, which are not numbers in JSON; TOML itself has no null.
+    if TIMES.iter().any(|key| value.get(key).is_some_and(Value::is_null)) {
+        return Err(impossible.to_owned());
+    }
+    let raw = Raw::from_json(value).map_err(|error| error.message)?;
     let times = [raw.us, raw.spread_us, raw.default_us, raw.predicted].into_iter().chain(raw.runner_up_us);
     // A candidate that failed has no time; an infinite one would be slow for ever after.
     let mut times = times.chain(raw.others.iter().map(|(_, micros)| *micros));
     if times.any(|time| !time.is_finite() || time < 0.0) {
-        return Err("it has a time that cannot be".to_owned());
+        return Err(impossible.to_owned());
     }
     let setting = |text: &str| {
         text.parse::<Setting>().map_err(|_| format!("`{}` is no choice that is known", text.escape_debug()))

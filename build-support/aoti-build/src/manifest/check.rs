@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use aoti_compiler::json::FromJson;
 use aoti_toolchain::{Device, UserToolchain};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::locate::{Location, Spot};
@@ -202,7 +201,7 @@ impl<'a> Checker<'a> {
             let known = |(key, _): &(&String, &Value)| UserToolchain::KEYS.contains(&key.as_str());
             let known: Map<String, Value> =
                 map.iter().filter(known).map(|(key, value)| (key.clone(), value.clone())).collect();
-            match UserToolchain::deserialize(&Value::Object(known)) {
+            match serde_json::from_value::<UserToolchain>(Value::Object(known)) {
                 Ok(table) => drop(tables.insert(name.clone(), table)),
                 Err(error) => self.report(Code::Value, error.to_string(), &place, None),
             }
@@ -366,14 +365,9 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn field<T: DeserializeOwned>(
-        &mut self,
-        map: &Map<String, Value>,
-        place: &Spot<'_>,
-        key: &str,
-    ) -> Option<T> {
+    fn field<T: FromJson>(&mut self, map: &Map<String, Value>, place: &Spot<'_>, key: &str) -> Option<T> {
         let value = map.get(key)?;
-        match T::deserialize(value) {
+        match T::from_json(value.clone()) {
             Ok(value) => Some(value),
             Err(error) => {
                 self.report(Code::Value, error.to_string(), &place.entry(key), None);
@@ -382,7 +376,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn word<T: DeserializeOwned + Default>(
+    fn word<T: FromJson + Default>(
         &mut self,
         map: &Map<String, Value>,
         place: &Spot<'_>,
@@ -390,7 +384,7 @@ impl<'a> Checker<'a> {
         known: &[&str],
     ) -> T {
         let Some(value) = map.get(key) else { return T::default() };
-        if let Ok(value) = T::deserialize(value) {
+        if let Ok(value) = T::from_json(value.clone()) {
             return value;
         }
         let given = value.as_str().map_or_else(|| kind(value).to_owned(), |text| format!("`{text}`"));

@@ -12,9 +12,10 @@ use aoti_compiler::codegen::bundle::{
 };
 use aoti_compiler::codegen::interface::Interface;
 use aoti_compiler::compile::Options;
+use aoti_compiler::json::{FromJson, Malformed, ToJson, Value, only_entry};
+use aoti_compiler::json_fields;
 use aoti_toolchain::{Outputs, Work};
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 
 use super::Forward;
 use crate::error::Error;
@@ -30,7 +31,6 @@ const TEXTS: &str = "texts";
 const BYTES: &str = "bytes";
 
 /// A bundle without its texts and weights.
-#[derive(Serialize, Deserialize)]
 struct Record {
     interface: Interface,
     identifier: String,
@@ -46,17 +46,53 @@ struct Record {
     fixed: Blob,
 }
 
-#[derive(Serialize, Deserialize)]
+json_fields!(Record {
+    interface,
+    identifier,
+    symbol,
+    library,
+    files,
+    units,
+    devices,
+    functions,
+    kernels,
+    weights,
+    fixed
+});
+
 struct Blob {
     segments: Vec<(u64, Place)>,
     bytes: u64,
 }
 
+json_fields!(Blob { segments, bytes });
+
 /// Where the bytes of a segment are.
-#[derive(Serialize, Deserialize)]
 enum Place {
     Model(Range<usize>),
     Kept(Range<usize>),
+}
+
+impl FromJson for Place {
+    fn from_json(value: Value) -> Result<Place, Malformed> {
+        let (file, range) = only_entry(value, "Place")?;
+        let range = FromJson::from_json(range)?;
+        match file.as_str() {
+            "model" => Ok(Place::Model(range)),
+            "kept" => Ok(Place::Kept(range)),
+            _ => Err(Malformed::new(format!("there is no place `{file}`"))),
+        }
+    }
+}
+
+impl ToJson for Place {
+    fn to_json(&self) -> Value {
+        let (file, range) = match self {
+            Place::Model(range) => ("model", range),
+            Place::Kept(range) => ("kept", range),
+        };
+        Value::from_iter([(file, range.to_json())])
+    }
 }
 
 /// Why there is nothing to keep.
@@ -163,8 +199,8 @@ impl Record {
             let path = folder.join(name);
             files::write_parts(&path, parts).map_err(file_error("write", &path))
         };
-        let record = serde_json::to_vec(self).expect("a record has text keys only");
-        parts(RECORD, &mut [record.as_slice()].into_iter())?;
+        let record = self.to_json().to_string();
+        parts(RECORD, &mut [record.as_bytes()].into_iter())?;
         parts(TEXTS, &mut bundle.files.iter().map(|file| file.text.as_bytes()))?;
         parts(BYTES, &mut kept.iter().map(Bytes::as_ref))
     }
@@ -210,7 +246,7 @@ impl Record {
 fn read(outputs: &Outputs, model: &Bytes) -> Option<SourceBundle> {
     let file = |name| files::map(&outputs.file(name)?.path).ok();
     let (record, texts, kept) = (file(RECORD)?, file(TEXTS)?, file(BYTES)?);
-    let record: Record = serde_json::from_slice(&record).ok()?;
+    let record = Record::from_json(serde_json::from_slice(&record).ok()?).ok()?;
     record.bundle(std::str::from_utf8(&texts).ok()?, model, &kept)
 }
 

@@ -7,6 +7,7 @@ use aoti_compiler::codegen::bindings::{self, Link, WeightsPlacement};
 use aoti_compiler::codegen::bundle::DeviceUnit;
 use aoti_compiler::codegen::interface::ValueInterface;
 use aoti_compiler::diagnostic::{Code, Diagnostic};
+use aoti_compiler::json::ToJson;
 use aoti_toolchain::audit::{self, Allow};
 use aoti_toolchain::{DeviceImage, FileContent, Mode, Outputs};
 
@@ -148,13 +149,13 @@ pub(super) fn manifest(passing: &mut Passing<'_>, session: &Session) -> Result<(
         digest: artefact.digest.clone(),
     };
     let manifest = ManifestFile {
-        name: &job.model.name,
-        identifier: &bundle.identifier,
+        name: job.model.name.clone(),
+        identifier: bundle.identifier.clone(),
         symbol: bundle.exported_symbol(),
-        compiler: &recipe.version,
-        model_digest: &model.digest,
-        target: &recipe.target,
-        levels: &recipe.levels,
+        compiler: recipe.version.clone(),
+        model_digest: model.digest.clone(),
+        target: recipe.target.clone(),
+        levels: recipe.levels.clone(),
         toolchain: toolchain.map(|toolchain| ToolchainEntry {
             name: toolchain.name().to_owned(),
             version: toolchain.compiler.version.clone(),
@@ -168,8 +169,8 @@ pub(super) fn manifest(passing: &mut Passing<'_>, session: &Session) -> Result<(
         devices: images.iter().zip(&bundle.devices).flat_map(device_entries).collect(),
         files: artefacts.iter().map(file).collect(),
     };
-    let text = serde_json::to_vec_pretty(&manifest).expect("a manifest has text keys only");
-    files::write(&path, &text).map(drop)
+    let text = format!("{:#}", manifest.to_json());
+    files::write(&path, text.as_bytes()).map(drop)
 }
 
 /// Removes what an earlier build left and this one did not make: sources of kernels that are gone, a library of the other

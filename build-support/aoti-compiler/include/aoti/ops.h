@@ -177,16 +177,37 @@ template <int W> AOTI_INLINE bool all(Mask<W> mask) { return !any(~mask); }
 // Element-type casts with PyTorch's meaning. To `bool`: nonzero, so NaN is true, as a Mask. To `f16` or `bf16`: an f32
 // vector rounded to that type.
 namespace detail {
+// Without the fraction. What the integer cannot hold, NaN included, becomes its smallest number on every machine: that is
+// what x86's instructions give; others give zero for NaN and the nearest number for the rest.
+template <class To, class T, int W> AOTI_INLINE Vec<To, W> truncated(Vec<T, W> a) {
+  if constexpr (!is_float<T>)
+    return convert<To>(a);
+  else if constexpr (sizeof(To) < 4)
+    return convert<To>(truncated<i32>(a));
+#if AOTI_SSE2
+  else
+    return convert<To>(a);
+#else
+  else {
+    constexpr To lowest = Limits<To>::lowest;
+    Mask<W> fits = (a >= T(lowest)) & (a < -T(lowest));
+    return select(fits, convert<To>(a), splat<W>(lowest));
+  }
+#endif
+}
+
 template <class To> struct Cast {
   template <class T, int W> static AOTI_INLINE Vec<To, W> from(Vec<T, W> a) {
     if constexpr (is_float<T> && is_same<To, u32>)
-      return convert<u32>(convert<i64>(a));
+      return convert<u32>(truncated<i64>(a));
     else if constexpr (is_float<T> && is_same<To, u64>) {
       Mask<W> upper = a >= T(0x1p63);
-      Vec<i64, W> bits = convert<i64>(select(upper, a - T(0x1p63), a));
+      Vec<i64, W> bits = truncated<i64>(select(upper, a - T(0x1p63), a));
       return bits_as<u64>(bits ^ (mask_lanes<i64>(upper) & Limits<i64>::lowest));
-    } else
+    } else if constexpr (is_float<To>)
       return convert<To>(a);
+    else
+      return truncated<To>(a);
   }
   template <int W> static AOTI_INLINE Vec<To, W> from(Mask<W> a) {
     if constexpr (is_float<To>)

@@ -4,8 +4,8 @@ use super::interface::Interface;
 use super::{bindings, header, names};
 use crate::loops::{KernelKind, Program};
 use crate::target::Vendor;
+use crate::{json_fields, json_words};
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 
 /// A generated text file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,7 +17,7 @@ pub struct SourceFile {
 }
 
 /// One compile action: a source file at one CPU level.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TranslationUnit {
     /// Name of the [`SourceFile`] to compile.
     pub source: String,
@@ -31,8 +31,10 @@ pub struct TranslationUnit {
     pub goal: Goal,
 }
 
+json_fields!(TranslationUnit { source, object, level, defines, goal });
+
 /// What a compiler should make of a source file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Goal {
     /// Fast code.
     Speed,
@@ -40,8 +42,10 @@ pub enum Goal {
     Size,
 }
 
+json_words!(Goal { Speed = "speed", Size = "size" });
+
 /// Kernels of a vendor's GPUs, to be compiled by a device compiler and embedded under a symbol.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeviceUnit {
     /// Whose GPUs.
     pub vendor: Vendor,
@@ -53,8 +57,10 @@ pub struct DeviceUnit {
     pub symbol: String,
 }
 
+json_fields!(DeviceUnit { vendor, architectures, source, symbol });
+
 /// A function of the user's project that a library calls.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CalledFunction {
     /// Its symbol.
     pub symbol: String,
@@ -63,6 +69,8 @@ pub struct CalledFunction {
     /// The line of the program that calls it first, or nothing.
     pub source: String,
 }
+
+json_fields!(CalledFunction { symbol, operator, source });
 
 impl CalledFunction {
     /// Those that the kernels of a program call, each once.

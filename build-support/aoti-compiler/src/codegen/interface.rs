@@ -4,14 +4,15 @@
 use super::run::RunPlan;
 use super::weights::Placed;
 use crate::dtype::DType;
+use crate::json::{FromJson, Malformed, ToJson, Value};
+use crate::json_fields;
 use crate::loops::{BufferId, Program};
 use crate::symbolic::{Expr, RangeTable};
 use crate::transform::{ConstantGraph, Weight};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// One dimension of an input or output.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct DimInterface {
     /// `None` for a fixed size; else the size in terms of the model's symbols as text, such as `batch` or `2*seq`.
     pub expression: Option<String>,
@@ -21,8 +22,10 @@ pub struct DimInterface {
     pub max: i64,
 }
 
+json_fields!(DimInterface { expression, min, max });
+
 /// What the elements of a tensor are to the caller. Inside the compiler, complex numbers are pairs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ElementType {
     /// Numbers of one type.
     Number(DType),
@@ -55,8 +58,23 @@ impl ElementType {
     }
 }
 
+impl FromJson for ElementType {
+    fn from_json(value: Value) -> Result<ElementType, Malformed> {
+        let complex = [DType::F16, DType::F32, DType::F64].map(ElementType::Complex);
+        let mut all = DType::ALL.map(ElementType::Number).into_iter().chain(complex);
+        let found = value.as_str().and_then(|name| all.find(|element| element.name() == name));
+        found.ok_or_else(|| Malformed::unexpected(&value, "the name of an element type"))
+    }
+}
+
+impl ToJson for ElementType {
+    fn to_json(&self) -> Value {
+        Value::from(self.name())
+    }
+}
+
 /// One input, output or state tensor.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ValueInterface {
     /// The program's own name for it (not yet made into an identifier of any language).
     pub name: String,
@@ -66,8 +84,10 @@ pub struct ValueInterface {
     pub dims: Vec<DimInterface>,
 }
 
+json_fields!(ValueInterface { name, element, dims });
+
 /// One tensor of the program's state, as the program has it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConstantInterface {
     /// Fully qualified name, such as `layers.0.weight`.
     pub name: String,
@@ -81,8 +101,10 @@ pub struct ConstantInterface {
     pub is_read: bool,
 }
 
+json_fields!(ConstantInterface { name, dtype, sizes, tied, is_read });
+
 /// The interface of a compiled model.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {
     /// The model's name, as the manifest or the file name gives it.
     pub name: String,
@@ -99,6 +121,8 @@ pub struct Interface {
     /// Bytes of the caller's state; a multiple of 64; zero where nothing is mutated.
     pub state_bytes: u64,
 }
+
+json_fields!(Interface { name, inputs, outputs, states, constants, weights_bytes, state_bytes });
 
 impl Interface {
     /// The outside of a planned program whose constants were placed so, and which takes these weights by name if any; how

@@ -5,6 +5,7 @@
 //! nothing of graphs, blobs or generated text.
 
 use crate::halves::{Bf16, F16};
+use std::fmt;
 
 /// Bytes of a row of a panel of a packed matrix, `kPanelBytes` of `tile.h`.
 pub const PANEL_BYTES: usize = 128;
@@ -27,10 +28,9 @@ pub enum Storage {
 }
 
 /// Why weights cannot be packed.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PackError {
     /// An element lies outside the bytes given.
-    #[error("weights of {bytes} bytes do not hold element {element}")]
     OutOfBounds {
         /// Bytes given.
         bytes: usize,
@@ -38,10 +38,8 @@ pub enum PackError {
         element: usize,
     },
     /// The packed size overflows.
-    #[error("packed weights are too large")]
     TooLarge,
     /// Channels are not a multiple of the groups.
-    #[error("{channels} channels cannot be split into {groups} groups")]
     Groups {
         /// Channels to split.
         channels: usize,
@@ -49,6 +47,22 @@ pub enum PackError {
         groups: usize,
     },
 }
+
+impl fmt::Display for PackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PackError::OutOfBounds { bytes, element } => {
+                write!(f, "weights of {bytes} bytes do not hold element {element}")
+            }
+            PackError::TooLarge => f.write_str("packed weights are too large"),
+            PackError::Groups { channels, groups } => {
+                write!(f, "{channels} channels cannot be split into {groups} groups")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PackError {}
 
 /// A strided little-endian matrix in bytes. Offset and strides count elements.
 #[derive(Clone, Copy, Debug)]

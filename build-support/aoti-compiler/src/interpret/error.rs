@@ -1,10 +1,11 @@
 //! Why an evaluation fails: inputs that do not fit, or a condition that data do not meet.
 
+use std::fmt;
+
 /// An evaluation that did not succeed.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EvalError {
     /// Too few or too many inputs.
-    #[error("{given} inputs are given, the graph takes {expected}")]
     InputCount {
         /// Inputs of the graph.
         expected: usize,
@@ -12,7 +13,6 @@ pub enum EvalError {
         given: usize,
     },
     /// An input of another element type or number of axes.
-    #[error("input `{input}` is {given}, expected is {expected}")]
     InputType {
         /// Its name.
         input: String,
@@ -22,7 +22,6 @@ pub enum EvalError {
         given: String,
     },
     /// A symbol's value is outside its range.
-    #[error("`{symbol}` is {value}, allowed is {min} to {max}")]
     Range {
         /// The symbol's name.
         symbol: String,
@@ -34,19 +33,16 @@ pub enum EvalError {
         max: i64,
     },
     /// A relation between sizes does not hold.
-    #[error("the sizes do not satisfy `{guard}`")]
     Guard {
         /// The relation.
         guard: String,
     },
     /// A symbol or expression has no value: unbound, overflow or division by zero.
-    #[error("the size `{expr}` has no value")]
     Size {
         /// The expression.
         expr: String,
     },
     /// An index read from data is outside its axis.
-    #[error("index {index} is out of range for an axis of size {size}")]
     IndexOutOfRange {
         /// The index.
         index: i64,
@@ -54,24 +50,17 @@ pub enum EvalError {
         size: usize,
     },
     /// An assertion of the program does not hold.
-    #[error("assertion failed: {0}")]
     Assert(String),
     /// An operator that a function of the user's project computes.
-    #[error(
-        "operator `{operator}` is a function of the project, which the reference evaluator does not call"
-    )]
     Extern {
         /// Its name.
         operator: String,
     },
     /// A tensor is larger than the evaluator is willing to hold.
-    #[error("a tensor of {0} does not fit into memory")]
     TooLarge(String),
     /// The graph breaks its own rules; the verifier finds such graphs.
-    #[error("malformed graph: {0}")]
     Malformed(String),
     /// The place of an error.
-    #[error("{place}: {error}")]
     At {
         /// Operator and result, with the node of the user's program where known.
         place: String,
@@ -79,3 +68,34 @@ pub enum EvalError {
         error: Box<EvalError>,
     },
 }
+
+impl fmt::Display for EvalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EvalError::InputCount { expected, given } => {
+                write!(f, "{given} inputs are given, the graph takes {expected}")
+            }
+            EvalError::InputType { input, expected, given } => {
+                write!(f, "input `{input}` is {given}, expected is {expected}")
+            }
+            EvalError::Range { symbol, value, min, max } => {
+                write!(f, "`{symbol}` is {value}, allowed is {min} to {max}")
+            }
+            EvalError::Guard { guard } => write!(f, "the sizes do not satisfy `{guard}`"),
+            EvalError::Size { expr } => write!(f, "the size `{expr}` has no value"),
+            EvalError::IndexOutOfRange { index, size } => {
+                write!(f, "index {index} is out of range for an axis of size {size}")
+            }
+            EvalError::Assert(inner) => write!(f, "assertion failed: {inner}"),
+            EvalError::Extern { operator } => write!(
+                f,
+                "operator `{operator}` is a function of the project, which the reference evaluator does not call"
+            ),
+            EvalError::TooLarge(inner) => write!(f, "a tensor of {inner} does not fit into memory"),
+            EvalError::Malformed(inner) => write!(f, "malformed graph: {inner}"),
+            EvalError::At { place, error } => write!(f, "{place}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for EvalError {}

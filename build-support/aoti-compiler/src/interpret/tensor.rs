@@ -2,7 +2,7 @@
 //!
 //! Knows how elements are stored, not what operators do with them.
 
-use crate::dtype::DType;
+use crate::dtype::{DType, bytes_of};
 use crate::halves::{Bf16, F16};
 use bytes::Bytes;
 use std::fmt;
@@ -16,8 +16,7 @@ pub struct Tensor {
 }
 
 /// Data that do not fit their description.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{given} bytes do not make a tensor of {dtype}{sizes:?}")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TensorError {
     /// Element type.
     pub dtype: DType,
@@ -26,6 +25,15 @@ pub struct TensorError {
     /// Bytes given.
     pub given: usize,
 }
+
+impl fmt::Display for TensorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TensorError { dtype, sizes, given } = self;
+        write!(f, "{given} bytes do not make a tensor of {dtype}{sizes:?}")
+    }
+}
+
+impl std::error::Error for TensorError {}
 
 /// Elements in the type that arithmetic is done in.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,7 +52,7 @@ macro_rules! constructors {
     ($($name:ident $ty:ty, $dtype:ident;)*) => {$(
         #[doc = concat!("A tensor of `", stringify!($ty), "`. Panics if the number of values is not the product of the sizes.")]
         pub fn $name(sizes: &[usize], values: &[$ty]) -> Tensor {
-            let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            let data = bytes_of(values, &<$ty>::to_le_bytes);
             Tensor::new(DType::$dtype, sizes.to_vec(), data).expect("as many values as the sizes say")
         }
     )*};
@@ -144,8 +152,10 @@ impl Tensor {
     /// Stores lanes of the element type's own kind: integers wrap, floats round, booleans are whether non-zero.
     pub(super) fn store(dtype: DType, sizes: Vec<usize>, lanes: &Lanes) -> Tensor {
         let data = match lanes {
-            Lanes::F32(values) => encode_floats(dtype, values.iter().map(|value| f64::from(*value))),
-            Lanes::F64(values) => encode_floats(dtype, values.iter().copied()),
+            Lanes::F32(values) => {
+                encode_floats(dtype, &values.iter().map(|value| f64::from(*value)).collect::<Vec<_>>())
+            }
+            Lanes::F64(values) => encode_floats(dtype, values),
             Lanes::Int(values) => encode_ints(dtype, values),
             Lanes::Uint(values) => encode_unsigned(dtype, values),
         };
@@ -157,14 +167,14 @@ fn decode<const N: usize, T>(data: &[u8], element: impl Fn([u8; N]) -> T) -> Vec
     data.chunks_exact(N).map(|chunk| element(chunk.try_into().expect("chunks of N"))).collect()
 }
 
-fn encode_floats(dtype: DType, values: impl Iterator<Item = f64>) -> Vec<u8> {
+fn encode_floats(dtype: DType, values: &[f64]) -> Vec<u8> {
     match dtype {
-        DType::F16 => values.flat_map(|value| F16::from_f64(value).to_le_bytes()).collect(),
-        DType::Bf16 => values.flat_map(|value| Bf16::from_f64(value).to_le_bytes()).collect(),
-        DType::F32 => values.flat_map(|value| (value as f32).to_le_bytes()).collect(),
-        DType::F64 => values.flat_map(f64::to_le_bytes).collect(),
-        DType::F8(format) => values.map(|value| format.from_f64(value)).collect(),
-        DType::Bool => values.map(|value| u8::from(value != 0.0)).collect(),
+        DType::F16 => bytes_of(values, &|value| F16::from_f64(value).to_le_bytes()),
+        DType::Bf16 => bytes_of(values, &|value| Bf16::from_f64(value).to_le_bytes()),
+        DType::F32 => bytes_of(values, &|value| (value as f32).to_le_bytes()),
+        DType::F64 => bytes_of(values, &f64::to_le_bytes),
+        DType::F8(format) => values.iter().map(|&value| format.from_f64(value)).collect(),
+        DType::Bool => values.iter().map(|&value| u8::from(value != 0.0)).collect(),
         DType::U8
         | DType::I8
         | DType::I16
@@ -173,7 +183,8 @@ fn encode_floats(dtype: DType, values: impl Iterator<Item = f64>) -> Vec<u8> {
         | DType::U16
         | DType::U32
         | DType::U64 => {
-            let ints: Vec<i64> = values.map(|value| super::convert::float_to_int(value, dtype)).collect();
+            let ints: Vec<i64> =
+                values.iter().map(|&value| super::convert::float_to_int(value, dtype)).collect();
             encode_ints(dtype, &ints)
         }
     }
@@ -183,17 +194,17 @@ fn encode_ints(dtype: DType, values: &[i64]) -> Vec<u8> {
     match dtype {
         DType::Bool => values.iter().map(|value| u8::from(*value != 0)).collect(),
         DType::U8 | DType::I8 => values.iter().map(|value| *value as u8).collect(),
-        DType::I16 => values.iter().flat_map(|value| (*value as i16).to_le_bytes()).collect(),
-        DType::I32 => values.iter().flat_map(|value| (*value as i32).to_le_bytes()).collect(),
-        DType::I64 | DType::U64 => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
-        DType::U16 => values.iter().flat_map(|value| (*value as u16).to_le_bytes()).collect(),
-        DType::U32 => values.iter().flat_map(|value| (*value as u32).to_le_bytes()).collect(),
+        DType::I16 => bytes_of(values, &|value| (value as i16).to_le_bytes()),
+        DType::I32 => bytes_of(values, &|value| (value as i32).to_le_bytes()),
+        DType::I64 | DType::U64 => bytes_of(values, &|value| value.to_le_bytes()),
+        DType::U16 => bytes_of(values, &|value| (value as u16).to_le_bytes()),
+        DType::U32 => bytes_of(values, &|value| (value as u32).to_le_bytes()),
         DType::F8(format) => values.iter().map(|value| format.from_f32(*value as f32)).collect(),
         // An integer goes to f32 directly: by way of f64 it would be rounded twice.
-        DType::F16 => values.iter().flat_map(|value| F16::from_f32(*value as f32).to_le_bytes()).collect(),
-        DType::Bf16 => values.iter().flat_map(|value| Bf16::from_f32(*value as f32).to_le_bytes()).collect(),
-        DType::F32 => values.iter().flat_map(|value| (*value as f32).to_le_bytes()).collect(),
-        DType::F64 => values.iter().flat_map(|value| (*value as f64).to_le_bytes()).collect(),
+        DType::F16 => bytes_of(values, &|value| F16::from_f32(value as f32).to_le_bytes()),
+        DType::Bf16 => bytes_of(values, &|value| Bf16::from_f32(value as f32).to_le_bytes()),
+        DType::F32 => bytes_of(values, &|value| (value as f32).to_le_bytes()),
+        DType::F64 => bytes_of(values, &|value| (value as f64).to_le_bytes()),
     }
 }
 
@@ -201,10 +212,10 @@ fn encode_ints(dtype: DType, values: &[i64]) -> Vec<u8> {
 fn encode_unsigned(dtype: DType, values: &[u64]) -> Vec<u8> {
     match dtype {
         DType::F8(format) => values.iter().map(|value| format.from_f32(*value as f32)).collect(),
-        DType::F16 => values.iter().flat_map(|value| F16::from_f32(*value as f32).to_le_bytes()).collect(),
-        DType::Bf16 => values.iter().flat_map(|value| Bf16::from_f32(*value as f32).to_le_bytes()).collect(),
-        DType::F32 => values.iter().flat_map(|value| (*value as f32).to_le_bytes()).collect(),
-        DType::F64 => values.iter().flat_map(|value| (*value as f64).to_le_bytes()).collect(),
+        DType::F16 => bytes_of(values, &|value| F16::from_f32(value as f32).to_le_bytes()),
+        DType::Bf16 => bytes_of(values, &|value| Bf16::from_f32(value as f32).to_le_bytes()),
+        DType::F32 => bytes_of(values, &|value| (value as f32).to_le_bytes()),
+        DType::F64 => bytes_of(values, &|value| (value as f64).to_le_bytes()),
         DType::Bool
         | DType::U8
         | DType::I8

@@ -7,9 +7,17 @@ use crate::graph::{Graph, InputRole, NumberKind, OutputRole};
 use std::fmt;
 
 /// What is wrong with a schema.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SchemaError(String);
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SchemaError(inner) = self;
+        write!(f, "{inner}")
+    }
+}
+
+impl std::error::Error for SchemaError {}
 
 /// The type of one value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -123,8 +123,7 @@ fn print_sum(
 }
 
 /// A text that is not an expression.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{text}` is not an integer expression: {reason} at byte {at}")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseError {
     /// The whole text.
     pub text: String,
@@ -133,6 +132,15 @@ pub struct ParseError {
     /// Byte offset of the fault.
     pub at: usize,
 }
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ParseError { text, reason, at } = self;
+        write!(f, "`{text}` is not an integer expression: {reason} at byte {at}")
+    }
+}
+
+impl std::error::Error for ParseError {}
 
 /// Parses the text form; `resolve` turns a name into an expression (or refuses it). Functions: `min`, `max`.
 pub fn parse(text: &str, resolve: &dyn Fn(&str) -> Option<Expr>) -> Result<Expr, ParseError> {

@@ -1,17 +1,19 @@
 //! GPU architectures: what the scheduler and the templates want to know of them.
 
 use super::{MathLibrary, Splits};
-use serde::{Deserialize, Serialize};
+use crate::json_words;
 use std::fmt;
 
 /// Who makes the device, which decides the driver and the dialect of the code.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Vendor {
     /// NVIDIA, by CUDA.
     Nvidia,
     /// AMD, by HIP.
     Amd,
 }
+
+json_words!(Vendor { Nvidia = "nvidia", Amd = "amd" });
 
 impl Vendor {
     /// What its devices are called on command lines and in manifests.

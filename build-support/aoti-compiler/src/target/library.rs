@@ -2,10 +2,9 @@
 
 use super::Vendor;
 use crate::dtype::DType;
-use serde::{Deserialize, Serialize};
 
 /// A library of matrix products.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum MathLibrary {
     /// cuBLASLt, for NVIDIA's GPUs.
     CublasLt,

@@ -14,7 +14,7 @@ const SMALL: usize = 4096;
 pub fn cse(graph: Graph) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
         let mut known: IndexMap<Key, Vec<Node>> = IndexMap::new();
-        rewrite(graph, ranges, |rewriter, node| {
+        rewrite(graph, ranges, &mut |rewriter, node| {
             // What a user's function gives may differ from call to call.
             if has_effect(&node.op) || matches!(node.op, Op::Cond { .. } | Op::Extern(_)) {
                 return None;

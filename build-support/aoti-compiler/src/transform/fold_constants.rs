@@ -25,7 +25,7 @@ const MAX_WORK: u64 = 1 << 26;
 pub fn fold_constants(graph: Graph) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
         let mut folded = evaluate_all(graph);
-        rewrite(graph, ranges, |rewriter, node| {
+        rewrite(graph, ranges, &mut |rewriter, node| {
             let (recipe, tensors) = folded.remove(node.outputs.first()?)?;
             derive::add(&mut rewriter.builder, "", recipe, &tensors)
         });

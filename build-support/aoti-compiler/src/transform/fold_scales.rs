@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn fold_scales(graph: Graph) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
         let chains = find(graph);
-        rewrite(graph, ranges, |rewriter, node| {
+        rewrite(graph, ranges, &mut |rewriter, node| {
             let chain = chains.get(node.outputs.first()?)?;
             apply(rewriter, chain).map(|value| vec![value])
         });

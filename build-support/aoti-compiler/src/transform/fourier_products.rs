@@ -8,7 +8,7 @@
 
 use super::rewrite::{everywhere, rewrite};
 use super::{dce, optimize};
-use crate::dtype::DType;
+use crate::dtype::{DType, bytes_of};
 use crate::fourier::{Form, Fourier, Plan, Way};
 use crate::graph::{BinaryOp, Builder, Constant, Graph, Node, Op, ShapeError, UnaryOp, ValueId};
 use crate::symbolic::Expr;
@@ -38,7 +38,7 @@ pub fn fourier_to_products(graph: Graph, target: &Target) -> Graph {
         return graph;
     }
     let graph = everywhere(graph, &mut |graph, ranges| {
-        rewrite(graph, ranges, |rewriter, node| {
+        rewrite(graph, ranges, &mut |rewriter, node| {
             let fourier = wanted(rewriter.builder.graph(), node, target)?;
             let mut products = Products { b: &mut rewriter.builder };
             let value = products.of_node(&fourier, node.inputs[0]);
@@ -200,8 +200,8 @@ impl Products<'_> {
     fn direct(&mut self, x: Signal, n: i64, kept: i64, direction: Direction) -> Built<Parts> {
         let dtype = self.b.dtype(x.re);
         let at = |at: i64| root((at / kept) * (at % kept), n, direction);
-        let cos = self.table(dtype, &[n, kept], |k| at(k).0)?;
-        let sin = self.table(dtype, &[n, kept], |k| at(k).1)?;
+        let cos = self.table(dtype, &[n, kept], &|k| at(k).0)?;
+        let sin = self.table(dtype, &[n, kept], &|k| at(k).1)?;
         let (re, im) = (self.last_product(x.re, cos)?, self.last_product(x.re, sin)?);
         let Some(imaginary) = x.im else { return Ok(Parts { re, im }) };
         let (across, along) = (self.last_product(imaginary, sin)?, self.last_product(imaginary, cos)?);
@@ -219,13 +219,13 @@ impl Products<'_> {
     }
 
     /// A matrix of numbers that are known now.
-    fn table(&mut self, dtype: DType, sizes: &[i64], of: impl Fn(i64) -> f64) -> Built {
+    fn table(&mut self, dtype: DType, sizes: &[i64], of: &dyn Fn(i64) -> f64) -> Built {
         let count = sizes.iter().product::<i64>();
-        let numbers = (0..count).map(of);
-        let (stored, data): (DType, Vec<u8>) = if dtype == DType::F64 {
-            (DType::F64, numbers.flat_map(f64::to_le_bytes).collect())
+        let numbers: Vec<f64> = (0..count).map(of).collect();
+        let (stored, data) = if dtype == DType::F64 {
+            (DType::F64, bytes_of(&numbers, &f64::to_le_bytes))
         } else {
-            (DType::F32, numbers.flat_map(|number| (number as f32).to_le_bytes()).collect())
+            (DType::F32, bytes_of(&numbers, &|number| (number as f32).to_le_bytes()))
         };
         let value = self.b.constant(Constant::new("", stored, sizes.to_vec(), data))?;
         Ok(self.b.cast(value, dtype))
@@ -266,8 +266,8 @@ impl Products<'_> {
     ) -> Built<Parts> {
         let (dtype, axis) = (self.b.dtype(inner.re), self.b.rank(inner.re) - 2);
         let at = |at: i64| root((at / rows) * (at % rows), n, direction);
-        let cos = self.table(dtype, &[second, rows], |k| at(k).0)?;
-        let sin = self.table(dtype, &[second, rows], |k| at(k).1)?;
+        let cos = self.table(dtype, &[second, rows], &|k| at(k).0)?;
+        let sin = self.table(dtype, &[second, rows], &|k| at(k).1)?;
         let turned = self.rotated(inner, Parts { re: cos, im: sin })?;
         // j2 last, then k2.
         let re = self.b.transpose(turned.re, axis, axis + 1)?;
@@ -322,14 +322,14 @@ impl Products<'_> {
             direction.sign() * TAU * (square as f64) / (2 * n) as f64
         };
         let own = Parts {
-            re: self.table(dtype, &[n], |at| chirp(at).cos())?,
-            im: self.table(dtype, &[n], |at| chirp(at).sin())?,
+            re: self.table(dtype, &[n], &|at| chirp(at).cos())?,
+            im: self.table(dtype, &[n], &|at| chirp(at).sin())?,
         };
         // The inverse chirp, around position 0 of a circle of `m`.
         let around = |at: i64| if at < n { Some(at) } else { Some(m - at).filter(|back| *back < n) };
         let circle = Signal {
-            re: self.table(dtype, &[m], |at| around(at).map_or(0.0, |at| chirp(at).cos()))?,
-            im: Some(self.table(dtype, &[m], |at| around(at).map_or(0.0, |at| -chirp(at).sin()))?),
+            re: self.table(dtype, &[m], &|at| around(at).map_or(0.0, |at| chirp(at).cos()))?,
+            im: Some(self.table(dtype, &[m], &|at| around(at).map_or(0.0, |at| -chirp(at).sin()))?),
         };
         let im = match x.im {
             Some(im) => im,

@@ -16,7 +16,7 @@ pub fn join_products(graph: Graph) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
         let mut families = find(graph);
         let mut joined: BTreeMap<ValueId, ValueId> = BTreeMap::new();
-        rewrite(graph, ranges, |rewriter, node| {
+        rewrite(graph, ranges, &mut |rewriter, node| {
             let end = *node.outputs.first()?;
             if let Some(family) = families.remove(&end)
                 && let Some(parts) = join(rewriter, &family)

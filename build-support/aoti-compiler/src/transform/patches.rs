@@ -12,7 +12,7 @@ use crate::symbolic::Expr;
 /// Turns convolutions with windows side by side into products.
 pub fn patches_to_products(graph: Graph) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
-        rewrite(graph, ranges, |rewriter, node| {
+        rewrite(graph, ranges, &mut |rewriter, node| {
             let Op::Conv(conv) = &node.op else { return None };
             product(rewriter, node, conv).map(|value| vec![value])
         });

@@ -12,7 +12,7 @@ use crate::symbolic::{Expr, NoRanges};
 /// Turns transposed convolutions by constant weights into ordinary ones.
 pub fn phases_to_channels(graph: Graph) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
-        rewrite(graph, ranges, |rewriter, node| {
+        rewrite(graph, ranges, &mut |rewriter, node| {
             let Op::Conv(conv) = &node.op else { return None };
             interleaved(rewriter, node, conv).map(|value| vec![value])
         });

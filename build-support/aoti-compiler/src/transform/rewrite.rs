@@ -65,7 +65,7 @@ impl Rewriter {
 pub(super) fn rewrite(
     graph: &mut Graph,
     ranges: &RangeTable,
-    mut rule: impl FnMut(&mut Rewriter, &Node) -> Option<Vec<ValueId>>,
+    rule: &mut dyn FnMut(&mut Rewriter, &Node) -> Option<Vec<ValueId>>,
 ) {
     let nodes = std::mem::take(&mut graph.nodes);
     let mut rewriter = Rewriter {

@@ -15,7 +15,7 @@ use crate::symbolic::Expr;
 /// Replaces nodes by cheaper equal ones.
 pub fn simplify(graph: Graph) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
-        rewrite(graph, ranges, |rewriter, node| match (&node.op, node.outputs.as_slice()) {
+        rewrite(graph, ranges, &mut |rewriter, node| match (&node.op, node.outputs.as_slice()) {
             (Op::Assert(_), _) => {
                 let holds = splat(rewriter, node.inputs[0]).is_some_and(Scalar::to_bool);
                 holds.then(Vec::new)

@@ -23,7 +23,7 @@ const LOOKED_AT: usize = 1024;
 pub fn store_skinny_weights(graph: Graph, target: &Target) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
         let uses = count_uses(graph);
-        rewrite(graph, ranges, |rewriter, node| {
+        rewrite(graph, ranges, &mut |rewriter, node| {
             let is_own = |weight: &Weight| weight.path.iter().all(|value| uses[*value] == 1);
             let weight = Weight::of(rewriter, node, target).filter(is_own)?;
             let right = weight.store(&mut rewriter.builder)?;

@@ -15,7 +15,7 @@ const MAX_POSITION: i64 = 1 << 53;
 /// Folds tensors of one number and tensors of positions.
 pub fn fold_splats(graph: Graph) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
-        rewrite(graph, ranges, |rewriter, node| rule(rewriter, node).map(|value| vec![value]));
+        rewrite(graph, ranges, &mut |rewriter, node| rule(rewriter, node).map(|value| vec![value]));
     })
 }
 

@@ -23,7 +23,7 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Questions
     let splits = target.splits();
     everywhere(graph, &mut |graph, ranges| {
         let (uses, folds) = (count_uses(graph), count_folds(graph));
-        rewrite(graph, ranges, |rewriter, node| {
+        rewrite(graph, ranges, &mut |rewriter, node| {
             let sum = match &node.op {
                 // What something else reads as well is one kernel with it, as rows of a softmax are.
                 Op::Reduce { .. } if uses[node.inputs[0]] > folds[node.inputs[0]] => None,

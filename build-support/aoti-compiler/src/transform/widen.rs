@@ -9,7 +9,7 @@ use crate::graph::{BinaryOp, Builder, FloatBinary, FloatUnary, Graph, Node, Op, 
 /// Widens what is not exact by itself.
 pub fn widen(mut graph: Graph) -> Graph {
     let ranges = graph.ranges();
-    rewrite(&mut graph, &ranges, |rewriter, node| {
+    rewrite(&mut graph, &ranges, &mut |rewriter, node| {
         let dtype = rewriter.builder.dtype(*node.outputs.first()?);
         let narrow = dtype.category() == Category::Float && dtype != DType::F64;
         if !narrow || is_exact(&node.op) {

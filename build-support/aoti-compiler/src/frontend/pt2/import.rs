@@ -9,7 +9,7 @@ use super::expr::{Tree, parse};
 use super::mutation::mutation;
 use super::schema::{Argument, ExportedProgram, Graph, InputSpec, SymInt, SymIntArgument, VersionOnly};
 use super::symbols::{Occurrence, Symbols};
-use super::values::read_json;
+use super::values::{of_json, parse_json};
 use crate::aten::Program;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::frontend::{Least, Reading};
@@ -47,7 +47,8 @@ pub fn import(least: Least, name: &str, file: Bytes) -> Result<Reading, Diagnost
 fn read_program(archive: &Archive, model: &str) -> Result<ExportedProgram, Diagnostic> {
     let path = format!("models/{model}.json");
     let bytes = archive.get(&path).expect("the model's name was found by this entry");
-    let version: VersionOnly = read_json(bytes, &path)?;
+    let json = parse_json(bytes, &path)?;
+    let version: VersionOnly = of_json(VersionOnly::part_of(&json), &path)?;
     if version.schema_version.major != 8 {
         let (major, minor) = (version.schema_version.major, version.schema_version.minor);
         let torch = version.torch_version.unwrap_or_else(|| "an unknown version".to_owned());
@@ -58,7 +59,7 @@ fn read_program(archive: &Archive, model: &str) -> Result<ExportedProgram, Diagn
         .note("schema version 8 is supported")
         .help("export the model again with a current torch"));
     }
-    read_json(bytes, &path)
+    of_json(json, &path)
 }
 
 /// Where sizes of user inputs are symbolic. Positions count what is passed when the program runs: the user's

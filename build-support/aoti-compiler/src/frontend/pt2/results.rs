@@ -4,24 +4,25 @@
 //! gives none, which is no reason to refuse a program.
 
 use super::schema::{GraphModule, NamedTuple};
+use crate::from_json;
+use crate::json::FromJson;
 use indexmap::IndexMap;
-use serde::Deserialize;
 use serde_json::Value;
 
 /// One node of a tree. A leaf has no type.
-#[derive(Deserialize)]
 struct Tree {
-    #[serde(rename = "type")]
     kind: Option<String>,
     context: Option<String>,
-    #[serde(default)]
     children_spec: Vec<Tree>,
 }
+
+from_json!(Tree { kind = "type", context } or_default { children_spec });
 
 /// The names of so many outputs, in order.
 pub(super) fn output_names(module: &GraphModule, count: usize) -> Vec<Option<String>> {
     let call = module.module_call_graph.first().and_then(|call| call.signature.as_ref());
-    let tree = call.and_then(|signature| serde_json::from_str::<(u64, Tree)>(&signature.out_spec).ok());
+    let tree = call
+        .and_then(|signature| <(u64, Tree)>::from_json(serde_json::from_str(&signature.out_spec).ok()?).ok());
     let mut names = Vec::new();
     if let Some((_, tree)) = tree {
         leaves(&tree, &mut Vec::new(), &module.treespec_namedtuple_fields, &mut names);
@@ -72,7 +73,7 @@ mod tests {
     const LEAF: &str = r#"{"type": null, "context": null, "children_spec": []}"#;
 
     fn names(tree: &str) -> Vec<Option<String>> {
-        let (tree, mut names) = (serde_json::from_str::<Tree>(tree).unwrap(), Vec::new());
+        let (tree, mut names) = (Tree::from_json(serde_json::from_str(tree).unwrap()).unwrap(), Vec::new());
         let point = NamedTuple { field_names: vec!["mean".to_owned(), "scale".to_owned()] };
         leaves(&tree, &mut Vec::new(), &IndexMap::from([("demo.Point".to_owned(), point)]), &mut names);
         names

@@ -5,7 +5,7 @@ use super::schema::Device;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::dtype::DType;
 use crate::float8::Float8;
-use serde::de::DeserializeOwned;
+use crate::json::{FromJson, Malformed, Value};
 
 /// The number of the dense layout.
 pub(super) const STRIDED: i64 = 7;
@@ -81,15 +81,22 @@ pub(super) fn device(device: &Device) -> String {
 }
 
 /// Reads JSON; an error names the file and the place in it.
-pub(super) fn read_json<T: DeserializeOwned>(bytes: &[u8], path: &str) -> Result<T, Diagnostic> {
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let place = error.path().to_string();
-        let message = format!("`{path}` is malformed at `{place}`: {}", error.inner());
-        Diagnostic::new(Code::Schema, message)
-    })?;
-    reader.end().map_err(|error| Diagnostic::new(Code::Schema, format!("`{path}` is malformed: {error}")))?;
-    Ok(value)
+pub(super) fn read_json<T: FromJson>(bytes: &[u8], path: &str) -> Result<T, Diagnostic> {
+    of_json(parse_json(bytes, path)?, path)
+}
+
+/// JSON whose meaning is open.
+pub(super) fn parse_json(bytes: &[u8], path: &str) -> Result<Value, Diagnostic> {
+    let malformed = |error| Diagnostic::new(Code::Schema, format!("`{path}` is malformed: {error}"));
+    serde_json::from_slice(bytes).map_err(malformed)
+}
+
+/// What the JSON of a file means.
+pub(super) fn of_json<T: FromJson>(value: Value, path: &str) -> Result<T, Diagnostic> {
+    T::from_json(value).map_err(|Malformed { path: place, message }| {
+        let place = if place.is_empty() { "." } else { &place };
+        Diagnostic::new(Code::Schema, format!("`{path}` is malformed at `{place}`: {message}"))
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Reductions, running reductions, and what depends on order.
 
 use super::{Builder, Built, ensure};
-use crate::dtype::DType;
+use crate::dtype::{DType, bytes_of};
 use crate::fourier::{Fourier, LONGEST, Plan};
 use crate::graph::{Constant, Op, Part, ReduceOp, Routine, ScanOp, ShapeError, TensorType, ValueId};
 use crate::symbolic::Expr;
@@ -101,10 +101,10 @@ impl Builder {
         };
         let roots = Plan::of(&fourier, ty.dtype).roots();
         let sizes = vec![i64::try_from(roots.len()).expect("a few for each number")];
-        let data: Vec<u8> = if ty.dtype == DType::F64 {
-            roots.into_iter().flat_map(f64::to_le_bytes).collect()
+        let data = if ty.dtype == DType::F64 {
+            bytes_of(&roots, &f64::to_le_bytes)
         } else {
-            roots.into_iter().flat_map(|root| (root as f32).to_le_bytes()).collect()
+            bytes_of(&roots, &|root| (root as f32).to_le_bytes())
         };
         let roots = self.constant(Constant::new("", ty.dtype, sizes, data))?;
         Ok(self.push1(Op::Fourier(fourier), &[x, roots], ty.dtype, shape))

@@ -18,15 +18,24 @@ use super::{
     BinaryOp, Condition, Constant, ConstantId, Graph, Input, InputRole, Node, Op, Origin, OriginId, Output,
     OutputRole, Scalar, SymbolInfo, SymbolSource, TensorType, UnaryOp, Value, ValueId, generator_type,
 };
-use crate::dtype::DType;
+use crate::dtype::{DType, bytes_of};
 use crate::symbolic::{Expr, Facts, RangeTable, Symbol};
 use cranelift_entity::SecondaryMap;
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// Operands that do not fit the operator.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShapeError(pub String);
+
+impl fmt::Display for ShapeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ShapeError(inner) = self;
+        write!(f, "{inner}")
+    }
+}
+
+impl std::error::Error for ShapeError {}
 
 /// Result of building a node.
 type Built<T = ValueId> = Result<T, ShapeError>;
@@ -298,7 +307,7 @@ impl Builder {
 
     /// A one-dimensional constant of integers.
     pub fn int_vector(&mut self, values: &[i64]) -> ValueId {
-        let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let data = bytes_of(values, &i64::to_le_bytes);
         let sizes = vec![i64::try_from(values.len()).expect("a vector in memory")];
         self.constant(Constant::new("", DType::I64, sizes, data)).expect("length and bytes agree")
     }

@@ -34,13 +34,18 @@ fn view_as_type(cx: &mut Context, a: &Args) -> Rule {
     if from == to {
         return Ok(x.into());
     }
-    let bits = bits_of(cx, x)?;
+    let bits = match cx.bits.get(&x) {
+        Some(&bits) => bits,
+        None => bits_of(cx, x)?,
+    };
     let bits = match from.size().cmp(&to.size()) {
         std::cmp::Ordering::Equal => bits,
         std::cmp::Ordering::Greater => split(cx, bits, from.size(), to.size())?,
         std::cmp::Ordering::Less => joined(cx, bits, from.size(), to.size())?,
     };
-    Ok(of_bits(cx, bits, to)?.into())
+    let result = of_bits(cx, bits, to)?;
+    cx.bits.insert(result, bits);
+    Ok(result.into())
 }
 
 /// The bits of elements, as the signed integer of their size.

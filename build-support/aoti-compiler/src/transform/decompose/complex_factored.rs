@@ -27,7 +27,7 @@ fn turned_by(
     let last = cx.b.rank(tau.re) - 1;
     let count = cx.b.index(cx.b.shape(tau.re)[last].clone(), &[]);
     let captured = [vectors.re, vectors.im, tau.re, tau.im, count];
-    let ends = repeat(cx, "turned", count, &[x.re, x.im], &captured, |cx, step, carried, captured| {
+    let ends = repeat(cx, "turned", count, &[x.re, x.im], &captured, &mut |cx, step, carried, captured| {
         let (vectors, tau, x) = (of(captured, 0), of(captured, 2), of(carried, 0));
         // The first reflection is the last that a vector meets, but for the adjoint.
         let from_end = cx.apply([captured[4], step], DType::I64, |[count, step]| count - step - 1.0)?;
@@ -66,7 +66,7 @@ pub(super) fn geqrf(cx: &mut Context, a: &Args) -> Rule {
     let count = cx.b.smaller(&m, &n);
     let tau = cx.b.full(0.0, cx.b.dtype(x.re), &[leading, vec![count.clone()]].concat());
     let steps = cx.b.index(count, &[]);
-    let ends = repeat(cx, "geqrf", steps, &[x.re, x.im, tau, tau], &[], |cx, step, carried, _| {
+    let ends = repeat(cx, "geqrf", steps, &[x.re, x.im, tau, tau], &[], &mut |cx, step, carried, _| {
         let (x, tau) = (of(carried, 0), of(carried, 2));
         let now = column(cx, x, step)?;
         let turn = reflection(cx, now, step)?;

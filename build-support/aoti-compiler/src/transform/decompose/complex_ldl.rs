@@ -237,7 +237,7 @@ fn factors(cx: &mut Context, x: Parts, is_hermitian: bool) -> Result<[ValueId; 3
     let info = cx.b.full(0i64, DType::I64, &each_matrix);
     let steps = cx.b.index(n, &[]);
     let carried = [x.re, x.im, pivots, pending, info];
-    let ends = repeat(cx, "ldl", steps, &carried, &[], |cx, number, carried, _| {
+    let ends = repeat(cx, "ldl", steps, &carried, &[], &mut |cx, number, carried, _| {
         let (pivots, pending, info) = (carried[2], carried[3], carried[4]);
         let is_open = cx.with_number(Relation::Eq, pending, 0i64)?;
         let mut step = Step { x: of(carried, 0), number, is_hermitian, is_open };

@@ -71,8 +71,13 @@ impl Blocks {
         let pivots = cx.b.unsqueeze(self.pivots, rank)?;
         let steps = cx.b.index(shape[rows].clone(), &[]);
         let carried = [x.re, x.im];
-        let ends =
-            repeat(cx, "ldl_rows", steps, &carried, &[pivots, second], |cx, step, carried, captured| {
+        let ends = repeat(
+            cx,
+            "ldl_rows",
+            steps,
+            &carried,
+            &[pivots, second],
+            &mut |cx, step, carried, captured| {
                 let x = of(carried, 0);
                 let both = column_entries(cx, captured, step)?;
                 let [pivot, is_second] = both.map(Formula::from);
@@ -87,7 +92,8 @@ impl Blocks {
                 let from = cx.formula(DType::I64, &from)?;
                 let x = gathered(cx, x, rows, from)?;
                 Ok(vec![x.re, x.im])
-            })?;
+            },
+        )?;
         Ok(of(&ends, 0))
     }
 

@@ -83,7 +83,7 @@ fn factors(cx: &mut Context, x: Parts) -> Result<Factors, RuleError> {
     let pivots = cx.b.full(0i64, DType::I64, &[leading.clone(), vec![count.clone()]].concat());
     let info = cx.b.full(0i64, DType::I64, &leading);
     let steps = cx.b.index(count, &[]);
-    let ends = repeat(cx, "lu", steps, &[x.re, x.im, pivots, info], &[], |cx, step, carried, _| {
+    let ends = repeat(cx, "lu", steps, &[x.re, x.im, pivots, info], &[], &mut |cx, step, carried, _| {
         let (x, pivots, info) = (of(carried, 0), carried[2], carried[3]);
         let rank = cx.b.rank(x.re);
         let row = pivot_row(cx, x, step)?;

@@ -81,7 +81,7 @@ pub(super) fn products(cx: &mut Context, x: Parts, axis: usize) -> Result<Parts,
     let first = cx.b.scalar(1i64, DType::I64);
     let goes_on = cx.binary(Relation::Lt, first, length)?;
     let carried = [first, x.re, x.im];
-    let ends = repeat_while_any(cx, "products", goes_on, &carried, &[length], |cx, step| {
+    let ends = repeat_while_any(cx, "products", goes_on, &carried, &[length], &mut |cx, step| {
         let ([distance, re, im], [length]) = (step.carried, step.captured) else {
             unreachable!("as many as were given")
         };

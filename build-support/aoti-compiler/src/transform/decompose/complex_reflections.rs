@@ -144,7 +144,7 @@ pub(super) fn reduced(cx: &mut Context, x: Parts, form: Form) -> Result<Reduced,
     let steps = cx.b.index(cx.b.smaller(&m, &n), &[]);
     let carried = [x.re, x.im, left.re, left.im, right.re, right.im];
     let name = "reflections";
-    let ends = repeat(cx, name, steps, &carried, &[], |cx, step, carried, _| {
+    let ends = repeat(cx, name, steps, &carried, &[], &mut |cx, step, carried, _| {
         let mut own = Reduced { middle: of(carried, 0), left: of(carried, 2), right: of(carried, 4) };
         let next = cx.with_number(BinaryOp::Add, step, 1i64)?;
         let from = if form == Form::Tridiagonal { next } else { step };

@@ -6,17 +6,27 @@ use crate::dtype::{Category, DType, NotPromoted};
 use crate::graph::{BinaryOp, Builder, Condition, FloatBinary, Scalar, ShapeError, UnaryOp, ValueId};
 use crate::symbolic::{Expr, Symbol};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Why a rule cannot be applied to a call.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RuleError {
     /// The operator does not cover this use.
-    #[error("{0}")]
     Unsupported(String),
     /// The program's call is malformed: an argument is missing or of another kind.
-    #[error("{0}")]
     Malformed(String),
 }
+
+impl fmt::Display for RuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RuleError::Unsupported(inner) => write!(f, "{inner}"),
+            RuleError::Malformed(inner) => write!(f, "{inner}"),
+        }
+    }
+}
+
+impl std::error::Error for RuleError {}
 
 impl RuleError {
     /// A use that is not covered.
@@ -47,6 +57,8 @@ pub struct Context {
     pub(super) parts: BTreeMap<ValueId, Parts>,
     /// The complex values that parts are of.
     pub(super) wholes: BTreeMap<(ValueId, ValueId), ValueId>,
+    /// The bits, as signed integers, that values were made of. A processor may change those of a NaN in a conversion.
+    pub(super) bits: BTreeMap<ValueId, ValueId>,
     /// Of random numbers.
     pub(super) draws: Draws,
     /// The largest values of sizes read from data, which hold where nothing in the program bounds them.
@@ -64,6 +76,7 @@ impl Context {
             overwritten: Vec::new(),
             parts: BTreeMap::new(),
             wholes: BTreeMap::new(),
+            bits: BTreeMap::new(),
             draws: Draws::default(),
             default_bounds: BTreeMap::new(),
         }

@@ -99,7 +99,7 @@ impl Walk<'_> {
         let name = if carried.is_empty() { "map" } else { "scan" };
         let start = [carried.as_slice(), &results].concat();
         let given = [tables.as_slice(), &captured].concat();
-        let ends = repeat(cx, name, count, &start, &given, |cx, step, own, given| {
+        let ends = repeat(cx, name, count, &start, &given, &mut |cx, step, own, given| {
             let (values, results) = own.split_at(carried.len());
             let (tables, captured) = given.split_at(tables.len());
             let mut operands = values.to_vec();
@@ -133,7 +133,7 @@ impl Walk<'_> {
         let count = cx.b.index(&length - 1, &[]);
         // Each row is replaced by what it is joined to, so that the next one finds that before it.
         let ends =
-            repeat(cx, "associative_scan", count, &tables, &captured, |cx, step, tables, captured| {
+            repeat(cx, "associative_scan", count, &tables, &captured, &mut |cx, step, tables, captured| {
                 let next = cx.with_number(BinaryOp::Add, step, 1i64)?;
                 let mut operands = Vec::new();
                 for at in [step, next] {

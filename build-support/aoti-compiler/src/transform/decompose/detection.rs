@@ -37,7 +37,7 @@ fn suppress(cx: &mut Context, a: &Args) -> Rule {
     let kept = cx.b.full(true, DType::Bool, std::slice::from_ref(&count));
     let threshold = a.float_or("iou_threshold", 0.5)?;
     let total = cx.b.index(count, &[]);
-    let kept = repeat(cx, "suppress", total, &[kept], &captured, |cx, number, carried, captured| {
+    let kept = repeat(cx, "suppress", total, &[kept], &captured, &mut |cx, number, carried, captured| {
         Ok(vec![survivors(cx, number, carried[0], captured, threshold)?])
     })?;
     let (positions, _) = linear_hits(cx, kept[0], &size, true)?;

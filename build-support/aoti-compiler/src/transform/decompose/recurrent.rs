@@ -195,7 +195,7 @@ fn looped(
     let parameters = [Some(weights.hidden), weights.hidden_bias, weights.projection];
     let captured: Vec<ValueId> =
         [last, projected].into_iter().chain(parameters.into_iter().flatten()).collect();
-    let ends = repeat(cx, "recurrent", count, &carried, &captured, |cx, number, carried, captured| {
+    let ends = repeat(cx, "recurrent", count, &carried, &captured, &mut |cx, number, carried, captured| {
         let mut given = captured[2..].iter().copied();
         let own = Weights {
             hidden: given.next().unwrap_or(weights.hidden),

@@ -82,15 +82,16 @@ fn roi_pool(cx: &mut Context, a: &Args) -> Rule {
     let start = [cx.b.full(lowest, wide, &call.shape), cx.b.full(-1i64, DType::I64, &call.shape)];
     let captured = [call.image, call.batch, axes[0].start, axes[1].start];
     let counts = [axes[0].count, axes[1].count];
-    let found = over_cells(cx, "pool", counts, &start, &captured, |cx, cell, has, carried, captured| {
-        let (value, at) = cell_element(cx, &call, cell, captured)?;
-        let larger = cx.binary(Relation::Gt, value, carried[0])?;
-        let taken = cx.binary(IntBinary::And, larger, has)?;
-        let width = call.extent(cx, 1, 0, DType::I64);
-        let row = cx.mul(at[0], width)?;
-        let place = cx.add(row, at[1])?;
-        Ok(vec![cx.b.select(taken, value, carried[0])?, cx.b.select(taken, place, carried[1])?])
-    })?;
+    let found =
+        over_cells(cx, "pool", counts, &start, &captured, &mut |cx, cell, has, carried, captured| {
+            let (value, at) = cell_element(cx, &call, cell, captured)?;
+            let larger = cx.binary(Relation::Gt, value, carried[0])?;
+            let taken = cx.binary(IntBinary::And, larger, has)?;
+            let width = call.extent(cx, 1, 0, DType::I64);
+            let row = cx.mul(at[0], width)?;
+            let place = cx.add(row, at[1])?;
+            Ok(vec![cx.b.select(taken, value, carried[0])?, cx.b.select(taken, place, carried[1])?])
+        })?;
     let empty = empty_bins(cx, &axes)?;
     let zero = cx.b.full_like(0.0, found[0]);
     let result = cx.b.select(empty, zero, found[0])?;
@@ -112,7 +113,7 @@ fn ps_roi_pool(cx: &mut Context, a: &Args) -> Rule {
     let zero = cx.b.full(0.0, wide, &call.shape);
     let captured = [call.image, call.batch, axes[0].start, axes[1].start];
     let counts = [axes[0].count, axes[1].count];
-    let sum = over_cells(cx, "pool", counts, &[zero], &captured, |cx, cell, has, carried, captured| {
+    let sum = over_cells(cx, "pool", counts, &[zero], &captured, &mut |cx, cell, has, carried, captured| {
         let (value, _) = cell_element(cx, &call, cell, captured)?;
         let zero = cx.b.full_like(0.0, value);
         let value = cx.b.select(has, value, zero)?;

@@ -250,7 +250,7 @@ pub(super) fn over_cells(
     counts: [ValueId; 2],
     carried: &[ValueId],
     captured: &[ValueId],
-    step: impl FnOnce(
+    step: &mut dyn FnMut(
         &mut Context,
         [ValueId; 2],
         ValueId,
@@ -261,7 +261,7 @@ pub(super) fn over_cells(
     let (rows, columns) = (most(cx, counts[0])?, most(cx, counts[1])?);
     let total = cx.mul(rows, columns)?;
     let captured = [&[counts[0], counts[1], columns], captured].concat();
-    repeat(cx, name, total, carried, &captured, |cx, number, carried, captured| {
+    repeat(cx, name, total, carried, &captured, &mut |cx, number, carried, captured| {
         let columns = cx.with_number(BinaryOp::Maximum, captured[2], 1i64)?;
         let cell = [
             cx.binary(BinaryOp::FloorDiv, number, columns)?,
@@ -291,18 +291,19 @@ fn counted_sum(cx: &mut Context, call: &Call, axes: [Axis; 2]) -> Result<ValueId
         axes[1].count,
     ];
     let counts = [axes[0].count, axes[1].count];
-    let sum = over_cells(cx, "sample", counts, &[zero], &captured, |cx, cell, has, carried, captured| {
-        let mut at = Vec::new();
-        for (k, number) in cell.into_iter().enumerate() {
-            let number = cx.b.cast(number, call.dtype.compute());
-            let [start, step, count] = [captured[3 * k + 2], captured[3 * k + 3], captured[3 * k + 4]];
-            at.push(sample_at(cx, Axis { start, step, count }, number)?);
-        }
-        let sample = interpolated(cx, call, captured[0], captured[1], [at[0], at[1]], &call.shape)?;
-        let zero = cx.b.full_like(0.0, sample);
-        let sample = cx.b.select(has, sample, zero)?;
-        Ok(vec![cx.add(carried[0], sample)?])
-    })?;
+    let sum =
+        over_cells(cx, "sample", counts, &[zero], &captured, &mut |cx, cell, has, carried, captured| {
+            let mut at = Vec::new();
+            for (k, number) in cell.into_iter().enumerate() {
+                let number = cx.b.cast(number, call.dtype.compute());
+                let [start, step, count] = [captured[3 * k + 2], captured[3 * k + 3], captured[3 * k + 4]];
+                at.push(sample_at(cx, Axis { start, step, count }, number)?);
+            }
+            let sample = interpolated(cx, call, captured[0], captured[1], [at[0], at[1]], &call.shape)?;
+            let zero = cx.b.full_like(0.0, sample);
+            let sample = cx.b.select(has, sample, zero)?;
+            Ok(vec![cx.add(carried[0], sample)?])
+        })?;
     Ok(sum[0])
 }
 

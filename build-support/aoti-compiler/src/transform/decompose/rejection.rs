@@ -75,7 +75,7 @@ fn few_events(cx: &mut Context, rate: ValueId) -> Result<ValueId, RuleError> {
     let count = cx.b.full(0.0, DType::F64, &shape);
     let open = cx.apply([rate, u, probability], DType::F64, |[rate, u, p]| rate.lt(FEW).and(u.ge(p)))?;
     let carried = [count, probability, probability];
-    let results = repeat_while_any(cx, "poisson_few", open, &carried, &[rate, u], |cx, step| {
+    let results = repeat_while_any(cx, "poisson_few", open, &carried, &[rate, u], &mut |cx, step| {
         let ([count, p, sum], [rate, u]) = (step.carried, step.captured) else {
             unreachable!("as many as were given")
         };
@@ -97,7 +97,7 @@ fn many_events(cx: &mut Context, rate: ValueId) -> Result<ValueId, RuleError> {
     let key = cx.random_key()?;
     let count = cx.b.full(0.0, DType::F64, &shape);
     let open = cx.with_number(Relation::Ge, rate, FEW)?;
-    let results = repeat_while_any(cx, "poisson_many", open, &[count], &[key, rate], |cx, step| {
+    let results = repeat_while_any(cx, "poisson_many", open, &[count], &[key, rate], &mut |cx, step| {
         let ([count], [key, rate]) = (step.carried, step.captured) else {
             unreachable!("as many as were given")
         };
@@ -144,7 +144,7 @@ fn gamma(cx: &mut Context, x: ValueId) -> Result<ValueId, RuleError> {
     let zero = cx.b.full(0.0, DType::F64, &shape);
     let d =
         cx.apply([alpha], DType::F64, |[alpha]| alpha.lt(1.0).select(&alpha + 1.0, &alpha) - 1.0 / 3.0)?;
-    let results = repeat_while_any(cx, "gamma", open, &[zero], &[key, d], |cx, step| {
+    let results = repeat_while_any(cx, "gamma", open, &[zero], &[key, d], &mut |cx, step| {
         let ([value], [key, d]) = (step.carried, step.captured) else {
             unreachable!("as many as were given")
         };

@@ -185,7 +185,7 @@ fn losses(cx: &mut Context, own: &Sequences) -> Result<ValueId, RuleError> {
     let steps = cx.b.unsqueeze(own.steps, 1)?;
     let count = cx.b.index(&t - 1, &[]);
     let captured = [own.log_probabilities, own.classes, follows, steps];
-    let table = repeat(cx, "ctc", count, &[start], &captured, |cx, number, carried, captured| {
+    let table = repeat(cx, "ctc", count, &[start], &captured, &mut |cx, number, carried, captured| {
         let ([table], [all, classes, follows, steps]) = (carried, captured) else {
             unreachable!("as many as were given")
         };

@@ -13,7 +13,7 @@ pub(super) fn repeat(
     count: ValueId,
     carried: &[ValueId],
     captured: &[ValueId],
-    body: impl FnOnce(&mut Context, ValueId, &[ValueId], &[ValueId]) -> Result<Vec<ValueId>, RuleError>,
+    body: &mut dyn FnMut(&mut Context, ValueId, &[ValueId], &[ValueId]) -> Result<Vec<ValueId>, RuleError>,
 ) -> Result<Vec<ValueId>, RuleError> {
     let first = cx.b.scalar(0i64, DType::I64);
     let operands = [&[first], carried, captured, &[count]].concat();
@@ -40,7 +40,7 @@ pub(super) fn repeat_while_any(
     open: ValueId,
     carried: &[ValueId],
     captured: &[ValueId],
-    body: impl FnOnce(&mut Context, Step<'_>) -> Result<Vec<ValueId>, RuleError>,
+    body: &mut dyn FnMut(&mut Context, Step<'_>) -> Result<Vec<ValueId>, RuleError>,
 ) -> Result<Vec<ValueId>, RuleError> {
     let first = cx.b.scalar(0i64, DType::I64);
     let operands = [&[first, open], carried, captured].concat();

@@ -59,7 +59,7 @@ fn row_order(cx: &mut Context, rows: ValueId) -> Result<ValueId, RuleError> {
     let shape = cx.b.shape(rows);
     let as_they_are = cx.b.index(Expr::axis(0), &shape[..1]);
     let columns = cx.b.index(shape[1].clone(), &[]);
-    let sorted = repeat(cx, "row_order", columns, &[as_they_are], &[rows], |cx, step, order, rows| {
+    let sorted = repeat(cx, "row_order", columns, &[as_they_are], &[rows], &mut |cx, step, order, rows| {
         let (order, rows) = (order[0], rows[0]);
         let last = cx.b.index(&shape[1] - 1, &[]);
         let column = cx.sub(last, step)?;
