@@ -85,6 +85,19 @@ fn make_equal(from: &Path, to: &Path) {
     }
 }
 
+/// Crates that are compiled before a project's first model is, all of ours included: everybody waits for them.
+const MOST_CRATES: usize = 43;
+
+/// The packages that a project depends on, with those of its build script.
+fn dependencies(project: &Path) -> BTreeSet<String> {
+    let mut tree = cargo(project, &project.join("cache"));
+    let ended =
+        Ended::of(tree.args(["tree", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"]));
+    let lines = ended.succeeded().stdout;
+    let packages = lines.lines().filter_map(|line| line.split(" (").next()).map(str::to_owned);
+    packages.filter(|package| !package.is_empty() && package != "user v0.1.0").collect()
+}
+
 #[test]
 fn a_project_builds_offline_from_the_packages_alone() {
     let folder = tempfile::tempdir().unwrap();
@@ -106,4 +119,11 @@ fn a_project_builds_offline_from_the_packages_alone() {
     let mut run = cargo(&project, &project.join("cache"));
     let ended = Ended::of(run.args(["run", "--quiet"])).succeeded();
     assert_eq!(ended.stdout, "[2.0, 4.0, 6.0]\n");
+
+    let packages = dependencies(&project);
+    let is_there = |name: &str| packages.iter().any(|package| package.split(' ').next() == Some(name));
+    assert!(CRATES.into_iter().all(is_there), "{packages:?}");
+    assert!(packages.len() <= MOST_CRATES, "{} crates: {packages:?}", packages.len());
+    // Derives take longer to compile than what they are for.
+    assert!(!is_there("syn"), "{packages:?}");
 }
