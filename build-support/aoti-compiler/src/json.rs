@@ -96,10 +96,8 @@ impl Fields {
     /// # Errors
     /// It is no object.
     pub fn of(value: Value) -> Result<Fields, Malformed> {
-        match value {
-            Value::Object(fields) => Ok(Fields(fields)),
-            other => Err(Malformed::unexpected(&other, "an object")),
-        }
+        let Value::Object(fields) = value else { return Err(Malformed::unexpected(&value, "an object")) };
+        Ok(Fields(fields))
     }
 
     /// A field that has to be there.
@@ -248,10 +246,8 @@ impl ToJson for bool {
 
 impl FromJson for String {
     fn from_json(value: Value) -> Result<String, Malformed> {
-        match value {
-            Value::String(text) => Ok(text),
-            other => Err(Malformed::unexpected(&other, "a string")),
-        }
+        let Value::String(text) = value else { return Err(Malformed::unexpected(&value, "a string")) };
+        Ok(text)
     }
 }
 
@@ -365,10 +361,8 @@ impl<T: FromJson> FromJson for BTreeMap<String, T> {
 }
 
 fn array(value: Value) -> Result<Vec<Value>, Malformed> {
-    match value {
-        Value::Array(items) => Ok(items),
-        other => Err(Malformed::unexpected(&other, "a sequence")),
-    }
+    let Value::Array(items) = value else { return Err(Malformed::unexpected(&value, "a sequence")) };
+    Ok(items)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! go through theirs together, in as many steps as the largest needs.
 
 use super::registry::rules;
-use super::steps::repeat;
+use super::steps::{Carried, repeat};
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, Coord, IntBinary, ReduceOp, Relation, Rounding, ValueId};
@@ -242,6 +242,9 @@ fn most(cx: &mut Context, count: ValueId) -> Result<ValueId, RuleError> {
     Ok(cx.b.reduce(ReduceOp::Max, all, &[0], false)?)
 }
 
+/// What is done with a cell: its row and column, whether each bin has it, carried and captured values.
+type Cell<'f> = dyn FnMut(&mut Context, [ValueId; 2], ValueId, &[ValueId], &[ValueId]) -> Carried + 'f;
+
 /// Goes through the cells of all bins together, row by row; `step` gets the cell's row and column and whether each bin
 /// has it.
 pub(super) fn over_cells(
@@ -250,14 +253,8 @@ pub(super) fn over_cells(
     counts: [ValueId; 2],
     carried: &[ValueId],
     captured: &[ValueId],
-    step: &mut dyn FnMut(
-        &mut Context,
-        [ValueId; 2],
-        ValueId,
-        &[ValueId],
-        &[ValueId],
-    ) -> Result<Vec<ValueId>, RuleError>,
-) -> Result<Vec<ValueId>, RuleError> {
+    step: &mut Cell<'_>,
+) -> Carried {
     let (rows, columns) = (most(cx, counts[0])?, most(cx, counts[1])?);
     let total = cx.mul(rows, columns)?;
     let captured = [&[counts[0], counts[1], columns], captured].concat();

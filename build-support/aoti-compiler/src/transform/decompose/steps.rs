@@ -5,6 +5,13 @@ use crate::dtype::DType;
 use crate::graph::{BinaryOp, Combine, Coord, InputRole, OutputRole, ReduceOp, Relation, ValueId};
 use crate::symbolic::Expr;
 
+/// The next carried values.
+pub(super) type Carried = Result<Vec<ValueId>, RuleError>;
+/// The body of [`repeat`].
+type Body<'f> = dyn FnMut(&mut Context, ValueId, &[ValueId], &[ValueId]) -> Carried + 'f;
+/// The body of [`repeat_while_any`].
+type BodyWhileAny<'f> = dyn FnMut(&mut Context, Step<'_>) -> Carried + 'f;
+
 /// Runs `body` for each number from 0 to `count` (`i64`, without axes). It gets the number, the carried values and the
 /// captured ones, and gives the next carried values, of the same types.
 pub(super) fn repeat(
@@ -13,8 +20,8 @@ pub(super) fn repeat(
     count: ValueId,
     carried: &[ValueId],
     captured: &[ValueId],
-    body: &mut dyn FnMut(&mut Context, ValueId, &[ValueId], &[ValueId]) -> Result<Vec<ValueId>, RuleError>,
-) -> Result<Vec<ValueId>, RuleError> {
+    body: &mut Body<'_>,
+) -> Carried {
     let first = cx.b.scalar(0i64, DType::I64);
     let operands = [&[first], carried, captured, &[count]].concat();
     let (mut condition, inputs) = inner(cx, &format!("{name}_condition"), &operands);
@@ -40,8 +47,8 @@ pub(super) fn repeat_while_any(
     open: ValueId,
     carried: &[ValueId],
     captured: &[ValueId],
-    body: &mut dyn FnMut(&mut Context, Step<'_>) -> Result<Vec<ValueId>, RuleError>,
-) -> Result<Vec<ValueId>, RuleError> {
+    body: &mut BodyWhileAny<'_>,
+) -> Carried {
     let first = cx.b.scalar(0i64, DType::I64);
     let operands = [&[first, open], carried, captured].concat();
     let (mut condition, inputs) = inner(cx, &format!("{name}_condition"), &operands);
