@@ -11,6 +11,8 @@ use serde_json::Value;
 
 /// Factors that a price is tried with, again and again.
 const STEPS: [f64; 6] = [1.5, 1.1, 1.02, 1.0 / 1.5, 1.0 / 1.1, 1.0 / 1.02];
+/// What the others are measured by, and what machines without matrix units do in their place.
+const ANCHORS: [&str; 3] = ["multiply", "access", "without-units"];
 /// Times that all prices are gone through.
 const ROUNDS: usize = 200;
 /// A price changes by no more than this factor: beyond that it is not the price that is wrong.
@@ -105,7 +107,7 @@ impl Measured {
     fn told_apart(&self) -> BTreeMap<&str, usize> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for ways in self.kernels.values() {
-            for name in self.prices.keys().filter(|name| !["multiply", "access"].contains(&name.as_str())) {
+            for name in self.prices.keys().filter(|name| !ANCHORS.contains(&name.as_str())) {
                 let share = |way: &Way| {
                     let whole: f64 = way.parts.values().sum();
                     way.parts.get(name).map_or(0.0, |amount| amount / whole)

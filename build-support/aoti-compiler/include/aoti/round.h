@@ -19,7 +19,7 @@ AOTI_NOINLINE f64 scalar_fmod(f64 a, f64 b) {
   if (!(x <= Limits<f64>::max) || !(y > 0)) return Limits<f64>::nan;
   while (x >= y) {
     f64 divisor = y;
-    while (x > divisor * 0x1p52 && divisor < 0x1p900) divisor *= 0x1p50;
+    while (x > divisor * 0x1p52) divisor *= 0x1p50;
     f64 quotient = __builtin_trunc(x / divisor);
     f64 rest = __builtin_fma(-quotient, divisor, x);
     x = rest < 0 ? rest + divisor : rest;

@@ -236,7 +236,7 @@ AOTI_NOINLINE f64 exp2(f64 x) {
 AOTI_NOINLINE f64 atan2(f64 y, f64 x) {
   if (x != x || y != y) return x + y;
   f64 a = __builtin_fabs(y), b = __builtin_fabs(x);
-  if (a == detail::infinity && b == detail::infinity) a = b = 1;
+  if (a == detail::infinity || b == detail::infinity) a = a == detail::infinity, b = b == detail::infinity;
   if (a == 0 && b == 0) b = 1;
   while (a > 0x1p1000 || b > 0x1p1000) a *= 0x1p-500, b *= 0x1p-500;
   f64 up = a, along = b, base = 0, base_low = 0;
@@ -370,6 +370,7 @@ AOTI_INLINE f64 fmod(f64 x, f64 y) { return aoti::detail::scalar_fmod(x, y); }
 AOTI_NOINLINE f64 lgamma(f64 x) {
   if (x != x) return x;
   if (x == detail::infinity || x == -detail::infinity) return detail::infinity;
+  if (x != 0 && __builtin_fabs(x) < 0x1p-60) return -log(__builtin_fabs(x)); // what is left is below half a unit
   f64 reflected = 0;
   bool negative = x < 0.5;
   if (negative) {

@@ -45,17 +45,11 @@ AOTI_NOINLINE f64 trigamma_f64(f64 x) {
 }
 
 // Euler-Maclaurin summation from q + n > 9 on, DLMF 25.11.28; the factors are B_2j / (2j)!.
-AOTI_NOINLINE f64 zeta_f64(f64 x, f64 q) {
+AOTI_NOINLINE f64 zeta_sum(f64 x, f64 q) {
   static const f64 factors[] = {0x1.5555555555555p-4, -0x1.6c16c16c16c17p-10, 0x1.1566abc011567p-15,
                                 -0x1.bbd779334ef0bp-21, 0x1.66a8f2bf70ebep-26, -0x1.22805d644267fp-31,
                                 0x1.d6db2c4e09162p-37, -0x1.7da4e1f79955cp-42, 0x1.355871d652e9ep-47,
                                 -0x1.f57d968caacf1p-53};
-  if (x == 1) return infinity;
-  if (x < 1) return nan;
-  if (q <= 0) {
-    if (q == __builtin_floor(q)) return infinity;
-    if (x != __builtin_floor(x)) return nan;
-  }
   f64 sum = 0, a = q, term = 0;
   for (int i = 0; i < 9 || a <= 9; ++i, a += 1) {
     term = scalar::pow(a, -x);
@@ -73,6 +67,19 @@ AOTI_NOINLINE f64 zeta_f64(f64 x, f64 q) {
     product *= (k + 1) * (k + 2) / (a * a);
   }
   return sum;
+}
+
+AOTI_NOINLINE f64 zeta_f64(f64 x, f64 q) {
+  if (x == 1) return infinity;
+  if (x < 1) return nan;
+  if (q <= 0) {
+    if (q == __builtin_floor(q)) return infinity;
+    if (x != __builtin_floor(x)) return nan;
+  }
+  if (!(q < -64)) return zeta_sum(x, q);
+  // The terms below zero, of which there may be any number, are the difference of two such sums.
+  f64 least = q - __builtin_floor(q), below = zeta_sum(x, 1 - least) - zeta_sum(x, 1 - q);
+  return zeta_sum(x, least) + (scalar::fmod(x, 2) != 0 ? -below : below);
 }
 
 // DLMF 25.11.12.

@@ -64,7 +64,54 @@ static void equal(const char *name, double got, double exact) {
   ++failures;
 }
 
+// Where exponents end, and beyond.
+static const double edges[] = {0.0, -0.0, 4.9e-324, -4.9e-324, 5.6e-309, -5.6e-309, 2.3e-308, -2.3e-308, 1e-200, -1e-200,
+                               1e-17, -1e-17, 0.5, -0.5, 1, -1, 1.5, -1.5, 171.5, -171.5, 709.9, -709.9, 745.2, -745.2,
+                               1e9 + 0.5, -1e9 - 0.5, 1e17, -1e17, 1e150, -1e150, 1.1e301, -1.1e301, 1.79e308, -1.79e308,
+                               INFINITY, -INFINITY, NAN};
+
+// Right but for the last digits; where the result is as small as numbers are, but for a few of its steps.
+static void edge(const char *name, double x, double y, double got, double exact) {
+  if (got == exact || (got != got && exact != exact) || fabs(got - exact) <= 4e-14 * fabs(exact) + 2e-323) return;
+  printf("%s(%.17g, %.17g) is %.17g, must be %.17g\n", name, x, y, got, exact);
+  ++failures;
+}
+#define EDGES(NAME) \
+  for (double x : edges) edge(#NAME, x, 0, scalar::NAME(x), double(NAME##l(x)))
+#define EDGES2(NAME)       \
+  for (double x : edges)   \
+    for (double y : edges) edge(#NAME, x, y, scalar::NAME(x, y), double(NAME##l(x, y)))
+
+static void at_edges() {
+  EDGES(exp);
+  EDGES(exp2);
+  EDGES(expm1);
+  EDGES(log);
+  EDGES(log1p);
+  EDGES(log2);
+  EDGES(log10);
+  EDGES(sin);
+  EDGES(cos);
+  EDGES(tan);
+  EDGES(asin);
+  EDGES(acos);
+  EDGES(atan);
+  EDGES(sinh);
+  EDGES(cosh);
+  EDGES(asinh);
+  EDGES(acosh);
+  EDGES(atanh);
+  EDGES(erf);
+  EDGES(erfc);
+  EDGES(lgamma);
+  EDGES2(pow);
+  EDGES2(fmod);
+  EDGES2(atan2);
+  EDGES2(hypot);
+}
+
 int main() {
+  at_edges();
   WITHIN(exp, 1, uniform(-700, 700));
   WITHIN(exp2, 1.2, uniform(-1000, 1000));
   WITHIN(expm1, 2, uniform(-3, 3));

@@ -117,8 +117,21 @@ static void integers() {
   verify("lgamma f32", 3.5, 0, special::lgamma(3.5f), double(float(std::lgamma(3.5))));
 }
 
+// Sums with terms below zero, of which there may be more than anybody waits for.
+static void many_terms() {
+  for (double x = 2; x <= 8; ++x) {
+    double sum = special::zeta(x, 0.75);
+    for (double a = -0.25; a >= -100.25; --a) sum += std::pow(a, -x);
+    verify("zeta", x, -100.25, special::zeta(x, -100.25), sum);
+  }
+  const double square = M_PI * M_PI / (std::sin(M_PI * 0.5) * std::sin(M_PI * 0.5));
+  verify("zeta", 2, -1e15 - 0.5, special::zeta(2.0, -1e15 - 0.5), square);
+  verify("zeta", 3, -1e15 - 0.5, special::zeta(3.0, -1e15 - 0.5), 0);
+}
+
 int main() {
   values();
   integers();
+  many_terms();
   return failures != 0;
 }

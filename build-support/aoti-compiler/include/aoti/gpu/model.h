@@ -178,6 +178,17 @@ template <const Tables &T, const Program &P> struct Interface {
     return code;
   }
 
+  // Bytes of an output that a run wrote with these sizes, some of them read from data: the rest of the tensor has no values.
+  static size_t written_bytes(const AotiTensor &tensor, int32_t output, const int64_t *values) {
+    const int32_t *expressions = T.output_sizes ? T.output_sizes[output] : nullptr;
+    int64_t bytes = dtype_bytes(tensor.dtype);
+    for (int32_t d = 0; d < tensor.rank; ++d) {
+      const int64_t most = tensor.sizes[d], size = expressions && expressions[d] >= 0 ? values[expressions[d]] : most;
+      bytes *= size < 0 ? 0 : size < most ? size : most;
+    }
+    return size_t(bytes);
+  }
+
   static int32_t submit(AotiRun *prepared, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
                         int32_t n_outputs, AotiState *state, const AotiContext *context, AotiError *error) {
     if (!prepared) return fail(error, AOTI_ERROR_NULL, "the run is null");
@@ -225,7 +236,10 @@ template <const Tables &T, const Program &P> struct Interface {
     Timing timing(on.driver, context ? context->on_time : nullptr, context ? context->on_time_arg : nullptr, T.first_kernel);
     if (timing.tell && !launches.tell) launches.timing = &timing, code = code ? code : timing.make_events();
     if (!code) code = start(run, launches, slots());
-    for (int32_t i = 0; i < n_outputs && !code; ++i) code = copy_out(run, n_inputs + i, outputs[i], stream);
+    int64_t values[T.expressions.count + 1] = {};
+    if (T.expressions.count > 0) T.expressions.evaluate(run.symbols, values);
+    for (int32_t i = 0; i < n_outputs && !code; ++i)
+      code = copy_out(run, n_inputs + i, outputs[i], written_bytes(outputs[i], i, values), stream);
     if (!code) code = on.driver.event_record(run.done, stream);
     if (code) {
       // What was launched before must not outlive the caller's tensors.

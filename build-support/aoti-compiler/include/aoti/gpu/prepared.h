@@ -92,8 +92,7 @@ __attribute__((unused)) int copy_in(GpuRun &run, int32_t slot, const AotiTensor 
              : run.driver().copy(run.given[slot], Address(uintptr_t(tensor.data)), bytes, stream);
 }
 
-__attribute__((unused)) int copy_out(GpuRun &run, int32_t slot, const AotiTensor &tensor, Stream stream) {
-  const size_t bytes = size_t(bytes_of(tensor));
+__attribute__((unused)) int copy_out(GpuRun &run, int32_t slot, const AotiTensor &tensor, size_t bytes, Stream stream) {
   if (lies_here(tensor) || bytes == 0) return 0;
   return tensor.device.kind == AOTI_CPU
              ? run.driver().copy_out(tensor.data, run.given[slot], bytes, stream)
