@@ -364,26 +364,24 @@ fn ways_that_only_threads_see_are_not_tried_on_one() {
     assert_eq!(assignments(&one, true).len(), 1);
 }
 
-/// Where two kernels are one, the time of that is held against the times of both: those of other kernels say nothing.
-#[test]
-fn a_pair_is_measured_by_the_kernels_that_it_makes() {
-    let open = |name: &str, index: Option<usize>, key: u8, settings: &[&str]| OpenKernel {
+/// A question about a processor's kernel, or about more than one, with these answers.
+fn open(name: &str, index: Option<usize>, key: u8, settings: &[&str]) -> OpenKernel {
+    let way =
+        |text: &&str| OpenWay { setting: text.parse().unwrap(), cost: 1.0, parts: vec![], is_shared: false };
+    OpenKernel {
         name: name.to_owned(),
         key: KernelKey::parse(&format!("{key:016x}")).unwrap(),
         target: "cpu".to_owned(),
         sizes: vec![],
         index,
-        ways: settings
-            .iter()
-            .map(|text| OpenWay {
-                setting: text.parse().unwrap(),
-                cost: 1.0,
-                parts: vec![],
-                is_shared: false,
-            })
-            .collect(),
+        ways: settings.iter().map(way).collect(),
         taken: 0,
-    };
+    }
+}
+
+/// Where two kernels are one, the time of that is held against the times of both: those of other kernels say nothing.
+#[test]
+fn a_pair_is_measured_by_the_kernels_that_it_makes() {
     let pair = open("a + b", None, 9, &["fused", "apart"]);
     let kernel = |name: &str, index: usize, key: u8| open(name, Some(index), key, &SETTINGS[..2]);
     // Two layers of one key, with something between.
@@ -424,23 +422,7 @@ fn a_pair_is_measured_by_the_kernels_that_it_makes() {
 /// Answers to one question are held against each other by what any of them changes.
 #[test]
 fn several_answers_are_measured_by_what_they_have_not_in_common() {
-    let open = |index: Option<usize>, key: u8, settings: &[&str]| OpenKernel {
-        name: format!("k{key}"),
-        key: KernelKey::parse(&format!("{key:016x}")).unwrap(),
-        target: "cpu".to_owned(),
-        sizes: vec![],
-        index,
-        ways: settings
-            .iter()
-            .map(|text| OpenWay {
-                setting: text.parse().unwrap(),
-                cost: 1.0,
-                parts: vec![],
-                is_shared: false,
-            })
-            .collect(),
-        taken: 0,
-    };
+    let open = |index, key: u8, settings: &[&str]| open(&format!("k{key}"), index, key, settings);
     let run = |keys: &[u8]| -> Vec<OpenKernel> {
         let question = open(None, 99, &["parts 64", "parts 1", "parts 16", "parts 8"]);
         let kernels = keys.iter().enumerate();

@@ -51,11 +51,9 @@ impl Answer {
 
     /// What it is thought to cost with so many threads.
     pub fn cost_on(&self, threads: u16, prices: &Prices) -> f64 {
-        /// What it costs to have other threads begin, and to wait for them.
-        const SHARING: f64 = 80_000.0;
         let (total, threads) = (prices.total(&self.cost), f64::from(threads.max(1)));
         let busy = self.most_threads.map_or(threads, |most| most.min(threads));
-        if busy > 1.0 && total > 0.0 { total / busy + SHARING } else { total }
+        if busy > 1.0 && total > 0.0 { total / busy + Prices::SHARING } else { total }
     }
 }
 

@@ -159,6 +159,9 @@ pub struct Prices([f64; Item::ALL.len()]);
 const LEVELS: &[(&str, &[(Item, f64)])] = &[];
 
 impl Prices {
+    /// What it costs to have other threads begin, and to wait for them.
+    pub const SHARING: f64 = 80_000.0;
+
     /// In the order of [`Item::ALL`]. Multiply-adds of register tiles and accesses side by side are what the others are
     /// measured by.
     pub const TYPICAL: Prices = Prices([
