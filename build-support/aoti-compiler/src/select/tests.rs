@@ -132,8 +132,8 @@ fn constant_right_operands_are_packed_once() {
         .collect();
     assert_eq!(choices[0].template, Template::Gemm(Gemm::Packed));
     assert_eq!(
-        choices[0].packed[0].packing,
-        Packing::Product { offset: 0, row_stride: 32, col_stride: 1, k: 16, n: 32, narrow: false }
+        choices[0].packed[0].form,
+        Packing::Product { offset: 0, row_stride: 32, col_stride: 1, k: 16, n: 32, narrow: false }.into()
     );
     assert!(choices[0].scratch.is_empty(), "rows are read in place");
     assert_eq!(choices[1].template, Template::Gemm(Gemm::General));
