@@ -71,7 +71,8 @@ pub struct ModelInfo {
     pub constants: Vec<ConstantInfo>,
     /// Kernels, in the order in which they stand in a run.
     pub kernels: Vec<KernelInfo>,
-    /// Bytes of the weights.
+    /// Bytes of the weights. On processors, a model may make a form of some of them that takes more memory, which is not
+    /// counted here.
     pub weights_bytes: u64,
     /// Bytes of a [`State`](crate::State); zero where nothing is mutated.
     pub state_bytes: u64,

@@ -1,8 +1,8 @@
 //! Ways to compute a convolution.
 
 use super::{
-    Candidate, Choice, Conv, Expansion, Form, PackedOperand, Packing, Scratch, Template, kind_of_weights, scratch,
-    typical,
+    Candidate, Choice, Conv, Expansion, Form, PackedOperand, Packing, Scratch, Template, kind_of_weights,
+    scratch, typical,
 };
 use crate::dtype::DType;
 use crate::graph::{self, TensorType};

@@ -2,8 +2,8 @@
 //! message.
 
 use super::{
-    Action, Assert, Call, Check, Condition, Expanded, FailureId, InitialState, KernelFacts, Launch, Place, Pointer,
-    Product, Read, RunPlan, Written,
+    Action, Assert, Call, Check, Condition, Expanded, FailureId, InitialState, KernelFacts, Launch, Place,
+    Pointer, Product, Read, RunPlan, Written,
 };
 use crate::codegen::functions::{FunctionId, Functions};
 use crate::codegen::gpu;

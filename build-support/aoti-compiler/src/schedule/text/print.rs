@@ -73,10 +73,9 @@ fn choice(choice: &Choice) -> Vec<String> {
 fn form_words(form: &Form) -> (&'static str, Vec<usize>) {
     match *form {
         Form::Packed(Packing::Plain) => ("plain", vec![]),
-        Form::Packed(Packing::Product { offset, row_stride, col_stride, k, n, narrow }) => (
-            if narrow { "narrow_product" } else { "product" },
-            vec![offset, row_stride, col_stride, k, n],
-        ),
+        Form::Packed(Packing::Product { offset, row_stride, col_stride, k, n, narrow }) => {
+            (if narrow { "narrow_product" } else { "product" }, vec![offset, row_stride, col_stride, k, n])
+        }
         Form::Packed(Packing::Conv { groups, channels, k }) => ("conv", vec![groups, channels, k]),
         Form::Packed(Packing::ConvTransposed { groups, in_channels, rows }) => {
             ("conv_transposed", vec![groups, in_channels, rows])

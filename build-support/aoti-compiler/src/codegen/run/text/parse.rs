@@ -1,11 +1,11 @@
 //! Parses run plans. Kernels and failures exist when they are mentioned.
 
 use crate::codegen::functions::FunctionId;
-use crate::codegen::weights::Expansion;
 use crate::codegen::run::{
     Action, Assert, Call, Check, Condition, Copy, Expanded, FailureId, InitialState, KernelFacts, Launch,
     Place, Pointer, Product, Read, RunPlan, Written,
 };
+use crate::codegen::weights::Expansion;
 use crate::diagnostic::Diagnostics;
 use crate::loops::KernelId;
 use crate::symbolic::{Expr, Symbol};

@@ -1,8 +1,8 @@
 //! Prints run plans.
 
 use crate::codegen::run::{
-    Action, Assert, Call, Condition, Copy, Expanded, InitialState, KernelFacts, Launch, Place, Pointer, Product, Read,
-    RunPlan,
+    Action, Assert, Call, Condition, Copy, Expanded, InitialState, KernelFacts, Launch, Place, Pointer,
+    Product, Read, RunPlan,
 };
 use crate::text::{bracketed, guard_line, note_line, quoted, quoted_name, range_text};
 
