@@ -261,8 +261,8 @@ typedef struct AotiApi {
   uint32_t abi_version;
   uint32_t struct_bytes;
   const AotiModelInfo *info;
-  // On processors a model makes of some weights, in memory of its own, a form that is faster to read and takes more memory
-  // (those of 3 x 3 convolutions 16/9 as much). That is most of the time that this takes.
+  // On processors, the model makes another form of some weights, those of 3 x 3 convolutions, in memory of its own: 16/9 as
+  // much as they take.
   int32_t (*create)(const AotiCreateOptions *options, AotiModel **model, AotiError *error);
   void (*destroy)(AotiModel *model);
   // Checks the inputs and writes the sizes of output k to sizes[k][0 .. rank).

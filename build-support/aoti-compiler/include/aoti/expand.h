@@ -60,7 +60,8 @@ AOTI_NOINLINE void expand_winograd(const f32 *from, f32 *to, const int64_t *size
 AOTI_INLINE void advise_large_pages(char *memory, i64 bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr uintptr_t page = 1 << 21;
-  const uintptr_t first = (uintptr_t(memory) + page - 1) / page * page, end = (uintptr_t(memory) + uintptr_t(bytes)) / page * page;
+  const uintptr_t first = (uintptr_t(memory) + page - 1) / page * page;
+  const uintptr_t end = (uintptr_t(memory) + uintptr_t(bytes)) / page * page;
   if (first < end) madvise((void *)first, size_t(end - first), MADV_HUGEPAGE);
 #else
   (void)memory, (void)bytes;

@@ -83,7 +83,7 @@ template <const Tables &T> struct Interface {
     if (int32_t code = S::weights_of(options, &weights, error)) return code;
     constexpr int64_t more = T.expand ? T.expanded_bytes + AOTI_ALIGNMENT : 0;
     CpuModel *made = (CpuModel *)malloc(head_bytes + size_t(more));
-    if (!made && more == 0) return fail(error, AOTI_ERROR_MEMORY, "out of memory");
+    if (!made && !T.expand) return fail(error, AOTI_ERROR_MEMORY, "out of memory");
     if (!made) return fail(error, AOTI_ERROR_MEMORY, "out of memory: the model needs %lld bytes", (long long)more);
     int32_t picked = pick(made->candidates, asked);
     if (picked < 0) {
@@ -202,8 +202,9 @@ template <const Tables &T> struct Interface {
     run.fault = 0;
     run.submitted = true;
     run.failed = run.model->level->run({context, input_data, output_data, state ? memory_of(state) : nullptr,
-                                        run.model->weights, expanded(run.model), run.workspace, run.workspace + run.arena_bytes, &run.fault,
-                                        run.symbols, context->on_kernel ? tell : nullptr});
+                                        run.model->weights, expanded(run.model), run.workspace,
+                                        run.workspace + run.arena_bytes, &run.fault, run.symbols,
+                                        context->on_kernel ? tell : nullptr});
     return AOTI_OK;
   }
 
