@@ -56,7 +56,8 @@ AOTI_NOINLINE void expand_winograd(const f32 *from, f32 *to, const int64_t *size
   }
 }
 
-// Asks for large pages: whole ones inside the memory, which is touched for the first time.
+// Asks for large pages: whole ones inside the memory, which is touched for the first time. The system has fewer to hand out,
+// and kernels that read all of their weights in each run look up fewer addresses.
 AOTI_INLINE void advise_large_pages(char *memory, i64 bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr uintptr_t page = 1 << 21;

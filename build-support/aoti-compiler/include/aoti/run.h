@@ -10,7 +10,8 @@ namespace aoti {
 
 // `scratch` belongs to the kernel that runs now: `shared_scratch` bytes for all workers, then `worker_scratch` bytes for
 // each worker. `fault` is 0, or 1 + the number of the first operator that met an index outside its dimension.
-// `expanded` holds what the model made of its weights when it was created. `symbols` are the sizes, to which those that are read from data are added. `tell` is told of kernels, or null.
+// `expanded` holds what the model made of its weights when it was created. `symbols` are the sizes, to which those that are
+// read from data are added. `tell` is told of kernels, or null.
 struct Run {
   const AotiContext *context;
   const void *const *inputs;
