@@ -125,6 +125,22 @@ fn expanded_weights_are_as_defined() {
 }
 
 #[test]
+fn panels_are_the_same_made_of_plain_weights() {
+    let Some(program) = program() else { return };
+    for (groups, channels, in_channels, taps) in
+        [(1, 1, 1, 1), (1, 6, 1, 25), (1, 40, 3, 9), (4, 32, 8, 9), (2, 80, 3, 4)]
+    {
+        let data = elements(channels * in_channels * taps, 4);
+        let sizes = [channels, in_channels, taps];
+        let row_stride = in_channels * taps;
+        let source = Source { bytes: &data, storage: Storage::F32, offset: 0, row_stride, col_stride: 1 };
+        let expected = pack::pack_tap_panels(&source, groups, sizes).unwrap();
+        let packed = pack::pack_by_tap(&data, 4, sizes).unwrap();
+        check(program, "panels", "none", &[groups, channels, in_channels, taps], &packed, &expected);
+    }
+}
+
+#[test]
 fn libraries_pack_as_the_compiler_does() {
     let Some(program) = program() else { return };
     for (storage, dtype, bytes) in STORAGES {

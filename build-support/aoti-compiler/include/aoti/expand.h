@@ -15,7 +15,7 @@ AOTI_NAMESPACE_BEGIN
 struct Expansion {
   int64_t from, to; // bytes into the weights, and into what is made
   void (*make)(const f32 *from, f32 *to, const int64_t *sizes);
-  int64_t sizes[2]; // those of the function
+  int64_t sizes[4]; // those of the function
 };
 
 constexpr i64 kWinogradTaps = 9;
@@ -54,6 +54,17 @@ AOTI_NOINLINE void expand_winograd(const f32 *from, f32 *to, const int64_t *size
         memcpy(to + point * of_point, points + point * kPanel, kPanel * sizeof(f32));
     }
   }
+}
+
+// Weights [channels][taps][in_channels] for `conv_pixels`, in the form of `pack_tap_panels`. `sizes`: groups, channels,
+// in_channels of a group, taps.
+AOTI_NOINLINE void expand_panels(const f32 *from, f32 *to, const int64_t *sizes) {
+  const i64 own = sizes[1] / sizes[0], rows = sizes[2] * sizes[3];
+  for (i64 group = 0; group < sizes[0]; ++group, from += own * rows)
+    for (i64 panel = 0; panel < own; panel += kPanel)
+      for (i64 row = 0; row < rows; ++row)
+        for (i64 channel = panel; channel < panel + kPanel; ++channel)
+          *to++ = channel < own ? from[channel * rows + row] : 0;
 }
 
 // Asks for large pages: whole ones inside the memory, which is touched for the first time. The system has fewer to hand out,

@@ -70,6 +70,10 @@ pub(crate) fn expanded_bytes(form: &Expansion) -> u64 {
         Expansion::Winograd { channels, in_channels } => {
             pack::packed_product_bytes(*in_channels, *channels, 4).and_then(|bytes| bytes.checked_mul(16))
         }
+        Expansion::Panels { groups, channels, in_channels, taps } => in_channels
+            .checked_mul(*taps)
+            .and_then(|k| pack::packed_product_bytes(k, channels / (*groups).max(1), 4))
+            .and_then(|bytes| bytes.checked_mul(*groups)),
     };
     bytes.expect("forms are chosen within the constant's bounds") as u64
 }

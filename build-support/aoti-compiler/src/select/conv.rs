@@ -1,5 +1,6 @@
 //! Ways to compute a convolution.
 
+use super::scratch::PANEL;
 use super::{
     Candidate, Choice, Conv, Expansion, Form, PackedOperand, Packing, Scratch, Template, kind_of_weights,
     scratch, typical,
@@ -15,6 +16,8 @@ const MAX_TAPS: i64 = 1024;
 /// Kernel taps that the depthwise convolution of channels that are last takes at most, `kDepthwiseTaps` of
 /// `depthwise_pixels.h`.
 const MAX_DEPTHWISE_TAPS: i64 = 256;
+/// Bytes that panels must waste for a model to make them when it is created: the code that does takes some hundred itself.
+const WASTED_BYTES: usize = 2048;
 /// What an element that is read or written across the order in which it lies costs beside an access of a lane by itself.
 const TURNED: f64 = 0.8;
 /// Output channels of a register tile, `kConvRows` of `tile.h`.
@@ -52,12 +55,13 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
     let products = multiply_adds(&shape);
     let weight = kind_of_weights(program, target);
     let work = Cost::of(Item::Multiply, products);
+    let is_f32 = program.buffers[conv.weight].dtype == DType::F32;
     let is_last = [conv.input_channels, conv.output_channels].contains(&Channels::Last);
     if is_last && matches!(target, Target::Cpu(_)) {
         if shape.groups == 1 || !shape.in_channels.is(shape.groups) {
             let in_order = conv.input_channels == Channels::Last;
             let scratch = scratch::conv_pixels(&shape, in_order, target);
-            add(Conv::Pixels, tap_panels(&shape), scratch, work.and(weight, weights(&shape)));
+            add(Conv::Pixels, tap_panels(&shape, is_f32), scratch, work.and(weight, weights(&shape)));
             if let Some(form) = winograd_panels(&shape).filter(|_| shape.groups == 1) {
                 let scratch = scratch::conv_winograd(&shape, in_order, target);
                 add(Conv::Winograd, Some(form), scratch, winograd_work(conv, &shape, weight));
@@ -148,10 +152,18 @@ fn by_tap(shape: &ConvShape) -> Option<Form> {
     Some(Packing::ByTap { channels, in_channels, taps: fixed(&shape.taps())? }.into())
 }
 
-fn tap_panels(shape: &ConvShape) -> Option<Form> {
+fn tap_panels(shape: &ConvShape, is_f32: bool) -> Option<Form> {
     let groups = size(shape.groups)?;
     let (channels, in_channels) = (fixed(&shape.out_channels)?, fixed(&shape.in_channels)? / groups.max(1));
-    Some(Packing::TapPanels { groups, channels, in_channels, taps: fixed(&shape.taps())? }.into())
+    let taps = fixed(&shape.taps())?;
+    // Panels that hold a quarter more than the weights are worth memory of each model's own.
+    let (own, rows) = (channels / groups.max(1), groups.saturating_mul(in_channels).saturating_mul(taps));
+    let empty = own.next_multiple_of(PANEL as usize) - own;
+    let grows = is_f32 && empty > own / 4 && empty.saturating_mul(rows) * 4 > WASTED_BYTES;
+    Some(match grows {
+        true => Form::Expanded(Expansion::Panels { groups, channels, in_channels, taps }),
+        false => Packing::TapPanels { groups, channels, in_channels, taps }.into(),
+    })
 }
 
 /// Weights of 3 x 3 taps that meet the pixels of images one by one.

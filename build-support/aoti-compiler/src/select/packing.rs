@@ -77,6 +77,17 @@ pub enum Expansion {
         /// Input channels.
         in_channels: usize,
     },
+    /// What [`Packing::TapPanels`] are, of so few channels that much of their panels is empty.
+    Panels {
+        /// Groups.
+        groups: usize,
+        /// Output channels.
+        channels: usize,
+        /// Input channels of a group.
+        in_channels: usize,
+        /// Elements of a kernel in one channel.
+        taps: usize,
+    },
 }
 
 impl Expansion {
@@ -84,6 +95,9 @@ impl Expansion {
     pub(crate) fn words(&self) -> (&'static str, Vec<usize>) {
         match *self {
             Expansion::Winograd { channels, in_channels } => ("winograd", vec![channels, in_channels]),
+            Expansion::Panels { groups, channels, in_channels, taps } => {
+                ("panels", vec![groups, channels, in_channels, taps])
+            }
         }
     }
 
@@ -91,6 +105,9 @@ impl Expansion {
     pub(crate) fn from_words(word: &str, sizes: &[usize]) -> Option<Expansion> {
         match (word, sizes) {
             ("winograd", &[channels, in_channels]) => Some(Expansion::Winograd { channels, in_channels }),
+            ("panels", &[groups, channels, in_channels, taps]) => {
+                Some(Expansion::Panels { groups, channels, in_channels, taps })
+            }
             _ => None,
         }
     }
@@ -100,6 +117,9 @@ impl Expansion {
         match self {
             Expansion::Winograd { channels, in_channels } => {
                 Packing::Conv { groups: 1, channels: *channels, k: in_channels.saturating_mul(9) }
+            }
+            Expansion::Panels { groups: _, channels, in_channels, taps } => {
+                Packing::ByTap { channels: *channels, in_channels: *in_channels, taps: *taps }
             }
         }
     }

@@ -40,5 +40,6 @@ int main(int argc, char **argv) {
   if (strcmp(argv[2], "bf16") == 0) pack(run, argv[1], numbers, (const bf16 *)from, to);
   if (strcmp(argv[2], "f32") == 0) pack(run, argv[1], numbers, (const f32 *)from, to);
   if (strcmp(argv[1], "winograd") == 0) expand_winograd((const f32 *)from, to, numbers);
+  if (strcmp(argv[1], "panels") == 0) expand_panels((const f32 *)from, to, numbers);
   return fwrite(to, 1, size_t(bytes), stdout) == size_t(bytes) ? 0 : 1;
 }
