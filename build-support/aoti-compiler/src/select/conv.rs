@@ -159,7 +159,7 @@ fn tap_panels(shape: &ConvShape, is_f32: bool) -> Option<Form> {
     // Panels that hold a quarter more than the weights are worth memory of each model's own.
     let (own, rows) = (channels / groups.max(1), groups.saturating_mul(in_channels).saturating_mul(taps));
     let empty = own.next_multiple_of(PANEL as usize) - own;
-    let grows = is_f32 && empty > own / 4 && empty.saturating_mul(rows) * 4 > WASTED_BYTES;
+    let grows = is_f32 && empty > own / 4 && empty.saturating_mul(rows).saturating_mul(4) > WASTED_BYTES;
     Some(match grows {
         true => Form::Expanded(Expansion::Panels { groups, channels, in_channels, taps }),
         false => Packing::TapPanels { groups, channels, in_channels, taps }.into(),
