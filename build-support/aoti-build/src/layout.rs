@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 pub struct Layout {
     /// Sources, header, manifest and the record of what is up to date.
     pub folder: PathBuf,
-    /// Library, Rust module and weights file.
+    /// Library and Rust module.
     pub public: PathBuf,
+    /// Weights file.
+    pub weights: PathBuf,
 }
 
 impl Layout {
@@ -26,13 +28,19 @@ impl Layout {
     /// Everything in this folder.
     pub fn flat(folder: impl Into<PathBuf>) -> Layout {
         let folder = folder.into();
-        Layout { public: folder.clone(), folder }
+        Layout { public: folder.clone(), weights: folder.clone(), folder }
+    }
+
+    /// With the weights file in another folder, which builds may share: the name of a sidecar says what is in it.
+    #[must_use]
+    pub fn with_weights(self, folder: impl Into<PathBuf>) -> Layout {
+        Layout { weights: folder.into(), ..self }
     }
 
     /// The layout that generated modules expect of a build script's output folder.
     pub fn of_build_script(out_dir: &Path, identifier: &str) -> Layout {
         let public = out_dir.join("aoti");
-        Layout { folder: public.join(identifier), public }
+        Layout { folder: public.join(identifier), weights: public.clone(), public }
     }
 
     pub(crate) fn sources(&self) -> PathBuf {

@@ -2,7 +2,8 @@
 //! keeps in the cache's folder (`cargo aoti cache stat` says where that is).
 //!
 //! A line of the log says how much work of each kind a way to run a kernel is, and how long it took. Times are compared
-//! within a kernel only, so that prices are ratios; kinds that no kernel tells apart keep their price.
+//! within a kernel only, so that prices are ratios; kinds that no kernel tells apart keep their price. How well costs order
+//! times is said over all kernels too.
 
 use std::collections::BTreeMap;
 
@@ -43,28 +44,31 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let [path] = arguments else { bail!("usage: cargo xtask refit FOLDER/tuning.jsonl") };
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{path}`"))?;
     let classes = read(&text).with_context(|| format!("`{path}`"))?;
-    ensure!(!classes.is_empty(), "`{path}` has no measurements on one thread that say their parts");
-    for (machine, measured) in &classes {
-        println!("{}", report(machine, measured));
+    ensure!(!classes.is_empty(), "`{path}` has no measurements of kernels that say their parts");
+    for ((machine, threads), measured) in &classes {
+        println!("{}", report(machine, *threads, measured));
     }
     Ok(())
 }
 
-/// The measurements of each class of machines. Those on several threads are of other work: they share it.
-fn read(text: &str) -> Result<BTreeMap<String, Measured>> {
-    let mut classes: BTreeMap<String, Measured> = BTreeMap::new();
+/// The measurements of each class of machines and number of threads. Times of whole runs say nothing of a kernel's cost.
+fn read(text: &str) -> Result<BTreeMap<(String, u64), Measured>> {
+    let mut classes: BTreeMap<(String, u64), Measured> = BTreeMap::new();
     for (number, line) in text.lines().enumerate() {
         let value: Value = serde_json::from_str(line).with_context(|| format!("line {}", number + 1))?;
         let word = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
-        let (Some(parts), Some(micros), Some(spread), Some(1)) = (
-            value["parts"].as_object(),
+        let (Some(parts), Some(micros), Some(spread), Some(threads), Some(false)) = (
+            value["parts"].as_object().filter(|parts| !parts.is_empty()),
             value["us"].as_f64(),
             value["spread_us"].as_f64(),
             value["threads"].as_u64(),
+            value["whole_runs"].as_bool(),
         ) else {
             continue;
         };
-        let measured = classes.entry(word("machine")).or_default();
+        // A cost is that of one kernel, a time that of all that are alike.
+        let kernels = value["kernels"].as_f64().unwrap_or(1.0).max(1.0);
+        let measured = classes.entry((word("machine"), threads)).or_default();
         let pair = |own: &Value| Some((own[0].as_f64()?, own[1].as_f64()?));
         let mut amounts = BTreeMap::new();
         for (name, (amount, price)) in parts.iter().filter_map(|(name, own)| Some((name, pair(own)?))) {
@@ -72,7 +76,7 @@ fn read(text: &str) -> Result<BTreeMap<String, Measured>> {
             measured.prices.insert(name.clone(), price);
         }
         let template = word("choice").split(' ').next().unwrap_or_default().to_owned();
-        let way = Way { template, parts: amounts, micros, spread };
+        let way = Way { template, parts: amounts, micros: micros / kernels, spread: spread / kernels };
         // The same kernel at another time is another kernel: only what ran by turns is compared.
         let kernel = format!("{} {} {}", word("key"), word("model"), value["seconds"]);
         measured.kernels.entry(kernel).or_default().push(way);
@@ -173,8 +177,16 @@ fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
     of(&a, &b) / (of(&a, &a) * of(&b, &b)).sqrt().max(f64::MIN_POSITIVE)
 }
 
-/// What is to be put into the table of prices, and what it changes.
-fn report(machine: &str, measured: &Measured) -> String {
+/// What is to be put into the table of prices, and what it changes. Prices are those of one thread: several share work in
+/// ways that prices do not change.
+fn report(machine: &str, threads: u64, measured: &Measured) -> String {
+    if threads > 1 {
+        let mut text = format!("{machine}, {threads} threads: {} kernels\n", measured.kernels.len());
+        for (template, (own, ways)) in &measured.correlations(&measured.prices) {
+            text.push_str(&format!("  {template}: rank correlation {own:.2} of {ways} ways\n"));
+        }
+        return text;
+    }
     let fitted = measured.fitted();
     let level = machine.split('.').nth(1).unwrap_or(machine);
     let mut text = format!("{machine}: {} kernels\n", measured.kernels.len());
@@ -223,7 +235,7 @@ mod tests {
                 let micros = work * (1.0 + packs * packed + panels * panel);
                 text.push_str(&format!(
                     "{{\"machine\":\"arch.level.cpu\",\"threads\":1,\"key\":\"{kernel}\",\"model\":\"m\",\"seconds\":1,\
-                     \"choice\":\"{choice}\",\"us\":{micros},\"spread_us\":0.1,\
+                     \"choice\":\"{choice}\",\"us\":{micros},\"spread_us\":0.1,\"whole_runs\":false,\
                      \"parts\":{{\"multiply\":[{work},1.0],\"packed\":[{},4.0],\"panel\":[{},1.5]}}}}\n",
                     work * packs,
                     work * panels
@@ -236,28 +248,48 @@ mod tests {
     #[test]
     fn the_prices_behind_measurements_are_found() {
         let classes = read(&planted(9.0, 0.5)).unwrap();
-        let fitted = classes["arch.level.cpu"].fitted();
+        let class = &classes[&("arch.level.cpu".to_owned(), 1)];
+        let fitted = class.fitted();
         assert!(
             (fitted["packed"] / 9.0 - 1.0).abs() < 0.05 && (fitted["panel"] / 0.5 - 1.0).abs() < 0.1,
             "{fitted:?}"
         );
         assert_eq!(fitted["multiply"], 1.0, "others are measured by it");
-        let text = report("arch.level.cpu", &classes["arch.level.cpu"]);
+        let text = report("arch.level.cpu", 1, class);
         assert!(text.contains("(\"level\", &[(Item::Packed, ") && text.contains("fitted 1.00"), "{text}");
     }
 
     #[test]
     fn prices_that_fit_stay_and_others_that_nothing_tells_of_too() {
         let classes = read(&planted(4.0, 1.5)).unwrap();
-        let measured = &classes["arch.level.cpu"];
+        let measured = &classes[&("arch.level.cpu".to_owned(), 1)];
         assert_eq!(measured.fitted(), measured.prices);
         let one = planted(9.0, 0.5).lines().step_by(4).collect::<Vec<_>>().join("\n");
         assert!(read(&one).unwrap().is_empty(), "kernels of one way say nothing");
     }
 
     #[test]
-    fn lines_that_are_no_measurements_on_one_thread_are_passed_over() {
+    fn several_threads_are_a_class_of_their_own_without_prices() {
         let text = planted(9.0, 0.5).replace("\"threads\":1", "\"threads\":2");
+        let classes = read(&text).unwrap();
+        let text = report("arch.level.cpu", 2, &classes[&("arch.level.cpu".to_owned(), 2)]);
+        assert!(
+            text.contains("2 threads") && text.contains("rank correlation") && !text.contains("Item::"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_time_is_of_all_kernels_that_are_alike() {
+        let text = planted(9.0, 0.5).replace("\"us\":", "\"kernels\":4,\"us\":");
+        let classes = read(&text).unwrap();
+        let way = &classes[&("arch.level.cpu".to_owned(), 1)].kernels["1 m 1"][0];
+        assert!((way.micros - 1000.0 * 1.05 / 4.0).abs() < 1e-9, "{}", way.micros);
+    }
+
+    #[test]
+    fn lines_that_are_no_measurements_of_kernels_are_passed_over() {
+        let text = planted(9.0, 0.5).replace("\"whole_runs\":false", "\"whole_runs\":true");
         assert!(read(&text).unwrap().is_empty());
         assert!(read("{\"machine\":\"m\"}\n").unwrap().is_empty());
         assert!(read("no JSON\n").is_err());

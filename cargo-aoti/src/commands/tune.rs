@@ -96,6 +96,19 @@ fn budget(text: &str) -> Result<Duration, String> {
 /// often it does: where kernels stay apart, there may be further pairs.
 const BEFORE: [(Decided, f64, usize); 2] = [(Decided::InGraph, 0.2, 1), (Decided::OfKernels, 0.25, 2)];
 
+/// The time that there is for one model.
+#[derive(Clone, Copy)]
+struct Clock {
+    begun: Instant,
+    budget: Duration,
+}
+
+impl Clock {
+    fn left(self) -> Duration {
+        self.budget.saturating_sub(self.begun.elapsed())
+    }
+}
+
 /// What the measurements of one model are of.
 struct Subject<'a> {
     planned: &'a Planned,
@@ -143,7 +156,7 @@ fn model(
     session: &Session,
     planned: &Planned,
 ) -> Result<usize, Failure> {
-    let begun = Instant::now();
+    let clock = Clock { begun: Instant::now(), budget: arguments.budget };
     let alone = level::alone(session, &planned.model, arguments.device)?;
     let points = points::points(arguments, session, planned, &alone)?;
     let (mut slower, mut decided) = (0, Records::none());
@@ -153,25 +166,26 @@ fn model(
     for (stage, part) in goes {
         let mut found = Findings::default();
         for point in &points {
-            let subject = subject(arguments, context, session, (planned, point), (stage, decided.clone()))?;
+            let what = (stage, decided.clone());
+            let subject = subject(arguments, context, session, (planned, point), what, clock)?;
             if arguments.dry_run {
                 report::dry_run(arguments, &subject);
             } else if !subject.is_empty() {
-                let budget = arguments.budget.mul_f64(part / points.len() as f64);
-                slower += search(arguments, context, session, (&subject, budget), &mut found)?;
+                let share = arguments.budget.mul_f64(part / points.len() as f64);
+                slower += search(arguments, context, session, (&subject, share, clock), &mut found)?;
             }
         }
         found.settle(&mut decided);
     }
     for (position, point) in points.iter().enumerate() {
-        let subject =
-            subject(arguments, context, session, (planned, point), (Decided::InKernel, decided.clone()))?;
+        let what = (Decided::InKernel, decided.clone());
+        let subject = subject(arguments, context, session, (planned, point), what, clock)?;
         if arguments.dry_run {
             report::dry_run(arguments, &subject);
         } else if !subject.is_empty() {
-            let left = arguments.budget.saturating_sub(begun.elapsed());
-            let budget = left.div_f64((points.len() - position) as f64);
-            slower += search(arguments, context, session, (&subject, budget), &mut Findings::default())?;
+            let share = clock.left().div_f64((points.len() - position) as f64);
+            slower +=
+                search(arguments, context, session, (&subject, share, clock), &mut Findings::default())?;
         } else if decided.is_empty() {
             let name = &planned.model.name;
             context.terminal.status("Tuned", &format!("{name}: no kernel has another way"));
@@ -208,7 +222,7 @@ fn search(
     arguments: &Arguments,
     context: &Context,
     session: &Session,
-    (subject, budget): (&Subject<'_>, Duration),
+    (subject, share, clock): (&Subject<'_>, Duration, Clock),
     findings: &mut Findings,
 ) -> Result<usize, Failure> {
     if !subject.known.is_empty() {
@@ -221,7 +235,7 @@ fn search(
     if subject.groups.is_empty() {
         return Ok(0);
     }
-    let outcome = measure(arguments, context, session, (subject, budget))?;
+    let outcome = measure(arguments, context, session, (subject, share, clock))?;
     let found = records::found(arguments.threads, subject, &outcome);
     for (position, group) in subject.groups.iter().enumerate() {
         findings.way(&group.key, &group.ways[outcome.winners.0[position]].setting);
@@ -232,8 +246,8 @@ fn search(
         }
     }
     if outcome.is_empty() {
-        let (name, budget) = (subject.named(), budget.as_secs_f64());
-        let message = format!("{name}: no candidate is ready in {budget:.0} s; give it more with `--budget`");
+        let (name, share) = (subject.named(), share.as_secs_f64());
+        let message = format!("{name}: no candidate is ready in {share:.0} s; give it more with `--budget`");
         context.terminal.warn(&message);
         return Ok(0);
     }
@@ -253,6 +267,7 @@ fn subject<'a>(
     session: &Session,
     (planned, point): (&'a Planned, &'a Point),
     (stage, decided): (Decided, Records),
+    clock: Clock,
 ) -> Result<Subject<'a>, Failure> {
     let model = level::alone(session, &planned.model, arguments.device)?;
     let machines = session.machines(&model)?;
@@ -270,6 +285,10 @@ fn subject<'a>(
             let undecided = |kernel: &OpenKernel| decided.get(&kernel.key).is_none();
             let kernels: Vec<OpenKernel> = kernels.iter().filter(|own| undecided(own)).cloned().collect();
             questions(&kernels, &families, (stage, threads), only, &|key, setting| {
+                // What is not known to make other kernels is not tried.
+                if !arguments.dry_run && clock.left() < clock.budget / 2 {
+                    return Ok(kernels.clone());
+                }
                 let mut records = decided.clone();
                 records.set(key.clone(), setting.clone());
                 open(records)
@@ -344,16 +363,18 @@ fn measure(
     arguments: &Arguments,
     context: &Context,
     session: &Session,
-    (subject, budget): (&Subject<'_>, Duration),
+    time: (&Subject<'_>, Duration, Clock),
 ) -> Result<Outcome, Failure> {
+    let subject = time.0;
     let progress = Shown::new(context.terminal);
-    let result = measured(arguments, context, session, (subject, budget), &progress);
+    let result = measured(arguments, context, session, time, &progress);
     progress.finish();
     let outcome = result?;
     if let Some(folder) = context.environment.cache_directory() {
         let (model, machine, compiler) = (&subject.model.name, &subject.machine, &subject.compiler);
         let (threads, inputs) = (arguments.threads, &subject.point.inputs[..]);
-        let circumstances = Circumstances { model, machine, threads, compiler, inputs };
+        let whole_runs = arguments.device != Device::Cpu;
+        let circumstances = Circumstances { model, machine, threads, compiler, whole_runs, inputs };
         let path = folder.join(log::FILE);
         if let Err(failure) = log::append(&path, &circumstances, &subject.groups, &outcome) {
             context.terminal.warn(failure.message().unwrap_or_default());
@@ -366,7 +387,7 @@ fn measured(
     arguments: &Arguments,
     context: &Context,
     session: &Session,
-    (subject, budget): (&Subject<'_>, Duration),
+    (subject, share, clock): (&Subject<'_>, Duration, Clock),
     progress: &Shown,
 ) -> Result<Outcome, Failure> {
     context.terminal.status("Tuning", &format!("{} on {}", subject.what(), subject.machine));
@@ -377,7 +398,8 @@ fn measured(
     machine.prepare(&|info| super::run::inputs(info, file, &subject.point.dims))?;
     let before = groups.iter().map(|group| subject.recorded(group, threads)).collect();
     let heard = report::Heard { progress, model: &subject.model.name };
-    Search::new(groups, before, &mut machine, &heard, budget).run()
+    // The first library had to be made whatever that takes.
+    Search::new(groups, before, &mut machine, &heard, share.min(clock.left())).run()
 }
 
 #[cfg(test)]

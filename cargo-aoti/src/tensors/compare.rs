@@ -82,6 +82,9 @@ fn one(
     if found.sizes() != expected.sizes() {
         return Err(format!("sizes {:?} instead of {:?}", found.sizes(), expected.sizes()));
     }
+    if found.bytes() == expected.bytes() {
+        return Ok(());
+    }
     let is_float = found.dtype().is_float();
     let (mut wrong, mut worst): (usize, Option<(f64, usize)>) = (0, None);
     let (a, b) = (values(found), values(expected));

@@ -23,6 +23,8 @@ pub(super) struct Setting {
     pub(super) expected: Option<PathBuf>,
     pub(super) device: Device,
     pub(super) threads: u16,
+    /// Whether products of `f32` may be rounded as TF32.
+    pub(super) tf32: bool,
 }
 
 /// A helper process.
@@ -59,6 +61,9 @@ impl Client {
         }
         if let Some(expected) = &setting.expected {
             words.extend(["--expected".into(), expected.clone().into_os_string()]);
+        }
+        if setting.tf32 {
+            words.push("--tf32".into());
         }
         let mut command = limited(words, setting.device);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());

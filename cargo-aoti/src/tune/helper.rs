@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use aoti_runtime::{
     AnyView, DType, Device, DeviceTensor, DynTensor, KernelEvent, KernelPhase, Library, LoadOptions, Model,
-    Prepared, Stream, ThreadPool, Workspace,
+    Prepared, Stream, ThreadPool, Weights, Workspace,
 };
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,9 @@ pub(crate) struct Arguments {
     device: Device,
     #[arg(long, default_value_t = 1)]
     threads: usize,
+    /// Products of f32 may be rounded as TF32
+    #[arg(long)]
+    tf32: bool,
 }
 
 /// What is asked of the process.
@@ -49,7 +52,7 @@ pub(crate) struct Arguments {
 #[serde(rename_all = "lowercase")]
 pub(super) enum Request {
     /// Load a library, whose kernels are those of the first or others.
-    Open { id: usize, library: PathBuf, symbol: String, same_kernels: bool },
+    Open { id: usize, library: PathBuf, symbol: String, weights: Option<PathBuf>, same_kernels: bool },
     /// Run a library twice and compare with what the first one gave.
     Check { id: usize },
     /// Run libraries by turns.
@@ -79,6 +82,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         place: Place::open(&arguments.place)?,
         loaded: BTreeMap::new(),
         expected: Expected::default(),
+        least: inputs
+            .iter()
+            .map(|input| rounding(input.dtype()))
+            .fold(if arguments.tf32 { TF32 } else { 0.0 }, f64::max),
         reference: arguments.expected.as_deref().map(flat::read).transpose()?,
     };
     for line in std::io::stdin().lock().lines() {
@@ -143,6 +150,8 @@ struct Helper<'a> {
     place: Place,
     loaded: BTreeMap<usize, Loaded>,
     expected: Expected,
+    /// What even the first kernel may be off by.
+    least: f64,
     /// What the evaluator gives.
     reference: Option<Vec<DynTensor>>,
 }
@@ -150,10 +159,12 @@ struct Helper<'a> {
 impl Helper<'_> {
     fn serve(&mut self, request: &Request) -> Result<Response, Failure> {
         match request {
-            Request::Open { id, library, symbol, same_kernels } => {
+            Request::Open { id, library, symbol, weights, same_kernels } => {
                 self.place.enter(LibraryId(*id), None);
                 let library = Library::open(library, symbol)?;
-                let model = library.load(LoadOptions { device: self.device, ..LoadOptions::default() })?;
+                let weights = weights.as_deref().map(Weights::file).transpose()?.unwrap_or_default();
+                let options = LoadOptions { weights, device: self.device, ..LoadOptions::default() };
+                let model = library.load(options)?;
                 let model: &'static Model = Box::leak(Box::new(model));
                 let outputs =
                     model.info().outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();
@@ -202,7 +213,7 @@ impl Helper<'_> {
     /// One run, watched. What is wrong first, with the kernel that wrote it.
     fn check(&mut self, id: usize) -> Result<Option<(String, Option<usize>)>, Failure> {
         let is_first = self.expected.outputs.is_none();
-        let Helper { inputs, pool, place, loaded, expected, reference, .. } = self;
+        let Helper { inputs, pool, place, loaded, expected, least, reference, .. } = self;
         let loaded =
             loaded.get_mut(&id).ok_or_else(|| Failure::Usage(format!("library {id} was not opened")))?;
         let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
@@ -225,11 +236,14 @@ impl Helper<'_> {
         let mut targets: Vec<&mut DynTensor> = loaded.outputs.iter_mut().collect();
         let (mut wrong, same_kernels) = (None, loaded.same_kernels);
         let mut calls = vec![0; loaded.model.info().kernels.len()];
+        // What an earlier kernel rounded is off in what the later ones make of it too.
+        let mut coarsest = *least;
         let mut watch = |event: KernelEvent<'_>| match event.phase {
             KernelPhase::Begin => place.enter(LibraryId(id), Some(event.index)),
             KernelPhase::End(written) => {
                 let call = (event.index, calls[event.index]);
                 calls[event.index] += 1;
+                coarsest = written.iter().map(|view| rounding(view.dtype())).fold(coarsest, f64::max);
                 if is_first && expected.bytes < MOST_KEPT {
                     let kept: Vec<DynTensor> =
                         written.iter().filter_map(|view| view.to_tensor().ok()).collect();
@@ -238,7 +252,7 @@ impl Helper<'_> {
                 } else if same_kernels && let (None, Some(wanted)) = (&wrong, expected.kernels.get(&call)) {
                     let found: Vec<DynTensor> =
                         written.iter().filter_map(|view| view.to_tensor().ok()).collect();
-                    let difference = differs(&found, wanted);
+                    let difference = differs(&found, wanted, coarsest);
                     wrong = difference
                         .map(|text| (format!("kernel `{}`: {text}", event.kernel.name), Some(event.index)));
                 }
@@ -253,13 +267,14 @@ impl Helper<'_> {
             &mut watch,
         )?;
         place.enter(LibraryId(id), None);
+        let differs = |wanted: &[DynTensor]| differs(&loaded.outputs, wanted, coarsest);
         if is_first {
             expected.outputs = Some(loaded.outputs.clone());
-            let difference = reference.as_deref().and_then(|wanted| differs(&loaded.outputs, wanted));
+            let difference = reference.as_deref().and_then(differs);
             return Ok(difference.map(|text| (format!("the evaluator gives something else: {text}"), None)));
         }
         let wanted = expected.outputs.as_deref().unwrap_or_default();
-        Ok(wrong.or_else(|| differs(&loaded.outputs, wanted).map(|text| (text, None))))
+        Ok(wrong.or_else(|| differs(wanted).map(|text| (text, None))))
     }
 
     /// The time of a run, and of each kernel where there is a clock between them.
@@ -328,30 +343,64 @@ impl OnDevice {
     }
 }
 
-/// How tensors differ from what they should be, beyond what another order of sums makes of them.
-fn differs(found: &[DynTensor], wanted: &[DynTensor]) -> Option<String> {
+/// How tensors differ from what they should be, beyond what another order of sums makes of them where something before
+/// them is rounded to this part.
+fn differs(found: &[DynTensor], wanted: &[DynTensor], coarsest: f64) -> Option<String> {
     if found.len() != wanted.len() {
         return Some(format!("{} tensors instead of {}", found.len(), wanted.len()));
     }
     found.iter().zip(wanted).find_map(|(found, wanted)| {
-        let part = match wanted.dtype() {
-            DType::F16 | DType::Bf16 | DType::C32 => 2e-2,
-            DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E8M0Fnu => {
-                0.25
-            }
-            DType::F32 | DType::C64 => 1e-4,
-            DType::F64 | DType::C128 => 1e-9,
-            DType::Bool
-            | DType::U8
-            | DType::I8
-            | DType::I16
-            | DType::I32
-            | DType::I64
-            | DType::U16
-            | DType::U32
-            | DType::U64 => 0.0,
-        };
+        // To find the largest element of all takes longer than to see that nothing differs.
+        if (found.dtype(), found.sizes(), found.bytes()) == (wanted.dtype(), wanted.sizes(), wanted.bytes()) {
+            return None;
+        }
+        let part = rounding(wanted.dtype()).max(coarsest.min(HALVES));
         let tolerance = Tolerance { atol: part * compare::largest(wanted), rtol: 10.0 * part };
         compare::all(std::slice::from_ref(found), std::slice::from_ref(wanted), tolerance, None).1.err()
     })
+}
+
+/// What numbers of half types may be off by.
+const HALVES: f64 = 2e-2;
+/// What sums of products rounded as TF32 may be off by.
+const TF32: f64 = 5e-3;
+
+/// The part of the largest element that elements of this type may be off by.
+fn rounding(dtype: DType) -> f64 {
+    match dtype {
+        DType::F16 | DType::Bf16 | DType::C32 => HALVES,
+        DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E4M3Fnuz | DType::F8E5M2Fnuz | DType::F8E8M0Fnu => 0.25,
+        DType::F32 | DType::C64 => 1e-4,
+        DType::F64 | DType::C128 => 1e-9,
+        DType::Bool
+        | DType::U8
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U16
+        | DType::U32
+        | DType::U64 => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_rounded_before_may_be_off_after() {
+        let tensor = |values: [f32; 2]| {
+            let bytes: Vec<u8> = values.into_iter().flat_map(f32::to_ne_bytes).collect();
+            DynTensor::from_bytes(DType::F32, &[2], &bytes).unwrap()
+        };
+        let (wanted, near, far) = (tensor([1.0, 0.5]), tensor([1.01, 0.5]), tensor([2.0, 0.5]));
+        let differs = |found: &DynTensor, coarsest: f64| {
+            differs(std::slice::from_ref(found), std::slice::from_ref(&wanted), coarsest)
+        };
+        assert_eq!(differs(&wanted, 0.0), None);
+        assert!(differs(&near, 0.0).is_some(), "f32 alone is not rounded so");
+        assert_eq!(differs(&near, rounding(DType::Bf16)), None);
+        assert!(differs(&far, rounding(DType::F8E5M2)).is_some(), "beyond halves nothing is carried on");
+    }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) machine: &'a str,
     pub(crate) threads: u16,
     pub(crate) compiler: &'a str,
+    /// Whether times are those of whole runs, as where there is no clock between kernels.
+    pub(crate) whole_runs: bool,
     /// The sizes of the inputs.
     pub(crate) inputs: &'a [Vec<i64>],
 }
@@ -34,6 +36,8 @@ pub(crate) fn append(
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let mut text = String::new();
     for (position, group) in groups.iter().enumerate() {
+        // What a question costs is said of all that it makes, what a kernel costs of one of those that are alike.
+        let kernels = if group.makes_kernels() { 1 } else { group.kernels.len() };
         let sizes = Sizes::of(&group.sizes, circumstances.inputs).to_string();
         for (way, known) in outcome.known[position].iter().enumerate() {
             let (timing, refused) = match known {
@@ -49,7 +53,7 @@ pub(crate) fn append(
                 "seconds": seconds, "tool": env!("CARGO_PKG_VERSION"), "compiler": circumstances.compiler,
                 "machine": circumstances.machine, "threads": circumstances.threads, "model": circumstances.model,
                 "kernel": group.name, "key": group.key.to_string(), "sizes": sizes, "choice": own.setting.to_string(),
-                "predicted": own.cost, "parts": parts, "us": timing.map(|timing| timing.median),
+                "predicted": own.cost, "parts": parts, "kernels": kernels, "whole_runs": circumstances.whole_runs, "us": timing.map(|timing| timing.median),
                 "spread_us": timing.map(|timing| timing.spread), "runs": timing.map(|timing| timing.count),
                 "refused": refused, "wins": outcome.winners.0[position] == way,
             });

@@ -9,6 +9,7 @@ use aoti_build::{Choices, Error, Job, Layout, LinkKind, Model, Progress, Session
 use aoti_compiler::compile::{self, Options};
 use aoti_compiler::interpret;
 use aoti_compiler::schedule::Records;
+use aoti_compiler::target::Tf32;
 use aoti_runtime::{DType, Device, DynTensor, Library, ModelInfo};
 use aoti_toolchain::{TemporaryFolder, temporary_folder};
 
@@ -33,6 +34,8 @@ struct Made {
     assignment: Assignment,
     path: PathBuf,
     symbol: String,
+    /// None where the model has none.
+    weights: Option<PathBuf>,
 }
 
 /// The bench of this machine, for one model.
@@ -78,8 +81,11 @@ impl<'a> Machine<'a> {
         let folder =
             folder.map_err(|error| Failure::Machine(format!("cannot make a temporary folder: {error}")))?;
         let inputs = folder.path().join("inputs");
-        let setting = Setting { folder: folder.path().to_owned(), inputs, expected: None, device, threads };
-        let model = Model { link: LinkKind::Dylib, weights: Weights::Embed, ..model.clone() };
+        let tf32 = device != Device::Cpu && model.tf32.unwrap_or_default() != Tf32::NONE;
+        let setting =
+            Setting { folder: folder.path().to_owned(), inputs, expected: None, device, threads, tf32 };
+        // Most candidates have the same weights: they lie in one file, which no library is linked with.
+        let model = Model { link: LinkKind::Dylib, weights: Weights::Sidecar, ..model.clone() };
         let (made, client, opened) = (Vec::new(), None, BTreeSet::new());
         Ok(Machine {
             session,
@@ -166,7 +172,8 @@ impl<'a> Machine<'a> {
     fn job(&self, number: usize, assignment: &Assignment) -> Job {
         let choices = Choices::Given(assignment.records(self.groups, self.decided.clone()));
         let model = Model { choices, ..self.model.clone() };
-        let layout = Layout::flat(self.folder.path().join(number.to_string()));
+        let folder = self.folder.path();
+        let layout = Layout::flat(folder.join(number.to_string())).with_weights(folder.join("weights"));
         Job { model, layout, incremental: false }
     }
 
@@ -218,9 +225,14 @@ impl<'a> Machine<'a> {
             return Ok(());
         }
         let made = &self.made[library.0];
-        let (path, symbol) = (made.path.clone(), made.symbol.clone());
         let same_kernels = self.has_same_kernels(library);
-        let request = Request::Open { id: library.0, library: path, symbol, same_kernels };
+        let request = Request::Open {
+            id: library.0,
+            library: made.path.clone(),
+            symbol: made.symbol.clone(),
+            weights: made.weights.clone(),
+            same_kernels,
+        };
         let limit = FIRST_LIMIT;
         self.client.as_mut().expect("it was started").ask(&request, limit).map(|_| ())
     }
@@ -270,7 +282,10 @@ impl Bench for Machine<'_> {
             match built {
                 Ok(built) => {
                     let path = built.library().map(|library| library.path.clone()).unwrap_or_default();
-                    self.made.push(Made { assignment: assignment.clone(), path, symbol: built.symbol });
+                    let weights = built.artefact("weights").filter(|weights| weights.bytes > 0);
+                    let weights = weights.map(|weights| weights.path.clone());
+                    let assignment = assignment.clone();
+                    self.made.push(Made { assignment, path, symbol: built.symbol, weights });
                 }
                 Err(error @ (Error::Model { .. } | Error::Unreadable { .. } | Error::Manifest(_))) => {
                     return Err(error.into());

@@ -91,7 +91,7 @@ fn weights(passing: &mut Passing<'_>, session: &Session) -> Result<WeightsPlacem
         Weights::Sidecar => format!("{identifier}-{}.weights.bin", &digest[..16]),
         Weights::Embed | Weights::External => format!("{identifier}.weights.bin"),
     };
-    let path = layout.public.join(&file);
+    let path = layout.weights.join(&file);
     let bytes = blob.bytes;
     if !session.settings.bindings_only {
         files::write_weights(&path, blob)?;
