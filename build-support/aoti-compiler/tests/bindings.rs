@@ -68,6 +68,7 @@ fn interface(name: &str, inputs: Vec<ValueInterface>, outputs: Vec<ValueInterfac
         states: Vec::new(),
         constants: Vec::new(),
         weights_bytes: 0,
+        expanded_bytes: 0,
         state_bytes: 0,
     }
 }

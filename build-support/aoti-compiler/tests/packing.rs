@@ -1,10 +1,11 @@
 //! `pack.h` packs as `pack.rs` does, bit for bit: libraries pack weights that are given at run time, the compiler packs those
-//! of the model file. Without a C++ compiler the test is skipped with a note, or fails if `AOTI_TEST_REQUIRE` names `gcc`.
+//! of the model file. `expand.h` makes of that what its definition says. Without a C++ compiler the test is skipped with a note, or fails if `AOTI_TEST_REQUIRE` names `gcc`.
 
-use aoti_compiler::codegen::pack::{self, Source, Storage};
+use aoti_compiler::codegen::pack::{self, PANEL, Source, Storage};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 const STORAGES: [(Storage, &str, usize); 4] = [
     (Storage::F64, "f64", 8),
@@ -13,8 +14,13 @@ const STORAGES: [(Storage, &str, usize); 4] = [
     (Storage::Bf16, "bf16", 2),
 ];
 
-/// The program, compiled; none where there is no compiler.
-fn program() -> Option<PathBuf> {
+/// The program, compiled once; none where there is no compiler.
+fn program() -> Option<&'static Path> {
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    PROGRAM.get_or_init(compile).as_deref()
+}
+
+fn compile() -> Option<PathBuf> {
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let binary = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pack");
@@ -70,6 +76,70 @@ fn check(program: &Path, form: &str, dtype: &str, numbers: &[usize], from: &[u8]
     assert!(output.stdout == expected, "{form} of {dtype} {numbers:?} differs");
 }
 
+/// Weights `[channels][in_channels][3][3]` at the points of Winograd's tiles, by definition: `G w G^T` in f64, rounded once, as
+/// `[point][ceil(channels / PANEL)][in_channels][PANEL]`, channels past the last zero.
+fn winograd(weights: &[f32], channels: usize, in_channels: usize) -> Vec<u8> {
+    let row = |point: usize, [a, b, c]: [f64; 3]| match point {
+        0 => a,
+        1 => (a + c + b) * 0.5,
+        2 => (a + c - b) * 0.5,
+        _ => c,
+    };
+    let value = |point: usize, channel: usize, input: usize| {
+        let own = &weights[(channel * in_channels + input) * 9..][..9];
+        let column = |k: usize| row(point / 4, [0, 3, 6].map(|tap| f64::from(own[tap + k])));
+        row(point % 4, [column(0), column(1), column(2)]) as f32
+    };
+    let mut all = Vec::new();
+    for (point, panel) in
+        (0..16).flat_map(|point| (0..channels.div_ceil(PANEL)).map(move |panel| (point, panel)))
+    {
+        for (input, channel) in
+            (0..in_channels).flat_map(|k| (0..PANEL).map(move |lane| (k, panel * PANEL + lane)))
+        {
+            let value = if channel < channels { value(point, channel, input) } else { 0.0 };
+            all.extend(value.to_le_bytes());
+        }
+    }
+    all
+}
+
+#[test]
+fn expanded_weights_are_as_defined() {
+    let Some(program) = program() else { return };
+    for (channels, in_channels) in [(1, 1), (7, 3), (33, 5), (41, 2), (64, 16), (100, 8)] {
+        let data = elements(channels * in_channels * 9, 4);
+        let floats: Vec<f32> =
+            data.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+        let source = Source {
+            bytes: &data,
+            storage: Storage::F32,
+            offset: 0,
+            row_stride: in_channels * 9,
+            col_stride: 1,
+        };
+        let packed = pack::pack_conv(&source, 1, channels, in_channels * 9).unwrap();
+        let expected = winograd(&floats, channels, in_channels);
+        check(program, "winograd", "none", &[channels, in_channels], &packed, &expected);
+    }
+}
+
+#[test]
+fn panels_are_the_same_made_of_plain_weights() {
+    let Some(program) = program() else { return };
+    for (groups, channels, in_channels, taps) in
+        [(1, 1, 1, 1), (1, 6, 1, 25), (1, 40, 3, 9), (4, 32, 8, 9), (2, 80, 3, 4)]
+    {
+        let data = elements(channels * in_channels * taps, 4);
+        let sizes = [channels, in_channels, taps];
+        let row_stride = in_channels * taps;
+        let source = Source { bytes: &data, storage: Storage::F32, offset: 0, row_stride, col_stride: 1 };
+        let expected = pack::pack_tap_panels(&source, groups, sizes).unwrap();
+        let packed = pack::pack_by_tap(&data, 4, sizes).unwrap();
+        check(program, "panels", "none", &[groups, channels, in_channels, taps], &packed, &expected);
+    }
+}
+
 #[test]
 fn libraries_pack_as_the_compiler_does() {
     let Some(program) = program() else { return };
@@ -80,10 +150,10 @@ fn libraries_pack_as_the_compiler_does() {
                 let source = Source { bytes: &data, storage, offset: 5, row_stride, col_stride };
                 let expected = pack::pack_product(&source, k, n).unwrap();
                 let numbers = [5, row_stride, col_stride, k, n];
-                check(&program, "product", dtype, &numbers, &data, &expected);
+                check(program, "product", dtype, &numbers, &data, &expected);
                 if bytes == 2 {
                     let expected = pack::pack_halves(&source, k, n).unwrap();
-                    check(&program, "halves", dtype, &numbers, &data, &expected);
+                    check(program, "halves", dtype, &numbers, &data, &expected);
                 }
             }
         }
@@ -95,7 +165,7 @@ fn libraries_pack_as_the_compiler_does() {
             let data = elements(channels * k, bytes);
             let source = Source { bytes: &data, storage, offset: 0, row_stride: k, col_stride: 1 };
             let expected = pack::pack_conv(&source, groups, channels, k).unwrap();
-            check(&program, "conv", dtype, &[groups, channels, k], &data, &expected);
+            check(program, "conv", dtype, &[groups, channels, k], &data, &expected);
         }
         let shapes =
             [(1, 1, 1, 1), (1, 7, 3, 4), (1, 33, 5, 9), (1, 64, 16, 1), (4, 32, 8, 9), (2, 80, 3, 4)];
@@ -106,20 +176,13 @@ fn libraries_pack_as_the_compiler_does() {
             let sizes = [channels, in_channels, taps];
             let expected = pack::pack_tap_panels(&source, groups, sizes).unwrap();
             let numbers = [groups, channels, in_channels, taps];
-            check(&program, "tap_panels", dtype, &numbers, &data, &expected);
-        }
-        for (channels, in_channels) in [(1, 1), (7, 3), (33, 5), (64, 16)] {
-            let data = elements(channels * in_channels * 9, bytes);
-            let source =
-                Source { bytes: &data, storage, offset: 0, row_stride: in_channels * 9, col_stride: 1 };
-            let expected = pack::pack_winograd(&source, channels, in_channels).unwrap();
-            check(&program, "winograd", dtype, &[channels, in_channels], &data, &expected);
+            check(program, "tap_panels", dtype, &numbers, &data, &expected);
         }
         for (groups, channels, rows) in [(1, 1, 1), (1, 7, 12), (2, 18, 9), (3, 24, 100)] {
             let data = elements(channels * rows, bytes);
             let source = Source { bytes: &data, storage, offset: 0, row_stride: rows, col_stride: 1 };
             let expected = pack::pack_conv_transposed(&source, groups, channels, rows).unwrap();
-            check(&program, "transposed", dtype, &[groups, channels, rows], &data, &expected);
+            check(program, "transposed", dtype, &[groups, channels, rows], &data, &expected);
         }
     }
 }

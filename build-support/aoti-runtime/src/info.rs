@@ -71,7 +71,7 @@ pub struct ModelInfo {
     pub constants: Vec<ConstantInfo>,
     /// Kernels, in the order in which they stand in a run.
     pub kernels: Vec<KernelInfo>,
-    /// Bytes of the weights.
+    /// Bytes of the weights. What a model makes of them in memory of its own is not counted.
     pub weights_bytes: u64,
     /// Bytes of a [`State`](crate::State); zero where nothing is mutated.
     pub state_bytes: u64,

@@ -195,8 +195,12 @@ fn signature(interface: &Interface) -> String {
             text.push_str(&format!("{kind:>8} {}\n", describe(value)));
         }
     }
+    let expanded = match interface.expanded_bytes {
+        0 => String::new(),
+        bytes => format!(", from which a model makes {bytes} bytes"),
+    };
     text.push_str(&format!(
-        "{:>8} {} bytes in {} constants; state {} bytes\n",
+        "{:>8} {} bytes in {} constants{expanded}; state {} bytes\n",
         "weights",
         interface.weights_bytes,
         interface.constants.len(),
@@ -222,6 +226,7 @@ fn signature_json(interface: &Interface) -> Value {
         "outputs": values(&interface.outputs),
         "states": values(&interface.states),
         "weights_bytes": interface.weights_bytes,
+        "expanded_bytes": interface.expanded_bytes,
         "state_bytes": interface.state_bytes,
         "constants": interface.constants.len(),
     })

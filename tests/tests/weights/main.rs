@@ -94,6 +94,46 @@ fn other_weights_give_what_a_build_with_them_gives() {
     assert_eq!(found.as_slice::<f32>().unwrap(), expected.as_slice::<f32>().unwrap());
 }
 
+/// Two convolutions that read one weight in a form that takes more memory: a model makes it when it is created, and neither the
+/// weights nor those who prepare or change them know of it.
+#[test]
+fn forms_that_a_model_makes_follow_its_weights() {
+    const WEIGHT: usize = 32 * 32 * 9 * 4;
+    let network = |seed: u32| {
+        let conv = "stride [1, 1] padding [1:1, 1:1] dilation [1, 1] groups 1 output_padding [0, 0]";
+        format!(
+            "graph {{
+             const c0 \"conv.weight\": f32[32, 32, 3, 3] weight = random {seed}
+             input %x: f32[1, 32, 16, 16]
+             %w: f32[32, 32, 3, 3] = constant c0
+             %y: f32[1, 32, 16, 16] = conv %x, %w {conv}
+             %r: f32[1, 32, 16, 16] = tanh %y
+             %z: f32[1, 32, 16, 16] = conv %r, %w {conv}
+             output %z }}"
+        )
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let [one, two] = [1, 2].map(|seed| {
+        let path = folder.path().join(format!("{seed}.aoti"));
+        fs::write(&path, network(seed)).unwrap();
+        Built::new(&path)
+    });
+    assert_eq!(one.blob.len(), WEIGHT);
+    assert!(one.weights(&two.checkpoint).unwrap().as_bytes().unwrap() == two.blob, "the weights differ");
+    let input = numbers(&[1, 32, 16, 16], 3);
+    let model = one.model(&one.checkpoint).unwrap();
+    let same = |built: &Built| {
+        let [found, expected] = [&model, &built.embedded].map(|model| run_alone(model, &input).unwrap());
+        assert!(found.bytes() == expected.bytes());
+        found
+    };
+    let first = same(&one);
+    model.update_weights(one.weights(&two.checkpoint).unwrap()).unwrap();
+    assert!(first.bytes() != same(&two).bytes());
+    let wrong = Weights::bytes(&vec![0; WEIGHT / 9 * 16]).unwrap();
+    assert!(model.update_weights(wrong).unwrap_err().message().contains("instead of 36864"));
+}
+
 /// The zoo and whatever else `AOTI_CHECKPOINTS` names: folders with a model, inputs, and perhaps `state.safetensors` as
 /// PyTorch wrote it.
 #[test]

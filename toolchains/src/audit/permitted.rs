@@ -22,6 +22,7 @@ const LIBC: &[&str] = &[
     "fwrite",
     "getauxval",
     "getenv",
+    "madvise",
     "malloc",
     "memchr",
     "memcmp",

@@ -95,6 +95,7 @@ fn interface(name: &str) -> Interface {
         states: Vec::new(),
         constants: Vec::new(),
         weights_bytes: 64,
+        expanded_bytes: 0,
         state_bytes: 0,
     }
 }

@@ -261,6 +261,8 @@ typedef struct AotiApi {
   uint32_t abi_version;
   uint32_t struct_bytes;
   const AotiModelInfo *info;
+  // On processors, the model makes the forms of weights that take more memory than the weights (some convolutions read them:
+  // of 3 x 3 taps 16/9 as much), in memory of its own.
   int32_t (*create)(const AotiCreateOptions *options, AotiModel **model, AotiError *error);
   void (*destroy)(AotiModel *model);
   // Checks the inputs and writes the sizes of output k to sizes[k][0 .. rank).

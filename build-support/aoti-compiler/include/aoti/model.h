@@ -49,6 +49,10 @@ template <const Tables &T> struct Interface {
 
   // --- models ---
 
+  // What a model makes of its weights lies behind its candidates.
+  static constexpr size_t head_bytes = sizeof(CpuModel) + sizeof(AotiCandidate) * size_t(T.n_levels);
+  static char *expanded(const CpuModel *model) { return T.expand ? aligned((char *)model + head_bytes) : nullptr; }
+
   // Judges every level and gives the one to run, or -1. `asked` is -1 for the best.
   static int32_t pick(AotiCandidate *candidates, int32_t asked) {
     int32_t picked = -1;
@@ -77,8 +81,10 @@ template <const Tables &T> struct Interface {
                   device_name(options->device).text);
     const char *weights;
     if (int32_t code = S::weights_of(options, &weights, error)) return code;
-    CpuModel *made = (CpuModel *)malloc(sizeof(CpuModel) + sizeof(AotiCandidate) * size_t(T.n_levels));
-    if (!made) return fail(error, AOTI_ERROR_MEMORY, "out of memory");
+    constexpr int64_t more = T.expand ? T.expanded_bytes + AOTI_ALIGNMENT : 0;
+    CpuModel *made = (CpuModel *)malloc(head_bytes + size_t(more));
+    if (!made && !T.expand) return fail(error, AOTI_ERROR_MEMORY, "out of memory");
+    if (!made) return fail(error, AOTI_ERROR_MEMORY, "out of memory: the model needs %lld bytes", (long long)more);
     int32_t picked = pick(made->candidates, asked);
     if (picked < 0) {
       int32_t code = asked >= 0 ? fail(error, AOTI_ERROR_CPU, "%s, which %s needs", made->candidates[asked].reason,
@@ -89,6 +95,7 @@ template <const Tables &T> struct Interface {
     }
     if constexpr (T.open_libraries != nullptr) T.open_libraries();
     made->weights = weights;
+    if constexpr (T.expand != nullptr) T.expand(weights, expanded(made), T.expanded_bytes);
     made->level = &T.levels[picked];
     made->plan = {{AOTI_CPU, 0}, T.levels[picked].name, made->candidates, T.n_levels, picked};
     *model = made;
@@ -195,8 +202,9 @@ template <const Tables &T> struct Interface {
     run.fault = 0;
     run.submitted = true;
     run.failed = run.model->level->run({context, input_data, output_data, state ? memory_of(state) : nullptr,
-                                        run.model->weights, run.workspace, run.workspace + run.arena_bytes, &run.fault,
-                                        run.symbols, context->on_kernel ? tell : nullptr});
+                                        run.model->weights, expanded(run.model), run.workspace,
+                                        run.workspace + run.arena_bytes, &run.fault, run.symbols,
+                                        context->on_kernel ? tell : nullptr});
     return AOTI_OK;
   }
 

@@ -60,23 +60,6 @@ AOTI_NOINLINE void pack_tap_panels(const Run &run, const T *w, i64 groups, i64 c
   });
 }
 
-// A row of 3 weights at a point of a tile: of G w, where G is {1, 0, 0}, {1/2, 1/2, 1/2}, {1/2, -1/2, 1/2}, {0, 0, 1}.
-AOTI_INLINE f64 winograd_weight(i64 point, f64 a, f64 b, f64 c) {
-  return point == 0 ? a : point == 1 ? (a + c + b) * 0.5 : point == 2 ? (a + c - b) * 0.5 : c;
-}
-
-// Convolution weights [channels][in_channels][3][3] for `conv_winograd`: G w G^T, rounded once.
-template <class T>
-AOTI_NOINLINE void pack_winograd(const Run &run, const T *w, i64 channels, i64 in_channels, f32 *packed) {
-  pack_panels<kPanel>(run, 16, channels, in_channels, packed, [=](i64 point, i64 channel, i64 at) {
-    const T *own = w + (channel * in_channels + at) * 9;
-    const auto column = [=](i64 k) {
-      return winograd_weight(point / 4, f64(widened(own[k])), f64(widened(own[3 + k])), f64(widened(own[6 + k])));
-    };
-    return f32(winograd_weight(point % 4, column(0), column(1), column(2)));
-  });
-}
-
 // Convolution weights [channels][k] for `conv`.
 template <class T>
 AOTI_NOINLINE void pack_conv(const Run &run, const T *w, i64 groups, i64 channels, i64 k, f32 *packed) {

@@ -24,8 +24,7 @@ enum PieceForm : int32_t {
   kConv,           // groups, channels, k
   kConvTransposed, // groups, in_channels, rows
   kByTap,          // channels, in_channels, taps
-  kTapPanels,      // groups, channels, in_channels, taps
-  kWinograd        // channels, in_channels
+  kTapPanels       // groups, channels, in_channels, taps
 };
 
 struct Piece {
@@ -178,7 +177,6 @@ template <class T> void write_piece(const Run &run, const Piece &piece, const T 
   if (piece.form == kConv) pack_conv(run, from, n[0], n[1], n[2], packed);
   if (piece.form == kConvTransposed) pack_conv_transposed(run, from, n[0], n[1], n[2], packed);
   if (piece.form == kTapPanels) pack_tap_panels(run, from, n[0], n[1], n[2], n[3], packed);
-  if (piece.form == kWinograd) pack_winograd(run, from, n[0], n[1], packed);
   if (piece.form == kByTap) pack_by_tap(run, from, n[0], n[1], n[2], (T *)to);
 }
 // The forms that products of f64 read.
@@ -251,7 +249,7 @@ template <const Preparation &P> struct Prepare {
     for (int32_t i = 0; i < P.n_outputs; ++i) outputs[i] = computed + P.outputs[i];
     int fault = 0;
     int64_t no_symbols[1] = {};
-    const Run run{&context, inputs, outputs, nullptr,    P.fixed, arena, arena + aligned(P.arena_bytes),
+    const Run run{&context, inputs, outputs, nullptr, P.fixed, nullptr, arena, arena + aligned(P.arena_bytes),
                   &fault,   no_symbols, nullptr};
     P.run(run);
     if (fault > 0)

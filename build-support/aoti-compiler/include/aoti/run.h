@@ -10,13 +10,15 @@ namespace aoti {
 
 // `scratch` belongs to the kernel that runs now: `shared_scratch` bytes for all workers, then `worker_scratch` bytes for
 // each worker. `fault` is 0, or 1 + the number of the first operator that met an index outside its dimension.
-// `symbols` are the sizes, to which those that are read from data are added. `tell` is told of kernels, or null.
+// `expanded` holds what the model made of its weights when it was created. `symbols` are the sizes, to which those that are
+// read from data are added. `tell` is told of kernels, or null.
 struct Run {
   const AotiContext *context;
   const void *const *inputs;
   void *const *outputs;
   char *state;
   const char *weights;
+  const char *expanded;
   char *arena;
   char *scratch;
   int *fault;
@@ -44,6 +46,9 @@ template <class T> AOTI_INLINE const T *generator(const Run &run, i64, i64 start
 }
 template <class T> AOTI_INLINE const T *weights(const Run &run, i64 offset, i64 start = 0) {
   return (const T *)(run.weights + offset + start);
+}
+template <class T> AOTI_INLINE const T *expanded(const Run &run, i64 offset, i64 start = 0) {
+  return (const T *)(run.expanded + offset + start);
 }
 template <class T> AOTI_INLINE T *arena(const Run &run, i64 offset, i64 start = 0) {
   return (T *)(run.arena + offset + start);

@@ -98,6 +98,10 @@ struct Tables {
   const bool *reports = nullptr;
   // Opens the libraries that kernels ask, when a model is made; null where none does.
   void (*open_libraries)() = nullptr;
+  // Makes the forms of weights that take more memory than what the weights hold, when a model is made; with their bytes. Null
+  // where there are none.
+  void (*expand)(const char *weights, char *to, int64_t bytes) = nullptr;
+  int64_t expanded_bytes = 0;
 };
 
 } // namespace

@@ -9,7 +9,7 @@
 //
 // An input with channels first is read from the padded copy with channels last that `conv_pixels_pad` makes.
 //
-// Packed weights are [point][ceil(OC / kPanel)][IC][kPanel], channels past OC zero; `codegen/pack.rs` writes them. Tiles lie
+// Packed weights are [point][ceil(OC / kPanel)][IC][kPanel], channels past OC zero; `expand.h` makes them. Tiles lie
 // alike in every image, so that results depend neither on the batch nor on the split.
 #pragma once
 

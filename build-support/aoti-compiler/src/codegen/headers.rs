@@ -24,6 +24,7 @@ headers![
     "depthwise.h",
     "depthwise_pixels.h",
     "devices.h",
+    "expand.h",
     "extern.h",
     "float8.h",
     "fourier.h",
@@ -151,7 +152,7 @@ impl Header {
 /// The headers of the code for processors or for GPUs: what one of them includes.
 pub(super) fn all(processors: bool, gpus: bool) -> impl Iterator<Item = SourceFile> {
     let wanted = move |name: &str| match name {
-        "model.h" | "levels.h" => processors,
+        "model.h" | "levels.h" | "expand.h" => processors,
         name => gpus || !name.starts_with("gpu/"),
     };
     let several = processors && gpus;

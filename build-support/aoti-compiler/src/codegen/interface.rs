@@ -118,11 +118,22 @@ pub struct Interface {
     pub constants: Vec<ConstantInterface>,
     /// Bytes of the weights blob; a multiple of 64.
     pub weights_bytes: u64,
+    /// Bytes of what a model makes of its weights when it is created, on processors; a multiple of 64.
+    pub expanded_bytes: u64,
     /// Bytes of the caller's state; a multiple of 64; zero where nothing is mutated.
     pub state_bytes: u64,
 }
 
-json_fields!(Interface { name, inputs, outputs, states, constants, weights_bytes, state_bytes });
+json_fields!(Interface {
+    name,
+    inputs,
+    outputs,
+    states,
+    constants,
+    weights_bytes,
+    expanded_bytes,
+    state_bytes
+});
 
 impl Interface {
     /// The outside of a planned program whose constants were placed so, and which takes these weights by name if any; how
@@ -151,6 +162,7 @@ impl Interface {
             states: program.states.iter().map(|(buffer, _)| value(buffer)).collect(),
             constants,
             weights_bytes: 0,
+            expanded_bytes: run.expanded_bytes(),
             state_bytes: run.state_bytes(),
         }
     }

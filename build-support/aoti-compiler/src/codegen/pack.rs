@@ -171,34 +171,6 @@ pub fn pack_tap_panels(
     Ok(packed)
 }
 
-/// Packs convolution weights of 3 x 3 taps for `conv_winograd`: at each of the 16 points of a tile, `[ceil(channels / PANEL)]
-/// [in_channels][PANEL]` f32, channels past the last zero. The numbers are those of G w G^T, rounded once.
-///
-/// The source is the model's weight `[channels][in_channels * 9]`.
-pub fn pack_winograd(w: &Source<'_>, channels: usize, in_channels: usize) -> Result<Vec<u8>, PackError> {
-    w.check(channels, in_channels.checked_mul(9).ok_or(PackError::TooLarge)?)?;
-    let bytes = packed_product_bytes(in_channels, channels, 4).and_then(|bytes| bytes.checked_mul(16));
-    let mut packed = Vec::with_capacity(bytes.ok_or(PackError::TooLarge)?);
-    for point in 0..16 {
-        packed.extend(pack_columns(in_channels, channels, |row, col| {
-            let weight = |tap: usize| f64::from(w.value(col, row * 9 + tap));
-            let column = |k: usize| winograd_weight(point / 4, [weight(k), weight(3 + k), weight(6 + k)]);
-            (winograd_weight(point % 4, [column(0), column(1), column(2)]) as f32).to_le_bytes()
-        })?);
-    }
-    Ok(packed)
-}
-
-/// A row of three weights at a point of a tile: a row of G w.
-fn winograd_weight(point: usize, [a, b, c]: [f64; 3]) -> f64 {
-    match point {
-        0 => a,
-        1 => (a + c + b) * 0.5,
-        2 => (a + c - b) * 0.5,
-        _ => c,
-    }
-}
-
 /// The panels of a `k` x `n` matrix, whose elements are given by `value(row, col)` as their bytes.
 fn pack_columns<const SIZE: usize>(
     k: usize,
@@ -408,19 +380,6 @@ mod tests {
             [column(0), column(1)].concat()
         );
         let short = pack_tap_panels(&rows(&bytes, Storage::F32, 6), 1, [3, 3, 2]);
-        assert!(matches!(short, Err(PackError::OutOfBounds { .. })));
-    }
-
-    #[test]
-    fn points_hold_sums_and_differences_of_taps() {
-        // One channel of taps 1 to 9.
-        let packed = floats(&pack_winograd(&rows(&numbers(9), Storage::F32, 9), 1, 1).unwrap());
-        let first: Vec<f32> = packed.chunks(PANEL).map(|point| point[0]).collect();
-        let corners = [first[0], first[3], first[12], first[15]];
-        assert_eq!((first.len(), corners), (16, [1.0, 3.0, 7.0, 9.0]));
-        // Half the sum of the first row; a quarter of all, and of all with signs.
-        assert_eq!([first[1], first[5], first[6], first[10]], [3.0, 11.25, 3.75, 1.25]);
-        let short = pack_winograd(&rows(&numbers(17), Storage::F32, 9), 2, 1);
         assert!(matches!(short, Err(PackError::OutOfBounds { .. })));
     }
 

@@ -84,6 +84,8 @@ pub(super) fn print(
     };
     let fixed = layout.finish();
     debug_assert!(planned.run.failures.is_empty(), "without inputs nothing is asserted");
+    // `Prepare::weights` has no memory for any.
+    assert!(planned.run.expansions.is_empty(), "convolutions of constants are of f64");
     let files = super::kernel_files(preparation.schedule, &planned, identifier, STEM);
     let tag = super::own_tag(TAG, &files, identifier, symbol);
     let names = Names { identifier, symbol, tag: &tag };
@@ -126,7 +128,6 @@ fn pieces(
             Packing::TapPanels { groups, channels, in_channels, taps } => {
                 ("kTapPanels", vec![groups, channels, in_channels, taps])
             }
-            Packing::Winograd { channels, in_channels } => ("kWinograd", vec![channels, in_channels]),
         };
         let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
         format!(

@@ -1,10 +1,10 @@
-//! Lays constants out in the weights blob, in the forms that kernels read.
+//! Lays constants out in the weights blob, in the forms that kernels read or that those are made of.
 
 use super::bundle::WeightsBlob;
 use super::pack;
 use crate::dtype::DType;
 use crate::graph::{Constant, ConstantId};
-pub(crate) use crate::select::Packing;
+pub(crate) use crate::select::{Expansion, Form, Packing};
 use bytes::Bytes;
 
 /// A constant in one form, placed in the blob.
@@ -64,6 +64,20 @@ impl Layout {
     }
 }
 
+/// Bytes of a form that is made when a model is created.
+pub(crate) fn expanded_bytes(form: &Expansion) -> u64 {
+    let bytes = match form {
+        Expansion::Winograd { channels, in_channels } => {
+            pack::packed_product_bytes(*in_channels, *channels, 4).and_then(|bytes| bytes.checked_mul(16))
+        }
+        Expansion::Panels { groups, channels, in_channels, taps } => in_channels
+            .checked_mul(*taps)
+            .and_then(|k| pack::packed_product_bytes(k, channels / (*groups).max(1), 4))
+            .and_then(|bytes| bytes.checked_mul(*groups)),
+    };
+    bytes.expect("forms are chosen within the constant's bounds") as u64
+}
+
 fn packed(constant: &Constant, packing: &Packing) -> Bytes {
     let storage = match constant.dtype {
         DType::F16 => pack::Storage::F16,
@@ -104,9 +118,6 @@ fn packed(constant: &Constant, packing: &Packing) -> Bytes {
         Packing::TapPanels { groups, channels, in_channels, taps } => {
             let sizes = [*channels, *in_channels, *taps];
             pack::pack_tap_panels(&source(0, in_channels * taps, 1), *groups, sizes)
-        }
-        Packing::Winograd { channels, in_channels } => {
-            pack::pack_winograd(&source(0, in_channels * 9, 1), *channels, *in_channels)
         }
     };
     result.expect("packings are chosen within the constant's bounds").into()

@@ -1,7 +1,9 @@
 //! Ways to compute a convolution.
 
+use super::scratch::PANEL;
 use super::{
-    Candidate, Choice, Conv, PackedOperand, Packing, Scratch, Template, kind_of_weights, scratch, typical,
+    Candidate, Choice, Conv, Expansion, Form, PackedOperand, Packing, Scratch, Template, kind_of_weights,
+    scratch, typical,
 };
 use crate::dtype::DType;
 use crate::graph::{self, TensorType};
@@ -14,6 +16,8 @@ const MAX_TAPS: i64 = 1024;
 /// Kernel taps that the depthwise convolution of channels that are last takes at most, `kDepthwiseTaps` of
 /// `depthwise_pixels.h`.
 const MAX_DEPTHWISE_TAPS: i64 = 256;
+/// Bytes that panels must waste for a model to make them when it is created: the code that does takes some hundred itself.
+const WASTED_BYTES: usize = 2048;
 /// What an element that is read or written across the order in which it lies costs beside an access of a lane by itself.
 const TURNED: f64 = 0.8;
 /// Output channels of a register tile, `kConvRows` of `tile.h`.
@@ -42,8 +46,8 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
     let shape = ConvShape::new(program, conv);
     let packable = is_packable(program, conv, &shape) && matches!(target, Target::Cpu(_));
     let mut all = vec![];
-    let mut add = |template: Conv, packing: Option<Packing>, scratch: Scratch, cost: Cost| {
-        let packed = packing.map(|packing| PackedOperand { buffer: conv.weight, packing });
+    let mut add = |template: Conv, form: Option<Form>, scratch: Scratch, cost: Cost| {
+        let packed = form.map(|form| PackedOperand { buffer: conv.weight, form });
         let choice =
             Choice { template: Template::Conv(template), packed: packed.into_iter().collect(), scratch };
         all.push(Candidate { choice, cost });
@@ -51,15 +55,16 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
     let products = multiply_adds(&shape);
     let weight = kind_of_weights(program, target);
     let work = Cost::of(Item::Multiply, products);
+    let is_f32 = program.buffers[conv.weight].dtype == DType::F32;
     let is_last = [conv.input_channels, conv.output_channels].contains(&Channels::Last);
     if is_last && matches!(target, Target::Cpu(_)) {
         if shape.groups == 1 || !shape.in_channels.is(shape.groups) {
             let in_order = conv.input_channels == Channels::Last;
             let scratch = scratch::conv_pixels(&shape, in_order, target);
-            add(Conv::Pixels, tap_panels(&shape), scratch, work.and(weight, weights(&shape)));
-            if let Some(packing) = winograd_panels(&shape).filter(|_| shape.groups == 1) {
+            add(Conv::Pixels, tap_panels(&shape, is_f32), scratch, work.and(weight, weights(&shape)));
+            if let Some(form) = winograd_panels(&shape).filter(|_| shape.groups == 1) {
                 let scratch = scratch::conv_winograd(&shape, in_order, target);
-                add(Conv::Winograd, Some(packing), scratch, winograd_work(conv, &shape, weight));
+                add(Conv::Winograd, Some(form), scratch, winograd_work(conv, &shape, weight));
             }
         } else {
             add(Conv::DepthwisePixels, tap_columns(&shape), Scratch::default(), work);
@@ -91,10 +96,10 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
             add(Conv::Tiled, channel_panels(&shape), scratch::conv(&shape, target), cost);
         }
         if shape.groups == 1
-            && let Some(packing) = winograd_panels(&shape)
+            && let Some(form) = winograd_panels(&shape)
         {
             let scratch = scratch::conv_winograd(&shape, false, target);
-            add(Conv::Winograd, Some(packing), scratch, winograd_work(conv, &shape, weight));
+            add(Conv::Winograd, Some(form), scratch, winograd_work(conv, &shape, weight));
         }
     }
     all
@@ -131,49 +136,44 @@ fn fixed(expr: &Expr) -> Option<usize> {
     expr.as_int().and_then(size)
 }
 
-fn product_panels(shape: &ConvShape) -> Option<Packing> {
+fn product_panels(shape: &ConvShape) -> Option<Form> {
     let k = size(shape.k()?)?;
-    Some(Packing::Product {
-        offset: 0,
-        row_stride: 1,
-        col_stride: k,
-        k,
-        n: fixed(&shape.out_channels)?,
-        narrow: false,
-    })
+    let n = fixed(&shape.out_channels)?;
+    Some(Packing::Product { offset: 0, row_stride: 1, col_stride: k, k, n, narrow: false }.into())
 }
 
-fn channel_panels(shape: &ConvShape) -> Option<Packing> {
+fn channel_panels(shape: &ConvShape) -> Option<Form> {
     let (groups, channels) = (size(shape.groups)?, fixed(&shape.out_channels)?);
-    Some(Packing::Conv { groups, channels, k: size(shape.k()?)? })
+    Some(Packing::Conv { groups, channels, k: size(shape.k()?)? }.into())
 }
 
-fn by_tap(shape: &ConvShape) -> Option<Packing> {
-    Some(Packing::ByTap {
-        channels: fixed(&shape.out_channels)?,
-        in_channels: fixed(&shape.in_channels)?,
-        taps: fixed(&shape.taps())?,
-    })
+fn by_tap(shape: &ConvShape) -> Option<Form> {
+    let (channels, in_channels) = (fixed(&shape.out_channels)?, fixed(&shape.in_channels)?);
+    Some(Packing::ByTap { channels, in_channels, taps: fixed(&shape.taps())? }.into())
 }
 
-fn tap_panels(shape: &ConvShape) -> Option<Packing> {
+fn tap_panels(shape: &ConvShape, is_f32: bool) -> Option<Form> {
     let groups = size(shape.groups)?;
-    Some(Packing::TapPanels {
-        groups,
-        channels: fixed(&shape.out_channels)?,
-        in_channels: fixed(&shape.in_channels)? / groups.max(1),
-        taps: fixed(&shape.taps())?,
+    let (channels, in_channels) = (fixed(&shape.out_channels)?, fixed(&shape.in_channels)? / groups.max(1));
+    let taps = fixed(&shape.taps())?;
+    // Panels that hold a quarter more than the weights are worth memory of each model's own.
+    let (own, rows) = (channels / groups.max(1), groups.saturating_mul(in_channels).saturating_mul(taps));
+    let empty = own.next_multiple_of(PANEL as usize) - own;
+    let grows = is_f32 && empty > own / 4 && empty.saturating_mul(rows).saturating_mul(4) > WASTED_BYTES;
+    Some(match grows {
+        true => Form::Expanded(Expansion::Panels { groups, channels, in_channels, taps }),
+        false => Packing::TapPanels { groups, channels, in_channels, taps }.into(),
     })
 }
 
 /// Weights of 3 x 3 taps that meet the pixels of images one by one.
-fn winograd_panels(shape: &ConvShape) -> Option<Packing> {
+fn winograd_panels(shape: &ConvShape) -> Option<Form> {
     let sizes =
         |of: &[Expr; 3], wanted: [i64; 3]| of.iter().zip(wanted).all(|(size, wanted)| size.is(wanted));
     let is_plain = shape.stride == [1; 3] && shape.dilation == [1; 3] && shape.padding[0] == 0;
     let fits = is_plain && sizes(&shape.kernel, [1, 3, 3]) && shape.input[0].is(1);
     let (channels, in_channels) = (fixed(&shape.out_channels)?, fixed(&shape.in_channels)?);
-    fits.then_some(Packing::Winograd { channels, in_channels })
+    fits.then_some(Form::Expanded(Expansion::Winograd { channels, in_channels }))
 }
 
 /// Tiles that are multiplied at once (`kPixelRows` of `pixels.h`, with the widest vectors), and as how many the last
@@ -214,15 +214,15 @@ fn weights(shape: &ConvShape) -> f64 {
 }
 
 /// A row for each tap of weights of one channel each.
-fn tap_columns(shape: &ConvShape) -> Option<Packing> {
+fn tap_columns(shape: &ConvShape) -> Option<Form> {
     let (k, n) = (fixed(&shape.taps())?, fixed(&shape.out_channels)?);
-    Some(Packing::Product { offset: 0, row_stride: 1, col_stride: k, k, n, narrow: false })
+    Some(Packing::Product { offset: 0, row_stride: 1, col_stride: k, k, n, narrow: false }.into())
 }
 
-fn transposed_panels(shape: &ConvShape) -> Option<Packing> {
+fn transposed_panels(shape: &ConvShape) -> Option<Form> {
     let groups = size(shape.groups)?;
     let rows = fixed(&shape.out_channels)? / groups.max(1) * fixed(&shape.taps())?;
-    Some(Packing::ConvTransposed { groups, in_channels: fixed(&shape.in_channels)?, rows })
+    Some(Packing::ConvTransposed { groups, in_channels: fixed(&shape.in_channels)?, rows }.into())
 }
 
 #[cfg(test)]

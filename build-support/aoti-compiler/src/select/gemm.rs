@@ -67,7 +67,7 @@ pub(super) fn candidates(program: &Program, matmul: &MatMul, target: &Target) ->
         all
     };
     let Some(packing) = packing else { return with_library(all) };
-    let panels = |narrow: bool| vec![PackedOperand { buffer: matmul.b.buffer, packing: packing(narrow) }];
+    let panels = |narrow: bool| vec![PackedOperand { buffer: matmul.b.buffer, form: packing(narrow).into() }];
     let scratch = if reads_rows_in_place(matmul, sum) {
         Scratch::default()
     } else {

@@ -15,7 +15,7 @@ mod tests;
 pub(crate) use conv::has_pixel_template;
 pub use library::{LibraryMatrix, LibraryProduct};
 pub(crate) use library::{libraries, library_product};
-pub use packing::{PackedOperand, Packing};
+pub use packing::{Expansion, Form, PackedOperand, Packing};
 pub use scratch::Scratch;
 pub(crate) use scratch::{all_rows_bytes, few_columns, few_rows, leaves_half, matrix_bytes, row_bytes};
 

@@ -1,8 +1,9 @@
-//! The forms in which kernels read constants.
+//! The forms in which kernels read constants: those that the weights hold, and those that are made of them when a model is
+//! created.
 
 use crate::loops::BufferId;
 
-/// The form in which a kernel reads a constant.
+/// A form that the weights hold.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Packing {
     /// As the graph has it: row-major.
@@ -62,6 +63,12 @@ pub enum Packing {
         /// Elements of a kernel in one channel.
         taps: usize,
     },
+}
+
+/// A form that takes more memory than what it is made of: weights are stored without it, and a model makes it when it is
+/// created (`expand.h`).
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Expansion {
     /// Panels of convolution weights of 3 x 3 taps at each of the 16 points of a tile of 2 x 2 pixels (`winograd.h`): rows are
     /// input channels, columns output channels.
     Winograd {
@@ -70,6 +77,67 @@ pub enum Packing {
         /// Input channels.
         in_channels: usize,
     },
+    /// What [`Packing::TapPanels`] are, of so few channels that much of their panels is empty.
+    Panels {
+        /// Groups.
+        groups: usize,
+        /// Output channels.
+        channels: usize,
+        /// Input channels of a group.
+        in_channels: usize,
+        /// Elements of a kernel in one channel.
+        taps: usize,
+    },
+}
+
+impl Expansion {
+    /// Its word, and its sizes.
+    pub(crate) fn words(&self) -> (&'static str, Vec<usize>) {
+        match *self {
+            Expansion::Winograd { channels, in_channels } => ("winograd", vec![channels, in_channels]),
+            Expansion::Panels { groups, channels, in_channels, taps } => {
+                ("panels", vec![groups, channels, in_channels, taps])
+            }
+        }
+    }
+
+    /// The one with this word and these sizes.
+    pub(crate) fn from_words(word: &str, sizes: &[usize]) -> Option<Expansion> {
+        match (word, sizes) {
+            ("winograd", &[channels, in_channels]) => Some(Expansion::Winograd { channels, in_channels }),
+            ("panels", &[groups, channels, in_channels, taps]) => {
+                Some(Expansion::Panels { groups, channels, in_channels, taps })
+            }
+            _ => None,
+        }
+    }
+
+    /// The form that it is made of.
+    pub(crate) fn source(&self) -> Packing {
+        match self {
+            Expansion::Winograd { channels, in_channels } => {
+                Packing::Conv { groups: 1, channels: *channels, k: in_channels.saturating_mul(9) }
+            }
+            Expansion::Panels { groups: _, channels, in_channels, taps } => {
+                Packing::ByTap { channels: *channels, in_channels: *in_channels, taps: *taps }
+            }
+        }
+    }
+}
+
+/// The form in which a kernel reads a constant.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Form {
+    /// As the weights hold it.
+    Packed(Packing),
+    /// Made of what they hold.
+    Expanded(Expansion),
+}
+
+impl From<Packing> for Form {
+    fn from(packing: Packing) -> Form {
+        Form::Packed(packing)
+    }
 }
 
 /// A constant that a kernel reads in another form than the graph's.
@@ -78,5 +146,5 @@ pub struct PackedOperand {
     /// The constant's buffer.
     pub buffer: BufferId,
     /// The form.
-    pub packing: Packing,
+    pub form: Form,
 }

@@ -54,6 +54,11 @@ fn channels_last(channels: i64, size: i64, how: &str) -> Vec<Template> {
 
 /// The same in a program with so many numbers of other weights.
 fn channels_last_beside(others: i64, channels: i64, size: i64, how: &str) -> Vec<Template> {
+    let all = pixels(others, channels, size, how);
+    all.iter().map(|candidate| candidate.choice.template).collect()
+}
+
+fn pixels(others: i64, channels: i64, size: i64, how: &str) -> Vec<Candidate> {
     let program = parse(&format!(
         r#"loops {{
             const c0 "w": f32[{channels}, {channels}, 3, 3] = splat 0.5
@@ -67,8 +72,28 @@ fn channels_last_beside(others: i64, channels: i64, size: i64, how: &str) -> Vec
     ))
     .unwrap_or_else(|error| panic!("{error}"));
     let kernel = program.kernels.values().next().expect("one kernel");
-    let all = candidates(&program, kernel, &Target::cpu(&["x86-64-v4"]));
-    all.iter().map(|candidate| candidate.choice.template).collect()
+    candidates(&program, kernel, &Target::cpu(&["x86-64-v4"]))
+}
+
+#[test]
+fn panels_that_are_mostly_empty_are_not_stored() {
+    let apart = "stride [1, 1] padding [2:2, 2:2] dilation [2, 2] groups 1";
+    let form = |channels: usize| {
+        let all = pixels(1, channels as i64, 16, apart);
+        all[0].choice.packed[0].form.clone()
+    };
+    let sizes = |channels: usize| (1, channels, channels, 9);
+    for channels in [6, 16, 40] {
+        let (groups, channels, in_channels, taps) = sizes(channels);
+        let panels = Expansion::Panels { groups, channels, in_channels, taps };
+        assert_eq!(panels.source(), Packing::ByTap { channels, in_channels, taps });
+        assert_eq!(form(channels), Form::Expanded(panels));
+    }
+    // Panels that are full, that are almost so, and that are small.
+    for channels in [64, 56, 1] {
+        let (groups, channels, in_channels, taps) = sizes(channels);
+        assert_eq!(form(channels), Packing::TapPanels { groups, channels, in_channels, taps }.into());
+    }
 }
 
 #[test]
@@ -132,8 +157,8 @@ fn constant_right_operands_are_packed_once() {
         .collect();
     assert_eq!(choices[0].template, Template::Gemm(Gemm::Packed));
     assert_eq!(
-        choices[0].packed[0].packing,
-        Packing::Product { offset: 0, row_stride: 32, col_stride: 1, k: 16, n: 32, narrow: false }
+        choices[0].packed[0].form,
+        Packing::Product { offset: 0, row_stride: 32, col_stride: 1, k: 16, n: 32, narrow: false }.into()
     );
     assert!(choices[0].scratch.is_empty(), "rows are read in place");
     assert_eq!(choices[1].template, Template::Gemm(Gemm::General));

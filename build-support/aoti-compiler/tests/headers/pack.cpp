@@ -1,5 +1,6 @@
-// Packs one matrix: arguments are form, element type and the numbers of the form; elements come on standard input, and what
+// Packs or expands one matrix: arguments are form, element type and the numbers of the form; elements come on standard input, and what
 // is packed goes to standard output. Parts run last to first, as several threads might.
+#include "aoti/expand.h"
 #include "aoti/pack.h"
 
 #include <stdio.h>
@@ -17,7 +18,6 @@ template <class T> static void pack(const Run &run, const char *form, const i64 
   if constexpr (sizeof(T) == 2)
     if (strcmp(form, "halves") == 0) pack_halves(run, from + n[0], n[1], n[2], n[3], n[4], (T *)to);
   if (strcmp(form, "tap_panels") == 0) pack_tap_panels(run, from, n[0], n[1], n[2], n[3], to);
-  if (strcmp(form, "winograd") == 0) pack_winograd(run, from, n[0], n[1], to);
   if (strcmp(form, "conv") == 0) pack_conv(run, from, n[0], n[1], n[2], to);
   if (strcmp(form, "transposed") == 0) pack_conv_transposed(run, from, n[0], n[1], n[2], to);
 }
@@ -39,5 +39,7 @@ int main(int argc, char **argv) {
   if (strcmp(argv[2], "f16") == 0) pack(run, argv[1], numbers, (const f16 *)from, to);
   if (strcmp(argv[2], "bf16") == 0) pack(run, argv[1], numbers, (const bf16 *)from, to);
   if (strcmp(argv[2], "f32") == 0) pack(run, argv[1], numbers, (const f32 *)from, to);
+  if (strcmp(argv[1], "winograd") == 0) expand_winograd((const f32 *)from, to, numbers);
+  if (strcmp(argv[1], "panels") == 0) expand_panels((const f32 *)from, to, numbers);
   return fwrite(to, 1, size_t(bytes), stdout) == size_t(bytes) ? 0 : 1;
 }

@@ -132,6 +132,9 @@ impl Api<'_> {
         if self.devices.iter().any(|device| !device.libraries().is_empty()) {
             headers.push("blas.h");
         }
+        if self.devices.iter().any(|device| !device.run.expansions.is_empty()) {
+            headers.push("expand.h");
+        }
         if self.devices.len() > 1 {
             headers.push("devices.h");
         }

@@ -7,7 +7,7 @@ use crate::codegen::c_family::expr::{checked, condition, scalar};
 use crate::codegen::foreign::{comment, literal};
 use crate::codegen::headers::blas_type;
 use crate::codegen::prepare::ENTRIES;
-use crate::codegen::run::{KernelFacts, Place, Product};
+use crate::codegen::run::{Expanded, KernelFacts, Place, Product};
 use crate::dtype::DType;
 use crate::graph::SymbolSource;
 use crate::loops::BufferId;
@@ -134,7 +134,7 @@ impl Printer<'_> {
                 Place::Output(position) => ("output", Expr::int(i64::try_from(*position).expect("few"))),
                 Place::State(offset) => ("state", Expr::int(i64::try_from(*offset).expect("within memory"))),
                 Place::Arena(offset) => ("arena", offset.clone()),
-                Place::Input(_) | Place::Weights(_) | Place::Generator => {
+                Place::Input(_) | Place::Weights(_) | Place::Expanded(_) | Place::Generator => {
                     unreachable!("kernels write neither inputs nor weights")
                 }
             };
@@ -189,21 +189,42 @@ impl Printer<'_> {
         pointers(rows, "failure_symbols", &lists)
     }
 
-    /// Which failures functions of the user's project report, and what opens libraries: the last entries of the table, which most
-    /// do without.
+    /// Which failures functions of the user's project report, what opens libraries, and what expands weights: the last entries
+    /// of the table, which most do without.
     fn last_entries(&self, rows: &mut String) -> String {
+        let entries = [self.reports(rows), self.opening(), self.expansions(rows)];
+        let count = entries.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        let entry = |entry: &Option<String>| format!(", {}", entry.as_deref().unwrap_or("nullptr"));
+        entries[..count].iter().map(entry).collect()
+    }
+
+    fn reports(&self, rows: &mut String) -> Option<String> {
         let reported: Vec<_> = self.device.run.reports().into_iter().map(|(failure, _)| failure).collect();
-        let libraries: Vec<_> = self.device.libraries().iter().filter_map(|own| blas_type(*own)).collect();
-        let opens = match libraries.is_empty() {
-            true => String::new(),
-            false => format!(", open_libraries<{}>", libraries.join(", ")),
-        };
         if reported.is_empty() {
-            return if opens.is_empty() { opens } else { format!(", nullptr{opens}") };
+            return None;
         }
         let flags = self.device.run.failures.keys().map(|id| reported.contains(&id).to_string());
-        let _ = writeln!(rows, "constexpr bool reports[] = {{{}}};", flags.collect::<Vec<_>>().join(", "));
-        format!(", reports{opens}")
+        Some(table(rows, "bool ", "reports", &[flags.collect::<Vec<_>>().join(", ")]))
+    }
+
+    fn opening(&self) -> Option<String> {
+        let libraries: Vec<_> = self.device.libraries().iter().filter_map(|own| blas_type(*own)).collect();
+        (!libraries.is_empty()).then(|| format!("open_libraries<{}>", libraries.join(", ")))
+    }
+
+    fn expansions(&self, rows: &mut String) -> Option<String> {
+        let run = self.device.run;
+        let row = |Expanded { from, to, form }: &Expanded| {
+            let (word, sizes) = form.words();
+            let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+            format!("{{{from}, {to}, expand_{word}, {{{}}}}}", sizes.join(", "))
+        };
+        let lines: Vec<String> = run.expansions.iter().map(row).collect();
+        if lines.is_empty() {
+            return None;
+        }
+        let name = table(rows, "Expansion ", "expansions", &lines);
+        Some(format!("expand<{name}, {}>, {}", lines.len(), run.expanded_bytes()))
     }
 
     /// Whether this size is where its symbol is read from.

@@ -13,7 +13,8 @@ use crate::loops::{Axis, Channels, ConvShape, Convolution, Kernel, MatMul, Matri
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{Block, CpuMapping, Split};
 use crate::select::{
-    Choice, Conv, Gemm, PackedOperand, Packing, Scratch, all_rows_bytes, few_columns, few_rows, leaves_half,
+    Choice, Conv, Form, Gemm, PackedOperand, Packing, Scratch, all_rows_bytes, few_columns, few_rows,
+    leaves_half,
 };
 use crate::symbolic::{Expr, Symbol};
 
@@ -56,7 +57,8 @@ fn all_panels(dtype: DType) -> &'static str {
 
 /// The type of the elements of packed panels.
 fn panel_type(matmul: &MatMul, choice: &Choice) -> &'static str {
-    let is_narrow = |packed: &PackedOperand| matches!(packed.packing, Packing::Product { narrow: true, .. });
+    let is_narrow =
+        |packed: &PackedOperand| matches!(packed.form, Form::Packed(Packing::Product { narrow: true, .. }));
     if choice.packed.iter().any(is_narrow) { type_name(matmul.dtype) } else { sum_type(matmul.dtype) }
 }
 

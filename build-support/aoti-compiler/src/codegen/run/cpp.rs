@@ -155,6 +155,7 @@ fn pointer(pointer: &Pointer) -> String {
         Place::State(offset) => ("state", offset.to_string()),
         Place::Generator => ("generator", "0".to_owned()),
         Place::Weights(offset) => ("weights", offset.to_string()),
+        Place::Expanded(offset) => ("expanded", offset.to_string()),
         Place::Arena(offset) => ("arena", scalar(offset)),
     };
     let start = if pointer.start.is(0) { String::new() } else { format!(", {}", scalar(&pointer.start)) };

@@ -15,6 +15,7 @@ pub use plan::of_schedule;
 pub(super) use plan::{LaunchShape, Library, Operands, Planned, fixed_bytes, plan, plan_with};
 
 use super::functions::FunctionId;
+use super::weights::{Expansion, expanded_bytes};
 use crate::dtype::DType;
 use crate::graph::{Guard, Origin};
 use crate::loops::KernelId;
@@ -39,6 +40,8 @@ pub struct RunPlan {
     pub failures: PrimaryMap<FailureId, String>,
     /// Where states lie in the caller's memory and what they hold at first.
     pub states: Vec<InitialState>,
+    /// What a model makes of its weights when it is created, one after the other.
+    pub expansions: Vec<Expanded>,
     /// Bytes of the arena.
     pub arena_bytes: Expr,
 }
@@ -89,6 +92,8 @@ pub enum Place {
     Generator,
     /// So many bytes into the weights.
     Weights(u64),
+    /// So many bytes into what the model made of its weights.
+    Expanded(u64),
     /// So many bytes into the arena.
     Arena(Expr),
 }
@@ -241,7 +246,24 @@ pub struct InitialState {
     pub bytes: u64,
 }
 
+/// A form of a constant that a model makes of another when it is created.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Expanded {
+    /// Byte offset of what it is made of in the weights.
+    pub from: u64,
+    /// Byte offset in what is made.
+    pub to: u64,
+    /// The form.
+    pub form: Expansion,
+}
+
 impl RunPlan {
+    /// Bytes of what a model makes of its weights.
+    pub(super) fn expanded_bytes(&self) -> u64 {
+        let end = |last: &Expanded| (last.to + expanded_bytes(&last.form)).next_multiple_of(64);
+        self.expansions.last().map_or(0, end)
+    }
+
     /// Whether a run never waits for what its kernels write: then it launches the same each time.
     pub(super) fn launches_only(&self) -> bool {
         self.actions.iter().all(|action| match action {
@@ -258,7 +280,7 @@ impl RunPlan {
     pub(super) fn given_launches(&self) -> usize {
         let is_given = |pointer: &Pointer| match pointer.place {
             Place::Input(_) | Place::Output(_) | Place::State(_) => true,
-            Place::Generator | Place::Weights(_) | Place::Arena(_) => false,
+            Place::Generator | Place::Weights(_) | Place::Expanded(_) | Place::Arena(_) => false,
         };
         let launches = self.actions.iter().filter_map(|action| match action {
             Action::Launch(launch) => Some(launch),

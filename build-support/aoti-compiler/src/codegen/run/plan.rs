@@ -2,12 +2,12 @@
 //! message.
 
 use super::{
-    Action, Assert, Call, Check, Condition, FailureId, InitialState, KernelFacts, Launch, Place, Pointer,
-    Product, Read, RunPlan, Written,
+    Action, Assert, Call, Check, Condition, Expanded, FailureId, InitialState, KernelFacts, Launch, Place,
+    Pointer, Product, Read, RunPlan, Written,
 };
 use crate::codegen::functions::{FunctionId, Functions};
 use crate::codegen::gpu;
-use crate::codegen::weights::{Layout, Packing};
+use crate::codegen::weights::{Expansion, Form, Layout, Packing};
 use crate::dtype::DType;
 use crate::graph::{ConstantId, Guard, Relation, placed};
 use crate::loops::{BufferId, Kernel, KernelId, KernelKind, Program, Step, Storage};
@@ -20,6 +20,8 @@ use indexmap::IndexMap;
 
 /// Memory that a library may use for a product (`kLibraryBytes` of `gpu/library.h`).
 const LIBRARY_BYTES: i64 = 32 << 20;
+/// The form of constants that no kernel asks for in another.
+const PLAIN: Form = Form::Packed(Packing::Plain);
 /// What an `AotiError` takes, aligned as everything in the arena is.
 const REPORT_BYTES: i64 = 320;
 
@@ -62,8 +64,8 @@ pub(in crate::codegen) struct Planned<F> {
     pub(in crate::codegen) run: RunPlan,
     pub(in crate::codegen) functions: F,
     pub(in crate::codegen) layout: Layout,
-    /// Offsets of constants in the forms that kernels read.
-    placements: IndexMap<(ConstantId, Packing), u64>,
+    /// Offsets of constants in the forms that kernels read, in the weights or in what a model makes of them.
+    placements: IndexMap<(ConstantId, Form), u64>,
 }
 
 /// Plans the run of a schedule.
@@ -218,7 +220,7 @@ impl<F: Library> Planner<'_, F> {
         }
         for (buffer, start) in &operands.buffers {
             let packed = operands.packed.iter().find(|packed| packed.buffer == *buffer);
-            let pointer = self.pointer(*buffer, packed.map_or(&Packing::Plain, |packed| &packed.packing));
+            let pointer = self.pointer(*buffer, packed.map_or(&PLAIN, |packed| &packed.form));
             let size = i64::try_from(pointer.dtype.size()).expect("elements are small");
             tensors.push(Pointer { start: start * size, ..pointer });
         }
@@ -245,9 +247,12 @@ impl<F: Library> Planner<'_, F> {
         let matrices = [a, b, result].map(|matrix| self.plain(matrix.buffer));
         let bias = form.bias.map(|bias| match self.plain(bias).place {
             Place::Weights(offset) => offset,
-            Place::Input(_) | Place::Output(_) | Place::State(_) | Place::Generator | Place::Arena(_) => {
-                unreachable!("what a library adds is weights")
-            }
+            Place::Input(_)
+            | Place::Output(_)
+            | Place::State(_)
+            | Place::Generator
+            | Place::Expanded(_)
+            | Place::Arena(_) => unreachable!("what a library adds is weights"),
         });
         let workspace = self.scratch(&Expr::int(LIBRARY_BYTES));
         let (pitches, turned) = ([a.pitch, b.pitch, result.pitch], [a.turned, b.turned]);
@@ -301,17 +306,17 @@ impl<F: Library> Planner<'_, F> {
     }
 
     fn plain(&mut self, id: BufferId) -> Pointer {
-        self.pointer(id, &Packing::Plain)
+        self.pointer(id, &PLAIN)
     }
 
-    fn pointer(&mut self, id: BufferId, packing: &Packing) -> Pointer {
+    fn pointer(&mut self, id: BufferId, form: &Form) -> Pointer {
         let buffer = &self.program.buffers[id];
         let place = match buffer.storage {
             Storage::Input(position) => Place::Input(position),
             Storage::Output(position) => Place::Output(position),
             Storage::State(position) => Place::State(self.state_offsets[position]),
             Storage::Generator => Place::Generator,
-            Storage::Constant(constant) => Place::Weights(self.constant(constant, packing)),
+            Storage::Constant(constant) => self.constant(constant, form),
             // A temporary that no step touches has no place of its own, and nobody reads it.
             Storage::Temporary => Place::Arena(self.memory.offsets.get(&id).cloned().unwrap_or_default()),
             Storage::Row { .. } => unreachable!("rows live inside their kernel"),
@@ -319,12 +324,34 @@ impl<F: Library> Planner<'_, F> {
         Pointer { dtype: buffer.dtype, place, start: Expr::int(0) }
     }
 
-    /// The offset of a constant in the weights, in the form asked for.
-    fn constant(&mut self, constant: ConstantId, packing: &Packing) -> u64 {
-        let Planned { placements, layout, .. } = &mut self.planned;
-        *placements
-            .entry((constant, packing.clone()))
-            .or_insert_with(|| layout.place(constant, &self.program.constants[constant], packing))
+    /// Where a constant lies in the form asked for.
+    fn constant(&mut self, constant: ConstantId, form: &Form) -> Place {
+        let known = self.planned.placements.get(&(constant, form.clone())).copied();
+        let offset = known.unwrap_or_else(|| {
+            let offset = match form {
+                Form::Packed(packing) => {
+                    self.planned.layout.place(constant, &self.program.constants[constant], packing)
+                }
+                Form::Expanded(expansion) => self.expand(constant, expansion),
+            };
+            self.planned.placements.insert((constant, form.clone()), offset);
+            offset
+        });
+        match form {
+            Form::Packed(_) => Place::Weights(offset),
+            Form::Expanded(_) => Place::Expanded(offset),
+        }
+    }
+
+    /// Notes that a model makes a form of a constant; gives its offset in what is made.
+    fn expand(&mut self, constant: ConstantId, form: &Expansion) -> u64 {
+        let Place::Weights(from) = self.constant(constant, &form.source().into()) else {
+            unreachable!("the form that another is made of is in the weights")
+        };
+        let run = &mut self.planned.run;
+        let to = run.expanded_bytes();
+        run.expansions.push(Expanded { from, to, form: form.clone() });
+        to
     }
 
     fn states(&mut self) {

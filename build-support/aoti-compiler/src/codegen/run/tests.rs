@@ -198,6 +198,44 @@ fn launches_with_an_address_of_the_callers_are_counted() {
     assert_eq!(plan.given_launches(), 3);
 }
 
+/// What takes more memory than the weights hold is made once, however many kernels read it, and the weights hold no more than
+/// it is made of.
+#[test]
+fn forms_that_grow_are_made_of_what_the_weights_hold() {
+    let conv = |from: &str, to: &str| {
+        format!(
+            r#"kernel "{to}" {{ conv f32 {from}, b1 over [i0 < 1, i1 < 32, i2 < 16, i3 < 16]
+                stride [1, 1] padding [1:1, 1:1] dilation [1, 1] groups 1
+                {{ t0: f32 = total store {to}[i0, i1, i2, i3] = t0 }} }}
+"#
+        )
+    };
+    let program = format!(
+        r#"loops {{
+            const c0 "w": f32[32, 32, 3, 3] = splat 0.5
+            buffer b0 "x": f32[1, 32, 16, 16] input 0
+            buffer b1: f32[32, 32, 3, 3] constant c0
+            buffer b2: f32[1, 32, 16, 16] temporary
+            buffer b3: f32[1, 32, 16, 16] output 0
+            inputs [b0]
+            graph_inputs [b0]
+            outputs [b3]
+            {}{}
+        }}"#,
+        conv("b0", "b2"),
+        conv("b2", "b3")
+    );
+    let program = loops::text::parse(&program).unwrap_or_else(|error| panic!("{error}"));
+    let (ranges, target) = (RangeTable::default(), Target::cpu(&["x86-64-v3"]));
+    let schedule = decide(program, &ranges, &target, &crate::schedule::Records::none());
+    let planned = plan(&schedule, &ranges);
+    assert_eq!(planned.layout.bytes(), 32 * 32 * 9 * 4);
+    let text = print(&planned.run);
+    assert_eq!(text.matches("expand 0 weights 0 winograd [32, 32]\n").count(), 1, "{text}");
+    assert_eq!(text.matches("f32 expanded 0,").count(), 2, "{text}");
+    assert_eq!(planned.run.expanded_bytes(), 32 * 32 * 16 * 4);
+}
+
 #[test]
 fn products_for_a_library_are_data() {
     let launch = "launch k0 f0 (f32 input 0) [] grid [1, 1, 1] block [256, 1, 1] shared [0]";
@@ -233,6 +271,7 @@ const EVERYTHING: &str = r#"run {
   failure e1 "found is outside 0..=12"
   check e0 guard [s0] le [8]
   state 64 weights 128 bytes 32
+  expand 64 weights 192 winograd [32, 16]
   kernel k0 "relu" {
     note "aten.relu.default of relu" at "m.py:3" in "encoder.act"
     writes f32[s0, 16] "relu" in arena [64*s0]
@@ -240,7 +279,7 @@ const EVERYTHING: &str = r#"run {
   }
   kernel k1 "on_device" {
   }
-  call k0 f0 (f32 input 0, bf16 weights 64, f32 arena [64*s0]) [s0, s1]
+  call k0 f0 (f32 input 0, bf16 weights 64, f32 expanded 64, f32 arena [64*s0]) [s0, s1]
   launch k1 f1 () [] grid [s0, 1, 1] block [256, 1, 1] shared [4*s0]
   copy [4*s0] f32 state 64 to f32 output 0
   read s1 in 0..12 e1 i64 arena [0]

@@ -9,7 +9,7 @@ use crate::schedule::mapping::{
     Tile,
 };
 use crate::schedule::memory::MemoryPlan;
-use crate::select::{Choice, PackedOperand, Packing, Scratch, Template};
+use crate::select::{Choice, Expansion, Form, PackedOperand, Packing, Scratch, Template};
 use crate::symbolic::Expr;
 use crate::target::{CpuTarget, GpuTarget, MathLibrary, Target, Tf32};
 use crate::text::{Cursor, SyntaxError};
@@ -97,7 +97,7 @@ fn choice(cursor: &mut Cursor<'_>, buffers: &Buffers) -> Result<Choice, SyntaxEr
     let mut packed = Vec::new();
     while cursor.eat_word("pack") {
         let buffer = buffer(cursor, buffers)?;
-        packed.push(PackedOperand { buffer, packing: packing(cursor)? });
+        packed.push(PackedOperand { buffer, form: form(cursor)? });
     }
     let mut scratch = Scratch::default();
     if cursor.eat_word("scratch") {
@@ -146,28 +146,31 @@ pub(super) fn multiplier(cursor: &mut Cursor<'_>) -> Result<Multiplier, SyntaxEr
     one_of(cursor, "by", words)
 }
 
-fn packing(cursor: &mut Cursor<'_>) -> Result<Packing, SyntaxError> {
-    let form = cursor.word()?;
+fn form(cursor: &mut Cursor<'_>) -> Result<Form, SyntaxError> {
+    let word = cursor.word()?;
     let items = cursor.bracketed()?;
     let sizes: Result<Vec<usize>, _> = items.into_iter().map(str::parse).collect();
     let sizes = sizes.map_err(|_| cursor.error("expected sizes"))?;
-    match (form, sizes.as_slice()) {
-        ("plain", []) => Ok(Packing::Plain),
+    let packing = match (word, sizes.as_slice()) {
+        ("plain", []) => Packing::Plain,
         ("product" | "narrow_product", &[offset, row_stride, col_stride, k, n]) => {
-            let narrow = form == "narrow_product";
-            Ok(Packing::Product { offset, row_stride, col_stride, k, n, narrow })
+            let narrow = word == "narrow_product";
+            Packing::Product { offset, row_stride, col_stride, k, n, narrow }
         }
-        ("conv", &[groups, channels, k]) => Ok(Packing::Conv { groups, channels, k }),
+        ("conv", &[groups, channels, k]) => Packing::Conv { groups, channels, k },
         ("conv_transposed", &[groups, in_channels, rows]) => {
-            Ok(Packing::ConvTransposed { groups, in_channels, rows })
+            Packing::ConvTransposed { groups, in_channels, rows }
         }
-        ("by_tap", &[channels, in_channels, taps]) => Ok(Packing::ByTap { channels, in_channels, taps }),
+        ("by_tap", &[channels, in_channels, taps]) => Packing::ByTap { channels, in_channels, taps },
         ("tap_panels", &[groups, channels, in_channels, taps]) => {
-            Ok(Packing::TapPanels { groups, channels, in_channels, taps })
+            Packing::TapPanels { groups, channels, in_channels, taps }
         }
-        ("winograd", &[channels, in_channels]) => Ok(Packing::Winograd { channels, in_channels }),
-        _ => Err(cursor.error("expected a form and its sizes")),
-    }
+        (word, sizes) => {
+            let expansion = Expansion::from_words(word, sizes).map(Form::Expanded);
+            return expansion.ok_or_else(|| cursor.error("expected a form and its sizes"));
+        }
+    };
+    Ok(packing.into())
 }
 
 /// Blocks that share a tile: one where nothing is said.

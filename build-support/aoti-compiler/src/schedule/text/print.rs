@@ -7,7 +7,7 @@ use crate::schedule::mapping::{
     Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Multiplier, Rows, Split, Teams,
     Tile,
 };
-use crate::select::{Choice, Packing, Scratch, Template};
+use crate::select::{Choice, Form, Packing, Scratch, Template};
 use crate::target::{MathLibrary, Target, Tf32};
 use crate::text::{Detail, bracketed, quoted};
 use std::fmt::Write;
@@ -58,22 +58,7 @@ fn libraries(named: &[MathLibrary]) -> String {
 fn choice(choice: &Choice) -> Vec<String> {
     let mut lines = vec![format!("choose {}", template_text(choice.template))];
     for packed in &choice.packed {
-        let (form, sizes) = match &packed.packing {
-            Packing::Plain => ("plain", vec![]),
-            Packing::Product { offset, row_stride, col_stride, k, n, narrow } => (
-                if *narrow { "narrow_product" } else { "product" },
-                vec![offset, row_stride, col_stride, k, n],
-            ),
-            Packing::Conv { groups, channels, k } => ("conv", vec![groups, channels, k]),
-            Packing::ConvTransposed { groups, in_channels, rows } => {
-                ("conv_transposed", vec![groups, in_channels, rows])
-            }
-            Packing::ByTap { channels, in_channels, taps } => ("by_tap", vec![channels, in_channels, taps]),
-            Packing::TapPanels { groups, channels, in_channels, taps } => {
-                ("tap_panels", vec![groups, channels, in_channels, taps])
-            }
-            Packing::Winograd { channels, in_channels } => ("winograd", vec![channels, in_channels]),
-        };
+        let (form, sizes) = form_words(&packed.form);
         lines.push(format!("pack {} {form} {}", packed.buffer, bracketed(&sizes)));
     }
     if !choice.scratch.is_empty() {
@@ -82,6 +67,27 @@ fn choice(choice: &Choice) -> Vec<String> {
         lines.push(format!("scratch [{shared}, {worker}]{units}"));
     }
     lines
+}
+
+/// The word for a form in which a kernel reads a constant, and its sizes.
+fn form_words(form: &Form) -> (&'static str, Vec<usize>) {
+    match *form {
+        Form::Packed(Packing::Plain) => ("plain", vec![]),
+        Form::Packed(Packing::Product { offset, row_stride, col_stride, k, n, narrow }) => {
+            (if narrow { "narrow_product" } else { "product" }, vec![offset, row_stride, col_stride, k, n])
+        }
+        Form::Packed(Packing::Conv { groups, channels, k }) => ("conv", vec![groups, channels, k]),
+        Form::Packed(Packing::ConvTransposed { groups, in_channels, rows }) => {
+            ("conv_transposed", vec![groups, in_channels, rows])
+        }
+        Form::Packed(Packing::ByTap { channels, in_channels, taps }) => {
+            ("by_tap", vec![channels, in_channels, taps])
+        }
+        Form::Packed(Packing::TapPanels { groups, channels, in_channels, taps }) => {
+            ("tap_panels", vec![groups, channels, in_channels, taps])
+        }
+        Form::Expanded(ref expansion) => expansion.words(),
+    }
 }
 
 pub(super) fn template_text(template: Template) -> &'static str {

@@ -2,9 +2,10 @@
 
 use crate::codegen::functions::FunctionId;
 use crate::codegen::run::{
-    Action, Assert, Call, Check, Condition, Copy, FailureId, InitialState, KernelFacts, Launch, Place,
-    Pointer, Product, Read, RunPlan, Written,
+    Action, Assert, Call, Check, Condition, Copy, Expanded, FailureId, InitialState, KernelFacts, Launch,
+    Place, Pointer, Product, Read, RunPlan, Written,
 };
+use crate::codegen::weights::Expansion;
 use crate::diagnostic::Diagnostics;
 use crate::loops::KernelId;
 use crate::symbolic::{Expr, Symbol};
@@ -53,6 +54,11 @@ impl Parser<'_, '_> {
                     let state = self.state()?;
                     self.plan.states.push(state);
                 }
+                "expand" => {
+                    self.cursor.word()?;
+                    let expanded = self.expanded()?;
+                    self.plan.expansions.push(expanded);
+                }
                 "kernel" => self.kernel()?,
                 _ => break,
             }
@@ -71,6 +77,17 @@ impl Parser<'_, '_> {
         let value = self.bytes()?;
         self.cursor.expect_word("bytes")?;
         Ok(InitialState { offset, value, bytes: self.bytes()? })
+    }
+
+    fn expanded(&mut self) -> Result<Expanded, SyntaxError> {
+        let to = self.bytes()?;
+        self.cursor.expect_word("weights")?;
+        let from = self.bytes()?;
+        let word = self.cursor.word()?;
+        let sizes: Result<Vec<usize>, _> = self.cursor.bracketed()?.into_iter().map(str::parse).collect();
+        let form = sizes.ok().and_then(|sizes| Expansion::from_words(word, &sizes));
+        let form = form.ok_or_else(|| self.cursor.error("expected a form and its sizes"))?;
+        Ok(Expanded { from, to, form })
     }
 
     fn kernel(&mut self) -> Result<(), SyntaxError> {
@@ -257,6 +274,7 @@ impl Parser<'_, '_> {
             "generator" => Place::Generator,
             "state" => Place::State(self.bytes()?),
             "weights" => Place::Weights(self.bytes()?),
+            "expanded" => Place::Expanded(self.bytes()?),
             "arena" => Place::Arena(self.cursor.expression()?),
             _ => return Err(self.cursor.error("expected an address")),
         })

@@ -1,8 +1,8 @@
 //! Prints run plans.
 
 use crate::codegen::run::{
-    Action, Assert, Call, Condition, Copy, InitialState, KernelFacts, Launch, Place, Pointer, Product, Read,
-    RunPlan,
+    Action, Assert, Call, Condition, Copy, Expanded, InitialState, KernelFacts, Launch, Place, Pointer,
+    Product, Read, RunPlan,
 };
 use crate::text::{bracketed, guard_line, note_line, quoted, quoted_name, range_text};
 
@@ -43,6 +43,10 @@ impl Printer {
         }
         for InitialState { offset, value, bytes } in &plan.states {
             self.line(&format!("state {offset} weights {value} bytes {bytes}"));
+        }
+        for Expanded { from, to, form } in &plan.expansions {
+            let (word, sizes) = form.words();
+            self.line(&format!("expand {to} weights {from} {word} {}", bracketed(&sizes)));
         }
         for (id, kernel) in &plan.kernels {
             self.block(&format!("kernel {id} {}", quoted(&kernel.name)), |printer| printer.facts(kernel));
@@ -133,6 +137,7 @@ fn place(pointer: &Pointer) -> String {
         Place::Generator => "generator".to_owned(),
         Place::State(offset) => format!("state {offset}"),
         Place::Weights(offset) => format!("weights {offset}"),
+        Place::Expanded(offset) => format!("expanded {offset}"),
         Place::Arena(offset) => format!("arena [{offset}]"),
     }
 }
