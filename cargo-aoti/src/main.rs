@@ -12,6 +12,7 @@ mod failure;
 mod memory;
 mod progress;
 mod project;
+mod rates;
 mod settings;
 mod single;
 mod tensors;

@@ -14,6 +14,7 @@ use aoti_runtime::{AnyView, Device, DynTensor, Executor, Inline, Model, ModelInf
 use clap::Args;
 use serde_json::json;
 
+use self::profile::Limit;
 use super::{Context, print, print_json};
 use crate::arguments::{Numerics, Output, Rounding};
 use crate::case;
@@ -21,6 +22,7 @@ use crate::dims;
 use crate::failure::Failure;
 use crate::memory;
 use crate::progress::Shown;
+use crate::rates::Rates;
 use crate::single;
 
 /// Measures the latency of a model on this machine
@@ -53,7 +55,8 @@ pub(crate) struct Arguments {
     /// Take no results from the cache, so that the compile time is that of a first build
     #[arg(long)]
     no_cache: bool,
-    /// Show the time of each kernel beside its place in the program, bytes and operations
+    /// Show the time of each kernel beside its place in the program, bytes and operations, and the part of what this machine
+    /// reaches
     #[arg(long)]
     profile: bool,
 }
@@ -109,7 +112,10 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         };
         let work = kernel_work(&path, (compiled_for, numerics), &views, &context.environment)?;
         Some(match device {
-            Device::Cpu => profile::measure(&model, &views, executor, limit, &work)?,
+            Device::Cpu => {
+                let rates = Rates::here(context.environment.cache_directory().as_deref(), threads, false);
+                profile::measure(&model, &views, executor, limit, &work)?.against(Limit::Machine(rates))
+            }
             Device::Cuda(_) | Device::Rocm(_) => on_device::profile(&model, &info, &inputs, limit, &work)?,
         })
     } else {

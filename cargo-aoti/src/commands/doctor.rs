@@ -1,6 +1,7 @@
 //! `doctor`: each toolchain, where it was found, what it can do, and how to get it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use aoti_build::{Machine, MathLibrary, VARIABLES};
 use aoti_toolchain::{Consideration, Device, PresentDevices, ReportEntry, Toolchains, Verdict};
@@ -11,6 +12,7 @@ use super::{Context, print, print_json};
 use crate::arguments::Output;
 use crate::failure::Failure;
 use crate::project::Selection;
+use crate::rates::Rates;
 
 mod explain;
 
@@ -23,6 +25,9 @@ pub(crate) struct Arguments {
     /// each was taken or refused
     #[arg(long)]
     explain: bool,
+    /// Measure again how fast this machine computes and reads, which is measured once and kept in the cache's folder
+    #[arg(long, conflicts_with = "explain")]
+    measure: bool,
     /// With --explain: for this device only
     #[arg(long, value_name = "DEVICE", value_parser = explain::device, requires = "explain")]
     device: Vec<Device>,
@@ -45,6 +50,8 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         Vec::new()
     });
     let cache = environment.cache_directory();
+    let machine = Machine::here();
+    let rates = rates(&machine, cache.as_deref(), arguments.measure);
     // Where packages bring toolchains of their own, those of the first that does are shown.
     let own = wanted.iter().map(|wanted| wanted.wishes.toolchains.as_slice()).find(|own| !own.is_empty());
     let own = own.unwrap_or_default();
@@ -58,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         print_json(&json!({
             "reason": "toolchains",
             "host": environment.host().as_str(),
-            "machine": machine_json(&Machine::here()),
+            "machine": machine_json(&machine, &rates),
             "ready": is_ready,
             "cache": environment.cache_directory(),
             "devices": devices_json(&report.devices),
@@ -66,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
             "toolchains": report.entries.iter().map(entry_json).collect::<Vec<_>>(),
         }));
     } else {
-        let mut text = format!("host {}\n{}", environment.host(), describe_machine(&Machine::here()));
+        let mut text = format!("host {}\n{}", environment.host(), describe_machine(&machine, &rates));
         match environment.cache_directory() {
             Some(cache) => text.push_str(&format!("cache {}\n", cache.display())),
             None => text.push_str("cache none: set `AOTI_CACHE_DIR`\n"),
@@ -104,16 +111,32 @@ fn libraries(wanted: &[explain::Wanted]) -> BTreeSet<MathLibrary> {
     wanted.iter().flat_map(|wanted| wanted.wishes.libraries.iter().copied()).collect()
 }
 
-/// What choices of kernels depend on.
-fn describe_machine(machine: &Machine) -> String {
-    let caches = machine.caches.iter().map(|(level, kib)| format!(", level {level} cache {kib} KiB"));
-    let model = if machine.model.is_empty() { "unknown" } else { &machine.model };
-    format!("processor {model}, {} at once{}\n", machine.processors, caches.collect::<String>())
+/// How fast one thread is, and as many as there are processors.
+fn rates(machine: &Machine, cache: Option<&Path>, again: bool) -> Vec<(usize, Rates)> {
+    let mut counts = vec![1, machine.processors.max(1)];
+    counts.dedup();
+    counts.into_iter().map(|threads| (threads, Rates::here(cache, threads, again))).collect()
 }
 
-fn machine_json(machine: &Machine) -> Value {
+/// What choices of kernels depend on, and what their times are held against.
+fn describe_machine(machine: &Machine, rates: &[(usize, Rates)]) -> String {
+    let caches = machine.caches.iter().map(|(level, kib)| format!(", level {level} cache {kib} KiB"));
+    let model = if machine.model.is_empty() { "unknown" } else { &machine.model };
+    let mut text =
+        format!("processor {model}, {} at once{}\n", machine.processors, caches.collect::<String>());
+    for (threads, rates) in rates {
+        text.push_str(&format!("  on {threads} thread(s): {}\n", rates.text()));
+    }
+    text
+}
+
+fn machine_json(machine: &Machine, rates: &[(usize, Rates)]) -> Value {
     let caches = machine.caches.iter().map(|(level, kib)| json!({ "level": level, "kib": kib }));
-    json!({ "model": machine.model, "processors": machine.processors, "caches": caches.collect::<Vec<_>>() })
+    let rates = rates.iter().map(|(threads, rates)| json!({ "threads": threads, "limits": rates.json() }));
+    json!({
+        "model": machine.model, "processors": machine.processors, "caches": caches.collect::<Vec<_>>(),
+        "rates": rates.collect::<Vec<_>>(),
+    })
 }
 
 fn describe(entry: &ReportEntry, text: &mut String) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use aoti_compiler::loops::work::Work;
 use aoti_runtime::{AnyView, DType, DeviceTensor, DynTensor, Model, ModelInfo, Prepared, Stream};
 
-use super::profile::{Profile, repeated};
+use super::profile::{Limit, Profile, repeated};
 use super::{MOST_RUNS, is_warm};
 use crate::failure::Failure;
 
@@ -110,7 +110,7 @@ pub(super) fn profile<'m>(
         run.run_timed(&views, &mut outputs, state.as_mut(), Stream::default(), &mut tell)?;
         Ok(())
     })?;
-    Ok(profile.on_device(copy_rate(model).map_err(|error| error.to_string())))
+    Ok(profile.against(Limit::Copy(copy_rate(model).map_err(|error| error.to_string()))))
 }
 
 /// Billions of bytes that a large copy reads and writes in a second.

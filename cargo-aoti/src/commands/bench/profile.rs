@@ -8,6 +8,7 @@ use aoti_runtime::{AnyView, DynTensor, Executor, KernelEvent, KernelInfo, Kernel
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::rates::Rates;
 
 /// Runs before those that count.
 const WARM_UPS: usize = 5;
@@ -27,9 +28,15 @@ struct Row<'a> {
 pub(super) struct Profile<'a> {
     rows: Vec<Row<'a>>,
     runs: usize,
-    /// Where the model runs on a device: billions of bytes that a large copy there reads and writes in a second, or why nobody
-    /// knows.
-    copy: Option<Result<f64, String>>,
+    limit: Option<Limit>,
+}
+
+/// What times are held against.
+pub(super) enum Limit {
+    /// What the processor reaches on as many threads.
+    Machine(Rates),
+    /// Of a device: billions of bytes that a large copy there reads and writes in a second, or why nobody knows.
+    Copy(Result<f64, String>),
 }
 
 /// What one run took, for each kernel.
@@ -106,19 +113,31 @@ pub(super) fn repeated<'a>(
         };
         Row { kernel, micros, calls, work: work.get(&kernel.name).copied().flatten().map(repeat) }
     });
-    Ok(Profile { rows: rows.collect(), runs, copy: None })
+    Ok(Profile { rows: rows.collect(), runs, limit: None })
 }
 
 impl<'a> Profile<'a> {
-    /// The same of a model on a device, where a large copy goes at this rate.
-    pub(super) fn on_device(self, copy: Result<f64, String>) -> Profile<'a> {
-        Profile { copy: Some(copy), ..self }
+    /// The same, held against what can be reached.
+    pub(super) fn against(self, limit: Limit) -> Profile<'a> {
+        Profile { limit: Some(limit), ..self }
     }
 
     /// The part of a copy's rate that a kernel reads and writes at.
     fn of_copy(&self, row: &Row<'_>) -> Option<f64> {
-        let Some(Ok(copy)) = &self.copy else { return None };
+        let Some(Limit::Copy(Ok(copy))) = &self.limit else { return None };
         row.work.map(|work| rate(work.read + work.written, row.micros) / copy)
+    }
+
+    /// The least time that the processor needs for a kernel's work, as a part of the time that it takes.
+    fn of_limit(&self, row: &Row<'_>) -> Option<f64> {
+        let Some(Limit::Machine(rates)) = &self.limit else { return None };
+        let (work, calls) = (row.work?, row.calls.max(1) as f64);
+        let once = Work {
+            operations: work.operations / calls,
+            read: work.read / calls,
+            written: work.written / calls,
+        };
+        (row.micros > 0.0).then(|| rates.least_micros(once) * calls / row.micros)
     }
 
     fn total(&self) -> f64 {
@@ -138,7 +157,11 @@ impl<'a> Profile<'a> {
             "MFLOP",
             "GB/s",
             "GFLOP/s",
-            if self.copy.is_some() { "  of copy" } else { "" }
+            match self.limit {
+                None => "",
+                Some(Limit::Machine(_)) => " of limit",
+                Some(Limit::Copy(_)) => "  of copy",
+            }
         );
         for row in rows {
             let share = if total > 0.0 { 100.0 * row.micros / total } else { 0.0 };
@@ -152,18 +175,21 @@ impl<'a> Profile<'a> {
                 ),
                 None => format!("{:>10} {:>10} {:>9} {:>9}", "?", "?", "?", "?"),
             };
-            let of_copy = match (&self.copy, self.of_copy(row)) {
+            let part = match (&self.limit, self.of_copy(row).or(self.of_limit(row))) {
                 (None, _) => String::new(),
                 (Some(_), None) => format!(" {:>8}", "?"),
                 (Some(_), Some(part)) => format!(" {:>7.1}%", 100.0 * part),
             };
             let source = row.kernel.source.first().map_or("", String::as_str);
             let (micros, name) = (row.micros, &row.kernel.name);
-            text.push_str(&format!("{micros:>10.2} {share:>6.1} {work}{of_copy}  {name}  {source}\n"));
+            text.push_str(&format!("{micros:>10.2} {share:>6.1} {work}{part}  {name}  {source}\n"));
         }
-        let how = match &self.copy {
+        let how = match &self.limit {
             None => "with a clock around each kernel".to_owned(),
-            Some(copy) => {
+            Some(Limit::Machine(rates)) => {
+                format!("with a clock around each kernel; this machine reaches {}", rates.text())
+            }
+            Some(Limit::Copy(copy)) => {
                 let copy = match copy {
                     Ok(copy) => format!("a large copy goes at {copy:.0} GB/s, read and written"),
                     Err(reason) => format!("how fast a copy goes is not known: {reason}"),
@@ -184,15 +210,17 @@ impl<'a> Profile<'a> {
                 "bytes_read": row.work.map(|work| work.read), "bytes_written": row.work.map(|work| work.written),
                 "flops": row.work.map(|work| work.operations),
                 "gb_per_s": row.work.map(|work| round(rate(work.read + work.written, row.micros))),
-                "of_copy": self.of_copy(row).map(round),
+                "of_copy": self.of_copy(row).map(round), "of_limit": self.of_limit(row).map(round),
                 "gflop_per_s": row.work.map(|work| round(rate(work.operations, row.micros))),
             })
         };
         let mut object = json!({
             "runs": self.runs, "us": round(self.total()), "kernels": self.rows.iter().map(row).collect::<Vec<_>>(),
         });
-        if let Some(Ok(copy)) = &self.copy {
-            object["copy_gb_per_s"] = json!(round(*copy));
+        match &self.limit {
+            Some(Limit::Copy(Ok(copy))) => object["copy_gb_per_s"] = json!(round(*copy)),
+            Some(Limit::Machine(rates)) => object["limits"] = rates.json(),
+            Some(Limit::Copy(Err(_))) | None => {}
         }
         object
     }
@@ -250,9 +278,26 @@ mod tests {
     }
 
     #[test]
+    fn on_a_processor_times_are_held_against_what_it_reaches() {
+        let kernels = [kernel("short"), kernel("long")];
+        // Each of two calls computes for 0.8 us, and reads and writes for 2 us.
+        let profile = profile(&kernels).against(Limit::Machine(Rates::fixed(5000.0, 1000.0)));
+        let json = profile.json();
+        assert_eq!(json["kernels"][1]["of_limit"], json!(0.4));
+        assert_eq!(
+            (&json["kernels"][0]["of_limit"], &json["limits"]["gflop_per_s"]),
+            (&Value::Null, &json!(5000.0))
+        );
+        let table = profile.table();
+        let lines: Vec<&str> = table.lines().collect();
+        assert!(lines[1].contains("    40.0%  long") && lines[2].contains("?  short"), "{table}");
+        assert!(lines[3].ends_with("this machine reaches 5000 GFLOP/s, memory 1000 GB/s"), "{table}");
+    }
+
+    #[test]
     fn on_a_device_rates_are_parts_of_a_copys() {
         let kernels = [kernel("short"), kernel("long")];
-        let profile = profile(&kernels).on_device(Ok(500.0));
+        let profile = profile(&kernels).against(Limit::Copy(Ok(500.0)));
         let json = profile.json();
         assert_eq!((&json["copy_gb_per_s"], &json["kernels"][1]["of_copy"]), (&json!(500.0), &json!(0.8)));
         let table = profile.table();

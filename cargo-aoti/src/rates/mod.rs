@@ -1,0 +1,192 @@
+//! How fast this machine computes and reads: measured once, kept in the cache's folder, and what times of kernels are held against.
+
+mod measure;
+mod vectors;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use aoti_build::Machine;
+use aoti_compiler::loops::work::Work;
+use aoti_toolchain::FileAside;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The file's name, in the cache's folder.
+const FILE: &str = "machine.json";
+
+/// What a number of threads reach together.
+#[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
+pub(crate) struct Rates {
+    /// Billions of multiplications and additions of `f32` a second.
+    pub(crate) gflop_per_s: f64,
+    /// Caches, nearest first, and memory.
+    pub(crate) levels: Vec<Level>,
+}
+
+/// A cache, or memory.
+#[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
+pub(crate) struct Level {
+    name: String,
+    /// Bytes that it holds for all of the threads; none for memory.
+    bytes: Option<u64>,
+    /// Billions of bytes a second that are read from it.
+    gb_per_s: f64,
+}
+
+/// What is kept: of each class of machines, which may share a folder, rates by number of threads.
+type Kept = BTreeMap<String, BTreeMap<usize, Rates>>;
+
+impl Rates {
+    /// Those of this machine, from the cache's folder if they were measured before on one like it and not `again`.
+    pub(crate) fn here(folder: Option<&Path>, threads: usize, again: bool) -> Rates {
+        let machine = Machine::here();
+        Rates::of(&machine, folder, (threads, again), &measure::rates)
+    }
+
+    fn of(
+        machine: &Machine,
+        folder: Option<&Path>,
+        (threads, again): (usize, bool),
+        measure: &dyn Fn(&Machine, usize) -> Rates,
+    ) -> Rates {
+        let (path, class) = (folder.map(|folder| folder.join(FILE)), class(machine));
+        let text = path.as_ref().and_then(|path| std::fs::read(path).ok());
+        let mut kept: Kept = text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+        let own = kept.entry(class).or_default();
+        if let Some(rates) = own.get(&threads).filter(|rates| !again && rates.are_rates()) {
+            return rates.clone();
+        }
+        let rates = measure(machine, threads);
+        own.insert(threads, rates.clone());
+        // Where nothing can be kept, it is measured anew each time.
+        let _ = path.map(|path| keep(&path, &kept));
+        rates
+    }
+
+    /// What was kept may have been edited.
+    fn are_rates(&self) -> bool {
+        let mut all = self.levels.iter().map(|level| level.gb_per_s).chain([self.gflop_per_s]);
+        !self.levels.is_empty() && all.all(|rate| rate.is_finite() && rate > 0.0)
+    }
+
+    /// Microseconds that work takes at least: for its operations, or for its bytes, from the nearest cache that holds them.
+    pub(crate) fn least_micros(&self, work: Work) -> f64 {
+        let bytes = work.read + work.written;
+        let holds = |level: &&Level| level.bytes.is_none_or(|own| bytes <= own as f64);
+        let level = self.levels.iter().find(holds).or(self.levels.last());
+        let reading = level.map_or(0.0, |level| bytes / level.gb_per_s);
+        (work.operations / self.gflop_per_s).max(reading) / 1e3
+    }
+
+    /// A machine without caches.
+    #[cfg(test)]
+    pub(crate) fn fixed(gflop_per_s: f64, gb_per_s: f64) -> Rates {
+        Rates { gflop_per_s, levels: vec![Level { name: "memory".to_owned(), bytes: None, gb_per_s }] }
+    }
+
+    /// In a line, for people.
+    pub(crate) fn text(&self) -> String {
+        let levels = self.levels.iter().map(|level| format!(", {} {:.0} GB/s", level.name, level.gb_per_s));
+        format!("{:.0} GFLOP/s{}", self.gflop_per_s, levels.collect::<String>())
+    }
+
+    /// For programs.
+    pub(crate) fn json(&self) -> Value {
+        let levels = self.levels.iter().map(
+            |level| json!({ "name": level.name, "bytes": level.bytes, "gb_per_s": level.gb_per_s.round() }),
+        );
+        json!({ "gflop_per_s": self.gflop_per_s.round(), "levels": levels.collect::<Vec<_>>() })
+    }
+}
+
+/// Machines of one class are equally fast, as this program was compiled.
+fn class(machine: &Machine) -> String {
+    let caches: Vec<String> = machine.caches.iter().map(|(level, kib)| format!("{level}:{kib}k")).collect();
+    let optimised = if cfg!(debug_assertions) { ".unoptimised" } else { "" };
+    let model = machine.class(std::env::consts::ARCH, "");
+    format!("{model}.{}.{}{optimised}", machine.processors, caches.join("-"))
+}
+
+fn keep(path: &Path, kept: &Kept) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut aside = FileAside::new_in(folder)?;
+    aside.file().write_all(&serde_json::to_vec_pretty(kept)?)?;
+    aside.persist(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rates(gflop_per_s: f64) -> Rates {
+        let level =
+            |name: &str, bytes: Option<u64>, gb_per_s: f64| Level { name: name.to_owned(), bytes, gb_per_s };
+        Rates {
+            gflop_per_s,
+            levels: vec![level("level 1 cache", Some(1000), 100.0), level("memory", None, 10.0)],
+        }
+    }
+
+    #[test]
+    fn work_takes_as_long_as_what_it_has_most_of() {
+        let micros =
+            |operations: f64, read: f64| rates(50.0).least_micros(Work { operations, read, written: 0.0 });
+        assert_eq!(micros(1e6, 1.0), 20.0);
+        assert_eq!(micros(1.0, 1000.0), 0.01, "as the nearest cache holds it");
+        assert_eq!(micros(1.0, 2000.0), 0.2);
+    }
+
+    #[test]
+    fn a_machine_is_measured_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, other) = (Machine { processors: 2, ..Machine::default() }, Machine::default());
+        let count = std::cell::Cell::new(0.0);
+        let measured = |machine: &Machine, threads: usize, again: bool| {
+            Rates::of(machine, Some(folder.path()), (threads, again), &|_, _| {
+                count.set(count.get() + 1.0);
+                rates(count.get())
+            })
+        };
+        let here = |machine: &Machine, threads: usize| measured(machine, threads, false);
+        assert_eq!((here(&own, 1).gflop_per_s, here(&own, 2).gflop_per_s), (1.0, 2.0));
+        assert_eq!((here(&own, 1).gflop_per_s, here(&own, 2).gflop_per_s), (1.0, 2.0), "kept");
+        assert_eq!(here(&other, 1).gflop_per_s, 3.0, "of another kind");
+        assert_eq!(here(&own, 1).gflop_per_s, 1.0, "beside another");
+        for broken in ["", "{}", "{\"machine\": 1}", "\u{feff}no JSON"] {
+            std::fs::write(folder.path().join(FILE), broken).unwrap();
+            let before = count.get();
+            assert_eq!(here(&own, 1).gflop_per_s, before + 1.0, "{broken}");
+        }
+        let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
+        let zero = text.replace("\"gflop_per_s\": 7.0", "\"gflop_per_s\": 0.0");
+        assert_ne!(zero, text);
+        std::fs::write(folder.path().join(FILE), zero).unwrap();
+        assert_eq!(here(&own, 1).gflop_per_s, 8.0, "nothing takes for ever");
+        assert_eq!((measured(&own, 1, true).gflop_per_s, here(&own, 1).gflop_per_s), (9.0, 9.0), "as asked");
+    }
+
+    #[test]
+    fn without_a_folder_it_is_measured_each_time() {
+        let found = Rates::of(&Machine::default(), None, (1, false), &|_, _| rates(5.0));
+        assert_eq!(found, rates(5.0));
+    }
+
+    #[test]
+    fn what_is_measured_is_above_nothing() {
+        let machine = Machine { caches: vec![(1, 32), (2, 256)], ..Machine::default() };
+        let found = measure::rates(&machine, 2);
+        assert!(found.are_rates(), "{found:?}");
+        assert_eq!(
+            found.levels.iter().map(|level| level.bytes).collect::<Vec<_>>(),
+            [Some((2 * 32) << 10), Some((2 * 256) << 10), None]
+        );
+        assert!(
+            found.text().contains("GFLOP/s, level 1 cache ") && found.text().ends_with("GB/s"),
+            "{}",
+            found.text()
+        );
+    }
+}
