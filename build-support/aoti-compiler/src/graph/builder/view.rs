@@ -26,7 +26,7 @@ impl Builder {
         let (shape, undecided) = self.common_shape(shapes);
         for (a, b) in undecided {
             let differ = |_| ShapeError(format!("shapes {shapes:?} do not broadcast together"));
-            if self.is_at_most_one(&a) {
+            if self.is_one_or_none(&a) {
                 self.require_one_or(&a, &b);
             } else {
                 self.require_same(&a, &b).map_err(differ)?;
@@ -35,9 +35,9 @@ impl Builder {
         Ok(shape)
     }
 
-    /// Whether a size is 1 or 0, such as that of `x[:1]`.
-    fn is_at_most_one(&self, size: &Expr) -> bool {
-        size.interval(&self.ranges).max <= 1
+    /// Whether a size is 1 or 0, such as that of `x[:1]`, and not known to be 0.
+    fn is_one_or_none(&self, size: &Expr) -> bool {
+        size.interval(&self.ranges).max <= 1 && !size.is(0)
     }
 
     /// The common shape of shapes, if they broadcast together for all values of the symbols.
@@ -57,7 +57,7 @@ impl Builder {
                     *slot = size.clone();
                 } else if !size.is(1) && !self.same_size(size, slot) {
                     let (mut least, mut most) = (size.clone(), slot.clone());
-                    if self.is_at_most_one(slot) && !self.is_at_most_one(size) {
+                    if self.is_one_or_none(slot) && !self.is_one_or_none(size) {
                         (least, most) = (most, least);
                     }
                     *slot = most.clone();
@@ -150,7 +150,7 @@ impl Builder {
                 coords.push(Expr::axis(axis + offset));
             } else if size.is(1) {
                 coords.push(Expr::int(0));
-            } else if self.is_at_most_one(size) {
+            } else if self.is_one_or_none(size) {
                 self.require_one_or(size, target);
                 coords.push(Expr::int(0));
             } else {
@@ -427,5 +427,16 @@ mod tests {
             panic!("a reshape is a view")
         };
         assert_eq!(*coords, [Expr::axis(1)], "and not 64*i0 + i1");
+    }
+
+    #[test]
+    fn sizes_that_never_broadcast_are_errors() {
+        let mut builder = Builder::new("g");
+        let shape = |sizes: [i64; 2]| sizes.map(Expr::int).to_vec();
+        for (a, b) in [([4, 0], [4, 3]), ([4, 3], [4, 0]), ([4, 2], [4, 3])] {
+            let error = builder.broadcast(&[shape(a), shape(b)]).expect_err("the sizes differ");
+            assert!(error.to_string().contains("do not broadcast together"), "{error}");
+        }
+        assert_eq!(builder.broadcast(&[shape([4, 0]), shape([1, 1])]), Ok(shape([4, 0])));
     }
 }

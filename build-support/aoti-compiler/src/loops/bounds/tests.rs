@@ -69,6 +69,19 @@ fn nothing_is_read_of_an_axis_without_elements() {
 }
 
 #[test]
+fn nothing_is_read_where_a_guard_never_holds() {
+    let read = |guard: &str| {
+        format!(
+            "for [i0 < s0, i1 < 5] {{ stage [] {{ t0: f32 = load b0[5*i0 + i1 + 1] if [{guard}] else 0.0 store b1[i0, i1] = t0 }} }}"
+        )
+    };
+    for never in ["1 < 1", "i1 + 5 < 5", "-i1 - 1 < s0"] {
+        proven(SIZES, "f32[5*s0]", "f32[s0, 5]", &read(never));
+    }
+    unproven(SIZES, "f32[5*s0]", "f32[s0, 5]", &read("0 < 1"));
+}
+
+#[test]
 fn a_length_read_from_data_is_compared_with_the_buffer() {
     // Two rows, and as many written as the data say: a heap overflow without the check.
     let copy = "for [i0 < s1, i1 < 4] { stage [] { t0: f32 = load b0[i0, i1] store b1[i0, i1] = t0 } }";
