@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// Print the text of one stage
     #[arg(long, value_enum, value_name = "STAGE")]
     emit: Option<Stage>,
-    /// Say why loops were not fused
+    /// Say which loops became one kernel or why not, and what both cost
     #[arg(long)]
     explain_fusion: bool,
     /// Show the ways to run each kernel, with predicted and measured costs, and why one is taken
@@ -129,8 +129,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     }
     if arguments.explain_fusion {
         for explanation in compile::explain_fusion(model, &options).map_err(refuse)? {
-            let (producer, consumer) = (&explanation.producer, &explanation.consumer);
-            print(&format!("{producer} + {consumer}: {}\n", explanation.reason));
+            print(&format!("{explanation}\n"));
         }
         return Ok(());
     }

@@ -134,10 +134,12 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion<'_>) -> bool {
         {
             let producer = &fusion.program.kernels[partner];
             let inside = Inhabited::of(producer, consumer, fusion.ranges);
+            let mut costs = None;
             let as_is_better = |fused: KernelKind| {
                 let consumer = (kernel, consumer);
-                let case = Case { program: fusion.program, producer, consumer, fused: &fused };
-                agree(&case, fusion.target, fusion.questions).map(|()| fused)
+                let case = Case::new((fusion.program, fusion.target), producer, consumer, &fused);
+                costs = case.costs();
+                agree(&case, fusion.questions).map(|()| fused)
             };
             let fused = match fusion.reason {
                 Reason::Data => fuse(producer, consumer, &inside).and_then(as_is_better),
@@ -146,23 +148,20 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion<'_>) -> bool {
                 }
                 Reason::Launch => put_together(producer, consumer, fusion.ranges, fusion.target),
             };
-            match fused {
-                Ok(fused) => {
-                    let origins = kernel.origins.clone();
-                    if fusion.reason == Reason::Rows {
-                        let (earlier, later) = (&producer.name, &kernel.name);
-                        // An epilogue had no room for it.
-                        fusion.explanations.retain(|own| own.producer != *earlier || own.consumer != *later);
-                    }
-                    absorb(&mut fusion.program.kernels[partner], origins, fused);
-                    lift(done, position, &between.needed);
-                    return true;
+            let refusal = fused.as_ref().err().copied();
+            if refusal != Some(Refusal::NothingShared) {
+                let (producer, consumer) = (producer.name.clone(), kernel.name.clone());
+                if fusion.reason == Reason::Rows && refusal.is_none() {
+                    // An epilogue had no room for it.
+                    fusion.explanations.retain(|own| own.producer != producer || own.consumer != consumer);
                 }
-                Err(Refusal::NothingShared) => {}
-                Err(reason) => {
-                    let (producer, consumer) = (producer.name.clone(), kernel.name.clone());
-                    fusion.explanations.push(Explanation { producer, consumer, reason });
-                }
+                fusion.explanations.push(Explanation { producer, consumer, refusal, costs });
+            }
+            if let Ok(fused) = fused {
+                let origins = kernel.origins.clone();
+                absorb(&mut fusion.program.kernels[partner], origins, fused);
+                lift(done, position, &between.needed);
+                return true;
             }
         }
         between.pass(position, &reads, &writes);
@@ -171,10 +170,10 @@ fn place(done: &mut Vec<Step>, id: KernelId, fusion: &mut Fusion<'_>) -> bool {
 }
 
 /// Whether two kernels that may become one do, as a record says or as is thought to be better.
-fn agree(case: &Case<'_>, target: &Target, questions: &mut Questions) -> Result<(), Refusal> {
-    let (joints, answers) = case.answers(target);
+fn agree(case: &Case<'_>, questions: &mut Questions) -> Result<(), Refusal> {
+    let (joints, answers) = case.answers();
     let recorded = answers.and_then(|answers| {
-        let key = KernelKey::with_sizes(case.program, &[case.producer, case.consumer.0], target);
+        let key = KernelKey::with_sizes(case.program, &[case.producer, case.consumer.0], case.target);
         questions.ask(key, answers, || format!("{} + {}", case.producer.name, case.consumer.0.name))
     });
     match (joints[recorded.unwrap_or(0)], recorded) {

@@ -3,6 +3,7 @@
 //!
 //! Whether they may at all is decided in `fuse.rs`; no record has a say in that.
 
+use super::Costs;
 use super::fuse::{is_flat, is_small};
 use super::map::{epilogue_cost, nest_cost};
 use super::setting::Setting;
@@ -35,20 +36,43 @@ pub(super) struct Case<'a> {
     pub(super) program: &'a Program,
     pub(super) producer: &'a Kernel,
     pub(super) consumer: (&'a Kernel, &'a Nest),
-    pub(super) fused: &'a KernelKind,
+    pub(super) target: &'a Target,
+    fused: &'a KernelKind,
+    /// What the fused kernel costs, and what the two do.
+    cost_fused: Cost,
+    cost_apart: Cost,
 }
 
-impl Case<'_> {
+impl<'a> Case<'a> {
+    pub(super) fn new(
+        (program, target): (&'a Program, &'a Target),
+        producer: &'a Kernel,
+        consumer: (&'a Kernel, &'a Nest),
+        fused: &'a KernelKind,
+    ) -> Case<'a> {
+        let of = |kind: &KernelKind| cost(program, producer, kind, target);
+        let cost_apart = of(&producer.kind).plus(&nest_cost(consumer.1, &target.prices())).and_kernel();
+        let cost_fused = of(fused);
+        Case { program, producer, consumer, target, fused, cost_fused, cost_apart }
+    }
+
+    /// What both cost; none of kinds whose own work is the same either way and is not counted.
+    pub(super) fn costs(&self) -> Option<Costs> {
+        let prices = self.target.prices();
+        let costs = Costs { apart: prices.total(&self.cost_apart), fused: prices.total(&self.cost_fused) };
+        (costs.fused > 0.0).then_some(costs)
+    }
+
     /// What is done without a record, then the other; and the answers to the question, where the other may be faster.
-    pub(super) fn answers(&self, target: &Target) -> ([Joint; 2], Option<Vec<Answer>>) {
-        let joint = if self.loses_parallelism(target) { Joint::Apart } else { Joint::Fused };
-        let (is_open, is_shared) = match (self.is_close(target), self.keeps_few_busy(target)) {
+    pub(super) fn answers(&self) -> ([Joint; 2], Option<Vec<Answer>>) {
+        let joint = if self.loses_parallelism() { Joint::Apart } else { Joint::Fused };
+        let (is_open, is_shared) = match (self.is_close(), self.keeps_few_busy()) {
             (true, _) => (true, false),
             (false, few) => (few || joint == Joint::Apart, few),
         };
         let answers = || {
-            let fused = Answer::new(Setting::Pair(Joint::Fused), self.cost_fused(target));
-            let apart = Answer::new(Setting::Pair(Joint::Apart), self.cost_apart(target));
+            let fused = Answer::new(Setting::Pair(Joint::Fused), self.cost_fused);
+            let apart = Answer::new(Setting::Pair(Joint::Apart), self.cost_apart);
             let apart = Answer { is_shared, ..apart };
             match joint {
                 Joint::Fused => vec![fused, apart],
@@ -63,7 +87,8 @@ impl Case<'_> {
     }
 
     /// Whether no loop would be left that several threads can share, and there is work for several.
-    fn loses_parallelism(&self, target: &Target) -> bool {
+    fn loses_parallelism(&self) -> bool {
+        let target = self.target;
         let (KernelKind::Nest(producer), consumer) = (&self.producer.kind, self.consumer.1) else {
             return false;
         };
@@ -75,8 +100,8 @@ impl Case<'_> {
     }
 
     /// Whether fewer threads can share the loops that are left than those of one of the two.
-    fn keeps_few_busy(&self, target: &Target) -> bool {
-        let Target::Cpu(target) = target else { return false };
+    fn keeps_few_busy(&self) -> bool {
+        let Target::Cpu(target) = self.target else { return false };
         let KernelKind::Nest(fused) = &self.fused else { return false };
         let KernelKind::Nest(producer) = &self.producer.kind else { return false };
         let few = |nest: &Nest| positions(nest).is_some_and(|count| count < MANY_THREADS);
@@ -85,47 +110,36 @@ impl Case<'_> {
     }
 
     /// Whether it is not clear that one kernel is faster where all of the machine that it can use is busy.
-    fn is_close(&self, target: &Target) -> bool {
+    fn is_close(&self) -> bool {
         let terms = |stages: &[Stage]| stages.iter().map(|stage| stage.terms.len()).sum::<usize>();
-        let prices = target.prices();
-        let (fused, apart) = (prices.total(&self.cost_fused(target)), prices.total(&self.cost_apart(target)));
+        let prices = self.target.prices();
+        let (fused, apart) = (prices.total(&self.cost_fused), prices.total(&self.cost_apart));
         match &self.fused {
             KernelKind::Nest(nest) => fused >= CLOSE * apart || terms(&nest.stages) > MANY_TERMS,
             // Rows that are finished at once are near, but fewer rows are computed at a time.
             KernelKind::MatMul(own) if own.row_epilogue.is_some() => true,
             KernelKind::MatMul(_) | KernelKind::Convolution(_) => {
-                let gathers = |cost: Cost| cost.amount(Item::Gather) + cost.amount(Item::Strided);
+                let gathers = |cost: &Cost| cost.amount(Item::Gather) + cost.amount(Item::Strided);
                 terms(&self.consumer.1.stages) > HEAVY_EPILOGUE
-                    || gathers(self.cost_fused(target)) > gathers(self.cost_apart(target))
+                    || gathers(&self.cost_fused) > gathers(&self.cost_apart)
             }
             KernelKind::Attention(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => false,
         }
     }
+}
 
-    fn cost_fused(&self, target: &Target) -> Cost {
-        self.cost(self.fused, target)
-    }
-
-    fn cost_apart(&self, target: &Target) -> Cost {
-        let consumer = nest_cost(self.consumer.1, &target.prices());
-        self.cost(&self.producer.kind, target).plus(&consumer).and_kernel()
-    }
-
-    /// What a kernel of this kind costs. The contraction of both is the producer's.
-    fn cost(&self, kind: &KernelKind, target: &Target) -> Cost {
-        let contraction = || {
-            let ways = select::candidates(self.program, self.producer, target);
-            ways.first().map(|way| way.cost).unwrap_or_default()
-        };
-        match kind {
-            KernelKind::Nest(nest) => nest_cost(nest, &target.prices()),
-            KernelKind::MatMul(own) => {
-                let rows = own.row_epilogue.as_ref().map(|rows| nest_cost(rows, &target.prices()));
-                contraction().plus(&epilogue_cost(&own.epilogue, &own.axes)).plus(&rows.unwrap_or_default())
-            }
-            KernelKind::Convolution(own) => contraction().plus(&epilogue_cost(&own.epilogue, &own.axes)),
-            KernelKind::Attention(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => Cost::default(),
+/// What a kernel of this kind costs. The contraction of both is the producer's.
+fn cost(program: &Program, producer: &Kernel, kind: &KernelKind, target: &Target) -> Cost {
+    let contraction =
+        || select::candidates(program, producer, target).first().map(|way| way.cost).unwrap_or_default();
+    match kind {
+        KernelKind::Nest(nest) => nest_cost(nest, &target.prices()),
+        KernelKind::MatMul(own) => {
+            let rows = own.row_epilogue.as_ref().map(|rows| nest_cost(rows, &target.prices()));
+            contraction().plus(&epilogue_cost(&own.epilogue, &own.axes)).plus(&rows.unwrap_or_default())
         }
+        KernelKind::Convolution(own) => contraction().plus(&epilogue_cost(&own.epilogue, &own.axes)),
+        KernelKind::Attention(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => Cost::default(),
     }
 }
 

@@ -93,15 +93,41 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// One decision against fusing, by the kernels' names.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// One decision whether two kernels become one, by their names.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Explanation {
     /// The earlier kernel.
     pub producer: String,
     /// The later kernel.
     pub consumer: String,
-    /// Why not.
-    pub reason: Refusal,
+    /// Why they stay apart; none where they became one.
+    pub refusal: Option<Refusal>,
+    /// What they cost, where they could be one.
+    pub costs: Option<Costs>,
+}
+
+/// What two kernels cost, in the units of the target's prices.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Costs {
+    /// As they are.
+    pub apart: f64,
+    /// As one.
+    pub fused: f64,
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Explanation { producer, consumer, refusal, costs } = self;
+        write!(f, "{producer} + {consumer}: ")?;
+        match refusal {
+            None => f.write_str("one kernel")?,
+            Some(refusal) => write!(f, "{refusal}")?,
+        }
+        let Some(Costs { apart, fused }) = costs else { return Ok(()) };
+        let (apart, fused) = (apart / 1e3, fused / 1e3);
+        let (before, after) = if refusal.is_none() { (apart, fused) } else { (fused, apart) };
+        write!(f, "; costs {after:.1} k instead of {before:.1} k")
+    }
 }
 
 /// A program with every decision about how it runs on one target. Code generation prints it and decides nothing.

@@ -195,7 +195,8 @@ fn check(body: &str, expected: &[&str]) {
 
 #[track_caller]
 fn refuses(body: &str, reason: Refusal) {
-    let reasons: Vec<Refusal> = scheduled(body).1.into_iter().map(|explanation| explanation.reason).collect();
+    let reasons: Vec<Refusal> =
+        scheduled(body).1.into_iter().filter_map(|explanation| explanation.refusal).collect();
     assert!(reasons.contains(&reason), "{reasons:?}");
 }
 
@@ -327,7 +328,8 @@ fn a_reduction_of_rows_follows_the_rows_of_a_product() {
         %y: f32[6] = sum %p axes [1]
         output %y \"y\"";
     check(body, &["matmul (6, 32) then nest (6) stages (32) ()"]);
-    assert_eq!(scheduled(body).1, [], "what became one kernel is not said to stay apart");
+    let refusals: Vec<_> = scheduled(body).1.into_iter().map(|explanation| explanation.refusal).collect();
+    assert_eq!(refusals, [None], "what became one kernel is not said to stay apart");
 }
 
 /// Two rounds of a product, a residual, and what normalises the rows, which are `rows` of 32 numbers.
@@ -538,7 +540,7 @@ fn long_chains_become_kernels_of_bounded_size() {
     body.push_str("output %4000 \"y\"");
     let (program, explanations) = scheduled(&body);
     assert!((8..=16).contains(&program.steps.len()), "{}", program.steps.len());
-    assert!(explanations.iter().any(|explanation| explanation.reason == Refusal::TooLarge));
+    assert!(explanations.iter().any(|explanation| explanation.refusal == Some(Refusal::TooLarge)));
 }
 
 #[test]
@@ -759,7 +761,24 @@ fn what_keeps_all_threads_busy_is_worth_a_question() {
     assert_eq!((own.schedule.program.kernels.len(), own.asked[0].taken), (1, 1));
     records.set(pair.key.clone(), Setting::Pair(Joint::Apart));
     let own = scheduled_for(&graph, &target, &records);
-    assert_eq!(own.explanations[0].reason, Refusal::Measured);
+    assert_eq!(own.explanations[0].refusal, Some(Refusal::Measured));
+    let costs = own.explanations[0].costs.expect("they could be one");
+    assert_eq!([costs.apart, costs.fused], [0, 1].map(cost));
+}
+
+#[test]
+fn what_became_one_kernel_is_said_with_its_costs() {
+    let explanations = scheduled(SOFTMAX).1;
+    let fused = explanations.iter().find(|own| own.refusal.is_none()).expect("a softmax is one kernel");
+    let costs = fused.costs.expect("loops have a cost");
+    assert!(costs.fused < costs.apart, "{costs:?}");
+    let text = fused.to_string();
+    assert!(
+        text.starts_with(&format!("{} + {}: one kernel; costs ", fused.producer, fused.consumer)),
+        "{text}"
+    );
+    let apart = Explanation { refusal: Some(Refusal::Measured), ..fused.clone() }.to_string();
+    assert!(apart.contains("they were measured to be faster apart; costs "), "{apart}");
 }
 
 /// A product with a softmax over its rows.
