@@ -269,15 +269,6 @@ AOTI_INLINE int pixel_tile(const PixelPlan &p, int rows, i64 channels, const f32
   return done;
 }
 
-// The vector at `Part` of kLanes pixels of three channels side by side.
-template <int Part, int... I>
-AOTI_INLINE TileVector three_channels(TileVector a, TileVector b, TileVector c, Indices<I...>) {
-  constexpr int first = Part * kLanes;
-  // Where the third channel comes, anything does at first.
-  const TileVector two = __builtin_shufflevector(a, b, ((first + I) % 3 == 1 ? kLanes + (first + I) / 3 : (first + I) / 3)...);
-  return __builtin_shufflevector(two, c, ((first + I) % 3 == 2 ? kLanes + (first + I) / 3 : I)...);
-}
-
 // `count` pixels of `channels` planes that are `plane` floats apart, channels last, pixels `pitch` floats apart.
 AOTI_NOINLINE void interleave_channels(const f32 *x, i64 plane, i64 channels, i64 pitch, i64 count, f32 *to) {
   // Four pixels of four channels at a time, the last channel in place of those that are missing, and never the last pixels, as
@@ -286,15 +277,6 @@ AOTI_NOINLINE void interleave_channels(const f32 *x, i64 plane, i64 channels, i6
   if (channels == 1 && pitch == 1) return copy_floats(to, x, count);
   const i64 last = channels - 1, fours = channels > 0 && count >= 7 ? (count - 3) / 4 * 4 : 0;
   i64 done = 0;
-  // Pictures have three channels.
-  if (channels == 3 && pitch == 3)
-    for (; done + kLanes <= count; done += kLanes) {
-      const TileVector a = load_tile_vector(x + done), b = load_tile_vector(x + plane + done);
-      const TileVector c = load_tile_vector(x + 2 * plane + done);
-      store_tile_vector(to + 3 * done, three_channels<0>(a, b, c, indices<kLanes>{}));
-      store_tile_vector(to + 3 * done + kLanes, three_channels<1>(a, b, c, indices<kLanes>{}));
-      store_tile_vector(to + 3 * done + 2 * kLanes, three_channels<2>(a, b, c, indices<kLanes>{}));
-    }
   while (done < fours) {
     // Of each plane a cache line at a time: planes may be so far apart that their lines share a set.
     const i64 end = min_i64(done + 16, fours);
