@@ -190,13 +190,10 @@ AOTI_INLINE int pixel_rows(i64 left) {
 }
 
 // The same where channels leave vectors over that tiles of two pixels do not have: few pixels of one vector are too few
-// independent chains, and are computed together with some of the `before` that lie before them. For `one` vector there is a size
-// between, at some levels: rows of 10 pixels are common in small networks.
-AOTI_INLINE PixelTile narrow_tile(i64 left, i64 before, bool one) {
-  (void)one;
+// independent chains, and are computed together with some of the `before` that lie before them.
+AOTI_INLINE PixelTile narrow_tile(i64 left, i64 before) {
 #if AOTI_AVX512
-  constexpr int part = 7, between = 10;
-  if (one && left > part && left <= between && before + left >= between) return {between, int(between - left)};
+  constexpr int part = 7;
 #else
   constexpr int part = kPixelRows;
 #endif
@@ -236,7 +233,7 @@ AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, bool half, const i64 *offse
     AOTI_HALF_PIXELS(14, 2) AOTI_HALF_PIXELS(14, 1) AOTI_HALF_PIXELS(7, 1) AOTI_HALF_PIXELS(1, 1)
   }
 #undef AOTI_HALF_PIXELS
-  AOTI_PIXELS(14, 2) AOTI_PIXELS(14, 1) AOTI_PIXELS(10, 1) AOTI_PIXELS(7, 4) AOTI_PIXELS(2, kPixelVectors) AOTI_PIXELS(1, 4)
+  AOTI_PIXELS(14, 2) AOTI_PIXELS(7, 4) AOTI_PIXELS(2, kPixelVectors) AOTI_PIXELS(1, 4)
   AOTI_PIXELS_IN_PARTS(7)
 #elif AOTI_AVX2
   AOTI_PIXELS(6, 2) AOTI_PIXELS(2, kPixelVectors) AOTI_PIXELS(1, 8)
@@ -274,7 +271,6 @@ AOTI_NOINLINE void interleave_channels(const f32 *x, i64 plane, i64 channels, i6
   // Four pixels of four channels at a time, the last channel in place of those that are missing, and never the last pixels, as
   // vectors of the last channels reach up to three floats into the next ones. These channels come first: what they write
   // there is then written over.
-  if (channels == 1 && pitch == 1) return copy_floats(to, x, count);
   const i64 last = channels - 1, fours = channels > 0 && count >= 7 ? (count - 3) / 4 * 4 : 0;
   i64 done = 0;
   while (done < fours) {
@@ -380,9 +376,8 @@ AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64
                          line / p.count[2] % p.count[1] * p.stride[1] + line % p.count[2] * p.stride[2];
     i64 image = (line * p.length + begin) / p.pixels, pixel = (line * p.length + begin) % p.pixels;
     for (i64 at = begin; at < end;) {
-      const i64 vectors = ceil_div(last - first, kLanes);
-      const bool one = last - first > kLanes / 2 && vectors == 1;
-      const PixelTile next = vectors % kPixelVectors != 0 ? narrow_tile(end - at, at, one) : PixelTile{pixel_rows(end - at), 0};
+      const bool narrow = ceil_div(last - first, kLanes) % kPixelVectors != 0;
+      const PixelTile next = narrow ? narrow_tile(end - at, at) : PixelTile{pixel_rows(end - at), 0};
       const f32 *from_pixel = of_line + (at - next.again) * p.step;
       for (i64 column = first; column < last;) {
         const f32 *w = own_weights + column / kPanel * panel + column % kPanel;
