@@ -363,11 +363,10 @@ fn measure(
     arguments: &Arguments,
     context: &Context,
     session: &Session,
-    time: (&Subject<'_>, Duration, Clock),
+    (subject, share, clock): (&Subject<'_>, Duration, Clock),
 ) -> Result<Outcome, Failure> {
-    let subject = time.0;
     let progress = Shown::new(context.terminal);
-    let result = measured(arguments, context, session, time, &progress);
+    let result = measured(arguments, context, session, (subject, share, clock), &progress);
     progress.finish();
     let outcome = result?;
     if let Some(folder) = context.environment.cache_directory() {

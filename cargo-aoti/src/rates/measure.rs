@@ -16,12 +16,13 @@ const LEAST: Duration = Duration::from_millis(3);
 const ROUNDS: usize = 4096;
 /// Bytes that are read between looks at the clock.
 const LOOK: usize = 1 << 20;
-/// Bytes that are read where nothing is known of caches, and how many times the largest cache otherwise.
-const FAR: u64 = 64 << 20;
+/// Bytes that each thread reads at least, however small its part of a cache is.
 const LEAST_BYTES: u64 = 16 << 10;
+/// Bytes that are read from memory: so many times the largest cache, but no fewer and no more than these.
 const TIMES: u64 = 4;
+const FAR: u64 = 64 << 20;
 const MOST_FAR: u64 = 512 << 20;
-/// Numbers that begin a cache line are this many bytes apart.
+/// Bytes of a cache line, which what is read begins with.
 const LINE: usize = 64;
 
 /// Measures with so many threads.
