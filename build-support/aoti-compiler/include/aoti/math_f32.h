@@ -167,6 +167,26 @@ template <int W> AOTI_INLINE Vec<f32, W> erf_f32(Vec<f32, W> x) {
   Vec<f32, W> r = mad(mad(mad(mad(of(5), t, of(4)), t, of(3)), t, of(2)), t, of(1));
   return copysign(mad(r, t, select(is_first, a, of(0))), x);
 }
+#elif AOTI_FUNCTION_UNITS
+// x (1 + p(x^2)) up to 0.9, error 2^-26; above, 1 - 2^-q(x) with q(x) = x p(x), error 2^-28 up to 4.2, where it is 1. Which p it is
+// decides about coefficients alone: all lanes take one way.
+template <int W> AOTI_INLINE Vec<f32, W> erf_f32(Vec<f32, W> x) {
+  return lanewise(
+      [](f32 v) {
+        const f32 size = __builtin_fabsf(v), a = size > 4.2f ? 4.2f : size;
+        const bool small = size < 0.9f;
+        const f32 z = small ? v * v : a;
+        f32 p = small ? -0x1.3f4f6ep-11f : -0x1.44a246p-12f;
+        p = __builtin_fmaf(p, z, small ? 0x1.4876c8p-8f : 0x1.307192p-8f);
+        p = __builtin_fmaf(p, z, small ? -0x1.b6bee2p-6f : -0x1.0eb75ap-5f);
+        p = __builtin_fmaf(p, z, small ? 0x1.ce1dd2p-4f : 0x1.3715aep-3f);
+        p = __builtin_fmaf(p, z, small ? -0x1.8126fap-2f : 0x1.d590ccp-1f);
+        p = __builtin_fmaf(p, z, small ? 0x1.06eba6p-3f : 0x1.a0cbd4p+0f);
+        const f32 q = __builtin_fmaf(p, small ? v : -a, small ? v : 0.0f);
+        return small ? q : __builtin_copysignf(1.0f - unit_exp2(q), v);
+      },
+      x);
+}
 #else
 // 1 - e^-q(|x|) with q(x) = x (1 + p(x)) fitted to -log(erfc), error 2^-27; 1 from 4 on. Of e^-q = 2^n (1 - r), r is what the
 // reduced argument takes from 1, so that nothing cancels where x is small, and what rounding takes from q is put back there.

@@ -19,6 +19,7 @@ mod merge;
 mod positions;
 mod rows;
 pub mod setting;
+pub mod tensor_map;
 #[cfg(test)]
 mod tests;
 pub mod text;

@@ -6,7 +6,7 @@
 //! * Every temporary buffer that is used has a place in the arena, and every kernel's scratch is planned.
 
 use super::Schedule;
-use super::map::is_of_whole_loads;
+use super::map::{brings, is_of_whole_loads};
 use super::mapping::{Along, CpuMapping, GpuMapping, Lanes, Mapping, Multiplier, Rows, Split, Teams};
 use super::memory::largest_scratch;
 use crate::graph::ranges_of;
@@ -159,7 +159,15 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                     if tile.by == Multiplier::RoundedUnits && !may_round {
                         findings.push("its numbers may not be rounded to TF32".to_owned());
                     }
-                    let has_roles = is_attention && tile.by == Multiplier::Units;
+                    let can_bring = match &kernel.kind {
+                        KernelKind::Attention(_) => true,
+                        KernelKind::MatMul(own) => own.dtype.is_half() && brings(&schedule.program, own, gpu),
+                        KernelKind::Nest(_)
+                        | KernelKind::Convolution(_)
+                        | KernelKind::Rows(_)
+                        | KernelKind::Extern(_) => false,
+                    };
+                    let has_roles = can_bring && tile.by == Multiplier::Units;
                     if tile.copiers < 0 || (tile.copiers > 0 && !has_roles) {
                         findings.push(format!("{} threads cannot copy what others multiply", tile.copiers));
                     }

@@ -67,6 +67,8 @@ pub struct GpuTarget {
     pub max_threads: i64,
     /// Blocks at most that can read each other's shared memory: one where none can.
     pub cluster_blocks: i64,
+    /// Whether multiprocessors have an engine that copies boxes of tensors, for which there are templates.
+    pub has_copy_engine: bool,
     /// Bytes of shared memory that every block may have without asking.
     pub shared_bytes: i64,
     /// Bytes of shared memory that a block may ask for.
@@ -114,6 +116,7 @@ struct Architecture {
     vendor: Vendor,
     warp: i64,
     cluster_blocks: i64,
+    has_copy_engine: bool,
     max_shared_bytes: i64,
     cache_bytes: i64,
     matrix_shapes: &'static [MatrixShape],
@@ -128,7 +131,7 @@ const ARCHITECTURES: &[Architecture] = &[
     with_clusters(nvidia("sm_10", 227 * 1024, 126 * MIB, MMA)),
     with_clusters(nvidia("sm_11", 227 * 1024, 32 * MIB, MMA)),
     with_clusters(nvidia("sm_12", 99 * 1024, 48 * MIB, MMA)),
-    with_clusters(nvidia("sm_90", 227 * 1024, 50 * MIB, MMA)),
+    Architecture { has_copy_engine: true, ..with_clusters(nvidia("sm_90", 227 * 1024, 50 * MIB, MMA)) },
     nvidia("sm_89", 99 * 1024, 32 * MIB, MMA),
     nvidia("sm_86", 99 * 1024, 4 * MIB, MMA),
     nvidia("sm_80", 163 * 1024, 40 * MIB, MMA),
@@ -154,6 +157,7 @@ const fn nvidia(
         vendor: Vendor::Nvidia,
         warp: 32,
         cluster_blocks: 1,
+        has_copy_engine: false,
         max_shared_bytes,
         cache_bytes,
         matrix_shapes,
@@ -176,6 +180,7 @@ const fn amd(
         vendor: Vendor::Amd,
         warp,
         cluster_blocks: 1,
+        has_copy_engine: false,
         max_shared_bytes: 64 * 1024,
         cache_bytes,
         matrix_shapes,
@@ -202,6 +207,7 @@ impl GpuTarget {
             // Code for narrow warps would leave half of a wide one idle, that for wide ones is right on both.
             common.warp = common.warp.max(other.warp);
             common.cluster_blocks = common.cluster_blocks.min(other.cluster_blocks);
+            common.has_copy_engine &= other.has_copy_engine;
             common.max_shared_bytes = common.max_shared_bytes.min(other.max_shared_bytes);
             common.cache_bytes = common.cache_bytes.min(other.cache_bytes);
             if other.matrix_shapes != common.matrix_shapes {
@@ -234,6 +240,7 @@ impl GpuTarget {
             warp: known.warp,
             max_threads: 1024,
             cluster_blocks: known.cluster_blocks,
+            has_copy_engine: known.has_copy_engine,
             shared_bytes: 48 * 1024,
             max_shared_bytes: known.max_shared_bytes,
             inline_operations: 48,

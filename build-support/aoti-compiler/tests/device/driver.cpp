@@ -13,7 +13,7 @@
 typedef void (*Kernel)(int, int, int, void **);
 struct Function { Kernel kernel; const int *sizes; };
 // Arguments are kept by value.
-struct Launch { const Function *function; int blocks, threads, shared; unsigned char arguments[96][8]; };
+struct Launch { const Function *function; int blocks, threads, shared; unsigned char arguments[96][128]; };
 struct List { Launch *at; int count; };
 static List *capturing;
 static int allocated;
@@ -89,7 +89,7 @@ int cuMemsetD8Async(uint64_t t, unsigned char v, size_t b, void *) { memset((voi
 static int keep(Launch &launch, void **arguments) {
   const int *sizes = launch.function->sizes;
   for (int k = 0; sizes[k]; ++k) {
-    if (k == 96 || sizes[k] > 8) return 1;
+    if (k == 96 || sizes[k] > 128) return 1;
     memcpy(launch.arguments[k], arguments[k], sizes[k]);
   }
   return 0;
@@ -122,6 +122,15 @@ int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long) {
   memcpy(copy->at, list->at, size_t(list->count) * sizeof(Launch));
   *exec = copy;
   ++allocated, ++emulated_counts[2];
+  return 0;
+}
+// Maps are not used by emulated kernels. What they say must be what the copy engine takes.
+int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const uint64_t *sizes, const uint64_t *strides,
+                           const unsigned *box, const unsigned *steps, int, int, int, int) {
+  if (type != 1 || rank < 2 || rank > 5 || (uint64_t)address % 16 || box[0] * 2 != 128 || (uint64_t)map % 64) return 1;
+  for (unsigned d = 0; d < rank; ++d)
+    if (!sizes[d] || !box[d] || box[d] > 256 || steps[d] != 1 || (d > 0 && strides[d - 1] % 16)) return 1;
+  memset(map, 0x5a, 128);
   return 0;
 }
 #ifndef OLD_DRIVER

@@ -273,7 +273,7 @@ AOTI_INLINE void attend_halves(Role &role, char *shared, I row0, I m, I n, I rea
   using namespace detail;
   static_assert(Rows * 2 == kComputers);
   const I end = row0 + Rows < m ? row0 + Rows : m, tiles = ceil_div(seen_by<Causal>(end, n, reach), I(Keys));
-  if constexpr (is_same<Role, Copier>) {
+  if constexpr (is_copier<Role>) {
     bring_tiles<Rows, Keys, Width, Columns>(role.rings, shared, row0, m, n, tiles, q, k, v);
   } else {
     const BroughtTiles<Rows, Keys, Width, Columns, T, I> places(role.rings, shared, tiles);

@@ -105,6 +105,9 @@ struct Driver {
   int (*graph_exec_destroy)(GraphExec exec);
   // The functions from here on may be null: old drivers lack them.
   int (*graph_set_kernel)(GraphExec exec, Node node, const void *parameters);
+  // Makes a map of a tensor for the copy engine of multiprocessors.
+  int (*encode_map)(void *map, int type, unsigned rank, void *address, const uint64_t *sizes, const uint64_t *strides,
+                    const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion, int fill);
   // What comes next in a capture follows these nodes; the second form also where launches are early.
   int (*capture_info)(Stream stream, int *status, uint64_t *id, Graph *graph, const Node **last, size_t *count);
   int (*capture_info_edges)(Stream stream, int *status, uint64_t *id, Graph *graph, const Node **last, const void **edges,
@@ -124,7 +127,7 @@ constexpr int kFunctionThreads = 0;
 constexpr unsigned kStreamNonBlocking = 1, kEventTiming = 0, kEventNoTiming = 2;
 // Page-locked memory that every context may use and kernels see at the address that the host has.
 constexpr unsigned kHostPortable = 1, kHostMapped = 2;
-constexpr int kOutOfMemory = 2;
+constexpr int kInvalidValue = 1, kOutOfMemory = 2, kNotSupported = 801;
 constexpr int kCaptureRelaxed = 2;
 
 namespace detail {
@@ -179,6 +182,7 @@ inline constexpr Symbol kSymbols[] = {
 // What a run goes without where the driver does not have it.
 inline constexpr Symbol kOptionalSymbols[] = {
     AOTI_DRIVER_SYMBOL(graph_set_kernel, "cuGraphExecKernelNodeSetParams_v2", "hipGraphExecKernelNodeSetParams"),
+    AOTI_DRIVER_SYMBOL(encode_map, "cuTensorMapEncodeTiled", nullptr),
     AOTI_DRIVER_SYMBOL(capture_info, "cuStreamGetCaptureInfo_v2", "hipStreamGetCaptureInfo_v2"),
     AOTI_DRIVER_SYMBOL(capture_info_edges, "cuStreamGetCaptureInfo_v3", nullptr),
 };
@@ -249,6 +253,17 @@ __attribute__((unused)) inline int launch_blocks(const Driver &driver, Function 
 // Whether kernels of a graph can be given other arguments.
 __attribute__((unused)) inline bool can_set_nodes(const Driver &driver) {
   return driver.graph_set_kernel && (driver.capture_info_edges || driver.capture_info);
+}
+
+// A map by which rows of boxes come as 128 bytes each, swizzled, and zero outside of the tensor. What is copied keeps its bits, so
+// that elements of one size are of one type.
+__attribute__((unused)) inline int encode_map(const Driver &driver, void *map, size_t element, unsigned rank, Address address,
+                                              const uint64_t *sizes, const uint64_t *strides, const unsigned *box,
+                                              const unsigned *steps) {
+  // CU_TENSOR_MAP_DATA_TYPE_UINT8, 16, 32 and 64, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B.
+  const int type = element == 1 ? 0 : element == 2 ? 1 : element == 4 ? 2 : 4, swizzle = 3, promotion = 3;
+  if (!driver.encode_map) return kNotSupported;
+  return driver.encode_map(map, type, rank, (void *)uintptr_t(address), sizes, strides, box, steps, 0, swizzle, promotion, 0);
 }
 
 // The node that a stream, which is captured, came to last; or null, where the driver does not say.

@@ -47,6 +47,7 @@ struct DeviceRun {
   Address generator, weights, arena;
   Address fault; // one word that kernels and the host see
   void *staging; // 8 bytes of page-locked memory
+  int64_t multiprocessors;
   int64_t *symbols; // sizes, to which those that are read from data are added
   // Told of kernels, or null; and what it wants to know.
   void (*tell)(DeviceRun &run, int32_t kernel, int32_t phase);
@@ -77,16 +78,64 @@ template <class T> Address arena(const DeviceRun &run, int64_t offset, int64_t s
   return run.arena + Address(offset + start);
 }
 
+struct TensorMap;
+
 // What the caller's addresses among the arguments of a launch say: whether there are any, and whether one has moved.
 struct Callers {
   bool any = false, moved = false;
   void see(const Given &given) { any = true, moved = moved || given.moved; }
+  inline void see(const TensorMap &map);
   template <class A> void see(const A &) {}
 };
 
 struct Shape {
   unsigned blocks, threads, shared_bytes;
 };
+
+// Of a kernel whose code has the role of copiers a multiprocessor has one block, which does the work of several; without it there are
+// as many as there is work.
+inline int64_t staying(const DeviceRun &run, int function, int64_t blocks) {
+  return run.entries[function].copiers && blocks > run.multiprocessors ? run.multiprocessors : blocks;
+}
+
+// A tensor of Rank axes, the contiguous one first: its sizes, elements between neighbours along the other axes, and how many of
+// the first two axes are copied at a time.
+template <int Rank> struct Boxes {
+  int64_t sizes[Rank], strides[Rank - 1];
+  int extents[2];
+};
+// CUtensorMap, and whether the address is one of the caller's that has moved.
+struct alignas(64) TensorMap {
+  uint64_t words[16];
+  bool any, moved;
+};
+inline void Callers::see(const TensorMap &map) { any = any || map.any, moved = moved || map.moved; }
+inline Callers callers_of(const Given &given) {
+  Callers callers;
+  callers.see(given);
+  return callers;
+}
+inline Callers callers_of(Address) { return {}; }
+
+// The map by which a kernel's copies find boxes of a tensor. Drivers without such have no kernels that read it.
+template <class T, int Rank, class A> TensorMap tensor_map(DeviceRun &run, const A &address, const Boxes<Rank> &boxes) {
+  const Callers callers = callers_of(address);
+  TensorMap map = {{}, callers.any, callers.moved};
+  if (run.error || run.driver->vendor != kNvidia) return map;
+  uint64_t sizes[Rank], strides[Rank];
+  uint32_t extents[Rank], steps[Rank];
+  for (int d = 0; d < Rank; ++d) {
+    // Coordinates have 32 bits.
+    if (boxes.sizes[d] > INT32_MAX) run.error = kInvalidValue;
+    // Where a size is zero, so is the number of blocks or of pieces.
+    sizes[d] = uint64_t(boxes.sizes[d] > 0 ? boxes.sizes[d] : 1);
+    if (d > 0) strides[d - 1] = uint64_t(boxes.strides[d - 1] > 0 ? boxes.strides[d - 1] * int64_t(sizeof(T)) : 16);
+    extents[d] = d < 2 ? uint32_t(boxes.extents[d]) : 1;
+    steps[d] = 1;
+  }
+  if (!run.error) run.error = encode_map(*run.driver, map.words, sizeof(T), Rank, address, sizes, strides, extents, steps);
+  return map;
+}
 
 inline void replay_launch(DeviceRun &run, const Entry &entry, const Shape &shape, void **arguments, Callers callers) {
   Replay &replay = *run.replay;

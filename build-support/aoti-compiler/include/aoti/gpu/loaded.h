@@ -59,7 +59,7 @@ struct Loaded {
   const char *from;
   // What that gave.
   Driver driver;
-  int device;
+  int device, multiprocessors;
   Context context;
   Module module;
   Entry *entries;
@@ -107,6 +107,7 @@ __attribute__((unused)) int32_t find_device(Loaded &on, AotiError *error) {
   int major = 0, minor = 0;
   on.driver.device_attribute(&major, number.compute_major, on.device);
   on.driver.device_attribute(&minor, number.compute_minor, on.device);
+  on.driver.device_attribute(&on.multiprocessors, number.multiprocessors, on.device);
   allow_early_launches(on.program->vendor, &on.driver, major);
   if (on.program->vendor == kNvidia)
     snprintf(on.architecture, sizeof on.architecture, "sm_%d%d", major, minor);

@@ -227,6 +227,7 @@ template <const Tables &T, const Program &P> struct Interface {
                        run.arena,
                        Address(uintptr_t(run.fault())),
                        run.pinned,
+                       on.multiprocessors,
                        run.symbols,
                        context && context->on_kernel ? tell : nullptr,
                        context,

@@ -23,6 +23,10 @@ AOTI_INLINE void start_barrier(u32 barrier, int arrivals) {
 AOTI_INLINE void arrive(u32 barrier) {
   __asm__ volatile("{ .reg .b64 t; mbarrier.arrive.shared::cta.b64 t, [%0]; }" ::"r"(barrier) : "memory");
 }
+// Arrives, and so many bytes are to come before a phase is over.
+AOTI_INLINE void arrive_expecting(u32 barrier, u32 bytes) {
+  __asm__ volatile("{ .reg .b64 t; mbarrier.arrive.expect_tx.shared::cta.b64 t, [%0], %1; }" ::"r"(barrier), "r"(bytes) : "memory");
+}
 // Arrives once everything is there that this thread copies; the thread goes on.
 AOTI_INLINE void arrive_behind_copies(u32 barrier) {
   __asm__ volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
@@ -34,23 +38,27 @@ AOTI_INLINE void wait_for_phase(u32 barrier, u32 phase) {
                    : "memory");
 }
 // Places in shared memory that are filled and read by turns; the n-th use is of place n % Places.
-template <int Places> struct Ring {
+// Bringers arrive when a place is full: all threads that copy, or one that has the copy engine bring a tile.
+template <int Places, int Bringers = kCopiers> struct Ring {
   static constexpr int kBytes = 2 * Places * 8;
   // The address of its barriers: those that tell that places are full, then those that tell that they are free.
   u32 barriers;
 
   AOTI_INLINE u32 full(u32 use) const { return barriers + use % Places * 8; }
   AOTI_INLINE u32 free(u32 use) const { return barriers + (Places + use % Places) * 8; }
-  // Full when every copier has arrived, free when a thread of every warp that computes has.
+  // Full when every bringer has arrived, free when a thread of every warp that computes has.
   AOTI_INLINE void start() const {
     AOTI_UNROLL_TIMES(4)
-    for (int i = 0; i < Places; ++i) start_barrier(full(u32(i)), kCopiers), start_barrier(free(u32(i)), kComputers / 32);
+    for (int i = 0; i < Places; ++i) start_barrier(full(u32(i)), Bringers), start_barrier(free(u32(i)), kComputers / 32);
   }
   AOTI_INLINE void wait_until_free(u32 use) const { wait_for_phase(free(use), use / Places + 1); }
+  // What the copy engine brings is seen by the units as it is; what threads copy has to be shown to them.
   AOTI_INLINE void wait_until_full(u32 use) const {
     wait_for_phase(full(use), use / Places);
-    show_to_units();
+    if constexpr (Bringers == kCopiers) show_to_units();
   }
+  // Full when so many bytes are there that the copy engine brings.
+  AOTI_INLINE void expect(u32 use, u32 bytes) const { arrive_expecting(full(use), bytes); }
   // Everything that this thread brought, by copies that nobody waits for or by its own stores.
   AOTI_INLINE void bring(u32 use, bool by_copies) const {
     if (by_copies) return arrive_behind_copies(full(use));
@@ -77,7 +85,7 @@ struct TileRings {
       : own{barriers}, left{barriers + own.kBytes}, right{barriers + own.kBytes + left.kBytes} {}
   AOTI_INLINE void start() const { own.start(), left.start(), right.start(); }
   // Two warpgroups multiply by turns, so that one does so while the other computes something else; the first one begins.
-  AOTI_INLINE void begin_turns() const {
+  AOTI_INLINE void begin() const {
     if (detail::warpgroup_index() == 1) pass();
   }
   AOTI_INLINE void take() const {
@@ -87,30 +95,48 @@ struct TileRings {
     __asm__ volatile("bar.arrive %0, %1;" ::"r"(2 - detail::warpgroup_index()), "n"(kComputers) : "memory");
   }
 };
-struct Copier {
-  TileRings rings;
+// A ring of pieces of two operands, which one thread has the copy engine bring.
+struct PieceRing {
+  static constexpr int kPlaces = 4, kBytes = detail::Ring<kPlaces, 1>::kBytes;
+  detail::Ring<kPlaces, 1> pieces;
+  u32 used = 0;
+  AOTI_INLINE explicit PieceRing(u32 barriers) : pieces{barriers} {}
+  AOTI_INLINE void start() const { pieces.start(); }
+  AOTI_INLINE void begin() const {}
 };
-struct Computer {
-  TileRings rings;
+template <class Rings> struct Copier {
+  Rings rings;
 };
+template <class Rings> struct Computer {
+  Rings rings;
+};
+template <class Role> constexpr bool is_copier = false;
+template <class Rings> constexpr bool is_copier<Copier<Rings>> = true;
+#else
+struct TileRings;
+struct PieceRing;
 #endif
 
 // body(role) by kComputers that compute and kCopiers that copy alone, or by kComputers that do both. A thread has one of the roles
-// from the start of a kernel to its end.
-template <class Body> AOTI_INLINE void in_roles(const Body &body) {
+// from the start of a kernel to its end. Rings: where the roles meet.
+template <class Rings, class Body> AOTI_INLINE void in_roles(const Body &body) {
 #if AOTI_WARPGROUPS
-  AOTI_SHARED u64 barriers[TileRings::kBytes / 8];
-  const TileRings rings(detail::shared_address(barriers));
-  if (thread_index() == 0) rings.start();
+  AOTI_SHARED u64 barriers[Rings::kBytes / 8];
+  const Rings rings(detail::shared_address(barriers));
+  if (thread_index() == 0) {
+    rings.start();
+    // The copy engine sees them too.
+    detail::show_to_units();
+  }
   barrier();
   if (detail::warpgroup_index() == kComputers / 128) {
     __asm__ volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-    Copier role{rings};
+    Copier<Rings> role{rings};
     body(role);
   } else {
     __asm__ volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    Computer role{rings};
-    role.rings.begin_turns();
+    Computer<Rings> role{rings};
+    role.rings.begin();
     body(role);
   }
 #else

@@ -1,7 +1,7 @@
 //! Attention as device code: a block for each tile of queries, operands as strided tables, the function of scores and the
 //! epilogue as lambdas.
 
-use super::contraction::{epilogue, offset, positions};
+use super::contraction::{epilogue, in_roles, offset, positions};
 use super::{Begins, Launch, MAX_BLOCKS, Printed, index_type};
 use crate::codegen::c_family::contraction::scores;
 use crate::codegen::c_family::expr::{scalar, symbol_name};
@@ -72,7 +72,7 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
         scalar(&query.extent),
         scalar(&own.key().extent),
         scalar(&batches),
-        if tile.copiers > 0 { in_roles(&units) } else { units },
+        if tile.copiers > 0 { in_roles("TileRings", &units) } else { units },
     );
     let tiles = query.extent.ceil_div(&Expr::int(rows), &NoRanges);
     let launch = Launch {
@@ -82,9 +82,4 @@ pub(super) fn print(program: &Program, parameters: &Parameters, own: &Attention,
         ..Launch::of(&(&(&batches * &tiles) * tile.blocks), 1, threads, MAX_BLOCKS)
     };
     Printed { begins, body, launch, headers: vec![header] }
-}
-
-/// What the threads of a block do, each in its role.
-fn in_roles(units: &str) -> String {
-    format!("in_roles([&](auto &role) {{\n{}}});\n", indent(units, 1))
 }

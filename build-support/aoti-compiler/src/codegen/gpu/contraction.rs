@@ -1,7 +1,7 @@
 //! Contractions as device code: tiles over blocks, operands as the values that templates read them by, the epilogue as a
 //! lambda.
 
-use super::{Begins, Launch, MAX_BLOCKS, Printed, index_type};
+use super::{Begins, Launch, MAX_BLOCKS, MapArgument, Printed, index_type};
 use crate::codegen::c_family::contraction::{literal, merge_pixels, sum_type};
 use crate::codegen::c_family::expr::{scalar, symbol_name};
 use crate::codegen::c_family::function::Parameters;
@@ -10,8 +10,12 @@ use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
 use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage, Storage};
 use crate::schedule::mapping::{Multiplier, Tile};
+use crate::schedule::tensor_map::tensor_maps;
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::fmt::Write;
+
+/// Bytes of a row of a piece in shared memory, which are as many of the depth, or of the axis across it where that is contiguous.
+const UNIT_BYTES: i64 = 128;
 
 /// The epilogue as statements that use `lanes` and `sum`, lanes along `vector`.
 pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -> String {
@@ -45,6 +49,11 @@ pub(super) fn positions(axes: &[Axis], unit: &str, index: &str) -> String {
     text
 }
 
+/// What the threads of a block do, each in its role, over rings where they meet.
+pub(super) fn in_roles(rings: &str, units: &str) -> String {
+    format!("in_roles<{rings}>([&](auto &role) {{\n{}}});\n", indent(units, 1))
+}
+
 /// What is added to a buffer's address where an operand begins.
 pub(super) fn offset(operand: &MatrixOperand) -> String {
     if operand.offset.is(0) { String::new() } else { format!(" + ({})", scalar(&operand.offset)) }
@@ -55,7 +64,8 @@ fn launch(batches: &Expr, rows: &Expr, columns: &Expr, tile: &Tile) -> Launch {
     let tiles = |size: &Expr, step: i64| size.ceil_div(&Expr::int(step), &NoRanges);
     let units = &(batches * &tiles(rows, tile.rows)) * &tiles(columns, tile.columns);
     let launch = Launch::of(&(&units * tile.blocks), 1, tile.threads, MAX_BLOCKS);
-    Launch { shared: Expr::int(tile.shared), cluster: tile.blocks, ..launch }
+    let shared = Expr::int(tile.shared);
+    Launch { shared, cluster: tile.blocks, copiers: tile.copiers, stays: tile.copiers > 0, ..launch }
 }
 
 /// The loop over tiles around the call of the template.
@@ -63,15 +73,25 @@ fn tiles(batches: &Expr, tile: &Tile, inside: &str) -> String {
     let index = index_type(tile.index);
     // Neighbouring blocks have the same tile where they share it.
     let shared = if tile.blocks == 1 { String::new() } else { format!(" / {}", tile.blocks) };
+    let (rows, columns) = (tile.rows, tile.columns);
+    let place = if tile.copiers > 0 {
+        format!(
+            "const TilePlace<{index}> tile(unit, across, down);\n\
+             const {index} column0 = tile.column * {columns}, row0 = tile.row * {rows}, batch = tile.batch;\n"
+        )
+    } else {
+        format!(
+            "const {index} column0 = unit % across * {columns}, row0 = unit / across % down * {rows}, \
+             batch = unit / across / down;\n"
+        )
+    };
     format!(
         "const {index} across = ceil_div(n, {columns}), down = ceil_div(m, {rows});\n\
          for ({index} unit = {index}(block_index(){shared}); unit < across * down * ({}); unit += {index}(block_count(){shared})) {{\n\
-         \x20 const {index} column0 = unit % across * {columns}, row0 = unit / across % down * {rows}, batch = unit / across / down;\n\
-         \x20 (void)batch, (void)row0;\n{}}}\n",
+         {}\x20 (void)batch, (void)row0;\n{}}}\n",
         scalar(batches),
+        indent(&place, 1),
         indent(inside, 1),
-        columns = tile.columns,
-        rows = tile.rows,
     )
 }
 
@@ -103,6 +123,10 @@ fn template(tile: &Tile, lanes: i64, dtype: DType, early: bool) -> String {
                 sum_type(dtype)
             )
         }
+        Multiplier::Units if tile.copiers > 0 => {
+            let element = type_name(dtype);
+            format!("contract_brought<{element}, {rows}, {columns}, {lanes}>(role, row0, column0, m, n, k,\n")
+        }
         Multiplier::Units | Multiplier::RoundedUnits => {
             let element = if tile.by == Multiplier::RoundedUnits { "Tf32" } else { type_name(dtype) };
             format!(
@@ -116,6 +140,7 @@ fn header(tile: &Tile) -> &'static str {
     match tile.by {
         Multiplier::Few | Multiplier::Threads => "gpu/contract.h",
         Multiplier::FewUnits => "gpu/skinny.h",
+        Multiplier::Units if tile.copiers > 0 => "gpu/unit_roles.h",
         Multiplier::Units | Multiplier::RoundedUnits => "gpu/units.h",
     }
 }
@@ -134,17 +159,23 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
     let (batch, matrix) = matmul.axes.split_at(rank - 2);
     let (row, column) = (&matrix[0], &matrix[1]);
     let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
-    let operand = |operand: &MatrixOperand, outer: &Expr, depth: &Expr, by_depth: bool| {
+    let (a, b) = (&matmul.a, &matmul.b);
+    let by_depth = [a.column_stride.is(1), matmul.right_by_depth()];
+    let maps = if tile.copiers > 0 { map_arguments(program, matmul, tile, by_depth) } else { vec![] };
+    let operand = |position: usize, operand: &MatrixOperand, outer: &Expr, depth: &Expr| {
         let pointer = parameters.buffer(operand.buffer);
-        let element = type_name(program.buffers[operand.buffer].dtype);
-        let start = offset(operand);
+        let (element, by_depth) = (type_name(program.buffers[operand.buffer].dtype), by_depth[position]);
+        let (start, outer, depth) = (offset(operand), scalar(outer), scalar(depth));
+        let matrix =
+            format!("Strided<{element}, {index}, {by_depth}>{{whole({pointer}){start}, {outer}, {depth}}}");
+        let Some(MapArgument { name, map, .. }) = maps.get(position) else { return matrix };
+        let batch: Vec<String> = map.batches.iter().map(|symbol| symbol_name(*symbol)).collect();
+        let count = batch.len();
         format!(
-            "Strided<{element}, {index}, {by_depth}>{{whole({pointer}){start}, {}, {}}}",
-            scalar(outer),
-            scalar(depth)
+            "Mapped<{element}, {index}, {by_depth}, {count}>{{{matrix}, {name}, {{{}}}}}",
+            batch.join(", ")
         )
     };
-    let (a, b) = (&matmul.a, &matmul.b);
     let early = comes_early(program, matmul, tile);
     let (i, j) = (symbol_name(row.symbol), symbol_name(column.symbol));
     let call = format!(
@@ -152,8 +183,8 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
          \x20   [&]({index} {i}, {index} {j}, auto lanes, auto sum) {{\n      (void){i}, (void){j};\n{}    }});\n",
         positions(batch, "batch", index),
         template(tile, lanes(tile, matmul.dtype), matmul.dtype, early),
-        operand(a, &a.row_stride, &a.column_stride, a.column_stride.is(1)),
-        operand(b, &b.column_stride, &b.row_stride, matmul.right_by_depth()),
+        operand(0, a, &a.row_stride, &a.column_stride),
+        operand(1, b, &b.column_stride, &b.row_stride),
         indent(&epilogue(parameters, &matmul.epilogue, column.symbol), 3)
     );
     let sizes = format!(
@@ -162,12 +193,29 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
         scalar(&column.extent),
         scalar(&matmul.depth)
     );
+    let units = tiles(&batches, tile, &call);
+    let units = if tile.copiers > 0 { in_roles("PieceRing", &units) } else { units };
     Printed {
         begins: if early { Begins::Itself } else { Begins::AtOnce },
-        body: sizes + &tiles(&batches, tile, &call),
-        launch: launch(&batches, &row.extent, &column.extent, tile),
+        body: sizes + &units,
+        launch: Launch { maps, ..launch(&batches, &row.extent, &column.extent, tile) },
         headers: vec![header(tile)],
     }
+}
+
+/// The maps by which the copy engine brings pieces of both operands.
+fn map_arguments(program: &Program, matmul: &MatMul, tile: &Tile, by_depth: [bool; 2]) -> Vec<MapArgument> {
+    let maps =
+        tensor_maps(program, matmul).expect("a verified schedule has copiers where operands have maps");
+    let named =
+        ["left_map", "right_map"].into_iter().zip([&matmul.a, &matmul.b]).zip([tile.rows, tile.columns]);
+    let all = named.zip(by_depth).zip(maps);
+    all.map(|((((name, operand), outers), by_depth), map)| {
+        let depth = UNIT_BYTES / matmul.dtype.size() as i64;
+        let extents = if by_depth { [depth, outers] } else { [depth, depth] };
+        MapArgument { name, buffer: operand.buffer, map, extents }
+    })
+    .collect()
 }
 
 /// A convolution as a product of the weights and of the pixels of all images; the depth runs over input channels and taps.

@@ -62,6 +62,8 @@ impl Library for Functions<'_> {
             threads,
             shared: launch.shared,
             scratch: launch.scratch,
+            stays: launch.stays,
+            maps: launch.maps,
             product: product(schedule, id),
         };
         let packed = schedule.choices[id].packed.clone();
@@ -81,9 +83,10 @@ impl Callees for Functions<'_> {
         unreachable!("kernels of a device are launched")
     }
 
-    fn launch(&self, Launch { call, grid, block, shared, product: _ }: &Launch) -> (String, String) {
+    fn launch(&self, Launch { call, grid, block, shared, stays, .. }: &Launch) -> (String, String) {
         let (kernel, function) = (call.kernel.as_u32(), call.function.as_u32());
         let (blocks, threads, shared) = (scalar(&grid[0]), block[0], scalar(shared));
+        let blocks = if *stays { format!("staying(run, {function}, {blocks})") } else { blocks };
         let head = format!("launch(run, {kernel}, {function}, {blocks}, {threads}, {shared}");
         (head, self.all[call.function].name.clone())
     }

@@ -18,6 +18,7 @@ use crate::graph::Origin;
 use crate::loops::{BufferId, KernelId, KernelKind};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{GpuMapping, IndexWidth, Mapping};
+use crate::schedule::tensor_map::TensorMap;
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::collections::BTreeSet;
 
@@ -55,8 +56,26 @@ pub(super) struct Launch {
     pub(super) cluster: i64,
     /// Bytes of shared memory beside what the text declares.
     pub(super) shared: Expr,
-    /// Bytes of scratch in device memory, which is an argument before all others.
+    /// Bytes of scratch in device memory, which is an argument before the buffers.
     pub(super) scratch: Option<Expr>,
+    /// Whether there are no more blocks than multiprocessors, where the code of a device has the role of copiers: a block then
+    /// has what it needs next brought while it finishes.
+    pub(super) stays: bool,
+    /// Maps of tensors, which are arguments before all others.
+    pub(super) maps: Vec<MapArgument>,
+}
+
+/// A map of a tensor by which the copy engine finds boxes of it.
+#[derive(Clone, PartialEq, Debug)]
+pub(in crate::codegen) struct MapArgument {
+    /// Its name in the kernel.
+    pub(in crate::codegen) name: &'static str,
+    /// The buffer.
+    pub(in crate::codegen) buffer: BufferId,
+    /// The map, from where the kernel is given the buffer.
+    pub(in crate::codegen) map: TensorMap,
+    /// Elements of a box along the first two axes.
+    pub(in crate::codegen) extents: [i64; 2],
 }
 
 impl Launch {
@@ -64,7 +83,16 @@ impl Launch {
     fn of(units: &Expr, per_block: i64, threads: i64, most: i64) -> Launch {
         let blocks = units.ceil_div(&Expr::int(per_block), &NoRanges);
         let blocks = blocks.minimum(&Expr::int(most));
-        Launch { blocks, threads, copiers: 0, cluster: 1, shared: Expr::int(0), scratch: None }
+        Launch {
+            blocks,
+            threads,
+            copiers: 0,
+            cluster: 1,
+            shared: Expr::int(0),
+            scratch: None,
+            stays: false,
+            maps: vec![],
+        }
     }
 
     fn is_small(&self) -> bool {
@@ -156,7 +184,9 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> DeviceText {
     printed.headers.extend(called.into_iter().map(Header::file));
     let scratch = printed.launch.scratch.as_ref().map(|_| "char *scratch".to_owned());
     let list = parameters.list(&pointer, index_type(mapping.index()));
-    let declaration: Vec<String> = ["Run run".to_owned()].into_iter().chain(scratch).chain(list).collect();
+    let maps = printed.launch.maps.iter().map(|map| format!("AOTI_TENSOR_MAP {}", map.name));
+    let declaration: Vec<String> =
+        ["Run run".to_owned()].into_iter().chain(maps).chain(scratch).chain(list).collect();
     DeviceText {
         origins: kernel.origins.clone(),
         declaration: declaration.join(", "),

@@ -1,7 +1,7 @@
 //! Prints a run plan as C++ that runs on the host: it calls kernels, or launches them on a device, and reads what decides
 //! what comes next. The vocabulary is that of `include/aoti/run.h`, and for devices of `include/aoti/gpu/host.h`.
 
-use super::{Action, Assert, Call, Condition, Copy, Launch, Place, Pointer, Read, RunPlan};
+use super::{Action, Assert, Call, Condition, Copy, Launch, Map, Place, Pointer, Read, RunPlan};
 use crate::codegen::c_family::expr::{condition as condition_text, scalar, symbol_name, worker_bytes};
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
@@ -90,7 +90,8 @@ impl<C: Callees> Printer<'_, C> {
                     let workspace = pointer(&product.workspace);
                     format!("if (!multiply(run, {kernel}, {number}, {workspace}, {matrices}))\n  ")
                 });
-                format!("{library}{head}{}); {}", self.arguments(&launch.call), comment(&note))
+                let maps: String = launch.maps.iter().map(|own| format!(",\n       {}", map(own))).collect();
+                format!("{library}{head}{maps}{}); {}", self.arguments(&launch.call), comment(&note))
             }
             Action::Copy(Copy { from, to, bytes }) => {
                 format!("copy(run, {}, {}, {});\n", pointer(to), pointer(from), scalar(bytes))
@@ -162,14 +163,27 @@ fn pointer(pointer: &Pointer) -> String {
     format!("{name}<{}>(run, {position}{start})", type_name(pointer.dtype))
 }
 
+fn map(Map { tensor, sizes, strides, extents: [inner, outer] }: &Map) -> String {
+    let list = |sizes: &[Expr]| sizes.iter().map(scalar).collect::<Vec<_>>().join(", ");
+    format!(
+        "tensor_map<{}>(run, {}, Boxes<{}>{{{{{}}}, {{{}}}, {{{inner}, {outer}}}}})",
+        type_name(tensor.dtype),
+        pointer(tensor),
+        sizes.len(),
+        list(sizes),
+        list(strides)
+    )
+}
+
 /// The sizes that the actions mention.
 fn symbols_of(actions: &[Action], symbols: &mut BTreeSet<Symbol>) {
     for action in actions {
         match action {
             Action::Call(call) => symbols_of_call(call, symbols),
-            Action::Launch(Launch { call, grid, block: _, shared, product: _ }) => {
+            Action::Launch(Launch { call, grid, block: _, shared, stays: _, maps, product: _ }) => {
                 symbols_of_call(call, symbols);
                 grid.iter().chain([shared]).for_each(|size| size.collect_symbols(symbols));
+                maps.iter().for_each(|map| symbols_of_map(map, symbols));
             }
             Action::Copy(Copy { from, to, bytes }) => {
                 symbols_of_pointer(from, symbols);
@@ -205,6 +219,11 @@ fn symbols_of(actions: &[Action], symbols: &mut BTreeSet<Symbol>) {
 fn symbols_of_call(call: &Call, symbols: &mut BTreeSet<Symbol>) {
     call.tensors.iter().for_each(|tensor| symbols_of_pointer(tensor, symbols));
     symbols.extend(&call.sizes);
+}
+
+fn symbols_of_map(map: &Map, symbols: &mut BTreeSet<Symbol>) {
+    symbols_of_pointer(&map.tensor, symbols);
+    map.sizes.iter().chain(&map.strides).for_each(|size| size.collect_symbols(symbols));
 }
 
 fn symbols_of_pointer(pointer: &Pointer, symbols: &mut BTreeSet<Symbol>) {

@@ -155,8 +155,25 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Bytes of shared memory beyond those that the kernel declares.
     pub shared: Expr,
+    /// Whether each multiprocessor has one block at most, which then does the work of several.
+    pub stays: bool,
+    /// Maps of tensors, which the kernel is given before its tensors.
+    pub maps: Vec<Map>,
     /// What a library is asked for instead, where there is one.
     pub product: Option<Box<Product>>,
+}
+
+/// A map of a tensor, by which a device's copy engine finds boxes of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Map {
+    /// The first element.
+    pub tensor: Pointer,
+    /// Sizes, that of the contiguous axis first.
+    pub sizes: Vec<Expr>,
+    /// Elements between neighbours along the axes behind that.
+    pub strides: Vec<Expr>,
+    /// Elements of a box along the first two axes; one along the others.
+    pub extents: [i64; 2],
 }
 
 /// A matrix product as a library computes it.

@@ -2,11 +2,11 @@
 //! message.
 
 use super::{
-    Action, Assert, Call, Check, Condition, Expanded, FailureId, InitialState, KernelFacts, Launch, Place,
-    Pointer, Product, Read, RunPlan, Written,
+    Action, Assert, Call, Check, Condition, Expanded, FailureId, InitialState, KernelFacts, Launch, Map,
+    Place, Pointer, Product, Read, RunPlan, Written,
 };
 use crate::codegen::functions::{FunctionId, Functions};
-use crate::codegen::gpu;
+use crate::codegen::gpu::{self, MapArgument};
 use crate::codegen::weights::{Expansion, Form, Layout, Packing};
 use crate::dtype::DType;
 use crate::graph::{ConstantId, Guard, Relation, placed};
@@ -53,8 +53,12 @@ pub(in crate::codegen) struct LaunchShape {
     pub(in crate::codegen) threads: u32,
     /// Bytes of shared memory beside what the text declares.
     pub(in crate::codegen) shared: Expr,
-    /// Bytes of scratch in device memory, which is an argument before all others.
+    /// Bytes of scratch in device memory, which is an argument before the buffers.
     pub(in crate::codegen) scratch: Option<Expr>,
+    /// Whether each multiprocessor has one block at most.
+    pub(in crate::codegen) stays: bool,
+    /// Maps of tensors, which are arguments before all others.
+    pub(in crate::codegen) maps: Vec<MapArgument>,
     /// What a library is asked for instead.
     pub(in crate::codegen) product: Option<LibraryProduct>,
 }
@@ -219,11 +223,10 @@ impl<F: Library> Planner<'_, F> {
             tensors.push(self.report());
         }
         for (buffer, start) in &operands.buffers {
-            let packed = operands.packed.iter().find(|packed| packed.buffer == *buffer);
-            let pointer = self.pointer(*buffer, packed.map_or(&PLAIN, |packed| &packed.form));
-            let size = i64::try_from(pointer.dtype.size()).expect("elements are small");
-            tensors.push(Pointer { start: start * size, ..pointer });
+            tensors.push(self.given(&operands, *buffer, start));
         }
+        let maps =
+            operands.shape.iter().flat_map(|shape| &shape.maps).map(|own| self.map(&operands, own)).collect();
         let call = Call { kernel: id, function: operands.function, tensors, sizes: operands.sizes };
         match operands.shape {
             None => Action::Call(call),
@@ -232,8 +235,29 @@ impl<F: Library> Planner<'_, F> {
                 grid: [shape.blocks, Expr::int(1), Expr::int(1)],
                 block: [shape.threads, 1, 1],
                 shared: shape.shared,
+                stays: shape.stays,
+                maps,
                 product: shape.product.map(|form| Box::new(self.product(&form))),
             }),
+        }
+    }
+
+    /// A buffer as a kernel is given it, from an element on.
+    fn given(&mut self, operands: &Operands, buffer: BufferId, start: &Expr) -> Pointer {
+        let packed = operands.packed.iter().find(|packed| packed.buffer == buffer);
+        let pointer = self.pointer(buffer, packed.map_or(&PLAIN, |packed| &packed.form));
+        let size = i64::try_from(pointer.dtype.size()).expect("elements are small");
+        Pointer { start: start * size, ..pointer }
+    }
+
+    fn map(&mut self, operands: &Operands, own: &MapArgument) -> Map {
+        let given = operands.buffers.iter().find(|(buffer, _)| *buffer == own.buffer);
+        let start = given.map_or_else(Expr::default, |(_, start)| start.clone());
+        Map {
+            tensor: self.given(operands, own.buffer, &(&start + &own.map.start)),
+            sizes: own.map.sizes.clone(),
+            strides: own.map.strides.clone(),
+            extents: own.extents,
         }
     }
 

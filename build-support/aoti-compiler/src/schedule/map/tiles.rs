@@ -6,6 +6,7 @@
 use crate::dtype::DType;
 use crate::loops::{Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program};
 use crate::schedule::mapping::{IndexWidth, Multiplier, Tile};
+use crate::schedule::tensor_map::tensor_maps;
 use crate::symbolic::Expr;
 use crate::target::{GpuTarget, Vendor};
 
@@ -17,6 +18,8 @@ const NARROW: i64 = GpuTarget::SKINNY_ROWS;
 const FEW_COLUMNS: i64 = 16;
 /// Tiles that keep the multiprocessors of a large GPU busy.
 const ENOUGH_TILES: i64 = 96;
+/// Tiles of which some multiprocessor of an H100, of 132, has more than one.
+const SEVERAL_TILES: i64 = 133;
 /// Threads of a block.
 const THREADS: i64 = 256;
 /// Shared memory that is left to what templates declare.
@@ -32,6 +35,21 @@ const UNITS: [UnitTile; 5] = [
     UnitTile::of(64, 64, 128, ENOUGH_TILES),
     UnitTile { depth: 256, most_blocks: 8, ..UnitTile::of(64, 64, 128, 60) },
 ];
+/// The same where both operands are such as the copy engine brings (`gpu/unit_roles.h`): large tiles by threads with roles, where a
+/// multiprocessor has several. What it gains is that the next one is on its way while one is finished, measured on an H100.
+const BROUGHT_UNITS: [UnitTile; 7] = [
+    UnitTile { copiers: COPIERS, least: SEVERAL_TILES, ..UNITS[0] },
+    UNITS[0],
+    UnitTile { copiers: COPIERS, least: SEVERAL_TILES, ..UNITS[1] },
+    UNITS[1],
+    UNITS[2],
+    UNITS[3],
+    UNITS[4],
+];
+/// Threads beside those that multiply, of which one has tiles brought (`kCopiers` of `gpu/roles.h`).
+const COPIERS: i64 = 128;
+/// Bytes of shared memory by way of which warps finish columns of such tiles: `kSpanFloats` of `gpu/unit_roles.h` for each of eight.
+const SPANS: i64 = 8 * 16 * (32 + RESULT_PAD) * 4;
 /// Tiles of `f32` for matrix units, as `gpu/split_sums.h` multiplies it. Where they are fewer, the smaller ones of ordinary units
 /// end earlier, measured on an H100; so do more threads where a multiprocessor has one block. 64 by 64 stands twice: as many blocks
 /// as give a hundred are asked for first, and sixty are taken where the sums are too short to be shared by so many.
@@ -46,8 +64,9 @@ const SPLIT_UNITS: [UnitTile; 7] = [
 ];
 /// Of a tile of ordinary units that blocks share, the sums of each.
 const PLAIN_DEPTH: i64 = 128;
-/// The tile of matrix units where sizes are not known.
+/// The tile of matrix units where sizes are not known, by its number among those for its kind of numbers.
 const TYPICAL_UNITS: usize = 1;
+const TYPICAL_BROUGHT_UNITS: usize = 2;
 /// Bytes of a piece along the depth, and pieces in the ring of `gpu/unit_fill.h` (`kRing`).
 const UNIT_BYTES: i64 = 128;
 const RING: i64 = 4;
@@ -73,12 +92,14 @@ struct UnitTile {
     least: i64,
     /// Blocks that may share a tile at most.
     most_blocks: i64,
+    /// Threads beside these that have the operands brought; or 0.
+    copiers: i64,
 }
 
 impl UnitTile {
     /// One that no blocks share, whatever the length of its sums.
     const fn of(rows: i64, columns: i64, threads: i64, least: i64) -> UnitTile {
-        UnitTile { rows, columns, threads, depth: 0, least, most_blocks: 1 }
+        UnitTile { rows, columns, threads, depth: 0, least, most_blocks: 1, copiers: 0 }
     }
 
     /// How many blocks share a tile: as few as make enough of them, where the sums are long enough.
@@ -103,7 +124,9 @@ impl UnitTile {
         let pieces =
             depth.map_or(RING, |depth| ((depth * contraction.size + piece - 1) / piece).clamp(1, RING));
         let results = self.rows * (self.columns + RESULT_PAD) * 4;
-        (pieces * (self.rows + self.columns) * piece).max(results)
+        // The ring of threads with roles holds pieces of the next tile too.
+        let roles = if self.copiers > 0 { RING * (self.rows + self.columns) * piece + SPANS } else { 0 };
+        (pieces * (self.rows + self.columns) * piece).max(results).max(roles)
     }
 
     /// The same on a device. On those of other vendors the same text is multiplied by threads, whose memory it declares
@@ -117,13 +140,13 @@ impl UnitTile {
     }
 
     fn on(&self, contraction: &Contraction, index: IndexWidth, target: &GpuTarget) -> Tile {
-        let UnitTile { rows, columns, threads, .. } = *self;
+        let UnitTile { rows, columns, threads, copiers, .. } = *self;
         let (blocks, shared) = (self.blocks(contraction, target), self.shared_on(contraction, target));
         let by = match contraction.kind {
             Kind::Rounded => Multiplier::RoundedUnits,
             Kind::Halves | Kind::Split | Kind::Other => Multiplier::Units,
         };
-        Tile { by, rows, columns, threads, copiers: 0, blocks, heads: 1, shared, index }
+        Tile { by, rows, columns, threads, copiers, blocks, heads: 1, shared, index }
     }
 }
 
@@ -177,6 +200,8 @@ struct Contraction {
     few_on_units: bool,
     /// Whether elements of an operand are gathered one by one, which many small blocks hide best.
     gathers: bool,
+    /// Whether the device has an engine that copies tiles of both operands.
+    is_brought: bool,
 }
 
 pub(super) fn of_product(
@@ -201,6 +226,7 @@ pub(super) fn of_product(
             && target.vendor == Vendor::Nvidia
             && is_of_whole_loads(program, matmul, target),
         gathers: false,
+        is_brought: kind == Kind::Halves && brings(program, matmul, target),
     };
     candidates(&contraction, index, target)
 }
@@ -215,6 +241,11 @@ pub(in crate::schedule) fn is_of_whole_loads(program: &Program, matmul: &MatMul,
     };
     is_whole(&matmul.a, &matmul.a.column_stride, &matmul.a.row_stride)
         && is_whole(&matmul.b, &matmul.b.row_stride, &matmul.b.column_stride)
+}
+
+/// Whether the device has an engine that copies tiles of both operands: `gpu/unit_roles.h` asks it to.
+pub(in crate::schedule) fn brings(program: &Program, matmul: &MatMul, target: &GpuTarget) -> bool {
+    target.has_copy_engine && tensor_maps(program, matmul).is_some()
 }
 
 /// Output channels of a group by pixels of all images: what lies side by side in the result are columns.
@@ -243,6 +274,7 @@ pub(super) fn of_convolution(
         right_by_depth: conv.depth_is_by_tap(),
         few_on_units: false,
         gathers: !(conv.depth_is_by_tap() && shape.in_channels.modulo(&side_by_side).is(0)),
+        is_brought: false,
     };
     candidates(&contraction, index, target)
 }
@@ -309,7 +341,8 @@ fn choose_units(contraction: &Contraction, target: &GpuTarget) -> Option<UnitTil
     let found = if contraction.gathers {
         None
     } else if contraction.tiles(1, 1).is_none() {
-        tiles.iter().skip(TYPICAL_UNITS).find(fits)
+        let is_brought = contraction.kind == Kind::Halves && contraction.is_brought;
+        tiles.iter().skip(if is_brought { TYPICAL_BROUGHT_UNITS } else { TYPICAL_UNITS }).find(fits)
     } else {
         tiles.iter().filter(fits).find(|tile| tile.is_busy(contraction, target))
     };
@@ -345,13 +378,15 @@ impl Contraction {
     /// The tiles for matrix units, where a device has such as multiply these numbers.
     fn units(&self, target: &GpuTarget) -> &'static [UnitTile] {
         match self.kind {
-            Kind::Halves if !target.matrix_shapes.is_empty() => &UNITS,
+            Kind::Halves if target.matrix_shapes.is_empty() => &[],
+            Kind::Halves if self.is_brought => &BROUGHT_UNITS,
+            Kind::Halves => &UNITS,
             Kind::Split | Kind::Rounded
                 if target.vendor == Vendor::Nvidia && !target.matrix_shapes.is_empty() =>
             {
                 &SPLIT_UNITS
             }
-            Kind::Halves | Kind::Split | Kind::Rounded | Kind::Other => &[],
+            Kind::Split | Kind::Rounded | Kind::Other => &[],
         }
     }
 
@@ -432,6 +467,7 @@ mod tests {
     fn sizes_are_those_of_the_headers() {
         assert_eq!(RING, number("gpu/unit_fill.h", "kRing"));
         assert_eq!(RESULT_PAD, number("gpu/unit_fill.h", "kResultPad"));
+        assert_eq!(COPIERS, number("gpu/roles.h", "kCopiers"));
         assert_eq!(THREADS, number("gpu/skinny.h", "kSkinnyThreads"));
         assert_eq!(FEW_COLUMNS, number("gpu/skinny.h", "kSkinnyColumns"));
     }
@@ -452,6 +488,11 @@ mod tests {
         assert_eq!(old("256").threads, 256, "some share one");
         assert_eq!(sizes(&old("64")), (Multiplier::Threads, 16, 32), "or each sum takes long");
         assert_eq!(floats("12", 768, 768), (Multiplier::Threads, 16, 64));
+        let copiers = |m, n, k| product("bf16", m, n, k, "sm_90a").copiers;
+        assert_eq!((copiers("4096", 4096, 4096), copiers("s0", 768, 768)), (COPIERS, COPIERS));
+        assert_eq!(copiers("2048", 2048, 2048), 0, "each multiprocessor has one tile");
+        assert_eq!(copiers("4096", 4096, 4100), 0, "rows begin anywhere");
+        assert_eq!(product("bf16", "4096", 4096, 4096, "sm_80").copiers, 0);
         let amd = |m, n, k| sizes(&product("f32", m, n, k, "gfx942"));
         assert_eq!(amd("4096", 4096, 4096), (Multiplier::Threads, 128, 128));
         let old = |m, n, k| sizes(&product("f32", m, n, k, "sm_75"));

@@ -3,7 +3,7 @@
 use crate::codegen::functions::FunctionId;
 use crate::codegen::run::{
     Action, Assert, Call, Check, Condition, Copy, Expanded, FailureId, InitialState, KernelFacts, Launch,
-    Place, Pointer, Product, Read, RunPlan, Written,
+    Map, Place, Pointer, Product, Read, RunPlan, Written,
 };
 use crate::codegen::weights::Expansion;
 use crate::diagnostic::Diagnostics;
@@ -201,8 +201,26 @@ impl Parser<'_, '_> {
         let block = block.ok_or_else(|| self.cursor.error("a block has three dimensions"))?;
         self.cursor.expect_word("shared")?;
         let shared = self.cursor.expression()?;
+        let stays = self.cursor.eat_word("stays");
+        let mut maps = Vec::new();
+        while self.cursor.eat_word("map") {
+            maps.push(self.map()?);
+        }
         let product = if self.cursor.eat_word("library") { Some(Box::new(self.product()?)) } else { None };
-        Ok(Launch { call, grid, block, shared, product })
+        Ok(Launch { call, grid, block, shared, stays, maps, product })
+    }
+
+    fn map(&mut self) -> Result<Map, SyntaxError> {
+        let (tensor, sizes) = (self.pointer()?, self.cursor.expressions()?);
+        self.cursor.expect_word("by")?;
+        let strides = self.cursor.expressions()?;
+        if strides.len() + 1 != sizes.len() {
+            return Err(self.cursor.error("expected a stride for each axis but the first"));
+        }
+        self.cursor.expect_word("boxes")?;
+        let extents: Result<[i64; 2], _> = self.cursor.integers()?.try_into();
+        let extents = extents.map_err(|_| self.cursor.error("a box has two dimensions"))?;
+        Ok(Map { tensor, sizes, strides, extents })
     }
 
     fn product(&mut self) -> Result<Product, SyntaxError> {

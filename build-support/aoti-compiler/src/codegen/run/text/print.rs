@@ -1,7 +1,7 @@
 //! Prints run plans.
 
 use crate::codegen::run::{
-    Action, Assert, Call, Condition, Copy, Expanded, InitialState, KernelFacts, Launch, Place, Pointer,
+    Action, Assert, Call, Condition, Copy, Expanded, InitialState, KernelFacts, Launch, Map, Place, Pointer,
     Product, Read, RunPlan,
 };
 use crate::text::{bracketed, guard_line, note_line, quoted, quoted_name, range_text};
@@ -68,13 +68,17 @@ impl Printer {
         for action in actions {
             match action {
                 Action::Call(own) => self.line(&format!("call {}", call(own))),
-                Action::Launch(Launch { call: own, grid, block, shared, product }) => self.line(&format!(
-                    "launch {} grid {} block {} shared [{shared}]{}",
-                    call(own),
-                    bracketed(grid),
-                    bracketed(block),
-                    product.as_deref().map_or_else(String::new, product_text)
-                )),
+                Action::Launch(Launch { call: own, grid, block, shared, stays, maps, product }) => {
+                    self.line(&format!(
+                        "launch {} grid {} block {} shared [{shared}]{}{}{}",
+                        call(own),
+                        bracketed(grid),
+                        bracketed(block),
+                        if *stays { " stays" } else { "" },
+                        maps.iter().map(map_text).collect::<String>(),
+                        product.as_deref().map_or_else(String::new, product_text)
+                    ))
+                }
                 Action::Copy(Copy { from, to, bytes }) => {
                     self.line(&format!("copy [{bytes}] {} to {}", pointer(from), pointer(to)));
                 }
@@ -99,6 +103,11 @@ impl Printer {
 fn call(call: &Call) -> String {
     let tensors: Vec<String> = call.tensors.iter().map(pointer).collect();
     format!("{} {} ({}) {}", call.kernel, call.function, tensors.join(", "), bracketed(&call.sizes))
+}
+
+fn map_text(Map { tensor, sizes, strides, extents }: &Map) -> String {
+    let (sizes, strides, extents) = (bracketed(sizes), bracketed(strides), bracketed(extents));
+    format!(" map {} {sizes} by {strides} boxes {extents}", pointer(tensor))
 }
 
 fn product_text(product: &Product) -> String {

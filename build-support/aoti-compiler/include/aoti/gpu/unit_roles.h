@@ -1,0 +1,131 @@
+// Products of halves on matrix units by warpgroups with roles (roles.h): a thread has the copy engine bring pieces of both
+// operands into a ring, two warpgroups multiply them, each 64 rows of the tile. While these finish a tile, the first pieces of the
+// block's next tile are on their way. Where there are no such roles, all threads of a block do as in units.h.
+#pragma once
+
+#include "tensor_map.h"
+#include "units.h"
+
+AOTI_NAMESPACE_BEGIN
+
+// The tile that a block comes to: those of blocks that run at a time are of as many rows as columns, about, so that what they read is
+// little and stays in the cache that all blocks share. Rows of tiles come in groups of kTall, tiles of a group from top to bottom.
+template <class I> struct TilePlace {
+  static constexpr I kTall = 16;
+  I row, column, batch;
+  AOTI_INLINE TilePlace(I unit, I across, I down) {
+    const I own = unit % (across * down), group = own / (across * kTall), left = down - group * kTall, within = own % (across * kTall);
+    const I tall = left < kTall ? left : kTall;
+    row = group * kTall + within % tall, column = within / tall, batch = unit / (across * down);
+  }
+};
+
+namespace detail {
+#if AOTI_WARPGROUPS
+
+// Columns that a warp finishes at a time, by way of shared memory of its own, and floats between rows there: 64 rows of 4 warps, of
+// two warpgroups, 16 each.
+constexpr int kSpan = 32, kSpanPitch = kSpan + kResultPad, kSpanFloats = 16 * kSpanPitch;
+
+// A piece of an operand in the ring.
+template <int Outers, class Source> struct BroughtPiece {
+  static constexpr bool kByOuter = Source::kByOuter;
+  static constexpr int kDepth = 128 / int(sizeof(typename Source::Element)), kBytes = Outers * 128;
+};
+
+// The part of the thread that has pieces brought.
+template <int Rows, int Columns, class I, class A, class B>
+AOTI_INLINE void bring_pieces(PieceRing &ring, u32 shared, I row0, I column0, I k, const A &a, const B &b) {
+  using PieceA = BroughtPiece<Rows, A>;
+  using PieceB = BroughtPiece<Columns, B>;
+  constexpr int kBytes = PieceA::kBytes + PieceB::kBytes;
+  AOTI_UNROLL_TIMES(1)
+  for (I depth = 0; depth < k; depth += PieceA::kDepth, ++ring.used) {
+    ring.pieces.wait_until_free(ring.used);
+    const u32 to = shared + ring.used % PieceRing::kPlaces * kBytes, barrier = ring.pieces.full(ring.used);
+    ring.pieces.expect(ring.used, kBytes);
+    a.template bring<Rows>(to, barrier, row0, depth);
+    b.template bring<Columns>(to + PieceA::kBytes, barrier, column0, depth);
+  }
+}
+
+// The sums of a thread in one span. Registers have no index: each span has stores of its own, of which those of one are taken.
+template <int Span = 0, int N> AOTI_INLINE void store_span(const f32 (&sums)[N], int span, f32 *to) {
+  constexpr int count = kSpan / 2, first = Span * count;
+  if (span == Span) {
+    // Else the compiler makes all spans one, with an index.
+    __asm__ volatile("// sums from %0 on" ::"n"(first));
+    AOTI_UNROLL_TIMES(8)
+    for (int i = 0; i < count; i += 2) {
+      const Chunk<f32, 2> pair = {{sums[first + i], sums[first + i + 1]}};
+      *(Chunk<f32, 2> *)(to + i / 2 % 2 * 8 * kSpanPitch + i / 4 * 8) = pair;
+    }
+  }
+  if constexpr (first + count < N) store_span<Span + 1>(sums, span, to);
+}
+
+// The sums of a warp: those of a few columns at a time by way of `own`, so that epilogues read and write neighbours.
+template <int Columns, int Lanes, class I, class Epilogue>
+AOTI_INLINE void finish_rows(const f32 (&sums)[Columns / 2], f32 *own, I row0, I column0, I m, I n, const Epilogue &epilogue) {
+  const int lane = thread_index() % 32;
+  AOTI_UNROLL_TIMES(1)
+  for (int span = 0; span < Columns / kSpan; ++span) {
+    warp_barrier();
+    store_span(sums, span, own + lane / 4 * kSpanPitch + lane % 4 * 2);
+    warp_barrier();
+    AOTI_UNROLL_TIMES(1)
+    for (int i = lane; i < 16 * (kSpan / Lanes); i += 32) {
+      const int row = i / (kSpan / Lanes), column = i % (kSpan / Lanes) * Lanes;
+      finish<f32, Lanes>(I(row0 + row), I(column0 + span * kSpan + column), m, n, own + row * kSpanPitch + column, epilogue);
+    }
+  }
+}
+
+// The part of those that multiply what is brought.
+template <class T, int Rows, int Columns, int Lanes, class I, class A, class B, class Epilogue>
+AOTI_INLINE void multiply_pieces(PieceRing &ring, char *shared, I row0, I column0, I m, I n, I k, const Epilogue &epilogue) {
+  using PieceA = BroughtPiece<Rows, A>;
+  using PieceB = BroughtPiece<Columns, B>;
+  constexpr int kBytes = PieceA::kBytes + PieceB::kBytes;
+  const u32 address = shared_address(shared);
+  GroupSums<T, Rows, Columns, kComputers, PieceA, PieceB> own;
+  own.clear();
+  AOTI_UNROLL_TIMES(1)
+  for (I depth = 0; depth < k; depth += PieceA::kDepth, ++ring.used) {
+    ring.pieces.wait_until_full(ring.used);
+    const u32 left = address + ring.used % PieceRing::kPlaces * kBytes;
+    own.multiply_piece(left, left + PieceA::kBytes);
+    // The piece before is multiplied.
+    if (depth > 0) ring.pieces.give_back(ring.used - 1);
+  }
+  own.finish();
+  if (k > 0) ring.pieces.give_back(ring.used - 1);
+  const int warp = thread_index() / 32;
+  finish_rows<Columns, Lanes>(own.sums, (f32 *)(shared + PieceRing::kPlaces * kBytes) + warp * kSpanFloats, I(row0 + warp * 16), column0,
+                              m, n, epilogue);
+}
+
+#endif
+} // namespace detail
+
+// The sums of rows [row0, row0 + Rows) and columns [column0, column0 + Columns), by the threads of a block, each in its role.
+// epilogue(row, column, lanes, sums) once for each Lanes neighbouring columns, or each one at the border. A launch has the shared
+// memory of a ring of pieces and, behind it, of the few columns that warps finish at a time.
+template <class T, int Rows, int Columns, int Lanes, class Role, class I, class A, class B, class Epilogue>
+AOTI_INLINE void contract_brought(Role &role, I row0, I column0, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
+#if AOTI_WARPGROUPS
+  using namespace detail;
+  static_assert(Rows == kComputers / 2);
+  AOTI_DYNAMIC_SHARED(shared);
+  if constexpr (is_copier<Role>) {
+    if (thread_index() == kComputers) bring_pieces<Rows, Columns>(role.rings, shared_address(shared), row0, column0, k, a, b);
+  } else {
+    multiply_pieces<T, Rows, Columns, Lanes, I, A, B>(role.rings, shared, row0, column0, m, n, k, epilogue);
+  }
+#else
+  (void)role;
+  contract_units<T, Rows, Columns, kComputers, Lanes>(row0, column0, m, n, k, a.matrix, b.matrix, epilogue);
+#endif
+}
+
+AOTI_NAMESPACE_END
