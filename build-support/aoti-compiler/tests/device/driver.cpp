@@ -153,8 +153,11 @@ int cuGraphLaunch(void *exec, void *) {
   List *list = (List *)exec;
   for (int i = 0; i < list->count; ++i) {
     Launch &launch = list->at[i];
+    // Maps of tensors are at multiples of 64 bytes.
+    alignas(64) static unsigned char values[96][128];
+    memcpy(values, launch.arguments, sizeof values);
     void *arguments[96];
-    for (int k = 0; k < 96; ++k) arguments[k] = launch.arguments[k];
+    for (int k = 0; k < 96; ++k) arguments[k] = values[k];
     launch.function->kernel(launch.blocks, launch.threads, launch.shared, arguments);
   }
   return 0;

@@ -90,8 +90,16 @@ impl<C: Callees> Printer<'_, C> {
                     let workspace = pointer(&product.workspace);
                     format!("if (!multiply(run, {kernel}, {number}, {workspace}, {matrices}))\n  ")
                 });
-                let maps: String = launch.maps.iter().map(|own| format!(",\n       {}", map(own))).collect();
-                format!("{library}{head}{maps}{}); {}", self.arguments(&launch.call), comment(&note))
+                let kernel = launch.call.kernel.as_u32();
+                let name = |position: usize| format!("map_{kernel}_{position}");
+                let maps = launch.maps.iter().enumerate();
+                let made: String = maps
+                    .clone()
+                    .map(|(position, own)| format!("const TensorMap {} = {};\n", name(position), map(own)))
+                    .collect();
+                let given: String = maps.map(|(position, _)| format!(", {}", name(position))).collect();
+                let arguments = self.arguments(&launch.call);
+                format!("{made}{library}{head}{given}{arguments}); {}", comment(&note))
             }
             Action::Copy(Copy { from, to, bytes }) => {
                 format!("copy(run, {}, {}, {});\n", pointer(to), pointer(from), scalar(bytes))
