@@ -16,7 +16,7 @@
 //   erf 1.30 (1.39 with AVX-512)        erfc 0.52   erfinv 0.60 softplus 2.06   pow 0.51    hypot 0.51
 // For f64, over samples against 64-bit mantissas: exp 0.96, expm1 1.56, log 0.77, log1p 1.44, tanh 2.10, sigmoid 1.99,
 // erfinv 2.0; the lane-by-lane ones are libm's. Where a GPU's units for functions help (AOTI_FUNCTION_UNITS), of f32: exp 1.9,
-// sigmoid 3.1, tanh 1.9, erf 1.2, over four million arguments. Beyond 2^20 in magnitude sin, cos and tan of f32 are libm's as well.
+// sigmoid 3.1, tanh 1.9, erf 1.4, over four million arguments. Beyond 2^20 in magnitude sin, cos and tan of f32 are libm's as well.
 #pragma once
 
 #include "math_more.h"
