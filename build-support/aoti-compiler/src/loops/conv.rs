@@ -58,6 +58,11 @@ impl ConvShape {
         }
     }
 
+    /// Where templates find the channels of the input: a single one is last as well as first.
+    pub fn input_channels(&self, conv: &Convolution) -> Channels {
+        if self.in_channels.is(1) { Channels::Last } else { conv.input_channels }
+    }
+
     /// Elements of a kernel in one channel.
     pub fn taps(&self) -> Expr {
         Expr::product(&self.kernel)
