@@ -181,7 +181,7 @@ AOTI_NOINLINE AOTI_CONTRACT void pixel_kernel(const i64 *offsets, i64 runs, i64 
 
 #if AOTI_AVX512
 // The same for half a vector of channels, behind a whole one or alone: many processors multiply twice as many halves in the
-// same time.
+// same time. A single pixel takes as long as one sum does, and is left to whole vectors.
 template <int Rows, bool Behind>
 AOTI_NOINLINE AOTI_CONTRACT void half_pixel_kernel(const i64 *offsets, i64 runs, i64 run, const f32 *x, i64 step,
                                                    const f32 *weights, bool add, f32 *tile) {
@@ -270,9 +270,8 @@ AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, bool half, const i64 *offse
       return VECTORS;                                                                     \
     }
   constexpr bool behind = Tiles::has(kHalfBehind), alone = Tiles::has(kHalfAlone), halves = behind || alone;
-  AOTI_HALF_PIXELS((wide || any) && behind, 14, 2) AOTI_HALF_PIXELS(even && behind, Tiles::rows, 2)
-  AOTI_HALF_PIXELS(any && halves, 14, 1) AOTI_HALF_PIXELS(any && halves, 7, 1) AOTI_HALF_PIXELS(any && halves, 1, 1)
-  AOTI_HALF_PIXELS(even && alone, Tiles::rows, 1)
+  AOTI_HALF_PIXELS((wide || any) && behind, 14, 2) AOTI_HALF_PIXELS(any && halves, 14, 1) AOTI_HALF_PIXELS(any && halves, 7, 1)
+  AOTI_HALF_PIXELS(Tiles::rows > 1 && behind, Tiles::rows, 2) AOTI_HALF_PIXELS(Tiles::rows > 1 && alone, Tiles::rows, 1)
 #undef AOTI_HALF_PIXELS
   AOTI_PIXELS(wide, kPartRows, kPixelVectors)
 #endif
