@@ -327,7 +327,8 @@ pub(super) fn conv_pixels(shape: &ConvShape, is_last: bool, target: &Target) -> 
     if pixels_in_place(shape, is_last) {
         return Scratch::default();
     }
-    let pitch = if shares_a_set(shape) { &shape.in_channels + PIXEL_SLACK } else { shape.in_channels.clone() };
+    let pitch =
+        if shares_a_set(shape) { &shape.in_channels + PIXEL_SLACK } else { shape.in_channels.clone() };
     let pixels = reach(shape).into_iter().map(|size| size.maximum(&Expr::int(0)));
     let floats = pixels.fold(&shape.batch * &pitch, |floats, size| &floats * &size);
     Scratch::of_all(aligned(&(&floats * 4), target))
@@ -403,7 +404,11 @@ mod tests {
         assert_eq!(line([6, 14, 14], 1, 1, 0, Channels::Last), [Some(196), None], "images follow on");
         assert_eq!(line([6, 14, 14], 1, 1, 0, Channels::First), [Some(196), None], "in a copy too");
         assert_eq!(line([6, 8, 8], 3, 1, 1, Channels::Last), [Some(8), Some(8)], "there is padding between");
-        assert_eq!(line([6, 14, 7], 2, 2, 0, Channels::Last), [Some(7), Some(7)], "every second row is left out");
+        assert_eq!(
+            line([6, 14, 7], 2, 2, 0, Channels::Last),
+            [Some(7), Some(7)],
+            "every second row is left out"
+        );
         assert_eq!(line([6, 5, 1], 5, 1, 0, Channels::Last), [Some(1), None], "one pixel of each image");
     }
 
