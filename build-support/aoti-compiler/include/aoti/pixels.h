@@ -68,8 +68,7 @@ AOTI_CONSTEXPR int kinds_of_group(i64 channels) {
 
 // Pixels of each tile of a line that is known: as many as make all tiles alike. 0 for any line.
 AOTI_CONSTEXPR int even_rows(i64 line) {
-  const i64 tiles = (line + kPixelRows - 1) / kPixelRows;
-  return line > 0 ? int((line + tiles - 1) / tiles) : 0;
+  return line > 0 ? int(ceil_div(line, ceil_div(line, i64(kPixelRows)))) : 0;
 }
 
 // The tiles for units of some kinds: of narrow ones, all have so many pixels, or any number if that is 0.
