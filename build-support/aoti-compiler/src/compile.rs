@@ -1,25 +1,29 @@
 //! The pipeline, top to bottom: which stage follows which, and nothing else.
 
+mod emit;
+mod read;
+
+pub use emit::{Emit, emit};
+pub use read::{import, import_with};
+
 use crate::codegen;
-use crate::codegen::bindings::{self, WeightsPlacement};
 use crate::codegen::bundle::SourceBundle;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::frontend::{Least, Reading};
-use crate::graph::{Condition, Graph, Op, SymbolSource};
+use crate::graph::{Graph, Op, SymbolSource};
 use crate::loops::Program;
 use crate::loops::bounds::{self, Outside};
 use crate::loops::work::{Work, work};
 use crate::lower::lower;
-use crate::operators::{Operator, Operators};
+use crate::operators::Operator;
 use crate::questions::{Answer, KernelKey, Question, Questions, Records};
 use crate::schedule::{self, Decided, Explanation, Schedule, Setting, schedule};
 use crate::symbolic::{RangeTable, Symbol};
 use crate::target::{CpuTarget, Facts, GpuTarget, Item, MathLibrary, Prices, Target, Tf32, Vendor};
-use crate::transform::decompose::decompose_with;
 use crate::transform::rename::{Names, rename};
-use crate::{aten, frontend, interpret, loops, transform};
+use crate::{interpret, loops, transform};
 
 use bytes::Bytes;
+use read::{Stop, read};
 
 /// What the caller decides about one compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,122 +53,6 @@ pub struct Options {
     pub records: Records,
     /// Operators of the user's project.
     pub operators: Vec<Operator>,
-}
-
-/// One stage's text, for `inspect --emit`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Emit {
-    /// The program as it was exported, in the text form of ATen calls.
-    Aten,
-    /// The core graph after all transformations, in `.aoti` text.
-    Graph,
-    /// Loop nests before fusion.
-    Loops,
-    /// Kernels after fusion, with how each is computed, mapped and placed.
-    Schedule,
-    /// What a run does: kernels, addresses, checks.
-    Run,
-    /// C++ kernels.
-    Cpp,
-    /// Kernels for NVIDIA GPUs, as CUDA C++.
-    Cuda,
-    /// Kernels for AMD GPUs, as HIP.
-    Hip,
-    /// The C++ that calls the kernels and checks arguments.
-    Wrapper,
-    /// The Rust module.
-    Bindings,
-    /// The C header.
-    Header,
-}
-
-/// Reads a model of any supported format and turns it into a core graph.
-pub fn import(name: &str, model: Bytes) -> Result<Graph, Diagnostics> {
-    import_with(name, model, &[])
-}
-
-/// The same with operators that the user's project declares.
-pub fn import_with(name: &str, model: Bytes, operators: &[Operator]) -> Result<Graph, Diagnostics> {
-    read(name, model, operators, &mut Ok)
-}
-
-/// Why a graph cannot be compiled.
-enum Stop {
-    /// It is refused.
-    Refused(Diagnostics),
-    /// A stage failed.
-    Outside(Outside),
-}
-
-impl From<Diagnostics> for Stop {
-    fn from(findings: Diagnostics) -> Stop {
-        Stop::Refused(findings)
-    }
-}
-
-impl From<Outside> for Stop {
-    fn from(outside: Outside) -> Stop {
-        Stop::Outside(outside)
-    }
-}
-
-/// Reads a model for the smallest sizes for which everything that follows succeeds: a rule or a proof may need to know that a
-/// size is neither 0 nor 1, where export only assumes it.
-///
-/// # Panics
-///
-/// Where a stage fails for the sizes that the file states: that is a bug of the compiler.
-fn read<T>(
-    name: &str,
-    model: Bytes,
-    operators: &[Operator],
-    then: &mut dyn FnMut(Graph) -> Result<T, Stop>,
-) -> Result<T, Diagnostics> {
-    let done = |result: Result<T, Stop>| match result {
-        Ok(value) => Ok(value),
-        Err(Stop::Refused(findings)) => Err(findings),
-        Err(Stop::Outside(outside)) => panic!("{outside}"),
-    };
-    if frontend::text::is_text(&model) {
-        return done(then(frontend::text::import(name, model)?));
-    }
-    // What is wrong with a declaration would be told again for every call.
-    let operators = Operators::new(operators)?;
-    let stated = || decompose_with(&frontend::import(name, model.clone())?, &operators);
-    for least in [0, 1].map(Least::Size) {
-        let reading = frontend::import_from(least, name, model.clone());
-        let Ok(Reading { program, is_stated: false }) = reading else { break };
-        let Ok(graph) = decompose_with(&program, &operators) else { continue };
-        let asked: Vec<&Condition> = program.guards.iter().map(|guard| &guard.condition).collect();
-        let asks_more = conditions(&graph).iter().any(|condition| !asked.contains(condition));
-        if asks_more && stated().is_ok_and(|stated| !takes_all_of(&graph, &stated)) {
-            continue;
-        }
-        if let Ok(value) = then(graph) {
-            return Ok(value);
-        }
-    }
-    done(then(stated()?))
-}
-
-/// Whether whatever the graph asks for holds for all sizes that the other one takes.
-fn takes_all_of(graph: &Graph, other: &Graph) -> bool {
-    let asked = conditions(other);
-    let mut facts = other.facts();
-    asked.iter().for_each(|condition| condition.assume(&mut facts));
-    let holds = |condition: &Condition| asked.contains(&condition) || condition.decide(&facts) == Some(true);
-    graph.symbols.len() == other.symbols.len() && conditions(graph).into_iter().all(holds)
-}
-
-/// What a graph asks of sizes, before a run and during it.
-fn conditions(graph: &Graph) -> Vec<&Condition> {
-    let mut all: Vec<&Condition> = graph.guards.iter().map(|guard| &guard.condition).collect();
-    graph.visit(&mut |_, node| {
-        if let Op::Require(guard) = &node.op {
-            all.push(&guard.condition);
-        }
-    });
-    all
 }
 
 /// A model on its way through the stages.
@@ -519,76 +407,4 @@ pub fn evaluate(
 /// Which kernels were not fused, and why.
 pub fn explain_fusion(model: Bytes, options: &Options) -> Result<Vec<Explanation>, Diagnostics> {
     Ok(stages(model, options)?.explanations)
-}
-
-/// The text of one stage.
-pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagnostics> {
-    match what {
-        Emit::Aten if frontend::text::is_text(&model) => {
-            Err(Diagnostic::new(Code::Text, "graph text has no program of PyTorch's")
-                .help("`--emit graph` shows its own operators")
-                .into())
-        }
-        Emit::Aten => Ok(aten::text::print_short(&frontend::import(&options.name, model)?)),
-        Emit::Graph => with_graph(model, options, |graph| Ok(crate::graph::text::print_short(&graph))),
-        Emit::Loops => Ok(loops::text::print_short(&stages(model, options)?.lowered)),
-        Emit::Schedule => Ok(schedule::text::print_short(&stages(model, options)?.schedule)),
-        Emit::Run => {
-            let stages = stages(model, options)?;
-            let plan = codegen::run::of_schedule(&stages.schedule, &stages.graph.ranges());
-            Ok(codegen::run::text::print(&plan))
-        }
-        Emit::Bindings => {
-            let bundle = compile(model, options)?;
-            let embedded = options.embed_weights;
-            let weights = if embedded { WeightsPlacement::Embedded } else { WeightsPlacement::External };
-            let options = bindings::Options { weights, link: bindings::Link::Static, weights_digest: None };
-            Ok(bundle.bindings(&options))
-        }
-        Emit::Header => Ok(compile(model, options)?.header()),
-        Emit::Cuda => emit_device(model, options, Vendor::Nvidia),
-        Emit::Hip => emit_device(model, options, Vendor::Amd),
-        Emit::Cpp => Ok(sources(&compile(model, options)?, |name| name.starts_with("kernels"))),
-        Emit::Wrapper => {
-            Ok(sources(&compile(model, options)?, |name| name.starts_with("run_") || name == "model.cpp"))
-        }
-    }
-}
-
-/// The device code for the options' architectures of a vendor, or for one that stands for its newest.
-fn emit_device(model: Bytes, options: &Options, vendor: Vendor) -> Result<String, Diagnostics> {
-    let is_theirs = |name: &String| GpuTarget::named(name).is_none_or(|target| target.vendor == vendor);
-    let mut gpus: Vec<String> = options.gpus.iter().filter(|name| is_theirs(name)).cloned().collect();
-    if gpus.is_empty() {
-        gpus.push(vendor.newest().to_owned());
-    }
-    let alone = Options { levels: vec![], gpus, ..options.clone() };
-    let bundle = compile(model, &alone)?;
-    Ok(sources(&bundle, |name| bundle.devices.iter().any(|unit| unit.source == name)))
-}
-
-fn sources(bundle: &SourceBundle, wanted: impl Fn(&str) -> bool) -> String {
-    bundle.files.iter().filter(|file| wanted(&file.name)).map(|file| file.text.as_str()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn smaller_sizes_are_not_taken_for_larger_ones() {
-        let graph = |least: i64, guards: &str| {
-            let text = format!(
-                "graph \"g\" {{\n  symbol s0 \"n\" in {least}..9 from input 0 axis 0\n  {guards}\n  input %0 \"x\": f32[s0]\n  output %0 \"y\"\n}}\n"
-            );
-            frontend::text::import("g", text.into()).unwrap_or_else(|error| panic!("{error}"))
-        };
-        let stated = graph(2, "");
-        assert!(takes_all_of(&graph(0, ""), &stated));
-        assert!(takes_all_of(&graph(0, "guard [s0] ne [1]"), &stated));
-        assert!(!takes_all_of(&graph(0, "guard [min(1, s0)] eq [s0]"), &stated));
-        assert!(!takes_all_of(&graph(0, "guard [s0] ge [3]"), &stated));
-        assert!(takes_all_of(&graph(0, "guard [s0] ge [3]"), &graph(2, "guard [s0] ge [3]")));
-        assert!(takes_all_of(&graph(0, "guard [s0] ge [3]"), &graph(2, "guard [s0] ge [4]")));
-    }
 }

@@ -15,9 +15,12 @@
 
 AOTI_NAMESPACE_BEGIN
 
-// What the channels of a convolution may ask for: kernels for half a vector of them, and groups. What they never do needs no code.
-enum class ConvChannels { Plain = 0, Halves = 1, Groups = 2, Any = 3 };
-constexpr bool has(ConvChannels all, ConvChannels one) { return (int(all) & int(one)) != 0; }
+// What is known of a convolution when it is compiled: output channels of a group and output pixels of a line (`length` of its
+// plan), 0 where that is open, and whether it may have groups. What it cannot need is not in the library.
+template <i64 Channels = 0, i64 Line = 0, bool Groups = true> struct PixelShape {
+  static constexpr i64 channels = Channels, line = Line;
+  static constexpr bool groups = Groups;
+};
 
 // Where the channels of an input are.
 enum class ChannelOrder { First, Last };
@@ -28,19 +31,55 @@ namespace detail {
 constexpr int kPixelColumns = 2 * kPanel;
 constexpr i64 kPixelsOfUnit = 112;
 #if AOTI_AVX512
-constexpr int kPixelRows = 14;
+constexpr int kPixelRows = 14, kPartRows = 7;
 #elif AOTI_AVX2 || AOTI_AARCH64
-constexpr int kPixelRows = 6;
+constexpr int kPixelRows = 6, kPartRows = 6;
 #else
-constexpr int kPixelRows = 4;
+constexpr int kPixelRows = 4, kPartRows = 4;
 #endif
 
-// Vectors that tiles of two pixels have (`pixel_chain`).
+// Vectors of channels that tiles of the most pixels have, those of two pixels, and those of one.
 #if AOTI_AARCH64
-constexpr int kPixelVectors = 8;
+constexpr int kTileVectors = 4, kPixelVectors = 8, kOnePixelVectors = 8;
+#elif AOTI_AVX2 && !AOTI_AVX512
+constexpr int kTileVectors = 2, kPixelVectors = 4, kOnePixelVectors = 8;
 #else
-constexpr int kPixelVectors = 4;
+constexpr int kTileVectors = 2, kPixelVectors = 4, kOnePixelVectors = 4;
 #endif
+
+// What units of work need tiles for. *Wide* ones have as many vectors as tiles of two pixels do, or several times as many.
+// *Narrow* ones have tiles of several vectors and of a single one, of the last of which half may be enough.
+enum PixelKinds { kWide = 1, kNarrow = 2, kSeveral = 4, kSingle = 8, kHalfBehind = 16, kHalfAlone = 32, kAllPixelKinds = 63 };
+
+// Of a unit of so many output channels.
+AOTI_CONSTEXPR int kinds_of_unit(i64 channels) {
+  const i64 vectors = ceil_div(channels, i64(kLanes));
+  const bool half = AOTI_AVX512 && channels <= vectors * kLanes - kLanes / 2, odd = vectors % kTileVectors != 0;
+  const int last = half ? (odd ? kHalfAlone : kHalfBehind) : odd ? kSingle : 0;
+  if (vectors % kPixelVectors == 0) return kWide | last;
+  return kNarrow | last | (vectors - (half && !odd ? kTileVectors : 0) >= kTileVectors ? kSeveral : 0);
+}
+// Of the units for so many output channels of a group; 0 is any number.
+AOTI_CONSTEXPR int kinds_of_group(i64 channels) {
+  const i64 rest = channels % kPixelColumns;
+  if (channels == 0) return kAllPixelKinds;
+  return (channels >= kPixelColumns ? kWide : 0) | (rest > 0 ? kinds_of_unit(rest) : 0);
+}
+
+// Pixels of each tile of a line that is known: as many as make all tiles alike. 0 for any line.
+AOTI_CONSTEXPR int even_rows(i64 line) {
+  return line > 0 ? int(ceil_div(line, ceil_div(line, i64(kPixelRows)))) : 0;
+}
+
+// The tiles for units of some kinds: of narrow ones, all have so many pixels, or any number if that is 0.
+template <int Kinds, int Rows> struct PixelTiles {
+  static constexpr int rows = Rows;
+  static constexpr bool has(int kind) { return (Kinds & kind) != 0; }
+  static constexpr bool any = Rows == 0 && has(kNarrow), even = Rows > 0;
+};
+using AnyPixelTiles = PixelTiles<kAllPixelKinds, 0>;
+template <i64 Channels, i64 Line>
+using TilesOf = PixelTiles<kinds_of_group(Channels), (kinds_of_group(Channels) & kNarrow) != 0 ? even_rows(Line) : 0>;
 
 // What follows from a shape.
 struct PixelPlan {
@@ -141,7 +180,7 @@ AOTI_NOINLINE AOTI_CONTRACT void pixel_kernel(const i64 *offsets, i64 runs, i64 
 
 #if AOTI_AVX512
 // The same for half a vector of channels, behind a whole one or alone: many processors multiply twice as many halves in the
-// same time.
+// same time. A single pixel takes as long as one sum does, and is left to whole vectors.
 template <int Rows, bool Behind>
 AOTI_NOINLINE AOTI_CONTRACT void half_pixel_kernel(const i64 *offsets, i64 runs, i64 run, const f32 *x, i64 step,
                                                    const f32 *weights, bool add, f32 *tile) {
@@ -191,82 +230,99 @@ AOTI_INLINE int pixel_rows(i64 left) {
 
 // The same where channels leave vectors over that tiles of two pixels do not have: few pixels of one vector are too few
 // independent chains, and are computed together with some of the `before` that lie before them.
-AOTI_INLINE PixelTile narrow_tile(i64 left, i64 before) {
-#if AOTI_AVX512
-  constexpr int part = 7;
-#else
-  constexpr int part = kPixelRows;
-#endif
-  for (int rows = kPixelRows; rows >= part; rows -= part) {
+template <int Rows> AOTI_INLINE PixelTile narrow_tile(i64 left, i64 before) {
+  constexpr int most = Rows > 0 ? Rows : kPixelRows, part = Rows > 0 ? Rows : kPartRows;
+  for (int rows = most; rows >= part; rows -= part) {
     if (left >= rows) return {rows, 0};
     // A single pixel takes no longer than a whole part does, and is less work.
     if (left > 1 && left > rows - part && before + left >= rows) return {rows, int(rows - left)};
   }
-  return {pixel_rows(left), 0};
+  return {Rows > 0 ? 1 : pixel_rows(left), 0};
 }
 
 // One chain of a tile of `rows` pixels by at most `vectors` vectors, of the last of which half may be enough; returns how many
 // it did.
-template <bool Halves>
+template <class Tiles>
 AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, bool half, const i64 *offsets, i64 runs, i64 run, const f32 *x, i64 step,
                               const f32 *weights, i64 panel, bool add, f32 *tile) {
   (void)half; // which has a kernel of its own at some levels
-#define AOTI_PIXELS(ROWS, VECTORS)                                                                 \
-  if (rows == ROWS && vectors >= VECTORS) {                                                        \
-    pixel_kernel<ROWS, VECTORS>(offsets, runs, run, x, step, weights, panel, add, tile);           \
-    return VECTORS;                                                                                \
-  }
+  constexpr bool wide = Tiles::has(kWide), any = Tiles::any, even = Tiles::even, several = Tiles::has(kSeveral);
+#define AOTI_PIXELS(NEEDED, ROWS, VECTORS)                                               \
+  if constexpr (NEEDED)                                                                  \
+    if (rows == ROWS && vectors >= VECTORS) {                                            \
+      pixel_kernel<ROWS, VECTORS>(offsets, runs, run, x, step, weights, panel, add, tile); \
+      return VECTORS;                                                                    \
+    }
 // One vector of so many pixels, or of several times as many.
-#define AOTI_PIXELS_IN_PARTS(PART)                                                                                  \
-  if (rows % PART == 0) {                                                                                           \
-    for (int r = 0; r < rows; r += PART)                                                                            \
-      pixel_kernel<PART, 1>(offsets, runs, run, x + r * step, step, weights, panel, add, tile + r * kPixelColumns); \
-    return 1;                                                                                                       \
-  }
+#define AOTI_PIXELS_IN_PARTS(NEEDED, PART)                                                                            \
+  if constexpr (NEEDED)                                                                                               \
+    if (rows % PART == 0) {                                                                                           \
+      for (int r = 0; r < rows; r += PART)                                                                            \
+        pixel_kernel<PART, 1>(offsets, runs, run, x + r * step, step, weights, panel, add, tile + r * kPixelColumns); \
+      return 1;                                                                                                       \
+    }
 #if AOTI_AVX512
-#define AOTI_HALF_PIXELS(ROWS, VECTORS)                                                                \
-  if (half && rows == ROWS && vectors == VECTORS) {                                                   \
-    half_pixel_kernel<ROWS, VECTORS == 2>(offsets, runs, run, x, step, weights, add, tile);           \
-    return VECTORS;                                                                                   \
-  }
-  if constexpr (Halves) {
-    AOTI_HALF_PIXELS(14, 2) AOTI_HALF_PIXELS(14, 1) AOTI_HALF_PIXELS(7, 1) AOTI_HALF_PIXELS(1, 1)
-  }
+#define AOTI_HALF_PIXELS(NEEDED, ROWS, VECTORS)                                           \
+  if constexpr (NEEDED)                                                                   \
+    if (half && rows == ROWS && vectors == VECTORS) {                                     \
+      half_pixel_kernel<ROWS, VECTORS == 2>(offsets, runs, run, x, step, weights, add, tile); \
+      return VECTORS;                                                                     \
+    }
+  constexpr bool behind = Tiles::has(kHalfBehind), alone = Tiles::has(kHalfAlone), halves = behind || alone;
+  AOTI_HALF_PIXELS((wide || any) && behind, 14, 2) AOTI_HALF_PIXELS(any && halves, 14, 1) AOTI_HALF_PIXELS(any && halves, 7, 1)
+  AOTI_HALF_PIXELS(Tiles::rows > 1 && behind, Tiles::rows, 2) AOTI_HALF_PIXELS(Tiles::rows > 1 && alone, Tiles::rows, 1)
 #undef AOTI_HALF_PIXELS
-  AOTI_PIXELS(14, 2) AOTI_PIXELS(7, 4) AOTI_PIXELS(2, kPixelVectors) AOTI_PIXELS(1, 4)
-  AOTI_PIXELS_IN_PARTS(7)
-#elif AOTI_AVX2
-  AOTI_PIXELS(6, 2) AOTI_PIXELS(2, kPixelVectors) AOTI_PIXELS(1, 8)
-  AOTI_PIXELS_IN_PARTS(6)
-#elif AOTI_AARCH64
-  AOTI_PIXELS(6, 4) AOTI_PIXELS(2, kPixelVectors) AOTI_PIXELS(1, 8)
-  AOTI_PIXELS_IN_PARTS(6)
-#else
-  AOTI_PIXELS(4, 2) AOTI_PIXELS(2, kPixelVectors) AOTI_PIXELS(1, 4)
+  AOTI_PIXELS(wide, kPartRows, kPixelVectors)
 #endif
-  AOTI_PIXELS_IN_PARTS(1)
+  AOTI_PIXELS(wide || (any && several), kPixelRows, kTileVectors)
+  AOTI_PIXELS(wide, 2, kPixelVectors) AOTI_PIXELS(wide, 1, kOnePixelVectors)
+  AOTI_PIXELS(even && several, Tiles::rows, kTileVectors) AOTI_PIXELS(even && Tiles::has(kSingle), Tiles::rows, 1)
+  AOTI_PIXELS_IN_PARTS(any, kPartRows) AOTI_PIXELS_IN_PARTS(true, 1)
 #undef AOTI_PIXELS
 #undef AOTI_PIXELS_IN_PARTS
   return 0;
 }
 
 // All chains of a tile; returns the vectors that it did. `k` floats of each panel are one sum's.
-template <bool Halves>
+template <class Tiles>
 AOTI_INLINE int pixel_tile(const PixelPlan &p, int rows, i64 channels, const f32 *x, const f32 *weights, i64 panel, f32 *tile) {
   const i64 part = min_i64(p.run, kChain), parts = ceil_div(p.run, max_i64(part, 1));
   // Short runs are joined to one chain; long ones are several.
   const i64 together = parts > 1 ? 1 : max_i64(kChain / max_i64(p.run, 1), 1);
   const i64 vectors = ceil_div(channels, kLanes);
   const bool half = channels - (vectors - 1) * kLanes <= kLanes / 2;
-  const int done = pixel_chain<Halves>(rows, vectors, half, p.offsets, min_i64(together, p.runs), part, x, p.step, weights, panel, false, tile);
+  const int done = pixel_chain<Tiles>(rows, vectors, half, p.offsets, min_i64(together, p.runs), part, x, p.step, weights, panel, false, tile);
   for (i64 i = 0; i < p.runs; i += together)
     for (i64 k = i == 0 ? part : 0; k < p.run; k += part)
-      pixel_chain<Halves>(rows, done, half && done == vectors, p.offsets + i, min_i64(together, p.runs - i), min_i64(part, p.run - k), x + k, p.step,
+      pixel_chain<Tiles>(rows, done, half && done == vectors, p.offsets + i, min_i64(together, p.runs - i), min_i64(part, p.run - k), x + k, p.step,
                   weights + (i * p.run + k) * kPanel, panel, true, tile);
   return done;
 }
 
-// `count` pixels of `channels` planes that are `plane` floats apart, channels last, pixels `pitch` floats apart.
+// The vector at `Part` of kLanes pixels of three channels side by side.
+template <int Part, int... I>
+AOTI_INLINE TileVector three_channels(TileVector a, TileVector b, TileVector c, Indices<I...>) {
+  constexpr int first = Part * kLanes;
+  // Where the third channel comes, anything does at first.
+  const TileVector two = __builtin_shufflevector(a, b, ((first + I) % 3 == 1 ? kLanes + (first + I) / 3 : (first + I) / 3)...);
+  return __builtin_shufflevector(two, c, ((first + I) % 3 == 2 ? kLanes + (first + I) / 3 : I)...);
+}
+
+// `count` pixels of three planes that are `plane` floats apart, as pictures have them, channels last, pixels `pitch` floats apart.
+AOTI_NOINLINE void interleave_three(const f32 *x, i64 plane, i64 pitch, i64 count, f32 *to) {
+  i64 done = 0;
+  for (; pitch == 3 && done + kLanes <= count; done += kLanes) {
+    const TileVector a = load_tile_vector(x + done), b = load_tile_vector(x + plane + done);
+    const TileVector c = load_tile_vector(x + 2 * plane + done);
+    store_tile_vector(to + 3 * done, three_channels<0>(a, b, c, indices<kLanes>{}));
+    store_tile_vector(to + 3 * done + kLanes, three_channels<1>(a, b, c, indices<kLanes>{}));
+    store_tile_vector(to + 3 * done + 2 * kLanes, three_channels<2>(a, b, c, indices<kLanes>{}));
+  }
+  for (; done < count; ++done)
+    for (i64 c = 0; c < 3; ++c) to[done * pitch + c] = x[c * plane + done];
+}
+
+// The same of `channels` planes.
 AOTI_NOINLINE void interleave_channels(const f32 *x, i64 plane, i64 channels, i64 pitch, i64 count, f32 *to) {
   // Four pixels of four channels at a time, the last channel in place of those that are missing, and never the last pixels, as
   // vectors of the last channels reach up to three floats into the next ones. These channels come first: what they write
@@ -290,13 +346,16 @@ AOTI_NOINLINE void interleave_channels(const f32 *x, i64 plane, i64 channels, i6
 }
 
 // One row of pixels of the padded copy.
-AOTI_INLINE void pad_pixel_row(const ConvShape &s, const PixelPlan &p, ChannelOrder order, const f32 *x, f32 *to) {
+template <ChannelOrder Order, bool Three>
+AOTI_INLINE void pad_pixel_row(const ConvShape &s, const PixelPlan &p, const f32 *x, f32 *to) {
   const Inside inside = conv_inside(s.in[2], p.size[2], 1, -s.padding[2]);
   const i64 channels = s.in_channels, plane = s.in[0] * s.in[1] * s.in[2], count = inside.last - inside.first;
   zero_floats(to, inside.first * p.pitch);
   f32 *at = to + inside.first * p.pitch;
   const i64 first = inside.first + inside.shift;
-  if (order == ChannelOrder::First)
+  if constexpr (Three)
+    interleave_three(x + first, plane, p.pitch, count, at);
+  else if constexpr (Order == ChannelOrder::First)
     interleave_channels(x + first, plane, channels, p.pitch, count, at);
   else {
     // All pixels at once where nothing is between them.
@@ -304,6 +363,23 @@ AOTI_INLINE void pad_pixel_row(const ConvShape &s, const PixelPlan &p, ChannelOr
     for (i64 w = 0; w < count; w += pixels) copy_floats(at + w * p.pitch, x + (first + w) * channels, pixels * channels);
   }
   zero_floats(to + inside.last * p.pitch, (p.size[2] - inside.last) * p.pitch);
+}
+
+template <ChannelOrder Order, bool Three>
+AOTI_NOINLINE void pad_pixels(const ConvShape &s, i64 u0, i64 u1, const f32 *x, f32 *copy) {
+  PixelPlan p;
+  pixel_plan(s, Order, p);
+  const i64 row = p.size[2] * p.pitch, pixel = Order == ChannelOrder::Last ? s.in_channels : 1;
+  for (i64 u = u0; u < u1; ++u) {
+    const i64 h = u % p.size[1] - s.padding[1], d = u / p.size[1] % p.size[0] - s.padding[0];
+    const i64 image = u / (p.size[1] * p.size[0]);
+    f32 *to = copy + u * row;
+    if (h < 0 || h >= s.in[1] || d < 0 || d >= s.in[0])
+      zero_floats(to, row);
+    else
+      pad_pixel_row<Order, Three>(
+          s, p, x + image * s.in_channels * s.in[0] * s.in[1] * s.in[2] + (d * s.in[1] + h) * s.in[2] * pixel, to);
+  }
 }
 
 } // namespace detail
@@ -321,22 +397,10 @@ AOTI_INLINE i64 conv_pixels_pad_units(const ConvShape &s, ChannelOrder order) {
   if (detail::pixels_in_place(s, order)) return 0;
   return s.batch * detail::padded_size(s, 0) * detail::padded_size(s, 1);
 }
-// Units [u0, u1) of the padded copy; all of them must be done before `conv_pixels`.
-AOTI_NOINLINE void conv_pixels_pad(const ConvShape &s, ChannelOrder order, i64 u0, i64 u1, const f32 *x, void *scratch) {
-  if (u0 >= u1) return;
-  detail::PixelPlan p;
-  detail::pixel_plan(s, order, p);
-  const i64 row = p.size[2] * p.pitch, pixel = order == ChannelOrder::Last ? s.in_channels : 1;
-  for (i64 u = u0; u < u1; ++u) {
-    const i64 h = u % p.size[1] - s.padding[1], d = u / p.size[1] % p.size[0] - s.padding[0];
-    const i64 image = u / (p.size[1] * p.size[0]);
-    f32 *to = (f32 *)scratch + u * row;
-    if (h < 0 || h >= s.in[1] || d < 0 || d >= s.in[0])
-      zero_floats(to, row);
-    else
-      detail::pad_pixel_row(s, p, order,
-                            x + image * s.in_channels * s.in[0] * s.in[1] * s.in[2] + (d * s.in[1] + h) * s.in[2] * pixel, to);
-  }
+// Units [u0, u1) of the padded copy; all of them must be done before `conv_pixels`. InChannels: of the input, 0 if that is open.
+template <ChannelOrder Order, i64 InChannels = 0>
+AOTI_INLINE void conv_pixels_pad(const ConvShape &s, i64 u0, i64 u1, const f32 *x, void *scratch) {
+  if (u0 < u1) detail::pad_pixels<Order, Order == ChannelOrder::First && InChannels == 3>(s, u0, u1, x, (f32 *)scratch);
 }
 
 // Work units of `conv_pixels`: pieces of lines of pixels by groups of channels.
@@ -349,10 +413,11 @@ AOTI_INLINE i64 conv_pixels_units(const ConvShape &s, ChannelOrder order) {
 // Units [u0, u1) of a convolution; at most detail::kMaxTaps taps. `scratch` holds the padded copy (unused,
 // may be null, where the input is read in place). The epilogue is called once per vector of results: epilogue(image,
 // channel, pixel, lanes, sums), channel that of lane 0; lanes are consecutive channels of one pixel.
-template <ConvOnce Once = ConvOnce::Larger, ConvChannels Channels = ConvChannels::Any, class Epilogue>
+template <ConvOnce Once = ConvOnce::Larger, class Shape = PixelShape<>, class Epilogue>
 AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64 u1, const f32 *x, const f32 *weights,
                              const void *scratch, Epilogue &&epilogue) {
   using namespace detail;
+  using Tiles = TilesOf<Shape::channels, Shape::line>;
   if (u0 >= u1) return;
   PixelPlan p;
   pixel_plan(s, order, p);
@@ -365,9 +430,8 @@ AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64
   for (i64 u = u0; u < u1; ++u) {
     const i64 group = weights_outside ? u / p.pieces : u % p.groups;
     const i64 piece = weights_outside ? u % p.pieces : u / p.groups;
-    constexpr bool has_groups = has(Channels, ConvChannels::Groups);
-    const i64 parts = has_groups ? p.groups / s.groups : p.groups;
-    const i64 own = has_groups ? group / parts : 0, first = (group - own * parts) * kPixelColumns;
+    const i64 parts = Shape::groups ? p.groups / s.groups : p.groups;
+    const i64 own = Shape::groups ? group / parts : 0, first = (group - own * parts) * kPixelColumns;
     const i64 line = piece / p.pieces_of_line, begin = piece % p.pieces_of_line * kPixelsOfUnit;
     const i64 end = min_i64(begin + kPixelsOfUnit, p.length);
     const i64 last = min_i64(first + kPixelColumns, p.own_out);
@@ -376,12 +440,12 @@ AOTI_INLINE void conv_pixels(const ConvShape &s, ChannelOrder order, i64 u0, i64
                          line / p.count[2] % p.count[1] * p.stride[1] + line % p.count[2] * p.stride[2];
     i64 image = (line * p.length + begin) / p.pixels, pixel = (line * p.length + begin) % p.pixels;
     for (i64 at = begin; at < end;) {
-      const bool narrow = ceil_div(last - first, kLanes) % kPixelVectors != 0;
-      const PixelTile next = narrow ? narrow_tile(end - at, at) : PixelTile{pixel_rows(end - at), 0};
+      const bool narrow = !Tiles::has(kWide) || ceil_div(last - first, kLanes) % kPixelVectors != 0;
+      const PixelTile next = narrow ? narrow_tile<Tiles::rows>(end - at, at) : PixelTile{pixel_rows(end - at), 0};
       const f32 *from_pixel = of_line + (at - next.again) * p.step;
       for (i64 column = first; column < last;) {
         const f32 *w = own_weights + column / kPanel * panel + column % kPanel;
-        const int done = pixel_tile<has(Channels, ConvChannels::Halves)>(p, next.rows, last - column, from_pixel, w, panel, tile);
+        const int done = pixel_tile<Tiles>(p, next.rows, last - column, from_pixel, w, panel, tile);
         const i64 width = min_i64(done * kLanes, last - column);
         i64 of_image = image, of_pixel = pixel;
         for (int r = next.again; r < next.rows; ++r) {

@@ -110,7 +110,7 @@ AOTI_NOINLINE void winograd_products(const ConvShape &s, const WinogradPlan &p, 
       f32 *to = sums + (point * kWinogradTiles + at) * kPixelColumns;
       for (i64 c = 0; c < width;) {
         const f32 *w = weights + c / kPanel * panel + c % kPanel;
-        c += pixel_tile<true>(one, rows, width - c, from, w, panel, to + c) * kLanes;
+        c += pixel_tile<AnyPixelTiles>(one, rows, width - c, from, w, panel, to + c) * kLanes;
       }
       at += rows;
     }

@@ -1,7 +1,85 @@
-//! The sizes of a convolution, as templates, costs and generated code all read them.
+//! A convolution, and its sizes as templates, costs and generated code all read them.
 
-use super::{Channels, Convolution, Program};
+use super::{Axis, BufferId, Program, Stage};
+use crate::dtype::DType;
+use crate::graph::Conv;
 use crate::symbolic::Expr;
+
+/// Where the axis of channels is among those of a tensor in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Channels {
+    /// `[n, c, spatial...]`, as programs have it.
+    #[default]
+    First,
+    /// `[n, spatial..., c]`.
+    Last,
+}
+
+impl Channels {
+    /// What belongs to the axes of `[n, c, spatial...]`, in the order in which they lie in memory.
+    pub fn in_memory<T: Clone>(self, axes: &[T]) -> Vec<T> {
+        let mut ordered = axes.to_vec();
+        if self == Channels::Last && ordered.len() > 1 {
+            ordered[1..].rotate_left(1);
+        }
+        ordered
+    }
+
+    /// Position of the axis of channels among `rank` axes.
+    pub fn axis(self, rank: usize) -> usize {
+        match self {
+            Channels::First => 1,
+            Channels::Last => rank - 1,
+        }
+    }
+}
+
+/// A convolution. The epilogue runs at each position of its axes with the sum.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Convolution {
+    /// Image, output channel and spatial axes, in the order that `output_channels` says.
+    pub axes: Vec<Axis>,
+    /// Parameters.
+    pub conv: Conv,
+    /// Input, of an image, channel and spatial axes.
+    pub input: BufferId,
+    /// Where channels are in the input.
+    pub input_channels: Channels,
+    /// Where channels are among the axes, and in what the epilogue writes.
+    pub output_channels: Channels,
+    /// Weight, as the graph has it.
+    pub weight: BufferId,
+    /// Element type.
+    pub dtype: DType,
+    /// What happens to each sum.
+    pub epilogue: Stage,
+}
+
+impl Convolution {
+    /// The axis of images.
+    pub fn image(&self) -> &Axis {
+        &self.axes[0]
+    }
+
+    /// The axis of output channels.
+    pub fn channel(&self) -> &Axis {
+        &self.axes[self.output_channels.axis(self.axes.len())]
+    }
+
+    /// The spatial axes of the output.
+    pub fn spatial(&self) -> &[Axis] {
+        let end = self.axes.len();
+        match self.output_channels {
+            Channels::First => &self.axes[2..],
+            Channels::Last => &self.axes[1..end - 1],
+        }
+    }
+
+    /// Whether products run over taps first and over the channels of each then, which lie side by side in the input.
+    pub fn depth_is_by_tap(&self) -> bool {
+        self.input_channels == Channels::Last
+    }
+}
 
 /// Sizes in three spatial dimensions; missing leading ones are 1.
 #[derive(Clone, PartialEq, Debug)]
@@ -56,6 +134,11 @@ impl ConvShape {
             padding: ints(&|d| conv.conv.padding[d].0, 0),
             output: exprs(&|d| spatial[d].extent.clone()),
         }
+    }
+
+    /// Where templates find the channels of the input: a single one is last as well as first.
+    pub fn input_channels(&self, conv: &Convolution) -> Channels {
+        if self.in_channels.is(1) { Channels::Last } else { conv.input_channels }
     }
 
     /// Elements of a kernel in one channel.

@@ -10,6 +10,7 @@ pub mod bounds;
 mod conv;
 mod external;
 pub(crate) mod inhabited;
+mod kernel;
 mod names;
 mod program;
 mod row_epilogue;
@@ -19,7 +20,7 @@ pub mod work;
 
 pub use access::{Access, Index};
 pub use attention::Attention;
-pub use conv::ConvShape;
+pub use conv::{Channels, ConvShape, Convolution};
 pub use external::ExternKernel;
 pub use verify::verify;
 
@@ -27,8 +28,7 @@ use crate::dtype::DType;
 use crate::fourier::Fourier;
 use crate::graph::Guard as SizeGuard;
 use crate::graph::{
-    BinaryOp, Combine, Constant, ConstantId, Conv, Origin, ReduceOp, Routine, Scalar, ScanOp, SymbolInfo,
-    UnaryOp,
+    BinaryOp, Combine, Constant, ConstantId, Origin, ReduceOp, Routine, Scalar, ScanOp, SymbolInfo, UnaryOp,
 };
 use crate::symbolic::{Expr, Symbol};
 use cranelift_entity::{PrimaryMap, entity_impl};
@@ -280,82 +280,6 @@ impl MatMul {
     }
 }
 
-/// Where the axis of channels is among those of a tensor in memory.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub enum Channels {
-    /// `[n, c, spatial...]`, as programs have it.
-    #[default]
-    First,
-    /// `[n, spatial..., c]`.
-    Last,
-}
-
-impl Channels {
-    /// What belongs to the axes of `[n, c, spatial...]`, in the order in which they lie in memory.
-    pub fn in_memory<T: Clone>(self, axes: &[T]) -> Vec<T> {
-        let mut ordered = axes.to_vec();
-        if self == Channels::Last && ordered.len() > 1 {
-            ordered[1..].rotate_left(1);
-        }
-        ordered
-    }
-
-    /// Position of the axis of channels among `rank` axes.
-    pub fn axis(self, rank: usize) -> usize {
-        match self {
-            Channels::First => 1,
-            Channels::Last => rank - 1,
-        }
-    }
-}
-
-/// A convolution. The epilogue runs at each position of its axes with the sum.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Convolution {
-    /// Image, output channel and spatial axes, in the order that `output_channels` says.
-    pub axes: Vec<Axis>,
-    /// Parameters.
-    pub conv: Conv,
-    /// Input, of an image, channel and spatial axes.
-    pub input: BufferId,
-    /// Where channels are in the input.
-    pub input_channels: Channels,
-    /// Where channels are among the axes, and in what the epilogue writes.
-    pub output_channels: Channels,
-    /// Weight, as the graph has it.
-    pub weight: BufferId,
-    /// Element type.
-    pub dtype: DType,
-    /// What happens to each sum.
-    pub epilogue: Stage,
-}
-
-impl Convolution {
-    /// The axis of images.
-    pub fn image(&self) -> &Axis {
-        &self.axes[0]
-    }
-
-    /// The axis of output channels.
-    pub fn channel(&self) -> &Axis {
-        &self.axes[self.output_channels.axis(self.axes.len())]
-    }
-
-    /// The spatial axes of the output.
-    pub fn spatial(&self) -> &[Axis] {
-        let end = self.axes.len();
-        match self.output_channels {
-            Channels::First => &self.axes[2..],
-            Channels::Last => &self.axes[1..end - 1],
-        }
-    }
-
-    /// Whether products run over taps first and over the channels of each then, which lie side by side in the input.
-    pub fn depth_is_by_tap(&self) -> bool {
-        self.input_channels == Channels::Last
-    }
-}
-
 /// An operation on rows along one axis of contiguous buffers `[outer, length, inner]`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RowOperation {
@@ -501,153 +425,4 @@ impl Program {
     pub fn size_text(&self, size: &Expr) -> String {
         crate::graph::size_text(&self.symbols, size)
     }
-}
-
-impl Stage {
-    /// Appends a term, or finds an equal one.
-    pub fn term(&mut self, term: Term, dtype: DType) -> TermId {
-        let typed = TypedTerm { term, dtype };
-        match self.terms.iter().position(|other| *other == typed) {
-            Some(position) => position,
-            None => {
-                self.terms.push(typed);
-                self.terms.len() - 1
-            }
-        }
-    }
-
-    /// All loads, with their guards.
-    pub fn loads(&self) -> impl Iterator<Item = (&Access, &[Guard])> {
-        self.terms.iter().filter_map(|typed| {
-            let Term::Load { access, guards, .. } = &typed.term else { return None };
-            Some((access, guards.as_slice()))
-        })
-    }
-
-    /// The accesses of all loads and stores.
-    pub fn accesses(&self) -> impl Iterator<Item = &Access> {
-        let loads = self.loads().map(|(access, _)| access);
-        let stores = self.effects.iter().filter_map(|effect| match effect {
-            Effect::Store { access, .. } => Some(access),
-            Effect::Accumulate { .. } => None,
-        });
-        loads.chain(stores)
-    }
-
-    /// What it reads and writes, to be changed.
-    pub fn accesses_mut(&mut self) -> impl Iterator<Item = &mut Access> {
-        let loads = self.terms.iter_mut().filter_map(|typed| {
-            let Term::Load { access, .. } = &mut typed.term else { return None };
-            Some(access)
-        });
-        let stores = self.effects.iter_mut().filter_map(|effect| match effect {
-            Effect::Store { access, .. } => Some(access),
-            Effect::Accumulate { .. } => None,
-        });
-        loads.chain(stores)
-    }
-
-    /// Buffers that are read.
-    pub fn reads(&self) -> impl Iterator<Item = BufferId> + '_ {
-        self.loads().map(|(access, _)| access.buffer)
-    }
-
-    /// Buffers that are written.
-    pub fn writes(&self) -> impl Iterator<Item = BufferId> + '_ {
-        self.effects.iter().filter_map(|effect| match effect {
-            Effect::Store { access, .. } => Some(access.buffer),
-            Effect::Accumulate { .. } => None,
-        })
-    }
-}
-
-impl Kernel {
-    /// The stages of loops, or the epilogue and then those of the row epilogue, to be changed.
-    pub fn stages_mut(&mut self) -> impl Iterator<Item = &mut Stage> {
-        let [first, then] = self.stage_lists_mut();
-        first.iter_mut().chain(then)
-    }
-
-    /// The stages of loops, or the epilogue and then those of the row epilogue.
-    pub fn stages(&self) -> impl Iterator<Item = &Stage> {
-        let [first, then]: [&[Stage]; 2] = match &self.kind {
-            KernelKind::Nest(nest) => [&nest.stages, &[]],
-            KernelKind::MatMul(matmul) => {
-                let rows = matmul.row_epilogue.as_ref();
-                [std::slice::from_ref(&matmul.epilogue), rows.map_or(&[], |rows| &rows.stages)]
-            }
-            KernelKind::Convolution(conv) => [std::slice::from_ref(&conv.epilogue), &[]],
-            KernelKind::Attention(attention) => [&attention.stages, &[]],
-            KernelKind::Rows(_) | KernelKind::Extern(_) => [&[], &[]],
-        };
-        first.iter().chain(then)
-    }
-
-    /// The stages that may refer to the stage of this number, and its place among them.
-    pub fn stages_beside_mut(&mut self, stage: usize) -> (&mut [Stage], usize) {
-        let [first, then] = self.stage_lists_mut();
-        let count = first.len();
-        if stage < count { (first, stage) } else { (then, stage - count) }
-    }
-
-    fn stage_lists_mut(&mut self) -> [&mut [Stage]; 2] {
-        match &mut self.kind {
-            KernelKind::Nest(nest) => [&mut nest.stages, &mut []],
-            KernelKind::MatMul(matmul) => {
-                let rows = matmul.row_epilogue.as_mut();
-                let rows: &mut [Stage] = rows.map_or(&mut [], |rows| &mut rows.stages);
-                [std::slice::from_mut(&mut matmul.epilogue), rows]
-            }
-            KernelKind::Convolution(conv) => [std::slice::from_mut(&mut conv.epilogue), &mut []],
-            KernelKind::Attention(attention) => [&mut attention.stages, &mut []],
-            KernelKind::Rows(_) | KernelKind::Extern(_) => [&mut [], &mut []],
-        }
-    }
-
-    /// Buffers that are read, in order of first use.
-    pub fn reads(&self) -> Vec<BufferId> {
-        let mut buffers: Vec<BufferId> = match &self.kind {
-            KernelKind::Nest(_) => vec![],
-            KernelKind::MatMul(matmul) => vec![matmul.a.buffer, matmul.b.buffer],
-            KernelKind::Convolution(conv) => vec![conv.input, conv.weight],
-            KernelKind::Attention(own) => vec![own.queries.buffer, own.keys.buffer, own.values.buffer],
-            KernelKind::Rows(rows) => rows.inputs.clone(),
-            KernelKind::Extern(own) => own.inputs.iter().map(|(buffer, _)| *buffer).collect(),
-        };
-        for stage in self.stages() {
-            buffers.extend(stage.reads());
-            for effect in &stage.effects {
-                // Combining stores read what is there; indirect ones leave most of it as it is.
-                if let Effect::Store { access, combine, .. } = effect
-                    && (*combine != Combine::Set || !access.is_direct())
-                {
-                    buffers.push(access.buffer);
-                }
-            }
-        }
-        unique(buffers)
-    }
-
-    /// Buffers of which it keeps one row in a worker, in order of first use.
-    pub fn rows(&self, program: &Program) -> Vec<BufferId> {
-        let is_row = |id: &BufferId| matches!(program.buffers[*id].storage, Storage::Row { .. });
-        unique(self.reads().into_iter().chain(self.writes()).filter(is_row).collect())
-    }
-
-    /// Buffers that are written, in order of first use.
-    pub fn writes(&self) -> Vec<BufferId> {
-        let mut buffers: Vec<BufferId> = self.stages().flat_map(Stage::writes).collect();
-        if let KernelKind::Rows(rows) = &self.kind {
-            buffers.extend(&rows.outputs);
-        }
-        if let KernelKind::Extern(own) = &self.kind {
-            buffers.extend(own.outputs.iter().map(|(buffer, _)| *buffer));
-        }
-        unique(buffers)
-    }
-}
-
-fn unique(buffers: Vec<BufferId>) -> Vec<BufferId> {
-    let mut seen = std::collections::BTreeSet::new();
-    buffers.into_iter().filter(|buffer| seen.insert(*buffer)).collect()
 }

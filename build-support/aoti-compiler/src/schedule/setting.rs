@@ -120,7 +120,7 @@ impl Setting {
             Template::Gemm(Gemm::PackedOnUnits | Gemm::GeneralOnUnits) => 2,
             Template::Gemm(Gemm::Any | Gemm::Library(_)) => 1,
             Template::Conv(Conv::Product | Conv::Depthwise | Conv::Tiled | Conv::Any) => 1,
-            Template::Conv(Conv::Pixels) => 4,
+            Template::Conv(Conv::Pixels) => 5,
             Template::Conv(Conv::Winograd | Conv::DepthwisePixels) => 2,
             Template::Conv(Conv::Transposed | Conv::TransposedAny) => 1,
         }

@@ -59,7 +59,7 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
     let is_last = [conv.input_channels, conv.output_channels].contains(&Channels::Last);
     if is_last && matches!(target, Target::Cpu(_)) {
         if shape.groups == 1 || !shape.in_channels.is(shape.groups) {
-            let in_order = conv.input_channels == Channels::Last;
+            let in_order = shape.input_channels(conv) == Channels::Last;
             let scratch = scratch::conv_pixels(&shape, in_order, target);
             add(Conv::Pixels, tap_panels(&shape, is_f32), scratch, work.and(weight, weights(&shape)));
             if let Some(form) = winograd_panels(&shape).filter(|_| shape.groups == 1) {

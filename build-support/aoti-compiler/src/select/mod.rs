@@ -17,7 +17,7 @@ pub use library::{LibraryMatrix, LibraryProduct};
 pub(crate) use library::{libraries, library_product};
 pub use packing::{Expansion, Form, PackedOperand, Packing};
 pub use scratch::Scratch;
-pub(crate) use scratch::{all_rows_bytes, few_columns, few_rows, leaves_half, matrix_bytes, row_bytes};
+pub(crate) use scratch::{all_rows_bytes, few_columns, few_rows, matrix_bytes, pixel_line, row_bytes};
 
 use crate::loops::{Kernel, KernelKind, Program, RowOp};
 use crate::symbolic::Expr;

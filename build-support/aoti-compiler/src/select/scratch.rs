@@ -3,7 +3,7 @@
 use crate::dtype::DType;
 use crate::fourier::{Fourier, Plan};
 use crate::graph::Routine;
-use crate::loops::{Attention, ConvShape, Kernel, Nest, Program, RowOperation, Storage};
+use crate::loops::{Attention, Channels, ConvShape, Kernel, Nest, Program, RowOperation, Storage};
 use crate::symbolic::{Expr, NoRanges, common_divisor};
 use crate::target::Target;
 
@@ -63,12 +63,6 @@ pub(crate) fn few_rows(rows: &Expr) -> Option<i64> {
 /// The columns of a product that do not fill a panel of floats, which packs and computes only the vectors of those.
 pub(crate) fn few_columns(columns: &Expr) -> Option<i64> {
     columns.as_int().filter(|columns| *columns < PANEL).map(|columns| columns.max(1))
-}
-
-/// Whether so many channels leave half a vector of the widest, or less, for the last one. Unknown ones may.
-pub(crate) fn leaves_half(channels: &Expr) -> bool {
-    const WIDEST: i64 = 16;
-    channels.as_int().is_none_or(|channels| (1..=WIDEST / 2).contains(&(channels % WIDEST)))
 }
 
 /// Bytes of a row of a panel (`kPanelBytes` of `tile.h`), and the floats in it.
@@ -304,25 +298,62 @@ pub(super) fn conv(shape: &ConvShape, target: &Target) -> Scratch {
     Scratch::of_all(aligned(&(&floats * 4), target))
 }
 
-/// The padded copy of an input whose channels are last, or become last in it; none where it is read in place.
-pub(super) fn conv_pixels(shape: &ConvShape, is_last: bool, target: &Target) -> Scratch {
-    let channels = shape.in_channels.as_int();
-    let is_shared = channels.is_none_or(|channels| shape.stride[2] * channels % SET_FLOATS == 0);
-    let reach: [Expr; 3] = std::array::from_fn(|d| {
+/// Pixels that some tap reads, along each dimension.
+fn reach(shape: &ConvShape) -> [Expr; 3] {
+    std::array::from_fn(|d| {
         let taps = &(&shape.kernel[d] - 1) * shape.dilation[d];
         &(&(&shape.output[d] - 1) * shape.stride[d]) + &(&taps + 1)
-    });
+    })
+}
+
+/// Whether pixels so far apart would share a cache set, or may.
+fn shares_a_set(shape: &ConvShape) -> bool {
+    let channels = shape.in_channels.as_int();
+    channels.is_none_or(|channels| shape.stride[2] * channels % SET_FLOATS == 0)
+}
+
+/// Whether pixels are read where they lie.
+fn pixels_in_place(shape: &ConvShape, is_last: bool) -> bool {
+    let reach = reach(shape);
     let lies_inside = |d: usize| {
         let rest = (&shape.input[d] - &reach[d]).as_int();
         shape.padding[d] == 0 && rest.is_some_and(|rest| rest >= 0)
     };
-    if is_last && !is_shared && (0..3).all(lies_inside) {
+    is_last && !shares_a_set(shape) && (0..3).all(lies_inside)
+}
+
+/// The padded copy of an input whose channels are last, or become last in it; none where it is read in place.
+pub(super) fn conv_pixels(shape: &ConvShape, is_last: bool, target: &Target) -> Scratch {
+    if pixels_in_place(shape, is_last) {
         return Scratch::default();
     }
-    let pitch = if is_shared { &shape.in_channels + PIXEL_SLACK } else { shape.in_channels.clone() };
-    let pixels = reach.iter().map(|size| size.maximum(&Expr::int(0)));
+    let pitch =
+        if shares_a_set(shape) { &shape.in_channels + PIXEL_SLACK } else { shape.in_channels.clone() };
+    let pixels = reach(shape).into_iter().map(|size| size.maximum(&Expr::int(0)));
     let floats = pixels.fold(&shape.batch * &pitch, |floats, size| &floats * &size);
     Scratch::of_all(aligned(&(&floats * 4), target))
+}
+
+/// Output pixels that are equally far apart in what `conv_pixels` reads, the `length` of its plan. Tiles follow from it, and
+/// are right whatever it is.
+pub(crate) fn pixel_line(shape: &ConvShape, channels: Channels) -> Expr {
+    let in_place = pixels_in_place(shape, channels == Channels::Last);
+    let [slices, rows, columns] = if in_place { shape.input.clone() } else { reach(shape) };
+    let slice = &rows * &columns;
+    let apart = [&slices * &slice, &slice * shape.stride[0], &columns * shape.stride[1]];
+    let counts = [&shape.batch, &shape.output[0], &shape.output[1]];
+    let (mut length, mut step) = (shape.output[2].clone(), Expr::int(shape.stride[2]));
+    // Rows, slices and images whose pixels follow on from each other are one line.
+    for (count, apart) in counts.into_iter().zip(apart).rev().filter(|(count, _)| !count.is(1)) {
+        if length.is(1) {
+            step = apart.clone();
+        }
+        if &length * &step != apart {
+            break;
+        }
+        length = &length * count;
+    }
+    length
 }
 
 /// The points of a block of tiles, their products with a group of output channels, and a pixel of zeros: sizes of `winograd.h`.
@@ -351,13 +382,34 @@ mod tests {
     use crate::codegen::headers::numbers::{number, numbers};
 
     #[test]
-    fn half_a_vector_is_left_over_of_few_channels() {
-        let left: Vec<i64> = (1..=34).filter(|channels| leaves_half(&Expr::int(*channels))).collect();
-        assert_eq!(left, [1, 2, 3, 4, 5, 6, 7, 8, 17, 18, 19, 20, 21, 22, 23, 24, 33, 34]);
-        assert!(
-            leaves_half(&Expr::sym(crate::symbolic::Symbol::size(0))),
-            "of channels that are not known it may be"
+    fn lines_are_as_long_as_pixels_are_equally_far_apart() {
+        let line = |sizes: [i64; 3], kernel: i64, stride: i64, padding: i64, channels: Channels| {
+            let spatial = |size: i64| [1, size, size].map(Expr::int);
+            let shape = ConvShape {
+                batch: Expr::sym(crate::symbolic::Symbol::size(0)),
+                in_channels: Expr::int(sizes[0]),
+                out_channels: Expr::int(16),
+                groups: 1,
+                input: spatial(sizes[1]),
+                kernel: spatial(kernel),
+                stride: [1, stride, stride],
+                dilation: [1; 3],
+                padding: [0, padding, padding],
+                output: spatial(sizes[2]),
+            };
+            let one = ConvShape { batch: Expr::int(1), ..shape.clone() };
+            [pixel_line(&one, channels).as_int(), pixel_line(&shape, channels).as_int()]
+        };
+        assert_eq!(line([6, 14, 10], 5, 1, 0, Channels::Last), [Some(10), Some(10)], "rows lie apart");
+        assert_eq!(line([6, 14, 14], 1, 1, 0, Channels::Last), [Some(196), None], "images follow on");
+        assert_eq!(line([6, 14, 14], 1, 1, 0, Channels::First), [Some(196), None], "in a copy too");
+        assert_eq!(line([6, 8, 8], 3, 1, 1, Channels::Last), [Some(8), Some(8)], "there is padding between");
+        assert_eq!(
+            line([6, 14, 7], 2, 2, 0, Channels::Last),
+            [Some(7), Some(7)],
+            "every second row is left out"
         );
+        assert_eq!(line([6, 5, 1], 5, 1, 0, Channels::Last), [Some(1), None], "one pixel of each image");
     }
 
     #[test]

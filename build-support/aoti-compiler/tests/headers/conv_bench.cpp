@@ -34,9 +34,14 @@ static double bench_pixels(i64 ic, i64 oc, i64 size, i64 kernel, i64 stride, i64
               {1, out, out}};
   f32 *x = bench_floats(ic * size * size), *w = bench_floats(round_up(oc, kPanel) * ic * kernel * kernel);
   f32 *y = bench_floats(oc * out * out), *scratch = bench_floats(conv_pixels_scratch_bytes(s, order) / 4);
-  double pad_us = bench_best([&] { conv_pixels_pad(s, order, 0, conv_pixels_pad_units(s, order), x, scratch); });
+  const auto pad_all = [&] {
+    const i64 units = conv_pixels_pad_units(s, order);
+    order == ChannelOrder::First ? conv_pixels_pad<ChannelOrder::First>(s, 0, units, x, scratch)
+                                 : conv_pixels_pad<ChannelOrder::Last>(s, 0, units, x, scratch);
+  };
+  double pad_us = bench_best(pad_all);
   double us = bench_best([&] {
-    conv_pixels_pad(s, order, 0, conv_pixels_pad_units(s, order), x, scratch);
+    pad_all();
     conv_pixels(s, order, 0, conv_pixels_units(s, order), x, w, scratch, [&](i64, i64 channel, i64 pixel, auto lanes, auto sums) {
       bench_store(lanes, y + pixel * oc + channel, sums);
     });

@@ -109,7 +109,7 @@ static void check_winograd(const ConvShape &s, const f32 *last, const f32 *x, co
     Guarded<char> copy(conv_pixels_scratch_bytes(s, ChannelOrder::First), true);
     Collected c(s.batch * s.out_channels * pixels);
     if (i == 0)
-      split(conv_pixels_pad_units(s, order), [&](i64 u0, i64 u1) { conv_pixels_pad(s, order, u0, u1, x, copy.data); });
+      split(conv_pixels_pad_units(s, order), [&](i64 u0, i64 u1) { conv_pixels_pad<ChannelOrder::First>(s, u0, u1, x, copy.data); });
     split(conv_winograd_units(s), [&](i64 u0, i64 u1) {
       Guarded<char> scratch(conv_winograd_scratch_bytes(s), true);
       const f32 *from = i == 0 ? x : last;
@@ -127,8 +127,24 @@ static void check_winograd(const ConvShape &s, const f32 *last, const f32 *x, co
   }
 }
 
-// With channels last in the output, and first or last in the input.
-static void check_pixels(const ConvShape &s, const f32 *x, const f32 *w) {
+// With channels last in the output, and first or last in the input, of which this is known.
+template <class Known, ChannelOrder Order, i64 InChannels>
+static void check_pixels_of(const ConvShape &s, const f32 *from, const f32 *packed, const f32 *x, const f32 *w) {
+  const i64 pixels = volume(s.out);
+  Guarded<char> scratch(conv_pixels_scratch_bytes(s, Order), true);
+  Collected c(s.batch * s.out_channels * pixels);
+  split(conv_pixels_pad_units(s, Order),
+        [&](i64 u0, i64 u1) { conv_pixels_pad<Order, InChannels>(s, u0, u1, from, scratch.data); });
+  split(conv_pixels_units(s, Order), [&](i64 u0, i64 u1) {
+    conv_pixels<ConvOnce::Larger, Known>(
+        s, Order, u0, u1, from, packed, scratch.data, [&](i64 n, i64 channel, i64 pixel, auto lanes, auto v) {
+          c.put_apart(lanes, (n * s.out_channels + channel) * pixels + pixel, pixels, v);
+        });
+  });
+  compare(Order == ChannelOrder::First ? "pixels of channels" : "pixels", s, c, x, w);
+}
+
+template <class Known, i64 InChannels = 0> static void check_pixels(const ConvShape &s, const f32 *x, const f32 *w) {
   const i64 taps = volume(s.kernel), ic = s.in_channels / s.groups, k = ic * taps, pixels = volume(s.out);
   const i64 own = s.out_channels / s.groups, of_group = ceil_div(own, kPanel) * k * kPanel;
   Guarded<f32> last(s.batch * s.in_channels * volume(s.in));
@@ -152,19 +168,15 @@ static void check_pixels(const ConvShape &s, const f32 *x, const f32 *w) {
   for (i64 g = 0; g < s.groups; ++g)
     pack_columns(k, own, packed.data + g * of_group,
                  [&](i64 i, i64 channel) { return w[(g * own + channel) * k + i % ic * taps + i / ic]; });
-  for (int i = 0; i < 2; ++i) {
-    const ChannelOrder order = i == 0 ? ChannelOrder::First : ChannelOrder::Last;
-    const f32 *from = order == ChannelOrder::First ? x : last.data;
-    Guarded<char> scratch(conv_pixels_scratch_bytes(s, order), true);
-    Collected c(s.batch * s.out_channels * pixels);
-    split(conv_pixels_pad_units(s, order), [&](i64 u0, i64 u1) { conv_pixels_pad(s, order, u0, u1, from, scratch.data); });
-    split(conv_pixels_units(s, order), [&](i64 u0, i64 u1) {
-      conv_pixels(s, order, u0, u1, from, packed.data, scratch.data, [&](i64 n, i64 channel, i64 pixel, auto lanes, auto v) {
-        c.put_apart(lanes, (n * s.out_channels + channel) * pixels + pixel, pixels, v);
-      });
-    });
-    compare(order == ChannelOrder::First ? "pixels of channels" : "pixels", s, c, x, w);
-  }
+  check_pixels_of<Known, ChannelOrder::First, InChannels>(s, x, packed.data, x, w);
+  check_pixels_of<Known, ChannelOrder::Last, InChannels>(s, last.data, packed.data, x, w);
+}
+
+// A convolution all of whose sizes are known.
+template <i64 InChannels, i64 Channels, i64 Line, bool Groups = false> static void check_known(const ConvShape &s) {
+  Guarded<f32> x(s.batch * s.in_channels * volume(s.in)), w(s.out_channels * (s.in_channels / s.groups) * volume(s.kernel));
+  check_fill(x), check_fill(w);
+  check_pixels<PixelShape<Channels, Line, Groups>, InChannels>(s, x.data, w.data);
 }
 
 static void check_conv(const ConvShape &s) {
@@ -186,7 +198,7 @@ static void check_conv(const ConvShape &s) {
     });
   });
   compare("conv", s, c, x.data, w.data);
-  check_pixels(s, x.data, w.data);
+  check_pixels<PixelShape<>>(s, x.data, w.data);
   if (ic != 1) return;
   Collected d(c.n);
   split(conv_depthwise_units(s), [&](i64 u0, i64 u1) {
@@ -270,6 +282,20 @@ static ConvShape shape(i64 n, i64 ic, i64 oc, i64 g, i64 h, i64 w, i64 kh, i64 k
   return c;
 }
 
+// Channels that fill one vector, several, half of one more, all of a unit, or leave some behind units; lines as long as a tile, a
+// bit longer, and not what was said.
+static void check_known_shapes() {
+  check_known<6, 16, 10>(shape(1, 6, 16, 1, 14, 14, 5, 5, 1, 1, 0, 0)), check_known<1, 6, 28>(shape(2, 1, 6, 1, 28, 28, 5, 5, 1, 1, 2, 2));
+  check_known<16, 32, 8>(shape(3, 16, 32, 1, 8, 8, 3, 3, 1, 1, 1, 1)), check_known<3, 16, 21>(shape(1, 3, 16, 1, 37, 41, 3, 3, 2, 1, 1, 1));
+  check_known<5, 24, 9>(shape(1, 5, 24, 1, 9, 9, 3, 3, 1, 1, 1, 1)), check_known<5, 24, 0>(shape(1, 5, 24, 1, 9, 20, 3, 3, 1, 1, 1, 1));
+  check_known<40, 88, 49>(shape(1, 40, 88, 1, 7, 7, 1, 1, 1, 1, 0, 0)), check_known<5, 48, 15>(shape(1, 5, 48, 1, 4, 15, 3, 3, 1, 1, 1, 1));
+  check_known<5, 56, 17>(shape(1, 5, 56, 1, 4, 17, 3, 3, 1, 1, 1, 1)), check_known<7, 40, 0>(shape(1, 7, 40, 1, 12, 3, 3, 3, 1, 1, 1, 1));
+  check_known<9, 128, 5>(shape(1, 9, 128, 1, 6, 5, 3, 3, 1, 1, 1, 1)), check_known<9, 80, 113>(shape(1, 9, 80, 1, 2, 113, 1, 3, 1, 1, 1, 1));
+  check_known<9, 72, 1>(shape(1, 9, 72, 1, 1, 1, 1, 1, 1, 1, 0, 0)), check_known<4, 4, 3>(shape(1, 4, 4, 1, 3, 3, 3, 3, 1, 1, 1, 1));
+  check_known<48, 72, 8, true>(shape(2, 48, 144, 2, 9, 15, 3, 3, 2, 1, 1, 1)), check_known<6, 16, 10>(shape(1, 6, 16, 1, 3, 6, 1, 1, 1, 1, 0, 0));
+  check_known<3, 20, 4>(shape(1, 3, 20, 1, 3, 4100, 1, 3, 1024, 1, 0, 0));
+}
+
 static void check_random_shapes() {
   const i64 sizes[] = {1, 2, 3, 5, 7, 8, 14, 17, 31, 33, 40};
   for (int i = 0; i < 500; ++i) {
@@ -317,6 +343,8 @@ int main() {
   check_conv(shape(2, 37, 70, 1, 15, 9, 3, 3, 1, 1, 1, 1)), check_conv(shape(1, 1, 65, 1, 1, 30, 3, 3, 1, 1, 2, 2));
   check_conv(shape(1, 40, 16, 1, 3, 3, 3, 3, 1, 1, 0, 0)), check_conv(shape(1, 3, 12, 1, 64, 64, 16, 16, 16, 1, 0, 0));
   check_conv(shape(1, 6, 6, 6, 200, 210, 3, 3, 1, 1, 1, 1)), check_conv(shape(1, 2, 2, 2, 1, 9000, 1, 5, 1, 1, 2, 2));
+  check_conv(shape(1, 6, 16, 1, 14, 14, 5, 5, 1, 1, 0, 0)), check_conv(shape(1, 3, 16, 1, 37, 41, 3, 3, 2, 1, 1, 1));
+  check_known_shapes();
   // Windows of each size and stride that depthwise kernels know, at borders and between, in channels that fill vectors or not.
   check_conv(shape(2, 40, 40, 40, 9, 20, 3, 3, 1, 1, 1, 1)), check_conv(shape(1, 33, 33, 33, 12, 39, 3, 3, 2, 1, 1, 1));
   check_conv(shape(1, 16, 16, 16, 17, 33, 5, 5, 1, 1, 2, 2)), check_conv(shape(1, 72, 72, 72, 14, 40, 5, 5, 2, 1, 2, 1));

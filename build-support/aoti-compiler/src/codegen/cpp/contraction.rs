@@ -14,7 +14,7 @@ use crate::schedule::Schedule;
 use crate::schedule::mapping::{Block, CpuMapping, Split};
 use crate::select::{
     Choice, Conv, Form, Gemm, PackedOperand, Packing, Scratch, all_rows_bytes, few_columns, few_rows,
-    leaves_half,
+    pixel_line,
 };
 use crate::symbolic::{Expr, Symbol};
 
@@ -361,6 +361,11 @@ pub(super) fn convolution(
     text.weight = 16 + conv.epilogue.terms.len();
 }
 
+/// A size as a template's parameter, where 0 is any.
+fn or_open(size: &Expr) -> i64 {
+    size.as_int().unwrap_or(0)
+}
+
 impl Printer<'_> {
     fn loops(&self, algorithm: Conv) -> String {
         let (x, w) = (self.parameters.buffer(self.conv.input), self.parameters.buffer(self.conv.weight));
@@ -446,20 +451,16 @@ impl Printer<'_> {
         }
     }
 
-    /// What its channels may ask of the template.
-    fn channels(&self) -> &'static str {
-        let own = self.shape.out_channels.floor_div(&Expr::int(self.shape.groups.max(1)));
-        match (leaves_half(&own), self.shape.groups > 1) {
-            (false, false) => "ConvChannels::Plain",
-            (true, false) => "ConvChannels::Halves",
-            (false, true) => "ConvChannels::Groups",
-            (true, true) => "ConvChannels::Any",
-        }
+    /// What is known of it.
+    fn known(&self) -> String {
+        let channels = self.shape.out_channels.floor_div(&Expr::int(self.shape.groups.max(1)));
+        let line = pixel_line(self.shape, self.shape.input_channels(self.conv));
+        format!("PixelShape<{}, {}, {}>", or_open(&channels), or_open(&line), self.shape.groups > 1)
     }
 
     /// Where the template finds the channels of its input.
     fn order(&self) -> &'static str {
-        match self.conv.input_channels {
+        match self.shape.input_channels(self.conv) {
             Channels::First => "ChannelOrder::First",
             Channels::Last => "ChannelOrder::Last",
         }
@@ -467,9 +468,9 @@ impl Printer<'_> {
 
     /// The padded copy of the input, in memory that all workers share.
     fn padded_copy(&self, x: &str) -> String {
-        let order = self.order();
+        let (order, channels) = (self.order(), or_open(&self.shape.in_channels));
         format!(
-            "parallel(run, conv_pixels_pad_units(shape, {order}), 8, [&](i64 begin, i64 end, i64) {{ conv_pixels_pad(shape, {order}, begin, end, {x}, run.scratch); }});\n"
+            "parallel(run, conv_pixels_pad_units(shape, {order}), 8, [&](i64 begin, i64 end, i64) {{ conv_pixels_pad<{order}, {channels}>(shape, begin, end, {x}, run.scratch); }});\n"
         )
     }
 
@@ -490,9 +491,9 @@ impl Printer<'_> {
     }
 
     fn channels_last(&self, x: &str, w: &str) -> String {
-        let (order, once, channels) = (self.order(), self.once(), self.channels());
+        let (order, once, known) = (self.order(), self.once(), self.known());
         let call = format!(
-            "conv_pixels<{once}, {channels}>(shape, {order}, begin, end, {x}, {w}, run.scratch, epilogue);"
+            "conv_pixels<{once}, {known}>(shape, {order}, begin, end, {x}, {w}, run.scratch, epilogue);"
         );
         let copy = self.padded_copy(x) + &self.over_channels();
         copy + &self.split(&format!("conv_pixels_units(shape, {order})"), &call)

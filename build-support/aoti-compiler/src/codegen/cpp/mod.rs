@@ -8,8 +8,8 @@ mod rows;
 mod threads;
 
 use super::c_family::function::Parameters;
+use super::c_family::operations::headers_of_terms;
 use super::c_family::starts::Started;
-use super::c_family::terms::headers_of_terms;
 use super::headers::Header;
 use crate::graph::Origin;
 use crate::loops::{BufferId, Kernel, KernelId, KernelKind, RowOp};

@@ -11,8 +11,9 @@ mod rows;
 
 use super::c_family::function::{Parameters, Use};
 use super::c_family::indent;
+use super::c_family::operations::headers_of_terms;
 use super::c_family::starts::Started;
-use super::c_family::terms::{WIDEST_ACCESS, headers_of_terms};
+use super::c_family::terms::WIDEST_ACCESS;
 use super::headers::Header;
 use crate::graph::Origin;
 use crate::loops::{BufferId, KernelId, KernelKind};

@@ -1,0 +1,86 @@
+//! The text of each stage, for `inspect --emit`.
+
+use super::{Options, compile, stages, with_graph};
+use crate::codegen::bindings::{self, WeightsPlacement};
+use crate::codegen::bundle::SourceBundle;
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::target::{GpuTarget, Vendor};
+use crate::{aten, codegen, frontend, loops, schedule};
+use bytes::Bytes;
+
+/// One stage's text, for `inspect --emit`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Emit {
+    /// The program as it was exported, in the text form of ATen calls.
+    Aten,
+    /// The core graph after all transformations, in `.aoti` text.
+    Graph,
+    /// Loop nests before fusion.
+    Loops,
+    /// Kernels after fusion, with how each is computed, mapped and placed.
+    Schedule,
+    /// What a run does: kernels, addresses, checks.
+    Run,
+    /// C++ kernels.
+    Cpp,
+    /// Kernels for NVIDIA GPUs, as CUDA C++.
+    Cuda,
+    /// Kernels for AMD GPUs, as HIP.
+    Hip,
+    /// The C++ that calls the kernels and checks arguments.
+    Wrapper,
+    /// The Rust module.
+    Bindings,
+    /// The C header.
+    Header,
+}
+
+/// The text of one stage.
+pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagnostics> {
+    match what {
+        Emit::Aten if frontend::text::is_text(&model) => {
+            Err(Diagnostic::new(Code::Text, "graph text has no program of PyTorch's")
+                .help("`--emit graph` shows its own operators")
+                .into())
+        }
+        Emit::Aten => Ok(aten::text::print_short(&frontend::import(&options.name, model)?)),
+        Emit::Graph => with_graph(model, options, |graph| Ok(crate::graph::text::print_short(&graph))),
+        Emit::Loops => Ok(loops::text::print_short(&stages(model, options)?.lowered)),
+        Emit::Schedule => Ok(schedule::text::print_short(&stages(model, options)?.schedule)),
+        Emit::Run => {
+            let stages = stages(model, options)?;
+            let plan = codegen::run::of_schedule(&stages.schedule, &stages.graph.ranges());
+            Ok(codegen::run::text::print(&plan))
+        }
+        Emit::Bindings => {
+            let bundle = compile(model, options)?;
+            let embedded = options.embed_weights;
+            let weights = if embedded { WeightsPlacement::Embedded } else { WeightsPlacement::External };
+            let options = bindings::Options { weights, link: bindings::Link::Static, weights_digest: None };
+            Ok(bundle.bindings(&options))
+        }
+        Emit::Header => Ok(compile(model, options)?.header()),
+        Emit::Cuda => emit_device(model, options, Vendor::Nvidia),
+        Emit::Hip => emit_device(model, options, Vendor::Amd),
+        Emit::Cpp => Ok(sources(&compile(model, options)?, |name| name.starts_with("kernels"))),
+        Emit::Wrapper => {
+            Ok(sources(&compile(model, options)?, |name| name.starts_with("run_") || name == "model.cpp"))
+        }
+    }
+}
+
+/// The device code for the options' architectures of a vendor, or for one that stands for its newest.
+fn emit_device(model: Bytes, options: &Options, vendor: Vendor) -> Result<String, Diagnostics> {
+    let is_theirs = |name: &String| GpuTarget::named(name).is_none_or(|target| target.vendor == vendor);
+    let mut gpus: Vec<String> = options.gpus.iter().filter(|name| is_theirs(name)).cloned().collect();
+    if gpus.is_empty() {
+        gpus.push(vendor.newest().to_owned());
+    }
+    let alone = Options { levels: vec![], gpus, ..options.clone() };
+    let bundle = compile(model, &alone)?;
+    Ok(sources(&bundle, |name| bundle.devices.iter().any(|unit| unit.source == name)))
+}
+
+fn sources(bundle: &SourceBundle, wanted: impl Fn(&str) -> bool) -> String {
+    bundle.files.iter().filter(|file| wanted(&file.name)).map(|file| file.text.as_str()).collect()
+}

@@ -1,0 +1,156 @@
+//! What stages and kernels consist of, what they read and what they write.
+
+use super::{
+    Access, BufferId, Effect, Guard, Kernel, KernelKind, Program, Stage, Storage, Term, TermId, TypedTerm,
+};
+use crate::dtype::DType;
+use crate::graph::Combine;
+
+impl Stage {
+    /// Appends a term, or finds an equal one.
+    pub fn term(&mut self, term: Term, dtype: DType) -> TermId {
+        let typed = TypedTerm { term, dtype };
+        match self.terms.iter().position(|other| *other == typed) {
+            Some(position) => position,
+            None => {
+                self.terms.push(typed);
+                self.terms.len() - 1
+            }
+        }
+    }
+
+    /// All loads, with their guards.
+    pub fn loads(&self) -> impl Iterator<Item = (&Access, &[Guard])> {
+        self.terms.iter().filter_map(|typed| {
+            let Term::Load { access, guards, .. } = &typed.term else { return None };
+            Some((access, guards.as_slice()))
+        })
+    }
+
+    /// The accesses of all loads and stores.
+    pub fn accesses(&self) -> impl Iterator<Item = &Access> {
+        let loads = self.loads().map(|(access, _)| access);
+        let stores = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Store { access, .. } => Some(access),
+            Effect::Accumulate { .. } => None,
+        });
+        loads.chain(stores)
+    }
+
+    /// What it reads and writes, to be changed.
+    pub fn accesses_mut(&mut self) -> impl Iterator<Item = &mut Access> {
+        let loads = self.terms.iter_mut().filter_map(|typed| {
+            let Term::Load { access, .. } = &mut typed.term else { return None };
+            Some(access)
+        });
+        let stores = self.effects.iter_mut().filter_map(|effect| match effect {
+            Effect::Store { access, .. } => Some(access),
+            Effect::Accumulate { .. } => None,
+        });
+        loads.chain(stores)
+    }
+
+    /// Buffers that are read.
+    pub fn reads(&self) -> impl Iterator<Item = BufferId> + '_ {
+        self.loads().map(|(access, _)| access.buffer)
+    }
+
+    /// Buffers that are written.
+    pub fn writes(&self) -> impl Iterator<Item = BufferId> + '_ {
+        self.effects.iter().filter_map(|effect| match effect {
+            Effect::Store { access, .. } => Some(access.buffer),
+            Effect::Accumulate { .. } => None,
+        })
+    }
+}
+
+impl Kernel {
+    /// The stages of loops, or the epilogue and then those of the row epilogue, to be changed.
+    pub fn stages_mut(&mut self) -> impl Iterator<Item = &mut Stage> {
+        let [first, then] = self.stage_lists_mut();
+        first.iter_mut().chain(then)
+    }
+
+    /// The stages of loops, or the epilogue and then those of the row epilogue.
+    pub fn stages(&self) -> impl Iterator<Item = &Stage> {
+        let [first, then]: [&[Stage]; 2] = match &self.kind {
+            KernelKind::Nest(nest) => [&nest.stages, &[]],
+            KernelKind::MatMul(matmul) => {
+                let rows = matmul.row_epilogue.as_ref();
+                [std::slice::from_ref(&matmul.epilogue), rows.map_or(&[], |rows| &rows.stages)]
+            }
+            KernelKind::Convolution(conv) => [std::slice::from_ref(&conv.epilogue), &[]],
+            KernelKind::Attention(attention) => [&attention.stages, &[]],
+            KernelKind::Rows(_) | KernelKind::Extern(_) => [&[], &[]],
+        };
+        first.iter().chain(then)
+    }
+
+    /// The stages that may refer to the stage of this number, and its place among them.
+    pub fn stages_beside_mut(&mut self, stage: usize) -> (&mut [Stage], usize) {
+        let [first, then] = self.stage_lists_mut();
+        let count = first.len();
+        if stage < count { (first, stage) } else { (then, stage - count) }
+    }
+
+    fn stage_lists_mut(&mut self) -> [&mut [Stage]; 2] {
+        match &mut self.kind {
+            KernelKind::Nest(nest) => [&mut nest.stages, &mut []],
+            KernelKind::MatMul(matmul) => {
+                let rows = matmul.row_epilogue.as_mut();
+                let rows: &mut [Stage] = rows.map_or(&mut [], |rows| &mut rows.stages);
+                [std::slice::from_mut(&mut matmul.epilogue), rows]
+            }
+            KernelKind::Convolution(conv) => [std::slice::from_mut(&mut conv.epilogue), &mut []],
+            KernelKind::Attention(attention) => [&mut attention.stages, &mut []],
+            KernelKind::Rows(_) | KernelKind::Extern(_) => [&mut [], &mut []],
+        }
+    }
+
+    /// Buffers that are read, in order of first use.
+    pub fn reads(&self) -> Vec<BufferId> {
+        let mut buffers: Vec<BufferId> = match &self.kind {
+            KernelKind::Nest(_) => vec![],
+            KernelKind::MatMul(matmul) => vec![matmul.a.buffer, matmul.b.buffer],
+            KernelKind::Convolution(conv) => vec![conv.input, conv.weight],
+            KernelKind::Attention(own) => vec![own.queries.buffer, own.keys.buffer, own.values.buffer],
+            KernelKind::Rows(rows) => rows.inputs.clone(),
+            KernelKind::Extern(own) => own.inputs.iter().map(|(buffer, _)| *buffer).collect(),
+        };
+        for stage in self.stages() {
+            buffers.extend(stage.reads());
+            for effect in &stage.effects {
+                // Combining stores read what is there; indirect ones leave most of it as it is.
+                if let Effect::Store { access, combine, .. } = effect
+                    && (*combine != Combine::Set || !access.is_direct())
+                {
+                    buffers.push(access.buffer);
+                }
+            }
+        }
+        unique(buffers)
+    }
+
+    /// Buffers of which it keeps one row in a worker, in order of first use.
+    pub fn rows(&self, program: &Program) -> Vec<BufferId> {
+        let is_row = |id: &BufferId| matches!(program.buffers[*id].storage, Storage::Row { .. });
+        unique(self.reads().into_iter().chain(self.writes()).filter(is_row).collect())
+    }
+
+    /// Buffers that are written, in order of first use.
+    pub fn writes(&self) -> Vec<BufferId> {
+        let mut buffers: Vec<BufferId> = self.stages().flat_map(Stage::writes).collect();
+        if let KernelKind::Rows(rows) = &self.kind {
+            buffers.extend(&rows.outputs);
+        }
+        if let KernelKind::Extern(own) = &self.kind {
+            buffers.extend(own.outputs.iter().map(|(buffer, _)| *buffer));
+        }
+        unique(buffers)
+    }
+}
+
+fn unique(buffers: Vec<BufferId>) -> Vec<BufferId> {
+    let mut seen = std::collections::BTreeSet::new();
+    buffers.into_iter().filter(|buffer| seen.insert(*buffer)).collect()
+}
