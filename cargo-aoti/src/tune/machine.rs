@@ -9,7 +9,7 @@ use aoti_build::{Choices, Error, Job, Layout, LinkKind, Model, Progress, Session
 use aoti_compiler::compile::{self, Options};
 use aoti_compiler::interpret;
 use aoti_compiler::schedule::Records;
-use aoti_compiler::target::Tf32;
+use aoti_compiler::target::{Rates, Tf32};
 use aoti_runtime::{DType, Device, DynTensor, Library, ModelInfo};
 use aoti_toolchain::{TemporaryFolder, temporary_folder};
 
@@ -46,6 +46,8 @@ pub(crate) struct Machine<'a> {
     groups: &'a [Group],
     /// What is decided about everything else.
     decided: &'a Records,
+    /// What this machine reaches, where that is known.
+    rates: Option<&'a Rates>,
     progress: &'a dyn Progress,
     setting: Setting,
     made: Vec<Made>,
@@ -63,7 +65,7 @@ pub(crate) struct Machine<'a> {
 /// When the model does not compile.
 pub(crate) fn signature(session: &Session, model: &Model) -> Result<ModelInfo, Failure> {
     let records = Records::none();
-    let mut machine = Machine::new(session, model, (&[], &records), (Device::Cpu, 1), &Silent)?;
+    let mut machine = Machine::new(session, model, (&[], &records, None), (Device::Cpu, 1), &Silent)?;
     let first = machine.make(&[Assignment::first(&[])])?.remove(0);
     let made = &machine.made[first.map_err(|fault| Failure::Machine(fault.reason))?.0];
     Ok(Library::open(&made.path, &made.symbol)?.info()?)
@@ -73,7 +75,7 @@ impl<'a> Machine<'a> {
     pub(crate) fn new(
         session: &'a Session,
         model: &Model,
-        (groups, decided): (&'a [Group], &'a Records),
+        (groups, decided, rates): (&'a [Group], &'a Records, Option<&'a Rates>),
         (device, threads): (Device, u16),
         progress: &'a dyn Progress,
     ) -> Result<Machine<'a>, Failure> {
@@ -92,6 +94,7 @@ impl<'a> Machine<'a> {
             model,
             groups,
             decided,
+            rates,
             progress,
             setting,
             made,
@@ -140,6 +143,7 @@ impl<'a> Machine<'a> {
             libraries: vec![],
             names: self.model.names.clone(),
             records: self.decided.clone(),
+            rates: self.rates.cloned(),
             operators: self.model.compiled_operators()?,
         };
         let refuse = |error: aoti_compiler::diagnostic::Diagnostics| Failure::User(error.to_string());
@@ -170,7 +174,8 @@ impl<'a> Machine<'a> {
     }
 
     fn job(&self, number: usize, assignment: &Assignment) -> Job {
-        let choices = Choices::Given(assignment.records(self.groups, self.decided.clone()));
+        let records = assignment.records(self.groups, self.decided.clone());
+        let choices = Choices::Given { records, rates: self.rates.cloned() };
         let model = Model { choices, ..self.model.clone() };
         let folder = self.folder.path();
         let layout = Layout::flat(folder.join(number.to_string())).with_weights(folder.join("weights"));
