@@ -155,7 +155,8 @@ mod tests {
     #[test]
     fn builds_are_told_in_whole_numbers() {
         let found = rates(271.466).for_builds();
-        let own = target::Rates { mflop_per_s: 271_466, caches: vec![(1000, 100_000)], memory_mb_per_s: 10_000 };
+        let own =
+            target::Rates { mflop_per_s: 271_466, caches: vec![(1000, 100_000)], memory_mb_per_s: 10_000 };
         assert_eq!(found, own);
         assert!(found.are_possible() && !rates(0.0001).for_builds().are_possible());
     }

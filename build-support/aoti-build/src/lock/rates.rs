@@ -43,7 +43,8 @@ pub(super) fn runner(name: &str) -> Option<Result<Runner, String>> {
 
 /// The rates in a table.
 pub(super) fn read(value: Value) -> Result<Rates, String> {
-    let Raw { mflop_per_s, caches, memory_mb_per_s } = Raw::from_json(value).map_err(|error| error.message)?;
+    let Raw { mflop_per_s, caches, memory_mb_per_s } =
+        Raw::from_json(value).map_err(|error| error.message)?;
     let rates = Rates { mflop_per_s, caches, memory_mb_per_s };
     let is_possible = rates.are_possible();
     is_possible.then_some(rates).ok_or_else(|| "no machine is so fast, or so slow".to_owned())

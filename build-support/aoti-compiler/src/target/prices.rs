@@ -170,7 +170,8 @@ impl Prices {
     /// In the order of [`Item::ALL`]. Multiply-adds of register tiles and accesses side by side are what the others are
     /// measured by.
     pub const TYPICAL: Prices = Prices([
-        1.0, 16.0, 0.09, 4.0, 2.5, 12.0, 1.5, 6.0, 16.0, 16.0, 1.75, 1.3, 0.2, 0.05, 5.0, 20.0, 10.0, 51.2, 0.0, 80_000.0,
+        1.0, 16.0, 0.09, 4.0, 2.5, 12.0, 1.5, 6.0, 16.0, 16.0, 1.75, 1.3, 0.2, 0.05, 5.0, 20.0, 10.0, 51.2,
+        0.0, 80_000.0,
     ]);
 
     /// The prices on machines of a level.

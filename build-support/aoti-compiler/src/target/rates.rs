@@ -76,9 +76,9 @@ mod tests {
         let prices = Prices::TYPICAL.measured(Some(&rates()));
         let of = |item| prices.of(item);
         assert_eq!((of(Item::Weight), of(Item::SharedWeight), of(Item::NearWeight)), (12.5, 5.0, 2.0));
-        let others = Item::ALL.into_iter().filter(|item| {
-            ![Item::Weight, Item::SharedWeight, Item::NearWeight].contains(item)
-        });
+        let others = Item::ALL
+            .into_iter()
+            .filter(|item| ![Item::Weight, Item::SharedWeight, Item::NearWeight].contains(item));
         others.for_each(|item| assert_eq!(of(item), Prices::TYPICAL.of(item), "{}", item.name()));
         assert_eq!(Prices::TYPICAL.measured(None), Prices::TYPICAL);
     }

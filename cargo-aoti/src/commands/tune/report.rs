@@ -57,7 +57,8 @@ pub(super) fn dry_run(arguments: &Arguments, subject: &Subject<'_>) {
                 ways.map(|way| json!({ "choice": way.setting.to_string(), "predicted": way.cost, "parts": parts(way) })).collect();
             print_json(&json!({
                 "reason": "aoti-candidates", "model": subject.model.name, "kernel": group.name,
-                "key": group.key.to_string(), "default": group.ways[0].setting.to_string(), "candidates": ways,
+                "key": group.key.to_string(), "default": group.ways[0].setting.to_string(),
+                "default_parts": parts(&group.ways[0]), "candidates": ways,
             }));
             continue;
         }
