@@ -7,14 +7,17 @@ mod records;
 mod report;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use aoti_build::{Choices, Lock, Machine, Model, Place, Record, Runner, Session, Settings, Silent, Sizes};
+use aoti_build::{
+    Choices, Lock, Machine, Model, Place, Progress, Record, Runner, Session, Settings, Silent, Sizes,
+};
 use aoti_compiler::compile::OpenKernel;
 use aoti_compiler::schedule::{Decided, KernelKey, Records, Setting};
 use aoti_compiler::target::{Facts, Rates};
 use aoti_runtime::Device;
+use aoti_toolchain::temporary_folder;
 use clap::Args;
 
 use super::Context;
@@ -121,6 +124,8 @@ struct Task<'a> {
     /// Of the budget of the model.
     share: Duration,
     clock: Clock,
+    /// Where the model's weights lie.
+    weights: &'a Path,
 }
 
 impl Task<'_> {
@@ -182,7 +187,12 @@ fn model(
 ) -> Result<usize, Failure> {
     let clock = Clock { begun: Instant::now(), budget: arguments.budget };
     let alone = level::alone(session, &planned.model, arguments.device)?;
-    let points = points::points(arguments, session, planned, &alone)?;
+    // Most libraries have the same weights, whatever is measured: they are written once.
+    let weights = temporary_folder("weights", session.environment());
+    let weights =
+        weights.map_err(|error| Failure::Machine(format!("cannot make a temporary folder: {error}")))?;
+    let weights = weights.path();
+    let points = points::points(arguments, session, planned, &alone, weights)?;
     let (mut slower, mut decided) = (0, Records::none());
     let goes = BEFORE.iter().flat_map(|(stage, part, goes)| {
         (0..if arguments.dry_run { 1 } else { *goes }).map(|_| (*stage, *part))
@@ -196,7 +206,7 @@ fn model(
                 report::dry_run(arguments, &subject);
             } else if !subject.is_empty() {
                 let share = arguments.budget.mul_f64(part / points.len() as f64);
-                let task = Task { subject: &subject, share, clock };
+                let task = Task { subject: &subject, share, clock, weights };
                 slower += search(arguments, context, session, task, &mut found)?;
             }
         }
@@ -211,7 +221,7 @@ fn model(
             report::dry_run(arguments, &subject);
         } else if !subject.is_empty() {
             let share = clock.left().div_f64((points.len() - position) as f64);
-            let task = Task { subject: &subject, share, clock };
+            let task = Task { subject: &subject, share, clock, weights };
             slower += search(arguments, context, session, task, &mut Findings::default())?;
         } else if is_all {
             let name = &planned.model.name;
@@ -445,7 +455,8 @@ fn measured(
     context.terminal.status("Tuning", &format!("{} on {}", subject.what(), subject.machine));
     let (groups, threads) = (&subject.groups, arguments.threads);
     let choices = (&groups[..], &subject.decided, subject.rates.as_ref());
-    let mut machine = Measuring::new(session, &subject.model, choices, (arguments.device, threads), &Silent)?;
+    let (on, places) = ((arguments.device, threads), (&Silent as &dyn Progress, task.weights));
+    let mut machine = Measuring::new(session, &subject.model, choices, on, places)?;
     let file = subject.planned.file(arguments);
     machine.prepare(&|info| super::run::inputs(info, file, &subject.point.dims))?;
     let before = groups.iter().map(|group| subject.recorded(group, threads)).collect();
