@@ -188,7 +188,7 @@ fn model(
     let clock = Clock { begun: Instant::now(), budget: arguments.budget };
     let alone = level::alone(session, &planned.model, arguments.device)?;
     // Most libraries have the same weights, whatever is measured: they are written once.
-    let weights = temporary_folder("weights", session.environment());
+    let weights = temporary_folder("tune", session.environment());
     let weights =
         weights.map_err(|error| Failure::Machine(format!("cannot make a temporary folder: {error}")))?;
     let weights = weights.path();
