@@ -157,3 +157,24 @@ pub(super) fn share(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_machine_reaches_stays_until_it_is_measured_again() {
+        let reaches =
+            |mflop_per_s: u64| Rates { mflop_per_s, caches: vec![(1 << 15, 9)], memory_mb_per_s: 7 };
+        let runner = |threads: u16| Runner { machine: "x86_64.v4.intel".to_owned(), threads };
+        let mut lock = Lock::default();
+        assert_eq!(rates(&mut lock, runner(2), None, false), None, "nobody knows");
+        assert_eq!(rates(&mut lock, runner(2), Some(&reaches(20)), false), Some(reaches(20)));
+        assert_eq!(rates(&mut lock, runner(2), Some(&reaches(21)), false), Some(reaches(20)), "as recorded");
+        assert_eq!(rates(&mut lock, runner(2), None, true), Some(reaches(20)), "not measured");
+        assert_eq!(rates(&mut lock, runner(2), Some(&reaches(22)), true), Some(reaches(22)));
+        // As a build will that has records of both.
+        assert_eq!(rates(&mut lock, runner(1), Some(&reaches(11)), false), Some(reaches(22)));
+        assert_eq!(lock.rates.len(), 2);
+    }
+}
