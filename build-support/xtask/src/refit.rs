@@ -168,17 +168,17 @@ impl Measured {
 /// How well costs order times.
 struct Correlation {
     own: f64,
-    /// Of times in an order that costs do not contradict: below 1 where there are ways of one cost.
+    /// If the same times came in the order of costs: below 1 where there are ways of one cost.
     most: f64,
     ways: usize,
 }
 
 impl Correlation {
     fn of(pairs: &[(f64, f64)]) -> Correlation {
-        let mut costs: Vec<f64> = pairs.iter().map(|pair| pair.0).collect();
+        let (mut costs, mut times): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         costs.sort_by(f64::total_cmp);
-        let ordered: Vec<(f64, f64)> =
-            costs.into_iter().enumerate().map(|(at, cost)| (cost, at as f64)).collect();
+        times.sort_by(f64::total_cmp);
+        let ordered: Vec<(f64, f64)> = costs.into_iter().zip(times).collect();
         let (own, most) = (rank_correlation(pairs), rank_correlation(&ordered));
         Correlation { own, most, ways: pairs.len() }
     }
