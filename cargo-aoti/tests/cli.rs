@@ -276,6 +276,34 @@ fn the_cache_says_why() {
 }
 
 #[test]
+fn choices_are_shown_with_the_prices_that_builds_go_by() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "scaled.aoti", MODEL);
+    let prices = || {
+        let output = aoti(folder.path(), &["inspect", "scaled.aoti", "--choices", "--format", "json"]);
+        let all: serde_json::Value = serde_json::from_str(out(&output).lines().next().unwrap()).unwrap();
+        assert_eq!(all["reason"], "prices", "{}", err(&output));
+        (all["prices"]["weight"].as_f64().unwrap(), all["by_rates"].as_bool().unwrap())
+    };
+    let typical = prices();
+    assert!(!typical.1);
+    let rates = |machine: &str, mflop: u64| {
+        format!(
+            "\n[\"rates {machine} 1\"]\nmflop-per-s = {mflop}\ncaches = [[32768, 9000]]\nmemory-mb-per-s = 4000\n"
+        )
+    };
+    let own = format!("{}.native", std::env::consts::ARCH);
+    write(folder.path(), "aoti.lock", format!("version = 1\n{}", rates("sm_90", 1000)));
+    assert_eq!(prices(), typical, "those of other machines say nothing");
+    write(folder.path(), "aoti.lock", format!("version = 1\n{}", rates(&own, 50_000)));
+    assert_eq!(prices(), (25.0, true));
+    write(folder.path(), "aoti.lock", format!("version = 1\n{}", rates(&own, 0)));
+    assert_eq!(prices(), typical, "what cannot be is passed over");
+    let output = aoti(folder.path(), &["inspect", "scaled.aoti", "--choices"]);
+    assert!(out(&output).starts_with("prices: multiply 1.000, "), "{}", out(&output));
+}
+
+#[test]
 fn the_cache_knows_what_a_project_builds() {
     let folder = project("[package.metadata.aoti]\ncpu = [\"native\"]\n");
     let built = aoti(folder.path(), &["build"]);

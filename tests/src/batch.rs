@@ -167,6 +167,7 @@ pub fn options(name: String) -> Options {
         libraries: vec![],
         names: Default::default(),
         records: Default::default(),
+        rates: None,
         operators: vec![],
     }
 }

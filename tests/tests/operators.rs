@@ -293,6 +293,7 @@ fn functions_cannot_be_called_on_gpus() {
         libraries: vec![],
         names: Default::default(),
         records: Default::default(),
+        rates: None,
         operators: vec![
             function,
             declared("sound::soft_clip", "(Tensor x, float drive=1.0) -> Tensor", graph),

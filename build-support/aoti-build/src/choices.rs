@@ -41,11 +41,14 @@ impl Session {
     pub fn usable(&self, model: &Model) -> Result<Usable, Error> {
         let path = match &model.choices {
             Choices::Predicted => return Ok(Usable::default()),
-            Choices::Given(records) => return Ok(Usable { records: records.clone(), notes: Vec::new() }),
+            Choices::Given { records, rates } => {
+                let (records, rates) = (records.clone(), rates.clone());
+                return Ok(Usable { records, rates, notes: Vec::new() });
+            }
             Choices::Lock(path) => path,
         };
         let Reading { lock, notes } = Lock::read(path)?;
-        if lock.records.is_empty() {
+        if lock.records.is_empty() && lock.rates.is_empty() {
             return Ok(Usable { notes, ..Usable::default() });
         }
         let mut usable = lock.usable(&self.machines(model)?);
@@ -62,8 +65,7 @@ impl Session {
         let (name, path) = (model.name.clone(), model.path.clone());
         let unreadable = |source| Error::Unreadable { name: name.clone(), path: path.clone(), source };
         let bytes = crate::files::map(&path).map_err(unreadable)?;
-        let records = self.usable(model)?.records;
-        let options = model.options(self.levels(model)?, self.architectures(model)?, records)?;
+        let options = model.options(self.levels(model)?, self.architectures(model)?, self.usable(model)?)?;
         compile::open_kernels(bytes, &options, facts).map_err(|diagnostics| Error::Model {
             name,
             path,

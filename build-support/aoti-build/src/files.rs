@@ -77,16 +77,13 @@ pub(crate) fn write_parts(path: &Path, parts: &mut dyn Iterator<Item = &[u8]>) -
     file.flush()
 }
 
-/// Writes the weights in one step, unless the file already holds them, and gives their digest.
-pub(crate) fn write_weights(path: &Path, weights: &WeightsBlob) -> Result<String, Error> {
-    let mut hasher = blake3::Hasher::new();
-    stream(weights, &mut hasher).map_err(file_error("read", path))?;
-    let digest = hasher.finalize().to_hex().to_string();
+/// Writes weights of this digest in one step, unless the file already holds them.
+pub(crate) fn write_weights(path: &Path, weights: &WeightsBlob, digest: &str) -> Result<(), Error> {
     let is_same_length = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() == weights.bytes);
-    if !is_same_length || digest_of(path).ok().as_deref() != Some(digest.as_str()) {
+    if !is_same_length || digest_of(path).ok().as_deref() != Some(digest) {
         replace(path, |file| stream(weights, file))?;
     }
-    Ok(digest)
+    Ok(())
 }
 
 /// The digest that the weights will have as a file.

@@ -70,7 +70,7 @@ mod with_compiler {
     pub use crate::error::{Error, Fault};
     pub use crate::layout::Layout;
     pub use crate::lock::{
-        FILE as LOCK_FILE, Lock, Machines, Place, Question, Reading, Record, Sizes, Usable,
+        FILE as LOCK_FILE, Lock, Machines, Place, Question, Reading, Record, Runner, Sizes, Usable,
     };
     pub use crate::machine::Machine;
     pub use crate::manifest::{

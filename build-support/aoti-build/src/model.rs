@@ -8,11 +8,13 @@ use aoti_compiler::codegen::names;
 use aoti_compiler::compile;
 use aoti_compiler::json_words;
 use aoti_compiler::schedule::Records;
+use aoti_compiler::target::Rates;
 pub use aoti_compiler::target::{MathLibrary, Tf32};
 pub use aoti_compiler::transform::rename::Names;
 use aoti_toolchain::{Device, UserToolchains};
 
 use crate::error::Error;
+use crate::lock::Usable;
 use crate::operators::Operator;
 
 /// Where the weights of a model lie.
@@ -62,7 +64,12 @@ pub enum Choices {
     /// As the records of this file say, where it is there and has them.
     Lock(PathBuf),
     /// So.
-    Given(Records),
+    Given {
+        /// The settings.
+        records: Records,
+        /// What processors reach.
+        rates: Option<Rates>,
+    },
 }
 
 /// One model to build.
@@ -190,7 +197,7 @@ impl Model {
         &self,
         levels: Vec<String>,
         gpus: Vec<String>,
-        records: Records,
+        Usable { records, rates, .. }: Usable,
     ) -> Result<compile::Options, Error> {
         Ok(compile::Options {
             name: self.name.clone(),
@@ -203,6 +210,7 @@ impl Model {
             libraries: self.libraries.clone(),
             names: self.names.clone(),
             records,
+            rates,
             operators: self.compiled_operators()?,
         })
     }

@@ -164,7 +164,7 @@ impl Session {
         let bytes = files::map(path).map_err(unreadable)?;
         let model = Seen::new(stamp, looked, &bytes);
         let options =
-            job.model.options(recipe.levels.clone(), recipe.architectures.clone(), recipe.records())?;
+            job.model.options(recipe.levels.clone(), recipe.architectures.clone(), recipe.usable())?;
         let bundle = self.compiled(job, (&bytes, &model.digest), &options, progress)?;
         if !self.settings.bindings_only {
             plan::check_functions(&job.model, &bundle)?;

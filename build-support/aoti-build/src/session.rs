@@ -232,8 +232,7 @@ impl Session {
             path: path.clone(),
             source,
         })?;
-        let records = self.usable(model)?.records;
-        let options = model.options(self.levels(model)?, self.architectures(model)?, records)?;
+        let options = model.options(self.levels(model)?, self.architectures(model)?, self.usable(model)?)?;
         let bundle = (self.compiler)(bytes, &options).map_err(|diagnostics| Error::Model {
             name,
             path,
@@ -261,6 +260,7 @@ impl Session {
             };
             Some(all.iter().map(told).collect::<Vec<_>>().join(" "))
         };
+        let usable = self.usable(model)?;
         Ok(Recipe {
             version: crate::VERSION.to_owned(),
             name: model.name.clone(),
@@ -276,7 +276,8 @@ impl Session {
             named_weights: model.named_weights,
             link: model.link,
             mode: format!("{:?}", self.settings.mode),
-            choices: choices::as_text(&self.usable(model)?.records),
+            choices: choices::as_text(&usable.records),
+            rates: usable.rates,
             operators: model.operators.iter().map(Operator::record).collect::<Result<_, _>>()?,
             toolchain,
         })

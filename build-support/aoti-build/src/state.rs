@@ -10,14 +10,16 @@ use aoti_compiler::codegen::names::exported_symbol;
 use aoti_compiler::json::{FromJson, ToJson};
 use aoti_compiler::json_fields;
 use aoti_compiler::schedule::{KernelKey, Records};
+use aoti_compiler::target::Rates;
 
 use crate::artefacts::{Artefact, Built};
 use crate::error::Error;
 use crate::files::{self, Stamp, file_error};
 use crate::layout::Layout;
+use crate::lock::Usable;
 use crate::model::Model;
 
-const SCHEMA: u32 = 6;
+const SCHEMA: u32 = 7;
 
 /// Clocks of file systems tick in steps, so a file that was written just before it was looked at may have been written
 /// again just after, in the same tick. Times that close to the look prove nothing.
@@ -46,6 +48,8 @@ pub(crate) struct Recipe {
     pub(crate) mode: String,
     /// What records say about kernels, by their keys.
     pub(crate) choices: Vec<(String, String)>,
+    /// What records say about processors.
+    pub(crate) rates: Option<Rates>,
     /// The project's own operators, with digests of their files.
     pub(crate) operators: Vec<String>,
     /// Absent where only bindings are made.
@@ -68,13 +72,14 @@ json_fields!(Recipe {
     link,
     mode,
     choices,
+    rates,
     operators,
     toolchain
 });
 
 impl Recipe {
-    /// What records say about kernels.
-    pub(crate) fn records(&self) -> Records {
+    /// What records say.
+    pub(crate) fn usable(&self) -> Usable {
         let mut records = Records::none();
         for (key, setting) in &self.choices {
             // Both were printed by their own types.
@@ -82,14 +87,14 @@ impl Recipe {
                 records.set(key, setting);
             }
         }
-        records
+        Usable { records, rates: self.rates.clone(), notes: Vec::new() }
     }
 
     /// Whether this is a build of native code that is wanted otherwise as a build of bindings is. Which toolchain there is
     /// now, what it can do, and so which records fit, is left open: to find out takes running it.
     pub(crate) fn is_native_for(&self, bindings: &Recipe) -> bool {
-        let Recipe { toolchain, levels, architectures, choices, .. } = self.clone();
-        let native = Recipe { toolchain, levels, architectures, choices, ..bindings.clone() };
+        let Recipe { toolchain, levels, architectures, choices, rates, .. } = self.clone();
+        let native = Recipe { toolchain, levels, architectures, choices, rates, ..bindings.clone() };
         self.toolchain.is_some() && *self == native
     }
 }

@@ -24,6 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         libraries: vec![],
         names: Default::default(),
         records: Default::default(),
+        rates: None,
         operators: vec![],
     };
     let bytes = bytes::Bytes::from(fs::read(model)?);

@@ -18,7 +18,7 @@ use crate::operators::Operator;
 use crate::questions::{Answer, KernelKey, Question, Questions, Records};
 use crate::schedule::{self, Decided, Explanation, Schedule, Setting, schedule};
 use crate::symbolic::{RangeTable, Symbol};
-use crate::target::{CpuTarget, Facts, GpuTarget, Item, MathLibrary, Prices, Target, Tf32, Vendor};
+use crate::target::{CpuTarget, Facts, GpuTarget, Item, MathLibrary, Prices, Rates, Target, Tf32, Vendor};
 use crate::transform::rename::{Names, rename};
 use crate::{interpret, loops, transform};
 
@@ -51,6 +51,8 @@ pub struct Options {
     pub libraries: Vec<MathLibrary>,
     /// What measurements say about kernels.
     pub records: Records,
+    /// What processors reach that the library is meant for, where that was measured.
+    pub rates: Option<Rates>,
     /// Operators of the user's project.
     pub operators: Vec<Operator>,
 }
@@ -137,7 +139,13 @@ fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
 
 /// The processors that the options ask for.
 fn cpu_target(options: &Options) -> Target {
-    Target::Cpu(CpuTarget::new(&options.levels).with_libraries(&options.libraries))
+    let target = CpuTarget::new(&options.levels).with_libraries(&options.libraries);
+    Target::Cpu(target.with_rates(options.rates.clone()))
+}
+
+/// What work costs on the processors that the options ask for.
+pub fn cpu_prices(options: &Options) -> Prices {
+    cpu_target(options).prices()
 }
 
 /// The GPUs that the options ask for: the architectures of each vendor, and what holds on all of them.
@@ -305,7 +313,7 @@ pub struct OpenWay {
     pub setting: Setting,
     /// What it is thought to cost, as a multiple of the first's.
     pub cost: f64,
-    /// The work behind that, by kind, with the price of each kind.
+    /// The work of each thread behind that, by kind, with the price of each kind.
     pub parts: Vec<(&'static str, f64, f64)>,
     /// Whether there is another from which it differs only in what several threads share.
     pub is_shared: bool,
@@ -319,7 +327,7 @@ impl OpenWay {
         OpenWay {
             setting: answer.setting.clone(),
             cost: if typical > 0.0 { answer.cost_on(threads, prices) / typical } else { 1.0 },
-            parts: answer.cost.parts().map(part).collect(),
+            parts: answer.work_on(threads).parts().map(part).collect(),
             is_shared: answer.is_shared,
         }
     }

@@ -66,6 +66,7 @@ fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
         package: String::new(),
         names: Names::default(),
         records: Default::default(),
+        rates: None,
         levels: vec![],
         gpus: vec![architecture.to_owned()],
         embed_weights: true,

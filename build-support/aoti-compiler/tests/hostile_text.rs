@@ -77,6 +77,7 @@ fn options(text: &str) -> Options {
         libraries: vec![],
         names: Default::default(),
         records: Default::default(),
+        rates: None,
         operators: vec![],
     }
 }

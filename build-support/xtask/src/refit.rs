@@ -28,6 +28,8 @@ struct Way {
     parts: BTreeMap<String, f64>,
     micros: f64,
     spread: f64,
+    /// Whether all sizes are known that the cost goes by; else only ways of the same kernel compare.
+    is_sized: bool,
 }
 
 /// Prices by kind.
@@ -76,7 +78,9 @@ fn read(text: &str) -> Result<BTreeMap<(String, u64), Measured>> {
             measured.prices.insert(name.clone(), price);
         }
         let template = word("choice").split(' ').next().unwrap_or_default().to_owned();
-        let way = Way { template, parts: amounts, micros: micros / kernels, spread: spread / kernels };
+        let is_sized = word("sizes").is_empty();
+        let way =
+            Way { template, parts: amounts, micros: micros / kernels, spread: spread / kernels, is_sized };
         // The same kernel at another time is another kernel: only what ran by turns is compared.
         let kernel = format!("{} {} {}", word("key"), word("model"), value["seconds"]);
         measured.kernels.entry(kernel).or_default().push(way);
@@ -150,13 +154,33 @@ impl Measured {
         prices
     }
 
-    /// For each template the rank correlation of costs and times over all kernels, and the number of ways.
-    fn correlations(&self, prices: &Prices) -> BTreeMap<&str, (f64, usize)> {
+    /// For each template the rank correlation of costs and times over all kernels, and the number of ways. The cost of a kernel
+    /// with open sizes is that of typical ones, whatever it was measured at.
+    fn correlations(&self, prices: &Prices) -> BTreeMap<&str, Correlation> {
         let mut pairs: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
-        for way in self.kernels.values().flatten() {
+        for way in self.kernels.values().flatten().filter(|way| way.is_sized) {
             pairs.entry(&way.template).or_default().push((cost(way, prices), way.micros));
         }
-        pairs.into_iter().map(|(name, pairs)| (name, (rank_correlation(&pairs), pairs.len()))).collect()
+        pairs.into_iter().map(|(name, pairs)| (name, Correlation::of(&pairs))).collect()
+    }
+}
+
+/// How well costs order times.
+struct Correlation {
+    own: f64,
+    /// If the same times came in the order of costs: below 1 where there are ways of one cost.
+    most: f64,
+    ways: usize,
+}
+
+impl Correlation {
+    fn of(pairs: &[(f64, f64)]) -> Correlation {
+        let (mut costs, mut times): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        costs.sort_by(f64::total_cmp);
+        times.sort_by(f64::total_cmp);
+        let ordered: Vec<(f64, f64)> = costs.into_iter().zip(times).collect();
+        let (own, most) = (rank_correlation(pairs), rank_correlation(&ordered));
+        Correlation { own, most, ways: pairs.len() }
     }
 }
 
@@ -177,13 +201,15 @@ fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
     of(&a, &b) / (of(&a, &a) * of(&b, &b)).sqrt().max(f64::MIN_POSITIVE)
 }
 
-/// What is to be put into the table of prices, and what it changes. Prices are those of one thread: several share work in
-/// ways that prices do not change.
+/// What is to be put into the table of prices, and what it changes. Prices are those of one thread: what several share says of
+/// most kinds of work no more than what one thread says, and more of what others do on the machine.
 fn report(machine: &str, threads: u64, measured: &Measured) -> String {
     if threads > 1 {
         let mut text = format!("{machine}, {threads} threads: {} kernels\n", measured.kernels.len());
-        for (template, (own, ways)) in &measured.correlations(&measured.prices) {
-            text.push_str(&format!("  {template}: rank correlation {own:.2} of {ways} ways\n"));
+        for (template, Correlation { own, most, ways }) in &measured.correlations(&measured.prices) {
+            text.push_str(&format!(
+                "  {template}: rank correlation {own:.2}, at most {most:.2}, of {ways} ways\n"
+            ));
         }
         return text;
     }
@@ -191,9 +217,11 @@ fn report(machine: &str, threads: u64, measured: &Measured) -> String {
     let level = machine.split('.').nth(1).unwrap_or(machine);
     let mut text = format!("{machine}: {} kernels\n", measured.kernels.len());
     let (before, after) = (measured.correlations(&measured.prices), measured.correlations(&fitted));
-    for (template, (old, ways)) in &before {
-        let new = after[template].0;
-        text.push_str(&format!("  {template}: rank correlation {old:.2}, fitted {new:.2}, of {ways} ways\n"));
+    for (template, Correlation { own: old, most, ways }) in &before {
+        let new = after[template].own;
+        text.push_str(&format!(
+            "  {template}: rank correlation {old:.2}, fitted {new:.2}, at most {most:.2}, of {ways} ways\n"
+        ));
     }
     let (old, new) = (measured.error(&measured.prices).sqrt(), measured.error(&fitted).sqrt());
     text.push_str(&format!(
@@ -285,6 +313,31 @@ mod tests {
         let classes = read(&text).unwrap();
         let way = &classes[&("arch.level.cpu".to_owned(), 1)].kernels["1 m 1"][0];
         assert!((way.micros - 1000.0 * 1.05 / 4.0).abs() < 1e-9, "{}", way.micros);
+    }
+
+    #[test]
+    fn costs_of_typical_sizes_are_compared_within_a_kernel_only() {
+        let sized = planted(9.0, 0.5);
+        let open = sized.replace("\"key\":\"8\"", "\"sizes\":\"2x64\",\"key\":\"8\"");
+        let ways = |text: &str| {
+            let classes = read(text).unwrap();
+            let measured = &classes[&("arch.level.cpu".to_owned(), 1)];
+            (measured.kernels.len(), measured.correlations(&measured.prices)["a"].ways)
+        };
+        assert_eq!((ways(&sized), ways(&open)), ((8, 16), (8, 14)));
+    }
+
+    #[test]
+    fn ways_of_one_cost_cannot_be_ordered() {
+        let own = |pairs: &[(f64, f64)]| {
+            let Correlation { own, most, .. } = Correlation::of(pairs);
+            (own, most)
+        };
+        let (all, most) = own(&[(1.0, 5.0), (2.0, 6.0), (3.0, 9.0)]);
+        assert!((all - 1.0).abs() < 1e-9 && (most - 1.0).abs() < 1e-9);
+        let (tied, most) = own(&[(1.0, 5.0), (1.0, 6.0), (3.0, 9.0)]);
+        assert!(most < 0.95 && (tied - most).abs() < 1e-9, "no order of these would do better");
+        assert!(own(&[(1.0, 9.0), (1.0, 6.0), (3.0, 5.0)]).0 < 0.0);
     }
 
     #[test]

@@ -218,6 +218,7 @@ fn kernel_work(
         libraries: numerics.libraries,
         names: Default::default(),
         records: Default::default(),
+        rates: None,
         operators: single::read_operators(environment)?,
     };
     let sizes: Vec<Vec<i64>> =

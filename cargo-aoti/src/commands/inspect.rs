@@ -122,6 +122,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         libraries,
         names: Default::default(),
         records: Default::default(),
+        rates: None,
         operators: single::read_operators(&context.environment)?,
     };
     if arguments.choices {

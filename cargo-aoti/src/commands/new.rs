@@ -124,6 +124,7 @@ fn choose(given: &Path) -> Result<Chosen, Failure> {
         libraries: vec![],
         names: Default::default(),
         records: Default::default(),
+        rates: None,
         operators: Vec::new(),
     };
     let bundle =

@@ -7,14 +7,17 @@ mod records;
 mod report;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use aoti_build::{Choices, Lock, Machine, Model, Place, Record, Session, Settings, Silent, Sizes};
+use aoti_build::{
+    Choices, Lock, Machine, Model, Place, Progress, Record, Runner, Session, Settings, Silent, Sizes,
+};
 use aoti_compiler::compile::OpenKernel;
 use aoti_compiler::schedule::{Decided, KernelKey, Records, Setting};
-use aoti_compiler::target::Facts;
+use aoti_compiler::target::{Facts, Rates};
 use aoti_runtime::Device;
+use aoti_toolchain::temporary_folder;
 use clap::Args;
 
 use super::Context;
@@ -107,6 +110,29 @@ impl Clock {
     fn left(self) -> Duration {
         self.budget.saturating_sub(self.begun.elapsed())
     }
+
+    /// Whether there may be no time to measure what is found now.
+    fn is_half_over(self) -> bool {
+        self.left() < self.budget / 2
+    }
+}
+
+/// What one search is to do, and what time it has.
+#[derive(Clone, Copy)]
+struct Task<'a> {
+    subject: &'a Subject<'a>,
+    /// Of the budget of the model.
+    share: Duration,
+    clock: Clock,
+    /// Where the model's weights lie.
+    weights: &'a Path,
+}
+
+impl Task<'_> {
+    /// The first library had to be made whatever that takes.
+    fn budget(&self) -> Duration {
+        self.share.min(self.clock.left())
+    }
 }
 
 /// What the measurements of one model are of.
@@ -123,8 +149,10 @@ struct Subject<'a> {
     groups: Vec<Group>,
     /// What it is measured at.
     point: &'a Point,
-    /// Records of this machine that there are.
+    /// Records of this machine that there are, and what it reaches.
     lock: Lock,
+    /// What builds price work by, once that is written.
+    rates: Option<Rates>,
     /// What the cache knows of kernels that have no record, which are not among the groups.
     known: Vec<(Place, Record)>,
 }
@@ -135,12 +163,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     if arguments.inputs.is_some() && planned.len() != 1 {
         return Err(Failure::Usage("`--inputs` is for one model".to_owned()));
     }
-    let mut slower = 0;
+    let (mut slower, rates) = (0, reached(arguments, context));
     for planned in &planned {
         if !arguments.check && !arguments.dry_run {
             Lock::check_writable(&planned.lock)?;
         }
-        slower += model(arguments, context, &session, planned)?;
+        slower += model(arguments, context, &session, planned, rates.as_ref())?;
     }
     if slower > 0 && arguments.check {
         let records = if slower == 1 { "record is" } else { "records are" };
@@ -155,10 +183,16 @@ fn model(
     context: &Context,
     session: &Session,
     planned: &Planned,
+    rates: Option<&Rates>,
 ) -> Result<usize, Failure> {
     let clock = Clock { begun: Instant::now(), budget: arguments.budget };
     let alone = level::alone(session, &planned.model, arguments.device)?;
-    let points = points::points(arguments, session, planned, &alone)?;
+    // Most libraries have the same weights, whatever is measured: they are written once.
+    let weights = temporary_folder("tune", session.environment());
+    let weights =
+        weights.map_err(|error| Failure::Machine(format!("cannot make a temporary folder: {error}")))?;
+    let weights = weights.path();
+    let points = points::points(arguments, session, planned, &alone, weights)?;
     let (mut slower, mut decided) = (0, Records::none());
     let goes = BEFORE.iter().flat_map(|(stage, part, goes)| {
         (0..if arguments.dry_run { 1 } else { *goes }).map(|_| (*stage, *part))
@@ -166,27 +200,30 @@ fn model(
     for (stage, part) in goes {
         let mut found = Findings::default();
         for point in &points {
-            let what = (stage, decided.clone());
-            let subject = subject(arguments, context, session, (planned, point), what, clock)?;
+            let what = What { planned, point, stage, decided: decided.clone(), rates, clock };
+            let subject = subject(arguments, context, session, what)?;
             if arguments.dry_run {
                 report::dry_run(arguments, &subject);
             } else if !subject.is_empty() {
                 let share = arguments.budget.mul_f64(part / points.len() as f64);
-                slower += search(arguments, context, session, (&subject, share, clock), &mut found)?;
+                let task = Task { subject: &subject, share, clock, weights };
+                slower += search(arguments, context, session, task, &mut found)?;
             }
         }
         found.settle(&mut decided);
     }
     for (position, point) in points.iter().enumerate() {
-        let what = (Decided::InKernel, decided.clone());
-        let subject = subject(arguments, context, session, (planned, point), what, clock)?;
+        let (stage, decided) = (Decided::InKernel, decided.clone());
+        let is_all = decided.is_empty();
+        let what = What { planned, point, stage, decided, rates, clock };
+        let subject = subject(arguments, context, session, what)?;
         if arguments.dry_run {
             report::dry_run(arguments, &subject);
         } else if !subject.is_empty() {
             let share = clock.left().div_f64((points.len() - position) as f64);
-            slower +=
-                search(arguments, context, session, (&subject, share, clock), &mut Findings::default())?;
-        } else if decided.is_empty() {
+            let task = Task { subject: &subject, share, clock, weights };
+            slower += search(arguments, context, session, task, &mut Findings::default())?;
+        } else if is_all {
             let name = &planned.model.name;
             context.terminal.status("Tuned", &format!("{name}: no kernel has another way"));
         }
@@ -222,9 +259,10 @@ fn search(
     arguments: &Arguments,
     context: &Context,
     session: &Session,
-    (subject, share, clock): (&Subject<'_>, Duration, Clock),
+    task: Task<'_>,
     findings: &mut Findings,
 ) -> Result<usize, Failure> {
+    let subject = task.subject;
     if !subject.known.is_empty() {
         for (place, record) in &subject.known {
             findings.record(&place.kernel, record.clone());
@@ -235,7 +273,7 @@ fn search(
     if subject.groups.is_empty() {
         return Ok(0);
     }
-    let outcome = measure(arguments, context, session, (subject, share, clock))?;
+    let outcome = measure(arguments, context, session, task)?;
     let found = records::found(arguments.threads, subject, &outcome);
     for (position, group) in subject.groups.iter().enumerate() {
         findings.way(&group.key, &group.ways[outcome.winners.0[position]].setting);
@@ -246,7 +284,7 @@ fn search(
         }
     }
     if outcome.is_empty() {
-        let (name, share) = (subject.named(), share.as_secs_f64());
+        let (name, share) = (subject.named(), task.share.as_secs_f64());
         let message = format!("{name}: no candidate is ready in {share:.0} s; give it more with `--budget`");
         context.terminal.warn(&message);
         return Ok(0);
@@ -260,22 +298,49 @@ fn search(
     Ok(slower)
 }
 
+/// What this machine reaches with the threads that are asked for. A tool that was compiled without optimisation cannot tell, and
+/// GPUs have prices of their own.
+fn reached(arguments: &Arguments, context: &Context) -> Option<Rates> {
+    if cfg!(debug_assertions) || arguments.device != Device::Cpu {
+        return None;
+    }
+    let folder = context.environment.cache_directory();
+    let rates = crate::rates::Rates::here(folder.as_deref(), arguments.threads.into(), false).for_builds();
+    Some(rates).filter(Rates::are_possible)
+}
+
+/// What is asked of a model: at what sizes, when it is decided, and what is known already.
+struct What<'a> {
+    planned: &'a Planned,
+    point: &'a Point,
+    stage: Decided,
+    decided: Records,
+    /// What this machine reaches.
+    rates: Option<&'a Rates>,
+    clock: Clock,
+}
+
 /// What there is to measure of a model.
 fn subject<'a>(
     arguments: &Arguments,
     context: &Context,
     session: &Session,
-    (planned, point): (&'a Planned, &'a Point),
-    (stage, decided): (Decided, Records),
-    clock: Clock,
+    What { planned, point, stage, decided, rates, clock }: What<'a>,
 ) -> Result<Subject<'a>, Failure> {
     let model = level::alone(session, &planned.model, arguments.device)?;
     let machines = session.machines(&model)?;
     let families: Vec<&str> = machines.iter().map(|machine| machine.family.as_str()).collect();
     let facts =
         Facts { has_units: Machine::here().has_units, more_threads: arguments.threads.saturating_sub(1) };
+    let machine = level::class(session, &model, arguments.device, &families);
+    let reading = Lock::read(&planned.lock)?;
+    reading.notes.iter().for_each(|note| context.terminal.warn(note));
+    let mut lock = reading.lock;
+    let runner = Runner { machine: machine.clone(), threads: arguments.threads };
+    let rates = records::rates(&mut lock, runner, rates, arguments.again);
     let open = |records: Records| {
-        session.open_kernels(&Model { choices: Choices::Given(records), ..model.clone() }, facts)
+        let choices = Choices::Given { records, rates: rates.clone() };
+        session.open_kernels(&Model { choices, ..model.clone() }, facts)
     };
     let kernels = open(decided.clone())?;
     let (threads, only) = (arguments.threads, &arguments.only);
@@ -286,7 +351,7 @@ fn subject<'a>(
             let kernels: Vec<OpenKernel> = kernels.iter().filter(|own| undecided(own)).cloned().collect();
             questions(&kernels, &families, (stage, threads), only, &|key, setting| {
                 // What is not known to make other kernels is not tried.
-                if !arguments.dry_run && clock.left() < clock.budget / 2 {
+                if !arguments.dry_run && clock.is_half_over() {
                     return Ok(kernels.clone());
                 }
                 let mut records = decided.clone();
@@ -300,13 +365,10 @@ fn subject<'a>(
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         return Err(Failure::Usage(format!("model `{}` has no kernel `{unknown}`{near}", model.name)));
     }
-    let machine = level::class(session, &model, arguments.device, &families);
     let compiler = machines.iter().find_map(|machine| machine.compiler.clone()).unwrap_or_default();
-    let reading = Lock::read(&planned.lock)?;
-    reading.notes.iter().for_each(|note| context.terminal.warn(note));
-    let (lock, known) = (reading.lock, Vec::new());
+    let known = Vec::new();
     let mut subject =
-        Subject { planned, stage, decided, model, machine, compiler, groups, point, lock, known };
+        Subject { planned, stage, decided, model, machine, compiler, groups, point, lock, rates, known };
     if !(arguments.check || arguments.dry_run || arguments.again) {
         records::take_over(arguments.threads, context, session, &mut subject);
     }
@@ -363,10 +425,10 @@ fn measure(
     arguments: &Arguments,
     context: &Context,
     session: &Session,
-    (subject, share, clock): (&Subject<'_>, Duration, Clock),
+    task: Task<'_>,
 ) -> Result<Outcome, Failure> {
-    let progress = Shown::new(context.terminal);
-    let result = measured(arguments, context, session, (subject, share, clock), &progress);
+    let (subject, progress) = (task.subject, Shown::new(context.terminal));
+    let result = measured(arguments, context, session, task, &progress);
     progress.finish();
     let outcome = result?;
     if let Some(folder) = context.environment.cache_directory() {
@@ -386,19 +448,20 @@ fn measured(
     arguments: &Arguments,
     context: &Context,
     session: &Session,
-    (subject, share, clock): (&Subject<'_>, Duration, Clock),
+    task: Task<'_>,
     progress: &Shown,
 ) -> Result<Outcome, Failure> {
+    let subject = task.subject;
     context.terminal.status("Tuning", &format!("{} on {}", subject.what(), subject.machine));
     let (groups, threads) = (&subject.groups, arguments.threads);
-    let choices = (&groups[..], &subject.decided);
-    let mut machine = Measuring::new(session, &subject.model, choices, (arguments.device, threads), &Silent)?;
+    let choices = (&groups[..], &subject.decided, subject.rates.as_ref());
+    let (on, places) = ((arguments.device, threads), (&Silent as &dyn Progress, task.weights));
+    let mut machine = Measuring::new(session, &subject.model, choices, on, places)?;
     let file = subject.planned.file(arguments);
     machine.prepare(&|info| super::run::inputs(info, file, &subject.point.dims))?;
     let before = groups.iter().map(|group| subject.recorded(group, threads)).collect();
     let heard = report::Heard { progress, model: &subject.model.name };
-    // The first library had to be made whatever that takes.
-    Search::new(groups, before, &mut machine, &heard, share.min(clock.left())).run()
+    Search::new(groups, before, &mut machine, &heard, task.budget()).run()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use aoti_build::Machine;
 use aoti_compiler::loops::work::Work;
+use aoti_compiler::target;
 use aoti_toolchain::FileAside;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -80,6 +81,18 @@ impl Rates {
         (work.operations / self.gflop_per_s).max(reading) / 1e3
     }
 
+    /// As locks have them, and builds price work by them.
+    pub(crate) fn for_builds(&self) -> target::Rates {
+        let millions = |billions: f64| (billions * 1e3).round() as u64;
+        let cache = |level: &Level| Some((level.bytes?, millions(level.gb_per_s)));
+        let memory = self.levels.iter().find(|level| level.bytes.is_none());
+        target::Rates {
+            mflop_per_s: millions(self.gflop_per_s),
+            caches: self.levels.iter().filter_map(cache).collect(),
+            memory_mb_per_s: memory.map_or(0, |memory| millions(memory.gb_per_s)),
+        }
+    }
+
     /// A machine without caches.
     #[cfg(test)]
     pub(crate) fn fixed(gflop_per_s: f64, gb_per_s: f64) -> Rates {
@@ -137,6 +150,15 @@ mod tests {
         assert_eq!(micros(1e6, 1.0), 20.0);
         assert_eq!(micros(1.0, 1000.0), 0.01, "as the nearest cache holds it");
         assert_eq!(micros(1.0, 2000.0), 0.2);
+    }
+
+    #[test]
+    fn builds_are_told_in_whole_numbers() {
+        let found = rates(271.466).for_builds();
+        let own =
+            target::Rates { mflop_per_s: 271_466, caches: vec![(1000, 100_000)], memory_mb_per_s: 10_000 };
+        assert_eq!(found, own);
+        assert!(found.are_possible() && !rates(0.0001).for_builds().are_possible());
     }
 
     #[test]

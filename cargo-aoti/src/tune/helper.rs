@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use aoti_runtime::{
-    AnyView, DType, Device, DeviceTensor, DynTensor, KernelEvent, KernelPhase, Library, LoadOptions, Model,
-    Prepared, Stream, ThreadPool, Weights, Workspace,
+    AnyView, DType, Device, DeviceTensor, DynTensor, ErrorCode, KernelEvent, KernelPhase, Library,
+    LoadOptions, Model, Prepared, Stream, ThreadPool, Weights, Workspace,
 };
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,8 @@ pub(super) enum Request {
 pub(super) enum Response {
     /// It is done.
     Done,
+    /// There is no memory for one more library.
+    Full,
     /// A library gives something else.
     Wrong { reason: String, kernel: Option<usize> },
     /// For each library and run the time of the whole and of each kernel.
@@ -81,6 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         pool: ThreadPool::new(arguments.threads),
         place: Place::open(&arguments.place)?,
         loaded: BTreeMap::new(),
+        weights: BTreeMap::new(),
         expected: Expected::default(),
         least: inputs
             .iter()
@@ -149,6 +152,8 @@ struct Helper<'a> {
     pool: ThreadPool,
     place: Place,
     loaded: BTreeMap<usize, Loaded>,
+    /// Files of weights by their paths: most libraries have the same, which lie in memory once.
+    weights: BTreeMap<PathBuf, Weights>,
     expected: Expected,
     /// What even the first kernel may be off by.
     least: f64,
@@ -162,9 +167,13 @@ impl Helper<'_> {
             Request::Open { id, library, symbol, weights, same_kernels } => {
                 self.place.enter(LibraryId(*id), None);
                 let library = Library::open(library, symbol)?;
-                let weights = weights.as_deref().map(Weights::file).transpose()?.unwrap_or_default();
+                let weights =
+                    weights.as_deref().map(|path| self.mapped(path)).transpose()?.unwrap_or_default();
                 let options = LoadOptions { weights, device: self.device, ..LoadOptions::default() };
-                let model = library.load(options)?;
+                let model = match library.load(options) {
+                    Err(error) if error.code() == ErrorCode::Memory => return Ok(Response::Full),
+                    model => model?,
+                };
                 let model: &'static Model = Box::leak(Box::new(model));
                 let outputs =
                     model.info().outputs.iter().map(|output| DynTensor::empty(output.dtype)).collect();
@@ -204,6 +213,16 @@ impl Helper<'_> {
                 Ok(Response::Times(times))
             }
         }
+    }
+
+    /// A file of weights, mapped once.
+    fn mapped(&mut self, path: &Path) -> Result<Weights, Failure> {
+        if let Some(known) = self.weights.get(path) {
+            return Ok(known.clone());
+        }
+        let weights = Weights::file(path)?;
+        self.weights.insert(path.to_owned(), weights.clone());
+        Ok(weights)
     }
 
     fn loaded(&mut self, id: usize) -> Result<&mut Loaded, Failure> {

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use aoti_build::Sizes;
-use serde_json::json;
+use aoti_compiler::compile::OpenWay;
+use serde_json::{Value, json};
 
 use super::groups::Group;
 use super::outcome::{Knowledge, Outcome};
@@ -24,6 +25,12 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) whole_runs: bool,
     /// The sizes of the inputs.
     pub(crate) inputs: &'a [Vec<i64>],
+}
+
+/// Work by kind, each with its amount and price.
+pub(crate) fn parts(way: &OpenWay) -> Value {
+    let parts = way.parts.iter().map(|(name, amount, price)| ((*name).to_owned(), json!([amount, price])));
+    Value::Object(parts.collect())
 }
 
 /// Appends what a search found.
@@ -46,14 +53,11 @@ pub(crate) fn append(
                 Knowledge::Refused(reason) => (None, Some(reason)),
             };
             let own = &group.ways[way];
-            let parts =
-                own.parts.iter().map(|(name, amount, price)| ((*name).to_owned(), json!([amount, price])));
-            let parts: serde_json::Map<_, _> = parts.collect();
             let line = json!({
                 "seconds": seconds, "tool": env!("CARGO_PKG_VERSION"), "compiler": circumstances.compiler,
                 "machine": circumstances.machine, "threads": circumstances.threads, "model": circumstances.model,
                 "kernel": group.name, "key": group.key.to_string(), "sizes": sizes, "choice": own.setting.to_string(),
-                "predicted": own.cost, "parts": parts, "kernels": kernels, "whole_runs": circumstances.whole_runs, "us": timing.map(|timing| timing.median),
+                "predicted": own.cost, "parts": parts(own), "kernels": kernels, "whole_runs": circumstances.whole_runs, "us": timing.map(|timing| timing.median),
                 "spread_us": timing.map(|timing| timing.spread), "runs": timing.map(|timing| timing.count),
                 "refused": refused, "wins": outcome.winners.0[position] == way,
             });

@@ -2,14 +2,14 @@
 //! process that is started again when a candidate has ended it.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use aoti_build::{Choices, Error, Job, Layout, LinkKind, Model, Progress, Session, Silent, Weights};
 use aoti_compiler::compile::{self, Options};
 use aoti_compiler::interpret;
 use aoti_compiler::schedule::Records;
-use aoti_compiler::target::Tf32;
+use aoti_compiler::target::{Rates, Tf32};
 use aoti_runtime::{DType, Device, DynTensor, Library, ModelInfo};
 use aoti_toolchain::{TemporaryFolder, temporary_folder};
 
@@ -46,6 +46,8 @@ pub(crate) struct Machine<'a> {
     groups: &'a [Group],
     /// What is decided about everything else.
     decided: &'a Records,
+    /// What this machine reaches, where that is known.
+    rates: Option<&'a Rates>,
     progress: &'a dyn Progress,
     setting: Setting,
     made: Vec<Made>,
@@ -55,15 +57,18 @@ pub(crate) struct Machine<'a> {
     /// How long the first library took.
     making: Duration,
     folder: TemporaryFolder,
+    /// Where files of weights lie, for all benches of one model.
+    weights: &'a Path,
 }
 
 /// The inputs and outputs of a model, by its library.
 ///
 /// # Errors
 /// When the model does not compile.
-pub(crate) fn signature(session: &Session, model: &Model) -> Result<ModelInfo, Failure> {
+pub(crate) fn signature(session: &Session, model: &Model, weights: &Path) -> Result<ModelInfo, Failure> {
     let records = Records::none();
-    let mut machine = Machine::new(session, model, (&[], &records), (Device::Cpu, 1), &Silent)?;
+    let mut machine =
+        Machine::new(session, model, (&[], &records, None), (Device::Cpu, 1), (&Silent, weights))?;
     let first = machine.make(&[Assignment::first(&[])])?.remove(0);
     let made = &machine.made[first.map_err(|fault| Failure::Machine(fault.reason))?.0];
     Ok(Library::open(&made.path, &made.symbol)?.info()?)
@@ -73,9 +78,9 @@ impl<'a> Machine<'a> {
     pub(crate) fn new(
         session: &'a Session,
         model: &Model,
-        (groups, decided): (&'a [Group], &'a Records),
+        (groups, decided, rates): (&'a [Group], &'a Records, Option<&'a Rates>),
         (device, threads): (Device, u16),
-        progress: &'a dyn Progress,
+        (progress, weights): (&'a dyn Progress, &'a Path),
     ) -> Result<Machine<'a>, Failure> {
         let folder = temporary_folder("tune", session.environment());
         let folder =
@@ -92,6 +97,7 @@ impl<'a> Machine<'a> {
             model,
             groups,
             decided,
+            rates,
             progress,
             setting,
             made,
@@ -100,6 +106,7 @@ impl<'a> Machine<'a> {
             limit: FIRST_LIMIT,
             making: Duration::ZERO,
             folder,
+            weights,
         })
     }
 
@@ -140,6 +147,7 @@ impl<'a> Machine<'a> {
             libraries: vec![],
             names: self.model.names.clone(),
             records: self.decided.clone(),
+            rates: self.rates.cloned(),
             operators: self.model.compiled_operators()?,
         };
         let refuse = |error: aoti_compiler::diagnostic::Diagnostics| Failure::User(error.to_string());
@@ -170,10 +178,11 @@ impl<'a> Machine<'a> {
     }
 
     fn job(&self, number: usize, assignment: &Assignment) -> Job {
-        let choices = Choices::Given(assignment.records(self.groups, self.decided.clone()));
+        let records = assignment.records(self.groups, self.decided.clone());
+        let choices = Choices::Given { records, rates: self.rates.cloned() };
         let model = Model { choices, ..self.model.clone() };
         let folder = self.folder.path();
-        let layout = Layout::flat(folder.join(number.to_string())).with_weights(folder.join("weights"));
+        let layout = Layout::flat(folder.join(number.to_string())).with_weights(self.weights);
         Job { model, layout, incremental: false }
     }
 
@@ -187,7 +196,7 @@ impl<'a> Machine<'a> {
         if self.client.is_none() {
             self.opened.clear();
             self.client = Some(Client::start(&self.setting)?);
-            if let Err(fault) = self.open(LibraryId(0)).and_then(|()| self.begin()) {
+            if let Err(fault) = self.open_first().and_then(|()| self.begin()) {
                 self.client = None;
                 return Err(Failure::User(format!(
                     "without any record the model cannot be run: {}",
@@ -196,9 +205,22 @@ impl<'a> Machine<'a> {
             }
         }
         for library in libraries {
-            if let Err(fault) = self.open(*library) {
-                self.client = None;
-                return Ok(Err(fault));
+            match self.open(*library) {
+                Ok(true) => {}
+                Ok(false) if can_make_room(&self.opened, libraries) => {
+                    // A process ends with all that it has open: the next one opens only what is asked for.
+                    self.client = None;
+                    return self.ask(libraries, request, limit);
+                }
+                Ok(false) => {
+                    self.client = None;
+                    let reason = "there is no memory for it beside the others".to_owned();
+                    return Ok(Err(Fault { reason, kernel: None, library: Some(*library), is_hang: false }));
+                }
+                Err(fault) => {
+                    self.client = None;
+                    return Ok(Err(fault));
+                }
             }
         }
         let response = self.client.as_mut().expect("it was started").ask(request, limit);
@@ -220,9 +242,17 @@ impl<'a> Machine<'a> {
         !pairs.iter().any(|(group, _)| self.groups[*group].makes_kernels())
     }
 
-    fn open(&mut self, library: LibraryId) -> Result<(), Fault> {
-        if !self.opened.insert(library) {
-            return Ok(());
+    fn open_first(&mut self) -> Result<(), Fault> {
+        let first = LibraryId(0);
+        let reason = "there is no memory for it".to_owned();
+        let full = Fault { reason, kernel: None, library: Some(first), is_hang: false };
+        if self.open(first)? { Ok(()) } else { Err(full) }
+    }
+
+    /// Opens a library, which stays open; says whether there is memory for it.
+    fn open(&mut self, library: LibraryId) -> Result<bool, Fault> {
+        if self.opened.contains(&library) {
+            return Ok(true);
         }
         let made = &self.made[library.0];
         let same_kernels = self.has_same_kernels(library);
@@ -234,7 +264,12 @@ impl<'a> Machine<'a> {
             same_kernels,
         };
         let limit = FIRST_LIMIT;
-        self.client.as_mut().expect("it was started").ask(&request, limit).map(|_| ())
+        let response = self.client.as_mut().expect("it was started").ask(&request, limit)?;
+        let is_open = !matches!(response, Response::Full);
+        if is_open {
+            self.opened.insert(library);
+        }
+        Ok(is_open)
     }
 
     /// Has the first library say what is expected, and takes the time of that.
@@ -247,9 +282,14 @@ impl<'a> Machine<'a> {
             Response::Wrong { reason, kernel } => {
                 Err(Fault { reason, kernel, library: Some(LibraryId(0)), is_hang: false })
             }
-            Response::Done | Response::Times(_) => Ok(()),
+            Response::Done | Response::Times(_) | Response::Full => Ok(()),
         }
     }
+}
+
+/// Whether there is something open that is not asked for. The first library is always.
+fn can_make_room(opened: &BTreeSet<LibraryId>, asked: &[LibraryId]) -> bool {
+    opened.iter().any(|own| own.0 > 0 && !asked.contains(own))
 }
 
 impl Bench for Machine<'_> {
@@ -316,7 +356,7 @@ impl Bench for Machine<'_> {
                 self.client = None;
                 Err(Fault { reason, kernel, library: Some(library), is_hang: false })
             }
-            Ok(Response::Done | Response::Times(_)) => Ok(()),
+            Ok(Response::Done | Response::Times(_) | Response::Full) => Ok(()),
             Err(fault) => Err(fault),
         })
     }
@@ -335,11 +375,26 @@ impl Bench for Machine<'_> {
                 let sample = |(whole, kernels): (f64, Vec<f64>)| Sample { whole, kernels };
                 Ok(times.into_iter().map(|own| own.into_iter().map(sample).collect()).collect())
             }
-            Ok(Response::Done | Response::Wrong { .. }) => {
+            Ok(Response::Done | Response::Wrong { .. } | Response::Full) => {
                 let (reason, library) = ("the process gave no times".to_owned(), libraries.first().copied());
                 Err(Fault { reason, kernel: None, library, is_hang: false })
             }
             Err(fault) => Err(fault),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_not_asked_for_makes_room() {
+        let ids = |ids: &[usize]| ids.iter().copied().map(LibraryId).collect::<Vec<_>>();
+        let can = |opened: &[usize], asked: &[usize]| {
+            can_make_room(&ids(opened).into_iter().collect(), &ids(asked))
+        };
+        assert!(can(&[0, 1, 2], &[3]) && can(&[0, 1, 2], &[1, 3]));
+        assert!(!can(&[0], &[1]) && !can(&[0, 1, 2], &[1, 2, 3]) && !can(&[], &[1]));
     }
 }

@@ -50,6 +50,8 @@ pub(crate) struct Search<'a> {
     known: Vec<Vec<Knowledge>>,
     /// The ways that were taken before: among equals they win again.
     before: Vec<Option<usize>>,
+    /// How long the first library took to open and to check.
+    checking: Duration,
 }
 
 impl<'a> Search<'a> {
@@ -61,7 +63,8 @@ impl<'a> Search<'a> {
         budget: Duration,
     ) -> Search<'a> {
         let known = groups.iter().map(|group| vec![Knowledge::Untried; group.ways.len()]).collect();
-        Search { groups, bench, listener, begun: Instant::now(), budget, known, before }
+        let (begun, checking) = (Instant::now(), Duration::ZERO);
+        Search { groups, bench, listener, begun, budget, known, before, checking }
     }
 
     /// Searches until all is known or the budget is used up.
@@ -72,7 +75,9 @@ impl<'a> Search<'a> {
         let first = Assignment::first(self.groups);
         let made = self.bench.make(std::slice::from_ref(&first))?.remove(0);
         let id = made.map_err(|fault| faulty(&fault))?;
+        let begun = Instant::now();
         self.bench.check(id)?.map_err(|fault| faulty(&fault))?;
+        self.checking = begun.elapsed();
         let mut running = vec![Running { id, assignment: first, samples: Vec::new() }];
         self.make_all(&mut running)?;
         self.race(&mut running)?;
@@ -103,13 +108,16 @@ impl<'a> Search<'a> {
     /// Makes and checks libraries for all ways that are tried, as far as time allows, the most promising first.
     fn make_all(&mut self, running: &mut Vec<Running>) -> Result<(), Failure> {
         let all = assignments(self.groups, self.bench.times_kernels());
-        let (mut done, mut longest) = (0, self.bench.takes_to_make());
-        for part in all.chunks(self.bench.at_once().max(1)) {
-            // One that cannot be ready in time is not begun.
-            if self.begun.elapsed() + longest > self.budget.mul_f64(MAKING) {
+        let mut rest = &all[..];
+        let mut each = self.bench.takes_to_make() + self.checking;
+        while !rest.is_empty() {
+            let left = self.budget.mul_f64(MAKING).saturating_sub(self.begun.elapsed());
+            let most = self.bench.at_once().clamp(1, rest.len());
+            let (part, others) = rest.split_at(ready(left, each, most));
+            if part.is_empty() {
                 break;
             }
-            self.listener.making(done, all.len());
+            self.listener.making(all.len() - rest.len(), all.len());
             let begun = Instant::now();
             let made = self.bench.make(part)?;
             for (assignment, made) in part.iter().zip(made) {
@@ -117,8 +125,8 @@ impl<'a> Search<'a> {
                     running.push(library);
                 }
             }
-            done += part.len();
-            longest = longest.max(begun.elapsed());
+            each = begun.elapsed() / u32::try_from(part.len()).unwrap_or(u32::MAX);
+            rest = others;
         }
         Ok(())
     }
@@ -402,6 +410,13 @@ impl<'a> Search<'a> {
             _ => Err(Failure::Machine("runs took no time that could be measured".to_owned())),
         }
     }
+}
+
+/// How many libraries are made next: what cannot be ready in time is not begun. Several that are made at the same time may take
+/// as long as one after the other, where weights are large, and are checked one after the other in any case.
+fn ready(left: Duration, each: Duration, most: usize) -> usize {
+    let count = left.as_secs_f64() / each.as_secs_f64().max(f64::MIN_POSITIVE);
+    most.min(count as usize)
 }
 
 /// The first ways, which every build takes, cannot be run.

@@ -287,45 +287,81 @@ fn whole_runs_refute_only_what_would_show_in_them() {
     assert_eq!(winners(&large, 0.06), Assignment(vec![0, 0]), "5 % less would show");
 }
 
+/// A device where all takes its time.
+struct Slow {
+    stub: Stub,
+    at_once: usize,
+    making: Duration,
+    checking: Duration,
+    /// Libraries that were asked for at the same time.
+    parts: Vec<usize>,
+}
+
+impl Slow {
+    /// With so many ways of one kernel, each faster than the one before.
+    fn new(ways: usize, at_once: usize, [making, checking]: [u64; 2]) -> Slow {
+        let does = vec![(0..ways).map(|way| Takes(10.0 - way as f64)).collect()];
+        let stub = Stub { does, made: vec![], checks: vec![], times_kernels: false, later: 0.0, runs: 0 };
+        let [making, checking] = [making, checking].map(Duration::from_millis);
+        Slow { stub, at_once, making, checking, parts: vec![] }
+    }
+
+    /// Searches with so many milliseconds; gives what it found, and how many times as long it took.
+    fn search(&mut self, budget: u64) -> (Outcome, f64) {
+        let (groups, heard, begun) =
+            (vec![group(0, self.stub.does[0].len())], Heard::default(), Instant::now());
+        let budget = Duration::from_millis(budget);
+        let outcome = Search::new(&groups, vec![None], self, &heard, budget).run();
+        let outcome = outcome.unwrap_or_else(|failure| panic!("{failure:?}"));
+        (outcome, begun.elapsed().as_secs_f64() / budget.as_secs_f64())
+    }
+}
+
+impl Bench for Slow {
+    fn times_kernels(&self) -> bool {
+        self.stub.times_kernels()
+    }
+    fn at_once(&self) -> usize {
+        self.at_once
+    }
+    fn takes_to_make(&self) -> Duration {
+        self.making
+    }
+    fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Failure> {
+        self.parts.push(assignments.len());
+        std::thread::sleep(self.making);
+        self.stub.make(assignments)
+    }
+    fn check(&mut self, library: LibraryId) -> Result<Result<(), Fault>, Failure> {
+        std::thread::sleep(self.checking);
+        self.stub.check(library)
+    }
+    fn time(&mut self, ids: &[LibraryId], rounds: usize) -> Result<Result<Vec<Vec<Sample>>, Fault>, Failure> {
+        std::thread::sleep(Duration::from_millis(5));
+        self.stub.time(ids, rounds)
+    }
+}
+
 #[test]
 fn a_search_ends_with_its_budget() {
-    struct Slow(Stub);
-    impl Bench for Slow {
-        fn times_kernels(&self) -> bool {
-            true
-        }
-        fn at_once(&self) -> usize {
-            1
-        }
-        fn takes_to_make(&self) -> Duration {
-            Duration::from_millis(60)
-        }
-        fn make(&mut self, assignments: &[Assignment]) -> Result<Vec<Result<LibraryId, Fault>>, Failure> {
-            std::thread::sleep(Duration::from_millis(60));
-            self.0.make(assignments)
-        }
-        fn check(&mut self, library: LibraryId) -> Result<Result<(), Fault>, Failure> {
-            self.0.check(library)
-        }
-        fn time(
-            &mut self,
-            ids: &[LibraryId],
-            rounds: usize,
-        ) -> Result<Result<Vec<Vec<Sample>>, Fault>, Failure> {
-            std::thread::sleep(Duration::from_millis(5));
-            self.0.time(ids, rounds)
-        }
-    }
-    let does = vec![vec![Takes(10.0), Takes(8.0), Takes(7.0), Takes(6.0), Takes(5.0)]];
-    let mut slow =
-        Slow(Stub { does, made: vec![], checks: vec![], times_kernels: true, later: 0.0, runs: 0 });
-    let (groups, heard, begun) = (vec![group(0, 5)], Heard::default(), Instant::now());
-    let budget = Duration::from_millis(300);
-    let outcome =
-        Search::new(&groups, vec![None], &mut slow, &heard, budget).run().unwrap_or_else(|e| panic!("{e:?}"));
-    assert!(begun.elapsed() < budget * 3, "{:?}", begun.elapsed());
+    let (outcome, part) = Slow::new(5, 1, [60, 0]).search(300);
+    assert!(part < 3.0, "{part}");
     assert_eq!(outcome.known[0][4], Knowledge::Untried, "no time was left to make it");
     assert!(outcome.winners.0[0] > 0, "what was made is used");
+}
+
+/// Of a large model so many libraries are made at once as there is time to open and to check.
+#[test]
+fn what_is_made_at_once_can_be_checked_in_time() {
+    let mut slow = Slow::new(5, 16, [20, 120]);
+    let (outcome, part) = slow.search(600);
+    // The first, and its check, take 140 ms of the 360 ms for making: there is time for one more.
+    assert_eq!(slow.parts[..2], [1, 1], "{:?}", slow.parts);
+    assert!(part < 2.0, "{part}");
+    assert!(matches!(outcome.known[0][1], Knowledge::Timed(_)), "{:?}", outcome.known);
+    let mut fast = Slow::new(5, 16, [1, 1]);
+    assert_eq!(fast.search(600).0.winners, Assignment(vec![4]));
+    assert_eq!(fast.parts[..2], [1, 4], "all at the same time");
 }
 
 #[test]

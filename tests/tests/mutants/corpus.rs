@@ -59,6 +59,7 @@ fn options() -> Options {
         libraries: vec![],
         names: Default::default(),
         records: Default::default(),
+        rates: None,
         operators: vec![],
         gpus: Vec::new(),
     }

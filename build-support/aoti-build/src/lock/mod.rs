@@ -1,10 +1,12 @@
 //! `aoti.lock`: the choices that `cargo aoti tune` measured, beside the package's manifest, to be committed.
 //!
 //! A table for each kernel, class of machines, number of threads and, where the kernel's key leaves sizes open, sizes, in
-//! order, so that what people tune apart merges without conflicts. The file is replaced in one step under a lock on its folder, so that it is a valid one at any moment
+//! order, so that what people tune apart merges without conflicts; behind them one for each class of machines and number of
+//! threads, of what these reach. The file is replaced in one step under a lock on its folder, so that it is a valid one at any moment
 //! and two processes lose nothing. What is wrong with the file as a whole is an error with its place; a record that makes
 //! no sense is passed over with a note, as builds only ever choose among ways that are right.
 
+mod rates;
 mod read;
 mod shared;
 mod sizes;
@@ -18,11 +20,13 @@ use std::fs::File;
 use std::path::Path;
 
 use aoti_compiler::schedule::{KernelKey, Setting};
+use aoti_compiler::target::Rates;
 
 use crate::error::Error;
 use crate::files;
 use crate::manifest::Problems;
 
+pub use rates::Runner;
 pub use shared::Question;
 pub use sizes::Sizes;
 pub use usable::{Machines, Usable};
@@ -79,11 +83,13 @@ pub struct Record {
     pub compiler: String,
 }
 
-/// The records of a project.
+/// The records of a project, and what the machines reach that they are of.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Lock {
     /// By what they are of.
     pub records: BTreeMap<Place, Record>,
+    /// By what they are of; builds price work by them.
+    pub rates: BTreeMap<Runner, Rates>,
 }
 
 /// A lock with what is to be said about its file.
@@ -172,6 +178,6 @@ impl std::fmt::Display for Lock {
                 quoted(&record.compiler),
             )?;
         }
-        Ok(())
+        self.rates.iter().try_for_each(|(runner, rates)| f.write_str(&rates::print(runner, rates)))
     }
 }

@@ -8,7 +8,7 @@ use aoti_compiler::from_json;
 use aoti_compiler::json::{FromJson, Map, Value};
 use aoti_compiler::schedule::{KernelKey, Setting};
 
-use super::{Lock, Place, Reading, Record, Sizes, VERSION};
+use super::{Lock, Place, Reading, Record, Sizes, VERSION, rates};
 use crate::manifest::{Code, Location, Problem};
 
 /// More than any project has; a larger file is none of ours.
@@ -80,10 +80,8 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Reading, Problem> {
     }
     let (mut lock, mut notes) = (Lock::default(), Vec::new());
     for (name, value) in table.into_iter().filter(|(name, _)| name != "version") {
-        match record(&name, value) {
-            Ok((place, record)) => {
-                lock.records.insert(place, record);
-            }
+        match entry(&mut lock, &name, value) {
+            Ok(()) => {}
             Err(reason) => {
                 let line = text[..position(text, &name).start].matches('\n').count() + 1;
                 let path = path.display();
@@ -95,6 +93,17 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Reading, Problem> {
         }
     }
     Ok(Reading { lock, notes })
+}
+
+/// Adds what a table says.
+fn entry(lock: &mut Lock, name: &str, value: Value) -> Result<(), String> {
+    if let Some(runner) = rates::runner(name) {
+        lock.rates.insert(runner?, rates::read(value)?);
+    } else {
+        let (place, record) = record(name, value)?;
+        lock.records.insert(place, record);
+    }
+    Ok(())
 }
 
 /// The first mark that a merge leaves.

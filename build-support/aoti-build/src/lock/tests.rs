@@ -34,6 +34,15 @@ fn two() -> Lock {
     lock
 }
 
+fn rates(mflop_per_s: u64) -> Rates {
+    let caches = vec![(48 << 10, 500_000), (1 << 20, 250_000), (32 << 20, 100_000)];
+    Rates { mflop_per_s, caches, memory_mb_per_s: 40_000 }
+}
+
+fn runner(machine: &str, threads: u16) -> Runner {
+    Runner { machine: machine.to_owned(), threads }
+}
+
 fn read(text: &str) -> Result<Reading, String> {
     super::read::read(Path::new("aoti.lock"), text.as_bytes()).map_err(|problem| problem.to_string())
 }
@@ -230,4 +239,52 @@ fn of_several_sizes_what_is_best_at_all_of_them_counts() {
     lock.records.insert(one_thread, timed(4.0, &[("loops", 1.0)]));
     let usable = lock.usable(&[cpu("g++ 12")]);
     assert_eq!(usable.records.get(&at("8").kernel).unwrap().to_string(), CHOICE);
+}
+
+#[test]
+fn rates_are_read_as_they_were_written_and_stand_behind_the_records() {
+    let mut lock = two();
+    let without = lock.to_string();
+    lock.rates.insert(runner("x86_64.v4.intel", 2), rates(500_000));
+    lock.rates.insert(runner("aarch64.neon", 1), rates(50_000));
+    let text = lock.to_string();
+    assert!(text.starts_with(&without), "records are as they were: {text}");
+    assert!(text.find("[\"rates aarch64.neon 1\"]") < text.find("[\"rates x86_64.v4.intel 2\"]"), "{text}");
+    assert_eq!(read(&text).unwrap(), Reading { lock, notes: vec![] });
+}
+
+#[test]
+fn rates_that_make_no_sense_are_passed_over_with_a_note() {
+    let mut lock = two();
+    lock.rates.insert(runner("x86_64.v4.intel", 2), rates(500_000));
+    for (old, new, reason) in [
+        ("mflop-per-s = 500000", "mflop-per-s = 0", "no machine is so fast"),
+        ("mflop-per-s = 500000", "mflop-per-s = 99999999999999", "no machine is so fast"),
+        ("mflop-per-s = 500000", "mflop-per-s = -5", "expected u64"),
+        ("mflop-per-s = 500000", "mflop-per-s = inf", "expected u64"),
+        ("memory-mb-per-s = 40000\n", "", "missing field"),
+        ("[[49152, 500000], ", "[[49152], ", "expected 2"),
+        ("rates x86_64.v4.intel 2", "rates x86_64.v4.intel 0", "number of threads"),
+        ("rates x86_64.v4.intel 2", "rates x86_64.v4.intel", "number of threads"),
+        ("rates x86_64.v4.intel 2", "rate x86_64.v4.intel 2", "key of a kernel"),
+    ] {
+        let reading = read(&lock.to_string().replacen(old, new, 1)).unwrap();
+        assert_eq!((reading.lock.records.len(), reading.lock.rates.len()), (2, 0), "{new}");
+        assert!(reading.notes.len() == 1 && reading.notes[0].contains(reason), "{new}: {:?}", reading.notes);
+    }
+}
+
+#[test]
+fn builds_price_by_the_machine_whose_records_they_follow() {
+    let mut lock = two();
+    assert_eq!(lock.usable(&[cpu("g++ 12")]).rates, None);
+    lock.rates.insert(runner("x86_64.v3.amd", 64), rates(1));
+    lock.rates.insert(runner("aarch64.neon", 1), rates(2));
+    assert_eq!(lock.usable(&[cpu("g++ 12")]).rates, None, "others say nothing of it");
+    lock.rates.insert(runner("x86_64.v4.intel", 1), rates(3));
+    lock.rates.insert(runner("x86_64.v4.intel", 2), rates(4));
+    assert_eq!(lock.usable(&[cpu("g++ 12")]).rates, Some(rates(4)), "with the most threads");
+    assert_eq!(lock.usable(&[cpu("clang 19")]).rates, Some(rates(4)), "whatever compiles");
+    assert_eq!(lock.rates_for("aarch64"), Some(&rates(2)), "where there is no record of a kernel");
+    assert_eq!(lock.rates_for("sm_90"), None);
 }

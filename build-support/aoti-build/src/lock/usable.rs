@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aoti_compiler::schedule::{KernelKey, Records, Setting};
+use aoti_compiler::target::Rates;
 
 use super::{Lock, Place, Record};
 
@@ -21,6 +22,8 @@ pub struct Machines {
 pub struct Usable {
     /// The settings.
     pub records: Records,
+    /// What processors reach that the build is for.
+    pub rates: Option<Rates>,
     /// What is to be said about those that it does not go by.
     pub notes: Vec<String>,
 }
@@ -34,11 +37,13 @@ impl Lock {
     /// The records for machines of these kinds.
     ///
     /// Of several classes of one kind the one counts that most records are of, else the first by name; of several numbers
-    /// of threads the largest; of several sizes all.
+    /// of threads the largest; of several sizes all. Rates are those of the same class.
     pub fn usable(&self, machines: &[Machines]) -> Usable {
         let mut usable = Usable::default();
         for kind in machines {
             let Some(machine) = self.machine(kind, &mut usable.notes) else { continue };
+            // Classes of GPUs have none.
+            usable.rates = usable.rates.or_else(|| self.rates_of(&machine).cloned());
             let (mut others, mut compilers, mut old) = (BTreeSet::new(), 0, 0);
             let mut of_kernels: BTreeMap<&KernelKey, (u16, Vec<&Record>)> = BTreeMap::new();
             for (place, record) in self.records.iter().filter(|(place, _)| place.machine == machine) {
@@ -87,10 +92,23 @@ impl Lock {
         self.records.iter().any(is_own)
     }
 
+    /// What a class of machines reaches, with the largest number of threads.
+    fn rates_of(&self, machine: &str) -> Option<&Rates> {
+        self.rates.iter().filter(|(runner, _)| runner.machine == machine).map(|(_, rates)| rates).next_back()
+    }
+
+    /// What builds for machines of this kind price work by.
+    pub fn rates_for(&self, family: &str) -> Option<&Rates> {
+        let kind = Machines { family: family.to_owned(), compiler: None };
+        self.rates_of(&self.machine(&kind, &mut Vec::new())?)
+    }
+
     fn machine(&self, kind: &Machines, notes: &mut Vec<String>) -> Option<String> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for place in self.records.keys().filter(|place| family(&place.machine) == kind.family) {
-            *counts.entry(&place.machine).or_default() += 1;
+        let all = self.records.keys().map(|place| (&place.machine, 1));
+        let all = all.chain(self.rates.keys().map(|runner| (&runner.machine, 0)));
+        for (machine, count) in all.filter(|(machine, _)| family(machine) == kind.family) {
+            *counts.entry(machine).or_default() += count;
         }
         // The first of equals: the last that `max_by_key` sees.
         let taken = counts.iter().rev().max_by_key(|(_, count)| **count).map(|(machine, _)| *machine)?;

@@ -61,7 +61,8 @@ fn embed(passing: &mut Passing<'_>, session: &Session, blob: Blob) -> Result<(),
     }
     let folder = passing.job.layout.sources();
     let (path, assembly) = (folder.join(blob.file()), folder.join(blob.source()));
-    let digest = files::write_weights(&path, content)?;
+    let digest = files::weights_digest(content);
+    files::write_weights(&path, content, &digest)?;
     files::write(&assembly, blob.assembly(&passing.bundle.symbol, &digest).as_bytes())?;
     let content = FileContent::with_digest(&path, &digest).map_err(|source| {
         aoti_toolchain::Error::Input { label: format!("{}: weights", passing.job.model.name), source }
@@ -94,7 +95,7 @@ fn weights(passing: &mut Passing<'_>, session: &Session) -> Result<WeightsPlacem
     let path = layout.weights.join(&file);
     let bytes = blob.bytes;
     if !session.settings.bindings_only {
-        files::write_weights(&path, blob)?;
+        files::write_weights(&path, blob, &digest)?;
         passing.artefacts.push(Artefact { kind: "weights".to_owned(), path, bytes, digest: digest.clone() });
     }
     Ok(match passing.job.model.weights {

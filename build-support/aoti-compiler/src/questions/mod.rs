@@ -12,7 +12,7 @@ mod tests;
 pub use key::KernelKey;
 
 use crate::schedule::Setting;
-use crate::target::{Cost, Prices};
+use crate::target::{Cost, Item, Prices};
 use std::collections::BTreeMap;
 
 /// What can be decided in more than one way.
@@ -49,11 +49,17 @@ impl Answer {
         Answer { setting, cost, is_shared: false, most_threads: None }
     }
 
+    /// The work that one of so many threads does: its part, and sharing it.
+    pub fn work_on(&self, threads: u16) -> Cost {
+        let threads = f64::from(threads.max(1));
+        let busy = self.most_threads.map_or(threads, |most| most.min(threads));
+        let is_shared = busy > 1.0 && self.cost != Cost::default();
+        if is_shared { self.cost.times(1.0 / busy).and(Item::Sharing, 1.0) } else { self.cost }
+    }
+
     /// What it is thought to cost with so many threads.
     pub fn cost_on(&self, threads: u16, prices: &Prices) -> f64 {
-        let (total, threads) = (prices.total(&self.cost), f64::from(threads.max(1)));
-        let busy = self.most_threads.map_or(threads, |most| most.min(threads));
-        if busy > 1.0 && total > 0.0 { total / busy + Prices::SHARING } else { total }
+        prices.total(&self.work_on(threads))
     }
 }
 

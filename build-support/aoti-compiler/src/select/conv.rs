@@ -67,7 +67,7 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
                 add(Conv::Winograd, Some(form), scratch, winograd_work(conv, &shape, weight));
             }
         } else {
-            add(Conv::DepthwisePixels, tap_columns(&shape), Scratch::default(), work);
+            add(Conv::DepthwisePixels, tap_columns(&shape), Scratch::default(), depthwise_work(&shape));
         }
         return all;
     }
@@ -205,6 +205,16 @@ fn winograd_work(conv: &Convolution, shape: &ConvShape, weight: Item) -> Cost {
             4.0 * tiles * (turned(conv.input_channels) * ins + turned(conv.output_channels) * outs),
         )
         .and(weight, 16.0 * ins * outs)
+}
+
+/// A multiply-add of one channel reuses nothing: elements are loaded for each of them, and those of the input and the output come
+/// and go for few of them.
+fn depthwise_work(shape: &ConvShape) -> Cost {
+    let elements = |channels: &Expr, sizes: &[Expr; 3]| {
+        [&shape.batch, channels].into_iter().chain(sizes).map(typical).product::<f64>()
+    };
+    let accesses = elements(&shape.in_channels, &shape.input) + elements(&shape.out_channels, &shape.output);
+    Cost::of(Item::Loaded, multiply_adds(shape)).and(Item::Access, accesses)
 }
 
 /// Elements of the weights.

@@ -169,5 +169,5 @@ fn typical(size: &Expr) -> f64 {
 /// Where weights are when a run needs them: few stay near a core.
 fn kind_of_weights(program: &Program, target: &Target) -> Item {
     let bytes: usize = program.constants.values().map(|constant| constant.data.len()).sum();
-    if bytes <= target.near_weights() { Item::NearWeight } else { Item::Weight }
+    target.weight(bytes)
 }

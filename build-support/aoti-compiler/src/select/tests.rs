@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::loops::text::parse;
+use crate::target::{CpuTarget, Rates};
 
 /// The templates for a convolution of `input` by a constant `weight` to `axes`, cheapest first.
 fn convolution(input: &str, weight: &str, axes: &str, how: &str) -> Vec<Template> {
@@ -59,6 +60,10 @@ fn channels_last_beside(others: i64, channels: i64, size: i64, how: &str) -> Vec
 }
 
 fn pixels(others: i64, channels: i64, size: i64, how: &str) -> Vec<Candidate> {
+    pixels_on(&Target::cpu(&["x86-64-v4"]), [others, channels, size], how)
+}
+
+fn pixels_on(target: &Target, [others, channels, size]: [i64; 3], how: &str) -> Vec<Candidate> {
     let program = parse(&format!(
         r#"loops {{
             const c0 "w": f32[{channels}, {channels}, 3, 3] = splat 0.5
@@ -72,7 +77,7 @@ fn pixels(others: i64, channels: i64, size: i64, how: &str) -> Vec<Candidate> {
     ))
     .unwrap_or_else(|error| panic!("{error}"));
     let kernel = program.kernels.values().next().expect("one kernel");
-    candidates(&program, kernel, &Target::cpu(&["x86-64-v4"]))
+    candidates(&program, kernel, target)
 }
 
 #[test]
@@ -118,6 +123,17 @@ fn tiles_of_taps_read_more_weights_which_counts_where_they_come_from_far_away() 
     let same = format!("{SAME} groups 1");
     assert_eq!(channels_last_beside(100_000, 64, 4, &same), [winograd, pixels]);
     assert_eq!(channels_last_beside(1_000_000, 64, 4, &same), [pixels, winograd]);
+    // How far that is can be measured: weights of 4 MB come from a cache that has them soon, or from memory.
+    let on = |shared: u64, others: i64| {
+        let caches = vec![(48 << 10, 500_000), (1 << 20, 250_000), (shared, 200_000)];
+        let rates = Rates { mflop_per_s: 100_000, caches, memory_mb_per_s: 5_000 };
+        let target = CpuTarget::new(&["x86-64-v4"]).with_rates(Some(rates));
+        let all = pixels_on(&Target::Cpu(target), [others, 64, 4], &same);
+        all.iter().map(|candidate| candidate.choice.template).collect::<Vec<_>>()
+    };
+    assert_eq!(on(32 << 20, 1_000_000), [winograd, pixels]);
+    assert_eq!(on(32 << 20, 10_000_000), [pixels, winograd]);
+    assert_eq!(on(2 << 20, 1_000_000), [pixels, winograd]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! CPU levels: what the scheduler wants to know of them.
 
-use super::{MathLibrary, Prices, ProductSplits, Splits};
+use super::{Item, MathLibrary, Prices, ProductSplits, Rates, Splits};
 
 /// A set of CPU levels with one schedule for all: they share the mapping of axes, and differ in the block sizes that the
 /// headers pick when they are compiled.
@@ -28,6 +28,8 @@ pub struct CpuTarget {
     pub splits: Splits,
     /// Libraries that products may be left to.
     pub libraries: Vec<MathLibrary>,
+    /// What machines of the kind that records are of reach, where that was measured.
+    pub rates: Option<Rates>,
 }
 
 /// One CPU level.
@@ -83,7 +85,14 @@ impl CpuTarget {
                 }),
             },
             libraries: Vec::new(),
+            rates: None,
         }
+    }
+
+    /// The same where it is known what machines reach.
+    #[must_use]
+    pub fn with_rates(self, rates: Option<Rates>) -> CpuTarget {
+        CpuTarget { rates, ..self }
     }
 
     /// The same where products may be left to these libraries.
@@ -95,7 +104,17 @@ impl CpuTarget {
 
     /// What work costs on machines of the highest level: most run that.
     pub fn prices(&self) -> Prices {
-        self.levels.last().map_or(Prices::TYPICAL, |level| Prices::on(&level.name))
+        let of_level = self.levels.last().map_or(Prices::TYPICAL, |level| Prices::on(&level.name));
+        of_level.measured(self.rates.as_ref())
+    }
+
+    /// What it is to read an element of weights of so many bytes.
+    pub fn weight(&self, bytes: usize) -> Item {
+        if bytes <= self.near_weights {
+            return Item::NearWeight;
+        }
+        let are_shared = |rates: &Rates| bytes as u64 <= rates.shared_bytes();
+        if self.rates.as_ref().is_some_and(are_shared) { Item::SharedWeight } else { Item::Weight }
     }
 
     /// Whether processors of some level may have matrix units.
@@ -129,5 +148,16 @@ mod tests {
         assert_eq!(CpuTarget::new(&["native"]).levels[0].name, "native");
         assert!(CpuTarget::new(&["x86-64", "x86-64-v4"]).may_have_units());
         assert!(!CpuTarget::new(&["x86-64", "x86-64-v3"]).may_have_units());
+    }
+
+    #[test]
+    fn weights_are_in_a_shared_cache_where_there_is_one_that_holds_them() {
+        let target = CpuTarget::new(&["native"]);
+        let of = |target: &CpuTarget| [1 << 20, 8 << 20, 64 << 20].map(|bytes| target.weight(bytes));
+        assert_eq!(of(&target), [Item::NearWeight, Item::Weight, Item::Weight]);
+        let caches = vec![(1 << 15, 100), (1 << 20, 100), (32 << 20, 100)];
+        let rates = Rates { mflop_per_s: 100, caches, memory_mb_per_s: 10 };
+        let measured = target.with_rates(Some(rates));
+        assert_eq!(of(&measured), [Item::NearWeight, Item::SharedWeight, Item::Weight]);
     }
 }

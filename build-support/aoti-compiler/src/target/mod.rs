@@ -8,11 +8,13 @@ pub mod cpu;
 pub mod gpu;
 mod library;
 pub mod prices;
+mod rates;
 
 pub use cpu::{CpuLevel, CpuTarget};
 pub use gpu::{GpuTarget, MatrixShape, Tf32, Vendor};
 pub use library::MathLibrary;
 pub use prices::{Cost, Facts, Item, Prices};
+pub use rates::Rates;
 
 use crate::dtype::DType;
 
@@ -115,11 +117,11 @@ impl Target {
         }
     }
 
-    /// Bytes of weights that stay near a core from run to run.
-    pub fn near_weights(&self) -> usize {
+    /// What it is to read an element of a program's weights, of which there are so many bytes: few stay near a core from run to run.
+    pub fn weight(&self, bytes: usize) -> Item {
         match self {
-            Target::Cpu(cpu) => cpu.near_weights,
-            Target::Gpu(_) => 0,
+            Target::Cpu(cpu) => cpu.weight(bytes),
+            Target::Gpu(_) => Item::Weight,
         }
     }
 

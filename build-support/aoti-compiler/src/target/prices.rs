@@ -24,6 +24,8 @@ pub enum Item {
     Transformed,
     /// An element of a convolution's packed weights, which comes from far away once in each run.
     Weight,
+    /// The same where all weights of a program stay in a cache that cores share, which is known of machines that were measured.
+    SharedWeight,
     /// The same where all weights of a program stay near a core from run to run.
     NearWeight,
     /// An element of a packed matrix that is widened where a register tile reads it.
@@ -42,11 +44,13 @@ pub enum Item {
     Turned,
     /// A multiply-add of register tiles that takes the place of matrix units on machines that have none.
     WithoutUnits,
+    /// That other threads begin, and are waited for.
+    Sharing,
 }
 
 impl Item {
     /// All of them.
-    pub const ALL: [Item; 18] = [
+    pub const ALL: [Item; 20] = [
         Item::Multiply,
         Item::Single,
         Item::Unit,
@@ -56,6 +60,7 @@ impl Item {
         Item::Panel,
         Item::Transformed,
         Item::Weight,
+        Item::SharedWeight,
         Item::NearWeight,
         Item::Widened,
         Item::ReadTwice,
@@ -65,6 +70,7 @@ impl Item {
         Item::Strided,
         Item::Turned,
         Item::WithoutUnits,
+        Item::Sharing,
     ];
 
     /// Its name in logs.
@@ -79,6 +85,7 @@ impl Item {
             Item::Panel => "panel",
             Item::Transformed => "transformed",
             Item::Weight => "weight",
+            Item::SharedWeight => "shared-weight",
             Item::NearWeight => "near-weight",
             Item::Widened => "widened",
             Item::ReadTwice => "read-twice",
@@ -88,6 +95,7 @@ impl Item {
             Item::Strided => "strided",
             Item::Turned => "turned",
             Item::WithoutUnits => "without-units",
+            Item::Sharing => "sharing",
         }
     }
 }
@@ -159,13 +167,11 @@ pub struct Prices([f64; Item::ALL.len()]);
 const LEVELS: &[(&str, &[(Item, f64)])] = &[];
 
 impl Prices {
-    /// What it costs to have other threads begin, and to wait for them.
-    pub const SHARING: f64 = 80_000.0;
-
     /// In the order of [`Item::ALL`]. Multiply-adds of register tiles and accesses side by side are what the others are
     /// measured by.
     pub const TYPICAL: Prices = Prices([
-        1.0, 16.0, 0.09, 4.0, 2.5, 12.0, 1.5, 6.0, 16.0, 1.75, 1.3, 0.2, 0.05, 5.0, 20.0, 10.0, 51.2, 0.0,
+        1.0, 16.0, 0.09, 4.0, 2.5, 12.0, 1.5, 6.0, 16.0, 16.0, 1.75, 1.3, 0.2, 0.05, 5.0, 20.0, 10.0, 51.2,
+        0.0, 80_000.0,
     ]);
 
     /// The prices on machines of a level.

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use aoti_build::{LOCK_FILE, Lock, Place, Record};
 use aoti_compiler::compile::{self, OpenKernel, Options};
 use aoti_compiler::schedule::{KernelKey, Records};
-use aoti_compiler::target::Facts;
+use aoti_compiler::target::{Facts, Item};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::commands::{print, print_json};
 use crate::failure::Failure;
 use crate::single;
+use crate::tune::log::parts;
 
 /// Prints the choices of a model.
 pub(super) fn run(model: Bytes, path: &Path, options: &Options, is_json: bool) -> Result<(), Failure> {
@@ -30,7 +31,11 @@ pub(super) fn run(model: Bytes, path: &Path, options: &Options, is_json: bool) -
     for (kernel, own) in of_kernels {
         records.set(kernel.clone(), Record::best(&own).clone());
     }
-    let options = Options { records, ..options.clone() };
+    let rates = lock.rates_for(std::env::consts::ARCH).cloned();
+    let options = Options { records, rates, ..options.clone() };
+    if !options.levels.is_empty() {
+        show_prices(&options, is_json);
+    }
     let kernels = compile::open_kernels(model, &options, Facts::default());
     let kernels = kernels.map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
     let mut shown = Vec::new();
@@ -48,6 +53,21 @@ pub(super) fn run(model: Bytes, path: &Path, options: &Options, is_json: bool) -
         }
     }
     Ok(())
+}
+
+/// Prints what work costs on processors.
+fn show_prices(options: &Options, is_json: bool) {
+    let prices = compile::cpu_prices(options);
+    let all = Item::ALL.into_iter().map(|item| (item.name(), prices.of(item)));
+    if is_json {
+        let all = all.map(|(name, price)| (name.to_owned(), json!(price))).collect();
+        let is_measured = options.rates.is_some();
+        print_json(&json!({ "reason": "prices", "prices": Value::Object(all), "by_rates": is_measured }));
+        return;
+    }
+    let all: Vec<String> = all.map(|(name, price)| format!("{name} {price:.3}")).collect();
+    let by = if options.rates.is_some() { " by the rates of `aoti.lock`" } else { "" };
+    print(&format!("prices{by}: {}\n", all.join(", ")));
 }
 
 /// The lock that a build of a model goes by: beside its file, or in the folder of the package that it lies in.
@@ -120,7 +140,7 @@ fn as_json(kernel: &OpenKernel, records: &[(&Place, &Record)]) -> Value {
     let way = |(position, way): (usize, &compile::OpenWay)| {
         json!({
             "choice": way.setting.to_string(), "sentence": way.setting.sentence(), "predicted": way.cost,
-            "us": measured(kernel, position, records), "taken": position == kernel.taken,
+            "us": measured(kernel, position, records), "taken": position == kernel.taken, "parts": parts(way),
         })
     };
     json!({

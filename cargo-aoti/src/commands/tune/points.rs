@@ -1,6 +1,8 @@
 //! The sizes that a model is measured at: those of the command line, else those that the manifest calls typical, else those of
 //! its inputs, else the smallest.
 
+use std::path::Path;
+
 use aoti_build::{Model, Session};
 use aoti_compiler::target::Facts;
 
@@ -26,12 +28,14 @@ impl Point {
     }
 }
 
-/// The points of a model, at least one; `model` is it as it is built for this machine alone.
+/// The points of a model, at least one; `model` is it as it is built for this machine alone, and `weights` the folder where
+/// its weights lie for all that is measured.
 pub(super) fn points(
     arguments: &Arguments,
     session: &Session,
     planned: &Planned,
     model: &Model,
+    weights: &Path,
 ) -> Result<Vec<Point>, Failure> {
     let mut points: Vec<Point> =
         dims(arguments, planned).into_iter().map(|dims| Point { dims, inputs: Vec::new() }).collect();
@@ -43,7 +47,7 @@ pub(super) fn points(
         points.truncate(1);
         return Ok(points);
     }
-    let info = machine::signature(session, model)?;
+    let info = machine::signature(session, model, weights)?;
     for point in &mut points {
         let file = planned.file(arguments);
         let inputs = crate::commands::run::inputs(&info, file, &point.dims)?;

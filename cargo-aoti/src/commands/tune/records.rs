@@ -1,7 +1,8 @@
 //! What was found becomes records: those of the lock, and those that machines of one class share through the cache.
 
-use aoti_build::{Lock, Place, Progress, Question, Record, Session};
+use aoti_build::{Lock, Place, Progress, Question, Record, Runner, Session};
 use aoti_compiler::schedule::Setting;
+use aoti_compiler::target::Rates;
 use aoti_toolchain::Event;
 
 use super::Subject;
@@ -55,7 +56,17 @@ pub(super) fn take_over(threads: u16, context: &Context, session: &Session, subj
     }
 }
 
-/// Puts records into the lock.
+/// Notes in a lock what a machine reaches, unless it says so already and that is not asked `again`. Gives what builds for such
+/// machines price work by then.
+pub(super) fn rates(lock: &mut Lock, runner: Runner, reached: Option<&Rates>, again: bool) -> Option<Rates> {
+    let family = runner.machine.split('.').next().unwrap_or_default().to_owned();
+    if let Some(reached) = reached.filter(|_| again || !lock.rates.contains_key(&runner)) {
+        lock.rates.insert(runner, reached.clone());
+    }
+    lock.rates_for(&family).cloned()
+}
+
+/// Puts records into the lock, and what the machine reaches.
 pub(super) fn write(
     context: &Context,
     subject: &Subject<'_>,
@@ -63,7 +74,11 @@ pub(super) fn write(
 ) -> Result<(), Failure> {
     let (path, is_new) = (&subject.planned.lock, !subject.planned.lock.is_file());
     let count = found.len();
-    Lock::update(path, |lock| lock.records.extend(found))?;
+    let rates = subject.lock.rates.iter().filter(|(runner, _)| runner.machine == subject.machine);
+    Lock::update(path, |lock| {
+        lock.records.extend(found);
+        lock.rates.extend(rates.map(|(runner, rates)| (runner.clone(), rates.clone())));
+    })?;
     // Build scripts run again when a file changes that they know of; of a lock that was not there they know nothing.
     if let (true, Some(manifest)) = (is_new, &subject.planned.manifest) {
         let touched = std::fs::File::options().append(true).open(manifest);
@@ -141,4 +156,25 @@ pub(super) fn share(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_machine_reaches_stays_until_it_is_measured_again() {
+        let reaches =
+            |mflop_per_s: u64| Rates { mflop_per_s, caches: vec![(1 << 15, 9)], memory_mb_per_s: 7 };
+        let runner = |threads: u16| Runner { machine: "x86_64.v4.intel".to_owned(), threads };
+        let mut lock = Lock::default();
+        assert_eq!(rates(&mut lock, runner(2), None, false), None, "nobody knows");
+        assert_eq!(rates(&mut lock, runner(2), Some(&reaches(20)), false), Some(reaches(20)));
+        assert_eq!(rates(&mut lock, runner(2), Some(&reaches(21)), false), Some(reaches(20)), "as recorded");
+        assert_eq!(rates(&mut lock, runner(2), None, true), Some(reaches(20)), "not measured");
+        assert_eq!(rates(&mut lock, runner(2), Some(&reaches(22)), true), Some(reaches(22)));
+        // As a build will that has records of both.
+        assert_eq!(rates(&mut lock, runner(1), Some(&reaches(11)), false), Some(reaches(22)));
+        assert_eq!(lock.rates.len(), 2);
+    }
 }

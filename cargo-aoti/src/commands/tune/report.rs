@@ -7,6 +7,7 @@ use super::{Arguments, Subject};
 use crate::commands::{Context, print, print_json};
 use crate::progress::Shown;
 use crate::tune::groups::Group;
+use crate::tune::log::parts;
 use crate::tune::outcome::{Knowledge, Outcome};
 use crate::tune::search::Listener;
 
@@ -53,10 +54,11 @@ pub(super) fn dry_run(arguments: &Arguments, subject: &Subject<'_>) {
         if arguments.output.is_json() {
             let ways = group.tried.iter().map(|way| &group.ways[*way]);
             let ways: Vec<Value> =
-                ways.map(|way| json!({ "choice": way.setting.to_string(), "predicted": way.cost })).collect();
+                ways.map(|way| json!({ "choice": way.setting.to_string(), "predicted": way.cost, "parts": parts(way) })).collect();
             print_json(&json!({
                 "reason": "aoti-candidates", "model": subject.model.name, "kernel": group.name,
-                "key": group.key.to_string(), "default": group.ways[0].setting.to_string(), "candidates": ways,
+                "key": group.key.to_string(), "default": group.ways[0].setting.to_string(),
+                "default_parts": parts(&group.ways[0]), "candidates": ways,
             }));
             continue;
         }

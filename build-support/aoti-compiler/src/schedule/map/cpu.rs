@@ -211,7 +211,10 @@ fn stage_cost(stage: &Stage, vector: Symbol, positions: f64) -> Cost {
 fn lanes_cost(nest: &Nest, lanes: Lanes) -> Cost {
     let outer = nest.axes.last().filter(|_| lanes == Lanes::Outer);
     let of_stage = |cost: Cost, stage: &Stage| -> Cost {
-        let Some(vector) = outer.or_else(|| stage.axes.last()) else { return cost };
+        let Some(vector) = outer.or_else(|| stage.axes.last()) else {
+            // Without lanes each element is an access by itself.
+            return cost.and(Item::Gather, size_of(&nest.axes) * stage.accesses().count() as f64);
+        };
         let positions = size_of(&nest.axes) * size_of(&stage.axes) * empty_lanes(vector);
         cost.plus(&stage_cost(stage, vector.symbol, positions))
     };
