@@ -247,11 +247,11 @@ AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, bool half, const i64 *offse
                               const f32 *weights, i64 panel, bool add, f32 *tile) {
   (void)half; // which has a kernel of its own at some levels
   constexpr bool wide = Tiles::has(kWide), any = Tiles::any, even = Tiles::even, several = Tiles::has(kSeveral);
-#define AOTI_PIXELS(NEEDED, ROWS, VECTORS)                                               \
-  if constexpr (NEEDED)                                                                  \
-    if (rows == ROWS && vectors >= VECTORS) {                                            \
+#define AOTI_PIXELS(NEEDED, ROWS, VECTORS)                                                 \
+  if constexpr (NEEDED)                                                                    \
+    if (rows == ROWS && vectors >= VECTORS) {                                              \
       pixel_kernel<ROWS, VECTORS>(offsets, runs, run, x, step, weights, panel, add, tile); \
-      return VECTORS;                                                                    \
+      return VECTORS;                                                                      \
     }
 // One vector of so many pixels, or of several times as many.
 #define AOTI_PIXELS_IN_PARTS(NEEDED, PART)                                                                            \
@@ -262,11 +262,11 @@ AOTI_NOINLINE int pixel_chain(int rows, i64 vectors, bool half, const i64 *offse
       return 1;                                                                                                       \
     }
 #if AOTI_AVX512
-#define AOTI_HALF_PIXELS(NEEDED, ROWS, VECTORS)                                           \
-  if constexpr (NEEDED)                                                                   \
-    if (half && rows == ROWS && vectors == VECTORS) {                                     \
+#define AOTI_HALF_PIXELS(NEEDED, ROWS, VECTORS)                                               \
+  if constexpr (NEEDED)                                                                       \
+    if (half && rows == ROWS && vectors == VECTORS) {                                         \
       half_pixel_kernel<ROWS, VECTORS == 2>(offsets, runs, run, x, step, weights, add, tile); \
-      return VECTORS;                                                                     \
+      return VECTORS;                                                                         \
     }
   constexpr bool behind = Tiles::has(kHalfBehind), alone = Tiles::has(kHalfAlone), halves = behind || alone;
   AOTI_HALF_PIXELS((wide || any) && behind, 14, 2) AOTI_HALF_PIXELS(any && halves, 14, 1) AOTI_HALF_PIXELS(any && halves, 7, 1)
@@ -291,11 +291,12 @@ AOTI_INLINE int pixel_tile(const PixelPlan &p, int rows, i64 channels, const f32
   const i64 together = parts > 1 ? 1 : max_i64(kChain / max_i64(p.run, 1), 1);
   const i64 vectors = ceil_div(channels, kLanes);
   const bool half = channels - (vectors - 1) * kLanes <= kLanes / 2;
-  const int done = pixel_chain<Tiles>(rows, vectors, half, p.offsets, min_i64(together, p.runs), part, x, p.step, weights, panel, false, tile);
+  const int done = pixel_chain<Tiles>(rows, vectors, half, p.offsets, min_i64(together, p.runs), part, x, p.step, weights, panel,
+                                      false, tile);
   for (i64 i = 0; i < p.runs; i += together)
     for (i64 k = i == 0 ? part : 0; k < p.run; k += part)
-      pixel_chain<Tiles>(rows, done, half && done == vectors, p.offsets + i, min_i64(together, p.runs - i), min_i64(part, p.run - k), x + k, p.step,
-                  weights + (i * p.run + k) * kPanel, panel, true, tile);
+      pixel_chain<Tiles>(rows, done, half && done == vectors, p.offsets + i, min_i64(together, p.runs - i),
+                         min_i64(part, p.run - k), x + k, p.step, weights + (i * p.run + k) * kPanel, panel, true, tile);
   return done;
 }
 

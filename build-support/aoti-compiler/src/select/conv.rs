@@ -25,7 +25,7 @@ const TILE_CHANNELS: f64 = 8.0;
 /// Output pixels of a register tile: of the smallest that any level has.
 const TILE_PIXELS: f64 = 8.0;
 
-/// Output channels of a group that fill half of the widest vectors: with fewer, channels last are not worth it.
+/// Output channels of a group that fill half of the widest vectors: with fewer, channels last are not worth it if there are groups.
 const GROUP_CHANNELS: i64 = 8;
 
 /// Whether processors have a template for a convolution whose channels are last, with weights of this type. One with groups
@@ -57,14 +57,25 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
     let work = Cost::of(Item::Multiply, products);
     let is_f32 = program.buffers[conv.weight].dtype == DType::F32;
     let is_last = [conv.input_channels, conv.output_channels].contains(&Channels::Last);
+    let has_tiles = packable && shape.taps().as_int().is_some_and(|taps| taps <= MAX_TAPS);
+    let tiled = work.times(tile_waste(&shape)).and(weight, weights(&shape));
+    // Vectors of pixels read channels that are first, and may write them to where they are last.
+    let is_first = conv.input_channels == Channels::First || shape.in_channels.is(1);
+    let turns = is_last && is_first && has_tiles && shape.groups == 1;
+    let empty = if turns { empty_lanes(&shape) } else { 1.0 };
     if is_last && matches!(target, Target::Cpu(_)) {
         if shape.groups == 1 || !shape.in_channels.is(shape.groups) {
             let in_order = shape.input_channels(conv) == Channels::Last;
             let scratch = scratch::conv_pixels(&shape, in_order, target);
-            add(Conv::Pixels, tap_panels(&shape, is_f32), scratch, work.and(weight, weights(&shape)));
+            let of_vectors = work.times(empty).and(weight, weights(&shape));
+            add(Conv::Pixels, tap_panels(&shape, is_f32), scratch, of_vectors);
+            if turns {
+                let cost = tiled.and(Item::Gather, TURNED * outputs(&shape));
+                add(Conv::Tiled, channel_panels(&shape), scratch::conv(&shape, target), cost);
+            }
             if let Some(form) = winograd_panels(&shape).filter(|_| shape.groups == 1) {
                 let scratch = scratch::conv_winograd(&shape, in_order, target);
-                add(Conv::Winograd, Some(form), scratch, winograd_work(conv, &shape, weight));
+                add(Conv::Winograd, Some(form), scratch, winograd_work(conv, &shape, weight, empty));
             }
         } else {
             add(Conv::DepthwisePixels, tap_columns(&shape), Scratch::default(), depthwise_work(&shape));
@@ -91,15 +102,14 @@ pub(super) fn candidates(program: &Program, conv: &Convolution, target: &Target)
         if shape.in_channels.is(shape.groups) {
             add(Conv::Depthwise, None, Scratch::default(), Cost::of(Item::Loaded, products));
         }
-        if shape.taps().as_int().is_some_and(|taps| taps <= MAX_TAPS) {
-            let cost = work.times(tile_waste(&shape)).and(weight, weights(&shape));
-            add(Conv::Tiled, channel_panels(&shape), scratch::conv(&shape, target), cost);
+        if has_tiles {
+            add(Conv::Tiled, channel_panels(&shape), scratch::conv(&shape, target), tiled);
         }
         if shape.groups == 1
             && let Some(form) = winograd_panels(&shape)
         {
             let scratch = scratch::conv_winograd(&shape, false, target);
-            add(Conv::Winograd, Some(form), scratch, winograd_work(conv, &shape, weight));
+            add(Conv::Winograd, Some(form), scratch, winograd_work(conv, &shape, weight, empty));
         }
     }
     all
@@ -126,6 +136,18 @@ fn tile_waste(shape: &ConvShape) -> f64 {
     let channels = typical(&shape.out_channels) / shape.groups.max(1) as f64;
     let pixels: f64 = shape.output.iter().map(typical).product();
     waste(channels, TILE_CHANNELS) * waste(pixels, TILE_PIXELS)
+}
+
+/// How much longer vectors of channels take than full ones where half of the widest is enough: lanes are empty, or sums of one vector
+/// are too few to overlap.
+fn empty_lanes(shape: &ConvShape) -> f64 {
+    let (most, channels) = (GROUP_CHANNELS as f64, typical(&shape.out_channels));
+    if channels <= most { 2.0 * most / channels.max(1.0) } else { 1.0 }
+}
+
+/// Elements of the output.
+fn outputs(shape: &ConvShape) -> f64 {
+    [&shape.batch, &shape.out_channels].into_iter().chain(&shape.output).map(typical).product()
 }
 
 fn size(value: i64) -> Option<usize> {
@@ -187,7 +209,7 @@ const WINOGRAD_CODE: f64 = 100_000.0;
 /// Products at 16 points of each tile of 2 x 2 pixels, the sums and differences that lead there and back, and, where channels
 /// are first, elements that are read or written across that order. Tiles are multiplied by rows of registers, and those of one
 /// image are where the batch is not known, because it may be the only one.
-fn winograd_work(conv: &Convolution, shape: &ConvShape, weight: Item) -> Cost {
+fn winograd_work(conv: &Convolution, shape: &ConvShape, weight: Item, empty: f64) -> Cost {
     let whole = |tiles: f64| {
         let rest = tiles % WINOGRAD_ROWS;
         tiles - rest + if rest > 0.0 { rest.max(WINOGRAD_LEAST_ROWS) } else { 0.0 }
@@ -198,7 +220,7 @@ fn winograd_work(conv: &Convolution, shape: &ConvShape, weight: Item) -> Cost {
     let tiles = whole(image * batch / images) * images;
     let (ins, outs) = (typical(&shape.in_channels), typical(&shape.out_channels));
     let turned = |channels: Channels| f64::from(u8::from(channels == Channels::First)) * TURNED;
-    Cost::of(Item::Multiply, 16.0 * tiles * ins * outs + WINOGRAD_CODE * images)
+    Cost::of(Item::Multiply, 16.0 * tiles * ins * outs * empty + WINOGRAD_CODE * images)
         .and(Item::Transformed, 16.0 * tiles * (ins + outs))
         .and(
             Item::Gather,

@@ -85,7 +85,8 @@ fn panels_that_are_mostly_empty_are_not_stored() {
     let apart = "stride [1, 1] padding [2:2, 2:2] dilation [2, 2] groups 1";
     let form = |channels: usize| {
         let all = pixels(1, channels as i64, 16, apart);
-        all[0].choice.packed[0].form.clone()
+        let pixels = all.iter().find(|own| own.choice.template == Template::Conv(Conv::Pixels));
+        pixels.expect("it is always possible").choice.packed[0].form.clone()
     };
     let sizes = |channels: usize| (1, channels, channels, 9);
     for channels in [6, 16, 40] {
@@ -134,6 +135,37 @@ fn tiles_of_taps_read_more_weights_which_counts_where_they_come_from_far_away() 
     assert_eq!(on(32 << 20, 1_000_000), [winograd, pixels]);
     assert_eq!(on(32 << 20, 10_000_000), [pixels, winograd]);
     assert_eq!(on(2 << 20, 1_000_000), [pixels, winograd]);
+}
+
+#[test]
+fn few_channels_that_become_last_are_written_by_vectors_of_pixels() {
+    let ways = |channels: i64, order: &str, level: &str| {
+        let input = if order.is_empty() { "1, 3, 28, 28" } else { "1, 28, 28, 3" };
+        let program = parse(&format!(
+            r#"loops {{
+                const c0 "w": f32[{channels}, 3, 5, 5] = splat 0.5
+                buffer b0 "x": f32[{input}] input 0
+                buffer b1: f32[{channels}, 3, 5, 5] constant c0
+                buffer b2: f32[1] output 0
+                kernel "c" {{ conv f32 b0, b1 over [i0 < 1, i1 < 28, i2 < 28, i3 < {channels}]
+                    stride [1, 1] padding [2:2, 2:2] dilation [1, 1] groups 1 {order}
+                    to channels_last {{ t0: f32 = total store b2[] = t0 }} }}
+            }}"#
+        ))
+        .unwrap_or_else(|error| panic!("{error}"));
+        let kernel = program.kernels.values().next().expect("one kernel");
+        let all = candidates(&program, kernel, &Target::cpu(&[level]));
+        all.iter().map(|candidate| candidate.choice.template).collect::<Vec<_>>()
+    };
+    let (pixels, tiled) = (Template::Conv(Conv::Pixels), Template::Conv(Conv::Tiled));
+    assert_eq!(ways(6, "", "x86-64-v4"), [tiled, pixels]);
+    assert_eq!(ways(16, "", "x86-64-v4"), [pixels, tiled]);
+    assert_eq!(ways(6, "", "x86-64-v3"), [tiled, pixels]);
+    assert_eq!(
+        ways(6, "from channels_last", "x86-64-v4"),
+        [pixels],
+        "they would be read against their order"
+    );
 }
 
 #[test]
