@@ -135,7 +135,7 @@ mod tests {
     fn what_the_engine_cannot_copy_has_no_map() {
         let fits = |a: &str| maps(a, "[0, 1, 64]").is_some();
         assert!(fits("[0, 64, 1]"));
-        assert!(fits("[i0 * 8192, s0 * 64, 1]") == false, "whether rows overlap is not known");
+        assert!(!fits("[i0 * 8192, s0 * 64, 1]"), "whether rows overlap is not known");
         assert!(!fits("[0, 68, 1]"), "rows begin anywhere");
         assert!(!fits("[4, 64, 1]"), "it begins anywhere");
         assert!(!fits("[i1 * 4, 64, 1]"), "matrices begin anywhere");
