@@ -74,6 +74,7 @@ impl CpuTarget {
                 rows: 64,
                 columns: 64,
                 chunk: 1024,
+                fewest: 2,
                 products: Some(ProductSplits {
                     products: 1 << 20,
                     depth: 1024,

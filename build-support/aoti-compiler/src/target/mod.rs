@@ -31,6 +31,8 @@ pub struct Splits {
     pub columns: i64,
     /// Neighbouring results that are one unit of work.
     pub chunk: i64,
+    /// Parts with fewer of which a second step costs more than it saves.
+    pub fewest: i64,
     /// Matrix products; none where their template splits them.
     pub products: Option<ProductSplits>,
 }

@@ -188,13 +188,14 @@ fn reduction(
     let by_row = axes.contains(&(sizes.len() - 1));
     let (own, wanted) = if by_row { (1, splits.rows) } else { (splits.chunk.min(results), splits.columns) };
     let units = results.checked_add(own - 1)? / own;
+    let busy = wanted / units;
     Some(Sum {
         kind: Kind::Reduction(op),
         axes: axes.iter().map(|axis| (*axis, sizes[*axis])).collect(),
         work: Cost::of(Item::Access, elements as f64),
         results,
-        is_typical: elements >= splits.elements,
-        busy: wanted / units,
+        is_typical: elements >= splits.elements && busy >= splits.fewest,
+        busy,
         long: inner.checked_mul(own)? / splits.part,
     })
 }

@@ -46,6 +46,8 @@ fn short_sums_and_those_with_many_results_stay() {
     assert_eq!(of_matrix(128, 1024, "sum", "0", "1024"), 1, "there is little to add up");
     assert_eq!(of_matrix(65536, 1024, "sum", "1", "65536"), 1, "there are results for everyone");
     assert_eq!(of_matrix(65537, 1024, "sum", "0", "1024"), 1, "there are no parts of one size");
+    assert_eq!(of_matrix(1024, 768, "sum", "1", "1024"), 1, "two parts are not worth a second step");
+    assert_eq!(of_matrix(512, 1024, "sum", "1", "512"), 2);
 }
 
 #[test]
