@@ -4,10 +4,11 @@
 
 use crate::loops::{Axis, MatMul, MatrixOperand, Program};
 use crate::symbolic::{Expr, Symbol};
-use std::collections::BTreeSet;
 
 /// Axes that a map has at most beside the two of a matrix.
 const MOST_BATCHES: usize = 3;
+/// Bytes of a row of a box in shared memory: along the contiguous axis.
+pub const ROW_BYTES: i64 = 128;
 /// What the engine's steps are multiples of.
 const STEP_BYTES: i64 = 16;
 
@@ -77,15 +78,8 @@ fn map(
         own.strides.push(stride);
         own.batches.push(axis.symbol);
     }
-    let is_known = [&own.start].into_iter().chain(&own.strides).all(of_sizes);
+    let is_known = [&own.start].into_iter().chain(&own.strides).all(Expr::is_of_sizes);
     (is_known && is_whole(&own.start) && own.batches.len() <= MOST_BATCHES).then_some(own)
-}
-
-/// Whether the value is the same all over a kernel.
-fn of_sizes(expr: &Expr) -> bool {
-    let mut symbols = BTreeSet::new();
-    expr.collect_symbols(&mut symbols);
-    symbols.iter().all(|symbol| symbol.kind == crate::symbolic::SymbolKind::Size)
 }
 
 #[cfg(test)]

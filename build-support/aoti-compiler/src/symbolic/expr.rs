@@ -281,6 +281,13 @@ impl Expr {
         }
     }
 
+    /// Whether it is the same all over a kernel: no axis occurs.
+    pub fn is_of_sizes(&self) -> bool {
+        let mut symbols = BTreeSet::new();
+        self.collect_symbols(&mut symbols);
+        symbols.iter().all(|symbol| symbol.kind == SymbolKind::Size)
+    }
+
     /// Whether `symbol` occurs.
     pub fn mentions(&self, symbol: Symbol) -> bool {
         match self.node() {

@@ -10,6 +10,8 @@ AOTI_NAMESPACE_BEGIN
 
 // Threads of the two warpgroups that compute, and of the one behind them that copies.
 constexpr int kComputers = 256, kCopiers = 128;
+// Pieces of a product that are on their way or multiplied at a time.
+constexpr int kPiecePlaces = 4;
 
 // Every thread copies its part of a tile and computes.
 struct Everyone {};
@@ -97,8 +99,8 @@ struct TileRings {
 };
 // A ring of pieces of two operands, which one thread has the copy engine bring.
 struct PieceRing {
-  static constexpr int kPlaces = 4, kBytes = detail::Ring<kPlaces, 1>::kBytes;
-  detail::Ring<kPlaces, 1> pieces;
+  static constexpr int kBytes = detail::Ring<kPiecePlaces, 1>::kBytes;
+  detail::Ring<kPiecePlaces, 1> pieces;
   u32 used = 0;
   AOTI_INLINE explicit PieceRing(u32 barriers) : pieces{barriers} {}
   AOTI_INLINE void start() const { pieces.start(); }

@@ -21,11 +21,14 @@ template <class I> struct TilePlace {
 };
 
 namespace detail {
+
+// Columns that a warp finishes at a time, by way of shared memory of its own.
+constexpr int kSpan = 32;
+
 #if AOTI_WARPGROUPS
 
-// Columns that a warp finishes at a time, by way of shared memory of its own, and floats between rows there: 64 rows of 4 warps, of
-// two warpgroups, 16 each.
-constexpr int kSpan = 32, kSpanPitch = kSpan + kResultPad, kSpanFloats = 16 * kSpanPitch;
+// Floats between rows of a warp's columns, beside those, and floats of its 16 rows.
+constexpr int kSpanPitch = kSpan + kResultPad, kSpanFloats = 16 * kSpanPitch;
 
 // A piece of an operand in the ring.
 template <int Outers, class Source> struct BroughtPiece {
@@ -42,7 +45,7 @@ AOTI_INLINE void bring_pieces(PieceRing &ring, u32 shared, I row0, I column0, I 
   AOTI_UNROLL_TIMES(1)
   for (I depth = 0; depth < k; depth += PieceA::kDepth, ++ring.used) {
     ring.pieces.wait_until_free(ring.used);
-    const u32 to = shared + ring.used % PieceRing::kPlaces * kBytes, barrier = ring.pieces.full(ring.used);
+    const u32 to = shared + ring.used % kPiecePlaces * kBytes, barrier = ring.pieces.full(ring.used);
     ring.pieces.expect(ring.used, kBytes);
     a.template bring<Rows>(to, barrier, row0, depth);
     b.template bring<Columns>(to + PieceA::kBytes, barrier, column0, depth);
@@ -93,7 +96,7 @@ AOTI_INLINE void multiply_pieces(PieceRing &ring, char *shared, I row0, I column
   AOTI_UNROLL_TIMES(1)
   for (I depth = 0; depth < k; depth += PieceA::kDepth, ++ring.used) {
     ring.pieces.wait_until_full(ring.used);
-    const u32 left = address + ring.used % PieceRing::kPlaces * kBytes;
+    const u32 left = address + ring.used % kPiecePlaces * kBytes;
     own.multiply_piece(left, left + PieceA::kBytes);
     // The piece before is multiplied.
     if (depth > 0) ring.pieces.give_back(ring.used - 1);
@@ -101,7 +104,7 @@ AOTI_INLINE void multiply_pieces(PieceRing &ring, char *shared, I row0, I column
   own.finish();
   if (k > 0) ring.pieces.give_back(ring.used - 1);
   const int warp = thread_index() / 32;
-  finish_rows<Columns, Lanes>(own.sums, (f32 *)(shared + PieceRing::kPlaces * kBytes) + warp * kSpanFloats, I(row0 + warp * 16), column0,
+  finish_rows<Columns, Lanes>(own.sums, (f32 *)(shared + kPiecePlaces * kBytes) + warp * kSpanFloats, I(row0 + warp * 16), column0,
                               m, n, epilogue);
 }
 

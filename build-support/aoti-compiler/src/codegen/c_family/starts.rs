@@ -5,7 +5,7 @@ use crate::graph::ranges_of;
 use crate::loops::{BufferId, Kernel, Program};
 use crate::schedule::uses::{operands, operands_mut, takes_whole};
 use crate::select::PackedOperand;
-use crate::symbolic::{Expr, Ranges, SymbolKind};
+use crate::symbolic::{Expr, Ranges};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A kernel that counts from the elements that it is given.
@@ -70,12 +70,7 @@ fn starts(
 fn outside_loops(offset: &Expr, step: usize) -> Expr {
     let step = i64::try_from(step).expect("accesses are of a few bytes");
     let (constant, terms) = offset.as_sum();
-    let is_outside = |term: &Expr| {
-        let mut symbols = BTreeSet::new();
-        term.collect_symbols(&mut symbols);
-        symbols.iter().all(|symbol| symbol.kind == SymbolKind::Size)
-    };
-    let outside = terms.into_iter().filter(|(term, factor)| factor % step == 0 && is_outside(term));
+    let outside = terms.into_iter().filter(|(term, factor)| factor % step == 0 && term.is_of_sizes());
     outside
         .fold(Expr::int(constant - constant.rem_euclid(step)), |sum, (term, factor)| &sum + &(&term * factor))
 }

@@ -10,12 +10,9 @@ use crate::codegen::c_family::terms::{Context, Earlier, type_name};
 use crate::dtype::DType;
 use crate::loops::{Axis, Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program, Stage, Storage};
 use crate::schedule::mapping::{Multiplier, Tile};
-use crate::schedule::tensor_map::tensor_maps;
+use crate::schedule::tensor_map::{ROW_BYTES, tensor_maps};
 use crate::symbolic::{Expr, NoRanges, Symbol};
 use std::fmt::Write;
-
-/// Bytes of a row of a piece in shared memory, which are as many of the depth, or of the axis across it where that is contiguous.
-const UNIT_BYTES: i64 = 128;
 
 /// The epilogue as statements that use `lanes` and `sum`, lanes along `vector`.
 pub(super) fn epilogue(parameters: &Parameters, stage: &Stage, vector: Symbol) -> String {
@@ -211,7 +208,7 @@ fn map_arguments(program: &Program, matmul: &MatMul, tile: &Tile, by_depth: [boo
         ["left_map", "right_map"].into_iter().zip([&matmul.a, &matmul.b]).zip([tile.rows, tile.columns]);
     let all = named.zip(by_depth).zip(maps);
     all.map(|((((name, operand), outers), by_depth), map)| {
-        let depth = UNIT_BYTES / matmul.dtype.size() as i64;
+        let depth = ROW_BYTES / matmul.dtype.size() as i64;
         let extents = if by_depth { [depth, outers] } else { [depth, depth] };
         MapArgument { name, buffer: operand.buffer, map, extents }
     })

@@ -1,7 +1,7 @@
 //! Facts about run plans, in their text form.
 
 use super::text::{parse, print};
-use super::{Place, RunPlan, plan};
+use super::{Action, Launch, Place, RunPlan, plan};
 use crate::loops;
 use crate::schedule::decide;
 use crate::symbolic::{RangeTable, Symbol};
@@ -247,6 +247,21 @@ fn products_for_a_library_are_data() {
     let product = plan.products().next().expect("there is one");
     assert_eq!((product.sizes, product.turned, product.bias), ([40, 48, 64], [false, true], Some(6144)));
     assert!(product.rounded && product.relu);
+}
+
+#[test]
+fn maps_of_tensors_are_data() {
+    let launch = "launch k0 f0 (bf16 input 0) [s0] grid [s0, 1, 1] block [256, 1, 1] shared [0] stays";
+    let map = |strides: &str| format!("map bf16 input 0 from [64] [24, 33, s0] by {strides} boxes [64, 128]");
+    let run = |map: &str| format!("run {{\n  arena [64]\n  kernel k0 \"k\" {{\n  }}\n  {launch} {map}\n}}\n");
+    let text = run(&map("[24, 792]"));
+    let plan = parse(&text).expect("it parses");
+    assert_eq!(print(&plan), text);
+    let [Action::Launch(Launch { stays: true, maps, .. })] = plan.actions.as_slice() else {
+        panic!("one launch that stays")
+    };
+    assert_eq!((maps[0].extents, maps[0].sizes.len(), maps[0].strides.len()), ([64, 128], 3, 2));
+    assert!(parse(&run(&map("[24]"))).is_err(), "an axis has no stride");
 }
 
 #[test]

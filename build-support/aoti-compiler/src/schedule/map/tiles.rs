@@ -6,7 +6,7 @@
 use crate::dtype::DType;
 use crate::loops::{Channels, ConvShape, Convolution, MatMul, MatrixOperand, Program};
 use crate::schedule::mapping::{IndexWidth, Multiplier, Tile};
-use crate::schedule::tensor_map::tensor_maps;
+use crate::schedule::tensor_map::{ROW_BYTES, tensor_maps};
 use crate::symbolic::Expr;
 use crate::target::{GpuTarget, Vendor};
 
@@ -48,8 +48,9 @@ const BROUGHT_UNITS: [UnitTile; 7] = [
 ];
 /// Threads beside those that multiply, of which one has tiles brought (`kCopiers` of `gpu/roles.h`).
 const COPIERS: i64 = 128;
-/// Bytes of shared memory by way of which warps finish columns of such tiles: `kSpanFloats` of `gpu/unit_roles.h` for each of eight.
-const SPANS: i64 = 8 * 16 * (32 + RESULT_PAD) * 4;
+/// Columns that a warp finishes at a time there (`kSpan`), and bytes of shared memory by way of which eight warps do, 16 rows each.
+const SPAN: i64 = 32;
+const SPANS: i64 = 8 * 16 * (SPAN + RESULT_PAD) * 4;
 /// Tiles of `f32` for matrix units, as `gpu/split_sums.h` multiplies it. Where they are fewer, the smaller ones of ordinary units
 /// end earlier, measured on an H100; so do more threads where a multiprocessor has one block. 64 by 64 stands twice: as many blocks
 /// as give a hundred are asked for first, and sixty are taken where the sums are too short to be shared by so many.
@@ -68,7 +69,7 @@ const PLAIN_DEPTH: i64 = 128;
 const TYPICAL_UNITS: usize = 1;
 const TYPICAL_BROUGHT_UNITS: usize = 2;
 /// Bytes of a piece along the depth, and pieces in the ring of `gpu/unit_fill.h` (`kRing`).
-const UNIT_BYTES: i64 = 128;
+const UNIT_BYTES: i64 = ROW_BYTES;
 const RING: i64 = 4;
 /// Rows and columns of `f32` up to which slices of a block share the depth of a longer piece.
 const SLICED: i64 = 64;
@@ -468,6 +469,8 @@ mod tests {
         assert_eq!(RING, number("gpu/unit_fill.h", "kRing"));
         assert_eq!(RESULT_PAD, number("gpu/unit_fill.h", "kResultPad"));
         assert_eq!(COPIERS, number("gpu/roles.h", "kCopiers"));
+        assert_eq!(RING, number("gpu/roles.h", "kPiecePlaces"));
+        assert_eq!(SPAN, number("gpu/unit_roles.h", "kSpan"));
         assert_eq!(THREADS, number("gpu/skinny.h", "kSkinnyThreads"));
         assert_eq!(FEW_COLUMNS, number("gpu/skinny.h", "kSkinnyColumns"));
     }
