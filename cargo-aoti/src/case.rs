@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::memory;
-use crate::tensors::compare::Tolerance;
+use crate::tensors::compare::{Tolerance, Tolerances};
 
 /// Format of a model file.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,11 +45,19 @@ pub(crate) struct Case {
     pub(crate) format: Format,
 }
 
+/// A number for all outputs, or one for each.
+#[derive(Clone, Deserialize, Debug)]
+#[serde(untagged)]
+enum Numbers {
+    Same(f64),
+    Each(Vec<f64>),
+}
+
 /// `case.json`; what it says beyond this is for whoever made the case.
 #[derive(Deserialize, Debug)]
 struct CaseFile {
-    atol: Option<f64>,
-    rtol: Option<f64>,
+    atol: Option<Numbers>,
+    rtol: Option<Numbers>,
     /// The file of the outputs that the program has in float64.
     reference: Option<String>,
     /// How many times as far from that as the expected outputs a result may be.
@@ -61,7 +69,7 @@ struct CaseFile {
 /// What a case says of itself.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Terms {
-    pub(crate) tolerance: Tolerance,
+    pub(crate) tolerances: Tolerances,
     pub(crate) reference: Option<Reference>,
     pub(crate) skip: Option<String>,
 }
@@ -103,10 +111,31 @@ impl Case {
             file = serde_json::from_slice(&memory::map(&path)?)
                 .map_err(|error| Failure::User(format!("`{}`: {error}", path.display())))?;
         }
-        let tolerance = Tolerance { atol: file.atol.unwrap_or(1e-4), rtol: file.rtol.unwrap_or(1e-3) };
+        let tolerances = tolerances(
+            file.atol.unwrap_or(Numbers::Same(1e-4)),
+            file.rtol.unwrap_or(Numbers::Same(1e-3)),
+        )?;
         let reference = file.reference.map(|name| self.reference(&name, file.times)).transpose()?;
-        Ok(Terms { tolerance, reference, skip: file.skip })
+        Ok(Terms { tolerances, reference, skip: file.skip })
     }
+}
+
+/// Absolute and relative ones, each for all outputs or one by one.
+fn tolerances(atol: Numbers, rtol: Numbers) -> Result<Tolerances, Failure> {
+    let of = |(atol, rtol): (f64, f64)| Tolerance { atol, rtol };
+    let count = match (&atol, &rtol) {
+        (Numbers::Same(atol), Numbers::Same(rtol)) => return Ok(Tolerances::Same(of((*atol, *rtol)))),
+        (Numbers::Each(one), Numbers::Each(other)) if one.len() != other.len() => {
+            let message = "`case.json`: `atol` and `rtol` list numbers of as many outputs, or are a number each";
+            return Err(Failure::User(message.to_owned()));
+        }
+        (Numbers::Each(all), _) | (_, Numbers::Each(all)) => all.len(),
+    };
+    let listed = |numbers: Numbers| match numbers {
+        Numbers::Same(one) => vec![one; count],
+        Numbers::Each(all) => all,
+    };
+    Ok(Tolerances::Each(listed(atol).into_iter().zip(listed(rtol)).map(of).collect()))
 }
 
 /// The cases at and below a path, by name.
@@ -201,9 +230,16 @@ mod tests {
     fn terms_have_defaults_and_bad_ones_are_the_users() {
         let root = tempfile::tempdir().unwrap();
         let case = Case { name: String::new(), folder: root.path().to_owned(), format: Format::Pt2 };
-        assert_eq!(case.terms().unwrap().tolerance, Tolerance { atol: 1e-4, rtol: 1e-3 });
-        fs_err::write(root.path().join("case.json"), "{\"atol\": 1, \"op\": \"x\"}").unwrap();
-        assert_eq!(case.terms().unwrap().tolerance, Tolerance { atol: 1.0, rtol: 1e-3 });
+        let of = |atol: f64, rtol: f64| Tolerance { atol, rtol };
+        let tolerances = |text: &str| {
+            fs_err::write(root.path().join("case.json"), text).unwrap();
+            case.terms().map(|terms| terms.tolerances)
+        };
+        assert_eq!(case.terms().unwrap().tolerances, Tolerances::Same(of(1e-4, 1e-3)));
+        assert_eq!(tolerances("{\"atol\": 1, \"op\": \"x\"}").unwrap(), Tolerances::Same(of(1.0, 1e-3)));
+        let each = Tolerances::Each(vec![of(1e-4, 0.5), of(1e-4, 2.0)]);
+        assert_eq!(tolerances("{\"rtol\": [0.5, 2]}").unwrap(), each);
+        assert!(matches!(tolerances("{\"atol\": [1], \"rtol\": [1, 2]}"), Err(Failure::User(_))));
         fs_err::write(root.path().join("case.json"), "{\"reference\": \"f64.safetensors\"}").unwrap();
         let expected = Reference { path: root.path().join("f64.safetensors"), times: 2.0 };
         assert_eq!(case.terms().unwrap().reference, Some(expected));

@@ -55,3 +55,7 @@ INTEGERS = ("i64", "i32", "i16", "i8", "u8")
 TOLERANCES = {"f64": (1e-9, 1e-9), "f32": (2e-5, 1e-4), "f16": (2e-3, 2e-3), "bf16": (1.6e-2, 1.6e-2)}
 # What programs of them compute, they compute in `f32`.
 TOLERANCES.update({name: TOLERANCES["f32"] for name in (*UNSIGNED, *FLOATS_OF_A_BYTE)})
+
+# What a result of a type that a program converts to may be off by at least, absolute and relative: about a unit of it.
+UNITS = {torch.float16: (1e-4, 1e-3), torch.bfloat16: (8e-4, 8e-3), torch.float32: (1e-6, 1e-5)}
+UNITS[torch.complex64] = UNITS[torch.float32]

@@ -34,7 +34,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from elements import ALL_TYPES, FLOATS, FORMATS, NAMES, TOLERANCES
+from elements import ALL_TYPES, FLOATS, FORMATS, NAMES, TOLERANCES, UNITS
 
 # What expressions may name.
 SCOPE = {"torch": torch, "torchvision": torchvision, "LOOP": while_loop, "SCAN": scan, "MAP": row_map, "JOINED": associative_scan, "F": torch.nn.functional, "special": torch.special, "math": math, **ALL_TYPES}
@@ -337,6 +337,15 @@ def named_safetensors(tensors):
     return struct.pack("<Q", len(text)) + text + b"".join(data)
 
 
+def tolerances(table, outputs):
+    """What `case.json` says of how far outputs may be off: a number for all, or a list where some are of a type that is
+    less exact than the program's."""
+    least = [UNITS.get(x.dtype, (0, 0)) for x in outputs]
+    each = [[max(own, unit) for own, unit in zip(table.tolerance, units)] for units in least] or [table.tolerance]
+    columns = {"atol": [atol for atol, _ in each], "rtol": [rtol for _, rtol in each]}
+    return {key: column[0] if len(set(column)) == 1 else column for key, column in columns.items()}
+
+
 def write(table, decompose, files):
     calls = exportable(table, decompose)
     for label, reason in table.refused:
@@ -355,8 +364,7 @@ def write(table, decompose, files):
         files[f"{place}/model.pt2"] = archive(exported)
         files[f"{place}/inputs.safetensors"] = safetensors(inputs)
         files[f"{place}/outputs.safetensors"] = safetensors(outputs)
-        atol, rtol = table.tolerance
-        case = {"atol": atol, "rtol": rtol, "torch": torch.__version__.split("+")[0], "outputs": labels}
+        case = {**tolerances(table, outputs), "torch": torch.__version__.split("+")[0], "outputs": labels}
         files[f"{place}/case.json"] = (json.dumps(case, indent=0) + "\n").encode()
     print(f"{table.family}/{table.type}: {len(calls)} calls", flush=True)
 
@@ -478,8 +486,7 @@ def write_modules(table, files):
         files[f"{place}/model.pt2"] = archive(exported)
         files[f"{place}/inputs.safetensors"] = safetensors(inputs)
         files[f"{place}/outputs.safetensors"] = safetensors(outputs)
-        atol, rtol = table.tolerance
-        case = {"atol": atol, "rtol": rtol, "outputs": [call.label for _ in outputs]}
+        case = {**tolerances(table, outputs), "outputs": [call.label for _ in outputs]}
         files[f"{place}/case.json"] = (json.dumps(case, indent=0) + "\n").encode()
     if table.modules:
         print(f"{table.family}/{table.type}: {len(table.modules)} modules", flush=True)
@@ -538,8 +545,7 @@ def write_programs(table, files):
         files[f"{place}/inputs.safetensors"] = safetensors(program.tensors)
         files[f"{place}/outputs.safetensors"] = safetensors(outputs)
         files[f"{place}/sets.safetensors"] = named_safetensors(tensors)
-        atol, rtol = table.tolerance
-        case = {"atol": atol, "rtol": rtol, "outputs": [call.label for _ in outputs], "sets": told}
+        case = {**tolerances(table, outputs), "outputs": [call.label for _ in outputs], "sets": told}
         files[f"{place}/case.json"] = (json.dumps(case, indent=0) + "\n").encode()
         count += 1
     if table.programs:

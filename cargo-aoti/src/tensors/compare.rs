@@ -11,6 +11,26 @@ pub(crate) struct Tolerance {
     pub(crate) rtol: f64,
 }
 
+/// How far each output may be off.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Tolerances {
+    /// All by as much.
+    Same(Tolerance),
+    /// In order.
+    Each(Vec<Tolerance>),
+}
+
+impl Tolerances {
+    fn of(&self, output: usize) -> Result<Tolerance, String> {
+        match self {
+            Tolerances::Same(tolerance) => Ok(*tolerance),
+            Tolerances::Each(all) => {
+                all.get(output).copied().ok_or_else(|| "the case has no tolerance for it".to_owned())
+            }
+        }
+    }
+}
+
 /// The largest differences over all elements that are finite in both.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(crate) struct Distance {
@@ -31,7 +51,7 @@ pub(crate) struct Exact<'a> {
 pub(crate) fn all(
     found: &[DynTensor],
     expected: &[DynTensor],
-    tolerance: Tolerance,
+    tolerances: &Tolerances,
     exact: Option<Exact<'_>>,
 ) -> (Distance, Result<(), String>) {
     let mut distance = Distance::default();
@@ -48,7 +68,8 @@ pub(crate) fn all(
             },
             None => None,
         };
-        let result = one(found, expected, tolerance, truth, &mut distance);
+        let tolerance = tolerances.of(index);
+        let result = tolerance.and_then(|tolerance| one(found, expected, tolerance, truth, &mut distance));
         if let (Ok(()), Err(message)) = (&first, result) {
             first = Err(format!("output {index}: {message}"));
         }
@@ -164,7 +185,7 @@ fn unravel(mut at: usize, sizes: &[usize]) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    const TOLERANCE: Tolerance = Tolerance { atol: 1e-4, rtol: 1e-3 };
+    const TOLERANCE: &Tolerances = &Tolerances::Same(Tolerance { atol: 1e-4, rtol: 1e-3 });
 
     fn f32s(values: &[f32]) -> DynTensor {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
@@ -181,6 +202,18 @@ mod tests {
         assert!(check(&[f32::NAN], &[1.0]).is_err());
         assert!(check(&[f32::INFINITY], &[f32::NEG_INFINITY]).is_err());
         assert!(check(&[f32::MAX], &[f32::INFINITY]).is_err());
+    }
+
+    #[test]
+    fn each_output_has_its_own_tolerance() {
+        let each = |numbers: &[f64]| {
+            let tolerances = numbers.iter().map(|&atol| Tolerance { atol, rtol: 0.0 }).collect();
+            let (found, expected) = ([f32s(&[1.0]), f32s(&[1.0])], [f32s(&[1.5]), f32s(&[1.5])]);
+            all(&found, &expected, &Tolerances::Each(tolerances), None).1
+        };
+        each(&[0.5, 0.5]).unwrap();
+        assert!(each(&[0.5, 0.4]).unwrap_err().starts_with("output 1: 1 of 1 elements differ"));
+        assert_eq!(each(&[0.5]).unwrap_err(), "output 1: the case has no tolerance for it");
     }
 
     #[test]

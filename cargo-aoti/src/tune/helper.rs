@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::bench::LibraryId;
 use super::place::Place;
 use crate::failure::Failure;
-use crate::tensors::compare::{self, Tolerance};
+use crate::tensors::compare::{self, Tolerance, Tolerances};
 use crate::tensors::flat;
 
 /// Bytes of kernels' outputs that are kept for comparison; of those beyond, the model's own outputs tell.
@@ -375,7 +375,8 @@ fn differs(found: &[DynTensor], wanted: &[DynTensor], coarsest: f64) -> Option<S
         }
         let part = rounding(wanted.dtype()).max(coarsest.min(HALVES));
         let tolerance = Tolerance { atol: part * compare::largest(wanted), rtol: 10.0 * part };
-        compare::all(std::slice::from_ref(found), std::slice::from_ref(wanted), tolerance, None).1.err()
+        let (found, wanted) = (std::slice::from_ref(found), std::slice::from_ref(wanted));
+        compare::all(found, wanted, &Tolerances::Same(tolerance), None).1.err()
     })
 }
 

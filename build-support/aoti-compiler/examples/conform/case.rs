@@ -44,7 +44,7 @@ pub(crate) fn run(name: &str, path: &Path, text: bool) -> Result<(), Failure> {
     let files = |error: String| Failure::new("files", error);
     let inputs = read_tensors(&path.join("inputs.safetensors")).map_err(files)?;
     let expected = read_tensors(&path.join("outputs.safetensors")).map_err(files)?;
-    let (atol, rtol) = tolerances(path);
+    let tolerances = tolerances(path);
     let model = std::fs::read(path.join("model.pt2")).map_err(|error| files(error.to_string()))?;
     let program = frontend::import(name, Bytes::from(model))
         .map_err(|diagnostics| Failure::from_diagnostics("import", &diagnostics))?;
@@ -70,6 +70,7 @@ pub(crate) fn run(name: &str, path: &Path, text: bool) -> Result<(), Failure> {
         return Err(Failure::new("compare", reason));
     }
     for (index, (result, expected)) in results.iter().zip(&expected).enumerate() {
+        let [atol, rtol] = tolerances(index);
         compare(result, expected, atol, rtol)
             .map_err(|reason| Failure::new("compare", format!("output {index}: {reason}")))?;
     }
@@ -88,12 +89,16 @@ fn round_trip(graph: &Graph) -> Result<(), Failure> {
     Err(Failure::new("text", format!("the graph does not come back: {difference:?}")))
 }
 
-fn tolerances(path: &Path) -> (f64, f64) {
+/// The absolute and the relative tolerance of an output.
+fn tolerances(path: &Path) -> impl Fn(usize) -> [f64; 2] {
     let text = std::fs::read_to_string(path.join("case.json")).unwrap_or_default();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    let number =
-        |key: &str, default: f64| value.get(key).and_then(serde_json::Value::as_f64).unwrap_or(default);
-    (number("atol", 1e-4), number("rtol", 1e-3))
+    // A number for all outputs, or one for each.
+    let of = move |output: usize, key: &str| {
+        let told = value.get(key)?;
+        told.get(output).unwrap_or(told).as_f64()
+    };
+    move |output| [of(output, "atol").unwrap_or(1e-4), of(output, "rtol").unwrap_or(1e-3)]
 }
 
 /// Tensors of a file with keys "0", "1", ... in order.

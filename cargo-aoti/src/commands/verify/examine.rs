@@ -83,7 +83,7 @@ impl Examiner {
         let reference = reference.map_err(said(Stage::Compare))?;
         let exact = reference.as_deref().zip(terms.reference.as_ref());
         let exact = exact.map(|(outputs, Reference { times, .. })| compare::Exact { outputs, times: *times });
-        let (distance, result) = compare::all(&found, &expected, terms.tolerance, exact);
+        let (distance, result) = compare::all(&found, &expected, &terms.tolerances, exact);
         outcome.distance = Some(distance);
         result.map_err(|message| (Stage::Compare, message))
     }
