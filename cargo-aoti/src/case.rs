@@ -111,10 +111,8 @@ impl Case {
             file = serde_json::from_slice(&memory::map(&path)?)
                 .map_err(|error| Failure::User(format!("`{}`: {error}", path.display())))?;
         }
-        let tolerances = tolerances(
-            file.atol.unwrap_or(Numbers::Same(1e-4)),
-            file.rtol.unwrap_or(Numbers::Same(1e-3)),
-        )?;
+        let tolerances =
+            tolerances(file.atol.unwrap_or(Numbers::Same(1e-4)), file.rtol.unwrap_or(Numbers::Same(1e-3)))?;
         let reference = file.reference.map(|name| self.reference(&name, file.times)).transpose()?;
         Ok(Terms { tolerances, reference, skip: file.skip })
     }
@@ -126,7 +124,8 @@ fn tolerances(atol: Numbers, rtol: Numbers) -> Result<Tolerances, Failure> {
     let count = match (&atol, &rtol) {
         (Numbers::Same(atol), Numbers::Same(rtol)) => return Ok(Tolerances::Same(of((*atol, *rtol)))),
         (Numbers::Each(one), Numbers::Each(other)) if one.len() != other.len() => {
-            let message = "`case.json`: `atol` and `rtol` list numbers of as many outputs, or are a number each";
+            let message =
+                "`case.json`: `atol` and `rtol` list numbers of as many outputs, or are a number each";
             return Err(Failure::User(message.to_owned()));
         }
         (Numbers::Each(all), _) | (_, Numbers::Each(all)) => all.len(),

@@ -126,6 +126,8 @@ struct Task<'a> {
     clock: Clock,
     /// Where the model's weights lie.
     weights: &'a Path,
+    /// The least nanoseconds that threads are known to take to begin and end a loop together; zero where nobody looked.
+    fork_join: f64,
 }
 
 impl Task<'_> {
@@ -163,12 +165,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     if arguments.inputs.is_some() && planned.len() != 1 {
         return Err(Failure::Usage("`--inputs` is for one model".to_owned()));
     }
-    let (mut slower, rates) = (0, reached(arguments, context));
+    let (mut slower, reached) = (0, reached(arguments, context));
     for planned in &planned {
         if !arguments.check && !arguments.dry_run {
             Lock::check_writable(&planned.lock)?;
         }
-        slower += model(arguments, context, &session, planned, rates.as_ref())?;
+        slower += model(arguments, context, &session, planned, reached.as_ref())?;
     }
     if slower > 0 && arguments.check {
         let records = if slower == 1 { "record is" } else { "records are" };
@@ -183,8 +185,11 @@ fn model(
     context: &Context,
     session: &Session,
     planned: &Planned,
-    rates: Option<&Rates>,
+    reached: Option<&crate::rates::Rates>,
 ) -> Result<usize, Failure> {
+    let fork_join = reached.map_or(0.0, |reached| reached.fork_join_ns);
+    let rates = reached.map(crate::rates::Rates::for_builds).filter(Rates::are_possible);
+    let rates = rates.as_ref();
     let clock = Clock { begun: Instant::now(), budget: arguments.budget };
     let alone = level::alone(session, &planned.model, arguments.device)?;
     // Most libraries have the same weights, whatever is measured: they are written once.
@@ -206,7 +211,7 @@ fn model(
                 report::dry_run(arguments, &subject);
             } else if !subject.is_empty() {
                 let share = arguments.budget.mul_f64(part / points.len() as f64);
-                let task = Task { subject: &subject, share, clock, weights };
+                let task = Task { subject: &subject, share, clock, weights, fork_join };
                 slower += search(arguments, context, session, task, &mut found)?;
             }
         }
@@ -221,7 +226,7 @@ fn model(
             report::dry_run(arguments, &subject);
         } else if !subject.is_empty() {
             let share = clock.left().div_f64((points.len() - position) as f64);
-            let task = Task { subject: &subject, share, clock, weights };
+            let task = Task { subject: &subject, share, clock, weights, fork_join };
             slower += search(arguments, context, session, task, &mut Findings::default())?;
         } else if is_all {
             let name = &planned.model.name;
@@ -283,7 +288,8 @@ fn search(
             findings.record(&group.key, record.clone());
         }
     }
-    if outcome.is_empty() {
+    report::apart(context, subject, &outcome);
+    if outcome.is_empty() && outcome.apart.left_out == 0 {
         let (name, share) = (subject.named(), task.share.as_secs_f64());
         let message = format!("{name}: no candidate is ready in {share:.0} s; give it more with `--budget`");
         context.terminal.warn(&message);
@@ -300,13 +306,12 @@ fn search(
 
 /// What this machine reaches with the threads that are asked for. A tool that was compiled without optimisation cannot tell, and
 /// GPUs have prices of their own.
-fn reached(arguments: &Arguments, context: &Context) -> Option<Rates> {
+fn reached(arguments: &Arguments, context: &Context) -> Option<crate::rates::Rates> {
     if cfg!(debug_assertions) || arguments.device != Device::Cpu {
         return None;
     }
     let folder = context.environment.cache_directory();
-    let rates = crate::rates::Rates::here(folder.as_deref(), arguments.threads.into(), false).for_builds();
-    Some(rates).filter(Rates::are_possible)
+    Some(crate::rates::Rates::here(folder.as_deref(), arguments.threads.into(), false))
 }
 
 /// What is asked of a model: at what sizes, when it is decided, and what is known already.
@@ -432,6 +437,11 @@ fn measure(
     progress.finish();
     let outcome = result?;
     if let Some(folder) = context.environment.cache_directory() {
+        // Threads may have come nearer since the search began.
+        if !cfg!(debug_assertions) && outcome.apart.best < task.fork_join {
+            let threads = arguments.threads.into();
+            crate::rates::Rates::saw_fork_join(Some(&folder), threads, outcome.apart.best);
+        }
         let (model, machine, compiler) = (&subject.model.name, &subject.machine, &subject.compiler);
         let (threads, inputs) = (arguments.threads, &subject.point.inputs[..]);
         let whole_runs = arguments.device != Device::Cpu;
@@ -461,7 +471,7 @@ fn measured(
     machine.prepare(&|info| super::run::inputs(info, file, &subject.point.dims))?;
     let before = groups.iter().map(|group| subject.recorded(group, threads)).collect();
     let heard = report::Heard { progress, model: &subject.model.name };
-    Search::new(groups, before, &mut machine, &heard, task.budget()).run()
+    Search::new(groups, before, &mut machine, &heard, (task.budget(), task.fork_join)).run()
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! How fast this machine computes and reads: measured once, kept in the cache's folder, and what times of kernels are held against.
 
+mod fork_join;
 mod measure;
 mod vectors;
+
+pub(crate) use fork_join::fork_join;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -10,6 +13,7 @@ use std::path::Path;
 use aoti_build::Machine;
 use aoti_compiler::loops::work::Work;
 use aoti_compiler::target;
+use aoti_runtime::ThreadPool;
 use aoti_toolchain::FileAside;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -24,6 +28,15 @@ pub(crate) struct Rates {
     pub(crate) gflop_per_s: f64,
     /// Caches, nearest first, and memory.
     pub(crate) levels: Vec<Level>,
+    /// Nanoseconds that they take at best to begin and end a loop together; nothing where there is one.
+    #[serde(default)]
+    pub(crate) fork_join_ns: f64,
+}
+
+/// How a machine is measured.
+struct Measures<'a> {
+    rates: &'a dyn Fn(&Machine, usize) -> Rates,
+    fork_join: &'a dyn Fn(usize) -> f64,
 }
 
 /// A cache, or memory.
@@ -42,34 +55,48 @@ type Kept = BTreeMap<String, BTreeMap<usize, Rates>>;
 impl Rates {
     /// Those of this machine, from the cache's folder if they were measured before on one like it and not `again`.
     pub(crate) fn here(folder: Option<&Path>, threads: usize, again: bool) -> Rates {
-        let machine = Machine::here();
-        Rates::of(&machine, folder, (threads, again), &measure::rates)
+        let fork_join = |threads| fork_join(&ThreadPool::new(threads));
+        let measures = Measures { rates: &measure::rates, fork_join: &fork_join };
+        Rates::of(&Machine::here(), folder, (threads, again), &measures)
+    }
+
+    /// Keeps that threads of this machine took no longer than so many nanoseconds to begin and end a loop together.
+    pub(crate) fn saw_fork_join(folder: Option<&Path>, threads: usize, nanoseconds: f64) {
+        let measures = Measures { rates: &measure::rates, fork_join: &|_| nanoseconds };
+        Rates::of(&Machine::here(), folder, (threads, false), &measures);
     }
 
     fn of(
         machine: &Machine,
         folder: Option<&Path>,
         (threads, again): (usize, bool),
-        measure: &dyn Fn(&Machine, usize) -> Rates,
+        measures: &Measures<'_>,
     ) -> Rates {
         let (path, class) = (folder.map(|folder| folder.join(FILE)), class(machine));
         let text = path.as_ref().and_then(|path| std::fs::read(path).ok());
         let mut kept: Kept = text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         let own = kept.entry(class).or_default();
-        if let Some(rates) = own.get(&threads).filter(|rates| !again && rates.are_rates()) {
-            return rates.clone();
+        let known = own.get(&threads).filter(|rates| rates.are_rates()).cloned();
+        let mut rates = match &known {
+            Some(known) if !again => known.clone(),
+            Some(_) | None => (measures.rates)(machine, threads),
+        };
+        // Where threads are changes from minute to minute: the best that was ever seen counts, and is looked for each time.
+        let seen = known.iter().map(|known| known.fork_join_ns).chain([(measures.fork_join)(threads)]);
+        rates.fork_join_ns = seen.filter(|seen| *seen > 0.0).reduce(f64::min).unwrap_or(0.0);
+        if known.as_ref() != Some(&rates) {
+            own.insert(threads, rates.clone());
+            // Where nothing can be kept, it is measured anew each time.
+            let _ = path.map(|path| keep(&path, &kept));
         }
-        let rates = measure(machine, threads);
-        own.insert(threads, rates.clone());
-        // Where nothing can be kept, it is measured anew each time.
-        let _ = path.map(|path| keep(&path, &kept));
         rates
     }
 
     /// What was kept may have been edited.
     fn are_rates(&self) -> bool {
         let mut all = self.levels.iter().map(|level| level.gb_per_s).chain([self.gflop_per_s]);
-        !self.levels.is_empty() && all.all(|rate| rate.is_finite() && rate > 0.0)
+        let is_time = self.fork_join_ns.is_finite() && self.fork_join_ns >= 0.0;
+        is_time && !self.levels.is_empty() && all.all(|rate| rate.is_finite() && rate > 0.0)
     }
 
     /// Microseconds that work takes at least: for its operations, or for its bytes, from the nearest cache that holds them.
@@ -96,13 +123,18 @@ impl Rates {
     /// A machine without caches.
     #[cfg(test)]
     pub(crate) fn fixed(gflop_per_s: f64, gb_per_s: f64) -> Rates {
-        Rates { gflop_per_s, levels: vec![Level { name: "memory".to_owned(), bytes: None, gb_per_s }] }
+        let levels = vec![Level { name: "memory".to_owned(), bytes: None, gb_per_s }];
+        Rates { gflop_per_s, levels, fork_join_ns: 0.0 }
     }
 
     /// In a line, for people.
     pub(crate) fn text(&self) -> String {
         let levels = self.levels.iter().map(|level| format!(", {} {:.0} GB/s", level.name, level.gb_per_s));
-        format!("{:.0} GFLOP/s{}", self.gflop_per_s, levels.collect::<String>())
+        let together = match self.fork_join_ns {
+            0.0 => String::new(),
+            nanoseconds => format!(", fork and join {:.2} us", nanoseconds / 1e3),
+        };
+        format!("{:.0} GFLOP/s{}{together}", self.gflop_per_s, levels.collect::<String>())
     }
 
     /// For programs.
@@ -110,7 +142,10 @@ impl Rates {
         let levels = self.levels.iter().map(
             |level| json!({ "name": level.name, "bytes": level.bytes, "gb_per_s": level.gb_per_s.round() }),
         );
-        json!({ "gflop_per_s": self.gflop_per_s.round(), "levels": levels.collect::<Vec<_>>() })
+        json!({
+            "gflop_per_s": self.gflop_per_s.round(), "levels": levels.collect::<Vec<_>>(),
+            "fork_join_ns": self.fork_join_ns.round(),
+        })
     }
 }
 
@@ -140,6 +175,7 @@ mod tests {
         Rates {
             gflop_per_s,
             levels: vec![level("level 1 cache", Some(1000), 100.0), level("memory", None, 10.0)],
+            fork_join_ns: 0.0,
         }
     }
 
@@ -167,10 +203,12 @@ mod tests {
         let (own, other) = (Machine { processors: 2, ..Machine::default() }, Machine::default());
         let count = std::cell::Cell::new(0.0);
         let measured = |machine: &Machine, threads: usize, again: bool| {
-            Rates::of(machine, Some(folder.path()), (threads, again), &|_, _| {
+            let rates = |_: &Machine, _: usize| {
                 count.set(count.get() + 1.0);
                 rates(count.get())
-            })
+            };
+            let measures = Measures { rates: &rates, fork_join: &|_| 0.0 };
+            Rates::of(machine, Some(folder.path()), (threads, again), &measures)
         };
         let here = |machine: &Machine, threads: usize| measured(machine, threads, false);
         assert_eq!((here(&own, 1).gflop_per_s, here(&own, 2).gflop_per_s), (1.0, 2.0));
@@ -192,8 +230,29 @@ mod tests {
 
     #[test]
     fn without_a_folder_it_is_measured_each_time() {
-        let found = Rates::of(&Machine::default(), None, (1, false), &|_, _| rates(5.0));
-        assert_eq!(found, rates(5.0));
+        let measures = Measures { rates: &|_, _| rates(5.0), fork_join: &|_| 0.0 };
+        assert_eq!(Rates::of(&Machine::default(), None, (1, false), &measures), rates(5.0));
+    }
+
+    #[test]
+    fn of_what_threads_took_to_begin_and_end_a_loop_the_least_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let seen = |nanoseconds: f64, again: bool| {
+            let measures = Measures { rates: &|_, _| rates(1.0), fork_join: &|_| nanoseconds };
+            Rates::of(&Machine::default(), Some(folder.path()), (2, again), &measures).fork_join_ns
+        };
+        assert_eq!((seen(500.0, false), seen(400.0, false), seen(2000.0, false)), (500.0, 400.0, 400.0));
+        assert_eq!(
+            (seen(2000.0, true), seen(300.0, true)),
+            (400.0, 300.0),
+            "rates are what is measured again"
+        );
+        let path = folder.path().join(FILE);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let old = text.replace("\"fork_join_ns\": 300.0", "\"another\": 1");
+        assert_ne!(old, text);
+        std::fs::write(&path, old).unwrap();
+        assert_eq!(seen(600.0, false), 600.0, "nobody had looked");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::groups::Assignment;
 use crate::failure::Failure;
 
@@ -23,12 +25,14 @@ pub(crate) struct Fault {
 }
 
 /// The times of one run.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
 pub(crate) struct Sample {
     /// Microseconds of the whole run.
     pub(crate) whole: f64,
     /// Of each kernel, where kernels are timed one by one.
     pub(crate) kernels: Vec<f64>,
+    /// Nanoseconds that the threads took just before it to begin and end a loop together; nothing where there is one.
+    pub(crate) fork_join: f64,
 }
 
 /// Makes libraries and runs them. An `Err` is of the machine or the model as a whole; a candidate's is a [`Fault`].

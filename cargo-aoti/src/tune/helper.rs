@@ -13,9 +13,10 @@ use aoti_runtime::{
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::bench::LibraryId;
+use super::bench::{LibraryId, Sample};
 use super::place::Place;
 use crate::failure::Failure;
+use crate::rates::fork_join;
 use crate::tensors::compare::{self, Tolerance, Tolerances};
 use crate::tensors::flat;
 
@@ -69,8 +70,8 @@ pub(super) enum Response {
     Full,
     /// A library gives something else.
     Wrong { reason: String, kernel: Option<usize> },
-    /// For each library and run the time of the whole and of each kernel.
-    Times(Vec<Vec<(f64, Vec<f64>)>>),
+    /// For each library its runs.
+    Times(Vec<Vec<Sample>>),
 }
 
 /// Serves requests until there are no more.
@@ -191,7 +192,7 @@ impl Helper<'_> {
                 Ok(Response::Done)
             }
             Request::Time { ids, rounds } => {
-                let mut times: Vec<Vec<(f64, Vec<f64>)>> = vec![Vec::new(); ids.len()];
+                let mut times: Vec<Vec<Sample>> = vec![Vec::new(); ids.len()];
                 let (unmeasured, in_a_row) = match self.device {
                     Device::Cpu => (1, IN_A_ROW),
                     // What is timed there is a streak by itself.
@@ -205,8 +206,10 @@ impl Helper<'_> {
                         for _ in 0..unmeasured {
                             self.time(ids[position])?;
                         }
+                        let fork_join = fork_join(&self.pool);
                         for _ in 0..in_a_row.min(rounds - round * in_a_row) {
-                            times[position].push(self.time(ids[position])?);
+                            let (whole, kernels) = self.time(ids[position])?;
+                            times[position].push(Sample { whole, kernels, fork_join });
                         }
                     }
                 }

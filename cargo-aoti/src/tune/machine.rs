@@ -371,10 +371,7 @@ impl Bench for Machine<'_> {
         let limit =
             self.limit.saturating_add((self.limit.saturating_sub(LIMIT) / TIMES).saturating_mul(runs));
         Ok(match self.ask(libraries, &request, limit)? {
-            Ok(Response::Times(times)) => {
-                let sample = |(whole, kernels): (f64, Vec<f64>)| Sample { whole, kernels };
-                Ok(times.into_iter().map(|own| own.into_iter().map(sample).collect()).collect())
-            }
+            Ok(Response::Times(times)) => Ok(times),
             Ok(Response::Done | Response::Wrong { .. } | Response::Full) => {
                 let (reason, library) = ("the process gave no times".to_owned(), libraries.first().copied());
                 Err(Fault { reason, kernel: None, library, is_hang: false })

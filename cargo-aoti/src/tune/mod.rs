@@ -8,6 +8,7 @@
 //! model, with the caches as they are there. On a GPU kernels are not timed one by one; there a library differs from the
 //! first in one kernel.
 
+pub(crate) mod apart;
 pub(crate) mod bench;
 mod client;
 pub(crate) mod groups;

@@ -1,5 +1,6 @@
 //! What a search found.
 
+use super::apart::Apart;
 use super::groups::{Assignment, Group};
 use super::statistics::{Timing, rank_correlation};
 
@@ -21,8 +22,10 @@ pub(crate) struct Outcome {
     pub(crate) known: Vec<Vec<Knowledge>>,
     /// The way of each group that wins.
     pub(crate) winners: Assignment,
-    /// Whole runs without records and with the winners, in one go; none where nothing but the first ways won.
+    /// Whole runs without records and with the winners, in one go; none where nothing but the first ways won, or no run counts.
     pub(crate) whole: Option<[Timing; 2]>,
+    /// Where the threads were meanwhile.
+    pub(crate) apart: Apart,
 }
 
 impl Outcome {

@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::apart::Apart;
 use super::bench::{Bench, Fault, LibraryId, Sample};
 use super::groups::{Assignment, Group, assignments};
 use super::outcome::{Knowledge, Outcome};
@@ -52,19 +53,22 @@ pub(crate) struct Search<'a> {
     before: Vec<Option<usize>>,
     /// How long the first library took to open and to check.
     checking: Duration,
+    /// Which runs count.
+    apart: Apart,
 }
 
 impl<'a> Search<'a> {
+    /// With the least nanoseconds that are known of threads to begin and end a loop together; zero if nobody looked.
     pub(crate) fn new(
         groups: &'a [Group],
         before: Vec<Option<usize>>,
         bench: &'a mut dyn Bench,
         listener: &'a dyn Listener,
-        budget: Duration,
+        (budget, fork_join): (Duration, f64),
     ) -> Search<'a> {
         let known = groups.iter().map(|group| vec![Knowledge::Untried; group.ways.len()]).collect();
-        let (begun, checking) = (Instant::now(), Duration::ZERO);
-        Search { groups, bench, listener, begun, budget, known, before, checking }
+        let (begun, checking, apart) = (Instant::now(), Duration::ZERO, Apart::new(fork_join));
+        Search { groups, bench, listener, begun, budget, known, before, checking, apart }
     }
 
     /// Searches until all is known or the budget is used up.
@@ -86,8 +90,8 @@ impl<'a> Search<'a> {
         while !winners.pairs().is_empty() {
             match self.together(&winners, running[0].id)? {
                 Ok(timings) => {
-                    whole = Some(timings);
-                    if self.is_refuted(&winners, timings) {
+                    whole = timings;
+                    if timings.is_some_and(|timings| self.is_refuted(&winners, timings)) {
                         winners = Assignment::first(self.groups);
                     }
                     break;
@@ -98,7 +102,7 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        Ok(Outcome { known: self.known, winners, whole })
+        Ok(Outcome { known: self.known, winners, whole, apart: self.apart })
     }
 
     fn has_time(&self, part: f64) -> bool {
@@ -194,24 +198,25 @@ impl<'a> Search<'a> {
 
     /// Runs libraries by turns, and drops those whose ways have all fallen behind.
     fn race(&mut self, running: &mut Vec<Running>) -> Result<(), Failure> {
-        let mut run = 0.0;
-        for turn in 0..TURNS {
+        let (mut turn, mut run, mut counts) = (0, None, true);
+        while turn < TURNS {
             let left = self.budget.mul_f64(1.0 - LAST).saturating_sub(self.begun.elapsed());
-            if turn > 0 && left.is_zero() {
+            if run.is_some() && left.is_zero() {
                 break;
             }
-            // The first turn finds out how long a run takes.
             let share = left.as_secs_f64() * 1e6 / (TURNS - turn) as f64 / running.len() as f64 / UNMEASURED;
-            let rounds = if run > 0.0 { (share / run) as usize } else { 0 };
-            let rounds = rounds.clamp(*ROUNDS.start(), *ROUNDS.end());
-            self.turn(running, rounds)?;
-            run = running
-                .iter()
-                .flat_map(|library| &library.samples)
-                .map(|sample| sample.whole)
-                .fold(0.0, f64::max);
+            // The first turn finds out how long a run takes; where runs do not count, a few look whether the next do.
+            let is_look = !counts;
+            let rounds = run.filter(|_| counts).map_or(0, |run: f64| (share / run) as usize);
+            counts = self.turn(running, rounds.clamp(*ROUNDS.start(), *ROUNDS.end()))?;
+            let samples = running.iter().flat_map(|library| &library.samples);
+            run = Some(samples.map(|sample| sample.whole).fold(f64::MIN_POSITIVE, f64::max));
+            if is_look || !counts {
+                continue;
+            }
+            turn += 1;
             self.learn(running);
-            self.listener.turn(turn + 1, running.len() - 1, self.part());
+            self.listener.turn(turn, running.len() - 1, self.part());
             let kept = self.kept(turn);
             let is_first = |library: &Running| library.assignment.pairs().is_empty();
             running.retain(|library| {
@@ -221,6 +226,7 @@ impl<'a> Search<'a> {
                 break;
             }
         }
+        self.learn(running);
         // Right the first time is not enough.
         let mut others = running.split_off(1);
         while let Some(library) = others.pop() {
@@ -232,14 +238,18 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Runs all by turns; what ends the process meanwhile is refused, and its library made without it.
-    fn turn(&mut self, running: &mut Vec<Running>, rounds: usize) -> Result<(), Failure> {
+    /// Runs all by turns; what ends the process meanwhile is refused, and its library made without it. Says whether runs
+    /// count, and are enough.
+    fn turn(&mut self, running: &mut Vec<Running>, rounds: usize) -> Result<bool, Failure> {
         loop {
             let ids: Vec<LibraryId> = running.iter().map(|library| library.id).collect();
             match self.bench.time(&ids, rounds)? {
                 Ok(samples) => {
+                    self.see(&samples);
+                    let counts = samples[0].iter().any(|sample| self.apart.is_near(sample));
                     running.iter_mut().zip(samples).for_each(|(library, own)| library.samples.extend(own));
-                    return Ok(());
+                    let is_enough = |library: &Running| !self.apart.near(&library.samples).is_empty();
+                    return Ok(counts && running.iter().all(is_enough));
                 }
                 Err(fault) => {
                     let at = running.iter().position(|library| Some(library.id) == fault.library);
@@ -257,6 +267,17 @@ impl<'a> Search<'a> {
                         running.extend(self.admit(assignment, made)?);
                     }
                 }
+            }
+        }
+    }
+
+    /// Looks where threads were. What was measured while they were far apart, as shows now, is no longer known.
+    fn see(&mut self, samples: &[Vec<Sample>]) {
+        for own in samples {
+            if self.apart.see(own) {
+                let timed =
+                    self.known.iter_mut().flatten().filter(|known| matches!(known, Knowledge::Timed(_)));
+                timed.for_each(|known| *known = Knowledge::Untried);
             }
         }
     }
@@ -295,7 +316,8 @@ impl<'a> Search<'a> {
                         sample.whole
                     }
                 };
-                let timing = Timing::of(library.samples.iter().map(of).collect());
+                let samples = self.apart.near(&library.samples);
+                let timing = Timing::of(samples.into_iter().map(of).collect());
                 let known = &mut self.known[group][way];
                 if let (Some(timing), false) = (timing, matches!(known, Knowledge::Refused(_))) {
                     *known = Knowledge::Timed(timing);
@@ -315,11 +337,11 @@ impl<'a> Search<'a> {
         all
     }
 
-    /// The ways that go on: of each group the better half, and then half of that, but never fewer than two.
+    /// The ways that go on after a turn, counted from 1: of each group the better half, and then half of that, but never fewer than two.
     fn kept(&self, turn: usize) -> Vec<(usize, usize)> {
         let of_group = |group: usize| {
             let ranked = self.ranked(group);
-            let most = (ranked.len() >> (turn + 1)).max(2);
+            let most = (ranked.len() >> turn).max(2);
             let kept: Vec<(usize, usize)> =
                 ranked.into_iter().take(most).map(|(way, _)| (group, way)).collect();
             kept
@@ -340,13 +362,14 @@ impl<'a> Search<'a> {
     }
 
     /// The winner of each group: the fastest, if it is faster than the first beyond noise; of equals the one that won before,
-    /// so that noise changes no record.
+    /// so that noise changes no record. What was not measured changes none either.
     fn winners(&self) -> Assignment {
         let winner = |group: usize| {
             let ranked = self.ranked(group);
             let (Some(&(best, timing)), Knowledge::Timed(first)) = (ranked.first(), &self.known[group][0])
             else {
-                return 0;
+                let is_refused = |way: &usize| matches!(self.known[group][*way], Knowledge::Refused(_));
+                return self.before[group].filter(|way| !is_refused(way)).unwrap_or(0);
             };
             let of = |way: usize| ranked.iter().find(|(own, _)| *own == way).map(|(_, timing)| *timing);
             if let Some((before, own)) = self.before[group].and_then(|way| Some((way, of(way)?)))
@@ -373,12 +396,13 @@ impl<'a> Search<'a> {
         first.is_faster_than(tuned) || (would_show && tuned.median > first.median)
     }
 
-    /// Whole runs of the first library and of one with all winners, by turns. The error is a way that is wrong there.
+    /// Whole runs of the first library and of one with all winners, by turns; none if no run counts. The error is a way that is
+    /// wrong there.
     fn together(
         &mut self,
         winners: &Assignment,
         first: LibraryId,
-    ) -> Result<Result<[Timing; 2], (usize, usize)>, Failure> {
+    ) -> Result<Result<Option<[Timing; 2]>, (usize, usize)>, Failure> {
         let made = self.bench.make(std::slice::from_ref(winners))?.remove(0);
         let checked = match made {
             Ok(id) => self.bench.check(id)?.map(|()| id),
@@ -400,15 +424,17 @@ impl<'a> Search<'a> {
                 break;
             }
             match self.bench.time(&[first, id], *ROUNDS.start() * 4)? {
-                Ok(own) => samples.iter_mut().zip(own).for_each(|(all, own)| all.extend(own)),
+                Ok(own) => {
+                    self.see(&own);
+                    samples.iter_mut().zip(own).for_each(|(all, own)| all.extend(own));
+                }
                 Err(fault) => return refused(self, fault),
             }
         }
-        let timing = |samples: &Vec<Sample>| Timing::of(samples.iter().map(|sample| sample.whole).collect());
-        match (timing(&samples[0]), timing(&samples[1])) {
-            (Some(first), Some(tuned)) => Ok(Ok([first, tuned])),
-            _ => Err(Failure::Machine("runs took no time that could be measured".to_owned())),
-        }
+        let timing = |samples: &Vec<Sample>| {
+            Timing::of(self.apart.near(samples).into_iter().map(|sample| sample.whole).collect())
+        };
+        Ok(Ok(timing(&samples[0]).zip(timing(&samples[1])).map(|(first, tuned)| [first, tuned])))
     }
 }
 

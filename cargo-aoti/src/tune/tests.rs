@@ -17,6 +17,8 @@ use crate::failure::Failure;
 enum Does {
     /// It takes so long.
     Takes(f64),
+    /// It takes so long where threads are near each other, and so long where they are far apart.
+    Shares(f64, f64),
     /// It is wrong, and that shows in the kernel of the group of this number.
     ShowsIn(usize),
     /// It ends the process.
@@ -29,7 +31,7 @@ enum Does {
     CrashesLate,
 }
 
-use Does::{Crashes, CrashesLate, IsNoSource, RightOnly, ShowsIn, Takes};
+use Does::{Crashes, CrashesLate, IsNoSource, RightOnly, Shares, ShowsIn, Takes};
 
 /// A device on which each group has one kernel.
 struct Stub {
@@ -40,9 +42,20 @@ struct Stub {
     /// The part of its kernels' time that a run of a library takes longer as a whole, beside the first library's.
     later: f64,
     runs: usize,
+    /// Nanoseconds that threads take to begin and end a loop together, in a run of this number.
+    fork_join: fn(usize) -> f64,
 }
 
+/// Where one thread runs.
+const ALONE: fn(usize) -> f64 = |_| 0.0;
+const NEAR: f64 = 100.0;
+const FAR: f64 = 500.0;
+
 impl Stub {
+    fn new(does: Vec<Vec<Does>>, times_kernels: bool) -> Stub {
+        Stub { does, made: vec![], checks: vec![], times_kernels, later: 0.0, runs: 0, fork_join: ALONE }
+    }
+
     fn doing(&self, library: LibraryId) -> Vec<(usize, Does)> {
         self.made[library.0]
             .0
@@ -90,7 +103,7 @@ impl Bench for Stub {
                 RightOnly(times, _) if self.checks[library.0] > times => {
                     return Ok(Err(fault("was right before", Some(group), library)));
                 }
-                Takes(_) | RightOnly(..) | CrashesLate | IsNoSource => {}
+                Takes(_) | Shares(..) | RightOnly(..) | CrashesLate | IsNoSource => {}
             }
         }
         Ok(Ok(()))
@@ -105,19 +118,21 @@ impl Bench for Stub {
         for _ in 0..rounds {
             for (position, library) in libraries.iter().enumerate() {
                 self.runs += 1;
+                let fork_join = (self.fork_join)(self.runs);
                 let mut kernels = Vec::new();
                 for (group, does) in self.doing(*library) {
+                    // Some noise, the same in every test.
+                    let noise = 1.0 + (self.runs * 7 % 5) as f64 * 1e-3;
                     match does {
-                        Takes(micros) | RightOnly(_, micros) => {
-                            // Some noise, the same in every test.
-                            kernels.push(micros * (1.0 + (self.runs * 7 % 5) as f64 * 1e-3));
-                        }
+                        Takes(micros) | RightOnly(_, micros) => kernels.push(micros * noise),
+                        Shares(near, far) => kernels.push(noise * if fork_join < FAR { near } else { far }),
                         CrashesLate => return Ok(Err(fault("crashed late", Some(group), *library))),
                         ShowsIn(_) | Crashes | IsNoSource => unreachable!("it was refused"),
                     }
                 }
                 let more = if library.0 > 0 { 1.0 + self.later } else { 1.0 };
-                all[position].push(Sample { whole: kernels.iter().sum::<f64>() * more, kernels });
+                let whole = kernels.iter().sum::<f64>() * more;
+                all[position].push(Sample { whole, kernels, fork_join });
             }
         }
         Ok(Ok(all))
@@ -169,11 +184,11 @@ fn search(
 ) -> (Outcome, Heard, Vec<Assignment>) {
     let groups: Vec<Group> = does.iter().enumerate().map(|(k, does)| group(k, does.len())).collect();
     let does = does.iter().map(|does| does.to_vec()).collect();
-    let mut stub = Stub { does, made: vec![], checks: vec![], times_kernels, later: 0.0, runs: 0 };
+    let mut stub = Stub::new(does, times_kernels);
     let mut before = before.to_vec();
     before.resize(groups.len(), None);
     let heard = Heard::default();
-    let outcome = Search::new(&groups, before, &mut stub, &heard, Duration::from_secs(2)).run();
+    let outcome = Search::new(&groups, before, &mut stub, &heard, (Duration::from_secs(2), 0.0)).run();
     let outcome = outcome.unwrap_or_else(|failure| panic!("{failure:?}"));
     (outcome, heard, stub.made)
 }
@@ -204,9 +219,9 @@ fn the_best_answer_that_is_right_wins() {
     for (number, group) in groups.iter_mut().enumerate() {
         group.others = vec![vec![number]; group.ways.len() - 1];
     }
-    let mut stub = Stub { does, made: vec![], checks: vec![], times_kernels: true, later: 0.0, runs: 0 };
+    let mut stub = Stub::new(does, true);
     let heard = Heard::default();
-    let search = Search::new(&groups, vec![None; 2], &mut stub, &heard, Duration::from_secs(2));
+    let search = Search::new(&groups, vec![None; 2], &mut stub, &heard, (Duration::from_secs(2), 0.0));
     let outcome = search.run().unwrap_or_else(|failure| panic!("{failure:?}"));
     assert_eq!(outcome.winners, Assignment(vec![3, 0]));
     assert_eq!(heard.0.into_inner(), [("k0".to_owned(), 2, "is wrong".to_owned())]);
@@ -268,15 +283,52 @@ fn of_equals_the_one_that_won_before_wins_again() {
     assert_eq!(search(&does, true, &[Some(1)]).0.winners, Assignment(vec![0]));
 }
 
+/// A search over one kernel, of which the second way is the better one only where threads are near each other.
+fn shared(fork_join: fn(usize) -> f64, known: f64, before: Option<usize>) -> Outcome {
+    let does = vec![vec![Takes(10.0), Shares(8.0, 30.0)]];
+    let mut stub = Stub { fork_join, ..Stub::new(does, true) };
+    let (groups, budget) = ([group(0, 2)], Duration::from_millis(200));
+    let found = Search::new(&groups, vec![before], &mut stub, &Heard::default(), (budget, known)).run();
+    found.unwrap_or_else(|failure| panic!("{failure:?}"))
+}
+
+#[test]
+fn runs_count_where_threads_are_as_near_as_they_ever_are() {
+    let far_at_first: fn(usize) -> f64 = |run| if run < 100 { FAR } else { NEAR };
+    let often_far: fn(usize) -> f64 = |run| if run % 7 < 4 { FAR } else { NEAR };
+    for (fork_join, known) in
+        [(far_at_first, 0.0), (far_at_first, FAR), (far_at_first, NEAR), (often_far, 0.0), (often_far, NEAR)]
+    {
+        let outcome = shared(fork_join, known, None);
+        assert_eq!(outcome.winners, Assignment(vec![1]), "{known}: {:?}", outcome.apart);
+        assert_eq!((outcome.apart.best, outcome.timing(0, 1).unwrap().median.round()), (NEAR, 8.0));
+        let [first, tuned] = outcome.whole.unwrap();
+        assert!(tuned.median < first.median, "{known}: {first:?} {tuned:?}");
+    }
+}
+
+/// Nothing is known then, and what was recorded stays; where they were never nearer, that is how the machine is.
+#[test]
+fn while_threads_are_farther_apart_than_they_were_no_record_changes() {
+    for before in [None, Some(0), Some(1)] {
+        let outcome = shared(|_| FAR, NEAR, before);
+        assert_eq!(outcome.winners, Assignment(vec![before.unwrap_or(0)]));
+        assert!(outcome.is_empty() && outcome.whole.is_none() && outcome.apart.left_out > 0);
+        let outcome = shared(|_| FAR, FAR, before);
+        assert_eq!((outcome.winners, outcome.apart.left_out), (Assignment(vec![0]), 0));
+    }
+}
+
 /// A small gain of a small kernel cannot be seen in whole runs: their noise decides nothing about it.
 #[test]
 fn whole_runs_refute_only_what_would_show_in_them() {
     let winners = |does: &[&[Does]], later: f64| {
         let groups: Vec<Group> = does.iter().enumerate().map(|(k, does)| group(k, does.len())).collect();
         let does = does.iter().map(|does| does.to_vec()).collect();
-        let mut stub = Stub { does, made: vec![], checks: vec![], times_kernels: true, later, runs: 0 };
+        let mut stub = Stub { later, ..Stub::new(does, true) };
         let before = vec![None; groups.len()];
-        let found = Search::new(&groups, before, &mut stub, &Heard::default(), Duration::from_secs(2)).run();
+        let found =
+            Search::new(&groups, before, &mut stub, &Heard::default(), (Duration::from_secs(2), 0.0)).run();
         found.unwrap_or_else(|failure| panic!("{failure:?}")).winners
     };
     let small: [&[Does]; 2] = [&[Takes(1000.0), Takes(1000.0)], &[Takes(10.0), Takes(9.0)]];
@@ -301,7 +353,7 @@ impl Slow {
     /// With so many ways of one kernel, each faster than the one before.
     fn new(ways: usize, at_once: usize, [making, checking]: [u64; 2]) -> Slow {
         let does = vec![(0..ways).map(|way| Takes(10.0 - way as f64)).collect()];
-        let stub = Stub { does, made: vec![], checks: vec![], times_kernels: false, later: 0.0, runs: 0 };
+        let stub = Stub::new(does, false);
         let [making, checking] = [making, checking].map(Duration::from_millis);
         Slow { stub, at_once, making, checking, parts: vec![] }
     }
@@ -311,7 +363,7 @@ impl Slow {
         let (groups, heard, begun) =
             (vec![group(0, self.stub.does[0].len())], Heard::default(), Instant::now());
         let budget = Duration::from_millis(budget);
-        let outcome = Search::new(&groups, vec![None], self, &heard, budget).run();
+        let outcome = Search::new(&groups, vec![None], self, &heard, (budget, 0.0)).run();
         let outcome = outcome.unwrap_or_else(|failure| panic!("{failure:?}"));
         (outcome, begun.elapsed().as_secs_f64() / budget.as_secs_f64())
     }

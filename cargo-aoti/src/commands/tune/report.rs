@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{Arguments, Subject};
 use crate::commands::{Context, print, print_json};
 use crate::progress::Shown;
+use crate::tune::apart::Apart;
 use crate::tune::groups::Group;
 use crate::tune::log::parts;
 use crate::tune::outcome::{Knowledge, Outcome};
@@ -76,6 +77,18 @@ pub(super) fn dry_run(arguments: &Arguments, subject: &Subject<'_>) {
     }
 }
 
+/// Says so where runs were left out.
+pub(super) fn apart(context: &Context, subject: &Subject<'_>, outcome: &Outcome) {
+    let Apart { best, worst, runs, left_out } = outcome.apart;
+    if left_out > 0 {
+        let (name, best, worst) = (subject.named(), best / 1e3, worst / 1e3);
+        context.terminal.warn(&format!(
+            "{name}: {left_out} of {runs} runs do not count, as the processors of threads were far apart: a loop began and \
+             ended in up to {worst:.1} us, at best in {best:.1} us; what was not measured otherwise stays as it is"
+        ));
+    }
+}
+
 /// What was found; gives the number of records that are slower than the first way.
 pub(super) fn outcome(
     arguments: &Arguments,
@@ -108,6 +121,7 @@ pub(super) fn outcome(
         print_json(&json!({
             "reason": "aoti-tuned", "model": subject.model.name, "dims": dims_json(subject), "machine": subject.machine,
             "threads": arguments.threads, "of": name_of(subject.stage), "kernels": subject.groups.len(), "changed": changed, "slower": slower,
+            "runs": outcome.apart.runs, "runs_left_out": outcome.apart.left_out,
             "whole": whole, "defaults_within_15_percent": good, "measured": measured,
             "rank_correlation": correlations.iter().map(|(name, mean, _)| (name.clone(), json!(mean))).collect::<serde_json::Map<_, _>>(),
         }));
@@ -129,7 +143,12 @@ pub(super) fn outcome(
             "{name}: all together no faster ({:.2} us, {:.2} us without records): nothing changes\n",
             tuned.median, first.median
         )),
-        (None, _) => print(&format!("{name}: the defaults are the fastest\n")),
+        (None, 0) => print(&format!("{name}: the defaults are the fastest\n")),
+        (None, won) => print(&format!(
+            "{name}: {won} of {} {} another way\n",
+            subject.groups.len(),
+            name_of(subject.stage)
+        )),
     }
     if context.terminal.is_verbose() {
         print(&format!(
