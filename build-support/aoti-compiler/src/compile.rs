@@ -317,6 +317,8 @@ pub struct OpenWay {
     pub parts: Vec<(&'static str, f64, f64)>,
     /// Whether there is another from which it differs only in what several threads share.
     pub is_shared: bool,
+    /// Parts in which the threads get the work, where that is known.
+    pub shares: Option<i64>,
 }
 
 impl OpenWay {
@@ -329,7 +331,14 @@ impl OpenWay {
             cost: if typical > 0.0 { answer.cost_on(threads, prices) / typical } else { 1.0 },
             parts: answer.work_on(threads).parts().map(part).collect(),
             is_shared: answer.is_shared,
+            shares: answer.parts_on(threads),
         }
+    }
+
+    /// Whether it does the same as another with as many threads: no more of the work is worth a thread, or not less.
+    pub fn is_same(&self, other: &OpenWay) -> bool {
+        let is_known = self.shares.is_some() && self.shares == other.shares;
+        self.setting == other.setting || (is_known && self.setting.is_but_for_grain(&other.setting))
     }
 
     /// Whether it is worth measuring against the first, with so many threads.

@@ -37,10 +37,20 @@ impl Group {
         !self.others.is_empty()
     }
 
-    /// Tries a way before the others: where time runs out, it is measured.
+    /// Tries a way before the others, or in the place of one that is the same: where time runs out, it is measured.
     pub(crate) fn try_first(&mut self, way: usize) {
-        if let Some(position) = self.tried.iter().position(|tried| *tried == way) {
+        let is_same = |tried: &usize| self.ways[*tried].is_same(&self.ways[way]);
+        if let Some(position) = self.tried.iter().position(is_same) {
+            self.tried[position] = way;
             self.tried[..=position].rotate_right(1);
+        }
+    }
+
+    /// Tries a way in the place of one that is the same.
+    pub(crate) fn try_this(&mut self, way: usize) {
+        let is_same = |tried: &&mut usize| self.ways[**tried].is_same(&self.ways[way]);
+        if let Some(tried) = self.tried.iter_mut().find(is_same) {
+            *tried = way;
         }
     }
 }
@@ -86,14 +96,20 @@ pub(crate) fn groups(kernels: &[OpenKernel], families: &[&str], threads: u16, on
             }
             continue;
         }
-        let tried = kernel.ways.iter().enumerate().skip(1).filter(|(_, way)| way.is_worth_trying(threads));
+        let mut tried: Vec<usize> = Vec::new();
+        for (position, way) in kernel.ways.iter().enumerate().skip(1) {
+            let is_new = |known: &usize| !kernel.ways[*known].is_same(way);
+            if way.is_worth_trying(threads) && tried.iter().chain([&0]).all(is_new) {
+                tried.push(position);
+            }
+        }
         all.push(Group {
             key: kernel.key.clone(),
             sizes: kernel.sizes.clone(),
             name: kernel.name.clone(),
             kernels: vec![index],
             others: Vec::new(),
-            tried: tried.map(|(position, _)| position).collect(),
+            tried,
             ways: kernel.ways.clone(),
         });
     }

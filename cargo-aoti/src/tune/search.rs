@@ -361,8 +361,8 @@ impl<'a> Search<'a> {
         if first > 0.0 { best / first } else { 1.0 }
     }
 
-    /// The winner of each group: the fastest, if it is faster than the first beyond noise; of equals the one that won before,
-    /// so that noise changes no record. What was not measured changes none either.
+    /// The winner of each group: the fastest, if it is faster than the first beyond noise; of near equals the one that won
+    /// before, so that noise changes no record. What was not measured changes none either.
     fn winners(&self) -> Assignment {
         let winner = |group: usize| {
             let ranked = self.ranked(group);
@@ -373,8 +373,8 @@ impl<'a> Search<'a> {
             };
             let of = |way: usize| ranked.iter().find(|(own, _)| *own == way).map(|(_, timing)| *timing);
             if let Some((before, own)) = self.before[group].and_then(|way| Some((way, of(way)?)))
-                && !timing.is_faster_than(own)
-                && !first.is_faster_than(own)
+                && !timing.displaces(own)
+                && !first.displaces(own)
             {
                 return before;
             }

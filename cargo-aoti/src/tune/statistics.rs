@@ -29,7 +29,14 @@ impl Timing {
 
     /// How much less than `other` it must be so that nobody takes noise for a gain.
     pub(crate) fn margin(self, other: Timing) -> f64 {
-        (LEAST_GAIN * other.median).max((self.spread + other.spread) / 2.0)
+        (LEAST_GAIN * other.median).max((self.spread + other.spread) / 2.0).max(RESOLUTION)
+    }
+
+    /// Whether it is so much less than a way that is recorded that the record changes: spreads are those of minutes, and do not
+    /// tell what another day brings.
+    pub(crate) fn displaces(self, recorded: Timing) -> bool {
+        let most = (LEAST_CHANGE * recorded.median).max(2.0 * self.margin(recorded));
+        self.is_faster_than(recorded) && self.median + most < recorded.median
     }
 
     /// Whether it is less than the other beyond noise.
@@ -40,6 +47,10 @@ impl Timing {
 
 /// Gains below this part are not worth a choice.
 const LEAST_GAIN: f64 = 0.02;
+/// Gains below this part are not worth a change of what is recorded.
+const LEAST_CHANGE: f64 = 0.05;
+/// Microseconds that clocks tell apart.
+const RESOLUTION: f64 = 0.01;
 
 /// How well costs order what was measured (Somers' D): 1 where every two that measurements tell apart are in the order of
 /// their costs, -1 where none are; two of one cost are half right. None where noise tells no two apart.
@@ -87,6 +98,16 @@ mod tests {
             !timing(90.0, 1.0).is_faster_than(Timing { low: 89.0, ..timing(100.0, 11.0) }),
             "others were busy"
         );
+    }
+
+    #[test]
+    fn a_record_changes_for_what_another_day_would_show_too() {
+        let timing = |median: f64, spread: f64| Timing { median, spread, low: median - spread, count: 9 };
+        let recorded = timing(100.0, 2.0);
+        assert!(timing(94.0, 2.0).displaces(recorded) && !timing(96.0, 2.0).displaces(recorded));
+        assert!(timing(96.0, 2.0).is_faster_than(recorded), "but none would be taken without a record");
+        assert!(!timing(80.0, 20.0).displaces(timing(100.0, 20.0)));
+        assert!(!timing(0.2, 0.0).displaces(timing(0.21, 0.0)), "one tick of the clock");
     }
 
     #[test]

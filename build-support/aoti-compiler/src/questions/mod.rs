@@ -57,6 +57,15 @@ impl Answer {
         if is_shared { self.cost.times(1.0 / busy).and(Item::Sharing, 1.0) } else { self.cost }
     }
 
+    /// Parts in which so many threads get the work, where that is known: as `parallel` of `run.h` cuts it.
+    pub fn parts_on(&self, threads: u16) -> Option<i64> {
+        /// Parts of each thread at most, so that fast threads take from slow ones.
+        const PARTS: i64 = 4;
+        let (threads, most) = (i64::from(threads.max(1)), self.most_threads?.floor().max(1.0) as i64);
+        let parts = if threads == 1 { 1 } else { most.min(PARTS * threads) };
+        Some(if parts > threads { parts - parts % threads } else { parts })
+    }
+
     /// What it is thought to cost with so many threads.
     pub fn cost_on(&self, threads: u16, prices: &Prices) -> f64 {
         prices.total(&self.work_on(threads))

@@ -138,3 +138,14 @@ fn work_that_threads_share_takes_less_and_sharing_takes_time() {
     assert!(on(Some(8.0), 4) < on(Some(2.0), 4) && on(Some(2.0), 4) < 1e6);
     assert!(on(Some(2.0), 2) > 0.5e6, "threads have to begin and to be waited for");
 }
+
+#[test]
+fn parts_are_as_runs_cut_them() {
+    let parts = |most: Option<f64>, threads: u16| {
+        let answer = Answer::new(Setting::Parts(1), Cost::default());
+        Answer { most_threads: most, ..answer }.parts_on(threads)
+    };
+    let of_two = |most: f64| parts(Some(most), 2).expect("it is known");
+    assert_eq!([0.5, 1.9, 2.0, 3.0, 5.0, 100.0].map(of_two), [1, 1, 2, 2, 4, 8]);
+    assert_eq!((parts(Some(7.0), 3), parts(Some(7.0), 1), parts(None, 2)), (Some(6), Some(1), None));
+}

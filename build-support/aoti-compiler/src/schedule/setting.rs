@@ -94,6 +94,18 @@ impl Setting {
         Setting::Kernel { template: choice.template, layout }
     }
 
+    /// Whether it differs from another in nothing but the work that is worth a thread.
+    pub fn is_but_for_grain(&self, other: &Setting) -> bool {
+        let (Setting::Kernel { template, layout }, Setting::Kernel { template: own, layout: its }) =
+            (self, other)
+        else {
+            return false;
+        };
+        let Layout::Cpu { split, lanes, enough: _, block } = layout else { return false };
+        matches!(its, Layout::Cpu { enough, .. }
+            if template == own && *its == Layout::Cpu { split: *split, lanes: *lanes, enough: *enough, block: *block })
+    }
+
     /// When it is decided.
     pub fn decided(&self) -> Decided {
         match self {

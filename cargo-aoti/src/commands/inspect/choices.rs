@@ -168,6 +168,7 @@ mod tests {
             cost: 1.0,
             parts: Vec::new(),
             is_shared: false,
+            shares: None,
         };
         let key = KernelKey::parse("0123456789abcdef").expect("a key");
         let ways = WAYS.iter().map(way).collect();

@@ -79,8 +79,10 @@ pub(super) fn dry_run(arguments: &Arguments, subject: &Subject<'_>) {
 
 /// Says so where runs were left out.
 pub(super) fn apart(context: &Context, subject: &Subject<'_>, outcome: &Outcome) {
+    /// Of so many runs one that does not count is no news.
+    const USUAL: usize = 10;
     let Apart { best, worst, runs, left_out } = outcome.apart;
-    if left_out > 0 {
+    if left_out * USUAL > runs {
         let (name, best, worst) = (subject.named(), best / 1e3, worst / 1e3);
         context.terminal.warn(&format!(
             "{name}: {left_out} of {runs} runs do not count, as the processors of threads were far apart: a loop began and \

@@ -47,3 +47,30 @@ fn matrix_units_get_operands_that_they_can_read() {
         assert!(found.iter().any(|finding| finding.contains("matrix units")), "{dtype} {depth}: {found:?}");
     }
 }
+
+#[test]
+fn threads_copy_only_what_the_copy_engine_can_read() {
+    let findings = |depth: i64, dtype: &str, architecture: &str| {
+        let graph = graph_of(&format!(
+            "input %x \"x\": {dtype}[512, {depth}]
+             input %w \"w\": {dtype}[512, {depth}]
+             %t: {dtype}[{depth}, 512] = view %w [i1, i0]
+             %y: {dtype}[512, 512] = matmul %x, %t
+             output %y \"y\""
+        ));
+        let target = Target::Gpu(GpuTarget::named(architecture).expect("it is in the table"));
+        let mut schedule = scheduled_for(&graph, &target, &Records::none()).schedule;
+        let id = schedule.program.kernels.keys().next().expect("one kernel");
+        let Mapping::Gpu(GpuMapping::Tiles(tile)) = &mut schedule.mappings[id] else { panic!("a tile") };
+        (tile.by, tile.copiers) = (Multiplier::Units, 128);
+        verify(&schedule)
+    };
+    let found = |depth: i64, dtype: &str, architecture: &str| {
+        let findings = findings(depth, dtype, architecture);
+        findings.iter().any(|finding| finding.contains("cannot copy what others multiply"))
+    };
+    assert!(!found(512, "bf16", "sm_90a") && !found(512, "f16", "sm_90a"));
+    assert!(found(516, "bf16", "sm_90a"), "rows begin anywhere");
+    assert!(found(512, "f32", "sm_90a"), "of halves alone");
+    assert!(found(512, "bf16", "sm_80"), "without an engine");
+}

@@ -1,5 +1,8 @@
 //! What a search tries and what wins, over a device that is a table of times.
 
+mod apart;
+mod groups;
+
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
@@ -165,6 +168,7 @@ fn group(number: usize, ways: usize) -> Group {
         cost: 1.0 + way as f64 / 10.0,
         parts: vec![],
         is_shared: false,
+        shares: None,
     };
     Group {
         key: KernelKey::parse(&format!("{number:016x}")).unwrap(),
@@ -283,42 +287,6 @@ fn of_equals_the_one_that_won_before_wins_again() {
     assert_eq!(search(&does, true, &[Some(1)]).0.winners, Assignment(vec![0]));
 }
 
-/// A search over one kernel, of which the second way is the better one only where threads are near each other.
-fn shared(fork_join: fn(usize) -> f64, known: f64, before: Option<usize>) -> Outcome {
-    let does = vec![vec![Takes(10.0), Shares(8.0, 30.0)]];
-    let mut stub = Stub { fork_join, ..Stub::new(does, true) };
-    let (groups, budget) = ([group(0, 2)], Duration::from_millis(200));
-    let found = Search::new(&groups, vec![before], &mut stub, &Heard::default(), (budget, known)).run();
-    found.unwrap_or_else(|failure| panic!("{failure:?}"))
-}
-
-#[test]
-fn runs_count_where_threads_are_as_near_as_they_ever_are() {
-    let far_at_first: fn(usize) -> f64 = |run| if run < 100 { FAR } else { NEAR };
-    let often_far: fn(usize) -> f64 = |run| if run % 7 < 4 { FAR } else { NEAR };
-    for (fork_join, known) in
-        [(far_at_first, 0.0), (far_at_first, FAR), (far_at_first, NEAR), (often_far, 0.0), (often_far, NEAR)]
-    {
-        let outcome = shared(fork_join, known, None);
-        assert_eq!(outcome.winners, Assignment(vec![1]), "{known}: {:?}", outcome.apart);
-        assert_eq!((outcome.apart.best, outcome.timing(0, 1).unwrap().median.round()), (NEAR, 8.0));
-        let [first, tuned] = outcome.whole.unwrap();
-        assert!(tuned.median < first.median, "{known}: {first:?} {tuned:?}");
-    }
-}
-
-/// Nothing is known then, and what was recorded stays; where they were never nearer, that is how the machine is.
-#[test]
-fn while_threads_are_farther_apart_than_they_were_no_record_changes() {
-    for before in [None, Some(0), Some(1)] {
-        let outcome = shared(|_| FAR, NEAR, before);
-        assert_eq!(outcome.winners, Assignment(vec![before.unwrap_or(0)]));
-        assert!(outcome.is_empty() && outcome.whole.is_none() && outcome.apart.left_out > 0);
-        let outcome = shared(|_| FAR, FAR, before);
-        assert_eq!((outcome.winners, outcome.apart.left_out), (Assignment(vec![0]), 0));
-    }
-}
-
 /// A small gain of a small kernel cannot be seen in whole runs: their noise decides nothing about it.
 #[test]
 fn whole_runs_refute_only_what_would_show_in_them() {
@@ -426,114 +394,4 @@ fn predicted_costs_are_held_against_what_was_measured() {
     assert_eq!((template.as_str(), *count), ("gemm.packed", 2));
     assert!(mean.abs() < 1e-9, "one order is right and one reversed: {mean}");
     assert_eq!(outcome.good_defaults(), (1, 2));
-}
-
-#[test]
-fn ways_that_only_threads_see_are_not_tried_on_one() {
-    let mut ways = group(0, 4).ways;
-    ways[1].is_shared = true;
-    ways[2].cost = 100.0;
-    let kernel = |index: usize| OpenKernel {
-        name: format!("k{index}"),
-        key: KernelKey::parse("0123456789abcdef").unwrap(),
-        target: "cpu".to_owned(),
-        sizes: vec![],
-        index: Some(index),
-        ways: ways.clone(),
-        taken: 0,
-    };
-    let kernels = [kernel(0), kernel(5)];
-    let tried = |threads| super::groups::groups(&kernels, &["x86_64"], threads, &[])[0].tried.clone();
-    assert_eq!((tried(1), tried(2)), (vec![3], vec![1, 3]), "one is thought to be hopeless");
-    let one = super::groups::groups(&kernels, &["x86_64"], 1, &["k5".to_owned()]);
-    assert_eq!((one.len(), &one[0].kernels[..], one[0].name.as_str()), (1, &[0, 5][..], "k5"));
-    assert!(super::groups::groups(&kernels, &["x86_64"], 1, &["k7".to_owned()]).is_empty());
-    assert!(super::groups::groups(&kernels, &["sm_90a"], 1, &[]).is_empty());
-    assert_eq!(assignments(&one, true).len(), 1);
-}
-
-/// A question about a processor's kernel, or about more than one, with these answers.
-fn open(name: &str, index: Option<usize>, key: u8, settings: &[&str]) -> OpenKernel {
-    let way =
-        |text: &&str| OpenWay { setting: text.parse().unwrap(), cost: 1.0, parts: vec![], is_shared: false };
-    OpenKernel {
-        name: name.to_owned(),
-        key: KernelKey::parse(&format!("{key:016x}")).unwrap(),
-        target: "cpu".to_owned(),
-        sizes: vec![],
-        index,
-        ways: settings.iter().map(way).collect(),
-        taken: 0,
-    }
-}
-
-/// Where two kernels are one, the time of that is held against the times of both: those of other kernels say nothing.
-#[test]
-fn a_pair_is_measured_by_the_kernels_that_it_makes() {
-    let pair = open("a + b", None, 9, &["fused", "apart"]);
-    let kernel = |name: &str, index: usize, key: u8| open(name, Some(index), key, &SETTINGS[..2]);
-    // Two layers of one key, with something between.
-    let fused = [pair.clone(), kernel("ab", 0, 1), kernel("c", 1, 2), kernel("ab_2", 2, 1)];
-    let apart = [
-        pair.clone(),
-        kernel("a", 0, 3),
-        kernel("b", 1, 4),
-        kernel("c", 2, 2),
-        kernel("a_2", 3, 3),
-        kernel("b_2", 4, 4),
-    ];
-    let other = |_: &KernelKey, setting: &aoti_compiler::schedule::Setting| {
-        assert_eq!(setting.to_string(), "apart");
-        Ok::<_, ()>(apart.to_vec())
-    };
-    let between = (Decided::OfKernels, 1);
-    let found = super::groups::questions(&fused, &["x86_64"], between, &[], &other).unwrap();
-    let [group] = &found[..] else { panic!("one pair") };
-    assert_eq!((group.positions(0), group.positions(1)), (&[0, 2][..], &[0, 1, 3, 4][..]));
-    assert!(group.makes_kernels());
-    // Kernels are groups of their own, and the pair is none of them.
-    let kernels = super::groups::groups(&fused, &["x86_64"], 1, &[]);
-    assert_eq!(kernels.iter().map(|group| &group.kernels[..]).collect::<Vec<_>>(), [&[0, 2][..], &[1]]);
-    // Each pair has a library of its own.
-    let two = vec![group.clone(), group.clone()];
-    assert_eq!(assignments(&two, true), [Assignment(vec![1, 0]), Assignment(vec![0, 1])]);
-    // One that makes no other kernels is no question.
-    let same = |_: &KernelKey, _: &aoti_compiler::schedule::Setting| Ok::<_, ()>(fused.to_vec());
-    assert!(super::groups::questions(&fused, &["x86_64"], between, &[], &same).unwrap().is_empty());
-    assert!(
-        super::groups::questions(&fused, &["x86_64"], between, &["c".to_owned()], &other).unwrap().is_empty()
-    );
-    let in_graph = (Decided::InGraph, 1);
-    assert!(super::groups::questions(&fused, &["x86_64"], in_graph, &[], &other).unwrap().is_empty());
-}
-
-/// Answers to one question are held against each other by what any of them changes.
-#[test]
-fn several_answers_are_measured_by_what_they_have_not_in_common() {
-    let open = |index, key: u8, settings: &[&str]| open(&format!("k{key}"), index, key, settings);
-    let run = |keys: &[u8]| -> Vec<OpenKernel> {
-        let question = open(None, 99, &["parts 64", "parts 1", "parts 16", "parts 8"]);
-        let kernels = keys.iter().enumerate();
-        let kernels = kernels.map(|(index, key)| open(Some(index), *key, &SETTINGS[..1]));
-        std::iter::once(question).chain(kernels).collect()
-    };
-    let other = |_: &KernelKey, setting: &aoti_compiler::schedule::Setting| {
-        Ok::<_, ()>(match setting.to_string().as_str() {
-            "parts 1" => run(&[7, 3, 5]),
-            "parts 16" => run(&[7, 8, 2, 5]),
-            // As without a record.
-            "parts 8" => run(&[7, 1, 2, 5]),
-            other => panic!("{other}"),
-        })
-    };
-    let (all, in_graph) = (run(&[7, 1, 2, 5]), (Decided::InGraph, 1));
-    let found = super::groups::questions(&all, &["x86_64"], in_graph, &[], &other).unwrap();
-    let [group] = &found[..] else { panic!("one question") };
-    assert_eq!(group.tried, [1, 2], "an answer that changes nothing is not tried");
-    let positions: Vec<&[usize]> = (0..3).map(|way| group.positions(way)).collect();
-    assert_eq!(positions, [&[1, 2][..], &[1], &[1, 2]], "what one of them changes is measured with all");
-    // What an answer only leaves out has no time of its own.
-    let fewer = |_: &KernelKey, _: &aoti_compiler::schedule::Setting| Ok::<_, ()>(run(&[7, 5]));
-    let found = super::groups::questions(&all, &["x86_64"], in_graph, &[], &fewer).unwrap();
-    assert_eq!((found[0].positions(0), found[0].positions(1)), (&[0, 1, 2, 3][..], &[0, 1][..]));
 }
