@@ -15,6 +15,9 @@ pub(crate) enum Knowledge {
     Refused(String),
 }
 
+/// Whole runs without records and with the winners; none if no run counts.
+pub(crate) type Whole = Option<[Timing; 2]>;
+
 /// What a search found.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Outcome {
@@ -22,8 +25,8 @@ pub(crate) struct Outcome {
     pub(crate) known: Vec<Vec<Knowledge>>,
     /// The way of each group that wins.
     pub(crate) winners: Assignment,
-    /// Whole runs without records and with the winners, in one go; none where nothing but the first ways won, or no run counts.
-    pub(crate) whole: Option<[Timing; 2]>,
+    /// Those in one go; none, too, where nothing but the first ways won.
+    pub(crate) whole: Whole,
     /// Where the threads were meanwhile.
     pub(crate) apart: Apart,
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::apart::Apart;
 use super::bench::{Bench, Fault, LibraryId, Sample};
 use super::groups::{Assignment, Group, assignments};
-use super::outcome::{Knowledge, Outcome};
+use super::outcome::{Knowledge, Outcome, Whole};
 use super::statistics::Timing;
 use crate::failure::Failure;
 
@@ -402,7 +402,7 @@ impl<'a> Search<'a> {
         &mut self,
         winners: &Assignment,
         first: LibraryId,
-    ) -> Result<Result<Option<[Timing; 2]>, (usize, usize)>, Failure> {
+    ) -> Result<Result<Whole, (usize, usize)>, Failure> {
         let made = self.bench.make(std::slice::from_ref(winners))?.remove(0);
         let checked = match made {
             Ok(id) => self.bench.check(id)?.map(|()| id),
