@@ -10,9 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use aoti_build::{
-    Choices, Lock, Machine, Model, Place, Progress, Record, Runner, Session, Settings, Silent, Sizes,
-};
+use aoti_build::{Choices, Lock, Machine, Model, Place, Record, Runner, Session, Settings, Silent, Sizes};
 use aoti_compiler::compile::OpenKernel;
 use aoti_compiler::schedule::{Decided, KernelKey, Records, Setting};
 use aoti_compiler::target::{Facts, Rates};
@@ -28,7 +26,7 @@ use crate::progress::Shown;
 use crate::project::Selection;
 use crate::tune::groups::{Group, groups, questions};
 use crate::tune::log::{self, Circumstances};
-use crate::tune::machine::Machine as Measuring;
+use crate::tune::machine::{Comparison, Machine as Measuring};
 use crate::tune::outcome::Outcome;
 use crate::tune::search::Search;
 use plan::Planned;
@@ -467,9 +465,16 @@ fn measured(
     let subject = task.subject;
     context.terminal.status("Tuning", &format!("{} on {}", subject.what(), subject.machine));
     let (groups, threads) = (&subject.groups, arguments.threads);
-    let choices = (&groups[..], &subject.decided, subject.rates.as_ref());
-    let (on, places) = ((arguments.device, threads), (&Silent as &dyn Progress, task.weights));
-    let mut machine = Measuring::new(session, &subject.model, choices, on, places)?;
+    let comparison = Comparison {
+        groups,
+        decided: &subject.decided,
+        rates: subject.rates.as_ref(),
+        device: arguments.device,
+        threads,
+        progress: &Silent,
+        weights: task.weights,
+    };
+    let mut machine = Measuring::new(session, &subject.model, comparison)?;
     let file = subject.planned.file(arguments);
     machine.prepare(&|info| super::run::inputs(info, file, &subject.point.dims))?;
     let before = groups.iter().map(|group| subject.recorded(group, threads)).collect();

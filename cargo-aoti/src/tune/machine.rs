@@ -61,14 +61,28 @@ pub(crate) struct Machine<'a> {
     weights: &'a Path,
 }
 
+/// What is compared of a model, on what, and what its libraries have in common.
+pub(crate) struct Comparison<'a> {
+    pub(crate) groups: &'a [Group],
+    /// What is decided about everything else.
+    pub(crate) decided: &'a Records,
+    /// What this machine reaches, where that is known.
+    pub(crate) rates: Option<&'a Rates>,
+    pub(crate) device: Device,
+    pub(crate) threads: u16,
+    pub(crate) progress: &'a dyn Progress,
+    /// Where files of weights lie, for all benches of one model.
+    pub(crate) weights: &'a Path,
+}
+
 /// The inputs and outputs of a model, by its library.
 ///
 /// # Errors
 /// When the model does not compile.
 pub(crate) fn signature(session: &Session, model: &Model, weights: &Path) -> Result<ModelInfo, Failure> {
-    let records = Records::none();
-    let mut machine =
-        Machine::new(session, model, (&[], &records, None), (Device::Cpu, 1), (&Silent, weights))?;
+    let (groups, decided, rates, device, threads) = (&[][..], &Records::none(), None, Device::Cpu, 1);
+    let comparison = Comparison { groups, decided, rates, device, threads, progress: &Silent, weights };
+    let mut machine = Machine::new(session, model, comparison)?;
     let first = machine.make(&[Assignment::first(&[])])?.remove(0);
     let made = &machine.made[first.map_err(|fault| Failure::Machine(fault.reason))?.0];
     Ok(Library::open(&made.path, &made.symbol)?.info()?)
@@ -78,9 +92,7 @@ impl<'a> Machine<'a> {
     pub(crate) fn new(
         session: &'a Session,
         model: &Model,
-        (groups, decided, rates): (&'a [Group], &'a Records, Option<&'a Rates>),
-        (device, threads): (Device, u16),
-        (progress, weights): (&'a dyn Progress, &'a Path),
+        Comparison { groups, decided, rates, device, threads, progress, weights }: Comparison<'a>,
     ) -> Result<Machine<'a>, Failure> {
         let folder = temporary_folder("tune", session.environment());
         let folder =

@@ -384,8 +384,12 @@ impl<'a> Search<'a> {
     }
 
     /// Whether whole runs, of the first ways and of the winners, say that the winners are none: they are slower beyond noise, or
-    /// slower at all where what the kernels gain would show.
+    /// slower at all where what the kernels gain would show. Those of before must be so much slower that a record changes.
     fn is_refuted(&self, winners: &Assignment, [first, tuned]: [Timing; 2]) -> bool {
+        let is_of_before = |(group, way): &(usize, usize)| self.before[*group] == Some(*way);
+        if winners.pairs().iter().all(is_of_before) {
+            return first.displaces(tuned);
+        }
         let median = |group: usize, way: usize| match &self.known[group][way] {
             Knowledge::Timed(timing) => timing.median,
             Knowledge::Untried | Knowledge::Refused(_) => 0.0,

@@ -6,6 +6,8 @@ use aoti_compiler::from_json;
 use aoti_compiler::json::{FromJson, Value};
 use aoti_compiler::target::Rates;
 
+use super::usable::family;
+
 /// What the names of such tables begin with, where those of records have the key of a kernel.
 const WORD: &str = "rates";
 
@@ -16,6 +18,13 @@ pub struct Runner {
     pub machine: String,
     /// Threads that computed and read at the same time.
     pub threads: u16,
+}
+
+impl Runner {
+    /// The architecture that such machines are of.
+    pub fn family(&self) -> &str {
+        family(&self.machine)
+    }
 }
 
 /// Rates as the file has them.

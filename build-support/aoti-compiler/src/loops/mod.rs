@@ -278,6 +278,11 @@ impl MatMul {
     pub fn right_by_depth(&self) -> bool {
         self.b.row_stride.is(1) && !self.b.column_stride.is(1)
     }
+
+    /// The same of both operands.
+    pub fn by_depth(&self) -> [bool; 2] {
+        [self.a.column_stride.is(1), self.right_by_depth()]
+    }
 }
 
 /// An operation on rows along one axis of contiguous buffers `[outer, length, inner]`.

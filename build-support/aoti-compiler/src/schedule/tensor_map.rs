@@ -30,12 +30,13 @@ pub fn tensor_maps(program: &Program, matmul: &MatMul) -> Option<[TensorMap; 2]>
     let (batch, matrix) = matmul.axes.split_at(matmul.axes.len() - 2);
     let (row, column) = (&matrix[0].extent, &matrix[1].extent);
     let (a, b) = (&matmul.a, &matmul.b);
-    let left = if a.column_stride.is(1) {
+    let [left_by_depth, right_by_depth] = matmul.by_depth();
+    let left = if left_by_depth {
         [(&matmul.depth, &a.column_stride), (row, &a.row_stride)]
     } else {
         [(row, &a.row_stride), (&matmul.depth, &a.column_stride)]
     };
-    let right = if matmul.right_by_depth() {
+    let right = if right_by_depth {
         [(&matmul.depth, &b.row_stride), (column, &b.column_stride)]
     } else {
         [(column, &b.column_stride), (&matmul.depth, &b.row_stride)]

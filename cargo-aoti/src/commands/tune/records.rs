@@ -59,7 +59,7 @@ pub(super) fn take_over(threads: u16, context: &Context, session: &Session, subj
 /// Notes in a lock what a machine reaches, unless it says so already and that is not asked `again`. Gives what builds for such
 /// machines price work by then.
 pub(super) fn rates(lock: &mut Lock, runner: Runner, reached: Option<&Rates>, again: bool) -> Option<Rates> {
-    let family = runner.machine.split('.').next().unwrap_or_default().to_owned();
+    let family = runner.family().to_owned();
     if let Some(reached) = reached.filter(|_| again || !lock.rates.contains_key(&runner)) {
         lock.rates.insert(runner, reached.clone());
     }

@@ -290,21 +290,25 @@ fn of_equals_the_one_that_won_before_wins_again() {
 /// A small gain of a small kernel cannot be seen in whole runs: their noise decides nothing about it.
 #[test]
 fn whole_runs_refute_only_what_would_show_in_them() {
-    let winners = |does: &[&[Does]], later: f64| {
+    let found = |does: &[&[Does]], later: f64, before: [Option<usize>; 2]| {
         let groups: Vec<Group> = does.iter().enumerate().map(|(k, does)| group(k, does.len())).collect();
         let does = does.iter().map(|does| does.to_vec()).collect();
         let mut stub = Stub { later, ..Stub::new(does, true) };
-        let before = vec![None; groups.len()];
+        let before = before.to_vec();
         let found =
             Search::new(&groups, before, &mut stub, &Heard::default(), (Duration::from_secs(2), 0.0)).run();
         found.unwrap_or_else(|failure| panic!("{failure:?}")).winners
     };
+    let winners = |does: &[&[Does]], later: f64| found(does, later, [None; 2]);
     let small: [&[Does]; 2] = [&[Takes(1000.0), Takes(1000.0)], &[Takes(10.0), Takes(9.0)]];
     assert_eq!(winners(&small, 0.005), Assignment(vec![0, 1]), "1 us of 1010 does not show");
     assert_eq!(winners(&small, 0.05), Assignment(vec![0, 0]), "5 % more do");
     let large: [&[Does]; 2] = [&[Takes(100.0), Takes(100.0)], &[Takes(100.0), Takes(90.0)]];
     assert_eq!(winners(&large, 0.03), Assignment(vec![0, 1]));
     assert_eq!(winners(&large, 0.06), Assignment(vec![0, 0]), "5 % less would show");
+    let recorded = |later: f64| found(&large, later, [None, Some(1)]);
+    assert_eq!(recorded(0.06), Assignment(vec![0, 1]), "no more than another day would bring");
+    assert_eq!(recorded(0.2), Assignment(vec![0, 0]));
 }
 
 /// A device where all takes its time.

@@ -146,7 +146,7 @@ fn header(tile: &Tile) -> &'static str {
 /// still write. Only where a few rows are multiplied the weights are what takes the time.
 fn comes_early(program: &Program, matmul: &MatMul, tile: &Tile) -> bool {
     let is_constant = matches!(program.buffers[matmul.b.buffer].storage, Storage::Constant(_));
-    let by_depth = matmul.a.column_stride.is(1) && matmul.right_by_depth();
+    let by_depth = matmul.by_depth() == [true, true];
     matches!(tile.by, Multiplier::Few | Multiplier::FewUnits) && is_constant && by_depth
 }
 
@@ -157,7 +157,7 @@ pub(super) fn matmul(program: &Program, parameters: &Parameters, matmul: &MatMul
     let (row, column) = (&matrix[0], &matrix[1]);
     let batches = Expr::product(batch.iter().map(|axis| &axis.extent));
     let (a, b) = (&matmul.a, &matmul.b);
-    let by_depth = [a.column_stride.is(1), matmul.right_by_depth()];
+    let by_depth = matmul.by_depth();
     let maps = if tile.copiers > 0 { map_arguments(program, matmul, tile, by_depth) } else { vec![] };
     let operand = |position: usize, operand: &MatrixOperand, outer: &Expr, depth: &Expr| {
         let pointer = parameters.buffer(operand.buffer);
