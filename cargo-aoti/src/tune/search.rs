@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::apart::Apart;
+use super::apart::{Apart, FEW};
 use super::bench::{Bench, Fault, LibraryId, Sample};
 use super::groups::{Assignment, Group, assignments};
 use super::outcome::{Knowledge, Outcome, Whole};
@@ -22,7 +22,7 @@ const TURNS: usize = 4;
 /// How many times as long as what is measured a round takes.
 const UNMEASURED: f64 = 1.5;
 /// Runs of each library in a turn.
-const ROUNDS: std::ops::RangeInclusive<usize> = 5..=400;
+const ROUNDS: std::ops::RangeInclusive<usize> = FEW..=400;
 
 /// News of a search.
 pub(crate) trait Listener {
@@ -247,7 +247,10 @@ impl<'a> Search<'a> {
                 Ok(samples) => {
                     self.see(&samples);
                     let counts = samples[0].iter().any(|sample| self.apart.is_near(sample));
-                    running.iter_mut().zip(samples).for_each(|(library, own)| library.samples.extend(own));
+                    for (library, own) in running.iter_mut().zip(samples) {
+                        // Others may be as many as an hour brings.
+                        library.samples.extend(own.into_iter().filter(|sample| self.apart.is_near(sample)));
+                    }
                     let is_enough = |library: &Running| !self.apart.near(&library.samples).is_empty();
                     return Ok(counts && running.iter().all(is_enough));
                 }
