@@ -35,7 +35,7 @@ impl Timing {
     /// Whether it is so much less than a way that is recorded that the record changes: spreads are those of minutes, and do not
     /// tell what another day brings.
     pub(crate) fn displaces(self, recorded: Timing) -> bool {
-        let most = (LEAST_CHANGE * recorded.median).max(2.0 * self.margin(recorded));
+        let most = (LEAST_CHANGE * recorded.median).max(CERTAIN * self.margin(recorded));
         self.is_faster_than(recorded) && self.median + most < recorded.median
     }
 
@@ -49,6 +49,8 @@ impl Timing {
 const LEAST_GAIN: f64 = 0.02;
 /// Gains below this part are not worth a change of what is recorded.
 const LEAST_CHANGE: f64 = 0.05;
+/// Gains of fewer margins are not certain enough for that.
+const CERTAIN: f64 = 3.0;
 /// Microseconds that clocks tell apart.
 const RESOLUTION: f64 = 0.01;
 
@@ -104,7 +106,7 @@ mod tests {
     fn a_record_changes_for_what_another_day_would_show_too() {
         let timing = |median: f64, spread: f64| Timing { median, spread, low: median - spread, count: 9 };
         let recorded = timing(100.0, 2.0);
-        assert!(timing(94.0, 2.0).displaces(recorded) && !timing(96.0, 2.0).displaces(recorded));
+        assert!(timing(93.0, 2.0).displaces(recorded) && !timing(95.0, 2.0).displaces(recorded));
         assert!(timing(96.0, 2.0).is_faster_than(recorded), "but none would be taken without a record");
         assert!(!timing(80.0, 20.0).displaces(timing(100.0, 20.0)));
         assert!(!timing(0.2, 0.0).displaces(timing(0.21, 0.0)), "one tick of the clock");
