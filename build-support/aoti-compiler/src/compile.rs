@@ -331,7 +331,7 @@ impl OpenWay {
             cost: if typical > 0.0 { answer.cost_on(threads, prices) / typical } else { 1.0 },
             parts: answer.work_on(threads).parts().map(part).collect(),
             is_shared: answer.is_shared,
-            shares: answer.parts_on(threads),
+            shares: answer.shares_on(threads),
         }
     }
 

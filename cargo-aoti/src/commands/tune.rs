@@ -24,6 +24,7 @@ use crate::dims;
 use crate::failure::Failure;
 use crate::progress::Shown;
 use crate::project::Selection;
+use crate::rates::Rates as Reached;
 use crate::tune::groups::{Group, groups, questions};
 use crate::tune::log::{self, Circumstances};
 use crate::tune::machine::{Comparison, Machine as Measuring};
@@ -124,8 +125,8 @@ struct Task<'a> {
     clock: Clock,
     /// Where the model's weights lie.
     weights: &'a Path,
-    /// The least nanoseconds that threads are known to take to begin and end a loop together; zero where nobody looked.
-    fork_join: f64,
+    /// The least nanoseconds that threads are known to take to begin and end a loop together.
+    fork_join: Option<f64>,
 }
 
 impl Task<'_> {
@@ -183,10 +184,10 @@ fn model(
     context: &Context,
     session: &Session,
     planned: &Planned,
-    reached: Option<&crate::rates::Rates>,
+    reached: Option<&Reached>,
 ) -> Result<usize, Failure> {
-    let fork_join = reached.map_or(0.0, |reached| reached.fork_join_ns);
-    let rates = reached.map(crate::rates::Rates::for_builds).filter(Rates::are_possible);
+    let fork_join = reached.map(|reached| reached.fork_join_ns);
+    let rates = reached.map(Reached::for_builds).filter(Rates::are_possible);
     let rates = rates.as_ref();
     let clock = Clock { begun: Instant::now(), budget: arguments.budget };
     let alone = level::alone(session, &planned.model, arguments.device)?;
@@ -287,10 +288,13 @@ fn search(
         }
     }
     report::apart(context, subject, &outcome);
-    if outcome.is_empty() && outcome.apart.left_out == 0 {
+    if outcome.is_empty() {
         let (name, share) = (subject.named(), task.share.as_secs_f64());
         let message = format!("{name}: no candidate is ready in {share:.0} s; give it more with `--budget`");
-        context.terminal.warn(&message);
+        // Else no run counted, which was said.
+        if outcome.has_firsts() {
+            context.terminal.warn(&message);
+        }
         return Ok(0);
     }
     let slower = report::outcome(arguments, context, subject, &outcome);
@@ -304,12 +308,12 @@ fn search(
 
 /// What this machine reaches with the threads that are asked for. A tool that was compiled without optimisation cannot tell, and
 /// GPUs have prices of their own.
-fn reached(arguments: &Arguments, context: &Context) -> Option<crate::rates::Rates> {
+fn reached(arguments: &Arguments, context: &Context) -> Option<Reached> {
     if cfg!(debug_assertions) || arguments.device != Device::Cpu {
         return None;
     }
     let folder = context.environment.cache_directory();
-    Some(crate::rates::Rates::here(folder.as_deref(), arguments.threads.into(), false))
+    Some(Reached::here(folder.as_deref(), arguments.threads.into(), false))
 }
 
 /// What is asked of a model: at what sizes, when it is decided, and what is known already.
@@ -380,7 +384,11 @@ fn subject<'a>(
     for (group, way) in subject.groups.iter_mut().zip(recorded) {
         // What a kernel takes depends a little on the ways of those beside it: in the same company it is measured again.
         let Some(way) = way else { continue };
-        if arguments.check { group.try_first(way) } else { group.try_this(way) }
+        if arguments.check {
+            group.try_first(way);
+        } else {
+            group.try_this(way);
+        }
     }
     Ok(subject)
 }
@@ -439,9 +447,8 @@ fn measure(
     let outcome = result?;
     if let Some(folder) = context.environment.cache_directory() {
         // Threads may have come nearer since the search began.
-        if !cfg!(debug_assertions) && outcome.apart.best < task.fork_join {
-            let threads = arguments.threads.into();
-            crate::rates::Rates::saw_fork_join(Some(&folder), threads, outcome.apart.best);
+        if task.fork_join.is_some_and(|known| outcome.apart.best < known) {
+            Reached::saw_fork_join(Some(&folder), arguments.threads.into(), outcome.apart.best);
         }
         let (model, machine, compiler) = (&subject.model.name, &subject.machine, &subject.compiler);
         let (threads, inputs) = (arguments.threads, &subject.point.inputs[..]);

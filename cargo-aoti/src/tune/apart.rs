@@ -10,7 +10,7 @@ const FAR: f64 = 2.0;
 /// Runs of which something is concluded, at least.
 pub(super) const FEW: usize = 5;
 
-/// What was seen of it.
+/// Where the threads were in the runs of a search, by the time that they took to begin and end a loop together.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Apart {
     /// The least nanoseconds that were ever seen; infinite where nobody looked.
@@ -24,9 +24,9 @@ pub(crate) struct Apart {
 }
 
 impl Apart {
-    /// Nothing was seen but, perhaps, the least: zero if not.
-    pub(crate) fn new(best: f64) -> Apart {
-        let best = if best > 0.0 { best } else { f64::INFINITY };
+    /// Before any run; with the least that is known. One thread takes no time for it.
+    pub(crate) fn new(known: Option<f64>) -> Apart {
+        let best = known.filter(|known| *known > 0.0).unwrap_or(f64::INFINITY);
         Apart { best, worst: 0.0, runs: 0, left_out: 0 }
     }
 
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn runs_count_in_which_threads_were_near() {
-        let mut apart = Apart::new(0.0);
+        let mut apart = Apart::new(None);
         let mixed = samples(&[100.0, 110.0, 500.0, 120.0, 130.0, 190.0, 210.0]);
         assert!(!apart.see(&mixed));
         assert_eq!(apart, Apart { best: 100.0, worst: 500.0, runs: 7, left_out: 2 });
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_was_near_may_turn_out_to_be_far() {
-        let mut apart = Apart::new(500.0);
+        let mut apart = Apart::new(Some(500.0));
         assert!(!apart.see(&samples(&[490.0, 600.0])));
         assert!(apart.see(&samples(&[100.0])));
         assert!(!apart.see(&samples(&[100.0])) && !apart.is_near(&samples(&[490.0])[0]));
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_thread_alone_is_near() {
-        let (mut apart, alone) = (Apart::new(0.0), samples(&[0.0; FEW]));
+        let (mut apart, alone) = (Apart::new(None), samples(&[0.0; FEW]));
         assert!(!apart.see(&alone));
         assert_eq!((apart.near(&alone).len(), apart.left_out), (FEW, 0));
     }

@@ -37,20 +37,17 @@ impl Group {
         !self.others.is_empty()
     }
 
-    /// Tries a way before the others, or in the place of one that is the same: where time runs out, it is measured.
-    pub(crate) fn try_first(&mut self, way: usize) {
-        let is_same = |tried: &usize| self.ways[*tried].is_same(&self.ways[way]);
-        if let Some(position) = self.tried.iter().position(is_same) {
-            self.tried[position] = way;
-            self.tried[..=position].rotate_right(1);
-        }
+    /// Tries a way in the place of one that is the same, if one is tried; gives the position of that.
+    pub(crate) fn try_this(&mut self, way: usize) -> Option<usize> {
+        let position = self.tried.iter().position(|tried| self.ways[*tried].is_same(&self.ways[way]))?;
+        self.tried[position] = way;
+        Some(position)
     }
 
-    /// Tries a way in the place of one that is the same.
-    pub(crate) fn try_this(&mut self, way: usize) {
-        let is_same = |tried: &&mut usize| self.ways[**tried].is_same(&self.ways[way]);
-        if let Some(tried) = self.tried.iter_mut().find(is_same) {
-            *tried = way;
+    /// The same, before the others: where time runs out, it is measured.
+    pub(crate) fn try_first(&mut self, way: usize) {
+        if let Some(position) = self.try_this(way) {
+            self.tried[..=position].rotate_right(1);
         }
     }
 }

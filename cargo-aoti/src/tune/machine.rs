@@ -43,12 +43,7 @@ pub(crate) struct Machine<'a> {
     session: &'a Session,
     /// As it is built for this machine alone.
     model: Model,
-    groups: &'a [Group],
-    /// What is decided about everything else.
-    decided: &'a Records,
-    /// What this machine reaches, where that is known.
-    rates: Option<&'a Rates>,
-    progress: &'a dyn Progress,
+    of: Comparison<'a>,
     setting: Setting,
     made: Vec<Made>,
     client: Option<Client>,
@@ -57,8 +52,6 @@ pub(crate) struct Machine<'a> {
     /// How long the first library took.
     making: Duration,
     folder: TemporaryFolder,
-    /// Where files of weights lie, for all benches of one model.
-    weights: &'a Path,
 }
 
 /// What is compared of a model, on what, and what its libraries have in common.
@@ -92,12 +85,13 @@ impl<'a> Machine<'a> {
     pub(crate) fn new(
         session: &'a Session,
         model: &Model,
-        Comparison { groups, decided, rates, device, threads, progress, weights }: Comparison<'a>,
+        of: Comparison<'a>,
     ) -> Result<Machine<'a>, Failure> {
         let folder = temporary_folder("tune", session.environment());
         let folder =
             folder.map_err(|error| Failure::Machine(format!("cannot make a temporary folder: {error}")))?;
         let inputs = folder.path().join("inputs");
+        let (device, threads) = (of.device, of.threads);
         let tf32 = device != Device::Cpu && model.tf32.unwrap_or_default() != Tf32::NONE;
         let setting =
             Setting { folder: folder.path().to_owned(), inputs, expected: None, device, threads, tf32 };
@@ -107,10 +101,7 @@ impl<'a> Machine<'a> {
         Ok(Machine {
             session,
             model,
-            groups,
-            decided,
-            rates,
-            progress,
+            of,
             setting,
             made,
             client,
@@ -118,7 +109,6 @@ impl<'a> Machine<'a> {
             limit: FIRST_LIMIT,
             making: Duration::ZERO,
             folder,
-            weights,
         })
     }
 
@@ -130,7 +120,7 @@ impl<'a> Machine<'a> {
         &mut self,
         inputs: &dyn Fn(&ModelInfo) -> Result<Vec<DynTensor>, Failure>,
     ) -> Result<(), Failure> {
-        let (first, begun) = (Assignment::first(self.groups), Instant::now());
+        let (first, begun) = (Assignment::first(self.of.groups), Instant::now());
         let id = self.make(&[first])?.remove(0).map_err(|fault| Failure::Machine(fault.reason))?;
         self.making = begun.elapsed();
         let made = &self.made[id.0];
@@ -158,8 +148,8 @@ impl<'a> Machine<'a> {
             tf32: Default::default(),
             libraries: vec![],
             names: self.model.names.clone(),
-            records: self.decided.clone(),
-            rates: self.rates.cloned(),
+            records: self.of.decided.clone(),
+            rates: self.of.rates.cloned(),
             operators: self.model.compiled_operators()?,
         };
         let refuse = |error: aoti_compiler::diagnostic::Diagnostics| Failure::User(error.to_string());
@@ -190,11 +180,11 @@ impl<'a> Machine<'a> {
     }
 
     fn job(&self, number: usize, assignment: &Assignment) -> Job {
-        let records = assignment.records(self.groups, self.decided.clone());
-        let choices = Choices::Given { records, rates: self.rates.cloned() };
+        let records = assignment.records(self.of.groups, self.of.decided.clone());
+        let choices = Choices::Given { records, rates: self.of.rates.cloned() };
         let model = Model { choices, ..self.model.clone() };
         let folder = self.folder.path();
-        let layout = Layout::flat(folder.join(number.to_string())).with_weights(self.weights);
+        let layout = Layout::flat(folder.join(number.to_string())).with_weights(self.of.weights);
         Job { model, layout, incremental: false }
     }
 
@@ -251,7 +241,7 @@ impl<'a> Machine<'a> {
     /// Whether the kernels of a library are those of the first.
     fn has_same_kernels(&self, library: LibraryId) -> bool {
         let pairs = self.made[library.0].assignment.pairs();
-        !pairs.iter().any(|(group, _)| self.groups[*group].makes_kernels())
+        !pairs.iter().any(|(group, _)| self.of.groups[*group].makes_kernels())
     }
 
     fn open_first(&mut self) -> Result<(), Fault> {
@@ -330,7 +320,7 @@ impl Bench for Machine<'_> {
         let number = self.made.len();
         let jobs: Vec<Job> = wanted.iter().enumerate().map(|(k, own)| self.job(number + k, own)).collect();
         let mut faults: Vec<(&Assignment, Fault)> = Vec::new();
-        for (assignment, built) in wanted.into_iter().zip(self.session.build(&jobs, self.progress)) {
+        for (assignment, built) in wanted.into_iter().zip(self.session.build(&jobs, self.of.progress)) {
             match built {
                 Ok(built) => {
                     let path = built.library().map(|library| library.path.clone()).unwrap_or_default();

@@ -45,6 +45,11 @@ impl Outcome {
         self.known.iter().all(|known| known.iter().skip(1).all(|own| *own == Knowledge::Untried))
     }
 
+    /// Whether the first way of any group was measured.
+    pub(crate) fn has_firsts(&self) -> bool {
+        (0..self.known.len()).any(|group| self.timing(group, 0).is_some())
+    }
+
     /// The ways of a group that were measured, fastest first.
     pub(crate) fn ranked(&self, group: usize) -> Vec<(usize, Timing)> {
         let ways = 0..self.known[group].len();

@@ -2,7 +2,8 @@
 //!
 //! A way that ends the process, hangs or gives something else is refused by name. Those that are left run by turns, and
 //! the slower half of each kernel's ways is dropped from turn to turn as the budget is used up. What wins is run once more,
-//! all together, against the first ways: if the whole is slower, nothing wins.
+//! all together, against the first ways: if the whole is slower, nothing wins. Runs count where the threads were near each other
+//! (`apart`); a record that there is changes only for what is certain.
 
 use std::time::{Duration, Instant};
 
@@ -58,13 +59,13 @@ pub(crate) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// With the least nanoseconds that are known of threads to begin and end a loop together; zero if nobody looked.
+    /// With the time that there is, and the least nanoseconds that threads are known to take to begin and end a loop together.
     pub(crate) fn new(
         groups: &'a [Group],
         before: Vec<Option<usize>>,
         bench: &'a mut dyn Bench,
         listener: &'a dyn Listener,
-        (budget, fork_join): (Duration, f64),
+        (budget, fork_join): (Duration, Option<f64>),
     ) -> Search<'a> {
         let known = groups.iter().map(|group| vec![Knowledge::Untried; group.ways.len()]).collect();
         let (begun, checking, apart) = (Instant::now(), Duration::ZERO, Apart::new(fork_join));

@@ -77,6 +77,9 @@ AOTI_INLINE void note_fault(const Run &run, int fault) {
 // Whether an operator met an index outside its dimension. Loops end then: their conditions are of what came of it.
 AOTI_INLINE bool has_fault(const Run &run) { return __atomic_load_n(run.fault, __ATOMIC_RELAXED) != 0; }
 
+// Parts that each thread gets of long work, so that fast threads take from slow ones.
+constexpr i64 kPartsOfThread = 4;
+
 // Covers [0, n) by calls body(begin, end, worker). Work of fewer than `grain` units is not worth a hand-over.
 template <class Body> AOTI_INLINE void parallel(const Run &run, i64 n, i64 grain, const Body &body) {
   const AotiContext &context = *run.context;
@@ -90,7 +93,8 @@ template <class Body> AOTI_INLINE void parallel(const Run &run, i64 n, i64 grain
     i64 n, parts;
   };
   i64 parts = n / (grain > 0 ? grain : 1);
-  if (parts > 4 * i64(context.threads)) parts = 4 * i64(context.threads);
+  const i64 most = kPartsOfThread * context.threads;
+  if (parts > most) parts = most;
   // As many for each thread where that makes them equal.
   if (parts > context.threads && parts < n) parts -= parts % context.threads;
   Call call{&body, n, parts};

@@ -30,6 +30,9 @@ pub struct Question {
     pub taken: usize,
 }
 
+/// Parts that each thread gets of long work: `kPartsOfThread` of `run.h`.
+const PARTS_OF_THREAD: i64 = 4;
+
 /// One answer to a question.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answer {
@@ -58,11 +61,9 @@ impl Answer {
     }
 
     /// Parts in which so many threads get the work, where that is known: as `parallel` of `run.h` cuts it.
-    pub fn parts_on(&self, threads: u16) -> Option<i64> {
-        /// Parts of each thread at most, so that fast threads take from slow ones.
-        const PARTS: i64 = 4;
+    pub fn shares_on(&self, threads: u16) -> Option<i64> {
         let (threads, most) = (i64::from(threads.max(1)), self.most_threads?.floor().max(1.0) as i64);
-        let parts = if threads == 1 { 1 } else { most.min(PARTS * threads) };
+        let parts = if threads == 1 { 1 } else { most.min(PARTS_OF_THREAD * threads) };
         Some(if parts > threads { parts - parts % threads } else { parts })
     }
 

@@ -2,6 +2,7 @@
 
 use super::key::Roles;
 use super::*;
+use crate::codegen::headers::numbers::number;
 use crate::loops::Program;
 use crate::loops::text::parse;
 use crate::schedule::mapping::{Block, Split};
@@ -141,9 +142,10 @@ fn work_that_threads_share_takes_less_and_sharing_takes_time() {
 
 #[test]
 fn parts_are_as_runs_cut_them() {
+    assert_eq!(PARTS_OF_THREAD, number("run.h", "kPartsOfThread"));
     let parts = |most: Option<f64>, threads: u16| {
         let answer = Answer::new(Setting::Parts(1), Cost::default());
-        Answer { most_threads: most, ..answer }.parts_on(threads)
+        Answer { most_threads: most, ..answer }.shares_on(threads)
     };
     let of_two = |most: f64| parts(Some(most), 2).expect("it is known");
     assert_eq!([0.5, 1.9, 2.0, 3.0, 5.0, 100.0].map(of_two), [1, 1, 2, 2, 4, 8]);

@@ -94,16 +94,19 @@ impl Setting {
         Setting::Kernel { template: choice.template, layout }
     }
 
-    /// Whether it differs from another in nothing but the work that is worth a thread.
+    /// Whether it is another in all but the work that is worth a thread.
     pub fn is_but_for_grain(&self, other: &Setting) -> bool {
-        let (Setting::Kernel { template, layout }, Setting::Kernel { template: own, layout: its }) =
-            (self, other)
-        else {
-            return false;
+        let beside_grain = |own: &Setting| match own {
+            Setting::Kernel { template, layout: Layout::Cpu { split, lanes, enough: _, block } } => {
+                Some((*template, *split, *lanes, *block))
+            }
+            Setting::Kernel { .. }
+            | Setting::Pair(_)
+            | Setting::Held(_)
+            | Setting::Parts(_)
+            | Setting::Channels(_) => None,
         };
-        let Layout::Cpu { split, lanes, enough: _, block } = layout else { return false };
-        matches!(its, Layout::Cpu { enough, .. }
-            if template == own && *its == Layout::Cpu { split: *split, lanes: *lanes, enough: *enough, block: *block })
+        beside_grain(self).is_some_and(|own| beside_grain(other) == Some(own))
     }
 
     /// When it is decided.

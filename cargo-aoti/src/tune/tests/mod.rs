@@ -192,7 +192,7 @@ fn search(
     let mut before = before.to_vec();
     before.resize(groups.len(), None);
     let heard = Heard::default();
-    let outcome = Search::new(&groups, before, &mut stub, &heard, (Duration::from_secs(2), 0.0)).run();
+    let outcome = Search::new(&groups, before, &mut stub, &heard, (Duration::from_secs(2), None)).run();
     let outcome = outcome.unwrap_or_else(|failure| panic!("{failure:?}"));
     (outcome, heard, stub.made)
 }
@@ -225,7 +225,7 @@ fn the_best_answer_that_is_right_wins() {
     }
     let mut stub = Stub::new(does, true);
     let heard = Heard::default();
-    let search = Search::new(&groups, vec![None; 2], &mut stub, &heard, (Duration::from_secs(2), 0.0));
+    let search = Search::new(&groups, vec![None; 2], &mut stub, &heard, (Duration::from_secs(2), None));
     let outcome = search.run().unwrap_or_else(|failure| panic!("{failure:?}"));
     assert_eq!(outcome.winners, Assignment(vec![3, 0]));
     assert_eq!(heard.0.into_inner(), [("k0".to_owned(), 2, "is wrong".to_owned())]);
@@ -296,7 +296,7 @@ fn whole_runs_refute_only_what_would_show_in_them() {
         let mut stub = Stub { later, ..Stub::new(does, true) };
         let before = before.to_vec();
         let found =
-            Search::new(&groups, before, &mut stub, &Heard::default(), (Duration::from_secs(2), 0.0)).run();
+            Search::new(&groups, before, &mut stub, &Heard::default(), (Duration::from_secs(2), None)).run();
         found.unwrap_or_else(|failure| panic!("{failure:?}")).winners
     };
     let winners = |does: &[&[Does]], later: f64| found(does, later, [None; 2]);
@@ -335,7 +335,7 @@ impl Slow {
         let (groups, heard, begun) =
             (vec![group(0, self.stub.does[0].len())], Heard::default(), Instant::now());
         let budget = Duration::from_millis(budget);
-        let outcome = Search::new(&groups, vec![None], self, &heard, (budget, 0.0)).run();
+        let outcome = Search::new(&groups, vec![None], self, &heard, (budget, None)).run();
         let outcome = outcome.unwrap_or_else(|failure| panic!("{failure:?}"));
         (outcome, begun.elapsed().as_secs_f64() / budget.as_secs_f64())
     }

@@ -24,22 +24,35 @@ fn parts_of_a_buffer_share_launches_before_they_depend_on_each_other() {
     assert_eq!(temporaries(&schedule.program), 1, "the sum alone");
 }
 
+/// What is wrong with a product `[m, depth] x [n, depth]` on a GPU when its tile is changed.
+fn findings_of(
+    [m, n, depth]: [i64; 3],
+    dtype: &str,
+    architecture: &str,
+    change: &dyn Fn(&mut Tile),
+) -> Vec<String> {
+    let graph = graph_of(&format!(
+        "input %x \"x\": {dtype}[{m}, {depth}]
+         input %w \"w\": {dtype}[{n}, {depth}]
+         %t: {dtype}[{depth}, {n}] = view %w [i1, i0]
+         %y: {dtype}[{m}, {n}] = matmul %x, %t
+         output %y \"y\""
+    ));
+    let target = Target::Gpu(GpuTarget::named(architecture).expect("it is in the table"));
+    let mut schedule = scheduled_for(&graph, &target, &Records::none()).schedule;
+    let id = schedule.program.kernels.keys().next().expect("one kernel");
+    let Mapping::Gpu(GpuMapping::Tiles(tile)) = &mut schedule.mappings[id] else { panic!("a tile") };
+    change(tile);
+    verify(&schedule)
+}
+
 #[test]
 fn matrix_units_get_operands_that_they_can_read() {
     let findings = |depth: i64, dtype: &str| {
-        let graph = graph_of(&format!(
-            "input %x \"x\": {dtype}[7, {depth}]
-             input %w \"w\": {dtype}[64, {depth}]
-             %t: {dtype}[{depth}, 64] = view %w [i1, i0]
-             %y: {dtype}[7, 64] = matmul %x, %t
-             output %y \"y\""
-        ));
-        let mut schedule = scheduled_for(&graph, &gpu(), &Records::none()).schedule;
-        let id = schedule.program.kernels.keys().next().expect("one kernel");
-        let Mapping::Gpu(GpuMapping::Tiles(tile)) = &mut schedule.mappings[id] else { panic!("a tile") };
-        (tile.rows, tile.columns, tile.blocks) = (8, 16, 1);
-        tile.by = Multiplier::FewUnits;
-        verify(&schedule)
+        findings_of([7, 64, depth], dtype, "sm_90a", &|tile| {
+            (tile.rows, tile.columns, tile.blocks) = (8, 16, 1);
+            tile.by = Multiplier::FewUnits;
+        })
     };
     assert_eq!(findings(96, "bf16"), Vec::<String>::new());
     for (depth, dtype) in [(100, "bf16"), (96, "f32")] {
@@ -50,27 +63,13 @@ fn matrix_units_get_operands_that_they_can_read() {
 
 #[test]
 fn threads_copy_only_what_the_copy_engine_can_read() {
-    let findings = |depth: i64, dtype: &str, architecture: &str| {
-        let graph = graph_of(&format!(
-            "input %x \"x\": {dtype}[512, {depth}]
-             input %w \"w\": {dtype}[512, {depth}]
-             %t: {dtype}[{depth}, 512] = view %w [i1, i0]
-             %y: {dtype}[512, 512] = matmul %x, %t
-             output %y \"y\""
-        ));
-        let target = Target::Gpu(GpuTarget::named(architecture).expect("it is in the table"));
-        let mut schedule = scheduled_for(&graph, &target, &Records::none()).schedule;
-        let id = schedule.program.kernels.keys().next().expect("one kernel");
-        let Mapping::Gpu(GpuMapping::Tiles(tile)) = &mut schedule.mappings[id] else { panic!("a tile") };
-        (tile.by, tile.copiers) = (Multiplier::Units, 128);
-        verify(&schedule)
-    };
-    let found = |depth: i64, dtype: &str, architecture: &str| {
-        let findings = findings(depth, dtype, architecture);
+    let is_refused = |depth: i64, dtype: &str, architecture: &str| {
+        let copied = |tile: &mut Tile| (tile.by, tile.copiers) = (Multiplier::Units, 128);
+        let findings = findings_of([512, 512, depth], dtype, architecture, &copied);
         findings.iter().any(|finding| finding.contains("cannot copy what others multiply"))
     };
-    assert!(!found(512, "bf16", "sm_90a") && !found(512, "f16", "sm_90a"));
-    assert!(found(516, "bf16", "sm_90a"), "rows begin anywhere");
-    assert!(found(512, "f32", "sm_90a"), "of halves alone");
-    assert!(found(512, "bf16", "sm_80"), "without an engine");
+    assert!(!is_refused(512, "bf16", "sm_90a") && !is_refused(512, "f16", "sm_90a"));
+    assert!(is_refused(516, "bf16", "sm_90a"), "rows begin anywhere");
+    assert!(is_refused(512, "f32", "sm_90a"), "of halves alone");
+    assert!(is_refused(512, "bf16", "sm_80"), "without an engine");
 }
