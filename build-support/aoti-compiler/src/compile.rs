@@ -323,15 +323,15 @@ pub struct OpenWay {
 
 impl OpenWay {
     /// An answer, beside the first's cost.
-    fn new(answer: &Answer, first: &Answer, prices: &Prices, threads: u16) -> OpenWay {
-        let typical = first.cost_on(threads, prices);
+    fn new(answer: &Answer, first: &Answer, prices: &Prices, facts: Facts) -> OpenWay {
+        let typical = first.cost_on(facts, prices);
         let part = |(item, amount): (Item, f64)| (item.name(), amount, prices.of(item));
         OpenWay {
             setting: answer.setting.clone(),
-            cost: if typical > 0.0 { answer.cost_on(threads, prices) / typical } else { 1.0 },
-            parts: answer.work_on(threads).parts().map(part).collect(),
+            cost: if typical > 0.0 { answer.cost_on(facts, prices) / typical } else { 1.0 },
+            parts: answer.work_on(facts).parts().map(part).collect(),
             is_shared: answer.is_shared,
-            shares: answer.shares_on(threads),
+            shares: answer.parts(facts),
         }
     }
 
@@ -395,8 +395,8 @@ fn open(
     (target, facts): (&Target, Facts),
 ) -> OpenKernel {
     let Question { key, sizes, about, answers, taken } = question;
-    let (prices, threads) = (target.prices().known(facts), facts.more_threads.saturating_add(1));
-    let way = |answer| OpenWay::new(answer, &answers[0], &prices, threads);
+    let prices = target.prices().known(facts);
+    let way = |answer| OpenWay::new(answer, &answers[0], &prices, facts);
     OpenKernel {
         name: about,
         key,

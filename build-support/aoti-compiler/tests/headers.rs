@@ -1,5 +1,5 @@
 //! Compiles the C++ programs of `tests/headers/` with each compiler at each level that this processor runs, and runs
-//! them: the vector headers must behave as scalar code, libm and PyTorch do.
+//! them: the vector headers must behave as scalar code, libm and PyTorch do, and loops must be shared as they say.
 //!
 //! A missing tool skips its tests with a printed reason, unless `AOTI_TEST_REQUIRE` (a comma-separated list) names it.
 
@@ -48,7 +48,8 @@ fn check(toolchain: &Toolchain) {
     let directory = scratch_folder(toolchain);
     // The special functions are scalar code, alike at all levels, so one level of each compiler is enough.
     let has_special = toolchain.emulator.is_some() || toolchain.flags == ["-march=x86-64-v3"];
-    for program in if has_special { &["vec", "math", "special"][..] } else { &["vec", "math"][..] } {
+    let all = ["vec", "math", "parallel", "special"];
+    for program in &all[..if has_special { all.len() } else { all.len() - 1 }] {
         let binary = directory.join(program);
         run(Command::new(toolchain.compiler)
             .args(["-std=c++17", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"])

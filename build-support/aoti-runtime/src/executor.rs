@@ -2,6 +2,7 @@
 //! implementation without threads.
 
 use std::ops::Range;
+use std::time::Duration;
 
 /// Runs the parallel loops of a model. Implement it to make models share the threads of a program.
 ///
@@ -18,6 +19,12 @@ use std::ops::Range;
 pub unsafe trait Executor: Sync {
     /// How many worker numbers there are.
     fn threads(&self) -> usize;
+
+    /// How long the threads take to begin a loop together and end it, where that is known; asked once in a run. Loops are
+    /// shared from about that much work for each thread on; where nothing is known, from a microsecond on.
+    fn fork_join(&self) -> Option<Duration> {
+        None
+    }
 
     /// Runs `body(part, worker)` over parts of `0..n`, returning when all are done.
     fn parallel_for(&self, n: i64, body: &(dyn Fn(Range<i64>, usize) + Sync));

@@ -7,6 +7,9 @@
 //! of one loop is still in its cache for the next; then it helps the others. A worker that has not woken by then is
 //! not waited for. Workers spin for a moment after each loop, then sleep.
 
+mod fork_join;
+
+use self::fork_join::{ForkJoin, LONGEST};
 use crate::{Executor, ffi::gate::Gate};
 use std::{
     any::Any,
@@ -16,7 +19,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -34,6 +37,7 @@ const SPIN: Duration = Duration::from_micros(100);
 pub struct ThreadPool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
+    fork_join: ForkJoin,
 }
 
 struct Shared {
@@ -76,7 +80,7 @@ impl ThreadPool {
             thread::Builder::new().name(format!("aoti-{worker}")).spawn(move || shared.work(worker)).ok()
         };
         let workers = (1..threads).map_while(spawn).collect();
-        ThreadPool { shared, workers }
+        ThreadPool { shared, workers, fork_join: ForkJoin::new() }
     }
 
     /// The pool that generated `run` functions use, with a thread for each processor that this process may use. Made
@@ -84,6 +88,23 @@ impl ThreadPool {
     pub fn global() -> &'static ThreadPool {
         static GLOBAL: OnceLock<ThreadPool> = OnceLock::new();
         GLOBAL.get_or_init(|| ThreadPool::new(available()))
+    }
+
+    /// How long the threads take now to begin a loop together and end it: the middle of 15 loops. Waits for threads that do
+    /// not come for two milliseconds at most. `None` for one thread, and where another thread uses the pool.
+    pub fn measure_fork_join(&self) -> Option<Duration> {
+        if self.workers.is_empty() || self.shared.busy.swap(true, Ordering::Acquire) {
+            return None;
+        }
+        let found = fork_join::measure(|| self.meet());
+        self.shared.busy.store(false, Ordering::Release);
+        self.fork_join.saw(found);
+        Some(found)
+    }
+
+    /// What [`Executor::fork_join`] says of a pool where [`ThreadPool::measure_fork_join`] found this first.
+    pub fn rounded_fork_join(found: Duration) -> Duration {
+        fork_join::rounded(found)
     }
 }
 
@@ -97,6 +118,13 @@ fn available() -> usize {
 unsafe impl Executor for ThreadPool {
     fn threads(&self) -> usize {
         self.workers.len() + 1
+    }
+
+    fn fork_join(&self) -> Option<Duration> {
+        if !self.workers.is_empty() && self.fork_join.is_due() {
+            self.measure_fork_join();
+        }
+        self.fork_join.known()
     }
 
     fn parallel_for(&self, n: i64, body: &(dyn Fn(Range<i64>, usize) + Sync)) {
@@ -122,6 +150,26 @@ unsafe impl Executor for ThreadPool {
 }
 
 impl ThreadPool {
+    /// A loop that ends when all threads have arrived, not when its work is done.
+    fn meet(&self) -> Duration {
+        let (threads, arrived) = (self.threads(), AtomicUsize::new(0));
+        let begun = Instant::now();
+        let arrive = |worker: usize| {
+            arrived.fetch_add(1, Ordering::AcqRel);
+            // The caller alone waits.
+            while worker == 0 && arrived.load(Ordering::Acquire) < threads && begun.elapsed() < LONGEST {
+                for _ in 0..64 {
+                    if arrived.load(Ordering::Acquire) >= threads {
+                        break;
+                    }
+                    hint::spin_loop();
+                }
+            }
+        };
+        self.shared.gate.run(&arrive, || self.wake(threads - 1));
+        begun.elapsed()
+    }
+
     fn wake(&self, helpers: usize) {
         for (handle, asleep) in self.workers.iter().zip(&self.shared.asleep[1..]).take(helpers) {
             if asleep.load(Ordering::SeqCst) && asleep.swap(false, Ordering::SeqCst) {

@@ -52,6 +52,23 @@ fn sleeping_workers_wake() {
 }
 
 #[test]
+fn a_pool_knows_what_sharing_costs() {
+    let alone = ThreadPool::new(1);
+    assert_eq!((alone.fork_join(), alone.measure_fork_join()), (None, None));
+    let pool = ThreadPool::new(2);
+    let first = pool.fork_join().expect("it is measured when it is asked for");
+    assert!(first.as_nanos().is_power_of_two(), "{first:?}");
+    // From inside a loop, the pool is not free to measure; what is known stays.
+    pool.parallel_for(2, &|_, _| {
+        assert_eq!(pool.measure_fork_join(), None);
+        assert!(pool.fork_join().is_some());
+    });
+    let now = pool.measure_fork_join().expect("nobody uses the pool");
+    assert!(now > Duration::ZERO && now < Duration::from_secs(1), "{now:?}");
+    covers_once(&pool, 1000);
+}
+
+#[test]
 fn nested_and_concurrent_loops_are_whole() {
     let pool = ThreadPool::new(3);
     std::thread::scope(|scope| {

@@ -187,6 +187,11 @@ fn model(
     reached: Option<&Reached>,
 ) -> Result<usize, Failure> {
     let fork_join = reached.map(|reached| reached.fork_join_ns);
+    let facts = Facts {
+        has_units: Machine::here().has_units,
+        more_threads: arguments.threads.saturating_sub(1),
+        fork_join_ns: reached.map_or(0, Reached::fork_join_of_runs),
+    };
     let rates = reached.map(Reached::for_builds).filter(Rates::are_possible);
     let rates = rates.as_ref();
     let clock = Clock { begun: Instant::now(), budget: arguments.budget };
@@ -204,7 +209,7 @@ fn model(
     for (stage, part) in goes {
         let mut found = Findings::default();
         for point in &points {
-            let what = What { planned, point, stage, decided: decided.clone(), rates, clock };
+            let what = What { planned, point, stage, decided: decided.clone(), rates, facts, clock };
             let subject = subject(arguments, context, session, what)?;
             if arguments.dry_run {
                 report::dry_run(arguments, &subject);
@@ -219,7 +224,7 @@ fn model(
     for (position, point) in points.iter().enumerate() {
         let (stage, decided) = (Decided::InKernel, decided.clone());
         let is_all = decided.is_empty();
-        let what = What { planned, point, stage, decided, rates, clock };
+        let what = What { planned, point, stage, decided, rates, facts, clock };
         let subject = subject(arguments, context, session, what)?;
         if arguments.dry_run {
             report::dry_run(arguments, &subject);
@@ -324,6 +329,7 @@ struct What<'a> {
     decided: Records,
     /// What this machine reaches.
     rates: Option<&'a Rates>,
+    facts: Facts,
     clock: Clock,
 }
 
@@ -332,13 +338,11 @@ fn subject<'a>(
     arguments: &Arguments,
     context: &Context,
     session: &Session,
-    What { planned, point, stage, decided, rates, clock }: What<'a>,
+    What { planned, point, stage, decided, rates, facts, clock }: What<'a>,
 ) -> Result<Subject<'a>, Failure> {
     let model = level::alone(session, &planned.model, arguments.device)?;
     let machines = session.machines(&model)?;
     let families: Vec<&str> = machines.iter().map(|machine| machine.family.as_str()).collect();
-    let facts =
-        Facts { has_units: Machine::here().has_units, more_threads: arguments.threads.saturating_sub(1) };
     let machine = level::class(session, &model, arguments.device, &families);
     let reading = Lock::read(&planned.lock)?;
     reading.notes.iter().for_each(|note| context.terminal.warn(note));

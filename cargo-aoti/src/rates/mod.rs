@@ -1,14 +1,12 @@
 //! How fast this machine computes and reads: measured once, kept in the cache's folder, and what times of kernels are held against.
 
-mod fork_join;
 mod measure;
 mod vectors;
-
-pub(crate) use fork_join::fork_join;
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use aoti_build::Machine;
 use aoti_compiler::loops::work::Work;
@@ -31,6 +29,11 @@ pub(crate) struct Rates {
     /// Nanoseconds that they take at best to begin and end a loop together; nothing where there is one.
     #[serde(default)]
     pub(crate) fork_join_ns: f64,
+}
+
+/// Nanoseconds that the threads of a pool take now to begin a loop together and end it; nothing where there is one.
+pub(crate) fn fork_join(pool: &ThreadPool) -> f64 {
+    pool.measure_fork_join().map_or(0.0, |took| took.as_nanos() as f64)
 }
 
 /// How a machine is measured.
@@ -64,6 +67,13 @@ impl Rates {
     pub(crate) fn saw_fork_join(folder: Option<&Path>, threads: usize, nanoseconds: f64) {
         let measures = Measures { rates: &measure::rates, fork_join: &|_| nanoseconds };
         Rates::of(&Machine::here(), folder, (threads, false), &measures);
+    }
+
+    /// What runs are told of how long threads take to begin a loop together and end it, where that is as short as it ever is; 0
+    /// where there is one.
+    pub(crate) fn fork_join_of_runs(&self) -> u32 {
+        let rounded = ThreadPool::rounded_fork_join(Duration::from_nanos(self.fork_join_ns as u64));
+        if self.fork_join_ns > 0.0 { rounded.as_nanos() as u32 } else { 0 }
     }
 
     fn of(

@@ -187,8 +187,9 @@ typedef void (*AotiTimeCallback)(void *arg, int32_t kernel, double microseconds)
 typedef struct AotiContext {
   void (*parallel_for)(void *pool, int64_t n, AotiParallelBody body, void *arg); // null: everything on the caller
   void *pool;
-  int32_t threads; // at least 1
-  int32_t reserved;
+  int32_t threads;      // at least 1
+  int32_t fork_join_ns; // what the threads take to begin a loop together and end it; 0 where nobody knows. Loops are shared
+                        // from about that much work for each thread on
   void *stream;                 // stream of the device, or null: its default stream, or one of the run's own where all
                                 // tensors are in memory of the processor
   AotiKernelCallback on_kernel; // or null

@@ -135,7 +135,7 @@ AOTI_INLINE void fourier_rows(const Run &run, i64 bytes, i64 rows, const T *x, c
   using namespace fourier;
   constexpr i64 half = 2 * (N / 2 + 1), in = F == kToHalf ? N : F == kFromHalf ? half : 2 * N;
   constexpr i64 out = F == kFromHalf ? N : F == kToHalf ? half : 2 * N;
-  parallel(run, rows, 1 + 16384 / N, [&](i64 begin, i64 end, i64 worker) {
+  parallel(run, rows, grain(run, 16384, N), [&](i64 begin, i64 end, i64 worker) {
     T *work = (T *)(run.scratch + worker * bytes);
     for (i64 u = begin; u < end; ++u) one<F, By, N, Passes>(x + u * in, roots, y + u * out, work, scale);
   });

@@ -20,7 +20,7 @@ AOTI_NAMESPACE_BEGIN
 // where each has a thread of its own.
 template <class Routine, class... Tensors>
 AOTI_INLINE void matrices(const Run &run, char *scratch, i64 bytes, i64 batch, i64 m, i64 n, Tensors... tensors) {
-  parallel(run, batch, 1 + 16384 / (m * m * n + m * n * n + 1), [&](i64 begin, i64 end, i64 worker) {
+  parallel(run, batch, grain(run, 16384, m * m * n + m * n * n), [&](i64 begin, i64 end, i64 worker) {
     for (i64 u = begin; u < end; ++u) {
 #if AOTI_GPU
       worker = u;

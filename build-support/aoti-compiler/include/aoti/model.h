@@ -39,6 +39,8 @@ inline char *aligned(void *address) { return (char *)aligned(int64_t(uintptr_t(a
 inline AotiContext complete(const AotiContext *context) {
   AotiContext whole = context ? *context : AotiContext{};
   if (!whole.parallel_for || whole.threads < 1) whole.threads = 1, whole.parallel_for = nullptr;
+  if (whole.fork_join_ns <= 0) whole.fork_join_ns = kForkJoin;
+  if (whole.fork_join_ns > kMostForkJoin) whole.fork_join_ns = kMostForkJoin;
   return whole;
 }
 

@@ -20,7 +20,7 @@ constexpr i64 kPackGrain = 1 << 16;
 template <i64 Width, class S, class Value>
 AOTI_INLINE void pack_panels(const Run &run, i64 groups, i64 rows, i64 columns, S *packed, const Value &value) {
   const i64 panels = ceil_div(rows, Width);
-  parallel(run, groups * panels, 1 + kPackGrain / max_i64(columns * Width, 1), [&](i64 begin, i64 end, i64) {
+  parallel(run, groups * panels, grain(run, kPackGrain, columns * Width), [&](i64 begin, i64 end, i64) {
     for (i64 unit = begin; unit < end; ++unit) {
       const i64 group = unit / panels, first = unit % panels * Width;
       const i64 count = min_i64(rows - first, Width);
@@ -81,7 +81,7 @@ AOTI_NOINLINE void pack_conv_transposed(const Run &run, const T *w, i64 groups, 
 template <class T>
 AOTI_NOINLINE void pack_by_tap(const Run &run, const T *w, i64 channels, i64 in_channels, i64 taps, T *packed) {
   const i64 row = in_channels * taps;
-  parallel(run, channels, 1 + kPackGrain / max_i64(row, 1), [&](i64 begin, i64 end, i64) {
+  parallel(run, channels, grain(run, kPackGrain, row), [&](i64 begin, i64 end, i64) {
     for (i64 at = begin * row; at < end * row; at += row)
       for (i64 tap = 0; tap < taps; ++tap)
         for (i64 channel = 0; channel < in_channels; ++channel) packed[at + tap * in_channels + channel] = w[at + channel * taps + tap];

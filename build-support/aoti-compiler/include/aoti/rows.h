@@ -62,7 +62,7 @@ struct ScanLogSumExp {
 
 template <class Op, class T>
 AOTI_INLINE void scan(const Run &run, const T *in, T *out, i64 outer, i64 length, i64 inner) {
-  parallel(run, outer * inner, 1 + 4096 / (length + 1), [&](i64 begin, i64 end, i64) {
+  parallel(run, outer * inner, grain(run, 4096, length), [&](i64 begin, i64 end, i64) {
     for (i64 u = begin; u < end; ++u) {
       i64 base = u / inner * length * inner + u % inner;
       if (length == 0) continue;
@@ -86,7 +86,7 @@ struct ScanMin {
 
 template <class Op, class T>
 AOTI_INLINE void scan_extreme(const Run &run, const T *in, T *out, i64 *index, i64 outer, i64 length, i64 inner) {
-  parallel(run, outer * inner, 1 + 4096 / (length + 1), [&](i64 begin, i64 end, i64) {
+  parallel(run, outer * inner, grain(run, 4096, length), [&](i64 begin, i64 end, i64) {
     for (i64 u = begin; u < end; ++u) {
       i64 base = u / inner * length * inner + u % inner;
       computed<T> best{};
@@ -106,7 +106,7 @@ AOTI_INLINE void scan_extreme(const Run &run, const T *in, T *out, i64 *index, i
 template <class T, bool Descending>
 AOTI_INLINE void sort_rows(const Run &run, const T *in, T *out, i64 *index, i64 outer, i64 length, i64 inner) {
   i64 worker_bytes = (2 * length * 8 + 63) / 64 * 64;
-  parallel(run, outer * inner, 1 + 1024 / (length + 1), [&](i64 begin, i64 end, i64 worker) {
+  parallel(run, outer * inner, grain(run, 1024, length), [&](i64 begin, i64 end, i64 worker) {
     i64 *from = (i64 *)(run.scratch + worker * worker_bytes), *to = from + length;
     for (i64 u = begin; u < end; ++u) {
       i64 base = u / inner * length * inner + u % inner;
@@ -137,7 +137,7 @@ AOTI_INLINE void sort_rows(const Run &run, const T *in, T *out, i64 *index, i64 
 template <class T, bool Right>
 AOTI_INLINE void search_sorted(const Run &run, const T *sorted, const T *values, i64 *out, i64 rows, i64 length,
                                i64 count) {
-  parallel(run, rows * count, 512, [&](i64 begin, i64 end, i64) {
+  parallel(run, rows * count, grain(run, 512, 1), [&](i64 begin, i64 end, i64) {
     for (i64 u = begin; u < end; ++u) {
       const T *row = sorted + u / count * length;
       computed<T> x = read(values + u);

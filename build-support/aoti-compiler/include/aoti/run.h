@@ -8,6 +8,10 @@
 
 namespace aoti {
 
+// Nanoseconds that threads take to begin a loop together and end it: where nobody knows, which is what amounts of work that are
+// worth a thread are for, and at most.
+constexpr int32_t kForkJoin = 1024, kMostForkJoin = 1 << 20;
+
 // `scratch` belongs to the kernel that runs now: `shared_scratch` bytes for all workers, then `worker_scratch` bytes for
 // each worker. `fault` is 0, or 1 + the number of the first operator that met an index outside its dimension.
 // `expanded` holds what the model made of its weights when it was created. `symbols` are the sizes, to which those that are
@@ -77,8 +81,21 @@ AOTI_INLINE void note_fault(const Run &run, int fault) {
 // Whether an operator met an index outside its dimension. Loops end then: their conditions are of what came of it.
 AOTI_INLINE bool has_fault(const Run &run) { return __atomic_load_n(run.fault, __ATOMIC_RELAXED) != 0; }
 
-// Parts that each thread gets of long work, so that fast threads take from slow ones.
-constexpr i64 kPartsOfThread = 4;
+// Units of so much work that are worth a thread: those that make `enough`, where threads take `kForkJoin` to begin and end. One
+// thread does not ask.
+AOTI_INLINE i64 grain(const Run &run, i64 enough, i64 unit) {
+  if (run.context->threads <= 1) return 1;
+  return max_i64(enough * run.context->fork_join_ns / kForkJoin / max_i64(unit, 1), 1);
+}
+// The same where so many units are all the work.
+AOTI_INLINE i64 grain_of(const Run &run, i64 enough, i64 units, i64 work) {
+  if (run.context->threads <= 1) return 1;
+  return 1 + enough * run.context->fork_join_ns / kForkJoin * units / max_i64(work, 1);
+}
+
+// Parts that each thread gets of long work, so that fast threads take from slow ones, and how much more than what is worth a
+// thread is in each where there are more parts than threads.
+constexpr i64 kPartsOfThread = 4, kGrainsOfPart = 4;
 
 // Covers [0, n) by calls body(begin, end, worker). Work of fewer than `grain` units is not worth a hand-over.
 template <class Body> AOTI_INLINE void parallel(const Run &run, i64 n, i64 grain, const Body &body) {
@@ -92,11 +109,10 @@ template <class Body> AOTI_INLINE void parallel(const Run &run, i64 n, i64 grain
     const Body *body;
     i64 n, parts;
   };
-  i64 parts = n / (grain > 0 ? grain : 1);
-  const i64 most = kPartsOfThread * context.threads;
-  if (parts > most) parts = most;
+  const i64 worth = n / max_i64(grain, 1), threads = context.threads;
+  i64 parts = min_i64(worth, min_i64(max_i64(worth / kGrainsOfPart, threads), kPartsOfThread * threads));
   // As many for each thread where that makes them equal.
-  if (parts > context.threads && parts < n) parts -= parts % context.threads;
+  if (parts > threads && parts < n) parts -= parts % threads;
   Call call{&body, n, parts};
   context.parallel_for(
       context.pool, parts,

@@ -6,13 +6,16 @@
 //! with an answer that a question does not have is passed over: records never make a wrong build. Measures nothing.
 
 mod key;
+mod shares;
 #[cfg(test)]
 mod tests;
 
 pub use key::KernelKey;
+pub(crate) use shares::FORK_JOIN;
+pub use shares::Shares;
 
 use crate::schedule::Setting;
-use crate::target::{Cost, Item, Prices};
+use crate::target::{Cost, Facts, Item, Prices};
 use std::collections::BTreeMap;
 
 /// What can be decided in more than one way.
@@ -30,9 +33,6 @@ pub struct Question {
     pub taken: usize,
 }
 
-/// Parts that each thread gets of long work: `kPartsOfThread` of `run.h`.
-const PARTS_OF_THREAD: i64 = 4;
-
 /// One answer to a question.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answer {
@@ -42,34 +42,31 @@ pub struct Answer {
     pub cost: Cost,
     /// Whether it has nothing to offer beside another answer but work for more threads.
     pub is_shared: bool,
-    /// Threads that have a part in the work, where that is known.
-    pub most_threads: Option<f64>,
+    /// How threads share the work, where that is known.
+    pub shares: Option<Shares>,
 }
 
 impl Answer {
     /// An answer that is worth trying on one thread, too.
     pub fn new(setting: Setting, cost: Cost) -> Answer {
-        Answer { setting, cost, is_shared: false, most_threads: None }
+        Answer { setting, cost, is_shared: false, shares: None }
     }
 
-    /// The work that one of so many threads does: its part, and sharing it.
-    pub fn work_on(&self, threads: u16) -> Cost {
-        let threads = f64::from(threads.max(1));
-        let busy = self.most_threads.map_or(threads, |most| most.min(threads));
+    /// The work that one of the threads does: its part, and sharing it.
+    pub fn work_on(&self, facts: Facts) -> Cost {
+        let busy = self.shares.map_or(facts.threads() as f64, |shares| shares.busy(facts));
         let is_shared = busy > 1.0 && self.cost != Cost::default();
         if is_shared { self.cost.times(1.0 / busy).and(Item::Sharing, 1.0) } else { self.cost }
     }
 
-    /// Parts in which so many threads get the work, where that is known: as `parallel` of `run.h` cuts it.
-    pub fn shares_on(&self, threads: u16) -> Option<i64> {
-        let (threads, most) = (i64::from(threads.max(1)), self.most_threads?.floor().max(1.0) as i64);
-        let parts = if threads == 1 { 1 } else { most.min(PARTS_OF_THREAD * threads) };
-        Some(if parts > threads { parts - parts % threads } else { parts })
+    /// Parts in which the threads get the work, where that is known.
+    pub fn parts(&self, facts: Facts) -> Option<i64> {
+        self.shares.map(|shares| shares.parts(facts))
     }
 
-    /// What it is thought to cost with so many threads.
-    pub fn cost_on(&self, threads: u16, prices: &Prices) -> f64 {
-        prices.total(&self.work_on(threads))
+    /// What it is thought to cost on a machine of which so much is known.
+    pub fn cost_on(&self, facts: Facts, prices: &Prices) -> f64 {
+        prices.total(&self.work_on(facts))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::key::Roles;
 use super::*;
-use crate::codegen::headers::numbers::number;
 use crate::loops::Program;
 use crate::loops::text::parse;
 use crate::schedule::mapping::{Block, Split};
@@ -131,23 +130,13 @@ fn work_that_threads_share_takes_less_and_sharing_takes_time() {
     let prices = crate::target::Prices::TYPICAL;
     let setting = Setting::Parts(4);
     let cost = Cost::of(crate::target::Item::Multiply, 1e6);
-    let on = |most_threads, threads| {
-        Answer { most_threads, ..Answer::new(setting.clone(), cost) }.cost_on(threads, &prices)
+    let on = |parts: Option<i64>, threads: u16| {
+        let shares = parts.map(|parts| Shares { work: parts, enough: 1, unit: 1 });
+        let facts = Facts { more_threads: threads - 1, ..Facts::default() };
+        Answer { shares, ..Answer::new(setting.clone(), cost) }.cost_on(facts, &prices)
     };
-    assert_eq!((on(None, 1), on(Some(8.0), 1), on(Some(1.0), 4)), (1e6, 1e6, 1e6));
-    assert_eq!((on(None, 4), on(Some(4.0), 4)), (on(Some(8.0), 4), on(Some(8.0), 4)));
-    assert!(on(Some(8.0), 4) < on(Some(2.0), 4) && on(Some(2.0), 4) < 1e6);
-    assert!(on(Some(2.0), 2) > 0.5e6, "threads have to begin and to be waited for");
-}
-
-#[test]
-fn parts_are_as_runs_cut_them() {
-    assert_eq!(PARTS_OF_THREAD, number("run.h", "kPartsOfThread"));
-    let parts = |most: Option<f64>, threads: u16| {
-        let answer = Answer::new(Setting::Parts(1), Cost::default());
-        Answer { most_threads: most, ..answer }.shares_on(threads)
-    };
-    let of_two = |most: f64| parts(Some(most), 2).expect("it is known");
-    assert_eq!([0.5, 1.9, 2.0, 3.0, 5.0, 100.0].map(of_two), [1, 1, 2, 2, 4, 8]);
-    assert_eq!((parts(Some(7.0), 3), parts(Some(7.0), 1), parts(None, 2)), (Some(6), Some(1), None));
+    assert_eq!((on(None, 1), on(Some(8), 1), on(Some(1), 4)), (1e6, 1e6, 1e6));
+    assert_eq!((on(None, 4), on(Some(4), 4)), (on(Some(8), 4), on(Some(8), 4)));
+    assert!(on(Some(8), 4) < on(Some(2), 4) && on(Some(2), 4) < 1e6);
+    assert!(on(Some(2), 2) > 0.5e6, "threads have to begin and to be waited for");
 }

@@ -69,20 +69,14 @@ pub enum Lanes {
     Outer,
 }
 
-/// Units of work that are worth a thread: as many as make `enough` of work.
+/// Units of work that are worth a thread: as many as make `enough` of work, where threads take about a microsecond to begin a
+/// loop together and end it; in proportion where they take less or more.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Grain {
     /// Work that is worth a thread.
     pub enough: i64,
     /// Work of one unit; of the whole kernel where a template lays out the units.
     pub unit: Expr,
-}
-
-impl Grain {
-    /// The number of units, where the work of one is fixed.
-    pub fn units(&self) -> Option<i64> {
-        self.unit.as_int().map(|unit| (self.enough / unit.max(1)).max(1))
-    }
 }
 
 /// Over blocks of threads.

@@ -5,7 +5,7 @@ use super::map;
 use super::mapping::Mapping;
 use super::setting::Setting;
 use crate::loops::{Kernel, Program};
-use crate::questions::{Answer, KernelKey, Question, Records};
+use crate::questions::{Answer, KernelKey, Question, Records, Shares};
 use crate::select::{self, Choice};
 use crate::symbolic::Ranges;
 use crate::target::{Cost, Target};
@@ -21,8 +21,8 @@ pub struct Way {
     pub cost: Cost,
     /// Whether there is another from which it differs only in what several threads share.
     pub is_shared: bool,
-    /// Threads that have a part in it, where that is known.
-    pub most_threads: Option<f64>,
+    /// How threads share it, where that is known.
+    pub shares: Option<Shares>,
 }
 
 /// How a kernel runs: as a record says, or by the first way.
@@ -57,7 +57,7 @@ pub fn question(
         setting: way.setting(),
         cost: way.cost,
         is_shared: way.is_shared,
-        most_threads: way.most_threads,
+        shares: way.shares,
     };
     let answers: Vec<Answer> = ways.iter().map(answer).collect();
     let taken = answers.iter().position(|answer| answer.setting == *own).unwrap_or(0);
@@ -86,7 +86,7 @@ pub fn ways(program: &Program, kernel: &Kernel, ranges: &dyn Ranges, target: &Ta
             choice: choice.clone(),
             mapping: laid.mapping,
             is_shared: laid.is_shared,
-            most_threads: laid.most_threads,
+            shares: laid.shares,
         }));
     }
     all[1..].sort_by(|a, b| prices.total(&a.cost).total_cmp(&prices.total(&b.cost)));

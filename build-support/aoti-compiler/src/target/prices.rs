@@ -3,6 +3,8 @@
 //! Only ratios of costs mean anything. Prices are fitted to measurements: `cargo xtask refit` reads the log that `tune` keeps
 //! and prints what belongs into the table below.
 
+use crate::questions::FORK_JOIN;
+
 /// A kind of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Item {
@@ -157,6 +159,15 @@ pub struct Facts {
     pub has_units: Option<bool>,
     /// Threads of a run beyond the first.
     pub more_threads: u16,
+    /// Nanoseconds that they take to begin a loop together and end it; 0 where nobody knows.
+    pub fork_join_ns: u32,
+}
+
+impl Facts {
+    /// Threads of a run.
+    pub fn threads(self) -> i64 {
+        i64::from(self.more_threads) + 1
+    }
 }
 
 /// The price of each kind of work.
@@ -190,12 +201,17 @@ impl Prices {
     /// These on a machine of which so much is known.
     #[must_use]
     pub fn known(self, facts: Facts) -> Prices {
+        let sharing = match facts.fork_join_ns {
+            0 => 1.0,
+            known => f64::from(known) / f64::from(FORK_JOIN),
+        };
+        let known = self.with(Item::Sharing, self.of(Item::Sharing) * sharing);
         match facts.has_units {
-            Some(false) => self
+            Some(false) => known
                 .with(Item::Unit, 0.0)
                 .with(Item::Plane, 0.0)
                 .with(Item::WithoutUnits, self.of(Item::Multiply)),
-            Some(true) | None => self,
+            Some(true) | None => known,
         }
     }
 
@@ -234,7 +250,7 @@ mod tests {
     #[test]
     fn a_machine_without_units_pays_for_what_takes_their_place() {
         let cost = Cost::of(Item::Unit, 600.0).and(Item::Plane, 10.0).and(Item::WithoutUnits, 100.0);
-        let on = |has_units| Prices::TYPICAL.known(Facts { has_units, more_threads: 0 }).total(&cost);
+        let on = |has_units| Prices::TYPICAL.known(Facts { has_units, ..Facts::default() }).total(&cost);
         assert_eq!((on(None), on(Some(true))), (600.0 * 0.09 + 10.0 * 4.0, on(None)));
         assert_eq!(on(Some(false)), 100.0);
     }

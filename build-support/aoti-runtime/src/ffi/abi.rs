@@ -415,7 +415,7 @@ pub struct AotiContext {
     >,
     pub pool: *mut ::core::ffi::c_void,
     pub threads: i32,
-    pub reserved: i32,
+    pub fork_join_ns: i32,
     pub stream: *mut ::core::ffi::c_void,
     pub on_kernel: AotiKernelCallback,
     pub on_kernel_arg: *mut ::core::ffi::c_void,
@@ -438,8 +438,8 @@ const _: () = {
         "Offset of field: AotiContext::threads",
     ][::core::mem::offset_of!(AotiContext, threads) - 16usize];
     [
-        "Offset of field: AotiContext::reserved",
-    ][::core::mem::offset_of!(AotiContext, reserved) - 20usize];
+        "Offset of field: AotiContext::fork_join_ns",
+    ][::core::mem::offset_of!(AotiContext, fork_join_ns) - 20usize];
     [
         "Offset of field: AotiContext::stream",
     ][::core::mem::offset_of!(AotiContext, stream) - 24usize];

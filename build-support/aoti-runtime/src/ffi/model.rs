@@ -431,7 +431,7 @@ impl Run<'_, '_> {
             parallel_for: if self.threads > 1 { Some(parallel_for) } else { None },
             pool: ptr::from_ref(&self.executor).cast_mut().cast(),
             threads: count(self.threads),
-            reserved: 0,
+            fork_join_ns: fork_join_ns(self.executor, count(self.threads)),
             stream: ptr::null_mut(),
             on_kernel: if self.watch.is_null() { None } else { Some(on_kernel) },
             on_kernel_arg: self.watch,
@@ -521,6 +521,12 @@ fn is_about_sizes(code: ErrorCode) -> bool {
 
 pub(super) fn count(n: usize) -> i32 {
     i32::try_from(n).unwrap_or(i32::MAX)
+}
+
+/// What a run with some threads is told of how long these take to begin a loop together and end it.
+pub(super) fn fork_join_ns(executor: &dyn Executor, threads: i32) -> i32 {
+    let known = if threads > 1 { executor.fork_join() } else { None };
+    known.map_or(0, |known| i32::try_from(known.as_nanos()).unwrap_or(i32::MAX))
 }
 
 /// Splits the first `n` off `rest`.

@@ -5,7 +5,7 @@ use super::{
     abi::{AotiContext, AotiNamedTensor, AotiPrepareOptions, AotiTensor},
     buffer::Buffer,
     call,
-    model::parallel_for,
+    model::{fork_join_ns, parallel_for},
     view::CPU,
 };
 use crate::{Error, ErrorCode, Executor, ModelInfo, NamedTensor, Weights, named::refuse};
@@ -71,7 +71,7 @@ pub(crate) fn prepare(
         parallel_for: if threads > 1 { Some(parallel_for) } else { None },
         pool: ptr::from_ref(&executor).cast_mut().cast(),
         threads,
-        reserved: 0,
+        fork_join_ns: fork_join_ns(executor, threads),
         stream: ptr::null_mut(),
         on_kernel: None,
         on_kernel_arg: ptr::null_mut(),

@@ -42,7 +42,7 @@ impl Stream<'_> {
             parallel_for: None,
             pool: ptr::null_mut(),
             threads: 1,
-            reserved: 0,
+            fork_join_ns: 0,
             stream: self.raw,
             on_kernel: None,
             on_kernel_arg: ptr::null_mut(),

@@ -16,15 +16,12 @@ pub(super) fn parallel(units: &str, grain: &str, body: &str) -> String {
 
 /// The number of units that are worth a thread.
 pub(super) fn grain(grain: &Grain) -> String {
-    match grain.units() {
-        Some(units) => units.to_string(),
-        None => format!("1 + {} / max_i64({}, 1)", grain.enough, scalar(&grain.unit)),
-    }
+    format!("grain(run, {}, {})", grain.enough, scalar(&grain.unit))
 }
 
 /// The same where the grain is known for the whole work only, which is so many units.
 pub(super) fn grain_of(grain: &Grain, units: &str) -> String {
-    format!("1 + {} * {units} / max_i64({}, 1)", grain.enough, scalar(&grain.unit))
+    format!("grain_of(run, {}, {units}, {})", grain.enough, scalar(&grain.unit))
 }
 
 /// The scratch of the worker that runs here.

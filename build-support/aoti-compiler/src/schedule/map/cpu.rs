@@ -2,6 +2,7 @@
 
 use super::{Laid, contiguous, conv};
 use crate::loops::{Access, Attention, Axis, Kernel, KernelKind, MatMul, Nest, Program, Stage};
+use crate::questions::Shares;
 use crate::schedule::mapping::{Block, CpuMapping, Grain, Lanes, Mapping, Split};
 use crate::select::{Choice, Gemm, Template};
 use crate::symbolic::{Expr, NoRanges, Symbol};
@@ -35,20 +36,20 @@ const MANY_THREADS: i64 = 64;
 /// The ways to lay a kernel over threads and lanes.
 pub(super) fn map(program: &Program, kernel: &Kernel, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {
     let (mut all, total) = map_kind(program, kernel, choice, target);
-    all.iter_mut().for_each(|laid| laid.most_threads = most_threads(laid, &total));
+    all.iter_mut().for_each(|laid| laid.shares = shares(laid, &total));
     all
 }
 
-/// Threads that have a part, where all work is known: of units each is one thread's.
-fn most_threads(laid: &Laid, total: &Expr) -> Option<f64> {
+/// How threads share all the work, where it is known: of units each is one thread's.
+fn shares(laid: &Laid, total: &Expr) -> Option<Shares> {
     let Mapping::Cpu(CpuMapping { split, grain, .. }) = &laid.mapping else { return None };
-    let least = match split {
-        Split::Serial => return Some(1.0),
+    let unit = match split {
+        Split::Serial => return Some(Shares::none()),
         Split::Axes(_) | Split::Chunks(_) => grain.unit.as_int()?,
         // The unit is all there is.
         Split::RowsFrom(_) | Split::Template => 1,
     };
-    Some((total.as_int()? / grain.enough.max(least).max(1)).max(1) as f64)
+    Some(Shares { work: total.as_int()?, enough: grain.enough, unit })
 }
 
 /// The ways to lay a kernel of some kind, and all its work.

@@ -13,6 +13,7 @@ pub(super) use tiles::{brings, is_of_whole_loads};
 
 use super::mapping::{CpuMapping, GpuMapping, Mapping, Rows};
 use crate::loops::{Kernel, Program, Stage};
+use crate::questions::Shares;
 use crate::select::Choice;
 use crate::symbolic::{Ranges, Symbol};
 use crate::target::{Cost, GpuTarget, Item, Target};
@@ -26,8 +27,8 @@ pub(super) struct Laid {
     pub(super) extra: Cost,
     /// Whether there is another mapping from which it differs only in what several threads share.
     pub(super) is_shared: bool,
-    /// Threads that have a part in it, where that is known.
-    pub(super) most_threads: Option<f64>,
+    /// How threads share it, where that is known.
+    pub(super) shares: Option<Shares>,
 }
 
 impl Laid {
@@ -37,7 +38,7 @@ impl Laid {
 
     /// A mapping that adds nothing to what the choice costs.
     fn plain(mapping: Mapping) -> Laid {
-        Laid { mapping, factor: 1.0, extra: Cost::default(), is_shared: false, most_threads: None }
+        Laid { mapping, factor: 1.0, extra: Cost::default(), is_shared: false, shares: None }
     }
 
     /// What a choice costs that is laid so.

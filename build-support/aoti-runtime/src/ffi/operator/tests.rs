@@ -63,7 +63,7 @@ fn called(dtype: DType, mode: Option<&CStr>, threads: i32) -> Result<Vec<f32>, S
         parallel_for: Some(backwards),
         pool: ptr::null_mut(),
         threads,
-        reserved: 0,
+        fork_join_ns: 0,
         stream: ptr::null_mut(),
         on_kernel: None,
         on_kernel_arg: ptr::null_mut(),

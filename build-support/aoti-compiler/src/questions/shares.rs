@@ -1,0 +1,89 @@
+//! How work is cut into parts that threads get: as `parallel` and `grain` of `run.h` do it.
+
+use crate::target::Facts;
+
+/// Parts that each thread gets of long work (`kPartsOfThread` of `run.h`), and how much more than what is worth a thread is in
+/// each where there are more parts than threads (`kGrainsOfPart`).
+const PARTS_OF_THREAD: i64 = 4;
+const GRAINS_OF_PART: i64 = 4;
+/// Nanoseconds that threads take to begin a loop together and end it, where nobody knows (`kForkJoin`).
+pub(crate) const FORK_JOIN: u32 = 1024;
+
+/// Work of which threads get parts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shares {
+    /// All of it.
+    pub work: i64,
+    /// How much is worth a thread where these take [`FORK_JOIN`] to begin and end.
+    pub enough: i64,
+    /// How much is always one thread's.
+    pub unit: i64,
+}
+
+impl Shares {
+    /// Work that is one thread's.
+    pub fn none() -> Shares {
+        Shares { work: 1, enough: 1, unit: 1 }
+    }
+
+    /// Parts, each of which is worth a thread.
+    fn worth(self, facts: Facts) -> i64 {
+        let fork_join = if facts.fork_join_ns == 0 { FORK_JOIN } else { facts.fork_join_ns };
+        let enough = i128::from(self.enough) * i128::from(fork_join) / i128::from(FORK_JOIN);
+        (i128::from(self.work) / enough.max(self.unit.into()).max(1)).max(1) as i64
+    }
+
+    /// Threads that have a part.
+    pub(super) fn busy(self, facts: Facts) -> f64 {
+        self.worth(facts).min(facts.threads()) as f64
+    }
+
+    /// Parts that there are.
+    pub(super) fn parts(self, facts: Facts) -> i64 {
+        let (threads, worth) = (facts.threads(), self.worth(facts));
+        if threads == 1 {
+            return 1;
+        }
+        let parts = worth.min((worth / GRAINS_OF_PART).clamp(threads, PARTS_OF_THREAD * threads));
+        if parts > threads { parts - parts % threads } else { parts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(constant: &str) -> i64 {
+        crate::codegen::headers::numbers::number("run.h", constant)
+    }
+
+    #[test]
+    fn parts_are_as_runs_cut_them() {
+        assert_eq!(PARTS_OF_THREAD, number("kPartsOfThread"));
+        assert_eq!(GRAINS_OF_PART, number("kGrainsOfPart"));
+        assert_eq!(i64::from(FORK_JOIN), number("kForkJoin"));
+        let parts = |tenths: i64, more_threads| {
+            let facts = Facts { more_threads, ..Facts::default() };
+            Shares { work: tenths * 100, enough: 1000, unit: 10 }.parts(facts)
+        };
+        let of_two = [5, 19, 20, 30, 70, 80, 120, 160, 230, 240, 1000].map(|tenths| parts(tenths, 1));
+        assert_eq!(of_two, [1, 1, 2, 2, 2, 2, 2, 4, 4, 6, 8]);
+        assert_eq!((parts(70, 2), parts(200, 2), parts(70, 0)), (3, 3, 1));
+        assert_eq!(Shares::none().parts(Facts { more_threads: 3, ..Facts::default() }), 1);
+    }
+
+    #[test]
+    fn less_work_is_worth_a_thread_that_is_near() {
+        let shares = Shares { work: 4000, enough: 4096, unit: 10 };
+        let parts = |fork_join_ns| shares.parts(Facts { more_threads: 3, fork_join_ns, ..Facts::default() });
+        assert_eq!([0, 1024, 512, 256, 64, 8, 4096].map(parts), [1, 1, 1, 3, 4, 16, 1]);
+        assert_eq!(
+            Shares { unit: 2000, ..shares }.busy(Facts {
+                more_threads: 3,
+                fork_join_ns: 8,
+                ..Facts::default()
+            }),
+            2.0
+        );
+    }
+}
