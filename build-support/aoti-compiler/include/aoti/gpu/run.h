@@ -15,6 +15,9 @@ struct Run {
 
 AOTI_NAMESPACE_BEGIN
 
+// Every unit of work is worth a thread.
+AOTI_INLINE i64 grain(const Run &, i64, i64) { return 1; }
+
 // Covers [0, n) by calls body(i, i + 1, worker), every thread of the launch taking its share.
 template <class Body> AOTI_INLINE void parallel(const Run &, i64 n, i64, const Body &body) {
   const i64 threads = block_size();
