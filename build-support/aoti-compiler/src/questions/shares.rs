@@ -18,17 +18,20 @@ pub struct Shares {
     pub enough: i64,
     /// How much is always one thread's.
     pub unit: i64,
+    /// Whether it is a loop over elements (`loop_grain`).
+    pub is_loop: bool,
 }
 
 impl Shares {
     /// Work that is one thread's.
     pub fn none() -> Shares {
-        Shares { work: 1, enough: 1, unit: 1 }
+        Shares { work: 1, enough: 1, unit: 1, is_loop: false }
     }
 
     /// Parts, each of which is worth a thread.
     fn worth(self, facts: Facts) -> i64 {
         let fork_join = if facts.fork_join_ns == 0 { FORK_JOIN } else { facts.fork_join_ns };
+        let fork_join = if self.is_loop { fork_join.max(FORK_JOIN) } else { fork_join };
         let enough = i128::from(self.enough) * i128::from(fork_join) / i128::from(FORK_JOIN);
         (i128::from(self.work) / enough.max(self.unit.into()).max(1)).max(1) as i64
     }
@@ -64,7 +67,7 @@ mod tests {
         assert_eq!(i64::from(FORK_JOIN), number("kForkJoin"));
         let parts = |tenths: i64, more_threads| {
             let facts = Facts { more_threads, ..Facts::default() };
-            Shares { work: tenths * 100, enough: 1000, unit: 10 }.parts(facts)
+            Shares { work: tenths * 100, enough: 1000, unit: 10, is_loop: false }.parts(facts)
         };
         let of_two = [5, 19, 20, 30, 70, 80, 120, 160, 230, 240, 1000].map(|tenths| parts(tenths, 1));
         assert_eq!(of_two, [1, 1, 2, 2, 2, 2, 2, 4, 4, 6, 8]);
@@ -74,9 +77,14 @@ mod tests {
 
     #[test]
     fn less_work_is_worth_a_thread_that_is_near() {
-        let shares = Shares { work: 4000, enough: 4096, unit: 10 };
+        let shares = Shares { work: 4000, enough: 4096, unit: 10, is_loop: false };
         let parts = |fork_join_ns| shares.parts(Facts { more_threads: 3, fork_join_ns, ..Facts::default() });
         assert_eq!([0, 1024, 512, 256, 64, 8, 4096].map(parts), [1, 1, 1, 3, 4, 16, 1]);
+        let of_loop = |fork_join_ns| {
+            let facts = Facts { more_threads: 3, fork_join_ns, ..Facts::default() };
+            Shares { work: 40000, is_loop: true, ..shares }.parts(facts)
+        };
+        assert_eq!([0, 1024, 256, 8, 4096].map(of_loop), [4, 4, 4, 4, 2]);
         assert_eq!(
             Shares { unit: 2000, ..shares }.busy(Facts {
                 more_threads: 3,

@@ -131,7 +131,7 @@ fn work_that_threads_share_takes_less_and_sharing_takes_time() {
     let setting = Setting::Parts(4);
     let cost = Cost::of(crate::target::Item::Multiply, 1e6);
     let on = |parts: Option<i64>, threads: u16| {
-        let shares = parts.map(|parts| Shares { work: parts, enough: 1, unit: 1 });
+        let shares = parts.map(|parts| Shares { work: parts, enough: 1, unit: 1, is_loop: false });
         let facts = Facts { more_threads: threads - 1, ..Facts::default() };
         Answer { shares, ..Answer::new(setting.clone(), cost) }.cost_on(facts, &prices)
     };

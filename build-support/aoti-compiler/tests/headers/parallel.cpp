@@ -52,5 +52,12 @@ int main() {
   run.context = &context;
   expect(grain(run, 65536, i64(1) << 40), 1);
   expect(grain_of(run, 65536, 1 << 20, i64(1) << 50), 1);
+
+  // Of loops over elements no less is.
+  context.fork_join_ns = kForkJoin / 4;
+  expect(grain(run, 4096, 8), 128);
+  expect(loop_grain(run, 4096, 8), 512);
+  context.fork_join_ns = kForkJoin * 4;
+  expect(loop_grain(run, 4096, 8), 2048);
   return check_end();
 }

@@ -1,7 +1,7 @@
 //! Loop nests as C++, mapped as the schedule says.
 
 use super::KernelText;
-use super::threads::{grain, parallel};
+use super::threads::{loop_grain, parallel};
 use crate::codegen::c_family::expr::{scalar, symbol_name, worker_bytes};
 use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::indent;
@@ -69,7 +69,7 @@ impl Printer<'_> {
             own_scratch(scratch),
             indent(&own, 1)
         );
-        parallel(&scalar(&units), &grain(&self.mapping.grain), &body)
+        parallel(&scalar(&units), &loop_grain(&self.mapping.grain), &body)
     }
 
     /// Pieces of the only axis as units of work.
@@ -79,7 +79,7 @@ impl Printer<'_> {
         let body = format!("{}{rows}{body}", own_scratch(scratch));
         format!(
             "constexpr i64 chunk = {chunk};\nconst i64 extent = {extent};\n{}",
-            parallel("ceil_div(extent, chunk)", &grain(&self.mapping.grain), &body)
+            parallel("ceil_div(extent, chunk)", &loop_grain(&self.mapping.grain), &body)
         )
     }
 

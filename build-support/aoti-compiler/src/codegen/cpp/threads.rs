@@ -19,6 +19,11 @@ pub(super) fn grain(grain: &Grain) -> String {
     format!("grain(run, {}, {})", grain.enough, scalar(&grain.unit))
 }
 
+/// The same for loops over elements.
+pub(super) fn loop_grain(grain: &Grain) -> String {
+    format!("loop_{}", self::grain(grain))
+}
+
 /// The same where the grain is known for the whole work only, which is so many units.
 pub(super) fn grain_of(grain: &Grain, units: &str) -> String {
     format!("grain_of(run, {}, {units}, {})", grain.enough, scalar(&grain.unit))

@@ -36,12 +36,12 @@ const MANY_THREADS: i64 = 64;
 /// The ways to lay a kernel over threads and lanes.
 pub(super) fn map(program: &Program, kernel: &Kernel, choice: &Choice, target: &CpuTarget) -> Vec<Laid> {
     let (mut all, total) = map_kind(program, kernel, choice, target);
-    all.iter_mut().for_each(|laid| laid.shares = shares(laid, &total));
+    all.iter_mut().for_each(|laid| laid.shares = shares(kernel, laid, &total));
     all
 }
 
 /// How threads share all the work, where it is known: of units each is one thread's.
-fn shares(laid: &Laid, total: &Expr) -> Option<Shares> {
+fn shares(kernel: &Kernel, laid: &Laid, total: &Expr) -> Option<Shares> {
     let Mapping::Cpu(CpuMapping { split, grain, .. }) = &laid.mapping else { return None };
     let unit = match split {
         Split::Serial => return Some(Shares::none()),
@@ -49,7 +49,8 @@ fn shares(laid: &Laid, total: &Expr) -> Option<Shares> {
         // The unit is all there is.
         Split::RowsFrom(_) | Split::Template => 1,
     };
-    Some(Shares { work: total.as_int()?, enough: grain.enough, unit })
+    let is_loop = matches!(kernel.kind, KernelKind::Nest(_));
+    Some(Shares { work: total.as_int()?, enough: grain.enough, unit, is_loop })
 }
 
 /// The ways to lay a kernel of some kind, and all its work.
