@@ -87,8 +87,7 @@ AOTI_INLINE i64 grain(const Run &run, i64 enough, i64 unit) {
   if (run.context->threads <= 1) return 1;
   return max_i64(enough * run.context->fork_join_ns / kForkJoin / max_i64(unit, 1), 1);
 }
-// The same for loops over elements, of which no less is shared where threads are near: it takes them longest to bring each other
-// what they read and write.
+// The same for loops over elements. However near threads are, no less of these is worth one than where they take `kForkJoin`.
 AOTI_INLINE i64 loop_grain(const Run &run, i64 enough, i64 unit) {
   return max_i64(grain(run, enough, unit), enough / max_i64(unit, 1));
 }

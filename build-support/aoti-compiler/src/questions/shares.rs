@@ -1,4 +1,4 @@
-//! How work is cut into parts that threads get: as `parallel` and `grain` of `run.h` do it.
+//! How work is cut into parts that threads get: as `parallel`, `grain` and `loop_grain` of `run.h` do it.
 
 use crate::target::Facts;
 

@@ -70,7 +70,7 @@ pub enum Lanes {
 }
 
 /// Units of work that are worth a thread: as many as make `enough` of work, where threads take about a microsecond to begin a
-/// loop together and end it; in proportion where they take less or more.
+/// loop together and end it; in proportion where they take more or, but for loops over elements, less.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Grain {
     /// Work that is worth a thread.
