@@ -18,6 +18,7 @@ pub mod audit;
 
 mod action;
 mod advice;
+mod beneath;
 mod cache;
 mod definition;
 mod device;
@@ -44,6 +45,7 @@ mod turns;
 mod user;
 
 pub use action::{Action, Content, FileContent, Input, Key, KeyField, Tool, Work};
+pub use beneath::{is_plain_file_name, is_plain_name, make_folder, open_file, read_file};
 #[cfg(feature = "remote")]
 pub use cache::RemoteStore;
 pub use cache::{

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::action::{FileContent, Input};
+use crate::beneath;
 use crate::cache::Manifest;
 use crate::error::{Error, InputError};
 use crate::temporary::{FileAside, TemporaryFolder};
@@ -96,9 +97,9 @@ impl OutputFile {
     }
 }
 
-/// Digest and length of a file.
+/// Digest and length of a regular file.
 pub(crate) fn digest_of(path: &Path) -> std::io::Result<(String, u64)> {
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(std::fs::File::open(path)?)?;
+    hasher.update_reader(beneath::open_file(path)?)?;
     Ok((hasher.finalize().to_hex().to_string(), hasher.count()))
 }

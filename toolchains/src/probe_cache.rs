@@ -9,9 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
+use crate::beneath;
 use crate::fields::{read_fields, write_fields};
 use crate::probe::Facts;
 use crate::temporary::FileAside;
+
+/// Longer records are not of ours.
+const LONGEST_RECORD: u64 = 1 << 20;
+/// The folder of records in a cache.
+const FOLDER: &str = "probes-v2";
 
 /// What tells that a file is still the same one, without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,20 +83,20 @@ write_fields!(Record { question, stamps, facts });
 /// A folder of probe records, and the memory of this process for when there is no folder.
 #[derive(Debug, Clone)]
 pub(crate) struct ProbeCache {
-    folder: Option<PathBuf>,
+    root: Option<PathBuf>,
     memory: Arc<Mutex<BTreeMap<String, Record>>>,
 }
 
 impl ProbeCache {
     pub(crate) fn new(cache: Option<&Path>) -> Self {
-        ProbeCache { folder: cache.map(|root| root.join("probes-v2")), memory: Arc::default() }
+        ProbeCache { root: cache.map(Path::to_owned), memory: Arc::default() }
     }
 
     /// The facts recorded for this question, if all files they were drawn from are unchanged.
     pub(crate) fn get(&self, question: &str) -> Option<Facts> {
         let remembered = self.memory().get(question).cloned();
         let record = remembered.or_else(|| {
-            let text = std::fs::read(self.file(question)?).ok()?;
+            let text = beneath::read_file(&self.file(question)?, LONGEST_RECORD).ok()?;
             serde_json::from_slice::<Record>(&text).ok()
         })?;
         let good = record.question == question && record.stamps.iter().all(Stamp::still_holds);
@@ -107,11 +113,10 @@ impl ProbeCache {
         let record = Record { question: question.to_owned(), stamps, facts: facts.clone() };
         self.memory().insert(question.to_owned(), record.clone());
         let Some(file) = self.file(question) else { return };
-        let Some(folder) = file.parent() else { return };
+        let Some(root) = &self.root else { return };
         let Ok(text) = serde_json::to_vec_pretty(&record) else { return };
         let write = || -> std::io::Result<()> {
-            std::fs::create_dir_all(folder)?;
-            let mut aside = FileAside::new_in(folder)?;
+            let mut aside = FileAside::new_in(&beneath::make_folder(root, FOLDER)?)?;
             aside.file().write_all(&text)?;
             aside.persist(&file)
         };
@@ -126,6 +131,6 @@ impl ProbeCache {
 
     fn file(&self, question: &str) -> Option<PathBuf> {
         let name = blake3::hash(question.as_bytes()).to_hex();
-        Some(self.folder.as_ref()?.join(format!("{name}.json")))
+        Some(self.root.as_ref()?.join(FOLDER).join(format!("{name}.json")))
     }
 }

@@ -1,4 +1,5 @@
-//! Reads files, and writes them atomically and only when their content changes.
+//! Reads files, and writes them atomically and only when their content changes. What is written into a folder of ours stays in
+//! it, whatever its name is and whatever lies there.
 
 use std::fs::Metadata;
 use std::io::{self, Write};
@@ -7,7 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use aoti_compiler::codegen::bundle::WeightsBlob;
 use aoti_compiler::json_fields;
-use aoti_toolchain::FileAside;
+use aoti_toolchain::{FileAside, is_plain_name, make_folder};
 use bytes::Bytes;
 use memmap2::Mmap;
 
@@ -59,13 +60,34 @@ pub(crate) fn map(path: &Path) -> io::Result<Bytes> {
     Ok(Bytes::from_owner(map))
 }
 
-/// Writes a file in one step, unless it already has this content. Gives whether it was written.
+/// Writes a file in one step, unless it already has this content. Gives whether it was written. A link is replaced, not
+/// followed.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<bool, Error> {
-    if std::fs::read(path).is_ok_and(|old| old == content) {
+    if has_length(path, content.len() as u64) && std::fs::read(path).is_ok_and(|old| old == content) {
         return Ok(false);
     }
     replace(path, |file| file.write_all(content))?;
     Ok(true)
+}
+
+/// Writes a file of this name below a folder, as [`write`] does, and gives its path. The name may come from a cache that
+/// others write to: one that would leave the folder, by itself or through a link, is an error.
+pub(crate) fn write_beneath(folder: &Path, name: &str, content: &[u8]) -> Result<PathBuf, Error> {
+    let path = folder.join(name);
+    if !is_plain_name(name) {
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "its name is not a plain relative name");
+        return Err(file_error("write", &path)(source));
+    }
+    if let Some((parents, _)) = name.rsplit_once('/') {
+        make_folder(folder, parents).map_err(file_error("make the folder of", &path))?;
+    }
+    write(&path, content)?;
+    Ok(path)
+}
+
+/// Whether a regular file, and no link to one, has this length.
+fn has_length(path: &Path, length: u64) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == length)
 }
 
 /// Writes parts one after the other.
@@ -79,8 +101,7 @@ pub(crate) fn write_parts(path: &Path, parts: &mut dyn Iterator<Item = &[u8]>) -
 
 /// Writes weights of this digest in one step, unless the file already holds them.
 pub(crate) fn write_weights(path: &Path, weights: &WeightsBlob, digest: &str) -> Result<(), Error> {
-    let is_same_length = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() == weights.bytes);
-    if !is_same_length || digest_of(path).ok().as_deref() != Some(digest) {
+    if !has_length(path, weights.bytes) || digest_of(path).ok().as_deref() != Some(digest) {
         replace(path, |file| stream(weights, file))?;
     }
     Ok(())

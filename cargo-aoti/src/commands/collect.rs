@@ -8,6 +8,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use aoti_toolchain::{FileAside, is_plain_file_name};
 use cargo_metadata::{DependencyKind, Message, Metadata, MetadataCommand, Package, PackageId, TargetKind};
 use clap::Args;
 use serde::Deserialize;
@@ -79,6 +80,11 @@ impl Told {
     /// What tells the model from all others of a program, as in the name of its library.
     fn stem(&self) -> &str {
         self.symbol.strip_suffix("_api").unwrap_or(&self.symbol)
+    }
+
+    /// Whether all names are of files in one folder, as builds write them: they become paths.
+    fn is_sound(&self) -> bool {
+        is_plain_file_name(&self.symbol) && self.files.iter().all(|file| is_plain_file_name(&file.file))
     }
 }
 
@@ -165,6 +171,9 @@ fn models(folders: &[PathBuf]) -> Vec<Model> {
         for own in listing.flatten().map(|entry| entry.path()) {
             let Ok(text) = fs_err::read(own.join("manifest.json")) else { continue };
             let Ok(told) = serde_json::from_slice::<Told>(&text) else { continue };
+            if !told.is_sound() {
+                continue;
+            }
             found.push(Model { folder: folder.clone(), own, told, shares_header: false });
         }
     }
@@ -286,5 +295,43 @@ fn copy(file: &Path, folder: &Path) -> Result<(), Failure> {
 fn copy_as(file: &Path, folder: &Path, name: impl AsRef<Path>) -> Result<(), Failure> {
     fs_err::create_dir_all(folder).map_err(Failure::machine("make", folder))?;
     let target = folder.join(name);
-    fs_err::copy(file, &target).map(drop).map_err(Failure::machine("write", &target))
+    // Written aside, so that a link of this name is replaced and what it leads to is not written to.
+    let replace = || -> std::io::Result<()> {
+        let mut aside = FileAside::new_in(folder)?;
+        let mut source = fs_err::File::open(file)?;
+        std::io::copy(&mut source, aside.file())?;
+        aside.file().set_permissions(source.metadata()?.permissions())?;
+        aside.persist(&target)
+    };
+    replace().map_err(Failure::machine("write", &target))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_leave_the_folder_are_not_collected() {
+        let is_sound = |symbol: &str, file: &str| {
+            let file = File { kind: "header".to_owned(), file: file.to_owned() };
+            Told { symbol: symbol.to_owned(), files: vec![file] }.is_sound()
+        };
+        assert!(is_sound("aoti_digits_api", "digits.h"));
+        for name in ["../x", "/etc/x", "a/b", "", ".."] {
+            assert!(!is_sound("aoti_digits_api", name) && !is_sound(name, "digits.h"), "{name}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_replaced_and_not_written_through() {
+        let here = tempfile::tempdir().unwrap();
+        let [file, mine, target] = ["file", "mine", "target"].map(|name| here.path().join(name));
+        fs_err::write(&file, "new").unwrap();
+        fs_err::write(&mine, "mine").unwrap();
+        std::os::unix::fs::symlink(&mine, &target).unwrap();
+        copy_as(&file, here.path(), "target").unwrap();
+        assert_eq!(fs_err::read_to_string(&mine).unwrap(), "mine");
+        assert_eq!(fs_err::read_to_string(&target).unwrap(), "new");
+    }
 }

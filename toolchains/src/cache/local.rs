@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::action::{Action, Key};
+use crate::beneath;
 use crate::cache::maintain::Limit;
 use crate::cache::manifest::{Manifest, Miss, differences};
 use crate::cache::{ActionStore, Fetched};
@@ -24,8 +25,17 @@ use crate::error::Error;
 use crate::outputs::{OutputFile, Outputs, digest_of};
 use crate::temporary::TemporaryFolder;
 
+/// The folders of a store.
+const ACTIONS: &str = "actions-v1";
+const LOCKS: &str = "locks-v1";
+const LATEST: &str = "latest-v1";
+const ASIDE: &str = "tmp-v1";
+
 /// How long a lock is tried for before the wait is announced.
 const SHORT_WAIT: Duration = Duration::from_millis(150);
+
+/// Longer manifests are not of ours.
+const LONGEST_MANIFEST: u64 = 64 << 20;
 
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
     # This folder holds results of cargo-aoti that can be made again.\n\
@@ -72,7 +82,7 @@ impl LocalStore {
             return Ok(Miss::Hit);
         }
         let latest = self.latest(&action.label, action.target.as_str());
-        let Ok(text) = std::fs::read(latest) else { return Ok(Miss::NeverBuilt) };
+        let Ok(text) = beneath::read_file(&latest, LONGEST_MANIFEST) else { return Ok(Miss::NeverBuilt) };
         let Ok(before) = serde_json::from_slice::<Manifest>(&text) else { return Ok(Miss::NeverBuilt) };
         if before.key == key {
             return Ok(Miss::Evicted);
@@ -81,25 +91,24 @@ impl LocalStore {
     }
 
     pub(crate) fn actions(&self) -> PathBuf {
-        self.root.join("actions-v1")
+        self.root.join(ACTIONS)
     }
 
     pub(crate) fn locks(&self) -> PathBuf {
-        self.root.join("locks-v1")
+        self.root.join(LOCKS)
     }
 
     pub(crate) fn aside(&self) -> PathBuf {
-        self.root.join("tmp-v1")
+        self.root.join(ASIDE)
     }
 
     fn entry(&self, key: &Key) -> PathBuf {
-        let digits = key.as_str().get(..2).unwrap_or("00");
-        self.actions().join(digits).join(key.as_str())
+        self.actions().join(bucket_of(key)).join(key.as_str())
     }
 
     fn latest(&self, label: &str, target: &str) -> PathBuf {
         let name = blake3::hash(format!("{target}\0{label}").as_bytes()).to_hex();
-        self.root.join("latest-v1").join(format!("{name}.json"))
+        self.root.join(LATEST).join(format!("{name}.json"))
     }
 
     pub(crate) fn is_read_only(&self) -> bool {
@@ -109,11 +118,16 @@ impl LocalStore {
     /// Makes the root with its tag, which keeps backups away.
     fn prepare(&self) -> Result<(), Error> {
         let tag = self.root.join("CACHEDIR.TAG");
-        if !tag.exists() {
+        if std::fs::symlink_metadata(&tag).is_err() {
             std::fs::create_dir_all(&self.root).map_err(cache_error("make", &self.root))?;
             std::fs::write(&tag, TAG).map_err(cache_error("write", &tag))?;
         }
         Ok(())
+    }
+
+    /// Makes a folder of the store. Who shares the store cannot have us write elsewhere through a link.
+    fn folder(&self, name: &str) -> Result<PathBuf, Error> {
+        beneath::make_folder(&self.root, name).map_err(cache_error("make", &self.root.join(name)))
     }
 
     fn write_entry(&self, folder: &Path, manifest: &Manifest, files: &[OutputFile]) -> io::Result<()> {
@@ -128,9 +142,8 @@ impl LocalStore {
         std::fs::write(folder.join("manifest.json"), serde_json::to_vec_pretty(manifest)?)
     }
 
-    fn temporary(&self) -> Result<TemporaryFolder, Error> {
-        let aside = self.aside();
-        std::fs::create_dir_all(&aside).map_err(cache_error("make", &aside))?;
+    pub(crate) fn temporary(&self) -> Result<TemporaryFolder, Error> {
+        let aside = self.folder(ASIDE)?;
         TemporaryFolder::new_in(&aside, "").map_err(cache_error("write in", &aside))
     }
 }
@@ -139,13 +152,18 @@ impl ActionStore for LocalStore {
     fn fetch(&self, key: &Key, outputs: &[String]) -> Result<Fetched, Error> {
         let entry = self.entry(key);
         let manifest = entry.join("manifest.json");
-        let text = match std::fs::read(&manifest) {
+        let text = match beneath::read_file(&manifest, LONGEST_MANIFEST) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !entry.exists() => {
                 return Ok(Fetched::Miss);
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Fetched::Corrupt("it has no manifest".to_owned()));
+            }
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge) =>
+            {
+                return Ok(Fetched::Corrupt(format!("its manifest cannot be read: {error}")));
             }
             Err(source) => return Err(Error::Cache { action: "read", path: manifest, source }),
         };
@@ -159,7 +177,10 @@ impl ActionStore for LocalStore {
         let mut files = Vec::new();
         for (index, output) in manifest.outputs.iter().cloned().enumerate() {
             let path = entry.join(index.to_string());
-            if !digest_of(&path).is_ok_and(|found| found == (output.digest.clone(), output.bytes)) {
+            // The length first: a longer file is not read to its end.
+            let is_same = beneath::length(&path).is_ok_and(|length| length == output.bytes)
+                && digest_of(&path).is_ok_and(|found| found == (output.digest.clone(), output.bytes));
+            if !is_same {
                 return Ok(Fetched::Corrupt(format!("`{}` is not what was kept", output.name)));
             }
             files.push(OutputFile { name: output.name, path, digest: output.digest, bytes: output.bytes });
@@ -183,8 +204,7 @@ impl ActionStore for LocalStore {
         self.write_entry(&written, manifest, files).map_err(cache_error("write", &written))?;
 
         let entry = self.entry(&manifest.key);
-        let bucket = entry.parent().unwrap_or(&self.root);
-        std::fs::create_dir_all(bucket).map_err(cache_error("make", bucket))?;
+        self.folder(&format!("{ACTIONS}/{}", bucket_of(&manifest.key)))?;
         match std::fs::rename(&written, &entry) {
             Ok(()) => {}
             // Somebody without our lock was faster; one result is as good as the other.
@@ -193,8 +213,7 @@ impl ActionStore for LocalStore {
         }
 
         let latest = self.latest(&manifest.label, &manifest.target);
-        let folder = latest.parent().unwrap_or(&self.root);
-        std::fs::create_dir_all(folder).map_err(cache_error("make", folder))?;
+        self.folder(LATEST)?;
         let copy = aside.path().join("latest");
         let text = serde_json::to_vec_pretty(manifest).expect("a manifest has only strings and numbers");
         std::fs::write(&copy, text).map_err(cache_error("write", &copy))?;
@@ -220,11 +239,8 @@ impl ActionStore for LocalStore {
             return Ok(());
         }
         self.prepare()?;
-        let folder = self.locks();
-        std::fs::create_dir_all(&folder).map_err(cache_error("make", &folder))?;
-        let path = folder.join(key.as_str());
-        let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let lock = file.map_err(cache_error("lock", &path))?;
+        let path = self.folder(LOCKS)?.join(key.as_str());
+        let lock = beneath::open_to_write(&path, true).map_err(cache_error("lock", &path))?;
         let begun = Instant::now();
         while begun.elapsed() < SHORT_WAIT {
             match lock.try_lock() {
@@ -252,6 +268,11 @@ impl ActionStore for LocalStore {
     }
 }
 
+/// The folder among the entries that a key's is in.
+fn bucket_of(key: &Key) -> &str {
+    key.as_str().get(..2).unwrap_or("00")
+}
+
 pub(crate) fn cache_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error + use<> {
     let path = path.to_owned();
     move |source| Error::Cache { action, path, source }
@@ -259,7 +280,7 @@ pub(crate) fn cache_error(action: &'static str, path: &Path) -> impl FnOnce(io::
 
 /// Notes a use. A store that cannot be written still serves.
 fn touch(path: &Path) {
-    if let Ok(file) = std::fs::OpenOptions::new().write(true).open(path) {
+    if let Ok(file) = beneath::open_to_write(path, false) {
         let _ = file.set_modified(SystemTime::now());
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use crate::beneath;
 use crate::cache::local::{LocalStore, cache_error};
 use crate::error::Error;
-use crate::temporary::TemporaryFolder;
 
 /// How big a store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -96,9 +96,7 @@ impl LocalStore {
                 continue;
             }
             // Renamed first, so that nobody finds half an entry.
-            let aside = self.aside();
-            std::fs::create_dir_all(&aside).map_err(cache_error("make", &aside))?;
-            let gone = TemporaryFolder::new_in(&aside, "").map_err(cache_error("write in", &aside))?;
+            let gone = self.temporary()?;
             match std::fs::rename(&entry.path, gone.path().join("gone")) {
                 Ok(()) => {}
                 // Another collection was faster.
@@ -122,7 +120,7 @@ impl LocalStore {
             }
         }
         for path in children(&self.locks()).unwrap_or_default() {
-            let Ok(lock) = std::fs::File::open(&path) else { continue };
+            let Ok(lock) = beneath::open_file(&path) else { continue };
             // Whoever opens the file between our lock and its removal builds beside the next one: repeated work, no harm.
             if is_abandoned(&path, now) && lock.try_lock().is_ok() {
                 let _ = std::fs::remove_file(&path);
@@ -137,7 +135,7 @@ impl LocalStore {
             for path in children(&bucket).map_err(cache_error("read", &bucket))? {
                 let mut entry = Entry { path, bytes: 0, used: SystemTime::UNIX_EPOCH };
                 for file in children(&entry.path).map_err(cache_error("read", &entry.path))? {
-                    let Ok(metadata) = std::fs::metadata(&file) else { continue };
+                    let Ok(metadata) = std::fs::symlink_metadata(&file) else { continue };
                     entry.bytes += metadata.len();
                     if file.ends_with("used") {
                         entry.used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
@@ -152,7 +150,7 @@ impl LocalStore {
 
 /// Whether a file or folder is so old that nobody is at work on it any more.
 pub(crate) fn is_abandoned(path: &Path, now: SystemTime) -> bool {
-    let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified());
+    let modified = std::fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
     modified.is_ok_and(|time| age_of(time, now) > ABANDONED)
 }
 
@@ -190,9 +188,7 @@ impl Limit {
         }
         self.since.store(0, Ordering::Relaxed);
         let path = store.locks().join("gc");
-        let Ok(lock) = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path) else {
-            return;
-        };
+        let Ok(lock) = beneath::open_to_write(&path, true) else { return };
         if lock.try_lock().is_ok() {
             let _ = store.gc(self.max_bytes);
         }
@@ -204,8 +200,12 @@ fn total(entries: &[Entry]) -> CacheStat {
     CacheStat { entries: entries.len() as u64, bytes }
 }
 
-/// The children of a folder in order; none if there is no folder, or if it is gone by now.
+/// The children of a folder in order; none if there is no folder, or if it is gone by now. What a link leads to is not ours
+/// to count or to remove.
 fn children(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    if std::fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink()) {
+        return Ok(Vec::new());
+    }
     let listing = match std::fs::read_dir(folder) {
         Ok(listing) => listing,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {

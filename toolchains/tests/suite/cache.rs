@@ -221,3 +221,51 @@ fn every_ingredient_of_a_key_is_in_the_documented_table() {
         }
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn links_and_pipes_in_a_shared_folder_lead_nowhere_and_hang_nothing() {
+    let Some(toolchain) = host_toolchains().into_iter().next() else { return };
+    let action = compile(&toolchain, None, &Mode::default());
+    let link = |to: &Path, at: &Path| std::os::unix::fs::symlink(to, at).unwrap();
+    let pipe = |at: &Path| assert!(std::process::Command::new("mkfifo").arg(at).status().unwrap().success());
+    for spoiled in ["0", "manifest.json", "used", "entry", "bucket", "locks", "lock", "tmp", "latest"] {
+        let [folder, cache, outside] = std::array::from_fn(|_| tempfile::tempdir().unwrap());
+        std::fs::write(outside.path().join("mine"), "mine").unwrap();
+        let store = LocalStore::new(cache.path());
+        let made = executor(folder.path(), Some(store.clone())).run_one(&action, &Log::default()).unwrap();
+        let good = made.first().read().unwrap();
+        let file = files_under(&cache.path().join("actions-v1")).remove(0);
+        let entry = file.parent().unwrap();
+        let key = entry.file_name().unwrap();
+        match spoiled {
+            "0" | "manifest.json" | "used" => {
+                std::fs::remove_file(entry.join(spoiled)).unwrap();
+                pipe(&entry.join(spoiled));
+            }
+            "entry" | "bucket" => {
+                let place = if spoiled == "entry" { entry } else { entry.parent().unwrap() };
+                std::fs::remove_dir_all(place).unwrap();
+                link(outside.path(), place);
+            }
+            "lock" => {
+                std::fs::remove_dir_all(entry).unwrap();
+                std::fs::remove_file(cache.path().join("locks-v1").join(key)).unwrap();
+                link(&outside.path().join("made"), &cache.path().join("locks-v1").join(key));
+            }
+            folder => {
+                std::fs::remove_dir_all(entry).unwrap();
+                let place = cache.path().join(format!("{folder}-v1"));
+                std::fs::remove_dir_all(&place).unwrap();
+                link(outside.path(), &place);
+            }
+        }
+        let again = executor(folder.path(), Some(store.clone())).run_one(&action, &Log::default()).unwrap();
+        assert_eq!(again.first().read().unwrap(), good, "{spoiled}");
+        let collected = store.gc_with_grace(0, Duration::ZERO);
+        assert!(collected.is_ok() || spoiled == "tmp", "{spoiled}: {collected:?}");
+        let left = files_under(outside.path());
+        assert_eq!(left, [outside.path().join("mine")], "{spoiled}");
+        assert_eq!(std::fs::read(&left[0]).unwrap(), b"mine");
+    }
+}

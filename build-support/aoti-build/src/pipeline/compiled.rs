@@ -4,6 +4,7 @@
 //! It follows from the model's bytes, the options and the compiler's sources, and from nothing else.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use aoti_compiler::codegen::interface::Interface;
 use aoti_compiler::compile::Options;
 use aoti_compiler::json::{FromJson, Malformed, ToJson, Value, only_entry};
 use aoti_compiler::json_fields;
-use aoti_toolchain::{Outputs, Work};
+use aoti_toolchain::{Event, Events, Outputs, Work, is_plain_file_name, is_plain_name};
 use bytes::Bytes;
 
 use super::Forward;
@@ -151,9 +152,28 @@ impl Session {
             (_, Err(Unkept::Failed(error))) => Err(error),
             (_, Err(Unkept::TooLarge(bundle))) => Ok(*bundle),
             (Some(bundle), Ok(_)) => Ok(bundle),
-            // Nobody else writes such records; one that does not fit is of no use, and does no harm.
-            (None, Ok(outputs)) => read(&outputs, bytes).map_or_else(compile, Ok),
+            (None, Ok(outputs)) => match read(&outputs, bytes) {
+                Some(bundle) => Ok(bundle),
+                None => self.compiled_again(&work, bytes, progress, &compile),
+            },
         }
+    }
+
+    /// Compiles a model of which something else was kept than this program keeps, and keeps that instead. Whoever else writes
+    /// to the cache can have put it there.
+    fn compiled_again(
+        &self,
+        work: &Work,
+        bytes: &Bytes,
+        progress: &dyn Progress,
+        compile: &dyn Fn() -> Result<SourceBundle, Error>,
+    ) -> Result<SourceBundle, Error> {
+        let message = "cached source code was not what this program keeps, and is made again";
+        Forward(progress).event(&Event::Warning { label: &work.label, message });
+        let bundle = compile()?;
+        let (record, kept) = Record::of(&bundle, bytes);
+        self.executor.replace(work, &Forward(progress), |folder| record.write(folder, &bundle, &kept))?;
+        Ok(bundle)
     }
 }
 
@@ -227,7 +247,7 @@ impl Record {
             });
             Some(WeightsBlob { segments: segments.collect::<Option<_>>()?, bytes: blob.bytes })
         };
-        Some(SourceBundle {
+        let bundle = SourceBundle {
             interface: self.interface,
             identifier: self.identifier,
             symbol: self.symbol,
@@ -239,8 +259,41 @@ impl Record {
             kernels: self.kernels,
             weights: blob(self.weights)?,
             fixed: blob(self.fixed)?,
-        })
+        };
+        is_sound(&bundle).then_some(bundle)
     }
+}
+
+/// Whether the names and places of a bundle are such as the compiler gives: files of a folder, each once, symbols of C, segments
+/// in ascending order. Names become paths and arguments of tools, so those of a spoiled record must go nowhere.
+fn is_sound(bundle: &SourceBundle) -> bool {
+    let mut files = BTreeSet::new();
+    // On some systems, names that differ by case are one.
+    let has_names =
+        bundle.files.iter().all(|file| is_plain_name(&file.name) && files.insert(file.name.to_lowercase()));
+    let has = |source: &String| files.contains(&source.to_lowercase());
+    let units = bundle.units.iter().all(|unit| {
+        let defines = unit.defines.iter().all(|(name, _)| is_symbol(name));
+        has(&unit.source) && is_plain_name(&unit.object) && defines
+    });
+    let devices = bundle.devices.iter().all(|unit| has(&unit.source) && is_symbol(&unit.symbol));
+    let functions = bundle.functions.iter().all(|called| is_symbol(&called.symbol));
+    let own = is_symbol(&bundle.symbol) && is_plain_file_name(&bundle.identifier);
+    let blobs = [&bundle.weights, &bundle.fixed].into_iter().all(ascends);
+    has_names && units && devices && functions && own && blobs
+}
+
+fn is_symbol(name: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(is_word)
+}
+
+/// Whether segments follow one another and end before the blob does.
+fn ascends(blob: &WeightsBlob) -> bool {
+    let end = blob.segments.iter().try_fold(0u64, |at, (offset, bytes)| {
+        offset.checked_add(bytes.len() as u64).filter(|_| at <= *offset)
+    });
+    end.is_some_and(|end| end <= blob.bytes)
 }
 
 fn read(outputs: &Outputs, model: &Bytes) -> Option<SourceBundle> {

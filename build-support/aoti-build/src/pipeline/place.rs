@@ -26,9 +26,7 @@ const MAX_EMBEDDED: u64 = 2_000_000_000;
 pub(super) fn sources(passing: &mut Passing<'_>, session: &Session) -> Result<(), Error> {
     let folder = passing.job.layout.sources();
     for file in &passing.bundle.files {
-        let path = folder.join(&file.name);
-        files::write(&path, file.text.as_bytes())?;
-        passing.placed.push(path);
+        passing.placed.push(files::write_beneath(&folder, &file.name, file.text.as_bytes())?);
     }
     let identifier = passing.bundle.identifier.clone();
     let placement = weights(passing, session)?;
@@ -210,10 +208,14 @@ fn is_digest(text: &str) -> bool {
     digits.is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
+/// All that lies below a folder and is not a folder; a link is itself, not what it leads to.
 fn walk(folder: &Path) -> Vec<PathBuf> {
     let Ok(listing) = std::fs::read_dir(folder) else { return Vec::new() };
-    let paths = listing.flatten().map(|entry| entry.path());
-    paths.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+    let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let below = |entry: std::fs::DirEntry| {
+        if is_folder(&entry) { walk(&entry.path()) } else { vec![entry.path()] }
+    };
+    listing.flatten().flat_map(below).collect()
 }
 
 fn write(passing: &mut Passing<'_>, kind: &str, path: PathBuf, content: &[u8]) -> Result<(), Error> {

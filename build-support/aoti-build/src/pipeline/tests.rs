@@ -274,3 +274,67 @@ fn the_next_build_sweeps_up_after_those_that_were_killed_long_ago() {
     let left: Vec<&str> = folders.into_iter().filter(|name| temporary.join(name).exists()).collect();
     assert_eq!(left, ["aoti-action-young", "old-of-others"]);
 }
+
+/// Writes an entry of a cache anew, with what is said of its files, as somebody does who shares the folder.
+fn forge(entry: &Path, change: &dyn Fn(&str) -> String) {
+    let record = entry.join("0");
+    let text = change(&fs_err::read_to_string(&record).unwrap());
+    fs_err::remove_file(&record).unwrap();
+    fs_err::write(&record, &text).unwrap();
+    let path = entry.join("manifest.json");
+    let mut manifest: serde_json::Value = serde_json::from_slice(&fs_err::read(&path).unwrap()).unwrap();
+    manifest["outputs"][0]["digest"] = blake3::hash(text.as_bytes()).to_hex().as_str().into();
+    manifest["outputs"][0]["bytes"] = text.len().into();
+    fs_err::write(&path, manifest.to_string()).unwrap();
+}
+
+#[test]
+fn a_forged_entry_of_the_cache_writes_nothing_outside_of_the_output_folder() {
+    let bench = Bench::new();
+    let job = bench.write("digits", 1.0, "program");
+    let built = bench.build(&job);
+    let cache = bench.folder.path().join("cache/actions-v1");
+    let is_record =
+        |path: &PathBuf| fs_err::read(path).is_ok_and(|bytes| bytes.starts_with(b"{\"interface\""));
+    let record = times(&cache).into_iter().map(|(path, _)| path).find(is_record).unwrap();
+    let entry = record.parent().unwrap();
+    let identifier = format!("\"identifier\":\"{}\"", built.identifier);
+    let text = fs_err::read_to_string(&record).unwrap();
+    assert!(text.contains("\"wrapper.cpp\"") && text.contains(&identifier), "{text}");
+    let before = times(bench.folder.path()).len();
+    let mut turn = 0;
+    let outside = tempfile::tempdir().unwrap();
+    let absolute = outside.path().join("ESCAPED").to_str().unwrap().to_owned();
+    let deep = "../".repeat(6) + "ESCAPED";
+    for name in ["../../ESCAPED", &deep, &absolute, "a/../../../ESCAPED", "ESCAPED\\\\x"] {
+        for original in ["\"wrapper.cpp\"", &identifier] {
+            let forged = original.replace("wrapper.cpp", name).replace(&built.identifier, name);
+            forge(entry, &|_| text.replace(original, &forged));
+            turn += 1;
+            let layout = Layout::flat(bench.folder.path().join("deep/er/than").join(turn.to_string()));
+            let again = bench.build(&Job { layout, ..job.clone() });
+            assert_eq!(again.identifier, built.identifier);
+            assert_eq!(fs_err::read_to_string(&record).unwrap(), text, "the entry is not made again");
+        }
+    }
+    assert!(times(bench.folder.path()).iter().all(|(path, _)| !path.to_string_lossy().contains("ESCAPED")));
+    assert!(times(bench.folder.path()).len() > before && times(outside.path()).is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_or_removed_through_a_link_in_the_output_folder() {
+    let bench = Bench::new();
+    let job = bench.write("digits", 1.0, "program");
+    let sources = job.layout.sources();
+    fs_err::create_dir_all(&sources).unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    fs_err::write(outside.path().join("mine.cpp"), "int mine;").unwrap();
+    std::os::unix::fs::symlink(outside.path().join("mine.cpp"), sources.join("wrapper.cpp")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), sources.join("folder")).unwrap();
+    bench.build(&job);
+    assert_eq!(fs_err::read_to_string(outside.path().join("mine.cpp")).unwrap(), "int mine;");
+    assert_eq!(fs_err::read_dir(outside.path()).unwrap().count(), 1);
+    assert!(fs_err::symlink_metadata(sources.join("wrapper.cpp")).unwrap().is_file());
+    assert!(fs_err::symlink_metadata(sources.join("folder")).is_err(), "what is left over goes");
+}
