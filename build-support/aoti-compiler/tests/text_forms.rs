@@ -4,7 +4,9 @@
 use aoti_compiler::codegen::run;
 use aoti_compiler::lower::lower;
 use aoti_compiler::questions::Questions;
+use aoti_compiler::schedule::memory::least_arena;
 use aoti_compiler::schedule::{self, schedule};
+use aoti_compiler::symbolic::{Ranges, Symbol};
 use aoti_compiler::target::Target;
 use aoti_compiler::{aten, compile, frontend, graph, loops, transform};
 use bytes::Bytes;
@@ -47,6 +49,22 @@ fn programs_of_aten_calls_come_back() {
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// Says where the arena of a schedule is more than a twentieth larger than what is alive at once, if it is at some sizes.
+fn wasted(schedule: &schedule::Schedule, ranges: &dyn Ranges) -> Option<String> {
+    [1, 7, 64, 300].into_iter().find_map(|typical| {
+        let value_of = |symbol: Symbol| {
+            let range = ranges.range(symbol);
+            Some(typical.clamp(range.min, range.max))
+        };
+        let least = least_arena(&schedule.program, ranges, &schedule.target, &value_of)?;
+        let arena = schedule.memory.arena_bytes.evaluate(&value_of)?;
+        // Small arenas are mostly rounding.
+        let allowed = least + least / 20 + 1024;
+        (arena > allowed)
+            .then(|| format!("{arena} bytes are planned at sizes of {typical}, {least} are alive at once"))
+    })
+}
+
 /// Models of a set that go through all stages.
 const SAMPLE: usize = 100;
 
@@ -74,6 +92,9 @@ fn graphs_and_loops_come_back() {
         }
         let findings = loops::verify(&lowered).into_iter().chain(schedule::verify(&scheduled));
         wrong.extend(findings.map(|finding| format!("{}: {finding}", path.display())));
+        wrong.extend(
+            wasted(&scheduled, &ranges).into_iter().map(|what| format!("{}: {what}", path.display())),
+        );
         let text = loops::text::print(&lowered);
         match loops::text::parse(&text) {
             Ok(back) if back == lowered || loops::text::print(&back) == text => {}

@@ -3,18 +3,20 @@
 //! Buffers of fixed size are placed largest first at the lowest offset where no buffer that is alive at the same time
 //! lies (greedy by size, as in Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020), and in
 //! other orders where that takes more than what is alive at once.
-//! Behind them, buffers of symbolic size share a slot where their sizes are equal and their lives do not meet. What a kernel
-//! writes in the place of what it reads for the last time is one buffer with that (`reuse.rs`).
+//! If some sizes are known only when the model runs, `symbolic.rs` places all of them. What a kernel writes in the place of what it
+//! reads for the last time is one buffer with that (`reuse.rs`).
 
 mod reuse;
+mod symbolic;
 
 use crate::graph::{SymbolInfo, extremes_of};
 use crate::loops::{BufferId, KernelId, Program, Step, Storage};
 use crate::select::{Choice, Scratch};
-use crate::symbolic::{Expr, Ranges};
+use crate::symbolic::{Expr, Ranges, Symbol};
 use crate::target::Target;
 use cranelift_entity::PrimaryMap;
 use std::collections::{BTreeMap, BTreeSet};
+use symbolic::Sized;
 
 /// Where temporary buffers lie.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -34,10 +36,13 @@ struct Life {
     to: usize,
 }
 
-#[cfg(test)]
 impl Life {
     fn meets(self, other: Life) -> bool {
         self.from <= other.to && other.from <= self.to
+    }
+
+    fn contains(self, other: Life) -> bool {
+        self.from <= other.from && other.to <= self.to
     }
 }
 
@@ -48,26 +53,9 @@ pub fn plan(
     ranges: &dyn Ranges,
     target: &Target,
 ) -> MemoryPlan {
-    let alignment = target.alignment();
-    let mut lives = lives(program);
-    let homes = reuse::share(program, &mut lives, target);
-    let (mut fixed, mut symbolic) = (Vec::new(), Vec::new());
-    for (id, life) in lives {
-        let buffer = &program.buffers[id];
-        if buffer.storage != Storage::Temporary {
-            continue;
-        }
-        // Sizes that are read from data count with their bounds, so that offsets do not move during a run.
-        let most: Vec<Expr> = buffer.shape.iter().map(|size| most(&program.symbols, size, ranges)).collect();
-        let bytes = &Expr::product(&most) * i64::try_from(buffer.dtype.size()).expect("small");
-        match bytes.as_int() {
-            Some(bytes) => fixed.push((id, life, align(bytes, alignment))),
-            None => symbolic.push((id, life, align_expr(&bytes, alignment, ranges))),
-        }
-    }
+    let (buffers, homes) = buffers(program, ranges, target);
     let mut plan = MemoryPlan::default();
-    let fixed_bytes = place_fixed(fixed, &mut plan);
-    plan.arena_bytes = place_symbolic(symbolic, Expr::int(fixed_bytes), &mut plan);
+    plan.arena_bytes = place(&buffers, ranges, &mut plan);
     for (id, home) in homes {
         let offset = plan.offsets[&home].clone();
         plan.offsets.insert(id, offset);
@@ -76,6 +64,42 @@ pub fn plan(
     let largest = |scratch| largest_scratch(&program.symbols, scratch, ranges);
     plan.scratch = scratch.filter(|scratch| !scratch.is_empty()).map(largest).collect();
     plan
+}
+
+/// The bytes that are alive at once at the busiest step of a program, where its symbols have these values: no arena is
+/// smaller. `None` if a size is unknown.
+pub fn least_arena(
+    program: &Program,
+    ranges: &dyn Ranges,
+    target: &Target,
+    value_of: &dyn Fn(Symbol) -> Option<i64>,
+) -> Option<i64> {
+    let (buffers, _) = buffers(program, ranges, target);
+    let fixed = buffers.iter().map(|buffer| Some((buffer.id, buffer.life, buffer.bytes.evaluate(value_of)?)));
+    Some(alive_at_once(&fixed.collect::<Option<Vec<_>>>()?))
+}
+
+/// The temporaries of a program that need memory of their own, and for each of the others the one whose memory it takes over.
+fn buffers(
+    program: &Program,
+    ranges: &dyn Ranges,
+    target: &Target,
+) -> (Vec<Sized>, BTreeMap<BufferId, BufferId>) {
+    let alignment = target.alignment();
+    let mut lives = lives(program);
+    let homes = reuse::share(program, &mut lives, target);
+    let mut buffers = Vec::new();
+    for (id, life) in lives {
+        let buffer = &program.buffers[id];
+        if buffer.storage != Storage::Temporary {
+            continue;
+        }
+        // Sizes that are read from data count with their bounds, so that offsets do not move during a run.
+        let most: Vec<Expr> = buffer.shape.iter().map(|size| most(&program.symbols, size, ranges)).collect();
+        let bytes = &Expr::product(&most) * i64::try_from(buffer.dtype.size()).expect("small");
+        buffers.push(Sized { id, life, bytes: align(&bytes, alignment, ranges) });
+    }
+    (buffers, homes)
 }
 
 /// The most scratch that a kernel needs, over symbols that are known when a run begins.
@@ -96,12 +120,22 @@ pub fn most(symbols: &[SymbolInfo], size: &Expr, ranges: &dyn Ranges) -> Expr {
     most.maximum_in(&Expr::int(0), ranges)
 }
 
-fn align(bytes: i64, alignment: i64) -> i64 {
-    bytes.saturating_add(alignment - 1) / alignment * alignment
+fn align(bytes: &Expr, alignment: i64, ranges: &dyn Ranges) -> Expr {
+    match bytes.as_int() {
+        Some(bytes) => Expr::int(bytes.saturating_add(alignment - 1) / alignment * alignment),
+        None => &(bytes + (alignment - 1)).floor_div_in(&Expr::int(alignment), ranges) * alignment,
+    }
 }
 
-fn align_expr(bytes: &Expr, alignment: i64, ranges: &dyn Ranges) -> Expr {
-    &(bytes + (alignment - 1)).floor_div_in(&Expr::int(alignment), ranges) * alignment
+/// Gives each buffer its offset, and the bytes of all.
+fn place(buffers: &[Sized], ranges: &dyn Ranges, plan: &mut MemoryPlan) -> Expr {
+    let fixed = buffers.iter().map(|buffer| Some((buffer.id, buffer.life, buffer.bytes.as_int()?)));
+    if let Some(fixed) = fixed.collect::<Option<Vec<_>>>() {
+        return Expr::int(place_fixed(fixed, plan));
+    }
+    let (offsets, total) = symbolic::place(buffers, ranges);
+    plan.offsets.extend(buffers.iter().zip(offsets).map(|(buffer, offset)| (buffer.id, offset)));
+    total
 }
 
 /// A buffer of fixed size with its life and its bytes.
@@ -252,82 +286,70 @@ impl Placed {
     }
 }
 
-/// Bytes of symbolic size that buffers of equal size take in turn.
-struct Slot {
-    offset: Expr,
-    /// The last use of the buffer that has it.
-    busy_until: usize,
-}
-
-fn place_symbolic(mut buffers: Vec<(BufferId, Life, Expr)>, start: Expr, plan: &mut MemoryPlan) -> Expr {
-    // In order of their beginnings: a slot is free once its last buffer is dead.
-    buffers.sort_by_key(|(id, life, _)| (life.from, *id));
-    let mut slots: BTreeMap<Expr, Vec<Slot>> = BTreeMap::new();
-    let mut end = start;
-    for (id, life, bytes) in buffers {
-        let alike = slots.entry(bytes.clone()).or_default();
-        match alike.iter_mut().find(|slot| slot.busy_until < life.from) {
-            Some(slot) => {
-                slot.busy_until = life.to;
-                plan.offsets.insert(id, slot.offset.clone());
-            }
-            None => {
-                plan.offsets.insert(id, end.clone());
-                alike.push(Slot { offset: end.clone(), busy_until: life.to });
-                end = &end + &bytes;
-            }
-        }
-    }
-    end
-}
-
 /// The life of every buffer that some step touches.
 fn lives(program: &Program) -> BTreeMap<BufferId, Life> {
-    let mut lives = BTreeMap::new();
-    let mut position = 0;
-    walk(program, &program.steps, &mut position, &mut lives);
-    lives
+    let mut all = Lives::default();
+    all.walk(program, &program.steps);
+    all.within_loops();
+    all.lives
 }
 
-fn walk(program: &Program, steps: &[Step], position: &mut usize, lives: &mut BTreeMap<BufferId, Life>) {
-    for step in steps {
-        *position += 1;
-        match step {
-            Step::Kernel(id) => {
-                let kernel = &program.kernels[*id];
-                for buffer in kernel.reads().into_iter().chain(kernel.writes()) {
-                    touch(lives, buffer, *position, *position);
+/// Lives, as they are found by walking over the steps, and the loops that are met.
+#[derive(Default)]
+struct Lives {
+    position: usize,
+    lives: BTreeMap<BufferId, Life>,
+    /// The positions of each loop, inner ones first.
+    loops: Vec<Life>,
+}
+
+impl Lives {
+    fn walk(&mut self, program: &Program, steps: &[Step]) {
+        for step in steps {
+            self.position += 1;
+            match step {
+                Step::Kernel(id) => {
+                    let kernel = &program.kernels[*id];
+                    for buffer in kernel.reads().into_iter().chain(kernel.writes()) {
+                        self.touch(buffer);
+                    }
                 }
-            }
-            Step::Read { buffer, .. } | Step::Assert(buffer, _) => {
-                touch(lives, *buffer, *position, *position)
-            }
-            Step::Require(_) => {}
-            Step::If { predicate, then, otherwise } => {
-                touch(lives, *predicate, *position, *position);
-                walk(program, then, position, lives);
-                walk(program, otherwise, position, lives);
-            }
-            Step::Loop { condition, predicate, body } => {
-                // What an iteration leaves is read by the next one: everything inside lives as long as the loop.
-                let from = *position;
-                let mut inner = BTreeMap::new();
-                walk(program, condition, position, &mut inner);
-                walk(program, body, position, &mut inner);
-                *position += 1;
-                touch(&mut inner, *predicate, from, *position);
-                for buffer in inner.into_keys() {
-                    touch(lives, buffer, from, *position);
+                Step::Read { buffer, .. } | Step::Assert(buffer, _) => self.touch(*buffer),
+                Step::Require(_) => {}
+                Step::If { predicate, then, otherwise } => {
+                    self.touch(*predicate);
+                    self.walk(program, then);
+                    self.walk(program, otherwise);
+                }
+                Step::Loop { condition, predicate, body } => {
+                    let from = self.position;
+                    self.walk(program, condition);
+                    self.position += 1;
+                    self.touch(*predicate);
+                    self.walk(program, body);
+                    self.position += 1;
+                    self.loops.push(Life { from, to: self.position });
                 }
             }
         }
     }
-}
 
-fn touch(lives: &mut BTreeMap<BufferId, Life>, buffer: BufferId, from: usize, to: usize) {
-    let life = lives.entry(buffer).or_insert(Life { from, to });
-    life.from = life.from.min(from);
-    life.to = life.to.max(to);
+    fn touch(&mut self, buffer: BufferId) {
+        let at = self.position;
+        let life = self.lives.entry(buffer).or_insert(Life { from: at, to: at });
+        life.to = at;
+    }
+
+    /// What is touched inside and outside of a loop lives as long as the loop: an iteration reads what an earlier one left. What
+    /// only the loop touches holds nothing before the first iteration, which writes what it reads, as every later one does, so it
+    /// lives within an iteration.
+    fn within_loops(&mut self) {
+        for own in &self.loops {
+            for life in self.lives.values_mut().filter(|life| life.meets(*own) && !own.contains(**life)) {
+                *life = Life { from: life.from.min(own.from), to: life.to.max(own.to) };
+            }
+        }
+    }
 }
 
 #[cfg(test)]
