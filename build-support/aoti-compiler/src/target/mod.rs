@@ -171,11 +171,11 @@ impl Target {
         }
     }
 
-    /// Whether a product may go on with whole rows of its results: on GPUs several blocks compute parts of a row, and so do
-    /// libraries that products may be left to.
+    /// Whether a product may go on with whole rows of its results: on GPUs several blocks compute parts of a row. Libraries
+    /// compute parts too, so a product that goes on with rows is left to none; a record may keep the two apart.
     pub fn finishes_rows(&self) -> bool {
         match self {
-            Target::Cpu(cpu) => cpu.libraries.is_empty(),
+            Target::Cpu(_) => true,
             Target::Gpu(_) => false,
         }
     }
