@@ -1,6 +1,7 @@
 //! Fake quantisation: numbers as they are once they were quantised, in programs that were made aware of it.
 
 use super::quantized::{along, channel_axis, dequantized, parameter, range};
+use super::random::all_hold;
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
@@ -73,7 +74,15 @@ fn fake_quantize_along(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
     let (axis, rank) = (channel_axis(cx, a, x)?, cx.b.rank(x));
     let scale = along(cx, a.tensor("scale")?, axis, rank)?;
-    let zero = along(cx, a.tensor("zero_point")?, axis, rank)?;
+    let zero = a.tensor("zero_point")?;
+    if !cx.b.dtype(zero).is_float() {
+        let (least, most) = (a.int("quant_min")?, a.int("quant_max")?);
+        let (above, below) =
+            (cx.with_number(Relation::Ge, zero, least)?, cx.with_number(Relation::Le, zero, most)?);
+        let within = cx.binary(IntBinary::And, above, below)?;
+        all_hold(cx, a, within, "zero points must be within the range of quantised numbers")?;
+    }
+    let zero = along(cx, zero, axis, rank)?;
     let (result, within) = faked(cx, x, (scale, zero), (a.int("quant_min")?, a.int("quant_max")?))?;
     Ok(with_mask(a, result, within))
 }
