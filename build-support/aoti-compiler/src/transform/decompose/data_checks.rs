@@ -107,10 +107,11 @@ impl Context {
 
     fn is_of_factorisation(&self, mut value: ValueId) -> bool {
         while let Some(node) = self.b.producer(value) {
-            match &node.op {
-                Op::Cast | Op::View(_) => value = node.inputs[0],
-                op => return matches!(op, Op::Routine(Routine::Lu | Routine::Ldl)),
+            if let Op::Routine(routine) = &node.op {
+                return matches!(routine, Routine::Lu | Routine::Ldl);
             }
+            let (Op::Cast | Op::View(_)) = &node.op else { return false };
+            value = node.inputs[0];
         }
         false
     }
