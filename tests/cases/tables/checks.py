@@ -100,7 +100,8 @@ def quantisation(t):
     x, scale, zero = t.rand(3, 4), torch.tensor([0.5, 0.25, 1.0]), torch.tensor([3, 4, 5], dtype=torch.int32)
     text = "torch.fake_quantize_per_channel_affine(x, s, z, 0, 0, 255)"
     t.data(text, {"x": x, "s": scale, "z": zero}, others("z", zero, [-1, 256, 2**31 - 1]), *others("z", zero, [0, 255]))
-    t.data(text, {"x": x, "s": scale, "z": zero.float()}, [], *others("z", zero.float(), [-1.0, 256.0]))
+    halves = torch.arange(-6.0, 6.0).reshape(3, 4) / 8
+    t.data(text, {"x": halves, "s": scale, "z": zero.float()}, [], *others("z", zero.float(), [-1.0, 256.0]))
 
 
 def counts(t):

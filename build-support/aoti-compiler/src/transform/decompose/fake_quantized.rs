@@ -21,20 +21,27 @@ rules! {
     pure "aten.fake_quantize_per_channel_affine_cachemask.default" => fake_quantize_along,
 }
 
-/// `x` as it is after it was quantised, and where it was within the range.
+/// `x` as it is after it was quantised, and where it was within the range. Zero points that need not be integers are added before
+/// numbers are rounded, others afterwards.
 fn faked(
     cx: &mut Context,
     x: ValueId,
     (scale, zero): (ValueId, ValueId),
     (low, high): (i64, i64),
+    is_fractional: bool,
 ) -> Result<(ValueId, ValueId), RuleError> {
     let dtype = cx.b.dtype(x);
     let wide = dtype.compute();
     let (x, scale, zero) = (cx.b.cast(x, wide), cx.b.cast(scale, wide), cx.b.cast(zero, wide));
     let inverse = cx.inverse(scale)?;
     let scaled = cx.mul(x, inverse)?;
-    let rounded = cx.unary(Rounding::Round, scaled);
-    let shifted = cx.add(rounded, zero)?;
+    let shifted = if is_fractional {
+        let sum = cx.add(scaled, zero)?;
+        cx.unary(Rounding::Round, sum)
+    } else {
+        let rounded = cx.unary(Rounding::Round, scaled);
+        cx.add(rounded, zero)?
+    };
     let above = cx.with_number(Relation::Ge, shifted, low)?;
     let below = cx.with_number(Relation::Le, shifted, high)?;
     let within = cx.binary(IntBinary::And, above, below)?;
@@ -58,7 +65,7 @@ fn with_mask(a: &Args, result: ValueId, within: ValueId) -> Outputs {
 fn fake_quantize(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
     let parameters = (parameter(cx, a, "scale")?, parameter(cx, a, "zero_point")?);
-    let (result, mut within) = faked(cx, x, parameters, (a.int("quant_min")?, a.int("quant_max")?))?;
+    let (result, mut within) = faked(cx, x, parameters, (a.int("quant_min")?, a.int("quant_max")?), false)?;
     let mut result = result;
     if let Some(enabled) = a.opt_tensor("fake_quant_enabled")? {
         let enabled = cx.b.cast(enabled, DType::Bool);
@@ -75,7 +82,8 @@ fn fake_quantize_along(cx: &mut Context, a: &Args) -> Rule {
     let (axis, rank) = (channel_axis(cx, a, x)?, cx.b.rank(x));
     let scale = along(cx, a.tensor("scale")?, axis, rank)?;
     let zero = a.tensor("zero_point")?;
-    if !cx.b.dtype(zero).is_float() {
+    let is_fractional = cx.b.dtype(zero).is_float();
+    if !is_fractional {
         let (least, most) = (a.int("quant_min")?, a.int("quant_max")?);
         let (above, below) =
             (cx.with_number(Relation::Ge, zero, least)?, cx.with_number(Relation::Le, zero, most)?);
@@ -83,7 +91,8 @@ fn fake_quantize_along(cx: &mut Context, a: &Args) -> Rule {
         all_hold(cx, a, within, "zero points must be within the range of quantised numbers")?;
     }
     let zero = along(cx, zero, axis, rank)?;
-    let (result, within) = faked(cx, x, (scale, zero), (a.int("quant_min")?, a.int("quant_max")?))?;
+    let (result, within) =
+        faked(cx, x, (scale, zero), (a.int("quant_min")?, a.int("quant_max")?), is_fractional)?;
     Ok(with_mask(a, result, within))
 }
 
