@@ -25,6 +25,18 @@ fn listing() -> String {
             .expect("text takes text");
     }
     writeln!(text, "\n{} operators.", operators.len()).expect("text takes text");
+    text.push_str(
+        "\n## What they require of data\n\nA run in which the elements of tensors do not meet what an operator requires of them ends with \
+         an error that names\nthe operator and the line of the program. Operators that are not listed have results for all \
+         elements.\n\n| operator | requires |\n|---|---|\n",
+    );
+    for operator in operators.keys() {
+        let requirements: Vec<String> =
+            registry.checks(operator).iter().map(|check| check.requirement()).collect();
+        if !requirements.is_empty() {
+            writeln!(text, "| `{operator}` | {} |", requirements.join("; ")).expect("text takes text");
+        }
+    }
     text
 }
 

@@ -13,11 +13,14 @@ use crate::symbolic::{Interval, Node};
 impl Importer {
     /// The conditions beside the graph.
     pub(super) fn guards(&mut self, code: &[String]) -> Vec<Guard> {
-        let mut guards: Vec<Guard> = Vec::new();
+        let message = String::new;
+        let stated = self.symbols.stated_of_expressions().into_iter();
+        let mut guards: Vec<Guard> =
+            stated.map(|condition| Guard { condition, message: message() }).collect();
         for text in code {
             match parse(text).and_then(|tree| tree.condition(&mut self.symbols)) {
                 Ok(condition) => {
-                    let guard = Guard { condition, message: String::new() };
+                    let guard = Guard { condition, message: message() };
                     if !guards.contains(&guard) {
                         guards.push(guard);
                     }

@@ -4,10 +4,10 @@
 //! expression, such as `2*s0`, is replaced by what solves it for the size of that axis. Symbols of values that are
 //! read from data are declared where they are first met.
 
-use super::expr::{Scope, Tree};
+use super::expr::{Scope, Tree, parse};
 use super::schema::RangeConstraint;
 use crate::frontend::Least;
-use crate::graph::{SymbolInfo, SymbolSource};
+use crate::graph::{Condition, Relation, SymbolInfo, SymbolSource};
 use crate::symbolic::{Expr, Interval, RangeTable, Ranges, Symbol};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
@@ -135,6 +135,34 @@ impl Symbols {
     fn exactly(&self, name: &str) -> Option<&str> {
         let number = || self.numbers.get_key_value(name).map(|(own, _)| own);
         self.inputs.get_key_value(name).map(|(own, _)| own).or_else(number).map(String::as_str)
+    }
+
+    /// What the file states of expressions: a size that is a formula has a range of its own beside those of its symbols.
+    pub(super) fn stated_of_expressions(&mut self) -> Vec<Condition> {
+        let constraints: Vec<(Tree, RangeConstraint)> = self
+            .constraints
+            .iter()
+            .filter_map(|(text, range)| Some((parse(text).ok()?, *range)))
+            .filter(|(tree, _)| !matches!(tree, Tree::Symbol(_)))
+            .collect();
+        let mut stated = Vec::new();
+        for (tree, RangeConstraint { min_val, max_val }) in constraints {
+            let mut names = Vec::new();
+            tree.symbols(&mut names);
+            // A range of what the program does not have says nothing of it.
+            if names.iter().any(|name| !self.values.contains_key(name)) {
+                continue;
+            }
+            let Ok(value) = tree.integer(self) else { continue };
+            let is_assumed = matches!(self.least, Least::Size(_)) && min_val == Some(ASSUMED);
+            self.are_stated &= !is_assumed;
+            let least = min_val.filter(|_| !is_assumed);
+            let least = least.map(|least| Condition::compare(value.clone(), Relation::Ge, least));
+            let most = max_val.filter(|most| *most < i64::MAX - 1);
+            let most = most.map(|most| Condition::compare(value, Relation::Le, most));
+            stated.extend(least.into_iter().chain(most));
+        }
+        stated
     }
 
     /// Whether `symbol` is read from data.
@@ -278,6 +306,37 @@ mod tests {
         assert_eq!(infos[0].name, "x0_d1");
         assert_eq!(infos[1].source, SymbolSource::InputDim { input: 1, axis: 0 });
         assert!(underived.is_empty());
+    }
+
+    #[test]
+    fn formulas_keep_ranges_of_their_own() {
+        let range = |min, max| RangeConstraint { min_val: Some(min), max_val: max };
+        let constraints = || {
+            IndexMap::from([
+                ("2*s9".to_owned(), range(4, Some(16))),
+                ("s9".to_owned(), range(2, Some(8))),
+                ("s9 + 1".to_owned(), range(3, Some(i64::MAX))),
+                ("s9 + s4".to_owned(), range(3, None)),
+            ])
+        };
+        let places = [place(0, 0, "2*s9"), place(1, 0, "s9 + 1")];
+        for least in [Least::Size(0), Least::Size(1), Least::Stated] {
+            let mut symbols = Symbols::new(constraints(), least, &places);
+            let stated = symbols.stated_of_expressions();
+            let t = Symbol::size(0);
+            let hold = |size| {
+                let value = |symbol| (symbol == t).then_some(size);
+                stated.iter().all(|condition| condition.evaluate(&value))
+            };
+            assert_eq!([2, 4, 16, 18].map(hold), [false, true, true, false]);
+            assert_eq!(stated.len(), 3);
+        }
+        // Where export only assumes a minimum, smaller sizes are taken.
+        let assumed = || IndexMap::from([("s9 + 1".to_owned(), range(2, None))]);
+        let mut symbols = Symbols::new(assumed(), Least::Size(0), &places);
+        assert!(symbols.stated_of_expressions().is_empty() && !symbols.are_stated());
+        let mut symbols = Symbols::new(assumed(), Least::Stated, &places);
+        assert_eq!(symbols.stated_of_expressions().len(), 1);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::loss::reduce;
 use super::norm::pairwise_distance;
 use super::operand::Operand;
 use super::order::any_equal;
+use super::random::all_hold;
 use super::registry::rules;
 use super::softmax::{Form, softmax};
 use super::{Args, Context, Outputs, RuleError};
@@ -261,6 +262,11 @@ fn multilabel_margin(cx: &mut Context, a: &Args, with_mask: bool) -> Rule {
     let target = cx.b.cast(target, DType::I64);
     let target = cx.at_least_1d(target)?;
     let axis = axis.min(cx.b.rank(wide) - 1);
+    let classes = cx.b.shape(wide)[axis].clone();
+    let classes = cx.b.index(classes, &[]);
+    let is_target =
+        cx.apply([target, classes], DType::I64, |[target, classes]| target.ge(-1.0).and(target.lt(classes)))?;
+    all_hold(cx, a, is_target, "targets must be at least -1, and below the number of classes")?;
     let named = cx.with_number(Relation::Ge, target, 0i64)?;
     let named = cx.b.cast(named, DType::I64);
     let valid = cx.b.scan(ScanOp::Prod, named, axis)?[0];

@@ -149,6 +149,8 @@ pub(super) fn lu(cx: &mut Context, a: &Args) -> Rule {
 /// The same of factors that there are.
 pub(super) fn lu_unpack(cx: &mut Context, a: &Args) -> Rule {
     let (both, pivots) = (parts(cx, a, "LU_data")?, a.tensor("LU_pivots")?);
+    let (_, rows, _) = sides(cx, both.re)?;
+    cx.check_pivots(a, pivots, &rows, false)?;
     unpacked(cx, both, pivots)
 }
 
@@ -156,6 +158,8 @@ pub(super) fn lu_unpack(cx: &mut Context, a: &Args) -> Rule {
 pub(super) fn lu_solve(cx: &mut Context, a: &Args, names: [&str; 3]) -> Rule {
     let (both, pivots, b) = (parts(cx, a, names[0])?, a.tensor(names[1])?, parts(cx, a, names[2])?);
     let (left, is_adjoint) = (a.bool_or("left", true)?, a.bool_or("adjoint", false)?);
+    let (_, rows, _) = sides(cx, both.re)?;
+    cx.check_pivots(a, pivots, &rows, false)?;
     let b = if left { b } else { adjoint(cx, b)? };
     // From the right it is the adjoint that meets the unknown's.
     let x = if left != is_adjoint {

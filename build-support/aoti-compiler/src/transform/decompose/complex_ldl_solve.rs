@@ -152,6 +152,7 @@ pub(super) fn solve(cx: &mut Context, a: &Args) -> Result<Outputs, RuleError> {
     let whole = |last: [&Expr; 2]| [leading.clone(), last.map(Clone::clone).to_vec()].concat();
     let stored = each(stored, |part| Ok(cx.b.expand(part, &whole([&m, &m]))?))?;
     let b = each(b, |part| Ok(cx.b.expand(part, &whole([&m, &n]))?))?;
+    cx.check_pivots(a, a.tensor("pivots")?, &m, true)?;
     let pivots = all_pivots(cx, a.tensor("pivots")?, &m)?;
     let pivots = cx.b.expand(pivots, &[leading.clone(), vec![m.clone()]].concat())?;
     let blocks = Blocks::of(cx, pivots)?;

@@ -1,6 +1,7 @@
 //! Fake quantisation: numbers as they are once they were quantised, in programs that were made aware of it.
 
 use super::quantized::{along, channel_axis, dequantized, parameter, range};
+use super::random::all_hold;
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
@@ -20,20 +21,27 @@ rules! {
     pure "aten.fake_quantize_per_channel_affine_cachemask.default" => fake_quantize_along,
 }
 
-/// `x` as it is after it was quantised, and where it was within the range.
+/// `x` as it is after it was quantised, and where it was within the range. Zero points that need not be integers are added before
+/// numbers are rounded, others afterwards.
 fn faked(
     cx: &mut Context,
     x: ValueId,
     (scale, zero): (ValueId, ValueId),
     (low, high): (i64, i64),
+    is_fractional: bool,
 ) -> Result<(ValueId, ValueId), RuleError> {
     let dtype = cx.b.dtype(x);
     let wide = dtype.compute();
     let (x, scale, zero) = (cx.b.cast(x, wide), cx.b.cast(scale, wide), cx.b.cast(zero, wide));
     let inverse = cx.inverse(scale)?;
     let scaled = cx.mul(x, inverse)?;
-    let rounded = cx.unary(Rounding::Round, scaled);
-    let shifted = cx.add(rounded, zero)?;
+    let shifted = if is_fractional {
+        let sum = cx.add(scaled, zero)?;
+        cx.unary(Rounding::Round, sum)
+    } else {
+        let rounded = cx.unary(Rounding::Round, scaled);
+        cx.add(rounded, zero)?
+    };
     let above = cx.with_number(Relation::Ge, shifted, low)?;
     let below = cx.with_number(Relation::Le, shifted, high)?;
     let within = cx.binary(IntBinary::And, above, below)?;
@@ -57,7 +65,7 @@ fn with_mask(a: &Args, result: ValueId, within: ValueId) -> Outputs {
 fn fake_quantize(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
     let parameters = (parameter(cx, a, "scale")?, parameter(cx, a, "zero_point")?);
-    let (result, mut within) = faked(cx, x, parameters, (a.int("quant_min")?, a.int("quant_max")?))?;
+    let (result, mut within) = faked(cx, x, parameters, (a.int("quant_min")?, a.int("quant_max")?), false)?;
     let mut result = result;
     if let Some(enabled) = a.opt_tensor("fake_quant_enabled")? {
         let enabled = cx.b.cast(enabled, DType::Bool);
@@ -73,8 +81,18 @@ fn fake_quantize_along(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
     let (axis, rank) = (channel_axis(cx, a, x)?, cx.b.rank(x));
     let scale = along(cx, a.tensor("scale")?, axis, rank)?;
-    let zero = along(cx, a.tensor("zero_point")?, axis, rank)?;
-    let (result, within) = faked(cx, x, (scale, zero), (a.int("quant_min")?, a.int("quant_max")?))?;
+    let zero = a.tensor("zero_point")?;
+    let is_fractional = cx.b.dtype(zero).is_float();
+    if !is_fractional {
+        let (least, most) = (a.int("quant_min")?, a.int("quant_max")?);
+        let (above, below) =
+            (cx.with_number(Relation::Ge, zero, least)?, cx.with_number(Relation::Le, zero, most)?);
+        let within = cx.binary(IntBinary::And, above, below)?;
+        all_hold(cx, a, within, "zero points must be within the range of quantised numbers")?;
+    }
+    let zero = along(cx, zero, axis, rank)?;
+    let (result, within) =
+        faked(cx, x, (scale, zero), (a.int("quant_min")?, a.int("quant_max")?), is_fractional)?;
     Ok(with_mask(a, result, within))
 }
 

@@ -4,7 +4,7 @@ use super::masks::hits;
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Combine, Coord, ScanOp, ValueId};
+use crate::graph::{BinaryOp, Combine, Coord, Relation, ScanOp, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -269,6 +269,10 @@ fn spread_values(
     let values = cx.b.pad(values, &rooms, 0i64)?;
     let ones = cx.b.cast(mask, DType::I64);
     let flat = cx.flattened(ones)?;
+    let total = cx.sum(flat, &[0], false)?;
+    let given = cx.b.index(own[count_axis].clone(), &[]);
+    let as_many = cx.binary(Relation::Eq, total, given)?;
+    cx.b.assert(as_many, "the mask has another number of true elements than there are values for them")?;
     let number = cx.b.scan(ScanOp::Sum, flat, 0)?[0];
     let mask_shape = cx.b.shape(mask);
     let number = cx.b.reshape(number, &mask_shape)?;

@@ -86,20 +86,20 @@ fn masked_scatter(cx: &mut Context, a: &Args) -> Rule {
     let (x, mask, source) = (a.tensor("self")?, a.tensor("mask")?, a.tensor("source")?);
     let shape = cx.b.broadcast_shapes(&[x, mask])?;
     let (x, mask) = (cx.b.expand(x, &shape)?, cx.b.expand(mask, &shape)?);
-    if cx.b.ty(source).numel().is(0) || Expr::product(&shape).is(0) {
+    if Expr::product(&shape).is(0) {
         return Ok(x.into());
     }
     let flags = cx.b.cast(mask, DType::Bool);
     let ones = cx.b.cast(flags, DType::I64);
     let flat = cx.flattened(ones)?;
     let running = cx.b.scan(ScanOp::Sum, flat, 0)?[0];
-    let number = cx.with_number(BinaryOp::Sub, running, 1i64)?;
-    let number = cx.with_number(BinaryOp::Maximum, number, 0i64)?;
-    let number = cx.b.reshape(number, &shape)?;
-    // Positions past the source's end belong to elements that are not taken.
-    let last = cx.b.index(&cx.b.ty(source).numel() - 1, &[]);
-    let number = cx.binary(BinaryOp::Minimum, number, last)?;
+    let number = cx.b.reshape(running, &shape)?;
+    // Elements that are not taken read one more in front, which is there where there are no others. So an element that the source
+    // does not have is an index outside of it.
+    let none = cx.b.full_like(0i64, number);
+    let number = cx.b.select(flags, number, none)?;
     let source = cx.flattened(source)?;
+    let source = cx.b.pad(source, &[(Expr::int(1), Expr::int(0))], 0i64)?;
     let taken = super::embedding::rows(cx, source, number)?;
     Ok(cx.b.select(flags, taken, x)?.into())
 }

@@ -6,8 +6,9 @@
 use super::operand::Operand;
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
+use crate::aten::Arg;
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, FloatBinary, ReduceOp, Rounding, Scalar, ValueId};
+use crate::graph::{BinaryOp, FloatBinary, ReduceOp, Relation, Rounding, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -131,6 +132,10 @@ fn quantize_per_tensor(cx: &mut Context, a: &Args) -> Rule {
     let x = wide(cx, a)?;
     let dtype = cx.b.dtype(x);
     let scale = parameter(cx, a, "scale")?;
+    if let Some(Arg::Tensor(_)) = a.raw("scale") {
+        let divides = cx.with_number(Relation::Ne, scale, 0.0)?;
+        cx.assert_all(divides, &format!("{}: the scale must not be zero", a.target()))?;
+    }
     // PyTorch divides in Python, which is `f64`, and multiplies in the type of the tensor.
     let inverse = cx.inverse(scale)?;
     let inverse = cx.b.cast(inverse, dtype);

@@ -210,6 +210,7 @@ fn multinomial(cx: &mut Context, a: &Args) -> Rule {
     all_hold(cx, a, is_weight, "weights must be finite and not negative")?;
     let mut drawn = shape.clone();
     drawn[last] = samples.clone();
+    cx.b.require(Condition::compare(samples.clone(), Relation::Ge, 1), "at least one category must be drawn");
     if a.bool_or("replacement", false)? {
         let sums = cx.b.scan(ScanOp::Sum, weights, last)?[0];
         let total = cx.b.slice(sums, last, &(&size - &Expr::int(1)), &Expr::int(1), 1)?;
@@ -221,12 +222,9 @@ fn multinomial(cx: &mut Context, a: &Args) -> Rule {
             cx.apply([u, total], DType::F64, |[u, total]| (u * &total).min(total * (1.0 - f64::EPSILON)))?;
         return Ok(cx.b.search_sorted(sums, parts, true)?.into());
     }
-    let is_positive = cx.with_number(Relation::Gt, weights, 0.0)?;
-    let positive = cx.b.cast(is_positive, DType::I64);
-    let positive = cx.sum(positive, &[last], false)?;
-    let wanted = cx.b.index(samples.clone(), &[]);
-    let enough = cx.binary(Relation::Ge, positive, wanted)?;
-    all_hold(cx, a, enough, "without replacement as many weights as samples must be positive")?;
+    let total = cx.sum(weights, &[last], false)?;
+    let some = cx.with_number(Relation::Gt, total, 0.0)?;
+    all_hold(cx, a, some, "weights must not all be zero")?;
     let u = cx.open_uniform(DType::F64, &shape)?;
     let keys = cx.apply([weights, u], DType::F64, |[w, u]| w / -u.log())?;
     let (_, order) = cx.b.sort(keys, last, true)?;

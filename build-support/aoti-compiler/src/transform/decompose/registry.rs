@@ -2,7 +2,7 @@
 
 use super::complex::How;
 use super::refused::{REFUSED, Refusal};
-use super::{Args, Context, RuleError};
+use super::{Args, Check, Context, RuleError};
 use crate::graph::ValueId;
 use crate::operators::{Declared, Operators};
 use crate::symbolic::Expr;
@@ -228,6 +228,11 @@ impl<'o> Registry<'o> {
             }
         }
         None
+    }
+
+    /// What an operator, named without its overload, checks of its data.
+    pub fn checks(&self, operator: &str) -> &'static [Check] {
+        super::data_checks::of_operator(operator).unwrap_or_default()
     }
 
     /// The names of all overloads with a rule, in table order.

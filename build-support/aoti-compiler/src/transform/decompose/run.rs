@@ -314,6 +314,7 @@ impl<'a> Walk<'a> {
         }
         let args = Args { call, program: self.program, tensors: &tensors };
         self.cx.overwritten.clear();
+        self.cx.check_data(rule.name, &args)?;
         let outputs = (rule.run)(&mut self.cx, &args)?;
         for (name, value) in std::mem::take(&mut self.cx.overwritten) {
             if let Some((_, Arg::Tensor(tensor))) = call.args.iter().find(|(own, _)| own == name) {

@@ -5,7 +5,7 @@ use super::registry::rules;
 use super::{Args, Context, Operand, Outputs, RuleError};
 use crate::aten::Arg;
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Combine, Coord, ReduceOp, UnaryOp, ValueId};
+use crate::graph::{BinaryOp, Combine, Condition, Coord, ReduceOp, Relation, UnaryOp, ValueId};
 use crate::symbolic::{Expr, Node};
 
 type Rule = Result<Outputs, RuleError>;
@@ -103,8 +103,9 @@ fn histogram_bounds(
     let known = if let (Operand::Number(low), Operand::Number(high)) = (low, high) {
         Some((low.to_f64(), high.to_f64()))
     } else {
-        let ordered = cx.apply(given, dtype, |[low, high]| low.le(high))?;
-        cx.b.assert(ordered, "the bounds of a histogram are not in order")?;
+        let ordered =
+            cx.apply(given, dtype, |[low, high]| low.le(&high).and(low.is_finite()).and(high.is_finite()))?;
+        cx.b.assert(ordered, "the bounds of a histogram must be finite and in order")?;
         None
     };
     if known.is_some_and(|(low, high)| low != high) || cx.b.ty(x).numel().is(0) {
@@ -162,6 +163,8 @@ fn bincount(cx: &mut Context, a: &Args) -> Rule {
         Some(Arg::Int(size)) => size.clone(),
         _ => Expr::int(0),
     };
+    let message = "the number of counts must not be negative";
+    cx.b.require(Condition::compare(least.clone(), Relation::Ge, 0), message);
     let size = a.output_meta(0).and_then(|meta| meta.sizes.first().cloned());
     let Some(size) = size else {
         return Err(RuleError::Malformed("the result has no described size".to_owned()));

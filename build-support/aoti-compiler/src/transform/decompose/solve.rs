@@ -3,6 +3,7 @@
 //! Where PyTorch raises an error because of a matrix's elements, the run fails with the operator's name; the `_ex` forms give
 //! `info` instead.
 
+use super::ldl::ldl;
 use super::operand::Operand;
 use super::registry::rules;
 use super::{Args, Context, Outputs, RuleError};
@@ -31,6 +32,8 @@ rules! {
     },
     pure "aten.lu_unpack.default" => |cx, a| {
         let (lu, pivots) = (a.tensor("LU_data")?, a.tensor("LU_pivots")?);
+        let (_, rows, _) = sides(cx, lu)?;
+        cx.check_pivots(a, pivots, &rows, false)?;
         Ok(Outputs::Many(unpacked(cx, lu, pivots)?.map(Some).to_vec()))
     },
     pure "aten.linalg_lu_solve.default" => |cx, a| {
@@ -127,6 +130,8 @@ rules! {
     pure "aten.linalg_ldl_solve.default" => |cx, a| {
         let (ld, pivots, b) = (a.tensor("LD")?, a.tensor("pivots")?, a.tensor("B")?);
         let (ld, b) = same_batch(cx, ld, b)?;
+        let (_, rows, _) = sides(cx, ld)?;
+        cx.check_pivots(a, pivots, &rows, true)?;
         let pivots = cx.b.cast(pivots, DType::I64);
         let pivots = over_batch(cx, pivots, ld)?;
         Ok(cx.b.routine(Routine::LdlSolve, &[ld, pivots, b])?[0].into())
@@ -341,6 +346,8 @@ pub(super) fn row_exchanges(cx: &mut Context, pivots: ValueId, x: ValueId, back:
 
 fn lu_solve(cx: &mut Context, a: &Args, lu: ValueId, pivots: ValueId, b: ValueId) -> Value {
     let (left, turned) = (a.bool_or("left", true)?, a.bool_or("adjoint", false)?);
+    let (_, rows, _) = sides(cx, lu)?;
+    cx.check_pivots(a, pivots, &rows, false)?;
     let b = if left { b } else { adjoint(cx, b)? };
     // From the right it is the transpose that meets the transposed unknown.
     let x = if left != turned {
@@ -479,12 +486,6 @@ fn cholesky_solve(cx: &mut Context, a: &Args, b: ValueId, factor: ValueId) -> Va
     let (lower, other) = if upper { (turned, factor) } else { (factor, turned) };
     let y = triangular(cx, lower, b, Triangle { upper: false, unit: false })?;
     triangular(cx, other, y, Triangle { upper: true, unit: false })
-}
-
-fn ldl(cx: &mut Context, a: &Args) -> Result<[ValueId; 3], RuleError> {
-    let x = a.tensor("self")?;
-    let all = cx.b.routine(Routine::Ldl, &[x])?;
-    Ok([all[0], all[1], all[2]])
 }
 
 /// Powers of a matrix below zero are those of its inverse.
