@@ -110,6 +110,14 @@ fn trapezoid(cx: &mut Context, a: &Args, cumulative: bool) -> Rule {
     let y = a.tensor("y")?;
     let axis = Context::axis(a.int_or("dim", -1)?, cx.b.rank(y))?;
     let y = cx.at_least_1d(y)?;
+    let size = cx.b.shape(y)[axis].clone();
+    if !cumulative && a.opt_tensor("x")?.is_none() && size.interval(cx.b.ranges()).min >= 1 {
+        // As PyTorch has it, which makes a difference to infinities: all of it, less half of both ends.
+        let ends = [cx.b.pick(y, axis, &Expr::int(0))?, cx.b.pick(y, axis, &(&size - 1))?];
+        let ends = cx.apply(ends, cx.b.dtype(y), |[first, last]| first + last)?;
+        let (sum, dx) = (total(cx, y, axis, false)?, a.float_or("dx", 1.0)?);
+        return Ok(cx.apply_float([sum, ends], |[sum, ends]| (sum - ends * 0.5) * dx)?.into());
+    }
     let fewer = (&cx.b.shape(y)[axis] - 1).maximum_in(&Expr::int(0), cx.b.ranges());
     let start = i64::from(!cx.b.shape(y)[axis].is(0));
     let next = part(cx, y, axis, start, &fewer)?;
