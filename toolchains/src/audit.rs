@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use object::elf;
-use object::read::elf::{Dyn, ElfFile64, FileHeader};
-use object::{Object, ObjectSymbol, SymbolKind};
+use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 mod permitted;
 
@@ -25,6 +25,8 @@ pub enum AuditError {
         /// The libraries, in the order in which they are named.
         libraries: Vec<String>,
     },
+    /// It asks for a stack from which code can be run, or does not say that it needs none: the whole process would get one.
+    ExecutableStack,
     /// It is not a 64-bit ELF file, or a damaged one.
     Unreadable(String),
 }
@@ -38,6 +40,7 @@ impl fmt::Display for AuditError {
             AuditError::Libraries { libraries } => {
                 write!(f, "needs libraries outside libc, libm and libgcc: `{}`", libraries.join("`, `"))
             }
+            AuditError::ExecutableStack => f.write_str("asks for an executable stack"),
             AuditError::Unreadable(inner) => write!(f, "cannot be read as an ELF file: {inner}"),
         }
     }
@@ -123,6 +126,9 @@ pub fn audit(bytes: &[u8], allow: &Allow) -> Result<(), AuditError> {
     if file.kind() == object::ObjectKind::Relocatable {
         return audit_objects(&[bytes], allow);
     }
+    if has_executable_stack(&file)? {
+        return Err(AuditError::ExecutableStack);
+    }
     let is_permitted = |name: &String| {
         let of_sanitizer = ["libasan.", "libubsan.", "libtsan.", "libclang_rt."];
         permitted::is_permitted_library(name)
@@ -136,18 +142,34 @@ pub fn audit(bytes: &[u8], allow: &Allow) -> Result<(), AuditError> {
 /// Audits objects that will be linked together, so may use each other's symbols.
 ///
 /// # Errors
-/// [`AuditError::Symbols`] with all symbols that are too many; [`AuditError::Unreadable`].
+/// [`AuditError::Symbols`] with all symbols that are too many; [`AuditError::ExecutableStack`]; [`AuditError::Unreadable`].
 pub fn audit_objects(objects: &[&[u8]], allow: &Allow) -> Result<(), AuditError> {
     let (mut wanted, mut defined) = (BTreeSet::new(), BTreeSet::new());
     for bytes in objects {
         wanted.extend(undefined_symbols(bytes)?);
         let file = parse(bytes)?;
+        if has_executable_stack(&file)? {
+            return Err(AuditError::ExecutableStack);
+        }
         let own = all_symbols(&file).filter(|symbol| symbol.is_definition() && symbol.is_global());
         defined.extend(sorted(own));
     }
     let too_many = |name: &String| !defined.contains(name) && !allow.permits(name);
     let symbols = wanted.into_iter().filter(too_many).collect::<Vec<_>>();
     if symbols.is_empty() { Ok(()) } else { Err(AuditError::Symbols { symbols }) }
+}
+
+/// What a loader or linker takes the stack to be: executable, unless the file says otherwise.
+fn has_executable_stack(file: &File<'_>) -> Result<bool, AuditError> {
+    let (endian, data) = (file.endian(), file.data());
+    if file.kind() == object::ObjectKind::Relocatable {
+        let note = file.section_by_name(".note.GNU-stack");
+        let is_data = |flags| matches!(flags, object::SectionFlags::Elf { sh_flags } if sh_flags & u64::from(elf::SHF_EXECINSTR) == 0);
+        return Ok(!note.is_some_and(|note| is_data(note.flags())));
+    }
+    let headers = file.elf_header().program_headers(endian, data).map_err(unreadable)?;
+    let stack = headers.iter().find(|header| header.p_type(endian) == elf::PT_GNU_STACK);
+    Ok(stack.is_none_or(|stack| stack.p_flags(endian) & elf::PF_X != 0))
 }
 
 type File<'a> = ElfFile64<'a>;

@@ -208,13 +208,17 @@ pub struct Arguments {
     pub link_static: Vec<String>,
     /// Removes symbols nobody resolves against; not used when debugging.
     pub strip: Vec<String>,
+    /// Every compile, after all other arguments: the user's own, which can change those.
+    pub last: Vec<String>,
+    /// Every link, likewise.
+    pub link_last: Vec<String>,
 }
 
 read_fields!(Arguments {
     compile, compile_c = "compile-c", optimize, debug, sanitize, assemble, link, link_strict = "link-strict",
     link_sanitize = "link-sanitize", link_shared = "link-shared", link_executable = "link-executable",
     link_static = "link-static", strip,
-} or_default { optimize_size = "optimize-size" });
+} or_default { optimize_size = "optimize-size", last, link_last = "link-last" });
 
 /// Argument lists of calls for a GPU. `{architecture}` stands for `sm_90a` or `gfx90a`, `{virtual}` for `compute_90a`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -231,9 +235,11 @@ pub struct DeviceArguments {
     pub binary: Option<Vec<String>>,
     /// Asks for portable text (PTX); absent where there is none.
     pub text: Option<Vec<String>>,
+    /// Every compile, after all other arguments.
+    pub last: Vec<String>,
 }
 
-read_fields!(DeviceArguments { suffix, compile, optimize, debug } or_default { binary, text });
+read_fields!(DeviceArguments { suffix, compile, optimize, debug } or_default { binary, text, last });
 
 /// One instruction-set level.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -358,10 +364,16 @@ mod tests {
     #[test]
     fn no_definition_asks_for_arguments_that_change_values() {
         for definition in definitions() {
-            let small = definition.arguments.optimize_size.unwrap_or_default();
-            let mut every = [definition.arguments.compile, definition.arguments.optimize, small].concat();
+            let ours = definition.arguments;
+            let small = ours.optimize_size.unwrap_or_default();
+            let mut every =
+                [ours.compile, ours.compile_c, ours.optimize, small, ours.debug, ours.last].concat();
+            // At a link these make compilers add start files that change how the whole process rounds.
+            every.extend([ours.link, ours.link_strict, ours.link_shared, ours.link_executable].concat());
+            every.extend([ours.link_static, ours.link_sanitize, ours.link_last, ours.strip].concat());
+            every.extend(definition.levels.into_values().flat_map(|level| level.arguments));
             if let Some(device) = definition.device {
-                every.extend([device.compile, device.optimize].concat());
+                every.extend([device.compile, device.optimize, device.last].concat());
             }
             for argument in every {
                 for banned in [
@@ -372,6 +384,8 @@ mod tests {
                     "associative",
                     "Ofast",
                     "no-signed-zeros",
+                    "crtfastmath",
+                    "daz-ftz",
                 ] {
                     assert!(!argument.contains(banned), "{}: {argument}", definition.name);
                 }

@@ -231,6 +231,7 @@ impl Toolchain {
         arguments.extend(selects.iter().map(|word| filled(word, architecture)));
         arguments.extend(job.defines.iter().map(|define| format!("-D{define}")));
         arguments.extend(job.extra.iter().cloned());
+        arguments.extend(device.into_iter().flat_map(|device| device.last.iter().cloned()));
         let suffix = match form {
             Form::Cubin => "cubin",
             Form::Ptx => "ptx",

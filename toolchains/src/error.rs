@@ -32,6 +32,8 @@ pub enum Error {
         directory: PathBuf,
         /// Exit status in words.
         status: String,
+        /// What the tool wrote to its standard output, where some report errors.
+        stdout: String,
         /// What the tool wrote to its standard error.
         stderr: String,
         /// What to do about it, if the failure is a known one.
@@ -54,6 +56,11 @@ pub enum Error {
         program: PathBuf,
         /// Why not.
         source: io::Error,
+    },
+    /// The limit for the time of a tool is no number of seconds.
+    TimeLimit {
+        /// The variable's value.
+        value: String,
     },
     /// What compiles should be started through is no program.
     Launcher {
@@ -141,15 +148,19 @@ impl fmt::Display for Error {
                 looked_for.join("; "),
                 device.example()
             ),
-            Error::ToolFailed { label, command, status, stderr, advice, .. } => write!(
+            Error::ToolFailed { label, command, status, stdout, stderr, advice, .. } => write!(
                 f,
-                "`{label}` failed with {status}\n  command: {command}\n{stderr}{}",
+                "`{label}` failed with {status}\n  command: {command}\n{}{stderr}{}",
+                whole_lines(stdout),
                 help_line(*advice)
             ),
             Error::OutputMissing { label, output, command, .. } => {
                 write!(f, "`{label}` succeeded without writing `{output}`\n  command: {command}")
             }
             Error::Spawn { program, .. } => write!(f, "cannot start `{}`", program.display()),
+            Error::TimeLimit { value } => {
+                write!(f, "`AOTI_TOOL_TIMEOUT` is `{value}`, which is no number of seconds from 1 on")
+            }
             Error::Launcher { value } => {
                 write!(f, "`AOTI_COMPILER_LAUNCHER` names `{value}`, which is not a program")
             }
@@ -189,6 +200,7 @@ impl std::error::Error for Error {
             Error::NoDevice { .. }
             | Error::ToolFailed { .. }
             | Error::OutputMissing { .. }
+            | Error::TimeLimit { .. }
             | Error::Launcher { .. }
             | Error::Definition { .. }
             | Error::UnknownLevel { .. }
@@ -210,6 +222,12 @@ impl From<AuditError> for Error {
     }
 }
 
+/// A tool's words, so that more can follow on a line of its own.
+fn whole_lines(text: &str) -> String {
+    let text = text.trim_end();
+    if text.is_empty() { String::new() } else { format!("{text}\n") }
+}
+
 fn help_line(advice: Option<&str>) -> String {
     advice.map(|advice| format!("\n  help: {advice}")).unwrap_or_default()
 }
@@ -226,6 +244,7 @@ impl Error {
             Error::NotFound(_)
             | Error::NoDevice { .. }
             | Error::OutputMissing { .. }
+            | Error::TimeLimit { .. }
             | Error::Launcher { .. }
             | Error::Input { .. }
             | Error::Definition { .. }

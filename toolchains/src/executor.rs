@@ -43,12 +43,14 @@ impl Executor {
     /// no part of keys: a launcher that changes what compilers make is broken.
     ///
     /// # Errors
-    /// [`Error::Workspace`] when no jobserver can be made; [`Error::Launcher`] when the launcher is no program.
+    /// [`Error::Workspace`] when no jobserver can be made; [`Error::Launcher`] when the launcher is no program;
+    /// [`Error::TimeLimit`] when the limit for the time of a tool is none.
     pub fn new(
         environment: &Environment,
         store: Option<Arc<dyn ActionStore>>,
         jobs: Option<usize>,
     ) -> Result<Self, Error> {
+        process::limit(environment).map_err(|value| Error::TimeLimit { value })?;
         let turns = Turns::new(environment.jobserver(), jobs, environment.parallelism());
         let turns = turns.map_err(|source| Error::Workspace {
             label: "jobserver".to_owned(),
@@ -298,17 +300,22 @@ impl Executor {
         let arguments =
             action.arguments.iter().map(|word| word.replace("{directory}", &here)).collect::<Vec<_>>();
         let launch = &self.launch_for(action);
-        let output = process::run(launch, &arguments, folder.path(), &self.environment)
+        let ended = process::run(launch, &arguments, folder.path(), &self.environment)
             .map_err(|source| Error::Spawn { program: launch.program.clone(), source })?;
-        if !output.status.success() {
-            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        if !ended.is_success() {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let (stdout, stderr) = (text(&ended.output.stdout), text(&ended.output.stderr));
+            let status = ended.status();
             let directory = keep_failed(folder, &temporary, key);
             return Err(Error::ToolFailed {
                 label: action.label.clone(),
                 command: process::copyable(launch, &arguments, &directory),
                 directory,
-                advice: advice::for_failure(&output.status.to_string(), &stderr),
-                status: output.status.to_string(),
+                advice: ended
+                    .advice()
+                    .or_else(|| advice::for_failure(&status, &[stdout.as_str(), &stderr].join("\n"))),
+                status,
+                stdout,
                 stderr,
             });
         }

@@ -160,6 +160,7 @@ impl Toolchain {
         arguments.extend(level.iter().flat_map(|level| level.arguments.iter().cloned()));
         arguments.extend(job.defines.iter().map(|define| format!("-D{define}")));
         arguments.extend(job.extra);
+        arguments.extend(given.last.iter().cloned());
         arguments.extend(["-c".to_owned(), job.source.name.clone(), "-o".to_owned(), job.output.clone()]);
         let mut action = self.action(job.label, self.compiler_tool(), arguments, job.output);
         action.host_only = level.is_some_and(|level| level.host_only);
@@ -229,6 +230,7 @@ impl Toolchain {
         } else {
             arguments.extend(sanitized(&given.link_sanitize, mode));
         }
+        arguments.extend(given.link_last.iter().cloned());
         let mut action = self.action(job.label, self.compiler_tool(), arguments, job.output);
         action.inputs = job.objects;
         action

@@ -132,13 +132,14 @@ fn by_programs(environment: &Environment) -> Result<Vec<String>, Vec<String>> {
 fn answer(program: &PathBuf, arguments: &[&str], environment: &Environment) -> Result<String, String> {
     let arguments = arguments.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
     match process::run(&Launch::of(program), &arguments, Path::new("/"), environment) {
-        Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        Ok(output) => {
-            let said = [output.stdout, output.stderr].concat();
+        Ok(ended) if ended.is_success() => Ok(String::from_utf8_lossy(&ended.output.stdout).into_owned()),
+        Ok(ended) => {
+            let status = ended.status();
+            let said = [ended.output.stdout, ended.output.stderr].concat();
             let said = String::from_utf8_lossy(&said);
             // The last line of a script's traceback is its cause.
             let said = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
-            Err(format!("`{}` failed with {}: {said}", program.display(), output.status))
+            Err(format!("`{}` failed with {status}: {said}", program.display()))
         }
         Err(error) => Err(format!("`{}` cannot be started: {error}", program.display())),
     }

@@ -312,17 +312,18 @@ fn outputs(
     environment: &Environment,
 ) -> Result<(String, String), String> {
     let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>();
-    let output =
+    let ended =
         process::run(launch, &arguments, directory, environment).map_err(|error| error.to_string())?;
+    let output = &ended.output;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    if output.status.success() {
+    if ended.is_success() {
         return Ok((stdout, stderr));
     }
     let mut lines = stderr.lines().filter(|line| !line.trim().is_empty());
     let first = lines.clone().next().unwrap_or_default();
     let why = lines.find(|line| line.contains("error") || line.contains("fatal")).unwrap_or(first);
-    Err(format!("{}: {}", output.status, why.trim()))
+    Err(format!("{}: {}", ended.status(), why.trim()))
 }
 
 fn stamps_of(launch: &Launch, helpers: &[PathBuf]) -> Result<Vec<Stamp>, String> {

@@ -7,8 +7,8 @@
 //! program = "/opt/board/bin/aarch64-g++"    # a path, or a name on PATH
 //! archiver = "aarch64-ar"
 //! sysroot = "/opt/board/sysroot"
-//! flags = ["-mcpu=neoverse-n1"]             # added to every compile
-//! link-flags = ["-Wl,-z,now"]               # added to every link
+//! flags = ["-mcpu=neoverse-n1"]             # added to every compile, after ours
+//! link-flags = ["-Wl,-z,now"]               # added to every link, after ours
 //! targets = ["aarch64-unknown-linux-gnu"]   # by default the base's
 //! ```
 //! Paths are relative to the folder above `.cargo`, or to the manifest's. All go before the built-in ones: those of
@@ -35,9 +35,9 @@ pub struct UserToolchain {
     pub archiver: Option<String>,
     /// Where headers and libraries of the target are.
     pub sysroot: Option<String>,
-    /// Added to every compile.
+    /// Added to every compile, after all other arguments, so that they can change those.
     pub flags: Vec<String>,
-    /// Added to every link.
+    /// Added to every link, likewise.
     pub link_flags: Vec<String>,
     /// Rust target triples; by default the base's.
     pub targets: Vec<String>,
@@ -175,11 +175,10 @@ fn laid_over(base: &Definition, name: &str, own: &UserToolchain, folder: &Path) 
     if let Some(sysroot) = &own.sysroot {
         made.find.arguments.push(format!("--sysroot={}", folder.join(sysroot).display()));
     }
-    made.arguments.compile.extend(own.flags.iter().cloned());
-    made.arguments.compile_c.extend(own.flags.iter().cloned());
-    made.arguments.link.extend(own.link_flags.iter().cloned());
+    made.arguments.last.extend(own.flags.iter().cloned());
+    made.arguments.link_last.extend(own.link_flags.iter().cloned());
     if let Some(device) = &mut made.device {
-        device.compile.extend(own.flags.iter().cloned());
+        device.last.extend(own.flags.iter().cloned());
     }
     if !own.targets.is_empty() {
         let with_targets = |serves: &Serves| Serves { targets: own.targets.clone(), ..serves.clone() };

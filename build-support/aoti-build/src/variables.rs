@@ -46,6 +46,10 @@ pub const VARIABLES: &[Variable] = &[
         "AOTI_COMPILER_LAUNCHER",
         "a program that launches compilers, such as `sccache`, `distcc` or `icecc`",
     ),
+    other(
+        "AOTI_TOOL_TIMEOUT",
+        "seconds after which a compiler that does not end is ended, with what it has started; by default 3600",
+    ),
     build(
         "CARGO_AOTI",
         "the `cargo-aoti` that build scripts use if `aoti-build` is without its feature `compiler`; by default the \

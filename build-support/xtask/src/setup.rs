@@ -28,6 +28,10 @@ const REQUIRABLE: &[Tool] = &[
         programs: &["clang++-19", "clang++"],
         packages: &[&["clang-19", "lld-19"], &["clang", "lld"]],
     },
+    // Older releases, which have fewer builtins.
+    Tool { name: "g++-11", programs: &["g++-11"], packages: &[&["g++-11"]] },
+    Tool { name: "clang-14", programs: &["clang++-14"], packages: &[&["clang-14"]] },
+    Tool { name: "clang-16", programs: &["clang++-16"], packages: &[&["clang-16"]] },
     Tool {
         name: "gcc-aarch64",
         programs: &["aarch64-linux-gnu-g++"],

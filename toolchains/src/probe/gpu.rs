@@ -223,6 +223,7 @@ fn compile_arguments(device: &DeviceArguments, sample: &GpuArchitecture, file: &
     let mut arguments = device.compile.clone();
     let last = device.binary.as_ref().or(device.text.as_ref());
     arguments.extend(last.into_iter().flatten().map(|word| crate::device::filled(word, sample)));
+    arguments.extend(device.last.iter().cloned());
     arguments.extend([file.to_owned(), "-o".to_owned(), "probe.out".to_owned()]);
     arguments
 }

@@ -7,7 +7,8 @@ use std::process::Command;
 use crate::common::{Log, compile, executor, host_toolchains, library};
 use aoti_toolchain::audit::{self, Allow, AuditError};
 use aoti_toolchain::{
-    CompileJob, Error, FileContent, Goal, Input, Language, LinkJob, Linking, Mode, Sanitizer, Target,
+    AssembleJob, CompileJob, Error, FileContent, Goal, Input, Language, LinkJob, Linking, Mode, Sanitizer,
+    Target,
 };
 
 #[test]
@@ -47,6 +48,28 @@ fn a_library_exports_its_table_only_and_needs_libc_only() {
         let alone = audit::audit(&made[0].1, &Allow::default()).unwrap_err();
         assert_eq!(alone, AuditError::Symbols { symbols: vec!["weights".to_owned()] });
         audit::audit(&made[0].1, &Allow::symbols(["weights"])).unwrap();
+    }
+}
+
+/// An assembly file that does not say that it needs no executable stack gives the whole process one.
+#[test]
+fn an_object_that_asks_for_an_executable_stack_does_not_pass() {
+    for toolchain in host_toolchains() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = executor(folder.path(), None);
+        let made = library(&toolchain, &run, &Mode::default());
+        let weights = &made[1].1;
+        audit::audit_objects(&[weights], &Allow::default()).unwrap();
+        let source = Input::text("x.S", ".data\n.globl weights\nweights: .byte 1\n");
+        let job = AssembleJob { label: "x".into(), source, files: Vec::new(), output: "x.o".into() };
+        let careless = run.run_one(&toolchain.assemble(job), &Log::default()).unwrap();
+        let bytes = careless.first().read().unwrap();
+        assert_eq!(audit::audit_objects(&[&bytes], &Allow::default()), Err(AuditError::ExecutableStack));
+        let mut link = link(vec![careless.as_input("x.o").unwrap()], "liby.so", "weights");
+        link.extra.push("-Wl,-z,execstack".to_owned());
+        let action = toolchain.link_shared(link, &Mode::default());
+        let bytes = run.run_one(&action, &Log::default()).unwrap().first().read().unwrap();
+        assert_eq!(audit::audit(&bytes, &Allow::default()), Err(AuditError::ExecutableStack));
     }
 }
 

@@ -31,7 +31,7 @@ fn a_users_toolchain_goes_first_with_its_flags_and_sysroot() {
          *-print-prog-name*) echo none;;\n*) echo 'g++ (mine) 14';;\nesac",
     );
     let text = "[toolchain.mine]\nbase = \"gcc\"\nprogram = \"./my-g++\"\nsysroot = \"root\"\n\
-                flags = [\"-mtune=native\"]\ntargets = [\"x86_64-unknown-linux-gnu\"]\n";
+                flags = [\"-mtune=native\", \"-O3\"]\ntargets = [\"x86_64-unknown-linux-gnu\"]\n";
     std::fs::write(folder.path().join(".cargo/aoti.toml"), text).unwrap();
     let environment =
         Environment::from_variables([("PATH", "/usr/bin:/bin")], &project).with("TMPDIR", folder.path());
@@ -40,6 +40,14 @@ fn a_users_toolchain_goes_first_with_its_flags_and_sysroot() {
     assert_eq!(found.name(), "mine");
     let action = compile(&found, None, &Mode::default());
     assert!(action.arguments.contains(&"-mtune=native".to_owned()));
+    let place = |word: &str| action.arguments.iter().position(|argument| argument == word).unwrap();
+    // Later arguments win, so that a user's can change ours.
+    assert!(place("-O2") < place("-O3") && place("-DAOTI_TEST=1") < place("-O3"));
+    let at_level = compile(&found, Some("x86-64-v3"), &Mode::default()).arguments;
+    assert!(
+        at_level.iter().position(|word| word == "-march=x86-64-v3")
+            < at_level.iter().position(|word| word == "-O3")
+    );
     let sysroot = format!("--sysroot={}", folder.path().join("root").display());
     assert_eq!(action.tool.launch.arguments, [sysroot]);
     assert!(toolchains.report().entries[0].summary.contains("`mine` of the user"));
@@ -157,6 +165,63 @@ fn ccache_compiles_once_for_two_caches() {
         assert_eq!(hits.iter().sum::<usize>(), 1, "{}: {hits:?}", toolchain.name());
         assert_eq!(count(&folder.path().join("ccache"), "cache_miss"), 1);
     }
+}
+
+/// A compiler's driver waits for programs that it has started, so those must end too.
+#[test]
+fn a_tool_that_hangs_is_ended_with_all_that_it_has_started() {
+    let Some(toolchain) = host_toolchains().into_iter().next() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (launcher, started) = (folder.path().join("launcher"), folder.path().join("started"));
+    script(
+        &launcher,
+        &format!(
+            "echo said; echo more >&2\nsh -c 'sleep 600 & echo $! > {0}; wait' & wait",
+            started.display()
+        ),
+    );
+    let environment = Environment::capture()
+        .with("TMPDIR", folder.path())
+        .with("AOTI_COMPILER_LAUNCHER", &launcher)
+        .with("AOTI_TOOL_TIMEOUT", "1");
+    let begun = std::time::Instant::now();
+    let run = Executor::new(&environment, None, Some(1)).unwrap();
+    let error = run.run_one(&compile(&toolchain, None, &Mode::default()), &Log::default()).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("no end after 1 s") && text.contains("`AOTI_TOOL_TIMEOUT`"), "{text}");
+    assert!(text.contains("said\nmore"), "{text}");
+    assert!(begun.elapsed().as_secs() < 300);
+    #[cfg(target_os = "linux")]
+    {
+        let process = std::fs::read_to_string(&started).unwrap();
+        let state = || std::fs::read_to_string(format!("/proc/{}/stat", process.trim())).ok();
+        // Who adopts it may take a moment to ask how it ended.
+        let is_running = || state().is_some_and(|text| !text.contains(") Z"));
+        let mut looked = 0;
+        while is_running() && looked < 100 {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            looked += 1;
+        }
+        assert!(!is_running(), "{:?}", state());
+    }
+    for value in ["0", "soon", "-1"] {
+        let error =
+            Executor::new(&environment.clone().with("AOTI_TOOL_TIMEOUT", value), None, None).err().unwrap();
+        assert!(error.to_string().contains(&format!("`{value}`, which is no number of seconds")), "{error}");
+    }
+}
+
+#[test]
+fn what_a_failed_tool_wrote_to_its_standard_output_is_shown() {
+    let Some(toolchain) = host_toolchains().into_iter().next() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let launcher = folder.path().join("launcher");
+    script(&launcher, "echo 'error 7 of the tool'; echo 'and more' >&2; exit 3");
+    let environment =
+        Environment::capture().with("TMPDIR", folder.path()).with("AOTI_COMPILER_LAUNCHER", &launcher);
+    let run = Executor::new(&environment, None, Some(1)).unwrap();
+    let error = run.run_one(&compile(&toolchain, None, &Mode::default()), &Log::default()).unwrap_err();
+    assert!(error.to_string().contains("error 7 of the tool\nand more"), "{error}");
 }
 
 #[test]

@@ -19,13 +19,13 @@ template <class T> constexpr int kWidth = AOTI_VECTOR_BYTES / int(sizeof(T));
 
 // Lane i of b behind lane i of a, and back.
 template <int Half, class T, int W, int... I> AOTI_INLINE Vec<T, W> zipped(Vec<T, W> a, Vec<T, W> b, Indices<I...>) {
-  return {__builtin_shufflevector(a.v, b.v, (Half * W / 2 + I / 2 + I % 2 * W)...)};
+  return {shuffled<(Half * W / 2 + I / 2 + I % 2 * W)...>(a.v, b.v)};
 }
 template <int Odd, class T, int W, int... I> AOTI_INLINE Vec<T, W> unzipped(Vec<T, W> a, Vec<T, W> b, Indices<I...>) {
-  return {__builtin_shufflevector(a.v, b.v, (2 * I + Odd)...)};
+  return {shuffled<(2 * I + Odd)...>(a.v, b.v)};
 }
 template <class T, int W, int... I> AOTI_INLINE Vec<T, W> reversed(Vec<T, W> a, Indices<I...>) {
-  return {__builtin_shufflevector(a.v, a.v, (W - 1 - I)...)};
+  return {shuffled<(W - 1 - I)...>(a.v, a.v)};
 }
 
 // Lanes of the two registers that hold pairs.
@@ -80,8 +80,8 @@ template <int W> AOTI_INLINE i64 next(i64 at, i64 count) {
 // --- transposition in registers ---
 
 template <int D, class T, int W, int... I> AOTI_INLINE void exchange(Vec<T, W> &a, Vec<T, W> &b, Indices<I...>) {
-  const Vec<T, W> low{__builtin_shufflevector(a.v, b.v, (I & D ? I - D + W : I)...)};
-  const Vec<T, W> high{__builtin_shufflevector(a.v, b.v, (I & D ? I + W : I + D)...)};
+  const Vec<T, W> low{shuffled<(I & D ? I - D + W : I)...>(a.v, b.v)};
+  const Vec<T, W> high{shuffled<(I & D ? I + W : I + D)...>(a.v, b.v)};
   a = low, b = high;
 }
 template <int D, class T, int W> AOTI_INLINE void transpose(Vec<T, W> (&x)[W]) {

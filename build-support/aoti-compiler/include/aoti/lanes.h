@@ -4,7 +4,7 @@
 // instance of a kernel body runs the same algorithms. Knows nothing of memory or of mathematics; see vec.h for the API.
 #pragma once
 
-#include "base.h"
+#include "shuffle.h"
 #if AOTI_GCC_X86
 #include "x86_gcc.h"
 #endif
@@ -48,7 +48,7 @@ namespace detail {
 #if !AOTI_GPU
 template <class T, int W, int... I, int Offset>
 AOTI_INLINE Vec<T, W / 2> pick(Vec<T, W> a, Indices<I...>, Indices<Offset>) {
-  return {__builtin_shufflevector(a.v, a.v, (I + Offset)...)};
+  return {shuffled<(I + Offset)...>(a.v, a.v)};
 }
 template <int Offset, class T, int W> AOTI_INLINE Vec<T, W / 2> half(Vec<T, W> a) {
   if constexpr (W == 2)
@@ -68,11 +68,11 @@ template <class T, int W, int... I> AOTI_INLINE Vec<T, W> concat(Vec<T, W / 2> a
     return {(typename Vec<T, W>::Register)gcc::join_halves(a.v, b.v)};
 #endif
   else
-    return {__builtin_shufflevector(a.v, b.v, I...)};
+    return {shuffled<I...>(a.v, b.v)};
 }
 // Lanes 0, Step, 2*Step, ... of a register.
 template <int Step, class T, int W, int... I> AOTI_INLINE Vec<T, W / Step> every(Vec<T, W> a, Indices<I...>) {
-  return {__builtin_shufflevector(a.v, a.v, (I * Step)...)};
+  return {shuffled<(I * Step)...>(a.v, a.v)};
 }
 #endif
 

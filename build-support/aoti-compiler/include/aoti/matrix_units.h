@@ -131,7 +131,7 @@ typedef u16 UnalignedUnitHalves __attribute__((vector_size(64), aligned(2), may_
 
 // The upper halves of two vectors of words: those of the first before those of the second, or each pair side by side.
 template <bool Pairs, int... I> AOTI_INLINE UnitHalves upper_halves(Indices<I...>, UnitWords x, UnitWords y) {
-  return __builtin_shufflevector((UnitHalves)x, (UnitHalves)y, (Pairs ? I % 2 * 32 + I / 2 * 2 + 1 : 2 * I + 1)...);
+  return shuffled<(Pairs ? I % 2 * 32 + I / 2 * 2 + 1 : 2 * I + 1)...>((UnitHalves)x, (UnitHalves)y);
 }
 
 // The planes of two vectors, `step` elements apart.

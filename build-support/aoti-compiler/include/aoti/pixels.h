@@ -305,8 +305,8 @@ template <int Part, int... I>
 AOTI_INLINE TileVector three_channels(TileVector a, TileVector b, TileVector c, Indices<I...>) {
   constexpr int first = Part * kLanes;
   // Where the third channel comes, anything does at first.
-  const TileVector two = __builtin_shufflevector(a, b, ((first + I) % 3 == 1 ? kLanes + (first + I) / 3 : (first + I) / 3)...);
-  return __builtin_shufflevector(two, c, ((first + I) % 3 == 2 ? kLanes + (first + I) / 3 : I)...);
+  const TileVector two = shuffled<((first + I) % 3 == 1 ? kLanes + (first + I) / 3 : (first + I) / 3)...>(a, b);
+  return shuffled<((first + I) % 3 == 2 ? kLanes + (first + I) / 3 : I)...>(two, c);
 }
 
 // `count` pixels of three planes that are `plane` floats apart, as pictures have them, channels last, pixels `pitch` floats apart.

@@ -4,6 +4,31 @@
 
 #include "memory.h"
 
+// Clang has a builtin for vectors of any width, but not from its first release on, and not for all operations from the same
+// one on. Without it, and with GCC, those of the instruction set are spelled out.
+#define AOTI_ANY_WIDTH_FMA 0
+#define AOTI_ANY_WIDTH_SQRT 0
+#define AOTI_ANY_WIDTH_ROUND 0
+#if !AOTI_GPU && AOTI_CLANG
+#if __has_builtin(__builtin_elementwise_fma)
+#undef AOTI_ANY_WIDTH_FMA
+#define AOTI_ANY_WIDTH_FMA 1
+#endif
+#if __has_builtin(__builtin_elementwise_sqrt)
+#undef AOTI_ANY_WIDTH_SQRT
+#define AOTI_ANY_WIDTH_SQRT 1
+#endif
+#if __has_builtin(__builtin_elementwise_roundeven) && __has_builtin(__builtin_elementwise_floor) && \
+    __has_builtin(__builtin_elementwise_ceil) && __has_builtin(__builtin_elementwise_trunc)
+#undef AOTI_ANY_WIDTH_ROUND
+#define AOTI_ANY_WIDTH_ROUND 1
+#endif
+// Its builtins for NEON have no documented names.
+#if AOTI_AARCH64 && !(AOTI_ANY_WIDTH_FMA && AOTI_ANY_WIDTH_SQRT)
+#include <arm_neon.h>
+#endif
+#endif
+
 AOTI_NAMESPACE_BEGIN
 
 namespace detail {
@@ -40,20 +65,26 @@ template <class F, class T, int W> AOTI_INLINE Vec<T, W> per_register(F f, Vec<T
     return f(a);
 }
 
+// The two compilers have different builtins for square roots of 64 bytes.
+#if AOTI_CLANG
+#define AOTI_SQRT_512(TYPE, BITS) __builtin_ia32_sqrt##TYPE##512(a.v, 4)
+#else
+#define AOTI_SQRT_512(TYPE, BITS) __builtin_ia32_sqrt##TYPE##512_mask(a.v, a.v, BITS(-1), 4)
+#endif
 template <class T, int W> AOTI_INLINE Vec<T, W> sqrt_register(Vec<T, W> a) {
   constexpr int bytes = W * int(sizeof(T));
   (void)bytes;
   if constexpr (W == 1)
     return {scalar_sqrt(a.v)};
-#if AOTI_CLANG
+#if AOTI_ANY_WIDTH_SQRT
   else
     return {__builtin_elementwise_sqrt(a.v)};
 #else
 #if AOTI_AVX512
   else if constexpr (bytes == 64 && is_same<T, f32>)
-    return {__builtin_ia32_sqrtps512_mask(a.v, a.v, u16(-1), 4)};
+    return {AOTI_SQRT_512(ps, u16)};
   else if constexpr (bytes == 64)
-    return {__builtin_ia32_sqrtpd512_mask(a.v, a.v, u8(-1), 4)};
+    return {AOTI_SQRT_512(pd, u8)};
 #endif
 #if AOTI_AVX2
   else if constexpr (bytes == 32 && is_same<T, f32>)
@@ -66,6 +97,11 @@ template <class T, int W> AOTI_INLINE Vec<T, W> sqrt_register(Vec<T, W> a) {
     return {__builtin_ia32_sqrtps(a.v)};
   else if constexpr (bytes == 16)
     return {__builtin_ia32_sqrtpd(a.v)};
+#elif AOTI_AARCH64 && AOTI_CLANG
+  else if constexpr (bytes == 16 && is_same<T, f32>)
+    return {(typename Vec<T, W>::Register)vsqrtq_f32((float32x4_t)a.v)};
+  else if constexpr (bytes == 16)
+    return {(typename Vec<T, W>::Register)vsqrtq_f64((float64x2_t)a.v)};
 #elif AOTI_AARCH64
   else if constexpr (bytes == 16 && is_same<T, f32>)
     return {__builtin_aarch64_sqrtv4sf(a.v)};
@@ -82,7 +118,7 @@ template <class T, int W> AOTI_INLINE Vec<T, W> fma_register(Vec<T, W> a, Vec<T,
   (void)bytes;
   if constexpr (W == 1)
     return {scalar_fma(a.v, b.v, c.v)};
-#if AOTI_CLANG
+#if AOTI_ANY_WIDTH_FMA
   else
     return {__builtin_elementwise_fma(a.v, b.v, c.v)};
 #else
@@ -101,6 +137,11 @@ template <class T, int W> AOTI_INLINE Vec<T, W> fma_register(Vec<T, W> a, Vec<T,
     return {__builtin_ia32_vfmaddps(a.v, b.v, c.v)};
   else if constexpr (bytes == 16)
     return {__builtin_ia32_vfmaddpd(a.v, b.v, c.v)};
+#elif AOTI_AARCH64 && AOTI_CLANG
+  else if constexpr (bytes == 16 && is_same<T, f32>)
+    return {(typename Vec<T, W>::Register)vfmaq_f32((float32x4_t)c.v, (float32x4_t)a.v, (float32x4_t)b.v)};
+  else if constexpr (bytes == 16)
+    return {(typename Vec<T, W>::Register)vfmaq_f64((float64x2_t)c.v, (float64x2_t)a.v, (float64x2_t)b.v)};
 #elif AOTI_AARCH64
   else if constexpr (bytes == 16 && is_same<T, f32>)
     return {__builtin_aarch64_fmav4sf(a.v, b.v, c.v)};
@@ -149,7 +190,7 @@ template <Rounding R, class T, int W> AOTI_INLINE Vec<T, W> round_register(Vec<T
     return {T(f ? __builtin_ceilf(f32(a.v)) : __builtin_ceil(f64(a.v)))};
   else if constexpr (W == 1)
     return {T(f ? __builtin_truncf(f32(a.v)) : __builtin_trunc(f64(a.v)))};
-#if AOTI_CLANG
+#if AOTI_ANY_WIDTH_ROUND
   else if constexpr (R == kNearest)
     return {__builtin_elementwise_roundeven(a.v)};
   else if constexpr (R == kFloor)

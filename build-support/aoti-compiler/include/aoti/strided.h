@@ -79,7 +79,7 @@ template <int W, class T, int... I> AOTI_INLINE Vec<T, W> load_every_second(cons
     return {load_every_second<h>(p, indices<h>{}), load_every_second<h>(p + W, indices<h>{})};
   } else {
     Vec<T, W> a = load_raw(Full<W>{}, p), b = load_raw(Full<W>{}, p + W - 1);
-    return {__builtin_shufflevector(a.v, b.v, (2 * I < W ? 2 * I : 2 * I + 1)...)};
+    return {shuffled<(2 * I < W ? 2 * I : 2 * I + 1)...>(a.v, b.v)};
   }
 }
 

@@ -91,12 +91,12 @@ AOTI_INLINE void transpose_4x4(const f32 *from, i64 from_stride, f32 *to, i64 to
   using Four = FourFloats;
   Four a = *(const Four *)from, b = *(const Four *)(from + from_stride);
   Four c = *(const Four *)(from + 2 * from_stride), d = *(const Four *)(from + 3 * from_stride);
-  Four ab_lo = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_hi = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  Four cd_lo = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_hi = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  *(Four *)to = __builtin_shufflevector(ab_lo, cd_lo, 0, 1, 4, 5);
-  *(Four *)(to + to_stride) = __builtin_shufflevector(ab_lo, cd_lo, 2, 3, 6, 7);
-  *(Four *)(to + 2 * to_stride) = __builtin_shufflevector(ab_hi, cd_hi, 0, 1, 4, 5);
-  *(Four *)(to + 3 * to_stride) = __builtin_shufflevector(ab_hi, cd_hi, 2, 3, 6, 7);
+  Four ab_lo = shuffled<0, 4, 1, 5>(a, b), ab_hi = shuffled<2, 6, 3, 7>(a, b);
+  Four cd_lo = shuffled<0, 4, 1, 5>(c, d), cd_hi = shuffled<2, 6, 3, 7>(c, d);
+  *(Four *)to = shuffled<0, 1, 4, 5>(ab_lo, cd_lo);
+  *(Four *)(to + to_stride) = shuffled<2, 3, 6, 7>(ab_lo, cd_lo);
+  *(Four *)(to + 2 * to_stride) = shuffled<0, 1, 4, 5>(ab_hi, cd_hi);
+  *(Four *)(to + 3 * to_stride) = shuffled<2, 3, 6, 7>(ab_hi, cd_hi);
 }
 
 // Rows and columns of a block that is transposed in registers of 16 bytes.
@@ -107,8 +107,8 @@ AOTI_INLINE void transpose_block(const f32 *from, i64 from_stride, f32 *to, i64 
 AOTI_INLINE void transpose_block(const f64 *from, i64 from_stride, f64 *to, i64 to_stride) {
   using Two = TileTypes<f64>::Block;
   Two a = *(const Two *)from, b = *(const Two *)(from + from_stride);
-  *(Two *)to = __builtin_shufflevector(a, b, 0, 2);
-  *(Two *)(to + to_stride) = __builtin_shufflevector(a, b, 1, 3);
+  *(Two *)to = shuffled<0, 2>(a, b);
+  *(Two *)(to + to_stride) = shuffled<1, 3>(a, b);
 }
 
 // memcpy and memset for rows that are often shorter than a call costs. Nothing outside the n floats is touched.
@@ -136,7 +136,7 @@ AOTI_NOINLINE void zero_floats(f32 *to, i64 n) {
 }
 // Every second float, n of them.
 template <int... I> AOTI_INLINE TileVector even_lanes(Indices<I...>, const f32 *from) {
-  return __builtin_shufflevector(load_tile_vector(from), load_tile_vector(from + kLanes), (2 * I)...);
+  return shuffled<(2 * I)...>(load_tile_vector(from), load_tile_vector(from + kLanes));
 }
 AOTI_INLINE void copy_every_second(f32 *to, const f32 *from, i64 n) {
   i64 i = 0;
@@ -144,7 +144,7 @@ AOTI_INLINE void copy_every_second(f32 *to, const f32 *from, i64 n) {
   for (; i + kLanes < n; i += kLanes) store_tile_vector(to + i, even_lanes(indices<kLanes>{}, from + 2 * i));
   for (; i + 4 < n; i += 4) {
     FourFloats a = *(const FourFloats *)(from + 2 * i), b = *(const FourFloats *)(from + 2 * i + 4);
-    *(FourFloats *)(to + i) = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+    *(FourFloats *)(to + i) = shuffled<0, 2, 4, 6>(a, b);
   }
   for (; i < n; ++i) to[i] = from[2 * i];
 }

@@ -90,6 +90,7 @@ headers![
     "rows.h",
     "run.h",
     "scalar.h",
+    "shuffle.h",
     "sizes.h",
     "special.h",
     "special_base.h",

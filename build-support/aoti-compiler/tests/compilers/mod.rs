@@ -1,0 +1,87 @@
+//! The C++ compilers that tests of headers use: which there are, what `AOTI_TEST_REQUIRE` calls them, and the flags of the
+//! levels that this processor runs.
+
+use std::process::Command;
+
+/// Programs that tests run, each with its name in `AOTI_TEST_REQUIRE`. Of the compilers the oldest that is supported is here, the
+/// usual one, and those before and after a release in which builtins came that headers use.
+const TOOLS: [(&str, &str); 10] = [
+    ("g++", "gcc"),
+    ("g++-11", "g++-11"),
+    ("clang++-13", "clang-13"),
+    ("clang++-14", "clang-14"),
+    ("clang++-15", "clang-15"),
+    ("clang++-16", "clang-16"),
+    ("clang++-19", "clang"),
+    ("aarch64-linux-gnu-g++", "gcc-aarch64"),
+    ("qemu-aarch64", "qemu"),
+    ("nm", "gcc"),
+];
+
+/// Whether a program runs. Where it does not, says so; or fails, where it is required.
+pub fn is_installed(program: &str) -> bool {
+    if Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        return true;
+    }
+    let tool = TOOLS.iter().find(|(known, _)| *known == program).map_or(program, |(_, tool)| tool);
+    let required = std::env::var("AOTI_TEST_REQUIRE").unwrap_or_default();
+    let is_required = required.split(',').any(|name| name.trim() == tool);
+    assert!(!is_required, "`{tool}` is required by AOTI_TEST_REQUIRE, but `{program}` does not run");
+    println!("skipped: `{program}` is not installed");
+    false
+}
+
+/// The flags of a level, if this processor runs it.
+#[cfg(target_arch = "x86_64")]
+pub fn flags_of(level: &str) -> Option<&'static [&'static str]> {
+    let v3 = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c")
+        && is_x86_feature_detected!("bmi2");
+    let v4 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512cd");
+    let (flags, runs): (&[&str], bool) = match level {
+        "v3" => (&["-march=x86-64-v3"], v3),
+        "v4" => (&["-march=x86-64-v4", "-mprefer-vector-width=512"], v4),
+        _ => (&["-march=x86-64"], true),
+    };
+    if !runs {
+        println!("skipped: this processor does not run level {level}");
+    }
+    runs.then_some(flags)
+}
+
+/// The flags of a level, if this processor runs it: there is one here.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn flags_of(level: &str) -> Option<&'static [&'static str]> {
+    (level == "base").then_some(&[])
+}
+
+/// A module with a test at each level for each compiler, which calls `check(compiler, flags)` of the caller where both are there.
+#[macro_export]
+macro_rules! with_each_compiler {
+    ($($module:ident = $compiler:literal),* $(,)?) => {$(
+        mod $module {
+            fn check_level(level: &str) {
+                if let (true, Some(flags)) = ($crate::compilers::is_installed($compiler), $crate::compilers::flags_of(level)) {
+                    super::check($compiler, flags);
+                }
+            }
+            #[test]
+            fn baseline() {
+                check_level("base");
+            }
+            #[test]
+            fn v3() {
+                check_level("v3");
+            }
+            #[test]
+            fn v4() {
+                check_level("v4");
+            }
+        }
+    )*};
+}
