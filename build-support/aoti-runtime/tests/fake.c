@@ -2,12 +2,15 @@
 // mutated counter, a parallel loop, and the checks that a compiled model makes. It knows nothing of the compiler.
 //
 // FAKE_API names the exported function. FAKE_STATE adds the counter as state and as a second output. FAKE_FIXED takes no
-// weights by name. FAKE_VERSION and FAKE_GAP spoil the function table.
+// weights by name. FAKE_CUBE gives the first output one more axis. FAKE_AT is the address of the one model at a time.
+// FAKE_VERSION and FAKE_GAP spoil the function table.
+#define _GNU_SOURCE
 #include <aoti/abi.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #ifndef FAKE_VERSION
 #define FAKE_VERSION AOTI_ABI_VERSION
@@ -27,9 +30,14 @@ struct AotiRun {
 };
 
 static const float embedded[16] = {1.0f};
-static const AotiDimInfo x_dims[] = {{"batch", 1, 1000000}, {NULL, 3, 3}};
+static const AotiDimInfo x_dims[] = {{"batch", 1, 1000000}, {NULL, 3, 3}, {NULL, 1, 1}};
+#ifdef FAKE_CUBE
+enum { Y_RANK = 3 };
+#else
+enum { Y_RANK = 2 };
+#endif
 static const AotiValueInfo inputs_info[] = {{"x", AOTI_F32, 2, x_dims}};
-static const AotiValueInfo outputs_info[] = {{"y", AOTI_F32, 2, x_dims}, {"count", AOTI_I64, 0, NULL}};
+static const AotiValueInfo outputs_info[] = {{"y", AOTI_F32, Y_RANK, x_dims}, {"count", AOTI_I64, 0, NULL}};
 static const int64_t bias_sizes[] = {1};
 static const AotiConstantInfo constants_info[] = {{"layer.bias", bias_sizes, AOTI_F32, 1, -1, 1}};
 
@@ -85,13 +93,25 @@ static int32_t create(const AotiCreateOptions *options, AotiModel **model, AotiE
   if (options->cpu_level > 0) return fail(error, AOTI_ERROR_CPU, "there is no level %lld", options->cpu_level);
   if (options->weights && options->weights_bytes != sizeof embedded)
     return fail(error, AOTI_ERROR_WEIGHTS, "weights have %lld bytes", options->weights_bytes);
+#ifdef FAKE_AT
+  *model = mmap((void *)FAKE_AT, sizeof **model, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (*model == MAP_FAILED) *model = NULL;
+#else
   *model = malloc(sizeof **model);
+#endif
   if (!*model) return fail(error, AOTI_ERROR_MEMORY, "no memory for %lld model", 1);
   (*model)->weights = options->weights ? options->weights : embedded;
   return AOTI_OK;
 }
 
-static void destroy(AotiModel *model) { free(model); }
+static void destroy(AotiModel *model) {
+#ifdef FAKE_AT
+  munmap(model, sizeof *model);
+#else
+  free(model);
+#endif
+}
 
 static int32_t output_sizes(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int64_t *const *sizes,
                             AotiError *error) {
@@ -100,6 +120,7 @@ static int32_t output_sizes(const AotiModel *model, const AotiTensor *inputs, in
   if (status != AOTI_OK) return status;
   sizes[0][0] = inputs[0].sizes[0];
   sizes[0][1] = 3;
+  if (Y_RANK == 3) sizes[0][2] = 1;
   return AOTI_OK;
 }
 

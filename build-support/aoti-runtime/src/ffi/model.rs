@@ -18,7 +18,10 @@ use arc_swap::ArcSwap;
 use std::{
     ffi::c_void,
     fmt, ptr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// How to load a model.
@@ -50,6 +53,8 @@ pub struct Model {
 /// A native model with one set of weights.
 pub(super) struct Native {
     pub(super) raw: ptr::NonNull<AotiModel>,
+    /// No other native model of the process has or had it; addresses come again.
+    number: u64,
     api: Api,
     /// Borrowed by the native model for as long as it lives.
     weights: Weights,
@@ -89,7 +94,9 @@ impl Native {
         call(|error| unsafe { create(&options, &mut raw, error) })?;
         let raw =
             ptr::NonNull::new(raw).ok_or_else(|| Error::new(ErrorCode::Null, "the model was not created"))?;
-        Ok(Native { raw, api: api.clone(), weights })
+        static CREATED: AtomicU64 = AtomicU64::new(0);
+        let number = CREATED.fetch_add(1, Ordering::Relaxed);
+        Ok(Native { raw, number, api: api.clone(), weights })
     }
 }
 
@@ -278,7 +285,7 @@ impl Model {
         let Workspace { arena, inputs: staging, outputs: descriptors, plan, generator } = workspace;
         // One set of weights for all that follows.
         let native = self.native.load();
-        let known = plan.matches(native.raw.as_ptr() as usize, threads, inputs);
+        let known = plan.matches(native.number, threads, inputs);
         let inputs = staging.contiguous(inputs)?;
         let watch = watch.map_or(ptr::null_mut(), |watch| ptr::from_mut(watch).cast());
         let mut run = Run {
@@ -296,7 +303,7 @@ impl Model {
         };
         if known {
             match run.execute(plan) {
-                // The plan was for another model at this address, or sizes depend on more than sizes: plan anew.
+                // Sizes depend on more than sizes: plan anew.
                 Err(error) if is_about_sizes(error.code()) => {}
                 done => return done,
             }
@@ -350,18 +357,8 @@ impl Model {
         }
     }
 
-    fn check_state(&self, state: Option<&mut State>) -> Result<*mut AotiState, Error> {
-        let wanted = self.info.state_bytes as usize;
-        match state {
-            None if wanted == 0 => Ok(ptr::null_mut()),
-            None => Err(Error::new(ErrorCode::Null, format!("`{}` needs a state", self.info.name))),
-            Some(state) if state.bytes() == wanted => Ok(state.as_ptr()),
-            Some(state) => {
-                let message =
-                    format!("a state of {} bytes is not one of `{}`", state.bytes(), self.info.name);
-                Err(Error::new(ErrorCode::Size, message))
-            }
-        }
+    pub(super) fn check_state(&self, state: Option<&mut State>) -> Result<*mut AotiState, Error> {
+        State::of_model(state, &self.api, &self.info)
     }
 
     fn plan_sizes(&self, native: &Native, inputs: &[AotiTensor], plan: &mut SizePlan) -> Result<(), Error> {
@@ -513,7 +510,7 @@ pub(super) unsafe extern "C" fn parallel_for(
     executor.parallel_for(n, &|part, worker| body.call(part, worker));
 }
 
-/// Whether a plan for other inputs or another model could have caused it.
+/// Whether a plan for other inputs could have caused it.
 fn is_about_sizes(code: ErrorCode) -> bool {
     use ErrorCode::{Count, DType, Guard, Memory, Range, Rank, Size, Workspace};
     matches!(code, Count | DType | Rank | Size | Range | Guard | Workspace | Memory)

@@ -211,7 +211,7 @@ impl Model {
 
 /// A run that is prepared for inputs of certain sizes.
 pub struct Prepared<'m> {
-    model: &'m Model,
+    pub(super) model: &'m Model,
     pub(super) raw: NonNull<AotiRun>,
     /// Read by the run for as long as it lives.
     _native: Arc<Native>,
@@ -264,7 +264,10 @@ impl Prepared<'_> {
     ) -> Result<(), Error> {
         let inputs = contiguous(inputs)?;
         let targets: Vec<AotiTensor> = outputs.iter().map(DeviceTensor::raw).collect();
-        let state = state.map_or(ptr::null_mut(), State::as_ptr);
+        let (mut given, mut state) = (state, ptr::null_mut());
+        for run in runs.iter() {
+            state = run.model.check_state(given.as_deref_mut())?;
+        }
         let mut done = Ok(());
         let n_runs = runs.len().max(1);
         for number in 0..times {
@@ -305,7 +308,7 @@ impl Prepared<'_> {
     ) -> Result<(), Error> {
         let inputs = contiguous(inputs)?;
         let targets: Vec<AotiTensor> = outputs.iter().map(DeviceTensor::raw).collect();
-        let state = state.map_or(ptr::null_mut(), State::as_ptr);
+        let state = self.model.check_state(state)?;
         let mut clock = Clock::new(tell);
         let mut context = stream.context(self.generator.take());
         context.on_time = Some(on_time);

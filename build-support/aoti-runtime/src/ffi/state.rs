@@ -5,7 +5,7 @@ use super::{
     abi::{AotiModel, AotiState},
     call,
 };
-use crate::{Error, ErrorCode};
+use crate::{Error, ErrorCode, ModelInfo};
 use std::{fmt, ptr};
 
 /// The tensors that a program mutates, such as a key-value cache: one for each sequence of runs that belong together.
@@ -58,8 +58,26 @@ impl State {
         self.bytes
     }
 
-    pub(super) fn as_ptr(&mut self) -> *mut AotiState {
-        self.raw.as_ptr()
+    /// What runs of a model are given: the state that they need. What another library makes is another thing, however long.
+    pub(super) fn of_model(
+        state: Option<&mut State>,
+        api: &Api,
+        info: &ModelInfo,
+    ) -> Result<*mut AotiState, Error> {
+        let (name, wanted) = (&info.name, info.state_bytes as usize);
+        match state {
+            None if wanted == 0 => Ok(ptr::null_mut()),
+            None => Err(Error::new(ErrorCode::Null, format!("`{name}` needs a state"))),
+            Some(state) if state.api == *api => Ok(state.raw.as_ptr()),
+            Some(state) if state.bytes != wanted => {
+                let message = format!("a state of {} bytes is not one of `{name}`", state.bytes);
+                Err(Error::new(ErrorCode::Size, message))
+            }
+            Some(_) => {
+                let message = format!("a state of another library is not one of `{name}`");
+                Err(Error::new(ErrorCode::Library, message))
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     state::State,
 };
 use crate::Error;
-use std::{fmt, ptr, sync::Arc};
+use std::{fmt, sync::Arc};
 
 /// A run that was submitted and not waited for yet. It owns what the run reads and writes, so that none of it is given back
 /// or written to before the device is through with it. To drop it is to wait.
@@ -63,7 +63,7 @@ impl<'m> Prepared<'m> {
         let written: Vec<AotiTensor> = outputs.iter().map(DeviceTensor::raw).collect();
         let mut owned = Owned { run: self, inputs, outputs, state };
         let context = Box::new(stream.context(owned.run.generator.take()));
-        let state = owned.state.as_mut().map_or(ptr::null_mut(), State::as_ptr);
+        let state = owned.run.model.check_state(owned.state.as_mut())?;
         // SAFETY: descriptors, context, tensors and state are kept by the result until the run was waited for; if it is
         // forgotten, they are never given back.
         call(|error| unsafe {

@@ -18,8 +18,8 @@ pub struct Workspace {
 /// Sizes of outputs and workspace for one model, one number of threads and one list of input sizes.
 #[derive(Default)]
 pub(super) struct Plan {
-    /// Model, threads, then rank and sizes of each input; empty where there is no plan.
-    pub(super) key: Vec<usize>,
+    /// The native model's number, then threads, then rank and sizes of each input; empty where there is no plan.
+    pub(super) key: Vec<u64>,
     /// Sizes of all outputs, one after the other.
     pub(super) sizes: Vec<usize>,
     /// Where the sizes of each output lie, for the time of a call.
@@ -86,12 +86,12 @@ impl fmt::Debug for Workspace {
 
 impl Plan {
     /// Whether this is the plan for such inputs; if not, becomes a plan without sizes for them.
-    pub(super) fn matches(&mut self, model: usize, threads: usize, inputs: &[AnyView<'_>]) -> bool {
+    pub(super) fn matches(&mut self, model: u64, threads: usize, inputs: &[AnyView<'_>]) -> bool {
         let wanted = || {
             let sizes = inputs
                 .iter()
                 .flat_map(|view| [view.sizes().len()].into_iter().chain(view.sizes().iter().copied()));
-            [model, threads].into_iter().chain(sizes)
+            [model].into_iter().chain([threads].into_iter().chain(sizes).map(|number| number as u64))
         };
         let same = self.key.iter().copied().eq(wanted());
         if !same {
