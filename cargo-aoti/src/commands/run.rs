@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// Where to write what `--dump` keeps
     #[arg(long, value_name = "FILE", default_value = "dump.safetensors", requires = "dump")]
     dump_to: PathBuf,
-    /// Fail with the first kernel, and its place in the program, that writes a NaN or an infinity
+    /// Fail with the first input that holds a NaN or an infinity, or the first kernel, and its place in the program, that writes one
     #[arg(long)]
     check_nan: bool,
     #[command(flatten)]
@@ -85,9 +85,12 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         model.run(&views, &mut targets, state.as_mut(), &mut workspace, &pool)?;
     } else {
         let mut taps = Taps::new(&info, &arguments.dump, arguments.check_nan)?;
+        taps.look_at_inputs(&info, &inputs);
         let watch = &mut |event: KernelEvent<'_>| taps.watch(event);
-        model.run_watched(&views, &mut targets, state.as_mut(), &mut workspace, &pool, watch)?;
+        let done = model.run_watched(&views, &mut targets, state.as_mut(), &mut workspace, &pool, watch);
+        // What was seen may be why a run failed.
         taps.finish(&arguments.dump_to)?;
+        done?;
     }
     for (output, tensor) in info.outputs.iter().zip(&outputs) {
         if arguments.printed.is_json() {

@@ -1,4 +1,4 @@
-//! Looks at what kernels write while a model runs: keeps some of it, and finds the first that is not a number.
+//! Looks at what a model is given and what its kernels write: keeps some of it, and finds the first that is not a number.
 
 use std::path::Path;
 
@@ -34,6 +34,18 @@ impl Taps {
             }
         }
         Ok(Taps { wanted, check_nan, found: Vec::new(), faulty: None, failed: None })
+    }
+
+    /// Looks at what the run is given: kernels only pass on what is already there.
+    pub(super) fn look_at_inputs(&mut self, info: &ModelInfo, inputs: &[DynTensor]) {
+        if !self.check_nan {
+            return;
+        }
+        let mut found = info.inputs.iter().zip(inputs).filter_map(|(input, tensor)| {
+            let what = first_not_finite(tensor)?;
+            Some(format!("input `{}` holds {what}, before any kernel runs", input.name))
+        });
+        self.faulty = found.next();
     }
 
     /// To be told of every kernel of a run.
@@ -141,5 +153,44 @@ fn first_not_finite(tensor: &DynTensor) -> Option<String> {
         | DType::C32
         | DType::C64
         | DType::C128 => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(dtype: DType, bytes: &[u8]) -> Option<String> {
+        let sizes = [bytes.len() / dtype.size()];
+        first_not_finite(&DynTensor::from_bytes(dtype, &sizes, bytes).unwrap())
+    }
+
+    #[test]
+    fn every_type_that_has_them_is_searched() {
+        let second = Some("NaN (element 1 of 2)".to_owned());
+        assert_eq!(found(DType::F64, &[0f64, f64::NAN].map(f64::to_le_bytes).concat()), second);
+        assert_eq!(found(DType::F32, &[0f32, f32::NAN].map(f32::to_le_bytes).concat()), second);
+        for (dtype, nan) in [(DType::F16, 0x7e00u16), (DType::Bf16, 0x7fc0)] {
+            assert_eq!(found(dtype, &[0, nan].map(u16::to_le_bytes).concat()), second, "{dtype}");
+        }
+        // Numbers of eight bits: NaN where there is one, and infinities where there are some.
+        let eighths = [
+            (DType::F8E4M3Fn, 0x7f),
+            (DType::F8E5M2, 0x7e),
+            (DType::F8E4M3Fnuz, 0x80),
+            (DType::F8E5M2Fnuz, 0x80),
+            (DType::F8E8M0Fnu, 0xff),
+        ];
+        for (dtype, nan) in eighths {
+            assert_eq!(found(dtype, &[1, nan]), second, "{dtype}");
+        }
+        let minus = Some("-inf (element 0 of 2)".to_owned());
+        assert_eq!(found(DType::F32, &[f32::NEG_INFINITY, f32::NAN].map(f32::to_le_bytes).concat()), minus);
+        assert_eq!(found(DType::F8E5M2, &[0xfc, 0]), minus);
+        // Of a complex number either part.
+        let parts = [1f32, 2.0, 3.0, f32::INFINITY].map(f32::to_le_bytes).concat();
+        assert_eq!(found(DType::C64, &parts), Some("inf (element 3 of 4)".to_owned()));
+        assert_eq!(found(DType::F32, &[f32::MAX, -0.0].map(f32::to_le_bytes).concat()), None);
+        assert_eq!(found(DType::I64, &[0xff; 16]), None);
     }
 }
