@@ -8,13 +8,12 @@ use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_compiler::compile::{Options, compile, open_kernels};
 use aoti_compiler::dtype::DType;
 use aoti_compiler::graph::{Graph, InputRole, text};
-use aoti_compiler::interpret::{Tensor, evaluate};
+use aoti_compiler::interpret::Tensor;
 use aoti_compiler::schedule::Setting;
 use aoti_compiler::symbolic::Expr;
 use aoti_compiler::target::{Facts, MathLibrary, Tf32};
 use aoti_compiler::transform::rename::Names;
 use bytes::Bytes;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,10 +21,14 @@ use std::process::Command;
 mod convolutions;
 #[path = "device/drawn.rs"]
 mod drawn;
+#[path = "device/emulated.rs"]
+mod emulated;
 #[path = "device/integers.rs"]
 mod integers;
 #[path = "device/repeated.rs"]
 mod repeated;
+
+use emulated::{GFX9, GFX11, NVIDIA, case, emulated, emulated_with, program};
 
 const NAMES: [&str; 12] = [
     "kernels",
@@ -258,6 +261,16 @@ fn hipcc_compiles() {
     compiles("hipcc", &["hipcc"], "gfx90a", &arguments);
 }
 
+/// What host code has to know of HIP and cannot include stands there as numbers.
+#[test]
+fn numbers_of_hip_are_those_of_its_headers() {
+    let Some(hipcc) = is_installed("hipcc", &["hipcc"]) else { return };
+    let arguments = ["-std=c++17", "-fsyntax-only", "-x", "hip", "--cuda-host-only", "-I"];
+    run(Command::new(hipcc)
+        .args(arguments)
+        .args([manifest("include"), manifest("tests/device/hip_numbers.cpp")]));
+}
+
 /// Inputs that differ from element to element, with values of both signs, and indices within their range.
 fn input(position: usize, dtype: DType, sizes: Vec<usize>) -> Tensor {
     let count: usize = sizes.iter().product();
@@ -309,148 +322,27 @@ fn inputs(graph: &Graph) -> Vec<Tensor> {
     graph.inputs.iter().enumerate().map(make).collect()
 }
 
-/// The code as libraries embed it, of one image that the tests' driver takes.
-fn embedded(symbol: &str) -> String {
-    format!(
-        "  .section .rodata\n  .balign 64\n  .globl {symbol}\n{symbol}:\n  .ascii \"the emulation\"\n  .zero 227\n\
-         \x20 .quad 1, 0, 320, {symbol}_end - {symbol}_image\n  .balign 64\n{symbol}_image:\n\
-         \x20 .incbin \"image.so\"\n{symbol}_end:\n  .byte 0\n  .section .note.GNU-stack, \"\", %progbits\n"
-    )
-}
-
-/// The program that runs a graph on a GPU through the library's C interface, with a driver beside it that emulates one.
-fn program(gcc: &Path, place: &str, graph: (&str, &str), wavefront: u32) -> PathBuf {
-    program_of(gcc, place, graph, wavefront, ("run.cpp", &[]))
-}
-
-/// The same with another main program, and with arguments for the compiler of the driver.
-fn program_of(
-    gcc: &Path,
-    place: &str,
-    (name, text): (&str, &str),
-    wavefront: u32,
-    (main, driver): (&str, &[&str]),
-) -> PathBuf {
-    let bundle = compiled_text(name, text.to_owned(), "sm_90a");
-    let folder = scratch(&format!("device-{place}-{name}-{wavefront}"));
-    let write =
-        |file: &str, text: &[u8]| std::fs::write(folder.join(file), text).expect("the folder is writable");
-    bundle
-        .files
-        .iter()
-        .filter(|file| !file.name.contains('/'))
-        .for_each(|file| write(&file.name, file.text.as_bytes()));
-    write("device.cpp", kernels(&bundle).as_bytes());
-    write("code.S", embedded(&bundle.devices[0].symbol).as_bytes());
-    let symbol = format!("aoti_{}_weights", bundle.identifier);
-    let mut assembly = format!("  .section .rodata\n  .balign 64\n  .globl {symbol}\n{symbol}:\n");
-    let mut end = 0;
-    for (offset, data) in &bundle.weights.segments {
-        let _ = writeln!(assembly, "  .zero {}", offset - end);
-        data.iter().for_each(|byte| assembly.push_str(&format!("  .byte {byte}\n")));
-        end = offset + data.len() as u64;
-    }
-    let _ = writeln!(
-        assembly,
-        "  .zero {}\n  .section .note.GNU-stack, \"\", %progbits",
-        bundle.weights.bytes - end
-    );
-    write("weights.S", assembly.as_bytes());
-    let compile = |output: &str, sources: &[PathBuf], arguments: &[&str]| {
-        run(Command::new(gcc)
-            .current_dir(&folder)
-            .args(["-std=c++17", "-O1", "-ffp-contract=off", "-w", "-I"])
-            .arg(manifest("include"))
-            .args(sources)
-            .args(arguments)
-            .arg("-o")
-            .arg(folder.join(output)));
-    };
-    let emulation = format!("-DAOTI_EMULATED={wavefront}");
-    compile("image.so", &[folder.join("device.cpp")], &["-shared", "-fPIC", &emulation]);
-    compile(
-        "libcuda.so.1",
-        &[manifest("tests/device/driver.cpp")],
-        &[&["-shared", "-fPIC"], driver].concat(),
-    );
-    let api = format!("-DMODEL_API={}", bundle.exported_symbol());
-    let own = ["model.cpp", "run_cuda.cpp", "code.S", "weights.S"].map(|file| folder.join(file));
-    compile(
-        "run",
-        &[&[manifest("tests/device").join(main)], &own[..]].concat(),
-        &[&api, "-ldl", "-lpthread"],
-    );
-    folder
-}
-
-fn emulated(name: &str, source: &str, wavefront: u32) {
-    emulated_with(name, source, wavefront, "emulated", &[]);
-}
-
-/// The same with libraries of C++ beside the driver, as file names and sources; gives the folder of the program.
-fn emulated_with(
-    name: &str,
-    source: &str,
-    wavefront: u32,
-    place: &str,
-    libraries: &[(&str, &str)],
-) -> Option<PathBuf> {
-    let gcc = is_installed("gcc", &["g++"])?;
-    let folder = program(&gcc, place, (name, source), wavefront);
-    for (file, from) in libraries {
-        run(Command::new(&gcc)
-            .args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC"])
-            .arg(manifest(&format!("tests/device/{from}")))
-            .arg("-o")
-            .arg(folder.join(file)));
-    }
-    let graph = text::parse(source).expect("the graph parses");
-    let inputs = inputs(&graph);
-    let expected = evaluate(&graph, &inputs).expect("the graph is evaluated");
-    std::fs::write(folder.join("case"), case(&graph, &inputs)).expect("the folder is writable");
-    run(Command::new(folder.join("run"))
-        .current_dir(&folder)
-        .env("LD_LIBRARY_PATH", &folder)
-        .args(["case", "result"].map(|file| folder.join(file))));
-    let result = std::fs::read(folder.join("result")).expect("the program wrote its result");
-    let mut at = 0;
-    for (position, expected) in expected.iter().enumerate() {
-        let bytes = &result[at..at + expected.bytes().len()];
-        at += bytes.len();
-        let got =
-            Tensor::new(expected.dtype(), expected.sizes().to_vec(), bytes.to_vec()).expect("same size");
-        compare(position, &got, expected);
-    }
-    Some(folder)
-}
-
-/// Sizes, then bytes, of each input that the caller gives.
-fn case(graph: &Graph, inputs: &[Tensor]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let given = graph.inputs.iter().zip(inputs).filter(|(input, _)| input.role == InputRole::User);
-    for (_, tensor) in given {
-        tensor.sizes().iter().for_each(|size| bytes.extend((*size as i64).to_le_bytes()));
-        bytes.extend_from_slice(tensor.bytes());
-    }
-    bytes
-}
-
 #[test]
 fn a_machine_without_a_driver_is_told_what_was_looked_for() {
     let Some(gcc) = is_installed("gcc", &["g++"]) else { return };
-    let folder = program(&gcc, "without-a-driver", ("control", &source("control")), 32);
-    let graph = text::parse(&source("control")).expect("the graph parses");
-    std::fs::write(folder.join("case"), case(&graph, &inputs(&graph))).expect("the folder is writable");
-    let output = Command::new(folder.join("run"))
-        .args(["case", "result"].map(|file| folder.join(file)))
-        .output()
-        .expect("the program starts");
-    assert_eq!(output.status.code(), Some(1));
-    let message = String::from_utf8_lossy(&output.stderr);
-    // A machine with a driver of its own gets to the code, which is for none of its devices.
-    let expected =
-        ["16: no CUDA driver on this machine: looked for libcuda.so.1, libcuda.so", "runs none of it"];
-    assert!(expected.iter().any(|text| message.contains(text)), "{message}");
+    let cuda = "16: no CUDA driver on this machine: looked for libcuda.so.1, libcuda.so";
+    let hip = "16: no HIP driver on this machine: looked for libamdhip64.so.7, libamdhip64.so.6";
+    for (machine, expected) in [(NVIDIA, cuda), (GFX9, hip)] {
+        let program = program(&gcc, "without-a-driver", ("control", &source("control")), machine);
+        let graph = text::parse(&source("control")).expect("the graph parses");
+        std::fs::write(program.folder.join("case"), case(&graph, &inputs(&graph)))
+            .expect("the folder is writable");
+        let output = program.alone().args(["case", "result"]).output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(1));
+        let message = String::from_utf8_lossy(&output.stderr);
+        // A machine with a driver of its own gets to its devices, or to the code, which is for none of them.
+        assert!(
+            [expected, "does not start", "this machine has 0 devices", "runs none of it"]
+                .iter()
+                .any(|text| message.contains(text)),
+            "{message}"
+        );
+    }
 }
 
 #[track_caller]
@@ -480,7 +372,7 @@ fn compare(output: usize, got: &Tensor, expected: &Tensor) {
 
 #[test]
 fn warps_of_32_agree_with_the_evaluator() {
-    NAMES.iter().for_each(|name| emulated(name, &source(name), 32));
+    NAMES.iter().for_each(|name| emulated(name, &source(name), NVIDIA));
 }
 
 #[test]
@@ -492,7 +384,7 @@ fn other_answers_agree_with_the_evaluator() {
     // Rows that stay in registers are in shared memory then.
     let in_registers = |bundle: &SourceBundle| kernels(bundle).matches("OwnRow<").count();
     assert!(in_registers(&otherwise) < in_registers(&first), "{}", kernels(&first));
-    [32, 64].into_iter().for_each(|wavefront| emulated(OTHERWISE, &text, wavefront));
+    [NVIDIA, GFX9].into_iter().for_each(|machine| emulated(OTHERWISE, &text, machine));
 }
 
 #[test]
@@ -538,20 +430,28 @@ fn products_of_few_rows_read_what_is_stored_narrow() {
 #[test]
 fn libraries_compute_products_where_they_are_and_kernels_elsewhere() {
     let text = source(LIBRARY);
-    let library = [("libcublasLt.so.13", "library.cpp")];
-    let Some(folder) = emulated_with(LIBRARY, &text, 32, "with", &library) else { return };
-    let count = || std::fs::read_to_string(folder.join("products")).expect("the library says how many");
-    // Two products of each of a few runs, which are launched, captured, and repeated as graphs.
-    assert!(count().parse::<usize>().expect("a number") >= 8, "{}", count());
+    for (machine, file) in [(NVIDIA, "libcublasLt.so.13"), (GFX9, "libhipblaslt.so.0")] {
+        let library = [(file, "library.cpp")];
+        let Some(folder) = emulated_with(LIBRARY, &text, machine, "with", &library) else { return };
+        let count = || std::fs::read_to_string(folder.join("products")).expect("the library says how many");
+        // Two products of each of a few runs, which are launched, captured, and repeated as graphs.
+        assert!(count().parse::<usize>().expect("a number") >= 8, "{}", count());
+    }
     // One that lacks a function is none.
     let old = [("libcublasLt.so.13", "driver.cpp")];
-    let folder = emulated_with(LIBRARY, &text, 32, "without", &old).expect("the tool is there");
+    let folder = emulated_with(LIBRARY, &text, NVIDIA, "without", &old).expect("the tool is there");
     assert!(!folder.join("products").exists());
+}
+
+/// Compiled for AMD, over a driver that has HIP's names and numbers.
+#[test]
+fn narrow_wavefronts_agree_with_the_evaluator() {
+    ["kernels", "control"].iter().for_each(|name| emulated(name, &source(name), GFX11));
 }
 
 #[test]
 fn wavefronts_of_64_agree_with_the_evaluator() {
-    NAMES.iter().for_each(|name| emulated(name, &source(name), 64));
+    NAMES.iter().for_each(|name| emulated(name, &source(name), GFX9));
 }
 
 #[test]
@@ -562,7 +462,7 @@ fn drawn_attention_agrees_with_the_evaluator() {
         let text = drawn::graph(part as u64, EACH);
         let bundle = compiled_text("drawn", text.clone(), "sm_90a");
         assert_eq!(kernels(&bundle).matches("AOTI_KERNEL_END").count(), EACH, "each is one kernel");
-        emulated("drawn", &text, if part % 2 == 0 { 32 } else { 64 });
+        emulated("drawn", &text, if part % 2 == 0 { NVIDIA } else { GFX9 });
     }
 }
 
@@ -572,7 +472,7 @@ fn drawn_convolutions_agree_with_the_evaluator() {
     let wanted = std::env::var("AOTI_DRAWN_CONVOLUTIONS").ok().and_then(|count| count.parse().ok());
     for part in 0..wanted.unwrap_or(EACH).div_ceil(EACH) {
         let text = convolutions::graph(part as u64, EACH);
-        emulated("convolutions", &text, if part % 2 == 0 { 32 } else { 64 });
+        emulated("convolutions", &text, if part % 2 == 0 { NVIDIA } else { GFX9 });
     }
 }
 

@@ -1,129 +1,494 @@
-// A driver of CUDA for tests, whose one device runs emulated kernels: a module is a shared library in memory, a graph is a
-// list of launches, of which a node is one. Ends the program with what is still allocated when its modules are unloaded.
+// A driver for tests, of CUDA or, with EMULATED_HIP, of HIP: the same calls under other names and with other numbers, over two
+// devices that run emulated kernels (machine.h). A module is a shared library in memory; a graph is a list of what was captured.
 // OLD_DRIVER leaves out what drivers have only of late.
+#include "machine.h"
+#include "vendor.h"
 #include <dlfcn.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <stdio.h>
-#include <unistd.h>
-#include <time.h>
-#include <sys/mman.h>
+#include <memory>
 
+#ifdef EMULATED_HIP
+// hipDeviceAttribute_t
+constexpr int kMajor = 23, kMinor = 61, kMultiprocessors = 63;
+constexpr int kMostShared = 65536;
+#else
+// CUdevice_attribute
+constexpr int kMajor = 75, kMinor = 76, kMultiprocessors = 16;
+constexpr int kMostShared = 232448;
+#endif
+constexpr bool kHip = kMajor == 23;
+// What a launch may have without having asked for it.
+constexpr int kShared = kHip ? kMostShared : 49152;
+
+using namespace machine;
 typedef void (*Kernel)(int, int, int, void **);
-struct Function { Kernel kernel; const int *sizes; };
-// Arguments are kept by value.
-struct Launch { const Function *function; int blocks, threads, shared; unsigned char arguments[96][128]; };
-struct List { Launch *at; int count; };
-static List *capturing;
-static int allocated;
+struct Module : Owned {
+  void *library;
+};
+struct Function : Owned {
+  Kernel kernel;
+  const int *sizes;
+  Module *module;
+  int most_shared = kShared;
+};
+// Arguments are kept by value. Maps of tensors are at multiples of 64 bytes.
+struct Launch {
+  Function *function = nullptr;
+  unsigned blocks = 0, threads = 0, shared = 0;
+  std::vector<std::vector<unsigned char>> arguments;
+};
+struct Node {
+  Launch launch;             // or
+  std::function<void()> run; // something else
+};
+struct machine::Capture {
+  std::vector<Node *> nodes;
+};
+struct Graph : Owned {
+  std::vector<Node *> nodes;
+};
+struct Exec : Owned {
+  std::vector<Node> nodes;
+  std::map<const Node *, size_t> position;
+};
+
 // Launches one by one, captures, graphs that were made of them, and kernels of graphs that were given other arguments.
-extern "C" { int emulated_counts[4]; }
-// A block takes a microsecond. What the host is asked to do is done when somebody waits.
-static double clock_ms;
-static void (*asked)(void *);
-static void *asked_with;
-static int done_waiting() {
-  if (!asked) return 0;
-  timespec from, to;
-  clock_gettime(CLOCK_MONOTONIC, &from);
-  asked(asked_with), asked = nullptr;
-  clock_gettime(CLOCK_MONOTONIC, &to);
-  if ((to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000 < 90) return 0;
-  fprintf(stderr, "who waits for the stream holds it\n");
-  abort();
-}
-inline void *operator new(size_t, void *at) { return at; }
 extern "C" {
-int cuInit(unsigned) { return 0; }
-int cuGetErrorString(int code, const char **text) { *text = code == 2 ? "out of memory" : "emulated"; return 0; }
-int cuDriverGetVersion(int *v) { *v = 13000; return 0; }
-int cuDeviceGetCount(int *c) { *c = 1; return 0; }
-int cuDeviceGet(int *d, int o) { *d = o; return o ? 101 : 0; }
-int cuDeviceGetName(char *n, int b, int) { snprintf(n, b, "emulated"); return 0; }
-int cuDeviceGetAttribute(int *v, int a, int) { *v = a == 75 ? 9 : a == 76 ? 0 : a == 16 ? 4 : a == 97 ? 232448 : 0; return 0; }
-int cuDevicePrimaryCtxRetain(void **c, int) { *c = (void *)1; return 0; }
-int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
-int cuCtxPushCurrent_v2(void *) { return 0; }
-int cuCtxPopCurrent_v2(void **c) { *c = (void *)1; return 0; }
-int cuModuleLoadData(void **m, const void *image) {
+int emulated_counts[4];
+// Bytes that are allocated on a device, and contexts that are current on this thread.
+size_t emulated_bytes(int device) {
+  Call call;
+  size_t bytes = 0;
+  for (const auto &[at, piece] : pieces)
+    if (piece.context->device == device && !piece.on_host && !piece.freed) bytes += piece.bytes;
+  return bytes;
+}
+int emulated_depth() { return (int)current.size(); }
+}
+
+static void perform(const Launch &launch, const Context &context) {
+  if (!context.objects.count(launch.function->module)) die("a kernel of a module that was unloaded");
+  alignas(64) unsigned char values[96][128];
+  void *arguments[96];
+  for (size_t k = 0; k < launch.arguments.size(); ++k) {
+    memcpy(values[k], launch.arguments[k].data(), launch.arguments[k].size());
+    arguments[k] = values[k];
+  }
+  Opened opened(context);
+  launch.function->kernel((int)launch.blocks, (int)launch.threads, (int)launch.shared, arguments);
+  // A block takes a microsecond.
+  clock_ms += launch.blocks / 1000.0;
+}
+static Launch launch_of(Function *function, unsigned blocks, unsigned threads, unsigned shared, void **arguments) {
+  own(function, "a function");
+  if (blocks == 0 || threads == 0 || threads > 1024) die("a launch of %u blocks of %u threads", blocks, threads);
+  if ((int)shared > function->most_shared) die("a launch of %u shared bytes where %d may be", shared, function->most_shared);
+  Launch launch{function, blocks, threads, shared, {}};
+  for (int k = 0; function->sizes[k]; ++k) {
+    if (k == 96 || function->sizes[k] > 128) die("too many arguments");
+    const unsigned char *from = (const unsigned char *)arguments[k];
+    launch.arguments.emplace_back(from, from + function->sizes[k]);
+  }
+  return launch;
+}
+// Puts something into a stream, or into what is captured of it.
+static int add(Stream &stream, std::function<void()> run) {
+  if (stream.capture)
+    stream.capture->nodes.push_back(new Node{{}, std::move(run)});
+  else
+    put(stream, std::move(run));
+  return 0;
+}
+static int copy(uint64_t to, uint64_t from, size_t bytes, Stream *given, bool to_device, bool from_device, const char *what) {
+  if (bytes == 0) return 0;
+  Stream &stream = stream_of(given);
+  const Context &context = *stream.context;
+  const auto check = [=, &context] {
+    to_device ? check_range(context, to, bytes, what) : check_host((void *)to, what);
+    from_device ? check_range(context, from, bytes, what) : check_host((void *)from, what);
+  };
+  check();
+  return add(stream, [=, &context] {
+    check();
+    Opened opened(context);
+    memmove((void *)to, (void *)from, bytes);
+  });
+}
+
+extern "C" {
+// For libraries beside the driver: work of theirs on a stream.
+void emulated_put(void *given, void (*function)(void *), void *with) {
+  Call call;
+  Stream &stream = stream_of((Stream *)given);
+  const Context &context = *stream.context;
+  add(stream, [=, &context] {
+    Opened opened(context);
+    function(with);
+  });
+}
+
+int NAME(cuInit, hipInit)(unsigned) {
+  struct sigaction action {};
+  action.sa_sigaction = on_fault, action.sa_flags = SA_SIGINFO;
+  return sigaction(SIGSEGV, &action, nullptr);
+}
+int NAME(cuGetErrorString, hipDrvGetErrorString)(int code, const char **text) {
+  *text = code == 2 ? "out of memory" : "emulated";
+  return 0;
+}
+int NAME(cuDriverGetVersion, hipDriverGetVersion)(int *version) { return *version = kHip ? 60443483 : 13000, 0; }
+int NAME(cuDeviceGetCount, hipGetDeviceCount)(int *count) { return *count = kDevices, 0; }
+int NAME(cuDeviceGet, hipDeviceGet)(int *device, int ordinal) {
+  *device = ordinal;
+  return ordinal < 0 || ordinal >= kDevices ? 101 : 0;
+}
+int NAME(cuDeviceGetName, hipDeviceGetName)(char *name, int bytes, int) { return snprintf(name, size_t(bytes), "emulated"), 0; }
+int NAME(cuDeviceGetAttribute, hipDeviceGetAttribute)(int *value, int attribute, int) {
+  if (attribute != kMajor && attribute != kMinor && attribute != kMultiprocessors) die("no attribute %d is known", attribute);
+  *value = attribute == kMajor ? 9 : attribute == kMinor ? 0 : 4;
+  return 0;
+}
+
+// --- contexts ---
+
+int NAME(cuDevicePrimaryCtxRetain, hipDevicePrimaryCtxRetain)(Context **context, int device) {
+  Call call;
+  Context &primary = primaries[device];
+  primary.device = device, primary.primary = true, ++primary.retained;
+  contexts.insert(&primary);
+  *context = &primary;
+  return 0;
+}
+// What is left in a context that goes is a leak.
+static void end(Context &context) {
+  if (context.pieces) die("%d pieces of memory are still allocated on device %d", context.pieces, context.device);
+  for (const auto &[object, what] : context.objects)
+    if (strcmp(what, "a function")) die("%s is left on device %d", what, context.device);
+  if (!context.standard.queue.empty()) die("work is pending on device %d", context.device);
+  context.objects.clear();
+  contexts.erase(&context);
+}
+int NAME(cuDevicePrimaryCtxRelease_v2, hipDevicePrimaryCtxRelease)(int device) {
+  Call call;
+  if (primaries[device].retained == 0) die("a context is released once too often");
+  if (--primaries[device].retained == 0) end(primaries[device]);
+  return 0;
+}
+int NAME(cuCtxCreate_v2, hipCtxCreate)(Context **context, unsigned, int device) {
+  Call call;
+  *context = new Context{device};
+  contexts.insert(*context), current.push_back(*context);
+  return 0;
+}
+int NAME(cuCtxDestroy_v2, hipCtxDestroy)(Context *context) {
+  Call call;
+  if (!contexts.count(context) || context->primary) die("a context that cannot be destroyed");
+  end(*context);
+  return 0;
+}
+int NAME(cuCtxPushCurrent_v2, hipCtxPushCurrent)(Context *context) {
+  Call call;
+  if (!contexts.count(context)) die("a context that does not exist becomes current");
+  current.push_back(context);
+  return 0;
+}
+int NAME(cuCtxPopCurrent_v2, hipCtxPopCurrent)(Context **context) {
+  if (current.empty()) die("no context is current that could be popped");
+  *context = current.back(), current.pop_back();
+  return 0;
+}
+
+// --- code ---
+
+int NAME(cuModuleLoadData, hipModuleLoadData)(Module **module, const void *image) {
+  Call call;
+  Context &context = here();
   // An ELF image: its size is behind the section headers.
-  const unsigned char *e = (const unsigned char *)image;
-  if (memcmp(e, "\177ELF", 4)) return 200;
-  uint64_t shoff; uint16_t size, num; memcpy(&shoff, e + 40, 8); memcpy(&size, e + 58, 2); memcpy(&num, e + 60, 2);
-  size_t bytes = shoff + size_t(size) * num;
-  int fd = memfd_create("image", 0);
-  if (write(fd, image, bytes) != (ssize_t)bytes) return 1;
-  char path[64]; snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  *m = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!*m) { fprintf(stderr, "%s\n", dlerror()); return 200; }
+  const unsigned char *elf = (const unsigned char *)image;
+  if (memcmp(elf, "\177ELF", 4)) return 200;
+  uint64_t headers;
+  uint16_t size, count;
+  memcpy(&headers, elf + 40, 8), memcpy(&size, elf + 58, 2), memcpy(&count, elf + 60, 2);
+  const size_t bytes = headers + size_t(size) * count;
+  const int file = memfd_create("image", 0);
+  if (write(file, image, bytes) != (ssize_t)bytes) return 1;
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) return fprintf(stderr, "%s\n", dlerror()), 200;
+  *module = new Module{{&context}, library};
+  context.objects[*module] = "a module";
   return 0;
 }
-int cuModuleUnload(void *) {
-  if (allocated) {
-    fprintf(stderr, "%d pieces of memory are still allocated\n", allocated);
-    abort();
-  }
+int NAME(cuModuleUnload, hipModuleUnload)(Module *module) {
+  Call call;
+  own(module, "a module");
+  here().objects.erase(module);
   return 0;
 }
-int cuModuleGetFunction(void **f, void *m, const char *name) {
-  char full[512]; snprintf(full, sizeof full, "aoti_emulated_%s", name);
-  Kernel kernel = (Kernel)dlsym(m, full);
+int NAME(cuModuleGetFunction, hipModuleGetFunction)(Function **function, Module *module, const char *name) {
+  Call call;
+  own(module, "a module");
+  char full[512];
+  snprintf(full, sizeof full, "aoti_emulated_%s", name);
+  const Kernel kernel = (Kernel)dlsym(module->library, full);
   snprintf(full, sizeof full, "aoti_emulated_sizes_%s", name);
-  const int *(*sizes)() = (const int *(*)())dlsym(m, full);
+  const int *(*sizes)() = (const int *(*)())dlsym(module->library, full);
   if (!kernel || !sizes) return 500;
-  *f = new (malloc(sizeof(Function))) Function{kernel, sizes()};
+  *function = new Function{{&here()}, kernel, sizes(), module};
+  here().objects[*function] = "a function";
   return 0;
 }
-int cuFuncSetAttribute(void *, int, int) { return 0; }
-int cuFuncGetAttribute(int *value, int, void *) { *value = 0; return 0; }
-int cuMemAlloc_v2(uint64_t *a, size_t b) { ++allocated; void *p = aligned_alloc(256, (b + 255) / 256 * 256 + 256); memset(p, 0xff, b); *a = (uint64_t)p; return 0; }
-int cuMemGetInfo_v2(size_t *left, size_t *all) { *left = (size_t(1) << 40) - (size_t(allocated) << 20), *all = size_t(1) << 40; return 0; }
-int cuMemFree_v2(uint64_t a) { --allocated; free((void *)a); return 0; }
-int cuMemHostAlloc(void **p, size_t b, unsigned) { ++allocated; *p = malloc(b); return 0; }
-int cuMemFreeHost(void *p) { --allocated; free(p); return 0; }
-int cuMemcpyHtoDAsync_v2(uint64_t t, const void *f, size_t b, void *) { memcpy((void *)t, f, b); return 0; }
-int cuMemcpyDtoHAsync_v2(void *t, uint64_t f, size_t b, void *) { memcpy(t, (void *)f, b); return 0; }
-int cuMemcpyDtoDAsync_v2(uint64_t t, uint64_t f, size_t b, void *) { memmove((void *)t, (void *)f, b); return 0; }
-int cuMemsetD8Async(uint64_t t, unsigned char v, size_t b, void *) { memset((void *)t, v, b); return 0; }
-static int keep(Launch &launch, void **arguments) {
-  const int *sizes = launch.function->sizes;
-  for (int k = 0; sizes[k]; ++k) {
-    if (k == 96 || sizes[k] > 128) return 1;
-    memcpy(launch.arguments[k], arguments[k], sizes[k]);
-  }
+// HIP's takes functions that are linked, and none of modules.
+int NAME(cuFuncSetAttribute, hipFuncSetAttribute)(Function *function, int attribute, int value) {
+  Call call;
+  if (kHip) return 98;
+  own(function, "a function");
+  if (attribute != 8) die("no attribute %d of functions is known", attribute);
+  if (value > kMostShared) return 1;
+  function->most_shared = value;
   return 0;
 }
-int cuLaunchKernel(const Function *f, unsigned bx, unsigned, unsigned, unsigned tx, unsigned, unsigned, unsigned shared, void *, void **arguments, void **) {
-  if (!capturing) {
-    ++emulated_counts[0], clock_ms += bx / 1000.0;
-    f->kernel((int)bx, (int)tx, (int)shared, arguments);
-    return 0;
-  }
-  capturing->at = (Launch *)realloc(capturing->at, size_t(capturing->count + 1) * sizeof(Launch));
-  Launch &launch = capturing->at[capturing->count++];
-  launch.function = f, launch.blocks = (int)bx, launch.threads = (int)tx, launch.shared = (int)shared;
-  return keep(launch, arguments);
-}
-int cuStreamCreate(void **s, unsigned) { *s = (void *)1; return 0; }
-int cuStreamDestroy_v2(void *) { return 0; }
-int cuStreamSynchronize(void *) { return done_waiting(); }
-int cuEventCreate(void **e, unsigned) { ++allocated; *e = malloc(8); return 0; }
-int cuEventDestroy_v2(void *e) { --allocated; free(e); return 0; }
-int cuEventRecord(double *e, void *) { *e = clock_ms; return 0; }
-int cuEventSynchronize(void *) { return done_waiting(); }
-int cuEventElapsedTime(float *ms, double *from, double *to) { *ms = float(*to - *from); return 0; }
-int cuLaunchHostFunc(void *, void (*function)(void *), void *with) { done_waiting(); asked = function, asked_with = with; return 0; }
-int cuStreamBeginCapture_v2(void *, int) { ++emulated_counts[1]; capturing = (List *)calloc(1, sizeof(List)); return 0; }
-int cuStreamEndCapture(void *, void **graph) { *graph = capturing; capturing = nullptr; return 0; }
-int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long) {
-  List *copy = (List *)malloc(sizeof(List)), *list = (List *)graph;
-  copy->count = list->count, copy->at = (Launch *)malloc(size_t(list->count + 1) * sizeof(Launch));
-  memcpy(copy->at, list->at, size_t(list->count) * sizeof(Launch));
-  *exec = copy;
-  ++allocated, ++emulated_counts[2];
+int NAME(cuFuncGetAttribute, hipFuncGetAttribute)(int *value, int attribute, Function *function) {
+  Call call;
+  own(function, "a function");
+  if (attribute != 0) die("no attribute %d of functions is known", attribute);
+  *value = 0;
   return 0;
 }
+
+// --- memory ---
+
+int NAME(cuMemAlloc_v2, hipMalloc)(uint64_t *address, size_t bytes) {
+  Call call;
+  *address = allocate(here(), bytes, false);
+  return *address ? 0 : 2;
+}
+int NAME(cuMemFree_v2, hipFree)(uint64_t address) {
+  Call call;
+  return free_memory(address, false), 0;
+}
+int NAME(cuMemHostAlloc, hipHostMalloc)(void **memory, size_t bytes, unsigned) {
+  Call call;
+  *memory = (void *)allocate(here(), bytes, true);
+  return *memory ? 0 : 2;
+}
+int NAME(cuMemFreeHost, hipHostFree)(void *memory) {
+  Call call;
+  return free_memory(uint64_t(memory), true), 0;
+}
+int NAME(cuMemGetInfo_v2, hipMemGetInfo)(size_t *left, size_t *all) {
+  *all = size_t(1) << 40, *left = *all - emulated_bytes(here().device);
+  return 0;
+}
+int NAME(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(uint64_t to, const void *from, size_t bytes, Stream *stream) {
+  Call call;
+  return copy(to, uint64_t(from), bytes, stream, true, false, "a copy to the device");
+}
+int NAME(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void *to, uint64_t from, size_t bytes, Stream *stream) {
+  Call call;
+  return copy(uint64_t(to), from, bytes, stream, false, true, "a copy from the device");
+}
+int NAME(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(uint64_t to, uint64_t from, size_t bytes, Stream *stream) {
+  Call call;
+  return copy(to, from, bytes, stream, true, true, "a copy on the device");
+}
+int NAME(cuMemsetD8Async, hipMemsetD8Async)(uint64_t to, unsigned char byte, size_t bytes, Stream *given) {
+  Call call;
+  Stream &stream = stream_of(given);
+  check_range(*stream.context, to, bytes, "a fill");
+  return add(stream, [=, &stream] {
+    check_range(*stream.context, to, bytes, "a fill");
+    Opened opened(*stream.context);
+    memset((void *)to, byte, bytes);
+  });
+}
+
+// --- streams and events ---
+
+int NAME(cuLaunchKernel, hipModuleLaunchKernel)(Function *function, unsigned blocks, unsigned y, unsigned z, unsigned threads, unsigned ty,
+                                                unsigned tz, unsigned shared, Stream *given, void **arguments, void **) {
+  Call call;
+  Stream &stream = stream_of(given);
+  if (y != 1 || z != 1 || ty != 1 || tz != 1) die("a launch of more than one axis");
+  Launch launch = launch_of(function, blocks, threads, shared, arguments);
+  if (stream.capture) return stream.capture->nodes.push_back(new Node{std::move(launch), nullptr}), 0;
+  ++emulated_counts[0];
+  put(stream, [=, &stream] { perform(launch, *stream.context); });
+  return 0;
+}
+int NAME(cuStreamCreate, hipStreamCreateWithFlags)(Stream **stream, unsigned flags) {
+  Call call;
+  *stream = new Stream{{&here()}, flags == 0};
+  here().objects[*stream] = "a stream";
+  return 0;
+}
+int NAME(cuStreamDestroy_v2, hipStreamDestroy)(Stream *stream) {
+  Call call;
+  if (!own(stream, "a stream").queue.empty()) die("a stream goes while work is pending there");
+  here().objects.erase(stream);
+  return 0;
+}
+int NAME(cuStreamSynchronize, hipStreamSynchronize)(Stream *given) {
+  Call call;
+  Stream &stream = stream_of(given);
+  if (stream.capture) die("a stream is waited for while it is captured");
+  complete(stream, numbered);
+  // Who waits for the default stream waits for those that are ordered with it.
+  if (!given)
+    for (const auto &[object, what] : std::map(here().objects))
+      if (!strcmp(what, "a stream") && ((Stream *)object)->blocking) complete(*(Stream *)object, numbered);
+  return 0;
+}
+int NAME(cuEventCreate, hipEventCreateWithFlags)(Event **event, unsigned) {
+  Call call;
+  *event = new Event{{&here()}};
+  here().objects[*event] = "an event";
+  return 0;
+}
+int NAME(cuEventDestroy_v2, hipEventDestroy)(Event *event) {
+  Call call;
+  own(event, "an event");
+  here().objects.erase(event);
+  return 0;
+}
+int NAME(cuEventRecord, hipEventRecord)(Event *event, Stream *given) {
+  Call call;
+  Stream &stream = stream_of(given);
+  own(event, "an event");
+  if (stream.capture) die("an event is recorded while its stream is captured");
+  event->stream = &stream, event->done = false;
+  event->number = put(stream, [=] { event->done = true, event->time = clock_ms; });
+  return 0;
+}
+int NAME(cuEventSynchronize, hipEventSynchronize)(Event *event) {
+  Call call;
+  own(event, "an event");
+  if (event->stream && !event->done) complete(*event->stream, event->number);
+  return 0;
+}
+int NAME(cuEventElapsedTime, hipEventElapsedTime)(float *ms, Event *from, Event *to) {
+  Call call;
+  own(from, "an event"), own(to, "an event");
+  if (!from->done || !to->done) return 600;
+  *ms = float(to->time - from->time);
+  return 0;
+}
+int NAME(cuLaunchHostFunc, hipLaunchHostFunc)(Stream *given, void (*function)(void *), void *with) {
+  Call call;
+  Stream &stream = stream_of(given);
+  if (stream.capture) die("the host is called while its stream is captured");
+  put(stream, [=] {
+    timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    function(with);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    if ((to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000 >= 90) die("who waits for the stream holds it");
+  });
+  return 0;
+}
+
+// --- graphs ---
+
+int NAME(cuStreamBeginCapture_v2, hipStreamBeginCapture)(Stream *stream, int mode) {
+  Call call;
+  // In other modes what other threads do fails meanwhile.
+  if (own(stream, "a stream").capture || mode != 2) die("a capture that cannot begin");
+  ++emulated_counts[1];
+  stream->capture = new Capture;
+  return 0;
+}
+int NAME(cuStreamEndCapture, hipStreamEndCapture)(Stream *stream, Graph **graph) {
+  Call call;
+  if (!own(stream, "a stream").capture) die("a capture ends that did not begin");
+  *graph = new Graph{{&here()}, stream->capture->nodes};
+  here().objects[*graph] = "a graph";
+  stream->capture = nullptr;
+  return 0;
+}
+int NAME(cuGraphInstantiateWithFlags, hipGraphInstantiateWithFlags)(Exec **exec, Graph *graph, unsigned long long) {
+  Call call;
+  own(graph, "a graph");
+  *exec = new Exec{{&here()}};
+  for (const Node *node : graph->nodes) (*exec)->position[node] = (*exec)->nodes.size(), (*exec)->nodes.push_back(*node);
+  here().objects[*exec] = "an executable graph";
+  ++emulated_counts[2];
+  return 0;
+}
+int NAME(cuGraphLaunch, hipGraphLaunch)(Exec *exec, Stream *given) {
+  Call call;
+  Stream &stream = stream_of(given);
+  own(exec, "an executable graph");
+  // What is under way keeps the arguments that it has.
+  const auto nodes = std::make_shared<std::vector<Node>>(exec->nodes);
+  put(stream, [=, &stream] {
+    for (const Node &node : *nodes) node.run ? node.run() : perform(node.launch, *stream.context);
+  });
+  return 0;
+}
+int NAME(cuGraphDestroy, hipGraphDestroy)(Graph *graph) {
+  Call call;
+  own(graph, "a graph");
+  here().objects.erase(graph);
+  return 0;
+}
+int NAME(cuGraphExecDestroy, hipGraphExecDestroy)(Exec *exec) {
+  Call call;
+  own(exec, "an executable graph");
+  here().objects.erase(exec);
+  return 0;
+}
+#ifndef OLD_DRIVER
+static int info_of(Stream *stream, int *status, void **graph, const Node ***last, size_t *count) {
+  Call call;
+  if (!own(stream, "a stream").capture) return *status = 0;
+  static thread_local const Node *node;
+  std::vector<Node *> &nodes = stream->capture->nodes;
+  *count = nodes.empty() ? 0 : 1;
+  if (*count) node = nodes.back();
+  *status = 1, *graph = stream->capture, *last = &node;
+  return 0;
+}
+static int set_node(Exec *exec, const Node *node, Function *function, const unsigned *blocks, const unsigned *threads, unsigned shared,
+                    void **arguments) {
+  Call call;
+  const auto found = own(exec, "an executable graph").position.find(node);
+  if (found == exec->position.end()) die("a node of another graph");
+  Launch &launch = exec->nodes[found->second].launch;
+  if (launch.function != function) return 910;
+  ++emulated_counts[3];
+  launch = launch_of(function, blocks[0], threads[0], shared, arguments);
+  return 0;
+}
+#ifdef EMULATED_HIP
+int hipStreamGetCaptureInfo_v2(Stream *stream, int *status, uint64_t *, void **graph, const Node ***last, size_t *count) {
+  return info_of(stream, status, graph, last, count);
+}
+// hipKernelNodeParams
+struct Parameters {
+  unsigned threads[3];
+  void **extra;
+  Function *function;
+  unsigned blocks[3];
+  void **arguments;
+  unsigned shared;
+};
+#else
+int cuStreamGetCaptureInfo_v3(Stream *stream, int *status, uint64_t *, void **graph, const Node ***last, const void **, size_t *count) {
+  return info_of(stream, status, graph, last, count);
+}
+// CUDA_KERNEL_NODE_PARAMS
+struct Parameters {
+  Function *function;
+  unsigned blocks[3], threads[3], shared;
+  void **arguments;
+};
+#endif
+int NAME(cuGraphExecKernelNodeSetParams_v2, hipGraphExecKernelNodeSetParams)(Exec *exec, const Node *node, const Parameters *given) {
+  return set_node(exec, node, given->function, given->blocks, given->threads, given->shared, given->arguments);
+}
+#endif
+
+#ifndef EMULATED_HIP
 // Maps are not used by emulated kernels. What they say must be what the copy engine takes.
 int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const uint64_t *sizes, const uint64_t *strides,
                            const unsigned *box, const unsigned *steps, int, int, int, int) {
@@ -133,35 +498,5 @@ int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, co
   memset(map, 0x5a, 128);
   return 0;
 }
-#ifndef OLD_DRIVER
-int cuStreamGetCaptureInfo_v3(void *, int *status, uint64_t *, void **graph, const void ***last, const void **, size_t *count) {
-  static const void *node;
-  node = (const void *)(uintptr_t)capturing->count;
-  *status = 1, *graph = capturing, *last = &node, *count = 1;
-  return 0;
-}
-struct Parameters { const Function *function; unsigned blocks[3], threads[3], shared; void **arguments; };
-int cuGraphExecKernelNodeSetParams_v2(void *exec, void *node, const Parameters *given) {
-  Launch &launch = ((List *)exec)->at[(uintptr_t)node - 1];
-  if (launch.function != given->function) return 910;
-  ++emulated_counts[3];
-  launch.blocks = (int)given->blocks[0], launch.threads = (int)given->threads[0], launch.shared = (int)given->shared;
-  return keep(launch, given->arguments);
-}
 #endif
-int cuGraphLaunch(void *exec, void *) {
-  List *list = (List *)exec;
-  for (int i = 0; i < list->count; ++i) {
-    Launch &launch = list->at[i];
-    // Maps of tensors are at multiples of 64 bytes.
-    alignas(64) static unsigned char values[96][128];
-    memcpy(values, launch.arguments, sizeof values);
-    void *arguments[96];
-    for (int k = 0; k < 96; ++k) arguments[k] = values[k];
-    launch.function->kernel(launch.blocks, launch.threads, launch.shared, arguments);
-  }
-  return 0;
-}
-int cuGraphDestroy(void *graph) { free(((List *)graph)->at); free(graph); return 0; }
-int cuGraphExecDestroy(void *exec) { --allocated; return cuGraphDestroy(exec); }
 }

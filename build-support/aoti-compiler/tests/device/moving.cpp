@@ -2,6 +2,7 @@
 // what runs give that are told of kernels, which are launched one by one. Says after each part how often the driver was asked
 // for what, if it is the one that emulates.
 #include "aoti/abi.h"
+#include "vendor.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ extern "C" const AotiApi *MODEL_API(void);
 static AotiError error;
 static const AotiApi *api = MODEL_API();
 static AotiModel *model;
-static const AotiDevice cpu = {AOTI_CPU, 0}, gpu = {AOTI_CUDA, 0};
+static const AotiDevice cpu = {AOTI_CPU, 0}, gpu = {DEVICE_KIND, 0};
 static void check(int32_t code, const char *what) {
   if (code == AOTI_OK) return;
   fprintf(stderr, "%d: %s\n", int(code), error.message[0] ? error.message : what);
@@ -53,7 +54,7 @@ static void compare(Set &got, Set &expected, int at) {
 }
 static int *counts() {
   static int none[4];
-  int *own = (int *)dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "emulated_counts");
+  int *own = driver<int>("emulated_counts");
   return own ? own : none;
 }
 static void say() {

@@ -1,56 +1,52 @@
 //! Prepared runs that are repeated: what the driver is asked for, and that results are right.
 
-use super::{compiled, is_installed, program_of, source, text_of};
-use std::process::Command;
+use super::emulated::{GFX9, Machine, NVIDIA, program_of};
+use super::{compiled, is_installed, source, text_of};
 
 /// What the program says of its parts: launches one by one, captures, graphs, and kernels that were given other arguments.
-fn counts(driver: &[&str]) -> Option<Vec<[usize; 4]>> {
+fn counts(machine: Machine, driver: &[&str]) -> Option<Vec<[usize; 4]>> {
     let gcc = is_installed("gcc", &["g++"])?;
     let place = if driver.is_empty() { "moving" } else { "fixed" };
-    let folder = program_of(&gcc, place, ("moving", &source("moving")), 32, ("moving.cpp", driver));
-    let output = Command::new(folder.join("run")).env("LD_LIBRARY_PATH", &folder).output();
-    let output = output.expect("the program was compiled");
-    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{text}{errors}");
+    let program = program_of(&gcc, place, ("moving", &source("moving")), machine, ("moving.cpp", driver));
     let number =
         |line: &str, at: usize| line.split(' ').nth(2 * at + 1).expect("four").parse().expect("a number");
-    Some(text.lines().map(|line| [0, 1, 2, 3].map(|at| number(line, at))).collect())
+    Some(program.output().lines().map(|line| [0, 1, 2, 3].map(|at| number(line, at))).collect())
 }
 
 /// Launches of a run whose lines have one of these.
-fn launches(with: &[&str]) -> usize {
-    let bundle = compiled("moving", "sm_90a");
-    let lines = text_of(&bundle, "run_cuda.cpp").lines().filter(|line| line.contains("launch(run"));
+fn launches(machine: Machine, with: &[&str]) -> usize {
+    let bundle = compiled("moving", machine.architecture);
+    let lines = text_of(&bundle, machine.host_code()).lines().filter(|line| line.contains("launch(run"));
     lines.filter(|line| with.iter().any(|word| line.contains(word))).count()
 }
 
 #[test]
 fn graphs_follow_the_callers_addresses() {
-    let Some(counts) = counts(&[]) else { return };
-    let (all, state) = (launches(&["launch("]), launches(&["state<"]));
-    let given = launches(&["input<", "output<", "state<"]);
-    assert!(0 < state && state < given && given < all, "{state} {given} {all}");
-    // The first run is launched, the second captured, and four are told of what has moved.
-    assert_eq!(counts[0], [all, 1, 1, 4 * given]);
-    assert_eq!(counts[1], [0, 0, 0, 4 * state]);
-    assert_eq!(counts[2], [0, 0, 0, 0]);
-    // The second run is launched once and captured once.
-    assert_eq!(counts[3][..3], [all, 1, 1]);
+    for machine in [NVIDIA, GFX9] {
+        let Some(counts) = counts(machine, &[]) else { return };
+        let launches = |with: &[&str]| launches(machine, with);
+        let (all, state) = (launches(&["launch("]), launches(&["state<"]));
+        let given = launches(&["input<", "output<", "state<"]);
+        assert!(0 < state && state < given && given < all, "{state} {given} {all}");
+        // The first run is launched, the second captured, and four are told of what has moved.
+        assert_eq!(counts[0], [all, 1, 1, 4 * given]);
+        assert_eq!(counts[1], [0, 0, 0, 4 * state]);
+        assert_eq!(counts[2], [0, 0, 0, 0]);
+        // The second run is launched once and captured once.
+        assert_eq!(counts[3][..3], [all, 1, 1]);
+    }
 }
 
 #[test]
 fn many_runs_use_no_more_memory_than_a_few_and_failures_leave_nothing() {
     let Some(gcc) = is_installed("gcc", &["g++"]) else { return };
-    let folder = program_of(&gcc, "soak", ("soak", &source("soak")), 32, ("soak.cpp", &[]));
-    let output = Command::new(folder.join("run")).env("LD_LIBRARY_PATH", &folder).output();
-    let output = output.expect("the program was compiled");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program_of(&gcc, "soak", ("soak", &source("soak")), NVIDIA, ("soak.cpp", &[])).output();
 }
 
 #[test]
 fn drivers_that_cannot_change_a_graph_repeat_what_comes_again() {
-    let Some(counts) = counts(&["-DOLD_DRIVER"]) else { return };
-    let all = launches(&["launch("]);
+    let Some(counts) = counts(NVIDIA, &["-DOLD_DRIVER"]) else { return };
+    let all = launches(NVIDIA, &["launch("]);
     assert_eq!(counts[0], [6 * all, 0, 0, 0]);
     assert_eq!(counts[1], [4 * all, 0, 0, 0]);
     assert_eq!(counts[2], [0, 1, 1, 0]);

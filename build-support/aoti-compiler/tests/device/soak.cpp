@@ -2,6 +2,7 @@
 // memory than a few; a run after one that failed is right; so are two models on two streams at once, and many threads that
 // submit to one model.
 #include "aoti/abi.h"
+#include "vendor.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -83,7 +84,6 @@ static AotiRun *prepared(Set &set) {
   CHECK(api->prepare(set.model, set.in, 2, 1, nullptr, 0, &run, &error));
   return run;
 }
-template <class F> static F *driver(const char *name) { return (F *)dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), name); }
 
 static size_t free_bytes() {
   size_t left = 0, all = 0;

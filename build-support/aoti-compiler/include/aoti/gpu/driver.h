@@ -61,7 +61,6 @@ struct Driver {
   Vendor vendor;
   int (*init)(unsigned flags);
   int (*driver_version)(int *version);
-  int (*error_text)(int code, const char **text);
   int (*device_count)(int *count);
   int (*device_get)(int *device, int ordinal);
   int (*device_name)(char *name, int bytes, int device);
@@ -96,7 +95,6 @@ struct Driver {
   int (*event_record)(Event event, Stream stream);
   int (*event_wait)(Event event);
   int (*event_elapsed)(float *milliseconds, Event from, Event to);
-  int (*call_host)(Stream stream, void (*function)(void *), void *argument);
   int (*capture_begin)(Stream stream, int mode);
   int (*capture_end)(Stream stream, Graph *graph);
   int (*graph_instantiate)(GraphExec *exec, Graph graph, unsigned long long flags);
@@ -104,6 +102,8 @@ struct Driver {
   int (*graph_destroy)(Graph graph);
   int (*graph_exec_destroy)(GraphExec exec);
   // The functions from here on may be null: old drivers lack them.
+  int (*error_text)(int code, const char **text);
+  int (*call_host)(Stream stream, void (*function)(void *), void *argument);
   int (*graph_set_kernel)(GraphExec exec, Node node, const void *parameters);
   // Makes a map of a tensor for the copy engine of multiprocessors.
   int (*encode_map)(void *map, int type, unsigned rank, void *address, const uint64_t *sizes, const uint64_t *strides,
@@ -116,10 +116,10 @@ struct Driver {
 
 // Numbers that are the same in no two headers: CUdevice_attribute and hipDeviceAttribute_t, CUfunction_attribute.
 struct Numbers {
-  int compute_major, compute_minor, multiprocessors, shared_opt_in, function_shared;
+  int compute_major, compute_minor, multiprocessors, function_shared;
 };
-inline Numbers numbers(Vendor vendor) {
-  return vendor == kNvidia ? Numbers{75, 76, 16, 97, 8} : Numbers{23, 61, 63, 74, 8};
+constexpr Numbers numbers(Vendor vendor) {
+  return vendor == kNvidia ? Numbers{75, 76, 16, 8} : Numbers{23, 61, 63, 8};
 }
 
 // Threads that a block of a function has at most: the attribute of this number in both.
@@ -140,7 +140,6 @@ struct Symbol {
 inline constexpr Symbol kSymbols[] = {
     AOTI_DRIVER_SYMBOL(init, "cuInit", "hipInit"),
     AOTI_DRIVER_SYMBOL(driver_version, "cuDriverGetVersion", "hipDriverGetVersion"),
-    AOTI_DRIVER_SYMBOL(error_text, "cuGetErrorString", "hipDrvGetErrorString"),
     AOTI_DRIVER_SYMBOL(device_count, "cuDeviceGetCount", "hipGetDeviceCount"),
     AOTI_DRIVER_SYMBOL(device_get, "cuDeviceGet", "hipDeviceGet"),
     AOTI_DRIVER_SYMBOL(device_name, "cuDeviceGetName", "hipDeviceGetName"),
@@ -171,7 +170,6 @@ inline constexpr Symbol kSymbols[] = {
     AOTI_DRIVER_SYMBOL(event_record, "cuEventRecord", "hipEventRecord"),
     AOTI_DRIVER_SYMBOL(event_wait, "cuEventSynchronize", "hipEventSynchronize"),
     AOTI_DRIVER_SYMBOL(event_elapsed, "cuEventElapsedTime", "hipEventElapsedTime"),
-    AOTI_DRIVER_SYMBOL(call_host, "cuLaunchHostFunc", "hipLaunchHostFunc"),
     AOTI_DRIVER_SYMBOL(capture_begin, "cuStreamBeginCapture_v2", "hipStreamBeginCapture"),
     AOTI_DRIVER_SYMBOL(capture_end, "cuStreamEndCapture", "hipStreamEndCapture"),
     AOTI_DRIVER_SYMBOL(graph_instantiate, "cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags"),
@@ -181,6 +179,8 @@ inline constexpr Symbol kSymbols[] = {
 };
 // What a run goes without where the driver does not have it.
 inline constexpr Symbol kOptionalSymbols[] = {
+    AOTI_DRIVER_SYMBOL(call_host, "cuLaunchHostFunc", "hipLaunchHostFunc"),
+    AOTI_DRIVER_SYMBOL(error_text, "cuGetErrorString", "hipDrvGetErrorString"),
     AOTI_DRIVER_SYMBOL(graph_set_kernel, "cuGraphExecKernelNodeSetParams_v2", "hipGraphExecKernelNodeSetParams"),
     AOTI_DRIVER_SYMBOL(encode_map, "cuTensorMapEncodeTiled", nullptr),
     AOTI_DRIVER_SYMBOL(capture_info, "cuStreamGetCaptureInfo_v2", "hipStreamGetCaptureInfo_v2"),

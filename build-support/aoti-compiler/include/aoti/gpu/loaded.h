@@ -137,8 +137,9 @@ __attribute__((unused)) int32_t load_code(Loaded &on, AotiError *error) {
     Entry &entry = on.entries[k];
     if (int failed = on.driver.module_function(&entry.function, on.module, kernel.name))
       return driver_failed(error, on, failed, "a kernel is missing");
-    // What a kernel declares itself comes on top of it, so that less than the driver's 48 KiB has to be asked for too.
-    if (kernel.shared > 0)
+    // What a kernel declares itself comes on top of it, so that less than the driver's 48 KiB has to be asked for too. HIP gives
+    // what there is, and takes no functions of modules there.
+    if (kernel.shared > 0 && program.vendor == kNvidia)
       if (int failed =
               on.driver.function_attribute(entry.function, numbers(program.vendor).function_shared, kernel.shared))
         return driver_failed(error, on, failed, "no shared memory for a kernel");
