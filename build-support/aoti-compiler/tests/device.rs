@@ -25,6 +25,8 @@ mod drawn;
 mod emulated;
 #[path = "device/integers.rs"]
 mod integers;
+#[path = "device/places.rs"]
+mod places;
 #[path = "device/repeated.rs"]
 mod repeated;
 

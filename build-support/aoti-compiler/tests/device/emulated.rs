@@ -161,6 +161,18 @@ pub(super) fn program_of(
     Program { folder, driver: machine.driver(gcc, driver) }
 }
 
+/// A program that only asks the driver.
+pub(super) fn program_without_a_model(gcc: &Path, main: &str, machine: Machine) -> Program {
+    let folder = scratch(&format!("device-{main}-{}", machine.architecture));
+    run(Command::new(gcc)
+        .args(["-std=c++17", "-O1", "-w"])
+        .args(machine.definitions())
+        .arg(manifest(&format!("tests/device/{main}.cpp")))
+        .args(["-ldl", "-o"])
+        .arg(folder.join("run")));
+    Program { folder, driver: machine.driver(gcc, &[]) }
+}
+
 pub(super) fn emulated(name: &str, source: &str, machine: Machine) {
     emulated_with(name, source, machine, "emulated", &[]);
 }

@@ -49,14 +49,25 @@ struct Images {
   } image[1];
 };
 
-struct Loaded {
-  Loaded *next;
-  int32_t users;
-  // What it was loaded for.
+// What a model is loaded from. An address says which weights are meant only while somebody borrows them: freed, it may be that
+// of others.
+struct Source {
   const Program *program;
   int32_t index;
-  Context given;
-  const char *from;
+  Context given;       // or null
+  const char *weights; // borrowed by models, not by states
+  bool embedded;       // in the library, and so as long there as this code
+  bool operator==(const Source &other) const {
+    return program == other.program && index == other.index && given == other.given && weights == other.weights;
+  }
+};
+
+struct Loaded : Source {
+  Loaded *next;
+  int32_t models, users; // users are models and states
+  // Whether another model from the same source is one of the same weights. The weights and the context of models that are gone
+  // may be gone as well.
+  bool serves(const Source &other) const { return *this == other && (models > 0 || (embedded && !given)); }
   // What that gave.
   Driver driver;
   int device, multiprocessors;
@@ -65,7 +76,7 @@ struct Loaded {
   Entry *entries;
   MathLibrary library;
   PreparedProduct *products; // or null, where the library is not used
-  Address weights; // such that offsets into all of the weights can be added
+  Address uploaded; // the weights, such that offsets into all of them can be added
   char name[96], architecture[32], reason[160];
 };
 
@@ -158,8 +169,8 @@ __attribute__((unused)) int32_t load_weights(Loaded &on, AotiError *error) {
   Address memory;
   if (int code = on.driver.allocate(&memory, size_t(program.weights_bytes)))
     return driver_failed(error, on, code, "no memory for the weights");
-  on.weights = memory - Address(program.weights_begin);
-  int code = on.driver.copy_in(memory, on.from + program.weights_begin, size_t(program.weights_bytes), nullptr);
+  on.uploaded = memory - Address(program.weights_begin);
+  int code = on.driver.copy_in(memory, on.weights + program.weights_begin, size_t(program.weights_bytes), nullptr);
   if (!code) code = on.driver.stream_wait(nullptr);
   return code ? driver_failed(error, on, code, "copying the weights") : AOTI_OK;
 }
@@ -170,7 +181,7 @@ __attribute__((unused)) void prepare_products(Loaded &on) {
   if (program.n_products == 0 || !open_library(program.vendor, &on.library)) return;
   on.products = (PreparedProduct *)calloc(size_t(program.n_products), sizeof(PreparedProduct));
   for (int32_t i = 0; on.products && i < program.n_products; ++i)
-    prepare(on.library, program.products[i], on.weights, &on.products[i]);
+    prepare(on.library, program.products[i], on.uploaded, &on.products[i]);
 }
 
 __attribute__((unused)) void unload(Loaded *on) {
@@ -179,7 +190,7 @@ __attribute__((unused)) void unload(Loaded *on) {
       Entered entered(*on);
       for (int32_t i = 0; on->products && i < on->program->n_products; ++i) forget(on->library, &on->products[i]);
       if (on->library.handle) on->library.destroy(on->library.handle);
-      if (on->weights) on->driver.release(on->weights + Address(on->program->weights_begin));
+      if (on->uploaded) on->driver.release(on->uploaded + Address(on->program->weights_begin));
       if (on->module) on->driver.module_unload(on->module);
     }
     if (!on->given) on->driver.context_release(on->device);
@@ -194,11 +205,11 @@ __attribute__((unused)) void unload(Loaded *on) {
 pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 Loaded *loaded = nullptr;
 
-__attribute__((unused)) int32_t acquire(const Program &program, int32_t index, Context given, const char *from,
-                                        Loaded **result, AotiError *error) {
+// What a model is loaded from, for one model more.
+__attribute__((unused)) int32_t acquire(const Source &source, Loaded **result, AotiError *error) {
   pthread_mutex_lock(&loading);
   Loaded *on = loaded;
-  while (on && !(on->program == &program && on->index == index && on->given == given && on->from == from)) on = on->next;
+  while (on && !on->serves(source)) on = on->next;
   int32_t code = AOTI_OK;
   if (!on) {
     on = (Loaded *)calloc(1, sizeof(Loaded));
@@ -206,7 +217,7 @@ __attribute__((unused)) int32_t acquire(const Program &program, int32_t index, C
       pthread_mutex_unlock(&loading);
       return fail(error, AOTI_ERROR_MEMORY, "out of memory");
     }
-    on->program = &program, on->index = index, on->given = given, on->from = from;
+    *static_cast<Source *>(on) = source;
     code = find_device(*on, error);
     if (!code) {
       Entered entered(*on);
@@ -219,21 +230,23 @@ __attribute__((unused)) int32_t acquire(const Program &program, int32_t index, C
     else
       on->next = loaded, loaded = on;
   }
-  if (on) ++on->users;
+  if (on) ++on->models, ++on->users;
   pthread_mutex_unlock(&loading);
   *result = on;
   return code;
 }
 
-// One user more: a state may live longer than the model that it was made for.
+// For one state more: it may live longer than the model that it was made for.
 __attribute__((unused)) void retain(Loaded *on) {
   pthread_mutex_lock(&loading);
   ++on->users;
   pthread_mutex_unlock(&loading);
 }
 
-__attribute__((unused)) void let_go(Loaded *on) {
+// For one user less, which may be a model.
+__attribute__((unused)) void let_go(Loaded *on, bool is_model) {
   pthread_mutex_lock(&loading);
+  if (is_model) --on->models;
   if (--on->users == 0) {
     Loaded **link = &loaded;
     while (*link != on) link = &(*link)->next;

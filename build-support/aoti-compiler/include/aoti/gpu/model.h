@@ -9,16 +9,18 @@ namespace aoti {
 namespace gpu {
 namespace {
 
-// Where a model runs, and how numbers in its inputs are read from there.
+// Where a model runs, and how numbers in its inputs are read from there: once everything before them on the stream is done.
 struct OnDevice {
   const Loaded &on;
+  Stream stream;
   AotiDevice device;
-  explicit OnDevice(const Loaded &on) : on(on), device(device_of(on)) {}
+  explicit OnDevice(const Loaded &on, const AotiContext *context = nullptr)
+      : on(on), stream(context ? (Stream)context->stream : nullptr), device(device_of(on)) {}
   bool read(const AotiTensor &tensor, int64_t *value) const {
     if (tensor.device.kind == AOTI_CPU) return OnProcessor{}.read(tensor, value);
     Entered entered(on);
-    return !on.driver.copy_out(value, Address(uintptr_t(tensor.data)), sizeof *value, nullptr) &&
-           !on.driver.stream_wait(nullptr);
+    return !on.driver.copy_out(value, Address(uintptr_t(tensor.data)), sizeof *value, stream) &&
+           !on.driver.stream_wait(stream);
   }
 };
 
@@ -46,7 +48,8 @@ template <const Tables &T, const Program &P> struct Interface {
     if (int32_t code = S::weights_of(options, &weights, error)) return code;
     GpuModel *made = (GpuModel *)calloc(1, sizeof(GpuModel));
     if (!made) return fail(error, AOTI_ERROR_MEMORY, "out of memory");
-    if (int32_t code = acquire(P, asked.index, (Context)options->device_context, weights, &made->loaded, error)) {
+    const Source source = {&P, asked.index, (Context)options->device_context, weights, !options->weights};
+    if (int32_t code = acquire(source, &made->loaded, error)) {
       free(made);
       return code;
     }
@@ -64,7 +67,7 @@ template <const Tables &T, const Program &P> struct Interface {
       own(model)->idle = run->next;
       release_run(run, slots());
     }
-    let_go(own(model)->loaded);
+    let_go(own(model)->loaded, true);
     free(own(model));
   }
 
@@ -106,6 +109,19 @@ template <const Tables &T, const Program &P> struct Interface {
     return succeed(error);
   }
 
+  // The memory of a state that was made on another device, or in another context, is not that of kernels here.
+  static int32_t state_lies_here(const AotiState *state, const Loaded &on, AotiError *error) {
+    if (!state) return AOTI_OK;
+    const Loaded &made_on = *static_cast<const GpuState *>(state)->loaded;
+    if (made_on.index != on.index)
+      return fail(error, AOTI_ERROR_DEVICE, "the state lies on %s, the model runs on %s",
+                  device_name(device_of(made_on)).text, device_name(device_of(on)).text);
+    if (made_on.context != on.context)
+      return fail(error, AOTI_ERROR_DEVICE, "the state was made in another context of %s than the model works in",
+                  device_name(device_of(on)).text);
+    return AOTI_OK;
+  }
+
   // Copies of parts of a state, which are there when this returns.
   template <class Copy> static int32_t filled(const Loaded &on, const Copy &copy, AotiError *error) {
     Entered entered(on);
@@ -117,10 +133,11 @@ template <const Tables &T, const Program &P> struct Interface {
   static int32_t reset_state(const AotiModel *model, AotiState *state, AotiError *error) {
     if (!model || !state) return fail(error, AOTI_ERROR_NULL, "the model or the state is null");
     const Loaded &on = *own(model)->loaded;
+    if (int32_t code = state_lies_here(state, on, error)) return code;
     const auto initial = [&] {
       int code = 0;
       for (int32_t k = 0; k < T.info->n_states && !code; ++k)
-        code = on.driver.copy(own(state)->memory + Address(T.states[k].offset), on.weights + Address(T.states[k].value),
+        code = on.driver.copy(own(state)->memory + Address(T.states[k].offset), on.uploaded + Address(T.states[k].value),
                               size_t(T.states[k].bytes), nullptr);
       return code;
     };
@@ -153,7 +170,7 @@ template <const Tables &T, const Program &P> struct Interface {
       Entered entered(*own(state)->loaded);
       own(state)->loaded->driver.release(own(state)->memory);
     }
-    let_go(own(state)->loaded);
+    let_go(own(state)->loaded, false);
     free(own(state));
   }
 
@@ -195,10 +212,11 @@ template <const Tables &T, const Program &P> struct Interface {
     GpuRun &run = *own(prepared);
     const Loaded &on = *run.model->loaded;
     int64_t symbols[T.n_symbols + 1];
-    if (int32_t code = S::bind(inputs, n_inputs, Need::data, OnDevice(on), symbols, error)) return code;
+    if (int32_t code = S::bind(inputs, n_inputs, Need::data, OnDevice(on, context), symbols, error)) return code;
     if (int32_t code = S::check_prepared(run.symbols, symbols, error)) return code;
     if (int32_t code = S::check_outputs(outputs, n_outputs, device_of(on), symbols, error)) return code;
     if (T.info->state_bytes > 0 && !state) return fail(error, AOTI_ERROR_NULL, "the state is missing");
+    if (int32_t code = state_lies_here(state, on, error)) return code;
     Stream stream = context ? (Stream)context->stream : nullptr;
     bool on_host = true;
     for (int32_t i = 0; i < n_inputs; ++i) on_host = on_host && inputs[i].device.kind == AOTI_CPU;
@@ -223,7 +241,7 @@ template <const Tables &T, const Program &P> struct Interface {
                        run.given + n_inputs,
                        run.given[state_slot()],
                        Address(uintptr_t(run.generator())),
-                       on.weights,
+                       on.uploaded,
                        run.arena,
                        Address(uintptr_t(run.fault())),
                        run.pinned,
@@ -298,7 +316,7 @@ template <const Tables &T, const Program &P> struct Interface {
                      const AotiContext *context, AotiError *error) {
     if (!model) return fail(error, AOTI_ERROR_NULL, "the model is null");
     int64_t symbols[T.n_symbols + 1];
-    if (int32_t code = S::bind(inputs, n_inputs, Need::data, OnDevice(*own(model)->loaded), symbols, error)) return code;
+    if (int32_t code = S::bind(inputs, n_inputs, Need::data, OnDevice(*own(model)->loaded, context), symbols, error)) return code;
     GpuRun *run = take_idle(own(model), symbols);
     if (!run)
       if (int32_t code = prepare_for(own(model), symbols, &run, error)) return code;
