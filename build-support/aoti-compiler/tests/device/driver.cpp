@@ -5,6 +5,7 @@
 #include "vendor.h"
 #include <dlfcn.h>
 #include <memory>
+#include <string>
 
 #ifdef EMULATED_HIP
 // hipDeviceAttribute_t
@@ -15,11 +16,13 @@ constexpr int kMostShared = 65536;
 constexpr int kMajor = 75, kMinor = 76, kMultiprocessors = 16;
 constexpr int kMostShared = 232448;
 #endif
+using namespace machine;
 constexpr bool kHip = kMajor == 23;
+// HIP's devices differ, and find their code in bundles.
+static const char *const kArchitectures[kDevices] = {"gfx90a", "gfx1100"};
 // What a launch may have without having asked for it.
 constexpr int kShared = kHip ? kMostShared : 49152;
 
-using namespace machine;
 typedef void (*Kernel)(int, int, int, void **);
 struct Module : Owned {
   void *library;
@@ -63,6 +66,22 @@ size_t emulated_bytes(int device) {
   return bytes;
 }
 int emulated_depth() { return (int)current.size(); }
+}
+
+// The code for an architecture in a bundle of clang's, or null; an image that is none is for all.
+static const char *member(const void *image, const char *architecture) {
+  const char *bundle = (const char *)image;
+  if (memcmp(bundle, "__CLANG_OFFLOAD_BUNDLE__", 24)) return bundle;
+  uint64_t count;
+  memcpy(&count, bundle + 24, 8);
+  for (const char *entry = bundle + 32; count-- > 0;) {
+    uint64_t numbers[3]; // offset, size, and the length of the name
+    memcpy(numbers, entry, sizeof numbers);
+    const std::string name(entry + sizeof numbers, numbers[2]);
+    if (name == std::string("hipv4-amdgcn-amd-amdhsa--") + architecture) return bundle + numbers[0];
+    entry += sizeof numbers + numbers[2];
+  }
+  return nullptr;
 }
 
 static void perform(const Launch &launch, const Context &context) {
@@ -202,15 +221,18 @@ int NAME(cuCtxPopCurrent_v2, hipCtxPopCurrent)(Context **context) {
 int NAME(cuModuleLoadData, hipModuleLoadData)(Module **module, const void *image) {
   Call call;
   Context &context = here();
-  // An ELF image: its size is behind the section headers.
-  const unsigned char *elf = (const unsigned char *)image;
-  if (memcmp(elf, "\177ELF", 4)) return 200;
+  const char *code = member(image, kArchitectures[context.device]);
+  if (!code || memcmp(code, "\177ELF", 4)) return 200;
+  // An image's size is behind the section headers.
   uint64_t headers;
   uint16_t size, count;
-  memcpy(&headers, elf + 40, 8), memcpy(&size, elf + 58, 2), memcpy(&count, elf + 60, 2);
-  const size_t bytes = headers + size_t(size) * count;
+  memcpy(&headers, code + 40, 8), memcpy(&size, code + 58, 2), memcpy(&count, code + 60, 2);
+  std::vector<char> bytes(code, code + headers + size_t(size) * count);
+  // Whatever machine it says that it is for, it is for this one.
+  const uint16_t x86_64 = 62;
+  memcpy(&bytes[18], &x86_64, 2), memset(&bytes[48], 0, 4);
   const int file = memfd_create("image", 0);
-  if (write(file, image, bytes) != (ssize_t)bytes) return 1;
+  if (write(file, bytes.data(), bytes.size()) != (ssize_t)bytes.size()) return 1;
   char path[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", file);
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
