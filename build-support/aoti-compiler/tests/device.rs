@@ -14,6 +14,7 @@ use aoti_compiler::symbolic::Expr;
 use aoti_compiler::target::{Facts, MathLibrary, Tf32};
 use aoti_compiler::transform::rename::Names;
 use bytes::Bytes;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -52,6 +53,14 @@ const ROUNDED: &str = "rounded";
 const LIBRARY: &str = "library";
 /// What is open is decided otherwise than without records, but for tiles.
 const OTHERWISE: &str = "otherwise";
+/// Tiles on matrix units: the first of each kernel's, the next, and so on.
+const ON_UNITS: [&str; 2] = ["units0", "units1"];
+/// The same, where products of `f32` may be TF32.
+const ON_ROUNDED_UNITS: [&str; 1] = ["rounded0"];
+
+fn may_be_rounded(name: &str) -> bool {
+    name.starts_with(ROUNDED)
+}
 
 fn manifest(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -76,7 +85,7 @@ fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
         gpus: vec![architecture.to_owned()],
         embed_weights: true,
         named_weights: false,
-        tf32: Tf32 { matmul: name == ROUNDED, ..Tf32::default() },
+        tf32: Tf32 { matmul: may_be_rounded(name), ..Tf32::default() },
         libraries: vec![],
         operators: vec![],
     };
@@ -86,6 +95,20 @@ fn compiled_text(name: &str, text: String, architecture: &str) -> SourceBundle {
         for kernel in open_kernels(model.clone(), &options, Facts::default()).expect("the graph compiles") {
             if let Some(way) = kernel.ways.into_iter().find(|way| is_by_library(&way.setting)) {
                 options.records.set(kernel.key, way.setting);
+            }
+        }
+    }
+    let tile =
+        [&ON_UNITS[..], &ON_ROUNDED_UNITS].iter().find_map(|all| all.iter().position(|one| *one == name));
+    if let Some(number) = tile {
+        for kernel in open_kernels(model.clone(), &options, Facts::default()).expect("the graph compiles") {
+            let settings: Vec<Setting> = kernel.ways.into_iter().map(|way| way.setting).collect();
+            let with =
+                |word: &str| settings.iter().filter(|one| one.to_string().contains(word)).collect::<Vec<_>>();
+            let (rounded, whole) = (with(" by tf32 "), with(" by units "));
+            let on_units = if rounded.is_empty() { whole } else { rounded };
+            if !on_units.is_empty() {
+                options.records.set(kernel.key, on_units[number % on_units.len()].clone());
             }
         }
     }
@@ -348,10 +371,10 @@ fn a_machine_without_a_driver_is_told_what_was_looked_for() {
 }
 
 #[track_caller]
-fn compare(output: usize, got: &Tensor, expected: &Tensor) {
+fn compare(output: usize, got: &Tensor, expected: &Tensor, rounded: f64) {
     let tolerance = match expected.dtype() {
         DType::F64 => 1e-12,
-        DType::F32 => 2e-5,
+        DType::F32 => rounded + 2e-5,
         DType::F16 => 1e-3,
         DType::Bf16 => 8e-3,
         DType::Bool
@@ -387,6 +410,22 @@ fn other_answers_agree_with_the_evaluator() {
     let in_registers = |bundle: &SourceBundle| kernels(bundle).matches("OwnRow<").count();
     assert!(in_registers(&otherwise) < in_registers(&first), "{}", kernels(&first));
     [NVIDIA, GFX9].into_iter().for_each(|machine| emulated(OTHERWISE, &text, machine));
+}
+
+#[test]
+fn tiles_on_matrix_units_agree_with_the_evaluator() {
+    let text = source("units");
+    let mut tiles = BTreeSet::new();
+    for name in ON_UNITS.iter().chain(&ON_ROUNDED_UNITS) {
+        let bundle = compiled_text(name, text.clone(), NVIDIA.architecture);
+        let calls = kernels(&bundle).split("contract_units<").skip(1);
+        tiles.extend(calls.filter_map(|call| Some(call.split_once('>')?.0.to_owned())));
+        emulated(name, &text, NVIDIA);
+    }
+    for (element, least) in [("f16", 2), ("bf16", 2), ("f32", 2), ("Tf32", 1)] {
+        let of_type = tiles.iter().filter(|tile| tile.split(',').next() == Some(element));
+        assert!(of_type.count() >= least, "{element}: {tiles:?}");
+    }
 }
 
 #[test]

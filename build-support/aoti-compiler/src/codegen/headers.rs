@@ -44,6 +44,7 @@ headers![
     "gpu/device.h",
     "gpu/driver.h",
     "gpu/emulate.h",
+    "gpu/emulate_units.h",
     "gpu/host.h",
     "gpu/library.h",
     "gpu/loaded.h",

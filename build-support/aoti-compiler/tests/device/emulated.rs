@@ -1,7 +1,7 @@
 //! Programs that run a graph on an emulated machine: through the library's C interface, over a driver that knows contexts,
 //! streams and memory of two devices (`machine.h`).
 
-use super::{compare, compiled_text, inputs, is_installed, kernels, manifest, run, scratch};
+use super::{compare, compiled_text, inputs, is_installed, kernels, manifest, may_be_rounded, run, scratch};
 use aoti_compiler::graph::{Graph, InputRole, text};
 use aoti_compiler::interpret::{Tensor, evaluate};
 use std::collections::BTreeMap;
@@ -33,6 +33,11 @@ impl Machine {
 
     pub(super) fn host_code(self) -> &'static str {
         if self.is_hip() { "run_rocm.cpp" } else { "run_cuda.cpp" }
+    }
+
+    /// What device code is compiled with where it has matrix units.
+    fn units(self) -> &'static [&'static str] {
+        if self.is_hip() { &[] } else { &["-DAOTI_EMULATED_UNITS"] }
     }
 
     /// What the driver and main programs are compiled with.
@@ -150,7 +155,8 @@ pub(super) fn program_of(
             .arg(folder.join(output)));
     };
     let emulation = format!("-DAOTI_EMULATED={}", machine.wavefront);
-    compile("image.so", &[folder.join("device.cpp")], &["-shared", "-fPIC", &emulation]);
+    let emulation = [&["-shared", "-fPIC", &emulation], machine.units()].concat();
+    compile("image.so", &[folder.join("device.cpp")], &emulation);
     let api = format!("-DMODEL_API={}", bundle.exported_symbol());
     let own = ["model.cpp", machine.host_code(), "code.S", "weights.S"].map(|file| folder.join(file));
     compile(
@@ -208,7 +214,9 @@ pub(super) fn emulated_with(
         at += bytes.len();
         let got =
             Tensor::new(expected.dtype(), expected.sizes().to_vec(), bytes.to_vec()).expect("same size");
-        compare(position, &got, expected);
+        // Each of the operands may be rounded to the 11 bits of TF32.
+        let rounded = if may_be_rounded(name) && !machine.is_hip() { 2.0 * 2f64.powi(-11) } else { 0.0 };
+        compare(position, &got, expected, rounded);
     }
     Some(program.folder)
 }

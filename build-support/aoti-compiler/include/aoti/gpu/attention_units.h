@@ -11,20 +11,21 @@ AOTI_NAMESPACE_BEGIN
 
 namespace detail {
 
-#if AOTI_NVIDIA
+#if AOTI_UNITS
 
 // Scores of a row may exceed what its exponents are relative to by this much before the sums are scaled: weights stay far
 // below what halves hold, and most tiles need no scaling.
 constexpr f32 kSlack = 5.0f;
 
 template <class T> AOTI_INLINE u32 pack_two(f32 low, f32 high) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if AOTI_COPIES
   return is_same<T, bf16> ? to_bf16s(low, high) : to_f16s(low, high);
 #else
   (void)low, (void)high;
   return 0;
 #endif
 }
+#if AOTI_NVIDIA
 AOTI_INLINE bool any_in_warp(bool condition) {
   u32 any;
   __asm__ volatile("{ .reg .pred p, q; setp.ne.u32 p, %1, 0; vote.sync.any.pred q, p, 0xffffffff; selp.u32 %0, 1, 0, q; }"
@@ -32,6 +33,7 @@ AOTI_INLINE bool any_in_warp(bool condition) {
                    : "r"(u32(condition)));
   return any != 0;
 }
+#endif
 
 #if AOTI_WARPGROUPS
 
@@ -255,7 +257,7 @@ template <int Rows, int Keys, int Width, int Columns, bool Causal, bool ZeroOfNo
 AOTI_INLINE void attend_halves(char *shared, I row0, I m, I n, I reach, Table<T, I> q, Table<T, I> k, Table<T, I> v,
                                const Score &score, const Epilogue &epilogue) {
   using namespace detail;
-#if AOTI_NVIDIA
+#if AOTI_UNITS
   const I end = row0 + Rows < m ? row0 + Rows : m, tiles = ceil_div(seen_by<Causal>(end, n, reach), I(Keys));
   const OwnTiles<Rows, Keys, Width, Columns, T, I> places(shared, m, n, tiles, q, k, v);
   attend_tiles<Rows, Keys, Width, Columns, Causal, ZeroOfNothing, T>(places, row0, m, n, reach, tiles, score, epilogue);

@@ -11,7 +11,7 @@ struct alignas(16) SixteenBytes {
   u32 words[4];
 } __attribute__((may_alias));
 
-#if AOTI_NVIDIA && !defined(AOTI_EMULATED) && __CUDA_ARCH__ >= 800
+#if AOTI_NVIDIA && __CUDA_ARCH__ >= 800
 #define AOTI_COPIES 1
 
 // 16 bytes from device memory to shared memory, the first `bytes` of them, zero behind; what was asked for before `commit`

@@ -55,11 +55,14 @@
 
 AOTI_NAMESPACE_BEGIN
 
+// AOTI_UNITS: whether there are matrix units that are used, and copies that no thread waits for.
 #if defined(__NVCC__) || (defined(__CUDA__) && !defined(__HIP__))
 #define AOTI_NVIDIA 1
+#define AOTI_UNITS 1
 constexpr int kWarp = 32;
 #else
 #define AOTI_NVIDIA 0
+#define AOTI_UNITS 0
 #if defined(__AMDGCN_WAVEFRONT_SIZE)
 constexpr int kWarp = __AMDGCN_WAVEFRONT_SIZE;
 #elif defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx940__) || defined(__gfx942__) || defined(__gfx950__)

@@ -25,7 +25,6 @@ template <bool Turned> AOTI_INLINE void load_matrices(u32 *r, u32 address) {
                      : "r"(address)
                      : "memory");
 }
-template <bool Turned> AOTI_INLINE void load_matrices(u32 *r, const u16 *p) { load_matrices<Turned>(r, shared_address(p)); }
 // c += a b for a of 16 by 16, b of 16 by 8.
 template <class T> AOTI_INLINE void multiply(f32 *c, const u32 *a, const u32 *b) {
   if constexpr (is_same<T, bf16>)

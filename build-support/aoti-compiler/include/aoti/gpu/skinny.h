@@ -20,12 +20,7 @@ constexpr int kSkinnyThreads = 256, kSkinnyColumns = 16;
 
 // Two numbers as halves of a word.
 template <class T> AOTI_INLINE u32 pair_of(f32 low, f32 high) {
-  u32 word;
-  if constexpr (is_same<T, bf16>)
-    __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-  else
-    __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-  return word;
+  return is_same<T, bf16> ? to_bf16s(low, high) : to_f16s(low, high);
 }
 
 // What a thread copied of weights, as halves that matrix units multiply, two in a word.

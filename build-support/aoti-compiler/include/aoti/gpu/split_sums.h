@@ -17,14 +17,26 @@ struct Tf32 {
 
 namespace detail {
 
-#if AOTI_NVIDIA
+#if AOTI_UNITS
 
+#if AOTI_NVIDIA
 // d = a b + c for a of 16 by 8, b of 8 by 8, TF32.
 AOTI_INLINE void multiply_tf32(f32 (&d)[4], const u32 *a, const u32 *b, const f32 (&c)[4]) {
   __asm__("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
           : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
           : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
+AOTI_INLINE u32 rounded_to_tf32(f32 x) {
+  u32 rounded;
+  __asm__("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
+  return rounded;
+}
+AOTI_INLINE u32 load_word(u32 address) {
+  u32 word;
+  __asm__ volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+  return word;
+}
+#endif
 // The parts of a few numbers: rounded to 11 bits, and what is left. The units ignore the bits below.
 template <int N> AOTI_INLINE void split(const u32 (&x)[N], u32 (&high)[N], u32 (&low)[N]) {
   AOTI_UNROLL_TIMES(4)
@@ -42,13 +54,8 @@ template <int N> AOTI_INLINE void round_to_tf32(u32 (&x)[N]) {
   for (int i = 0; i < N; ++i) {
     f32 whole;
     __builtin_memcpy(&whole, &x[i], 4);
-    __asm__("cvt.rna.tf32.f32 %0, %1;" : "=r"(x[i]) : "f"(whole));
+    x[i] = rounded_to_tf32(whole);
   }
-}
-AOTI_INLINE u32 load_word(u32 address) {
-  u32 word;
-  __asm__ volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
-  return word;
 }
 
 // The sums of one thread: warps lie two by two, or two by four in a large tile; in a small one slices of them share the depth.

@@ -17,7 +17,7 @@ constexpr int kResultPad = 8;
 template <class T, int Rows, int Columns, int Threads>
 constexpr int kUnitDepth = (sizeof(T) == 4 && Rows + Columns <= 64 ? Threads : 128) / int(sizeof(T));
 
-#if AOTI_NVIDIA
+#if AOTI_UNITS
 
 template <class Source> constexpr bool is_strided = false;
 template <class T, class I, bool ByDepth> constexpr bool is_strided<Strided<T, I, ByDepth>> = true;

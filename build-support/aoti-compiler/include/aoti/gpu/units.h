@@ -15,7 +15,7 @@ AOTI_NAMESPACE_BEGIN
 
 namespace detail {
 
-#if AOTI_NVIDIA
+#if AOTI_UNITS
 #if AOTI_WARPGROUPS
 
 // The sums of one thread by instructions of a warpgroup, each of which has 64 rows of the tile.
@@ -179,7 +179,7 @@ AOTI_INLINE void add_up_units(Sums &own, char *ring, TableA &table_a, TableB &ta
 // the depth (cluster.h). A launch has the shared memory of as many pieces as there are, four at most, and of the results.
 template <class T, int Rows, int Columns, int Threads, int Lanes, int Blocks = 1, class I, class A, class B, class Epilogue>
 AOTI_INLINE void contract_units(I row0, I column0, I m, I n, I k, const A &a, const B &b, const Epilogue &epilogue) {
-#if AOTI_NVIDIA
+#if AOTI_UNITS
   using namespace detail;
   constexpr int kDepth = kUnitDepth<T, Rows, Columns, Threads>, kPitch = Columns + kResultPad, kWhole = 16 / int(sizeof(T));
   using FillA = UnitFill<Rows, Threads, kDepth, A, I>;
