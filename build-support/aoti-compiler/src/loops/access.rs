@@ -70,6 +70,14 @@ impl Access {
         }
     }
 
+    /// Whether this is, at every position, the same element as another of the same loops. An index that is read from data is
+    /// equal to nothing, whatever its axis has: only its value would tell. Loops that were joined have no coordinates any more.
+    pub fn is_same_element(&self, other: &Access) -> bool {
+        let same_place =
+            self.offset == other.offset || (!self.coords.is_empty() && self.coords == other.coords);
+        self.buffer == other.buffer && self.is_direct() && other.is_direct() && same_place
+    }
+
     /// Whether every coordinate is an expression.
     pub fn is_direct(&self) -> bool {
         self.indirect.is_empty()

@@ -11,6 +11,7 @@
 //! * Nothing is stored to an input or a constant.
 //! * A temporary buffer is written before it is read.
 //! * Every kernel is run by exactly one step.
+//! * What a kernel reads of what it writes itself is there (`flow.rs`).
 
 use super::{
     Attention, Axis, BufferId, Effect, Kernel, KernelKind, MatMul, MatrixOperand, Nest, Program, Stage, Step,
@@ -28,6 +29,7 @@ pub fn verify(program: &Program) -> Vec<String> {
     if !running.iter().copied().eq(program.kernels.keys()) {
         checker.findings.push("the steps do not run every kernel once".to_owned());
     }
+    checker.findings.extend(super::flow::verify(program));
     checker.findings
 }
 

@@ -1,6 +1,7 @@
 //! Cleans up after fusion: removes dead stores and the terms that only they used, and turns buffers that are live only
 //! inside one kernel into rows of its workers' scratch.
 
+use super::fuse::is_flat;
 use crate::loops::{
     Access, BufferId, Effect, Index, Kernel, KernelId, KernelKind, Nest, Program, Stage, Step, Storage, Term,
     TermId,
@@ -242,8 +243,9 @@ pub(super) fn keep_rows_local(program: &mut Program, ranges: &dyn Ranges, target
     for kernel in kernels.values_mut() {
         let written = kernel.writes();
         let KernelKind::Nest(nest) = &mut kernel.kind else { continue };
-        // A nest without outer axes has one row; its vector axis must stay an axis of the nest.
-        if nest.serial || nest.axes.is_empty() {
+        // A nest without outer axes has one row; its vector axis must stay an axis of the nest. Without inner ones each
+        // position has a lane, and workers have one row for all of their lanes.
+        if nest.serial || nest.axes.is_empty() || is_flat(nest) {
             continue;
         }
         for buffer in written {
@@ -275,7 +277,8 @@ fn row_axes(program: &Program, nest: &Nest, buffer: BufferId, target: &Target) -
     };
     let covered = first.coords[..outer].iter().zip(shape).all(|(coord, size)| {
         let is_axis = nest.axes.iter().any(|axis| *coord == Index::Expr(Expr::sym(axis.symbol)));
-        is_axis || size.is(1)
+        // An index from data is checked where it is used, even if only one value passes.
+        is_axis || (size.is(1) && matches!(coord, Index::Expr(_)))
     });
     let bytes = &Expr::product(&shape[outer..]) * i64::try_from(program.buffers[buffer].dtype.size()).ok()?;
     let small = bytes.as_int().is_some_and(|bytes| bytes <= target.row_bytes());

@@ -12,7 +12,7 @@ use super::rows;
 use super::{Explanation, Refusal};
 use crate::graph::Origin;
 use crate::loops::{
-    Axis, BufferId, Channels, Effect, Index, Kernel, KernelId, KernelKind, Nest, Program, Stage, Step, Term,
+    Axis, BufferId, Channels, Effect, Index, Kernel, KernelId, KernelKind, Nest, Program, Stage, Step,
 };
 use crate::questions::{KernelKey, Questions};
 use crate::symbolic::{Expr, Ranges};
@@ -439,11 +439,14 @@ fn fuse_epilogue(
     }
     aligned.axes = wanted;
     unit_coordinates(&mut nest, axes);
-    for typed in aligned.stages.iter().flat_map(|stage| &stage.terms) {
-        let Term::Load { access, .. } = &typed.term else { continue };
-        let Some(site) = store_site(&nest, access.buffer) else { continue };
-        if site.access.coords != access.coords {
-            return Err(Refusal::OtherPosition);
+    let produced: BTreeSet<BufferId> = epilogue.writes().collect();
+    for (access, _) in aligned.stages.iter().flat_map(Stage::loads) {
+        if produced.contains(&access.buffer) {
+            // A sum that is added where an index says is not there before all of them are.
+            let site = store_site(&nest, access.buffer).ok_or(Refusal::UnclearProducer)?;
+            if !site.access.is_same_element(access) {
+                return Err(Refusal::OtherPosition);
+            }
         }
     }
     append(&mut nest, &aligned);

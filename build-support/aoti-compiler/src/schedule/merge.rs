@@ -2,7 +2,7 @@
 //! just stored by the stored terms.
 
 use crate::graph::Combine;
-use crate::loops::{Access, Effect, Nest, Stage, Term, TermId};
+use crate::loops::{Access, BufferId, Effect, Nest, Stage, Term, TermId};
 
 /// Where a nest stores a buffer.
 pub(super) struct StoreSite<'n> {
@@ -12,7 +12,7 @@ pub(super) struct StoreSite<'n> {
 }
 
 /// The only plain store of a buffer in a nest.
-pub(super) fn store_site(nest: &Nest, buffer: crate::loops::BufferId) -> Option<StoreSite<'_>> {
+pub(super) fn store_site(nest: &Nest, buffer: BufferId) -> Option<StoreSite<'_>> {
     let mut found = None;
     for (index, stage) in nest.stages.iter().enumerate() {
         for effect in &stage.effects {
@@ -92,7 +92,10 @@ fn first_possible(nest: &Nest, stage: &Stage) -> usize {
             }
             Term::Earlier { stage: earlier, .. } => earlier + 1,
             // In the storing stage itself if the very same element is read, else after it.
-            Term::Load { access, .. } => store_site(nest, access.buffer).map_or(0, |site| site.stage),
+            Term::Load { access, .. } => match store_site(nest, access.buffer) {
+                Some(site) => site.stage,
+                None => behind_last(nest, |stage| stage.writes().any(|buffer| buffer == access.buffer)),
+            },
             Term::Literal(_)
             | Term::Index(_)
             | Term::Unary(..)
@@ -105,14 +108,23 @@ fn first_possible(nest: &Nest, stage: &Stage) -> usize {
         };
         first = first.max(needed);
     }
-    first
+    // What is read before it is overwritten, and what is written several times, stays in order.
+    let overwritten: Vec<BufferId> = stage.writes().collect();
+    first.max(behind_last(nest, |earlier| {
+        earlier.accesses().any(|access| overwritten.contains(&access.buffer))
+    }))
+}
+
+/// The stage behind the last one of a kind; the first where there is none.
+fn behind_last(nest: &Nest, is_one: impl Fn(&Stage) -> bool) -> usize {
+    nest.stages.iter().rposition(is_one).map_or(0, |last| last + 1)
 }
 
 fn can_join(nest: &Nest, target: usize, stage: &Stage) -> bool {
     let extents = |stage: &Stage| stage.axes.iter().map(|axis| axis.extent.clone()).collect::<Vec<_>>();
     extents(&nest.stages[target]) == extents(stage)
         && stage.loads().all(|(access, guards)| match store_site(nest, access.buffer) {
-            Some(site) if site.stage == target => guards.is_empty() && access.coords == site.access.coords,
+            Some(site) if site.stage == target => guards.is_empty() && access.is_same_element(site.access),
             Some(site) => site.stage < target,
             None => true,
         })
@@ -153,7 +165,7 @@ enum Replacement {
 fn replacement(nest: &Nest, target: usize, term: &Term) -> Option<Replacement> {
     let Term::Load { access, guards, .. } = term else { return None };
     let site = store_site(nest, access.buffer)?;
-    if !guards.is_empty() || access.coords != site.access.coords {
+    if !guards.is_empty() || !access.is_same_element(site.access) {
         return None;
     }
     if site.stage == target {

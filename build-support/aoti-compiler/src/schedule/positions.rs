@@ -24,7 +24,7 @@ pub(super) fn check_positions(first: &Nest, second: &Nest) -> Result<(), Refusal
         for (access, _) in stage.loads().filter(|(access, _)| produced.contains(&access.buffer)) {
             let site = store_site(first, access.buffer).ok_or(Refusal::UnclearProducer)?;
             let same_element =
-                first.stages[site.stage].axes == stage.axes && site.access.coords == access.coords;
+                first.stages[site.stage].axes == stage.axes && site.access.is_same_element(access);
             if !same_element && !same_row(&first.axes, site.access, access) {
                 return Err(Refusal::OtherPosition);
             }

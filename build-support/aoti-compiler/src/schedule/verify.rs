@@ -34,7 +34,29 @@ pub fn verify(schedule: &Schedule) -> Vec<String> {
             }
         }
     }
+    findings.extend(shared_rows(schedule));
     findings
+}
+
+/// Kernels whose rows several positions would write at once: a worker or a team has one of each.
+pub(super) fn shared_rows(schedule: &Schedule) -> Vec<String> {
+    let shares = |mapping: &Mapping| match mapping {
+        Mapping::Cpu(cpu) => cpu.lanes == Lanes::Outer,
+        Mapping::Gpu(GpuMapping::Teams(teams)) => {
+            teams.along == Along::Outer && (teams.lanes > 1 || teams.turned.is_some())
+        }
+        Mapping::Gpu(GpuMapping::Tiles(_) | GpuMapping::Template { .. }) => false,
+    };
+    let kernels = schedule.program.kernels.iter().filter(|(id, kernel)| {
+        // The lanes of a product are those of its template; its row epilogue has none across rows.
+        matches!(kernel.kind, KernelKind::Nest(_))
+            && schedule.mappings.get(*id).is_some_and(shares)
+            && !kernel.rows(&schedule.program).is_empty()
+    });
+    let named = |(_, kernel): (_, &Kernel)| {
+        format!("kernel `{}`: the positions in its lanes share the rows of one worker", kernel.name)
+    };
+    kernels.map(named).collect()
 }
 
 fn check_choice(schedule: &Schedule, kernel: &Kernel, choice: &Choice) -> Vec<String> {

@@ -140,7 +140,14 @@ impl Part {
     /// An access of the temporary buffer, as one of the larger.
     fn access(&self, buffers: &Buffers, access: &Access, ranges: &dyn Ranges) -> Option<Access> {
         let shape = &buffers[self.to].shape;
-        if access.coords.len() != buffers[self.of].shape.len() {
+        // An index from data is checked where it is used, even along an axis that is none of the larger buffer's.
+        let is_kept = |own: usize| self.axes.iter().any(|(along, _)| *along == Some(own));
+        let loses_index = access
+            .coords
+            .iter()
+            .enumerate()
+            .any(|(own, coord)| matches!(coord, Index::Term(_)) && !is_kept(own));
+        if access.coords.len() != buffers[self.of].shape.len() || loses_index {
             return None;
         }
         let coords = self.axes.iter().map(|(own, begin)| match own.map(|own| &access.coords[own]) {

@@ -265,7 +265,7 @@ fn choose_lanes(nest: &Nest, keeps_no_rows: bool) -> Lanes {
         return if has_inner { Lanes::Inner } else { Lanes::One };
     };
     if !has_inner {
-        return Lanes::Outer;
+        return if keeps_no_rows { Lanes::Outer } else { Lanes::One };
     }
     let inner = |stage: &crate::loops::Stage| Some(contiguous(stage, stage.axes.last()?.symbol));
     let inner_score: usize = nest.stages.iter().filter_map(inner).sum();

@@ -154,6 +154,9 @@ fn shape(program: &Program, nest: &Nest, ranges: &dyn Ranges, has_rows: bool) ->
     let inner = nest.stages.iter().map(|stage| stage_extent(stage, ranges)).max().unwrap_or(1);
     let lanes = |limit: i64| outer_lanes(program, nest, last, positions, limit);
     if nest.stages.iter().all(|stage| stage.axes.is_empty()) {
+        if has_rows {
+            return plain(1, BLOCK / 2, Along::Outer, 1);
+        }
         if positions >= MANY
             && let Some((axis, lanes)) = turned(program, nest)
         {

@@ -4,6 +4,7 @@
 mod fusion;
 mod gpu;
 mod in_place;
+mod indexed;
 mod memory;
 mod questions;
 

@@ -1,0 +1,322 @@
+//! Checks what a kernel reads of the buffers that it writes itself. A finding is a bug of the compiler, never of a model.
+//!
+//! * Each element of a row that a stage reads was written, at the same position of the outer loops, by an earlier stage.
+//! * Positions that may run in any order do not read from other buffers what another position writes.
+//! * A stage, which reads before it writes, writes no element that it reads, other than in the very place of it.
+//!
+//! An extent of one proves nothing here, and neither does an index that is read from data: what such an index may be is any
+//! position that its check lets pass. Where a buffer has no coordinates any more, its offsets are looked at.
+
+use super::cover::Cover;
+use super::{Access, Axis, Effect, Index, Kernel, KernelKind, Nest, Program, Stage, Storage, Term, TermId};
+use crate::graph::Combine;
+use crate::symbolic::{Expr, Interval, RangeTable, Ranges, Symbol};
+
+/// Everything that is wrong, one sentence each.
+pub(crate) fn verify(program: &Program) -> Vec<String> {
+    let mut sizes = RangeTable::default();
+    for (index, symbol) in program.symbols.iter().enumerate() {
+        sizes.set(Symbol::size(u32::try_from(index).expect("symbols are few")), symbol.range);
+    }
+    let mut findings = Vec::new();
+    for kernel in program.kernels.values() {
+        let found =
+            loops_of(kernel).into_iter().flat_map(|own| Flow { program, sizes: &sizes, own }.findings());
+        findings.extend(found.map(|finding| format!("kernel `{}`: {finding}", kernel.name)));
+    }
+    findings
+}
+
+/// Stages that run one after the other at each position of loops.
+struct Loops<'k> {
+    axes: &'k [Axis],
+    stages: &'k [Stage],
+    serial: bool,
+}
+
+fn loops_of(kernel: &Kernel) -> Vec<Loops<'_>> {
+    fn of_nest(nest: &Nest) -> Loops<'_> {
+        Loops { axes: &nest.axes, stages: &nest.stages, serial: nest.serial }
+    }
+    fn of_stage<'k>(axes: &'k [Axis], stage: &'k Stage) -> Loops<'k> {
+        Loops { axes, stages: std::slice::from_ref(stage), serial: false }
+    }
+    match &kernel.kind {
+        KernelKind::Nest(nest) => vec![of_nest(nest)],
+        KernelKind::MatMul(own) => {
+            let rows = own.row_epilogue.iter().map(of_nest);
+            std::iter::once(of_stage(&own.axes, &own.epilogue)).chain(rows).collect()
+        }
+        KernelKind::Convolution(own) => vec![of_stage(&own.axes, &own.epilogue)],
+        // Scores are stored nowhere.
+        KernelKind::Attention(own) => vec![of_stage(&own.axes, &own.stages[1])],
+        KernelKind::Rows(_) | KernelKind::Extern(_) => vec![],
+    }
+}
+
+struct Flow<'a> {
+    program: &'a Program,
+    sizes: &'a RangeTable,
+    own: Loops<'a>,
+}
+
+/// An element that a stage reads or writes.
+#[derive(Clone, Copy)]
+struct Touch<'a> {
+    stage: usize,
+    access: &'a Access,
+    combine: Combine,
+}
+
+impl<'a> Flow<'a> {
+    fn findings(&self) -> Vec<String> {
+        let (loads, stores) = (self.loads(), self.stores());
+        let mut findings = Vec::new();
+        for load in &loads {
+            let own: Vec<Touch<'_>> =
+                stores.iter().filter(|store| store.access.buffer == load.access.buffer).copied().collect();
+            let buffer = load.access.buffer;
+            if self.program.buffers[buffer].storage.is_row() {
+                if !self.is_written(load, &own) {
+                    let stage = load.stage;
+                    findings
+                        .push(format!("stage {stage} reads of the row {buffer} what is not written before"));
+                }
+            } else if !self.own.serial && !own.iter().all(|store| self.is_in_order(load, store)) {
+                findings.push(format!("it may read of {buffer} what another position writes"));
+            }
+        }
+        findings
+    }
+
+    /// What is loaded, and what is met by stores that combine.
+    fn loads(&self) -> Vec<Touch<'a>> {
+        let stages = self.own.stages.iter().enumerate();
+        let loads = stages.flat_map(|(stage, own)| {
+            own.loads().map(move |(access, _)| Touch { stage, access, combine: Combine::Set })
+        });
+        let met = self.stores().into_iter().filter(|store| {
+            store.combine != Combine::Set && self.program.buffers[store.access.buffer].storage.is_row()
+        });
+        loads.chain(met).collect()
+    }
+
+    fn stores(&self) -> Vec<Touch<'a>> {
+        let stages = self.own.stages.iter().enumerate();
+        let stores = stages.flat_map(|(stage, own)| {
+            own.effects.iter().filter_map(move |effect| match effect {
+                Effect::Store { access, combine, .. } => Some(Touch { stage, access, combine: *combine }),
+                Effect::Accumulate { .. } => None,
+            })
+        });
+        stores.collect()
+    }
+
+    /// Whether earlier stages have written at this position what is read of a row.
+    fn is_written(&self, load: &Touch<'_>, stores: &[Touch<'_>]) -> bool {
+        let Storage::Row { outer } = self.program.buffers[load.access.buffer].storage else { return true };
+        let earlier = stores.iter().filter(|store| {
+            store.stage < load.stage && store.combine == Combine::Set && store.access.is_direct()
+        });
+        let mut cover = Cover::default();
+        for store in earlier {
+            if self.same_inner_element(load, store) {
+                return true;
+            }
+            cover.add(&store.access.offset, &self.own.stages[store.stage].axes);
+        }
+        let shape = &self.program.buffers[load.access.buffer].shape;
+        let length = Expr::product(shape.get(outer..).unwrap_or_default()).as_int();
+        // Every access is within its buffer, and that is all that an index from data tells.
+        let own = self.reach(load);
+        let own = Interval::new(own.min.max(0), length.map_or(own.max, |length| own.max.min(length - 1)));
+        cover.holds(own)
+    }
+
+    /// Whether both touch one element where their inner loops are at the same positions.
+    fn same_inner_element(&self, one: &Touch<'_>, other: &Touch<'_>) -> bool {
+        let (from, to) = (&self.own.stages[one.stage].axes, &self.own.stages[other.stage].axes);
+        let alike = from.len() == to.len() && from.iter().zip(to).all(|(a, b)| a.extent == b.extent);
+        let renamed = |symbol: Symbol| {
+            let position = from.iter().position(|axis| axis.symbol == symbol)?;
+            Some(Expr::sym(to[position].symbol))
+        };
+        let mut moved = one.access.clone();
+        moved.substitute(&renamed, &self.table(other.stage));
+        alike && moved.is_same_element(other.access)
+    }
+
+    /// Whether what is read of a buffer is what that position itself, or nobody, writes there.
+    fn is_in_order(&self, load: &Touch<'_>, store: &Touch<'_>) -> bool {
+        if self.are_apart(load, store) {
+            return true;
+        }
+        let positions = self.own.axes.iter().filter(|axis| !axis.extent.is(1));
+        if load.stage != store.stage {
+            return self.of_one_position(load, store);
+        }
+        let inner = self.own.stages[load.stage].axes.iter().filter(|axis| !axis.extent.is(1));
+        store.combine == Combine::Set
+            && load.access.is_same_element(store.access)
+            && positions.chain(inner).all(|axis| distinguishes(store.access, axis))
+    }
+
+    fn table(&self, stage: usize) -> RangeTable {
+        let mut table = self.sizes.clone();
+        for axis in self.own.axes.iter().chain(&self.own.stages[stage].axes) {
+            table.set_extent(axis.symbol, axis.extent.clone());
+        }
+        table
+    }
+
+    /// What an index from data adds to an offset: any position that passed its check, so many elements each.
+    fn of_index(&self, stage: usize, (term, stride): &(TermId, Expr), ranges: &dyn Ranges) -> Interval {
+        let term = self.own.stages[stage].terms.get(*term).map(|typed| &typed.term);
+        let Some(Term::CheckIndex { size, .. }) = term else { return Interval::ALL };
+        let most = (&(size - 1) * stride).interval(ranges);
+        Interval::new(0, most.max.max(0))
+    }
+
+    /// All offsets of an access.
+    fn reach(&self, touch: &Touch<'_>) -> Interval {
+        let table = self.table(touch.stage);
+        let direct = touch.access.offset.interval(&table);
+        let indices = touch.access.indirect.iter().map(|index| self.of_index(touch.stage, index, &table));
+        indices.fold(direct, sum)
+    }
+
+    /// Whether two accesses never touch the same element.
+    fn are_apart(&self, one: &Touch<'_>, other: &Touch<'_>) -> bool {
+        let (a, b) = (self.table(one.stage), self.table(other.stage));
+        let apart = |(x, y): (&Index, &Index)| match (x, y) {
+            (Index::Expr(x), Index::Expr(y)) => !x.interval(&a).meets(y.interval(&b)),
+            (Index::Term(_), _) | (_, Index::Term(_)) => false,
+        };
+        let coords = one.access.coords.len() == other.access.coords.len()
+            && one.access.coords.iter().zip(&other.access.coords).any(apart);
+        coords || !self.reach(one).meets(self.reach(other))
+    }
+
+    /// Whether two accesses only meet where the outer loops are at one position.
+    fn of_one_position(&self, one: &Touch<'_>, other: &Touch<'_>) -> bool {
+        let mut axes = self.own.axes.iter().filter(|axis| !axis.extent.is(1));
+        axes.clone().all(|axis| shares_coordinate(one.access, other.access, axis))
+            || self.steps_over(one, other)
+            || (axes.all(|axis| distinguishes(one.access, axis)) && self.same_inner_element(one, other))
+    }
+
+    /// Whether both offsets make a step of the outer loops' only axis larger than what else they add up to.
+    fn steps_over(&self, one: &Touch<'_>, other: &Touch<'_>) -> bool {
+        let mut axes = self.own.axes.iter().filter(|axis| !axis.extent.is(1));
+        let (Some(axis), None) = (axes.next(), axes.next()) else { return false };
+        let rest = |touch: &Touch<'_>| {
+            let (step, rest) = touch.access.offset.affine_in(axis.symbol)?;
+            let table = self.table(touch.stage);
+            let indices = touch.access.indirect.iter().map(|index| self.of_index(touch.stage, index, &table));
+            Some((step.as_int()?, indices.fold(rest.interval(&table), sum)))
+        };
+        let (Some((step, a)), Some((other_step, b))) = (rest(one), rest(other)) else { return false };
+        let both = a.hull(b);
+        step == other_step && both.max.saturating_sub(both.min) < step
+    }
+}
+
+fn sum(a: Interval, b: Interval) -> Interval {
+    Interval::new(a.min.saturating_add(b.min), a.max.saturating_add(b.max))
+}
+
+/// Whether positions along an axis are plainly the same coordinate of both.
+fn shares_coordinate(one: &Access, other: &Access, axis: &Axis) -> bool {
+    let plain = Index::Expr(Expr::sym(axis.symbol));
+    one.coords.iter().zip(&other.coords).any(|(a, b)| *a == plain && *b == plain)
+}
+
+/// Whether an access is of another element wherever an axis is at another position, as far as can be seen at once.
+fn distinguishes(access: &Access, axis: &Axis) -> bool {
+    let plain = Index::Expr(Expr::sym(axis.symbol));
+    access.coords.contains(&plain) || access.offset.mentions(axis.symbol)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::loops::text::parse;
+    use crate::loops::verify;
+
+    /// What is found in one kernel with rows of eight elements, a temporary buffer and an index.
+    fn findings(kernel: &str) -> Vec<String> {
+        let program = parse(&format!(
+            r#"loops {{
+                buffer b0: f32[4, 8] input 0
+                buffer b1: f32[4, 8] output 0
+                buffer b2: f32[4, 8] row 1
+                buffer b3: i64[4] input 1
+                inputs [b0, b3] outputs [b1]
+                site "an index operator"
+                kernel "k" {{ for {kernel} }}
+            }}"#
+        ));
+        verify(&program.unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    const READ: &str = "stage [i1 < 8] { t0: f32 = load b2[i1] at [i1] store b1[i0, i1] = t0 }";
+    const LOOK_UP: &str = "stage [] { t0: i64 = load b3[i0] t1: i64 = check t0 below [8] site 0
+        t2: f32 = load b2[t1] by [t1: 1] store b1[i0, 0] = t2 }";
+
+    fn write(extent: i64, at: &str) -> String {
+        format!("stage [i1 < {extent}] {{ t0: f32 = load b0[i0, i1] store b2[{at}] at [{at}] = t0 }}")
+    }
+
+    #[test]
+    fn rows_are_read_where_an_earlier_stage_has_written_them() {
+        let missing = |number: usize| {
+            vec![format!("kernel `k`: stage {number} reads of the row b2 what is not written before")]
+        };
+        for read in [READ, LOOK_UP] {
+            assert_eq!(findings(&format!("[i0 < 4] {{ {} {read} }}", write(8, "i1"))), Vec::<String>::new());
+            assert_eq!(
+                findings(&format!("[i0 < 4] {{ {} {read} }}", write(8, "7 - i1"))),
+                Vec::<String>::new()
+            );
+            let halves = format!("[i0 < 4] {{ {} {} {read} }}", write(4, "i1"), write(4, "i1 + 4"));
+            assert_eq!(findings(&halves), Vec::<String>::new());
+            assert_eq!(findings(&format!("[i0 < 4] {{ {} {read} }}", write(7, "i1"))), missing(1));
+            assert_eq!(findings(&format!("[i0 < 4] {{ {} {read} }}", write(8, "0"))), missing(1));
+            assert_eq!(findings(&format!("[i0 < 4] {{ {read} {} }}", write(8, "i1"))), missing(0));
+        }
+    }
+
+    #[test]
+    fn what_is_added_to_a_row_is_there_before() {
+        let add = "stage [i1 < 8] { t0: f32 = load b0[i0, i1] store add b2[i1] at [i1] = t0 }";
+        assert_eq!(findings(&format!("[i0 < 4] {{ {add} {READ} }}")).len(), 2);
+        assert_eq!(
+            findings(&format!("[i0 < 4] {{ {} {add} {READ} }}", write(8, "i1"))),
+            Vec::<String>::new()
+        );
+    }
+
+    #[test]
+    fn positions_read_nothing_that_others_write() {
+        let wrong = ["kernel `k`: it may read of b1 what another position writes"];
+        let first = "stage [i1 < 8] { t0: f32 = load b0[i0, i1] store b1[i0, i1] = t0 }";
+        let then = |read: &str| {
+            format!(
+                "[i0 < 4] {{ {first} stage [i1 < 8] {{ t0: f32 = load b1[{read}] store b2[i1] at [i1] = t0 }} }}"
+            )
+        };
+        assert_eq!(findings(&then("i0, i1")), Vec::<String>::new());
+        assert_eq!(findings(&then("i0, 7 - i1")), Vec::<String>::new());
+        assert_eq!(findings(&then("3 - i0, i1")), wrong);
+        assert_eq!(findings(&then("0, i1")), wrong);
+        let together = |load: &str, store: &str| {
+            format!(
+                "[i0 < 4] {{ stage [] {{ t0: i64 = load b3[i0] t1: i64 = check t0 below [1] site 0
+                t2: f32 = load b1[{load}] store {store} = t2 }} }}"
+            )
+        };
+        assert_eq!(findings(&together("i0, 0", "b1[i0, 0]")), Vec::<String>::new());
+        assert_eq!(findings(&together("i0, 1", "b1[i0, 0]")), Vec::<String>::new());
+        assert_eq!(findings(&together("i0, 0", "b1[i0, t1] by [t1: 1]")), wrong);
+        assert_eq!(findings(&together("i0, 0", "add b1[i0, t1] by [t1: 1]")), wrong);
+    }
+}
