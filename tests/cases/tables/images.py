@@ -1,5 +1,9 @@
 """Windows over images: pads, pooling, convolution, interpolation, sampling."""
 
+import math
+
+import torch
+
 FEW = ("f32", "f64", "bf16", "f16")
 POOLED = ("f32", "f64", "bf16", "f16", "i64")
 
@@ -32,7 +36,19 @@ def pooling(t):
         one=t.rand(1, 1, 1, 1),
         e=t.special(),
         u=t.rand(3, 7, 5),
+        low=torch.full((1, 2, 5, 7), -math.inf if t.is_float else 0, dtype=t.dtype),
+        odd=t.special()[torch.arange(2 * 9 * 11) * 7 % t.special().numel()].view(1, 2, 9, 11),
     )
+    # Windows with nothing but what is lowest, and with several NaN.
+    for x in ("low", "low * math.nan", "odd"):
+        t(
+            f"F.max_pool1d(({x})[0], 3, 1, 1, return_indices=True), F.max_pool1d(({x})[0], 3, 2, 1, 2, return_indices=True)",
+            f"F.max_pool2d({x}, 3, 1, 1, return_indices=True), F.max_pool2d({x}, 3, 2, 1, 2, True, return_indices=True)",
+            f"F.max_pool2d({x}, (2, 3), 2, (1, 0), 1, True, return_indices=True)",
+            f"F.max_pool3d({x}, 2, 1, 1, return_indices=True), F.max_pool3d({x}, (1, 3, 3), 2, (0, 1, 1), (1, 2, 1), True, return_indices=True)",
+            f"F.adaptive_max_pool1d(({x})[0], 3, True), F.adaptive_max_pool2d({x}, (2, 4), True), F.adaptive_max_pool3d({x}, (1, 3, 2), True)",
+        )
+    t("v, i = F.max_pool2d(low, 3, 2, 1, return_indices=True); torch.ops.aten.max_pool2d_with_indices_backward(v * 0 + 1, low, [3, 3], [2, 2], [1, 1], [1, 1], False, i)")
     for kind in ("max", "avg"):
         ceil = ", ceil_mode=True"
         t(

@@ -1,5 +1,6 @@
 //! Pooling to a given size: window `i` of `out` over `n` runs from `floor(i n / out)` to `ceil((i + 1) n / out)`.
 
+use super::pooling::largest_tap;
 use super::registry::rules;
 use super::support::spread_syms;
 use super::{Args, Context, Outputs, RuleError};
@@ -125,7 +126,7 @@ fn largest(cx: &mut Context, a: &Args, spatial: usize) -> Rule {
     let tap_axes: Vec<usize> = (rank..rank + spatial).collect();
     let peak = cx.b.reduce(ReduceOp::Max, taps, &tap_axes, false)?;
     let flat = cx.merge_axes(taps, rank, rank + spatial)?;
-    let tap = cx.b.reduce(ReduceOp::ArgMax, flat, &[rank], false)?;
+    let tap = largest_tap(cx, flat)?;
     let shape = cx.b.shape(tap);
     let mut position = cx.b.full(0i64, DType::I64, &shape);
     for (k, axis) in axes.iter().enumerate() {

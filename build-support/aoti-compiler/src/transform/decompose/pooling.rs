@@ -4,7 +4,7 @@ use super::registry::rules;
 use super::support::spread;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::{Category, DType};
-use crate::graph::{BinaryOp, Combine, Coord, FloatBinary, ReduceOp, Scalar, ValueId};
+use crate::graph::{BinaryOp, Combine, Coord, FloatBinary, FloatTest, ReduceOp, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -92,6 +92,13 @@ impl Windows {
     fn start(&self, k: usize, axis: usize) -> Expr {
         &(&Expr::axis(axis) * self.stride[k]) - self.padding[k]
     }
+
+    /// The same of the first tap that is not in the padding in front.
+    fn first_within(&self, cx: &Context, k: usize, axis: usize) -> Expr {
+        let (start, ranges) = (self.start(k, axis), cx.b.ranges());
+        let missing = (-&start).maximum_in(&Expr::int(0), ranges);
+        &start + &(&missing.ceil_div(&Expr::int(self.dilation[k]), ranges) * self.dilation[k])
+    }
 }
 
 fn operand(cx: &Context, a: &Args, spatial: usize) -> Result<ValueId, RuleError> {
@@ -113,12 +120,29 @@ fn max_pool(cx: &mut Context, a: &Args, spatial: usize, with_indices: bool) -> R
         return Ok(largest.into());
     }
     let taps = cx.merge_axes(taps, rank, rank + spatial)?;
-    let tap = cx.b.reduce(ReduceOp::ArgMax, taps, &[rank], false)?;
+    let tap = largest_tap(cx, taps)?;
     let indices = plane_positions(cx, x, &windows, tap)?;
     Ok(Outputs::Many(vec![Some(largest), Some(indices)]))
 }
 
-/// Positions in the flattened plane of the operand, from the number of the tap within its window.
+/// The number of the largest tap along the last axis, the first of equal ones; of several NaN the last.
+pub(super) fn largest_tap(cx: &mut Context, taps: ValueId) -> Result<ValueId, RuleError> {
+    let last = cx.b.rank(taps) - 1;
+    let largest = cx.b.reduce(ReduceOp::ArgMax, taps, &[last], false)?;
+    if !cx.b.dtype(taps).is_float() {
+        return Ok(largest);
+    }
+    // Where there is any, the largest is the first NaN.
+    let is_nan = cx.unary(FloatTest::IsNan, taps);
+    let number = cx.b.index(Expr::axis(last), &cx.b.shape(taps));
+    let none = cx.b.full_like(-1i64, number);
+    let number = cx.b.select(is_nan, number, none)?;
+    let last_nan = cx.b.reduce(ReduceOp::Max, number, &[last], false)?;
+    cx.binary(BinaryOp::Maximum, largest, last_nan)
+}
+
+/// Positions in the flattened plane of the operand, from the number of the tap within its window. Where all that there is of a
+/// window is as low as what is around it, the first tap is taken: the first position in the operand stands for it.
 fn plane_positions(
     cx: &mut Context,
     x: ValueId,
@@ -133,8 +157,11 @@ fn plane_positions(
         let number = cx.with_number(BinaryOp::FloorDiv, tap, inner)?;
         let number = cx.with_number(BinaryOp::Remainder, number, windows.kernel[k])?;
         let offset = cx.with_number(BinaryOp::Mul, number, windows.dilation[k])?;
-        let start = cx.b.index(windows.start(k, first + k), &shape);
+        let start = windows.start(k, first + k);
+        let within = windows.first_within(cx, k, first + k);
+        let (start, within) = (cx.b.index(start, &shape), cx.b.index(within, &shape));
         let position = cx.add(start, offset)?;
+        let position = cx.binary(BinaryOp::Maximum, position, within)?;
         let size = cx.b.index(own[first + k].clone(), &shape);
         let above = cx.mul(result, size)?;
         result = cx.add(above, position)?;
