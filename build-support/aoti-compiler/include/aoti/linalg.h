@@ -5,6 +5,7 @@
 #include "linalg_eigen.h"
 #include "linalg_factor.h"
 #include "linalg_orthogonal.h"
+#include "linalg_mode.h"
 #include "linalg_select.h"
 #include "math.h"
 #include "vec.h"

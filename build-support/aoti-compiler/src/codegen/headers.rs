@@ -69,6 +69,7 @@ headers![
     "linalg_eigen.h",
     "linalg_factor.h",
     "linalg_orthogonal.h",
+    "linalg_mode.h",
     "linalg_select.h",
     "math.h",
     "math_f32.h",

@@ -189,7 +189,7 @@ pub(crate) fn matrix_bytes(routine: Routine, rows: &RowOperation) -> Expr {
         // Two complex matrices, a vector, and a real and a complex number for each rotation.
         Routine::Eig => &(&(n * n) * 4) + &(n * 5),
         // Positions, as wide as two numbers of `f32`.
-        Routine::Select => n * 2,
+        Routine::Select | Routine::Mode => n * 2,
     };
     &elements * i64::try_from(rows.dtype.size()).expect("a few bytes")
 }

@@ -29,6 +29,7 @@ pub(in crate::codegen) fn matrices(
         Routine::Svd => "Svd",
         Routine::Eig => "Eig",
         Routine::Select => "Select",
+        Routine::Mode => "Mode",
     };
     format!("matrices<linalg::{name}>(run, {memory}, {bytes}, {sizes}, {});\n", tensors.join(", "))
 }

@@ -37,6 +37,9 @@ table! {
         /// `[m, n]`, n not 0, and a rank from 1 on to the position of the number of that rank in each row, NaN being
         /// the largest: of equal numbers the one that partitioning by medians of three ends at.
         Select "select",
+        /// `[m, n]`, n not 0, to the position of the most frequent number of each row: sorted by what is less alone, the last one
+        /// of the first of the longest runs of equal numbers.
+        Mode "mode",
     }
 }
 
@@ -90,7 +93,7 @@ impl Routine {
         const MATRIX: Part = real(&[Rows, Columns]);
         const SQUARE: Part = real(&[Rows, Rows]);
         match self {
-            Routine::Lu | Routine::Qr | Routine::Svd => &[MATRIX],
+            Routine::Lu | Routine::Qr | Routine::Svd | Routine::Mode => &[MATRIX],
             Routine::Cholesky | Routine::Ldl | Routine::Eigh | Routine::Eig => const { &[MATRIX] },
             Routine::Exchange => const { &[integer(&[Rows]), MATRIX] },
             Routine::SolveLower | Routine::SolveUpper => const { &[SQUARE, MATRIX] },
@@ -117,7 +120,7 @@ impl Routine {
             Routine::Eigh => const { &[real(&[Columns]), MATRIX] },
             Routine::Svd => const { &[MATRIX, real(&[Columns]), real(&[Columns, Columns])] },
             Routine::Eig => const { &[real(&[Columns, Two]), real(&[Rows, Columns, Two])] },
-            Routine::Select => const { &[integer(&[Rows])] },
+            Routine::Select | Routine::Mode => const { &[integer(&[Rows])] },
         }
     }
 
@@ -134,7 +137,8 @@ impl Routine {
             | Routine::Eigh
             | Routine::Svd
             | Routine::Eig
-            | Routine::Select => 0,
+            | Routine::Select
+            | Routine::Mode => 0,
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod eigen;
 mod factor;
+mod mode;
 mod orthogonal;
 mod select;
 
@@ -122,6 +123,7 @@ fn over_batch<T: Real>(
             Routine::Svd => orthogonal::svd(m, n, real(0)),
             Routine::Eig => eigen::eig(n, real(0)),
             Routine::Select => select::select(m, n, real(0), integers[0][u]),
+            Routine::Mode => mode::mode(m, n, real(0)),
         };
         for (all, one) in all.reals.iter_mut().zip(one.reals) {
             all.extend(one);

@@ -299,7 +299,7 @@ impl Goals<'_> {
         if matches!(routine, Routine::Svd | Routine::Reflections) {
             self.operand(rows.inputs[0], &rows.length - &rows.inner, &[]);
         }
-        if routine == Routine::Select {
+        if matches!(routine, Routine::Select | Routine::Mode) {
             self.operand(rows.inputs[0], &rows.inner - 1, &[]);
         }
     }

@@ -1,10 +1,9 @@
 //! Sorting and what follows from it: selections by rank, quantiles, searches.
 
 use super::registry::rules;
-use super::unique::run_starts;
 use super::{Args, Context, Formula, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{Coord, FloatTest, ReduceOp, Relation, Rounding, Routine, Scalar, ScanOp, ValueId};
+use crate::graph::{Coord, FloatTest, ReduceOp, Relation, Rounding, Routine, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -186,24 +185,17 @@ fn median_of_nothing(cx: &mut Context, x: ValueId) -> ValueId {
     cx.b.scalar(if wraps { Scalar::lowest(dtype) } else { Scalar::Float(f64::NAN) }, dtype)
 }
 
-/// The most frequent value (the smallest of several) and its last position.
+/// The most frequent value (of several usually the smallest) and a position of it, as PyTorch's sorting leaves it.
 fn mode(cx: &mut Context, a: &Args) -> Rule {
     let (x, axis) = along(cx, a, -1)?;
     let last = cx.b.rank(x) - 1;
-    let moved = cx.b.transpose(x, axis, last)?;
-    let (values, indices) = cx.b.sort(moved, last, false)?;
-    // How far each element is behind the start of its run: first the largest at the end of the first longest run.
-    let starts = run_starts(cx, values, last)?;
-    let index = cx.b.index(Expr::axis(last), &cx.b.shape(values));
-    let zero = cx.b.full_like(0i64, index);
-    let start = cx.b.select(starts, index, zero)?;
-    let start = cx.b.scan(ScanOp::Max, start, last)?[0];
-    let behind = cx.sub(index, start)?;
-    let position = cx.b.reduce(ReduceOp::ArgMax, behind, &[last], true)?;
-    let values = take(cx, values, last, position)?;
-    let indices = take(cx, indices, last, position)?;
-    let (values, indices) = (cx.b.transpose(values, axis, last)?, cx.b.transpose(indices, axis, last)?);
-    finish_both(cx, a, values, indices, axis)
+    let moved = cx.move_axis(x, axis, last)?;
+    let numbers = ranked(cx, moved, last)?;
+    let numbers = cx.b.unsqueeze(numbers, last)?;
+    let position = cx.b.routine(Routine::Mode, &[numbers])?[0];
+    let values = take(cx, moved, last, position)?;
+    let (values, position) = (cx.move_axis(values, last, axis)?, cx.move_axis(position, last, axis)?);
+    finish_both(cx, a, values, position, axis)
 }
 
 /// Quantiles between neighbouring elements in order; the axes of `q` come first in the result.

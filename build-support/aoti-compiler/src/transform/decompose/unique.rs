@@ -19,7 +19,7 @@ rules! {
 }
 
 /// Whether each element along an axis differs from the one before it, as the first one does. No NaN equals another.
-pub(super) fn run_starts(cx: &mut Context, x: ValueId, axis: usize) -> Result<ValueId, RuleError> {
+fn run_starts(cx: &mut Context, x: ValueId, axis: usize) -> Result<ValueId, RuleError> {
     let shape = cx.b.shape(x);
     let mut coords: Vec<Expr> = (0..shape.len()).map(Expr::axis).collect();
     coords[axis] = &coords[axis] - 1;
