@@ -183,7 +183,7 @@ impl Generator {
     }
 
     fn node(&mut self) -> Made {
-        match self.rng.below(30) {
+        match self.rng.below(33) {
             0..=1 => self.unary(),
             2..=4 => self.smooth(),
             5 => self.special(),
@@ -201,6 +201,7 @@ impl Generator {
             26 => self.matmul(),
             27 => self.conv(),
             28 => self.control(),
+            29..=31 => self.indexed(),
             _ => self.source(),
         }
     }
@@ -566,12 +567,12 @@ fn encode(int: i64, float: f64, dtype: DType) -> Vec<u8> {
     }
 }
 
-/// As [`element`], but one in six floating-point numbers is infinite or NaN.
+/// As [`element`], but one in six floating-point numbers is infinite, NaN or a negative zero.
 pub(crate) fn wild_element(rng: &mut Rng, dtype: DType) -> Vec<u8> {
     if !dtype.is_float() || !rng.one_in(6) {
         return element(rng, dtype);
     }
-    let number = rng.pick(&[f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
+    let number = rng.pick(&[f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -0.0]);
     encode(0, number, dtype)
 }
 

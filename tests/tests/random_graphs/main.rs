@@ -18,7 +18,7 @@ use aoti_compiler::loops;
 use aoti_compiler::lower::lower;
 use aoti_compiler::questions::{Questions, Records};
 use aoti_compiler::schedule::{self, Schedule, schedule};
-use aoti_compiler::target::Target;
+use aoti_compiler::target::{GpuTarget, Target};
 use aoti_runtime::{AnyView, DType, DynTensor, Inline, Model, State, Workspace};
 use aoti_tests::batch::{self, Processors};
 use aoti_tests::child::{self, Child, Turn, number};
@@ -216,6 +216,11 @@ fn check_schedule<E: std::fmt::Display>(
     };
     let (first, asked) = scheduled(&Records::none());
     gives(case, &first, inputs, expected)?;
+    let gpu = Target::Gpu(GpuTarget::named("sm_90a").expect("it is in the table"));
+    let lowered = lower(graph, &gpu, &mut Questions::default());
+    let on_gpu = schedule(lowered, &graph.ranges(), &gpu, &mut Questions::default());
+    let on_gpu = on_gpu.expect("every access is checked").0;
+    gives(case, &on_gpu, inputs, expected).map_err(|message| format!("for a GPU: {message}"))?;
     let mut records = Records::none();
     for question in &asked {
         records.set(question.key.clone(), question.answers[1].setting.clone());

@@ -134,8 +134,13 @@ impl Generator {
 
     pub(crate) fn gather(&mut self) -> Made {
         let x = self.any(|ty, _| ty.rank() > 0)?;
+        let axis = self.rng.below(self.b.rank(x.value));
+        self.gather_from(x, axis)
+    }
+
+    /// Some elements of a value along an axis.
+    fn gather_from(&mut self, x: Item, axis: usize) -> Made {
         let shape = self.b.shape(x.value);
-        let axis = self.rng.below(shape.len());
         let (result, coords) = self.along(&shape, axis);
         let index = if self.rng.one_in(2) {
             // One index for a whole slice, as an embedding has it.
@@ -148,6 +153,39 @@ impl Generator {
         self.add(value, x.accuracy)
     }
 
+    /// What is just computed, looked up or written where indices say, mostly along an axis of one element, and computed with.
+    pub(crate) fn indexed(&mut self) -> Made {
+        let x = self.any(|_, _| true)?;
+        let shape = self.b.shape(x.value);
+        let single: Vec<usize> = (0..shape.len()).filter(|axis| shape[*axis].is(1)).collect();
+        let (value, axis) = match single.as_slice() {
+            [] if shape.len() < 4 => {
+                let axis = self.rng.below(shape.len() + 1);
+                (self.b.unsqueeze(x.value, axis).ok()?, axis)
+            }
+            [] => (x.value, self.rng.below(shape.len())),
+            _ => (x.value, self.rng.pick(&single)),
+        };
+        let made = self.bounded(value, BinaryOp::Maximum)?;
+        let made = Item { value: made, accuracy: x.accuracy.either(Accuracy::exact(1.0, 0)) };
+        let before = self.items.len();
+        match self.rng.below(2) {
+            0 => self.gather_from(made, axis)?,
+            _ => self.scatter_along(made, axis)?,
+        }
+        let last = self.items[before..].last().copied()?;
+        let value = self.bounded(last.value, BinaryOp::Minimum)?;
+        self.add(value, last.accuracy.either(Accuracy::exact(1.0, 0)))
+    }
+
+    /// The larger or smaller of each element and 0 or 1.
+    fn bounded(&mut self, x: ValueId, op: BinaryOp) -> Option<ValueId> {
+        let (dtype, shape) = (self.b.dtype(x), self.b.shape(x));
+        let number = self.rng.between(0, 1);
+        let bound = self.b.full(number, dtype, &shape);
+        self.b.binary(op, x, bound).ok()
+    }
+
     pub(crate) fn scatter(&mut self) -> Made {
         let x = self.any(|ty, _| ty.rank() > 0)?;
         self.scatter_into(x)
@@ -155,12 +193,16 @@ impl Generator {
 
     /// Some elements of a value with axes are written.
     pub(crate) fn scatter_into(&mut self, x: Item) -> Made {
-        let shape = self.b.shape(x.value);
-        let axis = self.rng.below(shape.len());
-        let dtype = self.b.dtype(x.value);
+        let axis = self.rng.below(self.b.rank(x.value));
         if self.rng.one_in(3) {
             return self.write_slice(x, axis);
         }
+        self.scatter_along(x, axis)
+    }
+
+    /// Some elements of a value along an axis are written.
+    fn scatter_along(&mut self, x: Item, axis: usize) -> Made {
+        let (shape, dtype) = (self.b.shape(x.value), self.b.dtype(x.value));
         let (updates_shape, coords) = self.along(&shape, axis);
         let index = self.indices(&shape[axis], &updates_shape)?;
         let source = self.b.gather(x.value, &[index], coords.clone(), &updates_shape).ok()?;
