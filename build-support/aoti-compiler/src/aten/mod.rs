@@ -3,6 +3,7 @@
 //!
 //! Calls may mutate and alias their operands here. Knows no file format.
 
+mod substitute;
 pub mod text;
 mod verify;
 

@@ -9,7 +9,7 @@ use crate::codegen::headers::blas_type;
 use crate::codegen::prepare::ENTRIES;
 use crate::codegen::run::{Expanded, KernelFacts, Place, Product};
 use crate::dtype::DType;
-use crate::graph::SymbolSource;
+use crate::graph::{Condition, Relation, SymbolSource};
 use crate::loops::BufferId;
 use crate::schedule::memory::most;
 use crate::symbolic::{Expr, Node, Ranges, Symbol};
@@ -151,7 +151,8 @@ impl Printer<'_> {
             let shape = self.device.program.buffers[*id].sizes_outside().iter().enumerate();
             let number = |(axis, size): (usize, &Expr)| {
                 // Where a symbol is read from, there is nothing to compare it with.
-                if self.binds(size, *id, axis) { -1 } else { sizes.number(size) }
+                let is_checked = self.binds(size, *id, axis) || self.compares(size, *id, axis);
+                if is_checked { -1 } else { sizes.number(size) }
             };
             shared.numbers(shape.map(number).collect())
         };
@@ -225,6 +226,24 @@ impl Printer<'_> {
         }
         let name = table(rows, "Expansion ", "expansions", &lines);
         Some(format!("expand<{name}, {}>, {}", lines.len(), run.expanded_bytes()))
+    }
+
+    /// Whether a check of the program compares this size with what the axis has, and says what requires it.
+    fn compares(&self, size: &Expr, buffer: BufferId, axis: usize) -> bool {
+        let has = |own: &Expr| self.binds(own, buffer, axis);
+        self.device.run.checks.iter().any(|check| match &check.holds.condition {
+            Condition::Compare(left, Relation::Eq, right) => {
+                (has(left) && right == size) || (has(right) && left == size)
+            }
+            Condition::Compare(
+                _,
+                Relation::Ne | Relation::Ge | Relation::Gt | Relation::Le | Relation::Lt,
+                _,
+            )
+            | Condition::Fits(_)
+            | Condition::All(_)
+            | Condition::Any(_) => false,
+        })
     }
 
     /// Whether this size is where its symbol is read from.

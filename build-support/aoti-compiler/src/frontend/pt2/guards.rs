@@ -1,8 +1,9 @@
 //! Conditions on sizes that the export states: guards beside the graph, and assertions among the calls, which stay there.
 //!
-//! A bound on one symbol that the program asserts narrows the symbol's range. A guard that is not understood is refused:
-//! none is ignored.
+//! A condition that no expression over sizes says is computed by calls. A bound on one symbol that the program asserts narrows
+//! the symbol's range. A guard that is not understood is refused: none is ignored.
 
+use super::computed;
 use super::expr::parse;
 use super::import::Importer;
 use crate::aten::{Arg, Program};
@@ -11,27 +12,35 @@ use crate::graph::{Condition, Guard, Origin, Relation};
 use crate::symbolic::{Interval, Node};
 
 impl Importer {
-    /// The conditions beside the graph.
-    pub(super) fn guards(&mut self, code: &[String]) -> Vec<Guard> {
-        let message = String::new;
+    /// The conditions beside the graph. Those that are none on sizes alone become assertions before the first call.
+    pub(super) fn guards(&mut self, code: &[String], program: &mut Program) {
         let stated = self.symbols.stated_of_expressions().into_iter();
-        let mut guards: Vec<Guard> =
-            stated.map(|condition| Guard { condition, message: message() }).collect();
+        program.guards.extend(stated.map(|condition| Guard { condition, message: String::new() }));
+        let mut computed = 0;
         for text in code {
-            match parse(text).and_then(|tree| tree.condition(&mut self.symbols)) {
-                Ok(condition) => {
-                    let guard = Guard { condition, message: message() };
-                    if !guards.contains(&guard) {
-                        guards.push(guard);
+            let tree = parse(text);
+            let condition = tree.clone().and_then(|tree| tree.condition(&mut self.symbols));
+            match (tree, condition) {
+                (_, Ok(condition)) => {
+                    let guard = Guard { condition, message: String::new() };
+                    if guard.condition != Condition::TRUE && !program.guards.contains(&guard) {
+                        program.guards.push(guard);
                     }
                 }
-                Err(reason) => {
-                    let message = format!("the guard `{text}` of the export cannot be checked: {reason}");
-                    self.report(Code::Guard, message, &Origin::default());
+                (Ok(tree), Err(_)) => {
+                    let asserted = computed::assert(program, &tree, text, &mut computed, &mut self.symbols);
+                    if let Err(reason) = asserted {
+                        self.unchecked(text, &reason);
+                    }
                 }
+                (Err(reason), Err(_)) => self.unchecked(text, &reason),
             }
         }
-        guards
+    }
+
+    fn unchecked(&mut self, text: &str, reason: &str) {
+        let message = format!("the guard `{text}` of the export cannot be checked: {reason}");
+        self.report(Code::Guard, message, &Origin::default());
     }
 
     /// Narrows ranges by what the program, not a branch of it, asserts of single symbols.

@@ -38,7 +38,7 @@ pub fn import(least: Least, name: &str, file: Bytes) -> Result<Reading, Diagnost
     importer.inputs(&mut program, specs, &payloads);
     importer.unstated(&mut program, &mutation);
     importer.outputs(&mut program, &exported.graph_module);
-    program.guards = importer.guards(&exported.guards_code);
+    importer.guards(&exported.guards_code, &mut program);
     importer.narrow_ranges(&program);
     let is_stated = importer.symbols.are_stated();
     Ok(Reading { program: importer.finish(program)?, is_stated })

@@ -5,7 +5,9 @@
 
 mod archive;
 mod arguments;
+mod bits;
 mod body;
+mod computed;
 mod constants;
 mod expr;
 mod fraction;
@@ -13,9 +15,11 @@ mod guards;
 mod import;
 mod meta;
 mod mutation;
+mod numeric;
 mod origin;
 mod parse;
 mod pickle;
+mod python;
 mod relate;
 mod results;
 mod schema;

@@ -101,15 +101,49 @@ impl Parser<'_> {
         }
         const RELATIONS: [(&str, &str); 6] =
             [("==", "Eq"), ("!=", "Ne"), (">=", "Ge"), ("<=", "Le"), (">", "Gt"), ("<", "Lt")];
-        let mut left = self.sum()?;
+        let mut left = self.bits_or()?;
         let mut parts = Vec::new();
         while let Some((_, name)) = RELATIONS.iter().find(|(token, _)| self.eat(token)) {
-            let right = self.sum()?;
+            let right = self.bits_or()?;
             parts.push(Tree::Call((*name).to_owned(), vec![left, right.clone()]));
             left = right;
         }
         let whole = if parts.is_empty() { left } else { joined("And", parts) };
         Ok(if is_negated { Tree::Call("Not".to_owned(), vec![whole]) } else { whole })
+    }
+
+    fn bits_or(&mut self) -> Result<Tree, String> {
+        self.chain(&[("|", "BitwiseFn_bitwise_or")], Self::bits_xor)
+    }
+
+    fn bits_xor(&mut self) -> Result<Tree, String> {
+        self.chain(&[("^", "BitwiseFn_bitwise_xor")], Self::bits_and)
+    }
+
+    fn bits_and(&mut self) -> Result<Tree, String> {
+        self.chain(&[("&", "BitwiseFn_bitwise_and")], Self::shift)
+    }
+
+    fn shift(&mut self) -> Result<Tree, String> {
+        self.chain(&[("<<", "LShift"), (">>", "RShift")], Self::sum)
+    }
+
+    /// Operators of one precedence, from left to right. Each nests the tree one level deeper.
+    fn chain(
+        &mut self,
+        operators: &[(&str, &str)],
+        operand: fn(&mut Self) -> Result<Tree, String>,
+    ) -> Result<Tree, String> {
+        let mut left = operand(self)?;
+        let mut count = 0;
+        while let Some((_, name)) = operators.iter().find(|(token, _)| self.eat(token)) {
+            count += 1;
+            if count > MAX_DIVISIONS {
+                return Err("the expression has too many operators in a row".to_owned());
+            }
+            left = Tree::Call((*name).to_owned(), vec![left, operand(self)?]);
+        }
+        Ok(left)
     }
 
     fn sum(&mut self) -> Result<Tree, String> {
@@ -159,12 +193,25 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Result<Tree, String> {
         let mut negative = false;
-        while self.eat("-") {
-            negative = !negative;
+        loop {
+            if self.eat("-") {
+                negative = !negative;
+            } else if !self.eat("+") {
+                break;
+            }
         }
         let base = self.atom()?;
-        let value =
-            if self.eat("**") { Tree::Call("Pow".to_owned(), vec![base, self.atom()?]) } else { base };
+        let value = if self.eat("**") {
+            self.depth += 1;
+            if self.depth > MAX_DEPTH {
+                return Err("the expression is nested too deeply".to_owned());
+            }
+            let exponent = self.unary()?;
+            self.depth -= 1;
+            Tree::Call("Pow".to_owned(), vec![base, exponent])
+        } else {
+            base
+        };
         Ok(if negative { negated(value) } else { value })
     }
 
@@ -348,16 +395,38 @@ fn fraction(text: &str) -> Result<Tree, String> {
 
 /// What sympy calls a function that guards name as Python does.
 fn sympy_name(name: &str) -> &str {
-    match name {
-        "torch.sym_max" | "max" => "Max",
-        "torch.sym_min" | "min" => "Min",
-        "torch.sym_float" | "float" => "ToFloat",
-        "torch.sym_int" | "int" | "math.trunc" => "TruncToInt",
-        "torch.sym_not" => "Not",
-        "math.ceil" => "CeilToInt",
-        "math.floor" => "FloorToInt",
-        other => other,
-    }
+    const NAMES: [(&str, &str); 29] = [
+        ("torch.sym_max", "Max"),
+        ("max", "Max"),
+        ("torch.sym_min", "Min"),
+        ("min", "Min"),
+        ("torch.sym_float", "ToFloat"),
+        ("float", "ToFloat"),
+        ("torch.sym_int", "TruncToInt"),
+        ("int", "TruncToInt"),
+        ("math.trunc", "TruncToInt"),
+        ("torch.sym_not", "Not"),
+        ("torch.sym_ite", "Where"),
+        ("math.ceil", "CeilToInt"),
+        ("math.floor", "FloorToInt"),
+        ("round", "RoundToInt"),
+        ("abs", "Abs"),
+        ("math.pow", "FloatPow"),
+        ("torch._sym_sqrt", "OpaqueUnaryFn_sqrt"),
+        ("math.sqrt", "OpaqueUnaryFn_sqrt"),
+        ("sqrt", "OpaqueUnaryFn_sqrt"),
+        ("math.exp", "OpaqueUnaryFn_exp"),
+        ("math.log", "OpaqueUnaryFn_log"),
+        ("math.log2", "OpaqueUnaryFn_log2"),
+        ("math.sin", "OpaqueUnaryFn_sin"),
+        ("math.cos", "OpaqueUnaryFn_cos"),
+        ("math.tan", "OpaqueUnaryFn_tan"),
+        ("math.sinh", "OpaqueUnaryFn_sinh"),
+        ("math.cosh", "OpaqueUnaryFn_cosh"),
+        ("math.tanh", "OpaqueUnaryFn_tanh"),
+        ("math.atan", "OpaqueUnaryFn_atan"),
+    ];
+    NAMES.iter().find(|(own, _)| *own == name).map_or(name, |(_, sympy)| sympy)
 }
 
 /// One call of many operands: chains must not nest.

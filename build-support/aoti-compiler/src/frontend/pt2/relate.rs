@@ -5,6 +5,7 @@
 //! expression can be computed.
 
 use super::expr::{Scope, Tree};
+use super::numeric::swapped;
 use crate::graph::{Condition, Relation};
 use crate::symbolic::Expr;
 
@@ -89,14 +90,4 @@ fn with_integer(value: &Expr, relation: Relation, number: i128) -> Condition {
 
 fn constant(holds: bool) -> Condition {
     if holds { Condition::TRUE } else { Condition::FALSE }
-}
-
-fn swapped(relation: Relation) -> Relation {
-    match relation {
-        Relation::Le => Relation::Ge,
-        Relation::Lt => Relation::Gt,
-        Relation::Ge => Relation::Le,
-        Relation::Gt => Relation::Lt,
-        Relation::Eq | Relation::Ne => relation,
-    }
 }

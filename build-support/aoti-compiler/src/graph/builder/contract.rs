@@ -19,9 +19,11 @@ impl Builder {
         let (b_lead, b_matrix) = b_type.shape.split_at(b_type.rank() - 2);
         let differ = |_| ShapeError(format!("inner sizes {} and {} differ", a_matrix[1], b_matrix[0]));
         self.require_same(&a_matrix[1], &b_matrix[0]).map_err(differ)?;
+        let b = self.with_sizes(b, &[b_lead, &[a_matrix[1].clone(), b_matrix[1].clone()]].concat())?;
+        let b_matrix = [a_matrix[1].clone(), b_matrix[1].clone()];
         let batch = self.broadcast(&[a_lead.to_vec(), b_lead.to_vec()])?;
         let with = |tail: &[Expr]| [batch.as_slice(), tail].concat();
-        let (a, b) = (self.expand(a, &with(a_matrix))?, self.expand(b, &with(b_matrix))?);
+        let (a, b) = (self.expand(a, &with(a_matrix))?, self.expand(b, &with(&b_matrix))?);
         let shape = with(&[a_matrix[0].clone(), b_matrix[1].clone()]);
         Ok(self.push1(Op::MatMul, &[a, b], a_type.dtype, shape))
     }
@@ -59,6 +61,9 @@ impl Builder {
             ShapeError(format!("input has {channels} channels, the weight wants {in_channels}"))
         };
         self.require_same(&x_type.shape[1], &in_channels).map_err(differ)?;
+        let mut own = x_type.shape.clone();
+        own[1] = in_channels;
+        let x = self.with_sizes(x, &own)?;
         let mut shape = vec![x_type.shape[0].clone(), out_channels];
         for axis in 0..spatial {
             let span = &(&(&w_type.shape[axis + 2] - 1) * conv.dilation[axis]) + 1;

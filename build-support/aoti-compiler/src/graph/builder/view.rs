@@ -293,6 +293,17 @@ impl Builder {
         self.padded_view(x, &shape, coords, fill.into())
     }
 
+    /// A value whose sizes are written as those of another, which is required of them: the same in this run, but perhaps by
+    /// that requirement alone.
+    pub(super) fn with_sizes(&mut self, x: ValueId, shape: &[Expr]) -> Built {
+        let own = self.shape(x);
+        let written = own.iter().zip(shape).map(|(own, other)| {
+            if (own - other).simplify(&self.ranges).is(0) { own.clone() } else { other.clone() }
+        });
+        let written: Vec<Expr> = written.collect();
+        self.view(x, &written, (0..own.len()).map(Expr::axis).collect())
+    }
+
     /// Lays operands of one type one after the other along an axis.
     pub fn cat(&mut self, values: &[ValueId], axis: usize) -> Built {
         let Some(first) = values.first() else {
@@ -306,19 +317,16 @@ impl Builder {
             let other = self.ty(*value).clone();
             ensure!(other.dtype == ty.dtype, "operands are {} and {}", ty.dtype, other.dtype);
             ensure!(other.rank() == ty.rank(), "operands have {} and {} axes", ty.rank(), other.rank());
-            let mut own = other.shape.clone();
             for (k, (a, b)) in ty.shape.iter().zip(&other.shape).enumerate() {
                 if k != axis {
                     let differ = |_| ShapeError(format!("sizes {a} and {b} of axis {k} differ"));
                     self.require_same(a, b).map_err(differ)?;
-                    // The same in this run, but by what is required of it alone.
-                    if !(a - b).simplify(&self.ranges).is(0) {
-                        own[k].clone_from(a);
-                    }
                 }
             }
             total = &total + &other.shape[axis];
-            operands.push(self.view(*value, &own, (0..own.len()).map(Expr::axis).collect())?);
+            let mut shape = ty.shape.clone();
+            shape[axis].clone_from(&other.shape[axis]);
+            operands.push(self.with_sizes(*value, &shape)?);
         }
         if values.len() == 1 {
             return Ok(*first);

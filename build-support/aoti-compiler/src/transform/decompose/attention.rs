@@ -4,11 +4,12 @@
 //! Scores and softmax are kept in the compute type, weights are rounded to the operands' type before the second
 //! product, as fused kernels do.
 
+use super::operand::Operand;
 use super::registry::rules;
 use super::softmax::share;
 use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, FloatUnary, ReduceOp, Relation, ValueId};
+use crate::graph::{BinaryOp, FloatUnary, ReduceOp, Relation, Scalar, ValueId};
 use crate::symbolic::Expr;
 
 type Rule = Result<Outputs, RuleError>;
@@ -69,18 +70,18 @@ pub(super) fn scores_of(
     query: ValueId,
     key: ValueId,
     mask: Option<ValueId>,
-) -> Result<(ValueId, f64), RuleError> {
-    let scale = match (a.opt_scalar("scale")?, cx.b.shape(query).last()) {
-        (Some(scale), _) => scale.to_f64(),
-        (None, Some(width)) => default_scale(width)?,
-        (None, None) => return Err(RuleError::Malformed("queries need two axes".to_owned())),
+) -> Result<(ValueId, Operand), RuleError> {
+    let scale = match cx.b.shape(query).last() {
+        _ if a.has("scale") => a.number("scale")?,
+        Some(width) => default_scale(cx, width)?,
+        None => return Err(RuleError::Malformed("queries need two axes".to_owned())),
     };
     let wide = cx.b.dtype(query).compute();
     let (query, key) = (cx.b.cast(query, wide), cx.b.cast(key, wide));
     let keys = cx.b.rank(key);
     let key = cx.b.transpose(key, keys - 2, keys - 1)?;
     let scores = cx.b.matmul(query, key)?;
-    let mut scores = cx.with_number(BinaryOp::Mul, scores, scale)?;
+    let mut scores = scaled(cx, scores, &scale)?;
     if a.bool_or("is_causal", false)? {
         scores = causal(cx, scores)?;
     }
@@ -90,11 +91,28 @@ pub(super) fn scores_of(
     Ok((scores, scale))
 }
 
-fn default_scale(width: &Expr) -> Result<f64, RuleError> {
-    let width = width
-        .as_int()
-        .ok_or_else(|| RuleError::unsupported("the width of a query must be fixed, or `scale` given"))?;
-    Ok(if width == 0 { 1.0 } else { 1.0 / (width as f64).sqrt() })
+/// What scores are multiplied by where a program does not say, from the width of a query.
+fn default_scale(cx: &mut Context, width: &Expr) -> Result<Operand, RuleError> {
+    if let Some(width) = width.as_int() {
+        let scale = if width == 0 { 1.0 } else { 1.0 / (width as f64).sqrt() };
+        return Ok(Operand::Number(scale.into()));
+    }
+    let width = cx.b.larger(width, &Expr::int(1));
+    let width = cx.b.index(width, &[]);
+    let width = cx.b.cast(width, DType::F64);
+    let root = cx.unary(FloatUnary::Sqrt, width);
+    let one = cx.b.full_like(1.0, root);
+    Ok(Operand::Computed(cx.div(one, root)?, Scalar::Float(0.0)))
+}
+
+/// Scores times what they are scaled by. A number stays a factor of the product, even where it is 1.
+pub(super) fn scaled(cx: &mut Context, scores: ValueId, scale: &Operand) -> Result<ValueId, RuleError> {
+    match scale {
+        Operand::Number(number) => cx.with_number(BinaryOp::Mul, scores, number.to_f64()),
+        Operand::Tensor(_) | Operand::Size(_) | Operand::Truth(_) | Operand::Computed(..) => {
+            cx.scaled(scores, scale)
+        }
+    }
 }
 
 /// Grouped queries: each key and value head serves several query heads in a row.

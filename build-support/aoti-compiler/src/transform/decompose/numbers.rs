@@ -225,8 +225,8 @@ impl Walk<'_> {
                 _ => true,
             },
             Output::SymBool(name) => self.program.conditions.contains_key(name),
-            Output::SymFloat(_) => false,
-            Output::Tensor(_) | Output::Tensors(_) | Output::None => true,
+            Output::SymFloat(_) | Output::Tensor(_) => false,
+            Output::Tensors(_) | Output::None => true,
         };
         if is_resolved {
             return Ok(());
@@ -331,6 +331,7 @@ impl Walk<'_> {
             "min" => BinaryOp::Minimum,
             "and_" => BinaryOp::Int(IntBinary::And),
             "or_" => BinaryOp::Int(IntBinary::Or),
+            "xor" => BinaryOp::Int(IntBinary::Xor),
             "lshift" => BinaryOp::Int(IntBinary::Shl),
             "rshift" => BinaryOp::Int(IntBinary::Shr),
             name => match Relation::from_name(name) {
@@ -389,6 +390,7 @@ fn float_function(name: &str) -> Option<FloatUnary> {
         "asin" => FloatUnary::Asin,
         "acos" => FloatUnary::Acos,
         "atan" => FloatUnary::Atan,
+        "asinh" => FloatUnary::Asinh,
         "sinh" => FloatUnary::Sinh,
         "cosh" => FloatUnary::Cosh,
         "tanh" => FloatUnary::Tanh,

@@ -1,17 +1,19 @@
 //! Walks a program call by call: its inputs, the rule of each call, its outputs.
 
+use super::poison::Poison;
+use super::unify::Unified;
 use super::unsupported::{is_structural, is_unsupported, unsupported_operators};
 use super::windows::{Storage, Window};
 use super::{Args, Context, Kind, Outputs, Registry, RuleError};
 use crate::aten::{Arg, Call, InputKind, Output, OutputKind, Program, ProgramInput};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::dtype::DType;
-use crate::graph::{Builder, Graph, InputRole, OutputRole, TensorType, ValueId, verify};
+use crate::graph::{Builder, Graph, Guard, InputRole, OutputRole, TensorType, ValueId, verify};
 use crate::operators::Operators;
 use crate::symbolic::{Expr, Node, Symbol};
 use crate::transform::bounds;
 use indexmap::{IndexMap, IndexSet};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Turns a program of PyTorch's own operators into a core graph.
 pub fn decompose(program: &Program) -> Result<Graph, Diagnostics> {
@@ -24,29 +26,49 @@ pub fn decompose_with(program: &Program, operators: &Operators) -> Result<Graph,
     let registry = Registry::with(operators);
     let program = super::vmap::mapped(program);
     let program = super::inline::inlined(&program);
-    let program = program.as_ref();
-    let mut findings = unsupported_operators(program, &registry);
-    let mut builder = Builder::new(&program.name);
+    let mut unified = Unified::new(&program);
+    loop {
+        let (required, graph) = translate(unified.program(), &registry);
+        // What is refused may be refused because two sizes were not known to be one.
+        if !unified.learn(&required) {
+            return graph;
+        }
+    }
+}
+
+/// The core graph of a program, and what it requires of the sizes of inputs.
+fn translate(program: &Program, registry: &Registry) -> (Vec<Guard>, Result<Graph, Diagnostics>) {
+    let (mut findings, mut builder) = (unsupported_operators(program, registry), Builder::new(&program.name));
     for symbol in &program.symbols {
         builder.symbol(symbol.clone());
     }
     for guard in &program.guards {
         builder.require(guard.condition.clone(), &guard.message);
     }
-    let mut walk = Walk::new(program, &registry, builder);
+    let mut walk = Walk::new(program, registry, builder);
     match walk.inputs() {
         Ok(()) => findings.extend(walk.calls()),
         Err(inputs) => findings.extend(inputs.0),
     }
-    if !findings.is_empty() {
+    let outputs = if findings.is_empty() { walk.outputs() } else { Err(Diagnostics(findings)) };
+    let (defaults, poison) = (std::mem::take(&mut walk.cx.default_bounds), walk.poison);
+    let graph = walk.cx.b.finish();
+    let required = graph.guards.clone();
+    let result = match outputs {
+        Ok(()) => finished(graph, &defaults),
         // What was understood of the program has sizes too.
-        findings.extend(unbounded_sizes(&walk.cx.b.finish()));
-        return Err(Diagnostics(findings));
-    }
-    walk.outputs()?;
-    let defaults = std::mem::take(&mut walk.cx.default_bounds);
-    let graph = bounds::follow_or(walk.cx.b.finish(), &defaults);
-    let unbounded = unbounded_sizes(&graph);
+        Err(mut findings) => {
+            findings.0.extend(unbounded_sizes(&graph, &poison));
+            Err(findings)
+        }
+    };
+    (required, result)
+}
+
+/// A graph whose sizes have bounds.
+fn finished(graph: Graph, defaults: &BTreeMap<Symbol, i64>) -> Result<Graph, Diagnostics> {
+    let graph = bounds::follow_or(graph, defaults);
+    let unbounded = unbounded_sizes(&graph, &Poison::default());
     if !unbounded.is_empty() {
         return Err(Diagnostics(unbounded));
     }
@@ -57,8 +79,8 @@ pub fn decompose_with(program: &Program, operators: &Operators) -> Result<Graph,
 }
 
 /// Sizes that are read from data and that nothing limits: no memory can be planned for them. Each is told at the first
-/// operator whose result has it.
-fn unbounded_sizes(graph: &Graph) -> Vec<Diagnostic> {
+/// operator whose result has it. What would have limited one that was never read is not known.
+fn unbounded_sizes(graph: &Graph, poison: &Poison) -> Vec<Diagnostic> {
     let unlimited = bounds::unlimited(graph);
     let first_use = |symbol: Symbol| {
         graph.nodes.iter().find(|node| {
@@ -80,7 +102,7 @@ fn unbounded_sizes(graph: &Graph) -> Vec<Diagnostic> {
             None => finding,
         })
     };
-    unlimited.into_iter().filter_map(finding).collect()
+    unlimited.into_iter().filter(|symbol| !poison.has(*symbol)).filter_map(finding).collect()
 }
 
 /// A program on its way through the rules.
@@ -95,6 +117,8 @@ pub(super) struct Walk<'a> {
     mutates: bool,
     /// Symbols of offsets within PyTorch's storages, which are nothing that a program's results follow from.
     pub(super) offsets: BTreeSet<Symbol>,
+    /// What refused calls would have given.
+    poison: Poison,
 }
 
 fn offsets(program: &Program) -> BTreeSet<Symbol> {
@@ -131,6 +155,7 @@ impl<'a> Walk<'a> {
             storages: vec![],
             mutates,
             offsets: offsets(program),
+            poison: Poison::default(),
         }
     }
 
@@ -275,17 +300,15 @@ impl<'a> Walk<'a> {
     /// Applies the rule of each call; gives the calls that a rule refuses.
     pub(super) fn calls(&mut self) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
-        let mut poisoned: BTreeSet<&str> = BTreeSet::new();
         let program = self.program;
         for call in &program.calls {
             // What depends on a refused call is not a finding of its own; operators without rules have theirs.
-            let blocked = is_unsupported(call, self.registry)
-                || tensor_names(call).iter().any(|name| poisoned.contains(name));
+            let blocked = is_unsupported(call, self.registry) || self.poison.reaches(call);
             let result = if blocked { None } else { Some(self.call(call)) };
             if let Some(Ok(())) = result {
                 continue;
             }
-            poisoned.extend(output_names(call));
+            self.poison.spread(call, program, &self.cx.b);
             if let Some(Err(error)) = result {
                 let message = format!("operator `{}`: {error}", call.target);
                 findings.push(Diagnostic::new(Code::Operands, message).at(&call.origin));
@@ -469,10 +492,6 @@ fn slots(outputs: &[Output]) -> Vec<Slot<'_>> {
         }
     }
     outputs.iter().flat_map(of).collect()
-}
-
-fn output_names(call: &Call) -> Vec<&str> {
-    call.outputs.iter().flat_map(Output::tensors).collect()
 }
 
 /// Names of the tensors among a call's arguments, each once.

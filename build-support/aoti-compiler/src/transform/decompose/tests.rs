@@ -188,6 +188,25 @@ fn sizes_without_a_bound_are_told_with_their_operator_and_with_everything_else()
 }
 
 #[test]
+fn what_follows_from_a_refused_call_is_no_finding() {
+    let findings = refused(
+        r#"symbol s0 "u0" in 0..inf from data
+        symbol s1 "u1" in 0..inf from data
+        input %x: f32[4]
+        %count: i64[] = mylib.count.default(self = %x) @ "count" "m.py:3 in forward: count(x)" ""
+        int "item": [s0] = aten.item.default(self = %count)
+        aten._assert_scalar.default(self = holds [s0] le [4])
+        %ones: f32[s0] = aten.ones.default(size = [s0]) @ "ones" "m.py:4 in forward: torch.ones(n)" ""
+        %one: f32[] = aten.select.int(self = %x, dim = 0, index = {s0}) @ "select" "m.py:5 in forward: x[n]" ""
+        %rows: i64[s1, 1] = aten.nonzero.default(self = %ones)
+        %more: f32[s1] = aten.zeros.default(size = [s1]) @ "zeros" "m.py:6 in forward: torch.zeros(m)" ""
+        output %more"#,
+    );
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert!(findings[0].contains("`mylib.count.default` is not supported"), "{findings:#?}");
+}
+
+#[test]
 fn what_is_written_behind_a_conjugate_is_refused() {
     let text = |view: &str, after: &str| {
         format!(

@@ -1,8 +1,8 @@
 //! The gradient of attention, from the logarithm of each query's sum that the forward pass kept.
 
 use super::{Args, Context, Outputs, RuleError, rules, stated};
-use crate::graph::{BinaryOp, ValueId};
-use crate::transform::decompose::attention::scores_of;
+use crate::graph::ValueId;
+use crate::transform::decompose::attention::{scaled, scores_of};
 
 type Rule = Result<Outputs, RuleError>;
 
@@ -36,7 +36,7 @@ fn flash(cx: &mut Context, a: &Args) -> Rule {
     let common = cx.sum(common, &[last], true)?;
     let of_scores = cx.sub(of_weights, common)?;
     let of_scores = cx.mul(weights, of_scores)?;
-    let of_scores = cx.with_number(BinaryOp::Mul, of_scores, scale)?;
+    let of_scores = scaled(cx, of_scores, &scale)?;
     let turned_scores = turned(cx, of_scores)?;
     let (of_query, of_key) = (cx.b.matmul(of_scores, key)?, cx.b.matmul(turned_scores, query)?);
     Ok(stated(cx, a, &[Some(of_query), Some(of_key), Some(of_value)]))
