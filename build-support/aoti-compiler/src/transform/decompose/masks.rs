@@ -96,10 +96,17 @@ fn masked_scatter(cx: &mut Context, a: &Args) -> Rule {
     let number = cx.with_number(BinaryOp::Sub, running, 1i64)?;
     let number = cx.with_number(BinaryOp::Maximum, number, 0i64)?;
     let number = cx.b.reshape(number, &shape)?;
+    let mut source = cx.flattened(source)?;
+    // Nothing need be taken of a source without elements: there is one to be looked up and not taken.
+    let count = cx.b.shape(source)[0].clone();
+    let mut last = &count - 1;
+    if cx.b.may_be_empty(&count) {
+        source = cx.b.pad(source, &[(Expr::int(0), Expr::int(1))], 0i64)?;
+        last = count;
+    }
     // Positions past the source's end belong to elements that are not taken.
-    let last = cx.b.index(&cx.b.ty(source).numel() - 1, &[]);
+    let last = cx.b.index(last, &[]);
     let number = cx.binary(BinaryOp::Minimum, number, last)?;
-    let source = cx.flattened(source)?;
     let taken = super::embedding::rows(cx, source, number)?;
     Ok(cx.b.select(flags, taken, x)?.into())
 }

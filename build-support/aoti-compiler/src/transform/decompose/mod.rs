@@ -67,6 +67,7 @@ mod gather;
 mod gradients;
 mod grid;
 mod grouped;
+mod hints;
 mod histogram;
 mod index;
 mod inline;
@@ -126,3 +127,5 @@ mod windows;
 mod project_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod window_tests;

@@ -1,7 +1,7 @@
 //! Walks a program call by call: its inputs, the rule of each call, its outputs.
 
 use super::unsupported::{is_structural, is_unsupported, unsupported_operators};
-use super::windows::{Storage, Window};
+use super::windows::{ReadAs, Storage, Window};
 use super::{Args, Context, Kind, Outputs, Registry, RuleError};
 use crate::aten::{Arg, Call, InputKind, Output, OutputKind, Program, ProgramInput};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -95,6 +95,8 @@ pub(super) struct Walk<'a> {
     mutates: bool,
     /// Symbols of offsets within PyTorch's storages, which are nothing that a program's results follow from.
     pub(super) offsets: BTreeSet<Symbol>,
+    /// Values whose sizes are not what the program says.
+    pub(super) misdescribed: BTreeSet<String>,
 }
 
 fn offsets(program: &Program) -> BTreeSet<Symbol> {
@@ -131,6 +133,7 @@ impl<'a> Walk<'a> {
             storages: vec![],
             mutates,
             offsets: offsets(program),
+            misdescribed: BTreeSet::new(),
         }
     }
 
@@ -323,12 +326,19 @@ impl<'a> Walk<'a> {
         if rule.kind == Kind::InPlace {
             return self.finish_in_place(call, outputs);
         }
+        if rule.kind == Kind::View && self.mutates && super::copies::depends_on_strides(call) {
+            self.rely_on_description(call)?;
+        }
         let is_window = rule.kind == Kind::View && !super::copies::copies(call, self.program);
         let windows = if is_window && self.mutates { self.window_onto_operand(call, rule)? } else { None };
         let is_own = windows.is_none();
         self.bind(call, outputs, windows)?;
-        if is_own && call.target == "aten.view.dtype" {
-            self.twins(call);
+        if is_own && self.mutates {
+            match call.target.as_str() {
+                "aten.view.dtype" => self.is_reading(call, ReadAs::Bits, false)?,
+                "aten._neg_view.default" => self.is_reading(call, ReadAs::Negative, false)?,
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -393,7 +403,7 @@ impl<'a> Walk<'a> {
         };
         for (index, (name, value)) in named.into_iter().enumerate() {
             let Some(value) = value else { continue };
-            self.check(name, value)?;
+            self.check(call, name, value)?;
             self.cx.b.name(value, name);
             match windows.as_ref().and_then(|windows| windows.get(index)) {
                 Some(window) => {
@@ -405,31 +415,6 @@ impl<'a> Walk<'a> {
         }
         Ok(())
     }
-
-    /// The rule's result must be what the program says it is.
-    fn check(&mut self, name: &str, value: ValueId) -> Result<(), RuleError> {
-        let Some(meta) = self.program.tensors.get(name) else { return Ok(()) };
-        self.define_sizes(value, &meta.sizes)?;
-        let ty = self.cx.b.ty(value).clone();
-        let sizes = meta.stored_sizes();
-        let same_shape = ty.rank() == sizes.len()
-            && ty
-                .shape
-                .iter()
-                .zip(&sizes)
-                .all(|(a, b)| self.cx.b.same_size(a, b) || has_symbol(a) || has_symbol(b));
-        if ty.dtype == meta.dtype && same_shape {
-            return Ok(());
-        }
-        Err(RuleError::unsupported(format!(
-            "the result `{name}` would be {}{:?} where the program has {}{:?}",
-            ty.dtype, ty.shape, meta.dtype, meta.sizes
-        )))
-    }
-}
-
-fn has_symbol(expr: &Expr) -> bool {
-    expr.as_int().is_none()
 }
 
 fn graph_error(message: String) -> Diagnostics {
