@@ -337,7 +337,7 @@ fn outputs_that_no_node_makes_are_refused_wherever_they_are_listed() {
 
 #[test]
 fn headers_that_state_another_size_than_the_directory_are_refused() {
-    // `byteorder` and this entry are read by nobody.
+    // Nobody reads this entry.
     let good = Model::good().with("extra/unread", b"twelve bytes").bytes();
     for field in [18, 22] {
         let mut bytes = good.clone();

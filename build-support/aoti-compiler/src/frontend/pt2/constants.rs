@@ -13,7 +13,6 @@ use crate::graph::{Constant, ConstantSource};
 use bytes::Bytes;
 use indexmap::IndexMap;
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 /// Where the archive keeps parameters and persistent buffers: what a state dict holds.
 const WEIGHTS: &str = "weights";
@@ -33,7 +32,7 @@ pub(super) struct Payloads<'a> {
 #[derive(Default)]
 struct Gathered {
     /// By the address of the entry, which lives as long as the archive.
-    data: HashMap<(usize, Layout), Bytes>,
+    data: IndexMap<(usize, Layout), Bytes>,
     bytes: usize,
 }
 
