@@ -127,7 +127,6 @@ fn entries(
             .to_owned();
         check_name(&name)?;
         let (start, end) = extent(file, &zip, record, &name)?;
-        check_header(file, record, &name)?;
         extents.push((record.local_header_offset(), end));
         if record.is_dir() {
             continue;
@@ -148,6 +147,7 @@ fn entries(
     }
     extents.push((zip.directory_offset(), u64::MAX));
     check_extents(extents)?;
+    records.iter().zip(&names).try_for_each(|(record, name)| check_header(file, record, name))?;
     Ok(entries)
 }
 
