@@ -327,6 +327,53 @@ fn graphs_that_are_not_in_order_are_refused() {
 }
 
 #[test]
+fn outputs_that_no_node_makes_are_refused_wherever_they_are_listed() {
+    refused_program(
+        |p| p["graph_module"]["graph"]["outputs"][0]["as_tensor"]["name"] = json!("nobody"),
+        Code::Graph,
+        &["`nobody`"],
+    );
+}
+
+#[test]
+fn headers_that_state_another_size_than_the_directory_are_refused() {
+    // Nobody reads this entry.
+    let good = Model::good().with("extra/unread", b"twelve bytes").bytes();
+    for field in [18, 22] {
+        let mut bytes = good.clone();
+        let name = b"net/extra/unread";
+        let at = (0..bytes.len()).find(|at| bytes[*at..].starts_with(name)).expect("it has a header") - 30;
+        bytes[at + field] = 3;
+        refused(bytes, Code::Archive, &["extra/unread", "12 bytes", "3 by its header"]);
+    }
+    import(good).expect("what nobody reads may be there");
+}
+
+#[test]
+fn what_tensors_of_few_bytes_expand_to_has_a_limit_in_all() {
+    let expanded = |rows: &[i64]| {
+        let (mut program, mut weights) = (program(), weights());
+        for (number, rows) in rows.iter().enumerate() {
+            let (name, parameter) = (format!("p_{number}"), format!("w{number}"));
+            let sizes = json!([{"as_int": rows}, {"as_int": 4096}]);
+            let meta = tensor(7, sizes, json!([{"as_int": 0}, {"as_int": 0}]));
+            let module = &mut program["graph_module"];
+            module["graph"]["tensor_values"][&name] = meta.clone();
+            let inputs = module["graph"]["inputs"].as_array_mut().expect("a list");
+            inputs.insert(0, json!({"as_tensor": {"name": name}}));
+            let specs = module["signature"]["input_specs"].as_array_mut().expect("a list");
+            specs.insert(0, json!({"parameter": {"arg": {"name": name}, "parameter_name": parameter}}));
+            weights["config"][&parameter] = json!({"path_name": "weight_0", "is_param": true,
+                "use_pickle": false, "tensor_meta": meta});
+        }
+        Model::new(&program, &weights).bytes()
+    };
+    // 1 MiB each, of one and the same element; then two that come to 66 MiB.
+    import(expanded(&[64; 500])).expect("tensors of the same elements share them");
+    refused(expanded(&[2112, 2113]), Code::Weights, &["repeats the 12 bytes", "would be"]);
+}
+
+#[test]
 fn sizes_out_of_range_are_refused() {
     let size = |size: Value| {
         move |p: &mut Value| p["graph_module"]["graph"]["tensor_values"]["add"]["sizes"][1] = size

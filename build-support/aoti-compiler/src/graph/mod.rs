@@ -15,7 +15,7 @@ mod scalar;
 pub mod text;
 mod verify;
 
-pub use builder::{Builder, ShapeError, Spliced};
+pub use builder::{Builder, ShapeError, Spliced, axis_occurrences, composed};
 pub use condition::Condition;
 pub use extern_call::{ExternArgument, ExternCall, Number, NumberKind};
 pub use functions::{

@@ -3,7 +3,7 @@
 use super::attention::Attentions;
 use super::element::Element;
 use super::widening::{is_widening, widens_right};
-use crate::graph::{Graph, Node, Op, ValueId};
+use crate::graph::{Graph, Node, Op, ValueId, axis_occurrences};
 use crate::symbolic::{Expr, RangeTable};
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
@@ -22,7 +22,12 @@ struct Cost {
     contraction: bool,
     /// Whether an index that data gives is checked on the way.
     checks: bool,
+    /// How many times longer than a coordinate at which it is read a coordinate behind its views may be.
+    growth: usize,
 }
+
+/// Most times that coordinates may become longer on the way to a buffer.
+const MAX_GROWTH: usize = 256;
 
 /// Decides for all values of a graph.
 pub(super) fn decide(
@@ -49,11 +54,15 @@ pub(super) fn decide(
             demand_operands(graph, ranges, node, behind, &mut realized, &mut costs);
         }
         let is_view = matches!(node.op, Op::View(_));
+        let behind = |map: &SecondaryMap<ValueId, Option<ValueId>>| {
+            let operand = node.inputs[0];
+            map[operand].filter(|_| !realized[operand]).or(Some(operand))
+        };
         if is_view {
-            views[node.outputs[0]] = views[node.inputs[0]].or(Some(node.inputs[0]));
+            views[node.outputs[0]] = behind(&views);
         }
         if is_view || is_widening(graph, node) {
-            widened[node.outputs[0]] = widened[node.inputs[0]].or(Some(node.inputs[0]));
+            widened[node.outputs[0]] = behind(&widened);
         }
         // Only the attention that they are part of computes them.
         if attentions.absorbs(position) {
@@ -139,6 +148,10 @@ fn demand_operands(
             demand(behind_right[right].unwrap_or(right));
         }
         Op::View(_) | Op::Pad { .. } => {
+            if growth(node, too_often) > MAX_GROWTH {
+                demand(node.inputs[0]);
+                return;
+            }
             // In the epilogue of a contraction it is computed once, before the sum ever reaches memory.
             let free = too_often.contraction && too_often.weight > 0;
             if (too_often.heavy || too_often.weight >= SHARED_WEIGHT || free)
@@ -159,6 +172,38 @@ fn demand_operands(
     }
 }
 
+/// How many times longer coordinates become through a node and what is behind its operands.
+fn growth(node: &Node, operands: Cost) -> usize {
+    let own = match &node.op {
+        Op::View(coords) | Op::Pad { coords, .. } => axis_occurrences(coords, MAX_GROWTH + 1),
+        Op::Constant(_)
+        | Op::Full(_)
+        | Op::Index(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Cast
+        | Op::Cat { .. }
+        | Op::Reduce { .. }
+        | Op::Gather(_)
+        | Op::Scatter { .. }
+        | Op::Scan { .. }
+        | Op::Sort { .. }
+        | Op::SearchSorted { .. }
+        | Op::Routine(_)
+        | Op::Fourier(_)
+        | Op::Extern(_)
+        | Op::Read(_)
+        | Op::Assert(_)
+        | Op::Require(_)
+        | Op::Cond { .. }
+        | Op::While { .. }
+        | Op::Conv(_)
+        | Op::MatMul => 1,
+    };
+    own.max(1) * operands.growth.max(1)
+}
+
 /// Whether a view shows some element more than once (judged by sizes).
 fn repeats_elements(graph: &Graph, ranges: &RangeTable, node: &Node) -> bool {
     let (from, to) = (graph.ty(node.inputs[0]).numel(), graph.ty(node.outputs[0]).numel());
@@ -175,6 +220,7 @@ fn inline_cost(node: &Node, element: &Element, costs: &SecondaryMap<ValueId, Cos
         heavy: sum.heavy || cost.heavy,
         contraction: sum.contraction || cost.contraction,
         checks: sum.checks || cost.checks,
+        growth: sum.growth.max(cost.growth),
     });
     let gathers = matches!(element, Element::Gather(_));
     Cost {
@@ -182,5 +228,6 @@ fn inline_cost(node: &Node, element: &Element, costs: &SecondaryMap<ValueId, Cos
         heavy: sum.heavy || own > 9,
         contraction: sum.contraction && !gathers,
         checks: sum.checks || gathers,
+        growth: growth(node, sum),
     }
 }

@@ -288,6 +288,30 @@ impl Expr {
         symbols.iter().all(|symbol| symbol.kind == SymbolKind::Size)
     }
 
+    /// How often symbols of a kind occur, counted up to a limit: expressions share parts, and written out they may be
+    /// exponentially longer.
+    pub fn occurrences(&self, kind: SymbolKind, limit: usize) -> usize {
+        let all = |parts: &mut dyn Iterator<Item = &Expr>| {
+            let mut sum = 0;
+            for part in parts {
+                if sum >= limit {
+                    break;
+                }
+                sum += part.occurrences(kind, limit - sum);
+            }
+            sum
+        };
+        match self.node() {
+            Node::Int(_) => 0,
+            Node::Sym(symbol) => usize::from(symbol.kind == kind),
+            Node::Sum { terms, .. } => all(&mut terms.iter().map(|(term, _)| term)),
+            Node::Product(factors) => all(&mut factors.iter()),
+            Node::FloorDiv(a, b) | Node::Mod(a, b) | Node::Min(a, b) | Node::Max(a, b) => {
+                all(&mut [a, b].into_iter())
+            }
+        }
+    }
+
     /// Whether `symbol` occurs.
     pub fn mentions(&self, symbol: Symbol) -> bool {
         match self.node() {

@@ -8,7 +8,7 @@ use super::splats::splat;
 use crate::dtype::{Category, DType};
 use crate::graph::{
     BinaryOp, Combine, Coord, FloatBinary, Graph, IntBinary, Node, Op, ReduceOp, Scalar, TensorType, UnaryOp,
-    ValueId,
+    ValueId, composed,
 };
 use crate::symbolic::Expr;
 
@@ -208,11 +208,7 @@ fn view(rewriter: &mut Rewriter, x: ValueId, coords: &[Expr], ty: &TensorType) -
         Some(Node { op: Op::Pad { coords: inner, fill }, inputs, .. }) => {
             // A view of a padded view is one padded view.
             let ranges = rewriter.builder.axis_ranges(&ty.shape);
-            let at = |symbol: crate::symbolic::Symbol| match symbol.kind {
-                crate::symbolic::SymbolKind::Axis => coords.get(symbol.index as usize).cloned(),
-                crate::symbolic::SymbolKind::Size => None,
-            };
-            let composed = inner.iter().map(|coord| coord.substitute(&at, &ranges)).collect();
+            let composed = composed(inner, coords, &ranges)?;
             let (source, fill) = (inputs[0], *fill);
             return rewriter.builder.padded_view(source, &ty.shape, composed, fill).ok();
         }

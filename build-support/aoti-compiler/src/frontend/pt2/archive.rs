@@ -41,6 +41,11 @@ impl Archive {
         self.entries.get(path)
     }
 
+    /// Number of bytes of all entries.
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.values().map(Bytes::len).sum()
+    }
+
     /// The name of the one model: `models/<name>.json`.
     pub(super) fn model_name(&self) -> Result<String, Diagnostic> {
         let names: Vec<&str> = self
@@ -142,6 +147,7 @@ fn entries(
     }
     extents.push((zip.directory_offset(), u64::MAX));
     check_extents(extents)?;
+    records.iter().zip(&names).try_for_each(|(record, name)| check_header(file, record, name))?;
     Ok(entries)
 }
 
@@ -190,6 +196,26 @@ fn extent(
     let (start, end) = entry.compressed_data_range();
     // The reader has found both inside the file.
     Ok((start as usize, end))
+}
+
+/// What the header before an entry says of its size, unless it leaves that to what follows the entry or to zip64, must be what
+/// the directory says: readers that go by the one would see another file than those that go by the other.
+fn check_header(file: &Bytes, record: &ZipFileHeaderRecord<'_>, name: &str) -> Result<(), Diagnostic> {
+    const DESCRIPTOR_FOLLOWS: u16 = 1 << 3;
+    let start = record.local_header_offset() as usize;
+    let header = start.checked_add(30).and_then(|end| file.get(start..end));
+    let header = header.ok_or_else(|| broken(format!("entry `{name}` of the archive has no header")))?;
+    let flags = u16::from_le_bytes([header[6], header[7]]);
+    let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let directory = [record.compressed_size_hint(), record.uncompressed_size_hint()];
+    for (stated, own) in [word(18), word(22)].into_iter().zip(directory) {
+        if flags & DESCRIPTOR_FOLLOWS == 0 && stated != u32::MAX && u64::from(stated) != own {
+            return Err(broken(format!(
+                "entry `{name}` of the archive has {own} bytes by the directory and {stated} by its header"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Entries, each with its header, must lie side by side.

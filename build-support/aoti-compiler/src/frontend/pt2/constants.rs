@@ -12,18 +12,28 @@ use crate::dtype::DType;
 use crate::graph::{Constant, ConstantSource};
 use bytes::Bytes;
 use indexmap::IndexMap;
+use std::cell::RefCell;
 
 /// Where the archive keeps parameters and persistent buffers: what a state dict holds.
 const WEIGHTS: &str = "weights";
 /// Bytes of a tensor; more does not fit the address space of today's machines.
 const MAX_BYTES: i64 = 1 << 47;
-/// What gathering may allocate whatever the size of the file; beyond it, at most four times the entry.
+/// What gathering may allocate in all, whatever the size of the file; beyond it, at most four times the file.
 const FREE_GATHER: usize = 64 << 20;
 
 /// Where the data of every tensor is, by qualified name.
 pub(super) struct Payloads<'a> {
     archive: &'a Archive,
     places: IndexMap<String, (&'static str, PayloadMeta)>,
+    gathered: RefCell<Gathered>,
+}
+
+/// What was gathered so far: tensors of the same elements share them.
+#[derive(Default)]
+struct Gathered {
+    /// By the address of the entry, which lives as long as the archive.
+    data: IndexMap<(usize, Layout), Bytes>,
+    bytes: usize,
 }
 
 impl<'a> Payloads<'a> {
@@ -45,7 +55,7 @@ impl<'a> Payloads<'a> {
                 places.entry(name).or_insert((kind, meta));
             }
         }
-        Ok(Payloads { archive, places })
+        Ok(Payloads { archive, places, gathered: RefCell::default() })
     }
 
     /// The plain tensors inside of the tensor subclass of this qualified name, by attribute; `None` where it is a plain tensor
@@ -71,7 +81,7 @@ impl<'a> Payloads<'a> {
         let constant = |inner: pickle::Inner| {
             let own = format!("{name}.{}", inner.name);
             let layout = Layout::new(inner.dtype, inner.sizes, inner.strides, inner.offset, &own)?;
-            let data = layout.data(&inner.data, &path, &own)?;
+            let data = self.data(&layout, &inner.data, &path, &own)?;
             let source = source.clone();
             let constant = Constant { name: own, dtype: layout.dtype, sizes: layout.sizes, data, source };
             Ok((inner.name, constant))
@@ -92,10 +102,35 @@ impl<'a> Payloads<'a> {
             return Err(weights(format!("`{path}`, which holds `{name}`, is not in the archive")));
         };
         let layout = Layout::read(meta, name)?;
-        let data = layout.data(data, &path, name)?;
+        let data = self.data(&layout, data, &path, name)?;
         // What the archive keeps among the weights is the state dict; the rest belongs to the program.
         let source = if *kind == WEIGHTS { ConstantSource::Weight } else { ConstantSource::Fixed };
         Ok(Constant { name: name.to_owned(), dtype: layout.dtype, sizes: layout.sizes, data, source })
+    }
+
+    /// The elements of a tensor. Strides of 0 make many of few bytes, so that what is gathered has a limit in all.
+    fn data(&self, layout: &Layout, entry: &Bytes, path: &str, name: &str) -> Result<Bytes, Diagnostic> {
+        if let Some(data) = layout.within(entry, path, name)? {
+            return Ok(data);
+        }
+        let mut gathered = self.gathered.borrow_mut();
+        let key = (entry.as_ptr().addr(), layout.clone());
+        if let Some(data) = gathered.data.get(&key) {
+            return Ok(data.clone());
+        }
+        let length = layout.length();
+        let total = gathered.bytes.saturating_add(length);
+        if total > FREE_GATHER.max(self.archive.bytes().saturating_mul(4)) {
+            return Err(weights(format!(
+                "`{name}` repeats the {} bytes of `{path}` into {length} bytes; with other tensors of the archive that \
+                 would be {total}",
+                entry.len()
+            )));
+        }
+        let data = Bytes::from(layout.gather(entry, length));
+        gathered.bytes = total;
+        gathered.data.insert(key, data.clone());
+        Ok(data)
     }
 }
 
@@ -104,6 +139,7 @@ fn weights(message: impl Into<String>) -> Diagnostic {
 }
 
 /// Fixed sizes and strides in elements.
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Layout {
     dtype: DType,
     sizes: Vec<i64>,
@@ -185,9 +221,10 @@ impl Layout {
             .and_then(|last| last.checked_add(1))
     }
 
-    fn data(&self, entry: &Bytes, path: &str, name: &str) -> Result<Bytes, Diagnostic> {
+    /// The elements as they lie in an entry; `None` where they are inside of it and do not lie side by side.
+    fn within(&self, entry: &Bytes, path: &str, name: &str) -> Result<Option<Bytes>, Diagnostic> {
         if self.numel == 0 {
-            return Ok(Bytes::new());
+            return Ok(Some(Bytes::new()));
         }
         let element = self.dtype.size();
         let end = self.end().and_then(|end| end.checked_mul(element as i64));
@@ -204,17 +241,12 @@ impl Layout {
         }
         // The bounds above hold for every number below.
         let start = self.offset as usize * element;
-        let length = self.numel as usize * element;
-        if self.is_contiguous() {
-            return Ok(entry.slice(start..start + length));
-        }
-        if length > FREE_GATHER.max(entry.len().saturating_mul(4)) {
-            return Err(weights(format!(
-                "`{name}` repeats the {} bytes of `{path}` into {length} bytes",
-                entry.len()
-            )));
-        }
-        Ok(self.gather(entry, length).into())
+        Ok(self.is_contiguous().then(|| entry.slice(start..start + self.length())))
+    }
+
+    /// Number of bytes of the elements, side by side.
+    fn length(&self) -> usize {
+        self.numel as usize * self.dtype.size()
     }
 
     fn gather(&self, entry: &[u8], length: usize) -> Vec<u8> {
@@ -259,10 +291,15 @@ mod tests {
         Layout::read(&meta, "w")
     }
 
+    fn data(layout: &Layout, entry: &Bytes) -> Result<Bytes, Diagnostic> {
+        let gathered = || layout.gather(entry, layout.length()).into();
+        Ok(layout.within(entry, "f", "w")?.unwrap_or_else(gathered))
+    }
+
     #[test]
     fn contiguous_tensors_share_the_file() {
         let entry = Bytes::from((0u8..12).collect::<Vec<_>>());
-        let data = layout(&[2, 2], &[2, 1], 1).unwrap().data(&entry, "f", "w").unwrap();
+        let data = data(&layout(&[2, 2], &[2, 1], 1).unwrap(), &entry).unwrap();
         assert_eq!(data.as_ptr(), entry[2..].as_ptr());
         assert_eq!(&data[..], &entry[2..10]);
     }
@@ -270,11 +307,10 @@ mod tests {
     #[test]
     fn strided_tensors_are_gathered() {
         let entry = Bytes::from((0u8..12).collect::<Vec<_>>());
-        let transposed = layout(&[2, 3], &[1, 2], 0).unwrap().data(&entry, "f", "w").unwrap();
+        let transposed = data(&layout(&[2, 3], &[1, 2], 0).unwrap(), &entry).unwrap();
         assert_eq!(&transposed[..], [0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11]);
-        let expanded = layout(&[2, 2], &[0, 1], 4).unwrap().data(&entry, "f", "w").unwrap();
+        let expanded = data(&layout(&[2, 2], &[0, 1], 4).unwrap(), &entry).unwrap();
         assert_eq!(&expanded[..], [8, 9, 10, 11, 8, 9, 10, 11]);
-        assert!(layout(&[1 << 40], &[0], 0).unwrap().data(&entry, "f", "w").is_err());
     }
 
     #[test]
@@ -286,12 +322,12 @@ mod tests {
             (&[2, 2], &[i64::MAX, 1], 0),
             (&[1], &[1], i64::MAX),
         ] {
-            let error = layout(sizes, strides, offset).unwrap().data(&entry, "f", "w").unwrap_err();
+            let error = data(&layout(sizes, strides, offset).unwrap(), &entry).unwrap_err();
             assert_eq!(error.code, Code::Weights);
         }
         assert!(layout(&[-1], &[1], 0).is_err());
         assert!(layout(&[1 << 30, 1 << 30, 1 << 30], &[1, 1, 1], 0).is_err());
         assert!(layout(&[2], &[], 0).is_err());
-        assert_eq!(layout(&[0, 1 << 40], &[1, 1], 0).unwrap().data(&entry, "f", "w").unwrap().len(), 0);
+        assert_eq!(data(&layout(&[0, 1 << 40], &[1, 1], 0).unwrap(), &entry).unwrap().len(), 0);
     }
 }

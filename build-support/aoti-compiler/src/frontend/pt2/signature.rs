@@ -202,6 +202,12 @@ impl Importer {
             conditions: std::mem::take(&mut program.conditions),
         };
         let here = Origin { node: "output".to_owned(), ..Origin::default() };
+        // The graph lists its outputs too; nothing is read from there.
+        for output in &graph.outputs {
+            if let Argument::Tensor(tensor) = output {
+                self.tensor(&body, &tensor.name, &here);
+            }
+        }
         for spec in specs {
             let name = matches!(spec, OutputSpec::User(_)).then(|| names.next()).flatten().flatten();
             let (value, kind) = match spec {

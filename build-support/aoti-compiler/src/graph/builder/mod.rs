@@ -13,6 +13,7 @@ mod splice;
 mod view;
 
 pub use splice::Spliced;
+pub use view::{axis_occurrences, composed};
 
 use super::{
     BinaryOp, Condition, Constant, ConstantId, Graph, Input, InputRole, Node, Op, Origin, OriginId, Output,

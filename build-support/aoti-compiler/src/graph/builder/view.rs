@@ -2,7 +2,7 @@
 
 use super::{Builder, Built, ShapeError, ensure};
 use crate::graph::{Node, Op, Scalar, ValueId};
-use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
+use crate::symbolic::{Expr, RangeTable, Ranges, Symbol, SymbolKind};
 
 impl Builder {
     /// Whether two sizes are the same for all values of the symbols.
@@ -38,6 +38,11 @@ impl Builder {
     /// Whether a size is 1 or 0, such as that of `x[:1]`, and not known to be 0.
     fn is_one_or_none(&self, size: &Expr) -> bool {
         size.interval(&self.ranges).max <= 1 && !size.is(0)
+    }
+
+    /// Whether a size may be 0 in some run.
+    pub fn may_be_empty(&self, size: &Expr) -> bool {
+        size.interval(&self.ranges).min < 1
     }
 
     /// The common shape of shapes, if they broadcast together for all values of the symbols.
@@ -86,12 +91,10 @@ impl Builder {
             return Ok(x);
         }
         let (source, coords) = match self.producer(x) {
-            Some(Node { op: Op::View(inner), inputs, .. }) => {
-                let outer = coords;
-                let composed =
-                    inner.iter().map(|coord| coord.substitute(&axis_replacer(&outer), &ranges)).collect();
-                (inputs[0], composed)
-            }
+            Some(Node { op: Op::View(inner), inputs, .. }) => match composed(inner, &coords, &ranges) {
+                Some(composed) => (inputs[0], composed),
+                None => (x, coords),
+            },
             _ => (x, coords),
         };
         if shape == self.shape(source).as_slice() && is_identity(&coords, shape) {
@@ -340,18 +343,39 @@ pub(super) fn axis_symbol(axis: usize) -> Symbol {
     Symbol::axis(u32::try_from(axis).expect("axes are few"))
 }
 
+/// Most occurrences of axes in a coordinate of a view that is made of several. Reshapes that split other axes than the one
+/// before multiply them, so that coordinates of a chain of views would grow exponentially.
+const MAX_OCCURRENCES: usize = 64;
+
+/// How often axes occur in that coordinate in which they occur most, counted up to a limit.
+pub fn axis_occurrences(coords: &[Expr], limit: usize) -> usize {
+    coords.iter().map(|coord| coord.occurrences(SymbolKind::Axis, limit)).max().unwrap_or(0)
+}
+
+/// The coordinates of a view at `outer` of one at `inner`, where they are not too long.
+pub fn composed(inner: &[Expr], outer: &[Expr], ranges: &RangeTable) -> Option<Vec<Expr>> {
+    let limit = MAX_OCCURRENCES + 1;
+    // Longer ones may be simplified to shorter ones, within reason.
+    if axis_occurrences(inner, limit) * axis_occurrences(outer, limit) > 4 * MAX_OCCURRENCES {
+        return None;
+    }
+    let replace = axis_replacer(outer);
+    let coords: Vec<Expr> = inner.iter().map(|coord| coord.substitute(&replace, ranges)).collect();
+    (axis_occurrences(&coords, limit) <= MAX_OCCURRENCES).then_some(coords)
+}
+
 /// Replaces axis `k` by `coords[k]`.
 fn axis_replacer(coords: &[Expr]) -> impl Fn(Symbol) -> Option<Expr> + '_ {
     move |symbol| match symbol.kind {
-        crate::symbolic::SymbolKind::Axis => coords.get(symbol.index as usize).cloned(),
-        crate::symbolic::SymbolKind::Size => None,
+        SymbolKind::Axis => coords.get(symbol.index as usize).cloned(),
+        SymbolKind::Size => None,
     }
 }
 
 /// Coordinates in simplest form: the position along an axis of one element is 0.
 pub(super) fn canonical(coords: &[Expr], shape: &[Expr], ranges: &RangeTable) -> Vec<Expr> {
     let only = |symbol: Symbol| {
-        let is_axis = symbol.kind == crate::symbolic::SymbolKind::Axis;
+        let is_axis = symbol.kind == SymbolKind::Axis;
         let unit = is_axis && shape.get(symbol.index as usize).is_some_and(|size| size.is(1));
         unit.then(|| Expr::int(0))
     };

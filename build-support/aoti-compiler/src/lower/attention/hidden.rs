@@ -6,6 +6,9 @@ use crate::graph::{BinaryOp, Node, Op, Relation, UnaryOp, ValueId};
 use crate::lower::element::Element;
 use crate::symbolic::Expr;
 
+/// Most operations that the expression of a position is made of.
+const MOST_OPERATIONS: usize = 256;
+
 impl Search<'_> {
     /// Scores of which those behind `query + reach` are hidden: what is shown, and the reach.
     pub(super) fn hidden(&mut self, scores: ValueId, coords: &[Expr]) -> Option<(ValueId, Expr)> {
@@ -36,13 +39,14 @@ impl Search<'_> {
     fn reach(&self, condition: ValueId, coords: &[Expr], wanted: bool) -> Option<Expr> {
         let node = self.node(condition)?;
         if let Op::View(map) = &node.op {
-            return self.reach(node.inputs[0], &self.at(map, coords), wanted);
+            return self.reach(node.inputs[0], &self.at(map, coords)?, wanted);
         }
         if let Op::Unary(UnaryOp::Not) = node.op {
             return self.reach(node.inputs[0], coords, !wanted);
         }
         let Op::Binary(BinaryOp::Compare(relation)) = node.op else { return None };
-        let [a, b] = [node.inputs[0], node.inputs[1]].map(|value| self.index(value, coords));
+        let mut left = MOST_OPERATIONS;
+        let [a, b] = [node.inputs[0], node.inputs[1]].map(|value| self.index(value, coords, &mut left));
         let difference: Expr = &a? - &b?;
         // Of integers, what must not be negative.
         let slack = match (relation, wanted) {
@@ -58,18 +62,20 @@ impl Search<'_> {
     }
 
     /// The expression that an integer is at some coordinates.
-    fn index(&self, value: ValueId, coords: &[Expr]) -> Option<Expr> {
+    /// A sum whose operands are one value would be computed twice at each level, so there is a limit of operations.
+    fn index(&self, value: ValueId, coords: &[Expr], left: &mut usize) -> Option<Expr> {
+        *left = left.checked_sub(1)?;
         if self.graph.ty(value).dtype != DType::I64 {
             return None;
         }
         let node = self.node(value)?;
-        let operand = |k: usize| self.index(node.inputs[k], coords);
+        let mut operand = |k: usize| self.index(node.inputs[k], coords, left);
         match Element::of(&node.op)? {
-            Element::Index(expr) => self.at(std::slice::from_ref(expr), coords).pop(),
+            Element::Index(expr) => self.at(std::slice::from_ref(expr), coords)?.pop(),
             Element::Literal(number) => Some(Expr::int(number.to_i64())),
             Element::Binary(BinaryOp::Add) => Some(&operand(0)? + &operand(1)?),
             Element::Binary(BinaryOp::Sub) => Some(&operand(0)? - &operand(1)?),
-            Element::View(map) => self.index(node.inputs[0], &self.at(map, coords)),
+            Element::View(map) => self.index(node.inputs[0], &self.at(map, coords)?, left),
             Element::Unary(_)
             | Element::Binary(_)
             | Element::Select

@@ -3,7 +3,7 @@
 use super::{Operand, Pattern};
 use crate::dtype::DType;
 use crate::graph::{
-    BinaryOp, FloatBinary, FloatUnary, Graph, Node, Op, ReduceOp, Relation, UnaryOp, ValueId,
+    BinaryOp, FloatBinary, FloatUnary, Graph, Node, Op, ReduceOp, Relation, UnaryOp, ValueId, composed,
 };
 use crate::loops::Axis;
 use crate::lower::element::Element;
@@ -133,13 +133,9 @@ impl<'g> Search<'g> {
         matches!(node.op, Op::Cast) && is_computed_in_f32(self.graph.ty(node.inputs[0]).dtype)
     }
 
-    /// A view's coordinates into its operand.
-    pub(super) fn at(&self, map: &[Expr], coords: &[Expr]) -> Vec<Expr> {
-        let replace = |symbol: Symbol| match symbol.kind {
-            SymbolKind::Axis => coords.get(symbol.index as usize).cloned(),
-            SymbolKind::Size => None,
-        };
-        map.iter().map(|expr| expr.substitute(&replace, &self.ranges)).collect()
+    /// A view's coordinates into its operand, where they are not too long.
+    pub(super) fn at(&self, map: &[Expr], coords: &[Expr]) -> Option<Vec<Expr>> {
+        composed(map, coords, &self.ranges)
     }
 
     fn is_batch(&self, coordinate: &Expr) -> bool {
@@ -163,7 +159,7 @@ impl<'g> Search<'g> {
         loop {
             let node = self.know(value)?;
             if let Op::View(map) = &node.op {
-                coords = self.at(map, &coords);
+                coords = self.at(map, &coords)?;
             } else if !self.is_cast(node) {
                 break;
             }
@@ -295,7 +291,7 @@ impl<'g> Search<'g> {
             }
             self.know(value);
             let inner = match &element {
-                Element::View(map) => coords.map(|coords| self.at(map, &coords)),
+                Element::View(map) => coords.and_then(|coords| self.at(map, &coords)),
                 // What may lie outside, or in another operand, has no place.
                 Element::Pad(..) | Element::Cat(_) => None,
                 Element::Literal(_)
@@ -329,7 +325,8 @@ impl<'g> Search<'g> {
             let Some(node) = self.node(value) else { break };
             let widens = matches!(node.op, Op::Cast) && self.graph.ty(node.inputs[0]).dtype.is_half();
             if let Op::View(map) = &node.op {
-                coords = self.at(map, &coords);
+                let Some(inner) = self.at(map, &coords) else { break };
+                coords = inner;
             } else if !widens {
                 break;
             }

@@ -30,9 +30,15 @@ fn integer_of(bytes: usize) -> DType {
 
 fn view_as_type(cx: &mut Context, a: &Args) -> Rule {
     let x = a.tensor("self")?;
-    let (from, to) = (cx.b.dtype(x), a.opt_dtype("dtype")?.unwrap_or(cx.b.dtype(x)));
+    let to = a.opt_dtype("dtype")?.unwrap_or(cx.b.dtype(x));
+    Ok(as_type(cx, x, to)?.into())
+}
+
+/// The same bits as elements of another type; where its size differs, the last axis is shorter or longer.
+pub(super) fn as_type(cx: &mut Context, x: ValueId, to: DType) -> Value {
+    let from = cx.b.dtype(x);
     if from == to {
-        return Ok(x.into());
+        return Ok(x);
     }
     let bits = match cx.bits.get(&x) {
         Some(&bits) => bits,
@@ -45,7 +51,7 @@ fn view_as_type(cx: &mut Context, a: &Args) -> Rule {
     };
     let result = of_bits(cx, bits, to)?;
     cx.bits.insert(result, bits);
-    Ok(result.into())
+    Ok(result)
 }
 
 /// The bits of elements, as the signed integer of their size.

@@ -6,7 +6,7 @@
 use super::complex_matrices::doubled;
 use super::parts::{Complex, Parts};
 use super::run::{Walk, tensor_names};
-use super::windows::Window;
+use super::windows::{ReadAs, Window};
 use super::{Args, Context, Kind, Outputs, Rule, RuleError};
 use crate::aten::{Arg, Call, Output};
 use crate::dtype::DType;
@@ -38,13 +38,13 @@ pub(super) enum How {
     Own(fn(&mut Context, &Args) -> Result<Outputs, RuleError>),
 }
 
-/// Operators whose result PyTorch keeps as its operand's memory and a mark.
-const LAZY_CONJUGATES: [&str; 5] = [
-    "aten.conj.default",
-    "aten._conj.default",
-    "aten.mH.default",
-    "aten.matrix_H.default",
-    "aten.adjoint.default",
+/// Operators whose result PyTorch keeps as its operand's memory and a mark, and whether it is transposed.
+const LAZY_CONJUGATES: [(&str, bool); 5] = [
+    ("aten.conj.default", false),
+    ("aten._conj.default", false),
+    ("aten.mH.default", true),
+    ("aten.matrix_H.default", true),
+    ("aten.adjoint.default", true),
 ];
 
 /// What is seen of pairs.
@@ -127,8 +127,10 @@ impl Walk<'_> {
             _ => None,
         };
         self.bind(call, outputs, windows)?;
-        if LAZY_CONJUGATES.contains(&call.target.as_str()) {
-            self.twins(call);
+        if let Some((_, turned)) = LAZY_CONJUGATES.iter().find(|(target, _)| *target == call.target) {
+            self.is_reading(call, ReadAs::Conjugate, *turned)?;
+        } else if call.target == "aten._neg_view.default" {
+            self.is_reading(call, ReadAs::Negative, false)?;
         }
         Ok(())
     }
@@ -148,7 +150,8 @@ impl Walk<'_> {
         let part = if seen == Seen::Real { parts.re } else { parts.im };
         let shape = self.cx.b.shape(part);
         let coords = (0..shape.len()).map(Expr::axis).chain([Expr::int(position)]).collect();
-        Ok((part, self.compose(&source, Some(coords), shape)))
+        let window = self.compose(&source, Some(coords), shape)?;
+        Ok((part, window))
     }
 
     /// Applies a rule to the real and to the imaginary parts.

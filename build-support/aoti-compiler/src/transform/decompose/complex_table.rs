@@ -72,6 +72,7 @@ pub(super) const TABLE: &[(&str, How)] = &[
     ("aten.mean.default", ByParts(&[])),
     ("aten.mean.dim", ByParts(&[])),
     ("aten.neg.default", ByParts(&[])),
+    ("aten._neg_view.default", ByParts(&[])),
     ("aten.repeat.default", ByParts(&[])),
     ("aten.roll.default", ByParts(&[])),
     ("aten.select_scatter.default", ByParts(&["src"])),

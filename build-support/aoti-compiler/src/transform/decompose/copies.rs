@@ -6,12 +6,20 @@
 use crate::aten::{Arg, Call, Output, Program, TensorMeta};
 use crate::symbolic::Expr;
 
-/// Whether the result of a call of a view operator is a tensor of its own.
-pub(super) fn copies(call: &Call, program: &Program) -> bool {
-    let reshapes = matches!(
+fn reshapes(call: &Call) -> bool {
+    matches!(
         call.target.as_str(),
         "aten.reshape.default" | "aten.reshape_as.default" | "aten.flatten.using_ints" | "aten.ravel.default"
-    );
+    )
+}
+
+/// Whether strides decide if a call's result is a window.
+pub(super) fn depends_on_strides(call: &Call) -> bool {
+    reshapes(call) || call.target == "aten.contiguous.default"
+}
+
+/// Whether the result of a call of a view operator is a tensor of its own.
+pub(super) fn copies(call: &Call, program: &Program) -> bool {
     let meta = |name: &String| program.tensors.get(name);
     let (Some((_, Arg::Tensor(operand))), Some(Output::Tensor(result))) =
         (call.args.first(), call.outputs.first())
@@ -21,7 +29,7 @@ pub(super) fn copies(call: &Call, program: &Program) -> bool {
     let (Some(operand), Some(result)) = (meta(operand), meta(result)) else { return false };
     match call.target.as_str() {
         "aten.contiguous.default" => operand.strides != result.strides,
-        _ => reshapes && !viewable(operand, &result.sizes),
+        _ => reshapes(call) && !viewable(operand, &result.sizes),
     }
 }
 

@@ -62,9 +62,16 @@ fn gather(cx: &mut Context, a: &Args) -> Rule {
 
 fn take_along(cx: &mut Context, a: &Args) -> Rule {
     let (x, index) = (a.tensor("self")?, a.tensor("indices")?);
+    // Negative positions count from the end, as in NumPy and unlike `gather`.
+    let wrapped = |cx: &mut Context, x, axis: usize, index| -> Result<ValueId, RuleError> {
+        let shape = cx.b.shape(index);
+        let mut coords = along(shape.len(), axis);
+        coords[axis] = Coord::Wrapped(0);
+        Ok(cx.b.gather(x, &[index], coords, &shape)?)
+    };
     let Some(axis) = a.opt_int("dim")? else {
         let (x, index) = (cx.flattened(x)?, cx.flattened(index)?);
-        return Ok(gather_along(cx, x, 0, index)?.into());
+        return Ok(wrapped(cx, x, 0, index)?.into());
     };
     let (own, places) = (cx.b.shape(x), cx.b.shape(index));
     let axis = Context::axis(axis, own.len())?;
@@ -82,7 +89,7 @@ fn take_along(cx: &mut Context, a: &Args) -> Rule {
     let x = cx.b.expand(x, &shape)?;
     shape[axis] = places[axis].clone();
     let index = cx.b.expand(index, &shape)?;
-    Ok(gather_along(cx, x, axis, index)?.into())
+    Ok(wrapped(cx, x, axis, index)?.into())
 }
 
 fn take(cx: &mut Context, a: &Args) -> Rule {

@@ -69,6 +69,7 @@ mod gather;
 mod gradients;
 mod grid;
 mod grouped;
+mod hints;
 mod histogram;
 mod index;
 mod inline;
@@ -131,3 +132,5 @@ mod windows;
 mod project_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod window_tests;

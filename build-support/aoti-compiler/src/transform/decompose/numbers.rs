@@ -217,6 +217,9 @@ impl Walk<'_> {
     /// A call of numbers. Integers and truth values over symbols are resolved by the front end; the rest is computed.
     pub(super) fn numbers(&mut self, call: &Call) -> Result<(), RuleError> {
         let Some(output) = call.outputs.first() else { return Ok(()) };
+        if matches!(output, Output::SymInt(_)) {
+            self.rely_on_description(call)?;
+        }
         let is_resolved = match output {
             Output::SymInt(name) => match self.program.sym_ints.get(name).map(Expr::node) {
                 Some(Node::Sym(symbol)) => {

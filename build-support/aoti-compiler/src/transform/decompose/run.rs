@@ -3,7 +3,7 @@
 use super::poison::Poison;
 use super::unify::Unified;
 use super::unsupported::{is_structural, is_unsupported, unsupported_operators};
-use super::windows::{Storage, Window};
+use super::windows::{ReadAs, Storage, Window};
 use super::{Args, Context, Kind, Outputs, Registry, RuleError};
 use crate::aten::{Arg, Call, InputKind, Output, OutputKind, Program, ProgramInput};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -119,6 +119,8 @@ pub(super) struct Walk<'a> {
     pub(super) offsets: BTreeSet<Symbol>,
     /// What refused calls would have given.
     poison: Poison,
+    /// Values whose sizes are not what the program says.
+    pub(super) misdescribed: BTreeSet<String>,
 }
 
 fn offsets(program: &Program) -> BTreeSet<Symbol> {
@@ -156,6 +158,7 @@ impl<'a> Walk<'a> {
             mutates,
             offsets: offsets(program),
             poison: Poison::default(),
+            misdescribed: BTreeSet::new(),
         }
     }
 
@@ -347,12 +350,19 @@ impl<'a> Walk<'a> {
         if rule.kind == Kind::InPlace {
             return self.finish_in_place(call, outputs);
         }
+        if rule.kind == Kind::View && self.mutates && super::copies::depends_on_strides(call) {
+            self.rely_on_description(call)?;
+        }
         let is_window = rule.kind == Kind::View && !super::copies::copies(call, self.program);
         let windows = if is_window && self.mutates { self.window_onto_operand(call, rule)? } else { None };
         let is_own = windows.is_none();
         self.bind(call, outputs, windows)?;
-        if is_own && call.target == "aten.view.dtype" {
-            self.twins(call);
+        if is_own && self.mutates {
+            match call.target.as_str() {
+                "aten.view.dtype" => self.is_reading(call, ReadAs::Bits, false)?,
+                "aten._neg_view.default" => self.is_reading(call, ReadAs::Negative, false)?,
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -417,7 +427,7 @@ impl<'a> Walk<'a> {
         };
         for (index, (name, value)) in named.into_iter().enumerate() {
             let Some(value) = value else { continue };
-            self.check(name, value)?;
+            self.check(call, name, value)?;
             self.cx.b.name(value, name);
             match windows.as_ref().and_then(|windows| windows.get(index)) {
                 Some(window) => {
@@ -429,31 +439,6 @@ impl<'a> Walk<'a> {
         }
         Ok(())
     }
-
-    /// The rule's result must be what the program says it is.
-    fn check(&mut self, name: &str, value: ValueId) -> Result<(), RuleError> {
-        let Some(meta) = self.program.tensors.get(name) else { return Ok(()) };
-        self.define_sizes(value, &meta.sizes)?;
-        let ty = self.cx.b.ty(value).clone();
-        let sizes = meta.stored_sizes();
-        let same_shape = ty.rank() == sizes.len()
-            && ty
-                .shape
-                .iter()
-                .zip(&sizes)
-                .all(|(a, b)| self.cx.b.same_size(a, b) || has_symbol(a) || has_symbol(b));
-        if ty.dtype == meta.dtype && same_shape {
-            return Ok(());
-        }
-        Err(RuleError::unsupported(format!(
-            "the result `{name}` would be {}{:?} where the program has {}{:?}",
-            ty.dtype, ty.shape, meta.dtype, meta.sizes
-        )))
-    }
-}
-
-fn has_symbol(expr: &Expr) -> bool {
-    expr.as_int().is_none()
 }
 
 fn graph_error(message: String) -> Diagnostics {

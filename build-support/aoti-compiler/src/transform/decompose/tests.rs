@@ -207,27 +207,6 @@ fn what_follows_from_a_refused_call_is_no_finding() {
 }
 
 #[test]
-fn what_is_written_behind_a_conjugate_is_refused() {
-    let text = |view: &str, after: &str| {
-        format!(
-            r#"input %z: complex f32[2]
-            input %w: complex f32[2]
-            %seen: complex f32[2] = {view}(self = %z)
-            %written: complex f32[2] = aten.add_.Tensor(self = {after}, other = %w)
-            output %seen"#
-        )
-    };
-    for after in ["%z", "%seen"] {
-        let findings = refused(&text("aten.conj.default", after));
-        assert!(findings[0].contains("also seen as another element type or as conjugates"), "{findings:?}");
-    }
-    for (view, after) in [("aten.conj_physical.default", "%z"), ("aten.conj.default", "%w")] {
-        let program = parse(&format!("program {{ {} }}", text(view, after))).expect("the text parses");
-        decompose(&program).unwrap_or_else(|error| panic!("{view}, {after}: {error}"));
-    }
-}
-
-#[test]
 fn that_no_memory_holds_it_is_no_bound_of_a_size() {
     let findings = refused(
         r#"symbol s0 "u0" in 0..inf from data
@@ -449,4 +428,37 @@ fn recurrent_layers_over_any_number_of_steps_are_those_over_a_known_one() {
             assert_eq!(recurrent(layer, gates, states, directions, "s0"), known, "{layer}, {directions}");
         }
     }
+}
+
+/// The results of a program in text form.
+fn results(text: &str, inputs: &[Tensor]) -> Vec<Tensor> {
+    let program = parse(&format!("program {{ {text} }}")).expect("the text parses");
+    let graph = decompose(&program).unwrap_or_else(|error| panic!("{text}: {error}"));
+    evaluate(&graph, inputs).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+#[test]
+fn negative_positions_of_take_along_dim_count_from_the_end() {
+    let x = Tensor::from_f32(&[2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+    let places = ("indices", Tensor::from_i64(&[2, 2], &[-1, 0, -3, 2]));
+    let dim = [("dim", Arg::Int(Expr::int(1)))];
+    let expected = Tensor::from_f32(&[2, 2], &[2.0, 0.0, 3.0, 5.0]);
+    check("aten.take_along_dim.default", &[("self", x.clone()), places.clone()], &dim, &expected);
+    check("aten.take_along_dim.default", &[("self", x), places], &[], &f32s(&[5.0, 0.0, 3.0, 2.0]));
+}
+
+#[test]
+fn nothing_is_looked_up_in_a_source_that_no_true_element_takes() {
+    let text = r#"symbol s0 "n" in 0..8 from input 2 axis 0
+        input %x: f32[2, 2]
+        input %m: bool[2, 1]
+        input %f: f32[s0, 2]
+        %wide: bool[2, 2] = aten.expand.default(self = %m, size = [2, 2])
+        %y: f32[2, 2] = aten.masked_scatter.default(self = %x, mask = %wide, source = %f)
+        output %y"#;
+    let x = Tensor::from_f32(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
+    let none = [x.clone(), Tensor::from_bool(&[2, 1], &[false; 2]), Tensor::from_f32(&[0, 2], &[])];
+    assert_eq!(results(text, &none)[0].to_f64(), [1.0, 2.0, 3.0, 4.0]);
+    let one = [x, Tensor::from_bool(&[2, 1], &[false, true]), Tensor::from_f32(&[1, 2], &[7.0, 8.0])];
+    assert_eq!(results(text, &one)[0].to_f64(), [1.0, 2.0, 7.0, 8.0]);
 }

@@ -58,6 +58,7 @@ rules! {
     pure "aten.special_spherical_bessel_j0.default" => |cx, a| float(cx, a, SpecialUnary::SphericalBesselJ0),
     pure "aten.abs.default" => |cx, a| same(cx, a, UnaryOp::Abs),
     pure "aten.neg.default" => |cx, a| same(cx, a, UnaryOp::Neg),
+    pure "aten._neg_view.default" => |cx, a| same(cx, a, UnaryOp::Neg),
     pure "aten.sign.default" => sign,
     pure "aten.bitwise_not.default" => |cx, a| same(cx, a, UnaryOp::Not),
     pure "aten.floor.default" => |cx, a| rounding(cx, a, Rounding::Floor),

@@ -2,11 +2,13 @@
 //!
 //! Knows no operator; a view's window is found by applying its rule to a stand-in.
 
+use super::parts::Parts;
 use super::run::{Walk, tensor_names};
 use super::{Args, Outputs, Rule, RuleError};
 use crate::aten::{Call, Output};
-use crate::graph::{Combine, Coord, InputRole, Node, Op, TensorType, ValueId};
-use crate::symbolic::{Expr, Symbol, SymbolKind};
+use crate::dtype::DType;
+use crate::graph::{Combine, Coord, InputRole, Node, Op, TensorType, UnaryOp, ValueId, composed};
+use crate::symbolic::Expr;
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
 
@@ -26,9 +28,27 @@ pub(super) struct Window {
 pub(super) struct Storage {
     value: ValueId,
     version: usize,
-    /// Whether the program also sees its bytes as other numbers, of another element type or conjugated, which are a storage of
-    /// their own here.
-    has_twin: bool,
+    /// What its elements are made of, where they are not a memory of their own.
+    reading: Option<Reading>,
+}
+
+/// Memory that the program also sees as other numbers. These are a storage of their own here, made anew from that memory when
+/// something was written to it; what is written to them goes there through the inverse.
+#[derive(Clone)]
+struct Reading {
+    of: Window,
+    by: ReadAs,
+    /// The version of the memory's storage that the storage's value was made from.
+    version: usize,
+}
+
+/// How memory is seen as other numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ReadAs {
+    /// Its bits as elements of the reading's type.
+    Bits,
+    Conjugate,
+    Negative,
 }
 
 impl Window {
@@ -40,7 +60,7 @@ impl Window {
 
 impl Walk<'_> {
     pub(super) fn define(&mut self, name: &str, value: ValueId) {
-        self.storages.push(Storage { value, version: 0, has_twin: false });
+        self.storages.push(Storage { value, version: 0, reading: None });
         let window = Window {
             storage: self.storages.len() - 1,
             coords: None,
@@ -53,14 +73,25 @@ impl Walk<'_> {
 
     /// The current value of a tensor.
     pub(super) fn read(&mut self, name: &str) -> Result<ValueId, RuleError> {
-        let Some(window) = self.windows.get(name).cloned() else {
-            return Err(RuleError::Malformed(format!("tensor `{name}` is not defined")));
-        };
+        let window = self.window(name)?;
+        let (value, version) = self.read_window(&window)?;
+        self.windows.insert(name.to_owned(), Window { value, version, ..window });
+        Ok(value)
+    }
+
+    fn window(&self, name: &str) -> Result<Window, RuleError> {
+        let window = self.windows.get(name).cloned();
+        window.ok_or_else(|| RuleError::Malformed(format!("tensor `{name}` is not defined")))
+    }
+
+    /// The current value of a window, and the version of its storage.
+    fn read_window(&mut self, window: &Window) -> Result<(ValueId, usize), RuleError> {
+        self.refresh(window.storage)?;
         let storage = &self.storages[window.storage];
-        if window.version == storage.version {
-            return Ok(window.value);
-        }
         let (base, version) = (storage.value, storage.version);
+        if window.version == version {
+            return Ok((window.value, version));
+        }
         let value = match &window.coords {
             None => base,
             Some(coords) if self.depends_on_data(coords) => {
@@ -69,20 +100,20 @@ impl Walk<'_> {
             }
             Some(coords) => self.cx.b.view(base, &window.shape, coords.clone())?,
         };
-        self.windows.insert(name.to_owned(), Window { value, version, ..window });
-        Ok(value)
+        Ok((value, version))
     }
 
     /// Overwrites a tensor, and so every window onto its storage.
     pub(super) fn write(&mut self, name: &str, value: ValueId) -> Result<(), RuleError> {
-        let Some(window) = self.windows.get(name).cloned() else {
-            return Err(RuleError::Malformed(format!("tensor `{name}` is not defined")));
-        };
-        if self.storages[window.storage].has_twin {
-            return Err(RuleError::unsupported(
-                "writing to memory that is also seen as another element type or as conjugates",
-            ));
-        }
+        let window = self.window(name)?;
+        let (value, version) = self.write_window(&window, value)?;
+        self.windows.insert(name.to_owned(), Window { value, version, ..window });
+        Ok(())
+    }
+
+    /// Overwrites a window; gives its value, and the version of the storage that has it.
+    fn write_window(&mut self, window: &Window, value: ValueId) -> Result<(ValueId, usize), RuleError> {
+        self.refresh(window.storage)?;
         let base = self.storages[window.storage].value;
         let dtype = self.cx.b.dtype(base);
         let value = self.cx.b.cast(value, dtype);
@@ -101,18 +132,75 @@ impl Walk<'_> {
         storage.value = new_base;
         storage.version += 1;
         let version = if is_stored { storage.version } else { window.version };
-        self.windows.insert(name.to_owned(), Window { value, version, ..window });
+        if let Some(reading) = storage.reading.clone() {
+            let dtype = self.cx.b.dtype(reading.of.value);
+            let memory = self.read_as(reading.by, new_base, dtype)?;
+            self.write_window(&reading.of, memory)?;
+            self.has_read(window.storage, &reading);
+        }
+        Ok((value, version))
+    }
+
+    /// Makes a storage's value anew where the memory that it is a reading of was written to.
+    fn refresh(&mut self, storage: usize) -> Result<(), RuleError> {
+        let Some(reading) = self.storages[storage].reading.clone() else { return Ok(()) };
+        self.refresh(reading.of.storage)?;
+        if self.storages[reading.of.storage].version == reading.version {
+            return Ok(());
+        }
+        let (memory, _) = self.read_window(&reading.of)?;
+        let dtype = self.cx.b.dtype(self.storages[storage].value);
+        let value = self.read_as(reading.by, memory, dtype)?;
+        self.storages[storage].value = value;
+        self.storages[storage].version += 1;
+        self.has_read(storage, &reading);
         Ok(())
     }
 
-    /// A call's operand and its result are the same bytes, read as different numbers: what is written to one could not show in
-    /// the other.
-    pub(super) fn twins(&mut self, call: &Call) {
-        let result = call.outputs.first().and_then(Output::tensor);
-        let names = tensor_names(call).first().copied().into_iter().chain(result);
-        for window in names.filter_map(|name| self.windows.get(name)) {
-            self.storages[window.storage].has_twin = true;
+    fn has_read(&mut self, storage: usize, reading: &Reading) {
+        let version = self.storages[reading.of.storage].version;
+        self.storages[storage].reading = Some(Reading { version, ..reading.clone() });
+    }
+
+    /// Memory as other numbers, or such numbers as what the memory holds.
+    fn read_as(&mut self, by: ReadAs, value: ValueId, dtype: DType) -> Result<ValueId, RuleError> {
+        match by {
+            ReadAs::Bits => super::bits::as_type(&mut self.cx, value, dtype),
+            ReadAs::Negative => Ok(self.cx.unary(UnaryOp::Neg, value)),
+            ReadAs::Conjugate => {
+                let parts = self.cx.split(value)?;
+                let im = self.cx.unary(UnaryOp::Neg, parts.im);
+                self.cx.join(Parts { re: parts.re, im })
+            }
         }
+    }
+
+    /// A call's result is its operand's memory, seen as other numbers; where `turned`, with the last two axes swapped.
+    pub(super) fn is_reading(&mut self, call: &Call, by: ReadAs, turned: bool) -> Result<(), RuleError> {
+        let names = tensor_names(call);
+        let (Some(operand), Some(result)) = (names.first(), call.outputs.first().and_then(Output::tensor))
+        else {
+            return Ok(());
+        };
+        let mut of = self.window(operand)?;
+        let storage = self.window(result)?.storage;
+        if storage == of.storage {
+            return Ok(());
+        }
+        if turned {
+            let mut order: Vec<usize> = (0..of.shape.len()).collect();
+            // The last axis is that of the parts.
+            if let [.., row, column, _] = order.as_mut_slice() {
+                std::mem::swap(row, column);
+            }
+            let shape: Vec<Expr> = order.iter().map(|axis| of.shape[*axis].clone()).collect();
+            let inner = order.iter().map(|axis| Expr::axis(*axis)).collect();
+            let value = self.cx.b.permute(of.value, &order)?;
+            of = self.compose(&of, Some(inner), shape)?.holding(value);
+        }
+        let version = self.storages[of.storage].version;
+        self.storages[storage].reading = Some(Reading { of, by, version });
+        Ok(())
     }
 
     /// Whether coordinates depend on numbers read from data, about which nothing is known before the run.
@@ -195,24 +283,38 @@ impl Walk<'_> {
                 }
                 shape.push(Expr::int(2));
             }
-            windows.push(self.compose(&source, inner, shape));
+            windows.push(self.compose(&source, inner, shape)?);
         }
         Ok(Some(windows))
     }
 
-    pub(super) fn compose(&self, source: &Window, inner: Option<Vec<Expr>>, shape: Vec<Expr>) -> Window {
+    pub(super) fn compose(
+        &mut self,
+        source: &Window,
+        inner: Option<Vec<Expr>>,
+        shape: Vec<Expr>,
+    ) -> Result<Window, RuleError> {
         let coords = match (&source.coords, inner) {
             (outer, None) => outer.clone(),
             (None, Some(inner)) => Some(inner),
-            (Some(outer), Some(inner)) => {
-                let ranges = self.cx.b.axis_ranges(&shape);
-                let replace = |symbol: Symbol| match symbol.kind {
-                    SymbolKind::Axis => inner.get(symbol.index as usize).cloned(),
-                    SymbolKind::Size => None,
-                };
-                Some(outer.iter().map(|coord| coord.substitute(&replace, &ranges)).collect())
-            }
+            (Some(outer), Some(inner)) => match composed(outer, &inner, &self.cx.b.axis_ranges(&shape)) {
+                Some(coords) => Some(coords),
+                None => {
+                    let storage = self.own_storage(source)?;
+                    let (value, coords) = (source.value, Some(inner));
+                    return Ok(Window { storage, coords, shape, value, version: 0 });
+                }
+            },
         };
-        Window { storage: source.storage, coords, shape, value: source.value, version: source.version }
+        Ok(Window { storage: source.storage, coords, shape, value: source.value, version: source.version })
+    }
+
+    /// A storage that holds a window's elements as they are.
+    fn own_storage(&mut self, of: &Window) -> Result<usize, RuleError> {
+        let (value, _) = self.read_window(of)?;
+        let version = self.storages[of.storage].version;
+        let reading = Some(Reading { of: of.clone(), by: ReadAs::Bits, version });
+        self.storages.push(Storage { value, version: 0, reading });
+        Ok(self.storages.len() - 1)
     }
 }
