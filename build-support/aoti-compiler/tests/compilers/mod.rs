@@ -19,7 +19,7 @@ const TOOLS: [(&str, &str); 10] = [
 ];
 
 /// Whether a program runs. Where it does not, says so; or fails, where it is required.
-pub fn is_installed(program: &str) -> bool {
+pub(crate) fn is_installed(program: &str) -> bool {
     if Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success()) {
         return true;
     }
@@ -33,7 +33,7 @@ pub fn is_installed(program: &str) -> bool {
 
 /// The flags of a level, if this processor runs it.
 #[cfg(target_arch = "x86_64")]
-pub fn flags_of(level: &str) -> Option<&'static [&'static str]> {
+pub(crate) fn flags_of(level: &str) -> Option<&'static [&'static str]> {
     let v3 = is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("fma")
         && is_x86_feature_detected!("f16c")
@@ -56,7 +56,7 @@ pub fn flags_of(level: &str) -> Option<&'static [&'static str]> {
 
 /// The flags of a level, if this processor runs it: there is one here.
 #[cfg(not(target_arch = "x86_64"))]
-pub fn flags_of(level: &str) -> Option<&'static [&'static str]> {
+pub(crate) fn flags_of(level: &str) -> Option<&'static [&'static str]> {
     (level == "base").then_some(&[])
 }
 
