@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use aoti_build::{
     Built, Choices, Gpus, Job, LOCK_FILE, Layout, LinkKind, Manifest, Model, Operator, Progress, Session,
-    Settings, Tf32, operators_of_project,
+    Settings, Tf32, Weights, operators_of_project,
 };
 use aoti_runtime::{Device, Library, LoadOptions, ModelInfo};
 use aoti_toolchain::{Environment, TemporaryFolder, temporary_folder};
@@ -69,6 +69,11 @@ pub(crate) fn build(
     let mut model = Model::new(name_of(path), path);
     model.operators = operators(session.environment())?;
     model.link = link;
+    // A library of its own that is opened here takes any weights from a file; a program needs them inside.
+    model.weights = match link {
+        LinkKind::Dylib => Weights::Sidecar,
+        LinkKind::Static => Weights::Embed,
+    };
     (model.tf32, model.libraries) = (Some(numerics.tf32), numerics.libraries);
     // Where `tune` leaves what it finds of a model of no project.
     model.choices = Choices::Lock(path.with_file_name(LOCK_FILE));
@@ -126,12 +131,27 @@ pub(crate) fn check_level(session: &Session, device: Device, level: &str) -> Res
 }
 
 impl Single {
+    /// The file with the weights, if they are not inside the library.
+    pub(crate) fn weights(&self) -> Option<&Path> {
+        self.built.artefact("weights").map(|artefact| artefact.path.as_path())
+    }
+
+    /// Bytes of the library and of its weights.
+    pub(crate) fn bytes(&self) -> u64 {
+        let parts = [self.built.library(), self.built.artefact("weights")];
+        parts.into_iter().flatten().map(|artefact| artefact.bytes).sum()
+    }
+
     /// Opens the library and loads the model.
     pub(crate) fn load(&self) -> Result<(aoti_runtime::Model, ModelInfo), Failure> {
         let path = self.built.library().map(|library| library.path.clone()).unwrap_or_default();
         let library = Library::open(path, &self.built.symbol)?;
         let info = library.info()?;
-        let options = LoadOptions { device: self.device, ..LoadOptions::default() };
+        let weights = match self.weights() {
+            Some(file) => aoti_runtime::Weights::file(file)?,
+            None => aoti_runtime::Weights::embedded(),
+        };
+        let options = LoadOptions { weights, device: self.device, ..LoadOptions::default() };
         Ok((library.load(options)?, info))
     }
 }

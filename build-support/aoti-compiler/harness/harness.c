@@ -15,6 +15,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,7 @@ static void give_memory(Tensor *tensor, int32_t dtype, int32_t rank) {
 }
 
 static void take_memory(Tensor *tensor) {
+  if (!tensor->block) return;
   ASAN_UNPOISON_MEMORY_REGION(tensor->block, (size_t)lead_of(tensor->view.dtype));
   free(tensor->block);
 }
@@ -221,6 +223,24 @@ static void shrink(const AotiValueInfo *info, Tensor *output) {
   output->bytes = bytes;
 }
 
+// Gives an output its memory during the run, where nobody knows its sizes before.
+static void *allocate_output(void *argument, int32_t output, const int64_t *sizes, int64_t bytes) {
+  Caller *caller = argument;
+  const AotiValueInfo *info = &caller->api->info->outputs[output];
+  Tensor *tensor = &caller->outputs[output];
+  if (tensor->block) stop("memory for output `%s` is asked for twice", info->name);
+  memcpy(tensor->sizes, sizes, (size_t)info->rank * sizeof(int64_t));
+  give_memory(tensor, info->dtype, info->rank);
+  if (bytes != tensor->bytes) stop("output `%s` has %lld bytes, not %lld", info->name, (long long)tensor->bytes, (long long)bytes);
+  return tensor->view.data;
+}
+
+static bool is_unknown(const Tensor *output, int32_t rank) {
+  for (int32_t d = 0; d < rank; ++d)
+    if (output->sizes[d] == -1) return true;
+  return false;
+}
+
 static void *call(void *argument) {
   Caller *caller = argument;
   const AotiModelInfo *info = caller->api->info;
@@ -234,6 +254,10 @@ static void *call(void *argument) {
   for (int32_t i = 0; i < n_outputs; ++i) sizes[i] = caller->outputs[i].sizes;
   check("output_sizes", caller->api->output_sizes(caller->model, caller->inputs, n_inputs, sizes, &error), &error);
   for (int32_t i = 0; i < n_outputs; ++i) {
+    if (is_unknown(&caller->outputs[i], info->outputs[i].rank)) {
+      views[i] = (AotiTensor){NULL, NULL, NULL, info->outputs[i].rank, info->outputs[i].dtype, {AOTI_CPU, 0}};
+      continue;
+    }
     give_memory(&caller->outputs[i], info->outputs[i].dtype, info->outputs[i].rank);
     views[i] = caller->outputs[i].view;
     // The bound stays as it is while the run writes the sizes that it found.
@@ -250,6 +274,7 @@ static void *call(void *argument) {
   check("create_state", caller->api->create_state(caller->model, memory, &state, &error), &error);
   AotiContext context = {.parallel_for = parallel_for, .pool = &caller->threads, .threads = caller->threads};
   if (caller->threads == 1) context.parallel_for = NULL;
+  context.allocate_output = allocate_output, context.allocate_output_arg = caller;
   int64_t begun = now();
   status = caller->api->run(caller->model, caller->inputs, n_inputs, views, n_outputs, sizes, state, workspace, bytes,
                             &context, &error);

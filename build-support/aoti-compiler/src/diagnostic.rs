@@ -58,7 +58,7 @@ codes! {
         "A value is used before it is defined, defined twice, or missing.",
     /// A size is too large or negative.
     Size = 11 "a size is out of range"
-        "The size of a tensor in bytes overflows 63 bits, a size is negative, or a data-dependent size has no bound, so that\nno memory can be planned for it. Add a bound with `torch._check(size <= bound)` before the export.",
+        "The size of a tensor in bytes overflows 63 bits, a size is negative, or a function decides a size that has\nno bound, so that no memory can be given to it. Add a bound with `torch._check(size <= bound)` before the export.",
     /// Names are asked for that the program has no place for.
     Names = 19 "a name is given to an output or a dimension that does not exist"
         "In a model's table, `outputs` names all its outputs, in order, and `dims` renames its dimensions, keyed by the names that\nthe program has for them; `cargo aoti inspect MODEL` shows both. Names must be unique.",

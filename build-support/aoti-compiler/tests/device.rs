@@ -401,6 +401,19 @@ fn warps_of_32_agree_with_the_evaluator() {
 }
 
 #[test]
+fn memory_is_allocated_when_a_run_has_read_how_much_it_needs() {
+    let text = source("late");
+    let bundle = compiled_text("late", text.clone(), "sm_90a");
+    let host = text_of(&bundle, "run_cuda.cpp");
+    // A tensor inside the model, the scratch of the sort, and two outputs.
+    let allocated = |output: &str| {
+        host.lines().filter(|line| line.contains("allocate(run") && line.contains(output)).count()
+    };
+    assert_eq!((allocated(", -1))"), allocated(", 0))"), allocated(", 1))")), (2, 1, 1), "{host}");
+    [32, 64].into_iter().for_each(|wavefront| emulated("late", &text, wavefront));
+}
+
+#[test]
 fn other_answers_agree_with_the_evaluator() {
     let text = source("kernels");
     let otherwise = compiled_text(OTHERWISE, text.clone(), "sm_90a");

@@ -128,7 +128,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         micros: &micros,
         others,
         compile_ms,
-        library_bytes: single.built.library().map_or(0, |library| library.bytes),
+        library_bytes: single.bytes(),
         workspace_bytes: model.workspace_bytes(&views, threads)?,
         threads,
         profile,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use aoti_compiler::{compile, interpret};
-use aoti_runtime::{AnyView, DType, Device, DynTensor, Library, LoadOptions, ThreadPool, Workspace};
+use aoti_runtime::{AnyView, DType, Device, DynTensor, Library, LoadOptions, ThreadPool, Weights, Workspace};
 use clap::Args;
 use serde_json::json;
 
@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// What it exports
     #[arg(long)]
     symbol: Option<String>,
+    /// Its weights, if they are not inside
+    #[arg(long, requires = "library")]
+    weights: Option<PathBuf>,
     /// A model for the interpreter
     #[arg(long, required_unless_present = "library")]
     model: Option<PathBuf>,
@@ -54,7 +57,8 @@ fn native(
 ) -> Result<(Vec<DynTensor>, f64), Failure> {
     let library = Library::open(library, arguments.symbol.as_deref().unwrap_or_default())?;
     let info = library.info()?;
-    let model = library.load(LoadOptions { device: arguments.device, ..LoadOptions::default() })?;
+    let weights = arguments.weights.as_ref().map_or_else(|| Ok(Weights::embedded()), Weights::file)?;
+    let model = library.load(LoadOptions { weights, device: arguments.device, ..LoadOptions::default() })?;
     let inputs = complex::for_model(inputs.to_vec(), &info)?;
     let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
     let mut outputs: Vec<DynTensor> =

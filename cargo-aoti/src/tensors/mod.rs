@@ -5,3 +5,4 @@ pub(crate) mod complex;
 pub(crate) mod file;
 pub(crate) mod flat;
 pub(crate) mod random;
+pub(crate) mod room;

@@ -18,7 +18,7 @@ use super::place::Place;
 use crate::failure::Failure;
 use crate::rates::fork_join;
 use crate::tensors::compare::{self, Tolerance, Tolerances};
-use crate::tensors::flat;
+use crate::tensors::{flat, room};
 
 /// Bytes of kernels' outputs that are kept for comparison; of those beyond, the model's own outputs tell.
 const MOST_KEPT: usize = 2 << 30;
@@ -355,7 +355,7 @@ impl Helper<'_> {
 impl OnDevice {
     fn new(model: &'static Model, inputs: &[DynTensor]) -> Result<OnDevice, Failure> {
         let here: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
-        let sizes = model.output_sizes(&here)?;
+        let sizes = room::for_outputs(model, inputs)?;
         let outputs = model.info().outputs.iter().zip(&sizes);
         let outputs = outputs.map(|(output, sizes)| model.device_tensor(output.dtype, sizes));
         let outputs = outputs.collect::<Result<Vec<_>, _>>()?;

@@ -149,6 +149,27 @@ def counts(t):
     t.data("torch.bincount(c) + 1", bytes_of, [], {"c": scalar([0, 0, 1], torch.uint8)})
 
 
+def unbounded(t):
+    """Sizes that nothing bounds, inside programs and of their results."""
+    n = "k = i.item(); "
+    for text in [
+        n + "torch.arange(k)",
+        n + "torch.zeros(k, 3) + x[0]",
+        n + "torch.cat([torch.zeros(k, 3), x])",
+        n + "torch.sort(torch.arange(k).sin(), descending=True)[0]",
+        n + "torch.arange(k).float().cumsum(0).sum() + x",
+        n + "y = torch.arange(k).float(); torch.cat([y[y > 2], y])",
+        n + "torch.nonzero(torch.arange(k) % 3)",
+        n + "torch.unique(torch.arange(k) % 7, return_counts=True)[1]",
+        n + "(torch.arange(k).unsqueeze(1) * x[0]) @ x.t()",
+    ]:
+        t.data(text, {"x": t.x, "i": scalar(5)}, [{"i": scalar(v)} for v in (-1, -HUGE)], {"x": -t.x, "i": scalar(0)}, {"x": t.x, "i": scalar(700)})
+    repeats, more = scalar([1, 0, 2, 1, 0, 3, 1, 1]), scalar([0, 90, 0, 0, 7, 0, 0, 0])
+    for text in ["x.repeat_interleave(c, 0)", "torch.repeat_interleave(c)", "x.repeat_interleave(c, 0).softmax(0).sum(0)"]:
+        t.data(text, {"x": t.x, "c": repeats}, [{"c": scalar([-1] * 8)}], {"x": t.x, "c": more}, {"x": t.x, "c": repeats * 0})
+    t.data("torch.bincount(c)", {"c": scalar([1, 3, 3])}, [{"c": scalar([1, -1, 2])}], {"c": scalar([0, 70000, 9])})
+
+
 def masks(t):
     few = "torch._check(r.shape[0] <= 3); "
     x = torch.tensor([0.0, 1.0, 0.0, -2.0, 0.0, 3.0])
@@ -206,7 +227,7 @@ def branches(t):
 
 def fill(t):
     t.x = t.rand(8, 3, dtype=torch.float32)
-    for part in (lengths, relations, divisions, counts, masks, scalars, branches):
+    for part in (lengths, relations, divisions, counts, unbounded, masks, scalars, branches):
         part(t)
 
 

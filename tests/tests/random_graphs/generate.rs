@@ -428,7 +428,8 @@ impl Generator {
         let rest = self.b.binary_scalar(BinaryOp::Remainder, wide, DATA_SIZE).ok()?;
         let least = self.rng.between(0, 1);
         let size = self.b.binary_scalar(BinaryOp::Add, rest, least).ok()?;
-        let range = Interval::new(least, DATA_SIZE);
+        // Of half of them nobody says how large they get: their memory is allocated during the run.
+        let range = Interval::new(least, if self.rng.one_in(2) { i64::MAX } else { DATA_SIZE });
         let info = SymbolInfo { name: "data".to_owned(), range, source: SymbolSource::Data, most: None };
         let symbol = self.b.symbol(info);
         self.b.read(size, symbol).ok()?;

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define AOTI_ABI_VERSION 2u
+#define AOTI_ABI_VERSION 3u
 #define AOTI_ALIGNMENT 64
 #define AOTI_MESSAGE_BYTES 256
 
@@ -57,7 +57,7 @@ typedef enum AotiStatus {
   AOTI_ERROR_CPU = 12,       // this processor runs none of the compiled levels, or not the one asked for
   AOTI_ERROR_INDEX = 13,     // an index tensor holds an index outside its dimension
   AOTI_ERROR_ASSERT = 14,    // an assertion of the program does not hold
-  AOTI_ERROR_MEMORY = 15,    // `create`, `create_state` or `prepare` could not allocate
+  AOTI_ERROR_MEMORY = 15,    // `create`, `create_state` or `prepare` could not allocate, or a run a tensor of a size that it read
   AOTI_ERROR_DEVICE = 16,    // a device call failed
   AOTI_ERROR_OPERATOR = 17   // a function that computes an operator of the project reported an error
 } AotiStatus;
@@ -181,6 +181,11 @@ typedef void (*AotiKernelCallback)(void *arg, int32_t kernel, int32_t phase, con
 // told of times on the processor, where `on_kernel` comes right before and after a kernel, nor in a run with `on_kernel`.
 typedef void (*AotiTimeCallback)(void *arg, int32_t kernel, double microseconds);
 
+// Gives a run the memory for an output whose size nobody knows before: called on the thread that submitted the run, when the
+// sizes are known. The memory has `bytes`, is aligned for the element type, lies where the output's tensor says, and is the
+// caller's. Null where there is none: the run ends with AOTI_ERROR_MEMORY.
+typedef void *(*AotiOutputCallback)(void *arg, int32_t output, const int64_t *sizes, int64_t bytes);
+
 // All zeros but for `threads`: one thread, the default stream, nobody is told anything. Random numbers of a program are a
 // function of `seed`, `offset` and their places in it: two runs with the same two draw the same on every device and for any
 // number of threads; another offset, such as the number of the run, draws others that are independent of them.
@@ -198,6 +203,8 @@ typedef struct AotiContext {
   uint64_t offset;
   AotiTimeCallback on_time; // or null
   void *on_time_arg;
+  AotiOutputCallback allocate_output; // or null
+  void *allocate_output_arg;
 } AotiContext;
 
 // `weights` may be null where they are embedded; it must stay valid and unchanged while the model lives.
@@ -266,7 +273,8 @@ typedef struct AotiApi {
   // of 3 x 3 taps 16/9 as much), in memory of its own.
   int32_t (*create)(const AotiCreateOptions *options, AotiModel **model, AotiError *error);
   void (*destroy)(AotiModel *model);
-  // Checks the inputs and writes the sizes of output k to sizes[k][0 .. rank).
+  // Checks the inputs and writes the sizes of output k to sizes[k][0 .. rank): what depends on data at its bound, or -1 where that
+  // is none that memory could be set aside for.
   int32_t (*output_sizes)(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int64_t *const *sizes,
                           AotiError *error);
   // Bytes of workspace that `run` needs for inputs of these sizes on `threads` threads. On a device none: runs there keep
@@ -281,10 +289,13 @@ typedef struct AotiApi {
   // A state that holds what another holds, in `memory` as for `create_state`.
   int32_t (*copy_state)(const AotiState *from, void *memory, AotiState **state, AotiError *error);
   void (*destroy_state)(AotiState *state);
-  // Re-entrant on one model; allocates nothing. `workspace` is 64-byte aligned; outputs are contiguous and the caller's,
-  // of the sizes that `output_sizes` gives, and overlap neither inputs nor each other. Where a size depends on data, that is its bound: the output then holds a
-  // smaller tensor, contiguous at the start of its memory, whose sizes are written to sizes[k][0 .. rank). `sizes` may
-  // be null, and so may `state` where info->state_bytes is 0. The same as `prepare`, `submit`, `wait` and `release`.
+  // Re-entrant on one model; allocates nothing but tensors inside the model whose size nobody knows before. `workspace` is
+  // 64-byte aligned; outputs are contiguous and the caller's, of the sizes that `output_sizes` gives, and overlap neither inputs
+  // nor each other. Where a size depends on data, that is its bound: the output then holds a smaller tensor, contiguous at the
+  // start of its memory, whose sizes are written to sizes[k][0 .. rank). Where such a size is -1, the output is a tensor with
+  // as much room as the caller likes, or has no data (sizes and strides are not read then): then context->allocate_output gives
+  // its memory. `sizes` may be null, and so may `state` where info->state_bytes is 0. The same as `prepare`, `submit`, `wait`
+  // and `release`.
   int32_t (*run)(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
                  int32_t n_outputs, int64_t *const *sizes, AotiState *state, void *workspace, int64_t workspace_bytes,
                  const AotiContext *context, AotiError *error);
@@ -293,7 +304,7 @@ typedef struct AotiApi {
   // lives. The model outlives the run; runs do not disturb each other.
   int32_t (*prepare)(const AotiModel *model, const AotiTensor *inputs, int32_t n_inputs, int32_t threads,
                      void *workspace, int64_t workspace_bytes, AotiRun **run, AotiError *error);
-  // Starts a prepared run, on context->stream where it runs on a device; allocates nothing. Inputs have the sizes that it
+  // Starts a prepared run, on context->stream where it runs on a device; allocates what `run` does. Inputs have the sizes that it
   // was prepared for. What it borrows must last until `wait` has returned; it is submitted again only after that.
   int32_t (*submit)(AotiRun *run, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
                     int32_t n_outputs, AotiState *state, const AotiContext *context, AotiError *error);

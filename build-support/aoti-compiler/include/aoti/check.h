@@ -44,7 +44,7 @@ inline int64_t dtype_alignment(int32_t dtype) { return dtype < AOTI_C32 ? dtype_
 constexpr int64_t largest_size = int64_t(1) << 48;
 
 // What of a tensor must be there.
-enum class Need { sizes, data };
+enum class Need { type, sizes, data };
 
 // A device as people write it: `cpu`, `cuda:0`.
 struct DeviceName {
@@ -74,6 +74,7 @@ __attribute__((unused)) int32_t check_tensor(const char *kind, const AotiTensor 
   if (tensor.rank != info.rank)
     return fail(error, AOTI_ERROR_RANK, "%s `%s` has %d dimensions, must have %d", kind, info.name, int(tensor.rank),
                 int(info.rank));
+  if (need == Need::type) return AOTI_OK;
   if (info.rank > 0 && !tensor.sizes)
     return fail(error, AOTI_ERROR_NULL, "%s `%s` has no sizes", kind, info.name);
   int64_t count = 1;
@@ -113,12 +114,18 @@ __attribute__((unused)) int32_t check_tensor(const char *kind, const AotiTensor 
   return AOTI_OK;
 }
 
-__attribute__((unused)) int32_t check_tensors(const char *kind, const AotiTensor *tensors, int32_t given,
-                                              const AotiValueInfo *infos, int32_t expected, Need need,
-                                              AotiDevice runs_on, AotiError *error) {
+__attribute__((unused)) int32_t check_count(const char *kind, const AotiTensor *tensors, int32_t given, int32_t expected,
+                                            AotiError *error) {
   if (given != expected)
     return fail(error, AOTI_ERROR_COUNT, "%d %ss are given, the model has %d", int(given), kind, int(expected));
   if (expected > 0 && !tensors) return fail(error, AOTI_ERROR_NULL, "the %ss are null", kind);
+  return AOTI_OK;
+}
+
+__attribute__((unused)) int32_t check_tensors(const char *kind, const AotiTensor *tensors, int32_t given,
+                                              const AotiValueInfo *infos, int32_t expected, Need need,
+                                              AotiDevice runs_on, AotiError *error) {
+  if (int32_t code = check_count(kind, tensors, given, expected, error)) return code;
   for (int32_t i = 0; i < expected; ++i)
     if (int32_t code = check_tensor(kind, tensors[i], infos[i], need, runs_on, error)) return code;
   return AOTI_OK;

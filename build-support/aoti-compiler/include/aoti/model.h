@@ -191,22 +191,47 @@ template <const Tables &T> struct Interface {
     return AOTI_OK;
   }
 
+  // What a run allocates itself, and where its outputs lie.
+  struct OwnMemory : Late {
+    const AotiTensor *tensors;
+    void **outputs;
+  };
+
+  static void release_late(const Run &run, int32_t number) {
+    free(run.late->memory[number]);
+    run.late->memory[number] = nullptr;
+  }
+
+  static bool allocate_late(const Run &run, int32_t number, int64_t bytes, int32_t output) {
+    const OwnMemory &own = *static_cast<const OwnMemory *>(run.late);
+    if (output >= 0) {
+      own.outputs[output] = S::late_output(own.tensors[output], output, bytes, run.symbols, run.context);
+      return own.outputs[output] != nullptr;
+    }
+    release_late(run, number);
+    if (bytes >= 0) own.memory[number] = aligned_alloc(AOTI_ALIGNMENT, size_t(aligned(bytes + 1)));
+    return own.memory[number] != nullptr;
+  }
+
   // Runs the kernels. What goes wrong from here on is in the data, and `finish` says it.
   static int32_t start(CpuRun &run, const AotiTensor *inputs, const AotiTensor *outputs, int32_t n_outputs,
                        AotiState *state, const AotiContext *context, AotiError *error) {
     const AotiModelInfo &info = *T.info;
-    if (int32_t code = S::check_outputs(outputs, n_outputs, {AOTI_CPU, 0}, run.symbols, error)) return code;
+    if (int32_t code = S::check_outputs(outputs, n_outputs, {AOTI_CPU, 0}, run.symbols, context, error)) return code;
     if (info.state_bytes > 0 && !state) return fail(error, AOTI_ERROR_NULL, "the state is missing");
     const void *input_data[T.info->n_inputs + 1];
     void *output_data[T.info->n_outputs + 1];
     for (int32_t i = 0; i < info.n_inputs; ++i) input_data[i] = inputs[i].data;
     for (int32_t i = 0; i < info.n_outputs; ++i) output_data[i] = outputs[i].data;
+    void *late_memory[T.n_late + 1] = {};
+    OwnMemory late{{late_memory, allocate_late, release_late}, outputs, output_data};
     run.fault = 0;
     run.submitted = true;
     run.failed = run.model->level->run({context, input_data, output_data, state ? memory_of(state) : nullptr,
                                         run.model->weights, expanded(run.model), run.workspace,
                                         run.workspace + run.arena_bytes, &run.fault, run.symbols,
-                                        context->on_kernel ? tell : nullptr});
+                                        context->on_kernel ? tell : nullptr, T.n_late > 0 ? &late : nullptr});
+    for (int32_t k = 0; k < T.n_late; ++k) free(late_memory[k]);
     return AOTI_OK;
   }
 
@@ -287,6 +312,7 @@ template <const Tables &T> struct Interface {
     kernel += T.first_kernel;
     if (phase == AOTI_KERNEL_BEGIN) return context.on_kernel(context.on_kernel_arg, kernel, phase, nullptr);
     const auto address = [&](Place place, int64_t offset) -> void * {
+      if (place == Place::late) return run.late->memory[offset];
       return place == Place::output ? run.outputs[offset] : (place == Place::state ? run.state : run.arena) + offset;
     };
     AotiTensor tensors[T.most_outputs + 1];

@@ -16,6 +16,7 @@ constexpr int32_t kForkJoin = 1024, kMostForkJoin = 1 << 20;
 // each worker. `fault` is 0, or 1 + the number of the first operator that met an index outside its dimension.
 // `expanded` holds what the model made of its weights when it was created. `symbols` are the sizes, to which those that are
 // read from data are added. `tell` is told of kernels, or null.
+struct Late;
 struct Run {
   const AotiContext *context;
   const void *const *inputs;
@@ -28,6 +29,15 @@ struct Run {
   int *fault;
   int64_t *symbols;
   void (*tell)(const Run &run, int32_t kernel, int32_t phase);
+  const Late *late = nullptr;
+};
+
+// Memory that a run allocates when it has read how much that is: pieces of its own, each null or allocated, and outputs of the
+// caller's. `bytes` is negative where no memory is so large. What is allocated again is freed before.
+struct Late {
+  void **memory;
+  bool (*allocate)(const Run &run, int32_t number, int64_t bytes, int32_t output); // `output` is -1 for a piece of its own
+  void (*release)(const Run &run, int32_t number);
 };
 
 } // namespace aoti
@@ -56,6 +66,20 @@ template <class T> AOTI_INLINE const T *expanded(const Run &run, i64 offset, i64
 }
 template <class T> AOTI_INLINE T *arena(const Run &run, i64 offset, i64 start = 0) {
   return (T *)(run.arena + offset + start);
+}
+
+template <class T> AOTI_INLINE T *late(const Run &run, i64 number, i64 start = 0) {
+  return (T *)((char *)run.late->memory[number] + start);
+}
+AOTI_INLINE bool allocate(const Run &run, i32 number, i64 bytes, i32 output) {
+  return run.late->allocate(run, number, bytes, output);
+}
+AOTI_INLINE void release(const Run &run, i32 number) { run.late->release(run, number); }
+// The run as a kernel sees it whose scratch was allocated for it.
+AOTI_INLINE Run with_scratch(const Run &run, i64 number) {
+  Run own = run;
+  own.scratch = late<char>(run, number);
+  return own;
 }
 
 // Calls a kernel of the model. Where nobody is told of kernels, that costs two branches that are always predicted.

@@ -94,9 +94,40 @@ template <const Tables &T> struct Sizes {
     return AOTI_OK;
   }
 
+  // Whether a size of an output is known only when a run has read it from data: then so is its memory.
+  static bool is_late(int32_t output) {
+    const int32_t *sizes = T.n_late > 0 && T.most_sizes ? T.most_sizes[output] : nullptr;
+    for (int32_t d = 0; sizes && d < T.info->outputs[output].rank; ++d)
+      if (sizes[d] == kLate) return true;
+    return false;
+  }
+
+  static constexpr int32_t most_rank() {
+    int32_t most = 0;
+    for (int32_t i = 0; i < T.info->n_outputs; ++i) most = T.info->outputs[i].rank > most ? T.info->outputs[i].rank : most;
+    return most;
+  }
+
+  // Memory of the caller's for such an output, or null.
+  static void *late_output(const AotiTensor &tensor, int32_t output, int64_t bytes, const int64_t *symbols,
+                           const AotiContext *context) {
+    const AotiValueInfo &info = T.info->outputs[output];
+    if (bytes < 0) return nullptr;
+    if (tensor.data) {
+      int64_t room = dtype_bytes(info.dtype);
+      for (int32_t d = 0; d < info.rank; ++d) room *= tensor.sizes[d];
+      return bytes <= room ? tensor.data : nullptr;
+    }
+    int64_t values[T.expressions.count + 1] = {}, sizes[most_rank() + 1];
+    if (T.expressions.count > 0) T.expressions.evaluate(symbols, values);
+    size_of(info, T.output_sizes ? T.output_sizes[output] : nullptr, values, sizes);
+    void *memory = context->allocate_output(context->allocate_output_arg, output, sizes, bytes);
+    return uintptr_t(memory) % uintptr_t(dtype_alignment(info.dtype)) == 0 ? memory : nullptr;
+  }
+
   static void size_of(const AotiValueInfo &info, const int32_t *expressions, const int64_t *values, int64_t *sizes) {
     for (int32_t d = 0; d < info.rank; ++d)
-      sizes[d] = expressions && expressions[d] >= 0 ? values[expressions[d]] : info.dims[d].min;
+      sizes[d] = !expressions || expressions[d] == -1 ? info.dims[d].min : expressions[d] == kLate ? -1 : values[expressions[d]];
   }
 
   static int32_t write_sizes(const int64_t *symbols, const int32_t *const *expressions, int64_t *const *sizes,
@@ -107,7 +138,7 @@ template <const Tables &T> struct Sizes {
       const AotiValueInfo &info = T.info->outputs[i];
       size_of(info, expressions ? expressions[i] : nullptr, values, sizes[i]);
       for (int32_t d = 0; d < info.rank; ++d)
-        if (sizes[i][d] < 0)
+        if (sizes[i][d] < 0 && !(expressions && expressions[i] && expressions[i][d] == kLate))
           return fail(error, AOTI_ERROR_SIZE, "output `%s`: dimension %d is out of range", info.name, int(d));
     }
     return AOTI_OK;
@@ -125,14 +156,26 @@ template <const Tables &T> struct Sizes {
 
   // Checks the outputs of a run for inputs of these sizes.
   static int32_t check_outputs(const AotiTensor *outputs, int32_t n_outputs, AotiDevice device, const int64_t *symbols,
-                               AotiError *error) {
+                               const AotiContext *context, AotiError *error) {
     const AotiModelInfo &info = *T.info;
-    if (int32_t code =
-            check_tensors("output", outputs, n_outputs, info.outputs, info.n_outputs, Need::data, device, error))
-      return code;
+    if (int32_t code = check_count("output", outputs, n_outputs, info.n_outputs, error)) return code;
     int64_t values[T.expressions.count + 1] = {};
     if (T.expressions.count > 0) T.expressions.evaluate(symbols, values);
-    return check_sizes("output", outputs, info.outputs, info.n_outputs, T.most_sizes, values, error);
+    for (int32_t i = 0; i < n_outputs; ++i) {
+      const bool is_asked_for = is_late(i) && !outputs[i].data;
+      const Need need = is_asked_for ? Need::type : Need::data;
+      if (int32_t code = check_tensor("output", outputs[i], info.outputs[i], need, device, error)) return code;
+      if (is_asked_for && !(context && context->allocate_output))
+        return fail(error, AOTI_ERROR_NULL,
+                    "the sizes of output `%s` are known only when the model has run: it must have room, or the context a "
+                    "function `allocate_output`",
+                    info.outputs[i].name);
+      const int32_t *sizes = T.most_sizes && !is_asked_for ? T.most_sizes[i] : nullptr;
+      for (int32_t d = 0; sizes && d < info.outputs[i].rank; ++d)
+        if (sizes[d] >= 0)
+          if (int32_t code = check_equal("output", outputs, info.outputs, i, d, values[sizes[d]], error)) return code;
+    }
+    return AOTI_OK;
   }
 
   // Of a run that was prepared for `own` sizes: whether it is one for these. A run before may have found other values than
@@ -150,6 +193,7 @@ template <const Tables &T> struct Sizes {
   // What a run that is done says: an assertion or an index that failed, or the sizes of the outputs.
   static int32_t outcome(int32_t failed, int fault, const int64_t *symbols, int64_t *const *sizes, AotiError *error) {
     if (failed > 0) return fail_with(error, AOTI_ERROR_ASSERT, failed - 1, symbols);
+    if (failed < 0) return fail_with(error, AOTI_ERROR_MEMORY, -failed - 1, symbols);
     if (fault > 0) return fail(error, AOTI_ERROR_INDEX, "an index is outside its dimension in %s", T.sites[fault - 1]);
     if (sizes)
       if (int32_t code = write_sizes(symbols, T.output_sizes, sizes, error)) return code;

@@ -25,7 +25,7 @@ struct Level {
   const char *name;
   // Null, or what this processor lacks to run it.
   const char *(*lacks)();
-  // 0, or 1 + the number of the failure.
+  // 0, or 1 + the number of the failure; negative where it is about memory.
   int32_t (*run)(const Run &run);
   int64_t (*scratch_bytes)(const int64_t *symbols, int64_t threads);
 };
@@ -54,12 +54,15 @@ struct InitialState {
   int64_t offset, value, bytes;
 };
 
+// In place of the number of an expression: the size is known only when a run has read it from data.
+constexpr int32_t kLate = -2;
+
 // Where a kernel writes.
-enum class Place { output, state, arena };
+enum class Place { output, state, arena, late };
 struct KernelOutput {
   Place place;
   int32_t expression; // the offset, or -1 where it is fixed
-  int64_t offset;     // in bytes; of an output, its position
+  int64_t offset;     // in bytes; of an output, its position; of what is allocated late, its number
   const int32_t *sizes;
 };
 
@@ -72,7 +75,7 @@ struct Tables {
   Expressions expressions;
   const int32_t *const *input_sizes;
   const int32_t *const *output_sizes;
-  // The most that outputs may need, before a run has read sizes from data.
+  // The most that outputs may need, before a run has read sizes from data; `kLate` for a size that has no such bound.
   const int32_t *const *most_sizes;
   // Of the sizes: 0, or 1 + the number of the failure.
   int32_t (*checks)(const int64_t *symbols);
@@ -102,6 +105,8 @@ struct Tables {
   // where there are none.
   void (*expand)(const char *weights, char *to, int64_t bytes) = nullptr;
   int64_t expanded_bytes = 0;
+  // Pieces of memory that a run allocates when their sizes are known.
+  int32_t n_late = 0;
 };
 
 } // namespace

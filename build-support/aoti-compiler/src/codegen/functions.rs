@@ -32,8 +32,10 @@ pub(super) struct Functions {
 }
 
 /// Names of the run's own parameters and of what its header gives; a kernel must not hide them.
-const RESERVED: [&str; 10] =
-    ["run", "call", "copy", "read", "input", "output", "state", "weights", "arena", "symbols"];
+const RESERVED: [&str; 13] = [
+    "run", "call", "copy", "read", "input", "output", "state", "weights", "arena", "late", "allocate",
+    "release", "symbols",
+];
 
 impl Functions {
     /// None so far, of a program's kernels to come.
@@ -83,7 +85,11 @@ impl Library for Functions {
 
 impl Callees for Functions {
     fn call(&self, call: &Call) -> String {
-        format!("call(run, {}, {}", call.kernel.as_u32(), self.all[call.function].name)
+        let run = match call.scratch {
+            None => "run".to_owned(),
+            Some(late) => format!("with_scratch(run, {})", late.as_u32()),
+        };
+        format!("call({run}, {}, {}", call.kernel.as_u32(), self.all[call.function].name)
     }
 
     fn launch(&self, _: &Launch) -> (String, String) {

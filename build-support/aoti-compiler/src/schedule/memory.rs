@@ -4,10 +4,14 @@
 //! lies (greedy by size, as in Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020), and in
 //! other orders where that takes more than what is alive at once.
 //! If some sizes are known only when the model runs, `symbolic.rs` places all of them. What a kernel writes in the place of what it
-//! reads for the last time is one buffer with that (`reuse.rs`).
+//! reads for the last time is one buffer with that (`reuse.rs`). Buffers for which no memory can be set aside are not in the arena
+//! (`late.rs`).
 
+mod late;
 mod reuse;
 mod symbolic;
+
+pub use late::{Late, LateId, is_late, is_late_scratch, is_of_data};
 
 use crate::graph::{SymbolInfo, extremes_of};
 use crate::loops::{BufferId, KernelId, Program, Step, Storage};
@@ -27,6 +31,10 @@ pub struct MemoryPlan {
     pub arena_bytes: Expr,
     /// What kernels need while they run, each once: kernels run one after the other, so the largest is enough.
     pub scratch: BTreeSet<Scratch>,
+    /// Temporary buffers and outputs whose memory is allocated during the run.
+    pub late: Late<BufferId>,
+    /// Kernels whose scratch is.
+    pub late_scratch: Late<KernelId>,
 }
 
 /// From the first write to the last use, in positions of steps.
@@ -53,14 +61,20 @@ pub fn plan(
     ranges: &dyn Ranges,
     target: &Target,
 ) -> MemoryPlan {
-    let (buffers, homes) = buffers(program, ranges, target);
+    let Buffers { sized, late, homes } = buffers(program, ranges, target);
     let mut plan = MemoryPlan::default();
-    plan.arena_bytes = place(&buffers, ranges, &mut plan);
+    late::number(program, late.into_iter(), choices, ranges, &mut plan);
+    plan.arena_bytes = place(&sized, ranges, &mut plan);
     for (id, home) in homes {
+        if let Some(late) = plan.late.get(&home).copied() {
+            plan.late.insert(id, late);
+            continue;
+        }
         let offset = plan.offsets[&home].clone();
         plan.offsets.insert(id, offset);
     }
-    let scratch = choices.values().map(|choice| &choice.scratch);
+    let early = choices.iter().filter(|(kernel, _)| !plan.late_scratch.contains_key(kernel));
+    let scratch = early.map(|(_, choice)| &choice.scratch);
     let largest = |scratch| largest_scratch(&program.symbols, scratch, ranges);
     plan.scratch = scratch.filter(|scratch| !scratch.is_empty()).map(largest).collect();
     plan
@@ -74,32 +88,41 @@ pub fn least_arena(
     target: &Target,
     value_of: &dyn Fn(Symbol) -> Option<i64>,
 ) -> Option<i64> {
-    let (buffers, _) = buffers(program, ranges, target);
-    let fixed = buffers.iter().map(|buffer| Some((buffer.id, buffer.life, buffer.bytes.evaluate(value_of)?)));
+    let Buffers { sized, .. } = buffers(program, ranges, target);
+    let fixed = sized.iter().map(|buffer| Some((buffer.id, buffer.life, buffer.bytes.evaluate(value_of)?)));
     Some(alive_at_once(&fixed.collect::<Option<Vec<_>>>()?))
 }
 
-/// The temporaries of a program that need memory of their own, and for each of the others the one whose memory it takes over.
-fn buffers(
-    program: &Program,
-    ranges: &dyn Ranges,
-    target: &Target,
-) -> (Vec<Sized>, BTreeMap<BufferId, BufferId>) {
+/// What needs memory of its own.
+struct Buffers {
+    /// Temporaries of the arena.
+    sized: Vec<Sized>,
+    /// Temporaries and outputs that are allocated during the run.
+    late: Vec<BufferId>,
+    /// For each other temporary the one whose memory it takes over.
+    homes: BTreeMap<BufferId, BufferId>,
+}
+
+fn buffers(program: &Program, ranges: &dyn Ranges, target: &Target) -> Buffers {
     let alignment = target.alignment();
     let mut lives = lives(program);
     let homes = reuse::share(program, &mut lives, target);
-    let mut buffers = Vec::new();
+    let (mut sized, mut late) = (Vec::new(), Vec::new());
     for (id, life) in lives {
         let buffer = &program.buffers[id];
+        if late::is_late_buffer(program, id, ranges) {
+            late.push(id);
+            continue;
+        }
         if buffer.storage != Storage::Temporary {
             continue;
         }
         // Sizes that are read from data count with their bounds, so that offsets do not move during a run.
         let most: Vec<Expr> = buffer.shape.iter().map(|size| most(&program.symbols, size, ranges)).collect();
         let bytes = &Expr::product(&most) * i64::try_from(buffer.dtype.size()).expect("small");
-        buffers.push(Sized { id, life, bytes: align(&bytes, alignment, ranges) });
+        sized.push(Sized { id, life, bytes: align(&bytes, alignment, ranges) });
     }
-    (buffers, homes)
+    Buffers { sized, late, homes }
 }
 
 /// The most scratch that a kernel needs, over symbols that are known when a run begins.
@@ -115,7 +138,7 @@ pub fn most(symbols: &[SymbolInfo], size: &Expr, ranges: &dyn Ranges) -> Expr {
         return size.clone();
     }
     let extremes = size.extremes(&|symbol| extremes_of(symbols, symbol), ranges);
-    // What nothing bounds is refused where graphs are made; so much memory is refused when a run begins.
+    // Buffers of what nothing bounds are late; so much memory for anything else is refused when a run begins.
     let most = extremes.map_or(Expr::int(i64::MAX), |extremes| extremes.most);
     most.maximum_in(&Expr::int(0), ranges)
 }

@@ -3,14 +3,15 @@
 //! * The program is well formed, and every kernel has a choice and a mapping.
 //! * A choice's template is of the kernel's kind, and what it packs is a constant that the kernel reads.
 //! * A mapping is of the target's kind; it splits no more axes than there are, and lanes follow an axis that exists.
-//! * Every temporary buffer that is used has a place in the arena, and every kernel's scratch is planned.
+//! * Every temporary buffer that is used has a place in the arena or is allocated during the run, and every kernel's scratch is
+//!   planned.
 
 use super::Schedule;
 use super::map::{brings, is_of_whole_loads};
 use super::mapping::{Along, CpuMapping, GpuMapping, Lanes, Mapping, Multiplier, Rows, Split, Teams};
 use super::memory::largest_scratch;
 use crate::graph::ranges_of;
-use crate::loops::{self, Kernel, KernelKind, RowOp, Storage};
+use crate::loops::{self, Kernel, KernelId, KernelKind, RowOp, Storage};
 use crate::select::{Choice, Template, libraries};
 use crate::target::{GpuTarget, Target};
 
@@ -23,14 +24,15 @@ pub fn verify(schedule: &Schedule) -> Vec<String> {
             findings.push(format!("kernel `{}` has no choice or no mapping", kernel.name));
             continue;
         };
-        let found = check_choice(schedule, kernel, choice).into_iter();
+        let found = check_choice(schedule, id, choice).into_iter();
         let found = found.chain(check_mapping(schedule, kernel, mapping));
         findings.extend(found.map(|finding| format!("kernel `{}`: {finding}", kernel.name)));
         for buffer in kernel.reads().into_iter().chain(kernel.writes()) {
             if program.buffers[buffer].storage == Storage::Temporary
-                && !schedule.memory.offsets.contains_key(&buffer)
+                && schedule.memory.offsets.contains_key(&buffer) == schedule.memory.late.contains_key(&buffer)
             {
-                findings.push(format!("kernel `{}` uses {buffer}, which has no place", kernel.name));
+                findings
+                    .push(format!("kernel `{}` uses {buffer}, which has no place of its own", kernel.name));
             }
         }
     }
@@ -59,7 +61,8 @@ pub(super) fn shared_rows(schedule: &Schedule) -> Vec<String> {
     kernels.map(named).collect()
 }
 
-fn check_choice(schedule: &Schedule, kernel: &Kernel, choice: &Choice) -> Vec<String> {
+fn check_choice(schedule: &Schedule, id: KernelId, choice: &Choice) -> Vec<String> {
+    let kernel = &schedule.program.kernels[id];
     let mut findings = vec![];
     let fits = match (&kernel.kind, choice.template) {
         (KernelKind::Nest(_), Template::Loops)
@@ -99,7 +102,9 @@ fn check_choice(schedule: &Schedule, kernel: &Kernel, choice: &Choice) -> Vec<St
     }
     let symbols = &schedule.program.symbols;
     let largest = largest_scratch(symbols, &choice.scratch, &ranges_of(symbols));
-    if !choice.scratch.is_empty() && !schedule.memory.scratch.contains(&largest) {
+    let is_planned =
+        schedule.memory.scratch.contains(&largest) || schedule.memory.late_scratch.contains_key(&id);
+    if !choice.scratch.is_empty() && !is_planned {
         findings.push("its scratch is not planned".to_owned());
     }
     findings

@@ -2,7 +2,7 @@
 //!
 //! Written by `cargo xtask regenerate`; change the header instead.
 
-pub const AOTI_ABI_VERSION: u32 = 2;
+pub const AOTI_ABI_VERSION: u32 = 3;
 pub const AOTI_ALIGNMENT: u32 = 64;
 pub const AOTI_MESSAGE_BYTES: u32 = 256;
 pub const AOTI_BOOL: AotiDType = 0;
@@ -402,6 +402,14 @@ pub type AotiKernelCallback = ::core::option::Option<
 pub type AotiTimeCallback = ::core::option::Option<
     unsafe extern "C" fn(arg: *mut ::core::ffi::c_void, kernel: i32, microseconds: f64),
 >;
+pub type AotiOutputCallback = ::core::option::Option<
+    unsafe extern "C" fn(
+        arg: *mut ::core::ffi::c_void,
+        output: i32,
+        sizes: *const i64,
+        bytes: i64,
+    ) -> *mut ::core::ffi::c_void,
+>;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct AotiContext {
@@ -423,10 +431,12 @@ pub struct AotiContext {
     pub offset: u64,
     pub on_time: AotiTimeCallback,
     pub on_time_arg: *mut ::core::ffi::c_void,
+    pub allocate_output: AotiOutputCallback,
+    pub allocate_output_arg: *mut ::core::ffi::c_void,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of AotiContext"][::core::mem::size_of::<AotiContext>() - 80usize];
+    ["Size of AotiContext"][::core::mem::size_of::<AotiContext>() - 96usize];
     ["Alignment of AotiContext"][::core::mem::align_of::<AotiContext>() - 8usize];
     [
         "Offset of field: AotiContext::parallel_for",
@@ -461,6 +471,12 @@ const _: () = {
     [
         "Offset of field: AotiContext::on_time_arg",
     ][::core::mem::offset_of!(AotiContext, on_time_arg) - 72usize];
+    [
+        "Offset of field: AotiContext::allocate_output",
+    ][::core::mem::offset_of!(AotiContext, allocate_output) - 80usize];
+    [
+        "Offset of field: AotiContext::allocate_output_arg",
+    ][::core::mem::offset_of!(AotiContext, allocate_output_arg) - 88usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]

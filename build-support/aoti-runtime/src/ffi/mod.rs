@@ -8,6 +8,7 @@
 pub mod abi;
 pub(crate) mod buffer;
 pub(crate) mod gate;
+mod late;
 pub(crate) mod model;
 pub(crate) mod operator;
 pub(crate) mod prepare;

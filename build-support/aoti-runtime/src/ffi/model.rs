@@ -4,6 +4,7 @@ use super::{
     Api,
     abi::{AotiApi, AotiContext, AotiCreateOptions, AotiModel, AotiParallelBody, AotiState, AotiTensor},
     call,
+    late::{self, LateOutputs, allocate_output},
     state::State,
     tables,
     view::{AnyView, CPU},
@@ -217,7 +218,8 @@ impl Model {
         self.plan().level
     }
 
-    /// Checks the inputs and gives the sizes of each output.
+    /// Checks the inputs and gives the sizes of each output: of what depends on data its bound, and `usize::MAX` where there is none
+    /// that memory could be set aside for.
     pub fn output_sizes(&self, inputs: &[AnyView<'_>]) -> Result<Vec<Vec<usize>>, Error> {
         let mut workspace = Workspace::new();
         let Workspace { inputs: staging, plan, .. } = &mut workspace;
@@ -300,11 +302,12 @@ impl Model {
             executor,
             watch,
             generator: generator.take(),
+            began: false,
         };
         if known {
             match run.execute(plan) {
                 // Sizes depend on more than sizes: plan anew.
-                Err(error) if is_about_sizes(error.code()) => {}
+                Err(error) if is_about_sizes(error.code()) && !run.ran_out(&error) => {}
                 done => return done,
             }
         }
@@ -416,6 +419,8 @@ struct Run<'r, 'o> {
     /// A [`Watch`], or null.
     watch: *mut c_void,
     generator: Generator,
+    /// Whether the native model was asked to run.
+    began: bool,
 }
 
 impl Run<'_, '_> {
@@ -424,6 +429,9 @@ impl Run<'_, '_> {
         plan.found.clone_from(&plan.sizes);
         self.model.point_at(&mut plan.found, &mut plan.places);
         self.arena.reserve(plan.arena_bytes)?;
+        self.began = true;
+        let infos = &self.model.info.outputs;
+        let mut late = LateOutputs { tensors: &mut *self.outputs, infos };
         let context = AotiContext {
             parallel_for: if self.threads > 1 { Some(parallel_for) } else { None },
             pool: ptr::from_ref(&self.executor).cast_mut().cast(),
@@ -436,6 +444,8 @@ impl Run<'_, '_> {
             offset: self.generator.offset,
             on_time: None,
             on_time_arg: ptr::null_mut(),
+            allocate_output: Some(allocate_output),
+            allocate_output_arg: ptr::from_mut(&mut late).cast(),
         };
         let run = self.model.api.table.run.expect("the table was checked");
         let (inputs, outputs) = (self.inputs, self.descriptors.0.as_slice());
@@ -459,6 +469,11 @@ impl Run<'_, '_> {
         self.shrink_outputs(&plan.found)
     }
 
+    /// Whether a run that had begun found no memory for what it had read the size of. It is not begun again.
+    fn ran_out(&self, error: &Error) -> bool {
+        self.began && error.code() == ErrorCode::Memory
+    }
+
     /// Gives outputs the sizes that the run found.
     fn shrink_outputs(&mut self, mut sizes: &[usize]) -> Result<(), Error> {
         for (tensor, info) in self.outputs.iter_mut().zip(&self.model.info.outputs) {
@@ -470,7 +485,12 @@ impl Run<'_, '_> {
     fn describe_outputs(&mut self, mut sizes: &[usize]) -> Result<(), Error> {
         self.descriptors.0.clear();
         for (tensor, info) in self.outputs.iter_mut().zip(&self.model.info.outputs) {
-            tensor.resize(take(&mut sizes, info.dims.len()))?;
+            let own = take(&mut sizes, info.dims.len());
+            if late::is_late(own) {
+                self.descriptors.0.push(late::descriptor(tensor, own));
+                continue;
+            }
+            tensor.resize(own)?;
             self.descriptors.0.push(AotiTensor {
                 data: tensor.data_mut_ptr().cast(),
                 sizes: tensor.sizes().as_ptr().cast(),

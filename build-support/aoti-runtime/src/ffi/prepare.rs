@@ -79,6 +79,8 @@ pub(crate) fn prepare(
         offset: 0,
         on_time: None,
         on_time_arg: ptr::null_mut(),
+        allocate_output: None,
+        allocate_output_arg: ptr::null_mut(),
     };
     let mut listener = Listener { progress, findings: Vec::new(), panic: None };
     let options = AotiPrepareOptions {

@@ -50,6 +50,8 @@ impl Stream<'_> {
             offset: generator.offset,
             on_time: None,
             on_time_arg: ptr::null_mut(),
+            allocate_output: None,
+            allocate_output_arg: ptr::null_mut(),
         }
     }
 }

@@ -9,6 +9,7 @@ use aoti_runtime::{AnyView, DType, DeviceTensor, DynTensor, Model, ModelInfo, Pr
 use super::profile::{Limit, Profile, repeated};
 use super::{MOST_RUNS, is_warm};
 use crate::failure::Failure;
+use crate::tensors::room;
 
 /// Prepared runs that are under way at one time where none is waited for before the next.
 const DEPTH: usize = 4;
@@ -38,7 +39,7 @@ struct Tensors<'m> {
 
 impl<'m> Tensors<'m> {
     fn new(model: &'m Model, info: &ModelInfo, inputs: &[DynTensor]) -> Result<Tensors<'m>, Failure> {
-        let sizes = model.output_sizes(&views(inputs))?;
+        let sizes = room::for_outputs(model, inputs)?;
         let inputs = inputs.iter().map(|input| model.upload(input)).collect::<Result<_, _>>()?;
         let outputs = info.outputs.iter().zip(&sizes);
         let outputs = outputs.map(|(output, sizes)| model.device_tensor(output.dtype, sizes));

@@ -116,6 +116,9 @@ impl Examiner {
         let library = single.built.library().map(|library| library.path.clone()).unwrap_or_default();
         command.arg("--library").arg(library).arg("--symbol").arg(&single.built.symbol);
         command.args(["--device", &self.device.to_string()]);
+        if let Some(weights) = single.weights() {
+            command.arg("--weights").arg(weights);
+        }
         self.run(command, outcome, folder)?;
         file::read(&outputs).map_err(said(Stage::Compare))
     }

@@ -36,13 +36,16 @@ struct Replay {
   bool known; // whether the driver named every node
 };
 
+struct DeviceLate;
+
 struct DeviceRun {
   const Driver *driver;
   Stream stream;
   const Entry *entries;
   const MathLibrary *library; // null where none is used
   const PreparedProduct *products;
-  const Given *inputs, *outputs;
+  const Given *inputs;
+  Given *outputs;
   Given states;
   Address generator, weights, arena;
   Address fault; // one word that kernels and the host see
@@ -55,6 +58,14 @@ struct DeviceRun {
   Replay *replay; // or null
   Timing *timing; // or null
   int error; // the first code of the driver that was not success
+  const DeviceLate *late = nullptr;
+};
+
+// Memory that a run allocates when it has read how much that is: pieces of the device's, each null or allocated, some of which are
+// for outputs.
+struct DeviceLate {
+  Address *memory;
+  bool (*allocate)(DeviceRun &run, int32_t number, int64_t bytes, int32_t output); // `output` is -1 for a piece of its own
 };
 
 inline Given behind(const Given &given, int64_t bytes) { return {given.address + Address(bytes), given.moved}; }
@@ -76,6 +87,13 @@ template <class T> Address weights(const DeviceRun &run, int64_t offset, int64_t
 }
 template <class T> Address arena(const DeviceRun &run, int64_t offset, int64_t start = 0) {
   return run.arena + Address(offset + start);
+}
+
+template <class T> Address late(const DeviceRun &run, int number, int64_t start = 0) {
+  return run.late->memory[number] + Address(start);
+}
+inline bool allocate(DeviceRun &run, int32_t number, int64_t bytes, int32_t output) {
+  return run.late->allocate(run, number, bytes, output);
 }
 
 struct TensorMap;
@@ -214,11 +232,25 @@ template <class To, class From> void copy(DeviceRun &run, To to, From from, int6
   run.error = run.driver->copy(to, from, size_t(bytes), run.stream);
 }
 
+// Waits until everything before it is done.
+inline void finish(DeviceRun &run) {
+  // What is waited for must not wait for this thread.
+  if (!run.error && run.timing) run.error = run.timing->report();
+  if (!run.error) run.error = run.driver->stream_wait(run.stream);
+}
+
+// Frees what kernels no longer use.
+inline void release(DeviceRun &run, int32_t number) {
+  finish(run);
+  if (run.error || !run.late->memory[number]) return;
+  run.error = run.driver->release(run.late->memory[number]);
+  run.late->memory[number] = 0;
+}
+
 // An element of device memory, once everything before it is done.
 template <class T> T read(DeviceRun &run, Address from) {
   T value{};
   if (run.error) return value;
-  // What is waited for must not wait for this thread.
   if (run.timing) run.error = run.timing->report();
   if (!run.error) run.error = run.driver->copy_out(run.staging, from, sizeof(T), run.stream);
   if (!run.error) run.error = run.driver->stream_wait(run.stream);

@@ -178,7 +178,7 @@ template <const Tables &T, const Program &P> struct Interface {
 
   static int32_t prepare_for(const GpuModel *model, const int64_t *symbols, GpuRun **run, AotiError *error) {
     int code;
-    *run = make_run(model, symbols, T.n_symbols, slots(), T.arena_bytes(symbols), &code);
+    *run = make_run(model, symbols, T.n_symbols, slots(), T.n_late, T.arena_bytes(symbols), &code);
     if (*run) return succeed(error);
     return code ? driver_failed(error, *model->loaded, code, "no memory for a run")
                 : fail(error, AOTI_ERROR_MEMORY, "out of memory");
@@ -195,6 +195,15 @@ template <const Tables &T, const Program &P> struct Interface {
     return code;
   }
 
+  // Bytes of an output whose memory the run allocated.
+  static size_t late_bytes(int32_t output, const int64_t *values) {
+    const AotiValueInfo &info = T.info->outputs[output];
+    int64_t sizes[S::most_rank() + 1], bytes = dtype_bytes(info.dtype);
+    S::size_of(info, T.output_sizes ? T.output_sizes[output] : nullptr, values, sizes);
+    for (int32_t d = 0; d < info.rank; ++d) bytes *= sizes[d] > 0 ? sizes[d] : 0;
+    return size_t(bytes);
+  }
+
   // Bytes of an output that a run wrote with these sizes, some of them read from data: the rest of the tensor has no values.
   static size_t written_bytes(const AotiTensor &tensor, int32_t output, const int64_t *values) {
     const int32_t *expressions = T.output_sizes ? T.output_sizes[output] : nullptr;
@@ -206,6 +215,32 @@ template <const Tables &T, const Program &P> struct Interface {
     return size_t(bytes);
   }
 
+  // What a run allocates itself, and where outputs go for which it does.
+  struct OwnMemory : DeviceLate {
+    const AotiContext *context;
+    const AotiTensor *tensors;
+    void **targets;
+  };
+
+  static bool allocate_late(DeviceRun &run, int32_t number, int64_t bytes, int32_t output) {
+    constexpr int kOutOfMemory = 2; // of both drivers
+    const OwnMemory &own = *static_cast<const OwnMemory *>(run.late);
+    if (bytes < 0) return false;
+    gpu::release(run, number);
+    if (run.error) return true;
+    Address &memory = own.memory[number];
+    const int code = run.driver->allocate(&memory, size_t(bytes) + 1);
+    if (code) {
+      memory = 0;
+      if (code != kOutOfMemory) run.error = code;
+      return code != kOutOfMemory;
+    }
+    if (output < 0) return true;
+    run.outputs[output] = {memory, true};
+    own.targets[output] = S::late_output(own.tensors[output], output, bytes, run.symbols, own.context);
+    return own.targets[output] != nullptr;
+  }
+
   static int32_t submit(AotiRun *prepared, const AotiTensor *inputs, int32_t n_inputs, const AotiTensor *outputs,
                         int32_t n_outputs, AotiState *state, const AotiContext *context, AotiError *error) {
     if (!prepared) return fail(error, AOTI_ERROR_NULL, "the run is null");
@@ -214,18 +249,21 @@ template <const Tables &T, const Program &P> struct Interface {
     int64_t symbols[T.n_symbols + 1];
     if (int32_t code = S::bind(inputs, n_inputs, Need::data, OnDevice(on, context), symbols, error)) return code;
     if (int32_t code = S::check_prepared(run.symbols, symbols, error)) return code;
-    if (int32_t code = S::check_outputs(outputs, n_outputs, device_of(on), symbols, error)) return code;
+    if (int32_t code = S::check_outputs(outputs, n_outputs, device_of(on), symbols, context, error)) return code;
     if (T.info->state_bytes > 0 && !state) return fail(error, AOTI_ERROR_NULL, "the state is missing");
     if (int32_t code = state_lies_here(state, on, error)) return code;
     Stream stream = context ? (Stream)context->stream : nullptr;
     bool on_host = true;
     for (int32_t i = 0; i < n_inputs; ++i) on_host = on_host && inputs[i].device.kind == AOTI_CPU;
     for (int32_t i = 0; i < n_outputs; ++i) on_host = on_host && outputs[i].device.kind == AOTI_CPU;
+    void *late_targets[T.info->n_outputs + 1] = {};
+    OwnMemory late{{run.late, allocate_late}, context, outputs, late_targets};
     if (!stream && on_host) stream = run.stream;
     Entered entered(on);
     int code = 0;
     for (int32_t i = 0; i < n_inputs && !code; ++i) code = place(run, i, inputs[i]);
-    for (int32_t i = 0; i < n_outputs && !code; ++i) code = place(run, n_inputs + i, outputs[i]);
+    for (int32_t i = 0; i < n_outputs && !code; ++i)
+      if (!S::is_late(i)) code = place(run, n_inputs + i, outputs[i]);
     give(run, state_slot(), state ? own(state)->memory : 0);
     for (int32_t i = 0; i < n_inputs && !code; ++i) code = copy_in(run, i, inputs[i], stream);
     *run.fault() = 0;
@@ -251,18 +289,25 @@ template <const Tables &T, const Program &P> struct Interface {
                        context,
                        nullptr,
                        nullptr,
-                       0};
+                       0,
+                       T.n_late > 0 ? &late : nullptr};
     Timing timing(on.driver, context ? context->on_time : nullptr, context ? context->on_time_arg : nullptr, T.first_kernel);
     if (timing.tell && !launches.tell) launches.timing = &timing, code = code ? code : timing.make_events();
     if (!code) code = start(run, launches, slots());
     int64_t values[T.expressions.count + 1] = {};
     if (T.expressions.count > 0) T.expressions.evaluate(run.symbols, values);
-    for (int32_t i = 0; i < n_outputs && !code; ++i)
-      code = copy_out(run, n_inputs + i, outputs[i], written_bytes(outputs[i], i, values), stream);
+    for (int32_t i = 0; i < n_outputs && !code; ++i) {
+      const size_t bytes = S::is_late(i) ? late_bytes(i, values) : written_bytes(outputs[i], i, values);
+      if (!S::is_late(i))
+        code = copy_out(run, n_inputs + i, outputs[i], bytes, stream);
+      else if (!run.failed && late_targets[i])
+        code = copy_to(run, late_targets[i], outputs[i].device, run.given[n_inputs + i], bytes, stream);
+    }
     if (!code) code = on.driver.event_record(run.done, stream);
     if (code) {
       // What was launched before must not outlive the caller's tensors.
       on.driver.stream_wait(stream);
+      release_late(run);
       return driver_failed(error, on, code, "starting a run");
     }
     run.submitted = true;
@@ -274,7 +319,9 @@ template <const Tables &T, const Program &P> struct Interface {
     GpuRun &run = *own(prepared);
     run.submitted = false;
     Entered entered(*run.model->loaded);
-    if (int code = run.driver().event_wait(run.done)) return driver_failed(error, *run.model->loaded, code, "a run");
+    const int code = run.driver().event_wait(run.done);
+    release_late(run);
+    if (code) return driver_failed(error, *run.model->loaded, code, "a run");
     return S::outcome(run.failed, *(volatile int *)run.fault(), run.symbols, sizes, error);
   }
 
@@ -333,6 +380,7 @@ template <const Tables &T, const Program &P> struct Interface {
     kernel += T.first_kernel;
     if (phase == AOTI_KERNEL_BEGIN) return context.on_kernel(context.on_kernel_arg, kernel, phase, nullptr);
     const auto address = [&](Place place, int64_t offset) -> void * {
+      if (place == Place::late) return (void *)uintptr_t(run.late->memory[offset]);
       const Address base = place == Place::state ? run.states.address : run.arena;
       return (void *)uintptr_t(place == Place::output ? run.outputs[offset].address : base + Address(offset));
     };

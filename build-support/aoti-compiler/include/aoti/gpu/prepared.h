@@ -36,6 +36,8 @@ struct GpuRun : AotiRun {
   // graph, by those of the last submit.
   Given *given;
   Address *copies; // the run's own memory for tensors that lie elsewhere, or null
+  Address *late;   // memory that a run has allocated since it was submitted, or null
+  int32_t n_late;
   Stream stream;
   Event done;
   char *pinned; // a number that is read, then the fault, then the seed and the offset of random numbers
@@ -99,10 +101,24 @@ __attribute__((unused)) int copy_out(GpuRun &run, int32_t slot, const AotiTensor
              : run.driver().copy(Address(uintptr_t(tensor.data)), run.given[slot], bytes, stream);
 }
 
+__attribute__((unused)) int copy_to(GpuRun &run, void *to, AotiDevice device, Address from, size_t bytes, Stream stream) {
+  if (bytes == 0) return 0;
+  return device.kind == AOTI_CPU ? run.driver().copy_out(to, from, bytes, stream)
+                                 : run.driver().copy(Address(uintptr_t(to)), from, bytes, stream);
+}
+
 __attribute__((unused)) void drop_graph(GpuRun &run) {
   if (run.exec) run.driver().graph_exec_destroy(run.exec);
   if (run.graph) run.driver().graph_destroy(run.graph);
   run.exec = nullptr, run.graph = nullptr;
+}
+
+// Frees what a run that is done has allocated.
+__attribute__((unused)) void release_late(GpuRun &run) {
+  for (int32_t k = 0; k < run.n_late; ++k) {
+    if (run.late[k]) run.driver().release(run.late[k]);
+    run.late[k] = 0;
+  }
 }
 
 __attribute__((unused)) void release_run(GpuRun *run, int32_t slots) {
@@ -112,6 +128,7 @@ __attribute__((unused)) void release_run(GpuRun *run, int32_t slots) {
     // What was submitted and not waited for still uses the memory.
     if (run->submitted) driver.event_wait(run->done);
     drop_graph(*run);
+    release_late(*run);
     for (int32_t i = 0; i < slots; ++i)
       if (run->copies[i]) driver.release(run->copies[i]);
     if (run->arena) driver.release(run->arena);
@@ -124,17 +141,19 @@ __attribute__((unused)) void release_run(GpuRun *run, int32_t slots) {
 
 // A run with memory of its own for these sizes; or null, with the driver's code, or 0 where the host has no memory.
 __attribute__((unused)) GpuRun *make_run(const GpuModel *model, const int64_t *symbols, int32_t n_symbols, int32_t slots,
-                                         int64_t arena_bytes, int *code) {
+                                         int32_t n_late, int64_t arena_bytes, int *code) {
   const size_t numbers = size_t(n_symbols) + 1, nodes = size_t(model->loaded->program->n_given);
   GpuRun *run = (GpuRun *)calloc(1, sizeof(GpuRun) + numbers * sizeof(int64_t) +
-                                        size_t(slots) * (sizeof(Given) + sizeof(Address)) + nodes * sizeof(Node));
+                                        size_t(slots) * (sizeof(Given) + sizeof(Address)) +
+                                        size_t(n_late) * sizeof(Address) + nodes * sizeof(Node));
   *code = 0;
   if (!run) return nullptr;
   run->model = model;
   run->symbols = (int64_t *)(run + 1);
   run->given = (Given *)(run->symbols + numbers);
   run->copies = (Address *)(run->given + slots);
-  run->nodes = (Node *)(run->copies + slots);
+  run->late = run->copies + slots, run->n_late = n_late;
+  run->nodes = (Node *)(run->late + n_late);
   memcpy(run->symbols, symbols, size_t(n_symbols) * sizeof(int64_t));
   const Driver &driver = run->driver();
   run->fixed = !can_set_nodes(driver);

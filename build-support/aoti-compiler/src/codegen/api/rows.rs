@@ -23,7 +23,7 @@ impl Shared {
     }
 
     pub(super) fn numbers(&mut self, numbers: Vec<i64>) -> String {
-        if numbers.iter().all(|number| *number < 0) {
+        if numbers.iter().all(|number| *number == -1) {
             return "nullptr".to_owned();
         }
         numbered("numbers", &mut self.numbers, numbers)

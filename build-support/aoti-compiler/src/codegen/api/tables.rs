@@ -11,10 +11,13 @@ use crate::codegen::run::{Expanded, KernelFacts, Place, Product};
 use crate::dtype::DType;
 use crate::graph::{Condition, Relation, SymbolSource};
 use crate::loops::BufferId;
-use crate::schedule::memory::most;
+use crate::schedule::memory::{is_late, is_of_data, most};
 use crate::symbolic::{Expr, Node, Ranges, Symbol};
 use crate::target::Vendor;
 use std::fmt::Write;
+
+/// The number of a size that nobody knows before a run (`kLate` of `tables.h`).
+const LATE: i64 = -2;
 
 /// The function that tells what a processor lacks to run a level.
 fn lacks(level: &str) -> &'static str {
@@ -134,6 +137,7 @@ impl Printer<'_> {
                 Place::Output(position) => ("output", Expr::int(i64::try_from(*position).expect("few"))),
                 Place::State(offset) => ("state", Expr::int(i64::try_from(*offset).expect("within memory"))),
                 Place::Arena(offset) => ("arena", offset.clone()),
+                Place::Late(late) => ("late", Expr::int(i64::from(late.as_u32()))),
                 Place::Input(_) | Place::Weights(_) | Place::Expanded(_) | Place::Generator => {
                     unreachable!("kernels write neither inputs nor weights")
                 }
@@ -163,10 +167,15 @@ impl Printer<'_> {
     fn most_sizes(&self, shared: &mut Shared, sizes: &mut Expressions) -> Vec<String> {
         let symbols = &self.device.program.symbols;
         let of = |id: &BufferId| {
-            let shape = self.device.program.buffers[*id].sizes_outside();
+            let buffer = &self.device.program.buffers[*id];
+            let (shape, ranges) = (buffer.sizes_outside(), self.api.ranges);
+            let late = is_late(symbols, &buffer.shape, buffer.dtype, ranges);
             // A size that is fixed only as a bound is told by an expression too.
             let number = |size: &Expr| {
-                if size.as_int().is_some() { -1 } else { sizes.bound(&most(symbols, size, self.api.ranges)) }
+                if late && is_of_data(symbols, size) {
+                    return LATE;
+                }
+                if size.as_int().is_some() { -1 } else { sizes.bound(&most(symbols, size, ranges)) }
             };
             shared.numbers(shape.iter().map(number).collect())
         };
@@ -190,13 +199,19 @@ impl Printer<'_> {
         pointers(rows, "failure_symbols", &lists)
     }
 
-    /// Which failures functions of the user's project report, what opens libraries, and what expands weights: the last entries
-    /// of the table, which most do without.
+    /// Which failures functions of the user's project report, what opens libraries, what expands weights, and how many pieces of
+    /// memory a run allocates: the last entries of the table, which most do without.
     fn last_entries(&self, rows: &mut String) -> String {
-        let entries = [self.reports(rows), self.opening(), self.expansions(rows)];
-        let count = entries.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-        let entry = |entry: &Option<String>| format!(", {}", entry.as_deref().unwrap_or("nullptr"));
-        entries[..count].iter().map(entry).collect()
+        let late = self.device.run.late();
+        let entries = [
+            (self.reports(rows), "nullptr"),
+            (self.opening(), "nullptr"),
+            (self.expansions(rows), "nullptr, 0"),
+            ((late > 0).then(|| late.to_string()), "0"),
+        ];
+        let count = entries.iter().rposition(|(entry, _)| entry.is_some()).map_or(0, |last| last + 1);
+        let text = |(entry, none): &(Option<String>, &str)| format!(", {}", entry.as_deref().unwrap_or(none));
+        entries[..count].iter().map(text).collect()
     }
 
     fn reports(&self, rows: &mut String) -> Option<String> {

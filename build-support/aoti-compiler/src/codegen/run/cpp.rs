@@ -1,8 +1,10 @@
 //! Prints a run plan as C++ that runs on the host: it calls kernels, or launches them on a device, and reads what decides
 //! what comes next. The vocabulary is that of `include/aoti/run.h`, and for devices of `include/aoti/gpu/host.h`.
 
-use super::{Action, Assert, Call, Condition, Copy, Launch, Map, Place, Pointer, Read, RunPlan};
-use crate::codegen::c_family::expr::{condition as condition_text, scalar, symbol_name, worker_bytes};
+use super::{Action, Allocate, Assert, Call, Condition, Copy, Launch, Map, Place, Pointer, Read, RunPlan};
+use crate::codegen::c_family::expr::{
+    checked, condition as condition_text, scalar, symbol_name, worker_bytes,
+};
 use crate::codegen::c_family::indent;
 use crate::codegen::c_family::terms::type_name;
 use crate::codegen::foreign::comment;
@@ -65,6 +67,16 @@ fn scratch_bytes(scratch: &Scratch) -> String {
     }
 }
 
+/// The same with overflow noticed, where a run allocates it.
+fn checked_bytes(Scratch { shared, worker, units }: &Scratch) -> String {
+    let own = match units {
+        None if worker.is(0) => return checked(shared),
+        None => checked(worker),
+        Some(units) => format!("(has_matrix_units() ? {} : {})", checked(units), checked(worker)),
+    };
+    format!("{} + Checked(run.context->threads) * {own}", checked(shared))
+}
+
 fn known(symbol: Symbol) -> String {
     format!("{} = symbols[{}]", symbol_name(symbol), symbol.index)
 }
@@ -123,6 +135,14 @@ impl<C: Callees> Printer<'_, C> {
                 };
                 format!("if (!{condition}) return {};\n", self.code(*failure))
             }
+            Action::Allocate(Allocate { late, bytes, output, failure }) => format!(
+                "if (!allocate(run, {}, size({}), {})) return -{};\n",
+                late.as_u32(),
+                checked_bytes(bytes),
+                output.map_or_else(|| "-1".to_owned(), |position| position.to_string()),
+                self.code(*failure)
+            ),
+            Action::Free(late) => format!("release(run, {});\n", late.as_u32()),
             Action::If { predicate, then, otherwise } => format!(
                 "if ({}) {{\n{}}} else {{\n{}}}\n",
                 flag_text(predicate),
@@ -166,6 +186,7 @@ fn pointer(pointer: &Pointer) -> String {
         Place::Weights(offset) => ("weights", offset.to_string()),
         Place::Expanded(offset) => ("expanded", offset.to_string()),
         Place::Arena(offset) => ("arena", scalar(offset)),
+        Place::Late(late) => ("late", late.as_u32().to_string()),
     };
     let start = if pointer.start.is(0) { String::new() } else { format!(", {}", scalar(&pointer.start)) };
     format!("{name}<{}>(run, {position}{start})", type_name(pointer.dtype))
@@ -210,6 +231,8 @@ fn symbols_of(actions: &[Action], symbols: &mut BTreeSet<Symbol>) {
             Action::Assert(Assert { condition: Condition::Sizes(guard), .. }) => {
                 symbols.extend(guard.condition.symbols());
             }
+            Action::Allocate(Allocate { bytes, .. }) => super::late::symbols_of_scratch(bytes, symbols),
+            Action::Free(_) => {}
             Action::If { predicate, then, otherwise } => {
                 symbols_of_pointer(predicate, symbols);
                 symbols_of(then, symbols);

@@ -5,6 +5,7 @@
 //! decides nothing. Knows neither kernels' insides nor any language.
 
 mod cpp;
+mod late;
 mod plan;
 #[cfg(test)]
 mod tests;
@@ -19,8 +20,11 @@ use super::weights::{Expansion, expanded_bytes};
 use crate::dtype::DType;
 use crate::graph::{Guard, Origin};
 use crate::loops::KernelId;
+use crate::schedule::memory::LateId;
+use crate::select::Scratch;
 use crate::symbolic::{Expr, Interval, Symbol};
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
+use std::collections::BTreeSet;
 
 /// A way in which a run can fail.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -96,6 +100,8 @@ pub enum Place {
     Expanded(u64),
     /// So many bytes into the arena.
     Arena(Expr),
+    /// Memory that the run has allocated.
+    Late(LateId),
 }
 
 /// One thing that a run does.
@@ -111,6 +117,10 @@ pub enum Action {
     Read(Read),
     /// Fails the run where a condition does not hold.
     Assert(Assert),
+    /// Allocates memory whose size has been read.
+    Allocate(Allocate),
+    /// Frees it; what is not freed when a run ends is freed then.
+    Free(LateId),
     /// Does one of two things.
     If {
         /// A boolean.
@@ -142,6 +152,8 @@ pub struct Call {
     pub tensors: Vec<Pointer>,
     /// Sizes, which come after the tensors.
     pub sizes: Vec<Symbol>,
+    /// The memory that is its scratch, where that is not the run's.
+    pub scratch: Option<LateId>,
 }
 
 /// A call on a device, with the shape of its threads.
@@ -241,6 +253,19 @@ pub struct Assert {
     pub failure: FailureId,
 }
 
+/// Memory that is allocated when its size is known.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Allocate {
+    /// Which it is.
+    pub late: LateId,
+    /// How much: the sum for all threads and for each.
+    pub bytes: Scratch,
+    /// The caller's output that it is for.
+    pub output: Option<usize>,
+    /// Where there is no such memory.
+    pub failure: FailureId,
+}
+
 /// Something that is true or false during a run.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Condition {
@@ -288,6 +313,8 @@ impl RunPlan {
             Action::Call(_)
             | Action::Read(_)
             | Action::Assert(_)
+            | Action::Allocate(_)
+            | Action::Free(_)
             | Action::If { .. }
             | Action::Loop { .. } => false,
         })
@@ -297,7 +324,9 @@ impl RunPlan {
     pub(super) fn given_launches(&self) -> usize {
         let is_given = |pointer: &Pointer| match pointer.place {
             Place::Input(_) | Place::Output(_) | Place::State(_) => true,
-            Place::Generator | Place::Weights(_) | Place::Expanded(_) | Place::Arena(_) => false,
+            Place::Generator | Place::Weights(_) | Place::Expanded(_) | Place::Arena(_) | Place::Late(_) => {
+                false
+            }
         };
         let launches = self.actions.iter().filter_map(|action| match action {
             Action::Launch(launch) => Some(launch),
@@ -305,10 +334,17 @@ impl RunPlan {
             | Action::Copy(_)
             | Action::Read(_)
             | Action::Assert(_)
+            | Action::Allocate(_)
+            | Action::Free(_)
             | Action::If { .. }
             | Action::Loop { .. } => None,
         });
         launches.filter(|launch| launch.call.tensors.iter().any(is_given)).count()
+    }
+
+    /// Pieces of memory that a run allocates.
+    pub(super) fn late(&self) -> usize {
+        late::count(&self.actions)
     }
 
     /// The products that a library may be asked for, in the order of their numbers.
@@ -345,7 +381,12 @@ fn products_of<'a>(actions: &'a [Action], all: &mut Vec<&'a Product>) {
                 products_of(first, all);
                 products_of(second, all);
             }
-            Action::Call(_) | Action::Copy(_) | Action::Read(_) | Action::Assert(_) => {}
+            Action::Call(_)
+            | Action::Copy(_)
+            | Action::Read(_)
+            | Action::Assert(_)
+            | Action::Allocate(_)
+            | Action::Free(_) => {}
         }
     }
 }
@@ -365,7 +406,9 @@ fn reports_of<'a>(actions: &'a [Action], all: &mut Vec<(FailureId, &'a Pointer)>
             | Action::Call(_)
             | Action::Launch(_)
             | Action::Copy(_)
-            | Action::Read(_) => {}
+            | Action::Read(_)
+            | Action::Allocate(_)
+            | Action::Free(_) => {}
         }
     }
 }
@@ -374,6 +417,11 @@ fn failures_of(actions: &[Action], symbols: &mut SecondaryMap<FailureId, Vec<Sym
     for action in actions {
         match action {
             Action::Read(read) => symbols[read.failure] = vec![read.symbol],
+            Action::Allocate(Allocate { bytes, failure, .. }) => {
+                let mut about = BTreeSet::new();
+                late::symbols_of_scratch(bytes, &mut about);
+                symbols[*failure] = about.into_iter().collect();
+            }
             Action::Assert(Assert { condition: Condition::Sizes(guard), failure }) => {
                 symbols[*failure] = guard.condition.symbols().into_iter().collect();
             }
@@ -388,7 +436,8 @@ fn failures_of(actions: &[Action], symbols: &mut SecondaryMap<FailureId, Vec<Sym
             Action::Assert(Assert { condition: Condition::Holds(_) | Condition::Succeeded(_), .. })
             | Action::Call(_)
             | Action::Launch(_)
-            | Action::Copy(_) => {}
+            | Action::Copy(_)
+            | Action::Free(_) => {}
         }
     }
 }

@@ -2,8 +2,8 @@
 //! message.
 
 use super::{
-    Action, Assert, Call, Check, Condition, Expanded, FailureId, InitialState, KernelFacts, Launch, Map,
-    Place, Pointer, Product, Read, RunPlan, Written,
+    Action, Allocate, Assert, Call, Check, Condition, Expanded, FailureId, InitialState, KernelFacts, Launch,
+    Map, Place, Pointer, Product, Read, RunPlan, Written, late,
 };
 use crate::codegen::functions::{FunctionId, Functions};
 use crate::codegen::gpu::{self, MapArgument};
@@ -12,11 +12,12 @@ use crate::dtype::DType;
 use crate::graph::{ConstantId, Guard, Relation, placed};
 use crate::loops::{BufferId, Kernel, KernelId, KernelKind, Program, Step, Storage};
 use crate::schedule::Schedule;
-use crate::schedule::memory::{MemoryPlan, most};
-use crate::select::{LibraryProduct, PackedOperand};
+use crate::schedule::memory::{LateId, MemoryPlan, is_late_scratch, most};
+use crate::select::{LibraryProduct, PackedOperand, Scratch};
 use crate::symbolic::{Expr, RangeTable, Ranges, Symbol};
 use crate::target::Target;
 use indexmap::IndexMap;
+use std::collections::BTreeSet;
 
 /// Memory that a library may use for a product (`kLibraryBytes` of `gpu/library.h`).
 const LIBRARY_BYTES: i64 = 32 << 20;
@@ -93,6 +94,13 @@ pub(in crate::codegen) fn plan_with<F: Library>(
         ranges,
         state_offsets: state_offsets(program),
         products: 0,
+        late: memory
+            .late
+            .values()
+            .chain(memory.late_scratch.values())
+            .map(|late| late.as_u32() + 1)
+            .max()
+            .unwrap_or(0),
         planned: Planned {
             run: RunPlan { arena_bytes: memory.arena_bytes.clone(), ..RunPlan::default() },
             functions,
@@ -105,7 +113,8 @@ pub(in crate::codegen) fn plan_with<F: Library>(
         planner.planned.run.kernels.push(facts);
     }
     planner.checks();
-    planner.planned.run.actions = planner.actions(&program.steps);
+    let all = memory.late.values().copied().collect();
+    planner.planned.run.actions = planner.actions(&program.steps, &all, &mut BTreeSet::new());
     planner.states();
     planner.planned
 }
@@ -126,6 +135,8 @@ struct Planner<'a, F> {
     state_offsets: Vec<u64>,
     /// Products that a library may be asked for, so far.
     products: usize,
+    /// Pieces of memory that the run allocates, so far.
+    late: u32,
     planned: Planned<F>,
 }
 
@@ -137,24 +148,64 @@ impl<F: Library> Planner<'_, F> {
         }
     }
 
-    fn actions(&mut self, steps: &[Step]) -> Vec<Action> {
-        let mut actions = Vec::new();
+    /// A list of steps, in which the memory `wanted` is allocated; `known` are the symbols that have been read.
+    fn actions(
+        &mut self,
+        steps: &[Step],
+        wanted: &BTreeSet<LateId>,
+        known: &mut BTreeSet<Symbol>,
+    ) -> Vec<Action> {
+        let placed = late::place(self.program, self.memory, steps, wanted, known);
+        let (mut actions, none) = (Vec::new(), BTreeSet::new());
         // What is required right behind a read is checked first: it tells more than the bound that follows from it.
         let mut unchecked: Vec<(Symbol, &str)> = Vec::new();
-        for step in steps {
+        for (position, step) in steps.iter().enumerate() {
             if !matches!(step, Step::Require(_)) {
                 actions.extend(unchecked.drain(..).filter_map(|(symbol, place)| self.bound(symbol, place)));
             }
-            actions.push(self.action(step));
+            let before = placed.before.get(&position).into_iter().flatten();
+            actions.extend(before.map(|late| self.allocate(*late)));
+            let inside = placed.inside.get(&position).unwrap_or(&none);
             if let Step::Kernel(id) = step {
-                actions.extend(self.succeeded(*id));
+                self.kernel(*id, &mut actions);
+            } else {
+                actions.push(self.action(step, inside, known));
             }
             if let Step::Read { symbol, place, .. } = step {
                 unchecked.push((*symbol, place));
             }
+            known.extend(late::read_by(step));
+            let behind = placed.behind.get(&position).into_iter().flatten().copied();
+            actions.extend(behind.map(Action::Free));
         }
         actions.extend(unchecked.drain(..).filter_map(|(symbol, place)| self.bound(symbol, place)));
         actions
+    }
+
+    /// Allocates a tensor.
+    fn allocate(&mut self, late: LateId) -> Action {
+        let id = late::tensors(self.memory)[&late];
+        let buffer = &self.program.buffers[id];
+        let size = i64::try_from(buffer.dtype.size()).expect("elements are small");
+        let shared = &Expr::product(&buffer.shape) * size;
+        let output = if let Storage::Output(position) = buffer.storage { Some(position) } else { None };
+        let failure = self.failure(late::tensor_text(self.program, id));
+        Action::Allocate(Allocate { late, bytes: Scratch { shared, ..Scratch::default() }, output, failure })
+    }
+
+    /// A call of a kernel, with the scratch that is allocated for it alone.
+    fn kernel(&mut self, id: KernelId, actions: &mut Vec<Action>) {
+        let first = self.planned.run.failures.len();
+        let (call, own) = self.call(id);
+        debug_assert_eq!(first, self.planned.run.failures.len(), "calls do not fail");
+        let free = own.as_ref().map(|(late, _)| Action::Free(*late));
+        if let Some((late, bytes)) = own {
+            let failure = self.failure(late::scratch_text(self.program, id));
+            actions.push(Action::Allocate(Allocate { late, bytes, output: None, failure }));
+        }
+        actions.push(call);
+        actions.extend(self.succeeded(id));
+        actions.extend(free);
     }
 
     /// What is said where a condition does not hold.
@@ -181,9 +232,11 @@ impl<F: Library> Planner<'_, F> {
         Some(self.require(&Guard { condition, message }))
     }
 
-    fn action(&mut self, step: &Step) -> Action {
+    fn action(&mut self, step: &Step, wanted: &BTreeSet<LateId>, known: &BTreeSet<Symbol>) -> Action {
+        // What is read inside is known there alone.
+        let mut actions = |steps: &[Step]| self.actions(steps, wanted, &mut known.clone());
         match step {
-            Step::Kernel(id) => self.call(*id),
+            Step::Kernel(id) => self.call(*id).0,
             Step::Read { buffer, symbol, place } => Action::Read(self.read(*buffer, *symbol, place)),
             Step::Assert(buffer, message) => {
                 let condition = Condition::Holds(self.plain(*buffer));
@@ -191,14 +244,14 @@ impl<F: Library> Planner<'_, F> {
             }
             Step::Require(guard) => self.require(guard),
             Step::If { predicate, then, otherwise } => Action::If {
+                then: actions(then),
+                otherwise: actions(otherwise),
                 predicate: self.plain(*predicate),
-                then: self.actions(then),
-                otherwise: self.actions(otherwise),
             },
             Step::Loop { condition, predicate, body } => Action::Loop {
-                condition: self.actions(condition),
+                condition: actions(condition),
+                body: actions(body),
                 predicate: self.plain(*predicate),
-                body: self.actions(body),
             },
         }
     }
@@ -215,10 +268,24 @@ impl<F: Library> Planner<'_, F> {
         Read { from: self.plain(buffer), symbol, range, failure }
     }
 
-    fn call(&mut self, id: KernelId) -> Action {
+    /// The call of a kernel, and the scratch that must be allocated for it.
+    fn call(&mut self, id: KernelId) -> (Action, Option<(LateId, Scratch)>) {
         let operands = self.planned.functions.add(self.schedule, id);
-        let scratch = operands.shape.as_ref().and_then(|shape| shape.scratch.as_ref());
-        let mut tensors: Vec<Pointer> = scratch.map(|bytes| self.scratch(bytes)).into_iter().collect();
+        let late = self.memory.late_scratch.get(&id).filter(|_| operands.shape.is_none());
+        let mut own = late.map(|late| (*late, self.schedule.choices[id].scratch.clone()));
+        let scratch = own.as_ref().map(|(late, _)| *late);
+        let mut tensors = Vec::new();
+        // On a device it is an argument.
+        if let Some(bytes) = operands.shape.as_ref().and_then(|shape| shape.scratch.clone()) {
+            let bytes = Scratch { shared: bytes, ..Scratch::default() };
+            if is_late_scratch(&self.program.symbols, &bytes, self.ranges) {
+                let late = self.next_late();
+                tensors.push(Pointer { dtype: DType::U8, place: Place::Late(late), start: Expr::int(0) });
+                own = Some((late, bytes));
+            } else {
+                tensors.push(self.scratch(&bytes.shared));
+            }
+        }
         if let KernelKind::Extern(_) = self.program.kernels[id].kind {
             tensors.push(self.report());
         }
@@ -227,8 +294,8 @@ impl<F: Library> Planner<'_, F> {
         }
         let maps =
             operands.shape.iter().flat_map(|shape| &shape.maps).map(|own| self.map(&operands, own)).collect();
-        let call = Call { kernel: id, function: operands.function, tensors, sizes: operands.sizes };
-        match operands.shape {
+        let call = Call { kernel: id, function: operands.function, tensors, sizes: operands.sizes, scratch };
+        let action = match operands.shape {
             None => Action::Call(call),
             Some(shape) => Action::Launch(Launch {
                 call,
@@ -239,7 +306,14 @@ impl<F: Library> Planner<'_, F> {
                 maps,
                 product: shape.product.map(|form| Box::new(self.product(&form))),
             }),
-        }
+        };
+        (action, own)
+    }
+
+    /// Memory beside what the schedule knows of.
+    fn next_late(&mut self) -> LateId {
+        self.late += 1;
+        LateId::from_u32(self.late - 1)
     }
 
     /// A buffer as a kernel is given it, from an element on.
@@ -276,7 +350,8 @@ impl<F: Library> Planner<'_, F> {
             | Place::State(_)
             | Place::Generator
             | Place::Expanded(_)
-            | Place::Arena(_) => unreachable!("what a library adds is weights"),
+            | Place::Arena(_)
+            | Place::Late(_) => unreachable!("what a library adds is weights"),
         });
         let workspace = self.scratch(&Expr::int(LIBRARY_BYTES));
         let (pitches, turned) = ([a.pitch, b.pitch, result.pitch], [a.turned, b.turned]);
@@ -336,6 +411,7 @@ impl<F: Library> Planner<'_, F> {
     fn pointer(&mut self, id: BufferId, form: &Form) -> Pointer {
         let buffer = &self.program.buffers[id];
         let place = match buffer.storage {
+            Storage::Temporary if self.memory.late.contains_key(&id) => Place::Late(self.memory.late[&id]),
             Storage::Input(position) => Place::Input(position),
             Storage::Output(position) => Place::Output(position),
             Storage::State(position) => Place::State(self.state_offsets[position]),

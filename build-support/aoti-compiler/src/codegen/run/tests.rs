@@ -331,3 +331,100 @@ proptest! {
         let _ = parse(&text).map(|plan| print(&plan));
     }
 }
+
+/// The actions of a plan, a line each, for steps over late buffers: `b2` and `b3` of a size that is read, and the output `b1`.
+fn late_actions(range: &str, steps: &str) -> Vec<String> {
+    let text = format!(
+        r#"loops "m" {{
+  symbol s0 "found" in {range} from data
+  buffer b0 "x": f32[8] input 0
+  buffer b1 "y": f32[s0, 8] output 0
+  buffer b2 "h": f32[s0, 8] temporary
+  buffer b3 "g": f32[s0, 8] temporary
+  buffer b4 "count": i64[] temporary
+  buffer b5 "flag": bool[] temporary
+  inputs [b0]
+  graph_inputs [b0]
+  outputs [b1]
+  {steps}
+}}"#
+    );
+    let plan = planned(&text);
+    let printed = print(&plan);
+    assert_eq!(parse(&printed).expect("it parses"), plan);
+    let lines = printed.lines().map(|line| line.strip_prefix("  ").unwrap_or(line));
+    let is_told = |line: &&str| {
+        let word = line.trim_start().split(' ').next().unwrap_or("");
+        ["allocate", "free", "call", "read", "if", "else", "loop", "while"].contains(&word)
+    };
+    lines.filter(is_told).map(str::to_owned).collect()
+}
+
+/// A kernel that fills a buffer of `[s0, 8]`.
+fn fills(to: &str) -> String {
+    format!(
+        "kernel \"fill\" {{\n  for [i0 < s0, i1 < 8] {{\n    stage [] {{\n      t0: f32 = load b0[i1]\n      store {to}[i0, i1] = t0\n    }}\n  }}\n}}\n"
+    )
+}
+
+/// A kernel that reverses the rows of one buffer into another, so that it cannot lie in its place.
+fn turns(from: &str, to: &str) -> String {
+    copies("turn", from, to).replace(&format!("load {from}[i0, i1]"), &format!("load {from}[i0, 7 - i1]"))
+}
+
+#[test]
+fn memory_without_a_bound_is_allocated_when_its_size_is_read_and_freed_after_its_last_use() {
+    let steps = format!("read s0 b4 \"m.py:4\"\n{}{}{}", fills("b2"), turns("b2", "b3"), turns("b3", "b1"));
+    assert_eq!(
+        late_actions("0..inf", &steps),
+        [
+            "read s0 in 0..inf e0 i64 arena [0]",
+            "allocate m1 [32*s0] e1",
+            "call k0 f0 (f32 input 0, f32 late m1) [s0]",
+            "allocate m2 [32*s0] e2",
+            "call k1 f1 (f32 late m1 from [28], f32 late m2) [s0]",
+            "free m1",
+            "allocate m0 [32*s0] output 0 e3",
+            "call k2 f1 (f32 late m2 from [28], f32 output 0) [s0]",
+            "free m2",
+        ]
+    );
+}
+
+#[test]
+fn memory_is_set_aside_for_sizes_with_a_bound_that_is_not_out_of_all_proportion() {
+    let steps = format!("read s0 b4 \"m.py:4\"\n{}{}{}", fills("b2"), turns("b2", "b3"), turns("b3", "b1"));
+    let allocated = |range: &str| late_actions(range, &steps).iter().any(|line| line.starts_with("allocate"));
+    assert!(!allocated("0..1000000"), "a stated bound");
+    assert!(allocated("0..93824992236885"), "what no memory holds bounds nothing");
+}
+
+#[test]
+fn what_is_read_in_an_iteration_is_allocated_and_freed_there_and_what_is_known_before_is_allocated_once() {
+    let read = "read s0 b4 \"m.py:4\"\n";
+    let body = [&fills("b2"), &turns("b2", "b3"), &turns("b3", "b1")].map(String::as_str).concat();
+    let inside = late_actions("0..inf", &format!("loop {{\n}}\nwhile b5 {{\n{read}{body}}}\n"));
+    let first = inside.iter().position(|line| line.contains("allocate m1")).expect("it is allocated");
+    assert!(inside[first].starts_with("  ") && inside[first - 1].contains("read s0"), "{inside:#?}");
+    assert!(inside.iter().any(|line| line == "  free m2"), "{inside:#?}");
+
+    let outside = late_actions("0..inf", &format!("{read}loop {{\n}}\nwhile b5 {{\n{body}}}\n"));
+    let depth = |word: &str| {
+        let own = outside.iter().filter(|line| line.trim_start().starts_with(word));
+        own.map(|line| line.starts_with(' ')).collect::<Vec<_>>()
+    };
+    assert_eq!((depth("allocate"), depth("free")), (vec![false; 3], vec![false; 2]), "{outside:#?}");
+}
+
+#[test]
+fn a_branch_allocates_what_it_alone_needs() {
+    let branch = [fills("b2"), turns("b2", "b1")].concat();
+    let actions = late_actions(
+        "0..inf",
+        &format!("read s0 b4 \"m.py:4\"\nif b5 {{\n{branch}}}\nelse {{\n{}}}\n", fills("b1")),
+    );
+    let own: Vec<&String> = actions.iter().filter(|line| line.contains("m1")).collect();
+    assert!(own.len() == 4 && own.iter().all(|line| line.starts_with("  ")), "{actions:#?}");
+    let outputs = actions.iter().filter(|line| line.contains("output 0 e")).count();
+    assert_eq!(outputs, 2, "each branch asks for the output: {actions:#?}");
+}

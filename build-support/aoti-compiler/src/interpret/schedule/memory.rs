@@ -5,6 +5,7 @@ use crate::interpret::index::Symbols;
 use crate::interpret::tensor::Tensor;
 use crate::loops::{BufferId, Program, Storage};
 use crate::schedule::Schedule;
+use crate::schedule::memory::MemoryPlan;
 use std::collections::BTreeMap;
 
 /// Bytes of a run.
@@ -12,6 +13,8 @@ pub(super) struct Memory {
     arena: Vec<u8>,
     /// Byte offsets of temporaries.
     places: BTreeMap<BufferId, usize>,
+    /// Of buffers that are allocated late and take turns in one place, the one that stands for all.
+    turns: BTreeMap<BufferId, BufferId>,
     /// Every other buffer by itself. Rows are made for the positions that run together.
     own: BTreeMap<BufferId, Vec<u8>>,
 }
@@ -37,6 +40,7 @@ impl Memory {
             // What nobody wrote shows: NaN, or a large number.
             arena: vec![0xff; usize::try_from(bytes).expect("checked above")],
             places: BTreeMap::new(),
+            turns: turns(&schedule.memory),
             own: BTreeMap::new(),
         };
         for (buffer, offset) in &schedule.memory.offsets {
@@ -69,6 +73,7 @@ impl Memory {
 
     /// The bytes of a buffer of `bytes` bytes.
     fn bytes(&self, buffer: BufferId, bytes: usize) -> Result<&[u8], EvalError> {
+        let buffer = self.turns.get(&buffer).copied().unwrap_or(buffer);
         let whole = match self.places.get(&buffer) {
             Some(offset) => self.arena.get(*offset..*offset + bytes),
             None => self.own.get(&buffer).and_then(|own| own.get(..bytes)),
@@ -77,6 +82,7 @@ impl Memory {
     }
 
     fn bytes_mut(&mut self, buffer: BufferId, bytes: usize) -> Result<&mut [u8], EvalError> {
+        let buffer = self.turns.get(&buffer).copied().unwrap_or(buffer);
         let whole = match self.places.get(&buffer) {
             Some(offset) => self.arena.get_mut(*offset..*offset + bytes),
             None => {
@@ -163,6 +169,11 @@ impl Memory {
         self.bytes_mut(buffer, value.bytes().len())?.copy_from_slice(value.bytes());
         Ok(())
     }
+}
+
+fn turns(plan: &MemoryPlan) -> BTreeMap<BufferId, BufferId> {
+    let mut first = BTreeMap::new();
+    plan.late.iter().map(|(buffer, late)| (*buffer, *first.entry(*late).or_insert(*buffer))).collect()
 }
 
 fn missing(buffer: BufferId) -> EvalError {

@@ -2,13 +2,13 @@
 
 use super::TEMPLATES;
 use crate::diagnostic::Diagnostics;
-use crate::loops::{self, Buffer, BufferId};
+use crate::loops::{self, Buffer, BufferId, KernelId};
 use crate::schedule::Schedule;
 use crate::schedule::mapping::{
     Along, Block, CpuMapping, GpuMapping, Grain, IndexWidth, Lanes, Mapping, Multiplier, Rows, Split, Teams,
     Tile,
 };
-use crate::schedule::memory::MemoryPlan;
+use crate::schedule::memory::{LateId, MemoryPlan};
 use crate::select::{Choice, Expansion, Form, PackedOperand, Packing, Scratch, Template};
 use crate::symbolic::Expr;
 use crate::target::{CpuTarget, GpuTarget, MathLibrary, Target, Tf32};
@@ -39,8 +39,20 @@ fn schedule(cursor: &mut Cursor<'_>) -> Result<Schedule, SyntaxError> {
         let buffer = buffer(cursor, &program.buffers)?;
         memory.offsets.insert(buffer, one(cursor)?);
     }
+    while cursor.eat_word("late") {
+        let buffer = buffer(cursor, &program.buffers)?;
+        memory.late.insert(buffer, LateId::from_u32(cursor.reference('m')?));
+    }
+    while cursor.eat_word("late-scratch") {
+        let kernel = KernelId::from_u32(cursor.reference('k')?);
+        if !program.kernels.is_valid(kernel) {
+            return Err(cursor.error("there is no such kernel"));
+        }
+        memory.late_scratch.insert(kernel, LateId::from_u32(cursor.reference('m')?));
+    }
     cursor.expect('}')?;
-    let scratch = choices.values().map(|choice: &Choice| &choice.scratch);
+    let early = choices.iter().filter(|(kernel, _)| !memory.late_scratch.contains_key(kernel));
+    let scratch = early.map(|(_, choice): (_, &Choice)| &choice.scratch);
     memory.scratch = scratch.filter(|scratch| !scratch.is_empty()).cloned().collect();
     Ok(Schedule { target, program, choices, mappings, memory })
 }

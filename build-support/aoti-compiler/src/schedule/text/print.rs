@@ -46,6 +46,12 @@ fn printed(schedule: &Schedule, detail: Detail) -> String {
     for (buffer, offset) in &schedule.memory.offsets {
         let _ = writeln!(text, "  place {buffer} [{offset}]");
     }
+    for (buffer, late) in &schedule.memory.late {
+        let _ = writeln!(text, "  late {buffer} {late}");
+    }
+    for (kernel, late) in &schedule.memory.late_scratch {
+        let _ = writeln!(text, "  late-scratch {kernel} {late}");
+    }
     text.push_str("}\n");
     text
 }

@@ -70,9 +70,4 @@ impl Poison {
         };
         self.symbols.extend(numbers.into_iter().filter(is_lost));
     }
-
-    /// Whether a number was never read, because what it would have been read from was refused.
-    pub(super) fn has(&self, symbol: Symbol) -> bool {
-        self.symbols.contains(&symbol)
-    }
 }

@@ -51,58 +51,19 @@ fn translate(program: &Program, registry: &Registry) -> (Vec<Guard>, Result<Grap
         Err(inputs) => findings.extend(inputs.0),
     }
     let outputs = if findings.is_empty() { walk.outputs() } else { Err(Diagnostics(findings)) };
-    let (defaults, poison) = (std::mem::take(&mut walk.cx.default_bounds), walk.poison);
+    let defaults = std::mem::take(&mut walk.cx.default_bounds);
     let graph = walk.cx.b.finish();
     let required = graph.guards.clone();
-    let result = match outputs {
-        Ok(()) => finished(graph, &defaults),
-        // What was understood of the program has sizes too.
-        Err(mut findings) => {
-            findings.0.extend(unbounded_sizes(&graph, &poison));
-            Err(findings)
-        }
-    };
-    (required, result)
+    (required, outputs.and_then(|()| finished(graph, &defaults)))
 }
 
-/// A graph whose sizes have bounds.
+/// A graph whose sizes have the bounds that follow for them.
 fn finished(graph: Graph, defaults: &BTreeMap<Symbol, i64>) -> Result<Graph, Diagnostics> {
     let graph = bounds::follow_or(graph, defaults);
-    let unbounded = unbounded_sizes(&graph, &Poison::default());
-    if !unbounded.is_empty() {
-        return Err(Diagnostics(unbounded));
-    }
     // What rules build is well formed for programs of torch.export, which read numbers before they use them and have
     // positions that some run is within; other files may hold programs that do not.
     verify(&graph)?;
     Ok(graph)
-}
-
-/// Sizes that are read from data and that nothing limits: no memory can be planned for them. Each is told at the first
-/// operator whose result has it. What would have limited one that was never read is not known.
-fn unbounded_sizes(graph: &Graph, poison: &Poison) -> Vec<Diagnostic> {
-    let unlimited = bounds::unlimited(graph);
-    let first_use = |symbol: Symbol| {
-        graph.nodes.iter().find(|node| {
-            let mut used = BTreeSet::new();
-            for size in node.outputs.iter().flat_map(|value| &graph.ty(*value).shape) {
-                size.collect_symbols(&mut used);
-            }
-            used.contains(&symbol)
-        })
-    };
-    let finding = |symbol: Symbol| {
-        let info = graph.symbols.get(symbol.index as usize)?;
-        let message = format!("the size `{}` is read from data and has no bound", info.name);
-        let help = "state one in the program with `torch._check(size <= bound)`, where the bound is a number or a size of \
-                    an input, and export again";
-        let finding = Diagnostic::new(Code::Size, message).help(help);
-        Some(match first_use(symbol) {
-            Some(node) => finding.at(&graph.origins[node.origin]),
-            None => finding,
-        })
-    };
-    unlimited.into_iter().filter(|symbol| !poison.has(*symbol)).filter_map(finding).collect()
 }
 
 /// A program on its way through the rules.

@@ -130,18 +130,16 @@ fn histogram_bounds(
     Ok([bounds[0], bounds[1]])
 }
 
-/// As many integers are counted where neither the program nor the element type says which is the largest.
-const MOST_COUNTED: i64 = 1 << 16;
-
-/// The size of the counts is at most this, unless the program states another bound.
-fn most_counted(dtype: DType, least: &Expr) -> i64 {
-    let most = match dtype {
+/// The size of the counts is at most this, where the element type says which integer is the largest that memory can be set
+/// aside for.
+fn most_counted(dtype: DType, least: &Expr) -> Option<i64> {
+    let most: i64 = match dtype {
         DType::Bool => 2,
         DType::I8 => 1 << 7,
         DType::U8 => 1 << 8,
         DType::I16 => 1 << 15,
-        DType::U16
-        | DType::I32
+        DType::U16 => 1 << 16,
+        DType::I32
         | DType::U32
         | DType::I64
         | DType::U64
@@ -149,9 +147,9 @@ fn most_counted(dtype: DType, least: &Expr) -> i64 {
         | DType::Bf16
         | DType::F32
         | DType::F64
-        | DType::F8(_) => MOST_COUNTED,
+        | DType::F8(_) => return None,
     };
-    most.max(least.as_int().unwrap_or(0))
+    Some(most.max(least.as_int().unwrap_or(0)))
 }
 
 /// Counts (or sums of weights) of each integer; the size follows from the data.
@@ -170,7 +168,9 @@ fn bincount(cx: &mut Context, a: &Args) -> Rule {
         return Err(RuleError::Malformed("the result has no described size".to_owned()));
     };
     if let Node::Sym(symbol) = size.node() {
-        cx.default_bounds.insert(*symbol, most_counted(own, &least));
+        if let Some(most) = most_counted(own, &least) {
+            cx.default_bounds.insert(*symbol, most);
+        }
         let largest = cx.b.reduce(ReduceOp::Max, x, &[0], false)?;
         let count = cx.with_number(BinaryOp::Add, largest, 1i64)?;
         let least = cx.b.index(least, &[]);

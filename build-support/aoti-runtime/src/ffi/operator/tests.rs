@@ -71,6 +71,8 @@ fn called(dtype: DType, mode: Option<&CStr>, threads: i32) -> Result<Vec<f32>, S
         offset: 0,
         on_time: None,
         on_time_arg: ptr::null_mut(),
+        allocate_output: None,
+        allocate_output_arg: ptr::null_mut(),
     };
     let mut error = AotiError { code: 0, message: [0; abi::AOTI_MESSAGE_BYTES as usize] };
     let (input, output) = (tensor(x.as_ptr().cast_mut(), dtype), tensor(y.as_mut_ptr(), DType::F32));

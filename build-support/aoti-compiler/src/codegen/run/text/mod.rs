@@ -13,8 +13,9 @@
 //! }
 //! ```
 //!
-//! Addresses are `input N`, `output N`, `state BYTES`, `weights BYTES` and `arena [BYTES]`, each behind the type of what
-//! lies there. Functions are numbered; their text is not part of a plan.
+//! Addresses are `input N`, `output N`, `state BYTES`, `weights BYTES`, `arena [BYTES]` and `late mN`, each behind the type of
+//! what lies there. `allocate m0 [4*s1] e2` allocates memory when its size is known, with `threads [BYTES]` more for each thread,
+//! `output N` where it is the caller's; `free m0` gives it back. Functions are numbered; their text is not part of a plan.
 
 mod parse;
 mod print;

@@ -2,12 +2,14 @@
 
 use crate::codegen::functions::FunctionId;
 use crate::codegen::run::{
-    Action, Assert, Call, Check, Condition, Copy, Expanded, FailureId, InitialState, KernelFacts, Launch,
-    Map, Place, Pointer, Product, Read, RunPlan, Written,
+    Action, Allocate, Assert, Call, Check, Condition, Copy, Expanded, FailureId, InitialState, KernelFacts,
+    Launch, Map, Place, Pointer, Product, Read, RunPlan, Written,
 };
 use crate::codegen::weights::Expansion;
 use crate::diagnostic::Diagnostics;
 use crate::loops::KernelId;
+use crate::schedule::memory::LateId;
+use crate::select::Scratch;
 use crate::symbolic::{Expr, Symbol};
 use crate::text::{Cursor, SyntaxError};
 
@@ -148,6 +150,8 @@ impl Parser<'_, '_> {
                 Action::Read(Read { from: self.pointer()?, symbol, range, failure })
             }
             "assert" => Action::Assert(self.assertion()?),
+            "allocate" => Action::Allocate(self.allocate()?),
+            "free" => Action::Free(self.late()?),
             "if" => {
                 let predicate = self.pointer()?;
                 let then = self.block()?;
@@ -186,7 +190,8 @@ impl Parser<'_, '_> {
             }
             sizes.push(Symbol::size(self.cursor.reference('s')?));
         }
-        Ok(Call { kernel, function, tensors, sizes })
+        let scratch = if self.cursor.eat_word("scratch") { Some(self.late()?) } else { None };
+        Ok(Call { kernel, function, tensors, sizes, scratch })
     }
 
     fn launch(&mut self) -> Result<Launch, SyntaxError> {
@@ -279,6 +284,18 @@ impl Parser<'_, '_> {
         Ok(Assert { condition, failure })
     }
 
+    fn late(&mut self) -> Result<LateId, SyntaxError> {
+        Ok(LateId::from_u32(self.cursor.reference('m')?))
+    }
+
+    fn allocate(&mut self) -> Result<Allocate, SyntaxError> {
+        let (late, shared) = (self.late()?, self.cursor.expression()?);
+        let worker = if self.cursor.eat_word("threads") { self.cursor.expression()? } else { Expr::int(0) };
+        let units = if self.cursor.eat_word("units") { Some(self.cursor.expression()?) } else { None };
+        let output = if self.cursor.eat_word("output") { Some(self.cursor.position()?) } else { None };
+        Ok(Allocate { late, bytes: Scratch { shared, worker, units }, output, failure: self.failure()? })
+    }
+
     fn pointer(&mut self) -> Result<Pointer, SyntaxError> {
         let (dtype, place) = (self.cursor.dtype()?, self.place()?);
         let start = if self.cursor.eat_word("from") { self.cursor.expression()? } else { Expr::int(0) };
@@ -294,6 +311,7 @@ impl Parser<'_, '_> {
             "weights" => Place::Weights(self.bytes()?),
             "expanded" => Place::Expanded(self.bytes()?),
             "arena" => Place::Arena(self.cursor.expression()?),
+            "late" => Place::Late(self.late()?),
             _ => return Err(self.cursor.error("expected an address")),
         })
     }

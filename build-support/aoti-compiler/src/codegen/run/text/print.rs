@@ -1,9 +1,10 @@
 //! Prints run plans.
 
 use crate::codegen::run::{
-    Action, Assert, Call, Condition, Copy, Expanded, InitialState, KernelFacts, Launch, Map, Place, Pointer,
-    Product, Read, RunPlan,
+    Action, Allocate, Assert, Call, Condition, Copy, Expanded, InitialState, KernelFacts, Launch, Map, Place,
+    Pointer, Product, Read, RunPlan,
 };
+use crate::select::Scratch;
 use crate::text::{bracketed, guard_line, note_line, quoted, quoted_name, range_text};
 
 /// The whole plan; [`super::parse`] gives it back.
@@ -87,6 +88,18 @@ impl Printer {
                     self.line(&format!("read {symbol} in {range} {failure} {}", pointer(from)));
                 }
                 Action::Assert(own) => self.line(&format!("assert {}", assertion(own))),
+                Action::Allocate(Allocate {
+                    late,
+                    bytes: Scratch { shared, worker, units },
+                    output,
+                    failure,
+                }) => {
+                    let own = if worker.is(0) { String::new() } else { format!(" threads [{worker}]") };
+                    let units = units.as_ref().map_or_else(String::new, |units| format!(" units [{units}]"));
+                    let output = output.map_or_else(String::new, |position| format!(" output {position}"));
+                    self.line(&format!("allocate {late} [{shared}]{own}{units}{output} {failure}"));
+                }
+                Action::Free(late) => self.line(&format!("free {late}")),
                 Action::If { predicate, then, otherwise } => {
                     self.block(&format!("if {}", pointer(predicate)), |printer| printer.actions(then));
                     self.block("else", |printer| printer.actions(otherwise));
@@ -102,7 +115,8 @@ impl Printer {
 
 fn call(call: &Call) -> String {
     let tensors: Vec<String> = call.tensors.iter().map(pointer).collect();
-    format!("{} {} ({}) {}", call.kernel, call.function, tensors.join(", "), bracketed(&call.sizes))
+    let scratch = call.scratch.map_or_else(String::new, |late| format!(" scratch {late}"));
+    format!("{} {} ({}) {}{scratch}", call.kernel, call.function, tensors.join(", "), bracketed(&call.sizes))
 }
 
 fn map_text(Map { tensor, sizes, strides, extents }: &Map) -> String {
@@ -148,5 +162,6 @@ fn place(pointer: &Pointer) -> String {
         Place::Weights(offset) => format!("weights {offset}"),
         Place::Expanded(offset) => format!("expanded {offset}"),
         Place::Arena(offset) => format!("arena [{offset}]"),
+        Place::Late(late) => format!("late {late}"),
     }
 }
