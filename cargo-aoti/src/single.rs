@@ -145,7 +145,8 @@ impl Single {
     /// Opens the library and loads the model.
     pub(crate) fn load(&self) -> Result<(aoti_runtime::Model, ModelInfo), Failure> {
         let path = self.built.library().map(|library| library.path.clone()).unwrap_or_default();
-        let library = Library::open(path, &self.built.symbol)?;
+        // SAFETY: this process has just built the library, of this model.
+        let library = unsafe { Library::open(path, &self.built.symbol) }?;
         let info = library.info()?;
         let weights = match self.weights() {
             Some(file) => aoti_runtime::Weights::file(file)?,

@@ -240,7 +240,9 @@ fn load(library: &Path, number: usize, bundle: &SourceBundle) -> Result<Model, S
         bytes[start..start + data.len()].copy_from_slice(data);
     }
     let weights = Weights::bytes(&bytes).map_err(|error| error.to_string())?;
-    let library = Library::open(library, &bundle.exported_symbol()).map_err(|error| error.to_string())?;
+    // SAFETY: the library was built of this bundle.
+    let library = unsafe { Library::open(library, &bundle.exported_symbol()) };
+    let library = library.map_err(|error| error.to_string())?;
     library
         .load(LoadOptions { weights, ..LoadOptions::default() })
         .map_err(|error| format!("model {number}: {error}"))

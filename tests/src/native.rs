@@ -15,9 +15,15 @@ pub fn load(name: &str, path: &Path) -> Model {
         format!("[package.metadata.aoti.models.{name}]\npath = \"models/{file}\"\nlink = \"dylib\"\n");
     let project = Project::new(&table).with_model(&file, path);
     project.build();
-    let library =
-        Library::open(project.library(name), &project.symbol(name)).expect("the library can be opened");
-    library.load(LoadOptions::default()).expect("the model can be loaded")
+    open(&project, name).load(LoadOptions::default()).expect("the model can be loaded")
+}
+
+/// Opens the shared library of a model that the project has built.
+#[track_caller]
+pub fn open(project: &Project, name: &str) -> Library {
+    // SAFETY: the project has built the library, and says what its symbol is.
+    let library = unsafe { Library::open(project.library(name), &project.symbol(name)) };
+    library.expect("the library can be opened")
 }
 
 /// The symbols that the members of a static library define for each other and for programs. `nm` comes with every

@@ -4,11 +4,11 @@
 #![cfg(unix)]
 
 use aoti_runtime::{
-    AnyView, DType, Device, DeviceTensor, DynTensor, Error, ErrorCode, Finished, Library, LoadOptions, Model,
+    AnyView, DType, Device, DeviceTensor, DynTensor, Error, ErrorCode, Finished, LoadOptions, Model,
     Prepared, Stream, Submitted, Workspace,
 };
 use aoti_tests::models;
-use aoti_tests::native;
+use aoti_tests::native::{self, open};
 use aoti_tests::project::Project;
 use aoti_tests::subcommand::Ended;
 use aoti_tests::tools::are_there;
@@ -69,7 +69,7 @@ fn a_library_for_both_runs_on_the_processor_and_says_what_it_lacks_on_a_gpu() {
         let needed = String::from_utf8_lossy(&needed.stdout).into_owned();
         assert!(!needed.contains("cuda"), "nothing of a GPU is linked: {needed}");
 
-        let library = Library::open(&path, &project.symbol("digits")).unwrap();
+        let library = open(&project, "digits");
         let input = native::numbers(&[5, 1, 8, 8], 7);
         let expected = native::reference(&models::digits(), &input);
         let model = library.load(LoadOptions::default()).unwrap();
@@ -126,7 +126,7 @@ fn a_submitted_run_owns_what_it_uses_until_it_is_waited_for() {
         [package.metadata.aoti.models.digits]\npath = \"models/digits.pt2\"\nlink = \"dylib\"\n";
     let project = Project::new(table).with_model("digits.pt2", &models::digits());
     Ended::of(&mut project.aoti(&["build"])).succeeded();
-    let library = Library::open(project.library("digits"), &project.symbol("digits")).unwrap();
+    let library = open(&project, "digits");
     let model = library.load(LoadOptions::default()).unwrap();
     let pictures = [7, 11].map(|seed| native::numbers(&[5, 1, 8, 8], seed));
     let inputs = pictures.each_ref().map(|picture| Arc::new(model.upload(picture).unwrap()));

@@ -159,7 +159,8 @@ fn added(model: &Model, state: &mut State) -> f32 {
 }
 
 fn replace_weights(library: &Path) {
-    let library = Library::open(library, &symbol(library)).expect("the library is there");
+    // SAFETY: the library was just built from a model of the project.
+    let library = unsafe { Library::open(library, &symbol(library)) }.expect("the library is there");
     let load = |index| {
         library.load(LoadOptions { device: Device::Rocm(index), ..LoadOptions::default() }).expect("it loads")
     };

@@ -3,7 +3,9 @@
 //!
 //! Knows which tensors exist; how a library transforms them is up to the library.
 
-use crate::{DType, Error, ErrorCode, Executor, ModelInfo, ThreadPool, Weights, ffi::prepare};
+use crate::{
+    DType, Error, ErrorCode, Executor, ModelInfo, ThreadPool, Weights, ffi::prepare, tensor::MOST_DIMENSIONS,
+};
 use std::fmt;
 
 /// A tensor that a program offers under some name: row-major, in the machine's byte order.
@@ -56,6 +58,8 @@ impl Weights {
             let given = tensor.bytes.len();
             if name.contains('\0') {
                 Some(format!("`{}` is not a weight of the model", name.escape_default()))
+            } else if tensor.sizes.len() > MOST_DIMENSIONS {
+                Some(format!("weight `{name}` has {} dimensions", tensor.sizes.len()))
             } else if count != Some(given) {
                 let (dtype, sizes) = (tensor.dtype, tensor.sizes);
                 Some(format!("weight `{name}` has {given} bytes, which {dtype} of {sizes:?} does not"))
@@ -81,22 +85,32 @@ impl Weights {
         Weights::from_safetensors_files([path], info, PrepareOptions::default())
     }
 
-    /// The same from a checkpoint in several files, with progress.
+    /// The same from a checkpoint in several files, with progress. All are in memory until the weights are made.
     #[cfg(feature = "safetensors")]
     pub fn from_safetensors_files<P: AsRef<std::path::Path>>(
         paths: impl IntoIterator<Item = P>,
         info: &ModelInfo,
         options: PrepareOptions<'_>,
     ) -> Result<Weights, Error> {
-        let refused = |path: &P, what: String| {
-            let path = path.as_ref().display();
-            Error::new(ErrorCode::Weights, format!("`{path}` {what}"))
+        let open = |path: P| {
+            let path = path.as_ref();
+            Ok((path.display().to_string(), Weights::file(path)?))
         };
-        let open = |path: P| Ok((Weights::file(path.as_ref())?, path));
         let files = paths.into_iter().map(open).collect::<Result<Vec<_>, Error>>()?;
+        let files = files.iter().map(|(path, file)| (path.as_str(), file.as_bytes().unwrap_or_default()));
+        Weights::from_safetensors_bytes(files, info, options)
+    }
+
+    /// The same from files that are in memory already, or mapped ([`Weights::map`]), with what errors call them.
+    #[cfg(feature = "safetensors")]
+    pub fn from_safetensors_bytes<'a>(
+        files: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+        info: &ModelInfo,
+        options: PrepareOptions<'_>,
+    ) -> Result<Weights, Error> {
+        let refused = |path: &str, what: String| Error::new(ErrorCode::Weights, format!("`{path}` {what}"));
         let mut parsed = Vec::new();
-        for (file, path) in &files {
-            let bytes = file.as_bytes().unwrap_or_default();
+        for (path, bytes) in files {
             let tensors = safetensors::SafeTensors::deserialize(bytes)
                 .map_err(|error| refused(path, format!("is not a safetensors file: {error}")))?;
             for (name, view) in tensors.tensors() {

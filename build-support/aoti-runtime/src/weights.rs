@@ -7,6 +7,7 @@ use memmap2::Mmap;
 use std::{
     fmt,
     fs::File,
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -34,24 +35,39 @@ impl Weights {
         Weights::default()
     }
 
-    /// A file, mapped read-only, so that processes share one copy. Its length is checked when a model is loaded.
-    ///
-    /// The file must not be changed or cut while a model uses it; replace it by renaming another over it.
+    /// A copy of a file. What becomes of the file afterwards does not matter. Its length is checked when a model is loaded.
     pub fn file(path: impl AsRef<Path>) -> Result<Weights, Error> {
         let path = path.as_ref();
-        let failed = |error: std::io::Error| {
-            Error::new(ErrorCode::File, format!("could not map weights `{}`: {error}", path.display()))
-        };
-        let file = File::open(path).map_err(failed)?;
-        // SAFETY: the map is read-only and only ever read as bytes; the documentation asks callers, as every user of
-        // mapped files must, not to change the file under it.
-        #[expect(unsafe_code, reason = "mapping a file is unsafe by its nature")]
+        let failed = |error| cannot("read", path, &error);
+        let (mut file, bytes) = open(path).map_err(failed)?;
+        let mut buffer = Buffer::new();
+        buffer.reserve(bytes)?;
+        file.read_exact(buffer.elements_mut::<u8>(bytes)).map_err(|error| {
+            let is_cut = error.kind() == io::ErrorKind::UnexpectedEof;
+            failed(if is_cut { io::Error::other("it became shorter meanwhile") } else { error })
+        })?;
+        Ok(Weights::from_buffer(buffer, bytes))
+    }
+
+    /// A file, mapped: nothing is read before it is needed, and processes share one copy in memory.
+    ///
+    /// # Safety
+    ///
+    /// Nobody changes or cuts the file, in this process or another, until these weights, their clones and the models that were
+    /// loaded with them are gone. One that is cut ends the program with SIGBUS; a run that reads what changes meanwhile has
+    /// undefined behaviour. A file may be replaced: another is renamed over it.
+    #[expect(unsafe_code, reason = "nothing keeps others from changing a file that is mapped")]
+    pub unsafe fn map(path: impl AsRef<Path>) -> Result<Weights, Error> {
+        let path = path.as_ref();
+        let failed = |error| cannot("map", path, &error);
+        let (file, _) = open(path).map_err(failed)?;
+        // SAFETY: the caller vouches for the file.
         let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
         Ok(Weights::from_source(Source::Mapped(Arc::new(map))))
     }
 
-    /// A content-addressed file looked for by name beside the running executable, then in `folders`. With the feature
-    /// `digest`, its BLAKE3 digest is compared with `digest` (hexadecimal), reading the whole file once.
+    /// A copy of a content-addressed file, looked for by name beside the running executable, then in `folders`. With the feature
+    /// `digest`, the BLAKE3 digest of the copy is compared with `digest` (hexadecimal): what was checked is what models use.
     pub fn sidecar(name: &str, digest: &str, folders: &[&str]) -> Result<Weights, Error> {
         let beside = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
         let candidates = beside.into_iter().chain(folders.iter().map(Into::into));
@@ -127,6 +143,23 @@ impl Weights {
     }
 }
 
+/// A regular file and its length: others may have no end, or wait for a writer before they open.
+fn open(path: &Path) -> io::Result<(File, usize)> {
+    let is_file = |metadata: &std::fs::Metadata| {
+        if metadata.is_file() { Ok(()) } else { Err(io::Error::other("it is no regular file")) }
+    };
+    is_file(&std::fs::metadata(path)?)?;
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    is_file(&metadata)?;
+    let bytes = usize::try_from(metadata.len()).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+    Ok((file, bytes))
+}
+
+fn cannot(act: &str, path: &Path, error: &io::Error) -> Error {
+    Error::new(ErrorCode::File, format!("could not {act} weights `{}`: {error}", path.display()))
+}
+
 impl fmt::Debug for Weights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
@@ -142,14 +175,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_mapped_and_an_absent_one_is_named() {
+    fn a_file_that_changes_after_it_was_read_changes_no_weights() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.bin");
+        std::fs::write(&path, [7u8; 9000]).unwrap();
+        let folders = [folder.path().to_str().unwrap()];
+        #[cfg(feature = "digest")]
+        let digest = blake3::hash(&[7u8; 9000]).to_hex().to_string();
+        #[cfg(not(feature = "digest"))]
+        let digest = String::new();
+        let all = [Weights::file(&path).unwrap(), Weights::sidecar("w.bin", &digest, &folders).unwrap()];
+        std::fs::write(&path, [8u8; 9000]).unwrap();
+        assert!(all.iter().all(|weights| weights.as_bytes() == Some(&[7u8; 9000])));
+        File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+        assert!(all.iter().all(|weights| weights.as_bytes() == Some(&[7u8; 9000])));
+        assert_eq!(Weights::file(&path).unwrap().as_bytes(), Some(&[][..]));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri maps no files")]
+    #[expect(unsafe_code, reason = "nobody else knows the file")]
+    fn a_file_is_mapped_where_its_caller_vouches_for_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.bin");
         std::fs::write(&path, [7u8; 128]).unwrap();
-        assert_eq!(Weights::file(&path).unwrap().as_bytes().unwrap(), [7u8; 128]);
-        let error = Weights::file(folder.path().join("none.bin")).unwrap_err();
-        assert_eq!(error.code(), ErrorCode::File);
-        assert!(error.message().contains("none.bin"), "{error}");
+        // SAFETY: nobody else knows the file.
+        let weights = unsafe { Weights::map(&path) }.unwrap();
+        std::fs::rename(&path, folder.path().join("other.bin")).unwrap();
+        assert_eq!(weights.as_bytes().unwrap(), [7u8; 128]);
+        // SAFETY: as above.
+        let error = unsafe { Weights::map(&path) }.unwrap_err();
+        assert!(error.message().starts_with("could not map weights `"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut paths = vec![folder.path().join("none.bin"), folder.path().to_owned()];
+        // One without an end, and one that nobody ever writes.
+        paths.extend(["/dev/zero", "/dev/tty"].map(PathBuf::from).into_iter().filter(|path| path.exists()));
+        for path in paths {
+            let error = Weights::file(&path).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::File);
+            assert!(error.message().contains(path.to_str().unwrap()), "{error}");
+        }
     }
 
     #[test]

@@ -55,7 +55,9 @@ fn native(
     library: &std::path::Path,
     inputs: &[DynTensor],
 ) -> Result<(Vec<DynTensor>, f64), Failure> {
-    let library = Library::open(library, arguments.symbol.as_deref().unwrap_or_default())?;
+    let symbol = arguments.symbol.as_deref().unwrap_or_default();
+    // SAFETY: the process that starts this one has built the library and knows its symbol.
+    let library = unsafe { Library::open(library, symbol) }?;
     let info = library.info()?;
     let weights = arguments.weights.as_ref().map_or_else(|| Ok(Weights::embedded()), Weights::file)?;
     let model = library.load(LoadOptions { weights, device: arguments.device, ..LoadOptions::default() })?;

@@ -38,6 +38,13 @@ struct Made {
     weights: Option<PathBuf>,
 }
 
+impl Made {
+    fn open(&self) -> Result<Library, Failure> {
+        // SAFETY: this process has just built the library, in a folder of its own.
+        Ok(unsafe { Library::open(&self.path, &self.symbol) }?)
+    }
+}
+
 /// The bench of this machine, for one model.
 pub(crate) struct Machine<'a> {
     session: &'a Session,
@@ -78,7 +85,7 @@ pub(crate) fn signature(session: &Session, model: &Model, weights: &Path) -> Res
     let mut machine = Machine::new(session, model, comparison)?;
     let first = machine.make(&[Assignment::first(&[])])?.remove(0);
     let made = &machine.made[first.map_err(|fault| Failure::Machine(fault.reason))?.0];
-    Ok(Library::open(&made.path, &made.symbol)?.info()?)
+    Ok(made.open()?.info()?)
 }
 
 impl<'a> Machine<'a> {
@@ -124,7 +131,7 @@ impl<'a> Machine<'a> {
         let id = self.make(&[first])?.remove(0).map_err(|fault| Failure::Machine(fault.reason))?;
         self.making = begun.elapsed();
         let made = &self.made[id.0];
-        let inputs = inputs(&Library::open(&made.path, &made.symbol)?.info()?)?;
+        let inputs = inputs(&made.open()?.info()?)?;
         flat::write(&self.setting.inputs, &inputs)?;
         if self.setting.device == Device::Cpu
             && let Some(expected) = self.evaluated(&inputs)?

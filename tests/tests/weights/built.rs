@@ -31,9 +31,7 @@ impl Built {
         ));
         let project = project.with_model(name, path);
         project.build();
-        let library = |name: &str| {
-            Library::open(project.library(name), &project.symbol(name)).expect("the library can be opened")
-        };
+        let library = |name: &str| aoti_tests::native::open(&project, name);
         let embedded = library("inside").load(LoadOptions::default()).expect("it has weights");
         Built {
             embedded,

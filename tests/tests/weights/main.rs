@@ -5,10 +5,10 @@ mod built;
 mod wrong;
 
 use aoti_runtime::{
-    DType, DynTensor, Executor, Inline, Library, LoadOptions, PrepareOptions, ThreadPool, Weights, Workspace,
+    DType, DynTensor, Executor, Inline, LoadOptions, PrepareOptions, ThreadPool, Weights, Workspace,
 };
 use aoti_tests::models;
-use aoti_tests::native::{numbers, run_alone};
+use aoti_tests::native::{numbers, open, run_alone};
 use aoti_tests::project::Project;
 use aoti_tests::subcommand::workspace;
 use aoti_tests::tools::are_there;
@@ -193,7 +193,7 @@ fn libraries_for_gpus_get_the_weights_of_every_device() {
         let project = project.with_model("digits.pt2", &path);
         project.build();
         let blob = fs::read(project.artefacts("digits").join("digits.weights.bin")).expect("it was written");
-        let library = Library::open(project.library("digits"), &project.symbol("digits")).expect("it is one");
+        let library = open(&project, "digits");
         let file = file_in(project.folder(), &checkpoint);
         let info = library.info().expect("it tells of itself");
         let weights = Weights::from_safetensors(file, &info).expect("they fit");
@@ -262,7 +262,7 @@ fn embedded_weights_can_be_replaced_where_the_manifest_says_so() {
         let project = Project::new(table);
         project.write("models/scaled.aoti", models::SCALED);
         project.build();
-        Library::open(project.library("scaled"), &project.symbol("scaled")).unwrap()
+        open(&project, "scaled")
     };
     let named = load(&format!("{table}named-weights = true\n"));
     let info = named.info().unwrap();

@@ -95,11 +95,15 @@ impl Api {
 }
 
 /// Opens a shared library and finds a model's function table in it.
+///
+/// # Safety
+///
+/// As for [`Library::open`](crate::Library::open).
 #[cfg(feature = "dynamic")]
-pub(crate) fn open(path: &std::path::Path, symbol: &str) -> Result<Api, Error> {
+pub(crate) unsafe fn open(path: &std::path::Path, symbol: &str) -> Result<Api, Error> {
     use crate::library::failed;
     type Entry = unsafe extern "C" fn() -> *const AotiApi;
-    // SAFETY: `Library::open` documents that the file is trusted to run code, and that the symbol is a model's.
+    // SAFETY: the caller vouches for the file and the symbol.
     unsafe {
         let library = libloading::Library::new(path).map_err(|e| failed(path, &e))?;
         let table = library.get::<Entry>(symbol).map_err(|e| failed(path, &e))?();

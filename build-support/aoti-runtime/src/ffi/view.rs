@@ -81,14 +81,16 @@ impl<'a> AnyView<'a> {
     /// An owned tensor with the same elements.
     ///
     /// # Errors
-    /// [`ErrorCode::Device`] for a tensor in memory of a device, which only its model can read.
+    /// [`ErrorCode::Device`] for a tensor in memory of a device, which only its model can read, and [`ErrorCode::Memory`]: strides
+    /// of 0 make a tensor of a few elements as large as one likes.
     pub fn to_tensor(&self) -> Result<DynTensor, Error> {
         if self.raw.device.kind != CPU.kind {
             return Err(Error::new(ErrorCode::Device, "the tensor lies in memory of a device"));
         }
-        let mut bytes = vec![0; self.packed_bytes()];
-        self.pack(&mut bytes);
-        DynTensor::from_bytes(self.dtype(), self.sizes(), &bytes)
+        let mut tensor = DynTensor::zeros(self.dtype(), self.sizes())?;
+        self.pack(tensor.bytes_mut());
+        tensor.settle_bools();
+        Ok(tensor)
     }
 
     /// Bytes of the tensor when it is contiguous.
@@ -169,6 +171,14 @@ impl fmt::Debug for AnyView<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_repeated_element_that_no_memory_holds_is_an_error() {
+        let view = TensorView::strided(&[1u8], &[1 << 40, 1 << 20], &[0, 0]).unwrap();
+        assert_eq!(view.erase().to_tensor().unwrap_err().code(), ErrorCode::Memory);
+        let view = TensorView::strided(&[true, false], &[2, 2], &[0, 1]).unwrap();
+        assert_eq!(view.erase().to_tensor().unwrap().as_slice(), Some(&[true, false, true, false][..]));
+    }
 
     #[test]
     fn a_transposed_and_a_repeated_view_are_packed_in_row_major_order() {

@@ -34,8 +34,16 @@ impl Dims {
     }
 }
 
-/// The number of elements of a tensor of these sizes whose elements have `size` bytes; refuses what no memory can hold.
+/// The most dimensions of a tensor, as in PyTorch.
+pub(crate) const MOST_DIMENSIONS: usize = 64;
+
+/// The number of elements of a tensor of these sizes whose elements have `size` bytes; refuses what no memory can hold, and
+/// more dimensions than a tensor has.
 pub(crate) fn count(sizes: &[usize], size: usize) -> Result<usize, Error> {
+    if sizes.len() > MOST_DIMENSIONS {
+        let message = format!("a tensor of {} dimensions, where there can be {MOST_DIMENSIONS}", sizes.len());
+        return Err(Error::new(ErrorCode::Rank, message));
+    }
     // Zero sizes do not excuse the others: each must still be a size that the C interface can carry.
     let within = |n: &usize| *n <= isize::MAX as usize;
     let wanted = sizes.iter().try_fold(1usize, |n, &d| n.checked_mul(d));

@@ -38,12 +38,8 @@ impl DynTensor {
             return Err(Error::new(ErrorCode::Size, message));
         }
         let mut tensor = DynTensor::zeros(dtype, sizes)?;
-        let target = tensor.buffer.elements_mut::<u8>(wanted);
-        if dtype == DType::Bool {
-            target.iter_mut().zip(bytes).for_each(|(to, &from)| *to = u8::from(from != 0));
-        } else {
-            target.copy_from_slice(bytes);
-        }
+        tensor.bytes_mut().copy_from_slice(bytes);
+        tensor.settle_bools();
         Ok(tensor)
     }
 
@@ -81,6 +77,18 @@ impl DynTensor {
     /// The bytes of the elements in row-major order.
     pub fn bytes(&self) -> &[u8] {
         self.buffer.elements(self.len * self.dtype.size())
+    }
+
+    /// The same to be written; [`DynTensor::settle_bools`] follows.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        self.buffer.elements_mut(self.len * self.dtype.size())
+    }
+
+    /// Makes every byte but 0 a true `bool`, in a tensor of those: what devices and other programs wrote may be any.
+    pub(crate) fn settle_bools(&mut self) {
+        if self.dtype == DType::Bool {
+            self.bytes_mut().iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+        }
     }
 
     /// The elements, or `None` if they are of another type.

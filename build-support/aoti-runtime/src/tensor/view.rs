@@ -34,7 +34,8 @@ impl<'a, T: Element> TensorView<'a, T> {
             Err(Error::new(ErrorCode::Stride, message))
         };
         if strides.len() != sizes.len() {
-            return refuse("are of another rank");
+            let message = format!("{} strides for {} sizes", strides.len(), sizes.len());
+            return Err(Error::new(ErrorCode::Stride, message));
         }
         if count > 0 && dims::last_offset(sizes, strides).is_none_or(|last| last >= data.len()) {
             return refuse("reach outside the data");
@@ -150,5 +151,27 @@ mod tests {
     fn many_dimensions_are_kept() {
         let sizes = [1, 2, 1, 2, 1, 2, 1, 2, 1, 2];
         assert_eq!(TensorView::new(&[0u8; 32], &sizes).unwrap().sizes(), sizes);
+        assert_eq!(TensorView::strided(&[7u8], &[1; 64], &[3; 64]).unwrap().sizes(), [1; 64]);
+    }
+
+    #[test]
+    fn more_dimensions_than_sixty_four_are_refused() {
+        let many = vec![1; 1_000_000];
+        let refused = [
+            TensorView::new(&[7u8], &many).map(drop),
+            TensorView::strided(&[7u8], &many, &many).map(drop),
+            TensorView::strided(&[7u8], &[1; 65], &[0; 65]).map(drop),
+            crate::DynTensor::zeros(crate::DType::U8, &many).map(drop),
+            crate::DynTensor::from_bytes(crate::DType::U8, &many, &[7]).map(drop),
+            crate::DynTensor::empty(crate::DType::U8).resize(&many),
+            crate::Tensor::<u8>::zeros(&many).map(drop),
+            crate::Tensor::from_slice(&[7u8], &many).map(drop),
+        ];
+        for error in refused.map(Result::unwrap_err) {
+            assert_eq!(error.code(), ErrorCode::Rank);
+            assert!(error.message().len() < 100, "{error}");
+        }
+        let error = TensorView::strided(&[7u8], &[1], &many).unwrap_err();
+        assert_eq!(error.message(), "1000000 strides for 1 sizes");
     }
 }

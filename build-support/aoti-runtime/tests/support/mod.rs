@@ -1,16 +1,22 @@
 //! Builds the hand-written model and loads it.
 
 use aoti_runtime::{Error, Library};
-use std::{path::PathBuf, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 /// Compiles `fake.c` with these definitions to a shared library and opens it.
 pub(crate) fn library(definitions: &[&str]) -> Result<Library, Error> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    // Tests of one process run at the same time: each combination gets a file of its own, put in place by renaming.
-    let name = format!("fake{}-{}", definitions.concat().replace('=', "-"), std::process::id());
-    let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let unique = format!("{name}-{:?}", std::thread::current().id()).replace(['(', ')'], "");
-    let path = out.join(format!("{unique}.so"));
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    // SAFETY: the library was just made, of a model by hand.
+    unsafe { Library::open(compiled(definitions, folder.path()), "aoti_fake_api") }
+}
+
+/// Compiles `fake.c` with these definitions to a shared library in a folder.
+pub(crate) fn compiled(definitions: &[&str], folder: &Path) -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = folder.join("fake.so");
     let status = Command::new("cc")
         .args([
             "-std=c11",
@@ -24,14 +30,12 @@ pub(crate) fn library(definitions: &[&str]) -> Result<Library, Error> {
         ])
         .args(definitions.iter().map(|definition| format!("-D{definition}")))
         .arg("-I")
-        .arg(folder.join("../aoti-compiler/include"))
-        .arg(folder.join("tests/fake.c"))
+        .arg(here.join("../aoti-compiler/include"))
+        .arg(here.join("tests/fake.c"))
         .arg("-o")
         .arg(&path)
         .status()
         .expect("the tests need a C compiler named `cc`");
     assert!(status.success(), "fake.c does not compile");
-    let library = Library::open(&path, "aoti_fake_api");
-    std::fs::remove_file(&path).unwrap();
-    library
+    path
 }
