@@ -147,4 +147,12 @@ fn a_submitted_run_owns_what_it_uses_until_it_is_waited_for() {
     // An input of other sizes than the run was prepared for is refused when it is submitted.
     let small = Arc::new(model.upload(&native::numbers(&[4, 1, 8, 8], 7)).unwrap());
     assert_eq!(start(&model, &small, Some(second.run)).unwrap_err().code(), ErrorCode::Size);
+    // What memory held before is not in a new tensor.
+    let mut used = DynTensor::zeros(DType::U8, &[1 << 16]).unwrap();
+    used.as_mut_slice::<u8>().unwrap().fill(165);
+    for _ in 0..4 {
+        drop(model.upload(&used).unwrap());
+        let fresh = model.device_tensor(DType::Bool, &[1 << 16]).unwrap().download().unwrap();
+        assert!(fresh.bytes().iter().all(|byte| *byte == 0));
+    }
 }

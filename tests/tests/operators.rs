@@ -5,9 +5,9 @@
 use aoti_compiler::compile::{self, Options};
 use aoti_compiler::operators::{Operator, OperatorCode};
 use aoti_runtime::{
-    DType, DynTensor, Error, ErrorCode, Executor, Inline, Library, LoadOptions, Model, ThreadPool, Workspace,
+    DType, DynTensor, Error, ErrorCode, Executor, Inline, LoadOptions, Model, ThreadPool, Workspace,
 };
-use aoti_tests::native::{assert_close, defined_symbols, numbers, run};
+use aoti_tests::native::{assert_close, defined_symbols, numbers, open, run};
 use aoti_tests::project::Project;
 use aoti_tests::subcommand::{Ended, cargo, workspace};
 use std::fs;
@@ -71,8 +71,7 @@ fn project(table: &str) -> Project {
 }
 
 fn load(project: &Project) -> Model {
-    let library =
-        Library::open(project.library("compressor"), &project.symbol("compressor")).expect("it opens");
+    let library = open(project, "compressor");
     library.load(LoadOptions::default()).expect("it loads")
 }
 
@@ -176,7 +175,7 @@ fn functions_decide_how_large_results_are() {
     };
     let project = build(table);
     project.build();
-    let library = Library::open(project.library("peaks"), &project.symbol("peaks")).expect("it opens");
+    let library = open(&project, "peaks");
     let model = library.load(LoadOptions::default()).expect("it loads");
     let called = |input: &[f32]| {
         let mut x = DynTensor::zeros(DType::F32, &[64]).expect("it is small");
@@ -248,10 +247,12 @@ fn a_library_that_nobody_links_needs_its_functions() {
     }
     let linked = project(&[FUNCTION, GRAPH].concat());
     linked.build();
-    assert!(!defined_symbols(&linked.library("compressor")).contains(&"sound_envelope".to_owned()));
+    let function = "aoti_operator_sound_envelope_TffR".to_owned();
+    assert!(!defined_symbols(&linked.library("compressor")).contains(&function));
     let complete = project(&[FUNCTION, SOURCE, GRAPH].concat());
     complete.build();
-    assert!(defined_symbols(&complete.library("compressor")).contains(&"sound_envelope".to_owned()));
+    let defined = defined_symbols(&complete.library("compressor"));
+    assert!(defined.contains(&function) && !defined.contains(&"sound_envelope".to_owned()), "{defined:?}");
 }
 
 #[test]
@@ -303,7 +304,8 @@ fn functions_cannot_be_called_on_gpus() {
         fs::read(workspace().join("examples/operators/models/compressor.pt2")).expect("it is in the tree");
     let said = compile::compile(model.into(), &options).expect_err("it is refused").to_string();
     assert!(
-        said.contains("`sound_envelope`, which cannot be called on a GPU") && said.contains("export.py:"),
+        said.contains("`sound::envelope` is a function of the project, which cannot be called on a GPU")
+            && said.contains("export.py:"),
         "{said}"
     );
 }

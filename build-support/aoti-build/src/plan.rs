@@ -172,7 +172,7 @@ impl OperatorSource {
 pub(crate) fn operator_sources(model: &Model, bundle: &SourceBundle) -> Result<Vec<OperatorSource>, Error> {
     let mut sources: Vec<OperatorSource> = Vec::new();
     for called in &bundle.functions {
-        let Some(path) = source_of(model, &called.symbol) else { continue };
+        let Some(path) = source_of(model, &called.operator) else { continue };
         if sources.iter().any(|source| source.path == *path) {
             continue;
         }
@@ -189,8 +189,18 @@ pub(crate) fn operator_sources(model: &Model, bundle: &SourceBundle) -> Result<V
     Ok(sources)
 }
 
-/// The file that defines a function.
-fn source_of<'m>(model: &'m Model, symbol: &str) -> Option<&'m Path> {
+/// The symbol of the function that computes an operator, as the manifest has it.
+fn symbol_of<'m>(model: &'m Model, operator: &str) -> Option<&'m str> {
+    let declared = model.operators.iter().find(|declared| declared.name == operator);
+    match &declared?.code {
+        OperatorCode::Function { symbol, .. } => Some(symbol),
+        OperatorCode::Graph(_) => None,
+    }
+}
+
+/// The file that defines the function of an operator, which may be said of another one with this function.
+fn source_of<'m>(model: &'m Model, operator: &str) -> Option<&'m Path> {
+    let symbol = symbol_of(model, operator)?;
     model.operators.iter().find_map(|operator| match &operator.code {
         OperatorCode::Function { symbol: own, source, .. } if own == symbol => source.as_deref(),
         OperatorCode::Function { .. } | OperatorCode::Graph(_) => None,
@@ -202,7 +212,7 @@ pub(crate) fn missing_functions<'b>(
     model: &'b Model,
     bundle: &'b SourceBundle,
 ) -> impl Iterator<Item = &'b CalledFunction> {
-    bundle.functions.iter().filter(|called| source_of(model, &called.symbol).is_none())
+    bundle.functions.iter().filter(|called| source_of(model, &called.operator).is_none())
 }
 
 /// Refuses a library that nobody links and that calls functions which it does not have.
@@ -211,7 +221,8 @@ pub(crate) fn check_functions(model: &Model, bundle: &SourceBundle) -> Result<()
         return Ok(());
     }
     let finding = |called: &CalledFunction| {
-        let CalledFunction { symbol, operator, source } = called;
+        let CalledFunction { operator, source, .. } = called;
+        let symbol = symbol_of(model, operator).unwrap_or_default();
         let message = format!("operator `{operator}` is the function `{symbol}`, which nothing defines");
         let help = format!(
             "name the C++ file that does: `source = \"...\"` in `[package.metadata.aoti.operators.\"{operator}\"]`; functions of \

@@ -92,8 +92,8 @@ fn refuse_functions_on_gpus(graph: &Graph, options: &Options) -> Result<(), Diag
     graph.visit(&mut |graph, node| {
         if let Op::Extern(call) = &node.op {
             let message = format!(
-                "operator `{}` is the function `{}`, which cannot be called on a GPU",
-                call.operator, call.symbol
+                "operator `{}` is a function of the project, which cannot be called on a GPU",
+                call.operator
             );
             let finding = Diagnostic::new(Code::Operator, message).at(&graph.origins[node.origin]);
             findings.push(finding.help("give its `graph` in `.aoti` text, or build for `cpu` alone"));

@@ -2,7 +2,13 @@
 //! workspaces, executors, and a safe [`Model`] over the C interface of a compiled library.
 //!
 //! Knows nothing of any particular model, of graphs or of compilers, reads no environment variables, and starts no
-//! processes. `unsafe` is confined to `ffi/` and the line that maps a weights file; everything else is safe Rust.
+//! processes. `unsafe` is confined to `ffi/`, the macros that declare what is linked, the contract of [`Executor`], and the lines
+//! that open a library and map a weights file; everything else is safe Rust.
+//!
+//! No program that forbids unsafe code can do with this crate what Rust rules out: states and tensors of one model are refused
+//! by others, sizes and ranks are checked before memory is asked for, and what panics in code of the program is caught before
+//! it reaches a model's. What nobody can check is `unsafe`, and says what it asks for: `Library::open`, [`Weights::map`],
+//! [`Stream::from_raw`], [`AnyView::on_device`], [`Model::from_api`].
 //!
 //! A compiled model is used through its generated module:
 //!

@@ -38,14 +38,20 @@ macro_rules! include_model {
 /// | `str`, `str?` | `&str`, `Option<&str>` |
 /// | results `Tensor`, `Tensor[]` | `TensorViewMut<f32>`, `Vec<TensorViewMut<f32>>` |
 ///
-/// Where the package's build script has read the schema, a function with other parameters does not compile. A tensor of
-/// another element type, an error that the function returns and a panic in it make the run fail, with the line of the Python
-/// program. Runs on several threads may call it at the same time.
+/// The build script of the package says which parameters the function must have, and with others it does not compile. In a
+/// package that has no operator of this symbol in its manifest, the function states its signature itself, a letter for each
+/// parameter as `aoti/operator.h` lists them: `signature = "TfR";`. Its name for the linker is made of both,
+/// `aoti_operator_mylib_scaled_TfR`, so that it meets no other function, and calls with another signature do not find it.
+///
+/// A tensor of another element type, an error that the function returns and a panic in it make the run fail, with the line of
+/// the Python program. Runs on several threads may call it at the same time.
 ///
 /// ```
+/// #![forbid(unsafe_code)]
 /// use aoti_runtime::{TensorView, TensorViewMut};
 ///
 /// aoti_runtime::operator! {
+///     signature = "TfR";
 ///     /// `x * factor`
 ///     pub fn mylib_scaled(x: TensorView<f32>, factor: f64, y: TensorViewMut<f32>; threads) -> Result<(), String> {
 ///         if !factor.is_finite() {
@@ -61,72 +67,100 @@ macro_rules! include_model {
 ///     }
 /// }
 /// ```
+///
+/// What the function is given is borrowed for the call:
+///
+/// ```compile_fail
+/// # use aoti_runtime::{TensorView, TensorViewMut};
+/// aoti_runtime::operator! {
+///     signature = "TR";
+///     fn keeps(x: TensorView<'static, f32>, y: TensorViewMut<'static, f32>; threads) -> Result<(), String> {
+///         Ok(())
+///     }
+/// }
+/// ```
 #[macro_export]
 macro_rules! operator {
+    (signature = $letters:literal; $($function:tt)+) => {
+        $crate::__operator! { { $letters } $($function)+ }
+    };
     (
+        $(#[$meta:meta])*
+        $vis:vis fn $name:ident($($parameters:tt)*) -> $result:ty $body:block
+    ) => {
+        $crate::__operator! {
+            {
+                ::core::env!(
+                    ::core::concat!("AOTI_OPERATOR_", ::core::stringify!($name)),
+                    ::core::concat!(
+                        "no operator in the manifest of this package has the `symbol` `", ::core::stringify!($name),
+                        "` (or it has a C++ `source`, or no build script calls `aoti_build::Builder::from_manifest()?.build()`); \
+                         for an operator of another package, state its signature: `signature = \"TR\";`"
+                    )
+                )
+            }
+            $(#[$meta])*
+            $vis fn $name($($parameters)*) -> $result $body
+        }
+    };
+}
+
+/// A function of [`operator!`] with its signature, and the function with C linkage around it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __operator {
+    (
+        { $letters:expr }
         $(#[$meta:meta])*
         $vis:vis fn $name:ident($($parameter:ident: $type:ty),+ $(,)?; $threads:ident) -> $result:ty $body:block
     ) => {
         $(#[$meta])*
         $vis fn $name($($parameter: $type,)+ $threads: $crate::Threads<'_>) -> $result $body
 
+        const _: () = assert!(
+            $crate::__fits(&[$(<$type as $crate::OperatorParameter>::LETTER),+], $letters),
+            "the parameters are not those of the operator's `schema` in the manifest"
+        );
+
         const _: () = {
-            assert!(
-                $crate::__fits(
-                    &[$(<$type as $crate::OperatorParameter>::LETTER),+],
-                    ::core::option_env!(::core::concat!("AOTI_OPERATOR_", ::core::stringify!($name))),
-                ),
-                "the parameters are not those of the operator's `schema` in the manifest"
-            );
-            $crate::__operator!($name, $($parameter: $type),+);
+            #[unsafe(export_name = ::core::concat!("aoti_operator_", ::core::stringify!($name), "_", $letters))]
+            unsafe extern "C" fn called(
+                $($parameter: <$type as $crate::OperatorParameter>::C,)+
+                context: *const $crate::abi::AotiContext,
+                error: *mut $crate::abi::AotiError,
+            ) -> i32 {
+                // SAFETY: generated code calls it by a name that holds the signature, which was compared above.
+                unsafe {
+                    $crate::__run_operator(context, error, |call| {
+                        $(
+                            let $parameter = call.receive::<$type>($parameter, ::core::stringify!($parameter))?;
+                        )+
+                        ::core::result::Result::Ok($name($($parameter,)+ call.threads))
+                    })
+                }
+            }
         };
     };
 }
 
-/// The function with C linkage around a function of [`operator!`].
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __operator {
-    ($name:ident, $($parameter:ident: $type:ty),+) => {
-        #[unsafe(export_name = ::core::stringify!($name))]
-        unsafe extern "C" fn called(
-            $($parameter: <$type as $crate::OperatorParameter>::C,)+
-            context: *const $crate::abi::AotiContext,
-            error: *mut $crate::abi::AotiError,
-        ) -> i32 {
-            // SAFETY: generated code calls it, with what the schema of its operator has, and that was compared above.
-            unsafe {
-                $crate::__run_operator(context, error, |threads| {
-                    $(
-                        let $parameter = <$type as $crate::OperatorParameter>::receive(
-                            $parameter,
-                            ::core::stringify!($parameter),
-                        )?;
-                    )+
-                    ::core::result::Result::Ok($name($($parameter,)+ threads))
-                })
-            }
-        }
-    };
-}
-
-/// Declares a model's library with two safe functions over it. Generated modules call this; the symbol must be a model's. A
-/// library with other digests than these, of its code and of the weights inside it, is refused.
+/// Declares a model's library with two safe functions over it, where `$model` is what stands for the model in symbols. Only
+/// libraries that cargo-aoti made export a symbol of that form. Generated modules call this. A library with other digests than these, of its code and of the weights inside it, is refused.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __library {
-    ($symbol:ident, $digests:literal $(, #[$link:meta])*) => {
+    ($model:ident, $digests:literal $(, #[$link:meta])*) => {
         $(#[$link])*
         unsafe extern "C" {
-            fn $symbol() -> *const $crate::abi::AotiApi;
+            #[link_name = ::core::concat!("aoti_", ::core::stringify!($model), "_api")]
+            fn library_api() -> *const $crate::abi::AotiApi;
         }
         fn library_model(options: $crate::LoadOptions) -> ::core::result::Result<$crate::Model, $crate::Error> {
             // SAFETY: the function is the library's own, and the library is part of the program.
-            unsafe { $crate::Model::from_api($symbol(), $digests, options) }
+            unsafe { $crate::Model::from_api(library_api(), $digests, options) }
         }
         fn library_info() -> ::core::result::Result<$crate::ModelInfo, $crate::Error> {
             // SAFETY: as above.
-            unsafe { $crate::Model::info_of($symbol(), $digests) }
+            unsafe { $crate::Model::info_of(library_api(), $digests) }
         }
     };
 }

@@ -10,7 +10,10 @@
 mod fork_join;
 
 use self::fork_join::{ForkJoin, LONGEST};
-use crate::{Executor, ffi::gate::Gate};
+use crate::{
+    Executor,
+    ffi::{gate::Gate, operator::keep_first},
+};
 use std::{
     any::Any,
     hint,
@@ -27,6 +30,8 @@ use std::{
 
 /// Parts that each worker's share is cut into, so that fast workers can take from slow ones.
 const PARTS_PER_SHARE: i64 = 4;
+/// The most threads of a pool: more than processors have, and fewer than a [`Gate`] counts.
+const MOST_THREADS: usize = 4096;
 /// How long an idle worker looks for work before it sleeps: longer than the gap between two loops of one run.
 const SPIN: Duration = Duration::from_micros(100);
 
@@ -59,13 +64,14 @@ struct Share {
 }
 
 impl ThreadPool {
-    /// A pool of `threads` in all, the asking thread included; 0 counts as 1. Where the system refuses a thread, the
-    /// pool is smaller.
+    /// A pool of `threads` in all, the asking thread included: 1 at least, and 4096 at most. Where the system refuses a thread,
+    /// the pool is smaller.
     pub fn new(threads: usize) -> ThreadPool {
+        let threads = threads.clamp(1, MOST_THREADS);
         // More threads than processors would spin in each other's way.
         let spin = if threads <= available() { SPIN } else { Duration::ZERO };
         let mut shares = Vec::new();
-        shares.resize_with(threads.max(1), Share::default);
+        shares.resize_with(threads, Share::default);
         let shared = Arc::new(Shared {
             gate: Gate::new(),
             busy: AtomicBool::new(false),
@@ -209,7 +215,7 @@ impl Shared {
         };
         // The other threads still finish the range; the first panic goes on at the caller when they have.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
-            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+            keep_first(&self.panic, payload);
         }
     }
 

@@ -221,8 +221,10 @@ static int32_t submit(AotiRun *r, const AotiTensor *inputs, int32_t n_inputs, co
 }
 
 static int32_t allocate(const AotiModel *model, int64_t bytes, void **memory, AotiError *error) {
-  (void)model, (void)error;
+  (void)model;
+  if (bytes > INT32_MAX) return fail(error, AOTI_ERROR_MEMORY, "no memory for %lld bytes", bytes);
   *memory = aligned_alloc(AOTI_ALIGNMENT, (size_t)(bytes + AOTI_ALIGNMENT) / AOTI_ALIGNMENT * AOTI_ALIGNMENT);
+  memset(*memory, 0, (size_t)bytes);
   return AOTI_OK;
 }
 

@@ -325,7 +325,8 @@ typedef struct AotiApi {
   int32_t (*prepare_weights)(const AotiNamedTensor *tensors, int32_t n_tensors, void *weights, int64_t weights_bytes,
                              void *workspace, int64_t workspace_bytes, const AotiPrepareOptions *options,
                              AotiError *error);
-  // Memory of the device that the model runs on, aligned for every kernel, to put tensors in. The model outlives it.
+  // Memory of the device that the model runs on, aligned for every kernel, to put tensors in. It holds zeros. The model
+  // outlives it.
   int32_t (*allocate)(const AotiModel *model, int64_t bytes, void **memory, AotiError *error);
   void (*deallocate)(const AotiModel *model, void *memory);
   // Copies between memory of the model's device and the processor's, either way, and returns when that is done. Waits for

@@ -272,7 +272,8 @@ template <const Tables &T> struct Interface {
       if (int32_t code = check_workspace(workspace, bytes, needed, error)) return code;
     // The run, its sizes, and its memory if that is its own.
     size_t head = sizeof(CpuRun) + sizeof symbols;
-    CpuRun *made = (CpuRun *)malloc(head + (workspace ? 0 : size_t(needed) + AOTI_ALIGNMENT));
+    // Zeros, as functions of the project may look at what they are to write.
+    CpuRun *made = (CpuRun *)calloc(1, head + (workspace ? 0 : size_t(needed) + AOTI_ALIGNMENT));
     if (!made) return fail(error, AOTI_ERROR_MEMORY, "out of memory: the run needs %lld bytes", (long long)needed);
     *made = now;
     made->symbols = (int64_t *)(made + 1);
@@ -325,8 +326,10 @@ template <const Tables &T> struct Interface {
 
   static int32_t allocate(const AotiModel *model, int64_t bytes, void **memory, AotiError *error) {
     if (!model || !memory) return fail(error, AOTI_ERROR_NULL, "the model or the place for the memory is null");
-    *memory = bytes < 0 ? nullptr : aligned_alloc(AOTI_ALIGNMENT, size_t(aligned(bytes + 1)));
+    const bool fits = bytes >= 0 && bytes < INT64_MAX - AOTI_ALIGNMENT;
+    *memory = fits ? aligned_alloc(AOTI_ALIGNMENT, size_t(aligned(bytes + 1))) : nullptr;
     if (!*memory) return fail(error, AOTI_ERROR_MEMORY, "out of memory: %lld bytes", (long long)bytes);
+    memset(*memory, 0, size_t(bytes));
     return succeed(error);
   }
 

@@ -14,6 +14,17 @@
 // AotiInts, AotiFloats and AotiBools by value. A function writes all elements of the results and nothing else, and gives 0 or
 // what `aoti_fail` gave. Runs of one model may call it at the same time.
 //
+// The linker knows the function as `aoti_operator_`, its symbol, `_` and its signature: `aoti_operator_scaled_TfR`. So it never
+// stands in for another function of the program, nor is it called with anything else. A `source` of the manifest is compiled
+// behind a declaration that says so. A program in C or C++ that has the function itself gives it this name. The signature is a
+// letter for each argument, then for each result:
+//
+//   Tensor T   Tensor? t   Tensor[] L      result Tensor R   Tensor[] M
+//   int i      int? j      int[] I         int[]? J
+//   float f    float? g    float[] F       float[]? G
+//   bool b     bool? c     bool[] B        bool[]? C
+//   str s      str? u
+//
 // Where the function decides sizes, each result is followed by a tensor `i64` of its sizes. The result has the sizes of the
 // largest that there can be, and the function fills the first so many positions along each axis.
 

@@ -115,7 +115,6 @@ pub mod {module} {{
     /// may forbid unsafe code in crates that include the module.
     fn library(&self) -> String {
         let name = format!("aoti_{}", self.names.symbol);
-        let api = names::exported_symbol(self.names.symbol);
         let weights = self.options.weights_digest.iter().filter(|_| self.interface.weights_bytes > 0);
         let parts: Vec<&str> = [self.names.library].into_iter().chain(weights.map(String::as_str)).collect();
         let digests = parts.join("+");
@@ -132,7 +131,7 @@ pub mod {module} {{
                 return format!("::aoti_runtime::__absent_library! {{ {:?} }}", self.interface.name);
             }
         };
-        format!("::aoti_runtime::__library! {{\n        {api}, {digests:?}{link}\n    }}")
+        format!("::aoti_runtime::__library! {{\n        {}, {digests:?}{link}\n    }}", self.names.symbol)
     }
 
     fn model(&self) -> String {

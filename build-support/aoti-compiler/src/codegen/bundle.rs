@@ -62,7 +62,7 @@ json_fields!(DeviceUnit { vendor, architectures, source, symbol });
 /// A function of the user's project that a library calls.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CalledFunction {
-    /// Its symbol.
+    /// What the linker calls it.
     pub symbol: String,
     /// The operator that it computes.
     pub operator: String,

@@ -7,7 +7,7 @@ use crate::symbolic::Expr;
 pub struct ExternCall {
     /// The operator, such as `mylib::scaled`.
     pub operator: String,
-    /// The function's symbol.
+    /// What the linker calls the function.
     pub symbol: String,
     /// What it is given, in order.
     pub arguments: Vec<ExternArgument>,

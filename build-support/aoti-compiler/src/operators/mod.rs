@@ -92,6 +92,12 @@ pub fn signature(operator: &Operator) -> Result<Option<(String, String)>, Diagno
     Ok(Some((symbol, own.schema.letters())))
 }
 
+/// What the linker calls the function of an operator. The prefix keeps it apart from all other functions of a program, and with
+/// the signature in it, a call finds no function that expects something else.
+pub(crate) fn link_name(symbol: &str, schema: &Schema) -> String {
+    format!("aoti_operator_{symbol}_{}", schema.letters())
+}
+
 /// The declarations in C of those operators among some that are functions, each once.
 ///
 /// # Errors
@@ -124,7 +130,7 @@ impl Operators {
                     if let OperatorCode::Function(symbol) = &operator.code {
                         let (first, schema) =
                             functions.entry(symbol).or_insert_with(|| (&operator.name, own.schema.clone()));
-                        if !schema.is_called_as(&own.schema) {
+                        if schema.letters() != own.schema.letters() {
                             let message = format!(
                                 "`{first}` and `{}` name the function `{symbol}`, which cannot have both signatures",
                                 operator.name
@@ -252,8 +258,23 @@ mod tests {
         );
         assert!(Operators::new(&[one.clone(), same]).is_ok());
         let other = function("a::h", "(Tensor x, float n) -> Tensor", "f");
-        let text = Operators::new(&[one, other]).expect_err("two signatures").to_string();
+        let text = Operators::new(&[one.clone(), other]).expect_err("two signatures").to_string();
         assert!(text.contains("cannot have both signatures"), "{text}");
+        // A tensor that may be absent is null, which a function of the other signature does not expect.
+        let other = function("a::h", "(Tensor? x, int n) -> Tensor", "f");
+        assert!(Operators::new(&[one, other]).is_err());
+    }
+
+    #[test]
+    fn functions_have_names_that_no_other_function_has() {
+        for (symbol, schema, name) in [
+            ("getpid", "(Tensor x) -> Tensor", "aoti_operator_getpid_TR"),
+            ("f", "(Tensor? x, int[] n, str? mode) -> Tensor[]", "aoti_operator_f_tIuM"),
+        ] {
+            let declared = prototypes([&function("a::f", schema, symbol)]).expect("declared").concat();
+            assert!(declared.starts_with(&format!("int32_t {symbol}(")), "{declared}");
+            assert!(declared.ends_with(&format!(" __asm__(\"{name}\");\n")), "{declared}");
+        }
     }
 
     #[test]
@@ -265,7 +286,8 @@ mod tests {
         assert_eq!(
             prototypes([&deciding("(Tensor x) -> Tensor")]).expect("declared"),
             [
-                "int32_t f(const AotiTensor *, const AotiTensor *, const AotiTensor *, const AotiContext *, AotiError *);\n"
+                "int32_t f(const AotiTensor *, const AotiTensor *, const AotiTensor *, const AotiContext *, AotiError *) \
+                 __asm__(\"aoti_operator_f_TRR\");\n"
             ]
         );
         refused(&deciding("(Tensor x) -> Tensor[]"), "gives a list of tensors");

@@ -153,18 +153,6 @@ impl Schema {
         self.results.iter().flat_map(move |result| std::iter::repeat_n(result.is_list, times))
     }
 
-    /// Whether functions of both schemas have one signature in C.
-    pub(super) fn is_called_as(&self, other: &Schema) -> bool {
-        let shapes = |schema: &Schema| -> Vec<(Type, bool, bool)> {
-            // Tensors and text are addresses, and may be null without another type.
-            let by_address = |own: &Argument| !own.is_list && matches!(own.ty, Type::Tensor | Type::Text);
-            let one =
-                |own: &Argument| (own.ty, own.is_list, own.is_optional && !own.is_list && !by_address(own));
-            schema.arguments.iter().map(one).collect()
-        };
-        shapes(self) == shapes(other) && self.functions_results().eq(other.functions_results())
-    }
-
     /// A letter for each argument and result: lower case, and upper case for lists; another for what may be absent.
     pub(super) fn letters(&self) -> String {
         let argument = |own: &Argument| match (own.ty, own.is_list, own.is_optional) {

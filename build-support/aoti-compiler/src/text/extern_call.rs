@@ -1,4 +1,5 @@
-//! Calls of users' functions in text: `"mylib::scaled" "mylib_scaled" (tensor, float 2.0, ints none) to (one, list 2)`.
+//! Calls of users' functions in text: `"mylib::scaled" "aoti_operator_mylib_scaled_TfIRM"
+//! (tensor, float 2.0, ints none) to (one, list 2)`.
 
 use super::cursor::{Cursor, SyntaxError};
 use super::data::{parse_scalar, print_scalar};

@@ -68,6 +68,14 @@ int main() {
   AotiCreateOptions options{};
   options.cpu_level = -1, options.device = gpu;
   CHECK(api->create(&options, &model, &error));
+  // Memory holds nobody else's values.
+  void *memory;
+  char byte[1000];
+  CHECK(api->allocate(model, 1000, &memory, &error));
+  CHECK(api->copy(model, byte, cpu, memory, gpu, 1000, &error));
+  for (char one : byte)
+    if (one != 0) exit(6);
+  api->deallocate(model, memory);
   Set sets[3], expected;
   for (unsigned k = 0; k < 3; ++k)
     sets[k] = {{made(tall, 2, 4 * k), made(wide, 2, 4 * k + 1)}, {made(row, 1, 4 * k + 2), made(square, 2, 4 * k + 3)}};

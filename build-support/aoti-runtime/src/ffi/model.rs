@@ -236,9 +236,7 @@ impl Model {
 
     /// A new state with the values that the program starts from. Empty where the program mutates nothing.
     pub fn state(&self) -> Result<State, Error> {
-        let bytes = self.info.state_bytes as usize;
-        // SAFETY: the model is alive and of this table.
-        unsafe { State::new(&self.api, self.native.load().raw.as_ptr(), bytes) }
+        State::new(self)
     }
 
     /// Runs the model. Outputs are resized as the inputs need it; they must have the model's element types. `state` is
@@ -282,13 +280,14 @@ impl Model {
         watch: Option<&mut Watch<'_>>,
     ) -> Result<(), Error> {
         self.check_outputs(outputs)?;
-        let state = self.check_state(state)?;
+        let state = State::for_run(state, self)?;
         let threads = executor.threads().clamp(1, i32::MAX as usize);
         let Workspace { arena, inputs: staging, outputs: descriptors, plan, generator } = workspace;
         // One set of weights for all that follows.
         let native = self.native.load();
-        let known = plan.matches(native.number, threads, inputs);
-        let inputs = staging.contiguous(inputs)?;
+        let given = inputs;
+        let known = plan.is_for(native.number, threads, given);
+        let inputs = staging.contiguous(given)?;
         let watch = watch.map_or(ptr::null_mut(), |watch| ptr::from_mut(watch).cast());
         let mut run = Run {
             model: self,
@@ -311,15 +310,10 @@ impl Model {
                 done => return done,
             }
         }
-        let planned =
-            self.plan_sizes(&native, inputs, plan).and_then(|()| self.plan_arena(&native, inputs, threads));
-        match planned {
-            Ok(bytes) => plan.arena_bytes = bytes,
-            Err(error) => {
-                plan.key.clear();
-                return Err(error);
-            }
-        }
+        plan.key.clear();
+        self.plan_sizes(&native, inputs, plan)?;
+        plan.arena_bytes = self.plan_arena(&native, inputs, threads)?;
+        plan.set_key(native.number, threads, given);
         run.execute(plan)
     }
 
@@ -358,10 +352,6 @@ impl Model {
                 Err(Error::new(ErrorCode::DType, message))
             }
         }
-    }
-
-    pub(super) fn check_state(&self, state: Option<&mut State>) -> Result<*mut AotiState, Error> {
-        State::of_model(state, &self.api, &self.info)
     }
 
     fn plan_sizes(&self, native: &Native, inputs: &[AotiTensor], plan: &mut SizePlan) -> Result<(), Error> {
@@ -451,7 +441,7 @@ impl Run<'_, '_> {
         let (inputs, outputs) = (self.inputs, self.descriptors.0.as_slice());
         // SAFETY: descriptors are valid and borrowed for the call; outputs, state and arena are borrowed mutably, so
         // nothing else sees them; the context outlives the call, which ends its parallel loops before it returns.
-        call(|error| unsafe {
+        let done = call(|error| unsafe {
             run(
                 self.native.raw.as_ptr(),
                 inputs.as_ptr(),
@@ -465,7 +455,12 @@ impl Run<'_, '_> {
                 &context,
                 error,
             )
-        })?;
+        });
+        if self.model.device != Device::Cpu {
+            // Of results whose sizes the run finds, the whole memory was copied.
+            self.outputs.iter_mut().for_each(|tensor| tensor.settle_bools());
+        }
+        done?;
         self.shrink_outputs(&plan.found)
     }
 

@@ -10,6 +10,7 @@ use std::ffi::{CStr, c_char};
 use std::fmt::{self, Display};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 use std::{ptr, slice};
 
 /// What an operator's function gives for its arguments that it cannot work with.
@@ -34,11 +35,14 @@ pub trait OperatorParameter: sealed::Sealed + Sized {
     /// What the schema has: one letter.
     #[doc(hidden)]
     const LETTER: u8;
+    /// The type with another lifetime: what is received is borrowed for one call, whatever the function's parameter says.
+    #[doc(hidden)]
+    type At<'call>;
     /// # Safety
     ///
-    /// `given` is what generated code passes for a parameter of this type, and is used while that call lasts.
+    /// `given` is what generated code passes for a parameter of this type to the call that `'call` is.
     #[doc(hidden)]
-    unsafe fn receive(given: Self::C, name: &str) -> Result<Self, Unfit>;
+    unsafe fn receive<'call: 'call>(given: Self::C, name: &str) -> Result<Self::At<'call>, Unfit>;
 }
 
 /// A result of an operator, to be written by its function: row-major, every element once at least.
@@ -62,6 +66,27 @@ impl<'a, T: Element> TensorViewMut<'a, T> {
     /// The elements for as long as the call lasts.
     pub fn into_data(self) -> &'a mut [T] {
         self.data
+    }
+}
+
+/// One call of an operator: what its function is given is borrowed for `'call`.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'call> {
+    pub threads: Threads<'call>,
+}
+
+impl<'call> Call<'call> {
+    /// # Safety
+    ///
+    /// As for [`OperatorParameter::receive`], where this is the call.
+    pub unsafe fn receive<P: OperatorParameter>(
+        self,
+        given: P::C,
+        name: &str,
+    ) -> Result<P::At<'call>, Unfit> {
+        // SAFETY: the caller vouches for what is given.
+        unsafe { P::receive(given, name) }
     }
 }
 
@@ -98,10 +123,10 @@ impl Threads<'_> {
             }
             return;
         };
-        let panicked = std::sync::Mutex::new(None);
+        let panicked = Mutex::new(None);
         let guarded = |part: Range<usize>, worker: usize| {
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| body(part, worker))) {
-                panicked.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(panic);
+                keep_first(&panicked, panic);
             }
         };
         // SAFETY: `lend` gets the address of `guarded`, whose type it knows, and the loop runner returns only when every part
@@ -114,7 +139,7 @@ impl Threads<'_> {
                 (&raw const guarded).cast_mut().cast(),
             );
         }
-        if let Some(panic) = panicked.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        if let Some(panic) = panicked.into_inner().unwrap_or_else(PoisonError::into_inner) {
             std::panic::resume_unwind(panic);
         }
     }
@@ -137,7 +162,8 @@ impl Threads<'_> {
         let start = Start(data.as_mut_ptr());
         let start = &start;
         self.for_each(length.div_ceil(least), |parts, _| {
-            let (begin, end) = (parts.start * least, (parts.end * least).min(length));
+            // Of elements without a size there may be so many that the end of the last part is no number.
+            let (begin, end) = (parts.start * least, parts.end.saturating_mul(least).min(length));
             // SAFETY: parts cover the range once, so this is the only reference to these elements, which lie in `data`.
             let part = unsafe { slice::from_raw_parts_mut(start.0.add(begin), end - begin) };
             body(part, begin);
@@ -172,15 +198,24 @@ fn lender<F: Fn(Range<usize>, usize) + Sync>(_: &F) -> Option<Lent> {
 pub unsafe fn run_operator<E: Display>(
     context: *const AotiContext,
     error: *mut AotiError,
-    function: impl FnOnce(Threads<'_>) -> Result<Result<(), E>, Unfit>,
+    function: impl for<'call> FnOnce(Call<'call>) -> Result<Result<(), E>, Unfit>,
 ) -> i32 {
     // SAFETY: generated code passes the context of the run, which outlives the call.
-    let threads = Threads(unsafe { &*context });
-    let message = match catch_unwind(AssertUnwindSafe(|| function(threads))) {
-        Ok(Ok(Ok(()))) => return super::abi::AOTI_OK as i32,
-        Ok(Ok(Err(error))) => error.to_string(),
-        Ok(Err(unfit)) => unfit.to_string(),
-        Err(panic) => format!("the function panicked: {}", what_panicked(&*panic)),
+    let call = Call { threads: Threads(unsafe { &*context }) };
+    // The text of an error is the program's code too, and so is what drops the error.
+    let told = catch_unwind(AssertUnwindSafe(|| match function(call) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(unfit) => Err(unfit.to_string()),
+    }));
+    let message = match told {
+        Ok(Ok(())) => return super::abi::AOTI_OK as i32,
+        Ok(Err(message)) => message,
+        Err(panic) => {
+            let message = format!("the function panicked: {}", what_panicked(&*panic));
+            forget(panic);
+            message
+        }
     };
     // SAFETY: generated code passes a place for an error.
     let error = unsafe { &mut *error };
@@ -193,6 +228,24 @@ pub unsafe fn run_operator<E: Display>(
     }
     error.message[end] = 0;
     super::abi::AOTI_ERROR_OPERATOR as i32
+}
+
+/// Drops what something panicked with. Where that panics in turn, it is leaked: nobody is there to tell.
+pub(crate) fn forget(panic: Box<dyn Any + Send>) {
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(another);
+    }
+}
+
+/// Keeps the first of several panics.
+pub(crate) fn keep_first(kept: &Mutex<Option<Box<dyn Any + Send>>>, panic: Box<dyn Any + Send>) {
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    if kept.is_none() {
+        *kept = Some(panic);
+    } else {
+        drop(kept);
+        forget(panic);
+    }
 }
 
 fn what_panicked(panic: &(dyn Any + Send)) -> &str {
@@ -239,6 +292,14 @@ unsafe fn parts<'a, T: Element>(
 unsafe fn view<'a, T: Element>(tensor: &AotiTensor, name: &str) -> Result<TensorView<'a, T>, Unfit> {
     // SAFETY: the caller vouches for the tensor.
     let (data, count, sizes) = unsafe { parts::<T>(tensor, name)? };
+    if T::DTYPE == DType::Bool {
+        // Weights hold what a program gave for them.
+        // SAFETY: as below; every byte is an element of bytes.
+        let bytes = unsafe { slice::from_raw_parts(data.cast::<u8>(), count) };
+        if bytes.iter().any(|byte| *byte > 1) {
+            return Err(Unfit(format!("`{name}` holds a byte that is no bool")));
+        }
+    }
     // SAFETY: generated code passes as many elements as the sizes say.
     let data = unsafe { slice::from_raw_parts(data, count) };
     TensorView::new(data, sizes).map_err(|error| Unfit(format!("`{name}`: {error}")))
@@ -262,12 +323,13 @@ unsafe fn view_mut<'a, T: Element>(tensor: &AotiTensor, name: &str) -> Result<Te
 }
 
 macro_rules! parameters {
-    ($([$($generics:tt)*] $type:ty, $c:ty, $letter:literal, |$given:ident, $name:ident| $receive:expr;)*) => {$(
+    ($([$($generics:tt)*] $type:ty, $at:ty, $c:ty, $letter:literal, |$given:ident, $name:ident| $receive:expr;)*) => {$(
         impl<$($generics)*> sealed::Sealed for $type {}
         impl<$($generics)*> OperatorParameter for $type {
             type C = $c;
+            type At<'call> = $at;
             const LETTER: u8 = $letter;
-            unsafe fn receive($given: $c, $name: &str) -> Result<Self, Unfit> {
+            unsafe fn receive<'call: 'call>($given: $c, $name: &str) -> Result<$at, Unfit> {
                 let _ = $name;
                 // SAFETY: the caller vouches for what is given.
                 unsafe { $receive }
@@ -281,8 +343,9 @@ macro_rules! numbers {
         impl sealed::Sealed for $type {}
         impl OperatorParameter for $type {
             type C = $c;
+            type At<'call> = $type;
             const LETTER: u8 = $letter;
-            unsafe fn receive($given: $c, _: &str) -> Result<Self, Unfit> {
+            unsafe fn receive<'call: 'call>($given: $c, _: &str) -> Result<$type, Unfit> {
                 Ok($receive)
             }
         }
@@ -296,26 +359,26 @@ numbers! {
 }
 
 parameters! {
-    ['a, T: Element] TensorView<'a, T>, *const AotiTensor, b'T', |given, name| view(&*given, name);
-    ['a, T: Element] Option<TensorView<'a, T>>, *const AotiTensor, b't', |given, name| given.as_ref().map(|own| view(own, name)).transpose();
-    ['a, T: Element] Vec<TensorView<'a, T>>, AotiTensors, b'L', |given, name| {
+    ['a, T: Element] TensorView<'a, T>, TensorView<'call, T>, *const AotiTensor, b'T', |given, name| view(&*given, name);
+    ['a, T: Element] Option<TensorView<'a, T>>, Option<TensorView<'call, T>>, *const AotiTensor, b't', |given, name| given.as_ref().map(|own| view(own, name)).transpose();
+    ['a, T: Element] Vec<TensorView<'a, T>>, Vec<TensorView<'call, T>>, AotiTensors, b'L', |given, name| {
         list(given.data, given.count).iter().map(|own| view(own, name)).collect()
     };
-    ['a, T: Element] TensorViewMut<'a, T>, *const AotiTensor, b'R', |given, name| view_mut(&*given, name);
-    ['a, T: Element] Vec<TensorViewMut<'a, T>>, AotiTensors, b'M', |given, name| {
+    ['a, T: Element] TensorViewMut<'a, T>, TensorViewMut<'call, T>, *const AotiTensor, b'R', |given, name| view_mut(&*given, name);
+    ['a, T: Element] Vec<TensorViewMut<'a, T>>, Vec<TensorViewMut<'call, T>>, AotiTensors, b'M', |given, name| {
         list(given.data, given.count).iter().map(|own| view_mut(own, name)).collect()
     };
-    [] Option<i64>, *const i64, b'j', |given, name| Ok(given.as_ref().copied());
-    [] Option<f64>, *const f64, b'g', |given, name| Ok(given.as_ref().copied());
-    [] Option<bool>, *const u8, b'c', |given, name| Ok(given.as_ref().map(|flag| *flag != 0));
-    ['a] &'a [i64], AotiInts, b'I', |given, name| Ok(list(given.data, given.count));
-    ['a] &'a [f64], AotiFloats, b'F', |given, name| Ok(list(given.data, given.count));
-    [] Vec<bool>, AotiBools, b'B', |given, name| Ok(flags(&given));
-    ['a] Option<&'a [i64]>, AotiInts, b'J', |given, name| Ok((given.count >= 0).then(|| list(given.data, given.count)));
-    ['a] Option<&'a [f64]>, AotiFloats, b'G', |given, name| Ok((given.count >= 0).then(|| list(given.data, given.count)));
-    [] Option<Vec<bool>>, AotiBools, b'C', |given, name| Ok((given.count >= 0).then(|| flags(&given)));
-    ['a] &'a str, *const c_char, b's', |given, name| text(given, name);
-    ['a] Option<&'a str>, *const c_char, b'u', |given, name| (!given.is_null()).then(|| text(given, name)).transpose();
+    [] Option<i64>, Option<i64>, *const i64, b'j', |given, name| Ok(given.as_ref().copied());
+    [] Option<f64>, Option<f64>, *const f64, b'g', |given, name| Ok(given.as_ref().copied());
+    [] Option<bool>, Option<bool>, *const u8, b'c', |given, name| Ok(given.as_ref().map(|flag| *flag != 0));
+    ['a] &'a [i64], &'call [i64], AotiInts, b'I', |given, name| Ok(list(given.data, given.count));
+    ['a] &'a [f64], &'call [f64], AotiFloats, b'F', |given, name| Ok(list(given.data, given.count));
+    [] Vec<bool>, Vec<bool>, AotiBools, b'B', |given, name| Ok(flags(&given));
+    ['a] Option<&'a [i64]>, Option<&'call [i64]>, AotiInts, b'J', |given, name| Ok((given.count >= 0).then(|| list(given.data, given.count)));
+    ['a] Option<&'a [f64]>, Option<&'call [f64]>, AotiFloats, b'G', |given, name| Ok((given.count >= 0).then(|| list(given.data, given.count)));
+    [] Option<Vec<bool>>, Option<Vec<bool>>, AotiBools, b'C', |given, name| Ok((given.count >= 0).then(|| flags(&given)));
+    ['a] &'a str, &'call str, *const c_char, b's', |given, name| text(given, name);
+    ['a] Option<&'a str>, Option<&'call str>, *const c_char, b'u', |given, name| (!given.is_null()).then(|| text(given, name)).transpose();
 }
 
 /// # Safety
@@ -335,11 +398,9 @@ unsafe fn text<'a>(given: *const c_char, name: &str) -> Result<&'a str, Unfit> {
     text.to_str().map_err(|_| Unfit(format!("`{name}` is no UTF-8")))
 }
 
-/// Whether a function with these parameters has the signature that a manifest states, a letter for each. Without a manifest
-/// there is nothing to compare.
+/// Whether a function with these parameters has the signature that is stated, a letter for each.
 #[doc(hidden)]
-pub const fn fits(letters: &[u8], stated: Option<&str>) -> bool {
-    let Some(stated) = stated else { return true };
+pub const fn fits(letters: &[u8], stated: &str) -> bool {
     let stated = stated.as_bytes();
     if letters.len() != stated.len() {
         return false;

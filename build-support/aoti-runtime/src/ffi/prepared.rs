@@ -8,7 +8,7 @@ use super::{
     view::AnyView,
     watch::{Clock, on_time},
 };
-use crate::{DType, DynTensor, Error, ErrorCode, Generator};
+use crate::{DType, DynTensor, Error, ErrorCode, Generator, tensor::count_elements};
 use std::{ffi::c_void, fmt, marker::PhantomData, ptr, ptr::NonNull, sync::Arc};
 
 /// A stream of the device that a model runs on, as its driver has it: a `CUstream` or a `hipStream_t`. By default the device's
@@ -30,8 +30,8 @@ impl Stream<'_> {
     ///
     /// # Safety
     ///
-    /// `raw` is a stream of the device that the runs it is given to run on, in the context that their model works in, and stays
-    /// one for as long as this value lives.
+    /// `raw` is a stream of the device that the runs it is given to run on, in the context that their model works in. It stays one
+    /// for as long as this value or a copy of it lives, and until every run that was submitted on it is waited for.
     pub unsafe fn from_raw(raw: *mut c_void) -> Self {
         Stream { raw, lifetime: PhantomData }
     }
@@ -71,9 +71,7 @@ unsafe impl Sync for DeviceTensor<'_> {}
 
 impl<'m> DeviceTensor<'m> {
     fn new(model: &'m Model, dtype: DType, sizes: &[usize]) -> Result<DeviceTensor<'m>, Error> {
-        let bytes = sizes.iter().try_fold(dtype.size(), |bytes, &size| bytes.checked_mul(size));
-        let bytes =
-            bytes.and_then(|bytes| i64::try_from(bytes).ok()).ok_or_else(|| Error::memory(usize::MAX))?;
+        let bytes = (count_elements(sizes, dtype.size())? * dtype.size()) as i64;
         let allocate = model.entry(model.api.table.allocate)?;
         let mut data = ptr::null_mut();
         // SAFETY: the model is alive and of this table.
@@ -113,6 +111,7 @@ impl<'m> DeviceTensor<'m> {
         call(|error| unsafe {
             copy(self.model.native().raw.as_ptr(), to, here, from, self.model.device().raw(), bytes, error)
         })?;
+        tensor.settle_bools();
         Ok(tensor)
     }
 
@@ -161,7 +160,7 @@ impl fmt::Debug for DeviceTensor<'_> {
 }
 
 impl Model {
-    /// A tensor in memory of the device that the model runs on. Its elements have no values yet.
+    /// A tensor of zeros in memory of the device that the model runs on.
     pub fn device_tensor(&self, dtype: DType, sizes: &[usize]) -> Result<DeviceTensor<'_>, Error> {
         DeviceTensor::new(self, dtype, sizes)
     }
@@ -266,10 +265,7 @@ impl Prepared<'_> {
     ) -> Result<(), Error> {
         let inputs = contiguous(inputs)?;
         let targets: Vec<AotiTensor> = outputs.iter().map(DeviceTensor::raw).collect();
-        let (mut given, mut state) = (state, ptr::null_mut());
-        for run in runs.iter() {
-            state = run.model.check_state(given.as_deref_mut())?;
-        }
+        let state = states_of(runs, state)?;
         let mut done = Ok(());
         let n_runs = runs.len().max(1);
         for number in 0..times {
@@ -310,7 +306,7 @@ impl Prepared<'_> {
     ) -> Result<(), Error> {
         let inputs = contiguous(inputs)?;
         let targets: Vec<AotiTensor> = outputs.iter().map(DeviceTensor::raw).collect();
-        let state = self.model.check_state(state)?;
+        let state = State::for_run(state, self.model)?;
         let mut clock = Clock::new(tell);
         let mut context = stream.context(self.generator.take());
         context.on_time = Some(on_time);
@@ -362,6 +358,11 @@ impl fmt::Debug for Prepared<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Prepared").field("model", &self.model).finish_non_exhaustive()
     }
+}
+
+/// The state that all of these runs are given, which is one of each of their models.
+fn states_of(runs: &[Prepared<'_>], mut state: Option<&mut State>) -> Result<*mut AotiState, Error> {
+    runs.iter().try_fold(ptr::null_mut(), |_, run| State::for_run(state.as_deref_mut(), run.model))
 }
 
 /// Inputs of prepared runs are given as they are, so that they must be row-major contiguous.

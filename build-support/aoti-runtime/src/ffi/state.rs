@@ -1,17 +1,18 @@
 //! Mutable state of a model, behind the object that the C interface makes of it.
 
-use super::{
-    Api,
-    abi::{AotiModel, AotiState},
-    call,
-};
-use crate::{Error, ErrorCode, ModelInfo};
+use super::{Api, abi::AotiState, call, model::Model};
+use crate::{Device, Error, ErrorCode};
 use std::{fmt, ptr};
 
 /// The tensors that a program mutates, such as a key-value cache: one for each sequence of runs that belong together.
+///
+/// It serves every model of the library that made it, on the device where it was made, and may outlive them. Other models
+/// refuse it.
 pub struct State {
     raw: ptr::NonNull<AotiState>,
     api: Api,
+    /// Where the memory is.
+    device: Device,
     bytes: usize,
 }
 
@@ -21,28 +22,47 @@ unsafe impl Send for State {}
 unsafe impl Sync for State {}
 
 impl State {
-    /// # Safety
-    ///
-    /// `model` was created by this table and lives.
-    pub(super) unsafe fn new(api: &Api, model: *const AotiModel, bytes: usize) -> Result<State, Error> {
-        let create = api.table.create_state.expect("the table was checked");
-        // SAFETY: the caller vouches for the model; the library allocates the memory.
-        State::from_call(api, bytes, |raw| {
-            call(|error| unsafe { create(model, ptr::null_mut(), raw, error) })
+    pub(super) fn new(model: &Model) -> Result<State, Error> {
+        let create = model.api.table.create_state.expect("the table was checked");
+        let (native, bytes) = (model.native(), model.info().state_bytes as usize);
+        // SAFETY: the native model is alive and of this table; the library allocates the memory.
+        State::from_call(&model.api, model.device(), bytes, |raw| {
+            call(|error| unsafe { create(native.raw.as_ptr(), ptr::null_mut(), raw, error) })
         })
+    }
+
+    /// What a run of this model is given for a state: the library takes any address for one of its own, so that every way to
+    /// run a model asks here first.
+    pub(super) fn for_run(state: Option<&mut State>, model: &Model) -> Result<*mut AotiState, Error> {
+        let name = &model.info().name;
+        match state {
+            None if model.info().state_bytes == 0 => Ok(ptr::null_mut()),
+            None => Err(Error::new(ErrorCode::Null, format!("`{name}` needs a state"))),
+            Some(state) if state.api != model.api => {
+                let message = format!("a state of another library is not one of `{name}`");
+                Err(Error::new(ErrorCode::Library, message))
+            }
+            Some(state) if state.device != model.device() => {
+                let (there, here) = (state.device, model.device());
+                let message = format!("the state lies on {there}, the model runs on {here}");
+                Err(Error::new(ErrorCode::Device, message))
+            }
+            Some(state) => Ok(state.raw.as_ptr()),
+        }
     }
 
     /// A state with the same values, if there is memory for it.
     pub fn try_clone(&self) -> Result<State, Error> {
         let copy = self.api.table.copy_state.expect("the table was checked");
         // SAFETY: this state lives, and the library allocates the memory.
-        State::from_call(&self.api, self.bytes, |raw| {
+        State::from_call(&self.api, self.device, self.bytes, |raw| {
             call(|error| unsafe { copy(self.raw.as_ptr(), ptr::null_mut(), raw, error) })
         })
     }
 
     fn from_call(
         api: &Api,
+        device: Device,
         bytes: usize,
         make: impl FnOnce(*mut *mut AotiState) -> Result<(), Error>,
     ) -> Result<State, Error> {
@@ -50,34 +70,12 @@ impl State {
         make(&mut raw)?;
         let raw =
             ptr::NonNull::new(raw).ok_or_else(|| Error::new(ErrorCode::Null, "the state was not created"))?;
-        Ok(State { raw, api: api.clone(), bytes })
+        Ok(State { raw, api: api.clone(), device, bytes })
     }
 
     /// Its length in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    /// What runs of a model are given: the state that they need. What another library makes is another thing, however long.
-    pub(super) fn of_model(
-        state: Option<&mut State>,
-        api: &Api,
-        info: &ModelInfo,
-    ) -> Result<*mut AotiState, Error> {
-        let (name, wanted) = (&info.name, info.state_bytes as usize);
-        match state {
-            None if wanted == 0 => Ok(ptr::null_mut()),
-            None => Err(Error::new(ErrorCode::Null, format!("`{name}` needs a state"))),
-            Some(state) if state.api == *api => Ok(state.raw.as_ptr()),
-            Some(state) if state.bytes != wanted => {
-                let message = format!("a state of {} bytes is not one of `{name}`", state.bytes);
-                Err(Error::new(ErrorCode::Size, message))
-            }
-            Some(_) => {
-                let message = format!("a state of another library is not one of `{name}`");
-                Err(Error::new(ErrorCode::Library, message))
-            }
-        }
     }
 }
 

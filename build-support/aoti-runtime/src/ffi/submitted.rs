@@ -50,8 +50,8 @@ impl<'m> Prepared<'m> {
     /// inputs.
     ///
     /// # Errors
-    /// Tensors of other sizes than the run was prepared for, and what the driver reports. The tensors are given back to the
-    /// device then.
+    /// Tensors of other sizes than the run was prepared for, a state of another library or device, and what the driver reports.
+    /// The tensors are given back to the device then.
     pub fn submit(
         self,
         inputs: Vec<Arc<DeviceTensor<'m>>>,
@@ -63,7 +63,7 @@ impl<'m> Prepared<'m> {
         let written: Vec<AotiTensor> = outputs.iter().map(DeviceTensor::raw).collect();
         let mut owned = Owned { run: self, inputs, outputs, state };
         let context = Box::new(stream.context(owned.run.generator.take()));
-        let state = owned.run.model.check_state(owned.state.as_mut())?;
+        let state = State::for_run(owned.state.as_mut(), owned.run.model)?;
         // SAFETY: descriptors, context, tensors and state are kept by the result until the run was waited for; if it is
         // forgotten, they are never given back.
         call(|error| unsafe {

@@ -85,21 +85,23 @@ impl fmt::Debug for Workspace {
 }
 
 impl Plan {
-    /// Whether this is the plan for such inputs; if not, becomes a plan without sizes for them.
-    pub(super) fn matches(&mut self, model: u64, threads: usize, inputs: &[AnyView<'_>]) -> bool {
-        let wanted = || {
-            let sizes = inputs
-                .iter()
-                .flat_map(|view| [view.sizes().len()].into_iter().chain(view.sizes().iter().copied()));
-            [model].into_iter().chain([threads].into_iter().chain(sizes).map(|number| number as u64))
-        };
-        let same = self.key.iter().copied().eq(wanted());
-        if !same {
-            self.key.clear();
-            self.key.extend(wanted());
-        }
-        same
+    /// Whether this is the plan for such inputs.
+    pub(super) fn is_for(&self, model: u64, threads: usize, inputs: &[AnyView<'_>]) -> bool {
+        self.key.iter().copied().eq(key(model, threads, inputs))
     }
+
+    /// Notes what the plan is for, once it is made.
+    pub(super) fn set_key(&mut self, model: u64, threads: usize, inputs: &[AnyView<'_>]) {
+        self.key.clear();
+        self.key.extend(key(model, threads, inputs));
+    }
+}
+
+/// What a plan depends on, in numbers.
+fn key<'v>(model: u64, threads: usize, inputs: &'v [AnyView<'_>]) -> impl Iterator<Item = u64> + 'v {
+    let sizes =
+        inputs.iter().flat_map(|view| [view.sizes().len()].into_iter().chain(view.sizes().iter().copied()));
+    [model].into_iter().chain([threads].into_iter().chain(sizes).map(|number| number as u64))
 }
 
 impl Staging {

@@ -411,7 +411,14 @@ template <const Tables &T, const Program &P> struct Interface {
     const Loaded &on = *own(model)->loaded;
     Entered entered(on);
     Address address = 0;
-    if (int code = on.driver.allocate(&address, size_t(bytes) + 1)) return driver_failed(error, on, code, "no memory");
+    int code = on.driver.allocate(&address, size_t(bytes) + 1);
+    if (code) return driver_failed(error, on, code, "no memory");
+    if (bytes > 0) code = on.driver.fill(address, 0, size_t(bytes), nullptr);
+    if (!code) code = on.driver.stream_wait(nullptr);
+    if (code) {
+      on.driver.release(address);
+      return driver_failed(error, on, code, "writing zeros");
+    }
     *memory = (void *)uintptr_t(address);
     return succeed(error);
   }

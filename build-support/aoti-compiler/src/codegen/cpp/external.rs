@@ -8,7 +8,7 @@ use crate::codegen::foreign::literal;
 use crate::dtype::DType;
 use crate::graph::{ExternArgument, ExternCall, Number, NumberKind, Scalar};
 use crate::loops::{BufferId, ExternKernel};
-use crate::operators::{Argument, Schema, Type};
+use crate::operators::{self, Argument, Schema, Type};
 use crate::symbolic::Expr;
 use indexmap::IndexSet;
 use std::fmt::Write;
@@ -49,15 +49,18 @@ impl From<&Argument> for Parameter {
     }
 }
 
-/// The declaration of the function of an operator, as C and C++ have it.
+/// The declaration of the function of an operator, as C and C++ have it: with the name that its source says, which is not what
+/// the linker calls it.
 pub(crate) fn prototype(symbol: &str, schema: &Schema) -> String {
-    declaration(symbol, schema.arguments.iter().map(Parameter::from), schema.functions_results())
+    let parameters = schema.arguments.iter().map(Parameter::from);
+    let own = declaration(symbol, parameters, schema.functions_results());
+    format!("{own} __asm__({:?});\n", operators::link_name(symbol, schema))
 }
 
 /// The declaration of a function that is called.
 fn declaration_of(call: &ExternCall) -> String {
     let results = call.results.iter().map(Option::is_some);
-    declaration(&call.symbol, call.arguments.iter().map(Parameter::from), results)
+    declaration(&call.symbol, call.arguments.iter().map(Parameter::from), results) + ";\n"
 }
 
 fn declaration(
@@ -80,7 +83,7 @@ fn declaration(
         types.push(if is_list { "AotiTensors" } else { "const AotiTensor *" });
     }
     types.extend(["const AotiContext *", "AotiError *"]);
-    format!("int32_t {symbol}({});\n", types.join(", "))
+    format!("int32_t {symbol}({})", types.join(", "))
 }
 
 fn value_type(kind: NumberKind) -> &'static str {

@@ -6,7 +6,7 @@ use super::{Outputs, RuleError};
 use crate::aten::{Arg, Call, Output};
 use crate::dtype::DType;
 use crate::graph::{ExternArgument, ExternCall, Number, NumberKind, Scalar, ShapeError, Spliced, ValueId};
-use crate::operators::{Argument, Declared, DeclaredCode, Default, Schema, Type};
+use crate::operators::{self, Argument, Declared, DeclaredCode, Default, Schema, Type};
 use crate::symbolic::Expr;
 
 /// What a call gives for one argument.
@@ -133,7 +133,7 @@ impl Walk<'_> {
             });
         }
         let (mut results, names) = results_of(call, &own.schema)?;
-        let (operator, symbol) = (own.name.clone(), symbol.to_owned());
+        let (operator, symbol) = (own.name.clone(), operators::link_name(symbol, &own.schema));
         let values = if own.schema.decides_sizes {
             results = own.schema.functions_results().map(|_| None).collect();
             let called = ExternCall { operator, symbol, arguments, results };

@@ -140,7 +140,7 @@ fn every_type_of_argument_goes_through_all_text_forms() {
     let text = graph::text::print(&graph);
     assert!(
         text.contains(
-            "\"mylib::f\" \"mylib_f\" (tensors 2, all int ([s0], [4]), text \"a\\\"b\", no_tensor, maybe int [3], \
+            "\"mylib::f\" \"aoti_operator_mylib_f_LIstjJCfFuMR\" (tensors 2, all int ([s0], [4]), text \"a\\\"b\", no_tensor, maybe int [3], \
              all int none, all bool (true, false), float 2.0, all float (1.0, 2.5), text none) to (list 2, one)"
         ),
         "{text}"

@@ -8,7 +8,7 @@
 #[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod constant {
     ::aoti_runtime::__library! {
-        aoti_constant_api, "",
+        constant, "",
         #[link(name = "aoti_constant", kind = "static")],
         #[cfg_attr(target_env = "musl", link(name = "gcc"))]
     }

@@ -12,7 +12,7 @@
 #[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod digits {
     ::aoti_runtime::__library! {
-        aoti_digits_api, "",
+        digits, "",
         #[link(name = "aoti_digits", kind = "static")],
         #[cfg_attr(target_env = "musl", link(name = "gcc"))]
     }

@@ -31,7 +31,7 @@
 #[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod double_trouble {
     ::aoti_runtime::__library! {
-        aoti_double_trouble_085a10a0eec1_api, "",
+        double_trouble_085a10a0eec1, "",
         #[link(name = "aoti_double_trouble_085a10a0eec1", kind = "dylib")]
     }
 

@@ -17,7 +17,7 @@
 #[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod fake {
     ::aoti_runtime::__library! {
-        aoti_fake_api, "",
+        fake, "",
         #[link(name = "aoti_fake", kind = "static")],
         #[cfg_attr(target_env = "musl", link(name = "gcc"))]
     }

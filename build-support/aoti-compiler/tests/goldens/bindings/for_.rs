@@ -8,7 +8,7 @@
 #[allow(clippy::all, clippy::pedantic, clippy::restriction, dead_code, unreachable_pub)]
 pub mod for_ {
     ::aoti_runtime::__library! {
-        aoti_for__api, ""
+        for_, ""
     }
 
     /// The model, loaded. Threads may share it.
