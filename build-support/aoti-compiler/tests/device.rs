@@ -410,7 +410,7 @@ fn memory_is_allocated_when_a_run_has_read_how_much_it_needs() {
         host.lines().filter(|line| line.contains("allocate(run") && line.contains(output)).count()
     };
     assert_eq!((allocated(", -1))"), allocated(", 0))"), allocated(", 1))")), (2, 1, 1), "{host}");
-    [32, 64].into_iter().for_each(|wavefront| emulated("late", &text, wavefront));
+    [NVIDIA, GFX9].into_iter().for_each(|machine| emulated("late", &text, machine));
 }
 
 #[test]
