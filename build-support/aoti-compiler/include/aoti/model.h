@@ -210,7 +210,10 @@ template <const Tables &T> struct Interface {
     }
     release_late(run, number);
     if (bytes >= 0) own.memory[number] = aligned_alloc(AOTI_ALIGNMENT, size_t(aligned(bytes + 1)));
-    return own.memory[number] != nullptr;
+    if (!own.memory[number]) return false;
+    // Zeros, as in `prepare`.
+    memset(own.memory[number], 0, size_t(bytes));
+    return true;
   }
 
   // Runs the kernels. What goes wrong from here on is in the data, and `finish` says it.
