@@ -354,7 +354,7 @@ fn other_versions_and_gaps_are_refused() {
     let error = library(&["FAKE_VERSION=7"]).unwrap_err();
     assert_eq!(
         (error.code(), error.message()),
-        (ErrorCode::Version, "the library speaks version 7 of the interface, not 2")
+        (ErrorCode::Version, "the library speaks version 7 of the interface, not 3")
     );
     assert_eq!(library(&["FAKE_GAP"]).unwrap_err().code(), ErrorCode::Version);
 }
