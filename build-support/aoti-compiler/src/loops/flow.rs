@@ -10,7 +10,7 @@
 use super::cover::Cover;
 use super::{Access, Axis, Effect, Index, Kernel, KernelKind, Nest, Program, Stage, Storage, Term, TermId};
 use crate::graph::Combine;
-use crate::symbolic::{Expr, Interval, RangeTable, Ranges, Symbol};
+use crate::symbolic::{Expr, Extremes, Interval, RangeTable, Ranges, Symbol};
 
 /// Everything that is wrong, one sentence each.
 pub(crate) fn verify(program: &Program) -> Vec<String> {
@@ -136,14 +136,16 @@ impl<'a> Flow<'a> {
     /// Whether both touch one element where their inner loops are at the same positions.
     fn same_inner_element(&self, one: &Touch<'_>, other: &Touch<'_>) -> bool {
         let (from, to) = (&self.own.stages[one.stage].axes, &self.own.stages[other.stage].axes);
-        let alike = from.len() == to.len() && from.iter().zip(to).all(|(a, b)| a.extent == b.extent);
+        if from.len() != to.len() || from.iter().zip(to).any(|(a, b)| a.extent != b.extent) {
+            return false;
+        }
         let renamed = |symbol: Symbol| {
             let position = from.iter().position(|axis| axis.symbol == symbol)?;
             Some(Expr::sym(to[position].symbol))
         };
         let mut moved = one.access.clone();
         moved.substitute(&renamed, &self.table(other.stage));
-        alike && moved.is_same_element(other.access)
+        moved.is_same_element(other.access)
     }
 
     /// Whether what is read of a buffer is what that position itself, or nobody, writes there.
@@ -194,7 +196,24 @@ impl<'a> Flow<'a> {
         };
         let coords = one.access.coords.len() == other.access.coords.len()
             && one.access.coords.iter().zip(&other.access.coords).any(apart);
-        coords || !self.reach(one).meets(self.reach(other))
+        coords
+            || !self.reach(one).meets(self.reach(other))
+            || self.ends_before(one, other)
+            || self.ends_before(other, one)
+    }
+
+    /// Whether all offsets of one access are below those of another, for sizes that are known only when the model runs.
+    fn ends_before(&self, one: &Touch<'_>, other: &Touch<'_>) -> bool {
+        let extremes = |touch: &Touch<'_>| {
+            let table = self.table(touch.stage);
+            let of_axis = |symbol: Symbol| {
+                let extent = table.extent(symbol)?;
+                Some(Extremes { least: Expr::int(0), most: extent - 1 })
+            };
+            touch.access.is_direct().then(|| touch.access.offset.extremes(&of_axis, &table)).flatten()
+        };
+        let (Some(one), Some(other)) = (extremes(one), extremes(other)) else { return false };
+        (&(&other.least - &one.most) - 1).never_negative(self.sizes)
     }
 
     /// Whether two accesses only meet where the outer loops are at one position.
@@ -283,6 +302,35 @@ mod tests {
             assert_eq!(findings(&format!("[i0 < 4] {{ {} {read} }}", write(8, "0"))), missing(1));
             assert_eq!(findings(&format!("[i0 < 4] {{ {read} {} }}", write(8, "i1"))), missing(0));
         }
+    }
+
+    #[test]
+    fn parts_of_a_buffer_are_apart_whatever_their_size_is() {
+        let copied = |offset: &str| {
+            let program = parse(&format!(
+                r#"loops {{
+                    symbol s0 "rows" in 0..inf from input 0 axis 0
+                    buffer b0: f32[s0, 3] input 0
+                    buffer b1: f32[2, s0, 3] output 0
+                    inputs [b0] outputs [b1]
+                    kernel "k" {{ for [i0 < 3*s0] {{
+                        stage [] {{ t0: f32 = load b0[] at [i0] store b1[] at [i0] = t0 }}
+                        stage [] {{ t0: f32 = load b1[] at [i0] store b1[] at [{offset}] = t0 }}
+                    }} }}
+                }}"#
+            ));
+            verify(&program.unwrap_or_else(|error| panic!("{error}")))
+        };
+        assert_eq!(copied("i0 + 3*s0"), Vec::<String>::new());
+        assert_ne!(copied("i0 + 2*s0"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn stages_of_different_loops_touch_different_elements() {
+        let first = "stage [i1 < 8] { t0: f32 = load b0[i0, i1] store b2[i1] at [i1] = t0 }";
+        let pair =
+            "stage [i1 < 4, i2 < 2] { t0: f32 = load b2[2*i1 + i2] at [2*i1 + i2] store b1[i0, i1] = t0 }";
+        assert_eq!(findings(&format!("[i0 < 4] {{ {first} {pair} }}")), Vec::<String>::new());
     }
 
     #[test]
