@@ -201,8 +201,7 @@ impl<'a> Flow<'a> {
 
     /// Whether the offsets of two accesses are never equal, for sizes that are known only when the model runs.
     fn offsets_are_apart(&self, one: &Touch<'_>, other: &Touch<'_>) -> bool {
-        let Some(offsets) = self.offsets(one).zip(self.offsets(other)) else { return false };
-        self.never_meet(&[offsets.0, offsets.1], self.own.axes)
+        self.both_offsets(one, other).is_some_and(|offsets| self.never_meet(&offsets, self.own.axes))
     }
 
     /// Whether two offsets are never equal: one is always the larger, or they only meet at one position of an axis, and what is
@@ -227,6 +226,22 @@ impl<'a> Flow<'a> {
         let is_short = |most: &Expr, least: &Expr| self.is_less(&(most - least), &step);
         let all = is_short(&a.most, &b.least) && is_short(&b.most, &a.least);
         (step == other_step && all).then_some([one, other])
+    }
+
+    /// The offsets of two accesses, less those at which they cannot be equal: where one step of an inner loop of one leads past all
+    /// that the other touches, they are equal at its first position at most.
+    fn both_offsets(&self, one: &Touch<'_>, other: &Touch<'_>) -> Option<[Offsets; 2]> {
+        let mut offsets = [self.offsets(one)?, self.offsets(other)?];
+        for (own, touch) in [one, other].into_iter().enumerate() {
+            for axis in &self.own.stages[touch.stage].axes {
+                let Some((step, rest)) = offsets[own].without(axis) else { continue };
+                let (a, b) = (rest.bounds()?, offsets[1 - own].bounds()?);
+                if self.is_less(&(&b.most - &a.least), &step) && rest.direct != offsets[own].direct {
+                    offsets[own] = rest;
+                }
+            }
+        }
+        Some(offsets)
     }
 
     /// All offsets of an access; `None` for an index from data that nothing checks.
@@ -256,8 +271,7 @@ impl<'a> Flow<'a> {
 
     /// Whether both offsets make steps of the outer loops that are larger than what else they add up to.
     fn steps_over(&self, one: &Touch<'_>, other: &Touch<'_>) -> bool {
-        let Some(offsets) = self.offsets(one).zip(self.offsets(other)) else { return false };
-        let mut offsets = [offsets.0, offsets.1];
+        let Some(mut offsets) = self.both_offsets(one, other) else { return false };
         self.own.axes.iter().filter(|axis| !axis.extent.is(1)).all(|axis| {
             let rests = self.at_one_position(&offsets, axis);
             rests.map(|rests| offsets = rests).is_some()
@@ -376,6 +390,27 @@ mod tests {
         };
         assert_eq!(copied("i0 + 3*s0"), Vec::<String>::new());
         assert_ne!(copied("i0 + 2*s0"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn inner_steps_that_lead_past_what_is_written_are_of_no_concern() {
+        let sums = |offset: &str| {
+            let program = parse(&format!(
+                r#"loops {{
+                    buffer b0: f32[12] input 0
+                    buffer b1: f32[2, 12] output 0
+                    buffer b2: f32[2, 12] output 1
+                    inputs [b0] outputs [b1, b2]
+                    kernel "k" {{ for [i0 < 12] {{
+                        stage [] {{ t0: f32 = load b0[] at [i0] store b1[] at [i0] = t0 }}
+                        stage [i1 < 2] {{ t0: f32 = load b1[] at [{offset}] store b2[] at [i0 + 12*i1] = t0 }}
+                    }} }}
+                }}"#
+            ));
+            verify(&program.unwrap_or_else(|error| panic!("{error}")))
+        };
+        assert_eq!(sums("i0 + 12*i1"), Vec::<String>::new());
+        assert_ne!(sums("i0 + 11*i1"), Vec::<String>::new());
     }
 
     #[test]
