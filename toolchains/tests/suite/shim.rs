@@ -237,7 +237,7 @@ fn a_resolution_tells_of_every_candidate_in_the_order_of_preference() {
         [
             "gcc: `g++` on PATH is taken: (shim) 13.1",
             "gcc: `g++-12` on PATH is not tried: `g++` on PATH goes first",
-            "clang: `clang++` on PATH is older than version 12: (shim) 9.1",
+            "clang: `clang++` on PATH is older than version 13: (shim) 9.1",
             "gcc-aarch64: does not serve cpu on `x86_64-unknown-linux-gnu`",
             "clang-aarch64: does not serve cpu on `x86_64-unknown-linux-gnu`",
         ]
