@@ -45,13 +45,5 @@ mod equal_plain_loops_with {
     use super::check;
     use crate::with_each_compiler;
 
-    with_each_compiler! {
-        gcc = "g++",
-        gcc_11 = "g++-11",
-        clang_13 = "clang++-13",
-        clang_14 = "clang++-14",
-        clang_15 = "clang++-15",
-        clang_16 = "clang++-16",
-        clang = "clang++-19",
-    }
+    with_each_compiler!();
 }

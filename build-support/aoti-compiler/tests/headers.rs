@@ -61,15 +61,7 @@ fn scratch_folder(compiler: &str, flags: &[&str]) -> PathBuf {
     directory
 }
 
-with_each_compiler! {
-    gcc = "g++",
-    gcc_11 = "g++-11",
-    clang_13 = "clang++-13",
-    clang_14 = "clang++-14",
-    clang_15 = "clang++-15",
-    clang_16 = "clang++-16",
-    clang = "clang++-19",
-}
+with_each_compiler!();
 
 #[cfg(target_arch = "x86_64")]
 #[test]

@@ -171,20 +171,11 @@ impl<'a> Flow<'a> {
         table
     }
 
-    /// What an index from data adds to an offset: any position that passed its check, so many elements each.
-    fn of_index(&self, stage: usize, (term, stride): &(TermId, Expr), ranges: &dyn Ranges) -> Interval {
-        let term = self.own.stages[stage].terms.get(*term).map(|typed| &typed.term);
-        let Some(Term::CheckIndex { size, .. }) = term else { return Interval::ALL };
-        let most = (&(size - 1) * stride).interval(ranges);
-        Interval::new(0, most.max.max(0))
-    }
-
-    /// All offsets of an access.
+    /// All offsets of an access, as numbers.
     fn reach(&self, touch: &Touch<'_>) -> Interval {
-        let table = self.table(touch.stage);
-        let direct = touch.access.offset.interval(&table);
-        let indices = touch.access.indirect.iter().map(|index| self.of_index(touch.stage, index, &table));
-        indices.fold(direct, sum)
+        let Some(Offsets { direct, more, table }) = self.offsets(touch) else { return Interval::ALL };
+        let (direct, more) = (direct.interval(&table), more.interval(&table));
+        Interval::new(direct.min, direct.max.saturating_add(more.max.max(0)))
     }
 
     /// Whether two accesses never touch the same element.
@@ -236,7 +227,8 @@ impl<'a> Flow<'a> {
             for axis in &self.own.stages[touch.stage].axes {
                 let Some((step, rest)) = offsets[own].without(axis) else { continue };
                 let (a, b) = (rest.bounds()?, offsets[1 - own].bounds()?);
-                if self.is_less(&(&b.most - &a.least), &step) && rest.direct != offsets[own].direct {
+                let is_forward = self.is_less(&Expr::int(0), &step);
+                if is_forward && self.is_less(&(&b.most - &a.least), &step) {
                     offsets[own] = rest;
                 }
             }
@@ -244,7 +236,7 @@ impl<'a> Flow<'a> {
         Some(offsets)
     }
 
-    /// All offsets of an access; `None` for an index from data that nothing checks.
+    /// All offsets of an access; `None` for an index from data that nothing checks. A checked one is any position below its bound.
     fn offsets(&self, touch: &Touch<'_>) -> Option<Offsets> {
         let terms = &self.own.stages[touch.stage].terms;
         let of_index = |sum: Expr, (term, stride): &(TermId, Expr)| {
@@ -305,10 +297,6 @@ impl Offsets {
         let (step, direct) = self.direct.affine_in(axis.symbol)?;
         Some((step, Offsets { direct, ..self.clone() }))
     }
-}
-
-fn sum(a: Interval, b: Interval) -> Interval {
-    Interval::new(a.min.saturating_add(b.min), a.max.saturating_add(b.max))
 }
 
 /// Whether positions along an axis are plainly the same coordinate of both.
@@ -411,6 +399,7 @@ mod tests {
         };
         assert_eq!(sums("i0 + 12*i1"), Vec::<String>::new());
         assert_ne!(sums("i0 + 11*i1"), Vec::<String>::new());
+        assert_ne!(sums("i0 + 12 - 12*i1"), Vec::<String>::new(), "the last step leads back");
     }
 
     #[test]

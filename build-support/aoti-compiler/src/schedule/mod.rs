@@ -35,7 +35,7 @@ pub use verify::verify;
 pub use ways::{Way, question, ways};
 
 use crate::loops::bounds::{self, Outside};
-use crate::loops::{self, KernelId, KernelKind, Nest, Program, Step};
+use crate::loops::{KernelId, KernelKind, Nest, Program, Step};
 use crate::questions::Questions;
 use crate::select::Choice;
 use crate::symbolic::Ranges;
@@ -156,11 +156,6 @@ pub fn schedule(
     let explanations = fuse(&mut program, (ranges, target), questions);
     bounds::stay_within(&mut program, "scheduling")?;
     let schedule = decide(program, ranges, target, questions.records());
-    if cfg!(debug_assertions) {
-        let findings =
-            loops::flow::verify(&schedule.program).into_iter().chain(verify::shared_rows(&schedule));
-        Outside::none("scheduling", "reads what it has not written", findings.collect())?;
-    }
     Ok((schedule, explanations))
 }
 

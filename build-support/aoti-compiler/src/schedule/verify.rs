@@ -41,7 +41,7 @@ pub fn verify(schedule: &Schedule) -> Vec<String> {
 }
 
 /// Kernels whose rows several positions would write at once: a worker or a team has one of each.
-pub(super) fn shared_rows(schedule: &Schedule) -> Vec<String> {
+fn shared_rows(schedule: &Schedule) -> Vec<String> {
     let shares = |mapping: &Mapping| match mapping {
         Mapping::Cpu(cpu) => cpu.lanes == Lanes::Outer,
         Mapping::Gpu(GpuMapping::Teams(teams)) => {

@@ -63,6 +63,17 @@ pub(crate) fn flags_of(level: &str) -> Option<&'static [&'static str]> {
 /// A module with a test at each level for each compiler, which calls `check(compiler, flags)` of the caller where both are there.
 #[macro_export]
 macro_rules! with_each_compiler {
+    () => {
+        $crate::with_each_compiler! {
+            gcc = "g++",
+            gcc_11 = "g++-11",
+            clang_13 = "clang++-13",
+            clang_14 = "clang++-14",
+            clang_15 = "clang++-15",
+            clang_16 = "clang++-16",
+            clang = "clang++-19",
+        }
+    };
     ($($module:ident = $compiler:literal),* $(,)?) => {$(
         mod $module {
             fn check_level(level: &str) {
