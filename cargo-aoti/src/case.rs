@@ -14,7 +14,7 @@ use crate::tensors::compare::{Tolerance, Tolerances};
 pub(crate) enum Format {
     /// torch.export
     Pt2,
-    /// ONNX, which has no front end yet
+    /// ONNX
     Onnx,
     /// cargo-aoti's own text
     Aoti,
@@ -43,6 +43,8 @@ pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
     pub(crate) format: Format,
+    /// Where its inputs and outputs are, in ONNX's own layout.
+    pub(crate) set: Option<PathBuf>,
 }
 
 /// A number for all outputs, or one for each.
@@ -86,8 +88,21 @@ impl Case {
         self.folder.join(self.format.file())
     }
 
+    /// A file of tensors, or what the names of such files of one each begin with.
     pub(crate) fn inputs(&self) -> PathBuf {
-        self.folder.join("inputs.safetensors")
+        self.tensors("inputs.safetensors", "input_")
+    }
+
+    /// Whether it has inputs of its own.
+    pub(crate) fn has_inputs(&self) -> bool {
+        self.set.is_some() || self.inputs().is_file()
+    }
+
+    fn tensors(&self, file: &str, prefix: &str) -> PathBuf {
+        match &self.set {
+            Some(set) => set.join(prefix),
+            None => self.folder.join(file),
+        }
     }
 
     fn reference(&self, name: &str, times: Option<f64>) -> Result<Reference, Failure> {
@@ -101,7 +116,7 @@ impl Case {
     }
 
     pub(crate) fn outputs(&self) -> PathBuf {
-        self.folder.join("outputs.safetensors")
+        self.tensors("outputs.safetensors", "output_")
     }
 
     pub(crate) fn terms(&self) -> Result<Terms, Failure> {
@@ -165,7 +180,10 @@ fn walk(
         let name = folder.strip_prefix(root).unwrap_or(folder).to_string_lossy().into_owned();
         let name = if name.is_empty() { last_name(folder) } else { name };
         let wanted = formats.into_iter().filter(|format| only.is_none_or(|only| only == *format));
-        found.extend(wanted.map(|format| Case { name: name.clone(), folder: folder.to_owned(), format }));
+        for format in wanted {
+            let of_set = |(name, set)| Case { name, folder: folder.to_owned(), format, set };
+            found.extend(data_sets(folder, &name, format)?.into_iter().map(of_set));
+        }
         return Ok(());
     }
     let listing = fs_err::read_dir(folder).map_err(Failure::machine("read", folder))?;
@@ -173,6 +191,26 @@ fn walk(
         listing.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
     folders.sort();
     folders.iter().try_for_each(|child| walk(root, child, only, depth + 1, found))
+}
+
+/// The names of the cases that a model makes, with the folder of each one's tensors in ONNX's layout.
+fn data_sets(folder: &Path, name: &str, format: Format) -> Result<Vec<(String, Option<PathBuf>)>, Failure> {
+    let own = || vec![(name.to_owned(), None)];
+    if format != Format::Onnx || folder.join("inputs.safetensors").is_file() {
+        return Ok(own());
+    }
+    let listing = fs_err::read_dir(folder).map_err(Failure::machine("read", folder))?;
+    let is_set = |path: &PathBuf| path.is_dir() && last_name(path).starts_with("test_data_set_");
+    let mut sets: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).filter(is_set).collect();
+    sets.sort();
+    Ok(match sets.as_slice() {
+        [] => own(),
+        [set] => vec![(name.to_owned(), Some(set.clone()))],
+        several => {
+            let named = |set: &PathBuf| (format!("{name}/{}", last_name(set)), Some(set.clone()));
+            several.iter().map(named).collect()
+        }
+    })
 }
 
 fn last_name(folder: &Path) -> String {

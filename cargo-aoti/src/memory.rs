@@ -2,10 +2,17 @@
 
 use std::path::Path;
 
+use aoti_compiler::frontend::ModelFile;
 use bytes::Bytes;
 use memmap2::Mmap;
 
 use crate::failure::Failure;
+
+/// A model of the user's, with the files beside it that a part of its data is in.
+pub(crate) fn model(path: &Path) -> Result<ModelFile, Failure> {
+    let refuse = |error: std::io::Error| Failure::User(format!("cannot read `{}`: {error}", path.display()));
+    aoti_build::model_file(path).map_err(refuse)
+}
 
 /// The content of a file of the user's.
 pub(crate) fn map(path: &Path) -> Result<Bytes, Failure> {

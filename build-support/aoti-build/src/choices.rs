@@ -64,9 +64,9 @@ impl Session {
     pub fn open_kernels(&self, model: &Model, facts: Facts) -> Result<Vec<OpenKernel>, Error> {
         let (name, path) = (model.name.clone(), model.path.clone());
         let unreadable = |source| Error::Unreadable { name: name.clone(), path: path.clone(), source };
-        let bytes = crate::files::map(&path).map_err(unreadable)?;
+        let model_file = crate::files::model_file(&path).map_err(unreadable)?;
         let options = model.options(self.levels(model)?, self.architectures(model)?, self.usable(model)?)?;
-        compile::open_kernels(bytes, &options, facts).map_err(|diagnostics| Error::Model {
+        compile::open_kernels(model_file, &options, facts).map_err(|diagnostics| Error::Model {
             name,
             path,
             diagnostics,

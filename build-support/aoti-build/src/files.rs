@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use aoti_compiler::codegen::bundle::WeightsBlob;
+use aoti_compiler::frontend::{self, ModelFile};
 use aoti_compiler::json_fields;
 use aoti_toolchain::{FileAside, is_plain_name, make_folder};
 use bytes::Bytes;
@@ -58,6 +59,25 @@ pub(crate) fn map(path: &Path) -> io::Result<Bytes> {
     // as with every program that maps files; it cannot change what other programs see.
     let map = unsafe { Mmap::map(&file) }?;
     Ok(Bytes::from_owner(map))
+}
+
+/// A model's file, and those beside it that it says a part of its data is in, as far as they are there.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn model_file(path: &Path) -> io::Result<ModelFile> {
+    let file = map(path)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut model = ModelFile::from(file);
+    // What is wrong with the model is told where it is compiled.
+    for name in frontend::files_beside(&model.file).unwrap_or_default() {
+        match map(&folder.join(&name)) {
+            Ok(content) => drop(model.beside.insert(name, content)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(model)
 }
 
 /// Writes a file in one step, unless it already has this content. Gives whether it was written. A link is replaced, not

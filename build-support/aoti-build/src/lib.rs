@@ -68,6 +68,7 @@ mod with_compiler {
     pub use crate::artefacts::{Artefact, Built};
     pub use crate::builder::Builder;
     pub use crate::error::{Error, Fault};
+    pub use crate::files::model_file;
     pub use crate::layout::Layout;
     pub use crate::lock::{
         FILE as LOCK_FILE, Lock, Machines, Place, Question, Reading, Record, Runner, Sizes, Usable,

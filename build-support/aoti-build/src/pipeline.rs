@@ -161,11 +161,11 @@ impl Session {
         let begun = Instant::now();
         let unreadable = |source| Error::Unreadable { name: name.clone(), path: path.clone(), source };
         let (looked, stamp) = (state::now_ns(), Stamp::of(path).map_err(unreadable)?);
-        let bytes = files::map(path).map_err(unreadable)?;
-        let model = Seen::new(stamp, looked, &bytes);
+        let file = files::model_file(path).map_err(unreadable)?;
+        let model = Seen::new(stamp, looked, &file);
         let options =
             job.model.options(recipe.levels.clone(), recipe.architectures.clone(), recipe.usable())?;
-        let bundle = self.compiled(job, (&bytes, &model.digest), &options, progress)?;
+        let bundle = self.compiled(job, (&file, &model.digest), &options, progress)?;
         if !self.settings.bindings_only {
             plan::check_functions(&job.model, &bundle)?;
         }

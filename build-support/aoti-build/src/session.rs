@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_compiler::compile;
 use aoti_compiler::diagnostic::Diagnostics;
+use aoti_compiler::frontend::ModelFile;
 use aoti_toolchain::{
     Action, Device, Environment, Executor, Mode, Requirements, Target, Toolchain, Toolchains, UserToolchains,
     open_store,
 };
-use bytes::Bytes;
 
 use crate::choices;
 use crate::error::Error;
@@ -64,7 +64,7 @@ pub struct Job {
     pub incremental: bool,
 }
 
-pub(crate) type Compiler = fn(Bytes, &compile::Options) -> Result<SourceBundle, Diagnostics>;
+pub(crate) type Compiler = fn(ModelFile, &compile::Options) -> Result<SourceBundle, Diagnostics>;
 
 /// What builds share. Threads may use one session at the same time.
 pub struct Session {
@@ -227,13 +227,13 @@ impl Session {
     /// As a build, as far as it does not concern files that are written.
     pub fn actions(&self, model: &Model) -> Result<Vec<Action>, Error> {
         let (name, path) = (model.name.clone(), model.path.clone());
-        let bytes = crate::files::map(&path).map_err(|source| Error::Unreadable {
+        let model_file = crate::files::model_file(&path).map_err(|source| Error::Unreadable {
             name: name.clone(),
             path: path.clone(),
             source,
         })?;
         let options = model.options(self.levels(model)?, self.architectures(model)?, self.usable(model)?)?;
-        let bundle = (self.compiler)(bytes, &options).map_err(|diagnostics| Error::Model {
+        let bundle = (self.compiler)(model_file, &options).map_err(|diagnostics| Error::Model {
             name,
             path,
             diagnostics,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use aoti_compiler::codegen::names::exported_symbol;
+use aoti_compiler::frontend::ModelFile;
 use aoti_compiler::json::{FromJson, ToJson};
 use aoti_compiler::json_fields;
 use aoti_compiler::schedule::{KernelKey, Records};
@@ -19,7 +20,7 @@ use crate::layout::Layout;
 use crate::lock::Usable;
 use crate::model::Model;
 
-const SCHEMA: u32 = 7;
+const SCHEMA: u32 = 8;
 
 /// Clocks of file systems tick in steps, so a file that was written just before it was looked at may have been written
 /// again just after, in the same tick. Times that close to the look prove nothing.
@@ -105,6 +106,8 @@ pub(crate) struct State {
     recipe: Recipe,
     model: Stamp,
     model_digest: String,
+    /// The files beside the model's that a part of its data is in.
+    beside: Vec<Stamp>,
     /// When the model was looked at.
     looked_ns: u64,
     outputs: Vec<Stamp>,
@@ -114,7 +117,18 @@ pub(crate) struct State {
     check: String,
 }
 
-json_fields!(State { schema, recipe, model, model_digest, looked_ns, outputs, artefacts, compile_ms, check });
+json_fields!(State {
+    schema,
+    recipe,
+    model,
+    model_digest,
+    beside,
+    looked_ns,
+    outputs,
+    artefacts,
+    compile_ms,
+    check
+});
 
 impl State {
     /// The record of a build that put these files in place.
@@ -136,6 +150,7 @@ impl State {
             recipe,
             model: model.stamp,
             model_digest: model.digest,
+            beside: model.beside,
             looked_ns: model.looked_ns,
             outputs,
             artefacts,
@@ -167,19 +182,30 @@ impl State {
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) stamp: Stamp,
+    /// Of the file and of those beside it that a part of its data is in.
     pub(crate) digest: String,
+    pub(crate) beside: Vec<Stamp>,
     pub(crate) looked_ns: u64,
 }
 
 impl Seen {
     /// Of a file with this content; the stamp is taken before the content was.
-    pub(crate) fn new(stamp: Stamp, looked_ns: u64, content: &[u8]) -> Seen {
-        Seen { stamp, digest: blake3::hash(content).to_hex().to_string(), looked_ns }
+    pub(crate) fn new(stamp: Stamp, looked_ns: u64, model: &ModelFile) -> Seen {
+        let folder = stamp.path.parent().map(Path::to_owned).unwrap_or_default();
+        let mut digest = blake3::hash(&model.file).to_hex().to_string();
+        let mut beside = Vec::new();
+        for (name, content) in &model.beside {
+            let own = blake3::hash(content).to_hex();
+            digest = blake3::hash(format!("{digest} {name} {own}").as_bytes()).to_hex().to_string();
+            // One that is gone by now is found out by the next build.
+            beside.extend(Stamp::of(&folder.join(name)));
+        }
+        Seen { stamp, digest, beside, looked_ns }
     }
 
     pub(crate) fn of(path: &Path) -> std::io::Result<Seen> {
         let (looked_ns, stamp) = (now_ns(), Stamp::of(path)?);
-        Ok(Seen { stamp, digest: files::digest_of(path)?, looked_ns })
+        Ok(Seen::new(stamp, looked_ns, &files::model_file(path)?))
     }
 }
 
@@ -195,14 +221,17 @@ pub(crate) fn fresh(
         return None;
     }
     let stamp = Stamp::of(&model.path).ok()?;
-    let is_settled = stamp.modified_ns.saturating_add(TICK_NS) < state.looked_ns;
+    let is_before = |stamp: &Stamp| stamp.modified_ns.saturating_add(TICK_NS) < state.looked_ns;
+    let is_settled =
+        is_before(&stamp) && state.beside.iter().all(|beside| beside.holds() && is_before(beside));
     if stamp != state.model || !is_settled {
         let seen = Seen::of(&model.path).ok()?;
         if seen.digest != state.model_digest || seen.stamp.path != state.model.path {
             return None;
         }
         if seen.looked_ns.saturating_sub(seen.stamp.modified_ns) > TICK_NS {
-            let newer = State { model: seen.stamp, looked_ns: seen.looked_ns, ..state.clone() };
+            let (model, beside) = (seen.stamp, seen.beside);
+            let newer = State { model, beside, looked_ns: seen.looked_ns, ..state.clone() };
             // Only saves the next build from reading the model.
             let _ = newer.write(layout);
         }

@@ -9,6 +9,7 @@ pub use read::{import, import_with};
 use crate::codegen;
 use crate::codegen::bundle::SourceBundle;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::frontend::ModelFile;
 use crate::graph::{Graph, Op, SymbolSource};
 use crate::loops::Program;
 use crate::loops::bounds::{self, Outside};
@@ -22,7 +23,6 @@ use crate::target::{CpuTarget, Facts, GpuTarget, Item, MathLibrary, Prices, Rate
 use crate::transform::rename::{Names, rename};
 use crate::{interpret, loops, transform};
 
-use bytes::Bytes;
 use read::{Stop, read};
 
 /// What the caller decides about one compilation.
@@ -67,11 +67,11 @@ struct Stages {
 
 /// What `then` makes of the graph after all transformations.
 fn with_graph<T>(
-    model: Bytes,
+    model: ModelFile,
     options: &Options,
     then: impl Fn(Graph) -> Result<T, Stop>,
 ) -> Result<T, Diagnostics> {
-    read(&options.name, model, &options.operators, &mut |graph| then(transformed(graph, options)?))
+    read(&options.name, &model, &options.operators, &mut |graph| then(transformed(graph, options)?))
 }
 
 fn transformed(graph: Graph, options: &Options) -> Result<Graph, Diagnostics> {
@@ -126,7 +126,7 @@ fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Schedu
 }
 
 /// The stages for the CPU levels of the options, or for their GPUs where they ask for those of one vendor alone.
-fn stages(model: Bytes, options: &Options) -> Result<Stages, Diagnostics> {
+fn stages(model: ModelFile, options: &Options) -> Result<Stages, Diagnostics> {
     let target = match <[_; 1]>::try_from(gpu_targets(options)?) {
         Ok([(gpu, _)]) if options.levels.is_empty() => Target::Gpu(gpu),
         _ => cpu_target(options),
@@ -181,7 +181,7 @@ fn check(findings: &[String], pass: &str) {
 }
 
 /// Compiles a model to a source bundle.
-pub fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnostics> {
+pub fn compile(model: ModelFile, options: &Options) -> Result<SourceBundle, Diagnostics> {
     let targets = gpu_targets(options)?;
     with_graph(model, options, |graph| Ok(bundle(&graph, &targets, options)?))
 }
@@ -251,7 +251,7 @@ fn constant_stages<'p>(
 /// How much each kernel does, by its name, for inputs of these sizes. `None` where that depends on data, which nobody knows
 /// before a run.
 pub fn kernel_work(
-    model: Bytes,
+    model: ModelFile,
     options: &Options,
     inputs: &[Vec<i64>],
 ) -> Result<Vec<(String, Option<Work>)>, Diagnostics> {
@@ -357,7 +357,11 @@ impl OpenWay {
 
 /// The kernels of a model with the ways to run each, for all targets of the options; first what decides which kernels there
 /// are. Costs are those on machines of which so much is known; what is taken without a record is the same on all.
-pub fn open_kernels(model: Bytes, options: &Options, facts: Facts) -> Result<Vec<OpenKernel>, Diagnostics> {
+pub fn open_kernels(
+    model: ModelFile,
+    options: &Options,
+    facts: Facts,
+) -> Result<Vec<OpenKernel>, Diagnostics> {
     let gpus = gpu_targets(options)?;
     let cpu = (!options.levels.is_empty() || gpus.is_empty()).then(|| cpu_target(options));
     let targets: Vec<Target> =
@@ -413,7 +417,7 @@ fn open(
 
 /// Runs a model's schedule for processors, as the records say, in the evaluator: slowly, every access checked.
 pub fn evaluate(
-    model: Bytes,
+    model: ModelFile,
     options: &Options,
     inputs: &[interpret::Tensor],
 ) -> Result<Result<Vec<interpret::Tensor>, interpret::EvalError>, Diagnostics> {
@@ -422,6 +426,6 @@ pub fn evaluate(
 }
 
 /// Which kernels were not fused, and why.
-pub fn explain_fusion(model: Bytes, options: &Options) -> Result<Vec<Explanation>, Diagnostics> {
+pub fn explain_fusion(model: ModelFile, options: &Options) -> Result<Vec<Explanation>, Diagnostics> {
     Ok(stages(model, options)?.explanations)
 }

@@ -223,7 +223,7 @@ fn kernel_work(
     };
     let sizes: Vec<Vec<i64>> =
         views.iter().map(|view| view.sizes().iter().map(|size| *size as i64).collect()).collect();
-    let work = compile::kernel_work(memory::map(path)?, &options, &sizes);
+    let work = compile::kernel_work(memory::model(path)?, &options, &sizes);
     Ok(work.map_err(|diagnostics| Failure::User(diagnostics.to_string()))?.into_iter().collect())
 }
 

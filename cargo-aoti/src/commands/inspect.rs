@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         return Ok(());
     };
     let (path, _) = case::model_file(path)?;
-    let model = memory::map(&path)?;
+    let model = memory::model(&path)?;
     let name = single::name_of(&path);
     let refuse = |diagnostics: Diagnostics| Failure::User(diagnostics.to_string());
     if arguments.output.is_json() && (arguments.ops || arguments.emit.is_some() || arguments.explain_fusion) {
@@ -98,11 +98,11 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
         return Err(Failure::Usage(message.to_owned()));
     }
     if arguments.ops {
-        if frontend::text::is_text(&model) {
+        if frontend::text::is_text(&model.file) {
             let message = "graph text has no operators of PyTorch's; `--emit graph` shows its own";
             return Err(Failure::User(message.to_owned()));
         }
-        let program = frontend::import(&name, model).map_err(refuse)?;
+        let program = frontend::import(&name, model.file).map_err(refuse)?;
         let declared = Operators::new(&single::read_operators(&context.environment)?).map_err(refuse)?;
         print(&operators(&program, &declared));
         return Ok(());

@@ -109,7 +109,7 @@ fn make(path: &Path, options: &Options, context: &Context) -> Result<(), Failure
 /// Reads the model to its interface: one that does not compile goes into no project.
 fn choose(given: &Path) -> Result<Chosen, Failure> {
     let (path, _) = case::model_file(given)?;
-    let bytes = memory::map(&path)?;
+    let model = memory::model(&path)?;
     let name = single::name_of(&path);
     let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
     let identifier = aoti_build::Model::new(&name, &path).identifier();
@@ -128,7 +128,7 @@ fn choose(given: &Path) -> Result<Chosen, Failure> {
         operators: Vec::new(),
     };
     let bundle =
-        compile::compile(bytes, &options).map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
+        compile::compile(model, &options).map_err(|diagnostics| Failure::User(diagnostics.to_string()))?;
     Ok(Chosen { path, file: format!("{name}.{extension}"), identifier, interface: bundle.interface })
 }
 

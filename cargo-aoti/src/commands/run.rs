@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failur
     let single = single?;
     let (model, info) = single.load()?;
     let file =
-        arguments.inputs.clone().or_else(|| case.map(|case| case.inputs()).filter(|path| path.is_file()));
+        arguments.inputs.clone().or_else(|| case.filter(|case| case.has_inputs()).map(|case| case.inputs()));
     let inputs = inputs(&info, file.as_deref(), &arguments.dim)?;
     let views: Vec<AnyView<'_>> = inputs.iter().map(DynTensor::view).collect();
     let mut outputs: Vec<DynTensor> =

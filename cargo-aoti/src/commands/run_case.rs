@@ -80,7 +80,7 @@ fn reference(
 ) -> Result<(Vec<DynTensor>, f64), Failure> {
     let refuse = |text: String| Failure::User(text);
     let operators = crate::single::read_operators(&context.environment)?;
-    let graph = compile::import_with("case", memory::map(model)?, &operators)
+    let graph = compile::import_with("case", memory::model(model)?, &operators)
         .map_err(|error| refuse(error.to_string()))?;
     let into = |tensor: &DynTensor| {
         let tensor = complex::to_parts(tensor)?;

@@ -9,9 +9,13 @@ use safetensors::{Dtype, SafeTensors};
 
 use crate::failure::Failure;
 use crate::memory;
+use crate::tensors::onnx;
 
 /// The tensors of a file, in the order of their keys as numbers.
 pub(crate) fn read(path: &Path) -> Result<Vec<DynTensor>, Failure> {
+    if onnx::is_of_set(path) {
+        return onnx::read(path);
+    }
     let named = read_named(path)?;
     let wanted: Vec<String> = (0..named.len()).map(|index| index.to_string()).collect();
     order(named, &wanted).map_err(|missing| {
@@ -22,6 +26,9 @@ pub(crate) fn read(path: &Path) -> Result<Vec<DynTensor>, Failure> {
 
 /// The tensors of a file for inputs of these names: by number if there is a "0", else by name.
 pub(crate) fn read_for(path: &Path, names: &[String]) -> Result<Vec<DynTensor>, Failure> {
+    if onnx::is_of_set(path) {
+        return onnx::read(path);
+    }
     let named = read_named(path)?;
     let by_number = named.is_empty() || named.iter().any(|(name, _)| name == "0");
     let numbers: Vec<String> = (0..names.len()).map(|index| index.to_string()).collect();

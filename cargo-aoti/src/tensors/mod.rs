@@ -4,5 +4,6 @@ pub(crate) mod compare;
 pub(crate) mod complex;
 pub(crate) mod file;
 pub(crate) mod flat;
+pub(crate) mod onnx;
 pub(crate) mod random;
 pub(crate) mod room;

@@ -13,6 +13,7 @@ use aoti_compiler::codegen::bundle::{
 };
 use aoti_compiler::codegen::interface::Interface;
 use aoti_compiler::compile::Options;
+use aoti_compiler::frontend::ModelFile;
 use aoti_compiler::json::{FromJson, Malformed, ToJson, Value, only_entry};
 use aoti_compiler::json_fields;
 use aoti_toolchain::{Event, Events, Outputs, Work, is_plain_file_name, is_plain_name};
@@ -113,12 +114,13 @@ impl Session {
     pub(super) fn compiled(
         &self,
         job: &Job,
-        (bytes, digest): (&Bytes, &str),
+        (model, digest): (&ModelFile, &str),
         options: &Options,
         progress: &dyn Progress,
     ) -> Result<SourceBundle, Error> {
+        let bytes = &model.file;
         let compile = || {
-            (self.compiler)(bytes.clone(), options).map_err(|diagnostics| Error::Model {
+            (self.compiler)(model.clone(), options).map_err(|diagnostics| Error::Model {
                 name: job.model.name.clone(),
                 path: job.model.path.clone(),
                 diagnostics,

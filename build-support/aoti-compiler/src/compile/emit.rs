@@ -4,9 +4,9 @@ use super::{Options, compile, stages, with_graph};
 use crate::codegen::bindings::{self, WeightsPlacement};
 use crate::codegen::bundle::SourceBundle;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::frontend::ModelFile;
 use crate::target::{GpuTarget, Vendor};
 use crate::{aten, codegen, frontend, loops, schedule};
-use bytes::Bytes;
 
 /// One stage's text, for `inspect --emit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,14 +36,14 @@ pub enum Emit {
 }
 
 /// The text of one stage.
-pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagnostics> {
+pub fn emit(model: ModelFile, options: &Options, what: Emit) -> Result<String, Diagnostics> {
     match what {
-        Emit::Aten if frontend::text::is_text(&model) => {
+        Emit::Aten if frontend::text::is_text(&model.file) => {
             Err(Diagnostic::new(Code::Text, "graph text has no program of PyTorch's")
                 .help("`--emit graph` shows its own operators")
                 .into())
         }
-        Emit::Aten => Ok(aten::text::print_short(&frontend::import(&options.name, model)?)),
+        Emit::Aten => Ok(aten::text::print_short(&frontend::import(&options.name, model.file)?)),
         Emit::Graph => with_graph(model, options, |graph| Ok(crate::graph::text::print_short(&graph))),
         Emit::Loops => Ok(loops::text::print_short(&stages(model, options)?.lowered)),
         Emit::Schedule => Ok(schedule::text::print_short(&stages(model, options)?.schedule)),
@@ -70,7 +70,7 @@ pub fn emit(model: Bytes, options: &Options, what: Emit) -> Result<String, Diagn
 }
 
 /// The device code for the options' architectures of a vendor, or for one that stands for its newest.
-fn emit_device(model: Bytes, options: &Options, vendor: Vendor) -> Result<String, Diagnostics> {
+fn emit_device(model: ModelFile, options: &Options, vendor: Vendor) -> Result<String, Diagnostics> {
     let is_theirs = |name: &String| GpuTarget::named(name).is_none_or(|target| target.vendor == vendor);
     let mut gpus: Vec<String> = options.gpus.iter().filter(|name| is_theirs(name)).cloned().collect();
     if gpus.is_empty() {

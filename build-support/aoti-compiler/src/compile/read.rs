@@ -1,21 +1,23 @@
 //! Reads a model, for the smallest sizes for which it compiles.
 
 use crate::diagnostic::Diagnostics;
-use crate::frontend::{self, Least, Reading};
+use crate::frontend::{self, Import, Least, ModelFile};
 use crate::graph::{Condition, Graph, Op};
 use crate::loops::bounds::Outside;
 use crate::operators::{Operator, Operators};
-use crate::transform::decompose::decompose_with;
-use bytes::Bytes;
 
 /// Reads a model of any supported format and turns it into a core graph.
-pub fn import(name: &str, model: Bytes) -> Result<Graph, Diagnostics> {
+pub fn import(name: &str, model: impl Into<ModelFile>) -> Result<Graph, Diagnostics> {
     import_with(name, model, &[])
 }
 
 /// The same with operators that the user's project declares.
-pub fn import_with(name: &str, model: Bytes, operators: &[Operator]) -> Result<Graph, Diagnostics> {
-    read(name, model, operators, &mut Ok)
+pub fn import_with(
+    name: &str,
+    model: impl Into<ModelFile>,
+    operators: &[Operator],
+) -> Result<Graph, Diagnostics> {
+    read(name, &model.into(), operators, &mut Ok)
 }
 
 /// Why a graph cannot be compiled.
@@ -46,7 +48,7 @@ impl From<Outside> for Stop {
 /// Where a stage fails for the sizes that the file states: that is a bug of the compiler.
 pub(super) fn read<T>(
     name: &str,
-    model: Bytes,
+    model: &ModelFile,
     operators: &[Operator],
     then: &mut dyn FnMut(Graph) -> Result<T, Stop>,
 ) -> Result<T, Diagnostics> {
@@ -55,26 +57,26 @@ pub(super) fn read<T>(
         Err(Stop::Refused(findings)) => Err(findings),
         Err(Stop::Outside(outside)) => panic!("{outside}"),
     };
-    if frontend::text::is_text(&model) {
-        return done(then(frontend::text::import(name, model)?));
-    }
     // What is wrong with a declaration would be told again for every call.
     let operators = Operators::new(operators)?;
-    let stated = || decompose_with(&frontend::import(name, model.clone())?, &operators);
+    let stated = || frontend::read(Least::Stated, name, model, &operators);
     for least in [0, 1].map(Least::Size) {
-        let reading = frontend::import_from(least, name, model.clone());
-        let Ok(Reading { program, is_stated: false }) = reading else { break };
-        let Ok(graph) = decompose_with(&program, &operators) else { continue };
-        let asked: Vec<&Condition> = program.guards.iter().map(|guard| &guard.condition).collect();
+        let Import { graph, asked, is_stated } = match frontend::read(least, name, model, &operators) {
+            Ok(import) => import,
+            Err(_) => continue,
+        };
+        if is_stated {
+            break;
+        }
         let asks_more = conditions(&graph).iter().any(|condition| !asked.contains(condition));
-        if asks_more && stated().is_ok_and(|stated| !takes_all_of(&graph, &stated)) {
+        if asks_more && stated().is_ok_and(|stated| !takes_all_of(&graph, &stated.graph)) {
             continue;
         }
         if let Ok(value) = then(graph) {
             return Ok(value);
         }
     }
-    done(then(stated()?))
+    done(then(stated()?.graph))
 }
 
 /// Whether whatever the graph asks for holds for all sizes that the other one takes.

@@ -1,17 +1,23 @@
-//! Front ends: the only part of the compiler that knows file formats.
+//! Front ends: the only part of the compiler that knows file formats. Each reads a file and gives a core graph.
 
+#[cfg(feature = "onnx")]
+pub mod onnx;
 pub mod pt2;
 pub mod text;
 
 use crate::aten::{self, Program};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::graph::{Condition, Graph};
+use crate::operators::Operators;
+use crate::transform::decompose::decompose_with;
 use bytes::Bytes;
+use std::collections::BTreeMap;
 
 /// The least size of dynamic axes for which a program is read.
 ///
 /// `torch.export` states a minimum of 2 for `Dim.DYNAMIC` and `Dim.AUTO`, because it takes sizes to be neither 0 nor 1
 /// while it traces. It does not enforce that minimum: the program is that of `Dim("name")`, whose minimum is 0, and PyTorch
-/// runs it with any size.
+/// runs it with any size. ONNX states none; what broadcasts may need one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Least {
     /// What the file states.
@@ -29,8 +35,68 @@ pub struct Reading {
     pub is_stated: bool,
 }
 
-/// Reads a model of any known format, told by its content, and checks that the program is well formed. `name` becomes
-/// the program's name; tensors share `file`.
+/// A model as a core graph, and for which sizes it was read.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Import {
+    /// The graph.
+    pub graph: Graph,
+    /// Whether all sizes have the minimum that the file states.
+    pub is_stated: bool,
+    /// Conditions on sizes that the file states itself.
+    pub asked: Vec<Condition>,
+}
+
+/// A model file, and the files beside it that have a part of its data, by the names that it knows them by.
+#[derive(Clone, Default, Debug)]
+pub struct ModelFile {
+    /// The file.
+    pub file: Bytes,
+    /// Files beside it.
+    pub beside: BTreeMap<String, Bytes>,
+}
+
+impl From<Bytes> for ModelFile {
+    fn from(file: Bytes) -> ModelFile {
+        ModelFile { file, beside: BTreeMap::new() }
+    }
+}
+
+/// The names of the files beside a model's own that its data are in.
+///
+/// # Errors
+/// A file that cannot be read, and names that leave its folder.
+pub fn files_beside(file: &Bytes) -> Result<Vec<String>, Diagnostics> {
+    #[cfg(feature = "onnx")]
+    if onnx::is_onnx(file) {
+        return Ok(onnx::external_files(file.clone())?.into_iter().collect());
+    }
+    let _ = file;
+    Ok(Vec::new())
+}
+
+/// Reads a model of any known format, told by its content, for sizes from `least` on. `name` becomes the graph's name;
+/// tensors share the file.
+pub fn read(
+    least: Least,
+    name: &str,
+    model: &ModelFile,
+    operators: &Operators,
+) -> Result<Import, Diagnostics> {
+    let file = model.file.clone();
+    if text::is_text(&file) {
+        return Ok(Import { graph: text::import(name, file)?, is_stated: true, asked: Vec::new() });
+    }
+    #[cfg(feature = "onnx")]
+    if onnx::is_onnx(&file) {
+        return onnx::import(least, name, file, model.beside.clone(), operators);
+    }
+    let Reading { program, is_stated } = import_from(least, name, file)?;
+    let graph = decompose_with(&program, operators)?;
+    Ok(Import { graph, is_stated, asked: program.guards.into_iter().map(|guard| guard.condition).collect() })
+}
+
+/// Reads a program of PyTorch's operators, and checks that it is well formed. `name` becomes the program's name; tensors share
+/// `file`.
 pub fn import(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
     Ok(import_from(Least::Stated, name, file)?.program)
 }
@@ -38,21 +104,25 @@ pub fn import(name: &str, file: Bytes) -> Result<Program, Diagnostics> {
 /// The same for sizes from `least` on.
 pub fn import_from(least: Least, name: &str, file: Bytes) -> Result<Reading, Diagnostics> {
     if is_onnx(&file) {
-        let finding =
-            Diagnostic::new(Code::Version, "the model is in the ONNX format, which is not supported yet");
-        return Err(finding.help("export it with `torch.export.save` as a .pt2 file").into());
+        let finding = Diagnostic::new(Code::Version, "the model is in the ONNX format");
+        let help = if cfg!(feature = "onnx") {
+            "an ONNX model has no ATen program; ask for its graph"
+        } else {
+            "turn on the feature `onnx` of `aoti-build`"
+        };
+        return Err(finding.help(help).into());
     }
     let reading = pt2::import(least, name, file)?;
     aten::verify(&reading.program)?;
     Ok(reading)
 }
 
-/// ONNX has no magic bytes. Its files begin with their version, a small number, then the name of what wrote them, a text,
-/// or the graph itself.
-fn is_onnx(file: &[u8]) -> bool {
+/// ONNX has no magic bytes. Its files begin with their version, a small number, then the name of what wrote them, a text, or
+/// another field.
+pub fn is_onnx(file: &[u8]) -> bool {
     const VERSION: u8 = 0x08;
-    const PRODUCER_OR_GRAPH_OR_IMPORT: [u8; 3] = [0x12, 0x3a, 0x42];
-    matches!(file, [VERSION, 1..=0x7f, next, ..] if PRODUCER_OR_GRAPH_OR_IMPORT.contains(next))
+    const NEXT: [u8; 8] = [0x12, 0x1a, 0x22, 0x28, 0x32, 0x3a, 0x42, 0x72];
+    matches!(file, [VERSION, 1..=0x7f, next, ..] if NEXT.contains(next))
 }
 
 #[cfg(test)]
@@ -60,12 +130,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn onnx_is_known_and_refused_by_name() {
-        let error = import("m", Bytes::from_static(b"\x08\x08\x12\x07pytorch")).unwrap_err();
-        assert!(
-            error.to_string().contains("ONNX") && error.to_string().contains("not supported yet"),
-            "{error}"
-        );
+    fn onnx_is_told_by_its_first_fields() {
+        assert!(is_onnx(b"\x08\x08\x12\x07pytorch") && is_onnx(b"\x08\x07\x3a\x00"));
         assert!(!is_onnx(b"PK\x03\x04") && !is_onnx(b"\x08"));
+        let error = import("m", Bytes::from_static(b"\x08\x08\x12\x07pytorch")).unwrap_err();
+        assert!(error.to_string().contains("ONNX"), "{error}");
     }
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use aoti_build::{LOCK_FILE, Lock, Place, Record};
 use aoti_compiler::compile::{self, OpenKernel, Options};
+use aoti_compiler::frontend::ModelFile;
 use aoti_compiler::schedule::{KernelKey, Records};
 use aoti_compiler::target::{Facts, Item};
-use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::commands::{print, print_json};
@@ -17,7 +17,7 @@ use crate::single;
 use crate::tune::log::parts;
 
 /// Prints the choices of a model.
-pub(super) fn run(model: Bytes, path: &Path, options: &Options, is_json: bool) -> Result<(), Failure> {
+pub(super) fn run(model: ModelFile, path: &Path, options: &Options, is_json: bool) -> Result<(), Failure> {
     let lock = match lock_for(path) {
         Some(path) => Lock::read(&path)?.lock,
         None => Lock::default(),

@@ -97,6 +97,6 @@ fn of_file(path: &Path, arguments: &Arguments, context: &Context) -> Result<Plan
         let architectures = vec!["native".to_owned()];
         model.gpus = vec![Gpus { device: single::toolchain_device(device), architectures }];
     }
-    let inputs = case.map(|case| case.inputs()).filter(|path| path.is_file());
+    let inputs = case.filter(|case| case.has_inputs()).map(|case| case.inputs());
     Ok(Planned { model, lock: path.with_file_name(LOCK_FILE), manifest: None, inputs })
 }

@@ -188,7 +188,7 @@ impl Examiner {
 
     fn import(&self, path: &Path) -> Option<Graph> {
         let operators = single::read_operators(self.session.environment()).ok()?;
-        compile::import_with("case", memory::map(path).ok()?, &operators).ok()
+        compile::import_with("case", memory::model(path).ok()?, &operators).ok()
     }
 
     /// The outputs that a case has expectations of. What a program makes of its inputs comes after the user's outputs, and

@@ -6,6 +6,7 @@
 
 mod contract;
 mod control;
+mod elements;
 mod fold;
 mod indirect;
 mod require;

@@ -16,6 +16,15 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
+    /// The arguments of a call of `program` whose tensors have these values.
+    pub(crate) fn new(
+        call: &'a Call,
+        program: &'a Program,
+        tensors: &'a IndexMap<String, ValueId>,
+    ) -> Args<'a> {
+        Args { call, program, tensors }
+    }
+
     /// The overload's name.
     pub fn target(&self) -> &'a str {
         &self.call.target

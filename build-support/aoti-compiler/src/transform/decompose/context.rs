@@ -82,6 +82,11 @@ impl Context {
         }
     }
 
+    /// Gives away the largest values of sizes read from data.
+    pub(crate) fn take_default_bounds(&mut self) -> BTreeMap<Symbol, i64> {
+        std::mem::take(&mut self.default_bounds)
+    }
+
     /// States that the operator overwrites its tensor argument `name`, beside its results.
     pub fn overwrite(&mut self, name: &'static str, value: ValueId) {
         self.overwritten.push((name, value));
@@ -178,7 +183,7 @@ impl Context {
 
     /// Views `x` as `shape`, whose sizes the operator requires to be its own: where that cannot be decided now, it is
     /// checked when a run begins.
-    pub(super) fn required_shape(&mut self, x: ValueId, shape: &[Expr]) -> Result<ValueId, RuleError> {
+    pub(crate) fn required_shape(&mut self, x: ValueId, shape: &[Expr]) -> Result<ValueId, RuleError> {
         let own = self.b.shape(x);
         if own.len() != shape.len() {
             return Err(RuleError::Malformed(format!("a tensor of {own:?} where {shape:?} is needed")));

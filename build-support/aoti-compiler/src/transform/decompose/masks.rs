@@ -66,6 +66,11 @@ pub(super) fn hits(
     Ok((lines, total))
 }
 
+/// For each axis of a mask, the coordinates of its first `size` true elements, whose number is known to be that.
+pub(crate) fn hits_of(cx: &mut Context, mask: ValueId, size: &Expr) -> Result<Vec<ValueId>, RuleError> {
+    Ok(hits(cx, mask, size, false)?.0)
+}
+
 fn masked_select(cx: &mut Context, a: &Args) -> Rule {
     let (x, mask) = (a.tensor("self")?, a.tensor("mask")?);
     let shape = cx.b.broadcast_shapes(&[x, mask])?;

@@ -16,10 +16,12 @@ pub use args::Args;
 pub use context::{Context, RuleError};
 pub use data_checks::Check;
 pub use formula::Formula;
+pub(crate) use masks::hits_of;
 pub use operand::Operand;
 pub use refused::Refusal;
 pub use registry::{Entry, Kind, Outputs, Registry, Rule, RuleFn};
 pub use run::{decompose, decompose_with};
+pub(crate) use support::read_size;
 pub use unsupported::is_structural;
 
 mod activation;

@@ -54,6 +54,15 @@ pub struct Rule {
     pub run: RuleFn,
 }
 
+impl Rule {
+    /// Builds what the overload gives, with the checks of data that it has.
+    pub(crate) fn run_on(&self, cx: &mut Context, args: &Args) -> Result<Outputs, RuleError> {
+        cx.overwritten.clear();
+        cx.check_data(self.name, args)?;
+        (self.run)(cx, args)
+    }
+}
+
 /// What is known of an overload.
 #[derive(Clone, Copy)]
 pub enum Entry {

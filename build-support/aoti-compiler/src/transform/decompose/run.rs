@@ -51,7 +51,7 @@ fn translate(program: &Program, registry: &Registry) -> (Vec<Guard>, Result<Grap
         Err(inputs) => findings.extend(inputs.0),
     }
     let outputs = if findings.is_empty() { walk.outputs() } else { Err(Diagnostics(findings)) };
-    let defaults = std::mem::take(&mut walk.cx.default_bounds);
+    let defaults = walk.cx.take_default_bounds();
     let graph = walk.cx.b.finish();
     let required = graph.guards.clone();
     (required, outputs.and_then(|()| finished(graph, &defaults)))
@@ -299,10 +299,7 @@ impl<'a> Walk<'a> {
             let value = self.read(name)?;
             tensors.insert(name.to_owned(), value);
         }
-        let args = Args { call, program: self.program, tensors: &tensors };
-        self.cx.overwritten.clear();
-        self.cx.check_data(rule.name, &args)?;
-        let outputs = (rule.run)(&mut self.cx, &args)?;
+        let outputs = rule.run_on(&mut self.cx, &Args::new(call, self.program, &tensors))?;
         for (name, value) in std::mem::take(&mut self.cx.overwritten) {
             if let Some((_, Arg::Tensor(tensor))) = call.args.iter().find(|(own, _)| own == name) {
                 self.write(tensor, value)?;

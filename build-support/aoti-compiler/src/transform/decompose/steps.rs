@@ -6,7 +6,7 @@ use crate::graph::{BinaryOp, Combine, Coord, InputRole, OutputRole, ReduceOp, Re
 use crate::symbolic::Expr;
 
 /// The next carried values.
-pub(super) type Carried = Result<Vec<ValueId>, RuleError>;
+pub(crate) type Carried = Result<Vec<ValueId>, RuleError>;
 /// The body of [`repeat`].
 type Body<'f> = dyn FnMut(&mut Context, ValueId, &[ValueId], &[ValueId]) -> Carried + 'f;
 /// The body of [`repeat_while_any`].
@@ -14,7 +14,7 @@ type BodyWhileAny<'f> = dyn FnMut(&mut Context, Step<'_>) -> Carried + 'f;
 
 /// Runs `body` for each number from 0 to `count` (`i64`, without axes). It gets the number, the carried values and the
 /// captured ones, and gives the next carried values, of the same types.
-pub(super) fn repeat(
+pub(crate) fn repeat(
     cx: &mut Context,
     name: &str,
     count: ValueId,
@@ -41,7 +41,7 @@ pub(super) fn repeat(
 
 /// Runs `body` for the numbers from 0 on, as long as any element of `open` (`bool`) is true; it gives the next of it before the
 /// next carried values.
-pub(super) fn repeat_while_any(
+pub(crate) fn repeat_while_any(
     cx: &mut Context,
     name: &str,
     open: ValueId,
@@ -73,13 +73,13 @@ pub(super) fn repeat_while_any(
 }
 
 /// One step of [`repeat_while_any`].
-pub(super) struct Step<'s> {
+pub(crate) struct Step<'s> {
     /// Which, from 0 on.
-    pub(super) number: ValueId,
+    pub(crate) number: ValueId,
     /// Where it is still to be done.
-    pub(super) open: ValueId,
-    pub(super) carried: &'s [ValueId],
-    pub(super) captured: &'s [ValueId],
+    pub(crate) open: ValueId,
+    pub(crate) carried: &'s [ValueId],
+    pub(crate) captured: &'s [ValueId],
 }
 
 /// A body that takes the operands.
@@ -93,12 +93,12 @@ fn inner(cx: &Context, name: &str, operands: &[ValueId]) -> (Context, Vec<ValueI
 }
 
 /// Row `at` (`i64`, without axes) of a table.
-pub(super) fn rows_at(cx: &mut Context, table: ValueId, at: ValueId) -> Result<ValueId, RuleError> {
+pub(crate) fn rows_at(cx: &mut Context, table: ValueId, at: ValueId) -> Result<ValueId, RuleError> {
     super::embedding::rows(cx, table, at)
 }
 
 /// A table with another row `at`.
-pub(super) fn with_row(
+pub(crate) fn with_row(
     cx: &mut Context,
     table: ValueId,
     at: ValueId,

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 impl Context {
     /// Merges axes `from .. to` into one.
-    pub(super) fn merge_axes(&mut self, x: ValueId, from: usize, to: usize) -> Result<ValueId, RuleError> {
+    pub(crate) fn merge_axes(&mut self, x: ValueId, from: usize, to: usize) -> Result<ValueId, RuleError> {
         let shape = self.b.shape(x);
         let merged = Expr::product(&shape[from..to]);
         let mut target = shape[..from].to_vec();
@@ -18,7 +18,7 @@ impl Context {
     }
 
     /// Replaces one axis by several whose sizes multiply to its size.
-    pub(super) fn split_axis(
+    pub(crate) fn split_axis(
         &mut self,
         x: ValueId,
         axis: usize,
@@ -30,14 +30,14 @@ impl Context {
     }
 
     /// Moves one axis to another position.
-    pub(super) fn move_axis(&mut self, x: ValueId, from: usize, to: usize) -> Result<ValueId, RuleError> {
+    pub(crate) fn move_axis(&mut self, x: ValueId, from: usize, to: usize) -> Result<ValueId, RuleError> {
         let mut order: Vec<usize> = (0..self.b.rank(x)).filter(|axis| *axis != from).collect();
         order.insert(to, from);
         Ok(self.b.permute(x, &order)?)
     }
 
     /// Inserts axes of size 1 at the end until there are `rank`.
-    pub(super) fn trailing_ones(&mut self, x: ValueId, rank: usize) -> Result<ValueId, RuleError> {
+    pub(crate) fn trailing_ones(&mut self, x: ValueId, rank: usize) -> Result<ValueId, RuleError> {
         let mut shape = self.b.shape(x);
         while shape.len() < rank {
             shape.push(Expr::int(1));
@@ -46,28 +46,28 @@ impl Context {
     }
 
     /// Inserts an axis of size 1 in front.
-    pub(super) fn batched(&mut self, x: ValueId) -> Result<ValueId, RuleError> {
+    pub(crate) fn batched(&mut self, x: ValueId) -> Result<ValueId, RuleError> {
         Ok(self.b.unsqueeze(x, 0)?)
     }
 
     /// Views a tensor without axes as one with a single axis of size 1; others stay.
-    pub(super) fn at_least_1d(&mut self, x: ValueId) -> Result<ValueId, RuleError> {
+    pub(crate) fn at_least_1d(&mut self, x: ValueId) -> Result<ValueId, RuleError> {
         if self.b.rank(x) == 0 { Ok(self.b.reshape(x, &[Expr::int(1)])?) } else { Ok(x) }
     }
 
     /// All elements in row-major order along one axis.
-    pub(super) fn flattened(&mut self, x: ValueId) -> Result<ValueId, RuleError> {
+    pub(crate) fn flattened(&mut self, x: ValueId) -> Result<ValueId, RuleError> {
         let numel = self.b.ty(x).numel();
         Ok(self.b.reshape(x, &[numel])?)
     }
 
     /// Sum over axes in the type of the operand.
-    pub(super) fn sum(&mut self, x: ValueId, axes: &[usize], keep: bool) -> Result<ValueId, RuleError> {
+    pub(crate) fn sum(&mut self, x: ValueId, axes: &[usize], keep: bool) -> Result<ValueId, RuleError> {
         Ok(self.b.reduce(ReduceOp::Sum, x, axes, keep)?)
     }
 
     /// A comparison of a number with every index of a shape: `expr <relation> 0` as booleans.
-    pub(super) fn index_is(
+    pub(crate) fn index_is(
         &mut self,
         relation: Relation,
         expr: Expr,
@@ -78,14 +78,14 @@ impl Context {
     }
 
     /// The run fails with a message where not all elements are true.
-    pub(super) fn assert_all(&mut self, x: ValueId, message: &str) -> Result<(), RuleError> {
+    pub(crate) fn assert_all(&mut self, x: ValueId, message: &str) -> Result<(), RuleError> {
         let axes: Vec<usize> = (0..self.b.rank(x)).collect();
         let all = if axes.is_empty() { x } else { self.b.reduce(ReduceOp::All, x, &axes, false)? };
         Ok(self.b.assert(all, message)?)
     }
 
     /// Ones on the main diagonal of the last two of the axes of `shape`.
-    pub(super) fn identity_matrix(&mut self, dtype: DType, shape: &[Expr]) -> Result<ValueId, RuleError> {
+    pub(crate) fn identity_matrix(&mut self, dtype: DType, shape: &[Expr]) -> Result<ValueId, RuleError> {
         let rank = shape.len();
         let on = self.index_is(Relation::Eq, &Expr::axis(rank - 2) - &Expr::axis(rank - 1), shape)?;
         Ok(self.b.cast(on, dtype))
@@ -93,7 +93,7 @@ impl Context {
 }
 
 /// Fixed sizes, or a refusal that names what needs them.
-pub(super) fn fixed(sizes: &[Expr], what: &str) -> Result<Vec<i64>, RuleError> {
+pub(crate) fn fixed(sizes: &[Expr], what: &str) -> Result<Vec<i64>, RuleError> {
     sizes
         .iter()
         .map(|size| {
@@ -105,17 +105,17 @@ pub(super) fn fixed(sizes: &[Expr], what: &str) -> Result<Vec<i64>, RuleError> {
 }
 
 /// A small count as the size or number of an axis.
-pub(super) fn count(value: i64) -> Result<usize, RuleError> {
+pub(crate) fn count(value: i64) -> Result<usize, RuleError> {
     usize::try_from(value).map_err(|_| RuleError::Malformed(format!("{value} is negative")))
 }
 
 /// A length as an `i64`.
-pub(super) fn length(value: usize) -> i64 {
+pub(crate) fn length(value: usize) -> i64 {
     i64::try_from(value).expect("lengths in memory fit")
 }
 
 /// `values`, repeated to `count` entries where there is only one.
-pub(super) fn spread(values: &[i64], count: usize) -> Result<Vec<i64>, RuleError> {
+pub(crate) fn spread(values: &[i64], count: usize) -> Result<Vec<i64>, RuleError> {
     match values {
         [one] => Ok(vec![*one; count]),
         _ if values.len() == count => Ok(values.to_vec()),
@@ -125,7 +125,7 @@ pub(super) fn spread(values: &[i64], count: usize) -> Result<Vec<i64>, RuleError
 
 /// Makes a size of a result that depends on data known: reads `value` into it where it is a symbol that has no value yet,
 /// else requires it to have that value.
-pub(super) fn read_size(
+pub(crate) fn read_size(
     cx: &mut Context,
     value: ValueId,
     size: &Expr,
@@ -193,7 +193,7 @@ fn integer_of_sizes(cx: &Context, value: ValueId, depth: usize) -> Option<Expr> 
 }
 
 /// `sizes`, repeated to `count` entries where there is only one.
-pub(super) fn spread_syms(sizes: &[Expr], count: usize) -> Result<Vec<Expr>, RuleError> {
+pub(crate) fn spread_syms(sizes: &[Expr], count: usize) -> Result<Vec<Expr>, RuleError> {
     match sizes {
         [one] => Ok(vec![one.clone(); count]),
         _ if sizes.len() == count => Ok(sizes.to_vec()),

@@ -1,0 +1,27 @@
+//! The ONNX front end: from a file to a core graph.
+//!
+//! `proto.rs` is the format; `tensors.rs` and `types.rs` read data and types; `model.rs` declares inputs, weights and outputs;
+//! `walk.rs` translates node by node with the operators of `ops/`. What both front ends compute alike is computed by the rules
+//! of PyTorch's operators (`torch.rs`).
+
+mod call;
+mod data;
+mod functions;
+mod model;
+mod ops;
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
+#[rustfmt::skip]
+mod proto;
+mod sizes;
+mod tensors;
+mod torch;
+mod types;
+mod value;
+mod walk;
+
+pub use data::{Stored, stored_value};
+pub use model::{Kind, external_files, import, interface};
+pub use ops::supported;
+pub use tensors::Beside;
+
+pub use super::is_onnx;

@@ -1,0 +1,379 @@
+//! A model file as a whole: what is in it, its inputs and its outputs.
+
+use super::proto::tensor_proto::DataLocation;
+use super::proto::tensor_shape_proto::dimension;
+use super::proto::{
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, type_proto,
+};
+use super::tensors::Beside;
+use super::types::{ElementType, element_type};
+use super::value::Val;
+use super::walk::{Onnx, Scope, canonical_domain, domain};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::frontend::{Import, Least};
+use crate::graph::{
+    Builder, InputRole, LARGEST_SIZE, OutputRole, SymbolInfo, SymbolSource, TensorType, ValueId, verify,
+};
+use crate::operators::Operators;
+use crate::symbolic::{self, Expr, Interval};
+use crate::transform::bounds;
+use crate::transform::decompose::{Context, Registry};
+use bytes::Bytes;
+use indexmap::IndexMap;
+use prost::Message;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The newest version of the format that is known.
+const NEWEST_IR: i64 = 13;
+/// The oldest operators of the standard that are known.
+const OLDEST_OPSET: i64 = 1;
+
+/// A file that was read, and what it refers to.
+pub(super) struct Opened {
+    model: ModelProto,
+    /// Functions of the model by domain, name and overload.
+    functions: IndexMap<(String, String, String), usize>,
+    pub(super) beside: Beside,
+}
+
+/// What an input or an output is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A tensor.
+    Tensor,
+    /// A sequence of tensors.
+    Sequence,
+    /// A tensor, a sequence, or nothing.
+    Optional,
+}
+
+impl Opened {
+    fn open(file: Bytes, beside: Beside) -> Result<Opened, Diagnostic> {
+        let model = decode(file)?;
+        if model.ir_version() > NEWEST_IR {
+            let message = format!("the file has version {} of the ONNX format", model.ir_version());
+            return Err(
+                Diagnostic::new(Code::Version, message).note(format!("up to {NEWEST_IR} are supported"))
+            );
+        }
+        let mut functions = IndexMap::new();
+        for (position, function) in model.functions.iter().enumerate() {
+            let key = (
+                canonical_domain(function.domain()).to_owned(),
+                function.name().to_owned(),
+                function.overload().to_owned(),
+            );
+            functions.insert(key, position);
+        }
+        Ok(Opened { model, functions, beside })
+    }
+
+    fn graph(&self) -> Result<&GraphProto, Diagnostic> {
+        self.model.graph.as_ref().ok_or_else(|| Diagnostic::new(Code::Schema, "the file has no graph"))
+    }
+
+    /// The function that a node calls, if it calls one.
+    pub(super) fn function(&self, node: &NodeProto) -> Option<&FunctionProto> {
+        if self.functions.is_empty() {
+            return None;
+        }
+        let key = (domain(node).to_owned(), node.op_type().to_owned(), node.overload().to_owned());
+        self.functions.get(&key).map(|position| &self.model.functions[*position])
+    }
+
+    fn versions(&self) -> IndexMap<String, i64> {
+        let imports = self.model.opset_import.iter();
+        let mut versions: IndexMap<String, i64> =
+            imports.map(|import| (canonical_domain(import.domain()).to_owned(), import.version())).collect();
+        // Files of the first version import nothing.
+        versions.entry(String::new()).or_insert(OLDEST_OPSET);
+        // Optimisers forget to import what they use.
+        for extra in ["com.microsoft", "ai.onnx.ml"] {
+            versions.entry(extra.to_owned()).or_insert(1);
+        }
+        versions
+    }
+}
+
+fn decode(file: Bytes) -> Result<ModelProto, Diagnostic> {
+    ModelProto::decode(file).map_err(|error| {
+        let reason = error.to_string();
+        let reason = reason.strip_prefix("failed to decode Protobuf message: ").unwrap_or(&reason);
+        Diagnostic::new(Code::Archive, format!("the file is not a readable ONNX model: {reason}"))
+            .help("check that the file is complete; `onnx.checker.check_model` says more")
+    })
+}
+
+/// The names of the files beside the model's that its tensors are in.
+///
+/// # Errors
+/// A file that is not readable, and names that leave its folder.
+pub fn external_files(file: Bytes) -> Result<BTreeSet<String>, Diagnostics> {
+    let model = decode(file)?;
+    let mut names = BTreeSet::new();
+    if let Some(graph) = &model.graph {
+        files_of_graph(graph, &mut names);
+    }
+    for node in model.functions.iter().flat_map(|function| &function.node) {
+        node.attribute.iter().for_each(|attribute| files_of_attribute(attribute, &mut names));
+    }
+    let leaves = |name: &&String| {
+        let mut parts = std::path::Path::new(name.as_str()).components();
+        name.is_empty()
+            || !parts
+                .all(|part| matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir))
+    };
+    let outside: Vec<Diagnostic> = names
+        .iter()
+        .filter(leaves)
+        .map(|name| {
+            Diagnostic::new(Code::Weights, format!("tensors are in `{name}`, outside of the model's folder"))
+        })
+        .collect();
+    if outside.is_empty() { Ok(names) } else { Err(Diagnostics(outside)) }
+}
+
+fn files_of_graph(graph: &GraphProto, names: &mut BTreeSet<String>) {
+    let sparse = graph.sparse_initializer.iter().flat_map(|own| own.values.iter().chain(&own.indices));
+    graph.initializer.iter().chain(sparse).for_each(|tensor| file_of(tensor, names));
+    let attributes = graph.node.iter().flat_map(|node| &node.attribute);
+    attributes.for_each(|attribute| files_of_attribute(attribute, names));
+}
+
+fn files_of_attribute(attribute: &AttributeProto, names: &mut BTreeSet<String>) {
+    attribute.t.iter().chain(&attribute.tensors).for_each(|tensor| file_of(tensor, names));
+    attribute.g.iter().chain(&attribute.graphs).for_each(|graph| files_of_graph(graph, names));
+}
+
+fn file_of(tensor: &TensorProto, names: &mut BTreeSet<String>) {
+    if tensor.data_location() == DataLocation::External {
+        let locations = tensor.external_data.iter().filter(|entry| entry.key() == "location");
+        names.extend(locations.map(|entry| entry.value().to_owned()));
+    }
+}
+
+/// What the inputs and the outputs of a model are, in order.
+pub fn interface(file: Bytes) -> Result<(Vec<Kind>, Vec<Kind>), Diagnostics> {
+    let model = decode(file)?;
+    let graph = model.graph.unwrap_or_default();
+    let weights: BTreeSet<&str> = graph.initializer.iter().map(TensorProto::name).collect();
+    let kind = |info: &ValueInfoProto| match info.r#type.as_ref().and_then(|ty| ty.value.as_ref()) {
+        Some(type_proto::Value::SequenceType(_)) => Kind::Sequence,
+        Some(type_proto::Value::OptionalType(_)) => Kind::Optional,
+        _ => Kind::Tensor,
+    };
+    let inputs = graph.input.iter().filter(|info| !weights.contains(info.name())).map(kind).collect();
+    Ok((inputs, graph.output.iter().map(kind).collect()))
+}
+
+/// The sizes of a tensor's type; `None` for those that are not fixed.
+pub(super) fn stated_sizes(info: &ValueInfoProto) -> Option<Vec<Option<i64>>> {
+    let Some(type_proto::Value::TensorType(tensor)) = &info.r#type.as_ref()?.value else { return None };
+    let size = |value: &Option<dimension::Value>| match value {
+        Some(dimension::Value::DimValue(size)) if *size >= 0 => Some(*size),
+        Some(dimension::Value::DimValue(_) | dimension::Value::DimParam(_)) | None => None,
+    };
+    Some(tensor.shape.as_ref()?.dim.iter().map(|dim| size(&dim.value)).collect())
+}
+
+/// Reads a model for sizes from `least` on. `beside` has the files that [`external_files`] names.
+pub fn import(
+    least: Least,
+    name: &str,
+    file: Bytes,
+    beside: Beside,
+    operators: &Operators,
+) -> Result<Import, Diagnostics> {
+    let opened = Opened::open(file, beside)?;
+    let graph = opened.graph()?;
+    let rules = Registry::with(operators);
+    let mut onnx = Onnx {
+        cx: Context::new(Builder::new(name)),
+        opened: &opened,
+        rules: &rules,
+        scopes: vec![Scope::new()],
+        versions: opened.versions(),
+        narrow: BTreeMap::new(),
+        stated: IndexMap::new(),
+        findings: Vec::new(),
+        unknown: IndexMap::new(),
+        depth: 0,
+    };
+    let has_open_sizes = onnx.inputs(graph, least);
+    onnx.graph(graph);
+    onnx.outputs(graph);
+    onnx.finish(has_open_sizes, least)
+}
+
+impl Onnx<'_> {
+    /// Declares what a run is given. Inputs that have data in the file are weights. Gives whether any size is open.
+    fn inputs(&mut self, graph: &GraphProto, least: Least) -> bool {
+        let weights: BTreeSet<&str> = graph.initializer.iter().map(TensorProto::name).collect();
+        let inputs: Vec<&ValueInfoProto> =
+            graph.input.iter().filter(|info| !weights.contains(info.name())).collect();
+        let symbols = self.symbols(&inputs, least);
+        for info in inputs {
+            let value = match self.input(info, &symbols) {
+                Ok(value) => value.into(),
+                Err(finding) => {
+                    self.findings.push(finding);
+                    Val::Poison
+                }
+            };
+            if let Err(error) = self.define(info.name(), value) {
+                self.findings.push(Diagnostic::new(Code::Graph, error.to_string()));
+            }
+        }
+        !symbols.is_empty()
+    }
+
+    /// Names of sizes are symbols; so are sizes of which nothing is said.
+    fn symbols(&mut self, inputs: &[&ValueInfoProto], least: Least) -> IndexMap<String, Expr> {
+        let min = match least {
+            Least::Size(size) => size,
+            Least::Stated => 2,
+        };
+        let mut symbols = IndexMap::new();
+        let mut formulas = Vec::new();
+        for (input, info) in inputs.iter().enumerate() {
+            for (axis, (name, is_formula)) in open_sizes(info) {
+                if is_formula {
+                    formulas.push((name, input, axis));
+                } else if !symbols.contains_key(&name) {
+                    let symbol = self.size_symbol(&name, min, input, axis);
+                    symbols.insert(name, symbol);
+                }
+            }
+        }
+        // Such as `past + sequence`, of sizes that others have.
+        for (text, input, axis) in formulas {
+            if symbols.contains_key(&text) {
+                continue;
+            }
+            let size = symbolic::parse(&text, &|name: &str| symbols.get(name).cloned());
+            let size = size.unwrap_or_else(|_| self.size_symbol(&text, min, input, axis));
+            symbols.insert(text, size);
+        }
+        symbols
+    }
+
+    fn size_symbol(&mut self, name: &str, min: i64, input: usize, axis: usize) -> Expr {
+        Expr::sym(self.cx.b.symbol(SymbolInfo {
+            name: name.to_owned(),
+            range: Interval::new(min, LARGEST_SIZE),
+            source: SymbolSource::InputDim { input, axis },
+            most: None,
+        }))
+    }
+
+    fn input(
+        &mut self,
+        info: &ValueInfoProto,
+        symbols: &IndexMap<String, Expr>,
+    ) -> Result<ValueId, Diagnostic> {
+        let named =
+            |message: &str| Diagnostic::new(Code::Schema, format!("input `{}` {message}", info.name()));
+        let tensor = match info.r#type.as_ref().and_then(|ty| ty.value.as_ref()) {
+            Some(type_proto::Value::TensorType(tensor)) => tensor,
+            Some(type_proto::Value::SequenceType(_)) => {
+                return Err(named("is a sequence, whose length is not known when the model is compiled"));
+            }
+            Some(type_proto::Value::OptionalType(_)) => return Err(named("is optional")),
+            Some(
+                type_proto::Value::MapType(_)
+                | type_proto::Value::SparseTensorType(_)
+                | type_proto::Value::OpaqueType(_),
+            ) => return Err(named("is a map, a sparse or an opaque tensor, which are not supported")),
+            None => return Err(named("has no type")),
+        };
+        let ElementType { dtype, narrow } = element_type(tensor.elem_type())
+            .map_err(|message| Diagnostic::new(Code::DType, format!("input `{}`: {message}", info.name())))?;
+        let Some(shape) = &tensor.shape else {
+            return Err(named("has no shape, not even a number of axes")
+                .help("state its shape; sizes may be names, such as `batch`"));
+        };
+        let open: BTreeMap<usize, (String, bool)> = open_sizes(info).into_iter().collect();
+        let size = |(axis, dim): (usize, &super::proto::tensor_shape_proto::Dimension)| match (
+            open.get(&axis),
+            &dim.value,
+        ) {
+            (Some((name, _)), _) => symbols[name].clone(),
+            (None, Some(dimension::Value::DimValue(size))) => Expr::int(*size),
+            (None, _) => unreachable!("sizes that are not fixed are open"),
+        };
+        let shape: Vec<Expr> = shape.dim.iter().enumerate().map(size).collect();
+        let too_large = |total: &i64| *total > LARGEST_SIZE;
+        let fixed = shape.iter().filter_map(Expr::as_int).try_fold(1i64, i64::checked_mul);
+        if fixed.is_none_or(|total| too_large(&total)) {
+            return Err(Diagnostic::new(Code::Size, format!("input `{}` is too large", info.name())));
+        }
+        let value = self.cx.b.input(info.name(), TensorType { dtype, shape }, InputRole::User);
+        if let Some(narrow) = narrow {
+            self.narrow.insert(value, narrow);
+        }
+        Ok(value)
+    }
+
+    fn outputs(&mut self, graph: &GraphProto) {
+        for info in &graph.output {
+            match self.operand(info.name()) {
+                Ok(value) => self.output(info.name(), &value),
+                Err(error) => self.findings.push(Diagnostic::new(Code::Graph, format!("output {error}"))),
+            }
+        }
+    }
+
+    /// An output; a sequence is one output for each of its elements.
+    fn output(&mut self, name: &str, value: &Val) {
+        match value {
+            Val::Tensor(value) => self.cx.b.output(name, *value, OutputRole::User),
+            Val::Sequence(all) => {
+                for (position, element) in all.iter().enumerate() {
+                    self.output(&format!("{name}.{position}"), element);
+                }
+            }
+            Val::Absent | Val::Poison => {}
+        }
+    }
+
+    fn finish(mut self, has_open_sizes: bool, least: Least) -> Result<Import, Diagnostics> {
+        let unknown = std::mem::take(&mut self.unknown);
+        for (name, (count, origin)) in unknown {
+            let calls = if count == 1 { "1 node".to_owned() } else { format!("{count} nodes") };
+            let finding =
+                Diagnostic::new(Code::Operator, format!("operator `{name}` is not supported ({calls})"));
+            let finding = finding.at(&origin);
+            self.findings.push(match super::ops::why_not(&name) {
+                Some(reason) => finding.note(reason),
+                None => finding,
+            });
+        }
+        if !self.findings.is_empty() {
+            return Err(Diagnostics(self.findings));
+        }
+        let defaults = self.cx.take_default_bounds();
+        let graph = bounds::follow_or(self.cx.b.finish(), &defaults);
+        verify(&graph)?;
+        Ok(Import { graph, is_stated: !has_open_sizes || least == Least::Stated, asked: Vec::new() })
+    }
+}
+
+/// The axes of an input whose sizes are open, with what these are called; whether that is a formula over other sizes.
+fn open_sizes(info: &ValueInfoProto) -> Vec<(usize, (String, bool))> {
+    let Some(type_proto::Value::TensorType(tensor)) = info.r#type.as_ref().and_then(|ty| ty.value.as_ref())
+    else {
+        return Vec::new();
+    };
+    let dims = tensor.shape.iter().flat_map(|shape| &shape.dim).enumerate();
+    let open = dims.filter_map(|(axis, dim)| match &dim.value {
+        Some(dimension::Value::DimValue(size)) if *size >= 0 => None,
+        Some(dimension::Value::DimParam(name)) if !name.is_empty() => {
+            let is_formula = name.contains(['+', '-', '*', '/', '(', ' ']);
+            Some((axis, (name.clone(), is_formula)))
+        }
+        Some(dimension::Value::DimValue(_) | dimension::Value::DimParam(_)) | None => {
+            Some((axis, (format!("{}_d{axis}", info.name()), false)))
+        }
+    });
+    open.collect()
+}

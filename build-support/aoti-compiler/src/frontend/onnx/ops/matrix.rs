@@ -1,0 +1,68 @@
+//! Products of matrices.
+
+use super::super::call::Call;
+use super::super::walk::Onnx;
+use super::{Rule, one, operators};
+use crate::graph::{BinaryOp, Scalar, ValueId};
+use crate::transform::decompose::RuleError;
+
+operators! { "";
+    "MatMul" => matmul,
+    "Gemm" => gemm,
+    "Einsum" => einsum,
+    "Det" => |cx, c| {
+        let x = c.tensor(0)?;
+        one(cx.torch1("aten.linalg_det.default", &[("A", x.into())])?)
+    },
+}
+
+impl Onnx<'_> {
+    /// The product as `numpy.matmul` has it.
+    pub(super) fn matmul(&mut self, a: ValueId, b: ValueId) -> Result<ValueId, RuleError> {
+        self.torch1("aten.matmul.default", &[("self", a.into()), ("other", b.into())])
+    }
+
+    /// A value times a number of its type, unless that is 1.
+    pub(super) fn times(&mut self, x: ValueId, number: f64) -> Result<ValueId, RuleError> {
+        if number == 1.0 {
+            return Ok(x);
+        }
+        let dtype = self.b.dtype(x);
+        if dtype.is_float() {
+            return self.apply([x], dtype, |[x]| x * number);
+        }
+        self.with_number(BinaryOp::Mul, x, Scalar::Float(number).cast(dtype))
+    }
+}
+
+fn matmul(cx: &mut Onnx, c: &Call) -> Rule {
+    one(cx.matmul(c.tensor(0)?, c.tensor(1)?)?)
+}
+
+fn gemm(cx: &mut Onnx, c: &Call) -> Rule {
+    let (mut a, mut b) = (c.tensor(0)?, c.tensor(1)?);
+    if c.flag("transA", false)? {
+        a = cx.b.transpose(a, 0, 1)?;
+    }
+    if c.flag("transB", false)? {
+        b = cx.b.transpose(b, 0, 1)?;
+    }
+    let product = cx.matmul(a, b)?;
+    let product = cx.times(product, c.float("alpha", 1.0)?)?;
+    let Some(bias) = c.opt_tensor(2)? else { return one(product) };
+    let bias = cx.times(bias, c.float("beta", 1.0)?)?;
+    let dtype = cx.b.dtype(product);
+    let shape = cx.b.shape(product);
+    let value = if dtype.compute() == dtype {
+        cx.b.binary(BinaryOp::Add, product, bias)?
+    } else {
+        cx.apply([product, bias], dtype, |[product, bias]| product + bias)?
+    };
+    one(cx.required_shape(value, &shape)?)
+}
+
+fn einsum(cx: &mut Onnx, c: &Call) -> Rule {
+    let equation = c.text("equation", "")?;
+    let operands = c.tensors()?;
+    one(cx.torch1("aten.einsum.default", &[("equation", equation.into()), ("tensors", operands.into())])?)
+}

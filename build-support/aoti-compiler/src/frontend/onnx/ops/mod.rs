@@ -1,0 +1,103 @@
+//! The operators: one rule for each, in tables by family.
+//!
+//! A rule gets the node with the version of its operator set, and builds what it gives through the builder of core graphs, or
+//! through the rule of PyTorch's operator where that is the same (`torch1`). Element types are those of the standard, which
+//! promotes nothing.
+
+mod cast;
+mod elementwise;
+mod gather;
+mod logic;
+mod matrix;
+mod reduce;
+mod shape;
+mod window;
+
+use super::call::Call;
+use super::value::Val;
+use super::walk::Onnx;
+use crate::graph::ValueId;
+use crate::transform::decompose::RuleError;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// What a rule gives: the results of the node.
+pub(super) type Rule = Result<Vec<Val>, RuleError>;
+/// The body of a rule.
+pub(super) type RuleFn = fn(&mut Onnx, &Call) -> Rule;
+
+/// One operator.
+pub(super) struct Operator {
+    /// The set that it is of; empty for the standard's own.
+    pub(super) domain: &'static str,
+    pub(super) name: &'static str,
+    pub(super) run: RuleFn,
+}
+
+/// Writes a family's table: `operators! { "" ; "Abs" => abs, }`, where the first text is the domain.
+macro_rules! operators {
+    ($domain:literal; $($name:literal => $run:expr,)*) => {
+        /// The family's operators.
+        pub(super) const OPERATORS: &[$crate::frontend::onnx::ops::Operator] = &[$(
+            $crate::frontend::onnx::ops::Operator { domain: $domain, name: $name, run: $run },
+        )*];
+    };
+}
+use operators;
+
+const FAMILIES: &[&[Operator]] = &[
+    cast::OPERATORS,
+    elementwise::OPERATORS,
+    gather::OPERATORS,
+    logic::OPERATORS,
+    matrix::OPERATORS,
+    reduce::OPERATORS,
+    shape::OPERATORS,
+    window::OPERATORS,
+];
+
+/// Operators that have no rule, and why.
+const REFUSED: &[(&str, &str)] = &[];
+
+static BY_NAME: LazyLock<HashMap<(&str, &str), &Operator>> = LazyLock::new(|| {
+    let all = FAMILIES.iter().copied().flatten();
+    all.map(|operator| ((operator.domain, operator.name), operator)).collect()
+});
+
+/// The rule of an operator.
+pub(super) fn find(domain: &str, name: &str) -> Option<&'static Operator> {
+    BY_NAME.get(&(domain, name)).copied()
+}
+
+/// Why an operator, named with its domain, has no rule, if there is a reason.
+pub(super) fn why_not(name: &str) -> Option<&'static str> {
+    REFUSED.iter().find(|(own, _)| *own == name).map(|(_, reason)| *reason)
+}
+
+/// The domains and names of all operators that have rules.
+pub fn supported() -> Vec<(&'static str, &'static str)> {
+    let mut all: Vec<_> = BY_NAME.keys().copied().collect();
+    all.sort_unstable();
+    all
+}
+
+/// One result.
+fn one(value: ValueId) -> Rule {
+    Ok(vec![value.into()])
+}
+
+/// Several results.
+fn many(values: impl IntoIterator<Item = ValueId>) -> Rule {
+    Ok(values.into_iter().map(Val::from).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operator_is_in_one_table() {
+        assert_eq!(BY_NAME.len(), FAMILIES.iter().map(|family| family.len()).sum::<usize>());
+        assert!(REFUSED.iter().all(|(name, _)| find("", name).is_none()));
+    }
+}

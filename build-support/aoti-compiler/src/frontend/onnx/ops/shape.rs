@@ -1,0 +1,594 @@
+//! Shapes: what tensors look like, and tensors of sizes.
+
+use super::super::call::{Call, malformed, unsupported};
+use super::super::tensors;
+use super::super::types::element_type;
+use super::super::walk::Onnx;
+use super::{Rule, many, one, operators};
+use crate::dtype::DType;
+use crate::graph::{
+    BinaryOp, Constant, ConstantSource, ReduceOp, Relation, Rounding, Scalar, UnaryOp, ValueId,
+};
+use crate::symbolic::Expr;
+use crate::transform::decompose::{Context, RuleError};
+
+operators! { "";
+    "Identity" => |_, c| Ok(vec![c.input(0)]),
+    "Constant" => constant,
+    "ConstantOfShape" => constant_of_shape,
+    "Shape" => shape,
+    "Size" => size,
+    "Reshape" => reshape,
+    "Flatten" => flatten,
+    "Transpose" => transpose,
+    "Squeeze" => squeeze,
+    "Unsqueeze" => unsqueeze,
+    "Expand" => expand,
+    "Tile" => tile,
+    "Concat" => concat,
+    "Split" => split,
+    "Slice" => slice,
+    "Range" => range,
+    "Pad" => pad,
+    "DepthToSpace" => depth_to_space,
+    "SpaceToDepth" => space_to_depth,
+    "EyeLike" => eye_like,
+    "Trilu" => trilu,
+}
+
+impl Onnx<'_> {
+    /// A tensor of integers from expressions over sizes.
+    pub(super) fn vector(&mut self, sizes: &[Expr]) -> Result<ValueId, RuleError> {
+        let fixed: Option<Vec<i64>> = sizes.iter().map(Expr::as_int).collect();
+        if let Some(fixed) = fixed {
+            return Ok(self.b.int_vector(&fixed));
+        }
+        let rows: Vec<ValueId> =
+            sizes.iter().map(|size| self.b.index(size.clone(), &[Expr::int(1)])).collect();
+        Ok(self.b.cat(&rows, 0)?)
+    }
+
+    /// Axes that are an attribute before a version, and an operand from it on.
+    pub(super) fn axes(
+        &mut self,
+        c: &Call,
+        since: i64,
+        position: usize,
+        rank: usize,
+    ) -> Result<Option<Vec<usize>>, RuleError> {
+        let axes = if c.version < since {
+            c.opt_ints("axes")?
+        } else {
+            c.opt_tensor(position)?.map(|axes| self.fixed(axes, "axes")).transpose()?
+        };
+        axes.map(|axes| axes.iter().map(|axis| Context::axis(*axis, rank)).collect()).transpose()
+    }
+}
+
+fn constant(cx: &mut Onnx, c: &Call) -> Rule {
+    if let Some(tensor) = c.opt_tensor_attribute("value")? {
+        let mut read = tensors::read(tensor, &cx.opened.beside).map_err(malformed)?;
+        read.constant.name.clear();
+        let (narrow, is_large) = (read.narrow, read.constant.data.len() > 1024);
+        if is_large {
+            read.constant.name = c.node.output.first().cloned().unwrap_or_default();
+            read.constant.source = ConstantSource::Weight;
+        }
+        let value = cx.b.constant(read.constant)?;
+        if let Some(narrow) = narrow {
+            cx.narrow.insert(value, narrow);
+        }
+        return one(value);
+    }
+    if let Some(number) = c.opt_float("value_float")? {
+        return one(cx.b.scalar(number, DType::F32));
+    }
+    if let Some(number) = c.opt_int("value_int")? {
+        return one(cx.b.scalar(number, DType::I64));
+    }
+    if let Some(numbers) = c.opt_ints("value_ints")? {
+        return one(cx.b.int_vector(&numbers));
+    }
+    if let Some(numbers) = c.opt_floats("value_floats")? {
+        let data = crate::dtype::bytes_of(&numbers, &|number: f64| (number as f32).to_le_bytes());
+        let sizes = vec![i64::try_from(numbers.len()).expect("a list in memory")];
+        return one(cx.b.constant(Constant::new("", DType::F32, sizes, data))?);
+    }
+    if c.has("sparse_value") {
+        let sparse = c.attributes().iter().find_map(|attribute| attribute.sparse_tensor.as_ref());
+        let sparse = sparse.ok_or_else(|| malformed("`sparse_value` has no value"))?;
+        let read = tensors::dense(sparse, &cx.opened.beside).map_err(malformed)?;
+        return one(cx.b.constant(read.constant)?);
+    }
+    Err(unsupported("texts"))
+}
+
+fn constant_of_shape(cx: &mut Onnx, c: &Call) -> Rule {
+    let shape = cx.sizes(c.tensor(0)?)?;
+    let Some(value) = c.opt_tensor_attribute("value")? else {
+        return one(cx.b.full(0.0, DType::F32, &shape));
+    };
+    let read = tensors::read(value, &cx.opened.beside).map_err(malformed)?;
+    let value = cx.constant(read)?;
+    let value = cx.b.reshape(value, &[])?;
+    one(cx.b.expand(value, &shape)?)
+}
+
+fn shape(cx: &mut Onnx, c: &Call) -> Rule {
+    let sizes = cx.b.shape(c.tensor(0)?);
+    let rank = i64::try_from(sizes.len()).expect("few axes");
+    let place = |position: i64| {
+        let from_end = if position < 0 { position + rank } else { position };
+        usize::try_from(from_end.clamp(0, rank)).expect("within the axes")
+    };
+    let (start, end) = (place(c.int("start", 0)?), place(c.int("end", rank)?));
+    let part = sizes.get(start..end.max(start)).unwrap_or_default().to_vec();
+    one(cx.vector(&part)?)
+}
+
+fn size(cx: &mut Onnx, c: &Call) -> Rule {
+    let numel = cx.b.ty(c.tensor(0)?).numel();
+    one(cx.b.index(numel, &[]))
+}
+
+fn reshape(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    let own = cx.b.shape(x);
+    let keeps_zeros = c.flag("allowzero", false)?;
+    if c.version < 5 {
+        let sizes = c.opt_ints("shape")?.ok_or_else(|| malformed("attribute `shape` is missing"))?;
+        let sizes: Vec<Expr> = sizes.into_iter().map(Expr::int).collect();
+        let shape = filled(cx, &own, sizes, keeps_zeros)?;
+        return one(cx.b.reshape(x, &shape)?);
+    }
+    let wanted = c.tensor(1)?;
+    if let Some(sizes) = cx.known(wanted) {
+        let shape = filled(cx, &own, sizes, keeps_zeros)?;
+        return one(cx.b.reshape(x, &shape)?);
+    }
+    let sizes = resolved(cx, &own, wanted, keeps_zeros)?;
+    one(cx.b.reshape(x, &sizes)?)
+}
+
+/// A shape in which 0 stands for the size that was there, and -1 for what is left.
+fn filled(cx: &Onnx, own: &[Expr], sizes: Vec<Expr>, keeps_zeros: bool) -> Result<Vec<Expr>, RuleError> {
+    let mut shape = Vec::new();
+    let mut open = None;
+    for (axis, size) in sizes.into_iter().enumerate() {
+        if size.is(-1) {
+            if open.replace(axis).is_some() {
+                return Err(malformed("two sizes are left open"));
+            }
+            shape.push(Expr::int(1));
+        } else if size.is(0) && !keeps_zeros {
+            let size = own.get(axis).cloned();
+            shape.push(size.ok_or_else(|| malformed(format!("there is no axis {axis} whose size to keep")))?);
+        } else {
+            shape.push(size);
+        }
+    }
+    if let Some(axis) = open {
+        // What stays on both sides cancels, whatever its size.
+        let mut before: Vec<Expr> = own.to_vec();
+        let mut after = Vec::new();
+        for (_, size) in shape.iter().enumerate().filter(|(position, _)| *position != axis) {
+            match before.iter().position(|own| own == size) {
+                Some(same) => drop(before.remove(same)),
+                None => after.push(size.clone()),
+            }
+        }
+        let (total, rest) = (Expr::product(&before), Expr::product(&after));
+        shape[axis] = match total.cofactor(&rest) {
+            Some(quotient) => quotient,
+            None => total.floor_div_in(&rest, cx.b.ranges()),
+        };
+    }
+    Ok(shape)
+}
+
+/// The same where the shape is data.
+fn resolved(cx: &mut Onnx, own: &[Expr], wanted: ValueId, keeps_zeros: bool) -> Result<Vec<Expr>, RuleError> {
+    let wanted = cx.b.cast(wanted, DType::I64);
+    let count = cx.b.shape(wanted).first().and_then(Expr::as_int);
+    let count = count.ok_or_else(|| unsupported("a shape whose number of axes is not known"))?;
+    let mut kept: Vec<Expr> = own.to_vec();
+    kept.resize(usize::try_from(count).unwrap_or(0), Expr::int(0));
+    let kept = cx.vector(&kept)?;
+    let sizes = if keeps_zeros {
+        wanted
+    } else {
+        let is_kept = cx.with_number(Relation::Eq, wanted, 0i64)?;
+        cx.b.select(is_kept, kept, wanted)?
+    };
+    let is_open = cx.with_number(Relation::Eq, sizes, -1i64)?;
+    let ones = cx.b.full_like(1i64, sizes);
+    let others = cx.b.select(is_open, ones, sizes)?;
+    let product = cx.b.reduce(ReduceOp::Prod, others, &[0], false)?;
+    let product = cx.with_number(BinaryOp::Maximum, product, 1i64)?;
+    let total = cx.b.index(Expr::product(own), &[]);
+    let rest = cx.b.binary(BinaryOp::FloorDiv, total, product)?;
+    let sizes = cx.b.select(is_open, rest, sizes)?;
+    cx.sizes(sizes)
+}
+
+fn flatten(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    let sizes = cx.b.shape(x);
+    let rank = i64::try_from(sizes.len()).expect("few axes");
+    let axis = c.int("axis", 1)?;
+    let axis =
+        usize::try_from(if axis < 0 { axis + rank } else { axis }).ok().filter(|axis| *axis <= sizes.len());
+    let axis = axis.ok_or_else(|| malformed("the axis is outside of the tensor"))?;
+    let shape = [Expr::product(&sizes[..axis]), Expr::product(&sizes[axis..])];
+    one(cx.b.reshape(x, &shape)?)
+}
+
+fn transpose(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    let rank = cx.b.rank(x);
+    let order = match c.opt_ints("perm")? {
+        Some(order) => order.iter().map(|axis| Context::axis(*axis, rank)).collect::<Result<Vec<_>, _>>()?,
+        None => (0..rank).rev().collect(),
+    };
+    one(cx.b.permute(x, &order)?)
+}
+
+fn squeeze(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    let sizes = cx.b.shape(x);
+    let axes = cx.axes(c, 13, 1, sizes.len())?;
+    let axes = axes.unwrap_or_else(|| (0..sizes.len()).filter(|axis| sizes[*axis].is(1)).collect());
+    let kept: Vec<Expr> = sizes
+        .iter()
+        .enumerate()
+        .filter(|(axis, _)| !axes.contains(axis))
+        .map(|(_, size)| size.clone())
+        .collect();
+    for axis in &axes {
+        cx.b.require_same(&sizes[*axis], &Expr::int(1))?;
+    }
+    let mut coords: Vec<Expr> = Vec::new();
+    for axis in 0..sizes.len() {
+        let before = (0..axis).filter(|own| !axes.contains(own)).count();
+        coords.push(if axes.contains(&axis) { Expr::int(0) } else { Expr::axis(before) });
+    }
+    one(cx.b.view(x, &kept, coords)?)
+}
+
+fn unsqueeze(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    let own = cx.b.shape(x);
+    let given = if c.version < 13 {
+        c.opt_ints("axes")?
+    } else {
+        c.opt_tensor(1)?.map(|axes| cx.fixed(axes, "axes")).transpose()?
+    };
+    let given = given.ok_or_else(|| malformed("axes are missing"))?;
+    let rank = own.len() + given.len();
+    let axes = given.iter().map(|axis| Context::axis(*axis, rank)).collect::<Result<Vec<_>, _>>()?;
+    let mut rest = own.into_iter();
+    let shape: Option<Vec<Expr>> =
+        (0..rank).map(|axis| if axes.contains(&axis) { Some(Expr::int(1)) } else { rest.next() }).collect();
+    let shape = shape.ok_or_else(|| malformed("an axis is given twice"))?;
+    one(cx.b.reshape(x, &shape)?)
+}
+
+fn expand(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    let wanted = cx.sizes(c.tensor(1)?)?;
+    let own = cx.b.shape(x);
+    let shape = cx.b.broadcast(&[own, wanted])?;
+    one(cx.b.expand(x, &shape)?)
+}
+
+fn tile(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    if c.version < 6 {
+        let (times, axis) = (cx.size(c.tensor(1)?)?, cx.size(c.tensor(2)?)?);
+        let rank = cx.b.rank(x);
+        let axis = axis.as_int().ok_or_else(|| unsupported("an axis that is data"))?;
+        let mut repeats = vec![Expr::int(1); rank];
+        repeats[Context::axis(axis, rank)?] = times;
+        return one(
+            cx.torch1("aten.repeat.default", &[("self", x.into()), ("repeats", repeats.as_slice().into())])?
+        );
+    }
+    let repeats = cx.sizes(c.tensor(1)?)?;
+    one(cx.torch1("aten.repeat.default", &[("self", x.into()), ("repeats", repeats.as_slice().into())])?)
+}
+
+fn concat(cx: &mut Onnx, c: &Call) -> Rule {
+    let values = c.tensors()?;
+    let first = *values.first().ok_or_else(|| malformed("it has no operands"))?;
+    let axis = Context::axis(c.int("axis", 1)?, cx.b.rank(first))?;
+    one(cx.b.cat(&values, axis)?)
+}
+
+fn split(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    let axis = Context::axis(c.int("axis", 0)?, cx.b.rank(x))?;
+    let sizes = if c.version < 13 {
+        c.opt_ints("split")?.map(|sizes| sizes.into_iter().map(Expr::int).collect())
+    } else {
+        c.opt_tensor(1)?.map(|sizes| cx.sizes(sizes)).transpose()?
+    };
+    let total = cx.b.shape(x)[axis].clone();
+    let sizes = match sizes {
+        Some(sizes) => sizes,
+        None => even(cx, c, &total)?,
+    };
+    let (mut start, mut parts) = (Expr::int(0), Vec::new());
+    for size in &sizes {
+        parts.push(cx.b.slice(x, axis, &start, size, 1)?);
+        start = &start + size;
+    }
+    cx.b.require_same(&start, &total)?;
+    many(parts)
+}
+
+/// Parts of one size, the last of which may be smaller.
+fn even(cx: &Onnx, c: &Call, total: &Expr) -> Result<Vec<Expr>, RuleError> {
+    let count = match c.opt_int("num_outputs")? {
+        Some(count) => count,
+        None => i64::try_from(c.results()).expect("few results"),
+    };
+    if count < 1 {
+        return Err(malformed("it has no parts"));
+    }
+    let ranges = cx.b.ranges();
+    let size = total.ceil_div(&Expr::int(count), ranges);
+    let mut sizes = vec![size.clone(); usize::try_from(count - 1).expect("few results")];
+    sizes.push(total - &(&size * (count - 1)));
+    Ok(sizes)
+}
+
+fn slice(cx: &mut Onnx, c: &Call) -> Rule {
+    let mut x = c.tensor(0)?;
+    let rank = cx.b.rank(x);
+    let list = |cx: &mut Onnx, name: &str, position: usize| -> Result<Option<Vec<Expr>>, RuleError> {
+        if c.version < 10 {
+            return Ok(c.opt_ints(name)?.map(|all| all.into_iter().map(Expr::int).collect()));
+        }
+        c.opt_tensor(position)?.map(|value| cx.sizes(value)).transpose()
+    };
+    let starts = list(cx, "starts", 1)?.ok_or_else(|| malformed("starts are missing"))?;
+    let ends = list(cx, "ends", 2)?.ok_or_else(|| malformed("ends are missing"))?;
+    let axes = list(cx, "axes", 3)?
+        .unwrap_or_else(|| (0..starts.len()).map(|axis| Expr::int(axis as i64)).collect());
+    let steps = list(cx, "steps", 4)?.unwrap_or_else(|| vec![Expr::int(1); starts.len()]);
+    if ends.len() != starts.len() || axes.len() != starts.len() || steps.len() != starts.len() {
+        return Err(malformed("starts, ends, axes and steps differ in number"));
+    }
+    for (((start, end), axis), step) in starts.iter().zip(&ends).zip(&axes).zip(&steps) {
+        let axis = axis.as_int().ok_or_else(|| unsupported("an axis that is data"))?;
+        let step = step.as_int().filter(|step| *step != 0);
+        let step = step.ok_or_else(|| unsupported("a step that is data or 0"))?;
+        x = sliced(cx, x, Context::axis(axis, rank)?, start, end, step)?;
+    }
+    one(x)
+}
+
+/// Positions from `start` to before `end`, where both are clamped to the axis and negative ones count from its end.
+fn sliced(
+    cx: &mut Onnx,
+    x: ValueId,
+    axis: usize,
+    start: &Expr,
+    end: &Expr,
+    step: i64,
+) -> Result<ValueId, RuleError> {
+    let size = cx.b.shape(x)[axis].clone();
+    // Sizes and positions of the largest kinds stand for the end of the axis, whatever its size.
+    let clipped = |position: &Expr| match position.as_int() {
+        Some(number) => Expr::int(number.clamp(-(1 << 50), 1 << 50)),
+        None => position.clone(),
+    };
+    let (low, high) = if step > 0 { (Expr::int(0), size.clone()) } else { (Expr::int(-1), &size - 1) };
+    let place = |cx: &Onnx, position: &Expr, low: &Expr| {
+        let position = cx.b.wrapped(&clipped(position), &size);
+        cx.b.larger(low, &cx.b.smaller(&position, &high))
+    };
+    let first_low = if step > 0 { &low } else { &Expr::int(0) };
+    let start = place(cx, start, first_low);
+    let end = place(cx, end, &low);
+    let ranges = cx.b.ranges();
+    let span = if step > 0 { &end - &start } else { &start - &end };
+    let length = span.ceil_div(&Expr::int(step.abs()), ranges);
+    let length = cx.b.larger(&Expr::int(0), &length);
+    Ok(cx.b.slice(x, axis, &start, &length, step)?)
+}
+
+fn range(cx: &mut Onnx, c: &Call) -> Rule {
+    let (start, limit, delta) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
+    let dtype = cx.b.dtype(start);
+    let length = if dtype.is_float() {
+        let wide = [limit, start, delta].map(|value| cx.b.cast(value, DType::F64));
+        let [limit, start, delta] = wide;
+        let span = cx.sub(limit, start)?;
+        let count = cx.div(span, delta)?;
+        let count = cx.b.unary(Rounding::Ceil, count);
+        cx.b.cast(count, DType::I64)
+    } else {
+        let [limit, start, delta] = [limit, start, delta].map(|value| cx.b.cast(value, DType::I64));
+        let span = cx.sub(start, limit)?;
+        let count = cx.b.binary(BinaryOp::FloorDiv, span, delta)?;
+        cx.b.unary(UnaryOp::Neg, count)
+    };
+    let length = cx.with_number(BinaryOp::Maximum, length, 0i64)?;
+    let length = cx.b.reshape(length, &[Expr::int(1)])?;
+    let length = cx.size(length)?;
+    let wide = if dtype.is_float() { dtype.compute() } else { dtype };
+    let position = cx.b.index(Expr::axis(0), &[length]);
+    let position = cx.b.cast(position, wide);
+    let start = cx.b.reshape(start, &[])?;
+    let delta = cx.b.reshape(delta, &[])?;
+    let (start, delta) = (cx.b.cast(start, wide), cx.b.cast(delta, wide));
+    let steps = cx.mul(position, delta)?;
+    let value = cx.add(start, steps)?;
+    one(cx.b.cast(value, dtype))
+}
+
+fn pad(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    let (rank, dtype) = (cx.b.rank(x), cx.b.dtype(x));
+    let amounts = if c.version < 11 {
+        let name = if c.version < 2 { "paddings" } else { "pads" };
+        c.opt_ints(name)?.map(|all| all.into_iter().map(Expr::int).collect())
+    } else {
+        Some(cx.sizes(c.tensor(1)?)?)
+    };
+    let amounts: Vec<Expr> = amounts.ok_or_else(|| malformed("amounts are missing"))?;
+    let axes = match c.opt_tensor(3)? {
+        Some(axes) => cx
+            .fixed(axes, "axes")?
+            .iter()
+            .map(|axis| Context::axis(*axis, rank))
+            .collect::<Result<Vec<_>, _>>()?,
+        None => (0..rank).collect(),
+    };
+    if amounts.len() != 2 * axes.len() {
+        return Err(malformed(format!("{} amounts for {} axes", amounts.len(), axes.len())));
+    }
+    let mut pairs = vec![(Expr::int(0), Expr::int(0)); rank];
+    for (position, axis) in axes.iter().enumerate() {
+        pairs[*axis] = (amounts[position].clone(), amounts[position + axes.len()].clone());
+    }
+    let mode = c.text("mode", "constant")?;
+    if mode == "constant" {
+        let fill =
+            if c.version < 11 { Some(cx.b.scalar(c.float("value", 0.0)?, dtype)) } else { c.opt_tensor(2)? };
+        return one(constant_pad(cx, x, &pairs, fill)?);
+    }
+    one(arranged_pad(cx, x, &pairs, mode)?)
+}
+
+/// What is around is one number, which may be data.
+fn constant_pad(
+    cx: &mut Onnx,
+    x: ValueId,
+    pairs: &[(Expr, Expr)],
+    fill: Option<ValueId>,
+) -> Result<ValueId, RuleError> {
+    let dtype = cx.b.dtype(x);
+    let zero = Scalar::Int(0).cast(dtype);
+    let Some(fill) = fill else { return Ok(cx.b.pad(x, pairs, zero)?) };
+    let known = cx.b.numbers(fill).and_then(|all| all.first().copied()).filter(|_| dtype.is_float());
+    let known =
+        known.map(Scalar::Float).or_else(|| cx.b.element(fill)?.as_int().map(|n| Scalar::Int(n.into())));
+    if let Some(number) = known {
+        return Ok(cx.b.pad(x, pairs, number.cast(dtype))?);
+    }
+    let padded = cx.b.pad(x, pairs, zero)?;
+    let own = cx.b.shape(x);
+    let inside = cx.b.full(true, DType::Bool, &own);
+    let inside = cx.b.pad(inside, pairs, false)?;
+    let fill = cx.b.reshape(fill, &[])?;
+    Ok(cx.b.select(inside, padded, fill)?)
+}
+
+/// What is around is taken from inside: the nearest element, a mirror image, or what comes around.
+fn arranged_pad(cx: &mut Onnx, x: ValueId, pairs: &[(Expr, Expr)], mode: &str) -> Result<ValueId, RuleError> {
+    // Negative amounts take away first.
+    let zero = Expr::int(0);
+    let cut: Vec<(Expr, Expr)> =
+        pairs.iter().map(|(a, b)| (cx.b.smaller(a, &zero), cx.b.smaller(b, &zero))).collect();
+    let nothing = Scalar::Int(0).cast(cx.b.dtype(x));
+    let x = if cut.iter().all(|(a, b)| a.is(0) && b.is(0)) { x } else { cx.b.pad(x, &cut, nothing)? };
+    let own = cx.b.shape(x);
+    let (mut shape, mut coords) = (Vec::new(), Vec::new());
+    let ranges = cx.b.ranges().clone();
+    for (axis, ((before, behind), size)) in pairs.iter().zip(&own).enumerate() {
+        let (before, behind) = (cx.b.larger(before, &zero), cx.b.larger(behind, &zero));
+        shape.push(&(size + &before) + &behind);
+        if before.is(0) && behind.is(0) {
+            coords.push(Expr::axis(axis));
+            continue;
+        }
+        let at = &Expr::axis(axis) - &before;
+        coords.push(match mode {
+            "edge" => at.maximum_in(&zero, &ranges).minimum_in(&(size - 1), &ranges),
+            "wrap" => at.modulo_in(size, &ranges),
+            "reflect" => {
+                // A period goes there and back without its ends twice.
+                let period = (&(size - 1) * 2).maximum_in(&Expr::int(1), &ranges);
+                let along = at.modulo_in(&period, &ranges);
+                along.minimum_in(&(&period - &along), &ranges).minimum_in(&(size - 1), &ranges)
+            }
+            other => return Err(malformed(format!("mode `{other}` is unknown"))),
+        });
+    }
+    Ok(cx.b.view(x, &shape, coords)?)
+}
+
+fn depth_to_space(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    let size = c.int("blocksize", 0)?;
+    let is_rows_first = match c.text("mode", "DCR")? {
+        "DCR" => true,
+        "CRD" => false,
+        other => return Err(malformed(format!("mode `{other}` is neither `DCR` nor `CRD`"))),
+    };
+    let [n, channels, h, w] =
+        <[Expr; 4]>::try_from(cx.b.shape(x)).map_err(|_| malformed("it takes four axes"))?;
+    if size < 1 {
+        return Err(malformed("the size of blocks is not positive"));
+    }
+    let block = Expr::int(size);
+    let depth = channels.floor_div_in(&Expr::int(size * size), cx.b.ranges());
+    let (shape, order) = if is_rows_first {
+        ([n.clone(), block.clone(), block, depth.clone(), h.clone(), w.clone()], [0, 3, 4, 1, 5, 2])
+    } else {
+        ([n.clone(), depth.clone(), block.clone(), block, h.clone(), w.clone()], [0, 1, 4, 2, 5, 3])
+    };
+    let parts = cx.b.reshape(x, &shape)?;
+    let parts = cx.b.permute(parts, &order)?;
+    one(cx.b.reshape(parts, &[n, depth, &h * size, &w * size])?)
+}
+
+fn space_to_depth(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    let size = c.int("blocksize", 0)?;
+    let [n, channels, h, w] =
+        <[Expr; 4]>::try_from(cx.b.shape(x)).map_err(|_| malformed("it takes four axes"))?;
+    if size < 1 {
+        return Err(malformed("the size of blocks is not positive"));
+    }
+    let block = Expr::int(size);
+    let (rows, columns) = (h.floor_div_in(&block, cx.b.ranges()), w.floor_div_in(&block, cx.b.ranges()));
+    let parts = [n.clone(), channels.clone(), rows.clone(), block.clone(), columns.clone(), block];
+    let parts = cx.b.reshape(x, &parts)?;
+    let parts = cx.b.permute(parts, &[0, 3, 5, 1, 2, 4])?;
+    one(cx.b.reshape(parts, &[n, &channels * (size * size), rows, columns])?)
+}
+
+fn eye_like(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    let shape = cx.b.shape(x);
+    if shape.len() != 2 {
+        return Err(malformed("it takes a matrix"));
+    }
+    let dtype = match c.opt_int("dtype")? {
+        Some(number) => element_type(i32::try_from(number).unwrap_or(0)).map_err(malformed)?.dtype,
+        None => cx.b.dtype(x),
+    };
+    let diagonal = &(&Expr::axis(1) - &Expr::axis(0)) - c.int("k", 0)?;
+    let on = cx.index_is(Relation::Eq, diagonal, &shape)?;
+    one(cx.b.cast(on, dtype))
+}
+
+fn trilu(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    let shape = cx.b.shape(x);
+    let Some(row) = shape.len().checked_sub(2) else { return Err(malformed("it takes matrices")) };
+    let k = match c.opt_tensor(1)? {
+        Some(k) => k,
+        None => cx.b.scalar(0i64, DType::I64),
+    };
+    let k = cx.b.reshape(k, &[])?;
+    let diagonal = cx.b.index(&Expr::axis(row + 1) - &Expr::axis(row), &shape);
+    let relation = if c.flag("upper", true)? { Relation::Ge } else { Relation::Le };
+    let kept = cx.b.binary(relation, diagonal, k)?;
+    let zero = Scalar::Int(0).cast(cx.b.dtype(x));
+    let zero = cx.b.full_like(zero, x);
+    one(cx.b.select(kept, x, zero)?)
+}

@@ -1,0 +1,78 @@
+//! Numbers that a program computes as tensors and that decide sizes: known where they follow from sizes, read from data
+//! elsewhere.
+
+use super::call::unsupported;
+use super::walk::Onnx;
+use crate::dtype::DType;
+use crate::graph::{LARGEST_SIZE, SymbolInfo, SymbolSource, ValueId};
+use crate::symbolic::{Expr, Interval};
+use crate::transform::decompose::RuleError;
+
+impl Onnx<'_> {
+    /// The elements of a tensor of integers, if they are known when the model is compiled.
+    pub(super) fn known(&self, value: ValueId) -> Option<Vec<Expr>> {
+        self.b.elements(value)
+    }
+
+    /// The elements of a tensor of integers that have to be constants.
+    pub(super) fn fixed(&self, value: ValueId, what: &str) -> Result<Vec<i64>, RuleError> {
+        let known = self.known(value).and_then(|all| all.iter().map(Expr::as_int).collect());
+        known.ok_or_else(|| unsupported(format!("{what} that is not known when the model is compiled")))
+    }
+
+    /// The elements of a tensor of constants.
+    pub(super) fn fixed_floats(&self, value: ValueId, what: &str) -> Result<Vec<f64>, RuleError> {
+        let refused = || unsupported(format!("{what} that is not known when the model is compiled"));
+        let ty = self.b.ty(value);
+        if !ty.dtype.is_float() {
+            return Ok(self.fixed(value, what)?.into_iter().map(|number| number as f64).collect());
+        }
+        self.b.numbers(value).ok_or_else(refused)
+    }
+
+    /// The elements of a tensor of integers as sizes; those that data decide are read into symbols.
+    pub(super) fn sizes(&mut self, value: ValueId) -> Result<Vec<Expr>, RuleError> {
+        if let Some(known) = self.known(value) {
+            return Ok(known);
+        }
+        let ty = self.b.ty(value).clone();
+        let count = ty.numel().as_int().filter(|count| *count <= 64);
+        let count = count.ok_or_else(|| unsupported("sizes whose number is not known"))?;
+        let flat = self.flattened(value)?;
+        (0..count)
+            .map(|position| {
+                let one = self.b.pick(flat, 0, &Expr::int(position))?;
+                match self.b.element(one) {
+                    Some(known) => Ok(known),
+                    None => self.read_size(one, None),
+                }
+            })
+            .collect()
+    }
+
+    /// The only element of a tensor of integers as a size.
+    pub(super) fn size(&mut self, value: ValueId) -> Result<Expr, RuleError> {
+        match self.sizes(value)?.as_slice() {
+            [one] => Ok(one.clone()),
+            all => Err(super::call::malformed(format!("{} numbers where one is needed", all.len()))),
+        }
+    }
+
+    /// A size that data decide and that is at most `most`.
+    pub(super) fn read_size(&mut self, value: ValueId, most: Option<&Expr>) -> Result<Expr, RuleError> {
+        if self.b.is_body() {
+            return Err(unsupported("a size that data decide inside of a branch or a loop"));
+        }
+        let info = SymbolInfo {
+            name: String::new(),
+            range: Interval::new(0, LARGEST_SIZE),
+            source: SymbolSource::Data,
+            most: None,
+        };
+        let symbol = Expr::sym(self.b.symbol(info));
+        let value = self.b.cast(value, DType::I64);
+        let value = self.b.reshape(value, &[])?;
+        crate::transform::decompose::read_size(self, value, &symbol, most)?;
+        Ok(symbol)
+    }
+}

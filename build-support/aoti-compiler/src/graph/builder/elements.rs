@@ -1,0 +1,524 @@
+//! Elements of small tensors as expressions over sizes: what a program computes about shapes is known when it is compiled.
+//!
+//! A size that takes a way through floating-point numbers (`floor(height * 1.5)`) is a fraction of an expression until it is an
+//! integer again.
+
+use super::Builder;
+use crate::dtype::{Category, DType};
+use crate::graph::{
+    BinaryOp, Condition, Coord, FloatBinary, IntBinary, Node, Op, ReduceOp, Relation, Rounding, Scalar,
+    UnaryOp, ValueId,
+};
+use crate::halves::{Bf16, F16};
+use crate::symbolic::{Expr, Symbol, SymbolKind};
+use std::collections::HashMap;
+
+/// Operations between a tensor and the sizes that it is made of.
+const NESTED: usize = 64;
+/// Elements of a tensor that is looked into.
+const LARGEST: i64 = 4096;
+/// Elements that are looked at on the way to those of one tensor.
+const STEPS: usize = 100_000;
+/// The largest denominator of a fraction.
+const LARGEST_DENOMINATOR: i64 = 1 << 40;
+
+/// An element: `top / bottom`, where `bottom` is positive.
+#[derive(Clone, Debug)]
+struct Element {
+    top: Expr,
+    bottom: i64,
+    /// Where it is no such fraction: the number.
+    number: Option<f64>,
+}
+
+impl Element {
+    fn int(top: Expr) -> Element {
+        Element::fraction(top, 1)
+    }
+
+    fn fraction(top: Expr, bottom: i64) -> Element {
+        Element { top, bottom, number: None }
+    }
+
+    fn truth(value: bool) -> Element {
+        Element::int(Expr::int(i64::from(value)))
+    }
+
+    fn integer(&self) -> Option<&Expr> {
+        (self.bottom == 1 && self.number.is_none()).then_some(&self.top)
+    }
+
+    /// A number: a fraction if its denominator is small.
+    fn real(number: f64) -> Element {
+        let mut bottom = 1i64;
+        let mut top = number;
+        while top.fract() != 0.0 && bottom < LARGEST_DENOMINATOR {
+            (top, bottom) = (top * 2.0, bottom * 2);
+        }
+        if top.fract() == 0.0 && top.abs() < 9e15 {
+            Element::fraction(Expr::int(top as i64), bottom)
+        } else {
+            Element { top: Expr::int(0), bottom: 1, number: Some(number) }
+        }
+    }
+
+    /// Its value, if it is a constant.
+    fn value(&self) -> Option<f64> {
+        self.number.or_else(|| Some(self.top.as_int()? as f64 / self.bottom as f64))
+    }
+
+    /// Both over one denominator.
+    fn common(a: &Element, b: &Element) -> Option<(Expr, Expr, i64)> {
+        if a.number.is_some() || b.number.is_some() {
+            return None;
+        }
+        let bottom = a.bottom.checked_mul(b.bottom).filter(|bottom| *bottom <= LARGEST_DENOMINATOR)?;
+        if a.bottom == b.bottom {
+            return Some((a.top.clone(), b.top.clone(), a.bottom));
+        }
+        Some((&a.top * b.bottom, &b.top * a.bottom, bottom))
+    }
+}
+
+impl Builder {
+    /// The elements of a tensor of integers or truth values in row-major order, if they are few and follow from sizes and
+    /// constants alone.
+    pub fn elements(&self, value: ValueId) -> Option<Vec<Expr>> {
+        if self.ty(value).dtype.is_float() {
+            return None;
+        }
+        self.all_elements(value)?.iter().map(|element| element.integer().cloned()).collect()
+    }
+
+    fn all_elements(&self, value: ValueId) -> Option<Vec<Element>> {
+        let ty = self.ty(value);
+        let sizes: Vec<i64> = ty.shape.iter().map(Expr::as_int).collect::<Option<_>>()?;
+        let count = sizes.iter().try_fold(1i64, |n, size| n.checked_mul(*size))?;
+        if count > LARGEST {
+            return None;
+        }
+        let mut look = Look { builder: self, known: HashMap::new(), steps: STEPS };
+        (0..count)
+            .map(|mut position| {
+                let mut coords = vec![Expr::int(0); sizes.len()];
+                for (coord, size) in coords.iter_mut().zip(&sizes).rev() {
+                    *coord = Expr::int(position % size);
+                    position /= size;
+                }
+                look.at(value, &coords, NESTED)
+            })
+            .collect()
+    }
+
+    /// The elements of a tensor of numbers in row-major order, if they are few constants.
+    pub fn numbers(&self, value: ValueId) -> Option<Vec<f64>> {
+        self.all_elements(value)?.iter().map(Element::value).collect()
+    }
+
+    /// The only element of a tensor of integers or truth values.
+    pub fn element(&self, value: ValueId) -> Option<Expr> {
+        match self.elements(value)?.as_slice() {
+            [one] => Some(one.clone()),
+            _ => None,
+        }
+    }
+}
+
+struct Look<'b> {
+    builder: &'b Builder,
+    known: HashMap<(ValueId, Vec<Expr>), Option<Element>>,
+    steps: usize,
+}
+
+impl Look<'_> {
+    fn at(&mut self, value: ValueId, coords: &[Expr], depth: usize) -> Option<Element> {
+        let key = (value, coords.to_vec());
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        self.steps = self.steps.checked_sub(1)?;
+        let node = self.builder.producer(value).filter(|_| depth > 0)?;
+        let element = self.of_node(node, value, coords, depth - 1);
+        self.known.insert(key, element.clone());
+        element
+    }
+
+    fn of_node(&mut self, node: &Node, value: ValueId, coords: &[Expr], depth: usize) -> Option<Element> {
+        let operand = |look: &mut Self, position: usize| look.at(node.inputs[position], coords, depth);
+        match &node.op {
+            Op::Constant(id) => self.of_constant(*id, coords),
+            Op::Full(number) => of_scalar(*number),
+            Op::Index(expr) => Some(Element::int(self.placed(expr, coords))),
+            Op::Unary(op) => unary(*op, &operand(self, 0)?),
+            Op::Binary(op) => {
+                let (a, b) = (operand(self, 0)?, operand(self, 1)?);
+                let is_float = self.builder.dtype(node.inputs[0]).is_float();
+                self.binary(*op, &a, &b, is_float)
+            }
+            Op::Select => {
+                let chosen = operand(self, 0)?.integer()?.as_int()?;
+                operand(self, if chosen != 0 { 1 } else { 2 })
+            }
+            Op::Cast => {
+                let x = operand(self, 0)?;
+                self.cast(&x, self.builder.dtype(value))
+            }
+            Op::View(own) => {
+                let own: Vec<Expr> = own.iter().map(|coord| self.placed(coord, coords)).collect();
+                self.at(node.inputs[0], &own, depth)
+            }
+            Op::Pad { coords: own, fill } => {
+                let own: Vec<Expr> = own.iter().map(|coord| self.placed(coord, coords)).collect();
+                match self.is_within(node.inputs[0], &own)? {
+                    true => self.at(node.inputs[0], &own, depth),
+                    false => of_scalar(*fill),
+                }
+            }
+            Op::Gather(own) => {
+                let own = self.gathered(node, own, coords, depth)?;
+                self.at(node.inputs[0], &own, depth)
+            }
+            Op::Cat { axis } => self.of_cat(node, *axis, coords, depth),
+            Op::Reduce { op, axes } => self.reduced(node, *op, axes, coords, depth),
+            Op::Scatter { .. }
+            | Op::Scan { .. }
+            | Op::Sort { .. }
+            | Op::SearchSorted { .. }
+            | Op::Routine(_)
+            | Op::Fourier(_)
+            | Op::Extern(_)
+            | Op::MatMul
+            | Op::Conv(_)
+            | Op::Read(_)
+            | Op::Assert(_)
+            | Op::Require(_)
+            | Op::Cond { .. }
+            | Op::While { .. } => None,
+        }
+    }
+
+    /// An expression over axes at a position.
+    fn placed(&self, expr: &Expr, coords: &[Expr]) -> Expr {
+        let replace = |symbol: Symbol| {
+            (symbol.kind == SymbolKind::Axis).then(|| coords.get(symbol.index as usize).cloned()).flatten()
+        };
+        expr.substitute(&replace, self.builder.ranges())
+    }
+
+    fn of_constant(&self, id: crate::graph::ConstantId, coords: &[Expr]) -> Option<Element> {
+        let constant = &self.builder.graph().constants[id];
+        let data = constant.fixed()?;
+        let mut position = 0i64;
+        for (coord, size) in coords.iter().zip(&constant.sizes) {
+            position = position * size + coord.as_int().filter(|coord| (0..*size).contains(coord))?;
+        }
+        let size = constant.dtype.size();
+        let start = usize::try_from(position).ok()? * size;
+        of_bytes(constant.dtype, data.get(start..start + size)?)
+    }
+
+    fn is_within(&self, operand: ValueId, coords: &[Expr]) -> Option<bool> {
+        let sizes = self.builder.shape(operand);
+        let mut all = true;
+        for (coord, size) in coords.iter().zip(&sizes) {
+            let (coord, size) = (coord.as_int()?, size.as_int()?);
+            all &= (0..size).contains(&coord);
+        }
+        Some(all)
+    }
+
+    fn gathered(&mut self, node: &Node, own: &[Coord], coords: &[Expr], depth: usize) -> Option<Vec<Expr>> {
+        let sizes = self.builder.shape(node.inputs[0]);
+        let mut found = Vec::new();
+        for (coord, size) in own.iter().zip(&sizes) {
+            found.push(match coord {
+                Coord::Expr(expr) => self.placed(expr, coords),
+                Coord::Indirect(k) => self.at(node.inputs[1 + k], coords, depth)?.integer()?.clone(),
+                Coord::Wrapped(k) => {
+                    let at = self.at(node.inputs[1 + k], coords, depth)?.integer()?.as_int()?;
+                    if at < 0 { size + at } else { Expr::int(at) }
+                }
+            });
+        }
+        Some(found)
+    }
+
+    fn of_cat(&mut self, node: &Node, axis: usize, coords: &[Expr], depth: usize) -> Option<Element> {
+        let mut at = coords[axis].as_int()?;
+        for operand in &node.inputs {
+            let extent = self.builder.shape(*operand)[axis].as_int()?;
+            if at < extent {
+                let mut own = coords.to_vec();
+                own[axis] = Expr::int(at);
+                return self.at(*operand, &own, depth);
+            }
+            at -= extent;
+        }
+        None
+    }
+
+    fn reduced(
+        &mut self,
+        node: &Node,
+        op: ReduceOp,
+        axes: &[usize],
+        coords: &[Expr],
+        depth: usize,
+    ) -> Option<Element> {
+        let step = match op {
+            ReduceOp::Sum => BinaryOp::Add,
+            ReduceOp::Prod => BinaryOp::Mul,
+            ReduceOp::Max => BinaryOp::Maximum,
+            ReduceOp::Min => BinaryOp::Minimum,
+            ReduceOp::Any => IntBinary::Or.into(),
+            ReduceOp::All => IntBinary::And.into(),
+            ReduceOp::Xor => IntBinary::Xor.into(),
+            ReduceOp::ArgMax | ReduceOp::ArgMin => return None,
+        };
+        let is_float = self.builder.dtype(node.inputs[0]).is_float();
+        let sizes = self.builder.shape(node.inputs[0]);
+        let mut places = vec![Vec::new()];
+        let mut outer = coords.iter();
+        for (axis, size) in sizes.iter().enumerate() {
+            let own: Vec<Expr> = if axes.contains(&axis) {
+                (0..size.as_int().filter(|size| *size <= LARGEST)?).map(Expr::int).collect()
+            } else {
+                vec![outer.next()?.clone()]
+            };
+            let longer = |place: &Vec<Expr>| {
+                let place = place.clone();
+                own.iter().map(move |coord| [place.as_slice(), std::slice::from_ref(coord)].concat())
+            };
+            places = places.iter().flat_map(longer).collect();
+            if i64::try_from(places.len()).ok()? > LARGEST {
+                return None;
+            }
+        }
+        let mut result: Option<Element> = None;
+        for place in places {
+            let next = self.at(node.inputs[0], &place, depth)?;
+            result = Some(match result {
+                None => next,
+                Some(so_far) => self.binary(step, &so_far, &next, is_float)?,
+            });
+        }
+        result.or(match op {
+            ReduceOp::Sum => Some(Element::truth(false)),
+            ReduceOp::Prod => Some(Element::truth(true)),
+            ReduceOp::Max
+            | ReduceOp::Min
+            | ReduceOp::Any
+            | ReduceOp::All
+            | ReduceOp::Xor
+            | ReduceOp::ArgMax
+            | ReduceOp::ArgMin => None,
+        })
+    }
+
+    fn cast(&self, x: &Element, dtype: DType) -> Option<Element> {
+        match dtype.category() {
+            Category::Float => Some(x.clone()),
+            Category::Bool | Category::Int if x.number.is_some() => {
+                let number = x.number?;
+                let whole = number.trunc();
+                let is_bool = dtype.category() == Category::Bool;
+                (whole.abs() < 9e15)
+                    .then(|| if is_bool { Element::truth(number != 0.0) } else { Element::real(whole) })
+            }
+            Category::Bool => {
+                let top = self.decide(&x.top, Relation::Ne, &Expr::int(0))?;
+                Some(Element::truth(top))
+            }
+            Category::Int => Some(Element::int(self.truncated(x)?)),
+        }
+    }
+
+    /// Rounds towards zero.
+    fn truncated(&self, x: &Element) -> Option<Expr> {
+        if x.bottom == 1 {
+            return Some(x.top.clone());
+        }
+        let ranges = self.builder.ranges();
+        let (bottom, zero) = (Expr::int(x.bottom), Expr::int(0));
+        if self.decide(&x.top, Relation::Ge, &zero)? {
+            return Some(x.top.floor_div_in(&bottom, ranges));
+        }
+        Some(&zero - &(&zero - &x.top).floor_div_in(&bottom, ranges))
+    }
+
+    fn decide(&self, a: &Expr, relation: Relation, b: &Expr) -> Option<bool> {
+        Condition::compare(a.clone(), relation, b.clone()).decide(self.builder.facts())
+    }
+
+    fn binary(&self, op: BinaryOp, a: &Element, b: &Element, is_float: bool) -> Option<Element> {
+        if a.number.is_some() || b.number.is_some() {
+            return of_numbers(op, a.value()?, b.value()?);
+        }
+        let ranges = self.builder.ranges();
+        let constant = |x: &Element| x.integer().and_then(Expr::as_int);
+        match op {
+            BinaryOp::Add => Element::common(a, b).map(|(a, b, bottom)| Element::fraction(&a + &b, bottom)),
+            BinaryOp::Sub => Element::common(a, b).map(|(a, b, bottom)| Element::fraction(&a - &b, bottom)),
+            BinaryOp::Mul => {
+                let bottom = a.bottom.checked_mul(b.bottom).filter(|n| *n <= LARGEST_DENOMINATOR)?;
+                Some(reduced_fraction(&a.top * &b.top, bottom))
+            }
+            BinaryOp::FloorDiv | BinaryOp::TruncDiv => {
+                let divisor = b.integer()?;
+                let is_positive = self.decide(divisor, Relation::Gt, &Expr::int(0))?;
+                let is_exact =
+                    op == BinaryOp::FloorDiv || self.decide(a.integer()?, Relation::Ge, &Expr::int(0))?;
+                (is_positive && is_exact)
+                    .then(|| a.integer().map(|a| Element::int(a.floor_div_in(divisor, ranges))))?
+            }
+            BinaryOp::Remainder | BinaryOp::Fmod => {
+                let divisor = b.integer()?;
+                let is_positive = self.decide(divisor, Relation::Gt, &Expr::int(0))?;
+                let is_exact =
+                    op == BinaryOp::Remainder || self.decide(a.integer()?, Relation::Ge, &Expr::int(0))?;
+                (is_positive && is_exact)
+                    .then(|| a.integer().map(|a| Element::int(a.modulo_in(divisor, ranges))))?
+            }
+            BinaryOp::Pow => {
+                let (a, b) = (constant(a)?, constant(b)?);
+                Some(Element::int(Expr::int(a.checked_pow(u32::try_from(b).ok()?)?)))
+            }
+            BinaryOp::Maximum | BinaryOp::Fmax => {
+                let (a, b, bottom) = Element::common(a, b)?;
+                Some(Element::fraction(a.maximum_in(&b, ranges), bottom))
+            }
+            BinaryOp::Minimum | BinaryOp::Fmin => {
+                let (a, b, bottom) = Element::common(a, b)?;
+                Some(Element::fraction(a.minimum_in(&b, ranges), bottom))
+            }
+            BinaryOp::Compare(relation) => {
+                let (a, b, _) = Element::common(a, b)?;
+                self.decide(&a, relation, &b).map(Element::truth)
+            }
+            BinaryOp::Int(op) => of_bits(op, constant(a)?, constant(b)?),
+            BinaryOp::Float(FloatBinary::Div) if is_float => {
+                let divisor = b.top.as_int().filter(|divisor| *divisor > 0)?;
+                let bottom = a.bottom.checked_mul(divisor).filter(|n| *n <= LARGEST_DENOMINATOR)?;
+                Some(reduced_fraction(&a.top * b.bottom, bottom))
+            }
+            BinaryOp::Float(_) | BinaryOp::Special(_) => None,
+        }
+    }
+}
+
+/// Of constants, as the program computes them.
+fn of_numbers(op: BinaryOp, a: f64, b: f64) -> Option<Element> {
+    match op {
+        BinaryOp::Add => Some(Element::real(a + b)),
+        BinaryOp::Sub => Some(Element::real(a - b)),
+        BinaryOp::Mul => Some(Element::real(a * b)),
+        BinaryOp::Maximum => Some(Element::real(a.max(b))),
+        BinaryOp::Minimum => Some(Element::real(a.min(b))),
+        BinaryOp::Compare(relation) => Some(Element::truth(relation.holds(a, b))),
+        BinaryOp::Float(FloatBinary::Div) => Some(Element::real(a / b)),
+        BinaryOp::FloorDiv
+        | BinaryOp::TruncDiv
+        | BinaryOp::Remainder
+        | BinaryOp::Fmod
+        | BinaryOp::Pow
+        | BinaryOp::Fmax
+        | BinaryOp::Fmin
+        | BinaryOp::Int(_)
+        | BinaryOp::Float(_)
+        | BinaryOp::Special(_) => None,
+    }
+}
+
+/// A fraction in lowest terms, where the numerator is a constant.
+fn reduced_fraction(top: Expr, bottom: i64) -> Element {
+    if bottom == 1 {
+        return Element::fraction(top, bottom);
+    }
+    let (constant, terms) = top.as_sum();
+    let mut common = i64::try_from(gcd(constant.unsigned_abs(), bottom.unsigned_abs())).unwrap_or(1);
+    for (_, coefficient) in &terms {
+        common = i64::try_from(gcd(coefficient.unsigned_abs(), common.unsigned_abs())).unwrap_or(1);
+    }
+    if common <= 1 {
+        return Element::fraction(top, bottom);
+    }
+    let mut smaller = Expr::int(constant / common);
+    for (term, coefficient) in &terms {
+        smaller = &smaller + &(term * (coefficient / common));
+    }
+    Element::fraction(smaller, bottom / common)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+fn unary(op: UnaryOp, x: &Element) -> Option<Element> {
+    if let Some(number) = x.number {
+        return match op {
+            UnaryOp::Neg => Some(Element::real(-number)),
+            UnaryOp::Abs => Some(Element::real(number.abs())),
+            UnaryOp::Round(Rounding::Floor) => Some(Element::real(number.floor())),
+            UnaryOp::Round(Rounding::Ceil) => Some(Element::real(number.ceil())),
+            UnaryOp::Round(Rounding::Trunc) => Some(Element::real(number.trunc())),
+            UnaryOp::Round(Rounding::Round) => Some(Element::real(number.round_ties_even())),
+            UnaryOp::Not
+            | UnaryOp::Sign
+            | UnaryOp::Test(_)
+            | UnaryOp::Bits(_)
+            | UnaryOp::Float(_)
+            | UnaryOp::Special(_) => None,
+        };
+    }
+    let quotient = |top: &Expr| top.floor_div(&Expr::int(x.bottom));
+    match op {
+        UnaryOp::Neg => Some(Element::fraction(&Expr::int(0) - &x.top, x.bottom)),
+        UnaryOp::Abs => Some(Element::fraction(Expr::int(x.top.as_int()?.checked_abs()?), x.bottom)),
+        UnaryOp::Not => {
+            let value = x.integer()?.as_int().filter(|value| (0..=1).contains(value))?;
+            Some(Element::truth(value == 0))
+        }
+        UnaryOp::Round(Rounding::Floor) => Some(Element::int(quotient(&x.top))),
+        UnaryOp::Round(Rounding::Ceil) => Some(Element::int(quotient(&(&x.top + (x.bottom - 1))))),
+        UnaryOp::Round(Rounding::Trunc | Rounding::Round) => x.integer().cloned().map(Element::int),
+        UnaryOp::Sign | UnaryOp::Test(_) | UnaryOp::Bits(_) | UnaryOp::Float(_) | UnaryOp::Special(_) => None,
+    }
+}
+
+/// Of truth values, for which the functions of bits are those of logic, and of integers.
+fn of_bits(op: IntBinary, a: i64, b: i64) -> Option<Element> {
+    Some(Element::int(Expr::int(match op {
+        IntBinary::And => a & b,
+        IntBinary::Or => a | b,
+        IntBinary::Xor => a ^ b,
+        IntBinary::Shl | IntBinary::Shr | IntBinary::Gcd | IntBinary::Philox => return None,
+    })))
+}
+
+fn of_scalar(number: Scalar) -> Option<Element> {
+    match number {
+        Scalar::Bool(value) => Some(Element::truth(value)),
+        Scalar::Int(value) => Some(Element::int(Expr::int(i64::try_from(value).ok()?))),
+        Scalar::Float(value) => Some(Element::real(value)),
+    }
+}
+
+fn of_bytes(dtype: DType, bytes: &[u8]) -> Option<Element> {
+    let mut wide = [0; 8];
+    wide[..bytes.len()].copy_from_slice(bytes);
+    let bits = u64::from_le_bytes(wide);
+    let integer = match dtype {
+        DType::Bool | DType::U8 | DType::U16 | DType::U32 => i64::try_from(bits).ok()?,
+        DType::I8 => i64::from(bits as u8 as i8),
+        DType::I16 => i64::from(bits as u16 as i16),
+        DType::I32 => i64::from(bits as u32 as i32),
+        DType::I64 => bits as i64,
+        DType::U64 => i64::try_from(bits).ok()?,
+        DType::F16 => return Some(Element::real(F16::from_le_bytes([bytes[0], bytes[1]]).to_f32().into())),
+        DType::Bf16 => return Some(Element::real(Bf16::from_le_bytes([bytes[0], bytes[1]]).to_f32().into())),
+        DType::F32 => return Some(Element::real(f64::from(f32::from_bits(bits as u32)))),
+        DType::F64 => return Some(Element::real(f64::from_bits(bits))),
+        DType::F8(_) => return None,
+    };
+    Some(Element::int(Expr::int(integer)))
+}
