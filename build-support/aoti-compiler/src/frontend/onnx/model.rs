@@ -24,7 +24,7 @@ use prost::Message;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The newest version of the format that is known.
-const NEWEST_IR: i64 = 13;
+const NEWEST_IR: i64 = 14;
 /// The oldest operators of the standard that are known.
 const OLDEST_OPSET: i64 = 1;
 
