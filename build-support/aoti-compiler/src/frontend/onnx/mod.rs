@@ -4,6 +4,7 @@
 //! `walk.rs` translates node by node with the operators of `ops/`. What both front ends compute alike is computed by the rules
 //! of PyTorch's operators (`torch.rs`).
 
+mod body;
 mod call;
 mod data;
 mod functions;

@@ -9,6 +9,17 @@ use crate::symbolic::{Expr, Interval};
 use crate::transform::decompose::RuleError;
 
 impl Onnx<'_> {
+    /// A tensor of integers from expressions over sizes.
+    pub(super) fn vector(&mut self, sizes: &[Expr]) -> Result<ValueId, RuleError> {
+        let fixed: Option<Vec<i64>> = sizes.iter().map(Expr::as_int).collect();
+        if let Some(fixed) = fixed {
+            return Ok(self.b.int_vector(&fixed));
+        }
+        let rows: Vec<ValueId> =
+            sizes.iter().map(|size| self.b.index(size.clone(), &[Expr::int(1)])).collect();
+        Ok(self.b.cat(&rows, 0)?)
+    }
+
     /// The elements of a tensor of integers, if they are known when the model is compiled.
     pub(super) fn known(&self, value: ValueId) -> Option<Vec<Expr>> {
         self.b.elements(value)
@@ -55,6 +66,14 @@ impl Onnx<'_> {
         match self.sizes(value)?.as_slice() {
             [one] => Ok(one.clone()),
             all => Err(super::call::malformed(format!("{} numbers where one is needed", all.len()))),
+        }
+    }
+
+    /// A number without axes as a size.
+    pub(super) fn size_of(&mut self, value: ValueId) -> Result<Expr, RuleError> {
+        match self.b.element(value) {
+            Some(known) => Ok(known),
+            None => self.read_size(value, None),
         }
     }
 

@@ -21,6 +21,7 @@ pub use operand::Operand;
 pub use refused::Refusal;
 pub use registry::{Entry, Kind, Outputs, Registry, Rule, RuleFn};
 pub use run::{decompose, decompose_with};
+pub(crate) use steps::{repeat, rows_at, with_row};
 pub(crate) use support::read_size;
 pub use unsupported::is_structural;
 

@@ -4,13 +4,17 @@
 //! through the rule of PyTorch's operator where that is the same (`torch1`). Element types are those of the standard, which
 //! promotes nothing.
 
+mod axes;
 mod cast;
+mod control;
 mod elementwise;
 mod gather;
 mod logic;
 mod matrix;
 mod reduce;
+mod sequence;
 mod shape;
+mod slice;
 mod window;
 
 use super::call::Call;
@@ -47,12 +51,15 @@ use operators;
 
 const FAMILIES: &[&[Operator]] = &[
     cast::OPERATORS,
+    control::OPERATORS,
     elementwise::OPERATORS,
     gather::OPERATORS,
     logic::OPERATORS,
     matrix::OPERATORS,
     reduce::OPERATORS,
+    sequence::OPERATORS,
     shape::OPERATORS,
+    slice::OPERATORS,
     window::OPERATORS,
 ];
 

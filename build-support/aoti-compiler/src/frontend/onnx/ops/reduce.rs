@@ -2,6 +2,7 @@
 
 use super::super::call::{Call, malformed};
 use super::super::walk::Onnx;
+use super::axes::Axes;
 use super::{Rule, one, operators};
 use crate::dtype::DType;
 use crate::graph::{BinaryOp, FloatUnary, ReduceOp, Relation, Scalar, ScanOp, UnaryOp, ValueId};
@@ -46,14 +47,17 @@ enum Of {
 fn reduced(cx: &mut Onnx, c: &Call, since: i64, of: Of) -> Rule {
     let x = c.tensor(0)?;
     let (rank, keep) = (cx.b.rank(x), c.flag("keepdims", true)?);
-    let axes = cx.axes(c, since, 1, rank)?.filter(|axes| !axes.is_empty());
+    let is_none = |axes: &Axes| match axes {
+        Axes::Known(axes) => axes.is_empty(),
+        Axes::Data { count, .. } => *count == 0,
+    };
+    let axes = cx.axes(c, since, 1, rank)?.filter(|axes| !is_none(axes));
     if axes.is_none() && c.flag("noop_with_empty_axes", false)? {
         // The axes are none, and each element is reduced alone.
-        let alone = reduction(cx, x, &[], true, of)?;
-        return one(alone);
+        return one(reduction(cx, x, &[], true, of)?);
     }
-    let axes = axes.unwrap_or_else(|| (0..rank).collect());
-    one(reduction(cx, x, &axes, keep, of)?)
+    let axes = axes.unwrap_or_else(|| Axes::Known((0..rank).collect()));
+    one(cx.over_axes(c, &axes, &mut |cx, axes| reduction(cx, x, axes, keep, of))?)
 }
 
 fn reduction(cx: &mut Onnx, x: ValueId, axes: &[usize], keep: bool, of: Of) -> Result<ValueId, RuleError> {
@@ -193,14 +197,25 @@ fn hardmax(cx: &mut Onnx, c: &Call) -> Rule {
 }
 
 fn running(cx: &mut Onnx, c: &Call, op: ScanOp) -> Rule {
-    let mut x = c.tensor(0)?;
-    let axis = cx.fixed(c.tensor(1)?, "an axis")?;
-    let axis = Context::axis(*axis.first().ok_or_else(|| malformed("the axis is missing"))?, cx.b.rank(x))?;
+    let x = c.tensor(0)?;
+    let axes = cx.axes_of(c.tensor(1)?, cx.b.rank(x))?;
     let (exclusive, reverse) = (c.flag("exclusive", false)?, c.flag("reverse", false)?);
+    one(cx.over_axes(c, &axes, &mut |cx, axes| match axes {
+        [axis] => running_along(cx, x, *axis, op, exclusive, reverse),
+        _ => Err(malformed("it takes one axis")),
+    })?)
+}
+
+fn running_along(
+    cx: &mut Onnx,
+    x: ValueId,
+    axis: usize,
+    op: ScanOp,
+    exclusive: bool,
+    reverse: bool,
+) -> Result<ValueId, RuleError> {
     let dtype = cx.b.dtype(x);
-    if reverse {
-        x = cx.b.flip(x, &[axis])?;
-    }
+    let x = if reverse { cx.b.flip(x, &[axis])? } else { x };
     let wide = cx.b.cast(x, if dtype.is_float() { dtype.compute() } else { dtype });
     let mut value = cx.b.scan(op, wide, axis)?[0];
     if exclusive {
@@ -215,5 +230,5 @@ fn running(cx: &mut Onnx, c: &Call, op: ScanOp) -> Rule {
     if reverse {
         value = cx.b.flip(value, &[axis])?;
     }
-    one(value)
+    Ok(value)
 }

@@ -4,10 +4,11 @@ use super::super::call::{Call, malformed, unsupported};
 use super::super::tensors;
 use super::super::types::element_type;
 use super::super::walk::Onnx;
+use super::axes::Axes;
 use super::{Rule, many, one, operators};
 use crate::dtype::DType;
 use crate::graph::{
-    BinaryOp, Constant, ConstantSource, ReduceOp, Relation, Rounding, Scalar, UnaryOp, ValueId,
+    BinaryOp, Constant, ConstantSource, IntBinary, ReduceOp, Relation, Rounding, Scalar, UnaryOp, ValueId,
 };
 use crate::symbolic::Expr;
 use crate::transform::decompose::{Context, RuleError};
@@ -27,42 +28,12 @@ operators! { "";
     "Tile" => tile,
     "Concat" => concat,
     "Split" => split,
-    "Slice" => slice,
     "Range" => range,
     "Pad" => pad,
     "DepthToSpace" => depth_to_space,
     "SpaceToDepth" => space_to_depth,
     "EyeLike" => eye_like,
     "Trilu" => trilu,
-}
-
-impl Onnx<'_> {
-    /// A tensor of integers from expressions over sizes.
-    pub(super) fn vector(&mut self, sizes: &[Expr]) -> Result<ValueId, RuleError> {
-        let fixed: Option<Vec<i64>> = sizes.iter().map(Expr::as_int).collect();
-        if let Some(fixed) = fixed {
-            return Ok(self.b.int_vector(&fixed));
-        }
-        let rows: Vec<ValueId> =
-            sizes.iter().map(|size| self.b.index(size.clone(), &[Expr::int(1)])).collect();
-        Ok(self.b.cat(&rows, 0)?)
-    }
-
-    /// Axes that are an attribute before a version, and an operand from it on.
-    pub(super) fn axes(
-        &mut self,
-        c: &Call,
-        since: i64,
-        position: usize,
-        rank: usize,
-    ) -> Result<Option<Vec<usize>>, RuleError> {
-        let axes = if c.version < since {
-            c.opt_ints("axes")?
-        } else {
-            c.opt_tensor(position)?.map(|axes| self.fixed(axes, "axes")).transpose()?
-        };
-        axes.map(|axes| axes.iter().map(|axis| Context::axis(*axis, rank)).collect()).transpose()
-    }
 }
 
 fn constant(cx: &mut Onnx, c: &Call) -> Rule {
@@ -237,48 +208,94 @@ fn squeeze(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
     let sizes = cx.b.shape(x);
     let axes = cx.axes(c, 13, 1, sizes.len())?;
-    let axes = axes.unwrap_or_else(|| (0..sizes.len()).filter(|axis| sizes[*axis].is(1)).collect());
-    let kept: Vec<Expr> = sizes
-        .iter()
-        .enumerate()
-        .filter(|(axis, _)| !axes.contains(axis))
-        .map(|(_, size)| size.clone())
-        .collect();
-    for axis in &axes {
+    let ones = || (0..sizes.len()).filter(|axis| sizes[*axis].is(1)).collect();
+    let axes = axes.unwrap_or_else(|| Axes::Known(ones()));
+    one(cx.over_axes(c, &axes, &mut |cx, axes| without(cx, x, axes))?)
+}
+
+/// Axes of one element go.
+fn without(cx: &mut Onnx, x: ValueId, axes: &[usize]) -> Result<ValueId, RuleError> {
+    let sizes = cx.b.shape(x);
+    let is_kept = |axis: &usize| !axes.contains(axis);
+    let kept: Vec<Expr> = (0..sizes.len()).filter(is_kept).map(|axis| sizes[axis].clone()).collect();
+    for axis in axes {
         cx.b.require_same(&sizes[*axis], &Expr::int(1))?;
     }
-    let mut coords: Vec<Expr> = Vec::new();
-    for axis in 0..sizes.len() {
-        let before = (0..axis).filter(|own| !axes.contains(own)).count();
-        coords.push(if axes.contains(&axis) { Expr::int(0) } else { Expr::axis(before) });
-    }
-    one(cx.b.view(x, &kept, coords)?)
+    let coord = |axis: usize| match is_kept(&axis) {
+        true => Expr::axis((0..axis).filter(is_kept).count()),
+        false => Expr::int(0),
+    };
+    Ok(cx.b.view(x, &kept, (0..sizes.len()).map(coord).collect())?)
 }
 
 fn unsqueeze(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
     let own = cx.b.shape(x);
-    let given = if c.version < 13 {
-        c.opt_ints("axes")?
+    let axes = if c.version < 13 {
+        let axes = c.opt_ints("axes")?.ok_or_else(|| malformed("axes are missing"))?;
+        let rank = own.len() + axes.len();
+        Axes::Known(axes.iter().map(|axis| Context::axis(*axis, rank)).collect::<Result<_, _>>()?)
     } else {
-        c.opt_tensor(1)?.map(|axes| cx.fixed(axes, "axes")).transpose()?
+        let axes = c.tensor(1)?;
+        let count = cx.b.ty(axes).numel().as_int().and_then(|count| usize::try_from(count).ok());
+        let count = count.ok_or_else(|| unsupported("axes whose number is not known"))?;
+        cx.axes_of(axes, own.len() + count)?
     };
-    let given = given.ok_or_else(|| malformed("axes are missing"))?;
-    let rank = own.len() + given.len();
-    let axes = given.iter().map(|axis| Context::axis(*axis, rank)).collect::<Result<Vec<_>, _>>()?;
-    let mut rest = own.into_iter();
-    let shape: Option<Vec<Expr>> =
-        (0..rank).map(|axis| if axes.contains(&axis) { Some(Expr::int(1)) } else { rest.next() }).collect();
-    let shape = shape.ok_or_else(|| malformed("an axis is given twice"))?;
-    one(cx.b.reshape(x, &shape)?)
+    let value = cx.over_axes(c, &axes, &mut |cx, axes| {
+        let rank = own.len() + axes.len();
+        let mut rest = own.iter().cloned();
+        let shape: Option<Vec<Expr>> = (0..rank)
+            .map(|axis| if axes.contains(&axis) { Some(Expr::int(1)) } else { rest.next() })
+            .collect();
+        let shape = shape.ok_or_else(|| malformed("an axis is given twice"))?;
+        Ok(cx.b.reshape(x, &shape)?)
+    })?;
+    if let Some(narrow) = cx.narrow.get(&x).copied() {
+        cx.narrow.insert(value, narrow);
+    }
+    one(value)
 }
 
 fn expand(cx: &mut Onnx, c: &Call) -> Rule {
     let x = c.tensor(0)?;
-    let wanted = cx.sizes(c.tensor(1)?)?;
     let own = cx.b.shape(x);
+    let wanted = c.tensor(1)?;
+    let wanted = match cx.known(wanted) {
+        Some(wanted) => wanted,
+        None => expanded_sizes(cx, &own, wanted)?,
+    };
     let shape = cx.b.broadcast(&[own, wanted])?;
     one(cx.b.expand(x, &shape)?)
+}
+
+/// Sizes that are data, where 1 stands for what is there.
+fn expanded_sizes(cx: &mut Onnx, own: &[Expr], wanted: ValueId) -> Result<Vec<Expr>, RuleError> {
+    let wanted = cx.b.cast(wanted, DType::I64);
+    let count =
+        cx.b.shape(wanted).first().and_then(Expr::as_int).and_then(|count| usize::try_from(count).ok());
+    let count = count.ok_or_else(|| unsupported("a shape whose number of axes is not known"))?;
+    let rank = count.max(own.len());
+    let mut sizes = Vec::new();
+    for axis in 0..rank {
+        let there = axis.checked_sub(rank - own.len()).map(|axis| own[axis].clone());
+        let Some(position) = axis.checked_sub(rank - count) else {
+            sizes.extend(there);
+            continue;
+        };
+        let given = cx.b.pick(wanted, 0, &Expr::int(position as i64))?;
+        let there = there.unwrap_or_else(|| Expr::int(1));
+        if there.is(1) {
+            sizes.push(cx.size_of(given)?);
+            continue;
+        }
+        // It has to be the size that there is, or 1.
+        let (is_one, size) = (cx.with_number(Relation::Eq, given, 1i64)?, cx.b.index(there.clone(), &[]));
+        let is_same = cx.b.binary(Relation::Eq, given, size)?;
+        let fits = cx.b.binary(IntBinary::Or, is_one, is_same)?;
+        cx.b.assert(fits, "a size to expand to that is neither 1 nor the size that there is")?;
+        sizes.push(there);
+    }
+    Ok(sizes)
 }
 
 fn tile(cx: &mut Onnx, c: &Call) -> Rule {
@@ -342,62 +359,6 @@ fn even(cx: &Onnx, c: &Call, total: &Expr) -> Result<Vec<Expr>, RuleError> {
     Ok(sizes)
 }
 
-fn slice(cx: &mut Onnx, c: &Call) -> Rule {
-    let mut x = c.tensor(0)?;
-    let rank = cx.b.rank(x);
-    let list = |cx: &mut Onnx, name: &str, position: usize| -> Result<Option<Vec<Expr>>, RuleError> {
-        if c.version < 10 {
-            return Ok(c.opt_ints(name)?.map(|all| all.into_iter().map(Expr::int).collect()));
-        }
-        c.opt_tensor(position)?.map(|value| cx.sizes(value)).transpose()
-    };
-    let starts = list(cx, "starts", 1)?.ok_or_else(|| malformed("starts are missing"))?;
-    let ends = list(cx, "ends", 2)?.ok_or_else(|| malformed("ends are missing"))?;
-    let axes = list(cx, "axes", 3)?
-        .unwrap_or_else(|| (0..starts.len()).map(|axis| Expr::int(axis as i64)).collect());
-    let steps = list(cx, "steps", 4)?.unwrap_or_else(|| vec![Expr::int(1); starts.len()]);
-    if ends.len() != starts.len() || axes.len() != starts.len() || steps.len() != starts.len() {
-        return Err(malformed("starts, ends, axes and steps differ in number"));
-    }
-    for (((start, end), axis), step) in starts.iter().zip(&ends).zip(&axes).zip(&steps) {
-        let axis = axis.as_int().ok_or_else(|| unsupported("an axis that is data"))?;
-        let step = step.as_int().filter(|step| *step != 0);
-        let step = step.ok_or_else(|| unsupported("a step that is data or 0"))?;
-        x = sliced(cx, x, Context::axis(axis, rank)?, start, end, step)?;
-    }
-    one(x)
-}
-
-/// Positions from `start` to before `end`, where both are clamped to the axis and negative ones count from its end.
-fn sliced(
-    cx: &mut Onnx,
-    x: ValueId,
-    axis: usize,
-    start: &Expr,
-    end: &Expr,
-    step: i64,
-) -> Result<ValueId, RuleError> {
-    let size = cx.b.shape(x)[axis].clone();
-    // Sizes and positions of the largest kinds stand for the end of the axis, whatever its size.
-    let clipped = |position: &Expr| match position.as_int() {
-        Some(number) => Expr::int(number.clamp(-(1 << 50), 1 << 50)),
-        None => position.clone(),
-    };
-    let (low, high) = if step > 0 { (Expr::int(0), size.clone()) } else { (Expr::int(-1), &size - 1) };
-    let place = |cx: &Onnx, position: &Expr, low: &Expr| {
-        let position = cx.b.wrapped(&clipped(position), &size);
-        cx.b.larger(low, &cx.b.smaller(&position, &high))
-    };
-    let first_low = if step > 0 { &low } else { &Expr::int(0) };
-    let start = place(cx, start, first_low);
-    let end = place(cx, end, &low);
-    let ranges = cx.b.ranges();
-    let span = if step > 0 { &end - &start } else { &start - &end };
-    let length = span.ceil_div(&Expr::int(step.abs()), ranges);
-    let length = cx.b.larger(&Expr::int(0), &length);
-    Ok(cx.b.slice(x, axis, &start, &length, step)?)
-}
-
 fn range(cx: &mut Onnx, c: &Call) -> Rule {
     let (start, limit, delta) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
     let dtype = cx.b.dtype(start);
@@ -439,20 +400,26 @@ fn pad(cx: &mut Onnx, c: &Call) -> Rule {
     };
     let amounts: Vec<Expr> = amounts.ok_or_else(|| malformed("amounts are missing"))?;
     let axes = match c.opt_tensor(3)? {
-        Some(axes) => cx
-            .fixed(axes, "axes")?
-            .iter()
-            .map(|axis| Context::axis(*axis, rank))
-            .collect::<Result<Vec<_>, _>>()?,
-        None => (0..rank).collect(),
+        Some(axes) => cx.axes_of(axes, rank)?,
+        None => Axes::Known((0..rank).collect()),
     };
-    if amounts.len() != 2 * axes.len() {
-        return Err(malformed(format!("{} amounts for {} axes", amounts.len(), axes.len())));
-    }
-    let mut pairs = vec![(Expr::int(0), Expr::int(0)); rank];
-    for (position, axis) in axes.iter().enumerate() {
-        pairs[*axis] = (amounts[position].clone(), amounts[position + axes.len()].clone());
-    }
+    let pairs = match axes {
+        Axes::Known(axes) => pairs(&amounts, &axes, rank)?,
+        Axes::Data { count, .. } => {
+            let list = c.tensor(1)?;
+            let halves = [0, count].map(|start| {
+                let (start, count) = (Expr::int(start as i64), Expr::int(count as i64));
+                cx.b.slice(list, 0, &start, &count, 1)
+            });
+            let [before, behind] = halves;
+            let [before, behind] = [before?, behind?].map(|list| cx.for_each_axis(list, &axes, 0));
+            let mut pairs = Vec::new();
+            for (before, behind) in before?.into_iter().flatten().zip(behind?.into_iter().flatten()) {
+                pairs.push((cx.size_of(before)?, cx.size_of(behind)?));
+            }
+            pairs
+        }
+    };
     let mode = c.text("mode", "constant")?;
     if mode == "constant" {
         let fill =
@@ -460,6 +427,18 @@ fn pad(cx: &mut Onnx, c: &Call) -> Rule {
         return one(constant_pad(cx, x, &pairs, fill)?);
     }
     one(arranged_pad(cx, x, &pairs, mode)?)
+}
+
+/// Amounts before and behind each axis, of lists that have them for some.
+fn pairs(amounts: &[Expr], axes: &[usize], rank: usize) -> Result<Vec<(Expr, Expr)>, RuleError> {
+    if amounts.len() != 2 * axes.len() {
+        return Err(malformed(format!("{} amounts for {} axes", amounts.len(), axes.len())));
+    }
+    let mut pairs = vec![(Expr::int(0), Expr::int(0)); rank];
+    for (position, axis) in axes.iter().enumerate() {
+        pairs[*axis] = (amounts[position].clone(), amounts[position + axes.len()].clone());
+    }
+    Ok(pairs)
 }
 
 /// What is around is one number, which may be data.

@@ -1,0 +1,498 @@
+//! Branches and loops.
+//!
+//! A branch whose condition is known is that branch; a loop of few steps is its steps one after the other. Sequences, and values
+//! that change their shapes from step to step, exist only there.
+
+use super::super::body::Body;
+use super::super::call::{Call, malformed, unsupported};
+use super::super::proto::GraphProto;
+use super::super::value::Val;
+use super::super::walk::Onnx;
+use super::{Rule, operators};
+use crate::dtype::DType;
+use crate::graph::{
+    BinaryOp, Graph, InputRole, IntBinary, OutputRole, Relation, Spliced, TensorType, ValueId,
+};
+use crate::symbolic::Expr;
+use crate::transform::decompose::{Context, RuleError, rows_at, with_row};
+
+operators! { "";
+    "If" => branch,
+    "Loop" => repeat,
+    "Scan" => scan,
+}
+
+/// Nodes that a loop may become where its steps are written one after the other.
+const UNROLLED_NODES: i64 = 1024;
+/// Steps that are written one after the other where they have to be.
+const MOST_UNROLLED: i64 = 4096;
+
+fn branch(cx: &mut Onnx, c: &Call) -> Rule {
+    let condition = c.tensor(0)?;
+    let (then, otherwise) = (c.graph("then_branch")?, c.graph("else_branch")?);
+    let condition = cx.b.cast(condition, DType::Bool);
+    if let Some(known) = cx.b.element(condition).and_then(|known| known.as_int()) {
+        return cx.inlined_body(if known != 0 { then } else { otherwise }, Vec::new());
+    }
+    let condition = cx.b.reshape(condition, &[])?;
+    let (Some(then), Some(otherwise)) = (cx.body(then, &[])?, cx.body(otherwise, &[])?) else {
+        return Ok(vec![Val::Poison; c.results()]);
+    };
+    let operands = [then.captured.as_slice(), &otherwise.captured].concat();
+    let behind = otherwise.captured.len();
+    let before = then.captured.len();
+    let [then, otherwise] = [(then.graph, 0, before), (otherwise.graph, before, behind)]
+        .map(|(graph, skipped, count)| with_interface(cx, &graph, &operands, skipped, count));
+    Ok(cx.b.cond(condition, then?, otherwise?, &operands)?.into_iter().map(Val::from).collect())
+}
+
+/// A graph that takes all operands and uses `count` of them behind `skipped`.
+fn with_interface(
+    cx: &Onnx,
+    graph: &Graph,
+    operands: &[ValueId],
+    skipped: usize,
+    count: usize,
+) -> Result<Graph, RuleError> {
+    let mut body = Context::new(cx.b.child(&graph.name));
+    let inputs: Vec<ValueId> = operands
+        .iter()
+        .enumerate()
+        .map(|(position, value)| {
+            body.b.input(&format!("operand_{position}"), cx.b.ty(*value).clone(), InputRole::User)
+        })
+        .collect();
+    let results = spliced(&mut body, graph, &inputs[skipped..skipped + count])?;
+    for (position, value) in results.into_iter().enumerate() {
+        body.b.output(&format!("result_{position}"), value, OutputRole::User);
+    }
+    Ok(body.b.finish())
+}
+
+fn spliced(cx: &mut Context, graph: &Graph, operands: &[ValueId]) -> Result<Vec<ValueId>, RuleError> {
+    let operands: Vec<Spliced> =
+        operands.iter().map(|value| Spliced { value: *value, number: None }).collect();
+    Ok(cx.b.splice(graph, &operands)?)
+}
+
+// --- Loop --------------------------------------------------------------------------------------------------------
+
+fn repeat(cx: &mut Onnx, c: &Call) -> Rule {
+    let body = c.graph("body")?;
+    let (most, goes_on) = (c.opt_tensor(0)?, c.opt_tensor(1)?);
+    let carried: Vec<Val> = c.inputs.get(2..).unwrap_or_default().to_vec();
+    let goes_on = match goes_on {
+        Some(value) => {
+            let value = cx.b.cast(value, DType::Bool);
+            cx.b.reshape(value, &[])?
+        }
+        None => cx.b.scalar(true, DType::Bool),
+    };
+    let count = most.and_then(|most| cx.b.element(most));
+    if let Some(result) = unrolled(cx, body, count.as_ref().and_then(Expr::as_int), goes_on, &carried)? {
+        return Ok(result);
+    }
+    let carried = carried.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
+    let most = match most {
+        Some(most) => {
+            let most = cx.b.cast(most, DType::I64);
+            Some(cx.b.reshape(most, &[])?)
+        }
+        None => None,
+    };
+    as_loop(cx, body, most, goes_on, &carried)
+}
+
+fn tensor(value: &Val) -> Result<ValueId, RuleError> {
+    match value {
+        Val::Tensor(value) => Ok(*value),
+        Val::Absent | Val::Sequence(_) | Val::Poison => {
+            Err(unsupported("sequences and optionals in a loop of which it is data how often it runs"))
+        }
+    }
+}
+
+/// The steps of a loop one after the other, if their number is known and they are few or have to be.
+fn unrolled(
+    cx: &mut Onnx,
+    body: &GraphProto,
+    count: Option<i64>,
+    goes_on: ValueId,
+    carried: &[Val],
+) -> Result<Option<Vec<Val>>, RuleError> {
+    let known = |cx: &Onnx, value: ValueId| cx.b.element(value).and_then(|known| known.as_int());
+    let Some(first) = known(cx, goes_on) else { return Ok(None) };
+    if first == 0 {
+        let lists = body.output.len().saturating_sub(1 + carried.len());
+        if lists > 0 {
+            return Ok(None);
+        }
+        return Ok(Some(carried.to_vec()));
+    }
+    let Some(count) = count.filter(|count| *count <= MOST_UNROLLED && *count > 0) else { return Ok(None) };
+    let needs = carried.iter().any(|value| !matches!(value, Val::Tensor(_)));
+    let nodes = i64::try_from(body.node.len()).unwrap_or(i64::MAX).saturating_mul(count);
+    if !(needs || nodes <= UNROLLED_NODES || changes_shape(cx, body, carried)?) {
+        return Ok(None);
+    }
+    let mut values = carried.to_vec();
+    let mut lists: Vec<Vec<ValueId>> = Vec::new();
+    let mut goes_on = goes_on;
+    for step in 0..count {
+        let number = cx.b.scalar(step, DType::I64);
+        let given = [vec![number.into(), goes_on.into()], values].concat();
+        let mut results = cx.inlined_body(body, given)?.into_iter();
+        let Some(Val::Tensor(next)) = results.next() else {
+            return Ok(Some(vec![Val::Poison; body.output.len().saturating_sub(1)]));
+        };
+        let next = cx.b.cast(next, DType::Bool);
+        goes_on = cx.b.reshape(next, &[])?;
+        values = results.by_ref().take(carried.len()).collect();
+        for (position, value) in results.enumerate() {
+            if lists.len() <= position {
+                lists.push(Vec::new());
+            }
+            let Val::Tensor(value) = value else { continue };
+            lists[position].push(cx.b.unsqueeze(value, 0)?);
+        }
+        match known(cx, goes_on) {
+            Some(0) => break,
+            Some(_) => {}
+            None if step + 1 == count => {}
+            // How often it runs is data after all.
+            None => return Ok(None),
+        }
+    }
+    for rows in lists {
+        values.push(cx.b.cat(&rows, 0)?.into());
+    }
+    Ok(Some(values))
+}
+
+/// Whether a value that is carried has another shape after a step.
+fn changes_shape(cx: &mut Onnx, body: &GraphProto, carried: &[Val]) -> Result<bool, RuleError> {
+    let carried = carried.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
+    let types = loop_types(cx, &carried);
+    let findings = cx.findings.len();
+    let found = cx.body(body, &types);
+    cx.findings.truncate(findings);
+    let Ok(Some(found)) = found else { return Ok(true) };
+    let outputs = found.graph.outputs.iter().skip(1).map(|output| found.graph.ty(output.value));
+    Ok(outputs.zip(&types[2..]).any(|(after, before)| after != before))
+}
+
+fn scalar_type(dtype: DType) -> TensorType {
+    TensorType { dtype, shape: Vec::new() }
+}
+
+fn loop_types(cx: &Onnx, carried: &[ValueId]) -> Vec<TensorType> {
+    let own = carried.iter().map(|value| cx.b.ty(*value).clone());
+    [scalar_type(DType::I64), scalar_type(DType::Bool)].into_iter().chain(own).collect()
+}
+
+/// A loop that runs as long as data say.
+fn as_loop(
+    cx: &mut Onnx,
+    body: &GraphProto,
+    most: Option<ValueId>,
+    goes_on: ValueId,
+    carried: &[ValueId],
+) -> Rule {
+    let types = loop_types(cx, carried);
+    let Some(Body { graph, captured }) = cx.body(body, &types)? else {
+        return Ok(vec![Val::Poison; body.output.len().saturating_sub(1)]);
+    };
+    for (output, before) in graph.outputs.iter().skip(1).zip(&types[2..]) {
+        let after = graph.ty(output.value);
+        if after != before {
+            return Err(unsupported(format!("a loop in which a value of {before} becomes one of {after}")));
+        }
+    }
+    let rows: Vec<TensorType> =
+        graph.outputs.iter().skip(1 + carried.len()).map(|output| graph.ty(output.value).clone()).collect();
+    // Lists have room for all steps that there can be.
+    let room = match (&most, rows.is_empty()) {
+        (Some(most), false) => Some(cx.size_of(*most)?),
+        (None, false) => return Err(unsupported("lists that a loop without a number of steps gives")),
+        (_, true) => None,
+    };
+    let mut lists = Vec::new();
+    for row in &rows {
+        let shape = [room.as_slice(), row.shape.as_slice()].concat();
+        lists.push(cx.b.full(0i64, row.dtype, &shape));
+    }
+    let limit = match most {
+        Some(most) => most,
+        None => cx.b.scalar(i64::MAX, DType::I64),
+    };
+    let ends = run(cx, &graph, limit, goes_on, [carried, &lists, &captured])?;
+    let (steps, ends) = ends.split_first().expect("the steps are carried");
+    let (values, lists) = ends[1..].split_at(carried.len());
+    let mut results: Vec<Val> = values.iter().map(|value| (*value).into()).collect();
+    if let Some(room) = room {
+        let taken = match cx.b.element(*steps) {
+            Some(taken) => taken,
+            None => cx.read_size(*steps, Some(&room))?,
+        };
+        for list in lists {
+            results.push(cx.b.slice(*list, 0, &Expr::int(0), &taken, 1)?.into());
+        }
+    }
+    Ok(results)
+}
+
+/// Runs a body while it says so and steps are left: gives the steps that it took, whether it would go on, what is carried, lists.
+fn run(
+    cx: &mut Onnx,
+    graph: &Graph,
+    limit: ValueId,
+    goes_on: ValueId,
+    [carried, lists, captured]: [&[ValueId]; 3],
+) -> Result<Vec<ValueId>, RuleError> {
+    let first = cx.b.scalar(0i64, DType::I64);
+    let operands = [&[first, goes_on], carried, lists, captured, &[limit]].concat();
+    let inputs_of = |cx: &Onnx, name: &str| {
+        let mut body = Context::new(cx.b.child(name));
+        let inputs: Vec<ValueId> = operands
+            .iter()
+            .enumerate()
+            .map(|(position, value)| {
+                body.b.input(&format!("operand_{position}"), cx.b.ty(*value).clone(), InputRole::User)
+            })
+            .collect();
+        (body, inputs)
+    };
+    let (mut condition, inputs) = inputs_of(cx, "loop_condition");
+    let is_left = condition.binary(Relation::Lt, inputs[0], inputs[inputs.len() - 1])?;
+    let again = condition.binary(IntBinary::And, inputs[1], is_left)?;
+    condition.b.output("goes_on", again, OutputRole::User);
+
+    let (mut step, inputs) = inputs_of(cx, "loop");
+    let (own, rest) = inputs[2..inputs.len() - 1].split_at(carried.len());
+    let (own_lists, own_captured) = rest.split_at(lists.len());
+    let given = [&inputs[..2], own, own_captured].concat();
+    let results = spliced(&mut step, graph, &given)?;
+    let next = step.with_number(BinaryOp::Add, inputs[0], 1i64)?;
+    let again = step.b.reshape(results[0], &[])?;
+    let mut outputs = vec![next, again];
+    outputs.extend(&results[1..=carried.len()]);
+    for (row, list) in results[1 + carried.len()..].iter().zip(own_lists) {
+        outputs.push(with_row(&mut step, *list, inputs[0], *row)?);
+    }
+    for (position, value) in outputs.iter().enumerate() {
+        step.b.output(&format!("carried_{position}"), *value, OutputRole::User);
+    }
+    Ok(cx.b.while_loop(condition.b.finish(), step.b.finish(), &operands, outputs.len())?)
+}
+
+// --- Scan --------------------------------------------------------------------------------------------------------
+
+/// How a scan goes over its tables and lists.
+struct Course {
+    /// Axes of the tables along which they are read, and whether from the end.
+    inputs: Vec<(usize, bool)>,
+    /// The same of lists that are written.
+    outputs: Vec<(i64, bool)>,
+}
+
+fn scan(cx: &mut Onnx, c: &Call) -> Rule {
+    if c.version < 9 {
+        return scan_of_batches(cx, c);
+    }
+    let body = c.graph("body")?;
+    let tables = c.opt_int("num_scan_inputs")?.and_then(|count| usize::try_from(count).ok());
+    let tables = tables.ok_or_else(|| malformed("`num_scan_inputs` is missing"))?;
+    let values = c.tensors()?;
+    let count =
+        values.len().checked_sub(tables).ok_or_else(|| malformed("there are fewer operands than tables"))?;
+    let (carried, tables) = values.split_at(count);
+    let lists = body.output.len().checked_sub(count).ok_or_else(|| malformed("the body gives too little"))?;
+    let course = course(cx, c, tables, lists)?;
+    scanned(cx, body, carried, tables, &course)
+}
+
+fn course(cx: &Onnx, c: &Call, tables: &[ValueId], lists: usize) -> Result<Course, RuleError> {
+    let flags = |name: &str, count: usize| -> Result<Vec<bool>, RuleError> {
+        let given = c.opt_ints(name)?.unwrap_or_else(|| vec![0; count]);
+        if given.len() != count {
+            return Err(malformed(format!("`{name}` has {} entries for {count}", given.len())));
+        }
+        Ok(given.iter().map(|flag| *flag != 0).collect())
+    };
+    let axes = c.opt_ints("scan_input_axes")?.unwrap_or_else(|| vec![0; tables.len()]);
+    let axes: Vec<usize> = axes
+        .iter()
+        .zip(tables)
+        .map(|(axis, table)| Context::axis(*axis, cx.b.rank(*table)))
+        .collect::<Result<_, _>>()?;
+    let inputs = axes.into_iter().zip(flags("scan_input_directions", tables.len())?).collect();
+    let axes = c.opt_ints("scan_output_axes")?.unwrap_or_else(|| vec![0; lists]);
+    let outputs = axes.into_iter().zip(flags("scan_output_directions", lists)?).collect();
+    Ok(Course { inputs, outputs })
+}
+
+/// Runs a body for each row of some tables.
+fn scanned(
+    cx: &mut Onnx,
+    body: &GraphProto,
+    carried: &[ValueId],
+    tables: &[ValueId],
+    course: &Course,
+) -> Rule {
+    let mut rows = Vec::new();
+    let mut length: Option<Expr> = None;
+    for (table, (axis, is_reversed)) in tables.iter().zip(&course.inputs) {
+        let mut own = cx.move_axis(*table, *axis, 0)?;
+        let size = cx.b.shape(own)[0].clone();
+        match &length {
+            None => length = Some(size),
+            Some(length) => cx.b.require_same(length, &size)?,
+        }
+        if *is_reversed {
+            own = cx.b.flip(own, &[0])?;
+        }
+        rows.push(own);
+    }
+    let length = length.ok_or_else(|| malformed("there is no table to go over"))?;
+    let nodes = i64::try_from(body.node.len()).unwrap_or(i64::MAX);
+    let fixed =
+        length.as_int().filter(|length| *length > 0 && nodes.saturating_mul(*length) <= UNROLLED_NODES);
+    let (values, lists) = match fixed {
+        Some(length) => scanned_in_steps(cx, body, carried, &rows, length)?,
+        None => scanned_as_loop(cx, body, carried, &rows, &length)?,
+    };
+    let mut results: Vec<Val> = values;
+    for (list, (axis, is_reversed)) in lists.into_iter().zip(&course.outputs) {
+        let Val::Tensor(mut list) = list else {
+            results.push(list);
+            continue;
+        };
+        if *is_reversed {
+            list = cx.b.flip(list, &[0])?;
+        }
+        let axis = Context::axis(*axis, cx.b.rank(list))?;
+        results.push(cx.move_axis(list, 0, axis)?.into());
+    }
+    Ok(results)
+}
+
+type Ends = Result<(Vec<Val>, Vec<Val>), RuleError>;
+
+fn scanned_in_steps(
+    cx: &mut Onnx,
+    body: &GraphProto,
+    carried: &[ValueId],
+    tables: &[ValueId],
+    length: i64,
+) -> Ends {
+    let mut values: Vec<Val> = carried.iter().map(|value| (*value).into()).collect();
+    let mut lists: Vec<Vec<ValueId>> = vec![Vec::new(); body.output.len() - carried.len()];
+    let poison = || (vec![Val::Poison; carried.len()], vec![Val::Poison; body.output.len() - carried.len()]);
+    for step in 0..length {
+        let mut given = values;
+        for table in tables {
+            given.push(cx.b.pick(*table, 0, &Expr::int(step))?.into());
+        }
+        let results = cx.inlined_body(body, given)?;
+        if results.iter().any(Val::is_poisoned) {
+            return Ok(poison());
+        }
+        values = results[..carried.len()].to_vec();
+        for (list, row) in lists.iter_mut().zip(&results[carried.len()..]) {
+            list.push(cx.b.unsqueeze(tensor(row)?, 0)?);
+        }
+    }
+    let lists = lists.iter().map(|rows| Ok(cx.b.cat(rows, 0)?.into())).collect::<Result<_, RuleError>>()?;
+    Ok((values, lists))
+}
+
+fn scanned_as_loop(
+    cx: &mut Onnx,
+    body: &GraphProto,
+    carried: &[ValueId],
+    tables: &[ValueId],
+    length: &Expr,
+) -> Ends {
+    let own = carried.iter().map(|value| cx.b.ty(*value).clone());
+    let row = |value: &ValueId| {
+        let ty = cx.b.ty(*value);
+        TensorType { dtype: ty.dtype, shape: ty.shape[1..].to_vec() }
+    };
+    let types: Vec<TensorType> = own.chain(tables.iter().map(row)).collect();
+    let Some(Body { graph, captured }) = cx.body(body, &types)? else {
+        let count = body.output.len() - carried.len();
+        return Ok((vec![Val::Poison; carried.len()], vec![Val::Poison; count]));
+    };
+    for (output, before) in graph.outputs.iter().zip(&types[..carried.len()]) {
+        let after = graph.ty(output.value);
+        if after != before {
+            return Err(unsupported(format!("a scan in which a value of {before} becomes one of {after}")));
+        }
+    }
+    let mut lists = Vec::new();
+    for output in &graph.outputs[carried.len()..] {
+        let ty = graph.ty(output.value).clone();
+        let shape = [std::slice::from_ref(length), &ty.shape].concat();
+        lists.push(cx.b.full(0i64, ty.dtype, &shape));
+    }
+    let count = cx.b.index(length.clone(), &[]);
+    let start = [carried, &lists].concat();
+    let given = [tables, &captured].concat();
+    let ends = crate::transform::decompose::repeat(
+        cx,
+        "scan",
+        count,
+        &start,
+        &given,
+        &mut |cx, step, own, given| {
+            let (values, lists) = own.split_at(carried.len());
+            let (tables, captured) = given.split_at(tables.len());
+            let mut operands = values.to_vec();
+            for table in tables {
+                operands.push(rows_at(cx, *table, step)?);
+            }
+            operands.extend(captured);
+            let mut next = spliced(cx, &graph, &operands)?;
+            for (row, list) in next[carried.len()..].iter_mut().zip(lists) {
+                *row = with_row(cx, *list, step, *row)?;
+            }
+            Ok(next)
+        },
+    )?;
+    let (values, lists) = ends.split_at(carried.len());
+    Ok((values.iter().map(|v| (*v).into()).collect(), lists.iter().map(|v| (*v).into()).collect()))
+}
+
+/// Before version 9 all operands had a batch in front, whose sequences may be of several lengths.
+fn scan_of_batches(cx: &mut Onnx, c: &Call) -> Rule {
+    let body = c.graph("body")?;
+    if c.opt_tensor(0)?.is_some() {
+        return Err(unsupported("`sequence_lens` of a scan before version 9"));
+    }
+    let tables = c.opt_int("num_scan_inputs")?.and_then(|count| usize::try_from(count).ok());
+    let tables = tables.ok_or_else(|| malformed("`num_scan_inputs` is missing"))?;
+    let values = (1..c.inputs.len()).map(|position| c.tensor(position)).collect::<Result<Vec<_>, _>>()?;
+    let count =
+        values.len().checked_sub(tables).ok_or_else(|| malformed("there are fewer operands than tables"))?;
+    let directions = c.opt_ints("directions")?.unwrap_or_else(|| vec![0; tables]);
+    let first = *values.first().ok_or_else(|| malformed("it has no operands"))?;
+    let batch = cx.b.shape(first).first().and_then(Expr::as_int);
+    let batch = batch.filter(|batch| *batch > 0 && *batch <= MOST_UNROLLED);
+    let batch =
+        batch.ok_or_else(|| unsupported("a scan before version 9 over a batch whose size is not known"))?;
+    let lists = body.output.len().checked_sub(count).ok_or_else(|| malformed("the body gives too little"))?;
+    let course = Course {
+        inputs: directions.iter().map(|direction| (0, *direction != 0)).collect(),
+        outputs: vec![(0, false); lists],
+    };
+    let mut results: Vec<Vec<ValueId>> = vec![Vec::new(); body.output.len()];
+    for member in 0..batch {
+        let own: Vec<ValueId> =
+            values.iter().map(|value| cx.b.pick(*value, 0, &Expr::int(member))).collect::<Result<_, _>>()?;
+        let (carried, tables) = own.split_at(count);
+        for (all, one) in results.iter_mut().zip(scanned(cx, body, carried, tables, &course)?) {
+            all.push(cx.b.unsqueeze(tensor(&one)?, 0)?);
+        }
+    }
+    results.iter().map(|all| Ok(cx.b.cat(all, 0)?.into())).collect()
+}

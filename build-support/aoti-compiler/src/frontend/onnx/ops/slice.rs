@@ -1,0 +1,152 @@
+//! Parts of tensors: from a start to an end in steps.
+
+use super::super::call::{Call, malformed, unsupported};
+use super::super::walk::Onnx;
+use super::axes::Axes;
+use super::{Rule, one, operators};
+use crate::dtype::DType;
+use crate::graph::{BinaryOp, Coord, Relation, UnaryOp, ValueId};
+use crate::symbolic::Expr;
+use crate::transform::decompose::{Context, RuleError};
+
+operators! { "";
+    "Slice" => slice,
+}
+
+fn slice(cx: &mut Onnx, c: &Call) -> Rule {
+    let x = c.tensor(0)?;
+    let rank = cx.b.rank(x);
+    if c.version < 10 {
+        let list = |name: &str| -> Result<Vec<i64>, RuleError> {
+            c.opt_ints(name)?.ok_or_else(|| malformed(format!("attribute `{name}` is missing")))
+        };
+        let (starts, ends) = (list("starts")?, list("ends")?);
+        let axes = c.opt_ints("axes")?.unwrap_or_else(|| (0..starts.len()).map(|axis| axis as i64).collect());
+        let axes = axes.iter().map(|axis| Context::axis(*axis, rank)).collect::<Result<_, _>>()?;
+        let [starts, ends] = [starts, ends].map(|list| cx.b.int_vector(&list));
+        return one(sliced(cx, x, starts, ends, &Axes::Known(axes), None)?);
+    }
+    let (starts, ends) = (c.tensor(1)?, c.tensor(2)?);
+    let count = cx.b.ty(starts).numel().as_int().and_then(|count| usize::try_from(count).ok());
+    let count = count
+        .filter(|count| *count <= rank)
+        .ok_or_else(|| unsupported("starts whose number is not known"))?;
+    let axes = match c.opt_tensor(3)? {
+        Some(axes) => cx.axes_of(axes, rank)?,
+        None => Axes::Known((0..count).collect()),
+    };
+    let value = sliced(cx, x, starts, ends, &axes, c.opt_tensor(4)?)?;
+    if let Some(narrow) = cx.narrow.get(&x).copied() {
+        cx.narrow.insert(value, narrow);
+    }
+    one(value)
+}
+
+fn sliced(
+    cx: &mut Onnx,
+    x: ValueId,
+    starts: ValueId,
+    ends: ValueId,
+    axes: &Axes,
+    steps: Option<ValueId>,
+) -> Result<ValueId, RuleError> {
+    let count = cx.b.ty(starts).numel();
+    for list in [Some(ends), steps].into_iter().flatten() {
+        let own = cx.b.ty(list).numel();
+        cx.b.require_same(&own, &count)
+            .map_err(|_| malformed("starts, ends, axes and steps differ in number"))?;
+    }
+    let steps = match steps {
+        Some(steps) => steps,
+        None => cx.b.full(1i64, DType::I64, &[count]),
+    };
+    let starts = cx.for_each_axis(starts, axes, 0)?;
+    let ends = cx.for_each_axis(ends, axes, i64::MAX)?;
+    let steps = cx.for_each_axis(steps, axes, 1)?;
+    let mut x = x;
+    for (axis, ((start, end), step)) in starts.into_iter().zip(ends).zip(steps).enumerate() {
+        let (Some(start), Some(end), Some(step)) = (start, end, step) else { continue };
+        let known = [start, end, step].map(|value| cx.b.element(value));
+        x = match known {
+            [Some(start), Some(end), Some(step)] if step.as_int().is_some_and(|step| step != 0) => {
+                known_part(cx, x, axis, &start, &end, step.as_int().unwrap_or(1))?
+            }
+            _ => data_part(cx, x, axis, [start, end, step])?,
+        };
+    }
+    Ok(x)
+}
+
+/// Positions from `start` to before `end`, where both are clamped to the axis and negative ones count from its end.
+fn known_part(
+    cx: &mut Onnx,
+    x: ValueId,
+    axis: usize,
+    start: &Expr,
+    end: &Expr,
+    step: i64,
+) -> Result<ValueId, RuleError> {
+    let size = cx.b.shape(x)[axis].clone();
+    // Sizes and positions of the largest kinds stand for the end of the axis, whatever its size.
+    let clipped = |position: &Expr| match position.as_int() {
+        Some(number) => Expr::int(number.clamp(-(1 << 50), 1 << 50)),
+        None => position.clone(),
+    };
+    let zero = Expr::int(0);
+    let (low, high) = if step > 0 { (zero.clone(), size.clone()) } else { (Expr::int(-1), &size - 1) };
+    let place = |cx: &Onnx, position: &Expr, low: &Expr| {
+        let position = cx.b.wrapped(&clipped(position), &size);
+        cx.b.larger(low, &cx.b.smaller(&position, &high))
+    };
+    let start = place(cx, start, &zero);
+    let end = place(cx, end, &low);
+    let ranges = cx.b.ranges();
+    let span = if step > 0 { &end - &start } else { &start - &end };
+    let length = span.ceil_div(&Expr::int(step.abs()), ranges);
+    let length = cx.b.larger(&zero, &length);
+    Ok(cx.b.slice(x, axis, &start, &length, step)?)
+}
+
+/// The same where some of it is data: the elements are looked up.
+fn data_part(
+    cx: &mut Onnx,
+    x: ValueId,
+    axis: usize,
+    [start, end, step]: [ValueId; 3],
+) -> Result<ValueId, RuleError> {
+    let own = cx.b.shape(x);
+    let size = cx.b.index(own[axis].clone(), &[]);
+    let is_forward = cx.with_number(Relation::Gt, step, 0i64)?;
+    let last = cx.with_number(BinaryOp::Sub, size, 1i64)?;
+    let (zero, before) = (cx.b.scalar(0i64, DType::I64), cx.b.scalar(-1i64, DType::I64));
+    let high = cx.b.select(is_forward, size, last)?;
+    let low = cx.b.select(is_forward, zero, before)?;
+    let place = |cx: &mut Onnx, position: ValueId, low: ValueId| -> Result<ValueId, RuleError> {
+        let is_from_end = cx.with_number(Relation::Lt, position, 0i64)?;
+        let wrapped = cx.add(position, size)?;
+        let position = cx.b.select(is_from_end, wrapped, position)?;
+        let position = cx.binary(BinaryOp::Maximum, position, low)?;
+        cx.binary(BinaryOp::Minimum, position, high)
+    };
+    let start = place(cx, start, zero)?;
+    let end = place(cx, end, low)?;
+    // Rounded up: how many steps there are.
+    let span = cx.sub(start, end)?;
+    let length = cx.binary(BinaryOp::FloorDiv, span, step)?;
+    let length = cx.b.unary(UnaryOp::Neg, length);
+    let length = cx.binary(BinaryOp::Maximum, length, zero)?;
+    let length = match cx.b.element(length) {
+        Some(length) => length,
+        None => cx.read_size(length, Some(&own[axis]))?,
+    };
+    let mut shape = own.clone();
+    shape[axis] = length;
+    let number = cx.b.index(Expr::axis(axis), &shape);
+    let steps = cx.mul(number, step)?;
+    let at = cx.add(start, steps)?;
+    let coord = |position: usize| match position == axis {
+        true => Coord::Indirect(0),
+        false => Coord::Expr(Expr::axis(position)),
+    };
+    Ok(cx.b.gather(x, &[at], (0..own.len()).map(coord).collect(), &shape)?)
+}
