@@ -10,6 +10,7 @@ use aoti_compiler::operators;
 use aoti_toolchain::{Device, Environment, Target, Toolchains, UserToolchain};
 
 use crate::error::Error;
+use crate::files;
 use crate::layout::Layout;
 use crate::lock::FILE as LOCK_FILE;
 use crate::manifest::{Manifest, Problems, Script};
@@ -204,6 +205,9 @@ impl Builder {
         // What the script itself writes is newer than its start each time.
         for model in self.manifest.models.iter().filter(|model| !model.path.starts_with(&self.out_dir)) {
             println!("cargo::rerun-if-changed={}", model.path.display());
+            for file in files::beside(&model.path) {
+                println!("cargo::rerun-if-changed={}", file.display());
+            }
         }
         for path in self.manifest.operators.iter().filter_map(Operator::file) {
             println!("cargo::rerun-if-changed={}", path.display());

@@ -80,6 +80,13 @@ pub fn model_file(path: &Path) -> io::Result<ModelFile> {
     Ok(model)
 }
 
+/// The files beside a model's own that a part of its data is in, as far as they are there.
+pub(crate) fn beside(path: &Path) -> Vec<PathBuf> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let names = map(path).ok().and_then(|file| frontend::files_beside(&file).ok()).unwrap_or_default();
+    names.iter().map(|name| folder.join(name)).filter(|file| file.is_file()).collect()
+}
+
 /// Writes a file in one step, unless it already has this content. Gives whether it was written. A link is replaced, not
 /// followed.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<bool, Error> {

@@ -1,33 +1,44 @@
-//! `cargo xtask regenerate [--check]`: committed files that a tool writes from other files of the repository.
+//! `cargo xtask regenerate [--check] [--onnx FOLDER]`: committed files that a tool writes from others.
 //!
-//! Today that is one file: the Rust mirror of the C interface, written by bindgen from `abi.h`. Bindgen needs
-//! libclang and takes long to build, so it sits behind a feature that the task turns on by running cargo again.
+//! These are the Rust mirror of the C interface, written by bindgen from `abi.h`, and, where the folder of Python's `onnx` package
+//! is given, the messages of the ONNX format, written by prost from `onnx-data.proto` there. The tools take long to build, and
+//! bindgen needs libclang, so they sit behind a feature that the task turns on by running cargo again.
 
 use anyhow::bail;
+use std::path::Path;
 
 /// Entry point of the task.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
-    let check = match arguments {
-        [] => false,
-        [flag] if flag == "--check" => true,
-        _ => bail!("usage: cargo xtask regenerate [--check]"),
+    let (check, rest) = match arguments {
+        [flag, rest @ ..] if flag == "--check" => (true, rest),
+        rest => (false, rest),
     };
-    imp::run(check)
+    let onnx = match rest {
+        [] => None,
+        [flag, folder] if flag == "--onnx" => Some(Path::new(folder)),
+        _ => bail!("usage: cargo xtask regenerate [--check] [--onnx FOLDER]"),
+    };
+    imp::run(check, onnx)
 }
 
 #[cfg(not(feature = "regenerate"))]
 mod imp {
     use anyhow::Context;
+    use std::path::Path;
     use xshell::{Shell, cmd};
 
-    pub(super) fn run(check: bool) -> anyhow::Result<()> {
+    pub(super) fn run(check: bool, onnx: Option<&Path>) -> anyhow::Result<()> {
         let shell = Shell::new()?;
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let flag = check.then_some("--check");
-        cmd!(shell, "{cargo} run --quiet --package xtask --features regenerate -- regenerate {flag...}")
-            .quiet()
-            .run()
-            .context("could not run the task with bindgen (is libclang installed, or LIBCLANG_PATH set?)")
+        let onnx = onnx.map(|folder| ["--onnx".as_ref(), folder.as_os_str()]).into_iter().flatten();
+        cmd!(
+            shell,
+            "{cargo} run --quiet --package xtask --features regenerate -- regenerate {flag...} {onnx...}"
+        )
+        .quiet()
+        .run()
+        .context("could not run the task with bindgen (is libclang installed, or LIBCLANG_PATH set?)")
     }
 }
 
@@ -45,23 +56,56 @@ mod imp {
 
 ";
 
-    pub(super) fn run(check: bool) -> anyhow::Result<()> {
+    const MESSAGES: &str = "build-support/aoti-compiler/src/frontend/onnx/proto.rs";
+    const MESSAGES_PREAMBLE: &str = "\
+//! The messages of ONNX files, as `onnx-ml.proto` and `onnx-data.proto` of the `onnx` package state them.
+//!
+//! Written by `cargo xtask regenerate --onnx FOLDER`; change nothing here.
+
+";
+
+    pub(super) fn run(check: bool, onnx: Option<&Path>) -> anyhow::Result<()> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .ancestors()
             .nth(2)
             .context("xtask does not lie two folders below the workspace")?;
-        let text = mirror(&root.join(HEADER))?;
-        let path = root.join(MIRROR);
+        keep(root, MIRROR, &mirror(&root.join(HEADER))?, check)?;
+        match onnx {
+            Some(folder) => keep(root, MESSAGES, &messages(folder)?, check),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a file, or says that it differs.
+    fn keep(root: &Path, name: &str, text: &str, check: bool) -> anyhow::Result<()> {
+        let path = root.join(name);
         let fresh = fs::read_to_string(&path).is_ok_and(|old| old == text);
         match (fresh, check) {
-            (true, _) => eprintln!("{MIRROR} is fresh"),
-            (false, true) => bail!("{MIRROR} is stale: run `cargo xtask regenerate`"),
+            (true, _) => eprintln!("{name} is fresh"),
+            (false, true) => bail!("{name} is stale: run `cargo xtask regenerate`"),
             (false, false) => {
-                fs::write(&path, text).with_context(|| format!("could not write {MIRROR}"))?;
-                eprintln!("{MIRROR} written");
+                fs::write(&path, text).with_context(|| format!("could not write {name}"))?;
+                eprintln!("{name} written");
             }
         }
         Ok(())
+    }
+
+    /// The messages of ONNX files. Tensors are slices of the file (`bytes`), and nothing prints messages.
+    fn messages(folder: &Path) -> anyhow::Result<String> {
+        let parent = folder.parent().context("the folder of the `onnx` package has no parent")?;
+        let files = protox::compile(["onnx/onnx-data.proto"], [parent])?;
+        let out = tempfile::tempdir()?;
+        let mut config = prost_build::Config::new();
+        config
+            .bytes(["."])
+            .disable_comments(["."])
+            .skip_debug(["."])
+            .out_dir(out.path())
+            .compile_fds(files)?;
+        let text = fs::read_to_string(out.path().join("onnx.rs"))?;
+        let text = text.lines().filter(|line| !line.starts_with("// This file is @generated"));
+        Ok(text.fold(MESSAGES_PREAMBLE.to_owned(), |all, line| all + line + "\n"))
     }
 
     /// The mirror's text. Compile-time layout checks come with it, so a target whose C layout differs fails to build.

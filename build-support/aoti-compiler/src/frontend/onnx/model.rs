@@ -3,7 +3,8 @@
 use super::proto::tensor_proto::DataLocation;
 use super::proto::tensor_shape_proto::dimension;
 use super::proto::{
-    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, type_proto,
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto,
+    type_proto,
 };
 use super::tensors::Beside;
 use super::types::{ElementType, element_type};
@@ -273,7 +274,7 @@ impl Onnx<'_> {
     ) -> Result<ValueId, Diagnostic> {
         let named =
             |message: &str| Diagnostic::new(Code::Schema, format!("input `{}` {message}", info.name()));
-        let tensor = match info.r#type.as_ref().and_then(|ty| ty.value.as_ref()) {
+        let tensor = match of_optional(info.r#type.as_ref()) {
             Some(type_proto::Value::TensorType(tensor)) => tensor,
             Some(type_proto::Value::SequenceType(_)) => {
                 return Err(named("is a sequence, whose length is not known when the model is compiled"));
@@ -358,10 +359,17 @@ impl Onnx<'_> {
     }
 }
 
+/// A type; of an optional, that of its element: callers give it.
+fn of_optional(ty: Option<&TypeProto>) -> Option<&type_proto::Value> {
+    match ty?.value.as_ref()? {
+        type_proto::Value::OptionalType(inner) => inner.elem_type.as_ref()?.value.as_ref(),
+        other => Some(other),
+    }
+}
+
 /// The axes of an input whose sizes are open, with what these are called; whether that is a formula over other sizes.
 fn open_sizes(info: &ValueInfoProto) -> Vec<(usize, (String, bool))> {
-    let Some(type_proto::Value::TensorType(tensor)) = info.r#type.as_ref().and_then(|ty| ty.value.as_ref())
-    else {
+    let Some(type_proto::Value::TensorType(tensor)) = of_optional(info.r#type.as_ref()) else {
         return Vec::new();
     };
     let dims = tensor.shape.iter().flat_map(|shape| &shape.dim).enumerate();

@@ -18,6 +18,30 @@ use std::ops::{Deref, DerefMut};
 /// Bodies within bodies, and functions that call functions.
 const DEEPEST: usize = 64;
 
+/// Operators whose result has the sizes of their first operand.
+const KEEP_SIZES: &[&str] = &[
+    "Abs",
+    "Cast",
+    "CastLike",
+    "Ceil",
+    "Cos",
+    "Erf",
+    "Exp",
+    "Floor",
+    "Identity",
+    "Log",
+    "Neg",
+    "Reciprocal",
+    "Relu",
+    "Round",
+    "Sigmoid",
+    "Sign",
+    "Sin",
+    "Softmax",
+    "Sqrt",
+    "Tanh",
+];
+
 /// Values by name.
 pub(super) type Scope = IndexMap<String, Val>;
 
@@ -108,6 +132,16 @@ impl Onnx<'_> {
         for info in graph.value_info.iter().chain(&graph.output) {
             if let Some(sizes) = super::model::stated_sizes(info) {
                 self.stated.insert(info.name().to_owned(), sizes);
+            }
+        }
+        // What a function of single elements is of has the sizes of what it gives.
+        for node in graph.node.iter().rev() {
+            if let ([operand, ..], [result, ..]) = (node.input.as_slice(), node.output.as_slice())
+                && KEEP_SIZES.contains(&node.op_type())
+                && !self.stated.contains_key(operand)
+                && let Some(sizes) = self.stated.get(result).cloned()
+            {
+                self.stated.insert(operand.clone(), sizes);
             }
         }
     }
