@@ -63,10 +63,14 @@ AOTI_NOINLINE f32 attention_peak(const f32 *scores, i64 seen) {
   return reduce_larger(larger(larger(part[0], part[1]), larger(part[2], part[3])));
 }
 
+// What attention gives for a row all of whose scores are hidden: what comes of dividing by their sum, zeros, or zeros for every row
+// of whose sum NaN would come.
+enum RowOfNothing : int { kNothingSpecial = 0, kZeros = 1, kZerosForNaN = 2 };
+
 // Scores as weights that are not divided by their sum yet, and what they are to be multiplied by. What is behind `seen` is
 // hidden, up to `keys`.
-template <bool ZeroOfNothing> AOTI_NOINLINE f32 attention_weights(f32 *scores, f32 peak, i64 seen, i64 keys) {
-  bool nothing = ZeroOfNothing && peak == -__builtin_inff();
+template <int OfNothing> AOTI_NOINLINE f32 attention_weights(f32 *scores, f32 peak, i64 seen, i64 keys) {
+  bool nothing = OfNothing == kZeros && peak == -__builtin_inff();
   for (i64 i = 0; nothing && i < seen; ++i) nothing = scores[i] == peak;
   SumAccumulator<f32, kLanes> total;
   if (!nothing)
@@ -75,6 +79,7 @@ template <bool ZeroOfNothing> AOTI_NOINLINE f32 attention_weights(f32 *scores, f
       total.add(lanes, slot, weight);
       store(lanes, scores + i, weight);
     });
+  if (OfNothing == kZerosForNaN) nothing = seen <= 0 || total.result().v != total.result().v;
   const i64 from = nothing ? 0 : seen;
   if (from < keys) zero_floats(scores + from, keys - from);
   return nothing ? 0.0f : 1.0f / total.result().v;
@@ -98,7 +103,7 @@ AOTI_INLINE i64 attention_scratch_bytes(const AttentionShape &s) {
 // columns]. Where `fresh`, keys and values are others than those of the last call with this scratch. Causal: keys
 // behind the query's own position plus `reach` are hidden. score(query, key, lanes, products) gives scores; the
 // epilogue is called as by `gemm_packed`.
-template <bool Causal, bool ZeroOfNothing, class Q, class K, class V, class Score, class Epilogue>
+template <bool Causal, int OfNothing, class Q, class K, class V, class Score, class Epilogue>
 AOTI_INLINE void attend(const AttentionShape &s, i64 q0, bool fresh, i64 reach, Matrix<Q> q, Matrix<K> k, Matrix<V> v,
                         void *scratch, Score &&score, Epilogue &&epilogue) {
   using namespace detail;
@@ -117,7 +122,7 @@ AOTI_INLINE void attend(const AttentionShape &s, i64 q0, bool fresh, i64 reach, 
   // One after the other, so that no row waits for another's largest score.
   for (i64 row = 0; row < rows; ++row) inverse[row] = attention_peak(scores + row * pitch, seen_by(q0 + row));
   for (i64 row = 0; row < rows; ++row) {
-    inverse[row] = attention_weights<ZeroOfNothing>(scores + row * pitch, inverse[row], seen_by(q0 + row), seen);
+    inverse[row] = attention_weights<OfNothing>(scores + row * pitch, inverse[row], seen_by(q0 + row), seen);
     if (s.keys == 0) inverse[row] = 0;
   }
   attention_product(rows, s.columns, seen, s.keys, Matrix<f32>{scores, pitch, 1}, values,

@@ -21,7 +21,7 @@ mod verify;
 pub mod work;
 
 pub use access::{Access, Index};
-pub use attention::Attention;
+pub use attention::{Attention, OfNothing};
 pub use conv::{Channels, ConvShape, Convolution};
 pub use external::ExternKernel;
 pub use verify::verify;

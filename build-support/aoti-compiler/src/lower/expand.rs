@@ -3,7 +3,7 @@
 use super::Scope;
 use super::element::Element;
 use crate::dtype::DType;
-use crate::graph::{Coord, Node, Scalar, ValueId};
+use crate::graph::{BinaryOp, Coord, Node, Scalar, ValueId};
 use crate::loops::{Guard, Index, Stage, Term, TermId};
 use crate::symbolic::{Expr, RangeTable, Symbol, SymbolKind};
 use indexmap::IndexMap;
@@ -16,8 +16,8 @@ pub(super) struct Expander<'s, 'a> {
     pub(super) ranges: RangeTable,
     /// The value that this kernel computes: it is expanded even though it has a home.
     root: Option<ValueId>,
-    /// The value that is the sum of the kernel, wherever it is used.
-    sum: Option<ValueId>,
+    /// The value that is the sum of the kernel, wherever it is used, and what the sum is multiplied by for it.
+    sum: Option<(ValueId, f64)>,
     memo: IndexMap<(ValueId, Vec<Expr>, Vec<Guard>), TermId>,
 }
 
@@ -32,7 +32,12 @@ impl<'s, 'a> Expander<'s, 'a> {
 
     /// In a kernel whose sum is this value.
     pub(super) fn with_sum(self, value: ValueId) -> Expander<'s, 'a> {
-        Expander { sum: Some(value), ..self }
+        self.with_scaled_sum(value, 1.0)
+    }
+
+    /// In a kernel whose sum, times a number, is this value.
+    pub(super) fn with_scaled_sum(self, value: ValueId, scale: f64) -> Expander<'s, 'a> {
+        Expander { sum: Some((value, scale)), ..self }
     }
 
     /// The term of a value at coordinates.
@@ -42,9 +47,14 @@ impl<'s, 'a> Expander<'s, 'a> {
 
     /// The term of a value at coordinates that are only within bounds where the guards hold.
     fn guarded(&mut self, value: ValueId, coords: &[Expr], guards: &[Guard]) -> TermId {
-        if self.sum == Some(value) {
+        if let Some((_, scale)) = self.sum.filter(|(sum, _)| *sum == value) {
             let dtype = self.scope.graph.ty(value).dtype;
-            return self.stage.term(Term::Sum, dtype);
+            let sum = self.stage.term(Term::Sum, dtype);
+            if scale == 1.0 {
+                return sum;
+            }
+            let scale = self.stage.term(Term::Literal(Scalar::Float(scale)), dtype);
+            return self.stage.term(Term::Binary(BinaryOp::Mul, sum, scale), dtype);
         }
         let key = (value, coords.to_vec(), guards.to_vec());
         if let Some(term) = self.memo.get(&key) {

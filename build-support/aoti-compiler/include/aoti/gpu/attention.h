@@ -49,9 +49,18 @@ AOTI_INLINE f32 power_of_two(f32 x) {
 AOTI_INLINE f32 base_of(f32 peak) { return peak == -__builtin_inff() ? 0.0f : peak; }
 // e to the power of score - base.
 AOTI_INLINE f32 weight_of(f32 score, f32 base) { return power_of_two(scalar_fma(score, kLog2E, -base * kLog2E)); }
-// What the weighted sum of a row is multiplied with.
-template <bool ZeroOfNothing, class I> AOTI_INLINE f32 inverse_of(f32 total, I keys) {
-  return total == 0.0f && (ZeroOfNothing || keys <= 0) ? 0.0f : 1.0f / total;
+// What attention gives for a row all of whose scores are hidden: what comes of dividing by their sum, zeros, or zeros for every row
+// of whose sum NaN would come.
+enum RowOfNothing : int { kNothingSpecial = 0, kZeros = 1, kZerosForNaN = 2 };
+
+// What the weighted sum of a row is multiplied with; 0 for a row that has no weights.
+template <int OfNothing, class I> AOTI_INLINE f32 inverse_of(f32 total, I keys) {
+  if (OfNothing == kZerosForNaN && total != total) return 0.0f;
+  return total == 0.0f && (OfNothing != kNothingSpecial || keys <= 0) ? 0.0f : 1.0f / total;
+}
+// The weighted sum, divided. That of a row whose weights are NaN is NaN, whatever it is multiplied with.
+template <int OfNothing> AOTI_INLINE f32 mean_of(f32 sum, f32 inverse) {
+  return OfNothing == kZerosForNaN && inverse == 0.0f ? 0.0f : sum * inverse;
 }
 
 // Shared memory of attend(): queries, weights, keys and values. Rows of keys are padded to an odd number of four floats,
@@ -77,7 +86,7 @@ template <bool Causal, class I> AOTI_INLINE I seen_by(I rows, I keys, I reach) {
 // queries, and each of its threads a key of a tile, then columns of the values. What the next step reads is on its way
 // while the present one is computed.
 // score(query, key, lanes, product) once for each score that is not hidden, epilogue(query, column, lanes, mean).
-template <int Threads, int Rows, int Width, int Columns, bool Causal, bool ZeroOfNothing, class I, class Q, class K, class V,
+template <int Threads, int Rows, int Width, int Columns, bool Causal, int OfNothing, class I, class Q, class K, class V,
           class Score, class Epilogue>
 AOTI_INLINE void attend(char *shared, I row0, I m, I n, I reach, Table<Q, I> q, Table<K, I> k, Table<V, I> v,
                         const Score &score, const Epilogue &epilogue) {
@@ -184,12 +193,12 @@ AOTI_INLINE void attend(char *shared, I row0, I m, I n, I reach, Table<Q, I> q, 
   for (int r = 0; r < own_rows; ++r) {
     AOTI_UNROLL_TIMES(5)
     for (int distance = 1; distance < 32; distance *= 2) total[r] += shuffle_xor(total[r], distance);
-    const f32 inverse = inverse_of<ZeroOfNothing>(total[r], n);
+    const f32 inverse = inverse_of<OfNothing>(total[r], n);
     const I row = row0 + y + r;
     AOTI_UNROLL_TIMES(8)
     for (int c = 0; c < own_columns; ++c) {
       const I column = x + c * 32;
-      if (row < m && column < Columns) epilogue(row, column, Full<1>{}, Vec<f32, 1>{sums[r][c] * inverse});
+      if (row < m && column < Columns) epilogue(row, column, Full<1>{}, Vec<f32, 1>{mean_of<OfNothing>(sums[r][c], inverse)});
     }
   }
 }

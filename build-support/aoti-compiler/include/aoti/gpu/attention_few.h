@@ -32,7 +32,7 @@ AOTI_INLINE void read_chunk(f32 *to, const Table<T, I> &x, I row, int column, bo
 // All of a few queries, by the 512 threads of a block: 32 groups take every 32nd key each, with sums of their own, which
 // are joined in the end. The threads of a group share the width of a key and a value. Where there are few heads, several blocks
 // share the keys of each, and join their sums in the same way ("flash decoding").
-template <int Rows, int Blocks, int Width, int Columns, bool Causal, bool ZeroOfNothing, class I, class Q, class K, class V, class Score,
+template <int Rows, int Blocks, int Width, int Columns, bool Causal, int OfNothing, class I, class Q, class K, class V, class Score,
           class Epilogue>
 AOTI_INLINE void attend_few(char *, I row0, I m, I n, I reach, Table<Q, I> q, Table<K, I> k, Table<V, I> v,
                             const Score &score, const Epilogue &epilogue) {
@@ -124,8 +124,8 @@ AOTI_INLINE void attend_few(char *, I row0, I m, I n, I reach, Table<Q, I> q, Ta
     if (thread < groups) weights[thread] = weight;
     barrier();
     const auto finish = [&](int column, f32 sum, f32 total) {
-      const f32 inverse = inverse_of<ZeroOfNothing>(total, n);
-      if (row0 + r < m) epilogue(I(row0 + r), I(column), Full<1>{}, Vec<f32, 1>{sum * inverse});
+      const f32 inverse = inverse_of<OfNothing>(total, n);
+      if (row0 + r < m) epilogue(I(row0 + r), I(column), Full<1>{}, Vec<f32, 1>{mean_of<OfNothing>(sum, inverse)});
     };
     for (int column = thread; column < Columns; column += kThreads) {
       f32 sum = 0.0f;

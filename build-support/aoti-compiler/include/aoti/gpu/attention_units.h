@@ -180,7 +180,7 @@ template <class T, int Keys> AOTI_INLINE void pack(u32 (&to)[Keys / 16][4], cons
 }
 
 // A tile of queries whose keys and values `places` has, by the threads that compute.
-template <int Rows, int Keys, int Width, int Columns, bool Causal, bool ZeroOfNothing, class T, class Places, class I, class Score,
+template <int Rows, int Keys, int Width, int Columns, bool Causal, int OfNothing, class T, class Places, class I, class Score,
           class Epilogue>
 AOTI_INLINE void attend_tiles(const Places &places, I row0, I m, I n, I reach, I tiles, const Score &score, const Epilogue &epilogue) {
   using Own = Products<T, Rows, Keys, Width, Columns>;
@@ -235,12 +235,13 @@ AOTI_INLINE void attend_tiles(const Places &places, I row0, I m, I n, I reach, I
     f32 all = softmax.total[h];
     all += shuffle_xor(all, 1);
     all += shuffle_xor(all, 2);
-    const f32 inverse = inverse_of<ZeroOfNothing>(all, n);
+    const f32 inverse = inverse_of<OfNothing>(all, n);
     const I row = row0 + warp_row + h * 8 + lane / 4;
     AOTI_UNROLL_TIMES(32)
     for (int j = 0; j < kRounded<Columns, 8> / 8; ++j) {
       const I column = j * 8 + lane % 4 * 2;
-      const f32 a = sums[j * 4 + h * 2] * inverse, b = sums[j * 4 + h * 2 + 1] * inverse;
+      const f32 a = mean_of<OfNothing>(sums[j * 4 + h * 2], inverse);
+      const f32 b = mean_of<OfNothing>(sums[j * 4 + h * 2 + 1], inverse);
       if (row < m && column + 2 <= Columns)
         epilogue(row, column, Full<2>{}, Vec<f32, 2>{{a}, {b}});
       else if (row < m && column < Columns)
@@ -253,21 +254,21 @@ AOTI_INLINE void attend_tiles(const Places &places, I row0, I m, I n, I reach, I
 } // namespace detail
 
 // The queries [row0, row0 + Rows), by twice as many threads: each warp has 16, each warpgroup 64. Keys pass in tiles of `Keys`.
-template <int Rows, int Keys, int Width, int Columns, bool Causal, bool ZeroOfNothing, class T, class I, class Score, class Epilogue>
+template <int Rows, int Keys, int Width, int Columns, bool Causal, int OfNothing, class T, class I, class Score, class Epilogue>
 AOTI_INLINE void attend_halves(char *shared, I row0, I m, I n, I reach, Table<T, I> q, Table<T, I> k, Table<T, I> v,
                                const Score &score, const Epilogue &epilogue) {
   using namespace detail;
 #if AOTI_UNITS
   const I end = row0 + Rows < m ? row0 + Rows : m, tiles = ceil_div(seen_by<Causal>(end, n, reach), I(Keys));
   const OwnTiles<Rows, Keys, Width, Columns, T, I> places(shared, m, n, tiles, q, k, v);
-  attend_tiles<Rows, Keys, Width, Columns, Causal, ZeroOfNothing, T>(places, row0, m, n, reach, tiles, score, epilogue);
+  attend_tiles<Rows, Keys, Width, Columns, Causal, OfNothing, T>(places, row0, m, n, reach, tiles, score, epilogue);
 #else
   for (I r = 0; r < Rows && row0 + r < m; r += 16)
-    attend<Rows * 2, 16, Width, Columns, Causal, ZeroOfNothing>(shared, I(row0 + r), m, n, reach, q, k, v, score, epilogue);
+    attend<Rows * 2, 16, Width, Columns, Causal, OfNothing>(shared, I(row0 + r), m, n, reach, q, k, v, score, epilogue);
 #endif
 }
 // The same in a role.
-template <int Rows, int Keys, int Width, int Columns, bool Causal, bool ZeroOfNothing, class Role, class T, class I, class Score,
+template <int Rows, int Keys, int Width, int Columns, bool Causal, int OfNothing, class Role, class T, class I, class Score,
           class Epilogue>
 AOTI_INLINE void attend_halves(Role &role, char *shared, I row0, I m, I n, I reach, Table<T, I> q, Table<T, I> k, Table<T, I> v,
                                const Score &score, const Epilogue &epilogue) {
@@ -279,11 +280,11 @@ AOTI_INLINE void attend_halves(Role &role, char *shared, I row0, I m, I n, I rea
     bring_tiles<Rows, Keys, Width, Columns>(role.rings, shared, row0, m, n, tiles, q, k, v);
   } else {
     const BroughtTiles<Rows, Keys, Width, Columns, T, I> places(role.rings, shared, tiles);
-    attend_tiles<Rows, Keys, Width, Columns, Causal, ZeroOfNothing, T>(places, row0, m, n, reach, tiles, score, epilogue);
+    attend_tiles<Rows, Keys, Width, Columns, Causal, OfNothing, T>(places, row0, m, n, reach, tiles, score, epilogue);
   }
 #else
   (void)role;
-  attend_halves<Rows, Keys, Width, Columns, Causal, ZeroOfNothing>(shared, row0, m, n, reach, q, k, v, score, epilogue);
+  attend_halves<Rows, Keys, Width, Columns, Causal, OfNothing>(shared, row0, m, n, reach, q, k, v, score, epilogue);
 #endif
 }
 

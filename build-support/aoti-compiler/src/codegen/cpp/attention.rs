@@ -45,7 +45,7 @@ pub(super) fn print(
     let call = format!(
         "attend<{}, {}>(shape, block % blocks * kAttentionRows, packed != unit, {reach}, q, k, v, {}, score, result);\npacked = unit;\n",
         own.reach.is_some(),
-        own.zero_of_nothing,
+        own.of_nothing.number(),
         worker_scratch(scratch),
     );
     let body = format!("{}{operands}{score}{result}{call}", batch_positions(batch));

@@ -5,7 +5,7 @@ use super::stage::{Positions, Values};
 use crate::dtype::DType;
 use crate::interpret::error::EvalError;
 use crate::interpret::tensor::Tensor;
-use crate::loops::{Attention, MatMul, Stage};
+use crate::loops::{Attention, MatMul, OfNothing, Stage};
 
 impl Machine<'_> {
     pub(super) fn attention(&mut self, own: &Attention) -> Result<(), EvalError> {
@@ -49,11 +49,22 @@ impl Machine<'_> {
         }
         let keys = usize::try_from(self.symbols.value(&own.key().extent)?).unwrap_or(0);
         for row in scores.chunks_mut(keys.max(1)) {
-            let nothing = own.zero_of_nothing && row.iter().all(|score| *score == f64::NEG_INFINITY);
-            let peak = if nothing { 0.0 } else { row.iter().copied().fold(f64::NEG_INFINITY, f64::max) };
+            let is_hidden = row.iter().all(|score| *score == f64::NEG_INFINITY);
+            // The sum of the others is NaN where a score is, or where the largest is infinite.
+            let is_nan = row.iter().any(|score| score.is_nan() || *score == f64::INFINITY);
+            let nothing = match own.of_nothing {
+                OfNothing::Nothing => false,
+                OfNothing::Zeros => is_hidden,
+                OfNothing::ZerosForNan => is_hidden || is_nan,
+            };
+            if nothing {
+                row.fill(0.0);
+                continue;
+            }
+            let peak = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             row.iter_mut().for_each(|score| *score = (*score - peak).exp());
             let total: f64 = row.iter().sum();
-            row.iter_mut().filter(|_| !nothing).for_each(|weight| *weight /= total);
+            row.iter_mut().for_each(|weight| *weight /= total);
         }
         Ok(scores)
     }

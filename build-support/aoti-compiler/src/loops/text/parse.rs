@@ -5,7 +5,7 @@ use crate::diagnostic::Diagnostics;
 use crate::graph::{ConstantId, ReduceOp, Routine, ScanOp};
 use crate::loops::{
     Accumulator, Attention, Axis, Buffer, BufferId, Channels, Convolution, ExternKernel, Kernel, KernelKind,
-    MatMul, MatrixOperand, Nest, Program, RowOp, RowOperation, Stage, Step, Storage,
+    MatMul, MatrixOperand, Nest, OfNothing, Program, RowOp, RowOperation, Stage, Step, Storage,
 };
 use crate::symbolic::{Expr, Node, Symbol, SymbolKind};
 use crate::text::{Cursor, SyntaxError};
@@ -302,7 +302,11 @@ impl Parser<'_, '_> {
         self.cursor.expect_word("depth")?;
         let depth = self.cursor.expression()?;
         let reach = if self.cursor.eat_word("reach") { Some(self.cursor.expression()?) } else { None };
-        let zero_of_nothing = self.cursor.eat_word("zeros");
+        let of_nothing = match self.cursor.eat_word("zeros") {
+            true if self.cursor.eat_word("nan") => OfNothing::ZerosForNan,
+            true => OfNothing::Zeros,
+            false => OfNothing::Nothing,
+        };
         self.cursor.expect('{')?;
         self.cursor.expect_word("scores")?;
         let key = self.axes()?;
@@ -313,7 +317,7 @@ impl Parser<'_, '_> {
         self.cursor.expect_word("result")?;
         let stages = [scores, self.epilogue()?];
         self.cursor.expect('}')?;
-        Ok(Attention { axes, depth, queries, keys, values, reach, zero_of_nothing, dtype, stages })
+        Ok(Attention { axes, depth, queries, keys, values, reach, of_nothing, dtype, stages })
     }
 
     fn epilogue(&mut self) -> Result<Stage, SyntaxError> {

@@ -197,7 +197,7 @@ impl Printer<'_> {
         let [queries, keys, values] = [&own.queries, &own.keys, &own.values].map(operand);
         let (over, depth) = (axes(&own.axes), &own.depth);
         let reach = own.reach.as_ref().map_or(String::new(), |reach| format!(" reach [{reach}]"));
-        let zeros = if own.zero_of_nothing { " zeros" } else { "" };
+        let zeros = own.of_nothing.word();
         let head = format!(
             "attention {} {queries}, {keys}, {values} over {over} depth [{depth}]{reach}{zeros}",
             own.dtype

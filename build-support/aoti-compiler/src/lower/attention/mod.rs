@@ -13,7 +13,7 @@ use super::Scope;
 use super::expand::Expander;
 use crate::dtype::DType;
 use crate::graph::{Graph, Node, Op, Origin, ValueId};
-use crate::loops::{Attention, Axis, Effect, KernelKind, MatrixOperand, Term};
+use crate::loops::{Attention, Axis, Effect, KernelKind, MatrixOperand, OfNothing, Term};
 use crate::symbolic::{Expr, RangeTable};
 use crate::target::Target;
 use search::Search;
@@ -35,12 +35,12 @@ pub(super) struct Pattern {
     depth: Expr,
     /// Queries, keys and values.
     operands: [Operand; 3],
-    /// The product of queries and keys.
-    product: ValueId,
+    /// The product of queries and keys, and what the product of the operands is multiplied by for it.
+    product: (ValueId, f64),
     /// The scores that are not hidden, and their coordinates over the axes.
     scores: (ValueId, Vec<Expr>),
     reach: Option<Expr>,
-    zero_of_nothing: bool,
+    of_nothing: OfNothing,
     /// Positions of the nodes between the operands and the result.
     absorbed: BTreeSet<usize>,
 }
@@ -48,6 +48,8 @@ pub(super) struct Pattern {
 /// A matrix within the memory of a value.
 struct Operand {
     source: ValueId,
+    /// What its elements are multiplied by.
+    scale: f64,
     offset: Expr,
     row_stride: Expr,
     column_stride: Expr,
@@ -112,7 +114,8 @@ impl<'a> Scope<'a> {
         let ranges = self.table(&[&pattern.axes, std::slice::from_ref(&pattern.key)]);
         let (scores, coords) = &pattern.scores;
         let is_wide = self.graph.ty(*scores).dtype == DType::F32;
-        let mut expander = Expander::new(self, ranges, None).with_sum(pattern.product);
+        let mut expander =
+            Expander::new(self, ranges, None).with_scaled_sum(pattern.product.0, pattern.product.1);
         let mut score = expander.value(*scores, coords);
         let mut stage = expander.stage;
         if !is_wide {
@@ -129,7 +132,7 @@ impl<'a> Scope<'a> {
             keys,
             values,
             reach: pattern.reach,
-            zero_of_nothing: pattern.zero_of_nothing,
+            of_nothing: pattern.of_nothing,
             dtype,
             stages: [stage, epilogue],
         };

@@ -3,9 +3,10 @@
 use super::{Operand, Pattern};
 use crate::dtype::DType;
 use crate::graph::{
-    BinaryOp, FloatBinary, FloatUnary, Graph, Node, Op, ReduceOp, Relation, UnaryOp, ValueId, composed,
+    BinaryOp, FloatBinary, FloatTest, FloatUnary, Graph, Node, Op, ReduceOp, Relation, UnaryOp, ValueId,
+    composed,
 };
-use crate::loops::Axis;
+use crate::loops::{Axis, OfNothing};
 use crate::lower::element::Element;
 use crate::symbolic::{Expr, RangeTable, Symbol, SymbolKind};
 use cranelift_entity::EntityRef;
@@ -81,7 +82,7 @@ impl<'g> Search<'g> {
         let at = |last: [&Axis; 2]| -> Vec<Expr> {
             batch.iter().cloned().chain(last.map(|axis| Expr::sym(axis.symbol))).collect()
         };
-        let (scores, coords, zero_of_nothing) = self.softmax(node.inputs[0], at([&query, &self.key]))?;
+        let (scores, coords, of_nothing) = self.softmax(node.inputs[0], at([&query, &self.key]))?;
         let (visible, reach) = match self.hidden(scores, &coords) {
             Some((visible, reach)) => (visible, Some(reach)),
             None => (scores, None),
@@ -100,20 +101,21 @@ impl<'g> Search<'g> {
             outer.iter().cloned().chain(last.map(|axis| Expr::sym(axis.symbol))).collect()
         };
         let operands = [
-            self.operand(*left, within([&query, &along_depth]), &query, &along_depth)?,
-            self.operand(*right, within([&along_depth, &self.key]), &along_depth, &self.key)?,
-            self.operand(node.inputs[1], at([&self.key, &column]), &self.key, &column)?,
+            self.operand(*left, within([&query, &along_depth]), &query, &along_depth, true)?,
+            self.operand(*right, within([&along_depth, &self.key]), &along_depth, &self.key, true)?,
+            self.operand(node.inputs[1], at([&self.key, &column]), &self.key, &column, false)?,
         ];
+        let scale = operands[0].scale * operands[1].scale;
         let absorbed = self.absorbed(self.producers[product.index()]?, position)?;
         Some(Pattern {
             axes: self.axes.clone(),
             key: self.key.clone(),
             depth,
             operands,
-            product,
+            product: (product, scale),
             scores: (visible, coords),
             reach,
-            zero_of_nothing,
+            of_nothing,
             absorbed,
         })
     }
@@ -153,8 +155,8 @@ impl<'g> Search<'g> {
             && (*queries == own_query.extent && *keys == self.key.extent)
     }
 
-    /// What a softmax over keys is of, at which coordinates, and whether it gives zeros where there is nothing.
-    fn softmax(&mut self, weights: ValueId, coords: Vec<Expr>) -> Option<(ValueId, Vec<Expr>, bool)> {
+    /// What a softmax over keys is of, at which coordinates, and what it gives where there is nothing.
+    fn softmax(&mut self, weights: ValueId, coords: Vec<Expr>) -> Option<(ValueId, Vec<Expr>, OfNothing)> {
         let (mut value, mut coords) = (weights, coords);
         loop {
             let node = self.know(value)?;
@@ -169,10 +171,14 @@ impl<'g> Search<'g> {
         if ty.dtype != DType::F32 || !self.is_score(&coords, &ty.shape) {
             return None;
         }
-        let mut nothing = None;
+        let (mut nothing, mut is_nan) = (None, false);
         if let Op::Select = self.node(value)?.op {
             let [condition, zero, quotient] = self.node(value)?.inputs.as_slice() else { return None };
-            nothing = Some(self.is_nothing(*condition, f64::NEG_INFINITY, ty.rank())?);
+            // Weights of a row are NaN together: their sum is.
+            is_nan = self.is_nan_of(*condition, *quotient);
+            if !is_nan {
+                nothing = Some(self.is_nothing(*condition, f64::NEG_INFINITY, ty.rank())?);
+            }
             if !self.is_full(*zero, 0.0) {
                 return None;
             }
@@ -196,7 +202,24 @@ impl<'g> Search<'g> {
         if nothing.is_some_and(|of| of != peak) {
             return None;
         }
-        Some((scores, coords, nothing.is_some() || (peak_is_guarded && total_is_guarded)))
+        let of_nothing = if is_nan {
+            OfNothing::ZerosForNan
+        } else if nothing.is_some() || (peak_is_guarded && total_is_guarded) {
+            OfNothing::Zeros
+        } else {
+            OfNothing::Nothing
+        };
+        Some((scores, coords, of_nothing))
+    }
+
+    /// Whether a condition says which elements of a value are NaN.
+    fn is_nan_of(&mut self, condition: ValueId, value: ValueId) -> bool {
+        let test = Op::Unary(UnaryOp::Test(FloatTest::IsNan));
+        let found = self.node(condition).is_some_and(|node| node.op == test && node.inputs[0] == value);
+        if found {
+            self.know(condition);
+        }
+        found
     }
 
     /// Parts of a whole and the whole of each row: a quotient, or a product with a reciprocal.
@@ -316,23 +339,50 @@ impl<'g> Search<'g> {
         (places == 1).then_some((product, coords?))
     }
 
-    /// The memory that a matrix is read from: as far behind views and widening as its elements lie at fixed steps.
-    fn operand(&self, value: ValueId, coords: Vec<Expr>, row: &Axis, column: &Axis) -> Option<Operand> {
-        let (mut value, mut coords) = (value, coords);
+    /// The memory that a matrix is read from: as far behind views and widening as its elements lie at fixed steps. A number that all
+    /// elements are multiplied by may as well scale the product (`scales`).
+    fn operand(
+        &self,
+        value: ValueId,
+        coords: Vec<Expr>,
+        row: &Axis,
+        column: &Axis,
+        scales: bool,
+    ) -> Option<Operand> {
+        let (mut value, mut coords, mut scale) = (value, coords, 1.0);
         let mut found = None;
         loop {
-            found = self.strided(value, &coords, row, column).or(found);
+            let own = self.strided(value, &coords, row, column);
+            found = own.map(|own| Operand { scale, ..own }).or(found);
             let Some(node) = self.node(value) else { break };
             let widens = matches!(node.op, Op::Cast) && self.graph.ty(node.inputs[0]).dtype.is_half();
             if let Op::View(map) = &node.op {
                 let Some(inner) = self.at(map, &coords) else { break };
                 coords = inner;
-            } else if !widens {
+                value = node.inputs[0];
+            } else if widens {
+                value = node.inputs[0];
+            } else if let Some((of, number)) = self.multiple(node).filter(|_| scales) {
+                (value, scale) = (of, scale * number);
+            } else {
                 break;
             }
-            value = node.inputs[0];
         }
         found
+    }
+
+    /// What the elements of a product with a number are of, and the number.
+    fn multiple(&self, node: &Node) -> Option<(ValueId, f64)> {
+        let is_single = self.graph.ty(*node.outputs.first()?).dtype == DType::F32;
+        if !(is_single && node.op == Op::Binary(BinaryOp::Mul)) {
+            return None;
+        }
+        let [a, b] = <[ValueId; 2]>::try_from(node.inputs.as_slice()).ok()?;
+        let number = |value: ValueId| {
+            let Op::Full(number) = &self.node(value)?.op else { return None };
+            Some(number.to_f64()).filter(|number| number.is_finite())
+        };
+        number(b).map(|number| (a, number)).or_else(|| number(a).map(|number| (b, number)))
     }
 
     fn strided(&self, source: ValueId, coords: &[Expr], row: &Axis, column: &Axis) -> Option<Operand> {
@@ -347,6 +397,7 @@ impl<'g> Search<'g> {
         let (column_stride, offset) = rest.affine_in(column.symbol)?;
         (is_fixed(&row_stride) && is_fixed(&column_stride)).then_some(Operand {
             source,
+            scale: 1.0,
             offset,
             row_stride,
             column_stride,
