@@ -266,7 +266,8 @@ mod tests {
     #[test]
     fn terms_have_defaults_and_bad_ones_are_the_users() {
         let root = tempfile::tempdir().unwrap();
-        let case = Case { name: String::new(), folder: root.path().to_owned(), format: Format::Pt2 };
+        let case =
+            Case { name: String::new(), folder: root.path().to_owned(), format: Format::Pt2, set: None };
         let of = |atol: f64, rtol: f64| Tolerance { atol, rtol };
         let tolerances = |text: &str| {
             fs_err::write(root.path().join("case.json"), text).unwrap();

@@ -103,7 +103,7 @@ impl Session {
         let executor = Executor::new(environment, store, settings.jobs)?;
         let target = settings.target.clone().unwrap_or_else(|| environment.host().clone());
         let (environment, resolved) = (environment.clone(), Mutex::default());
-        let compiler = compile::compile;
+        let compiler: Compiler = compile::compile;
         Ok(Session { environment, settings, target, executor, compiler, cache, resolved })
     }
 

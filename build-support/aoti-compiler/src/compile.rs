@@ -181,9 +181,9 @@ fn check(findings: &[String], pass: &str) {
 }
 
 /// Compiles a model to a source bundle.
-pub fn compile(model: ModelFile, options: &Options) -> Result<SourceBundle, Diagnostics> {
+pub fn compile(model: impl Into<ModelFile>, options: &Options) -> Result<SourceBundle, Diagnostics> {
     let targets = gpu_targets(options)?;
-    with_graph(model, options, |graph| Ok(bundle(&graph, &targets, options)?))
+    with_graph(model.into(), options, |graph| Ok(bundle(&graph, &targets, options)?))
 }
 
 /// The source of a graph for all targets.
@@ -251,11 +251,11 @@ fn constant_stages<'p>(
 /// How much each kernel does, by its name, for inputs of these sizes. `None` where that depends on data, which nobody knows
 /// before a run.
 pub fn kernel_work(
-    model: ModelFile,
+    model: impl Into<ModelFile>,
     options: &Options,
     inputs: &[Vec<i64>],
 ) -> Result<Vec<(String, Option<Work>)>, Diagnostics> {
-    let stages = stages(model, options)?;
+    let stages = stages(model.into(), options)?;
     let program = &stages.schedule.program;
     let value_of = |symbol: Symbol| {
         let (input, axis) = input_axis(program, symbol.index as usize)?;
@@ -358,7 +358,7 @@ impl OpenWay {
 /// The kernels of a model with the ways to run each, for all targets of the options; first what decides which kernels there
 /// are. Costs are those on machines of which so much is known; what is taken without a record is the same on all.
 pub fn open_kernels(
-    model: ModelFile,
+    model: impl Into<ModelFile>,
     options: &Options,
     facts: Facts,
 ) -> Result<Vec<OpenKernel>, Diagnostics> {
@@ -366,7 +366,7 @@ pub fn open_kernels(
     let cpu = (!options.levels.is_empty() || gpus.is_empty()).then(|| cpu_target(options));
     let targets: Vec<Target> =
         cpu.into_iter().chain(gpus.into_iter().map(|(target, _)| Target::Gpu(target))).collect();
-    with_graph(model, options, |graph| Ok(open_in(&graph, &targets, &options.records, facts)?))
+    with_graph(model.into(), options, |graph| Ok(open_in(&graph, &targets, &options.records, facts)?))
 }
 
 fn open_in(
@@ -417,15 +417,18 @@ fn open(
 
 /// Runs a model's schedule for processors, as the records say, in the evaluator: slowly, every access checked.
 pub fn evaluate(
-    model: ModelFile,
+    model: impl Into<ModelFile>,
     options: &Options,
     inputs: &[interpret::Tensor],
 ) -> Result<Result<Vec<interpret::Tensor>, interpret::EvalError>, Diagnostics> {
-    let stages = stages(model, options)?;
+    let stages = stages(model.into(), options)?;
     Ok(interpret::evaluate_schedule(&stages.schedule, inputs).map(|found| found.outputs))
 }
 
 /// Which kernels were not fused, and why.
-pub fn explain_fusion(model: ModelFile, options: &Options) -> Result<Vec<Explanation>, Diagnostics> {
-    Ok(stages(model, options)?.explanations)
+pub fn explain_fusion(
+    model: impl Into<ModelFile>,
+    options: &Options,
+) -> Result<Vec<Explanation>, Diagnostics> {
+    Ok(stages(model.into(), options)?.explanations)
 }

@@ -37,7 +37,7 @@ fn compiled(program: &str) -> Duration {
     let start = Instant::now();
     let graph = decompose(&program).unwrap_or_else(|error| panic!("{error}"));
     let text = Bytes::from(print(&graph));
-    compile(text.into(), &options()).unwrap_or_else(|error| panic!("{error}"));
+    compile(text, &options()).unwrap_or_else(|error| panic!("{error}"));
     start.elapsed()
 }
 

@@ -7,10 +7,11 @@ use aoti_compiler::codegen::names;
 use aoti_compiler::compile::Options;
 use aoti_compiler::diagnostic::{Code, Diagnostic, Diagnostics};
 use aoti_compiler::dtype::DType;
+use aoti_compiler::frontend::ModelFile;
 use bytes::Bytes;
 
-pub(crate) fn compile(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnostics> {
-    let (weight, program) = model.split_at(4.min(model.len()));
+pub(crate) fn compile(model: ModelFile, options: &Options) -> Result<SourceBundle, Diagnostics> {
+    let (weight, program) = model.file.split_at(4.min(model.file.len()));
     let program = String::from_utf8_lossy(program).into_owned();
     if program == "error" {
         let help = "write something else";

@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use aoti_compiler::codegen::bundle::SourceBundle;
 use aoti_compiler::compile::Options;
 use aoti_compiler::diagnostic::Diagnostics;
+use aoti_compiler::frontend::ModelFile;
 use aoti_toolchain::Environment;
-use bytes::Bytes;
 
 use super::*;
 use crate::layout::Layout;
@@ -80,7 +80,7 @@ fn a_second_build_does_nothing() {
 #[test]
 fn what_was_compiled_is_kept_for_other_folders() {
     static CALLS: AtomicUsize = AtomicUsize::new(0);
-    fn counting(model: Bytes, options: &Options) -> Result<SourceBundle, Diagnostics> {
+    fn counting(model: ModelFile, options: &Options) -> Result<SourceBundle, Diagnostics> {
         CALLS.fetch_add(1, Ordering::Relaxed);
         fake::compile(model, options)
     }

@@ -36,7 +36,8 @@ pub enum Emit {
 }
 
 /// The text of one stage.
-pub fn emit(model: ModelFile, options: &Options, what: Emit) -> Result<String, Diagnostics> {
+pub fn emit(model: impl Into<ModelFile>, options: &Options, what: Emit) -> Result<String, Diagnostics> {
+    let model = model.into();
     match what {
         Emit::Aten if frontend::text::is_text(&model.file) => {
             Err(Diagnostic::new(Code::Text, "graph text has no program of PyTorch's")

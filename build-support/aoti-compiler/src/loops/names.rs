@@ -45,10 +45,12 @@ fn base(kernel: &Kernel) -> String {
     if parts.is_empty() {
         return kernel.name.clone();
     }
-    module.into_iter().flat_map(|module| module.split('.')).chain(parts).collect::<Vec<_>>().join("_")
+    let parts = parts.into_iter().map(str::to_lowercase);
+    let module = module.into_iter().flat_map(|module| module.split('.')).map(str::to_owned);
+    module.chain(parts).collect::<Vec<_>>().join("_")
 }
 
-/// `linear` of `aten.linear.default of linear_1`.
+/// `linear` of `aten.linear.default of linear_1`, `MatMul` of `MatMul of node_linear_1`.
 fn operator(origin: &Origin) -> Option<&str> {
     let call = origin.node.split(" of ").next()?;
     let name = match call.split('.').collect::<Vec<_>>().as_slice() {

@@ -10,6 +10,7 @@ mod data;
 mod functions;
 mod model;
 mod ops;
+mod origin;
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
 #[rustfmt::skip]
 mod proto;

@@ -3,6 +3,7 @@
 use super::call::{Call, malformed};
 use super::model::Opened;
 use super::ops::{self, Operator};
+use super::origin::{origin, qualified};
 use super::proto::{GraphProto, NodeProto};
 use super::tensors;
 use super::types::Narrow;
@@ -296,24 +297,4 @@ pub(super) fn domain(node: &NodeProto) -> &str {
 /// The standard's own domain has two names.
 pub(super) fn canonical_domain(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
-}
-
-/// An operator's name with its domain, where that is not the standard's.
-fn qualified(node: &NodeProto) -> String {
-    match domain(node) {
-        "" => node.op_type().to_owned(),
-        domain => format!("{domain}::{}", node.op_type()),
-    }
-}
-
-/// The place of a node. Exporters write paths of modules into names.
-fn origin(node: &NodeProto) -> Origin {
-    let name = node.name();
-    let text = match (name, node.output.first()) {
-        ("", None) => node.op_type().to_owned(),
-        ("", Some(result)) => format!("{} that gives `{result}`", node.op_type()),
-        (name, _) => format!("{} `{name}`", node.op_type()),
-    };
-    let module = name.trim_start_matches('/').rsplit_once('/').map_or("", |(module, _)| module);
-    Origin { node: text, source: String::new(), module: module.replace('/', ".") }
 }

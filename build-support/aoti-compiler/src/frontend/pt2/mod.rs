@@ -28,3 +28,4 @@ mod symbols;
 mod values;
 
 pub use import::import;
+pub(super) use origin::source as source_line;

@@ -30,7 +30,7 @@ struct Frame<'a> {
 }
 
 /// The innermost frame of the user's own code; where every frame is the library's, the innermost of those.
-fn source(trace: &str) -> String {
+pub(in crate::frontend) fn source(trace: &str) -> String {
     let frames = frames(trace);
     let written: Vec<&Frame> = frames.iter().filter(|frame| !frame.path.starts_with('<')).collect();
     let user = written.iter().rev().find(|frame| !is_library(frame.path)).or(written.last());
