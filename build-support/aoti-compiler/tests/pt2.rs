@@ -148,7 +148,7 @@ fn sizes_that_export_assumes_are_neither_may_be_0_or_1() {
         let mut value = program();
         value["range_constraints"]["s31"]["min_val"] = json!(stated);
         edit(&mut value);
-        let graph = compile::import("net", Model::new(&value, &weights()).bytes().into()).unwrap();
+        let graph = compile::import("net", Model::new(&value, &weights()).bytes()).unwrap();
         graph.symbols[0].range.min
     };
     let as_it_is: &dyn Fn(&mut Value) = &|_| ();

@@ -61,6 +61,12 @@ impl From<Bytes> for ModelFile {
     }
 }
 
+impl From<Vec<u8>> for ModelFile {
+    fn from(file: Vec<u8>) -> ModelFile {
+        Bytes::from(file).into()
+    }
+}
+
 /// The names of the files beside a model's own that its data are in.
 ///
 /// # Errors
