@@ -302,7 +302,7 @@ fn functions_cannot_be_called_on_gpus() {
     };
     let model =
         fs::read(workspace().join("examples/operators/models/compressor.pt2")).expect("it is in the tree");
-    let said = compile::compile(model.into(), &options).expect_err("it is refused").to_string();
+    let said = compile::compile(model, &options).expect_err("it is refused").to_string();
     assert!(
         said.contains("`sound::envelope` is a function of the project, which cannot be called on a GPU")
             && said.contains("export.py:"),

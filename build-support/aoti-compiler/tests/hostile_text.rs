@@ -83,7 +83,7 @@ fn options(text: &str) -> Options {
 }
 
 fn program(text: &str) -> SourceBundle {
-    compile(graph(text).into(), &options(text)).unwrap_or_else(|error| panic!("{error}"))
+    compile(graph(text), &options(text)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The tokens of a file by a compiler's preprocessor, without the words that differ by what names are made of: literals,
@@ -142,7 +142,7 @@ fn write(texts: &[String], folder: &Path) {
         let files = bundle.files.iter().filter(|file| file.name.ends_with(".cpp"));
         sources.extend(files.map(|file| own(&file.text)));
         let for_gpus = Options { levels: vec![], gpus: vec!["sm_90a".to_owned()], ..options(text) };
-        let on_gpus = compile(graph(text).into(), &for_gpus).unwrap();
+        let on_gpus = compile(graph(text), &for_gpus).unwrap();
         let files =
             on_gpus.files.iter().filter(|file| ["cuda.cu", "run_cuda.cpp"].contains(&file.name.as_str()));
         sources.extend(files.map(|file| own(&file.text)));

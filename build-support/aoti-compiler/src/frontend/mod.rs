@@ -61,6 +61,12 @@ impl From<Bytes> for ModelFile {
     }
 }
 
+impl From<String> for ModelFile {
+    fn from(text: String) -> ModelFile {
+        text.into_bytes().into()
+    }
+}
+
 impl From<Vec<u8>> for ModelFile {
     fn from(file: Vec<u8>) -> ModelFile {
         Bytes::from(file).into()
