@@ -26,6 +26,8 @@ mod drawn;
 mod emulated;
 #[path = "device/integers.rs"]
 mod integers;
+#[path = "device/order.rs"]
+mod order;
 #[path = "device/places.rs"]
 mod places;
 #[path = "device/repeated.rs"]

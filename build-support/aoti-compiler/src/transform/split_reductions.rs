@@ -71,6 +71,8 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Questions
 /// A sum that may be split.
 struct Sum {
     kind: Kind,
+    /// The sizes of what is added up, neighbouring axes that are reduced as one.
+    shape: Vec<i64>,
     /// The axes that can be cut, with their sizes.
     axes: Vec<(usize, i64)>,
     /// What it costs in one go.
@@ -165,7 +167,9 @@ impl Sum {
     /// The sum of parts.
     fn split(&self, builder: &mut Builder, node: &Node, cut: Cut) -> Option<ValueId> {
         match self.kind {
-            Kind::Reduction(op) => split_reduction(builder, node, op, cut),
+            Kind::Reduction(op) => {
+                split_reduction(builder, node.inputs[0], op, (&self.shape, &self.axes), cut)
+            }
             Kind::Product => split_product(builder, node, cut.parts),
         }
     }
@@ -189,8 +193,9 @@ fn reduction(
 ) -> Option<Sum> {
     let ty = builder.ty(node.inputs[0]);
     let sizes: Vec<i64> = ty.shape.iter().map(Expr::as_int).collect::<Option<_>>()?;
+    let (shape, axes) = joined(&sizes, axes)?;
     let product = |of: &dyn Fn(usize) -> bool| -> Option<i64> {
-        (0..sizes.len()).filter(|axis| of(*axis)).try_fold(1, |all: i64, axis| all.checked_mul(sizes[axis]))
+        (0..shape.len()).filter(|axis| of(*axis)).try_fold(1, |all: i64, axis| all.checked_mul(shape[axis]))
     };
     let (inner, results) = (product(&|axis| axes.contains(&axis))?, product(&|axis| !axes.contains(&axis))?);
     let elements = inner.checked_mul(results)?;
@@ -198,13 +203,14 @@ fn reduction(
         return None;
     }
     // Neighbouring results are one unit, where each is not one by itself.
-    let by_row = axes.contains(&(sizes.len() - 1));
+    let by_row = axes.contains(&(shape.len() - 1));
     let (own, wanted) = if by_row { (1, splits.rows) } else { (splits.chunk.min(results), splits.columns) };
     let units = results.checked_add(own - 1)? / own;
     let busy = wanted / units;
     Some(Sum {
         kind: Kind::Reduction(op),
-        axes: axes.iter().map(|axis| (*axis, sizes[*axis])).collect(),
+        axes: axes.iter().map(|axis| (*axis, shape[*axis])).collect(),
+        shape,
         work: Cost::of(Item::Access, elements as f64),
         results,
         inner,
@@ -212,6 +218,23 @@ fn reduction(
         busy,
         long: inner.checked_mul(own)? / splits.part,
     })
+}
+
+/// Sizes and reduced axes where neighbours of these are one.
+fn joined(sizes: &[i64], axes: &[usize]) -> Option<(Vec<i64>, Vec<usize>)> {
+    let (mut shape, mut reduced) = (Vec::<i64>::new(), vec![]);
+    for (axis, size) in sizes.iter().enumerate() {
+        if !axes.contains(&axis) {
+            shape.push(*size);
+        } else if axis > 0 && axes.contains(&(axis - 1)) {
+            let last = shape.last_mut()?;
+            *last = last.checked_mul(*size)?;
+        } else {
+            reduced.push(shape.len());
+            shape.push(*size);
+        }
+    }
+    Some((shape, reduced))
 }
 
 /// A product of few tiles and long sums, which may be the sum of products of parts of its depth.
@@ -240,6 +263,7 @@ fn product(rewriter: &Rewriter, node: &Node, splits: &ProductSplits) -> Option<S
     }
     Some(Sum {
         kind: Kind::Product,
+        shape: vec![],
         axes: vec![(left.len() - 1, *depth)],
         work: Cost::of(Item::Multiply, products as f64),
         results,

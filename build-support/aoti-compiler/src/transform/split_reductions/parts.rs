@@ -2,13 +2,21 @@
 
 use super::Cut;
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Builder, Coord, Node, Op, ReduceOp, ValueId};
+use crate::graph::{BinaryOp, Builder, Coord, ReduceOp, ValueId};
 use crate::symbolic::Expr;
 
-/// A reduction of an axis in parts, and of what these give.
-pub(super) fn split_reduction(builder: &mut Builder, node: &Node, op: ReduceOp, cut: Cut) -> Option<ValueId> {
-    let Op::Reduce { axes, .. } = &node.op else { return None };
-    let x = node.inputs[0];
+/// A reduction of axes, one of them in parts, and of what these give. `shape` is that of `x` with some axes as one.
+pub(super) fn split_reduction(
+    builder: &mut Builder,
+    x: ValueId,
+    op: ReduceOp,
+    (shape, axes): (&[i64], &[(usize, i64)]),
+    cut: Cut,
+) -> Option<ValueId> {
+    let shape: Vec<Expr> = shape.iter().copied().map(Expr::int).collect();
+    let x = builder.reshape(x, &shape).ok()?;
+    let axes: Vec<usize> = axes.iter().map(|(axis, _)| *axis).collect();
+    let axes = axes.as_slice();
     match op {
         ReduceOp::ArgMax => position(builder, x, (ReduceOp::Max, op), cut),
         ReduceOp::ArgMin => position(builder, x, (ReduceOp::Min, op), cut),

@@ -24,12 +24,12 @@ extern "C" int32_t aoti_kernels_cuda_run(DeviceRun &run) {
   launch(run, 15, 15, 24, 64, 0, input<f64>(run, 11), output<f64>(run, 16)); // k_cumulative
   launch(run, 16, 16, 24, 64, 0, input<f64>(run, 11), output<f64>(run, 17), output<i64>(run, 18)); // k_running
   launch(run, 17, 17, 37, 256, 0, input<f32>(run, 2), output<f32>(run, 19)); // k_lengthwise
-  launch(run, 18, 18, 70, 256, 0, input<f32>(run, 4), output<f32>(run, 20)); // k_down
+  launch(run, 18, 18, 70, 1024, 0, input<f32>(run, 4), output<f32>(run, 20)); // k_down
   launch(run, 19, 19, 12, 128, 0, input<f32>(run, 14), output<f32>(run, 21), output<i64>(run, 22)); // k_lowest
   launch(run, 20, 20, 7, 64, 0, input<i32>(run, 8), output<i32>(run, 23)); // k_numbers
   launch(run, 21, 21, 64, 256, 0, input<f16>(run, 1), output<f16>(run, 24)); // k_halfway
-  launch(run, 22, 22, 12, 256, 0, arena<u8>(run, 37632), input<f32>(run, 14), output<f32>(run, 25), output<i64>(run, 26)); // k_sorted
-  launch(run, 23, 23, 12, 256, 0, arena<u8>(run, 37632), input<f32>(run, 14), arena<f32>(run, 25088), arena<i64>(run, 0)); // k_ascending
+  launch(run, 22, 22, 12, 128, 0, input<f32>(run, 14), output<f32>(run, 25), output<i64>(run, 26)); // k_sorted
+  launch(run, 23, 23, 12, 128, 0, input<f32>(run, 14), arena<f32>(run, 25088), arena<i64>(run, 0)); // k_ascending
   launch(run, 24, 24, 49, 64, 0, arena<f32>(run, 25088), input<f32>(run, 14), output<i64>(run, 27)); // k_found
   launch(run, 25, 25, 169, 256, 0, input<f32>(run, 15), output<f32>(run, 32)); // k_planes
   launch(run, 26, 26, 146, 256, 0, input<f32>(run, 2), output<f32>(run, 29)); // k_padded

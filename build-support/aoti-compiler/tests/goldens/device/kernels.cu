@@ -427,10 +427,10 @@ AOTI_KERNEL(256) k_lengthwise(Run run, const f32 *in0, f32 *__restrict__ out0) {
 }
 AOTI_KERNEL_END(k_lengthwise)
 
-AOTI_KERNEL(256) k_down(Run run, const f32 *in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(1024) k_down(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
-  scan_rows<256, ScanLogSumExp, f32>(in0, out0, 1, 3000, 70);
+  scan_rows<1024, ScanLogSumExp, f32>(in0, out0, 1, 3000, 70);
   let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_down)
@@ -459,18 +459,18 @@ AOTI_KERNEL(256) k_halfway(Run run, const f16 *in0, f16 *__restrict__ out0) {
 }
 AOTI_KERNEL_END(k_halfway)
 
-AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
+AOTI_KERNEL(128) k_sorted(Run run, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
   begin_kernel();
-  sort_rows<256, f32, true>(in0, out0, out1, scratch, 12, 260, 1);
+  sort_runs<128, 1, f32, true>(in0, NoPlaces{}, out0, out1, 12, 260, 1, 260, 260);
   let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_sorted)
 
-AOTI_KERNEL(256) k_ascending(Run run, char *scratch, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
+AOTI_KERNEL(128) k_ascending(Run run, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
   begin_kernel();
-  sort_rows<256, f32, false>(in0, out0, out1, scratch, 12, 260, 1);
+  sort_runs<128, 1, f32, false>(in0, NoPlaces{}, out0, out1, 12, 260, 1, 260, 260);
   let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_ascending)
