@@ -210,7 +210,9 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                     let (together, apart) = (*rows == 1, rows == threads);
                     let can = match own.op {
                         RowOp::Scan(_) => together || apart,
-                        RowOp::Sort(sorting) if sorting.merged.is_some() => apart,
+                        RowOp::Sort(sorting) if sorting.merged.is_some() => {
+                            together && *threads == sorting::MERGING
+                        }
                         RowOp::Sort(_) => sorting::capacity(*threads, *rows).is_some(),
                         RowOp::Matrices(_) | RowOp::SearchSorted { .. } | RowOp::Fourier(_) => apart,
                     };

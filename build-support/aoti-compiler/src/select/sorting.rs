@@ -1,7 +1,7 @@
 //! How rows are sorted: what a block of threads of a GPU sorts at a time, and in how many passes longer rows are.
 //!
-//! A block sorts runs in shared memory. Longer rows are runs that are sorted by themselves first; then each element finds
-//! its place among several runs by binary search (`gpu/sort.h`). Of rows of which only a few elements are asked for, as many
+//! A block sorts runs in shared memory. Longer rows are runs that are sorted by themselves first; then pairs of runs become
+//! one, again and again (`gpu/sort.h`). Of rows of which only a few elements are asked for, as many
 //! of each run are kept, until what is left is one run.
 
 use crate::dtype::DType;
@@ -12,8 +12,8 @@ use crate::symbolic::Expr;
 const SORTED_AT_ONCE: i64 = 4;
 /// Elements that a block has at least, of several short rows.
 const FEWEST: i64 = 512;
-/// Runs that are merged at a time at most.
-const MERGED_AT_ONCE: i64 = 16;
+/// Threads of a block that merges.
+pub(crate) const MERGING: i64 = 512;
 
 /// Whether elements are compared as 64 bits.
 fn is_wide(dtype: DType) -> bool {
@@ -36,6 +36,11 @@ pub(crate) fn block_of(dtype: DType, length: i64) -> (i64, i64) {
     let capacity = capacity.cast_signed();
     let rows = (FEWEST / capacity).max(1);
     (rows * capacity / SORTED_AT_ONCE, rows)
+}
+
+/// Results of a block that merges.
+pub(crate) fn results_of_block(threads: i64) -> i64 {
+    threads * SORTED_AT_ONCE
 }
 
 /// Elements of a run at most where a block of so many threads sorts so many at a time.
@@ -65,7 +70,7 @@ pub(crate) fn passes(dtype: DType, length: &Expr, descending: bool, kept: Option
     let mut run = most;
     while run < length {
         let merged = Some(run);
-        run = run.saturating_mul(MERGED_AT_ONCE);
+        run = run.saturating_mul(2);
         passes.push(if run < length {
             Sorting { run: Some(run), merged, kept: None, descending }
         } else {
@@ -104,10 +109,10 @@ mod tests {
     fn long_rows_are_sorted_in_passes() {
         let of = |length: i64, kept| passes(DType::F32, &Expr::int(length), false, kept);
         assert_eq!(of(4096, None).len(), 1);
-        assert_eq!(of(20_000, None).len(), 2);
-        assert_eq!(of(100_000, None).len(), 3);
+        assert_eq!(of(8192, None).len(), 2);
+        assert_eq!(of(20_000, None).len(), 4);
         assert_eq!(of(1 << 20, Some(5)).len(), 2);
-        let merged: Vec<_> = of(100_000, Some(5000)).iter().map(|pass| (pass.merged, pass.kept)).collect();
-        assert_eq!(merged, [(None, None), (Some(4096), None), (Some(65_536), Some(5000))]);
+        let merged: Vec<_> = of(10_000, Some(5000)).iter().map(|pass| (pass.merged, pass.kept)).collect();
+        assert_eq!(merged, [(None, None), (Some(4096), None), (Some(8192), Some(5000))]);
     }
 }

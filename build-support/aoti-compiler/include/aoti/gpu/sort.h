@@ -1,6 +1,6 @@
 // Stable sorting of rows. Blocks sort runs in shared memory: every thread finds by binary search where its part of two sorted
-// runs begins, and merges from there (Odeh, Green, Mwassi, Shmueli & Birk 2012). What blocks sorted is merged by all threads:
-// each element is searched for in the other runs.
+// runs begins, and merges from there (Odeh, Green, Mwassi, Shmueli & Birk 2012). What blocks sorted is merged in the same way, of
+// which a block does a part.
 #pragma once
 
 #include "../rows.h"
@@ -30,6 +30,29 @@ template <class Item> AOTI_INLINE void in_order(Item &a, Item &b) {
 AOTI_INLINE void make_last(u64 &item) { item = ~u64(0); }
 AOTI_INLINE void make_last(WideItem &item) { item = {~u64(0), i64(~u64(0) >> 1)}; }
 
+// The elements from `diagonal` on of two sorted runs, one behind the other, as one.
+template <class Item> AOTI_INLINE void merge_some(const Item *left, int lefts, int rights, int diagonal, Item (&own)[kSorted]) {
+  const Item *right = left + lefts;
+  if (diagonal > lefts + rights) diagonal = lefts + rights;
+  int begin = diagonal > rights ? diagonal - rights : 0, end = diagonal < lefts ? diagonal : lefts;
+  while (begin < end) {
+    const int half = (begin + end) / 2;
+    if (is_before(left[half], right[diagonal - 1 - half]))
+      begin = half + 1;
+    else
+      end = half;
+  }
+  int i = begin, j = diagonal - begin;
+  AOTI_UNROLL_TIMES(4)
+  for (int k = 0; k < kSorted; ++k) {
+    make_last(own[k]);
+    if (i < lefts && (j >= rights || is_before(left[i], right[j])))
+      own[k] = left[i++];
+    else if (j < rights)
+      own[k] = right[j++];
+  }
+}
+
 // Sorts what a block has, in runs of Size: neighbours in order are in `items`.
 template <int Threads, int Size, class Item> AOTI_INLINE void sort_in_block(Item (&own)[kSorted], Item *items) {
   const int first = thread_index() * kSorted;
@@ -43,22 +66,7 @@ template <int Threads, int Size, class Item> AOTI_INLINE void sort_in_block(Item
     const bool in_warp = 2 * width <= kSorted * kWarp && Threads % kWarp == 0;
     in_warp ? warp_barrier() : barrier();
     const int low = first / (2 * width) * (2 * width), diagonal = first - low;
-    const Item *left = items + low, *right = left + width;
-    int begin = diagonal > width ? diagonal - width : 0, end = diagonal < width ? diagonal : width;
-    while (begin < end) {
-      const int half = (begin + end) / 2;
-      if (is_before(left[half], right[diagonal - 1 - half]))
-        begin = half + 1;
-      else
-        end = half;
-    }
-    int i = begin, j = diagonal - begin;
-    AOTI_UNROLL_TIMES(4)
-    for (int k = 0; k < kSorted; ++k) {
-      const bool goes_left = j >= width || (i < width && is_before(left[i], right[j]));
-      own[k] = goes_left ? left[i] : right[j];
-      goes_left ? ++i : ++j;
-    }
+    merge_some(items + low, width, width, diagonal, own);
     in_warp ? warp_barrier() : barrier();
     AOTI_UNROLL_TIMES(4)
     for (int k = 0; k < kSorted; ++k) items[first + k] = own[k];
@@ -124,46 +132,75 @@ AOTI_INLINE void sort_runs(const T *in, Places places, T *out, Index *index, i64
   }
 }
 
-// Sorted runs of `merged` elements as runs of `run`, or as a row of which `kept` are asked for. Runs of equal elements keep
-// their order.
-template <class T, bool Descending, class Place, class Index>
-AOTI_INLINE void merge_runs(const Run &context, const T *in, const Place *places, T *out, Index *index, i64 outer, i64 length,
-                            i64 inner, i64 run, i64 kept, i64 merged) {
-  // Searches that wait for memory together.
-  constexpr int together = 4;
-  i64 largest = 1;
-  while (largest * 2 <= merged) largest *= 2;
-  const i64 results = run < length ? length : kept;
-  parallel(context, outer * inner * length, 1, [&](i64 unit, i64, i64) {
-    const i64 column = unit % inner, at = unit / inner % length, row = unit / inner / length;
-    const T *elements = in + row * length * inner + column;
-    const i64 first = at / run * run, end = min_i64(first + run, length), own = (at - first) / merged;
-    const auto key = order_key<Descending>(elements + at * inner);
-    i64 rank = at - first - own * merged;
-    for (i64 number = 0; first + number * merged < end; number += together) {
-      i64 found[together], count[together];
-      AOTI_UNROLL_TIMES(4)
-      for (int k = 0; k < together; ++k) {
-        const i64 start = first + (number + k) * merged;
-        found[k] = 0, count[k] = number + k == own || start >= end ? 0 : min_i64(merged, end - start);
-      }
-      for (i64 step = largest; step > 0; step /= 2) {
-        AOTI_UNROLL_TIMES(4)
-        for (int k = 0; k < together; ++k) {
-          const i64 next = found[k] + step;
-          if (next > count[k]) continue;
-          const auto other = order_key<Descending>(elements + (first + (number + k) * merged + next - 1) * inner);
-          if (number + k < own ? other <= key : other < key) found[k] = next;
-        }
-      }
-      AOTI_UNROLL_TIMES(4)
-      for (int k = 0; k < together; ++k) rank += found[k];
+// How many of the first `diagonal` elements of two sorted runs are of the left one, which has the place before equal ones of
+// the right: found by all lanes of a warp.
+template <class Left, class Right>
+AOTI_INLINE i64 split_by_warp(i64 left, i64 right, i64 diagonal, const Left &left_key, const Right &right_key) {
+  i64 low = diagonal > right ? diagonal - right : 0, high = min_i64(diagonal, left);
+  const int lane = thread_index() % kWarp;
+  while (low < high) {
+    const i64 width = ceil_div(high - low, i64(kWarp)), at = low + (lane + 1) * width - 1;
+    int before = at < high && left_key(at) <= right_key(diagonal - 1 - at) ? 1 : 0;
+    // What holds for a lane holds for those before it.
+    for (int distance = 1; distance < kWarp; distance *= 2) before += shuffle_xor(before, distance);
+    low += before * width;
+    high = min_i64(high, low + width - 1);
+  }
+  return low;
+}
+
+// Pairs of sorted runs of `merged` elements as runs of twice as many, of which the last row keeps `kept`: a block has as many
+// results as it sorts.
+template <int Threads, class T, bool Descending, class Place, class Index>
+AOTI_INLINE void merge_runs(const T *in, const Place *places, T *out, Index *index, i64 outer, i64 length, i64 inner, i64 kept,
+                            i64 merged) {
+  using Item = SortItem<T>;
+  constexpr int size = Threads * kSorted;
+  alignas(16) AOTI_SHARED char memory[size * sizeof(Item)];
+  AOTI_SHARED i64 ends[2];
+  Item *const items = (Item *)memory;
+  const i64 chunks = ceil_div(length, i64(size)), count = outer * inner * chunks;
+  const i64 results = length <= 2 * merged ? kept : length;
+  for (i64 unit = block_index(); unit < count; unit += block_count()) {
+    const i64 row = unit / (inner * chunks), column = unit / chunks % inner, start = unit % chunks * size;
+    const i64 base = row * length * inner + column;
+    const i64 first = start / (2 * merged) * (2 * merged), left = min_i64(merged, length - first);
+    const i64 right = min_i64(merged, length - first - left), diagonal = start - first;
+    const i64 total = min_i64(size, left + right - diagonal);
+    const auto key = [&](i64 at) { return order_key<Descending>(in + base + at * inner); };
+    const int warp = thread_index() / kWarp;
+    if (warp < 2) {
+      const i64 end = split_by_warp(
+          left, right, warp == 0 ? diagonal : diagonal + total, [&](i64 i) { return key(first + i); },
+          [&](i64 i) { return key(first + left + i); });
+      if (thread_index() % kWarp == 0) ends[warp] = end;
     }
-    if (first + rank >= results) return;
-    const i64 to = (row * results + first + rank) * inner + column;
-    out[to] = elements[at * inner];
-    index[to] = Index(places[(row * length + at) * inner + column]);
-  });
+    barrier();
+    const i64 begin = ends[0];
+    const int own_left = int(ends[1] - begin);
+    const auto source = [&](i64 k) { return k < own_left ? first + begin + k : first + left + diagonal - begin + k - own_left; };
+    AOTI_UNROLL_TIMES(4)
+    for (int k = 0; k < kSorted; ++k) {
+      const int at = k * Threads + thread_index();
+      if (at < total) items[at] = item_of(key(source(at)), at);
+    }
+    barrier();
+    Item own[kSorted];
+    merge_some(items, own_left, int(total) - own_left, thread_index() * kSorted, own);
+    barrier();
+    AOTI_UNROLL_TIMES(4)
+    for (int k = 0; k < kSorted; ++k) items[thread_index() * kSorted + k] = own[k];
+    barrier();
+    for (int k = 0; k < kSorted; ++k) {
+      const int at = k * Threads + thread_index();
+      if (at < total && start + at < results) {
+        const i64 from = base + source(place_of(items[at])) * inner, to = (row * results + start + at) * inner + column;
+        out[to] = in[from];
+        index[to] = Index(places[from]);
+      }
+    }
+    barrier();
+  }
 }
 
 // Rows of any length, a block for each: positions are merged run by run, every thread finding by binary search where its

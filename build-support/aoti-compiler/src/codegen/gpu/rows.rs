@@ -29,10 +29,12 @@ fn sort(
     let descending = sorting.descending;
     let count = &rows.outer * &rows.inner;
     if let (Some(merged), Some(places)) = (sorting.merged, &places) {
+        let kept = scalar(&sorting.results(&rows.length));
         let body = format!(
-            "merge_runs<{element}, {descending}>(run, {input}, {places}, {outputs}, {sizes}, {merged});\n"
+            "merge_runs<{threads}, {element}, {descending}>({input}, {places}, {outputs}, {outer}, {length}, {inner}, {kept}, {merged});\n"
         );
-        return (body, Launch::of(&(&count * &rows.length), at_once, threads, MAX_BLOCKS));
+        let chunks = rows.length.ceil_div(&Expr::int(sorting::results_of_block(threads)), &NoRanges);
+        return (body, Launch::of(&(&count * &chunks), at_once, threads, MAX_BLOCKS));
     }
     let capacity = sorting::capacity(threads, at_once).unwrap_or_default();
     let fits = run.as_int().is_some_and(|run| run <= capacity);

@@ -111,7 +111,7 @@ pub(in crate::schedule) fn memory_cost(program: &Program, nest: &Nest, to_row: f
 /// Threads of a block for a row operation, and the rows that it works on at a time.
 fn rows_of_block(own: &RowOperation, ranges: &dyn Ranges) -> (i64, i64) {
     match own.op {
-        RowOp::Sort(sorting) if sorting.merged.is_some() => (BLOCK, BLOCK),
+        RowOp::Sort(sorting) if sorting.merged.is_some() => (sorting::MERGING, 1),
         RowOp::Sort(sorting) => {
             let length = own.length.interval(ranges).max;
             sorting::block_of(own.dtype, sorting.run.map_or(length, |run| run.min(length)))
