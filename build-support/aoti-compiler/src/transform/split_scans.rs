@@ -5,12 +5,16 @@
 
 use super::rewrite::{everywhere, rewrite};
 use crate::dtype::DType;
-use crate::graph::{BinaryOp, Builder, Coord, FloatTest, Graph, Node, Op, Relation, ScanOp, ValueId};
+use crate::graph::{
+    BinaryOp, Builder, Coord, FloatTest, FloatUnary, Graph, Node, Op, Relation, ScanOp, ValueId,
+};
 use crate::symbolic::Expr;
 use crate::target::Target;
 
 /// Elements from which on three steps take less than one.
-const ELEMENTS: i64 = 1 << 16;
+const ELEMENTS: i64 = 1 << 15;
+/// How many times slower logarithms of sums are than sums.
+const SLOWER: i64 = 4;
 /// Inner positions from which on threads side by side have rows of their own.
 const SIDE_BY_SIDE: i64 = 32;
 /// Rows that keep a GPU busy, where each has a block, and where each has a thread; and elements of a part at least.
@@ -27,26 +31,24 @@ pub fn split_scans(graph: Graph, target: &Target) -> Graph {
     everywhere(graph, &mut |graph, ranges| {
         rewrite(graph, ranges, &mut |rewriter, node| {
             let Op::Scan { op, axis } = node.op else { return None };
-            // Rare, and no sum of two operators.
-            if op == ScanOp::LogSumExp {
-                return None;
-            }
             let shape = &rewriter.builder.ty(node.inputs[0]).shape;
             let sizes: Vec<i64> = shape.iter().map(Expr::as_int).collect::<Option<_>>()?;
-            let length = part(&sizes, axis)?;
+            let length = part(&sizes, axis, op)?;
             Scan { op, axis, length, size: sizes[axis] }.split(&mut rewriter.builder, node)
         });
     })
 }
 
 /// The length of parts where rows are cut.
-fn part(sizes: &[i64], axis: usize) -> Option<i64> {
+fn part(sizes: &[i64], axis: usize, op: ScanOp) -> Option<i64> {
     let product = |sizes: &[i64]| sizes.iter().try_fold(1, |all: i64, size| all.checked_mul(*size));
     let inner = product(&sizes[axis + 1..])?;
     let rows = product(&sizes[..axis])?.checked_mul(inner)?;
     let (busy, least) = if inner >= SIDE_BY_SIDE { THREADS } else { BLOCKS };
+    let least = if op == ScanOp::LogSumExp { least.min(ELEMENTS / SLOWER / FEWEST) } else { least };
     let parts = busy.checked_div(rows)?.min(sizes[axis] / least);
-    let is_long = rows.checked_mul(sizes[axis])? >= ELEMENTS;
+    let is_slow = op == ScanOp::LogSumExp;
+    let is_long = rows.checked_mul(sizes[axis])? >= if is_slow { ELEMENTS / SLOWER } else { ELEMENTS };
     (is_long && parts >= FEWEST).then(|| sizes[axis] / parts)
 }
 
@@ -178,7 +180,7 @@ impl Scan {
         let by = match self.op {
             ScanOp::Sum => return Some((builder.binary(BinaryOp::Add, a, b).ok()?, None)),
             ScanOp::Prod => return Some((builder.binary(BinaryOp::Mul, a, b).ok()?, None)),
-            ScanOp::LogSumExp => return None,
+            ScanOp::LogSumExp => return Some((log_sum(builder, a, b)?, None)),
             ScanOp::Max => Relation::Ge,
             ScanOp::Min => Relation::Le,
         };
@@ -204,6 +206,19 @@ impl Scan {
             several => builder.cat(several, self.axis).ok(),
         }
     }
+}
+
+/// log(exp(a) + exp(b)). Of equal infinities there is no difference.
+fn log_sum(builder: &mut Builder, a: ValueId, b: ValueId) -> Option<ValueId> {
+    let high = builder.binary(BinaryOp::Maximum, a, b).ok()?;
+    let low = builder.binary(BinaryOp::Minimum, a, b).ok()?;
+    let equal = builder.binary(Relation::Eq, low, high).ok()?;
+    let apart = builder.binary(BinaryOp::Sub, low, high).ok()?;
+    let zero = builder.full_like(0.0, apart);
+    let apart = builder.select(equal, zero, apart).ok()?;
+    let ratio = builder.unary(FloatUnary::Exp, apart);
+    let more = builder.unary(FloatUnary::Log1p, ratio);
+    builder.binary(BinaryOp::Add, high, more).ok()
 }
 
 #[cfg(test)]
@@ -242,6 +257,27 @@ mod tests {
         let inputs = [Tensor::from_f32(&sizes, &values)];
         assert_eq!(evaluate(&split, &inputs).expect("it runs"), evaluate(&graph, &inputs).expect("it runs"));
         print(&split).matches(&format!("{op} ")).count()
+    }
+
+    #[test]
+    fn logarithms_of_sums_are_cut_sooner() {
+        let length = 9001;
+        let graph = parse(&format!(
+            "graph \"t\" {{ input %x \"x\": f32[1, {length}] %y: f32[1, {length}] = logcumsumexp %x axis 1 output %y }}"
+        ));
+        let graph = graph.expect("the text parses");
+        let target = Target::Gpu(GpuTarget::named("sm_90a").expect("an architecture"));
+        let split = dce(split_scans(graph.clone(), &target));
+        assert_eq!(print(&split).matches("logcumsumexp ").count(), 3, "{}", print(&split));
+        let mut values: Vec<f32> = (0..length).map(|k| (k * 7 % 11) as f32 - 5.0).collect();
+        values[..3000].fill(f32::NEG_INFINITY);
+        values[8000] = f32::INFINITY;
+        let inputs = [Tensor::from_f32(&[1, length], &values)];
+        let [own, expected] =
+            [&split, &graph].map(|graph| evaluate(graph, &inputs).expect("it runs")[0].to_f64());
+        for (own, expected) in own.iter().zip(&expected) {
+            assert!(own == expected || (own - expected).abs() < 1e-5, "{own} for {expected}");
+        }
     }
 
     #[test]
