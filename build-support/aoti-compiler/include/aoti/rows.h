@@ -95,28 +95,55 @@ struct ScanLogSumExp {
   }
 };
 
+// Rows that lie so many elements apart, at a time: their sums do not wait for each other.
+template <class Op, int Rows, class T>
+AOTI_INLINE void scan_some(const T *in, T *out, i64 length, i64 inner, i64 apart) {
+  computed<T> sums[Rows];
+  for (int k = 0; k < Rows; ++k) {
+    sums[k] = Op::first(read(in + k * apart));
+    write(out + k * apart, sums[k]);
+  }
+  for (i64 i = 1; i < length; ++i)
+    for (int k = 0; k < Rows; ++k) {
+      sums[k] = Op::next(sums[k], read(in + i * inner + k * apart));
+      write(out + i * inner + k * apart, sums[k]);
+    }
+}
 template <class Op, class T>
 AOTI_INLINE void scan(const Run &run, const T *in, T *out, i64 outer, i64 length, i64 inner) {
+  // Columns side by side are lanes.
+  [[maybe_unused]] constexpr int rows = 4, columns = 16;
+  if (length == 0) return;
   parallel(run, outer * inner, grain(run, 4096, length), [&](i64 begin, i64 end, i64) {
-    for (i64 u = begin; u < end; ++u) {
-      i64 base = u / inner * length * inner + u % inner;
-      if (length == 0) continue;
-      computed<T> sum = Op::first(read(in + base));
-      write(out + base, sum);
-      for (i64 i = 1; i < length; ++i) {
-        sum = Op::next(sum, read(in + base + i * inner));
-        write(out + base + i * inner, sum);
+    for (i64 u = begin; u < end;) {
+      const i64 base = u / inner * length * inner + u % inner;
+#if !AOTI_GPU
+      if (inner == 1 && u + rows <= end) {
+        scan_some<Op, rows>(in + base, out + base, length, 1, length);
+        u += rows;
+        continue;
       }
+      if (u % inner + columns <= inner && u + columns <= end) {
+        scan_some<Op, columns>(in + base, out + base, length, inner, 1);
+        u += columns;
+        continue;
+      }
+#endif
+      scan_some<Op, 1>(in + base, out + base, length, inner, 0);
+      ++u;
     }
   });
 }
 
 // A later equal element takes over, and NaN stays.
 struct ScanMax {
-  template <class T> static AOTI_INLINE bool replaces(T x, T best) { return is_nan(x) | ((!is_nan(best)) & (x >= best)); }
+  // Without a look at NaN.
+  template <class T> static AOTI_INLINE bool stays(T x, T best) { return x < best; }
+  template <class T> static AOTI_INLINE bool replaces(T x, T best) { return is_nan(x) || (!is_nan(best) && x >= best); }
 };
 struct ScanMin {
-  template <class T> static AOTI_INLINE bool replaces(T x, T best) { return is_nan(x) | ((!is_nan(best)) & (x <= best)); }
+  template <class T> static AOTI_INLINE bool stays(T x, T best) { return x > best; }
+  template <class T> static AOTI_INLINE bool replaces(T x, T best) { return is_nan(x) || (!is_nan(best) && x <= best); }
 };
 
 template <class Op, class T>
@@ -127,11 +154,10 @@ AOTI_INLINE void scan_extreme(const Run &run, const T *in, T *out, i64 *index, i
       if (length == 0) continue;
       computed<T> best = read(in + base);
       i64 at = 0;
-      // Which of two is not to be foreseen: without a jump.
       for (i64 i = 0; i < length; ++i) {
         const computed<T> x = read(in + base + i * inner);
-        const bool replaces = Op::replaces(x, best);
-        best = replaces ? x : best, at = replaces ? i : at;
+        // Mostly it stays, and what follows does not wait for the answer.
+        if (__builtin_expect(!Op::stays(x, best), 0) && Op::replaces(x, best)) best = x, at = i;
         write(out + base + i * inner, best);
         index[base + i * inner] = at;
       }
