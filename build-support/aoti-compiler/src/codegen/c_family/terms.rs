@@ -480,7 +480,11 @@ mod tests {
         let of = |offset: &Expr| unbroken(offset, vector, "8");
         // Rolled: remainders that begin anew.
         let rolled = at.modulo(&Expr::int(100));
-        assert_eq!(of(&(&rolled + &row)).as_deref(), Some("(floor_mod(i1 + 7, 100) + 8 <= 100)"), "a rolled row");
+        assert_eq!(
+            of(&(&rolled + &row)).as_deref(),
+            Some("(floor_mod(i1 + 7, 100) + 8 <= 100)"),
+            "a rolled row"
+        );
         // Several axes as one: neighbours are side by side as long as they are of one row.
         let rows = at.floor_div(&Expr::int(100));
         assert!(of(&(&(&rows * 250) + &rolled)).is_some(), "a part of each row");

@@ -144,7 +144,6 @@ AOTI_KERNEL(512) k_columns(Run run, const f32 *in0, f32 *__restrict__ out0, f32 
     SumAccumulator<f32, 1> accumulator0;
     MinAccumulator<f32, 1> accumulator1;
     ArgAccumulator<f32, 1, false> accumulator2;
-    AOTI_UNROLL_TIMES(4)
     for (i32 i1 = team.member(); i1 < 3000; i1 += 64) {
       const auto stage0_t0 = load(lanes, in0 + (i0 + 70 * i1));
       accumulator0.add(lanes, slot, stage0_t0);
