@@ -117,6 +117,7 @@ fn scheduled(graph: &Graph, target: &Target, records: &Records) -> Result<Schedu
     let own = transform::fourier_to_products(graph.clone(), target);
     let own = transform::store_skinny_weights(own, target);
     let own = transform::split_reductions(own, target, &mut questions);
+    let own = transform::split_scans(own, target);
     let mut lowered = lower(&own, target, &mut questions);
     bounds::stay_within(&mut lowered, "lowering")?;
     check(&loops::verify(&lowered), "lowering");

@@ -26,6 +26,8 @@ mod drawn;
 mod emulated;
 #[path = "device/integers.rs"]
 mod integers;
+#[path = "device/order.rs"]
+mod order;
 #[path = "device/places.rs"]
 mod places;
 #[path = "device/repeated.rs"]
@@ -33,7 +35,7 @@ mod repeated;
 
 use emulated::{GFX9, GFX11, NVIDIA, case, emulated, emulated_with, program};
 
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "kernels",
     "control",
     "attention",
@@ -44,6 +46,7 @@ const NAMES: [&str; 12] = [
     "roles",
     "together",
     "narrow",
+    "order",
     ROUNDED,
     LIBRARY,
 ];

@@ -46,7 +46,9 @@ fn check(compiler: &str, flags: &[&str]) {
     // The special functions are scalar code, alike at all levels, so one level is enough; and it is the vectors for which
     // compilers have builtins of their own.
     let programs: &[&str] = match compiler {
-        "g++" | "clang++-19" if flags == ["-march=x86-64-v3"] => &["vec", "math", "parallel", "special"],
+        "g++" | "clang++-19" if flags == ["-march=x86-64-v3"] => {
+            &["vec", "math", "parallel", "special", "rows"]
+        }
         "g++" | "clang++-19" => &["vec", "math", "parallel"],
         _ => &["vec", "math"],
     };

@@ -9,8 +9,15 @@ fn order(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
-/// Stable sort along an axis: values and indices.
-pub(super) fn sort(x: &Tensor, axis: usize, descending: bool) -> (Tensor, Tensor) {
+/// What is sorted of a row: runs of so many elements, each by itself, of which the first so many are results.
+pub(super) struct Runs {
+    pub(super) length: usize,
+    pub(super) kept: usize,
+    pub(super) descending: bool,
+}
+
+/// Stable sort along an axis: values, and where in the row they were.
+pub(super) fn sort(x: &Tensor, axis: usize, runs: &Runs) -> (Tensor, Vec<i64>) {
     let compare: Box<dyn Fn(usize, usize) -> Ordering> = match x.lanes() {
         Lanes::F32(v) => Box::new(move |a, b| order(f64::from(v[a]), f64::from(v[b]))),
         Lanes::F64(v) => Box::new(move |a, b| order(v[a], v[b])),
@@ -20,24 +27,33 @@ pub(super) fn sort(x: &Tensor, axis: usize, descending: bool) -> (Tensor, Tensor
     let (length, inner) = (x.sizes()[axis], x.sizes()[axis + 1..].iter().product::<usize>());
     let outer: usize = x.sizes()[..axis].iter().product();
     let width = x.dtype().size();
-    let (mut values, mut indices) = (x.bytes().to_vec(), vec![0i64; x.numel()]);
+    let run = runs.length.min(length).max(1);
+    let kept = |start: usize| runs.kept.min(run.min(length - start));
+    let results: usize = (0..length).step_by(run).map(kept).sum();
+    let mut sizes = x.sizes().to_vec();
+    sizes[axis] = results;
+    let numel = outer * results * inner;
+    let (mut values, mut places) = (vec![0; numel * width], vec![0i64; numel]);
     for row in 0..outer {
         for column in 0..inner {
             let offset = |k: usize| (row * length + k) * inner + column;
-            let mut ranks: Vec<usize> = (0..length).collect();
-            ranks.sort_by(|a, b| {
-                let ascending = compare(offset(*a), offset(*b));
-                if descending { ascending.reverse() } else { ascending }
-            });
-            for (to, from) in ranks.into_iter().enumerate() {
-                indices[offset(to)] = from as i64;
-                let element = &x.bytes()[offset(from) * width..][..width];
-                values[offset(to) * width..][..width].copy_from_slice(element);
+            let mut to = row * results * inner + column;
+            for start in (0..length).step_by(run) {
+                let mut ranks: Vec<usize> = (start..length.min(start + run)).collect();
+                ranks.sort_by(|a, b| {
+                    let ascending = compare(offset(*a), offset(*b));
+                    if runs.descending { ascending.reverse() } else { ascending }
+                });
+                for from in ranks.into_iter().take(kept(start)) {
+                    places[to] = from as i64;
+                    let element = &x.bytes()[offset(from) * width..][..width];
+                    values[to * width..][..width].copy_from_slice(element);
+                    to += inner;
+                }
             }
         }
     }
-    let values = Tensor::new(x.dtype(), x.sizes().to_vec(), values).expect("the operand's own size");
-    (values, Tensor::from_i64(x.sizes(), &indices))
+    (Tensor::new(x.dtype(), sizes, values).expect("as many as were counted"), places)
 }
 
 /// Where each value would be inserted into its sorted row.

@@ -237,9 +237,12 @@ impl Run<'_> {
                 let (values, indices) = reduce::scan(*op, operand(0)?, *axis)?;
                 return Ok([Some(values), indices].into_iter().flatten().collect());
             }
-            Op::Sort { axis, descending } => {
-                let (values, indices) = order::sort(operand(0)?, *axis, *descending);
-                return Ok(vec![values, indices]);
+            Op::Sort { axis, descending, kept } => {
+                let kept = kept.and_then(|kept| usize::try_from(kept).ok()).unwrap_or(usize::MAX);
+                let runs = order::Runs { length: usize::MAX, kept, descending: *descending };
+                let (values, places) = order::sort(operand(0)?, *axis, &runs);
+                let sizes = values.sizes().to_vec();
+                return Ok(vec![values, Tensor::from_i64(&sizes, &places)]);
             }
             Op::SearchSorted { right } => order::search_sorted(operand(0)?, operand(1)?, *right)?,
             Op::Routine(routine) => {

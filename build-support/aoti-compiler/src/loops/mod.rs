@@ -306,16 +306,39 @@ pub struct RowOperation {
     pub inner: Expr,
 }
 
+/// What of each row is sorted, and what is known of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Sorting {
+    /// Largest first.
+    pub descending: bool,
+    /// Elements of the runs that are sorted, each by itself; whole rows without. The last run may be shorter.
+    pub run: Option<i64>,
+    /// Elements of the runs that are in order already, several of which are one run; nothing is without.
+    pub merged: Option<i64>,
+    /// How many of the first of each run are results; all without.
+    pub kept: Option<i64>,
+}
+
+impl Sorting {
+    /// Results of a row of so many elements. Runs of a size that is not known keep nothing.
+    pub fn results(&self, length: &Expr) -> Expr {
+        match (self.run, self.kept) {
+            (_, None) => length.clone(),
+            (None, Some(kept)) => Expr::int(kept),
+            (Some(run), Some(kept)) => Expr::int(
+                length.as_int().map_or(-1, |length| length / run * kept.min(run) + kept.min(length % run)),
+            ),
+        }
+    }
+}
+
 /// What a [`RowOperation`] does.
 #[derive(Clone, PartialEq, Debug)]
 pub enum RowOp {
     /// Running reduction.
     Scan(ScanOp),
-    /// Stable sort with indices.
-    Sort {
-        /// Largest first.
-        descending: bool,
-    },
+    /// Stable sort: outputs are values and places, those of the row, or of a second input that has places of its own.
+    Sort(Sorting),
     /// Insertion points: inputs are sorted rows of `length`, and values, `inner` of them per row.
     SearchSorted {
         /// Right of equal elements.

@@ -92,9 +92,7 @@ impl Count<'_> {
                     RowOp::Scan(_) => 1.0,
                     RowOp::Matrices(_) => self.size(&own.length)? + self.size(&own.inner)?,
                     RowOp::Fourier(_) => 5.0 * self.size(&own.length)?.max(2.0).log2(),
-                    RowOp::Sort { .. } | RowOp::SearchSorted { .. } => {
-                        self.size(&own.length)?.max(2.0).log2()
-                    }
+                    RowOp::Sort(_) | RowOp::SearchSorted { .. } => self.size(&own.length)?.max(2.0).log2(),
                 };
                 self.operations += elements * each;
                 own.inputs.iter().for_each(|buffer| self.reads(*buffer, f64::INFINITY));

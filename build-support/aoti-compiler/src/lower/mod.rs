@@ -10,6 +10,7 @@ mod layout;
 mod neighbourhood;
 mod nodes;
 mod realize;
+mod sorting;
 mod turning;
 mod widening;
 

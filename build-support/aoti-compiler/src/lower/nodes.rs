@@ -73,7 +73,7 @@ impl<'a> Scope<'a> {
             Op::MatMul => self.matmul(node),
             Op::Conv(conv) => self.convolution(node, conv),
             Op::Scan { op, axis } => self.rows(node, RowOp::Scan(*op), *axis),
-            Op::Sort { axis, descending } => self.rows(node, RowOp::Sort { descending: *descending }, *axis),
+            Op::Sort { axis, descending, kept } => self.sort(node, *axis, *descending, *kept),
             Op::Routine(routine) => self.matrices(node, *routine),
             Op::Fourier(fourier) => self.fourier(node, *fourier),
             Op::SearchSorted { right } => self.search_sorted(node, *right),

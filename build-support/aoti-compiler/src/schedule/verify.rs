@@ -12,6 +12,7 @@ use super::mapping::{Along, CpuMapping, GpuMapping, Lanes, Mapping, Multiplier, 
 use super::memory::largest_scratch;
 use crate::graph::ranges_of;
 use crate::loops::{self, Kernel, KernelId, KernelKind, RowOp, Storage};
+use crate::select::sorting;
 use crate::select::{Choice, Template, libraries};
 use crate::target::{GpuTarget, Target};
 
@@ -209,7 +210,10 @@ fn check_mapping(schedule: &Schedule, kernel: &Kernel, mapping: &Mapping) -> Vec
                     let (together, apart) = (*rows == 1, rows == threads);
                     let can = match own.op {
                         RowOp::Scan(_) => together || apart,
-                        RowOp::Sort { .. } => together,
+                        RowOp::Sort(sorting) if sorting.merged.is_some() => {
+                            together && *threads == sorting::MERGING
+                        }
+                        RowOp::Sort(_) => sorting::capacity(*threads, *rows).is_some(),
                         RowOp::Matrices(_) | RowOp::SearchSorted { .. } | RowOp::Fourier(_) => apart,
                     };
                     if !can {

@@ -9,6 +9,7 @@ mod gemm;
 mod library;
 mod packing;
 mod scratch;
+pub(crate) mod sorting;
 #[cfg(test)]
 mod tests;
 
@@ -144,7 +145,7 @@ pub fn candidates(program: &Program, kernel: &Kernel, target: &Target) -> Vec<Ca
         KernelKind::Extern(_) => vec![only(Template::Extern, Scratch::default())],
         KernelKind::Rows(rows) => {
             let scratch = match rows.op {
-                RowOp::Sort { .. } => scratch::sort(&rows.length, target),
+                RowOp::Sort(_) => scratch::sort(rows, target),
                 RowOp::Matrices(routine) => scratch::matrix(routine, rows, target),
                 RowOp::Fourier(fourier) => scratch::fourier(&fourier, rows, target),
                 RowOp::Scan(_) | RowOp::SearchSorted { .. } => Scratch::default(),

@@ -152,9 +152,9 @@ pub(crate) fn row_bytes(program: &Program, id: crate::loops::BufferId) -> Expr {
     &Expr::product(&buffer.shape[outer..]) * i64::try_from(buffer.dtype.size()).expect("small")
 }
 
-/// Indices of one row that is sorted, in two arrays that are merged into each other.
-pub(super) fn sort(length: &Expr, target: &Target) -> Scratch {
-    Scratch::of_worker(aligned(&(length * 16), target))
+/// Elements of one row that is sorted with their places, in two arrays that are moved into each other.
+pub(super) fn sort(rows: &RowOperation, target: &Target) -> Scratch {
+    Scratch::of_worker(aligned(&(&rows.length * (2 * super::sorting::item_bytes(rows.dtype))), target))
 }
 
 /// What a routine works in for one matrix.

@@ -69,6 +69,7 @@ impl CpuTarget {
             near_weights: 1024 * 1024,
             attention_queries: 9,
             splits: Splits {
+                shared: None,
                 elements: 1 << 18,
                 part: 65536,
                 rows: 64,

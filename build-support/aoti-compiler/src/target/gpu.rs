@@ -253,6 +253,7 @@ impl GpuTarget {
             // The blocks of a cluster split products. Several hundred rows keep a device busy as they are: the second kernels of layer
             // norms over 1024 rows took a ninth of BERT's time on an H100.
             splits: Splits {
+                shared: Some(1 << 16),
                 elements: 1 << 18,
                 part: 256,
                 rows: 2048,

@@ -23,6 +23,8 @@ use crate::dtype::DType;
 pub struct Splits {
     /// Elements from which on a second step costs less than it saves.
     pub elements: i64,
+    /// Elements of one result from which on it is split although something else reads them as well; none where it never is.
+    pub shared: Option<i64>,
     /// Elements of a part at least.
     pub part: i64,
     /// Results of the first step that keep the device busy, where neighbours in memory are added up,

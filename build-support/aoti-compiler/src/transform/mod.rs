@@ -18,6 +18,7 @@ mod simplify;
 mod skinny_weights;
 mod splats;
 mod split_reductions;
+mod split_scans;
 #[cfg(test)]
 mod tests;
 mod widen;
@@ -36,6 +37,7 @@ pub use simplify::simplify;
 pub use skinny_weights::store_skinny_weights;
 pub use splats::fold_splats;
 pub use split_reductions::split_reductions;
+pub use split_scans::split_scans;
 pub use widen::widen;
 
 use crate::graph::{Graph, verify};

@@ -1,12 +1,14 @@
 //! Long sums with few results, of reductions and of matrix products, are done in two steps: parts of them first, then what the
 //! parts gave. All multiprocessors of a GPU, or all threads of a processor, have work then, where each result would keep one
-//! of them busy.
+//! of them busy. The position of an extreme is that of its part and that in the part.
 //!
 //! How many parts there are is a matter of sizes and of the kind of device, or of a record: sums are in the same order in every
 //! run, whatever the number of threads.
 
+mod parts;
+
+use self::parts::split_reduction;
 use super::rewrite::{Rewriter, count_uses, everywhere, rewrite};
-use crate::dtype::Category;
 use crate::graph::{Builder, Graph, Node, Op, ReduceOp, ValueId};
 use crate::questions::{Answer, KernelKey, Questions};
 use crate::schedule::Setting;
@@ -25,9 +27,13 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Questions
         let (uses, folds) = (count_uses(graph), count_folds(graph));
         rewrite(graph, ranges, &mut |rewriter, node| {
             let sum = match &node.op {
-                // What something else reads as well is one kernel with it, as rows of a softmax are.
-                Op::Reduce { .. } if uses[node.inputs[0]] > folds[node.inputs[0]] => None,
-                Op::Reduce { op, axes } => reduction(&rewriter.builder, node, (*op, axes), &splits),
+                Op::Reduce { op, axes } => {
+                    let sum = reduction(&rewriter.builder, node, (*op, axes), &splits)?;
+                    // What something else reads as well is one kernel with it, as rows of a softmax are, unless rows are long.
+                    let is_shared = uses[node.inputs[0]] > folds[node.inputs[0]];
+                    let apart = splits.shared.is_some_and(|long| sum.is_typical && sum.inner >= long);
+                    (!is_shared || apart).then_some(sum)
+                }
                 Op::MatMul => product(rewriter, node, splits.products.as_ref()?),
                 Op::Constant(_)
                 | Op::Full(_)
@@ -65,11 +71,15 @@ pub fn split_reductions(graph: Graph, target: &Target, questions: &mut Questions
 /// A sum that may be split.
 struct Sum {
     kind: Kind,
+    /// The sizes of what is added up, neighbouring axes that are reduced as one.
+    shape: Vec<i64>,
     /// The axes that can be cut, with their sizes.
     axes: Vec<(usize, i64)>,
     /// What it costs in one go.
     work: Cost,
     results: i64,
+    /// What one result adds up.
+    inner: i64,
     /// Whether it is split without a record.
     is_typical: bool,
     /// As many parts as keep the device busy, and as many as are long enough.
@@ -83,13 +93,36 @@ enum Kind {
     Product,
 }
 
-/// An axis, and into how many parts it is cut.
-type Cut = (usize, i64);
+/// How an axis is cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Cut {
+    axis: usize,
+    /// Parts of one length. What is behind them is a shorter part.
+    parts: i64,
+    length: i64,
+}
+
+/// Elements that parts begin at multiples of, where parts are several times as long.
+const ALIGNED: i64 = 64;
 
 impl Sum {
-    /// Cuts into at most so many parts.
+    /// Cuts into at most so many parts, of one length where the sizes allow.
     fn cut(&self, most: i64) -> Option<Cut> {
-        self.axes.iter().find_map(|(axis, size)| Some((*axis, divisor(*size, most)?)))
+        let even = |(axis, size): &(usize, i64)| {
+            let parts = divisor(*size, most)?;
+            Some(Cut { axis: *axis, parts, length: size / parts })
+        };
+        let uneven = || {
+            let (axis, size) = *self.axes.iter().max_by_key(|(_, size)| *size)?;
+            let length = size.checked_div(most).filter(|length| most > 1 && *length > 0)?;
+            let length = if length >= 4 * ALIGNED { length / ALIGNED * ALIGNED } else { length };
+            Some(Cut { axis, parts: size / length, length })
+        };
+        let can_be_uneven = match self.kind {
+            Kind::Reduction(_) => true,
+            Kind::Product => false,
+        };
+        self.axes.iter().find_map(even).or_else(|| if can_be_uneven { uneven() } else { None })
     }
 
     /// How it is cut: as a record says or as is thought to be better.
@@ -109,7 +142,7 @@ impl Sum {
             cut(self.busy, self.long.saturating_mul(CLOSE)),
         ];
         for other in others {
-            let parts = |cut: &Option<Cut>| cut.map_or(1, |(_, parts)| parts);
+            let parts = |cut: &Option<Cut>| cut.map_or(1, |cut| cut.parts);
             if cuts.iter().all(|own| parts(own) != parts(&other)) {
                 cuts.push(other);
             }
@@ -124,18 +157,20 @@ impl Sum {
 
     /// A cut as an answer. More parts than typical are more work for one thread.
     fn answer(&self, cut: Option<Cut>, typical: Option<Cut>) -> Answer {
-        let Some((_, parts)) = cut else { return Answer::new(Setting::Parts(1), self.work) };
+        let Some(Cut { parts, .. }) = cut else { return Answer::new(Setting::Parts(1), self.work) };
         let between = 2.0 * parts as f64 * self.results as f64;
         let cost = self.work.and(Item::Access, between).and_kernel();
-        let is_shared = typical.is_none_or(|(_, typical)| parts > typical);
+        let is_shared = typical.is_none_or(|typical| parts > typical.parts);
         Answer { is_shared, ..Answer::new(Setting::Parts(parts), cost) }
     }
 
     /// The sum of parts.
     fn split(&self, builder: &mut Builder, node: &Node, cut: Cut) -> Option<ValueId> {
         match self.kind {
-            Kind::Reduction(op) => split_reduction(builder, node, op, cut),
-            Kind::Product => split_product(builder, node, cut.1),
+            Kind::Reduction(op) => {
+                split_reduction(builder, node.inputs[0], op, (&self.shape, &self.axes), cut)
+            }
+            Kind::Product => split_product(builder, node, cut.parts),
         }
     }
 }
@@ -149,20 +184,6 @@ fn count_folds(graph: &Graph) -> SecondaryMap<ValueId, usize> {
     counts
 }
 
-/// Whether results of parts are all that the whole needs.
-fn is_associative(op: ReduceOp) -> bool {
-    match op {
-        ReduceOp::Sum
-        | ReduceOp::Prod
-        | ReduceOp::Max
-        | ReduceOp::Min
-        | ReduceOp::Any
-        | ReduceOp::All
-        | ReduceOp::Xor => true,
-        ReduceOp::ArgMax | ReduceOp::ArgMin => false,
-    }
-}
-
 /// A reduction that may be split.
 fn reduction(
     builder: &Builder,
@@ -171,13 +192,10 @@ fn reduction(
     splits: &Splits,
 ) -> Option<Sum> {
     let ty = builder.ty(node.inputs[0]);
-    // Narrow numbers would be rounded twice.
-    if !is_associative(op) || ty.dtype.category() == Category::Float && ty.dtype.compute() != ty.dtype {
-        return None;
-    }
     let sizes: Vec<i64> = ty.shape.iter().map(Expr::as_int).collect::<Option<_>>()?;
+    let (shape, axes) = joined(&sizes, axes)?;
     let product = |of: &dyn Fn(usize) -> bool| -> Option<i64> {
-        (0..sizes.len()).filter(|axis| of(*axis)).try_fold(1, |all: i64, axis| all.checked_mul(sizes[axis]))
+        (0..shape.len()).filter(|axis| of(*axis)).try_fold(1, |all: i64, axis| all.checked_mul(shape[axis]))
     };
     let (inner, results) = (product(&|axis| axes.contains(&axis))?, product(&|axis| !axes.contains(&axis))?);
     let elements = inner.checked_mul(results)?;
@@ -185,33 +203,38 @@ fn reduction(
         return None;
     }
     // Neighbouring results are one unit, where each is not one by itself.
-    let by_row = axes.contains(&(sizes.len() - 1));
+    let by_row = axes.contains(&(shape.len() - 1));
     let (own, wanted) = if by_row { (1, splits.rows) } else { (splits.chunk.min(results), splits.columns) };
     let units = results.checked_add(own - 1)? / own;
     let busy = wanted / units;
     Some(Sum {
         kind: Kind::Reduction(op),
-        axes: axes.iter().map(|axis| (*axis, sizes[*axis])).collect(),
+        axes: axes.iter().map(|axis| (*axis, shape[*axis])).collect(),
+        shape,
         work: Cost::of(Item::Access, elements as f64),
         results,
+        inner,
         is_typical: elements >= splits.elements && busy >= splits.fewest,
         busy,
         long: inner.checked_mul(own)? / splits.part,
     })
 }
 
-/// A reduction of an axis in parts, and of what these give.
-fn split_reduction(builder: &mut Builder, node: &Node, op: ReduceOp, (axis, parts): Cut) -> Option<ValueId> {
-    let Op::Reduce { axes, .. } = &node.op else { return None };
-    let x = node.inputs[0];
-    let mut shape = builder.ty(x).shape.clone();
-    let size = shape[axis].as_int()?;
-    shape.splice(axis..=axis, [Expr::int(parts), Expr::int(size / parts)]);
-    let inside: Vec<usize> = axes.iter().map(|own| if *own < axis { *own } else { *own + 1 }).collect();
-    let own = axis - axes.iter().filter(|other| **other < axis).count();
-    let apart = builder.reshape(x, &shape).ok()?;
-    let partial = builder.reduce(op, apart, &inside, false).ok()?;
-    builder.reduce(op, partial, &[own], false).ok()
+/// Sizes and reduced axes where neighbours of these are one.
+fn joined(sizes: &[i64], axes: &[usize]) -> Option<(Vec<i64>, Vec<usize>)> {
+    let (mut shape, mut reduced) = (Vec::<i64>::new(), vec![]);
+    for (axis, size) in sizes.iter().enumerate() {
+        if !axes.contains(&axis) {
+            shape.push(*size);
+        } else if axis > 0 && axes.contains(&(axis - 1)) {
+            let last = shape.last_mut()?;
+            *last = last.checked_mul(*size)?;
+        } else {
+            reduced.push(shape.len());
+            shape.push(*size);
+        }
+    }
+    Some((shape, reduced))
 }
 
 /// A product of few tiles and long sums, which may be the sum of products of parts of its depth.
@@ -240,9 +263,11 @@ fn product(rewriter: &Rewriter, node: &Node, splits: &ProductSplits) -> Option<S
     }
     Some(Sum {
         kind: Kind::Product,
+        shape: vec![],
         axes: vec![(left.len() - 1, *depth)],
         work: Cost::of(Item::Multiply, products as f64),
         results,
+        inner: *depth,
         is_typical: products >= splits.products && units < splits.enough,
         busy: splits.units / units,
         long: depth / splits.depth,

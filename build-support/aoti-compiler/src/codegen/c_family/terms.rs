@@ -9,7 +9,7 @@ use super::operations::{binary, cast, combined, unary};
 use crate::dtype::DType;
 use crate::graph::{Combine, Scalar};
 use crate::loops::{Access, Effect, Guard, Stage, Term, TermId};
-use crate::symbolic::{Expr, NoRanges, Symbol};
+use crate::symbolic::{Expr, NoRanges, Node, Symbol};
 use std::fmt::Write;
 
 /// Bytes of one access at most, and what memory begins at multiples of.
@@ -273,7 +273,11 @@ impl Context<'_> {
         }
         let index = self.lane_address(access, varying, vector);
         if guards.is_empty() {
-            format!("gather(lanes, {pointer}, {index})")
+            let gather = format!("gather(lanes, {pointer}, {index})");
+            match unbroken(&access.offset, vector, self.width).filter(|_| steady) {
+                Some(test) => format!("({test} ? load(lanes, {}) : {gather})", self.element(pointer, access)),
+                None => gather,
+            }
         } else {
             format!("gather_where(lanes, {pointer}, {index}, {}, {fill})", self.inside(guards, true))
         }
@@ -410,6 +414,38 @@ fn short_step(step: &Expr) -> Option<i64> {
     step.as_int().filter(|step| (1..=SHORT_STEP).contains(step))
 }
 
+/// A remainder by less than this is small too often for its lanes to be side by side.
+const SHORT_ROW: i64 = 64;
+
+/// When the elements of all lanes lie side by side, where that depends on the first lane: quotients and remainders of a
+/// position that moves with the lanes do not begin anew between them.
+fn unbroken(offset: &Expr, vector: Symbol, width: &str) -> Option<String> {
+    let (_, terms) = offset.as_sum();
+    let (mut step, mut rows) = (0, Vec::new());
+    for (term, coefficient) in terms.iter().filter(|(term, _)| term.mentions(vector)) {
+        if let Some((own, _)) = term.affine_in(vector) {
+            step += own.as_int()? * coefficient;
+            continue;
+        }
+        let (Node::Mod(position, size) | Node::FloorDiv(position, size)) = term.node() else { return None };
+        let moves = position.affine_in(vector).is_some_and(|(own, _)| own.is(1));
+        if !moves || size.mentions(vector) || size.as_int().is_some_and(|size| size < SHORT_ROW) {
+            return None;
+        }
+        if matches!(term.node(), Node::Mod(..)) {
+            step += coefficient;
+        }
+        if !rows.contains(&(position, size)) {
+            rows.push((position, size));
+        }
+    }
+    let test = |(position, size): &(&Expr, &Expr)| {
+        format!("{} + {width} <= {}", scalar(&position.modulo(size)), scalar(size))
+    };
+    let tests: Vec<String> = rows.iter().map(test).collect();
+    (step == 1 && !tests.is_empty()).then(|| format!("({})", tests.join(" && ")))
+}
+
 /// `low, high, condition` of the lanes in which guards hold, where each either holds for all lanes or moves with them.
 fn guard_window(guards: &[Guard], vector: Symbol, width: &str) -> Option<String> {
     let (mut low, mut high, mut tests) = (Vec::new(), Vec::new(), Vec::new());
@@ -430,4 +466,30 @@ fn guard_window(guards: &[Guard], vector: Symbol, width: &str) -> Option<String>
     };
     let test = if tests.is_empty() { "true".to_owned() } else { tests.join(" && ") };
     Some(format!("{}, {}, {test}", join(low, "max_i64", "0"), join(high, "min_i64", width)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_are_side_by_side_until_a_row_begins_anew() {
+        let vector = Symbol::axis(1);
+        let at = &Expr::sym(vector) + 7;
+        let row = &Expr::axis(0) * 100;
+        let of = |offset: &Expr| unbroken(offset, vector, "8");
+        // Rolled: remainders that begin anew.
+        let rolled = at.modulo(&Expr::int(100));
+        assert_eq!(
+            of(&(&rolled + &row)).as_deref(),
+            Some("(floor_mod(i1 + 7, 100) + 8 <= 100)"),
+            "a rolled row"
+        );
+        // Several axes as one: neighbours are side by side as long as they are of one row.
+        let rows = at.floor_div(&Expr::int(100));
+        assert!(of(&(&(&rows * 250) + &rolled)).is_some(), "a part of each row");
+        assert_eq!(of(&(&rows + &(&rolled * 250))), None, "a turned matrix");
+        assert_eq!(of(&at.modulo(&Expr::int(9))), None, "rows are short");
+        assert_eq!(of(&(&at * 2).modulo(&Expr::int(100))), None, "every other element");
+    }
 }

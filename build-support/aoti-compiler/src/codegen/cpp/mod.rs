@@ -116,6 +116,6 @@ fn header_of_rows(kernel: &Kernel) -> &'static [Header] {
     match rows.op {
         RowOp::Matrices(_) => &[Header::Linalg],
         RowOp::Fourier(_) => &[Header::Fourier],
-        RowOp::Scan(_) | RowOp::Sort { .. } | RowOp::SearchSorted { .. } => &[Header::Rows],
+        RowOp::Scan(_) | RowOp::Sort(_) | RowOp::SearchSorted { .. } => &[Header::Rows],
     }
 }

@@ -39,9 +39,12 @@ pub(super) fn print(parameters: &Parameters, rows: &RowOperation, scratch: &Scra
                 )
             }
         }
-        RowOp::Sort { descending } => {
+        RowOp::Sort(sorting) => {
+            debug_assert!(sorting.run.is_none() && sorting.merged.is_none(), "processors sort whole rows");
+            let kept = scalar(&sorting.results(&rows.length));
             format!(
-                "sort_rows<{element}, {descending}>(run, {}, {}, {}, {outer}, {length}, {inner});\n",
+                "sort_rows<{element}, {}>(run, {}, {}, {}, {outer}, {length}, {inner}, {kept});\n",
+                sorting.descending,
                 name(0),
                 output(0),
                 output(1)

@@ -288,7 +288,11 @@ impl Printer<'_> {
             _ => ("step".to_owned(), self.unit_axes(&axes, "step")),
         };
         // Several loads are on their way before the first is needed, where no store is between them.
-        let sums_only = stage.effects.iter().all(|effect| matches!(effect, Effect::Accumulate { .. }));
+        // Positions of extremes are compared step by step, and clang says of such loops that it leaves them as they are.
+        let sums_only = stage.effects.iter().all(|effect| match effect {
+            Effect::Accumulate { accumulator, .. } => !self.nest.accumulators[*accumulator].op.is_arg(),
+            Effect::Store { .. } => false,
+        });
         let unroll = if sums_only { "AOTI_UNROLL_TIMES(4)\n" } else { "" };
         format!(
             "{unroll}for ({index} {name} = team.member(); {name} < {}; {name} += {}) {{\n{}}}\n",

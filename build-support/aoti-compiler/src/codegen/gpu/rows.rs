@@ -6,10 +6,54 @@ use crate::codegen::c_family::function::Parameters;
 use crate::codegen::c_family::matrices::matrices;
 use crate::codegen::c_family::terms::type_name;
 use crate::graph::ScanOp;
-use crate::loops::{RowOp, RowOperation};
+use crate::loops::{RowOp, RowOperation, Sorting};
 use crate::schedule::mapping::IndexWidth;
-use crate::select::matrix_bytes;
+use crate::select::{matrix_bytes, sorting};
 use crate::symbolic::{Expr, NoRanges};
+
+/// Runs that are sorted by blocks, or merged by all threads.
+fn sort(
+    parameters: &Parameters,
+    rows: &RowOperation,
+    sorting: &Sorting,
+    (threads, at_once): (i64, i64),
+) -> (String, Launch) {
+    let element = type_name(rows.dtype);
+    let (outer, length, inner) = (scalar(&rows.outer), scalar(&rows.length), scalar(&rows.inner));
+    let input = parameters.buffer(rows.inputs[0]);
+    let outputs = format!("{}, {}", parameters.buffer(rows.outputs[0]), parameters.buffer(rows.outputs[1]));
+    let places = rows.inputs.get(1).map(|own| parameters.buffer(*own));
+    let run = sorting.run.map_or(rows.length.clone(), Expr::int);
+    let kept = sorting.kept.map_or(run.clone(), Expr::int);
+    let sizes = format!("{outer}, {length}, {inner}, {}, {}", scalar(&run), scalar(&kept));
+    let descending = sorting.descending;
+    let count = &rows.outer * &rows.inner;
+    if let (Some(merged), Some(places)) = (sorting.merged, &places) {
+        let kept = scalar(&sorting.results(&rows.length));
+        let body = format!(
+            "merge_runs<{threads}, {element}, {descending}>({input}, {places}, {outputs}, {outer}, {length}, {inner}, {kept}, {merged});\n"
+        );
+        let chunks = rows.length.ceil_div(&Expr::int(sorting::results_of_block(threads)), &NoRanges);
+        return (body, Launch::of(&(&count * &chunks), at_once, threads, MAX_BLOCKS));
+    }
+    let capacity = sorting::capacity(threads, at_once).unwrap_or_default();
+    let fits = run.as_int().is_some_and(|run| run <= capacity);
+    let places = places.unwrap_or("NoPlaces{}");
+    let in_block = format!(
+        "sort_runs<{threads}, {at_once}, {element}, {descending}>({input}, {places}, {outputs}, {sizes});\n"
+    );
+    let runs = rows.length.ceil_div(&run.maximum(&Expr::int(1)), &NoRanges);
+    let launch = Launch::of(&(&count * &runs), at_once, threads, MAX_BLOCKS);
+    if fits {
+        return (in_block, launch);
+    }
+    let kept = scalar(&sorting.results(&rows.length));
+    let body = format!(
+        "if ({length} <= {capacity})\n  {in_block}else\n  sort_long_rows<{threads}, {element}, {descending}>({input}, {outputs}, scratch, {outer}, {length}, {inner}, {kept});\n"
+    );
+    // Positions of a row are merged between two arrays.
+    (body, Launch { scratch: Some(&(&count * &rows.length) * 16), ..launch })
+}
 
 /// Bytes of a line of the cache.
 const LINE: i64 = 64;
@@ -52,16 +96,7 @@ pub(super) fn print(
             };
             (body, launch)
         }
-        RowOp::Sort { descending } => {
-            let body = format!(
-                "sort_rows<{threads}, {element}, {descending}>({}, {}, {}, scratch, {sizes});\n",
-                name(0),
-                output(0),
-                output(1)
-            );
-            // Positions of a row are merged between two arrays.
-            (body, Launch { scratch: Some(&(&count * &rows.length) * 16), ..launch })
-        }
+        RowOp::Sort(sorting) => sort(parameters, rows, sorting, (threads, at_once)),
         RowOp::Matrices(routine) => {
             // Each matrix has memory of its own, which no two share a line of.
             let bytes = &matrix_bytes(*routine, rows).ceil_div(&Expr::int(LINE), &NoRanges) * LINE;

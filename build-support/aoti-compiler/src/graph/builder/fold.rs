@@ -53,7 +53,31 @@ impl Builder {
         let ty = self.ty(x).clone();
         ensure!(axis < ty.rank(), "axis {axis} of {}", ty.rank());
         let indices = TensorType { dtype: DType::I64, shape: ty.shape.clone() };
-        let outputs = self.push(Op::Sort { axis, descending }, &[x], vec![ty, indices]);
+        let outputs = self.push(Op::Sort { axis, descending, kept: None }, &[x], vec![ty, indices]);
+        Ok((outputs[0], outputs[1]))
+    }
+
+    /// The first of a stable sort, `count` of them: values and indices.
+    pub fn sort_first(
+        &mut self,
+        x: ValueId,
+        axis: usize,
+        descending: bool,
+        count: &Expr,
+    ) -> Built<(ValueId, ValueId)> {
+        let ty = self.ty(x).clone();
+        ensure!(axis < ty.rank(), "axis {axis} of {}", ty.rank());
+        // Refuses more than there are.
+        let first = self.slice(x, axis, &Expr::int(0), count, 1)?;
+        let Some(kept) = count.as_int().filter(|_| *count != ty.shape[axis]) else {
+            let (values, indices) = self.sort(x, axis, descending)?;
+            let slice = |builder: &mut Self, value| builder.slice(value, axis, &Expr::int(0), count, 1);
+            return Ok((slice(self, values)?, slice(self, indices)?));
+        };
+        let shape = self.shape(first);
+        let indices = TensorType { dtype: DType::I64, shape: shape.clone() };
+        let values = TensorType { dtype: ty.dtype, shape };
+        let outputs = self.push(Op::Sort { axis, descending, kept: Some(kept) }, &[x], vec![values, indices]);
         Ok((outputs[0], outputs[1]))
     }
 

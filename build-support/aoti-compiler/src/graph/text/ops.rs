@@ -51,7 +51,11 @@ impl<'a> Parser<'_, 'a> {
                 Op::Scatter { coords: self.coordinates()?, combine }
             }
             "cat" => Op::Cat { axis: self.axis()? },
-            "sort" => Op::Sort { axis: self.axis()?, descending: self.cursor.eat_word("descending") },
+            "sort" => Op::Sort {
+                axis: self.axis()?,
+                descending: self.cursor.eat_word("descending"),
+                kept: if self.cursor.eat_word("first") { Some(self.cursor.number()?) } else { None },
+            },
             "searchsorted" => Op::SearchSorted { right: self.cursor.eat_word("right") },
             "fourier" => Op::Fourier(self.cursor.fourier()?),
             "extern" => Op::Extern(self.cursor.extern_call()?),

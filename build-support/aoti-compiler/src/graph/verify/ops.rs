@@ -84,10 +84,16 @@ impl Ctx<'_> {
                 ensure!(indices.len() == usize::from(op.has_indices()), "{} results", outs.len());
                 indices.iter().try_for_each(|indices| self.index_like(indices, x))
             }
-            (Op::Sort { axis, .. }, [x], [values, indices]) => {
+            (Op::Sort { axis, kept, .. }, [x], [values, indices]) => {
                 ensure!(*axis < x.rank(), "axis {axis} of {}", x.rank());
-                ensure!(self.same_type(values, x), "the result is {values}, the operand {x}");
-                self.index_like(indices, x)
+                let mut of_result = (*x).clone();
+                if let Some(kept) = kept {
+                    let fits = x.shape[*axis].as_int().is_none_or(|length| *kept <= length);
+                    ensure!(*kept >= 0 && fits, "{kept} of {} elements", x.shape[*axis]);
+                    of_result.shape[*axis] = Expr::int(*kept);
+                }
+                ensure!(self.same_type(values, &of_result), "the result is {values}, not {of_result}");
+                self.index_like(indices, &of_result)
             }
             (Op::SearchSorted { .. }, [sorted, values], [out]) => self.search_sorted(sorted, values, out),
             (Op::Routine(routine), operands, outs) => self.routine(*routine, operands, outs),

@@ -18,7 +18,7 @@ use super::{contract, fourier, matrices, movement, order, reduce};
 use crate::graph::{Part, SymbolSource};
 use crate::loops::{
     BufferId, Convolution, Kernel, KernelId, KernelKind, MatMul, MatrixOperand, Program, RowOp, RowOperation,
-    Step, Storage,
+    Sorting, Step, Storage,
 };
 use crate::schedule::Schedule;
 use crate::symbolic::{Expr, Symbol};
@@ -264,6 +264,36 @@ impl Machine<'_> {
         Ok(stage::flat(&result))
     }
 
+    /// Values, and places of the row or of the second input.
+    fn sort(
+        &mut self,
+        rows: &RowOperation,
+        sorting: &Sorting,
+        sizes: Vec<usize>,
+    ) -> Result<Vec<Tensor>, EvalError> {
+        let count = |own: Option<i64>| own.and_then(|own| usize::try_from(own).ok()).unwrap_or(usize::MAX);
+        let runs = order::Runs {
+            length: count(sorting.run),
+            kept: count(sorting.kept),
+            descending: sorting.descending,
+        };
+        let x = self.shaped(rows.inputs[0], sizes.clone())?;
+        let (values, mut places) = order::sort(&x, 1, &runs);
+        if let Some(own) = rows.inputs.get(1) {
+            let own = self.shaped(*own, sizes.clone())?.to_i64();
+            let own = own.ok_or_else(|| EvalError::Malformed("places are integers".to_owned()))?;
+            let (results, inner) = (values.sizes()[1], sizes[2]);
+            for (to, place) in places.iter_mut().enumerate() {
+                let row = to / (results * inner) * sizes[1];
+                *place = own[(row + usize::try_from(*place).unwrap_or(0)) * inner + to % inner];
+            }
+        }
+        let dtype = self.program.buffers[rows.outputs[1]].dtype;
+        let places = Lanes::Int(places);
+        let places = Tensor::store(dtype, values.sizes().to_vec(), &places);
+        Ok(vec![values, places])
+    }
+
     fn rows(&mut self, rows: &RowOperation) -> Result<(), EvalError> {
         let [outer, length, inner]: [usize; 3] = self
             .symbols
@@ -276,11 +306,7 @@ impl Machine<'_> {
                 let (values, indices) = reduce::scan(*op, &x, 1)?;
                 [Some(values), indices].into_iter().flatten().collect()
             }
-            RowOp::Sort { descending } => {
-                let x = self.shaped(rows.inputs[0], vec![outer, length, inner])?;
-                let (values, indices) = order::sort(&x, 1, *descending);
-                vec![values, indices]
-            }
+            RowOp::Sort(sorting) => self.sort(rows, sorting, vec![outer, length, inner])?,
             RowOp::Matrices(routine) => {
                 let shaped = |parts: &[Part], buffers: &[BufferId]| -> Result<Vec<_>, EvalError> {
                     let sizes = parts.iter().map(|part| {

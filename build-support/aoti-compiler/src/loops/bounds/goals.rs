@@ -277,8 +277,12 @@ impl Goals<'_> {
         for (position, buffer) in rows.inputs.iter().enumerate() {
             self.fills(*buffer, &sizes(position));
         }
+        let results = match rows.op {
+            RowOp::Sort(sorting) => &along(&sorting.results(&rows.length)) * &rows.inner,
+            RowOp::Scan(_) | RowOp::SearchSorted { .. } | RowOp::Fourier(_) | RowOp::Matrices(_) => sizes(1),
+        };
         for buffer in &rows.outputs {
-            self.fills(*buffer, &sizes(1));
+            self.fills(*buffer, &results);
         }
     }
 

@@ -5,7 +5,7 @@ use crate::diagnostic::Diagnostics;
 use crate::graph::{ConstantId, ReduceOp, Routine, ScanOp};
 use crate::loops::{
     Accumulator, Attention, Axis, Buffer, BufferId, Channels, Convolution, ExternKernel, Kernel, KernelKind,
-    MatMul, MatrixOperand, Nest, OfNothing, Program, RowOp, RowOperation, Stage, Step, Storage,
+    MatMul, MatrixOperand, Nest, OfNothing, Program, RowOp, RowOperation, Sorting, Stage, Step, Storage,
 };
 use crate::symbolic::{Expr, Node, Symbol, SymbolKind};
 use crate::text::{Cursor, SyntaxError};
@@ -324,10 +324,20 @@ impl Parser<'_, '_> {
         self.stage(vec![])
     }
 
+    /// A number behind a word, where that is there.
+    fn count(&mut self, word: &str) -> Result<Option<i64>, SyntaxError> {
+        if self.cursor.eat_word(word) { self.cursor.number().map(Some) } else { Ok(None) }
+    }
+
     fn rows(&mut self) -> Result<RowOperation, SyntaxError> {
         let op = match self.cursor.word()? {
             "fourier" => RowOp::Fourier(self.cursor.fourier()?),
-            "sort" => RowOp::Sort { descending: self.cursor.eat_word("descending") },
+            "sort" => RowOp::Sort(Sorting {
+                descending: self.cursor.eat_word("descending"),
+                run: self.count("runs")?,
+                merged: self.count("of")?,
+                kept: self.count("first")?,
+            }),
             "searchsorted" => RowOp::SearchSorted { right: self.cursor.eat_word("right") },
             name => {
                 let routine = Routine::from_name(name).map(RowOp::Matrices);

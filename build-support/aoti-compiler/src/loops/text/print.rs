@@ -5,8 +5,8 @@ use crate::dtype::DType;
 use crate::graph::{Combine, Scalar};
 use crate::loops::{
     Access, Accumulator, Attention, Axis, BufferId, Channels, Convolution, Effect, Guard, Index, Kernel,
-    KernelId, KernelKind, MatrixOperand, Nest, Program, RowOp, RowOperation, Stage, Step, Storage, Term,
-    TypedTerm,
+    KernelId, KernelKind, MatrixOperand, Nest, Program, RowOp, RowOperation, Sorting, Stage, Step, Storage,
+    Term, TypedTerm,
 };
 use crate::symbolic::Expr;
 use crate::text::{
@@ -326,12 +326,23 @@ fn accumulator_line(index: usize, accumulator: &Accumulator) -> String {
     format!("accumulator acc{index}: {} {dtype} in stage {stage}{position}", op.name())
 }
 
+fn sorting_text(sorting: &Sorting) -> String {
+    let part =
+        |word: &str, count: Option<i64>| count.map_or(String::new(), |count| format!(" {word} {count}"));
+    format!(
+        "sort{}{}{}{}",
+        if sorting.descending { " descending" } else { "" },
+        part("runs", sorting.run),
+        part("of", sorting.merged),
+        part("first", sorting.kept)
+    )
+}
+
 fn row_operation(rows: &RowOperation) -> String {
     let op = match &rows.op {
         RowOp::Fourier(fourier) => &format!("fourier {}", fourier.text()),
         RowOp::Scan(op) => op.name(),
-        RowOp::Sort { descending: false } => "sort",
-        RowOp::Sort { descending: true } => "sort descending",
+        RowOp::Sort(sorting) => &sorting_text(sorting),
         RowOp::SearchSorted { right: false } => "searchsorted",
         RowOp::SearchSorted { right: true } => "searchsorted right",
         RowOp::Matrices(routine) => routine.name(),

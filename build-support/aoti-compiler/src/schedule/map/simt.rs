@@ -9,6 +9,7 @@ use crate::loops::{
     Storage,
 };
 use crate::schedule::mapping::{Along, GpuMapping, IndexWidth, Rows, Teams, Tile, is_row, row_bytes};
+use crate::select::sorting;
 use crate::symbolic::{Expr, NoRanges, Ranges, Symbol};
 use crate::target::{Cost, GpuTarget, Item};
 
@@ -20,6 +21,8 @@ const SIDE_BY_SIDE: i64 = 32;
 const ROW_EACH: i64 = 64;
 /// Rows from which on a thread for each is enough of them.
 const MANY_ROWS: i64 = 1 << 14;
+/// Rows up to which each may have a multiprocessor.
+const FEW_ROWS: i64 = 512;
 /// Neighbouring elements that a thread has of a row that a block scans (`kScanned` of `gpu/scan.h`).
 const SCANNED_AT_ONCE: i64 = 4;
 /// Inner positions up to which one thread does them alone.
@@ -108,7 +111,11 @@ pub(in crate::schedule) fn memory_cost(program: &Program, nest: &Nest, to_row: f
 /// Threads of a block for a row operation, and the rows that it works on at a time.
 fn rows_of_block(own: &RowOperation, ranges: &dyn Ranges) -> (i64, i64) {
     match own.op {
-        RowOp::Sort { .. } => (BLOCK, 1),
+        RowOp::Sort(sorting) if sorting.merged.is_some() => (sorting::MERGING, 1),
+        RowOp::Sort(sorting) => {
+            let length = own.length.interval(ranges).max;
+            sorting::block_of(own.dtype, sorting.run.map_or(length, |run| run.min(length)))
+        }
         RowOp::Matrices(_) | RowOp::SearchSorted { .. } | RowOp::Fourier(_) => (ROW_EACH, ROW_EACH),
         RowOp::Scan(_) => {
             let longest = own.length.interval(ranges).max;
@@ -118,9 +125,10 @@ fn rows_of_block(own: &RowOperation, ranges: &dyn Ranges) -> (i64, i64) {
             if longest <= ALONE || fills {
                 return (ROW_EACH, ROW_EACH);
             }
-            // A thread has several neighbouring elements of a row at a time.
-            let each = longest.min(BLOCK * SCANNED_AT_ONCE) / SCANNED_AT_ONCE;
-            (each.unsigned_abs().next_power_of_two().clamp(64, BLOCK.unsigned_abs()).cast_signed(), 1)
+            // A thread has several neighbouring elements of a row at a time. Few rows leave a multiprocessor to each.
+            let most = if positions < FEW_ROWS { 4 * BLOCK } else { BLOCK };
+            let each = longest.min(most * SCANNED_AT_ONCE) / SCANNED_AT_ONCE;
+            (each.unsigned_abs().next_power_of_two().clamp(64, most.unsigned_abs()).cast_signed(), 1)
         }
     }
 }

@@ -66,10 +66,7 @@ fn msort(cx: &mut Context, a: &Args) -> Rule {
 fn topk(cx: &mut Context, a: &Args) -> Rule {
     let (x, axis) = along(cx, a, -1)?;
     let count = a.sym("k")?;
-    let (values, indices) = cx.b.sort(x, axis, a.bool_or("largest", true)?)?;
-    let first = Expr::int(0);
-    let values = cx.b.slice(values, axis, &first, &count, 1)?;
-    let indices = cx.b.slice(indices, axis, &first, &count, 1)?;
+    let (values, indices) = cx.b.sort_first(x, axis, a.bool_or("largest", true)?, &count)?;
     if cx.b.rank(a.tensor("self")?) == 0 && count.is(0) {
         return Ok(Outputs::Many(vec![Some(values), Some(indices)]));
     }

@@ -45,21 +45,82 @@ fn long_sums_with_few_results_are_two_steps() {
 fn short_sums_and_those_with_many_results_stay() {
     assert_eq!(of_matrix(128, 1024, "sum", "0", "1024"), 1, "there is little to add up");
     assert_eq!(of_matrix(65536, 1024, "sum", "1", "65536"), 1, "there are results for everyone");
-    assert_eq!(of_matrix(65537, 1024, "sum", "0", "1024"), 1, "there are no parts of one size");
     assert_eq!(of_matrix(1024, 768, "sum", "1", "1024"), 1, "two parts are not worth a second step");
     assert_eq!(of_matrix(512, 1024, "sum", "1", "512"), 2);
 }
 
 #[test]
-fn what_others_read_as_well_stays_a_row() {
-    let body = "
-        input %x \"x\": f32[4, 1048576]
-        %e: f32[4, 1048576] = exp %x
-        %s: f32[4] = sum %e axes [1]
-        %t: f32[4, 1048576] = view %s [i0]
-        %y: f32[4, 1048576] = mul %e, %t
-        output %y \"y\"";
-    assert_eq!(reductions(body), 1);
+fn what_others_read_as_well_stays_a_row_unless_it_is_long() {
+    let body = |length: i64| {
+        format!(
+            "input %x \"x\": f32[16, {length}]
+             %e: f32[16, {length}] = exp %x
+             %s: f32[16] = sum %e axes [1]
+             %t: f32[16, {length}] = view %s [i0]
+             %y: f32[16, {length}] = mul %e, %t
+             output %y \"y\""
+        )
+    };
+    assert_eq!(reductions(&body(32768)), 1);
+    assert_eq!(reductions(&body(1 << 20)), 2);
+}
+
+/// A graph before and after it is split for a GPU, which give the same for an input.
+#[track_caller]
+fn gives_the_same(body: &str, x: &Tensor, kernels: usize) {
+    let graph = parse(&format!("graph \"test\" {{ {body} }}")).expect("the text parses");
+    let target = crate::target::GpuTarget::named("sm_90a").expect("an architecture");
+    let split = dce(split_reductions(graph.clone(), &Target::Gpu(target), &mut Questions::default()));
+    crate::graph::verify(&split).expect("the result is well formed");
+    assert_eq!(print(&split).matches(" axes [").count(), kernels, "{}", print(&split));
+    let inputs = std::slice::from_ref(x);
+    assert_eq!(evaluate(&split, inputs).expect("it runs"), evaluate(&graph, inputs).expect("it runs"));
+}
+
+#[test]
+fn parts_of_sizes_without_divisors_leave_a_shorter_one() {
+    // A prime number of rows.
+    let values: Vec<f32> = (0..65537 * 8).map(|k| (k * 7 % 11) as f32 - 5.0).collect();
+    let x = Tensor::from_f32(&[65537, 8], &values);
+    for (op, result) in [("sum", "f32"), ("max", "f32"), ("min", "f32")] {
+        let body =
+            format!("input %x \"x\": f32[65537, 8] %y: {result}[8] = {op} %x axes [0] output %y \"y\"");
+        gives_the_same(&body, &x, 3);
+    }
+}
+
+#[test]
+fn neighbouring_axes_are_cut_as_one() {
+    let values: Vec<f32> = (0..3 * 41 * 2503).map(|k| (k * 7 % 11) as f32 - 5.0).collect();
+    let x = Tensor::from_f32(&[3, 41, 2503, 1], &values);
+    let body = "input %x \"x\": f32[3, 41, 2503, 1] %y: f32[] = sum %x axes [0, 1, 2, 3] output %y \"y\"";
+    gives_the_same(body, &x, 3);
+}
+
+#[test]
+fn positions_of_extremes_are_those_of_the_first() {
+    for (length, place, extreme, op) in [
+        (1 << 18, 5, 9.0, "argmax"),
+        (1 << 18, 200_000, f32::NEG_INFINITY, "argmin"),
+        (262_147, 262_146, f32::NAN, "argmax"),
+    ] {
+        let mut values: Vec<f32> = (0..2 * length).map(|k| (k * 7 % 11) as f32 - 5.0).collect();
+        // The second row has it twice.
+        for at in [place, length + place, 2 * length - 1] {
+            values[at] = extreme;
+        }
+        let body = format!("input %x \"x\": f32[2, {length}] %y: i64[2] = {op} %x axes [1] output %y \"y\"");
+        let x = Tensor::from_f32(&[2, length], &values);
+        gives_the_same(&body, &x, if length % 2 == 0 { 3 } else { 5 });
+    }
+}
+
+#[test]
+fn narrow_numbers_are_rounded_once() {
+    let target = Target::Gpu(crate::target::GpuTarget::named("sm_90a").expect("an architecture"));
+    let body = "input %x \"x\": bf16[4, 262144] %y: bf16[4] = sum %x axes [1] output %y \"y\"";
+    let (split, _) = asked(body, &target, &Records::none());
+    assert_eq!(print(&split).matches("f32[4] = sum").count(), 1, "{}", print(&split));
 }
 
 /// A graph, split as records say, and what was asked.

@@ -28,7 +28,7 @@ extern "C" int32_t aoti_control_cuda_run(DeviceRun &run) {
   if (!(Checked(s1) <= Checked(s0))) return 2;
   launch(run, 9, 7, min_i64(1048576, -floor_div(-s1, 32)), 256, 0, input<f32>(run, 0), arena<f32>(run, 0), i32(s1)); // k_rows
   launch(run, 10, 8, 1, 512, 0, arena<f32>(run, 0), output<f32>(run, 2), i32(s1)); // k_sum
-  launch(run, 11, 9, min_i64(1048576, s1), 256, 0, arena<u8>(run, 96000), arena<f32>(run, 0), output<f32>(run, 4), arena<i64>(run, 32000), i64(s1)); // k_sorted
+  launch(run, 11, 9, min_i64(1048576, -floor_div(-s1, 64)), 128, 0, arena<f32>(run, 0), output<f32>(run, 4), arena<i64>(run, 32000), i64(s1)); // k_sorted
   launch(run, 12, 8, 1, 512, 0, output<f32>(run, 4), output<f32>(run, 3), i32(s1)); // k_sum
   return 0;
 }

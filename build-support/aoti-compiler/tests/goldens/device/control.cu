@@ -183,10 +183,10 @@ AOTI_KERNEL(512) k_sum(Run run, const f32 *in0, f32 *__restrict__ out0, i32 s1) 
 }
 AOTI_KERNEL_END(k_sum)
 
-AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1, i64 s1) {
+AOTI_KERNEL(128) k_sorted(Run run, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1, i64 s1) {
   (void)run;
   begin_kernel();
-  sort_rows<256, f32, false>(in0, out0, out1, scratch, s1, 8, 1);
+  sort_runs<128, 64, f32, false>(in0, NoPlaces{}, out0, out1, s1, 8, 1, 8, 8);
   let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_sorted)

@@ -131,7 +131,7 @@ AOTI_KERNEL(256) k_fewsum(Run run, const f32 *in0, f32 *__restrict__ out0) {
 }
 AOTI_KERNEL_END(k_fewsum)
 
-AOTI_KERNEL(512) k_columns(Run run, const f32 *in0, f32 *__restrict__ out0, f32 *__restrict__ out1, f32 *__restrict__ out2, i64 *__restrict__ out3) {
+AOTI_KERNEL(512) k_columns(Run run, const f32 *in0, f32 *__restrict__ out0, f32 *__restrict__ out1, i64 *__restrict__ out2) {
   (void)run;
   begin_kernel();
   constexpr Team<64, 8, true> team{};
@@ -146,11 +146,9 @@ AOTI_KERNEL(512) k_columns(Run run, const f32 *in0, f32 *__restrict__ out0, f32 
     ArgAccumulator<f32, 1, false> accumulator2;
     for (i32 i1 = team.member(); i1 < 3000; i1 += 64) {
       const auto stage0_t0 = load(lanes, in0 + (i0 + 70 * i1));
-      const auto stage0_t1 = -stage0_t0;
       accumulator0.add(lanes, slot, stage0_t0);
       accumulator1.add(lanes, slot, stage0_t0);
       accumulator2.add(lanes, slot, stage0_t0, broadcast(lanes, i64(i1)));
-      store_strided(lanes, out0 + (3000 * i0 + i1), 3000, stage0_t1);
     }
     accumulator0.combine(team);
     accumulator1.combine(team);
@@ -159,9 +157,9 @@ AOTI_KERNEL(512) k_columns(Run run, const f32 *in0, f32 *__restrict__ out0, f32 
     const auto stage1_t1 = accumulator1.value();
     const auto stage1_t2 = accumulator2.value();
     if (team.leads()) {
-      store(lanes, out1 + i0, stage1_t0);
-      store(lanes, out2 + i0, stage1_t1);
-      store(lanes, out3 + i0, stage1_t2);
+      store(lanes, out0 + i0, stage1_t0);
+      store(lanes, out1 + i0, stage1_t1);
+      store(lanes, out2 + i0, stage1_t2);
     }
   }
   let_next_kernel_come();
@@ -269,7 +267,7 @@ AOTI_KERNEL(256) k_picked(Run run, const i64 *in0, const f32 *in1, f32 *__restri
 }
 AOTI_KERNEL_END(k_picked)
 
-AOTI_KERNEL(256) k_map(Run run, const f32 *in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_map_map(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   let_next_kernel_come();
   begin_kernel();
@@ -285,7 +283,7 @@ AOTI_KERNEL(256) k_map(Run run, const f32 *in0, f32 *__restrict__ out0) {
     });
   }
 }
-AOTI_KERNEL_END(k_map)
+AOTI_KERNEL_END(k_map_map)
 
 AOTI_KERNEL(128) k_added(Run run, const f32 *in0, const i64 *in1, f32 *__restrict__ out0) {
   (void)run;
@@ -427,13 +425,180 @@ AOTI_KERNEL(256) k_lengthwise(Run run, const f32 *in0, f32 *__restrict__ out0) {
 }
 AOTI_KERNEL_END(k_lengthwise)
 
-AOTI_KERNEL(256) k_down(Run run, const f32 *in0, f32 *__restrict__ out0) {
+AOTI_KERNEL(256) k_map_map_2(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;
   begin_kernel();
-  scan_rows<256, ScanLogSumExp, f32>(in0, out0, 1, 3000, 70);
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 52325;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 i2 = unit * 4;
+    with_lanes<4>(i2, i32(209300), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load(lanes, aligned<16>(in0 + i2));
+      store(lanes, aligned<16>(out0 + i2), stage0_t0);
+    });
+  }
   let_next_kernel_come();
 }
-AOTI_KERNEL_END(k_down)
+AOTI_KERNEL_END(k_map_map_2)
+
+AOTI_KERNEL(64) k_rows_rows(Run run, const f32 *in0, f32 *__restrict__ out0) {
+  (void)run;
+  begin_kernel();
+  scan_rows<64, ScanLogSumExp, f32>(in0, out0, 46, 65, 70);
+  let_next_kernel_come();
+}
+AOTI_KERNEL_END(k_rows_rows)
+
+AOTI_KERNEL(256) k_map_map_3(Run run, const f32 *in0, f32 *__restrict__ out0) {
+  (void)run;
+  let_next_kernel_come();
+  begin_kernel();
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 700;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 i1 = unit * 1;
+    with_lanes<1>(i1, i32(700), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + i1);
+      store(lanes, out0 + i1, stage0_t0);
+    });
+  }
+}
+AOTI_KERNEL_END(k_map_map_3)
+
+AOTI_KERNEL(64) k_rows_rows_2(Run run, const f32 *in0, f32 *__restrict__ out0) {
+  (void)run;
+  let_next_kernel_come();
+  begin_kernel();
+  scan<ScanLogSumExp, f32>(run, in0, out0, 1, 10, 70);
+}
+AOTI_KERNEL_END(k_rows_rows_2)
+
+AOTI_KERNEL(256) k_map_map_4(Run run, const f32 *in0, f32 *__restrict__ out0) {
+  (void)run;
+  begin_kernel();
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 3220;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 steps = 70;
+    const i32 i0 = (unit / steps);
+    (void)i0;
+    const i32 i1 = unit % steps * 1;
+    with_lanes<1>(i1, i32(70), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (4550 * i0 + i1));
+      store(lanes, out0 + (70 * i0 + i1), stage0_t0);
+    });
+  }
+  let_next_kernel_come();
+}
+AOTI_KERNEL_END(k_map_map_4)
+
+AOTI_KERNEL(256) k_map_map_5(Run run, const f32 *in0, f32 *__restrict__ out0) {
+  (void)run;
+  let_next_kernel_come();
+  begin_kernel();
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 70;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 i0 = unit * 1;
+    with_lanes<1>(i0, i32(70), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = load(lanes, in0 + (i0 + 2));
+      store(lanes, out0 + i0, stage0_t0);
+    });
+  }
+}
+AOTI_KERNEL_END(k_map_map_5)
+
+AOTI_KERNEL(64) k_rows_rows_3(Run run, const f32 *in0, f32 *__restrict__ out0) {
+  (void)run;
+  begin_kernel();
+  scan_rows<64, ScanLogSumExp, f32>(in0, out0, 1, 47, 70);
+  let_next_kernel_come();
+}
+AOTI_KERNEL_END(k_rows_rows_3)
+
+AOTI_KERNEL(256) k_map_map_6(Run run, const f32 *in0, const f32 *in1, f32 *__restrict__ out0) {
+  (void)run;
+  begin_kernel();
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 104650;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 steps = 35;
+    const i32 i0 = (unit / steps) / (65);
+    (void)i0;
+    const i32 i1 = (unit / steps) % (65);
+    (void)i1;
+    const i32 i2 = unit % steps * 2;
+    with_lanes<2>(i2, i32(70), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = broadcast(Full<1>{}, i64(i0));
+      const auto stage0_t1 = broadcast(Full<1>{}, i64(0));
+      const auto stage0_t2 = stage0_t0 == stage0_t1;
+      const auto stage0_t8 = broadcast(Full<1>{}, 0.0f);
+      const auto stage0_t3 = load(lanes, aligned<8>(in0 + (4550 * i0 + 70 * i1 + i2)));
+      const auto stage0_t4 = load_between(lanes, in1 + (70 * i0 + i2 - 70), 0, lanes.width, u64(i0 - 1) < u64(47), 0.0f);
+      const auto stage0_t5 = maximum(stage0_t4, stage0_t3);
+      const auto stage0_t6 = minimum(stage0_t4, stage0_t3);
+      const auto stage0_t7 = stage0_t6 == stage0_t5;
+      const auto stage0_t9 = stage0_t6 - stage0_t5;
+      const auto stage0_v8 = spread(lanes, stage0_t8);
+      const auto stage0_t10 = select(stage0_t7, stage0_v8, stage0_t9);
+      const auto stage0_t11 = exp(stage0_t10);
+      const auto stage0_t12 = log1p(stage0_t11);
+      const auto stage0_t13 = stage0_t5 + stage0_t12;
+      const auto stage0_v2 = spread(lanes, stage0_t2);
+      const auto stage0_t14 = select(stage0_v2, stage0_t3, stage0_t13);
+      store(lanes, aligned<8>(out0 + (4550 * i0 + 70 * i1 + i2)), stage0_t14);
+    });
+  }
+  let_next_kernel_come();
+}
+AOTI_KERNEL_END(k_map_map_6)
+
+AOTI_KERNEL(256) k_map_map_7(Run run, const f32 *in0, const f32 *in1, f32 *__restrict__ out0) {
+  (void)run;
+  let_next_kernel_come();
+  begin_kernel();
+  constexpr Team<1, 256, false> team{};
+  const i32 units = 700;
+  for (i32 unit = i32(block_index()) * 256 + team.place(); unit < units; unit += i32(block_count()) * 256) {
+    const i32 steps = 70;
+    const i32 i0 = (unit / steps);
+    (void)i0;
+    const i32 i1 = unit % steps * 1;
+    with_lanes<1>(i1, i32(70), [&](auto lanes) {
+      constexpr Slot<0> slot{};
+      (void)slot;
+      const auto stage0_t0 = broadcast(Full<1>{}, i64(46));
+      const auto stage0_t1 = broadcast(Full<1>{}, i64(0));
+      const auto stage0_t2 = stage0_t0 == stage0_t1;
+      const auto stage0_t8 = broadcast(Full<1>{}, 0.0f);
+      const auto stage0_t3 = load(lanes, in0 + (70 * i0 + i1));
+      const auto stage0_t4 = load(lanes, in1 + (i1 + 2));
+      const auto stage0_t5 = maximum(stage0_t4, stage0_t3);
+      const auto stage0_t6 = minimum(stage0_t4, stage0_t3);
+      const auto stage0_t7 = stage0_t6 == stage0_t5;
+      const auto stage0_t9 = stage0_t6 - stage0_t5;
+      const auto stage0_v8 = spread(lanes, stage0_t8);
+      const auto stage0_t10 = select(stage0_t7, stage0_v8, stage0_t9);
+      const auto stage0_t11 = exp(stage0_t10);
+      const auto stage0_t12 = log1p(stage0_t11);
+      const auto stage0_t13 = stage0_t5 + stage0_t12;
+      const auto stage0_v2 = spread(lanes, stage0_t2);
+      const auto stage0_t14 = select(stage0_v2, stage0_t3, stage0_t13);
+      store(lanes, out0 + (70 * i0 + i1), stage0_t14);
+    });
+  }
+}
+AOTI_KERNEL_END(k_map_map_7)
 
 AOTI_KERNEL(128) k_lowest(Run run, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
@@ -459,18 +624,18 @@ AOTI_KERNEL(256) k_halfway(Run run, const f16 *in0, f16 *__restrict__ out0) {
 }
 AOTI_KERNEL_END(k_halfway)
 
-AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
+AOTI_KERNEL(128) k_sorted(Run run, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
   begin_kernel();
-  sort_rows<256, f32, true>(in0, out0, out1, scratch, 12, 260, 1);
+  sort_runs<128, 1, f32, true>(in0, NoPlaces{}, out0, out1, 12, 260, 1, 260, 260);
   let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_sorted)
 
-AOTI_KERNEL(256) k_ascending(Run run, char *scratch, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
+AOTI_KERNEL(128) k_ascending(Run run, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
   begin_kernel();
-  sort_rows<256, f32, false>(in0, out0, out1, scratch, 12, 260, 1);
+  sort_runs<128, 1, f32, false>(in0, NoPlaces{}, out0, out1, 12, 260, 1, 260, 260);
   let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_ascending)
@@ -482,6 +647,28 @@ AOTI_KERNEL(64) k_found(Run run, const f32 *in0, const f32 *in1, i64 *__restrict
   let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_found)
+
+AOTI_KERNEL(256) k_turned2(Run run, const f32 *in0, f32 *__restrict__ out0) {
+  (void)run;
+  begin_kernel();
+  constexpr Team<1, 256, true> team{};
+  const i32 units = 282;
+  for (i32 unit = i32(block_index()); unit < units; unit += i32(block_count())) {
+    const i32 across = ceil_div(i32(3000), 32), down = ceil_div(i32(70), 32);
+    const i32 i1 = unit % across * 32 + team.place() % 32;
+    const i32 i0 = unit / across % down * 32 + team.place() / 32 * 4;
+    const auto lanes = lanes_before<4>(i0, i32(70));
+    constexpr Slot<0> slot{};
+    (void)slot;
+    if (i1 < 3000) {
+      const auto stage0_t0 = load(lanes, in0 + (i0 + 70 * i1));
+      const auto stage0_t1 = -stage0_t0;
+      store_strided(lanes, out0 + (3000 * i0 + i1), 3000, stage0_t1);
+    }
+  }
+  let_next_kernel_come();
+}
+AOTI_KERNEL_END(k_turned2)
 
 AOTI_KERNEL(256) k_planes(Run run, const f32 *in0, f32 *__restrict__ out0) {
   (void)run;

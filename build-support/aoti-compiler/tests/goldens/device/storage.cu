@@ -95,10 +95,10 @@ AOTI_KERNEL(256) k_wf(Run run, const u16 *in0, f16 *__restrict__ out0, i32 s0) {
 }
 AOTI_KERNEL_END(k_wf)
 
-AOTI_KERNEL(256) k_order(Run run, char *scratch, const u64 *in0, u64 *__restrict__ out0, i64 *__restrict__ out1, i64 s0) {
+AOTI_KERNEL(128) k_order(Run run, const u64 *in0, u64 *__restrict__ out0, i64 *__restrict__ out1, i64 s0) {
   (void)run;
   begin_kernel();
-  sort_rows<256, u64, false>(in0, out0, out1, scratch, s0, 40, 1);
+  sort_runs<128, 8, u64, false>(in0, NoPlaces{}, out0, out1, s0, 40, 1, 40, 40);
   let_next_kernel_come();
 }
 AOTI_KERNEL_END(k_order)

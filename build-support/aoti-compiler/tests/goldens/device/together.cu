@@ -204,11 +204,11 @@ AOTI_KERNEL(256) k_exp(Run run, const f32 *in0, f32 *__restrict__ out0) {
 }
 AOTI_KERNEL_END(k_exp)
 
-AOTI_KERNEL(256) k_sorted(Run run, char *scratch, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
+AOTI_KERNEL(128) k_sorted(Run run, const f32 *in0, f32 *__restrict__ out0, i64 *__restrict__ out1) {
   (void)run;
-  begin_kernel();
-  sort_rows<256, f32, false>(in0, out0, out1, scratch, 33, 64, 1);
   let_next_kernel_come();
+  begin_kernel();
+  sort_runs<128, 8, f32, false>(in0, NoPlaces{}, out0, out1, 33, 64, 1, 64, 64);
 }
 AOTI_KERNEL_END(k_sorted)
 

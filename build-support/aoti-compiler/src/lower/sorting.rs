@@ -1,0 +1,43 @@
+//! Rows that are sorted, on GPUs by as many kernels as it takes.
+
+use super::Scope;
+use crate::graph::Node;
+use crate::loops::{KernelKind, RowOp, RowOperation, Sorting};
+use crate::select::sorting;
+use crate::symbolic::Expr;
+use crate::target::Target;
+
+impl<'a> Scope<'a> {
+    /// On GPUs as many kernels as it takes.
+    pub(super) fn sort(&mut self, node: &'a Node, axis: usize, descending: bool, kept: Option<i64>) {
+        let ty = self.graph.ty(node.inputs[0]).clone();
+        let passes = match self.target {
+            Target::Gpu(_) => sorting::passes(ty.dtype, &ty.shape[axis], descending, kept),
+            Target::Cpu(_) => vec![Sorting { descending, run: None, merged: None, kept }],
+        };
+        let places = sorting::places(&ty.shape[axis]);
+        let (outer, inner) = (Expr::product(&ty.shape[..axis]), Expr::product(&ty.shape[axis + 1..]));
+        let (mut inputs, mut length) = (vec![self.realize_now(node.inputs[0])], ty.shape[axis].clone());
+        for (number, pass) in passes.iter().enumerate() {
+            let results = pass.results(&length);
+            let outputs = if number + 1 == passes.len() {
+                node.outputs.iter().map(|output| self.new_home(*output)).collect()
+            } else {
+                let shape = vec![outer.clone(), results.clone(), inner.clone()];
+                let values = self.temporary(ty.dtype, shape.clone(), "sorted");
+                vec![values, self.temporary(places, shape, "places")]
+            };
+            let operation = RowOperation {
+                op: RowOp::Sort(*pass),
+                dtype: ty.dtype,
+                inputs: inputs.clone(),
+                outputs: outputs.clone(),
+                outer: outer.clone(),
+                length,
+                inner: inner.clone(),
+            };
+            self.run_kernel(Some(node), "sort", KernelKind::Rows(operation));
+            (inputs, length) = (outputs, results);
+        }
+    }
+}

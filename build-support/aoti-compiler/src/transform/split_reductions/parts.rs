@@ -1,0 +1,85 @@
+//! A reduction as reductions of parts of an axis, and one of what these give.
+
+use super::Cut;
+use crate::dtype::DType;
+use crate::graph::{BinaryOp, Builder, Coord, ReduceOp, ValueId};
+use crate::symbolic::Expr;
+
+/// A reduction of axes, one of them in parts, and of what these give. `shape` is that of `x` with some axes as one.
+pub(super) fn split_reduction(
+    builder: &mut Builder,
+    x: ValueId,
+    op: ReduceOp,
+    (shape, axes): (&[i64], &[(usize, i64)]),
+    cut: Cut,
+) -> Option<ValueId> {
+    let shape: Vec<Expr> = shape.iter().copied().map(Expr::int).collect();
+    let x = builder.reshape(x, &shape).ok()?;
+    let axes: Vec<usize> = axes.iter().map(|(axis, _)| *axis).collect();
+    let axes = axes.as_slice();
+    match op {
+        ReduceOp::ArgMax => position(builder, x, (ReduceOp::Max, op), cut),
+        ReduceOp::ArgMin => position(builder, x, (ReduceOp::Min, op), cut),
+        ReduceOp::Sum | ReduceOp::Prod => {
+            // Narrow numbers are rounded once, at the end.
+            let dtype = builder.dtype(x);
+            let wide = builder.cast(x, dtype.compute());
+            let (partial, own) = of_parts(builder, wide, op, axes, cut)?;
+            let whole = builder.reduce(op, partial, &[own], false).ok()?;
+            Some(builder.cast(whole, dtype))
+        }
+        ReduceOp::Max | ReduceOp::Min | ReduceOp::Any | ReduceOp::All | ReduceOp::Xor => {
+            let (partial, own) = of_parts(builder, x, op, axes, cut)?;
+            builder.reduce(op, partial, &[own], false).ok()
+        }
+    }
+}
+
+/// What each part gives, the last and shorter one included, and the axis of parts.
+fn of_parts(
+    builder: &mut Builder,
+    x: ValueId,
+    op: ReduceOp,
+    axes: &[usize],
+    Cut { axis, parts, length }: Cut,
+) -> Option<(ValueId, usize)> {
+    let size = builder.shape(x)[axis].as_int()?;
+    let inside: Vec<usize> = axes.iter().map(|own| if *own < axis { *own } else { *own + 1 }).collect();
+    let own = axis - axes.iter().filter(|other| **other < axis).count();
+    let mut results = vec![];
+    for (start, parts, length) in [(0, parts, length), (parts * length, 1, size - parts * length)] {
+        if length == 0 {
+            continue;
+        }
+        let piece = builder.slice(x, axis, &Expr::int(start), &Expr::int(parts * length), 1).ok()?;
+        let mut shape = builder.shape(piece);
+        shape.splice(axis..=axis, [Expr::int(parts), Expr::int(length)]);
+        let apart = builder.reshape(piece, &shape).ok()?;
+        results.push(builder.reduce(op, apart, &inside, false).ok()?);
+    }
+    let partial = if results.len() == 1 { results[0] } else { builder.cat(&results, own).ok()? };
+    Some((partial, own))
+}
+
+/// The first position of an extreme: that of the first part that has it, and that in this part.
+fn position(
+    builder: &mut Builder,
+    x: ValueId,
+    (extreme, place): (ReduceOp, ReduceOp),
+    cut: Cut,
+) -> Option<ValueId> {
+    let axes = [cut.axis];
+    let (values, own) = of_parts(builder, x, extreme, &axes, cut)?;
+    let (places, _) = of_parts(builder, x, place, &axes, cut)?;
+    let part = builder.reduce(place, values, &[own], false).ok()?;
+    let shape = builder.shape(part);
+    let coords = (0..builder.rank(places)).map(|axis| match axis.cmp(&own) {
+        std::cmp::Ordering::Less => Coord::Expr(Expr::axis(axis)),
+        std::cmp::Ordering::Equal => Coord::Indirect(0),
+        std::cmp::Ordering::Greater => Coord::Expr(Expr::axis(axis - 1)),
+    });
+    let inside = builder.gather(places, &[part], coords.collect(), &shape).ok()?;
+    let length = builder.full(cut.length, DType::I64, &shape);
+    let before = builder.binary(BinaryOp::Mul, part, length).ok()?;
+    builder.binary(BinaryOp::Add, before, inside).ok()
+}
