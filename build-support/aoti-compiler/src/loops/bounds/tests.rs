@@ -147,6 +147,28 @@ fn no_factor_of_an_extent_is_zero_where_the_loop_has_a_position() {
 }
 
 #[test]
+fn a_quotient_and_its_remainder_are_axes_of_their_own() {
+    let sizes =
+        "symbol s0 \"a\" in 0..1000 from input 0 axis 0 symbol s1 \"b\" in 0..1000 from input 0 axis 1";
+    let read = |offset: &str| {
+        format!(
+            "for [i0 < 4*s0, i1 < 5, i2 < s1] {{ stage [] {{ t0: f32 = load b0[{offset}] store b1[i0, i1, i2] = t0 }} }}"
+        )
+    };
+    let (from, to) = ("f32[20*s0*s1]", "f32[4*s0, 5, s1]");
+    proven(sizes, from, to, &read("5*s0*s1*(i0 // s0) + s1*i1 + 5*s1*(i0 % s0) + i2"));
+    unproven(sizes, from, to, &read("5*s0*s1*(i0 // s0) + s1*i1 + 5*s1*(i0 % s0) + i2 + 1"));
+    // Three digits, in the order of the lowest first.
+    let read = |offset: &str| {
+        format!("for [i0 < 4*s0*s1] {{ stage [] {{ t0: f32 = load b0[{offset}] store b1[i0] = t0 }} }}")
+    };
+    let (from, to) = ("f32[4*s0*s1]", "f32[4*s0*s1]");
+    let digits = "4*(i0 // s1 % s0) + 4*s0*(i0 % s1) + i0 // (s0*s1)";
+    proven(sizes, from, to, &read(digits));
+    unproven(sizes, from, to, &read(&format!("{digits} + 1")));
+}
+
+#[test]
 fn a_multiple_of_what_is_stated_tells_where_an_axis_is_lowest() {
     let symbol = Symbol::size(0);
     let (rows, mut ranges) = (Expr::axis(0), RangeTable::default());
