@@ -5,6 +5,7 @@
 //! be shown.
 
 mod bound;
+mod copies;
 mod digits;
 mod enforce;
 mod facts;
