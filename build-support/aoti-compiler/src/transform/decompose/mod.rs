@@ -112,6 +112,7 @@ mod short_time;
 mod signal;
 mod slice;
 mod sliding;
+mod slopes;
 mod softmax;
 mod solve;
 mod spectra;

@@ -94,6 +94,7 @@ impl<'o> Registry<'o> {
             super::sequence_loss::RULES,
             super::normalization::RULES,
             super::scan::RULES,
+            super::slopes::RULES,
             super::search::RULES,
             super::segments::RULES,
             super::order::RULES,
