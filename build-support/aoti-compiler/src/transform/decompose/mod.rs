@@ -63,6 +63,7 @@ mod extremum;
 mod factor;
 mod fake_quantized;
 mod float8;
+mod foreach;
 mod formula;
 mod fourier;
 mod gather;

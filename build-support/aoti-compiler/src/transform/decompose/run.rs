@@ -26,6 +26,7 @@ pub fn decompose_with(program: &Program, operators: &Operators) -> Result<Graph,
     let registry = Registry::with(operators);
     let program = super::vmap::mapped(program);
     let program = super::inline::inlined(&program);
+    let program = super::foreach::spread(&program);
     let mut unified = Unified::new(&program);
     loop {
         let (required, graph) = translate(unified.program(), &registry);
