@@ -66,6 +66,7 @@ mod float8;
 mod foreach;
 mod formula;
 mod fourier;
+mod functionalized;
 mod gather;
 mod gradients;
 mod grid;

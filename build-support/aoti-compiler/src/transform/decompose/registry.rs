@@ -183,6 +183,13 @@ impl<'o> Registry<'o> {
         Some(rule)
     }
 
+    /// Whether calls of an overload write into tensors that they are given.
+    pub(super) fn changes_operands(&self, target: &str) -> bool {
+        let declared = self.declared(target);
+        declared.is_some_and(|own| own.schema.arguments.iter().any(|argument| argument.is_changed))
+            || self.find(target).is_some_and(|rule| rule.kind == Kind::InPlace)
+    }
+
     /// What is known of an overload. An in-place overload `aten.f_.X` without an entry of its own uses that of
     /// `aten.f.X`; a second name of an operator uses the operator's; an entry `aten.f.*` serves all functional
     /// overloads.
