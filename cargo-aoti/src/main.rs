@@ -17,6 +17,7 @@ mod settings;
 mod single;
 mod tensors;
 mod terminal;
+mod timings;
 mod tune;
 
 use std::process::ExitCode;

@@ -17,7 +17,7 @@ fn listing() -> String {
     let mut text = String::from(
         "# Operators\n\nWritten from the table of rules by `UPDATE_GOLDENS=1 cargo test -p aoti-compiler --test operators`; \
          `cargo aoti inspect --ops`\nprints the same table. `*` stands for every overload. An in-place overload `f_` is \
-         covered where `f` is, and so is\n`special_f`.\n\n| operator | overloads |\n|---|---|\n",
+         covered where `f` is, and so are\n`special_f` and, for the tensors of lists, `_foreach_f`.\n\n| operator | overloads |\n|---|---|\n",
     );
     for (operator, overloads) in &mut operators {
         overloads.sort_unstable();

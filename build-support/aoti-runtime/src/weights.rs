@@ -209,6 +209,26 @@ mod tests {
     }
 
     #[test]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    #[cfg_attr(miri, ignore = "Miri maps no files")]
+    #[expect(unsafe_code, reason = "nobody else knows the file")]
+    fn files_of_more_than_two_gigabytes_are_mapped_to_their_end() {
+        use std::os::unix::fs::FileExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.bin");
+        let (len, last) = (2_500_000_064, [7u8; 64]);
+        let file = File::create(&path).unwrap();
+        // Of what is not written there is nothing on the disk.
+        file.set_len(len).unwrap();
+        file.write_all_at(&last, len - 64).unwrap();
+        // SAFETY: nobody else knows the file.
+        let weights = unsafe { Weights::map(&path) }.unwrap();
+        let bytes = weights.as_bytes().unwrap();
+        assert_eq!(bytes.len() as u64, len);
+        assert_eq!((bytes[0], &bytes[bytes.len() - 64..]), (0, &last[..]));
+    }
+
+    #[test]
     fn what_is_no_regular_file_is_refused_and_named() {
         let folder = tempfile::tempdir().unwrap();
         let mut paths = vec![folder.path().join("none.bin"), folder.path().to_owned()];

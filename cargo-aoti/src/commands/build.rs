@@ -15,6 +15,7 @@ use crate::arguments::Output;
 use crate::failure::Failure;
 use crate::progress::Shown;
 use crate::project::{Project, Selection, profile_folder, shown};
+use crate::timings::Timings;
 
 /// Compiles the models of a cargo project into target/aoti/<profile>/<triple>/<package>/<model>/
 #[derive(Args, Debug)]
@@ -37,6 +38,9 @@ pub(crate) struct Arguments {
     /// Message format; `json` prints one object per line on stdout, the last with the reason `build-finished`
     #[arg(long, value_enum, default_value = "human", value_name = "FORM")]
     message_format: MessageFormat,
+    /// Print how long each tool took, and whether its result was in the cache, on stderr
+    #[arg(long)]
+    timings: bool,
     #[command(flatten)]
     output: Output,
     #[command(flatten)]
@@ -116,6 +120,7 @@ fn build(arguments: &Arguments, context: &Context, begun: Instant) -> Result<(),
     let jobs = arguments.jobs.unwrap_or(Jobs(context.settings.jobs)).tools();
     let (mut planned, mut results) = (Vec::new(), Vec::new());
     let progress = Shown::new(context.terminal);
+    let timings = Timings::new(&progress);
     for note in notes(arguments, context, &project)? {
         context.terminal.warn(&note);
     }
@@ -125,10 +130,14 @@ fn build(arguments: &Arguments, context: &Context, begun: Instant) -> Result<(),
         let session = Session::new(&context.environment, settings)?;
         let models = plan(arguments, context, &project, &session)?;
         let jobs: Vec<Job> = models.iter().map(|planned| planned.job.clone()).collect();
-        results.extend(session.build(&jobs, &progress));
+        results.extend(session.build(&jobs, &timings));
         planned.extend(models);
     }
     progress.finish();
+    let table = timings.table();
+    if arguments.timings {
+        anstream::eprint!("{table}");
+    }
     if planned.is_empty() {
         let help = "put a model into `models/` or name one in `[package.metadata.aoti.models]`";
         context.terminal.warn(&format!("there are no models to build; {help}"));

@@ -449,8 +449,8 @@ fn everything_wrong_with_operators_is_told_with_its_place() {
         ),
         (
             "\"a::f\"",
-            "schema = \"(Tensor(a!) x) -> ()\"\nsymbol = \"f\"".to_owned(),
-            "the schema of `a::f`: `Tensor(a!)` changes a tensor in place",
+            "schema = \"(Tensor x) -> Tensor(a)\"\nsymbol = \"f\"".to_owned(),
+            "the schema of `a::f`: a result `Tensor(a)` is a view of a tensor",
         ),
         (
             "\"a::f\"",

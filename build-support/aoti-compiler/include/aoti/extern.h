@@ -13,6 +13,11 @@ AOTI_INLINE AotiTensor tensor(const void *data, i32 dtype, i32 rank, const i64 *
   return {const_cast<void *>(data), sizes, nullptr, rank, dtype, {AOTI_CPU, 0}};
 }
 
+// What a function changes is a copy.
+AOTI_INLINE void copy_bytes(void *to, const void *from, i64 bytes) {
+  if (bytes > 0) __builtin_memcpy(to, from, size_t(bytes));
+}
+
 // The place for what a function reports, before it is called.
 AOTI_INLINE AotiError *cleared(u8 *report) {
   AotiError *error = (AotiError *)report;

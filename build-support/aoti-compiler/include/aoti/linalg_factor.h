@@ -41,27 +41,34 @@ struct Lu {
   }
 };
 
-// Of the lower triangle. `info` is 0, or the order of the first minor that is not positive.
+// Of the lower triangle, column by column. `info` is 0, or the order of the first minor that is not positive; then what is left is as
+// LAPACK leaves it. Below an infinite pivot there is NaN, as below those of PyTorch.
 struct Cholesky {
   template <class T> AOTI_NOINLINE static void one(i64 u, i64, i64 n, char *, const T *in, T *out, i64 *info) {
     const T *a = in + u * n * n;
     T *l = out + u * n * n;
-    for (i64 i = 0; i < n * n; ++i) l[i] = T(0);
-    info[u] = 0;
     for (i64 i = 0; i < n; ++i)
-      for (i64 j = 0; j <= i; ++j) {
-        T sum = a[i * n + j];
+      for (i64 j = 0; j < n; ++j) l[i * n + j] = j <= i ? a[i * n + j] : T(0);
+    info[u] = 0;
+    for (i64 j = 0; j < n; ++j) {
+      T root = T(0);
+      for (i64 i = j; i < n; ++i) {
+        T sum = l[i * n + j];
         for (i64 k = 0; k < j; ++k) sum = sum - l[i * n + k] * l[j * n + k];
-        if (j < i) {
-          l[i * n + j] = sum / l[j * n + j];
+        if (i > j) {
+          l[i * n + j] = sum / root;
           continue;
         }
         if (!(sum > T(0))) {
-          info[u] = i + 1;
+          l[j * n + j] = sum;
+          info[u] = j + 1;
           return;
         }
-        l[i * n + i] = T(__builtin_sqrt(f64(sum)));
+        root = T(__builtin_sqrt(f64(sum)));
+        l[j * n + j] = root;
+        if (root == root + root) root = root * T(0);
       }
+    }
   }
 };
 

@@ -11,15 +11,16 @@
 //
 // Tensors are row-major, in memory of the processor, with null for strides and for an absent one. `int`, `float`, `bool` and
 // `str` are int64_t, double, uint8_t and const char *; an optional one is the address of one, or null. Lists are AotiTensors,
-// AotiInts, AotiFloats and AotiBools by value. A function writes all elements of the results and nothing else, and gives 0 or
-// what `aoti_fail` gave. Runs of one model may call it at the same time.
+// AotiInts, AotiFloats and AotiBools by value. A function writes all elements of the results, and of a tensor that the operator
+// changes in place (`Tensor(a!)`) those that it likes, and nothing else, and gives 0 or what `aoti_fail` gave. Runs of one model
+// may call it at the same time.
 //
 // The linker knows the function as `aoti_operator_`, its symbol, `_` and its signature: `aoti_operator_scaled_TfR`. So it never
 // stands in for another function of the program, nor is it called with anything else. A `source` of the manifest is compiled
 // behind a declaration that says so. A program in C or C++ that has the function itself gives it this name. The signature is a
 // letter for each argument, then for each result:
 //
-//   Tensor T   Tensor? t   Tensor[] L      result Tensor R   Tensor[] M
+//   Tensor T   Tensor? t   Tensor[] L      result Tensor R   Tensor[] M   Tensor(a!) R
 //   int i      int? j      int[] I         int[]? J
 //   float f    float? g    float[] F       float[]? G
 //   bool b     bool? c     bool[] B        bool[]? C

@@ -94,8 +94,6 @@ AOTI_INLINE void call(const Run &run, i32 number, void (*kernel)(const Run &, Pa
 // What a kernel wrote, where the run depends on it.
 template <class T> AOTI_INLINE T read(const Run &, const T *from) { return *from; }
 
-AOTI_INLINE void copy(const Run &, void *to, const void *from, i64 bytes) { __builtin_memcpy(to, from, size_t(bytes)); }
-
 // The first fault of a run is the one that is told.
 AOTI_INLINE void note_fault(const Run &run, int fault) {
   int none = 0;

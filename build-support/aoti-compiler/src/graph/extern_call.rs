@@ -11,7 +11,7 @@ pub struct ExternCall {
     pub symbol: String,
     /// What it is given, in order.
     pub arguments: Vec<ExternArgument>,
-    /// Of each result in order: `None` is one tensor, else it is a list of so many.
+    /// Of each result in order: `None` is one tensor, else it is a list of so many. Behind them come the changed operands.
     pub results: Vec<Option<usize>>,
 }
 
@@ -20,6 +20,8 @@ pub struct ExternCall {
 pub enum ExternArgument {
     /// The next operand.
     Tensor,
+    /// The next operand, which the function changes in place: it gets a copy, which is a further result.
+    Changed,
     /// No tensor where there could be one.
     NoTensor,
     /// So many of the next operands.
@@ -91,7 +93,7 @@ impl ExternArgument {
     /// How many operands belong to it.
     pub fn operands(&self) -> usize {
         match self {
-            ExternArgument::Tensor => 1,
+            ExternArgument::Tensor | ExternArgument::Changed => 1,
             ExternArgument::Tensors(count) => *count,
             ExternArgument::NoTensor
             | ExternArgument::Number(_)
@@ -111,6 +113,7 @@ impl ExternArgument {
             ExternArgument::Optional(_, None)
             | ExternArgument::Numbers(_, None)
             | ExternArgument::Tensor
+            | ExternArgument::Changed
             | ExternArgument::NoTensor
             | ExternArgument::Tensors(_)
             | ExternArgument::Text(_) => &[],
@@ -125,9 +128,14 @@ impl ExternCall {
         self.arguments.iter().map(ExternArgument::operands).fold(0, usize::saturating_add)
     }
 
-    /// How many tensors it gives.
+    /// How many tensors it gives, with those that it changes.
     pub fn n_results(&self) -> usize {
-        self.results.iter().map(|count| count.unwrap_or(1)).fold(0, usize::saturating_add)
+        self.results.iter().map(|count| count.unwrap_or(1)).fold(self.n_changed(), usize::saturating_add)
+    }
+
+    /// How many of its operands it changes.
+    pub fn n_changed(&self) -> usize {
+        self.arguments.iter().filter(|argument| **argument == ExternArgument::Changed).count()
     }
 
     /// The sizes among its arguments.

@@ -270,6 +270,7 @@ mod tests {
         for (symbol, schema, name) in [
             ("getpid", "(Tensor x) -> Tensor", "aoti_operator_getpid_TR"),
             ("f", "(Tensor? x, int[] n, str? mode) -> Tensor[]", "aoti_operator_f_tIuM"),
+            ("f", "(Tensor(a0!) x, Tensor y) -> ()", "aoti_operator_f_RT"),
         ] {
             let declared = prototypes([&function("a::f", schema, symbol)]).expect("declared").concat();
             assert!(declared.starts_with(&format!("int32_t {symbol}(")), "{declared}");
@@ -292,6 +293,7 @@ mod tests {
         );
         refused(&deciding("(Tensor x) -> Tensor[]"), "gives a list of tensors");
         refused(&deciding("(Tensor x) -> ()"), "gives no tensor");
+        refused(&deciding("(Tensor(a!) x) -> Tensor"), "changes a tensor in place");
         let text = "graph { input %x \"x\": f32[2] output %x }".to_owned();
         refused(
             &Operator { code: OperatorCode::Graph(text), ..deciding("(Tensor x) -> Tensor") },
@@ -318,5 +320,6 @@ mod tests {
         refused(&graph("(Tensor x, int k) -> Tensor"), "input `k`");
         refused(&graph("(Tensor x, float k) -> (Tensor, Tensor)"), "has 1 output");
         refused(&graph("(Tensor x, str k) -> Tensor"), "input `k`");
+        refused(&graph("(Tensor(a!) x, float k) -> Tensor"), "cannot take `Tensor(a!) x`");
     }
 }

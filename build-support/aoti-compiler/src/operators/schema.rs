@@ -84,6 +84,8 @@ pub struct Argument {
     pub is_list: bool,
     /// Whether it may be `None`.
     pub is_optional: bool,
+    /// Whether the operator changes the tensor in place: `Tensor(a!)`.
+    pub is_changed: bool,
     /// What it is where it is not given.
     pub default: Option<Default>,
 }
@@ -112,7 +114,8 @@ impl fmt::Display for Argument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (list, optional) =
             (if self.is_list { "[]" } else { "" }, if self.is_optional { "?" } else { "" });
-        write!(f, "{}{list}{optional}", self.ty.name())
+        let changed = if self.is_changed { "(a!)" } else { "" };
+        write!(f, "{}{changed}{list}{optional}", self.ty.name())
     }
 }
 
@@ -142,6 +145,7 @@ impl Schema {
         let fault = match self.results.as_slice() {
             [] => "gives no tensor",
             all if all.iter().any(|result| result.is_list) => "gives a list of tensors",
+            _ if self.arguments.iter().any(|argument| argument.is_changed) => "changes a tensor in place",
             _ => return Ok(Schema { decides_sizes: true, ..self }),
         };
         Err(SchemaError(format!("a function that says how large its results are {fault}")))
@@ -156,6 +160,8 @@ impl Schema {
     /// A letter for each argument and result: lower case, and upper case for lists; another for what may be absent.
     pub(super) fn letters(&self) -> String {
         let argument = |own: &Argument| match (own.ty, own.is_list, own.is_optional) {
+            // It is written as results are.
+            (Type::Tensor, ..) if own.is_changed => 'R',
             (Type::Tensor, true, _) => 'L',
             (Type::Tensor, false, false) => 'T',
             (Type::Tensor, false, true) => 't',
@@ -198,7 +204,7 @@ impl Schema {
                     return Some(format!("cannot take the text `{}`: input `{}`", argument.name, input.name));
                 }
             };
-            if argument.is_list || argument.is_optional {
+            if argument.is_changed || argument.is_list || argument.is_optional {
                 return Some(format!(
                     "cannot take `{argument} {}`: input `{}` is one tensor",
                     argument.name, input.name
@@ -298,8 +304,8 @@ impl<'a> Parser<'a> {
         Ok(Schema { name, arguments, results: self.results()?, decides_sizes: false })
     }
 
-    /// A type: what it is of, whether it is a list, whether it may be absent.
-    fn ty(&mut self) -> Result<(Type, bool, bool), SchemaError> {
+    /// A type: what it is of, whether it is a list, whether it may be absent. What is said of views comes back in `alias`.
+    fn ty(&mut self, alias: &mut Option<&'a str>) -> Result<(Type, bool, bool), SchemaError> {
         let word = self.name("a type")?;
         let ty = match word {
             "Tensor" => Type::Tensor,
@@ -315,13 +321,8 @@ impl<'a> Parser<'a> {
             }
         };
         if self.eat("(") {
-            let alias = self.letters(|c| c != ')');
+            *alias = Some(self.letters(|c| c != ')'));
             self.expect(")")?;
-            let what =
-                if alias.contains('!') { "changes a tensor in place" } else { "gives a view of a tensor" };
-            return Err(SchemaError(format!(
-                "`{word}({alias})` {what}, which is not supported; give the result as a new tensor"
-            )));
         }
         let mut is_optional = self.eat("?");
         let is_list = self.eat("[");
@@ -343,13 +344,20 @@ impl<'a> Parser<'a> {
     }
 
     fn argument(&mut self) -> Result<Argument, SchemaError> {
-        let (ty, is_list, is_optional) = self.ty()?;
+        let mut alias = None;
+        let (ty, is_list, is_optional) = self.ty(&mut alias)?;
+        let is_changed = alias.is_some_and(|alias| alias.contains('!'));
         let name = self.name("the name of an argument")?.to_owned();
+        if is_changed && (is_list || is_optional || ty != Type::Tensor) {
+            return Err(SchemaError(format!(
+                "`{name}`: only a tensor that is always given can be changed in place"
+            )));
+        }
         if ty == Type::Tensor && is_list && is_optional {
             return Err(SchemaError(format!("`{name}`: a list of tensors cannot be absent")));
         }
         let default = if self.eat("=") { Some(self.default()?) } else { None };
-        let argument = Argument { name, ty, is_list, is_optional, default };
+        let argument = Argument { name, ty, is_list, is_optional, is_changed, default };
         match &argument.default {
             Some(default) if !fits(default, &argument) => {
                 Err(SchemaError(format!("the default of `{}` is no `{argument}`", argument.name)))
@@ -414,7 +422,14 @@ impl<'a> Parser<'a> {
     }
 
     fn result(&mut self) -> Result<Returned, SchemaError> {
-        let (ty, is_list, is_optional) = self.ty()?;
+        let mut alias = None;
+        let (ty, is_list, is_optional) = self.ty(&mut alias)?;
+        if let Some(alias) = alias {
+            return Err(SchemaError(format!(
+                "a result `{}({alias})` is a view of a tensor, which is not supported; give it as a new tensor",
+                ty.name()
+            )));
+        }
         if ty != Type::Tensor || is_optional {
             let optional = if is_optional { "?" } else { "" };
             return Err(SchemaError(format!(

@@ -21,6 +21,7 @@ pub(crate) fn extern_text(call: &ExternCall) -> String {
 fn argument_text(argument: &ExternArgument) -> String {
     match argument {
         ExternArgument::Tensor => "tensor".to_owned(),
+        ExternArgument::Changed => "changed".to_owned(),
         ExternArgument::NoTensor => "no_tensor".to_owned(),
         ExternArgument::Tensors(count) => format!("tensors {count}"),
         ExternArgument::Number(number) => format!("{} {}", number.kind().name(), number_text(number)),
@@ -80,6 +81,7 @@ impl Cursor<'_> {
     fn extern_argument(&mut self) -> Result<ExternArgument, SyntaxError> {
         Ok(match self.word()? {
             "tensor" => ExternArgument::Tensor,
+            "changed" => ExternArgument::Changed,
             "no_tensor" => ExternArgument::NoTensor,
             "tensors" => ExternArgument::Tensors(self.position()?),
             "text" if self.eat_word("none") => ExternArgument::Text(None),

@@ -21,15 +21,17 @@ impl Buffer {
         Buffer { lines: Vec::new() }
     }
 
-    /// Makes room for `bytes`. Where it must grow, what it held is lost.
+    /// Makes room for `bytes`. Where it must grow, what it held is lost, unless there is no memory for that.
     pub(crate) fn reserve(&mut self, bytes: usize) -> Result<(), Error> {
         // Nothing has an address in memory, too: kernels count on from where an empty tensor lies, though they read nothing.
         let lines = bytes.div_ceil(size_of::<Line>()).max(1);
         if lines > self.lines.len() {
-            // The old memory goes first: two of a size may not fit.
+            let mut larger = Vec::new();
+            larger.try_reserve_exact(lines).map_err(|_| Error::memory(bytes))?;
+            // Of two of a size only one is ever in memory: what is new is not touched before the old is gone.
             self.lines = Vec::new();
-            self.lines.try_reserve_exact(lines).map_err(|_| Error::memory(bytes))?;
-            self.lines.resize(lines, Line([0; 64]));
+            larger.resize(lines, Line([0; 64]));
+            self.lines = larger;
         }
         Ok(())
     }

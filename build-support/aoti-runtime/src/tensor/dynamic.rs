@@ -44,6 +44,9 @@ impl DynTensor {
     }
 
     /// Gives the tensor other sizes, allocating only if it grows beyond what it ever held. Elements keep no meaning.
+    ///
+    /// # Errors
+    /// Where there is no memory for it; the tensor has the sizes and elements that it had.
     pub fn resize(&mut self, sizes: &[usize]) -> Result<(), Error> {
         let len = dims::count(sizes, self.dtype.size())?;
         self.buffer.reserve(len * self.dtype.size())?;
@@ -163,5 +166,15 @@ mod tests {
     fn memory_that_nobody_has_is_an_error() {
         let error = DynTensor::zeros(DType::F32, &[1 << 60]).unwrap_err();
         assert_eq!(error.code(), ErrorCode::Memory);
+    }
+
+    #[test]
+    fn a_tensor_that_cannot_grow_stays_as_it_is() {
+        let own = || DynTensor::from_bytes(DType::I16, &[2], &[1, 0, 2, 0]).unwrap();
+        for sizes in [&[1 << 60][..], &[1 << 40, 1 << 40]] {
+            let mut tensor = own();
+            assert!(tensor.resize(sizes).is_err());
+            assert_eq!(tensor, own());
+        }
     }
 }

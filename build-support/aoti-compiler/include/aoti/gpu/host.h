@@ -223,15 +223,6 @@ bool multiply(DeviceRun &run, int32_t kernel, int product, Address workspace, A 
   return true;
 }
 
-// Copies stay as they were captured: where one has an address of the caller's, the graph is for these addresses alone.
-template <class To, class From> void copy(DeviceRun &run, To to, From from, int64_t bytes) {
-  if (run.error || bytes <= 0 || (run.replay && run.replay->exec)) return;
-  Callers callers;
-  callers.see(to), callers.see(from);
-  if (run.replay && callers.any) run.replay->known = false;
-  run.error = run.driver->copy(to, from, size_t(bytes), run.stream);
-}
-
 // Waits until everything before it is done.
 inline void finish(DeviceRun &run) {
   // What is waited for must not wait for this thread.

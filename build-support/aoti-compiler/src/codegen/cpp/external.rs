@@ -26,7 +26,7 @@ enum Parameter {
 impl From<&ExternArgument> for Parameter {
     fn from(argument: &ExternArgument) -> Parameter {
         match argument {
-            ExternArgument::Tensor | ExternArgument::NoTensor => Parameter::Tensor,
+            ExternArgument::Tensor | ExternArgument::Changed | ExternArgument::NoTensor => Parameter::Tensor,
             ExternArgument::Tensors(_) => Parameter::Tensors,
             ExternArgument::Number(number) => Parameter::Number(number.kind()),
             ExternArgument::Optional(kind, _) => Parameter::Optional(*kind),
@@ -114,10 +114,13 @@ pub(super) fn print(parameters: &Parameters, own: &ExternKernel, text: &mut Kern
     text.external = Some(declaration_of(&own.call));
     // Before all others: where the run finds what the function reports.
     text.declaration = text.declaration.replacen("const Run &run", "const Run &run, u8 *report", 1);
+    let results = own.outputs.len().saturating_sub(own.call.n_changed());
+    let (outputs, changed) = own.outputs.split_at(results);
     let mut printer = Printer {
         parameters,
         inputs: &own.inputs,
-        outputs: &own.outputs,
+        outputs,
+        changed,
         lists: IndexSet::new(),
         body: String::new(),
     };
@@ -148,6 +151,8 @@ struct Printer<'a> {
     /// Those that arguments to come have.
     inputs: &'a [(BufferId, Vec<Expr>)],
     outputs: &'a [(BufferId, Vec<Expr>)],
+    /// Where what arguments to come are changed to goes.
+    changed: &'a [(BufferId, Vec<Expr>)],
     /// Arrays so far: types and elements.
     lists: IndexSet<(String, String)>,
     /// Their definitions.
@@ -159,6 +164,10 @@ impl Printer<'_> {
         match argument {
             ExternArgument::Tensor => {
                 let name = self.operands(1);
+                arguments.push(name);
+            }
+            ExternArgument::Changed => {
+                let name = self.copied();
                 arguments.push(name);
             }
             ExternArgument::Tensors(count) => {
@@ -188,6 +197,19 @@ impl Printer<'_> {
         let (own, rest) = self.inputs.split_at(count);
         self.inputs = rest;
         self.tensors(own)
+    }
+
+    /// A copy of the next operand, to be changed.
+    fn copied(&mut self) -> String {
+        let ((from, rest), (to, others)) = (self.inputs.split_at(1), self.changed.split_at(1));
+        (self.inputs, self.changed) = (rest, others);
+        for ((source, shape), (target, _)) in from.iter().zip(to) {
+            let count = scalar(&Expr::product(shape));
+            let size = self.parameters.dtype(*source).size();
+            let (source, target) = (self.parameters.buffer(*source), self.parameters.buffer(*target));
+            let _ = writeln!(self.body, "copy_bytes({target}, {source}, {count} * {size});");
+        }
+        self.tensors(to)
     }
 
     /// Defines an array, if it has elements and there is none like it; gives its name.

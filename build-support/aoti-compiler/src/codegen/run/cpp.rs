@@ -1,7 +1,7 @@
 //! Prints a run plan as C++ that runs on the host: it calls kernels, or launches them on a device, and reads what decides
 //! what comes next. The vocabulary is that of `include/aoti/run.h`, and for devices of `include/aoti/gpu/host.h`.
 
-use super::{Action, Allocate, Assert, Call, Condition, Copy, Launch, Map, Place, Pointer, Read, RunPlan};
+use super::{Action, Allocate, Assert, Call, Condition, Launch, Map, Place, Pointer, Read, RunPlan};
 use crate::codegen::c_family::expr::{
     checked, condition as condition_text, scalar, symbol_name, worker_bytes,
 };
@@ -113,9 +113,6 @@ impl<C: Callees> Printer<'_, C> {
                 let arguments = self.arguments(&launch.call);
                 format!("{made}{library}{head}{given}{arguments}); {}", comment(&note))
             }
-            Action::Copy(Copy { from, to, bytes }) => {
-                format!("copy(run, {}, {}, {});\n", pointer(to), pointer(from), scalar(bytes))
-            }
             Action::Read(Read { from, symbol, range, failure }) => {
                 let (name, from) = (symbol_name(*symbol), pointer(from));
                 let [min, max] = [range.min, range.max].map(|bound| scalar(&Expr::int(bound)));
@@ -213,11 +210,6 @@ fn symbols_of(actions: &[Action], symbols: &mut BTreeSet<Symbol>) {
                 symbols_of_call(call, symbols);
                 grid.iter().chain([shared]).for_each(|size| size.collect_symbols(symbols));
                 maps.iter().for_each(|map| symbols_of_map(map, symbols));
-            }
-            Action::Copy(Copy { from, to, bytes }) => {
-                symbols_of_pointer(from, symbols);
-                symbols_of_pointer(to, symbols);
-                bytes.collect_symbols(symbols);
             }
             Action::Read(Read { from, symbol, .. }) => {
                 symbols_of_pointer(from, symbols);

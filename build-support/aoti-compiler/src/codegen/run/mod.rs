@@ -111,8 +111,6 @@ pub enum Action {
     Call(Call),
     /// Launches a kernel on a device.
     Launch(Launch),
-    /// Copies memory.
-    Copy(Copy),
     /// Reads a size from memory.
     Read(Read),
     /// Fails the run where a condition does not hold.
@@ -211,17 +209,6 @@ pub struct Product {
     pub workspace: Pointer,
 }
 
-/// A copy that does not overlap.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Copy {
-    /// From where.
-    pub from: Pointer,
-    /// To where.
-    pub to: Pointer,
-    /// How much.
-    pub bytes: Expr,
-}
-
 /// A size that is known only when a kernel has written it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Read {
@@ -309,7 +296,7 @@ impl RunPlan {
     /// Whether a run never waits for what its kernels write: then it launches the same each time.
     pub(super) fn launches_only(&self) -> bool {
         self.actions.iter().all(|action| match action {
-            Action::Launch(_) | Action::Copy(_) => true,
+            Action::Launch(_) => true,
             Action::Call(_)
             | Action::Read(_)
             | Action::Assert(_)
@@ -331,7 +318,6 @@ impl RunPlan {
         let launches = self.actions.iter().filter_map(|action| match action {
             Action::Launch(launch) => Some(launch),
             Action::Call(_)
-            | Action::Copy(_)
             | Action::Read(_)
             | Action::Assert(_)
             | Action::Allocate(_)
@@ -381,12 +367,8 @@ fn products_of<'a>(actions: &'a [Action], all: &mut Vec<&'a Product>) {
                 products_of(first, all);
                 products_of(second, all);
             }
-            Action::Call(_)
-            | Action::Copy(_)
-            | Action::Read(_)
-            | Action::Assert(_)
-            | Action::Allocate(_)
-            | Action::Free(_) => {}
+            Action::Call(_) | Action::Read(_) | Action::Assert(_) | Action::Allocate(_) | Action::Free(_) => {
+            }
         }
     }
 }
@@ -405,7 +387,6 @@ fn reports_of<'a>(actions: &'a [Action], all: &mut Vec<(FailureId, &'a Pointer)>
             Action::Assert(Assert { condition: Condition::Holds(_) | Condition::Sizes(_), .. })
             | Action::Call(_)
             | Action::Launch(_)
-            | Action::Copy(_)
             | Action::Read(_)
             | Action::Allocate(_)
             | Action::Free(_) => {}
@@ -436,7 +417,6 @@ fn failures_of(actions: &[Action], symbols: &mut SecondaryMap<FailureId, Vec<Sym
             Action::Assert(Assert { condition: Condition::Holds(_) | Condition::Succeeded(_), .. })
             | Action::Call(_)
             | Action::Launch(_)
-            | Action::Copy(_)
             | Action::Free(_) => {}
         }
     }

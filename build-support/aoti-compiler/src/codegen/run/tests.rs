@@ -296,7 +296,6 @@ const EVERYTHING: &str = r#"run {
   }
   call k0 f0 (f32 input 0, bf16 weights 64, f32 expanded 64, f32 arena [64*s0]) [s0, s1]
   launch k1 f1 () [] grid [s0, 1, 1] block [256, 1, 1] shared [4*s0]
-  copy [4*s0] f32 state 64 to f32 output 0
   read s1 in 0..12 e1 i64 arena [0]
   assert e1 guard [2*s1] lt [24]
   if bool arena [0] {

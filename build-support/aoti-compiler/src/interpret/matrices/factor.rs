@@ -34,22 +34,30 @@ pub(super) fn lu<T: Real>(m: usize, n: usize, a: &[T]) -> Results<T> {
     Results { reals: vec![a], integers: vec![pivots, vec![info]] }
 }
 
-/// Of the lower triangle.
+/// Of the lower triangle, column by column. What is left where it ends early is as LAPACK leaves it; below an infinite pivot there is
+/// NaN, as below those of PyTorch.
 pub(super) fn cholesky<T: Real>(n: usize, a: &[T]) -> Results<T> {
-    let mut l = vec![T::of(0.0); n * n];
+    let mut l = a.to_vec();
+    (0..n).for_each(|i| l[i * n + i + 1..(i + 1) * n].fill(T::of(0.0)));
     let done = |l, info| Results { reals: vec![l], integers: vec![vec![info]] };
-    for i in 0..n {
-        for j in 0..=i {
-            let mut sum = a[i * n + j];
+    for j in 0..n {
+        let mut root = T::of(0.0);
+        for i in j..n {
+            let mut sum = l[i * n + j];
             for k in 0..j {
                 sum = sum - l[i * n + k] * l[j * n + k];
             }
-            if j < i {
-                l[i * n + j] = sum / l[j * n + j];
+            if i > j {
+                l[i * n + j] = sum / root;
             } else if sum > T::of(0.0) {
-                l[i * n + i] = sum.root();
+                root = sum.root();
+                l[j * n + j] = root;
+                if root == root + root {
+                    root = root * T::of(0.0);
+                }
             } else {
-                return done(l, i as i64 + 1);
+                l[j * n + j] = sum;
+                return done(l, j as i64 + 1);
             }
         }
     }
@@ -239,4 +247,31 @@ pub(super) fn ldl_solve<T: Real>(m: usize, n: usize, a: &[T], pivots: &[i64], b:
         left -= 2;
     }
     Results { reals: vec![x], integers: vec![] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cholesky;
+
+    #[test]
+    fn what_has_no_factor_is_left_as_lapack_leaves_it() {
+        let (inf, nan) = (f32::INFINITY, f32::NAN);
+        for (a, l, info) in [
+            ([4.0, -inf, 2.0, 3.0], [2.0, 0.0, 1.0, 2.0f32.sqrt()], 0),
+            ([-3.0, 9.0, 5.0, 6.0], [-3.0, 0.0, 5.0, 6.0], 1),
+            ([nan, 0.0, 0.0, 1.0], [nan, 0.0, 0.0, 1.0], 1),
+            ([1.0, 0.0, inf, 1.0], [1.0, 0.0, inf, -inf], 2),
+            ([1.0, 0.0, 0.0, inf], [1.0, 0.0, 0.0, inf], 0),
+            ([inf, 0.0, 0.0, 1.0], [inf, 0.0, nan, nan], 2),
+        ] {
+            let own = cholesky(2, &a);
+            let is_same = |(got, want): (&f32, &f32)| got == want || (got.is_nan() && want.is_nan());
+            assert!(own.reals[0].iter().zip(&l).all(is_same), "{a:?}: {:?}", own.reals);
+            assert_eq!(own.integers, [[info]], "{a:?}");
+        }
+        let third = [4.0, 0.0, 0.0, 2.0, 1.0, 0.0, 6.0, 5.0, 7.0];
+        // The second minor is zero: column 0 is done, of the others only what was looked at.
+        assert_eq!(cholesky(3, &third).reals[0], [2.0, 0.0, 0.0, 1.0, 0.0, 0.0, 3.0, 5.0, 7.0]);
+        assert_eq!(cholesky(3, &third).integers, [[2]]);
+    }
 }

@@ -3,6 +3,7 @@
 //! What depends on sizes alone is checked once: before the run where its sizes are known then, else right before the
 //! kernel. What depends on positions in a way that has no simple bound is checked at each position, as indices are.
 
+use super::copies;
 use super::facts::at_lowest;
 use super::goals::{self, Goal, Place};
 use super::{Prover, Unproven};
@@ -89,6 +90,9 @@ impl Ctx {
                 required.push(condition.clone());
                 self.prover.facts.assume(condition.clone());
                 self.require(program, id, &goal, condition, before);
+            } else if let Some(copy) = copies::copied(program, id, &goal, &self.prover.ranges) {
+                self.kernel(program, copy, before);
+                before.push(Step::Kernel(copy));
             } else if !check_positions(program, id, &goal, &self.prover.ranges) {
                 self.findings.push(super::finding(program, &Unproven { kernel: id, goal }));
                 return;
@@ -98,7 +102,8 @@ impl Ctx {
 
     /// An expression over sizes that is negative exactly where the goal is missed.
     fn size_condition(&self, goal: &Goal) -> Option<Expr> {
-        if !goal.guards.is_empty() {
+        // What is known about an axis that an index is looked up along does not depend on positions, guarded or not.
+        if !goal.guards.is_empty() && !goal.is_of_sizes() {
             return None;
         }
         let mut ranges = self.prover.ranges.clone();
@@ -118,9 +123,11 @@ impl Ctx {
         if is_known || symbols.iter().any(|symbol| symbol.kind == SymbolKind::Axis) {
             return None;
         }
-        // Without positions nothing is accessed: then the condition holds.
-        let condition = goal.axes.iter().filter(|axis| axis.extent.interval(&ranges).min < 1);
-        Some(condition.fold(low, |condition, axis| condition.maximum_in(&-&axis.extent, &ranges)))
+        // Without positions, or any within the guards, nothing is accessed: then the condition holds.
+        let extents = goal.axes.iter().map(|axis| &axis.extent);
+        let extents = extents.chain(goal.guards.iter().map(|guard| &guard.size));
+        let possible = extents.filter(|extent| extent.interval(&ranges).min < 1);
+        Some(possible.fold(low, |condition, extent| condition.maximum_in(&-extent, &ranges)))
     }
 
     fn require(
@@ -227,16 +234,7 @@ fn is_affine(expr: &Expr, symbol: Symbol) -> bool {
 /// Makes the place that a goal is about an index that is checked at each position.
 fn check_positions(program: &mut Program, id: KernelId, goal: &Goal, ranges: &RangeTable) -> bool {
     let site = site(program, id);
-    let buffer = &program.buffers[goal.buffer];
-    let shape = match buffer.storage {
-        Storage::Row { outer } => buffer.shape[outer..].to_vec(),
-        Storage::Input(_)
-        | Storage::Output(_)
-        | Storage::State(_)
-        | Storage::Constant(_)
-        | Storage::Generator
-        | Storage::Temporary => buffer.shape.clone(),
-    };
+    let shape = goals::stored_shape(program, goal.buffer).to_vec();
     let kernel = &mut program.kernels[id];
     match goal.place {
         Place::Operand => false,

@@ -3,8 +3,8 @@
 use crate::fourier::{Fourier, Plan};
 use crate::graph::{Conv, Part, Routine};
 use crate::loops::{
-    Access, Attention, Axis, BufferId, Convolution, Effect, Guard, Index, Kernel, KernelKind, MatMul,
-    MatrixOperand, Nest, Program, RowOp, RowOperation, Stage, Storage, Term, TermId,
+    Access, Axis, BufferId, Convolution, Effect, Guard, Index, Kernel, KernelKind, MatrixOperand, Nest,
+    Program, RowOp, RowOperation, Stage, Storage, Term, TermId,
 };
 use crate::symbolic::{Expr, Ranges, Symbol};
 
@@ -43,6 +43,13 @@ pub(super) struct Goal {
     pub(super) of_index: bool,
 }
 
+impl Goal {
+    /// Whether it says the same of every position.
+    pub(super) fn is_of_sizes(&self) -> bool {
+        self.axes.iter().all(|axis| !self.expr.mentions(axis.symbol))
+    }
+}
+
 /// First number of the axes that stand for checked indices and for coordinates within a guard.
 const FRESH: u32 = 1 << 16;
 
@@ -60,7 +67,7 @@ pub(super) fn of_kernel(program: &Program, kernel: &Kernel, ranges: &dyn Ranges)
             goals.nest(nest, 0);
         }
         KernelKind::MatMul(matmul) => {
-            goals.matmul(matmul);
+            goals.operands(kernel);
             goals.stage((std::slice::from_ref(&matmul.epilogue), 0), 0, &matmul.axes);
             if let Some(rows) = &matmul.row_epilogue {
                 goals.nest(rows, 1);
@@ -71,7 +78,7 @@ pub(super) fn of_kernel(program: &Program, kernel: &Kernel, ranges: &dyn Ranges)
             goals.stage((std::slice::from_ref(&conv.epilogue), 0), 0, &conv.axes);
         }
         KernelKind::Attention(own) => {
-            goals.attention(own);
+            goals.operands(kernel);
             goals.stage((&own.stages, 0), 0, &own.score_axes());
             goals.stage((&own.stages, 0), 1, &own.axes);
         }
@@ -109,18 +116,75 @@ pub(super) fn checked_size(stages: &[Stage], stage: usize, term: TermId) -> Opti
     }
 }
 
+/// The shape of what a buffer holds at a time.
+pub(super) fn stored_shape(program: &Program, buffer: BufferId) -> &[Expr] {
+    let buffer = &program.buffers[buffer];
+    match buffer.storage {
+        Storage::Row { outer } => buffer.shape.get(outer..).unwrap_or_default(),
+        Storage::Input(_)
+        | Storage::Output(_)
+        | Storage::State(_)
+        | Storage::Constant(_)
+        | Storage::Generator
+        | Storage::Temporary => &buffer.shape,
+    }
+}
+
+/// The matrices that a contraction multiplies, each with the loops over it: batch axes, row and column.
+pub(super) fn operands(kernel: &Kernel) -> Vec<(&MatrixOperand, Vec<Axis>)> {
+    fn over(batch: &[Axis], row: &Axis, column: &Axis) -> Vec<Axis> {
+        batch.iter().chain([row, column]).cloned().collect()
+    }
+    match &kernel.kind {
+        KernelKind::MatMul(own) => {
+            let [batch @ .., row, column] = own.axes.as_slice() else { return vec![] };
+            let depth = fresh(0, own.depth.clone());
+            vec![(&own.a, over(batch, row, &depth)), (&own.b, over(batch, &depth, column))]
+        }
+        KernelKind::Attention(own) => {
+            let [batch @ .., query, column] = own.axes.as_slice() else { return vec![] };
+            let depth = fresh(0, own.depth.clone());
+            vec![
+                (&own.queries, over(batch, query, &depth)),
+                (&own.keys, over(batch, &depth, own.key())),
+                (&own.values, over(batch, own.key(), column)),
+            ]
+        }
+        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => {
+            vec![]
+        }
+    }
+}
+
+/// The same, to be changed.
+pub(super) fn operands_mut(kernel: &mut Kernel) -> Vec<&mut MatrixOperand> {
+    match &mut kernel.kind {
+        KernelKind::MatMul(own) => vec![&mut own.a, &mut own.b],
+        KernelKind::Attention(own) => vec![&mut own.queries, &mut own.keys, &mut own.values],
+        KernelKind::Nest(_) | KernelKind::Convolution(_) | KernelKind::Rows(_) | KernelKind::Extern(_) => {
+            vec![]
+        }
+    }
+}
+
+/// Where an element of a matrix is, in loops over it.
+pub(super) fn offset_of(operand: &MatrixOperand, axes: &[Axis]) -> Option<Expr> {
+    let at = |axis: &Axis, stride: &Expr| &Expr::sym(axis.symbol) * stride;
+    let [.., row, column] = axes else { return None };
+    Some(&(&operand.offset + &at(row, &operand.row_stride)) + &at(column, &operand.column_stride))
+}
+
+/// What must not be negative for a matrix to stay within its buffer.
+pub(super) fn of_operand(program: &Program, operand: &MatrixOperand, axes: &[Axis]) -> Vec<Expr> {
+    let Some(offset) = offset_of(operand, axes) else { return vec![] };
+    let count = Expr::product(stored_shape(program, operand.buffer));
+    let last = &(&count - 1) - &offset;
+    vec![offset, last]
+}
+
 impl Goals<'_> {
     fn stored_shape(&self, buffer: BufferId) -> &[Expr] {
-        let buffer = &self.program.buffers[buffer];
-        match buffer.storage {
-            Storage::Row { outer } => buffer.shape.get(outer..).unwrap_or_default(),
-            Storage::Input(_)
-            | Storage::Output(_)
-            | Storage::State(_)
-            | Storage::Constant(_)
-            | Storage::Generator
-            | Storage::Temporary => &buffer.shape,
-        }
+        stored_shape(self.program, buffer)
     }
 
     /// Loops whose first stage has this number in the kernel.
@@ -215,29 +279,12 @@ impl Goals<'_> {
         }
     }
 
-    fn matmul(&mut self, matmul: &MatMul) {
-        let Some((column, rest)) = matmul.axes.split_last() else { return };
-        let Some((row, batch)) = rest.split_last() else { return };
-        let depth = fresh(0, matmul.depth.clone());
-        self.matrix(&matmul.a, batch, row, &depth);
-        self.matrix(&matmul.b, batch, &depth, column);
-    }
-
-    fn attention(&mut self, own: &Attention) {
-        let [batch @ .., query, column] = own.axes.as_slice() else { return };
-        let depth = fresh(0, own.depth.clone());
-        self.matrix(&own.queries, batch, query, &depth);
-        self.matrix(&own.keys, batch, &depth, own.key());
-        self.matrix(&own.values, batch, own.key(), column);
-    }
-
-    fn matrix(&mut self, operand: &MatrixOperand, batch: &[Axis], row: &Axis, column: &Axis) {
-        let at = |axis: &Axis, stride: &Expr| &Expr::sym(axis.symbol) * stride;
-        let offset = &(&operand.offset + &at(row, &operand.row_stride)) + &at(column, &operand.column_stride);
-        let axes: Vec<Axis> = batch.iter().chain([row, column]).cloned().collect();
-        let count = Expr::product(self.stored_shape(operand.buffer));
-        self.operand(operand.buffer, offset.clone(), &axes);
-        self.operand(operand.buffer, &(&count - 1) - &offset, &axes);
+    fn operands(&mut self, kernel: &Kernel) {
+        for (operand, axes) in operands(kernel) {
+            for expr in of_operand(self.program, operand, &axes) {
+                self.operand(operand.buffer, expr, &axes);
+            }
+        }
     }
 
     /// The kernel checks places against the input's own sizes; what it takes from elsewhere must agree with them.

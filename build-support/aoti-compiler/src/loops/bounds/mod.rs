@@ -5,6 +5,8 @@
 //! be shown.
 
 mod bound;
+mod copies;
+mod digits;
 mod enforce;
 mod facts;
 mod goals;
@@ -118,6 +120,21 @@ impl Prover {
     /// Whether a goal holds at every position of its loops where its guards hold.
     fn proves(&mut self, goal: &Goal) -> bool {
         let known = self.facts.count();
+        let ranges = self.within(goal);
+        let mut proven = self.proves_in(goal, &ranges);
+        let mut parts = digits::apart(goal, 0, &ranges);
+        for number in 1..=digits::MOST {
+            let Some(goal) = parts.filter(|_| !proven) else { break };
+            let ranges = self.within(&goal);
+            proven = self.proves_in(&goal, &ranges);
+            parts = digits::apart(&goal, number, &ranges);
+        }
+        self.facts.forget(known);
+        proven
+    }
+
+    /// What the loops around a goal tell of sizes and positions.
+    fn within(&mut self, goal: &Goal) -> RangeTable {
         let mut ranges = self.ranges.clone();
         for axis in &goal.axes {
             // Where a loop has no position nothing is accessed.
@@ -125,13 +142,13 @@ impl Prover {
             ranges.set_extent(axis.symbol, axis.extent.clone());
         }
         inhabited::assume(&goal.axes, &mut ranges);
-        let mut proven = self.facts.prove(&goal.expr, &ranges);
-        if !proven && self.facts.decide(&ranges) {
-            proven = self.facts.prove(&goal.expr, &ranges);
-        }
-        proven = proven || (!goal.guards.is_empty() && self.proves_guarded(goal, ranges));
-        self.facts.forget(known);
-        proven
+        ranges
+    }
+
+    fn proves_in(&mut self, goal: &Goal, ranges: &RangeTable) -> bool {
+        self.facts.prove(&goal.expr, ranges)
+            || (self.facts.decide(ranges) && self.facts.prove(&goal.expr, ranges))
+            || (!goal.guards.is_empty() && self.proves_guarded(goal, ranges.clone()))
     }
 
     /// With each guarded coordinate as an axis of its own, which runs over the size that the guard names.

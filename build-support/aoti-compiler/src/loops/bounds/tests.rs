@@ -2,9 +2,12 @@
 
 use super::facts::Facts;
 use super::{enforce, verify};
+use crate::interpret::{Tensor, evaluate_schedule};
 use crate::loops::text::{parse, print};
 use crate::loops::{Program, Step};
+use crate::schedule::{Records, decide};
 use crate::symbolic::{Expr, Interval, RangeTable, Symbol};
+use crate::target::Target;
 
 /// A copy between two buffers with symbols for sizes.
 fn program(symbols: &str, from: &str, to: &str, kernel: &str) -> Program {
@@ -144,6 +147,66 @@ fn no_factor_of_an_extent_is_zero_where_the_loop_has_a_position() {
     // Of a sum either part may be.
     let sum = "for [i0 < s0 + s1] { stage [] { t0: f32 = load b0[0] store b1[i0] = t0 } }";
     unproven(SIZES, "f32[s0]", "f32[s0 + s1]", sum);
+}
+
+#[test]
+fn an_index_that_guards_keep_from_an_empty_axis_needs_an_element_only_where_they_hold() {
+    let gather = "for [i0 < s0 + 4] { stage [] { t0: i64 = load b2[0] t1: i64 = check t0 below [s1] site 0 t2: f32 = load b0[t1] if [i0 < s0] else 0.0 store b1[i0] = t2 } }";
+    let sizes = "symbol s0 \"n\" in 0..1000 from input 0 axis 0 symbol s1 \"m\" in 0..1000 from input 1 axis 0 site \"m\"";
+    let program = unproven(sizes, "f32[s1]", "f32[s0 + 4]", gather);
+    assert_eq!(program.guards.len(), 1, "{}", print(&program));
+    assert!(print(&program).contains("max(s1 - 1, -s0)"), "{}", print(&program));
+}
+
+#[test]
+fn an_operand_without_a_simple_bound_is_copied_with_checks() {
+    let product = "loops { symbol s0 \"rows\" in 0..1000 from input 0 axis 0 symbol s1 \"n\" in 1..1000 from input 0 axis 1
+         buffer b0: f32[s0, s1] input 0 buffer b1: f32[s0, 3, 4] output 0 buffer b2: f32[2, 4] input 1
+         inputs [b0, b2] graph_inputs [b0, b2] outputs [b1]
+         kernel \"bmm\" { matmul f32 b0 [(i0*i0) // s1, 2, 1], b2 [0, 4, 1] over [i0 < s0, i1 < 3, i2 < 4] depth [2] { t0: f32 = total store b1[i0, i1, i2] = t0 } } }";
+    let mut program = parse(product).unwrap_or_else(|error| panic!("{error}"));
+    assert_ne!(verify(&program), Vec::<String>::new());
+    enforce(&mut program).expect("a check can be placed");
+    let text = print(&program);
+    assert_eq!(verify(&program), Vec::<String>::new(), "{text}");
+    assert_eq!(crate::loops::verify(&program), Vec::<String>::new(), "{text}");
+    assert!(matches!(program.steps.as_slice(), [Step::Kernel(_), Step::Kernel(_)]), "{text}");
+    assert!(text.contains("[s0, 3, 2] temporary"), "{text}");
+    assert!(text.contains("matmul f32 b3 [6*i0, 2, 1], b2 "), "{text}");
+    let target = Target::cpu(&["x86-64-v3"]);
+    let ranges = super::Prover::new(&program).ranges;
+    let schedule = decide(program, &ranges, &target, &Records::none());
+    let columns = Tensor::from_f32(&[2, 4], &[1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
+    let numbers: Vec<f32> = (0u8..12).map(f32::from).collect();
+    let enough = [Tensor::from_f32(&[3, 4], &numbers), columns.clone()];
+    let out = evaluate_schedule(&schedule, &enough).expect("all is inside").outputs.remove(0).to_f64();
+    let expected = [0.0, 2.0, 4.0, 0.0, 2.0, 4.0, 1.0, 3.0, 5.0].map(|first| [first, first + 1.0, 0.0, 0.0]);
+    assert_eq!(out, expected.concat());
+    let less = [Tensor::from_f32(&[3, 1], &numbers[..3]), columns];
+    let error = evaluate_schedule(&schedule, &less).expect_err("it reads behind the end").to_string();
+    assert!(error.contains("kernel `copy`: index 4 is out of range"), "{error}");
+}
+
+#[test]
+fn a_quotient_and_its_remainder_are_axes_of_their_own() {
+    let sizes =
+        "symbol s0 \"a\" in 0..1000 from input 0 axis 0 symbol s1 \"b\" in 0..1000 from input 0 axis 1";
+    let read = |offset: &str| {
+        format!(
+            "for [i0 < 4*s0, i1 < 5, i2 < s1] {{ stage [] {{ t0: f32 = load b0[{offset}] store b1[i0, i1, i2] = t0 }} }}"
+        )
+    };
+    let (from, to) = ("f32[20*s0*s1]", "f32[4*s0, 5, s1]");
+    proven(sizes, from, to, &read("5*s0*s1*(i0 // s0) + s1*i1 + 5*s1*(i0 % s0) + i2"));
+    unproven(sizes, from, to, &read("5*s0*s1*(i0 // s0) + s1*i1 + 5*s1*(i0 % s0) + i2 + 1"));
+    // Three digits, in the order of the lowest first.
+    let read = |offset: &str| {
+        format!("for [i0 < 4*s0*s1] {{ stage [] {{ t0: f32 = load b0[{offset}] store b1[i0] = t0 }} }}")
+    };
+    let (from, to) = ("f32[4*s0*s1]", "f32[4*s0*s1]");
+    let digits = "4*(i0 // s1 % s0) + 4*s0*(i0 % s1) + i0 // (s0*s1)";
+    proven(sizes, from, to, &read(digits));
+    unproven(sizes, from, to, &read(&format!("{digits} + 1")));
 }
 
 #[test]

@@ -32,8 +32,10 @@ fn results_are_tensors_and_lists_of_them() {
 #[test]
 fn what_is_not_supported_is_named() {
     for (text, words) in [
-        ("(Tensor(a!) x) -> ()", "changes a tensor in place"),
-        ("(Tensor x) -> Tensor(a)", "gives a view"),
+        ("(Tensor(a!)[] x) -> ()", "`x`: only a tensor that is always given can be changed in place"),
+        ("(Tensor(a!)? x) -> ()", "`x`: only a tensor that is always given can be changed in place"),
+        ("(Tensor(a!) x) -> Tensor(a!)", "a result `Tensor(a!)` is a view of a tensor"),
+        ("(Tensor x) -> Tensor(a)", "a result `Tensor(a)` is a view of a tensor"),
         ("(Scalar x) -> Tensor", "the type `Scalar`"),
         ("(Tensor x) -> int", "a result is `int`"),
         ("(Tensor?[] x) -> Tensor", "a list of `Tensor?`"),

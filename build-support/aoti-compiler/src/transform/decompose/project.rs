@@ -12,6 +12,8 @@ use crate::symbolic::Expr;
 /// What a call gives for one argument.
 enum Given {
     Tensor(ValueId),
+    /// A tensor of the program that is changed, and what it is.
+    Changed(String, ValueId),
     NoTensor,
     Tensors(Vec<ValueId>),
     Number(Number),
@@ -80,6 +82,9 @@ impl Walk<'_> {
         let Some(kind) = argument.ty.number() else {
             return match (argument.ty, arg) {
                 (Type::Text, Arg::Str(text)) => Ok(Given::Text(Some(text.clone()))),
+                (Type::Tensor, Arg::Tensor(name)) if argument.is_changed => {
+                    Ok(Given::Changed(name.clone(), self.read(name)?))
+                }
                 (Type::Tensor, Arg::Tensor(name)) if !argument.is_list => Ok(Given::Tensor(self.read(name)?)),
                 (Type::Tensor, Arg::Tensors(names)) if argument.is_list => {
                     let names: Option<Vec<&String>> = names.iter().map(Option::as_ref).collect();
@@ -113,12 +118,17 @@ impl Walk<'_> {
         symbol: &str,
         given: Vec<Given>,
     ) -> Result<(), RuleError> {
-        let (mut arguments, mut operands) = (Vec::new(), Vec::new());
+        let (mut arguments, mut operands, mut changed) = (Vec::new(), Vec::new(), Vec::new());
         for given in given {
             arguments.push(match given {
                 Given::Tensor(value) => {
                     operands.push(value);
                     ExternArgument::Tensor
+                }
+                Given::Changed(name, value) => {
+                    operands.push(value);
+                    changed.push((name, value));
+                    ExternArgument::Changed
                 }
                 Given::Tensors(values) => {
                     let count = values.len();
@@ -139,12 +149,18 @@ impl Walk<'_> {
             let called = ExternCall { operator, symbol, arguments, results };
             self.of_decided_sizes(called, &operands, (&names, &call.origin.source))?
         } else {
-            let types = names.iter().map(|name| self.type_of(name)).collect::<Result<Vec<_>, _>>()?;
+            let mut types = names.iter().map(|name| self.type_of(name)).collect::<Result<Vec<_>, _>>()?;
+            types.extend(changed.iter().map(|(_, value)| self.cx.b.graph().ty(*value).clone()));
             self.cx.b.extern_call(ExternCall { operator, symbol, arguments, results }, &operands, types)
         };
-        for (name, value) in names.into_iter().zip(values) {
+        let mut values = values.into_iter();
+        for (name, value) in names.into_iter().zip(&mut values) {
             self.cx.b.name(value, name);
             self.define(name, value);
+        }
+        // One after the other, where they are parts of one tensor.
+        for ((name, _), value) in changed.iter().zip(values) {
+            self.write(name, value)?;
         }
         Ok(())
     }
@@ -162,6 +178,7 @@ impl Walk<'_> {
             }
             Given::Number(Number::Bool(flag)) => Ok(plain(self.cx.b.scalar(flag, DType::Bool))),
             Given::NoTensor
+            | Given::Changed(..)
             | Given::Tensors(_)
             | Given::Optional(..)
             | Given::Numbers(..)

@@ -162,6 +162,62 @@ fn every_type_of_argument_goes_through_all_text_forms() {
 }
 
 #[test]
+fn what_a_function_changes_is_a_result_that_later_calls_read() {
+    let statements = "symbol s0 \"n\" in 2..64 from input 0 axis 0
+        input %x: f32[s0, 4] input %y: f32[4]
+        %z: f32[s0, 4] = aten.mul.Tensor(self = %x, other = 2)
+        %row: f32[4] = aten.select.int(self = %z, dim = 0, index = 1)
+        %r: f32[] = mylib.f.default(into = %row, y = %y)
+        output %z output %r";
+    let operator = || function("(Tensor(a!) into, Tensor y) -> Tensor");
+    let graph = decomposed(operator(), statements).unwrap_or_else(|error| panic!("{error}"));
+    let text = graph::text::print(&graph);
+    assert!(text.contains("\"aoti_operator_mylib_f_RTR\" (changed, tensor) to (one)"), "{text}");
+    assert_eq!(graph::text::parse(&text).unwrap_or_else(|error| panic!("{error}")), graph);
+    let call = graph.nodes.iter().find(|node| matches!(node.op, Op::Extern(_))).expect("it is called");
+    let types: Vec<String> = call.outputs.iter().map(|value| graph.ty(*value).to_string()).collect();
+    assert_eq!(types, ["f32[]", "f32[4]"]);
+    // The rest of what the row is a part of follows from it.
+    let changed = crate::transform::optimize(graph.clone());
+    let z = changed.outputs[0].value;
+    assert!(changed.nodes.iter().any(|node| node.outputs.contains(&z) && !matches!(node.op, Op::Extern(_))));
+    let target = Target::cpu(&["x86-64-v3"]);
+    let lowered = lower(&changed, &target, &mut Questions::default());
+    assert_eq!(loops::verify(&lowered), Vec::<String>::new());
+    let text = loops::text::print(&lowered);
+    assert_eq!(loops::text::parse(&text).unwrap_or_else(|error| panic!("{error}")), lowered);
+    // The kernel gives the function a copy, where it gives it the result.
+    let scheduled = decide(lowered, &graph.ranges(), &target, &Records::none());
+    let calls = |kernel: &loops::Kernel| matches!(kernel.kind, loops::KernelKind::Extern(_));
+    let (id, _) = scheduled.program.kernels.iter().find(|(_, kernel)| calls(kernel)).expect("it is called");
+    let body = codegen::cpp::print_kernel(&scheduled, id).body;
+    let copied = body.lines().find(|line| line.starts_with("copy_bytes(")).expect("it is copied");
+    let (to, rest) = copied.trim_start_matches("copy_bytes(").split_once(", ").expect("two buffers");
+    assert!(rest.ends_with(", 4 * 4);") && !rest.starts_with(to), "{body}");
+    assert!(body.contains(&format!("list1[] = {{tensor({to}, ")), "{body}");
+    // A call of which only that is read stays, too.
+    let statements = "input %x: f32[4] mylib.f.default(into = %x) output %x";
+    let graph = decomposed(function("(Tensor(a!) into) -> ()"), statements).expect("it fits");
+    assert!(crate::transform::optimize(graph).nodes.iter().any(|node| matches!(node.op, Op::Extern(_))));
+}
+
+#[test]
+fn decomposed_programs_call_what_changes_copies() {
+    let statements = "input %x: f32[4, 3] input %y: f32[2, 3]
+        none, %r: f32[4, 3] = higher_order.auto_functionalized_v2(_operator = other \"mylib.f.default\", y = %y, _into_base_index = 0,
+            _into_slice_dim = 0, _into_slice_start = 1, _into_slice_end = 3, _all_bases = [%x])
+        output %x output %r";
+    let graph = decomposed(function("(Tensor(a!) into, Tensor y) -> ()"), statements)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let call = graph.nodes.iter().find(|node| matches!(node.op, Op::Extern(_))).expect("it is called");
+    let types: Vec<String> = call.inputs.iter().map(|value| graph.ty(*value).to_string()).collect();
+    assert_eq!(types, ["f32[2, 3]", "f32[2, 3]"]);
+    // What it was given is as it was.
+    assert_eq!(graph.outputs[0].value, graph.inputs[0].value);
+    assert_ne!(graph.outputs[1].value, graph.inputs[0].value);
+}
+
+#[test]
 fn the_reference_evaluator_says_that_it_calls_no_functions() {
     let graph = decomposed(function(SCHEMA), EVERYTHING).expect("it fits");
     let inputs = [Tensor::from_f32(&[2, 4], &[0.0; 8]), Tensor::from_f32(&[4], &[0.0; 4])];

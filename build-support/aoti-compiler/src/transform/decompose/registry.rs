@@ -103,6 +103,7 @@ impl<'o> Registry<'o> {
             super::sequence_loss::RULES,
             super::normalization::RULES,
             super::scan::RULES,
+            super::slopes::RULES,
             super::search::RULES,
             super::segments::RULES,
             super::order::RULES,
@@ -189,6 +190,13 @@ impl<'o> Registry<'o> {
     pub fn find(&self, target: &str) -> Option<Rule> {
         let Entry::Rule(rule) = self.entry(target)? else { return None };
         Some(rule)
+    }
+
+    /// Whether calls of an overload write into tensors that they are given.
+    pub(super) fn changes_operands(&self, target: &str) -> bool {
+        let declared = self.declared(target);
+        declared.is_some_and(|own| own.schema.arguments.iter().any(|argument| argument.is_changed))
+            || self.find(target).is_some_and(|rule| rule.kind == Kind::InPlace)
     }
 
     /// What is known of an overload. An in-place overload `aten.f_.X` without an entry of its own uses that of

@@ -26,6 +26,8 @@ pub fn decompose_with(program: &Program, operators: &Operators) -> Result<Graph,
     let registry = Registry::with(operators);
     let program = super::vmap::mapped(program);
     let program = super::inline::inlined(&program);
+    let program = super::functionalized::undone(&program);
+    let program = super::foreach::spread(&program);
     let mut unified = Unified::new(&program);
     loop {
         let (required, graph) = translate(unified.program(), &registry);
@@ -106,10 +108,7 @@ fn offsets(program: &Program) -> BTreeSet<Symbol> {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(program: &'a Program, registry: &'a Registry<'a>, builder: Builder) -> Walk<'a> {
-        let mutates = program
-            .calls
-            .iter()
-            .any(|call| registry.find(&call.target).is_some_and(|rule| rule.kind == Kind::InPlace));
+        let mutates = program.calls.iter().any(|call| registry.changes_operands(&call.target));
         Walk {
             program,
             registry,

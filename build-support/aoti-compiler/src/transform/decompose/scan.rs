@@ -1,8 +1,7 @@
 //! Running reductions, differences and integrals along an axis.
 
 use super::registry::rules;
-use super::{Args, Context, Formula, Outputs, RuleError};
-use crate::aten::Arg;
+use super::{Args, Context, Outputs, RuleError};
 use crate::dtype::DType;
 use crate::graph::{ScanOp, ValueId};
 use crate::symbolic::Expr;
@@ -17,7 +16,6 @@ rules! {
     pure "aten.cummax.default" => |cx, a| with_positions(cx, a, ScanOp::Max),
     pure "aten.cummin.default" => |cx, a| with_positions(cx, a, ScanOp::Min),
     pure "aten.diff.default" => diff,
-    pure "aten.gradient.*" => gradient,
     pure "aten.trapezoid.*" => |cx, a| trapezoid(cx, a, false),
     pure "aten.trapz.*" => |cx, a| trapezoid(cx, a, false),
     pure "aten.cumulative_trapezoid.*" => |cx, a| trapezoid(cx, a, true),
@@ -59,7 +57,7 @@ fn part(cx: &mut Context, x: ValueId, axis: usize, from: i64, length: &Expr) -> 
 }
 
 /// Differences of neighbours along an axis; one element fewer. Booleans: whether they differ.
-fn differences(cx: &mut Context, x: ValueId, axis: usize) -> Result<ValueId, RuleError> {
+pub(super) fn differences(cx: &mut Context, x: ValueId, axis: usize) -> Result<ValueId, RuleError> {
     let size = cx.b.shape(x)[axis].clone();
     let fewer = (&size - 1).maximum_in(&Expr::int(0), cx.b.ranges());
     // Of nothing there is nothing to take.
@@ -143,92 +141,4 @@ fn total(cx: &mut Context, x: ValueId, axis: usize, running: bool) -> Result<Val
     cx.in_compute_type(x, |cx, x| {
         if running { Ok(cx.b.scan(ScanOp::Sum, x, axis)?[0]) } else { cx.sum(x, &[axis], false) }
     })
-}
-
-/// Derivatives along axes by central differences, one-sided at the ends.
-fn gradient(cx: &mut Context, a: &Args) -> Rule {
-    let x = a.tensor("self")?;
-    let x = cx.to_float(x);
-    let rank = cx.b.rank(x);
-    let axes = if a.has("dim") { Context::axes(&a.ints("dim")?, rank)? } else { (0..rank).collect() };
-    let order = a.int_or("edge_order", 1)?;
-    let mut results = Vec::new();
-    for (k, axis) in axes.iter().enumerate() {
-        let (points, step) = grid(cx, a, k, x, *axis)?;
-        let slope = derivative(cx, x, *axis, points, order)?;
-        let dtype = cx.b.dtype(x);
-        results.push(match step {
-            Some(step) => cx.apply([slope], dtype, |[slope]| slope / step)?,
-            None => slope,
-        });
-    }
-    Ok(Outputs::List(results))
-}
-
-/// The coordinates of the samples along one axis, broadcastable against the tensor, and what they are to be scaled by: a
-/// step may be zero.
-fn grid(
-    cx: &mut Context,
-    a: &Args,
-    k: usize,
-    x: ValueId,
-    axis: usize,
-) -> Result<(ValueId, Option<Formula>), RuleError> {
-    let dtype = cx.b.dtype(x);
-    let mut shape = vec![Expr::int(1); cx.b.rank(x)];
-    shape[axis] = cx.b.shape(x)[axis].clone();
-    let step = match a.raw("spacing") {
-        Some(Arg::Tensors(_)) => {
-            let points = a.tensors("spacing")?;
-            let Some(points) = points.get(k) else {
-                return Err(RuleError::Malformed("fewer spacings than axes".to_owned()));
-            };
-            let points = cx.b.cast(*points, dtype);
-            return Ok((cx.b.reshape(points, &shape)?, None));
-        }
-        Some(Arg::Floats(_) | Arg::Ints(_)) => {
-            let steps = a.floats("spacing")?;
-            Formula::from(*steps.get(k).or(steps.first()).unwrap_or(&1.0))
-        }
-        Some(_) | None => a.number_or("spacing", 1.0)?.formula(cx, dtype),
-    };
-    let index = cx.b.index(Expr::axis(axis), &shape);
-    Ok((cx.b.cast(index, dtype), Some(step)))
-}
-
-fn derivative(
-    cx: &mut Context,
-    x: ValueId,
-    axis: usize,
-    points: ValueId,
-    order: i64,
-) -> Result<ValueId, RuleError> {
-    let dtype = cx.b.dtype(x);
-    let size = cx.b.shape(x)[axis].clone();
-    let inner = &size - 2;
-    let (slopes, steps) = (differences(cx, x, axis)?, differences(cx, points, axis)?);
-    let slopes = cx.apply([slopes, steps], dtype, |[dy, dx]| dy / dx)?;
-    let one = Expr::int(1);
-    let mut at = |value, from: &Expr, length: &Expr| cx.b.slice(value, axis, from, length, 1);
-    let zero = Expr::int(0);
-    let (left, right) = (at(slopes, &zero, &inner)?, at(slopes, &one, &inner)?);
-    let (left_step, right_step) = (at(steps, &zero, &inner)?, at(steps, &one, &inner)?);
-    let (first, last) = (at(slopes, &zero, &one)?, at(slopes, &(&size - 2), &one)?);
-    let (mut start, mut end) = (first, last);
-    if order == 2 {
-        // A parabola through the three outermost samples.
-        let (second, before) = (at(slopes, &one, &one)?, at(slopes, &(&size - 3), &one)?);
-        let (step_0, step_1) = (at(steps, &zero, &one)?, at(steps, &one, &one)?);
-        let (step_y, step_z) = (at(steps, &(&size - 3), &one)?, at(steps, &(&size - 2), &one)?);
-        start = cx.apply([first, second, step_0, step_1], dtype, |[first, second, h, next]| {
-            &first - (second - &first) * &h / (&h + next)
-        })?;
-        end = cx.apply([last, before, step_z, step_y], dtype, |[last, before, h, previous]| {
-            &last + (&last - before) * &h / (&h + previous)
-        })?;
-    }
-    let middle = cx.apply([left, right, left_step, right_step], dtype, |[left, right, h, next]| {
-        (left * &next + right * &h) / (&h + &next)
-    })?;
-    Ok(cx.b.cat(&[start, middle, end], axis)?)
 }

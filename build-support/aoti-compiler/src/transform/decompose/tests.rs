@@ -206,7 +206,10 @@ fn what_follows_from_a_refused_call_is_no_finding() {
 }
 
 /// What a program of text gives for inputs.
-fn evaluated(statements: &str, inputs: &[Tensor]) -> Result<Vec<Tensor>, crate::interpret::EvalError> {
+pub(super) fn evaluated(
+    statements: &str,
+    inputs: &[Tensor],
+) -> Result<Vec<Tensor>, crate::interpret::EvalError> {
     let program = parse(&format!("program {{ {statements} }}")).expect("the text parses");
     verify(&program).expect("it is well formed");
     evaluate(&decompose(&program).unwrap_or_else(|error| panic!("{error}")), inputs)

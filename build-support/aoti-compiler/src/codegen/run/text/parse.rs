@@ -2,8 +2,8 @@
 
 use crate::codegen::functions::FunctionId;
 use crate::codegen::run::{
-    Action, Allocate, Assert, Call, Check, Condition, Copy, Expanded, FailureId, InitialState, KernelFacts,
-    Launch, Map, Place, Pointer, Product, Read, RunPlan, Written,
+    Action, Allocate, Assert, Call, Check, Condition, Expanded, FailureId, InitialState, KernelFacts, Launch,
+    Map, Place, Pointer, Product, Read, RunPlan, Written,
 };
 use crate::codegen::weights::Expansion;
 use crate::diagnostic::Diagnostics;
@@ -136,12 +136,6 @@ impl Parser<'_, '_> {
         Ok(match self.cursor.word()? {
             "call" => Action::Call(self.call()?),
             "launch" => Action::Launch(self.launch()?),
-            "copy" => {
-                let bytes = self.cursor.expression()?;
-                let from = self.pointer()?;
-                self.cursor.expect_word("to")?;
-                Action::Copy(Copy { from, to: self.pointer()?, bytes })
-            }
             "read" => {
                 let symbol = Symbol::size(self.cursor.reference('s')?);
                 self.cursor.expect_word("in")?;

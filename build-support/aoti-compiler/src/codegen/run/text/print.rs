@@ -1,7 +1,7 @@
 //! Prints run plans.
 
 use crate::codegen::run::{
-    Action, Allocate, Assert, Call, Condition, Copy, Expanded, InitialState, KernelFacts, Launch, Map, Place,
+    Action, Allocate, Assert, Call, Condition, Expanded, InitialState, KernelFacts, Launch, Map, Place,
     Pointer, Product, Read, RunPlan,
 };
 use crate::select::Scratch;
@@ -79,9 +79,6 @@ impl Printer {
                         maps.iter().map(map_text).collect::<String>(),
                         product.as_deref().map_or_else(String::new, product_text)
                     ))
-                }
-                Action::Copy(Copy { from, to, bytes }) => {
-                    self.line(&format!("copy [{bytes}] {} to {}", pointer(from), pointer(to)));
                 }
                 Action::Read(Read { from, symbol, range, failure }) => {
                     let range = range_text(*range);
