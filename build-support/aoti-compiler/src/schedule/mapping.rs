@@ -86,6 +86,8 @@ pub enum GpuMapping {
     Teams(Teams),
     /// Tiles of a contraction, or of queries and keys.
     Tiles(Tile),
+    /// The updates of a scatter, which may meet, over all threads.
+    Scatter(Scattering),
     /// Rows by a template.
     Template {
         /// Threads of a block.
@@ -95,6 +97,39 @@ pub enum GpuMapping {
         /// The type of index expressions.
         index: IndexWidth,
     },
+}
+
+/// How a scatter whose updates may meet is laid over threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scattering {
+    /// How updates of one destination meet.
+    pub by: Meeting,
+    /// Columns that a thread takes at once.
+    pub lanes: i64,
+    /// The type that counts updates and destinations.
+    pub words: IndexWidth,
+    /// The type of index expressions.
+    pub index: IndexWidth,
+}
+
+/// How updates of one destination meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meeting {
+    /// By atomic operations on it.
+    Atomics,
+    /// By atomic operations on so many sums of each block, which are added to it at the end.
+    Bins(i64),
+    /// The last one is found first.
+    Last,
+    /// They are side by side once each has counted those before it.
+    Ranked,
+    /// They are side by side once they are sorted.
+    Sorted,
+}
+
+impl Scattering {
+    /// Threads of a block (`kSorters` and `kRanked * kRankers` of `gpu/scatter.h`).
+    pub const THREADS: i64 = 256;
 }
 
 /// The part of a contraction that a block computes at a time; of attention, queries and the keys it looks at at a time.
@@ -195,6 +230,7 @@ impl GpuMapping {
         match self {
             GpuMapping::Teams(teams) => teams.threads(),
             GpuMapping::Tiles(tile) => tile.threads,
+            GpuMapping::Scatter(_) => Scattering::THREADS,
             GpuMapping::Template { threads, .. } => *threads,
         }
     }
@@ -204,6 +240,7 @@ impl GpuMapping {
         match self {
             GpuMapping::Teams(teams) => teams.index,
             GpuMapping::Tiles(tile) => tile.index,
+            GpuMapping::Scatter(own) => own.index,
             GpuMapping::Template { index, .. } => *index,
         }
     }

@@ -8,6 +8,7 @@ mod functions;
 mod nest;
 pub mod program;
 mod rows;
+mod scatter;
 
 use super::c_family::function::{Parameters, Use};
 use super::c_family::indent;
@@ -156,6 +157,12 @@ pub(super) fn print_kernel(schedule: &Schedule, id: KernelId) -> Vec<DeviceText>
     };
     let parameters = Parameters::new(program, kernel);
     let printed = match (&kernel.kind, mapping) {
+        (KernelKind::Nest(nest), GpuMapping::Scatter(own)) => {
+            return scatter::print(program, &parameters, nest, own)
+                .into_iter()
+                .map(|printed| device_text(&parameters, &started, mapping, printed))
+                .collect();
+        }
         (KernelKind::Nest(nest), GpuMapping::Teams(teams)) => nest::print(program, &parameters, nest, teams),
         (KernelKind::MatMul(matmul), GpuMapping::Tiles(tile)) => {
             contraction::matmul(program, &parameters, matmul, tile)

@@ -71,7 +71,9 @@ impl Machine<'_> {
                 Split::Serial | Split::RowsFrom(_) | Split::Template => count,
             },
             Mapping::Gpu(GpuMapping::Teams(teams)) => usize::try_from(teams.threads()).unwrap_or(0),
-            Mapping::Gpu(GpuMapping::Tiles(_) | GpuMapping::Template { .. }) => count,
+            Mapping::Gpu(GpuMapping::Tiles(_) | GpuMapping::Template { .. } | GpuMapping::Scatter(_)) => {
+                count
+            }
         };
         // Positions that run in order and read what earlier ones wrote are run one by one.
         let written: Vec<_> = nest.stages.iter().flat_map(Stage::writes).collect();
