@@ -438,9 +438,9 @@ fn launches_of_one_kernel_are_told_apart() {
     let text = format!("run {{\n  arena [64]\n  kernel k0 \"k\" {{\n  }}\n{launches}}}\n");
     let plan = parse(&text).expect("it parses");
     assert_eq!(print(&plan), text);
-    let parts = plan.actions.iter().map(|action| match action {
-        Action::Launch(launch) => launch.part,
-        other => panic!("{other:?}"),
+    let parts = plan.actions.iter().map(|action| {
+        let Action::Launch(launch) = action else { panic!("{action:?}") };
+        launch.part
     });
     let expected = [LaunchPart::Whole, LaunchPart::First, LaunchPart::Middle, LaunchPart::Last];
     assert_eq!(parts.collect::<Vec<_>>(), expected);
